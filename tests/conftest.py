@@ -1,0 +1,31 @@
+"""Shared fixtures. The path of the public real data stands here and nowhere else."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+REPOSITORY = Path(__file__).resolve().parents[1]
+REAL_DATA = Path(os.environ.get("DPGRS_TEST_DATA", REPOSITORY.parent / "shared" / "data"))
+
+
+@pytest.fixture(scope="session")
+def repository():
+    """The checkout's root folder."""
+    return REPOSITORY
+
+
+@pytest.fixture(scope="session")
+def real_data():
+    """The folder of public real data; the test skips where it is absent."""
+    if not REAL_DATA.is_dir():
+        pytest.skip(f"no real data at {REAL_DATA}; set DPGRS_TEST_DATA to the folder that holds 1kg/")
+    return REAL_DATA
+
+
+def pytest_sessionfinish(session):
+    """Fail where a test skipped although everything is said to be installed (CI)."""
+    reporter = session.config.pluginmanager.get_plugin("terminalreporter")
+    if os.environ.get("DPGRS_NO_SKIPS") and reporter.stats.get("skipped"):
+        reporter.write_line("DPGRS_NO_SKIPS is set, but tests were skipped.", red=True)
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED

@@ -1,0 +1,60 @@
+import hashlib
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from dpgrs.io.files import load_arrays, replacing, save_arrays, write_table
+
+
+def test_replacing__file(tmp_path):
+    target = tmp_path / "new" / "file.txt"
+    with replacing(target) as temporary:
+        temporary.write_text("whole")
+        assert not target.exists()
+    assert target.read_text() == "whole"
+    assert [path.name for path in target.parent.iterdir()] == ["file.txt"]
+
+
+def test_replacing__folder_replaces_folder(tmp_path):
+    target = tmp_path / "folder"
+    target.mkdir()
+    (target / "old").touch()
+    with replacing(target) as temporary:
+        temporary.mkdir()
+        (temporary / "new").touch()
+    assert [path.name for path in target.iterdir()] == ["new"]
+
+
+@pytest.mark.parametrize("make", ["mkdir", "touch"])
+def test_replacing__failure_leaves_what_was_there(tmp_path, make):
+    target = tmp_path / "file.txt"
+    target.write_text("old")
+
+    def fail():
+        with replacing(target) as temporary:
+            getattr(temporary, make)()
+            raise RuntimeError("stop")
+
+    with pytest.raises(RuntimeError, match="stop"):
+        fail()
+    assert [path.name for path in tmp_path.iterdir()] == ["file.txt"]
+    assert target.read_text() == "old"
+
+
+def test_save_arrays__round_trip_and_same_bytes(tmp_path):
+    arrays = {"a/1": np.arange(5), "names": np.array(["x", "yé"])}
+    digests = set()
+    for name in ("first.npz", "second.npz"):
+        save_arrays(tmp_path / name, arrays)
+        digests.add(hashlib.sha256((tmp_path / name).read_bytes()).hexdigest())
+    assert len(digests) == 1
+    loaded = load_arrays(tmp_path / "first.npz")
+    assert list(loaded) == list(arrays)
+    for name, array in arrays.items():
+        np.testing.assert_array_equal(loaded[name], array)
+
+
+def test_write_table__text(tmp_path):
+    write_table(tmp_path / "t.tsv", pd.DataFrame({"a": [1, 2], "b": [0.1 + 0.2, np.nan], "c": ["x", None]}))
+    assert (tmp_path / "t.tsv").read_text() == "a\tb\tc\n1\t0.3\tx\n2\t\t\n"

@@ -1,0 +1,39 @@
+import numpy as np
+
+from dpgrs.io.trials import Outcomes, Statistics, load_labelled, save_labelled
+
+
+def test_outcomes__round_trip(tmp_path):
+    values = {2: np.array([[1.0, np.nan]]), 10: np.array([[3.0, 4.0]])}
+    saved = Outcomes(("height",), values, {2: np.array([[0.5, 0.5]])}, np.array([True, False]))
+    saved.save(tmp_path / "outcomes.npz")
+    loaded = Outcomes.load(tmp_path / "outcomes.npz")
+    assert loaded.names == ("height",)
+    assert list(loaded.values) == [2, 10]
+    assert list(loaded.effects) == [2]
+    np.testing.assert_array_equal(loaded.values[2], values[2])
+    np.testing.assert_array_equal(loaded.is_training, saved.is_training)
+
+
+def test_statistics__gram_of_a_smaller_panel_keeps_the_intercept_last(tmp_path):
+    gram = np.arange(16).reshape(4, 4)
+    columns = {2: np.array([0, 2]), 3: np.arange(3)}
+    Statistics(gram, {3: np.ones((1, 4), dtype=int)}, 7, np.array([6]), columns).save(tmp_path / "s.npz")
+    loaded = Statistics.load(tmp_path / "s.npz")
+    assert loaded.n_rows == 7
+    np.testing.assert_array_equal(loaded.gram_of_size(3), gram)
+    np.testing.assert_array_equal(loaded.gram_of_size(2), gram[np.ix_([0, 2, 3], [0, 2, 3])])
+
+
+def test_save_labelled__round_trip(tmp_path):
+    items = [
+        ({"method": "ols"}, {"w": np.arange(3), "m": np.ones(2)}),
+        ({"method": "ridge"}, {"w": np.zeros(1)}),
+    ]
+    save_labelled(tmp_path / "items.npz", items)
+    loaded = load_labelled(tmp_path / "items.npz")
+    assert [label for label, _ in loaded] == [label for label, _ in items]
+    for (_, expected), (_, arrays) in zip(items, loaded, strict=True):
+        assert list(arrays) == list(expected)
+        for name, array in expected.items():
+            np.testing.assert_array_equal(arrays[name], array)

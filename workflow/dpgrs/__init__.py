@@ -1,0 +1,3 @@
+"""Differentially private genomic risk scores."""
+
+__version__ = "0.1.0"

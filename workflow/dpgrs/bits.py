@@ -1,0 +1,48 @@
+"""Haplotypes as bits: haplotype h = 2 * person + phase is bit h % 64 of word h // 64, padding bits are 0."""
+
+import numpy as np
+
+WORD_BITS = 64
+
+
+def word_count(n_haplotypes):
+    """Return the number of 64-bit words that hold `n_haplotypes` bits."""
+    return -(-n_haplotypes // WORD_BITS)
+
+
+def pack(alleles):
+    """Pack alleles into words.
+
+    Parameters
+    ----------
+    alleles : (..., n_haplotypes) of 0 and 1 or bool.
+
+    Returns
+    -------
+    (..., word_count(n_haplotypes)) uint64.
+
+    Examples
+    --------
+    >>> pack(np.array([1, 0, 1], dtype=np.uint8)).tolist()
+    [5]
+    """
+    packed = np.packbits(np.asarray(alleles, dtype=bool), axis=-1, bitorder="little")
+    missing_bytes = word_count(np.shape(alleles)[-1]) * 8 - packed.shape[-1]
+    padded = np.pad(packed, [(0, 0)] * (packed.ndim - 1) + [(0, missing_bytes)])
+    return padded.view("<u8").astype(np.uint64, copy=False)
+
+
+def unpack(words, n_haplotypes):
+    """Unpack words into alleles; the inverse of `pack`.
+
+    Parameters
+    ----------
+    words : (..., n_words) uint64.
+    n_haplotypes : int, at most 64 * n_words.
+
+    Returns
+    -------
+    (..., n_haplotypes) uint8 of 0 and 1.
+    """
+    as_bytes = np.ascontiguousarray(words).astype("<u8", copy=False).view(np.uint8)
+    return np.unpackbits(as_bytes, axis=-1, count=n_haplotypes, bitorder="little")

@@ -1,0 +1,13 @@
+"""What can go wrong, in one line each: what, where, how to mend it."""
+
+
+class DpgrsError(Exception):
+    """A failure that the user can understand and mend. The command line ends with `exit_code`."""
+
+    exit_code = 1
+
+
+class UsageError(DpgrsError):
+    """Wrong arguments or configuration: nothing was started."""
+
+    exit_code = 2

@@ -1,0 +1,1 @@
+"""Held-out rows and how well a fit predicts them."""

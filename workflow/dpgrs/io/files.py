@@ -1,0 +1,72 @@
+"""Files that are either whole or absent."""
+
+import hashlib
+import secrets
+import shutil
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+
+
+@contextmanager
+def replacing(path):
+    """Give a temporary path beside `path`; on success it takes the name `path`, on failure it is removed.
+
+    Parameters
+    ----------
+    path : the final file or folder. An existing one is replaced.
+
+    Yields
+    ------
+    pathlib.Path, not yet there: make a file or a folder of it.
+    """
+    path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.partial")
+    try:
+        yield temporary
+        if path.is_dir():
+            shutil.rmtree(path)
+        temporary.replace(path)
+    finally:
+        remove(temporary)
+
+
+def remove(path):
+    """Remove a file or a folder if it is there."""
+    path = Path(path)
+    if path.is_dir():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
+
+
+def file_digest(path):
+    """Return the SHA-256 of a file's bytes, in hexadecimal."""
+    with Path(path).open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def save_arrays(path, arrays):
+    """Write named arrays as one uncompressed ``.npz`` file; same arrays, same bytes.
+
+    Parameters
+    ----------
+    path : the file.
+    arrays : dict of name to array; no object arrays.
+    """
+    with replacing(path) as temporary, temporary.open("wb") as file:
+        np.savez(file, allow_pickle=False, **arrays)
+
+
+def load_arrays(path):
+    """Read what `save_arrays` wrote, as a dict."""
+    with np.load(path, allow_pickle=False) as arrays:
+        return dict(arrays)
+
+
+def write_table(path, table):
+    """Write a data frame as tab-separated text; floats with 12 significant digits, missing values empty."""
+    with replacing(path) as temporary:
+        table.to_csv(temporary, sep="\t", index=False, float_format="%.12g", lineterminator="\n")

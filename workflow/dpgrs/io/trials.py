@@ -1,0 +1,102 @@
+"""What one trial hands from step to step: outcomes with their split, exact statistics, labelled arrays."""
+
+import json
+from dataclasses import dataclass
+
+import numpy as np
+
+from dpgrs.io.files import load_arrays, save_arrays
+
+
+@dataclass(frozen=True)
+class Outcomes:
+    """Outcomes of one trial and the split of its rows.
+
+    Attributes
+    ----------
+    names : tuple of n_outcomes str.
+    values : dict of panel size to (n_outcomes, n_rows) float64, NaN where missing.
+    effects : dict of panel size to (n_outcomes, panel size) float64, the simulated truth; empty where real.
+    is_training : (n_rows,) bool. All rows of a person are on the same side.
+    """
+
+    names: tuple
+    values: dict
+    effects: dict
+    is_training: np.ndarray
+
+    def save(self, path):
+        arrays = {"names": np.array(self.names, dtype=str), "is_training": self.is_training}
+        arrays |= {f"values/{size}": values for size, values in self.values.items()}
+        arrays |= {f"effects/{size}": effects for size, effects in self.effects.items()}
+        save_arrays(path, arrays)
+
+    @classmethod
+    def load(cls, path):
+        arrays = load_arrays(path)
+        names = tuple(arrays["names"].tolist())
+        return cls(names, _by_size(arrays, "values"), _by_size(arrays, "effects"), arrays["is_training"])
+
+
+@dataclass(frozen=True)
+class Statistics:
+    """Exact integer statistics of the training rows.
+
+    Attributes
+    ----------
+    gram : (n_variants + 1, n_variants + 1) int64 of the largest panel, intercept last, in units of 1/4.
+    cross : dict of panel size to (n_outcomes, panel size + 1) int64, in units of half an outcome grid step.
+    n_rows : int, training rows.
+    n_observed : (n_outcomes,) int64, training rows on which an outcome is known.
+    columns : dict of panel size to the indices of its columns of `gram`, without the intercept.
+    """
+
+    gram: np.ndarray
+    cross: dict
+    n_rows: int
+    n_observed: np.ndarray
+    columns: dict
+
+    def gram_of_size(self, size):
+        """Return the (size + 1, size + 1) Gram matrix of the panel of that size, intercept last."""
+        columns = np.append(self.columns[size], self.gram.shape[0] - 1)
+        return self.gram[np.ix_(columns, columns)]
+
+    def save(self, path):
+        arrays = {"gram": self.gram, "n_rows": np.int64(self.n_rows), "n_observed": self.n_observed}
+        arrays |= {f"cross/{size}": cross for size, cross in self.cross.items()}
+        arrays |= {f"columns/{size}": columns for size, columns in self.columns.items()}
+        save_arrays(path, arrays)
+
+    @classmethod
+    def load(cls, path):
+        arrays = load_arrays(path)
+        return cls(
+            arrays["gram"],
+            _by_size(arrays, "cross"),
+            int(arrays["n_rows"]),
+            arrays["n_observed"],
+            _by_size(arrays, "columns"),
+        )
+
+
+def save_labelled(path, items):
+    """Write a list of (label, arrays) pairs; a label is a JSON object, arrays a dict of arrays."""
+    labels = [label for label, _ in items]
+    arrays = {f"{name}/{i}": array for i, (_, named) in enumerate(items) for name, array in named.items()}
+    save_arrays(path, {"labels": np.array(json.dumps(labels)), **arrays})
+
+
+def load_labelled(path):
+    """Read what `save_labelled` wrote."""
+    arrays = load_arrays(path)
+    items = [(label, {}) for label in json.loads(str(arrays.pop("labels")))]
+    for key, array in arrays.items():
+        name, _, index = key.rpartition("/")
+        items[int(index)][1][name] = array
+    return items
+
+
+def _by_size(arrays, name):
+    prefix = f"{name}/"
+    return {int(key.removeprefix(prefix)): array for key, array in arrays.items() if key.startswith(prefix)}

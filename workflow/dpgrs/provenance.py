@@ -1,0 +1,93 @@
+"""How results came about: versions, commit, command, digests."""
+
+import datetime
+import hashlib
+import importlib.metadata
+import json
+import os
+import platform
+import socket
+import subprocess
+from pathlib import Path
+
+import dpgrs
+from dpgrs.io.files import file_digest
+
+PACKAGE = Path(__file__).parent
+# Every rule may depend on these.
+COMMON = ("bits.py", "errors.py", "public_random.py", "types.py")
+LIBRARIES = ("numpy", "scipy", "numba", "pandas", "zarr", "cyvcf2", "pysam", "matplotlib", "snakemake")
+
+
+def code_digest(*parts):
+    """Digest the code that a rule runs, so that an update of that code reruns it, and no other update does.
+
+    Parameters
+    ----------
+    *parts : str, modules or subpackages relative to the package, for example ``"io"`` or ``"steps/fit.py"``.
+
+    Returns
+    -------
+    str of 16 hexadecimal digits.
+    """
+    digest = hashlib.sha256()
+    for part in (*COMMON, *parts):
+        path = PACKAGE / part
+        for file in sorted(path.rglob("*")) if path.is_dir() else [path]:
+            if not file.is_dir() and "__pycache__" not in file.parts:
+                digest.update(
+                    file.relative_to(PACKAGE).as_posix().encode() + b"\0" + file.read_bytes() + b"\0"
+                )
+    return digest.hexdigest()[:16]
+
+
+def settings_digest(settings):
+    """Digest resolved settings, whatever the order of their keys."""
+    return hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()
+
+
+def provenance(settings, outputs):
+    """Describe a run: the one place for time, host and command, which pages never hold.
+
+    Parameters
+    ----------
+    settings : dict, the resolved settings.
+    outputs : list of files whose digests are recorded.
+
+    Returns
+    -------
+    dict, ready for JSON.
+    """
+    return {
+        "study": settings["study"],
+        "mode": settings["mode"],
+        "finished": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        "host": socket.gethostname(),
+        "command": os.environ.get("DPGRS_COMMAND"),
+        "dpgrs": dpgrs.__version__,
+        "commit": _commit(),
+        "code_digest": code_digest("."),
+        "python": platform.python_version(),
+        "platform": platform.platform(),
+        "libraries": {name: importlib.metadata.version(name) for name in LIBRARIES if _is_installed(name)},
+        "settings_digest": settings_digest(settings),
+        "settings": settings,
+        "outputs": {Path(path).name: file_digest(path) for path in outputs},
+    }
+
+
+def _commit():
+    """Return the checkout's commit, marked if files were changed since; None outside a checkout."""
+    git = ["git", "-C", str(PACKAGE), "describe", "--always", "--abbrev=40", "--dirty", "--exclude=*"]
+    try:
+        return subprocess.run(git, capture_output=True, text=True, check=True).stdout.strip()
+    except (OSError, subprocess.CalledProcessError):
+        return None
+
+
+def _is_installed(name):
+    try:
+        importlib.metadata.version(name)
+    except importlib.metadata.PackageNotFoundError:
+        return False
+    return True

@@ -1,0 +1,283 @@
+import copy
+import json
+import re
+
+import pytest
+import yaml
+from jsonschema import Draft202012Validator
+
+from dpgrs.config import coerce, examine, keys, load_schema, resolve
+from dpgrs.errors import UsageError
+from dpgrs.preflight import NOT_OFFERED
+
+
+def settings(key, value):
+    """Nest a value under a dotted key."""
+    for name in reversed(key.split(".")):
+        value = {name: value}
+    return value
+
+
+def pick(config, key):
+    for name in key.split("."):
+        config = config[name]
+    return config
+
+
+def sections(schema, path=""):
+    """Yield every part of the schema that describes a key or a section, with its path."""
+    for name, part in schema["properties"].items():
+        yield f"{path}{name}", part
+        if "properties" in part:
+            yield from sections(part, f"{path}{name}.")
+
+
+def test_schema__valid_closed_and_complete():
+    schema = load_schema()
+    Draft202012Validator.check_schema(schema)
+    for path, part in [("", schema), *sections(schema)]:
+        assert part["description"], path
+        if "properties" in part:
+            assert part["additionalProperties"] is False, path
+        else:
+            assert part["examples"], path
+        if path:
+            assert "default" in part, path
+
+
+@pytest.mark.parametrize("key", keys())
+def test_schema__default_and_example_pass_their_own_check(key):
+    part = keys()[key]
+    for value in (part["default"], *part["examples"]):
+        assert pick(resolve(settings(key, value)), key) == (coerce(value, part) or pick(resolve({}), key))
+
+
+def test_schema__models_are_in_the_catalogue():
+    stdpopsim = pytest.importorskip("stdpopsim")
+    present = {
+        model.id
+        for model in stdpopsim.get_species("HomSap").demographic_models
+        if any(population.default_sampling_time == 0 for population in model.populations)
+    }
+    assert set(keys()["cohort.simulation.model"]["enum"]) <= present
+
+
+def test_resolve__defaults_pass_the_schema():
+    config = resolve({})
+    Draft202012Validator(load_schema()).validate(config)
+    assert config["study"] == "demo"
+    assert config["cohort"]["chromosomes"] == ["21", "22"]
+    assert config["panel"]["size"] == [100]
+
+
+@pytest.mark.parametrize("name", ["config.yaml", "1000genomes.yaml"])
+def test_resolve__shipped_configurations(repository, name):
+    raw = yaml.safe_load((repository / "config" / name).read_text())
+    assert resolve(raw)["study"] == raw["study"]
+
+
+def test_config_yaml__holds_the_name_alone(repository):
+    # Snakemake lays this file under every --configfile: any other key would become a second default.
+    assert yaml.safe_load((repository / "config" / "config.yaml").read_text()) == {"study": "demo"}
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "read"),
+    [
+        ("study", 2024, "2024"),
+        ("seed", "12", 12),
+        ("seed", "1e3", 1000),
+        ("seed", 7.0, 7),
+        ("cohort.chromosomes", 22, ["22"]),
+        ("cohort.chromosomes", [1, "X"], ["1", "X"]),
+        ("cohort.vcf", "null", None),
+        ("cohort.vcf", "", None),
+        ("cohort.keep_filtered", "true", True),
+        ("cohort.keep_filtered", "no", False),
+        ("cohort.simulation.length", "2e6", 2_000_000),
+        ("panel.size", "50", [50]),
+        ("panel.size", ["50", "60"], [50, 60]),
+        ("panel.maf", ".05", 0.05),
+        ("outcomes.bound", 4, 4.0),
+        ("privacy.delta", "1e-6", 1e-6),
+        ("privacy.epsilon", ["0.5", "1e-3", 2], [0.5, 0.001, 2.0]),
+        ("privacy.unit", "null", "haplotype"),
+        ("privacy.budget", "~", None),
+        ("methods", "ols", ["ols"]),
+    ],
+)
+def test_resolve__reads_values_by_the_type_asked_for(key, value, read):
+    got = pick(resolve(settings(key, value)), key)
+    assert got == read
+    assert type(got) is type(read)
+
+
+@pytest.mark.parametrize("raw", [{}, {"cohort": None}, {"cohort": {}}, {"cohort": "null"}])
+def test_resolve__empty_section_has_its_defaults(raw):
+    assert resolve(raw) == resolve({})
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        {},
+        {"cohort": {"rows": "people"}, "privacy": {"delta": "1e-7"}},
+        {"outcomes": {"source": "file", "file": "a.tsv"}},
+        {"outcomes": {"source": "file", "file": "a.tsv", "count": "3"}},
+    ],
+)
+def test_resolve__again_changes_nothing(raw):
+    before = copy.deepcopy(raw)
+    config = resolve(raw)
+    assert raw == before
+    assert resolve(config) == config
+    assert resolve(json.loads(json.dumps(config))) == config
+
+
+def test_resolve__unit_follows_rows():
+    assert resolve({"cohort": {"rows": "people"}})["privacy"]["unit"] == "person"
+    assert resolve({"cohort": {"rows": "haplotypes"}})["privacy"]["unit"] == "haplotype"
+    assert resolve({"privacy": {"unit": "person"}})["privacy"]["unit"] == "person"
+
+
+def test_resolve__count_follows_source():
+    assert resolve({})["outcomes"]["count"] == [1, 10]
+    assert resolve({"outcomes": {"source": "file"}})["outcomes"]["count"] is None
+    assert resolve({"outcomes": {"source": "file", "count": 2}})["outcomes"]["count"] == [2]
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "message"),
+    [
+        ("study", "a b", "`study` must be a name of letters, digits, `_` and `-`, got a b."),
+        ("study", "../up", "got ../up."),
+        ("study", True, "got true."),
+        ("seed", -1, "`seed` must be a whole number of at least 0, got -1."),
+        ("study", "a\nb", "got a b."),
+        ("study", "", 'got "".'),
+        ("privacy.delta", 10**400, "`privacy.delta` must be a finite number above 0 and below 1, got 1000"),
+        ("seed", "1.5", "`seed` must be a whole number of at least 0, got 1.5."),
+        ("mode", "fast", "`mode` must be one of benchmark, release, got fast."),
+        ("trials", 0, "`trials` must be a whole number of at least 1, got 0. For example `trials: 10`."),
+        ("trials", [1, 2], "`trials` must be a whole number of at least 1, got [1, 2]."),
+        ("trials", None, "got null."),
+        ("trials", True, "got true."),
+        ("cohort.chromosomes", [], "`cohort.chromosomes` must be a list with at least one entry, got []."),
+        ("cohort.chromosomes", [1, "1"], "`cohort.chromosomes` must be a list without repeated entries"),
+        ("cohort.chromosomes", ["1", "a/b"], "`cohort.chromosomes`, entry 2, must be a name"),
+        ("cohort.keep_filtered", "maybe", "`cohort.keep_filtered` must be true or false, got maybe."),
+        ("panel.maf", 0.5, "`panel.maf` must be a finite number of at least 0 and below 0.5, got 0.5."),
+        ("panel.size", [10, 0], "`panel.size`, entry 2, must be a whole number of at least 1, got 0."),
+        ("outcomes.test_share", 1, "must be a finite number above 0 and below 1, got 1.0."),
+        ("outcomes.heritability", "nan", "must be a finite number of at least 0 and at most 1, got NaN."),
+        ("outcomes.bound", ".inf", "`outcomes.bound` must be a finite number above 0, got Infinity."),
+        ("privacy.epsilon", 0, "`privacy.epsilon`, entry 1, must be a finite number above 0, got 0.0."),
+        ("privacy.epsilon", "high", "`privacy.epsilon`, entry 1, must be a finite number above 0, got high."),
+        ("privacy.epsilon", [1, 1.0], "`privacy.epsilon` must be a list without repeated entries"),
+        ("privacy.delta", "1", "`privacy.delta` must be a finite number above 0 and below 1, got 1.0."),
+        ("privacy.delta", 0, "got 0.0."),
+        ("privacy.budget", -1, "`privacy.budget` must be null or a finite number above 0, got -1.0."),
+        ("privacy.unit", "man", "`privacy.unit` must be one of haplotype, person, null, got man."),
+        ("methods", ["lasso"], "`methods`, entry 1, must be one of ols, ridge, reusecov-gauss, got lasso."),
+    ],
+)
+def test_resolve__raise_on_bad_value(key, value, message):
+    with pytest.raises(UsageError) as caught:
+        resolve(settings(key, value))
+    assert message in str(caught.value)
+    assert str(caught.value).count("\n") == 0
+
+
+@pytest.mark.parametrize(
+    ("key", "message"),
+    [
+        ("stdy", "`stdy` is not a key. Did you mean `study`?"),
+        ("cohort.chromsomes", "`cohort.chromsomes` is not a key. Did you mean `cohort.chromosomes`?"),
+        ("cohort.simulation.peoples", "Did you mean `cohort.simulation.people`?"),
+        ("privcy", "Did you mean `privacy`?"),
+        ("epsilon", "`epsilon` is not a key. Did you mean `privacy.epsilon`?"),
+        ("panel.zzz", "`panel.zzz` is not a key. Keys here are size, maf."),
+        ("cohort.vcf:x", "Put a space after the colon: `vcf: x`."),
+    ],
+)
+def test_resolve__raise_on_unknown_key(key, message):
+    with pytest.raises(UsageError, match=re.escape(message)):
+        resolve(settings(key, 1))
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (
+            "{vcf: d/chr{chrom}.vcf.gz, chromosomes: [1, 2]}",
+            """in double quotes: --config 'cohort={vcf: "d/chr{chrom}.vcf.gz", chromosomes: [1, 2]}'.""",
+        ),
+        ("{source: vcf, vcf: {chrom}.vcf}", """--config 'cohort={source: vcf, vcf: "{chrom}.vcf"}'."""),
+        (
+            "{vcf: d/{chrom}.vcf, chromosomes: [1",
+            """--config 'cohort={vcf: "d/chr{chrom}.vcf.gz", chromosomes:""",
+        ),
+        ("{chromosomes: [1, 2}", "YAML cannot read its braces"),
+        ("vcf", "For example `cohort: {...}`"),
+        (["vcf"], '`cohort` must be keys with values, got ["vcf"].'),
+    ],
+)
+def test_resolve__raise_on_text_in_place_of_a_section(text, message):
+    with pytest.raises(UsageError) as caught:
+        resolve({"cohort": text})
+    assert message in str(caught.value)
+
+
+def test_resolve__raise_on_all_problems_at_once():
+    raw = {
+        "study": "a b",
+        "trails": 3,
+        "cohort": {"source": "vfc", "simulation": {"people": 1}},
+        "privacy": {"epsilon": [1, -1, "x"], "delta": 2},
+        "outcomes": "{count: 1",
+    }
+    with pytest.raises(UsageError) as caught:
+        resolve(raw)
+    lines = str(caught.value).splitlines()
+    assert [re.match("`([^`]+)`", line)[1] for line in lines] == [
+        "trails",
+        "study",
+        "cohort.source",
+        "cohort.simulation.people",
+        "outcomes",
+        "privacy.epsilon",
+        "privacy.epsilon",
+        "privacy.delta",
+    ]
+
+
+def test_examine__names_the_keys_in_doubt():
+    config, problems = examine({"cohort": {"chromsomes": [1]}, "privacy": {"delta": 2}})
+    assert [problem.key for problem in problems] == ["cohort.chromosomes", "privacy.delta"]
+    assert config == resolve({})
+
+
+def test_manual__every_key_with_its_default_and_example(repository):
+    manual = (repository / "config" / "README.md").read_text()
+    rows = re.findall(r"^\| `([\w.]+)` \| .+? \| `(.+?)` \| `(.+?)` \| .+ \|$", manual, re.MULTILINE)
+    assert {key for key, _, _ in rows} == set(keys())
+    for key, default, example in rows:
+        part = keys()[key]
+        assert coerce(yaml.safe_load(default), part) == coerce(part["default"], part), key
+        name = key.rpartition(".")[2]
+        assert coerce(yaml.safe_load(example)[name], part) == coerce(part["examples"][0], part), key
+
+
+def test_manual__names_every_choice(repository):
+    manual = (repository / "config" / "README.md").read_text()
+    choices = [choice for part in keys().values() for choice in (part.get("items") or part).get("enum", [])]
+    assert [choice for choice in choices if choice and f"`{choice}`" not in manual] == []
+
+
+def test_manual__names_everything_that_is_refused(repository):
+    manual = (repository / "config" / "README.md").read_text()
+    section = manual.partition("## Not available in this version")[2]
+    assert section
+    for refusal in NOT_OFFERED:
+        assert refusal.key in section
+        assert all(value in section for value in refusal.values)

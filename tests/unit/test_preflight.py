@@ -1,0 +1,252 @@
+import re
+from pathlib import Path
+
+import pytest
+
+from dpgrs import __version__
+from dpgrs.config import examine, keys, resolve
+from dpgrs.errors import UsageError
+from dpgrs.preflight import NOT_OFFERED, check, problems
+
+PEOPLE = ("HG00096", "HG00097", "HG00099")
+
+
+@pytest.fixture(autouse=True)
+def _folder(tmp_path, monkeypatch):
+    """Work in an empty folder, so that paths in the settings are short and relative."""
+    monkeypatch.chdir(tmp_path)
+
+
+def write_vcf(path, people=PEOPLE, contigs=("1", "2")):
+    """Write a phased VCF with one record."""
+    lines = ["##fileformat=VCFv4.2", *(f"##contig=<ID={contig}>" for contig in contigs)]
+    lines.append('##FORMAT=<ID=GT,Number=1,Type=String,Description="Genotype">')
+    lines.append(
+        "\t".join(["#CHROM", "POS", "ID", "REF", "ALT", "QUAL", "FILTER", "INFO", "FORMAT", *people])
+    )
+    lines.append("\t".join(["1", "5", ".", "A", "C", ".", "PASS", ".", "GT", *["0|1"] * len(people)]))
+    Path(path).write_text("\n".join(lines) + "\n")
+
+
+def vcf_cohort(**changes):
+    return {"source": "vcf", "vcf": "chr{chrom}.vcf", "chromosomes": [1, 2], **changes}
+
+
+def found(**raw):
+    return problems(resolve(raw))
+
+
+def only(lines):
+    assert len(lines) == 1, lines
+    assert "\n" not in lines[0]
+    return lines[0]
+
+
+def test_problems__none_for_the_demo():
+    assert found() == []
+    assert found(cohort={"chromosomes": ["chr3", 4]}) == []
+
+
+def test_problems__none_for_good_files():
+    for chromosome in (1, 2):
+        write_vcf(f"chr{chromosome}.vcf")
+    Path("outcomes.tsv").write_text("sample\ta\tb\nHG00097\t1\t2\nelse\t1\t2\n")
+    Path("populations.tsv").write_text("sample\tpop\t\t\nHG00096\tGBR\nelse\tYRI\n")
+    cohort = vcf_cohort(populations="populations.tsv")
+    assert found(cohort=cohort, outcomes={"source": "file", "file": "outcomes.tsv", "count": [1, 2]}) == []
+
+
+def test_problems__chr_prefix_on_either_side():
+    write_vcf("chr1.vcf", contigs=("chr1", "chr2"))
+    write_vcf("chrchr2.vcf", contigs=("1", "2"))
+    assert found(cohort=vcf_cohort(chromosomes=["1", "chr2"])) == []
+
+
+def test_problems__contigs_not_declared_are_not_judged():
+    write_vcf("chr9.vcf", contigs=())
+    assert found(cohort=vcf_cohort(chromosomes=[9])) == []
+
+
+def test_problems__contig_not_declared():
+    write_vcf("chr9.vcf")
+    line = only(found(cohort=vcf_cohort(chromosomes=[9])))
+    assert line.startswith("`cohort.chromosomes` must be contigs of chr9.vcf, such as 1, 2, got 9.")
+
+
+def test_problems__every_missing_file_in_its_line():
+    lines = found(
+        cohort=vcf_cohort(populations="populations.tsv"), outcomes={"source": "file", "file": "outcomes.tsv"}
+    )
+    for name in ("chr1.vcf", "chr2.vcf", "populations.tsv", "outcomes.tsv"):
+        only([line for line in lines if name in line])
+    assert len(lines) == 4
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", "empty"),
+        (b"not a VCF\n", "##fileformat=VCF"),
+        (b"##fileformat=VCFv4.2\n#CHROM\tPOS\tID\tREF\tALT\tQUAL\tFILTER\tINFO\n", "sample"),
+    ],
+)
+def test_problems__bad_vcf(content, message):
+    Path("chr1.vcf").write_bytes(content)
+    line = only(found(cohort=vcf_cohort(chromosomes=[1])))
+    assert line.startswith("`cohort.vcf`: ")
+    assert "chr1.vcf" in line
+    assert message in line
+
+
+def test_problems__duplicate_sample_ids():
+    write_vcf("chr1.vcf", people=("a", "b", "a"))
+    assert "chr1.vcf" in only(found(cohort=vcf_cohort(chromosomes=[1])))
+
+
+@pytest.mark.parametrize("people", [PEOPLE[:2], PEOPLE[::-1]])
+def test_problems__other_people_or_order_in_another_file(people):
+    write_vcf("chr1.vcf")
+    write_vcf("chr2.vcf", people=people)
+    line = only(found(cohort=vcf_cohort()))
+    assert "must hold the same people in the same order in all files, got 3 in chr1.vcf" in line
+    assert f"{len(people)} in chr2.vcf, {len(people)} in both" in line
+
+
+def test_problems__one_person_cannot_be_split():
+    write_vcf("chr1.vcf", people=("a",))
+    assert "must hold at least 2 people" in only(found(cohort=vcf_cohort(chromosomes=[1])))
+
+
+def test_problems__several_chromosomes_without_pattern():
+    write_vcf("all.vcf")
+    line = only(found(cohort=vcf_cohort(vcf="all.vcf")))
+    assert line.startswith(
+        "`cohort.vcf` must hold {chrom} where several chromosomes are asked for, got all.vcf."
+    )
+
+
+@pytest.mark.parametrize(
+    ("cohort", "message"),
+    [
+        (vcf_cohort(vcf=None), "`cohort.vcf` must be a path"),
+        (vcf_cohort(vcf="chr1.vcf.gz.ncbi_enc", chromosomes=[1]), "must be a decrypted file"),
+        (vcf_cohort(vcf="prj_1.ngc", chromosomes=[1]), "must be a decrypted file"),
+        ({"source": "simulate", "vcf": "a.vcf"}, "`cohort.source` must be vcf where `cohort.vcf` is given"),
+        ({"populations": "a.tsv"}, "`cohort.source` must be vcf where `cohort.populations` is given"),
+        ({"chromosomes": ["X", "22"]}, "`cohort.chromosomes` must be among 1 to 22 for simulation, got X."),
+    ],
+)
+def test_problems__cohort_keys_that_contradict_each_other(cohort, message):
+    assert message in only(found(cohort=cohort))
+
+
+def test_problems__other_placeholder():
+    lines = found(cohort=vcf_cohort(vcf="{chr}.vcf", chromosomes=[1]))
+    assert "`cohort.vcf` must have no placeholder but {chrom}, got {chr}." in lines[0]
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "message"),
+    [
+        ({"source": "file"}, "`outcomes.file` must be a path"),
+        ({"file": "a.tsv"}, "`outcomes.source` must be file where `outcomes.file` is given"),
+        ({"count": None}, "`outcomes.count` must be given for simulated outcomes"),
+        ({"source": "file", "file": "a.tsv.ncbi_enc"}, "must be a decrypted file"),
+        ({"source": "file", "file": "empty.tsv"}, "`outcomes.file`: `empty.tsv` must be a table"),
+        ({"source": "file", "file": "none.tsv"}, "at least one outcome column"),
+        (
+            {"source": "file", "file": "two.tsv", "count": [1, 5]},
+            "must be at most 2, the outcomes in two.tsv, got 5.",
+        ),
+    ],
+)
+def test_problems__outcomes(outcomes, message):
+    Path("empty.tsv").touch()
+    Path("none.tsv").write_text("sample\nHG00096\n")
+    Path("two.tsv").write_text("sample\ta\tb\nHG00096\t1\t2\n")
+    assert message in only(found(outcomes=outcomes))
+
+
+@pytest.mark.parametrize("key", ["outcomes.file", "cohort.populations"])
+def test_problems__no_common_person_shows_three_ids_of_each_side(key):
+    write_vcf("chr1.vcf")
+    Path("table.tsv").write_text("sample\tpop\nsim1\t1\nsim2\t2\n")
+    cohort = vcf_cohort(chromosomes=[1], populations="table.tsv" if key.startswith("cohort") else None)
+    outcomes = {"source": "file", "file": "table.tsv"} if key.startswith("outcomes") else {}
+    line = only(found(cohort=cohort, outcomes=outcomes))
+    assert line.startswith(f"`{key}`: `table.tsv` must share sample ids with the genotypes")
+    assert "got sim1, sim2 where those have HG00096, HG00097, HG00099." in line
+
+
+def test_problems__private_data_show_patterns_of_ids():
+    write_vcf("chr1.vcf")
+    Path("table.tsv").write_text("sample\ta\nsim1\t1\n")
+    lines = found(
+        mode="release", cohort=vcf_cohort(chromosomes=[1]), outcomes={"source": "file", "file": "table.tsv"}
+    )
+    assert any("got AAA9 where those have AA99999." in line for line in lines)
+    assert not re.search("sim1|HG0", "".join(lines))
+
+
+def test_problems__haplotypes_cannot_be_protected_in_rows_of_people():
+    line = only(found(cohort={"rows": "people"}, privacy={"unit": "haplotype"}))
+    assert line.startswith("`privacy.unit` must be person where `cohort.rows` is people, got haplotype.")
+
+
+@pytest.mark.parametrize("refusal", NOT_OFFERED, ids=lambda refusal: refusal.key)
+def test_problems__what_is_not_offered_is_refused(refusal):
+    section, _, name = refusal.key.rpartition(".")
+    for value in refusal.values or {keys()[refusal.key]["examples"][0]}:
+        raw = {section: {name: value}} if section else {name: value}
+        line = only(found(**raw))
+        assert line.startswith(f"`{refusal.key}: ")
+        assert f"is not available in dpgrs {__version__}" in line
+
+
+def test_check__good_configuration_is_resolved():
+    assert check({"trials": "3"}) == resolve({"trials": 3})
+
+
+def test_check__raise_on_faults_of_settings_and_files_together():
+    with pytest.raises(UsageError) as caught:
+        check(
+            {
+                "trails": 3,
+                "mode": "release",
+                "cohort": vcf_cohort(chromosomes=[1]),
+                "privacy": {"epsilon": -1},
+                "outcomes": {"source": "file", "file": "absent.tsv"},
+            }
+        )
+    lines = str(caught.value).splitlines()
+    for word in ("`trails`", "`privacy.epsilon`", "`mode: release`", "chr1.vcf", "absent.tsv"):
+        only([line for line in lines if word in line])
+    assert len(lines) == 5
+    assert caught.value.exit_code == 2
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        {"cohort": {"source": "vfc", "vcf": "absent.vcf"}},
+        {"cohort": {"chromsomes": [7], "source": "vcf", "vcf": "absent{chrom}.vcf"}},
+        {"cohort": {"rows": "persons"}, "privacy": {"unit": "haplotype"}},
+        {"outcomes": {"source": "fiel", "file": "absent.tsv"}},
+        {"outcomes": {"source": "file", "file": "absent.tsv", "count": -1}},
+        {"cohort": "{vcf: d/{chrom}.vcf}"},
+    ],
+)
+def test_check__what_hangs_on_a_doubtful_key_is_not_judged(raw):
+    assert len(examine(raw)[1]) == 1
+    with pytest.raises(UsageError) as caught:
+        check(raw)
+    only(str(caught.value).splitlines())
+
+
+@pytest.mark.realdata
+def test_problems__none_for_1000_genomes(real_data, repository):
+    folder = real_data / "1kg"
+    pattern = str(folder / "phase3_subset" / "1KG_phase3_subset_chr{chrom}.vcf.gz")
+    panel = str(folder / "integrated_call_samples_v3.20130502.ALL.panel")
+    chromosomes = [str(number) for number in range(1, 23)]
+    assert found(cohort=vcf_cohort(vcf=pattern, chromosomes=chromosomes, populations=panel)) == []

@@ -1,0 +1,274 @@
+"""Tables of phenotypes and of populations, as people have them: TSV, CSV or blanks, plain or gzipped.
+
+Both tables hold private data, so messages name files, lines and columns, never a sample or a value.
+"""
+
+import csv
+import gzip
+import math
+import re
+import zlib
+from collections import Counter
+from itertools import chain
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from dpgrs.errors import DpgrsError
+
+SAMPLE_COLUMNS = {"sample", "sample_id", "iid", "id"}
+FAMILY_COLUMN = "fid"
+POPULATION_COLUMNS = {"population", "pop"}
+SUPER_POPULATION_COLUMNS = {"super_population", "super_pop"}
+MISSING = frozenset({"", ".", "NA", "N/A", "NaN", "nan", "null", "NULL", "None", "-9"})
+
+
+def read_outcomes(path):
+    """Read a table of phenotypes.
+
+    Parameters
+    ----------
+    path : the file. Its first line names the columns: `sample` or `IID` first (a `FID` is ignored), then one
+        column an outcome. Empty cells, NA, NaN, null, `.` and PLINK's -9 are missing.
+
+    Returns
+    -------
+    pandas.DataFrame, (n_people, n_outcomes) float64, NaN where missing; the index holds sample ids as text.
+
+    Raises
+    ------
+    DpgrsError
+        Missing or unreadable file, no outcome column, no person, repeated ids or columns, a line of another
+        length than the first, a cell that is not a finite number.
+    """
+    rows = _rows(path)
+    header = _header(rows, path)
+    columns = [i for i, name in enumerate(header) if _plain(name) != FAMILY_COLUMN]
+    sample, outcomes = columns[0] if columns else 0, columns[1:]
+    if _plain(header[sample]) not in SAMPLE_COLUMNS:
+        raise DpgrsError(
+            f"`{path}`, line 1: the first column must be `sample` or `IID`, got `{header[sample]}`. "
+            "Put the ids first and name them so."
+        )
+    names = [header[i] for i in outcomes]
+    if not names:
+        raise DpgrsError(
+            f"`{path}` must have at least one outcome column beside the ids, got none. Add the phenotypes."
+        )
+    lines, values = {}, []
+    for line, cells in rows:
+        _add_once(lines, cells[sample], path, line)
+        values.append(_numbers([cells[i] for i in outcomes], names, path, line))
+    _require_people(lines, path)
+    return pd.DataFrame(np.array(values), index=_index(lines), columns=names)
+
+
+def match_outcomes(table, sample_ids):
+    """Bring outcomes into the order of the genotypes.
+
+    Parameters
+    ----------
+    table : pandas.DataFrame from `read_outcomes`.
+    sample_ids : (n_samples,) str, the genotypes' people.
+
+    Returns
+    -------
+    Y : (n_outcomes, n_samples) float64, NaN for people who are not in the table.
+    names : list of n_outcomes str.
+
+    Raises
+    ------
+    DpgrsError
+        If no person is in both.
+    """
+    mismatch = describe_mismatch(table.index, sample_ids, shows_ids=False)
+    if mismatch:
+        raise DpgrsError(f"The outcome table {mismatch}")
+    Y = np.ascontiguousarray(table.reindex(list(sample_ids)).to_numpy(dtype=np.float64).T)
+    assert Y.shape == (table.shape[1], len(sample_ids))
+    return Y, list(table.columns)
+
+
+def describe_mismatch(table_ids, sample_ids, *, shows_ids):
+    """Say that a table has no person of the genotypes; None if it has one.
+
+    Parameters
+    ----------
+    table_ids, sample_ids : sequences of str.
+    shows_ids : bool, quote three ids of each side (open data only), or their patterns (`HG00096` as
+        `AA99999`).
+
+    Returns
+    -------
+    str, the end of a sentence that begins with the table's name, or None.
+    """
+    if set(table_ids) & set(sample_ids):
+        return None
+    theirs, ours = (_examples(ids, shows_ids=shows_ids) for ids in (table_ids, sample_ids))
+    return f"must share sample ids with the genotypes, got {theirs} where those have {ours}. Rename one side."
+
+
+def read_populations(path):
+    """Read the population of each person, for example from a `.panel` file of the 1000 Genomes Project.
+
+    Parameters
+    ----------
+    path : the file, with columns `sample` and `pop` or `population`, and perhaps `super_pop` or
+        `super_population`. Other columns, other people and trailing tabs do no harm.
+
+    Returns
+    -------
+    pandas.DataFrame with the columns `population` and `super_population` (empty text where not given); the
+    index holds sample ids as text.
+
+    Raises
+    ------
+    DpgrsError
+        Missing or unreadable file, no such columns, no person, repeated ids, a person without population.
+    """
+    rows = _rows(path)
+    header = [_plain(name) for name in _header(rows, path)]
+    sample = _find(header, SAMPLE_COLUMNS)
+    population = _find(header, POPULATION_COLUMNS)
+    super_population = _find(header, SUPER_POPULATION_COLUMNS)
+    if sample is None or population is None:
+        raise DpgrsError(
+            f"`{path}`, line 1: columns `sample` and `population` must be there. Name them in the first line."
+        )
+    lines, labels = {}, []
+    for line, cells in rows:
+        _add_once(lines, cells[sample], path, line)
+        if not cells[population]:
+            raise DpgrsError(
+                f"`{path}`, line {line}: the population must not be empty. Give it, or remove the line."
+            )
+        labels.append((cells[population], "" if super_population is None else cells[super_population]))
+    _require_people(lines, path)
+    return pd.DataFrame(labels, index=_index(lines), columns=["population", "super_population"], dtype=str)
+
+
+def _rows(path):
+    """Yield the number and the cells of each line that is not blank, cut to the length of the first."""
+    width = None
+    for line, cells in _cells(Path(path)):
+        cells = [cell.strip() for cell in cells]
+        while width is None and cells and not cells[-1]:
+            cells.pop()
+        if not any(cells):
+            continue
+        width = width or len(cells)
+        if len(cells) < width or any(cells[width:]):
+            raise DpgrsError(
+                f"`{path}`, line {line}: must have {width} columns like the first line, got {len(cells)}. "
+                "Mend the line, or fetch the file again if it was cut off."
+            )
+        yield line, cells[:width]
+
+
+def _cells(path):
+    """Split a file into lines and cells at the separator that its first line shows."""
+    try:
+        with (
+            gzip.open(path, "rt", encoding="utf-8-sig")
+            if _is_gzip(path)
+            else path.open(encoding="utf-8-sig") as file
+        ):
+            first = file.readline()
+            lines = chain([first], file)
+            if "\t" in first:
+                rows = csv.reader(lines, delimiter="\t", quoting=csv.QUOTE_NONE)
+            elif "," in first:
+                rows = csv.reader(lines)
+            else:
+                rows = map(str.split, lines)
+            yield from enumerate(rows, start=1)
+    except FileNotFoundError:
+        raise DpgrsError(f"`{path}` must be a table, but is not there. Correct the path.") from None
+    except (EOFError, zlib.error):
+        raise DpgrsError(
+            f"`{path}` must be a whole gzip file, but is cut off or damaged. Fetch it again."
+        ) from None
+    except OSError as error:
+        raise DpgrsError(
+            f"`{path}` must be readable: {error.strerror or error}. Correct it and its rights."
+        ) from None
+    except (UnicodeDecodeError, csv.Error):
+        raise DpgrsError(
+            f"`{path}` must be UTF-8 text in columns, plain or gzipped. Export it as such."
+        ) from None
+
+
+def _is_gzip(path):
+    with path.open("rb") as file:
+        return file.read(2) == b"\x1f\x8b"
+
+
+def _header(rows, path):
+    """Take the names of the columns off the rows."""
+    _, names = next(rows, (1, []))
+    if not names:
+        raise DpgrsError(
+            f"`{path}` must be a table with names in its first line, but is empty. Correct the path."
+        )
+    repeated = [name for name, count in Counter(names).items() if count > 1]
+    if repeated or not all(names):
+        fault = f"`{repeated[0]}` more than once" if repeated and repeated[0] else "an empty name"
+        raise DpgrsError(f"`{path}`, line 1: columns must have names of their own, got {fault}. Rename them.")
+    return names
+
+
+def _plain(name):
+    return name.lstrip("#").lower()
+
+
+def _find(header, names):
+    """Return the position of the first column with one of the names, or None."""
+    return next((i for i, name in enumerate(header) if name in names), None)
+
+
+def _add_once(lines, sample, path, line):
+    """Note the line of a person who must not have had one before."""
+    if not sample:
+        raise DpgrsError(
+            f"`{path}`, line {line}: the sample id must not be empty. Give it, or remove the line."
+        )
+    if sample in lines:
+        raise DpgrsError(
+            f"`{path}`, line {line}: each person must have one line, got the id of line {lines[sample]}. "
+            "Keep one of the two."
+        )
+    lines[sample] = line
+
+
+def _require_people(lines, path):
+    if not lines:
+        raise DpgrsError(
+            f"`{path}` must have a line for each person, got only the first with the names. Add the people."
+        )
+
+
+def _numbers(cells, names, path, line):
+    """Turn the cells of one person into finite numbers, NaN where missing."""
+    numbers = []
+    for name, cell in zip(names, cells, strict=True):
+        try:
+            number = math.nan if cell in MISSING else float(cell)
+        except ValueError:
+            number = math.inf
+        if math.isinf(number):
+            raise DpgrsError(
+                f"`{path}`, line {line}, column `{name}`: must be a finite number or NA. Correct the cell."
+            )
+        numbers.append(number)
+    return numbers
+
+
+def _index(lines):
+    return pd.Index(list(lines), name="sample", dtype=str)
+
+
+def _examples(ids, *, shows_ids):
+    """Write up to three ids, or the patterns of ids: letters as A, digits as 9."""
+    patterns = ids if shows_ids else (re.sub(r"\d", "9", re.sub(r"[^\W\d_]", "A", sample)) for sample in ids)
+    return ", ".join(list(dict.fromkeys(patterns))[:3])

@@ -1,0 +1,255 @@
+"""What can be seen to go wrong before any job runs: files, ids, contigs, budgets, what is not offered yet."""
+
+import re
+from dataclasses import dataclass
+
+from dpgrs import __version__
+from dpgrs.config import examine
+from dpgrs.errors import DpgrsError, UsageError
+from dpgrs.io.tables import describe_mismatch, read_outcomes, read_populations
+from dpgrs.io.vcf import read_header
+from dpgrs.types import Rows, Unit
+
+AUTOSOMES = frozenset(str(number) for number in range(1, 23))
+ENCRYPTED = (".ncbi_enc", ".ngc")
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """A setting that the schema knows but this version does not offer.
+
+    Attributes
+    ----------
+    key : str, dotted path.
+    remedy : str, what to do instead.
+    values : frozenset of the values refused; empty refuses every value but null.
+    """
+
+    key: str
+    remedy: str
+    values: frozenset = frozenset()
+
+
+NOT_OFFERED = (
+    Refusal("mode", "Use `mode: benchmark`, with open or simulated data only.", frozenset({"release"})),
+    Refusal("privacy.protection", "Use `protection: full`.", frozenset({"feature", "label"})),
+    Refusal("privacy.ledger", "Leave it out: benchmark mode spends no budget."),
+    Refusal("privacy.budget", "Leave it out: benchmark mode spends no budget."),
+    Refusal("public.sites", "Leave it out: the panel is chosen from the cohort's own sites."),
+    Refusal("public.frequencies", "Leave it out: frequencies come from the cohort."),
+    Refusal("public.reference", "Leave it out."),
+    Refusal("public.genotypes", "Leave it out: all genotypes are protected."),
+    Refusal("public.outcomes", "Leave it out: all outcomes are protected."),
+)
+
+
+def check(raw):
+    """Resolve a configuration and look for every problem that can be seen before a job runs.
+
+    Parameters
+    ----------
+    raw : dict, as Snakemake merged it.
+
+    Returns
+    -------
+    dict, as from `dpgrs.config.resolve`.
+
+    Raises
+    ------
+    UsageError
+        With all problems of the configuration and of the files that it names, one a line.
+    """
+    config, found = examine(raw)
+    lines = [problem.line for problem in found]
+    lines += problems(config, doubtful=frozenset(problem.key for problem in found))
+    if lines:
+        raise UsageError("\n".join(lines))
+    return config
+
+
+def problems(config, *, doubtful=frozenset()):
+    """List everything that can be seen to go wrong.
+
+    Parameters
+    ----------
+    config : dict from `dpgrs.config.resolve`.
+    doubtful : set of str, keys whose values are not what the user meant; what depends on them is not judged.
+
+    Returns
+    -------
+    list of str, one line a problem: what, where, how to mend it.
+    """
+    cohort, outcomes = config["cohort"], config["outcomes"]
+
+    def is_clear(*needed):
+        return not any(key == doubt or key.startswith(f"{doubt}.") for key in needed for doubt in doubtful)
+
+    shows_ids = config["mode"] == "benchmark" and is_clear("mode")
+    lines = _not_offered(config)
+    headers = {}
+    if is_clear("cohort.source", "cohort.vcf", "cohort.chromosomes"):
+        headers, found = _read_headers(cohort)
+        lines += found
+    people = next(iter(headers.values())).samples if headers else None
+    if is_clear("cohort.source", "cohort.populations"):
+        lines += _population_problems(cohort, people, shows_ids=shows_ids)
+    if is_clear("outcomes.source", "outcomes.file", "outcomes.count"):
+        lines += _outcome_problems(outcomes, people, shows_ids=shows_ids)
+    if is_clear("cohort.rows", "privacy.unit"):
+        lines += _privacy_problems(cohort["rows"], config["privacy"]["unit"])
+    return list(dict.fromkeys(lines))
+
+
+def _line(key, wanted, got, fix):
+    return f"`{key}` must {wanted}, got {got}. {fix}"
+
+
+def _not_offered(config):
+    """Refuse, rather than ignore, what this version does not do."""
+    lines = []
+    for refusal in NOT_OFFERED:
+        section, _, name = refusal.key.rpartition(".")
+        value = (config[section] if section else config)[name]
+        for entry in value if isinstance(value, list) else [value]:
+            if entry in refusal.values or (not refusal.values and entry is not None):
+                lines.append(
+                    f"`{refusal.key}: {entry}` is not available in dpgrs {__version__}. {refusal.remedy}"
+                )
+    return lines
+
+
+def _read_headers(cohort):
+    """Read the header of every VCF; return a dict of chromosome to header, and the problems."""
+    path, chromosomes = cohort["vcf"], cohort["chromosomes"]
+    if cohort["source"] == "simulate":
+        return {}, _simulation_problems(cohort)
+    lines = _pattern_problems(path, chromosomes)
+    if path is None or _is_encrypted(path):
+        return {}, lines
+    headers = {}
+    for chromosome in chromosomes:
+        try:
+            headers[chromosome] = read_header(path.replace("{chrom}", chromosome))
+        except DpgrsError as error:
+            lines.append(f"`cohort.vcf`: {error}")
+    return headers, lines + _contig_problems(headers) + _sample_problems(headers)
+
+
+def _simulation_problems(cohort):
+    lines = [
+        _line("cohort.source", f"be vcf where `cohort.{key}` is given", "simulate", "Say `source: vcf`.")
+        for key in ("vcf", "populations")
+        if cohort[key] is not None
+    ]
+    foreign = [name for name in cohort["chromosomes"] if name.removeprefix("chr") not in AUTOSOMES]
+    if foreign:
+        fix = "Correct them, or give VCFs with `source: vcf`."
+        lines.append(_line("cohort.chromosomes", "be among 1 to 22 for simulation", ", ".join(foreign), fix))
+    return lines
+
+
+def _pattern_problems(path, chromosomes):
+    key = "cohort.vcf"
+    if path is None:
+        return [_line(key, "be a path for `cohort.source: vcf`", "null", "Give the VCF, or simulate.")]
+    if _is_encrypted(path):
+        return [_encrypted(key, path)]
+    stray = [name for name in re.findall(r"{\w*}", path) if name != "{chrom}"]
+    if stray:
+        return [_line(key, "have no placeholder but {chrom}", stray[0], "Write {chrom}.")]
+    if len(chromosomes) > 1 and "{chrom}" not in path:
+        fix = "Give one file for each chromosome and the pattern of their names."
+        return [_line(key, "hold {chrom} where several chromosomes are asked for", path, fix)]
+    return []
+
+
+def _contig_problems(headers):
+    """Find chromosomes that a header does not declare; a header that declares none is not judged."""
+    lines = []
+    for chromosome, header in headers.items():
+        name = chromosome.removeprefix("chr")
+        if header.contigs and not {name, f"chr{name}"} & set(header.contigs):
+            declared = ", ".join(list(header.contigs)[:5])
+            wanted = f"be contigs of {header.path}, such as {declared}"
+            lines.append(_line("cohort.chromosomes", wanted, chromosome, "Correct the name or the path."))
+    return lines
+
+
+def _sample_problems(headers):
+    """Find files that do not hold the same people in the same order as the first."""
+    if not headers:
+        return []
+    first, *others = headers.values()
+    lines = []
+    if len(first.samples) < 2:
+        lines.append(
+            _line("cohort.vcf", "hold at least 2 people", f"1 in {first.path}", "Add people to test on.")
+        )
+    for other in others:
+        if other.samples == first.samples:
+            continue
+        common = len(set(other.samples) & set(first.samples))
+        got = f"{len(first.samples)} in {first.path}, {len(other.samples)} in {other.path}, {common} in both"
+        fix = "Select them with `bcftools view --samples-file`."
+        lines.append(_line("cohort.vcf", "hold the same people in the same order in all files", got, fix))
+    return lines
+
+
+def _population_problems(cohort, people, *, shows_ids):
+    path = cohort["populations"]
+    if path is None or cohort["source"] == "simulate":
+        return []
+    return _read_table("cohort.populations", path, read_populations, people, shows_ids=shows_ids)[1]
+
+
+def _outcome_problems(outcomes, people, *, shows_ids):
+    path, counts = outcomes["file"], outcomes["count"]
+    if outcomes["source"] == "simulate":
+        return _simulated_outcome_problems(path, counts)
+    if path is None:
+        fix = "Give the table, or simulate."
+        return [_line("outcomes.file", "be a path for `outcomes.source: file`", "null", fix)]
+    table, lines = _read_table("outcomes.file", path, read_outcomes, people, shows_ids=shows_ids)
+    if table is not None and counts is not None and max(counts) > table.shape[1]:
+        wanted = f"be at most {table.shape[1]}, the outcomes in {path}"
+        lines.append(_line("outcomes.count", wanted, max(counts), "Lower it, or leave it out to use all."))
+    return lines
+
+
+def _simulated_outcome_problems(path, counts):
+    lines = []
+    if path is not None:
+        wanted = "be file where `outcomes.file` is given"
+        lines.append(_line("outcomes.source", wanted, "simulate", "Say `source: file`."))
+    if counts is None:
+        lines.append(
+            _line("outcomes.count", "be given for simulated outcomes", "null", "Give it, or leave it out.")
+        )
+    return lines
+
+
+def _read_table(key, path, read, people, *, shows_ids):
+    """Read a table; return it (None where it cannot be read) and the problems."""
+    if _is_encrypted(path):
+        return None, [_encrypted(key, path)]
+    try:
+        table = read(path)
+    except DpgrsError as error:
+        return None, [f"`{key}`: {error}"]
+    mismatch = describe_mismatch(table.index, people, shows_ids=shows_ids) if people else None
+    return table, [f"`{key}`: `{path}` {mismatch}"] if mismatch else []
+
+
+def _is_encrypted(path):
+    return path.endswith(ENCRYPTED)
+
+
+def _encrypted(key, path):
+    return _line(key, "be a decrypted file", path, "Decrypt it with `vdb-decrypt` of the SRA Toolkit first.")
+
+
+def _privacy_problems(rows, unit):
+    if rows == Rows.PEOPLE and unit == Unit.HAPLOTYPE:
+        wanted = "be person where `cohort.rows` is people"
+        return [_line("privacy.unit", wanted, "haplotype", "Leave it out.")]
+    return []

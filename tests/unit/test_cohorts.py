@@ -1,0 +1,98 @@
+import numpy as np
+import pandas as pd
+import pysam
+import pytest
+
+from dpgrs.errors import UsageError
+from dpgrs.io.haplotype_store import HaplotypeStore
+from dpgrs.io.ingest import ingest_chromosome
+from dpgrs.io.panel import alternate_frequency
+from dpgrs.io.vcf import read_header
+from dpgrs.simulation.cohorts import simulate_cohort
+
+SMALL = {"chromosomes": [21, "chr22"], "people": 31, "length": 20_000, "seed": 4}
+
+
+@pytest.fixture(scope="module")
+def cohort(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("cohort")
+    simulate_cohort(folder, **SMALL)
+    return folder
+
+
+def contents(folder):
+    return {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
+
+
+def test_simulate_cohort__files(cohort):
+    assert sorted(contents(cohort)) == [
+        "21.vcf.gz",
+        "21.vcf.gz.tbi",
+        "chr22.vcf.gz",
+        "chr22.vcf.gz.tbi",
+        "populations.tsv",
+    ]
+    table = pd.read_csv(cohort / "populations.tsv", sep="\t")
+    assert table.columns.tolist() == ["sample", "population", "super_population"]
+    assert table["population"].value_counts().to_dict() == {"YRI": 11, "CEU": 10, "CHB": 10}
+    for name in ("21", "chr22"):
+        header = read_header(cohort / f"{name}.vcf.gz")
+        assert header.has_index
+        assert list(header.contigs) == [name]
+        assert list(header.samples) == table["sample"].tolist()
+    assert (table["sample"].iloc[0], table["sample"].iloc[-1]) == ("sim0001", "sim0031")
+
+
+def test_simulate_cohort__positions_and_alleles(cohort):
+    with pysam.VariantFile(str(cohort / "21.vcf.gz")) as file:
+        length = file.header.contigs["21"].length
+        records = [(record.pos, *record.alleles) for record in file.fetch("21")]
+    positions = np.array([position for position, *_ in records])
+    assert length == 46_709_983
+    assert len(records) > 20
+    assert (np.diff(positions) > 0).all()
+    assert 3 * length // 4 < positions[0] <= positions[-1] <= 3 * length // 4 + 20_000
+    assert {allele for _, *alleles in records for allele in alleles} <= set("ACGT")
+
+
+def test_simulate_cohort__goes_through_ingest(cohort, tmp_path):
+    counts = ingest_chromosome(cohort / "chr22.vcf.gz", chromosome="22", store=tmp_path / "22.zarr")
+    assert counts["skipped"] == {}
+    assert counts["missing_alleles"] == 0
+    frequency = alternate_frequency(HaplotypeStore.open(tmp_path / "22.zarr"))
+    assert frequency.min() >= 0
+    assert 0 < frequency.max() <= 1
+
+
+def test_simulate_cohort__same_seed_same_bytes(cohort, tmp_path):
+    simulate_cohort(tmp_path / "again", **SMALL)
+    assert contents(tmp_path / "again") == contents(cohort)
+    simulate_cohort(tmp_path / "other", **SMALL | {"seed": 5})
+    assert contents(tmp_path / "other")["21.vcf.gz"] != contents(cohort)["21.vcf.gz"]
+
+
+def test_simulate_cohort__chromosome_does_not_depend_on_the_others(cohort, tmp_path):
+    simulate_cohort(tmp_path, **SMALL | {"chromosomes": ["chr22"]})
+    assert contents(tmp_path)["chr22.vcf.gz"] == contents(cohort)["chr22.vcf.gz"]
+
+
+@pytest.mark.parametrize("model", ["OutOfAfrica_4J17", "AncientEurasia_9K19", "Zigzag_1S14"])
+def test_simulate_cohort__other_models(tmp_path, model):
+    table = simulate_cohort(tmp_path, chromosomes=[1], people=9, length=1_000, seed=1, model=model)
+    assert table["population"].value_counts().max() - table["population"].value_counts().min() <= 1
+
+
+@pytest.mark.parametrize(
+    ("changes", "cause"),
+    [
+        ({"model": "OutOfAtlantis"}, "`model` must be one of .*OutOfAfrica_3G09.*, got OutOfAtlantis"),
+        ({"chromosomes": ["X"]}, "`chromosomes` must be human autosomes, 1 to 22, got X"),
+        ({"people": 2}, "`people` must be at least 3"),
+        ({"length": 0}, "`length` must be from 1 to"),
+        ({"length": 10**8}, "`length` must be from 1 to"),
+    ],
+)
+def test_simulate_cohort__raise_on_domain(tmp_path, changes, cause):
+    with pytest.raises(UsageError, match=cause):
+        simulate_cohort(tmp_path / "c", **SMALL | changes)
+    assert not (tmp_path / "c").exists()

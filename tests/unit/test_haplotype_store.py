@@ -1,0 +1,141 @@
+import hashlib
+
+import numpy as np
+import pandas as pd
+import pytest
+import zarr
+
+from dpgrs.bits import pack
+from dpgrs.errors import DpgrsError
+from dpgrs.io.haplotype_store import FORMAT_VERSION, HaplotypeStore, StoreWriter, rows_per_chunk
+
+SAMPLES = np.array(["zoë", "b", "a-long-name"])
+
+
+def variants(n_variants, *, contig="1"):
+    """Return a table of variants with alleles of many lengths."""
+    return pd.DataFrame(
+        {
+            "contig": contig,
+            "position": np.arange(1, n_variants + 1) * 10,
+            "id": [f"rs{i}" for i in range(n_variants)],
+            "ref": ["A" * (1 + 100 * (i % 3)) for i in range(n_variants)],
+            "alt": "C",
+        }
+    )
+
+
+def random_bits(n_variants, seed):
+    return pack(np.random.Generator(np.random.PCG64(seed)).integers(0, 2, (n_variants, 6)))
+
+
+def write(path, *parts, **attributes):
+    with StoreWriter.create(path, sample_id=SAMPLES) as writer:
+        for part in parts:
+            writer.append(*part)
+        writer.attributes.update(attributes)
+    return HaplotypeStore.open(path)
+
+
+def digest(folder):
+    """Return one digest over the names and bytes of all files below a folder."""
+    files = sorted(path for path in folder.rglob("*") if path.is_file())
+    whole = b"".join(str(path.relative_to(folder)).encode() + path.read_bytes() for path in files)
+    return hashlib.sha256(whole).hexdigest()
+
+
+def test_store__round_trip(tmp_path):
+    tables = variants(5), variants(4, contig="chr2")
+    bits = random_bits(5, 1), random_bits(4, 2)
+    store = write(
+        tmp_path / "a.zarr", *zip(tables, bits, strict=True), source={"file": "x.vcf.gz"}, fill="none"
+    )
+    assert (store.n_variants, store.n_samples, store.n_haplotypes) == (9, 3, 6)
+    assert store.sample_id.tolist() == SAMPLES.tolist()
+    assert store.sample_id.dtype.kind == "U"
+    pd.testing.assert_frame_equal(store.variants, pd.concat(tables, ignore_index=True))
+    np.testing.assert_array_equal(store.haplotypes(), np.concatenate(bits))
+    assert store.haplotypes().dtype == np.uint64
+    assert store.missing() is None
+    assert store.attributes["source"] == {"file": "x.vcf.gz"}
+    assert store.attributes["format_version"] == FORMAT_VERSION
+
+
+@pytest.mark.parametrize(
+    "selection", [slice(2, 6), slice(None, None, 3), np.array([7, 0, 3]), np.array([], dtype=int)]
+)
+def test_haplotypes__selection(tmp_path, selection):
+    bits = random_bits(9, 1)
+    store = write(tmp_path / "a.zarr", (variants(9), bits, bits & np.uint64(5)))
+    np.testing.assert_array_equal(store.haplotypes(selection), bits[selection])
+    np.testing.assert_array_equal(store.missing(selection), bits[selection] & np.uint64(5))
+
+
+def test_missing__only_in_the_middle(tmp_path):
+    empty, some = np.zeros((4, 1), dtype=np.uint64), np.array([[0], [3], [0], [32]], dtype=np.uint64)
+    parts = [
+        (variants(4), random_bits(4, seed), plane) for seed, plane in enumerate([empty, some, None, empty])
+    ]
+    store = write(tmp_path / "a.zarr", *parts)
+    np.testing.assert_array_equal(store.missing(), np.concatenate([empty, some, empty, empty]))
+
+
+def test_chunks__cover_all_variants(tmp_path, monkeypatch):
+    monkeypatch.setattr("dpgrs.io.haplotype_store._CHUNK_VARIANTS", 4)
+    store = write(tmp_path / "a.zarr", (variants(10), random_bits(10, 3)))
+    assert list(store.chunks()) == [slice(0, 4), slice(4, 8), slice(8, 10)]
+    whole = np.concatenate([store.haplotypes(chunk) for chunk in store.chunks()])
+    np.testing.assert_array_equal(whole, store.haplotypes())
+
+
+def test_append__any_batches_same_bytes(tmp_path, monkeypatch):
+    monkeypatch.setattr("dpgrs.io.haplotype_store._CHUNK_VARIANTS", 4)
+    table, bits = variants(11), random_bits(11, 4)
+    folders = []
+    for step in (1, 3, 4, 11):
+        folders.append(tmp_path / f"{step}.zarr")
+        parts = [slice(start, start + step) for start in range(0, 11, step)]
+        write(folders[-1], *((table[part], bits[part], bits[part]) for part in parts))
+    assert len({digest(folder) for folder in folders}) == 1
+
+
+@pytest.mark.parametrize("n_samples", [1, 2504, 500_000, 100_000_000])
+def test_rows_per_chunk__bounded(n_samples):
+    rows = rows_per_chunk(n_samples)
+    assert 1 <= rows <= 10_000
+    assert rows == 1 or rows * n_samples / 4 <= 2**20
+
+
+def test_create__failure_leaves_nothing(tmp_path):
+    wrong = random_bits(2, 1)  # fewer rows than the table has
+    with pytest.raises(AssertionError):
+        write(tmp_path / "a.zarr", (variants(3), random_bits(3, 1)), (variants(3), wrong))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_create__failure_keeps_the_older_store(tmp_path):
+    write(tmp_path / "a.zarr", (variants(3), random_bits(3, 1)))
+    with pytest.raises(RuntimeError), StoreWriter.create(tmp_path / "a.zarr", sample_id=SAMPLES):
+        raise RuntimeError
+    assert HaplotypeStore.open(tmp_path / "a.zarr").n_variants == 3
+    write(tmp_path / "a.zarr", (variants(2), random_bits(2, 1)))
+    assert HaplotypeStore.open(tmp_path / "a.zarr").n_variants == 2
+    assert [path.name for path in tmp_path.iterdir()] == ["a.zarr"]
+
+
+def test_open__raise_on_absent(tmp_path):
+    with pytest.raises(DpgrsError, match="is no haplotype store"):
+        HaplotypeStore.open(tmp_path / "a.zarr")
+
+
+def test_open__raise_on_other_group(tmp_path):
+    zarr.create_group(tmp_path / "a.zarr", zarr_format=2)
+    with pytest.raises(DpgrsError, match="but no haplotype store"):
+        HaplotypeStore.open(tmp_path / "a.zarr")
+
+
+def test_open__raise_on_unknown_version(tmp_path):
+    write(tmp_path / "a.zarr", (variants(3), random_bits(3, 1)))
+    zarr.open_group(tmp_path / "a.zarr", mode="r+", zarr_format=2).attrs["format_version"] = 99
+    with pytest.raises(DpgrsError, match=rf"must have format version {FORMAT_VERSION}, got 99"):
+        HaplotypeStore.open(tmp_path / "a.zarr")

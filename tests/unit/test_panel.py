@@ -1,0 +1,161 @@
+import numpy as np
+import pytest
+
+from dpgrs.bits import pack, unpack
+from dpgrs.errors import DpgrsError, UsageError
+from dpgrs.io.haplotype_store import HaplotypeStore
+from dpgrs.io.ingest import ingest_chromosome
+from dpgrs.io.panel import Panel, alternate_frequency, fill_missing, select_panel, write_panel
+from vcf_files import record, vcf_text, write_text
+
+N_PEOPLE = 20
+
+
+def random_calls(random, frequency):
+    alleles = (random.random((N_PEOPLE, 2)) < frequency).astype(int)
+    return " ".join(f"{a}|{b}" for a, b in alleles)
+
+
+def make_store(folder, chromosome, records, samples=None):
+    samples = samples or tuple(f"p{i}" for i in range(N_PEOPLE))
+    vcf = write_text(folder / f"{chromosome}.vcf", vcf_text(*records, samples=samples))
+    ingest_chromosome(vcf, chromosome=chromosome, store=folder / f"{chromosome}.zarr")
+    return HaplotypeStore.open(folder / f"{chromosome}.zarr")
+
+
+@pytest.fixture
+def stores(tmp_path):
+    """Chromosomes of 60 variants, in the order 2, 1; positions of chromosome 1 are not sorted."""
+    random = np.random.Generator(np.random.PCG64(7))
+    made = []
+    for chromosome in ("2", "1"):
+        positions = random.permutation(60) + 1 if chromosome == "1" else np.arange(1, 61)
+        records = [record(p, random_calls(random, random.random() / 2), contig=chromosome) for p in positions]
+        made.append(make_store(tmp_path, chromosome, records))
+    return made
+
+
+def open_panel(path, stores, **options):
+    write_panel(path, stores, select_panel(stores, **options))
+    return Panel.open(path)
+
+
+def sites(panel, indices=slice(None)):
+    table = panel.variants.iloc[indices]
+    return list(zip(table["contig"], table["position"], strict=True))
+
+
+def test_alternate_frequency__over_known_alleles(tmp_path):
+    known, half = "0|1 " * N_PEOPLE, "1|. " * N_PEOPLE
+    records = [
+        record(1, known),
+        record(2, half),
+        record(3, "0|0 " * 15 + ". " * 5),
+        record(4, ". " * N_PEOPLE),
+    ]
+    store = make_store(tmp_path, "1", records)
+    np.testing.assert_array_equal(alternate_frequency(store), [0.5, 1.0, 0.0, np.nan])
+
+
+def test_alternate_frequency__equals_unpacked_mean(stores):
+    for store in stores:
+        expected = unpack(store.haplotypes(), store.n_haplotypes).mean(axis=1)
+        np.testing.assert_allclose(alternate_frequency(store), expected, rtol=1e-15)
+
+
+def test_select_panel__keeps_common_variants_in_genome_order(tmp_path, stores):
+    maf = 0.2
+    n_usable = sum(int((np.minimum(f, 1 - f) >= maf).sum()) for f in map(alternate_frequency, stores))
+    panel = open_panel(tmp_path / "panel.zarr", stores, size=n_usable, maf=maf, seed=1)
+    assert 0 < n_usable < 120
+    assert sites(panel) == sorted(sites(panel), key=lambda site: ("21".index(site[0]), site[1]))
+    assert (np.minimum(panel.frequency, 1 - panel.frequency) >= maf).all()
+    assert sorted(panel.variant_rank.tolist()) == list(range(n_usable))
+    assert panel.attributes["counts"] == {"n_variants": n_usable, "n_usable": n_usable, "n_filled": 0}
+
+
+def test_select_panel__maf_bound_belongs_to_it(tmp_path):
+    store = make_store(tmp_path, "1", [record(1, "0|1 " + "0|0 " * 19), record(2, "0|0 " * 20)])
+    assert select_panel([store], size=1, maf=1 / 40, seed=1).n_usable == 1
+    assert select_panel([store], size=2, maf=0, seed=1).n_usable == 2
+
+
+def test_select_panel__haplotypes_are_the_stores_own(tmp_path, stores):
+    panel = open_panel(tmp_path / "panel.zarr", stores, size=30, maf=0.05, seed=1)
+    whole = {
+        site: words
+        for store in stores
+        for site, words in zip(sites(store), store.haplotypes().tolist(), strict=True)
+    }
+    assert panel.haplotypes().tolist() == [whole[site] for site in sites(panel)]
+    assert panel.sample_id.tolist() == stores[0].sample_id.tolist()
+
+
+def test_select_panel__nested(tmp_path, stores):
+    small = open_panel(tmp_path / "small.zarr", stores, size=10, maf=0.05, seed=3)
+    large = open_panel(tmp_path / "large.zarr", stores, size=40, maf=0.05, seed=3)
+    indices = large.of_size(10)
+    assert sites(large, indices) == sites(small)
+    assert (np.diff(indices) > 0).all()
+    np.testing.assert_array_equal(large.variant_rank[indices], small.variant_rank)
+    np.testing.assert_array_equal(large.haplotypes(indices), small.haplotypes())
+    np.testing.assert_array_equal(large.of_size(40), np.arange(40))
+
+
+def test_select_panel__seed_decides(stores):
+    first, again, other = (select_panel(stores, size=20, maf=0.05, seed=seed) for seed in (1, 1, 2))
+    assert [rows.tolist() for rows in first.rows] == [rows.tolist() for rows in again.rows]
+    assert [rows.tolist() for rows in first.rows] != [rows.tolist() for rows in other.rows]
+
+
+def test_select_panel__raise_on_too_few_variants(stores):
+    with pytest.raises(
+        DpgrsError, match=r"`size` must be at most \d+, the variants with MAF >= 0.3, got 119\. Lower"
+    ):
+        select_panel(stores, size=119, maf=0.3, seed=1)
+
+
+@pytest.mark.parametrize(("size", "maf", "name"), [(0, 0.1, "size"), (5, -0.1, "maf"), (5, 0.6, "maf")])
+def test_select_panel__raise_on_domain(stores, size, maf, name):
+    with pytest.raises(UsageError, match=f"`{name}` must be"):
+        select_panel(stores, size=size, maf=maf, seed=1)
+
+
+def test_select_panel__raise_on_other_samples(tmp_path, stores):
+    samples = tuple(f"q{i}" for i in range(N_PEOPLE))
+    other = make_store(tmp_path, "3", [record(1, "0|1 " * N_PEOPLE, contig="3")], samples)
+    with pytest.raises(DpgrsError, match="must have the samples of"):
+        select_panel([*stores, other], size=5, maf=0.05, seed=1)
+
+
+def test_write_panel__fills_with_the_more_frequent_allele(tmp_path):
+    store = make_store(
+        tmp_path,
+        "1",
+        [record(1, "1|1 " * 18 + "0|1 .|1"), record(2, "0|1 " * 18 + "0|. .|."), record(3, "0|1 " * 20)],
+    )
+    panel = open_panel(tmp_path / "panel.zarr", [store], size=3, maf=0.01, seed=1)
+    alleles = unpack(panel.haplotypes(), 2 * N_PEOPLE)
+    assert alleles[:, -4:].tolist() == [[0, 1, 1, 1], [0, 0, 0, 0], [0, 1, 0, 1]]
+    assert panel.missing() is None
+    assert panel.attributes["fill"] == "cohort frequency"
+    assert panel.attributes["counts"]["n_filled"] == 4
+    np.testing.assert_allclose(panel.frequency, [38 / 39, 18 / 37, 0.5])
+
+
+def test_fill_missing__half_takes_ref():
+    missing = pack(np.array([[0, 1, 1]] * 3))
+    filled = fill_missing(pack(np.array([[1, 0, 0]] * 3)), missing, np.array([0.4, 0.5, 0.6]))
+    assert unpack(filled, 3).tolist() == [[1, 0, 0], [1, 0, 0], [1, 1, 1]]
+
+
+@pytest.mark.parametrize("size", [0, 11])
+def test_of_size__raise_on_domain(tmp_path, stores, size):
+    panel = open_panel(tmp_path / "panel.zarr", stores, size=10, maf=0.05, seed=1)
+    with pytest.raises(DpgrsError, match="`size` must be from 1 to 10"):
+        panel.of_size(size)
+
+
+def test_open__raise_on_store_that_is_no_panel(stores):
+    with pytest.raises(DpgrsError, match="but no panel"):
+        Panel.open(stores[0].path)

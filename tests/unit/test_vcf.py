@@ -1,0 +1,355 @@
+import gzip
+
+import numpy as np
+import pytest
+
+from dpgrs.bits import unpack
+from dpgrs.errors import DpgrsError, UsageError
+from dpgrs.io.vcf import ContigReader, read_header
+from vcf_files import record, vcf_text, write_bgzf, write_gzip, write_text
+
+WRITERS = {
+    "text": write_text,
+    "gzip": write_gzip,
+    "bgzf": lambda path, text: write_bgzf(path, text, index=None),
+    "tbi": write_bgzf,
+    "csi": lambda path, text: write_bgzf(path, text, index="csi"),
+}
+
+
+def read(path, contig="1", *, batch=100, **options):
+    """Read a contig whole: the reader, the variants as tuples, (n, 6) alleles and (n, 6) missing."""
+    header = read_header(path)
+    reader = ContigReader(header, contig, **options)
+    batches = list(reader.batches(batch))
+    variants = [tuple(row) for batch in batches for row in batch.variants.itertuples(index=False)]
+    planes = (
+        [np.concatenate([getattr(b, name) for b in batches]) for name in ("haplotypes", "missing")]
+        if batches
+        else []
+    )
+    return reader, variants, *(unpack(plane, 2 * len(header.samples)).tolist() for plane in planes)
+
+
+def read_records(tmp_path, *records, **options):
+    return read(write_text(tmp_path / "a.vcf", vcf_text(*records)), **options)
+
+
+def read_fails(tmp_path, *records, **options):
+    with pytest.raises(DpgrsError) as caught:
+        read_records(tmp_path, *records, **options)
+    message = str(caught.value)
+    assert "\n" not in message
+    assert "a.vcf" in message
+    return message
+
+
+@pytest.mark.parametrize("kind", WRITERS)
+def test_read_header__every_kind(tmp_path, kind):
+    path = WRITERS[kind](tmp_path / "a.vcf.gz", vcf_text(record(5, "0|0 0|1 1|1"), contigs=("1", "22")))
+    header = read_header(path)
+    assert header.path == path
+    assert header.samples == ("A", "B", "C")
+    assert header.contigs == {"1": 1_000_000, "22": 1_000_000}
+    assert header.has_index == (kind in ("tbi", "csi"))
+
+
+def test_read_header__contig_without_length(tmp_path):
+    text = vcf_text().replace(",length=1000000", "")
+    assert read_header(write_text(tmp_path / "a.vcf", text)).contigs == {"1": None}
+
+
+def test_read_header__stops_after_the_header(tmp_path):
+    path = write_gzip(tmp_path / "a.vcf.gz", vcf_text(*(record(i, "0|0 0|1 1|1") for i in range(1, 50_000))))
+    path.write_bytes(path.read_bytes()[:-100])
+    assert read_header(path).samples == ("A", "B", "C")
+
+
+@pytest.mark.parametrize(
+    ("content", "cause"),
+    [
+        (None, "is not there"),
+        (b"", "is empty"),
+        (b"PK\x03\x04 something", "must begin with `##fileformat=VCF`"),
+        (gzip.compress(b"sample\theight\n"), "must begin with `##fileformat=VCF`"),
+        (gzip.compress(b"BCF\2\2"), "bcftools view -Oz"),
+        (gzip.compress(vcf_text().encode())[:60], "truncated"),
+        (vcf_text().encode()[:60], "has no #CHROM line"),
+        (vcf_text(samples=()).encode(), "has no samples"),
+        (vcf_text(samples=("A", "Zoë")).encode("latin-1"), "must have sample ids in UTF-8"),
+        (vcf_text(samples=("A", "B", "A")).encode(), "distinct sample ids, got 1 more than once: A."),
+        (vcf_text(samples=tuple("ABCDEABCD")).encode(), "got 4 more than once: A, B, C, ..."),
+    ],
+)
+def test_read_header__raise_on_bad_file(tmp_path, content, cause):
+    path = tmp_path / "a.vcf.gz"
+    if content is not None:
+        path.write_bytes(content)
+    with pytest.raises(DpgrsError) as caught:
+        read_header(path)
+    assert cause in str(caught.value)
+    assert str(path) in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("kind", WRITERS)
+@pytest.mark.parametrize("batch", [1, 3, 100])
+def test_batches__every_kind_gives_the_same(tmp_path, kind, batch):
+    text = vcf_text(
+        *(record(i, "0|0 0|1 1|1", contig="1") for i in range(1, 6)),
+        *(record(i, "1|0 0|0 .|1", contig="2", id_=f"rs{i}") for i in range(7, 14)),
+        contigs=("1", "2"),
+    )
+    path = WRITERS[kind](tmp_path / "a.vcf.gz", text)
+    reader, variants, alleles, missing = read(path, "2", batch=batch)
+    assert variants == [("2", i, f"rs{i}", "A", "C") for i in range(7, 14)]
+    assert alleles == [[1, 0, 0, 0, 0, 1]] * 7
+    assert missing == [[0, 0, 0, 0, 1, 0]] * 7
+    assert (reader.n_records, reader.missing_alleles) == (7, 7)
+
+
+def test_batches__multiallelic(tmp_path):
+    _, variants, alleles, missing = read_records(tmp_path, record(5, "0|1 2|1 3|.", ref="AT", alt="A,ATT,G"))
+    assert variants == [("1", 5, ".", "AT", alt) for alt in ("A", "ATT", "G")]
+    assert alleles == [[0, 1, 0, 1, 0, 0], [0, 0, 1, 0, 0, 0], [0, 0, 0, 0, 1, 0]]
+    assert missing == [[0, 0, 0, 0, 0, 1]] * 3
+
+
+@pytest.mark.parametrize("alt", ["<CN0>", "<*>", "]13:123456]T", "T[1:9[", ".A", "G."])
+def test_batches__symbolic_alt_beside_an_ordinary_one(tmp_path, alt):
+    reader, variants, alleles, _ = read_records(tmp_path, record(5, "0|1 2|1 2|2", alt=f"{alt},G"))
+    assert variants == [("1", 5, ".", "A", "G")]
+    assert alleles == [[0, 0, 1, 0, 1, 1]]
+    assert reader.skipped == {"symbolic_allele": 1}
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"alt": "<CN0>"}, "symbolic_allele"),
+        ({"alt": "*"}, "star_allele"),
+        ({"alt": "."}, "no_alt"),
+        ({"format_": "DP"}, "no_gt"),
+        ({"filter_": "q10"}, "filtered"),
+        ({"filter_": "q10;s50"}, "filtered"),
+    ],
+)
+def test_batches__skipped_and_counted(tmp_path, changes, reason):
+    bad = record(5, "0|0 0|0 0|0" if reason != "no_gt" else "3 4 5", **changes)
+    reader, variants, *_ = read_records(tmp_path, bad, record(6, "0|1 0|0 0|0"), bad)
+    assert [variant[1] for variant in variants] == [6]
+    assert reader.skipped == {reason: 2}
+    assert reader.n_records == 3
+
+
+def test_batches__star_beside_an_ordinary_alt(tmp_path):
+    reader, variants, alleles, _ = read_records(tmp_path, record(5, "1|2 2|1 0|0", alt="G,*"))
+    assert variants == [("1", 5, ".", "A", "G")]
+    assert alleles == [[1, 0, 0, 1, 0, 0]]
+    assert reader.skipped == {"star_allele": 1}
+
+
+def test_batches__keep_filtered(tmp_path):
+    reader, variants, *_ = read_records(tmp_path, record(5, "0|1 0|0 0|0", filter_="q10"), keep_filtered=True)
+    assert len(variants) == 1
+    assert not reader.skipped
+
+
+@pytest.mark.parametrize("filter_", ["PASS", "."])
+def test_batches__not_filtered(tmp_path, filter_):
+    assert len(read_records(tmp_path, record(5, "0|1 0|0 0|0", filter_=filter_))[1]) == 1
+
+
+def test_batches__missing_of_every_form(tmp_path):
+    reader, _, alleles, missing = read_records(
+        tmp_path,
+        record(1, ". ./. .|."),
+        record(2, "1|. .|1 0|."),
+        record(3, "./1 1/. 1|0"),
+        record(4, ". . ."),
+    )
+    assert missing == [[1] * 6, [0, 1, 1, 0, 0, 1], [1, 1, 1, 1, 0, 0], [1] * 6]
+    assert alleles == [[0] * 6, [1, 0, 0, 1, 0, 0], [0, 0, 0, 0, 1, 0], [0] * 6]
+    assert reader.missing_alleles == 19
+
+
+def test_batches__phase_not_required(tmp_path):
+    _, _, alleles, missing = read_records(tmp_path, record(3, "./1 1/. 1/0"), phased="any")
+    assert alleles == [[0, 1, 1, 0, 1, 0]]
+    assert missing == [[1, 0, 0, 1, 0, 0]]
+
+
+def test_batches__unphased_homozygous(tmp_path):
+    assert read_records(tmp_path, record(3, "0/0 1/1 1|0"))[2] == [[0, 0, 1, 1, 1, 0]]
+
+
+def test_batches__other_fields_beside_gt(tmp_path):
+    _, _, alleles, missing = read_records(
+        tmp_path,
+        record(3, "0|1:7:9,1 1|1 .", format_="GT:DP:PL"),
+        record(4, "7:0|1 7:1|1 .", format_="DP:GT"),
+    )
+    assert alleles == [[0, 1, 1, 1, 0, 0]] * 2
+    assert missing == [[0, 0, 0, 0, 1, 1]] * 2
+
+
+def test_batches__undeclared_contig_filter_and_windows_line_ends(tmp_path):
+    text = vcf_text(record(3, "0|1 1|1 0|0", filter_="zzz"), contigs=()).replace("\n", "\r\n")
+    path = tmp_path / "a.vcf"
+    path.write_bytes(text.encode())
+    assert read(path, keep_filtered=True)[2] == [[0, 1, 1, 1, 0, 0]]
+
+
+def test_batches__more_alleles_than_digits(tmp_path):
+    alts = ",".join("C" * i for i in range(1, 13))
+    _, _, alleles, _ = read_records(tmp_path, record(3, "12|1 11|10 2|0", alt=alts))
+    assert alleles[11] == [1, 0, 0, 0, 0, 0]
+    assert alleles[0] == [0, 1, 0, 0, 0, 0]
+
+
+def test_batches__unsorted_records_keep_file_order(tmp_path):
+    variants = read_records(tmp_path, *(record(i, "0|1 0|0 0|0") for i in (9, 3, 3, 7)))[1]
+    assert [variant[1] for variant in variants] == [9, 3, 3, 7]
+
+
+@pytest.mark.parametrize(("in_file", "asked"), [("1", "chr1"), ("chr1", "1"), ("chr1", "chr1")])
+@pytest.mark.parametrize("kind", ["gzip", "tbi"])
+def test_batches__chr_prefix(tmp_path, kind, in_file, asked):
+    text = vcf_text(record(3, "0|1 0|0 0|0", contig=in_file), contigs=(in_file,))
+    assert read(WRITERS[kind](tmp_path / "a.vcf.gz", text), asked)[1] == [(in_file, 3, ".", "A", "C")]
+
+
+@pytest.mark.parametrize("kind", ["gzip", "tbi"])
+def test_batches__raise_on_contig_not_there(tmp_path, kind):
+    text = vcf_text(record(3, "0|1 0|0 0|0"), record(3, "0|1 0|0 0|0", contig="X"), contigs=("1", "X", "7"))
+    with pytest.raises(DpgrsError, match=r"contig 7 is not in .*there: 1, X\."):
+        read(WRITERS[kind](tmp_path / "a.vcf.gz", text), "7")
+
+
+@pytest.mark.parametrize("kind", ["gzip", "tbi"])
+def test_batches__raise_on_contig_under_two_names(tmp_path, kind):
+    text = vcf_text(record(3, "0|1 0|0 0|0"), record(3, "0|1 0|0 0|0", contig="chr1"), contigs=("1", "chr1"))
+    with pytest.raises(DpgrsError, match="one contig both 1 and chr1"):
+        read(WRITERS[kind](tmp_path / "a.vcf.gz", text), "1")
+
+
+@pytest.mark.parametrize(
+    ("bad", "cause"),
+    [
+        (record(5, "0|0 0/1 1|1"), "the call of sample 2 (column 11) is heterozygous and unphased"),
+        (
+            record(5, "0|0 0|0 1/2", alt="C,G"),
+            "the call of sample 3 (column 12) is heterozygous and unphased",
+        ),
+        (record(5, "0|0 1 1|1"), "the call of sample 2 (column 11) is not diploid"),
+        (record(5, "0 1 1"), "the call of sample 1 (column 10) is not diploid"),
+        (record(5, "0|0 0|0|1 1|1"), "the call of sample 2 (column 11) is not diploid"),
+        (
+            record(5, "0|0 0|2 1|1"),
+            "the call of sample 2 (column 11) has an allele that the record does not list",
+        ),
+        (record(5, "0|0 0|x 1|1"), "the call of sample 2 (column 11) is malformed"),
+        (record(5, "0|0 0| 1|1"), "the call of sample 2 (column 11) is malformed"),
+        (record(5, "0|0 0|1"), "the record must have 12 columns, got 11"),
+        (record(5, "0|0 0|1 1|1 1|1"), "the record must have 12 columns, got 13"),
+        (record(5, "0|0 0|1 1|1", n_columns=4), "the record must have 12 columns, got 4"),
+        (record(5, "0|0 0|1 1|1").rstrip("\n") + "\t\n", "the record must have 12 columns, got 13"),
+        ("\n", "the record must have 12 columns, got 1"),
+        (record("x", "0|0 0|1 1|1"), "`POS` must be a whole number from 1 to 2^31 - 1, got x"),
+        (record(0, "0|0 0|1 1|1"), "`POS` must be a whole number"),
+        (record(2**31, "0|0 0|1 1|1"), "`POS` must be a whole number"),
+        (record(5, "0|0 0|1 1|1", alt="C,"), "`ALT` must be letters, `*`, `.` or `<...>`, got nothing"),
+        (record(5, "0|0 0|1 1|1", alt="7"), "`ALT` must be letters"),
+        (record(5, "0|0 0|1 1|1", ref="-"), "`REF` must be letters, got -"),
+        (record(5, "0|0 0|1:3 1|1"), "the FORMAT and sample columns do not agree"),
+    ],
+)
+def test_batches__raise_on_bad_record(tmp_path, bad, cause, capfd):
+    message = read_fails(tmp_path, record(4, "0|0 0|0 0|0"), bad, record(6, "0|0 0|0 0|0"))
+    assert cause in message
+    assert "line 6:" in message
+    assert not any(f"`{name}`" in message for name in ("A", "B", "C"))
+    assert capfd.readouterr().err == ""
+
+
+def test_batches__raise_on_bad_record_of_another_contig(tmp_path):
+    bad = record(5, "0|0", contig="2")
+    assert "line 6" in read_fails(tmp_path, record(4, "0|0 0|0 0|0"), bad)
+
+
+def test_batches__raise_with_position_where_the_index_was_used(tmp_path):
+    path = write_bgzf(tmp_path / "a.vcf.gz", vcf_text(record(4, "0|0 0|0 0|0"), record(5, "0|0 0/1 0|0")))
+    with pytest.raises(DpgrsError, match=r"record at 1:5: the call of sample 2 \(column 11\)"):
+        read(path)
+
+
+def test_batches__raise_on_unknown_phased(tmp_path):
+    with pytest.raises(UsageError, match="`phased` must be one of required, any, got maybe"):
+        read_records(tmp_path, record(4, "0|0 0|0 0|0"), phased="maybe")
+
+
+def long_text():
+    """Return a VCF that fills several BGZF blocks."""
+    return vcf_text(*(record(i, "0|0 0|1 1|1", info=f"X={i * i * i}") for i in range(1, 9000)))
+
+
+@pytest.mark.parametrize("kind", ["gzip", "bgzf", "tbi"])
+@pytest.mark.parametrize("kept", [0.5, 0.99])
+def test_batches__raise_on_truncated_file(tmp_path, kind, kept):
+    path = WRITERS[kind](tmp_path / "a.vcf.gz", long_text())
+    content = path.read_bytes()
+    path.write_bytes(content[: int(kept * len(content))])
+    with pytest.raises(DpgrsError, match="truncated"):
+        read(path)
+
+
+def test_batches__raise_on_wrong_checksum(tmp_path):
+    path = write_gzip(tmp_path / "a.vcf.gz", vcf_text(record(4, "0|0 0|0 0|0")))
+    content = bytearray(path.read_bytes())
+    content[-8] ^= 255
+    path.write_bytes(content)
+    with pytest.raises(DpgrsError, match="damaged after line 5"):
+        read(path)
+
+
+@pytest.mark.parametrize("kind", ["bgzf", "tbi"])
+def test_batches__raise_on_file_cut_between_blocks(tmp_path, kind):
+    path = WRITERS[kind](tmp_path / "a.vcf.gz", long_text())
+    path.write_bytes(path.read_bytes()[:-28])
+    with pytest.raises(DpgrsError, match="lacks the end mark"):
+        read(path)
+
+
+@pytest.mark.parametrize("kind", ["gzip", "bgzf", "tbi"])
+def test_batches__raise_on_damaged_file(tmp_path, kind, capfd):
+    path = WRITERS[kind](tmp_path / "a.vcf.gz", long_text())
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 255
+    path.write_bytes(content)
+    with pytest.raises(DpgrsError, match=r"truncated or damaged|must have 12 columns"):
+        read(path)
+    assert capfd.readouterr().err == ""
+
+
+def test_batches__raise_on_stale_index(tmp_path):
+    path = write_bgzf(tmp_path / "a.vcf.gz", vcf_text(record(4, "0|0 0|0 0|0")))
+    write_bgzf(path, vcf_text(record(4, "0|0 0|0 0|0"), record(5, "0|0 0|0 0|0")), index=None)
+    with pytest.raises(DpgrsError, match=r"must list 2 records on contig 1, got 1.*tabix -f -p vcf"):
+        read(path)
+
+
+def test_batches__unreadable_index_means_a_scan(tmp_path, capfd):
+    path = write_bgzf(tmp_path / "a.vcf.gz", vcf_text(record(4, "0|0 0|1 0|0")))
+    (tmp_path / "a.vcf.gz.tbi").write_bytes(b"junk")
+    assert read(path)[2] == [[0, 0, 0, 1, 0, 0]]
+    assert capfd.readouterr().err == ""
+
+
+@pytest.mark.realdata
+def test_read_header__real_files(real_data):
+    whole = read_header(next((real_data / "1kg" / "phase3_chr1_region").glob("*.vcf.gz")))
+    assert len(whole.samples) == 2504
+    assert whole.contigs["1"] == 249250621
+    subset = read_header(real_data / "1kg" / "phase3_subset" / "1KG_phase3_subset_chr7.vcf.gz")
+    assert len(subset.samples) == 1126
+    assert not subset.has_index

@@ -1,0 +1,196 @@
+"""The haplotype store: a Zarr group of bit-packed haplotypes, its arrays named as in VCF Zarr."""
+
+from contextlib import contextmanager
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import zarr
+
+from dpgrs.bits import word_count
+from dpgrs.errors import DpgrsError
+from dpgrs.io.files import replacing
+
+FORMAT = "dpgrs haplotype store"
+FORMAT_VERSION = 1
+
+_CHUNK_BYTES = 2**20
+_CHUNK_VARIANTS = 10_000
+
+
+def rows_per_chunk(n_samples):
+    """Return how many variants of `n_samples` people make a chunk: about a mebibyte of bits."""
+    return int(np.clip(_CHUNK_BYTES // (8 * word_count(2 * n_samples)), 1, _CHUNK_VARIANTS))
+
+
+class HaplotypeStore:
+    """Bit-packed haplotypes on disk, read in slices.
+
+    Attributes
+    ----------
+    path : pathlib.Path
+    attributes : dict, where the haplotypes came from and what was counted on the way.
+    n_variants, n_samples, n_haplotypes : int
+    sample_id : (n_samples,) str
+    variants : data frame of n_variants rows: contig, position (1-based), id, ref, alt.
+    """
+
+    def __init__(self, path, group):
+        self.path = path
+        self._group = group
+        self.attributes = dict(group.attrs)
+        self.n_variants = group["haplotypes"].shape[0]
+        self.n_samples = group["sample_id"].shape[0]
+        self.n_haplotypes = 2 * self.n_samples
+
+    @classmethod
+    def open(cls, path):
+        """Open a store for reading.
+
+        Raises
+        ------
+        DpgrsError
+            No store at `path`, or one of another format version.
+        """
+        path = Path(path)
+        try:
+            group = zarr.open_group(path, mode="r", zarr_format=2)
+        except FileNotFoundError:
+            raise DpgrsError(f"`{path}` is no haplotype store. Make it: dpgrs ingest") from None
+        if group.attrs.get("format") != FORMAT:
+            raise DpgrsError(f"`{path}` is a Zarr group, but no haplotype store. Make one: dpgrs ingest")
+        version = group.attrs.get("format_version")
+        if version != FORMAT_VERSION:
+            raise DpgrsError(
+                f"`{path}` must have format version {FORMAT_VERSION}, got {version}. "
+                "Make it again: dpgrs ingest"
+            )
+        return cls(path, group)
+
+    @cached_property
+    def sample_id(self):
+        return np.array(self._group["sample_id"][:].tolist(), dtype=str)
+
+    @cached_property
+    def variants(self):
+        contig = self._group["contig_id"][:][self._group["variant_contig"][:]]
+        ref, alt = self._group["variant_allele"][:].T
+        columns = {"contig": contig, "id": self._group["variant_id"][:], "ref": ref, "alt": alt}
+        table = pd.DataFrame({name: pd.array(values, dtype="str") for name, values in columns.items()})
+        table.insert(1, "position", self._group["variant_position"][:].astype(np.int64))
+        return table
+
+    def haplotypes(self, selection=slice(None)):
+        """Return (n_selected, n_words) uint64; `selection` is a slice or an array of variant indices."""
+        return self._group["haplotypes"].get_orthogonal_selection((selection, slice(None)))
+
+    def missing(self, selection=slice(None)):
+        """Return (n_selected, n_words) uint64, bit 1 where an allele is unknown; None where all are known."""
+        if "missing" not in self._group:
+            return None
+        return self._group["missing"].get_orthogonal_selection((selection, slice(None)))
+
+    def chunks(self):
+        """Yield the slices of variants that lie together on disk."""
+        step = self._group["haplotypes"].chunks[0]
+        for start in range(0, self.n_variants, step):
+            yield slice(start, min(start + step, self.n_variants))
+
+
+class StoreWriter:
+    """Appends variants to a new store; made by `StoreWriter.create`.
+
+    Attributes
+    ----------
+    attributes : dict of JSON values, written at the end.
+    n_variants : int, variants written so far.
+    """
+
+    def __init__(self, path, *, sample_id):
+        self._group = zarr.create_group(path, zarr_format=2)
+        self._chunk = rows_per_chunk(len(sample_id))
+        self._n_words = word_count(2 * len(sample_id))
+        self._contigs = {}
+        self.attributes = {}
+        self.n_variants = 0
+        self._put("sample_id", np.asarray(sample_id, dtype=str), ["samples"])
+        self._create("haplotypes", "uint64", ["variants", "words"], [self._n_words])
+        self._create("variant_contig", "int32", ["variants"])
+        self._create("variant_position", "int32", ["variants"])
+        self._create("variant_id", "str", ["variants"])
+        self._create("variant_allele", "str", ["variants", "alleles"], [2])
+
+    @classmethod
+    @contextmanager
+    def create(cls, path, *, sample_id):
+        """Give a writer whose store takes the name `path` if the block succeeds, and vanishes if it fails.
+
+        Parameters
+        ----------
+        path : the store's folder; an existing one is replaced.
+        sample_id : (n_samples,) str
+        """
+        with replacing(path) as temporary:
+            writer = cls(temporary, sample_id=sample_id)
+            yield writer
+            writer._finish()
+
+    def append(self, variants, haplotypes, missing=None):
+        """Append variants.
+
+        Parameters
+        ----------
+        variants : data frame with columns contig, position, id, ref, alt.
+        haplotypes : (n_variants, n_words) uint64
+        missing : (n_variants, n_words) uint64, or None where all alleles are known.
+        """
+        assert haplotypes.shape == (len(variants), self._n_words)
+        codes = [self._contigs.setdefault(name, len(self._contigs)) for name in variants["contig"]]
+        self._group["haplotypes"].append(haplotypes)
+        self._group["variant_contig"].append(np.array(codes, dtype=np.int32))
+        self._group["variant_position"].append(variants["position"].to_numpy(np.int32))
+        self._group["variant_id"].append(variants["id"].to_numpy(object))
+        self._group["variant_allele"].append(variants[["ref", "alt"]].to_numpy(object))
+        if missing is not None and missing.any():
+            self._write_missing(missing)
+        self.n_variants += len(variants)
+
+    def add_variant_array(self, name, values):
+        """Add an array with one number per variant."""
+        assert len(values) == self.n_variants
+        self._put(name, values, ["variants"])
+
+    def _write_missing(self, missing):
+        """Write a part of the missing plane; parts never written read as zero and take no room."""
+        if "missing" not in self._group:
+            self._create("missing", "uint64", ["variants", "words"], [self._n_words])
+        end = self.n_variants + len(missing)
+        self._group["missing"].resize((end, self._n_words))
+        self._group["missing"][self.n_variants : end] = missing
+
+    def _create(self, name, dtype, dimensions, trailing=()):
+        self._group.create_array(
+            name,
+            shape=(0, *trailing),
+            chunks=(self._chunk, *trailing),
+            dtype=dtype,
+            attributes={"_ARRAY_DIMENSIONS": dimensions},
+        )
+
+    def _put(self, name, values, dimensions):
+        dtype = "str" if values.dtype.kind == "U" else values.dtype
+        array = self._group.create_array(
+            name,
+            shape=values.shape,
+            chunks=(max(1, len(values)),),
+            dtype=dtype,
+            attributes={"_ARRAY_DIMENSIONS": dimensions},
+        )
+        array[:] = values.astype(object) if dtype == "str" else values
+
+    def _finish(self):
+        if "missing" in self._group:
+            self._group["missing"].resize((self.n_variants, self._n_words))
+        self._put("contig_id", np.array(list(self._contigs), dtype=str), ["contigs"])
+        self._group.attrs.update({"format": FORMAT, "format_version": FORMAT_VERSION, **self.attributes})

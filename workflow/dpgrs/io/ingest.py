@@ -1,0 +1,76 @@
+"""From one chromosome of a VCF to its haplotype store."""
+
+import sys
+import time
+
+from dpgrs.errors import DpgrsError
+from dpgrs.io.files import file_digest
+from dpgrs.io.haplotype_store import StoreWriter, rows_per_chunk
+from dpgrs.io.vcf import ContigReader, read_header
+
+
+def ingest_chromosome(vcf, *, chromosome, store, phased="required", keep_filtered=False, progress=None):
+    """Read one chromosome of a VCF into a haplotype store, one row per usable ALT allele.
+
+    Parameters
+    ----------
+    vcf : path of a VCF: BGZF with or without an index, plain gzip or plain text.
+    chromosome : str or int, as in the file or with ``chr`` in front added or left out.
+    store : path of the store to write; an existing one is replaced.
+    phased : ``required`` or ``any``, see `dpgrs.io.vcf.ContigReader`.
+    keep_filtered : bool, whether to keep records whose FILTER is neither PASS nor ``.``.
+    progress : bool, whether to show a running count on stderr; by default where stderr is a terminal.
+
+    Returns
+    -------
+    dict of n_records (of that chromosome), n_variants (rows), skipped (counts by reason) and missing_alleles
+    (over all rows). The store keeps them in its attributes, with the source file's name and digest.
+
+    Raises
+    ------
+    DpgrsError
+        Anything wrong with the file, or no usable variant in it. No store is left behind.
+    """
+    header = read_header(vcf)
+    reader = ContigReader(header, str(chromosome), phased=phased, keep_filtered=keep_filtered)
+    batches = reader.batches(rows_per_chunk(len(header.samples)))
+    if sys.stderr.isatty() if progress is None else progress:
+        batches = _with_progress(batches, f"chromosome {chromosome}")
+    with StoreWriter.create(store, sample_id=header.samples) as writer:
+        for batch in batches:
+            writer.append(*batch)
+        counts = {
+            "n_records": reader.n_records,
+            "n_variants": writer.n_variants,
+            "skipped": dict(sorted(reader.skipped.items())),
+            "missing_alleles": reader.missing_alleles,
+        }
+        if not writer.n_variants:
+            raise DpgrsError(_nothing_usable(header.path, chromosome, counts))
+        writer.attributes.update(
+            source={"file": header.path.name, "sha256": file_digest(header.path)},
+            options={"chromosome": str(chromosome), "phased": phased, "keep_filtered": keep_filtered},
+            counts=counts,
+        )
+    return counts
+
+
+def _nothing_usable(path, chromosome, counts):
+    reasons = ", ".join(f"{reason} {count}" for reason, count in counts["skipped"].items())
+    return (
+        f"`{path}` has no usable variant on chromosome {chromosome}: all {counts['n_records']} records were "
+        f"skipped ({reasons}). Give a file with GT calls of ordinary alleles."
+    )
+
+
+def _with_progress(batches, label):
+    """Pass batches on, with a running count on stderr."""
+    start, n_variants = time.perf_counter(), 0
+    try:
+        for batch in batches:
+            yield batch
+            n_variants += len(batch.variants)
+            rate = n_variants / (time.perf_counter() - start)
+            print(f"\r{label}: {n_variants:,} variants, {rate:,.0f} per second", end="", file=sys.stderr)
+    finally:
+        print(file=sys.stderr)

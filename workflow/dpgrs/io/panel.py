@@ -1,0 +1,190 @@
+"""The panel: the variants of the study, drawn from the chromosomes' stores, without missing alleles."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from dpgrs.errors import DpgrsError, UsageError
+from dpgrs.io.haplotype_store import HaplotypeStore, StoreWriter
+from dpgrs.public_random import generator
+
+
+class Panel(HaplotypeStore):
+    """A haplotype store of the study's variants, in genome order, from which smaller panels are taken.
+
+    Attributes
+    ----------
+    variant_rank : (n_variants,) int32, each variant's place in the thinning order.
+    frequency : (n_variants,) float64, ALT allele frequency among the known alleles of the cohort.
+    """
+
+    @classmethod
+    def open(cls, path):
+        panel = super().open(path)
+        if "variant_rank" not in panel._group:
+            raise DpgrsError(f"`{path}` is a haplotype store, but no panel. Make one: dpgrs panel")
+        return panel
+
+    @cached_property
+    def variant_rank(self):
+        return self._group["variant_rank"][:]
+
+    @cached_property
+    def frequency(self):
+        return self._group["variant_frequency"][:]
+
+    def of_size(self, size):
+        """Return the (size,) indices of the panel of `size` variants, in genome order.
+
+        Panels are nested: the panel of one size is part of every larger one.
+        """
+        if not 1 <= size <= self.n_variants:
+            raise DpgrsError(
+                f"`size` must be from 1 to {self.n_variants}, the variants of `{self.path}`, got {size}."
+            )
+        return np.flatnonzero(self.variant_rank < size)
+
+
+@dataclass(frozen=True)
+class PanelSelection:
+    """Which variants of which store form a panel, in genome order.
+
+    Attributes
+    ----------
+    rows : tuple with an int array per store, the variants to take from it.
+    rank : (n_variants,) int32, thinning order over all stores.
+    frequency : (n_variants,) float64, ALT allele frequency among known alleles.
+    n_usable : int, variants that the MAF filter left.
+    options : dict of size, maf and seed.
+    """
+
+    rows: tuple
+    rank: np.ndarray
+    frequency: np.ndarray
+    n_usable: int
+    options: dict
+
+
+def alternate_frequency(store):
+    """Return the (n_variants,) ALT allele frequencies among known alleles; NaN where none is known."""
+    frequency = np.full(store.n_variants, np.nan)
+    for chunk in store.chunks():
+        n_alternate = np.bitwise_count(store.haplotypes(chunk)).sum(axis=1, dtype=np.int64)
+        n_known = np.full_like(n_alternate, store.n_haplotypes)
+        missing = store.missing(chunk)
+        if missing is not None:
+            n_known -= np.bitwise_count(missing).sum(axis=1, dtype=np.int64)
+        np.divide(n_alternate, n_known, out=frequency[chunk], where=n_known > 0)
+    return frequency
+
+
+def select_panel(stores, *, size, maf, seed):
+    """Choose a panel: common variants, thinned at random.
+
+    Every variant with MAF >= `maf` gets a place in one seeded random order; the first `size` form the panel.
+    The frequencies are the cohort's own, so this is for benchmark mode.
+
+    Parameters
+    ----------
+    stores : list of HaplotypeStore, one per chromosome, in genome order, all of the same samples.
+    size : int >= 1
+    maf : float in [0, 0.5]
+    seed : int, the study's public seed.
+
+    Returns
+    -------
+    PanelSelection
+
+    Raises
+    ------
+    DpgrsError
+        Fewer variants left than `size`, or stores of different samples.
+    """
+    if size < 1:
+        raise UsageError(f"`size` must be at least 1, got {size}.")
+    if not 0 <= maf <= 0.5:
+        raise UsageError(f"`maf` must be in [0, 0.5], got {maf}.")
+    _check_same_samples(stores)
+    frequencies = [alternate_frequency(store) for store in stores]
+    usable = [_usable_rows(*pair, maf=maf) for pair in zip(stores, frequencies, strict=True)]
+    n_usable = sum(map(len, usable))
+    if size > n_usable:
+        raise DpgrsError(
+            f"`size` must be at most {n_usable}, the variants with MAF >= {maf:g}, got {size}. "
+            "Lower `panel.size` or `panel.maf`, or add chromosomes."
+        )
+    rank = generator(seed, "thinning").permutation(n_usable).astype(np.int32)
+    is_chosen = np.split(rank < size, np.cumsum([len(rows) for rows in usable])[:-1])
+    rows = tuple(candidates[chosen] for candidates, chosen in zip(usable, is_chosen, strict=True))
+    frequency = np.concatenate([values[chosen] for values, chosen in zip(frequencies, rows, strict=True)])
+    options = {"size": int(size), "maf": float(maf), "seed": int(seed)}
+    return PanelSelection(rows, rank[rank < size], frequency, n_usable, options)
+
+
+def write_panel(path, stores, selection):
+    """Write the chosen variants as one store, missing alleles filled with the more frequent one.
+
+    Parameters
+    ----------
+    path : the panel's folder; an existing one is replaced.
+    stores : list of HaplotypeStore, those of `select_panel`.
+    selection : PanelSelection
+
+    Returns
+    -------
+    dict of n_variants, n_usable and n_filled (alleles), also kept in the panel's attributes.
+    """
+    frequencies = np.split(selection.frequency, np.cumsum([len(rows) for rows in selection.rows])[:-1])
+    n_filled = 0
+    with StoreWriter.create(path, sample_id=stores[0].sample_id) as writer:
+        for store, rows, frequency in zip(stores, selection.rows, frequencies, strict=True):
+            haplotypes, missing = store.haplotypes(rows), store.missing(rows)
+            if missing is not None:
+                haplotypes = fill_missing(haplotypes, missing, frequency)
+                n_filled += int(np.bitwise_count(missing).sum())
+            writer.append(store.variants.iloc[rows], haplotypes)
+        writer.add_variant_array("variant_rank", selection.rank)
+        writer.add_variant_array("variant_frequency", selection.frequency)
+        counts = {"n_variants": writer.n_variants, "n_usable": selection.n_usable, "n_filled": n_filled}
+        writer.attributes.update(
+            source=[store.attributes["source"] for store in stores],
+            options=selection.options,
+            fill="cohort frequency",
+            counts=counts,
+        )
+    return counts
+
+
+def fill_missing(haplotypes, missing, frequency):
+    """Fill missing alleles with the more frequent one.
+
+    Parameters
+    ----------
+    haplotypes, missing : (n_variants, n_words) uint64
+    frequency : (n_variants,) ALT allele frequencies; at 1/2 exactly, REF is taken.
+
+    Returns
+    -------
+    (n_variants, n_words) uint64
+    """
+    is_alternate = (frequency > 0.5)[:, np.newaxis]
+    return haplotypes | np.where(is_alternate, missing, np.uint64(0))
+
+
+def _usable_rows(store, frequency, *, maf):
+    """Return the rows with MAF >= maf, by position; records of one position stay in file order."""
+    by_position = np.argsort(store.variants["position"].to_numpy(), kind="stable")
+    is_usable = np.minimum(frequency, 1 - frequency) >= maf  # False where no allele is known
+    return by_position[is_usable[by_position]]
+
+
+def _check_same_samples(stores):
+    first = stores[0]
+    for store in stores[1:]:
+        if not np.array_equal(store.sample_id, first.sample_id):
+            raise DpgrsError(
+                f"`{store.path}` must have the samples of `{first.path}` in the same order, got "
+                f"{store.n_samples} and {first.n_samples} samples. "
+                "Subset all VCFs alike: bcftools view -S samples.txt"
+            )

@@ -1,0 +1,1 @@
+"""Simulated cohorts and outcomes."""

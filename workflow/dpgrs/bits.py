@@ -29,7 +29,7 @@ def pack(alleles):
     packed = np.packbits(np.asarray(alleles, dtype=bool), axis=-1, bitorder="little")
     missing_bytes = word_count(np.shape(alleles)[-1]) * 8 - packed.shape[-1]
     padded = np.pad(packed, [(0, 0)] * (packed.ndim - 1) + [(0, missing_bytes)])
-    return padded.view("<u8").astype(np.uint64, copy=False)
+    return np.ascontiguousarray(padded).view("<u8").astype(np.uint64, copy=False)
 
 
 def unpack(words, n_haplotypes):

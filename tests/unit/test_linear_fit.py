@@ -1,0 +1,40 @@
+import numpy as np
+
+from dpgrs.regression.linear_fit import LinearFit, centred_gram, ridge_weights
+from random_cohorts import half_coded, random_alleles
+
+
+def test_predict__is_linear_about_the_means():
+    fit = LinearFit(np.array([[1.0, -2.0], [0.0, 3.0]]), np.array([0.5, -0.25]), np.array([10.0, 20.0]))
+    X = np.array([[0.5, -0.25], [1.5, 0.75], [0.0, 0.0]])
+    expected = [[10.0, 9.0, 9.0], [20.0, 23.0, 20.75]]
+    np.testing.assert_allclose(fit.predict(X), expected)
+
+
+def test_centred_gram__equals_centring_the_rows():
+    X = half_coded(random_alleles(6, 200), rows="people")
+    G_c, means = centred_gram(X.T @ X, len(X))
+    X = X[:, :-1]
+    np.testing.assert_allclose(means, X.mean(axis=0))
+    np.testing.assert_allclose(G_c, (X - X.mean(axis=0)).T @ (X - X.mean(axis=0)), atol=1e-12)
+
+
+def test_ridge_weights__solve_each_outcome():
+    rng = np.random.default_rng(0)
+    A, V = rng.standard_normal((20, 5)), rng.standard_normal((3, 5))
+    W = ridge_weights(A.T @ A, V, 20, penalty=0.1)
+    np.testing.assert_allclose(W, np.linalg.solve(A.T @ A / 20 + 0.1 * np.eye(5), V.T / 20).T)
+
+
+def test_ridge_weights__negative_eigenvalues_count_as_zero():
+    V = np.array([[4.0, 4.0]])
+    for eigenvalue in (0.0, -1.0, -2.0):
+        G = np.diag([4.0, eigenvalue])
+        np.testing.assert_allclose(ridge_weights(G, V, 2, penalty=0.5), [[0.8, 4.0]])
+
+
+def test_ridge_weights__nothing_along_a_singular_direction():
+    G, V = np.array([[1.0, 1.0], [1.0, 1.0]]), np.array([[2.0, 2.0], [1.0, -1.0]])
+    np.testing.assert_allclose(ridge_weights(G, V, 1, penalty=0.0), [[1.0, 1.0], [0.0, 0.0]], atol=1e-15)
+    np.testing.assert_array_equal(ridge_weights(-np.eye(2), V, 1, penalty=0.0), np.zeros((2, 2)))
+    np.testing.assert_array_equal(ridge_weights(np.zeros((2, 2)), V, 1, penalty=0.0), np.zeros((2, 2)))

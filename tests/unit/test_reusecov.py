@@ -1,0 +1,188 @@
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from dpgrs.errors import UsageError
+from dpgrs.privacy.accountant import gdp_mu
+from dpgrs.privacy.noise import BenchmarkNoise
+from dpgrs.regression.ols import fit_ridge
+from dpgrs.regression.reusecov import PrivacyRequest, fit_reusecov, private_statistics
+from dpgrs.regression.statistics import (
+    CROSS_STEP,
+    GRAM_STEP,
+    coded_rows,
+    cross_product,
+    gram,
+    grid_outcomes,
+)
+from random_cohorts import random_bits
+
+D, L, N_HAPLOTYPES = 6, 3, 400
+
+
+class NoNoise:
+    def gaussian(self, statistic, **_):
+        return np.asarray(statistic), None
+
+
+def statistics(rows):
+    bits, options = random_bits(D, N_HAPLOTYPES), {"n_haplotypes": N_HAPLOTYPES, "rows": rows}
+    X = coded_rows(bits, **options)
+    rng = np.random.default_rng(4)
+    Y = rng.standard_normal((L, D)) @ (X - X.mean(axis=0)).T + rng.standard_normal((L, len(X)))
+    Y -= Y.mean(axis=1, keepdims=True)
+    return gram(bits, **options), cross_product(bits, grid_outcomes(Y, bound=9.0), **options), len(X)
+
+
+def request(**options):
+    defaults = {"rows": "haplotypes", "n_variants": D, "n_outcomes": L, "outcome_bound": 9.0}
+    return PrivacyRequest(**defaults | {"epsilon": 1.0, "delta": 1e-6} | options)
+
+
+def release(key=0, **options):
+    terms = request(**options)
+    return private_statistics(*statistics(terms.rows), request=terms, noise=BenchmarkNoise(1, key))
+
+
+def test_budget__gdp_shares():
+    mus = request(gram_share=0.25, count_share=0.2).budget
+    total = gdp_mu(1.0, 1e-6) ** 2
+    assert {name: mu**2 / total for name, mu in mus.items()} == pytest.approx(
+        {"count": 0.2, "gram": 0.2, "cross": 0.6}
+    )
+
+
+def test_budget__replace_one_needs_no_count():
+    mus = request(neighbours="replace-one").budget
+    assert mus["count"] == 0.0
+    assert math.hypot(*mus.values()) == pytest.approx(gdp_mu(1.0, 1e-6), rel=1e-14)
+
+
+def test_private_statistics__events_are_all_that_is_spent():
+    noisy = release()
+    assert [event.statistic for event in noisy.events] == ["count", "gram", "cross product"]
+    assert [event.entries for event in noisy.events] == [1, D * (D + 1) // 2, L * D]
+    assert math.hypot(*(event.mu for event in noisy.events)) <= gdp_mu(1.0, 1e-6) * (1 + 1e-15)
+    assert all(event.sensitivity.unit == "person" for event in noisy.events)
+
+
+def test_private_statistics__same_request_same_bytes():
+    first, second = release(), release()
+    assert first.gram.tobytes() == second.gram.tobytes()
+    assert first.cross.tobytes() == second.cross.tobytes()
+    assert first.n == second.n
+    assert (release(key=1).cross != first.cross).all()
+
+
+@pytest.mark.parametrize("rows", ["haplotypes", "people"])
+@pytest.mark.parametrize("neighbours", ["add-remove", "replace-one"])
+def test_private_statistics__noise_where_it_belongs(rows, neighbours):
+    noisy = release(rows=rows, neighbours=neighbours)
+    exact_gram, exact_cross, n_rows = statistics(rows)
+    difference = noisy.gram - exact_gram * GRAM_STEP
+    np.testing.assert_array_equal(noisy.gram, noisy.gram.T)
+    is_public = np.zeros((D + 1, D + 1), dtype=bool)
+    is_public[np.diag_indices(D + 1)] = rows == "haplotypes"
+    is_public[-1, -1] = True
+    np.testing.assert_array_equal(noisy.gram[is_public], noisy.n / 4)
+    assert (difference[~is_public] != 0).all()
+    assert (noisy.cross != exact_cross[:, :-1] * CROSS_STEP).all()
+    assert (noisy.n != n_rows) == (neighbours == "add-remove")
+
+
+def test_private_statistics__public_entries_do_not_come_from_the_data():
+    exact_gram, cross, n_rows = statistics("haplotypes")
+    wrong = exact_gram + np.diag(np.arange(D + 1))
+    terms = request()
+    noisy = [
+        private_statistics(G, cross, n_rows, request=terms, noise=BenchmarkNoise(1)).gram
+        for G in (exact_gram, wrong)
+    ]
+    np.testing.assert_array_equal(*noisy)
+
+
+def test_private_statistics__noisy_count_is_at_least_one():
+    exact_gram, cross, _ = statistics("haplotypes")
+    counts = [
+        private_statistics(exact_gram, cross, 0, request=request(), noise=BenchmarkNoise(1, key)).n
+        for key in range(8)
+    ]
+    assert min(counts) == 1
+    assert max(counts) > 1
+
+
+@pytest.mark.parametrize("unit", ["haplotype", "person"])
+def test_private_statistics__noise_has_the_scale_of_the_unit(unit):
+    sigma = release(unit=unit).events[1].sigma
+    expected = math.sqrt(D * (D + 1) / 32) * {"haplotype": 1, "person": 2}[unit] / request().budget["gram"]
+    assert sigma == pytest.approx(expected, rel=1e-12)
+
+
+def test_private_statistics__raise_on_other_shapes():
+    exact_gram, cross, n_rows = statistics("haplotypes")
+    with pytest.raises(UsageError, match="must be of 6 variants and 4 outcomes, got 6 and 3"):
+        private_statistics(exact_gram, cross, n_rows, request=request(n_outcomes=4), noise=BenchmarkNoise(1))
+
+
+@pytest.mark.parametrize("protection", ["feature", "label", "none"])
+def test_request__raise_on_protection(protection):
+    with pytest.raises(UsageError, match=f"must be one of: full, got {protection}"):
+        request(protection=protection)
+
+
+@pytest.mark.parametrize("name", ["gram_share", "count_share"])
+@pytest.mark.parametrize("share", [0.0, 1.0, -0.1, math.nan])
+def test_request__raise_on_share(name, share):
+    with pytest.raises(UsageError, match=f"`privacy.{name}` must be between 0 and 1"):
+        request(**{name: share})
+
+
+def test_request__is_frozen_and_replaceable():
+    assert replace(request(), epsilon=5.0).budget["gram"] > request().budget["gram"]
+
+
+@pytest.mark.parametrize("rows", ["haplotypes", "people"])
+def test_fit_reusecov__is_ridge_without_noise(rows):
+    exact = statistics(rows)
+    silent = private_statistics(*exact, request=request(rows=rows), noise=NoNoise())
+    private, plain = fit_reusecov(silent, penalty=0.05), fit_ridge(*exact, penalty=0.05)
+    # The outcomes have mean 0 up to their grid, which is all that the two fits treat differently.
+    np.testing.assert_allclose(private.weights, plain.weights, atol=1e-5)
+    np.testing.assert_array_equal(private.means, plain.means)
+    np.testing.assert_array_equal(private.intercept, np.zeros(L))
+
+
+def test_fit_reusecov__formula():
+    noisy = release(epsilon=20.0)
+    fit = fit_reusecov(noisy, penalty=0.5)
+    m = 2 * noisy.gram[:-1, -1] / noisy.n
+    G_c = noisy.gram[:-1, :-1] - noisy.n * np.outer(m, m)
+    assert np.linalg.eigvalsh(G_c).min() > 0
+    expected = np.linalg.solve(G_c / noisy.n + 0.5 * np.eye(D), noisy.cross.T / noisy.n).T
+    np.testing.assert_allclose(fit.weights, expected, rtol=1e-9)
+    np.testing.assert_array_equal(fit.means, m)
+
+
+def test_fit_reusecov__rescales_missing_outcomes():
+    noisy = release(epsilon=20.0)
+    n_observed = np.array([noisy.n, noisy.n / 2, 0])
+    full, partial = fit_reusecov(noisy, penalty=0.5), fit_reusecov(noisy, penalty=0.5, n_observed=n_observed)
+    np.testing.assert_allclose(partial.weights[:2], full.weights[:2] * [[1], [2]])
+    assert np.isfinite(partial.weights).all()
+
+
+def test_fit_reusecov__finite_under_overwhelming_noise():
+    noisy = release(epsilon=1e-3, delta=1e-12)
+    assert np.isfinite(fit_reusecov(noisy, penalty=0.0).weights).all()
+
+
+def test_fit_reusecov__negative_eigenvalues_do_not_blow_up_the_weights():
+    noisy = release(epsilon=0.2)
+    m = 2 * noisy.gram[:-1, -1] / noisy.n
+    eigenvalues = np.linalg.eigvalsh(noisy.gram[:-1, :-1] - noisy.n * np.outer(m, m)) / noisy.n
+    penalty = -eigenvalues.min()  # the plain inverse is singular here
+    assert penalty > 0.01
+    norm = np.linalg.norm(fit_reusecov(noisy, penalty=penalty).weights)
+    assert norm <= np.linalg.norm(noisy.cross / noisy.n) / penalty

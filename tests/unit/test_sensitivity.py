@@ -1,0 +1,160 @@
+"""Claims against brute force, by the statistics that the project really computes."""
+
+import itertools
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dpgrs.bits import pack
+from dpgrs.errors import UsageError
+from dpgrs.privacy.sensitivity import (
+    Sensitivity,
+    _root_rounded_up,
+    count_sensitivity,
+    cross_sensitivity,
+    gram_sensitivity,
+)
+from dpgrs.regression.reusecov import _noisy_entries
+from dpgrs.regression.statistics import CROSS_STEP, GRAM_STEP, cross_product, gram, grid_outcomes
+
+RELATIONS = ["add-remove", "replace-one"]
+UNIT_OF_A_ROW = {"haplotypes": "haplotype", "people": "person"}
+
+
+def released_gram(row, rows):
+    """Return the released Gram entries of one row, given as alleles of its one or two haplotypes."""
+    alleles = np.reshape(row, (-1, 1 if rows == "haplotypes" else 2))
+    G = gram(pack(alleles), n_haplotypes=alleles.shape[1], rows=rows)
+    return G[_noisy_entries(len(G), rows=rows)] * GRAM_STEP
+
+
+def released_cross(row, outcomes, rows):
+    alleles = np.reshape(row, (-1, 1 if rows == "haplotypes" else 2))
+    Y = grid_outcomes(np.reshape(outcomes, (-1, 1)).astype(float), bound=3.0)
+    V = cross_product(pack(alleles), Y, n_haplotypes=alleles.shape[1], rows=rows)
+    return V[:, :-1].ravel() * CROSS_STEP
+
+
+def all_rows(d, rows):
+    if rows == "haplotypes":
+        return list(itertools.product([0, 1], repeat=d))
+    return [np.ravel(row) for row in itertools.product([(0, 0), (0, 1), (1, 1)], repeat=d)]
+
+
+def largest_distance(statistics, neighbours):
+    statistics = np.array(statistics)
+    if neighbours == "add-remove":
+        return np.sqrt((statistics**2).sum(axis=1).max())
+    differences = statistics[:, np.newaxis] - statistics
+    return np.sqrt((differences**2).sum(axis=-1).max())
+
+
+@pytest.mark.parametrize("neighbours", RELATIONS)
+@pytest.mark.parametrize(
+    ("rows", "d"), [("haplotypes", d) for d in range(1, 8)] + [("people", d) for d in range(1, 6)]
+)
+def test_gram_sensitivity__is_attained(rows, d, neighbours):
+    claim = gram_sensitivity(d, rows=rows, neighbours=neighbours, unit=UNIT_OF_A_ROW[rows])
+    worst = largest_distance([released_gram(row, rows) for row in all_rows(d, rows)], neighbours)
+    assert claim.value == pytest.approx(worst, rel=1e-14)
+
+
+@pytest.mark.parametrize("neighbours", RELATIONS)
+def test_gram_sensitivity__of_a_person_with_two_haplotype_rows(neighbours):
+    claim = gram_sensitivity(3, rows="haplotypes", neighbours=neighbours, unit="person")
+    rows = [released_gram(row, "haplotypes") for row in all_rows(3, "haplotypes")]
+    people = [first + second for first, second in itertools.product(rows, repeat=2)]
+    assert claim.value == pytest.approx(largest_distance(people, neighbours), rel=1e-14)
+
+
+@pytest.mark.parametrize("rows", ["haplotypes", "people"])
+@settings(deadline=None, derandomize=True, max_examples=150)
+@given(data=st.data(), d=st.integers(1, 40))
+def test_gram_sensitivity__holds_for_larger_rows(rows, data, d):
+    size = d * (1 if rows == "haplotypes" else 2)
+    row = st.lists(st.integers(0, 1), min_size=size, max_size=size)
+    first, second = (released_gram(data.draw(row), rows) for _ in range(2))
+    for neighbours, distance in [("add-remove", first), ("replace-one", first - second)]:
+        claim = gram_sensitivity(d, rows=rows, neighbours=neighbours, unit=UNIT_OF_A_ROW[rows])
+        assert np.linalg.norm(distance) <= claim.value
+
+
+def test_gram_sensitivity__formulas_of_the_design():
+    # Half coding with the intercept as one more variant: sqrt(d'(d'-1)/2)/4 and d'/4, d' = d + 1 even.
+    claim = gram_sensitivity(99, rows="haplotypes", neighbours="add-remove", unit="haplotype")
+    assert claim.value == pytest.approx(math.sqrt(100 * 99 / 2) / 4, rel=1e-15)
+    claim = gram_sensitivity(99, rows="haplotypes", neighbours="replace-one", unit="haplotype")
+    assert claim.value == 25.0
+    # The general bound for rows of norm R and entries of at most b = 1 is never below ours.
+    R2 = 99.25
+    claim = gram_sensitivity(99, rows="people", neighbours="add-remove", unit="person")
+    assert claim.value <= math.sqrt((R2**2 + R2) / 2)
+    claim = gram_sensitivity(99, rows="people", neighbours="replace-one", unit="person")
+    assert claim.value <= math.sqrt(R2**2 + R2)
+
+
+@pytest.mark.parametrize("neighbours", RELATIONS)
+@pytest.mark.parametrize("rows", ["haplotypes", "people"])
+@pytest.mark.parametrize(("d", "n_outcomes"), [(1, 1), (2, 1), (1, 2), (2, 2), (3, 1)])
+def test_cross_sensitivity__is_attained(rows, d, n_outcomes, neighbours):
+    outcomes = list(itertools.product([-3, 0, 3, math.nan, 100], repeat=n_outcomes))
+    statistics = [released_cross(row, y, rows) for row in all_rows(d, rows) for y in outcomes]
+    claim = cross_sensitivity(
+        d, n_outcomes, rows=rows, neighbours=neighbours, unit=UNIT_OF_A_ROW[rows], outcome_bound=3.0
+    )
+    assert claim.value == pytest.approx(largest_distance(statistics, neighbours), rel=1e-14)
+
+
+def test_cross_sensitivity__of_a_person_with_two_haplotype_rows():
+    options = {"rows": "haplotypes", "neighbours": "add-remove", "outcome_bound": 3.0}
+    row = cross_sensitivity(5, 2, unit="haplotype", **options)
+    person = cross_sensitivity(5, 2, unit="person", **options)
+    assert person.value == pytest.approx(2 * row.value, rel=1e-15)
+
+
+def test_count_sensitivity__counts_the_rows_of_a_unit():
+    options = {"neighbours": "add-remove"}
+    assert count_sensitivity(rows="haplotypes", unit="haplotype", **options).value == 1.0
+    assert count_sensitivity(rows="haplotypes", unit="person", **options).value == 2.0
+    assert count_sensitivity(rows="people", unit="person", **options).value == 1.0
+
+
+def test_count_sensitivity__raise_on_replace_one():
+    with pytest.raises(UsageError, match="must be add-remove for a private count, got replace-one"):
+        count_sensitivity(rows="people", neighbours="replace-one", unit="person")
+
+
+def test_sensitivity__raise_on_haplotype_unit_of_people():
+    with pytest.raises(UsageError, match=r"`privacy\.unit` must be person where a row is a person"):
+        gram_sensitivity(3, rows="people", neighbours="add-remove", unit="haplotype")
+
+
+@pytest.mark.parametrize("wrong", [{"rows": "x"}, {"neighbours": "x"}, {"unit": "x"}])
+def test_sensitivity__raise_on_unknown_words(wrong):
+    options = {"rows": "haplotypes", "neighbours": "add-remove", "unit": "person"}
+    with pytest.raises((ValueError, KeyError)):
+        gram_sensitivity(3, **options | wrong)
+
+
+@settings(deadline=None, derandomize=True, max_examples=200)
+@given(square=st.fractions(min_value=0, max_value=10**12))
+def test_root_rounded_up__is_never_below(square):
+    root = _root_rounded_up(square)
+    assert Fraction(root) ** 2 >= square
+    below = math.nextafter(root, 0)
+    assert root == 0 or Fraction(math.nextafter(below, 0)) ** 2 < square
+
+
+def test_sensitivity__proof_pages_exist(repository):
+    relation = {"rows": "people", "neighbours": "add-remove", "unit": "person"}
+    claims = [
+        gram_sensitivity(3, **relation),
+        cross_sensitivity(3, 1, outcome_bound=3.0, **relation),
+        count_sensitivity(**relation),
+    ]
+    assert all((repository / claim.proof).is_file() for claim in claims)
+    assert all(isinstance(claim, Sensitivity) and claim.norm == "l2" for claim in claims)

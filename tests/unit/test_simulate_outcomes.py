@@ -1,0 +1,85 @@
+import numpy as np
+import pytest
+
+from dpgrs.simulation.outcomes import simulate_outcomes
+from random_cohorts import half_coded, random_alleles
+
+N_ROWS, D = 3000, 20
+X = half_coded(random_alleles(D, N_ROWS), rows="haplotypes")[:, :-1]
+RANK = np.random.default_rng(3).permutation(D)
+
+
+def simulate(X=X, **options):
+    defaults = {"variant_rank": RANK, "n_outcomes": 3, "heritability": 0.5, "seed": 1, "key": (0,)}
+    return simulate_outcomes(X, **defaults | options)
+
+
+def test_simulate_outcomes__shapes_and_scale():
+    Y, effects = simulate(n_outcomes=50)
+    assert Y.shape == (50, N_ROWS)
+    assert effects.shape == (50, D)
+    # Standard error of a variance is about sqrt(2/3000) = 0.026, of the mean of 50 a seventh of that.
+    assert Y.var(axis=1).mean() == pytest.approx(1.0, abs=0.03)
+
+
+def test_simulate_outcomes__explained_variance_is_the_heritability():
+    Y, effects = simulate(heritability=0.3)
+    genetic = effects @ X.T
+    np.testing.assert_allclose(genetic.var(axis=1), 0.3)
+    residual = Y - genetic
+    np.testing.assert_allclose(residual.var(axis=1), 0.7, rtol=0.15)
+
+
+def test_simulate_outcomes__all_and_nothing_heritable():
+    Y, effects = simulate(heritability=1.0)
+    genetic = effects @ X.T
+    np.testing.assert_allclose(Y, genetic - genetic.mean(axis=1, keepdims=True), atol=1e-12)
+    _, effects = simulate(heritability=0.0)
+    np.testing.assert_array_equal(effects, np.zeros((3, D)))
+
+
+def test_simulate_outcomes__outcome_does_not_depend_on_chunks():
+    Y, effects = simulate(n_outcomes=7)
+    chunks = [simulate(n_outcomes=n, first=first) for first, n in [(0, 2), (2, 1), (3, 4)]]
+    assert np.vstack([chunk[0] for chunk in chunks]).tobytes() == Y.tobytes()
+    assert np.vstack([chunk[1] for chunk in chunks]).tobytes() == effects.tobytes()
+
+
+def test_simulate_outcomes__memory_layout_does_not_matter():
+    Y = simulate(np.asfortranarray(X))[0]
+    assert Y.tobytes() == simulate(np.ascontiguousarray(X))[0].tobytes()
+
+
+def test_simulate_outcomes__nested_panels_share_effects_and_noise():
+    small = RANK < 8
+    Y, effects = simulate(heritability=0.5)
+    Y_small, effects_small = simulate(X[:, small], variant_rank=RANK[small], heritability=0.5)
+    ratio = effects[:, small] / effects_small
+    np.testing.assert_allclose(ratio, np.repeat(ratio[:, :1], 8, axis=1))
+    centred = X - X.mean(axis=0)
+    np.testing.assert_allclose(
+        Y - effects @ centred.T, Y_small - effects_small @ centred[:, small].T, atol=1e-12
+    )
+
+
+def test_simulate_outcomes__trials_differ():
+    assert (simulate(key=(1,))[0] != simulate(key=(2,))[0]).all()
+
+
+def test_simulate_outcomes__causal_share():
+    _, effects = simulate(n_outcomes=200, causal_share=0.25)
+    # 4,000 draws: the limit is more than 5 standard errors wide.
+    assert (effects != 0).mean() == pytest.approx(0.25, abs=0.04)
+
+
+@pytest.mark.parametrize("options", [{"X": np.full((N_ROWS, D), 0.5)}, {"causal_share": 0.0}])
+def test_simulate_outcomes__without_genetic_variance_is_noise(options):
+    Y, effects = simulate(**options)
+    np.testing.assert_allclose(Y.var(axis=1), 1.0, rtol=0.15)
+    np.testing.assert_array_equal(effects, np.zeros((3, D)))
+
+
+def test_simulate_outcomes__no_outcomes():
+    Y, effects = simulate(n_outcomes=0)
+    assert Y.shape == (0, N_ROWS)
+    assert effects.shape == (0, D)

@@ -1,0 +1,140 @@
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dpgrs.bits import pack
+from dpgrs.errors import UsageError
+from dpgrs.regression.statistics import (
+    CROSS_STEP,
+    GRAM_STEP,
+    OUTCOME_STEP,
+    coded_rows,
+    cross_product,
+    gram,
+    grid_outcomes,
+)
+from random_cohorts import half_coded, random_alleles, random_bits
+
+ROWS = ["haplotypes", "people"]
+N_HAPLOTYPES = 150  # no multiple of 64
+
+
+def n_rows(rows):
+    return N_HAPLOTYPES if rows == "haplotypes" else N_HAPLOTYPES // 2
+
+
+def random_outcomes(n_outcomes, rows, *, seed=1):
+    Y = np.random.default_rng(seed).standard_normal((n_outcomes, n_rows(rows)))
+    return grid_outcomes(Y, bound=3.0)
+
+
+def random_selection(rows):
+    return np.random.default_rng(2).random(n_rows(rows)) < 0.7
+
+
+@pytest.mark.parametrize("rows", ROWS)
+@pytest.mark.parametrize("selected", [False, True])
+def test_gram__equals_dense_product(rows, selected):
+    alleles = random_alleles(7, N_HAPLOTYPES)
+    is_selected = random_selection(rows) if selected else None
+    X = half_coded(alleles, rows=rows)[slice(None) if is_selected is None else is_selected]
+    G = gram(pack(alleles), n_haplotypes=N_HAPLOTYPES, rows=rows, is_selected=is_selected)
+    assert G.dtype == np.int64
+    np.testing.assert_array_equal(G * GRAM_STEP, X.T @ X)
+
+
+@pytest.mark.parametrize("rows", ROWS)
+def test_gram__no_selected_rows(rows):
+    is_selected = np.zeros(n_rows(rows), dtype=bool)
+    G = gram(random_bits(3, N_HAPLOTYPES), n_haplotypes=N_HAPLOTYPES, rows=rows, is_selected=is_selected)
+    np.testing.assert_array_equal(G, np.zeros((4, 4)))
+
+
+@pytest.mark.parametrize("rows", ROWS)
+def test_gram__threads_do_not_matter(rows):
+    bits, options = random_bits(80, N_HAPLOTYPES), {"n_haplotypes": N_HAPLOTYPES, "rows": rows}
+    np.testing.assert_array_equal(gram(bits, n_threads=2, **options), gram(bits, **options))
+
+
+def test_gram__raise_on_unknown_rows():
+    with pytest.raises(ValueError, match="persons"):
+        gram(random_bits(2, 4), n_haplotypes=4, rows="persons")
+
+
+@pytest.mark.parametrize("rows", ROWS)
+@pytest.mark.parametrize("selected", [False, True])
+def test_cross_product__equals_dense_product(rows, selected, monkeypatch):
+    monkeypatch.setattr("dpgrs.regression.statistics.VARIANT_BLOCK", 3)
+    alleles, Y = random_alleles(7, N_HAPLOTYPES), random_outcomes(4, rows)
+    is_selected = random_selection(rows) if selected else None
+    keep = slice(None) if is_selected is None else is_selected
+    V = cross_product(pack(alleles), Y, n_haplotypes=N_HAPLOTYPES, rows=rows, is_selected=is_selected)
+    assert V.dtype == np.int64
+    expected = (Y[:, keep] * OUTCOME_STEP) @ half_coded(alleles, rows=rows)[keep]
+    np.testing.assert_array_equal(V * CROSS_STEP, expected)
+
+
+def test_cross_product__raise_beyond_exact_range():
+    Y = np.full((1, 4), 2**50)
+    with pytest.raises(UsageError, match="2\\^53 grid steps"):
+        cross_product(random_bits(2, 4), Y, n_haplotypes=4, rows="haplotypes")
+
+
+@pytest.mark.parametrize("rows", ROWS)
+@settings(deadline=None, derandomize=True, max_examples=25)
+@given(part=st.lists(st.integers(0, 2), min_size=N_HAPLOTYPES, max_size=N_HAPLOTYPES))
+def test_statistics__add_up_over_any_chunks_of_rows(rows, part):
+    part = np.array(part)[: n_rows(rows)]
+    bits, Y = random_bits(5, N_HAPLOTYPES), random_outcomes(3, rows)
+    options = {"n_haplotypes": N_HAPLOTYPES, "rows": rows}
+    chunks = [options | {"is_selected": part == chunk} for chunk in range(3)]
+    np.testing.assert_array_equal(sum(gram(bits, **chunk) for chunk in chunks), gram(bits, **options))
+    np.testing.assert_array_equal(
+        sum(cross_product(bits, Y, **chunk) for chunk in chunks), cross_product(bits, Y, **options)
+    )
+
+
+@settings(deadline=None, derandomize=True, max_examples=25)
+@given(people=st.permutations(range(N_HAPLOTYPES // 2)), outcomes=st.permutations(range(4)))
+def test_statistics__order_of_rows_and_outcomes_does_not_matter(people, outcomes):
+    alleles, Y = random_alleles(5, N_HAPLOTYPES), random_outcomes(4, "people")
+    moved = alleles.reshape(5, -1, 2)[:, people].reshape(5, -1)
+    options = {"n_haplotypes": N_HAPLOTYPES, "rows": "people"}
+    np.testing.assert_array_equal(gram(pack(moved), **options), gram(pack(alleles), **options))
+    np.testing.assert_array_equal(
+        cross_product(pack(moved), Y[outcomes][:, people], **options),
+        cross_product(pack(alleles), Y, **options)[outcomes],
+    )
+
+
+def test_grid_outcomes__clips_and_rounds_towards_zero():
+    Y = np.array([[-9.0, 9.0, 0.3, -0.3, np.nan, np.inf, -np.inf, 0.0]])
+    gridded = grid_outcomes(Y, bound=3.0)
+    assert gridded.dtype == np.int64
+    np.testing.assert_array_equal(gridded, [[-196608, 196608, 19660, -19660, 0, 196608, -196608, 0]])
+
+
+@settings(deadline=None, derandomize=True, max_examples=100)
+@given(y=st.floats(allow_nan=True, allow_infinity=True), bound=st.floats(0.01, 100))
+def test_grid_outcomes__never_leaves_the_bound(y, bound):
+    gridded = grid_outcomes(np.array([[y]]), bound=bound)[0, 0] * OUTCOME_STEP
+    assert abs(gridded) <= bound
+    assert not abs(gridded) > abs(y)
+
+
+@pytest.mark.parametrize("bound", [0.0, -1.0, np.nan, np.inf])
+def test_grid_outcomes__raise_on_bound(bound):
+    with pytest.raises(UsageError, match=r"`outcomes\.bound` must be a finite number above 0"):
+        grid_outcomes(np.zeros((1, 2)), bound=bound)
+
+
+@pytest.mark.parametrize("rows", ROWS)
+def test_coded_rows__equals_plain_coding(rows):
+    alleles, is_selected = random_alleles(7, N_HAPLOTYPES), random_selection(rows)
+    expected = half_coded(alleles, rows=rows)[:, :-1]
+    options = {"n_haplotypes": N_HAPLOTYPES, "rows": rows}
+    np.testing.assert_array_equal(coded_rows(pack(alleles), **options), expected)
+    np.testing.assert_array_equal(
+        coded_rows(pack(alleles), is_selected=is_selected, **options), expected[is_selected]
+    )

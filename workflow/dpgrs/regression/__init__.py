@@ -1,0 +1,1 @@
+"""Linear models from sufficient statistics: exact integers in, weights of all outcomes out."""

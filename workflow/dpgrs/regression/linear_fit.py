@@ -1,0 +1,81 @@
+"""What every linear method returns, and the one solver behind it."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.linalg import eigh
+
+
+@dataclass(frozen=True)
+class LinearFit:
+    """A linear predictor of each outcome: intercept + (x - means)'w, with x in `half` coding.
+
+    Attributes
+    ----------
+    weights : (n_outcomes, n_variants) float64
+    means : (n_variants,) float64, of the variants.
+    intercept : (n_outcomes,) float64, the prediction at the means.
+    """
+
+    weights: np.ndarray
+    means: np.ndarray
+    intercept: np.ndarray
+
+    def predict(self, X):
+        """Predict all outcomes.
+
+        Parameters
+        ----------
+        X : (n_rows, n_variants) float64, `half` coding.
+
+        Returns
+        -------
+        (n_outcomes, n_rows) float64.
+        """
+        at_zero = self.intercept - self.weights @ self.means
+        return self.weights @ X.T + at_zero[:, np.newaxis]
+
+
+def centred_gram(G, n):
+    """Centre the columns of X after the fact, by its intercept column (docs/methods.md).
+
+    Parameters
+    ----------
+    G : (n_variants + 1, n_variants + 1), X'X with the intercept x = 1/2 last.
+    n : float, number of rows.
+
+    Returns
+    -------
+    G_c : (n_variants, n_variants), G - n m m'.
+    means : (n_variants,), m.
+    """
+    means = 2 * G[:-1, -1] / n
+    return G[:-1, :-1] - n * np.outer(means, means), means
+
+
+def ridge_weights(G_c, V, n, *, penalty):
+    """Solve (G_+/n + penalty I) w = v/n for every outcome with one factorisation.
+
+    G_+ is the nearest matrix to G_c without negative eigenvalues. No X'X has any, but noise gives it some,
+    and where one cancels the penalty the weights explode. A direction in which the sum is singular to
+    rounding gets no weight (the pseudo-inverse), so OLS is the least-squares solution of smallest norm and
+    constant or repeated variants are no error.
+
+    Parameters
+    ----------
+    G_c : (n_variants, n_variants) symmetric, exact or noisy.
+    V : (n_outcomes, n_variants), X'Y.
+    n : float, number of rows.
+    penalty : float, on the scale of a variance of X.
+
+    Returns
+    -------
+    (n_outcomes, n_variants) float64.
+    """
+    eigenvalues, U = eigh(G_c / n)
+    spectrum = np.maximum(eigenvalues, 0.0) + penalty
+    # Entries of X are at most 1: even where G_c vanishes, rounding leaves about d times the machine epsilon.
+    rounding = len(spectrum) * np.finfo(float).eps * max(1.0, np.abs(eigenvalues).max(initial=0.0))
+    is_regular = spectrum > rounding
+    inverse = np.divide(1.0, spectrum, where=is_regular, out=np.zeros_like(spectrum))
+    return (V / n @ U * inverse) @ U.T

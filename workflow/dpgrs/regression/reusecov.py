@@ -1,0 +1,264 @@
+"""ReuseCov (PRIMO, Algorithm 1) with Gaussian noise: one noisy Gram matrix serves all outcomes."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from dpgrs.errors import UsageError
+from dpgrs.privacy.accountant import split_budget
+from dpgrs.privacy.sensitivity import count_sensitivity, cross_sensitivity, gram_sensitivity
+from dpgrs.regression.linear_fit import LinearFit, centred_gram, ridge_weights
+from dpgrs.regression.statistics import CROSS_STEP, GRAM_STEP
+from dpgrs.types import Accounting, Neighbours, Protection, Rows, Unit
+
+SUPPORTED_PROTECTIONS = (Protection.FULL,)
+
+
+@dataclass(frozen=True)
+class PrivacyRequest:
+    """All public terms of one release of statistics.
+
+    Attributes
+    ----------
+    rows : Rows
+    n_variants, n_outcomes : int
+    outcome_bound : float, the bound at which the outcomes were clipped.
+    epsilon, delta : float
+    gram_share : float in (0, 1), share of the Gram matrix in what the count leaves over; X'Y gets the rest.
+    count_share : float in (0, 1), share of the noisy count. Used under add-remove only, where n is private.
+    protection : Protection
+    neighbours : Neighbours
+    unit : Unit
+    accounting : Accounting
+
+    Raises
+    ------
+    UsageError
+        For a protection that is not supported or a share that leaves a mechanism without a budget.
+    """
+
+    rows: Rows
+    n_variants: int
+    n_outcomes: int
+    outcome_bound: float
+    epsilon: float
+    delta: float
+    gram_share: float = 0.5
+    count_share: float = 0.01
+    protection: Protection = Protection.FULL
+    neighbours: Neighbours = Neighbours.ADD_REMOVE
+    unit: Unit = Unit.PERSON
+    accounting: Accounting = Accounting.GDP
+
+    def __post_init__(self):
+        if self.protection not in SUPPORTED_PROTECTIONS:
+            supported = ", ".join(SUPPORTED_PROTECTIONS)
+            raise UsageError(
+                f"`privacy.protection` must be one of: {supported}, got {self.protection}. Change it."
+            )
+        for name in ("gram_share", "count_share"):
+            share = getattr(self, name)
+            if not 0 < share < 1:
+                raise UsageError(f"`privacy.{name}` must be between 0 and 1, got {share}. Change it.")
+
+    @property
+    def has_private_count(self):
+        """Whether neighbours differ in the number of rows."""
+        return Neighbours(self.neighbours) == Neighbours.ADD_REMOVE
+
+    @property
+    def relation(self):
+        """The arguments that every sensitivity takes."""
+        return {"rows": self.rows, "neighbours": self.neighbours, "unit": self.unit}
+
+    @cached_property
+    def budget(self):
+        """The split of (epsilon, delta): the mu of ``count``, ``gram`` and ``cross``, a dict."""
+        count = self.count_share if self.has_private_count else 0.0
+        gram = (1 - count) * self.gram_share
+        shares = (count, gram, 1 - count - gram)
+        mus = split_budget(self.epsilon, self.delta, shares=shares, accounting=self.accounting)
+        return dict(zip(("count", "gram", "cross"), mus, strict=True))
+
+
+@dataclass(frozen=True)
+class NoisyStatistics:
+    """Statistics after the mechanisms: all that follows is post-processing.
+
+    Attributes
+    ----------
+    gram : (n_variants + 1, n_variants + 1) float64 symmetric, noisy X'X, intercept last.
+    cross : (n_outcomes, n_variants) float64, noisy X'Y.
+    n : int, the number of rows: noisy under add-remove, exact and public under replace-one.
+    events : tuple of GaussianEvent
+    """
+
+    gram: np.ndarray
+    cross: np.ndarray
+    n: int
+    events: tuple
+
+
+def private_statistics(gram, cross, n_rows, *, request, noise):
+    """Release the number of rows, X'X and X'Y.
+
+    Parameters
+    ----------
+    gram : (n_variants + 1, n_variants + 1) int64 in units of `GRAM_STEP`, intercept last.
+    cross : (n_outcomes, n_variants + 1) int64 in units of `CROSS_STEP`, intercept last.
+    n_rows : int, rows that were summed.
+    request : PrivacyRequest
+    noise : a noise source of `dpgrs.privacy.noise`.
+
+    Returns
+    -------
+    NoisyStatistics
+
+    Privacy
+    -------
+    Unit and neighbours as requested. The composition of `private_count` (docs/proofs/count.md),
+    `private_gram` (docs/proofs/gram.md) and `private_cross_product` (docs/proofs/cross_product.md), one
+    GaussianEvent each, is (epsilon, delta)-DP. Public: all of the request; n under replace-one. Not covered:
+    relatives.
+
+    Raises
+    ------
+    UsageError
+        If the statistics do not have the shape of the request.
+    """
+    expected = (request.n_outcomes, request.n_variants + 1)
+    if cross.shape != expected or gram.shape != (expected[1], expected[1]):
+        raise UsageError(
+            f"The statistics must be of {request.n_variants} variants and {request.n_outcomes} outcomes, "
+            f"got {gram.shape[0] - 1} and {cross.shape[0]}. Recompute them for this study."
+        )
+    events = []
+    if request.has_private_count:
+        n_rows, event = private_count(n_rows, request=request, noise=noise)
+        events.append(event)
+    noisy_gram, event = private_gram(gram, n_rows, request=request, noise=noise)
+    events.append(event)
+    noisy_cross, event = private_cross_product(cross, request=request, noise=noise)
+    events.append(event)
+    return NoisyStatistics(noisy_gram, noisy_cross, n_rows, tuple(events))
+
+
+def private_count(n_rows, *, request, noise):
+    """Release the number of rows, at least 1; parameters as in `private_statistics`.
+
+    Returns
+    -------
+    int, and the event.
+
+    Privacy
+    -------
+    Unit as requested, neighbours add-remove. Sensitivity 1 a row: docs/proofs/count.md. Event GaussianEvent.
+    """
+    noisy, event = noise.gaussian(
+        n_rows,
+        name="count",
+        step=1.0,
+        sensitivity=count_sensitivity(**request.relation),
+        mu=request.budget["count"],
+    )
+    return max(int(noisy), 1), event
+
+
+def private_gram(gram, n, *, request, noise):
+    """Release X'X with noise on its upper triangle.
+
+    Entries that are n/4 whatever the genotypes (haplotypes: the diagonal; people: the intercept's) are set
+    from the n that is public by now, never computed from the data.
+
+    Parameters
+    ----------
+    gram : (n_variants + 1, n_variants + 1) int64 in units of `GRAM_STEP`, intercept last.
+    n : int, public or already released.
+    request, noise : as in `private_statistics`.
+
+    Returns
+    -------
+    (n_variants + 1, n_variants + 1) float64 symmetric, and the event.
+
+    Privacy
+    -------
+    Unit and neighbours as requested. Sensitivity `gram_sensitivity`: docs/proofs/gram.md. Event
+    GaussianEvent.
+    """
+    upper = _noisy_entries(len(gram), rows=request.rows)
+    noisy, event = noise.gaussian(
+        gram[upper],
+        name="gram",
+        step=GRAM_STEP,
+        sensitivity=gram_sensitivity(request.n_variants, **request.relation),
+        mu=request.budget["gram"],
+    )
+    # n/4 everywhere on the diagonal; the draws overwrite those entries that are not public.
+    G = np.diag(np.full(len(gram), n / 4))
+    G[upper] = G.T[upper] = noisy * GRAM_STEP
+    return G, event
+
+
+def private_cross_product(cross, *, request, noise):
+    """Release X'Y without its intercept column: outcomes are standardised with public constants.
+
+    Parameters
+    ----------
+    cross : (n_outcomes, n_variants + 1) int64 in units of `CROSS_STEP`, intercept last.
+    request, noise : as in `private_statistics`.
+
+    Returns
+    -------
+    (n_outcomes, n_variants) float64, and the event.
+
+    Privacy
+    -------
+    Unit and neighbours as requested. Sensitivity `cross_sensitivity`: docs/proofs/cross_product.md. Event
+    GaussianEvent. Public: the outcome bound.
+    """
+    sensitivity = cross_sensitivity(
+        request.n_variants, request.n_outcomes, outcome_bound=request.outcome_bound, **request.relation
+    )
+    noisy, event = noise.gaussian(
+        cross[:, :-1],
+        name="cross product",
+        step=CROSS_STEP,
+        sensitivity=sensitivity,
+        mu=request.budget["cross"],
+    )
+    return noisy * CROSS_STEP, event
+
+
+def fit_reusecov(noisy, *, penalty, n_observed=None):
+    """Solve W = (G_c/n + penalty I)^-1 V/n for all outcomes, with G_c = G - n m m' (docs/methods.md).
+
+    Negative eigenvalues of G_c, which only noise can cause, count as 0. Outcomes are taken to have mean 0: a
+    noisy mean would put noise along m into X'Y and ruin the fit.
+
+    Parameters
+    ----------
+    noisy : NoisyStatistics
+    penalty : float >= 0, per row.
+    n_observed : (n_outcomes,) int, rows on which an outcome is known, public or charged; None means all.
+
+    Returns
+    -------
+    LinearFit
+
+    Privacy
+    -------
+    Post-processing: costs nothing, if `penalty` and `n_observed` are public.
+    """
+    G_c, means = centred_gram(noisy.gram, noisy.n)
+    n_observed = noisy.n if n_observed is None else np.maximum(n_observed, 1)[:, np.newaxis]
+    weights = ridge_weights(G_c, noisy.cross * (noisy.n / n_observed), noisy.n, penalty=penalty)
+    return LinearFit(weights, means, np.zeros(len(weights)))
+
+
+def _noisy_entries(size, *, rows):
+    """Return the index of the entries of the upper triangle that carry noise."""
+    if Rows(rows) == Rows.HAPLOTYPES:
+        return np.triu_indices(size, k=1)
+    i, j = np.triu_indices(size)  # the last one is the intercept with itself
+    return i[:-1], j[:-1]

@@ -1,0 +1,149 @@
+"""Exact sufficient statistics: sums over rows in integers, so that chunks of rows add up in any order.
+
+Coding `half`, half units: a haplotype row holds t = 2 x = 2 a - 1 (alleles a = 0 or 1), a person's row
+t = 2 x = 2 (a1 + a2) - 2. The intercept column is the constant x = 1/2, t = 1, appended last.
+"""
+
+import numpy as np
+
+from dpgrs.bits import pack, unpack
+from dpgrs.errors import UsageError
+from dpgrs.regression._kernels import centre_counts, joint_counts
+from dpgrs.types import Rows
+
+GRAM_STEP = 1 / 4  # one unit of the integer Gram matrix
+OUTCOME_STEP = 2.0**-16  # one unit of an outcome on its grid
+CROSS_STEP = OUTCOME_STEP / 2  # one unit of the integer X'Y
+
+EXACT_FLOAT64 = 2**53
+VARIANT_BLOCK = 256  # variants unpacked at a time
+EVEN_BITS = np.uint64(0x5555555555555555)
+
+
+def gram(bits, *, n_haplotypes, rows, is_selected=None, n_threads=1):
+    """Sum t t' over the selected rows.
+
+    Parameters
+    ----------
+    bits : (n_variants, n_words) uint64
+    n_haplotypes : int
+    rows : Rows
+    is_selected : (n_rows,) bool, the rows to sum over; None takes all.
+    n_threads : int, at least 1; the result does not depend on it.
+
+    Returns
+    -------
+    (n_variants + 1, n_variants + 1) int64 symmetric, in units of `GRAM_STEP`, the intercept last.
+    """
+    selected = pack(_selected_haplotypes(is_selected, n_haplotypes=n_haplotypes, rows=rows))
+    # The selection itself is the bit row of the intercept: allele 1 on every selected haplotype.
+    A = np.vstack([bits & selected, selected])
+    G = joint_counts(A, n_threads=n_threads)
+    if Rows(rows) == Rows.PEOPLE:
+        # sum (a1 + a2)(b1 + b2): the two alleles of a person meet straight and crosswise.
+        G += joint_counts(A, _phases_swapped(A), n_threads=n_threads)
+    centre_counts(G)
+    if Rows(rows) == Rows.PEOPLE:
+        # The selection is a dosage of 2, t = 2: twice the intercept.
+        G[-1] //= 2
+        G[:, -1] //= 2
+    return G
+
+
+def grid_outcomes(Y, *, bound):
+    """Clip outcomes and round them towards zero onto the public grid.
+
+    Parameters
+    ----------
+    Y : (n_outcomes, n_rows) float64, publicly standardised; NaN where missing.
+    bound : float, public. Clipping is by row, so it costs no privacy.
+
+    Returns
+    -------
+    (n_outcomes, n_rows) int64 in units of `OUTCOME_STEP`, of absolute value at most ``bound / OUTCOME_STEP``;
+    0 where missing.
+
+    Raises
+    ------
+    UsageError
+        If the bound is not a finite positive number.
+    """
+    if not 0 < bound < np.inf:
+        raise UsageError(
+            f"`outcomes.bound` must be a finite number above 0, got {bound}. Use the default, 3."
+        )
+    return np.trunc(np.nan_to_num(np.clip(Y, -bound, bound)) / OUTCOME_STEP).astype(np.int64)
+
+
+def cross_product(bits, Y, *, n_haplotypes, rows, is_selected=None):
+    """Sum y t' over the selected rows.
+
+    Parameters
+    ----------
+    bits : (n_variants, n_words) uint64
+    Y : (n_outcomes, n_rows) int64 in units of `OUTCOME_STEP`.
+    n_haplotypes : int
+    rows : Rows
+    is_selected : (n_rows,) bool, the rows to sum over; None takes all.
+
+    Returns
+    -------
+    (n_outcomes, n_variants + 1) int64 in units of `CROSS_STEP`, the intercept last.
+
+    Raises
+    ------
+    UsageError
+        If a sum could leave the range in which float64 counts exactly.
+    """
+    keep = slice(None) if is_selected is None else is_selected
+    Y = Y[:, keep]
+    if 2 * np.abs(Y).sum(axis=1).max(initial=0) >= EXACT_FLOAT64:
+        raise UsageError(
+            "Sums of outcomes must stay below 2^53 grid steps to be exact. Lower `outcomes.bound`."
+        )
+    V = np.empty((len(Y), len(bits) + 1), dtype=np.int64)
+    V[:, -1] = Y.sum(axis=1)
+    # Products and partial sums are integers below 2^53: BLAS is exact in float64, whatever its order.
+    Y = Y.astype(np.float64)
+    for start in range(0, len(bits), VARIANT_BLOCK):
+        block = slice(start, min(start + VARIANT_BLOCK, len(bits)))
+        T = _half_units(bits[block], n_haplotypes=n_haplotypes, rows=rows)[:, keep]
+        V[:, block] = Y @ T.T.astype(np.float64)
+    return V
+
+
+def coded_rows(bits, *, n_haplotypes, rows, is_selected=None):
+    """Return the genotype matrix in `half` coding, without the intercept.
+
+    Parameters
+    ----------
+    bits : (n_variants, n_words) uint64
+    n_haplotypes : int
+    rows : Rows
+    is_selected : (n_rows,) bool, the rows to return; None returns all.
+
+    Returns
+    -------
+    (n_selected, n_variants) float64: -1/2 and 1/2 for haplotypes, -1, 0 and 1 for people.
+    """
+    keep = slice(None) if is_selected is None else is_selected
+    return _half_units(bits, n_haplotypes=n_haplotypes, rows=rows)[:, keep].T / 2
+
+
+def _selected_haplotypes(is_selected, *, n_haplotypes, rows):
+    if is_selected is None:
+        return np.ones(n_haplotypes, dtype=bool)
+    return is_selected if Rows(rows) == Rows.HAPLOTYPES else np.repeat(is_selected, 2)
+
+
+def _phases_swapped(words):
+    """Exchange the two haplotypes of every person: neighbouring bits change places."""
+    return (words & EVEN_BITS) << np.uint64(1) | words >> np.uint64(1) & EVEN_BITS
+
+
+def _half_units(bits, *, n_haplotypes, rows):
+    """Return t, (n_variants, n_rows) int8."""
+    alleles = unpack(bits, n_haplotypes).astype(np.int8)
+    if Rows(rows) == Rows.HAPLOTYPES:
+        return 2 * alleles - 1
+    return 2 * (alleles[:, 0::2] + alleles[:, 1::2]) - 2

@@ -1,0 +1,138 @@
+"""A small study as the report sees it; weights are simulated, R^2 falls with the noise as in real runs."""
+
+import numpy as np
+import pandas as pd
+
+from dpgrs.public_random import generator
+from dpgrs.reporting.data import FitWeights, ReportData, StudyInfo
+
+NASTY_NAME = '<script>alert("x")</script> & $µ$'
+POPULATIONS = ("AFR", "EUR", "O'Neill & <Co>")
+PRIVATE = [
+    ("reusecov-gauss", "full", "add-remove", "haplotype", accounting) for accounting in ("gdp", "paper")
+]
+TERM_COLUMNS = ("method", "protection", "neighbours", "unit", "accounting")
+
+
+def make_report_data(
+    *,
+    n_outcomes=4,
+    n_variants=24,
+    trials=2,
+    epsilons=(1.0, 4.0, 16.0),
+    chromosomes=("1", "2"),
+    is_simulated=True,
+    has_populations=True,
+    private=PRIVATE,
+    **study,
+):
+    """Make a `ReportData`; keyword arguments beyond the named ones replace fields of its `StudyInfo`."""
+    random = generator(7, "report")
+    panel_sizes = (n_variants // 2, n_variants)
+    outcome_counts = tuple(sorted({1, n_outcomes}))
+    outcomes = (NASTY_NAME, *(f"simulated_{i:04d}" for i in range(2, n_outcomes + 1)))
+    effects = random.normal(size=(n_outcomes, n_variants)) * (random.random((n_outcomes, n_variants)) < 0.2)
+    fits = [(method, "none", "", "", "", np.nan) for method in ("ols", "ridge")]
+    fits += [(*terms, epsilon) for terms in private for epsilon in epsilons]
+    shape = (trials, len(panel_sizes), len(outcome_counts))
+    metrics = pd.DataFrame(
+        row
+        for trial, size, count in np.ndindex(*shape)
+        for row in _metrics_rows(
+            random, trial + 1, panel_sizes[size], outcomes[: outcome_counts[count]], fits, n_variants
+        )
+    )
+    return ReportData(
+        study=StudyInfo(
+            **{
+                "name": "demo",
+                "mode": "benchmark",
+                "n_people": 250,
+                "n_rows": 500,
+                "rows": "haplotypes",
+                "panel_sizes": panel_sizes,
+                "outcome_counts": outcome_counts,
+                "trials": trials,
+                "source": "simulated under the model OutOfAfrica_3G09",
+                "chromosomes": tuple(chromosomes),
+                "heritability": 0.5 if is_simulated else None,
+                "outcome_bound": 3.0,
+                "delta": 1e-6,
+                "penalty": 0.01,
+                "seed": 1,
+            }
+            | study
+        ),
+        outcomes=outcomes,
+        metrics=metrics,
+        population_metrics=_population_metrics(random, metrics) if has_populations else pd.DataFrame(),
+        variants=_variants(random, n_variants, chromosomes),
+        weights=[
+            FitWeights(
+                method,
+                protection,
+                accounting,
+                None if np.isnan(epsilon) else epsilon,
+                effects + random.normal(0, _noise(accounting, epsilon), effects.shape),
+            )
+            for method, protection, _, _, accounting, epsilon in fits
+        ],
+        effects=effects if is_simulated else None,
+    )
+
+
+def _metrics_rows(random, trial, size, outcomes, fits, n_variants):
+    nonprivate = {name: 1 - 0.45 * size / n_variants + random.normal(0, 0.02) for name in outcomes}
+    for *terms, epsilon in fits:
+        private = not np.isnan(epsilon)
+        for place, name in enumerate(outcomes):
+            loss = (
+                _noise(terms[-1], epsilon) * len(outcomes) ** 0.25 * random.uniform(0.8, 1.2)
+                if private
+                else 0
+            )
+            mse = nonprivate[name] + 0.4 * loss**2
+            yield dict(zip(TERM_COLUMNS, terms, strict=True)) | {
+                "trial": trial,
+                "outcome": name,
+                "epsilon": epsilon,
+                "delta": 1e-6 if private else np.nan,
+                "n_rows": 400,
+                "n_variants": size,
+                "n_outcomes": len(outcomes),
+                "r2": 1 - mse - 0.002 * (terms[0] == "ols") + 0.001 * place,
+                "mse": mse,
+                "mse_nonprivate": nonprivate[name],
+                "seconds": 0.1,
+                "status": "ok",
+            }
+
+
+def _noise(accounting, epsilon):
+    """Standard deviation of the noise in a weight, a little of it from the finite sample."""
+    return 0.15 if np.isnan(epsilon) else 0.15 + {"gdp": 1.0, "paper": 1.8}[accounting] / epsilon
+
+
+def _population_metrics(random, metrics):
+    largest = metrics[metrics["n_variants"] == metrics["n_variants"].max()]
+    tables = [
+        largest.assign(population=name, r2=largest["r2"] + random.normal(-0.03, 0.03, len(largest)))
+        for name in POPULATIONS
+    ]
+    return pd.concat(tables).drop(columns=["mse", "mse_nonprivate", "seconds", "status"])
+
+
+def _variants(random, n_variants, chromosomes):
+    per_chromosome = np.array_split(np.arange(n_variants), len(chromosomes))
+    contigs = np.repeat(chromosomes, [len(part) for part in per_chromosome])
+    positions = [np.sort(random.choice(1_000_000, len(part), replace=False)) + 1 for part in per_chromosome]
+    return pd.DataFrame(
+        {
+            "contig": contigs,
+            "position": np.concatenate(positions),
+            "id": [f"rs{i}" for i in range(n_variants)],
+            "ref": "A",
+            "alt": "C",
+            "frequency": random.uniform(0.01, 0.5, n_variants),
+        }
+    )

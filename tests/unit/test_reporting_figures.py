@@ -1,0 +1,196 @@
+import re
+import xml.etree.ElementTree as ET
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from dpgrs.reporting.accuracy import Accuracy
+from dpgrs.reporting.figures import limits, r2_figure, series_styles, spread_figure, write_r2_figure
+from dpgrs.reporting.fits import Fit
+from dpgrs.reporting.outcome_figures import (
+    MAX_BARS,
+    WeightsFigure,
+    fit_colors,
+    genome_axis,
+    populations_figure,
+    thin_bars,
+)
+from dpgrs.reporting.svg import inline_svg, styled
+from report_data import make_report_data
+
+
+@pytest.fixture(scope="module")
+def data():
+    return make_report_data(n_outcomes=3)
+
+
+def texts(path_or_svg):
+    root = ET.fromstring(path_or_svg)
+    return [element.text for element in root.iter("{http://www.w3.org/2000/svg}text")]
+
+
+def test_write_r2_figure__text_is_text_and_bytes_repeat(tmp_path, data):
+    write_r2_figure(data.metrics, tmp_path / "a.svg")
+    write_r2_figure(data.metrics, tmp_path / "b.svg")
+
+    svg = (tmp_path / "a.svg").read_text()
+    assert svg == (tmp_path / "b.svg").read_text()
+    assert {"24 variants, 3 outcomes", "12 variants, 1 outcome", "ReuseCovGauss (paper)"} <= set(texts(svg))
+    assert not re.search(r"<metadata>\s*\S*date|20\d\d-\d\d|Matplotlib v", svg)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.svg", "b.svg"]
+
+
+def test_r2_figure__draws_the_means(data):
+    with styled():
+        figure = r2_figure(data.metrics)
+
+    panel = figure.axes[-1]
+    drawn = np.concatenate([line.get_ydata() for line in panel.get_lines() if line.get_linestyle() == "-"])
+    rows = data.metrics.query(
+        "n_variants == 24 and n_outcomes == 3 and epsilon == 16 and accounting == 'gdp'"
+    )
+    assert np.isclose(drawn, rows["r2"].mean()).any()
+    ridge = data.metrics.query("n_variants == 24 and n_outcomes == 3 and method == 'ridge'")
+    assert np.isclose(drawn, ridge["r2"].mean()).any()
+
+
+@pytest.mark.parametrize("methods", [["ols", "ridge"], ["reusecov-gauss"]])
+def test_r2_figure__private_or_non_private_fits_alone(data, methods):
+    with styled():
+        figure = r2_figure(data.metrics[data.metrics["method"].isin(methods)])
+
+    assert len(figure.axes) == 4
+
+
+def test_r2_figure__values_below_the_floor_stay_inside_the_axes(data):
+    metrics = data.metrics.copy()
+    private = metrics["protection"] != "none"
+    metrics.loc[private, "r2"] = -1e6
+
+    with styled():
+        panel = r2_figure(metrics).axes[0]
+
+    floor = panel.get_ylim()[0]
+    assert floor > -1
+    markers = [line for line in panel.get_lines() if line.get_marker() == "v"]
+    assert sum(len(line.get_ydata()) for line in markers) == 2 * 3
+    assert all((line.get_ydata() == floor).all() for line in markers)
+
+
+def test_spread_figure__quartiles_of_the_outcomes(data):
+    accuracy = Accuracy.of(data.metrics, outcomes=data.outcomes, trials=2)
+
+    with styled():
+        axes = spread_figure(accuracy).axes[0]
+
+    medians = np.median(accuracy.r2.mean(axis=2), axis=1)
+    drawn = [line.get_xdata()[0] for line in axes.get_lines() if line.get_marker() == "o"]
+    np.testing.assert_allclose(drawn, [median for median in medians if median >= axes.get_xlim()[0]])
+
+
+def test_limits__reach_no_further_below_zero_than_half_the_top():
+    bottom, top = limits(np.array([-100.0, 0.4, np.nan]))
+    assert -0.3 < bottom < -0.2
+    assert 0.4 < top < 0.5
+    assert limits(np.array([0.1, 0.4]))[0] == 0
+    assert np.isfinite(limits(np.full(3, np.nan))).all()
+
+
+def test_series_styles__tell_all_series_apart():
+    fits = [Fit(name, "none", "", None) for name in ("ols", "ridge")]
+    fits += [Fit("reusecov-gauss", p, a, 1.0) for p in ("full", "label") for a in ("gdp", "paper")]
+
+    styles = series_styles(fits)
+
+    assert len({str(sorted(style.items(), key=str)) for style in styles.values()}) == len(fits)
+
+
+def test_fit_colors__grow_with_epsilon_to_the_full_colour():
+    fits = [Fit("reusecov-gauss", "full", "gdp", epsilon) for epsilon in (1.0, 2.0, 4.0)]
+
+    colors = fit_colors(fits)
+
+    assert colors[-1] == series_styles(fits)[fits[0].series]["color"]
+    reds = [int(color[1:3], 16) for color in colors]
+    assert reds == sorted(reds, reverse=True)
+
+
+def test_genome_axis__chromosomes_side_by_side_in_proportion():
+    x, chromosomes = genome_axis(["1", "1", "1", "2", "2"], [100, 200, 300, 5, 405])
+
+    assert list(chromosomes) == ["1", "2"]
+    (start1, end1), (start2, end2) = chromosomes.values()
+    assert start1 == 0
+    assert end1 < start2
+    assert end2 == pytest.approx(1)
+    assert (end2 - start2) / (end1 - start1) == pytest.approx(2)
+    assert x.tolist() == pytest.approx([start1, (start1 + end1) / 2, end1, start2, end2])
+
+
+def test_genome_axis__single_variants_are_in_the_middle_of_their_chromosome():
+    x, chromosomes = genome_axis(["1", "2", "2"], [7, 1, 10**8])
+
+    assert x[0] == pytest.approx(sum(chromosomes["1"]) / 2)
+    assert chromosomes["1"][1] > chromosomes["1"][0]
+
+
+def test_thin_bars__keeps_the_tallest_of_every_stretch():
+    x = np.linspace(0, 1, 5 * MAX_BARS)
+    heights = np.sin(np.arange(len(x)))
+
+    kept_x, kept = thin_bars(x, heights)
+
+    assert len(kept) == MAX_BARS
+    assert (np.diff(kept_x) > 0).all()
+    stretch = np.minimum((x * MAX_BARS).astype(int), MAX_BARS - 1)
+    tallest = pd.Series(np.abs(heights)).groupby(stretch).max()
+    np.testing.assert_array_equal(np.abs(kept), tallest)
+
+
+def test_thin_bars__few_bars_stay():
+    x, heights = np.array([0.1, 0.9]), np.array([1.0, -2.0])
+
+    assert thin_bars(x, heights) == (x, heights)
+
+
+def test_weights_figure__a_redrawn_figure_equals_a_new_one(data):
+    def figure():
+        return WeightsFigure(data.variants, labels=["true", "fit"], colors=["#000000", "#0072b2"])
+
+    weights = [data.effects[1], data.weights[1].weights[1]]
+    with styled():
+        used = figure()
+        inline_svg(used.draw([10 * data.effects[0], np.zeros(24)], ["a", "b"]), prefix="w", label="")
+        again = inline_svg(used.draw(weights, ["c", "d"]), prefix="w", label="")
+        fresh = inline_svg(figure().draw(weights, ["c", "d"]), prefix="w", label="")
+
+    assert again == fresh
+    assert {"c", "d", "true", "fit", "1", "2"} <= set(texts(fresh))
+
+
+def test_populations_figure__names_are_text_however_odd():
+    names = ["a$b$", "<i>", "x" * 200]
+
+    with styled():
+        figure = populations_figure(
+            np.array([[0.1, np.nan, -9.0]]), fits=["Ridge"], colors=["#000000"], populations=names
+        )
+        svg = inline_svg(figure, prefix="p", label='"quoted" & <so>')
+
+    assert {"a$b$", "<i>", "x" * 29 + "…"} <= set(texts(svg))
+    assert ET.fromstring(svg).get("aria-label") == '"quoted" & <so>'
+
+
+def test_inline_svg__ids_of_two_figures_do_not_meet(data):
+    accuracy = Accuracy.of(data.metrics, outcomes=data.outcomes, trials=2)
+    with styled():
+        figures = [
+            inline_svg(draw, prefix=name, label="")
+            for name, draw in (("a", spread_figure(accuracy)), ("b", r2_figure(data.metrics)))
+        ]
+
+    ids = [set(re.findall(r'\bid="([^"]+)"', svg)) for svg in figures]
+    assert ids[0].isdisjoint(ids[1])
+    for svg, known in zip(figures, ids, strict=True):
+        assert set(re.findall(r'(?:url\(#|href="#)([^")]+)', svg)) <= known

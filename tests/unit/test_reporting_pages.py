@@ -1,0 +1,198 @@
+import re
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+
+from dpgrs.reporting.data import ReportData
+from dpgrs.reporting.outcomes import correlation
+from dpgrs.reporting.pages import Chunk, chunks, write_outcome_pages, write_overview
+from report_data import NASTY_NAME, POPULATIONS, make_report_data
+
+BANNER = "benchmark: not private"
+VOID = {"meta", "link", "input", "br"}
+
+
+class Page(HTMLParser):
+    """Tags with their attributes, text, and the links of a page; fails on tags that do not match."""
+
+    def __init__(self, path):
+        super().__init__()
+        self.tags, self.text, self._open = [], "", []
+        self.feed(path.read_text(encoding="utf-8"))
+        assert self._open == []
+
+    def handle_starttag(self, tag, attributes):
+        self.tags.append((tag, dict(attributes)))
+        if tag not in VOID:
+            self._open.append(tag)
+
+    def handle_startendtag(self, tag, attributes):
+        self.tags.append((tag, dict(attributes)))
+
+    def handle_endtag(self, tag):
+        assert self._open.pop() == tag
+
+    def handle_data(self, data):
+        self.text += data
+
+    def values(self, name):
+        return [attributes[name] for _, attributes in self.tags if name in attributes]
+
+
+def write_report(data, directory):
+    write_overview(data, directory)
+    for chunk in chunks(len(data.outcomes)):
+        write_outcome_pages(data, chunk.first, chunk.last, directory / "outcomes" / chunk.name)
+    return directory
+
+
+def contents(directory):
+    return {path.relative_to(directory): path.read_bytes() for path in directory.rglob("*") if path.is_file()}
+
+
+@pytest.fixture(scope="module")
+def data():
+    return make_report_data(n_outcomes=3)
+
+
+@pytest.fixture(scope="module")
+def report(data, tmp_path_factory):
+    return write_report(data, tmp_path_factory.mktemp("pages") / "report")
+
+
+@pytest.mark.parametrize("n_outcomes", [1, 99, 100, 101, 1000, 2000, 2001, 12345])
+def test_chunks__cover_all_outcomes_once(n_outcomes):
+    found = chunks(n_outcomes)
+
+    numbers = [number for chunk in found for number in range(chunk.first, chunk.last + 1)]
+    assert numbers == list(range(1, n_outcomes + 1))
+    assert len({chunk.name for chunk in found}) == len(found) <= 20
+
+
+def test_chunks__of_a_hundred():
+    assert chunks(150) == [Chunk("01", 1, 100), Chunk("02", 101, 150)]
+
+
+def test_pages__same_data_same_bytes_and_nothing_half_written(data, report, tmp_path):
+    again = write_report(data, tmp_path / "again")
+
+    assert contents(again) == contents(report)
+    names = {str(path) for path in contents(report)}
+    pages = {f"outcomes/01/outcome_000{i}.html" for i in (1, 2, 3)}
+    assert names == {"index.html", "assets/report.css", "assets/report.js"} | pages
+
+
+def test_write_outcome_pages__a_page_does_not_depend_on_the_others(data, report, tmp_path):
+    write_outcome_pages(data, 3, 3, tmp_path)
+
+    page = (tmp_path / "outcome_0003.html").read_bytes()
+    assert page == (report / "outcomes/01/outcome_0003.html").read_bytes()
+
+
+def test_pages__links_resolve_inside_the_report_and_need_no_network(report):
+    for path in report.rglob("*.html"):
+        page = Page(path)
+        for link in page.values("href") + page.values("src") + page.values("xlink:href"):
+            if link == "data:,":
+                continue
+            target, _, fragment = link.partition("#")
+            file = (path.parent / target).resolve() if target else path
+            assert file.is_file(), link
+            assert file.is_relative_to(report.resolve())
+            if fragment:
+                assert fragment in Page(file).values("id")
+        assert set(re.findall(r"https?://[^\"'/]+", path.read_text())) <= {"http://www.w3.org"}
+
+
+def test_pages__ids_are_unique(report):
+    for path in report.rglob("*.html"):
+        ids = Page(path).values("id")
+        assert len(set(ids)) == len(ids)
+
+
+def test_pages__names_are_escaped(report):
+    for path in (report / "index.html", report / "outcomes/01/outcome_0001.html"):
+        page = Page(path)
+        assert NASTY_NAME in page.text
+        assert "<script>alert" not in path.read_text()
+    assert POPULATIONS[2] in Page(report / "outcomes/01/outcome_0002.html").text
+
+
+def test_pages__banner_in_benchmark_mode_alone(report, tmp_path):
+    released = write_report(make_report_data(n_outcomes=1, mode="release"), tmp_path / "released")
+
+    assert all(BANNER in path.read_text() for path in report.rglob("*.html"))
+    assert not any(BANNER in path.read_text() for path in released.rglob("*.html"))
+
+
+def test_pages__neighbouring_outcomes_are_linked(report):
+    first, second, last = (Page(report / f"outcomes/01/outcome_000{i}.html") for i in (1, 2, 3))
+
+    assert "../01/outcome_0001.html" in second.values("href")
+    assert "../01/outcome_0003.html" in second.values("href")
+    assert "prev" not in first.values("rel")
+    assert "next" not in last.values("rel")
+
+
+def test_overview__shows_the_numbers_of_the_metrics(data, report):
+    page = Page(report / "index.html")
+
+    largest = data.metrics.query("n_variants == 24 and n_outcomes == 3")
+    ridge = largest[largest["method"] == "ridge"]
+    for name in data.outcomes:
+        value = ridge.loc[ridge["outcome"] == name, "r2"].mean()
+        assert f"{value:.9g}" in page.values("data-value")
+    assert f"{ridge['r2'].mean():.3f} for Ridge (not private)" in page.text
+
+
+def test_outcome_page__says_the_terms_in_plain_words(report):
+    text = " ".join(Page(report / "outcomes/01/outcome_0002.html").text.split())
+
+    for words in ("10⁻⁶", "2.72 times", "7.39 times", "add-remove", "two rows", "Relatives", "public seed 1"):
+        assert words in text
+
+
+@pytest.mark.parametrize(
+    ("options", "present", "absent"),
+    [
+        ({"private": []}, "no private fit", "Relatives"),
+        ({"has_populations": False}, "populations of the people are not known", "R² by population"),
+        ({"is_simulated": False}, "measured ones", "True effects"),
+        ({"n_variants": 2, "chromosomes": ("chrX",)}, "Weights along the genome", "Rerun"),
+        (
+            {"rows": "people", "private": [("reusecov-gauss", "label", "replace-one", "person", "gdp")]},
+            "genotypes count as public",
+            "Odds about a haplotype",
+        ),
+    ],
+)
+def test_pages__studies_of_other_kinds(tmp_path, options, present, absent):
+    data = make_report_data(**{"n_outcomes": 1, "trials": 1} | options)
+
+    report = write_report(data, tmp_path / "report")
+
+    text = " ".join("".join(Page(path).text for path in sorted(report.rglob("*.html"))).split())
+    assert present in text
+    assert absent not in text
+
+
+def test_pages__withheld_values_are_dashes(data, tmp_path):
+    metrics, populations = data.metrics.copy(), data.population_metrics.copy()
+    metrics.loc[metrics["outcome"] == data.outcomes[1], ["r2", "mse"]] = np.nan
+    populations["r2"] = np.nan
+    withheld = ReportData(**vars(data) | {"metrics": metrics, "population_metrics": populations})
+
+    report = write_report(withheld, tmp_path / "report")
+
+    page = Page(report / "outcomes/01/outcome_0002.html")
+    assert page.text.count("–") >= 4 * 8
+    assert "" in Page(report / "index.html").values("data-value")
+    assert "nan" not in page.text
+
+
+def test_correlation__matches_numpy():
+    first, second = np.array([1.0, 2.0, 4.0]), np.array([0.5, -1.0, 3.0])
+
+    assert correlation(first, second) == pytest.approx(np.corrcoef(first, second)[0, 1])
+    assert np.isnan(correlation(first, np.ones(3)))

@@ -1,0 +1,97 @@
+import math
+
+import pandas as pd
+import pytest
+
+from dpgrs.reporting.fits import Fit
+from dpgrs.reporting.terms import Terms, format_bound, format_count, format_r2, format_scientific
+
+
+def terms(epsilon=1.0, *, unit="haplotype", rows="haplotypes", neighbours="add-remove", protection="full"):
+    record = pd.Series({"delta": 1e-6, "unit": unit, "neighbours": neighbours})
+    return Terms.of(Fit("reusecov-gauss", protection, "gdp", epsilon), record, rows=rows)
+
+
+def test_terms__two_haplotypes_of_a_person_are_a_group_of_two():
+    found = terms(1.0)
+
+    assert found.odds == pytest.approx(math.e)
+    assert found.person_epsilon == 2.0
+    assert found.person_odds == pytest.approx(math.e**2)
+    assert found.person_delta == pytest.approx((1 + math.e) * 1e-6)
+
+
+@pytest.mark.parametrize("rows", ["haplotypes", "people"])
+def test_terms__a_person_as_unit_is_covered_as_they_stand(rows):
+    found = terms(1.0, unit="person", rows=rows)
+
+    assert (found.person_epsilon, found.person_delta, found.person_odds) == (1.0, 1e-6, found.odds)
+
+
+def test_terms__words_follow_protection_and_neighbours():
+    label = terms(protection="label", neighbours="replace-one")
+
+    assert label.protected == "outcomes; genotypes count as public"
+    assert (label.neighbours, label.changes) == ("replace-one", "one is replaced by another")
+
+
+def test_terms__a_boundless_epsilon_overflows_to_infinity():
+    found = terms(1000.0)
+
+    assert found.odds == math.inf
+    assert found.person_delta == 1.0
+    assert format_scientific(found.odds) == "∞"
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (0.12345, "0.123"),
+        (-0.12345, "−0.123"),
+        (-0.0001, "0.000"),
+        (-17.5, "−17.500"),
+        (-12345.6, "−1.23e+04"),
+        (math.nan, "–"),
+        (math.inf, "–"),
+    ],
+)
+def test_format_r2(value, text):
+    assert format_r2(value) == text
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (1e-6, "10⁻⁶"),
+        (3.7e-6, "3.7 × 10⁻⁶"),
+        (2.718281828, "2.72"),
+        (22026.4, "22,026"),
+        (4.8517e8, "4.85 × 10⁸"),
+        (2e10, "2 × 10¹⁰"),
+        (0.0, "0"),
+    ],
+)
+def test_format_scientific(value, text):
+    assert format_scientific(value) == text
+
+
+def test_format_count():
+    assert format_count(5008) == "5,008"
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (math.exp(0.7), "2.02"),
+        (math.e, "2.72"),
+        (2981.0, "2,990"),
+        (math.exp(20), "4.86 × 10⁸"),
+        (100, "100"),
+    ],
+)
+def test_format_bound__never_rounds_down(value, text):
+    assert format_bound(value) == text
+
+
+def test_format_bound__infinite():
+    assert format_bound(math.inf) == "∞"

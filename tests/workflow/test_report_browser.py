@@ -1,0 +1,219 @@
+"""The report in a real browser, opened from disk with no network."""
+
+import shutil
+from pathlib import Path
+from urllib.parse import unquote, urlparse
+
+import pytest
+from selenium import webdriver
+from selenium.webdriver.chrome.service import Service
+from selenium.webdriver.common.by import By
+from selenium.webdriver.common.keys import Keys
+
+from dpgrs.reporting import pages
+from report_data import NASTY_NAME, make_report_data
+
+pytestmark = pytest.mark.browser
+
+N_OUTCOMES, CHUNK_SIZE = 22, 12
+FLAGS = (
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--disable-dev-shm-usage",
+)
+
+
+@pytest.fixture(scope="module")
+def report(tmp_path_factory):
+    """A report whose outcome pages fill two folders."""
+    data = make_report_data(n_outcomes=N_OUTCOMES, trials=1, epsilons=(1.0, 16.0))
+    directory = tmp_path_factory.mktemp("browser") / "report"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pages, "MIN_CHUNK_SIZE", CHUNK_SIZE)
+        pages.write_overview(data, directory)
+        for chunk in pages.chunks(N_OUTCOMES):
+            pages.write_outcome_pages(data, chunk.first, chunk.last, directory / "outcomes" / chunk.name)
+    return directory
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory):
+    """Headless Chromium with a profile of its own."""
+    chromium, driver = shutil.which("chromium"), shutil.which("chromedriver")
+    if not chromium or not driver:
+        pytest.skip("no chromium or chromedriver; install the Debian packages chromium and chromium-driver")
+    options = webdriver.ChromeOptions()
+    options.binary_location = chromium
+    for flag in (*FLAGS, f"--user-data-dir={tmp_path_factory.mktemp('profile')}"):
+        options.add_argument(flag)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    browser = webdriver.Chrome(options=options, service=Service(driver))
+    yield browser
+    browser.quit()
+
+
+@pytest.fixture
+def overview(browser, report):
+    browser.get((report / "index.html").as_uri())
+    return browser
+
+
+def click(browser, element):
+    browser.execute_script("arguments[0].scrollIntoView({block: 'center'})", element)
+    element.click()
+
+
+def heading(browser, table, text):
+    return browser.find_element(By.XPATH, f"//table[@id='{table}']//th[button[normalize-space()='{text}']]")
+
+
+def column(browser, number, attribute):
+    """Return what the shown rows of the table of outcomes hold in a column."""
+    script = """
+        const rows = Array.from(document.querySelector("#outcome-table").tBodies[0].rows);
+        return rows.filter((row) => row.offsetParent !== null)
+            .map((row) => row.cells[arguments[0]])
+            .map((cell) => arguments[1] ? cell.dataset.value : cell.innerText);
+    """
+    return browser.execute_script(script, number, attribute)
+
+
+def numbers(browser, number):
+    return [float(text) for text in column(browser, number, True)]
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+@pytest.mark.parametrize("page", ["index.html", "outcomes/01/outcome_0001.html"])
+def test_pages__open_without_errors_or_sideways_scroll(browser, report, page, width):
+    metrics = {"width": width, "height": 800, "deviceScaleFactor": 1, "mobile": width < 600}
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
+    try:
+        browser.get((report / page).as_uri())
+
+        assert browser.get_log("browser") == []
+        # The vertical scroll bar of a wide window takes some of it.
+        assert browser.execute_script("return document.documentElement.scrollWidth") <= width
+        assert browser.execute_script("return window.innerWidth") == width
+        # The style is there: the banner has its colour.
+        banner = browser.find_element(By.CLASS_NAME, "banner")
+        assert banner.is_displayed()
+        assert banner.value_of_css_property("background-color") == "rgba(138, 28, 0, 1)"
+        drawings = browser.find_elements(By.CSS_SELECTOR, ".drawing svg")
+        assert len(drawings) >= 2
+        assert all(drawing.size["width"] > 200 and drawing.size["height"] > 50 for drawing in drawings)
+    finally:
+        browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+
+
+@pytest.mark.parametrize(
+    "page", ["index.html", "outcomes/01/outcome_0012.html", "outcomes/02/outcome_0022.html"]
+)
+def test_pages__every_link_leads_to_a_file(browser, report, page):
+    browser.get((report / page).as_uri())
+
+    script = "return Array.from(document.querySelectorAll('[href], [src]'), (one) => one.href || one.src)"
+    links = [link for link in browser.execute_script(script) if isinstance(link, str) and link != "data:,"]
+
+    assert len(links) >= 3
+    for link in links:
+        parts = urlparse(link)
+        assert parts.scheme == "file"
+        assert Path(unquote(parts.path)).is_file(), link
+
+
+def test_overview__links_to_pages_and_back(overview):
+    assert len(column(overview, 0, True)) == N_OUTCOMES
+    link = overview.find_element(By.LINK_TEXT, NASTY_NAME)
+    click(overview, link)
+    assert overview.find_element(By.TAG_NAME, "h1").text == NASTY_NAME
+    overview.find_element(By.LINK_TEXT, "Next →").click()
+    assert overview.find_element(By.TAG_NAME, "h1").text == "simulated_0002"
+    overview.find_element(By.LINK_TEXT, "All outcomes").click()
+    assert overview.find_element(By.TAG_NAME, "h1").text == "demo"
+
+
+def test_outcome_page__next_crosses_the_border_of_chunks(browser, report):
+    browser.get((report / "outcomes/01/outcome_0012.html").as_uri())
+    browser.find_element(By.LINK_TEXT, "Next →").click()
+
+    assert browser.current_url.endswith("/outcomes/02/outcome_0013.html")
+    assert browser.find_element(By.TAG_NAME, "h1").text == "simulated_0013"
+
+
+def test_sorting__numbers_both_ways_and_back_to_the_first_order(overview):
+    ridge = heading(overview, "outcome-table", "Ridge (not private)")
+    before = numbers(overview, 3)
+    assert before not in (sorted(before), sorted(before, reverse=True))
+    assert ridge.get_attribute("aria-sort") == "none"
+
+    click(overview, ridge.find_element(By.TAG_NAME, "button"))
+    assert ridge.get_attribute("aria-sort") == "descending"
+    assert numbers(overview, 3) == sorted(before, reverse=True)
+
+    click(overview, ridge.find_element(By.TAG_NAME, "button"))
+    assert ridge.get_attribute("aria-sort") == "ascending"
+    assert numbers(overview, 3) == sorted(before)
+
+    click(overview, heading(overview, "outcome-table", "No.").find_element(By.TAG_NAME, "button"))
+    assert ridge.get_attribute("aria-sort") == "none"
+    assert numbers(overview, 3) == before
+
+
+def test_sorting__names_by_keyboard(overview):
+    name = heading(overview, "outcome-table", "Outcome")
+    for order in ("ascending", "descending"):
+        name.find_element(By.TAG_NAME, "button").send_keys(Keys.ENTER)
+
+        assert name.get_attribute("aria-sort") == order
+        names = [text for text in column(overview, 1, False) if text.startswith("simulated")]
+        assert names == sorted(names, reverse=order == "descending")
+
+
+def test_sorting__methods_without_epsilon_stay_last(overview):
+    epsilon = heading(overview, "summary-table", "ε").find_element(By.TAG_NAME, "button")
+    script = """
+        return Array.from(document.querySelectorAll("#summary-table tbody td:nth-child(2)"),
+            (cell) => cell.dataset.value);
+    """
+    for is_descending in (True, False):
+        click(overview, epsilon)
+
+        values = overview.execute_script(script)
+        present = [float(value) for value in values if value]
+        assert values[len(present) :] == [""] * (len(values) - len(present)) != []
+        assert present == sorted(present, reverse=is_descending)
+
+
+def test_search__hides_other_rows_and_counts(overview):
+    box = overview.find_element(By.ID, "search")
+    status = overview.find_element(By.ID, "search-status")
+
+    box.send_keys("_001")
+    assert column(overview, 1, False) == [f"simulated_{i:04d}" for i in range(10, 20)]
+    assert status.text == "10 of 22 outcomes"
+
+    box.clear()
+    box.send_keys("ALERT script")
+    assert column(overview, 1, False) == [NASTY_NAME]
+
+    box.clear()
+    box.send_keys("nothing like it")
+    assert column(overview, 1, False) == []
+    assert status.text == "0 of 22 outcomes"
+
+    box.send_keys(Keys.CONTROL + "a", Keys.BACKSPACE)
+    assert len(column(overview, 1, False)) == N_OUTCOMES
+    assert status.text == "22 outcomes"
+
+
+def test_search__survives_sorting(overview):
+    overview.find_element(By.ID, "search").send_keys("_001")
+    click(overview, heading(overview, "outcome-table", "No.").find_element(By.TAG_NAME, "button"))
+    click(overview, heading(overview, "outcome-table", "No.").find_element(By.TAG_NAME, "button"))
+
+    assert numbers(overview, 0) == list(range(19, 9, -1))

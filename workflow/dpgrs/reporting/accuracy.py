@@ -1,0 +1,118 @@
+"""Accuracy of all fits: tidy metrics as arrays, and the tables and points that pages show."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from dpgrs.reporting.fits import label_fits
+
+QUARTILES = (25, 50, 75)
+
+
+@dataclass(frozen=True)
+class Accuracy:
+    """R^2 and error of every fit at the largest panel and number of outcomes.
+
+    Attributes
+    ----------
+    fits : list of Fit.
+    r2, mse, mse_nonprivate : (n_fits, n_outcomes, n_trials) float64, NaN where there is no value.
+    """
+
+    fits: list
+    r2: np.ndarray
+    mse: np.ndarray
+    mse_nonprivate: np.ndarray
+
+    @classmethod
+    def of(cls, metrics, *, outcomes, trials):
+        """Take the rows of the largest design.
+
+        Parameters
+        ----------
+        metrics : the study's metrics.
+        outcomes : tuple of n_outcomes str.
+        trials : int
+        """
+        fits, codes = label_fits(metrics)
+        table = largest_design(metrics.assign(fit=codes))
+        axes = {"fit": range(len(fits)), "outcome": outcomes, "trial": range(1, trials + 1)}
+        return cls(fits, *(to_array(table, name, axes) for name in ("r2", "mse", "mse_nonprivate")))
+
+
+def largest_design(table):
+    """Keep the rows of the largest panel and the largest number of outcomes."""
+    columns = ["n_variants", "n_outcomes"]
+    return table[(table[columns] == table[columns].max()).all(axis=1)]
+
+
+def to_array(table, column, axes):
+    """Spread a column of a tidy table over axes.
+
+    Parameters
+    ----------
+    table : data frame with `column` and one column per axis.
+    axes : dict of column name to the labels along that axis.
+
+    Returns
+    -------
+    array of float64 with one axis per entry of `axes`; NaN where the table has no row.
+    """
+    places = [pd.Index(list(labels)).get_indexer(table[name]) for name, labels in axes.items()]
+    is_known = np.all([place >= 0 for place in places], axis=0)
+    array = np.full([len(labels) for labels in axes.values()], np.nan)
+    array[tuple(place[is_known] for place in places)] = table[column].to_numpy(dtype=float)[is_known]
+    return array
+
+
+def mean(values, axis=None):
+    """Mean of the values that are there; NaN, without a warning, where there are none."""
+    present = np.isfinite(values)
+    count = present.sum(axis=axis)
+    total = np.where(present, values, 0.0).sum(axis=axis)
+    return np.divide(total, count, out=np.full(np.shape(total), np.nan), where=count > 0)[()]
+
+
+def trial_means(metrics):
+    """Mean R^2 over the outcomes of every trial.
+
+    Returns
+    -------
+    fits : list of Fit.
+    points : data frame of n_variants, n_outcomes, fit (index into `fits`), trial, r2.
+    """
+    fits, codes = label_fits(metrics)
+    keys = ["n_variants", "n_outcomes", "fit", "trial"]
+    return fits, metrics.assign(fit=codes).groupby(keys, as_index=False)["r2"].mean()
+
+
+def summary(metrics):
+    """One row per panel size, number of outcomes and fit, over all outcomes and trials; largest design first.
+
+    Returns
+    -------
+    list of dict with n_variants, n_outcomes, fit, delta, mean, q1, median, q3 of R^2, mse_ratio (to the
+    non-private ridge on the same rows and variants) and missing (outcomes and trials without a value).
+    """
+    fits, codes = label_fits(metrics)
+    groups = metrics.assign(fit=codes).groupby(["n_variants", "n_outcomes", "fit"])
+    rows = [
+        {"n_variants": n_variants, "n_outcomes": n_outcomes, "fit": fits[fit]} | _summary_of(rows)
+        for (n_variants, n_outcomes, fit), rows in groups
+    ]
+    return sorted(rows, key=lambda row: (-row["n_variants"], -row["n_outcomes"]))
+
+
+def _summary_of(rows):
+    r2 = rows["r2"].dropna().to_numpy(dtype=float)
+    q1, median, q3 = np.percentile(r2, QUARTILES) if len(r2) else [np.nan] * 3
+    both = rows[["mse", "mse_nonprivate"]].dropna().to_numpy(dtype=float)
+    return {
+        "mean": mean(r2),
+        "q1": q1,
+        "median": median,
+        "q3": q3,
+        "mse_ratio": mean(both[:, 0]) / mean(both[:, 1]),
+        "missing": len(rows) - len(r2),
+    }

@@ -1,0 +1,109 @@
+"""Fits: a method under privacy terms. Their names, their order and the few that a figure can show."""
+
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from dpgrs.types import Protection
+
+METHOD_NAMES = {"ols": "OLS", "ridge": "Ridge", "reusecov-gauss": "ReuseCovGauss"}
+REFERENCE_METHOD = "ridge"
+SHOWN_PRIVATE_FITS = 4
+
+
+class Fit(NamedTuple):
+    """A method under privacy terms; equal for all panels, numbers of outcomes and trials."""
+
+    method: str
+    protection: str
+    accounting: str
+    epsilon: float | None
+
+    @classmethod
+    def of(cls, record):
+        """Return the fit of a table's row or of a `FitWeights`; missing terms become empty."""
+        epsilon = None if pd.isna(record.epsilon) else float(record.epsilon)
+        accounting = "" if pd.isna(record.accounting) else str(record.accounting)
+        return cls(str(record.method), str(record.protection), accounting, epsilon)
+
+    @property
+    def is_private(self):
+        return self.protection != Protection.NONE
+
+    @property
+    def method_name(self):
+        return METHOD_NAMES.get(self.method, self.method)
+
+    @property
+    def series(self):
+        """Name of the fit without its epsilon."""
+        if not self.is_private:
+            return f"{self.method_name} (not private)"
+        terms = [self.accounting]
+        if self.protection != Protection.FULL:
+            terms.insert(0, f"{self.protection}-private")
+        return f"{self.method_name} ({', '.join(terms)})"
+
+    @property
+    def label(self):
+        """Full name of the fit."""
+        # No-break spaces: the number stays with its letter.
+        return f"{self.series}, ε\u00a0=\u00a0{self.epsilon:g}" if self.is_private else self.series
+
+
+def label_fits(table):
+    """Tell which fit each row of a table of metrics belongs to.
+
+    Parameters
+    ----------
+    table : data frame with the columns method, protection, accounting, epsilon.
+
+    Returns
+    -------
+    fits : list of Fit; non-private ones first, then by method, protection, accounting and epsilon, in the
+        order in which the table names them (epsilon ascending).
+    codes : (n_rows,) int64, indices into `fits`.
+    """
+    keys = table[list(Fit._fields)]
+    groups = keys.groupby(list(Fit._fields), dropna=False, sort=False).ngroup().to_numpy()
+    found = [Fit.of(row) for row in keys.drop_duplicates().itertuples()]
+    order = sorted(range(len(found)), key=lambda i: _sort_key(found[i], found))
+    return [found[i] for i in order], np.argsort(order)[groups] if order else groups
+
+
+def reference(fits):
+    """Return the non-private fit that others are compared with, or None."""
+    candidates = [fit for fit in fits if not fit.is_private]
+    return next((fit for fit in candidates if fit.method == REFERENCE_METHOD), next(iter(candidates), None))
+
+
+def shown_private(fits):
+    """Choose the private fits that a figure has room for.
+
+    Of every method and protection the first accounting is taken, and of its epsilons as many, evenly spread,
+    as keep the total at `SHOWN_PRIVATE_FITS`; one at the least.
+    """
+    series = {}
+    for fit in fits:
+        if fit.is_private:
+            by_accounting = series.setdefault((fit.method, fit.protection), {})
+            by_accounting.setdefault(fit.accounting, []).append(fit)
+    groups = [next(iter(by_accounting.values())) for by_accounting in series.values()]
+    room = max(1, SHOWN_PRIVATE_FITS // max(1, len(groups)))
+    return [fit for group in groups for fit in _spread(group, room)]
+
+
+def _sort_key(fit, found):
+    def first(name):
+        return next(i for i, other in enumerate(found) if getattr(other, name) == getattr(fit, name))
+
+    return fit.is_private, first("method"), first("protection"), first("accounting"), fit.epsilon or 0.0
+
+
+def _spread(items, count):
+    if len(items) <= count:
+        return items
+    # One item is the largest epsilon, the fit that shows most.
+    places = np.linspace(len(items) - 1, 0, count).round().astype(int)
+    return [items[i] for i in sorted(places)]

@@ -1,0 +1,237 @@
+"""Figures of one outcome: weights along the genome, R^2 by method, R^2 by population."""
+
+from itertools import cycle
+
+import numpy as np
+
+from dpgrs.reporting.accuracy import mean
+from dpgrs.reporting.figures import WIDTH, limits, series_styles
+from dpgrs.reporting.svg import FAINT, MARKERS, MUTED, few_ticks, new_figure, shortened, text_width
+
+MAX_BARS = 1000
+HALF_WIDTH = 345
+CHROMOSOME_GAP = 0.012
+SMALLEST_CHROMOSOME = 0.015
+
+
+class WeightsFigure:
+    """Weights of one outcome along the genome, a strip per set of weights; built once, redrawn per outcome.
+
+    Parameters
+    ----------
+    variants : data frame with contig and position of n_variants variants, in genome order.
+    labels : list of str, one per strip.
+    colors : list of str, one per strip.
+    """
+
+    def __init__(self, variants, *, labels, colors):
+        self.x, self._chromosomes = genome_axis(variants["contig"], variants["position"])
+        self.figure, axes = new_figure(
+            WIDTH,
+            62 * len(labels) + 40,
+            left=46,
+            right=6,
+            top=16,
+            bottom=28,
+            nrows=len(labels),
+            sharex=True,
+            gridspec_kw={"hspace": 0.42},
+        )
+        self._axes = axes[:, 0]
+        self._bars = [
+            axis.plot([], [], color=color)[0] for axis, color in zip(self._axes, colors, strict=True)
+        ]
+        self._notes = [_text_above(axis, 1, "", ha="right", color=MUTED) for axis in self._axes]
+        for axis, label in zip(self._axes, labels, strict=True):
+            _text_above(axis, 0, label)
+            self._prepare(axis)
+        self._axes[-1].set_xlabel("chromosome", labelpad=2)
+
+    def draw(self, weights, notes):
+        """Show the weights of another outcome.
+
+        Parameters
+        ----------
+        weights : (n_strips, n_variants) float64.
+        notes : list of n_strips str, shown at the right above each strip.
+
+        Returns
+        -------
+        matplotlib Figure, the same object every time.
+        """
+        for axis, bars, note, values, text in zip(
+            self._axes, self._bars, self._notes, weights, notes, strict=True
+        ):
+            x, heights = thin_bars(self.x, values)
+            bars.set_data(_bar_outline(x, heights))
+            bars.set_linewidth(1.4 if len(x) < 200 else 0.8)
+            reach = np.abs(heights).max(initial=0.0) or 1.0
+            axis.set_ylim(-1.08 * reach, 1.08 * reach)
+            note.set_text(text)
+        return self.figure
+
+    def _prepare(self, axis):
+        axis.axhline(0, color=MUTED, linewidth=0.5)
+        for place, (start, end) in enumerate(self._chromosomes.values()):
+            if place % 2:
+                axis.axvspan(start, end, color=FAINT, alpha=0.45, linewidth=0)
+        centres = [(start + end) / 2 for start, end in self._chromosomes.values()]
+        axis.set_xticks(centres, [str(name).removeprefix("chr") for name in self._chromosomes])
+        axis.set_xlim(-0.004, 1.004)
+        axis.tick_params(axis="x", length=0)
+        axis.spines["bottom"].set_visible(False)
+        few_ticks(axis.yaxis, 3)
+
+
+def _text_above(axis, x, text, **style):
+    return axis.text(x, 1.07, text, transform=axis.transAxes, **style)
+
+
+def genome_axis(contigs, positions):
+    """Lay chromosomes side by side, each as wide as the span of its variants.
+
+    Parameters
+    ----------
+    contigs, positions : (n_variants,) in genome order.
+
+    Returns
+    -------
+    x : (n_variants,) float64 in [0, 1].
+    chromosomes : dict of contig to (start, end) on that axis.
+    """
+    contigs, positions = np.asarray(contigs), np.asarray(positions, dtype=float)
+    names = list(dict.fromkeys(contigs.tolist()))
+    members = [contigs == name for name in names]
+    spans = np.array([np.ptp(positions[member]) for member in members])
+    # A chromosome with a single variant must still be seen.
+    widths = np.maximum(spans / max(spans.sum(), 1.0), SMALLEST_CHROMOSOME)
+    widths *= (1 - CHROMOSOME_GAP * (len(names) - 1)) / widths.sum()
+    starts = np.append(0.0, np.cumsum(widths + CHROMOSOME_GAP)[:-1])
+    x = np.empty(len(positions))
+    for member, start, width, span in zip(members, starts, widths, spans, strict=True):
+        offset = positions[member] - positions[member].min()
+        x[member] = start + width * (offset / span if span else 0.5)
+    return x, {
+        name: (float(start), float(start + width))
+        for name, start, width in zip(names, starts, widths, strict=True)
+    }
+
+
+def thin_bars(x, heights):
+    """Keep, of more than `MAX_BARS` bars, the tallest in each of `MAX_BARS` equal stretches of the axis."""
+    if len(x) <= MAX_BARS:
+        return x, heights
+    stretch = np.minimum((x * MAX_BARS).astype(int), MAX_BARS - 1)
+    order = np.lexsort((-np.abs(heights), stretch))
+    _, first = np.unique(stretch[order], return_index=True)
+    return x[order[first]], heights[order[first]]
+
+
+def trials_figure(accuracy, outcome):
+    """Draw R^2 of one outcome by fit, trials as points and their mean as a bar.
+
+    Parameters
+    ----------
+    accuracy : Accuracy
+    outcome : int, index.
+
+    Returns
+    -------
+    matplotlib Figure; call within `styled`.
+    """
+    styles = series_styles(accuracy.fits)
+    colors = [styles[fit.series]["color"] for fit in accuracy.fits]
+    labels = [fit.label for fit in accuracy.fits]
+    values = accuracy.r2[:, outcome]
+    figure, axes, floor = _dot_plot(values, labels, xlabel="R² on test rows")
+    for y, (trials, color) in enumerate(zip(values, colors, strict=True)):
+        _dots(
+            axes, trials, np.full(len(trials), y), floor, marker="o", color=color, alpha=0.6, markersize=4.5
+        )
+        # Cut at the edge like any line: a mean further down has no bar.
+        axes.plot([mean(trials)] * 2, [y - 0.3, y + 0.3], color=color, linewidth=1.8)
+    return figure
+
+
+def populations_figure(r2, *, fits, colors, populations):
+    """Draw R^2 of one outcome by population of the test rows, a marker per fit.
+
+    Parameters
+    ----------
+    r2 : (n_fits, n_populations) float64, mean over trials.
+    fits : list of str, names of the fits.
+    colors : list of str, one per fit.
+    populations : list of str.
+
+    Returns
+    -------
+    matplotlib Figure; call within `styled`.
+    """
+    figure, axes, floor = _dot_plot(r2.T, populations, xlabel="R², mean over trials", legend=fits)
+    # Fits of a population stand a little apart, so that equal values can be told apart.
+    shifts = np.linspace(-0.25, 0.25, len(fits))
+    for values, label, color, marker, shift in zip(r2, fits, colors, cycle(MARKERS), shifts, strict=False):
+        y = np.arange(len(values)) + shift
+        _dots(axes, values, y, floor, marker=marker, color=color, label=label, markersize=5.5)
+    figure.legend(loc="upper left", borderaxespad=0.3, handletextpad=0.2, labelspacing=0.35)
+    return figure
+
+
+def _dot_plot(values, labels, *, xlabel, legend=()):
+    """Return a figure, its axes and the floor for rows of points; `values` is (n_rows, ...)."""
+    labels = [shortened(label) for label in labels]
+    floor, top = limits(values)
+    figure, [[axes]] = new_figure(
+        HALF_WIDTH,
+        22 * len(labels) + 14 * len(legend) + 42,
+        left=text_width(labels) + 12,
+        right=10,
+        top=14 * len(legend) + 8,
+        bottom=34,
+    )
+    axes.set(xlim=(floor, top), ylim=(len(labels) - 0.4, -0.6), xlabel=xlabel)
+    axes.set_yticks(range(len(labels)), labels)
+    axes.tick_params(axis="y", length=0)
+    axes.spines["left"].set_visible(False)
+    axes.hlines(range(len(labels)), floor, top, color=FAINT, linewidth=0.5, zorder=0)
+    if floor < 0:
+        axes.axvline(0, color=MUTED, linewidth=0.6, zorder=0)
+    few_ticks(axes.xaxis, 4)
+    return figure, axes, floor
+
+
+def _dots(axes, x, y, floor, *, marker, **style):
+    """Draw points; those below the floor become arrows at the edge."""
+    options = {"linestyle": "none", "markeredgecolor": "white", "markeredgewidth": 0.5, "clip_on": False}
+    is_below = x < floor
+    axes.plot(x[~is_below], y[~is_below], marker=marker, **options, **style)
+    style.pop("label", None)
+    axes.plot(np.full(is_below.sum(), floor), y[is_below], marker="<", **options, **style)
+
+
+def _bar_outline(x, heights):
+    """Return one broken line that draws a bar from zero to each height: a single path, small as SVG."""
+    nothing = np.full(len(x), np.nan)
+    return (
+        np.column_stack([x, x, nothing]).ravel(),
+        np.column_stack([np.zeros(len(x)), heights, nothing]).ravel(),
+    )
+
+
+def fit_colors(fits):
+    """Colours for a few fits side by side: the reference dark, private ones from pale to full by epsilon."""
+    styles = series_styles(fits)
+    counts = {}
+    for fit in fits:
+        counts.setdefault(fit.series, []).append(fit)
+    colors = []
+    for fit in fits:
+        group = counts[fit.series]
+        share = (group.index(fit) + 1) / len(group)
+        colors.append(_mixed_with_white(styles[fit.series]["color"], 0.45 + 0.55 * share))
+    return colors
+
+
+def _mixed_with_white(color, share):
+    parts = [int(color[i : i + 2], 16) for i in (1, 3, 5)]
+    return "#" + "".join(f"{round(255 - share * (255 - part)):02x}" for part in parts)

@@ -1,0 +1,108 @@
+"""Matplotlib figures as SVG: one look, text as text, the same bytes for the same figure."""
+
+import io
+import re
+from html import escape
+
+import matplotlib
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
+
+from dpgrs.io.files import replacing
+
+INK, MUTED, FAINT = "#1f2933", "#5f6c7b", "#d9dee4"
+# Okabe and Ito's palette, safe for colour-blind readers, without its yellow and black.
+PALETTE = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
+# No triangles: those mark values beyond the edge.
+MARKERS = ("o", "s", "D", "p", "*", "h")
+
+STYLE = {
+    "axes.edgecolor": MUTED,
+    "axes.labelcolor": INK,
+    "axes.linewidth": 0.6,
+    "axes.spines.right": False,
+    "axes.spines.top": False,
+    "axes.titlelocation": "left",
+    "axes.titlesize": 8,
+    "font.family": "sans-serif",
+    "font.sans-serif": ["DejaVu Sans"],
+    "font.size": 8,
+    "legend.frameon": False,
+    "svg.fonttype": "none",
+    "svg.hashsalt": "dpgrs",
+    "text.color": INK,
+    # Names of populations and outcomes may hold a dollar sign.
+    "text.parse_math": False,
+    "xtick.color": MUTED,
+    "xtick.labelcolor": INK,
+    "ytick.color": MUTED,
+    "ytick.labelcolor": INK,
+}
+# No date, no version: pages hold results, provenance.json holds circumstances.
+METADATA = dict.fromkeys(("Creator", "Date", "Format", "Type"))
+
+
+def styled():
+    """Context in which figures are made and saved."""
+    return matplotlib.rc_context(STYLE)
+
+
+def new_figure(width, height, *, left, right, top, bottom, **grid):
+    """Return a figure and its axes, laid out in points so that margins fit the text.
+
+    Parameters
+    ----------
+    width, height, left, right, top, bottom : float, points.
+    **grid : as for `matplotlib.figure.Figure.subplots`.
+    """
+    figure = Figure(figsize=(width / 72, height / 72))
+    figure.subplots_adjust(left / width, bottom / height, 1 - right / width, 1 - top / height)
+    return figure, figure.subplots(squeeze=False, **grid)
+
+
+def few_ticks(axis, count):
+    """Put at most `count` + 1 ticks on an axis, at round numbers."""
+    axis.set_major_locator(MaxNLocator(count, steps=(1, 2, 2.5, 5, 10)))
+
+
+def text_width(texts, size=8):
+    """Points that the longest of some labels takes, roughly; a layout must not depend on fonts."""
+    return 0.58 * size * max((len(text) for text in texts), default=0)
+
+
+def shortened(text, length=30):
+    """Cut a label that would leave no room for the figure."""
+    return text if len(text) <= length else text[: length - 1] + "…"
+
+
+def inline_svg(figure, *, prefix, label):
+    """Draw a figure as an <svg> element for a page.
+
+    Parameters
+    ----------
+    figure : matplotlib Figure.
+    prefix : str that keeps the ids of several figures on a page apart.
+    label : str, what the figure shows, for readers who do not see it.
+
+    Returns
+    -------
+    str
+    """
+    svg = _svg(figure)
+    svg = svg[svg.index("<svg") :]
+    svg = re.sub(r'(\bid="|url\(#|href="#)', rf"\g<1>{prefix}-", svg)
+    svg = re.sub(r"font-family: [^;\"]*", "font-family: inherit", svg)
+    return svg.replace("<svg ", f'<svg role="img" aria-label="{escape(label)}" ', 1).strip()
+
+
+def save_svg(figure, path):
+    """Write a figure to an SVG file."""
+    with replacing(path) as temporary:
+        temporary.write_text(_svg(figure), encoding="utf-8")
+
+
+def _svg(figure):
+    buffer = io.StringIO()
+    figure.savefig(buffer, format="svg", metadata=METADATA)
+    # A hundredth of a point cannot be seen, and what lies below it may differ between machines.
+    return re.sub(r' d="[^"]*"', lambda path: re.sub(r"(\.\d\d)\d+", r"\1", path[0]), buffer.getvalue())

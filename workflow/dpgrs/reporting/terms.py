@@ -1,0 +1,118 @@
+"""Privacy terms of a fit as numbers that a reader can weigh, and numbers as text."""
+
+import math
+from decimal import ROUND_CEILING, Decimal
+from typing import NamedTuple
+
+from dpgrs.types import Accounting, Neighbours, Protection, Rows, Unit
+
+MISSING = "–"
+PROTECTED = {
+    Protection.FULL: "genotypes and outcomes",
+    Protection.FEATURE: "genotypes; outcomes count as public",
+    Protection.LABEL: "outcomes; genotypes count as public",
+}
+CHANGES = {
+    Neighbours.ADD_REMOVE: "one is added or removed",
+    Neighbours.REPLACE_ONE: "one is replaced by another",
+}
+ACCOUNTINGS = {
+    Accounting.GDP: "exact Gaussian accounting (μ-GDP) of both noisy statistics together",
+    Accounting.PAPER: "two half budgets, as in the method's paper; more noise for the same terms",
+}
+
+
+class Terms(NamedTuple):
+    """Privacy terms that one or more private fits keep.
+
+    Attributes
+    ----------
+    epsilon, delta : float
+    unit : str, whose data one unit of privacy covers.
+    protected, neighbours, changes : str, what is protected and which data sets are compared.
+    odds : float, e^epsilon: the largest factor by which odds about a unit change, apart from delta.
+    person_epsilon, person_delta, person_odds : float, the same for a person with all of their rows.
+    """
+
+    epsilon: float
+    delta: float
+    unit: str
+    protected: str
+    neighbours: str
+    changes: str
+    odds: float
+    person_epsilon: float
+    person_delta: float
+    person_odds: float
+
+    @classmethod
+    def of(cls, fit, record, *, rows):
+        """Work out the terms of a fit.
+
+        Parameters
+        ----------
+        fit : Fit, private.
+        record : row of the metrics of that fit, for unit, neighbours and delta.
+        rows : str, what a row of the genotypes is.
+
+        Notes
+        -----
+        A person with two units is covered by group privacy: (2 epsilon, (1 + e^epsilon) delta).
+        """
+        odds = _exp(fit.epsilon)
+        is_group = rows == Rows.HAPLOTYPES and record.unit == Unit.HAPLOTYPE
+        person_epsilon = 2 * fit.epsilon if is_group else fit.epsilon
+        person_delta = min(1.0, (1 + odds) * record.delta) if is_group else record.delta
+        return cls(
+            fit.epsilon,
+            float(record.delta),
+            str(record.unit),
+            PROTECTED[fit.protection],
+            str(record.neighbours),
+            CHANGES[record.neighbours],
+            odds,
+            person_epsilon,
+            person_delta,
+            _exp(person_epsilon),
+        )
+
+
+def format_r2(value, digits=3):
+    """Write an R^2 or another number of its size; a true minus sign, a dash where there is no value."""
+    if not math.isfinite(value):
+        return MISSING
+    text = f"{value:.{digits}f}" if abs(value) < 1000 else f"{value:.3g}"
+    # A rounded zero has no sign.
+    return text.replace("-", "−") if float(text) else text.removeprefix("-")
+
+
+def format_count(value):
+    """Write a count with thousands separators."""
+    return f"{value:,}"
+
+
+def format_scientific(value):
+    """Write a small or a large positive number as a power of ten, others plainly with three digits."""
+    if not math.isfinite(value):
+        return "∞"
+    if value == 0 or 1e-3 <= value < 1e6:
+        return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
+    mantissa, exponent = f"{value:.2e}".split("e")
+    power = "10" + str(int(exponent)).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
+    return power if float(mantissa) == 1 else f"{mantissa.rstrip('0').rstrip('.')} × {power}"
+
+
+def format_bound(value):
+    """Write a positive upper bound with three digits; rounded up, since rounded down it would not hold."""
+    if math.isfinite(value):
+        exact = Decimal(value)
+        last_digit = Decimal(1).scaleb(exact.adjusted() - 2)
+        value = float(exact.quantize(last_digit, rounding=ROUND_CEILING))
+    return format_scientific(value)
+
+
+def _exp(epsilon):
+    try:
+        return math.exp(epsilon)
+    except OverflowError:
+        return math.inf

@@ -171,8 +171,16 @@ def test_resolve__count_follows_source():
         ("outcomes.test_share", 1, "must be a finite number above 0 and below 1, got 1.0."),
         ("outcomes.heritability", "nan", "must be a finite number of at least 0 and at most 1, got NaN."),
         ("outcomes.bound", ".inf", "`outcomes.bound` must be a finite number above 0, got Infinity."),
-        ("privacy.epsilon", 0, "`privacy.epsilon`, entry 1, must be a finite number above 0, got 0.0."),
-        ("privacy.epsilon", "high", "`privacy.epsilon`, entry 1, must be a finite number above 0, got high."),
+        (
+            "privacy.epsilon",
+            0,
+            "must be a finite number of at least 0.0001 and at most 10000, got 0.0.",
+        ),
+        (
+            "privacy.epsilon",
+            "high",
+            "`privacy.epsilon`, entry 1, must be a finite number of at least 0.0001",
+        ),
         ("privacy.epsilon", [1, 1.0], "`privacy.epsilon` must be a list without repeated entries"),
         ("privacy.delta", "1", "`privacy.delta` must be a finite number above 0 and below 1, got 1.0."),
         ("privacy.delta", 0, "got 0.0."),

@@ -117,12 +117,9 @@ def test_problems__one_person_cannot_be_split():
     assert "must hold at least 2 people" in only(found(cohort=vcf_cohort(chromosomes=[1])))
 
 
-def test_problems__several_chromosomes_without_pattern():
+def test_problems__one_file_for_several_chromosomes_is_none():
     write_vcf("all.vcf")
-    line = only(found(cohort=vcf_cohort(vcf="all.vcf")))
-    assert line.startswith(
-        "`cohort.vcf` must hold {chrom} where several chromosomes are asked for, got all.vcf."
-    )
+    assert found(cohort=vcf_cohort(vcf="all.vcf")) == []
 
 
 @pytest.mark.parametrize(

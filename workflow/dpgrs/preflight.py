@@ -123,7 +123,7 @@ def _read_headers(cohort):
     path, chromosomes = cohort["vcf"], cohort["chromosomes"]
     if cohort["source"] == "simulate":
         return {}, _simulation_problems(cohort)
-    lines = _pattern_problems(path, chromosomes)
+    lines = _pattern_problems(path)
     if path is None or _is_encrypted(path):
         return {}, lines
     headers = {}
@@ -148,7 +148,7 @@ def _simulation_problems(cohort):
     return lines
 
 
-def _pattern_problems(path, chromosomes):
+def _pattern_problems(path):
     key = "cohort.vcf"
     if path is None:
         return [_line(key, "be a path for `cohort.source: vcf`", "null", "Give the VCF, or simulate.")]
@@ -157,9 +157,6 @@ def _pattern_problems(path, chromosomes):
     stray = [name for name in re.findall(r"{\w*}", path) if name != "{chrom}"]
     if stray:
         return [_line(key, "have no placeholder but {chrom}", stray[0], "Write {chrom}.")]
-    if len(chromosomes) > 1 and "{chrom}" not in path:
-        fix = "Give one file for each chromosome and the pattern of their names."
-        return [_line(key, "hold {chrom} where several chromosomes are asked for", path, fix)]
     return []
 
 

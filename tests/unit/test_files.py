@@ -26,6 +26,16 @@ def test_replacing__folder_replaces_folder(tmp_path):
     assert [path.name for path in target.iterdir()] == ["new"]
 
 
+def test_replacing__what_a_killed_run_left_is_removed(tmp_path):
+    left = tmp_path / ".folder.partial"
+    left.mkdir()
+    (left / "half").touch()
+    with replacing(tmp_path / "folder") as temporary:
+        temporary.mkdir()
+    assert [path.name for path in tmp_path.iterdir()] == ["folder"]
+    assert list((tmp_path / "folder").iterdir()) == []
+
+
 @pytest.mark.parametrize("make", ["mkdir", "touch"])
 def test_replacing__failure_leaves_what_was_there(tmp_path, make):
     target = tmp_path / "file.txt"

@@ -1,7 +1,6 @@
 """Files that are either whole or absent."""
 
 import hashlib
-import secrets
 import shutil
 from contextlib import contextmanager
 from pathlib import Path
@@ -23,7 +22,8 @@ def replacing(path):
     """
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.partial")
+    temporary = path.with_name(f".{path.name}.partial")
+    remove(temporary)  # what a killed run left
     try:
         yield temporary
         if path.is_dir():

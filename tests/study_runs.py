@@ -1,0 +1,81 @@
+"""Running the workflow in a scratch folder and comparing what it made."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pandas as pd
+import yaml
+
+REPOSITORY = Path(__file__).resolve().parents[1]
+SNAKEMAKE = Path(sys.executable).with_name("snakemake")
+
+TIMED = ("provenance.json", ".snakemake_timestamp")
+
+# A study of a few seconds that takes every step.
+SMALL = {
+    "study": "small",
+    "cohort": {"chromosomes": ["21", "22"], "simulation": {"people": 90, "length": 100_000}},
+    "panel": {"size": [10, 25]},
+    "outcomes": {"count": [1, 3]},
+    "trials": 2,
+}
+
+
+def command(folder, settings, *arguments, cores=2):
+    """Return the command line that runs a study in `folder`, with its settings in a file there."""
+    folder.mkdir(parents=True, exist_ok=True)
+    config = folder / "study.yaml"
+    config.write_text(yaml.safe_dump(settings))
+    fixed = ["--snakefile", REPOSITORY / "Snakefile", "--directory", folder, "--configfile", config]
+    return [SNAKEMAKE, *fixed, "--cores", str(cores), *arguments]
+
+
+def run(folder, settings, *arguments, cores=2, check=True):
+    """Run a study as a user without an activated environment would; return the completed process.
+
+    Standard output and error are joined, as on a console.
+    """
+    process = subprocess.run(
+        command(folder, settings, *arguments, cores=cores),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        env=environment(),
+    )
+    if check:
+        assert process.returncode == 0, process.stdout
+    return process
+
+
+def environment():
+    """Return the environment without what an activated virtual environment or pytest adds."""
+    added = ("PYTHON", "VIRTUAL_ENV", "COVERAGE")
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(added)}
+    own = str(Path(sys.executable).parent)
+    kept["PATH"] = os.pathsep.join(part for part in kept["PATH"].split(os.pathsep) if part != own)
+    return kept
+
+
+def results(folder, study):
+    """Return all results of a study as a dict of relative path to content, without what tells of time.
+
+    Left out: logs, provenance.json, Snakemake's time stamps and every column `seconds`.
+    """
+    root = folder / "results" / study
+    found = {}
+    for path in sorted(root.rglob("*")):
+        name = path.relative_to(root).as_posix()
+        is_timeless = not name.startswith("logs/") and path.name not in (
+            "provenance.json",
+            ".snakemake_timestamp",
+        )
+        if path.is_file() and is_timeless:
+            found[name] = _without_seconds(path) if path.suffix == ".tsv" else path.read_bytes()
+    return found
+
+
+def _without_seconds(path):
+    table = pd.read_csv(path, sep="\t", dtype=str, keep_default_na=False)
+    return table.drop(columns="seconds", errors="ignore").to_csv(sep="\t")

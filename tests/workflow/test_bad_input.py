@@ -1,0 +1,101 @@
+"""Bad input through Snakemake: one clear line, the right exit code, nothing half-written."""
+
+import gzip
+
+import pytest
+
+from study_runs import SMALL, run
+from vcf_files import record, vcf_text, write_gzip
+
+SAMPLES = tuple(f"person{number}" for number in range(12))
+# Every person heterozygous or not, differently at each site: all variants are common.
+CALLS = [" ".join("0|1" if (person + site) % 3 else "1|0" for person in range(12)) for site in range(30)]
+TEXT = vcf_text(*(record(100 + site, calls) for site, calls in enumerate(CALLS)), samples=SAMPLES)
+SETTINGS = {
+    "study": "bad",
+    "cohort": {"source": "vcf", "vcf": "cohort.vcf.gz", "chromosomes": ["1"]},
+    "panel": {"size": 5},
+    "outcomes": {"count": 2},
+    "trials": 1,
+}
+
+
+def changed(**sections):
+    return SETTINGS | {name: SETTINGS.get(name, {}) | section for name, section in sections.items()}
+
+
+def own_lines(output):
+    """Return the lines of a console that are not Snakemake's own."""
+    return [line for line in output.splitlines() if not line.startswith(("Using ", "Config file", "host:"))]
+
+
+PREFLIGHT = {
+    "missing file": (None, SETTINGS, "`cohort.vcf`: `cohort.vcf.gz` is not there"),
+    "empty file": ("", SETTINGS, "is empty"),
+    "no samples": (vcf_text(samples=()), SETTINGS, "sample"),
+    "duplicate samples": (vcf_text(samples=("A", "B", "A")), SETTINGS, "A"),
+    "contig": (TEXT, changed(cohort={"chromosomes": ["7"]}), "7"),
+    "epsilon": (TEXT, changed(privacy={"epsilon": 0}), "`privacy.epsilon`"),
+    "delta": (TEXT, changed(privacy={"delta": 1}), "`privacy.delta`"),
+    "misspelt": (TEXT, changed(panel={"sizes": 5}), "Did you mean `panel.size`"),
+    "no phenotypes": (TEXT, changed(outcomes={"source": "file", "file": "y.tsv", "count": None}), "y.tsv"),
+}
+
+
+@pytest.mark.parametrize(("vcf", "settings", "message"), PREFLIGHT.values(), ids=PREFLIGHT.keys())
+def test_preflight__one_line_and_exit_2(tmp_path, vcf, settings, message):
+    if vcf == "":
+        (tmp_path / "cohort.vcf.gz").touch()
+    elif vcf is not None:
+        write_gzip(tmp_path / "cohort.vcf.gz", vcf)
+    (tmp_path / "y.tsv").write_text("sample\nperson1\n")
+    process = run(tmp_path, settings, check=False)
+    (line,) = own_lines(process.stdout)
+    assert process.returncode == 2
+    assert message in line
+    assert not (tmp_path / "results").exists()
+
+
+def test_preflight__all_problems_at_once(tmp_path):
+    settings = changed(privacy={"epsilon": -1}, panel={"sizes": 5}, cohort={"vcf": "nowhere.vcf"})
+    process = run(tmp_path, settings, check=False)
+    assert process.returncode == 2
+    assert len(own_lines(process.stdout)) == 3
+
+
+JOBS = {
+    "truncated": (gzip.compress(TEXT.encode())[:-40], SETTINGS, "truncated"),
+    "unphased": (gzip.compress(TEXT.replace("0|1", "0/1", 1).encode()), SETTINGS, "unphased"),
+    "columns": (gzip.compress(TEXT.replace("\t0|1\n", "\n", 1).encode()), SETTINGS, "columns"),
+    "too few variants": (gzip.compress(TEXT.encode()), changed(panel={"size": 31}), "must be at most 30"),
+}
+
+
+@pytest.mark.parametrize(("content", "settings", "message"), JOBS.values(), ids=JOBS.keys())
+def test_job__one_line_on_the_console_and_exit_1(tmp_path, content, settings, message):
+    (tmp_path / "cohort.vcf.gz").write_bytes(content)
+    process = run(tmp_path, settings, check=False)
+    assert process.returncode == 1
+    (line,) = [line for line in process.stdout.splitlines() if line.startswith("dpgrs: ")]
+    assert message in line
+    assert "Traceback" not in process.stdout
+    assert not any(name in process.stdout for name in SAMPLES)
+    made = [path for path in (tmp_path / "results").rglob("*") if path.is_file() and "logs" not in path.parts]
+    assert not any("partial" in path.name or path.suffix == ".npz" for path in made)
+
+
+def test_outcomes_file__missing_values_and_few_people(tmp_path):
+    write_gzip(tmp_path / "cohort.vcf.gz", TEXT)
+    rows = [f"{name}\t{(-1) ** i * 0.5}\t{'NA' if i == 3 else i / 12}" for i, name in enumerate(SAMPLES)]
+    (tmp_path / "y.tsv").write_text("\n".join(["sample\theight\tweight", *rows]) + "\n")
+    settings = changed(outcomes={"source": "file", "file": "y.tsv", "count": None})
+    run(tmp_path, settings)
+    metrics = (tmp_path / "results" / "bad" / "metrics.tsv").read_text()
+    assert "\theight\t" in metrics
+    assert "\tweight\t" in metrics
+
+
+def test_unknown_method__did_you_mean(tmp_path):
+    process = run(tmp_path, SMALL | {"methods": ["reusecov-gaus"]}, check=False)
+    assert process.returncode == 2
+    assert "reusecov-gauss" in process.stdout

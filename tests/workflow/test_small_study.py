@@ -1,0 +1,98 @@
+"""A small study from end to end: same bytes however it is run, nothing private outside `private/`."""
+
+import stat
+
+import pandas as pd
+import pytest
+
+from study_runs import SMALL, results, run
+
+TERMS = ["method", "protection", "neighbours", "unit", "accounting", "epsilon", "delta"]
+SIZES = ["n_rows", "n_variants", "n_outcomes"]
+COLUMNS = ["trial", "outcome", *TERMS, *SIZES, "r2", "mse", "mse_nonprivate", "seconds", "status"]
+
+
+@pytest.fixture(scope="module")
+def study(tmp_path_factory):
+    """A folder in which the small study was run with two cores."""
+    folder = tmp_path_factory.mktemp("two cores")
+    run(folder, SMALL)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def metrics(study):
+    return pd.read_csv(study / "results" / "small" / "metrics.tsv", sep="\t", keep_default_na=False)
+
+
+def test_small_study__metrics_are_complete(metrics):
+    assert list(metrics) == COLUMNS
+    # 2 panels x (1 + 3) outcomes x 2 trials for each of 2 non-private and 2 x 2 private fits.
+    assert len(metrics) == 2 * 4 * 2 * (2 + 4)
+    assert metrics["n_rows"].unique().tolist() == [144]
+    assert set(metrics["status"]) == {"ok"}
+    non_private = metrics[metrics["protection"] == "none"]
+    assert set(non_private["method"]) == {"ols", "ridge"}
+    assert (non_private[TERMS[2:]] == "").all(axis=None)
+    private = metrics[metrics["protection"] == "full"]
+    assert set(private["epsilon"].astype(float)) == {1.0, 5.0}
+    assert set(private["neighbours"]) == {"add-remove"}
+    assert pd.to_numeric(metrics["r2"]).notna().all()
+
+
+def test_small_study__reference_is_ridge(metrics):
+    ridge = metrics[metrics["method"] == "ridge"]
+    assert (ridge["mse"] == ridge["mse_nonprivate"]).all()
+    keys = ["trial", "outcome", "n_variants"]
+    by_cell = metrics.groupby(keys)["mse_nonprivate"].nunique()
+    assert (by_cell == 1).all()
+
+
+def test_small_study__second_run_does_nothing(study):
+    assert "Nothing to be done" in run(study, SMALL).stdout
+
+
+def test_small_study__forced_rerun_and_one_core_give_the_same_bytes(study, tmp_path):
+    expected = results(study, "small")
+    run(tmp_path, SMALL, cores=1)
+    again = results(tmp_path, "small")
+    assert list(again) == list(expected)
+    assert [name for name in expected if again[name] != expected[name]] == []
+    run(tmp_path, SMALL, "--forcerun", "add_noise")
+    again = results(tmp_path, "small")
+    assert [name for name in expected if again[name] != expected[name]] == []
+
+
+def test_small_study__private_folder_is_closed(study):
+    private = study / "results" / "small" / "private"
+    assert stat.S_IMODE(private.stat().st_mode) == 0o700
+
+
+def test_small_study__sample_ids_stay_in_the_private_folder(study):
+    populations = study / "results" / "small" / "private" / "cohort" / "populations.tsv"
+    ids = pd.read_csv(populations, sep="\t")["sample"].str.encode("utf-8")
+    outside = [
+        path
+        for path in study.rglob("*")
+        if path.is_file() and "private" not in path.parts and any(name in path.read_bytes() for name in ids)
+    ]
+    assert len(ids) == 90
+    assert outside == []
+
+
+def test_small_study__pages_hold_no_trace_of_the_machine(study):
+    pages = [
+        path
+        for path in (study / "results" / "small" / "report").rglob("*")
+        if path.suffix in (".html", ".js")
+    ]
+    assert len(pages) > 3
+    assert [page for page in pages if str(study) in page.read_text() or "/tmp" in page.read_text()] == []
+
+
+def test_small_study__people_as_rows(tmp_path):
+    settings = SMALL | {"study": "people", "cohort": SMALL["cohort"] | {"rows": "people"}, "trials": 1}
+    run(tmp_path, settings)
+    metrics = pd.read_csv(tmp_path / "results" / "people" / "metrics.tsv", sep="\t")
+    assert metrics["n_rows"].unique().tolist() == [72]
+    assert set(metrics["unit"].dropna()) == {"person"}

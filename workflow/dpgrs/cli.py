@@ -1,0 +1,243 @@
+"""The command line: one verb per step of the workflow. Heavy imports wait until a verb runs."""
+
+import json
+import sys
+import traceback
+
+import click
+
+import dpgrs
+from dpgrs.errors import DpgrsError
+from dpgrs.types import Accounting, Neighbours, Protection, Rows, Unit
+
+
+def choice(enum):
+    return click.Choice([member.value for member in enum])
+
+
+def path_argument(name, **options):
+    return click.argument(name, type=click.Path(), **options)
+
+
+def path_option(name, help, **options):
+    return click.option(name, type=click.Path(), required=True, help=help, **options)
+
+
+# Options that more than one verb takes.
+output = path_option("--output", "Where to write the result.")
+seed = click.option("--seed", type=int, required=True, help="Public seed.")
+trial = click.option("--trial", type=int, required=True, help="Number of the trial, from 1.")
+rows = click.option("--rows", type=choice(Rows), required=True, help="What a row of the genotypes is.")
+sizes = click.option(
+    "--size", "sizes", type=int, required=True, multiple=True, help="Panel size; may be repeated."
+)
+counts = click.option(
+    "--count", "counts", type=int, multiple=True, help="Number of outcomes; may be repeated."
+)
+settings = path_option("--settings", "The resolved configuration, JSON.")
+outcome_bound = click.option(
+    "--outcome-bound", type=float, required=True, help="Public bound of every outcome."
+)
+
+
+class Verbs(click.Group):
+    """A group whose verbs report what the user can mend in one line, and the rest with a traceback on -vv."""
+
+    def invoke(self, context):
+        try:
+            return super().invoke(context)
+        except DpgrsError as error:
+            fail(context, error, exit_code=error.exit_code)
+        except (OSError, MemoryError) as error:
+            fail(context, error or type(error).__name__, exit_code=1)
+
+
+def fail(context, error, *, exit_code):
+    if context.params["verbose"] > 1:
+        traceback.print_exc()
+    for line in str(error).splitlines():
+        click.echo(f"dpgrs: {line}", err=True)
+    sys.exit(exit_code)
+
+
+def echo_counts(counts):
+    click.echo(json.dumps(counts), err=True)
+
+
+@click.group(cls=Verbs, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(dpgrs.__version__, prog_name="dpgrs")
+@click.option("-v", "--verbose", count=True, help="Say more; -vv shows the traceback of an error.")
+@click.option("-q", "--quiet", is_flag=True, help="No progress.")
+@click.pass_context
+def main(context, verbose, quiet):
+    """Differentially private genomic risk scores: the steps of the workflow, one verb each."""
+    context.obj = {"quiet": quiet}
+
+
+@main.command()
+@path_argument("directory")
+@click.option("--chromosome", "chromosomes", multiple=True, required=True, help="May be repeated.")
+@click.option("--model", required=True, help="Demographic model of stdpopsim's catalogue.")
+@click.option("--people", type=int, required=True, help="Number of people.")
+@click.option("--length", type=int, required=True, help="Bases simulated per chromosome.")
+@seed
+def simulate_cohort(directory, **options):
+    """Simulate phased VCFs of people under a published demographic model."""
+    from dpgrs.simulation import cohorts
+
+    cohorts.simulate_cohort(directory, **options)
+
+
+@main.command()
+@path_argument("vcf")
+@click.option("--chromosome", required=True, help="Contig to read, with or without `chr`.")
+@click.option("--phased", type=click.Choice(["required", "any"]), default="required", help="Phase of calls.")
+@click.option("--keep-filtered", is_flag=True, help="Keep records whose FILTER is neither PASS nor `.`.")
+@path_option("--output", "Where to write the haplotype store.")
+@click.pass_obj
+def ingest_chromosome(context, vcf, output, **options):
+    """Read one chromosome of a VCF into a haplotype store."""
+    from dpgrs.io import ingest
+
+    progress = False if context["quiet"] else None
+    echo_counts(ingest.ingest_chromosome(vcf, store=output, progress=progress, **options))
+
+
+@main.command()
+@path_argument("stores", nargs=-1, required=True)
+@click.option("--size", type=int, required=True, help="Number of variants of the largest panel.")
+@click.option("--maf", type=float, required=True, help="Smallest minor allele frequency.")
+@seed
+@output
+def make_panel(stores, **options):
+    """Choose the variants of the study from haplotype stores."""
+    from dpgrs.steps import panel
+
+    echo_counts(panel.make_panel(stores, **options))
+
+
+@main.command()
+@path_argument("panel")
+@trial
+@rows
+@sizes
+@click.option("--count", type=int, help="Number of outcomes; default: all columns of the table.")
+@click.option("--heritability", type=float, required=True, help="Share of variance explained by the panel.")
+@click.option(
+    "--causal-share", type=float, required=True, help="Share of the panel's variants with an effect."
+)
+@click.option("--test-share", type=float, required=True, help="Share of people kept for testing.")
+@click.option("--table", type=click.Path(), help="Table of real outcomes; default: simulate.")
+@seed
+@output
+def make_outcomes(panel, **options):
+    """Simulate or read outcomes, and split people into training and test rows."""
+    from dpgrs.steps import outcomes
+
+    outcomes.make_outcomes(panel, **options)
+
+
+@main.command()
+@path_argument("panel")
+@path_argument("outcomes")
+@rows
+@outcome_bound
+@output
+def compute_statistics(panel, outcomes, **options):
+    """Sum the exact statistics X'X and X'Y of the training rows."""
+    from dpgrs.steps import statistics
+
+    statistics.compute_statistics(panel, outcomes, **options)
+
+
+@main.command()
+@path_argument("statistics")
+@trial
+@rows
+@sizes
+@counts
+@outcome_bound
+@click.option("--protection", "protections", type=choice(Protection), multiple=True, required=True)
+@click.option("--neighbours", type=choice(Neighbours), required=True)
+@click.option("--unit", type=choice(Unit), required=True)
+@click.option("--accounting", "accountings", type=choice(Accounting), multiple=True, required=True)
+@click.option("--epsilon", "epsilons", type=float, multiple=True, required=True)
+@click.option("--delta", type=float, required=True)
+@click.option("--gram-share", type=float, required=True, help="Share of the budget for X'X.")
+@click.option("--count-share", type=float, required=True, help="Share of the budget for the number of rows.")
+@seed
+@output
+def add_noise(statistics, **options):
+    """Release noisy statistics, one set per budget, panel size and number of outcomes."""
+    from dpgrs.steps import noise
+
+    noise.add_noise(statistics, **options)
+
+
+@main.command()
+@path_argument("statistics")
+@path_argument("noisy")
+@click.option("--method", "methods", multiple=True, required=True, help="May be repeated.")
+@click.option("--penalty", type=float, required=True, help="lambda of the ridge penalty, per row.")
+@path_option("--seconds", "Where to write the time that each fit took.")
+@output
+def fit_weights(statistics, noisy, **options):
+    """Fit the weights of all outcomes from statistics."""
+    from dpgrs.steps import fit
+
+    fit.fit_weights(statistics, noisy, **options)
+
+
+@main.command()
+@path_argument("panel")
+@path_argument("outcomes")
+@path_argument("weights")
+@path_argument("seconds")
+@trial
+@rows
+@counts
+@click.option("--populations", type=click.Path(), help="Table of sample and population.")
+@path_option("--metrics", "Where to write the metrics.")
+@path_option("--population-metrics", "Where to write the metrics by population.")
+def evaluate_trial(panel, outcomes, weights, seconds, **options):
+    """Score the test rows and measure R^2 and error."""
+    from dpgrs.steps import evaluate
+
+    evaluate.evaluate_trial(panel, outcomes, weights, seconds, **options)
+
+
+@main.command()
+@path_argument("tables", nargs=-1, required=True)
+@output
+def collect_tables(tables, output):
+    """Join the tables of all trials."""
+    from dpgrs.steps import collect
+
+    collect.collect_tables(tables, output=output)
+
+
+@main.command()
+@path_argument("metrics")
+@path_argument("population_metrics")
+@path_argument("panel")
+@path_argument("outcomes")
+@path_argument("weights")
+@settings
+@click.option("--processes", type=int, default=1, help="Processes that draw outcome pages.")
+@output
+def render_report(**options):
+    """Write the overview and one page per outcome."""
+    from dpgrs.steps import report
+
+    report.render_report(**options)
+
+
+@main.command()
+@settings
+@click.option("--metrics", "outputs", type=click.Path(), multiple=True, help="Results to digest.")
+@output
+def write_provenance(settings, outputs, output):
+    """Record versions, commit, command, settings and digests of a run."""
+    from dpgrs.steps import report
+
+    report.write_provenance(settings, outputs, output=output)

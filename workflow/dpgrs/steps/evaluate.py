@@ -1,0 +1,136 @@
+"""Metrics of a trial on its test rows."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from dpgrs.evaluation.metrics import mse, r_squared, r_squared_by_group
+from dpgrs.evaluation.split import per_row
+from dpgrs.io.files import write_table
+from dpgrs.io.panel import Panel
+from dpgrs.io.tables import read_populations
+from dpgrs.io.trials import Outcomes, load_labelled
+from dpgrs.regression.linear_fit import LinearFit
+from dpgrs.regression.statistics import coded_rows
+
+TERMS = ["method", "protection", "neighbours", "unit", "accounting", "epsilon", "delta"]
+METRICS = ["trial", "outcome", *TERMS, "n_rows", "n_variants", "n_outcomes"]
+METRICS += ["r2", "mse", "mse_nonprivate", "seconds", "status"]
+POPULATION_METRICS = ["trial", "outcome", *TERMS, "n_variants", "n_outcomes", "population", "n_rows", "r2"]
+UNKNOWN_POPULATION = "unknown"
+
+
+@dataclass(frozen=True)
+class HeldOut:
+    """What was held out of the training, for one panel.
+
+    Attributes
+    ----------
+    X : (n_test, n_variants)
+    Y : (n_outcomes, n_test)
+    training_mean : (n_outcomes,), of the outcomes.
+    n_training : int, training rows.
+    groups : (n_test,) str, population of each row; None where unknown for all.
+    """
+
+    X: np.ndarray
+    Y: np.ndarray
+    training_mean: np.ndarray
+    n_training: int
+    groups: np.ndarray | None
+
+
+def evaluate_trial(
+    panel, outcomes, weights, seconds, *, trial, rows, counts, populations, metrics, population_metrics
+):
+    """Predict the test rows by every fit and measure.
+
+    Parameters
+    ----------
+    panel, outcomes, weights, seconds : paths of what earlier steps wrote.
+    trial : int
+    rows : Rows
+    counts : list of int, numbers of outcomes; empty means all. A fit without privacy does not depend on
+        the number of outcomes and stands for each.
+    populations : path or None, table of sample and population.
+    metrics, population_metrics : paths to write; the latter covers the largest panel and outcome count alone.
+    """
+    outcomes = Outcomes.load(outcomes)
+    counts = counts or [len(outcomes.names)]
+    held_out = _held_out(Panel.open(panel), outcomes, rows, populations)
+    fits = [(label, LinearFit(**arrays)) for label, arrays in load_labelled(weights)]
+    elapsed = pd.read_csv(seconds, sep="\t")["seconds"]
+    reference = {
+        size: mse(data.Y, fit.predict(data.X))
+        for size, data in held_out.items()
+        for label, fit in fits
+        if label["method"] == "ridge" and label["n_variants"] == size
+    }
+    tables, population_tables = [], []
+    for (label, fit), fit_seconds in zip(fits, elapsed, strict=True):
+        if not label["reported"]:
+            continue
+        size = label["n_variants"]
+        data = held_out[size]
+        predicted = fit.predict(data.X)
+        for count in counts if label["protection"] == "none" else [label["n_outcomes"]]:
+            known = {
+                "trial": trial,
+                "outcome": outcomes.names[:count],
+                "n_variants": size,
+                "n_outcomes": count,
+            }
+            known |= {term: label[term] for term in TERMS}
+            table = _metrics(known, data, predicted, count)
+            tables.append(table.assign(mse_nonprivate=reference[size][:count], seconds=fit_seconds))
+            if data.groups is not None and (size, count) == (max(held_out), max(counts)):
+                population_tables += _population_metrics(known, data, predicted, count)
+    _write(metrics, tables, METRICS)
+    _write(population_metrics, population_tables, POPULATION_METRICS)
+
+
+def _held_out(panel, outcomes, rows, populations):
+    """Return the held-out data of every panel size."""
+    is_test = ~outcomes.is_training
+    groups = None
+    if populations is not None:
+        groups = per_row(_populations(populations, panel.sample_id), rows=rows)[is_test]
+    held_out = {}
+    for size, Y in outcomes.values.items():
+        bits = panel.haplotypes(panel.of_size(size))
+        X = coded_rows(bits, n_haplotypes=panel.n_haplotypes, rows=rows, is_selected=is_test)
+        training = Y[:, outcomes.is_training]
+        n_observed = np.maximum(np.isfinite(training).sum(axis=1), 1)
+        training_mean = np.nansum(training, axis=1) / n_observed
+        held_out[size] = HeldOut(X, Y[:, is_test], training_mean, training.shape[1], groups)
+    return held_out
+
+
+def _populations(path, sample_ids):
+    """Return each person's super-population, or population where the table has none."""
+    table = read_populations(path).reindex(sample_ids).fillna("")
+    finest = table["population"].where(table["population"] != "", UNKNOWN_POPULATION)
+    return table["super_population"].where(table["super_population"] != "", finest).to_numpy(dtype=str)
+
+
+def _metrics(known, data, predicted, count):
+    predicted, Y = predicted[:count], data.Y[:count]
+    r2 = r_squared(Y, predicted, training_mean=data.training_mean[:count])
+    return pd.DataFrame(
+        known | {"n_rows": data.n_training, "r2": r2, "mse": mse(Y, predicted), "status": "ok"}
+    )
+
+
+def _population_metrics(known, data, predicted, count):
+    labels, n_rows, r2 = r_squared_by_group(
+        data.Y[:count], predicted[:count], data.groups, training_mean=data.training_mean[:count]
+    )
+    return [
+        pd.DataFrame(known | {"population": label, "n_rows": n, "r2": values})
+        for label, n, values in zip(labels, n_rows, r2, strict=True)
+    ]
+
+
+def _write(path, tables, columns):
+    write_table(path, pd.concat(tables)[columns] if tables else pd.DataFrame(columns=columns))

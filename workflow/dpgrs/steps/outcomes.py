@@ -1,0 +1,52 @@
+"""Outcomes of a trial and its split into training and test rows."""
+
+from dpgrs.evaluation.split import per_row, split_rows
+from dpgrs.io.panel import Panel
+from dpgrs.io.tables import match_outcomes, read_outcomes
+from dpgrs.io.trials import Outcomes
+from dpgrs.regression.statistics import coded_rows
+from dpgrs.simulation.outcomes import simulate_outcomes
+
+
+def make_outcomes(
+    panel, *, output, trial, rows, sizes, count, heritability, causal_share, test_share, seed, table
+):
+    """Simulate outcomes, or read them from a table, and split the rows.
+
+    Parameters
+    ----------
+    panel : path of the panel.
+    output : path of the outcomes file.
+    trial : int, tells the trials' draws apart.
+    rows : Rows
+    sizes : list of int, panel sizes; simulated outcomes depend on the variants of each.
+    count : int or None, number of outcomes; None takes all of the table.
+    heritability, causal_share : float, of simulated outcomes.
+    test_share : float, share of people to test on.
+    seed : int
+    table : path or None; None simulates.
+    """
+    panel = Panel.open(panel)
+    is_training = split_rows(panel.n_samples, rows=rows, test_share=test_share, seed=seed, key=(trial,))
+    if table is None:
+        options = {
+            "n_outcomes": count,
+            "heritability": heritability,
+            "causal_share": causal_share,
+            "seed": seed,
+        }
+        simulated = {size: _simulate(panel, size, rows=rows, key=(trial,), **options) for size in sizes}
+        values = {size: both[0] for size, both in simulated.items()}
+        effects = {size: both[1] for size, both in simulated.items()}
+        names = [f"simulated_{i + 1:04d}" for i in range(count)]
+    else:
+        per_person, names = match_outcomes(read_outcomes(table), panel.sample_id)
+        values = dict.fromkeys(sizes, per_row(per_person[:count], rows=rows))
+        effects = {}
+    Outcomes(tuple(names[:count]), values, effects, is_training).save(output)
+
+
+def _simulate(panel, size, *, rows, **options):
+    columns = panel.of_size(size)
+    X = coded_rows(panel.haplotypes(columns), n_haplotypes=panel.n_haplotypes, rows=rows)
+    return simulate_outcomes(X, variant_rank=panel.variant_rank[columns], **options)

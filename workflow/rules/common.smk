@@ -1,0 +1,135 @@
+# Settings, paths and helpers of all rules.
+import json
+import os
+import shlex
+import sys
+from pathlib import Path
+
+PACKAGE_ROOT = Path(workflow.basedir) / "workflow"
+sys.path.insert(0, str(PACKAGE_ROOT))
+
+from dpgrs.config import resolve
+from dpgrs.errors import UsageError
+from dpgrs.privacy.noise import MECHANISM_VERSION
+from dpgrs.provenance import code_digest
+
+
+def checked_settings(raw):
+    """Fill in defaults and check everything that can be seen before a job runs; end with 2 on any problem."""
+    try:
+        if not workflow.is_main_process:
+            return resolve(raw)
+        from dpgrs.preflight import check
+
+        return check(raw)
+    except UsageError as error:
+        print(error, file=sys.stderr)
+        sys.exit(2)
+
+
+def shell_prefix():
+    """Let every rule find the package, and, outside conda, the Python that runs Snakemake."""
+    # Results must not depend on the number of cores, so the linear algebra inside a job has one thread.
+    threads = " ".join(f"{name}_NUM_THREADS=1" for name in ("OMP", "OPENBLAS", "MKL"))
+    lines = [
+        "set -euo pipefail",
+        f"export {threads}",
+        f"export PYTHONPATH={shlex.quote(str(PACKAGE_ROOT))}${{PYTHONPATH:+:$PYTHONPATH}}",
+    ]
+    if not uses_conda():
+        lines.append(
+            f"export PATH={shlex.quote(str(Path(sys.executable).parent))}:$PATH"
+        )
+    # Snakemake formats the prefix, so its braces are doubled.
+    return "; ".join(lines).replace("{", "{{").replace("}", "}}") + "; "
+
+
+def uses_conda():
+    """Tell whether rules run in the conda environments of envs/ (--sdm conda)."""
+    return any(
+        method.name == "CONDA"
+        for method in workflow.deployment_settings.deployment_method
+    )
+
+
+def make_private_folder():
+    """Make the folder of everything derived from people, closed to all other users."""
+    private = Path(PRIVATE)
+    private.mkdir(parents=True, exist_ok=True)
+    private.chmod(0o700)
+
+
+def flags(**options):
+    """Write options as command-line flags; a list repeats its flag, None and False leave it out."""
+    words = []
+    for name, value in options.items():
+        flag = f"--{name.replace('_', '-')}"
+        for item in value if isinstance(value, list) else [value]:
+            if item is True:
+                words.append(flag)
+            elif item is not None and item is not False:
+                words += [flag, shlex.quote(str(item))]
+    return " ".join(words)
+
+
+def genotype_file(wildcards):
+    """Return the VCF of a chromosome: simulated, or the user's own."""
+    if SETTINGS["cohort"]["source"] == "simulate":
+        return f"{PRIVATE}/cohort/{wildcards.chrom}.vcf.gz"
+    return SETTINGS["cohort"]["vcf"].replace("{chrom}", wildcards.chrom)
+
+
+def populations_file():
+    """Return the table of populations as a list of no or one file."""
+    if SETTINGS["cohort"]["source"] == "simulate":
+        return [f"{PRIVATE}/cohort/populations.tsv"]
+    return (
+        [SETTINGS["cohort"]["populations"]] if SETTINGS["cohort"]["populations"] else []
+    )
+
+
+def outcomes_file():
+    """Return the table of real outcomes as a list of no or one file."""
+    return (
+        [SETTINGS["outcomes"]["file"]]
+        if SETTINGS["outcomes"]["source"] == "file"
+        else []
+    )
+
+
+SETTINGS = checked_settings(config)
+config.update(SETTINGS)  # captions quote what was really used
+CHROMOSOMES = SETTINGS["cohort"]["chromosomes"]
+ROWS = SETTINGS["cohort"]["rows"]
+SEED = SETTINGS["seed"]
+TRIALS = range(1, SETTINGS["trials"] + 1)
+
+PRIVACY_OPTIONS = {
+    name: SETTINGS["privacy"][name]
+    for name in (
+        "protection",
+        "neighbours",
+        "unit",
+        "accounting",
+        "epsilon",
+        "delta",
+        "gram_share",
+        "count_share",
+    )
+}
+
+RESULTS = f"results/{SETTINGS['study']}"
+PRIVATE = f"{RESULTS}/private"
+TRIAL = f"{PRIVATE}/trial{{trial}}"
+LOGS = f"{RESULTS}/logs"
+
+if workflow.is_main_process:
+    # For provenance.json; not a parameter, so that another number of cores reruns nothing.
+    os.environ.update(DPGRS_COMMAND=shlex.join(["snakemake", *sys.argv[1:]]))
+
+shell.prefix(shell_prefix())
+
+
+wildcard_constraints:
+    chrom="[A-Za-z0-9_.-]+",
+    trial=r"\d+",

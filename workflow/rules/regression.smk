@@ -1,0 +1,26 @@
+# Weights from statistics alone; no genotype is read here.
+
+
+rule fit_weights:
+    input:
+        statistics=f"{TRIAL}/statistics.npz",
+        noisy=f"{TRIAL}/noisy_statistics.npz",
+    output:
+        weights=f"{TRIAL}/weights.npz",
+        seconds=f"{TRIAL}/fit_seconds.tsv",
+    log:
+        f"{LOGS}/fit_weights/{{trial}}.log",
+    conda:
+        "../../envs/dpgrs.yaml"
+    threads: 1
+    resources:
+        mem_mb=4000,
+        runtime=120,
+    params:
+        options=flags(
+            method=SETTINGS["methods"], penalty=SETTINGS["regression"]["lambda"]
+        ),
+        code=code_digest("regression", "io", "steps/fit.py"),
+    shell:
+        "python -m dpgrs fit-weights {input.statistics} {input.noisy} --output {output.weights}"
+        " --seconds {output.seconds} {params.options} 2> {log}"

@@ -1,0 +1,59 @@
+# Sums over the training rows as exact integers, then the only step that draws noise.
+
+
+rule compute_statistics:
+    input:
+        panel=f"{PRIVATE}/panel.zarr",
+        outcomes=f"{TRIAL}/outcomes.npz",
+    output:
+        statistics=f"{TRIAL}/statistics.npz",
+    log:
+        f"{LOGS}/compute_statistics/{{trial}}.log",
+    conda:
+        "../../envs/dpgrs.yaml"
+    threads: 1
+    resources:
+        mem_mb=4000,
+        runtime=60,
+    params:
+        options=flags(rows=ROWS, outcome_bound=SETTINGS["outcomes"]["bound"]),
+        code=code_digest(
+            "regression/statistics.py",
+            "regression/_kernels.py",
+            "io",
+            "steps/statistics.py",
+        ),
+    shell:
+        "python -m dpgrs compute-statistics {input.panel} {input.outcomes} --output {output.statistics}"
+        " {params.options} 2> {log}"
+
+
+# A mechanism: no retries, and no digest of the code among its parameters. It runs again only when the exact
+# statistics, the request or the hand-raised version of the mechanism change.
+rule add_noise:
+    input:
+        statistics=f"{TRIAL}/statistics.npz",
+    output:
+        noisy=f"{TRIAL}/noisy_statistics.npz",
+    log:
+        f"{LOGS}/add_noise/{{trial}}.log",
+    retries: 0
+    conda:
+        "../../envs/dpgrs.yaml"
+    threads: 1
+    resources:
+        mem_mb=4000,
+        runtime=60,
+    params:
+        mechanism_version=MECHANISM_VERSION,
+        options=flags(
+            rows=ROWS,
+            size=SETTINGS["panel"]["size"],
+            count=SETTINGS["outcomes"]["count"],
+            outcome_bound=SETTINGS["outcomes"]["bound"],
+            seed=SEED,
+            **PRIVACY_OPTIONS,
+        ),
+    shell:
+        "python -m dpgrs add-noise {input.statistics} --trial {wildcards.trial} --output {output.noisy}"
+        " {params.options} 2> {log}"

@@ -125,7 +125,7 @@ def write_outcome_pages(data, first, last, directory):
         _write(directory / page_name(number), page)
 
 
-def private_terms(data):
+def distinct_terms(data):
     """Return the distinct `Terms` of a study's private fits, each with the list of fits that keep them."""
     fits, codes = label_fits(data.metrics)
     records = data.metrics.assign(fit=codes).drop_duplicates("fit").set_index("fit")
@@ -179,7 +179,7 @@ def _figure(figure, prefix, label):
 
 def _shared_context(data):
     """Return what all pages of a study show."""
-    terms = private_terms(data)
+    terms = distinct_terms(data)
     return {
         "study": data.study,
         "n_variants": len(data.variants),

@@ -1,0 +1,50 @@
+# `make run` and `make test` set up everything they need by themselves.
+VENV := .venv
+BIN := $(VENV)/bin
+# The first of these that is there; python3 is checked for its version below.
+PYTHON ?= $(shell command -v python3.11 || command -v python3.12 || command -v python3)
+READY := $(VENV)/.ready
+
+.PHONY: run test lint unit benchmark test-slurm lock clean help
+
+help:  ## list the targets
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
+
+run: $(READY)  ## run the demo study with all cores
+	@$(BIN)/snakemake --cores all
+	@echo "Report: results/demo/report/index.html"
+
+test: lint unit  ## lint and run all tests but the slow suites
+
+lint: $(READY)  ## check the style of Python and Snakemake code
+	$(BIN)/ruff check workflow tests
+	$(BIN)/ruff format --check workflow tests
+	$(BIN)/snakefmt --check Snakefile workflow/rules
+	$(BIN)/snakemake --lint
+
+unit: $(READY)
+	$(BIN)/pytest -m "not slurm"
+
+test-slurm: $(READY)  ## run the demo through a real single-machine SLURM (needs root, slurm-wlm, munge)
+	$(BIN)/pytest -m slurm tests/workflow/test_slurm.py
+
+benchmark: $(READY)  ## measure ratios of speed; prints, never fails on time
+	$(BIN)/pytest --benchmark-enable --benchmark-only -s tests/benchmarks
+
+lock:  ## resolve the newest versions that fit pyproject.toml into requirements.lock (needs uv)
+	uv pip compile pyproject.toml --extra dev --universal --python-version 3.11 --generate-hashes \
+	  --no-emit-index-url --custom-compile-command "make lock" --upgrade --quiet --output-file requirements.lock
+
+clean:  ## remove the environment and the demo's results
+	rm -rf $(VENV) results/demo
+
+$(READY): requirements.lock pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info[:2] not in {(3, 11), (3, 12)})' || { \
+	  echo "dpgrs needs Python 3.11 or 3.12; name one with: make PYTHON=/path/to/python3.11 $(MAKECMDGOALS)" >&2; exit 2; }
+	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { \
+	  echo "This Python cannot make virtual environments. On Debian or Ubuntu: apt install python3-venv" >&2; exit 2; }
+	@echo "Setting up $(VENV) (about a minute)"
+	@$(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@touch $@

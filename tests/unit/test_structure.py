@@ -1,0 +1,86 @@
+"""The shape of the package: layers, the two doors of randomness, what mechanisms promise, sizes."""
+
+import ast
+import re
+
+import pytest
+import yaml
+
+from study_runs import REPOSITORY
+
+PACKAGE = REPOSITORY / "workflow" / "dpgrs"
+MODULES = sorted(PACKAGE.rglob("*.py"))
+# What each layer may import beside itself and the modules at the package's root.
+ALLOWED = {
+    "io": set(),
+    "privacy": set(),
+    "simulation": {"io"},
+    "regression": {"privacy"},
+    "evaluation": {"regression"},
+    "reporting": {"io"},
+    "steps": {"io", "privacy", "simulation", "regression", "evaluation", "reporting"},
+}
+RANDOM_DOORS = {"public_random.py", "privacy/noise.py"}
+
+
+def name_of(module):
+    return module.relative_to(PACKAGE).as_posix()
+
+
+def imported_layers(tree):
+    for node in ast.walk(tree):
+        names = [node.module] if isinstance(node, ast.ImportFrom) else []
+        names += [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+        for name in filter(None, names):
+            package, _, rest = name.partition(".")
+            layer = rest.partition(".")[0]
+            if package == "dpgrs" and (PACKAGE / layer).is_dir() and layer:
+                yield layer
+
+
+@pytest.mark.parametrize("module", MODULES, ids=name_of)
+def test_layers__imports_point_one_way(module):
+    layer, _, rest = name_of(module).partition("/")
+    if rest:
+        imported = set(imported_layers(ast.parse(module.read_text()))) - {layer}
+        assert imported <= ALLOWED[layer]
+
+
+@pytest.mark.parametrize("module", MODULES, ids=name_of)
+def test_random_draws__come_through_two_doors(module):
+    if name_of(module) not in RANDOM_DOORS:
+        drawn = re.findall(
+            r"default_rng|np\.random|PCG64|\bimport random\b|import secrets", module.read_text()
+        )
+        assert drawn == []
+
+
+def test_private_functions__name_their_event_and_proof():
+    noise = (PACKAGE / "privacy" / "noise.py").read_text()
+    found = 0
+    for module in MODULES:
+        for node in ast.walk(ast.parse(module.read_text())):
+            if isinstance(node, ast.FunctionDef) and node.name.startswith("private_"):
+                found += 1
+                privacy = (ast.get_docstring(node) or "").partition("Privacy\n-------\n")[2]
+                pages = re.findall(r"docs/proofs/\w+\.md", privacy)
+                events = re.findall(r"\w+Event", privacy)
+                assert pages, node.name
+                assert events, node.name
+                assert all((REPOSITORY / page).is_file() for page in pages)
+                assert all(f"class {event}" in noise for event in events)
+    assert found >= 4
+
+
+@pytest.mark.parametrize("name", ["dpgrs", "simulation"])
+def test_conda_environments__have_the_locked_versions(name):
+    locked = dict(re.findall(r"^([\w.-]+)==([^ ;\\]+)", (REPOSITORY / "requirements.lock").read_text(), re.M))
+    pinned = yaml.safe_load((REPOSITORY / "envs" / f"{name}.yaml").read_text())["dependencies"]
+    for package, _, version in (entry.partition("=") for entry in pinned):
+        if package != "python":
+            assert locked[package.removesuffix("-base")] == version, package
+
+
+def test_modules__stay_small():
+    sources = [*MODULES, *(REPOSITORY / "tests").rglob("*.py"), *(REPOSITORY / "workflow").rglob("*.smk")]
+    assert [path.name for path in sources if len(path.read_text().splitlines()) > 400] == []

@@ -3,7 +3,7 @@ from snakemake.utils import min_version
 min_version("9.27")
 
 
-configfile: "config/config.yaml"
+configfile: f"{workflow.basedir}/config/config.yaml"
 
 
 report: "workflow/report/workflow.rst"

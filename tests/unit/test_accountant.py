@@ -73,6 +73,12 @@ def test_split_budget__paper_halves():
     assert mus == (0.0, half, half)
 
 
+def test_split_budget__paper_keeps_the_ratios_of_noise():
+    shares = (0.01, 0.495, 0.495)
+    gdp, paper = (split_budget(1.0, 1e-6, shares=shares, accounting=name) for name in ("gdp", "paper"))
+    assert paper[1] / paper[0] == pytest.approx(gdp[1] / gdp[0], rel=0.1)
+
+
 def test_split_budget__paper_needs_more_noise():
     gdp = split_budget(1.0, 1e-6, shares=(0.5, 0.5), accounting="gdp")
     paper = split_budget(1.0, 1e-6, shares=(0.5, 0.5), accounting="paper")

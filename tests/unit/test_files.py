@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from dpgrs.errors import DpgrsError, UsageError
 from dpgrs.io.files import load_arrays, replacing, save_arrays, write_table
 
 
@@ -16,14 +17,20 @@ def test_replacing__file(tmp_path):
     assert [path.name for path in target.parent.iterdir()] == ["file.txt"]
 
 
-def test_replacing__folder_replaces_folder(tmp_path):
+def test_replacing__empty_folder(tmp_path):
     target = tmp_path / "folder"
     target.mkdir()
-    (target / "old").touch()
     with replacing(target) as temporary:
         temporary.mkdir()
         (temporary / "new").touch()
     assert [path.name for path in target.iterdir()] == ["new"]
+
+
+def test_replacing__raise_on_a_folder_that_holds_something(tmp_path):
+    (tmp_path / "thesis").write_text("years of work")
+    with pytest.raises(UsageError, match="folder with files"), replacing(tmp_path):
+        pytest.fail("The folder was about to be replaced.")
+    assert (tmp_path / "thesis").read_text() == "years of work"
 
 
 def test_replacing__what_a_killed_run_left_is_removed(tmp_path):
@@ -68,3 +75,11 @@ def test_save_arrays__round_trip_and_same_bytes(tmp_path):
 def test_write_table__text(tmp_path):
     write_table(tmp_path / "t.tsv", pd.DataFrame({"a": [1, 2], "b": [0.1 + 0.2, np.nan], "c": ["x", None]}))
     assert (tmp_path / "t.tsv").read_text() == "a\tb\tc\n1\t0.3\tx\n2\t\t\n"
+
+
+@pytest.mark.parametrize("content", [None, b"", b"text", b"PK broken"])
+def test_load_arrays__raise_on_another_file(tmp_path, content):
+    if content is not None:
+        (tmp_path / "a.npz").write_bytes(content)
+    with pytest.raises(DpgrsError, match="Make it again"):
+        load_arrays(tmp_path / "a.npz")

@@ -83,5 +83,5 @@ def test_ingest_chromosome__progress(tmp_path, capsys):
     vcf = write_text(tmp_path / "a.vcf", TEXT)
     ingest_chromosome(vcf, chromosome="1", store=tmp_path / "1.zarr")
     assert capsys.readouterr().err == ""
-    ingest_chromosome(vcf, chromosome="1", store=tmp_path / "1.zarr", progress=True)
+    ingest_chromosome(vcf, chromosome="1", store=tmp_path / "again.zarr", progress=True)
     assert "chromosome 1: 2 variants" in capsys.readouterr().err

@@ -51,10 +51,19 @@ def test_metrics__unobserved_outcome_is_nan():
 
 
 def test_r_squared_by_group__equals_r_squared_of_the_rows():
-    groups, mean = np.repeat(["YRI", "CEU", "CHB"], [30, 20, 10]), np.full(4, 0.1)
-    labels, n_rows, r2 = r_squared_by_group(Y, PREDICTION, groups, training_mean=mean)
+    groups = np.repeat(["YRI", "CEU", "CHB"], [30, 20, 10])
+    labels, n_rows, r2 = r_squared_by_group(Y, PREDICTION, groups)
     assert labels.tolist() == ["CEU", "CHB", "YRI"]
     assert n_rows.tolist() == [20, 10, 30]
     assert r2.shape == (3, 4)
-    expected = r_squared(Y[:, 30:50], PREDICTION[:, 30:50], training_mean=mean)
+    own_mean = Y[:, 30:50].mean(axis=1)
+    expected = r_squared(Y[:, 30:50], PREDICTION[:, 30:50], training_mean=own_mean)
     assert r2[0] == pytest.approx(expected)
+
+
+def test_r_squared_by_group__gives_no_credit_for_group_means():
+    groups = np.repeat(["a", "b"], 30)
+    shifted = np.where(groups == "a", 5.0, -5.0) + np.random.default_rng(2).standard_normal((1, 60))
+    prediction = np.where(groups == "a", 5.0, -5.0)[np.newaxis]
+    assert r_squared(shifted, prediction, training_mean=np.zeros(1))[0] > 0.9
+    assert r_squared_by_group(shifted, prediction, groups)[2].max() < 0.1

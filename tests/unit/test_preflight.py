@@ -9,6 +9,8 @@ from dpgrs.errors import UsageError
 from dpgrs.preflight import NOT_OFFERED, check, problems
 
 PEOPLE = ("HG00096", "HG00097", "HG00099")
+CROWD = (*PEOPLE, *(f"HG{number:05}" for number in range(100, 109)))
+STANDARD = [-1.5, -1, -0.8, -0.4, -0.1, 0, 0.2, 0.3, 0.6, 0.9, 1.2, "NA"]
 
 
 @pytest.fixture(autouse=True)
@@ -36,6 +38,23 @@ def found(**raw):
     return problems(resolve(raw))
 
 
+def write_outcomes(**columns):
+    """Write outcomes.tsv, one line for each of the crowd and one for somebody without genotypes."""
+    lines = [
+        ["sample", *columns],
+        *zip(CROWD, *columns.values(), strict=True),
+        ["else", *[1000] * len(columns)],
+    ]
+    Path("outcomes.tsv").write_text("\n".join("\t".join(map(str, line)) for line in lines) + "\n")
+
+
+def outcome_problems(**columns):
+    write_vcf("chr1.vcf", people=CROWD)
+    write_outcomes(**columns)
+    outcomes = {"source": "file", "file": "outcomes.tsv"}
+    return found(cohort=vcf_cohort(chromosomes=[1]), outcomes=outcomes)
+
+
 def only(lines):
     assert len(lines) == 1, lines
     assert "\n" not in lines[0]
@@ -49,8 +68,8 @@ def test_problems__none_for_the_demo():
 
 def test_problems__none_for_good_files():
     for chromosome in (1, 2):
-        write_vcf(f"chr{chromosome}.vcf")
-    Path("outcomes.tsv").write_text("sample\ta\tb\nHG00097\t1\t2\nelse\t1\t2\n")
+        write_vcf(f"chr{chromosome}.vcf", people=CROWD)
+    write_outcomes(a=STANDARD, b=STANDARD[::-1])
     Path("populations.tsv").write_text("sample\tpop\t\t\nHG00096\tGBR\nelse\tYRI\n")
     cohort = vcf_cohort(populations="populations.tsv")
     assert found(cohort=cohort, outcomes={"source": "file", "file": "outcomes.tsv", "count": [1, 2]}) == []
@@ -115,6 +134,34 @@ def test_problems__other_people_or_order_in_another_file(people):
 def test_problems__one_person_cannot_be_split():
     write_vcf("chr1.vcf", people=("a",))
     assert "must hold at least 2 people" in only(found(cohort=vcf_cohort(chromosomes=[1])))
+
+
+@pytest.mark.parametrize(
+    "values",
+    [[170 + i for i in range(12)], [0, 1] * 6, [0.1] * 12, [10 * (-1) ** i for i in range(12)]],
+    ids=["centimetres", "binary", "constant", "wide"],
+)
+def test_problems__outcomes_not_standardised(values):
+    line = only(outcome_problems(good=STANDARD, raw=values))
+    assert "in column `raw`" in line
+    assert "(y - centre)/scale" in line
+
+
+def test_problems__outcomes_of_too_few_people():
+    line = only(outcome_problems(good=STANDARD, rare=[1, -1, *["NA"] * 10]))
+    assert line.endswith("in column `rare`, got 2. Leave the column out.")
+
+
+def test_problems__many_bad_outcomes_are_counted():
+    lines = outcome_problems(**{f"raw{i}": [0, 1] * 6 for i in range(9)})
+    assert len(lines) == 4
+    assert "6 more columns" in lines[-1]
+
+
+def test_problems__one_chromosome_twice():
+    write_vcf("chr1.vcf", people=CROWD)
+    cohort = vcf_cohort(vcf="chr1.vcf", chromosomes=["1", "chr1"])
+    assert "must name every chromosome once, got 1, chr1" in only(found(cohort=cohort))
 
 
 def test_problems__one_file_for_several_chromosomes_is_none():

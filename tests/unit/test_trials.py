@@ -1,11 +1,13 @@
 import numpy as np
+import pytest
 
+from dpgrs.errors import DpgrsError, UsageError
 from dpgrs.io.trials import Outcomes, Statistics, load_labelled, save_labelled
 
 
 def test_outcomes__round_trip(tmp_path):
     values = {2: np.array([[1.0, np.nan]]), 10: np.array([[3.0, 4.0]])}
-    saved = Outcomes(("height",), values, {2: np.array([[0.5, 0.5]])}, np.array([True, False]))
+    saved = Outcomes(("height",), values, {2: np.array([[0.5, 0.5]])}, np.array([True, False]), "people")
     saved.save(tmp_path / "outcomes.npz")
     loaded = Outcomes.load(tmp_path / "outcomes.npz")
     assert loaded.names == ("height",)
@@ -13,16 +15,26 @@ def test_outcomes__round_trip(tmp_path):
     assert list(loaded.effects) == [2]
     np.testing.assert_array_equal(loaded.values[2], values[2])
     np.testing.assert_array_equal(loaded.is_training, saved.is_training)
+    assert loaded.rows == "people"
 
 
 def test_statistics__gram_of_a_smaller_panel_keeps_the_intercept_last(tmp_path):
     gram = np.arange(16).reshape(4, 4)
     columns = {2: np.array([0, 2]), 3: np.arange(3)}
-    Statistics(gram, {3: np.ones((1, 4), dtype=int)}, 7, np.array([6]), columns).save(tmp_path / "s.npz")
+    cross = {3: np.ones((1, 4), dtype=int)}
+    Statistics(gram, cross, 7, np.array([6]), columns, "people", 3.0).save(tmp_path / "s.npz")
     loaded = Statistics.load(tmp_path / "s.npz")
-    assert loaded.n_rows == 7
+    assert (loaded.n_rows, loaded.rows, loaded.outcome_bound) == (7, "people", 3.0)
+    with pytest.raises(UsageError, match="one of 2, 3"):
+        loaded.gram_of_size(4)
     np.testing.assert_array_equal(loaded.gram_of_size(3), gram)
     np.testing.assert_array_equal(loaded.gram_of_size(2), gram[np.ix_([0, 2, 3], [0, 2, 3])])
+
+
+def test_load__raise_on_another_kind_of_file(tmp_path):
+    save_labelled(tmp_path / "items.npz", [])
+    with pytest.raises(DpgrsError, match="another kind"):
+        Statistics.load(tmp_path / "items.npz")
 
 
 def test_save_labelled__round_trip(tmp_path):

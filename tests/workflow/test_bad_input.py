@@ -86,7 +86,7 @@ def test_job__one_line_on_the_console_and_exit_1(tmp_path, content, settings, me
 
 def test_outcomes_file__missing_values_and_few_people(tmp_path):
     write_gzip(tmp_path / "cohort.vcf.gz", TEXT)
-    rows = [f"{name}\t{(-1) ** i * 0.5}\t{'NA' if i == 3 else i / 12}" for i, name in enumerate(SAMPLES)]
+    rows = [f"{name}\t{(-1) ** i * 0.8}\t{'NA' if i == 3 else (i - 6) / 4}" for i, name in enumerate(SAMPLES)]
     (tmp_path / "y.tsv").write_text("\n".join(["sample\theight\tweight", *rows]) + "\n")
     settings = changed(outcomes={"source": "file", "file": "y.tsv", "count": None})
     run(tmp_path, settings)

@@ -19,18 +19,25 @@ def path_argument(name, **options):
     return click.argument(name, type=click.Path(), **options)
 
 
+def several(*names, help, **options):
+    return click.option(*names, required=True, multiple=True, help=f"{help} May be repeated.", **options)
+
+
 def path_option(name, help, **options):
     return click.option(name, type=click.Path(), required=True, help=help, **options)
 
 
+METHODS = ("ols", "ridge", "reusecov-gauss")
+AT_LEAST_1 = click.IntRange(min=1)
+SHARE = click.FloatRange(0, 1, min_open=True, max_open=True)
+POSITIVE = click.FloatRange(min=0, min_open=True)
+NOT_NEGATIVE = click.FloatRange(min=0)
+
 # Options that more than one verb takes.
 output = path_option("--output", "Where to write the result.")
-seed = click.option("--seed", type=int, required=True, help="Public seed.")
-trial = click.option("--trial", type=int, required=True, help="Number of the trial, from 1.")
-rows = click.option("--rows", type=choice(Rows), required=True, help="What a row of the genotypes is.")
-sizes = click.option(
-    "--size", "sizes", type=int, required=True, multiple=True, help="Panel size; may be repeated."
-)
+seed = click.option("--seed", type=click.IntRange(min=0), required=True, help="Public seed.")
+trial = click.option("--trial", type=AT_LEAST_1, required=True, help="Number of the trial, from 1.")
+sizes = several("--size", "sizes", type=AT_LEAST_1, help="Panel size.")
 counts = click.option(
     "--count", "counts", type=int, multiple=True, help="Number of outcomes; may be repeated."
 )
@@ -76,10 +83,10 @@ def main(context, verbose, quiet):
 
 @main.command()
 @path_argument("directory")
-@click.option("--chromosome", "chromosomes", multiple=True, required=True, help="May be repeated.")
+@several("--chromosome", "chromosomes", help="Chromosome.")
 @click.option("--model", required=True, help="Demographic model of stdpopsim's catalogue.")
-@click.option("--people", type=int, required=True, help="Number of people.")
-@click.option("--length", type=int, required=True, help="Bases simulated per chromosome.")
+@click.option("--people", type=AT_LEAST_1, required=True, help="Number of people.")
+@click.option("--length", type=AT_LEAST_1, required=True, help="Bases simulated per chromosome.")
 @seed
 def simulate_cohort(directory, **options):
     """Simulate phased VCFs of people under a published demographic model."""
@@ -105,8 +112,8 @@ def ingest_chromosome(context, vcf, output, **options):
 
 @main.command()
 @path_argument("stores", nargs=-1, required=True)
-@click.option("--size", type=int, required=True, help="Number of variants of the largest panel.")
-@click.option("--maf", type=float, required=True, help="Smallest minor allele frequency.")
+@click.option("--size", type=AT_LEAST_1, required=True, help="Number of variants of the largest panel.")
+@click.option("--maf", type=click.FloatRange(0, 0.5), required=True, help="Smallest minor allele frequency.")
 @seed
 @output
 def make_panel(stores, **options):
@@ -119,14 +126,19 @@ def make_panel(stores, **options):
 @main.command()
 @path_argument("panel")
 @trial
-@rows
+@click.option("--rows", type=choice(Rows), required=True, help="What a row of the genotypes is.")
 @sizes
-@click.option("--count", type=int, help="Number of outcomes; default: all columns of the table.")
-@click.option("--heritability", type=float, required=True, help="Share of variance explained by the panel.")
+@click.option("--count", type=AT_LEAST_1, help="Number of outcomes; default: all columns of the table.")
+@click.option(
+    "--heritability",
+    type=click.FloatRange(0, 1),
+    required=True,
+    help="Share of variance explained by the panel.",
+)
 @click.option(
     "--causal-share", type=float, required=True, help="Share of the panel's variants with an effect."
 )
-@click.option("--test-share", type=float, required=True, help="Share of people kept for testing.")
+@click.option("--test-share", type=SHARE, required=True, help="Share of people kept for testing.")
 @click.option("--table", type=click.Path(), help="Table of real outcomes; default: simulate.")
 @seed
 @output
@@ -140,7 +152,6 @@ def make_outcomes(panel, **options):
 @main.command()
 @path_argument("panel")
 @path_argument("outcomes")
-@rows
 @outcome_bound
 @output
 def compute_statistics(panel, outcomes, **options):
@@ -153,18 +164,16 @@ def compute_statistics(panel, outcomes, **options):
 @main.command()
 @path_argument("statistics")
 @trial
-@rows
 @sizes
 @counts
-@outcome_bound
-@click.option("--protection", "protections", type=choice(Protection), multiple=True, required=True)
-@click.option("--neighbours", type=choice(Neighbours), required=True)
-@click.option("--unit", type=choice(Unit), required=True)
-@click.option("--accounting", "accountings", type=choice(Accounting), multiple=True, required=True)
-@click.option("--epsilon", "epsilons", type=float, multiple=True, required=True)
-@click.option("--delta", type=float, required=True)
-@click.option("--gram-share", type=float, required=True, help="Share of the budget for X'X.")
-@click.option("--count-share", type=float, required=True, help="Share of the budget for the number of rows.")
+@several("--protection", "protections", type=choice(Protection), help="What is private.")
+@click.option("--neighbours", type=choice(Neighbours), required=True, help="Data sets that are compared.")
+@click.option("--unit", type=choice(Unit), required=True, help="Whose data are protected.")
+@several("--accounting", "accountings", type=choice(Accounting), help="How a budget becomes noise.")
+@several("--epsilon", "epsilons", type=POSITIVE, help="Privacy loss.")
+@click.option("--delta", type=SHARE, required=True, help="Chance beside epsilon.")
+@click.option("--gram-share", type=SHARE, required=True, help="Share of X'X in what the count leaves.")
+@click.option("--count-share", type=SHARE, required=True, help="Share of the number of rows.")
 @seed
 @output
 def add_noise(statistics, **options):
@@ -177,8 +186,8 @@ def add_noise(statistics, **options):
 @main.command()
 @path_argument("statistics")
 @path_argument("noisy")
-@click.option("--method", "methods", multiple=True, required=True, help="May be repeated.")
-@click.option("--penalty", type=float, required=True, help="lambda of the ridge penalty, per row.")
+@several("--method", "methods", type=click.Choice(METHODS), help="Method.")
+@click.option("--penalty", type=NOT_NEGATIVE, required=True, help="lambda of the ridge penalty, per row.")
 @path_option("--seconds", "Where to write the time that each fit took.")
 @output
 def fit_weights(statistics, noisy, **options):
@@ -194,7 +203,6 @@ def fit_weights(statistics, noisy, **options):
 @path_argument("weights")
 @path_argument("seconds")
 @trial
-@rows
 @counts
 @click.option("--populations", type=click.Path(), help="Table of sample and population.")
 @path_option("--metrics", "Where to write the metrics.")
@@ -223,7 +231,7 @@ def collect_tables(tables, output):
 @path_argument("outcomes")
 @path_argument("weights")
 @settings
-@click.option("--processes", type=int, default=1, help="Processes that draw outcome pages.")
+@click.option("--processes", type=AT_LEAST_1, default=1, help="Processes that draw outcome pages.")
 @output
 def render_report(**options):
     """Write the overview and one page per outcome."""

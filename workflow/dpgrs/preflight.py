@@ -10,6 +10,10 @@ from dpgrs.io.tables import describe_mismatch, read_outcomes, read_populations
 from dpgrs.io.vcf import read_header
 from dpgrs.types import Rows, Unit
 
+# Standardised outcomes may be off by as much in one cohort; raw centimetres or 0/1 codes are further off.
+FEWEST_OBSERVED = 10
+LARGEST_MEAN, SMALLEST_SD, LARGEST_SD = 0.5, 0.6, 2.5
+FEW = 3
 AUTOSOMES = frozenset(str(number) for number in range(1, 23))
 ENCRYPTED = (".ncbi_enc", ".ngc")
 
@@ -162,7 +166,11 @@ def _pattern_problems(path):
 
 def _contig_problems(headers):
     """Find chromosomes that a header does not declare; a header that declares none is not judged."""
+    names = [chromosome.removeprefix("chr") for chromosome in headers]
     lines = []
+    if len(set(names)) < len(names):
+        fix = "Name each once, with or without `chr`."
+        lines.append(_line("cohort.chromosomes", "name every chromosome once", ", ".join(headers), fix))
     for chromosome, header in headers.items():
         name = chromosome.removeprefix("chr")
         if header.contigs and not {name, f"chr{name}"} & set(header.contigs):
@@ -210,7 +218,28 @@ def _outcome_problems(outcomes, people, *, shows_ids):
     if table is not None and counts is not None and max(counts) > table.shape[1]:
         wanted = f"be at most {table.shape[1]}, the outcomes in {path}"
         lines.append(_line("outcomes.count", wanted, max(counts), "Lower it, or leave it out to use all."))
+    # What the values look like may be said of open data alone.
+    if table is not None and not lines and shows_ids:
+        lines = _value_problems(table if people is None else table.loc[table.index.isin(people)])
     return lines
+
+
+def _value_problems(table):
+    """Find outcomes that too few people have, or that are not standardised; name the first of each kind."""
+    n_observed, mean, sd = table.notna().sum(), table.mean(), table.std()
+    is_rare = n_observed < FEWEST_OBSERVED
+    is_raw = ~is_rare & ((mean.abs() > LARGEST_MEAN) | (sd < SMALLEST_SD) | (sd > LARGEST_SD))
+    lines = []
+    standardised = "hold outcomes of mean 0 and standard deviation 1"
+    for column in table.columns[is_rare][:FEW]:
+        wanted = f"have a value for at least {FEWEST_OBSERVED} people of the genotypes in column `{column}`"
+        lines.append(_line("outcomes.file", wanted, n_observed[column], "Leave the column out."))
+    for column in table.columns[is_raw][:FEW]:
+        got = f"mean {mean[column]:.3g} and standard deviation {sd[column]:.3g} in column `{column}`"
+        fix = "Use (y - centre)/scale with public constants, for 0/1 outcomes (y - p)/sqrt(p (1 - p))."
+        lines.append(_line("outcomes.file", standardised, got, fix))
+    n_more = sum(max(int(kind.sum()) - FEW, 0) for kind in (is_rare, is_raw))
+    return lines + ([f"`outcomes.file`: {n_more} more columns like these."] if n_more else [])
 
 
 def _simulated_outcome_problems(path, counts):

@@ -21,7 +21,7 @@ rule evaluate_trial:
         runtime=60,
     params:
         populations=lambda wildcards, input: flags(populations=list(input.populations)),
-        options=flags(rows=ROWS, count=SETTINGS["outcomes"]["count"]),
+        options=flags(count=SETTINGS["outcomes"]["count"]),
         code=code_digest("evaluation", "io", "steps/evaluate.py"),
     shell:
         "python -m dpgrs evaluate-trial {input.panel} {input.outcomes} {input.weights} {input.seconds}"

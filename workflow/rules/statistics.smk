@@ -16,7 +16,7 @@ rule compute_statistics:
         mem_mb=4000,
         runtime=60,
     params:
-        options=flags(rows=ROWS, outcome_bound=SETTINGS["outcomes"]["bound"]),
+        options=flags(outcome_bound=SETTINGS["outcomes"]["bound"]),
         code=code_digest(
             "regression/statistics.py",
             "regression/_kernels.py",
@@ -47,10 +47,8 @@ rule add_noise:
     params:
         mechanism_version=MECHANISM_VERSION,
         options=flags(
-            rows=ROWS,
             size=SETTINGS["panel"]["size"],
             count=SETTINGS["outcomes"]["count"],
-            outcome_bound=SETTINGS["outcomes"]["bound"],
             seed=SEED,
             **PRIVACY_OPTIONS,
         ),

@@ -15,8 +15,7 @@ def mse(Y, prediction):
     -------
     (n_outcomes,) float64, NaN for an outcome without any observed row.
     """
-    n_observed = np.isfinite(Y).sum(axis=1)
-    return np.divide(_squares(Y - prediction), n_observed, where=n_observed > 0, out=np.full(len(Y), np.nan))
+    return _mean_of_observed((Y - prediction) ** 2)
 
 
 def r_squared(Y, prediction, *, training_mean):
@@ -38,15 +37,17 @@ def r_squared(Y, prediction, *, training_mean):
     return np.where(np.isfinite(Y).any(axis=1), 1 - unexplained, np.nan)
 
 
-def r_squared_by_group(Y, prediction, groups, *, training_mean):
-    """Return R^2 of each outcome within groups of rows, about the training mean of all rows.
+def r_squared_by_group(Y, prediction, groups):
+    """Return R^2 of each outcome within groups of rows, about each group's own mean.
+
+    A difference between the groups' means is not credited to the prediction: R^2 tells how well people of one
+    group are told apart.
 
     Parameters
     ----------
     Y : (n_outcomes, n_rows) float64, NaN where missing.
     prediction : (n_outcomes, n_rows) float64
     groups : (n_rows,) labels, for example populations.
-    training_mean : (n_outcomes,) float64
 
     Returns
     -------
@@ -55,9 +56,18 @@ def r_squared_by_group(Y, prediction, groups, *, training_mean):
     r2 : (n_groups, n_outcomes) float64, see `r_squared`.
     """
     labels, membership, sizes = np.unique(groups, return_inverse=True, return_counts=True)
-    members = [membership == group for group in range(len(labels))]
-    r2 = [r_squared(Y[:, rows], prediction[:, rows], training_mean=training_mean) for rows in members]
+    r2 = []
+    for group in range(len(labels)):
+        members, predicted = Y[:, membership == group], prediction[:, membership == group]
+        r2.append(r_squared(members, predicted, training_mean=_mean_of_observed(members)))
     return labels, sizes, np.array(r2)
+
+
+def _mean_of_observed(values):
+    """Return the mean of each row over what is not NaN; NaN where nothing is left."""
+    n_observed = np.isfinite(values).sum(axis=1)
+    total = np.nansum(values, axis=1)
+    return np.divide(total, n_observed, where=n_observed > 0, out=np.full(len(values), np.nan))
 
 
 def _squares(deviations):

@@ -2,10 +2,13 @@
 
 import hashlib
 import shutil
+import zipfile
 from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
+
+from dpgrs.errors import DpgrsError, UsageError
 
 
 @contextmanager
@@ -14,20 +17,29 @@ def replacing(path):
 
     Parameters
     ----------
-    path : the final file or folder. An existing one is replaced.
+    path : the final file or folder. An existing file or an empty folder is replaced.
 
     Yields
     ------
     pathlib.Path, not yet there: make a file or a folder of it.
+
+    Raises
+    ------
+    UsageError
+        If `path` is a folder that holds something: it could be anything of the user's.
     """
     path = Path(path)
+    if path.is_dir() and any(path.iterdir()):
+        raise UsageError(
+            f"`{path}` must be a new name, got a folder with files in it. Remove it or name another."
+        )
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.partial")
     remove(temporary)  # what a killed run left
     try:
         yield temporary
         if path.is_dir():
-            shutil.rmtree(path)
+            path.rmdir()
         temporary.replace(path)
     finally:
         remove(temporary)
@@ -61,9 +73,18 @@ def save_arrays(path, arrays):
 
 
 def load_arrays(path):
-    """Read what `save_arrays` wrote, as a dict."""
-    with np.load(path, allow_pickle=False) as arrays:
-        return dict(arrays)
+    """Read what `save_arrays` wrote, as a dict.
+
+    Raises
+    ------
+    DpgrsError
+        If the file is missing or not of that kind.
+    """
+    try:
+        with np.load(path, allow_pickle=False) as arrays:
+            return dict(arrays)
+    except (OSError, EOFError, ValueError, TypeError, zipfile.BadZipFile) as error:
+        raise DpgrsError(f"`{path}` must be a file of arrays that dpgrs wrote. Make it again.") from error
 
 
 def write_table(path, table):

@@ -57,14 +57,16 @@ class HaplotypeStore:
         try:
             group = zarr.open_group(path, mode="r", zarr_format=2)
         except FileNotFoundError:
-            raise DpgrsError(f"`{path}` is no haplotype store. Make it: dpgrs ingest") from None
+            raise DpgrsError(f"`{path}` is no haplotype store. Make it: dpgrs ingest-chromosome") from None
         if group.attrs.get("format") != FORMAT:
-            raise DpgrsError(f"`{path}` is a Zarr group, but no haplotype store. Make one: dpgrs ingest")
+            raise DpgrsError(
+                f"`{path}` is a Zarr group, but no haplotype store. Make one: dpgrs ingest-chromosome"
+            )
         version = group.attrs.get("format_version")
         if version != FORMAT_VERSION:
             raise DpgrsError(
                 f"`{path}` must have format version {FORMAT_VERSION}, got {version}. "
-                "Make it again: dpgrs ingest"
+                "Make it again: dpgrs ingest-chromosome"
             )
         return cls(path, group)
 
@@ -128,7 +130,7 @@ class StoreWriter:
 
         Parameters
         ----------
-        path : the store's folder; an existing one is replaced.
+        path : the store's folder; new, or empty.
         sample_id : (n_samples,) str
         """
         with replacing(path) as temporary:

@@ -16,7 +16,7 @@ def ingest_chromosome(vcf, *, chromosome, store, phased="required", keep_filtere
     ----------
     vcf : path of a VCF: BGZF with or without an index, plain gzip or plain text.
     chromosome : str or int, as in the file or with ``chr`` in front added or left out.
-    store : path of the store to write; an existing one is replaced.
+    store : path of the store to write, new or empty.
     phased : ``required`` or ``any``, see `dpgrs.io.vcf.ContigReader`.
     keep_filtered : bool, whether to keep records whose FILTER is neither PASS nor ``.``.
     progress : bool, whether to show a running count on stderr; by default where stderr is a terminal.

@@ -23,7 +23,7 @@ class Panel(HaplotypeStore):
     def open(cls, path):
         panel = super().open(path)
         if "variant_rank" not in panel._group:
-            raise DpgrsError(f"`{path}` is a haplotype store, but no panel. Make one: dpgrs panel")
+            raise DpgrsError(f"`{path}` is a haplotype store, but no panel. Make one: dpgrs make-panel")
         return panel
 
     @cached_property
@@ -127,7 +127,7 @@ def write_panel(path, stores, selection):
 
     Parameters
     ----------
-    path : the panel's folder; an existing one is replaced.
+    path : the panel's folder; new, or empty.
     stores : list of HaplotypeStore, those of `select_panel`.
     selection : PanelSelection
 

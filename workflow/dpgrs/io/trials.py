@@ -5,7 +5,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from dpgrs.errors import DpgrsError, UsageError
 from dpgrs.io.files import load_arrays, save_arrays
+from dpgrs.types import Rows
 
 
 @dataclass(frozen=True)
@@ -18,24 +20,32 @@ class Outcomes:
     values : dict of panel size to (n_outcomes, n_rows) float64, NaN where missing.
     effects : dict of panel size to (n_outcomes, panel size) float64, the simulated truth; empty where real.
     is_training : (n_rows,) bool. All rows of a person are on the same side.
+    rows : Rows, what a row is.
     """
 
     names: tuple
     values: dict
     effects: dict
     is_training: np.ndarray
+    rows: Rows
 
     def save(self, path):
         arrays = {"names": np.array(self.names, dtype=str), "is_training": self.is_training}
+        arrays |= {"rows": np.array(str(self.rows))}
         arrays |= {f"values/{size}": values for size, values in self.values.items()}
         arrays |= {f"effects/{size}": effects for size, effects in self.effects.items()}
         save_arrays(path, arrays)
 
     @classmethod
     def load(cls, path):
-        arrays = load_arrays(path)
-        names = tuple(arrays["names"].tolist())
-        return cls(names, _by_size(arrays, "values"), _by_size(arrays, "effects"), arrays["is_training"])
+        arrays = _load(path, "names", "is_training", "rows")
+        return cls(
+            tuple(arrays["names"].tolist()),
+            _by_size(arrays, "values"),
+            _by_size(arrays, "effects"),
+            arrays["is_training"],
+            Rows(str(arrays["rows"])),
+        )
 
 
 @dataclass(frozen=True)
@@ -49,6 +59,9 @@ class Statistics:
     n_rows : int, training rows.
     n_observed : (n_outcomes,) int64, training rows on which an outcome is known.
     columns : dict of panel size to the indices of its columns of `gram`, without the intercept.
+    rows : Rows, what a row is.
+    outcome_bound : float, at which the outcomes were clipped. The sensitivities rest on this and
+        on `rows`, so both stay with the sums.
     """
 
     gram: np.ndarray
@@ -56,27 +69,35 @@ class Statistics:
     n_rows: int
     n_observed: np.ndarray
     columns: dict
+    rows: Rows
+    outcome_bound: float
 
     def gram_of_size(self, size):
         """Return the (size + 1, size + 1) Gram matrix of the panel of that size, intercept last."""
+        if size not in self.columns:
+            sizes = ", ".join(map(str, self.columns))
+            raise UsageError(f"`size` must be one of {sizes}, as in the statistics, got {size}. Correct it.")
         columns = np.append(self.columns[size], self.gram.shape[0] - 1)
         return self.gram[np.ix_(columns, columns)]
 
     def save(self, path):
         arrays = {"gram": self.gram, "n_rows": np.int64(self.n_rows), "n_observed": self.n_observed}
+        arrays |= {"rows": np.array(str(self.rows)), "outcome_bound": np.float64(self.outcome_bound)}
         arrays |= {f"cross/{size}": cross for size, cross in self.cross.items()}
         arrays |= {f"columns/{size}": columns for size, columns in self.columns.items()}
         save_arrays(path, arrays)
 
     @classmethod
     def load(cls, path):
-        arrays = load_arrays(path)
+        arrays = _load(path, "gram", "n_rows", "n_observed", "rows", "outcome_bound")
         return cls(
             arrays["gram"],
             _by_size(arrays, "cross"),
             int(arrays["n_rows"]),
             arrays["n_observed"],
             _by_size(arrays, "columns"),
+            Rows(str(arrays["rows"])),
+            float(arrays["outcome_bound"]),
         )
 
 
@@ -89,12 +110,21 @@ def save_labelled(path, items):
 
 def load_labelled(path):
     """Read what `save_labelled` wrote."""
-    arrays = load_arrays(path)
+    arrays = _load(path, "labels")
     items = [(label, {}) for label in json.loads(str(arrays.pop("labels")))]
     for key, array in arrays.items():
         name, _, index = key.rpartition("/")
         items[int(index)][1][name] = array
     return items
+
+
+def _load(path, *names):
+    arrays = load_arrays(path)
+    if not arrays.keys() >= set(names):
+        raise DpgrsError(
+            f"`{path}` must hold {', '.join(names)}, got another kind of file. Name the right one."
+        )
+    return arrays
 
 
 def _by_size(arrays, name):

@@ -143,7 +143,9 @@ def split_budget(epsilon, delta, *, shares, accounting):
     ----------
     epsilon : float > 0
     delta : float in (0, 1)
-    shares : sequence of float >= 0 with sum 1; of mu^2 under `gdp`, of epsilon and of delta under `paper`.
+    shares : sequence of float >= 0 with sum 1, of mu^2 under `gdp`. Under `paper` epsilon and delta are cut
+        in proportion to their square roots: noise is about proportional to 1/mu and to 1/epsilon, so the same
+        shares mean about the same ratios of noise.
     accounting : Accounting
 
     Returns
@@ -155,9 +157,9 @@ def split_budget(epsilon, delta, *, shares, accounting):
     if Accounting(accounting) == Accounting.GDP:
         mu = gdp_mu(epsilon, delta)
         return tuple(mu * math.sqrt(share) for share in shares)
-    return tuple(
-        1 / paper_noise_multiplier(share * epsilon, share * delta) if share else 0.0 for share in shares
-    )
+    total = sum(map(math.sqrt, shares))
+    cuts = [math.sqrt(share) / total for share in shares]
+    return tuple(1 / paper_noise_multiplier(cut * epsilon, cut * delta) if cut else 0.0 for cut in cuts)
 
 
 def _mills_ratio(x):

@@ -77,7 +77,7 @@ class OutcomeViews:
             r2 = accuracy.r2[place, outcome]
             finite = r2[np.isfinite(r2)]
             low, high = (finite.min(), finite.max()) if len(finite) else (np.nan, np.nan)
-            ratio = mean(accuracy.mse[place, outcome] / accuracy.mse_nonprivate[place, outcome])
+            ratio = mean(accuracy.mse[place, outcome]) / mean(accuracy.mse_nonprivate[place, outcome])
             rows.append({"fit": fit, "mean": mean(r2), "low": low, "high": high, "mse_ratio": ratio})
         return rows
 

@@ -11,7 +11,7 @@ from markupsafe import Markup
 from dpgrs.io.files import replacing
 from dpgrs.reporting.accuracy import Accuracy, mean, summary
 from dpgrs.reporting.figures import plural, r2_figure, spread_figure
-from dpgrs.reporting.fits import label_fits, reference, shown_private
+from dpgrs.reporting.fits import label_fits, shown_private
 from dpgrs.reporting.outcomes import OutcomeViews
 from dpgrs.reporting.svg import inline_svg, styled
 from dpgrs.reporting.terms import ACCOUNTINGS, Terms, format_bound, format_count, format_r2, format_scientific
@@ -143,11 +143,13 @@ def _overview_columns(fits):
 
 
 def _headline(accuracy):
-    """Return the reference and the best private fit with their mean R^2, as far as there are such fits."""
+    """Return the best fit without and with privacy and their mean R^2, as far as there are such fits."""
     means = dict(zip(accuracy.fits, mean(accuracy.r2, axis=(1, 2)).tolist(), strict=True))
-    private = [fit for fit in means if fit.is_private and math.isfinite(means[fit])]
-    found = [reference(accuracy.fits), max(private, key=means.get, default=None)]
-    return [(fit, means[fit]) for fit in found if fit]
+    finite = [fit for fit in means if math.isfinite(means[fit])]
+    kinds = ([fit for fit in finite if fit.is_private == is_private] for is_private in (False, True))
+    return [
+        (best, means[best]) for best in (max(kind, key=means.get, default=None) for kind in kinds) if best
+    ]
 
 
 def _overview_rows(outcomes, accuracy):

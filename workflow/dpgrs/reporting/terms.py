@@ -17,8 +17,8 @@ CHANGES = {
     Neighbours.REPLACE_ONE: "one is replaced by another",
 }
 ACCOUNTINGS = {
-    Accounting.GDP: "exact Gaussian accounting (μ-GDP) of both noisy statistics together",
-    Accounting.PAPER: "two half budgets, as in the method's paper; more noise for the same terms",
+    Accounting.GDP: "exact Gaussian accounting (μ-GDP) of all noisy statistics together",
+    Accounting.PAPER: "a part of ε and δ for each statistic, as in the paper; more noise for the same terms",
 }
 
 

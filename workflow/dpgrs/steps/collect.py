@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from dpgrs.errors import UsageError
 from dpgrs.io.files import replacing
 
 
@@ -14,7 +15,10 @@ def collect_tables(tables, *, output):
     output : path.
     """
     texts = [Path(table).read_text() for table in tables]
-    header = texts[0].partition("\n")[0]
-    bodies = [text.removeprefix(f"{header}\n") for text in texts]
+    headers, bodies = zip(*(text.split("\n", maxsplit=1) for text in texts), strict=True)
+    if len(set(headers)) > 1:
+        raise UsageError(
+            "Tables must have the same header line to be joined, got different ones. Name others."
+        )
     with replacing(output) as temporary:
-        temporary.write_text(f"{header}\n" + "".join(bodies))
+        temporary.write_text(f"{headers[0]}\n" + "".join(bodies))

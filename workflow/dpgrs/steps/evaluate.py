@@ -42,7 +42,7 @@ class HeldOut:
 
 
 def evaluate_trial(
-    panel, outcomes, weights, seconds, *, trial, rows, counts, populations, metrics, population_metrics
+    panel, outcomes, weights, seconds, *, trial, counts, populations, metrics, population_metrics
 ):
     """Predict the test rows by every fit and measure.
 
@@ -50,7 +50,6 @@ def evaluate_trial(
     ----------
     panel, outcomes, weights, seconds : paths of what earlier steps wrote.
     trial : int
-    rows : Rows
     counts : list of int, numbers of outcomes; empty means all. A fit without privacy does not depend on
         the number of outcomes and stands for each.
     populations : path or None, table of sample and population.
@@ -58,7 +57,7 @@ def evaluate_trial(
     """
     outcomes = Outcomes.load(outcomes)
     counts = counts or [len(outcomes.names)]
-    held_out = _held_out(Panel.open(panel), outcomes, rows, populations)
+    held_out = _held_out(Panel.open(panel), outcomes, populations)
     fits = [(label, LinearFit(**arrays)) for label, arrays in load_labelled(weights)]
     elapsed = pd.read_csv(seconds, sep="\t")["seconds"]
     reference = {
@@ -90,16 +89,16 @@ def evaluate_trial(
     _write(population_metrics, population_tables, POPULATION_METRICS)
 
 
-def _held_out(panel, outcomes, rows, populations):
+def _held_out(panel, outcomes, populations):
     """Return the held-out data of every panel size."""
     is_test = ~outcomes.is_training
     groups = None
     if populations is not None:
-        groups = per_row(_populations(populations, panel.sample_id), rows=rows)[is_test]
+        groups = per_row(_populations(populations, panel.sample_id), rows=outcomes.rows)[is_test]
     held_out = {}
     for size, Y in outcomes.values.items():
         bits = panel.haplotypes(panel.of_size(size))
-        X = coded_rows(bits, n_haplotypes=panel.n_haplotypes, rows=rows, is_selected=is_test)
+        X = coded_rows(bits, n_haplotypes=panel.n_haplotypes, rows=outcomes.rows, is_selected=is_test)
         training = Y[:, outcomes.is_training]
         n_observed = np.maximum(np.isfinite(training).sum(axis=1), 1)
         training_mean = np.nansum(training, axis=1) / n_observed
@@ -123,9 +122,7 @@ def _metrics(known, data, predicted, count):
 
 
 def _population_metrics(known, data, predicted, count):
-    labels, n_rows, r2 = r_squared_by_group(
-        data.Y[:count], predicted[:count], data.groups, training_mean=data.training_mean[:count]
-    )
+    labels, n_rows, r2 = r_squared_by_group(data.Y[:count], predicted[:count], data.groups)
     return [
         pd.DataFrame(known | {"population": label, "n_rows": n, "r2": values})
         for label, n, values in zip(labels, n_rows, r2, strict=True)

@@ -21,7 +21,8 @@ def add_noise(statistics, *, output, trial, seed, sizes, counts, protections, ac
     sizes : list of int, panel sizes.
     counts : list of int, numbers of outcomes; empty means all.
     protections, accountings, epsilons : lists.
-    **terms : the other fields of `PrivacyRequest`, the same for all.
+    **terms : the other fields of `PrivacyRequest`, the same for all. What a row is and the bound of the
+        outcomes come with the statistics.
     """
     statistics = Statistics.load(statistics)
     counts = counts or [len(statistics.n_observed)]
@@ -32,6 +33,8 @@ def add_noise(statistics, *, output, trial, seed, sizes, counts, protections, ac
             epsilon=epsilon,
             n_variants=size,
             n_outcomes=count,
+            rows=statistics.rows,
+            outcome_bound=statistics.outcome_bound,
             **terms,
         )
         for protection, accounting, epsilon, size, count in product(

@@ -1,5 +1,6 @@
 """Outcomes of a trial and its split into training and test rows."""
 
+from dpgrs.errors import UsageError
 from dpgrs.evaluation.split import per_row, split_rows
 from dpgrs.io.panel import Panel
 from dpgrs.io.tables import match_outcomes, read_outcomes
@@ -28,6 +29,8 @@ def make_outcomes(
     """
     panel = Panel.open(panel)
     is_training = split_rows(panel.n_samples, rows=rows, test_share=test_share, seed=seed, key=(trial,))
+    if table is None and count is None:
+        raise UsageError("`--count` must be given for simulated outcomes. Give it, or a table.")
     if table is None:
         options = {
             "n_outcomes": count,
@@ -43,7 +46,7 @@ def make_outcomes(
         per_person, names = match_outcomes(read_outcomes(table), panel.sample_id)
         values = dict.fromkeys(sizes, per_row(per_person[:count], rows=rows))
         effects = {}
-    Outcomes(tuple(names[:count]), values, effects, is_training).save(output)
+    Outcomes(tuple(names[:count]), values, effects, is_training, rows).save(output)
 
 
 def _simulate(panel, size, *, rows, **options):

@@ -7,19 +7,18 @@ from dpgrs.io.trials import Outcomes, Statistics
 from dpgrs.regression.statistics import cross_product, gram, grid_outcomes
 
 
-def compute_statistics(panel, outcomes, *, output, rows, outcome_bound):
+def compute_statistics(panel, outcomes, *, output, outcome_bound):
     """Sum X'X and X'Y over the training rows, once for all methods and budgets.
 
     Parameters
     ----------
     panel, outcomes : paths.
     output : path of the statistics file.
-    rows : Rows
     outcome_bound : float, the public bound at which every outcome is clipped.
     """
     panel, outcomes = Panel.open(panel), Outcomes.load(outcomes)
     is_training = outcomes.is_training
-    options = {"n_haplotypes": panel.n_haplotypes, "rows": rows, "is_selected": is_training}
+    options = {"n_haplotypes": panel.n_haplotypes, "rows": outcomes.rows, "is_selected": is_training}
     columns = {size: panel.of_size(size) for size in outcomes.values}
     bits = panel.haplotypes()
     cross = {
@@ -32,6 +31,8 @@ def compute_statistics(panel, outcomes, *, output, rows, outcome_bound):
         n_rows=int(is_training.sum()),
         n_observed=_observed(outcomes),
         columns=columns,
+        rows=outcomes.rows,
+        outcome_bound=outcome_bound,
     ).save(output)
 
 

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from dpgrs.bits import pack
 from dpgrs.errors import UsageError
+from dpgrs.privacy.exact_numbers import root_above
 from dpgrs.privacy.sensitivity import (
     Sensitivity,
-    _root_rounded_up,
     count_sensitivity,
     cross_sensitivity,
     gram_sensitivity,
@@ -142,8 +142,8 @@ def test_sensitivity__raise_on_unknown_words(wrong):
 
 @settings(deadline=None, derandomize=True, max_examples=200)
 @given(square=st.fractions(min_value=0, max_value=10**12))
-def test_root_rounded_up__is_never_below(square):
-    root = _root_rounded_up(square)
+def test_root_above__is_never_below(square):
+    root = root_above(square)
     assert Fraction(root) ** 2 >= square
     below = math.nextafter(root, 0)
     assert root == 0 or Fraction(math.nextafter(below, 0)) ** 2 < square

@@ -249,3 +249,89 @@ def write_provenance(settings, outputs, output):
     from dpgrs.steps import report
 
     report.write_provenance(settings, outputs, output=output)
+
+
+def account_terms(command):
+    """Options that define an account and what it allows."""
+    options = [
+        click.option("--protection", type=choice(Protection), required=True, help="What is private."),
+        click.option("--unit", type=choice(Unit), required=True, help="Whose data one unit covers."),
+        click.option("--neighbours", type=choice(Neighbours), required=True, help="Which data sets compare."),
+        click.option("--epsilon", help="Total epsilon of all releases together; exact text."),
+        click.option("--delta", default="1e-6", show_default=True, help="Delta of that total; exact text."),
+        click.option("--mu-squared", help="Limit of the Gaussian counter; exact text."),
+        click.option("--pure-epsilon", default="0", show_default=True, help="Limit of the pure counter."),
+    ]
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+@main.group()
+def key():
+    """The secret study key, in the file that DPGRS_STUDY_KEY names."""
+
+
+@key.command("create")
+def create_key():
+    """Make the study key, once."""
+    from dpgrs.privacy.study_key import create_study_key
+
+    click.echo(create_study_key())
+
+
+@main.group()
+def ledger():
+    """What the releases of a dataset have cost, and what they may."""
+
+
+@ledger.command("init")
+@path_argument("path")
+@click.option("--accession", required=True, help="Accession or cohort, without a version.")
+@click.option("--consent", required=True, help="Consent group.")
+@account_terms
+def init_ledger(path, protection, unit, neighbours, **options):
+    """Begin the ledger of a dataset, with one account."""
+    from dpgrs.privacy.ledger import start_ledger
+    from dpgrs.privacy.ledger_entries import Account
+
+    start_ledger(path, account=Account(protection, unit, neighbours), **options)
+
+
+@ledger.command("add-account")
+@path_argument("path")
+@account_terms
+def add_account(path, protection, unit, neighbours, **options):
+    """Open one more account in a ledger."""
+    from dpgrs.privacy.ledger import Ledger
+    from dpgrs.privacy.ledger_entries import Account, make_budget
+
+    Ledger(path).open_account(Account(protection, unit, neighbours), make_budget(**options))
+
+
+@ledger.command("show")
+@path_argument("path")
+@click.option("--json", "is_json", is_flag=True, help="For programs.")
+def show_ledger(path, is_json):
+    """Show accounts and requests."""
+    from dpgrs.privacy.ledger_report import describe_ledger, summarise_ledger
+
+    click.echo(json.dumps(summarise_ledger(path), indent=2) if is_json else describe_ledger(path))
+
+
+@ledger.command("verify")
+@path_argument("path")
+def verify_ledger_file(path):
+    """Read a ledger again by another route, and add its costs up anew."""
+    from dpgrs.privacy.ledger_verify import verify_ledger
+
+    click.echo(json.dumps(verify_ledger(path)))
+
+
+@ledger.command("repair")
+@path_argument("path")
+def repair_ledger(path):
+    """Cut off a torn last line, on which nothing was drawn."""
+    from dpgrs.privacy.hash_chain import repair
+
+    click.echo(json.dumps({"bytes_cut": repair(path)}))

@@ -4,11 +4,11 @@ Everything here holds for `half` coding with the intercept column x = 1/2 and is
 exact fraction; its root is rounded up, so that no claim lies below the truth.
 """
 
-import math
 from dataclasses import dataclass
 from fractions import Fraction
 
 from dpgrs.errors import UsageError
+from dpgrs.privacy.exact_numbers import root_above
 from dpgrs.types import Neighbours, Rows, Unit
 
 
@@ -107,7 +107,7 @@ def count_sensitivity(*, rows, neighbours, unit):
 
 def _claim(row_square, *, rows, neighbours, unit, proof):
     square = row_square * _rows_per_unit(rows, unit) ** 2
-    return Sensitivity(_root_rounded_up(square), "l2", Neighbours(neighbours), Unit(unit), proof)
+    return Sensitivity(root_above(square), "l2", Neighbours(neighbours), Unit(unit), proof)
 
 
 def _rows_per_unit(rows, unit):
@@ -120,10 +120,3 @@ def _rows_per_unit(rows, unit):
             f"Set it to {Unit.PERSON}, or `cohort.rows` to {Rows.HAPLOTYPES}."
         )
     return 1
-
-
-def _root_rounded_up(square):
-    root = math.sqrt(square)
-    while Fraction(root) ** 2 < square:
-        root = math.nextafter(root, math.inf)
-    return root

@@ -1,0 +1,36 @@
+"""A ledger with one account, and requests to it."""
+
+from dpgrs.privacy.ledger import Ledger, start_ledger
+from dpgrs.privacy.ledger_entries import Account, GaussianCharge
+from dpgrs.privacy.study_key import StudyKey
+
+DATASET = {"accession": "phs000001", "consent": "c1"}
+ACCOUNT = Account("full", "person", "add-remove")
+KEY = StudyKey(bytes(range(32)))
+STATISTIC, OTHER_STATISTIC, OUTPUT = "a" * 64, "b" * 64, "c" * 64
+
+
+def new_ledger(folder, *, account=ACCOUNT, **terms):
+    """Begin a ledger in a folder; by default it allows mu^2 = 1."""
+    path = folder / "cohort.jsonl"
+    start_ledger(path, **DATASET, account=account, **({"delta": "1e-6", "mu_squared": "1"} | terms))
+    return Ledger(path)
+
+
+def identity(**parameters):
+    """Return a public identity."""
+    return (
+        {"mechanism": "gram", "version": 1, "dataset_version": "v1", "shape": [3, 3]} | DATASET | parameters
+    )
+
+
+def gaussian(mu):
+    """Return charges of one Gaussian mechanism."""
+    return [GaussianCharge("gram", sensitivity=mu, sigma="1")]
+
+
+def reserve(ledger, *, mu="0.5", charges=None, account=ACCOUNT, statistic=STATISTIC, key=KEY, **parameters):
+    """Reserve a request that costs mu^2 = 1/4, or as stated."""
+    return ledger.reserve(
+        identity(**parameters), charges or gaussian(mu), account, statistic_digest=statistic, study_key=key
+    )

@@ -1,0 +1,176 @@
+"""Chi-square tests of the exact samplers against closed-form probabilities, at a million draws each.
+
+Keys are fixed, so a result never changes. Under another key an exact sampler would fail a test with
+probability 1e-6. The controls are laws that differ by a little and must fail. OpenDP draws from the system's
+randomness: those tests fail with probability 1e-6 in each run.
+"""
+
+import itertools
+from fractions import Fraction
+
+import numpy as np
+import opendp.prelude as dp
+import pytest
+from scipy.stats import chi2, norm
+
+from dpgrs.privacy import samplers
+from dpgrs.privacy.stream import KeyStream
+
+FALSE_FAILURE = 1e-6
+N_DRAWS = 10**6
+SMALLEST_EXPECTED = 20
+N_BINS = 200
+
+dp.enable_features("contrib")
+
+
+def key_stream(*identity):
+    return KeyStream(bytes(range(32)), repr(identity).encode())
+
+
+def rounded_normal_cdf(sigma):
+    return lambda y: norm.cdf((y + 0.5) / float(sigma))
+
+
+def discrete_laplace_cdf(scale):
+    ratio = np.exp(-1 / float(scale))
+    return lambda y: np.where(y >= 0, 1 - ratio ** (y + 1.0) / (1 + ratio), ratio ** (-y * 1.0) / (1 + ratio))
+
+
+def discrete_gaussian_cdf(sigma):
+    if sigma > 1000:
+        # A sum over neighbouring integers against its integral: they differ by some 1/sigma^2 of themselves.
+        return rounded_normal_cdf(sigma)
+    reach = int(12 * sigma)
+    support = np.arange(-reach, reach + 1)
+    masses = np.exp(-((support / sigma) ** 2) / 2)
+    return lambda y: np.interp(y, support, np.cumsum(masses) / masses.sum(), left=0.0, right=1.0)
+
+
+def upper_edges(cdf, scale):
+    """Return integers that end bins: every integer if there are few, else about equally likely ranges."""
+    edges = np.unique(np.round(np.linspace(-8, 8, 20_001) * float(scale)).astype(np.int64))
+    step = max(1 / N_BINS if len(edges) > N_BINS else 0, SMALLEST_EXPECTED / N_DRAWS)
+    chosen, reached = [], 0.0
+    for edge, below in zip(edges, cdf(edges), strict=True):
+        if below - reached >= step and 1 - below >= step:
+            chosen.append(edge)
+            reached = below
+    return np.array(chosen)
+
+
+def p_value(counts, probabilities):
+    expected = counts.sum() * probabilities
+    return chi2.sf(((counts - expected) ** 2 / expected).sum(), len(counts) - 1)
+
+
+def fit(draws, cdf, scale):
+    """Return the p-value of draws under a law given by its distribution function on the integers."""
+    edges = upper_edges(cdf, scale)
+    counts = np.bincount(np.searchsorted(edges, draws), minlength=len(edges) + 1)
+    return p_value(counts, np.diff(cdf(edges), prepend=0.0, append=1.0))
+
+
+LAWS = [
+    *(
+        pytest.param(samplers.rounded_normal, rounded_normal_cdf, sigma, id=f"rounded-normal-{sigma}")
+        for sigma in (Fraction(3, 10), Fraction(1), Fraction(37, 10), Fraction(2**20), Fraction(2**44, 3))
+    ),
+    *(
+        pytest.param(samplers.discrete_laplace, discrete_laplace_cdf, scale, id=f"discrete-laplace-{scale}")
+        for scale in (Fraction(3, 10), Fraction(1), Fraction(37, 10), Fraction(2**20))
+    ),
+    *(
+        pytest.param(
+            samplers.discrete_gaussian, discrete_gaussian_cdf, sigma, id=f"discrete-gaussian-{sigma}"
+        )
+        for sigma in (1, 4, 2**20, 2**31)
+    ),
+]
+
+
+@pytest.mark.parametrize(("sampler", "cdf", "scale"), LAWS)
+def test_samplers__chi_square(sampler, cdf, scale):
+    draws = sampler(key_stream(sampler.__name__, scale), N_DRAWS, scale)
+    assert fit(draws, cdf(scale), scale) > FALSE_FAILURE
+    # The control: a scale wrong by 2 %.
+    assert fit(draws, cdf(float(scale) * 1.02), scale) < FALSE_FAILURE
+
+
+def test_rounded_normal__is_not_the_discrete_gaussian():
+    # Their variances are 13/12 and 1: which accounting fits is not a matter of taste.
+    draws = samplers.rounded_normal(key_stream("rounded"), N_DRAWS, 1)
+    assert fit(draws, discrete_gaussian_cdf(1), 1) < FALSE_FAILURE
+
+
+@pytest.mark.parametrize(
+    ("sampler", "scale"),
+    [
+        (samplers.rounded_normal, 2**20),
+        (samplers.rounded_normal, 2**48),
+        (samplers.discrete_laplace, 2**40),
+        (samplers.discrete_gaussian, 2**26),
+    ],
+)
+def test_samplers__lowest_bits_are_fair(sampler, scale):
+    draws = sampler(key_stream("bits", sampler.__name__, scale), N_DRAWS, scale)
+    assert p_value(np.bincount(draws & 255, minlength=256), np.full(256, 1 / 256)) > FALSE_FAILURE
+
+
+@pytest.mark.parametrize("sampler", [samplers.rounded_normal, samplers.discrete_laplace])
+def test_samplers__neighbouring_draws_are_independent(sampler):
+    draws = sampler(key_stream("pairs", sampler.__name__), N_DRAWS, 2**20)
+    octiles = np.searchsorted(np.quantile(draws, np.arange(1, 8) / 8), draws)
+    pairs = np.bincount(8 * octiles[::2] + octiles[1::2], minlength=64)
+    assert p_value(pairs, np.full(64, 1 / 64)) > FALSE_FAILURE
+
+
+@pytest.mark.parametrize(("p", "q"), [(1, 10**6), (1, 3), (1, 1), (7, 3), (9, 1)])
+def test_bernoulli_exp__frequency(p, q):
+    heads = samplers.bernoulli_exp(key_stream("coin", p, q), N_DRAWS, p, q).sum()
+    probability = np.exp(-p / q)
+    if N_DRAWS * (1 - probability) >= SMALLEST_EXPECTED:
+        counts = np.array([heads, N_DRAWS - heads])
+        assert p_value(counts, np.array([probability, 1 - probability])) > FALSE_FAILURE
+    else:
+        # About one coin in a million shows tails; 15 or more would have a probability below 1e-12.
+        assert N_DRAWS - heads < 15
+
+
+def test_permute_and_flip__every_order_of_candidates():
+    scores, rate = np.array([0, 3, 5, 5, -20]), 0.2
+    heads = np.exp(-rate * (5 - scores))
+    probabilities = np.zeros(5)
+    orders = list(itertools.permutations(range(5)))
+    for order in orders:
+        tails_before = np.cumprod([1.0, *(1 - heads[list(order)])])[:-1]
+        probabilities[list(order)] += tails_before * heads[list(order)] / len(orders)
+    stream = key_stream("choice")
+    options = {"epsilon": Fraction(4, 5), "sensitivity": 2}
+    choices = [samplers.permute_and_flip(stream, scores, **options)[0] for _ in range(20_000)]
+    assert p_value(np.bincount(choices, minlength=5), probabilities) > FALSE_FAILURE
+
+
+@pytest.mark.parametrize(
+    ("sampler", "reference", "metric"),
+    [
+        (samplers.discrete_gaussian, dp.m.make_gaussian, dp.l2_distance(T=float)),
+        (samplers.discrete_laplace, dp.m.make_laplace, dp.l1_distance(T=float)),
+    ],
+)
+def test_samplers__distributed_like_opendp(sampler, reference, metric):
+    n_draws, scale = 100_000, 3
+    mechanism = reference(dp.vector_domain(dp.atom_domain(T=int)), metric, scale=float(scale))
+    edges = np.arange(-8, 8)
+    tables = np.array(
+        [
+            np.bincount(np.searchsorted(edges, draws), minlength=len(edges) + 1)
+            for draws in (
+                sampler(key_stream("opendp", sampler.__name__), n_draws, scale),
+                mechanism([0] * n_draws),
+            )
+        ]
+    )
+    # Two samples of one size: each bin's expected count is the mean of both.
+    expected = tables.mean(axis=0)
+    assert chi2.sf(((tables - expected) ** 2 / expected).sum(), len(edges)) > FALSE_FAILURE

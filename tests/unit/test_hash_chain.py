@@ -1,0 +1,205 @@
+import hashlib
+import json
+import os
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dpgrs.errors import DpgrsError, UsageError
+from dpgrs.privacy.hash_chain import (
+    GENESIS,
+    appending_to,
+    canonical,
+    creating_chain,
+    digest,
+    head_path,
+    reading_chain,
+    repair,
+)
+from dpgrs.privacy.ledger_verify import verify_ledger
+from ledger_requests import OUTPUT, new_ledger, reserve
+
+N_ENTRIES = 5
+READERS = pytest.mark.parametrize(
+    "read", [lambda path: entries_of(path), verify_ledger], ids=["read", "verify"]
+)
+
+
+def entries_of(path):
+    with reading_chain(path) as chain:
+        return chain.entries
+
+
+@pytest.fixture(scope="module")
+def chain(tmp_path_factory):
+    """The path, the bytes and the head of a ledger with an entry of every kind."""
+    ledger = new_ledger(tmp_path_factory.mktemp("chain"))
+    ledger.complete(reserve(ledger, note='é "hash":"x",'), OUTPUT)
+    reserve(ledger, mu="0.1")
+    return ledger.path, ledger.path.read_bytes(), head_path(ledger.path).read_bytes()
+
+
+@pytest.fixture
+def copy(chain, tmp_path):
+    """A copy of that ledger, to be damaged."""
+    path = tmp_path / "cohort.jsonl"
+    path.write_bytes(chain[1])
+    head_path(path).write_bytes(chain[2])
+    return path
+
+
+def test_append__lines_are_canonical_json_bound_to_the_line_before(chain):
+    previous = GENESIS
+    for number, line in enumerate(chain[1].splitlines()):
+        entry = json.loads(line)
+        assert (entry["number"], entry["previous"]) == (number, previous)
+        previous = entry.pop("hash")
+        text = json.dumps(entry, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+        assert previous == hashlib.sha256(text.encode()).hexdigest()
+    assert number == N_ENTRIES - 1
+    assert json.loads(chain[2]) == {"entries": N_ENTRIES, "hash": previous}
+
+
+def test_append__only_its_owner_can_open_the_files(chain):
+    assert [path.stat().st_mode & 0o777 for path in (chain[0], head_path(chain[0]))] == [0o600, 0o600]
+
+
+def test_append__full_disk_takes_the_entry_back(copy, chain, monkeypatch):
+    write = os.write
+    with appending_to(copy) as opened:
+        monkeypatch.setattr(os, "write", lambda descriptor, data: write(descriptor, data[:7]))
+        with pytest.raises(OSError, match="Free some space"):
+            opened.append({"kind": "test"})
+        monkeypatch.undo()
+    assert copy.read_bytes() == chain[1]
+    assert len(entries_of(copy)) == N_ENTRIES
+
+
+def is_refused(path):
+    """Return whether both readers refuse a ledger, in one line each."""
+    refusals = 0
+    for read in (entries_of, verify_ledger):
+        try:
+            read(path)
+        except DpgrsError as error:
+            refusals += "\n" not in str(error)
+    return refusals == 2
+
+
+def test_tampering__every_byte_is_found(copy):
+    for path in (copy, head_path(copy)):
+        with path.open("r+b", buffering=0) as file:
+            for i, byte in enumerate(path.read_bytes()):
+                os.pwrite(file.fileno(), bytes([byte ^ 1]), i)
+                assert is_refused(copy), i
+                os.pwrite(file.fileno(), bytes([byte]), i)
+    assert not is_refused(copy)
+
+
+@settings(deadline=None)
+@given(st.data())
+def test_tampering__any_edit_is_found(chain, tmp_path_factory, data):
+    whole = chain[1]
+    start = data.draw(st.integers(0, len(whole)))
+    stop = data.draw(st.integers(start, len(whole)))
+    new = data.draw(st.one_of(st.binary(max_size=30), st.just(whole[start:stop] * 2), st.just(whole)))
+    changed = whole[:start] + new + whole[stop:]
+    assert changed == whole or is_refused(scratch(tmp_path_factory, changed, chain[2]))
+
+
+@settings(deadline=None)
+@given(st.lists(st.integers(0, N_ENTRIES - 1), max_size=N_ENTRIES + 1))
+def test_tampering__lines_lost_moved_or_repeated_are_found(chain, tmp_path_factory, order):
+    lines = chain[1].splitlines(keepends=True)
+    changed = b"".join(lines[i] for i in order)
+    assert changed == chain[1] or is_refused(scratch(tmp_path_factory, changed, chain[2]))
+
+
+def scratch(tmp_path_factory, data, head):
+    """Write a ledger to a file that examples share."""
+    path = tmp_path_factory.getbasetemp() / "scratch.jsonl"
+    path.write_bytes(data)
+    head_path(path).write_bytes(head)
+    return path
+
+
+@READERS
+def test_tampering__lost_or_foreign_head_is_found(copy, chain, tmp_path, read):
+    head_path(copy).unlink()
+    with pytest.raises(DpgrsError, match="head"):
+        read(copy)
+    older = chain[1].splitlines()[N_ENTRIES - 3]
+    head_path(copy).write_bytes(
+        canonical({"entries": N_ENTRIES - 2, "hash": json.loads(older)["hash"]}) + b"\n"
+    )
+    with pytest.raises(DpgrsError, match="head"):
+        read(copy)
+
+
+@READERS
+def test_missing__names_the_way_out(tmp_path, read):
+    with pytest.raises(DpgrsError, match="restore it from a copy"):
+        read(tmp_path / "cohort.jsonl")
+    assert list(tmp_path.iterdir()) == []
+
+
+def cut_after_a_crash(path, chain, size):
+    """Leave what a power cut inside the last write leaves: fewer bytes, and the head of the entry before."""
+    lines = chain[1].splitlines(keepends=True)
+    path.write_bytes(b"".join(lines[:-1]) + lines[-1][:size])
+    last = json.loads(lines[-2])["hash"]
+    head_path(path).write_bytes(canonical({"entries": N_ENTRIES - 1, "hash": last}) + b"\n")
+    return len(lines[-1])
+
+
+def test_torn__a_cut_anywhere_is_refused_then_repaired(copy, chain):
+    n_bytes = cut_after_a_crash(copy, chain, size=1)
+    for size in [1, *range(2, n_bytes, 29), n_bytes - 2, n_bytes - 1]:
+        cut_after_a_crash(copy, chain, size=size)
+        with pytest.raises(DpgrsError, match=r"nothing was drawn\. Cut it off with `dpgrs ledger repair"):
+            entries_of(copy)
+        assert repair(copy) == size
+        assert len(entries_of(copy)) == N_ENTRIES - 1
+        assert repair(copy) == 0
+
+
+def test_torn__zeros_of_a_power_cut_are_torn(copy, chain):
+    cut_after_a_crash(copy, chain, size=0)
+    with copy.open("ab") as file:
+        file.write(bytes(200) + b'"}\n')
+    assert repair(copy) == 203
+    assert verify_ledger(copy)["entries"] == N_ENTRIES - 1
+
+
+def test_torn__an_entry_that_the_head_knows_is_tampering_and_never_cut(copy, chain):
+    copy.write_bytes(chain[1][:-20])
+    for action in (entries_of, repair):
+        with pytest.raises(DpgrsError, match="Restore the ledger and its head"):
+            action(copy)
+    assert copy.read_bytes() == chain[1][:-20]
+
+
+def test_killed_before_the_head__entry_counts_and_the_head_follows(copy, chain):
+    cut_after_a_crash(copy, chain, size=None)
+    assert len(entries_of(copy)) == verify_ledger(copy)["entries"] == N_ENTRIES
+    with appending_to(copy):
+        pass
+    assert head_path(copy).read_bytes() == chain[2]
+
+
+def test_creating__raise_on_existing_or_lost_ledger(copy, chain):
+    with pytest.raises(UsageError, match="it exists"), creating_chain(copy):
+        pass
+    assert copy.read_bytes() == chain[1]
+    copy.unlink()
+    with pytest.raises(UsageError, match="the ledger was lost"), creating_chain(copy):
+        pass
+    assert not copy.exists()
+
+
+def test_canonical__one_text_per_value():
+    assert canonical({"b": [1, "é"], "a": None}) == '{"a":null,"b":[1,"é"]}'.encode()
+    assert digest({"a": 1}) == hashlib.sha256(b'{"a":1}').hexdigest()
+    with pytest.raises(ValueError, match="not JSON compliant"):
+        canonical(float("nan"))

@@ -1,0 +1,80 @@
+from fractions import Fraction
+
+import pytest
+
+from dpgrs.errors import UsageError
+from dpgrs.privacy.accountant import gdp_delta, gdp_epsilon
+from dpgrs.privacy.ledger_entries import Account, Cost, GaussianCharge, LaplaceCharge, PureCharge, make_budget
+
+
+@pytest.mark.parametrize(
+    ("charge", "cost"),
+    [
+        (GaussianCharge("gram", sensitivity="1/3", sigma="2"), Cost(mu_squared=Fraction(1, 36))),
+        (LaplaceCharge("count", sensitivity="1", scale="2.5"), Cost(pure_epsilon=Fraction(2, 5))),
+        (PureCharge("choice", epsilon="0.1"), Cost(pure_epsilon=Fraction(1, 10))),
+    ],
+)
+def test_charges__cost_is_exact(charge, cost):
+    assert charge.cost == cost
+
+
+@pytest.mark.parametrize("kind", [GaussianCharge, LaplaceCharge])
+@pytest.mark.parametrize("numbers", [("0", "1"), ("1", "0"), ("-1", "1"), ("1", 2.0)])
+def test_charges__raise_on_what_costs_nothing_or_is_not_exact(kind, numbers):
+    with pytest.raises(UsageError, match="must be"):
+        _ = kind("gram", *numbers).cost
+
+
+@pytest.mark.parametrize(
+    ("words", "match"),
+    [
+        (("none", "person", "add-remove"), "`protection` must be one of full, feature, label"),
+        (("full", "family", "add-remove"), "`unit` must be one of haplotype, person"),
+        (("full", "person", "near"), "`neighbours` must be one of"),
+        (("label", "person", "add-remove"), "`neighbours` must be replace-one under label"),
+    ],
+)
+def test_account__raise_on_unknown_words(words, match):
+    with pytest.raises(UsageError, match=match):
+        Account(*words)
+
+
+@pytest.mark.parametrize("epsilon", ["0.1", "1", "3", "10"])
+@pytest.mark.parametrize("pure", ["0", "0.05"])
+def test_make_budget__total_is_converted_downwards_and_nearly_used_up(epsilon, pure):
+    limit = make_budget(epsilon=epsilon, delta="1e-6", pure_epsilon=pure).limit
+    rest = float(Fraction(epsilon) - Fraction(pure))
+    assert limit.pure_epsilon == Fraction(pure)
+    assert gdp_delta(float(limit.mu_squared) ** 0.5, rest) <= 1e-6
+    assert gdp_epsilon(float(limit.mu_squared) ** 0.5, 1e-6) == pytest.approx(rest, rel=1e-6)
+    assert float(limit.epsilon(Fraction("1e-6"))) == pytest.approx(float(epsilon), rel=1e-6)
+
+
+def test_make_budget__counter_and_total_give_the_smaller():
+    assert make_budget(epsilon="1", delta="1e-6", mu_squared="0.001").mu_squared == "0.001"
+    assert Fraction(make_budget(epsilon="1", delta="1e-6", mu_squared="9").mu_squared) < Fraction("0.06")
+    assert make_budget(epsilon="1", delta="1e-6", pure_epsilon="1").limit == Cost(pure_epsilon=Fraction(1))
+
+
+@pytest.mark.parametrize(
+    ("terms", "match"),
+    [
+        ({}, "must allow something"),
+        ({"mu_squared": "0"}, "must allow something"),
+        ({"epsilon": "1", "pure_epsilon": "2"}, "`epsilon` must be at least"),
+        ({"epsilon": "1", "delta": "0"}, "`delta` must be a number between 0 and 1"),
+        ({"mu_squared": "1", "delta": "1"}, "`delta` must be a number between 0 and 1"),
+        ({"epsilon": "1e6"}, "between 0.0001 and 10000"),
+        ({"mu_squared": 0.1}, "exact number"),
+    ],
+)
+def test_make_budget__raise_out_of_domain(terms, match):
+    with pytest.raises(UsageError, match=match):
+        make_budget(**({"delta": "1e-6"} | terms))
+
+
+def test_cost__epsilon_of_both_counters_is_their_sum_rounded_up():
+    cost = Cost(Fraction(1, 4), Fraction(1, 3))
+    assert cost.epsilon(Fraction("1e-6")) >= Fraction(gdp_epsilon(0.5, 1e-6)) + Fraction(1, 3)
+    assert float(cost.epsilon(Fraction("1e-6"))) == pytest.approx(gdp_epsilon(0.5, 1e-6) + 1 / 3, rel=1e-12)

@@ -1,0 +1,263 @@
+import ast
+import itertools
+import json
+import math
+import os
+import re
+import subprocess
+import sys
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dpgrs.errors import UsageError
+from dpgrs.privacy import _sampler_kernels as kernels
+from dpgrs.privacy import _sampler_twins as twins
+from dpgrs.privacy import samplers
+from dpgrs.privacy.stream import KeyStream
+
+KEY = bytes(range(32))
+# Sampler, twin, arguments, the twin's argument.
+LAWS = [
+    *(
+        (samplers.rounded_normal, twins.rounded_normal, (sigma,), Fraction(sigma))
+        for sigma in (Fraction(1, 2**90), Fraction(3, 10), 1, Fraction(10**13, 7), 2**40, 2**48)
+    ),
+    *(
+        (samplers.discrete_laplace, twins.discrete_laplace, (scale,), Fraction(scale))
+        for scale in (Fraction(1, 5), Fraction(7, 3), 2**40)
+    ),
+    *(
+        (samplers.discrete_gaussian, twins.discrete_gaussian, (sigma,), sigma)
+        for sigma in (1, 3, 2**20, 2**31)
+    ),
+    *(
+        (samplers.bernoulli_exp, twins.bernoulli_exp, (p, q), Fraction(p, q))
+        for p, q in ((0, 1), (1, 3), (5, 2), (10**40 + 1, 10**40), (10**40, 1))
+    ),
+]
+every_law = pytest.mark.parametrize(("sampler", "twin", "arguments", "exact"), LAWS)
+
+
+class FixedWords(KeyStream):
+    """A key stream that begins with chosen words."""
+
+    def __init__(self, words):
+        super().__init__(KEY, b"fixed")
+        self._waiting = np.array(words, dtype=np.uint32)
+        self._waiting.flags.writeable = False
+
+
+def run_python(program, *options, **environment):
+    """Return what a program prints in an interpreter of its own."""
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)} | environment
+    command = [sys.executable, *options, "-c", program]
+    return subprocess.run(command, env=environment, check=True, capture_output=True, text=True).stdout
+
+
+def by_twin(twin, stream, size, exact):
+    return [int(twin(twins.Digits(stream), exact)) for _ in range(size)]
+
+
+@every_law
+def test_samplers__equal_their_twins(sampler, twin, arguments, exact):
+    stream, same = KeyStream(KEY, b"identity"), KeyStream(KEY, b"identity")
+    assert sampler(stream, 200, *arguments).tolist() == by_twin(twin, same, 200, exact)
+    assert stream.take(1) == same.take(1)
+
+
+@every_law
+@pytest.mark.parametrize("block_words", [1, 50, 1000])
+def test_samplers__blocks_do_not_matter(sampler, twin, arguments, exact, block_words, monkeypatch):
+    expected = sampler(KeyStream(KEY, b"identity"), 200, *arguments)
+    monkeypatch.setattr(samplers, "BLOCK_WORDS", block_words)
+    stream = KeyStream(KEY, b"identity")
+    parts = [sampler(stream, size, *arguments) for size in (0, 1, 199)]
+    assert np.concatenate(parts).tobytes() == expected.tobytes()
+
+
+# Words at which one digit decides nothing: equal ones, and the ends of intervals.
+EDGES = st.sampled_from([0, 1, 2, 2**31 - 1, 2**31, 2**31 + 1, 2**32 - 2, 2**32 - 1])
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(EDGES, max_size=40), st.sampled_from(LAWS))
+def test_samplers__equal_their_twins_at_ties(words, law):
+    sampler, twin, arguments, exact = law
+    assert sampler(FixedWords(words), 3, *arguments).tolist() == by_twin(twin, FixedWords(words), 3, exact)
+
+
+def test_fill__abandons_a_tie_with_its_words_unused():
+    # 2^31 holds the digit 2^30, which is not below 1/2: whole = 0. Then x = 1/2, and a trial of x^2/2 that
+    # begins with the digit of 1/8.
+    words = np.array([2**31, 2**31, 2**29, 7], dtype=np.uint32)
+    words.flags.writeable = False
+    parameters = kernels.scale_parameters(Fraction(1))
+    assert kernels.fill(words, np.zeros(1, dtype=np.int64), 0, kernels.ROUNDED_NORMAL, parameters) == (0, 0)
+
+
+def test_fill__abandons_large_exponents():
+    # u1 > u2 <= u3 is a success of exp(-1). After 64 of them only the twin knows how many are missing.
+    words = np.array(70 * [2**31, 0, 5], dtype=np.uint32)
+    words.flags.writeable = False
+    parameters = (*kernels.exponent_parameters(Fraction(65)), 0, 0)
+    assert kernels.fill(words, np.zeros(1, dtype=np.int64), 0, kernels.BERNOULLI_EXP, parameters) == (0, 0)
+
+
+@settings(max_examples=500, deadline=None)
+@given(
+    st.sampled_from([Fraction(1, 3), Fraction(200, 3), Fraction(2**48), Fraction(2**48 - 1, 7)])
+    | st.fractions(Fraction(1, 2**60), 2**48),
+    st.sampled_from([1, 60, 63]) | st.integers(0, 63),
+    st.booleans(),
+    st.data(),
+)
+def test_scaled_floor__never_wrong_beside_an_integer(scale, whole, rounds, data):
+    offset = Fraction(rounds, 2)
+    integer = data.draw(st.integers(int(scale * whole), int(scale * (whole + 1))))
+    nearest = int(((integer - offset) / scale - whole) * 2**62)
+    x = min(max(nearest + data.draw(st.integers(-3, 3)), 0), 2**62 - 1)
+    words = np.array([(x % 2**31) << 1], dtype=np.uint32)
+    words.flags.writeable = False
+    parameters = kernels.scale_parameters(scale)
+    value, position = kernels._scaled_floor(words, 0, whole, x >> 31, parameters, int(rounds))
+    if position == 1:
+        ends = {math.floor(scale * (whole + Fraction(x + end, 2**62)) + offset) for end in (0, 1)}
+        assert ends == {value}
+
+
+@pytest.mark.parametrize("block_words", [1, 100])
+def test_permute_and_flip__equals_its_twin(block_words, monkeypatch):
+    scores = np.array([3, -1, 4, 1, -5, 9, 2, 6])
+    rate = Fraction(3, 14)
+
+    def one_by_twin(digits):
+        order = np.arange(len(scores))
+        visits = (
+            twins.flip_next(digits, order, done, lambda candidate: rate * (9 - int(scores[candidate])))
+            for done in itertools.count()
+        )
+        return next(candidate for candidate in visits if candidate >= 0)
+
+    monkeypatch.setattr(samplers, "BLOCK_WORDS", block_words)
+    digits, stream = twins.Digits(KeyStream(KEY, b"choice")), KeyStream(KEY, b"choice")
+    options = {"epsilon": Fraction(3, 7), "sensitivity": 1}
+    for _ in range(50):
+        assert samplers.permute_and_flip(stream, scores, **options).tolist() == [one_by_twin(digits)]
+
+
+def test_permute_and_flip__choices_are_different():
+    scores = np.arange(20) % 3
+    choices = samplers.permute_and_flip(
+        KeyStream(KEY, b"choice"), scores, epsilon=1, sensitivity=2, n_choices=20
+    )
+    assert sorted(choices.tolist()) == list(range(20))
+
+
+def test_permute_and_flip__scores_at_the_ends_of_int64():
+    scores = np.array([-(2**63), 2**63 - 1, 2**63 - 2])
+    options = {"epsilon": 10**6, "sensitivity": 1, "n_choices": 3}
+    assert samplers.permute_and_flip(KeyStream(KEY, b"choice"), scores, **options).tolist() == [1, 2, 0]
+
+
+def test_discrete_laplace__raises_on_overflow():
+    # u1 > u2 <= u3 is a success of exp(-1): 40,000 of them, a failure, x = 1/16, kept.
+    words = 40_000 * [2**31, 0, 5] + [0, 2**31, 2**28, 2**31, 0]
+    with pytest.raises(OverflowError):
+        samplers.discrete_laplace(FixedWords(words), 1, 2**48)
+
+
+# Numba shows no code that it took from a cache, so a process of its own compiles into an empty one.
+SHOW_CODE = """
+import json
+import numba
+from dpgrs.privacy import _sampler_kernels, samplers
+from dpgrs.privacy.stream import KeyStream
+
+stream = KeyStream(bytes(32), b"compiled")
+samplers.rounded_normal(stream, 1, 1)
+samplers.permute_and_flip(stream, [0, 1], epsilon=1, sensitivity=1)
+control = numba.njit(lambda a, b: int(a / b))
+control(3, 2)
+functions = {**vars(_sampler_kernels), "control": control}
+compiled = {name: value for name, value in functions.items() if hasattr(value, "inspect_llvm")}
+print(json.dumps({name: "".join(value.inspect_llvm().values()) for name, value in compiled.items()}))
+"""
+
+
+def test_kernels__compiled_code_has_no_floats(tmp_path):
+    code = json.loads(run_python(SHOW_CODE, NUMBA_CACHE_DIR=str(tmp_path), NUMBA_DISABLE_JIT="0"))
+    with_floats = [
+        name for name in code if re.search(r"\b(half|bfloat|float|double|fp128|x86_fp80)\b", code[name])
+    ]
+    assert with_floats == ["control"]
+    assert {"fill", "permute_and_flip", "_exp_trial", "_scaled_floor"} < code.keys()
+    assert all("define" in text for text in code.values())
+
+
+@pytest.mark.parametrize("module", [kernels, twins], ids=["kernels", "twins"])
+def test_sources__have_no_floats(module):
+    for node in ast.walk(ast.parse(Path(module.__file__).read_text())):
+        assert not isinstance(node, ast.Div)
+        assert not (isinstance(node, ast.Constant) and isinstance(node.value, float | complex))
+        assert not (isinstance(node, ast.Name) and node.id == "float")
+
+
+UNJITTED = """
+from dpgrs.privacy import samplers
+from dpgrs.privacy.stream import KeyStream
+
+def draws():
+    stream = KeyStream(bytes(32), b"unjitted")
+    parts = [samplers.rounded_normal(stream, 100, 2**48), samplers.discrete_laplace(stream, 100, 2**48)]
+    parts += [samplers.discrete_gaussian(stream, 100, 2**31), samplers.bernoulli_exp(stream, 100, 3, 2)]
+    parts += [samplers.permute_and_flip(stream, range(100), epsilon=1, sensitivity=9, n_choices=20)]
+    return [part.tolist() for part in parts]
+"""
+
+
+def test_kernels__unjitted_without_overflow():
+    # numpy warns where int64 overflows, and a warning is an error here.
+    printed = run_python(f"{UNJITTED}\nprint(draws())", "-W", "error::RuntimeWarning", NUMBA_DISABLE_JIT="1")
+    names = {}
+    exec(UNJITTED, names)
+    assert ast.literal_eval(printed) == names["draws"]()
+
+
+@pytest.mark.parametrize(
+    "scale", [Fraction(1, 3), Fraction(7, 3), Fraction(10**14, 3), Fraction(2**48)], ids=str
+)
+def test_scale_parameters__bracket_the_scale(scale):
+    units, fraction, upper, lower, shift = kernels.scale_parameters(scale)
+    fixed = (units << shift) + fraction
+    assert fixed == (upper << 31) + lower
+    assert max(upper, lower) < 2**31
+    assert Fraction(fixed, 2**shift) <= scale < Fraction(fixed + 1, 2**shift)
+
+
+@pytest.mark.parametrize(
+    ("call", "name"),
+    [
+        (lambda s: samplers.rounded_normal(s, 1, 1.5), "sigma"),
+        (lambda s: samplers.rounded_normal(s, 1, 0), "sigma"),
+        (lambda s: samplers.rounded_normal(s, 1, 2**48 + 1), "sigma"),
+        (lambda s: samplers.rounded_normal(s, -1, 1), "size"),
+        (lambda s: samplers.discrete_laplace(s, 1, Fraction(-1, 2)), "scale"),
+        (lambda s: samplers.discrete_gaussian(s, 1, Fraction(3, 2)), "sigma"),
+        (lambda s: samplers.discrete_gaussian(s, 1, 2**31 + 1), "sigma"),
+        (lambda s: samplers.bernoulli_exp(s, 1, -1, 2), "p"),
+        (lambda s: samplers.bernoulli_exp(s, 1, 1, 0), "q"),
+        (lambda s: samplers.permute_and_flip(s, [1.0], epsilon=1, sensitivity=1), "scores"),
+        (lambda s: samplers.permute_and_flip(s, [], epsilon=1, sensitivity=1), "scores"),
+        (lambda s: samplers.permute_and_flip(s, [1], epsilon=0.1, sensitivity=1), "epsilon"),
+        (lambda s: samplers.permute_and_flip(s, [1], epsilon=1, sensitivity=0), "sensitivity"),
+        (lambda s: samplers.permute_and_flip(s, [1], epsilon=1, sensitivity=1, n_choices=2), "n_choices"),
+    ],
+)
+def test_samplers__raise_on_argument_out_of_domain(call, name):
+    with pytest.raises(UsageError, match=f"`{name}` must be"):
+        call(KeyStream(KEY, b"identity"))

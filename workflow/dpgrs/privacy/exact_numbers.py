@@ -1,0 +1,110 @@
+"""Exact numbers as text, and roundings to a stated side: a ledger never meets a number it has to guess."""
+
+import math
+import re
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
+from fractions import Fraction
+
+from dpgrs.errors import UsageError
+
+# Longer than any float64 written out in full.
+LONGEST = 2500
+_EXACT = re.compile(r"[0-9]+(\.[0-9]+)?(e-?[0-9]{1,3})?|[0-9]+/[0-9]*[1-9][0-9]*")
+
+
+def exact(text, *, name):
+    """Return the number that a text holds exactly.
+
+    Parameters
+    ----------
+    text : str, a decimal such as ``0.25`` or ``1e-6``, or a fraction such as ``1/3``.
+    name : str, what it is, for the error.
+
+    Returns
+    -------
+    fractions.Fraction >= 0
+
+    Raises
+    ------
+    UsageError
+        If it is anything else, such as a float, which would be a rounded number.
+    """
+    if not isinstance(text, str) or len(text) > LONGEST or not _EXACT.fullmatch(text):
+        raise UsageError(
+            f"`{name}` must be an exact number >= 0 as text, such as 0.25 or 1/3, got {text!r}. "
+            "Write it out; `exact_text` does that for a float."
+        )
+    return Fraction(text)
+
+
+def exact_positive(text, *, name):
+    """Return the number above 0 that a text holds exactly."""
+    value = exact(text, name=name)
+    if value == 0:
+        raise UsageError(f"`{name}` must be above 0, got {text}. A release costs something.")
+    return value
+
+
+def exact_text(number):
+    """Return a number >= 0 as text, without rounding: a decimal where there is one, else a fraction.
+
+    Parameters
+    ----------
+    number : int, float, Decimal or Fraction.
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> exact_text(0.5), exact_text(Fraction(1, 3)), exact_text(0.1)[:22]
+    ('0.5', '1/3', '0.10000000000000000555')
+    """
+    try:
+        value = Fraction(number)
+    except (ValueError, OverflowError):
+        value = Fraction(-1)  # NaN and infinity are refused with the negative numbers
+    if value < 0:
+        raise UsageError(f"A cost must be a finite number >= 0, got {number}. Correct it.")
+    places = max(_power_of(2, value.denominator), _power_of(5, value.denominator))
+    if 10**places % value.denominator:
+        return str(value)
+    digits = str(int(value * 10**places)).zfill(places + 1)
+    return f"{digits[:-places]}.{digits[-places:]}" if places else digits
+
+
+def text_above(value, *, digits):
+    """Return the smallest decimal of so many significant digits that is not below a fraction."""
+    return _rounded(value, Context(prec=digits, rounding=ROUND_CEILING))
+
+
+def text_below(value, *, digits):
+    """Return the largest decimal of so many significant digits that is not above a fraction."""
+    return _rounded(value, Context(prec=digits, rounding=ROUND_FLOOR))
+
+
+def float_below(value):
+    """Return a float that is not above a fraction."""
+    nearest = float(value)
+    return nearest if Fraction(nearest) <= value else math.nextafter(nearest, -math.inf)
+
+
+def root_above(square):
+    """Return a float that is not below the root of a fraction."""
+    root = math.sqrt(square)
+    while Fraction(root) ** 2 < square:
+        root = math.nextafter(root, math.inf)
+    return root
+
+
+def _power_of(prime, number):
+    power = 0
+    while number % prime == 0:
+        number //= prime
+        power += 1
+    return power
+
+
+def _rounded(value, context):
+    return f"{context.divide(Decimal(value.numerator), Decimal(value.denominator)):f}"

@@ -1,0 +1,286 @@
+"""The ledger of a dataset: every release is charged before its noise is drawn, and none is ever forgotten.
+
+A release takes two steps. `Ledger.reserve` counts the cost and fixes the request id, which keys the noise;
+`Ledger.complete` notes the digest of the stored output. After a crash in between nothing is lost and nothing
+free: the same request again gets the same id, hence the same noise, at no new cost.
+"""
+
+import hmac
+import re
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+from dpgrs.errors import DpgrsError, UsageError
+from dpgrs.privacy.exact_numbers import text_above, text_below
+from dpgrs.privacy.hash_chain import appending_to, creating_chain, reading_chain
+from dpgrs.privacy.ledger_entries import Account, Budget, Cost, Request, make_budget
+
+FORMAT = 1
+RESERVED, COMPLETED = "reserved", "completed"
+
+
+@dataclass
+class Book:
+    """What the entries of a ledger add up to.
+
+    Attributes
+    ----------
+    accession, consent : str, the dataset: accession or cohort, and consent group.
+    budgets : dict of Account to Budget.
+    requests : dict of request id to Request, oldest first.
+    outputs : dict of request id to the digest of its output, for completed requests.
+    """
+
+    accession: str
+    consent: str
+    budgets: dict = field(default_factory=dict)
+    requests: dict = field(default_factory=dict)
+    outputs: dict = field(default_factory=dict)
+
+    def spent(self, account):
+        """Return what all requests, also those to other accounts, have cost the unit of an account."""
+        return sum((_cost_to(account, request) for request in self.requests.values()), Cost())
+
+    def find(self, identity_digest):
+        """Return (request id, request) of a public identity, or None."""
+        return next(
+            (pair for pair in self.requests.items() if pair[1].identity_digest == identity_digest), None
+        )
+
+    def status(self, request_id):
+        return COMPLETED if request_id in self.outputs else RESERVED
+
+
+class Ledger:
+    """The ledger of one dataset, in one file; many processes may use it at once.
+
+    Parameters
+    ----------
+    path : the file, with its head ``<path>.head`` beside it.
+    """
+
+    def __init__(self, path):
+        self.path = Path(path)
+
+    def create(self, *, accession, consent):
+        """Begin the ledger of a dataset.
+
+        Parameters
+        ----------
+        accession, consent : str, accession or cohort, and consent group, without a version: versions of a
+            dataset share its ledger.
+
+        Raises
+        ------
+        UsageError
+            If a name is empty, the ledger exists or once did, or it would lie in a results folder.
+        """
+        if "results" in self.path.resolve().parent.parts:
+            raise UsageError(
+                f"A ledger must lie outside results, which may be deleted, got {self.path}. "
+                "Choose another folder."
+            )
+        if not (accession and consent):
+            raise UsageError(
+                "A ledger must name its dataset's `accession` and `consent`, "
+                f"got {accession!r} and {consent!r}. Give both."
+            )
+        with creating_chain(self.path) as chain:
+            chain.append({"kind": "dataset", "format": FORMAT, "accession": accession, "consent": consent})
+
+    def open_account(self, account, budget):
+        """Allow releases under one more protection, unit and neighbour relation. A budget is never changed.
+
+        Parameters
+        ----------
+        account : Account
+        budget : Budget
+
+        Raises
+        ------
+        UsageError
+            If the account exists, or one account would call public what the other protects.
+        """
+        with appending_to(self.path) as chain:
+            book = _book(chain.entries, self.path)
+            if account in book.budgets:
+                raise UsageError(
+                    f"The account {account} must be new, but {self.path} has it. Use it as it is."
+                )
+            for other in book.budgets:
+                public = account.made_public_of(other) | other.made_public_of(account)
+                if public:
+                    raise UsageError(
+                        f"The account {account} must agree with {other} on what is public, but one calls "
+                        f"public what the other protects: {', '.join(sorted(public))}. Keep to one of them."
+                    )
+            chain.append({"kind": "account", "account": asdict(account), "budget": asdict(budget)})
+
+    def reserve(self, identity, charges, account, *, statistic_digest, study_key):
+        """Count the cost of a release, before its noise is drawn, and fix its request id.
+
+        A request with the public identity of an earlier one is a replay: same id, no cost, provided that the
+        statistic is the same. Any other is charged, to every account whose unit it touches.
+
+        Parameters
+        ----------
+        identity : dict of JSON values without floats: mechanism, version, accession, consent,
+            dataset_version and every other parameter. It is public.
+        charges : list of GaussianCharge, LaplaceCharge or PureCharge.
+        account : Account
+        statistic_digest : str, SHA-256 of the exact statistic, hexadecimal; kept as a mark by the key alone.
+        study_key : StudyKey
+
+        Returns
+        -------
+        str, the request id, which belongs into the key of the noise.
+
+        Raises
+        ------
+        DpgrsError
+            If the statistic changed under the same identity, the budget does not suffice, or the ledger is
+            missing or damaged. The ledger stays as it was, and nothing may be drawn.
+        UsageError
+            If the account is unknown, the dataset is another one, or an argument is out of its domain.
+        """
+        _require_digest("statistic_digest", statistic_digest)
+        request = Request.of(
+            identity, charges, account, statistic_digest=statistic_digest, study_key=study_key
+        )
+        with appending_to(self.path) as chain:
+            book = _book(chain.entries, self.path)
+            _require_dataset(book, identity)
+            earlier = book.find(request.identity_digest)
+            if earlier:
+                request_id, first = earlier
+                _require_same_statistic(first, request)
+                return request_id
+            _require_budget(book, request)
+            return chain.append(request.entry())["hash"]
+
+    def complete(self, request_id, output_digest):
+        """Note that the output of a request is stored.
+
+        Parameters
+        ----------
+        request_id : str, from `reserve`.
+        output_digest : str, SHA-256 of the noisy output, hexadecimal.
+
+        Raises
+        ------
+        DpgrsError
+            If the request is unknown, or its replay gave another output.
+        """
+        _require_digest("output_digest", output_digest)
+        with appending_to(self.path) as chain:
+            book = _book(chain.entries, self.path)
+            if request_id not in book.requests:
+                raise DpgrsError(
+                    f"The ledger {self.path} has no request {request_id}. Reserve before drawing."
+                )
+            first = book.outputs.get(request_id)
+            if first is None:
+                chain.append({"kind": COMPLETED, "request": request_id, "output_digest": output_digest})
+            elif first != output_digest:
+                raise DpgrsError(
+                    f"The replay of request {request_id[:12]} must give the stored bytes, but its output has "
+                    f"digest {output_digest[:12]}, not {first[:12]}. Do not release it: use the first "
+                    "output, and the versions of software that made it."
+                )
+
+    def read(self):
+        """Return the ledger's book."""
+        with reading_chain(self.path) as chain:
+            return _book(chain.entries, self.path)
+
+
+def start_ledger(path, *, accession, consent, account, **terms):
+    """Begin a ledger with one account; the terms are those of `make_budget`."""
+    budget = make_budget(**terms)
+    ledger = Ledger(path)
+    ledger.create(accession=accession, consent=consent)
+    ledger.open_account(account, budget)
+
+
+def _book(entries, path):
+    if not entries:
+        raise DpgrsError(f"The ledger {path} is empty. Begin it with `dpgrs ledger init`.")
+    try:
+        book = Book(entries[0]["accession"], entries[0]["consent"])
+        for entry in entries:
+            _enter(book, entry)
+    except (KeyError, TypeError, ValueError, UsageError):
+        raise DpgrsError(
+            f"The ledger {path} holds an entry that this version of dpgrs does not understand. "
+            "Use the version that wrote it."
+        ) from None
+    return book
+
+
+def _enter(book, entry):
+    match entry["kind"]:
+        case "dataset" if entry["format"] == FORMAT and entry["number"] == 0:
+            pass
+        case "account":
+            book.budgets[Account(**entry["account"])] = Budget(**entry["budget"])
+        case "reserved":
+            book.requests[entry["hash"]] = Request.from_entry(entry)
+        case "completed":
+            book.outputs[entry["request"]] = entry["output_digest"]
+        case kind:
+            raise ValueError(kind)
+
+
+def _cost_to(account, request):
+    return request.cost.for_group(request.account.rows_in_unit_of(account))
+
+
+def _require_dataset(book, identity):
+    for name in ("accession", "consent"):
+        if identity[name] != getattr(book, name):
+            raise UsageError(
+                f"`{name}` must be {getattr(book, name)}, the dataset of this ledger, got {identity[name]}. "
+                "Name the ledger of the dataset that is used."
+            )
+
+
+def _require_same_statistic(first, request):
+    if first.key_id != request.key_id:
+        raise DpgrsError(
+            "This release was first made under another study key, without which it cannot be replayed. "
+            "Restore that key, or give the data a new `dataset_version`: the release is then charged again."
+        )
+    if not hmac.compare_digest(first.statistic_mark, request.statistic_mark):
+        raise DpgrsError(
+            f"The data changed under the label {request.identity['dataset_version']}, or were read in "
+            "another way. Nothing was drawn. Restore them, or give them a new `dataset_version`: the release "
+            "is then charged."
+        )
+
+
+def _require_budget(book, request):
+    if request.account not in book.budgets:
+        known = ", ".join(map(str, book.budgets)) or "none"
+        raise UsageError(
+            f"The account must be one of the ledger's, {known}, got {request.account}. "
+            "Open it with `dpgrs ledger add-account`, or use one of these."
+        )
+    for account, budget in book.budgets.items():
+        cost, spent = _cost_to(account, request), book.spent(account)
+        if not (spent + cost).is_within(budget.limit):
+            raise DpgrsError(
+                f"The account {account} does not allow this release: cost {_amounts(cost, text_above)}, "
+                f"spent {_amounts(spent, text_above)}, limit {_amounts(budget.limit, text_below)}. "
+                "Nothing was drawn. Ask for more noise, or for less."
+            )
+
+
+def _amounts(cost, rounded):
+    return (
+        f"mu^2 {rounded(cost.mu_squared, digits=6)} and pure epsilon {rounded(cost.pure_epsilon, digits=6)}"
+    )
+
+
+def _require_digest(name, value):
+    if not (isinstance(value, str) and re.fullmatch("[0-9a-f]{64}", value)):
+        raise UsageError(f"`{name}` must be a SHA-256 in hexadecimal, got {value!r}. Digest the bytes first.")

@@ -70,6 +70,12 @@ def test_ingest_chromosome__failure_leaves_nothing(tmp_path, monkeypatch, error_
     assert list(tmp_path.iterdir()) == [vcf]
 
 
+def test_ingest_chromosome__all_filtered_says_how_to_keep_them(tmp_path):
+    vcf = write_text(tmp_path / "a.vcf", vcf_text(record(7, "0|0 0|1 0|0", filter_="LowQual")))
+    with pytest.raises(DpgrsError, match=r"Set `cohort\.keep_filtered: true`\."):
+        ingest_chromosome(vcf, chromosome="1", store=tmp_path / "1.zarr")
+
+
 def test_ingest_chromosome__raise_on_nothing_usable(tmp_path):
     vcf = write_text(tmp_path / "a.vcf", vcf_text(RECORDS[2], record(7, "0|0 0|0 0|0", alt="<DEL>")))
     with pytest.raises(

@@ -25,6 +25,8 @@ def write(tmp_path):
     [
         ("tabs.tsv", "sample\theight\tbmi\nHG1\t0.5\t-1\nHG2\tNA\t2e-1\n"),
         ("commas.csv", 'sample,"height",bmi\r\nHG1,0.5,-1\r\nHG2,,0.2\r\n'),
+        ("quoted.tsv", '"sample"\t"height"\t"bmi"\n"HG1"\t0.5\t-1\n"HG2"\tNA\t0.2\n'),
+        ("semicolons.csv", "sample;height;bmi\nHG1;0.5;-1\nHG2;NA;0.2\n"),
         ("blanks.pheno", "#FID IID height bmi\n0 HG1 0.5 -1\n0   HG2 -9 0.2\n"),
         ("tabs.tsv.gz", "#IID\theight\tbmi\nHG1\t0.5\t-1.0\nHG2\tnan\t0.2\n\n"),
         ("marked.csv", "\ufeffIID,FID,height,bmi\nHG1,a,0.5,-1\nHG2,a,.,0.2\n"),

@@ -57,9 +57,13 @@ def ingest_chromosome(vcf, *, chromosome, store, phased="required", keep_filtere
 
 def _nothing_usable(path, chromosome, counts):
     reasons = ", ".join(f"{reason} {count}" for reason, count in counts["skipped"].items())
+    is_filtered = counts["skipped"].get("filtered") == counts["n_records"]
+    remedy = (
+        "Set `cohort.keep_filtered: true`" if is_filtered else "Give a file with GT calls of ordinary alleles"
+    )
     return (
         f"`{path}` has no usable variant on chromosome {chromosome}: all {counts['n_records']} records were "
-        f"skipped ({reasons}). Give a file with GT calls of ordinary alleles."
+        f"skipped ({reasons}). {remedy}."
     )
 
 

@@ -176,12 +176,8 @@ def _cells(path):
         ):
             first = file.readline()
             lines = chain([first], file)
-            if "\t" in first:
-                rows = csv.reader(lines, delimiter="\t", quoting=csv.QUOTE_NONE)
-            elif "," in first:
-                rows = csv.reader(lines)
-            else:
-                rows = map(str.split, lines)
+            separator = next((mark for mark in "\t,;" if mark in first), None)
+            rows = csv.reader(lines, delimiter=separator) if separator else map(str.split, lines)
             yield from enumerate(rows, start=1)
     except FileNotFoundError:
         raise DpgrsError(f"`{path}` must be a table, but is not there. Correct the path.") from None

@@ -1,6 +1,7 @@
 """The command line: one verb per step of the workflow. Heavy imports wait until a verb runs."""
 
 import json
+import os
 import sys
 import traceback
 
@@ -27,6 +28,7 @@ def path_option(name, help, **options):
     return click.option(name, type=click.Path(), required=True, help=help, **options)
 
 
+ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 METHODS = ("ols", "ridge", "reusecov-gauss")
 AT_LEAST_1 = click.IntRange(min=1)
 SHARE = click.FloatRange(0, 1, min_open=True, max_open=True)
@@ -78,6 +80,8 @@ def echo_counts(counts):
 @click.pass_context
 def main(context, verbose, quiet):
     """Differentially private genomic risk scores: the steps of the workflow, one verb each."""
+    # Results must not depend on the number of cores. Numpy, which reads these, is loaded by the verbs.
+    os.environ.update(dict.fromkeys(ONE_THREAD, "1"))
     context.obj = {"quiet": quiet}
 
 

@@ -29,11 +29,8 @@ def checked_settings(raw):
 
 def shell_prefix():
     """Let every rule find the package, and, outside conda, the Python that runs Snakemake."""
-    # Results must not depend on the number of cores, so the linear algebra inside a job has one thread.
-    threads = " ".join(f"{name}_NUM_THREADS=1" for name in ("OMP", "OPENBLAS", "MKL"))
     lines = [
         "set -euo pipefail",
-        f"export {threads}",
         f"export PYTHONPATH={shlex.quote(str(PACKAGE_ROOT))}${{PYTHONPATH:+:$PYTHONPATH}}",
     ]
     if not uses_conda():

@@ -1,0 +1,82 @@
+import re
+import subprocess
+import sys
+
+import click
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from dpgrs.cli import main
+from study_runs import REPOSITORY
+
+
+def invoke(*arguments):
+    return CliRunner().invoke(main, list(map(str, arguments)))
+
+
+def test_main__every_rule_calls_a_verb_that_exists():
+    rules = "".join(path.read_text() for path in (REPOSITORY / "workflow" / "rules").glob("*.smk"))
+    called = set(re.findall(r"python -m dpgrs ([a-z-]+)", rules))
+    assert len(called) > 9
+    assert called <= set(main.commands)
+
+
+@pytest.mark.parametrize("verb", sorted(main.commands))
+def test_main__every_verb_explains_itself(verb):
+    result = invoke(verb, "--help")
+    assert result.exit_code == 0
+    assert main.commands[verb].help
+    options = [option for option in main.commands[verb].params if isinstance(option, click.Option)]
+    assert [option.name for option in options if not option.help] == []
+
+
+def test_main__failure_is_one_line_and_exit_1(tmp_path):
+    arguments = ["--chromosome", "1", "--output", tmp_path / "1.zarr"]
+    result = invoke("ingest-chromosome", tmp_path / "absent.vcf", *arguments)
+    assert result.exit_code == 1
+    assert re.fullmatch(r"dpgrs: `.*absent\.vcf`[^\n]+\n", result.stderr)
+
+
+def test_main__traceback_on_request(tmp_path):
+    arguments = ["--chromosome", "1", "--output", tmp_path / "1.zarr"]
+    result = invoke("-vv", "ingest-chromosome", tmp_path / "absent.vcf", *arguments)
+    assert result.exit_code == 1
+    assert "Traceback" in result.stderr
+
+
+@pytest.mark.parametrize(
+    "option", ["--delta=0", "--epsilon=0", "--gram-share=1", "--neighbours=all", "--size=0"]
+)
+def test_add_noise__misuse_ends_with_2(option, tmp_path):
+    result = invoke("add-noise", tmp_path / "s.npz", option)
+    assert result.exit_code == 2
+    assert option.split("=")[0] in result.stderr
+
+
+def test_collect_tables__joins_and_refuses_other_headers(tmp_path):
+    first, second, other = (tmp_path / name for name in ("1.tsv", "2.tsv", "3.tsv"))
+    first.write_text("a\tb\n1\t2\n")
+    second.write_text("a\tb\n3\t4\n")
+    other.write_text("a\tc\n3\t4\n")
+    assert invoke("collect-tables", first, second, "--output", tmp_path / "all.tsv").exit_code == 0
+    assert (tmp_path / "all.tsv").read_text() == "a\tb\n1\t2\n3\t4\n"
+    assert invoke("collect-tables", first, other, "--output", tmp_path / "bad.tsv").exit_code == 2
+    assert not (tmp_path / "bad.tsv").exists()
+
+
+def test_fit_weights__wrong_file_is_one_line(tmp_path):
+    np.savez(tmp_path / "other.npz", x=np.ones(2))
+    other = tmp_path / "other.npz"
+    options = ["--method", "ols", "--penalty", 0, "--seconds", tmp_path / "s", "--output", tmp_path / "w"]
+    result = invoke("fit-weights", other, other, *options)
+    assert result.exit_code == 1
+    assert "another kind of file" in result.stderr
+
+
+def test_main__starts_without_heavy_imports():
+    program = (
+        "import sys, dpgrs.cli; print([name for name in ('numpy', 'pandas', 'numba') if name in sys.modules])"
+    )
+    process = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert process.stdout == "[]\n"

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from dpgrs.errors import UsageError
-from dpgrs.privacy.accountant import gdp_mu
+from dpgrs.privacy.accountant import gdp_mu, split_budget
 from dpgrs.privacy.noise import BenchmarkNoise
 from dpgrs.regression.ols import fit_ridge
 from dpgrs.regression.reusecov import PrivacyRequest, fit_reusecov, private_statistics
@@ -186,3 +186,52 @@ def test_fit_reusecov__negative_eigenvalues_do_not_blow_up_the_weights():
     assert penalty > 0.01
     norm = np.linalg.norm(fit_reusecov(noisy, penalty=penalty).weights)
     assert norm <= np.linalg.norm(noisy.cross / noisy.n) / penalty
+
+
+@pytest.mark.parametrize("accounting", ["gdp", "paper"])
+@pytest.mark.parametrize("neighbours", ["add-remove", "replace-one"])
+@pytest.mark.parametrize(
+    ("rows", "unit", "n_rows_of_unit"),
+    [("haplotypes", "haplotype", 1), ("haplotypes", "person", 2), ("people", "person", 1)],
+)
+def test_private_statistics__every_draw_has_its_own_scale(rows, unit, n_rows_of_unit, neighbours, accounting):
+    """The scales, written out anew from docs/methods.md, so that no wrong size or share slips by."""
+    d, n_outcomes, bound, is_replaced = 7, 300, 2.0, neighbours == "replace-one"
+    terms = PrivacyRequest(
+        rows=rows,
+        n_variants=d,
+        n_outcomes=n_outcomes,
+        outcome_bound=bound,
+        epsilon=2.0,
+        delta=1e-6,
+        gram_share=0.3,
+        count_share=0.2,
+        neighbours=neighbours,
+        unit=unit,
+        accounting=accounting,
+    )
+    gram_squares = {
+        ("haplotypes", False): d * (d + 1) / 32,
+        ("haplotypes", True): (d + 1) ** 2 // 4 / 4,
+        ("people", False): d * (2 * d + 3) / 4,
+        ("people", True): d * d + d // 2,
+    }
+    cross = bound * math.sqrt(d * n_outcomes) * (2 if is_replaced else 1) / (2 if rows == "haplotypes" else 1)
+    sensitivities = {
+        "count": 1.0,
+        "gram": math.sqrt(gram_squares[rows, is_replaced]),
+        "cross product": cross,
+    }
+    shares = [0.0, 0.3, 0.7] if is_replaced else [0.2, 0.8 * 0.3, 0.8 * 0.7]
+    mus = dict(zip(sensitivities, split_budget(2.0, 1e-6, shares=shares, accounting=accounting), strict=True))
+
+    exact = np.zeros((d + 1, d + 1), dtype=int), np.zeros((n_outcomes, d + 1), dtype=int), 0
+    noisy = private_statistics(*exact, request=terms, noise=BenchmarkNoise(1))
+    scales = {event.statistic: event.sigma for event in noisy.events}
+    if is_replaced:
+        del sensitivities["count"]
+    expected = {name: n_rows_of_unit * value / mus[name] for name, value in sensitivities.items()}
+    assert list(scales) == list(expected)
+    assert scales == pytest.approx(expected, rel=1e-9)
+    # 2,100 draws: 8 % are more than 5 standard errors.
+    assert noisy.cross.std() == pytest.approx(scales["cross product"], rel=0.08)

@@ -170,7 +170,11 @@ def test_resolve__count_follows_source():
         ("panel.size", [10, 0], "`panel.size`, entry 2, must be a whole number of at least 1, got 0."),
         ("outcomes.test_share", 1, "must be a finite number above 0 and below 1, got 1.0."),
         ("outcomes.heritability", "nan", "must be a finite number of at least 0 and at most 1, got NaN."),
-        ("outcomes.bound", ".inf", "`outcomes.bound` must be a finite number above 0, got Infinity."),
+        (
+            "outcomes.bound",
+            ".inf",
+            "`outcomes.bound` must be a finite number above 0 and at most 1000, got Infinity.",
+        ),
         (
             "privacy.epsilon",
             0,

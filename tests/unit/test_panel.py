@@ -5,7 +5,7 @@ from dpgrs.bits import pack, unpack
 from dpgrs.errors import DpgrsError, UsageError
 from dpgrs.io.haplotype_store import HaplotypeStore
 from dpgrs.io.ingest import ingest_chromosome
-from dpgrs.io.panel import Panel, alternate_frequency, fill_missing, select_panel, write_panel
+from dpgrs.io.panel import Panel, alternate_frequency, fill_missing, select_panel, thinning_rank, write_panel
 from vcf_files import record, vcf_text, write_text
 
 N_PEOPLE = 20
@@ -72,6 +72,16 @@ def test_select_panel__keeps_common_variants_in_genome_order(tmp_path, stores):
     assert (np.minimum(panel.frequency, 1 - panel.frequency) >= maf).all()
     assert sorted(panel.variant_rank.tolist()) == list(range(n_usable))
     assert panel.attributes["counts"] == {"n_variants": n_usable, "n_usable": n_usable, "n_filled": 0}
+
+
+def test_thinning_rank__no_other_site_changes_an_order():
+    sites = [f"1:{position}:A:G" for position in range(50)]
+    rank = thinning_rank(sites, seed=1)
+    np.testing.assert_array_equal(np.sort(rank), np.arange(50))
+    kept = [site for site in sites if site != sites[7]]
+    in_order = [sites[i] for i in np.argsort(rank) if i != 7]
+    assert [kept[i] for i in np.argsort(thinning_rank(kept, seed=1))] == in_order
+    assert (thinning_rank(sites, seed=2) != rank).any()
 
 
 def test_select_panel__maf_bound_belongs_to_it(tmp_path):

@@ -35,6 +35,7 @@ def test_code_digest__a_missing_part_is_an_error():
 def test_provenance__is_json_and_names_versions_and_digests(tmp_path):
     output = tmp_path / "metrics.tsv"
     output.write_text("x")
+    assert provenance.stamp({"mode": "release"}) == ""
     record = json.loads(json.dumps(provenance.provenance({"study": "s", "mode": "benchmark"}, [output])))
     assert record["outputs"] == {"metrics.tsv": hashlib.sha256(b"x").hexdigest()}
     assert re.fullmatch(r"\d+\.\d+\.\d+.*", record["libraries"]["numpy"])

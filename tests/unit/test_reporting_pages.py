@@ -151,6 +151,10 @@ def test_outcome_page__says_the_terms_in_plain_words(report):
 
     for words in ("10⁻⁶", "2.72 times", "7.39 times", "add-remove", "two rows", "Relatives", "public seed 1"):
         assert words in text
+    # delta of a person, (1 + e) 1e-6, is shown and rounded up, and no promise is made in this mode.
+    assert "apart from 3.72 × 10⁻⁶" in text
+    assert "one more been in them" in text
+    assert "protects nobody" in text
 
 
 @pytest.mark.parametrize(
@@ -162,7 +166,7 @@ def test_outcome_page__says_the_terms_in_plain_words(report):
         ({"n_variants": 2, "chromosomes": ("chrX",)}, "Weights along the genome", "Rerun"),
         (
             {"rows": "people", "private": [("reusecov-gauss", "label", "replace-one", "person", "gdp")]},
-            "genotypes count as public",
+            "had the data of any one person been replaced by other data",
             "Odds about a haplotype",
         ),
     ],

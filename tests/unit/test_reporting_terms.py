@@ -1,5 +1,6 @@
 import math
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -50,7 +51,8 @@ def test_terms__a_boundless_epsilon_overflows_to_infinity():
         (-0.12345, "−0.123"),
         (-0.0001, "0.000"),
         (-17.5, "−17.500"),
-        (-12345.6, "−1.23e+04"),
+        (-12345.6, "−12,346"),
+        (np.float64(-1.234e9), "−1.23 × 10⁹"),
         (math.nan, "–"),
         (math.inf, "–"),
     ],

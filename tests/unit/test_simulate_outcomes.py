@@ -11,6 +11,7 @@ RANK = np.random.default_rng(3).permutation(D)
 
 def simulate(X=X, **options):
     defaults = {"variant_rank": RANK, "n_outcomes": 3, "heritability": 0.5, "seed": 1, "key": (0,)}
+    defaults["row_id"] = [f"row{i}" for i in range(len(X))]
     return simulate_outcomes(X, **defaults | options)
 
 
@@ -83,3 +84,29 @@ def test_simulate_outcomes__no_outcomes():
     Y, effects = simulate(n_outcomes=0)
     assert Y.shape == (0, N_ROWS)
     assert effects.shape == (0, D)
+
+
+def test_simulate_outcomes__public_moments_make_rows_independent():
+    p = np.linspace(0.1, 0.9, D)
+    options = {"public_moments": (p - 0.5, p * (1 - p)), "row_id": [f"row{i}" for i in range(N_ROWS)]}
+    Y, effects = simulate(**options)
+    kept = np.r_[5:40, 100:N_ROWS]
+    fewer = options | {"row_id": [options["row_id"][i] for i in kept]}
+    Y_kept, effects_kept = simulate(X[kept], **fewer)
+    assert Y_kept.tobytes() == Y[:, kept].tobytes()
+    np.testing.assert_array_equal(effects_kept, effects)
+
+
+def test_simulate_outcomes__public_moments_give_the_stated_scale():
+    p = np.linspace(0.1, 0.9, D)
+    rows = (np.random.default_rng(5).random((20_000, D)) < p) - 0.5
+    Y, effects = simulate(
+        rows,
+        public_moments=(p - 0.5, p * (1 - p)),
+        row_id=[str(i) for i in range(20_000)],
+        heritability=0.3,
+    )
+    # Five standard errors: a mean within 5/sqrt(20,000), a variance within 5 sqrt(2/20,000).
+    np.testing.assert_allclose(Y.mean(axis=1), 0, atol=0.036)
+    np.testing.assert_allclose(Y.var(axis=1), 1, atol=0.05)
+    np.testing.assert_allclose((effects @ rows.T).var(axis=1), 0.3, rtol=0.05)

@@ -2,35 +2,54 @@ import numpy as np
 import pytest
 
 from dpgrs.errors import UsageError
-from dpgrs.evaluation.split import per_row, split_rows
+from dpgrs.evaluation.split import per_row, row_names, split_rows
+
+PEOPLE = np.array([f"id{i}" for i in range(1000)])
+
+
+def split(sample_id=PEOPLE, **options):
+    return split_rows(sample_id, **{"rows": "people", "test_share": 0.2, "seed": 3} | options)
 
 
 def test_split_rows__haplotypes_of_a_person_stay_together():
-    is_training = split_rows(101, rows="haplotypes", test_share=0.2, seed=3)
-    assert is_training.shape == (202,)
+    is_training = split(rows="haplotypes")
+    assert is_training.shape == (2000,)
     np.testing.assert_array_equal(is_training[::2], is_training[1::2])
-    assert (~is_training[::2]).sum() == 20
+    # 200 expected, with a standard deviation of 12.6; the seed is fixed.
+    assert 150 < (~is_training[::2]).sum() < 250
+
+
+def test_split_rows__a_side_does_not_depend_on_the_others():
+    is_training = split()
+    kept = np.delete(np.arange(1000), [0, 17, 999])
+    np.testing.assert_array_equal(split(PEOPLE[kept]), is_training[kept])
+    np.testing.assert_array_equal(split(PEOPLE[::-1]), is_training[::-1])
 
 
 def test_split_rows__same_people_for_both_row_meanings():
-    people = split_rows(50, rows="people", test_share=0.3, seed=3, key=(2,))
-    haplotypes = split_rows(50, rows="haplotypes", test_share=0.3, seed=3, key=(2,))
+    people, haplotypes = (split(rows=rows, key=(2,)) for rows in ["people", "haplotypes"])
     np.testing.assert_array_equal(per_row(people, rows="haplotypes"), haplotypes)
 
 
 def test_split_rows__trials_differ_and_repeat():
-    def first(key):
-        return split_rows(100, rows="people", test_share=0.2, seed=3, key=key)
-
-    assert (first((1,)) != first((2,))).any()
-    np.testing.assert_array_equal(first((1,)), first((1,)))
+    assert (split(key=(1,)) != split(key=(2,))).any()
+    np.testing.assert_array_equal(split(key=(1,)), split(key=(1,)))
 
 
-@pytest.mark.parametrize(("share", "n_test"), [(0.001, 1), (0.999, 9)])
+@pytest.mark.parametrize(("share", "n_test"), [(1e-9, 1), (1 - 1e-9, 9)])
 def test_split_rows__someone_is_left_on_either_side(share, n_test):
-    assert (~split_rows(10, rows="people", test_share=share, seed=1)).sum() == n_test
+    assert (~split(PEOPLE[:10], test_share=share)).sum() == n_test
+
+
+def test_split_rows__share_of_zero_trains_on_everyone():
+    assert split(PEOPLE[:1], test_share=0).all()
 
 
 def test_split_rows__raise_on_one_person():
     with pytest.raises(UsageError, match="at least 2 people"):
-        split_rows(1, rows="people", test_share=0.2, seed=1)
+        split(PEOPLE[:1])
+
+
+def test_row_names__tell_all_rows_apart():
+    assert row_names(["a", "b"], rows="haplotypes") == ["a/0", "a/1", "b/0", "b/1"]
+    assert row_names(["a", "b"], rows="people") == ["a/0", "b/0"]

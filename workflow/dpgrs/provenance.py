@@ -46,6 +46,11 @@ def settings_digest(settings):
     return hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()
 
 
+def stamp(settings):
+    """Return the words that mark everything made in benchmark mode; empty in release mode."""
+    return "benchmark: not private" if settings["mode"] == "benchmark" else ""
+
+
 def provenance(settings, outputs):
     """Describe a run: the one place for time, host and command, which pages never hold.
 
@@ -61,6 +66,7 @@ def provenance(settings, outputs):
     return {
         "study": settings["study"],
         "mode": settings["mode"],
+        "stamp": stamp(settings),
         "finished": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
         "host": socket.gethostname(),
         "command": os.environ.get("DPGRS_COMMAND"),

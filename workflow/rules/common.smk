@@ -11,7 +11,7 @@ sys.path.insert(0, str(PACKAGE_ROOT))
 from dpgrs.config import resolve
 from dpgrs.errors import UsageError
 from dpgrs.privacy.noise import MECHANISM_VERSION
-from dpgrs.provenance import code_digest
+from dpgrs.provenance import code_digest, stamp
 
 
 def checked_settings(raw):
@@ -99,6 +99,7 @@ config.update(SETTINGS)  # captions quote what was really used
 CHROMOSOMES = SETTINGS["cohort"]["chromosomes"]
 ROWS = SETTINGS["cohort"]["rows"]
 SEED = SETTINGS["seed"]
+STAMP = stamp(SETTINGS)
 TRIALS = range(1, SETTINGS["trials"] + 1)
 
 PRIVACY_OPTIONS = {

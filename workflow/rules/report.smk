@@ -66,6 +66,7 @@ rule plot_r2:
         mem_mb=1000,
         runtime=10,
     params:
+        stamp=STAMP,
         code=code_digest("reporting"),
     script:
         "../scripts/plot_r2.py"

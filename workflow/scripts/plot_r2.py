@@ -9,4 +9,6 @@ sys.path.insert(0, str(Path(snakemake.scriptdir).parent))
 
 from dpgrs.reporting.figures import write_r2_figure
 
-write_r2_figure(pd.read_csv(snakemake.input.metrics, sep="\t"), snakemake.output.figure)
+write_r2_figure(
+    pd.read_csv(snakemake.input.metrics, sep="\t"), snakemake.output.figure, stamp=snakemake.params.stamp
+)

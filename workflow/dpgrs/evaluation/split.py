@@ -3,18 +3,22 @@
 import numpy as np
 
 from dpgrs.errors import UsageError
-from dpgrs.public_random import generator
+from dpgrs.public_random import uniforms
 from dpgrs.types import Rows
 
 
-def split_rows(n_people, *, rows, test_share, seed, key=()):
+def split_rows(sample_id, *, rows, test_share, seed, key=()):
     """Choose the training rows: all rows of a person fall on the same side.
+
+    The side of a person follows from the sample id and the seed alone, so that nobody else's joining or
+    leaving moves it, as the guarantee needs. The share is therefore met about, not exactly.
 
     Parameters
     ----------
-    n_people : int, at least 2.
+    sample_id : (n_people,) str, all different.
     rows : Rows, two rows a person for haplotypes, one for people.
-    test_share : float in (0, 1), share of people to test on; at least one person is left on either side.
+    test_share : float in [0, 1), probability that a person is for testing. 0 trains on everyone; with any
+        other share one person at least is left on either side (only then does a side depend on the others).
     seed : int, public.
     key : tuple, tells trials apart.
 
@@ -25,13 +29,17 @@ def split_rows(n_people, *, rows, test_share, seed, key=()):
     Raises
     ------
     UsageError
-        With fewer than two people.
+        With fewer than two people to split.
     """
-    if n_people < 2:
-        raise UsageError(f"The cohort must have at least 2 people to train and test on, got {n_people}.")
-    n_test = min(max(round(test_share * n_people), 1), n_people - 1)
-    is_training = np.ones(n_people, dtype=bool)
-    is_training[generator(seed, "split", *key).permutation(n_people)[:n_test]] = False
+    if test_share == 0:
+        return per_row(np.ones(len(sample_id), dtype=bool), rows=rows)
+    if len(sample_id) < 2:
+        raise UsageError(
+            f"The cohort must have at least 2 people to train and test on, got {len(sample_id)}."
+        )
+    place = uniforms(seed, sample_id, "split", *key)
+    is_training = place >= test_share
+    is_training[place.argmin()], is_training[place.argmax()] = False, True
     return per_row(is_training, rows=rows)
 
 
@@ -48,3 +56,19 @@ def per_row(per_person, *, rows):
     (..., n_rows): haplotype rows 2 i and 2 i + 1 belong to person i.
     """
     return np.repeat(per_person, 2 if rows == Rows.HAPLOTYPES else 1, axis=-1)
+
+
+def row_names(sample_id, *, rows):
+    """Name every row by its person and, for haplotypes, its copy.
+
+    Parameters
+    ----------
+    sample_id : (n_people,) str
+    rows : Rows
+
+    Returns
+    -------
+    list of n_rows str
+    """
+    copies = ("0", "1") if rows == Rows.HAPLOTYPES else ("0",)
+    return [f"{sample}/{copy}" for sample in sample_id for copy in copies]

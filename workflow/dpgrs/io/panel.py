@@ -7,7 +7,7 @@ import numpy as np
 
 from dpgrs.errors import DpgrsError, UsageError
 from dpgrs.io.haplotype_store import HaplotypeStore, StoreWriter
-from dpgrs.public_random import generator
+from dpgrs.public_random import uniforms
 
 
 class Panel(HaplotypeStore):
@@ -82,8 +82,8 @@ def alternate_frequency(store):
 def select_panel(stores, *, size, maf, seed):
     """Choose a panel: common variants, thinned at random.
 
-    Every variant with MAF >= `maf` gets a place in one seeded random order; the first `size` form the panel.
-    The frequencies are the cohort's own, so this is for benchmark mode.
+    Every variant with MAF >= `maf` gets a place in one random order, by its name and the seed; the first
+    `size` form the panel. The frequencies are the cohort's own, so this is for benchmark mode.
 
     Parameters
     ----------
@@ -114,12 +114,36 @@ def select_panel(stores, *, size, maf, seed):
             f"`size` must be at most {n_usable}, the variants with MAF >= {maf:g}, got {size}. "
             "Lower `panel.size` or `panel.maf`, or add chromosomes."
         )
-    rank = generator(seed, "thinning").permutation(n_usable).astype(np.int32)
+    sites = [site_names(store.variants.iloc[rows]) for store, rows in zip(stores, usable, strict=True)]
+    rank = thinning_rank([name for names in sites for name in names], seed=seed)
     is_chosen = np.split(rank < size, np.cumsum([len(rows) for rows in usable])[:-1])
     rows = tuple(candidates[chosen] for candidates, chosen in zip(usable, is_chosen, strict=True))
     frequency = np.concatenate([values[chosen] for values, chosen in zip(frequencies, rows, strict=True)])
     options = {"size": int(size), "maf": float(maf), "seed": int(seed)}
     return PanelSelection(rows, rank[rank < size], frequency, n_usable, options)
+
+
+def site_names(variants):
+    """Name the variants of a table by contig (without ``chr``), position and alleles.
+
+    Parameters
+    ----------
+    variants : DataFrame with contig, position, ref and alt.
+
+    Returns
+    -------
+    list of str
+    """
+    contigs = variants["contig"].str.removeprefix("chr")
+    columns = (contigs, variants["position"], variants["ref"], variants["alt"])
+    return [":".join(map(str, site)) for site in zip(*columns, strict=True)]
+
+
+def thinning_rank(sites, *, seed):
+    """Return the (n_sites,) int32 places of sites in a random order that no other site can change."""
+    rank = np.empty(len(sites), dtype=np.int32)
+    rank[np.argsort(uniforms(seed, sites, "thinning"), kind="stable")] = np.arange(len(sites), dtype=np.int32)
+    return rank
 
 
 def write_panel(path, stores, selection):

@@ -15,7 +15,10 @@ GRAM_STEP = 1 / 4  # one unit of the integer Gram matrix
 OUTCOME_STEP = 2.0**-16  # one unit of an outcome on its grid
 CROSS_STEP = OUTCOME_STEP / 2  # one unit of the integer X'Y
 
-EXACT_FLOAT64 = 2**53
+# Sums of outcomes stay exact in float64 whatever the data: 2 * 2^26 * 2^25 grid steps are below 2^53.
+LARGEST_BOUND = 1000.0
+LARGEST_OUTCOME = 2**26  # in grid steps, above LARGEST_BOUND
+LARGEST_ROWS = 2**25
 VARIANT_BLOCK = 256  # variants unpacked at a time
 EVEN_BITS = np.uint64(0x5555555555555555)
 
@@ -66,11 +69,12 @@ def grid_outcomes(Y, *, bound):
     Raises
     ------
     UsageError
-        If the bound is not a finite positive number.
+        If the bound is not positive, or above `LARGEST_BOUND`.
     """
-    if not 0 < bound < np.inf:
+    if not 0 < bound <= LARGEST_BOUND:
         raise UsageError(
-            f"`outcomes.bound` must be a finite number above 0, got {bound}. Use the default, 3."
+            f"`outcomes.bound` must be above 0 and at most {LARGEST_BOUND:g}, got {bound}. "
+            "Use the default, 3."
         )
     return np.trunc(np.nan_to_num(np.clip(Y, -bound, bound)) / OUTCOME_STEP).astype(np.int64)
 
@@ -81,7 +85,7 @@ def cross_product(bits, Y, *, n_haplotypes, rows, is_selected=None):
     Parameters
     ----------
     bits : (n_variants, n_words) uint64
-    Y : (n_outcomes, n_rows) int64 in units of `OUTCOME_STEP`.
+    Y : (n_outcomes, n_rows) int64 in units of `OUTCOME_STEP`, as `grid_outcomes` gives.
     n_haplotypes : int
     rows : Rows
     is_selected : (n_rows,) bool, the rows to sum over; None takes all.
@@ -93,14 +97,15 @@ def cross_product(bits, Y, *, n_haplotypes, rows, is_selected=None):
     Raises
     ------
     UsageError
-        If a sum could leave the range in which float64 counts exactly.
+        With more than `LARGEST_ROWS` rows, or an outcome beyond `LARGEST_OUTCOME`.
     """
+    if Y.shape[1] > LARGEST_ROWS or np.abs(Y).max(initial=0) > LARGEST_OUTCOME:
+        raise UsageError(
+            f"Sums are exact for at most {LARGEST_ROWS} rows of outcomes of at most {LARGEST_OUTCOME} grid "
+            "steps. Put outcomes onto the grid, and split the rows."
+        )
     keep = slice(None) if is_selected is None else is_selected
     Y = Y[:, keep]
-    if 2 * np.abs(Y).sum(axis=1).max(initial=0) >= EXACT_FLOAT64:
-        raise UsageError(
-            "Sums of outcomes must stay below 2^53 grid steps to be exact. Lower `outcomes.bound`."
-        )
     V = np.empty((len(Y), len(bits) + 1), dtype=np.int64)
     V[:, -1] = Y.sum(axis=1)
     # Products and partial sums are integers below 2^53: BLAS is exact in float64, whatever its order.

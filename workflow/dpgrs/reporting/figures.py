@@ -25,16 +25,19 @@ OTHER_LINES = ("--", ":", "-.")
 FLOOR_SHARE = 0.5
 
 
-def write_r2_figure(metrics, path):
+def write_r2_figure(metrics, path, *, stamp=""):
     """Draw mean R^2 against epsilon, one panel per panel size and number of outcomes, to an SVG file.
 
     Parameters
     ----------
     metrics : the study's metrics, as read from metrics.tsv.
     path : the file to write.
+    stamp : str, printed into the corner: a figure may travel without its study.
     """
     with styled():
-        save_svg(r2_figure(metrics), path)
+        figure = r2_figure(metrics)
+        figure.text(0.995, 0.005, stamp, ha="right", va="bottom", color=MUTED, fontsize=7)
+        save_svg(figure, path)
 
 
 def r2_figure(metrics):

@@ -81,7 +81,9 @@ def format_r2(value, digits=3):
     """Write an R^2 or another number of its size; a true minus sign, a dash where there is no value."""
     if not math.isfinite(value):
         return MISSING
-    text = f"{value:.{digits}f}" if abs(value) < 1000 else f"{value:.3g}"
+    if abs(value) >= 1000:
+        return ("−" if value < 0 else "") + format_scientific(abs(value))
+    text = f"{value:.{digits}f}"
     # A rounded zero has no sign.
     return text.replace("-", "−") if float(text) else text.removeprefix("-")
 

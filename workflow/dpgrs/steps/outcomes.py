@@ -1,7 +1,7 @@
 """Outcomes of a trial and its split into training and test rows."""
 
 from dpgrs.errors import UsageError
-from dpgrs.evaluation.split import per_row, split_rows
+from dpgrs.evaluation.split import per_row, row_names, split_rows
 from dpgrs.io.panel import Panel
 from dpgrs.io.tables import match_outcomes, read_outcomes
 from dpgrs.io.trials import Outcomes
@@ -28,7 +28,7 @@ def make_outcomes(
     table : path or None; None simulates.
     """
     panel = Panel.open(panel)
-    is_training = split_rows(panel.n_samples, rows=rows, test_share=test_share, seed=seed, key=(trial,))
+    is_training = split_rows(panel.sample_id, rows=rows, test_share=test_share, seed=seed, key=(trial,))
     if table is None and count is None:
         raise UsageError("`--count` must be given for simulated outcomes. Give it, or a table.")
     if table is None:
@@ -52,4 +52,5 @@ def make_outcomes(
 def _simulate(panel, size, *, rows, **options):
     columns = panel.of_size(size)
     X = coded_rows(panel.haplotypes(columns), n_haplotypes=panel.n_haplotypes, rows=rows)
-    return simulate_outcomes(X, variant_rank=panel.variant_rank[columns], **options)
+    rank = panel.variant_rank[columns]
+    return simulate_outcomes(X, row_id=row_names(panel.sample_id, rows=rows), variant_rank=rank, **options)

@@ -19,6 +19,23 @@ FORMAT = 1
 RESERVED, COMPLETED = "reserved", "completed"
 
 
+@dataclass(frozen=True)
+class Order:
+    """What one request of a release asks for.
+
+    Attributes
+    ----------
+    identity : dict of JSON values without floats: mechanism, version, accession, consent, dataset_version and
+        every other parameter. It is public.
+    charges : list of GaussianCharge, LaplaceCharge or PureCharge.
+    statistic_digest : str, SHA-256 of the exact statistic, hexadecimal; kept as a mark by the key alone.
+    """
+
+    identity: dict
+    charges: list
+    statistic_digest: str
+
+
 @dataclass
 class Book:
     """What the entries of a ledger add up to.
@@ -116,47 +133,53 @@ class Ledger:
                     )
             chain.append({"kind": "account", "account": asdict(account), "budget": asdict(budget)})
 
-    def reserve(self, identity, charges, account, *, statistic_digest, study_key):
-        """Count the cost of a release, before its noise is drawn, and fix its request id.
+    def reserve_all(self, orders, account, *, study_key):
+        """Count the costs of a release, before its noise is drawn, and fix its request ids: all, or none.
 
         A request with the public identity of an earlier one is a replay: same id, no cost, provided that the
         statistic is the same. Any other is charged, to every account whose unit it touches.
 
         Parameters
         ----------
-        identity : dict of JSON values without floats: mechanism, version, accession, consent,
-            dataset_version and every other parameter. It is public.
-        charges : list of GaussianCharge, LaplaceCharge or PureCharge.
+        orders : list of Order
         account : Account
-        statistic_digest : str, SHA-256 of the exact statistic, hexadecimal; kept as a mark by the key alone.
         study_key : StudyKey
 
         Returns
         -------
-        str, the request id, which belongs into the key of the noise.
+        list of str, the request ids, which belong into the keys of the noise.
 
         Raises
         ------
         DpgrsError
-            If the statistic changed under the same identity, the budget does not suffice, or the ledger is
+            If a statistic changed under the same identity, the budget does not suffice, or the ledger is
             missing or damaged. The ledger stays as it was, and nothing may be drawn.
         UsageError
             If the account is unknown, the dataset is another one, or an argument is out of its domain.
         """
-        _require_digest("statistic_digest", statistic_digest)
-        request = Request.of(
-            identity, charges, account, statistic_digest=statistic_digest, study_key=study_key
-        )
+        for order in orders:
+            _require_digest("statistic_digest", order.statistic_digest)
+        requests = [
+            Request.of(
+                order.identity,
+                order.charges,
+                account,
+                statistic_digest=order.statistic_digest,
+                study_key=study_key,
+            )
+            for order in orders
+        ]
         with appending_to(self.path) as chain:
             book = _book(chain.entries, self.path)
-            _require_dataset(book, identity)
-            earlier = book.find(request.identity_digest)
-            if earlier:
-                request_id, first = earlier
-                _require_same_statistic(first, request)
-                return request_id
-            _require_budget(book, request)
-            return chain.append(request.entry())["hash"]
+            new = _checked(book, requests)
+            for request in new:
+                book.requests[chain.append(request.entry())["hash"]] = request
+        return [book.find(request.identity_digest)[0] for request in requests]
+
+    def reserve(self, identity, charges, account, *, statistic_digest, study_key):
+        """Count the cost of one request and return its id, see `reserve_all`."""
+        order = Order(identity, charges, statistic_digest)
+        return self.reserve_all([order], account, study_key=study_key)[0]
 
     def complete(self, request_id, output_digest):
         """Note that the output of a request is stored.
@@ -235,6 +258,21 @@ def _cost_to(account, request):
     return request.cost.for_group(request.account.rows_in_unit_of(account))
 
 
+def _checked(book, requests):
+    """Return those of the requests that are new, if the book allows all of them together."""
+    new = {}
+    for request in requests:
+        _require_dataset(book, request.identity)
+        earlier = book.find(request.identity_digest)
+        if earlier:
+            _require_same_statistic(earlier[1], request)
+        else:
+            new[request.identity_digest] = request
+    if new:
+        _require_budget(book, account=requests[0].account, requests=list(new.values()))
+    return new.values()
+
+
 def _require_dataset(book, identity):
     for name in ("accession", "consent"):
         if identity[name] != getattr(book, name):
@@ -258,18 +296,19 @@ def _require_same_statistic(first, request):
         )
 
 
-def _require_budget(book, request):
-    if request.account not in book.budgets:
+def _require_budget(book, *, account, requests):
+    if account not in book.budgets:
         known = ", ".join(map(str, book.budgets)) or "none"
         raise UsageError(
-            f"The account must be one of the ledger's, {known}, got {request.account}. "
+            f"The account must be one of the ledger's, {known}, got {account}. "
             "Open it with `dpgrs ledger add-account`, or use one of these."
         )
-    for account, budget in book.budgets.items():
-        cost, spent = _cost_to(account, request), book.spent(account)
+    for other, budget in book.budgets.items():
+        cost = sum((_cost_to(other, request) for request in requests), Cost())
+        spent = book.spent(other)
         if not (spent + cost).is_within(budget.limit):
             raise DpgrsError(
-                f"The account {account} does not allow this release: cost {_amounts(cost, text_above)}, "
+                f"The account {other} does not allow this release: cost {_amounts(cost, text_above)}, "
                 f"spent {_amounts(spent, text_above)}, limit {_amounts(budget.limit, text_below)}. "
                 "Nothing was drawn. Ask for more noise, or for less."
             )

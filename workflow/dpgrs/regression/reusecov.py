@@ -22,7 +22,9 @@ class PrivacyRequest:
     Attributes
     ----------
     rows : Rows
-    n_variants, n_outcomes : int
+    n_variants : int
+    n_outcomes : int, outcomes that share (epsilon, delta): all of a study under a joint budget. Under
+        separate budgets 1: each outcome has (epsilon, delta) of its own, and the Gram matrix is drawn once.
     outcome_bound : float, the bound at which the outcomes were clipped.
     epsilon, delta : float
     gram_share : float in (0, 1), share of the Gram matrix in what the count leaves over; X'Y gets the rest.
@@ -100,16 +102,19 @@ class NoisyStatistics:
     events: tuple
 
 
-def private_statistics(gram, cross, n_rows, *, request, noise):
+def private_statistics(gram, cross, n_rows, *, request, noise, outcome_names=None):
     """Release the number of rows, X'X and X'Y.
 
     Parameters
     ----------
     gram : (n_variants + 1, n_variants + 1) int64 in units of `GRAM_STEP`, intercept last.
-    cross : (n_outcomes, n_variants + 1) int64 in units of `CROSS_STEP`, intercept last.
+    cross : (n_outcomes, n_variants + 1) int64 in units of `CROSS_STEP`, intercept last; of as many outcomes
+        as the request says, or a multiple: every so many of them have a budget of their own.
     n_rows : int, rows that were summed.
     request : PrivacyRequest
-    noise : a noise source of `dpgrs.privacy.noise`.
+    noise : a noise source of `dpgrs.privacy.noise`. Its parts are ``genotypes``, and ``outcomes`` with their
+        names for each budget.
+    outcome_names : n_outcomes str, public; None numbers them.
 
     Returns
     -------
@@ -119,28 +124,37 @@ def private_statistics(gram, cross, n_rows, *, request, noise):
     -------
     Unit and neighbours as requested. The composition of `private_count` (docs/proofs/count.md),
     `private_gram` (docs/proofs/gram.md) and `private_cross_product` (docs/proofs/cross_product.md), one
-    GaussianEvent each, is (epsilon, delta)-DP. Public: all of the request; n under replace-one. Not covered:
-    relatives.
+    GaussianEvent each, is (epsilon, delta)-DP for the outcomes of one budget; with several budgets the whole
+    costs more (docs/accounting.md). Public: all of the request; n under replace-one. Not covered: relatives.
 
     Raises
     ------
     UsageError
         If the statistics do not have the shape of the request.
     """
-    expected = (request.n_outcomes, request.n_variants + 1)
-    if cross.shape != expected or gram.shape != (expected[1], expected[1]):
+    names = outcome_names or [str(number) for number in range(len(cross))]
+    shares = request.n_outcomes
+    if (
+        gram.shape != (request.n_variants + 1,) * 2
+        or cross.shape != (len(names), len(gram))
+        or len(cross) % shares
+    ):
         raise UsageError(
-            f"The statistics must be of {request.n_variants} variants and {request.n_outcomes} outcomes, "
+            f"The statistics must be of {request.n_variants} variants and {shares} outcomes a budget, "
             f"got {gram.shape[0] - 1} and {cross.shape[0]}. Recompute them for this study."
         )
-    events = []
+    genotypes, events = noise.of("genotypes"), []
     if request.has_private_count:
-        n_rows, event = private_count(n_rows, request=request, noise=noise)
+        n_rows, event = private_count(n_rows, request=request, noise=genotypes)
         events.append(event)
-    noisy_gram, event = private_gram(gram, n_rows, request=request, noise=noise)
+    noisy_gram, event = private_gram(gram, n_rows, request=request, noise=genotypes)
     events.append(event)
-    noisy_cross, event = private_cross_product(cross, request=request, noise=noise)
-    events.append(event)
+    noisy_cross = np.empty((len(cross), request.n_variants))
+    for first in range(0, len(cross), shares):
+        group = slice(first, first + shares)
+        outcomes = noise.of("outcomes", *names[group])
+        noisy_cross[group], event = private_cross_product(cross[group], request=request, noise=outcomes)
+        events.append(event)
     return NoisyStatistics(noisy_gram, noisy_cross, n_rows, tuple(events))
 
 

@@ -1,0 +1,107 @@
+from functools import partial
+
+import numpy as np
+import pytest
+
+from dpgrs.errors import DpgrsError
+from dpgrs.privacy.charging import complete, release
+from dpgrs.privacy.noise import ReleaseNoise
+from dpgrs.privacy.sensitivity import Sensitivity
+from dpgrs.privacy.study_key import StudyKey
+from ledger_requests import ACCOUNT, DATASET, KEY, new_ledger
+
+SENSITIVITY = Sensitivity(1.0, "l2", "add-remove", "person", "docs/proofs/gram.md")
+STATISTIC = np.arange(50)
+
+
+@pytest.fixture
+def ledger(tmp_path):
+    return new_ledger(tmp_path)
+
+
+def mechanism(noise, *, outcomes=("a", "b"), mu=0.5, statistic=STATISTIC):
+    """Release one statistic of the genotypes and one of every outcome."""
+    draw = {"name": "sum", "step": 0.5, "sensitivity": SENSITIVITY, "mu": mu}
+    parts = [("genotypes",), *(("outcomes", name) for name in outcomes)]
+    return {part: noise.of(*part).gaussian(statistic, **draw) for part in parts}
+
+
+def run(ledger, *, key=KEY, version="v1", **options):
+    def identify(part):
+        return {"mechanism": "sums", "dataset_version": version, "outcomes": list(part[1:])} | DATASET
+
+    return release(
+        partial(mechanism, **options), identify=identify, account=ACCOUNT, ledger=ledger, study_key=key
+    )
+
+
+def values(result):
+    return {part: noisy.tolist() for part, (noisy, _) in result.items()}
+
+
+def cost(ledger):
+    return float(ledger.read().spent(ACCOUNT).mu_squared)
+
+
+def test_release__every_part_is_one_request(ledger):
+    result, receipt = run(ledger)
+    assert list(receipt.requests) == [("genotypes",), ("outcomes", "a"), ("outcomes", "b")]
+    assert {event.request for _, event in result.values()} == set(ledger.read().requests)
+    # mu is rounded down in each draw.
+    assert 0.75 * (1 - 1e-12) < cost(ledger) <= 0.75
+
+
+def test_release__again_is_a_replay(ledger):
+    (first, receipt), (again, same) = run(ledger), run(ledger)
+    assert values(first) == values(again)
+    assert receipt == same
+    assert cost(ledger) < 0.76
+
+
+def test_release__another_outcome_leaves_the_others_alone_and_is_charged_alone(ledger):
+    few, _ = run(ledger, outcomes=("a",))
+    more, _ = run(ledger, outcomes=("new", "a"))
+    assert {part: noisy for part, noisy in values(more).items() if part in few} == values(few)
+    assert cost(ledger) == pytest.approx(0.75)
+
+
+def test_release__changed_data_under_one_label_are_refused_before_any_draw(ledger, monkeypatch):
+    run(ledger)
+    before = ledger.path.read_bytes()
+    monkeypatch.setattr(ReleaseNoise, "_draw", lambda *_: pytest.fail("Noise was drawn."))
+    with pytest.raises(DpgrsError, match="data changed under the label v1"):
+        run(ledger, statistic=STATISTIC + 1)
+    assert ledger.path.read_bytes() == before
+
+
+def test_release__a_new_label_draws_fresh_noise_even_for_equal_data(ledger):
+    first, _ = run(ledger, outcomes=())
+    second, _ = run(ledger, outcomes=(), version="v2")
+    (one,), (two,) = values(first).values(), values(second).values()
+    assert np.mean(np.array(one) != two) > 0.6
+    assert cost(ledger) == pytest.approx(0.5)
+
+
+def test_release__over_budget_nothing_is_reserved_nor_drawn(ledger, monkeypatch):
+    run(ledger)
+    before = ledger.path.read_bytes()
+    monkeypatch.setattr(ReleaseNoise, "_draw", lambda *_: pytest.fail("Noise was drawn."))
+    # Each of the two new parts would fit alone, both together do not.
+    with pytest.raises(DpgrsError, match=r"does not allow this release: cost mu\^2 0.5.*spent .*limit"):
+        run(ledger, outcomes=("a", "c", "d"))
+    assert ledger.path.read_bytes() == before
+
+
+def test_release__replay_with_another_key_is_refused(ledger):
+    run(ledger)
+    with pytest.raises(DpgrsError, match="another study key"):
+        run(ledger, key=StudyKey(bytes(32)))
+
+
+def test_complete__notes_every_output_once(ledger):
+    _, receipt = run(ledger)
+    complete(receipt, ledger)
+    before = ledger.path.read_bytes()
+    complete(run(ledger)[1], ledger)
+    assert ledger.path.read_bytes() == before
+    assert len(ledger.read().outputs) == 3

@@ -1,0 +1,102 @@
+"""A release from beginning to end: rehearse, reserve in the ledger, draw, complete.
+
+Every part of a release (the statistics of the genotypes; each group of outcomes that shares a budget) is one
+request of the ledger, with an identity of its own. All are reserved at once, before anything is drawn.
+"""
+
+from dataclasses import dataclass
+
+from dpgrs.privacy.exact_numbers import exact_text
+from dpgrs.privacy.hash_chain import digest
+from dpgrs.privacy.ledger import Order
+from dpgrs.privacy.ledger_entries import GaussianCharge
+from dpgrs.privacy.noise import MECHANISM_VERSION, Rehearsal, ReleaseNoise
+
+
+@dataclass(frozen=True)
+class Receipt:
+    """What the ledger has reserved for a release, and what came of it.
+
+    Attributes
+    ----------
+    requests : dict of part to request id.
+    outputs : dict of part to the digest of its noisy statistics.
+    """
+
+    requests: dict
+    outputs: dict
+
+
+def release(mechanism, *, identify, account, ledger, study_key):
+    """Run a mechanism with secret noise, charged before it is drawn.
+
+    Parameters
+    ----------
+    mechanism : callable that takes a noise source and returns what it releases. It is called twice, first to
+        learn what it draws; its draws must not hang on what it has drawn before.
+    identify : callable that takes a part and returns its public identity: a dict of accession, consent,
+        dataset_version, mechanism and every public parameter. The draws are added to it.
+    account : Account
+    ledger : Ledger
+    study_key : StudyKey
+
+    Returns
+    -------
+    The mechanism's own result, and a Receipt for `complete`.
+
+    Raises
+    ------
+    DpgrsError
+        If the ledger refuses, see `Ledger.reserve_all`. Nothing is drawn then.
+    """
+    rehearsal = Rehearsal()
+    mechanism(rehearsal)
+    orders = [_order(identify(part), part, draws) for part, draws in rehearsal.draws.items()]
+    ids = ledger.reserve_all(orders, account, study_key=study_key)
+    requests = dict(zip(rehearsal.draws, ids, strict=True))
+    noise = ReleaseNoise(study_key, draws=rehearsal.draws, requests=requests)
+    result = mechanism(noise)
+    return result, Receipt(requests, {part: digest(listed) for part, listed in noise.outputs.items()})
+
+
+def complete(receipt, ledger):
+    """Note in the ledger that the output of a release is stored.
+
+    Raises
+    ------
+    DpgrsError
+        If a replay gave another output than the first time.
+    """
+    for part, request_id in receipt.requests.items():
+        ledger.complete(request_id, receipt.outputs[part])
+
+
+def _order(identity, part, draws):
+    identity = {
+        **identity,
+        "version": MECHANISM_VERSION,
+        "part": list(part),
+        "draws": [_exact(event) for event, _ in draws],
+    }
+    charges = [
+        GaussianCharge(event.statistic, exact_text(event.sensitivity.value), exact_text(event.sigma))
+        for event, _ in draws
+    ]
+    return Order(identity, charges, digest([statistic for _, statistic in draws]))
+
+
+def _exact(event):
+    """Return the public terms of a draw, numbers as exact text."""
+    sensitivity = event.sensitivity
+    return {
+        "statistic": event.statistic,
+        "sensitivity": exact_text(sensitivity.value),
+        "norm": sensitivity.norm,
+        "neighbours": str(sensitivity.neighbours),
+        "unit": str(sensitivity.unit),
+        "proof": sensitivity.proof,
+        "mu": exact_text(event.mu),
+        "sigma": exact_text(event.sigma),
+        "step": exact_text(event.step),
+        "entries": event.entries,
+    }

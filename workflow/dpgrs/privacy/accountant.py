@@ -1,7 +1,8 @@
 """What a budget buys: exact mu-GDP, and the split that the papers use.
 
 A Gaussian mechanism of l2 sensitivity D and standard deviation sigma is mu-GDP with mu = D / sigma [1]_. mu^2
-adds up under composition, so a budget is shared out as shares of mu^2.
+adds up under composition, so a budget is shared out as shares of mu^2. Whatever is rounded here is rounded to
+the safe side: delta and epsilon up, mu down (docs/accounting.md).
 
 References
 ----------
@@ -9,32 +10,42 @@ References
 """
 
 import math
+from fractions import Fraction
 
+import numpy as np
 from scipy.optimize import brentq
 from scipy.special import erfcx, ndtr
 
 from dpgrs.errors import UsageError
+from dpgrs.privacy.exact_numbers import float_below
 from dpgrs.types import Accounting
 
-# Roots are sought for a delta that is smaller by far more than their error: claims stay on the safe side.
-SAFE = 1 - 1e-10
-# In this range of epsilon the trade-off is accurate to about 1e-13 of delta.
+# Where the trade-off was held against 80 digits: relative errors below 1e-13 up to mu = 100, 5e-12 beyond.
+SMALLEST_MU, LARGEST_MU = 1e-9, 1e4
 SMALLEST_EPSILON, LARGEST_EPSILON = 1e-4, 1e4
+SMALLEST_DELTA = float_below(Fraction("1e-30"))
+# Far above that error and the one that finding a root adds.
+MARGIN = 1e-9
+
+# Below this mu the two terms of the trade-off nearly cancel; their difference is integrated instead.
+_NARROW = 0.1
+_FURTHEST = 37.0
+_NODES, _NODE_WEIGHTS = np.polynomial.legendre.leggauss(8)
 
 
 def gdp_delta(mu, epsilon):
-    """Return the smallest delta for which mu-GDP implies (epsilon, delta)-DP.
+    """Return the smallest delta for which mu-GDP implies (epsilon, delta)-DP, rounded up.
 
     delta = Phi(-epsilon/mu + mu/2) - e^epsilon Phi(-epsilon/mu - mu/2)
 
     Parameters
     ----------
-    mu : float >= 0
+    mu : float in [0, `LARGEST_MU`]; below `SMALLEST_MU` it counts as that.
     epsilon : float >= 0
 
     Returns
     -------
-    float in [0, 1).
+    float: 0 for mu = 0, else in [`SMALLEST_DELTA`, 1].
 
     Raises
     ------
@@ -46,17 +57,11 @@ def gdp_delta(mu, epsilon):
     >>> round(gdp_delta(1.0, 1.0), 6)
     0.126937
     """
-    _require("mu", mu, "a finite number >= 0", 0 <= mu < math.inf)
+    _require_mu(mu)
     _require("epsilon", epsilon, "a finite number >= 0", 0 <= epsilon < math.inf)
     if mu == 0:
         return 0.0
-    near, far = epsilon / mu - mu / 2, epsilon / mu + mu / 2
-    # phi(near) = e^epsilon phi(far): with Mills ratios the two terms share one factor and nothing cancels or
-    # overflows, however small delta is.
-    density = math.exp(-near * near / 2) / math.sqrt(2 * math.pi)
-    if near > 0:
-        return density * (_mills_ratio(near) - _mills_ratio(far))
-    return float(ndtr(-near)) - density * _mills_ratio(far)
+    return min(1.0, max(SMALLEST_DELTA, _trade_off(mu, epsilon) * (1 + MARGIN)))
 
 
 def gdp_mu(epsilon, delta):
@@ -65,7 +70,7 @@ def gdp_mu(epsilon, delta):
     Parameters
     ----------
     epsilon : float in [`SMALLEST_EPSILON`, `LARGEST_EPSILON`]
-    delta : float in (0, 1)
+    delta : float in [`SMALLEST_DELTA`, 1)
 
     Returns
     -------
@@ -79,7 +84,7 @@ def gdp_mu(epsilon, delta):
     _require_budget(epsilon, delta)
     is_accurate = SMALLEST_EPSILON <= epsilon <= LARGEST_EPSILON
     _require("epsilon", epsilon, f"between {SMALLEST_EPSILON:g} and {LARGEST_EPSILON:g}", is_accurate)
-    return _root(lambda mu: gdp_delta(mu, epsilon) - SAFE * delta)
+    return _root(lambda mu: _trade_off(mu, epsilon) - _safe(delta))
 
 
 def gdp_epsilon(mu, delta):
@@ -87,8 +92,8 @@ def gdp_epsilon(mu, delta):
 
     Parameters
     ----------
-    mu : float >= 0
-    delta : float in (0, 1)
+    mu : float in [0, `LARGEST_MU`]; below `SMALLEST_MU` it counts as that.
+    delta : float in [`SMALLEST_DELTA`, 1)
 
     Returns
     -------
@@ -99,15 +104,11 @@ def gdp_epsilon(mu, delta):
     >>> round(gdp_epsilon(gdp_mu(1.0, 1e-6), 1e-6), 6)
     1.0
     """
-    _require("delta", delta, "a number between 0 and 1", 0 < delta < 1)
-    if gdp_delta(mu, 0.0) <= SAFE * delta:
+    _require_mu(mu)
+    _require_delta(delta)
+    if mu == 0 or _trade_off(mu, 0.0) <= _safe(delta):
         return 0.0
-    return _root(lambda epsilon: SAFE * delta - gdp_delta(mu, epsilon))
-
-
-def gdp_group_mu(mu, size):
-    """Return the loss of a group of `size` rows, such as a person's two haplotypes, from that of a row."""
-    return size * mu
+    return _root(lambda epsilon: _safe(delta) - _trade_off(mu, epsilon))
 
 
 def paper_noise_multiplier(epsilon, delta):
@@ -118,7 +119,7 @@ def paper_noise_multiplier(epsilon, delta):
     Parameters
     ----------
     epsilon : float > 0, the share of the mechanism.
-    delta : float in (0, 1), the share of the mechanism.
+    delta : float in (0, 1), the share of the mechanism; a closed form, so no smaller one is refused.
 
     Returns
     -------
@@ -131,21 +132,22 @@ def paper_noise_multiplier(epsilon, delta):
     >>> round(paper_noise_multiplier(0.5, 5e-7), 1)
     10.9
     """
-    _require_budget(epsilon, delta)
+    _require_epsilon(epsilon)
+    _require("delta", delta, "a number between 0 and 1", 0 < delta < 1)
     log_term = -math.log(delta)
     return (math.sqrt(log_term + epsilon) + math.sqrt(log_term)) / (math.sqrt(2) * epsilon)
 
 
 def split_budget(epsilon, delta, *, shares, accounting):
-    """Share a budget out over Gaussian mechanisms.
+    """Share a budget out over Gaussian mechanisms; together they never cost more than it.
 
     Parameters
     ----------
     epsilon : float > 0
-    delta : float in (0, 1)
-    shares : sequence of float >= 0 with sum 1, of mu^2 under `gdp`. Under `paper` epsilon and delta are cut
-        in proportion to their square roots: noise is about proportional to 1/mu and to 1/epsilon, so the same
-        shares mean about the same ratios of noise.
+    delta : float in [`SMALLEST_DELTA`, 1)
+    shares : sequence of float >= 0 with sum 1 up to rounding, of mu^2 under `gdp`. Under `paper` epsilon and
+        delta are cut in proportion to their square roots: noise is about proportional to 1/mu and to
+        1/epsilon, so the same shares mean about the same ratios of noise.
     accounting : Accounting
 
     Returns
@@ -153,18 +155,43 @@ def split_budget(epsilon, delta, *, shares, accounting):
     tuple of float, the mu of every mechanism; 0 for a share of 0.
     """
     _require_budget(epsilon, delta)
-    _require("shares", shares, "numbers >= 0 with sum 1", min(shares) >= 0 and math.isclose(sum(shares), 1.0))
+    is_whole = min(shares) >= 0 and math.isclose(math.fsum(shares), 1.0, rel_tol=1e-14)
+    _require("shares", shares, "numbers >= 0 with sum 1", is_whole)
     if Accounting(accounting) == Accounting.GDP:
-        mu = gdp_mu(epsilon, delta)
-        return tuple(mu * math.sqrt(share) for share in shares)
+        square = Fraction(gdp_mu(epsilon, delta)) ** 2 / sum(map(Fraction, shares))
+        return tuple(_root_below(square * Fraction(share)) for share in shares)
     total = sum(map(math.sqrt, shares))
     cuts = [math.sqrt(share) / total for share in shares]
     return tuple(1 / paper_noise_multiplier(cut * epsilon, cut * delta) if cut else 0.0 for cut in cuts)
 
 
+def _trade_off(mu, epsilon):
+    """Return delta(epsilon) for mu > 0, to a relative error far below `MARGIN`, or 0 below 1e-300.
+
+    phi(near) = e^epsilon phi(far): with Mills ratios m the two terms share one factor, and nothing overflows.
+    As m' = x m - 1, their difference over a narrow gap is an integral in which nothing cancels.
+    """
+    mu = max(mu, SMALLEST_MU)
+    near, far = epsilon / mu - mu / 2, epsilon / mu + mu / 2
+    if near > _FURTHEST:
+        return 0.0
+    density = math.exp(-near * near / 2) / math.sqrt(2 * math.pi)
+    if mu < _NARROW:
+        x = epsilon / mu + mu / 2 * _NODES
+        return density * mu / 2 * float(_NODE_WEIGHTS @ (1 - x * _mills_ratio(x)))
+    if near > 0:
+        return density * float(_mills_ratio(near) - _mills_ratio(far))
+    return float(ndtr(-near) - density * _mills_ratio(far))
+
+
 def _mills_ratio(x):
     """Return (1 - Phi(x)) / phi(x)."""
-    return math.sqrt(math.pi / 2) * float(erfcx(x / math.sqrt(2)))
+    return math.sqrt(math.pi / 2) * erfcx(x / math.sqrt(2))
+
+
+def _safe(delta):
+    """Return the delta to find roots for: twice the margin, so that `gdp_delta` of a root is within delta."""
+    return delta / (1 + MARGIN) ** 2
 
 
 def _root(rising):
@@ -175,9 +202,29 @@ def _root(rising):
     return brentq(rising, 0.0, high, xtol=1e-300, maxiter=1000)
 
 
+def _root_below(square):
+    """Return a float that is not above the root of a fraction."""
+    root = math.sqrt(square)
+    while Fraction(root) ** 2 > square:
+        root = math.nextafter(root, 0.0)
+    return root
+
+
+def _require_mu(mu):
+    _require("mu", mu, f"a number from 0 to {LARGEST_MU:g}", 0 <= mu <= LARGEST_MU)
+
+
 def _require_budget(epsilon, delta):
+    _require_epsilon(epsilon)
+    _require_delta(delta)
+
+
+def _require_epsilon(epsilon):
     _require("epsilon", epsilon, "a finite number above 0", 0 < epsilon < math.inf)
-    _require("delta", delta, "a number between 0 and 1", 0 < delta < 1)
+
+
+def _require_delta(delta):
+    _require("delta", delta, f"at least {SMALLEST_DELTA:g} and below 1", SMALLEST_DELTA <= delta < 1)
 
 
 def _require(name, value, domain, is_met):

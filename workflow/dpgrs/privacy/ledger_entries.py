@@ -16,7 +16,7 @@ from fractions import Fraction
 from functools import cached_property
 
 from dpgrs.errors import UsageError
-from dpgrs.privacy.accountant import gdp_epsilon, gdp_mu
+from dpgrs.privacy.accountant import SMALLEST_DELTA, gdp_epsilon, gdp_mu
 from dpgrs.privacy.exact_numbers import exact, exact_positive, exact_text, float_below, root_above, text_below
 from dpgrs.privacy.hash_chain import digest
 from dpgrs.types import Neighbours, Protection, Unit
@@ -207,8 +207,8 @@ def make_budget(*, delta, epsilon=None, mu_squared=None, pure_epsilon="0"):
         If a number is out of its domain, or nothing is allowed.
     """
     pure, delta = exact(pure_epsilon, name="pure_epsilon"), exact(delta, name="delta")
-    if not 0 < delta < 1:
-        raise UsageError(f"`delta` must be a number between 0 and 1, got {exact_text(delta)}. Set it.")
+    if not SMALLEST_DELTA <= delta < 1:
+        raise UsageError(f"`delta` must be at least 1e-30 and below 1, got {exact_text(delta)}. Set it.")
     allowances = [] if mu_squared is None else [exact(mu_squared, name="mu_squared")]
     if epsilon is not None:
         rest = exact(epsilon, name="epsilon") - pure

@@ -1,96 +1,202 @@
-"""Audits of mu on the trade-off curve, at worst-case neighbours, with a control that must fail.
+"""Audits of every mechanism and of the exact samplers, with controls that must be caught.
 
-Whoever guesses from an output which of two neighbours was the input makes errors of both kinds, with
-probabilities alpha and beta; mu-GDP means Phi^-1(1 - alpha) - Phi^-1(beta) <= mu. The errors are counted over
-draws and bounded from above by Clopper and Pearson at a confidence of 1 - 5e-7 each: an honest mechanism
-fails its audit with a probability of at most 1e-6. Seeds are fixed, so a result never changes.
+`dpgrs.privacy.audit` says how an audit decides. Keys are fixed, so a result never changes. Under other keys
+
+- an honest mechanism would fail its test with a probability of at most 1e-6, whatever its law; by exact
+  binomials below 1e-11 for normal noise, below 1e-8 for the samplers (`test_rates__*`);
+- a control with noise too small by sqrt(2) or by 2 would fail its test, since it is not caught, with a
+  probability below 1e-9 for normal noise, below 1e-6 for the samplers (`test_rates__*`);
+- so would noise that repeats itself, with a probability below 1e-9 (`test_rates__repeated_noise`).
 """
 
 import math
 from dataclasses import replace
+from fractions import Fraction
 
 import numpy as np
 import pytest
-from scipy.stats import beta, norm
+from scipy.stats import norm
 
-from dpgrs.bits import pack
-from dpgrs.privacy.noise import BenchmarkNoise
-from dpgrs.privacy.sensitivity import cross_sensitivity, gram_sensitivity
-from dpgrs.regression.reusecov import PrivacyRequest, private_statistics
-from dpgrs.regression.statistics import cross_product, gram, grid_outcomes
+from dpgrs.privacy.audit import AuditCase, PureLoss, alarm_probability, audit
+from dpgrs.privacy.noise import BenchmarkNoise, NoiseSource
+from dpgrs.privacy.samplers import discrete_laplace, permute_and_flip
+from dpgrs.privacy.sensitivity import Sensitivity
+from dpgrs.privacy.stream import KeyStream
+from dpgrs.steps.audit import choose_cases, seeded_noise
 
-N_DRAWS = 800
-CONFIDENCE = 1 - 5e-7
-TERMS = {"epsilon": 5.0, "delta": 0.01, "count_share": 0.4, "rows": "haplotypes", "unit": "person"}
-
-
-class NoNoise:
-    """What the attacker knows: the exact statistics of both candidates."""
-
-    def gaussian(self, statistic, **_):
-        return np.asarray(statistic), None
+CASES = {case.name: case for case in choose_cases()}
+ONE_EACH = list({case.mechanism: name for name, case in CASES.items()}.values())
+N_NUMBERS = 16  # more than any case releases in one statistic
 
 
-class HalvedNoise(BenchmarkNoise):
-    """The control: half the noise that the claim needs."""
+class WeakNoise(NoiseSource):
+    """The noise of an honest source, too small by a factor."""
+
+    def __init__(self, noise, factor):
+        self._noise, self._factor = noise, factor
 
     def gaussian(self, statistic, *, sensitivity, **options):
-        halved = replace(sensitivity, value=sensitivity.value / 2)
-        return super().gaussian(statistic, sensitivity=halved, **options)
+        weaker = replace(sensitivity, value=sensitivity.value / self._factor)
+        return self._noise.of(*self._part).gaussian(statistic, sensitivity=weaker, **options)
 
 
-def cohort(*person):
-    """Return the statistics of ten people and one more, whose two haplotypes and outcome rows are equal."""
-    rows = [([h & 1, h >> 1 & 1, h >> 2 & 1], [0, 0]) for h in range(20)] + 2 * list(person)
-    alleles, outcomes = (np.array(column).T.copy() for column in zip(*rows, strict=True))
-    options = {"n_haplotypes": len(rows), "rows": "haplotypes"}
-    Y = grid_outcomes(outcomes.astype(float), bound=3.0)
-    return gram(pack(alleles), **options), cross_product(pack(alleles), Y, **options), len(rows)
+class RepeatedNoise(NoiseSource):
+    """Noise of the right size, but every statistic has the same normals, or every entry the same normal."""
+
+    def __init__(self, noise, *, in_every_entry):
+        unit = Sensitivity(1.0, "l2", "add-remove", "person", "docs/proofs/count.md")
+        options = {"name": "all", "step": 2.0**-20, "sensitivity": unit, "mu": 1.0}
+        noisy, _ = noise.gaussian(np.zeros(1 if in_every_entry else N_NUMBERS, dtype=np.int64), **options)
+        self._normals = np.resize(noisy * options["step"], N_NUMBERS)
+
+    def _draw(self, statistic, event):
+        normals = self._normals[: statistic.size].reshape(statistic.shape)
+        return statistic + np.rint(normals * event.sigma / event.step).astype(np.int64), event
 
 
-PERSON = ([1, 1, 1], [3, 3])
-# The worst cases of docs/proofs: the first pair is one for all statistics together.
-CASES = [
-    pytest.param("add-remove", (PERSON,), (), ("count",), id="count"),
-    pytest.param("add-remove", (PERSON,), (), ("gram",), id="gram"),
-    pytest.param("add-remove", (PERSON,), (), ("cross",), id="cross"),
-    pytest.param("add-remove", (PERSON,), (), ("count", "gram", "cross"), id="together"),
-    pytest.param("replace-one", (PERSON,), (([0, 0, 1], [3, 3]),), ("gram",), id="gram-replaced"),
-    pytest.param("replace-one", (PERSON,), (([1, 1, 1], [-3, -3]),), ("cross",), id="cross-replaced"),
+def run_audit(case, *, mode="benchmark"):
+    with_noise = seeded_noise(7, mode=mode)
+    return audit(case, lambda run, draw: with_noise(run, case.name, draw))
+
+
+def broken(case, control, **options):
+    """Return a case whose mechanism spoils its noise; the claim stays."""
+    return replace(case, run=lambda exact, noise: case.run(exact, control(noise, **options)))
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_mechanisms__lose_no_more_than_claimed(name):
+    assert run_audit(CASES[name], mode="release").is_within_claim
+
+
+@pytest.mark.parametrize("name", ONE_EACH)
+def test_mechanisms__benchmark_noise_is_as_strong(name):
+    assert run_audit(CASES[name]).is_within_claim
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_mechanisms__noise_too_small_by_sqrt2_is_caught(name):
+    assert not run_audit(broken(CASES[name], WeakNoise, factor=math.sqrt(2))).is_within_claim
+
+
+def test_mechanisms__release_noise_too_small_is_caught():
+    case = broken(
+        CASES["private_gram, replace-one, person, people, gdp, joint"], WeakNoise, factor=math.sqrt(2)
+    )
+    assert not run_audit(case, mode="release").is_within_claim
+
+
+@pytest.mark.parametrize("name", ONE_EACH)
+def test_mechanisms__halved_noise_is_caught(name):
+    assert not run_audit(broken(CASES[name], WeakNoise, factor=2)).is_within_claim
+
+
+REPEATED = [
+    ("private_gram, replace-one, person, haplotypes, paper, joint", True),
+    ("private_gram, replace-one, person, people, gdp, joint", True),
+    ("private_cross_product, add-remove, person, haplotypes, gdp, joint", True),
+    ("private_cross_product, replace-one, person, people, gdp, joint", True),
+    ("private_statistics, add-remove, person, haplotypes, gdp, joint", False),
 ]
 
 
-def released(statistics, noise, request, parts):
-    """Run the mechanisms and return the numbers of `parts`, each in units of its sensitivity / mu."""
-    noisy = private_statistics(*statistics, request=request, noise=noise)
-    relation = request.relation
-    values = {
-        "count": np.array([noisy.n]) / 2,
-        "gram": noisy.gram[np.triu_indices(4, k=1)] / gram_sensitivity(3, **relation).value,
-        "cross": noisy.cross.ravel() / cross_sensitivity(3, 2, outcome_bound=3.0, **relation).value,
-    }
-    return np.concatenate([values[part] * request.budget[part] for part in parts])
+@pytest.mark.parametrize(("name", "in_every_entry"), REPEATED)
+def test_mechanisms__repeated_noise_is_caught(name, in_every_entry):
+    case = broken(CASES[name], RepeatedNoise, in_every_entry=in_every_entry)
+    assert not run_audit(case).is_within_claim
 
 
-def observed_mu(source, pair, request, parts):
-    """Bound mu from below by the best test there is: a threshold halfway between the two exact statistics."""
-    centres = [released(statistics, NoNoise(), request, parts) for statistics in pair]
-    direction, middle = centres[0] - centres[1], (centres[0] + centres[1]) / 2
-    errors = [0, 0]
-    for draw in range(N_DRAWS):
-        for side in (0, 1):
-            output = released(pair[side], source(7, side, draw), request, parts)
-            errors[side] += (side == 0) != ((output - middle) @ direction > 0)
-    bounds = beta.ppf(CONFIDENCE, np.add(errors, 1), N_DRAWS - np.array(errors))
-    return norm.isf(bounds).sum()
+# The exact samplers of pure mechanisms, which no mechanism uses yet.
+EPSILON = Fraction(2)
+DISTANCE = 3  # grid steps between the two statistics
+# 99/70 is a little less than sqrt(2).
+TRUE_EPSILONS = [pytest.param(EPSILON * Fraction(99, 70), id="sqrt2"), pytest.param(EPSILON * 2, id="2")]
 
 
-@pytest.mark.parametrize(("neighbours", "first", "second", "parts"), CASES)
-@pytest.mark.parametrize("source", [BenchmarkNoise, HalvedNoise])
-def test_private_statistics__audit(source, neighbours, first, second, parts):
-    request = PrivacyRequest(n_variants=3, n_outcomes=2, outcome_bound=3.0, neighbours=neighbours, **TERMS)
-    claim = math.hypot(*(request.budget[part] for part in parts))
-    observed = observed_mu(source, (cohort(*first), cohort(*second)), request, parts)
-    assert (observed > claim) == (source is HalvedNoise)
-    # The audit is no formality: with honest noise it finds most of what is claimed.
-    assert observed > 0.4 * claim
+def laplace_case(true_epsilon):
+    """A statistic is 0 or `DISTANCE`; the guess is the second if the noisy value reaches it."""
+    return AuditCase(
+        mechanism="discrete_laplace",
+        terms={},
+        pair=(0, DISTANCE),
+        claim=PureLoss(float(EPSILON)),
+        run=lambda exact, stream: exact + discrete_laplace(stream, 1, DISTANCE / true_epsilon)[0],
+        score=lambda noisy: noisy - DISTANCE + 0.5,
+    )
+
+
+def choice_case(true_epsilon):
+    """Two scores move by 1 against each other; the guess is the second if the worse candidate is chosen."""
+    return AuditCase(
+        mechanism="permute_and_flip",
+        terms={},
+        pair=(np.array([0, 2]), np.array([1, 1])),
+        claim=PureLoss(float(EPSILON)),
+        run=lambda scores, stream: permute_and_flip(stream, scores, epsilon=true_epsilon, sensitivity=1)[0],
+        score=lambda chosen: 0.5 - chosen,
+    )
+
+
+def audit_sampler(case):
+    return audit(
+        case, lambda run, draw: run(KeyStream(bytes(range(32)), f"{case.mechanism} {draw}".encode()))
+    )
+
+
+@pytest.mark.parametrize("make_case", [laplace_case, choice_case])
+def test_samplers__lose_no_more_than_claimed(make_case):
+    assert audit_sampler(make_case(EPSILON)).is_within_claim
+
+
+@pytest.mark.parametrize("true_epsilon", TRUE_EPSILONS)
+@pytest.mark.parametrize("make_case", [laplace_case, choice_case])
+def test_samplers__weak_noise_is_caught(make_case, true_epsilon):
+    assert not audit_sampler(make_case(true_epsilon)).is_within_claim
+
+
+def normal_error_rates(case, factor):
+    """Return the true alpha and beta of a case; the count's grid is as wide as its noise."""
+    if case.mechanism != "private_count":
+        return case.claim.error_rates(factor)
+    rows = case.pair[0].n_rows - case.pair[1].n_rows
+    sigma = rows / (case.claim.value * factor)
+    # The guess is the second where the noisy count is at most so many rows above the second count.
+    highest = math.ceil(rows / 2) - 1
+    return norm.cdf((highest + 0.5 - rows) / sigma), norm.sf((highest + 0.5) / sigma)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_rates__mechanisms(name):
+    case = CASES[name]
+    assert alarm_probability(case.claim, normal_error_rates(case, 1.0)) < 1e-11
+    for factor in (math.sqrt(2), 2.0):
+        assert 1 - alarm_probability(case.claim, normal_error_rates(case, factor)) < 1e-9
+
+
+@pytest.mark.parametrize(("name", "in_every_entry"), REPEATED)
+def test_rates__repeated_noise(name, in_every_entry):
+    """In the score it cancels: what is left is smaller than honest noise by more than sqrt(2)."""
+    case = CASES[name]
+    scores = [
+        case.score(
+            case.run(case.pair[0], RepeatedNoise(BenchmarkNoise(8, draw), in_every_entry=in_every_entry))
+        )
+        for draw in range(500)
+    ]
+    # The standard deviation of a log-likelihood ratio is mu. By 500 draws one is known to 20 % (1e-9).
+    assert np.std(scores) * 1.2 < case.claim.value / math.sqrt(2)
+
+
+def sampler_error_rates(make_case, epsilon):
+    if make_case is choice_case:
+        return PureLoss(epsilon).error_rates()
+    reaches = 1 / (1 + math.exp(-epsilon / DISTANCE))
+    return math.exp(-epsilon) * reaches, 1 - reaches
+
+
+@pytest.mark.parametrize("make_case", [laplace_case, choice_case])
+def test_rates__samplers(make_case):
+    claim = PureLoss(float(EPSILON))
+    assert alarm_probability(claim, sampler_error_rates(make_case, claim.value)) < 1e-8
+    for factor in (99 / 70, 2.0):
+        assert 1 - alarm_probability(claim, sampler_error_rates(make_case, factor * claim.value)) < 1e-6

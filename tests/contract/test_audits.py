@@ -1,0 +1,84 @@
+"""Every mechanism has joined the audits, with neighbours that attain its claim; see `register_audits`."""
+
+import ast
+import math
+
+import numpy as np
+import pytest
+
+from dpgrs.privacy.audit import GaussianLoss
+from dpgrs.privacy.noise import NoiseSource
+from dpgrs.regression.audits import EPSILON
+from dpgrs.steps.audit import choose_cases
+from study_runs import REPOSITORY
+
+PACKAGE = REPOSITORY / "workflow" / "dpgrs"
+CASES = choose_cases()
+all_cases = pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+
+
+class NoNoise(NoiseSource):
+    """What the attacker of an audit knows: the exact output of both inputs."""
+
+    def _draw(self, statistic, event):
+        return statistic, event
+
+
+def private_functions(source):
+    return {
+        node.name
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name.startswith("private_")
+    }
+
+
+def test_private_functions__all_are_audited():
+    found = set().union(*(private_functions(module.read_text()) for module in PACKAGE.rglob("*.py")))
+    assert len(found) >= 4
+    assert found == {case.mechanism for case in CASES}
+
+
+def test_private_functions__found_wherever_they_hide():
+    source = (
+        "class A:\n    def private_sum(self):\n        async def private_mean(): ...\ndef _private(): ..."
+    )
+    assert private_functions(source) == {"private_sum", "private_mean"}
+
+
+def test_cases__tell_themselves_apart():
+    names = [case.name for case in CASES]
+    assert len(set(names)) == len(names)
+
+
+def test_cases__cover_the_terms():
+    seen = {tuple(case.terms[name] for name in ("neighbours", "unit", "rows")) for case in CASES}
+    assert seen == {
+        (neighbours, unit, rows)
+        for neighbours in ("add-remove", "replace-one")
+        for unit, rows in (("haplotype", "haplotypes"), ("person", "haplotypes"), ("person", "people"))
+    }
+    for mechanism in {case.mechanism for case in CASES}:
+        assert {case.terms["accounting"] for case in CASES if case.mechanism == mechanism} == {"gdp", "paper"}
+
+
+@all_cases
+def test_cases__neighbours_attain_the_claim(case):
+    """Of no pair could the claimed loss be larger, or smaller: mu is the distance in units of the noise."""
+    first, second = (case.score(case.run(exact, NoNoise())) for exact in case.pair)
+    assert isinstance(case.claim, GaussianLoss)
+    assert first == pytest.approx(-second)
+    assert math.sqrt(second - first) == pytest.approx(case.claim.value, rel=1e-12)
+
+
+@all_cases
+def test_cases__neighbours_differ_in_one_unit(case):
+    first, second = case.pair
+    unit_rows = 2 if case.terms["unit"] == "person" and case.terms["rows"] == "haplotypes" else 1
+    assert first.n_rows - second.n_rows == (unit_rows if case.terms["neighbours"] == "add-remove" else 0)
+    assert np.any(first.gram != second.gram) or np.any(first.cross != second.cross)
+
+
+@all_cases
+def test_cases__claim_no_more_than_was_asked_for(case):
+    if case.terms["budget"] == "joint":
+        assert case.claim.epsilon(case.claim.value) <= EPSILON[case.terms["accounting"]] * (1 + 1e-9)

@@ -1,0 +1,255 @@
+import itertools
+import json
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from scipy.stats import binom, binomtest, norm
+
+from dpgrs.cli import main
+from dpgrs.errors import DpgrsError, UsageError
+from dpgrs.privacy import audit as audits
+from dpgrs.privacy.audit import AuditCase, GaussianLoss, PureLoss, alarm_probability, audit
+from dpgrs.privacy.study_key import StudyKey
+from dpgrs.steps.audit import (
+    as_table,
+    choose_cases,
+    keyed_noise,
+    require_within_claims,
+    run_audit,
+    seeded_noise,
+)
+
+CLAIMS = [GaussianLoss(1.5, delta=1e-3), PureLoss(1.5)]
+both_claims = pytest.mark.parametrize("claim", CLAIMS, ids=["gaussian", "pure"])
+
+
+def scripted_case(claim=CLAIMS[0]):
+    """A mechanism whose output is its noise; a positive number says `second`."""
+    return AuditCase(
+        mechanism="private_script",
+        terms={"neighbours": "add-remove"},
+        pair=("first", "second"),
+        claim=claim,
+        run=lambda _, noise: noise,
+        score=lambda output: output,
+    )
+
+
+def test_audit__counts_false_guesses_of_either_side():
+    outputs = [-1, 1, 0, 1, 1, -1, 1, 0]
+    result = audit(scripted_case(), lambda run, draw: run(outputs[draw]), n_draws=4)
+    assert result.false_guesses == (2, 2)
+    assert audit(scripted_case(), lambda run, draw: run(1), n_draws=4).false_guesses == (4, 0)
+    assert audit(scripted_case(), lambda run, draw: run(-1), n_draws=4).false_guesses == (0, 4)
+
+
+def test_audit__every_draw_has_its_own_number_and_each_input_its_turn():
+    seen = []
+    case = replace(scripted_case(), run=lambda exact, noise: seen.append((exact, noise)) or 1.0)
+    audit(case, lambda run, draw: run(draw), n_draws=3)
+    assert seen == [
+        *zip(["first"] * 3, range(3), strict=True),
+        *zip(["second"] * 3, range(3, 6), strict=True),
+    ]
+
+
+@pytest.mark.parametrize("n_errors", [0, 1, 17, 49, 50])
+def test_audit__observed_follows_from_clopper_and_pearson(n_errors):
+    outputs = [1] * n_errors + [-1] * (50 - n_errors) + [1] * 40 + [-1] * 10
+    result = audit(scripted_case(), lambda run, draw: run(outputs[draw]), n_draws=50, confidence=0.98)
+    # Each bound is one end of scipy's two-sided interval at the same 1 % per side.
+    alpha, beta = (binomtest(k, 50).proportion_ci(0.98, method="exact").high for k in (n_errors, 10))
+    assert result.observed == pytest.approx(max(norm.isf(alpha) + norm.isf(beta), 0))
+
+
+@pytest.mark.parametrize("options", [{"n_draws": 0}, {"confidence": 1.0}, {"confidence": 0.0}])
+def test_audit__raise_on_misuse(options):
+    with pytest.raises(UsageError, match="at least one draw"):
+        audit(scripted_case(), lambda run, draw: run(1), **{"n_draws": 2} | options)
+
+
+@both_claims
+@pytest.mark.parametrize("factor", [0.5, 1, 2])
+def test_losses__best_guess_shows_all_of_the_loss(claim, factor):
+    assert claim.observed(*claim.error_rates(factor)) == pytest.approx(factor * claim.value)
+
+
+@both_claims
+def test_losses__never_negative_and_finite_for_any_bound(claim):
+    rates = np.array([1e-9, 0.3, 0.5, 0.9, 1.0])
+    observed = claim.observed(rates[:, np.newaxis], rates)
+    assert np.all(np.isfinite(observed))
+    assert np.all(observed >= 0)
+    np.testing.assert_allclose(observed, observed.T)
+    assert observed[-1, -1] == 0
+
+
+def test_pure_loss__takes_the_stronger_of_both_directions():
+    assert PureLoss(1.0).observed(0.01, 0.5) == pytest.approx(math.log(0.5 / 0.01))
+    assert PureLoss(1.0).observed(0.5, 0.01) == pytest.approx(math.log(0.5 / 0.01))
+
+
+def test_losses__as_an_epsilon():
+    assert GaussianLoss(1.0, delta=0.126937).epsilon(1.0) == pytest.approx(1.0, abs=1e-5)
+    assert PureLoss(1.0).epsilon(0.7) == 0.7
+    assert PureLoss(1.0).delta == 0
+
+
+@both_claims
+@pytest.mark.parametrize("confidence", [0.5, 0.9])
+def test_alarm_probability__equals_the_sum_over_all_counts(claim, confidence):
+    n_draws, rates = 20, (0.1, 0.2)
+    expected = 0.0
+    for n_alpha, n_beta in itertools.product(range(n_draws + 1), repeat=2):
+        outputs = [1] * n_alpha + [-1] * (n_draws - n_alpha) + [-1] * n_beta + [1] * (n_draws - n_beta)
+        options = {"n_draws": n_draws, "confidence": confidence}
+        result = audit(scripted_case(claim), lambda run, draw, told=outputs: run(told[draw]), **options)
+        chance = binom.pmf(n_alpha, n_draws, rates[0]) * binom.pmf(n_beta, n_draws, rates[1])
+        expected += 0 if result.is_within_claim else chance
+    assert 0 < expected < 1
+    assert alarm_probability(claim, rates, n_draws=n_draws, confidence=confidence) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("confidence", [0.9, 0.999, audits.CONFIDENCE])
+def test_alarm_probability__of_honest_mechanisms_is_below_the_stated_rate(confidence):
+    """All points of the trade-off curve that the claim allows, not the best guess alone."""
+    options = {"n_draws": 300, "confidence": confidence}
+    for alpha in np.linspace(0.001, 0.999, 25):
+        gaussian = norm.cdf(norm.isf(alpha) - 1.5)
+        pure = max(1 - math.exp(1.5) * alpha, math.exp(-1.5) * (1 - alpha))
+        for claim, beta in zip(CLAIMS, (gaussian, pure), strict=True):
+            assert alarm_probability(claim, (alpha, beta), **options) <= 1 - confidence
+
+
+@pytest.mark.parametrize(
+    "claim",
+    [
+        *(GaussianLoss(mu, delta=1e-3) for mu in np.linspace(1.3, 3, 9)),
+        *(PureLoss(epsilon) for epsilon in np.linspace(1.5, 2, 6)),
+    ],
+    ids=str,
+)
+def test_alarm_probability__power_as_the_module_says(claim):
+    assert 1 - alarm_probability(claim, claim.error_rates(math.sqrt(2))) < 1e-6
+
+
+def test_alarm_probability__too_few_draws_catch_nothing():
+    claim = CLAIMS[0]
+    assert alarm_probability(claim, claim.error_rates(math.sqrt(2)), n_draws=20) < 1e-6
+
+
+def test_register_audits__joins_every_case(monkeypatch):
+    monkeypatch.setattr(audits, "_builders", [])
+    cases = [scripted_case(), scripted_case(CLAIMS[1])]
+    builder = audits.register_audits(lambda: cases)
+    assert audits.registered_cases() == builder() == cases
+
+
+def test_choose_cases__by_mechanism():
+    assert {case.mechanism for case in choose_cases(["private_gram"])} == {"private_gram"}
+    assert len(choose_cases()) > len(choose_cases(["private_gram"])) > 0
+    with pytest.raises(UsageError, match=r"one of: .*private_gram.*, got gram"):
+        choose_cases(["private_gram", "gram"])
+
+
+@pytest.mark.parametrize("mode", ["release", "benchmark"])
+def test_seeded_noise__differs_by_seed_case_and_draw(mode):
+    (case, *_) = choose_cases(["private_gram"])
+    keys = [(1, "a", 0), (2, "a", 0), (1, "b", 0), (1, "a", 1), (1, "a", 0)]
+    *outputs, again = (
+        seeded_noise(seed, mode=mode)(lambda noise: case.run(case.pair[0], noise), name, draw)["gram"]
+        for seed, name, draw in keys
+    )
+    np.testing.assert_array_equal(outputs[0], again)
+    assert len({output.tobytes() for output in outputs}) == 4
+
+
+def test_keyed_noise__is_release_noise_of_the_key():
+    (case, *_) = choose_cases(["private_statistics"])
+    events = []
+    outputs = [
+        keyed_noise(StudyKey(bytes([number]) * 32))(
+            lambda noise: events.append(noise.source) or case.run(case.pair[0], noise), "case", 0
+        )["gram"]
+        for number in (1, 2)
+    ]
+    assert events == ["release"] * 4
+    assert np.any(outputs[0] != outputs[1])
+
+
+def findings_of(claim, *, n_errors):
+    outputs = [1] * n_errors + [-1] * (100 - n_errors) + [1] * 100
+    return run_audit(
+        scripted_case(claim),
+        lambda run, name, draw: run(outputs[draw]),
+        draws=100,
+        confidence=0.999,
+    )
+
+
+def test_as_table__says_what_was_claimed_and_seen():
+    header, pure, gaussian, *_, sizes, power = as_table(
+        [findings_of(PureLoss(9.0), n_errors=0), findings_of(GaussianLoss(0.1, delta=0.01), n_errors=5)]
+    ).splitlines()
+    assert header.split()[:2] == ["mechanism", "neighbours"]
+    assert pure.split()[:4] == ["private_script", "add-remove", "epsilon", "9.000"]
+    assert pure.endswith("within claim")
+    assert gaussian.endswith("EXCEEDS CLAIM")
+    assert sizes.startswith("100 draws of each input")
+    assert power.endswith("at least 0.0.")
+
+
+def test_require_within_claims__names_the_broken():
+    honest, broken = (findings_of(PureLoss(epsilon), n_errors=0) for epsilon in (9.0, 0.1))
+    require_within_claims([honest])
+    with pytest.raises(DpgrsError, match="private_script"):
+        require_within_claims([honest, broken])
+
+
+def invoke(*arguments):
+    return CliRunner().invoke(main, list(map(str, arguments)))
+
+
+def test_command__json_for_programs():
+    result = invoke("-q", "audit", "--mechanism", "private_count", "--draws", 50, "--json")
+    assert result.exit_code == 0, result.stderr
+    findings = json.loads(result.stdout)
+    assert {finding["mechanism"] for finding in findings} == {"private_count"}
+    for finding in findings:
+        assert finding["is_within_claim"] is True
+        assert finding["draws"] == 50
+        assert 0 <= finding["observed"] <= finding["claimed"]
+        assert 0 <= finding["observed_epsilon"] <= finding["claimed_epsilon"]
+    assert result.stderr == ""
+
+
+def test_command__table_on_stdout_and_progress_on_stderr():
+    result = invoke("audit", "--mechanism", "private_count", "--draws", 20, "--mode", "benchmark")
+    assert result.exit_code == 0, result.stderr
+    assert result.stdout.count("within claim") == 2
+    assert "Audits" in result.stderr
+    assert "Audits" not in result.stdout
+
+
+def test_command__exit_1_if_a_claim_is_exceeded(monkeypatch):
+    lie = replace(choose_cases(["private_gram"])[0], claim=GaussianLoss(0.01, delta=1e-3))
+    monkeypatch.setattr(audits, "_builders", [lambda: [lie]])
+    result = invoke("audit", "--draws", 300)
+    assert result.exit_code == 1
+    assert "EXCEEDS CLAIM" in result.stdout
+    assert result.stderr.splitlines()[-1].startswith("dpgrs: The privacy loss must be at most")
+
+
+def test_command__exit_2_on_an_unknown_mechanism():
+    result = invoke("audit", "--mechanism", "gram")
+    assert result.exit_code == 2
+    assert "`--mechanism` must be one of" in result.stderr
+
+
+def test_command__defaults_are_those_of_the_module():
+    defaults = {option.name: option.default for option in main.commands["audit"].params}
+    assert defaults["draws"] == audits.N_DRAWS
+    assert defaults["confidence"] == audits.CONFIDENCE

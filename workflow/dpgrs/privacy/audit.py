@@ -1,0 +1,237 @@
+"""Audits: how much privacy loss a mechanism really shows at worst-case neighbours, bounded from below.
+
+An attacker who knows two neighbouring inputs and the output guesses which one was the input, and errs with
+probability alpha on the first and beta on the second. A guarantee bounds both from below [1]_:
+
+    mu-GDP:       Phi^-1(1 - alpha) - Phi^-1(beta) <= mu
+    epsilon-DP:   log((1 - beta)/alpha) <= epsilon  and  log((1 - alpha)/beta) <= epsilon
+
+The errors are counted over draws and bounded from above by Clopper and Pearson, each with half of the chance
+that `confidence` leaves. Two rates say what an audit is worth:
+
+- False alarm: the observed loss of an honest mechanism exceeds its claim with a probability of at most
+  ``1 - confidence``, 1e-6 an audit, whatever the law of its output.
+- Power: with `N_DRAWS` draws, noise too small by sqrt(2) is caught with a probability of at least 1 - 1e-6 if
+  mu is between 1.3 and 3, or epsilon between 1.5 and 2.
+
+`alarm_probability` computes both from binomials where alpha and beta are known.
+
+References
+----------
+.. [1] Dong, Roth, Su (2022). Gaussian differential privacy. J. R. Stat. Soc. B 84(1).
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, ClassVar
+
+import numpy as np
+from scipy import stats
+from scipy.special import log1p, ndtr, ndtri
+
+from dpgrs.errors import UsageError
+from dpgrs.privacy.accountant import gdp_epsilon
+
+N_DRAWS = 4_000
+CONFIDENCE = 1 - 1e-6
+# Counts of errors less likely than this are left out of a probability of an alarm.
+NEGLIGIBLE = 1e-17
+
+
+@dataclass(frozen=True)
+class GaussianLoss:
+    """A claim of mu-GDP.
+
+    Attributes
+    ----------
+    value : float, mu.
+    delta : float in (0, 1), at which the loss is also shown as an epsilon.
+    """
+
+    symbol: ClassVar = "mu"
+    value: float
+    delta: float
+
+    def observed(self, alpha, beta):
+        """Return the smallest mu that allows both error rates; arrays are broadcast."""
+        return np.maximum(-ndtri(alpha) - ndtri(beta), 0.0)
+
+    def epsilon(self, mu):
+        """Return what mu means as an epsilon at `delta`."""
+        return gdp_epsilon(mu, self.delta)
+
+    def error_rates(self, factor=1.0):
+        """Return alpha and beta of the guess halfway, with noise too small by a factor."""
+        error = float(ndtr(-factor * self.value / 2))
+        return error, error
+
+
+@dataclass(frozen=True)
+class PureLoss:
+    """A claim of (epsilon, 0)-DP.
+
+    Attributes
+    ----------
+    value : float, epsilon.
+    """
+
+    symbol: ClassVar = "epsilon"
+    delta: ClassVar = 0.0
+    value: float
+
+    def observed(self, alpha, beta):
+        """Return the smallest epsilon that allows both error rates; arrays are broadcast."""
+        ratios = np.maximum(log1p(-beta) - np.log(alpha), log1p(-alpha) - np.log(beta))
+        return np.maximum(ratios, 0.0)
+
+    def epsilon(self, epsilon):
+        """Return the loss as it is."""
+        return epsilon
+
+    def error_rates(self, factor=1.0):
+        """Return alpha and beta of the guess by an output of probability 1/2 on the second input.
+
+        Such are permute-and-flip between two candidates, and Laplace noise cut at the second statistic.
+        """
+        return math.exp(-factor * self.value) / 2, 0.5
+
+
+@dataclass(frozen=True)
+class AuditCase:
+    """A mechanism under one set of terms, with the neighbours that should move it most.
+
+    Attributes
+    ----------
+    mechanism : str, name of the ``private_*`` function.
+    terms : dict of str, such as neighbours, unit, rows and accounting. They tell a mechanism's cases apart.
+    pair : tuple of the two inputs.
+    claim : GaussianLoss or PureLoss, that of this case.
+    run : function (input, noise) -> output. It calls the mechanism itself, with the noise source it is given.
+    score : function output -> float. Above 0 the guess is the second input. For a `GaussianLoss` it is the
+        logarithm of the second's likelihood over the first's.
+    """
+
+    mechanism: str
+    terms: dict[str, str]
+    pair: tuple[Any, Any]
+    claim: GaussianLoss | PureLoss
+    run: Callable
+    score: Callable
+
+    @property
+    def name(self):
+        """What tells cases apart."""
+        return ", ".join([self.mechanism, *self.terms.values()])
+
+
+@dataclass(frozen=True)
+class AuditResult:
+    """What an audit saw.
+
+    Attributes
+    ----------
+    case : AuditCase
+    n_draws : int, of each input.
+    confidence : float in (0, 1)
+    false_guesses : tuple of two int, on the first and on the second input.
+    observed : float, lower bound of the loss, in the units of the claim.
+    """
+
+    case: AuditCase
+    n_draws: int
+    confidence: float
+    false_guesses: tuple[int, int]
+    observed: float
+
+    @property
+    def is_within_claim(self):
+        """Whether the loss observed is no more than what is claimed."""
+        return self.observed <= self.case.claim.value
+
+
+_builders = []
+
+
+def register_audits(builder):
+    """Let a function join that returns the `AuditCase`s of one or more mechanisms; a decorator."""
+    _builders.append(builder)
+    return builder
+
+
+def registered_cases():
+    """Return all cases that have joined, a list."""
+    return [case for builder in _builders for case in builder()]
+
+
+def audit(case, with_noise, *, n_draws=N_DRAWS, confidence=CONFIDENCE):
+    """Run a mechanism many times on both inputs and bound its loss from below.
+
+    Parameters
+    ----------
+    case : AuditCase
+    with_noise : function (run, draw) -> run(noise source): calls a function with the noise of a draw. Draws
+        from 0 to 2 n_draws - 1 must be independent. It gets the same function for all draws of one input.
+    n_draws : int > 0, of each input.
+    confidence : float in (0, 1), at least which the bound is below the true loss.
+
+    Returns
+    -------
+    AuditResult
+    """
+    runs = [partial(case.run, one) for one in case.pair]
+    guesses = [
+        [case.score(with_noise(run, draw)) > 0 for draw in draws]
+        for run, draws in zip(runs, [range(n_draws), range(n_draws, 2 * n_draws)], strict=True)
+    ]
+    false_guesses = int(np.sum(guesses[0])), n_draws - int(np.sum(guesses[1]))
+    observed = case.claim.observed(*_rates_above(np.array(false_guesses), n_draws, confidence))
+    return AuditResult(case, n_draws, confidence, false_guesses, float(observed))
+
+
+def alarm_probability(claim, error_rates, *, n_draws=N_DRAWS, confidence=CONFIDENCE):
+    """Return the probability that an audit observes more than the claim, given the true rates of error.
+
+    Of an honest mechanism this is a false alarm, of a broken one the power of the audit.
+
+    Parameters
+    ----------
+    claim : GaussianLoss or PureLoss
+    error_rates : alpha and beta, each in (0, 1).
+    n_draws, confidence : as in `audit`.
+
+    Returns
+    -------
+    float, exact but for counts of errors that together are less likely than 4 `NEGLIGIBLE`.
+
+    Examples
+    --------
+    >>> claim = GaussianLoss(2.0, delta=1e-3)
+    >>> alarm_probability(claim, claim.error_rates()) < 1e-11
+    True
+    >>> alarm_probability(claim, claim.error_rates(factor=2**0.5)) > 1 - 1e-6
+    True
+    """
+    counts = [_likely_counts(n_draws, rate) for rate in error_rates]
+    chances = [stats.binom.pmf(count, n_draws, rate) for count, rate in zip(counts, error_rates, strict=True)]
+    alpha, beta = (_rates_above(count, n_draws, confidence) for count in counts)
+    is_alarm = claim.observed(alpha[:, np.newaxis], beta) > claim.value
+    return min(float(chances[0] @ is_alarm @ chances[1]), 1.0)
+
+
+def _rates_above(n_errors, n_draws, confidence):
+    """Bound error rates from above by Clopper and Pearson, so that both bounds hold at the confidence."""
+    if not (n_draws > 0 and 0 < confidence < 1):
+        raise UsageError(
+            "An audit must have at least one draw and a confidence between 0 and 1, "
+            f"got {n_draws} and {confidence}. Use the defaults."
+        )
+    bound = stats.beta.isf((1 - confidence) / 2, n_errors + 1, np.maximum(n_draws - n_errors, 1))
+    return np.where(n_errors < n_draws, bound, 1.0)
+
+
+def _likely_counts(n_draws, rate):
+    return np.arange(
+        stats.binom.ppf(NEGLIGIBLE, n_draws, rate), stats.binom.isf(NEGLIGIBLE, n_draws, rate) + 1
+    )

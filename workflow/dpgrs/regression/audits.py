@@ -1,0 +1,234 @@
+"""Audit cases of ReuseCov's mechanisms: the worst neighbours of docs/proofs, by the real statistics.
+
+Inputs differ in one unit among ten people. Its genotypes are all -1/2 or 1/2 (haplotypes), -1 or 1 (people),
+and its outcomes lie far beyond their bound, so that the statistics clip them. In most cases the signs are
+such that noise that repeats itself, among the entries of a statistic or from one statistic to the next,
+cancels in the score: an audit catches that too.
+"""
+
+import math
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+
+from dpgrs.bits import pack
+from dpgrs.privacy.audit import AuditCase, GaussianLoss, register_audits
+from dpgrs.privacy.sensitivity import count_sensitivity, cross_sensitivity, gram_sensitivity
+from dpgrs.regression.reusecov import (
+    PrivacyRequest,
+    private_count,
+    private_cross_product,
+    private_gram,
+    private_statistics,
+)
+from dpgrs.regression.statistics import (
+    CROSS_STEP,
+    GRAM_STEP,
+    LARGEST_BOUND,
+    cross_product,
+    gram,
+    grid_outcomes,
+)
+from dpgrs.types import Accounting, Neighbours, Rows, Unit
+
+# Budgets of which every audited share is a mu of about 2, where an audit sees most.
+EPSILON = {Accounting.GDP: 8.0, Accounting.PAPER: 16.0}
+DELTA = 1e-3
+N_OTHERS = 20  # haplotypes of the other people
+PUBLIC_ROWS = 10  # the n that is public by the time of X'X
+
+TERMS = ("neighbours", "unit", "rows", "accounting")  # of a request
+COUNT, GRAM, CROSS = "count", "gram", "cross"  # the names in `PrivacyRequest.budget`
+
+# Signs of a member's genotypes and outcomes. In X'Y, and in X'X of haplotypes, as many entries rise as fall.
+MEMBER = ((1, -1, 1), (1, -1))
+# Each entry of X'Y moves against the same entry of X'X.
+OPPOSED_MEMBER = ((-1, 1, -1), (-1, -1))
+# Who moves X'X furthest in the place of `MEMBER` (docs/proofs/gram.md: k = 2; e = 1 and o = 2), and X'Y.
+OTHER_HAPLOTYPE = ((-1, 1, 1), (1, -1))
+OTHER_PERSON = ((1, 1, -1), (1, -1))
+OTHER_OUTCOMES = ((1, -1, 1), (-1, 1))
+# With two variants these two move both furthest at once.
+SHORT_MEMBER = ((1, -1), (1, -1))
+MIRRORED_MEMBER = ((-1, 1), (1, -1))
+
+
+@dataclass(frozen=True)
+class ExactStatistics:
+    """The input of a mechanism: what is summed over all rows.
+
+    Attributes
+    ----------
+    n_rows : int
+    gram : (n_variants + 1, n_variants + 1) int64 in units of `GRAM_STEP`.
+    cross : (n_outcomes, n_variants + 1) int64 in units of `CROSS_STEP`.
+    """
+
+    n_rows: int
+    gram: np.ndarray
+    cross: np.ndarray
+
+
+@register_audits
+def reusecov_cases():
+    """Return the cases of the count, X'X and X'Y, each alone and all together."""
+    haplotype = {"rows": Rows.HAPLOTYPES, "unit": Unit.HAPLOTYPE}
+    two_haplotypes = {"rows": Rows.HAPLOTYPES, "unit": Unit.PERSON}
+    person = {"rows": Rows.PEOPLE, "unit": Unit.PERSON}
+    paper = {"accounting": Accounting.PAPER}
+    mostly_count, mostly_gram, mostly_cross = {"count_share": 0.8}, {"gram_share": 0.8}, {"gram_share": 0.2}
+    all_shares = {"count_share": 0.1, "gram_share": 0.4}
+    return [
+        _added(private_count, MEMBER, **two_haplotypes, **mostly_count),
+        _added(private_count, MEMBER, **person, **paper, **mostly_count),
+        _added(private_gram, MEMBER, **haplotype, **mostly_gram),
+        _added(private_gram, MEMBER, **person, **paper, **mostly_gram),
+        _replaced(private_gram, MEMBER, OTHER_HAPLOTYPE, **two_haplotypes, **paper, **mostly_gram),
+        _replaced(private_gram, MEMBER, OTHER_PERSON, **person, **mostly_gram),
+        _added(private_cross_product, MEMBER, **two_haplotypes, **mostly_cross),
+        _added(private_cross_product, MEMBER, **person, **paper, **mostly_cross, outcome_bound=0.5),
+        _replaced(private_cross_product, MEMBER, OTHER_OUTCOMES, **haplotype, **paper, **mostly_cross),
+        _replaced(private_cross_product, MEMBER, OTHER_OUTCOMES, **person, **mostly_cross, outcome_bound=7.0),
+        _added(private_statistics, OPPOSED_MEMBER, **two_haplotypes, **all_shares, outcome_bound=1.5),
+        _added(private_statistics, OPPOSED_MEMBER, **person, **paper, **all_shares),
+        _replaced(private_statistics, SHORT_MEMBER, MIRRORED_MEMBER, **two_haplotypes, gram_share=0.3),
+        _replaced(private_statistics, SHORT_MEMBER, MIRRORED_MEMBER, **haplotype, **paper, n_budgets=2),
+    ]
+
+
+def _added(mechanism, member, **terms):
+    return _case(mechanism, member, None, neighbours=Neighbours.ADD_REMOVE, **terms)
+
+
+def _replaced(mechanism, member, other, **terms):
+    return _case(mechanism, member, other, neighbours=Neighbours.REPLACE_ONE, **terms)
+
+
+def _case(mechanism, member, other, *, outcome_bound=3.0, accounting=Accounting.GDP, n_budgets=1, **terms):
+    """Build the case of two cohorts, of which one has the member and the other `other`, or nobody."""
+    request = PrivacyRequest(
+        n_variants=len(member[0]),
+        n_outcomes=len(member[1]) // n_budgets,
+        outcome_bound=outcome_bound,
+        epsilon=EPSILON[accounting],
+        delta=DELTA,
+        accounting=accounting,
+        **terms,
+    )
+    release, statistics = RELEASES[mechanism]
+    if not request.has_private_count:
+        statistics = tuple(name for name in statistics if name != COUNT)
+    n_copies = 1 if request.unit == Unit.HAPLOTYPE else 2
+    pair = (
+        _sum_up(member, n_copies, request),
+        _sum_up(other, n_copies, request) if other else _sum_up(member, 0, request),
+    )
+    return AuditCase(
+        mechanism=mechanism.__name__,
+        terms={
+            **{name: str(getattr(request, name)) for name in TERMS},
+            "budget": "joint" if n_budgets == 1 else "separate",
+        },
+        pair=pair,
+        claim=GaussianLoss(_total_mu(statistics, request, n_budgets), delta=DELTA),
+        run=partial(release, request=request),
+        score=partial(_log_likelihood_ratio, **_ratio_terms(pair, statistics, request)),
+    )
+
+
+def _total_mu(statistics, request, n_budgets):
+    """Return the mu of all statistics together: only X'Y is drawn once for every budget."""
+    draws = {COUNT: 1, GRAM: 1, CROSS: n_budgets}
+    return math.sqrt(sum(draws[name] * request.budget[name] ** 2 for name in statistics))
+
+
+def _release_count(exact, noise, *, request):
+    n, _ = private_count(exact.n_rows, request=request, noise=noise)
+    return {COUNT: n}
+
+
+def _release_gram(exact, noise, *, request):
+    G, _ = private_gram(exact.gram, PUBLIC_ROWS, request=request, noise=noise)
+    return {GRAM: G}
+
+
+def _release_cross(exact, noise, *, request):
+    V, _ = private_cross_product(exact.cross, request=request, noise=noise)
+    return {CROSS: V}
+
+
+def _release_all(exact, noise, *, request):
+    noisy = private_statistics(exact.gram, exact.cross, exact.n_rows, request=request, noise=noise)
+    return {COUNT: noisy.n, GRAM: noisy.gram, CROSS: noisy.cross}
+
+
+# How to run a mechanism, and what it protects.
+RELEASES = {
+    private_count: (_release_count, (COUNT,)),
+    private_gram: (_release_gram, (GRAM,)),
+    private_cross_product: (_release_cross, (CROSS,)),
+    private_statistics: (_release_all, (COUNT, GRAM, CROSS)),
+}
+
+
+def _ratio_terms(pair, statistics, request):
+    """Return the point halfway between two exact outputs, and the direction in which the ratio rises."""
+    first, second = (_exact_output(exact) for exact in pair)
+    halfway = {name: (first[name] + second[name]) / 2 for name in statistics}
+    direction = {
+        name: _has_noise(name, request) * (second[name] - first[name]) / _noise_scale(name, request) ** 2
+        for name in statistics
+    }
+    return {"halfway": halfway, "direction": direction}
+
+
+def _log_likelihood_ratio(output, *, halfway, direction):
+    """Return the log-likelihood of the second input, less that of the first, under normal noise."""
+    return sum(np.vdot(output[name] - halfway[name], direction[name]) for name in direction)
+
+
+def _exact_output(exact):
+    """Return what would be released without noise."""
+    return {COUNT: exact.n_rows, GRAM: exact.gram * GRAM_STEP, CROSS: exact.cross[:, :-1] * CROSS_STEP}
+
+
+def _has_noise(name, request):
+    """Mark the numbers with noise of their own: X'X is symmetric, and its entries n/4 are public."""
+    if name != GRAM:
+        return 1
+    k = 1 if request.rows == Rows.HAPLOTYPES else 0
+    mask = np.triu(np.ones((request.n_variants + 1,) * 2), k=k)
+    mask[-1, -1] = 0
+    return mask
+
+
+def _noise_scale(name, request):
+    """Return the standard deviation that is claimed to be enough."""
+    sensitivity = {
+        COUNT: count_sensitivity,
+        GRAM: partial(gram_sensitivity, request.n_variants),
+        CROSS: partial(
+            cross_sensitivity, request.n_variants, request.n_outcomes, outcome_bound=request.outcome_bound
+        ),
+    }[name]
+    return sensitivity(**request.relation).value / request.budget[name]
+
+
+def _sum_up(member, n_copies, request):
+    """Sum up ten people, and one more unit of so many haplotypes."""
+    genotypes, outcomes = member
+    haplotypes_per_row = 1 if request.rows == Rows.HAPLOTYPES else 2
+    n_others, n_rows = N_OTHERS // haplotypes_per_row, n_copies // haplotypes_per_row
+    others = np.arange(N_OTHERS) >> np.arange(request.n_variants)[:, np.newaxis] & 1
+    alleles = np.hstack([others, _columns(np.greater(genotypes, 0), n_copies)])
+    Y = np.hstack(
+        [np.zeros((len(outcomes), n_others)), _columns(np.multiply(outcomes, LARGEST_BOUND), n_rows)]
+    )
+    bits, options = pack(alleles), {"n_haplotypes": alleles.shape[1], "rows": request.rows}
+    gridded = grid_outcomes(Y, bound=request.outcome_bound)
+    return ExactStatistics(Y.shape[1], gram(bits, **options), cross_product(bits, gridded, **options))
+
+
+def _columns(values, n_copies):
+    return np.tile(np.reshape(values, (-1, 1)), n_copies)

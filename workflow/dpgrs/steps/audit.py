@@ -1,0 +1,155 @@
+"""Audit every mechanism that has joined, and say what was claimed and what was seen."""
+
+import hashlib
+import math
+from functools import lru_cache
+
+import dpgrs.regression.audits  # noqa: F401 - its cases join as it is imported
+from dpgrs.errors import DpgrsError, UsageError
+from dpgrs.privacy.audit import alarm_probability, audit, registered_cases
+from dpgrs.privacy.noise import BenchmarkNoise, Rehearsal, ReleaseNoise
+from dpgrs.privacy.study_key import StudyKey
+
+# What an audit must be able to catch: noise too small by this factor.
+CONTROL_FACTOR = math.sqrt(2)
+# Columns of the table, with their formats.
+COLUMNS = {
+    **dict.fromkeys(["mechanism", "neighbours", "unit", "rows", "accounting", "budget", "loss"], ""),
+    **dict.fromkeys(["claimed", "observed"], ".3f"),
+    "delta": "g",
+    **dict.fromkeys(["claimed_epsilon", "observed_epsilon"], ".3f"),
+}
+
+
+def seeded_noise(seed, *, mode):
+    """Return how to run a mechanism with the noise of a mode; another seed gives other draws.
+
+    Parameters
+    ----------
+    seed : int, public. The key of release noise is made of it, as the statistics of an audit are nobody's.
+    mode : ``release`` or ``benchmark``.
+
+    Returns
+    -------
+    function, see `run_audit`.
+    """
+    if mode == "benchmark":
+        return lambda run, *key: run(BenchmarkNoise(seed, "audit", *key))
+    return keyed_noise(StudyKey(hashlib.sha256(f"audit {seed}".encode()).digest()))
+
+
+def keyed_noise(study_key):
+    """Return how to run a mechanism with release noise under a throwaway key, uncharged; see `run_audit`."""
+    # What a mechanism draws does not hang on its noise: one rehearsal serves all draws of an input.
+    rehearse = lru_cache(maxsize=1)(_rehearse)
+
+    def run_with_key(run, *key):
+        draws = rehearse(run)
+        return run(ReleaseNoise(study_key, draws=draws, requests=dict.fromkeys(draws, f"audit {key}")))
+
+    return run_with_key
+
+
+def _rehearse(run):
+    rehearsal = Rehearsal()
+    run(rehearsal)
+    return rehearsal.draws
+
+
+def choose_cases(mechanisms=()):
+    """Return the audit cases of mechanisms.
+
+    Parameters
+    ----------
+    mechanisms : sequence of str, names of ``private_*`` functions; empty means all.
+
+    Returns
+    -------
+    list of AuditCase
+
+    Raises
+    ------
+    UsageError
+        For a mechanism that has no case.
+    """
+    cases = registered_cases()
+    known = sorted({case.mechanism for case in cases})
+    for name in mechanisms:
+        if name not in known:
+            raise UsageError(f"`--mechanism` must be one of: {', '.join(known)}, got {name}. Change it.")
+    return [case for case in cases if not mechanisms or case.mechanism in mechanisms]
+
+
+def run_audit(case, with_noise, *, draws, confidence):
+    """Audit one case.
+
+    Parameters
+    ----------
+    case : AuditCase
+    with_noise : function (run, name of the case, number of a draw) -> run(noise source). Different names or
+        numbers must give independent noise.
+    draws : int > 0, of each of the two inputs.
+    confidence : float in (0, 1), of the observed loss.
+
+    Returns
+    -------
+    dict of the case's terms, the loss claimed and observed, both as an epsilon at ``delta`` too, ``power``,
+    the chance that this audit catches noise too small by `CONTROL_FACTOR`, and ``is_within_claim``.
+    """
+    options = {"n_draws": draws, "confidence": confidence}
+    claim = case.claim
+    result = audit(case, lambda run, draw: with_noise(run, case.name, draw), **options)
+    return {
+        "mechanism": case.mechanism,
+        **case.terms,
+        "loss": claim.symbol,
+        "claimed": claim.value,
+        "observed": result.observed,
+        "delta": claim.delta,
+        "claimed_epsilon": claim.epsilon(claim.value),
+        "observed_epsilon": claim.epsilon(result.observed),
+        "draws": draws,
+        "confidence": confidence,
+        "false_guesses": result.false_guesses,
+        "power": alarm_probability(claim, claim.error_rates(CONTROL_FACTOR), **options),
+        "is_within_claim": result.is_within_claim,
+    }
+
+
+def require_within_claims(findings):
+    """Fail if a mechanism loses more than it claims.
+
+    Raises
+    ------
+    DpgrsError
+        With the names of the mechanisms.
+    """
+    broken = sorted({finding["mechanism"] for finding in findings if not finding["is_within_claim"]})
+    if broken:
+        raise DpgrsError(
+            f"The privacy loss must be at most what is claimed, and is more in: {', '.join(broken)}. "
+            "Release nothing with these mechanisms, and report this."
+        )
+
+
+def as_table(findings):
+    """Lay findings out in columns, as text."""
+    rows = [(*COLUMNS, "verdict"), *map(_row, findings)]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = ["  ".join(map(str.ljust, row, widths)).rstrip() for row in rows]
+    first, power = findings[0], min(finding["power"] for finding in findings)
+    return "\n".join(
+        [
+            *lines,
+            "",
+            f"{first['draws']} draws of each input; an observed loss is a lower bound at a confidence of "
+            f"{first['confidence']}.",
+            "Every audit would catch noise too small by sqrt(2) with a probability of at least "
+            f"{min(math.floor(power * 1e6), 999_999) / 1e6}.",
+        ]
+    )
+
+
+def _row(finding):
+    cells = [format(finding[name], spec) if name in finding else "" for name, spec in COLUMNS.items()]
+    return [*cells, "within claim" if finding["is_within_claim"] else "EXCEEDS CLAIM"]

@@ -18,7 +18,8 @@ ALLOWED = {
     "regression": {"privacy"},
     "evaluation": {"regression"},
     "reporting": {"io"},
-    "steps": {"io", "privacy", "simulation", "regression", "evaluation", "reporting"},
+    "release": {"io", "privacy"},
+    "steps": {"io", "privacy", "simulation", "regression", "evaluation", "reporting", "release"},
 }
 # Public seeded draws, noise, and the secret key that noise will hang on.
 RANDOM_DOORS = {"public_random.py", "privacy/noise.py", "privacy/study_key.py"}

@@ -1,0 +1,166 @@
+"""A small release: scores of three outcomes on eight sites, its charged events, statement and bundle."""
+
+from dataclasses import asdict, replace
+
+import numpy as np
+import pandas as pd
+
+from dpgrs.privacy.exact_numbers import exact_text
+from dpgrs.privacy.ledger_entries import Account, GaussianCharge
+from dpgrs.privacy.noise import BenchmarkNoise
+from dpgrs.privacy.sensitivity import count_sensitivity, cross_sensitivity, gram_sensitivity
+from dpgrs.privacy.statement import build_statement, ledger_standing
+from dpgrs.privacy.statement_content import Curation, PublicInput, StatementContent, Terms, Total
+from dpgrs.regression.reusecov import PrivacyRequest
+from dpgrs.release.bundle import write_bundle
+from dpgrs.release.pgs_catalog import Scores, site_digest
+from ledger_requests import DATASET, new_ledger, reserve
+
+OUTCOMES = ("height", "LDL/HDL = ratio", "größe")
+SITES = pd.DataFrame(
+    [
+        ("chrX", 5, "A", "G", "."),
+        ("22", 300, "C", "T", "rs77"),
+        ("22", 200, "A", "G", "."),
+        ("22", 200, "A", "C", "rs12"),
+        ("3", 9_000_000, "GAT", "G", "ss5"),
+        ("21", 10, "T", "TA", "."),
+        ("3", 20, "G", "C", "rs9;rs10"),
+        ("10", 1, "C", "A", "rs1"),
+    ],
+    columns=["contig", "position", "ref", "alt", "id"],
+)
+CURATION = Curation(
+    title="Height and lipids in a test cohort",
+    curator="Institute of Tests",
+    curator_type="Nonprofit",
+    intended_use="Research on genomic risk scores.",
+    data_use_terms="Do not try to find out who took part.",
+    license="CC BY 4.0",
+    citation="Institute of Tests (2026). doi:10.1/x?id=1",
+    region="Germany",
+    publication_date="2026-11-21",
+)
+PROVENANCE = {
+    "study": "demo",
+    "mode": "release",
+    "finished": "2026-11-21T10:00:00+00:00",
+    "host": "secret-host",
+    "command": "snakemake --cores 1 /home/someone/study",
+    "dpgrs": "0.1",
+    "commit": "0" * 40,
+    "code_digest": "1" * 16,
+    "python": "3.12.1",
+    "libraries": {"numpy": "2.4.0"},
+    "settings_digest": "2" * 64,
+    "settings": {"cohort": {"vcf": "/home/someone/x.vcf.gz"}},
+}
+
+
+def make_scores(**changed):
+    rng = np.random.Generator(np.random.PCG64(3))
+    weights = rng.normal(size=(len(OUTCOMES), len(SITES))) * 10.0 ** rng.integers(-9, 3, size=len(SITES))
+    weights[0, :3] = -0.0, 1e-300, 123456789012345680.0
+    fields = {
+        "outcomes": OUTCOMES,
+        "sites": SITES,
+        "weights": weights,
+        "genome_build": "GRCh38",
+        "terms": make_terms(),
+        "source": "release",
+    }
+    return Scores(**(fields | changed))
+
+
+def make_terms(**changed):
+    fields = {
+        "epsilon": 1.0,
+        "delta": 1e-6,
+        "protection": "full",
+        "unit": "haplotype",
+        "neighbours": "add-remove",
+        "accounting": "gdp",
+        "rows": "haplotypes",
+    }
+    return Terms(**(fields | changed))
+
+
+def make_events(terms, *, source="release"):
+    """Return the events of `private_statistics`, drawn by nobody."""
+    named = {
+        name: getattr(terms, name)
+        for name in ("epsilon", "delta", "accounting", "unit", "neighbours", "rows")
+    }
+    request = PrivacyRequest(n_variants=len(SITES), n_outcomes=len(OUTCOMES), outcome_bound=3.0, **named)
+    claims = {
+        "gram": (gram_sensitivity(len(SITES), **request.relation), 0.25, 36),
+        "cross": (cross_sensitivity(len(SITES), 3, outcome_bound=3.0, **request.relation), 2.0**-17, 24),
+    }
+    if request.has_private_count:
+        claims = {"count": (count_sensitivity(**request.relation), 1.0, 1)} | claims
+    return [
+        replace(
+            BenchmarkNoise(1).gaussian(
+                np.zeros(entries, dtype=np.int64),
+                name=name,
+                step=step,
+                sensitivity=claim,
+                mu=request.budget[name],
+            )[1],
+            source=source,
+        )
+        for name, (claim, step, entries) in claims.items()
+    ]
+
+
+def make_content(folder, terms=None, **changed):
+    """Charge the events to a new ledger and say all that the statement needs."""
+    terms = terms or make_terms()
+    events = make_events(terms)
+    account = Account(terms.protection, terms.unit, terms.neighbours)
+    ledger = new_ledger(folder, account=account, mu_squared="100")
+    reserve(ledger, mu="0.125", account=account, shape=["an earlier study"])
+    charges = [
+        GaussianCharge(event.statistic, exact_text(event.sensitivity.value), exact_text(event.sigma))
+        for event in events
+    ]
+    request_id = reserve(ledger, charges=charges, account=account)
+    inputs = {
+        "site list": site_digest(SITES),
+        "allele frequencies": "of each site",
+        "outcome bound": "3",
+        "number of rows": "5008",
+        "seed": "1, used for simulation, thinning and split only",
+    }
+    fields = {
+        "version": PROVENANCE["dpgrs"],
+        "commit": PROVENANCE["commit"],
+        "curation": CURATION,
+        "dataset": DATASET | {"dataset_version": "v1"},
+        "genome_build": "GRCh38",
+        "n_variants": len(SITES),
+        "site_digest": site_digest(SITES),
+        "outcomes": OUTCOMES,
+        "terms": terms,
+        "events": tuple(asdict(event) | {"request": request_id} for event in events),
+        "per_outcome": Total(terms.epsilon, terms.delta),
+        "whole_study": Total(terms.epsilon, terms.delta),
+        "ledger": ledger_standing(ledger.read(), account, [request_id]),
+        "public_inputs": tuple(PublicInput(name, value, "a public panel") for name, value in inputs.items()),
+        "post_processing": ("centring", "eigenvalues below 0 set to 0", "ridge with lambda = 0.2"),
+        "expected_noise_sd": 0.01,
+    }
+    return StatementContent(**(fields | changed))
+
+
+def make_statement(folder, terms=None, **changed):
+    return build_statement(make_content(folder, terms, **changed))
+
+
+def make_bundle(folder, *, terms=None, content=(), **changed):
+    """Write a bundle into ``folder/release`` and return its path."""
+    terms = terms or make_terms()
+    scores = make_scores(terms=terms, **changed)
+    statement = make_statement(folder, terms, **dict(content))
+    write_bundle(folder / "release", scores=scores, statement=statement, provenance=PROVENANCE)
+    return folder / "release"

@@ -1,0 +1,204 @@
+import gzip
+import hashlib
+import struct
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dpgrs.errors import DpgrsError, UsageError
+from dpgrs.release.pgs_catalog import (
+    file_stems,
+    format_weight,
+    header_text,
+    site_digest,
+    write_scoring_file,
+    write_standard_errors,
+)
+from release_data import OUTCOMES, SITES, make_scores
+
+SOURCE = {"citation": "A paper", "license_text": "CC0"}
+
+
+def lines_of(path):
+    return gzip.decompress(path.read_bytes()).decode().split("\n")[:-1]
+
+
+def write(tmp_path, scores, index=1):
+    path = tmp_path / "score.txt.gz"
+    write_scoring_file(path, scores, index, pgs_id="an_id", **SOURCE)
+    return path
+
+
+def changed_sites(row, **values):
+    return SITES.assign(
+        **{name: [*SITES[name][:row], value, *SITES[name][row + 1 :]] for name, value in values.items()}
+    )
+
+
+def test_write_scoring_file__header_and_rows(tmp_path):
+    scores = make_scores()
+    lines = lines_of(write(tmp_path, scores))
+    assert lines[0].startswith("###PGS CATALOG SCORING FILE - see https://www.pgscatalog.org/downloads/")
+    assert lines[1:10] == [
+        "#format_version=2.0",
+        "##POLYGENIC SCORE (PGS) INFORMATION",
+        "#pgs_id=an_id",
+        "#pgs_name=LDL/HDL : ratio",
+        "#trait_reported=LDL/HDL : ratio",
+        "#trait_mapped=NR",
+        "#trait_efo=NR",
+        "#genome_build=GRCh38",
+        "#variants_number=8",
+    ]
+    assert {"#dp_epsilon=1", "#dp_delta=0.000001", "#dp_unit=haplotype", "#license=CC0"} <= set(lines)
+    rows = [line.split("\t") for line in lines if not line.startswith("#")]
+    assert rows[0] == ["rsID", "chr_name", "chr_position", "effect_allele", "other_allele", "effect_weight"]
+    sites = [tuple(row[:5]) for row in rows[1:]]
+    assert sites == [
+        (".", "3", "20", "C", "G"),
+        (".", "3", "9000000", "G", "GAT"),
+        ("rs1", "10", "1", "A", "C"),
+        (".", "21", "10", "TA", "T"),
+        ("rs12", "22", "200", "C", "A"),
+        (".", "22", "200", "G", "A"),
+        ("rs77", "22", "300", "T", "C"),
+        (".", "X", "5", "G", "A"),
+    ]
+    by_site = {
+        (contig.removeprefix("chr"), str(position), alt): weight
+        for contig, position, alt, weight in zip(
+            SITES["contig"], SITES["position"], SITES["alt"], scores.weights[1], strict=True
+        )
+    }
+    assert {(row[1], row[2], row[3]): float(row[5]) for row in rows[1:]} == by_site
+
+
+def test_write_scoring_file__labels_and_no_ids(tmp_path):
+    scores = make_scores(sites=SITES.assign(id="."), trait_labels=("a", "b = c\n#d=e", "f"))
+    lines = lines_of(write(tmp_path, scores))
+    assert "#trait_reported=b : c #d:e" in lines
+    assert all(line.count("=") == 1 for line in lines if line.startswith("#") and not line.startswith("##"))
+    assert "chr_name\tchr_position\teffect_allele\tother_allele\teffect_weight" in lines
+
+
+def test_write_scoring_file__bytes_hold_no_name_and_no_time(tmp_path):
+    first, second = tmp_path / "a.txt.gz", tmp_path / "b.txt.gz"
+    order = np.random.Generator(np.random.PCG64(1)).permutation(len(SITES))
+    scores = make_scores()
+    shuffled = make_scores(sites=SITES.iloc[order].reset_index(drop=True), weights=scores.weights[:, order])
+    write_scoring_file(first, scores, 0, pgs_id="x", **SOURCE)
+    write_scoring_file(second, shuffled, 0, pgs_id="x", **SOURCE)
+    assert first.read_bytes() == second.read_bytes()
+    flags, time = struct.unpack("<BI", first.read_bytes()[3:8])
+    assert (flags, time) == (0, 0)
+
+
+def test_write_standard_errors__rows(tmp_path):
+    errors = np.arange(24.0).reshape(3, 8) / 8
+    path = tmp_path / "errors.tsv.gz"
+    write_standard_errors(path, make_scores(standard_errors=errors), 2)
+    lines = lines_of(path)
+    assert lines[0] == "chr_name\tchr_position\teffect_allele\tother_allele\tstandard_error"
+    assert lines[1] == "3\t20\tC\tG\t2.75"
+    assert lines[-1] == "X\t5\tG\tA\t2"
+
+
+@given(st.floats(allow_nan=False, allow_infinity=False))
+def test_format_weight__reads_back_as_plain_decimal(weight):
+    text = format_weight(weight)
+    assert float(text) == weight
+    assert set(text) <= set("-0123456789.")
+    assert text.strip("-0.") or text == "0"
+
+
+def test_site_digest__by_hand():
+    sites = pd.DataFrame({"contig": ["chr2", "1"], "position": [7, 9], "ref": ["A", "C"], "alt": ["G", "T"]})
+    assert site_digest(sites) == hashlib.sha256(b"1\t9\tT\tC\n2\t7\tG\tA\n").hexdigest()
+
+
+def test_site_digest__every_column_counts():
+    digests = {site_digest(SITES)}
+    for change in ({"contig": "7"}, {"position": 21}, {"ref": "T"}, {"alt": "T"}):
+        digests.add(site_digest(changed_sites(6, **change)))
+    assert len(digests) == 5
+
+
+@given(st.lists(st.text(min_size=1, max_size=99), unique=True, max_size=6))
+def test_file_stems__safe_and_apart(names):
+    stems = file_stems(names)
+    assert len({stem.casefold() for stem in stems}) == len(names)
+    assert all(
+        set(stem) <= set("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-")
+        for stem in stems
+    )
+    assert not any(stem.startswith((".", "-")) for stem in stems)
+
+
+def test_file_stems__order_does_not_matter():
+    names = ["a/b", "A b", "c"]
+    assert file_stems(names[::-1]) == file_stems(names)[::-1]
+
+
+@pytest.mark.parametrize("value", ["a=b\nc", "=", "\n", "\x1b[31mred", "two\u2028lines"])
+def test_header_text__one_line_without_equals_sign(value):
+    text = header_text(value)
+    assert text.isprintable()
+    assert text
+    assert "=" not in text
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"contig": "Y"}, "chromosomes 1 to 22 or X"),
+        ({"contig": "chrUn_1"}, "chromosomes 1 to 22 or X"),
+        ({"position": 0}, "position of at least 1"),
+        ({"alt": "<DEL>"}, "letters A, C, G and T"),
+        ({"alt": "*"}, "letters A, C, G and T"),
+        ({"ref": "n"}, "letters A, C, G and T"),
+        ({"alt": "G", "ref": "G"}, "differs from REF"),
+        ({"contig": "22", "position": 300, "ref": "C", "alt": "T"}, "there once"),
+        ({"contig": "chr22", "position": 300, "ref": "T", "alt": "C"}, "there once"),
+    ],
+)
+def test_scores__raise_on_site(change, message):
+    with pytest.raises(DpgrsError, match=message):
+        make_scores(sites=changed_sites(7, **change))
+
+
+@pytest.mark.parametrize("number", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("name", ["weights", "standard_errors"])
+def test_scores__raise_on_number(name, number):
+    numbers = np.ones((3, 8))
+    numbers[2, 4] = number
+    with pytest.raises(DpgrsError, match="must be finite"):
+        make_scores(**{name: numbers})
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"weights": np.ones((8, 3))}, "shape"),
+        ({"standard_errors": np.full((3, 8), -1.0)}, "at least 0"),
+        ({"outcomes": ("a", "a", "b")}, "each once"),
+        ({"outcomes": ("a", "", "b")}, "none empty"),
+        ({"trait_labels": ("a",)}, "one for each of 3"),
+        ({"genome_build": "hg38"}, "GRCh37 or GRCh38"),
+        ({"sites": SITES[:0], "weights": np.ones((3, 0))}, "at least one variant"),
+    ],
+)
+def test_scores__raise_on_field(changed, message):
+    with pytest.raises(DpgrsError, match=message):
+        make_scores(**changed)
+
+
+def test_scores__labels_default_to_names():
+    assert make_scores().labels == OUTCOMES
+
+
+def test_scores__usage_errors_are_told_apart():
+    with pytest.raises(UsageError):
+        make_scores(genome_build="NR")

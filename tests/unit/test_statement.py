@@ -1,0 +1,218 @@
+import copy
+import json
+import math
+from dataclasses import asdict
+from fractions import Fraction
+
+import pytest
+
+from dpgrs.errors import DpgrsError, UsageError
+from dpgrs.privacy.accountant import gdp_delta
+from dpgrs.privacy.ledger_entries import GaussianCharge
+from dpgrs.privacy.statement import (
+    REQUIRED_INPUTS,
+    build_statement,
+    ledger_standing,
+    plain_language,
+    problems_of,
+    validate,
+)
+from dpgrs.privacy.statement_content import PublicInput, Total, decimal_text
+from ledger_requests import ACCOUNT, new_ledger, reserve
+from release_data import make_content, make_events, make_statement, make_terms
+
+
+def paths_of(value, path=()):
+    """Yield the path of every field of a statement."""
+    for key, inner in value.items():
+        yield (*path, key)
+        if isinstance(inner, dict):
+            yield from paths_of(inner, (*path, key))
+
+
+def test_build_statement__numbers_are_exact(tmp_path):
+    statement = make_statement(tmp_path)
+    events = make_events(make_terms())
+    for event, shown in zip(events, statement["mechanisms"], strict=True):
+        assert Fraction(shown["sigma"]) == Fraction(event.sigma)
+        assert Fraction(shown["sensitivity"]) == Fraction(event.sensitivity.value)
+        assert Fraction(shown["grid"]) == Fraction(event.step)
+        assert Fraction(shown["mu"]) >= Fraction(event.sensitivity.value) / Fraction(event.sigma)
+        assert math.isclose(float(shown["mu"]), event.mu, rel_tol=1e-12)
+    assert sum(float(shown["share"]) for shown in statement["mechanisms"]) == pytest.approx(1, abs=2e-3)
+    assert gdp_delta(float(statement["guarantee"]["mu"]), 1.0) == pytest.approx(1e-6, rel=1e-6)
+
+
+def test_build_statement__same_content_same_json(tmp_path):
+    content = make_content(tmp_path)
+    assert json.dumps(build_statement(content)) == json.dumps(build_statement(content))
+
+
+@pytest.mark.parametrize(
+    ("terms", "words"),
+    [
+        ({}, ["one haplotype is there or not", "Whether or not", "two rows", "e^2 = 7.39"]),
+        ({"unit": "person"}, ["one person is there or not", "two rows", "e^1 = 2.72"]),
+        ({"unit": "person", "rows": "people"}, ["A person gives one row"]),
+        (
+            {"neighbours": "replace-one"},
+            ["are replaced by any others", "Whatever the genotypes and outcomes"],
+        ),
+        ({"epsilon": 0.5}, ["e^0.5 = 1.65", "e^1 = 2.72"]),
+        ({"epsilon": 20.0, "unit": "person"}, ["e^20 = 4.86E+8"]),
+    ],
+)
+def test_build_statement__words(tmp_path, terms, words):
+    guarantee = make_statement(tmp_path, make_terms(**terms))["guarantee"]
+    text = " ".join((guarantee["definition"], guarantee["contribution"], guarantee["plain_language"]))
+    for word in words:
+        assert word in text
+
+
+@pytest.mark.parametrize(
+    ("protection", "words"), [("feature", "Whatever the genotypes of"), ("label", "Whatever the outcomes of")]
+)
+def test_build_statement__one_side(tmp_path, protection, words):
+    terms = make_terms(neighbours="replace-one")
+    content = make_content(tmp_path, terms)
+    changed = make_terms(neighbours="replace-one", protection=protection)
+    guarantee = build_statement(type(content)(**(vars(content) | {"terms": changed})))["guarantee"]
+    assert words in guarantee["plain_language"]
+    assert f"privacy of the {words.split()[2]}:" in guarantee["definition"]
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 7.5])
+def test_build_statement__loss_of_a_person(tmp_path, epsilon):
+    person = make_statement(tmp_path, make_terms(epsilon=epsilon))["guarantee"]["person"]
+    assert Fraction(person["epsilon"]) == 2 * Fraction(decimal_text(epsilon))
+    assert float(person["delta"]) == pytest.approx((1 + math.exp(epsilon)) * 1e-6, rel=1e-12)
+    assert float(person["delta"]) >= (1 + math.exp(epsilon)) * 1e-6
+
+
+def test_build_statement__loss_of_a_person_as_told_or_void(tmp_path):
+    (tmp_path / "a").mkdir()
+    (tmp_path / "b").mkdir()
+    told = make_statement(tmp_path / "a", person=Total(2, "0.000002"))["guarantee"]["person"]
+    assert told == {"epsilon": "2", "delta": "0.000002"}
+    void = make_statement(tmp_path / "b", make_terms(epsilon=20.0))["guarantee"]["person"]
+    assert void == {"epsilon": "40", "delta": "1"}
+
+
+@pytest.mark.parametrize("name", REQUIRED_INPUTS)
+@pytest.mark.parametrize("origin", [None, " "])
+def test_build_statement__raise_on_input_without_origin(tmp_path, name, origin):
+    inputs = [
+        PublicInput(other, "value", origin if other == name else "public")
+        for other in REQUIRED_INPUTS
+        if other != name or origin
+    ]
+    with pytest.raises(UsageError, match=name):
+        make_statement(tmp_path, public_inputs=tuple(inputs))
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"site_digest": "abc"},
+        {"n_variants": 0},
+        {"genome_build": "hg19"},
+        {"outcomes": ()},
+        {"accuracy": ()},
+        {"expected_noise_sd": -1.0},
+        {"events": ()},
+    ],
+    ids=str,
+)
+def test_build_statement__raise_on_schema(tmp_path, changed):
+    with pytest.raises(UsageError, match=next(iter(changed)).replace("events", "mechanisms")):
+        make_statement(tmp_path, **changed)
+
+
+def test_build_statement__accuracy_and_audit(tmp_path):
+    accuracy = ({"name": "R^2", "value": "0.1", "cost": "epsilon 0.1"},)
+    statement = make_statement(tmp_path, accuracy=accuracy, audit={"largest mu seen": "0.2"})
+    assert "R^2 0.1 (cost: epsilon 0.1)." in plain_language(statement)
+
+
+def test_problems_of__every_missing_field_is_found(tmp_path):
+    statement = make_statement(tmp_path)
+    paths = list(paths_of(statement))
+    assert len(paths) > 60
+    for path in paths:
+        broken = copy.deepcopy(statement)
+        parent = broken
+        for key in path[:-1]:
+            parent = parent[key]
+        value = parent.pop(path[-1])
+        if path[0] == "files":
+            continue
+        assert problems_of(broken), path
+        parent[path[-1] + "_too"] = value
+        assert problems_of(broken), path
+
+
+def test_validate__all_problems_at_once(tmp_path):
+    statement = make_statement(tmp_path)
+    statement["guarantee"]["epsilon"] = "1e0"
+    statement["mechanisms"][1]["sigma"] = "0.0"
+    statement["curation"]["publication_date"] = "today"
+    with pytest.raises(UsageError) as caught:
+        validate(statement)
+    for name in ("guarantee.epsilon", "mechanisms[1].sigma", "curation.publication_date"):
+        assert name in str(caught.value)
+
+
+def test_plain_language__holds_what_matters(tmp_path):
+    statement = make_statement(tmp_path, preprocessing=("a private count, charged",))
+    text = plain_language(statement)
+    assert max(map(len, text.splitlines())) <= 100
+    joined = " ".join(text.split())
+    for part in (
+        statement["guarantee"]["plain_language"],
+        *statement["not_protected"],
+        statement["trust_model"],
+        statement["curation"]["data_use_terms"],
+        "a private count, charged",
+        "Withheld",
+        "epsilon 1.15 at delta 0.000001",
+    ):
+        assert part in joined
+
+
+def test_ledger_standing__later_requests_do_not_count(tmp_path):
+    ledger = new_ledger(tmp_path)
+    first, second = (reserve(ledger, mu=mu, shape=[i]) for i, mu in enumerate(["0.5", "0.25"]))
+    standing = ledger_standing(ledger.read(), ACCOUNT, [second, first])
+    assert standing["head"] == second
+    assert standing["spent"]["mu_squared"] == "0.3125"
+    assert standing["remaining"]["mu_squared"] == "0.6875"
+    reserve(ledger, mu="0.125", shape=[9])
+    assert ledger_standing(ledger.read(), ACCOUNT, [first, second]) == standing
+    earlier = ledger_standing(ledger.read(), ACCOUNT, [first])
+    assert (earlier["head"], earlier["spent"]["mu_squared"]) == (first, "0.25")
+
+
+def test_ledger_standing__rounded_to_the_safe_side(tmp_path):
+    ledger = new_ledger(tmp_path)
+    request = reserve(ledger, charges=[GaussianCharge("gram", "1", "3")])
+    standing = ledger_standing(ledger.read(), ACCOUNT, [request])
+    assert Fraction(standing["spent"]["mu_squared"]) > Fraction(1, 9)
+    assert Fraction(standing["remaining"]["mu_squared"]) < Fraction(8, 9)
+
+
+@pytest.mark.parametrize("requests", [[], ["f" * 64]])
+def test_ledger_standing__raise_on_request(tmp_path, requests):
+    with pytest.raises(DpgrsError, match="every request"):
+        ledger_standing(new_ledger(tmp_path).read(), ACCOUNT, requests)
+
+
+@pytest.mark.parametrize(
+    ("number", "text"), [(0.1, "0.1"), (1e-6, "0.000001"), ("2", "2"), (10000, "10000"), ("0.50", "0.5")]
+)
+def test_decimal_text__shortest(number, text):
+    assert decimal_text(number) == text
+
+
+def test_terms__as_text(tmp_path):
+    terms = make_terms()
+    assert terms.as_text() == asdict(terms) | {"epsilon": "1", "delta": "0.000001"}

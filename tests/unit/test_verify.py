@@ -1,0 +1,330 @@
+"""Every way to change a bundle, with and without mending its sums, is found."""
+
+import gzip
+import hashlib
+import json
+import re
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from dpgrs.errors import DpgrsError, UsageError
+from dpgrs.privacy.accountant import gdp_delta
+from dpgrs.release.verify import smallest_delta, verify_release
+from release_data import SITES, make_bundle, make_terms
+
+SCORE, ERRORS, STATEMENT = "scores/height.txt.gz", "standard_errors/height.tsv.gz", "privacy_statement.json"
+FILES = ("SHA256SUMS", STATEMENT, "privacy_statement.txt", "provenance.json", "registry.yaml", SCORE, ERRORS)
+
+
+@pytest.fixture
+def release(tmp_path):
+    return make_bundle(tmp_path, standard_errors=np.ones((3, len(SITES))))
+
+
+def seal(folder):
+    """Make all digests right again, as a forger would."""
+    files = sorted(path for path in folder.rglob("*") if path.is_file())
+    digests = {path.relative_to(folder).as_posix(): digest(path) for path in files}
+    statement = folder / STATEMENT
+    content = json.loads(statement.read_text())
+    content["files"] = {
+        name: value for name, value in digests.items() if name not in (STATEMENT, "SHA256SUMS")
+    }
+    statement.write_text(json.dumps(content))
+    sums = digests | {STATEMENT: digest(statement)}
+    sums.pop("SHA256SUMS", None)
+    (folder / "SHA256SUMS").write_text("".join(f"{value}  {name}\n" for name, value in sums.items()))
+
+
+def digest(path):
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def edit(path, old, new):
+    """Replace a text that is there, in a plain or a compressed file."""
+    is_gzip = path.suffix == ".gz"
+    text = gzip.decompress(path.read_bytes()).decode() if is_gzip else path.read_text()
+    assert re.search(old, text, flags=re.M)
+    text = re.sub(old, new, text, count=1, flags=re.M)
+    path.write_bytes(gzip.compress(text.encode(), mtime=0) if is_gzip else text.encode())
+
+
+def edit_statement(folder, keys, value):
+    content = json.loads((folder / STATEMENT).read_text())
+    parent = content
+    for key in keys[:-1]:
+        parent = parent[key]
+    assert parent[keys[-1]] != value
+    parent[keys[-1]] = value
+    (folder / STATEMENT).write_text(json.dumps(content))
+
+
+@pytest.mark.parametrize("unit", ["haplotype", "person"])
+@pytest.mark.parametrize("neighbours", ["add-remove", "replace-one"])
+@pytest.mark.parametrize(("accounting", "epsilon"), [("gdp", 1.0), ("paper", 5.0), ("gdp", 0.01)])
+def test_verify_release__whole(tmp_path, unit, neighbours, accounting, epsilon):
+    terms = make_terms(unit=unit, neighbours=neighbours, accounting=accounting, epsilon=epsilon)
+    report = verify_release(make_bundle(tmp_path, terms=terms))
+    assert report["neighbours"] == neighbours
+    assert float(report["epsilon"]) == epsilon
+    assert (report["n_scores"], report["n_variants"], report["n_files"]) == (3, len(SITES), 8)
+
+
+def test_verify_release__sealing_changes_nothing(release):
+    seal(release)
+    assert verify_release(release)["n_files"] == 11
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_verify_release__changed_file(release, name):
+    path = release / name
+    path.write_bytes(path.read_bytes()[:-2] + b"x\n")
+    with pytest.raises(DpgrsError, match=r"was changed|SHA256SUMS"):
+        verify_release(release)
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_verify_release__missing_file(release, name):
+    (release / name).unlink()
+    with pytest.raises(DpgrsError, match=f"{name} must be there"):
+        verify_release(release)
+
+
+@pytest.mark.parametrize("name", FILES[2:])
+def test_verify_release__missing_and_resealed(release, name):
+    (release / name).unlink()
+    seal(release)
+    with pytest.raises(DpgrsError, match=r"must be there|name each file"):
+        verify_release(release)
+
+
+@pytest.mark.parametrize("name", ["notes.txt", "scores/weight.txt.gz", ".hidden"])
+@pytest.mark.parametrize("is_sealed", [False, True])
+def test_verify_release__extra_file(release, name, is_sealed):
+    (release / name).write_bytes((release / SCORE).read_bytes())
+    if is_sealed:
+        seal(release)
+    with pytest.raises(DpgrsError, match=r"must not be there|name each file"):
+        verify_release(release)
+
+
+def test_verify_release__link_and_empty_folder(release):
+    target = release.parent / "elsewhere"
+    (release / SCORE).rename(target)
+    (release / SCORE).symlink_to(target)
+    (release / "empty").mkdir()
+    with pytest.raises(DpgrsError, match=r"not a link") as caught:
+        verify_release(release)
+    assert "an empty folder" in str(caught.value)
+
+
+NUMBERS = [
+    (["guarantee", "epsilon"], "0.9", "the guarantee must cover"),
+    (["guarantee", "delta"], "0.0000001", "the guarantee must cover"),
+    (["guarantee", "delta"], "1", "promises nothing"),
+    (["guarantee", "epsilon"], "9" * 40, "nothing is promised"),
+    (["ledger", "spent", "mu_squared"], "9" * 40, "nothing is promised"),
+    (["guarantee", "mu"], "0.2", r"mu\^2 = the sum"),
+    (["guarantee", "mu"], "0.3", r"mu\^2 = the sum"),
+    (["guarantee", "unit"], "person", "unit of the guarantee"),
+    (["guarantee", "neighbours"], "replace-one", "neighbours of the guarantee"),
+    (["guarantee", "protection"], "label", "ledger.account must be"),
+    (["guarantee", "person", "epsilon"], "1", "loss of a person must cover"),
+    (["guarantee", "person", "delta"], "0.0000000000001", "loss of a person must cover"),
+    (["guarantee", "definition"], "(0.1, 0)-private", "the definition"),
+    (["guarantee", "plain_language"], "Perfectly safe.", "plain-language line"),
+    (["composition", "per_outcome", "epsilon"], "0.5", "per_outcome must cover"),
+    (["composition", "whole_study", "delta"], "0.0000009", "whole_study must cover"),
+    (["ledger", "spent", "mu_squared"], "0.05", "at least what this release costs"),
+    (["ledger", "spent", "epsilon"], "1.1", "ledger.spent must cover"),
+    (["ledger", "spent", "pure_epsilon"], "5", "pure part"),
+    (["ledger", "head"], "a" * 64, "ledger.head"),
+    (["ledger", "account"], "full/person/add-remove", "ledger.account"),
+    (["mechanisms", 1, "sigma"], "9", "mu = sensitivity/sigma"),
+    (["mechanisms", 1, "sigma"], "90", "mu = sensitivity/sigma"),
+    (["mechanisms", 1, "sensitivity"], "1.6", "mu = sensitivity/sigma"),
+    (["mechanisms", 1, "mu"], "0.1", "mu = sensitivity/sigma"),
+    (["mechanisms", 1, "share"], "0.1", "share = "),
+    (["mechanisms", 1, "share"], "0.5", "share = "),
+    (["curation", "curator"], "Someone else", "registry.yaml must give"),
+    (["curation", "publication_date"], "2027-01-01", "registry.yaml must give"),
+    (["mechanisms", 1, "unit"], "person", "unit of the guarantee"),
+    (["mechanisms", 2, "source"], "benchmark", r"mechanisms\[2\].source"),
+    (["mechanisms", 2, "request"], None, r"mechanisms\[2\].request"),
+    (["mechanisms", 2, "request"], "b" * 63, r"mechanisms\[2\].request"),
+    (["data_domain", "site_digest"], "c" * 64, "site_digest"),
+    (["data_domain", "n_variants"], 9, "variants_number must be 9"),
+    (["data_domain", "genome_build"], "GRCh37", "genome_build must be GRCh37"),
+    (["data_domain", "outcomes"], ["a", "b", "c"], "one score for each outcome"),
+    (["scores"], [], "name each file"),
+    (["software", "version"], "9.9", "version and commit"),
+    (["software", "commit"], None, "version and commit"),
+    (["curation", "title"], "Another title", "registry.yaml must give"),
+    (["curation", "license"], "see /home/someone/LICENSE", "path of the machine"),
+    (["format_version"], 2, "format_version"),
+    (["audit"], "fine", "audit"),
+]
+
+
+@pytest.mark.parametrize(("keys", "value", "message"), NUMBERS, ids=lambda part: str(part)[:40])
+def test_verify_release__forged_statement(release, keys, value, message):
+    edit_statement(release, keys, value)
+    seal(release)
+    with pytest.raises(DpgrsError, match=message):
+        verify_release(release)
+
+
+def test_verify_release__a_mechanism_left_out(release):
+    content = json.loads((release / STATEMENT).read_text())
+    content["mechanisms"].pop()
+    (release / STATEMENT).write_text(json.dumps(content))
+    seal(release)
+    with pytest.raises(DpgrsError, match=r"mu\^2 = the sum"):
+        verify_release(release)
+
+
+TEXTS = [
+    (SCORE, r"^###PGS CATALOG", "##PGS", "the first line"),
+    (SCORE, r"^#format_version=2.0", "#format_version=1.0", "format_version must be 2.0"),
+    (SCORE, r"^#pgs_id=height", "#pgs_id=weight", "pgs_id must be height"),
+    (SCORE, r"^#genome_build=GRCh38", "#genome_build=GRCh37", "genome_build must be GRCh38"),
+    (SCORE, r"^#variants_number=8", "#variants_number=7", "variants_number must be 8"),
+    (SCORE, r"^#weight_type=beta", "#weight_type=OR", "weight_type"),
+    (SCORE, r"^#dp_epsilon=1", "#dp_epsilon=0.1", "dp_epsilon must be 1"),
+    (SCORE, r"^#dp_delta=0.000001", "#dp_delta=0", "dp_delta must be"),
+    (SCORE, r"^#dp_unit=haplotype", "#dp_unit=person", "dp_unit must be"),
+    (SCORE, r"^#dp_neighbours=.*", "#dp_neighbours=replace-one", "dp_neighbours must be"),
+    (SCORE, r"^#dp_protection=full", "#dp_protection=label", "dp_protection must be"),
+    (SCORE, r"^#dp_unit=.*\n", "", "the header must hold the keys"),
+    (SCORE, r"^#license=", "#host=here\n#license=", "the header must hold the keys"),
+    (SCORE, r"^#license=", "#pgs_id=height\n#license=", "must be there once"),
+    (SCORE, r"^#citation=.*", "#citation=a=b", "one `=`"),
+    (SCORE, r"^#citation=.*", "#citation=", "one `=`"),
+    (SCORE, r"^#license=.*", "#license=/home/someone/terms", "path of the machine"),
+    (SCORE, "rsID\tchr_name", "rsID\tname", "the columns must be"),
+    (SCORE, "^rs1\t", "1\t", "rsID is malformed"),
+    (SCORE, "\tX\t5", "\tchrX\t5", "chr_name is malformed"),
+    (SCORE, "\t3\t20\t", "\t23\t20\t", "chr_name is malformed"),
+    (SCORE, "\t3\t20\t", "\t3\t020\t", "chr_position is malformed"),
+    (SCORE, "\t3\t20\t", "\t4\t20\t", "sorted"),
+    (SCORE, "\t3\t20\tC", "\t3\t20\tN", "effect_allele is malformed"),
+    (SCORE, "\t3\t20\tC\tG", "\t3\t20\tG\tG", "must differ"),
+    (SCORE, "\t3\t20\tC", "\t3\t21\tC", "site_digest"),
+    (SCORE, "\t3\t20\tC", "\t3\t20\tT", "site_digest"),
+    (SCORE, "\t0$", "\tnan", "effect_weight is malformed"),
+    (SCORE, "\t0$", "\tinf", "effect_weight is malformed"),
+    (SCORE, "\t0$", "\t1e-5", "effect_weight is malformed"),
+    (SCORE, "\t0$", "\t", "effect_weight is malformed"),
+    (SCORE, "\t0$", "", "a row must have 6 fields"),
+    (SCORE, "\t0$", "\t0\t0", "a row must have 6 fields"),
+    (SCORE, r"^(.*\tX\t5\t.*\n)", r"\1\1", "there once"),
+    (SCORE, r"^(.*)\tX\t5\tG\tA\t(.*\n)", r"\1\tX\t5\tG\tA\t\2\1\tX\t5\tA\tG\t\2", "there once"),
+    (SCORE, r"^.*\tX\t5\t.*\n", "", "variants_number must be 7"),
+    (SCORE, r"\n\Z", "", "line feed"),
+    (SCORE, r"\n", "\r\n", "line feed"),
+    (ERRORS, "^X\t5\tG\tA", "X\t6\tG\tA", "its sites must be those of the score"),
+    (ERRORS, "\t1$", "\t-1", "standard_error is malformed"),
+    (ERRORS, "standard_error", "error", "the columns must be"),
+    ("provenance.json", '"dpgrs"', '"host": "h", "dpgrs"', "and nothing else"),
+    ("provenance.json", '"2.4.0"', '"file:///opt/numpy"', "path of the machine"),
+    ("provenance.json", '"3.12.1"', '"C:\\\\\\\\Users"', "path of the machine"),
+    ("provenance.json", "{", "[", "must be JSON"),
+    ("registry.yaml", "epsilon: 1.0", "epsilon: 0.1", "registry.yaml must give"),
+    ("registry.yaml", "delta: 1.0e-06", "delta: 1.0e-09", "registry.yaml must give"),
+    ("registry.yaml", "privacy_unit: Haplotype", "privacy_unit: Person", "registry.yaml must give"),
+    ("registry.yaml", "privacy_loss:", "loss:", "must be a record"),
+    ("registry.yaml", "url_slug:", "url_slug: [", "must be a record"),
+    ("privacy_statement.txt", r"e\^1 = 2.72", "e^1 = 1.01", "plain-language line"),
+    ("privacy_statement.txt", "Budget", "Made in ~/study", "path of the machine"),
+    (STATEMENT, '"audit": null', '"audit": NaN', "must be JSON"),
+    (STATEMENT, '"audit": null', '"audit": null, "audit": null', "repeated key"),
+]
+
+
+@pytest.mark.parametrize(("name", "old", "new", "message"), TEXTS, ids=lambda part: repr(part)[:40])
+def test_verify_release__forged_file(release, name, old, new, message):
+    edit(release / name, old, new)
+    if name != STATEMENT:  # reading it to seal it would mend it
+        seal(release)
+    with pytest.raises(DpgrsError, match=message):
+        verify_release(release)
+
+
+@pytest.mark.parametrize(
+    "data", [b"plain text\n", b"\x1f\x8b\x08\x00broken", gzip.compress(b"\xff\n", mtime=0)]
+)
+def test_verify_release__no_scoring_file_at_all(release, data):
+    (release / SCORE).write_bytes(data)
+    seal(release)
+    with pytest.raises(DpgrsError, match="gzip of UTF-8"):
+        verify_release(release)
+
+
+@pytest.mark.parametrize("options", [{"mtime": 1}, {"filename": "/home/someone/x", "mtime": 0}], ids=str)
+def test_verify_release__time_or_name_in_gzip(release, options):
+    text = gzip.decompress((release / SCORE).read_bytes())
+    with (
+        (release / SCORE).open("wb") as raw,
+        gzip.GzipFile(fileobj=raw, mode="wb", **{"filename": ""} | options) as file,
+    ):
+        file.write(text)
+    seal(release)
+    with pytest.raises(DpgrsError, match="neither a name nor a time"):
+        verify_release(release)
+
+
+def test_verify_release__sums_that_are_none(release):
+    (release / "SHA256SUMS").write_text("what?\n")
+    with pytest.raises(DpgrsError, match="lines of a digest"):
+        verify_release(release)
+
+
+def test_verify_release__all_problems_at_once(release):
+    edit(release / SCORE, r"^#dp_unit=haplotype", "#dp_unit=person")
+    edit_statement(release, ["guarantee", "epsilon"], "0.9")
+    (release / "extra").touch()
+    with pytest.raises(DpgrsError) as caught:
+        verify_release(release)
+    for problem in ("dp_unit", "must cover", "extra must not be there", "height.txt.gz must have the digest"):
+        assert problem in str(caught.value)
+
+
+def test_verify_release__slashes_in_outcome_names_are_no_path(tmp_path):
+    outcomes = ("/LDL/HDL", "~/x", "c:\\d")
+    folder = make_bundle(tmp_path, outcomes=outcomes, content={"outcomes": outcomes})
+    assert verify_release(folder)["n_scores"] == 3
+
+
+def test_verify_release__outcomes_with_budgets_of_their_own(tmp_path):
+    """Per outcome less is spent than in all, if events serve one outcome each."""
+    folder = make_bundle(tmp_path)
+    for place, outcome in ((1, "height"), (2, "größe")):
+        edit_statement(folder, ["mechanisms", place, "outcome"], outcome)
+    edit_statement(folder, ["composition", "per_outcome"], {"epsilon": "0.75", "delta": "0.000001"})
+    seal(folder)
+    assert verify_release(folder)
+    edit_statement(folder, ["composition", "per_outcome", "epsilon"], "0.6")
+    seal(folder)
+    with pytest.raises(DpgrsError, match="per_outcome must cover"):
+        verify_release(folder)
+
+
+@pytest.mark.parametrize("name", ["nothing", "file"])
+def test_verify_release__raise_on_no_folder(tmp_path, name):
+    (tmp_path / "file").touch()
+    with pytest.raises(UsageError, match="must be the folder"):
+        verify_release(tmp_path / name)
+
+
+@pytest.mark.parametrize(
+    ("mu", "epsilon"), [(0.2367, 1.0), (3.0, 0.0), (1.0, 10.0), (0.01, 0.04), (20.0, 300.0)]
+)
+def test_smallest_delta__agrees_with_the_accountant(mu, epsilon):
+    delta = smallest_delta(Fraction(mu) ** 2, Fraction(epsilon))
+    assert float(delta) == pytest.approx(gdp_delta(mu, epsilon), rel=1e-8)
+
+
+def test_smallest_delta__nothing_spent():
+    assert smallest_delta(Fraction(0), Fraction(1)) == 0

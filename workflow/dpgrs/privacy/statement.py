@@ -1,0 +1,321 @@
+"""The privacy statement: all that a reader must know to judge a release, for programs and for people.
+
+Every number of the accounting is decimal text, exact or rounded to the safe side, so that a reader can check
+the claims with exact arithmetic and two replays give the same bytes. Times, hosts and paths have no place.
+"""
+
+import textwrap
+from dataclasses import asdict
+from decimal import ROUND_CEILING, Context, Decimal
+from fractions import Fraction
+from functools import cache
+from pathlib import Path
+
+import yaml
+from jsonschema import Draft202012Validator
+
+from dpgrs.errors import DpgrsError, UsageError
+from dpgrs.privacy.exact_numbers import exact, exact_text, root_above, text_above, text_below
+from dpgrs.privacy.ledger_entries import Cost
+from dpgrs.privacy.statement_content import NOISE, PROTECTED, ROWS_OF_A_PERSON, WITHHELD, Total, decimal_text
+from dpgrs.types import Neighbours, Protection, Rows, Unit
+
+SCHEMA = Path(__file__).parents[2] / "schemas" / "privacy_statement.schema.yaml"
+FORMAT, FORMAT_VERSION = "dpgrs privacy statement", 1
+DIGITS = 15
+
+_UNBROKEN = {"break_long_words": False, "break_on_hyphens": False}
+
+# What every release rests on; each is named with its origin.
+REQUIRED_INPUTS = ("site list", "allele frequencies", "outcome bound", "number of rows", "seed")
+
+
+def ledger_standing(book, account, request_ids):
+    """Say where a dataset's budget stands right after a release; later releases do not change the answer.
+
+    Parameters
+    ----------
+    book : Book of the dataset's ledger.
+    account : Account that the release is charged to.
+    request_ids : the release's requests.
+
+    Returns
+    -------
+    dict, the section ``ledger`` of a statement.
+
+    Raises
+    ------
+    DpgrsError
+        If the ledger does not hold one of the requests, or nothing was requested.
+    """
+    order = {request_id: place for place, request_id in enumerate(book.requests)}
+    unknown = sorted(set(request_ids) - order.keys())
+    if unknown or not request_ids:
+        raise DpgrsError(
+            "The ledger must hold every request of a release, at least one, but lacks "
+            f"{', '.join(unknown) or 'any'}. Name the ledger that was charged."
+        )
+    last = max(request_ids, key=order.get)
+    counted = list(book.requests.values())[: order[last] + 1]
+    costs = [request.cost.for_group(request.account.rows_in_unit_of(account)) for request in counted]
+    spent, budget = sum(costs, Cost()), book.budgets[account]
+    return {
+        "account": str(account),
+        "head": last,
+        "delta": budget.delta,
+        "spent": {
+            "mu_squared": text_above(spent.mu_squared, digits=DIGITS),
+            "pure_epsilon": text_above(spent.pure_epsilon, digits=DIGITS),
+            "epsilon": text_above(budget.epsilon(spent), digits=DIGITS),
+        },
+        "remaining": {
+            name: text_below(getattr(budget.limit, name) - getattr(spent, name), digits=DIGITS)
+            for name in ("mu_squared", "pure_epsilon")
+        },
+    }
+
+
+def build_statement(content):
+    """Put a statement together; the bundle adds the digests of the released files.
+
+    Parameters
+    ----------
+    content : StatementContent
+
+    Returns
+    -------
+    dict, ready for JSON.
+
+    Raises
+    ------
+    UsageError
+        If a public input lacks its origin, or the result does not fit the schema.
+    """
+    terms = content.terms.as_text()
+    mechanisms = [_mechanism(event) for event in content.events]
+    mu_squared = sum((_mu_squared(mechanism) for mechanism in mechanisms), Fraction(0))
+    shares = [_mu_squared(mechanism) / (mu_squared or 1) for mechanism in mechanisms]
+    _require_inputs(content.public_inputs)
+    statement = {
+        "format": FORMAT,
+        "format_version": FORMAT_VERSION,
+        "software": {"name": "dpgrs", "version": content.version, "commit": content.commit},
+        "curation": asdict(content.curation),
+        "dataset": dict(content.dataset),
+        "guarantee": terms
+        | {
+            "mu": text_above(Fraction(root_above(mu_squared)), digits=DIGITS),
+            "definition": _definition(terms),
+            "contribution": f"A person gives {ROWS_OF_A_PERSON[Rows(terms['rows'])]}.",
+            "person": _person(content).as_text(),
+            "plain_language": _plain_line(terms, _person(content)),
+        },
+        "data_domain": {
+            "genome_build": content.genome_build,
+            "n_variants": int(content.n_variants),
+            "site_digest": content.site_digest,
+            "outcomes": list(content.outcomes),
+        },
+        "public_inputs": [asdict(public) for public in content.public_inputs],
+        "mechanisms": [
+            mechanism | {"share": text_below(share, digits=4)}
+            for mechanism, share in zip(mechanisms, shares, strict=True)
+        ],
+        "composition": {
+            "theorem": content.theorem,
+            "per_outcome": content.per_outcome.as_text(),
+            "whole_study": content.whole_study.as_text(),
+        },
+        "ledger": dict(content.ledger),
+        "post_processing": list(content.post_processing),
+        "preprocessing": list(content.preprocessing),
+        "randomness": content.randomness,
+        "trust_model": content.trust_model,
+        "release_type": content.release_type,
+        "expected_noise_sd": None if content.expected_noise_sd is None else float(content.expected_noise_sd),
+        "accuracy": content.accuracy if content.accuracy == WITHHELD else list(content.accuracy),
+        "subgroups": content.subgroups,
+        "audit": content.audit,
+        "not_protected": list(content.not_protected),
+        "scores": [],
+        "files": {},
+    }
+    validate(statement)
+    return statement
+
+
+def problems_of(statement):
+    """Return what is wrong with a statement by the schema, a list of str; empty if it fits."""
+    errors = sorted(
+        _validator().iter_errors(statement), key=lambda error: (list(map(str, error.path)), error.message)
+    )
+    return [
+        f"{error.json_path.removeprefix('$.')}: {textwrap.shorten(error.message, 200)}" for error in errors
+    ]
+
+
+def validate(statement):
+    """Check a statement against the schema.
+
+    Raises
+    ------
+    UsageError
+        With all problems, one a line.
+    """
+    problems = problems_of(statement)
+    if problems:
+        lines = "\n".join(f"  {problem}" for problem in problems)
+        raise UsageError(
+            f"The privacy statement must fit {SCHEMA.name}, but\n{lines}\nCorrect these entries."
+        )
+
+
+def plain_language(statement):
+    """Tell a statement to people who do not read JSON.
+
+    Parameters
+    ----------
+    statement : dict, from `build_statement`.
+
+    Returns
+    -------
+    str, lines of at most 100 characters unless a word is longer.
+    """
+    curation, guarantee, ledger = statement["curation"], statement["guarantee"], statement["ledger"]
+    spent = (
+        f"With this release, all releases from this data set together reach epsilon "
+        f"{text_above(Fraction(ledger['spent']['epsilon']), digits=3)} at delta {ledger['delta']} for "
+        f"account {ledger['account']}; what remains is mu^2 {ledger['remaining']['mu_squared']} and "
+        f"pure epsilon {ledger['remaining']['pure_epsilon']}."
+    )
+    sections = {
+        "What this is": [
+            f"{curation['title']}, by {curation['curator']}. Intended use: {curation['intended_use']}",
+            f"Terms of use: {curation['data_use_terms']} License: {curation['license']}",
+        ],
+        "What is promised": [guarantee["plain_language"], guarantee["definition"], guarantee["contribution"]],
+        "What is not protected": statement["not_protected"],
+        "Who is trusted, and with what": [statement["trust_model"], statement["randomness"]],
+        "What was taken as public": [
+            f"{public['name']}: {public['value']} ({public['origin']})"
+            for public in statement["public_inputs"]
+        ],
+        "What saw private data before the noise": statement["preprocessing"] or ["Nothing."],
+        "What was done after the noise": statement["post_processing"] or ["Nothing."],
+        "Accuracy": [_accuracy(statement["accuracy"]), statement["subgroups"]],
+        "Budget": [spent],
+    }
+    parts = [_heading("Privacy statement", "=")]
+    for title, lines in sections.items():
+        parts += [_heading(title, "-"), *(textwrap.fill(line, 100, **_UNBROKEN) for line in lines)]
+    return "\n\n".join(parts) + "\n"
+
+
+def _mechanism(event):
+    """Return an event as the statement shows it: floats written out exactly, mu rounded up."""
+    sensitivity = event["sensitivity"]
+    shown = {
+        "statistic": event["statistic"],
+        "mechanism": "gaussian",
+        "version": event["version"],
+        "outcome": event.get("outcome"),
+        "sensitivity": _exact(sensitivity["value"]),
+        "norm": sensitivity["norm"],
+        "neighbours": str(sensitivity["neighbours"]),
+        "unit": str(sensitivity["unit"]),
+        "proof": sensitivity["proof"],
+        "noise": event.get("noise", NOISE),
+        "sigma": _exact(event["sigma"]),
+        "grid": _exact(event["step"]),
+        "entries": int(event["entries"]),
+        "source": event["source"],
+        "request": event.get("request"),
+    }
+    ratio = Fraction(shown["sensitivity"]) / Fraction(shown["sigma"])
+    return shown | {"mu": text_above(ratio, digits=DIGITS)}
+
+
+def _mu_squared(mechanism):
+    return (Fraction(mechanism["sensitivity"]) / Fraction(mechanism["sigma"])) ** 2
+
+
+def _exact(number):
+    """Return the exact text of a float; text has to be exact already."""
+    return exact_text(exact(number, name="event")) if isinstance(number, str) else exact_text(number)
+
+
+def _person(content):
+    """Return what a person loses: that of the unit, or of a group of two haplotypes."""
+    epsilon, delta = Decimal(decimal_text(content.terms.epsilon)), Decimal(decimal_text(content.terms.delta))
+    if content.terms.unit == Unit.PERSON:
+        return Total(str(epsilon), str(delta))
+    if content.person is not None:
+        return content.person
+    up = Context(prec=DIGITS, rounding=ROUND_CEILING)
+    group_delta = up.multiply(up.add(1, up.next_plus(up.exp(epsilon))), delta)
+    return Total(str(2 * epsilon), str(min(group_delta, Decimal(1))))
+
+
+def _definition(terms):
+    protected, unit = PROTECTED[Protection(terms["protection"])], terms["unit"]
+    change = {
+        Neighbours.ADD_REMOVE: f"one {unit} is there or not",
+        Neighbours.REPLACE_ONE: f"the {protected} of one {unit} are replaced by any others",
+    }[Neighbours(terms["neighbours"])]
+    return (
+        f"({terms['epsilon']}, {terms['delta']})-differential privacy of the {protected}: for any two data "
+        f"sets in which {change}, and any set of results, the probability of the set under one is at most "
+        "e^epsilon times that under the other, plus delta."
+    )
+
+
+def _plain_line(terms, person):
+    unit, protected = terms["unit"], PROTECTED[Protection(terms["protection"])]
+    whatever = {
+        Neighbours.ADD_REMOVE: f"Whether or not the data of any one {unit} were used",
+        Neighbours.REPLACE_ONE: f"Whatever the {protected} of any one {unit} are",
+    }[Neighbours(terms["neighbours"])]
+    line = (
+        f"{whatever}, each possible result of this release has nearly the same probability: the odds of "
+        f"anything that a reader may conclude about that {unit} change by a factor of at most "
+        f"e^{terms['epsilon']} = {_factor(terms['epsilon'])}, apart from a chance of {terms['delta']}."
+    )
+    if unit == Unit.PERSON:
+        return line
+    loss = person.as_text()
+    return line + (
+        f" A person has two haplotypes, for whom the factor is e^{loss['epsilon']} = "
+        f"{_factor(loss['epsilon'])}, apart from a chance of {loss['delta']}."
+    )
+
+
+def _factor(epsilon):
+    """Return e^epsilon, rounded up to three digits, the same on every platform."""
+    power = Context(prec=30).exp(Decimal(epsilon))
+    rounded = Context(prec=3, rounding=ROUND_CEILING).plus(power)
+    return f"{rounded:f}" if rounded < 10**6 else f"{rounded:.2E}"
+
+
+def _accuracy(accuracy):
+    if accuracy == WITHHELD:
+        return "Withheld: measuring it on private people would cost privacy, and none was spent on it."
+    return "; ".join(f"{item['name']} {item['value']} (cost: {item['cost']})" for item in accuracy) + "."
+
+
+def _heading(title, line):
+    return f"{title}\n{line * len(title)}"
+
+
+def _require_inputs(public_inputs):
+    missing = set(REQUIRED_INPUTS) - {public.name for public in public_inputs}
+    nameless = {public.name for public in public_inputs if not public.origin.strip()}
+    if missing or nameless:
+        raise UsageError(
+            f"The statement must name the origin of: {', '.join(sorted(missing | nameless))}. "
+            "State where each comes from; nothing public may come from the private data."
+        )
+
+
+@cache
+def _validator():
+    return Draft202012Validator(yaml.safe_load(SCHEMA.read_text(encoding="utf-8")))

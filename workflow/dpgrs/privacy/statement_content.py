@@ -1,0 +1,181 @@
+"""What a privacy statement is made of: what a release has to hand over, and what is said of every release."""
+
+from dataclasses import asdict, dataclass
+from decimal import Decimal
+
+from dpgrs.types import Protection, Rows
+
+WITHHELD = "withheld"
+
+RANDOMNESS = (
+    "ChaCha20 keyed by HMAC-SHA256 of a 32-byte study key that the curator keeps secret, the public identity "
+    "of the request, its ledger entry and the exact statistic. The guarantee is computational and holds on "
+    "average over the key; it is void if the key leaks."
+)
+TRUST_MODEL = (
+    "Central: the curator holds the data and the study key and is trusted with both. Readers of the release "
+    "are not trusted, may know everything but one unit's data, and may join forces."
+)
+THEOREM = (
+    "Adaptive composition of Gaussian mechanisms: mu^2 adds up (Dong, Roth, Su 2022), and "
+    "delta(epsilon) = Phi(-epsilon/mu + mu/2) - e^epsilon Phi(-epsilon/mu - mu/2)."
+)
+NOISE = "normal, exactly rounded to the grid (docs/proofs/exact_noise.md)"
+NOT_PROTECTED = (
+    "Relatives: they share genotypes and are not one unit. What a person's data say about a relative is "
+    "covered once for each of the two.",
+    "People in two data sets, or in nested consent groups of one: budgets are kept per data set, and such a "
+    "person's losses add up beyond any of them.",
+    "Facts about the population that would be found without any one unit's data, such as that a variant goes "
+    "with an outcome.",
+    "Everything listed under public inputs.",
+)
+SUBGROUPS = (
+    "The guarantee is the same for every unit. Accuracy is not: noise weighs more on small groups, and "
+    "scores transfer badly to ancestries that the data hold few people of."
+)
+ROWS_OF_A_PERSON = {Rows.HAPLOTYPES: "two rows, one for each haplotype", Rows.PEOPLE: "one row"}
+PROTECTED = {
+    Protection.FULL: "genotypes and outcomes",
+    Protection.FEATURE: "genotypes",
+    Protection.LABEL: "outcomes",
+}
+
+
+@dataclass(frozen=True)
+class Terms:
+    """What is promised to whom.
+
+    Attributes
+    ----------
+    epsilon, delta : float, or exact text; of all of the release together.
+    protection : Protection
+    unit : Unit
+    neighbours : Neighbours
+    accounting : Accounting
+    rows : Rows
+    """
+
+    epsilon: float | str
+    delta: float | str
+    protection: str
+    unit: str
+    neighbours: str
+    accounting: str
+    rows: str
+
+    def as_text(self):
+        """Return the terms as a dict of text; a float becomes its shortest decimal."""
+        numbers = {"epsilon": decimal_text(self.epsilon), "delta": decimal_text(self.delta)}
+        return {name: str(value) for name, value in asdict(self).items()} | numbers
+
+
+@dataclass(frozen=True)
+class Total:
+    """A loss that mechanisms add up to: float or exact text, both."""
+
+    epsilon: float | str
+    delta: float | str
+
+    def as_text(self):
+        return {"epsilon": decimal_text(self.epsilon), "delta": decimal_text(self.delta)}
+
+
+@dataclass(frozen=True)
+class PublicInput:
+    """Something that a release takes as public: what, its value or digest, and where it comes from."""
+
+    name: str
+    value: str
+    origin: str
+
+
+@dataclass(frozen=True)
+class Curation:
+    """What the curator says of a release; all of it is printed.
+
+    Attributes
+    ----------
+    title : str, name of the release.
+    curator : str, the institution that answers for it.
+    curator_type : ``Government``, ``Industry`` or ``Nonprofit``.
+    intended_use, data_use_terms, license, citation : str
+    region : str, where the people come from, or whose law applies.
+    publication_date : str, ``YYYY-MM-DD``, set by the curator; never the time of a run.
+    """
+
+    title: str
+    curator: str
+    curator_type: str
+    intended_use: str
+    data_use_terms: str
+    license: str
+    citation: str
+    region: str
+    publication_date: str
+
+
+@dataclass(frozen=True)
+class StatementContent:
+    """All that a statement is made of.
+
+    Attributes
+    ----------
+    version : str, of dpgrs.
+    commit : str or None
+    curation : Curation
+    dataset : dict of accession, consent and dataset_version.
+    genome_build : str
+    n_variants : int
+    site_digest : str, SHA-256 of the site list (`dpgrs.release.pgs_catalog.site_digest`).
+    outcomes : tuple of str, their names.
+    terms : Terms
+    events : tuple of dict, ``asdict(GaussianEvent) | {"request": request id}``, where ``outcome`` names the
+        one outcome that an event serves, if it does not serve all. Floats are written out exactly.
+    per_outcome, whole_study : Total, the most that one outcome costs, and all of them.
+    ledger : dict, from `ledger_standing`.
+    public_inputs : tuple of PublicInput; at least those of `REQUIRED_INPUTS`.
+    post_processing : tuple of str, steps after the noise; they cost nothing.
+    preprocessing : tuple of str, steps before the noise that saw private data, each with its charge; empty
+        where none did.
+    release_type : str, for example ``one release``.
+    expected_noise_sd : float or None, of a weight.
+    accuracy : `WITHHELD`, or a tuple of dict with name, value and cost, all text.
+    audit : dict or None, summary of the audits of these mechanisms.
+    person : Total or None, a person's loss where the unit is a haplotype; None stands for
+        (2 epsilon, (1 + e^epsilon) delta), the group bound.
+    theorem, randomness, trust_model, subgroups, not_protected : what is said of these.
+    """
+
+    version: str
+    commit: str | None
+    curation: Curation
+    dataset: dict
+    genome_build: str
+    n_variants: int
+    site_digest: str
+    outcomes: tuple
+    terms: Terms
+    events: tuple
+    per_outcome: Total
+    whole_study: Total
+    ledger: dict
+    public_inputs: tuple
+    post_processing: tuple
+    preprocessing: tuple = ()
+    release_type: str = "one release"
+    expected_noise_sd: float | None = None
+    accuracy: str | tuple = WITHHELD
+    audit: dict | None = None
+    person: Total | None = None
+    theorem: str = THEOREM
+    randomness: str = RANDOMNESS
+    trust_model: str = TRUST_MODEL
+    subgroups: str = SUBGROUPS
+    not_protected: tuple = NOT_PROTECTED
+
+
+def decimal_text(number):
+    """Return the decimal that a person wrote: 0.1 for the float 0.1, not its binary expansion."""
+    text = number if isinstance(number, str) else repr(float(number))
+    return f"{Decimal(text).normalize():f}"

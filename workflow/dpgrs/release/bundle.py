@@ -1,0 +1,148 @@
+"""The bundle of a release: one folder with all that is published, and nothing else.
+
+A replay gives the same bytes: times, hosts, paths and commands stay in the study's own provenance.
+"""
+
+import json
+from pathlib import Path
+
+from dpgrs.errors import DpgrsError, UsageError
+from dpgrs.io.files import file_digest, remove, replacing
+from dpgrs.privacy.statement import plain_language, validate
+from dpgrs.release.pgs_catalog import file_stems, site_digest, write_scoring_file, write_standard_errors
+from dpgrs.release.registry import to_registry_yaml
+
+STATEMENT, SUMS, PROVENANCE = "privacy_statement.json", "SHA256SUMS", "provenance.json"
+PLAIN_LANGUAGE, REGISTRY = "privacy_statement.txt", "registry.yaml"
+# Of a run's provenance, what two replays share and nobody's machine shows.
+PUBLIC_PROVENANCE = ("dpgrs", "commit", "code_digest", "python", "libraries", "settings_digest")
+RELEASE = "release"
+
+
+def write_bundle(directory, *, scores, statement, provenance):
+    """Write a release as one folder; it is whole or absent.
+
+    Parameters
+    ----------
+    directory : the folder, new or empty.
+    scores : Scores
+    statement : dict, from `dpgrs.privacy.statement.build_statement`.
+    provenance : dict, of the run; only `PUBLIC_PROVENANCE` is published.
+
+    Returns
+    -------
+    dict, the statement as written, with its files.
+
+    Raises
+    ------
+    DpgrsError
+        If a number did not come from the ledger and secret noise, or scores and statement do not belong
+        together. Nothing is written.
+    """
+    _require_release(scores, statement)
+    _require_match(scores, statement)
+    with replacing(directory) as folder:
+        folder.mkdir()
+        statement = statement | {"scores": _write_scores(folder, scores, statement["curation"])}
+        published = {name: provenance[name] for name in PUBLIC_PROVENANCE}
+        _write_text(folder / PROVENANCE, _json(published))
+        _write_text(folder / PLAIN_LANGUAGE, plain_language(statement))
+        _write_text(folder / REGISTRY, to_registry_yaml(statement))
+        statement |= {"files": _digests(folder)}
+        validate(statement)
+        _write_text(folder / STATEMENT, _json(statement))
+        sums = "".join(f"{digest}  {name}\n" for name, digest in _digests(folder).items())
+        _write_text(folder / SUMS, sums)
+    return statement
+
+
+def remove_bundle(directory):
+    """Remove an earlier bundle, so that a new one can take its place.
+
+    Raises
+    ------
+    UsageError
+        If the folder holds anything else: it could be anybody's.
+    """
+    directory = Path(directory)
+    held = {path.name for path in directory.iterdir()} if directory.is_dir() else set()
+    foreign = held - {STATEMENT, SUMS, PROVENANCE, PLAIN_LANGUAGE, REGISTRY, "scores", "standard_errors"}
+    if foreign:
+        raise UsageError(
+            f"`{directory}` must hold a release and nothing else, got {sorted(foreign)[0]}. Move it away."
+        )
+    remove(directory)
+
+
+def _write_scores(folder, scores, curation):
+    """Write the files of every outcome, and say which file holds what."""
+    written = []
+    (folder / "scores").mkdir()
+    has_errors = scores.standard_errors is not None
+    if has_errors:
+        (folder / "standard_errors").mkdir()
+    for index, stem in enumerate(file_stems(scores.outcomes)):
+        file = f"scores/{stem}.txt.gz"
+        write_scoring_file(
+            folder / file,
+            scores,
+            index,
+            pgs_id=stem,
+            citation=curation["citation"],
+            license_text=curation["license"],
+        )
+        errors_file = f"standard_errors/{stem}.tsv.gz" if has_errors else None
+        if has_errors:
+            write_standard_errors(folder / errors_file, scores, index)
+        written.append({"outcome": scores.outcomes[index], "file": file, "standard_errors": errors_file})
+    return written
+
+
+def _digests(folder):
+    files = sorted(path for path in folder.rglob("*") if path.is_file())
+    return {path.relative_to(folder).as_posix(): file_digest(path) for path in files}
+
+
+def _json(value):
+    return json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def _write_text(path, text):
+    path.write_text(text, encoding="utf-8", newline="\n")
+
+
+def _require_release(scores, statement):
+    mechanisms = statement["mechanisms"]
+    sources = {scores.source, *(mechanism["source"] for mechanism in mechanisms)}
+    if sources != {RELEASE} or not mechanisms:
+        raise DpgrsError(
+            f"A release must hold nothing but secret noise, source `{RELEASE}`, got "
+            f"{', '.join(sorted(sources - {RELEASE})) or 'no noise at all'}. "
+            "Results of benchmark mode are not private: run the study with `mode: release`."
+        )
+    if not all(mechanism["request"] for mechanism in mechanisms):
+        uncharged = ", ".join(sorted(part["statistic"] for part in mechanisms if not part["request"]))
+        raise DpgrsError(
+            f"Every draw of a release must have its request in the ledger, but not: {uncharged}. "
+            "Name the dataset's ledger in `privacy.ledger` and run the study again."
+        )
+
+
+def _require_match(scores, statement):
+    """Refuse a statement of another release."""
+    domain = statement["data_domain"]
+    pairs = {
+        "the outcomes": (list(scores.outcomes), domain["outcomes"]),
+        "the number of variants": (len(scores.sites), domain["n_variants"]),
+        "the site list": (site_digest(scores.sites), domain["site_digest"]),
+        "the genome build": (scores.genome_build, domain["genome_build"]),
+    }
+    pairs |= {
+        f"`{name}`": (value, statement["guarantee"][name]) for name, value in scores.terms.as_text().items()
+    }
+    different = [name for name, (ours, stated) in pairs.items() if ours != stated]
+    if different:
+        raise UsageError(
+            f"Scores and privacy statement must agree, but differ in {', '.join(different)}. "
+            "Build the statement from the same fit."
+        )

@@ -1,0 +1,287 @@
+"""Scores as PGS Catalog scoring files (format 2.0), in the subset that every known reader accepts [1]_.
+
+Same scores, same bytes: files hold no time, name or host, and rows have one order.
+
+References
+----------
+.. [1] https://www.pgscatalog.org/downloads/#dl_ftp_scoring
+"""
+
+import gzip
+import hashlib
+import re
+import unicodedata
+from collections import Counter
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import pandas as pd
+
+from dpgrs.errors import DpgrsError, UsageError
+from dpgrs.privacy.statement_content import Terms
+
+FIRST_LINE = (
+    "###PGS CATALOG SCORING FILE - see https://www.pgscatalog.org/downloads/#dl_ftp_scoring "
+    "for additional information"
+)
+NOT_REPORTED = "NR"
+BUILDS = ("GRCh37", "GRCh38")
+CHROMOSOMES = (*map(str, range(1, 23)), "X")
+LONGEST_STEM = 80
+
+
+@dataclass(frozen=True)
+class Scores:
+    """The weights of a release, checked and in the order of the files.
+
+    Attributes
+    ----------
+    outcomes : tuple of n_outcomes str, public names.
+    sites : DataFrame of n_variants rows with contig, position, ref, alt and id; further columns are ignored.
+    weights : (n_outcomes, n_variants) float64, per copy of the ALT allele.
+    genome_build : ``GRCh37`` or ``GRCh38``.
+    terms : Terms, those of the release.
+    source : str, of the noise: ``release``, or ``benchmark``, which cannot be released.
+    standard_errors : (n_outcomes, n_variants) float64 or None, of the weights.
+    trait_labels : tuple of n_outcomes str, or None for the outcomes' names.
+
+    Raises
+    ------
+    DpgrsError
+        If anything cannot be held by the format: another chromosome than 1 to 22 and X, an allele of other
+        letters than A, C, G and T, a site that is there twice, a number that is not finite.
+    """
+
+    outcomes: tuple
+    sites: pd.DataFrame
+    weights: np.ndarray
+    genome_build: str
+    terms: Terms
+    source: str
+    standard_errors: np.ndarray | None = None
+    trait_labels: tuple | None = None
+
+    def __post_init__(self):
+        _require_names(self.outcomes, self.trait_labels)
+        if self.genome_build not in BUILDS:
+            raise UsageError(
+                f"`release.genome_build` must be {' or '.join(BUILDS)}, got {self.genome_build}. Set it."
+            )
+        shape = (len(self.outcomes), len(self.sites))
+        for name, numbers in (("weights", self.weights), ("standard errors", self.standard_errors)):
+            if numbers is not None:
+                _require_finite(name, np.asarray(numbers), shape)
+        if self.standard_errors is not None and np.any(np.asarray(self.standard_errors) < 0):
+            raise DpgrsError("The standard errors must be at least 0, got a negative one. Fit again.")
+        _require_sites(self.sites)
+
+    @cached_property
+    def rows(self):
+        """The (n_variants, 5) columns of the files that come before the weights, rsID first."""
+        return _file_rows(self.sites).drop(columns="row")
+
+    @cached_property
+    def order(self):
+        """The (n_variants,) rows of `sites` in the order of the files."""
+        return _file_rows(self.sites)["row"].to_numpy()
+
+    @property
+    def labels(self):
+        return self.trait_labels or self.outcomes
+
+
+def site_digest(sites):
+    """Digest a list of sites, in whatever order: what a score's weights belong to.
+
+    Parameters
+    ----------
+    sites : DataFrame with contig, position, ref and alt.
+
+    Returns
+    -------
+    str, SHA-256 of the lines ``chr_name TAB chr_position TAB effect_allele TAB other_allele``, in the order
+    of the scoring files.
+    """
+    rows = _file_rows(sites)[["chr_name", "chr_position", "effect_allele", "other_allele"]]
+    return hashlib.sha256(_table_text(rows).encode()).hexdigest()
+
+
+def file_stems(names):
+    """Turn names of outcomes into names of files: safe on every system, and never two alike.
+
+    Parameters
+    ----------
+    names : sequence of different str.
+
+    Returns
+    -------
+    list of str of ASCII letters, digits, ``.``, ``_`` and ``-``. Names that would share a file, also where
+    case is ignored, get a digest of theirs.
+
+    Examples
+    --------
+    >>> file_stems(["height", "LDL/HDL ratio"])
+    ['height', 'LDL_HDL_ratio']
+    >>> file_stems(["a/b", "A b"])
+    ['a_b-c14cddc0', 'A_b-a760b0e1']
+    """
+    stems = [_clean_stem(name) for name in names]
+    n_alike = Counter(stem.casefold() for stem in stems)
+    return [
+        stem if n_alike[stem.casefold()] == 1 else f"{stem}-{hashlib.sha256(name.encode()).hexdigest()[:8]}"
+        for stem, name in zip(stems, names, strict=True)
+    ]
+
+
+def format_weight(weight):
+    """Write a number as the shortest plain decimal that reads back as the same float64.
+
+    Examples
+    --------
+    >>> format_weight(-1.5e-7), format_weight(-0.0)
+    ('-0.00000015', '0')
+    """
+    return np.format_float_positional(weight + 0.0, unique=True, trim="-")  # + 0.0: no minus zero
+
+
+def header_text(value):
+    """Make a text fit for a header line: one line, and no ``=``, at which readers split."""
+    printable = "".join(" " if unicodedata.category(char)[0] in "CZ" else char for char in str(value))
+    return " ".join(printable.replace("=", ":").split()) or NOT_REPORTED
+
+
+def write_scoring_file(path, scores, index, *, pgs_id, citation, license_text):
+    """Write the score of one outcome.
+
+    Parameters
+    ----------
+    path : the file, ``.txt.gz``.
+    scores : Scores
+    index : int, which outcome.
+    pgs_id : str, a name of the score, as the Catalog has given it none.
+    citation, license_text : str
+    """
+    terms = scores.terms.as_text()
+    header = {
+        "format_version": "2.0",
+        "##": "POLYGENIC SCORE (PGS) INFORMATION",
+        "pgs_id": pgs_id,
+        "pgs_name": scores.outcomes[index],
+        "trait_reported": scores.labels[index],
+        "trait_mapped": NOT_REPORTED,
+        "trait_efo": NOT_REPORTED,
+        "genome_build": scores.genome_build,
+        "variants_number": len(scores.rows),
+        "weight_type": "beta",
+        "dp_epsilon": terms["epsilon"],
+        "dp_delta": terms["delta"],
+        "dp_protection": terms["protection"],
+        "dp_unit": terms["unit"],
+        "dp_neighbours": terms["neighbours"],
+        "privacy_statement": "privacy_statement.json",
+    }
+    source = {"pgp_id": NOT_REPORTED, "citation": citation, "license": license_text}
+    lines = [FIRST_LINE]
+    lines += [
+        f"##{value}" if key == "##" else f"#{key}={header_text(value)}" for key, value in header.items()
+    ]
+    lines += ["##SOURCE INFORMATION", *(f"#{key}={header_text(value)}" for key, value in source.items())]
+    table = scores.rows.assign(effect_weight=_column(scores.weights[index], scores.order))
+    if (table["rsID"] == ".").all():
+        table = table.drop(columns="rsID")
+    _write_gzip(path, "\n".join(lines) + "\n" + _table_text(table, header=True))
+
+
+def write_standard_errors(path, scores, index):
+    """Write the standard errors of one outcome's weights, in the order of its scoring file.
+
+    Parameters
+    ----------
+    path : the file, ``.tsv.gz``.
+    scores : Scores, with standard errors.
+    index : int, which outcome.
+    """
+    table = scores.rows.drop(columns="rsID")
+    table = table.assign(standard_error=_column(scores.standard_errors[index], scores.order))
+    _write_gzip(path, _table_text(table, header=True))
+
+
+def _file_rows(sites):
+    chromosome = sites["contig"].astype(str).str.removeprefix("chr")
+    is_known = (
+        sites["id"].astype(str).str.fullmatch(r"rs\d+") if "id" in sites else np.zeros(len(sites), bool)
+    )
+    table = pd.DataFrame(
+        {
+            "rsID": np.where(is_known, sites.get("id", "."), "."),
+            "chr_name": chromosome.to_numpy(),
+            "chr_position": sites["position"].to_numpy(),
+            "effect_allele": sites["alt"].to_numpy(),
+            "other_allele": sites["ref"].to_numpy(),
+            "row": np.arange(len(sites)),
+        }
+    )
+    place = chromosome.map({name: place for place, name in enumerate(CHROMOSOMES)}).to_numpy()
+    by = ["place", "chr_position", "other_allele", "effect_allele"]
+    return table.assign(place=place).sort_values(by, ignore_index=True).drop(columns="place")
+
+
+def _column(numbers, order):
+    return [format_weight(number) for number in np.asarray(numbers, dtype=float)[order]]
+
+
+def _table_text(table, *, header=False):
+    return table.to_csv(sep="\t", index=False, header=header, lineterminator="\n")
+
+
+def _write_gzip(path, text):
+    with path.open("wb") as raw, gzip.GzipFile("", "wb", compresslevel=9, fileobj=raw, mtime=0) as file:
+        file.write(text.encode())
+
+
+def _clean_stem(name):
+    ascii_name = unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode()
+    return re.sub(r"[^A-Za-z0-9._-]+", "_", ascii_name).strip("._-")[:LONGEST_STEM] or "outcome"
+
+
+def _require_names(outcomes, labels):
+    if not outcomes or len(set(outcomes)) < len(outcomes) or not all(outcomes):
+        raise UsageError("A release must name its outcomes, each once and none empty. Rename the columns.")
+    if labels is not None and len(labels) != len(outcomes):
+        raise UsageError(
+            f"`trait_labels` must be one for each of {len(outcomes)} outcomes, got {len(labels)}. Add them."
+        )
+
+
+def _require_finite(name, numbers, shape):
+    if numbers.shape != shape:
+        raise UsageError(
+            f"The {name} must have shape {shape}, outcomes by variants, got {numbers.shape}. Fit again."
+        )
+    if not np.isfinite(numbers).all():
+        raise DpgrsError(f"The {name} must be finite, got one that is not. Fit again with a larger lambda.")
+
+
+def _require_sites(sites):
+    if sites.empty:
+        raise UsageError("A release must hold at least one variant, got none. Enlarge the panel.")
+    chromosome = sites["contig"].astype(str).str.removeprefix("chr")
+    alleles = sites[["ref", "alt"]].astype(str)
+    is_letters = alleles.apply(lambda column: column.str.fullmatch("[ACGT]+")).all(axis=1)
+    pair = pd.Series(["/".join(sorted(pair)) for pair in alleles.itertuples(index=False)], index=sites.index)
+    sites_of = pd.DataFrame({"chromosome": chromosome, "position": sites["position"], "pair": pair})
+    problems = {
+        "lie on chromosomes 1 to 22 or X": ~chromosome.isin(CHROMOSOMES),
+        "have a position of at least 1": ~(sites["position"] >= 1),
+        "have alleles of the letters A, C, G and T": ~is_letters,
+        "have an ALT allele that differs from REF": alleles["ref"] == alleles["alt"],
+        "be there once": sites_of.duplicated(),
+    }
+    for rule, is_bad in problems.items():
+        if is_bad.any():
+            first = sites[is_bad].iloc[0]
+            raise DpgrsError(
+                f"Every site of a scoring file must {rule}, got {first['contig']}:{first['position']}:"
+                f"{first['ref']}:{first['alt']} ({is_bad.sum()} such). Leave it out of the public site list."
+            )

@@ -1,0 +1,153 @@
+"""A privacy statement as a record of the Differential Privacy Deployments Registry.
+
+The shape is that of `schemas/deployments-schema.yaml` in the registry's data repository [1]_ at commit
+057e5d8: strings are Markdown, `status` is Draft until the board has looked at it, tier 3 stands for a full
+record. NIST has proposed to host the registry [2]_, and its schema still changes.
+
+References
+----------
+.. [1] https://github.com/opendp/deployments-registry-data
+.. [2] https://opendp.org/2025/11/25/launching-the-differential-privacy-deployments-registry
+"""
+
+import re
+
+import yaml
+
+
+class _Dumper(yaml.SafeDumper):
+    """Several lines as a block: the registry refuses text that YAML would fold."""
+
+
+def _represent_text(dumper, text):
+    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style="|" if "\n" in text else None)
+
+
+_Dumper.add_representer(str, _represent_text)
+
+
+def to_registry_yaml(statement):
+    """Convert a privacy statement.
+
+    Parameters
+    ----------
+    statement : dict, from `dpgrs.privacy.statement.build_statement`.
+
+    Returns
+    -------
+    str, YAML.
+    """
+    record = {
+        "url_slug": _slug(statement["curation"]),
+        "deployment": {
+            "basic": _basic(statement),
+            "dp_variant": {
+                "variant_name": "Approximate DP",
+                "data_domain": _data_domain(statement),
+                "unprotected_quantities": _items(_name_origin(statement["public_inputs"])),
+            },
+            "privacy_loss": _privacy_loss(statement),
+            "deployment_model": {
+                "model_name": "Central",
+                "trust_assumptions": statement["trust_model"],
+                "release_type": "One release",
+                "release_type_details": _release_details(statement),
+                "data_source_type": "Static",
+                "access_type": "Non-interactive",
+            },
+            "implementation": _implementation(statement),
+            "administrative": {
+                "status": "Draft",
+                "registry_authors": [statement["curation"]["curator"]],
+                "tier": 3,
+            },
+        },
+    }
+    return yaml.dump(record, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=2**20)
+
+
+def _basic(statement):
+    curation, domain = statement["curation"], statement["data_domain"]
+    return {
+        "name": curation["title"],
+        "data_curators": [
+            {"data_curator_name": curation["curator"], "data_curator_type": curation["curator_type"]}
+        ],
+        "description": f"Genomic risk scores: weights of {domain['n_variants']} variants for "
+        f"{len(domain['outcomes'])} outcomes, fitted to differentially private statistics.",
+        "intended_use": curation["intended_use"],
+        "data_product_type": "Machine learning model",
+        "data_product_region": curation["region"],
+        "data_product_sector": "Healthcare",
+        "publication_date": curation["publication_date"],
+    }
+
+
+def _data_domain(statement):
+    domain, guarantee = statement["data_domain"], statement["guarantee"]
+    return (
+        f"Genotypes of {guarantee['rows']} at {domain['n_variants']} public sites ({domain['genome_build']}, "
+        f"SHA-256 {domain['site_digest']}) and {len(domain['outcomes'])} bounded outcomes. "
+        f"{guarantee['contribution']}"
+    )
+
+
+def _privacy_loss(statement):
+    guarantee, person = statement["guarantee"], statement["guarantee"]["person"]
+    return {
+        "privacy_unit": guarantee["unit"].capitalize(),
+        "privacy_unit_details": f"{guarantee['definition']} Neighbours: {guarantee['neighbours']}.",
+        "privacy_parameters": {
+            "epsilon": float(guarantee["epsilon"]),
+            "delta": float(guarantee["delta"]),
+        },
+        "privacy_parameters_details": f"Gaussian differential privacy with mu {guarantee['mu']}. A person's "
+        f"loss is at most ({person['epsilon']}, {person['delta']}). {guarantee['plain_language']}",
+    }
+
+
+def _release_details(statement):
+    ledger = statement["ledger"]
+    return (
+        f"{statement['release_type'].capitalize()}. A ledger counts all releases from the data set; after "
+        f"this one they reach epsilon {ledger['spent']['epsilon']} at delta {ledger['delta']}, and mu^2 "
+        f"{ledger['remaining']['mu_squared']} and pure epsilon {ledger['remaining']['pure_epsilon']} remain."
+    )
+
+
+def _implementation(statement):
+    software = statement["software"]
+    accuracy = statement["accuracy"]
+    return {
+        "preprocessing_and_hyperparameter_tuning": _items(statement["preprocessing"])
+        or "No step before the noise saw private data; hyperparameters are public choices.",
+        "mechanisms": _items(
+            f"{part['statistic']}: Gaussian mechanism, {part['noise']}; l2 sensitivity "
+            f"{part['sensitivity']} ({part['proof']}), standard deviation {part['sigma']}, {part['entries']} "
+            f"numbers, mu {part['mu']}"
+            for part in statement["mechanisms"]
+        )
+        + f"\n- Noise: {statement['randomness']}"
+        + f"\n- Software: dpgrs {software['version']}, commit {software['commit'] or 'unknown'}.",
+        "composition": statement["composition"]["theorem"],
+        "post_processing": _items(statement["post_processing"]) or "None.",
+        "justification": "Exact accounting of Gaussian noise gives the least noise for the stated loss; "
+        "integer sampling rules out floating-point attacks.",
+        "utility": "Withheld."
+        if isinstance(accuracy, str)
+        else _items(f"{item['name']}: {item['value']} (cost: {item['cost']})" for item in accuracy),
+        "additional_information": _items([*statement["not_protected"], statement["subgroups"]]),
+    }
+
+
+def _name_origin(public_inputs):
+    return (f"{public['name']}: {public['value']} ({public['origin']})" for public in public_inputs)
+
+
+def _items(lines):
+    return "\n".join(f"- {line}" for line in lines)
+
+
+def _slug(curation):
+    words = f"{curation['title']} {curation['curator']} {curation['publication_date'][:4]}".lower()
+    return re.sub(r"[^a-z0-9]+", "-", words).strip("-") or "release"

@@ -1,0 +1,156 @@
+"""A second reader of scoring files, which shares nothing with the writer, and the rules of the format."""
+
+import gzip
+import hashlib
+import re
+import zlib
+from dataclasses import dataclass, field
+
+FIRST_LINE = "###PGS CATALOG SCORING FILE - see https://www.pgscatalog.org/downloads/#dl_ftp_scoring"
+HEADER = (
+    *("format_version", "pgs_id", "pgs_name", "trait_reported", "trait_mapped", "trait_efo", "genome_build"),
+    *(
+        "variants_number",
+        "weight_type",
+        "dp_epsilon",
+        "dp_delta",
+        "dp_protection",
+        "dp_unit",
+        "dp_neighbours",
+    ),
+    *("privacy_statement", "pgp_id", "citation", "license"),
+)
+SITE = ("chr_name", "chr_position", "effect_allele", "other_allele")
+SCORE_COLUMNS = ((*SITE, "effect_weight"), ("rsID", *SITE, "effect_weight"))
+ERROR_COLUMNS = ((*SITE, "standard_error"),)
+CHROMOSOMES = {name: place for place, name in enumerate([*map(str, range(1, 23)), "X"])}
+
+_NUMBER = r"-?(0|[1-9]\d*)(\.\d+)?"
+_PATTERNS = {
+    "rsID": r"rs\d+|\.",
+    "chr_name": r"[1-9]|1\d|2[0-2]|X",
+    "chr_position": r"[1-9]\d*",
+    "effect_allele": r"[ACGT]+",
+    "other_allele": r"[ACGT]+",
+    "effect_weight": _NUMBER,
+    "standard_error": _NUMBER.removeprefix("-?"),
+}
+
+
+@dataclass
+class ScoringFile:
+    """What a file says, and what is wrong with it.
+
+    Attributes
+    ----------
+    header : dict of key to value, in the file's order.
+    sites : list of (chr_name, chr_position, effect_allele, other_allele), all text.
+    text : str, the whole file.
+    problems : list of str.
+    """
+
+    header: dict = field(default_factory=dict)
+    sites: list = field(default_factory=list)
+    text: str = ""
+    problems: list = field(default_factory=list)
+
+    @property
+    def site_digest(self):
+        """SHA-256 of the sites, one a line, in the file's order."""
+        return hashlib.sha256("".join("\t".join(site) + "\n" for site in self.sites).encode()).hexdigest()
+
+
+def read_scoring_file(path):
+    """Read a scoring file and check every rule of the format.
+
+    Parameters
+    ----------
+    path : pathlib.Path, ``.txt.gz``.
+
+    Returns
+    -------
+    ScoringFile
+    """
+    file = ScoringFile()
+    lines = _read_lines(path, file)
+    n_header = next((i for i, line in enumerate(lines) if not line.startswith("#")), len(lines))
+    if not lines or not lines[0].startswith(FIRST_LINE):
+        file.problems.append("the first line must be that of a PGS Catalog scoring file")
+    for line in lines[:n_header]:
+        if not line.startswith("##"):
+            _read_header_line(line, file)
+    if tuple(file.header) != HEADER:
+        file.problems.append(f"the header must hold the keys {', '.join(HEADER)}, in this order")
+    if file.header.get("format_version") != "2.0":
+        file.problems.append("format_version must be 2.0")
+    if file.header.get("weight_type") != "beta":
+        file.problems.append("weight_type must be beta")
+    _read_rows(lines[n_header:], file, SCORE_COLUMNS)
+    if file.header.get("variants_number") != str(len(file.sites)):
+        file.problems.append(f"variants_number must be {len(file.sites)}, the number of rows")
+    return file
+
+
+def read_standard_errors(path):
+    """Read a file of standard errors, a table without a header, into a `ScoringFile`."""
+    file = ScoringFile()
+    _read_rows(_read_lines(path, file), file, ERROR_COLUMNS)
+    return file
+
+
+def _read_lines(path, file):
+    """Return the lines of a gzip file whose bytes hold neither a name nor a time."""
+    data = path.read_bytes()
+    if data[3:8] != bytes(5):
+        file.problems.append("the gzip header must hold neither a name nor a time")
+    try:
+        file.text = gzip.decompress(data).decode()
+    except (OSError, EOFError, zlib.error, UnicodeDecodeError):
+        file.problems.append("it must be gzip of UTF-8 text")
+    if not file.text.endswith("\n") or "\r" in file.text:
+        file.problems.append("every line must end with a line feed")
+    return file.text.split("\n")[:-1]
+
+
+def _read_header_line(line, file):
+    key, _, value = line[1:].partition("=")
+    if not value or "=" in value or value != value.strip():
+        file.problems.append(f"the header line {key} must be `#key=value` with one `=`")
+    if key in file.header:
+        file.problems.append(f"the header key {key} must be there once")
+    file.header[key] = value
+
+
+def _read_rows(lines, file, allowed_columns):
+    """Check the table row by row; of each kind of problem the first row is named."""
+    columns = tuple(lines[0].split("\t")) if lines else ()
+    if columns not in allowed_columns:
+        file.problems.append(f"the columns must be {', '.join(allowed_columns[-1])}")
+        return
+    seen, found, previous = set(), {}, ()
+    for number, line in enumerate(lines[1:], start=1):
+        row = dict(zip(columns, line.split("\t"), strict=False))
+        problem = _row_problem(row, line.count("\t") + 1, columns)
+        if problem:
+            found.setdefault(problem, number)
+            continue
+        site = tuple(row[name] for name in SITE)
+        alleles = frozenset(site[2:])
+        place = (CHROMOSOMES[site[0]], int(site[1]), site[3], site[2])
+        if (*site[:2], alleles) in seen:
+            found.setdefault("a site must be there once", number)
+        if place < previous:
+            found.setdefault("rows must be sorted by chromosome, position and alleles", number)
+        seen.add((*site[:2], alleles))
+        previous = place
+        file.sites.append(site)
+    file.problems += [f"{problem} (row {number})" for problem, number in found.items()]
+
+
+def _row_problem(row, n_fields, columns):
+    if n_fields != len(columns):
+        return f"a row must have {len(columns)} fields"
+    for name in columns:
+        if not re.fullmatch(_PATTERNS[name], row[name], flags=re.ASCII):
+            return f"{name} is malformed"
+    return "the two alleles must differ" if row["effect_allele"] == row["other_allele"] else None

@@ -1,0 +1,104 @@
+"""How well scores tell members from others, with the uncertainty that a finite number of targets leaves."""
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy.stats import beta, norm, rankdata
+
+CONFIDENCE = 0.95
+
+
+class Estimate(NamedTuple):
+    """A value with its interval at `CONFIDENCE`."""
+
+    value: float
+    low: float
+    high: float
+
+
+def area_under_curve(members, others):
+    """Estimate the probability that a member scores above another person; ties count half.
+
+    The interval is that of DeLong, DeLong, Clarke-Pearson (1988), cut at 0 and 1. Where it has no width, as
+    for perfect separation, it is that of Clopper and Pearson for as many pairs as share no target.
+
+    Parameters
+    ----------
+    members, others : (n_members,), (n_others,) float64 scores, two of each at least.
+
+    Returns
+    -------
+    Estimate
+    """
+    ranks = rankdata(np.concatenate([members, others]))
+    # Of every target, the share of the other side that lies on the side where it should.
+    above = (ranks[: len(members)] - rankdata(members)) / len(others)
+    below = 1 - (ranks[len(members) :] - rankdata(others)) / len(members)
+    area = float(above.mean())
+    error = float(np.sqrt(above.var(ddof=1) / len(members) + below.var(ddof=1) / len(others)))
+    if error == 0:
+        pairs = min(len(members), len(others))
+        return _proportion(round(area * pairs), pairs, error=1 - CONFIDENCE)._replace(value=area)
+    reach = norm.isf((1 - CONFIDENCE) / 2) * error
+    return Estimate(area, max(0.0, area - reach), min(1.0, area + reach))
+
+
+def advantage(members, others, *, member_folds, other_folds):
+    """Estimate TPR - FPR at the best threshold, which is sought in one fold and tried in the other.
+
+    A threshold that is sought and tried on the same targets flatters the attacker by about
+    1/sqrt(n_others). The interval follows from those of Clopper and Pearson for TPR and FPR, at half the
+    error each.
+
+    Parameters
+    ----------
+    members, others : (n_members,), (n_others,) float64 scores.
+    member_folds, other_folds : (n_members,), (n_others,) int, 0 or 1.
+
+    Returns
+    -------
+    Estimate
+    """
+    n_hits, n_alarms = 0, 0
+    for fold in (0, 1):
+        threshold = _best_threshold(members[member_folds != fold], others[other_folds != fold])
+        n_hits += int((members[member_folds == fold] > threshold).sum())
+        n_alarms += int((others[other_folds == fold] > threshold).sum())
+    tpr = _proportion(n_hits, len(members), error=(1 - CONFIDENCE) / 2)
+    fpr = _proportion(n_alarms, len(others), error=(1 - CONFIDENCE) / 2)
+    return Estimate(tpr.value - fpr.value, tpr.low - fpr.high, tpr.high - fpr.low)
+
+
+def true_positive_rate(members, others, *, fpr):
+    """Estimate the share of members who score above all but a share `fpr` of the others.
+
+    Parameters
+    ----------
+    members, others : (n_members,), (n_others,) float64 scores.
+    fpr : float, raised to ``1 / n_others``, the smallest rate that so many others show.
+
+    Returns
+    -------
+    tpr : Estimate, with the interval of Clopper and Pearson.
+    fpr : float, the share of the others that was allowed.
+    """
+    allowed = max(1, int(fpr * len(others)))
+    threshold = np.sort(others)[::-1][min(allowed, len(others) - 1)]
+    count = int((members > threshold).sum())
+    return _proportion(count, len(members), error=1 - CONFIDENCE), allowed / len(others)
+
+
+def _best_threshold(members, others):
+    """Return the score above which TPR - FPR is largest."""
+    candidates = np.sort(np.concatenate([members, others]))
+    below = [
+        np.searchsorted(np.sort(scores), candidates, side="right") / len(scores)
+        for scores in (members, others)
+    ]
+    return candidates[np.argmax(below[1] - below[0])]
+
+
+def _proportion(count, total, *, error):
+    low = beta.ppf(error / 2, count, total - count + 1) if count else 0.0
+    high = beta.isf(error / 2, count + 1, total - count) if count < total else 1.0
+    return Estimate(count / total, float(low), float(high))

@@ -1,5 +1,7 @@
 """A small study as the report sees it; weights are simulated, R^2 falls with the noise as in real runs."""
 
+from itertools import product
+
 import numpy as np
 import pandas as pd
 
@@ -11,6 +13,8 @@ POPULATIONS = ("AFR", "EUR", "O'Neill & <Co>")
 PRIVATE = [
     ("reusecov-gauss", "full", "add-remove", "haplotype", accounting) for accounting in ("gdp", "paper")
 ]
+EXACT = [("gram", ""), ("statistics", ""), ("weights", "ols")]
+NOISY = [("gram", ""), ("statistics", ""), ("weights", "reusecov-gauss")]
 TERM_COLUMNS = ("method", "protection", "neighbours", "unit", "accounting")
 
 
@@ -46,7 +50,6 @@ def make_report_data(
         study=StudyInfo(
             **{
                 "name": "demo",
-                "mode": "benchmark",
                 "n_people": 250,
                 "n_rows": 500,
                 "rows": "haplotypes",
@@ -79,6 +82,24 @@ def make_report_data(
         ],
         effects=effects if is_simulated else None,
     )
+
+
+def make_attacks():
+    """Make a table of two trials, two designs and both targets, every row with an advantage of its own."""
+    fits = [(attack, method, "none", "", np.nan) for attack, method in EXACT]
+    fits += [(attack, method, "full", "gdp", epsilon) for epsilon in (5.0, 1.0) for attack, method in NOISY]
+    cells = product((1, 2), ((12, 1), (24, 4)), fits, ("haplotype", "person"))
+    records = []
+    for place, (trial, (n_variants, n_outcomes), fit, target) in enumerate(cells):
+        advantage = place / 1000
+        records.append(
+            dict(zip(("attack", "method", "protection", "accounting", "epsilon"), fit, strict=True))
+            | {"trial": trial, "n_variants": n_variants, "n_outcomes": n_outcomes, "target": target}
+            | {"n_members": 200, "n_others": 50, "n_reference": 50, "fpr": 0.02, "tpr": 0.03, "auc": 0.6}
+            | {"advantage": advantage, "advantage_low": advantage - 0.1, "advantage_high": advantage + 0.1}
+            | {"advantage_bound": np.nan if fit[2] == "none" else fit[4] / 10}
+        )
+    return pd.DataFrame(records)
 
 
 def _metrics_rows(random, trial, size, outcomes, fits, n_variants):

@@ -32,17 +32,18 @@ def command(folder, settings, *arguments, cores=2):
     return [SNAKEMAKE, *fixed, "--cores", str(cores), *arguments]
 
 
-def run(folder, settings, *arguments, cores=2, check=True):
+def run(folder, settings, *arguments, cores=2, check=True, python_path=None):
     """Run a study as a user without an activated environment would; return the completed process.
 
-    Standard output and error are joined, as on a console.
+    Standard output and error are joined, as on a console. `python_path` is a folder that Python looks into
+    first, in all processes.
     """
     process = subprocess.run(
         command(folder, settings, *arguments, cores=cores),
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
-        env=environment(),
+        env=environment() | ({"PYTHONPATH": str(python_path)} if python_path else {}),
     )
     if check:
         assert process.returncode == 0, process.stdout

@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 
 from dpgrs.errors import UsageError
+from dpgrs.evaluation.private_metrics import AccuracyRequest, accuracy_sums, private_accuracy
 from dpgrs.privacy.noise import MECHANISM_VERSION, BenchmarkNoise
 from dpgrs.regression.reusecov import PrivacyRequest, private_count, private_cross_product, private_gram
-from dpgrs.regression.statistics import cross_product, gram, grid_outcomes
+from dpgrs.regression.statistics import coded_rows, cross_product, gram, grid_outcomes
 from random_cohorts import random_bits
 
 N_VARIANTS, N_OUTCOMES, N_HAPLOTYPES = 30, 40, 64
@@ -37,40 +38,45 @@ class UntouchedNoise(BenchmarkNoise):
 class MechanismContract:
     """Subclasses have `share`, the name of their budget, and `release(noise, request)` -> (values, event)."""
 
+    request = REQUEST
+
+    def mu(self, request):
+        return request.budget[self.share]
+
     def test_event_holds_what_accounting_needs(self):
-        _, event = self.release(BenchmarkNoise(1), REQUEST)
-        assert event.mu == REQUEST.budget[self.share]
-        assert event.sensitivity.neighbours == REQUEST.neighbours
-        assert event.sensitivity.unit == REQUEST.unit
+        _, event = self.release(BenchmarkNoise(1), self.request)
+        assert event.mu == self.mu(self.request)
+        assert event.sensitivity.neighbours == self.request.neighbours
+        assert event.sensitivity.unit == self.request.unit
         assert event.sensitivity.value / event.sigma <= event.mu
         assert event.version == MECHANISM_VERSION
         assert all(not isinstance(value, np.ndarray) for value in asdict(event).values())
 
     def test_same_key_same_bytes__other_key_other_noise(self):
         first, again, other = (
-            self.release(BenchmarkNoise(*key), REQUEST)[0] for key in [(1, 2), (1, 2), (1, 3)]
+            self.release(BenchmarkNoise(*key), self.request)[0] for key in [(1, 2), (1, 2), (1, 3)]
         )
         np.testing.assert_array_equal(first, again)
         assert np.any(np.asarray(first) != other)
 
     def test_other_budget_other_noise(self):
         """Equal noise at two scales would give the exact statistic away."""
-        budgets = [REQUEST, replace(REQUEST, epsilon=2.0)]
+        budgets = [self.request, replace(self.request, epsilon=2.0)]
         values, events = zip(*(self.release(BenchmarkNoise(1), request) for request in budgets), strict=True)
-        exact, _ = self.release(BenchmarkNoise(1), replace(REQUEST, epsilon=10_000.0, delta=0.5))
+        exact, _ = self.release(BenchmarkNoise(1), replace(self.request, epsilon=10_000.0, delta=0.5))
         scaled = [(value - exact) / event.sigma for value, event in zip(values, events, strict=True)]
         assert not np.allclose(*scaled, atol=0.01)
 
     def test_twice_the_noise_for_a_person_of_two_rows(self):
         one, two = (
-            self.release(BenchmarkNoise(1), replace(REQUEST, unit=unit))[1]
+            self.release(BenchmarkNoise(1), replace(self.request, unit=unit))[1]
             for unit in ["haplotype", "person"]
         )
         assert two.sigma == pytest.approx(2 * one.sigma)
 
     def test_refused_before_any_draw(self):
         with pytest.raises(UsageError):
-            self.release(UntouchedNoise(1), replace(REQUEST, epsilon=math.inf))
+            self.release(UntouchedNoise(1), replace(self.request, epsilon=math.inf))
 
 
 class TestCount(MechanismContract):
@@ -93,3 +99,26 @@ class TestCrossProduct(MechanismContract):
     def release(self, noise, request):
         statistic = cross_product(BITS, grid_outcomes(OUTCOMES, bound=request.outcome_bound), **OPTIONS)
         return private_cross_product(statistic, request=request, noise=noise)
+
+
+class TestAccuracy(MechanismContract):
+    request = AccuracyRequest(
+        rows="haplotypes",
+        n_outcomes=N_OUTCOMES,
+        outcome_bound=3.0,
+        residual_bound=3.0,
+        epsilon=1.0,
+        delta=1e-6,
+        unit="haplotype",
+    )
+
+    def mu(self, request):
+        return request.mu
+
+    def release(self, noise, request):
+        weights = np.ones((N_OUTCOMES, N_VARIANTS + 1), dtype=np.int64)
+        X = coded_rows(BITS, **OPTIONS)
+        bounds = {name: getattr(request, name) for name in ("outcome_bound", "residual_bound")}
+        sums = accuracy_sums(OUTCOMES, X, weights, **bounds)
+        noisy, events = private_accuracy(sums, request=request, noise=noise)
+        return noisy, *events

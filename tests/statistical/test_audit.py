@@ -97,6 +97,8 @@ REPEATED = [
     ("private_cross_product, add-remove, person, haplotypes, gdp, joint", True),
     ("private_cross_product, replace-one, person, people, gdp, joint", True),
     ("private_statistics, add-remove, person, haplotypes, gdp, joint", False),
+    ("private_accuracy, replace-one, person, people, paper, joint", True),
+    ("private_accuracy, replace-one, haplotype, haplotypes, gdp, joint", True),
 ]
 
 

@@ -69,7 +69,7 @@ def test_fit_weights__wrong_file_is_one_line(tmp_path):
     np.savez(tmp_path / "other.npz", x=np.ones(2))
     other = tmp_path / "other.npz"
     options = ["--method", "ols", "--penalty", 0, "--seconds", tmp_path / "s", "--output", tmp_path / "w"]
-    result = invoke("fit-weights", other, other, *options)
+    result = invoke("fit-weights", other, "--statistics", other, *options)
     assert result.exit_code == 1
     assert "another kind of file" in result.stderr
 

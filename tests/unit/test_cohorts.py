@@ -6,7 +6,7 @@ import pytest
 from dpgrs.errors import UsageError
 from dpgrs.io.haplotype_store import HaplotypeStore
 from dpgrs.io.ingest import ingest_chromosome
-from dpgrs.io.panel import alternate_frequency
+from dpgrs.io.panel import alternate_frequency, site_names
 from dpgrs.io.vcf import read_header
 from dpgrs.simulation.cohorts import simulate_cohort
 
@@ -74,6 +74,25 @@ def test_simulate_cohort__same_seed_same_bytes(cohort, tmp_path):
 def test_simulate_cohort__chromosome_does_not_depend_on_the_others(cohort, tmp_path):
     simulate_cohort(tmp_path, **SMALL | {"chromosomes": ["chr22"]})
     assert contents(tmp_path)["chr22.vcf.gz"] == contents(cohort)["chr22.vcf.gz"]
+
+
+def test_simulate_cohort__reference_is_of_other_people_of_the_same_populations(tmp_path):
+    options = SMALL | {"people": 10, "reference_people": 7}
+    table = simulate_cohort(tmp_path / "cohort", reference=tmp_path / "reference", **options)
+    assert len(table) == 10
+    stores = []
+    for folder, n_people in (("cohort", 10), ("reference", 7)):
+        ingest_chromosome(tmp_path / folder / "21.vcf.gz", chromosome="21", store=tmp_path / f"{folder}.zarr")
+        stores.append(HaplotypeStore.open(tmp_path / f"{folder}.zarr"))
+        assert stores[-1].n_samples == n_people
+    cohort, reference = stores
+    assert not set(cohort.sample_id) & set(reference.sample_id)
+    # Rare alleles are somebody's own: each cohort has sites that the other has not, and most are shared.
+    sites = [set(site_names(store.variants)) for store in stores]
+    assert sites[0] - sites[1]
+    assert sites[1] - sites[0]
+    assert len(sites[0] & sites[1]) > len(sites[0]) / 3
+    assert all(alternate_frequency(store).min() > 0 for store in stores)
 
 
 @pytest.mark.parametrize("model", ["OutOfAfrica_4J17", "AncientEurasia_9K19", "Zigzag_1S14"])

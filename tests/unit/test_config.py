@@ -6,7 +6,7 @@ import pytest
 import yaml
 from jsonschema import Draft202012Validator
 
-from dpgrs.config import coerce, examine, keys, load_schema, resolve
+from dpgrs.config import coerce, examine, keys, load_schema, public_identity, resolve
 from dpgrs.errors import UsageError
 from dpgrs.preflight import NOT_OFFERED
 
@@ -155,7 +155,11 @@ def test_resolve__count_follows_source():
         ("seed", -1, "`seed` must be a whole number of at least 0, got -1."),
         ("study", "a\nb", "got a b."),
         ("study", "", 'got "".'),
-        ("privacy.delta", 10**400, "`privacy.delta` must be a finite number above 0 and below 1, got 1000"),
+        (
+            "privacy.delta",
+            10**400,
+            "`privacy.delta` must be a finite number of at least 1e-30 and below 1, got 1000",
+        ),
         ("seed", "1.5", "`seed` must be a whole number of at least 0, got 1.5."),
         ("mode", "fast", "`mode` must be one of benchmark, release, got fast."),
         ("trials", 0, "`trials` must be a whole number of at least 1, got 0. For example `trials: 10`."),
@@ -168,7 +172,7 @@ def test_resolve__count_follows_source():
         ("cohort.keep_filtered", "maybe", "`cohort.keep_filtered` must be true or false, got maybe."),
         ("panel.maf", 0.5, "`panel.maf` must be a finite number of at least 0 and below 0.5, got 0.5."),
         ("panel.size", [10, 0], "`panel.size`, entry 2, must be a whole number of at least 1, got 0."),
-        ("outcomes.test_share", 1, "must be a finite number above 0 and below 1, got 1.0."),
+        ("outcomes.test_share", 1, "must be a finite number of at least 0 and below 1, got 1.0."),
         ("outcomes.heritability", "nan", "must be a finite number of at least 0 and at most 1, got NaN."),
         (
             "outcomes.bound",
@@ -186,7 +190,11 @@ def test_resolve__count_follows_source():
             "`privacy.epsilon`, entry 1, must be a finite number of at least 0.0001",
         ),
         ("privacy.epsilon", [1, 1.0], "`privacy.epsilon` must be a list without repeated entries"),
-        ("privacy.delta", "1", "`privacy.delta` must be a finite number above 0 and below 1, got 1.0."),
+        (
+            "privacy.delta",
+            "1",
+            "`privacy.delta` must be a finite number of at least 1e-30 and below 1, got 1.0.",
+        ),
         ("privacy.delta", 0, "got 0.0."),
         ("privacy.budget", -1, "`privacy.budget` must be null or a finite number above 0, got -1.0."),
         ("privacy.unit", "man", "`privacy.unit` must be one of haplotype, person, null, got man."),
@@ -261,6 +269,35 @@ def test_resolve__raise_on_all_problems_at_once():
         "privacy.epsilon",
         "privacy.delta",
     ]
+
+
+def test_resolve__a_release_has_defaults_of_its_own():
+    config = resolve({"mode": "release", "privacy": {"epsilon": 2}})
+    assert config["methods"] == ["reusecov-gauss"]
+    assert config["trials"] == 1
+    assert config["privacy"]["accounting"] == ["gdp"]
+    assert config["privacy"]["epsilon"] == [2.0]
+    assert config["outcomes"]["test_share"] == 0
+    assert resolve(config) == config
+    stated = resolve({"mode": "release", "trials": 3, "outcomes": {"test_share": "0.3"}})
+    assert (stated["trials"], stated["outcomes"]["test_share"]) == (3, 0.3)
+
+
+def test_public_identity__holds_what_defines_the_data_and_no_path():
+    settings = {"cohort": {"source": "vcf", "vcf": "secret/place/{chrom}.vcf"}, "seed": 3}
+    dataset = {"accession": "a", "consent": "c", "version": "v"}
+    identity = public_identity(resolve(settings | {"dataset": dataset}))
+    assert identity["dataset"] == {"accession": "a", "consent": "c", "dataset_version": "v"}
+    assert "secret" not in str(identity)
+    changes = [
+        {"seed": 4},
+        {"outcomes": {"test_share": 0.1}},
+        {"cohort": settings["cohort"] | {"keep_filtered": True}},
+    ]
+    others = [public_identity(resolve(settings | {"dataset": dataset} | change)) for change in changes]
+    assert identity not in others
+    renamed = settings | {"dataset": dataset, "study": "other", "trials": 9}
+    assert public_identity(resolve(renamed)) == identity
 
 
 def test_examine__names_the_keys_in_doubt():

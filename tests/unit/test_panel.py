@@ -1,11 +1,20 @@
 import numpy as np
+import pandas as pd
 import pytest
 
 from dpgrs.bits import pack, unpack
 from dpgrs.errors import DpgrsError, UsageError
 from dpgrs.io.haplotype_store import HaplotypeStore
 from dpgrs.io.ingest import ingest_chromosome
-from dpgrs.io.panel import Panel, alternate_frequency, fill_missing, select_panel, thinning_rank, write_panel
+from dpgrs.io.panel import (
+    Panel,
+    alternate_frequency,
+    fill_missing,
+    select_panel,
+    take_sites,
+    thinning_rank,
+    write_panel,
+)
 from vcf_files import record, vcf_text, write_text
 
 N_PEOPLE = 20
@@ -113,9 +122,11 @@ def test_select_panel__nested(tmp_path, stores):
 
 
 def test_select_panel__seed_decides(stores):
-    first, again, other = (select_panel(stores, size=20, maf=0.05, seed=seed) for seed in (1, 1, 2))
-    assert [rows.tolist() for rows in first.rows] == [rows.tolist() for rows in again.rows]
-    assert [rows.tolist() for rows in first.rows] != [rows.tolist() for rows in other.rows]
+    first, again, other = (
+        pd.concat(select_panel(stores, size=20, maf=0.05, seed=seed).variants) for seed in (1, 1, 2)
+    )
+    assert first.equals(again)
+    assert not first.equals(other)
 
 
 def test_select_panel__raise_on_too_few_variants(stores):
@@ -148,7 +159,7 @@ def test_write_panel__fills_with_the_more_frequent_allele(tmp_path):
     alleles = unpack(panel.haplotypes(), 2 * N_PEOPLE)
     assert alleles[:, -4:].tolist() == [[0, 1, 1, 1], [0, 0, 0, 0], [0, 1, 0, 1]]
     assert panel.missing() is None
-    assert panel.attributes["fill"] == "cohort frequency"
+    assert panel.attributes["options"]["fill"] == "cohort frequency"
     assert panel.attributes["counts"]["n_filled"] == 4
     np.testing.assert_allclose(panel.frequency, [38 / 39, 18 / 37, 0.5])
 
@@ -169,3 +180,80 @@ def test_of_size__raise_on_domain(tmp_path, stores, size):
 def test_open__raise_on_store_that_is_no_panel(stores):
     with pytest.raises(DpgrsError, match="but no panel"):
         Panel.open(stores[0].path)
+
+
+def public_sites(*rows):
+    """Return sites of chromosome 1, in the order given, ranked the other way round."""
+    table = pd.DataFrame(rows, columns=["position", "ref", "alt", "frequency"])
+    return table.assign(contig="chr1", id=".", rank=np.arange(len(table))[::-1])
+
+
+def taken(folder, store, sites):
+    write_panel(folder / "panel.zarr", [store], take_sites([store], sites))
+    return Panel.open(folder / "panel.zarr")
+
+
+def test_take_sites__takes_the_list_whatever_the_cohort(tmp_path):
+    records = [
+        record(5, "0|1 1|1"),
+        record(6, "0|0 0|0"),
+        record(7, "1|0 0|0", alt="C,G"),
+        record(9, "0|1 0|1"),
+    ]
+    store = make_store(tmp_path, "1", records, samples=("a", "b"))
+    sites = public_sites((5, "A", "C", 0.2), (6, "A", "C", 0.3), (7, "A", "G", 0.1), (8, "A", "C", 0.5))
+    panel = taken(tmp_path, store, sites)
+    alleles = unpack(panel.haplotypes(), 4)
+    # 6 does not vary in the cohort, 7 takes the ALT that is listed, 8 is not there: everyone has REF.
+    assert alleles.tolist() == [[0, 1, 1, 1], [0] * 4, [0] * 4, [0] * 4]
+    np.testing.assert_array_equal(panel.frequency, [0.2, 0.3, 0.1, 0.5])
+    assert panel.variant_rank.tolist() == [3, 2, 1, 0]
+    assert panel.variants["position"].tolist() == [5, 6, 7, 8]
+
+
+def test_take_sites__a_row_depends_on_no_other_row(tmp_path):
+    """The fill is public: with and without the second person, the first one's alleles are the same."""
+    calls = [".|1 0|0", "0|. 1|1", ".|. 1|1", "1|0 0|0"]
+    sites = public_sites(*((position, "A", "C", 0.2 * position) for position in range(1, 5)))
+    rows = []
+    for folder, samples in (("both", ("a", "b")), ("alone", ("a",))):
+        records = [
+            record(i + 1, call.split()[0] if folder == "alone" else call) for i, call in enumerate(calls)
+        ]
+        (tmp_path / folder).mkdir()
+        store = make_store(tmp_path / folder, "1", records, samples=samples)
+        rows.append(unpack(taken(tmp_path / folder, store, sites).haplotypes(), 2 * len(samples))[:, :2])
+    np.testing.assert_array_equal(*rows)
+    assert rows[0].tolist() == [[0, 1], [0, 0], [1, 1], [1, 0]]
+
+
+@pytest.mark.parametrize(
+    "records",
+    [
+        [record(5, "0|1 1|1")],
+        # A third person's deletion pads everybody's record, or brings a second one.
+        [record(5, "0|2 2|2", ref="AT", alt="A,CT")],
+        [record(4, "0|1 1|1", ref="GA", alt="GC")],
+        [record(5, "0|1 0|0"), record(5, "0|2 2|2", ref="AT", alt="A,CT")],
+        [record(5, ".|1 .|1"), record(5, "0|2 2|2", ref="AT", alt="A,CT")],
+        [record(5, "0|1 1|1", ref="a", alt="c")],
+    ],
+)
+def test_take_sites__finds_a_site_however_it_is_written(tmp_path, records):
+    store = make_store(tmp_path, "1", records, samples=("a", "b"))
+    panel = taken(tmp_path, store, public_sites((5, "A", "C", 0.2)))
+    assert unpack(panel.haplotypes(), 4).tolist() == [[0, 1, 1, 1]]
+
+
+def test_take_sites__missing_only_where_every_record_says_so(tmp_path):
+    records = [record(5, ".|. .|1"), record(5, ".|0 0|.", ref="AT", alt="CT")]
+    store = make_store(tmp_path, "1", records, samples=("a", "b"))
+    panel = taken(tmp_path, store, public_sites((5, "A", "C", 0.9)))
+    assert unpack(panel.haplotypes(), 4).tolist() == [[1, 0, 0, 1]]
+    assert panel.attributes["counts"]["n_filled"] == 1
+
+
+def test_take_sites__raise_where_an_absent_record_would_make_rows_depend_on_each_other(tmp_path):
+    store = make_store(tmp_path, "1", [record(5, "0|1 1|1")], samples=("a", "b"))
+    with pytest.raises(DpgrsError, match="ALT allele is the more frequent one, got none of 1:6:A:C"):
+        take_sites([store], public_sites((5, "A", "C", 0.9), (6, "A", "C", 0.6)))

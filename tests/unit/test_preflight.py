@@ -1,3 +1,4 @@
+import json
 import re
 from pathlib import Path
 
@@ -256,14 +257,13 @@ def test_check__raise_on_faults_of_settings_and_files_together():
         check(
             {
                 "trails": 3,
-                "mode": "release",
                 "cohort": vcf_cohort(chromosomes=[1]),
-                "privacy": {"epsilon": -1},
+                "privacy": {"epsilon": -1, "protection": "label"},
                 "outcomes": {"source": "file", "file": "absent.tsv"},
             }
         )
     lines = str(caught.value).splitlines()
-    for word in ("`trails`", "`privacy.epsilon`", "`mode: release`", "chr1.vcf", "absent.tsv"):
+    for word in ("`trails`", "`privacy.epsilon`", "`privacy.protection: label`", "chr1.vcf", "absent.tsv"):
         only([line for line in lines if word in line])
     assert len(lines) == 5
     assert caught.value.exit_code == 2
@@ -294,3 +294,15 @@ def test_problems__none_for_1000_genomes(real_data, repository):
     panel = str(folder / "integrated_call_samples_v3.20130502.ALL.panel")
     chromosomes = [str(number) for number in range(1, 23)]
     assert found(cohort=vcf_cohort(vcf=pattern, chromosomes=chromosomes, populations=panel)) == []
+
+
+@pytest.mark.parametrize("record", ["settings.json", "private/settings.json"])
+def test_check__refuses_to_mix_a_benchmark_and_a_release_in_one_folder(tmp_path, monkeypatch, record):
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / "results" / "demo" / record
+    path.parent.mkdir(parents=True)
+    path.write_text(json.dumps({"mode": "release"}))
+    with pytest.raises(UsageError, match="`study` must be new for `mode: benchmark`, got that of a release"):
+        check({"study": "demo"})
+    path.write_text(json.dumps({"mode": "benchmark"}))
+    assert check({"study": "demo"})["study"] == "demo"

@@ -1,11 +1,21 @@
 import math
+from decimal import Decimal
 
 import numpy as np
 import pandas as pd
 import pytest
 
 from dpgrs.reporting.fits import Fit
-from dpgrs.reporting.terms import Terms, format_bound, format_count, format_r2, format_scientific
+from dpgrs.reporting.terms import (
+    Terms,
+    format_at_most,
+    format_bound,
+    format_count,
+    format_r2,
+    format_scientific,
+    format_signed,
+    typeset,
+)
 
 
 def terms(epsilon=1.0, *, unit="haplotype", rows="haplotypes", neighbours="add-remove", protection="full"):
@@ -97,3 +107,22 @@ def test_format_bound__never_rounds_down(value, text):
 
 def test_format_bound__infinite():
     assert format_bound(math.inf) == "∞"
+
+
+@pytest.mark.parametrize(
+    ("value", "text"), [(Decimal("0.123999"), "0.123"), (2.0, "2"), (0.0, "0"), (99.99, "99.9")]
+)
+def test_format_at_most__never_above(value, text):
+    assert format_at_most(value) == text
+
+
+@pytest.mark.parametrize(
+    ("value", "text"), [(-0.5, "−0.5"), (1.2345, "1.23"), (-2.5e-7, "−2.5 × 10⁻⁷"), (0.0, "0")]
+)
+def test_format_signed(value, text):
+    assert format_signed(value) == text
+
+
+def test_typeset__escapes_and_sets():
+    assert typeset("e^2.5, mu^2 - delta of <epsilon>") == "e<sup>2.5</sup>, μ<sup>2</sup> − δ of &lt;ε&gt;"
+    assert typeset("Phi(-mu), R^2 -0.5, (1, 0.1)-DP") == "Φ(−μ), R<sup>2</sup> −0.5, (1, 0.1)-DP"

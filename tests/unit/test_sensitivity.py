@@ -11,9 +11,11 @@ from hypothesis import strategies as st
 
 from dpgrs.bits import pack
 from dpgrs.errors import UsageError
+from dpgrs.evaluation.private_metrics import SQUARE_STEP, WEIGHT_STEP, accuracy_sums
 from dpgrs.privacy.exact_numbers import root_above
 from dpgrs.privacy.sensitivity import (
     Sensitivity,
+    accuracy_sensitivity,
     count_sensitivity,
     cross_sensitivity,
     gram_sensitivity,
@@ -116,6 +118,54 @@ def test_cross_sensitivity__of_a_person_with_two_haplotype_rows():
     assert person.value == pytest.approx(2 * row.value, rel=1e-15)
 
 
+def added_accuracy(row, outcomes, weights, **bounds):
+    """Return what one held-out row, coded, adds to the sums."""
+    Y = np.reshape(outcomes, (-1, 1)).astype(float)
+    return accuracy_sums(Y, np.reshape(row, (1, -1)), weights, **bounds).ravel() * SQUARE_STEP
+
+
+@pytest.mark.parametrize("neighbours", RELATIONS)
+@pytest.mark.parametrize("bounds", [(3.0, 3.0), (1.5, 4.0), (3.0, 0.5)], ids=str)
+@pytest.mark.parametrize(("rows", "n_outcomes"), [("haplotypes", 1), ("people", 1), ("people", 2)])
+def test_accuracy_sensitivity__is_attained(rows, n_outcomes, bounds, neighbours):
+    bounds = dict(zip(["outcome_bound", "residual_bound"], bounds, strict=True))
+    entries = [-0.5, 0.5] if rows == "haplotypes" else [-1, 0, 1]
+    weights = np.int64(np.array([[4, -2, 0.1], [-1, 0.3, 3]])[:n_outcomes] / WEIGHT_STEP)
+    outcomes = list(itertools.product([-100, -1.4, 0, 2.9, 3, math.nan], repeat=n_outcomes))
+    statistics = [
+        added_accuracy(row, y, weights, **bounds)
+        for row in itertools.product(entries, repeat=2)
+        for y in outcomes
+    ]
+    claim = accuracy_sensitivity(
+        n_outcomes, rows=rows, neighbours=neighbours, unit=UNIT_OF_A_ROW[rows], **bounds
+    )
+    assert claim.value == pytest.approx(largest_distance(statistics, neighbours), rel=1e-14)
+    if rows == "haplotypes":
+        person = accuracy_sensitivity(n_outcomes, rows=rows, neighbours=neighbours, unit="person", **bounds)
+        pairs = [first + second for first, second in itertools.product(statistics, repeat=2)]
+        assert person.value == pytest.approx(largest_distance(pairs, neighbours), rel=1e-14)
+
+
+@settings(deadline=None, derandomize=True, max_examples=200)
+@given(data=st.data(), d=st.integers(1, 6), n_outcomes=st.integers(1, 4))
+def test_accuracy_sensitivity__holds_for_any_weights_and_bounds(data, d, n_outcomes):
+    bound = st.floats(2**-10, 1000)
+    bounds = {"outcome_bound": data.draw(bound), "residual_bound": data.draw(bound)}
+    count = n_outcomes * (d + 1)
+    drawn = data.draw(st.lists(st.integers(-(2**40), 2**40), min_size=count, max_size=count))
+    weights = np.reshape(drawn, (n_outcomes, d + 1))
+    row = st.lists(st.sampled_from([-1, 0, 1]), min_size=d, max_size=d)
+    outcome = st.floats(-(10.0**6), 10.0**6) | st.just(math.nan)
+    outcomes = st.lists(outcome, min_size=n_outcomes, max_size=n_outcomes)
+    first, second = (added_accuracy(data.draw(row), data.draw(outcomes), weights, **bounds) for _ in range(2))
+    for neighbours, distance in [("add-remove", first), ("replace-one", first - second)]:
+        claim = accuracy_sensitivity(
+            n_outcomes, rows="people", neighbours=neighbours, unit="person", **bounds
+        )
+        assert np.linalg.norm(distance) <= claim.value
+
+
 def test_count_sensitivity__counts_the_rows_of_a_unit():
     options = {"neighbours": "add-remove"}
     assert count_sensitivity(rows="haplotypes", unit="haplotype", **options).value == 1.0
@@ -155,6 +205,7 @@ def test_sensitivity__proof_pages_exist(repository):
         gram_sensitivity(3, **relation),
         cross_sensitivity(3, 1, outcome_bound=3.0, **relation),
         count_sensitivity(**relation),
+        accuracy_sensitivity(3, outcome_bound=3.0, residual_bound=3.0, **relation),
     ]
     assert all((repository / claim.proof).is_file() for claim in claims)
     assert all(isinstance(claim, Sensitivity) and claim.norm == "l2" for claim in claims)

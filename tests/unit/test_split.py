@@ -41,6 +41,13 @@ def test_split_rows__someone_is_left_on_either_side(share, n_test):
     assert (~split(PEOPLE[:10], test_share=share)).sum() == n_test
 
 
+def test_split_rows__without_the_fallback_no_side_depends_on_the_others():
+    options = {"test_share": 0.9, "keeps_both_sides": False}
+    alone = [split(PEOPLE[[i]], **options)[0] for i in range(30)]
+    assert set(alone) == {True, False}
+    np.testing.assert_array_equal(split(PEOPLE[:30], **options), alone)
+
+
 def test_split_rows__share_of_zero_trains_on_everyone():
     assert split(PEOPLE[:1], test_share=0).all()
 

@@ -16,7 +16,7 @@ ALLOWED = {
     "privacy": set(),
     "simulation": {"io"},
     "regression": {"privacy"},
-    "evaluation": {"regression"},
+    "evaluation": {"privacy", "regression"},
     "reporting": {"io"},
     "release": {"io", "privacy"},
     "steps": {"io", "privacy", "simulation", "regression", "evaluation", "reporting", "release"},

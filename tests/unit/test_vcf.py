@@ -77,8 +77,11 @@ def test_read_header__stops_after_the_header(tmp_path):
         (vcf_text().encode()[:60], "has no #CHROM line"),
         (vcf_text(samples=()).encode(), "has no samples"),
         (vcf_text(samples=("A", "Zoë")).encode("latin-1"), "must have sample ids in UTF-8"),
-        (vcf_text(samples=("A", "B", "A")).encode(), "distinct sample ids, got 1 more than once: A."),
-        (vcf_text(samples=tuple("ABCDEABCD")).encode(), "got 4 more than once: A, B, C, ..."),
+        (
+            vcf_text(samples=("A", "B", "A")).encode(),
+            "distinct sample ids, got the same for samples 1 and 3.",
+        ),
+        (vcf_text(samples=tuple("ABCDEABCD")).encode(), "got the same for samples 1 and 6."),
     ],
 )
 def test_read_header__raise_on_bad_file(tmp_path, content, cause):

@@ -33,7 +33,7 @@ PREFLIGHT = {
     "missing file": (None, SETTINGS, "`cohort.vcf`: `cohort.vcf.gz` is not there"),
     "empty file": ("", SETTINGS, "is empty"),
     "no samples": (vcf_text(samples=()), SETTINGS, "sample"),
-    "duplicate samples": (vcf_text(samples=("A", "B", "A")), SETTINGS, "A"),
+    "duplicate samples": (vcf_text(samples=("A", "B", "A")), SETTINGS, "samples 1 and 3"),
     "contig": (TEXT, changed(cohort={"chromosomes": ["7"]}), "7"),
     "epsilon": (TEXT, changed(privacy={"epsilon": 0}), "`privacy.epsilon`"),
     "delta": (TEXT, changed(privacy={"delta": 1}), "`privacy.delta`"),

@@ -10,6 +10,7 @@ import pytest
 from study_runs import SMALL, command, environment, results, run
 
 
+@pytest.mark.faults
 @pytest.mark.parametrize(
     "first_output",
     ["private/store/21.zarr", "private/trial1/noisy_statistics.npz", "metrics.tsv"],

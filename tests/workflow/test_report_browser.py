@@ -1,6 +1,8 @@
 """The report in a real browser, opened from disk with no network."""
 
 import shutil
+from dataclasses import replace
+from itertools import product
 from pathlib import Path
 from urllib.parse import unquote, urlparse
 
@@ -10,12 +12,17 @@ from selenium.webdriver.chrome.service import Service
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 
-from dpgrs.reporting import pages
-from report_data import NASTY_NAME, make_report_data
+from dpgrs.reporting import pages, rendering
+from dpgrs.steps.release_report import render_release_report
+from release_report_data import make_release
+from report_data import NASTY_NAME, make_attacks, make_report_data
 
 pytestmark = pytest.mark.browser
 
 N_OUTCOMES, CHUNK_SIZE = 22, 12
+BANNER_COLORS = {"benchmark": "rgba(138, 28, 0, 1)", "release": "rgba(20, 83, 45, 1)"}
+PAGES = ("index.html", "outcomes/01/outcome_0001.html")
+LONG_NAME = "mean_corpuscular_haemoglobin_" * 8
 FLAGS = (
     "--headless",
     "--no-sandbox",
@@ -32,13 +39,28 @@ FLAGS = (
 def report(tmp_path_factory):
     """A report whose outcome pages fill two folders."""
     data = make_report_data(n_outcomes=N_OUTCOMES, trials=1, epsilons=(1.0, 16.0))
+    data = replace(data, attacks=make_attacks())
     directory = tmp_path_factory.mktemp("browser") / "report"
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(pages, "MIN_CHUNK_SIZE", CHUNK_SIZE)
+        patch.setattr(rendering, "MIN_CHUNK_SIZE", CHUNK_SIZE)
         pages.write_overview(data, directory)
-        for chunk in pages.chunks(N_OUTCOMES):
+        for chunk in rendering.chunks(N_OUTCOMES):
             pages.write_outcome_pages(data, chunk.first, chunk.last, directory / "outcomes" / chunk.name)
     return directory
+
+
+@pytest.fixture(scope="module")
+def release(tmp_path_factory):
+    """The report of a release."""
+    names = (NASTY_NAME, LONG_NAME, *(f"simulated_{i:04d}" for i in range(3, N_OUTCOMES + 1)))
+    arguments = make_release(tmp_path_factory.mktemp("browser") / "study", outcomes=names)
+    render_release_report(**arguments, processes=1)
+    return arguments["output"]
+
+
+@pytest.fixture(scope="module")
+def reports(report, release):
+    return {"benchmark": report, "release": release}
 
 
 @pytest.fixture(scope="module")
@@ -88,12 +110,15 @@ def numbers(browser, number):
 
 
 @pytest.mark.parametrize("width", [390, 1280])
-@pytest.mark.parametrize("page", ["index.html", "outcomes/01/outcome_0001.html"])
-def test_pages__open_without_errors_or_sideways_scroll(browser, report, page, width):
+@pytest.mark.parametrize(
+    ("mode", "page"),
+    [*product(BANNER_COLORS, PAGES), ("release", "outcomes/01/outcome_0002.html")],
+)
+def test_pages__open_without_errors_or_sideways_scroll(browser, reports, mode, page, width):
     metrics = {"width": width, "height": 800, "deviceScaleFactor": 1, "mobile": width < 600}
     browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
     try:
-        browser.get((report / page).as_uri())
+        browser.get((reports[mode] / page).as_uri())
 
         assert browser.get_log("browser") == []
         # The vertical scroll bar of a wide window takes some of it.
@@ -102,19 +127,27 @@ def test_pages__open_without_errors_or_sideways_scroll(browser, report, page, wi
         # The style is there: the banner has its colour.
         banner = browser.find_element(By.CLASS_NAME, "banner")
         assert banner.is_displayed()
-        assert banner.value_of_css_property("background-color") == "rgba(138, 28, 0, 1)"
+        assert banner.value_of_css_property("background-color") == BANNER_COLORS[mode]
         drawings = browser.find_elements(By.CSS_SELECTOR, ".drawing svg")
-        assert len(drawings) >= 2
+        # The overview of a release has tables alone.
+        assert len(drawings) >= {"benchmark": 2, "release": page != "index.html"}[mode]
         assert all(drawing.size["width"] > 200 and drawing.size["height"] > 50 for drawing in drawings)
     finally:
         browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
 
 
 @pytest.mark.parametrize(
-    "page", ["index.html", "outcomes/01/outcome_0012.html", "outcomes/02/outcome_0022.html"]
+    ("mode", "page"),
+    [
+        ("benchmark", "index.html"),
+        ("benchmark", "outcomes/01/outcome_0012.html"),
+        ("benchmark", "outcomes/02/outcome_0022.html"),
+        ("release", "index.html"),
+        ("release", "outcomes/01/outcome_0001.html"),
+    ],
 )
-def test_pages__every_link_leads_to_a_file(browser, report, page):
-    browser.get((report / page).as_uri())
+def test_pages__every_link_leads_to_a_file(browser, reports, mode, page):
+    browser.get((reports[mode] / page).as_uri())
 
     script = "return Array.from(document.querySelectorAll('[href], [src]'), (one) => one.href || one.src)"
     links = [link for link in browser.execute_script(script) if isinstance(link, str) and link != "data:,"]
@@ -217,3 +250,27 @@ def test_search__survives_sorting(overview):
     click(overview, heading(overview, "outcome-table", "No.").find_element(By.TAG_NAME, "button"))
 
     assert numbers(overview, 0) == list(range(19, 9, -1))
+
+
+def test_release__sorts_searches_and_leads_to_the_scores(browser, release):
+    browser.get((release / "index.html").as_uri())
+    assert column(browser, 5, False) == ["withheld"] * N_OUTCOMES
+
+    largest = heading(browser, "outcome-table", "Largest |weight|").find_element(By.TAG_NAME, "button")
+    before = numbers(browser, 3)
+    click(browser, largest)
+    assert numbers(browser, 3) == sorted(before, reverse=True) != before
+
+    browser.find_element(By.ID, "search").send_keys("_001")
+    assert sorted(column(browser, 1, False)) == [f"simulated_{i:04d}" for i in range(10, 20)]
+    link = browser.find_element(By.CSS_SELECTOR, "[aria-label='Scoring file of simulated_0010']")
+    assert link.get_attribute("href").endswith("/study/release/scores/simulated_0010.txt.gz")
+
+    click(browser, browser.find_element(By.LINK_TEXT, "simulated_0010"))
+    weight = heading(browser, "weights-table", "Weight").find_element(By.TAG_NAME, "button")
+    click(browser, weight)
+    cells = browser.find_elements(By.CSS_SELECTOR, "#weights-table tbody td:last-child")
+    weights = [float(cell.get_attribute("data-value")) for cell in cells]
+    assert weights == sorted(weights, reverse=True)
+    assert any(weight < 0 for weight in weights)
+    assert any(cell.text.startswith("−") for cell in cells)

@@ -8,45 +8,33 @@ import traceback
 import click
 
 import dpgrs
+from dpgrs.cli_ledger import key, ledger, plan, release
+from dpgrs.cli_options import (
+    AT_LEAST_1,
+    NOT_NEGATIVE,
+    NOT_ONE,
+    POSITIVE,
+    SHARE,
+    choice,
+    counts,
+    outcome_bound,
+    output,
+    path_argument,
+    path_option,
+    penalty,
+    processes,
+    request_terms,
+    seed,
+    settings,
+    several,
+    sizes,
+    trial,
+)
 from dpgrs.errors import DpgrsError
-from dpgrs.types import Accounting, Neighbours, Protection, Rows, Unit
-
-
-def choice(enum):
-    return click.Choice([member.value for member in enum])
-
-
-def path_argument(name, **options):
-    return click.argument(name, type=click.Path(), **options)
-
-
-def several(*names, help, **options):
-    return click.option(*names, required=True, multiple=True, help=f"{help} May be repeated.", **options)
-
-
-def path_option(name, help, **options):
-    return click.option(name, type=click.Path(), required=True, help=help, **options)
-
+from dpgrs.types import Rows
 
 ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 METHODS = ("ols", "ridge", "reusecov-gauss")
-AT_LEAST_1 = click.IntRange(min=1)
-SHARE = click.FloatRange(0, 1, min_open=True, max_open=True)
-POSITIVE = click.FloatRange(min=0, min_open=True)
-NOT_NEGATIVE = click.FloatRange(min=0)
-
-# Options that more than one verb takes.
-output = path_option("--output", "Where to write the result.")
-seed = click.option("--seed", type=click.IntRange(min=0), required=True, help="Public seed.")
-trial = click.option("--trial", type=AT_LEAST_1, required=True, help="Number of the trial, from 1.")
-sizes = several("--size", "sizes", type=AT_LEAST_1, help="Panel size.")
-counts = click.option(
-    "--count", "counts", type=int, multiple=True, help="Number of outcomes; may be repeated."
-)
-settings = path_option("--settings", "The resolved configuration, JSON.")
-outcome_bound = click.option(
-    "--outcome-bound", type=float, required=True, help="Public bound of every outcome."
-)
 
 
 class Verbs(click.Group):
@@ -91,6 +79,8 @@ def main(context, verbose, quiet):
 @click.option("--model", required=True, help="Demographic model of stdpopsim's catalogue.")
 @click.option("--people", type=AT_LEAST_1, required=True, help="Number of people.")
 @click.option("--length", type=AT_LEAST_1, required=True, help="Bases simulated per chromosome.")
+@click.option("--reference", type=click.Path(), help="Folder for a second cohort that is public.")
+@click.option("--reference-people", type=AT_LEAST_1, default=1000, help="People of the second cohort.")
 @seed
 def simulate_cohort(directory, **options):
     """Simulate phased VCFs of people under a published demographic model."""
@@ -114,17 +104,37 @@ def ingest_chromosome(context, vcf, output, **options):
     echo_counts(ingest.ingest_chromosome(vcf, store=output, progress=progress, **options))
 
 
-@main.command()
-@path_argument("stores", nargs=-1, required=True)
-@click.option("--size", type=AT_LEAST_1, required=True, help="Number of variants of the largest panel.")
-@click.option("--maf", type=click.FloatRange(0, 0.5), required=True, help="Smallest minor allele frequency.")
+@main.command("choose-sites")
+@path_argument("stores", nargs=-1)
+@several("--chromosome", "chromosomes", help="Chromosome, in genome order.")
+@click.option("--sites", type=click.Path(), help="Table of public sites; default: those of the stores.")
+@click.option("--frequencies", type=click.Path(), help="Table of public frequencies of the sites.")
+@click.option("--size", type=AT_LEAST_1, required=True, help="Number of sites.")
+@click.option("--maf", type=click.FloatRange(0, 0.5), required=True, help="Smallest public frequency.")
 @seed
 @output
-def make_panel(stores, **options):
+def choose_sites(stores, **options):
+    """Choose the sites of a release from public tables or stores."""
+    from dpgrs.steps import panel
+
+    panel.choose_public_sites(stores, **options)
+
+
+@main.command()
+@path_argument("stores", nargs=-1, required=True)
+@click.option("--sites", type=click.Path(), help="Public sites of a release; they are taken as they are.")
+@click.option("--size", type=AT_LEAST_1, help="Number of variants of the largest panel, without --sites.")
+@click.option("--maf", type=click.FloatRange(0, 0.5), help="Smallest minor allele frequency, likewise.")
+@click.option("--seed", type=click.IntRange(min=0), help="Public seed, likewise.")
+@output
+def make_panel(stores, sites, size, maf, seed, output):
     """Choose the variants of the study from haplotype stores."""
     from dpgrs.steps import panel
 
-    echo_counts(panel.make_panel(stores, **options))
+    if sites is None and None in (size, maf, seed):
+        raise click.UsageError("Give --sites, or --size, --maf and --seed.")
+    chosen = {"size": size, "maf": maf, "seed": seed} if sites is None else {"sites": sites}
+    echo_counts(panel.make_panel(stores, output=output, **chosen))
 
 
 @main.command()
@@ -142,8 +152,9 @@ def make_panel(stores, **options):
 @click.option(
     "--causal-share", type=float, required=True, help="Share of the panel's variants with an effect."
 )
-@click.option("--test-share", type=SHARE, required=True, help="Share of people kept for testing.")
+@click.option("--test-share", type=NOT_ONE, required=True, help="Share of people kept for testing.")
 @click.option("--table", type=click.Path(), help="Table of real outcomes; default: simulate.")
+@click.option("--is-release", is_flag=True, help="Let every row depend on itself alone.")
 @seed
 @output
 def make_outcomes(panel, **options):
@@ -167,38 +178,45 @@ def compute_statistics(panel, outcomes, **options):
 
 @main.command()
 @path_argument("statistics")
+@path_argument("outcomes")
 @trial
-@sizes
-@counts
-@several("--protection", "protections", type=choice(Protection), help="What is private.")
-@click.option("--neighbours", type=choice(Neighbours), required=True, help="Data sets that are compared.")
-@click.option("--unit", type=choice(Unit), required=True, help="Whose data are protected.")
-@several("--accounting", "accountings", type=choice(Accounting), help="How a budget becomes noise.")
-@several("--epsilon", "epsilons", type=POSITIVE, help="Privacy loss.")
-@click.option("--delta", type=SHARE, required=True, help="Chance beside epsilon.")
-@click.option("--gram-share", type=SHARE, required=True, help="Share of X'X in what the count leaves.")
-@click.option("--count-share", type=SHARE, required=True, help="Share of the number of rows.")
+@request_terms
 @seed
 @output
-def add_noise(statistics, **options):
-    """Release noisy statistics, one set per budget, panel size and number of outcomes."""
+def add_noise(statistics, outcomes, **options):
+    """Draw seeded noise for a benchmark, one set per budget, panel size and number of outcomes."""
     from dpgrs.steps import noise
 
-    noise.add_noise(statistics, **options)
+    noise.add_noise(statistics, outcomes, **options)
 
 
 @main.command()
 @path_argument("statistics")
+@path_argument("outcomes")
+@path_option("--sites", "Public sites.")
+@path_option("--ledger", "Ledger of the dataset; it is charged.")
+@click.option("--identity", required=True, help="Public settings that define the data, JSON.")
+@request_terms
+@output
+def release_statistics(statistics, outcomes, identity, **options):
+    """Release statistics with secret noise, charged to the ledger before it is drawn."""
+    from dpgrs.steps import noise
+
+    noise.release_statistics(statistics, outcomes, identity=json.loads(identity), **options)
+
+
+@main.command()
 @path_argument("noisy")
+@click.option("--statistics", type=click.Path(), help="Exact statistics, for fits without privacy.")
 @several("--method", "methods", type=click.Choice(METHODS), help="Method.")
-@click.option("--penalty", type=NOT_NEGATIVE, required=True, help="lambda of the ridge penalty, per row.")
+@penalty
 @path_option("--seconds", "Where to write the time that each fit took.")
 @output
-def fit_weights(statistics, noisy, **options):
+def fit_weights(noisy, **options):
     """Fit the weights of all outcomes from statistics."""
     from dpgrs.steps import fit
 
-    fit.fit_weights(statistics, noisy, **options)
+    fit.fit_weights(noisy, **options)
 
 
 @main.command()
@@ -219,6 +237,56 @@ def evaluate_trial(panel, outcomes, weights, seconds, **options):
 
 
 @main.command()
+@path_argument("panel")
+@path_argument("outcomes")
+@path_argument("statistics")
+@path_argument("noisy")
+@path_argument("weights")
+@trial
+@counts
+@penalty
+@seed
+@output
+def attack_trial(panel, outcomes, statistics, noisy, weights, **options):
+    """Infer who was trained on, from statistics and weights; for benchmarks alone."""
+    from dpgrs.steps import attack
+
+    attack.attack_trial(panel, outcomes, statistics, noisy, weights, **options)
+
+
+@main.command()
+@path_argument("noisy")
+@path_argument("outcomes")
+@path_argument("weights")
+@path_argument("seconds")
+@path_option("--accuracy", "Where to write the noisy sums behind the metrics.")
+@click.option("--epsilon", type=POSITIVE, help="Privacy loss of the metrics; default: withhold them.")
+@click.option("--residual-bound", type=POSITIVE, help="Public bound of every residual.")
+@click.option("--penalty", type=NOT_NEGATIVE, help="lambda of the fit.")
+@click.option("--panel", type=click.Path(), help="Panel, to measure on the people held out.")
+@click.option("--sites", type=click.Path(), help="Public sites.")
+@click.option("--ledger", type=click.Path(), help="Ledger of the dataset; it is charged.")
+@click.option("--identity", help="Public settings that define the data, JSON.")
+@output
+def release_metrics(noisy, outcomes, weights, seconds, output, accuracy, **charge):
+    """Measure a release on people held out, at a charge, or withhold its metrics."""
+    from dpgrs.steps import accuracy as step
+
+    written = {"output": output, "accuracy": accuracy}
+    given = [name for name, value in charge.items() if value is not None]
+    if not given:
+        step.withhold_metrics(noisy, outcomes, weights, seconds, **written)
+    elif len(given) < len(charge):
+        raise click.UsageError(
+            "Give all or none of: --epsilon, --residual-bound, --penalty, --panel, --sites, --ledger and "
+            "--identity."
+        )
+    else:
+        charge["identity"] = json.loads(charge["identity"])
+        step.release_metrics(noisy, outcomes, weights, seconds, **written, **charge)
+
+
+@main.command()
 @path_argument("tables", nargs=-1, required=True)
 @output
 def collect_tables(tables, output):
@@ -235,13 +303,27 @@ def collect_tables(tables, output):
 @path_argument("outcomes")
 @path_argument("weights")
 @settings
-@click.option("--processes", type=AT_LEAST_1, default=1, help="Processes that draw outcome pages.")
+@click.option("--attacks", type=click.Path(), help="Table of attacks.")
+@processes
 @output
 def render_report(**options):
-    """Write the overview and one page per outcome."""
+    """Write the pages of a benchmark: the overview and one page per outcome."""
     from dpgrs.steps import report
 
     report.render_report(**options)
+
+
+@main.command()
+@path_argument("bundle")
+@path_argument("sites")
+@path_argument("metrics")
+@processes
+@output
+def render_release_report(bundle, sites, metrics, **options):
+    """Write the pages of a release, from its bundle and public files alone."""
+    from dpgrs.steps import release_report
+
+    release_report.render_release_report(bundle, sites, metrics, **options)
 
 
 @main.command()
@@ -255,87 +337,39 @@ def write_provenance(settings, outputs, output):
     report.write_provenance(settings, outputs, output=output)
 
 
-def account_terms(command):
-    """Options that define an account and what it allows."""
-    options = [
-        click.option("--protection", type=choice(Protection), required=True, help="What is private."),
-        click.option("--unit", type=choice(Unit), required=True, help="Whose data one unit covers."),
-        click.option("--neighbours", type=choice(Neighbours), required=True, help="Which data sets compare."),
-        click.option("--epsilon", help="Total epsilon of all releases together; exact text."),
-        click.option("--delta", default="1e-6", show_default=True, help="Delta of that total; exact text."),
-        click.option("--mu-squared", help="Limit of the Gaussian counter; exact text."),
-        click.option("--pure-epsilon", default="0", show_default=True, help="Limit of the pure counter."),
-    ]
-    for option in reversed(options):
-        command = option(command)
-    return command
+@main.command("write-release")
+@path_argument("settings")
+@path_argument("sites")
+@path_argument("noisy")
+@path_argument("accuracy")
+@output
+def write_bundle(settings, sites, noisy, accuracy, output):
+    """Write the bundle of a release."""
+    from dpgrs.steps.release import write_release
+
+    write_release(settings, sites, noisy, accuracy, output=output)
 
 
-@main.group()
-def key():
-    """The secret study key, in the file that DPGRS_STUDY_KEY names."""
-
-
-@key.command("create")
-def create_key():
-    """Make the study key, once."""
-    from dpgrs.privacy.study_key import create_study_key
-
-    click.echo(create_study_key())
-
-
-@main.group()
-def ledger():
-    """What the releases of a dataset have cost, and what they may."""
-
-
-@ledger.command("init")
-@path_argument("path")
-@click.option("--accession", required=True, help="Accession or cohort, without a version.")
-@click.option("--consent", required=True, help="Consent group.")
-@account_terms
-def init_ledger(path, protection, unit, neighbours, **options):
-    """Begin the ledger of a dataset, with one account."""
-    from dpgrs.privacy.ledger import start_ledger
-    from dpgrs.privacy.ledger_entries import Account
-
-    start_ledger(path, account=Account(protection, unit, neighbours), **options)
-
-
-@ledger.command("add-account")
-@path_argument("path")
-@account_terms
-def add_account(path, protection, unit, neighbours, **options):
-    """Open one more account in a ledger."""
-    from dpgrs.privacy.ledger import Ledger
-    from dpgrs.privacy.ledger_entries import Account, make_budget
-
-    Ledger(path).open_account(Account(protection, unit, neighbours), make_budget(**options))
-
-
-@ledger.command("show")
-@path_argument("path")
+@main.command("audit")
+@click.option("--mechanism", "mechanisms", multiple=True, help="Name of a private_* function; default: all.")
+@click.option("--draws", type=AT_LEAST_1, default=4000, show_default=True, help="Draws of each input.")
+@click.option("--confidence", type=SHARE, default=0.999999, show_default=True, help="Of an observed loss.")
+@click.option("--mode", type=click.Choice(["release", "benchmark"]), default="release", help="Whose noise.")
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of the noise.")
 @click.option("--json", "is_json", is_flag=True, help="For programs.")
-def show_ledger(path, is_json):
-    """Show accounts and requests."""
-    from dpgrs.privacy.ledger_report import describe_ledger, summarise_ledger
+@click.pass_obj
+def audit_mechanisms(context, mechanisms, mode, seed, is_json, **options):
+    """Run mechanisms on worst-case neighbours: the privacy loss that is claimed, and what is seen."""
+    from dpgrs.steps import audit
 
-    click.echo(json.dumps(summarise_ledger(path), indent=2) if is_json else describe_ledger(path))
-
-
-@ledger.command("verify")
-@path_argument("path")
-def verify_ledger_file(path):
-    """Read a ledger again by another route, and add its costs up anew."""
-    from dpgrs.privacy.ledger_verify import verify_ledger
-
-    click.echo(json.dumps(verify_ledger(path)))
+    cases, with_noise = audit.choose_cases(mechanisms), audit.seeded_noise(seed, mode=mode)
+    with click.progressbar(cases, label="Audits", file=sys.stderr, hidden=context["quiet"]) as bar:
+        findings = [audit.run_audit(case, with_noise, **options) for case in bar]
+    click.echo(json.dumps(findings, indent=2) if is_json else audit.as_table(findings))
+    audit.require_within_claims(findings)
 
 
-@ledger.command("repair")
-@path_argument("path")
-def repair_ledger(path):
-    """Cut off a torn last line, on which nothing was drawn."""
-    from dpgrs.privacy.hash_chain import repair
-
-    click.echo(json.dumps({"bytes_cut": repair(path)}))
+main.add_command(key)
+main.add_command(ledger)
+main.add_command(plan)
+main.add_command(release)

@@ -22,6 +22,25 @@ from dpgrs.types import Rows, Unit
 
 SCHEMA = Path(__file__).parents[1] / "schemas" / "config.schema.yaml"
 UNIT_OF_ROWS = {Rows.HAPLOTYPES: Unit.HAPLOTYPE, Rows.PEOPLE: Unit.PERSON}
+# What a release does unless told otherwise; the schema's defaults are those of a benchmark.
+RELEASE_DEFAULTS = {
+    "methods": ["reusecov-gauss"],
+    "trials": 1,
+    "cohort": {"keep_filtered": True},
+    "outcomes": {"test_share": 0},
+    "privacy": {"accounting": ["gdp"]},
+}
+PATHS = (
+    "cohort.vcf",
+    "cohort.populations",
+    "outcomes.file",
+    "privacy.ledger",
+    "public.sites",
+    "public.frequencies",
+    "public.reference",
+    "public.genotypes",
+    "public.outcomes",
+)
 QUOTED_PATTERN = """--config 'cohort={vcf: "d/chr{chrom}.vcf.gz", chromosomes: [1, 2]}'"""
 
 
@@ -82,6 +101,45 @@ def examine(raw):
     config = _read_section(_with_implied(raw), load_schema(), "", problems)
     config["privacy"]["unit"] = config["privacy"]["unit"] or UNIT_OF_ROWS[config["cohort"]["rows"]].value
     return config, problems
+
+
+def public_identity(config):
+    """Return the public settings that say which data a release is about, and nothing of a machine.
+
+    Parameters
+    ----------
+    config : dict from `resolve`.
+
+    Returns
+    -------
+    dict of ``dataset`` (which data, in which state), ``genotypes`` (on what the rows hang) and ``outcomes``.
+    """
+    cohort, outcomes, dataset = config["cohort"], config["outcomes"], config["dataset"]
+    is_simulated = cohort["source"] == "simulate"
+    drawn = ("source", "heritability", "causal_share") if outcomes["source"] == "simulate" else ("source",)
+    return {
+        "dataset": {
+            "accession": dataset["accession"],
+            "consent": dataset["consent"],
+            "dataset_version": dataset["version"],
+        },
+        "genotypes": {
+            "simulation": cohort["simulation"] if is_simulated else None,
+            "keep_filtered": cohort["keep_filtered"],
+            "test_share": outcomes["test_share"],
+            "seed": config["seed"],
+        },
+        "outcomes": {name: outcomes[name] for name in drawn},
+    }
+
+
+def without_paths(config):
+    """Return a resolved configuration without where its files lie, which tells of a machine alone."""
+    lean = {name: dict(part) if isinstance(part, dict) else part for name, part in config.items()}
+    for key in PATHS:
+        section, _, name = key.partition(".")
+        lean[section][name] = None
+    return lean
 
 
 @cache
@@ -149,11 +207,22 @@ def _read_section(raw, schema, prefix, problems):
 
 
 def _with_implied(raw):
-    """Make all columns of a table the default number of outcomes."""
+    """Add the defaults that follow from other settings: of a release, and all columns of a table."""
+    if raw.get("mode") == "release":
+        raw = _over(RELEASE_DEFAULTS, raw)
     outcomes = raw.get("outcomes")
     if not isinstance(outcomes, dict) or outcomes.get("source") != "file":
         return raw
     return {**raw, "outcomes": {"count": None, **outcomes}}
+
+
+def _over(defaults, raw):
+    """Lay settings over defaults, section by section."""
+    merged = {**defaults, **raw}
+    for name, section in defaults.items():
+        if isinstance(section, dict) and isinstance(raw.get(name), dict):
+            merged[name] = {**section, **raw[name]}
+    return merged
 
 
 def _kinds(schema):

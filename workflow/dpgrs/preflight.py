@@ -2,12 +2,14 @@
 
 import re
 from dataclasses import dataclass
+from pathlib import Path
 
 from dpgrs import __version__
 from dpgrs.config import examine
 from dpgrs.errors import DpgrsError, UsageError
 from dpgrs.io.tables import describe_mismatch, read_outcomes, read_populations
 from dpgrs.io.vcf import read_header
+from dpgrs.release_gates import benchmark_problems, release_problems
 from dpgrs.types import Rows, Unit
 
 # Standardised outcomes may be off by as much in one cohort; raw centimetres or 0/1 codes are further off.
@@ -35,13 +37,7 @@ class Refusal:
 
 
 NOT_OFFERED = (
-    Refusal("mode", "Use `mode: benchmark`, with open or simulated data only.", frozenset({"release"})),
     Refusal("privacy.protection", "Use `protection: full`.", frozenset({"feature", "label"})),
-    Refusal("privacy.ledger", "Leave it out: benchmark mode spends no budget."),
-    Refusal("privacy.budget", "Leave it out: benchmark mode spends no budget."),
-    Refusal("public.sites", "Leave it out: the panel is chosen from the cohort's own sites."),
-    Refusal("public.frequencies", "Leave it out: frequencies come from the cohort."),
-    Refusal("public.reference", "Leave it out."),
     Refusal("public.genotypes", "Leave it out: all genotypes are protected."),
     Refusal("public.outcomes", "Leave it out: all outcomes are protected."),
 )
@@ -89,7 +85,10 @@ def problems(config, *, doubtful=frozenset()):
         return not any(key == doubt or key.startswith(f"{doubt}.") for key in needed for doubt in doubtful)
 
     shows_ids = config["mode"] == "benchmark" and is_clear("mode")
-    lines = _not_offered(config)
+    lines = _not_offered(config) + _mode_problems(config)
+    if is_clear("mode"):
+        gates = release_problems if config["mode"] == "release" else benchmark_problems
+        lines += gates(config, is_clear=is_clear)
     headers = {}
     if is_clear("cohort.source", "cohort.vcf", "cohort.chromosomes"):
         headers, found = _read_headers(cohort)
@@ -120,6 +119,18 @@ def _not_offered(config):
                     f"`{refusal.key}: {entry}` is not available in dpgrs {__version__}. {refusal.remedy}"
                 )
     return lines
+
+
+def _mode_problems(config):
+    """Refuse to mix a benchmark and a release in one folder: its numbers could be taken for released."""
+    folder = Path("results") / config["study"]
+    for record in (folder / "settings.json", folder / "private" / "settings.json"):
+        # Half a record, from a run that was killed, is written again by the next one.
+        found = re.search(r'"mode": "(\w+)"', record.read_text()) if record.is_file() else None
+        if found and found[1] != config["mode"]:
+            wanted = f"be new for `mode: {config['mode']}`"
+            return [_line("study", wanted, f"that of a {found[1]}", "Name another.")]
+    return []
 
 
 def _read_headers(cohort):

@@ -13,7 +13,7 @@ from pathlib import Path
 import dpgrs
 from dpgrs.io.files import file_digest
 
-PACKAGE = Path(__file__).parent
+PACKAGE = Path(__file__).resolve().parent
 # Every rule may depend on these.
 COMMON = ("bits.py", "errors.py", "public_random.py", "types.py")
 LIBRARIES = ("numpy", "scipy", "numba", "pandas", "zarr", "cyvcf2", "pysam", "matplotlib", "snakemake")
@@ -24,7 +24,8 @@ def code_digest(*parts):
 
     Parameters
     ----------
-    *parts : str, modules or subpackages relative to the package, for example ``"io"`` or ``"steps/fit.py"``.
+    *parts : str, modules, subpackages or other files relative to the package, for example ``"io"``,
+        ``"steps/fit.py"`` or ``"../schemas/config.schema.yaml"``.
 
     Returns
     -------
@@ -32,11 +33,11 @@ def code_digest(*parts):
     """
     digest = hashlib.sha256()
     for part in (*COMMON, *parts):
-        path = PACKAGE / part
+        path = (PACKAGE / part).resolve()
         for file in sorted(path.rglob("*")) if path.is_dir() else [path]:
             if not file.is_dir() and "__pycache__" not in file.parts:
                 digest.update(
-                    file.relative_to(PACKAGE).as_posix().encode() + b"\0" + file.read_bytes() + b"\0"
+                    file.relative_to(PACKAGE.parent).as_posix().encode() + b"\0" + file.read_bytes() + b"\0"
                 )
     return digest.hexdigest()[:16]
 

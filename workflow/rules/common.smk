@@ -8,7 +8,7 @@ from pathlib import Path
 PACKAGE_ROOT = Path(workflow.basedir) / "workflow"
 sys.path.insert(0, str(PACKAGE_ROOT))
 
-from dpgrs.config import resolve
+from dpgrs.config import public_identity, resolve
 from dpgrs.errors import UsageError
 from dpgrs.privacy.noise import MECHANISM_VERSION
 from dpgrs.provenance import code_digest, stamp
@@ -49,11 +49,17 @@ def uses_conda():
     )
 
 
-def make_private_folder():
-    """Make the folder of everything derived from people, closed to all other users."""
-    private = Path(PRIVATE)
-    private.mkdir(parents=True, exist_ok=True)
-    private.chmod(0o700)
+def close_private_folders():
+    """Close what is derived from people to all other users, in a release also Snakemake's own records.
+
+    Snakemake would note a plain digest of each small input, also of exact statistics: whoever guesses one could
+    confirm it. A release keeps none.
+    """
+    if IS_RELEASE:
+        workflow.persistence.max_checksum_file_size = 0
+    for folder in [PRIVATE, ".snakemake"] if IS_RELEASE else [PRIVATE]:
+        Path(folder).mkdir(parents=True, exist_ok=True)
+        Path(folder).chmod(0o700)
 
 
 def flags(**options):
@@ -76,6 +82,26 @@ def genotype_file(wildcards):
     return SETTINGS["cohort"]["vcf"].replace("{chrom}", wildcards.chrom)
 
 
+def reference_file(wildcards):
+    """Return the VCF of a chromosome of the public reference: simulated, or the user's own."""
+    if SETTINGS["cohort"]["source"] == "simulate":
+        return f"{PUBLIC}/reference/{wildcards.chrom}.vcf.gz"
+    return SETTINGS["public"]["reference"].replace("{chrom}", wildcards.chrom)
+
+
+def reference_stores():
+    """Return the stores of the public reference; none where a table lists the sites."""
+    if SETTINGS["public"]["sites"]:
+        return []
+    return expand(f"{PUBLIC}/store/{{chrom}}.zarr", chrom=CHROMOSOMES)
+
+
+def public_tables():
+    """Return the tables of public sites and frequencies that a study names."""
+    named = (SETTINGS["public"][name] for name in ("sites", "frequencies"))
+    return [path for path in named if path]
+
+
 def populations_file():
     """Return the table of populations as a list of no or one file."""
     if SETTINGS["cohort"]["source"] == "simulate":
@@ -96,12 +122,16 @@ def outcomes_file():
 
 SETTINGS = checked_settings(config)
 config.update(SETTINGS)  # captions quote what was really used
+IS_RELEASE = SETTINGS["mode"] == "release"
 CHROMOSOMES = SETTINGS["cohort"]["chromosomes"]
 ROWS = SETTINGS["cohort"]["rows"]
 SEED = SETTINGS["seed"]
 STAMP = stamp(SETTINGS)
 TRIALS = range(1, SETTINGS["trials"] + 1)
 
+PANEL_OPTIONS = flags(
+    size=max(SETTINGS["panel"]["size"]), maf=SETTINGS["panel"]["maf"], seed=SEED
+)
 PRIVACY_OPTIONS = {
     name: SETTINGS["privacy"][name]
     for name in (
@@ -113,13 +143,26 @@ PRIVACY_OPTIONS = {
         "delta",
         "gram_share",
         "count_share",
+        "outcome_budget",
     )
+}
+
+LEDGER_OPTIONS = {
+    "ledger": SETTINGS["privacy"]["ledger"],
+    "identity": json.dumps(public_identity(SETTINGS)),
 }
 
 RESULTS = f"results/{SETTINGS['study']}"
 PRIVATE = f"{RESULTS}/private"
+PUBLIC = f"{RESULTS}/public"
 TRIAL = f"{PRIVATE}/trial{{trial}}"
-LOGS = f"{RESULTS}/logs"
+# Records hold paths, host and command, and logs may tell about people: counts of what was skipped, or what an
+# error was about. Those of a release stay with what is private.
+RECORDS = PRIVATE if IS_RELEASE else RESULTS
+LOGS = f"{RECORDS}/logs"
+SETTINGS_FILE = f"{RECORDS}/settings.json"
+PROVENANCE_FILE = f"{RECORDS}/provenance.json"
+SITES = [f"{PUBLIC}/sites.tsv"] if IS_RELEASE else []
 
 if workflow.is_main_process:
     # For provenance.json; not a parameter, so that another number of cores reruns nothing.

@@ -1,4 +1,5 @@
-# R^2 and error on the test rows, per outcome, method and population.
+# R^2 and error on the test rows, per outcome, method and population; membership inference; and one figure of
+# accuracy for Snakemake's own report. All of it knows who is in the data, so no release may ask for it.
 
 
 rule evaluate_trial:
@@ -55,3 +56,95 @@ use rule collect_metrics as collect_population_metrics with:
         table=f"{PRIVATE}/population_metrics.tsv",
     log:
         f"{LOGS}/collect_population_metrics.log",
+
+
+rule attack_trial:
+    input:
+        panel=f"{PRIVATE}/panel.zarr",
+        outcomes=f"{TRIAL}/outcomes.npz",
+        statistics=f"{TRIAL}/statistics.npz",
+        noisy=f"{TRIAL}/noisy_statistics.npz",
+        weights=f"{TRIAL}/weights.npz",
+    output:
+        attacks=f"{TRIAL}/attacks.tsv",
+    log:
+        f"{LOGS}/attack_trial/{{trial}}.log",
+    conda:
+        "../../envs/dpgrs.yaml"
+    threads: 1
+    resources:
+        mem_mb=4000,
+        runtime=60,
+    params:
+        options=flags(
+            count=SETTINGS["outcomes"]["count"],
+            penalty=SETTINGS["regression"]["lambda"],
+            seed=SEED,
+        ),
+        code=code_digest("evaluation", "regression", "io", "steps/attack.py"),
+    shell:
+        "python -m dpgrs attack-trial {input.panel} {input.outcomes} {input.statistics} {input.noisy} {input.weights}"
+        " --trial {wildcards.trial} --output {output.attacks} {params.options} 2> {log}"
+
+
+use rule collect_metrics as collect_attacks with:
+    input:
+        tables=expand(f"{TRIAL}/attacks.tsv", trial=TRIALS),
+    output:
+        table=f"{RESULTS}/attacks.tsv",
+    log:
+        f"{LOGS}/collect_attacks.log",
+
+
+rule plot_r2:
+    input:
+        metrics=f"{RESULTS}/metrics.tsv",
+    output:
+        figure=report(
+            f"{RESULTS}/figures/r2_by_method.svg",
+            caption="../report/r2_by_method.rst",
+            category="Accuracy",
+        ),
+    log:
+        f"{LOGS}/plot_r2.log",
+    conda:
+        "../../envs/dpgrs.yaml"
+    threads: 1
+    resources:
+        mem_mb=1000,
+        runtime=10,
+    params:
+        stamp=STAMP,
+        code=code_digest("reporting"),
+    script:
+        "../scripts/plot_r2.py"
+
+
+rule render_report:
+    input:
+        settings=SETTINGS_FILE,
+        metrics=f"{RESULTS}/metrics.tsv",
+        population_metrics=f"{PRIVATE}/population_metrics.tsv",
+        panel=f"{PRIVATE}/panel.zarr",
+        outcomes=f"{PRIVATE}/trial1/outcomes.npz",
+        weights=f"{PRIVATE}/trial1/weights.npz",
+        attacks=f"{RESULTS}/attacks.tsv",
+    output:
+        pages=directory(f"{RESULTS}/report"),
+    log:
+        f"{LOGS}/render_report.log",
+    conda:
+        "../../envs/dpgrs.yaml"
+    threads: 4
+    resources:
+        mem_mb=4000,
+        runtime=120,
+    params:
+        code=code_digest("reporting", "io", "steps/report.py"),
+    shell:
+        "python -m dpgrs render-report {input.metrics} {input.population_metrics} {input.panel} {input.outcomes}"
+        " {input.weights} --attacks {input.attacks} --settings {input.settings} --output {output.pages}"
+        " --processes {threads} 2> {log}"
+
+
+RESULTS_OF_MODE = [f"{RESULTS}/attacks.tsv", f"{RESULTS}/figures/r2_by_method.svg"]

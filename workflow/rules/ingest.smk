@@ -6,6 +6,11 @@ rule simulate_cohort:
         vcfs=expand(f"{PRIVATE}/cohort/{{chrom}}.vcf.gz", chrom=CHROMOSOMES),
         indexes=expand(f"{PRIVATE}/cohort/{{chrom}}.vcf.gz.tbi", chrom=CHROMOSOMES),
         populations=f"{PRIVATE}/cohort/populations.tsv",
+        reference=(
+            expand(f"{PUBLIC}/reference/{{chrom}}.vcf.gz", chrom=CHROMOSOMES)
+            if IS_RELEASE
+            else []
+        ),
     log:
         f"{LOGS}/simulate_cohort.log",
     conda:
@@ -17,7 +22,10 @@ rule simulate_cohort:
     params:
         directory=subpath(output.populations, parent=True),
         options=flags(
-            chromosome=CHROMOSOMES, seed=SEED, **SETTINGS["cohort"]["simulation"]
+            chromosome=CHROMOSOMES,
+            seed=SEED,
+            reference=f"{PUBLIC}/reference" if IS_RELEASE else None,
+            **SETTINGS["cohort"]["simulation"],
         ),
         code=code_digest("simulation/cohorts.py"),
     shell:
@@ -51,6 +59,7 @@ rule ingest_chromosome:
 rule make_panel:
     input:
         stores=expand(f"{PRIVATE}/store/{{chrom}}.zarr", chrom=CHROMOSOMES),
+        sites=SITES,
     output:
         panel=directory(f"{PRIVATE}/panel.zarr"),
     log:
@@ -62,11 +71,9 @@ rule make_panel:
         mem_mb=4000,
         runtime=60,
     params:
-        options=flags(
-            size=max(SETTINGS["panel"]["size"]),
-            maf=SETTINGS["panel"]["maf"],
-            seed=SEED,
+        options=lambda wildcards, input: (
+            flags(sites=list(input.sites)) if IS_RELEASE else PANEL_OPTIONS
         ),
-        code=code_digest("io"),
+        code=code_digest("io", "steps/panel.py"),
     shell:
         "python -m dpgrs make-panel {input.stores} --output {output.panel} {params.options} 2> {log}"

@@ -28,6 +28,7 @@ rule make_outcomes:
             heritability=SETTINGS["outcomes"]["heritability"],
             causal_share=SETTINGS["outcomes"]["causal_share"],
             test_share=SETTINGS["outcomes"]["test_share"],
+            is_release=IS_RELEASE,
             seed=SEED,
         ),
         code=code_digest(

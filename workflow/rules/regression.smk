@@ -3,7 +3,7 @@
 
 rule fit_weights:
     input:
-        statistics=f"{TRIAL}/statistics.npz",
+        statistics=[] if IS_RELEASE else [f"{TRIAL}/statistics.npz"],
         noisy=f"{TRIAL}/noisy_statistics.npz",
     output:
         weights=f"{TRIAL}/weights.npz",
@@ -17,10 +17,11 @@ rule fit_weights:
         mem_mb=4000,
         runtime=120,
     params:
+        statistics=lambda wildcards, input: flags(statistics=list(input.statistics)),
         options=flags(
             method=SETTINGS["methods"], penalty=SETTINGS["regression"]["lambda"]
         ),
         code=code_digest("regression", "io", "steps/fit.py"),
     shell:
-        "python -m dpgrs fit-weights {input.statistics} {input.noisy} --output {output.weights}"
+        "python -m dpgrs fit-weights {input.noisy} {params.statistics} --output {output.weights}"
         " --seconds {output.seconds} {params.options} 2> {log}"

@@ -29,10 +29,12 @@ rule compute_statistics:
 
 
 # A mechanism: no retries, and no digest of the code among its parameters. It runs again only when the exact
-# statistics, the request or the hand-raised version of the mechanism change.
+# statistics, the request or the hand-raised version of the mechanism change; in a release that is a replay.
 rule add_noise:
     input:
         statistics=f"{TRIAL}/statistics.npz",
+        outcomes=f"{TRIAL}/outcomes.npz",
+        sites=SITES,
     output:
         noisy=f"{TRIAL}/noisy_statistics.npz",
     log:
@@ -46,12 +48,17 @@ rule add_noise:
         runtime=60,
     params:
         mechanism_version=MECHANISM_VERSION,
+        verb="release-statistics" if IS_RELEASE else "add-noise",
+        source=lambda wildcards, input: (
+            flags(sites=list(input.sites), **LEDGER_OPTIONS)
+            if IS_RELEASE
+            else flags(trial=wildcards.trial, seed=SEED)
+        ),
         options=flags(
             size=SETTINGS["panel"]["size"],
             count=SETTINGS["outcomes"]["count"],
-            seed=SEED,
             **PRIVACY_OPTIONS,
         ),
     shell:
-        "python -m dpgrs add-noise {input.statistics} --trial {wildcards.trial} --output {output.noisy}"
-        " {params.options} 2> {log}"
+        "python -m dpgrs {params.verb} {input.statistics} {input.outcomes} --output {output.noisy}"
+        " {params.source} {params.options} 2> {log}"

@@ -7,7 +7,7 @@ from dpgrs.public_random import uniforms
 from dpgrs.types import Rows
 
 
-def split_rows(sample_id, *, rows, test_share, seed, key=()):
+def split_rows(sample_id, *, rows, test_share, seed, key=(), keeps_both_sides=True):
     """Choose the training rows: all rows of a person fall on the same side.
 
     The side of a person follows from the sample id and the seed alone, so that nobody else's joining or
@@ -17,10 +17,11 @@ def split_rows(sample_id, *, rows, test_share, seed, key=()):
     ----------
     sample_id : (n_people,) str, all different.
     rows : Rows, two rows a person for haplotypes, one for people.
-    test_share : float in [0, 1), probability that a person is for testing. 0 trains on everyone; with any
-        other share one person at least is left on either side (only then does a side depend on the others).
+    test_share : float in [0, 1), probability that a person is for testing. 0 trains on everyone.
     seed : int, public.
     key : tuple, tells trials apart.
+    keeps_both_sides : bool, whether one person at least is left on either side. Sides then depend on the
+        others where they would be empty, so a release does without.
 
     Returns
     -------
@@ -31,15 +32,12 @@ def split_rows(sample_id, *, rows, test_share, seed, key=()):
     UsageError
         With fewer than two people to split.
     """
-    if test_share == 0:
-        return per_row(np.ones(len(sample_id), dtype=bool), rows=rows)
-    if len(sample_id) < 2:
-        raise UsageError(
-            f"The cohort must have at least 2 people to train and test on, got {len(sample_id)}."
-        )
     place = uniforms(seed, sample_id, "split", *key)
     is_training = place >= test_share
-    is_training[place.argmin()], is_training[place.argmax()] = False, True
+    if keeps_both_sides and test_share > 0:
+        if len(place) < 2:
+            raise UsageError(f"The cohort must have at least 2 people to split, got {len(place)}.")
+        is_training[place.argmin()], is_training[place.argmax()] = False, True
     return per_row(is_training, rows=rows)
 
 

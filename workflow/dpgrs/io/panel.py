@@ -4,7 +4,9 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+import pandas as pd
 
+from dpgrs.bits import word_count
 from dpgrs.errors import DpgrsError, UsageError
 from dpgrs.io.haplotype_store import HaplotypeStore, StoreWriter
 from dpgrs.public_random import uniforms
@@ -52,14 +54,17 @@ class PanelSelection:
 
     Attributes
     ----------
-    rows : tuple with an int array per store, the variants to take from it.
+    alleles : tuple with a pair per store: (n, n_words) uint64 haplotypes of its variants, and where they are
+        missing.
+    variants : tuple with a DataFrame per store: contig, position, id, ref and alt of these variants.
     rank : (n_variants,) int32, thinning order over all stores.
-    frequency : (n_variants,) float64, ALT allele frequency among known alleles.
+    frequency : (n_variants,) float64, ALT allele frequency: the cohort's own among known alleles, or public.
     n_usable : int, variants that the MAF filter left.
-    options : dict of size, maf and seed.
+    options : dict, how they were chosen.
     """
 
-    rows: tuple
+    alleles: tuple
+    variants: tuple
     rank: np.ndarray
     frequency: np.ndarray
     n_usable: int
@@ -119,8 +124,46 @@ def select_panel(stores, *, size, maf, seed):
     is_chosen = np.split(rank < size, np.cumsum([len(rows) for rows in usable])[:-1])
     rows = tuple(candidates[chosen] for candidates, chosen in zip(usable, is_chosen, strict=True))
     frequency = np.concatenate([values[chosen] for values, chosen in zip(frequencies, rows, strict=True)])
-    options = {"size": int(size), "maf": float(maf), "seed": int(seed)}
-    return PanelSelection(rows, rank[rank < size], frequency, n_usable, options)
+    variants = tuple(store.variants.iloc[chosen] for store, chosen in zip(stores, rows, strict=True))
+    options = {"size": int(size), "maf": float(maf), "seed": int(seed), "fill": "cohort frequency"}
+    alleles = tuple(_chosen_alleles(store, chosen) for store, chosen in zip(stores, rows, strict=True))
+    return PanelSelection(alleles, variants, rank[rank < size], frequency, n_usable, options)
+
+
+def take_sites(stores, sites):
+    """Take a panel of public sites, whatever the cohort: the list is not filtered by its data.
+
+    Parameters
+    ----------
+    stores : list of HaplotypeStore, one per chromosome, in genome order, all of the same samples.
+    sites : DataFrame of contig, position, id, ref, alt, public frequency and rank, in the same order.
+
+    Returns
+    -------
+    PanelSelection
+
+    Raises
+    ------
+    DpgrsError
+        If stores hold different samples, or there is no record of a site at which ALT is the more frequent
+        allele: to take REF for everyone there would make rows depend on each other.
+    """
+    _check_same_samples(stores)
+    contig = sites["contig"].str.removeprefix("chr")
+    own = [sites[contig == store.variants["contig"].iloc[0].removeprefix("chr")] for store in stores]
+    alleles = [_site_alleles(store, wanted) for store, wanted in zip(stores, own, strict=True)]
+    taken = pd.concat(own)
+    has_record = np.concatenate([found for *_, found in alleles])
+    absent = taken[~has_record & (taken["frequency"].to_numpy() > 0.5)]
+    if len(absent):
+        raise DpgrsError(
+            "The cohort must have a record of every public site whose ALT allele is the more frequent one, "
+            f"got none of {', '.join(site_names(absent)[:3])}. Take it out of the public sites."
+        )
+    variants = tuple(table[["contig", "position", "id", "ref", "alt"]] for table in own)
+    rank, frequency = taken["rank"].to_numpy(dtype=np.int32), taken["frequency"].to_numpy()
+    alleles = tuple((haplotypes, missing) for haplotypes, missing, _ in alleles)
+    return PanelSelection(alleles, variants, rank, frequency, len(taken), {"fill": "public frequency"})
 
 
 def site_names(variants):
@@ -159,22 +202,21 @@ def write_panel(path, stores, selection):
     -------
     dict of n_variants, n_usable and n_filled (alleles), also kept in the panel's attributes.
     """
-    frequencies = np.split(selection.frequency, np.cumsum([len(rows) for rows in selection.rows])[:-1])
+    sizes = [len(table) for table in selection.variants]
+    frequencies = np.split(selection.frequency, np.cumsum(sizes)[:-1])
     n_filled = 0
     with StoreWriter.create(path, sample_id=stores[0].sample_id) as writer:
-        for store, rows, frequency in zip(stores, selection.rows, frequencies, strict=True):
-            haplotypes, missing = store.haplotypes(rows), store.missing(rows)
-            if missing is not None:
-                haplotypes = fill_missing(haplotypes, missing, frequency)
-                n_filled += int(np.bitwise_count(missing).sum())
-            writer.append(store.variants.iloc[rows], haplotypes)
+        for (haplotypes, missing), variants, frequency in zip(
+            selection.alleles, selection.variants, frequencies, strict=True
+        ):
+            writer.append(variants, fill_missing(haplotypes, missing, frequency))
+            n_filled += int(np.bitwise_count(missing).sum())
         writer.add_variant_array("variant_rank", selection.rank)
         writer.add_variant_array("variant_frequency", selection.frequency)
         counts = {"n_variants": writer.n_variants, "n_usable": selection.n_usable, "n_filled": n_filled}
         writer.attributes.update(
             source=[store.attributes["source"] for store in stores],
             options=selection.options,
-            fill="cohort frequency",
             counts=counts,
         )
     return counts
@@ -201,6 +243,73 @@ def _usable_rows(store, frequency, *, maf):
     by_position = np.argsort(store.variants["position"].to_numpy(), kind="stable")
     is_usable = np.minimum(frequency, 1 - frequency) >= maf  # False where no allele is known
     return by_position[is_usable[by_position]]
+
+
+def _find_sites(store, sites):
+    """Return, for each site, the rows of a store that speak of it: (rows, the places of their sites).
+
+    Records are compared in their shortest form: who has a deletion may turn everybody's ``A>G`` into
+    ``AT>GT``, and a row must not depend on that.
+    """
+    variants = store.variants
+    may_be_padded = (variants["ref"].str.len() > 1) & (variants["alt"].str.len() > 1)
+    near = np.flatnonzero(variants["position"].isin(sites["position"]) | may_be_padded)
+    place = {name: i for i, name in enumerate(site_names(shortest(sites)))}
+    found = [place.get(name, -1) for name in site_names(shortest(variants.iloc[near]))]
+    found = np.array(found, dtype=np.int64)
+    return near[found >= 0], found[found >= 0]
+
+
+def shortest(variants):
+    """Cut what REF and ALT have in common at their ends, so that one variant has one name.
+
+    Parameters
+    ----------
+    variants : DataFrame of contig, position, ref and alt, and perhaps more.
+
+    Returns
+    -------
+    DataFrame, the same with upper-case alleles, and position, ref and alt of the shortest form.
+    """
+    variants = variants.assign(ref=variants["ref"].str.upper(), alt=variants["alt"].str.upper())
+    is_long = ((variants["ref"].str.len() > 1) & (variants["alt"].str.len() > 1)).to_numpy()
+    if not is_long.any():
+        return variants
+    cut = [_cut(*site) for site in variants.loc[is_long, ["position", "ref", "alt"]].itertuples(index=False)]
+    variants.loc[is_long, ["position", "ref", "alt"]] = cut
+    return variants
+
+
+def _cut(position, ref, alt):
+    while len(ref) > 1 and len(alt) > 1 and ref[-1] == alt[-1]:
+        ref, alt = ref[:-1], alt[:-1]
+    while len(ref) > 1 and len(alt) > 1 and ref[0] == alt[0]:
+        position, ref, alt = position + 1, ref[1:], alt[1:]
+    return position, ref, alt
+
+
+def _chosen_alleles(store, rows):
+    """Return the alleles of rows, and where they are missing."""
+    haplotypes, missing = store.haplotypes(rows), store.missing(rows)
+    return haplotypes, np.zeros_like(haplotypes) if missing is None else missing
+
+
+def _site_alleles(store, sites):
+    """Return the alleles of sites, and where they are missing.
+
+    Of several records of one site, an allele is ALT if any says so, and missing if it is in all. A site
+    without a record has REF throughout.
+    """
+    rows, places = _find_sites(store, sites)
+    shape = (len(sites), word_count(store.n_haplotypes))
+    haplotypes = np.zeros(shape, dtype=np.uint64)
+    known, has_record = np.zeros(shape, dtype=np.uint64), np.zeros(len(sites), dtype=bool)
+    bits, missing = _chosen_alleles(store, rows)
+    np.bitwise_or.at(haplotypes, places, bits)
+    np.bitwise_or.at(known, places, ~missing)
+    has_record[places] = True
+    unknown = np.where(has_record[:, np.newaxis], ~known, np.uint64(0))
+    return haplotypes, unknown & ~haplotypes, has_record
 
 
 def _check_same_samples(stores):

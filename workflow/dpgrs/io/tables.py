@@ -8,7 +8,6 @@ import gzip
 import math
 import re
 import zlib
-from collections import Counter
 from itertools import chain
 from pathlib import Path
 
@@ -42,13 +41,13 @@ def read_outcomes(path):
         Missing or unreadable file, no outcome column, no person, repeated ids or columns, a line of another
         length than the first, a cell that is not a finite number.
     """
-    rows = _rows(path)
-    header = _header(rows, path)
-    columns = [i for i, name in enumerate(header) if _plain(name) != FAMILY_COLUMN]
+    rows = rows_of(path)
+    header = header_of(rows, path)
+    columns = [i for i, name in enumerate(header) if plain_name(name) != FAMILY_COLUMN]
     sample, outcomes = columns[0] if columns else 0, columns[1:]
-    if _plain(header[sample]) not in SAMPLE_COLUMNS:
+    if plain_name(header[sample]) not in SAMPLE_COLUMNS:
         raise DpgrsError(
-            f"`{path}`, line 1: the first column must be `sample` or `IID`, got `{header[sample]}`. "
+            f"`{path}`, line 1: the first column must be `sample` or `IID`, got another name. "
             "Put the ids first and name them so."
         )
     names = [header[i] for i in outcomes]
@@ -127,11 +126,11 @@ def read_populations(path):
     DpgrsError
         Missing or unreadable file, no such columns, no person, repeated ids, a person without population.
     """
-    rows = _rows(path)
-    header = [_plain(name) for name in _header(rows, path)]
-    sample = _find(header, SAMPLE_COLUMNS)
-    population = _find(header, POPULATION_COLUMNS)
-    super_population = _find(header, SUPER_POPULATION_COLUMNS)
+    rows = rows_of(path)
+    header = [plain_name(name) for name in header_of(rows, path)]
+    sample = find_column(header, SAMPLE_COLUMNS)
+    population = find_column(header, POPULATION_COLUMNS)
+    super_population = find_column(header, SUPER_POPULATION_COLUMNS)
     if sample is None or population is None:
         raise DpgrsError(
             f"`{path}`, line 1: columns `sample` and `population` must be there. Name them in the first line."
@@ -148,7 +147,7 @@ def read_populations(path):
     return pd.DataFrame(labels, index=_index(lines), columns=["population", "super_population"], dtype=str)
 
 
-def _rows(path):
+def rows_of(path):
     """Yield the number and the cells of each line that is not blank, cut to the length of the first."""
     width = None
     for line, cells in _cells(Path(path)):
@@ -200,25 +199,30 @@ def _is_gzip(path):
         return file.read(2) == b"\x1f\x8b"
 
 
-def _header(rows, path):
+def header_of(rows, path):
     """Take the names of the columns off the rows."""
     _, names = next(rows, (1, []))
     if not names:
         raise DpgrsError(
             f"`{path}` must be a table with names in its first line, but is empty. Correct the path."
         )
-    repeated = [name for name, count in Counter(names).items() if count > 1]
-    if repeated or not all(names):
-        fault = f"`{repeated[0]}` more than once" if repeated and repeated[0] else "an empty name"
-        raise DpgrsError(f"`{path}`, line 1: columns must have names of their own, got {fault}. Rename them.")
+    # Without a line of names these may be somebody's values, so none is quoted.
+    for column, name in enumerate(names):
+        if not name or name in names[:column]:
+            fault = f"that of column {names.index(name) + 1} in" if name else "none in"
+            raise DpgrsError(
+                f"`{path}`, line 1: columns must have names of their own, got {fault} column {column + 1}. "
+                "Rename them."
+            )
     return names
 
 
-def _plain(name):
+def plain_name(name):
+    """Return the name of a column as it is compared."""
     return name.lstrip("#").lower()
 
 
-def _find(header, names):
+def find_column(header, names):
     """Return the position of the first column with one of the names, or None."""
     return next((i for i, name in enumerate(header) if name in names), None)
 

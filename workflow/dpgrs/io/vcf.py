@@ -228,13 +228,13 @@ def _sample_ids(path, line):
         raise DpgrsError(f"`{path}` must have sample ids in UTF-8. Rename them: bcftools reheader") from error
     if not samples:
         raise DpgrsError(f"`{path}` has no samples. Give a VCF with a FORMAT column and a column per sample.")
-    twice = [name for name, count in Counter(samples).items() if count > 1]
-    if twice:
-        named = ", ".join(twice[:3]) + (", ..." if len(twice) > 3 else "")
-        raise DpgrsError(
-            f"`{path}` must have distinct sample ids, got {len(twice)} more than once: {named}. "
-            "Rename them: bcftools reheader -s names.txt"
-        )
+    first = {}
+    for place, name in enumerate(samples, start=1):
+        if first.setdefault(name, place) != place:
+            raise DpgrsError(
+                f"`{path}` must have distinct sample ids, got the same for samples {first[name]} and "
+                f"{place}. Rename them: bcftools reheader -s names.txt"
+            )
     return samples
 
 

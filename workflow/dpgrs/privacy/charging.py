@@ -56,7 +56,14 @@ def release(mechanism, *, identify, account, ledger, study_key):
     requests = dict(zip(rehearsal.draws, ids, strict=True))
     noise = ReleaseNoise(study_key, draws=rehearsal.draws, requests=requests)
     result = mechanism(noise)
+    noise.require_exhausted()
     return result, Receipt(requests, {part: digest(listed) for part, listed in noise.outputs.items()})
+
+
+def check(receipt, ledger):
+    """Raise DpgrsError if the ledger knows another output of a request: before a second one is stored."""
+    for part, request_id in receipt.requests.items():
+        ledger.check(request_id, receipt.outputs[part])
 
 
 def complete(receipt, ledger):

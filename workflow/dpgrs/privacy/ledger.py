@@ -134,7 +134,10 @@ class Ledger:
             chain.append({"kind": "account", "account": asdict(account), "budget": asdict(budget)})
 
     def reserve_all(self, orders, account, *, study_key):
-        """Count the costs of a release, before its noise is drawn, and fix its request ids: all, or none.
+        """Count the costs of a release, before its noise is drawn, and fix its request ids.
+
+        All are checked before the first is counted. A kill in between leaves some counted; the same release
+        again counts the rest.
 
         A request with the public identity of an earlier one is a replay: same id, no cost, provided that the
         statistic is the same. Any other is charged, to every account whose unit it touches.
@@ -197,19 +200,13 @@ class Ledger:
         _require_digest("output_digest", output_digest)
         with appending_to(self.path) as chain:
             book = _book(chain.entries, self.path)
-            if request_id not in book.requests:
-                raise DpgrsError(
-                    f"The ledger {self.path} has no request {request_id}. Reserve before drawing."
-                )
-            first = book.outputs.get(request_id)
-            if first is None:
+            _require_same_output(book, request_id, output_digest)
+            if request_id not in book.outputs:
                 chain.append({"kind": COMPLETED, "request": request_id, "output_digest": output_digest})
-            elif first != output_digest:
-                raise DpgrsError(
-                    f"The replay of request {request_id[:12]} must give the stored bytes, but its output has "
-                    f"digest {output_digest[:12]}, not {first[:12]}. Do not release it: use the first "
-                    "output, and the versions of software that made it."
-                )
+
+    def check(self, request_id, output_digest):
+        """Raise what `complete` would raise, before an output is stored."""
+        _require_same_output(self.read(), request_id, output_digest)
 
     def read(self):
         """Return the ledger's book."""
@@ -293,6 +290,18 @@ def _require_same_statistic(first, request):
             f"The data changed under the label {request.identity['dataset_version']}, or were read in "
             "another way. Nothing was drawn. Restore them, or give them a new `dataset_version`: the release "
             "is then charged."
+        )
+
+
+def _require_same_output(book, request_id, output_digest):
+    if request_id not in book.requests:
+        raise DpgrsError(f"The ledger has no request {request_id}. Reserve before drawing.")
+    first = book.outputs.get(request_id, output_digest)
+    if first != output_digest:
+        raise DpgrsError(
+            f"The replay of request {request_id[:12]} must give the stored bytes, but its output has "
+            f"digest {output_digest[:12]}, not {first[:12]}. Do not release it: use the first "
+            "output, and the versions of software that made it."
         )
 
 

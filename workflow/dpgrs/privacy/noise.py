@@ -96,9 +96,15 @@ class NoiseSource:
         Raises
         ------
         UsageError
-            If the share of the budget is not positive, or too small for the grid.
+            If the statistic is not of integers, or the share of the budget not positive or too small for the
+            grid.
         """
-        statistic = np.asarray(statistic, dtype=np.int64)
+        statistic = np.asarray(statistic)
+        if not np.issubdtype(statistic.dtype, np.integer):
+            raise UsageError(
+                f"The {name} must be integers on its grid, got {statistic.dtype}. Round it by row."
+            )
+        statistic = statistic.astype(np.int64, copy=False)
         sigma = _sigma(sensitivity, mu=mu, step=step, name=name)
         event = GaussianEvent(name, sensitivity, mu, sigma, step, statistic.size, self.source)
         return self._draw(statistic, event)
@@ -169,6 +175,11 @@ class ReleaseNoise(NoiseSource):
         self._study_key, self._requests = study_key, requests
         self._waiting = {part: list(enumerate(listed)) for part, listed in draws.items()}
         self.outputs = {part: [] for part in draws}
+
+    def require_exhausted(self):
+        """Raise DpgrsError if something that was reserved has not been drawn."""
+        if any(self._waiting.values()):
+            raise DpgrsError("Not all reserved noise was drawn, so the release is not whole. Start it again.")
 
     def _draw(self, statistic, event):
         reserved = self._waiting.get(self._part)

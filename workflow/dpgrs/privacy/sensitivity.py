@@ -105,6 +105,29 @@ def count_sensitivity(*, rows, neighbours, unit):
     return _claim(Fraction(1), rows=rows, neighbours=neighbours, unit=unit, proof="docs/proofs/count.md")
 
 
+def accuracy_sensitivity(n_outcomes, *, rows, neighbours, unit, outcome_bound, residual_bound):
+    """Bound the sums of squared residuals, of squared outcomes and of outcome_bound for every one observed.
+
+    sqrt(l (C^4 + B^4 + B^2)) under either relation: what a row adds is never negative, so that one row in the
+    place of another moves no sum further than one row more.
+
+    Parameters
+    ----------
+    n_outcomes : int, l.
+    rows : Rows
+    neighbours : Neighbours
+    unit : Unit
+    outcome_bound, residual_bound : float, public bounds B and C on the absolute values.
+
+    Returns
+    -------
+    Sensitivity
+    """
+    B, C = Fraction(outcome_bound), Fraction(residual_bound)
+    square = n_outcomes * (C**4 + B**4 + B**2)
+    return _claim(square, rows=rows, neighbours=neighbours, unit=unit, proof="docs/proofs/accuracy.md")
+
+
 def _claim(row_square, *, rows, neighbours, unit, proof):
     square = row_square * _rows_per_unit(rows, unit) ** 2
     return Sensitivity(root_above(square), "l2", Neighbours(neighbours), Unit(unit), proof)

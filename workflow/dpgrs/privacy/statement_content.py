@@ -28,6 +28,9 @@ NOT_PROTECTED = (
     "person's losses add up beyond any of them.",
     "Facts about the population that would be found without any one unit's data, such as that a variant goes "
     "with an outcome.",
+    "Steps before this program (calling, phasing, imputation, quality control, choice of people), and "
+    "settings that were chosen by looking at the same people: they are not counted.",
+    "Whoever is in the data under two sample ids, and whether a release was refused or failed.",
     "Everything listed under public inputs.",
 )
 SUBGROUPS = (

@@ -135,6 +135,22 @@ def coded_rows(bits, *, n_haplotypes, rows, is_selected=None):
     return _half_units(bits, n_haplotypes=n_haplotypes, rows=rows)[:, keep].T / 2
 
 
+def column_moments(frequency, *, rows):
+    """Return mean and variance of the columns in `half` coding, from frequencies alone.
+
+    Parameters
+    ----------
+    frequency : (n_variants,) ALT allele frequencies.
+    rows : Rows; the two alleles of a person are taken as independent.
+
+    Returns
+    -------
+    means, variances : (n_variants,) float64.
+    """
+    n_alleles = 1 if Rows(rows) == Rows.HAPLOTYPES else 2
+    return n_alleles * (frequency - 0.5), n_alleles * frequency * (1 - frequency)
+
+
 def _selected_haplotypes(is_selected, *, n_haplotypes, rows):
     if is_selected is None:
         return np.ones(n_haplotypes, dtype=bool)

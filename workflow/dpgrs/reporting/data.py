@@ -1,4 +1,4 @@
-"""What the pages of a study are made from."""
+"""What the pages of a benchmark are made from."""
 
 from dataclasses import dataclass
 
@@ -17,16 +17,19 @@ TEXT_COLUMNS = (
     "accounting",
     "population",
     "status",
+    "attack",
+    "target",
 )
 NUMBER_COLUMNS = ("epsilon", "delta", "r2", "mse", "mse_nonprivate", "seconds")
+NUMBER_COLUMNS += ("advantage_bound", "tpr_bound", "auc_bound")  # none without privacy
 
 
 def read_metrics(path):
-    """Read metrics.tsv or population_metrics.tsv; an outcome named ``NA`` or ``007`` stays as it is.
+    """Read a table of the study as text and numbers; an outcome named ``NA`` or ``007`` stays as it is.
 
     Parameters
     ----------
-    path : path of a table.
+    path : path of metrics.tsv, population_metrics.tsv or attacks.tsv.
 
     Returns
     -------
@@ -43,12 +46,11 @@ def read_metrics(path):
 
 @dataclass(frozen=True)
 class StudyInfo:
-    """Settings of a study that its readers should know.
+    """Settings of a benchmark that its readers should know.
 
     Attributes
     ----------
     name : str
-    mode : str, `benchmark` or `release`.
     n_people, n_rows : int, people and genotype rows, training and test together.
     rows : str, what one row is: `haplotypes` or `people`.
     panel_sizes, outcome_counts : tuple of int, ascending.
@@ -63,7 +65,6 @@ class StudyInfo:
     """
 
     name: str
-    mode: str
     n_people: int
     n_rows: int
     rows: str
@@ -99,7 +100,7 @@ class FitWeights:
 
 @dataclass(frozen=True)
 class ReportData:
-    """Everything that the pages of a study show.
+    """Everything that the pages of a benchmark show; nearly all of it knows who is in the data.
 
     Attributes
     ----------
@@ -110,11 +111,13 @@ class ReportData:
     variants : `VARIANT_COLUMNS` of the largest panel, in genome order.
     weights : list of FitWeights.
     effects : (n_outcomes, n_variants) float64, true effects of simulated outcomes, or None.
+    attacks : one row per trial, attack, fit, design and kind of target: the study's attacks.tsv; None where
+        nobody was attacked.
 
     Raises
     ------
     DpgrsError
-        If an outcome is named twice, the metrics name another one, or an array does not fit the numbers of
+        If an outcome is named twice, the metrics name another one, an array does not fit the numbers of
         outcomes and variants.
     """
 
@@ -125,6 +128,7 @@ class ReportData:
     variants: pd.DataFrame
     weights: list
     effects: np.ndarray | None = None
+    attacks: pd.DataFrame | None = None
 
     def __post_init__(self):
         shape = (len(self.outcomes), len(self.variants))

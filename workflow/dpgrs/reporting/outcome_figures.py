@@ -22,13 +22,14 @@ class WeightsFigure:
     variants : data frame with contig and position of n_variants variants, in genome order.
     labels : list of str, one per strip.
     colors : list of str, one per strip.
+    strip_height : float, points.
     """
 
-    def __init__(self, variants, *, labels, colors):
+    def __init__(self, variants, *, labels, colors, strip_height=62):
         self.x, self._chromosomes = genome_axis(variants["contig"], variants["position"])
         self.figure, axes = new_figure(
             WIDTH,
-            62 * len(labels) + 40,
+            strip_height * len(labels) + 40,
             left=46,
             right=6,
             top=16,

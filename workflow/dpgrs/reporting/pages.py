@@ -1,58 +1,18 @@
-"""The pages of a study: an overview and one page per outcome, static and free of any network."""
+"""The pages of a benchmark: an overview and one page per outcome, static and free of any network."""
 
 import math
-from functools import cache
 from pathlib import Path
-from typing import NamedTuple
 
-import jinja2
-from markupsafe import Markup
-
-from dpgrs.io.files import replacing
 from dpgrs.reporting.accuracy import Accuracy, mean, summary
-from dpgrs.reporting.figures import plural, r2_figure, spread_figure
+from dpgrs.reporting.attacks import attack_rows, attacks_figure
+from dpgrs.reporting.figures import r2_figure, spread_figure
 from dpgrs.reporting.fits import label_fits, shown_private
 from dpgrs.reporting.outcomes import OutcomeViews
-from dpgrs.reporting.svg import inline_svg, styled
-from dpgrs.reporting.terms import ACCOUNTINGS, Terms, format_bound, format_count, format_r2, format_scientific
+from dpgrs.reporting.rendering import inline_figure, outcome_links, page_name, write_assets, write_page
+from dpgrs.reporting.svg import styled
+from dpgrs.reporting.terms import ACCOUNTINGS, Terms
 
-TEMPLATES = Path(__file__).parent / "templates"
-ASSETS = ("report.css", "report.js")
-MIN_CHUNK_SIZE = 100
-MAX_CHUNKS = 20
 FLOOR_NOTE = "A triangle at the edge marks a value that lies further down; the tables give it."
-
-
-class Chunk(NamedTuple):
-    """Outcome pages that one folder holds: numbers `first` to `last`, from 1, both included."""
-
-    name: str
-    first: int
-    last: int
-
-
-def chunks(n_outcomes):
-    """Share out outcome pages to at most `MAX_CHUNKS` folders of at least `MIN_CHUNK_SIZE` pages.
-
-    Parameters
-    ----------
-    n_outcomes : int
-
-    Returns
-    -------
-    list of Chunk; only the last may be smaller.
-    """
-    size = max(MIN_CHUNK_SIZE, -(-n_outcomes // MAX_CHUNKS))
-    firsts = range(1, n_outcomes + 1, size)
-    return [
-        Chunk(f"{place:02d}", first, min(first + size - 1, n_outcomes))
-        for place, first in enumerate(firsts, start=1)
-    ]
-
-
-def page_name(number):
-    """Return the file name of an outcome's page; `number` counts from 1."""
-    return f"outcome_{number:04d}.html"
 
 
 def write_overview(data, directory):
@@ -66,26 +26,30 @@ def write_overview(data, directory):
     directory : folder of the report; made if absent.
     """
     directory = Path(directory)
-    (directory / "assets").mkdir(parents=True, exist_ok=True)
-    for name in ASSETS:
-        _write(directory / "assets" / name, (TEMPLATES / name).read_text(encoding="utf-8"))
+    write_assets(directory)
     accuracy = Accuracy.of(data.metrics, outcomes=data.outcomes, trials=data.study.trials)
+    attacks = attack_rows(data.attacks)
     with styled():
         figures = {
-            "r2": _figure(r2_figure(data.metrics), "r2", "Mean R² of every method against epsilon"),
-            "spread": _figure(spread_figure(accuracy), "spread", "R² of single outcomes by method"),
+            "r2": inline_figure(r2_figure(data.metrics), "r2", "Mean R² of every method against epsilon"),
+            "spread": inline_figure(spread_figure(accuracy), "spread", "R² of single outcomes by method"),
         }
-    page = _render(
+        if attacks:
+            figures["attacks"] = inline_figure(
+                attacks_figure(attacks), "attacks", "Advantage of every attack, and its bound"
+            )
+    write_page(
+        directory / "index.html",
         "index.html",
         **_shared_context(data),
         root="",
         figures=figures,
         headline=_headline(accuracy),
         summary=summary(data.metrics),
+        attacks=attacks,
         columns=_overview_columns(accuracy.fits),
         outcomes=_overview_rows(data.outcomes, accuracy),
     )
-    _write(directory / "index.html", page)
 
 
 def write_outcome_pages(data, first, last, directory):
@@ -100,14 +64,15 @@ def write_outcome_pages(data, first, last, directory):
     directory = Path(directory)
     directory.mkdir(parents=True, exist_ok=True)
     views, shared = OutcomeViews(data), _shared_context(data)
-    links = _links(len(data.outcomes))
+    links = outcome_links(len(data.outcomes), "../")
     for number in range(first, last + 1):
         with styled():
             figures = {
-                name: _figure(figure, name, label)
+                name: inline_figure(figure, name, label)
                 for name, (figure, label) in views.figures(number - 1).items()
             }
-        page = _render(
+        write_page(
+            directory / page_name(number),
             "outcome.html",
             **shared,
             root="../../",
@@ -122,7 +87,6 @@ def write_outcome_pages(data, first, last, directory):
             is_thinned=views.is_thinned,
             populations=views.population_rows(number - 1),
         )
-        _write(directory / page_name(number), page)
 
 
 def distinct_terms(data):
@@ -154,35 +118,18 @@ def _headline(accuracy):
 
 def _overview_rows(outcomes, accuracy):
     means = mean(accuracy.r2, axis=2)
-    links = _links(len(outcomes))
+    links = outcome_links(len(outcomes), "outcomes/")
     return [
-        {
-            "number": number,
-            "name": name,
-            "link": f"outcomes/{links[number].removeprefix('../')}",
-            "r2": means[:, number - 1],
-        }
+        {"number": number, "name": name, "link": links[number], "r2": means[:, number - 1]}
         for number, name in enumerate(outcomes, start=1)
     ]
-
-
-def _links(n_outcomes):
-    """Return, by number, the address of every outcome page as seen from another one."""
-    return {
-        number: f"../{chunk.name}/{page_name(number)}"
-        for chunk in chunks(n_outcomes)
-        for number in range(chunk.first, chunk.last + 1)
-    }
-
-
-def _figure(figure, prefix, label):
-    return Markup(inline_svg(figure, prefix=prefix, label=label))
 
 
 def _shared_context(data):
     """Return what all pages of a study show."""
     terms = distinct_terms(data)
     return {
+        "mode": "benchmark",
         "study": data.study,
         "n_variants": len(data.variants),
         "n_outcomes": len(data.outcomes),
@@ -193,32 +140,3 @@ def _shared_context(data):
         },
         "floor_note": FLOOR_NOTE,
     }
-
-
-def _render(template, **context):
-    return _environment().get_template(template).render(context)
-
-
-@cache
-def _environment():
-    environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(TEMPLATES),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-    )
-    environment.filters |= {
-        "bound": format_bound,
-        "count": format_count,
-        "r2": format_r2,
-        "scientific": format_scientific,
-        "plural": plural,
-    }
-    return environment
-
-
-def _write(path, text):
-    with replacing(path) as temporary:
-        temporary.write_text(text, encoding="utf-8", newline="\n")

@@ -1,12 +1,16 @@
 """Privacy terms of a fit as numbers that a reader can weigh, and numbers as text."""
 
 import math
-from decimal import ROUND_CEILING, Decimal
+import re
+from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from typing import NamedTuple
+
+from markupsafe import Markup, escape
 
 from dpgrs.types import Accounting, Neighbours, Protection, Rows, Unit
 
 MISSING = "–"
+GREEK = {"epsilon": "ε", "delta": "δ", "mu": "μ", "Phi": "Φ"}
 PROTECTED = {
     Protection.FULL: "genotypes and outcomes",
     Protection.FEATURE: "genotypes; outcomes count as public",
@@ -104,12 +108,40 @@ def format_scientific(value):
     return power if float(mantissa) == 1 else f"{mantissa.rstrip('0').rstrip('.')} × {power}"
 
 
+def format_signed(value):
+    """Write a number of either sign, small or large, with three digits and a true minus sign."""
+    return ("−" if value < 0 else "") + format_scientific(abs(value))
+
+
 def format_bound(value):
     """Write a positive upper bound with three digits; rounded up, since rounded down it would not hold."""
+    return _format_rounded(value, ROUND_CEILING)
+
+
+def format_at_most(value):
+    """Write a positive number that must not be overstated, with three digits, rounded down."""
+    return _format_rounded(value, ROUND_FLOOR)
+
+
+def typeset(text):
+    """Set a sentence of a privacy statement, plain ASCII, with Greek letters, powers and minus signs.
+
+    Examples
+    --------
+    >>> print(typeset("delta is at most e^epsilon < mu^2"))
+    δ is at most e<sup>ε</sup> &lt; μ<sup>2</sup>
+    """
+    text = re.sub(rf"\b({'|'.join(GREEK)})\b", lambda name: GREEK[name[0]], text)
+    text = re.sub(r"(?<![\w)])-(?=[\w ])", "−", text)
+    return Markup(re.sub(r"\^(\d+(\.\d+)?|\w+)", r"<sup>\1</sup>", str(escape(text))))
+
+
+def _format_rounded(value, rounding):
+    """Round a float or a Decimal to three digits, and write it."""
     if math.isfinite(value):
         exact = Decimal(value)
         last_digit = Decimal(1).scaleb(exact.adjusted() - 2)
-        value = float(exact.quantize(last_digit, rounding=ROUND_CEILING))
+        value = float(exact.quantize(last_digit, rounding=rounding))
     return format_scientific(value)
 
 

@@ -15,7 +15,17 @@ from dpgrs.public_random import generator
 SPECIES = "HomSap"
 
 
-def simulate_cohort(directory, *, chromosomes, seed, model="OutOfAfrica_3G09", people=2504, length=1_000_000):
+def simulate_cohort(
+    directory,
+    *,
+    chromosomes,
+    seed,
+    model="OutOfAfrica_3G09",
+    people=2504,
+    length=1_000_000,
+    reference=None,
+    reference_people=1000,
+):
     """Simulate people and write ``{chrom}.vcf.gz``, its index, and ``populations.tsv``.
 
     Parameters
@@ -26,6 +36,9 @@ def simulate_cohort(directory, *, chromosomes, seed, model="OutOfAfrica_3G09", p
     model : str, id of a stdpopsim model of human history.
     people : int, spread over the model's present-day populations as evenly as can be.
     length : int, base pairs simulated of each chromosome, three quarters of the way along it.
+    reference : folder to write the VCFs of a second cohort to, of other people of the same populations, which
+        may serve as public; None simulates none.
+    reference_people : int, people of the second cohort.
 
     Returns
     -------
@@ -39,17 +52,29 @@ def simulate_cohort(directory, *, chromosomes, seed, model="OutOfAfrica_3G09", p
     species = stdpopsim.get_species(SPECIES)
     demography = _demographic_model(species, model)
     regions = {str(name): _region(species, demography, name, length) for name in chromosomes}
-    samples = _samples_by_population(demography, people)
-    table = _population_table(samples)
+    parts = [(Path(directory), "sim", _samples_by_population(demography, people))]
+    if reference is not None:
+        parts.append((Path(reference), "ref", _samples_by_population(demography, reference_people)))
+    tables = [_population_table(samples, prefix=prefix) for _, prefix, samples in parts]
+    samples = {name: sum(part[name] for *_, part in parts) for name in parts[0][-1]}
+    everyone = pd.concat([table.assign(part=i) for i, table in enumerate(tables)])
+    # The simulation holds population after population, each with the people of both cohorts.
+    part = everyone.sort_values("population", key=lambda names: names.map(list(samples).index), kind="stable")
     for name, region in regions.items():
         trees = stdpopsim.get_engine("msprime").simulate(
             demography, region, samples, seed=int(generator(seed, "cohort", name).integers(1, 2**31))
         )
-        write_bgzipped_vcf(
-            Path(directory) / f"{name}.vcf.gz", trees, contig=name, sample_id=table["sample"].tolist()
-        )
-    write_table(Path(directory) / "populations.tsv", table)
-    return table
+        for i, (folder, *_) in enumerate(parts):
+            # Of each cohort alone: a site that nobody in it carries must not show that others do.
+            nodes = np.repeat(part["part"].to_numpy() == i, 2)
+            write_bgzipped_vcf(
+                folder / f"{name}.vcf.gz",
+                trees.simplify(trees.samples()[nodes]) if len(parts) > 1 else trees,
+                contig=name,
+                sample_id=tables[i]["sample"].tolist(),
+            )
+    write_table(Path(directory) / "populations.tsv", tables[0])
+    return tables[0]
 
 
 def write_bgzipped_vcf(path, trees, *, contig, sample_id):
@@ -105,8 +130,8 @@ def _samples_by_population(demography, people):
     return {name: share + (i < rest) for i, name in enumerate(names)}
 
 
-def _population_table(samples):
+def _population_table(samples, *, prefix):
     population = [name for name, count in samples.items() for _ in range(count)]
     width = max(4, len(str(len(population))))
-    sample_id = [f"sim{i:0{width}d}" for i in range(1, len(population) + 1)]
+    sample_id = [f"{prefix}{i:0{width}d}" for i in range(1, len(population) + 1)]
     return pd.DataFrame({"sample": sample_id, "population": population, "super_population": population})

@@ -4,7 +4,8 @@ import hashlib
 import math
 from functools import lru_cache
 
-import dpgrs.regression.audits  # noqa: F401 - its cases join as it is imported
+import dpgrs.evaluation.audits
+import dpgrs.regression.audits  # noqa: F401 - their cases join as they are imported
 from dpgrs.errors import DpgrsError, UsageError
 from dpgrs.privacy.audit import alarm_probability, audit, registered_cases
 from dpgrs.privacy.noise import BenchmarkNoise, Rehearsal, ReleaseNoise

@@ -13,20 +13,23 @@ from dpgrs.regression.reusecov import NoisyStatistics, fit_reusecov
 NO_PRIVACY = dict.fromkeys(["neighbours", "unit", "accounting", "epsilon", "delta"])
 
 
-def fit_weights(statistics, noisy, *, output, seconds, methods, penalty):
+def fit_weights(noisy, *, output, seconds, methods, penalty, statistics=None):
     """Fit every method on every panel, all outcomes of a fit at once.
 
-    Ridge is always fitted, as the reference of the metrics; labels say which fits are to be reported.
+    With exact statistics ridge is always fitted, as the reference of the metrics; labels say which fits are
+    to be reported.
 
     Parameters
     ----------
-    statistics, noisy : paths of the exact and the noisy statistics.
+    noisy : path of the noisy statistics.
+    statistics : path of the exact statistics, for fits without privacy; None in a release.
     output, seconds : paths of the weights and of the time that each fit took.
     methods : list of `ols`, `ridge`, `reusecov-gauss`.
     penalty : float, the lambda of ridge and ReuseCov, per row.
     """
-    statistics = Statistics.load(statistics)
-    fits = list(_non_private_fits(statistics, methods, penalty))
+    fits = []
+    if statistics is not None:
+        fits += _non_private_fits(Statistics.load(statistics), methods, penalty)
     if "reusecov-gauss" in methods:
         fits += _reusecov_fits(load_labelled(noisy), penalty)
     save_labelled(output, [(label, vars(fit)) for label, fit, _ in fits])
@@ -49,11 +52,9 @@ def _reusecov_fits(released, penalty):
     for label, arrays in released:
         noisy = NoisyStatistics(arrays["gram"], arrays["cross"], label["n"], events=())
         fit, elapsed = _timed(fit_reusecov, noisy, penalty=penalty)
-        terms = ["protection", *NO_PRIVACY, "n_variants", "n_outcomes"]
-        label = {"method": "reusecov-gauss", "reported": True} | {
-            term: label["request"][term] for term in terms
-        }
-        yield label, fit, elapsed
+        terms = {term: label["request"][term] for term in ("protection", *NO_PRIVACY, "n_variants")}
+        made = {"method": "reusecov-gauss", "reported": True, "n_outcomes": label["n_outcomes"]}
+        yield made | terms, fit, elapsed
 
 
 def _timed(function, *arguments, **options):

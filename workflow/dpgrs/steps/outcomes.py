@@ -5,12 +5,24 @@ from dpgrs.evaluation.split import per_row, row_names, split_rows
 from dpgrs.io.panel import Panel
 from dpgrs.io.tables import match_outcomes, read_outcomes
 from dpgrs.io.trials import Outcomes
-from dpgrs.regression.statistics import coded_rows
+from dpgrs.regression.statistics import coded_rows, column_moments
 from dpgrs.simulation.outcomes import simulate_outcomes
 
 
 def make_outcomes(
-    panel, *, output, trial, rows, sizes, count, heritability, causal_share, test_share, seed, table
+    panel,
+    *,
+    output,
+    trial,
+    rows,
+    sizes,
+    count,
+    heritability,
+    causal_share,
+    test_share,
+    seed,
+    table,
+    is_release=False,
 ):
     """Simulate outcomes, or read them from a table, and split the rows.
 
@@ -26,9 +38,18 @@ def make_outcomes(
     test_share : float, share of people to test on.
     seed : int
     table : path or None; None simulates.
+    is_release : bool, whether every row must depend on itself alone: simulated outcomes are then scaled by
+        the panel's frequencies, which are public, and a side of the split may be empty.
     """
     panel = Panel.open(panel)
-    is_training = split_rows(panel.sample_id, rows=rows, test_share=test_share, seed=seed, key=(trial,))
+    is_training = split_rows(
+        panel.sample_id,
+        rows=rows,
+        test_share=test_share,
+        seed=seed,
+        key=(trial,),
+        keeps_both_sides=not is_release,
+    )
     if table is None and count is None:
         raise UsageError("`--count` must be given for simulated outcomes. Give it, or a table.")
     if table is None:
@@ -36,6 +57,7 @@ def make_outcomes(
             "n_outcomes": count,
             "heritability": heritability,
             "causal_share": causal_share,
+            "is_release": is_release,
             "seed": seed,
         }
         simulated = {size: _simulate(panel, size, rows=rows, key=(trial,), **options) for size in sizes}
@@ -49,8 +71,13 @@ def make_outcomes(
     Outcomes(tuple(names[:count]), values, effects, is_training, rows).save(output)
 
 
-def _simulate(panel, size, *, rows, **options):
+def _simulate(panel, size, *, rows, is_release, **options):
     columns = panel.of_size(size)
     X = coded_rows(panel.haplotypes(columns), n_haplotypes=panel.n_haplotypes, rows=rows)
-    rank = panel.variant_rank[columns]
-    return simulate_outcomes(X, row_id=row_names(panel.sample_id, rows=rows), variant_rank=rank, **options)
+    return simulate_outcomes(
+        X,
+        row_id=row_names(panel.sample_id, rows=rows),
+        variant_rank=panel.variant_rank[columns],
+        public_moments=column_moments(panel.frequency[columns], rows=rows) if is_release else None,
+        **options,
+    )

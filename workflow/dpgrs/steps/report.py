@@ -6,16 +6,22 @@ from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
 
+from dpgrs.errors import UsageError
 from dpgrs.io.files import replacing
 from dpgrs.io.panel import Panel
 from dpgrs.io.trials import Outcomes, load_labelled
 from dpgrs.provenance import provenance
+from dpgrs.reporting import pages
 from dpgrs.reporting.data import VARIANT_COLUMNS, FitWeights, ReportData, StudyInfo, read_metrics
-from dpgrs.reporting.pages import chunks, write_outcome_pages, write_overview
+from dpgrs.reporting.rendering import chunks
 
 
-def render_report(*, metrics, population_metrics, panel, outcomes, weights, settings, output, processes):
+def render_report(
+    *, metrics, population_metrics, panel, outcomes, weights, settings, output, processes, attacks=None
+):
     """Write the overview and one page per outcome, of the largest panel and number of outcomes.
+
+    The pages tell of people in the data; they are for benchmarks alone.
 
     Parameters
     ----------
@@ -25,13 +31,39 @@ def render_report(*, metrics, population_metrics, panel, outcomes, weights, sett
     settings : path of the resolved configuration, JSON.
     output : folder to write.
     processes : int, how many processes write outcome pages; the pages do not depend on it.
+    attacks : path of the table of attacks, or None.
+
+    Raises
+    ------
+    UsageError
+        If the study is a release.
     """
-    data = _report_data(metrics, population_metrics, panel, outcomes, weights, _read(settings))
+    settings = _read(settings)
+    if settings["mode"] != "benchmark":
+        raise UsageError(
+            f"`mode` must be benchmark for pages with exact figures, got {settings['mode']}."
+            " Use `dpgrs render-release-report`."
+        )
+    data = _report_data(metrics, population_metrics, panel, outcomes, weights, settings, attacks)
+    write_report(pages, data, output, processes=processes)
+
+
+def write_report(writers, data, output, *, processes):
+    """Write the pages of a study; the folder is whole or absent.
+
+    Parameters
+    ----------
+    writers : module with `write_overview` and `write_outcome_pages`.
+    data : what these take, with `outcomes`.
+    output : folder to write.
+    processes : int, how many processes write outcome pages; the pages do not depend on it.
+    """
     with replacing(output) as temporary:
         temporary.mkdir()
-        write_overview(data, temporary)
+        writers.write_overview(data, temporary)
+        write = partial(_write_chunk, writers.write_outcome_pages, data, temporary)
         with ProcessPoolExecutor(processes, mp_context=get_context("spawn")) as pool:
-            list(pool.map(partial(_write_chunk, data, temporary), chunks(len(data.outcomes))))
+            list(pool.map(write, chunks(len(data.outcomes))))
 
 
 def write_provenance(settings, outputs, *, output):
@@ -52,7 +84,7 @@ def _read(settings):
     return json.loads(Path(settings).read_text())
 
 
-def _report_data(metrics, population_metrics, panel, outcomes, weights, settings):
+def _report_data(metrics, population_metrics, panel, outcomes, weights, settings, attacks):
     panel, outcomes = Panel.open(panel), Outcomes.load(outcomes)
     metrics = read_metrics(metrics)
     largest = panel.n_variants
@@ -75,6 +107,7 @@ def _report_data(metrics, population_metrics, panel, outcomes, weights, settings
         variants=panel.variants.assign(frequency=panel.frequency)[list(VARIANT_COLUMNS)],
         weights=fits,
         effects=outcomes.effects.get(largest),
+        attacks=read_metrics(attacks) if attacks else None,
     )
 
 
@@ -82,7 +115,6 @@ def _study_info(settings, panel, outcomes, metrics):
     simulated = settings["outcomes"]["source"] == "simulate"
     return StudyInfo(
         name=settings["study"],
-        mode=settings["mode"],
         n_people=panel.n_samples,
         n_rows=len(outcomes.is_training),
         rows=settings["cohort"]["rows"],
@@ -106,5 +138,5 @@ def _source(cohort):
     return f"VCF {Path(cohort['vcf']).name}"
 
 
-def _write_chunk(data, directory, chunk):
+def _write_chunk(write_outcome_pages, data, directory, chunk):
     write_outcome_pages(data, chunk.first, chunk.last, directory / "outcomes" / chunk.name)

@@ -30,6 +30,7 @@
     const headings = Array.from(table.tHead.rows[0].cells);
     headings.forEach((heading, column) => {
       const button = heading.querySelector("button");
+      if (!button) return;  // a column that does not sort
       button.addEventListener("click", () => {
         const now = heading.getAttribute("aria-sort");
         const opposite = now === "ascending" ? "descending" : "ascending";

@@ -1,0 +1,57 @@
+"""A study up to its release, as the pages of the release see it: bundle, public sites and metrics."""
+
+import numpy as np
+import pandas as pd
+
+from dpgrs.io.files import write_table
+from dpgrs.public_random import generator
+from release_data import OUTCOMES, SITES, make_bundle, make_terms
+
+# Planted where the pages must not take them from.
+SAMPLE_ID, EXACT_COUNT = "NA19240", 79_193
+
+
+def make_release(folder, *, outcomes=OUTCOMES, accuracy=None, terms=None, content=(), **scores):
+    """Make ``release/``, ``public/sites.tsv`` and ``metrics.tsv`` in a folder; nothing is private in it.
+
+    Parameters
+    ----------
+    folder : pathlib.Path, new.
+    outcomes : tuple of str.
+    accuracy : dict of r2 and mse, (n_outcomes,) each, that was charged for; default: withheld.
+    terms : Terms of the release.
+    content : dict of further fields of `StatementContent`.
+    **scores : further fields of `Scores`.
+
+    Returns
+    -------
+    dict of the arguments of `render_release_report`, with ``output`` still to be made.
+    """
+    (folder / "public").mkdir(parents=True)
+    content = {"outcomes": outcomes} | dict(content)
+    if accuracy is not None:
+        content["accuracy"] = [
+            {
+                "name": name,
+                "value": f"R^2 {r2:.4f} with noise",
+                "cost": "epsilon 0.5, for all outcomes together",
+            }
+            for name, r2 in zip(outcomes, accuracy["r2"], strict=True)
+        ]
+    bundle = make_bundle(
+        folder,
+        terms=terms or make_terms(),
+        content=content,
+        outcomes=outcomes,
+        **{"weights": generator(3, "weights").normal(size=(len(outcomes), len(SITES)))} | scores,
+    )
+    sites, metrics = folder / "public" / "sites.tsv", folder / "metrics.tsv"
+    frequency = np.linspace(0.021, 0.9, len(SITES))
+    write_table(sites, SITES.assign(frequency=frequency, rank=range(len(SITES)), sample=SAMPLE_ID))
+    write_table(metrics, _metrics(outcomes, accuracy or {"r2": np.nan, "mse": np.nan}))
+    return {"bundle": bundle, "sites": sites, "metrics": metrics, "output": folder / "report"}
+
+
+def _metrics(outcomes, accuracy):
+    known = {"trial": 1, "outcome": outcomes, "method": "reusecov-gauss", "n_rows": EXACT_COUNT}
+    return pd.DataFrame(known | accuracy | {"mse_nonprivate": np.nan, "seconds": 0.1, "status": "withheld"})

@@ -1,0 +1,299 @@
+"""The metrics of a release: charged once, about the right weights, people and bounds, or withheld."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from dpgrs.errors import DpgrsError
+from dpgrs.evaluation.private_metrics import AccuracyRequest, accuracy_sums, grid_weights, measure
+from dpgrs.io.trials import Outcomes, load_labelled, save_labelled
+from dpgrs.privacy.exact_numbers import exact_text
+from dpgrs.privacy.ledger import Ledger
+from dpgrs.privacy.noise import ReleaseNoise
+from dpgrs.privacy.study_key import VARIABLE, create_study_key
+from dpgrs.regression.linear_fit import LinearFit
+from dpgrs.regression.statistics import coded_rows
+from dpgrs.steps import accuracy as step
+from dpgrs.steps import statistics as statistics_step
+from dpgrs.steps.evaluate import METRICS
+from dpgrs.steps.fit import fit_weights
+from dpgrs.steps.noise import release_statistics
+from ledger_requests import ACCOUNT, DATASET, new_ledger
+from random_cohorts import random_bits
+
+N_VARIANTS, N_PEOPLE, EPSILON, PENALTY = 4, 3000, 20.0, 0.1
+NAMES = ("a", "b", "c")
+IDENTITY = {
+    "dataset": DATASET | {"dataset_version": "v1"},
+    "genotypes": {"seed": 1, "test_share": 0.5},
+    "outcomes": {"source": "file"},
+}
+
+
+@pytest.fixture
+def study(tmp_path, monkeypatch):
+    """All that comes before the metrics of a release, one outcome with missing values."""
+    monkeypatch.setenv(VARIABLE, str(tmp_path / "key" / "study.key"))
+    create_study_key()
+    ledger = new_ledger(tmp_path, mu_squared="1000")
+    bits = random_bits(N_VARIANTS, 2 * N_PEOPLE)
+    panel = SimpleNamespace(
+        haplotypes=lambda columns=None: bits,
+        of_size=lambda size: np.arange(size),
+        n_haplotypes=2 * N_PEOPLE,
+        n_variants=N_VARIANTS,
+    )
+    for module in (step, statistics_step):
+        monkeypatch.setattr(module, "Panel", SimpleNamespace(open=lambda path: panel))
+    X = coded_rows(bits, n_haplotypes=2 * N_PEOPLE, rows="people")
+    rng = np.random.default_rng(11)
+    Y = rng.normal(0, 0.5, (3, N_VARIANTS)) @ (X - X.mean(axis=0)).T + rng.normal(0, 0.8, (3, N_PEOPLE))
+    Y[2, ::3] = np.nan
+    is_training = rng.random(N_PEOPLE) < 0.5
+    folder = SimpleNamespace(
+        X=X[~is_training],
+        Y=Y[:, ~is_training],
+        ledger=ledger,
+        root=tmp_path,
+        **{
+            name: tmp_path / f"{name}.npz"
+            for name in ("outcomes", "statistics", "noisy", "weights", "accuracy")
+        },
+        **{name: tmp_path / f"{name}.tsv" for name in ("seconds", "metrics", "sites")},
+    )
+    folder.sites.write_text("public sites\n")
+    folder.set_outcomes = lambda values: Outcomes(
+        NAMES, {N_VARIANTS: values}, {}, is_training, "people"
+    ).save(folder.outcomes)
+    folder.set_outcomes(Y)
+    folder.all_outcomes = Y
+    statistics_step.compute_statistics("panel", folder.outcomes, output=folder.statistics, outcome_bound=3.0)
+    train(folder)
+    return folder
+
+
+def train(study, *, outcome_budget="joint"):
+    release_statistics(
+        study.statistics,
+        study.outcomes,
+        output=study.noisy,
+        sites=study.sites,
+        ledger=study.ledger.path,
+        identity=IDENTITY,
+        sizes=[N_VARIANTS],
+        counts=[],
+        protections=["full"],
+        accountings=["gdp"],
+        epsilons=[10.0],
+        delta=1e-6,
+        neighbours="add-remove",
+        unit="person",
+        gram_share=0.5,
+        count_share=0.01,
+        outcome_budget=outcome_budget,
+    )
+    fit_weights(
+        study.noisy, output=study.weights, seconds=study.seconds, methods=["reusecov-gauss"], penalty=PENALTY
+    )
+
+
+def run(study, *, epsilon=EPSILON, **changes):
+    charge = {"panel": "panel", "sites": study.sites, "ledger": study.ledger.path, "identity": IDENTITY}
+    charge |= {"epsilon": epsilon, "residual_bound": 2.0, "penalty": PENALTY} | changes
+    step.release_metrics(
+        study.noisy,
+        study.outcomes,
+        study.weights,
+        study.seconds,
+        output=study.metrics,
+        accuracy=study.accuracy,
+        **charge,
+    )
+    return pd.read_csv(study.metrics, sep="\t")
+
+
+def fit_of(study):
+    ((_, fit),) = load_labelled(study.weights)
+    return LinearFit(**fit)
+
+
+def load(study):
+    ((released, _),) = load_labelled(study.noisy)
+    return step.load_accuracy(study.accuracy, study.ledger.read(), released, penalty=PENALTY)
+
+
+def spent(study):
+    return float(study.ledger.read().spent(ACCOUNT).mu_squared)
+
+
+def test_release_metrics__measures_the_held_out_people(study):
+    before = spent(study)
+    table = run(study)
+    request = AccuracyRequest(
+        rows="people", n_outcomes=3, outcome_bound=3.0, residual_bound=2.0, epsilon=EPSILON, delta=1e-6
+    )
+    exact = measure(
+        accuracy_sums(study.Y, study.X, grid_weights(fit_of(study)), outcome_bound=3.0, residual_bound=2.0),
+        request=request,
+    )
+    assert list(table) == METRICS
+    assert table["outcome"].tolist() == list(NAMES)
+    assert set(table["status"]) == {"ok"}
+    for name in ("r2", "mse"):
+        error = (table[name] - getattr(exact, name)) / getattr(exact, f"{name}_sd")
+        assert np.all(error != 0)
+        assert np.all(np.abs(error) < 6)
+    assert table["mse_nonprivate"].isna().all()
+    assert spent(study) - before == pytest.approx(request.mu**2, rel=1e-9)
+
+
+def test_release_metrics__what_noise_drowns_is_withheld(study):
+    table = run(study, epsilon=0.01)
+    assert set(table["status"]) == {"withheld"}
+    assert table[["r2", "mse", "mse_nonprivate"]].isna().all(axis=None)
+    events, stated = load(study)
+    assert len(events) == 1
+    assert {one["value"] for one in stated} == {"withheld: the noise drowns it"}
+
+
+def test_release_metrics__again_is_a_replay(study):
+    run(study)
+    first, cost = (study.accuracy.read_bytes(), study.metrics.read_bytes()), study.ledger.path.read_bytes()
+    study.accuracy.unlink()
+    run(study)
+    assert (study.accuracy.read_bytes(), study.metrics.read_bytes()) == first
+    assert study.ledger.path.read_bytes() == cost
+
+
+def test_release_metrics__changed_people_under_one_label_are_refused_before_any_draw(study, monkeypatch):
+    run(study)
+    before = study.ledger.path.read_bytes()
+    study.set_outcomes(study.all_outcomes * 1.01)
+    monkeypatch.setattr(ReleaseNoise, "_draw", lambda *_: pytest.fail("Noise was drawn."))
+    with pytest.raises(DpgrsError, match="data changed under the label v1"):
+        run(study)
+    assert study.ledger.path.read_bytes() == before
+
+
+@pytest.mark.parametrize("change", [{"epsilon": 19.0}, {"residual_bound": 2.5}])
+def test_release_metrics__other_terms_are_charged_and_draw_fresh_noise(study, change):
+    (first,), cost = load_after(study), spent(study)
+    (second,) = load_after(study, **change)
+    assert first["request"] != second["request"]
+    assert spent(study) > cost
+
+
+def load_after(study, **changes):
+    run(study, **changes)
+    return load(study)[0]
+
+
+def test_release_metrics__over_budget_nothing_is_drawn(study, monkeypatch):
+    monkeypatch.setattr(ReleaseNoise, "_draw", lambda *_: pytest.fail("Noise was drawn."))
+    before = study.ledger.path.read_bytes()
+    with pytest.raises(DpgrsError, match="does not allow this release"):
+        run(study, epsilon=5000.0)
+    assert study.ledger.path.read_bytes() == before
+    assert not study.metrics.exists()
+
+
+def test_release_metrics__separate_budgets_are_one_request_an_outcome(study):
+    train(study, outcome_budget="separate")
+    cost = spent(study)
+    run(study)
+    events, stated = load(study)
+    assert len({event["request"] for event in events}) == 3
+    assert {one["cost"] for one in stated} == {"epsilon 20 at delta 1e-06, for each outcome alone"}
+    mu = events[0]["mu"]
+    assert spent(study) - cost == pytest.approx(3 * mu**2, rel=1e-9)
+
+
+def test_load_accuracy__says_what_the_table_says(study):
+    table = run(study)
+    events, stated = load(study)
+    assert [event["statistic"] for event in events] == ["accuracy"]
+    assert {event["source"] for event in events} == {"release"}
+    for (_, row), one in zip(table.iterrows(), stated, strict=True):
+        assert one["name"] == row["outcome"]
+        assert f"R^2 {row['r2']:.4f} with noise" in one["value"]
+        assert f"mean squared error {row['mse']:.4f} with" in one["value"]
+        assert one["cost"] == "epsilon 20 at delta 1e-06, for all outcomes together"
+
+
+def test_load_accuracy__raise_on_other_numbers(study):
+    run(study)
+    ((label, arrays),) = load_labelled(study.accuracy)
+    save_labelled(study.accuracy, [(label, {"sums": arrays["sums"] + 1})])
+    with pytest.raises(DpgrsError, match="must be what the ledger charged for"):
+        load(study)
+
+
+def test_load_accuracy__raise_on_incomplete_request(study):
+    """As if killed before the ledger was told; the next run completes what is paid for."""
+    with pytest.MonkeyPatch.context() as killed:
+        killed.setattr(step, "complete", lambda *_: None)
+        run(study)
+    with pytest.raises(DpgrsError, match="an incomplete request"):
+        load(study)
+    cost, table = spent(study), study.metrics.read_bytes()
+    run(study)
+    assert len(load(study)[0]) == 1
+    assert (spent(study), study.metrics.read_bytes()) == (cost, table)
+
+
+def test_load_accuracy__raise_on_other_weights(study):
+    run(study)
+    ((released, _),) = load_labelled(study.noisy)
+    train(study, outcome_budget="separate")
+    ((other, _),) = load_labelled(study.noisy)
+    other["requests"][1] = [released["requests"][1][0], "another"]
+    for label, penalty in [(released, 0.2), (other, PENALTY)]:
+        with pytest.raises(DpgrsError, match="must be the accuracy of the weights that are released"):
+            step.load_accuracy(study.accuracy, study.ledger.read(), label, penalty=penalty)
+
+
+def test_release_metrics__weights_that_are_not_of_the_released_statistics_are_not_measured(study):
+    """Forged weights beside the statistics change nothing, and forged statistics are refused."""
+    table = run(study)
+    ((label, fit),) = load_labelled(study.weights)
+    save_labelled(study.weights, [(label, fit | {"weights": fit["weights"] + 1.0})])
+    pd.testing.assert_frame_equal(run(study), table)
+    ((label, arrays),) = load_labelled(study.noisy)
+    save_labelled(study.noisy, [(label, arrays | {"cross": arrays["cross"] + 1.0})])
+    before = study.ledger.path.read_bytes()
+    with pytest.raises(DpgrsError, match="must be what the ledger charged for"):
+        run(study)
+    assert study.ledger.path.read_bytes() == before
+
+
+def test_withhold_metrics__terms_alone_and_no_charge(study):
+    before = study.ledger.path.read_bytes()
+    step.withhold_metrics(
+        study.noisy,
+        study.outcomes,
+        study.weights,
+        study.seconds,
+        output=study.metrics,
+        accuracy=study.accuracy,
+    )
+    table = pd.read_csv(study.metrics, sep="\t")
+    assert list(table) == METRICS
+    assert set(table["status"]) == {"withheld"}
+    assert table[["r2", "mse", "mse_nonprivate"]].isna().all(axis=None)
+    ((label, _),) = load_labelled(study.noisy)
+    assert set(table["n_rows"]) == {label["n"]}
+    assert load(study) == ([], [])
+    assert study.ledger.path.read_bytes() == before
+
+
+def test_ledger__names_the_mechanism_and_what_it_hangs_on(study):
+    run(study)
+    identity = list(Ledger(study.ledger.path).read().requests.values())[-1].identity
+    assert identity["mechanism"] == "accuracy"
+    assert identity["part"] == ["accuracy", *NAMES]
+    assert identity["residual_bound"] == "2"
+    assert identity["outcomes"]["bound"] == "3"
+    assert identity["genotypes"]["test_share"] == "0.5"
+    assert identity["weights"]["lambda"] == exact_text(PENALTY)

@@ -1,0 +1,309 @@
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from dpgrs.cli import main
+from dpgrs.errors import DpgrsError, UsageError
+from dpgrs.privacy.ledger import Order
+from dpgrs.privacy.ledger_entries import Account, GaussianCharge, exact_text
+from dpgrs.privacy.noise import BenchmarkNoise
+from dpgrs.regression.reusecov import PrivacyRequest, private_statistics
+from dpgrs.release_gates import total_epsilon
+from dpgrs.steps.plan import plan_study, read_settings
+from ledger_requests import DATASET, KEY, STATISTIC, identity, new_ledger, reserve
+
+# Small panels and few outcomes, so that a plan takes no time.
+SMALL = ("panel={size: 8}", "outcomes={count: 3}", "privacy={epsilon: 2, accounting: gdp}")
+RELEASE = ("mode=release", "cohort={rows: people}", *SMALL)
+
+
+@pytest.fixture(autouse=True)
+def empty_folder(tmp_path, monkeypatch):
+    """Work in a folder of its own, with a configuration that says nothing."""
+    monkeypatch.chdir(tmp_path)
+    Path("study.yaml").write_text("study: tiny\n")
+    return tmp_path
+
+
+def plan_of(*changes, people=1000, **assumed):
+    return plan_study(read_settings("study.yaml", changes=changes), people=people, **assumed)
+
+
+def with_ledger(ledger, **dataset):
+    named = ", ".join(f"{name}: {value}" for name, value in (DATASET | dataset).items())
+    return [f"dataset={{{named}, version: v1}}", f"privacy={{ledger: {ledger.path}}}"]
+
+
+def snapshot(folder):
+    return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def test_read_settings__lays_changes_over_the_file_over_the_base():
+    Path("study.yaml").write_text("privacy: {epsilon: 3, delta: 1e-7}\ntrials: 4\n")
+    changes = ["privacy={epsilon: [1, 2]}", "trials=5", "cohort={simulation: {people: 70}}"]
+    settings = read_settings("study.yaml", changes=[*changes, "cohort={rows: people}"])
+    assert settings["study"] == "demo"
+    assert settings["privacy"]["epsilon"] == [1.0, 2.0]
+    assert settings["privacy"]["delta"] == 1e-7
+    assert settings["trials"] == 5
+    assert settings["cohort"]["simulation"]["people"] == 70
+    assert settings["cohort"]["rows"] == "people"
+
+
+@pytest.mark.parametrize(
+    ("content", "changes", "message"),
+    [
+        (None, [], "`absent.yaml` must be a configuration in YAML or JSON"),
+        ("a: [1\n", [], "`absent.yaml` must be a configuration in YAML or JSON"),
+        ("- 1\n", [], "`absent.yaml` must be a configuration in YAML or JSON"),
+        ("", [], "`absent.yaml` must be a configuration in YAML or JSON"),
+        ("study: x\n", ["epsilon"], "`--config` must be KEY=VALUE, got epsilon"),
+        ("study: x\n", ["privacy={epsilon: [1}"], "`privacy` must be keys with values"),
+        ("study: x\n", ["privacy={epsilom: 1}"], "Did you mean `privacy.epsilon`?"),
+    ],
+)
+def test_read_settings__raise_on_misuse(content, changes, message):
+    if content is not None:
+        Path("absent.yaml").write_text(content)
+    with pytest.raises(UsageError) as caught:
+        read_settings("absent.yaml", changes=changes)
+    assert message in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_plan_study__every_combination_is_a_request():
+    changes = ["panel={size: [4, 8]}", "outcomes={count: [1, 3]}", "privacy={epsilon: [1, 2]}"]
+    requests = plan_of(*changes)["requests"]
+    asked = [(r["accounting"], r["epsilon"], r["n_variants"], r["n_outcomes"]) for r in requests]
+    assert len(set(asked)) == len(asked) == 16
+    assert [request["number"] for request in requests] == list(range(1, 17))
+
+
+@pytest.mark.parametrize("outcome_budget", ["joint", "separate"])
+@pytest.mark.parametrize("neighbours", ["add-remove", "replace-one"])
+def test_plan_study__mechanisms_are_those_that_would_run(outcome_budget, neighbours):
+    terms = f"{{outcome_budget: {outcome_budget}, neighbours: {neighbours}}}"
+    (request,) = plan_of(*RELEASE, f"privacy={terms}")["requests"]
+    n_outcomes = 3 if outcome_budget == "joint" else 1
+    asked = PrivacyRequest("people", 8, n_outcomes, 3.0, 2.0, 1e-6, neighbours=neighbours)
+    gram, cross = (np.zeros((n, 9), dtype=np.int64) for n in (9, 3))
+    events = private_statistics(gram, cross, 800, request=asked, noise=BenchmarkNoise(1)).events
+    planned = [
+        (mechanism["statistic"], mechanism["noise_sd"], mechanism["sensitivity"])
+        for mechanism in request["mechanisms"]
+        for _ in range(mechanism["times"])
+    ]
+    assert planned == [(event.statistic, event.sigma, event.sensitivity.value) for event in events]
+    assert sum(mechanism["share"] for mechanism in request["mechanisms"]) == pytest.approx(1)
+
+
+@pytest.mark.parametrize("metrics", ["{metrics: withheld}", "{metrics: charged, epsilon: 1}"])
+@pytest.mark.parametrize("outcome_budget", ["joint", "separate"])
+def test_plan_study__totals_are_those_that_the_gates_hold_against_the_budget(outcome_budget, metrics):
+    changes = [*RELEASE, f"privacy={{outcome_budget: {outcome_budget}}}", f"evaluation={metrics}"]
+    settings = read_settings("study.yaml", changes=changes)
+    (request,) = plan_study(settings)["requests"]
+    assert request["whole_study"]["ledger"] == pytest.approx(total_epsilon(settings))
+    statistics = {mechanism["statistic"]: mechanism["times"] for mechanism in request["mechanisms"]}
+    assert statistics.get("accuracy", 0) == (0 if "withheld" in metrics else statistics["cross product"])
+    if outcome_budget == "joint":
+        assert request["outcome"] == request["whole_study"]
+    else:
+        assert request["outcome"]["ledger"] < request["whole_study"]["ledger"]
+
+
+def test_plan_study__charged_metrics_need_a_budget():
+    with pytest.raises(UsageError, match=r"`evaluation\.epsilon` must be given"):
+        plan_of(*RELEASE, "evaluation={metrics: charged}")
+
+
+def test_plan_study__a_person_of_two_haplotypes_loses_more():
+    (haplotypes,), (people,) = (plan_of(*changes)["requests"] for changes in (SMALL, RELEASE))
+    assert haplotypes["person"]["mu"] == pytest.approx(2 * haplotypes["whole_study"]["mu"])
+    assert people["person"] is None
+
+
+@pytest.mark.parametrize(("budget", "is_within"), [(1.9, False), (2.1, True)])
+def test_plan_study__budget_of_the_study(budget, is_within):
+    (request,) = plan_of(*SMALL, f"privacy={{budget: {budget}}}")["requests"]
+    assert request["is_within_budget"] is is_within
+
+
+@pytest.mark.parametrize("epsilon", [0.01, 0.3, 0.9, 1.7, 2.3, 6.1, 11, 47])
+def test_plan_study__budget_of_just_what_is_asked_for_suffices(epsilon):
+    (request,) = plan_of(*SMALL, f"privacy={{epsilon: {epsilon}, budget: {epsilon}}}")["requests"]
+    assert request["is_within_budget"] is True
+
+
+def test_plan_study__rows_follow_from_people():
+    def rows(*changes, **assumed):
+        return plan_of(*SMALL, *changes, **assumed)["assumptions"]["training_rows"]
+
+    assert rows() == 1600
+    assert rows("cohort={rows: people}") == 800
+    assert rows("outcomes={test_share: 0.5}") == 1000
+    assert rows("cohort={simulation: {people: 200}}", people=None) == 320
+
+
+def test_plan_study__people_of_real_cohorts_must_be_stated():
+    cohort = 'cohort={source: vcf, vcf: "absent{chrom}.vcf"}'
+    with pytest.raises(UsageError, match="`--people` must be given"):
+        plan_of(*SMALL, cohort, people=None)
+    assert plan_of(*SMALL, cohort)["assumptions"]["people"] == 1000
+
+
+def test_plan_study__heritabilities_are_assumed_or_the_configurations():
+    def found(**assumed):
+        (request,) = plan_of(*SMALL, "outcomes={heritability: 0.3}", **assumed)["requests"]
+        return [expected["heritability"] for expected in request["expected"]]
+
+    assert found() == [0.3]
+    assert found(heritabilities=(0.1, 0.8)) == [0.1, 0.8]
+
+
+def test_plan_study__outcomes_of_a_table_are_counted_from_its_first_line():
+    Path("y.tsv").write_text("FID\tIID\ta\tb\nnot\tread\tat\tall\n")
+    table = "outcomes={source: file, file: y.tsv, count: null}"
+    (request,) = plan_of(*SMALL, table)["requests"]
+    assert request["n_outcomes"] == 2
+    with pytest.raises(UsageError, match=r"`outcomes.file`: `z.tsv`"):
+        plan_of(*SMALL, "outcomes={source: file, file: z.tsv, count: null}")
+
+
+def test_plan_study__frequencies_of_the_public_sites():
+    lines = [f"21\t{position}\tA\tC\t0.5" for position in range(1, 21)]
+    Path("sites.tsv").write_text("\n".join(["contig\tposition\tref\talt\tfrequency", *lines]) + "\n")
+    half, neutral = plan_of(*RELEASE, "public={sites: sites.tsv}"), plan_of(*RELEASE)
+    assert "sites.tsv" in half["assumptions"]["frequencies"]
+    assert "neutral" in neutral["assumptions"]["frequencies"]
+    # More variance, more for the same penalty to learn from.
+    r2 = [plan["requests"][0]["expected"][0]["r2_without_noise"] for plan in (half, neutral)]
+    assert r2[0] > r2[1]
+    with pytest.raises(UsageError, match=r"`public\.sites`: `panel\.size` must be at most 20"):
+        plan_of(*RELEASE, "public={sites: sites.tsv}", "panel={size: 21}")
+
+
+@pytest.mark.parametrize(("mode", "is_used"), [("release", True), ("benchmark", False)])
+def test_plan_study__sites_that_a_run_has_chosen(mode, is_used):
+    folder = Path("results/tiny/public")
+    folder.mkdir(parents=True)
+    lines = [f"21\t{rank + 1}\t.\tA\tC\t0.5\t{rank}" for rank in range(8)]
+    header = "contig\tposition\tid\tref\talt\tfrequency\trank"
+    (folder / "sites.tsv").write_text("\n".join([header, *lines]) + "\n")
+    plan = plan_of(*SMALL, f"mode={mode}")
+    assert ("results/tiny/public/sites.tsv" in plan["assumptions"]["frequencies"]) is is_used
+    too_few = plan_of(*SMALL, f"mode={mode}", "panel={size: 9}")
+    assert "neutral" in too_few["assumptions"]["frequencies"]
+
+
+def charge(ledger, request, account):
+    """Ask the ledger itself for what a plan was about."""
+    charges = [
+        GaussianCharge(
+            f"{mechanism['statistic']} {number}",
+            exact_text(mechanism["sensitivity"]),
+            exact_text(mechanism["noise_sd"]),
+        )
+        for mechanism in request["mechanisms"]
+        for number in range(mechanism["times"])
+    ]
+    order = Order(identity(of="plan"), charges, STATISTIC)
+    ledger.reserve_all([order], account, study_key=KEY)
+
+
+@pytest.mark.parametrize("limit", ["0.09", "0.2", "0.22", "0.4"])
+def test_plan_study__ledger_answers_as_planned(empty_folder, limit):
+    ledger = new_ledger(empty_folder, mu_squared=limit)
+    reserve(ledger, mu="0.1")
+    before = snapshot(empty_folder)
+    (request,) = plan_of(*RELEASE, *with_ledger(ledger))["requests"]
+    assert snapshot(empty_folder) == before
+    (verdict,) = request["ledger"]
+    account = Account("full", "person", "add-remove")
+    if verdict["refusals"]:
+        assert verdict["refusals"] == ["over the limit"]
+        assert verdict["remaining_mu_squared"] is None
+        with pytest.raises(DpgrsError, match="does not allow"):
+            charge(ledger, request, account)
+    else:
+        charge(ledger, request, account)
+        left = ledger.read().budgets[account].limit.mu_squared - ledger.read().spent(account).mu_squared
+        assert float(verdict["remaining_mu_squared"]) == pytest.approx(float(left), rel=1e-4)
+    assert float(verdict["spent_mu_squared"]) == 0.01
+    assert bool(verdict["refusals"]) is (limit in ("0.09", "0.2"))
+
+
+def test_plan_study__ledger_of_another_account_or_dataset(empty_folder):
+    ledger = new_ledger(empty_folder, mu_squared="5")
+    (request,) = plan_of(*SMALL, *with_ledger(ledger, consent="c2"))["requests"]
+    (verdict,) = request["ledger"]
+    assert verdict["refusals"] == ["`dataset.consent` is c2, not c1", "no account full/haplotype/add-remove"]
+    # A person has two of the rows that this study would charge for.
+    cost = request["whole_study"]["mu"] ** 2
+    assert float(verdict["cost_mu_squared"]) == pytest.approx(4 * cost, rel=1e-4)
+
+
+def test_plan_study__ledger_that_is_not_there_yet():
+    plan = plan_of(*RELEASE, "privacy={ledger: new.jsonl}")
+    assert plan["ledger"] == {"path": "new.jsonl", "exists": False}
+    assert plan["requests"][0]["ledger"] is None
+
+
+def invoke(*arguments):
+    return CliRunner().invoke(main, ["plan", *map(str, arguments)])
+
+
+def options(*changes):
+    return [word for change in changes for word in ("--config", change)]
+
+
+def test_command__demo_fits_100_columns_and_writes_nothing(empty_folder, repository):
+    before = snapshot(empty_folder)
+    # As a user runs it: with one thread for linear algebra.
+    command = [sys.executable, "-m", "dpgrs", "plan", repository / "config" / "config.yaml"]
+    result = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert max(map(len, result.stdout.splitlines())) <= 100
+    assert "Nothing was drawn, charged or written." in result.stdout
+    assert "R2 of 0 or less is expected of # 2, 6" in result.stdout
+    assert snapshot(empty_folder) == before
+
+
+def test_command__release_with_a_ledger(empty_folder):
+    ledger = new_ledger(empty_folder, mu_squared="0.5")
+    grid = "privacy={epsilon: [1, 2, 4], budget: 3, outcome_budget: separate}"
+    result = invoke("study.yaml", *options(*RELEASE, *with_ledger(ledger), grid), "--people", 5000)
+    assert result.exit_code == 0, result.stderr
+    assert max(map(len, result.stdout.splitlines())) <= 100
+    assert "# 3 would be refused: over the limit." in result.stdout
+    assert "# 1 would be refused" not in result.stdout
+    assert "above `privacy.budget`" in result.stdout
+
+
+def test_command__json_for_programs():
+    result = invoke("study.yaml", *options(*SMALL), "--json", "--heritability", 0.2, "--heritability", 0.6)
+    assert result.exit_code == 0, result.stderr
+    plan = json.loads(result.stdout)
+    assert plan == plan_study(read_settings("study.yaml", changes=SMALL), heritabilities=(0.2, 0.6))
+    assert plan["assumptions"]["people"] == 2504
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["absent.yaml"], "`absent.yaml` must be a configuration"),
+        (["study.yaml", *options("privacy={protection: label}")], "`privacy.protection` must be one of"),
+        (["study.yaml", *options('cohort={source: vcf, vcf: "x"}')], "`--people` must be given"),
+        (["study.yaml", "--people", 0], "--people"),
+        (["study.yaml", "--heritability", 2], "--heritability"),
+    ],
+)
+def test_command__misuse_ends_with_2(arguments, message):
+    result = invoke(*arguments)
+    assert result.exit_code == 2
+    assert message in result.stderr
+    assert result.stdout == ""

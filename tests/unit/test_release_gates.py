@@ -1,0 +1,235 @@
+import math
+
+import pytest
+
+from dpgrs.config import resolve
+from dpgrs.errors import UsageError
+from dpgrs.preflight import check
+from dpgrs.privacy.accountant import gdp_epsilon, gdp_mu
+from dpgrs.privacy.study_key import VARIABLE, create_study_key
+from dpgrs.release_gates import total_epsilon
+from ledger_requests import DATASET, new_ledger
+from vcf_files import record, vcf_text, write_text
+
+CURATION = {
+    "curator": "a university",
+    "intended_use": "research",
+    "data_use_terms": "none",
+    "license": "CC0-1.0",
+    "region": "Norway",
+    "publication_date": "2026-11-21",
+}
+
+
+@pytest.fixture
+def study(tmp_path, monkeypatch):
+    """Settings of a release that nothing is wrong with."""
+    monkeypatch.chdir(tmp_path)  # no earlier results
+    monkeypatch.setenv(VARIABLE, str(tmp_path / "key" / "study.key"))
+    create_study_key()
+    return {
+        "mode": "release",
+        "dataset": DATASET | {"version": "1"},
+        "cohort": {"rows": "people"},
+        "outcomes": {"count": 3},
+        "privacy": {"epsilon": 1, "ledger": str(new_ledger(tmp_path).path)},
+        "release": CURATION,
+    }
+
+
+def merged(study, changes):
+    return study | {
+        name: study.get(name, {}) | value if isinstance(value, dict) else value
+        for name, value in changes.items()
+    }
+
+
+def found(settings):
+    with pytest.raises(UsageError) as caught:
+        check(settings)
+    return str(caught.value).splitlines()
+
+
+def test_release__a_complete_study_passes(study):
+    assert check(study)["mode"] == "release"
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"privacy": {"delta": 0.001}}, "`privacy.delta` must be at most 0.0001 in a release, got 0.001"),
+        ({"privacy": {"epsilon": 30}}, "`privacy.epsilon` must be at most 20 in a release, got 30"),
+        ({"trials": 2}, "`trials` must be 1 in a release, got 2."),
+        (
+            {"methods": ["ridge", "reusecov-gauss"]},
+            "`methods` must have a guarantee in a release, got ridge.",
+        ),
+        (
+            {"privacy": {"neighbours": "replace-one"}, "outcomes": {"test_share": 0.2}},
+            "`outcomes.test_share` must be 0 under `neighbours: replace-one` in a release, got 0.2",
+        ),
+        ({"cohort": {"keep_filtered": False}}, "`cohort.keep_filtered` must be true in a release, got false"),
+        ({"methods": "ols"}, "`methods` must have a guarantee in a release, got ols."),
+        ({"privacy": {"epsilon": [1, 2]}}, "`privacy.epsilon` must be one value in a release, got 1.0, 2.0."),
+        ({"panel": {"size": [10, 20]}}, "`panel.size` must be one value in a release"),
+        ({"outcomes": {"count": [1, 3]}}, "`outcomes.count` must be one value in a release"),
+        ({"privacy": {"accounting": ["gdp", "paper"]}}, "`privacy.accounting` must be one value"),
+        (
+            {"privacy": {"protection": "label"}},
+            "`public.genotypes` must be given for `privacy.protection: label`",
+        ),
+        (
+            {"privacy": {"protection": "feature"}},
+            "`public.outcomes` must be given for `privacy.protection: feat",
+        ),
+        ({"dataset": {"version": None}}, "`dataset.version` must be given for a release"),
+        ({"dataset": {"accession": "phs9"}}, "`dataset.accession` must be phs000001 as in"),
+        ({"privacy": {"ledger": None}}, "`privacy.ledger` must name the dataset's ledger, got null."),
+        ({"privacy": {"ledger": "absent.jsonl"}}, "`privacy.ledger`:"),
+        (
+            {"privacy": {"neighbours": "replace-one"}},
+            "must have an account full/person/replace-one, got full/",
+        ),
+        ({"release": {"curator": None}}, "`release.curator` must be given for a release"),
+        ({"public": {"sites": "sites.tsv"}}, "`public.sites` must be left out for a simulated cohort"),
+        (
+            {"privacy": {"budget": 0.5}},
+            "`privacy.budget` must be at least 1, what this study spends, got 0.5.",
+        ),
+    ],
+)
+def test_release__raise_on(study, changes, message):
+    lines = found(merged(study, changes))
+    assert any(message in line for line in lines), lines
+
+
+@pytest.mark.parametrize(
+    ("public", "message"),
+    [
+        ({}, "`public.sites` or `public.reference` must be given for a release, got neither."),
+        ({"sites": "s", "reference": "r", "origin": "x"}, "must be given for a release, got both."),
+        ({"sites": "absent.tsv"}, "`public.origin` must say where the public sites come from"),
+        ({"sites": "absent.tsv", "origin": "x"}, "`public.sites`: `absent.tsv` must be a table"),
+        ({"frequencies": "f", "reference": "r", "origin": "x"}, "`public.frequencies` must come with"),
+    ],
+)
+def test_release__sites_of_a_real_cohort_are_public(study, public, message):
+    cohort = {"source": "vcf", "vcf": "absent{chrom}.vcf", "chromosomes": ["1"]}
+    lines = found(merged(study, {"cohort": cohort, "public": public}))
+    assert any(message in line for line in lines), lines
+
+
+def test_release__reference_of_the_cohorts_own_people(study, tmp_path):
+    for name, samples in (("cohort", ("a", "b")), ("own", ("b", "c")), ("other", ("c", "d"))):
+        calls = record(1, "0|0 0|1", contig="1")
+        write_text(tmp_path / f"{name}.vcf", vcf_text(calls, samples=samples, contigs=("1",)))
+    cohort = {"source": "vcf", "vcf": str(tmp_path / "cohort.vcf"), "chromosomes": ["1"]}
+    release = {"preprocessing": "none"}
+    for name, n_lines in (("own", 1), ("other", 0)):
+        public = {"reference": str(tmp_path / f"{name}.vcf"), "origin": "x"}
+        settings = merged(study, {"cohort": cohort, "public": public, "release": release})
+        lines = found(settings) if n_lines else [check(settings)][1:]
+        assert len(lines) == n_lines, lines
+        assert all("`public.reference` must hold other people than the cohort" in line for line in lines)
+
+
+def test_release__real_data_need_a_word_about_what_was_done_before(study):
+    lines = found(merged(study, {"outcomes": {"source": "file", "file": "absent.tsv"}}))
+    assert any("`release.preprocessing` must be given" in line for line in lines)
+
+
+def test_release__too_few_public_sites(study, tmp_path):
+    sites = tmp_path / "sites.tsv"
+    sites.write_text("contig\tposition\tref\talt\tfrequency\n1\t5\tA\tC\t0.2\n")
+    cohort = {"source": "vcf", "vcf": "absent{chrom}.vcf", "chromosomes": ["1"]}
+    lines = found(merged(study, {"cohort": cohort, "public": {"sites": str(sites), "origin": "x"}}))
+    assert any("must list at least `panel.size`, 100, sites" in line for line in lines)
+
+
+def test_release__needs_the_study_key(study, monkeypatch):
+    monkeypatch.delenv(VARIABLE)
+    assert [line for line in found(study) if VARIABLE in line]
+
+
+CHARGED = {"outcomes": {"test_share": 0.2}, "evaluation": {"metrics": "charged", "epsilon": 0.5}}
+
+
+def test_release__charged_metrics_pass(study):
+    assert check(merged(study, CHARGED))["evaluation"]["residual_bound"] is None
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        (
+            CHARGED | {"outcomes": {"test_share": 0}},
+            "`outcomes.test_share` must be above 0 for `evaluation.metrics: charged`, got 0.0.",
+        ),
+        (
+            CHARGED | {"evaluation": {"metrics": "charged"}},
+            "`evaluation.epsilon` must be given for `evaluation.metrics: charged`, got null.",
+        ),
+        (
+            CHARGED | {"evaluation": {"metrics": "charged", "epsilon": 21}},
+            "`evaluation.epsilon` must be at most 20 in a release, got 21",
+        ),
+        (
+            {"evaluation": {"epsilon": 0.5}},
+            "`evaluation.epsilon` is for `metrics: charged`, got 0.5 without.",
+        ),
+        (
+            {"evaluation": {"residual_bound": 4}},
+            "`evaluation.residual_bound` is for `metrics: charged`, got 4 without.",
+        ),
+        (
+            CHARGED | {"privacy": {"budget": 1.1}},
+            "`privacy.budget` must be at least 1.14, what this study spends, got 1.1.",
+        ),
+    ],
+)
+def test_release__metrics_raise_on(study, changes, message):
+    (line,) = found(merged(study, changes))
+    assert message in line
+
+
+def test_release__charged_metrics_in_doubt_are_named_once(study):
+    (line,) = found(merged(study, CHARGED | {"evaluation": {"metrics": "charged", "epsilon": "much"}}))
+    assert "`evaluation.epsilon` must be null or a finite number" in line
+
+
+@pytest.mark.parametrize(("outcome_budget", "n_budgets"), [("joint", 1), ("separate", 3)])
+def test_total_epsilon__adds_up_weights_and_metrics(outcome_budget, n_budgets):
+    config = resolve(
+        {
+            "mode": "release",
+            "cohort": {"rows": "people"},
+            "outcomes": {"count": 3, "test_share": 0.2},
+            "privacy": {
+                "epsilon": 1,
+                "outcome_budget": outcome_budget,
+                "gram_share": 0.25,
+                "count_share": 0.2,
+            },
+            "evaluation": {"metrics": "charged", "epsilon": 0.5},
+        }
+    )
+    weights, metrics = gdp_mu(1.0, 1e-6) ** 2, gdp_mu(0.5, 1e-6) ** 2
+    # The count takes 0.2, X'X 0.2, X'Y 0.6 of the budget of the weights.
+    total = (0.4 + 0.6 * n_budgets) * weights + n_budgets * metrics
+    assert total_epsilon(config) == pytest.approx(gdp_epsilon(math.sqrt(total), 1e-6), rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"privacy": {"ledger": "l.jsonl"}}, "`privacy.ledger` is for `mode: release`, got l.jsonl"),
+        ({"public": {"sites": "s.tsv"}}, "`public.sites` is for `mode: release`"),
+        ({"dataset": {"version": "1"}}, "`dataset.version` is for `mode: release`"),
+        ({"outcomes": {"test_share": 0}}, "`outcomes.test_share` must be above 0 in a benchmark"),
+        ({"evaluation": {"metrics": "charged"}}, "`evaluation.metrics` must be withheld in a benchmark"),
+        ({"evaluation": {"epsilon": 1}}, "`evaluation.epsilon` is for `mode: release`, got 1.0"),
+    ],
+)
+def test_benchmark__refuses_what_it_would_ignore(settings, message):
+    (line,) = found(settings)
+    assert message in line

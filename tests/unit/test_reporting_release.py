@@ -1,0 +1,360 @@
+import json
+import re
+import shutil
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from dpgrs.errors import DpgrsError, UsageError
+from dpgrs.io.files import write_table
+from dpgrs.privacy.statement_content import Total
+from dpgrs.reporting.data import VARIANT_COLUMNS
+from dpgrs.reporting.release_data import ReleaseData, budget, terms_rows
+from dpgrs.reporting.release_pages import write_outcome_pages, write_overview
+from dpgrs.reporting.rendering import chunks
+from dpgrs.steps.release_report import render_release_report
+from dpgrs.steps.report import render_report
+from html_pages import Page, contents
+from release_data import SITES, make_statement, make_terms
+from release_report_data import EXACT_COUNT, SAMPLE_ID, make_release
+from report_data import NASTY_NAME
+
+OUTCOMES = ("height", NASTY_NAME, "LDL/HDL = ratio")
+FIRST = "outcomes/01/outcome_0001.html"
+
+
+@pytest.fixture(scope="module")
+def study(tmp_path_factory):
+    """The arguments of a rendered release."""
+    arguments = make_release(tmp_path_factory.mktemp("release") / "study", outcomes=OUTCOMES)
+    render_release_report(**arguments, processes=2)
+    return arguments
+
+
+@pytest.fixture(scope="module")
+def report(study):
+    return study["output"]
+
+
+@pytest.fixture
+def spoiled(study, tmp_path):
+    """The arguments for a copy of the release, without pages, for a test to spoil."""
+    folder = shutil.copytree(
+        study["output"].parent, tmp_path / "copy", ignore=shutil.ignore_patterns("report")
+    )
+    return {name: folder / path.relative_to(study["output"].parent) for name, path in study.items()}
+
+
+def text_of(path):
+    return " ".join(Page(path).text.split())
+
+
+def facts(page):
+    return dict(re.findall(r"<dt>([^<]*)</dt><dd>([^<]*)</dd>", page.read_text()))
+
+
+def make_data(statement, *, n_variants=8):
+    """Make what pages show, without a bundle."""
+    outcomes = statement["data_domain"]["outcomes"]
+    score = {"file": "scores/of_each.txt.gz", "standard_errors": None}
+    sites = SITES.iloc[np.arange(n_variants) % len(SITES)].assign(frequency=0.25)
+    weights = np.arange(n_variants) - 1.5 * (np.arange(n_variants) % 2) * np.arange(n_variants)
+    return ReleaseData(
+        statement=statement | {"scores": [score] * len(outcomes)},
+        bundle="../release/",
+        variants=sites[list(VARIANT_COLUMNS)].reset_index(drop=True),
+        weights=np.tile(weights, (len(outcomes), 1)),
+        accuracy=pd.DataFrame(np.nan, index=outcomes, columns=["r2", "mse"]),
+    )
+
+
+def write_pages(data, folder):
+    write_overview(data, folder)
+    for chunk in chunks(len(data.outcomes)):
+        write_outcome_pages(data, chunk.first, chunk.last, folder / "outcomes" / chunk.name)
+    return folder
+
+
+def test_render__needs_nothing_private(study, report):
+    assert {path.name for path in report.parent.iterdir()} >= {"release", "public", "metrics.tsv", "report"}
+    assert not (report.parent / "private").exists()
+    pages = {f"outcomes/01/outcome_000{i}.html" for i in (1, 2, 3)}
+    names = {path.as_posix() for path in contents(report)}
+    assert names == {"index.html", "assets/report.css", "assets/report.js"} | pages
+
+
+def test_render__pages_do_not_depend_on_processes(study, report, spoiled):
+    render_release_report(**spoiled, processes=1)
+    assert contents(spoiled["output"]) == contents(report)
+
+
+def test_pages__hold_nothing_that_was_planted(study, report):
+    inputs = study["sites"].read_text() + study["metrics"].read_text()
+    pages = "".join(path.read_text() for path in report.rglob("*.html"))
+    for planted in (SAMPLE_ID, str(EXACT_COUNT)):
+        assert planted in inputs
+        assert planted not in pages
+    assert f"{EXACT_COUNT:,}" not in pages
+
+
+def test_pages__hold_no_trace_of_the_machine(study, report):
+    pages = "".join(path.read_text() for path in report.rglob("*.html"))
+    assert str(report.parent) not in pages
+    assert "secret-host" not in pages
+    assert set(re.findall(r"https?://[^\"'/]+", pages)) <= {"http://www.w3.org"}
+
+
+def test_pages__are_of_a_release_and_show_no_benchmark(report):
+    for path in report.rglob("*.html"):
+        text = text_of(path)
+        assert text.count("Made to be published") == 1
+        for word in ("benchmark", "not private", "attack", "True effects", "orrelation", "population"):
+            assert word not in text.replace("Facts about the population", "")
+
+
+def test_pages__say_that_accuracy_is_withheld_and_why(report):
+    sentence = "Accuracy is withheld: measuring it on private people would cost privacy"
+    assert all(sentence in text_of(path) for path in report.rglob("*.html"))
+    cells = re.findall(
+        r'<td class="number" data-value="([^"]*)">withheld</td>', (report / "index.html").read_text()
+    )
+    assert cells == [""] * 3
+
+
+def test_pages__links_lead_into_the_report_or_the_release(study, report):
+    reached = set()
+    for path in report.rglob("*.html"):
+        page = Page(path)
+        for link in page.values("href") + page.values("src"):
+            target, _, fragment = link.partition("#")
+            if target == "data:,":
+                continue
+            file = (path.parent / target).resolve() if target else path
+            assert file.is_file(), link
+            assert file.is_relative_to(report) or file.is_relative_to(study["bundle"])
+            assert not fragment or fragment in Page(file).values("id")
+            reached.add(file)
+    assert reached >= {path for path in study["bundle"].rglob("*") if path.is_file()}
+
+
+def test_pages__names_are_escaped_and_ids_unique(report):
+    for path in report.rglob("*.html"):
+        page = Page(path)
+        assert "<script>alert" not in path.read_text()
+        assert len(set(page.values("id"))) == len(page.values("id"))
+    assert NASTY_NAME in Page(report / "outcomes/01/outcome_0002.html").text
+
+
+def test_overview__facts_are_released_ones(report):
+    shown = facts(report / "index.html")
+    assert shown["Rows, with noise"] == "5,008"
+    assert (shown["Outcomes"], shown["Variants"], shown["Genome build"]) == ("3", "8", "GRCh38")
+    assert (shown["ε"], shown["δ"], shown["Unit"]) == ("1", "10⁻⁶", "haplotype")
+    assert shown["Data set"] == "phs000001, consent c1, version v1"
+    assert "How many rows the data have is private." in text_of(report / "index.html")
+
+
+def test_overview__public_number_of_rows(tmp_path):
+    terms = make_terms(neighbours="replace-one", unit="person", rows="people")
+    write_overview(make_data(make_statement(tmp_path, terms)), tmp_path / "report")
+
+    assert facts(tmp_path / "report" / "index.html")["Rows, public"] == "5008".replace("5", "5,", 1)
+    text = text_of(tmp_path / "report" / "index.html")
+    assert "is private." not in text
+    assert "for one haplotype" not in text
+
+
+def test_overview__shows_largest_weight_and_budget(study, report):
+    statement = json.loads((study["bundle"] / "privacy_statement.json").read_text())
+    page = Page(report / "index.html")
+    for score in statement["scores"]:
+        table = pd.read_csv(study["bundle"] / score["file"], sep="\t", comment="#")
+        assert f"{table['effect_weight'].abs().max():.9g}" in page.values("data-value")
+    spent = float(statement["ledger"]["spent"]["mu_squared"])
+    shown = float(re.search(r"With this release ([\d.]+) is spent", " ".join(page.text.split()))[1])
+    assert spent <= shown < spent * 1.01
+
+
+def test_outcome_page__table_holds_the_weights_of_the_scoring_file(study, report):
+    page = (report / FIRST).read_text()
+    cells = [
+        re.findall(r'<td[^>]*?(?: data-value="([^"]*)")?>([^<]*)</td>', row) for row in page.split("<tr>")
+    ]
+    rows = [row for row in cells if len(row) == 7]
+    table = pd.read_csv(study["bundle"] / "scores" / "height.txt.gz", sep="\t", comment="#", dtype=str)
+    expected = table.assign(size=table["effect_weight"].astype(float).abs()).sort_values(
+        "size", ascending=False
+    )
+    assert [row[0][1] for row in rows] == expected["chr_name"].tolist()
+    assert [row[1][0] for row in rows] == expected["chr_position"].tolist()
+    assert [row[3][1] for row in rows] == expected["effect_allele"].tolist()
+    assert [row[4][1] for row in rows] == expected["other_allele"].tolist()
+    np.testing.assert_allclose(
+        [float(row[6][0]) for row in rows], expected["effect_weight"].astype(float), rtol=1e-8
+    )
+    frequencies = pd.read_csv(study["sites"], sep="\t")
+    frequency = dict(
+        zip(frequencies["position"].astype(str) + frequencies["alt"], frequencies["frequency"], strict=True)
+    )
+    shown = [float(row[5][0]) for row in rows]
+    np.testing.assert_allclose(shown, [frequency[row[1][0] + row[3][1]] for row in rows])
+    assert rows[0][2][1] in set(SITES["id"]) | {"–"}
+
+
+def test_outcome_page__largest_weights_of_many(tmp_path):
+    data = make_data(make_statement(tmp_path), n_variants=30)
+
+    rows = data.largest_rows(0)
+
+    sizes = rows["weight"].abs().tolist()
+    assert len(rows) == 20
+    assert sizes == sorted(np.abs(data.weights[0]), reverse=True)[:20]
+    write_outcome_pages(data, 1, 1, tmp_path / "pages")
+    assert "The 20 largest of 30 weights" in text_of(tmp_path / "pages" / "outcome_0001.html")
+
+
+def test_pages__say_the_terms_of_haplotype_and_person(report):
+    for path in (report / "index.html", report / FIRST):
+        text = text_of(path)
+        assert "This release, for one haplotype 1 10⁻⁶ 2.72 times" in text
+        # delta of a person, (1 + e) 1e-6, is rounded up.
+        assert "This release, for one person 2 3.72 × 10⁻⁶ 7.39 times" in text
+        assert "account full/haplotype/add-remove" in text
+        assert "Relatives" in text
+
+
+def test_terms_rows__separate_budgets_and_no_promise(tmp_path):
+    statement = make_statement(tmp_path, per_outcome=Total(0.5, 1e-6), person=Total(30, 1))
+
+    rows = {row.label: row for row in terms_rows(statement)}
+
+    assert float(rows["One outcome of it alone, for one haplotype"].odds) == pytest.approx(np.exp(0.5))
+    assert rows["This release, for one person"].delta == 1
+    write_overview(make_data(statement), tmp_path / "report")
+    assert "This release, for one person no promise" in text_of(tmp_path / "report" / "index.html")
+
+
+def test_budget__is_never_understated(tmp_path):
+    statement = make_statement(tmp_path)
+    statement["ledger"]["spent"] |= {"mu_squared": "1.0001", "pure_epsilon": "0"}
+    statement["ledger"]["remaining"] |= {"mu_squared": "2.9999", "pure_epsilon": "0.12345"}
+
+    found = budget(statement)
+    write_overview(make_data(statement), tmp_path / "report")
+
+    assert found["percent"] == 26
+    text = text_of(tmp_path / "report" / "index.html")
+    assert "With this release 1.01 is spent" in text
+    assert "26 % of all that may ever be spent, and 2.99 is left" in text
+    assert "it counts ε: 0 is spent and 0.123 is left" in text
+
+
+def test_budget__spent_to_the_last(tmp_path):
+    statement = make_statement(tmp_path)
+    statement["ledger"]["remaining"]["mu_squared"] = "0"
+    assert budget(statement)["percent"] == 100
+
+
+def test_pages__charged_accuracy_is_shown_with_its_cost(tmp_path):
+    accuracy = {"r2": np.array([0.25, np.nan, -0.5]), "mse": np.array([0.75, np.nan, 1.5])}
+    arguments = make_release(tmp_path / "study", outcomes=OUTCOMES, accuracy=accuracy)
+
+    render_release_report(**arguments, processes=1)
+
+    overview = arguments["output"] / "index.html"
+    text = text_of(overview)
+    assert "at a cost of its own: ε 0.5, for all outcomes together." in text
+    assert "Accuracy is withheld" not in text
+    shown = re.findall(r">([^<]*)</td>\n+<td[^>]*>([^<]*)</td>\n+<td><a href=", overview.read_text())
+    assert shown == [("0.250", "0.750"), ("withheld", "withheld"), ("−0.500", "1.500")]
+    assert "R2 0.2500 with noise" in text_of(arguments["output"] / FIRST)
+    assert "R2 −0.5000 with noise" in text_of(arguments["output"] / "outcomes/01/outcome_0003.html")
+
+
+def test_pages__charged_accuracy_without_any_value(tmp_path):
+    accuracy = {"r2": np.full(3, np.nan), "mse": np.full(3, np.nan)}
+    arguments = make_release(tmp_path / "study", outcomes=OUTCOMES, accuracy=accuracy)
+
+    render_release_report(**arguments, processes=1)
+
+    text = text_of(arguments["output"] / "index.html")
+    assert "none was spent on it" not in text
+    assert "ε 0.5" in text
+
+
+def test_outcome_page__links_standard_errors_where_there_are_any(tmp_path):
+    errors = np.full((1, len(SITES)), 0.5)
+    arguments = make_release(tmp_path / "study", outcomes=("height",), standard_errors=errors)
+
+    render_release_report(**arguments, processes=1)
+
+    links = Page(arguments["output"] / FIRST).values("href")
+    assert "../../../release/standard_errors/height.tsv.gz" in links
+
+
+def spoil_metrics(arguments, **values):
+    metrics = pd.read_csv(arguments["metrics"], sep="\t")
+    write_table(arguments["metrics"], metrics.assign(**values))
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"r2": 0.5}, "`accuracy` must be withheld"),
+        ({"mse": [np.nan, np.nan, 0.5]}, "`accuracy` must be withheld"),
+        ({"mse_nonprivate": 0.5}, "`metrics` must hold no error of a fit without privacy"),
+    ],
+)
+def test_render__raise_on_accuracy_that_nobody_paid_for(spoiled, values, message):
+    spoil_metrics(spoiled, **values)
+    with pytest.raises(DpgrsError, match=message):
+        render_release_report(**spoiled, processes=1)
+    assert not spoiled["output"].exists()
+
+
+def test_render__raise_on_a_changed_release(spoiled):
+    score = spoiled["bundle"] / "scores" / "height.txt.gz"
+    score.write_bytes((spoiled["bundle"] / "scores" / "LDL_HDL_ratio.txt.gz").read_bytes())
+    with pytest.raises(DpgrsError, match="must not be trusted"):
+        render_release_report(**spoiled, processes=1)
+
+
+def test_render__raise_on_other_sites(spoiled):
+    sites = pd.read_csv(spoiled["sites"], sep="\t")
+    write_table(spoiled["sites"], sites.assign(position=sites["position"] + 1))
+    with pytest.raises(UsageError, match="`sites` must be those of the release"):
+        render_release_report(**spoiled, processes=1)
+
+
+def test_render__raise_on_pages_elsewhere(spoiled, tmp_path):
+    with pytest.raises(UsageError, match="`output` must lie beside the release"):
+        render_release_report(**spoiled | {"output": tmp_path / "report"}, processes=1)
+
+
+def test_release_data__raise_on_weights_of_another_shape(tmp_path):
+    data = make_data(make_statement(tmp_path))
+    with pytest.raises(DpgrsError, match=r"shape \(3, 8\)"):
+        replace(data, weights=data.weights[:, 1:])
+
+
+def test_write_pages__a_page_does_not_depend_on_the_others(tmp_path):
+    data = make_data(make_statement(tmp_path))
+    whole = write_pages(data, tmp_path / "whole")
+
+    write_outcome_pages(data, 3, 3, tmp_path / "alone")
+
+    page = (tmp_path / "alone" / "outcome_0003.html").read_bytes()
+    assert page == (whole / "outcomes/01/outcome_0003.html").read_bytes()
+
+
+def test_render_report__raise_on_a_release(tmp_path):
+    (tmp_path / "settings.json").write_text('{"mode": "release"}')
+    absent = dict.fromkeys(
+        ("metrics", "population_metrics", "panel", "outcomes", "weights"), tmp_path / "absent"
+    )
+    with pytest.raises(
+        UsageError, match="`mode` must be benchmark for pages with exact figures, got release"
+    ):
+        render_report(**absent, settings=tmp_path / "settings.json", output=tmp_path / "report", processes=1)

@@ -1,0 +1,257 @@
+"""A release on a cohort of VCFs: replayed from nothing, refused, charged anew, killed and resumed."""
+
+import json
+import os
+import shutil
+import signal
+
+import numpy as np
+import pytest
+
+from dpgrs.io.trials import load_labelled
+from dpgrs.privacy.ledger import Ledger
+from dpgrs.privacy.ledger_verify import verify_ledger
+from dpgrs.privacy.study_key import VARIABLE
+from dpgrs.release.verify import verify_release
+from dpgrs.simulation.cohorts import simulate_cohort
+from release_studies import CURATION, make_key, make_ledger, without_person
+from study_runs import results, run
+
+SETTINGS = {
+    "study": "release",
+    "mode": "release",
+    "dataset": {"accession": "demo", "consent": "open", "version": "1"},
+    "cohort": {
+        "source": "vcf",
+        "vcf": "cohort/{chrom}.vcf.gz",
+        "chromosomes": ["21", "22"],
+        "rows": "people",
+    },
+    "public": {"reference": "reference/{chrom}.vcf.gz", "origin": "a simulated reference"},
+    "panel": {"size": 20},
+    "outcomes": {"count": 3},
+    "privacy": {"epsilon": 2, "ledger": "ledger.jsonl"},
+    "release": CURATION,
+}
+PEOPLE = 80
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    """A folder with a cohort, a public reference, a key and a ledger, in which one release was made."""
+    folder = tmp_path_factory.mktemp("site")
+    earlier = os.environ.get(VARIABLE)
+    make_key(folder)
+    make_ledger(folder / "ledger.jsonl")
+    options = {"chromosomes": ["21", "22"], "people": PEOPLE, "length": 100_000, "seed": 5}
+    simulate_cohort(folder / "cohort", reference=folder / "reference", reference_people=60, **options)
+    run(folder, SETTINGS)
+    yield folder
+    if earlier is None:
+        del os.environ[VARIABLE]
+    else:
+        os.environ[VARIABLE] = earlier
+
+
+@pytest.fixture
+def copy(site, tmp_path):
+    """A copy of the folder, without results, for a test to spoil; the key is the same."""
+    ignored = shutil.ignore_patterns("results", ".snakemake")
+    shutil.copytree(site, tmp_path / "copy", ignore=ignored)
+    return tmp_path / "copy"
+
+
+def bundle(folder, study="release"):
+    root = folder / "results" / study / "release"
+    return {
+        path.relative_to(root).as_posix(): path.read_bytes() for path in root.rglob("*") if path.is_file()
+    }
+
+
+def ledger_bytes(folder):
+    return (folder / "ledger.jsonl").read_bytes()
+
+
+def noisy(folder, study="release"):
+    ((_, arrays),) = load_labelled(folder / "results" / study / "private" / "trial1" / "noisy_statistics.npz")
+    return arrays
+
+
+def test_release__bundle_is_whole_and_ledger_complete(site):
+    report = verify_release(site / "results" / "release" / "release")
+    assert (report["n_scores"], report["n_variants"], report["n_requests"]) == (3, 20, 2)
+    book = Ledger(site / "ledger.jsonl").read()
+    assert set(book.outputs) == set(book.requests)
+    assert verify_ledger(site / "ledger.jsonl")["completed"] == 2
+    (account,) = book.budgets
+    assert float(book.budgets[account].epsilon(book.spent(account))) == pytest.approx(2, rel=1e-6)
+
+
+def test_release__again_there_is_nothing_to_do(site):
+    before = ledger_bytes(site)
+    assert "Nothing to be done" in run(site, SETTINGS).stdout
+    assert ledger_bytes(site) == before
+
+
+def test_release__metrics_are_withheld(site):
+    table = (site / "results" / "release" / "metrics.tsv").read_text().splitlines()
+    assert len(table) == 1 + 3
+    for line in table[1:]:
+        cells = dict(zip(table[0].split("\t"), line.split("\t"), strict=True))
+        assert (cells["r2"], cells["mse"], cells["mse_nonprivate"], cells["status"]) == (
+            "",
+            "",
+            "",
+            "withheld",
+        )
+        # The number of rows is the noisy one.
+        assert int(cells["n_rows"]) == json.loads(_labels(site))[0]["n"]
+
+
+def _labels(folder):
+    path = folder / "results" / "release" / "private" / "trial1" / "noisy_statistics.npz"
+    with np.load(path) as arrays:
+        return str(arrays["labels"])
+
+
+def test_release__replay_from_nothing_gives_the_same_bytes_at_no_cost(site, copy):
+    run(copy, SETTINGS, cores=1)
+    assert bundle(copy) == bundle(site)
+    assert results(copy, "release").keys() == results(site, "release").keys()
+    assert ledger_bytes(copy) == ledger_bytes(site)
+
+
+def test_release__forced_rerun_of_the_mechanism_is_a_replay(site, copy):
+    run(copy, SETTINGS)
+    first = noisy(copy)
+    run(copy, SETTINGS, "--forcerun", "add_noise")
+    assert all(np.array_equal(first[name], again) for name, again in noisy(copy).items())
+    assert bundle(copy) == bundle(site)
+    assert ledger_bytes(copy) == ledger_bytes(site)
+
+
+def test_release__one_person_less_under_the_same_label_is_refused(copy):
+    leave_out(copy)
+    before = ledger_bytes(copy)
+    process = run(copy, SETTINGS, check=False)
+    assert process.returncode == 1
+    assert "The data changed under the label 1" in process.stdout
+    assert ledger_bytes(copy) == before
+    assert not (copy / "results" / "release" / "private" / "trial1" / "noisy_statistics.npz").exists()
+    assert not (copy / "results" / "release" / "release").exists()
+
+
+def test_release__one_person_less_under_a_new_label_is_charged_and_all_values_change(site, copy):
+    leave_out(copy)
+    run(copy, SETTINGS | {"dataset": SETTINGS["dataset"] | {"version": "2"}})
+    assert verify_release(copy / "results" / "release" / "release")["n_requests"] == 2
+    book = Ledger(copy / "ledger.jsonl").read()
+    (account,) = book.budgets
+    assert len(book.requests) == 4
+    assert float(book.spent(account).mu_squared) == pytest.approx(2 * 0.2011, rel=0.01)
+    for name, values in noisy(copy).items():
+        difference = values - noisy(site)[name]
+        assert (
+            np.mean(difference[np.triu_indices(len(values), 1)] != 0 if name == "gram" else difference != 0)
+            > 0.95
+        )
+    scores = [name for name in bundle(site) if name.startswith("scores/")]
+    assert all(bundle(site)[name] != bundle(copy)[name] for name in scores)
+
+
+def leave_out(folder):
+    """Take the fifth person out of the cohort."""
+    for chrom in ("21", "22"):
+        source = folder / "cohort" / f"{chrom}.vcf.gz"
+        without_person(source, folder / "smaller.vcf.gz", "sim0005")
+        (folder / "smaller.vcf.gz").replace(source)
+        source.with_name(f"{source.name}.tbi").unlink()
+
+
+def test_release__second_study_over_budget_is_refused_before_any_draw(copy):
+    before = ledger_bytes(copy)
+    other = SETTINGS | {"study": "other", "privacy": SETTINGS["privacy"] | {"epsilon": 3.9}}
+    process = run(copy, other, check=False)
+    assert process.returncode == 1
+    assert "does not allow this release: cost mu^2" in process.stdout
+    assert "spent mu^2" in process.stdout
+    assert "limit mu^2" in process.stdout
+    assert ledger_bytes(copy) == before
+    assert not (copy / "results" / "other" / "private" / "trial1" / "noisy_statistics.npz").exists()
+
+
+@pytest.mark.faults
+@pytest.mark.parametrize("step", ["before the draw", "after the draw", "after the output is stored"])
+def test_release__killed_at_a_step_resumes_at_no_new_cost(copy, monkeypatch, step):
+    """The mechanism's job kills itself with SIGKILL at one step; the next run replays."""
+    settings = SETTINGS | {"dataset": SETTINGS["dataset"] | {"version": "killed"}}
+    place = {
+        "before the draw": "dpgrs.privacy.noise.ReleaseNoise._draw",
+        "after the draw": "dpgrs.steps.noise.save_labelled",
+        "after the output is stored": "dpgrs.steps.noise.complete",
+    }[step]
+    # Python runs sitecustomize at its start, in the job's process as well.
+    (copy / "sitecustomize.py").write_text(KILLER.format(place=place, signal=int(signal.SIGKILL)))
+    killed = run(copy, settings, check=False, python_path=copy)
+    assert killed.returncode == 1
+    (copy / "sitecustomize.py").unlink()
+    reserved = Ledger(copy / "ledger.jsonl").read()
+    assert len(reserved.requests) - len(reserved.outputs) == 2
+
+    run(copy, settings)
+    book = Ledger(copy / "ledger.jsonl").read()
+    assert book.requests.keys() == reserved.requests.keys()
+    assert set(book.outputs) == set(book.requests)
+    assert verify_release(copy / "results" / "release" / "release")["n_requests"] == 2
+
+
+KILLER = """
+import importlib.abc, importlib.util, os, sys
+
+module, _, name = "{place}".rpartition(".")
+owner = None
+if module.rpartition(".")[2][0].isupper():
+    module, _, owner = module.rpartition(".")
+
+class Finder(importlib.abc.MetaPathFinder):
+    def find_spec(self, fullname, path, target=None):
+        if fullname != module:
+            return None
+        sys.meta_path.remove(self)
+        spec = importlib.util.find_spec(fullname)
+        execute = spec.loader.exec_module
+
+        def exec_module(made):
+            execute(made)
+            patched = getattr(made, owner) if owner else made
+            setattr(patched, name, lambda *_, **__: os.kill(os.getpid(), {signal}))
+
+        spec.loader.exec_module = exec_module
+        return spec
+
+sys.meta_path.insert(0, Finder())
+"""
+
+
+def test_release__sample_ids_stay_in_the_private_folder(site):
+    root = site / "results" / "release"
+    found = [
+        path.relative_to(root).as_posix()
+        for path in root.rglob("*")
+        if path.is_file() and b"sim00" in path.read_bytes()
+    ]
+    assert found
+    assert all(name.startswith("private/") for name in found)
+
+
+def test_release__snakemake_keeps_no_digest_of_a_private_file(site):
+    records = [json.loads(path.read_text()) for path in (site / ".snakemake" / "metadata").iterdir()]
+    assert records
+    assert [record["rule"] for record in records if any(record["input_checksums"].values())] == []
+    assert (site / ".snakemake").stat().st_mode & 0o777 == 0o700
+
+
+def test_release__private_folder_is_closed(site):
+    private = site / "results" / "release" / "private"
+    assert private.stat().st_mode & 0o777 == 0o700
+    assert not (site / "results" / "release" / "logs").exists()

@@ -1,0 +1,142 @@
+"""A release that measures its accuracy on people held out: charged, replayed, refused, and stated."""
+
+import gzip
+import json
+import os
+import shutil
+
+import pandas as pd
+import pytest
+
+from dpgrs.config import resolve
+from dpgrs.io.trials import Outcomes
+from dpgrs.privacy.ledger import Ledger
+from dpgrs.privacy.study_key import VARIABLE
+from dpgrs.release.verify import verify_release
+from dpgrs.release_gates import total_epsilon
+from dpgrs.simulation.cohorts import simulate_cohort
+from release_studies import CURATION, make_key, make_ledger, without_person
+from study_runs import run
+
+PEOPLE = 100
+SETTINGS = {
+    "study": "measured",
+    "mode": "release",
+    "dataset": {"accession": "demo", "consent": "open", "version": "1"},
+    "cohort": {
+        "source": "vcf",
+        "vcf": "cohort/{chrom}.vcf.gz",
+        "chromosomes": ["21"],
+        "rows": "people",
+    },
+    "public": {"reference": "reference/{chrom}.vcf.gz", "origin": "a simulated reference"},
+    "panel": {"size": 10},
+    "outcomes": {"count": 2, "test_share": 0.5},
+    "privacy": {"epsilon": 20, "ledger": "ledger.jsonl", "outcome_budget": "separate"},
+    "evaluation": {"metrics": "charged", "epsilon": 20},
+    "release": CURATION,
+}
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    """A folder with a cohort, a public reference, a key and a ledger, in which one release was made."""
+    folder = tmp_path_factory.mktemp("site")
+    earlier = os.environ.get(VARIABLE)
+    make_key(folder)
+    make_ledger(folder / "ledger.jsonl", epsilon="200")
+    options = {"chromosomes": ["21"], "people": PEOPLE, "length": 100_000, "seed": 5}
+    simulate_cohort(folder / "cohort", reference=folder / "reference", reference_people=60, **options)
+    run(folder, SETTINGS)
+    yield folder
+    if earlier is None:
+        del os.environ[VARIABLE]
+    else:
+        os.environ[VARIABLE] = earlier
+
+
+@pytest.fixture
+def copy(site, tmp_path):
+    """A copy of the folder, without results, for a test to spoil; the key is the same."""
+    shutil.copytree(site, tmp_path / "copy", ignore=shutil.ignore_patterns("results", ".snakemake"))
+    return tmp_path / "copy"
+
+
+def metrics(folder):
+    return pd.read_csv(folder / "results" / "measured" / "metrics.tsv", sep="\t").drop(columns="seconds")
+
+
+def statement(folder):
+    return json.loads((folder / "results" / "measured" / "release" / "privacy_statement.json").read_text())
+
+
+def bundle(folder):
+    root = folder / "results" / "measured" / "release"
+    return {str(path.relative_to(root)): path.read_bytes() for path in root.rglob("*") if path.is_file()}
+
+
+def weights(folder):
+    """Return all lines of the scoring files but the headers, which state the total epsilon."""
+    files = {name: content for name, content in bundle(folder).items() if name.startswith("scores/")}
+    lines = {name: gzip.decompress(content).splitlines() for name, content in files.items()}
+    return {name: [line for line in all_lines if line[:1] != b"#"] for name, all_lines in lines.items()}
+
+
+def test_release__metrics_are_measured_and_in_the_statement(site):
+    table, said = metrics(site), statement(site)["accuracy"]
+    assert table["status"].tolist() == ["ok", "ok"]
+    assert table[["r2", "mse"]].notna().all(axis=None)
+    assert table["mse_nonprivate"].isna().all()
+    for (_, row), one in zip(table.iterrows(), said, strict=True):
+        assert one["name"] == row["outcome"]
+        assert one["value"].startswith(f"R^2 {row['r2']:.4f} with noise")
+
+
+def test_release__statement_counts_the_metrics(site):
+    guarantee, composition = (statement(site)[name] for name in ("guarantee", "composition"))
+    total = total_epsilon(resolve(SETTINGS))
+    assert float(guarantee["epsilon"]) == pytest.approx(total, rel=1e-9)
+    assert 20 < float(composition["per_outcome"]["epsilon"]) < total
+    mechanisms = [part for part in statement(site)["mechanisms"] if part["statistic"] == "accuracy"]
+    assert [part["outcome"] for part in mechanisms] == ["simulated_0001", "simulated_0002"]
+    assert verify_release(site / "results" / "measured" / "release")["n_requests"] == 5
+    book = Ledger(site / "ledger.jsonl").read()
+    (account,) = book.budgets
+    assert set(book.outputs) == set(book.requests)
+    assert float(book.budgets[account].epsilon(book.spent(account))) == pytest.approx(total, rel=1e-6)
+
+
+def test_release__replay_and_forced_rerun_give_the_same_at_no_cost(site, copy):
+    before = (site / "ledger.jsonl").read_bytes()
+    run(copy, SETTINGS, cores=1)
+    run(copy, SETTINGS, "--forcerun", "release_metrics")
+    pd.testing.assert_frame_equal(metrics(copy), metrics(site))
+    assert bundle(copy) == bundle(site)
+    assert (copy / "ledger.jsonl").read_bytes() == before
+    assert "Nothing to be done" in run(copy, SETTINGS).stdout
+
+
+def test_release__one_person_less_among_those_held_out_is_refused(site, copy):
+    """The training statistics are a replay then: it is the accuracy that tells, and that draws nothing."""
+    outcomes = Outcomes.load(site / "results" / "measured" / "private" / "trial1" / "outcomes.npz")
+    held_out = int((~outcomes.is_training).argmax())
+    source = copy / "cohort" / "21.vcf.gz"
+    without_person(source, copy / "smaller.vcf.gz", f"sim{held_out + 1:04}")
+    (copy / "smaller.vcf.gz").replace(source)
+    source.with_name("21.vcf.gz.tbi").unlink()
+    before = (copy / "ledger.jsonl").read_bytes()
+    process = run(copy, SETTINGS, check=False)
+    assert process.returncode == 1
+    assert "Error in rule release_metrics" in process.stdout
+    assert "The data changed under the label 1" in process.stdout
+    assert (copy / "ledger.jsonl").read_bytes() == before
+    assert not (copy / "results" / "measured" / "release").exists()
+
+
+def test_release__withheld_instead_is_a_replay_of_the_weights(site, copy):
+    run(copy, SETTINGS | {"evaluation": {"metrics": "withheld"}})
+    assert set(metrics(copy)["status"]) == {"withheld"}
+    assert statement(copy)["accuracy"] == "withheld"
+    assert verify_release(copy / "results" / "measured" / "release")["n_requests"] == 3
+    assert weights(copy) == weights(site)
+    assert (copy / "ledger.jsonl").read_bytes() == (site / "ledger.jsonl").read_bytes()

@@ -1,0 +1,114 @@
+"""Commands of those who answer for a dataset: the study key and the ledger."""
+
+import json
+
+import click
+
+from dpgrs.cli_options import AT_LEAST_1, account_terms, path_argument
+
+
+@click.group()
+def key():
+    """The secret study key, in the file that DPGRS_STUDY_KEY names."""
+
+
+@key.command("create")
+def create_key():
+    """Make the study key, once."""
+    from dpgrs.privacy.study_key import create_study_key
+
+    click.echo(create_study_key())
+
+
+@click.group()
+def ledger():
+    """What the releases of a dataset have cost, and what they may."""
+
+
+@ledger.command("init")
+@path_argument("path")
+@click.option("--accession", required=True, help="Accession or cohort, without a version.")
+@click.option("--consent", required=True, help="Consent group.")
+@account_terms
+def init_ledger(path, protection, unit, neighbours, **options):
+    """Begin the ledger of a dataset, with one account."""
+    from dpgrs.privacy.ledger import start_ledger
+    from dpgrs.privacy.ledger_entries import Account
+
+    start_ledger(path, account=Account(protection, unit, neighbours), **options)
+
+
+@ledger.command("add-account")
+@path_argument("path")
+@account_terms
+def add_account(path, protection, unit, neighbours, **options):
+    """Open one more account in a ledger."""
+    from dpgrs.privacy.ledger import Ledger
+    from dpgrs.privacy.ledger_entries import Account, make_budget
+
+    Ledger(path).open_account(Account(protection, unit, neighbours), make_budget(**options))
+
+
+@ledger.command("show")
+@path_argument("path")
+@click.option("--json", "is_json", is_flag=True, help="For programs.")
+def show_ledger(path, is_json):
+    """Show accounts and requests."""
+    from dpgrs.privacy.ledger_report import describe_ledger, summarise_ledger
+
+    click.echo(json.dumps(summarise_ledger(path), indent=2) if is_json else describe_ledger(path))
+
+
+@ledger.command("verify")
+@path_argument("path")
+def verify_ledger_file(path):
+    """Read a ledger again by another route, and add its costs up anew."""
+    from dpgrs.privacy.ledger_verify import verify_ledger
+
+    click.echo(json.dumps(verify_ledger(path)))
+
+
+@ledger.command("repair")
+@path_argument("path")
+def repair_ledger(path):
+    """Cut off a torn last line, on which nothing was drawn."""
+    from dpgrs.privacy.hash_chain import repair
+
+    click.echo(json.dumps({"bytes_cut": repair(path)}))
+
+
+@click.command()
+@path_argument("path", metavar="CONFIG")
+@click.option(
+    "--config", "changes", multiple=True, metavar="KEY=VALUE", help="Setting to change. May be repeated."
+)
+@click.option("--people", type=AT_LEAST_1, help="Assumed number of people; default: of a simulated cohort.")
+@click.option(
+    "--heritability",
+    "heritabilities",
+    type=click.FloatRange(0, 1),
+    multiple=True,
+    help="Assumed share of variance that the panel explains; default: of the configuration. May be repeated.",
+)
+@click.option("--json", "is_json", is_flag=True, help="For programs.")
+def plan(path, changes, is_json, **assumed):
+    """Show what a study would spend, and what to expect of it; touches nothing."""
+    from dpgrs.reporting.plan import plan_as_text
+    from dpgrs.steps.plan import plan_study, read_settings
+
+    found = plan_study(read_settings(path, changes=changes), **assumed)
+    click.echo(json.dumps(found, indent=2) if is_json else plan_as_text(found))
+
+
+@click.group()
+def release():
+    """Bundles of releases."""
+
+
+@release.command("verify")
+@path_argument("directory")
+def verify_bundle(directory):
+    """Check a bundle offline: sums, statement, scoring files, privacy arithmetic."""
+    from dpgrs.release.verify import verify_release
+
+    click.echo(json.dumps(verify_release(directory), indent=2))

@@ -1,0 +1,88 @@
+"""Arguments and options that more than one command takes."""
+
+import click
+
+from dpgrs.types import Accounting, Neighbours, Protection, Unit
+
+
+def choice(enum):
+    return click.Choice([member.value for member in enum])
+
+
+def path_argument(name, **options):
+    return click.argument(name, type=click.Path(), **options)
+
+
+def several(*names, help, **options):
+    return click.option(*names, required=True, multiple=True, help=f"{help} May be repeated.", **options)
+
+
+def path_option(name, help, **options):
+    return click.option(name, type=click.Path(), required=True, help=help, **options)
+
+
+AT_LEAST_1 = click.IntRange(min=1)
+SHARE = click.FloatRange(0, 1, min_open=True, max_open=True)
+NOT_ONE = click.FloatRange(0, 1, max_open=True)
+POSITIVE = click.FloatRange(min=0, min_open=True)
+NOT_NEGATIVE = click.FloatRange(min=0)
+
+# Options that more than one verb takes.
+output = path_option("--output", "Where to write the result.")
+seed = click.option("--seed", type=click.IntRange(min=0), required=True, help="Public seed.")
+trial = click.option("--trial", type=AT_LEAST_1, required=True, help="Number of the trial, from 1.")
+sizes = several("--size", "sizes", type=AT_LEAST_1, help="Panel size.")
+counts = click.option(
+    "--count", "counts", type=int, multiple=True, help="Number of outcomes; may be repeated."
+)
+penalty = click.option(
+    "--penalty", type=NOT_NEGATIVE, required=True, help="lambda of the ridge penalty, per row."
+)
+processes = click.option("--processes", type=AT_LEAST_1, default=1, help="Processes that draw outcome pages.")
+settings = path_option("--settings", "The resolved configuration, JSON.")
+outcome_bound = click.option(
+    "--outcome-bound", type=float, required=True, help="Public bound of every outcome."
+)
+
+
+def request_terms(command):
+    """Options that say what is asked for of statistics, and what it may cost."""
+    return _with(
+        command,
+        sizes,
+        counts,
+        several("--protection", "protections", type=choice(Protection), help="What is private."),
+        click.option("--neighbours", type=choice(Neighbours), required=True, help="Data sets compared."),
+        click.option("--unit", type=choice(Unit), required=True, help="Whose data are protected."),
+        several("--accounting", "accountings", type=choice(Accounting), help="How a budget becomes noise."),
+        several("--epsilon", "epsilons", type=POSITIVE, help="Privacy loss."),
+        click.option("--delta", type=SHARE, required=True, help="Chance beside epsilon."),
+        click.option("--gram-share", type=SHARE, required=True, help="Share of X'X beside the count."),
+        click.option("--count-share", type=SHARE, required=True, help="Share of the number of rows."),
+        click.option(
+            "--outcome-budget",
+            type=click.Choice(["joint", "separate"]),
+            default="joint",
+            help="Whether outcomes share epsilon, or each has its own.",
+        ),
+    )
+
+
+def account_terms(command):
+    """Options that define an account and what it allows."""
+    return _with(
+        command,
+        click.option("--protection", type=choice(Protection), required=True, help="What is private."),
+        click.option("--unit", type=choice(Unit), required=True, help="Whose data one unit covers."),
+        click.option("--neighbours", type=choice(Neighbours), required=True, help="Which data sets compare."),
+        click.option("--epsilon", help="Total epsilon of all releases together; exact text."),
+        click.option("--delta", default="1e-6", show_default=True, help="Delta of that total; exact text."),
+        click.option("--mu-squared", help="Limit of the Gaussian counter; exact text."),
+        click.option("--pure-epsilon", default="0", show_default=True, help="Limit of the pure counter."),
+    )
+
+
+def _with(command, *options):
+    for option in reversed(options):
+        command = option(command)
+    return command

@@ -1,0 +1,118 @@
+"""Audit cases of accuracy on held-out rows: the worst neighbours of docs/proofs/accuracy.md.
+
+No number that a row adds is negative, so one row more moves every sum up. A row in the place of another has
+the outcome that the other lacks and lacks the one that it has: as many sums fall as rise, and noise that
+repeats itself cancels in the score.
+"""
+
+import math
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+
+from dpgrs.evaluation.private_metrics import (
+    SQUARE_STEP,
+    WEIGHT_STEP,
+    AccuracyRequest,
+    accuracy_sums,
+    private_accuracy,
+)
+from dpgrs.privacy.audit import AuditCase, GaussianLoss, register_audits
+from dpgrs.regression.audits import DELTA, EPSILON, TERMS
+from dpgrs.types import Accounting, Neighbours, Rows, Unit
+
+N_OTHERS = 10  # rows
+FAR = 50.0  # beyond any bound of an outcome
+# Outcomes of a member on the far side of their predictions, by the signs of its genotypes.
+GENOTYPES = np.array([-1, 1])
+WEIGHTS = np.array([[3.0, -1.0, 0.25], [-3.0, 1.0, 0.25]])  # the prediction at x = 0 last
+MEMBER, FIRST_ALONE, SECOND_ALONE = (FAR, -FAR), (FAR, np.nan), (np.nan, -FAR)
+
+
+@dataclass(frozen=True)
+class HeldOutSums:
+    """The input of the mechanism.
+
+    Attributes
+    ----------
+    n_rows : int
+    sums : (3, n_outcomes) int64, from `accuracy_sums`.
+    """
+
+    n_rows: int
+    sums: np.ndarray
+
+
+@register_audits
+def accuracy_cases():
+    """Return the cases of accuracy, with one budget and with one for each outcome."""
+    haplotype = {"rows": Rows.HAPLOTYPES, "unit": Unit.HAPLOTYPE}
+    two_haplotypes = {"rows": Rows.HAPLOTYPES, "unit": Unit.PERSON}
+    person = {"rows": Rows.PEOPLE, "unit": Unit.PERSON}
+    added = {"neighbours": Neighbours.ADD_REMOVE, "pair": (MEMBER, None)}
+    replaced = {"neighbours": Neighbours.REPLACE_ONE, "pair": (FIRST_ALONE, SECOND_ALONE)}
+    paper = {"accounting": Accounting.PAPER}
+    return [
+        _case(**added, **person),
+        _case(**added, **two_haplotypes, **paper, residual_bound=2.0),
+        _case(**replaced, **haplotype, outcome_bound=2.0),
+        _case(**replaced, **person, **paper, residual_bound=4.0),
+        _case(**replaced, **two_haplotypes, n_budgets=2),
+    ]
+
+
+def _case(*, pair, outcome_bound=3.0, residual_bound=3.0, accounting=Accounting.GDP, n_budgets=1, **terms):
+    """Build the case of two held-out halves, of which one has the first member and the other the second."""
+    request = AccuracyRequest(
+        n_outcomes=len(WEIGHTS) // n_budgets,
+        outcome_bound=outcome_bound,
+        residual_bound=residual_bound,
+        epsilon=EPSILON[accounting],
+        delta=DELTA,
+        accounting=accounting,
+        **terms,
+    )
+    first, second = (_sum_up(member, request) for member in pair)
+    sigma = request.noise_sd / SQUARE_STEP
+    return AuditCase(
+        mechanism=private_accuracy.__name__,
+        terms={
+            **{name: str(getattr(request, name)) for name in TERMS},
+            "budget": "joint" if n_budgets == 1 else "separate",
+        },
+        pair=(first, second),
+        claim=GaussianLoss(math.sqrt(n_budgets) * request.mu, delta=DELTA),
+        run=partial(_release, request=request),
+        score=partial(
+            _log_likelihood_ratio,
+            halfway=(first.sums + second.sums) / 2,
+            direction=(second.sums - first.sums) / sigma**2,
+        ),
+    )
+
+
+def _release(exact, noise, *, request):
+    sums, _ = private_accuracy(exact.sums, request=request, noise=noise)
+    return sums
+
+
+def _log_likelihood_ratio(output, *, halfway, direction):
+    """Return the log-likelihood of the second input, less that of the first, under normal noise."""
+    return np.vdot(output - halfway, direction)
+
+
+def _sum_up(outcomes, request):
+    """Sum up ten rows, and one more unit with these outcomes, or nobody."""
+    is_haplotype = request.rows == Rows.HAPLOTYPES
+    n_rows = 0 if outcomes is None else 2 if is_haplotype and request.unit == Unit.PERSON else 1
+    signs = np.vstack([np.ones((N_OTHERS, 2)), np.tile(GENOTYPES, (n_rows, 1))])
+    Y = np.hstack([np.zeros((2, N_OTHERS)), np.tile(np.reshape(outcomes or MEMBER, (2, 1)), n_rows)])
+    sums = accuracy_sums(
+        Y,
+        signs / 2 if is_haplotype else signs,
+        np.int64(WEIGHTS / WEIGHT_STEP),
+        outcome_bound=request.outcome_bound,
+        residual_bound=request.residual_bound,
+    )
+    return HeldOutSums(len(signs), sums)

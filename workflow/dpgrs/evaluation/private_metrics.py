@@ -1,0 +1,259 @@
+"""Accuracy on held-out private people, as a mechanism: clipped squares, summed in integers, and noise.
+
+R^2 and mean squared error follow from three sums for every outcome: of squared residuals, of squared outcomes
+and of the rows on which it is known. The weights are released, hence public.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from dpgrs.errors import DpgrsError, UsageError
+from dpgrs.privacy.accountant import split_budget
+from dpgrs.privacy.sensitivity import accuracy_sensitivity
+from dpgrs.regression.statistics import (
+    LARGEST_BOUND,
+    LARGEST_OUTCOME,
+    LARGEST_ROWS,
+    OUTCOME_STEP,
+    grid_outcomes,
+)
+from dpgrs.types import Accounting, Neighbours, Rows, Unit
+
+WEIGHT_STEP = 2.0**-24  # one unit of a weight on its grid
+SQUARE_STEP = OUTCOME_STEP  # one unit of a squared residual or outcome
+SQUARE_BITS = 16  # of a product of two outcomes' units below one unit of a square
+# Multiples of 1/2 below this are exact in float64.
+LARGEST_PREDICTION = 2**51
+# Standard deviations of the noise; noise alone is as large with a probability of 3e-7.
+SMALLEST_DENOMINATOR = 5
+
+
+@dataclass(frozen=True)
+class AccuracyRequest:
+    """All public terms of one release of accuracy.
+
+    Attributes
+    ----------
+    rows : Rows
+    n_outcomes : int, outcomes that share (epsilon, delta).
+    outcome_bound : float, at which outcomes are clipped.
+    residual_bound : float, at which residuals are clipped.
+    epsilon, delta : float
+    neighbours : Neighbours
+    unit : Unit
+    accounting : Accounting
+    """
+
+    rows: Rows
+    n_outcomes: int
+    outcome_bound: float
+    residual_bound: float
+    epsilon: float
+    delta: float
+    neighbours: Neighbours = Neighbours.ADD_REMOVE
+    unit: Unit = Unit.PERSON
+    accounting: Accounting = Accounting.GDP
+
+    @cached_property
+    def mu(self):
+        """The budget as the mu of one Gaussian mechanism."""
+        return split_budget(self.epsilon, self.delta, shares=(1.0,), accounting=self.accounting)[0]
+
+    @cached_property
+    def sensitivity(self):
+        """The claim about all sums of the outcomes that share the budget."""
+        return accuracy_sensitivity(
+            self.n_outcomes,
+            rows=self.rows,
+            neighbours=self.neighbours,
+            unit=self.unit,
+            outcome_bound=self.outcome_bound,
+            residual_bound=self.residual_bound,
+        )
+
+    @property
+    def noise_sd(self):
+        """Standard deviation of the noise of every sum, in squared units of the outcomes."""
+        return self.sensitivity.value / self.mu
+
+
+@dataclass(frozen=True)
+class Accuracy:
+    """R^2 and mean squared error with the standard deviations of their noise; NaN where noise drowns them.
+
+    Attributes
+    ----------
+    r2, mse, r2_sd, mse_sd : (n_outcomes,) float64
+    """
+
+    r2: np.ndarray
+    mse: np.ndarray
+    r2_sd: np.ndarray
+    mse_sd: np.ndarray
+
+
+def grid_weights(fit):
+    """Round a fit to a public grid, on which its predictions are exact.
+
+    Parameters
+    ----------
+    fit : LinearFit
+
+    Returns
+    -------
+    (n_outcomes, n_variants + 1) int64 in units of `WEIGHT_STEP`, the prediction at x = 0 last. Weights are
+    cut at `LARGEST_PREDICTION` over their number, far beyond any that could predict a bounded outcome.
+
+    Raises
+    ------
+    DpgrsError
+        If a weight is not finite. Weights are public.
+    """
+    if not all(np.isfinite(part).all() for part in vars(fit).values()):
+        raise DpgrsError(
+            "Weights must be finite to be measured, got some that are not. Release none of them."
+        )
+    weights = np.hstack([fit.weights, fit.predict(np.zeros((1, fit.weights.shape[1])))])
+    largest = LARGEST_PREDICTION // weights.shape[1]
+    return np.clip(np.rint(weights / WEIGHT_STEP), -largest, largest).astype(np.int64)
+
+
+def accuracy_sums(Y, X, weights, *, outcome_bound, residual_bound):
+    """Sum squared residuals, squared outcomes and `outcome_bound` for every observed row, in integers.
+
+    Outcomes are clipped at their bound, then residuals at theirs, and both are squared and rounded towards
+    zero onto the grid, row by row. No sum overflows: bounds of at most 1000 are below 2^26 `OUTCOME_STEP`, so
+    a square is below 2^36 `SQUARE_STEP`, and 2^25 rows are below 2^61.
+
+    Parameters
+    ----------
+    Y : (n_outcomes, n_rows) float64, publicly standardised; NaN where missing.
+    X : (n_rows, n_variants) float64, `half` coding.
+    weights : (n_outcomes, n_variants + 1) int64, as `grid_weights` gives.
+    outcome_bound, residual_bound : float, public.
+
+    Returns
+    -------
+    (3, n_outcomes) int64 in units of `SQUARE_STEP`. A missing outcome adds 0 to each.
+
+    Raises
+    ------
+    UsageError
+        With more than `LARGEST_ROWS` rows, or a bound that is not above 0 and at most 1000.
+    """
+    if len(X) > LARGEST_ROWS:
+        raise UsageError(f"Sums are exact for at most {LARGEST_ROWS} rows. Hold fewer people out.")
+    if not 0 < residual_bound <= LARGEST_BOUND:
+        raise UsageError(
+            f"`evaluation.residual_bound` must be above 0 and at most {LARGEST_BOUND:g}, got "
+            f"{residual_bound}. Leave it out."
+        )
+    outcomes, limit = grid_outcomes(Y, bound=outcome_bound), int(residual_bound / OUTCOME_STEP)
+    is_observed = ~np.isnan(Y)
+    residuals = np.clip(outcomes - _predict(X, weights), -limit, limit)
+    row_weight = int(outcome_bound / SQUARE_STEP)
+    sums = [
+        _sum_squares(np.where(is_observed, residuals, 0)),
+        _sum_squares(outcomes),
+        row_weight * is_observed.sum(axis=1),
+    ]
+    return np.array(sums)
+
+
+def private_accuracy(sums, *, request, noise, outcome_names=None):
+    """Release the sums that R^2 and mean squared error follow from.
+
+    Parameters
+    ----------
+    sums : (3, n_outcomes) int64 of the held-out rows, from `accuracy_sums`; of as many outcomes as the
+        request says, or a multiple: every so many of them have a budget of their own.
+    request : AccuracyRequest
+    noise : a noise source of `dpgrs.privacy.noise`. Its parts are ``accuracy`` with the names of the outcomes
+        of each budget.
+    outcome_names : n_outcomes str, public; None numbers them.
+
+    Returns
+    -------
+    (3, n_outcomes) int64 in units of `SQUARE_STEP`, and a tuple of the events.
+
+    Privacy
+    -------
+    Unit and neighbours as requested. Sensitivity `accuracy_sensitivity`: docs/proofs/accuracy.md. One
+    GaussianEvent for each budget. Public: the weights, both bounds, who is held out, given the ids. Not
+    covered: relatives.
+
+    Raises
+    ------
+    UsageError
+        If the sums do not have the shape of the request.
+    """
+    names = outcome_names or [str(number) for number in range(sums.shape[1])]
+    if sums.shape != (3, len(names)) or len(names) % request.n_outcomes:
+        raise UsageError(
+            f"The sums must be three for each of {request.n_outcomes} outcomes a budget, "
+            f"got an array of {sums.shape}. Recompute them for this study."
+        )
+    noisy, events = np.empty_like(sums), []
+    for first in range(0, len(names), request.n_outcomes):
+        group = slice(first, first + request.n_outcomes)
+        noisy[:, group], event = noise.of("accuracy", *names[group]).gaussian(
+            sums[:, group],
+            name="accuracy",
+            step=SQUARE_STEP,
+            sensitivity=request.sensitivity,
+            mu=request.mu,
+        )
+        events.append(event)
+    return noisy, tuple(events)
+
+
+def measure(sums, *, request):
+    """Turn noisy sums into R^2 = 1 - RSS/TSS, TSS about the public mean 0, and mean squared error RSS/n.
+
+    An outcome whose TSS or n is below `SMALLEST_DENOMINATOR` standard deviations of its noise has neither.
+
+    Parameters
+    ----------
+    sums : (3, n_outcomes) int64, from `private_accuracy`.
+    request : AccuracyRequest, the same.
+
+    Returns
+    -------
+    Accuracy; its standard deviations are those of the noise, to first order, without the chance in who is
+    held out.
+
+    Privacy
+    -------
+    Post-processing: costs nothing.
+    """
+    # Of n the unit is a row, which counts as much as the outcome bound.
+    units = np.array([1.0, 1.0, request.outcome_bound])
+    residual, total, n_observed = (sums.T * SQUARE_STEP / units).T
+    _, total_sd, count_sd = request.noise_sd / units
+    is_clear = (total >= SMALLEST_DENOMINATOR * total_sd) & (n_observed >= SMALLEST_DENOMINATOR * count_sd)
+    total, n_observed = np.where(is_clear, total, np.nan), np.where(is_clear, n_observed, np.nan)
+    unexplained, mse = residual / total, residual / n_observed
+    return Accuracy(
+        r2=1 - unexplained,
+        mse=mse,
+        r2_sd=np.hypot(1, unexplained) * request.noise_sd / total,
+        mse_sd=np.hypot(request.noise_sd, mse * count_sd) / n_observed,
+    )
+
+
+def _predict(X, weights):
+    """Predict in units of `OUTCOME_STEP`, (n_outcomes, n_rows) int64, rounded towards zero.
+
+    Products and partial sums are multiples of 1/2 below `LARGEST_PREDICTION`: BLAS is exact in float64,
+    whatever its order. Predictions are cut where the residual of any outcome is beyond every bound.
+    """
+    units = weights[:, :-1].astype(np.float64) @ X.T + weights[:, -1:]
+    steps = np.trunc(units * (WEIGHT_STEP / OUTCOME_STEP))
+    return np.clip(steps, -2 * LARGEST_OUTCOME, 2 * LARGEST_OUTCOME).astype(np.int64)
+
+
+def _sum_squares(values):
+    """Square, round down to units of `SQUARE_STEP`, and sum up each outcome's rows."""
+    return (values**2 >> SQUARE_BITS).sum(axis=1)

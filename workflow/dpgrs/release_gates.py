@@ -1,0 +1,330 @@
+"""What keeps a release from starting: settings without a guarantee, no ledger, no key, no public origin."""
+
+import math
+
+from dpgrs.errors import DpgrsError
+from dpgrs.io.sites import SITE_COLUMNS, read_sites
+from dpgrs.io.vcf import read_header
+from dpgrs.privacy.accountant import gdp_epsilon, split_budget
+from dpgrs.privacy.ledger import Ledger
+from dpgrs.privacy.ledger_entries import Account
+from dpgrs.privacy.study_key import load_study_key
+from dpgrs.regression.reusecov import PrivacyRequest
+from dpgrs.types import Neighbours, Protection
+
+WITHOUT_GUARANTEE = ("ols", "ridge")
+# A release is one fit, so these hold one value each; others would be releases, and charges, of their own.
+SINGLE = ("panel.size", "outcomes.count", "privacy.protection", "privacy.epsilon", "privacy.accounting")
+RELEASE_ONLY = (
+    "dataset.accession",
+    "dataset.consent",
+    "dataset.version",
+    "privacy.ledger",
+    "privacy.budget",
+    "public.sites",
+    "public.frequencies",
+    "public.reference",
+    "public.origin",
+    "evaluation.epsilon",
+    "evaluation.residual_bound",
+)
+NEEDED_OF_THE_CURATOR = (
+    "release.curator",
+    "release.intended_use",
+    "release.data_use_terms",
+    "release.license",
+    "release.region",
+    "release.publication_date",
+)
+CHARGED = "charged"
+# Beyond these a guarantee is one in name alone.
+LARGEST_DELTA, LARGEST_EPSILON = 1e-4, 20.0
+# Protection of one side takes the other as public, and must be given it.
+PUBLIC_SIDE = {Protection.LABEL: "genotypes", Protection.FEATURE: "outcomes"}
+
+
+def benchmark_problems(config, *, is_clear):
+    """List what a benchmark would ignore or cannot do.
+
+    Parameters
+    ----------
+    config : dict from `dpgrs.config.resolve`.
+    is_clear : function of keys, whether their values are what the user meant.
+
+    Returns
+    -------
+    list of str, one line a problem; here and below.
+    """
+    lines = [
+        f"`{key}` is for `mode: release`, got {_value(config, key)} in a benchmark. Leave it out."
+        for key in RELEASE_ONLY
+        if _value(config, key) is not None and is_clear(key)
+    ]
+    if config["outcomes"]["test_share"] == 0:
+        lines.append(
+            "`outcomes.test_share` must be above 0 in a benchmark, got 0.0. Keep people to test on, as 0.2."
+        )
+    if config["evaluation"]["metrics"] == CHARGED:
+        lines.append(
+            "`evaluation.metrics` must be withheld in a benchmark, which measures at no charge, got charged. "
+            "Leave it out."
+        )
+    return lines
+
+
+def release_problems(config, *, is_clear):
+    """List what keeps a release from starting; parameters as in `benchmark_problems`."""
+    return [
+        *_design_problems(config, is_clear),
+        *_evaluation_problems(config, is_clear),
+        *_public_problems(config),
+        *_reference_problems(config["cohort"], config["public"]["reference"]),
+        *_ledger_problems(config, is_clear),
+        *_key_problems(),
+        *(
+            f"`{key}` must be given for a release, got null. It is printed in the bundle."
+            for key in (*NEEDED_OF_THE_CURATOR, *_needed_of_real_data(config))
+            if not _value(config, key) and is_clear(key)
+        ),
+    ]
+
+
+def _needed_of_real_data(config):
+    """Return what the curator must say besides, where genotypes or outcomes are not simulated by us."""
+    is_simulated = config["cohort"]["source"] == config["outcomes"]["source"] == "simulate"
+    return () if is_simulated else ("release.preprocessing",)
+
+
+def account_of(privacy):
+    """Return the account of the ledger that a study's privacy settings name."""
+    return Account(privacy["protection"][0], privacy["unit"], privacy["neighbours"])
+
+
+def total_epsilon(config):
+    """Return the epsilon of all that a release tells together, at its delta.
+
+    With separate budgets every outcome adds its own cross product, and its own accuracy if that is charged.
+    """
+    privacy, evaluation = config["privacy"], config["evaluation"]
+    epsilon, delta, accounting = privacy["epsilon"][0], privacy["delta"], privacy["accounting"][0]
+    is_charged = evaluation["metrics"] == CHARGED
+    n_budgets = 1 if privacy["outcome_budget"] == "joint" else config["outcomes"]["count"][0]
+    if n_budgets == 1 and not is_charged:
+        return epsilon
+    budget = PrivacyRequest(
+        rows=config["cohort"]["rows"],
+        n_variants=config["panel"]["size"][0],
+        n_outcomes=1,
+        outcome_bound=config["outcomes"]["bound"],
+        epsilon=epsilon,
+        delta=delta,
+        accounting=accounting,
+        **{name: privacy[name] for name in ("gram_share", "count_share", "neighbours", "unit")},
+    ).budget
+    own = [budget["cross"]]
+    if is_charged:
+        own += split_budget(evaluation["epsilon"], delta, shares=(1.0,), accounting=accounting)
+    mu_squared = budget["count"] ** 2 + budget["gram"] ** 2 + n_budgets * sum(mu**2 for mu in own)
+    return gdp_epsilon(math.sqrt(mu_squared), delta)
+
+
+def _value(config, key):
+    section, _, name = key.rpartition(".")
+    return (config[section] if section else config)[name]
+
+
+def _design_problems(config, is_clear):
+    lines = []
+    for key in SINGLE:
+        value = _value(config, key)
+        if value is not None and len(value) != 1 and is_clear(key):
+            listed = ", ".join(map(str, value))
+            lines.append(
+                f"`{key}` must be one value in a release, got {listed}. Each is a release of its own."
+            )
+    privacy = config["privacy"]
+    if privacy["delta"] > LARGEST_DELTA and is_clear("privacy.delta"):
+        lines.append(
+            f"`privacy.delta` must be at most {LARGEST_DELTA:g} in a release, got {privacy['delta']:g}: it "
+            "is the chance that somebody's data lie open. Take far less than one over the number of people."
+        )
+    if max(privacy["epsilon"]) > LARGEST_EPSILON and is_clear("privacy.epsilon"):
+        lines.append(
+            f"`privacy.epsilon` must be at most {LARGEST_EPSILON:g} in a release, got "
+            f"{max(privacy['epsilon']):g}: more promises nothing. Lower it."
+        )
+    if config["trials"] != 1 and is_clear("trials"):
+        lines.append(f"`trials` must be 1 in a release, got {config['trials']}. Leave it out.")
+    if config["privacy"]["neighbours"] == Neighbours.REPLACE_ONE and config["outcomes"]["test_share"] > 0:
+        lines.append(
+            "`outcomes.test_share` must be 0 under `neighbours: replace-one` in a release, got "
+            f"{config['outcomes']['test_share']:g}: who replaces whom moves the number of rows. Leave it out."
+        )
+    if not config["cohort"]["keep_filtered"] and is_clear("cohort.keep_filtered"):
+        lines.append(
+            "`cohort.keep_filtered` must be true in a release, got false: FILTER was made from the cohort. "
+            "Leave it out; the public sites decide."
+        )
+    for method in config["methods"]:
+        if method in WITHOUT_GUARANTEE:
+            lines.append(f"`methods` must have a guarantee in a release, got {method}. Leave it out.")
+    for protection in config["privacy"]["protection"]:
+        side = PUBLIC_SIDE.get(protection)
+        if side and config["public"][side] is None:
+            lines.append(
+                f"`public.{side}` must be given for `privacy.protection: {protection}`, got null. "
+                f"Name the public {side}, or use `protection: full`."
+            )
+    return lines
+
+
+def _evaluation_problems(config, is_clear):
+    evaluation, test_share = config["evaluation"], config["outcomes"]["test_share"]
+    if not is_clear("evaluation.metrics"):
+        return []
+    if evaluation["metrics"] != CHARGED:
+        return [
+            f"`evaluation.{key}` is for `metrics: {CHARGED}`, got {evaluation[key]:g} without. "
+            "Leave it out, or charge them."
+            for key in ("epsilon", "residual_bound")
+            if evaluation[key] is not None
+        ]
+    lines = []
+    if test_share == 0 and is_clear("outcomes.test_share"):
+        lines.append(
+            f"`outcomes.test_share` must be above 0 for `evaluation.metrics: {CHARGED}`, got 0.0. "
+            "Keep people to measure on, as 0.2."
+        )
+    if evaluation["epsilon"] is None and is_clear("evaluation.epsilon"):
+        lines.append(
+            f"`evaluation.epsilon` must be given for `evaluation.metrics: {CHARGED}`, got null. "
+            "Give the metrics a budget, as 0.5."
+        )
+    elif evaluation["epsilon"] is not None and evaluation["epsilon"] > LARGEST_EPSILON:
+        lines.append(
+            f"`evaluation.epsilon` must be at most {LARGEST_EPSILON:g} in a release, got "
+            f"{evaluation['epsilon']:g}: more promises nothing. Lower it."
+        )
+    return lines
+
+
+def _public_problems(config):
+    public = config["public"]
+    given = [key for key in ("sites", "frequencies", "reference") if public[key] is not None]
+    if config["cohort"]["source"] == "simulate":
+        return [
+            f"`public.{key}` must be left out for a simulated cohort, got {public[key]}. "
+            "It brings a reference of its own."
+            for key in given
+        ]
+    lines = []
+    if ("sites" in given) == ("reference" in given):
+        got = "both" if "sites" in given else "neither"
+        lines.append(
+            f"`public.sites` or `public.reference` must be given for a release, got {got}. "
+            "Sites and frequencies may not come from the cohort."
+        )
+    if "frequencies" in given and "sites" not in given:
+        lines.append("`public.frequencies` must come with `public.sites`, got it alone. Give the sites.")
+    if given and not public["origin"]:
+        lines.append("`public.origin` must say where the public sites come from, got null. Say it in words.")
+    lines += _site_problems(public["sites"], public["frequencies"], size=max(config["panel"]["size"]))
+    return lines
+
+
+def _site_problems(path, frequencies, *, size):
+    if path is None:
+        return []
+    try:
+        sites = read_sites(path, frequencies=frequencies)
+    except DpgrsError as error:
+        return [f"`public.sites`: {error}"]
+    if len(sites) < size:
+        columns = ", ".join(SITE_COLUMNS)
+        return [
+            f"`public.sites` must list at least `panel.size`, {size}, sites by {columns}, got {len(sites)}. "
+            "Add sites, or lower the size."
+        ]
+    return []
+
+
+def _reference_problems(cohort, reference):
+    """Refuse a reference that shares people with the cohort: its frequencies would be the cohort's own."""
+    if cohort["source"] == "simulate" or not (cohort["vcf"] and reference):
+        return []
+    for chromosome in cohort["chromosomes"]:
+        try:
+            people, others = (
+                set(read_header(path.replace("{chrom}", chromosome)).samples)
+                for path in (cohort["vcf"], reference)
+            )
+        except DpgrsError as error:
+            return [f"`public.reference`: {error}"]
+        if people & others:
+            return [
+                "`public.reference` must hold other people than the cohort, got some of the same on "
+                f"chromosome {chromosome}. Take them out of one side."
+            ]
+    return []
+
+
+def _ledger_problems(config, is_clear):
+    dataset, privacy = config["dataset"], config["privacy"]
+    lines = [
+        f"`dataset.{name}` must be given for a release, got null. For example `{name}: {example}`."
+        for name, example in (("accession", "phs000001"), ("consent", "c1"), ("version", "2026-11-01"))
+        if not dataset[name] and is_clear(f"dataset.{name}")
+    ]
+    if not is_clear("privacy"):
+        return lines
+    if privacy["ledger"] is None:
+        return [
+            *lines,
+            "`privacy.ledger` must name the dataset's ledger, got null. See `dpgrs ledger init --help`.",
+        ]
+    try:
+        book, account = Ledger(privacy["ledger"]).read(), account_of(privacy)
+    except DpgrsError as error:
+        return [*lines, f"`privacy.ledger`: {error}"]
+    for name in ("accession", "consent"):
+        if dataset[name] and dataset[name] != getattr(book, name):
+            lines.append(
+                f"`dataset.{name}` must be {getattr(book, name)} as in {privacy['ledger']}, got "
+                f"{dataset[name]}. Name the ledger of the dataset that is used."
+            )
+    lines += _budget_problems(config)
+    if account not in book.budgets:
+        known = ", ".join(map(str, book.budgets)) or "none"
+        lines.append(
+            f"`privacy.ledger` must have an account {account}, got {known}. "
+            "Open it with `dpgrs ledger add-account`, or change `privacy`."
+        )
+    return lines
+
+
+def _budget_problems(config):
+    budget = config["privacy"]["budget"]
+    if budget is None:
+        return []
+    if config["outcomes"]["count"] is None and config["privacy"]["outcome_budget"] == "separate":
+        return [
+            "`outcomes.count` must be given for `privacy.budget` with separate budgets, got null. "
+            "Each outcome adds to the total."
+        ]
+    if config["evaluation"]["metrics"] == CHARGED and config["evaluation"]["epsilon"] is None:
+        return []
+    total = total_epsilon(config)
+    if total <= budget:
+        return []
+    return [
+        f"`privacy.budget` must be at least {total:.4g}, what this study spends, got {budget:g}. "
+        "Raise it, or ask for less."
+    ]
+
+
+def _key_problems():
+    try:
+        load_study_key()
+    except DpgrsError as error:
+        return [str(error)]
+    return []

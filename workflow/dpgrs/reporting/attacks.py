@@ -1,0 +1,79 @@
+"""What an attacker learns: the attacks of a benchmark as rows of a table and as a figure."""
+
+from dpgrs.reporting.fits import label_fits
+from dpgrs.reporting.svg import FAINT, INK, MUTED, PALETTE, few_ticks, new_figure, text_width
+from dpgrs.types import Unit
+
+WIDTH = 700
+# What is published, as a reader would name it; the fit's name follows.
+SEEN = {"gram": "X′X", "statistics": "X′X and X′Y", "weights": "Weights of "}
+DESIGN = ["n_variants", "n_outcomes"]
+VALUES = ["n_members", "n_others", "n_reference", "fpr", "tpr", "auc"]
+VALUES += ["advantage", "advantage_low", "advantage_high", "advantage_bound"]
+
+
+def attack_rows(attacks):
+    """One row per design, attack and fit, on people: means over trials; largest design first.
+
+    Parameters
+    ----------
+    attacks : the study's attacks.tsv, as `dpgrs.reporting.data.read_metrics` reads it.
+
+    Returns
+    -------
+    list of dict with seen (what the attacker sees, in words), fit, n_variants, n_outcomes and `VALUES`, NaN
+    where there is no bound. An interval is the mean of the intervals of the trials.
+    """
+    if attacks is None or attacks.empty:
+        return []
+    people = attacks[attacks["target"] == Unit.PERSON]
+    fits, codes = label_fits(people)
+    order = people["attack"].map(list(SEEN).index)
+    groups = people.assign(fit=codes, order=order).groupby([*DESIGN, "order", "fit", "attack"])
+    rows = [
+        {"seen": SEEN[attack] + fits[fit].series, "fit": fits[fit], "n_variants": size, "n_outcomes": count}
+        | values.to_dict()
+        for (size, count, _, fit, attack), values in groups[VALUES].mean().iterrows()
+    ]
+    return sorted(rows, key=lambda row: (-row["n_variants"], -row["n_outcomes"]))
+
+
+def attacks_figure(rows):
+    """Draw the advantage of every attack on the largest design, with its interval and bound.
+
+    Parameters
+    ----------
+    rows : list of dict as `attack_rows` returns, one at least.
+
+    Returns
+    -------
+    matplotlib Figure; call within `styled`.
+    """
+    rows = [row for row in rows if all(row[name] == rows[0][name] for name in DESIGN)]
+    labels = [
+        f"{row['seen']}, ε\u00a0=\u00a0{row['fit'].epsilon:g}" if row["fit"].is_private else row["seen"]
+        for row in rows
+    ]
+    figure, [[axes]] = new_figure(
+        WIDTH, 20 * len(labels) + 42, left=text_width(labels) + 14, right=12, top=6, bottom=36
+    )
+    for y, row in enumerate(rows):
+        color = PALETTE[0] if row["fit"].is_private else INK
+        # A dash for what any attack could reach; NaN draws nothing.
+        axes.plot(
+            [0, row["advantage_bound"]], [y, y], color=FAINT, linewidth=6, solid_capstyle="butt", zorder=0
+        )
+        axes.plot(row["advantage_bound"], y, color=PALETTE[1], marker="|", markersize=11, markeredgewidth=1.6)
+        axes.plot([row["advantage_low"], row["advantage_high"]], [y, y], color=color, linewidth=1.1)
+        axes.plot(row["advantage"], y, color=color, marker="o", markersize=4.5, markeredgecolor="white")
+    axes.axvline(0, color=MUTED, linewidth=0.6, zorder=0)
+    axes.set(
+        xlim=(min(-0.05, *(row["advantage_low"] - 0.02 for row in rows)), 1.02),
+        ylim=(len(labels) - 0.4, -0.6),
+        xlabel="advantage: members recognised less others mistaken for members",
+    )
+    axes.set_yticks(range(len(labels)), labels)
+    axes.tick_params(axis="y", length=0)
+    axes.spines["left"].set_visible(False)
+    few_ticks(axes.xaxis, 6)
+    return figure

@@ -1,0 +1,160 @@
+"""What the pages of a release are made from: its statement, its scores and public sites; nothing else."""
+
+import math
+from dataclasses import dataclass
+from decimal import Context, Decimal
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from dpgrs.errors import DpgrsError
+from dpgrs.types import Neighbours, Unit
+
+WITHHELD = "withheld"
+N_LARGEST = 20
+# Names of the statistics that are released with noise, as a reader would say them.
+STATISTICS = {
+    "count": "number of rows",
+    "gram": "X′X: products of genotypes",
+    "cross product": "X′Y: products of genotypes and outcomes",
+    "accuracy": "sums of squares on held-out people",
+}
+
+
+class TermsRow(NamedTuple):
+    """One line of the table of terms: whose loss, epsilon and delta, and e^epsilon; all Decimal."""
+
+    label: str
+    epsilon: Decimal
+    delta: Decimal
+    odds: Decimal
+
+
+@dataclass(frozen=True)
+class ReleaseData:
+    """Everything that the pages of a release show; all of it is released or public.
+
+    Attributes
+    ----------
+    statement : dict, the release's privacy statement.
+    bundle : str, address of the release's folder as seen from the overview, ``../release/``.
+    variants : `dpgrs.reporting.data.VARIANT_COLUMNS` of n_variants sites, in the order of the scoring files;
+        frequencies are public ones.
+    weights : (n_outcomes, n_variants) float64, per copy of the alternate allele, as in the scoring files.
+    accuracy : data frame of r2 and mse, indexed by outcome; NaN where withheld.
+
+    Raises
+    ------
+    DpgrsError
+        If the weights do not fit the numbers of outcomes and variants, or there is an accuracy that the
+        statement does not account for.
+    """
+
+    statement: dict
+    bundle: str
+    variants: pd.DataFrame
+    weights: np.ndarray
+    accuracy: pd.DataFrame
+
+    def __post_init__(self):
+        shape = (len(self.outcomes), len(self.variants))
+        if self.weights.shape != shape:
+            raise DpgrsError(
+                f"`weights` must be of shape {shape} (outcomes, variants), got {self.weights.shape}."
+                " Write the release again."
+            )
+        if not self.has_accuracy and self.accuracy.notna().any(axis=None):
+            raise DpgrsError(
+                "`accuracy` must be withheld as in the privacy statement, got values that nobody was charged"
+                " for. Make the metrics of the release again."
+            )
+
+    @property
+    def outcomes(self):
+        """Tuple of n_outcomes str, in the order of the rows of the weights."""
+        return tuple(self.statement["data_domain"]["outcomes"])
+
+    @property
+    def has_accuracy(self):
+        """Whether accuracy was charged for; single values may still be missing."""
+        return self.statement["accuracy"] != WITHHELD
+
+    @property
+    def has_private_count(self):
+        """Whether the number of rows was released with noise; if not, it is public."""
+        return self.statement["guarantee"]["neighbours"] == Neighbours.ADD_REMOVE
+
+    @property
+    def n_rows(self):
+        """The number of rows as released, text."""
+        inputs = {public["name"]: public["value"] for public in self.statement["public_inputs"]}
+        return inputs["number of rows"]
+
+    def accuracy_in_words(self, outcome):
+        """Return what the statement says of the accuracy of an outcome; None where it is withheld for all."""
+        if not self.has_accuracy:
+            return None
+        return {item["name"]: item["value"] for item in self.statement["accuracy"]}[self.outcomes[outcome]]
+
+    def largest_rows(self, outcome):
+        """Return the `N_LARGEST` largest weights of an outcome: its variants with a column ``weight``."""
+        order = np.argsort(-np.abs(self.weights[outcome]), kind="stable")[:N_LARGEST]
+        return self.variants.iloc[order].assign(weight=self.weights[outcome, order])
+
+
+def terms_rows(statement):
+    """List what the release, one outcome of it and its data set's whole ledger cost.
+
+    Parameters
+    ----------
+    statement : dict, a privacy statement.
+
+    Returns
+    -------
+    list of TermsRow; a line that would repeat the first is left out.
+    """
+    guarantee, ledger = statement["guarantee"], statement["ledger"]
+    unit = guarantee["unit"]
+    totals = {f"This release, for one {unit}": guarantee}
+    if unit != Unit.PERSON:
+        totals["This release, for one person"] = guarantee["person"]
+    per_outcome = statement["composition"]["per_outcome"]
+    if per_outcome != statement["composition"]["whole_study"]:
+        totals[f"One outcome of it alone, for one {unit}"] = per_outcome
+    spent = {"epsilon": ledger["spent"]["epsilon"], "delta": ledger["delta"]}
+    totals[f"All releases from this data set up to this one, account {ledger['account']}"] = spent
+    return [_terms_row(label, total) for label, total in totals.items()]
+
+
+def budget(statement):
+    """Return what is spent and what is left of the data set's budget, in both counters of its ledger.
+
+    Parameters
+    ----------
+    statement : dict, a privacy statement.
+
+    Returns
+    -------
+    dict of spent, left (mu^2), pure_spent, pure_left (epsilon), all Decimal, and percent: int, the share of
+        mu^2 that is spent, rounded up.
+    """
+    ledger = statement["ledger"]
+    spent, left = (
+        {name: Decimal(ledger[part][name]) for name in ("mu_squared", "pure_epsilon")}
+        for part in ("spent", "remaining")
+    )
+    limit = spent["mu_squared"] + left["mu_squared"]
+    return {
+        "spent": spent["mu_squared"],
+        "left": left["mu_squared"],
+        "pure_spent": spent["pure_epsilon"],
+        "pure_left": left["pure_epsilon"],
+        "percent": math.ceil(100 * spent["mu_squared"] / limit) if limit else 100,
+    }
+
+
+def _terms_row(label, total):
+    epsilon = Decimal(total["epsilon"])
+    # More digits than anybody reads; what is shown is rounded up.
+    return TermsRow(label, epsilon, Decimal(total["delta"]), Context(prec=30).exp(epsilon))

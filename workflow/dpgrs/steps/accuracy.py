@@ -1,0 +1,236 @@
+"""The metrics of a release: withheld, or measured on held-out people with noise that is paid for."""
+
+from dataclasses import asdict
+
+import numpy as np
+import pandas as pd
+
+from dpgrs.errors import DpgrsError
+from dpgrs.evaluation.private_metrics import (
+    AccuracyRequest,
+    accuracy_sums,
+    grid_weights,
+    measure,
+    private_accuracy,
+)
+from dpgrs.io.files import file_digest, write_table
+from dpgrs.io.panel import Panel
+from dpgrs.io.trials import Outcomes, load_labelled, save_labelled
+from dpgrs.privacy.charging import check, complete, release
+from dpgrs.privacy.exact_numbers import exact_text
+from dpgrs.privacy.hash_chain import digest
+from dpgrs.privacy.ledger import Ledger
+from dpgrs.privacy.ledger_entries import Account
+from dpgrs.privacy.noise import statistic_digest
+from dpgrs.privacy.study_key import load_study_key
+from dpgrs.regression.reusecov import PrivacyRequest, fit_reusecov
+from dpgrs.regression.statistics import coded_rows
+from dpgrs.steps.evaluate import METRICS, TERMS
+from dpgrs.steps.noise import identify_part
+from dpgrs.steps.released import load_released
+
+MECHANISM = "accuracy"
+SHARED_TERMS = ("rows", "n_outcomes", "outcome_bound", "delta", "neighbours", "unit", "accounting")
+
+
+def withhold_metrics(noisy, outcomes, weights, seconds, *, output, accuracy):
+    """Write the metrics of a release: one row an outcome with its terms, and no accuracy.
+
+    Accuracy on private rows is private, and was not paid for.
+
+    Parameters
+    ----------
+    noisy, outcomes, weights, seconds : paths of what earlier steps wrote.
+    output : path of the table.
+    accuracy : path of the noisy sums behind it; none.
+    """
+    save_labelled(accuracy, [])
+    withheld = dict.fromkeys(["r2", "mse", "mse_nonprivate"], np.nan)
+    table = _terms(noisy, Outcomes.load(outcomes).names, weights, seconds)
+    write_table(output, table.assign(**withheld, status="withheld")[METRICS])
+
+
+def release_metrics(
+    noisy,
+    outcomes,
+    weights,
+    seconds,
+    *,
+    output,
+    accuracy,
+    panel,
+    sites,
+    ledger,
+    identity,
+    epsilon,
+    residual_bound,
+    penalty,
+):
+    """Measure released weights on held-out people, charged to the ledger before the noise is drawn.
+
+    The weights are fitted here, from noisy statistics that are held against the ledger.
+
+    Parameters
+    ----------
+    noisy, outcomes, weights, seconds : paths of what earlier steps wrote, of one fit; of the weights, their
+        terms alone are read.
+    output : path of the table. An outcome that noise drowns is withheld, though it was paid for.
+    accuracy : path of the noisy sums behind it.
+    panel, sites, ledger : paths.
+    identity : dict, as in `dpgrs.steps.noise.release_statistics`.
+    epsilon : float, of the metrics alone; shared by the outcomes that share a budget for the weights.
+    residual_bound, penalty : float, public; the latter is the lambda of the fit.
+    """
+    ledger = Ledger(ledger)
+    released, statistics = load_released(noisy, ledger.read())
+    trained = PrivacyRequest(**released["request"])
+    fitted = grid_weights(fit_reusecov(statistics, penalty=penalty))
+    terms = {name: getattr(trained, name) for name in SHARED_TERMS}
+    request = AccuracyRequest(epsilon=epsilon, residual_bound=residual_bound, **terms)
+    outcomes, names = Outcomes.load(outcomes), tuple(released["outcomes"])
+    exact = _sum_up(Panel.open(panel), outcomes, fitted, request)
+    (sums, events), receipt = release(
+        lambda noise: private_accuracy(exact, request=request, noise=noise, outcome_names=names),
+        identify=lambda part: {
+            **identify_part(identity, file_digest(sites), trained, ("outcomes", *part[1:])),
+            "mechanism": MECHANISM,
+            "residual_bound": exact_text(residual_bound),
+            "weights": weights_origin(released, part[1:], penalty=penalty),
+        },
+        account=Account(trained.protection, trained.unit, trained.neighbours),
+        ledger=ledger,
+        study_key=load_study_key(),
+    )
+    label = {"request": asdict(request), "outcomes": names, "requests": list(receipt.requests.items())}
+    label |= {"events": [asdict(event) for event in events]}
+    check(receipt, ledger)
+    save_labelled(accuracy, [(label, {"sums": sums})])
+    found = measure(sums, request=request)
+    status = np.where(np.isnan(found.r2), "withheld", "ok")
+    table = _terms(noisy, names, weights, seconds)
+    table = table.assign(r2=found.r2, mse=found.mse, mse_nonprivate=np.nan, status=status)
+    write_table(output, table[METRICS])
+    complete(receipt, ledger)
+
+
+def weights_origin(released, names, *, penalty):
+    """Say which weights are measured by what they follow from exactly: machines differ in their last digits.
+
+    Parameters
+    ----------
+    released : dict, label of the noisy statistics of a release.
+    names : sequence of str, the outcomes of one budget.
+    penalty : float, lambda.
+
+    Returns
+    -------
+    dict of the ledger's request ids of the statistics, and lambda as exact text.
+    """
+    requests = {tuple(part): request_id for part, request_id in released["requests"]}
+    statistics = [requests["genotypes",], requests["outcomes", *names]]
+    return {"statistics": statistics, "lambda": exact_text(penalty)}
+
+
+def load_accuracy(path, book, released, *, penalty):
+    """Read what a release measured, and check that the ledger charged for it and whose weights it is about.
+
+    Parameters
+    ----------
+    path : the noisy sums.
+    book : Book of the dataset's ledger.
+    released : dict, label of the noisy statistics of the release.
+    penalty : float, lambda of its fit.
+
+    Returns
+    -------
+    events : list of dict, one for each budget; empty where accuracy is withheld.
+    stated : list of dict, what the statement says of each outcome.
+
+    Raises
+    ------
+    DpgrsError
+        If the sums are not the stored output of completed requests, or other weights were measured.
+    """
+    measured = load_labelled(path)
+    if not measured:
+        return [], []
+    ((label, arrays),) = measured
+    request, sums = AccuracyRequest(**label["request"]), arrays["sums"]
+    requests = {tuple(part): request_id for part, request_id in label["requests"]}
+    stored = {part: book.outputs.get(request_id) for part, request_id in requests.items()}
+    # A part is one draw; the ledger holds the digest of the list of its draws.
+    drawn = {part: digest([one]) for part, one in _digests_by_part(sums, label["outcomes"], request).items()}
+    if drawn != stored:
+        raise DpgrsError(
+            f"`{path}` must be what the ledger charged for, got other numbers or an incomplete request. "
+            "Remove it and run the study again: that is a replay."
+        )
+    for part, request_id in requests.items():
+        if book.requests[request_id].identity["weights"] == weights_origin(
+            released, part[1:], penalty=penalty
+        ):
+            continue
+        raise DpgrsError(
+            f"`{path}` must be the accuracy of the weights that are released, got that of others. "
+            "Run the study again."
+        )
+    return label["events"], _stated(label["outcomes"], measure(sums, request=request), request)
+
+
+def _digests_by_part(columns, names, request):
+    """Digest the columns, one an outcome, of every part that `private_accuracy` draws: a dict."""
+    starts = range(0, len(names), request.n_outcomes)
+    groups = [slice(start, start + request.n_outcomes) for start in starts]
+    return {("accuracy", *names[group]): statistic_digest(columns[:, group]) for group in groups}
+
+
+def _terms(noisy, names, weights, seconds):
+    """Return one row for each fit and outcome: its terms, and the number of rows that was released."""
+    elapsed = pd.read_csv(seconds, sep="\t")["seconds"]
+    tables = []
+    for (label, _), (released, _), fit_seconds in zip(
+        load_labelled(weights), load_labelled(noisy), elapsed, strict=True
+    ):
+        known = {name: label[name] for name in (*TERMS, "n_variants", "n_outcomes")}
+        known |= {"trial": 1, "outcome": names[: label["n_outcomes"]], "n_rows": released["n"]}
+        tables.append(pd.DataFrame(known | {"seconds": fit_seconds}))
+    return pd.concat(tables, ignore_index=True)
+
+
+def _sum_up(panel, outcomes, weights, request):
+    """Return the exact sums of the held-out rows, for as many outcomes and variants as there are weights."""
+    n_outcomes, n_variants = weights.shape[0], weights.shape[1] - 1
+    is_test = ~outcomes.is_training
+    X = coded_rows(
+        panel.haplotypes(panel.of_size(n_variants)),
+        n_haplotypes=panel.n_haplotypes,
+        rows=outcomes.rows,
+        is_selected=is_test,
+    )
+    return accuracy_sums(
+        outcomes.values[n_variants][:n_outcomes, is_test],
+        X,
+        weights,
+        outcome_bound=request.outcome_bound,
+        residual_bound=request.residual_bound,
+    )
+
+
+def _stated(names, accuracy, request):
+    """Return what the statement says of the accuracy of each outcome."""
+    shared = "for all outcomes together" if request.n_outcomes == len(names) else "for each outcome alone"
+    cost = f"epsilon {request.epsilon:g} at delta {request.delta:g}, {shared}"
+    values = zip(accuracy.r2, accuracy.r2_sd, accuracy.mse, accuracy.mse_sd, strict=True)
+    return [
+        {"name": name, "value": _in_words(*one), "cost": cost}
+        for name, one in zip(names, values, strict=True)
+    ]
+
+
+def _in_words(r2, r2_sd, mse, mse_sd):
+    if np.isnan(r2):
+        return "withheld: the noise drowns it"
+    return (
+        f"R^2 {r2:.4f} with noise of standard deviation {r2_sd:.4f}, "
+        f"mean squared error {mse:.4f} with {mse_sd:.4f}"
+    )

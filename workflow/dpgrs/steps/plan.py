@@ -1,0 +1,337 @@
+"""What a study would spend, and what it can be expected to buy, before anything is touched.
+
+Every combination of a configuration's lists is a request. The mechanism is rehearsed on made-up statistics,
+which tells what would be drawn and charged; nothing private is read, and nothing is drawn or written.
+"""
+
+from collections import Counter
+from dataclasses import asdict
+from itertools import chain, product
+from pathlib import Path
+
+import numpy as np
+import yaml
+from snakemake.common.configfile import load_configfile
+from snakemake.exceptions import WorkflowError
+from snakemake.utils import update_config
+
+from dpgrs.config import resolve
+from dpgrs.errors import DpgrsError, UsageError
+from dpgrs.evaluation.private_metrics import AccuracyRequest, private_accuracy
+from dpgrs.io.sites import choose_sites, read_chosen_sites, read_sites
+from dpgrs.io.tables import FAMILY_COLUMN, header_of, plain_name, rows_of
+from dpgrs.privacy.accountant import MARGIN
+from dpgrs.privacy.composition import study_totals, total_cost
+from dpgrs.privacy.exact_numbers import text_above, text_below
+from dpgrs.privacy.ledger import Ledger
+from dpgrs.privacy.ledger_entries import Account
+from dpgrs.privacy.noise import Rehearsal
+from dpgrs.regression.planning import expected_fit, neutral_frequencies
+from dpgrs.regression.reusecov import PrivacyRequest, private_statistics
+from dpgrs.release_gates import CHARGED
+from dpgrs.steps.accuracy import SHARED_TERMS as ACCURACY_TERMS
+from dpgrs.types import Rows, Unit
+
+# Snakemake lays this file under every other.
+BASE = Path(__file__).parents[3] / "config" / "config.yaml"
+REQUEST_TERMS = ("delta", "neighbours", "unit", "gram_share", "count_share")
+DIGITS = 6
+
+
+def read_settings(path, *, changes=()):
+    """Read a configuration as Snakemake does with ``--configfile`` and ``--config``.
+
+    Parameters
+    ----------
+    path : YAML or JSON file.
+    changes : sequence of str, ``KEY=VALUE``; the value of a section is in braces.
+
+    Returns
+    -------
+    dict from `dpgrs.config.resolve`.
+
+    Raises
+    ------
+    UsageError
+        If the file cannot be read, or with all problems of the settings.
+    """
+    raw = {}
+    for source in (BASE, path):
+        try:
+            update_config(raw, load_configfile(source))
+        except (WorkflowError, OSError, UnicodeDecodeError) as error:
+            reason = " ".join(str(error).split())
+            raise UsageError(f"`{source}` must be a configuration in YAML or JSON: {reason}") from None
+    for change in changes:
+        update_config(raw, _parse(change))
+    return resolve(raw)
+
+
+def plan_study(config, *, people=None, heritabilities=()):
+    """Work out costs, what the ledger would say, and the accuracy to expect of every request.
+
+    Parameters
+    ----------
+    config : dict from `dpgrs.config.resolve`.
+    people : int, assumed number of people, trained or tested on; None takes that of a simulated cohort.
+    heritabilities : sequence of float, assumed shares of variance that the panel explains; empty takes
+        `outcomes.heritability`.
+
+    Returns
+    -------
+    dict of JSON values: ``study``, ``mode``, ``assumptions``, ``ledger`` (None without one) and ``requests``.
+
+    Raises
+    ------
+    UsageError
+        If the number of people is not known, or a mechanism refuses its terms.
+    """
+    people = _people(config, people)
+    n_rows = _training_rows(config, people)
+    frequencies, origin = _frequencies(config, people)
+    heritabilities = list(heritabilities) or [config["outcomes"]["heritability"]]
+    book = _book(config)
+    fit = {"n_rows": n_rows, "penalty": config["regression"]["lambda"]}
+    requests = []
+    for number, (request, count) in enumerate(_requests(config), start=1):
+        terms = _terms(request, count)
+        frequency = frequencies[request.n_variants]
+        expected = [
+            _expected(expected_fit(request, frequency=frequency, heritability=h2, **fit), h2)
+            for h2 in heritabilities
+        ]
+        costs = _costs(request, count, config=config, book=book)
+        requests.append({"number": number, **terms, **costs, "expected": expected})
+    return {
+        "study": config["study"],
+        "mode": config["mode"],
+        "privacy": {name: config["privacy"][name] for name in (*REQUEST_TERMS, "outcome_budget")},
+        "assumptions": {"people": people, "training_rows": n_rows, "frequencies": origin},
+        "ledger": _standing(config, book),
+        "requests": requests,
+    }
+
+
+def _parse(change):
+    key, sign, text = change.partition("=")
+    if not (key and sign):
+        raise UsageError(
+            f"`--config` must be KEY=VALUE, got {change}. For example --config 'privacy={{epsilon: 2}}'."
+        )
+    try:
+        return {key: yaml.load(text, Loader=yaml.BaseLoader) if text else None}
+    except yaml.YAMLError:
+        return {key: text}
+
+
+def _people(config, people):
+    if people is not None:
+        return people
+    if config["cohort"]["source"] != "simulate":
+        raise UsageError(
+            "`--people` must be given where the cohort is not simulated, got nothing: how many there are is "
+            "private. State the number that you plan for."
+        )
+    return config["cohort"]["simulation"]["people"]
+
+
+def _training_rows(config, people):
+    trained = max(round(people * (1 - config["outcomes"]["test_share"])), 1)
+    return trained * (2 if config["cohort"]["rows"] == Rows.HAPLOTYPES else 1)
+
+
+def _frequencies(config, people):
+    """Return the frequencies of every panel size, as a dict, and where they come from, in words."""
+    sizes = config["panel"]["size"]
+    try:
+        found = _public_sites(config, size=max(sizes))
+    except DpgrsError as error:
+        raise UsageError(f"`public.sites`: {error}") from None
+    if found is None:
+        rarest = max(config["panel"]["maf"], 1 / (2 * people))
+        words = f"of neutral variants (density 1/p from {rarest:g} to {1 - rarest:g}), without a site list"
+        return {size: neutral_frequencies(size, rarest=rarest) for size in sizes}, words
+    sites, words = found
+    return {size: sites.loc[sites["rank"] < size, "frequency"].to_numpy() for size in sizes}, words
+
+
+def _public_sites(config, *, size):
+    """Return the sites that the panel will be made of and where they are, or None if none are there yet."""
+    public, seed, maf = config["public"], config["seed"], config["panel"]["maf"]
+    if public["sites"]:
+        listed = read_sites(public["sites"], frequencies=public["frequencies"])
+        chromosomes = config["cohort"]["chromosomes"]
+        chosen = choose_sites(listed, chromosomes=chromosomes, size=size, maf=maf, seed=seed)
+        return chosen, f"of the {size} public sites chosen from {public['sites']}"
+    path = Path("results", config["study"], "public", "sites.tsv")
+    if config["mode"] == "release" and path.is_file():
+        chosen = read_chosen_sites(path)
+        if len(chosen) >= size:
+            return chosen, f"of the public sites in {path}"
+    return None
+
+
+def _requests(config):
+    """List every combination of the lists as (PrivacyRequest, number of outcomes)."""
+    privacy, outcomes = config["privacy"], config["outcomes"]
+    return [
+        (
+            PrivacyRequest(
+                rows=config["cohort"]["rows"],
+                n_variants=size,
+                n_outcomes=count if privacy["outcome_budget"] == "joint" else 1,
+                outcome_bound=outcomes["bound"],
+                protection=protection,
+                accounting=accounting,
+                epsilon=epsilon,
+                **{name: privacy[name] for name in REQUEST_TERMS},
+            ),
+            count,
+        )
+        for protection, accounting, epsilon, size, count in product(
+            privacy["protection"],
+            privacy["accounting"],
+            privacy["epsilon"],
+            config["panel"]["size"],
+            outcomes["count"] or [_columns(outcomes["file"])],
+        )
+    ]
+
+
+def _columns(path):
+    """Count the outcomes of a table from the names in its first line: no value is read."""
+    try:
+        names = [name for name in header_of(rows_of(path), path) if plain_name(name) != FAMILY_COLUMN]
+    except DpgrsError as error:
+        raise UsageError(f"`outcomes.file`: {error}") from None
+    return max(len(names) - 1, 1)
+
+
+def _terms(request, count):
+    named = ("protection", "accounting", "epsilon", "n_variants")
+    return {name: getattr(request, name) for name in named} | {"n_outcomes": count}
+
+
+def _costs(request, count, *, config, book):
+    """Return mechanisms, totals and what budget and ledger would say of one request."""
+    shared, own = _draws(request, count, config=config)
+    events = [*shared, *chain.from_iterable(own.values())]
+    by_outcome, terms = own or {"all": []}, {"delta": request.delta}
+    totals = study_totals(shared, by_outcome, **terms)
+    person = None
+    if (request.rows, request.unit) == (Rows.HAPLOTYPES, Unit.HAPLOTYPE):
+        person = asdict(study_totals(shared, by_outcome, group_size=2, **terms).study)
+    budget = config["privacy"]["budget"]
+    return {
+        "mechanisms": _mechanisms(events),
+        "outcome": asdict(next(iter(totals.outcomes.values()))),
+        "whole_study": asdict(totals.study),
+        "person": person,
+        "is_within_budget": None if budget is None else totals.study.ledger <= budget * (1 + MARGIN),
+        "ledger": None if book is None else _verdicts(book, request, events, dataset=config["dataset"]),
+    }
+
+
+def _draws(request, count, *, config):
+    """Rehearse the mechanisms of one request.
+
+    Returns
+    -------
+    shared : list of GaussianEvent, of what serves all outcomes.
+    own : dict of an outcome to the events that serve it alone; empty under a joint budget.
+    """
+    size, rehearsal = request.n_variants + 1, Rehearsal()
+    gram, cross = (np.zeros((n, size), dtype=np.int64) for n in (size, count))
+    private_statistics(gram, cross, 1, request=request, noise=rehearsal)
+    if config["evaluation"]["metrics"] == CHARGED:
+        sums = np.zeros((3, count), dtype=np.int64)
+        private_accuracy(sums, request=_accuracy_request(request, config), noise=rehearsal)
+    shared, own = [], {}
+    for (kind, *outcomes), draws in rehearsal.draws.items():
+        is_shared = kind == "genotypes" or len(outcomes) == count
+        events = shared if is_shared else own.setdefault(outcomes[0], [])
+        events += [event for event, _ in draws]
+    return shared, own
+
+
+def _accuracy_request(request, config):
+    evaluation = config["evaluation"]
+    if evaluation["epsilon"] is None:
+        raise UsageError(
+            f"`evaluation.epsilon` must be given for `evaluation.metrics: {CHARGED}`, got null. Set it."
+        )
+    return AccuracyRequest(
+        epsilon=evaluation["epsilon"],
+        residual_bound=evaluation["residual_bound"] or config["outcomes"]["bound"],
+        **{name: getattr(request, name) for name in ACCURACY_TERMS},
+    )
+
+
+def _mechanisms(events):
+    """Describe every mechanism once, with how often it runs and its share of the study's sum of mu^2."""
+    total = sum(event.mu**2 for event in events)
+    return [
+        {
+            "statistic": event.statistic,
+            "times": times,
+            "entries": event.entries,
+            "sensitivity": event.sensitivity.value,
+            "proof": event.sensitivity.proof,
+            "noise_sd": event.sigma,
+            "mu": event.mu,
+            "share": times * event.mu**2 / total,
+        }
+        for event, times in Counter(events).items()
+    ]
+
+
+def _expected(fit, heritability):
+    return {"heritability": heritability, **asdict(fit), "noise_sd": fit.noise_sd}
+
+
+def _book(config):
+    """Read the ledger, if there is one; reading leaves it as it is."""
+    path = config["privacy"]["ledger"]
+    return Ledger(path).read() if path and Path(path).exists() else None
+
+
+def _standing(config, book):
+    path = config["privacy"]["ledger"]
+    if book is None:
+        return {"path": path, "exists": False} if path else None
+    return {"path": path, "exists": True, "accession": book.accession, "consent": book.consent}
+
+
+def _verdicts(book, request, events, *, dataset):
+    """Say, for every account of a ledger, what a new request would cost it and leave."""
+    account = Account(request.protection, request.unit, request.neighbours)
+    faults = [
+        f"`dataset.{name}` is {dataset[name]}, not {getattr(book, name)}"
+        for name in ("accession", "consent")
+        if dataset[name] != getattr(book, name)
+    ]
+    if account not in book.budgets:
+        faults.append(f"no account {account}")
+    verdicts = []
+    for other, budget in book.budgets.items():
+        cost = total_cost(events, group_size=account.rows_in_unit_of(other))
+        spent = book.spent(other)
+        after = spent + cost
+        is_over = [] if after.is_within(budget.limit) else ["over the limit"]
+        verdicts.append(
+            {
+                "account": str(other),
+                "delta": budget.delta,
+                "cost_mu_squared": text_above(cost.mu_squared, digits=DIGITS),
+                "spent_mu_squared": text_above(spent.mu_squared, digits=DIGITS),
+                "limit_mu_squared": text_below(budget.limit.mu_squared, digits=DIGITS),
+                "remaining_mu_squared": None
+                if is_over
+                else text_below(budget.limit.mu_squared - after.mu_squared, digits=DIGITS),
+                "spent_epsilon": text_above(budget.epsilon(spent), digits=DIGITS),
+                "after_epsilon": text_above(budget.epsilon(after), digits=DIGITS),
+                "limit_epsilon": text_above(budget.epsilon(budget.limit), digits=DIGITS),
+                "refusals": faults + is_over,
+            }
+        )
+    return verdicts

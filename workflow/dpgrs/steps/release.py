@@ -1,0 +1,212 @@
+"""The bundle of a release: from released values, public files and the ledger alone."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+
+from dpgrs import __version__
+from dpgrs.config import public_identity, without_paths
+from dpgrs.errors import DpgrsError
+from dpgrs.io.files import file_digest
+from dpgrs.io.sites import read_chosen_sites
+from dpgrs.privacy.composition import group_guarantee, study_totals, total_cost
+from dpgrs.privacy.ledger import Ledger
+from dpgrs.privacy.ledger_entries import Account
+from dpgrs.privacy.noise import GaussianEvent
+from dpgrs.privacy.sensitivity import Sensitivity
+from dpgrs.privacy.statement import build_statement, ledger_standing
+from dpgrs.privacy.statement_content import WITHHELD, Curation, PublicInput, StatementContent, Terms, Total
+from dpgrs.provenance import provenance
+from dpgrs.regression.planning import expected_noise_sd
+from dpgrs.regression.reusecov import PrivacyRequest, fit_reusecov
+from dpgrs.release.bundle import remove_bundle, write_bundle
+from dpgrs.release.pgs_catalog import Scores, site_digest
+from dpgrs.steps.accuracy import load_accuracy
+from dpgrs.steps.released import load_released
+from dpgrs.types import Neighbours, Rows, Unit
+
+WEIGHT_DIGITS = 10
+POST_PROCESSING = (
+    "The number of rows is taken as at least 1.",
+    "The noisy Gram matrix is centred by its own intercept column.",
+    "Its negative eigenvalues, which only noise can cause, count as 0.",
+    "Ridge regression with lambda {penalty} per row; weights are rounded to 10 significant digits.",
+)
+OF_ACCURACY = ("R^2 = 1 - RSS/TSS and MSE = RSS/n of noisy sums over people held out, TSS about 0.",)
+
+
+def write_release(settings, sites, noisy, accuracy, *, output):
+    """Write the bundle of a release.
+
+    The weights are fitted here, from noisy statistics that are held against the ledger.
+
+    Parameters
+    ----------
+    settings : path of the resolved configuration, JSON.
+    sites : path of the public sites.
+    noisy : path of the noisy statistics.
+    accuracy : path of the noisy sums behind the metrics, which are held against the ledger too.
+    output : folder to write; an earlier bundle there is replaced.
+    """
+    settings = json.loads(Path(settings).read_text())
+    book = Ledger(settings["privacy"]["ledger"]).read()
+    label, statistics = load_released(noisy, book)
+    _require_same_data(settings, file_digest(sites), label, book)
+    fit = fit_reusecov(statistics, penalty=settings["regression"]["lambda"])
+    names, sites = tuple(label["outcomes"]), read_chosen_sites(sites)
+    measured, stated = load_accuracy(accuracy, book, label, penalty=settings["regression"]["lambda"])
+    content = _content(settings, sites, label, book, measured=measured, stated=stated)
+    scores = Scores(
+        outcomes=names,
+        sites=sites,
+        weights=_rounded(fit.weights),
+        genome_build=settings["release"]["genome_build"],
+        terms=content.terms,
+        source=_source(content.events),
+    )
+    remove_bundle(output)
+    write_bundle(
+        output,
+        scores=scores,
+        statement=build_statement(content),
+        provenance=provenance(without_paths(settings), []),
+    )
+
+
+def _rounded(weights):
+    """Round to significant digits, since linear algebra differs in its last ones between processors."""
+    return np.vectorize(lambda weight: float(f"{weight:.{WEIGHT_DIGITS}g}"))(weights)
+
+
+def _require_same_data(settings, sites, label, book):
+    """Refuse statistics of another dataset, or of other sites than the scores would name."""
+    wanted = public_identity(settings)["dataset"] | {"sites": sites}
+    for part, request in label["requests"]:
+        identity = book.requests[request].identity
+        other = [name for name, value in wanted.items() if identity[name] != value]
+        if other:
+            raise DpgrsError(
+                f"The statistics of the {part[0]} were released for another {other[0]} than the study's. "
+                "Run the study again."
+            )
+
+
+def _content(settings, sites, label, book, *, measured, stated):
+    request, digest, served = label["request"], site_digest(sites), _served(label, measured)
+    run, totals = provenance(settings, []), _totals(label, served)
+    account = Account(request["protection"], request["unit"], request["neighbours"])
+    return StatementContent(
+        version=__version__,
+        commit=run["commit"],
+        curation=_curation(settings),
+        dataset=public_identity(settings)["dataset"],
+        genome_build=settings["release"]["genome_build"],
+        n_variants=len(sites),
+        site_digest=digest,
+        outcomes=tuple(label["outcomes"]),
+        terms=_terms(request, totals),
+        events=tuple(event | {"outcome": owner} for event, owner in served),
+        per_outcome=Total(totals["per_outcome"], request["delta"]),
+        whole_study=Total(totals["epsilon"], request["delta"]),
+        ledger=ledger_standing(book, account, sorted({event["request"] for event, _ in served})),
+        public_inputs=tuple(_public_inputs(settings, digest, label)),
+        post_processing=tuple(
+            line.format(penalty=settings["regression"]["lambda"])
+            for line in POST_PROCESSING + (OF_ACCURACY if measured else ())
+        ),
+        preprocessing=_preprocessing(settings),
+        expected_noise_sd=expected_noise_sd(
+            PrivacyRequest(**request),
+            n_rows=label["n"],
+            frequency=sites["frequency"].to_numpy(),
+            penalty=settings["regression"]["lambda"],
+        ),
+        accuracy=tuple(stated) or WITHHELD,
+        person=totals["person"],
+    )
+
+
+def _source(events):
+    """Return where the noise of all events came from; anything but ``release`` is refused by the bundle."""
+    return " and ".join(sorted({event["source"] for event in events}))
+
+
+def _served(label, measured):
+    """List every draw with the outcome that it serves alone, or None: those of accuracy come last."""
+    names, n_budgets = label["outcomes"], label["n_outcomes"] // label["request"]["n_outcomes"]
+    owners = names if n_budgets > 1 else [None]
+    shared, own = label["events"][:-n_budgets], label["events"][-n_budgets:]
+    return [
+        *((event, None) for event in shared),
+        *zip(own, owners, strict=True),
+        *zip(measured, owners, strict=bool(measured)),
+    ]
+
+
+def _totals(label, served):
+    """Return epsilon of one outcome, of the whole study, and a person's loss if that is another.
+
+    Without accuracy the weights of an outcome cost what was asked for, which their draws never exceed.
+    """
+    request, by_owner = label["request"], {}
+    for event, owner in served:
+        claim = Sensitivity(**event["sensitivity"])
+        by_owner.setdefault(owner, []).append(GaussianEvent(**event | {"sensitivity": claim}))
+    events = [event for owned in by_owner.values() for event in owned]
+    summed = study_totals(by_owner.pop(None), by_owner, delta=request["delta"])
+    epsilon, per_outcome = summed.study.ledger, request["epsilon"]
+    if len(served) > len(label["events"]):
+        per_outcome = max((one.ledger for one in summed.outcomes.values()), default=epsilon)
+    elif not by_owner:
+        epsilon = request["epsilon"]
+    person = None
+    if (request["rows"], request["unit"]) == (Rows.HAPLOTYPES, Unit.HAPLOTYPE):
+        loss = group_guarantee(epsilon, request["delta"], cost=total_cost(events))
+        person = Total(loss.epsilon, loss.delta)
+    return {"epsilon": epsilon, "per_outcome": per_outcome, "person": person}
+
+
+def _terms(request, totals):
+    named = {name: request[name] for name in ("protection", "unit", "neighbours", "accounting", "rows")}
+    return Terms(epsilon=totals["epsilon"], delta=request["delta"], **named)
+
+
+def _preprocessing(settings):
+    said = settings["release"]["preprocessing"]
+    if said is None:
+        return ()
+    return (f"Before this program, not covered by the guarantee, in the curator's words: {said}",)
+
+
+def _curation(settings):
+    elsewhere = ("genome_build", "preprocessing")
+    said = {name: value or "" for name, value in settings["release"].items() if name not in elsewhere}
+    return Curation(**said | {"title": settings["release"]["title"] or settings["study"]})
+
+
+def _public_inputs(settings, digest, label):
+    origin = settings["public"]["origin"] or (
+        f"a simulated reference cohort of {settings['cohort']['simulation']['reference_people']} other people"
+    )
+    is_public_count = label["request"]["neighbours"] == Neighbours.REPLACE_ONE
+    yield PublicInput("site list", digest, origin)
+    yield PublicInput("allele frequencies", "in the site list", origin)
+    yield PublicInput(
+        "outcome bound", f"{label['request']['outcome_bound']:g}", "chosen in the configuration"
+    )
+    yield PublicInput(
+        "number of rows",
+        str(label["n"]),
+        "declared public, neighbours replace one row" if is_public_count else "released with noise, charged",
+    )
+    yield PublicInput("seed", str(settings["seed"]), "simulation, thinning and split alone")
+    yield PublicInput("outcome names", str(label["n_outcomes"]), "given by the curator")
+    if settings["evaluation"]["metrics"] != WITHHELD:
+        evaluation, outcomes = settings["evaluation"], settings["outcomes"]
+        bound = evaluation["residual_bound"] or outcomes["bound"]
+        yield PublicInput("residual bound", f"{bound:g}", "chosen in the configuration")
+        yield PublicInput(
+            "people held out", f"a share of {outcomes['test_share']:g}", "a hash of the sample id"
+        )
+    yield PublicInput("lambda", f"{settings['regression']['lambda']:g}", "chosen in the configuration")

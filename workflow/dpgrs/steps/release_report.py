@@ -1,0 +1,77 @@
+"""Pages of a release, from its bundle, the public sites and its metrics; nothing private is opened."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from dpgrs.errors import DpgrsError, UsageError
+from dpgrs.io.sites import SITE_COLUMNS, read_chosen_sites
+from dpgrs.release.bundle import STATEMENT
+from dpgrs.release.pgs_catalog import site_digest
+from dpgrs.release.verify import verify_release
+from dpgrs.reporting import release_pages
+from dpgrs.reporting.data import VARIANT_COLUMNS, read_metrics
+from dpgrs.reporting.release_data import ReleaseData
+from dpgrs.steps.report import write_report
+
+SITE = {"chr_name": "contig", "chr_position": "position", "effect_allele": "alt", "other_allele": "ref"}
+ACCURACY = ["r2", "mse"]
+
+
+def render_release_report(bundle, sites, metrics, *, output, processes):
+    """Write the overview and one page per outcome of a release.
+
+    Parameters
+    ----------
+    bundle : folder of the release; it is verified first.
+    sites : path of the public sites, for their frequencies and names.
+    metrics : path of the release's metrics, where only R^2 and error that were charged for stand.
+    output : folder to write, beside the bundle: pages link to its files.
+    processes : int, how many processes write outcome pages; the pages do not depend on it.
+
+    Raises
+    ------
+    UsageError
+        If pages and bundle would not lie side by side, or the sites are not those of the release.
+    DpgrsError
+        If the bundle cannot be trusted, or the metrics hold what was not released.
+    """
+    bundle = Path(bundle)
+    if bundle.resolve().parent != Path(output).resolve().parent:
+        raise UsageError(f"`output` must lie beside the release {bundle}, got {output}. Put it there.")
+    verify_release(bundle)
+    statement = json.loads((bundle / STATEMENT).read_text(encoding="utf-8"))
+    scores = [_read_score(bundle / score["file"]) for score in statement["scores"]]
+    data = ReleaseData(
+        statement=statement,
+        bundle=f"../{bundle.name}/",
+        variants=_variants(scores[0], read_chosen_sites(sites), statement["data_domain"]["site_digest"]),
+        weights=np.array([score["effect_weight"] for score in scores]),
+        accuracy=_accuracy(read_metrics(metrics), statement["data_domain"]["outcomes"]),
+    )
+    write_report(release_pages, data, output, processes=processes)
+
+
+def _read_score(path):
+    """Read the table of a scoring file, with the names of columns that the package uses for sites."""
+    text = dict.fromkeys(("chr_name", "effect_allele", "other_allele"), str)
+    table = pd.read_csv(path, sep="\t", comment="#", dtype=text, keep_default_na=False)
+    return table.rename(columns=SITE)
+
+
+def _variants(score, sites, digest):
+    """Give the sites of a score, in its order, the names and frequencies of the public sites."""
+    if site_digest(sites) != digest:
+        raise UsageError("`sites` must be those of the release, got others. Name the file it was made with.")
+    sites = sites.assign(contig=sites["contig"].str.removeprefix("chr"))
+    on = list(SITE_COLUMNS)
+    return score[on].merge(sites, on=on, validate="one_to_one")[list(VARIANT_COLUMNS)]
+
+
+def _accuracy(metrics, outcomes):
+    """Return R^2 and mean squared error by outcome; nothing else of the metrics reaches a page."""
+    if metrics["mse_nonprivate"].notna().any():
+        raise DpgrsError("`metrics` must hold no error of a fit without privacy. Make those of the release.")
+    return metrics.set_index("outcome")[ACCURACY].reindex(outcomes)

@@ -1,0 +1,148 @@
+# What a release takes from outside its cohort, its metrics, and the bundle that it ends in.
+
+IS_CHARGED = SETTINGS["evaluation"]["metrics"] == "charged"
+ACCURACY_OPTIONS = (
+    {
+        "epsilon": SETTINGS["evaluation"]["epsilon"],
+        "residual_bound": SETTINGS["evaluation"]["residual_bound"]
+        or SETTINGS["outcomes"]["bound"],
+        "penalty": SETTINGS["regression"]["lambda"],
+        **LEDGER_OPTIONS,
+    }
+    if IS_CHARGED
+    else {}
+)
+
+
+use rule ingest_chromosome as ingest_reference with:
+    input:
+        vcf=reference_file,
+    output:
+        store=directory(f"{PUBLIC}/store/{{chrom}}.zarr"),
+    log:
+        f"{LOGS}/ingest_reference/{{chrom}}.log",
+
+
+rule choose_sites:
+    input:
+        stores=reference_stores(),
+        tables=public_tables(),
+    output:
+        sites=f"{PUBLIC}/sites.tsv",
+    log:
+        f"{LOGS}/choose_sites.log",
+    conda:
+        "../../envs/dpgrs.yaml"
+    threads: 1
+    resources:
+        mem_mb=4000,
+        runtime=60,
+    params:
+        options=flags(
+            chromosome=CHROMOSOMES,
+            sites=SETTINGS["public"]["sites"],
+            frequencies=SETTINGS["public"]["frequencies"],
+        ),
+        panel=PANEL_OPTIONS,
+        code=code_digest("io", "steps/panel.py"),
+    shell:
+        "python -m dpgrs choose-sites {input.stores} --output {output.sites} {params.options} {params.panel} 2> {log}"
+
+
+# A mechanism where the metrics are charged, see add_noise.
+rule release_metrics:
+    input:
+        noisy=f"{PRIVATE}/trial1/noisy_statistics.npz",
+        outcomes=f"{PRIVATE}/trial1/outcomes.npz",
+        weights=f"{PRIVATE}/trial1/weights.npz",
+        seconds=f"{PRIVATE}/trial1/fit_seconds.tsv",
+        panel=[f"{PRIVATE}/panel.zarr"] if IS_CHARGED else [],
+        sites=SITES if IS_CHARGED else [],
+    output:
+        metrics=f"{RESULTS}/metrics.tsv",
+        accuracy=f"{PRIVATE}/trial1/accuracy.npz",
+    log:
+        f"{LOGS}/release_metrics.log",
+    retries: 0
+    conda:
+        "../../envs/dpgrs.yaml"
+    threads: 1
+    resources:
+        mem_mb=4000,
+        runtime=60,
+    params:
+        version=(
+            MECHANISM_VERSION
+            if IS_CHARGED
+            else code_digest("evaluation", "io", "steps/accuracy.py")
+        ),
+        charge=lambda wildcards, input: flags(
+            panel=list(input.panel), sites=list(input.sites), **ACCURACY_OPTIONS
+        ),
+    shell:
+        "python -m dpgrs release-metrics {input.noisy} {input.outcomes} {input.weights} {input.seconds}"
+        " --output {output.metrics} --accuracy {output.accuracy} {params.charge} 2> {log}"
+
+
+rule write_release:
+    input:
+        settings=SETTINGS_FILE,
+        sites=f"{PUBLIC}/sites.tsv",
+        noisy=f"{PRIVATE}/trial1/noisy_statistics.npz",
+        accuracy=f"{PRIVATE}/trial1/accuracy.npz",
+    output:
+        # The last file of the bundle; a folder as output would get a file of Snakemake's own into it.
+        sums=f"{RESULTS}/release/SHA256SUMS",
+    log:
+        f"{LOGS}/write_release.log",
+    conda:
+        "../../envs/dpgrs.yaml"
+    threads: 1
+    resources:
+        mem_mb=4000,
+        runtime=30,
+    params:
+        bundle=subpath(output.sums, parent=True),
+        code=code_digest(
+            "release",
+            "privacy",
+            "io",
+            "regression",
+            "evaluation/private_metrics.py",
+            "steps/accuracy.py",
+            "steps/release.py",
+            "steps/released.py",
+            "../schemas/privacy_statement.schema.yaml",
+        ),
+    shell:
+        "python -m dpgrs write-release {input.settings} {input.sites} {input.noisy} {input.accuracy}"
+        " --output {params.bundle} 2> {log}"
+
+
+# Nothing private among its inputs.
+rule render_release_report:
+    input:
+        bundle=f"{RESULTS}/release/SHA256SUMS",
+        sites=f"{PUBLIC}/sites.tsv",
+        metrics=f"{RESULTS}/metrics.tsv",
+    output:
+        pages=directory(f"{RESULTS}/report"),
+    log:
+        f"{LOGS}/render_release_report.log",
+    conda:
+        "../../envs/dpgrs.yaml"
+    threads: 4
+    resources:
+        mem_mb=4000,
+        runtime=120,
+    params:
+        bundle=subpath(input.bundle, parent=True),
+        code=code_digest(
+            "reporting", "release", "io", "steps/report.py", "steps/release_report.py"
+        ),
+    shell:
+        "python -m dpgrs render-release-report {params.bundle} {input.sites} {input.metrics}"
+        " --output {output.pages} --processes {threads} 2> {log}"
+
+
+RESULTS_OF_MODE = [f"{RESULTS}/release/SHA256SUMS"]

@@ -1,12 +1,16 @@
 """What a release needs beside its data: a study key, a ledger, and settings that a curator would write."""
 
 import os
+import shutil
+from contextlib import contextmanager
 
 import pysam
 
 from dpgrs.privacy.ledger import start_ledger
 from dpgrs.privacy.ledger_entries import Account
 from dpgrs.privacy.study_key import VARIABLE, create_study_key
+from dpgrs.simulation.cohorts import simulate_cohort
+from study_runs import run
 
 CURATION = {
     "curator": "a university",
@@ -32,10 +36,46 @@ def make_ledger(path, *, accession="demo", consent="open", epsilon="4", unit="pe
     return path
 
 
-def without_person(source, target, sample):
-    """Write a VCF again without one of its people."""
-    with pysam.VariantFile(str(source)) as file:
-        file.subset_samples([name for name in file.header.samples if name != sample])
-        with pysam.VariantFile(str(target), "wz", header=file.header) as smaller:
-            for record in file:
-                smaller.write(record)
+@contextmanager
+def released_site(folder, settings, *, people, epsilon="4"):
+    """Give a folder with a cohort, a public reference, a key and a ledger, in which one release was made."""
+    earlier = os.environ.get(VARIABLE)
+    try:
+        make_key(folder)
+        make_ledger(folder / "ledger.jsonl", epsilon=epsilon)
+        chromosomes = settings["cohort"]["chromosomes"]
+        options = {"chromosomes": chromosomes, "people": people, "length": 100_000, "seed": 5}
+        simulate_cohort(folder / "cohort", reference=folder / "reference", reference_people=60, **options)
+        run(folder, settings)
+        yield folder
+    finally:
+        os.environ.pop(VARIABLE, None)
+        if earlier is not None:
+            os.environ[VARIABLE] = earlier
+
+
+def copied_site(site, folder):
+    """Copy a folder of a release without its results, for a test to spoil."""
+    shutil.copytree(site, folder, ignore=shutil.ignore_patterns("results", ".snakemake"))
+    return folder
+
+
+def bundle(folder, study):
+    """Return the files of a bundle as a dict of relative path to content."""
+    root = folder / "results" / study / "release"
+    return {
+        path.relative_to(root).as_posix(): path.read_bytes() for path in root.rglob("*") if path.is_file()
+    }
+
+
+def leave_out(folder, sample, *, chromosomes):
+    """Take a person out of a cohort's VCFs."""
+    for chromosome in chromosomes:
+        source, smaller = folder / "cohort" / f"{chromosome}.vcf.gz", folder / "smaller.vcf.gz"
+        with pysam.VariantFile(str(source)) as file:
+            file.subset_samples([name for name in file.header.samples if name != sample])
+            with pysam.VariantFile(str(smaller), "wz", header=file.header) as target:
+                for record in file:
+                    target.write(record)
+        smaller.replace(source)
+        source.with_name(f"{source.name}.tbi").unlink()

@@ -9,16 +9,8 @@ from dpgrs.privacy.accountant import gdp_epsilon, gdp_mu
 from dpgrs.privacy.study_key import VARIABLE, create_study_key
 from dpgrs.release_gates import total_epsilon
 from ledger_requests import DATASET, new_ledger
+from release_studies import CURATION
 from vcf_files import record, vcf_text, write_text
-
-CURATION = {
-    "curator": "a university",
-    "intended_use": "research",
-    "data_use_terms": "none",
-    "license": "CC0-1.0",
-    "region": "Norway",
-    "publication_date": "2026-11-21",
-}
 
 
 @pytest.fixture
@@ -134,7 +126,8 @@ def test_release__reference_of_the_cohorts_own_people(study, tmp_path):
 
 
 def test_release__real_data_need_a_word_about_what_was_done_before(study):
-    lines = found(merged(study, {"outcomes": {"source": "file", "file": "absent.tsv"}}))
+    silent = {"source": "file", "file": "absent.tsv"}
+    lines = found(merged(study, {"outcomes": silent, "release": {"preprocessing": None}}))
     assert any("`release.preprocessing` must be given" in line for line in lines)
 
 

@@ -1,8 +1,6 @@
 """A release on a cohort of VCFs: replayed from nothing, refused, charged anew, killed and resumed."""
 
 import json
-import os
-import shutil
 import signal
 
 import numpy as np
@@ -11,10 +9,8 @@ import pytest
 from dpgrs.io.trials import load_labelled
 from dpgrs.privacy.ledger import Ledger
 from dpgrs.privacy.ledger_verify import verify_ledger
-from dpgrs.privacy.study_key import VARIABLE
 from dpgrs.release.verify import verify_release
-from dpgrs.simulation.cohorts import simulate_cohort
-from release_studies import CURATION, make_key, make_ledger, without_person
+from release_studies import CURATION, bundle, copied_site, leave_out, released_site
 from study_runs import results, run
 
 SETTINGS = {
@@ -33,39 +29,17 @@ SETTINGS = {
     "privacy": {"epsilon": 2, "ledger": "ledger.jsonl"},
     "release": CURATION,
 }
-PEOPLE = 80
 
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory):
-    """A folder with a cohort, a public reference, a key and a ledger, in which one release was made."""
-    folder = tmp_path_factory.mktemp("site")
-    earlier = os.environ.get(VARIABLE)
-    make_key(folder)
-    make_ledger(folder / "ledger.jsonl")
-    options = {"chromosomes": ["21", "22"], "people": PEOPLE, "length": 100_000, "seed": 5}
-    simulate_cohort(folder / "cohort", reference=folder / "reference", reference_people=60, **options)
-    run(folder, SETTINGS)
-    yield folder
-    if earlier is None:
-        del os.environ[VARIABLE]
-    else:
-        os.environ[VARIABLE] = earlier
+    with released_site(tmp_path_factory.mktemp("site"), SETTINGS, people=80) as folder:
+        yield folder
 
 
 @pytest.fixture
 def copy(site, tmp_path):
-    """A copy of the folder, without results, for a test to spoil; the key is the same."""
-    ignored = shutil.ignore_patterns("results", ".snakemake")
-    shutil.copytree(site, tmp_path / "copy", ignore=ignored)
-    return tmp_path / "copy"
-
-
-def bundle(folder, study="release"):
-    root = folder / "results" / study / "release"
-    return {
-        path.relative_to(root).as_posix(): path.read_bytes() for path in root.rglob("*") if path.is_file()
-    }
+    return copied_site(site, tmp_path / "copy")
 
 
 def ledger_bytes(folder):
@@ -116,22 +90,23 @@ def _labels(folder):
 
 def test_release__replay_from_nothing_gives_the_same_bytes_at_no_cost(site, copy):
     run(copy, SETTINGS, cores=1)
-    assert bundle(copy) == bundle(site)
+    assert bundle(copy, "release") == bundle(site, "release")
     assert results(copy, "release").keys() == results(site, "release").keys()
     assert ledger_bytes(copy) == ledger_bytes(site)
 
 
+@pytest.mark.release
 def test_release__forced_rerun_of_the_mechanism_is_a_replay(site, copy):
     run(copy, SETTINGS)
     first = noisy(copy)
     run(copy, SETTINGS, "--forcerun", "add_noise")
     assert all(np.array_equal(first[name], again) for name, again in noisy(copy).items())
-    assert bundle(copy) == bundle(site)
+    assert bundle(copy, "release") == bundle(site, "release")
     assert ledger_bytes(copy) == ledger_bytes(site)
 
 
 def test_release__one_person_less_under_the_same_label_is_refused(copy):
-    leave_out(copy)
+    leave_out(copy, "sim0005", chromosomes=["21", "22"])
     before = ledger_bytes(copy)
     process = run(copy, SETTINGS, check=False)
     assert process.returncode == 1
@@ -142,7 +117,7 @@ def test_release__one_person_less_under_the_same_label_is_refused(copy):
 
 
 def test_release__one_person_less_under_a_new_label_is_charged_and_all_values_change(site, copy):
-    leave_out(copy)
+    leave_out(copy, "sim0005", chromosomes=["21", "22"])
     run(copy, SETTINGS | {"dataset": SETTINGS["dataset"] | {"version": "2"}})
     assert verify_release(copy / "results" / "release" / "release")["n_requests"] == 2
     book = Ledger(copy / "ledger.jsonl").read()
@@ -155,17 +130,8 @@ def test_release__one_person_less_under_a_new_label_is_charged_and_all_values_ch
             np.mean(difference[np.triu_indices(len(values), 1)] != 0 if name == "gram" else difference != 0)
             > 0.95
         )
-    scores = [name for name in bundle(site) if name.startswith("scores/")]
-    assert all(bundle(site)[name] != bundle(copy)[name] for name in scores)
-
-
-def leave_out(folder):
-    """Take the fifth person out of the cohort."""
-    for chrom in ("21", "22"):
-        source = folder / "cohort" / f"{chrom}.vcf.gz"
-        without_person(source, folder / "smaller.vcf.gz", "sim0005")
-        (folder / "smaller.vcf.gz").replace(source)
-        source.with_name(f"{source.name}.tbi").unlink()
+    scores = [name for name in bundle(site, "release") if name.startswith("scores/")]
+    assert all(bundle(site, "release")[name] != bundle(copy, "release")[name] for name in scores)
 
 
 def test_release__second_study_over_budget_is_refused_before_any_draw(copy):

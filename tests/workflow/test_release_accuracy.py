@@ -2,8 +2,6 @@
 
 import gzip
 import json
-import os
-import shutil
 
 import pandas as pd
 import pytest
@@ -11,14 +9,11 @@ import pytest
 from dpgrs.config import resolve
 from dpgrs.io.trials import Outcomes
 from dpgrs.privacy.ledger import Ledger
-from dpgrs.privacy.study_key import VARIABLE
 from dpgrs.release.verify import verify_release
 from dpgrs.release_gates import total_epsilon
-from dpgrs.simulation.cohorts import simulate_cohort
-from release_studies import CURATION, make_key, make_ledger, without_person
+from release_studies import CURATION, bundle, copied_site, leave_out, released_site
 from study_runs import run
 
-PEOPLE = 100
 SETTINGS = {
     "study": "measured",
     "mode": "release",
@@ -38,28 +33,18 @@ SETTINGS = {
 }
 
 
+pytestmark = pytest.mark.release
+
+
 @pytest.fixture(scope="module")
 def site(tmp_path_factory):
-    """A folder with a cohort, a public reference, a key and a ledger, in which one release was made."""
-    folder = tmp_path_factory.mktemp("site")
-    earlier = os.environ.get(VARIABLE)
-    make_key(folder)
-    make_ledger(folder / "ledger.jsonl", epsilon="200")
-    options = {"chromosomes": ["21"], "people": PEOPLE, "length": 100_000, "seed": 5}
-    simulate_cohort(folder / "cohort", reference=folder / "reference", reference_people=60, **options)
-    run(folder, SETTINGS)
-    yield folder
-    if earlier is None:
-        del os.environ[VARIABLE]
-    else:
-        os.environ[VARIABLE] = earlier
+    with released_site(tmp_path_factory.mktemp("site"), SETTINGS, people=100, epsilon="200") as folder:
+        yield folder
 
 
 @pytest.fixture
 def copy(site, tmp_path):
-    """A copy of the folder, without results, for a test to spoil; the key is the same."""
-    shutil.copytree(site, tmp_path / "copy", ignore=shutil.ignore_patterns("results", ".snakemake"))
-    return tmp_path / "copy"
+    return copied_site(site, tmp_path / "copy")
 
 
 def metrics(folder):
@@ -70,14 +55,11 @@ def statement(folder):
     return json.loads((folder / "results" / "measured" / "release" / "privacy_statement.json").read_text())
 
 
-def bundle(folder):
-    root = folder / "results" / "measured" / "release"
-    return {str(path.relative_to(root)): path.read_bytes() for path in root.rglob("*") if path.is_file()}
-
-
 def weights(folder):
     """Return all lines of the scoring files but the headers, which state the total epsilon."""
-    files = {name: content for name, content in bundle(folder).items() if name.startswith("scores/")}
+    files = {
+        name: content for name, content in bundle(folder, "measured").items() if name.startswith("scores/")
+    }
     lines = {name: gzip.decompress(content).splitlines() for name, content in files.items()}
     return {name: [line for line in all_lines if line[:1] != b"#"] for name, all_lines in lines.items()}
 
@@ -111,7 +93,7 @@ def test_release__replay_and_forced_rerun_give_the_same_at_no_cost(site, copy):
     run(copy, SETTINGS, cores=1)
     run(copy, SETTINGS, "--forcerun", "release_metrics")
     pd.testing.assert_frame_equal(metrics(copy), metrics(site))
-    assert bundle(copy) == bundle(site)
+    assert bundle(copy, "measured") == bundle(site, "measured")
     assert (copy / "ledger.jsonl").read_bytes() == before
     assert "Nothing to be done" in run(copy, SETTINGS).stdout
 
@@ -120,10 +102,7 @@ def test_release__one_person_less_among_those_held_out_is_refused(site, copy):
     """The training statistics are a replay then: it is the accuracy that tells, and that draws nothing."""
     outcomes = Outcomes.load(site / "results" / "measured" / "private" / "trial1" / "outcomes.npz")
     held_out = int((~outcomes.is_training).argmax())
-    source = copy / "cohort" / "21.vcf.gz"
-    without_person(source, copy / "smaller.vcf.gz", f"sim{held_out + 1:04}")
-    (copy / "smaller.vcf.gz").replace(source)
-    source.with_name("21.vcf.gz.tbi").unlink()
+    leave_out(copy, f"sim{held_out + 1:04}", chromosomes=["21"])
     before = (copy / "ledger.jsonl").read_bytes()
     process = run(copy, SETTINGS, check=False)
     assert process.returncode == 1

@@ -21,6 +21,23 @@ CURATION = {
     "publication_date": "2026-11-21",
     "preprocessing": "simulated",
 }
+# A release of a few seconds on VCFs, as of a real cohort.
+RELEASE = {
+    "study": "release",
+    "mode": "release",
+    "dataset": {"accession": "demo", "consent": "open", "version": "1"},
+    "cohort": {
+        "source": "vcf",
+        "vcf": "cohort/{chrom}.vcf.gz",
+        "chromosomes": ["21", "22"],
+        "rows": "people",
+    },
+    "public": {"reference": "reference/{chrom}.vcf.gz", "origin": "a simulated reference"},
+    "panel": {"size": 20},
+    "outcomes": {"count": 3},
+    "privacy": {"epsilon": 2, "ledger": "ledger.jsonl"},
+    "release": CURATION,
+}
 
 
 def make_key(folder):

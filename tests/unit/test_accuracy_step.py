@@ -43,6 +43,7 @@ def study(tmp_path, monkeypatch):
         haplotypes=lambda columns=None: bits,
         of_size=lambda size: np.arange(size),
         n_haplotypes=2 * N_PEOPLE,
+        n_samples=N_PEOPLE,
         n_variants=N_VARIANTS,
     )
     for module in (step, statistics_step):
@@ -54,6 +55,7 @@ def study(tmp_path, monkeypatch):
     is_training = rng.random(N_PEOPLE) < 0.5
     folder = SimpleNamespace(
         X=X[~is_training],
+        all_X=X,
         Y=Y[:, ~is_training],
         ledger=ledger,
         root=tmp_path,
@@ -266,6 +268,43 @@ def test_release_metrics__weights_that_are_not_of_the_released_statistics_are_no
     with pytest.raises(DpgrsError, match="must be what the ledger charged for"):
         run(study)
     assert study.ledger.path.read_bytes() == before
+
+
+def measure_in_public(study, names=NAMES):
+    everybody = np.zeros(N_PEOPLE, dtype=bool)
+    Outcomes(names, {N_VARIANTS: study.all_outcomes}, {}, everybody, "people").save(study.outcomes)
+    step.public_metrics(
+        study.noisy,
+        study.outcomes,
+        study.weights,
+        study.seconds,
+        output=study.metrics,
+        accuracy=study.accuracy,
+        panel="panel",
+        ledger=study.ledger.path,
+        penalty=PENALTY,
+    )
+    return pd.read_csv(study.metrics, sep="\t")
+
+
+def test_public_metrics__are_those_of_all_public_people_at_no_cost(study):
+    before = study.ledger.path.read_bytes()
+    table = measure_in_public(study)
+    Y, predicted = study.all_outcomes, fit_of(study).predict(study.all_X)
+    residual = np.nansum((Y - predicted) ** 2, axis=1)
+    np.testing.assert_allclose(table["r2"], 1 - residual / np.nansum(Y**2, axis=1), rtol=1e-10)
+    np.testing.assert_allclose(table["mse"], residual / np.isfinite(Y).sum(axis=1), rtol=1e-10)
+    assert set(table["status"]) == {"ok"}
+    assert study.ledger.path.read_bytes() == before
+    events, stated = load(study)
+    assert events == []
+    assert {one["cost"] for one in stated} == {f"none, measured on {N_PEOPLE} people of the public reference"}
+    assert stated[0]["value"].startswith(f"R^2 {table['r2'][0]:.4f}")
+
+
+def test_public_metrics__raise_on_other_outcomes(study):
+    with pytest.raises(DpgrsError, match="must be the study's, with the same names in the same order"):
+        measure_in_public(study, names=("b", "a", "c"))
 
 
 def test_withhold_metrics__terms_alone_and_no_charge(study):

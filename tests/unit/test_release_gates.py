@@ -131,6 +131,21 @@ def test_release__real_data_need_a_word_about_what_was_done_before(study):
     assert any("`release.preprocessing` must be given" in line for line in lines)
 
 
+def test_release__metrics_on_public_people_need_people_and_outcomes(study):
+    public = {"evaluation": {"metrics": "public"}}
+    assert check(merged(study, public))["evaluation"]["metrics"] == "public"
+    sites = {"sites": "absent.tsv", "origin": "x"}
+    cohort = {"source": "vcf", "vcf": "absent{chrom}.vcf", "chromosomes": ["1"]}
+    lines = found(merged(study, public | {"cohort": cohort, "public": sites}))
+    assert any("`public.reference` must be given for `evaluation.metrics: public`" in line for line in lines)
+    lines = found(merged(study, public | {"outcomes": {"source": "file", "file": "absent.tsv"}}))
+    assert any(
+        "`evaluation.outcomes` must be given for `evaluation.metrics: public`" in line for line in lines
+    )
+    (line,) = found(merged(study, {"evaluation": {"outcomes": "y.tsv"}}))
+    assert "`evaluation.outcomes` is for `metrics: public` with outcomes from a file, got y.tsv" in line
+
+
 def test_release__too_few_public_sites(study, tmp_path):
     sites = tmp_path / "sites.tsv"
     sites.write_text("contig\tposition\tref\talt\tfrequency\n1\t5\tA\tC\t0.2\n")

@@ -10,30 +10,13 @@ from dpgrs.io.trials import load_labelled
 from dpgrs.privacy.ledger import Ledger
 from dpgrs.privacy.ledger_verify import verify_ledger
 from dpgrs.release.verify import verify_release
-from release_studies import CURATION, bundle, copied_site, leave_out, released_site
+from release_studies import RELEASE, bundle, copied_site, leave_out, released_site
 from study_runs import results, run
-
-SETTINGS = {
-    "study": "release",
-    "mode": "release",
-    "dataset": {"accession": "demo", "consent": "open", "version": "1"},
-    "cohort": {
-        "source": "vcf",
-        "vcf": "cohort/{chrom}.vcf.gz",
-        "chromosomes": ["21", "22"],
-        "rows": "people",
-    },
-    "public": {"reference": "reference/{chrom}.vcf.gz", "origin": "a simulated reference"},
-    "panel": {"size": 20},
-    "outcomes": {"count": 3},
-    "privacy": {"epsilon": 2, "ledger": "ledger.jsonl"},
-    "release": CURATION,
-}
 
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory):
-    with released_site(tmp_path_factory.mktemp("site"), SETTINGS, people=80) as folder:
+    with released_site(tmp_path_factory.mktemp("site"), RELEASE, people=80) as folder:
         yield folder
 
 
@@ -63,7 +46,7 @@ def test_release__bundle_is_whole_and_ledger_complete(site):
 
 def test_release__again_there_is_nothing_to_do(site):
     before = ledger_bytes(site)
-    assert "Nothing to be done" in run(site, SETTINGS).stdout
+    assert "Nothing to be done" in run(site, RELEASE).stdout
     assert ledger_bytes(site) == before
 
 
@@ -89,7 +72,7 @@ def _labels(folder):
 
 
 def test_release__replay_from_nothing_gives_the_same_bytes_at_no_cost(site, copy):
-    run(copy, SETTINGS, cores=1)
+    run(copy, RELEASE, cores=1)
     assert bundle(copy, "release") == bundle(site, "release")
     assert results(copy, "release").keys() == results(site, "release").keys()
     assert ledger_bytes(copy) == ledger_bytes(site)
@@ -97,9 +80,9 @@ def test_release__replay_from_nothing_gives_the_same_bytes_at_no_cost(site, copy
 
 @pytest.mark.release
 def test_release__forced_rerun_of_the_mechanism_is_a_replay(site, copy):
-    run(copy, SETTINGS)
+    run(copy, RELEASE)
     first = noisy(copy)
-    run(copy, SETTINGS, "--forcerun", "add_noise")
+    run(copy, RELEASE, "--forcerun", "add_noise")
     assert all(np.array_equal(first[name], again) for name, again in noisy(copy).items())
     assert bundle(copy, "release") == bundle(site, "release")
     assert ledger_bytes(copy) == ledger_bytes(site)
@@ -108,7 +91,7 @@ def test_release__forced_rerun_of_the_mechanism_is_a_replay(site, copy):
 def test_release__one_person_less_under_the_same_label_is_refused(copy):
     leave_out(copy, "sim0005", chromosomes=["21", "22"])
     before = ledger_bytes(copy)
-    process = run(copy, SETTINGS, check=False)
+    process = run(copy, RELEASE, check=False)
     assert process.returncode == 1
     assert "The data changed under the label 1" in process.stdout
     assert ledger_bytes(copy) == before
@@ -118,7 +101,7 @@ def test_release__one_person_less_under_the_same_label_is_refused(copy):
 
 def test_release__one_person_less_under_a_new_label_is_charged_and_all_values_change(site, copy):
     leave_out(copy, "sim0005", chromosomes=["21", "22"])
-    run(copy, SETTINGS | {"dataset": SETTINGS["dataset"] | {"version": "2"}})
+    run(copy, RELEASE | {"dataset": RELEASE["dataset"] | {"version": "2"}})
     assert verify_release(copy / "results" / "release" / "release")["n_requests"] == 2
     book = Ledger(copy / "ledger.jsonl").read()
     (account,) = book.budgets
@@ -136,7 +119,7 @@ def test_release__one_person_less_under_a_new_label_is_charged_and_all_values_ch
 
 def test_release__second_study_over_budget_is_refused_before_any_draw(copy):
     before = ledger_bytes(copy)
-    other = SETTINGS | {"study": "other", "privacy": SETTINGS["privacy"] | {"epsilon": 3.9}}
+    other = RELEASE | {"study": "other", "privacy": RELEASE["privacy"] | {"epsilon": 3.9}}
     process = run(copy, other, check=False)
     assert process.returncode == 1
     assert "does not allow this release: cost mu^2" in process.stdout
@@ -150,7 +133,7 @@ def test_release__second_study_over_budget_is_refused_before_any_draw(copy):
 @pytest.mark.parametrize("step", ["before the draw", "after the draw", "after the output is stored"])
 def test_release__killed_at_a_step_resumes_at_no_new_cost(copy, monkeypatch, step):
     """The mechanism's job kills itself with SIGKILL at one step; the next run replays."""
-    settings = SETTINGS | {"dataset": SETTINGS["dataset"] | {"version": "killed"}}
+    settings = RELEASE | {"dataset": RELEASE["dataset"] | {"version": "killed"}}
     place = {
         "before the draw": "dpgrs.privacy.noise.ReleaseNoise._draw",
         "after the draw": "dpgrs.steps.noise.save_labelled",
@@ -201,13 +184,10 @@ sys.meta_path.insert(0, Finder())
 
 def test_release__sample_ids_stay_in_the_private_folder(site):
     root = site / "results" / "release"
-    found = [
-        path.relative_to(root).as_posix()
-        for path in root.rglob("*")
-        if path.is_file() and b"sim00" in path.read_bytes()
-    ]
+    files = [path for folder in (root, site / ".snakemake") for path in folder.rglob("*") if path.is_file()]
+    found = [path.relative_to(site).as_posix() for path in files if b"sim00" in path.read_bytes()]
     assert found
-    assert all(name.startswith("private/") for name in found)
+    assert all(name.startswith("results/release/private/") for name in found)
 
 
 def test_release__snakemake_keeps_no_digest_of_a_private_file(site):

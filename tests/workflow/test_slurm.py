@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from release_studies import RELEASE, bundle, copied_site, released_site
 from slurm_cluster import SlurmCluster, missing_requirement
 from study_runs import REPOSITORY, SMALL, results, run
 
@@ -55,6 +56,17 @@ def test_slurm__same_bytes_as_local_run(cluster, tmp_path):
     # Both trials of a step went into one sbatch.
     assert "Submitted array job" in console
     assert "2" in {job.get("ArrayTaskId") for job in jobs}
+
+
+def test_slurm__release_is_a_replay_of_a_local_one(cluster, tmp_path):
+    """No executor may change an exact statistic: the ledger would refuse it, or it would be drawn anew."""
+    (tmp_path / "site").mkdir()
+    with released_site(tmp_path / "site", RELEASE, people=80) as site:
+        copy = copied_site(site, tmp_path / "copy")
+        run(copy, RELEASE, *THROUGH_SLURM)
+        assert bundle(copy, "release") == bundle(site, "release")
+        assert (copy / "ledger.jsonl").read_bytes() == (site / "ledger.jsonl").read_bytes()
+    assert {job["JobState"] for job in cluster.finished_jobs()} == {"COMPLETED"}
 
 
 def test_slurm__failed_job_shows_its_log(cluster, tmp_path):

@@ -287,6 +287,23 @@ def release_metrics(noisy, outcomes, weights, seconds, output, accuracy, **charg
 
 
 @main.command()
+@path_argument("noisy")
+@path_argument("outcomes")
+@path_argument("weights")
+@path_argument("seconds")
+@path_option("--panel", "Panel of the public people.")
+@path_option("--ledger", "Ledger of the dataset; it is read.")
+@penalty
+@path_option("--accuracy", "Where to write the numbers behind the metrics.")
+@output
+def public_metrics(noisy, outcomes, weights, seconds, **options):
+    """Measure a release on public people, at no cost."""
+    from dpgrs.steps import accuracy
+
+    accuracy.public_metrics(noisy, outcomes, weights, seconds, **options)
+
+
+@main.command()
 @path_argument("tables", nargs=-1, required=True)
 @output
 def collect_tables(tables, output):

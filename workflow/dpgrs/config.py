@@ -34,6 +34,7 @@ PATHS = (
     "cohort.vcf",
     "cohort.populations",
     "outcomes.file",
+    "evaluation.outcomes",
     "privacy.ledger",
     "public.sites",
     "public.frequencies",

@@ -27,6 +27,7 @@ RELEASE_ONLY = (
     "public.origin",
     "evaluation.epsilon",
     "evaluation.residual_bound",
+    "evaluation.outcomes",
 )
 NEEDED_OF_THE_CURATOR = (
     "release.curator",
@@ -36,7 +37,7 @@ NEEDED_OF_THE_CURATOR = (
     "release.region",
     "release.publication_date",
 )
-CHARGED = "charged"
+WITHHELD, CHARGED, PUBLIC = "withheld", "charged", "public"
 # Beyond these a guarantee is one in name alone.
 LARGEST_DELTA, LARGEST_EPSILON = 1e-4, 20.0
 # Protection of one side takes the other as public, and must be given it.
@@ -64,10 +65,10 @@ def benchmark_problems(config, *, is_clear):
         lines.append(
             "`outcomes.test_share` must be above 0 in a benchmark, got 0.0. Keep people to test on, as 0.2."
         )
-    if config["evaluation"]["metrics"] == CHARGED:
+    if config["evaluation"]["metrics"] != WITHHELD:
         lines.append(
-            "`evaluation.metrics` must be withheld in a benchmark, which measures at no charge, got charged. "
-            "Leave it out."
+            "`evaluation.metrics` must be withheld in a benchmark, which measures at no charge, got "
+            f"{config['evaluation']['metrics']}. Leave it out."
         )
     return lines
 
@@ -182,14 +183,14 @@ def _evaluation_problems(config, is_clear):
     evaluation, test_share = config["evaluation"], config["outcomes"]["test_share"]
     if not is_clear("evaluation.metrics"):
         return []
+    lines = _reference_accuracy_problems(config)
     if evaluation["metrics"] != CHARGED:
-        return [
+        return lines + [
             f"`evaluation.{key}` is for `metrics: {CHARGED}`, got {evaluation[key]:g} without. "
             "Leave it out, or charge them."
             for key in ("epsilon", "residual_bound")
             if evaluation[key] is not None
         ]
-    lines = []
     if test_share == 0 and is_clear("outcomes.test_share"):
         lines.append(
             f"`outcomes.test_share` must be above 0 for `evaluation.metrics: {CHARGED}`, got 0.0. "
@@ -204,6 +205,29 @@ def _evaluation_problems(config, is_clear):
         lines.append(
             f"`evaluation.epsilon` must be at most {LARGEST_EPSILON:g} in a release, got "
             f"{evaluation['epsilon']:g}: more promises nothing. Lower it."
+        )
+    return lines
+
+
+def _reference_accuracy_problems(config):
+    """Find what is missing to measure on the people of the public reference, or is given for nothing."""
+    is_public = config["evaluation"]["metrics"] == PUBLIC
+    path, is_file = config["evaluation"]["outcomes"], config["outcomes"]["source"] == "file"
+    lines = []
+    if is_public and config["cohort"]["source"] == "vcf" and config["public"]["reference"] is None:
+        lines.append(
+            f"`public.reference` must be given for `evaluation.metrics: {PUBLIC}`, got null. "
+            "Name the VCF of the people to measure on, or withhold the metrics."
+        )
+    if is_public and is_file and path is None:
+        lines.append(
+            f"`evaluation.outcomes` must be given for `evaluation.metrics: {PUBLIC}` with outcomes from a "
+            "file, got null. Give those of the reference people."
+        )
+    if path is not None and not (is_public and is_file):
+        lines.append(
+            f"`evaluation.outcomes` is for `metrics: {PUBLIC}` with outcomes from a file, got {path} "
+            "without. Leave it out."
         )
     return lines
 

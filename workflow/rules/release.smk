@@ -1,17 +1,24 @@
 # What a release takes from outside its cohort, its metrics, and the bundle that it ends in.
 
 IS_CHARGED = SETTINGS["evaluation"]["metrics"] == "charged"
-ACCURACY_OPTIONS = (
-    {
+IS_PUBLIC = SETTINGS["evaluation"]["metrics"] == "public"
+# Whose genotypes accuracy is measured on; nobody's where it is withheld.
+MEASURED_PANEL = [f"{PRIVATE}/panel.zarr"] if IS_CHARGED else []
+ACCURACY_OPTIONS = {}
+if IS_PUBLIC:
+    MEASURED_PANEL = [f"{PUBLIC}/panel.zarr"]
+    ACCURACY_OPTIONS = {
+        "ledger": SETTINGS["privacy"]["ledger"],
+        "penalty": SETTINGS["regression"]["lambda"],
+    }
+if IS_CHARGED:
+    ACCURACY_OPTIONS = {
         "epsilon": SETTINGS["evaluation"]["epsilon"],
         "residual_bound": SETTINGS["evaluation"]["residual_bound"]
         or SETTINGS["outcomes"]["bound"],
         "penalty": SETTINGS["regression"]["lambda"],
         **LEDGER_OPTIONS,
     }
-    if IS_CHARGED
-    else {}
-)
 
 
 use rule ingest_chromosome as ingest_reference with:
@@ -49,14 +56,40 @@ rule choose_sites:
         "python -m dpgrs choose-sites {input.stores} --output {output.sites} {params.options} {params.panel} 2> {log}"
 
 
+# People to measure on in public; jobs run only if `evaluation.metrics` is public.
+use rule make_panel as make_reference_panel with:
+    input:
+        stores=reference_stores(),
+        sites=SITES,
+    output:
+        panel=directory(f"{PUBLIC}/panel.zarr"),
+    log:
+        f"{LOGS}/make_reference_panel.log",
+
+
+# Everybody in the reference is measured on.
+use rule make_outcomes as make_reference_outcomes with:
+    input:
+        panel=f"{PUBLIC}/panel.zarr",
+        table=(
+            [SETTINGS["evaluation"]["outcomes"]]
+            if SETTINGS["evaluation"]["outcomes"]
+            else []
+        ),
+    output:
+        outcomes=f"{PUBLIC}/trial{{trial}}/outcomes.npz",
+    log:
+        f"{LOGS}/make_reference_outcomes/{{trial}}.log",
+
+
 # A mechanism where the metrics are charged, see add_noise.
 rule release_metrics:
     input:
         noisy=f"{PRIVATE}/trial1/noisy_statistics.npz",
-        outcomes=f"{PRIVATE}/trial1/outcomes.npz",
+        outcomes=f"{PUBLIC if IS_PUBLIC else PRIVATE}/trial1/outcomes.npz",
         weights=f"{PRIVATE}/trial1/weights.npz",
         seconds=f"{PRIVATE}/trial1/fit_seconds.tsv",
-        panel=[f"{PRIVATE}/panel.zarr"] if IS_CHARGED else [],
+        panel=MEASURED_PANEL,
         sites=SITES if IS_CHARGED else [],
     output:
         metrics=f"{RESULTS}/metrics.tsv",
@@ -74,14 +107,15 @@ rule release_metrics:
         version=(
             MECHANISM_VERSION
             if IS_CHARGED
-            else code_digest("evaluation", "io", "steps/accuracy.py")
+            else code_digest("evaluation", "regression", "io", "steps/accuracy.py")
         ),
-        charge=lambda wildcards, input: flags(
+        verb="public-metrics" if IS_PUBLIC else "release-metrics",
+        options=lambda wildcards, input: flags(
             panel=list(input.panel), sites=list(input.sites), **ACCURACY_OPTIONS
         ),
     shell:
-        "python -m dpgrs release-metrics {input.noisy} {input.outcomes} {input.weights} {input.seconds}"
-        " --output {output.metrics} --accuracy {output.accuracy} {params.charge} 2> {log}"
+        "python -m dpgrs {params.verb} {input.noisy} {input.outcomes} {input.weights} {input.seconds}"
+        " --output {output.metrics} --accuracy {output.accuracy} {params.options} 2> {log}"
 
 
 rule write_release:

@@ -1,4 +1,4 @@
-"""The metrics of a release: withheld, or measured on held-out people with noise that is paid for."""
+"""The metrics of a release: withheld, measured on people held out at a charge, or on public people."""
 
 from dataclasses import asdict
 
@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 
 from dpgrs.errors import DpgrsError
+from dpgrs.evaluation.metrics import mse, r_squared
 from dpgrs.evaluation.private_metrics import (
     AccuracyRequest,
     accuracy_sums,
@@ -113,6 +114,42 @@ def release_metrics(
     complete(receipt, ledger)
 
 
+def public_metrics(noisy, outcomes, weights, seconds, *, output, accuracy, panel, ledger, penalty):
+    """Measure released weights on public people: it costs no privacy.
+
+    Parameters
+    ----------
+    noisy, weights, seconds : paths of what earlier steps wrote, of one fit; of the weights, their terms alone
+        are read.
+    outcomes, panel : paths of the outcomes and the panel of the public people, all of whom are measured on.
+    output : path of the table. R^2 compares with a prediction of 0, the public mean.
+    accuracy : path of the numbers behind it, for the statement.
+    ledger : path, against which the statistics are held.
+    penalty : float, the lambda of the fit.
+
+    Raises
+    ------
+    DpgrsError
+        If the outcomes are others than the study's.
+    """
+    released, statistics = load_released(noisy, Ledger(ledger).read())
+    outcomes, names = Outcomes.load(outcomes), tuple(released["outcomes"])
+    if outcomes.names != names:
+        raise DpgrsError(
+            "The outcomes of the public people must be the study's, with the same names in the same order. "
+            "Name the columns of `evaluation.outcomes` alike."
+        )
+    panel, n_variants = Panel.open(panel), statistics.cross.shape[1]
+    bits = panel.haplotypes(panel.of_size(n_variants))
+    X = coded_rows(bits, n_haplotypes=panel.n_haplotypes, rows=outcomes.rows)
+    Y = outcomes.values[n_variants]
+    predicted = fit_reusecov(statistics, penalty=penalty).predict(X)
+    found = {"r2": r_squared(Y, predicted, training_mean=np.zeros(len(names))), "mse": mse(Y, predicted)}
+    save_labelled(accuracy, [({"outcomes": names, "n_people": panel.n_samples}, found)])
+    table = _terms(noisy, names, weights, seconds)
+    write_table(output, table.assign(**found, mse_nonprivate=np.nan, status="ok")[METRICS])
+
+
 def weights_origin(released, names, *, penalty):
     """Say which weights are measured by what they follow from exactly: machines differ in their last digits.
 
@@ -155,6 +192,8 @@ def load_accuracy(path, book, released, *, penalty):
     if not measured:
         return [], []
     ((label, arrays),) = measured
+    if "n_people" in label:
+        return [], _stated_of_public(label, arrays)
     request, sums = AccuracyRequest(**label["request"]), arrays["sums"]
     requests = {tuple(part): request_id for part, request_id in label["requests"]}
     stored = {part: book.outputs.get(request_id) for part, request_id in requests.items()}
@@ -224,6 +263,16 @@ def _stated(names, accuracy, request):
     return [
         {"name": name, "value": _in_words(*one), "cost": cost}
         for name, one in zip(names, values, strict=True)
+    ]
+
+
+def _stated_of_public(label, found):
+    """Return what the statement says of accuracy on public people."""
+    cost = f"none, measured on {label['n_people']} people of the public reference"
+    values = zip(label["outcomes"], found["r2"], found["mse"], strict=True)
+    return [
+        {"name": name, "value": f"R^2 {r2:.4f}, mean squared error {error:.4f}", "cost": cost}
+        for name, r2, error in values
     ]
 
 

@@ -57,6 +57,11 @@ def test_random_draws__come_through_few_doors(module):
         assert drawn == []
 
 
+def test_release_noise__is_drawn_by_who_charges_or_audits():
+    named = {name_of(module) for module in MODULES if "ReleaseNoise(" in module.read_text()}
+    assert named == {"privacy/noise.py", "privacy/charging.py", "steps/audit.py"}
+
+
 def test_private_functions__name_their_event_and_proof():
     noise = (PACKAGE / "privacy" / "noise.py").read_text()
     found = 0

@@ -77,7 +77,8 @@ def test_release__metrics_are_measured_and_in_the_statement(site):
 def test_release__statement_counts_the_metrics(site):
     guarantee, composition = (statement(site)[name] for name in ("guarantee", "composition"))
     total = total_epsilon(resolve(SETTINGS))
-    assert float(guarantee["epsilon"]) == pytest.approx(total, rel=1e-9)
+    assert float(guarantee["epsilon"]) >= total * (1 - 1e-12)
+    assert float(guarantee["epsilon"]) == pytest.approx(total, rel=1e-5)
     assert 20 < float(composition["per_outcome"]["epsilon"]) < total
     mechanisms = [part for part in statement(site)["mechanisms"] if part["statistic"] == "accuracy"]
     assert [part["outcome"] for part in mechanisms] == ["simulated_0001", "simulated_0002"]

@@ -1,6 +1,7 @@
 """The bundle of a release: from released values, public files and the ledger alone."""
 
 import json
+from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +12,7 @@ from dpgrs.errors import DpgrsError
 from dpgrs.io.files import file_digest
 from dpgrs.io.sites import read_chosen_sites
 from dpgrs.privacy.composition import group_guarantee, study_totals, total_cost
+from dpgrs.privacy.exact_numbers import text_above
 from dpgrs.privacy.ledger import Ledger
 from dpgrs.privacy.ledger_entries import Account
 from dpgrs.privacy.noise import GaussianEvent
@@ -26,7 +28,7 @@ from dpgrs.steps.accuracy import load_accuracy
 from dpgrs.steps.released import load_released
 from dpgrs.types import Neighbours, Rows, Unit
 
-WEIGHT_DIGITS = 10
+WEIGHT_DIGITS, CLAIM_DIGITS = 10, 6
 POST_PROCESSING = (
     "The number of rows is taken as at least 1.",
     "The noisy Gram matrix is centred by its own intercept column.",
@@ -163,8 +165,13 @@ def _totals(label, served):
     person = None
     if (request["rows"], request["unit"]) == (Rows.HAPLOTYPES, Unit.HAPLOTYPE):
         loss = group_guarantee(epsilon, request["delta"], cost=total_cost(events))
-        person = Total(loss.epsilon, loss.delta)
-    return {"epsilon": epsilon, "per_outcome": per_outcome, "person": person}
+        person = Total(_above(loss.epsilon), _above(loss.delta))
+    return {"epsilon": _above(epsilon), "per_outcome": _above(per_outcome), "person": person}
+
+
+def _above(number):
+    """Write a number for readers: rounded up, so that what is claimed holds; a short one as it is."""
+    return text_above(Fraction(repr(number)), digits=CLAIM_DIGITS)
 
 
 def _terms(request, totals):

@@ -81,6 +81,7 @@ def train(study, *, outcome_budget="joint"):
         study.statistics,
         study.outcomes,
         output=study.noisy,
+        events=study.root / "events.json",
         sites=study.sites,
         ledger=study.ledger.path,
         identity=IDENTITY,

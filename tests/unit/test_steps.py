@@ -1,5 +1,6 @@
 """What the steps hand on: a right core with the wrong bound, budget, rows or n would still be wrong."""
 
+import json
 from types import SimpleNamespace
 
 import numpy as np
@@ -56,7 +57,13 @@ def statistics(tmp_path, monkeypatch):
 def release(statistics, tmp_path, *, trial=1, **changes):
     output = tmp_path / f"noisy{trial}.npz"
     add_noise(
-        statistics.path, statistics.outcomes, output=output, trial=trial, seed=1, **GRID | TERMS | changes
+        statistics.path,
+        statistics.outcomes,
+        output=output,
+        events=tmp_path / "events.json",
+        trial=trial,
+        seed=1,
+        **GRID | TERMS | changes,
     )
     return load_labelled(output)
 
@@ -137,7 +144,8 @@ def released(statistics, tmp_path, monkeypatch):
         path = tmp_path / name
         identity = {"dataset": DATASET, "genotypes": {"seed": 1}, "outcomes": {"source": "file"}}
         options = {"sites": tmp_path / "sites.tsv", "ledger": ledger.path, "identity": identity}
-        release_statistics(statistics.path, outcomes, output=path, **options, **ONE | TERMS | changes)
+        options |= {"output": path, "events": path.with_suffix(".json")}
+        release_statistics(statistics.path, outcomes, **options, **ONE | TERMS | changes)
         return path
 
     return make, ledger
@@ -147,6 +155,8 @@ def test_release_statistics__loads_back_as_what_the_ledger_charged_for(released)
     make, ledger = released
     path, book = make(), ledger.read()
     label, noisy = load_released(path, book)
+    (record,) = json.loads(path.with_suffix(".json").read_text())
+    assert record == {"events": label["events"], "requests": label["requests"]}
     assert label["outcomes"] == ["a", "b", "c"]
     assert noisy.cross.shape == (3, 5)
     assert [len(part) for part, _ in label["requests"]] == [1, 4]

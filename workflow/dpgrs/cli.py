@@ -182,6 +182,7 @@ def compute_statistics(panel, outcomes, **options):
 @trial
 @request_terms
 @seed
+@path_option("--events", "Where to write what was drawn, JSON.")
 @output
 def add_noise(statistics, outcomes, **options):
     """Draw seeded noise for a benchmark, one set per budget, panel size and number of outcomes."""
@@ -197,6 +198,7 @@ def add_noise(statistics, outcomes, **options):
 @path_option("--ledger", "Ledger of the dataset; it is charged.")
 @click.option("--identity", required=True, help="Public settings that define the data, JSON.")
 @request_terms
+@path_option("--events", "Where to write what was drawn, JSON.")
 @output
 def release_statistics(statistics, outcomes, identity, **options):
     """Release statistics with secret noise, charged to the ledger before it is drawn."""

@@ -37,6 +37,7 @@ rule add_noise:
         sites=SITES,
     output:
         noisy=f"{TRIAL}/noisy_statistics.npz",
+        events=f"{TRIAL}/events.json",
     log:
         f"{LOGS}/add_noise/{{trial}}.log",
     retries: 0
@@ -60,5 +61,5 @@ rule add_noise:
             **PRIVACY_OPTIONS,
         ),
     shell:
-        "python -m dpgrs {params.verb} {input.statistics} {input.outcomes} --output {output.noisy}"
+        "python -m dpgrs {params.verb} {input.statistics} {input.outcomes} --output {output.noisy} --events {output.events}"
         " {params.source} {params.options} 2> {log}"

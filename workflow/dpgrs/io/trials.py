@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpgrs.errors import DpgrsError, UsageError
-from dpgrs.io.files import load_arrays, save_arrays
+from dpgrs.io.files import load_arrays, replacing, save_arrays
 from dpgrs.types import Rows
 
 
@@ -106,6 +106,19 @@ def save_labelled(path, items):
     labels = [label for label, _ in items]
     arrays = {f"{name}/{i}": array for i, (_, named) in enumerate(items) for name, array in named.items()}
     save_arrays(path, {"labels": np.array(json.dumps(labels)), **arrays})
+
+
+def write_events(path, labels):
+    """Write what every request drew as JSON, beside its noisy numbers, for people and other programs.
+
+    Parameters
+    ----------
+    path : the file.
+    labels : list of dict with ``events``, and in a release ``requests``, as in `save_labelled`.
+    """
+    records = [{"events": label["events"], "requests": label.get("requests", [])} for label in labels]
+    with replacing(path) as temporary:
+        temporary.write_text(json.dumps(records, indent=2) + "\n")
 
 
 def load_labelled(path):

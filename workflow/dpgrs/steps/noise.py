@@ -6,7 +6,7 @@ from itertools import product
 
 from dpgrs.errors import UsageError
 from dpgrs.io.files import file_digest
-from dpgrs.io.trials import Outcomes, Statistics, save_labelled
+from dpgrs.io.trials import Outcomes, Statistics, save_labelled, write_events
 from dpgrs.privacy.charging import check, complete, release
 from dpgrs.privacy.exact_numbers import exact_text
 from dpgrs.privacy.ledger import Ledger
@@ -19,7 +19,7 @@ from dpgrs.steps.released import output_digests
 MECHANISM = "reusecov-statistics"
 
 
-def add_noise(statistics, outcomes, *, output, trial, seed, **options):
+def add_noise(statistics, outcomes, *, output, events, trial, seed, **options):
     """Release noisy statistics for every combination of protection, accounting, epsilon, panel and outcomes.
 
     In benchmark mode every combination is a release of its own, with its own noise.
@@ -27,7 +27,7 @@ def add_noise(statistics, outcomes, *, output, trial, seed, **options):
     Parameters
     ----------
     statistics, outcomes : paths of the exact statistics, and of the outcomes, for their names.
-    output : path.
+    output, events : paths of the noisy statistics, and of a record of what was drawn, JSON.
     trial, seed : int, key of the benchmark noise.
     **options : see `_requests`.
     """
@@ -38,15 +38,16 @@ def add_noise(statistics, outcomes, *, output, trial, seed, **options):
         noisy = private_statistics(**_data(statistics, names, request, count), noise=noise)
         released.append(_labelled(request, noisy, names[:count]))
     save_labelled(output, released)
+    write_events(events, [label for label, _ in released])
 
 
-def release_statistics(statistics, outcomes, *, output, sites, ledger, identity, **options):
+def release_statistics(statistics, outcomes, *, output, events, sites, ledger, identity, **options):
     """Release noisy statistics with secret noise, charged to the dataset's ledger before it is drawn.
 
     Parameters
     ----------
     statistics, outcomes : paths, as in `add_noise`.
-    output : path; complete in the ledger once it is stored.
+    output, events : paths, as in `add_noise`; complete in the ledger once they are stored.
     sites : path of the public sites.
     ledger : path of the ledger.
     identity : dict of ``dataset``, ``genotypes`` and ``outcomes``: the public settings that define the data,
@@ -72,6 +73,7 @@ def release_statistics(statistics, outcomes, *, output, sites, ledger, identity,
     receipt = replace(receipt, outputs=output_digests(noisy, names[:count], n_shared=request.n_outcomes))
     check(receipt, ledger)
     save_labelled(output, [(label, arrays)])
+    write_events(events, [label])
     complete(receipt, ledger)
 
 

@@ -26,7 +26,7 @@ unit: $(READY)
 	$(BIN)/pytest -m "not slurm and not faults and not release"
 
 test-release: $(READY)  ## whole releases with metrics that are paid for, replayed and refused
-	$(BIN)/pytest -m release
+	$(BIN)/pytest -m "release and not faults"
 
 test-faults: $(READY)  ## kill runs and releases at many places and resume them
 	$(BIN)/pytest -m faults

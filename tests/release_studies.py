@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import signal
 from contextlib import contextmanager
 
 import pysam
@@ -96,3 +97,40 @@ def leave_out(folder, sample, *, chromosomes):
                     target.write(record)
         smaller.replace(source)
         source.with_name(f"{source.name}.tbi").unlink()
+
+
+def run_and_kill(folder, settings, place):
+    """Run a study whose first job that calls the function `place` kills itself there with SIGKILL."""
+    # Python runs sitecustomize at its start, in the job's process as well.
+    customize = folder / "sitecustomize.py"
+    customize.write_text(KILLER.format(place=place, signal=int(signal.SIGKILL)))
+    assert run(folder, settings, check=False, python_path=folder).returncode == 1
+    customize.unlink()
+
+
+KILLER = """
+import importlib.abc, importlib.util, os, sys
+
+module, _, name = "{place}".rpartition(".")
+owner = None
+if module.rpartition(".")[2][0].isupper():
+    module, _, owner = module.rpartition(".")
+
+class Finder(importlib.abc.MetaPathFinder):
+    def find_spec(self, fullname, path, target=None):
+        if fullname != module:
+            return None
+        sys.meta_path.remove(self)
+        spec = importlib.util.find_spec(fullname)
+        execute = spec.loader.exec_module
+
+        def exec_module(made):
+            execute(made)
+            patched = getattr(made, owner) if owner else made
+            setattr(patched, name, lambda *_, **__: os.kill(os.getpid(), {signal}))
+
+        spec.loader.exec_module = exec_module
+        return spec
+
+sys.meta_path.insert(0, Finder())
+"""

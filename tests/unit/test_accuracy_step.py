@@ -112,6 +112,7 @@ def run(study, *, epsilon=EPSILON, **changes):
         study.seconds,
         output=study.metrics,
         accuracy=study.accuracy,
+        events=study.root / "accuracy_events.json",
         **charge,
     )
     return pd.read_csv(study.metrics, sep="\t")
@@ -281,6 +282,7 @@ def measure_in_public(study, names=NAMES):
         study.seconds,
         output=study.metrics,
         accuracy=study.accuracy,
+        events=study.root / "accuracy_events.json",
         panel="panel",
         ledger=study.ledger.path,
         penalty=PENALTY,
@@ -317,6 +319,7 @@ def test_withhold_metrics__terms_alone_and_no_charge(study):
         study.seconds,
         output=study.metrics,
         accuracy=study.accuracy,
+        events=study.root / "accuracy_events.json",
     )
     table = pd.read_csv(study.metrics, sep="\t")
     assert list(table) == METRICS

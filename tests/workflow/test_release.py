@@ -1,7 +1,7 @@
 """A release on a cohort of VCFs: replayed from nothing, refused, charged anew, killed and resumed."""
 
 import json
-import signal
+import shutil
 
 import numpy as np
 import pytest
@@ -9,9 +9,19 @@ import pytest
 from dpgrs.io.trials import load_labelled
 from dpgrs.privacy.ledger import Ledger
 from dpgrs.privacy.ledger_verify import verify_ledger
+from dpgrs.privacy.study_key import VARIABLE
 from dpgrs.release.verify import verify_release
-from release_studies import RELEASE, bundle, copied_site, leave_out, released_site
-from study_runs import results, run
+from release_studies import (
+    RELEASE,
+    bundle,
+    copied_site,
+    leave_out,
+    make_key,
+    make_ledger,
+    released_site,
+    run_and_kill,
+)
+from study_runs import REPOSITORY, results, run
 
 
 @pytest.fixture(scope="module")
@@ -139,11 +149,7 @@ def test_release__killed_at_a_step_resumes_at_no_new_cost(copy, monkeypatch, ste
         "after the draw": "dpgrs.steps.noise.save_labelled",
         "after the output is stored": "dpgrs.steps.noise.complete",
     }[step]
-    # Python runs sitecustomize at its start, in the job's process as well.
-    (copy / "sitecustomize.py").write_text(KILLER.format(place=place, signal=int(signal.SIGKILL)))
-    killed = run(copy, settings, check=False, python_path=copy)
-    assert killed.returncode == 1
-    (copy / "sitecustomize.py").unlink()
+    run_and_kill(copy, settings, place)
     reserved = Ledger(copy / "ledger.jsonl").read()
     assert len(reserved.requests) - len(reserved.outputs) == 2
 
@@ -154,32 +160,29 @@ def test_release__killed_at_a_step_resumes_at_no_new_cost(copy, monkeypatch, ste
     assert verify_release(copy / "results" / "release" / "release")["n_requests"] == 2
 
 
-KILLER = """
-import importlib.abc, importlib.util, os, sys
-
-module, _, name = "{place}".rpartition(".")
-owner = None
-if module.rpartition(".")[2][0].isupper():
-    module, _, owner = module.rpartition(".")
-
-class Finder(importlib.abc.MetaPathFinder):
-    def find_spec(self, fullname, path, target=None):
-        if fullname != module:
-            return None
-        sys.meta_path.remove(self)
-        spec = importlib.util.find_spec(fullname)
-        execute = spec.loader.exec_module
-
-        def exec_module(made):
-            execute(made)
-            patched = getattr(made, owner) if owner else made
-            setattr(patched, name, lambda *_, **__: os.kill(os.getpid(), {signal}))
-
-        spec.loader.exec_module = exec_module
-        return spec
-
-sys.meta_path.insert(0, Finder())
-"""
+def test_demo_release__is_replayed_from_nothing_and_measured_in_public(tmp_path, monkeypatch):
+    """The shipped configuration on fewer people, accuracy and all."""
+    monkeypatch.setenv(VARIABLE, "set again by make_key")
+    make_key(tmp_path)
+    config = REPOSITORY / "config" / "release.yaml"
+    people = "cohort={simulation: {people: 200, reference_people: 100, length: 200000}}"
+    demo = ["--configfile", config, "--config", people, "--"]
+    make_ledger(tmp_path / "ledgers" / "demo.jsonl")
+    run(tmp_path, {}, *demo)
+    first, ledger = bundle(tmp_path, "release-demo"), (tmp_path / "ledgers" / "demo.jsonl").read_bytes()
+    root = tmp_path / "results" / "release-demo"
+    assert "Accuracy cost nothing" in (root / "report" / "index.html").read_text()
+    statement = json.loads(first["privacy_statement.json"])
+    named = {public["name"] for public in statement["public_inputs"]}
+    assert "people measured on, with their outcomes" in named
+    assert not named & {"residual bound", "people held out"}
+    assert [one["cost"] for one in statement["accuracy"]] == [
+        "none, measured on 100 people of the public reference"
+    ] * 3
+    shutil.rmtree(root)
+    run(tmp_path, {}, *demo)
+    assert bundle(tmp_path, "release-demo") == first
+    assert (tmp_path / "ledgers" / "demo.jsonl").read_bytes() == ledger
 
 
 def test_release__sample_ids_stay_in_the_private_folder(site):

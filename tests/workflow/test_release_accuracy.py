@@ -11,7 +11,7 @@ from dpgrs.io.trials import Outcomes
 from dpgrs.privacy.ledger import Ledger
 from dpgrs.release.verify import verify_release
 from dpgrs.release_gates import total_epsilon
-from release_studies import CURATION, bundle, copied_site, leave_out, released_site
+from release_studies import CURATION, bundle, copied_site, leave_out, released_site, run_and_kill
 from study_runs import run
 
 SETTINGS = {
@@ -33,6 +33,7 @@ SETTINGS = {
 }
 
 
+EVENTS = "private/trial1/accuracy_events.json"
 pytestmark = pytest.mark.release
 
 
@@ -97,6 +98,29 @@ def test_release__replay_and_forced_rerun_give_the_same_at_no_cost(site, copy):
     assert bundle(copy, "measured") == bundle(site, "measured")
     assert (copy / "ledger.jsonl").read_bytes() == before
     assert "Nothing to be done" in run(copy, SETTINGS).stdout
+
+
+@pytest.mark.faults
+@pytest.mark.parametrize(
+    "place",
+    [
+        "dpgrs.steps.accuracy.release",
+        "dpgrs.steps.accuracy.check",
+        "dpgrs.steps.accuracy.write_table",
+        "dpgrs.steps.accuracy.complete",
+    ],
+)
+def test_release__metrics_killed_at_a_step_resume_at_no_new_cost(copy, place):
+    settings = SETTINGS | {"dataset": SETTINGS["dataset"] | {"version": "killed"}}
+    run_and_kill(copy, settings, place)
+    reserved = Ledger(copy / "ledger.jsonl").read()
+    run(copy, settings)
+    book = Ledger(copy / "ledger.jsonl").read()
+    assert len(book.requests) == 5 + 5
+    assert list(book.requests)[: len(reserved.requests)] == list(reserved.requests)
+    assert set(book.outputs) == set(book.requests)
+    assert verify_release(copy / "results" / "measured" / "release")["n_requests"] == 5
+    assert len(json.loads((copy / "results" / "measured" / EVENTS).read_text())[0]["events"]) == 2
 
 
 def test_release__one_person_less_among_those_held_out_is_refused(site, copy):

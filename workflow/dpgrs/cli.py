@@ -17,6 +17,7 @@ from dpgrs.cli_options import (
     SHARE,
     choice,
     counts,
+    events,
     outcome_bound,
     output,
     path_argument,
@@ -182,7 +183,7 @@ def compute_statistics(panel, outcomes, **options):
 @trial
 @request_terms
 @seed
-@path_option("--events", "Where to write what was drawn, JSON.")
+@events
 @output
 def add_noise(statistics, outcomes, **options):
     """Draw seeded noise for a benchmark, one set per budget, panel size and number of outcomes."""
@@ -198,7 +199,7 @@ def add_noise(statistics, outcomes, **options):
 @path_option("--ledger", "Ledger of the dataset; it is charged.")
 @click.option("--identity", required=True, help="Public settings that define the data, JSON.")
 @request_terms
-@path_option("--events", "Where to write what was drawn, JSON.")
+@events
 @output
 def release_statistics(statistics, outcomes, identity, **options):
     """Release statistics with secret noise, charged to the ledger before it is drawn."""
@@ -269,12 +270,13 @@ def attack_trial(panel, outcomes, statistics, noisy, weights, **options):
 @click.option("--sites", type=click.Path(), help="Public sites.")
 @click.option("--ledger", type=click.Path(), help="Ledger of the dataset; it is charged.")
 @click.option("--identity", help="Public settings that define the data, JSON.")
+@events
 @output
-def release_metrics(noisy, outcomes, weights, seconds, output, accuracy, **charge):
+def release_metrics(noisy, outcomes, weights, seconds, output, accuracy, events, **charge):
     """Measure a release on people held out, at a charge, or withhold its metrics."""
     from dpgrs.steps import accuracy as step
 
-    written = {"output": output, "accuracy": accuracy}
+    written = {"output": output, "accuracy": accuracy, "events": events}
     given = [name for name, value in charge.items() if value is not None]
     if not given:
         step.withhold_metrics(noisy, outcomes, weights, seconds, **written)
@@ -296,6 +298,7 @@ def release_metrics(noisy, outcomes, weights, seconds, output, accuracy, **charg
 @path_option("--panel", "Panel of the public people.")
 @path_option("--ledger", "Ledger of the dataset; it is read.")
 @penalty
+@events
 @path_option("--accuracy", "Where to write the numbers behind the metrics.")
 @output
 def public_metrics(noisy, outcomes, weights, seconds, **options):

@@ -39,6 +39,7 @@ penalty = click.option(
     "--penalty", type=NOT_NEGATIVE, required=True, help="lambda of the ridge penalty, per row."
 )
 processes = click.option("--processes", type=AT_LEAST_1, default=1, help="Processes that draw outcome pages.")
+events = path_option("--events", "Where to write what was drawn, JSON.")
 settings = path_option("--settings", "The resolved configuration, JSON.")
 outcome_bound = click.option(
     "--outcome-bound", type=float, required=True, help="Public bound of every outcome."

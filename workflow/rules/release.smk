@@ -94,6 +94,7 @@ rule release_metrics:
     output:
         metrics=f"{RESULTS}/metrics.tsv",
         accuracy=f"{PRIVATE}/trial1/accuracy.npz",
+        events=f"{PRIVATE}/trial1/accuracy_events.json",
     log:
         f"{LOGS}/release_metrics.log",
     retries: 0
@@ -115,7 +116,7 @@ rule release_metrics:
         ),
     shell:
         "python -m dpgrs {params.verb} {input.noisy} {input.outcomes} {input.weights} {input.seconds}"
-        " --output {output.metrics} --accuracy {output.accuracy} {params.options} 2> {log}"
+        " --output {output.metrics} --accuracy {output.accuracy} --events {output.events} {params.options} 2> {log}"
 
 
 rule write_release:

@@ -1,4 +1,4 @@
-# Sums over the training rows as exact integers, then the only step that draws noise.
+# Sums over the training rows as exact integers, then their noise. Charged metrics (release.smk) draw some too.
 
 
 rule compute_statistics:

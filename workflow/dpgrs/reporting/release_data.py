@@ -77,7 +77,7 @@ class ReleaseData:
 
     @property
     def has_accuracy(self):
-        """Whether accuracy was charged for; single values may still be missing."""
+        """Whether the statement gives any accuracy; single values may still be missing."""
         return self.statement["accuracy"] != WITHHELD
 
     @property

@@ -16,7 +16,7 @@ from dpgrs.evaluation.private_metrics import (
 )
 from dpgrs.io.files import file_digest, write_table
 from dpgrs.io.panel import Panel
-from dpgrs.io.trials import Outcomes, load_labelled, save_labelled
+from dpgrs.io.trials import Outcomes, load_labelled, save_labelled, write_events
 from dpgrs.privacy.charging import check, complete, release
 from dpgrs.privacy.exact_numbers import exact_text
 from dpgrs.privacy.hash_chain import digest
@@ -34,7 +34,7 @@ MECHANISM = "accuracy"
 SHARED_TERMS = ("rows", "n_outcomes", "outcome_bound", "delta", "neighbours", "unit", "accounting")
 
 
-def withhold_metrics(noisy, outcomes, weights, seconds, *, output, accuracy):
+def withhold_metrics(noisy, outcomes, weights, seconds, *, output, accuracy, events):
     """Write the metrics of a release: one row an outcome with its terms, and no accuracy.
 
     Accuracy on private rows is private, and was not paid for.
@@ -43,9 +43,10 @@ def withhold_metrics(noisy, outcomes, weights, seconds, *, output, accuracy):
     ----------
     noisy, outcomes, weights, seconds : paths of what earlier steps wrote.
     output : path of the table.
-    accuracy : path of the noisy sums behind it; none.
+    accuracy, events : paths of the noisy sums behind it and of what was drawn; none.
     """
     save_labelled(accuracy, [])
+    write_events(events, [])
     withheld = dict.fromkeys(["r2", "mse", "mse_nonprivate"], np.nan)
     table = _terms(noisy, Outcomes.load(outcomes).names, weights, seconds)
     write_table(output, table.assign(**withheld, status="withheld")[METRICS])
@@ -59,6 +60,7 @@ def release_metrics(
     *,
     output,
     accuracy,
+    events,
     panel,
     sites,
     ledger,
@@ -76,7 +78,7 @@ def release_metrics(
     noisy, outcomes, weights, seconds : paths of what earlier steps wrote, of one fit; of the weights, their
         terms alone are read.
     output : path of the table. An outcome that noise drowns is withheld, though it was paid for.
-    accuracy : path of the noisy sums behind it.
+    accuracy, events : paths of the noisy sums behind it, and of what was drawn, JSON.
     panel, sites, ledger : paths.
     identity : dict, as in `dpgrs.steps.noise.release_statistics`.
     epsilon : float, of the metrics alone; shared by the outcomes that share a budget for the weights.
@@ -90,7 +92,7 @@ def release_metrics(
     request = AccuracyRequest(epsilon=epsilon, residual_bound=residual_bound, **terms)
     outcomes, names = Outcomes.load(outcomes), tuple(released["outcomes"])
     exact = _sum_up(Panel.open(panel), outcomes, fitted, request)
-    (sums, events), receipt = release(
+    (sums, drawn), receipt = release(
         lambda noise: private_accuracy(exact, request=request, noise=noise, outcome_names=names),
         identify=lambda part: {
             **identify_part(identity, file_digest(sites), trained, ("outcomes", *part[1:])),
@@ -103,9 +105,10 @@ def release_metrics(
         study_key=load_study_key(),
     )
     label = {"request": asdict(request), "outcomes": names, "requests": list(receipt.requests.items())}
-    label |= {"events": [asdict(event) for event in events]}
+    label |= {"events": [asdict(event) for event in drawn]}
     check(receipt, ledger)
     save_labelled(accuracy, [(label, {"sums": sums})])
+    write_events(events, [label])
     found = measure(sums, request=request)
     status = np.where(np.isnan(found.r2), "withheld", "ok")
     table = _terms(noisy, names, weights, seconds)
@@ -114,7 +117,7 @@ def release_metrics(
     complete(receipt, ledger)
 
 
-def public_metrics(noisy, outcomes, weights, seconds, *, output, accuracy, panel, ledger, penalty):
+def public_metrics(noisy, outcomes, weights, seconds, *, output, accuracy, events, panel, ledger, penalty):
     """Measure released weights on public people: it costs no privacy.
 
     Parameters
@@ -123,7 +126,7 @@ def public_metrics(noisy, outcomes, weights, seconds, *, output, accuracy, panel
         are read.
     outcomes, panel : paths of the outcomes and the panel of the public people, all of whom are measured on.
     output : path of the table. R^2 compares with a prediction of 0, the public mean.
-    accuracy : path of the numbers behind it, for the statement.
+    accuracy, events : paths of the numbers behind it, for the statement, and of what was drawn: nothing.
     ledger : path, against which the statistics are held.
     penalty : float, the lambda of the fit.
 
@@ -146,6 +149,7 @@ def public_metrics(noisy, outcomes, weights, seconds, *, output, accuracy, panel
     predicted = fit_reusecov(statistics, penalty=penalty).predict(X)
     found = {"r2": r_squared(Y, predicted, training_mean=np.zeros(len(names))), "mse": mse(Y, predicted)}
     save_labelled(accuracy, [({"outcomes": names, "n_people": panel.n_samples}, found)])
+    write_events(events, [])
     table = _terms(noisy, names, weights, seconds)
     write_table(output, table.assign(**found, mse_nonprivate=np.nan, status="ok")[METRICS])
 

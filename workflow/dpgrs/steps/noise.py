@@ -1,4 +1,4 @@
-"""The only step that releases anything about people: every grid point of the study is one request."""
+"""Noisy statistics, from which all weights follow: every grid point of the study is one request."""
 
 from dataclasses import asdict, replace
 from functools import partial

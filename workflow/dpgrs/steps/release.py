@@ -179,6 +179,18 @@ def _terms(request, totals):
     return Terms(epsilon=totals["epsilon"], delta=request["delta"], **named)
 
 
+def _inputs_of_accuracy(evaluation, outcomes, origin):
+    if outcomes["test_share"] > 0:
+        share = f"a share of {outcomes['test_share']:g}"
+        yield PublicInput("people held out", share, "a hash of the sample id")
+    if evaluation["metrics"] == "charged":
+        bound = evaluation["residual_bound"] or outcomes["bound"]
+        yield PublicInput("residual bound", f"{bound:g}", "chosen in the configuration")
+    if evaluation["metrics"] == "public":
+        said = "simulated" if outcomes["source"] == "simulate" else "from a table"
+        yield PublicInput("people measured on, with their outcomes", said, origin)
+
+
 def _preprocessing(settings):
     said = settings["release"]["preprocessing"]
     if said is None:
@@ -209,11 +221,5 @@ def _public_inputs(settings, digest, label):
     )
     yield PublicInput("seed", str(settings["seed"]), "simulation, thinning and split alone")
     yield PublicInput("outcome names", str(label["n_outcomes"]), "given by the curator")
-    if settings["evaluation"]["metrics"] != WITHHELD:
-        evaluation, outcomes = settings["evaluation"], settings["outcomes"]
-        bound = evaluation["residual_bound"] or outcomes["bound"]
-        yield PublicInput("residual bound", f"{bound:g}", "chosen in the configuration")
-        yield PublicInput(
-            "people held out", f"a share of {outcomes['test_share']:g}", "a hash of the sample id"
-        )
+    yield from _inputs_of_accuracy(settings["evaluation"], settings["outcomes"], origin)
     yield PublicInput("lambda", f"{settings['regression']['lambda']:g}", "chosen in the configuration")

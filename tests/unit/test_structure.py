@@ -52,9 +52,19 @@ def test_layers__imports_point_one_way(module):
 def test_random_draws__come_through_few_doors(module):
     if name_of(module) not in RANDOM_DOORS:
         drawn = re.findall(
-            r"default_rng|np\.random|PCG64|\bimport random\b|import secrets", module.read_text()
+            r"default_rng|np\.random|PCG64|\bimport random\b|from random|import secrets|from secrets|urandom",
+            module.read_text(),
         )
         assert drawn == []
+
+
+def test_samplers_and_key_streams__are_called_by_the_door_alone():
+    callers = {
+        name_of(module)
+        for module in MODULES
+        if re.search(r"from dpgrs\.privacy\.(samplers|stream) import|KeyStream\(", module.read_text())
+    }
+    assert callers - {"privacy/samplers.py", "privacy/stream.py"} == {"privacy/noise.py"}
 
 
 def test_release_noise__is_drawn_by_who_charges_or_audits():

@@ -252,8 +252,8 @@ def _locked(path, flags, lock):
         descriptor = os.open(path, flags, 0o600)
     except FileNotFoundError:
         raise DpgrsError(
-            f"The ledger {path} does not exist. Make a new one with `dpgrs ledger init`; if it was ever "
-            "used, restore it from a copy."
+            f"The ledger {path} does not exist. Correct the path, in which `~` is not expanded; if it was "
+            "lost, restore it from a copy. Only for a dataset that never had one: `dpgrs ledger init`."
         ) from None
     try:
         fcntl.flock(descriptor, lock)

@@ -283,12 +283,12 @@ def _require_same_statistic(first, request):
     if first.key_id != request.key_id:
         raise DpgrsError(
             "This release was first made under another study key, without which it cannot be replayed. "
-            "Restore that key, or give the data a new `dataset_version`: the release is then charged again."
+            "Restore that key, or give the data a new `dataset.version`: the release is then charged again."
         )
     if not hmac.compare_digest(first.statistic_mark, request.statistic_mark):
         raise DpgrsError(
             f"The data changed under the label {request.identity['dataset_version']}, or were read in "
-            "another way. Nothing was drawn. Restore them, or give them a new `dataset_version`: the release "
+            "another way. Nothing was drawn. Restore them, or give them a new `dataset.version`: the release "
             "is then charged."
         )
 

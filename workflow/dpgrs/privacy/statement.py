@@ -191,7 +191,7 @@ def plain_language(statement):
     sections = {
         "What this is": [
             f"{curation['title']}, by {curation['curator']}. Intended use: {curation['intended_use']}",
-            f"Terms of use: {curation['data_use_terms']} License: {curation['license']}",
+            f"Terms of use: {curation['data_use_terms']}. License: {curation['license']}.",
         ],
         "What is promised": [guarantee["plain_language"], guarantee["definition"], guarantee["contribution"]],
         "What is not protected": statement["not_protected"],

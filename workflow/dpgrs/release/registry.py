@@ -141,7 +141,12 @@ def _implementation(statement):
 
 
 def _name_origin(public_inputs):
-    return (f"{public['name']}: {public['value']} ({public['origin']})" for public in public_inputs)
+    """Name what is unprotected; a number that was released with noise is protected."""
+    return (
+        f"{public['name']}: {public['value']} ({public['origin']})"
+        for public in public_inputs
+        if not public["origin"].startswith("released with noise")
+    )
 
 
 def _items(lines):

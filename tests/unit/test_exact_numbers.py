@@ -74,3 +74,8 @@ def test_roundings__enclose(value, digits):
     assert above - below <= value / 10 ** (digits - 1)
     assert Fraction(float_below(value)) <= value < Fraction(math.nextafter(float_below(value), math.inf))
     assert Fraction(math.nextafter(root_above(value), 0)) ** 2 < value <= Fraction(root_above(value)) ** 2
+
+
+def test_root_above__of_nothing_and_of_almost_nothing():
+    assert root_above(Fraction(0)) == 0
+    assert 0 < root_above(Fraction(1, 10**600)) < 1e-150

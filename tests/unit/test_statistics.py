@@ -1,3 +1,6 @@
+import math
+from fractions import Fraction
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -9,6 +12,7 @@ from dpgrs.regression.statistics import (
     CROSS_STEP,
     GRAM_STEP,
     OUTCOME_STEP,
+    clip_norms,
     coded_rows,
     cross_product,
     gram,
@@ -127,6 +131,52 @@ def test_grid_outcomes__never_leaves_the_bound(y, bound):
 def test_grid_outcomes__raise_on_bound(bound):
     with pytest.raises(UsageError, match=r"`outcomes\.bound` must be above 0 and at most 1000"):
         grid_outcomes(np.zeros((1, 2)), bound=bound)
+
+
+def test_grid_outcomes__shrinks_long_rows_alone():
+    Y = np.array([[3.0, 0.6, 9.0, np.nan], [-4.0, 0.8, np.nan, np.nan]])
+    gridded = grid_outcomes(Y, bound=4.0, row_norm=2.5) * OUTCOME_STEP
+    np.testing.assert_allclose(gridded, [[1.5, 0.6, 2.5, 0], [-2, 0.8, 0, 0]], atol=OUTCOME_STEP)
+    np.testing.assert_array_equal(gridded[:, [1, 3]], grid_outcomes(Y, bound=4.0)[:, [1, 3]] * OUTCOME_STEP)
+
+
+def test_grid_outcomes__keeps_rows_that_are_as_long_as_the_norm():
+    Y = np.array([[3.0, -3.0, 99.0]])
+    np.testing.assert_array_equal(grid_outcomes(Y, bound=3.0, row_norm=3.0), grid_outcomes(Y, bound=3.0))
+
+
+@settings(deadline=None, derandomize=True, max_examples=150)
+@given(
+    data=st.data(),
+    row_norm=st.floats(2**-14, 5000),
+    n_outcomes=st.integers(1, 9),
+    scale=st.floats(0.01, 1000),
+)
+def test_grid_outcomes__is_by_row_and_never_above_the_norm(data, row_norm, n_outcomes, scale):
+    row = st.lists(
+        st.floats(-1, 1) | st.sampled_from([math.nan, 1, -1]), min_size=n_outcomes, max_size=n_outcomes
+    )
+    Y = np.array(data.draw(st.lists(row, min_size=1, max_size=6))).T * scale
+    gridded = grid_outcomes(Y, bound=1000.0, row_norm=row_norm)
+    for column, y in zip(gridded.T, Y.T, strict=True):
+        assert sum(int(entry) ** 2 for entry in column) <= (Fraction(row_norm) / Fraction(OUTCOME_STEP)) ** 2
+        alone = grid_outcomes(np.asfortranarray(y[:, np.newaxis]), bound=1000.0, row_norm=row_norm)
+        np.testing.assert_array_equal(alone[:, 0], column)
+
+
+@pytest.mark.parametrize("row_norm", [0.0, -1.0, math.nan, math.inf])
+def test_grid_outcomes__raise_on_row_norm(row_norm):
+    with pytest.raises(UsageError, match=r"`row_norm` must be a finite number above 0, got"):
+        grid_outcomes(np.zeros((1, 2)), bound=3.0, row_norm=row_norm)
+
+
+def test_clip_norms__is_exact_where_float64_is_not():
+    # Squared norms of 2^62 + 1 and 2^62: float64 cannot tell them apart.
+    entries = np.array([[2**30, 2**30], [2**30, 2**30], [2**30, 2**30], [2**30, 2**30], [1, 0]])
+    clipped = entries.copy()
+    clip_norms(clipped, norm=2.0**31, step=1.0)
+    np.testing.assert_array_equal(clipped[:, 1], entries[:, 1])
+    assert clipped[:, 0].tolist() == [2**30 - 1] * 4 + [0]
 
 
 @pytest.mark.parametrize("rows", ROWS)

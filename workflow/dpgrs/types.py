@@ -10,6 +10,13 @@ class Rows(StrEnum):
     PEOPLE = "people"
 
 
+class Coding(StrEnum):
+    """How alleles become numbers: less 1/2, or less a public frequency with rows clipped at a public norm."""
+
+    HALF = "half"
+    FREQUENCY = "frequency"
+
+
 class Neighbours(StrEnum):
     """Which pairs of data sets the guarantee compares."""
 
@@ -38,3 +45,22 @@ class Accounting(StrEnum):
 
     GDP = "gdp"
     PAPER = "paper"
+
+
+class Metrics(StrEnum):
+    """How the accuracy of a release is told: not at all, at a charge, or of public people."""
+
+    WITHHELD = "withheld"
+    CHARGED = "charged"
+    PUBLIC = "public"
+
+
+class Exactness(StrEnum):
+    """How sure a draw of a release is to have the law that its guarantee needs (docs/proofs/exact_noise.md).
+
+    Whatever has none of these is for benchmarks alone.
+    """
+
+    EXACT = "exact"  # integers alone decide: rounded normal, discrete Laplace, permute-and-flip
+    CERTIFIED = "certified"  # weights are real numbers with error bounds; bits are drawn until they decide
+    GRIDDED = "gridded"  # clipped reals are rounded to a grid, and the rounding is in the sensitivity

@@ -2,6 +2,7 @@
 
 import math
 import re
+import sys
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
 
@@ -91,8 +92,9 @@ def float_below(value):
 
 
 def root_above(square):
-    """Return a float that is not below the root of a fraction."""
-    root = math.sqrt(square)
+    """Return a float that is not below the root of a fraction; 0 for 0."""
+    # Below, floats thin out until a root would be looked for step by step for ever.
+    root = math.sqrt(max(square, sys.float_info.min) if square else 0)
     while Fraction(root) ** 2 < square:
         root = math.nextafter(root, math.inf)
     return root

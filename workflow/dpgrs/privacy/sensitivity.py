@@ -1,15 +1,17 @@
-"""How far one unit can move a statistic: the exact worst case, each with its proof page.
+"""How far one unit can move a statistic: proven bounds, whose proof pages say where they are attained.
 
-Everything here holds for `half` coding with the intercept column x = 1/2 and is in units of x. A square is an
-exact fraction; its root is rounded up, so that no claim lies below the truth.
+Everything here has the intercept column x = 1/2 and is in units of x. Without a `row_norm` it holds for
+`half` coding; with one, for `frequency` coding with every row of genotypes clipped at that norm. A square is
+an exact fraction; its root is rounded up, so that no claim lies below the truth.
 """
 
+import math
 from dataclasses import dataclass
 from fractions import Fraction
 
 from dpgrs.errors import UsageError
 from dpgrs.privacy.exact_numbers import root_above
-from dpgrs.types import Neighbours, Rows, Unit
+from dpgrs.types import Neighbours, Protection, Rows, Unit
 
 
 @dataclass(frozen=True)
@@ -32,11 +34,11 @@ class Sensitivity:
     proof: str
 
 
-def gram_sensitivity(n_variants, *, rows, neighbours, unit):
+def gram_sensitivity(n_variants, *, rows, neighbours, unit, row_norm=None):
     """Bound the entries of X'X that are released, the intercept column included.
 
-    Haplotypes: the strict upper triangle, as the diagonal is n/4. People: the upper triangle without the
-    intercept's diagonal entry, which is n/4.
+    Haplotypes in `half` coding: the strict upper triangle, as the diagonal is n/4. Otherwise the upper
+    triangle without the intercept's diagonal entry, which is n/4.
 
     Parameters
     ----------
@@ -44,6 +46,7 @@ def gram_sensitivity(n_variants, *, rows, neighbours, unit):
     rows : Rows
     neighbours : Neighbours
     unit : Unit, ``person`` for two haplotype rows a person.
+    row_norm : float > 0, public bound R on the genotypes of a row in `frequency` coding; None for `half`.
 
     Returns
     -------
@@ -52,8 +55,14 @@ def gram_sensitivity(n_variants, *, rows, neighbours, unit):
     Raises
     ------
     UsageError
-        If the unit is a haplotype while a row is a person, here and in all functions below.
+        If the unit is a haplotype while a row is a person, here and in all functions below, or if the norm
+        is not a finite number above 0, here and wherever there is one.
     """
+    if row_norm is not None:
+        square = _clipped_gram_square(n_variants, rows=rows, neighbours=neighbours, row_norm=row_norm)
+        return _claim(
+            square, rows=rows, neighbours=neighbours, unit=unit, proof="docs/proofs/clipped_gram.md"
+        )
     d = n_variants
     squares = {
         (Rows.HAPLOTYPES, Neighbours.ADD_REMOVE): Fraction(d * (d + 1), 32),
@@ -65,28 +74,93 @@ def gram_sensitivity(n_variants, *, rows, neighbours, unit):
     return _claim(square, rows=rows, neighbours=neighbours, unit=unit, proof="docs/proofs/gram.md")
 
 
-def cross_sensitivity(n_variants, n_outcomes, *, rows, neighbours, unit, outcome_bound):
+def cross_sensitivity(
+    n_variants,
+    n_outcomes,
+    *,
+    rows,
+    neighbours,
+    unit,
+    outcome_bound,
+    protection=Protection.FULL,
+    row_norm=None,
+    outcome_norm=None,
+):
     """Bound X'Y in Frobenius norm, without its intercept column, which is not released.
 
-    R B sqrt(l) under add-remove and twice that under replace-one, with R = sqrt(d)/2 for haplotypes and
-    R = sqrt(d) for people.
+    With R and C the largest norms of a row of X and of Y, and D the largest distance of two rows of X:
+
+    - full: R C under add-remove, 2 R C under replace-one;
+    - feature: C D, at most 2 R C;
+    - label: 2 R C.
 
     Parameters
     ----------
     n_variants, n_outcomes : int
     rows : Rows
-    neighbours : Neighbours
+    neighbours : Neighbours, replace-one where protection is not full.
     unit : Unit
     outcome_bound : float, public bound B on every entry of Y.
+    protection : Protection, full, feature or label.
+    row_norm : float > 0, public bound on the norm of a row of X; None for `half` coding. Under label
+        protection it may be the largest norm of the public X, rounded up, in either coding.
+    outcome_norm : float > 0, public bound on the norm of a row of Y; None for B sqrt(l). Under feature
+        protection it may be the largest norm of the public Y, rounded up.
 
     Returns
     -------
     Sensitivity
+
+    Raises
+    ------
+    UsageError
+        Under add-remove with feature or label protection, or if the protection is none.
     """
-    row_norm_squared = Fraction(n_variants, 4 if Rows(rows) == Rows.HAPLOTYPES else 1)
-    distance = 2 if Neighbours(neighbours) == Neighbours.REPLACE_ONE else 1
-    square = row_norm_squared * n_outcomes * (distance * Fraction(outcome_bound)) ** 2
+    size = _row_square(n_variants, rows=rows, row_norm=row_norm)
+    C_squared = n_outcomes * Fraction(outcome_bound) ** 2
+    if outcome_norm is not None:
+        C_squared = min(C_squared, _positive("outcome_norm", outcome_norm) ** 2)
+    moved = {
+        Protection.FULL: 4 * size if Neighbours(neighbours) == Neighbours.REPLACE_ONE else size,
+        Protection.FEATURE: min(4 * size, n_variants * _entry_range(rows) ** 2),
+        Protection.LABEL: 4 * size,
+    }
+    _check_protection(protection, neighbours)
+    square = moved[Protection(protection)] * C_squared
     return _claim(square, rows=rows, neighbours=neighbours, unit=unit, proof="docs/proofs/cross_product.md")
+
+
+def smallest_eigenvalue_sensitivity(
+    n_variants, *, rows, neighbours, unit, row_norm=None, has_intercept=False, error=0.0
+):
+    """Bound the smallest eigenvalue of X'X: the largest squared norm of a row, under either relation.
+
+    Parameters
+    ----------
+    n_variants : int
+    rows : Rows
+    neighbours : Neighbours
+    unit : Unit
+    row_norm : float > 0, as in `gram_sensitivity`.
+    has_intercept : bool, whether X'X includes the intercept column.
+    error : float >= 0, public: how far what is computed can lie from the eigenvalue, by floating point and
+        by any rounding that the proof page does not show to be free. It counts twice, whatever the unit.
+
+    Returns
+    -------
+    Sensitivity
+
+    Raises
+    ------
+    UsageError
+        If the error is not a finite number >= 0.
+    """
+    if not 0 <= error < math.inf:
+        raise UsageError(f"`error` must be a finite number >= 0, got {error}. Bound it from public numbers.")
+    size = _row_square(n_variants, rows=rows, row_norm=row_norm) + Fraction(int(has_intercept), 4)
+    moved = _rows_per_unit(rows, unit) * size + 2 * Fraction(error)
+    proof = "docs/proofs/smallest_eigenvalue.md"
+    return Sensitivity(root_above(moved**2), "l2", Neighbours(neighbours), Unit(unit), proof)
 
 
 def count_sensitivity(*, rows, neighbours, unit):
@@ -126,6 +200,50 @@ def accuracy_sensitivity(n_outcomes, *, rows, neighbours, unit, outcome_bound, r
     B, C = Fraction(outcome_bound), Fraction(residual_bound)
     square = n_outcomes * (C**4 + B**4 + B**2)
     return _claim(square, rows=rows, neighbours=neighbours, unit=unit, proof="docs/proofs/accuracy.md")
+
+
+def _clipped_gram_square(n_variants, *, rows, neighbours, row_norm):
+    """Return the bound of docs/proofs/clipped_gram.md, whose names these are."""
+    R_squared, b_squared = _row_square(n_variants, rows=rows, row_norm=row_norm), _entry_range(rows) ** 2
+    whole, rest = divmod(R_squared, b_squared)
+    M = whole * b_squared**2 + rest**2
+    if Neighbours(neighbours) == Neighbours.ADD_REMOVE:
+        return (R_squared**2 + M) / 2 + R_squared / 4
+    s = min(R_squared, Fraction(1, 4))
+    return R_squared**2 + R_squared / 2 + s / 2 - s**2 + min(M, Fraction(n_variants * b_squared**2, 2))
+
+
+def _row_square(n_variants, *, rows, row_norm):
+    """Return the largest squared norm of a row of genotypes, exactly."""
+    largest = n_variants * _entry_range(rows) ** 2
+    if row_norm is None:
+        return Fraction(largest, 4)  # `half` coding: entries up to half their range on either side of 0
+    return min(_positive("row_norm", row_norm) ** 2, Fraction(largest))
+
+
+def _entry_range(rows):
+    """Return how far apart two entries of one variant can be, in any coding: also the bound of an entry."""
+    return 1 if Rows(rows) == Rows.HAPLOTYPES else 2
+
+
+def _positive(name, value):
+    if not 0 < value < math.inf:
+        raise UsageError(f"`{name}` must be a finite number above 0, got {value}. Give a public bound.")
+    return Fraction(value)
+
+
+def _check_protection(protection, neighbours):
+    if Protection(protection) == Protection.NONE:
+        raise UsageError(
+            f"`privacy.protection` must be {Protection.FULL}, {Protection.FEATURE} or {Protection.LABEL} for "
+            f"a sensitivity, got {protection}. Without protection there is no noise to scale."
+        )
+    is_relaxed = Protection(protection) != Protection.FULL
+    if is_relaxed and Neighbours(neighbours) == Neighbours.ADD_REMOVE:
+        raise UsageError(
+            f"`privacy.neighbours` must be {Neighbours.REPLACE_ONE} under {protection} protection, got "
+            f"{neighbours}. What is public there shows every row: set it to {Neighbours.REPLACE_ONE}."
+        )
 
 
 def _claim(row_square, *, rows, neighbours, unit, proof):

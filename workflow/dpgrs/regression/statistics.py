@@ -4,6 +4,8 @@ Coding `half`, half units: a haplotype row holds t = 2 x = 2 a - 1 (alleles a = 
 t = 2 x = 2 (a1 + a2) - 2. The intercept column is the constant x = 1/2, t = 1, appended last.
 """
 
+from fractions import Fraction
+
 import numpy as np
 
 from dpgrs.bits import pack, unpack
@@ -20,6 +22,11 @@ LARGEST_BOUND = 1000.0
 LARGEST_OUTCOME = 2**26  # in grid steps, above LARGEST_BOUND
 LARGEST_ROWS = 2**25
 VARIANT_BLOCK = 256  # variants unpacked at a time
+# Of a square in `clip_norms`.
+HALF_BITS = 31
+HALF_MASK = 2**HALF_BITS - 1
+# More than makes up for the float64 roundings of a scale, so that no product is above the true one.
+BELOW_ONE = 1 - 2.0**-48
 EVEN_BITS = np.uint64(0x5555555555555555)
 
 
@@ -53,30 +60,69 @@ def gram(bits, *, n_haplotypes, rows, is_selected=None, n_threads=1):
     return G
 
 
-def grid_outcomes(Y, *, bound):
+def grid_outcomes(Y, *, bound, row_norm=None):
     """Clip outcomes and round them towards zero onto the public grid.
 
     Parameters
     ----------
     Y : (n_outcomes, n_rows) float64, publicly standardised; NaN where missing.
     bound : float, public. Clipping is by row, so it costs no privacy.
+    row_norm : float > 0, public: a row (one column of Y) that is longer, after the clip at `bound`, is shrunk
+        to this norm over all outcomes given, which are those of one budget. None shrinks nothing.
 
     Returns
     -------
     (n_outcomes, n_rows) int64 in units of `OUTCOME_STEP`, of absolute value at most ``bound / OUTCOME_STEP``;
-    0 where missing.
+    0 where missing. No row is longer than ``row_norm / OUTCOME_STEP``.
 
     Raises
     ------
     UsageError
-        If the bound is not positive, or above `LARGEST_BOUND`.
+        If the bound is not positive, or above `LARGEST_BOUND`, or the norm is not a finite number above 0.
     """
     if not 0 < bound <= LARGEST_BOUND:
         raise UsageError(
             f"`outcomes.bound` must be above 0 and at most {LARGEST_BOUND:g}, got {bound}. "
             "Use the default, 3."
         )
-    return np.trunc(np.nan_to_num(np.clip(Y, -bound, bound)) / OUTCOME_STEP).astype(np.int64)
+    gridded = np.trunc(np.nan_to_num(np.clip(Y, -bound, bound)) / OUTCOME_STEP).astype(np.int64)
+    if row_norm is not None:
+        clip_norms(gridded, norm=row_norm, step=OUTCOME_STEP)
+    return gridded
+
+
+def clip_norms(entries, *, norm, step):
+    """Shrink rows that are longer than a norm, in place and rounding towards zero.
+
+    What becomes of a row depends on that row alone (docs/proofs/clipped_gram.md, "What is computed").
+
+    Parameters
+    ----------
+    entries : (n_entries, n_rows) int16, int32 or int64 in units of `step`, below 2^31; a row is a column.
+    norm : float > 0, public, in the units of `step`.
+    step : float, a power of 2.
+
+    Raises
+    ------
+    UsageError
+        If the norm is not a finite number above 0.
+    """
+    if not 0 < norm < np.inf:
+        raise UsageError(f"`row_norm` must be a finite number above 0, got {norm}. Give a public bound.")
+    # Squares below 2^62 in two halves: their sums are exact, hence the same in every order.
+    high, low = np.zeros((2, entries.shape[1]), dtype=np.int64)
+    for entry in entries:
+        square = np.square(entry, dtype=np.int64)
+        high += square >> HALF_BITS
+        low += square & HALF_MASK
+    high += low >> HALF_BITS
+    low &= HALF_MASK
+    largest_high, largest_low = divmod(int((Fraction(norm) / Fraction(step)) ** 2), 2**HALF_BITS)
+    is_long = (high > largest_high) | ((high == largest_high) & (low > largest_low))
+    length = np.sqrt(high[is_long] * 2.0**HALF_BITS + low[is_long])
+    scale = norm / step / length * BELOW_ONE
+    for entry in entries if is_long.any() else ():
+        entry[is_long] = np.trunc(entry[is_long] * scale)
 
 
 def cross_product(bits, Y, *, n_haplotypes, rows, is_selected=None):
@@ -112,7 +158,7 @@ def cross_product(bits, Y, *, n_haplotypes, rows, is_selected=None):
     Y = Y.astype(np.float64)
     for start in range(0, len(bits), VARIANT_BLOCK):
         block = slice(start, min(start + VARIANT_BLOCK, len(bits)))
-        T = _half_units(bits[block], n_haplotypes=n_haplotypes, rows=rows)[:, keep]
+        T = half_units(bits[block], n_haplotypes=n_haplotypes, rows=rows)[:, keep]
         V[:, block] = Y @ T.T.astype(np.float64)
     return V
 
@@ -132,7 +178,26 @@ def coded_rows(bits, *, n_haplotypes, rows, is_selected=None):
     (n_selected, n_variants) float64: -1/2 and 1/2 for haplotypes, -1, 0 and 1 for people.
     """
     keep = slice(None) if is_selected is None else is_selected
-    return _half_units(bits, n_haplotypes=n_haplotypes, rows=rows)[:, keep].T / 2
+    return half_units(bits, n_haplotypes=n_haplotypes, rows=rows)[:, keep].T / 2
+
+
+def half_units(bits, *, n_haplotypes, rows):
+    """Return the genotype matrix in `half` coding and half units, variants first.
+
+    Parameters
+    ----------
+    bits : (n_variants, n_words) uint64
+    n_haplotypes : int
+    rows : Rows
+
+    Returns
+    -------
+    (n_variants, n_rows) int8: t, as at the top of this page.
+    """
+    alleles = unpack(bits, n_haplotypes).astype(np.int8)
+    if Rows(rows) == Rows.HAPLOTYPES:
+        return 2 * alleles - 1
+    return 2 * (alleles[:, 0::2] + alleles[:, 1::2]) - 2
 
 
 def column_moments(frequency, *, rows):
@@ -160,11 +225,3 @@ def _selected_haplotypes(is_selected, *, n_haplotypes, rows):
 def _phases_swapped(words):
     """Exchange the two haplotypes of every person: neighbouring bits change places."""
     return (words & EVEN_BITS) << np.uint64(1) | words >> np.uint64(1) & EVEN_BITS
-
-
-def _half_units(bits, *, n_haplotypes, rows):
-    """Return t, (n_variants, n_rows) int8."""
-    alleles = unpack(bits, n_haplotypes).astype(np.int8)
-    if Rows(rows) == Rows.HAPLOTYPES:
-        return 2 * alleles - 1
-    return 2 * (alleles[:, 0::2] + alleles[:, 1::2]) - 2

@@ -1,0 +1,210 @@
+"""Claims about clipped rows, each protection and the smallest eigenvalue, against brute force."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dpgrs.bits import pack
+from dpgrs.errors import UsageError
+from dpgrs.privacy.sensitivity import cross_sensitivity, gram_sensitivity, smallest_eigenvalue_sensitivity
+from dpgrs.regression.clipped_statistics import (
+    CLIPPED_CROSS_STEP,
+    CLIPPED_GRAM_STEP,
+    GENOTYPE_STEP,
+    clipped_cross_product,
+    clipped_gram,
+    frequency_rows,
+)
+from dpgrs.regression.statistics import CROSS_STEP, clip_norms, coded_rows, cross_product, grid_outcomes
+from row_enumeration import RELATIONS, UNIT_OF_A_ROW, all_rows, largest_distance
+
+
+def bits_of(row, rows):
+    n_haplotypes = 1 if rows == "haplotypes" else 2
+    return pack(np.reshape(row, (-1, n_haplotypes))), {"n_haplotypes": n_haplotypes, "rows": rows}
+
+
+def clipped_row(row, frequency, rows, row_norm):
+    bits, options = bits_of(row, rows)
+    return frequency_rows(bits, np.array(frequency), row_norm=row_norm, **options)
+
+
+def released_gram(X):
+    """Return the released Gram entries of one integer row in `frequency` coding: all but the intercept's."""
+    G = clipped_gram(X)
+    return G[np.triu_indices(len(G))][:-1] * CLIPPED_GRAM_STEP
+
+
+def released_cross(row, outcomes, rows, *, frequency, row_norm, outcome_norm):
+    """Return the released entries of one row of X'Y, in `half` coding if there is no norm."""
+    Y = grid_outcomes(np.reshape(outcomes, (-1, 1)).astype(float), bound=3.0, row_norm=outcome_norm)
+    if row_norm is None:
+        bits, options = bits_of(row, rows)
+        return cross_product(bits, Y, **options)[:, :-1].ravel() * CROSS_STEP
+    V = clipped_cross_product(clipped_row(row, frequency, rows, row_norm), Y)
+    return V[:, :-1].ravel() * CLIPPED_CROSS_STEP
+
+
+@pytest.mark.parametrize("neighbours", RELATIONS)
+@pytest.mark.parametrize("k", [1, 2])
+@pytest.mark.parametrize(("rows", "entry"), [("haplotypes", 1), ("people", 2)])
+def test_clipped_gram_sensitivity__is_attained(rows, entry, k, neighbours):
+    row_norm = entry * math.sqrt(k) + GENOTYPE_STEP / 2  # k entries as large as they can be
+    claim = gram_sensitivity(4, rows=rows, neighbours=neighbours, unit=UNIT_OF_A_ROW[rows], row_norm=row_norm)
+    for frequency in ([0, 0, 0, 0], [1, 0, 0.5, 1], [0.1, 0.7, 0.02, 0.5]):
+        coded = [clipped_row(row, frequency, rows, row_norm) for row in all_rows(4, rows)]
+        worst = largest_distance([released_gram(X) for X in coded], neighbours)
+        assert worst <= claim.value
+        if not any(frequency):
+            slack = 0 if neighbours == "add-remove" else 1 / 16
+            assert claim.value**2 - worst**2 <= slack + 0.03
+
+
+@pytest.mark.parametrize(("rows", "entry"), [("haplotypes", 2**12), ("people", 2**13)])
+@settings(deadline=None, derandomize=True, max_examples=100)
+@given(data=st.data(), d=st.integers(1, 12), row_norm=st.floats(0.1, 8))
+def test_clipped_gram_sensitivity__holds_for_any_rows_on_the_grid(rows, entry, data, d, row_norm):
+    row = st.lists(st.integers(-entry, entry) | st.sampled_from([-entry, entry]), min_size=d, max_size=d)
+    X = np.array([data.draw(row), data.draw(row)]).T
+    clip_norms(X, norm=row_norm, step=GENOTYPE_STEP)
+    first, second = released_gram(X[:, :1].T), released_gram(X[:, 1:].T)
+    for neighbours, distance in [("add-remove", first), ("replace-one", first - second)]:
+        claim = gram_sensitivity(
+            d, rows=rows, neighbours=neighbours, unit=UNIT_OF_A_ROW[rows], row_norm=row_norm
+        )
+        assert np.linalg.norm(distance) <= claim.value
+
+
+@pytest.mark.parametrize("neighbours", RELATIONS)
+def test_clipped_gram_sensitivity__of_a_person_with_two_haplotype_rows(neighbours):
+    options = {"rows": "haplotypes", "neighbours": neighbours, "row_norm": 1.0}
+    rows = [released_gram(clipped_row(row, [0] * 3, "haplotypes", 1.0)) for row in all_rows(3, "haplotypes")]
+    people = [first + second for first, second in itertools.product(rows, repeat=2)]
+    claim = gram_sensitivity(3, unit="person", **options)
+    assert 0 <= claim.value**2 - largest_distance(people, neighbours) ** 2 <= 4 / 16
+    assert claim.value == pytest.approx(2 * gram_sensitivity(3, unit="haplotype", **options).value, rel=1e-15)
+
+
+@pytest.mark.parametrize("neighbours", RELATIONS)
+def test_clipped_gram_sensitivity__formulas_of_the_design(neighbours):
+    # The general bound for rows of norm R with the intercept and entries of at most b = 1 is never below.
+    claim = gram_sensitivity(
+        400, rows="haplotypes", neighbours=neighbours, unit="haplotype", row_norm=math.sqrt(40)
+    )
+    R2 = 40.25
+    general = R2**2 + R2 if neighbours == "replace-one" else (R2**2 + R2) / 2
+    assert 0.99 * math.sqrt(general) < claim.value < math.sqrt(general)
+
+
+OUTCOMES = [(-3, 3), (3, 3), (-3, -3), (1, 0.5), (math.nan, 0)]
+
+
+def public_part(protection, row, outcomes):
+    return {"full": None, "feature": str(outcomes), "label": str(row)}[protection]
+
+
+@pytest.mark.parametrize("protection", ["full", "feature", "label"])
+@pytest.mark.parametrize("outcome_norm", [None, 2.5])
+@pytest.mark.parametrize("row_norm", [None, 1.0, 3.5])
+@pytest.mark.parametrize(
+    ("rows", "unit"), [("haplotypes", "haplotype"), ("haplotypes", "person"), ("people", "person")]
+)
+def test_cross_sensitivity__of_each_protection_and_bound(rows, unit, row_norm, outcome_norm, protection):
+    """Group all rows of one unit by what is public: the worst pair of a group is the claim."""
+    norms, worst = {"row_norm": row_norm, "outcome_norm": outcome_norm}, 0.0
+    for frequency in ([0, 1], [0.5, 0.5]):
+        groups = {}
+        for row, y in itertools.product(all_rows(2, rows), OUTCOMES):
+            added = released_cross(row, y, rows, frequency=frequency, **norms)
+            groups.setdefault(public_part(protection, row, y), []).append(added)
+        if unit != UNIT_OF_A_ROW[rows]:
+            # A person of two rows that share the public part.
+            groups = {part: [a + b for a, b in itertools.product(g, repeat=2)] for part, g in groups.items()}
+        worst = max(worst, *(largest_distance(group, "replace-one") for group in groups.values()))
+    options = {"rows": rows, "neighbours": "replace-one", "unit": unit, "outcome_bound": 3.0}
+    claim = cross_sensitivity(2, 2, protection=protection, **norms, **options).value
+    assert claim * (1 - 1e-3) <= worst <= claim * (1 + 1e-14)
+
+
+def test_cross_sensitivity__feature_takes_the_smaller_distance():
+    options = {"rows": "haplotypes", "neighbours": "replace-one", "unit": "haplotype", "outcome_bound": 3.0}
+    options |= {"protection": "feature", "outcome_norm": 2.0}
+    assert cross_sensitivity(16, 4, row_norm=1.5, **options).value == 2 * 1.5 * 2
+    assert cross_sensitivity(16, 4, row_norm=3.0, **options).value == 4 * 2
+    assert cross_sensitivity(16, 4, **options).value == 4 * 2
+
+
+def test_cross_sensitivity__takes_the_smaller_norm_of_outcomes():
+    options = {"rows": "people", "neighbours": "add-remove", "unit": "person", "outcome_bound": 3.0}
+    assert cross_sensitivity(4, 9, outcome_norm=100.0, **options).value == 2 * 9
+    assert cross_sensitivity(4, 9, outcome_norm=3.5, **options).value == 2 * 3.5
+
+
+@pytest.mark.parametrize("protection", ["feature", "label"])
+def test_cross_sensitivity__raise_on_add_remove_of_half_public_data(protection):
+    options = {"rows": "people", "unit": "person", "outcome_bound": 3.0, "protection": protection}
+    with pytest.raises(
+        UsageError, match=f"must be replace-one under {protection} protection, got add-remove"
+    ):
+        cross_sensitivity(3, 1, neighbours="add-remove", **options)
+
+
+def test_cross_sensitivity__raise_without_protection():
+    options = {"rows": "people", "unit": "person", "outcome_bound": 3.0, "protection": "none"}
+    with pytest.raises(UsageError, match=r"`privacy\.protection` must be full, feature or label .* got none"):
+        cross_sensitivity(3, 1, neighbours="replace-one", **options)
+
+
+@pytest.mark.parametrize("wrong", [0.0, -1.0, math.nan, math.inf])
+def test_sensitivity__raise_on_norm(wrong):
+    relation = {"rows": "people", "neighbours": "add-remove", "unit": "person"}
+    with pytest.raises(UsageError, match="`row_norm` must be a finite number above 0"):
+        gram_sensitivity(3, row_norm=wrong, **relation)
+    with pytest.raises(UsageError, match="`outcome_norm` must be a finite number above 0"):
+        cross_sensitivity(3, 1, outcome_bound=3.0, outcome_norm=wrong, **relation)
+
+
+def smallest_eigenvalues(rows, d, has_intercept):
+    """Return the eigenvalue of every data set of up to four rows, keyed by its row numbers."""
+    inputs = [bits_of(row, rows) for row in all_rows(d, rows)]
+    coded = [coded_rows(bits, **options) for bits, options in inputs]
+    coded = [np.append(x, 0.5) if has_intercept else x[0] for x in coded]
+    outer = [np.outer(x, x) for x in coded]
+    choices = itertools.chain.from_iterable(
+        itertools.combinations_with_replacement(range(len(outer)), size) for size in range(5)
+    )
+    zero = np.zeros_like(outer[0])
+    return {chosen: np.linalg.eigvalsh(sum((outer[i] for i in chosen), zero))[0] for chosen in choices}
+
+
+@pytest.mark.parametrize("neighbours", RELATIONS)
+@pytest.mark.parametrize("has_intercept", [False, True])
+@pytest.mark.parametrize("rows", ["haplotypes", "people"])
+def test_smallest_eigenvalue_sensitivity__holds_and_is_attained(rows, has_intercept, neighbours):
+    eigenvalues, worst = smallest_eigenvalues(rows, 2, has_intercept), 0.0
+    for rest in [chosen for chosen in eigenvalues if len(chosen) < 4]:
+        added = [tuple(sorted((*rest, row))) for row in range(len(all_rows(2, rows)))]
+        values = [eigenvalues[chosen] for chosen in added]
+        if neighbours == "add-remove":
+            values = [value - eigenvalues[rest] for value in values] + [0.0]
+        worst = max(worst, max(values) - min(values))
+    claim = smallest_eigenvalue_sensitivity(
+        2, rows=rows, neighbours=neighbours, unit=UNIT_OF_A_ROW[rows], has_intercept=has_intercept
+    )
+    assert worst <= claim.value + 1e-12
+    if not has_intercept or (rows, neighbours) == ("haplotypes", "add-remove"):
+        assert worst == pytest.approx(claim.value, rel=1e-12)
+
+
+def test_smallest_eigenvalue_sensitivity__terms():
+    options = {"rows": "haplotypes", "neighbours": "add-remove"}
+    assert smallest_eigenvalue_sensitivity(8, unit="haplotype", **options).value == 2.0
+    assert smallest_eigenvalue_sensitivity(8, unit="haplotype", row_norm=1.5, **options).value == 2.25
+    terms = {"has_intercept": True, "error": 0.125}
+    assert smallest_eigenvalue_sensitivity(8, unit="person", **terms, **options).value == 4.75
+    with pytest.raises(UsageError, match="`error` must be a finite number >= 0, got nan"):
+        smallest_eigenvalue_sensitivity(8, unit="person", error=math.nan, **options)

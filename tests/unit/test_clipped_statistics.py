@@ -1,0 +1,200 @@
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dpgrs.bits import pack
+from dpgrs.errors import UsageError
+from dpgrs.regression.clipped_statistics import (
+    CLIPPED_CROSS_STEP,
+    CLIPPED_GRAM_STEP,
+    GENOTYPE_STEP,
+    LARGEST_CLIPPED_ROWS,
+    SMALLEST_ROW_NORM,
+    clipped_cross_product,
+    clipped_gram,
+    clipped_statistics,
+    frequency_rows,
+    grid_frequency,
+    tight_outcome_norm,
+    tight_row_norm,
+)
+from dpgrs.regression.statistics import (
+    LARGEST_OUTCOME,
+    OUTCOME_STEP,
+    coded_rows,
+    column_moments,
+    grid_outcomes,
+)
+from random_cohorts import random_alleles, random_bits
+
+ROWS = ["haplotypes", "people"]
+N_HAPLOTYPES = 150  # no multiple of 64
+FREQUENCY = np.array([0.1, 0.9, 0.5, 1 / 3, 0.0, 1.0, 0.72])
+
+
+def n_rows(rows):
+    return N_HAPLOTYPES if rows == "haplotypes" else N_HAPLOTYPES // 2
+
+
+def frequency_coded(alleles, *, rows):
+    """Code alleles the slow and plain way: (n_rows, n_variants) float64, not clipped."""
+    p = grid_frequency(FREQUENCY)[:, np.newaxis]
+    return (alleles - p if rows == "haplotypes" else alleles[:, ::2] + alleles[:, 1::2] - 2 * p).T
+
+
+def random_selection(rows):
+    return np.random.default_rng(2).random(n_rows(rows)) < 0.7
+
+
+def random_outcomes(n_outcomes, rows):
+    Y = np.random.default_rng(1).standard_normal((n_outcomes, n_rows(rows)))
+    return grid_outcomes(Y, bound=3.0, row_norm=2.0)
+
+
+@pytest.mark.parametrize("rows", ROWS)
+@pytest.mark.parametrize("selected", [False, True])
+def test_frequency_rows__equals_plain_coding_where_nothing_is_long(rows, selected, monkeypatch):
+    monkeypatch.setattr("dpgrs.regression.clipped_statistics.VARIANT_BLOCK", 3)
+    alleles = random_alleles(7, N_HAPLOTYPES)
+    is_selected = random_selection(rows) if selected else None
+    options = {"n_haplotypes": N_HAPLOTYPES, "rows": rows, "is_selected": is_selected}
+    X = frequency_rows(pack(alleles), FREQUENCY, row_norm=100.0, **options)
+    assert X.dtype == np.int16
+    expected = frequency_coded(alleles, rows=rows)[slice(None) if is_selected is None else is_selected]
+    np.testing.assert_array_equal(X * GENOTYPE_STEP, expected)
+
+
+@pytest.mark.parametrize("rows", ROWS)
+def test_frequency_rows__shrinks_long_rows_alone(rows):
+    alleles = random_alleles(7, N_HAPLOTYPES)
+    coded = frequency_coded(alleles, rows=rows)
+    norms = np.linalg.norm(coded, axis=1)
+    limit = float(np.median(norms))
+    X = frequency_rows(pack(alleles), FREQUENCY, row_norm=limit, n_haplotypes=N_HAPLOTYPES, rows=rows)
+    is_short = norms < limit
+    np.testing.assert_array_equal(X[is_short] * GENOTYPE_STEP, coded[is_short])
+    shrunk = coded * np.minimum(1, limit / norms)[:, np.newaxis]
+    assert np.all(np.abs(X * GENOTYPE_STEP) <= np.abs(shrunk) + 1e-12)
+    np.testing.assert_allclose(X * GENOTYPE_STEP, shrunk, rtol=0, atol=GENOTYPE_STEP)
+    assert np.any(X[~is_short] * GENOTYPE_STEP != coded[~is_short])
+
+
+@pytest.mark.parametrize("rows", ROWS)
+@settings(deadline=None, derandomize=True, max_examples=100)
+@given(data=st.data(), d=st.integers(1, 12), row_norm=st.floats(2**-11, 8))
+def test_frequency_rows__is_by_row_and_never_above_the_norm(rows, data, d, row_norm):
+    frequency = data.draw(st.lists(st.floats(0, 1), min_size=d, max_size=d))
+    alleles = data.draw(st.lists(st.lists(st.integers(0, 1), min_size=6, max_size=6), min_size=d, max_size=d))
+    alleles, n_alleles = np.array(alleles), 1 if rows == "haplotypes" else 2
+    is_selected = np.array(
+        data.draw(st.lists(st.booleans(), min_size=6 // n_alleles, max_size=6 // n_alleles))
+    )
+    options = {"row_norm": row_norm, "rows": rows}
+    X = frequency_rows(pack(alleles), frequency, n_haplotypes=6, **options)
+    for number, row in enumerate(X):
+        assert sum(int(entry) ** 2 for entry in row) <= (Fraction(row_norm) / Fraction(GENOTYPE_STEP)) ** 2
+        own = alleles[:, number * n_alleles : (number + 1) * n_alleles]
+        alone = frequency_rows(pack(own), frequency, n_haplotypes=n_alleles, **options)
+        np.testing.assert_array_equal(alone[0], row)
+    chosen = frequency_rows(pack(alleles), frequency, n_haplotypes=6, is_selected=is_selected, **options)
+    np.testing.assert_array_equal(chosen, X[is_selected])
+
+
+def test_frequency_rows__raise_on_other_number_of_frequencies():
+    with pytest.raises(UsageError, match="one public frequency a variant, got 7 for 3 variants"):
+        frequency_rows(random_bits(3, 4), FREQUENCY, row_norm=1.0, n_haplotypes=4, rows="people")
+
+
+@pytest.mark.parametrize("wrong", [-0.1, 1.1, math.nan])
+def test_grid_frequency__raise_on_frequency(wrong):
+    with pytest.raises(UsageError, match=f"A public frequency must be between 0 and 1, got {wrong}"):
+        grid_frequency([0.5, wrong])
+
+
+@pytest.mark.parametrize("rows", ROWS)
+def test_clipped_statistics__equal_dense_products(rows, monkeypatch):
+    monkeypatch.setattr("dpgrs.regression.clipped_statistics.ROW_BLOCK", 64)
+    bits, Y = random_bits(7, N_HAPLOTYPES), random_outcomes(4, rows)
+    X = frequency_rows(bits, FREQUENCY, row_norm=1.25, n_haplotypes=N_HAPLOTYPES, rows=rows)
+    with_intercept = np.column_stack([X * GENOTYPE_STEP, np.full(len(X), 0.5)])
+    G, V = clipped_gram(X), clipped_cross_product(X, Y)
+    assert G.dtype == V.dtype == np.int64
+    np.testing.assert_array_equal(G * CLIPPED_GRAM_STEP, with_intercept.T @ with_intercept)
+    np.testing.assert_array_equal(V * CLIPPED_CROSS_STEP, Y * OUTCOME_STEP @ with_intercept)
+
+
+@pytest.mark.parametrize("rows", ROWS)
+@settings(deadline=None, derandomize=True, max_examples=25)
+@given(part=st.lists(st.integers(0, 2), min_size=N_HAPLOTYPES, max_size=N_HAPLOTYPES))
+def test_clipped_statistics__add_up_over_any_chunks_of_rows(rows, part):
+    bits, Y, part = random_bits(7, N_HAPLOTYPES), random_outcomes(3, rows), np.array(part)[: n_rows(rows)]
+    options = {"row_norm": 1.25, "n_haplotypes": N_HAPLOTYPES, "rows": rows}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("dpgrs.regression.clipped_statistics.ROW_BLOCK", 64)
+        chunks = [
+            clipped_statistics(bits, FREQUENCY, Y, is_selected=part == chunk, **options) for chunk in range(3)
+        ]
+        gram, cross = clipped_statistics(bits, FREQUENCY, Y, **options)
+    X = frequency_rows(bits, FREQUENCY, **options)
+    for whole, parts in [(gram, [g for g, _ in chunks]), (cross, [v for _, v in chunks])]:
+        np.testing.assert_array_equal(sum(parts), whole)
+    np.testing.assert_array_equal(gram, clipped_gram(X))
+    np.testing.assert_array_equal(cross, clipped_cross_product(X, Y))
+
+
+def test_clipped_statistics__are_exact_at_the_largest_values():
+    X = np.full((5000, 1), 2**13, dtype=np.int16)
+    Y = np.full((1, 5000), LARGEST_OUTCOME)
+    Y[0, 0] -= 1
+    assert clipped_cross_product(X, Y)[0].tolist() == [2**13 * (5000 * 2**26 - 1), 2**11 * (5000 * 2**26 - 1)]
+    assert clipped_gram(X).tolist() == [[5000 * 2**26, 5000 * 2**24], [5000 * 2**24, 5000 * 2**22]]
+
+
+def test_clipped_statistics__raise_beyond_exact_range():
+    X, Y = np.zeros((2, 1), dtype=np.int16), np.zeros((1, 2), dtype=np.int64)
+    with pytest.raises(UsageError, match="Sums are exact for at most"):
+        clipped_gram(X - np.int16(2**15 - 1) - np.int16(1))
+    with pytest.raises(UsageError, match="Sums are exact for at most"):
+        clipped_cross_product(X, Y + LARGEST_OUTCOME + 1)
+    many = np.broadcast_to(Y[:, :1], (1, LARGEST_CLIPPED_ROWS + 1))
+    options = {"row_norm": 1.0, "n_haplotypes": many.shape[1], "rows": "haplotypes"}
+    with pytest.raises(UsageError, match="Sums are exact for at most"):
+        clipped_statistics(random_bits(1, 64), [0.5], many, **options)
+
+
+@pytest.mark.parametrize("rows", ROWS)
+def test_half_coding__predicts_the_same_with_shifted_means(rows):
+    alleles, weights, means = random_alleles(7, N_HAPLOTYPES), np.arange(7.0) - 3, np.full(7, 0.1)
+    shifted = means + column_moments(grid_frequency(FREQUENCY), rows=rows)[0]
+    half = coded_rows(pack(alleles), n_haplotypes=N_HAPLOTYPES, rows=rows)
+    expected = (frequency_coded(alleles, rows=rows) - means) @ weights
+    np.testing.assert_allclose((half - shifted) @ weights, expected, rtol=0, atol=1e-12)
+
+
+def test_tight_row_norm__is_the_root_mean_square_on_the_grid():
+    frequency = np.full(100, 0.1)
+    assert tight_row_norm(frequency, rows="haplotypes", factor=1.0) == pytest.approx(3.0, abs=GENOTYPE_STEP)
+    norm = tight_row_norm(frequency, rows="people", factor=1.5)
+    assert 0 <= 4.5 * math.sqrt(2) - norm < GENOTYPE_STEP
+    assert (norm / GENOTYPE_STEP).is_integer()
+
+
+def test_tight_row_norm__of_a_monomorphic_panel_is_not_zero():
+    assert tight_row_norm([0.0, 1.0], rows="people", factor=1.0) == SMALLEST_ROW_NORM > 0
+
+
+def test_tight_outcome_norm__is_never_above_that_of_the_bound():
+    assert tight_outcome_norm(100, factor=1.05, bound=3.0) == pytest.approx(10.5)
+    assert tight_outcome_norm(100, factor=5.0, bound=3.0) == 30.0
+
+
+@pytest.mark.parametrize("factor", [0.0, -1.0, math.nan, math.inf])
+def test_tight_norms__raise_on_factor(factor):
+    with pytest.raises(UsageError, match="`factor` must be a finite number above 0"):
+        tight_row_norm([0.5], rows="people", factor=factor)
+    with pytest.raises(UsageError, match="`factor` must be a finite number above 0"):
+        tight_outcome_norm(10, factor=factor, bound=3.0)

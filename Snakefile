@@ -21,8 +21,26 @@ include: f"workflow/rules/{'release' if IS_RELEASE else 'evaluation'}.smk"
 include: "workflow/rules/report.smk"
 
 
+from dpgrs.run_summary import describe_failure, describe_success, ledger_requests
+from snakemake.logging import logger
+
+# Requests of the ledger before the run; what is there afterwards and not here was charged.
+EARLIER = set()
+
+
 onstart:
     close_private_folders()
+    EARLIER.update(ledger_requests(SETTINGS))
+
+
+onsuccess:
+    for line in describe_success(SETTINGS, results=RESULTS, earlier=EARLIER):
+        logger.info(line)
+
+
+onerror:
+    for line in describe_failure(SETTINGS, earlier=EARLIER):
+        logger.error(line)
 
 
 rule all:

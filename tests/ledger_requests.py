@@ -1,6 +1,6 @@
 """A ledger with one account, and requests to it."""
 
-from dpgrs.privacy.ledger import Ledger, start_ledger
+from dpgrs.privacy.ledger import Ledger, Order, start_ledger
 from dpgrs.privacy.ledger_entries import Account, GaussianCharge
 from dpgrs.privacy.study_key import StudyKey
 
@@ -31,6 +31,6 @@ def gaussian(mu):
 
 def reserve(ledger, *, mu="0.5", charges=None, account=ACCOUNT, statistic=STATISTIC, key=KEY, **parameters):
     """Reserve a request that costs mu^2 = 1/4, or as stated."""
-    return ledger.reserve(
-        identity(**parameters), charges or gaussian(mu), account, statistic_digest=statistic, study_key=key
-    )
+    charges = gaussian(mu) if charges is None else charges
+    order = Order(identity(**parameters), charges, statistic)
+    return ledger.reserve_all([order], account, study_key=key)[0]

@@ -1,6 +1,6 @@
 """A small release: scores of three outcomes on eight sites, its charged events, statement and bundle."""
 
-from dataclasses import asdict, replace
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -11,7 +11,7 @@ from dpgrs.privacy.noise import BenchmarkNoise
 from dpgrs.privacy.sensitivity import count_sensitivity, cross_sensitivity, gram_sensitivity
 from dpgrs.privacy.statement import build_statement, ledger_standing
 from dpgrs.privacy.statement_content import Curation, PublicInput, StatementContent, Terms, Total
-from dpgrs.regression.reusecov import PrivacyRequest
+from dpgrs.regression.requests import PrivacyRequest
 from dpgrs.release.bundle import write_bundle
 from dpgrs.release.pgs_catalog import Scores, site_digest
 from ledger_requests import DATASET, new_ledger, reserve
@@ -142,7 +142,7 @@ def make_content(folder, terms=None, **changed):
         "site_digest": site_digest(SITES),
         "outcomes": OUTCOMES,
         "terms": terms,
-        "events": tuple(asdict(event) | {"request": request_id} for event in events),
+        "events": tuple(event.as_dict() | {"request": request_id} for event in events),
         "per_outcome": Total(terms.epsilon, terms.delta),
         "whole_study": Total(terms.epsilon, terms.delta),
         "ledger": ledger_standing(ledger.read(), account, [request_id]),

@@ -21,6 +21,8 @@ CURATION = {
     "region": "Norway",
     "publication_date": "2026-11-21",
     "preprocessing": "simulated",
+    "genome_build": "GRCh38",
+    "audit_draws": 0,
 }
 # A release of a few seconds on VCFs, as of a real cohort.
 RELEASE = {

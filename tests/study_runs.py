@@ -68,10 +68,7 @@ def results(folder, study):
     found = {}
     for path in sorted(root.rglob("*")):
         name = path.relative_to(root).as_posix()
-        is_timeless = not name.startswith("logs/") and path.name not in (
-            "provenance.json",
-            ".snakemake_timestamp",
-        )
+        is_timeless = not name.startswith("logs/") and path.name not in TIMED
         if path.is_file() and is_timeless:
             found[name] = _without_seconds(path) if path.suffix == ".tsv" else path.read_bytes()
     return found

@@ -8,8 +8,10 @@ import pytest
 
 from dpgrs.errors import UsageError
 from dpgrs.evaluation.private_metrics import AccuracyRequest, accuracy_sums, private_accuracy
-from dpgrs.privacy.noise import MECHANISM_VERSION, BenchmarkNoise
-from dpgrs.regression.reusecov import PrivacyRequest, private_count, private_cross_product, private_gram
+from dpgrs.privacy.events import MECHANISM_VERSION
+from dpgrs.privacy.noise import BenchmarkNoise
+from dpgrs.regression.requests import PrivacyRequest
+from dpgrs.regression.reusecov import private_count, private_cross_product, private_gram
 from dpgrs.regression.statistics import coded_rows, cross_product, gram, grid_outcomes
 from random_cohorts import random_bits
 

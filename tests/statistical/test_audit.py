@@ -1,17 +1,16 @@
-"""Audits of every mechanism and of the exact samplers, with controls that must be caught.
+"""Audits of every mechanism and of the pure noise, with controls that must be caught.
 
 `dpgrs.privacy.audit` says how an audit decides. Keys are fixed, so a result never changes. Under other keys
 
 - an honest mechanism would fail its test with a probability of at most 1e-6, whatever its law; by exact
-  binomials below 1e-11 for normal noise, below 1e-8 for the samplers (`test_rates__*`);
+  binomials below 1e-11 for normal noise, below 1e-8 for pure noise (`test_rates__*`);
 - a control with noise too small by sqrt(2) or by 2 would fail its test, since it is not caught, with a
-  probability below 1e-9 for normal noise, below 1e-6 for the samplers (`test_rates__*`);
+  probability below 1e-9 for normal noise, below 1e-6 for pure noise (`test_rates__*`);
 - so would noise that repeats itself, with a probability below 1e-9 (`test_rates__repeated_noise`).
 """
 
 import math
 from dataclasses import replace
-from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -19,9 +18,7 @@ from scipy.stats import norm
 
 from dpgrs.privacy.audit import AuditCase, PureLoss, alarm_probability, audit
 from dpgrs.privacy.noise import BenchmarkNoise, NoiseSource
-from dpgrs.privacy.samplers import discrete_laplace, permute_and_flip
 from dpgrs.privacy.sensitivity import Sensitivity
-from dpgrs.privacy.stream import KeyStream
 from dpgrs.steps.audit import choose_cases, seeded_noise
 
 CASES = {case.name: case for case in choose_cases()}
@@ -86,7 +83,7 @@ def test_mechanisms__release_noise_too_small_is_caught():
     assert not run_audit(case, mode="release").is_within_claim
 
 
-@pytest.mark.parametrize("name", ONE_EACH)
+@pytest.mark.parametrize("name", CASES)
 def test_mechanisms__halved_noise_is_caught(name):
     assert not run_audit(broken(CASES[name], WeakNoise, factor=2)).is_within_claim
 
@@ -108,52 +105,55 @@ def test_mechanisms__repeated_noise_is_caught(name, in_every_entry):
     assert not run_audit(case).is_within_claim
 
 
-# The exact samplers of pure mechanisms, which no mechanism uses yet.
-EPSILON = Fraction(2)
+# The door's pure noise, which no mechanism uses yet.
+EPSILON = 2.0
 DISTANCE = 3  # grid steps between the two statistics
-# 99/70 is a little less than sqrt(2).
-TRUE_EPSILONS = [pytest.param(EPSILON * Fraction(99, 70), id="sqrt2"), pytest.param(EPSILON * 2, id="2")]
 
 
-def laplace_case(true_epsilon):
+def claimed(value, norm, factor):
+    """Return the claim of a mechanism whose noise is too small by a factor."""
+    return Sensitivity(value / factor, norm, "add-remove", "person", "docs/proofs/exact_noise.md")
+
+
+def laplace_case(factor):
     """A statistic is 0 or `DISTANCE`; the guess is the second if the noisy value reaches it."""
+    options = {"name": "sum", "step": 1.0, "sensitivity": claimed(DISTANCE, "l1", factor), "epsilon": EPSILON}
     return AuditCase(
-        mechanism="discrete_laplace",
+        mechanism="laplace",
         terms={},
         pair=(0, DISTANCE),
-        claim=PureLoss(float(EPSILON)),
-        run=lambda exact, stream: exact + discrete_laplace(stream, 1, DISTANCE / true_epsilon)[0],
+        claim=PureLoss(EPSILON),
+        run=lambda exact, noise: noise.laplace(exact, **options)[0],
         score=lambda noisy: noisy - DISTANCE + 0.5,
     )
 
 
-def choice_case(true_epsilon):
+def choice_case(factor):
     """Two scores move by 1 against each other; the guess is the second if the worse candidate is chosen."""
+    options = {"name": "best", "step": 1.0, "sensitivity": claimed(1, "linf", factor), "epsilon": EPSILON}
     return AuditCase(
-        mechanism="permute_and_flip",
+        mechanism="choice",
         terms={},
         pair=(np.array([0, 2]), np.array([1, 1])),
-        claim=PureLoss(float(EPSILON)),
-        run=lambda scores, stream: permute_and_flip(stream, scores, epsilon=true_epsilon, sensitivity=1)[0],
+        claim=PureLoss(EPSILON),
+        run=lambda scores, noise: noise.choose(scores, **options)[0][0],
         score=lambda chosen: 0.5 - chosen,
     )
 
 
-def audit_sampler(case):
-    return audit(
-        case, lambda run, draw: run(KeyStream(bytes(range(32)), f"{case.mechanism} {draw}".encode()))
-    )
+pure_cases = pytest.mark.parametrize("make_case", [laplace_case, choice_case])
 
 
-@pytest.mark.parametrize("make_case", [laplace_case, choice_case])
-def test_samplers__lose_no_more_than_claimed(make_case):
-    assert audit_sampler(make_case(EPSILON)).is_within_claim
+@pytest.mark.parametrize("mode", ["release", "benchmark"])
+@pure_cases
+def test_pure_noise__loses_no_more_than_claimed(make_case, mode):
+    assert run_audit(make_case(1), mode=mode).is_within_claim
 
 
-@pytest.mark.parametrize("true_epsilon", TRUE_EPSILONS)
-@pytest.mark.parametrize("make_case", [laplace_case, choice_case])
-def test_samplers__weak_noise_is_caught(make_case, true_epsilon):
-    assert not audit_sampler(make_case(true_epsilon)).is_within_claim
+@pytest.mark.parametrize("factor", [math.sqrt(2), 2])
+@pure_cases
+def test_pure_noise__too_small_is_caught(make_case, factor):
+    assert not run_audit(make_case(factor), mode="release").is_within_claim
 
 
 def normal_error_rates(case, factor):
@@ -189,16 +189,16 @@ def test_rates__repeated_noise(name, in_every_entry):
     assert np.std(scores) * 1.2 < case.claim.value / math.sqrt(2)
 
 
-def sampler_error_rates(make_case, epsilon):
+def pure_error_rates(make_case, epsilon):
     if make_case is choice_case:
         return PureLoss(epsilon).error_rates()
     reaches = 1 / (1 + math.exp(-epsilon / DISTANCE))
     return math.exp(-epsilon) * reaches, 1 - reaches
 
 
-@pytest.mark.parametrize("make_case", [laplace_case, choice_case])
-def test_rates__samplers(make_case):
-    claim = PureLoss(float(EPSILON))
-    assert alarm_probability(claim, sampler_error_rates(make_case, claim.value)) < 1e-8
-    for factor in (99 / 70, 2.0):
-        assert 1 - alarm_probability(claim, sampler_error_rates(make_case, factor * claim.value)) < 1e-6
+@pure_cases
+def test_rates__pure_noise(make_case):
+    claim = PureLoss(EPSILON)
+    assert alarm_probability(claim, pure_error_rates(make_case, claim.value)) < 1e-8
+    for factor in (math.sqrt(2), 2.0):
+        assert 1 - alarm_probability(claim, pure_error_rates(make_case, factor * claim.value)) < 1e-6

@@ -14,6 +14,8 @@ import pytest
 from scipy.stats import chi2, norm
 
 from dpgrs.privacy import samplers
+from dpgrs.privacy.noise import BenchmarkNoise
+from dpgrs.privacy.sensitivity import Sensitivity
 from dpgrs.privacy.stream import KeyStream
 
 FALSE_FAILURE = 1e-6
@@ -137,18 +139,49 @@ def test_bernoulli_exp__frequency(p, q):
         assert N_DRAWS - heads < 15
 
 
-def test_permute_and_flip__every_order_of_candidates():
-    scores, rate = np.array([0, 3, 5, 5, -20]), 0.2
-    heads = np.exp(-rate * (5 - scores))
-    probabilities = np.zeros(5)
-    orders = list(itertools.permutations(range(5)))
+CANDIDATES, RATE = np.array([0, 3, 5, 5, -20]), 0.2  # scores; coin exponent per step below the best
+
+
+def choice_probabilities():
+    """Return the law of permute-and-flip by going through every order of the candidates."""
+    heads = np.exp(-RATE * (CANDIDATES.max() - CANDIDATES))
+    probabilities = np.zeros(len(CANDIDATES))
+    orders = list(itertools.permutations(range(len(CANDIDATES))))
     for order in orders:
         tails_before = np.cumprod([1.0, *(1 - heads[list(order)])])[:-1]
         probabilities[list(order)] += tails_before * heads[list(order)] / len(orders)
+    return probabilities
+
+
+def test_permute_and_flip__every_order_of_candidates():
     stream = key_stream("choice")
     options = {"epsilon": Fraction(4, 5), "sensitivity": 2}
-    choices = [samplers.permute_and_flip(stream, scores, **options)[0] for _ in range(20_000)]
-    assert p_value(np.bincount(choices, minlength=5), probabilities) > FALSE_FAILURE
+    choices = [samplers.permute_and_flip(stream, CANDIDATES, **options)[0] for _ in range(20_000)]
+    assert p_value(np.bincount(choices, minlength=5), choice_probabilities()) > FALSE_FAILURE
+
+
+# The seeded twins of benchmarks have the same laws.
+
+
+def claim(value, norm):
+    return Sensitivity(value, norm, "add-remove", "person", "docs/proofs/exact_noise.md")
+
+
+@pytest.mark.parametrize("scale", [Fraction(3, 10), Fraction(37, 10), Fraction(2**20)])
+def test_benchmark_noise__laplace_chi_square(scale):
+    options = {"name": "sum", "step": 0.5, "sensitivity": claim(float(scale), "l1"), "epsilon": 2.0}
+    draws, event = BenchmarkNoise(1).laplace(np.zeros(N_DRAWS, dtype=np.int64), **options)
+    assert event.scale / event.step == pytest.approx(float(scale))
+    assert fit(draws, discrete_laplace_cdf(scale), scale) > FALSE_FAILURE
+    assert fit(draws, discrete_laplace_cdf(float(scale) * 1.02), scale) < FALSE_FAILURE
+
+
+@pytest.mark.parametrize(("epsilon", "is_its_law"), [(0.4, True), (0.3, False)])
+def test_benchmark_noise__choice_chi_square(epsilon, is_its_law):
+    options = {"name": "best", "step": 0.25, "sensitivity": claim(0.25, "linf"), "epsilon": epsilon}
+    choices = [BenchmarkNoise(1, draw).choose(CANDIDATES, **options)[0][0] for draw in range(20_000)]
+    p = p_value(np.bincount(choices, minlength=5), choice_probabilities())
+    assert (p > FALSE_FAILURE) == is_its_law
 
 
 @pytest.mark.parametrize(

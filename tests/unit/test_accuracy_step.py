@@ -102,10 +102,9 @@ def train(study, *, outcome_budget="joint"):
     )
 
 
-def run(study, *, epsilon=EPSILON, **changes):
-    charge = {"panel": "panel", "sites": study.sites, "ledger": study.ledger.path, "identity": IDENTITY}
-    charge |= {"epsilon": epsilon, "residual_bound": 2.0, "penalty": PENALTY} | changes
-    step.release_metrics(
+def written_by(measure, study, **options):
+    """Run a step that measures; return the table that it wrote."""
+    measure(
         study.noisy,
         study.outcomes,
         study.weights,
@@ -113,9 +112,15 @@ def run(study, *, epsilon=EPSILON, **changes):
         output=study.metrics,
         accuracy=study.accuracy,
         events=study.root / "accuracy_events.json",
-        **charge,
+        **options,
     )
     return pd.read_csv(study.metrics, sep="\t")
+
+
+def run(study, *, epsilon=EPSILON, **changes):
+    charge = {"panel": "panel", "sites": study.sites, "ledger": study.ledger.path, "identity": IDENTITY}
+    charge |= {"epsilon": epsilon, "residual_bound": 2.0, "penalty": PENALTY} | changes
+    return written_by(step.release_metrics, study, **charge)
 
 
 def fit_of(study):
@@ -275,19 +280,7 @@ def test_release_metrics__weights_that_are_not_of_the_released_statistics_are_no
 def measure_in_public(study, names=NAMES):
     everybody = np.zeros(N_PEOPLE, dtype=bool)
     Outcomes(names, {N_VARIANTS: study.all_outcomes}, {}, everybody, "people").save(study.outcomes)
-    step.public_metrics(
-        study.noisy,
-        study.outcomes,
-        study.weights,
-        study.seconds,
-        output=study.metrics,
-        accuracy=study.accuracy,
-        events=study.root / "accuracy_events.json",
-        panel="panel",
-        ledger=study.ledger.path,
-        penalty=PENALTY,
-    )
-    return pd.read_csv(study.metrics, sep="\t")
+    return written_by(step.public_metrics, study, panel="panel", ledger=study.ledger.path, penalty=PENALTY)
 
 
 def test_public_metrics__are_those_of_all_public_people_at_no_cost(study):
@@ -312,16 +305,7 @@ def test_public_metrics__raise_on_other_outcomes(study):
 
 def test_withhold_metrics__terms_alone_and_no_charge(study):
     before = study.ledger.path.read_bytes()
-    step.withhold_metrics(
-        study.noisy,
-        study.outcomes,
-        study.weights,
-        study.seconds,
-        output=study.metrics,
-        accuracy=study.accuracy,
-        events=study.root / "accuracy_events.json",
-    )
-    table = pd.read_csv(study.metrics, sep="\t")
+    table = written_by(step.withhold_metrics, study)
     assert list(table) == METRICS
     assert set(table["status"]) == {"withheld"}
     assert table[["r2", "mse", "mse_nonprivate"]].isna().all(axis=None)

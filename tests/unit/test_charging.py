@@ -1,3 +1,4 @@
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -87,7 +88,7 @@ def test_release__over_budget_nothing_is_reserved_nor_drawn(ledger, monkeypatch)
     before = ledger.path.read_bytes()
     monkeypatch.setattr(ReleaseNoise, "_draw", lambda *_: pytest.fail("Noise was drawn."))
     # Each of the two new parts would fit alone, both together do not.
-    with pytest.raises(DpgrsError, match=r"does not allow this release: cost mu\^2 0.5.*spent .*limit"):
+    with pytest.raises(DpgrsError, match=r"does not allow this release: cost .*mu\^2 0.5.*spent .* of "):
         run(ledger, outcomes=("a", "c", "d"))
     assert ledger.path.read_bytes() == before
 
@@ -105,3 +106,33 @@ def test_complete__notes_every_output_once(ledger):
     complete(run(ledger)[1], ledger)
     assert ledger.path.read_bytes() == before
     assert len(ledger.read().outputs) == 3
+
+
+def mixed_mechanism(noise):
+    """Add normal noise, add Laplace noise and choose, all in one request."""
+    l2, l1, each = (replace(SENSITIVITY, norm=norm) for norm in ("l2", "l1", "linf"))
+    common, part = {"step": 0.5}, noise.of("genotypes")
+    return [
+        part.gaussian(STATISTIC, name="sum", sensitivity=l2, mu=0.5, **common),
+        part.laplace(STATISTIC, name="count", sensitivity=l1, epsilon=0.25, **common),
+        part.choose(STATISTIC, name="best", sensitivity=each, epsilon=0.125, n_choices=3, **common),
+    ]
+
+
+def test_release__every_family_is_charged_by_its_own_counter(tmp_path):
+    ledger = new_ledger(tmp_path, pure_epsilon="1")
+
+    def identify(part):
+        return {"mechanism": "mixed", "dataset_version": "v1"} | DATASET
+
+    results = [
+        release(mixed_mechanism, identify=identify, account=ACCOUNT, ledger=ledger, study_key=KEY)[0]
+        for _ in range(2)
+    ]
+    first, again = ([values.tolist() for values, _ in result] for result in results)
+    assert first == again
+    spent, (request,) = ledger.read().spent(ACCOUNT), ledger.read().requests.values()
+    # Each share is rounded down by one unit in the last place; a choice costs exactly its own.
+    assert spent.mu_squared == pytest.approx(0.25, rel=1e-12)
+    assert spent.pure_epsilon == pytest.approx(0.375, rel=1e-12)
+    assert [draw["family"] for draw in request.identity["draws"]] == ["gaussian", "laplace", "choice"]

@@ -37,7 +37,6 @@ def test_simulate_cohort__files(cohort):
     assert table["population"].value_counts().to_dict() == {"YRI": 11, "CEU": 10, "CHB": 10}
     for name in ("21", "chr22"):
         header = read_header(cohort / f"{name}.vcf.gz")
-        assert header.has_index
         assert list(header.contigs) == [name]
         assert list(header.samples) == table["sample"].tolist()
     assert (table["sample"].iloc[0], table["sample"].iloc[-1]) == ("sim0001", "sim0031")

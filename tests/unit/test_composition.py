@@ -10,7 +10,6 @@ from dpgrs.errors import UsageError
 from dpgrs.privacy.accountant import gdp_delta, gdp_epsilon, gdp_mu, split_budget
 from dpgrs.privacy.composition import (
     Guarantee,
-    cost_of,
     group_guarantee,
     study_totals,
     total_cost,
@@ -35,10 +34,10 @@ def events_of(mus, epsilons):
     return [gaussian(mu) for mu in mus] + [PureCharge("choice", str(Fraction(x))) for x in epsilons]
 
 
-def test_cost_of__a_draw_is_exact_and_within_its_share():
+def test_cost__a_draw_is_exact_and_within_its_share():
     sensitivity = count_sensitivity(rows="haplotypes", neighbours="add-remove", unit="person")
     _, event = BenchmarkNoise(1).gaussian(100, name="count", step=1.0, sensitivity=sensitivity, mu=0.3)
-    cost = cost_of(event)
+    cost = event.cost
     assert cost == GaussianCharge("count", "2", str(Fraction(event.sigma))).cost
     assert Fraction(0.3) ** 2 * (1 - Fraction(1, 10**15)) < cost.mu_squared <= Fraction(0.3) ** 2
 

@@ -1,14 +1,16 @@
 import copy
 import json
+import os.path
 import re
 
 import pytest
 import yaml
 from jsonschema import Draft202012Validator
 
-from dpgrs.config import coerce, examine, keys, load_schema, public_identity, resolve
+from dpgrs.config import PATHS, coerce, examine, keys, load_schema, public_identity, resolve
 from dpgrs.errors import UsageError
 from dpgrs.preflight import NOT_OFFERED
+from dpgrs.steps.plan import read_settings
 
 
 def settings(key, value):
@@ -140,6 +142,40 @@ def test_resolve__unit_follows_rows():
     assert resolve({"privacy": {"unit": "person"}})["privacy"]["unit"] == "person"
 
 
+def test_resolve__genome_build_follows_source():
+    for mode in ("benchmark", "release"):
+        assert resolve({"mode": mode})["release"]["genome_build"] == "GRCh38"
+        assert resolve({"mode": mode, "cohort": {"source": "vcf"}})["release"]["genome_build"] is None
+    stated = {"cohort": {"source": "vcf"}, "release": {"genome_build": "GRCh37"}}
+    assert resolve(stated)["release"]["genome_build"] == "GRCh37"
+
+
+def test_paths__are_all_keys_that_name_files():
+    # Every key that names a file says so in its description, or is one of the public files.
+    named = {key for key, part in keys().items() if re.match("Path of|Table of", part["description"])}
+    assert set(PATHS) == named | {"public.genotypes", "public.outcomes"}
+
+
+@pytest.mark.parametrize("key", PATHS)
+def test_resolve__home_in_a_path(key, monkeypatch):
+    monkeypatch.setenv("HOME", "/home/somebody")
+    for written, read in [
+        ("~/d/{chrom}.gz", "/home/somebody/d/{chrom}.gz"),
+        ("d/~/a", "d/~/a"),
+        ("d//a/", "d//a/"),
+        ("~nobody.of-this-name/a", "~nobody.of-this-name/a"),
+    ]:
+        assert pick(resolve(settings(key, written)), key) == read
+
+
+def test_read_settings__home_in_a_path(tmp_path):
+    (tmp_path / "study.yaml").write_text("privacy: {ledger: ~/ledgers/a.jsonl}\n")
+    home = os.path.expanduser("~")  # noqa: PTH111 - as the shell does it
+    assert read_settings(tmp_path / "study.yaml")["privacy"]["ledger"] == f"{home}/ledgers/a.jsonl"
+    changed = read_settings(tmp_path / "study.yaml", changes=["privacy={ledger: ~/b.jsonl}"])
+    assert changed["privacy"]["ledger"] == f"{home}/b.jsonl"
+
+
 def test_resolve__count_follows_source():
     assert resolve({})["outcomes"]["count"] == [1, 10]
     assert resolve({"outcomes": {"source": "file"}})["outcomes"]["count"] is None
@@ -217,12 +253,28 @@ def test_resolve__raise_on_bad_value(key, value, message):
         ("privcy", "Did you mean `privacy`?"),
         ("epsilon", "`epsilon` is not a key. Did you mean `privacy.epsilon`?"),
         ("panel.zzz", "`panel.zzz` is not a key. Keys here are size, maf."),
+        ("cohort.seed", "`cohort.seed` is not a key. Did you mean `seed`?"),
         ("cohort.vcf:x", "Put a space after the colon: `vcf: x`."),
     ],
 )
 def test_resolve__raise_on_unknown_key(key, message):
     with pytest.raises(UsageError, match=re.escape(message)):
         resolve(settings(key, 1))
+
+
+@pytest.mark.parametrize(
+    ("key", "written"),
+    [
+        ("privacy.delta", "`privacy: {delta: 1e-07}`, or `--config 'privacy={delta: 1e-07}'`."),
+        (
+            "cohort.simulation.people",
+            "`cohort: {simulation: {people: 500}}`, or `--config 'cohort={simulation: {people: 500}}'`.",
+        ),
+    ],
+)
+def test_resolve__dotted_keys_are_told_how_to_be_written(key, written):
+    with pytest.raises(UsageError, match=re.escape(f"`{key}` is not a key. Write {written}")):
+        resolve({key: "3"})
 
 
 @pytest.mark.parametrize(

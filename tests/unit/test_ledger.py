@@ -118,7 +118,8 @@ def test_reserve__raise_over_budget_and_fill_it_exactly(ledger):
     for number in range(3):
         reserve(ledger, number=number)
     message = (
-        r"cost mu\^2 0.2501 and pure epsilon 0, spent mu\^2 0.75 and pure epsilon 0, limit mu\^2 1 and pure"
+        r"cost epsilon 2.255 \(mu\^2 0.2501\), spent epsilon 4.152 of 4.887 \(mu\^2 0.75 of mu\^2 1\), "
+        "at delta 1e-06. Nothing was drawn"
     )
     charges = [GaussianCharge("a", "0.5", "1"), GaussianCharge("b", "0.01", "1")]
     assert unchanged(ledger, message, charges=charges)
@@ -133,7 +134,11 @@ def test_reserve__thirds_fill_a_budget_without_rounding(tmp_path):
     for number in range(3):
         reserve(ledger, charges=[LaplaceCharge("count", sensitivity="1", scale="3")], number=number)
     assert spent(ledger) == Cost(pure_epsilon=Fraction(1))
-    assert unchanged(ledger, "spent mu.2 0 and pure epsilon 1,", charges=[PureCharge("choice", "0.001")])
+    assert unchanged(
+        ledger,
+        "spent epsilon 1 of 1 .mu.2 0 and pure epsilon 1 of mu.2 0 and pure",
+        charges=[PureCharge("choice", "0.001")],
+    )
 
 
 @pytest.mark.parametrize(
@@ -158,7 +163,7 @@ def test_reserve__raise_on_misuse(ledger, change, match):
 
 def test_reserve__raise_without_a_charge(ledger):
     with pytest.raises(UsageError, match="must be charged"):
-        ledger.reserve(identity(), [], ACCOUNT, statistic_digest=STATISTIC, study_key=KEY)
+        reserve(ledger, charges=[])
 
 
 @pytest.mark.parametrize("access", ["read", "reserve", "complete"])
@@ -269,10 +274,11 @@ def test_create__raise_on_nameless_dataset(tmp_path, terms):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_create__raise_inside_results(tmp_path):
-    with pytest.raises(UsageError, match="outside results"):
-        new_ledger(tmp_path / "results" / "demo")
-    assert list(tmp_path.iterdir()) == []
+def test_create__raise_inside_results_or_a_repository(tmp_path, repository):
+    for folder in (tmp_path / "results" / "demo", repository / "ledgers"):
+        with pytest.raises(UsageError, match="A ledger must lie outside repositories and results"):
+            new_ledger(folder)
+        assert not folder.exists()
 
 
 def test_start_ledger__bad_terms_leave_nothing(tmp_path):
@@ -317,7 +323,7 @@ def test_verify__finds_an_account_over_its_limit(ledger):
         forged(ledger, request.entry())
     with pytest.raises(DpgrsError, match="line 7: an account is over its limit"):
         verify_ledger(ledger.path)
-    assert unchanged(ledger, "spent mu.2 1.25", mu="0.001")
+    assert unchanged(ledger, "spent epsilon 5.* of 4.* .mu.2 1.25", mu="0.001")
 
 
 def test_verify__finds_a_person_over_the_limit_by_haplotype_releases(ledger):

@@ -1,10 +1,11 @@
 import json
-from dataclasses import FrozenInstanceError, asdict
+from dataclasses import FrozenInstanceError, asdict, fields, replace
 
 import numpy as np
 import pytest
 
 from dpgrs.errors import DpgrsError, UsageError
+from dpgrs.privacy.events import FAMILIES, GaussianEvent, event_of
 from dpgrs.privacy.noise import BenchmarkNoise, Rehearsal, ReleaseNoise
 from dpgrs.privacy.sensitivity import Sensitivity
 from dpgrs.privacy.study_key import StudyKey
@@ -166,3 +167,113 @@ def test_release_noise__a_reserved_draw_is_drawn_once():
     noise.of("genotypes").gaussian(EXACT, **OPTIONS)
     with pytest.raises(DpgrsError, match="was not reserved"):
         noise.of("genotypes").gaussian(EXACT, **OPTIONS)
+
+
+# All families of noise
+
+L1, EACH = (replace(SENSITIVITY, norm=norm) for norm in ("l1", "linf"))
+COMMON = {"name": "gram", "step": 0.25}
+DRAWS = {
+    "gaussian": lambda noise, exact, **other: noise.gaussian(exact, **OPTIONS | other),
+    "laplace": lambda noise, exact, **other: noise.laplace(
+        exact, **COMMON | {"sensitivity": L1, "epsilon": 0.5} | other
+    ),
+    "choice": lambda noise, exact, **other: noise.choose(
+        exact, **COMMON | {"sensitivity": EACH, "epsilon": 0.01, "n_choices": 20} | other
+    ),
+}
+every_family = pytest.mark.parametrize("family", FAMILIES)
+
+
+def secretly(family, statistic=EXACT, *, key=KEY, request="r1"):
+    rehearsal = Rehearsal()
+    DRAWS[family](rehearsal.of("part"), statistic)
+    noise = ReleaseNoise(key, draws=rehearsal.draws, requests={("part",): request})
+    return DRAWS[family](noise.of("part"), statistic)
+
+
+@every_family
+def test_families__seeded_and_secret_noise_have_one_event(family):
+    (seeded, event), (secret, same) = DRAWS[family](BenchmarkNoise(1), EXACT), secretly(family)
+    assert seeded.shape == secret.shape
+    assert seeded.dtype == secret.dtype == np.int64
+    assert replace(event, source="release", request="r1") == same
+
+
+@every_family
+def test_families__events_are_json_and_back(family):
+    _, event = secretly(family)
+    assert event_of(json.loads(json.dumps(event.as_dict()))) == event
+
+
+@every_family
+def test_families__cost_what_was_asked_for_at_most(family):
+    cost = secretly(family)[1].cost
+    assert (cost.mu_squared > 0) == (family == "gaussian")
+    share = 0.01 if family == "choice" else 0.5
+    for spent, asked in [(cost.mu_squared, 0.25), (cost.pure_epsilon, share)]:
+        assert spent == 0 or 1 - 1e-12 < spent / asked <= 1
+
+
+@every_family
+def test_families__replay_and_fresh_noise(family):
+    first = secretly(family)[0]
+    assert first.tobytes() == secretly(family)[0].tobytes()
+    for other in [{"key": OTHER_KEY}, {"request": "r2"}]:
+        assert np.mean(secretly(family, **other)[0] != first) > 0.8
+
+
+@every_family
+def test_families__what_was_not_reserved_is_refused(family):
+    rehearsal = Rehearsal()
+    DRAWS[family](rehearsal.of("part"), EXACT)
+    noise = ReleaseNoise(KEY, draws=rehearsal.draws, requests={("part",): "r1"})
+    with pytest.raises(DpgrsError, match="was not reserved"):
+        DRAWS[family](noise.of("part"), EXACT + 1)
+
+
+@every_family
+def test_families__raise_on_a_claim_in_another_norm(family):
+    wrong = {"sensitivity": replace(SENSITIVITY, norm="l0")}
+    with pytest.raises(UsageError, match=f"must be in {FAMILIES[family].norm}, got l0"):
+        DRAWS[family](BenchmarkNoise(1), EXACT, **wrong)
+
+
+def test_families__tell_themselves_apart_by_their_terms():
+    """Keys of noise are made of the terms, so two families must not have the same."""
+    terms = [frozenset(field.name for field in fields(family)) for family in FAMILIES.values()]
+    assert len(set(terms)) == len(terms)
+
+
+@every_family
+def test_families__all_may_be_released(family):
+    assert FAMILIES[family].exactness is not None
+
+
+def test_release_noise__raise_on_a_family_for_benchmarks_alone(monkeypatch):
+    monkeypatch.setattr(GaussianEvent, "exactness", None)
+    with pytest.raises(UsageError, match="gram is not drawn exactly, so it is for benchmarks alone"):
+        secret()
+
+
+def test_event_of__raise_on_an_unknown_family():
+    with pytest.raises(UsageError, match="must be one of gaussian, laplace, choice, got cauchy"):
+        event_of({"family": "cauchy"})
+
+
+@pytest.mark.parametrize("scores", [np.arange(19), np.zeros((30, 2), dtype=int)])
+def test_choose__raise_on_scores(scores):
+    with pytest.raises(UsageError, match="must be one row of at least 20 scores"):
+        DRAWS["choice"](BenchmarkNoise(1), scores)
+
+
+def test_choose__no_budget_to_speak_of_still_chooses_different_entries():
+    chosen, _ = DRAWS["choice"](BenchmarkNoise(1), np.arange(20), epsilon=1e-9)
+    assert sorted(chosen) == list(range(20))
+
+
+@pytest.mark.parametrize("draw", [secretly, lambda family, scores: DRAWS[family](BenchmarkNoise(1), scores)])
+def test_choose__clear_winners_win_in_order(draw):
+    scores = np.zeros(1000, dtype=np.int64)
+    scores[100:120] = np.arange(20, 0, -1) * 10**8
+    assert draw("choice", scores)[0].tolist() == list(range(100, 120))

@@ -12,8 +12,9 @@ from dpgrs.errors import DpgrsError, UsageError
 from dpgrs.privacy.ledger import Order
 from dpgrs.privacy.ledger_entries import Account, GaussianCharge, exact_text
 from dpgrs.privacy.noise import BenchmarkNoise
-from dpgrs.regression.reusecov import PrivacyRequest, private_statistics
-from dpgrs.release_gates import total_epsilon
+from dpgrs.regression.requests import PrivacyRequest
+from dpgrs.regression.reusecov import private_statistics
+from dpgrs.release_cost import total_epsilon
 from dpgrs.steps.plan import plan_study, read_settings
 from ledger_requests import DATASET, KEY, STATISTIC, identity, new_ledger, reserve
 
@@ -74,6 +75,23 @@ def test_read_settings__raise_on_misuse(content, changes, message):
         read_settings("absent.yaml", changes=changes)
     assert message in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("content", "where"),
+    [
+        ("study: x\nprivacy:\n  epsilon: [1, 2\n  delta: 1e-6\n", "line 4, column 8: expected ',' or ']'"),
+        ("study: x\n\tmode: release\n", "line 2, column 1: found character"),
+        ("a: 1\nb: *nothing\n", "line 2, column 4: found undefined alias"),
+        ('{"study": "x",\n "a"', "line 2, column 5: expected ',' or '}'"),
+        ("a: 1\nstudy: \x01\n", "line 2, column 8: a character that YAML does not allow"),
+    ],
+)
+def test_read_settings__says_where_a_file_is_broken(content, where):
+    Path("broken.yaml").write_text(content)
+    with pytest.raises(UsageError) as caught:
+        read_settings("broken.yaml")
+    assert str(caught.value).startswith(f"`broken.yaml` must be a configuration in YAML or JSON: {where}")
 
 
 def test_plan_study__every_combination_is_a_request():
@@ -254,6 +272,52 @@ def test_plan_study__ledger_that_is_not_there_yet():
     assert plan["requests"][0]["ledger"] is None
 
 
+# A release that lacks nothing but a ledger and a key.
+WHOLE_RELEASE = (
+    *RELEASE,
+    "methods=[reusecov-gauss]",
+    "dataset={accession: a, consent: c, version: v1}",
+    "release={title: t, curator: c, intended_use: u, data_use_terms: d, license: l, region: r}",
+    "release={publication_date: 2026-11-21}",
+)
+
+
+def test_plan_study__release_that_waits_for_its_ledger_and_key(monkeypatch):
+    monkeypatch.delenv("DPGRS_STUDY_KEY", raising=False)
+    for ledger, found in (("new.jsonl", "`privacy.ledger`: The ledger new.jsonl"), ("null", "must name")):
+        plan = plan_of(*WHOLE_RELEASE, f"privacy={{ledger: {ledger}}}")
+        assert plan["problems"] == []
+        of_ledger, of_key = plan["hints"]
+        assert found in of_ledger
+        assert of_key.startswith("`DPGRS_STUDY_KEY`")
+
+
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [
+        ("methods=[ridge]", "`methods` must have a guarantee"),
+        ("privacy={epsilon: [1, 2]}", "`privacy.epsilon` must be one value in a release, got 1.0, 2.0"),
+        ("privacy={epsilon: 30}", "`privacy.epsilon` must be at most 20"),
+        ("privacy={delta: 0.01}", "`privacy.delta` must be at most"),
+        ("dataset={accession: null}", "`dataset.accession` must be given"),
+    ],
+)
+def test_plan_study__settings_that_a_release_refuses(change, problem):
+    (found,) = plan_of(*WHOLE_RELEASE, change)["problems"]
+    assert found.startswith(problem)
+
+
+def test_plan_study__ledger_that_refuses_is_a_problem(empty_folder):
+    ledger = new_ledger(empty_folder, mu_squared="5")
+    (found,) = plan_of(*WHOLE_RELEASE, *with_ledger(ledger, consent="c2"))["problems"]
+    assert found.startswith("`dataset.consent` must be c1")
+
+
+def test_plan_study__benchmark_has_no_problems():
+    plan = plan_of(*SMALL, "methods=[ridge]", "privacy={epsilon: [1, 30]}")
+    assert (plan["problems"], plan["hints"]) == ([], [])
+
+
 def invoke(*arguments):
     return CliRunner().invoke(main, ["plan", *map(str, arguments)])
 
@@ -284,6 +348,18 @@ def test_command__release_with_a_ledger(empty_folder):
     assert "above `privacy.budget`" in result.stdout
 
 
+def test_command__says_last_what_a_release_would_be_refused_for():
+    result = invoke("study.yaml", *options(*WHOLE_RELEASE, "privacy={delta: 0.01, epsilon: [1, 2]}"))
+    assert result.exit_code == 0, result.stderr
+    assert max(map(len, result.stdout.splitlines())) <= 100
+    refused, _, hints = result.stdout.partition("This release would not start:\n")[2].partition("\n\n")
+    assert refused.count("- `privacy.") == 2
+    assert "Export" not in refused
+    assert hints.startswith("Still to be done where it will run:\n- `privacy.ledger`")
+    for column in ("an outcome", "tight", "mu each", "weight sd"):
+        assert f"\n  {column} " in result.stdout
+
+
 def test_command__json_for_programs():
     result = invoke("study.yaml", *options(*SMALL), "--json", "--heritability", 0.2, "--heritability", 0.6)
     assert result.exit_code == 0, result.stderr
@@ -296,7 +372,6 @@ def test_command__json_for_programs():
     ("arguments", "message"),
     [
         (["absent.yaml"], "`absent.yaml` must be a configuration"),
-        (["study.yaml", *options("privacy={protection: label}")], "`privacy.protection` must be one of"),
         (["study.yaml", *options('cohort={source: vcf, vcf: "x"}')], "`--people` must be given"),
         (["study.yaml", "--people", 0], "--people"),
         (["study.yaml", "--heritability", 2], "--heritability"),

@@ -5,7 +5,8 @@ from dpgrs.errors import UsageError
 from dpgrs.privacy.noise import BenchmarkNoise
 from dpgrs.public_random import generator
 from dpgrs.regression.planning import ExpectedFit, expected_fit, expected_noise_sd, neutral_frequencies
-from dpgrs.regression.reusecov import NoisyStatistics, PrivacyRequest, fit_reusecov, private_statistics
+from dpgrs.regression.requests import PrivacyRequest
+from dpgrs.regression.reusecov import NoisyStatistics, fit_reusecov, private_statistics
 from dpgrs.regression.statistics import CROSS_STEP, GRAM_STEP, column_moments
 
 PENALTY, HERITABILITY = 0.2, 0.5

@@ -7,6 +7,7 @@ import pytest
 from dpgrs import __version__
 from dpgrs.config import examine, keys, resolve
 from dpgrs.errors import UsageError
+from dpgrs.io.genome_builds import LENGTHS
 from dpgrs.preflight import NOT_OFFERED, check, problems
 
 PEOPLE = ("HG00096", "HG00097", "HG00099")
@@ -29,6 +30,18 @@ def write_vcf(path, people=PEOPLE, contigs=("1", "2")):
     )
     lines.append("\t".join(["1", "5", ".", "A", "C", ".", "PASS", ".", "GT", *["0|1"] * len(people)]))
     Path(path).write_text("\n".join(lines) + "\n")
+
+
+def write_vcf_of(build, path, chromosome="1"):
+    """Write a VCF whose header declares the length that a chromosome has in a build."""
+    write_vcf(path, contigs=(f"{chromosome},length={LENGTHS[build][chromosome]},assembly=b",))
+
+
+def build_problems(stated, *, mode="release", reference=None, chromosomes=(1,)):
+    """Return the lines of preflight that are about the genome build."""
+    raw = {"mode": mode, "cohort": vcf_cohort(chromosomes=list(chromosomes))}
+    raw |= {"release": {"genome_build": stated}, "public": {"reference": reference}}
+    return [line for line in found(**raw) if "build" in line]
 
 
 def vcf_cohort(**changes):
@@ -157,6 +170,71 @@ def test_problems__many_bad_outcomes_are_counted():
     lines = outcome_problems(**{f"raw{i}": [0, 1] * 6 for i in range(9)})
     assert len(lines) == 4
     assert "6 more columns" in lines[-1]
+
+
+@pytest.mark.parametrize("build", LENGTHS)
+def test_problems__none_for_the_build_of_cohort_and_reference(build):
+    write_vcf_of(build, "chr1.vcf")
+    write_vcf_of(build, "ref1.vcf")
+    for mode in ("benchmark", "release"):
+        assert build_problems(build, mode=mode, reference="ref{chrom}.vcf") == []
+
+
+def test_problems__build_must_be_stated_for_a_release_of_vcfs():
+    write_vcf("chr1.vcf")
+    assert build_problems(None, mode="benchmark") == []
+    assert only(build_problems(None)) == (
+        "`release.genome_build` must be GRCh37 or GRCh38 for a cohort from a VCF, got null. "
+        "Say of which build the positions are."
+    )
+    write_vcf_of("GRCh37", "chr1.vcf")
+    assert only(build_problems(None)).endswith(
+        "got null. It is GRCh37 by chr1.vcf, whose chromosome 1 has length 249250621."
+    )
+
+
+def test_problems__build_of_a_simulated_cohort():
+    assert found(release={"genome_build": "GRCh38"}) == []
+    line = only(found(release={"genome_build": "GRCh37"}))
+    assert line.startswith("`release.genome_build` must be GRCh38 for a simulated cohort, got GRCh37.")
+
+
+@pytest.mark.parametrize("mode", ["benchmark", "release"])
+def test_problems__stated_build_is_not_that_of_the_cohort(mode):
+    write_vcf_of("GRCh38", "chr1.vcf")
+    write_vcf_of("GRCh37", "chr2.vcf", chromosome="2")
+    assert only(build_problems("GRCh38", mode=mode, chromosomes=[1, 2])) == (
+        "`release.genome_build` must be the build of chr2.vcf, whose chromosome 2 has length 243199373 "
+        "(GRCh37), got GRCh38. Correct it, or lift the positions over."
+    )
+
+
+def test_problems__stated_build_is_not_that_of_the_reference():
+    write_vcf("chr1.vcf")
+    write_vcf_of("GRCh37", "ref1.vcf")
+    line = only(build_problems("GRCh38", reference="ref{chrom}.vcf"))
+    assert line.startswith("`release.genome_build` must be the build of ref1.vcf, whose chromosome 1 has")
+
+
+@pytest.mark.parametrize(("stated", "n_more"), [("GRCh37", 0), ("GRCh38", 1), (None, 1)])
+def test_problems__cohort_and_reference_of_different_builds(stated, n_more):
+    write_vcf_of("GRCh37", "chr1.vcf")
+    write_vcf_of("GRCh38", "ref1.vcf")
+    line, *more = build_problems(stated, reference="ref{chrom}.vcf")
+    assert line == (
+        "`public.reference` must be of the build of the cohort, GRCh37 by chr1.vcf, whose chromosome 1 has "
+        "length 249250621, got GRCh38 by ref1.vcf, whose chromosome 1 has length 248956422. Lift one over."
+    )
+    assert len(more) == n_more
+    assert all(line.startswith("`release.genome_build` must be") for line in more)
+
+
+def test_problems__unreadable_reference_is_named_once():
+    write_vcf("chr1.vcf")
+    lines = found(
+        mode="release", cohort=vcf_cohort(chromosomes=[1]), public={"reference": "absent{chrom}.vcf"}
+    )
+    only([line for line in lines if "absent1.vcf" in line])
 
 
 def test_problems__one_chromosome_twice():

@@ -6,9 +6,10 @@ from dpgrs.config import resolve
 from dpgrs.errors import UsageError
 from dpgrs.preflight import check
 from dpgrs.privacy.accountant import gdp_epsilon, gdp_mu
+from dpgrs.privacy.ledger import Ledger
 from dpgrs.privacy.study_key import VARIABLE, create_study_key
-from dpgrs.release_gates import total_epsilon
-from ledger_requests import DATASET, new_ledger
+from dpgrs.release_cost import total_epsilon
+from ledger_requests import DATASET, new_ledger, reserve
 from release_studies import CURATION
 from vcf_files import record, vcf_text, write_text
 
@@ -54,7 +55,7 @@ def test_release__a_complete_study_passes(study):
         ({"trials": 2}, "`trials` must be 1 in a release, got 2."),
         (
             {"methods": ["ridge", "reusecov-gauss"]},
-            "`methods` must have a guarantee in a release, got ridge.",
+            "`methods` must have a guarantee in a release, got ridge. Leave it out; reusecov-gauss has one.",
         ),
         (
             {"privacy": {"neighbours": "replace-one"}, "outcomes": {"test_share": 0.2}},
@@ -66,14 +67,6 @@ def test_release__a_complete_study_passes(study):
         ({"panel": {"size": [10, 20]}}, "`panel.size` must be one value in a release"),
         ({"outcomes": {"count": [1, 3]}}, "`outcomes.count` must be one value in a release"),
         ({"privacy": {"accounting": ["gdp", "paper"]}}, "`privacy.accounting` must be one value"),
-        (
-            {"privacy": {"protection": "label"}},
-            "`public.genotypes` must be given for `privacy.protection: label`",
-        ),
-        (
-            {"privacy": {"protection": "feature"}},
-            "`public.outcomes` must be given for `privacy.protection: feat",
-        ),
         ({"dataset": {"version": None}}, "`dataset.version` must be given for a release"),
         ({"dataset": {"accession": "phs9"}}, "`dataset.accession` must be phs000001 as in"),
         ({"privacy": {"ledger": None}}, "`privacy.ledger` must name the dataset's ledger, got null."),
@@ -93,6 +86,34 @@ def test_release__a_complete_study_passes(study):
 def test_release__raise_on(study, changes, message):
     lines = found(merged(study, changes))
     assert any(message in line for line in lines), lines
+
+
+@pytest.mark.parametrize("neighbours", ["add-remove", "replace-one"])
+@pytest.mark.parametrize("protection", ["label", "feature"])
+def test_release__protection_of_one_side_is_refused_once(study, protection, neighbours):
+    (line,) = found(merged(study, {"privacy": {"protection": protection, "neighbours": neighbours}}))
+    assert f"`privacy.protection: {protection}` is not available" in line
+
+
+def test_release__over_the_ledgers_limit_is_refused_before_it_starts(study):
+    assert check(merged(study, {"privacy": {"epsilon": 4.8}}))
+    path = study["privacy"]["ledger"]
+    reserve(Ledger(path), mu="0.5")
+    (line,) = found(merged(study, {"privacy": {"epsilon": 4.8}}))
+    # mu^2 = 1 is epsilon 4.8866 at delta 1e-6.
+    assert line.startswith(
+        f"`privacy.ledger`, {path}: The account full/person/add-remove does not allow this release: "
+        "cost epsilon 4.8 (mu^2 0.96"
+    )
+    assert "), spent epsilon 2.255 of 4.887 (mu^2 0.25 of mu^2 1), at delta 1e-06. " in line
+    assert check(study)  # a smaller one
+
+
+def test_release__over_the_ledgers_limit_without_key_are_two_lines(study, monkeypatch):
+    monkeypatch.delenv(VARIABLE)
+    key, cost = sorted(found(merged(study, {"privacy": {"epsilon": 5}})))
+    assert VARIABLE in key
+    assert "does not allow this release" in cost
 
 
 @pytest.mark.parametrize(

@@ -7,11 +7,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from audit_data import make_audit
 from dpgrs.errors import DpgrsError, UsageError
 from dpgrs.io.files import write_table
 from dpgrs.privacy.statement_content import Total
+from dpgrs.privacy.statement_text import budget_in_words
 from dpgrs.reporting.data import VARIANT_COLUMNS
-from dpgrs.reporting.release_data import ReleaseData, budget, terms_rows
+from dpgrs.reporting.release_data import ReleaseData, terms_rows
 from dpgrs.reporting.release_pages import write_outcome_pages, write_overview
 from dpgrs.reporting.rendering import chunks
 from dpgrs.steps.release_report import render_release_report
@@ -67,6 +69,7 @@ def make_data(statement, *, n_variants=8):
         variants=sites[list(VARIANT_COLUMNS)].reset_index(drop=True),
         weights=np.tile(weights, (len(outcomes), 1)),
         accuracy=pd.DataFrame(np.nan, index=outcomes, columns=["r2", "mse"]),
+        budget=budget_in_words(statement),
     )
 
 
@@ -116,7 +119,11 @@ def test_pages__are_of_a_release_and_show_no_benchmark(report):
 
 def test_pages__say_that_accuracy_is_withheld_and_why(report):
     sentence = "Accuracy is withheld: measuring it on private people would cost privacy"
-    assert all(sentence in text_of(path) for path in report.rglob("*.html"))
+    # Said once; the page of an outcome leads there.
+    assert [path.name for path in report.rglob("*.html") if sentence in text_of(path)] == ["index.html"]
+    for path in report.glob("outcomes/*/*.html"):
+        assert "Withheld. Why it is withheld" in text_of(path)
+        assert "../../index.html#accuracy" in Page(path).values("href")
     cells = re.findall(
         r'<td class="number" data-value="([^"]*)">withheld</td>', (report / "index.html").read_text()
     )
@@ -166,15 +173,40 @@ def test_overview__public_number_of_rows(tmp_path):
     assert "for one haplotype" not in text
 
 
-def test_overview__shows_largest_weight_and_budget(study, report):
+def test_overview__shows_largest_weights_and_budget(study, report):
     statement = json.loads((study["bundle"] / "privacy_statement.json").read_text())
     page = Page(report / "index.html")
     for score in statement["scores"]:
         table = pd.read_csv(study["bundle"] / score["file"], sep="\t", comment="#")
         assert f"{table['effect_weight'].abs().max():.9g}" in page.values("data-value")
-    spent = float(statement["ledger"]["spent"]["mu_squared"])
-    shown = float(re.search(r"With this release ([\d.]+) is spent", " ".join(page.text.split()))[1])
-    assert spent <= shown < spent * 1.01
+    assert budget_in_words(statement) in text_of(report / "index.html")
+
+
+def test_overview__outcome_scores_and_r2_come_first(report):
+    table = (report / "index.html").read_text().partition('id="outcome-table"')[2].partition("</table>")[0]
+    headings = re.findall(r"<th scope=\"col\".*?>([^<>]+?)<", table)
+    assert headings[:4] == ["No.", "Outcome", "Scores", "R²"]
+    (row, *_) = table.partition("<tbody>")[2].split("</tr>")
+    assert re.findall(r"<(?:td|th)[^>]*>(?:<a [^>]*>)?([^<]+)", row)[:4] == [
+        "1",
+        "height",
+        "file",
+        "withheld",
+    ]
+
+
+def test_overview__audits(tmp_path):
+    (tmp_path / "none").mkdir()
+    write_overview(make_data(make_statement(tmp_path / "none")), tmp_path / "none" / "report")
+    assert "The mechanisms were not audited" in text_of(tmp_path / "none" / "report" / "index.html")
+
+    (tmp_path / "some").mkdir()
+    statement = make_statement(tmp_path / "some", audit=make_audit())
+    write_overview(make_data(statement), tmp_path / "some" / "report")
+    text = text_of(tmp_path / "some" / "report" / "index.html")
+    assert "Every mechanism was run 500 times" in text
+    assert "X′X: products of genotypes μ 1.855 μ 1.5 1 add-remove, person, people, gdp" in text
+    assert "dpgrs audit --draws 500 --seed 1" in text
 
 
 def test_outcome_page__table_holds_the_weights_of_the_scoring_file(study, report):
@@ -236,27 +268,6 @@ def test_terms_rows__separate_budgets_and_no_promise(tmp_path):
     assert "This release, for one person no promise" in text_of(tmp_path / "report" / "index.html")
 
 
-def test_budget__is_never_understated(tmp_path):
-    statement = make_statement(tmp_path)
-    statement["ledger"]["spent"] |= {"mu_squared": "1.0001", "pure_epsilon": "0"}
-    statement["ledger"]["remaining"] |= {"mu_squared": "2.9999", "pure_epsilon": "0.12345"}
-
-    found = budget(statement)
-    write_overview(make_data(statement), tmp_path / "report")
-
-    assert found["percent"] == 26
-    text = text_of(tmp_path / "report" / "index.html")
-    assert "With this release 1.01 is spent" in text
-    assert "26 % of all that may ever be spent, and 2.99 is left" in text
-    assert "it counts ε: 0 is spent and 0.123 is left" in text
-
-
-def test_budget__spent_to_the_last(tmp_path):
-    statement = make_statement(tmp_path)
-    statement["ledger"]["remaining"]["mu_squared"] = "0"
-    assert budget(statement)["percent"] == 100
-
-
 def test_pages__charged_accuracy_is_shown_with_its_cost(tmp_path):
     accuracy = {"r2": np.array([0.25, np.nan, -0.5]), "mse": np.array([0.75, np.nan, 1.5])}
     arguments = make_release(tmp_path / "study", outcomes=OUTCOMES, accuracy=accuracy)
@@ -267,7 +278,8 @@ def test_pages__charged_accuracy_is_shown_with_its_cost(tmp_path):
     text = text_of(overview)
     assert "at a cost of its own: ε 0.5, for all outcomes together." in text
     assert "Accuracy is withheld" not in text
-    shown = re.findall(r">([^<]*)</td>\n+<td[^>]*>([^<]*)</td>\n+<td><a href=", overview.read_text())
+    cells = r'">file</a></td>\s+<td[^>]*>([^<]*)</td>\s+<td[^>]*>([^<]*)</td>'
+    shown = re.findall(cells, overview.read_text())
     assert shown == [("0.250", "0.750"), ("withheld", "withheld"), ("−0.500", "1.500")]
     assert "R2 0.2500 with noise" in text_of(arguments["output"] / FIRST)
     assert "R2 −0.5000 with noise" in text_of(arguments["output"] / "outcomes/01/outcome_0003.html")

@@ -1,5 +1,4 @@
 import math
-from decimal import Decimal
 
 import numpy as np
 import pandas as pd
@@ -8,7 +7,6 @@ import pytest
 from dpgrs.reporting.fits import Fit
 from dpgrs.reporting.terms import (
     Terms,
-    format_at_most,
     format_bound,
     format_count,
     format_r2,
@@ -107,13 +105,6 @@ def test_format_bound__never_rounds_down(value, text):
 
 def test_format_bound__infinite():
     assert format_bound(math.inf) == "∞"
-
-
-@pytest.mark.parametrize(
-    ("value", "text"), [(Decimal("0.123999"), "0.123"), (2.0, "2"), (0.0, "0"), (99.99, "99.9")]
-)
-def test_format_at_most__never_above(value, text):
-    assert format_at_most(value) == text
 
 
 @pytest.mark.parametrize(

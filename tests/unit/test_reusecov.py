@@ -1,5 +1,6 @@
 import math
 from dataclasses import replace
+from itertools import product
 
 import numpy as np
 import pytest
@@ -7,8 +8,10 @@ import pytest
 from dpgrs.errors import UsageError
 from dpgrs.privacy.accountant import gdp_mu, split_budget
 from dpgrs.privacy.noise import BenchmarkNoise, NoiseSource
+from dpgrs.regression.clipped_statistics import CLIPPED_CROSS_STEP, CLIPPED_GRAM_STEP
 from dpgrs.regression.ols import fit_ridge
-from dpgrs.regression.reusecov import PrivacyRequest, fit_reusecov, private_statistics
+from dpgrs.regression.requests import PrivacyRequest, budget_groups, request_grid
+from dpgrs.regression.reusecov import fit_reusecov, private_statistics
 from dpgrs.regression.statistics import (
     CROSS_STEP,
     GRAM_STEP,
@@ -58,6 +61,30 @@ def test_budget__replace_one_needs_no_count():
     mus = request(neighbours="replace-one").budget
     assert mus["count"] == 0.0
     assert math.hypot(*mus.values()) == pytest.approx(gdp_mu(1.0, 1e-6), rel=1e-14)
+
+
+@pytest.mark.parametrize(("outcome_budget", "shares"), [("joint", [1, 3]), ("separate", [1, 1])])
+def test_request_grid__is_every_combination(outcome_budget, shares):
+    grid = request_grid(
+        protections=["full"],
+        accountings=["gdp", "paper"],
+        epsilons=[1.0, 2.0],
+        sizes=[4, 8],
+        counts=[1, 3],
+        outcome_budget=outcome_budget,
+        rows="people",
+        outcome_bound=3.0,
+        delta=1e-6,
+    )
+    terms = [(one.accounting, one.epsilon, one.n_variants, count) for one, count in grid]
+    assert terms == list(product(["gdp", "paper"], [1.0, 2.0], [4, 8], [1, 3]))
+    assert [one.n_outcomes for one, _ in grid[:2]] == shares
+
+
+def test_budget_groups__every_outcome_is_in_one():
+    outcomes = list("abcdef")
+    groups = [outcomes[group] for group in budget_groups(6, n_shared=2)]
+    assert groups == [["a", "b"], ["c", "d"], ["e", "f"]]
 
 
 def test_private_statistics__events_are_all_that_is_spent():
@@ -144,10 +171,60 @@ def test_private_statistics__raise_on_other_shapes():
         private_statistics(exact_gram, cross, n_rows, request=request(n_outcomes=4), noise=BenchmarkNoise(1))
 
 
-@pytest.mark.parametrize("protection", ["feature", "label", "none"])
-def test_request__raise_on_protection(protection):
-    with pytest.raises(UsageError, match=f"must be one of: full, got {protection}"):
+def test_private_statistics__label_leaves_public_genotypes_as_they_are():
+    noisy = release(protection="label", neighbours="replace-one")
+    exact_gram, cross, n_rows = statistics("haplotypes")
+    np.testing.assert_array_equal(noisy.gram, exact_gram * GRAM_STEP)
+    assert noisy.n == n_rows
+    assert [event.statistic for event in noisy.events] == ["cross product"]
+    assert noisy.events[0].mu == pytest.approx(gdp_mu(1.0, 1e-6))
+    assert np.all(noisy.cross != cross[:, :-1] * CROSS_STEP)
+
+
+def test_private_statistics__feature_draws_both():
+    noisy = release(protection="feature", neighbours="replace-one")
+    assert [event.statistic for event in noisy.events] == ["gram", "cross product"]
+    # A row moves X'Y by sqrt(d) B sqrt(l), and a person has two.
+    assert noisy.events[1].sensitivity.value == pytest.approx(2 * math.sqrt(D * L) * 9.0)
+
+
+def test_private_statistics__frequency_coding_has_its_own_grid_and_norm():
+    terms = request(coding="frequency", row_norm=1.25)
+    size = (D + 1, D + 1)
+    exact = np.zeros(size, dtype=np.int64), np.zeros((L, D + 1), dtype=np.int64), 100
+    noisy = private_statistics(*exact, request=terms, noise=BenchmarkNoise(1))
+    assert [event.step for event in noisy.events] == [1.0, CLIPPED_GRAM_STEP, CLIPPED_CROSS_STEP]
+    # The diagonal has noise of its own, but for the intercept's entry.
+    assert np.all(np.diag(noisy.gram)[:-1] != noisy.n / 4)
+    assert noisy.gram[-1, -1] == noisy.n / 4
+    assert noisy.events[2].sensitivity.value == pytest.approx(2 * 1.25 * 9.0 * math.sqrt(L))
+
+
+@pytest.mark.parametrize("terms", [{}, {"coding": "frequency", "row_norm": 1.0, "outcome_norm": 2.0}])
+@pytest.mark.parametrize("protection", ["full", "feature", "label"])
+def test_request__noise_sd_is_that_of_the_events(protection, terms):
+    terms = request(protection=protection, neighbours="replace-one", **terms)
+    exact = np.zeros((D + 1,) * 2, dtype=np.int64), np.zeros((L, D + 1), dtype=np.int64), 100
+    noisy = private_statistics(*exact, request=terms, noise=BenchmarkNoise(1))
+    drawn = {event.statistic: event.sigma for event in noisy.events}
+    expected = {"gram": drawn.get("gram", 0.0), "cross": drawn["cross product"]}
+    assert terms.noise_sd == pytest.approx(expected, rel=1e-14)
+
+
+def test_request__raise_on_no_protection():
+    with pytest.raises(UsageError, match="must be full, feature or label, got none"):
+        request(protection="none")
+
+
+@pytest.mark.parametrize("protection", ["feature", "label"])
+def test_request__raise_on_a_private_count_where_one_side_is_public(protection):
+    with pytest.raises(UsageError, match=f"must be replace-one under {protection} protection"):
         request(protection=protection)
+
+
+def test_request__raise_on_frequency_coding_without_a_norm():
+    with pytest.raises(UsageError, match="`row_norm` must be given for `frequency` coding"):
+        request(coding="frequency")
 
 
 @pytest.mark.parametrize("name", ["gram_share", "count_share"])

@@ -19,19 +19,18 @@ from dpgrs.privacy.sensitivity import (
     count_sensitivity,
     cross_sensitivity,
     gram_sensitivity,
+    smallest_eigenvalue_sensitivity,
 )
-from dpgrs.regression.reusecov import _noisy_entries
+from dpgrs.regression.reusecov import noisy_entries
 from dpgrs.regression.statistics import CROSS_STEP, GRAM_STEP, cross_product, gram, grid_outcomes
-
-RELATIONS = ["add-remove", "replace-one"]
-UNIT_OF_A_ROW = {"haplotypes": "haplotype", "people": "person"}
+from row_enumeration import RELATIONS, UNIT_OF_A_ROW, all_rows, largest_distance
 
 
 def released_gram(row, rows):
     """Return the released Gram entries of one row, given as alleles of its one or two haplotypes."""
     alleles = np.reshape(row, (-1, 1 if rows == "haplotypes" else 2))
     G = gram(pack(alleles), n_haplotypes=alleles.shape[1], rows=rows)
-    return G[_noisy_entries(len(G), rows=rows)] * GRAM_STEP
+    return G[noisy_entries(len(G) - 1, rows=rows)] * GRAM_STEP
 
 
 def released_cross(row, outcomes, rows):
@@ -39,20 +38,6 @@ def released_cross(row, outcomes, rows):
     Y = grid_outcomes(np.reshape(outcomes, (-1, 1)).astype(float), bound=3.0)
     V = cross_product(pack(alleles), Y, n_haplotypes=alleles.shape[1], rows=rows)
     return V[:, :-1].ravel() * CROSS_STEP
-
-
-def all_rows(d, rows):
-    if rows == "haplotypes":
-        return list(itertools.product([0, 1], repeat=d))
-    return [np.ravel(row) for row in itertools.product([(0, 0), (0, 1), (1, 1)], repeat=d)]
-
-
-def largest_distance(statistics, neighbours):
-    statistics = np.array(statistics)
-    if neighbours == "add-remove":
-        return np.sqrt((statistics**2).sum(axis=1).max())
-    differences = statistics[:, np.newaxis] - statistics
-    return np.sqrt((differences**2).sum(axis=-1).max())
 
 
 @pytest.mark.parametrize("neighbours", RELATIONS)
@@ -203,7 +188,9 @@ def test_sensitivity__proof_pages_exist(repository):
     relation = {"rows": "people", "neighbours": "add-remove", "unit": "person"}
     claims = [
         gram_sensitivity(3, **relation),
+        gram_sensitivity(3, row_norm=1.0, **relation),
         cross_sensitivity(3, 1, outcome_bound=3.0, **relation),
+        smallest_eigenvalue_sensitivity(3, **relation),
         count_sensitivity(**relation),
         accuracy_sensitivity(3, outcome_bound=3.0, residual_bound=3.0, **relation),
     ]

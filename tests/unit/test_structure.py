@@ -73,7 +73,7 @@ def test_release_noise__is_drawn_by_who_charges_or_audits():
 
 
 def test_private_functions__name_their_event_and_proof():
-    noise = (PACKAGE / "privacy" / "noise.py").read_text()
+    families = (PACKAGE / "privacy" / "events.py").read_text()
     found = 0
     for module in MODULES:
         for node in ast.walk(ast.parse(module.read_text())):
@@ -85,7 +85,7 @@ def test_private_functions__name_their_event_and_proof():
                 assert pages, node.name
                 assert events, node.name
                 assert all((REPOSITORY / page).is_file() for page in pages)
-                assert all(f"class {event}" in noise for event in events)
+                assert all(f"class {event}" in families for event in events)
     assert found >= 4
 
 

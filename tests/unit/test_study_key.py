@@ -71,7 +71,7 @@ def test_study_key__raise_on_unset_variable(monkeypatch, value):
     monkeypatch.delenv(VARIABLE, raising=False)
     if value is not None:
         monkeypatch.setenv(VARIABLE, value)
-    with pytest.raises(UsageError, match=f"`{VARIABLE}` must be the path"):
+    with pytest.raises(UsageError, match=f"`{VARIABLE}` must be the path.*`export {VARIABLE}=~/"):
         load_study_key()
 
 

@@ -2,10 +2,17 @@ import gzip
 import re
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from dpgrs.errors import DpgrsError
-from dpgrs.io.tables import describe_mismatch, match_outcomes, read_outcomes, read_populations
+from dpgrs.io.tables import (
+    describe_mismatch,
+    describe_scale,
+    match_outcomes,
+    read_outcomes,
+    read_populations,
+)
 
 
 @pytest.fixture
@@ -180,3 +187,33 @@ def test_read_populations__1000_genomes_panel(real_data):
     assert table.loc["HG00096"].to_dict() == {"population": "GBR", "super_population": "EUR"}
     assert table["super_population"].nunique() == 5
     assert table["population"].nunique() == 26
+
+
+def with_moments(mean, sd, n=10):
+    """Return values of exactly this mean and standard deviation, up to rounding."""
+    values = np.arange(n, dtype=float)
+    return mean + sd * (values - values.mean()) / values.std(ddof=1)
+
+
+@pytest.mark.parametrize(
+    ("values", "is_rare", "is_raw"),
+    [
+        (with_moments(0, 1), False, False),
+        (with_moments(0.49, 1), False, False),
+        (with_moments(-0.51, 1), False, True),
+        (with_moments(0.51, 1), False, True),
+        (with_moments(0, 0.61), False, False),
+        (with_moments(0, 0.59), False, True),
+        (with_moments(0, 2.49), False, False),
+        (with_moments(0, 2.51), False, True),
+        (np.append(with_moments(0, 1, n=9), np.nan), True, False),
+        (np.append(with_moments(170, 7, n=9), np.nan), True, False),
+        (np.full(10, np.nan), True, False),
+        ([1.5e308, -1.5e308] * 5, False, True),
+    ],
+)
+def test_describe_scale__bounds(values, is_rare, is_raw):
+    with np.errstate(all="ignore"):
+        scale = describe_scale(pd.DataFrame({"first": with_moments(0, 1), "y": values})).loc["y"]
+    assert (scale["is_rare"], scale["is_raw"]) == (is_rare, is_raw)
+    assert scale["n_observed"] == np.isfinite(values).sum()

@@ -51,7 +51,6 @@ def test_read_header__every_kind(tmp_path, kind):
     assert header.path == path
     assert header.samples == ("A", "B", "C")
     assert header.contigs == {"1": 1_000_000, "22": 1_000_000}
-    assert header.has_index == (kind in ("tbi", "csi"))
 
 
 def test_read_header__contig_without_length(tmp_path):
@@ -355,4 +354,3 @@ def test_read_header__real_files(real_data):
     assert whole.contigs["1"] == 249250621
     subset = read_header(real_data / "1kg" / "phase3_subset" / "1KG_phase3_subset_chr7.vcf.gz")
     assert len(subset.samples) == 1126
-    assert not subset.has_index

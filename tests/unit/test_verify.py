@@ -9,6 +9,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from audit_data import make_audit
 from dpgrs.errors import DpgrsError, UsageError
 from dpgrs.privacy.accountant import gdp_delta
 from dpgrs.release.verify import smallest_delta, verify_release
@@ -85,7 +86,7 @@ def test_verify_release__changed_file(release, name):
         verify_release(release)
 
 
-@pytest.mark.parametrize("name", FILES)
+@pytest.mark.parametrize("name", FILES[1:])
 def test_verify_release__missing_file(release, name):
     (release / name).unlink()
     with pytest.raises(DpgrsError, match=f"{name} must be there"):
@@ -165,7 +166,33 @@ NUMBERS = [
     (["curation", "license"], "see /home/someone/LICENSE", "path of the machine"),
     (["format_version"], 2, "format_version"),
     (["audit"], "fine", "audit"),
+    (["audit"], make_audit() | {"mechanisms": []}, "audit.mechanisms"),
+    (["audit"], make_audit() | {"confidence": "1.5"}, "audit.confidence must be below 1"),
+    (
+        ["audit"],
+        make_audit() | {"mechanisms": make_audit()["mechanisms"][1:]},
+        "audit must cover private_count",
+    ),
+    (["audit"], make_audit() | {"mechanisms": make_audit()["mechanisms"] * 2}, "each mechanism once"),
 ]
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        ("observed", "1.856", "private_gram must have observed at most what is claimed, got 1.856"),
+        ("claimed", "1.49", "private_gram must have observed at most what is claimed, got 1.5"),
+        ("within_claim", False, r"audit.mechanisms\[1\].within_claim"),
+        ("claimed", 1.855, r"audit.mechanisms\[1\].claimed"),
+    ],
+)
+def test_verify_release__forged_audit(tmp_path, name, value, message):
+    folder = make_bundle(tmp_path, content={"audit": make_audit()})
+    assert verify_release(folder)
+    edit_statement(folder, ["audit", "mechanisms", 1, name], value)
+    seal(folder)
+    with pytest.raises(DpgrsError, match=message):
+        verify_release(folder)
 
 
 @pytest.mark.parametrize(("keys", "value", "message"), NUMBERS, ids=lambda part: str(part)[:40])
@@ -279,6 +306,24 @@ def test_verify_release__sums_that_are_none(release):
     (release / "SHA256SUMS").write_text("what?\n")
     with pytest.raises(DpgrsError, match="lines of a digest"):
         verify_release(release)
+
+
+@pytest.mark.parametrize(
+    ("place", "fix"),
+    [
+        (".", "name the folder that holds it."),
+        ("study", "did you mean `{0}/study/release`?"),
+        ("study/release/scores", "name the folder that holds it."),
+    ],
+)
+def test_verify_release__raise_in_one_line_on_no_bundle(tmp_path, place, fix):
+    (tmp_path / "study").mkdir()
+    make_bundle(tmp_path / "study")
+    with pytest.raises(UsageError) as caught:
+        verify_release(tmp_path / place)
+    assert str(caught.value) == (
+        f"`{tmp_path / place}` has no SHA256SUMS, so it is no bundle; {fix.format(tmp_path)}"
+    )
 
 
 def test_verify_release__all_problems_at_once(release):

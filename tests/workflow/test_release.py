@@ -11,6 +11,7 @@ from dpgrs.privacy.ledger import Ledger
 from dpgrs.privacy.ledger_verify import verify_ledger
 from dpgrs.privacy.study_key import VARIABLE
 from dpgrs.release.verify import verify_release
+from ledger_requests import reserve
 from release_studies import (
     RELEASE,
     bundle,
@@ -82,10 +83,24 @@ def _labels(folder):
 
 
 def test_release__replay_from_nothing_gives_the_same_bytes_at_no_cost(site, copy):
-    run(copy, RELEASE, cores=1)
+    end = run(copy, RELEASE, cores=1).stdout
+    assert "Bundle: results/release/release\nReplayed: nothing was charged; epsilon 2 of 4 is spent" in end
     assert bundle(copy, "release") == bundle(site, "release")
     assert results(copy, "release").keys() == results(site, "release").keys()
     assert ledger_bytes(copy) == ledger_bytes(site)
+
+
+def spend_almost_all(folder):
+    """Charge other studies of the dataset, so that nothing but a replay can be made."""
+    dataset = {name: RELEASE["dataset"][name] for name in ("accession", "consent")}
+    reserve(Ledger(folder / "ledger.jsonl"), mu="0.7", **dataset)
+
+
+def test_release__replay_needs_no_budget(copy):
+    spend_almost_all(copy)
+    before = ledger_bytes(copy)
+    run(copy, RELEASE, "--dry-run")
+    assert ledger_bytes(copy) == before
 
 
 @pytest.mark.release
@@ -111,7 +126,8 @@ def test_release__one_person_less_under_the_same_label_is_refused(copy):
 
 def test_release__one_person_less_under_a_new_label_is_charged_and_all_values_change(site, copy):
     leave_out(copy, "sim0005", chromosomes=["21", "22"])
-    run(copy, RELEASE | {"dataset": RELEASE["dataset"] | {"version": "2"}})
+    end = run(copy, RELEASE | {"dataset": RELEASE["dataset"] | {"version": "2"}}).stdout
+    assert "Charged: epsilon 2; in all epsilon 2.9" in end
     assert verify_release(copy / "results" / "release" / "release")["n_requests"] == 2
     book = Ledger(copy / "ledger.jsonl").read()
     (account,) = book.budgets
@@ -127,16 +143,26 @@ def test_release__one_person_less_under_a_new_label_is_charged_and_all_values_ch
     assert all(bundle(site, "release")[name] != bundle(copy, "release")[name] for name in scores)
 
 
-def test_release__second_study_over_budget_is_refused_before_any_draw(copy):
+def test_release__second_study_over_budget_is_refused_before_any_job(copy):
     before = ledger_bytes(copy)
     other = RELEASE | {"study": "other", "privacy": RELEASE["privacy"] | {"epsilon": 3.9}}
     process = run(copy, other, check=False)
-    assert process.returncode == 1
-    assert "does not allow this release: cost mu^2" in process.stdout
-    assert "spent mu^2" in process.stdout
-    assert "limit mu^2" in process.stdout
+    assert process.returncode == 2
+    assert "does not allow this release: cost epsilon 3.9 (mu^2 0.67" in process.stdout
+    assert "spent epsilon 2 of 4 (mu^2 0.20" in process.stdout
     assert ledger_bytes(copy) == before
-    assert not (copy / "results" / "other" / "private" / "trial1" / "noisy_statistics.npz").exists()
+    assert not (copy / "results" / "other").exists()
+
+
+def test_release__other_sites_over_budget_are_refused_before_any_draw(copy):
+    spend_almost_all(copy)
+    before = ledger_bytes(copy)
+    process = run(copy, RELEASE | {"panel": {"size": 20, "maf": 0.2}}, check=False)
+    assert process.returncode == 1
+    assert "does not allow this release: cost epsilon 2 " in process.stdout
+    assert "Nothing was charged; epsilon 3." in process.stdout
+    assert ledger_bytes(copy) == before
+    assert not (copy / "results" / "release" / "private" / "trial1" / "noisy_statistics.npz").exists()
 
 
 @pytest.mark.faults
@@ -166,10 +192,11 @@ def test_demo_release__is_replayed_from_nothing_and_measured_in_public(tmp_path,
     make_key(tmp_path)
     config = REPOSITORY / "config" / "release.yaml"
     people = "cohort={simulation: {people: 200, reference_people: 100, length: 200000}}"
-    demo = ["--configfile", config, "--config", people, "--"]
-    make_ledger(tmp_path / "ledgers" / "demo.jsonl")
+    demo = ["--configfile", config, "--config", people, "release={audit_draws: 0}", "--"]
+    monkeypatch.setenv("HOME", str(tmp_path))
+    path = make_ledger(tmp_path / ".dpgrs" / "demo.jsonl")
     run(tmp_path, {}, *demo)
-    first, ledger = bundle(tmp_path, "release-demo"), (tmp_path / "ledgers" / "demo.jsonl").read_bytes()
+    first, ledger = bundle(tmp_path, "release-demo"), path.read_bytes()
     root = tmp_path / "results" / "release-demo"
     assert "Accuracy cost nothing" in (root / "report" / "index.html").read_text()
     statement = json.loads(first["privacy_statement.json"])
@@ -182,7 +209,35 @@ def test_demo_release__is_replayed_from_nothing_and_measured_in_public(tmp_path,
     shutil.rmtree(root)
     run(tmp_path, {}, *demo)
     assert bundle(tmp_path, "release-demo") == first
-    assert (tmp_path / "ledgers" / "demo.jsonl").read_bytes() == ledger
+    assert path.read_bytes() == ledger
+
+
+@pytest.mark.release
+def test_release__audits_come_before_the_charge_and_into_the_statement(copy):
+    settings = RELEASE | {"study": "audited", "dataset": RELEASE["dataset"] | {"version": "audited"}}
+    settings["release"] = RELEASE["release"] | {"audit_draws": 500}
+    before = ledger_bytes(copy)
+    run_and_kill(copy, settings, "dpgrs.steps.audit.require_within_claims")
+    assert ledger_bytes(copy) == before
+    assert not (copy / "results" / "audited" / "release").exists()
+
+    run(copy, settings)
+    first, charged = bundle(copy, "audited"), ledger_bytes(copy)
+    audit = json.loads(first["privacy_statement.json"])["audit"]
+    assert (audit["draws"], audit["seed"]) == (500, 1)
+    names = ["private_count", "private_gram", "private_cross_product", "private_statistics"]
+    assert [one["mechanism"] for one in audit["mechanisms"]] == names
+    page = (copy / "results" / "audited" / "report" / "index.html").read_text()
+    assert "dpgrs audit --draws 500 --seed 1" in page
+
+    shutil.rmtree(copy / "results" / "audited")
+    run(copy, settings, cores=1)
+    assert bundle(copy, "audited") == first
+    # With other audits it is the same release, at no cost.
+    settings["release"] |= {"audit_draws": 501}
+    run(copy, settings)
+    assert json.loads(bundle(copy, "audited")["privacy_statement.json"])["audit"]["draws"] == 501
+    assert ledger_bytes(copy) == charged
 
 
 def test_release__sample_ids_stay_in_the_private_folder(site):

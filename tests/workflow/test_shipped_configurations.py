@@ -14,6 +14,7 @@ SHIPPED = sorted((REPOSITORY / "config").glob("**/*.yaml"))
 
 @pytest.mark.parametrize("config", SHIPPED, ids=lambda path: path.name)
 def test_shipped_configuration__dry_run(config, tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
     settings = resolve(yaml.safe_load(config.read_text()))
     arguments = ["--configfile", config, "--dry-run"]
     if settings["cohort"]["source"] == "vcf":
@@ -22,7 +23,7 @@ def test_shipped_configuration__dry_run(config, tmp_path, monkeypatch):
     if settings["mode"] == "release":
         monkeypatch.setenv(VARIABLE, str(tmp_path / "key" / "study.key"))
         make_key(tmp_path)
-        make_ledger(tmp_path / settings["privacy"]["ledger"])
+        make_ledger(settings["privacy"]["ledger"])
     plan = run(tmp_path, {}, *arguments).stdout
     assert f"results/{settings['study']}/metrics.tsv" in plan
 

@@ -32,10 +32,10 @@ from dpgrs.cli_options import (
     trial,
 )
 from dpgrs.errors import DpgrsError
+from dpgrs.methods import METHODS
 from dpgrs.types import Rows
 
 ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
-METHODS = ("ols", "ridge", "reusecov-gauss")
 
 
 class Verbs(click.Group):
@@ -51,6 +51,7 @@ class Verbs(click.Group):
 
 
 def fail(context, error, *, exit_code):
+    """Print an error, each of its lines with the name of the program, and end; with -vv its traceback too."""
     if context.params["verbose"] > 1:
         traceback.print_exc()
     for line in str(error).splitlines():
@@ -59,6 +60,7 @@ def fail(context, error, *, exit_code):
 
 
 def echo_counts(counts):
+    """Print counts as JSON on standard error, which the rules keep as a log."""
     click.echo(json.dumps(counts), err=True)
 
 
@@ -211,7 +213,7 @@ def release_statistics(statistics, outcomes, identity, **options):
 @main.command()
 @path_argument("noisy")
 @click.option("--statistics", type=click.Path(), help="Exact statistics, for fits without privacy.")
-@several("--method", "methods", type=click.Choice(METHODS), help="Method.")
+@several("--method", "methods", type=click.Choice(list(METHODS)), help="Method.")
 @penalty
 @path_option("--seconds", "Where to write the time that each fit took.")
 @output
@@ -364,12 +366,13 @@ def write_provenance(settings, outputs, output):
 @path_argument("sites")
 @path_argument("noisy")
 @path_argument("accuracy")
+@click.option("--audit", type=click.Path(), help="Audits of the mechanisms, from `dpgrs audit --json`.")
 @output
-def write_bundle(settings, sites, noisy, accuracy, output):
+def write_bundle(settings, sites, noisy, accuracy, **options):
     """Write the bundle of a release."""
     from dpgrs.steps.release import write_release
 
-    write_release(settings, sites, noisy, accuracy, output=output)
+    write_release(settings, sites, noisy, accuracy, **options)
 
 
 @main.command("audit")

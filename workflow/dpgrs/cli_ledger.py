@@ -17,7 +17,10 @@ def create_key():
     """Make the study key, once."""
     from dpgrs.privacy.study_key import create_study_key
 
-    click.echo(create_study_key())
+    click.echo(
+        f"Made the study key {create_study_key()}. Keep a copy: a lost key costs every replay. Show it to "
+        "nobody: who has it can take the noise off every release."
+    )
 
 
 @click.group()
@@ -34,8 +37,12 @@ def init_ledger(path, protection, unit, neighbours, **options):
     """Begin the ledger of a dataset, with one account."""
     from dpgrs.privacy.ledger import start_ledger
     from dpgrs.privacy.ledger_entries import Account
+    from dpgrs.privacy.ledger_report import describe_budget
 
-    start_ledger(path, account=Account(protection, unit, neighbours), **options)
+    account = Account(protection, unit, neighbours)
+    budget = start_ledger(path, account=account, **options)
+    dataset = f"{options['accession']}, consent group {options['consent']}"
+    click.echo(f"Made the ledger {path} of {dataset}. {describe_budget(account, budget)}")
 
 
 @ledger.command("add-account")
@@ -45,8 +52,11 @@ def add_account(path, protection, unit, neighbours, **options):
     """Open one more account in a ledger."""
     from dpgrs.privacy.ledger import Ledger
     from dpgrs.privacy.ledger_entries import Account, make_budget
+    from dpgrs.privacy.ledger_report import describe_budget
 
-    Ledger(path).open_account(Account(protection, unit, neighbours), make_budget(**options))
+    account, budget = Account(protection, unit, neighbours), make_budget(**options)
+    Ledger(path).open_account(account, budget)
+    click.echo(f"Opened an account in the ledger {path}. {describe_budget(account, budget)}")
 
 
 @ledger.command("show")

@@ -6,18 +6,22 @@ from dpgrs.types import Accounting, Neighbours, Protection, Unit
 
 
 def choice(enum):
+    """Return the type of an option whose values are the members of an enumeration."""
     return click.Choice([member.value for member in enum])
 
 
 def path_argument(name, **options):
+    """Return the decorator of an argument that is a path."""
     return click.argument(name, type=click.Path(), **options)
 
 
 def several(*names, help, **options):
+    """Return the decorator of an option that is needed and may be repeated."""
     return click.option(*names, required=True, multiple=True, help=f"{help} May be repeated.", **options)
 
 
 def path_option(name, help, **options):
+    """Return the decorator of an option that is needed and is a path."""
     return click.option(name, type=click.Path(), required=True, help=help, **options)
 
 

@@ -6,6 +6,7 @@ of a value comes from the schema, never from the reader.
 
 import json
 import math
+import os.path
 import re
 from dataclasses import dataclass
 from datetime import date
@@ -18,6 +19,7 @@ from jsonschema import Draft202012Validator
 from jsonschema.validators import extend
 
 from dpgrs.errors import UsageError
+from dpgrs.io.genome_builds import SIMULATED_BUILD
 from dpgrs.types import Rows, Unit
 
 SCHEMA = Path(__file__).parents[1] / "schemas" / "config.schema.yaml"
@@ -101,7 +103,9 @@ def examine(raw):
     problems = []
     config = _read_section(_with_implied(raw), load_schema(), "", problems)
     config["privacy"]["unit"] = config["privacy"]["unit"] or UNIT_OF_ROWS[config["cohort"]["rows"]].value
-    return config, problems
+    if config["cohort"]["source"] == "simulate":
+        config["release"]["genome_build"] = config["release"]["genome_build"] or SIMULATED_BUILD
+    return _with_home(config), problems
 
 
 def public_identity(config):
@@ -136,11 +140,7 @@ def public_identity(config):
 
 def without_paths(config):
     """Return a resolved configuration without where its files lie, which tells of a machine alone."""
-    lean = {name: dict(part) if isinstance(part, dict) else part for name, part in config.items()}
-    for key in PATHS:
-        section, _, name = key.partition(".")
-        lean[section][name] = None
-    return lean
+    return _with_paths(config, lambda path: None)
 
 
 @cache
@@ -224,6 +224,21 @@ def _over(defaults, raw):
         if isinstance(section, dict) and isinstance(raw.get(name), dict):
             merged[name] = {**section, **raw[name]}
     return merged
+
+
+def _with_home(config):
+    """Let a leading ``~`` be the home folder: no shell has seen these paths."""
+    # pathlib would raise on the home of somebody unknown, and write other paths anew.
+    return _with_paths(config, lambda path: path and os.path.expanduser(path))  # noqa: PTH111
+
+
+def _with_paths(config, change):
+    """Return a resolved configuration in which a function has been applied to every path."""
+    changed = {name: dict(part) if isinstance(part, dict) else part for name, part in config.items()}
+    for key in PATHS:
+        section, _, name = key.partition(".")
+        changed[section][name] = change(changed[section][name])
+    return changed
 
 
 def _kinds(schema):
@@ -319,6 +334,11 @@ def _unknown_key(name, schema, prefix):
     if ":" in name:
         fix = f"Put a space after the colon: `{name.replace(':', ': ', 1)}`."
         return Problem(key, f"`{key}` is not a key. {fix}")
+    if "." in name and name in keys():
+        section, *inner = name.split(".")
+        setting = ": {".join(inner) + f": {_show(keys()[name]['examples'][0])}" + "}" * (len(inner) - 1)
+        fix = f"Write `{section}: {{{setting}}}`, or `--config '{section}={{{setting}}}'`."
+        return Problem(name, f"`{key}` is not a key. {fix}")
     siblings = list(schema["properties"])
     close = [f"{prefix}{match}" for match in get_close_matches(name, siblings, n=1)]
     elsewhere = [path for path in keys() if path.rpartition(".")[2] == name]

@@ -1,20 +1,25 @@
 """What can be seen to go wrong before any job runs: files, ids, contigs, budgets, what is not offered yet."""
 
 import re
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from dpgrs import __version__
 from dpgrs.config import examine
 from dpgrs.errors import DpgrsError, UsageError
-from dpgrs.io.tables import describe_mismatch, read_outcomes, read_populations
+from dpgrs.io.genome_builds import LENGTHS, SIMULATED_BUILD, declared_builds
+from dpgrs.io.tables import (
+    FEWEST_OBSERVED,
+    describe_mismatch,
+    describe_scale,
+    read_outcomes,
+    read_populations,
+)
 from dpgrs.io.vcf import read_header
 from dpgrs.release_gates import benchmark_problems, release_problems
 from dpgrs.types import Rows, Unit
 
-# Standardised outcomes may be off by as much in one cohort; raw centimetres or 0/1 codes are further off.
-FEWEST_OBSERVED = 10
-LARGEST_MEAN, SMALLEST_SD, LARGEST_SD = 0.5, 0.6, 2.5
 FEW = 3
 AUTOSOMES = frozenset(str(number) for number in range(1, 23))
 ENCRYPTED = (".ncbi_enc", ".ngc")
@@ -93,6 +98,8 @@ def problems(config, *, doubtful=frozenset()):
     if is_clear("cohort.source", "cohort.vcf", "cohort.chromosomes"):
         headers, found = _read_headers(cohort)
         lines += found
+    if is_clear("mode", "cohort.source", "cohort.chromosomes", "release.genome_build"):
+        lines += _build_problems(config, headers)
     people = next(iter(headers.values())).samples if headers else None
     if is_clear("cohort.source", "cohort.populations"):
         lines += _population_problems(cohort, people, shows_ids=shows_ids)
@@ -211,6 +218,52 @@ def _sample_problems(headers):
     return lines
 
 
+def _build_problems(config, headers):
+    """Find a genome build that is not stated, or that the chromosomes of cohort or reference do not have."""
+    key, stated = "release.genome_build", config["release"]["genome_build"]
+    if config["cohort"]["source"] == "simulate":
+        wanted = f"be {SIMULATED_BUILD} for a simulated cohort"
+        return [] if stated == SIMULATED_BUILD else [_line(key, wanted, stated, "Leave it out.")]
+    ours = declared_builds(headers)
+    theirs = declared_builds(_reference_headers(config))
+    mixed = next(((one, other) for one in ours for other in theirs if one.build != other.build), None)
+    lines = [_mixed_builds(*mixed)] if mixed else []
+    if stated is None:
+        return lines + ([_missing_build(key, ours + theirs)] if config["mode"] == "release" else [])
+    # Where the two differ, the cohort's positions are those that are released.
+    other = next((one for one in (ours if mixed else ours + theirs) if one.build != stated), None)
+    if other:
+        wanted = f"be the build of {_evidence(other)} ({other.build})"
+        lines.append(_line(key, wanted, stated, "Correct it, or lift the positions over."))
+    return lines
+
+
+def _reference_headers(config):
+    """Read the headers of the public reference; `release_problems` names one that cannot be read."""
+    path, headers = config["public"]["reference"], {}
+    for chromosome in config["cohort"]["chromosomes"] if path else []:
+        with suppress(DpgrsError):
+            headers[chromosome] = read_header(path.replace("{chrom}", chromosome))
+    return headers
+
+
+def _missing_build(key, declared):
+    fix = "Say of which build the positions are."
+    if declared:
+        fix = f"It is {declared[0].build} by {_evidence(declared[0])}."
+    return _line(key, f"be {' or '.join(LENGTHS)} for a cohort from a VCF", "null", fix)
+
+
+def _mixed_builds(cohort, reference):
+    wanted = f"be of the build of the cohort, {cohort.build} by {_evidence(cohort)}"
+    got = f"{reference.build} by {_evidence(reference)}"
+    return _line("public.reference", wanted, got, "Lift one over.")
+
+
+def _evidence(declared):
+    return f"{declared.path}, whose chromosome {declared.chromosome} has length {declared.length}"
+
+
 def _population_problems(cohort, people, *, shows_ids):
     path = cohort["populations"]
     if path is None or cohort["source"] == "simulate":
@@ -237,19 +290,19 @@ def _outcome_problems(outcomes, people, *, shows_ids):
 
 def _value_problems(table):
     """Find outcomes that too few people have, or that are not standardised; name the first of each kind."""
-    n_observed, mean, sd = table.notna().sum(), table.mean(), table.std()
-    is_rare = n_observed < FEWEST_OBSERVED
-    is_raw = ~is_rare & ((mean.abs() > LARGEST_MEAN) | (sd < SMALLEST_SD) | (sd > LARGEST_SD))
+    scale = describe_scale(table)
+    rare, raw = (scale.index[scale[kind]] for kind in ("is_rare", "is_raw"))
     lines = []
     standardised = "hold outcomes of mean 0 and standard deviation 1"
-    for column in table.columns[is_rare][:FEW]:
+    for column in rare[:FEW]:
         wanted = f"have a value for at least {FEWEST_OBSERVED} people of the genotypes in column `{column}`"
-        lines.append(_line("outcomes.file", wanted, n_observed[column], "Leave the column out."))
-    for column in table.columns[is_raw][:FEW]:
-        got = f"mean {mean[column]:.3g} and standard deviation {sd[column]:.3g} in column `{column}`"
+        lines.append(_line("outcomes.file", wanted, scale["n_observed"][column], "Leave the column out."))
+    for column in raw[:FEW]:
+        mean, sd = scale["mean"][column], scale["sd"][column]
+        got = f"mean {mean:.3g} and standard deviation {sd:.3g} in column `{column}`"
         fix = "Use (y - centre)/scale with public constants, for 0/1 outcomes (y - p)/sqrt(p (1 - p))."
         lines.append(_line("outcomes.file", standardised, got, fix))
-    n_more = sum(max(int(kind.sum()) - FEW, 0) for kind in (is_rare, is_raw))
+    n_more = sum(max(len(kind) - FEW, 0) for kind in (rare, raw))
     return lines + ([f"`outcomes.file`: {n_more} more columns like these."] if n_more else [])
 
 

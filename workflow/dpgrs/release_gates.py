@@ -1,18 +1,15 @@
 """What keeps a release from starting: settings without a guarantee, no ledger, no key, no public origin."""
 
-import math
-
+from dpgrs.config import keys
 from dpgrs.errors import DpgrsError
 from dpgrs.io.sites import SITE_COLUMNS, read_sites
 from dpgrs.io.vcf import read_header
-from dpgrs.privacy.accountant import gdp_epsilon, split_budget
-from dpgrs.privacy.ledger import Ledger
-from dpgrs.privacy.ledger_entries import Account
+from dpgrs.methods import METHODS
+from dpgrs.privacy.ledger import Ledger, refusals
 from dpgrs.privacy.study_key import load_study_key
-from dpgrs.regression.reusecov import PrivacyRequest
-from dpgrs.types import Neighbours, Protection
+from dpgrs.release_cost import account_of, certain_cost, total_epsilon
+from dpgrs.types import Metrics, Neighbours, Protection
 
-WITHOUT_GUARANTEE = ("ols", "ridge")
 # A release is one fit, so these hold one value each; others would be releases, and charges, of their own.
 SINGLE = ("panel.size", "outcomes.count", "privacy.protection", "privacy.epsilon", "privacy.accounting")
 RELEASE_ONLY = (
@@ -37,11 +34,8 @@ NEEDED_OF_THE_CURATOR = (
     "release.region",
     "release.publication_date",
 )
-WITHHELD, CHARGED, PUBLIC = "withheld", "charged", "public"
 # Beyond these a guarantee is one in name alone.
 LARGEST_DELTA, LARGEST_EPSILON = 1e-4, 20.0
-# Protection of one side takes the other as public, and must be given it.
-PUBLIC_SIDE = {Protection.LABEL: "genotypes", Protection.FEATURE: "outcomes"}
 
 
 def benchmark_problems(config, *, is_clear):
@@ -65,7 +59,7 @@ def benchmark_problems(config, *, is_clear):
         lines.append(
             "`outcomes.test_share` must be above 0 in a benchmark, got 0.0. Keep people to test on, as 0.2."
         )
-    if config["evaluation"]["metrics"] != WITHHELD:
+    if config["evaluation"]["metrics"] != Metrics.WITHHELD:
         lines.append(
             "`evaluation.metrics` must be withheld in a benchmark, which measures at no charge, got "
             f"{config['evaluation']['metrics']}. Leave it out."
@@ -75,12 +69,18 @@ def benchmark_problems(config, *, is_clear):
 
 def release_problems(config, *, is_clear):
     """List what keeps a release from starting; parameters as in `benchmark_problems`."""
-    return [
+    lines = [
         *_design_problems(config, is_clear),
         *_evaluation_problems(config, is_clear),
+        *_ledger_problems(config, is_clear),
+    ]
+    # What a study costs is known once these are right.
+    if not lines and is_clear(*keys()):
+        lines = _cost_problems(config)
+    return [
+        *lines,
         *_public_problems(config),
         *_reference_problems(config["cohort"], config["public"]["reference"]),
-        *_ledger_problems(config, is_clear),
         *_key_problems(),
         *(
             f"`{key}` must be given for a release, got null. It is printed in the bundle."
@@ -94,39 +94,6 @@ def _needed_of_real_data(config):
     """Return what the curator must say besides, where genotypes or outcomes are not simulated by us."""
     is_simulated = config["cohort"]["source"] == config["outcomes"]["source"] == "simulate"
     return () if is_simulated else ("release.preprocessing",)
-
-
-def account_of(privacy):
-    """Return the account of the ledger that a study's privacy settings name."""
-    return Account(privacy["protection"][0], privacy["unit"], privacy["neighbours"])
-
-
-def total_epsilon(config):
-    """Return the epsilon of all that a release tells together, at its delta.
-
-    With separate budgets every outcome adds its own cross product, and its own accuracy if that is charged.
-    """
-    privacy, evaluation = config["privacy"], config["evaluation"]
-    epsilon, delta, accounting = privacy["epsilon"][0], privacy["delta"], privacy["accounting"][0]
-    is_charged = evaluation["metrics"] == CHARGED
-    n_budgets = 1 if privacy["outcome_budget"] == "joint" else config["outcomes"]["count"][0]
-    if n_budgets == 1 and not is_charged:
-        return epsilon
-    budget = PrivacyRequest(
-        rows=config["cohort"]["rows"],
-        n_variants=config["panel"]["size"][0],
-        n_outcomes=1,
-        outcome_bound=config["outcomes"]["bound"],
-        epsilon=epsilon,
-        delta=delta,
-        accounting=accounting,
-        **{name: privacy[name] for name in ("gram_share", "count_share", "neighbours", "unit")},
-    ).budget
-    own = [budget["cross"]]
-    if is_charged:
-        own += split_budget(evaluation["epsilon"], delta, shares=(1.0,), accounting=accounting)
-    mu_squared = budget["count"] ** 2 + budget["gram"] ** 2 + n_budgets * sum(mu**2 for mu in own)
-    return gdp_epsilon(math.sqrt(mu_squared), delta)
 
 
 def _value(config, key):
@@ -166,15 +133,12 @@ def _design_problems(config, is_clear):
             "`cohort.keep_filtered` must be true in a release, got false: FILTER was made from the cohort. "
             "Leave it out; the public sites decide."
         )
-    for method in config["methods"]:
-        if method in WITHOUT_GUARANTEE:
-            lines.append(f"`methods` must have a guarantee in a release, got {method}. Leave it out.")
-    for protection in config["privacy"]["protection"]:
-        side = PUBLIC_SIDE.get(protection)
-        if side and config["public"][side] is None:
+    with_guarantee = [name for name, method in METHODS.items() if method.may_be_released]
+    for name in config["methods"]:
+        if not METHODS[name].may_be_released:
             lines.append(
-                f"`public.{side}` must be given for `privacy.protection: {protection}`, got null. "
-                f"Name the public {side}, or use `protection: full`."
+                f"`methods` must have a guarantee in a release, got {name}. "
+                f"Leave it out; {', '.join(with_guarantee)} has one."
             )
     return lines
 
@@ -184,21 +148,21 @@ def _evaluation_problems(config, is_clear):
     if not is_clear("evaluation.metrics"):
         return []
     lines = _reference_accuracy_problems(config)
-    if evaluation["metrics"] != CHARGED:
+    if evaluation["metrics"] != Metrics.CHARGED:
         return lines + [
-            f"`evaluation.{key}` is for `metrics: {CHARGED}`, got {evaluation[key]:g} without. "
+            f"`evaluation.{key}` is for `metrics: {Metrics.CHARGED}`, got {evaluation[key]:g} without. "
             "Leave it out, or charge them."
             for key in ("epsilon", "residual_bound")
             if evaluation[key] is not None
         ]
     if test_share == 0 and is_clear("outcomes.test_share"):
         lines.append(
-            f"`outcomes.test_share` must be above 0 for `evaluation.metrics: {CHARGED}`, got 0.0. "
+            f"`outcomes.test_share` must be above 0 for `evaluation.metrics: {Metrics.CHARGED}`, got 0.0. "
             "Keep people to measure on, as 0.2."
         )
     if evaluation["epsilon"] is None and is_clear("evaluation.epsilon"):
         lines.append(
-            f"`evaluation.epsilon` must be given for `evaluation.metrics: {CHARGED}`, got null. "
+            f"`evaluation.epsilon` must be given for `evaluation.metrics: {Metrics.CHARGED}`, got null. "
             "Give the metrics a budget, as 0.5."
         )
     elif evaluation["epsilon"] is not None and evaluation["epsilon"] > LARGEST_EPSILON:
@@ -211,22 +175,22 @@ def _evaluation_problems(config, is_clear):
 
 def _reference_accuracy_problems(config):
     """Find what is missing to measure on the people of the public reference, or is given for nothing."""
-    is_public = config["evaluation"]["metrics"] == PUBLIC
+    is_public = config["evaluation"]["metrics"] == Metrics.PUBLIC
     path, is_file = config["evaluation"]["outcomes"], config["outcomes"]["source"] == "file"
     lines = []
     if is_public and config["cohort"]["source"] == "vcf" and config["public"]["reference"] is None:
         lines.append(
-            f"`public.reference` must be given for `evaluation.metrics: {PUBLIC}`, got null. "
+            f"`public.reference` must be given for `evaluation.metrics: {Metrics.PUBLIC}`, got null. "
             "Name the VCF of the people to measure on, or withhold the metrics."
         )
     if is_public and is_file and path is None:
         lines.append(
-            f"`evaluation.outcomes` must be given for `evaluation.metrics: {PUBLIC}` with outcomes from a "
-            "file, got null. Give those of the reference people."
+            f"`evaluation.outcomes` must be given for `evaluation.metrics: {Metrics.PUBLIC}` with "
+            "outcomes from a file, got null. Give those of the reference people."
         )
     if path is not None and not (is_public and is_file):
         lines.append(
-            f"`evaluation.outcomes` is for `metrics: {PUBLIC}` with outcomes from a file, got {path} "
+            f"`evaluation.outcomes` is for `metrics: {Metrics.PUBLIC}` with outcomes from a file, got {path} "
             "without. Leave it out."
         )
     return lines
@@ -307,7 +271,7 @@ def _ledger_problems(config, is_clear):
             "`privacy.ledger` must name the dataset's ledger, got null. See `dpgrs ledger init --help`.",
         ]
     try:
-        book, account = Ledger(privacy["ledger"]).read(), account_of(privacy)
+        book = Ledger(privacy["ledger"]).read()
     except DpgrsError as error:
         return [*lines, f"`privacy.ledger`: {error}"]
     for name in ("accession", "consent"):
@@ -316,7 +280,10 @@ def _ledger_problems(config, is_clear):
                 f"`dataset.{name}` must be {getattr(book, name)} as in {privacy['ledger']}, got "
                 f"{dataset[name]}. Name the ledger of the dataset that is used."
             )
+    if privacy["protection"][0] != Protection.FULL:
+        return lines  # preflight refuses it by itself
     lines += _budget_problems(config)
+    account = account_of(privacy)
     if account not in book.budgets:
         known = ", ".join(map(str, book.budgets)) or "none"
         lines.append(
@@ -335,7 +302,7 @@ def _budget_problems(config):
             "`outcomes.count` must be given for `privacy.budget` with separate budgets, got null. "
             "Each outcome adds to the total."
         ]
-    if config["evaluation"]["metrics"] == CHARGED and config["evaluation"]["epsilon"] is None:
+    if config["evaluation"]["metrics"] == Metrics.CHARGED and config["evaluation"]["epsilon"] is None:
         return []
     total = total_epsilon(config)
     if total <= budget:
@@ -343,6 +310,21 @@ def _budget_problems(config):
     return [
         f"`privacy.budget` must be at least {total:.4g}, what this study spends, got {budget:g}. "
         "Raise it, or ask for less."
+    ]
+
+
+def _cost_problems(config):
+    """Refuse a release that its ledger is certain to refuse, before hours of computing."""
+    path, outcomes = config["privacy"]["ledger"], config["outcomes"]
+    if not (outcomes["count"] or outcomes["file"]):
+        return []
+    try:
+        book = Ledger(path).read()
+        lines = refusals(book, certain_cost(config, book), account_of(config["privacy"]))
+    except DpgrsError:
+        return []  # of outcomes or protection, which preflight judges
+    return [
+        f"`privacy.ledger`, {path}: {line} Ask for less, as by a lower `privacy.epsilon`." for line in lines
     ]
 
 

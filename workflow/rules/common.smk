@@ -10,7 +10,7 @@ sys.path.insert(0, str(PACKAGE_ROOT))
 
 from dpgrs.config import public_identity, resolve
 from dpgrs.errors import UsageError
-from dpgrs.privacy.noise import MECHANISM_VERSION
+from dpgrs.privacy.events import MECHANISM_VERSION
 from dpgrs.provenance import code_digest, stamp
 
 

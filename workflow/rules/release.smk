@@ -21,6 +21,38 @@ if IS_CHARGED:
     }
 
 
+# The functions that draw noise, and the one that draws all statistics together.
+AUDITED = [
+    *(["private_count"] if SETTINGS["privacy"]["neighbours"] == "add-remove" else []),
+    "private_gram",
+    "private_cross_product",
+    "private_statistics",
+    *(["private_accuracy"] if IS_CHARGED else []),
+]
+AUDIT = [f"{PUBLIC}/audit.json"] if SETTINGS["release"]["audit_draws"] else []
+
+
+# On made-up inputs and with throwaway keys of the public seed: neither data nor the study key are near.
+rule audit_mechanisms:
+    output:
+        audit=f"{PUBLIC}/audit.json",
+    log:
+        f"{LOGS}/audit_mechanisms.log",
+    conda:
+        "../../envs/dpgrs.yaml"
+    threads: 1
+    resources:
+        mem_mb=1000,
+        runtime=120,
+    params:
+        options=flags(
+            mechanism=AUDITED, draws=SETTINGS["release"]["audit_draws"], seed=SEED
+        ),
+        code=code_digest("privacy", "regression", "evaluation", "steps/audit.py"),
+    shell:
+        "python -m dpgrs --quiet audit --json {params.options} > {output.audit} 2> {log}"
+
+
 use rule ingest_chromosome as ingest_reference with:
     input:
         vcf=reference_file,
@@ -32,6 +64,8 @@ use rule ingest_chromosome as ingest_reference with:
 
 rule choose_sites:
     input:
+        # Not read. Every release begins with its sites: nothing is charged before the mechanisms have passed.
+        audit=ancient(AUDIT),
         stores=reference_stores(),
         tables=public_tables(),
     output:
@@ -125,6 +159,7 @@ rule write_release:
         sites=f"{PUBLIC}/sites.tsv",
         noisy=f"{PRIVATE}/trial1/noisy_statistics.npz",
         accuracy=f"{PRIVATE}/trial1/accuracy.npz",
+        audit=AUDIT,
     output:
         # The last file of the bundle; a folder as output would get a file of Snakemake's own into it.
         sums=f"{RESULTS}/release/SHA256SUMS",
@@ -138,6 +173,7 @@ rule write_release:
         runtime=30,
     params:
         bundle=subpath(output.sums, parent=True),
+        options=lambda wildcards, input: flags(audit=list(input.audit)),
         code=code_digest(
             "release",
             "privacy",
@@ -151,7 +187,7 @@ rule write_release:
         ),
     shell:
         "python -m dpgrs write-release {input.settings} {input.sites} {input.noisy} {input.accuracy}"
-        " --output {params.bundle} 2> {log}"
+        " --output {params.bundle} {params.options} 2> {log}"
 
 
 # Nothing private among its inputs.

@@ -20,6 +20,9 @@ SAMPLE_COLUMNS = {"sample", "sample_id", "iid", "id"}
 FAMILY_COLUMN = "fid"
 POPULATION_COLUMNS = {"population", "pop"}
 SUPER_POPULATION_COLUMNS = {"super_population", "super_pop"}
+# Standardised outcomes may be off by as much in one cohort; raw centimetres or 0/1 codes are further off.
+FEWEST_OBSERVED = 10
+LARGEST_MEAN, SMALLEST_SD, LARGEST_SD = 0.5, 0.6, 2.5
 MISSING = frozenset({"", ".", "NA", "N/A", "NaN", "nan", "null", "NULL", "None", "-9"})
 
 
@@ -87,6 +90,25 @@ def match_outcomes(table, sample_ids):
     Y = np.ascontiguousarray(table.reindex(list(sample_ids)).to_numpy(dtype=np.float64).T)
     assert Y.shape == (table.shape[1], len(sample_ids))
     return Y, list(table.columns)
+
+
+def describe_scale(table):
+    """Tell outcomes that plainly are not standardised from those that may be.
+
+    Parameters
+    ----------
+    table : pandas.DataFrame, (n_people, n_outcomes) as from `read_outcomes`, of the people who count.
+
+    Returns
+    -------
+    pandas.DataFrame, a row per outcome: n_observed, mean and sd of its values, is_rare where too few people
+    have a value to judge it, else is_raw where mean or sd are far from 0 and 1.
+    """
+    scale = pd.DataFrame({"n_observed": table.notna().sum(), "mean": table.mean(), "sd": table.std()})
+    is_rare = scale["n_observed"] < FEWEST_OBSERVED
+    # Values so large that their sums overflow give NaN, which is standardised in no sense.
+    is_standard = (scale["mean"].abs() <= LARGEST_MEAN) & scale["sd"].between(SMALLEST_SD, LARGEST_SD)
+    return scale.assign(is_rare=is_rare, is_raw=~is_rare & ~is_standard)
 
 
 def describe_mismatch(table_ids, sample_ids, *, shows_ids):

@@ -18,7 +18,7 @@ from cyvcf2.cyvcf2 import set_htslib_log_level
 
 from dpgrs.bits import pack, word_count
 from dpgrs.errors import DpgrsError, UsageError
-from dpgrs.io.vcf_text import COPY_AGAIN, contig_lines, find_index, numbered_lines, record_error
+from dpgrs.io.vcf_text import COPY_AGAIN, contig_lines, numbered_lines, record_error
 
 N_FIXED_COLUMNS = 9
 PHASED = ("required", "any")
@@ -37,13 +37,11 @@ class VcfHeader:
     path : pathlib.Path
     samples : tuple of str, in file order.
     contigs : dict of declared contig to its length, or None where no length is declared.
-    has_index : bool, whether a ``.csi`` or ``.tbi`` lies beside a BGZF file.
     """
 
     path: Path
     samples: tuple
     contigs: dict
-    has_index: bool
 
 
 class VariantBatch(NamedTuple):
@@ -91,7 +89,7 @@ def read_header(path):
         if line.startswith(b"##contig="):
             contigs |= _declared_contig(line)
         elif line.startswith(b"#CHROM"):
-            return VcfHeader(path, _sample_ids(path, line), contigs, find_index(path) is not None)
+            return VcfHeader(path, _sample_ids(path, line), contigs)
         elif not line.startswith(b"#"):
             break
     raise DpgrsError(f"`{path}` has no #CHROM line: its header is truncated. {COPY_AGAIN}")

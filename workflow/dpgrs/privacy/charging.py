@@ -6,11 +6,14 @@ request of the ledger, with an identity of its own. All are reserved at once, be
 
 from dataclasses import dataclass
 
+from dpgrs.privacy.events import MECHANISM_VERSION
 from dpgrs.privacy.exact_numbers import exact_text
 from dpgrs.privacy.hash_chain import digest
 from dpgrs.privacy.ledger import Order
-from dpgrs.privacy.ledger_entries import GaussianCharge
-from dpgrs.privacy.noise import MECHANISM_VERSION, Rehearsal, ReleaseNoise
+from dpgrs.privacy.noise import Rehearsal, ReleaseNoise
+
+# What an event says of itself that is no term of the draw, or is said for all draws together.
+LATER = ("source", "request", "version")
 
 
 @dataclass(frozen=True)
@@ -85,25 +88,17 @@ def _order(identity, part, draws):
         "part": list(part),
         "draws": [_exact(event) for event, _ in draws],
     }
-    charges = [
-        GaussianCharge(event.statistic, exact_text(event.sensitivity.value), exact_text(event.sigma))
-        for event, _ in draws
-    ]
+    charges = [event.charge for event, _ in draws]
     return Order(identity, charges, digest([statistic for _, statistic in draws]))
 
 
 def _exact(event):
-    """Return the public terms of a draw, numbers as exact text."""
-    sensitivity = event.sensitivity
-    return {
-        "statistic": event.statistic,
-        "sensitivity": exact_text(sensitivity.value),
-        "norm": sensitivity.norm,
-        "neighbours": str(sensitivity.neighbours),
-        "unit": str(sensitivity.unit),
-        "proof": sensitivity.proof,
-        "mu": exact_text(event.mu),
-        "sigma": exact_text(event.sigma),
-        "step": exact_text(event.step),
-        "entries": event.entries,
-    }
+    """Return the public terms of a draw, numbers as exact text; the ledger itself gives the request's id."""
+    terms = event.as_dict()
+    claim = {name: _text(value) for name, value in terms.pop("sensitivity").items()}
+    named = {name: _text(value) for name, value in terms.items() if name not in LATER}
+    return named | {"sensitivity": claim.pop("value")} | claim
+
+
+def _text(value):
+    return exact_text(value) if isinstance(value, float) else value if isinstance(value, int) else str(value)

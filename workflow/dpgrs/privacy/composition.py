@@ -26,7 +26,6 @@ from dpgrs.errors import UsageError
 from dpgrs.privacy.accountant import MARGIN, SMALLEST_DELTA, SMALLEST_MU, gdp_delta, gdp_epsilon
 from dpgrs.privacy.exact_numbers import float_below, root_above
 from dpgrs.privacy.ledger_entries import Cost
-from dpgrs.privacy.noise import GaussianEvent
 
 # The loss is put on a grid this fine, relative to the total; beyond the largest no tight total is sought.
 GRID_POINTS = 2**16
@@ -40,7 +39,7 @@ _LARGEST_EXPONENT = 700
 
 
 class PrivacyEvent(Protocol):
-    """A release and its exact cost, such as a charge of `ledger_entries`."""
+    """A release and its exact cost: an event of `dpgrs.privacy.events` or a charge of `ledger_entries`."""
 
     statistic: str
 
@@ -105,35 +104,19 @@ class Guarantee:
         return self.delta >= 1
 
 
-def cost_of(event):
-    """Return the exact cost of an event.
-
-    Parameters
-    ----------
-    event : PrivacyEvent or GaussianEvent
-
-    Returns
-    -------
-    Cost
-    """
-    if isinstance(event, GaussianEvent):
-        return Cost(mu_squared=(Fraction(event.sensitivity.value) / Fraction(event.sigma)) ** 2)
-    return event.cost
-
-
 def total_cost(events, *, group_size=1):
     """Return the two counters of a ledger for events that are all released.
 
     Parameters
     ----------
-    events : iterable of PrivacyEvent or GaussianEvent; here and below.
+    events : iterable of PrivacyEvent; here and below.
     group_size : int, units that change together, such as 2 haplotype rows of a person; here and below.
 
     Returns
     -------
     Cost
     """
-    return sum(map(cost_of, events), Cost()).for_group(group_size)
+    return sum((event.cost for event in events), Cost()).for_group(group_size)
 
 
 def totals(events, *, delta, group_size=1):
@@ -156,7 +139,7 @@ def totals(events, *, delta, group_size=1):
     UsageError
         If delta is out of its domain, alone or shared by the events, or mu is beyond `LARGEST_MU`.
     """
-    costs = [cost_of(event).for_group(group_size) for event in events]
+    costs = [event.cost.for_group(group_size) for event in events]
     gaussian = Counter(cost.mu_squared for cost in costs if cost.mu_squared)
     pure = Counter(cost.pure_epsilon for cost in costs if cost.pure_epsilon)
     return _totals(_by_size(gaussian), _by_size(pure), float(delta))

@@ -1,21 +1,25 @@
 """The ledger of a dataset: every release is charged before its noise is drawn, and none is ever forgotten.
 
-A release takes two steps. `Ledger.reserve` counts the cost and fixes the request id, which keys the noise;
-`Ledger.complete` notes the digest of the stored output. After a crash in between nothing is lost and nothing
-free: the same request again gets the same id, hence the same noise, at no new cost.
+A release takes two steps. `Ledger.reserve_all` counts the cost and fixes the request ids, which key the
+noise; `Ledger.complete` notes the digest of a stored output. After a crash in between nothing is lost and
+nothing free: the same request again gets the same id, hence the same noise, at no new cost.
 """
 
 import hmac
 import re
 from dataclasses import asdict, dataclass, field
+from fractions import Fraction
 from pathlib import Path
 
 from dpgrs.errors import DpgrsError, UsageError
 from dpgrs.privacy.exact_numbers import text_above, text_below
 from dpgrs.privacy.hash_chain import appending_to, creating_chain, reading_chain
 from dpgrs.privacy.ledger_entries import Account, Budget, Cost, Request, make_budget
+from dpgrs.private_places import require_private_place
 
 FORMAT = 1
+# Of costs in messages.
+DIGITS, EPSILON_DIGITS = 6, 4
 RESERVED, COMPLETED = "reserved", "completed"
 
 
@@ -56,7 +60,7 @@ class Book:
 
     def spent(self, account):
         """Return what all requests, also those to other accounts, have cost the unit of an account."""
-        return sum((_cost_to(account, request) for request in self.requests.values()), Cost())
+        return sum((cost_to(account, request) for request in self.requests.values()), Cost())
 
     def find(self, identity_digest):
         """Return (request id, request) of a public identity, or None."""
@@ -65,6 +69,7 @@ class Book:
         )
 
     def status(self, request_id):
+        """Return ``completed`` if the output of a request is stored, else ``reserved``."""
         return COMPLETED if request_id in self.outputs else RESERVED
 
 
@@ -90,13 +95,10 @@ class Ledger:
         Raises
         ------
         UsageError
-            If a name is empty, the ledger exists or once did, or it would lie in a results folder.
+            If a name is empty, the ledger exists or once did, or it would lie in a repository or a results
+            folder.
         """
-        if "results" in self.path.resolve().parent.parts:
-            raise UsageError(
-                f"A ledger must lie outside results, which may be deleted, got {self.path}. "
-                "Choose another folder."
-            )
+        require_private_place(self.path, name="A ledger")
         if not (accession and consent):
             raise UsageError(
                 "A ledger must name its dataset's `accession` and `consent`, "
@@ -179,17 +181,12 @@ class Ledger:
                 book.requests[chain.append(request.entry())["hash"]] = request
         return [book.find(request.identity_digest)[0] for request in requests]
 
-    def reserve(self, identity, charges, account, *, statistic_digest, study_key):
-        """Count the cost of one request and return its id, see `reserve_all`."""
-        order = Order(identity, charges, statistic_digest)
-        return self.reserve_all([order], account, study_key=study_key)[0]
-
     def complete(self, request_id, output_digest):
         """Note that the output of a request is stored.
 
         Parameters
         ----------
-        request_id : str, from `reserve`.
+        request_id : str, from `reserve_all`.
         output_digest : str, SHA-256 of the noisy output, hexadecimal.
 
         Raises
@@ -215,11 +212,48 @@ class Ledger:
 
 
 def start_ledger(path, *, accession, consent, account, **terms):
-    """Begin a ledger with one account; the terms are those of `make_budget`."""
+    """Begin a ledger with one account; the terms are those of `make_budget`, whose result is returned."""
     budget = make_budget(**terms)
     ledger = Ledger(path)
     ledger.create(accession=accession, consent=consent)
     ledger.open_account(account, budget)
+    return budget
+
+
+def shown_epsilon(cost, budget):
+    """Return the epsilon of a cost at an account's delta as short text, rounded up."""
+    return f"{float(text_above(budget.epsilon(cost), digits=EPSILON_DIGITS)):g}"
+
+
+def shown_delta(budget):
+    """Return the delta of an account as short text."""
+    return f"{float(Fraction(budget.delta)):g}"
+
+
+def refusals(book, cost, account):
+    """Say which accounts do not allow one more release.
+
+    Parameters
+    ----------
+    book : Book
+    cost : Cost, to a unit of `account`.
+    account : Account, one of the book's, that the release is made under.
+
+    Returns
+    -------
+    list of str, a sentence with cost, spent and limit for each account; empty if all allow it.
+    """
+    lines = []
+    for other, budget in book.budgets.items():
+        due, spent = cost.for_group(account.rows_in_unit_of(other)), book.spent(other)
+        if not (spent + due).is_within(budget.limit):
+            limit = f"epsilon {shown_epsilon(spent, budget)} of {shown_epsilon(budget.limit, budget)}"
+            lines.append(
+                f"The account {other} does not allow this release: cost epsilon {shown_epsilon(due, budget)} "
+                f"({_counters(due, text_above)}), spent {limit} ({_counters(spent, text_above)} of "
+                f"{_counters(budget.limit, text_below)}), at delta {shown_delta(budget)}."
+            )
+    return lines
 
 
 def _book(entries, path):
@@ -251,7 +285,8 @@ def _enter(book, entry):
             raise ValueError(kind)
 
 
-def _cost_to(account, request):
+def cost_to(account, request):
+    """Return what a request costs a unit of an account."""
     return request.cost.for_group(request.account.rows_in_unit_of(account))
 
 
@@ -312,21 +347,16 @@ def _require_budget(book, *, account, requests):
             f"The account must be one of the ledger's, {known}, got {account}. "
             "Open it with `dpgrs ledger add-account`, or use one of these."
         )
-    for other, budget in book.budgets.items():
-        cost = sum((_cost_to(other, request) for request in requests), Cost())
-        spent = book.spent(other)
-        if not (spent + cost).is_within(budget.limit):
-            raise DpgrsError(
-                f"The account {other} does not allow this release: cost {_amounts(cost, text_above)}, "
-                f"spent {_amounts(spent, text_above)}, limit {_amounts(budget.limit, text_below)}. "
-                "Nothing was drawn. Ask for more noise, or for less."
-            )
+    lines = refusals(book, sum((request.cost for request in requests), Cost()), account)
+    if lines:
+        raise DpgrsError(f"{lines[0]} Nothing was drawn. Lower what is asked for.")
 
 
-def _amounts(cost, rounded):
-    return (
-        f"mu^2 {rounded(cost.mu_squared, digits=6)} and pure epsilon {rounded(cost.pure_epsilon, digits=6)}"
-    )
+def _counters(cost, rounded):
+    """Write both counters, the second only where it counts."""
+    counters = {"mu^2": cost.mu_squared, "pure epsilon": cost.pure_epsilon}
+    shown = {name: value for name, value in counters.items() if value or name == "mu^2"}
+    return " and ".join(f"{name} {rounded(value, digits=DIGITS)}" for name, value in shown.items())
 
 
 def _require_digest(name, value):

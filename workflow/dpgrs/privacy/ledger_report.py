@@ -3,9 +3,12 @@
 from dataclasses import asdict
 
 from dpgrs.privacy.exact_numbers import text_above, text_below
-from dpgrs.privacy.ledger import Ledger
+from dpgrs.privacy.ledger import Ledger, shown_delta, shown_epsilon
+from dpgrs.text_table import text_table
 
 DIGITS, JSON_DIGITS = 4, 15
+ACCOUNT_COLUMNS = ("account", "(epsilon, delta)", "limit", "mu^2", "limit", "pure epsilon", "limit")
+REQUEST_COLUMNS = ("request", "status", "account", "mu^2", "pure epsilon", "mechanism", "dataset version")
 
 
 def summarise_ledger(path):
@@ -54,7 +57,7 @@ def summarise_ledger(path):
 def describe_ledger(path):
     """Return what a ledger holds, as text: a table of accounts and a table of requests."""
     book = Ledger(path).read()
-    accounts = [("account", "(epsilon, delta)", "limit", "mu^2", "limit", "pure epsilon", "limit")]
+    accounts, requests = [], []
     for account, budget in book.budgets.items():
         spent, limit = book.spent(account), budget.limit
         accounts.append(
@@ -68,7 +71,6 @@ def describe_ledger(path):
                 text_below(limit.pure_epsilon, digits=DIGITS),
             )
         )
-    requests = [("request", "status", "account", "mu^2", "pure epsilon", "mechanism", "dataset version")]
     for request_id, request in book.requests.items():
         requests.append(
             (
@@ -82,7 +84,26 @@ def describe_ledger(path):
             )
         )
     title = f"Dataset {book.accession}, consent group {book.consent}"
-    return "\n\n".join([title, _table(accounts), _table(requests)])
+    tables = text_table(ACCOUNT_COLUMNS, accounts), text_table(REQUEST_COLUMNS, requests)
+    return "\n\n".join([title, *tables])
+
+
+def describe_budget(account, budget):
+    """Say in one sentence what an account allows.
+
+    Parameters
+    ----------
+    account : Account
+    budget : Budget
+    """
+    counters = {"mu^2": budget.limit.mu_squared, "pure epsilon": budget.limit.pure_epsilon}
+    limits = " and ".join(
+        f"{name} {text_below(value, digits=DIGITS)}" for name, value in counters.items() if value
+    )
+    return (
+        f"The account {account} allows epsilon {shown_epsilon(budget.limit, budget)} at delta "
+        f"{shown_delta(budget)} for all releases together ({limits})."
+    )
 
 
 def _numbers(cost, rounded, budget):
@@ -95,9 +116,3 @@ def _counters(cost, rounded):
 
 def _epsilon(cost, budget):
     return text_above(budget.epsilon(cost), digits=DIGITS)
-
-
-def _table(rows):
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    lines = ("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in rows)
-    return "\n".join(line.rstrip() for line in lines)

@@ -1,57 +1,24 @@
 """The one door: all private quantities leave through here, and only here is noise drawn.
 
 A noise source takes an exact integer statistic, the claim about its sensitivity and a share of the budget. It
-returns integers on the same grid and the event that the accountant charges. `BenchmarkNoise` is seeded and
-protects nobody; `ReleaseNoise` is exact, secret and charged to a ledger before it is drawn
-(`dpgrs.privacy.charging`).
+returns integers on the same grid, or a choice among the entries, and the event that the accountant charges.
+`BenchmarkNoise` is seeded and protects nobody; `ReleaseNoise` is exact, secret and charged to a ledger before
+it is drawn (`dpgrs.privacy.charging`).
 """
 
 import hashlib
 import json
 import math
 from copy import copy
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from fractions import Fraction
 
 import numpy as np
 
 from dpgrs.errors import DpgrsError, UsageError
-from dpgrs.privacy.samplers import LARGEST_SCALE, rounded_normal
-from dpgrs.privacy.sensitivity import Sensitivity
+from dpgrs.privacy.events import ChoiceEvent, GaussianEvent, LaplaceEvent
+from dpgrs.privacy.samplers import LARGEST_SCALE, discrete_laplace, permute_and_flip, rounded_normal
 from dpgrs.privacy.stream import KeyStream
-
-MECHANISM_VERSION = 1
-
-
-@dataclass(frozen=True)
-class GaussianEvent:
-    """One draw of normal noise, rounded to the statistic's grid.
-
-    Release noise is the exactly rounded normal, which is mu-GDP exactly (docs/proofs/exact_noise.md). Seeded
-    noise is float64 and only resembles it.
-
-    Attributes
-    ----------
-    statistic : str, what was released.
-    sensitivity : Sensitivity
-    mu : float, the share of the budget.
-    sigma : float, standard deviation, in the units of the sensitivity.
-    step : float, width of the grid, in the same units.
-    entries : int, numbers released.
-    source : str, ``benchmark`` for seeded noise, which protects nobody, ``release`` for secret noise.
-    request : str, id of the ledger's request; empty in a benchmark.
-    version : int, `MECHANISM_VERSION`.
-    """
-
-    statistic: str
-    sensitivity: Sensitivity
-    mu: float
-    sigma: float
-    step: float
-    entries: int
-    source: str
-    request: str = ""
-    version: int = MECHANISM_VERSION
 
 
 class NoiseSource:
@@ -59,7 +26,7 @@ class NoiseSource:
 
     Attributes
     ----------
-    source : str, see `GaussianEvent`.
+    source : str, see `dpgrs.privacy.events.Event`.
     """
 
     source = None
@@ -96,18 +63,83 @@ class NoiseSource:
         Raises
         ------
         UsageError
-            If the statistic is not of integers, or the share of the budget not positive or too small for the
-            grid.
+            If the statistic is not of integers, the claim in another norm, or the share of the budget not
+            positive or too small for the grid.
         """
-        statistic = np.asarray(statistic)
-        if not np.issubdtype(statistic.dtype, np.integer):
+        statistic = _on_grid(statistic, name)
+        sigma = _scale(sensitivity, share=mu, norm=GaussianEvent.norm, step=step, name=name)
+        return self._draw(
+            statistic,
+            GaussianEvent(mu=float(mu), sigma=sigma, **self._common(statistic, name, step, sensitivity)),
+        )
+
+    def laplace(self, statistic, *, name, step, sensitivity, epsilon):
+        """Add discrete Laplace noise of scale sensitivity/epsilon on the grid.
+
+        Parameters
+        ----------
+        statistic, name, step : as in `gaussian`.
+        sensitivity : Sensitivity, in l1 over all entries together.
+        epsilon : float > 0, the share of the budget.
+
+        Returns
+        -------
+        noisy : (...) int64 in units of `step`.
+        event : LaplaceEvent
+
+        Raises
+        ------
+        UsageError
+            As `gaussian`.
+        """
+        statistic = _on_grid(statistic, name)
+        scale = _scale(sensitivity, share=epsilon, norm=LaplaceEvent.norm, step=step, name=name)
+        return self._draw(
+            statistic,
+            LaplaceEvent(
+                epsilon=float(epsilon), scale=scale, **self._common(statistic, name, step, sensitivity)
+            ),
+        )
+
+    def choose(self, scores, *, name, step, sensitivity, epsilon, n_choices=1):
+        """Choose entries of high score by permute-and-flip, one after the other.
+
+        Parameters
+        ----------
+        scores : (n,) int64, exact, in units of `step`.
+        name, step : as in `gaussian`.
+        sensitivity : Sensitivity, of every score, in linf.
+        epsilon : float > 0, the share of the budget, of all choices together.
+        n_choices : int in [1, n]
+
+        Returns
+        -------
+        chosen : (n_choices,) int64, different indices into the scores, in the order of choice.
+        event : ChoiceEvent
+
+        Raises
+        ------
+        UsageError
+            As `gaussian`, and if there are fewer scores than choices.
+        """
+        scores = _on_grid(scores, name)
+        if scores.ndim != 1 or not 1 <= n_choices <= len(scores):
             raise UsageError(
-                f"The {name} must be integers on its grid, got {statistic.dtype}. Round it by row."
+                f"The {name} must be one row of at least {n_choices} scores, got the shape {scores.shape}. "
+                "Choose fewer."
             )
-        statistic = statistic.astype(np.int64, copy=False)
-        sigma = _sigma(sensitivity, mu=mu, step=step, name=name)
-        event = GaussianEvent(name, sensitivity, mu, sigma, step, statistic.size, self.source)
-        return self._draw(statistic, event)
+        _scale(sensitivity, share=epsilon, norm=ChoiceEvent.norm, step=step, name=name)
+        common = self._common(scores, name, step, sensitivity)
+        return self._draw(scores, ChoiceEvent(epsilon=float(epsilon), n_choices=n_choices, **common))
+
+    def _common(self, statistic, name, step, sensitivity):
+        return {
+            "statistic": name,
+            "sensitivity": sensitivity,
+            "step": step,
+            "entries": statistic.size,
+            "source": self.source,
+        }
 
     def _draw(self, statistic, event):
         raise NotImplementedError
@@ -129,8 +161,7 @@ class BenchmarkNoise(NoiseSource):
         self._key = (int(seed), *key)
 
     def _draw(self, statistic, event):
-        normal = self._generator(event).standard_normal(statistic.shape)
-        return statistic + np.rint(normal * (event.sigma / event.step)).astype(np.int64), event
+        return _seeded(event, statistic, self._generator(event)), event
 
     def _generator(self, event):
         digest = _digest([self._key, self._part, asdict(event)])
@@ -138,7 +169,7 @@ class BenchmarkNoise(NoiseSource):
 
 
 class Rehearsal(NoiseSource):
-    """Learns what a mechanism will draw, without drawing: its answers are zeros.
+    """Learns what a mechanism will draw, without drawing: its answers are zeros, or the first entries.
 
     Attributes
     ----------
@@ -152,11 +183,13 @@ class Rehearsal(NoiseSource):
 
     def _draw(self, statistic, event):
         self.draws.setdefault(self._part, []).append((event, statistic_digest(statistic)))
+        if isinstance(event, ChoiceEvent):
+            return np.arange(event.n_choices), event
         return np.zeros_like(statistic), event
 
 
 class ReleaseNoise(NoiseSource):
-    """Secret noise, exactly normal before its rounding: reserved draws alone, each in its turn.
+    """Secret noise of exactly the laws that are claimed: reserved draws alone, each in its turn.
 
     Parameters
     ----------
@@ -166,7 +199,7 @@ class ReleaseNoise(NoiseSource):
 
     Attributes
     ----------
-    outputs : dict of part to a list of the digests of its noisy statistics, in order.
+    outputs : dict of part to a list of the digests of its noisy statistics and choices, in order.
     """
 
     source = "release"
@@ -188,12 +221,15 @@ class ReleaseNoise(NoiseSource):
                 f"The noise of the {event.statistic} was not reserved in the ledger as it is asked for now. "
                 "Nothing was drawn. Start the release again."
             )
+        if event.exactness is None:
+            raise UsageError(
+                f"The noise of the {event.statistic} is not drawn exactly, so it is for benchmarks alone. "
+                "Use `mode: benchmark`."
+            )
         number, (_, digest) = reserved.pop(0)
         event = replace(event, request=self._requests[self._part])
         identity = _digest(["noise", self._part, number, asdict(event), digest])
-        sigma = Fraction(event.sigma) / Fraction(event.step)
-        noise = rounded_normal(KeyStream(self._study_key.secret, identity), statistic.size, sigma)
-        noisy = statistic + noise.reshape(statistic.shape)
+        noisy = _exact(event, statistic, KeyStream(self._study_key.secret, identity))
         self.outputs[self._part].append(statistic_digest(noisy))
         return noisy, event
 
@@ -209,19 +245,69 @@ def _digest(identity):
     return hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).digest()
 
 
-def _sigma(sensitivity, *, mu, step, name):
-    """Return the standard deviation, rounded up, so that the loss is never above mu."""
+def _exact(event, statistic, stream):
+    """Draw by the exact law: integers alone decide."""
+    step = Fraction(event.step)
+    if isinstance(event, ChoiceEvent):
+        moved = Fraction(event.sensitivity.value) / step
+        terms = {"epsilon": event.epsilon_each, "sensitivity": moved, "n_choices": event.n_choices}
+        return permute_and_flip(stream, statistic, **terms)
+    if isinstance(event, LaplaceEvent):
+        noise = discrete_laplace(stream, statistic.size, Fraction(event.scale) / step)
+    else:
+        noise = rounded_normal(stream, statistic.size, Fraction(event.sigma) / step)
+    return statistic + noise.reshape(statistic.shape)
+
+
+def _seeded(event, statistic, generator):
+    """Draw by numpy's laws: the same but for float64."""
+    if isinstance(event, ChoiceEvent):
+        scale = 2 * event.sensitivity.value / event.step / float(event.epsilon_each)
+        return _peel(statistic - statistic.max(), generator, scale, n_choices=event.n_choices)
+    if isinstance(event, LaplaceEvent):
+        # The difference of two geometric numbers is discrete Laplace.
+        tails = -math.expm1(-event.step / event.scale)
+        first, second = generator.geometric(tails, size=(2, *statistic.shape))
+        return statistic + first - second
+    normal = generator.standard_normal(statistic.shape)
+    return statistic + np.rint(normal * (event.sigma / event.step)).astype(np.int64)
+
+
+def _peel(scores, generator, scale, *, n_choices):
+    """Choose by the highest of scores with exponential noise, which is permute-and-flip's law."""
+    chosen = np.empty(n_choices, dtype=np.int64)
+    left = np.arange(len(scores))
+    for number in range(n_choices):
+        place = np.argmax(scores[left] + generator.exponential(scale, size=len(left)))
+        chosen[number] = left[place]
+        left = np.delete(left, place)
+    return chosen
+
+
+def _on_grid(statistic, name):
+    statistic = np.asarray(statistic)
+    if not np.issubdtype(statistic.dtype, np.integer):
+        raise UsageError(f"The {name} must be integers on its grid, got {statistic.dtype}. Round it by row.")
+    return statistic.astype(np.int64, copy=False)
+
+
+def _scale(sensitivity, *, share, norm, step, name):
+    """Return sensitivity/share, rounded up, so that the loss is never above the share."""
+    if sensitivity.norm != norm:
+        raise UsageError(
+            f"The sensitivity of the {name} must be in {norm}, got {sensitivity.norm}. Claim it in that norm."
+        )
     if math.frexp(step)[0] != 0.5:
         raise UsageError(f"The grid of the {name} must be a power of 2 wide, got {step}. Choose another.")
-    if not 0 < mu < math.inf:
+    if not 0 < share < math.inf:
         raise UsageError(
-            f"The budget of the {name} must be a finite number above 0, got {mu}. Give it a share."
+            f"The budget of the {name} must be a finite number above 0, got {share}. Give it a share."
         )
-    sigma = math.nextafter(sensitivity.value / mu, math.inf)
-    # Beyond this many grid steps neither sampler reaches every integer.
-    if sigma > LARGEST_SCALE * step:
+    scale = math.nextafter(sensitivity.value / share, math.inf)
+    # Beyond this many grid steps no sampler reaches every integer.
+    if scale > LARGEST_SCALE * step:
         raise UsageError(
             f"The noise of the {name} must be at most {LARGEST_SCALE:.0e} grid steps, "
-            f"got {sigma / step:.0e}. Raise `privacy.epsilon` or the share."
+            f"got {scale / step:.0e}. Raise `privacy.epsilon` or the share."
         )
-    return sigma
+    return scale

@@ -1,4 +1,4 @@
-"""The privacy statement: all that a reader must know to judge a release, for programs and for people.
+"""The privacy statement: all that a reader must know to judge a release, for programs.
 
 Every number of the accounting is decimal text, exact or rounded to the safe side, so that a reader can check
 the claims with exact arithmetic and two replays give the same bytes. Times, hosts and paths have no place.
@@ -17,14 +17,24 @@ from jsonschema import Draft202012Validator
 from dpgrs.errors import DpgrsError, UsageError
 from dpgrs.privacy.exact_numbers import exact, exact_text, root_above, text_above, text_below
 from dpgrs.privacy.ledger_entries import Cost
-from dpgrs.privacy.statement_content import NOISE, PROTECTED, ROWS_OF_A_PERSON, WITHHELD, Total, decimal_text
-from dpgrs.types import Neighbours, Protection, Rows, Unit
+from dpgrs.privacy.statement_content import (
+    NOISE,
+    NOT_PROTECTED,
+    PROTECTED,
+    RANDOMNESS,
+    RELEASE_TYPE,
+    ROWS_OF_A_PERSON,
+    SUBGROUPS,
+    THEOREM,
+    TRUST_MODEL,
+    Total,
+    decimal_text,
+)
+from dpgrs.types import Metrics, Neighbours, Protection, Rows, Unit
 
 SCHEMA = Path(__file__).parents[2] / "schemas" / "privacy_statement.schema.yaml"
 FORMAT, FORMAT_VERSION = "dpgrs privacy statement", 1
 DIGITS = 15
-
-_UNBROKEN = {"break_long_words": False, "break_on_hyphens": False}
 
 # What every release rests on; each is named with its origin.
 REQUIRED_INPUTS = ("site list", "allele frequencies", "outcome bound", "number of rows", "seed")
@@ -122,21 +132,21 @@ def build_statement(content):
             for mechanism, share in zip(mechanisms, shares, strict=True)
         ],
         "composition": {
-            "theorem": content.theorem,
+            "theorem": THEOREM,
             "per_outcome": content.per_outcome.as_text(),
             "whole_study": content.whole_study.as_text(),
         },
         "ledger": dict(content.ledger),
         "post_processing": list(content.post_processing),
         "preprocessing": list(content.preprocessing),
-        "randomness": content.randomness,
-        "trust_model": content.trust_model,
-        "release_type": content.release_type,
+        "randomness": RANDOMNESS,
+        "trust_model": TRUST_MODEL,
+        "release_type": RELEASE_TYPE,
         "expected_noise_sd": None if content.expected_noise_sd is None else float(content.expected_noise_sd),
-        "accuracy": content.accuracy if content.accuracy == WITHHELD else list(content.accuracy),
-        "subgroups": content.subgroups,
+        "accuracy": str(content.accuracy) if content.accuracy == Metrics.WITHHELD else list(content.accuracy),
+        "subgroups": SUBGROUPS,
         "audit": content.audit,
-        "not_protected": list(content.not_protected),
+        "not_protected": list(NOT_PROTECTED),
         "scores": [],
         "files": {},
     }
@@ -168,47 +178,6 @@ def validate(statement):
         raise UsageError(
             f"The privacy statement must fit {SCHEMA.name}, but\n{lines}\nCorrect these entries."
         )
-
-
-def plain_language(statement):
-    """Tell a statement to people who do not read JSON.
-
-    Parameters
-    ----------
-    statement : dict, from `build_statement`.
-
-    Returns
-    -------
-    str, lines of at most 100 characters unless a word is longer.
-    """
-    curation, guarantee, ledger = statement["curation"], statement["guarantee"], statement["ledger"]
-    spent = (
-        f"With this release, all releases from this data set together reach epsilon "
-        f"{text_above(Fraction(ledger['spent']['epsilon']), digits=3)} at delta {ledger['delta']} for "
-        f"account {ledger['account']}; what remains is mu^2 {ledger['remaining']['mu_squared']} and "
-        f"pure epsilon {ledger['remaining']['pure_epsilon']}."
-    )
-    sections = {
-        "What this is": [
-            f"{curation['title']}, by {curation['curator']}. Intended use: {curation['intended_use']}",
-            f"Terms of use: {curation['data_use_terms']}. License: {curation['license']}.",
-        ],
-        "What is promised": [guarantee["plain_language"], guarantee["definition"], guarantee["contribution"]],
-        "What is not protected": statement["not_protected"],
-        "Who is trusted, and with what": [statement["trust_model"], statement["randomness"]],
-        "What was taken as public": [
-            f"{public['name']}: {public['value']} ({public['origin']})"
-            for public in statement["public_inputs"]
-        ],
-        "What saw private data before the noise": statement["preprocessing"] or ["Nothing."],
-        "What was done after the noise": statement["post_processing"] or ["Nothing."],
-        "Accuracy": [_accuracy(statement["accuracy"]), statement["subgroups"]],
-        "Budget": [spent],
-    }
-    parts = [_heading("Privacy statement", "=")]
-    for title, lines in sections.items():
-        parts += [_heading(title, "-"), *(textwrap.fill(line, 100, **_UNBROKEN) for line in lines)]
-    return "\n\n".join(parts) + "\n"
 
 
 def _mechanism(event):
@@ -294,16 +263,6 @@ def _factor(epsilon):
     power = Context(prec=30).exp(Decimal(epsilon))
     rounded = Context(prec=3, rounding=ROUND_CEILING).plus(power)
     return f"{rounded:f}" if rounded < 10**6 else f"{rounded:.2E}"
-
-
-def _accuracy(accuracy):
-    if accuracy == WITHHELD:
-        return "Withheld: measuring it on private people would cost privacy, and none was spent on it."
-    return "; ".join(f"{item['name']} {item['value']} (cost: {item['cost']})" for item in accuracy) + "."
-
-
-def _heading(title, line):
-    return f"{title}\n{line * len(title)}"
 
 
 def _require_inputs(public_inputs):

@@ -3,9 +3,7 @@
 from dataclasses import asdict, dataclass
 from decimal import Decimal
 
-from dpgrs.types import Protection, Rows
-
-WITHHELD = "withheld"
+from dpgrs.types import Metrics, Protection, Rows
 
 RANDOMNESS = (
     "ChaCha20 keyed by HMAC-SHA256 of a 32-byte study key that the curator keeps secret, the public identity "
@@ -20,6 +18,7 @@ THEOREM = (
     "Adaptive composition of Gaussian mechanisms: mu^2 adds up (Dong, Roth, Su 2022), and "
     "delta(epsilon) = Phi(-epsilon/mu + mu/2) - e^epsilon Phi(-epsilon/mu - mu/2)."
 )
+RELEASE_TYPE = "one release"
 NOISE = "normal, exactly rounded to the grid (docs/proofs/exact_noise.md)"
 NOT_PROTECTED = (
     "Relatives: they share genotypes and are not one unit. What a person's data say about a relative is "
@@ -81,6 +80,7 @@ class Total:
     delta: float | str
 
     def as_text(self):
+        """Return the loss as a dict of text; a float becomes its shortest decimal."""
         return {"epsilon": decimal_text(self.epsilon), "delta": decimal_text(self.delta)}
 
 
@@ -133,7 +133,7 @@ class StatementContent:
     site_digest : str, SHA-256 of the site list (`dpgrs.release.pgs_catalog.site_digest`).
     outcomes : tuple of str, their names.
     terms : Terms
-    events : tuple of dict, ``asdict(GaussianEvent) | {"request": request id}``, where ``outcome`` names the
+    events : tuple of dict, `GaussianEvent.as_dict` with ``request``, where ``outcome`` names the
         one outcome that an event serves, if it does not serve all. Floats are written out exactly.
     per_outcome, whole_study : Total, the most that one outcome costs, and all of them.
     ledger : dict, from `ledger_standing`.
@@ -141,13 +141,11 @@ class StatementContent:
     post_processing : tuple of str, steps after the noise; they cost nothing.
     preprocessing : tuple of str, steps before the noise that saw private data, each with its charge; empty
         where none did.
-    release_type : str, for example ``one release``.
     expected_noise_sd : float or None, of a weight.
-    accuracy : `WITHHELD`, or a tuple of dict with name, value and cost, all text.
-    audit : dict or None, summary of the audits of these mechanisms.
+    accuracy : `Metrics.WITHHELD`, or a tuple of dict with name, value and cost, all text.
+    audit : dict or None, from `dpgrs.privacy.statement_audit.summarise_audits`.
     person : Total or None, a person's loss where the unit is a haplotype; None stands for
         (2 epsilon, (1 + e^epsilon) delta), the group bound.
-    theorem, randomness, trust_model, subgroups, not_protected : what is said of these.
     """
 
     version: str
@@ -166,16 +164,10 @@ class StatementContent:
     public_inputs: tuple
     post_processing: tuple
     preprocessing: tuple = ()
-    release_type: str = "one release"
     expected_noise_sd: float | None = None
-    accuracy: str | tuple = WITHHELD
+    accuracy: str | tuple = Metrics.WITHHELD
     audit: dict | None = None
     person: Total | None = None
-    theorem: str = THEOREM
-    randomness: str = RANDOMNESS
-    trust_model: str = TRUST_MODEL
-    subgroups: str = SUBGROUPS
-    not_protected: tuple = NOT_PROTECTED
 
 
 def decimal_text(number):

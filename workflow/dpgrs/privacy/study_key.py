@@ -11,14 +11,13 @@ import secrets
 import stat
 import tempfile
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from dpgrs.errors import UsageError
+from dpgrs.private_places import require_private_place
 
 VARIABLE = "DPGRS_STUDY_KEY"
 KEY_BYTES = 32
-# A folder that holds one of these is shared, published or committed as a whole.
-PROJECT_MARKS = (".git", "Snakefile")
+EXPORT = f"export {VARIABLE}=~/.dpgrs/study.key"
 
 
 @dataclass(frozen=True)
@@ -107,7 +106,7 @@ def load_study_key():
     except FileNotFoundError:
         raise UsageError(
             f"`{VARIABLE}` must name the study key, got {path}, which does not exist. "
-            "Restore it, or make one with `dpgrs key create`."
+            f"Restore it, correct the path, as in `{EXPORT}`, or make one with `dpgrs key create`."
         ) from None
     try:
         _require_safe(path, os.fstat(descriptor))
@@ -119,15 +118,11 @@ def load_study_key():
 def _key_path():
     text = os.environ.get(VARIABLE)
     if not text:
-        raise UsageError(f"`{VARIABLE}` must be the path of the study key's file, and is not set. Export it.")
-    path = Path(text).expanduser().resolve()
-    for folder in path.parents:
-        if folder.name == "results" or any((folder / mark).exists() for mark in PROJECT_MARKS):
-            raise UsageError(
-                f"`{VARIABLE}` must lie outside repositories and results, got {path} in {folder}. "
-                "Choose a private folder, such as one in your home."
-            )
-    return path
+        raise UsageError(
+            f"`{VARIABLE}` must be the path of the study key's file, and is not set. Set it, as in "
+            f"`{EXPORT}`; `dpgrs key create` makes the key, once."
+        )
+    return require_private_place(text, name=f"`{VARIABLE}`")
 
 
 def _require_safe(path, status):

@@ -14,9 +14,10 @@ import numpy as np
 
 from dpgrs.bits import pack
 from dpgrs.privacy.audit import AuditCase, GaussianLoss, register_audits
-from dpgrs.privacy.sensitivity import count_sensitivity, cross_sensitivity, gram_sensitivity
+from dpgrs.privacy.sensitivity import count_sensitivity
+from dpgrs.regression.requests import PrivacyRequest
 from dpgrs.regression.reusecov import (
-    PrivacyRequest,
+    noisy_entries,
     private_count,
     private_cross_product,
     private_gram,
@@ -197,22 +198,16 @@ def _has_noise(name, request):
     """Mark the numbers with noise of their own: X'X is symmetric, and its entries n/4 are public."""
     if name != GRAM:
         return 1
-    k = 1 if request.rows == Rows.HAPLOTYPES else 0
-    mask = np.triu(np.ones((request.n_variants + 1,) * 2), k=k)
-    mask[-1, -1] = 0
+    mask = np.zeros((request.n_variants + 1,) * 2)
+    mask[noisy_entries(request.n_variants, rows=request.rows)] = 1
     return mask
 
 
 def _noise_scale(name, request):
     """Return the standard deviation that is claimed to be enough."""
-    sensitivity = {
-        COUNT: count_sensitivity,
-        GRAM: partial(gram_sensitivity, request.n_variants),
-        CROSS: partial(
-            cross_sensitivity, request.n_variants, request.n_outcomes, outcome_bound=request.outcome_bound
-        ),
-    }[name]
-    return sensitivity(**request.relation).value / request.budget[name]
+    if name == COUNT:
+        return count_sensitivity(**request.relation).value / request.budget[COUNT]
+    return request.noise_sd[name]
 
 
 def _sum_up(member, n_copies, request):

@@ -1,87 +1,14 @@
 """ReuseCov (PRIMO, Algorithm 1) with Gaussian noise: one noisy Gram matrix serves all outcomes."""
 
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
 from dpgrs.errors import UsageError
-from dpgrs.privacy.accountant import split_budget
-from dpgrs.privacy.sensitivity import count_sensitivity, cross_sensitivity, gram_sensitivity
+from dpgrs.privacy.sensitivity import count_sensitivity
 from dpgrs.regression.linear_fit import LinearFit, centred_gram, ridge_weights
-from dpgrs.regression.statistics import CROSS_STEP, GRAM_STEP
-from dpgrs.types import Accounting, Neighbours, Protection, Rows, Unit
-
-SUPPORTED_PROTECTIONS = (Protection.FULL,)
-
-
-@dataclass(frozen=True)
-class PrivacyRequest:
-    """All public terms of one release of statistics.
-
-    Attributes
-    ----------
-    rows : Rows
-    n_variants : int
-    n_outcomes : int, outcomes that share (epsilon, delta): all of a study under a joint budget. Under
-        separate budgets 1: each outcome has (epsilon, delta) of its own, and the Gram matrix is drawn once.
-    outcome_bound : float, the bound at which the outcomes were clipped.
-    epsilon, delta : float
-    gram_share : float in (0, 1), share of the Gram matrix in what the count leaves over; X'Y gets the rest.
-    count_share : float in (0, 1), share of the noisy count. Used under add-remove only, where n is private.
-    protection : Protection
-    neighbours : Neighbours
-    unit : Unit
-    accounting : Accounting
-
-    Raises
-    ------
-    UsageError
-        For a protection that is not supported or a share that leaves a mechanism without a budget.
-    """
-
-    rows: Rows
-    n_variants: int
-    n_outcomes: int
-    outcome_bound: float
-    epsilon: float
-    delta: float
-    gram_share: float = 0.5
-    count_share: float = 0.01
-    protection: Protection = Protection.FULL
-    neighbours: Neighbours = Neighbours.ADD_REMOVE
-    unit: Unit = Unit.PERSON
-    accounting: Accounting = Accounting.GDP
-
-    def __post_init__(self):
-        if self.protection not in SUPPORTED_PROTECTIONS:
-            supported = ", ".join(SUPPORTED_PROTECTIONS)
-            raise UsageError(
-                f"`privacy.protection` must be one of: {supported}, got {self.protection}. Change it."
-            )
-        for name in ("gram_share", "count_share"):
-            share = getattr(self, name)
-            if not 0 < share < 1:
-                raise UsageError(f"`privacy.{name}` must be between 0 and 1, got {share}. Change it.")
-
-    @property
-    def has_private_count(self):
-        """Whether neighbours differ in the number of rows."""
-        return Neighbours(self.neighbours) == Neighbours.ADD_REMOVE
-
-    @property
-    def relation(self):
-        """The arguments that every sensitivity takes."""
-        return {"rows": self.rows, "neighbours": self.neighbours, "unit": self.unit}
-
-    @cached_property
-    def budget(self):
-        """The split of (epsilon, delta): the mu of ``count``, ``gram`` and ``cross``, a dict."""
-        count = self.count_share if self.has_private_count else 0.0
-        gram = (1 - count) * self.gram_share
-        shares = (count, gram, 1 - count - gram)
-        mus = split_budget(self.epsilon, self.delta, shares=shares, accounting=self.accounting)
-        return dict(zip(("count", "gram", "cross"), mus, strict=True))
+from dpgrs.regression.requests import budget_groups
+from dpgrs.types import Coding, Rows
 
 
 @dataclass(frozen=True)
@@ -103,13 +30,13 @@ class NoisyStatistics:
 
 
 def private_statistics(gram, cross, n_rows, *, request, noise, outcome_names=None):
-    """Release the number of rows, X'X and X'Y.
+    """Release the number of rows, X'X and X'Y; where the genotypes are public, X'Y alone.
 
     Parameters
     ----------
-    gram : (n_variants + 1, n_variants + 1) int64 in units of `GRAM_STEP`, intercept last.
-    cross : (n_outcomes, n_variants + 1) int64 in units of `CROSS_STEP`, intercept last; of as many outcomes
-        as the request says, or a multiple: every so many of them have a budget of their own.
+    gram : (n_variants + 1, n_variants + 1) int64 in units of the request's `gram_step`, intercept last.
+    cross : (n_outcomes, n_variants + 1) int64 in units of its `cross_step`, intercept last; of as many
+        outcomes as the request says, or a multiple: every so many of them have a budget of their own.
     n_rows : int, rows that were summed.
     request : PrivacyRequest
     noise : a noise source of `dpgrs.privacy.noise`. Its parts are ``genotypes``, and ``outcomes`` with their
@@ -147,11 +74,12 @@ def private_statistics(gram, cross, n_rows, *, request, noise, outcome_names=Non
     if request.has_private_count:
         n_rows, event = private_count(n_rows, request=request, noise=genotypes)
         events.append(event)
-    noisy_gram, event = private_gram(gram, n_rows, request=request, noise=genotypes)
-    events.append(event)
+    noisy_gram = gram * request.gram_step
+    if request.has_private_gram:
+        noisy_gram, event = private_gram(gram, n_rows, request=request, noise=genotypes)
+        events.append(event)
     noisy_cross = np.empty((len(cross), request.n_variants))
-    for first in range(0, len(cross), shares):
-        group = slice(first, first + shares)
+    for group in budget_groups(len(cross), n_shared=shares):
         outcomes = noise.of("outcomes", *names[group])
         noisy_cross[group], event = private_cross_product(cross[group], request=request, noise=outcomes)
         events.append(event)
@@ -182,12 +110,12 @@ def private_count(n_rows, *, request, noise):
 def private_gram(gram, n, *, request, noise):
     """Release X'X with noise on its upper triangle.
 
-    Entries that are n/4 whatever the genotypes (haplotypes: the diagonal; people: the intercept's) are set
-    from the n that is public by now, never computed from the data.
+    Entries that are n/4 whatever the genotypes (haplotypes in `half` coding: the diagonal; else the
+    intercept's) are set from the n that is public by now, never computed from the data.
 
     Parameters
     ----------
-    gram : (n_variants + 1, n_variants + 1) int64 in units of `GRAM_STEP`, intercept last.
+    gram : (n_variants + 1, n_variants + 1) int64 in units of the request's `gram_step`, intercept last.
     n : int, public or already released.
     request, noise : as in `private_statistics`.
 
@@ -197,20 +125,20 @@ def private_gram(gram, n, *, request, noise):
 
     Privacy
     -------
-    Unit and neighbours as requested. Sensitivity `gram_sensitivity`: docs/proofs/gram.md. Event
-    GaussianEvent.
+    Unit and neighbours as requested. Sensitivity `gram_sensitivity`: docs/proofs/gram.md, and with clipped
+    rows docs/proofs/clipped_gram.md. Event GaussianEvent. Public: all of the request.
     """
-    upper = _noisy_entries(len(gram), rows=request.rows)
+    upper = noisy_entries(request.n_variants, rows=request.rows, coding=request.coding)
     noisy, event = noise.gaussian(
         gram[upper],
         name="gram",
-        step=GRAM_STEP,
-        sensitivity=gram_sensitivity(request.n_variants, **request.relation),
+        step=request.gram_step,
+        sensitivity=request.gram_claim,
         mu=request.budget["gram"],
     )
     # n/4 everywhere on the diagonal; the draws overwrite those entries that are not public.
     G = np.diag(np.full(len(gram), n / 4))
-    G[upper] = G.T[upper] = noisy * GRAM_STEP
+    G[upper] = G.T[upper] = noisy * request.gram_step
     return G, event
 
 
@@ -219,7 +147,7 @@ def private_cross_product(cross, *, request, noise):
 
     Parameters
     ----------
-    cross : (n_outcomes, n_variants + 1) int64 in units of `CROSS_STEP`, intercept last.
+    cross : (n_outcomes, n_variants + 1) int64 in units of the request's `cross_step`, intercept last.
     request, noise : as in `private_statistics`.
 
     Returns
@@ -231,17 +159,14 @@ def private_cross_product(cross, *, request, noise):
     Unit and neighbours as requested. Sensitivity `cross_sensitivity`: docs/proofs/cross_product.md. Event
     GaussianEvent. Public: the outcome bound.
     """
-    sensitivity = cross_sensitivity(
-        request.n_variants, request.n_outcomes, outcome_bound=request.outcome_bound, **request.relation
-    )
     noisy, event = noise.gaussian(
         cross[:, :-1],
         name="cross product",
-        step=CROSS_STEP,
-        sensitivity=sensitivity,
+        step=request.cross_step,
+        sensitivity=request.cross_claim,
         mu=request.budget["cross"],
     )
-    return noisy * CROSS_STEP, event
+    return noisy * request.cross_step, event
 
 
 def fit_reusecov(noisy, *, penalty, n_observed=None):
@@ -270,9 +195,10 @@ def fit_reusecov(noisy, *, penalty, n_observed=None):
     return LinearFit(weights, means, np.zeros(len(weights)))
 
 
-def _noisy_entries(size, *, rows):
-    """Return the index of the entries of the upper triangle that carry noise."""
-    if Rows(rows) == Rows.HAPLOTYPES:
+def noisy_entries(n_variants, *, rows, coding=Coding.HALF):
+    """Return the index of the entries of X'X's upper triangle that carry noise; the others are n/4."""
+    size = n_variants + 1
+    if Rows(rows) == Rows.HAPLOTYPES and Coding(coding) == Coding.HALF:
         return np.triu_indices(size, k=1)
     i, j = np.triu_indices(size)  # the last one is the intercept with itself
     return i[:-1], j[:-1]

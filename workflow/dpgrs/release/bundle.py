@@ -8,7 +8,8 @@ from pathlib import Path
 
 from dpgrs.errors import DpgrsError, UsageError
 from dpgrs.io.files import file_digest, remove, replacing
-from dpgrs.privacy.statement import plain_language, validate
+from dpgrs.privacy.statement import validate
+from dpgrs.privacy.statement_text import plain_language
 from dpgrs.release.pgs_catalog import file_stems, site_digest, write_scoring_file, write_standard_errors
 from dpgrs.release.registry import to_registry_yaml
 

@@ -17,14 +17,15 @@ from dpgrs.errors import DpgrsError, UsageError
 from dpgrs.privacy.statement import problems_of
 from dpgrs.release.scoring_check import read_scoring_file, read_standard_errors
 
+SUMS = "SHA256SUMS"
 FIXED_FILES = {
     "privacy_statement.json",
     "privacy_statement.txt",
     "registry.yaml",
     "provenance.json",
-    "SHA256SUMS",
+    SUMS,
 }
-NOT_IN_STATEMENT = {"privacy_statement.json", "SHA256SUMS"}
+NOT_IN_STATEMENT = {"privacy_statement.json", SUMS}
 PROVENANCE_KEYS = {"dpgrs", "commit", "code_digest", "python", "libraries", "settings_digest"}
 # Text is rounded up at the 15th digit.
 ROUNDING = Fraction(1, 10**13)
@@ -48,13 +49,12 @@ def verify_release(directory):
     Raises
     ------
     UsageError
-        If there is no such folder.
+        If there is no such folder, or it holds no bundle.
     DpgrsError
         With all problems, one a line.
     """
     folder = Path(directory)
-    if not folder.is_dir():
-        raise UsageError(f"`{directory}` must be the folder of a release, got none. Name the right one.")
+    _require_bundle(folder)
     files = {
         path.relative_to(folder).as_posix(): path for path in sorted(folder.rglob("*")) if path.is_file()
     }
@@ -106,6 +106,17 @@ def smallest_delta(mu_squared, epsilon):
         return mp.ncdf(mu / 2 - ratio) - mp.exp(epsilon) * mp.ncdf(-mu / 2 - ratio)
 
 
+def _require_bundle(folder):
+    """Refuse what is no bundle at all; a folder beside or above one is named with it."""
+    if not folder.is_dir():
+        raise UsageError(f"`{folder}` must be the folder of a release, got none. Name the right one.")
+    if (folder / SUMS).is_file():
+        return
+    below = sorted(path.parent for path in folder.glob(f"*/{SUMS}"))
+    fix = f"did you mean `{below[0]}`?" if below else "name the folder that holds it."
+    raise UsageError(f"`{folder}` has no {SUMS}, so it is no bundle; {fix}")
+
+
 def _to_mpf(fraction):
     return mp.mpf(fraction.numerator) / fraction.denominator
 
@@ -123,15 +134,13 @@ def _folder_problems(folder, files):
 
 
 def _sum_problems(files, digests):
-    if "SHA256SUMS" not in files:
-        return []
-    lines = files["SHA256SUMS"].read_text(encoding="utf-8", errors="replace").splitlines()
+    lines = files[SUMS].read_text(encoding="utf-8", errors="replace").splitlines()
     matches = [re.fullmatch(r"([0-9a-f]{64})  (\S+)", line) for line in lines]
     if not all(matches):
-        return ["SHA256SUMS must hold lines of a digest, two spaces and a file name"]
+        return [f"{SUMS} must hold lines of a digest, two spaces and a file name"]
     listed = {match[2]: match[1] for match in matches}
-    actual = {name: digest for name, digest in digests.items() if name != "SHA256SUMS"}
-    return _digest_problems("SHA256SUMS", listed, actual)
+    actual = {name: digest for name, digest in digests.items() if name != SUMS}
+    return _digest_problems(SUMS, listed, actual)
 
 
 def _file_problems(statement, digests):
@@ -196,7 +205,8 @@ def _claim_problems(statement):
     problems = []
     for part, loss in zip(statement["mechanisms"], losses, strict=True):
         problems += _mechanism_problems(part, loss / sum(losses), statement["guarantee"])
-    return problems + _total_problems(statement, losses) + _ledger_problems(statement, sum(losses))
+    problems += _total_problems(statement, losses) + _ledger_problems(statement, sum(losses))
+    return problems + _audit_problems(statement)
 
 
 def _mu(mechanism):
@@ -256,6 +266,25 @@ def _ledger_problems(statement, total):
     if ledger["account"] != account:
         problems.append(f"ledger.account must be {account}, got {ledger['account']}")
     return problems
+
+
+def _audit_problems(statement):
+    """Check that the audits cover every draw, and that none saw more than was claimed."""
+    audit = statement["audit"]
+    if audit is None:
+        return []
+    audited = [case["mechanism"] for case in audit["mechanisms"]]
+    drawn = {"private_" + part["statistic"].replace(" ", "_") for part in statement["mechanisms"]}
+    problems = [f"audit must cover {name}" for name in sorted(drawn - set(audited))]
+    if len(set(audited)) < len(audited):
+        problems.append("audit must name each mechanism once")
+    if Fraction(audit["confidence"]) >= 1:
+        problems.append(f"audit.confidence must be below 1, got {audit['confidence']}")
+    return problems + [
+        f"the audit of {case['mechanism']} must have observed at most what is claimed, got {case['observed']}"
+        for case in audit["mechanisms"]
+        if Fraction(case["observed"]) > Fraction(case["claimed"])
+    ]
 
 
 def _covering_problems(name, claim, mu_squared):

@@ -2,6 +2,8 @@
 
 import textwrap
 
+from dpgrs.text_table import text_table
+
 WIDTH = 100
 
 
@@ -17,6 +19,8 @@ def plan_as_text(plan):
     str, several tables and notes.
     """
     parts = [_head(plan), _totals(plan), _mechanisms(plan), _ledger(plan), _expected(plan), _notes(plan)]
+    parts.append(_listed("This release would not start:", plan["problems"]))
+    parts.append(_listed("Still to be done where it will run:", plan["hints"]))
     return "\n\n".join(part for part in parts if part)
 
 
@@ -48,12 +52,18 @@ def _totals(plan):
         ]
         for request in plan["requests"]
     ]
-    lines = [f"Epsilon at delta {plan['privacy']['delta']:g}: asked for, and spent", _table(columns, rows)]
-    if any(map(_over_budget, plan["requests"])):
-        lines.append("!: above `privacy.budget`, refused before any job")
+    legend = {
+        "asked": "in the settings: for each outcome, or for all of them under a joint budget",
+        "an outcome": f"what the results of one outcome tell at most about a {plan['privacy']['unit']}",
+        "all outcomes": "what the results of all tell together: this is what a ledger counts",
+        "tight": "the same by the best bound known; lower only where noise is not all Gaussian",
+    }
     if has_person:
-        lines.append("a person: both haplotypes together, for all outcomes")
-    return "\n".join(lines)
+        legend["a person"] = "all outcomes, for both haplotypes together"
+    if any(map(_over_budget, plan["requests"])):
+        legend["!"] = "above `privacy.budget`, refused before any job"
+    title = f"Epsilon at delta {plan['privacy']['delta']:g}: asked for, and spent"
+    return "\n".join([title, text_table(columns, rows), _legend(legend)])
 
 
 def _over_budget(request):
@@ -76,7 +86,17 @@ def _mechanisms(plan):
         for request in plan["requests"]
         for mechanism in request["mechanisms"]
     ]
-    return f"Spent on what (share of the sum of mu^2)\n{_table(columns, rows)}"
+    legend = {
+        "count": "number of rows trained on",
+        "gram": "X'X, genotypes by genotypes: LD",
+        "cross product": "X'Y, genotypes by outcomes: GWAS",
+        "accuracy": "sums behind R2 and error, if they are charged",
+        "numbers each": "how many are drawn at a time",
+        "sensitivity": f"how far one {plan['privacy']['unit']} can move these numbers, all together",
+        "mu each": "sensitivity/noise sd; the less, the better one is hidden",
+        "share": "of the sum of mu^2, which is what a budget is cut from",
+    }
+    return "\n".join(["Spent on what", text_table(columns, rows), _legend(legend)])
 
 
 def _ledger(plan):
@@ -84,7 +104,7 @@ def _ledger(plan):
     if ledger is None:
         return ""
     if not ledger["exists"]:
-        return f"Ledger {ledger['path']}: not there yet. Begin it with `dpgrs ledger init`."
+        return f"Ledger {ledger['path']}: not there yet, so it is not known what is left."
     columns = ["#", "account", "cost", "spent", "limit", "remains", "epsilon then", "limit", "at delta"]
     rows = [
         [
@@ -108,8 +128,13 @@ def _ledger(plan):
     title = (
         f"Ledger of {ledger['accession']}, {ledger['consent']}: mu^2, and epsilon at delta. {ledger['path']}"
     )
+    legend = {
+        "account": "protection/unit/neighbours",
+        "cost to remains": "mu^2 of this #, of all before it, allowed in all, and left after it",
+        "epsilon then": "of all before it and this #, at the delta of the account; its limit",
+    }
     note = "Each # is taken as a new request, alone. A replay of an earlier one costs nothing."
-    return "\n".join([_fill(title), _table(columns, rows), *map(_fill, faults), note])
+    return "\n".join([_fill(title), text_table(columns, rows), _legend(legend), *map(_fill, faults), note])
 
 
 def _expected(plan):
@@ -128,10 +153,15 @@ def _expected(plan):
         for request in plan["requests"]
         for expected in request["expected"]
     ]
-    return (
-        f"To be expected of an outcome\n{_table(columns, rows)}\n"
-        "weight sd: of a weight without noise; noise sd: what the noise of X'X and of X'Y adds to it"
-    )
+    legend = {
+        "h2": "share of an outcome's variance that the panel explains, assumed",
+        "weight sd": "of the weights, effects per allele, without noise",
+        "noise sd": "what noise adds to a weight: in all, by the noise of X'X, by that of X'Y",
+        "R2": "in new people of the same population; < -1 where the weights are noise",
+        "+-": "sd of R2 between cohorts and draws of noise",
+        "R2 without noise": "of the same ridge regression",
+    }
+    return "\n".join(["To be expected of an outcome", text_table(columns, rows), _legend(legend)])
 
 
 def _notes(plan):
@@ -139,7 +169,6 @@ def _notes(plan):
     lines = [
         f"Assumed, not read: {assumed['people']} people, {assumed['training_rows']} rows to train on; "
         f"allele frequencies {assumed['frequencies']}; independent variants; normal effects on all of them. "
-        "R2 is that in new people of the same population; +- is between cohorts and draws of noise. "
         "Correlated variants have done better than this (docs/plan.md)."
     ]
     useless = [
@@ -155,19 +184,16 @@ def _notes(plan):
     return "\n".join(map(_fill, lines))
 
 
+def _listed(title, lines):
+    """Return a title and its lines, or nothing without lines."""
+    return "\n".join([title, *map(_fill, (f"- {line}" for line in lines))]) if lines else ""
+
+
+def _legend(meanings):
+    """Explain columns, a line each."""
+    width = max(map(len, meanings))
+    return "\n".join(f"  {name:<{width}}  {meaning}" for name, meaning in meanings.items())
+
+
 def _fill(line):
     return textwrap.fill(line, WIDTH, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
-
-
-def _table(columns, rows):
-    """Align cells: a column with a number in it to the right, others to the left."""
-    widths = [max(map(len, cells)) for cells in zip(columns, *rows, strict=True)]
-    is_number = [any(cell.lstrip("<- ")[:1].isdigit() for cell in cells) for cells in zip(*rows, strict=True)]
-    lines = (
-        "  ".join(
-            cell.rjust(width) if number else cell.ljust(width)
-            for cell, width, number in zip(row, widths, is_number, strict=True)
-        ).rstrip()
-        for row in [columns, *rows]
-    )
-    return "\n".join(lines)

@@ -1,6 +1,5 @@
 """What the pages of a release are made from: its statement, its scores and public sites; nothing else."""
 
-import math
 from dataclasses import dataclass
 from decimal import Context, Decimal
 from typing import NamedTuple
@@ -9,9 +8,8 @@ import numpy as np
 import pandas as pd
 
 from dpgrs.errors import DpgrsError
-from dpgrs.types import Neighbours, Unit
+from dpgrs.types import Metrics, Neighbours, Unit
 
-WITHHELD = "withheld"
 N_LARGEST = 20
 # Names of the statistics that are released with noise, as a reader would say them.
 STATISTICS = {
@@ -19,6 +17,10 @@ STATISTICS = {
     "gram": "X′X: products of genotypes",
     "cross product": "X′Y: products of genotypes and outcomes",
     "accuracy": "sums of squares on held-out people",
+}
+# The same of the functions that audits run.
+AUDITED = {f"private_{name.replace(' ', '_')}": said for name, said in STATISTICS.items()} | {
+    "private_statistics": "all statistics together"
 }
 
 
@@ -43,6 +45,7 @@ class ReleaseData:
         frequencies are public ones.
     weights : (n_outcomes, n_variants) float64, per copy of the alternate allele, as in the scoring files.
     accuracy : data frame of r2 and mse, indexed by outcome; NaN where withheld.
+    budget : str, what is spent of the data set's budget, in sentences to be read aloud.
 
     Raises
     ------
@@ -56,6 +59,7 @@ class ReleaseData:
     variants: pd.DataFrame
     weights: np.ndarray
     accuracy: pd.DataFrame
+    budget: str
 
     def __post_init__(self):
         shape = (len(self.outcomes), len(self.variants))
@@ -78,7 +82,7 @@ class ReleaseData:
     @property
     def has_accuracy(self):
         """Whether the statement gives any accuracy; single values may still be missing."""
-        return self.statement["accuracy"] != WITHHELD
+        return self.statement["accuracy"] != Metrics.WITHHELD
 
     @property
     def has_private_count(self):
@@ -125,33 +129,6 @@ def terms_rows(statement):
     spent = {"epsilon": ledger["spent"]["epsilon"], "delta": ledger["delta"]}
     totals[f"All releases from this data set up to this one, account {ledger['account']}"] = spent
     return [_terms_row(label, total) for label, total in totals.items()]
-
-
-def budget(statement):
-    """Return what is spent and what is left of the data set's budget, in both counters of its ledger.
-
-    Parameters
-    ----------
-    statement : dict, a privacy statement.
-
-    Returns
-    -------
-    dict of spent, left (mu^2), pure_spent, pure_left (epsilon), all Decimal, and percent: int, the share of
-        mu^2 that is spent, rounded up.
-    """
-    ledger = statement["ledger"]
-    spent, left = (
-        {name: Decimal(ledger[part][name]) for name in ("mu_squared", "pure_epsilon")}
-        for part in ("spent", "remaining")
-    )
-    limit = spent["mu_squared"] + left["mu_squared"]
-    return {
-        "spent": spent["mu_squared"],
-        "left": left["mu_squared"],
-        "pure_spent": spent["pure_epsilon"],
-        "pure_left": left["pure_epsilon"],
-        "percent": math.ceil(100 * spent["mu_squared"] / limit) if limit else 100,
-    }
 
 
 def _terms_row(label, total):

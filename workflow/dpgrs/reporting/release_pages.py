@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 
 from dpgrs.reporting.outcome_figures import MAX_BARS, WeightsFigure
-from dpgrs.reporting.release_data import STATISTICS, budget, terms_rows
+from dpgrs.reporting.release_data import AUDITED, STATISTICS, terms_rows
 from dpgrs.reporting.rendering import inline_figure, outcome_links, page_name, write_assets, write_page
 from dpgrs.reporting.svg import PALETTE, styled
 from dpgrs.reporting.terms import PROTECTED
@@ -31,7 +31,8 @@ def write_overview(data, directory):
         **_shared_context(data, root=""),
         outcomes=_overview_rows(data),
         statistics=STATISTICS,
-        budget=budget(data.statement),
+        audited=AUDITED,
+        budget=data.budget,
         n_rows=int(data.n_rows),
         has_private_count=data.has_private_count,
     )

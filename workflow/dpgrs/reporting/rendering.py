@@ -11,7 +11,6 @@ from dpgrs.io.files import replacing
 from dpgrs.reporting.figures import plural
 from dpgrs.reporting.svg import inline_svg
 from dpgrs.reporting.terms import (
-    format_at_most,
     format_bound,
     format_count,
     format_r2,
@@ -101,7 +100,6 @@ def _environment():
         keep_trailing_newline=True,
     )
     environment.filters |= {
-        "at_most": format_at_most,
         "bound": format_bound,
         "count": format_count,
         "r2": format_r2,

@@ -2,7 +2,7 @@
 
 import math
 import re
-from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
+from decimal import ROUND_CEILING, Decimal
 from typing import NamedTuple
 
 from markupsafe import Markup, escape
@@ -115,12 +115,11 @@ def format_signed(value):
 
 def format_bound(value):
     """Write a positive upper bound with three digits; rounded up, since rounded down it would not hold."""
-    return _format_rounded(value, ROUND_CEILING)
-
-
-def format_at_most(value):
-    """Write a positive number that must not be overstated, with three digits, rounded down."""
-    return _format_rounded(value, ROUND_FLOOR)
+    if math.isfinite(value):
+        exact = Decimal(value)
+        last_digit = Decimal(1).scaleb(exact.adjusted() - 2)
+        value = float(exact.quantize(last_digit, rounding=ROUND_CEILING))
+    return format_scientific(value)
 
 
 def typeset(text):
@@ -134,15 +133,6 @@ def typeset(text):
     text = re.sub(rf"\b({'|'.join(GREEK)})\b", lambda name: GREEK[name[0]], text)
     text = re.sub(r"(?<![\w)])-(?=[\w ])", "−", text)
     return Markup(re.sub(r"\^(\d+(\.\d+)?|\w+)", r"<sup>\1</sup>", str(escape(text))))
-
-
-def _format_rounded(value, rounding):
-    """Round a float or a Decimal to three digits, and write it."""
-    if math.isfinite(value):
-        exact = Decimal(value)
-        last_digit = Decimal(1).scaleb(exact.adjusted() - 2)
-        value = float(exact.quantize(last_digit, rounding=rounding))
-    return format_scientific(value)
 
 
 def _exp(epsilon):

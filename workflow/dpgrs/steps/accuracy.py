@@ -24,11 +24,12 @@ from dpgrs.privacy.ledger import Ledger
 from dpgrs.privacy.ledger_entries import Account
 from dpgrs.privacy.noise import statistic_digest
 from dpgrs.privacy.study_key import load_study_key
-from dpgrs.regression.reusecov import PrivacyRequest, fit_reusecov
+from dpgrs.regression.requests import PrivacyRequest, budget_groups
+from dpgrs.regression.reusecov import fit_reusecov
 from dpgrs.regression.statistics import coded_rows
 from dpgrs.steps.evaluate import METRICS, TERMS
-from dpgrs.steps.noise import identify_part
-from dpgrs.steps.released import load_released
+from dpgrs.steps.released import identify_part, load_released
+from dpgrs.types import Metrics
 
 MECHANISM = "accuracy"
 SHARED_TERMS = ("rows", "n_outcomes", "outcome_bound", "delta", "neighbours", "unit", "accounting")
@@ -49,7 +50,7 @@ def withhold_metrics(noisy, outcomes, weights, seconds, *, output, accuracy, eve
     write_events(events, [])
     withheld = dict.fromkeys(["r2", "mse", "mse_nonprivate"], np.nan)
     table = _terms(noisy, Outcomes.load(outcomes).names, weights, seconds)
-    write_table(output, table.assign(**withheld, status="withheld")[METRICS])
+    write_table(output, table.assign(**withheld, status=Metrics.WITHHELD.value)[METRICS])
 
 
 def release_metrics(
@@ -94,23 +95,22 @@ def release_metrics(
     exact = _sum_up(Panel.open(panel), outcomes, fitted, request)
     (sums, drawn), receipt = release(
         lambda noise: private_accuracy(exact, request=request, noise=noise, outcome_names=names),
-        identify=lambda part: {
-            **identify_part(identity, file_digest(sites), trained, ("outcomes", *part[1:])),
-            "mechanism": MECHANISM,
-            "residual_bound": exact_text(residual_bound),
-            "weights": weights_origin(released, part[1:], penalty=penalty),
-        },
+        identify=lambda part: identify_accuracy(
+            identify_part(identity, file_digest(sites), trained, ("outcomes", *part[1:])),
+            residual_bound=residual_bound,
+            weights=weights_origin(released, part[1:], penalty=penalty),
+        ),
         account=Account(trained.protection, trained.unit, trained.neighbours),
         ledger=ledger,
         study_key=load_study_key(),
     )
     label = {"request": asdict(request), "outcomes": names, "requests": list(receipt.requests.items())}
-    label |= {"events": [asdict(event) for event in drawn]}
+    label |= {"events": [event.as_dict() for event in drawn]}
     check(receipt, ledger)
     save_labelled(accuracy, [(label, {"sums": sums})])
     write_events(events, [label])
     found = measure(sums, request=request)
-    status = np.where(np.isnan(found.r2), "withheld", "ok")
+    status = np.where(np.isnan(found.r2), Metrics.WITHHELD.value, "ok")
     table = _terms(noisy, names, weights, seconds)
     table = table.assign(r2=found.r2, mse=found.mse, mse_nonprivate=np.nan, status=status)
     write_table(output, table[METRICS])
@@ -152,6 +152,23 @@ def public_metrics(noisy, outcomes, weights, seconds, *, output, accuracy, event
     write_events(events, [])
     table = _terms(noisy, names, weights, seconds)
     write_table(output, table.assign(**found, mse_nonprivate=np.nan, status="ok")[METRICS])
+
+
+def identify_accuracy(identity, *, residual_bound, weights):
+    """Return the public identity of the accuracy of one budget's outcomes.
+
+    Parameters
+    ----------
+    identity : dict, that of the outcomes, from `dpgrs.steps.released.identify_part`.
+    residual_bound : float, public.
+    weights : dict, from `weights_origin`.
+
+    Returns
+    -------
+    dict of JSON values; floats are exact text.
+    """
+    exact = {"residual_bound": exact_text(residual_bound), "weights": weights}
+    return {**identity, "mechanism": MECHANISM} | exact
 
 
 def weights_origin(released, names, *, penalty):
@@ -222,8 +239,7 @@ def load_accuracy(path, book, released, *, penalty):
 
 def _digests_by_part(columns, names, request):
     """Digest the columns, one an outcome, of every part that `private_accuracy` draws: a dict."""
-    starts = range(0, len(names), request.n_outcomes)
-    groups = [slice(start, start + request.n_outcomes) for start in starts]
+    groups = budget_groups(len(names), n_shared=request.n_outcomes)
     return {("accuracy", *names[group]): statistic_digest(columns[:, group]) for group in groups}
 
 

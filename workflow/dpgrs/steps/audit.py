@@ -10,6 +10,7 @@ from dpgrs.errors import DpgrsError, UsageError
 from dpgrs.privacy.audit import alarm_probability, audit, registered_cases
 from dpgrs.privacy.noise import BenchmarkNoise, Rehearsal, ReleaseNoise
 from dpgrs.privacy.study_key import StudyKey
+from dpgrs.text_table import text_table
 
 # What an audit must be able to catch: noise too small by this factor.
 CONTROL_FACTOR = math.sqrt(2)
@@ -134,14 +135,20 @@ def require_within_claims(findings):
 
 
 def as_table(findings):
-    """Lay findings out in columns, as text."""
-    rows = [(*COLUMNS, "verdict"), *map(_row, findings)]
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    lines = ["  ".join(map(str.ljust, row, widths)).rstrip() for row in rows]
+    """Lay findings out in columns, as text.
+
+    Parameters
+    ----------
+    findings : list of dict from `run_audit`, of the same numbers of draws and confidence; not empty.
+
+    Returns
+    -------
+    str, a table and what the audits can see.
+    """
     first, power = findings[0], min(finding["power"] for finding in findings)
     return "\n".join(
         [
-            *lines,
+            text_table([*COLUMNS, "verdict"], list(map(_row, findings))),
             "",
             f"{first['draws']} draws of each input; an observed loss is a lower bound at a confidence of "
             f"{first['confidence']}.",

@@ -2,21 +2,18 @@
 
 from dataclasses import asdict, replace
 from functools import partial
-from itertools import product
 
 from dpgrs.errors import UsageError
 from dpgrs.io.files import file_digest
 from dpgrs.io.trials import Outcomes, Statistics, save_labelled, write_events
 from dpgrs.privacy.charging import check, complete, release
-from dpgrs.privacy.exact_numbers import exact_text
 from dpgrs.privacy.ledger import Ledger
 from dpgrs.privacy.ledger_entries import Account
 from dpgrs.privacy.noise import BenchmarkNoise
 from dpgrs.privacy.study_key import load_study_key
-from dpgrs.regression.reusecov import PrivacyRequest, private_statistics
-from dpgrs.steps.released import output_digests
-
-MECHANISM = "reusecov-statistics"
+from dpgrs.regression.requests import request_grid
+from dpgrs.regression.reusecov import private_statistics
+from dpgrs.steps.released import identify_part, output_digests
 
 
 def add_noise(statistics, outcomes, *, output, events, trial, seed, **options):
@@ -77,38 +74,21 @@ def release_statistics(statistics, outcomes, *, output, events, sites, ledger, i
     complete(receipt, ledger)
 
 
-def _requests(
-    statistics, *, sizes, counts, protections, accountings, epsilons, outcome_budget="joint", **terms
-):
-    """List every combination as (PrivacyRequest, number of outcomes).
+def _requests(statistics, *, counts, **options):
+    """List every request of a study about its statistics, with its number of outcomes.
 
     Parameters
     ----------
     statistics : Statistics. What a row is and the bound of the outcomes come with them.
-    sizes : list of int, panel sizes.
     counts : list of int, numbers of outcomes; empty means all.
-    protections, accountings, epsilons : lists.
-    outcome_budget : ``joint`` or ``separate``.
-    **terms : the other fields of `PrivacyRequest`, the same for all.
+    **options : see `request_grid`.
     """
-    return [
-        (
-            PrivacyRequest(
-                protection=protection,
-                accounting=accounting,
-                epsilon=epsilon,
-                n_variants=size,
-                n_outcomes=count if outcome_budget == "joint" else 1,
-                rows=statistics.rows,
-                outcome_bound=statistics.outcome_bound,
-                **terms,
-            ),
-            count,
-        )
-        for protection, accounting, epsilon, size, count in product(
-            protections, accountings, epsilons, sizes, counts or [len(statistics.n_observed)]
-        )
-    ]
+    return request_grid(
+        counts=counts or [len(statistics.n_observed)],
+        rows=statistics.rows,
+        outcome_bound=statistics.outcome_bound,
+        **options,
+    )
 
 
 def _data(statistics, names, request, count):
@@ -126,34 +106,5 @@ def _labelled(request, noisy, names):
     """Return one request with its events, and its noisy statistics."""
     label = {"request": asdict(request), "n": noisy.n, "n_outcomes": len(noisy.cross)}
     label |= {"outcomes": names}
-    label |= {"events": [asdict(event) for event in noisy.events]}
+    label |= {"events": [event.as_dict() for event in noisy.events]}
     return label, {"gram": noisy.gram, "cross": noisy.cross}
-
-
-def identify_part(identity, site_digest, request, part):
-    """Return the public identity of one part of a release: all on which its exact statistic hangs."""
-    kind, *names = part
-    public = {
-        "mechanism": MECHANISM,
-        **identity["dataset"],
-        "genotypes": identity["genotypes"],
-        "sites": site_digest,
-        "rows": str(request.rows),
-        "n_variants": request.n_variants,
-    }
-    if kind == "outcomes":
-        bound = {"names": names, "bound": request.outcome_bound}
-        public["outcomes"] = identity["outcomes"] | bound
-    return _exact(public)
-
-
-def _exact(value):
-    """Write floats as exact text, in dicts and lists."""
-    match value:
-        case dict():
-            return {name: _exact(inner) for name, inner in value.items()}
-        case list() | tuple():
-            return [_exact(inner) for inner in value]
-        case float():
-            return exact_text(value)
-    return value

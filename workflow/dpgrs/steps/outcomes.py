@@ -1,9 +1,9 @@
 """Outcomes of a trial and its split into training and test rows."""
 
-from dpgrs.errors import UsageError
+from dpgrs.errors import DpgrsError, UsageError
 from dpgrs.evaluation.split import per_row, row_names, split_rows
 from dpgrs.io.panel import Panel
-from dpgrs.io.tables import match_outcomes, read_outcomes
+from dpgrs.io.tables import describe_scale, match_outcomes, read_outcomes
 from dpgrs.io.trials import Outcomes
 from dpgrs.regression.statistics import coded_rows, column_moments
 from dpgrs.simulation.outcomes import simulate_outcomes
@@ -39,7 +39,13 @@ def make_outcomes(
     seed : int
     table : path or None; None simulates.
     is_release : bool, whether every row must depend on itself alone: simulated outcomes are then scaled by
-        the panel's frequencies, which are public, and a side of the split may be empty.
+        the panel's frequencies, which are public, a side of the split may be empty, and a table of raw
+        values is refused.
+
+    Raises
+    ------
+    DpgrsError
+        In a release, outcomes of the table that plainly are not standardised. That depends on private data.
     """
     panel = Panel.open(panel)
     is_training = split_rows(
@@ -65,10 +71,23 @@ def make_outcomes(
         effects = {size: both[1] for size, both in simulated.items()}
         names = [f"simulated_{i + 1:04d}" for i in range(count)]
     else:
-        per_person, names = match_outcomes(read_outcomes(table), panel.sample_id)
+        outcomes = read_outcomes(table)
+        per_person, names = match_outcomes(outcomes, panel.sample_id)
+        if is_release:
+            _require_standardised(outcomes.loc[outcomes.index.isin(panel.sample_id)].iloc[:, :count], table)
         values = dict.fromkeys(sizes, per_row(per_person[:count], rows=rows))
         effects = {}
     Outcomes(tuple(names[:count]), values, effects, is_training, rows).save(output)
+
+
+def _require_standardised(outcomes, path):
+    """Refuse raw units before they are clipped to nothing at the price of a release; tell nothing of them."""
+    if describe_scale(outcomes)["is_raw"].any():
+        raise DpgrsError(
+            "`outcomes.file` and `evaluation.outcomes` must hold outcomes of mean 0 and standard deviation "
+            f"1, got others in `{path}`. Use (y - centre)/scale with public constants, for 0/1 outcomes "
+            "(y - p)/sqrt(p (1 - p)). This depends on private data: tell nobody that it failed."
+        )
 
 
 def _simulate(panel, size, *, rows, is_release, **options):

@@ -6,7 +6,7 @@ which tells what would be drawn and charged; nothing private is read, and nothin
 
 from collections import Counter
 from dataclasses import asdict
-from itertools import chain, product
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -19,18 +19,20 @@ from dpgrs.config import resolve
 from dpgrs.errors import DpgrsError, UsageError
 from dpgrs.evaluation.private_metrics import AccuracyRequest, private_accuracy
 from dpgrs.io.sites import choose_sites, read_chosen_sites, read_sites
-from dpgrs.io.tables import FAMILY_COLUMN, header_of, plain_name, rows_of
 from dpgrs.privacy.accountant import MARGIN
 from dpgrs.privacy.composition import study_totals, total_cost
 from dpgrs.privacy.exact_numbers import text_above, text_below
 from dpgrs.privacy.ledger import Ledger
 from dpgrs.privacy.ledger_entries import Account
 from dpgrs.privacy.noise import Rehearsal
+from dpgrs.privacy.study_key import VARIABLE
 from dpgrs.regression.planning import expected_fit, neutral_frequencies
-from dpgrs.regression.reusecov import PrivacyRequest, private_statistics
-from dpgrs.release_gates import CHARGED
+from dpgrs.regression.requests import request_grid
+from dpgrs.regression.reusecov import private_statistics
+from dpgrs.release_cost import count_outcomes
+from dpgrs.release_gates import release_problems
 from dpgrs.steps.accuracy import SHARED_TERMS as ACCURACY_TERMS
-from dpgrs.types import Rows, Unit
+from dpgrs.types import Metrics, Rows, Unit
 
 # Snakemake lays this file under every other.
 BASE = Path(__file__).parents[3] / "config" / "config.yaml"
@@ -60,7 +62,7 @@ def read_settings(path, *, changes=()):
         try:
             update_config(raw, load_configfile(source))
         except (WorkflowError, OSError, UnicodeDecodeError) as error:
-            reason = " ".join(str(error).split())
+            reason = _syntax_error(source) or " ".join(str(error).split())
             raise UsageError(f"`{source}` must be a configuration in YAML or JSON: {reason}") from None
     for change in changes:
         update_config(raw, _parse(change))
@@ -79,7 +81,9 @@ def plan_study(config, *, people=None, heritabilities=()):
 
     Returns
     -------
-    dict of JSON values: ``study``, ``mode``, ``assumptions``, ``ledger`` (None without one) and ``requests``.
+    dict of JSON values: ``study``, ``mode``, ``privacy``, ``assumptions``, ``ledger`` (None without one),
+    ``requests``, and lines of text: ``problems`` that keep a release from starting, and ``hints`` about a key
+    and a ledger that may be yet to be made. A benchmark has neither.
 
     Raises
     ------
@@ -102,6 +106,7 @@ def plan_study(config, *, people=None, heritabilities=()):
         ]
         costs = _costs(request, count, config=config, book=book)
         requests.append({"number": number, **terms, **costs, "expected": expected})
+    problems, hints = _problems(config)
     return {
         "study": config["study"],
         "mode": config["mode"],
@@ -109,7 +114,26 @@ def plan_study(config, *, people=None, heritabilities=()):
         "assumptions": {"people": people, "training_rows": n_rows, "frequencies": origin},
         "ledger": _standing(config, book),
         "requests": requests,
+        "problems": problems,
+        "hints": hints,
     }
+
+
+def _syntax_error(path):
+    """Say where a file is not YAML, and why; None if it cannot be read or is YAML. JSON is YAML too."""
+    try:
+        text = Path(path).read_text(encoding="utf-8")
+        yaml.load(text, Loader=yaml.FullLoader)
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark
+        return f"line {mark.line + 1}, column {mark.column + 1}: {error.problem}. Look there and just before."
+    except yaml.reader.ReaderError as error:
+        before = text[: error.position]
+        line, column = before.count("\n") + 1, error.position - before.rfind("\n")
+        return f"line {line}, column {column}: a character that YAML does not allow. Remove it."
+    except (OSError, UnicodeDecodeError):
+        return None
+    return None
 
 
 def _parse(change):
@@ -174,37 +198,24 @@ def _public_sites(config, *, size):
 def _requests(config):
     """List every combination of the lists as (PrivacyRequest, number of outcomes)."""
     privacy, outcomes = config["privacy"], config["outcomes"]
-    return [
-        (
-            PrivacyRequest(
-                rows=config["cohort"]["rows"],
-                n_variants=size,
-                n_outcomes=count if privacy["outcome_budget"] == "joint" else 1,
-                outcome_bound=outcomes["bound"],
-                protection=protection,
-                accounting=accounting,
-                epsilon=epsilon,
-                **{name: privacy[name] for name in REQUEST_TERMS},
-            ),
-            count,
-        )
-        for protection, accounting, epsilon, size, count in product(
-            privacy["protection"],
-            privacy["accounting"],
-            privacy["epsilon"],
-            config["panel"]["size"],
-            outcomes["count"] or [_columns(outcomes["file"])],
-        )
-    ]
+    return request_grid(
+        protections=privacy["protection"],
+        accountings=privacy["accounting"],
+        epsilons=privacy["epsilon"],
+        sizes=config["panel"]["size"],
+        counts=outcomes["count"] or [_columns(outcomes["file"])],
+        outcome_budget=privacy["outcome_budget"],
+        rows=config["cohort"]["rows"],
+        outcome_bound=outcomes["bound"],
+        **{name: privacy[name] for name in REQUEST_TERMS},
+    )
 
 
 def _columns(path):
-    """Count the outcomes of a table from the names in its first line: no value is read."""
     try:
-        names = [name for name in header_of(rows_of(path), path) if plain_name(name) != FAMILY_COLUMN]
+        return count_outcomes(path)
     except DpgrsError as error:
         raise UsageError(f"`outcomes.file`: {error}") from None
-    return max(len(names) - 1, 1)
 
 
 def _terms(request, count):
@@ -243,7 +254,7 @@ def _draws(request, count, *, config):
     size, rehearsal = request.n_variants + 1, Rehearsal()
     gram, cross = (np.zeros((n, size), dtype=np.int64) for n in (size, count))
     private_statistics(gram, cross, 1, request=request, noise=rehearsal)
-    if config["evaluation"]["metrics"] == CHARGED:
+    if config["evaluation"]["metrics"] == Metrics.CHARGED:
         sums = np.zeros((3, count), dtype=np.int64)
         private_accuracy(sums, request=_accuracy_request(request, config), noise=rehearsal)
     shared, own = [], {}
@@ -258,7 +269,8 @@ def _accuracy_request(request, config):
     evaluation = config["evaluation"]
     if evaluation["epsilon"] is None:
         raise UsageError(
-            f"`evaluation.epsilon` must be given for `evaluation.metrics: {CHARGED}`, got null. Set it."
+            f"`evaluation.epsilon` must be given for `evaluation.metrics: {Metrics.CHARGED}`, got null. "
+            "Set it."
         )
     return AccuracyRequest(
         epsilon=evaluation["epsilon"],
@@ -293,6 +305,19 @@ def _book(config):
     """Read the ledger, if there is one; reading leaves it as it is."""
     path = config["privacy"]["ledger"]
     return Ledger(path).read() if path and Path(path).exists() else None
+
+
+def _problems(config):
+    """Return the lines that keep a release from starting, and those about a key or ledger yet to be made."""
+    if config["mode"] != "release":
+        return [], []
+    lines = release_problems(config, is_clear=lambda *_: True)
+    # Plans are made before there is a ledger, and by people who will never hold the key.
+    path, awaited = config["privacy"]["ledger"], [f"`{VARIABLE}`"]
+    if not (path and Path(path).exists()):
+        awaited.append("`privacy.ledger`")
+    hints = [line for line in lines if line.startswith(tuple(awaited))]
+    return [line for line in lines if line not in hints], hints
 
 
 def _standing(config, book):

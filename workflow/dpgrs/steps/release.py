@@ -12,21 +12,22 @@ from dpgrs.errors import DpgrsError
 from dpgrs.io.files import file_digest
 from dpgrs.io.sites import read_chosen_sites
 from dpgrs.privacy.composition import group_guarantee, study_totals, total_cost
+from dpgrs.privacy.events import event_of
 from dpgrs.privacy.exact_numbers import text_above
 from dpgrs.privacy.ledger import Ledger
 from dpgrs.privacy.ledger_entries import Account
-from dpgrs.privacy.noise import GaussianEvent
-from dpgrs.privacy.sensitivity import Sensitivity
 from dpgrs.privacy.statement import build_statement, ledger_standing
-from dpgrs.privacy.statement_content import WITHHELD, Curation, PublicInput, StatementContent, Terms, Total
+from dpgrs.privacy.statement_audit import summarise_audits
+from dpgrs.privacy.statement_content import Curation, PublicInput, StatementContent, Terms, Total
 from dpgrs.provenance import provenance
 from dpgrs.regression.planning import expected_noise_sd
-from dpgrs.regression.reusecov import PrivacyRequest, fit_reusecov
+from dpgrs.regression.requests import PrivacyRequest
+from dpgrs.regression.reusecov import fit_reusecov
 from dpgrs.release.bundle import remove_bundle, write_bundle
 from dpgrs.release.pgs_catalog import Scores, site_digest
 from dpgrs.steps.accuracy import load_accuracy
 from dpgrs.steps.released import load_released
-from dpgrs.types import Neighbours, Rows, Unit
+from dpgrs.types import Metrics, Neighbours, Rows, Unit
 
 WEIGHT_DIGITS, CLAIM_DIGITS = 10, 6
 POST_PROCESSING = (
@@ -38,7 +39,7 @@ POST_PROCESSING = (
 OF_ACCURACY = ("R^2 = 1 - RSS/TSS and MSE = RSS/n of noisy sums over people held out, TSS about 0.",)
 
 
-def write_release(settings, sites, noisy, accuracy, *, output):
+def write_release(settings, sites, noisy, accuracy, *, output, audit=None):
     """Write the bundle of a release.
 
     The weights are fitted here, from noisy statistics that are held against the ledger.
@@ -50,6 +51,12 @@ def write_release(settings, sites, noisy, accuracy, *, output):
     noisy : path of the noisy statistics.
     accuracy : path of the noisy sums behind the metrics, which are held against the ledger too.
     output : folder to write; an earlier bundle there is replaced.
+    audit : path of the mechanisms' audits, from ``dpgrs audit --json``; None if `release.audit_draws` is 0.
+
+    Raises
+    ------
+    DpgrsError
+        If a file does not belong to this release, or an audit is missing or failed.
     """
     settings = json.loads(Path(settings).read_text())
     book = Ledger(settings["privacy"]["ledger"]).read()
@@ -58,7 +65,8 @@ def write_release(settings, sites, noisy, accuracy, *, output):
     fit = fit_reusecov(statistics, penalty=settings["regression"]["lambda"])
     names, sites = tuple(label["outcomes"]), read_chosen_sites(sites)
     measured, stated = load_accuracy(accuracy, book, label, penalty=settings["regression"]["lambda"])
-    content = _content(settings, sites, label, book, measured=measured, stated=stated)
+    audits = _audits(audit, label["events"] + measured, settings)
+    content = _content(settings, sites, label, book, measured=measured, stated=stated, audits=audits)
     scores = Scores(
         outcomes=names,
         sites=sites,
@@ -94,7 +102,22 @@ def _require_same_data(settings, sites, label, book):
             )
 
 
-def _content(settings, sites, label, book, *, measured, stated):
+def _audits(path, events, settings):
+    """Read and sum up the audits of what was drawn; None where a study leaves them out."""
+    draws = settings["release"]["audit_draws"]
+    if draws == 0:
+        return None
+    if path is None:
+        raise DpgrsError(f"A release with `release.audit_draws` = {draws} must have audits. Give --audit.")
+    return summarise_audits(
+        json.loads(Path(path).read_text()),
+        statistics=[event["statistic"] for event in events],
+        draws=draws,
+        seed=settings["seed"],
+    )
+
+
+def _content(settings, sites, label, book, *, measured, stated, audits):
     request, digest, served = label["request"], site_digest(sites), _served(label, measured)
     run, totals = provenance(settings, []), _totals(label, served)
     account = Account(request["protection"], request["unit"], request["neighbours"])
@@ -124,7 +147,8 @@ def _content(settings, sites, label, book, *, measured, stated):
             frequency=sites["frequency"].to_numpy(),
             penalty=settings["regression"]["lambda"],
         ),
-        accuracy=tuple(stated) or WITHHELD,
+        accuracy=tuple(stated) or Metrics.WITHHELD,
+        audit=audits,
         person=totals["person"],
     )
 
@@ -153,8 +177,7 @@ def _totals(label, served):
     """
     request, by_owner = label["request"], {}
     for event, owner in served:
-        claim = Sensitivity(**event["sensitivity"])
-        by_owner.setdefault(owner, []).append(GaussianEvent(**event | {"sensitivity": claim}))
+        by_owner.setdefault(owner, []).append(event_of(event))
     events = [event for owned in by_owner.values() for event in owned]
     summed = study_totals(by_owner.pop(None), by_owner, delta=request["delta"])
     epsilon, per_outcome = summed.study.ledger, request["epsilon"]
@@ -199,7 +222,7 @@ def _preprocessing(settings):
 
 
 def _curation(settings):
-    elsewhere = ("genome_build", "preprocessing")
+    elsewhere = ("genome_build", "preprocessing", "audit_draws")
     said = {name: value or "" for name, value in settings["release"].items() if name not in elsewhere}
     return Curation(**said | {"title": settings["release"]["title"] or settings["study"]})
 

@@ -8,6 +8,7 @@ import pandas as pd
 
 from dpgrs.errors import DpgrsError, UsageError
 from dpgrs.io.sites import SITE_COLUMNS, read_chosen_sites
+from dpgrs.privacy.statement_text import budget_in_words
 from dpgrs.release.bundle import STATEMENT
 from dpgrs.release.pgs_catalog import site_digest
 from dpgrs.release.verify import verify_release
@@ -50,6 +51,7 @@ def render_release_report(bundle, sites, metrics, *, output, processes):
         variants=_variants(scores[0], read_chosen_sites(sites), statement["data_domain"]["site_digest"]),
         weights=np.array([score["effect_weight"] for score in scores]),
         accuracy=_accuracy(read_metrics(metrics), statement["data_domain"]["outcomes"]),
+        budget=budget_in_words(statement),
     )
     write_report(release_pages, data, output, processes=processes)
 

@@ -7,9 +7,41 @@ import numpy as np
 from dpgrs.errors import DpgrsError
 from dpgrs.io.trials import load_labelled
 from dpgrs.privacy.exact_numbers import exact_text
+from dpgrs.regression.requests import budget_groups
 from dpgrs.regression.reusecov import NoisyStatistics
 
 SOURCE = "release"
+MECHANISM = "reusecov-statistics"
+
+
+def identify_part(identity, site_digest, request, part):
+    """Return the public identity of one part of a release: all on which its exact statistic hangs.
+
+    Parameters
+    ----------
+    identity : dict of ``dataset``, ``genotypes`` and ``outcomes``: the public settings that define the data,
+        those on which the genotypes' rows hang and those on which the outcomes do.
+    site_digest : str, SHA-256 of the public sites in hexadecimal.
+    request : PrivacyRequest
+    part : tuple of str, ``genotypes`` alone, or ``outcomes`` and the names of those of one budget.
+
+    Returns
+    -------
+    dict of JSON values; floats are exact text.
+    """
+    kind, *names = part
+    public = {
+        "mechanism": MECHANISM,
+        **identity["dataset"],
+        "genotypes": identity["genotypes"],
+        "sites": site_digest,
+        "rows": str(request.rows),
+        "n_variants": request.n_variants,
+    }
+    if kind == "outcomes":
+        bound = {"names": names, "bound": request.outcome_bound}
+        public["outcomes"] = identity["outcomes"] | bound
+    return _exact(public)
 
 
 def output_digests(noisy, names, *, n_shared):
@@ -26,8 +58,7 @@ def output_digests(noisy, names, *, n_shared):
     dict of part to SHA-256 in hexadecimal.
     """
     parts = {("genotypes",): (np.array([float(noisy.n)]), noisy.gram)}
-    for first in range(0, len(names), n_shared):
-        group = slice(first, first + n_shared)
+    for group in budget_groups(len(names), n_shared=n_shared):
         parts["outcomes", *names[group]] = (noisy.cross[group],)
     return {part: _digest(arrays) for part, arrays in parts.items()}
 
@@ -66,6 +97,18 @@ def load_released(path, book):
             "Remove it and run the study again: that is a replay."
         )
     return label, noisy
+
+
+def _exact(value):
+    """Write floats as exact text, in dicts and lists."""
+    match value:
+        case dict():
+            return {name: _exact(inner) for name, inner in value.items()}
+        case list() | tuple():
+            return [_exact(inner) for inner in value]
+        case float():
+            return exact_text(value)
+    return value
 
 
 def _is_charged(label, book, part, request_id):

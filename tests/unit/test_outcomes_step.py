@@ -1,0 +1,75 @@
+"""What a release makes of a table of outcomes, before anything of it is charged."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from dpgrs.errors import DpgrsError
+from dpgrs.io.trials import Outcomes
+from dpgrs.steps import outcomes as outcomes_step
+
+PEOPLE = [f"HG{number:05}" for number in range(40)]
+STANDARD = np.random.default_rng(1).standard_normal(len(PEOPLE))
+STANDARD = (STANDARD - STANDARD.mean()) / STANDARD.std()
+
+
+@pytest.fixture
+def make(tmp_path, monkeypatch):
+    """Make outcomes of the people from a table with these columns."""
+    panel = SimpleNamespace(sample_id=np.array(PEOPLE))
+    monkeypatch.setattr(outcomes_step, "Panel", SimpleNamespace(open=lambda path: panel))
+
+    def make(columns, *, is_release=True, count=None, others=()):
+        lines = [["sample", *columns], *zip(PEOPLE, *columns.values(), strict=True), *others]
+        table, output = tmp_path / "y.tsv", tmp_path / "outcomes.npz"
+        table.write_text("\n".join("\t".join(map(str, line)) for line in lines) + "\n")
+        outcomes_step.make_outcomes(
+            "panel",
+            output=output,
+            trial=1,
+            rows="people",
+            sizes=[5],
+            count=count,
+            heritability=0.5,
+            causal_share=1.0,
+            test_share=0,
+            seed=1,
+            table=table,
+            is_release=is_release,
+        )
+        return Outcomes.load(output)
+
+    return make
+
+
+def test_make_outcomes__standardised_ones_pass_as_they_are(make):
+    outcomes = make({"a": STANDARD, "b": -STANDARD}, others=[("else", 1e6, 1e6)])
+    assert outcomes.names == ("a", "b")
+    np.testing.assert_array_equal(outcomes.values[5], [STANDARD, -STANDARD])
+
+
+@pytest.mark.parametrize(
+    "values",
+    [170 + 7 * STANDARD, np.arange(len(PEOPLE)) % 2, [0.25] * len(PEOPLE), 20 * STANDARD],
+    ids=["centimetres", "binary", "constant", "wide"],
+)
+def test_make_outcomes__release_refuses_raw_ones_and_tells_nothing_of_them(make, tmp_path, values):
+    with pytest.raises(DpgrsError) as caught:
+        make({"good": STANDARD, "weight": values})
+    message = str(caught.value)
+    assert "must hold outcomes of mean 0 and standard deviation 1" in message
+    assert "tell nobody" in message
+    assert "\n" not in message
+    # The same words for every table: no column, value or count.
+    words = message.replace(str(tmp_path), "")
+    assert not any(word in words for word in ("good", "weight", "HG0", str(len(PEOPLE)), "170", "0.25"))
+    assert not (tmp_path / "outcomes.npz").exists()
+
+
+def test_make_outcomes__columns_that_are_not_used_are_not_judged(make):
+    assert make({"good": STANDARD, "raw": 170 + STANDARD}, count=1).names == ("good",)
+
+
+def test_make_outcomes__benchmark_leaves_it_to_preflight(make):
+    assert make({"raw": 170 + STANDARD}, is_release=False).values[5].mean() == pytest.approx(170)

@@ -1,0 +1,156 @@
+import json
+from functools import partial
+
+import numpy as np
+import pytest
+
+from dpgrs.config import public_identity, resolve
+from dpgrs.evaluation.private_metrics import AccuracyRequest, private_accuracy
+from dpgrs.privacy.charging import release
+from dpgrs.privacy.ledger_entries import Cost
+from dpgrs.regression.requests import request_grid
+from dpgrs.regression.reusecov import private_statistics
+from dpgrs.release_cost import account_of, certain_cost, count_outcomes
+from dpgrs.steps.accuracy import SHARED_TERMS, identify_accuracy, weights_origin
+from dpgrs.steps.released import identify_part
+from ledger_requests import DATASET, KEY, new_ledger
+
+SITES = "a" * 64
+
+
+def settings(**changes):
+    """Resolve a small release; `changes` are sections."""
+    raw = {
+        "mode": "release",
+        "dataset": DATASET | {"version": "1"},
+        "cohort": {"rows": "people"},
+        "panel": {"size": 4},
+        "outcomes": {"count": 3, "test_share": 0.2},
+        "privacy": {"epsilon": 1},
+        "evaluation": {"metrics": "charged", "epsilon": 0.5},
+    }
+    sections = {name: raw.get(name, {}) | value for name, value in changes.items() if name != "seed"}
+    return resolve(raw | {"seed": changes.get("seed", 1)} | sections)
+
+
+@pytest.fixture
+def ledger(tmp_path):
+    return new_ledger(tmp_path, mu_squared="100")
+
+
+def make_release(config, ledger, *, sites=SITES):
+    """Charge and draw a release as its steps do, of made-up statistics."""
+    privacy, evaluation, (count,) = config["privacy"], config["evaluation"], config["outcomes"]["count"]
+    names = [f"outcome {number}" for number in range(count)]
+    ((request, _),) = request_grid(
+        protections=privacy["protection"],
+        accountings=privacy["accounting"],
+        epsilons=privacy["epsilon"],
+        sizes=config["panel"]["size"],
+        counts=[count],
+        outcome_budget=privacy["outcome_budget"],
+        rows=config["cohort"]["rows"],
+        outcome_bound=config["outcomes"]["bound"],
+        **{name: privacy[name] for name in ("delta", "gram_share", "count_share", "neighbours", "unit")},
+    )
+    size = request.n_variants + 1
+    gram, cross = np.zeros((size, size), dtype=np.int64), np.zeros((count, size), dtype=np.int64)
+    # Rules pass it on as text.
+    identify = partial(identify_part, json.loads(json.dumps(public_identity(config))), sites, request)
+    charge = {"account": account_of(privacy), "ledger": ledger, "study_key": KEY}
+    _, receipt = release(
+        lambda noise: private_statistics(gram, cross, 1, request=request, noise=noise, outcome_names=names),
+        identify=identify,
+        **charge,
+    )
+    if evaluation["metrics"] != "charged":
+        return
+    bound = evaluation["residual_bound"] or config["outcomes"]["bound"]
+    terms = {name: getattr(request, name) for name in SHARED_TERMS}
+    accuracy = AccuracyRequest(epsilon=evaluation["epsilon"], residual_bound=bound, **terms)
+    penalty, made = config["regression"]["lambda"], {"requests": list(receipt.requests.items())}
+    release(
+        lambda noise: private_accuracy(cross[:, :3].T, request=accuracy, noise=noise, outcome_names=names),
+        identify=lambda part: identify_accuracy(
+            identify(("outcomes", *part[1:])),
+            residual_bound=bound,
+            weights=weights_origin(made, part[1:], penalty=penalty),
+        ),
+        **charge,
+    )
+
+
+SEPARATE = {"epsilon": 1, "outcome_budget": "separate"}
+WITHHELD = {"metrics": "withheld", "epsilon": None}
+
+
+def spent(ledger):
+    book = ledger.read()
+    (account,) = book.budgets
+    return book.spent(account)
+
+
+@pytest.mark.parametrize("evaluation", [{}, WITHHELD])
+@pytest.mark.parametrize("privacy", [{}, SEPARATE, {"accounting": "paper", "gram_share": 0.3}])
+def test_certain_cost__is_what_a_release_is_charged_and_of_a_replay_nothing(ledger, privacy, evaluation):
+    config = settings(privacy={"epsilon": 1} | privacy, evaluation=evaluation)
+    expected = certain_cost(config, ledger.read())
+    make_release(config, ledger)
+    assert expected.is_within(spent(ledger))
+    assert float(expected.mu_squared) == pytest.approx(float(spent(ledger).mu_squared), rel=1e-8)
+    assert certain_cost(config, ledger.read()) == Cost()
+
+
+@pytest.mark.parametrize(
+    ("changes", "n_new"),
+    [
+        # The Gram matrix is replayed where outcomes alone are others.
+        ({"outcomes": {"count": 4}}, 2),
+        ({"outcomes": {"heritability": 0.1}}, 2),
+        ({"evaluation": {"epsilon": 0.6}}, 1),
+        ({"evaluation": {"residual_bound": 2}}, 1),
+        ({"regression": {"lambda": 0.7}}, 1),
+        ({"evaluation": WITHHELD}, 0),
+        ({"dataset": {"version": "2"}}, 3),
+        ({"privacy": {"epsilon": 1.5}, "evaluation": {"epsilon": 0.6}}, 3),
+        ({"panel": {"size": 5}}, 3),
+        ({"cohort": {"simulation": {"people": 70}}}, 3),
+        ({"outcomes": {"test_share": 0.3}}, 3),
+        ({"seed": 2}, 3),
+    ],
+)
+def test_certain_cost__of_another_release_is_that_of_its_new_parts(ledger, changes, n_new):
+    make_release(settings(), ledger)
+    other, before = settings(**changes), spent(ledger)
+    expected, n_before = certain_cost(other, ledger.read()), len(ledger.read().requests)
+    make_release(other, ledger)
+    assert len(ledger.read().requests) - n_before == n_new
+    charged = float(spent(ledger).mu_squared - before.mu_squared)
+    assert float(expected.mu_squared) == pytest.approx(charged, rel=1e-8)
+
+
+def test_certain_cost__of_one_more_outcome_with_a_budget_of_its_own(ledger):
+    make_release(settings(privacy=SEPARATE), ledger)
+    more, before = settings(privacy=SEPARATE, outcomes={"count": 4}), spent(ledger)
+    expected = certain_cost(more, ledger.read())
+    make_release(more, ledger)
+    charged = float(spent(ledger).mu_squared - before.mu_squared)
+    assert float(expected.mu_squared) == pytest.approx(charged, rel=1e-8)
+
+
+def test_certain_cost__other_sites_are_left_to_the_job(ledger):
+    make_release(settings(), ledger, sites="b" * 64)
+    assert certain_cost(settings(), ledger.read()) == Cost()
+
+
+@pytest.mark.parametrize("header", ["FID\tIID\theight\tbmi", "sample,height,bmi", "IID height bmi"])
+def test_certain_cost__takes_the_number_of_outcomes_from_a_table(ledger, tmp_path, header):
+    path = tmp_path / "phenotypes.txt"
+    path.write_text(f"{header}\n")
+    assert count_outcomes(path) == 2
+    table = {"source": "file", "file": str(path), "count": None}
+    of_two = settings(privacy=SEPARATE, outcomes={"count": 2})
+    costs = [
+        certain_cost(config, ledger.read()) for config in (settings(privacy=SEPARATE, outcomes=table), of_two)
+    ]
+    assert costs[0] == costs[1]

@@ -1,0 +1,78 @@
+import json
+
+import pytest
+
+from dpgrs.run_summary import describe_failure, describe_success, ledger_requests
+from ledger_requests import new_ledger, reserve
+
+
+@pytest.fixture
+def ledger(tmp_path):
+    return new_ledger(tmp_path, mu_squared=None, epsilon="4")
+
+
+@pytest.fixture
+def settings(ledger):
+    terms = {"protection": ["full"], "unit": "person", "neighbours": "add-remove"}
+    return {"mode": "release", "privacy": {"ledger": str(ledger.path)} | terms}
+
+
+@pytest.fixture
+def results(tmp_path):
+    """The folder of a release that ended well."""
+    root = tmp_path / "results" / "demo"
+    for name in ("report/index.html", "release/SHA256SUMS", "private/trial1/events.json"):
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).touch()
+    return root
+
+
+def store(results, name, *requests):
+    """Record that stored numbers were drawn for requests of the ledger."""
+    record = [{"events": [], "requests": [[["outcomes", "a"], request] for request in requests]}]
+    (results / "private" / "trial1" / name).write_text(json.dumps(record))
+
+
+def test_describe_success__says_what_the_run_was_charged_and_what_is_spent(settings, results, ledger):
+    reserve(ledger, mu="0.1", number=1)
+    earlier = ledger_requests(settings)
+    store(results, "events.json", reserve(ledger, mu="0.3", number=2), reserve(ledger, mu="0.2", number=3))
+    store(results, "accuracy_events.json", reserve(ledger, mu="0.1", number=4))
+    reserve(ledger, mu="0.5", number=5)  # of another study, meanwhile
+    # mu^2 = 0.14 of 0.40: epsilons of mu 0.3742 and 0.6325, by the mu-GDP formula.
+    assert describe_success(settings, results=results, earlier=earlier) == [
+        f"Report: {results}/report/index.html",
+        f"Bundle: {results}/release",
+        "Charged: epsilon 1.642; in all epsilon 2.922 of 4 is spent, at delta 1e-06.",
+    ]
+
+
+def test_describe_success__a_replay_says_that_nothing_was_charged(settings, results, ledger):
+    store(results, "events.json", reserve(ledger, mu="0.3"))
+    assert describe_success(settings, results=results, earlier=ledger_requests(settings))[-1] == (
+        "Replayed: nothing was charged; epsilon 1.292 of 4 is spent, at delta 1e-06."
+    )
+
+
+def test_describe_success__without_statistics_nothing_was_replayed(settings, tmp_path):
+    (line,) = describe_success(settings, results=tmp_path / "results" / "new", earlier=set())
+    assert line == "Nothing was charged; epsilon 0 of 4 is spent, at delta 1e-06."
+
+
+def test_describe_success__of_a_benchmark_is_where_its_report_is(results):
+    benchmark = {"mode": "benchmark"}
+    assert ledger_requests(benchmark) == set()
+    lines = describe_success(benchmark, results=results, earlier=set())
+    assert lines == [f"Report: {results}/report/index.html"]
+
+
+def test_describe_failure__says_that_a_charge_is_not_lost(settings, ledger):
+    (line,) = describe_failure(settings, earlier=set())
+    assert line.startswith("Nothing was charged; epsilon 0 of 4 is spent")
+    reserve(ledger, mu="0.3")
+    (line,) = describe_failure(settings, earlier=set())
+    assert line == (
+        "The ledger was charged; epsilon 1.292 of 4 is spent, at delta 1e-06. The same run again is free: it "
+        "replays what was charged."
+    )
+    assert describe_failure({"mode": "benchmark"}, earlier=set()) == []

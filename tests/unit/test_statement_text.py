@@ -1,0 +1,76 @@
+import pytest
+
+from audit_data import make_audit
+from dpgrs.privacy.statement_text import budget_in_words, plain_language
+from release_data import make_statement
+
+
+def told(statement):
+    return " ".join(plain_language(statement).split())
+
+
+def test_plain_language__holds_what_matters(tmp_path):
+    statement = make_statement(tmp_path, preprocessing=("a private count, charged",))
+    text = plain_language(statement)
+    assert max(map(len, text.splitlines())) <= 100
+    for part in (
+        statement["guarantee"]["plain_language"],
+        *statement["not_protected"],
+        statement["trust_model"],
+        statement["curation"]["data_use_terms"],
+        "a private count, charged",
+        "Withheld",
+        "The mechanisms were not audited for this release.",
+        "pure epsilon 0 spent and 0 left.",
+    ):
+        assert part in " ".join(text.split())
+
+
+def test_plain_language__audit(tmp_path):
+    text = told(make_statement(tmp_path, audit=make_audit()))
+    assert "Every mechanism was run 500 times on each of two made-up neighbouring inputs" in text
+    assert "private_gram: mu claimed 1.855, observed at least 1.5, the closest of 1 case." in text
+
+
+def test_plain_language__what_accuracy_cost_is_said_once_if_it_is_the_same(tmp_path):
+    accuracy = [{"name": name, "value": "R^2 0.1", "cost": "epsilon 0.1"} for name in ("a", "b")]
+    (tmp_path / "same").mkdir()
+    same = told(make_statement(tmp_path / "same", accuracy=accuracy))
+    assert "a R^2 0.1. b R^2 0.1. Cost: epsilon 0.1." in same
+
+    accuracy[1]["cost"] = "none"
+    (tmp_path / "own").mkdir()
+    own = told(make_statement(tmp_path / "own", accuracy=accuracy))
+    assert "a R^2 0.1 (cost: epsilon 0.1). b R^2 0.1 (cost: none)." in own
+
+
+@pytest.mark.parametrize(
+    ("this", "spent", "left", "words"),
+    [
+        # Spent is rounded up, left down.
+        ("0.5", "1.0001", "2.9999", ["spent 7 percent", "26 percent is spent", "74 percent is left"]),
+        ("0.5", "0.25", "0", ["spent 100 percent", "100 percent is spent", "and 0 percent is left"]),
+        # Digits that were rounded away must not make a release cost more than all there is.
+        ("1.0000001", "1", "0", ["spent 100 percent"]),
+        ("0.01", "4", "4", ["spent 1 percent", "50 percent is spent", "50 percent is left"]),
+    ],
+)
+def test_budget_in_words__percentages(tmp_path, this, spent, left, words):
+    statement = make_statement(tmp_path)
+    statement["guarantee"]["mu"] = this
+    statement["ledger"]["spent"] |= {"mu_squared": spent, "pure_epsilon": "0"}
+    statement["ledger"]["remaining"] |= {"mu_squared": left, "pure_epsilon": "0"}
+    text = budget_in_words(statement)
+    assert [part for part in words if part not in text] == []
+    assert "without a delta" not in text
+
+
+def test_budget_in_words__epsilon_of_the_limit_and_of_what_is_spent(tmp_path):
+    statement = make_statement(tmp_path)
+    statement["ledger"]["spent"] |= {"mu_squared": "0.2", "pure_epsilon": "0.25", "epsilon": "2.2413"}
+    # mu^2 of (4, 1e-6), rounded down, and pure mechanisms beside it.
+    statement["ledger"]["remaining"] |= {"mu_squared": "0.502007296721984", "pure_epsilon": "0.75"}
+    text = budget_in_words(statement)
+    assert "may cost one haplotype an epsilon of at most 5, at a delta of 0.000001." in text
+    assert "which is an epsilon of 2.25," in text
+    assert "an epsilon of 0.25 is spent, of at most 1." in text

@@ -1,0 +1,181 @@
+"""What a study asks for: the public terms of every release of statistics."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import product
+
+from dpgrs.errors import UsageError
+from dpgrs.privacy.accountant import split_budget
+from dpgrs.privacy.sensitivity import cross_sensitivity, gram_sensitivity
+from dpgrs.regression.clipped_statistics import CLIPPED_CROSS_STEP, CLIPPED_GRAM_STEP
+from dpgrs.regression.statistics import CROSS_STEP, GRAM_STEP
+from dpgrs.types import Accounting, Coding, Neighbours, Protection, Rows, Unit
+
+
+@dataclass(frozen=True)
+class PrivacyRequest:
+    """All public terms of one release of statistics.
+
+    Attributes
+    ----------
+    rows : Rows
+    n_variants : int
+    n_outcomes : int, outcomes that share (epsilon, delta): all of a study under a joint budget. Under
+        separate budgets 1: each outcome has (epsilon, delta) of its own, and the Gram matrix is drawn once.
+    outcome_bound : float, the bound at which the outcomes were clipped.
+    epsilon, delta : float
+    gram_share : float in (0, 1), share of the Gram matrix in what the count leaves over; X'Y gets the rest.
+        Under label protection X'X is public, and X'Y gets all.
+    count_share : float in (0, 1), share of the noisy count. Used under add-remove only, where n is private.
+    protection : Protection, other than ``none``.
+    neighbours : Neighbours; replace-one where one side is public.
+    unit : Unit
+    accounting : Accounting
+    coding : Coding, of the genotypes.
+    row_norm : float or None, bound on the norm of a row of genotypes; None is that of `half` coding.
+    outcome_norm : float or None, bound on the norm of a row of the outcomes of one budget; None is that of
+        `outcome_bound` alone.
+
+    Raises
+    ------
+    UsageError
+        For a share that leaves a mechanism without a budget, no protection, a private number of rows where
+        one side is public, or `frequency` coding without a norm.
+    """
+
+    rows: Rows
+    n_variants: int
+    n_outcomes: int
+    outcome_bound: float
+    epsilon: float
+    delta: float
+    gram_share: float = 0.5
+    count_share: float = 0.01
+    protection: Protection = Protection.FULL
+    neighbours: Neighbours = Neighbours.ADD_REMOVE
+    unit: Unit = Unit.PERSON
+    accounting: Accounting = Accounting.GDP
+    coding: Coding = Coding.HALF
+    row_norm: float | None = None
+    outcome_norm: float | None = None
+
+    def __post_init__(self):
+        if self.protection == Protection.NONE:
+            raise UsageError("`privacy.protection` must be full, feature or label, got none. Change it.")
+        if self.protection != Protection.FULL and self.has_private_count:
+            raise UsageError(
+                f"`privacy.neighbours` must be replace-one under {self.protection} protection, where one "
+                f"side of every row is public, got {self.neighbours}. Change it."
+            )
+        if (self.coding == Coding.FREQUENCY) and self.row_norm is None:
+            raise UsageError("`row_norm` must be given for `frequency` coding, got None. Bound the rows.")
+        for name in ("gram_share", "count_share"):
+            share = getattr(self, name)
+            if not 0 < share < 1:
+                raise UsageError(f"`privacy.{name}` must be between 0 and 1, got {share}. Change it.")
+
+    @property
+    def has_private_count(self):
+        """Whether neighbours differ in the number of rows."""
+        return Neighbours(self.neighbours) == Neighbours.ADD_REMOVE
+
+    @property
+    def has_private_gram(self):
+        """Whether X'X hangs on what is protected."""
+        return Protection(self.protection) != Protection.LABEL
+
+    @property
+    def relation(self):
+        """The arguments that every sensitivity takes."""
+        return {"rows": self.rows, "neighbours": self.neighbours, "unit": self.unit}
+
+    @property
+    def gram_claim(self):
+        """The sensitivity of X'X."""
+        return gram_sensitivity(self.n_variants, row_norm=self.row_norm, **self.relation)
+
+    @property
+    def cross_claim(self):
+        """The sensitivity of X'Y, of the outcomes of one budget."""
+        bounds = {name: getattr(self, name) for name in ("outcome_bound", "row_norm", "outcome_norm")}
+        return cross_sensitivity(
+            self.n_variants, self.n_outcomes, protection=self.protection, **bounds, **self.relation
+        )
+
+    @cached_property
+    def noise_sd(self):
+        """The standard deviations of the noise on an entry of ``gram`` and of ``cross``, a dict."""
+        gram = self.gram_claim.value / self.budget["gram"] if self.has_private_gram else 0.0
+        return {"gram": gram, "cross": self.cross_claim.value / self.budget["cross"]}
+
+    @property
+    def gram_step(self):
+        """One unit of the integer X'X."""
+        return GRAM_STEP if self.coding == Coding.HALF else CLIPPED_GRAM_STEP
+
+    @property
+    def cross_step(self):
+        """One unit of the integer X'Y."""
+        return CROSS_STEP if self.coding == Coding.HALF else CLIPPED_CROSS_STEP
+
+    @cached_property
+    def budget(self):
+        """The split of (epsilon, delta): the mu of ``count``, ``gram`` and ``cross``, a dict."""
+        count = self.count_share if self.has_private_count else 0.0
+        gram = (1 - count) * self.gram_share if self.has_private_gram else 0.0
+        shares = (count, gram, 1 - count - gram)
+        mus = split_budget(self.epsilon, self.delta, shares=shares, accounting=self.accounting)
+        return dict(zip(("count", "gram", "cross"), mus, strict=True))
+
+
+def request_grid(*, protections, accountings, epsilons, sizes, counts, outcome_budget="joint", **terms):
+    """List every combination of the terms that a study compares.
+
+    Parameters
+    ----------
+    protections, accountings, epsilons : sequences of what `PrivacyRequest` takes one of.
+    sizes : sequence of int, numbers of variants.
+    counts : sequence of int, numbers of outcomes.
+    outcome_budget : ``joint`` if all outcomes share (epsilon, delta), ``separate`` if each has its own.
+    **terms : the other fields of `PrivacyRequest`, the same for all.
+
+    Returns
+    -------
+    list of (PrivacyRequest, number of outcomes), the last of the lists running fastest.
+
+    Raises
+    ------
+    UsageError
+        As `PrivacyRequest` does.
+    """
+    return [
+        (
+            PrivacyRequest(
+                protection=protection,
+                accounting=accounting,
+                epsilon=epsilon,
+                n_variants=size,
+                n_outcomes=count if outcome_budget == "joint" else 1,
+                **terms,
+            ),
+            count,
+        )
+        for protection, accounting, epsilon, size, count in product(
+            protections, accountings, epsilons, sizes, counts
+        )
+    ]
+
+
+def budget_groups(n_outcomes, *, n_shared):
+    """Return the outcomes of each budget.
+
+    Parameters
+    ----------
+    n_outcomes : int, a multiple of `n_shared`.
+    n_shared : int, outcomes that share a budget: `PrivacyRequest.n_outcomes`.
+
+    Returns
+    -------
+    list of slice, in the order of the outcomes.
+    """
+    return [slice(first, first + n_shared) for first in range(0, n_outcomes, n_shared)]

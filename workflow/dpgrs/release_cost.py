@@ -1,0 +1,154 @@
+"""What a release costs, from its settings: the budget of every draw is public before anything is read."""
+
+import math
+from collections import Counter
+from dataclasses import dataclass
+from fractions import Fraction
+
+from dpgrs.config import public_identity
+from dpgrs.io.tables import FAMILY_COLUMN, header_of, plain_name, rows_of
+from dpgrs.privacy.accountant import MARGIN, gdp_epsilon, split_budget
+from dpgrs.privacy.events import MECHANISM_VERSION
+from dpgrs.privacy.exact_numbers import exact_text
+from dpgrs.privacy.hash_chain import digest
+from dpgrs.privacy.ledger_entries import Account, Cost
+from dpgrs.regression.requests import PrivacyRequest
+from dpgrs.steps.accuracy import identify_accuracy
+from dpgrs.steps.released import identify_part
+from dpgrs.types import Metrics
+
+# What an identity says that a run finds out: the sites chosen, and by them and the draws all that follows.
+FOUND_LATER = ("sites", "part")
+TERMS = ("gram_share", "count_share", "neighbours", "unit")
+
+
+@dataclass(frozen=True)
+class Part:
+    """One request of a release to its ledger, or several alike.
+
+    Attributes
+    ----------
+    kind : str, ``genotypes``, ``outcomes`` or ``accuracy``.
+    mus : tuple of float, the budget of every draw.
+    times : int, how many requests there are.
+    """
+
+    kind: str
+    mus: tuple
+    times: int
+
+    @property
+    def cost(self):
+        """The cost of one of them; a ledger counts less by no more than a rounding of the noise."""
+        return Cost(sum(Fraction(mu) ** 2 for mu in self.mus))
+
+
+def account_of(privacy):
+    """Return the account of the ledger that a study's privacy settings name."""
+    return Account(privacy["protection"][0], privacy["unit"], privacy["neighbours"])
+
+
+def total_epsilon(config):
+    """Return the epsilon of all that a release tells together, at its delta.
+
+    With separate budgets every outcome adds its own cross product, and its own accuracy if that is charged.
+    """
+    privacy = config["privacy"]
+    n_budgets = 1 if privacy["outcome_budget"] == "joint" else config["outcomes"]["count"][0]
+    if n_budgets == 1 and config["evaluation"]["metrics"] != Metrics.CHARGED:
+        return privacy["epsilon"][0]
+    parts = _parts(config, _request(config), n_budgets=n_budgets)
+    mu_squared = sum(part.times * part.cost.mu_squared for part in parts)
+    return gdp_epsilon(math.sqrt(mu_squared), privacy["delta"])
+
+
+def certain_cost(config, book):
+    """Return what a release costs beyond what its ledger holds already, at least.
+
+    A request that the ledger holds is a replay and free. Which sites are chosen, and which noisy statistics
+    are measured, a run finds out; a request that differs from an earlier one in these or in names of outcomes
+    alone counts as a replay here. The job that charges compares everything.
+
+    Parameters
+    ----------
+    config : dict from `dpgrs.config.resolve`, of a release.
+    book : Book of the dataset's ledger.
+
+    Returns
+    -------
+    Cost, to a unit of the release's account.
+
+    Raises
+    ------
+    DpgrsError
+        If the number of outcomes is to be read from a table that cannot be read.
+    """
+    outcomes, account = config["outcomes"], account_of(config["privacy"])
+    count = outcomes["count"][0] if outcomes["count"] else count_outcomes(outcomes["file"])
+    request = _request(config, n_shared=count if config["privacy"]["outcome_budget"] == "joint" else 1)
+    parts = _parts(config, request, n_budgets=count // request.n_outcomes)
+    wanted = {_as_known(_identity(part, config, request), account): part for part in parts}
+    new = Counter({known: part.times for known, part in wanted.items()})
+    new -= Counter(_as_known(earlier.identity, earlier.account) for earlier in book.requests.values())
+    mu_squared = sum(times * wanted[known].cost.mu_squared for known, times in new.items())
+    return Cost(mu_squared * (1 - Fraction(MARGIN)))
+
+
+def count_outcomes(path):
+    """Count the outcomes of a table from the names in its first line: no value is read."""
+    names = [name for name in header_of(rows_of(path), path) if plain_name(name) != FAMILY_COLUMN]
+    return max(len(names) - 1, 1)
+
+
+def _request(config, *, n_shared=1):
+    privacy = config["privacy"]
+    return PrivacyRequest(
+        rows=config["cohort"]["rows"],
+        n_variants=config["panel"]["size"][0],
+        n_outcomes=n_shared,
+        outcome_bound=config["outcomes"]["bound"],
+        protection=privacy["protection"][0],
+        epsilon=privacy["epsilon"][0],
+        delta=privacy["delta"],
+        accounting=privacy["accounting"][0],
+        **{name: privacy[name] for name in TERMS},
+    )
+
+
+def _parts(config, request, *, n_budgets):
+    """List the requests of a release, as its steps make them."""
+    budget, evaluation = request.budget, config["evaluation"]
+    # What is public has no share, and is not drawn.
+    shared = tuple(budget[name] for name in ("count", "gram") if budget[name])
+    parts = [Part("genotypes", shared, times=1)] if shared else []
+    parts.append(Part("outcomes", (budget["cross"],), times=n_budgets))
+    if evaluation["metrics"] == Metrics.CHARGED:
+        terms = {"shares": (1.0,), "accounting": request.accounting}
+        parts.append(
+            Part("accuracy", split_budget(evaluation["epsilon"], request.delta, **terms), times=n_budgets)
+        )
+    return parts
+
+
+def _identity(part, config, request):
+    """Return the public identity of a part as far as it is known before a run; outcomes are numbered."""
+    kind = "outcomes" if part.kind == "accuracy" else part.kind
+    names = [] if kind == "genotypes" else map(str, range(request.n_outcomes))
+    identity = identify_part(public_identity(config), "", request, (kind, *names))
+    if part.kind == "accuracy":
+        bound = config["evaluation"]["residual_bound"] or config["outcomes"]["bound"]
+        weights = {"lambda": exact_text(config["regression"]["lambda"])}
+        identity = identify_accuracy(identity, residual_bound=bound, weights=weights)
+    draws = [{"mu": exact_text(mu)} for mu in part.mus]
+    return identity | {"version": MECHANISM_VERSION, "draws": draws}
+
+
+def _as_known(identity, account):
+    """Digest what was known of a request before its run: also of names their number alone."""
+    known = {name: value for name, value in identity.items() if name not in FOUND_LATER}
+    known["draws"] = [draw.get("mu") for draw in identity.get("draws", [])]
+    if "outcomes" in known:
+        known["outcomes"] = known["outcomes"] | {"names": len(known["outcomes"]["names"])}
+    if "weights" in known:
+        known["weights"] = known["weights"]["lambda"]
+    return digest([str(account), known])

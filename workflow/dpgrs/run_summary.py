@@ -1,0 +1,87 @@
+"""What a run says at its end: where the report and the bundle are, and what it added to the ledger."""
+
+import json
+from pathlib import Path
+
+from dpgrs.privacy.ledger import Ledger, cost_to, shown_delta, shown_epsilon
+from dpgrs.privacy.ledger_entries import Cost
+from dpgrs.release_cost import account_of
+
+EVENTS = ("events.json", "accuracy_events.json")
+
+
+def ledger_requests(settings):
+    """Return the ids of all requests in the ledger of a release, a set; of a benchmark none.
+
+    Parameters
+    ----------
+    settings : dict from `dpgrs.config.resolve`; here and below.
+
+    Raises
+    ------
+    DpgrsError
+        If the ledger is missing or damaged; here and below.
+    """
+    return set(_book(settings).requests) if _is_release(settings) else set()
+
+
+def describe_success(settings, *, results, earlier):
+    """Say where the results of a run are and, of a release, what it was charged.
+
+    Parameters
+    ----------
+    results : folder of the study.
+    earlier : set from `ledger_requests`, before the run.
+
+    Returns
+    -------
+    list of str, one line each; here and below.
+    """
+    places = {"Report": Path(results, "report", "index.html")}
+    if _is_release(settings):
+        places["Bundle"] = Path(results, "release", "SHA256SUMS").parent
+    lines = [f"{name}: {path}" for name, path in places.items() if path.exists()]
+    return lines + (_charge(settings, _own_requests(results), earlier) if _is_release(settings) else [])
+
+
+def describe_failure(settings, *, earlier):
+    """Say what was charged to the ledger since a run began that did not end well; empty if nothing was."""
+    if not _is_release(settings):
+        return []
+    book, standing = _book(settings), _standing(settings)
+    if not book.requests.keys() - earlier:
+        return [f"Nothing was charged; {standing}."]
+    return [f"The ledger was charged; {standing}. The same run again is free: it replays what was charged."]
+
+
+def _charge(settings, own, earlier):
+    """Say what a run was charged; what other studies were charged meanwhile is spent, but not its own."""
+    book, account = _book(settings), account_of(settings["privacy"])
+    new = [cost_to(account, book.requests[request]) for request in own - earlier]
+    if new:
+        cost = shown_epsilon(sum(new, Cost()), book.budgets[account])
+        return [f"Charged: epsilon {cost}; in all {_standing(settings)}."]
+    return [f"{'Replayed: nothing' if own else 'Nothing'} was charged; {_standing(settings)}."]
+
+
+def _standing(settings):
+    """Say how much of the account's limit all releases of the dataset have spent together."""
+    book, account = _book(settings), account_of(settings["privacy"])
+    budget = book.budgets[account]
+    spent, limit = (shown_epsilon(cost, budget) for cost in (book.spent(account), budget.limit))
+    return f"epsilon {spent} of {limit} is spent, at delta {shown_delta(budget)}"
+
+
+def _book(settings):
+    return Ledger(settings["privacy"]["ledger"]).read()
+
+
+def _is_release(settings):
+    return settings["mode"] == "release"
+
+
+def _own_requests(results):
+    """Return the ids of the requests behind a study's stored statistics and metrics, a set."""
+    paths = [Path(results, "private", "trial1", name) for name in EVENTS]
+    labels = [label for path in paths if path.is_file() for label in json.loads(path.read_text())]
+    return {request for label in labels for _, request in label["requests"]}

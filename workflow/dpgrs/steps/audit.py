@@ -5,7 +5,8 @@ import math
 from functools import lru_cache
 
 import dpgrs.evaluation.audits
-import dpgrs.regression.audits  # noqa: F401 - their cases join as they are imported
+import dpgrs.regression.audits
+import dpgrs.regression.baseline_audits  # noqa: F401 - their cases join as they are imported
 from dpgrs.errors import DpgrsError, UsageError
 from dpgrs.privacy.audit import alarm_probability, audit, registered_cases
 from dpgrs.privacy.noise import BenchmarkNoise, Rehearsal, ReleaseNoise

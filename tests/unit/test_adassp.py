@@ -1,0 +1,194 @@
+import itertools
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dpgrs.bits import pack
+from dpgrs.errors import UsageError
+from dpgrs.privacy.accountant import gdp_mu
+from dpgrs.privacy.noise import BenchmarkNoise, NoiseSource
+from dpgrs.privacy.sensitivity import smallest_eigenvalue_sensitivity
+from dpgrs.regression.adassp import (
+    LARGEST_VARIANTS,
+    adassp_request,
+    eigenvalue_step,
+    fit_adassp,
+    private_adassp,
+    private_smallest_eigenvalue,
+)
+from dpgrs.regression.ols import fit_ridge
+from dpgrs.regression.requests import PrivacyRequest
+from dpgrs.regression.statistics import LARGEST_ROWS, coded_rows, cross_product, gram, grid_outcomes
+from random_cohorts import random_alleles, random_bits
+
+D, L, N_HAPLOTYPES = 6, 3, 400
+UNIT_OF_A_ROW = {"haplotypes": "haplotype", "people": "person"}
+
+
+class NoNoise(NoiseSource):
+    source = "benchmark"
+
+    def _draw(self, statistic, event):
+        return statistic, event
+
+
+def statistics(bits=None, n_haplotypes=N_HAPLOTYPES):
+    bits = random_bits(D, n_haplotypes) if bits is None else bits
+    options = {"n_haplotypes": n_haplotypes, "rows": "haplotypes"}
+    X = coded_rows(bits, **options)
+    genetic = 2 * X[: len(X) // 2, 0]
+    # Whole quarters in pairs of opposite sign: the outcomes' means are 0 on their grid.
+    half = np.round((np.random.default_rng(4).standard_normal((L, len(genetic))) + genetic) * 4) / 4
+    Y = np.hstack([half, -half])
+    return gram(bits, **options), cross_product(bits, grid_outcomes(Y, bound=9.0), **options), len(X)
+
+
+def request(**options):
+    defaults = {"rows": "haplotypes", "n_variants": D, "n_outcomes": L, "outcome_bound": 9.0}
+    return PrivacyRequest(**defaults | {"epsilon": 1.0, "delta": 1e-6} | options)
+
+
+def rounded_eigenvalue(alleles, rows):
+    """Return what the mechanism would release of the alleles without noise."""
+    terms = request(n_variants=len(alleles), rows=rows, unit=UNIT_OF_A_ROW[rows])
+    G = gram(pack(alleles), n_haplotypes=alleles.shape[1], rows=rows)
+    return private_smallest_eigenvalue(G, request=adassp_request(terms), noise=NoNoise())[0]
+
+
+@pytest.mark.parametrize("neighbours", ["add-remove", "replace-one"])
+def test_budget__thirds_of_what_the_count_leaves(neighbours):
+    budget = adassp_request(request(neighbours=neighbours, gram_share=0.9)).budget
+    assert budget["eigenvalue"] == budget["gram"] == budget["cross"]
+    assert math.hypot(*budget.values()) == pytest.approx(gdp_mu(1.0, 1e-6), rel=1e-12)
+    assert (budget["count"] > 0) == (neighbours == "add-remove")
+
+
+def test_private_adassp__events_are_all_that_is_spent():
+    result = private_adassp(*statistics(), request=request(), noise=BenchmarkNoise(1))
+    names = [event.statistic for event in result.noisy.events]
+    assert names == ["count", "gram", "cross product", "smallest eigenvalue"]
+    assert math.hypot(*(event.mu for event in result.noisy.events)) <= gdp_mu(1.0, 1e-6) * (1 + 1e-15)
+
+
+def test_fit_adassp__is_ridge_with_the_penalty_of_the_formula():
+    exact = statistics()
+    terms = request(epsilon=1.0)
+    result = private_adassp(*exact, request=terms, noise=NoNoise())
+    # The scales, written out anew: of X'X d (d + 1)/32 and of the eigenvalue d/4, twice for a person.
+    mu = adassp_request(terms).budget["gram"]
+    s_G = 2 * math.sqrt(D * (D + 1) / 32) / mu
+    s = 2 * (D / 4) / mu
+    smallest = np.linalg.eigvalsh(exact[0][:-1, :-1] / 4)[0]
+    expected = math.sqrt(D * math.log(2 * D**2 / 0.05)) * s_G - max(0, smallest - 1.645 * s)
+    assert expected > 0
+    assert result.smallest_eigenvalue == pytest.approx(smallest, abs=1e-3)
+    assert result.penalty == pytest.approx(expected, rel=2e-3)
+    plain = fit_ridge(*exact, penalty=result.penalty / exact[2])
+    np.testing.assert_allclose(fit_adassp(result).weights, plain.weights, rtol=0, atol=1e-8)
+
+
+def test_fit_adassp__penalty_is_0_where_the_eigenvalue_is_beyond_the_noise():
+    terms = request(epsilon=1e4, delta=0.1)
+    result = private_adassp(*statistics(), request=terms, noise=BenchmarkNoise(1))
+    assert result.smallest_eigenvalue > 1
+    assert result.penalty == 0.0
+
+
+@pytest.mark.parametrize("epsilon", [1e-3, 1.0, 1e4])
+@pytest.mark.parametrize("d", [1, D, 300])
+def test_fit_adassp__finite_also_with_constant_columns(d, epsilon):
+    alleles = random_alleles(d, N_HAPLOTYPES)
+    alleles[0] = 1
+    exact = statistics(pack(alleles))
+    result = private_adassp(*exact, request=request(n_variants=d, epsilon=epsilon), noise=BenchmarkNoise(1))
+    assert np.isfinite(fit_adassp(result).weights).all()
+    assert 0 <= result.penalty < math.inf
+
+
+@pytest.mark.parametrize(("d", "n_max"), [(1, 4), (2, 4), (3, 3)])
+def test_sensitivity__holds_for_all_small_cohorts(d, n_max):
+    eigenvalues = {}
+    rows = list(itertools.product([0, 1], repeat=d))
+    for n in range(1, n_max + 1):
+        for cohort in itertools.combinations_with_replacement(rows, n):
+            eigenvalues[cohort] = rounded_eigenvalue(np.array(cohort).T, "haplotypes")
+    for neighbours in ("add-remove", "replace-one"):
+        claim = smallest_eigenvalue_sensitivity(
+            d, rows="haplotypes", neighbours=neighbours, unit="haplotype"
+        ).value
+        largest = max(
+            abs(value - eigenvalues[other])
+            for cohort, value in eigenvalues.items()
+            for other in others(cohort, rows, neighbours)
+            if other in eigenvalues
+        )
+        assert largest <= claim
+
+
+def others(cohort, rows, neighbours):
+    for place in range(len(cohort)):
+        rest = cohort[:place] + cohort[place + 1 :]
+        if neighbours == "add-remove":
+            yield rest
+        else:
+            yield from (tuple(sorted((*rest, row))) for row in rows)
+
+
+@pytest.mark.parametrize("neighbours", ["add-remove", "replace-one"])
+@pytest.mark.parametrize("unit", ["haplotype", "person"])
+@pytest.mark.parametrize("d", [2, 4])
+def test_sensitivity__is_attained_with_orthogonal_rows(d, unit, neighbours):
+    signs = np.array([[1, 1, 1, 1], [1, -1, 1, -1], [1, 1, -1, -1], [1, -1, -1, 1]])[:d, :d]
+    copies = 2 if unit == "person" else 1
+    rest = np.tile(signs[1:], (10, 1))
+    first = np.vstack([rest, np.tile(signs[0], (copies, 1))])
+    second = np.vstack([rest, rest[:copies]]) if neighbours == "replace-one" else rest
+    moved = rounded_eigenvalue((first.T + 1) // 2, "haplotypes") - rounded_eigenvalue(
+        (second.T + 1) // 2, "haplotypes"
+    )
+    claim = smallest_eigenvalue_sensitivity(d, rows="haplotypes", neighbours=neighbours, unit=unit)
+    assert moved == pytest.approx(claim.value, rel=1e-12)
+
+
+@settings(deadline=None, derandomize=True, max_examples=100)
+@given(data=st.data(), d=st.integers(1, 12), rows=st.sampled_from(["haplotypes", "people"]))
+def test_sensitivity__holds_for_larger_rows(data, d, rows):
+    per_row = 1 if rows == "haplotypes" else 2
+    n_haplotypes = data.draw(st.integers(1, 20)) * per_row
+    size = d * (n_haplotypes + per_row)
+    drawn = np.frombuffer(data.draw(st.binary(min_size=size, max_size=size)), dtype=np.uint8) & 1
+    alleles = drawn.reshape(d, -1)
+    added, first = rounded_eigenvalue(alleles, rows), rounded_eigenvalue(alleles[:, :-per_row], rows)
+    second = rounded_eigenvalue(alleles[:, per_row:], rows)
+    options = {"rows": rows, "unit": UNIT_OF_A_ROW[rows]}
+    claim = smallest_eigenvalue_sensitivity(d, neighbours="add-remove", **options).value
+    assert 0 <= added - first <= claim
+    claim = smallest_eigenvalue_sensitivity(d, neighbours="replace-one", **options).value
+    assert abs(first - second) <= claim
+
+
+@pytest.mark.parametrize("rows", ["haplotypes", "people"])
+@pytest.mark.parametrize("d", [1, 2, 3, 100, 401, LARGEST_VARIANTS])
+def test_eigenvalue_step__divides_a_row_and_leaves_room_for_floating_point(d, rows):
+    squared_norm = d / 4 if rows == "haplotypes" else d
+    step = eigenvalue_step(d, rows=rows)
+    assert math.frexp(step)[0] == 0.5
+    assert (squared_norm / step).is_integer()
+    assert step <= min(0.25, squared_norm / 4096) < 2 * step
+    assert d * 2.0**-52 * LARGEST_ROWS * squared_norm <= step / 2
+
+
+def test_private_smallest_eigenvalue__claims_the_step():
+    _, event = private_smallest_eigenvalue(
+        statistics()[0], request=adassp_request(request(unit="haplotype")), noise=BenchmarkNoise(1)
+    )
+    assert event.sensitivity.value == pytest.approx(D / 4 + eigenvalue_step(D, rows="haplotypes"), rel=1e-12)
+
+
+def test_private_smallest_eigenvalue__raise_on_too_many_variants():
+    terms = adassp_request(request(n_variants=LARGEST_VARIANTS + 1))
+    with pytest.raises(UsageError, match="must be at most 4096 for adassp, got 4097"):
+        private_smallest_eigenvalue(np.eye(2), request=terms, noise=BenchmarkNoise(1))

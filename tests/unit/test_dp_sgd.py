@@ -1,0 +1,205 @@
+import itertools
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from dpgrs.errors import UsageError
+from dpgrs.privacy.noise import BenchmarkNoise, NoiseSource
+from dpgrs.regression import dp_sgd
+from dpgrs.regression.dp_sgd import (
+    LARGEST_PREDICTION,
+    WEIGHT_STEP,
+    SgdRequest,
+    gradient_sensitivity,
+    gradient_sums,
+    largest_coefficients,
+    on_weight_grid,
+    private_sgd,
+)
+from dpgrs.regression.statistics import CROSS_STEP, OUTCOME_STEP, coded_rows, grid_outcomes
+from random_cohorts import random_bits
+
+D, L, N_HAPLOTYPES = 4, 3, 120
+ENTRIES = {"haplotypes": (-1, 1), "people": (-2, 0, 2)}
+
+
+class NoNoise(NoiseSource):
+    source = "benchmark"
+
+    def _draw(self, statistic, event):
+        return statistic, event
+
+
+def request(**options):
+    defaults = {"rows": "haplotypes", "unit": "haplotype", "n_variants": D, "n_outcomes": L}
+    defaults |= {"outcome_bound": 9.0, "epsilon": 1.0, "delta": 1e-6, "steps": 3, "sampling_rate": 1.0}
+    return SgdRequest(**defaults | options)
+
+
+def cohort(d=D, rows="haplotypes"):
+    X = coded_rows(random_bits(d, N_HAPLOTYPES), n_haplotypes=N_HAPLOTYPES, rows=rows)
+    rng = np.random.default_rng(2)
+    return X, rng.standard_normal((L, d)) @ X.T + rng.standard_normal((L, len(X)))
+
+
+def run(terms, *, noise=None, sample=None, d=D):
+    X, Y = cohort(d, terms.rows)
+    n_units = len(X) // (2 if terms.rows == "haplotypes" and terms.unit == "person" else 1)
+    everybody = np.ones(n_units, dtype=bool)
+    gridded = grid_outcomes(Y, bound=terms.outcome_bound)
+    return private_sgd(
+        X, gridded, request=terms, noise=noise or BenchmarkNoise(1), sample=sample or (lambda _: everybody)
+    )
+
+
+def test_private_sgd__is_gradient_descent_without_noise():
+    terms = request(steps=50, clip=100.0, learning_rate=1.5)
+    X, Y = cohort()
+    U = np.column_stack([X, np.full(len(X), 0.5)])
+    W = np.zeros((L, D + 1))
+    for _ in range(50):
+        W -= 1.5 / ((D + 1) / 4) / len(X) * (W @ U.T - Y) @ U
+    result = run(terms, noise=NoNoise())
+    np.testing.assert_allclose(result.fit.weights, W[:, :-1], atol=1e-4)
+    np.testing.assert_allclose(result.fit.predict(X), W @ U.T, atol=1e-4)
+
+
+def test_private_sgd__ends_at_least_squares_without_noise():
+    X, Y = cohort()
+    expected = np.linalg.lstsq(np.column_stack([X, np.full(len(X), 0.5)]), Y.T, rcond=None)[0].T
+    result = run(request(steps=300, clip=100.0), noise=NoNoise())
+    np.testing.assert_allclose(result.fit.weights, expected[:, :-1], atol=1e-3)
+
+
+@pytest.mark.parametrize("unit", ["haplotype", "person"])
+def test_private_sgd__takes_only_the_units_of_the_sample(unit):
+    is_chosen = np.random.default_rng(1).random(N_HAPLOTYPES // (2 if unit == "person" else 1)) < 0.3
+    steps = []
+    terms = request(unit=unit, sampling_rate=0.3, steps=1, accounting="paper")
+    result = run(terms, noise=NoNoise(), sample=lambda step: steps.append(step) or is_chosen)
+    assert steps == [0]
+    assert result.n == N_HAPLOTYPES
+    X, Y = cohort()
+    is_row_chosen = np.repeat(is_chosen, 2) if unit == "person" else is_chosen
+    U = np.column_stack([X, np.full(len(X), 0.5)])[is_row_chosen]
+    # From weights of 0, with residuals of at most 1, over as many rows as are expected.
+    gradient = np.clip(-Y[:, is_row_chosen], -1, 1) @ U
+    expected = -gradient / terms.row_norm_squared / (0.3 * N_HAPLOTYPES)
+    np.testing.assert_allclose(result.fit.weights, expected[:, :-1], atol=1e-4)
+
+
+def test_private_sgd__events_and_noise_of_every_step_and_budget():
+    result = run(request(n_outcomes=1))
+    names = [event.statistic for event in result.events]
+    assert names == ["count", *[f"gradients, step {step}" for step in range(3) for _ in range(L)]]
+    assert {event.mu for event in result.events[1:]} == {1 / request(n_outcomes=1).noise_multiplier}
+    assert {event.entries for event in result.events[1:]} == {D + 1}
+    # Equal noise for all outcomes would show as equal weights of equal data.
+    X, Y = cohort()
+    same = grid_outcomes(np.tile(Y[:1], (L, 1)), bound=9.0)
+    everybody = np.ones(len(X), dtype=bool)
+    fit = private_sgd(
+        X, same, request=request(n_outcomes=1), noise=BenchmarkNoise(1), sample=lambda _: everybody
+    ).fit
+    assert len(set(fit.weights[:, 0])) == L
+
+
+def released(row, y, W, rows):
+    """Return what one row, in half units, adds to the sums, in the units of the sensitivity."""
+    T = np.array([[*row, 1]], dtype=np.int8)
+    terms = request(rows=rows, unit="haplotype" if rows == "haplotypes" else "person", n_variants=len(row))
+    gridded = grid_outcomes(np.reshape(y, (-1, 1)), bound=9.0)
+    return gradient_sums(T, gridded, W, clip_steps=terms.clip_steps) * CROSS_STEP
+
+
+@pytest.mark.parametrize(("rows", "d"), [("haplotypes", 3), ("people", 2)])
+@pytest.mark.parametrize("n_outcomes", [1, 2])
+def test_gradient_sensitivity__is_attained(rows, d, n_outcomes):
+    """Row norms 1 and 1.5 are whole, so that the clip divided by them is on the grid."""
+    rng = np.random.default_rng(0)
+    weights = [on_weight_grid(scale * rng.standard_normal((n_outcomes, d + 1))) for scale in (0, 1e5, 1e9)]
+    largest = max(
+        np.linalg.norm(released(row, y, W, rows))
+        for row in itertools.product(ENTRIES[rows], repeat=d)
+        for y in itertools.product([-9.0, -0.3, math.nan, 1e6], repeat=n_outcomes)
+        for W in weights
+    )
+    unit = "haplotype" if rows == "haplotypes" else "person"
+    terms = request(rows=rows, unit=unit, n_variants=d, n_outcomes=n_outcomes)
+    assert largest == pytest.approx(gradient_sensitivity(terms).value, rel=1e-12)
+    assert largest <= gradient_sensitivity(terms).value
+
+
+def test_gradient_sensitivity__of_a_person_with_two_haplotype_rows():
+    row, person = (gradient_sensitivity(request(unit=unit)).value for unit in ("haplotype", "person"))
+    assert person == pytest.approx(2 * row, rel=1e-15)
+
+
+@pytest.mark.parametrize("clip_steps", [1, 12345, 2**26])
+def test_largest_coefficients__exactly(clip_steps):
+    squares = np.arange(1, 3000)
+    largest = largest_coefficients(squares.astype(float), clip_steps=clip_steps)
+    exact = [math.isqrt(4 * clip_steps**2 // int(square)) for square in squares]
+    np.testing.assert_array_equal(largest, exact)
+
+
+def test_gradient_sums__equal_fractions_for_any_block(monkeypatch):
+    rng = np.random.default_rng(3)
+    n, d = 11, 5
+    T = np.column_stack([rng.choice([-2, 0, 2], size=(n, d)), np.ones(n)]).astype(np.int8)
+    Y = grid_outcomes(3 * rng.standard_normal((L, n)), bound=4.0)
+    W = on_weight_grid(1e7 * rng.standard_normal((L, d + 1)))
+    clip_steps = 2**16
+    expected = np.zeros((L, d + 1), dtype=np.int64)
+    for k, i in itertools.product(range(L), range(n)):
+        prediction = sum(int(w) * int(t) for w, t in zip(W[k], T[i], strict=True)) * Fraction(WEIGHT_STEP) / 2
+        residual = (prediction - int(Y[k, i]) * Fraction(OUTCOME_STEP)) / Fraction(OUTCOME_STEP)
+        bound = math.isqrt(4 * clip_steps**2 // int((T[i].astype(int) ** 2).sum()))
+        expected[k] += int(max(-bound, min(bound, residual))) * T[i].astype(np.int64)
+    for size in (1, 4, 100):
+        monkeypatch.setattr(dp_sgd, "ROW_BLOCK", size)
+        np.testing.assert_array_equal(gradient_sums(T, Y, W, clip_steps=clip_steps), expected)
+
+
+def test_on_weight_grid__keeps_predictions_exact():
+    W = on_weight_grid(np.array([[1e300, -1e300, 0.4, np.inf]]))
+    assert 2 * np.abs(W).sum() <= LARGEST_PREDICTION
+    assert W[0, 2] == 0
+
+
+@pytest.mark.parametrize(
+    "terms", [{"epsilon": 1e-3}, {"epsilon": 1e4}, {"learning_rate": 1e9}, {"clip": 1e3}]
+)
+@pytest.mark.parametrize("d", [D, 200])
+def test_private_sgd__finite(terms, d):
+    result = run(request(**terms, n_variants=d), d=d)
+    assert np.isfinite(result.fit.weights).all()
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("steps", 0),
+        ("sampling_rate", 0.0),
+        ("sampling_rate", 1.1),
+        ("clip", 0.0),
+        ("clip", 1001.0),
+        ("learning_rate", math.inf),
+        ("learning_rate", 0.0),
+    ],
+)
+def test_request__raise_on_terms(name, value):
+    with pytest.raises(UsageError, match=f"`{name}` must be .*, got {value}"):
+        request(**{name: value})
+
+
+def test_request__raise_on_replace_one():
+    with pytest.raises(UsageError, match="must be add-remove for DP-SGD, got replace-one"):
+        request(neighbours="replace-one")
+
+
+def test_private_sgd__raise_on_other_shapes():
+    with pytest.raises(UsageError, match="must be of 5 variants and 3 outcomes a budget, got 4 and 3"):
+        run(request(n_variants=5))

@@ -1,0 +1,180 @@
+"""AdaSSP (Wang 2018) for many outcomes: a ridge penalty chosen by a noisy smallest eigenvalue of X'X.
+
+References
+----------
+.. [1] Wang (2018). Revisiting differentially private linear regression. UAI. arXiv 1803.02596.
+"""
+
+import math
+from dataclasses import asdict, dataclass, replace
+from functools import cached_property, lru_cache
+
+import numpy as np
+
+from dpgrs.errors import UsageError
+from dpgrs.privacy.accountant import split_budget
+from dpgrs.privacy.sensitivity import smallest_eigenvalue_sensitivity
+from dpgrs.regression.requests import PrivacyRequest
+from dpgrs.regression.reusecov import NoisyStatistics, fit_reusecov, private_statistics
+from dpgrs.regression.statistics import GRAM_STEP
+from dpgrs.types import Rows
+
+# The grid of the eigenvalue is at most 2^-12 of the squared norm of a row wide.
+RELATIVE_STEP = 12
+# Up to here an eigenvalue in float64 lies within half a grid step (docs/proofs/smallest_eigenvalue.md).
+LARGEST_VARIANTS = 2**12
+# With this probability the penalty is too small for the noise of X'X: the rho of the formula.
+FAILURE = 0.05
+# The noisy eigenvalue is lowered by so many standard deviations: too high in 5 of 100 draws.
+CAUTION = 1.645
+
+
+@dataclass(frozen=True, kw_only=True)
+class AdasspRequest(PrivacyRequest):
+    """The terms of AdaSSP: `gram_share` is not used, as the three statistics get equal shares."""
+
+    @cached_property
+    def budget(self):
+        """The mu of ``count``, ``eigenvalue``, ``gram`` and ``cross``, a dict."""
+        count = self.count_share if self.has_private_count else 0.0
+        shares = (count, *[(1 - count) / 3] * 3)
+        mus = split_budget(self.epsilon, self.delta, shares=shares, accounting=self.accounting)
+        return dict(zip(("count", "eigenvalue", "gram", "cross"), mus, strict=True))
+
+
+@dataclass(frozen=True)
+class AdasspStatistics:
+    """Statistics after the mechanisms: all that follows is post-processing.
+
+    Attributes
+    ----------
+    noisy : NoisyStatistics, whose events hold that of the eigenvalue too, last.
+    smallest_eigenvalue : float, noisy, of X'X without its intercept.
+    """
+
+    noisy: NoisyStatistics
+    smallest_eigenvalue: float
+
+    @property
+    def penalty(self):
+        """The ridge penalty that the noise of X'X asks for, on the scale of X'X, a float >= 0."""
+        scales = {event.statistic: event.sigma for event in self.noisy.events}
+        n_variants = len(self.noisy.gram) - 1
+        # Without noise it is at least this, but for 5 of 100 draws, and never below 0.
+        lowered = max(0.0, self.smallest_eigenvalue - CAUTION * scales["smallest eigenvalue"])
+        # The spectral norm of the noise of X'X, but for `FAILURE`.
+        spread = math.sqrt(n_variants * math.log(2 * n_variants**2 / FAILURE)) * scales["gram"]
+        return max(0.0, spread - lowered)
+
+
+@lru_cache(maxsize=256)
+def adassp_request(request):
+    """Return the terms of AdaSSP, for a PrivacyRequest; kept, as the split takes milliseconds."""
+    return AdasspRequest(**asdict(request))
+
+
+def private_adassp(gram, cross, n_rows, *, request, noise, outcome_names=None):
+    """Release the number of rows, X'X, X'Y and the smallest eigenvalue of X'X.
+
+    Parameters
+    ----------
+    gram, cross, n_rows, request, noise, outcome_names : as in `private_statistics`.
+
+    Returns
+    -------
+    AdasspStatistics
+
+    Privacy
+    -------
+    Unit and neighbours as requested. The composition of `private_statistics` (docs/proofs/count.md,
+    docs/proofs/gram.md, docs/proofs/cross_product.md) and `private_smallest_eigenvalue`
+    (docs/proofs/smallest_eigenvalue.md), one GaussianEvent each, is (epsilon, delta)-DP for the outcomes of
+    one budget. Public: all of the request; n under replace-one. Not covered: relatives.
+
+    Raises
+    ------
+    UsageError
+        If the statistics do not have the shape of the request, or are of more than `LARGEST_VARIANTS`.
+    """
+    terms = adassp_request(request)
+    noisy = private_statistics(gram, cross, n_rows, request=terms, noise=noise, outcome_names=outcome_names)
+    eigenvalue, event = private_smallest_eigenvalue(gram, request=terms, noise=noise.of("genotypes"))
+    return AdasspStatistics(replace(noisy, events=(*noisy.events, event)), eigenvalue)
+
+
+def private_smallest_eigenvalue(gram, *, request, noise):
+    """Release the smallest eigenvalue of X'X without its intercept, rounded to `eigenvalue_step`.
+
+    Parameters
+    ----------
+    gram : (n_variants + 1, n_variants + 1) int64 in units of `GRAM_STEP`, intercept last.
+    request : AdasspRequest
+    noise : as in `private_statistics`.
+
+    Returns
+    -------
+    float, which noise can make negative, and the event.
+
+    Privacy
+    -------
+    Unit and neighbours as requested. Sensitivity `smallest_eigenvalue_sensitivity`, with half a step for
+    floating point: docs/proofs/smallest_eigenvalue.md. Event GaussianEvent.
+
+    Raises
+    ------
+    UsageError
+        With more than `LARGEST_VARIANTS` variants.
+    """
+    if request.n_variants > LARGEST_VARIANTS:
+        raise UsageError(
+            f"`panel.size` must be at most {LARGEST_VARIANTS} for adassp, got {request.n_variants}. "
+            "Lower it, or leave the method out."
+        )
+    step = eigenvalue_step(request.n_variants, rows=request.rows)
+    exact = np.linalg.eigvalsh(gram[:-1, :-1] * GRAM_STEP)[0]
+    noisy, event = noise.gaussian(
+        # Not rint: only rounding that commutes with whole steps adds nothing to the sensitivity.
+        np.int64(np.floor(exact / step + 0.5)),
+        name="smallest eigenvalue",
+        step=step,
+        sensitivity=smallest_eigenvalue_sensitivity(request.n_variants, error=step / 2, **request.relation),
+        mu=request.budget["eigenvalue"],
+    )
+    return float(noisy) * step, event
+
+
+def eigenvalue_step(n_variants, *, rows):
+    """Return the width of the eigenvalue's grid: a power of 2 that divides the squared norm of a row.
+
+    Parameters
+    ----------
+    n_variants : int
+    rows : Rows
+
+    Returns
+    -------
+    float
+    """
+    largest = n_variants / (4 if Rows(rows) == Rows.HAPLOTYPES else 1)
+    return min(2.0 ** (math.floor(math.log2(largest)) - RELATIVE_STEP), GRAM_STEP)
+
+
+def fit_adassp(statistics):
+    """Solve W = (G_c + lambda I)^-1 V for all outcomes, with the penalty that the noise of G asks for.
+
+    lambda = max(0, sqrt(d ln(2 d^2/rho)) s_G - max(0, eigenvalue~ - 1.645 s)), rho = 0.05, s_G and s the
+    standard deviations of the noise. Centred as in `fit_reusecov`.
+
+    Parameters
+    ----------
+    statistics : AdasspStatistics
+
+    Returns
+    -------
+    LinearFit
+
+    Privacy
+    -------
+    Post-processing: costs nothing.
+    """
+    return fit_reusecov(statistics.noisy, penalty=statistics.penalty / statistics.noisy.n)

@@ -1,0 +1,280 @@
+"""Audit cases of the baselines and of the sketch: neighbours that attain what is claimed, by the real code.
+
+Inputs differ in one unit; everyone else has outcomes of 0. What would be released without noise, and how
+large the noise is said to be, is learnt from the mechanism itself by a source that draws none.
+"""
+
+import math
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+
+from dpgrs.bits import pack
+from dpgrs.privacy.audit import AuditCase, GaussianLoss, register_audits
+from dpgrs.privacy.noise import NoiseSource
+from dpgrs.regression.adassp import (
+    AdasspRequest,
+    adassp_request,
+    eigenvalue_step,
+    private_adassp,
+    private_smallest_eigenvalue,
+)
+from dpgrs.regression.audits import (
+    DELTA,
+    EPSILON,
+    MEMBER,
+    N_OTHERS,
+    OTHER_HAPLOTYPE,
+    OTHER_PERSON,
+    TERMS,
+    ExactStatistics,
+)
+from dpgrs.regression.dp_sgd import SgdRequest, private_sgd
+from dpgrs.regression.linear_fit import LinearFit
+from dpgrs.regression.naive import private_separate_fits, separate_request
+from dpgrs.regression.requests import PrivacyRequest
+from dpgrs.regression.reusecov import noisy_entries
+from dpgrs.regression.sketch import SketchRequest, private_sketched_gram
+from dpgrs.regression.statistics import LARGEST_BOUND, coded_rows, cross_product, gram, grid_outcomes
+from dpgrs.types import Accounting, Neighbours, Rows, Unit
+
+HAPLOTYPE = {"rows": Rows.HAPLOTYPES, "unit": Unit.HAPLOTYPE}
+TWO_HAPLOTYPES = {"rows": Rows.HAPLOTYPES, "unit": Unit.PERSON}
+PERSON = {"rows": Rows.PEOPLE, "unit": Unit.PERSON}
+ADDED = {"neighbours": Neighbours.ADD_REMOVE}
+REPLACED = {"neighbours": Neighbours.REPLACE_ONE}
+GDP, PAPER = {"accounting": Accounting.GDP}, {"accounting": Accounting.PAPER}
+
+# A member whose row is orthogonal to everyone else's, so that all of it is in the smallest eigenvalue.
+CROSSING = ((1, 1), (1, -1))
+# Members of a step of DP-SGD, whose rows have a whole norm.
+SHORT_MEMBER = ((1, -1), (1, -1))
+# A learning rate at which the grid of the weights is too fine to be seen in a step.
+STEEP = 2.0**21
+
+
+@dataclass(frozen=True, eq=False)
+class Cohort:
+    """Rows, for mechanisms that need more than sums.
+
+    Attributes
+    ----------
+    bits : (n_variants, n_words) uint64
+    n_haplotypes : int
+    outcomes : (n_outcomes, n_rows) int64 in units of `OUTCOME_STEP`.
+    """
+
+    bits: np.ndarray
+    n_haplotypes: int
+    outcomes: np.ndarray
+
+
+@dataclass(frozen=True)
+class ExactRows:
+    """The input of such a mechanism.
+
+    Attributes
+    ----------
+    n_rows : int
+    cohort : Cohort
+    """
+
+    n_rows: int
+    cohort: Cohort
+
+
+class Silence(NoiseSource):
+    """Draws nothing, and notes what would be drawn.
+
+    Attributes
+    ----------
+    events : list
+    """
+
+    source = "benchmark"
+
+    def __init__(self):
+        self.events = []
+
+    def _draw(self, statistic, event):
+        self.events.append(event)
+        return statistic, event
+
+
+@register_audits
+def baseline_cases():
+    """Return the cases of AdaSSP, the separate fits, one step of DP-SGD, and the sketch."""
+    return [
+        _smallest_eigenvalue(**TWO_HAPLOTYPES, **ADDED, **GDP, epsilon=15.0),
+        _smallest_eigenvalue(**HAPLOTYPE, **REPLACED, **PAPER, epsilon=40.0),
+        _adassp(**TWO_HAPLOTYPES, **ADDED, **GDP),
+        _adassp(**HAPLOTYPE, **ADDED, **PAPER),
+        _separate_fits(**TWO_HAPLOTYPES, **ADDED, **GDP, count_share=0.1),
+        _separate_fits(**PERSON, **ADDED, **PAPER),
+        _sgd(MEMBER, **TWO_HAPLOTYPES, **ADDED, **GDP, count_share=0.1),
+        _sgd(SHORT_MEMBER, **PERSON, **ADDED, **PAPER),
+        _sketched_gram(OTHER_HAPLOTYPE, **TWO_HAPLOTYPES, **REPLACED, **GDP, gram_share=0.98),
+        _sketched_gram(OTHER_PERSON, **PERSON, **REPLACED, **PAPER, gram_share=0.8),
+    ]
+
+
+def _smallest_eigenvalue(**terms):
+    request = AdasspRequest(**_terms(CROSSING, **terms))
+
+    def run(exact, noise):
+        return [private_smallest_eigenvalue(exact.gram, request=request, noise=noise)[0]]
+
+    pair = _crossed_pair(request)
+    return _case(private_smallest_eigenvalue, request, pair=pair, run=run, mu=_eigenvalue_mu(request))
+
+
+def _adassp(**terms):
+    request = PrivacyRequest(**_terms(CROSSING, **terms))
+    split = adassp_request(request)
+
+    def run(exact, noise):
+        statistics = private_adassp(exact.gram, exact.cross, exact.n_rows, request=request, noise=noise)
+        return [*_noisy_parts(statistics.noisy, request), statistics.smallest_eigenvalue]
+
+    mu = math.hypot(*(split.budget[name] for name in ("count", "gram", "cross")), _eigenvalue_mu(split))
+    return _case(private_adassp, request, pair=_crossed_pair(request), run=run, mu=mu)
+
+
+def _eigenvalue_mu(request):
+    """Return what the pair shows of the eigenvalue's mu: it does not use up the step for floating point."""
+    moved = request.n_variants / 4 * _haplotypes_of_a_unit(request)
+    return (
+        request.budget["eigenvalue"]
+        * moved
+        / (moved + eigenvalue_step(request.n_variants, rows=request.rows))
+    )
+
+
+def _separate_fits(**terms):
+    request = PrivacyRequest(**_terms(MEMBER, **terms))
+
+    def run(exact, noise):
+        released = []
+
+        def fit(noisy):
+            parts = _noisy_parts(noisy, request)
+            released.extend(parts[1:] if released else parts)  # the count is drawn once
+            # What follows is post-processing: any fit will do.
+            return LinearFit(noisy.cross, np.zeros(request.n_variants), np.zeros(1))
+
+        private_separate_fits(exact.gram, exact.cross, exact.n_rows, request=request, noise=noise, fit=fit)
+        return released
+
+    budget = separate_request(request).budget
+    times = math.sqrt(request.n_outcomes)
+    mu = math.hypot(budget["count"], times * budget["gram"], times * budget["cross"])
+    pair = _sums(MEMBER, request), _sums(None, request)
+    return _case(private_separate_fits, request, pair=pair, run=run, mu=mu)
+
+
+def _sgd(member, **terms):
+    """Build the case of one step on all rows: what a secret sample hides is accounted for, not audited."""
+    options = {"steps": 1, "sampling_rate": 1.0, "learning_rate": STEEP}
+    request = SgdRequest(**_terms(member, **terms), **options)
+    rows_of_a_unit = 2 if request.rows == Rows.HAPLOTYPES and request.unit == Unit.PERSON else 1
+
+    def run(exact, noise):
+        cohort = exact.cohort
+        X = coded_rows(cohort.bits, n_haplotypes=cohort.n_haplotypes, rows=request.rows)
+        everybody = np.ones(len(X) // rows_of_a_unit, dtype=bool)
+        result = private_sgd(X, cohort.outcomes, request=request, noise=noise, sample=lambda _: everybody)
+        W = np.column_stack([result.fit.weights, 2 * result.fit.intercept])
+        return [result.n, -W * (result.n * request.row_norm_squared / STEEP)]
+
+    mu = math.hypot(request.budget["count"], 1 / request.noise_multiplier)
+    pair = _rows(member, request), _rows(None, request)
+    return _case(private_sgd, request, pair=pair, run=run, mu=mu)
+
+
+def _sketched_gram(other, **terms):
+    """Build the case of a sample that is everybody: what a secret one hides is proven, not audited."""
+    n_units = (N_OTHERS + 2) // (1 if terms["unit"] == Unit.HAPLOTYPE else 2)
+    request = SketchRequest(**_terms(MEMBER, **terms), n_units=n_units, n_chosen=n_units)
+    everybody = np.ones(n_units, dtype=bool)
+
+    def run(exact, noise):
+        options = {"n_haplotypes": exact.cohort.n_haplotypes, "request": request, "noise": noise}
+        G, _ = private_sketched_gram(exact.cohort.bits, everybody, **options)
+        return [G[noisy_entries(request.n_variants, rows=request.rows)]]
+
+    pair = _rows(MEMBER, request), _rows(other, request)
+    return _case(private_sketched_gram, request, pair=pair, run=run, mu=request.budget["gram"])
+
+
+def _terms(member, *, accounting, **terms):
+    """Return the fields of a request; a budget is that of the other audits if none is given."""
+    sizes = {"n_variants": len(member[0]), "n_outcomes": len(member[1]), "outcome_bound": 3.0}
+    return {"epsilon": EPSILON[accounting], "delta": DELTA, "accounting": accounting} | sizes | terms
+
+
+def _case(mechanism, request, *, pair, run, mu):
+    """Build a case; `run` returns an array for every draw, in the order of the draws."""
+    silence = Silence()
+    first, second = ([np.array(part, dtype=float) for part in run(exact, silence)] for exact in pair)
+    # Both inputs have the same events, so the first half are those of one.
+    events = silence.events[: len(first)]
+    directions = [
+        (other - one) / event.sigma**2 for one, other, event in zip(first, second, events, strict=True)
+    ]
+    halfway = [(one + other) / 2 for one, other in zip(first, second, strict=True)]
+    return AuditCase(
+        mechanism=mechanism.__name__,
+        terms={**{name: str(getattr(request, name)) for name in TERMS}, "budget": "joint"},
+        pair=pair,
+        claim=GaussianLoss(mu, delta=DELTA),
+        run=run,
+        score=partial(_log_likelihood_ratio, halfway=halfway, directions=directions),
+    )
+
+
+def _log_likelihood_ratio(output, *, halfway, directions):
+    """Return the log-likelihood of the second input, less that of the first, under normal noise."""
+    parts = zip(output, halfway, directions, strict=True)
+    return sum(float(np.vdot(part - middle, direction)) for part, middle, direction in parts)
+
+
+def _noisy_parts(noisy, request):
+    """Return the count, and the entries of X'X and X'Y with noise of their own."""
+    return [noisy.n, noisy.gram[noisy_entries(request.n_variants, rows=request.rows)], noisy.cross]
+
+
+def _crossed_pair(request):
+    """Return sums with the crossing member and without: under replace-one with one more of the others."""
+    others = np.tile([[0, 1], [1, 0]], N_OTHERS // 2)
+    replacement = None if request.has_private_count else ((1, -1), CROSSING[1])
+    return tuple(_sums(member, request, others=others) for member in (CROSSING, replacement))
+
+
+def _sums(member, request, *, others=None):
+    exact = _rows(member, request, others=others)
+    bits, options = exact.cohort.bits, {"n_haplotypes": exact.cohort.n_haplotypes, "rows": request.rows}
+    cross = cross_product(bits, exact.cohort.outcomes, **options)
+    return ExactStatistics(exact.n_rows, gram(bits, **options), cross)
+
+
+def _rows(member, request, *, others=None):
+    """Return the rows of ten people, and of one more unit with these signs, or nobody."""
+    if others is None:
+        others = np.arange(N_OTHERS) >> np.arange(request.n_variants)[:, np.newaxis] & 1
+    haplotypes_of_a_row = 1 if request.rows == Rows.HAPLOTYPES else 2
+    n_copies = _haplotypes_of_a_unit(request) if member else 0
+    genotypes, outcomes = member or ([1] * request.n_variants, [1] * request.n_outcomes)
+    alleles = np.hstack([others, _columns(np.greater(genotypes, 0), n_copies)])
+    own = _columns(np.multiply(outcomes, LARGEST_BOUND), n_copies // haplotypes_of_a_row)
+    Y = np.hstack([np.zeros((request.n_outcomes, N_OTHERS // haplotypes_of_a_row)), own])
+    gridded = grid_outcomes(Y, bound=request.outcome_bound)
+    return ExactRows(Y.shape[1], Cohort(pack(alleles), alleles.shape[1], gridded))
+
+
+def _haplotypes_of_a_unit(request):
+    return 1 if request.unit == Unit.HAPLOTYPE else 2
+
+
+def _columns(values, n_copies):
+    return np.tile(np.reshape(values, (-1, 1)), n_copies)

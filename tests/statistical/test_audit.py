@@ -21,6 +21,8 @@ from dpgrs.privacy.noise import BenchmarkNoise, NoiseSource
 from dpgrs.privacy.sensitivity import Sensitivity
 from dpgrs.steps.audit import choose_cases, seeded_noise
 
+pytestmark = pytest.mark.audits
+
 CASES = {case.name: case for case in choose_cases()}
 ONE_EACH = list({case.mechanism: name for name, case in CASES.items()}.values())
 N_NUMBERS = 16  # more than any case releases in one statistic

@@ -1,0 +1,79 @@
+"""What noisy eigenvectors see: against simulated truth, and without noise."""
+
+import numpy as np
+
+from dpgrs.regression.denoising import denoised_means, denoised_moments, noisy_spectrum
+
+
+def test_denoised_moments__tell_what_the_noisy_eigenvectors_see():
+    rng = np.random.default_rng(7)
+    d, sd = 300, 1.0
+    spectrum = np.r_[np.zeros(250), np.linspace(1, 20, 40), np.linspace(40, 200, 10)]
+    basis = np.linalg.qr(rng.standard_normal((d, d)))[0]
+    G = (basis * spectrum) @ basis.T
+    E = rng.standard_normal((d, d)) * sd
+    eigenvalues, U = np.linalg.eigh(G + np.triu(E) + np.triu(E, 1).T)
+    first, second = denoised_moments(eigenvalues, noise_sd=sd)
+    true_first, true_second = ((U * (G @ U)).sum(axis=0), ((G @ U) ** 2).sum(axis=0))
+    np.testing.assert_allclose(first[-5:], true_first[-5:], rtol=0.03)
+    np.testing.assert_allclose(second[-5:], true_second[-5:], rtol=0.06)
+    # Eigenvalues that stand alone: smoothing over the bulk there would take 5 % off.
+    assert abs((first / true_first)[-10:].mean() - 1) < 0.02
+    bulk = slice(0, 250)
+    assert abs(first[bulk].mean() - true_first[bulk].mean()) < 0.25 * true_first[bulk].mean()
+    assert abs(second[bulk].mean() - true_second[bulk].mean()) < 0.4 * true_second[bulk].mean()
+    # Cutting negative eigenvalues off at 0 leaves far more in the bulk than there is.
+    assert np.maximum(eigenvalues, 0)[bulk].mean() > 2 * true_first[bulk].mean()
+
+
+def test_denoised_moments__without_noise_are_the_eigenvalues():
+    first, second = denoised_moments(np.array([-1.0, 0.0, 2.0, 3.0]), noise_sd=0.0)
+    np.testing.assert_array_equal(first, [0, 0, 2, 3])
+    np.testing.assert_array_equal(second, [0, 0, 4, 9])
+
+
+def test_denoised_means__are_closer_than_the_noisy_column():
+    rng = np.random.default_rng(8)
+    n, d, sd = 1000, 50, 40.0
+    means = rng.uniform(-0.5, 0.5, d)
+    rows = np.where(rng.random((n, d)) < means + 0.5, 0.5, -0.5)
+    X = np.c_[rows, np.full(n, 0.5)]
+    noise = np.triu(rng.standard_normal((d + 1, d + 1))) * sd
+    gram = X.T @ X + noise + np.triu(noise, 1).T
+    plain = 2 * gram[:-1, -1] / n
+    error = np.abs(denoised_means(gram, n, gram_sd=sd) - rows.mean(axis=0)).mean()
+    assert error < 0.7 * np.abs(plain - rows.mean(axis=0)).mean()
+    np.testing.assert_allclose(denoised_means(X.T @ X, n, gram_sd=0.0), rows.mean(axis=0))
+
+
+def test_noisy_spectrum__decomposes_what_it_was_given():
+    noisy = np.diag([4.0, 2.0, 1.0])
+    spectrum = noisy_spectrum(noisy, gram_sd=0.3)
+    U = spectrum.vectors
+    np.testing.assert_allclose((U * spectrum.eigenvalues) @ U.T, noisy, atol=1e-12)
+    assert spectrum.trace == 7.0
+    assert (spectrum.first**2 <= spectrum.second).all()
+
+
+def test_noisy_spectrum__has_no_trace_where_noise_leaves_nothing():
+    assert noisy_spectrum(-np.eye(3), gram_sd=0.0).trace == 0
+    rng = np.random.default_rng(1)
+    noise = np.triu(rng.standard_normal((40, 40)))
+    np.fill_diagonal(noise, -5.0)
+    assert noisy_spectrum(noise + np.triu(noise, 1).T, gram_sd=1.0).trace == 0
+
+
+def test_noisy_spectrum__has_no_trace_where_no_direction_keeps_variance():
+    # The trace is just above 0, but noise of this size makes eigenvalues like these without any G.
+    noisy = np.diag([-4.52, -1.64, -1.15, 0.39, 0.67, 6.32])
+    spectrum = noisy_spectrum(noisy, gram_sd=3.0)
+    assert np.trace(noisy) > 0
+    assert not spectrum.first.any()
+    assert spectrum.trace == 0
+
+
+def test_noisy_spectrum__a_constant_column_has_exactly_no_variance():
+    X = np.random.default_rng(2).standard_normal((50, 4)) * [1, 1, 0, 1]
+    spectrum = noisy_spectrum(X.T @ X, gram_sd=0.0)
+    assert spectrum.first[0] == spectrum.second[0] == 0
+    assert (spectrum.first[1:] > 0).all()

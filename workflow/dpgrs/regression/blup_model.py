@@ -1,0 +1,178 @@
+"""The model behind the noise-aware BLUP, in the eigenbasis of a noisy Gram matrix.
+
+An outcome of public variance 1 [1]_: v~ = G theta + X'e + N(0, s_A^2 I), with theta ~ N(0, t2 I),
+e ~ N(0, s2), h2 = t2 tr(G)/n and s2 = 1 - h2. G itself is seen through noise, G~ = G + E, E symmetric and
+of standard deviation s_G. Let u_k be the eigenvectors of G~ and
+
+    a_k = u_k'G u_k,  b_k = u_k'G^2 u_k,
+
+which the eigenvalues of G~ tell by themselves (`dpgrs.regression.denoising`). Then c_k = u_k'v~ has the
+variance t2 b_k + s2 a_k + s_A^2 and the covariance t2 a_k with u_k'theta, so that
+
+    u_k'theta^ = slope_k c_k,   Var(u_k'theta | c) = t2 - t2 a_k slope_k,
+    slope_k = t2 a_k / (t2 b_k + s2 a_k + s_A^2).
+
+Columns of X that are not centred, of means m, add n m ybar to X'Y, with ybar ~ N(0, 1/n) the outcome's mean.
+With D the diagonal matrix of the variances above and q = sqrt(n) U'm, c then has the covariance D + qq'. The
+mean of z = sqrt(n) ybar is z^ = q'D^-1 c/k, k = 1 + q'D^-1 q. The formulas hold with c - q z^ for c, and
+(slope q)(slope q)'/k, of the elementwise product, adds to the covariance.
+
+h2 has a prior on a grid, learned from all outcomes together, and is averaged over for each of them.
+
+References
+----------
+.. [1] Bernstein, Sheldon (2019). Differentially private Bayesian linear regression. NeurIPS 32.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from scipy.special import logsumexp, softmax
+
+from dpgrs.errors import UsageError
+
+HERITABILITIES = np.r_[1e-3, np.arange(0.0125, 1.0, 0.025)]
+PRIOR_OUTCOMES = 3.0  # what a flat prior of h2 weighs against the outcomes; one outcome alone learns little
+EM_STEPS = 50
+
+
+@dataclass(frozen=True)
+class PriorMoments:
+    """Moments of c_k and u_k'theta under each heritability.
+
+    Attributes
+    ----------
+    effect : (n_grid,) float64, the variance t2 of an effect.
+    signal : (n_variants, n_grid) float64, the covariance of u_k'theta and c_k.
+    variance : (n_variants, n_grid) float64, that of c_k but for the outcome's mean.
+    loading : (n_variants,) float64, what a mean of 1/sqrt(n) adds to c_k: q.
+    is_informative : (n_variants,) bool, False where c_k has neither signal nor noise: it tells nothing.
+    """
+
+    effect: np.ndarray
+    signal: np.ndarray
+    variance: np.ndarray
+    loading: np.ndarray
+    is_informative: np.ndarray
+
+    @cached_property
+    def slope(self):
+        """The factor of c_k in the mean of u_k'theta, (n_variants, n_grid) float64."""
+        return ratio_where(self.signal, self.variance, where=self.is_informative[:, np.newaxis])
+
+    @cached_property
+    def mean_precision(self):
+        """1 over the variance of z given c: k, (n_grid,) float64."""
+        return 1 + self.loading @ self._loading_by_variance
+
+    def outcome_means(self, C):
+        """Return the (n_outcomes, n_grid) means of z given the entries of (n_outcomes, n_variants) C."""
+        return C @ self._loading_by_variance / self.mean_precision
+
+    def log_likelihood(self, C):
+        """Return the log-likelihoods of every outcome under every heritability, up to a constant.
+
+        Parameters
+        ----------
+        C : (n_outcomes, n_variants), X'Y in the eigenbasis.
+
+        Returns
+        -------
+        (n_outcomes, n_grid) float64
+        """
+        usable, k = self.is_informative, self.mean_precision
+        variance = self.variance[usable]
+        of_mean = np.log(k) - k * self.outcome_means(C) ** 2
+        return -0.5 * (np.log(variance).sum(axis=0) + C[:, usable] ** 2 @ (1 / variance) + of_mean)
+
+    @cached_property
+    def _loading_by_variance(self):
+        usable = self.is_informative[:, np.newaxis]
+        return ratio_where(self.loading[:, np.newaxis], self.variance, where=usable)
+
+
+def prior_moments(spectrum, n, *, cross_sd, means=None, heritabilities=HERITABILITIES):
+    """Return the PriorMoments of the model in the eigenbasis of a noisy Gram matrix.
+
+    Parameters
+    ----------
+    spectrum : NoisySpectrum, whose trace is above 0.
+    n : float > 0, number of rows.
+    cross_sd : float >= 0, standard deviation of the noise of an entry of X'Y.
+    means : (n_variants,) column means of X, where X'Y is not of centred columns; None takes 0.
+    heritabilities : (n_grid,) float64, in (0, 1).
+    """
+    t2, s2 = heritabilities * n / spectrum.trace, 1 - heritabilities
+    a, b = spectrum.first[:, np.newaxis], spectrum.second[:, np.newaxis]
+    variance = t2 * b + s2 * a + cross_sd**2
+    assert variance.shape == (len(a), len(heritabilities))
+    loading = np.zeros(len(a)) if means is None else np.sqrt(n) * (means @ spectrum.vectors)
+    is_informative = variance[:, 0] > np.finfo(float).eps * variance.max()
+    return PriorMoments(t2, t2 * a, variance, loading, is_informative)
+
+
+def heritability_posterior(log_likelihood):
+    """Return each outcome's posterior of h2, under a prior that all of them teach by EM.
+
+    Parameters
+    ----------
+    log_likelihood : (n_outcomes, n_grid)
+
+    Returns
+    -------
+    (n_outcomes, n_grid) float64, of sum 1.
+    """
+    n_outcomes, n_grid = log_likelihood.shape
+    prior = np.full(n_grid, 1 / n_grid)
+    for _ in range(EM_STEPS):
+        total = softmax(log_likelihood + np.log(prior), axis=1).sum(axis=0)
+        prior = (total + PRIOR_OUTCOMES / n_grid) / (n_outcomes + PRIOR_OUTCOMES)
+    joint = log_likelihood + np.log(prior)
+    return np.exp(joint - logsumexp(joint, axis=1, keepdims=True))
+
+
+def effect_moments(C, prior, posterior):
+    """Return the means and variances of U'theta, averaged over the posterior of h2.
+
+    Parameters
+    ----------
+    C : (n_outcomes, n_variants), X'Y in the eigenbasis.
+    prior : PriorMoments
+    posterior : (n_outcomes, n_grid), of `heritability_posterior`.
+
+    Returns
+    -------
+    means, variances : (n_outcomes, n_variants) float64. What the unknown mean of an outcome adds to the
+        variances, as a matrix that is not diagonal, is left to the caller.
+    """
+    slope, q, z = prior.slope, prior.loading, prior.outcome_means(C)
+    squares = slope**2
+    effects = (posterior @ slope.T) * C - (posterior * z) @ slope.T * q
+    assert effects.shape == C.shape
+    # Law of total variance: within a value of h2, and between values.
+    within = posterior @ np.maximum(prior.effect - slope * prior.signal, 0).T
+    square = posterior @ squares.T * C**2 - 2 * ((posterior * z) @ squares.T * C * q)
+    square += (posterior * z**2) @ squares.T * q**2
+    return effects, within + np.maximum(square - effects**2, 0)
+
+
+def require_terms(*, n, gram_sd, cross_sd, heritability=None):
+    """Raise UsageError if a term of `fit_blup` is out of its domain; n stays unnamed, it may be private."""
+    for name, value in (("gram_sd", gram_sd), ("cross_sd", cross_sd)):
+        if not 0 <= value < np.inf:
+            raise UsageError(
+                f"`{name}` must be a finite number >= 0, got {value}. Take it from the event of the release."
+            )
+    if not 0 < n < np.inf:
+        raise UsageError("`n` must be a finite number above 0. Bound the released count from below by 1.")
+    if heritability is not None and not 0 < heritability < 1:
+        raise UsageError(
+            f"`heritability` must be between 0 and 1, got {heritability}. Leave it out to estimate it."
+        )
+
+
+def ratio_where(numerator, denominator, *, where):
+    """Return numerator/denominator as float64, 0 where the mask `where` is False."""
+    shape = np.broadcast_shapes(np.shape(numerator), denominator.shape)
+    return np.divide(numerator, denominator, out=np.zeros(shape), where=where)

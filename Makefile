@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PYTHON ?= $(shell command -v python3.11 || command -v python3.12 || command -v python3)
 READY := $(VENV)/.ready
 
-.PHONY: run test lint unit benchmark test-slurm test-faults test-release test-audits lock clean help
+.PHONY: run test lint unit benchmark test-slurm test-faults test-release test-audits test-experiments lock clean help
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -23,13 +23,16 @@ lint: $(READY)  ## check the style of Python and Snakemake code
 	$(BIN)/snakemake --lint
 
 unit: $(READY)
-	$(BIN)/pytest -m "not slurm and not faults and not release and not audits"
+	$(BIN)/pytest -m "not slurm and not faults and not release and not audits and not experiments"
 
 test-release: $(READY)  ## whole releases with metrics that are paid for, replayed and refused
 	$(BIN)/pytest -m "release and not faults"
 
 test-audits: $(READY)  ## audit every mechanism at worst-case neighbours, with controls that must be caught
 	$(BIN)/pytest -m audits
+
+test-experiments: $(READY)  ## quick experiments of the papers on real data, with margins
+	$(BIN)/pytest -m experiments
 
 test-faults: $(READY)  ## kill runs and releases at many places and resume them
 	$(BIN)/pytest -m faults

@@ -13,6 +13,16 @@ POPULATIONS = ("AFR", "EUR", "O'Neill & <Co>")
 PRIVATE = [
     ("reusecov-gauss", "full", "add-remove", "haplotype", accounting) for accounting in ("gdp", "paper")
 ]
+# Every method under every protection that it has.
+GRID = [
+    (method, protection, "add-remove" if protection == "full" else "replace-one", "haplotype", "gdp")
+    for protection, methods in {
+        "full": ("reusecov-gauss", "reusecov-ellipsoid", "blup", "naive", "adassp", "dp-sgd"),
+        "feature": ("reusecov-gauss", "reusecov-proj", "blup"),
+        "label": ("reusecov-gauss", "reusecov-proj", "blup"),
+    }.items()
+    for method in methods
+]
 EXACT = [("gram", ""), ("statistics", ""), ("weights", "ols")]
 NOISY = [("gram", ""), ("statistics", ""), ("weights", "reusecov-gauss")]
 TERM_COLUMNS = ("method", "protection", "neighbours", "unit", "accounting")
@@ -28,12 +38,13 @@ def make_report_data(
     is_simulated=True,
     has_populations=True,
     private=PRIVATE,
+    outcome_counts=None,
     **study,
 ):
     """Make a `ReportData`; keyword arguments beyond the named ones replace fields of its `StudyInfo`."""
     random = generator(7, "report")
     panel_sizes = (n_variants // 2, n_variants)
-    outcome_counts = tuple(sorted({1, n_outcomes}))
+    outcome_counts = outcome_counts or tuple(sorted({1, n_outcomes}))
     outcomes = (NASTY_NAME, *(f"simulated_{i:04d}" for i in range(2, n_outcomes + 1)))
     effects = random.normal(size=(n_outcomes, n_variants)) * (random.random((n_outcomes, n_variants)) < 0.2)
     fits = [(method, "none", "", "", "", np.nan) for method in ("ols", "ridge")]

@@ -17,6 +17,7 @@ from dpgrs.steps.attack import ATTACKS
 
 N_PEOPLE, N_VARIANTS, SIZES = 80, 6, {3: np.array([0, 2, 5]), 6: np.arange(6)}
 TERMS = {"protection": "full", "neighbours": "add-remove", "accounting": "gdp", "epsilon": 1.0, "delta": 1e-6}
+TERMS |= {"coding": "half"}
 MUS = {"count": 0.3, "gram": 0.4, "cross product": 1.2}
 NOTHING = {"protection": "none", "neighbours": None, "unit": None, "accounting": None, "epsilon": None}
 

@@ -135,4 +135,20 @@ def test_release__every_family_is_charged_by_its_own_counter(tmp_path):
     # Each share is rounded down by one unit in the last place; a choice costs exactly its own.
     assert spent.mu_squared == pytest.approx(0.25, rel=1e-12)
     assert spent.pure_epsilon == pytest.approx(0.375, rel=1e-12)
-    assert [draw["family"] for draw in request.identity["draws"]] == ["gaussian", "laplace", "choice"]
+    assert [draw.get("family") for draw in request.identity["draws"]] == [None, "laplace", "choice"]
+
+
+@pytest.mark.parametrize("terms", [{"unit": "haplotype"}, {"neighbours": "replace-one"}])
+def test_release__a_claim_about_other_terms_than_the_account_is_refused(ledger, terms):
+    before = ledger.path.read_bytes()
+
+    def other_terms(noise):
+        claim = replace(SENSITIVITY, **terms)
+        return noise.of("genotypes").gaussian(STATISTIC, name="sum", step=0.5, sensitivity=claim, mu=0.5)
+
+    def identify(part):
+        return {"mechanism": "sums", "dataset_version": "v1"} | DATASET
+
+    with pytest.raises(DpgrsError, match="sensitivity of the sum must be that of the account full/person"):
+        release(other_terms, identify=identify, account=ACCOUNT, ledger=ledger, study_key=KEY)
+    assert ledger.path.read_bytes() == before

@@ -234,7 +234,11 @@ def test_resolve__count_follows_source():
         ("privacy.delta", 0, "got 0.0."),
         ("privacy.budget", -1, "`privacy.budget` must be null or a finite number above 0, got -1.0."),
         ("privacy.unit", "man", "`privacy.unit` must be one of haplotype, person, null, got man."),
-        ("methods", ["lasso"], "`methods`, entry 1, must be one of ols, ridge, reusecov-gauss, got lasso."),
+        (
+            "methods",
+            ["lasso"],
+            "`methods`, entry 1, must be one of ols, ridge, reusecov-gauss, ",
+        ),
     ],
 )
 def test_resolve__raise_on_bad_value(key, value, message):

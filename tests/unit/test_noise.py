@@ -261,6 +261,12 @@ def test_event_of__raise_on_an_unknown_family():
         event_of({"family": "cauchy"})
 
 
+@every_family
+def test_families__raise_on_numbers_beyond_the_grid(family):
+    with pytest.raises(UsageError, match="must be integers on its grid, got uint64"):
+        DRAWS[family](BenchmarkNoise(1), EXACT.astype(np.uint64))
+
+
 @pytest.mark.parametrize("scores", [np.arange(19), np.zeros((30, 2), dtype=int)])
 def test_choose__raise_on_scores(scores):
     with pytest.raises(UsageError, match="must be one row of at least 20 scores"):
@@ -277,3 +283,18 @@ def test_choose__clear_winners_win_in_order(draw):
     scores = np.zeros(1000, dtype=np.int64)
     scores[100:120] = np.arange(20, 0, -1) * 10**8
     assert draw("choice", scores)[0].tolist() == list(range(100, 120))
+
+
+def test_poisson_sample__is_seeded_and_of_its_name():
+    noise = BenchmarkNoise(1)
+    first, again, other = (noise.poisson_sample(10_000, name=name, probability=0.3) for name in "aab")
+    np.testing.assert_array_equal(first, again)
+    # 10,000 draws: within 5 standard errors.
+    assert first.mean() == pytest.approx(0.3, abs=0.023)
+    assert (first & other).mean() == pytest.approx(0.09, abs=0.0145)
+
+
+@pytest.mark.parametrize("noise", [Rehearsal(), ReleaseNoise(KEY, draws={}, requests={})])
+def test_poisson_sample__raise_in_a_release(noise):
+    with pytest.raises(UsageError, match="sample of step 1 must be drawn in a benchmark"):
+        noise.poisson_sample(10, name="step 1", probability=0.5)

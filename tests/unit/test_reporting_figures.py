@@ -6,16 +6,17 @@ import pandas as pd
 import pytest
 
 from dpgrs.reporting.accuracy import Accuracy
-from dpgrs.reporting.figures import limits, r2_figure, series_styles, spread_figure, write_r2_figure
+from dpgrs.reporting.figures import spread_figure, write_r2_figure
 from dpgrs.reporting.fits import Fit
 from dpgrs.reporting.outcome_figures import (
     MAX_BARS,
     WeightsFigure,
-    fit_colors,
     genome_axis,
     populations_figure,
     thin_bars,
+    trials_figure,
 )
+from dpgrs.reporting.styles import LOOKS, fit_colors, limits, series_styles
 from dpgrs.reporting.svg import inline_svg, styled
 from report_data import make_report_data
 
@@ -37,46 +38,13 @@ def test_write_r2_figure__text_is_text_and_bytes_repeat(tmp_path, data):
 
     svg = (tmp_path / "a.svg").read_text()
     assert svg == (tmp_path / "b.svg").read_text()
-    assert {"24 variants, 3 outcomes", "12 variants, 1 outcome", "ReuseCovGauss (paper)"} <= set(texts(svg))
+    assert {
+        "24 variants, ε\u00a0=\u00a04",
+        "12 variants, ε\u00a0=\u00a01",
+        "ReuseCovGauss (full, paper)",
+    } <= set(texts(svg))
     assert not re.search(r"<metadata>\s*\S*date|20\d\d-\d\d|Matplotlib v", svg)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.svg", "b.svg"]
-
-
-def test_r2_figure__draws_the_means(data):
-    with styled():
-        figure = r2_figure(data.metrics)
-
-    panel = figure.axes[-1]
-    drawn = np.concatenate([line.get_ydata() for line in panel.get_lines() if line.get_linestyle() == "-"])
-    rows = data.metrics.query(
-        "n_variants == 24 and n_outcomes == 3 and epsilon == 16 and accounting == 'gdp'"
-    )
-    assert np.isclose(drawn, rows["r2"].mean()).any()
-    ridge = data.metrics.query("n_variants == 24 and n_outcomes == 3 and method == 'ridge'")
-    assert np.isclose(drawn, ridge["r2"].mean()).any()
-
-
-@pytest.mark.parametrize("methods", [["ols", "ridge"], ["reusecov-gauss"]])
-def test_r2_figure__private_or_non_private_fits_alone(data, methods):
-    with styled():
-        figure = r2_figure(data.metrics[data.metrics["method"].isin(methods)])
-
-    assert len(figure.axes) == 4
-
-
-def test_r2_figure__values_below_the_floor_stay_inside_the_axes(data):
-    metrics = data.metrics.copy()
-    private = metrics["protection"] != "none"
-    metrics.loc[private, "r2"] = -1e6
-
-    with styled():
-        panel = r2_figure(metrics).axes[0]
-
-    floor = panel.get_ylim()[0]
-    assert floor > -1
-    markers = [line for line in panel.get_lines() if line.get_marker() == "v"]
-    assert sum(len(line.get_ydata()) for line in markers) == 2 * 3
-    assert all((line.get_ydata() == floor).all() for line in markers)
 
 
 def test_spread_figure__quartiles_of_the_outcomes(data):
@@ -90,21 +58,47 @@ def test_spread_figure__quartiles_of_the_outcomes(data):
     np.testing.assert_allclose(drawn, [median for median in medians if median >= axes.get_xlim()[0]])
 
 
+def test_spread_figure__fits_without_a_value_have_no_row(data):
+    metrics = data.metrics.copy()
+    metrics.loc[metrics["method"] == "ols", "r2"] = np.nan
+    accuracy = Accuracy.of(metrics, outcomes=data.outcomes, trials=2)
+
+    with styled():
+        labels = [
+            [label.get_text() for label in figure.axes[0].get_yticklabels()]
+            for figure in (spread_figure(accuracy), trials_figure(accuracy, 0))
+        ]
+
+    assert labels == [[fit.label for fit in accuracy.fits if fit.method != "ols"]] * 2
+
+
 def test_limits__reach_no_further_below_zero_than_half_the_top():
     bottom, top = limits(np.array([-100.0, 0.4, np.nan]))
     assert -0.3 < bottom < -0.2
     assert 0.4 < top < 0.5
+    assert limits(np.array([-100.0, 0.4]), lowest=-0.1, reach=0)[0] == -0.1
     assert limits(np.array([0.1, 0.4]))[0] == 0
     assert np.isfinite(limits(np.full(3, np.nan))).all()
 
 
 def test_series_styles__tell_all_series_apart():
     fits = [Fit(name, "none", "", None) for name in ("ols", "ridge")]
-    fits += [Fit("reusecov-gauss", p, a, 1.0) for p in ("full", "label") for a in ("gdp", "paper")]
+    names = [*LOOKS, "new-method", "newer-method"]
+    protections = ("full", "feature", "label")
+    fits += [Fit(name, p, a, 1.0) for name in names for p in protections for a in ("gdp", "paper")]
 
     styles = series_styles(fits)
 
     assert len({str(sorted(style.items(), key=str)) for style in styles.values()}) == len(fits)
+    private = [styles[fit.series] for fit in fits if fit.is_private]
+    assert len({style["color"] for style in private}) == len(names)
+    assert len({str(style["linestyle"]) for style in private}) == len(protections)
+
+
+def test_fit_colors__one_method_under_several_protections():
+    fits = [Fit("blup", name, "gdp", 1.0) for name in ("full", "feature", "label")]
+
+    assert len(set(fit_colors(fits))) == 3
 
 
 def test_fit_colors__grow_with_epsilon_to_the_full_colour():
@@ -188,7 +182,7 @@ def test_inline_svg__ids_of_two_figures_do_not_meet(data):
     with styled():
         figures = [
             inline_svg(draw, prefix=name, label="")
-            for name, draw in (("a", spread_figure(accuracy)), ("b", r2_figure(data.metrics)))
+            for name, draw in (("a", spread_figure(accuracy)), ("b", trials_figure(accuracy, 0)))
         ]
 
     ids = [set(re.findall(r'\bid="([^"]+)"', svg)) for svg in figures]

@@ -2,7 +2,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpgrs.reporting.fits import Fit, label_fits, reference, shown_private
+from dpgrs.reporting.fits import Fit, best_fits, fitting_rows, label_fits, reference, shown_private, thin
 from report_data import make_report_data
 
 OLS, RIDGE = (Fit(method, "none", "", None) for method in ("ols", "ridge"))
@@ -42,8 +42,8 @@ def test_label_fits__no_rows():
     ("fit", "label"),
     [
         (RIDGE, "Ridge (not private)"),
-        (private(0.5), "ReuseCovGauss (gdp), ε\u00a0=\u00a00.5"),
-        (private(2.0, "paper", "label"), "ReuseCovGauss (label-private, paper), ε\u00a0=\u00a02"),
+        (private(0.5), "ReuseCovGauss (full, gdp), ε\u00a0=\u00a00.5"),
+        (private(2.0, "paper", "label"), "ReuseCovGauss (label, paper), ε\u00a0=\u00a02"),
         (Fit("new-method", "none", "", None), "new-method (not private)"),
     ],
 )
@@ -60,7 +60,7 @@ def test_reference__prefers_ridge():
 def test_shown_private__first_accounting_and_the_ends_of_the_epsilons():
     fits = [RIDGE] + [private(epsilon, name) for name in ("gdp", "paper") for epsilon in range(1, 10)]
 
-    shown = shown_private(fits)
+    shown = shown_private(fits, np.zeros(len(fits)))
 
     assert len(shown) == 4
     assert {fit.accounting for fit in shown} == {"gdp"}
@@ -70,7 +70,52 @@ def test_shown_private__first_accounting_and_the_ends_of_the_epsilons():
 def test_shown_private__every_protection_has_a_place():
     fits = [private(epsilon, protection=name) for name in ("full", "feature", "label") for epsilon in (1, 2)]
 
-    assert shown_private(fits) == [private(2, protection=name) for name in ("full", "feature", "label")]
+    assert shown_private(fits, np.zeros(6)) == [
+        private(2, protection=name) for name in ("full", "feature", "label")
+    ]
+
+
+def test_shown_private__of_many_methods_the_best_of_every_protection_and_then_the_best():
+    r2 = {"full": {"a": 0.1, "b": 0.3, "c": 0.28}, "feature": {"a": np.nan, "b": 0.2}, "label": {"a": -5}}
+    fits = {Fit(name, p, "gdp", 1.0): value for p, values in r2.items() for name, value in values.items()}
+
+    shown = shown_private(list(fits), list(fits.values()))
+
+    assert [(fit.protection, fit.method) for fit in shown] == [
+        ("full", "b"),
+        ("full", "c"),
+        ("feature", "b"),
+        ("label", "a"),
+    ]
+
+
+def test_best_fits__one_without_privacy_and_one_per_protection():
+    fits = [
+        RIDGE,
+        OLS,
+        private(1.0),
+        private(5.0),
+        private(5.0, protection="label"),
+        private(1.0, protection="feature"),
+    ]
+
+    found = best_fits(fits, [0.5, 0.4, -3.0, -7.0, 0.2, np.nan])
+
+    assert found == [(RIDGE, 0.5), (fits[2], -3.0), (fits[4], 0.2)]
+
+
+def test_fitting_rows__every_series_keeps_its_largest_epsilon():
+    names = [f"method{i}" for i in range(20)]
+    fits = [RIDGE] + [Fit(name, "full", "gdp", epsilon) for name in names for epsilon in (1.0, 2.0, 5.0)]
+
+    assert fitting_rows(fits[:10]) == fits[:10]
+    assert fitting_rows(fits) == [RIDGE] + [Fit(name, "full", "gdp", 5.0) for name in names]
+
+
+def test_thin__evenly_and_with_the_last():
+    assert thin([1, 10, 100, 1000, 5000], 3) == [1, 100, 5000]
+    assert thin([1, 10, 100], 1) == [100]
+    assert thin([1], 3) == [1]
 
 
 def test_fit__weights_and_metrics_agree():

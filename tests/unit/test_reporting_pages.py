@@ -8,7 +8,7 @@ from dpgrs.reporting.outcomes import correlation
 from dpgrs.reporting.pages import write_outcome_pages, write_overview
 from dpgrs.reporting.rendering import Chunk, chunks
 from html_pages import Page, contents
-from report_data import NASTY_NAME, POPULATIONS, make_report_data
+from report_data import GRID, NASTY_NAME, POPULATIONS, make_report_data
 
 BANNER = "benchmark: not private"
 
@@ -132,7 +132,7 @@ def test_outcome_page__says_the_terms_in_plain_words(report):
         ({"n_variants": 2, "chromosomes": ("chrX",)}, "Weights along the genome", "Rerun"),
         (
             {"rows": "people", "private": [("reusecov-gauss", "label", "replace-one", "person", "gdp")]},
-            "had the data of any one person been replaced by other data",
+            "had the outcomes of any one person been replaced by others",
             "Odds about a haplotype",
         ),
     ],
@@ -145,6 +145,44 @@ def test_pages__studies_of_other_kinds(tmp_path, options, present, absent):
     text = " ".join("".join(Page(path).text for path in sorted(report.rglob("*.html"))).split())
     assert present in text
     assert absent not in text
+
+
+def test_pages__a_grid_of_methods_and_protections(tmp_path):
+    data = make_report_data(outcome_counts=(1, 2, 3, 4), epsilons=(1.0, 5.0), private=GRID)
+
+    write_overview(data, tmp_path)
+    write_outcome_pages(data, 2, 2, tmp_path / "outcomes/01")
+
+    text = " ".join(Page(tmp_path / "index.html").text.split())
+    assert "R² against the number of outcomes" in text
+    assert "Left out for lack of room, but in the table of all designs: 2 outcomes." in text
+    for name in ("full", "feature", "label"):
+        assert f"the best fit under {name} protection" in text
+    for words in (
+        "full 1 10⁻⁶ 2.72 times",
+        "genotypes and outcomes add-remove: one haplotype is added or removed",
+        "outcomes; genotypes count as public replace-one: one haplotype is replaced by another",
+        "Feature protection: the weights would be nearly as likely had the genotypes of any one haplotype",
+        "the number of rows where data sets compared are replace-one, the outcomes of everybody",
+        "DP-SGD, which samples rows",
+        "Only ReuseCovGauss, ReuseCovEllipsoid, BLUP, ReuseCovProj are made from the same noisy statistics",
+    ):
+        assert words in text
+    page = " ".join(Page(tmp_path / "outcomes/01/outcome_0002.html").text.split())
+    first = data.metrics.query("n_variants == 24 and n_outcomes == 4").query("outcome == @data.outcomes[1]")
+    label = first[first["protection"] == "label"].groupby(["method", "epsilon"])["r2"].mean()
+    assert f"{label.max():.3f} for" in page
+    assert "Of the private fits the table shows a few; an outcome's page" in text
+    assert "Of the private fits a few are shown" in page
+    assert "the best fit under label protection" in page
+
+
+def test_overview__one_figure_for_one_number_of_outcomes(tmp_path):
+    write_overview(make_report_data(n_outcomes=1), tmp_path)
+
+    text = Page(tmp_path / "index.html").text
+    assert "R² against epsilon" in text
+    assert "R² against the number of outcomes" not in text
 
 
 def test_pages__withheld_values_are_dashes(data, tmp_path):

@@ -41,7 +41,7 @@ def test_terms__words_follow_protection_and_neighbours():
     label = terms(protection="label", neighbours="replace-one")
 
     assert label.protected == "outcomes; genotypes count as public"
-    assert (label.neighbours, label.changes) == ("replace-one", "one is replaced by another")
+    assert (label.neighbours, label.changes) == ("replace-one", "one haplotype is replaced by another")
 
 
 def test_terms__a_boundless_epsilon_overflows_to_infinity():

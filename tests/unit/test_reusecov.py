@@ -72,6 +72,7 @@ def test_request_grid__is_every_combination(outcome_budget, shares):
         sizes=[4, 8],
         counts=[1, 3],
         outcome_budget=outcome_budget,
+        neighbours="add-remove",
         rows="people",
         outcome_bound=3.0,
         delta=1e-6,
@@ -222,9 +223,10 @@ def test_request__raise_on_a_private_count_where_one_side_is_public(protection):
         request(protection=protection)
 
 
-def test_request__raise_on_frequency_coding_without_a_norm():
-    with pytest.raises(UsageError, match="`row_norm` must be given for `frequency` coding"):
-        request(coding="frequency")
+@pytest.mark.parametrize("terms", [{"coding": "frequency"}, {"row_norm": 0.1}])
+def test_request__raise_on_a_norm_at_which_no_row_was_clipped(terms):
+    with pytest.raises(UsageError, match="`row_norm` must be given for `frequency` coding alone"):
+        request(**terms)
 
 
 @pytest.mark.parametrize("name", ["gram_share", "count_share"])

@@ -17,6 +17,7 @@ from dpgrs.regression.statistics import (
     cross_product,
     gram,
     grid_outcomes,
+    largest_row_norm,
 )
 from random_cohorts import half_coded, random_alleles, random_bits
 
@@ -188,3 +189,18 @@ def test_coded_rows__equals_plain_coding(rows):
     np.testing.assert_array_equal(
         coded_rows(pack(alleles), is_selected=is_selected, **options), expected[is_selected]
     )
+
+
+@pytest.mark.parametrize(
+    ("n_shared", "expected"), [(4, math.sqrt(1 + 25 + 25 + 49)), (2, math.sqrt(25 + 49)), (1, 7.0)]
+)
+def test_largest_row_norm__over_the_outcomes_of_one_budget(n_shared, expected):
+    Y = np.array([[1.0, 0.0], [5.0, 0.0], [5.0, 7.0], [7.0, 0.0]])
+    norm = largest_row_norm(grid_outcomes(Y, bound=9.0), n_shared=n_shared)
+    assert norm == pytest.approx(expected, rel=1e-8)
+    assert norm > expected
+
+
+def test_largest_row_norm__nobody_and_nothing_known():
+    assert largest_row_norm(np.zeros((2, 0), dtype=np.int64), n_shared=2) == 0.0
+    assert largest_row_norm(np.zeros((2, 3), dtype=np.int64), n_shared=1) == 0.0

@@ -6,12 +6,15 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from dpgrs.errors import DpgrsError
+from dpgrs.errors import DpgrsError, UsageError
 from dpgrs.io.trials import Outcomes, Statistics, load_labelled, save_labelled
+from dpgrs.methods import BASELINES, FROM_STATISTICS, METHODS
 from dpgrs.privacy.ledger_entries import Account
 from dpgrs.privacy.study_key import VARIABLE, create_study_key
+from dpgrs.regression.clipped_statistics import CLIPPED_GRAM_STEP
 from dpgrs.regression.reusecov import NoisyStatistics, fit_reusecov
 from dpgrs.regression.statistics import OUTCOME_STEP, coded_rows
+from dpgrs.steps import baselines as baselines_step
 from dpgrs.steps import statistics as statistics_step
 from dpgrs.steps.fit import fit_weights
 from dpgrs.steps.noise import add_noise, release_statistics
@@ -27,6 +30,7 @@ TERMS = {
     "gram_share": 0.3,
     "count_share": 0.1,
 }
+FREQUENCY = np.array([0.1, 0.5, 0.3, 0.45, 0.2])
 GRID = {"protections": ["full"], "accountings": ["gdp", "paper"], "epsilons": [1.0, 3.0]}
 GRID |= {"sizes": [2, 5], "counts": [1, 3]}
 
@@ -37,7 +41,11 @@ def statistics(tmp_path, monkeypatch):
     rng = np.random.default_rng(7)
     bits = random_bits(N_VARIANTS, N_HAPLOTYPES)
     panel = SimpleNamespace(
-        haplotypes=lambda: bits, of_size=SIZES.__getitem__, n_haplotypes=N_HAPLOTYPES, n_variants=N_VARIANTS
+        haplotypes=lambda: bits,
+        of_size=SIZES.__getitem__,
+        n_haplotypes=N_HAPLOTYPES,
+        n_variants=N_VARIANTS,
+        frequency=FREQUENCY,
     )
     monkeypatch.setattr(statistics_step, "Panel", SimpleNamespace(open=lambda path: panel))
     values = {size: 2 * rng.standard_normal((3, N_HAPLOTYPES)) for size in SIZES}
@@ -163,6 +171,24 @@ def test_release_statistics__loads_back_as_what_the_ledger_charged_for(released)
     assert set(book.outputs) == set(book.requests)
 
 
+@pytest.mark.parametrize("protection", ["feature", "label"])
+def test_release_statistics__protects_fully_or_is_refused_before_any_charge(released, protection):
+    make, ledger = released
+    before = ledger.path.read_bytes()
+    with pytest.raises(UsageError, match=f"must be full in a release, got {protection}"):
+        make(protections=[protection])
+    assert ledger.path.read_bytes() == before
+
+
+@pytest.mark.parametrize("norm", [{"outcome_norm": 0.1}, {"coding": "frequency", "row_norm": 0.1}])
+def test_release_statistics__believes_no_norm_but_that_of_the_statistics(released, norm):
+    make, ledger = released
+    before = ledger.path.read_bytes()
+    with pytest.raises(UsageError, match="they come with the statistics"):
+        make(**norm)
+    assert ledger.path.read_bytes() == before
+
+
 def test_release_statistics__separate_budgets_leave_other_outcomes_unchanged(released, statistics, tmp_path):
     make, ledger = released
     (_, two), (_, three) = (
@@ -215,3 +241,135 @@ def test_load_released__raise_on_a_benchmark(statistics, released, tmp_path):
     release(statistics, tmp_path, **ONE)
     with pytest.raises(DpgrsError, match="must hold the statistics of one release, got a benchmark's"):
         load_released(tmp_path / "noisy1.npz", ledger.read())
+
+
+RELAXED = {"protections": ["full", "feature", "label"], "accountings": ["gdp"], "epsilons": [3.0]}
+
+
+def test_add_noise__every_protection_has_its_own_relation_and_bound(statistics, tmp_path):
+    released = {
+        (label["request"]["protection"], label["n_outcomes"], label["request"]["n_variants"]): (label, arrays)
+        for label, arrays in release(statistics, tmp_path, **RELAXED)
+    }
+    assert len(released) == 12
+    for (protection, count, size), (label, arrays) in released.items():
+        request = label["request"]
+        assert request["neighbours"] == ("add-remove" if protection == "full" else "replace-one")
+        drawn = [event["statistic"] for event in label["events"]]
+        wanted = {"full": ["count", "gram"], "feature": ["gram"], "label": []}[protection]
+        assert drawn == [*wanted, "cross product"]
+        if protection == "feature":
+            clipped = np.nan_to_num(np.clip(statistics.Y[size][:count], -1.5, 1.5))
+            largest = np.sqrt((clipped**2).sum(axis=0)).max()
+            assert request["outcome_norm"] == pytest.approx(largest, abs=1e-3)
+        if protection == "label":
+            exact = Statistics.load(statistics.path)
+            np.testing.assert_array_equal(arrays["gram"], exact.gram_of_size(size) / 4)
+
+
+def fitted(statistics, tmp_path, methods, **options):
+    terms = {"penalty": 0.1, "seconds": tmp_path / "seconds.tsv", "output": tmp_path / "weights.npz"}
+    fit_weights(tmp_path / "noisy1.npz", methods=methods, **terms | options)
+    return load_labelled(tmp_path / "weights.npz")
+
+
+def test_fit_weights__every_method_under_the_protections_that_it_has(statistics, tmp_path):
+    release(statistics, tmp_path, **RELAXED)
+    fits = fitted(statistics, tmp_path, list(FROM_STATISTICS), outcomes=statistics.outcomes)
+    cells = {(label["method"], label["protection"]) for label, _ in fits}
+    assert cells == {
+        (method, str(side)) for method in FROM_STATISTICS for side in METHODS[method].protections
+    }
+    assert len(fits) == 4 * len(cells)
+    for label, arrays in fits:
+        assert arrays["weights"].shape == (label["n_outcomes"], label["n_variants"])
+        has_errors = (label["method"], label["protection"]) == ("blup", "label")
+        assert ("standard_errors" in arrays) == has_errors
+
+
+def test_fit_baselines__are_handed_on_with_their_times(statistics, tmp_path, monkeypatch):
+    panel = SimpleNamespace(
+        haplotypes=lambda columns: random_bits(N_VARIANTS, N_HAPLOTYPES)[columns],
+        of_size=SIZES.__getitem__,
+        n_haplotypes=N_HAPLOTYPES,
+    )
+    monkeypatch.setattr(baselines_step, "Panel", SimpleNamespace(open=lambda path: panel))
+    release(statistics, tmp_path, **RELAXED)
+    grid = GRID | TERMS | RELAXED | {"methods": ["ridge", *BASELINES], "penalty": 0.1, "trial": 1, "seed": 1}
+    paths = "panel", statistics.outcomes, statistics.path
+    baselines_step.fit_baselines(*paths, output=tmp_path / "first.npz", **grid)
+    baselines_step.fit_baselines(*paths, output=tmp_path / "again.npz", **grid)
+    given = {"outcomes": statistics.outcomes, "baselines": tmp_path / "first.npz"}
+    fits = fitted(statistics, tmp_path, BASELINES, **given)
+    # Under full protection alone, for each of two panels and two numbers of outcomes.
+    assert [label["method"] for label, _ in fits] == list(BASELINES) * 4
+    assert {label["protection"] for label, _ in fits} == {"full"}
+    for (label, arrays), (_, again) in zip(fits, load_labelled(tmp_path / "again.npz"), strict=True):
+        assert arrays["weights"].shape == (label["n_outcomes"], label["n_variants"])
+        np.testing.assert_array_equal(arrays["weights"], again["weights"])
+
+
+def test_fit_baselines__no_samples_of_dp_sgd_under_replace_one(statistics, tmp_path, monkeypatch):
+    monkeypatch.setattr(baselines_step, "Panel", SimpleNamespace(open=lambda path: None))
+    grid = GRID | TERMS | {"methods": BASELINES, "penalty": 0.1, "trial": 1, "seed": 1}
+    grid |= {"neighbours": "replace-one", "epsilons": [1.0], "counts": [1], "accountings": ["gdp"]}
+    output = tmp_path / "fits.npz"
+    baselines_step.fit_baselines("panel", statistics.outcomes, statistics.path, output=output, **grid)
+    assert {label["method"] for label, _ in load_labelled(output)} == {"naive", "adassp"}
+
+
+def compute_tight(statistics, tmp_path, **options):
+    output = tmp_path / "tight.npz"
+    terms = {"outcome_bound": 1.5, "counts": [1, 3], "bounds": "tight"} | options
+    statistics_step.compute_statistics("panel", statistics.outcomes, output=output, **terms)
+    return replace_path(statistics, output)
+
+
+def replace_path(statistics, path):
+    return SimpleNamespace(**vars(statistics) | {"path": path})
+
+
+def test_compute_statistics__tight_bounds_clip_rows_at_public_norms(statistics, tmp_path):
+    saved = Statistics.load(compute_tight(statistics, tmp_path).path)
+    assert set(saved.clipped) == {(2, 1), (2, 3), (5, 1), (5, 3)}
+    for (size, count), part in saved.clipped.items():
+        frequency = FREQUENCY[SIZES[size]]
+        expected = np.sqrt(np.sum(frequency * (1 - frequency)))
+        assert 0 <= expected - part.row_norm < CLIPPED_GRAM_STEP**0.5
+        # Fewer than ten outcomes have their bounds alone.
+        assert part.outcome_norm is None
+        X = statistics.X[:, SIZES[size]] + 0.5 - frequency
+        X *= np.minimum(1, part.row_norm / np.linalg.norm(X, axis=1))[:, np.newaxis]
+        G = np.column_stack([X, np.full(len(X), 0.5)])
+        np.testing.assert_allclose(part.gram * CLIPPED_GRAM_STEP, G.T @ G, atol=len(X) * 2e-3)
+        assert len(part.cross) == count
+        np.testing.assert_allclose(saved.origin[size], frequency - 0.5, atol=2e-4)
+
+
+def test_tight_bounds__reach_the_requests_and_the_fits(statistics, tmp_path):
+    tight = compute_tight(statistics, tmp_path)
+    released = release(tight, tmp_path, **RELAXED)
+    saved = Statistics.load(tight.path)
+    for label, arrays in released:
+        request = label["request"]
+        part = saved.clipped[request["n_variants"], label["n_outcomes"]]
+        assert (request["coding"], request["row_norm"]) == ("frequency", part.row_norm)
+        np.testing.assert_array_equal(arrays["origin"], saved.origin[request["n_variants"]])
+    fits = fitted(statistics, tmp_path, list(FROM_STATISTICS), outcomes=statistics.outcomes)
+    assert all(np.isfinite(arrays["weights"]).all() for _, arrays in fits)
+    # With hardly any noise and no clip the means are those of the training rows, told in half coding.
+    loose = compute_tight(statistics, tmp_path, genotype_clip=50)
+    release(loose, tmp_path, trial=1, **RELAXED | {"epsilons": [5000.0], "protections": ["full"]})
+    for label, arrays in fitted(statistics, tmp_path, ["reusecov-gauss"]):
+        X = statistics.X[:, SIZES[label["n_variants"]]]
+        np.testing.assert_allclose(arrays["means"], X.mean(axis=0), atol=0.1)
+
+
+def test_tight_bounds__many_outcomes_are_clipped_together_or_each_by_itself(tmp_path):
+    values = np.random.default_rng(5).standard_normal((12, 50))
+    together, alone = (
+        statistics_step.clipped_outcomes(values, bound=3.0, norm=norm, n_shared=n_shared) * OUTCOME_STEP
+        for norm, n_shared in [(3.0, 12), (None, 1)]
+    )
+    assert np.linalg.norm(together, axis=0).max() <= 3.0
+    np.testing.assert_allclose(alone, np.clip(values, -3, 3), atol=OUTCOME_STEP)

@@ -259,3 +259,9 @@ def test_release__private_folder_is_closed(site):
     private = site / "results" / "release" / "private"
     assert private.stat().st_mode & 0o777 == 0o700
     assert not (site / "results" / "release" / "logs").exists()
+
+
+def test_release__without_the_hooks_that_close_it_it_is_refused(site):
+    refused = run(site, RELEASE, "--no-hooks", "--dry-run", check=False)
+    assert refused.returncode == 2
+    assert "`--no-hooks` must be left out in a release" in refused.stdout

@@ -11,7 +11,6 @@ import dpgrs
 from dpgrs.cli_ledger import key, ledger, plan, release
 from dpgrs.cli_options import (
     AT_LEAST_1,
-    NOT_NEGATIVE,
     NOT_ONE,
     POSITIVE,
     SHARE,
@@ -19,6 +18,7 @@ from dpgrs.cli_options import (
     counts,
     events,
     outcome_bound,
+    outcome_budget,
     output,
     path_argument,
     path_option,
@@ -31,9 +31,10 @@ from dpgrs.cli_options import (
     sizes,
     trial,
 )
+from dpgrs.cli_release import COMMANDS
 from dpgrs.errors import DpgrsError
-from dpgrs.methods import METHODS
-from dpgrs.types import Rows
+from dpgrs.methods import BASELINES, METHODS
+from dpgrs.types import Bounds, Penalty, Rows
 
 ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
@@ -171,6 +172,11 @@ def make_outcomes(panel, **options):
 @path_argument("panel")
 @path_argument("outcomes")
 @outcome_bound
+@counts
+@click.option("--bounds", type=choice(Bounds), default="worst-case", help="What rows are clipped at.")
+@click.option("--genotype-clip", type=POSITIVE, default=1.0, help="Of tight bounds, times the mean norm.")
+@click.option("--outcome-clip", type=POSITIVE, default=1.05, help="Likewise, of outcomes.")
+@outcome_budget
 @output
 def compute_statistics(panel, outcomes, **options):
     """Sum the exact statistics X'X and X'Y of the training rows."""
@@ -195,26 +201,15 @@ def add_noise(statistics, outcomes, **options):
 
 
 @main.command()
-@path_argument("statistics")
-@path_argument("outcomes")
-@path_option("--sites", "Public sites.")
-@path_option("--ledger", "Ledger of the dataset; it is charged.")
-@click.option("--identity", required=True, help="Public settings that define the data, JSON.")
-@request_terms
-@events
-@output
-def release_statistics(statistics, outcomes, identity, **options):
-    """Release statistics with secret noise, charged to the ledger before it is drawn."""
-    from dpgrs.steps import noise
-
-    noise.release_statistics(statistics, outcomes, identity=json.loads(identity), **options)
-
-
-@main.command()
 @path_argument("noisy")
 @click.option("--statistics", type=click.Path(), help="Exact statistics, for fits without privacy.")
 @several("--method", "methods", type=click.Choice(list(METHODS)), help="Method.")
 @penalty
+@click.option("--penalty-rule", type=choice(Penalty), default="fixed", help="Where lambda comes from.")
+@click.option("--heritability", type=SHARE, help="Stated for BLUP; default: estimate it.")
+@click.option("--is-joint", is_flag=True, help="Project all outcomes into one ball.")
+@click.option("--outcomes", type=click.Path(), help="Outcomes, which feature protection takes as public.")
+@click.option("--baselines", type=click.Path(), help="Weights from fit-baselines, to be handed on.")
 @path_option("--seconds", "Where to write the time that each fit took.")
 @output
 def fit_weights(noisy, **options):
@@ -222,6 +217,23 @@ def fit_weights(noisy, **options):
     from dpgrs.steps import fit
 
     fit.fit_weights(noisy, **options)
+
+
+@main.command()
+@path_argument("panel")
+@path_argument("outcomes")
+@path_argument("statistics")
+@trial
+@several("--method", "methods", type=click.Choice(BASELINES), help="Method.")
+@request_terms
+@penalty
+@seed
+@output
+def fit_baselines(panel, outcomes, statistics, **options):
+    """Fit methods that draw noise of their own; for benchmarks alone."""
+    from dpgrs.steps import baselines
+
+    baselines.fit_baselines(panel, outcomes, statistics, **options)
 
 
 @main.command()
@@ -260,57 +272,6 @@ def attack_trial(panel, outcomes, statistics, noisy, weights, **options):
 
 
 @main.command()
-@path_argument("noisy")
-@path_argument("outcomes")
-@path_argument("weights")
-@path_argument("seconds")
-@path_option("--accuracy", "Where to write the noisy sums behind the metrics.")
-@click.option("--epsilon", type=POSITIVE, help="Privacy loss of the metrics; default: withhold them.")
-@click.option("--residual-bound", type=POSITIVE, help="Public bound of every residual.")
-@click.option("--penalty", type=NOT_NEGATIVE, help="lambda of the fit.")
-@click.option("--panel", type=click.Path(), help="Panel, to measure on the people held out.")
-@click.option("--sites", type=click.Path(), help="Public sites.")
-@click.option("--ledger", type=click.Path(), help="Ledger of the dataset; it is charged.")
-@click.option("--identity", help="Public settings that define the data, JSON.")
-@events
-@output
-def release_metrics(noisy, outcomes, weights, seconds, output, accuracy, events, **charge):
-    """Measure a release on people held out, at a charge, or withhold its metrics."""
-    from dpgrs.steps import accuracy as step
-
-    written = {"output": output, "accuracy": accuracy, "events": events}
-    given = [name for name, value in charge.items() if value is not None]
-    if not given:
-        step.withhold_metrics(noisy, outcomes, weights, seconds, **written)
-    elif len(given) < len(charge):
-        raise click.UsageError(
-            "Give all or none of: --epsilon, --residual-bound, --penalty, --panel, --sites, --ledger and "
-            "--identity."
-        )
-    else:
-        charge["identity"] = json.loads(charge["identity"])
-        step.release_metrics(noisy, outcomes, weights, seconds, **written, **charge)
-
-
-@main.command()
-@path_argument("noisy")
-@path_argument("outcomes")
-@path_argument("weights")
-@path_argument("seconds")
-@path_option("--panel", "Panel of the public people.")
-@path_option("--ledger", "Ledger of the dataset; it is read.")
-@penalty
-@events
-@path_option("--accuracy", "Where to write the numbers behind the metrics.")
-@output
-def public_metrics(noisy, outcomes, weights, seconds, **options):
-    """Measure a release on public people, at no cost."""
-    from dpgrs.steps import accuracy
-
-    accuracy.public_metrics(noisy, outcomes, weights, seconds, **options)
-
-
-@main.command()
 @path_argument("tables", nargs=-1, required=True)
 @output
 def collect_tables(tables, output):
@@ -338,19 +299,6 @@ def render_report(**options):
 
 
 @main.command()
-@path_argument("bundle")
-@path_argument("sites")
-@path_argument("metrics")
-@processes
-@output
-def render_release_report(bundle, sites, metrics, **options):
-    """Write the pages of a release, from its bundle and public files alone."""
-    from dpgrs.steps import release_report
-
-    release_report.render_release_report(bundle, sites, metrics, **options)
-
-
-@main.command()
 @settings
 @click.option("--metrics", "outputs", type=click.Path(), multiple=True, help="Results to digest.")
 @output
@@ -359,20 +307,6 @@ def write_provenance(settings, outputs, output):
     from dpgrs.steps import report
 
     report.write_provenance(settings, outputs, output=output)
-
-
-@main.command("write-release")
-@path_argument("settings")
-@path_argument("sites")
-@path_argument("noisy")
-@path_argument("accuracy")
-@click.option("--audit", type=click.Path(), help="Audits of the mechanisms, from `dpgrs audit --json`.")
-@output
-def write_bundle(settings, sites, noisy, accuracy, **options):
-    """Write the bundle of a release."""
-    from dpgrs.steps.release import write_release
-
-    write_release(settings, sites, noisy, accuracy, **options)
 
 
 @main.command("audit")
@@ -394,7 +328,5 @@ def audit_mechanisms(context, mechanisms, mode, seed, is_json, **options):
     audit.require_within_claims(findings)
 
 
-main.add_command(key)
-main.add_command(ledger)
-main.add_command(plan)
-main.add_command(release)
+for command in (key, ledger, plan, release, *COMMANDS):
+    main.add_command(command)

@@ -49,6 +49,13 @@ outcome_bound = click.option(
     "--outcome-bound", type=float, required=True, help="Public bound of every outcome."
 )
 
+outcome_budget = click.option(
+    "--outcome-budget",
+    type=click.Choice(["joint", "separate"]),
+    default="joint",
+    help="Whether outcomes share epsilon, or each has its own.",
+)
+
 
 def request_terms(command):
     """Options that say what is asked for of statistics, and what it may cost."""
@@ -64,12 +71,7 @@ def request_terms(command):
         click.option("--delta", type=SHARE, required=True, help="Chance beside epsilon."),
         click.option("--gram-share", type=SHARE, required=True, help="Share of X'X beside the count."),
         click.option("--count-share", type=SHARE, required=True, help="Share of the number of rows."),
-        click.option(
-            "--outcome-budget",
-            type=click.Choice(["joint", "separate"]),
-            default="joint",
-            help="Whether outcomes share epsilon, or each has its own.",
-        ),
+        outcome_budget,
     )
 
 

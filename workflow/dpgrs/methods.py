@@ -4,6 +4,8 @@ from dataclasses import dataclass
 
 from dpgrs.types import Exactness, Protection
 
+FULL, FEATURE, LABEL = Protection.FULL, Protection.FEATURE, Protection.LABEL
+
 
 @dataclass(frozen=True)
 class Method:
@@ -13,19 +15,34 @@ class Method:
     ----------
     protections : tuple of Protection, those under which it exists.
     exactness : Exactness or None. A method without one draws noise that is for benchmarks alone, or none.
+    draws_itself : bool, whether it has a mechanism of its own, beside ReuseCov's noisy statistics.
     """
 
     protections: tuple
-    exactness: Exactness | None
+    exactness: Exactness | None = None
+    draws_itself: bool = False
 
     @property
     def may_be_released(self):
-        """Whether its guarantee holds for the draws of a release."""
+        """Whether its guarantee holds for the draws of a release, and a release offers it."""
         return self.exactness is not None
 
 
+# Methods that share ReuseCov's statistics share their draws too: which of them is looked at costs nothing.
 METHODS = {
-    "ols": Method((Protection.NONE,), None),
-    "ridge": Method((Protection.NONE,), None),
-    "reusecov-gauss": Method((Protection.FULL,), Exactness.EXACT),
+    "ols": Method((Protection.NONE,)),
+    "ridge": Method((Protection.NONE,)),
+    "reusecov-gauss": Method((FULL, FEATURE, LABEL), Exactness.EXACT),
+    "reusecov-proj": Method((FEATURE, LABEL)),
+    "reusecov-ellipsoid": Method((FULL,)),
+    "blup": Method((FULL, FEATURE, LABEL)),
+    "naive": Method((FULL,), draws_itself=True),
+    "adassp": Method((FULL,), draws_itself=True),
+    "dp-sgd": Method((FULL,), draws_itself=True),
 }
+FROM_STATISTICS = tuple(
+    name
+    for name, method in METHODS.items()
+    if not method.draws_itself and Protection.NONE not in method.protections
+)
+BASELINES = tuple(name for name, method in METHODS.items() if method.draws_itself)

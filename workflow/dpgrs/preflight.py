@@ -17,8 +17,9 @@ from dpgrs.io.tables import (
     read_populations,
 )
 from dpgrs.io.vcf import read_header
+from dpgrs.methods import METHODS
 from dpgrs.release_gates import benchmark_problems, release_problems
-from dpgrs.types import Rows, Unit
+from dpgrs.types import Neighbours, Protection, Rows, Unit
 
 FEW = 3
 AUTOSOMES = frozenset(str(number) for number in range(1, 23))
@@ -34,15 +35,23 @@ class Refusal:
     key : str, dotted path.
     remedy : str, what to do instead.
     values : frozenset of the values refused; empty refuses every value but null.
+    mode : str, the mode that refuses it; empty for both.
     """
 
     key: str
     remedy: str
     values: frozenset = frozenset()
+    mode: str = ""
 
 
 NOT_OFFERED = (
-    Refusal("privacy.protection", "Use `protection: full`.", frozenset({"feature", "label"})),
+    Refusal("privacy.protection", "Use `protection: full`.", frozenset({"feature", "label"}), "release"),
+    Refusal("privacy.bounds", "Use `bounds: worst-case`.", frozenset({"tight"}), "release"),
+    # The bundle is fitted by its own step, which knows one penalty.
+    Refusal(
+        "regression.lambda_from", "Use `lambda_from: fixed`.", frozenset({"adassp", "evidence"}), "release"
+    ),
+    Refusal("regression.heritability", "Leave it out.", mode="release"),
     Refusal("public.genotypes", "Leave it out: all genotypes are protected."),
     Refusal("public.outcomes", "Leave it out: all outcomes are protected."),
 )
@@ -96,7 +105,7 @@ def problems(config, *, doubtful=frozenset()):
         lines += gates(config, is_clear=is_clear)
     headers = {}
     if is_clear("cohort.source", "cohort.vcf", "cohort.chromosomes"):
-        headers, found = _read_headers(cohort)
+        headers, found = _read_headers(cohort, shows_ids=shows_ids)
         lines += found
     if is_clear("mode", "cohort.source", "cohort.chromosomes", "release.genome_build"):
         lines += _build_problems(config, headers)
@@ -105,6 +114,8 @@ def problems(config, *, doubtful=frozenset()):
         lines += _population_problems(cohort, people, shows_ids=shows_ids)
     if is_clear("outcomes.source", "outcomes.file", "outcomes.count"):
         lines += _outcome_problems(outcomes, people, shows_ids=shows_ids)
+    if is_clear("methods", "privacy.protection", "privacy.neighbours"):
+        lines += _method_problems(config["methods"], config["privacy"])
     if is_clear("cohort.rows", "privacy.unit"):
         lines += _privacy_problems(cohort["rows"], config["privacy"]["unit"])
     return list(dict.fromkeys(lines))
@@ -118,12 +129,16 @@ def _not_offered(config):
     """Refuse, rather than ignore, what this version does not do."""
     lines = []
     for refusal in NOT_OFFERED:
+        if refusal.mode not in ("", config["mode"]):
+            continue
         section, _, name = refusal.key.rpartition(".")
         value = (config[section] if section else config)[name]
         for entry in value if isinstance(value, list) else [value]:
             if entry in refusal.values or (not refusal.values and entry is not None):
+                where = f" for `mode: {refusal.mode}`" if refusal.mode else ""
                 lines.append(
-                    f"`{refusal.key}: {entry}` is not available in dpgrs {__version__}. {refusal.remedy}"
+                    f"`{refusal.key}: {entry}` is not available in dpgrs {__version__}{where}. "
+                    f"{refusal.remedy}"
                 )
     return lines
 
@@ -140,7 +155,7 @@ def _mode_problems(config):
     return []
 
 
-def _read_headers(cohort):
+def _read_headers(cohort, *, shows_ids):
     """Read the header of every VCF; return a dict of chromosome to header, and the problems."""
     path, chromosomes = cohort["vcf"], cohort["chromosomes"]
     if cohort["source"] == "simulate":
@@ -154,7 +169,7 @@ def _read_headers(cohort):
             headers[chromosome] = read_header(path.replace("{chrom}", chromosome))
         except DpgrsError as error:
             lines.append(f"`cohort.vcf`: {error}")
-    return headers, lines + _contig_problems(headers) + _sample_problems(headers)
+    return headers, lines + _contig_problems(headers) + _sample_problems(headers, shows_ids=shows_ids)
 
 
 def _simulation_problems(cohort):
@@ -198,7 +213,7 @@ def _contig_problems(headers):
     return lines
 
 
-def _sample_problems(headers):
+def _sample_problems(headers, *, shows_ids):
     """Find files that do not hold the same people in the same order as the first."""
     if not headers:
         return []
@@ -212,7 +227,10 @@ def _sample_problems(headers):
         if other.samples == first.samples:
             continue
         common = len(set(other.samples) & set(first.samples))
-        got = f"{len(first.samples)} in {first.path}, {len(other.samples)} in {other.path}, {common} in both"
+        got = f"others in {first.path} than in {other.path}"
+        if shows_ids:
+            sizes = (f"{len(header.samples)} in {header.path}" for header in (first, other))
+            got = f"{', '.join(sizes)}, {common} in both"
         fix = "Select them with `bcftools view --samples-file`."
         lines.append(_line("cohort.vcf", "hold the same people in the same order in all files", got, fix))
     return lines
@@ -336,6 +354,21 @@ def _is_encrypted(path):
 
 def _encrypted(key, path):
     return _line(key, "be a decrypted file", path, "Decrypt it with `vdb-decrypt` of the SRA Toolkit first.")
+
+
+def _method_problems(methods, privacy):
+    """Find methods that no protection of the study has, and samples that are not accounted for."""
+    lines = []
+    for name in methods:
+        known = METHODS[name].protections
+        if Protection.NONE not in known and not set(known) & set(privacy["protection"]):
+            wanted = f"have {' or '.join(known)} for `methods: {name}`"
+            got = ", ".join(privacy["protection"])
+            lines.append(_line("privacy.protection", wanted, got, "Add it, or leave the method out."))
+    if "dp-sgd" in methods and privacy["neighbours"] == Neighbours.REPLACE_ONE:
+        wanted = "be add-remove for `methods: dp-sgd`"
+        lines.append(_line("privacy.neighbours", wanted, "replace-one", "Leave the method out."))
+    return lines
 
 
 def _privacy_problems(rows, unit):

@@ -51,7 +51,10 @@ def describe_failure(settings, *, earlier):
     book, standing = _book(settings), _standing(settings)
     if not book.requests.keys() - earlier:
         return [f"Nothing was charged; {standing}."]
-    return [f"The ledger was charged; {standing}. The same run again is free: it replays what was charged."]
+    return [
+        f"The ledger was charged during this run; {standing}. Run it again as it is: what it was charged is "
+        "replayed, not charged twice."
+    ]
 
 
 def _charge(settings, own, earlier):

@@ -64,3 +64,18 @@ class Exactness(StrEnum):
     EXACT = "exact"  # integers alone decide: rounded normal, discrete Laplace, permute-and-flip
     CERTIFIED = "certified"  # weights are real numbers with error bounds; bits are drawn until they decide
     GRIDDED = "gridded"  # clipped reals are rounded to a grid, and the rounding is in the sensitivity
+
+
+class Bounds(StrEnum):
+    """What rows are clipped at, publicly, before they are summed: the noise is proportional to it."""
+
+    WORST_CASE = "worst-case"  # `half` coding, which no row exceeds, and the bound on every outcome
+    TIGHT = "tight"  # about the root mean square of a row, by public frequencies and standardised outcomes
+
+
+class Penalty(StrEnum):
+    """Where the ridge penalty lambda of ReuseCov comes from."""
+
+    FIXED = "fixed"  # `regression.lambda`
+    ADASSP = "adassp"  # the spread of the noise of X'X (Wang 2018), its smallest eigenvalue taken as 0
+    EVIDENCE = "evidence"  # the marginal likelihood of the released statistics

@@ -10,6 +10,7 @@ sys.path.insert(0, str(PACKAGE_ROOT))
 
 from dpgrs.config import public_identity, resolve
 from dpgrs.errors import UsageError
+from dpgrs.methods import BASELINES
 from dpgrs.privacy.events import MECHANISM_VERSION
 from dpgrs.provenance import code_digest, stamp
 
@@ -47,6 +48,16 @@ def uses_conda():
         method.name == "CONDA"
         for method in workflow.deployment_settings.deployment_method
     )
+
+
+def require_hooks():
+    """Refuse a release without the hooks that close its folders and switch off digests of what is private."""
+    if workflow.is_main_process and "--no-hooks" in sys.argv:
+        print(
+            "`--no-hooks` must be left out in a release: hooks close its private folders.",
+            file=sys.stderr,
+        )
+        sys.exit(2)
 
 
 def close_private_folders():
@@ -123,11 +134,15 @@ def outcomes_file():
 SETTINGS = checked_settings(config)
 config.update(SETTINGS)  # captions quote what was really used
 IS_RELEASE = SETTINGS["mode"] == "release"
+if IS_RELEASE:
+    require_hooks()
 CHROMOSOMES = SETTINGS["cohort"]["chromosomes"]
 ROWS = SETTINGS["cohort"]["rows"]
 SEED = SETTINGS["seed"]
 STAMP = stamp(SETTINGS)
 TRIALS = range(1, SETTINGS["trials"] + 1)
+
+BASELINES_USED = [name for name in BASELINES if name in SETTINGS["methods"]]
 
 PANEL_OPTIONS = flags(
     size=max(SETTINGS["panel"]["size"]), maf=SETTINGS["panel"]["maf"], seed=SEED

@@ -1,10 +1,47 @@
-# Weights from statistics alone; no genotype is read here.
+# Weights: of baselines, which draw noise of their own, and of all other methods from statistics alone.
+
+
+rule fit_baselines:
+    input:
+        panel=f"{PRIVATE}/panel.zarr",
+        outcomes=f"{TRIAL}/outcomes.npz",
+        statistics=f"{TRIAL}/statistics.npz",
+    output:
+        weights=f"{TRIAL}/baselines.npz",
+    log:
+        f"{LOGS}/fit_baselines/{{trial}}.log",
+    conda:
+        "../../envs/dpgrs.yaml"
+    threads: 1
+    resources:
+        mem_mb=4000,
+        runtime=240,
+    params:
+        options=flags(
+            method=BASELINES_USED,
+            size=SETTINGS["panel"]["size"],
+            count=SETTINGS["outcomes"]["count"],
+            penalty=SETTINGS["regression"]["lambda"],
+            seed=SEED,
+            **PRIVACY_OPTIONS,
+        ),
+        code=code_digest("regression", "privacy", "io", "steps/baselines.py"),
+    shell:
+        "python -m dpgrs fit-baselines {input.panel} {input.outcomes} {input.statistics} --trial {wildcards.trial}"
+        " --output {output.weights} {params.options} 2> {log}"
 
 
 rule fit_weights:
     input:
         statistics=[] if IS_RELEASE else [f"{TRIAL}/statistics.npz"],
         noisy=f"{TRIAL}/noisy_statistics.npz",
+        # Feature protection takes outcomes as public, and fits may use them.
+        outcomes=(
+            [f"{TRIAL}/outcomes.npz"]
+            if "feature" in SETTINGS["privacy"]["protection"]
+            else []
+        ),
+        baselines=[f"{TRIAL}/baselines.npz"] if BASELINES_USED else [],
     output:
         weights=f"{TRIAL}/weights.npz",
         seconds=f"{TRIAL}/fit_seconds.tsv",
@@ -17,11 +54,19 @@ rule fit_weights:
         mem_mb=4000,
         runtime=120,
     params:
-        statistics=lambda wildcards, input: flags(statistics=list(input.statistics)),
+        files=lambda wildcards, input: flags(
+            statistics=list(input.statistics),
+            outcomes=list(input.outcomes),
+            baselines=list(input.baselines),
+        ),
         options=flags(
-            method=SETTINGS["methods"], penalty=SETTINGS["regression"]["lambda"]
+            method=SETTINGS["methods"],
+            penalty=SETTINGS["regression"]["lambda"],
+            penalty_rule=SETTINGS["regression"]["lambda_from"],
+            heritability=SETTINGS["regression"]["heritability"],
+            is_joint=SETTINGS["regression"]["joint_projection"],
         ),
         code=code_digest("regression", "io", "steps/fit.py"),
     shell:
-        "python -m dpgrs fit-weights {input.noisy} {params.statistics} --output {output.weights}"
+        "python -m dpgrs fit-weights {input.noisy} {params.files} --output {output.weights}"
         " --seconds {output.seconds} {params.options} 2> {log}"

@@ -16,9 +16,18 @@ rule compute_statistics:
         mem_mb=4000,
         runtime=60,
     params:
-        options=flags(outcome_bound=SETTINGS["outcomes"]["bound"]),
+        options=flags(
+            outcome_bound=SETTINGS["outcomes"]["bound"],
+            count=SETTINGS["outcomes"]["count"],
+            bounds=SETTINGS["privacy"]["bounds"],
+            genotype_clip=SETTINGS["privacy"]["genotype_clip"],
+            outcome_clip=SETTINGS["privacy"]["outcome_clip"],
+            outcome_budget=SETTINGS["privacy"]["outcome_budget"],
+        ),
         code=code_digest(
             "regression/statistics.py",
+            "regression/clipped_statistics.py",
+            "regression/requests.py",
             "regression/_kernels.py",
             "io",
             "steps/statistics.py",

@@ -111,7 +111,7 @@ def grid_weights(fit):
     DpgrsError
         If a weight is not finite. Weights are public.
     """
-    if not all(np.isfinite(part).all() for part in vars(fit).values()):
+    if not all(np.isfinite(part).all() for part in fit.arrays().values()):
         raise DpgrsError(
             "Weights must be finite to be measured, got some that are not. Release none of them."
         )

@@ -1,7 +1,7 @@
 """What one trial hands from step to step: outcomes with their split, exact statistics, labelled arrays."""
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -49,6 +49,24 @@ class Outcomes:
 
 
 @dataclass(frozen=True)
+class ClippedStatistics:
+    """Exact integer statistics of training rows in `frequency` coding, clipped at public norms.
+
+    Attributes
+    ----------
+    gram : (n_variants + 1, n_variants + 1) int64, intercept last, in units of `CLIPPED_GRAM_STEP`.
+    cross : (n_outcomes, n_variants + 1) int64, in units of `CLIPPED_CROSS_STEP`.
+    row_norm : float, of the genotypes.
+    outcome_norm : float or None, of the outcomes of one budget; None where each outcome has its bound alone.
+    """
+
+    gram: np.ndarray
+    cross: np.ndarray
+    row_norm: float
+    outcome_norm: float | None
+
+
+@dataclass(frozen=True)
 class Statistics:
     """Exact integer statistics of the training rows.
 
@@ -62,6 +80,9 @@ class Statistics:
     rows : Rows, what a row is.
     outcome_bound : float, at which the outcomes were clipped. The sensitivities rest on this and
         on `rows`, so both stay with the sums.
+    clipped : dict of (panel size, number of outcomes) to ClippedStatistics; empty under `Bounds.WORST_CASE`.
+    origin : dict of panel size to (panel size,) float64, the zero of `frequency` coding in `half` coding;
+        empty likewise.
     """
 
     gram: np.ndarray
@@ -71,6 +92,8 @@ class Statistics:
     columns: dict
     rows: Rows
     outcome_bound: float
+    clipped: dict = field(default_factory=dict)
+    origin: dict = field(default_factory=dict)
 
     def gram_of_size(self, size):
         """Return the (size + 1, size + 1) Gram matrix of the panel of that size, intercept last."""
@@ -85,6 +108,11 @@ class Statistics:
         arrays |= {"rows": np.array(str(self.rows)), "outcome_bound": np.float64(self.outcome_bound)}
         arrays |= {f"cross/{size}": cross for size, cross in self.cross.items()}
         arrays |= {f"columns/{size}": columns for size, columns in self.columns.items()}
+        arrays |= {f"origin/{size}": origin for size, origin in self.origin.items()}
+        for (size, count), part in self.clipped.items():
+            norms = np.array([part.row_norm, np.nan if part.outcome_norm is None else part.outcome_norm])
+            named = {"gram": part.gram, "cross": part.cross, "norms": norms}
+            arrays |= {f"clipped/{size}/{count}/{name}": array for name, array in named.items()}
         save_arrays(path, arrays)
 
     @classmethod
@@ -98,6 +126,8 @@ class Statistics:
             _by_size(arrays, "columns"),
             Rows(str(arrays["rows"])),
             float(arrays["outcome_bound"]),
+            _clipped(arrays),
+            _by_size(arrays, "origin"),
         )
 
 
@@ -143,3 +173,15 @@ def _load(path, *names):
 def _by_size(arrays, name):
     prefix = f"{name}/"
     return {int(key.removeprefix(prefix)): array for key, array in arrays.items() if key.startswith(prefix)}
+
+
+def _clipped(arrays):
+    keys = {tuple(map(int, key.split("/")[1:3])) for key in arrays if key.startswith("clipped/")}
+    parts = {}
+    for size, count in sorted(keys):
+        gram, cross, norms = (arrays[f"clipped/{size}/{count}/{name}"] for name in ("gram", "cross", "norms"))
+        row_norm, outcome_norm = norms.tolist()
+        parts[size, count] = ClippedStatistics(
+            gram, cross, row_norm, None if np.isnan(outcome_norm) else outcome_norm
+        )
+    return parts

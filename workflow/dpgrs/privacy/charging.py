@@ -5,8 +5,10 @@ request of the ledger, with an identity of its own. All are reserved at once, be
 """
 
 from dataclasses import dataclass
+from itertools import chain
 
-from dpgrs.privacy.events import MECHANISM_VERSION
+from dpgrs.errors import DpgrsError
+from dpgrs.privacy.events import MECHANISM_VERSION, GaussianEvent
 from dpgrs.privacy.exact_numbers import exact_text
 from dpgrs.privacy.hash_chain import digest
 from dpgrs.privacy.ledger import Order
@@ -50,10 +52,12 @@ def release(mechanism, *, identify, account, ledger, study_key):
     Raises
     ------
     DpgrsError
-        If the ledger refuses, see `Ledger.reserve_all`. Nothing is drawn then.
+        If the ledger refuses, see `Ledger.reserve_all`, or a claim is about other neighbours or another unit
+        than the account. Nothing is drawn then.
     """
     rehearsal = Rehearsal()
     mechanism(rehearsal)
+    _require_same_terms(chain.from_iterable(rehearsal.draws.values()), account)
     orders = [_order(identify(part), part, draws) for part, draws in rehearsal.draws.items()]
     ids = ledger.reserve_all(orders, account, study_key=study_key)
     requests = dict(zip(rehearsal.draws, ids, strict=True))
@@ -81,6 +85,17 @@ def complete(receipt, ledger):
         ledger.complete(request_id, receipt.outputs[part])
 
 
+def _require_same_terms(draws, account):
+    """Refuse a claim that says nothing of what the account counts."""
+    for event, _ in draws:
+        claim = event.sensitivity
+        if (claim.neighbours, claim.unit) != (account.neighbours, account.unit):
+            raise DpgrsError(
+                f"The sensitivity of the {event.statistic} must be that of the account {account}, got "
+                f"{claim.neighbours} of a {claim.unit}. Nothing was drawn. Ask for the account's terms."
+            )
+
+
 def _order(identity, part, draws):
     identity = {
         **identity,
@@ -95,6 +110,8 @@ def _order(identity, part, draws):
 def _exact(event):
     """Return the public terms of a draw, numbers as exact text; the ledger itself gives the request's id."""
     terms = event.as_dict()
+    if terms["family"] == GaussianEvent.family:
+        del terms["family"]  # so that a release from before there were others stays a replay
     claim = {name: _text(value) for name, value in terms.pop("sensitivity").items()}
     named = {name: _text(value) for name, value in terms.items() if name not in LATER}
     return named | {"sensitivity": claim.pop("value")} | claim

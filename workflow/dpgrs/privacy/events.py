@@ -139,7 +139,8 @@ def event_of(record):
     UsageError
         If the family is not known.
     """
-    family = FAMILIES.get(record.get("family"))
+    # Records of the first releases name no family: there was one.
+    family = FAMILIES.get(record.get("family", GaussianEvent.family))
     if family is None:
         known = ", ".join(FAMILIES)
         raise UsageError(f"The family of an event must be one of {known}, got {record.get('family')}.")

@@ -130,7 +130,29 @@ class NoiseSource:
             )
         _scale(sensitivity, share=epsilon, norm=ChoiceEvent.norm, step=step, name=name)
         common = self._common(scores, name, step, sensitivity)
-        return self._draw(scores, ChoiceEvent(epsilon=float(epsilon), n_choices=n_choices, **common))
+        return self._draw(scores, ChoiceEvent(epsilon=float(epsilon), n_choices=int(n_choices), **common))
+
+    def poisson_sample(self, n_units, *, name, probability):
+        """Choose units at random, each by itself, in secret; only benchmarks can, see `BenchmarkNoise`.
+
+        Parameters
+        ----------
+        n_units : int
+        name : str, tells samples apart.
+        probability : float in (0, 1], of every unit to be chosen.
+
+        Returns
+        -------
+        (n_units,) bool
+
+        Raises
+        ------
+        UsageError
+            In a release: no ledger counts what sampling saves.
+        """
+        raise UsageError(
+            f"The sample of {name} must be drawn in a benchmark: releases draw none. Use `mode: benchmark`."
+        )
 
     def _common(self, statistic, name, step, sensitivity):
         return {
@@ -160,11 +182,15 @@ class BenchmarkNoise(NoiseSource):
     def __init__(self, seed, *key):
         self._key = (int(seed), *key)
 
-    def _draw(self, statistic, event):
-        return _seeded(event, statistic, self._generator(event)), event
+    def poisson_sample(self, n_units, *, name, probability):
+        """Choose units at random; parameters as in `NoiseSource.poisson_sample`."""
+        return self._generator(["sample", name, probability]).random(n_units) < probability
 
-    def _generator(self, event):
-        digest = _digest([self._key, self._part, asdict(event)])
+    def _draw(self, statistic, event):
+        return _seeded(event, statistic, self._generator(asdict(event))), event
+
+    def _generator(self, identity):
+        digest = _digest([self._key, self._part, identity])
         return np.random.Generator(np.random.PCG64(int.from_bytes(digest, "little")))
 
 
@@ -182,6 +208,11 @@ class Rehearsal(NoiseSource):
         self.draws = {}
 
     def _draw(self, statistic, event):
+        if event.exactness is None:
+            raise UsageError(
+                f"The noise of the {event.statistic} is not drawn exactly, so it is for benchmarks alone. "
+                "Use `mode: benchmark`."
+            )
         self.draws.setdefault(self._part, []).append((event, statistic_digest(statistic)))
         if isinstance(event, ChoiceEvent):
             return np.arange(event.n_choices), event
@@ -219,12 +250,7 @@ class ReleaseNoise(NoiseSource):
         if not reserved or reserved[0][1] != (event, statistic_digest(statistic)):
             raise DpgrsError(
                 f"The noise of the {event.statistic} was not reserved in the ledger as it is asked for now. "
-                "Nothing was drawn. Start the release again."
-            )
-        if event.exactness is None:
-            raise UsageError(
-                f"The noise of the {event.statistic} is not drawn exactly, so it is for benchmarks alone. "
-                "Use `mode: benchmark`."
+                "Nothing was released. Start the release again."
             )
         number, (_, digest) = reserved.pop(0)
         event = replace(event, request=self._requests[self._part])
@@ -286,7 +312,8 @@ def _peel(scores, generator, scale, *, n_choices):
 
 def _on_grid(statistic, name):
     statistic = np.asarray(statistic)
-    if not np.issubdtype(statistic.dtype, np.integer):
+    is_grid = np.issubdtype(statistic.dtype, np.integer) and np.can_cast(statistic.dtype, np.int64)
+    if not is_grid:
         raise UsageError(f"The {name} must be integers on its grid, got {statistic.dtype}. Round it by row.")
     return statistic.astype(np.int64, copy=False)
 

@@ -15,6 +15,7 @@ import numpy as np
 from dpgrs.bits import pack
 from dpgrs.privacy.audit import AuditCase, GaussianLoss, register_audits
 from dpgrs.privacy.sensitivity import count_sensitivity
+from dpgrs.regression.clipped_statistics import clipped_statistics
 from dpgrs.regression.requests import PrivacyRequest
 from dpgrs.regression.reusecov import (
     noisy_entries,
@@ -24,14 +25,12 @@ from dpgrs.regression.reusecov import (
     private_statistics,
 )
 from dpgrs.regression.statistics import (
-    CROSS_STEP,
-    GRAM_STEP,
     LARGEST_BOUND,
     cross_product,
     gram,
     grid_outcomes,
 )
-from dpgrs.types import Accounting, Neighbours, Rows, Unit
+from dpgrs.types import Accounting, Coding, Neighbours, Protection, Rows, Unit
 
 # Budgets of which every audited share is a mu of about 2, where an audit sees most.
 EPSILON = {Accounting.GDP: 8.0, Accounting.PAPER: 16.0}
@@ -50,6 +49,10 @@ OPPOSED_MEMBER = ((-1, 1, -1), (-1, -1))
 OTHER_HAPLOTYPE = ((-1, 1, 1), (1, -1))
 OTHER_PERSON = ((1, 1, -1), (1, -1))
 OTHER_OUTCOMES = ((1, -1, 1), (-1, 1))
+OTHER_GENOTYPES = ((-1, 1, -1), (1, -1))
+# In `frequency` coding, where these alleles have a frequency of 0: a row of the largest norm, all entries of
+# the largest size (docs/proofs/clipped_gram.md).
+LONG_MEMBER = ((1, 1, 1, 1), (1, -1))
 # With two variants these two move both furthest at once.
 SHORT_MEMBER = ((1, -1), (1, -1))
 MIRRORED_MEMBER = ((-1, 1), (1, -1))
@@ -62,8 +65,8 @@ class ExactStatistics:
     Attributes
     ----------
     n_rows : int
-    gram : (n_variants + 1, n_variants + 1) int64 in units of `GRAM_STEP`.
-    cross : (n_outcomes, n_variants + 1) int64 in units of `CROSS_STEP`.
+    gram : (n_variants + 1, n_variants + 1) int64 in units of the request's `gram_step`.
+    cross : (n_outcomes, n_variants + 1) int64 in units of its `cross_step`.
     """
 
     n_rows: int
@@ -80,6 +83,8 @@ def reusecov_cases():
     paper = {"accounting": Accounting.PAPER}
     mostly_count, mostly_gram, mostly_cross = {"count_share": 0.8}, {"gram_share": 0.8}, {"gram_share": 0.2}
     all_shares = {"count_share": 0.1, "gram_share": 0.4}
+    label, feature = {"protection": Protection.LABEL}, {"protection": Protection.FEATURE}
+    clipped = {"coding": Coding.FREQUENCY}
     return [
         _added(private_count, MEMBER, **two_haplotypes, **mostly_count),
         _added(private_count, MEMBER, **person, **paper, **mostly_count),
@@ -95,6 +100,14 @@ def reusecov_cases():
         _added(private_statistics, OPPOSED_MEMBER, **person, **paper, **all_shares),
         _replaced(private_statistics, SHORT_MEMBER, MIRRORED_MEMBER, **two_haplotypes, gram_share=0.3),
         _replaced(private_statistics, SHORT_MEMBER, MIRRORED_MEMBER, **haplotype, **paper, n_budgets=2),
+        _replaced(private_cross_product, MEMBER, OTHER_OUTCOMES, **two_haplotypes, **label),
+        _replaced(private_statistics, MEMBER, OTHER_OUTCOMES, **person, **paper, **label),
+        _replaced(private_cross_product, MEMBER, OTHER_GENOTYPES, **person, **mostly_cross, **feature),
+        _replaced(
+            private_cross_product, MEMBER, OTHER_GENOTYPES, **haplotype, **paper, **mostly_cross, **feature
+        ),
+        _added(private_gram, LONG_MEMBER, **haplotype, **mostly_gram, **clipped, row_norm=2.0),
+        _added(private_statistics, LONG_MEMBER, **person, **paper, **all_shares, **clipped, row_norm=4.0),
     ]
 
 
@@ -118,8 +131,8 @@ def _case(mechanism, member, other, *, outcome_bound=3.0, accounting=Accounting.
         **terms,
     )
     release, statistics = RELEASES[mechanism]
-    if not request.has_private_count:
-        statistics = tuple(name for name in statistics if name != COUNT)
+    # What is public has no share of the budget, and no noise.
+    statistics = tuple(name for name in statistics if request.budget[name])
     n_copies = 1 if request.unit == Unit.HAPLOTYPE else 2
     pair = (
         _sum_up(member, n_copies, request),
@@ -130,6 +143,7 @@ def _case(mechanism, member, other, *, outcome_bound=3.0, accounting=Accounting.
         terms={
             **{name: str(getattr(request, name)) for name in TERMS},
             "budget": "joint" if n_budgets == 1 else "separate",
+            **{name: str(terms[name]) for name in ("protection", "coding") if name in terms},
         },
         pair=pair,
         claim=GaussianLoss(_total_mu(statistics, request, n_budgets), delta=DELTA),
@@ -175,7 +189,7 @@ RELEASES = {
 
 def _ratio_terms(pair, statistics, request):
     """Return the point halfway between two exact outputs, and the direction in which the ratio rises."""
-    first, second = (_exact_output(exact) for exact in pair)
+    first, second = (_exact_output(exact, request) for exact in pair)
     halfway = {name: (first[name] + second[name]) / 2 for name in statistics}
     direction = {
         name: _has_noise(name, request) * (second[name] - first[name]) / _noise_scale(name, request) ** 2
@@ -189,9 +203,10 @@ def _log_likelihood_ratio(output, *, halfway, direction):
     return sum(np.vdot(output[name] - halfway[name], direction[name]) for name in direction)
 
 
-def _exact_output(exact):
+def _exact_output(exact, request):
     """Return what would be released without noise."""
-    return {COUNT: exact.n_rows, GRAM: exact.gram * GRAM_STEP, CROSS: exact.cross[:, :-1] * CROSS_STEP}
+    cross = exact.cross[:, :-1] * request.cross_step
+    return {COUNT: exact.n_rows, GRAM: exact.gram * request.gram_step, CROSS: cross}
 
 
 def _has_noise(name, request):
@@ -199,7 +214,7 @@ def _has_noise(name, request):
     if name != GRAM:
         return 1
     mask = np.zeros((request.n_variants + 1,) * 2)
-    mask[noisy_entries(request.n_variants, rows=request.rows)] = 1
+    mask[noisy_entries(request.n_variants, rows=request.rows, coding=request.coding)] = 1
     return mask
 
 
@@ -222,6 +237,10 @@ def _sum_up(member, n_copies, request):
     )
     bits, options = pack(alleles), {"n_haplotypes": alleles.shape[1], "rows": request.rows}
     gridded = grid_outcomes(Y, bound=request.outcome_bound)
+    if request.coding == Coding.FREQUENCY:
+        rare = np.zeros(request.n_variants)
+        sums = clipped_statistics(bits, rare, gridded, row_norm=request.row_norm, **options)
+        return ExactStatistics(Y.shape[1], *sums)
     return ExactStatistics(Y.shape[1], gram(bits, **options), cross_product(bits, gridded, **options))
 
 

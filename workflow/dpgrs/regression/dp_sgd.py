@@ -30,7 +30,7 @@ from dpgrs.regression.linear_fit import LinearFit
 from dpgrs.regression.requests import PrivacyRequest
 from dpgrs.regression.reusecov import private_count
 from dpgrs.regression.statistics import CROSS_STEP, LARGEST_BOUND, OUTCOME_STEP
-from dpgrs.types import Accounting, Neighbours, Rows, Unit
+from dpgrs.types import Accounting, Neighbours, Rows
 
 # Weights lie on this grid and below this bound over their number, so that predictions are exact in float64.
 WEIGHT_STEP = 2.0**-24
@@ -321,6 +321,4 @@ def on_weight_grid(W):
 
 
 def _rows_of(is_unit_chosen, request):
-    if request.rows == Rows.HAPLOTYPES and request.unit == Unit.PERSON:
-        return np.repeat(is_unit_chosen, 2)
-    return np.asarray(is_unit_chosen)
+    return np.repeat(is_unit_chosen, request.rows_per_unit)

@@ -15,11 +15,18 @@ class LinearFit:
     weights : (n_outcomes, n_variants) float64
     means : (n_variants,) float64, of the variants.
     intercept : (n_outcomes,) float64, the prediction at the means.
+    standard_errors : (n_outcomes, n_variants) float64 of the weights; None where a method gives none that are
+        calibrated.
     """
 
     weights: np.ndarray
     means: np.ndarray
     intercept: np.ndarray
+    standard_errors: np.ndarray | None = None
+
+    def arrays(self):
+        """Return the fit as a dict of arrays, from which ``LinearFit(**arrays)`` makes it again."""
+        return {name: array for name, array in vars(self).items() if array is not None}
 
     def predict(self, X):
         """Predict all outcomes.

@@ -67,8 +67,11 @@ class PrivacyRequest:
                 f"`privacy.neighbours` must be replace-one under {self.protection} protection, where one "
                 f"side of every row is public, got {self.neighbours}. Change it."
             )
-        if (self.coding == Coding.FREQUENCY) and self.row_norm is None:
-            raise UsageError("`row_norm` must be given for `frequency` coding, got None. Bound the rows.")
+        if (self.coding == Coding.FREQUENCY) != (self.row_norm is not None):
+            raise UsageError(
+                f"`row_norm` must be given for `frequency` coding alone, got {self.row_norm} for "
+                f"{self.coding}. Only there rows are clipped."
+            )
         for name in ("gram_share", "count_share"):
             share = getattr(self, name)
             if not 0 < share < 1:
@@ -83,6 +86,11 @@ class PrivacyRequest:
     def has_private_gram(self):
         """Whether X'X hangs on what is protected."""
         return Protection(self.protection) != Protection.LABEL
+
+    @property
+    def rows_per_unit(self):
+        """How many rows one unit owns: a person has two haplotypes."""
+        return 2 if (self.rows, self.unit) == (Rows.HAPLOTYPES, Unit.PERSON) else 1
 
     @property
     def relation(self):
@@ -128,7 +136,9 @@ class PrivacyRequest:
         return dict(zip(("count", "gram", "cross"), mus, strict=True))
 
 
-def request_grid(*, protections, accountings, epsilons, sizes, counts, outcome_budget="joint", **terms):
+def request_grid(
+    *, protections, accountings, epsilons, sizes, counts, neighbours, outcome_budget="joint", **terms
+):
     """List every combination of the terms that a study compares.
 
     Parameters
@@ -136,6 +146,7 @@ def request_grid(*, protections, accountings, epsilons, sizes, counts, outcome_b
     protections, accountings, epsilons : sequences of what `PrivacyRequest` takes one of.
     sizes : sequence of int, numbers of variants.
     counts : sequence of int, numbers of outcomes.
+    neighbours : Neighbours, of full protection; where one side is public it is replace-one.
     outcome_budget : ``joint`` if all outcomes share (epsilon, delta), ``separate`` if each has its own.
     **terms : the other fields of `PrivacyRequest`, the same for all.
 
@@ -156,6 +167,7 @@ def request_grid(*, protections, accountings, epsilons, sizes, counts, outcome_b
                 epsilon=epsilon,
                 n_variants=size,
                 n_outcomes=count if outcome_budget == "joint" else 1,
+                neighbours=neighbours if protection == Protection.FULL else Neighbours.REPLACE_ONE,
                 **terms,
             ),
             count,

@@ -27,6 +27,8 @@ HALF_BITS = 31
 HALF_MASK = 2**HALF_BITS - 1
 # More than makes up for the float64 roundings of a scale, so that no product is above the true one.
 BELOW_ONE = 1 - 2.0**-48
+# More than float64 loses in a sum of 10^6 squares and its root.
+ABOVE_ROUNDING = 1 + 2.0**-30
 EVEN_BITS = np.uint64(0x5555555555555555)
 
 
@@ -123,6 +125,23 @@ def clip_norms(entries, *, norm, step):
     scale = norm / step / length * BELOW_ONE
     for entry in entries if is_long.any() else ():
         entry[is_long] = np.trunc(entry[is_long] * scale)
+
+
+def largest_row_norm(Y, *, n_shared):
+    """Bound the norm of a row over the outcomes of one budget, by the rows themselves: for public outcomes.
+
+    Parameters
+    ----------
+    Y : (n_outcomes, n_rows) int64 in units of `OUTCOME_STEP`, as `grid_outcomes` gives.
+    n_shared : int, outcomes that share a budget; they divide the outcomes.
+
+    Returns
+    -------
+    float, in the units of the outcomes, rounded up; 0 without rows.
+    """
+    budgets = (len(Y) // n_shared, n_shared, Y.shape[1])
+    squares = np.square(Y, dtype=np.float64).reshape(budgets).sum(axis=1)
+    return float(np.sqrt(squares.max(initial=0.0))) * OUTCOME_STEP * ABOVE_ROUNDING
 
 
 def cross_product(bits, Y, *, n_haplotypes, rows, is_selected=None):

@@ -7,9 +7,20 @@ import pandas as pd
 
 from dpgrs.types import Protection
 
-METHOD_NAMES = {"ols": "OLS", "ridge": "Ridge", "reusecov-gauss": "ReuseCovGauss"}
+METHOD_NAMES = {
+    "ols": "OLS",
+    "ridge": "Ridge",
+    "reusecov-gauss": "ReuseCovGauss",
+    "reusecov-proj": "ReuseCovProj",
+    "reusecov-ellipsoid": "ReuseCovEllipsoid",
+    "blup": "BLUP",
+    "naive": "Naive",
+    "adassp": "AdaSSP",
+    "dp-sgd": "DP-SGD",
+}
 REFERENCE_METHOD = "ridge"
 SHOWN_PRIVATE_FITS = 4
+MAX_ROWS = 32
 
 
 class Fit(NamedTuple):
@@ -40,10 +51,7 @@ class Fit(NamedTuple):
         """Name of the fit without its epsilon."""
         if not self.is_private:
             return f"{self.method_name} (not private)"
-        terms = [self.accounting]
-        if self.protection != Protection.FULL:
-            terms.insert(0, f"{self.protection}-private")
-        return f"{self.method_name} ({', '.join(terms)})"
+        return f"{self.method_name} ({self.protection}, {self.accounting})"
 
     @property
     def label(self):
@@ -78,11 +86,41 @@ def reference(fits):
     return next((fit for fit in candidates if fit.method == REFERENCE_METHOD), next(iter(candidates), None))
 
 
-def shown_private(fits):
+def best_fits(fits, r2):
+    """Choose the best fit without privacy and the best one under every protection.
+
+    Parameters
+    ----------
+    fits : list of n_fits Fit.
+    r2 : (n_fits,) float64, mean R^2 of each; a fit without a value is never the best.
+
+    Returns
+    -------
+    list of (Fit, float), without privacy first.
+    """
+    best = {}
+    for fit, value in zip(fits, np.asarray(r2).tolist(), strict=True):
+        if np.isfinite(value) and value > best.get(fit.protection, (None, -np.inf))[1]:
+            best[fit.protection] = (fit, value)
+    return sorted(best.values(), key=lambda pair: pair[0].is_private)
+
+
+def shown_private(fits, r2):
     """Choose the private fits that a figure has room for.
 
     Of every method and protection the first accounting is taken, and of its epsilons as many, evenly spread,
-    as keep the total at `SHOWN_PRIVATE_FITS`; one at the least.
+    as keep the total at `SHOWN_PRIVATE_FITS`; one at the least, the largest. Where methods and protections
+    alone are more than that, those of the highest R^2 at the largest epsilon are taken: first the best of
+    every protection, then the best of the rest.
+
+    Parameters
+    ----------
+    fits : list of n_fits Fit.
+    r2 : (n_fits,) float64, mean R^2 of each.
+
+    Returns
+    -------
+    list of Fit, in the order of `fits`.
     """
     series = {}
     for fit in fits:
@@ -91,7 +129,39 @@ def shown_private(fits):
             by_accounting.setdefault(fit.accounting, []).append(fit)
     groups = [next(iter(by_accounting.values())) for by_accounting in series.values()]
     room = max(1, SHOWN_PRIVATE_FITS // max(1, len(groups)))
-    return [fit for group in groups for fit in _spread(group, room)]
+    chosen = {
+        fit for group in _best_groups(groups, dict(zip(fits, r2, strict=True))) for fit in thin(group, room)
+    }
+    return [fit for fit in fits if fit in chosen]
+
+
+def fitting_rows(fits):
+    """Choose the fits for a figure that gives each a row: all, or of every series some epsilons.
+
+    The epsilons are evenly spread, one at the least, so that there are about `MAX_ROWS` rows.
+    """
+    series = {}
+    for fit in fits:
+        series.setdefault(fit.series, []).append(fit)
+    room = max(1, MAX_ROWS // max(1, len(series)))
+    return fits if len(fits) <= MAX_ROWS else [fit for group in series.values() for fit in thin(group, room)]
+
+
+def thin(items, count):
+    """Choose at most `count` of some items in order, evenly spread; the last is always among them."""
+    if len(items) <= count:
+        return items
+    # The last is the largest epsilon, the fit that shows most.
+    places = np.linspace(len(items) - 1, 0, count).round().astype(int)
+    return [items[i] for i in sorted(places)]
+
+
+def _best_groups(groups, r2):
+    """Choose at most `SHOWN_PRIVATE_FITS` groups of fits by the R^2 of their last fits."""
+    best_first = sorted(groups, key=lambda group: np.nan_to_num(-r2[group[-1]], nan=np.inf))
+    leading = list({group[-1].protection: group for group in reversed(best_first)}.values())
+    others = [group for group in best_first if group not in leading]
+    return (leading + others)[:SHOWN_PRIVATE_FITS]
 
 
 def _sort_key(fit, found):
@@ -99,11 +169,3 @@ def _sort_key(fit, found):
         return next(i for i, other in enumerate(found) if getattr(other, name) == getattr(fit, name))
 
     return fit.is_private, first("method"), first("protection"), first("accounting"), fit.epsilon or 0.0
-
-
-def _spread(items, count):
-    if len(items) <= count:
-        return items
-    # One item is the largest epsilon, the fit that shows most.
-    places = np.linspace(len(items) - 1, 0, count).round().astype(int)
-    return [items[i] for i in sorted(places)]

@@ -5,7 +5,8 @@ from itertools import cycle
 import numpy as np
 
 from dpgrs.reporting.accuracy import mean
-from dpgrs.reporting.figures import WIDTH, limits, series_styles
+from dpgrs.reporting.fits import fitting_rows
+from dpgrs.reporting.styles import MANY_ROWS, WIDTH, limits, row_height, series_styles
 from dpgrs.reporting.svg import FAINT, MARKERS, MUTED, few_ticks, new_figure, shortened, text_width
 
 MAX_BARS = 1000
@@ -141,17 +142,26 @@ def trials_figure(accuracy, outcome):
     matplotlib Figure; call within `styled`.
     """
     styles = series_styles(accuracy.fits)
-    colors = [styles[fit.series]["color"] for fit in accuracy.fits]
-    labels = [fit.label for fit in accuracy.fits]
-    values = accuracy.r2[:, outcome]
-    figure, axes, floor = _dot_plot(values, labels, xlabel="R² on test rows")
-    for y, (trials, color) in enumerate(zip(values, colors, strict=True)):
+    places = row_places(accuracy)
+    fits = [accuracy.fits[place] for place in places]
+    values = accuracy.r2[places, outcome]
+    labels = [shortened(fit.label, 45) for fit in fits]
+    figure, axes, floor = _dot_plot(values, labels, xlabel="R² on test rows", is_wide=len(labels) > MANY_ROWS)
+    for y, (trials, fit) in enumerate(zip(values, fits, strict=True)):
+        color = styles[fit.series]["color"]
         _dots(
             axes, trials, np.full(len(trials), y), floor, marker="o", color=color, alpha=0.6, markersize=4.5
         )
         # Cut at the edge like any line: a mean further down has no bar.
         axes.plot([mean(trials)] * 2, [y - 0.3, y + 0.3], color=color, linewidth=1.8)
     return figure
+
+
+def row_places(accuracy):
+    """Choose the fits that have a row in `trials_figure`: those with any value, if they are not too many."""
+    has_value = np.isfinite(accuracy.r2).any(axis=(1, 2))
+    fits = [fit for fit, is_there in zip(accuracy.fits, has_value, strict=True) if is_there]
+    return [accuracy.fits.index(fit) for fit in fitting_rows(fits)]
 
 
 def populations_figure(r2, *, fits, colors, populations):
@@ -168,7 +178,8 @@ def populations_figure(r2, *, fits, colors, populations):
     -------
     matplotlib Figure; call within `styled`.
     """
-    figure, axes, floor = _dot_plot(r2.T, populations, xlabel="R², mean over trials", legend=fits)
+    labels = [shortened(name) for name in populations]
+    figure, axes, floor = _dot_plot(r2.T, labels, xlabel="R², mean over trials", legend=fits)
     # Fits of a population stand a little apart, so that equal values can be told apart.
     shifts = np.linspace(-0.25, 0.25, len(fits))
     for values, label, color, marker, shift in zip(r2, fits, colors, cycle(MARKERS), shifts, strict=False):
@@ -178,21 +189,20 @@ def populations_figure(r2, *, fits, colors, populations):
     return figure
 
 
-def _dot_plot(values, labels, *, xlabel, legend=()):
+def _dot_plot(values, labels, *, xlabel, legend=(), is_wide=False):
     """Return a figure, its axes and the floor for rows of points; `values` is (n_rows, ...)."""
-    labels = [shortened(label) for label in labels]
     floor, top = limits(values)
     figure, [[axes]] = new_figure(
-        HALF_WIDTH,
-        22 * len(labels) + 14 * len(legend) + 42,
-        left=text_width(labels) + 12,
+        WIDTH if is_wide else HALF_WIDTH,
+        row_height(len(labels)) * len(labels) + 14 * len(legend) + 42,
+        left=text_width(labels) + 16,
         right=10,
         top=14 * len(legend) + 8,
         bottom=34,
     )
     axes.set(xlim=(floor, top), ylim=(len(labels) - 0.4, -0.6), xlabel=xlabel)
     axes.set_yticks(range(len(labels)), labels)
-    axes.tick_params(axis="y", length=0)
+    axes.tick_params(axis="y", length=0, pad=7)
     axes.spines["left"].set_visible(False)
     axes.hlines(range(len(labels)), floor, top, color=FAINT, linewidth=0.5, zorder=0)
     if floor < 0:
@@ -217,22 +227,3 @@ def _bar_outline(x, heights):
         np.column_stack([x, x, nothing]).ravel(),
         np.column_stack([np.zeros(len(x)), heights, nothing]).ravel(),
     )
-
-
-def fit_colors(fits):
-    """Colours for a few fits side by side: the reference dark, private ones from pale to full by epsilon."""
-    styles = series_styles(fits)
-    counts = {}
-    for fit in fits:
-        counts.setdefault(fit.series, []).append(fit)
-    colors = []
-    for fit in fits:
-        group = counts[fit.series]
-        share = (group.index(fit) + 1) / len(group)
-        colors.append(_mixed_with_white(styles[fit.series]["color"], 0.45 + 0.55 * share))
-    return colors
-
-
-def _mixed_with_white(color, share):
-    parts = [int(color[i : i + 2], 16) for i in (1, 3, 5)]
-    return "#" + "".join(f"{round(255 - share * (255 - part)):02x}" for part in parts)

@@ -3,14 +3,15 @@
 import numpy as np
 
 from dpgrs.reporting.accuracy import Accuracy, largest_design, mean, to_array
-from dpgrs.reporting.fits import Fit, label_fits, reference, shown_private
+from dpgrs.reporting.fits import Fit, best_fits, label_fits, reference, shown_private
 from dpgrs.reporting.outcome_figures import (
     MAX_BARS,
     WeightsFigure,
-    fit_colors,
     populations_figure,
+    row_places,
     trials_figure,
 )
+from dpgrs.reporting.styles import MANY_ROWS, fit_colors
 from dpgrs.reporting.svg import INK, styled
 from dpgrs.reporting.terms import format_r2
 
@@ -29,13 +30,16 @@ class OutcomeViews:
     reference : Fit, the non-private fit that others are compared with, or None.
     shown : list of Fit, the reference and the private fits that figures show.
     is_thinned : bool, whether the panel has more variants than the weights figure has bars.
+    has_many : bool, whether the figure of all fits takes the full width.
     """
 
     def __init__(self, data):
         self.accuracy = Accuracy.of(data.metrics, outcomes=data.outcomes, trials=data.study.trials)
         fits = self.accuracy.fits
         self.reference = reference(fits)
-        self.shown = [fit for fit in [self.reference] if fit] + shown_private(fits)
+        private = shown_private(fits, mean(self.accuracy.r2, axis=(1, 2)))
+        self.shown = [fit for fit in [self.reference] if fit] + private
+        self.has_many = len(row_places(self.accuracy)) > MANY_ROWS
         self.is_thinned = len(data.variants) > MAX_BARS
         self._colors = fit_colors(self.shown)
         self._effects = data.effects
@@ -68,6 +72,10 @@ class OutcomeViews:
             )
             figures["populations"] = (figure, "R² by population and method")
         return figures
+
+    def best(self, outcome):
+        """Return the best fit without privacy and under each protection, with their mean R^2 over trials."""
+        return best_fits(self.accuracy.fits, mean(self.accuracy.r2[:, outcome], axis=1))
 
     def fit_rows(self, outcome):
         """Return, per fit, a dict of fit, mean, low and high R^2 over trials, and the ratio of errors."""

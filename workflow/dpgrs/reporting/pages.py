@@ -1,16 +1,18 @@
 """The pages of a benchmark: an overview and one page per outcome, static and free of any network."""
 
-import math
 from pathlib import Path
 
+from dpgrs.methods import FROM_STATISTICS
 from dpgrs.reporting.accuracy import Accuracy, mean, summary
 from dpgrs.reporting.attacks import attack_rows, attacks_figure
-from dpgrs.reporting.figures import r2_figure, spread_figure
-from dpgrs.reporting.fits import label_fits, shown_private
+from dpgrs.reporting.figures import spread_figure
+from dpgrs.reporting.fits import best_fits, label_fits, shown_private
+from dpgrs.reporting.grid_figures import LOWEST, r2_figure
+from dpgrs.reporting.grid_layout import curves, lay_out, left_out_words, views
 from dpgrs.reporting.outcomes import OutcomeViews
 from dpgrs.reporting.rendering import inline_figure, outcome_links, page_name, write_assets, write_page
 from dpgrs.reporting.svg import styled
-from dpgrs.reporting.terms import ACCOUNTINGS, Terms
+from dpgrs.reporting.terms import ACCOUNTINGS, PROMISES, Terms
 
 FLOOR_NOTE = "A triangle at the edge marks a value that lies further down; the tables give it."
 
@@ -31,8 +33,7 @@ def write_overview(data, directory):
     attacks = attack_rows(data.attacks)
     with styled():
         figures = {
-            "r2": inline_figure(r2_figure(data.metrics), "r2", "Mean R² of every method against epsilon"),
-            "spread": inline_figure(spread_figure(accuracy), "spread", "R² of single outcomes by method"),
+            "spread": inline_figure(spread_figure(accuracy), "spread", "R² of single outcomes by method")
         }
         if attacks:
             figures["attacks"] = inline_figure(
@@ -44,10 +45,13 @@ def write_overview(data, directory):
         **_shared_context(data),
         root="",
         figures=figures,
-        headline=_headline(accuracy),
+        grid=_grid_figures(data.metrics),
+        lowest=LOWEST,
+        best=best_fits(accuracy.fits, mean(accuracy.r2, axis=(1, 2))),
         summary=summary(data.metrics),
         attacks=attacks,
-        columns=_overview_columns(accuracy.fits),
+        columns=_overview_columns(accuracy),
+        n_fits=len(accuracy.fits),
         outcomes=_overview_rows(data.outcomes, accuracy),
     )
 
@@ -81,9 +85,11 @@ def write_outcome_pages(data, first, last, directory):
             previous=links.get(number - 1),
             next=links.get(number + 1),
             figures=figures,
+            best=views.best(number - 1),
             reference=views.reference,
             fits=views.fit_rows(number - 1),
             shown=views.shown,
+            has_many=views.has_many,
             is_thinned=views.is_thinned,
             populations=views.population_rows(number - 1),
         )
@@ -100,20 +106,35 @@ def distinct_terms(data):
     return terms
 
 
-def _overview_columns(fits):
+def _grid_figures(metrics):
+    """Draw every view of the grid.
+
+    Returns
+    -------
+    list of dict with view, figure and left_out, the values in words that the figure has no room for.
+    """
+    drawn, found = [], curves(metrics)
+    for view in views(metrics):
+        with styled():
+            figure = inline_figure(
+                r2_figure(*found, view), view.name, f"Mean R² of every method against {view.words}"
+            )
+        layout = lay_out(*found, view)
+        drawn.append({"view": view, "figure": figure, "left_out": left_out_words(layout, view)})
+    return drawn
+
+
+def _shared_draws(terms):
+    """Name the methods of a study that are post-processing of the same noisy statistics."""
+    fits = [fit for kept in terms.values() for fit in kept]
+    return list(dict.fromkeys(fit.method_name for fit in fits if fit.method in FROM_STATISTICS))
+
+
+def _overview_columns(accuracy):
     """Choose the fits that the table of outcomes has room for: all non-private and a few private ones."""
-    shown = shown_private(fits)
+    fits = accuracy.fits
+    shown = shown_private(fits, mean(accuracy.r2, axis=(1, 2)))
     return [(place, fit) for place, fit in enumerate(fits) if not fit.is_private or fit in shown]
-
-
-def _headline(accuracy):
-    """Return the best fit without and with privacy and their mean R^2, as far as there are such fits."""
-    means = dict(zip(accuracy.fits, mean(accuracy.r2, axis=(1, 2)).tolist(), strict=True))
-    finite = [fit for fit in means if math.isfinite(means[fit])]
-    kinds = ([fit for fit in finite if fit.is_private == is_private] for is_private in (False, True))
-    return [
-        (best, means[best]) for best in (max(kind, key=means.get, default=None) for kind in kinds) if best
-    ]
 
 
 def _overview_rows(outcomes, accuracy):
@@ -128,6 +149,10 @@ def _overview_rows(outcomes, accuracy):
 def _shared_context(data):
     """Return what all pages of a study show."""
     terms = distinct_terms(data)
+    promises = {}
+    for term, fits in terms.items():
+        words = PROMISES[fits[0].protection, term.neighbours].format(term.unit)
+        promises.setdefault(str(fits[0].protection), words)
     return {
         "mode": "benchmark",
         "study": data.study,
@@ -138,5 +163,7 @@ def _shared_context(data):
         "accountings": {
             fit.accounting: ACCOUNTINGS[fit.accounting] for kept in terms.values() for fit in kept
         },
+        "promises": promises,
+        "shared_draws": _shared_draws(terms),
         "floor_note": FLOOR_NOTE,
     }

@@ -8,7 +8,6 @@ import jinja2
 from markupsafe import Markup
 
 from dpgrs.io.files import replacing
-from dpgrs.reporting.figures import plural
 from dpgrs.reporting.svg import inline_svg
 from dpgrs.reporting.terms import (
     format_bound,
@@ -16,6 +15,7 @@ from dpgrs.reporting.terms import (
     format_r2,
     format_scientific,
     format_signed,
+    plural,
     typeset,
 )
 

@@ -16,9 +16,24 @@ PROTECTED = {
     Protection.FEATURE: "genotypes; outcomes count as public",
     Protection.LABEL: "outcomes; genotypes count as public",
 }
+PROTECTED_IN_BRIEF = {
+    Protection.FULL: "full: genotypes and outcomes protected",
+    Protection.FEATURE: "feature: genotypes protected",
+    Protection.LABEL: "label: outcomes protected",
+}
 CHANGES = {
-    Neighbours.ADD_REMOVE: "one is added or removed",
-    Neighbours.REPLACE_ONE: "one is replaced by another",
+    Neighbours.ADD_REMOVE: "one {} is added or removed",
+    Neighbours.REPLACE_ONE: "one {} is replaced by another",
+}
+# What might have been otherwise in the data; {} is the unit.
+PROMISES = {
+    (
+        Protection.FULL,
+        Neighbours.ADD_REMOVE,
+    ): "had any one {} been left out of the data, or one more been in them",
+    (Protection.FULL, Neighbours.REPLACE_ONE): "had the data of any one {} been replaced by other data",
+    (Protection.FEATURE, Neighbours.REPLACE_ONE): "had the genotypes of any one {} been replaced by others",
+    (Protection.LABEL, Neighbours.REPLACE_ONE): "had the outcomes of any one {} been replaced by others",
 }
 ACCOUNTINGS = {
     Accounting.GDP: "exact Gaussian accounting (μ-GDP) of all noisy statistics together",
@@ -73,12 +88,17 @@ class Terms(NamedTuple):
             str(record.unit),
             PROTECTED[fit.protection],
             str(record.neighbours),
-            CHANGES[record.neighbours],
+            CHANGES[record.neighbours].format(record.unit),
             odds,
             person_epsilon,
             person_delta,
             _exp(person_epsilon),
         )
+
+
+def plural(noun, number):
+    """Return the noun as it goes with a number of things."""
+    return noun if number == 1 else f"{noun}s"
 
 
 def format_r2(value, digits=3):

@@ -25,7 +25,7 @@ from dpgrs.io.trials import Outcomes, Statistics, load_labelled
 from dpgrs.public_random import uniforms
 from dpgrs.regression.linear_fit import LinearFit, centred_gram
 from dpgrs.regression.statistics import CROSS_STEP, GRAM_STEP, coded_rows
-from dpgrs.types import Protection, Rows, Unit
+from dpgrs.types import Coding, Protection, Rows, Unit
 
 TERMS = ["method", "protection", "neighbours", "unit", "accounting", "epsilon", "delta"]
 DESIGN = ["n_variants", "n_outcomes"]
@@ -33,6 +33,9 @@ ESTIMATES = ["advantage", "tpr", "auc"]
 ATTACKS = ["trial", "attack", *TERMS, *DESIGN, "target", "n_members", "n_others", "n_reference", "fpr"]
 ATTACKS += [f"{name}{part}" for name in ESTIMATES for part in ("", "_low", "_high", "_bound")]
 NO_PRIVACY = dict.fromkeys(TERMS, "") | {"protection": str(Protection.NONE)}
+# Whose weights follow from the statistics as the likelihood ratio supposes; where nobody's data are public.
+ATTACKED = ("ols", "ridge", "reusecov-gauss")
+ATTACKED_UNDER = (Protection.NONE, Protection.FULL)
 FPR = 0.01
 # Fewer people tell an attacker nothing, and their covariances would be singular.
 SMALLEST_REFERENCE = 4
@@ -93,7 +96,8 @@ def attack_trial(panel, outcomes, statistics, noisy, weights, *, output, trial, 
     """Infer membership from exact and noisy statistics and from all weights.
 
     Members are the people trained on, the others those held out, half of whom serve as the attacker's
-    reference for the other half. Where too few people are held out the table is empty.
+    reference for the other half. Where too few people are held out the table is empty. Attacked are fits of
+    `ATTACKED`, without protection and under full protection.
 
     Parameters
     ----------
@@ -183,17 +187,22 @@ def _exact(statistics, size):
 
 def _noisy_releases(noisy, size):
     for label, arrays in noisy:
-        if label["request"]["n_variants"] == size:
+        if label["request"]["n_variants"] == size and _is_attacked(label["request"]):
             sigma = {event["statistic"]: event["sigma"] for event in label["events"]}
             yield from _statistics_releases(
                 {"method": ""} | _terms(label["request"], arrays["cross"]),
                 _row_loss(label),
-                **arrays,
+                gram=arrays["gram"],
+                cross=arrays["cross"],
                 n=label["n"],
                 rows=label["request"]["rows"],
                 gram_sigma=sigma.get("gram", 0.0),
                 cross_sigma=sigma.get("cross product", 0.0),
             )
+
+
+def _is_attacked(request):
+    return request["protection"] == Protection.FULL and request["coding"] == Coding.HALF
 
 
 def _statistics_releases(terms, mu, *, gram, cross, n, rows, gram_sigma=0.0, cross_sigma=0.0):
@@ -213,7 +222,8 @@ def _weights_releases(fits, noisy, size, counts, *, n, penalty):
         tuple(_terms(label["request"], arrays["cross"]).values()): _row_loss(label) for label, arrays in noisy
     }
     for label, arrays in fits:
-        if not label["reported"] or label["n_variants"] != size:
+        is_attacked = label["method"] in ATTACKED and label["protection"] in ATTACKED_UNDER
+        if not (label["reported"] and label["n_variants"] == size and is_attacked):
             continue
         is_private = label["protection"] != Protection.NONE
         for count in [len(arrays["weights"])] if is_private else counts:

@@ -2,18 +2,38 @@
 
 import time
 
+import numpy as np
 import pandas as pd
 
 from dpgrs.io.files import write_table
-from dpgrs.io.trials import Statistics, load_labelled, save_labelled
+from dpgrs.io.trials import Outcomes, Statistics, load_labelled, save_labelled
+from dpgrs.methods import FROM_STATISTICS, METHODS
+from dpgrs.regression.fits import FitTerms, fit_released
 from dpgrs.regression.ols import fit_ols, fit_ridge
-from dpgrs.regression.reusecov import NoisyStatistics, fit_reusecov
+from dpgrs.regression.requests import PrivacyRequest
+from dpgrs.regression.reusecov import NoisyStatistics
+from dpgrs.regression.statistics import OUTCOME_STEP
+from dpgrs.steps.statistics import clipped_outcomes
+from dpgrs.types import Protection
 
 # What a label says of a method without privacy.
 NO_PRIVACY = dict.fromkeys(["neighbours", "unit", "accounting", "epsilon", "delta"])
 
 
-def fit_weights(noisy, *, output, seconds, methods, penalty, statistics=None):
+def fit_weights(
+    noisy,
+    *,
+    output,
+    seconds,
+    methods,
+    penalty,
+    penalty_rule="fixed",
+    heritability=None,
+    is_joint=False,
+    statistics=None,
+    outcomes=None,
+    baselines=None,
+):
     """Fit every method on every panel, all outcomes of a fit at once.
 
     With exact statistics ridge is always fitted, as the reference of the metrics; labels say which fits are
@@ -22,17 +42,22 @@ def fit_weights(noisy, *, output, seconds, methods, penalty, statistics=None):
     Parameters
     ----------
     noisy : path of the noisy statistics.
-    statistics : path of the exact statistics, for fits without privacy; None in a release.
     output, seconds : paths of the weights and of the time that each fit took.
-    methods : list of `ols`, `ridge`, `reusecov-gauss`.
-    penalty : float, the lambda of ridge and ReuseCov, per row.
+    methods : list of str, names of `dpgrs.methods.METHODS`.
+    penalty, penalty_rule, heritability, is_joint : as in `FitTerms`; ridge takes the penalty as it is.
+    statistics : path of the exact statistics, for fits without privacy; None in a release.
+    outcomes : path of the outcomes, which feature protection takes as public; None without it.
+    baselines : path of the weights of methods that draw themselves, which are handed on; None without.
     """
     fits = []
     if statistics is not None:
         fits += _non_private_fits(Statistics.load(statistics), methods, penalty)
-    if "reusecov-gauss" in methods:
-        fits += _reusecov_fits(load_labelled(noisy), penalty)
-    save_labelled(output, [(label, vars(fit)) for label, fit, _ in fits])
+    terms = FitTerms(penalty, penalty_rule, heritability, is_joint)
+    public = None if outcomes is None else Outcomes.load(outcomes)
+    fits += _released_fits(load_labelled(noisy), methods, terms, public)
+    if baselines is not None:
+        fits += [(label, arrays, label.pop("seconds")) for label, arrays in load_labelled(baselines)]
+    save_labelled(output, [(label, arrays) for label, arrays, _ in fits])
     write_table(seconds, pd.DataFrame({"seconds": [elapsed for *_, elapsed in fits]}))
 
 
@@ -43,21 +68,43 @@ def _non_private_fits(statistics, methods, penalty):
     for size, cross in statistics.cross.items():
         for method, solve in solvers.items():
             data = (statistics.gram_of_size(size), cross, statistics.n_rows)
-            fit, elapsed = _timed(solve, *data, n_observed=statistics.n_observed)
+            fit, elapsed = timed(solve, *data, n_observed=statistics.n_observed)
             label = {"method": method, "protection": "none", **NO_PRIVACY, "reported": method in methods}
-            yield {**label, "n_variants": size, "n_outcomes": len(cross)}, fit, elapsed
+            yield {**label, "n_variants": size, "n_outcomes": len(cross)}, fit.arrays(), elapsed
 
 
-def _reusecov_fits(released, penalty):
+def _released_fits(released, methods, terms, public):
     for label, arrays in released:
+        request = PrivacyRequest(**label["request"])
         noisy = NoisyStatistics(arrays["gram"], arrays["cross"], label["n"], events=())
-        fit, elapsed = _timed(fit_reusecov, noisy, penalty=penalty)
-        terms = {term: label["request"][term] for term in ("protection", *NO_PRIVACY, "n_variants")}
-        made = {"method": "reusecov-gauss", "reported": True, "n_outcomes": label["n_outcomes"]}
-        yield made | terms, fit, elapsed
+        outcomes = _public_outcomes(public, request, count=label["n_outcomes"])
+        origin = arrays.get("origin", np.zeros(request.n_variants))
+        for method in FROM_STATISTICS:
+            if method not in methods or request.protection not in METHODS[method].protections:
+                continue
+            options = {"request": request, "terms": terms, "outcomes": outcomes, "origin": origin}
+            found, elapsed = timed(fit_released, method, noisy, **options)
+            yield fit_label(method, label["request"], label["n_outcomes"]), found.arrays(), elapsed
 
 
-def _timed(function, *arguments, **options):
+def fit_label(method, request, n_outcomes):
+    """Return the label of a private fit: its method, the terms of its request and the number of outcomes."""
+    terms = {term: request[term] for term in ("protection", *NO_PRIVACY, "n_variants")}
+    return {"method": method, "reported": True, "n_outcomes": n_outcomes} | terms
+
+
+def _public_outcomes(public, request, *, count):
+    """Return the outcomes of the training rows as they were summed, NaN where missing, if they are public."""
+    if request.protection != Protection.FEATURE:
+        return None
+    values = public.values[request.n_variants][:count, public.is_training]
+    terms = {"norm": request.outcome_norm, "n_shared": request.n_outcomes}
+    clipped = clipped_outcomes(values, bound=request.outcome_bound, **terms) * OUTCOME_STEP
+    return np.where(np.isnan(values), np.nan, clipped)
+
+
+def timed(function, *arguments, **options):
+    """Return what a function returns, and the seconds that it took."""
     start = time.perf_counter()
     result = function(*arguments, **options)
     return result, time.perf_counter() - start

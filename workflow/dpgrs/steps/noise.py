@@ -13,7 +13,13 @@ from dpgrs.privacy.noise import BenchmarkNoise
 from dpgrs.privacy.study_key import load_study_key
 from dpgrs.regression.requests import request_grid
 from dpgrs.regression.reusecov import private_statistics
+from dpgrs.regression.statistics import OUTCOME_STEP, largest_row_norm
 from dpgrs.steps.released import identify_part, output_digests
+from dpgrs.steps.statistics import clipped_outcomes
+from dpgrs.types import Coding, Protection
+
+# What a request says of how rows were clipped.
+NORMS = {"coding", "row_norm", "outcome_norm"}
 
 
 def add_noise(statistics, outcomes, *, output, events, trial, seed, **options):
@@ -26,14 +32,16 @@ def add_noise(statistics, outcomes, *, output, events, trial, seed, **options):
     statistics, outcomes : paths of the exact statistics, and of the outcomes, for their names.
     output, events : paths of the noisy statistics, and of a record of what was drawn, JSON.
     trial, seed : int, key of the benchmark noise.
-    **options : see `_requests`.
+    **options : see `requests_of`.
     """
-    statistics, names = Statistics.load(statistics), Outcomes.load(outcomes).names
-    released = []
-    for request, count in _requests(statistics, **options):
+    statistics, outcomes = Statistics.load(statistics), Outcomes.load(outcomes)
+    names, released = outcomes.names, []
+    for request, count in requests_of(statistics, **options):
+        request = _with_public_outcomes(request, outcomes, count)
         noise = BenchmarkNoise(seed, trial, *map(str, asdict(request).values()))
-        noisy = private_statistics(**_data(statistics, names, request, count), noise=noise)
-        released.append(_labelled(request, noisy, names[:count]))
+        noisy = private_statistics(**exact_data(statistics, names[:count], request), noise=noise)
+        origin = statistics.origin.get(request.n_variants)
+        released.append(_labelled(request, noisy, names[:count], origin))
     save_labelled(output, released)
     write_events(events, [label for label, _ in released])
 
@@ -49,14 +57,19 @@ def release_statistics(statistics, outcomes, *, output, events, sites, ledger, i
     ledger : path of the ledger.
     identity : dict of ``dataset``, ``genotypes`` and ``outcomes``: the public settings that define the data,
         those on which the genotypes' rows hang and those on which the outcomes do.
-    **options : see `_requests`; they must make one request.
+    **options : see `requests_of`; they must make one request.
     """
     statistics, names = Statistics.load(statistics), Outcomes.load(outcomes).names
-    requests = _requests(statistics, **options)
+    requests = requests_of(statistics, **options)
     if len(requests) != 1:
         raise UsageError(f"A release must be one request, got {len(requests)}. Give one value each.")
     (request, count) = requests[0]
-    mechanism = partial(private_statistics, **_data(statistics, names, request, count))
+    if request.protection != Protection.FULL:
+        raise UsageError(
+            f"`privacy.protection` must be {Protection.FULL} in a release, got {request.protection}. "
+            "Change it."
+        )
+    mechanism = partial(private_statistics, **exact_data(statistics, names[:count], request))
     ledger, site_digest = Ledger(ledger), file_digest(sites)
     noisy, receipt = release(
         lambda noise: mechanism(noise=noise),
@@ -65,7 +78,7 @@ def release_statistics(statistics, outcomes, *, output, events, sites, ledger, i
         ledger=ledger,
         study_key=load_study_key(),
     )
-    label, arrays = _labelled(request, noisy, names[:count])
+    label, arrays = _labelled(request, noisy, names[:count], statistics.origin.get(request.n_variants))
     label["requests"] = list(receipt.requests.items())
     receipt = replace(receipt, outputs=output_digests(noisy, names[:count], n_shared=request.n_outcomes))
     check(receipt, ledger)
@@ -74,7 +87,7 @@ def release_statistics(statistics, outcomes, *, output, events, sites, ledger, i
     complete(receipt, ledger)
 
 
-def _requests(statistics, *, counts, **options):
+def requests_of(statistics, *, counts, **options):
     """List every request of a study about its statistics, with its number of outcomes.
 
     Parameters
@@ -83,28 +96,59 @@ def _requests(statistics, *, counts, **options):
     counts : list of int, numbers of outcomes; empty means all.
     **options : see `request_grid`.
     """
-    return request_grid(
+    if NORMS & options.keys():
+        raise UsageError("Norms must be those at which rows were clipped: they come with the statistics.")
+    grid = request_grid(
         counts=counts or [len(statistics.n_observed)],
         rows=statistics.rows,
         outcome_bound=statistics.outcome_bound,
         **options,
     )
+    return [(_within_bounds(request, statistics, count), count) for request, count in grid]
 
 
-def _data(statistics, names, request, count):
-    """Return the exact statistics that a request is about."""
+def _within_bounds(request, statistics, count):
+    """Name the norms at which rows were clipped, if they were."""
+    part = statistics.clipped.get((request.n_variants, count))
+    if part is None:
+        return request
+    return replace(request, coding=Coding.FREQUENCY, row_norm=part.row_norm, outcome_norm=part.outcome_norm)
+
+
+def _with_public_outcomes(request, outcomes, count):
+    """Bound rows of outcomes by the largest there is, where outcomes are public."""
+    if request.protection != Protection.FEATURE:
+        return request
+    Y = clipped_outcomes(
+        outcomes.values[request.n_variants][:count, outcomes.is_training],
+        bound=request.outcome_bound,
+        norm=request.outcome_norm,
+        n_shared=request.n_outcomes,
+    )
+    norm = largest_row_norm(Y, n_shared=request.n_outcomes)
+    # Outcomes that are all missing have no length, and a sensitivity must be above 0.
+    return replace(request, outcome_norm=max(norm, OUTCOME_STEP))
+
+
+def exact_data(statistics, names, request):
+    """Return the exact statistics that a request is about, and the names of its outcomes, as keywords."""
+    gram, cross = statistics.gram_of_size(request.n_variants), statistics.cross[request.n_variants]
+    if request.coding == Coding.FREQUENCY:
+        part = statistics.clipped[request.n_variants, len(names)]
+        gram, cross = part.gram, part.cross
     return {
-        "gram": statistics.gram_of_size(request.n_variants),
-        "cross": statistics.cross[request.n_variants][:count],
+        "gram": gram,
+        "cross": cross[: len(names)],
         "n_rows": statistics.n_rows,
         "request": request,
-        "outcome_names": names[:count],
+        "outcome_names": names,
     }
 
 
-def _labelled(request, noisy, names):
-    """Return one request with its events, and its noisy statistics."""
+def _labelled(request, noisy, names, origin):
+    """Return one request with its events, and its noisy statistics; `origin` is None in `half` coding."""
     label = {"request": asdict(request), "n": noisy.n, "n_outcomes": len(noisy.cross)}
     label |= {"outcomes": names}
     label |= {"events": [event.as_dict() for event in noisy.events]}
-    return label, {"gram": noisy.gram, "cross": noisy.cross}
+    coded = {} if origin is None else {"origin": origin}
+    return label, {"gram": noisy.gram, "cross": noisy.cross} | coded

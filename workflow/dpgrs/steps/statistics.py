@@ -3,11 +3,33 @@
 import numpy as np
 
 from dpgrs.io.panel import Panel
-from dpgrs.io.trials import Outcomes, Statistics
-from dpgrs.regression.statistics import cross_product, gram, grid_outcomes
+from dpgrs.io.trials import ClippedStatistics, Outcomes, Statistics
+from dpgrs.regression.clipped_statistics import (
+    clipped_statistics,
+    grid_frequency,
+    tight_outcome_norm,
+    tight_row_norm,
+)
+from dpgrs.regression.requests import budget_groups
+from dpgrs.regression.statistics import column_moments, cross_product, gram, grid_outcomes
+from dpgrs.types import Bounds
+
+# The norm of fewer standardised outcomes is often far above its root mean square, so a clip would bias.
+FEWEST_CLIPPED_OUTCOMES = 10
 
 
-def compute_statistics(panel, outcomes, *, output, outcome_bound):
+def compute_statistics(
+    panel,
+    outcomes,
+    *,
+    output,
+    outcome_bound,
+    counts=(),
+    bounds=Bounds.WORST_CASE,
+    genotype_clip=1.0,
+    outcome_clip=1.0,
+    outcome_budget="joint",
+):
     """Sum X'X and X'Y over the training rows, once for all methods and budgets.
 
     Parameters
@@ -15,6 +37,11 @@ def compute_statistics(panel, outcomes, *, output, outcome_bound):
     panel, outcomes : paths.
     output : path of the statistics file.
     outcome_bound : float, the public bound at which every outcome is clipped.
+    counts : list of int, numbers of outcomes; empty means all.
+    bounds : Bounds. Under `tight` rows are clipped besides, by the frequencies of the panel: public ones in a
+        release, in a benchmark the cohort's own as a stand-in.
+    genotype_clip, outcome_clip : float, of `tight` bounds, times the root mean square of a row.
+    outcome_budget : ``joint`` or ``separate``: which outcomes are clipped together.
     """
     panel, outcomes = Panel.open(panel), Outcomes.load(outcomes)
     is_training = outcomes.is_training
@@ -25,6 +52,21 @@ def compute_statistics(panel, outcomes, *, output, outcome_bound):
         size: cross_product(bits[columns[size]], grid_outcomes(values, bound=outcome_bound), **options)
         for size, values in outcomes.values.items()
     }
+    clipped, origin = {}, {}
+    if Bounds(bounds) == Bounds.TIGHT:
+        for size in columns:
+            frequency = panel.frequency[columns[size]]
+            origin[size] = column_moments(grid_frequency(frequency), rows=outcomes.rows)[0]
+            for count in counts or [len(outcomes.names)]:
+                clipped[size, count] = _clipped(
+                    bits[columns[size]],
+                    frequency,
+                    outcomes.values[size][:count],
+                    bound=outcome_bound,
+                    clips=(genotype_clip, outcome_clip),
+                    n_shared=count if outcome_budget == "joint" else 1,
+                    **options,
+                )
     Statistics(
         gram=gram(bits, **options),
         cross=cross,
@@ -33,7 +75,38 @@ def compute_statistics(panel, outcomes, *, output, outcome_bound):
         columns=columns,
         rows=outcomes.rows,
         outcome_bound=outcome_bound,
+        clipped=clipped,
+        origin=origin,
     ).save(output)
+
+
+def _clipped(bits, frequency, values, *, bound, clips, n_shared, rows, **options):
+    """Sum one panel and one set of outcomes within tight bounds."""
+    genotype_clip, outcome_clip = clips
+    row_norm, outcome_norm = tight_row_norm(frequency, rows=rows, factor=genotype_clip), None
+    if n_shared >= FEWEST_CLIPPED_OUTCOMES:
+        outcome_norm = tight_outcome_norm(n_shared, factor=outcome_clip, bound=bound)
+    Y = clipped_outcomes(values, bound=bound, norm=outcome_norm, n_shared=n_shared)
+    X_sums, Y_sums = clipped_statistics(bits, frequency, Y, row_norm=row_norm, rows=rows, **options)
+    return ClippedStatistics(X_sums, Y_sums, row_norm, outcome_norm)
+
+
+def clipped_outcomes(values, *, bound, norm, n_shared):
+    """Clip outcomes and round them to their grid, those of each budget by themselves.
+
+    Parameters
+    ----------
+    values : (n_outcomes, n_rows) float64, NaN where missing.
+    bound : float, of every outcome.
+    norm : float or None, of a row of the outcomes of one budget.
+    n_shared : int, outcomes that share a budget.
+
+    Returns
+    -------
+    (n_outcomes, n_rows) int64 in units of `OUTCOME_STEP`.
+    """
+    groups = budget_groups(len(values), n_shared=n_shared)
+    return np.vstack([grid_outcomes(values[group], bound=bound, row_norm=norm) for group in groups])
 
 
 def _observed(outcomes):

@@ -1,0 +1,141 @@
+"""Fits from released statistics, one function a method. All of it is post-processing and costs nothing."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from dpgrs.regression.blup import fit_blup, fit_blup_public_outcomes
+from dpgrs.regression.denoising import denoised_means
+from dpgrs.regression.linear_fit import LinearFit, centred_gram
+from dpgrs.regression.penalties import adassp_penalty, evidence_penalty
+from dpgrs.regression.projection import project_ellipsoid, project_feature, project_label
+from dpgrs.regression.reusecov import fit_reusecov
+from dpgrs.regression.statistics import column_moments
+from dpgrs.types import Coding, Penalty, Protection, Rows
+
+# Standardised outcomes have a mean square of 1: the public bound on which projections rest.
+OUTCOME_RMS = 1.0
+
+
+@dataclass(frozen=True)
+class FitTerms:
+    """What fits take beside the statistics; all of it is public.
+
+    Attributes
+    ----------
+    penalty : float >= 0, lambda per row, for `Penalty.FIXED`.
+    rule : Penalty, where lambda comes from.
+    heritability : float in (0, 1), stated for BLUP; None estimates it.
+    is_joint : bool, whether projections share one ball over all outcomes or variants, as the paper does.
+    """
+
+    penalty: float
+    rule: Penalty = Penalty.FIXED
+    heritability: float | None = None
+    is_joint: bool = False
+
+
+def fit_released(method, noisy, *, request, terms, origin, outcomes=None):
+    """Fit all outcomes by one method.
+
+    Parameters
+    ----------
+    method : str, one of `dpgrs.methods.FROM_STATISTICS`.
+    noisy : NoisyStatistics
+    request : PrivacyRequest, under which they were released.
+    terms : FitTerms
+    origin : (n_variants,) float64, the zero of the request's coding, in `half` coding.
+    outcomes : (n_outcomes, n_rows) float64, clipped, NaN where missing; public, under feature protection
+        alone.
+
+    Returns
+    -------
+    LinearFit
+
+    Privacy
+    -------
+    Post-processing: costs nothing.
+    """
+    fit = _FITS[method](noisy, request=request, terms=terms, origin=origin, outcomes=outcomes)
+    return replace(fit, means=fit.means + origin)
+
+
+def _gauss(noisy, *, request, terms, outcomes, **_):
+    penalty = _penalty(noisy, request, terms)
+    return fit_reusecov(noisy, penalty=penalty, n_observed=_observed(outcomes))
+
+
+def _projected(noisy, *, request, terms, origin, outcomes):
+    """Move X'Y to where it could lie, given the public side."""
+    if Protection(request.protection) == Protection.LABEL:
+        radii = OUTCOME_RMS * np.sqrt(noisy.n)
+        cross = project_label(noisy.cross, noisy.gram[:-1, :-1], radii, joint=terms.is_joint)
+    else:
+        Y, radii = np.nan_to_num(outcomes), _column_norm(noisy.n, request, origin)
+        cross = project_feature(noisy.cross, Y, radii, joint=terms.is_joint)
+    return _gauss(replace(noisy, cross=cross), request=request, terms=terms, outcomes=outcomes)
+
+
+def _in_ellipsoid(noisy, *, request, terms, outcomes, **_):
+    """Move X'Y to where the noisy Gram matrix says that it could lie."""
+    radii = OUTCOME_RMS * np.sqrt(noisy.n)
+    cross = project_ellipsoid(noisy.cross, noisy.gram[:-1, :-1], radii, joint=terms.is_joint)
+    return _gauss(replace(noisy, cross=cross), request=request, terms=terms, outcomes=outcomes)
+
+
+def _blup(noisy, *, request, terms, outcomes, **_):
+    means, G_c = _centred(noisy, request)
+    known = {"gram_sd": request.noise_sd["gram"], "cross_sd": request.noise_sd["cross"]}
+    known |= {"heritability": terms.heritability, "means": means}
+    if outcomes is None:
+        found = fit_blup(G_c, noisy.cross, noisy.n, **known)
+    else:
+        public = {"outcomes": np.nan_to_num(outcomes)}
+        found = fit_blup_public_outcomes(G_c, noisy.cross, noisy.n, **public, **known)
+    return LinearFit(found.weights, means, np.zeros(len(found.weights)), found.standard_errors)
+
+
+_FITS = {
+    "reusecov-gauss": _gauss,
+    "reusecov-proj": _projected,
+    "reusecov-ellipsoid": _in_ellipsoid,
+    "blup": _blup,
+}
+
+
+def _centred(noisy, request):
+    """Return the column means, seen through the noise of the Gram matrix, and the matrix without them."""
+    if not request.has_private_gram:
+        G_c, means = centred_gram(noisy.gram, noisy.n)
+        return means, G_c
+    means = denoised_means(noisy.gram, noisy.n, gram_sd=request.noise_sd["gram"])
+    return means, noisy.gram[:-1, :-1] - noisy.n * np.outer(means, means)
+
+
+def _penalty(noisy, request, terms):
+    gram_sd = request.noise_sd["gram"]
+    # Where X'X has no noise, the rule of AdaSSP has nothing to go by.
+    if Penalty(terms.rule) == Penalty.FIXED or (Penalty(terms.rule) == Penalty.ADASSP and not gram_sd):
+        return terms.penalty
+    if Penalty(terms.rule) == Penalty.ADASSP:
+        return adassp_penalty(request.n_variants, gram_sd=gram_sd, n=noisy.n)
+    means, G_c = _centred(noisy, request)
+    known = {"gram_sd": gram_sd, "cross_sd": request.noise_sd["cross"], "means": means}
+    return evidence_penalty(G_c, noisy.cross, noisy.n, **known)
+
+
+def _column_norm(n, request, origin):
+    """Bound the norm of a column of X publicly.
+
+    In `half` coding entries are 1/2 or -1/2 (haplotypes), or at most 1 (people). In `frequency` coding their
+    mean square is what public frequencies say that it is.
+    """
+    n_alleles = 1 if Rows(request.rows) == Rows.HAPLOTYPES else 2
+    if request.coding == Coding.HALF:
+        return np.sqrt(n) * n_alleles / 2
+    _, variance = column_moments(origin / n_alleles + 0.5, rows=request.rows)
+    return np.sqrt(n * variance)
+
+
+def _observed(outcomes):
+    return None if outcomes is None else np.isfinite(outcomes).sum(axis=1)

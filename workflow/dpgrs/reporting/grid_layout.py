@@ -1,0 +1,184 @@
+"""Which panels show the grid of methods, protections, budgets, panel sizes and numbers of outcomes."""
+
+from collections import Counter
+from itertools import product
+from typing import NamedTuple
+
+import numpy as np
+
+from dpgrs.reporting.accuracy import trial_means
+from dpgrs.reporting.fits import thin
+from dpgrs.reporting.terms import plural
+
+# More lines cannot be told apart, more panels one below the other are not looked at.
+MAX_LINES = 9
+MAX_VALUES = 3
+
+
+class View(NamedTuple):
+    """A way to look at the grid: what runs along the axis, and by what else panels are told apart."""
+
+    name: str
+    x: str
+    facet: str
+    label: str
+    words: str
+
+
+BY_OUTCOMES = View(
+    "by_outcomes", "n_outcomes", "epsilon", "outcomes in one release", "the number of outcomes"
+)
+BY_EPSILON = View("by_epsilon", "epsilon", "n_outcomes", "privacy budget ε", "epsilon")
+
+
+class Panel(NamedTuple):
+    """What one panel shows; None where it is not told apart by this."""
+
+    n_variants: int
+    facet: float | None
+    accounting: str | None
+    protection: str | None
+
+
+class Layout(NamedTuple):
+    """The panels of a view.
+
+    Attributes
+    ----------
+    panels : list of rows, each a list of Panel; all rows are equally long.
+    columns : str, what the columns are told apart by: `protection` or `facet`.
+    left_out : dict of n_variants and the view's facet to values that the figure has no room for.
+    """
+
+    panels: list
+    columns: str
+    left_out: dict
+
+
+def views(metrics):
+    """Return the views of a study in which something varies along the axis; one at least.
+
+    Parameters
+    ----------
+    metrics : the study's metrics.
+
+    Returns
+    -------
+    list of View, the one to look at first at its head.
+    """
+    has_counts, has_epsilons = (metrics[view.x].nunique() > 1 for view in (BY_OUTCOMES, BY_EPSILON))
+    return [BY_OUTCOMES] * has_counts + [BY_EPSILON] * (has_epsilons or not has_counts)
+
+
+def curves(metrics):
+    """Mean R^2 over outcomes by fit and design, with the range over trials.
+
+    Parameters
+    ----------
+    metrics : the study's metrics.
+
+    Returns
+    -------
+    fits : list of Fit.
+    table : data frame of n_variants, n_outcomes, fit (index into `fits`), mean, min and max, with series,
+        protection, accounting, epsilon and is_private of the fit; without rows that have no value.
+    """
+    fits, points = trial_means(metrics)
+    points["r2"] = points["r2"].where(np.isfinite(points["r2"]))
+    table = points.groupby(["n_variants", "n_outcomes", "fit"])["r2"].agg(["mean", "min", "max"])
+    table = table.dropna().reset_index()
+    for name in ("series", "protection", "accounting", "epsilon", "is_private"):
+        table[name] = [getattr(fits[code], name) for code in table["fit"]]
+    return fits, table.astype({"epsilon": float, "is_private": bool})
+
+
+def rows_of(table, panel, view):
+    """Return the rows of `curves` that a panel shows: its private fits, and all references of its design."""
+    is_private = table["is_private"]
+    is_shown = table["n_variants"] == panel.n_variants
+    for name in ("protection", "accounting"):
+        if getattr(panel, name) is not None:
+            is_shown &= ~is_private | (table[name] == getattr(panel, name))
+    if panel.facet is not None:
+        # A fit without privacy has no epsilon to be chosen by.
+        has_any = ~is_private if view.facet == "epsilon" else False
+        is_shown &= (table[view.facet] == panel.facet) | has_any
+    return table[is_shown]
+
+
+def lay_out(fits, table, view):
+    """Share the lines out to panels.
+
+    All lines of a design and facet are in one panel, if they are no more than `MAX_LINES`. If they are, there
+    is a panel for every accounting, protection, or both. Of panel sizes and facets `MAX_VALUES` are shown.
+
+    Parameters
+    ----------
+    fits, table : as `curves` returns them.
+    view : View
+
+    Returns
+    -------
+    Layout
+    """
+    values = {name: sorted(table[name].dropna().unique().tolist()) for name in ("n_variants", view.facet)}
+    shown = {name: thin(present, MAX_VALUES) for name, present in values.items()}
+    left_out = {
+        name: [value for value in present if value not in shown[name]] for name, present in values.items()
+    }
+    sizes, facets = shown["n_variants"], shown[view.facet] or [None]
+    accountings, protections = _split(fits)
+    if protections == [None]:
+        columns, rows = "facet", product(sizes, accountings, [None])
+        panels = [[Panel(size, facet, name, None) for facet in facets] for size, name, _ in rows]
+    else:
+        columns, rows = "protection", product(sizes, facets, accountings)
+        panels = [[Panel(*row, protection) for protection in protections] for row in rows]
+    return Layout(panels, columns, {name: left for name, left in left_out.items() if left})
+
+
+def panel_title(panel, view):
+    """Say which design a panel shows; its protection stands above the column."""
+    parts = [f"{panel.n_variants:,} {plural('variant', panel.n_variants)}"]
+    if panel.facet is not None:
+        parts.append(facet_name(panel.facet, view))
+    if panel.accounting:
+        parts.append(panel.accounting)
+    return ", ".join(parts)
+
+
+def facet_name(value, view):
+    """Name a value of a view's facet."""
+    if view.facet == "epsilon":
+        return f"ε\u00a0=\u00a0{value:g}"
+    return f"{value:,} {plural('outcome', value)}"
+
+
+def left_out_words(layout, view):
+    """Name the panel sizes, epsilons or numbers of outcomes that a layout leaves out, if any."""
+    sizes = ", ".join(f"{size:,}" for size in layout.left_out.get("n_variants", []))
+    facets = ", ".join(
+        f"{value:g}" if view.facet == "epsilon" else f"{value:,}"
+        for value in layout.left_out.get(view.facet, [])
+    )
+    facet_words = {"epsilon": "ε = {}", "n_outcomes": "{} outcomes"}[view.facet]
+    words = [f"{sizes} variants"] * bool(sizes) + [facet_words.format(facets)] * bool(facets)
+    return " and ".join(words)
+
+
+def _split(fits):
+    """Return the accountings and the protections that panels are told apart by, or [None]."""
+    series = {(fit.accounting, fit.protection, fit.method) for fit in fits if fit.is_private}
+    n_references = sum(not fit.is_private for fit in fits)
+    for by_protection, by_accounting in product((False, True), repeat=2):
+        lines = Counter((by_accounting and one[0], by_protection and one[1]) for one in series)
+        if max(lines.values(), default=0) + n_references <= MAX_LINES:
+            break
+    in_order = [
+        list(dict.fromkeys(getattr(fit, name) for fit in fits if fit.is_private))
+        for name in ("accounting", "protection")
+    ]
+    return [
+        names if is_split and len(names) > 1 else [None]
+        for names, is_split in zip(in_order, (by_accounting, by_protection), strict=True)
+    ]

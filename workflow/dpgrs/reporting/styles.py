@@ -1,0 +1,109 @@
+"""How fits look in all figures of a benchmark: a colour and marker by method, a line by protection."""
+
+from itertools import cycle
+
+import numpy as np
+
+from dpgrs.reporting.fits import reference
+from dpgrs.reporting.svg import INK, MARKERS, MUTED, PALETTE
+from dpgrs.types import Protection
+
+WIDTH = 700
+# Noise can push R^2 far below zero; what lies under this share of the top is drawn at the edge.
+FLOOR_SHARE = 0.5
+MANY_ROWS = 12
+OTHER_LINES = ("-.", "--", ":")
+LINES = {Protection.FULL: "-", Protection.FEATURE: (0, (5, 2)), Protection.LABEL: (0, (1, 1.3))}
+# A method looks the same in every study. All pairs differ under the three kinds of colour blindness.
+LOOKS = {
+    "reusecov-gauss": (PALETTE[0], MARKERS[0]),
+    "reusecov-proj": (PALETTE[2], MARKERS[1]),
+    "reusecov-ellipsoid": (PALETTE[5], MARKERS[2]),
+    "blup": (PALETTE[1], MARKERS[3]),
+    "naive": (PALETTE[4], MARKERS[4]),
+    "adassp": (PALETTE[3], MARKERS[5]),
+    "dp-sgd": ("#882255", "X"),
+}
+OTHER_LOOKS = (("#332288", "o"), ("#999933", "s"))
+
+
+def series_styles(fits):
+    """Give every series of fits its colour, line and marker.
+
+    Non-private series are grey lines; private ones have a colour and a marker per method, a line per
+    protection, and a thin line with hollow markers for every accounting but the first.
+
+    Parameters
+    ----------
+    fits : list of Fit.
+
+    Returns
+    -------
+    dict of series to keywords of a matplotlib line.
+    """
+    styles, others = {}, cycle(OTHER_LINES)
+    private = [fit for fit in fits if fit.is_private]
+    accountings = list(dict.fromkeys(fit.accounting for fit in private))
+    unknown = dict.fromkeys(fit.method for fit in private if fit.method not in LOOKS)
+    looks = LOOKS | dict(zip(unknown, cycle(OTHER_LOOKS), strict=False))
+    for fit in fits:
+        if fit.series in styles:
+            continue
+        if not fit.is_private:
+            is_reference = fit == reference(fits)
+            color, line = (INK, "-") if is_reference else (MUTED, next(others))
+            styles[fit.series] = {"color": color, "linestyle": line, "linewidth": 1.1}
+            continue
+        color, marker = looks[fit.method]
+        is_first = fit.accounting == accountings[0]
+        styles[fit.series] = {
+            "color": color,
+            "linestyle": LINES[fit.protection],
+            "linewidth": 1.5 if is_first else 0.9,
+            "marker": marker,
+            "markerfacecolor": color if is_first else "white",
+            "markersize": 4.5,
+        }
+    return styles
+
+
+def fit_colors(fits):
+    """Colours for a few fits side by side: the reference dark, those of one method from pale to full."""
+    styles = series_styles(fits)
+    methods = {}
+    for fit in fits:
+        methods.setdefault(fit.method, []).append(fit)
+    return [
+        _mixed_with_white(
+            styles[fit.series]["color"],
+            0.45 + 0.55 * (methods[fit.method].index(fit) + 1) / len(methods[fit.method]),
+        )
+        for fit in fits
+    ]
+
+
+def limits(r2, *, reach=0.06, lowest=None):
+    """Return the bottom and the top of an R^2 axis: all values, but not those far below zero.
+
+    Parameters
+    ----------
+    r2 : array of float64.
+    reach : float, empty margin as a share of the axis.
+    lowest : float, the bottom where values lie below it; None for a share of the top below zero.
+    """
+    finite = r2[np.isfinite(r2)]
+    top = max(finite.max(initial=0.0), 0.02)
+    lowest = -FLOOR_SHARE * top if lowest is None else lowest
+    floor = max(finite.min(initial=0.0), lowest)
+    margin = reach * (top - floor)
+    return floor - margin if floor < 0 else 0.0, top + margin
+
+
+def row_height(n_rows):
+    """Return the height, in points, of a row of a figure with many or few."""
+    return 22 if n_rows <= MANY_ROWS else 15
+
+
+def _mixed_with_white(color, share):
+    parts = [int(color[i : i + 2], 16) for i in (1, 3, 5)]
+    return "#" + "".join(f"{round(255 - share * (255 - part)):02x}" for part in parts)

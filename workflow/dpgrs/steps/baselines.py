@@ -1,0 +1,79 @@
+"""Weights of methods that draw noise of their own, beside ReuseCov's statistics. For benchmarks alone."""
+
+from dataclasses import asdict
+from functools import partial
+
+from dpgrs.io.panel import Panel
+from dpgrs.io.trials import Outcomes, Statistics, save_labelled
+from dpgrs.methods import BASELINES
+from dpgrs.privacy.noise import BenchmarkNoise
+from dpgrs.regression.adassp import fit_adassp, private_adassp
+from dpgrs.regression.dp_sgd import SgdRequest, private_sgd
+from dpgrs.regression.naive import private_separate_fits
+from dpgrs.regression.reusecov import fit_reusecov
+from dpgrs.regression.statistics import coded_rows, grid_outcomes
+from dpgrs.steps.fit import fit_label, timed
+from dpgrs.steps.noise import exact_data, requests_of
+from dpgrs.types import Neighbours, Protection
+
+
+def fit_baselines(panel, outcomes, statistics, *, output, methods, trial, seed, penalty, **options):
+    """Fit every baseline for every combination of accounting, epsilon, panel and number of outcomes.
+
+    Baselines protect fully. DP-SGD takes its samples from add-remove neighbours, so under replace-one it is
+    left out.
+
+    Parameters
+    ----------
+    panel, outcomes, statistics : paths; all but DP-SGD read the statistics alone.
+    output : path of the weights, labelled as in `fit_weights`.
+    methods : list of str; those of `dpgrs.methods.BASELINES` are fitted.
+    trial, seed : int, key of the benchmark noise.
+    penalty : float, the lambda of `naive`, per row.
+    **options : see `requests_of`.
+    """
+    statistics, outcomes, panel = Statistics.load(statistics), Outcomes.load(outcomes), Panel.open(panel)
+    fitters = {
+        "naive": partial(_naive, statistics, penalty=penalty),
+        "adassp": partial(_adassp, statistics),
+        "dp-sgd": partial(_sgd, panel, outcomes),
+    }
+    fits = []
+    for request, count in requests_of(statistics, **options):
+        for method in BASELINES:
+            if method not in methods or not _exists(method, request):
+                continue
+            noise = BenchmarkNoise(seed, trial, method, *map(str, asdict(request).values()))
+            names = outcomes.names[:count]
+            fit, seconds = timed(fitters[method], request=request, names=names, noise=noise)
+            label = fit_label(method, asdict(request), count) | {"seconds": seconds}
+            fits.append((label, fit.arrays()))
+    save_labelled(output, fits)
+
+
+def _exists(method, request):
+    is_sampled = method != "dp-sgd" or request.neighbours == Neighbours.ADD_REMOVE
+    return request.protection == Protection.FULL and is_sampled
+
+
+def _naive(statistics, *, request, names, noise, penalty):
+    fit = partial(fit_reusecov, penalty=penalty)
+    return private_separate_fits(**exact_data(statistics, names, request), noise=noise, fit=fit).fit
+
+
+def _adassp(statistics, *, request, names, noise):
+    return fit_adassp(private_adassp(**exact_data(statistics, names, request), noise=noise))
+
+
+def _sgd(panel, outcomes, *, request, names, noise):
+    size, is_training = request.n_variants, outcomes.is_training
+    options = {"n_haplotypes": panel.n_haplotypes, "rows": request.rows, "is_selected": is_training}
+    X = coded_rows(panel.haplotypes(panel.of_size(size)), **options)
+    Y = grid_outcomes(outcomes.values[size][: len(names), is_training], bound=request.outcome_bound)
+    terms = SgdRequest(**asdict(request))
+    n_units = len(X) // terms.rows_per_unit
+
+    def sample(step):
+        return noise.poisson_sample(n_units, name=f"step {step}", probability=terms.sampling_rate)
+
+    return private_sgd(X, Y, request=terms, noise=noise, sample=sample, outcome_names=names).fit

@@ -133,13 +133,20 @@ def _design_problems(config, is_clear):
             "`cohort.keep_filtered` must be true in a release, got false: FILTER was made from the cohort. "
             "Leave it out; the public sites decide."
         )
-    with_guarantee = [name for name, method in METHODS.items() if method.may_be_released]
-    for name in config["methods"]:
-        if not METHODS[name].may_be_released:
-            lines.append(
-                f"`methods` must have a guarantee in a release, got {name}. "
-                f"Leave it out; {', '.join(with_guarantee)} has one."
-            )
+    return lines + _method_problems(config["methods"])
+
+
+def _method_problems(methods):
+    """Refuse by name what has no guarantee, or whose draws or fits are for benchmarks so far."""
+    offered = ", ".join(name for name, method in METHODS.items() if method.may_be_released)
+    lines = []
+    for name in methods:
+        method = METHODS[name]
+        wanted = (
+            "have a guarantee" if Protection.NONE in method.protections else "not be for benchmarks alone"
+        )
+        if not method.may_be_released:
+            lines.append(f"`methods` must {wanted} in a release, got {name}. Use {offered}.")
     return lines
 
 

@@ -24,6 +24,7 @@ from ledger_requests import ACCOUNT, DATASET, new_ledger
 from random_cohorts import random_bits
 
 N_VARIANTS, N_PEOPLE, EPSILON, PENALTY = 4, 3000, 20.0, 0.1
+FIT = {"method": "reusecov-gauss", "lambda": PENALTY, "lambda_from": "fixed", "heritability": None}
 NAMES = ("a", "b", "c")
 IDENTITY = {
     "dataset": DATASET | {"dataset_version": "v1"},
@@ -119,7 +120,7 @@ def written_by(measure, study, **options):
 
 def run(study, *, epsilon=EPSILON, **changes):
     charge = {"panel": "panel", "sites": study.sites, "ledger": study.ledger.path, "identity": IDENTITY}
-    charge |= {"epsilon": epsilon, "residual_bound": 2.0, "penalty": PENALTY} | changes
+    charge |= {"epsilon": epsilon, "residual_bound": 2.0, "fit": FIT} | changes
     return written_by(step.release_metrics, study, **charge)
 
 
@@ -130,7 +131,7 @@ def fit_of(study):
 
 def load(study):
     ((released, _),) = load_labelled(study.noisy)
-    return step.load_accuracy(study.accuracy, study.ledger.read(), released, penalty=PENALTY)
+    return step.load_accuracy(study.accuracy, study.ledger.read(), released, fit=FIT)
 
 
 def spent(study):
@@ -260,7 +261,7 @@ def test_load_accuracy__raise_on_other_weights(study):
     other["requests"][1] = [released["requests"][1][0], "another"]
     for label, penalty in [(released, 0.2), (other, PENALTY)]:
         with pytest.raises(DpgrsError, match="must be the accuracy of the weights that are released"):
-            step.load_accuracy(study.accuracy, study.ledger.read(), label, penalty=penalty)
+            step.load_accuracy(study.accuracy, study.ledger.read(), label, fit=FIT | {"lambda": penalty})
 
 
 def test_release_metrics__weights_that_are_not_of_the_released_statistics_are_not_measured(study):
@@ -280,7 +281,7 @@ def test_release_metrics__weights_that_are_not_of_the_released_statistics_are_no
 def measure_in_public(study, names=NAMES):
     everybody = np.zeros(N_PEOPLE, dtype=bool)
     Outcomes(names, {N_VARIANTS: study.all_outcomes}, {}, everybody, "people").save(study.outcomes)
-    return written_by(step.public_metrics, study, panel="panel", ledger=study.ledger.path, penalty=PENALTY)
+    return written_by(step.public_metrics, study, panel="panel", ledger=study.ledger.path, fit=FIT)
 
 
 def test_public_metrics__are_those_of_all_public_people_at_no_cost(study):

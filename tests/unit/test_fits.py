@@ -47,8 +47,7 @@ class Cohort:
         noisy = private_statistics(self.gram, self.cross, N_HAPLOTYPES, request=request, noise=noise)
         public = {"outcomes": self.Y} if protection == "feature" else {}
         terms = terms or FitTerms(penalty=0.1)
-        options = {"request": request, "terms": terms, "origin": np.zeros(request.n_variants)}
-        return fit_released(method, noisy, **options, **public)
+        return fit_released(method, noisy, request=request, terms=terms, **public)
 
 
 @pytest.mark.parametrize("is_joint", [False, True])

@@ -55,17 +55,21 @@ def test_release__a_complete_study_passes(study):
         ({"trials": 2}, "`trials` must be 1 in a release, got 2."),
         (
             {"methods": ["ridge", "reusecov-gauss"]},
-            "`methods` must have a guarantee in a release, got ridge. Use reusecov-gauss.",
+            "`methods` must have a guarantee in a release, got ridge. Use one of reusecov-gauss, ",
         ),
         (
             {"privacy": {"neighbours": "replace-one"}, "outcomes": {"test_share": 0.2}},
             "`outcomes.test_share` must be 0 under `neighbours: replace-one` in a release, got 0.2",
         ),
         ({"cohort": {"keep_filtered": False}}, "`cohort.keep_filtered` must be true in a release, got false"),
+        (
+            {"methods": ["reusecov-gauss", "blup"]},
+            "`methods` must be one value in a release, got reusecov-gauss, blup. Choose",
+        ),
         ({"methods": "ols"}, "`methods` must have a guarantee in a release, got ols."),
         (
             {"methods": ["dp-sgd"]},
-            "`methods` must not be for benchmarks alone in a release, got dp-sgd. Use reusecov-gauss.",
+            "`methods` must not be for benchmarks alone in a release, got dp-sgd. Use one of ",
         ),
         ({"privacy": {"epsilon": [1, 2]}}, "`privacy.epsilon` must be one value in a release, got 1.0, 2.0."),
         ({"panel": {"size": [10, 20]}}, "`panel.size` must be one value in a release"),

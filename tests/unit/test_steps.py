@@ -9,6 +9,7 @@ import pytest
 from dpgrs.errors import DpgrsError, UsageError
 from dpgrs.io.trials import Outcomes, Statistics, load_labelled, save_labelled
 from dpgrs.methods import BASELINES, FROM_STATISTICS, METHODS
+from dpgrs.privacy.exact_numbers import exact_text
 from dpgrs.privacy.ledger_entries import Account
 from dpgrs.privacy.study_key import VARIABLE, create_study_key
 from dpgrs.regression.clipped_statistics import CLIPPED_GRAM_STEP
@@ -18,7 +19,7 @@ from dpgrs.steps import baselines as baselines_step
 from dpgrs.steps import statistics as statistics_step
 from dpgrs.steps.fit import fit_weights
 from dpgrs.steps.noise import add_noise, release_statistics
-from dpgrs.steps.released import load_released
+from dpgrs.steps.released import fit_of_release, load_released
 from ledger_requests import new_ledger
 from random_cohorts import random_bits
 
@@ -373,3 +374,17 @@ def test_tight_bounds__many_outcomes_are_clipped_together_or_each_by_itself(tmp_
     )
     assert np.linalg.norm(together, axis=0).max() <= 3.0
     np.testing.assert_allclose(alone, np.clip(values, -3, 3), atol=OUTCOME_STEP)
+
+
+def test_release_statistics__tight_bounds_are_in_the_identity_and_load_back(released, statistics, tmp_path):
+    make, ledger = released
+    tight = compute_tight(statistics, tmp_path, counts=[3])
+    vars(statistics)["path"] = tight.path
+    label, noisy = load_released(make(), ledger.read())
+    np.testing.assert_array_equal(noisy.origin, Statistics.load(tight.path).origin[5])
+    for request in ledger.read().requests.values():
+        assert request.identity["coding"] == "frequency"
+        assert request.identity["row_norm"] == exact_text(label["request"]["row_norm"])
+    fit = {"method": "blup", "lambda": 0.1, "lambda_from": "fixed", "heritability": 0.4}
+    fitted_again = fit_of_release(label, noisy, fit)
+    assert fitted_again.standard_errors.shape == fitted_again.weights.shape == (3, 5)

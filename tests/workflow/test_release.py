@@ -265,3 +265,27 @@ def test_release__without_the_hooks_that_close_it_it_is_refused(site):
     refused = run(site, RELEASE, "--no-hooks", "--dry-run", check=False)
     assert refused.returncode == 2
     assert "`--no-hooks` must be left out in a release" in refused.stdout
+
+
+@pytest.mark.release
+def test_release__blup_within_tight_bounds_has_standard_errors_and_is_replayed(copy):
+    settings = RELEASE | {
+        "study": "blup",
+        "methods": ["blup"],
+        "privacy": RELEASE["privacy"] | {"bounds": "tight", "epsilon": 1},
+        "regression": {"heritability": 0.5},
+    }
+    run(copy, settings)
+    folder = copy / "results" / "blup"
+    first, before = bundle(copy, "blup"), ledger_bytes(copy)
+    assert [name for name in first if name.startswith("standard_errors/")]
+    statement = json.loads((folder / "release" / "privacy_statement.json").read_text())
+    assert {"norm of a row of genotypes", "heritability"} <= {
+        one["name"] for one in statement["public_inputs"]
+    }
+    assert statement["expected_noise_sd"] is None
+    verify_release(folder / "release")
+    shutil.rmtree(folder)
+    run(copy, settings)
+    assert bundle(copy, "blup") == first
+    assert ledger_bytes(copy) == before

@@ -5,13 +5,11 @@ import json
 import click
 
 from dpgrs.cli_options import (
-    NOT_NEGATIVE,
     POSITIVE,
     events,
     output,
     path_argument,
     path_option,
-    penalty,
     processes,
     request_terms,
 )
@@ -41,7 +39,7 @@ def release_statistics(statistics, outcomes, identity, **options):
 @path_option("--accuracy", "Where to write the noisy sums behind the metrics.")
 @click.option("--epsilon", type=POSITIVE, help="Privacy loss of the metrics; default: withhold them.")
 @click.option("--residual-bound", type=POSITIVE, help="Public bound of every residual.")
-@click.option("--penalty", type=NOT_NEGATIVE, help="lambda of the fit.")
+@click.option("--fit", help="Public settings of the fit, JSON.")
 @click.option("--panel", type=click.Path(), help="Panel, to measure on the people held out.")
 @click.option("--sites", type=click.Path(), help="Public sites.")
 @click.option("--ledger", type=click.Path(), help="Ledger of the dataset; it is charged.")
@@ -58,11 +56,11 @@ def release_metrics(noisy, outcomes, weights, seconds, output, accuracy, events,
         step.withhold_metrics(noisy, outcomes, weights, seconds, **written)
     elif len(given) < len(charge):
         raise click.UsageError(
-            "Give all or none of: --epsilon, --residual-bound, --penalty, --panel, --sites, --ledger and "
+            "Give all or none of: --epsilon, --residual-bound, --fit, --panel, --sites, --ledger and "
             "--identity."
         )
     else:
-        charge["identity"] = json.loads(charge["identity"])
+        charge |= {name: json.loads(charge[name]) for name in ("identity", "fit")}
         step.release_metrics(noisy, outcomes, weights, seconds, **written, **charge)
 
 
@@ -73,15 +71,15 @@ def release_metrics(noisy, outcomes, weights, seconds, output, accuracy, events,
 @path_argument("seconds")
 @path_option("--panel", "Panel of the public people.")
 @path_option("--ledger", "Ledger of the dataset; it is read.")
-@penalty
+@click.option("--fit", required=True, help="Public settings of the fit, JSON.")
 @events
 @path_option("--accuracy", "Where to write the numbers behind the metrics.")
 @output
-def public_metrics(noisy, outcomes, weights, seconds, **options):
+def public_metrics(noisy, outcomes, weights, seconds, fit, **options):
     """Measure a release on public people, at no cost."""
     from dpgrs.steps import accuracy
 
-    accuracy.public_metrics(noisy, outcomes, weights, seconds, **options)
+    accuracy.public_metrics(noisy, outcomes, weights, seconds, fit=json.loads(fit), **options)
 
 
 @click.command()

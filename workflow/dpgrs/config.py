@@ -138,6 +138,14 @@ def public_identity(config):
     }
 
 
+def fit_settings(config):
+    """Return the settings on which the weights of a release hang, beside its statistics: all are public."""
+    regression = config["regression"]
+    return {"method": config["methods"][0]} | {
+        name: regression[name] for name in ("lambda", "lambda_from", "heritability")
+    }
+
+
 def without_paths(config):
     """Return a resolved configuration without where its files lie, which tells of a machine alone."""
     return _with_paths(config, lambda path: None)

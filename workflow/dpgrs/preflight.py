@@ -46,12 +46,6 @@ class Refusal:
 
 NOT_OFFERED = (
     Refusal("privacy.protection", "Use `protection: full`.", frozenset({"feature", "label"}), "release"),
-    Refusal("privacy.bounds", "Use `bounds: worst-case`.", frozenset({"tight"}), "release"),
-    # The bundle is fitted by its own step, which knows one penalty.
-    Refusal(
-        "regression.lambda_from", "Use `lambda_from: fixed`.", frozenset({"adassp", "evidence"}), "release"
-    ),
-    Refusal("regression.heritability", "Leave it out.", mode="release"),
     Refusal("public.genotypes", "Leave it out: all genotypes are protected."),
     Refusal("public.outcomes", "Leave it out: all outcomes are protected."),
 )

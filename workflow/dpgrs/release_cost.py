@@ -5,7 +5,7 @@ from collections import Counter
 from dataclasses import dataclass
 from fractions import Fraction
 
-from dpgrs.config import public_identity
+from dpgrs.config import fit_settings, public_identity
 from dpgrs.io.tables import FAMILY_COLUMN, header_of, plain_name, rows_of
 from dpgrs.privacy.accountant import MARGIN, gdp_epsilon, split_budget
 from dpgrs.privacy.events import MECHANISM_VERSION
@@ -13,12 +13,14 @@ from dpgrs.privacy.exact_numbers import exact_text
 from dpgrs.privacy.hash_chain import digest
 from dpgrs.privacy.ledger_entries import Account, Cost
 from dpgrs.regression.requests import PrivacyRequest
-from dpgrs.steps.accuracy import identify_accuracy
+from dpgrs.steps.accuracy import fit_identity, identify_accuracy
 from dpgrs.steps.released import identify_part
-from dpgrs.types import Metrics
+from dpgrs.steps.statistics import outcome_norm
+from dpgrs.types import Bounds, Coding, Metrics
 
 # What an identity says that a run finds out: the sites chosen, and by them and the draws all that follows.
-FOUND_LATER = ("sites", "part")
+FOUND_LATER = ("sites", "part", "row_norm")
+UNKNOWN_NORM = 1.0
 TERMS = ("gram_share", "count_share", "neighbours", "unit")
 
 
@@ -102,7 +104,9 @@ def count_outcomes(path):
 
 def _request(config, *, n_shared=1):
     privacy = config["privacy"]
+    bounds = _norms(config, n_shared) if privacy["bounds"] == Bounds.TIGHT else {}
     return PrivacyRequest(
+        **bounds,
         rows=config["cohort"]["rows"],
         n_variants=config["panel"]["size"][0],
         n_outcomes=n_shared,
@@ -113,6 +117,13 @@ def _request(config, *, n_shared=1):
         accounting=privacy["accounting"][0],
         **{name: privacy[name] for name in TERMS},
     )
+
+
+def _norms(config, n_shared):
+    """Return how rows will be clipped; the norm of genotypes follows from sites that are yet to be chosen."""
+    outcomes, privacy = config["outcomes"], config["privacy"]
+    norm = outcome_norm(n_shared, factor=privacy["outcome_clip"], bound=outcomes["bound"])
+    return {"coding": Coding.FREQUENCY, "row_norm": UNKNOWN_NORM, "outcome_norm": norm}
 
 
 def _parts(config, request, *, n_budgets):
@@ -137,7 +148,7 @@ def _identity(part, config, request):
     identity = identify_part(public_identity(config), "", request, (kind, *names))
     if part.kind == "accuracy":
         bound = config["evaluation"]["residual_bound"] or config["outcomes"]["bound"]
-        weights = {"lambda": exact_text(config["regression"]["lambda"])}
+        weights = fit_identity(fit_settings(config))
         identity = identify_accuracy(identity, residual_bound=bound, weights=weights)
     draws = [{"mu": exact_text(mu)} for mu in part.mus]
     return identity | {"version": MECHANISM_VERSION, "draws": draws}
@@ -150,5 +161,5 @@ def _as_known(identity, account):
     if "outcomes" in known:
         known["outcomes"] = known["outcomes"] | {"names": len(known["outcomes"]["names"])}
     if "weights" in known:
-        known["weights"] = known["weights"]["lambda"]
+        known["weights"] = {name: value for name, value in known["weights"].items() if name != "statistics"}
     return digest([str(account), known])

@@ -140,13 +140,17 @@ def _method_problems(methods):
     """Refuse by name what has no guarantee, or whose draws or fits are for benchmarks so far."""
     offered = ", ".join(name for name, method in METHODS.items() if method.may_be_released)
     lines = []
+    if len([name for name in methods if METHODS[name].may_be_released]) > 1:
+        lines.append(
+            f"`methods` must be one value in a release, got {', '.join(methods)}. Choose one to publish."
+        )
     for name in methods:
         method = METHODS[name]
         wanted = (
             "have a guarantee" if Protection.NONE in method.protections else "not be for benchmarks alone"
         )
         if not method.may_be_released:
-            lines.append(f"`methods` must {wanted} in a release, got {name}. Use {offered}.")
+            lines.append(f"`methods` must {wanted} in a release, got {name}. Use one of {offered}.")
     return lines
 
 

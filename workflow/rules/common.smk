@@ -8,7 +8,7 @@ from pathlib import Path
 PACKAGE_ROOT = Path(workflow.basedir) / "workflow"
 sys.path.insert(0, str(PACKAGE_ROOT))
 
-from dpgrs.config import public_identity, resolve
+from dpgrs.config import fit_settings, public_identity, resolve
 from dpgrs.errors import UsageError
 from dpgrs.methods import BASELINES
 from dpgrs.privacy.events import MECHANISM_VERSION

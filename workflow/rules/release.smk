@@ -9,14 +9,14 @@ if IS_PUBLIC:
     MEASURED_PANEL = [f"{PUBLIC}/panel.zarr"]
     ACCURACY_OPTIONS = {
         "ledger": SETTINGS["privacy"]["ledger"],
-        "penalty": SETTINGS["regression"]["lambda"],
+        "fit": json.dumps(fit_settings(SETTINGS)),
     }
 if IS_CHARGED:
     ACCURACY_OPTIONS = {
         "epsilon": SETTINGS["evaluation"]["epsilon"],
         "residual_bound": SETTINGS["evaluation"]["residual_bound"]
         or SETTINGS["outcomes"]["bound"],
-        "penalty": SETTINGS["regression"]["lambda"],
+        "fit": json.dumps(fit_settings(SETTINGS)),
         **LEDGER_OPTIONS,
     }
 

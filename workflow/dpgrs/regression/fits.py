@@ -35,7 +35,7 @@ class FitTerms:
     is_joint: bool = False
 
 
-def fit_released(method, noisy, *, request, terms, origin, outcomes=None):
+def fit_released(method, noisy, *, request, terms, outcomes=None):
     """Fit all outcomes by one method.
 
     Parameters
@@ -44,7 +44,6 @@ def fit_released(method, noisy, *, request, terms, origin, outcomes=None):
     noisy : NoisyStatistics
     request : PrivacyRequest, under which they were released.
     terms : FitTerms
-    origin : (n_variants,) float64, the zero of the request's coding, in `half` coding.
     outcomes : (n_outcomes, n_rows) float64, clipped, NaN where missing; public, under feature protection
         alone.
 
@@ -56,34 +55,34 @@ def fit_released(method, noisy, *, request, terms, origin, outcomes=None):
     -------
     Post-processing: costs nothing.
     """
-    fit = _FITS[method](noisy, request=request, terms=terms, origin=origin, outcomes=outcomes)
-    return replace(fit, means=fit.means + origin)
+    fit = _FITS[method](noisy, request=request, terms=terms, outcomes=outcomes)
+    return fit if noisy.origin is None else replace(fit, means=fit.means + noisy.origin)
 
 
-def _gauss(noisy, *, request, terms, outcomes, **_):
+def _gauss(noisy, *, request, terms, outcomes):
     penalty = _penalty(noisy, request, terms)
     return fit_reusecov(noisy, penalty=penalty, n_observed=_observed(outcomes))
 
 
-def _projected(noisy, *, request, terms, origin, outcomes):
+def _projected(noisy, *, request, terms, outcomes):
     """Move X'Y to where it could lie, given the public side."""
     if Protection(request.protection) == Protection.LABEL:
         radii = OUTCOME_RMS * np.sqrt(noisy.n)
         cross = project_label(noisy.cross, noisy.gram[:-1, :-1], radii, joint=terms.is_joint)
     else:
-        Y, radii = np.nan_to_num(outcomes), _column_norm(noisy.n, request, origin)
+        Y, radii = np.nan_to_num(outcomes), _column_norm(noisy, request)
         cross = project_feature(noisy.cross, Y, radii, joint=terms.is_joint)
     return _gauss(replace(noisy, cross=cross), request=request, terms=terms, outcomes=outcomes)
 
 
-def _in_ellipsoid(noisy, *, request, terms, outcomes, **_):
+def _in_ellipsoid(noisy, *, request, terms, outcomes):
     """Move X'Y to where the noisy Gram matrix says that it could lie."""
     radii = OUTCOME_RMS * np.sqrt(noisy.n)
     cross = project_ellipsoid(noisy.cross, noisy.gram[:-1, :-1], radii, joint=terms.is_joint)
     return _gauss(replace(noisy, cross=cross), request=request, terms=terms, outcomes=outcomes)
 
 
-def _blup(noisy, *, request, terms, outcomes, **_):
+def _blup(noisy, *, request, terms, outcomes):
     means, G_c = _centred(noisy, request)
     known = {"gram_sd": request.noise_sd["gram"], "cross_sd": request.noise_sd["cross"]}
     known |= {"heritability": terms.heritability, "means": means}
@@ -124,7 +123,7 @@ def _penalty(noisy, request, terms):
     return evidence_penalty(G_c, noisy.cross, noisy.n, **known)
 
 
-def _column_norm(n, request, origin):
+def _column_norm(noisy, request):
     """Bound the norm of a column of X publicly.
 
     In `half` coding entries are 1/2 or -1/2 (haplotypes), or at most 1 (people). In `frequency` coding their
@@ -132,9 +131,9 @@ def _column_norm(n, request, origin):
     """
     n_alleles = 1 if Rows(request.rows) == Rows.HAPLOTYPES else 2
     if request.coding == Coding.HALF:
-        return np.sqrt(n) * n_alleles / 2
-    _, variance = column_moments(origin / n_alleles + 0.5, rows=request.rows)
-    return np.sqrt(n * variance)
+        return np.sqrt(noisy.n) * n_alleles / 2
+    _, variance = column_moments(noisy.origin / n_alleles + 0.5, rows=request.rows)
+    return np.sqrt(noisy.n * variance)
 
 
 def _observed(outcomes):

@@ -21,12 +21,15 @@ class NoisyStatistics:
     cross : (n_outcomes, n_variants) float64, noisy X'Y.
     n : int, the number of rows: noisy under add-remove, exact and public under replace-one.
     events : tuple of GaussianEvent
+    origin : (n_variants,) float64, public: the zero of the request's coding, in `half` coding; None where
+        that is its coding.
     """
 
     gram: np.ndarray
     cross: np.ndarray
     n: int
-    events: tuple
+    events: tuple = ()
+    origin: np.ndarray | None = None
 
 
 def private_statistics(gram, cross, n_rows, *, request, noise, outcome_names=None):

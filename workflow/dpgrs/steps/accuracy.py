@@ -25,11 +25,10 @@ from dpgrs.privacy.ledger_entries import Account
 from dpgrs.privacy.noise import statistic_digest
 from dpgrs.privacy.study_key import load_study_key
 from dpgrs.regression.requests import PrivacyRequest, budget_groups
-from dpgrs.regression.reusecov import fit_reusecov
 from dpgrs.regression.statistics import coded_rows
 from dpgrs.steps.evaluate import METRICS, TERMS
-from dpgrs.steps.released import identify_part, load_released
-from dpgrs.types import Metrics
+from dpgrs.steps.released import exact_values, fit_of_release, identify_part, load_released
+from dpgrs.types import Metrics, Penalty
 
 MECHANISM = "accuracy"
 SHARED_TERMS = ("rows", "n_outcomes", "outcome_bound", "delta", "neighbours", "unit", "accounting")
@@ -68,7 +67,7 @@ def release_metrics(
     identity,
     epsilon,
     residual_bound,
-    penalty,
+    fit,
 ):
     """Measure released weights on held-out people, charged to the ledger before the noise is drawn.
 
@@ -83,12 +82,13 @@ def release_metrics(
     panel, sites, ledger : paths.
     identity : dict, as in `dpgrs.steps.noise.release_statistics`.
     epsilon : float, of the metrics alone; shared by the outcomes that share a budget for the weights.
-    residual_bound, penalty : float, public; the latter is the lambda of the fit.
+    residual_bound : float, public.
+    fit : dict, settings of the fit, as in `fit_of_release`; here and below.
     """
     ledger = Ledger(ledger)
     released, statistics = load_released(noisy, ledger.read())
     trained = PrivacyRequest(**released["request"])
-    fitted = grid_weights(fit_reusecov(statistics, penalty=penalty))
+    fitted = grid_weights(fit_of_release(released, statistics, fit))
     terms = {name: getattr(trained, name) for name in SHARED_TERMS}
     request = AccuracyRequest(epsilon=epsilon, residual_bound=residual_bound, **terms)
     outcomes, names = Outcomes.load(outcomes), tuple(released["outcomes"])
@@ -98,7 +98,7 @@ def release_metrics(
         identify=lambda part: identify_accuracy(
             identify_part(identity, file_digest(sites), trained, ("outcomes", *part[1:])),
             residual_bound=residual_bound,
-            weights=weights_origin(released, part[1:], penalty=penalty),
+            weights=weights_origin(released, part[1:], fit=fit),
         ),
         account=Account(trained.protection, trained.unit, trained.neighbours),
         ledger=ledger,
@@ -117,7 +117,7 @@ def release_metrics(
     complete(receipt, ledger)
 
 
-def public_metrics(noisy, outcomes, weights, seconds, *, output, accuracy, events, panel, ledger, penalty):
+def public_metrics(noisy, outcomes, weights, seconds, *, output, accuracy, events, panel, ledger, fit):
     """Measure released weights on public people: it costs no privacy.
 
     Parameters
@@ -128,7 +128,7 @@ def public_metrics(noisy, outcomes, weights, seconds, *, output, accuracy, event
     output : path of the table. R^2 compares with a prediction of 0, the public mean.
     accuracy, events : paths of the numbers behind it, for the statement, and of what was drawn: nothing.
     ledger : path, against which the statistics are held.
-    penalty : float, the lambda of the fit.
+    fit : dict, settings of the fit.
 
     Raises
     ------
@@ -146,7 +146,7 @@ def public_metrics(noisy, outcomes, weights, seconds, *, output, accuracy, event
     bits = panel.haplotypes(panel.of_size(n_variants))
     X = coded_rows(bits, n_haplotypes=panel.n_haplotypes, rows=outcomes.rows)
     Y = outcomes.values[n_variants]
-    predicted = fit_reusecov(statistics, penalty=penalty).predict(X)
+    predicted = fit_of_release(released, statistics, fit).predict(X)
     found = {"r2": r_squared(Y, predicted, training_mean=np.zeros(len(names))), "mse": mse(Y, predicted)}
     save_labelled(accuracy, [({"outcomes": names, "n_people": panel.n_samples}, found)])
     write_events(events, [])
@@ -171,25 +171,31 @@ def identify_accuracy(identity, *, residual_bound, weights):
     return {**identity, "mechanism": MECHANISM} | exact
 
 
-def weights_origin(released, names, *, penalty):
+def weights_origin(released, names, *, fit):
     """Say which weights are measured by what they follow from exactly: machines differ in their last digits.
 
     Parameters
     ----------
     released : dict, label of the noisy statistics of a release.
     names : sequence of str, the outcomes of one budget.
-    penalty : float, lambda.
+    fit : dict, settings of the fit.
 
     Returns
     -------
-    dict of the ledger's request ids of the statistics, and lambda as exact text.
+    dict of the ledger's request ids of the statistics, and the settings as exact text; of ridge with a fixed
+    lambda, lambda alone.
     """
     requests = {tuple(part): request_id for part, request_id in released["requests"]}
-    statistics = [requests["genotypes",], requests["outcomes", *names]]
-    return {"statistics": statistics, "lambda": exact_text(penalty)}
+    return {"statistics": [requests["genotypes",], requests["outcomes", *names]]} | fit_identity(fit)
 
 
-def load_accuracy(path, book, released, *, penalty):
+def fit_identity(fit):
+    """Return the settings of a fit on which weights hang, floats as exact text."""
+    is_plain = (fit["method"], fit["lambda_from"]) == ("reusecov-gauss", Penalty.FIXED)
+    return exact_values({"lambda": fit["lambda"]} if is_plain else dict(fit))
+
+
+def load_accuracy(path, book, released, *, fit):
     """Read what a release measured, and check that the ledger charged for it and whose weights it is about.
 
     Parameters
@@ -197,7 +203,7 @@ def load_accuracy(path, book, released, *, penalty):
     path : the noisy sums.
     book : Book of the dataset's ledger.
     released : dict, label of the noisy statistics of the release.
-    penalty : float, lambda of its fit.
+    fit : dict, settings of its fit.
 
     Returns
     -------
@@ -226,9 +232,7 @@ def load_accuracy(path, book, released, *, penalty):
             "Remove it and run the study again: that is a replay."
         )
     for part, request_id in requests.items():
-        if book.requests[request_id].identity["weights"] == weights_origin(
-            released, part[1:], penalty=penalty
-        ):
+        if book.requests[request_id].identity["weights"] == weights_origin(released, part[1:], fit=fit):
             continue
         raise DpgrsError(
             f"`{path}` must be the accuracy of the weights that are released, got that of others. "

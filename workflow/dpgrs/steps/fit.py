@@ -76,13 +76,12 @@ def _non_private_fits(statistics, methods, penalty):
 def _released_fits(released, methods, terms, public):
     for label, arrays in released:
         request = PrivacyRequest(**label["request"])
-        noisy = NoisyStatistics(arrays["gram"], arrays["cross"], label["n"], events=())
+        noisy = NoisyStatistics(**arrays, n=label["n"])
         outcomes = _public_outcomes(public, request, count=label["n_outcomes"])
-        origin = arrays.get("origin", np.zeros(request.n_variants))
         for method in FROM_STATISTICS:
             if method not in methods or request.protection not in METHODS[method].protections:
                 continue
-            options = {"request": request, "terms": terms, "outcomes": outcomes, "origin": origin}
+            options = {"request": request, "terms": terms, "outcomes": outcomes}
             found, elapsed = timed(fit_released, method, noisy, **options)
             yield fit_label(method, label["request"], label["n_outcomes"]), found.arrays(), elapsed
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from dpgrs import __version__
-from dpgrs.config import public_identity, without_paths
+from dpgrs.config import fit_settings, public_identity, without_paths
 from dpgrs.errors import DpgrsError
 from dpgrs.io.files import file_digest
 from dpgrs.io.sites import read_chosen_sites
@@ -22,19 +22,26 @@ from dpgrs.privacy.statement_content import Curation, PublicInput, StatementCont
 from dpgrs.provenance import provenance
 from dpgrs.regression.planning import expected_noise_sd
 from dpgrs.regression.requests import PrivacyRequest
-from dpgrs.regression.reusecov import fit_reusecov
 from dpgrs.release.bundle import remove_bundle, write_bundle
 from dpgrs.release.pgs_catalog import Scores, site_digest
 from dpgrs.steps.accuracy import load_accuracy
-from dpgrs.steps.released import load_released
-from dpgrs.types import Metrics, Neighbours, Rows, Unit
+from dpgrs.steps.released import fit_of_release, load_released
+from dpgrs.types import Coding, Metrics, Neighbours, Penalty, Rows, Unit
 
 WEIGHT_DIGITS, CLAIM_DIGITS = 10, 6
-POST_PROCESSING = (
-    "The number of rows is taken as at least 1.",
-    "The noisy Gram matrix is centred by its own intercept column.",
-    "Its negative eigenvalues, which only noise can cause, count as 0.",
-    "Ridge regression with lambda {penalty} per row; weights are rounded to 10 significant digits.",
+AT_LEAST_ONE_ROW = "The number of rows is taken as at least 1."
+ROUNDED = "Weights are rounded to 10 significant digits."
+CENTRED = "The noisy Gram matrix is centred by its own intercept column."
+CUT_OFF = "Its negative eigenvalues, which only noise can cause, count as 0."
+ELLIPSOID = "The noisy X'Y is moved to the nearest point of the ellipsoid of the noisy Gram matrix."
+LAMBDA = {
+    Penalty.FIXED: "Ridge regression with lambda {penalty} per row.",
+    Penalty.ADASSP: "Ridge regression, lambda from the spread of the noise on the Gram matrix.",
+    Penalty.EVIDENCE: "Ridge regression, lambda from the marginal likelihood of what was released.",
+}
+BLUP = (
+    "The means are those of the denoised Gram matrix.",
+    "A noise-aware best linear unbiased prediction (docs/blup.md).",
 )
 OF_ACCURACY = ("R^2 = 1 - RSS/TSS and MSE = RSS/n of noisy sums over people held out, TSS about 0.",)
 
@@ -62,15 +69,17 @@ def write_release(settings, sites, noisy, accuracy, *, output, audit=None):
     book = Ledger(settings["privacy"]["ledger"]).read()
     label, statistics = load_released(noisy, book)
     _require_same_data(settings, file_digest(sites), label, book)
-    fit = fit_reusecov(statistics, penalty=settings["regression"]["lambda"])
+    terms = fit_settings(settings)
+    fit = fit_of_release(label, statistics, terms)
     names, sites = tuple(label["outcomes"]), read_chosen_sites(sites)
-    measured, stated = load_accuracy(accuracy, book, label, penalty=settings["regression"]["lambda"])
+    measured, stated = load_accuracy(accuracy, book, label, fit=terms)
     audits = _audits(audit, label["events"] + measured, settings)
     content = _content(settings, sites, label, book, measured=measured, stated=stated, audits=audits)
     scores = Scores(
         outcomes=names,
         sites=sites,
         weights=_rounded(fit.weights),
+        standard_errors=None if fit.standard_errors is None else _rounded(fit.standard_errors),
         genome_build=settings["release"]["genome_build"],
         terms=content.terms,
         source=_source(content.events),
@@ -136,21 +145,32 @@ def _content(settings, sites, label, book, *, measured, stated, audits):
         whole_study=Total(totals["epsilon"], request["delta"]),
         ledger=ledger_standing(book, account, sorted({event["request"] for event, _ in served})),
         public_inputs=tuple(_public_inputs(settings, digest, label)),
-        post_processing=tuple(
-            line.format(penalty=settings["regression"]["lambda"])
-            for line in POST_PROCESSING + (OF_ACCURACY if measured else ())
-        ),
+        post_processing=(*_post_processing(fit_settings(settings)), *(OF_ACCURACY if measured else ())),
         preprocessing=_preprocessing(settings),
-        expected_noise_sd=expected_noise_sd(
-            PrivacyRequest(**request),
-            n_rows=label["n"],
-            frequency=sites["frequency"].to_numpy(),
-            penalty=settings["regression"]["lambda"],
-        ),
+        expected_noise_sd=_noise_of_weights(settings, sites, label),
         accuracy=tuple(stated) or Metrics.WITHHELD,
         audit=audits,
         person=totals["person"],
     )
+
+
+def _post_processing(fit):
+    """List what was done to the noisy statistics, in words."""
+    if fit["method"] == "blup":
+        return (AT_LEAST_ONE_ROW, *BLUP, ROUNDED)
+    projected = (ELLIPSOID,) if fit["method"] == "reusecov-ellipsoid" else ()
+    penalty = LAMBDA[Penalty(fit["lambda_from"])].format(penalty=fit["lambda"])
+    return (AT_LEAST_ONE_ROW, *projected, CENTRED, CUT_OFF, penalty, ROUNDED)
+
+
+def _noise_of_weights(settings, sites, label):
+    """Return the expected noise sd of a weight of ridge with a stated lambda; None of any other fit."""
+    request, fit = PrivacyRequest(**label["request"]), fit_settings(settings)
+    is_known = (fit["method"], fit["lambda_from"]) == ("reusecov-gauss", Penalty.FIXED)
+    if not is_known or request.coding != Coding.HALF:
+        return None
+    frequency = sites["frequency"].to_numpy()
+    return expected_noise_sd(request, n_rows=label["n"], frequency=frequency, penalty=fit["lambda"])
 
 
 def _source(events):
@@ -245,4 +265,16 @@ def _public_inputs(settings, digest, label):
     yield PublicInput("seed", str(settings["seed"]), "simulation, thinning and split alone")
     yield PublicInput("outcome names", str(label["n_outcomes"]), "given by the curator")
     yield from _inputs_of_accuracy(settings["evaluation"], settings["outcomes"], origin)
-    yield PublicInput("lambda", f"{settings['regression']['lambda']:g}", "chosen in the configuration")
+    yield from _inputs_of_fit(fit_settings(settings), label["request"])
+
+
+def _inputs_of_fit(fit, request):
+    chosen = "chosen in the configuration"
+    if request["coding"] != Coding.HALF:
+        yield PublicInput("norm of a row of genotypes", f"{request['row_norm']:g}", "public frequencies")
+    if request["outcome_norm"] is not None:
+        yield PublicInput("norm of a row of outcomes", f"{request['outcome_norm']:g}", chosen)
+    if fit["method"] != "blup" and fit["lambda_from"] == Penalty.FIXED:
+        yield PublicInput("lambda", f"{fit['lambda']:g}", chosen)
+    if fit["heritability"] is not None:
+        yield PublicInput("heritability", f"{fit['heritability']:g}", chosen)

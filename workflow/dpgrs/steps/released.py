@@ -7,8 +7,10 @@ import numpy as np
 from dpgrs.errors import DpgrsError
 from dpgrs.io.trials import load_labelled
 from dpgrs.privacy.exact_numbers import exact_text
-from dpgrs.regression.requests import budget_groups
+from dpgrs.regression.fits import FitTerms, fit_released
+from dpgrs.regression.requests import PrivacyRequest, budget_groups
 from dpgrs.regression.reusecov import NoisyStatistics
+from dpgrs.types import Coding
 
 SOURCE = "release"
 MECHANISM = "reusecov-statistics"
@@ -38,10 +40,13 @@ def identify_part(identity, site_digest, request, part):
         "rows": str(request.rows),
         "n_variants": request.n_variants,
     }
+    bound = {"names": names, "bound": request.outcome_bound}
+    if request.coding != Coding.HALF:
+        public |= {"coding": str(request.coding), "row_norm": request.row_norm}
+        bound |= {"norm": request.outcome_norm}
     if kind == "outcomes":
-        bound = {"names": names, "bound": request.outcome_bound}
         public["outcomes"] = identity["outcomes"] | bound
-    return _exact(public)
+    return exact_values(public)
 
 
 def output_digests(noisy, names, *, n_shared):
@@ -88,7 +93,7 @@ def load_released(path, book):
             f"`{path}` must hold the statistics of one release, got a benchmark's. Run it in `mode: release`."
         )
     ((label, arrays),) = released
-    noisy = NoisyStatistics(arrays["gram"], arrays["cross"], label["n"], events=())
+    noisy = NoisyStatistics(**arrays, n=label["n"])
     digests = output_digests(noisy, tuple(label["outcomes"]), n_shared=label["request"]["n_outcomes"])
     stored = {tuple(part): book.outputs.get(request) for part, request in label["requests"]}
     if digests != stored or not all(_is_charged(label, book, part, id_) for part, id_ in label["requests"]):
@@ -99,16 +104,32 @@ def load_released(path, book):
     return label, noisy
 
 
-def _exact(value):
+def exact_values(value):
     """Write floats as exact text, in dicts and lists."""
     match value:
         case dict():
-            return {name: _exact(inner) for name, inner in value.items()}
+            return {name: exact_values(inner) for name, inner in value.items()}
         case list() | tuple():
-            return [_exact(inner) for inner in value]
+            return [exact_values(inner) for inner in value]
         case float():
             return exact_text(value)
     return value
+
+
+def fit_of_release(label, noisy, fit):
+    """Fit the weights of a release from its noisy statistics.
+
+    Parameters
+    ----------
+    label, noisy : from `load_released`.
+    fit : dict, from `dpgrs.config.fit_settings`.
+
+    Returns
+    -------
+    LinearFit
+    """
+    terms = FitTerms(fit["lambda"], fit["lambda_from"], fit["heritability"])
+    return fit_released(fit["method"], noisy, request=PrivacyRequest(**label["request"]), terms=terms)
 
 
 def _is_charged(label, book, part, request_id):

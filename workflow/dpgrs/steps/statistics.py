@@ -83,12 +83,25 @@ def compute_statistics(
 def _clipped(bits, frequency, values, *, bound, clips, n_shared, rows, **options):
     """Sum one panel and one set of outcomes within tight bounds."""
     genotype_clip, outcome_clip = clips
-    row_norm, outcome_norm = tight_row_norm(frequency, rows=rows, factor=genotype_clip), None
-    if n_shared >= FEWEST_CLIPPED_OUTCOMES:
-        outcome_norm = tight_outcome_norm(n_shared, factor=outcome_clip, bound=bound)
-    Y = clipped_outcomes(values, bound=bound, norm=outcome_norm, n_shared=n_shared)
+    row_norm = tight_row_norm(frequency, rows=rows, factor=genotype_clip)
+    norm = outcome_norm(n_shared, factor=outcome_clip, bound=bound)
+    Y = clipped_outcomes(values, bound=bound, norm=norm, n_shared=n_shared)
     X_sums, Y_sums = clipped_statistics(bits, frequency, Y, row_norm=row_norm, rows=rows, **options)
-    return ClippedStatistics(X_sums, Y_sums, row_norm, outcome_norm)
+    return ClippedStatistics(X_sums, Y_sums, row_norm, norm)
+
+
+def outcome_norm(n_shared, *, factor, bound):
+    """Return the norm at which `tight` bounds clip rows of outcomes that share a budget; None if they do not.
+
+    Parameters
+    ----------
+    n_shared : int
+    factor : float, times the root of their number.
+    bound : float, of every outcome.
+    """
+    if n_shared < FEWEST_CLIPPED_OUTCOMES:
+        return None
+    return tight_outcome_norm(n_shared, factor=factor, bound=bound)
 
 
 def clipped_outcomes(values, *, bound, norm, n_shared):

@@ -314,9 +314,14 @@ def test_fit_baselines__no_samples_of_dp_sgd_under_replace_one(statistics, tmp_p
     monkeypatch.setattr(baselines_step, "Panel", SimpleNamespace(open=lambda path: None))
     grid = GRID | TERMS | {"methods": BASELINES, "penalty": 0.1, "trial": 1, "seed": 1}
     grid |= {"neighbours": "replace-one", "epsilons": [1.0], "counts": [1], "accountings": ["gdp"]}
-    output = tmp_path / "fits.npz"
-    baselines_step.fit_baselines("panel", statistics.outcomes, statistics.path, output=output, **grid)
-    assert {label["method"] for label, _ in load_labelled(output)} == {"naive", "adassp"}
+    output, fits = tmp_path / "fits.npz", []
+    for path in (statistics.path, compute_tight(statistics, tmp_path).path):
+        baselines_step.fit_baselines("panel", statistics.outcomes, path, output=output, **grid)
+        fits.append(load_labelled(output))
+    assert {label["method"] for label, _ in fits[0]} == {"naive", "adassp"}
+    # Tight bounds are not for them.
+    for (_, one), (_, other) in zip(*fits, strict=True):
+        np.testing.assert_array_equal(one["weights"], other["weights"])
 
 
 def compute_tight(statistics, tmp_path, **options):

@@ -1,6 +1,6 @@
 """Weights of methods that draw noise of their own, beside ReuseCov's statistics. For benchmarks alone."""
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import partial
 
 from dpgrs.io.panel import Panel
@@ -20,8 +20,8 @@ from dpgrs.types import Neighbours, Protection
 def fit_baselines(panel, outcomes, statistics, *, output, methods, trial, seed, penalty, **options):
     """Fit every baseline for every combination of accounting, epsilon, panel and number of outcomes.
 
-    Baselines protect fully. DP-SGD takes its samples from add-remove neighbours, so under replace-one it is
-    left out.
+    Baselines protect fully, within worst-case bounds whatever the study's. DP-SGD takes its samples from
+    add-remove neighbours, so under replace-one it is left out.
 
     Parameters
     ----------
@@ -32,7 +32,8 @@ def fit_baselines(panel, outcomes, statistics, *, output, methods, trial, seed, 
     penalty : float, the lambda of `naive`, per row.
     **options : see `requests_of`.
     """
-    statistics, outcomes, panel = Statistics.load(statistics), Outcomes.load(outcomes), Panel.open(panel)
+    outcomes, panel = Outcomes.load(outcomes), Panel.open(panel)
+    statistics = replace(Statistics.load(statistics), clipped={})
     fitters = {
         "naive": partial(_naive, statistics, penalty=penalty),
         "adassp": partial(_adassp, statistics),

@@ -91,7 +91,9 @@ def make_events(terms, *, source="release"):
         name: getattr(terms, name)
         for name in ("epsilon", "delta", "accounting", "unit", "neighbours", "rows")
     }
-    request = PrivacyRequest(n_variants=len(SITES), n_outcomes=len(OUTCOMES), outcome_bound=3.0, **named)
+    request = PrivacyRequest(
+        n_variants=len(SITES), n_outcomes=len(OUTCOMES), outcome_bound=3.0, gram_share=0.5, **named
+    )
     claims = {
         "gram": (gram_sensitivity(len(SITES), **request.relation), 0.25, 36),
         "cross": (cross_sensitivity(len(SITES), 3, outcome_bound=3.0, **request.relation), 2.0**-17, 24),

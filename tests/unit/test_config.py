@@ -329,8 +329,9 @@ def test_resolve__raise_on_all_problems_at_once():
 
 def test_resolve__a_release_has_defaults_of_its_own():
     config = resolve({"mode": "release", "privacy": {"epsilon": 2}})
-    assert config["methods"] == ["reusecov-gauss"]
+    assert config["methods"] == ["blup"]
     assert config["trials"] == 1
+    assert config["privacy"]["bounds"] == "tight"
     assert config["privacy"]["accounting"] == ["gdp"]
     assert config["privacy"]["epsilon"] == [2.0]
     assert config["outcomes"]["test_share"] == 0

@@ -105,7 +105,7 @@ def test_plan_study__every_combination_is_a_request():
 @pytest.mark.parametrize("outcome_budget", ["joint", "separate"])
 @pytest.mark.parametrize("neighbours", ["add-remove", "replace-one"])
 def test_plan_study__mechanisms_are_those_that_would_run(outcome_budget, neighbours):
-    terms = f"{{outcome_budget: {outcome_budget}, neighbours: {neighbours}}}"
+    terms = f"{{outcome_budget: {outcome_budget}, neighbours: {neighbours}, bounds: worst-case}}"
     (request,) = plan_of(*RELEASE, f"privacy={terms}")["requests"]
     n_outcomes = 3 if outcome_budget == "joint" else 1
     asked = PrivacyRequest("people", 8, n_outcomes, 3.0, 2.0, 1e-6, neighbours=neighbours)
@@ -177,7 +177,7 @@ def test_plan_study__people_of_real_cohorts_must_be_stated():
 
 def test_plan_study__heritabilities_are_assumed_or_the_configurations():
     def found(**assumed):
-        (request,) = plan_of(*SMALL, "outcomes={heritability: 0.3}", **assumed)["requests"]
+        (request,) = plan_of(*SMALL, "methods=[blup]", "outcomes={heritability: 0.3}", **assumed)["requests"]
         return [expected["heritability"] for expected in request["expected"]]
 
     assert found() == [0.3]
@@ -196,7 +196,8 @@ def test_plan_study__outcomes_of_a_table_are_counted_from_its_first_line():
 def test_plan_study__frequencies_of_the_public_sites():
     lines = [f"21\t{position}\tA\tC\t0.5" for position in range(1, 21)]
     Path("sites.tsv").write_text("\n".join(["contig\tposition\tref\talt\tfrequency", *lines]) + "\n")
-    half, neutral = plan_of(*RELEASE, "public={sites: sites.tsv}"), plan_of(*RELEASE)
+    ridge = (*RELEASE, "methods=[reusecov-gauss]", "privacy={bounds: worst-case}")
+    half, neutral = plan_of(*ridge, "public={sites: sites.tsv}"), plan_of(*ridge)
     assert "sites.tsv" in half["assumptions"]["frequencies"]
     assert "neutral" in neutral["assumptions"]["frequencies"]
     # More variance, more for the same penalty to learn from.
@@ -333,7 +334,7 @@ def test_command__demo_fits_100_columns_and_writes_nothing(empty_folder, reposit
     result = subprocess.run(command, capture_output=True, text=True, check=True)
     assert max(map(len, result.stdout.splitlines())) <= 100
     assert "Nothing was drawn, charged or written." in result.stdout
-    assert "R2 of 0 or less is expected of # 2, 6" in result.stdout
+    assert "R2 of 0 or less is expected of # 2, 6 with reusecov-gauss" in result.stdout
     assert snapshot(empty_folder) == before
 
 

@@ -1,13 +1,25 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
+from dpgrs.bits import pack
 from dpgrs.errors import UsageError
 from dpgrs.privacy.noise import BenchmarkNoise
 from dpgrs.public_random import generator
-from dpgrs.regression.planning import ExpectedFit, expected_fit, expected_noise_sd, neutral_frequencies
+from dpgrs.regression.clipped_statistics import clipped_statistics, grid_frequency, tight_row_norm
+from dpgrs.regression.fits import FitTerms, fit_released
+from dpgrs.regression.planning import (
+    ExpectedFit,
+    expected_fit,
+    expected_noise_sd,
+    expected_r2,
+    expected_ridge,
+    neutral_frequencies,
+)
 from dpgrs.regression.requests import PrivacyRequest
 from dpgrs.regression.reusecov import NoisyStatistics, fit_reusecov, private_statistics
-from dpgrs.regression.statistics import CROSS_STEP, GRAM_STEP, column_moments
+from dpgrs.regression.statistics import CROSS_STEP, GRAM_STEP, column_moments, grid_outcomes
 
 PENALTY, HERITABILITY = 0.2, 0.5
 N_SIMULATED = 10  # outcomes; each so many as a request says share a budget
@@ -68,9 +80,9 @@ def simulated_fit(request, frequency, n_rows, *, repeat):
         pytest.param(1500, {"epsilon": 4.0, "unit": "person", "gram_share": 0.9}, id="person of two rows"),
     ],
 )
-def test_expected_fit__agrees_with_simulation(n_rows, terms):
+def test_expected_ridge__agrees_with_simulation(n_rows, terms):
     request, frequency = request_of(**terms), neutral_frequencies(30, rarest=0.05)
-    expected = expected_fit(request, n_rows=n_rows, frequency=frequency, **FIT)
+    expected = expected_ridge(request, n_rows=n_rows, frequency=frequency, **FIT)
     runs = [simulated_fit(request, frequency, n_rows, repeat=repeat) for repeat in range(20)]
     weight_square, noise_square, r2, r2_without_noise = np.mean(runs, axis=0)
     assert expected.weight_sd == pytest.approx(np.sqrt(weight_square), rel=0.03)
@@ -101,53 +113,53 @@ def first_order_noise(request, n, frequency):
     return np.sqrt(np.array([from_gram, from_cross]) / len(s))
 
 
-def test_expected_fit__equals_first_order_where_noise_is_little():
+def test_expected_ridge__equals_first_order_where_noise_is_little():
     request, frequency = request_of(epsilon=20.0), neutral_frequencies(30, rarest=0.05)
-    expected = expected_fit(request, n_rows=50_000, frequency=frequency, **FIT)
+    expected = expected_ridge(request, n_rows=50_000, frequency=frequency, **FIT)
     from_gram, from_cross = first_order_noise(request, 50_000, frequency)
     assert expected.noise_sd_gram == pytest.approx(from_gram, rel=0.1)
     assert expected.noise_sd_cross == pytest.approx(from_cross, rel=0.01)
 
 
-def test_expected_fit__first_order_fails_where_noise_exceeds_eigenvalues():
+def test_expected_ridge__first_order_fails_where_noise_exceeds_eigenvalues():
     """Why draws are needed: clipped eigenvalues keep the real fit from what first order fears."""
     request, frequency = request_of(epsilon=0.3), neutral_frequencies(30, rarest=0.05)
-    expected = expected_fit(request, n_rows=1000, frequency=frequency, **FIT)
+    expected = expected_ridge(request, n_rows=1000, frequency=frequency, **FIT)
     assert first_order_noise(request, 1000, frequency)[0] > 3 * expected.noise_sd_gram
 
 
-def test_expected_fit__without_noise_is_least_squares():
+def test_expected_ridge__without_noise_is_least_squares():
     """R^2 = h2 - (1 - h2) d/(n - d - 2) of least squares on n normal rows of known mean, about."""
     request, frequency = request_of(60, epsilon=1e4), np.full(60, 0.5)
-    expected = expected_fit(request, n_rows=300, frequency=frequency, penalty=0.0, heritability=0.5)
+    expected = expected_ridge(request, n_rows=300, frequency=frequency, penalty=0.0, heritability=0.5)
     assert expected.r2_without_noise == pytest.approx(0.5 - 0.5 * 60 / 238, abs=0.02)
     assert expected.r2 == pytest.approx(expected.r2_without_noise, abs=0.01)
 
 
-def test_expected_fit__heavy_penalty_predicts_the_mean():
+def test_expected_ridge__heavy_penalty_predicts_the_mean():
     request = request_of(epsilon=1e4)
-    expected = expected_fit(
+    expected = expected_ridge(
         request, n_rows=1000, frequency=np.full(30, 0.3), penalty=1e9, heritability=HERITABILITY
     )
     assert expected.r2 == pytest.approx(0, abs=1e-6)
     assert expected.weight_sd == pytest.approx(0, abs=1e-6)
 
 
-def test_expected_fit__more_budget_or_people_help():
+def test_expected_ridge__more_budget_or_people_help():
     frequency = neutral_frequencies(30, rarest=0.01)
 
     def r2(n_rows=3000, **terms):
-        return expected_fit(request_of(**terms), n_rows=n_rows, frequency=frequency, **FIT).r2
+        return expected_ridge(request_of(**terms), n_rows=n_rows, frequency=frequency, **FIT).r2
 
     assert r2(epsilon=1.0) < r2(epsilon=3.0) < r2(epsilon=10.0)
     assert r2(n_rows=1000) < r2() < r2(n_rows=20_000)
     assert r2(n_outcomes=20) < r2(n_outcomes=1)
 
 
-def test_expected_fit__joint_outcomes_share_the_noise_of_the_cross_product():
+def test_expected_ridge__joint_outcomes_share_the_noise_of_the_cross_product():
     frequency = neutral_frequencies(30, rarest=0.01)
     one, nine = (
-        expected_fit(request_of(n_outcomes=count), n_rows=3000, frequency=frequency, **FIT)
+        expected_ridge(request_of(n_outcomes=count, gram_share=0.5), n_rows=3000, frequency=frequency, **FIT)
         for count in (1, 9)
     )
     assert nine.noise_sd_cross == pytest.approx(3 * one.noise_sd_cross)
@@ -155,9 +167,126 @@ def test_expected_fit__joint_outcomes_share_the_noise_of_the_cross_product():
     assert nine.noise_sd == pytest.approx(np.hypot(nine.noise_sd_gram, nine.noise_sd_cross))
 
 
+def tight_request(frequency, *, rows="haplotypes", n_outcomes=10, **terms):
+    norms = {"row_norm": tight_row_norm(frequency, rows=rows, factor=1.0)}
+    norms |= {"outcome_norm": 1.05 * np.sqrt(n_outcomes)}
+    return request_of(len(frequency), rows=rows, n_outcomes=n_outcomes, coding="frequency", **norms, **terms)
+
+
+def summed(request, X, Y, frequency):
+    """Sum rows as `compute_statistics` does, in either coding; return X'X, X'Y and the zero of the coding."""
+    if request.coding == "half":
+        X1 = np.hstack([X, np.full((len(X), 1), 0.5)])
+        gram, cross = X1.T @ X1 / GRAM_STEP, Y @ X1 / CROSS_STEP
+        return np.rint(gram).astype(np.int64), np.rint(cross).astype(np.int64), None
+    assert request.rows == "haplotypes"
+    options = {"row_norm": request.row_norm, "n_haplotypes": len(X), "rows": request.rows}
+    gridded = grid_outcomes(Y, bound=request.outcome_bound, row_norm=request.outcome_norm)
+    sums = clipped_statistics(pack(X.T > 0), frequency, gridded, **options)
+    return *sums, column_moments(grid_frequency(frequency), rows=request.rows)[0]
+
+
+def r2_of_runs(method, request, frequency, n_rows, terms, *, n_runs):
+    """Run the mechanism and the fit on simulated rows; return mean R^2 in all new people."""
+    mean, variance = column_moments(frequency, rows=request.rows)
+    accuracies = []
+    for repeat in range(n_runs):
+        X, effects, Y = simulate(request, frequency, n_rows, repeat=repeat)
+        # As many outcomes of just the heritability as the request has.
+        effects, Y = effects[: request.n_outcomes], Y[: request.n_outcomes]
+        gram, cross, origin = summed(request, X, Y, frequency)
+        noise = BenchmarkNoise(1, "test", repeat)
+        noisy = private_statistics(gram, cross, n_rows, request=request, noise=noise)
+        noisy = replace(noisy, origin=origin)
+        fit = fit_released(method, noisy, request=request, terms=terms)
+        missed = (fit.weights - effects) ** 2 @ variance + (fit.weights @ (fit.means - mean)) ** 2
+        accuracies.append(effects**2 @ variance - missed)
+    return np.mean(accuracies)
+
+
+@pytest.mark.parametrize(
+    ("method", "epsilon", "terms"),
+    [
+        pytest.param("reusecov-gauss", 1.0, FitTerms(PENALTY), id="ridge"),
+        pytest.param("reusecov-gauss", 3.0, FitTerms(PENALTY, "evidence"), id="lambda from the evidence"),
+        pytest.param("blup", 1.0, FitTerms(PENALTY), id="blup"),
+        pytest.param("blup", 10.0, FitTerms(PENALTY), id="blup, little noise"),
+        pytest.param("reusecov-ellipsoid", 3.0, FitTerms(PENALTY), id="ellipsoid"),
+    ],
+)
+@pytest.mark.parametrize("bounds", ["worst-case", "tight"])
+def test_expected_fit__agrees_with_simulated_runs(method, epsilon, terms, bounds):
+    frequency = neutral_frequencies(30, rarest=0.05)
+    make = request_of if bounds == "worst-case" else tight_request
+    request = make(frequency if bounds == "tight" else 30, epsilon=epsilon)
+    model = {"n_rows": 1500, "frequency": frequency, "heritability": HERITABILITY}
+    expected = expected_fit(method, request, terms=terms, n_outcomes=10, **model)
+    found = r2_of_runs(method, request, frequency, 1500, terms, n_runs=12)
+    assert expected.r2 == pytest.approx(found, abs=0.03)
+    # Two means over draws: noise may cost next to nothing.
+    assert expected.r2 - 0.005 < expected.r2_without_noise < HERITABILITY
+
+
+def test_expected_ridge__norms_that_no_row_reaches_clip_nothing():
+    """Only the mean of an outcome, which `half` coding leaves in X'Y, makes a difference."""
+    frequency = neutral_frequencies(30, rarest=0.05)
+    wide = request_of(coding="frequency", row_norm=100.0, outcome_norm=1e4)
+    model = {"n_rows": 1500, "frequency": grid_frequency(frequency), **FIT}
+    unclipped, half = (expected_ridge(request, **model) for request in (wide, request_of()))
+    assert 0 < unclipped.r2_without_noise - half.r2_without_noise < 0.004
+    assert unclipped.weight_sd == pytest.approx(half.weight_sd, rel=0.02)
+
+
+@pytest.mark.parametrize("method", ["reusecov-gauss", "blup"])
+def test_expected_fit__public_genotypes_leave_noise_on_the_cross_product_alone(method):
+    frequency = neutral_frequencies(30, rarest=0.05)
+    model = {"n_rows": 1500, "frequency": frequency, "heritability": HERITABILITY, "n_outcomes": 10}
+    full, label = (
+        expected_fit(method, request, terms=FitTerms(PENALTY), **model)
+        for request in (
+            request_of(neighbours="replace-one", epsilon=2.0),
+            request_of(neighbours="replace-one", epsilon=2.0, protection="label"),
+        )
+    )
+    assert label.r2 > full.r2
+    # What is left are the steps of the integers.
+    assert label.noise_sd_gram is None or label.noise_sd_gram < 1e-3
+
+
+@pytest.mark.parametrize("terms", [FitTerms(PENALTY), FitTerms(PENALTY, "adassp")])
+def test_expected_r2__is_that_of_the_fit(terms):
+    model = {"n_rows": 1500, "frequency": neutral_frequencies(30, rarest=0.05), "n_outcomes": 3}
+    model |= {"terms": terms, "heritability": HERITABILITY}
+    request = request_of(n_outcomes=3)
+    expected = expected_fit("reusecov-gauss", request, **model)
+    assert expected_r2("reusecov-gauss", request, **model) == expected.r2
+
+
+def test_expected_fit__stated_lambda_is_planned_alike_with_and_without_drawn_outcomes():
+    """Closed forms, and the fit of drawn outcomes in an ellipsoid that holds them all."""
+    frequency = neutral_frequencies(30, rarest=0.05)
+    model = {"n_rows": 5000, "frequency": frequency, "heritability": 0.2, "n_outcomes": 10}
+    closed, drawn = (
+        expected_fit(method, request_of(epsilon=30.0), terms=FitTerms(PENALTY), **model)
+        for method in ("reusecov-gauss", "reusecov-ellipsoid")
+    )
+    assert drawn.r2 == pytest.approx(closed.r2, abs=0.01)
+    assert drawn.weight_sd == pytest.approx(closed.weight_sd, rel=0.05)
+    assert drawn.noise_sd == pytest.approx(closed.noise_sd, rel=0.05)
+
+
 @pytest.mark.parametrize("n_rows", [1, 2, 20])
-def test_expected_fit__fewer_rows_than_variants(n_rows):
-    expected = expected_fit(
+def test_expected_fit__drawn_outcomes_of_few_rows(n_rows):
+    frequency = neutral_frequencies(30, rarest=0.01)
+    model = {"n_rows": n_rows, "frequency": frequency, "heritability": 0.0, "n_outcomes": 1}
+    expected = expected_fit("blup", tight_request(frequency, n_outcomes=1), terms=FitTerms(0.2), **model)
+    assert np.isfinite(expected.noise_sd)
+    assert expected.r2 <= 0
+
+
+@pytest.mark.parametrize("n_rows", [1, 2, 20])
+def test_expected_ridge__fewer_rows_than_variants(n_rows):
+    expected = expected_ridge(
         request_of(), n_rows=n_rows, frequency=neutral_frequencies(30, rarest=0.01), **FIT
     )
     assert isinstance(expected, ExpectedFit)
@@ -165,9 +294,9 @@ def test_expected_fit__fewer_rows_than_variants(n_rows):
     assert expected.r2 <= HERITABILITY
 
 
-def test_expected_fit__monomorphic_site_is_no_error():
+def test_expected_ridge__monomorphic_site_is_no_error():
     frequency = np.append(neutral_frequencies(28, rarest=0.01), [0.0, 1.0])
-    assert np.isfinite(expected_fit(request_of(), n_rows=500, frequency=frequency, **FIT).r2)
+    assert np.isfinite(expected_ridge(request_of(), n_rows=500, frequency=frequency, **FIT).r2)
 
 
 @pytest.mark.parametrize(
@@ -179,16 +308,16 @@ def test_expected_fit__monomorphic_site_is_no_error():
         ({"heritability": 1.1}, "`heritability` must be from 0 to 1, got 1.1"),
     ],
 )
-def test_expected_fit__raise_on_misuse(changed, message):
+def test_expected_ridge__raise_on_misuse(changed, message):
     asked = {"n_rows": 100, "frequency": np.full(30, 0.5), **FIT} | changed
     with pytest.raises(UsageError, match=message):
-        expected_fit(request_of(), **asked)
+        expected_ridge(request_of(), **asked)
 
 
 def test_expected_noise_sd__is_that_of_the_fit_in_few_digits():
     frequency = neutral_frequencies(30, rarest=0.01)
     stated = expected_noise_sd(request_of(), n_rows=3000, frequency=frequency, penalty=PENALTY)
-    expected = expected_fit(request_of(), n_rows=3000, frequency=frequency, **FIT)
+    expected = expected_ridge(request_of(), n_rows=3000, frequency=frequency, **FIT)
     assert stated == float(f"{stated:.3g}")
     assert stated == pytest.approx(expected.noise_sd, rel=0.006)
 

@@ -27,7 +27,7 @@ def settings(**changes):
         "cohort": {"rows": "people"},
         "panel": {"size": 4},
         "outcomes": {"count": 3, "test_share": 0.2},
-        "privacy": {"epsilon": 1},
+        "privacy": {"epsilon": 1, "gram_share": 0.5},
         "evaluation": {"metrics": "charged", "epsilon": 0.5},
     }
     sections = {
@@ -99,7 +99,14 @@ def spent(ledger):
 
 @pytest.mark.parametrize("evaluation", [{}, WITHHELD])
 @pytest.mark.parametrize(
-    "privacy", [{}, SEPARATE, {"accounting": "paper", "gram_share": 0.3}, {"bounds": "tight"}]
+    "privacy",
+    [
+        {},
+        SEPARATE,
+        {"accounting": "paper", "gram_share": 0.3},
+        {"bounds": "worst-case"},
+        {"gram_share": None},
+    ],
 )
 def test_certain_cost__is_what_a_release_is_charged_and_of_a_replay_nothing(ledger, privacy, evaluation):
     config = settings(privacy={"epsilon": 1} | privacy, evaluation=evaluation)
@@ -115,13 +122,15 @@ def test_certain_cost__is_what_a_release_is_charged_and_of_a_replay_nothing(ledg
     [
         # The Gram matrix is replayed where outcomes alone are others.
         ({"outcomes": {"count": 4}}, 2),
+        # By default the number of outcomes decides what the Gram matrix gets.
+        ({"outcomes": {"count": 4}, "privacy": {"gram_share": None}}, 3),
         ({"outcomes": {"heritability": 0.1}}, 2),
         ({"evaluation": {"epsilon": 0.6}}, 1),
         ({"evaluation": {"residual_bound": 2}}, 1),
         ({"regression": {"lambda": 0.7}}, 1),
         ({"regression": {"lambda_from": "evidence"}}, 1),
-        ({"methods": ["blup"]}, 1),
-        ({"privacy": {"bounds": "tight"}}, 3),
+        ({"methods": ["reusecov-gauss"]}, 1),
+        ({"privacy": {"bounds": "worst-case"}}, 3),
         ({"evaluation": WITHHELD}, 0),
         ({"dataset": {"version": "2"}}, 3),
         ({"privacy": {"epsilon": 1.5}, "evaluation": {"epsilon": 0.6}}, 3),

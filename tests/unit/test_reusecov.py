@@ -236,6 +236,25 @@ def test_request__raise_on_share(name, share):
         request(**{name: share})
 
 
+@pytest.mark.parametrize("neighbours", ["add-remove", "replace-one"])
+@pytest.mark.parametrize("n_outcomes", [30, 1000])
+def test_share_of_gram__is_by_the_sensitivities(neighbours, n_outcomes):
+    terms = request(n_variants=300, n_outcomes=n_outcomes, neighbours=neighbours, unit="haplotype")
+    ratio = math.sqrt(300) * terms.gram_claim.value / terms.cross_claim.value
+    odds = terms.share_of_gram / (1 - terms.share_of_gram)
+    assert odds == pytest.approx(min(1, ratio ** (2 / 3) / 3), rel=0.01)
+    assert terms.budget["gram"] ** 2 / terms.budget["cross"] ** 2 == pytest.approx(odds)
+
+
+def test_share_of_gram__hangs_on_no_scale_and_is_at_most_half():
+    tight = {"coding": "frequency", "outcome_norm": 40.0, "n_variants": 100}
+    share = request(row_norm=3.0, **tight).share_of_gram
+    assert share == request(row_norm=9.0, rows="people", unit="person", **tight).share_of_gram
+    assert 0 < share < 0.5
+    assert request(n_outcomes=1, n_variants=4000).share_of_gram == 0.5
+    assert request(gram_share=0.7).share_of_gram == 0.7
+
+
 def test_request__is_frozen_and_replaceable():
     assert replace(request(), epsilon=5.0).budget["gram"] > request().budget["gram"]
 

@@ -69,7 +69,7 @@ def request_terms(command):
         several("--accounting", "accountings", type=choice(Accounting), help="How a budget becomes noise."),
         several("--epsilon", "epsilons", type=POSITIVE, help="Privacy loss."),
         click.option("--delta", type=SHARE, required=True, help="Chance beside epsilon."),
-        click.option("--gram-share", type=SHARE, required=True, help="Share of X'X beside the count."),
+        click.option("--gram-share", type=SHARE, help="Share of X'X beside the count; a rule without."),
         click.option("--count-share", type=SHARE, required=True, help="Share of the number of rows."),
         outcome_budget,
     )

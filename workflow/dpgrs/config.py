@@ -26,11 +26,11 @@ SCHEMA = Path(__file__).parents[1] / "schemas" / "config.schema.yaml"
 UNIT_OF_ROWS = {Rows.HAPLOTYPES: Unit.HAPLOTYPE, Rows.PEOPLE: Unit.PERSON}
 # What a release does unless told otherwise; the schema's defaults are those of a benchmark.
 RELEASE_DEFAULTS = {
-    "methods": ["reusecov-gauss"],
+    "methods": ["blup"],
     "trials": 1,
     "cohort": {"keep_filtered": True},
     "outcomes": {"test_share": 0},
-    "privacy": {"accounting": ["gdp"]},
+    "privacy": {"accounting": ["gdp"], "bounds": "tight"},
 }
 PATHS = (
     "cohort.vcf",

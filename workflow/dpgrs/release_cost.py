@@ -56,10 +56,9 @@ def total_epsilon(config):
     With separate budgets every outcome adds its own cross product, and its own accuracy if that is charged.
     """
     privacy = config["privacy"]
-    n_budgets = 1 if privacy["outcome_budget"] == "joint" else config["outcomes"]["count"][0]
-    if n_budgets == 1 and config["evaluation"]["metrics"] != Metrics.CHARGED:
+    if privacy["outcome_budget"] == "joint" and config["evaluation"]["metrics"] != Metrics.CHARGED:
         return privacy["epsilon"][0]
-    parts = _parts(config, _request(config), n_budgets=n_budgets)
+    parts = _all_parts(config)[1]
     mu_squared = sum(part.times * part.cost.mu_squared for part in parts)
     return gdp_epsilon(math.sqrt(mu_squared), privacy["delta"])
 
@@ -85,10 +84,7 @@ def certain_cost(config, book):
     DpgrsError
         If the number of outcomes is to be read from a table that cannot be read.
     """
-    outcomes, account = config["outcomes"], account_of(config["privacy"])
-    count = outcomes["count"][0] if outcomes["count"] else count_outcomes(outcomes["file"])
-    request = _request(config, n_shared=count if config["privacy"]["outcome_budget"] == "joint" else 1)
-    parts = _parts(config, request, n_budgets=count // request.n_outcomes)
+    account, (request, parts) = account_of(config["privacy"]), _all_parts(config)
     wanted = {_as_known(_identity(part, config, request), account): part for part in parts}
     new = Counter({known: part.times for known, part in wanted.items()})
     new -= Counter(_as_known(earlier.identity, earlier.account) for earlier in book.requests.values())
@@ -102,7 +98,15 @@ def count_outcomes(path):
     return max(len(names) - 1, 1)
 
 
-def _request(config, *, n_shared=1):
+def _all_parts(config):
+    """Return the request of a release, and what its steps ask of the ledger."""
+    outcomes = config["outcomes"]
+    count = outcomes["count"][0] if outcomes["count"] else count_outcomes(outcomes["file"])
+    request = _request(config, n_shared=count if config["privacy"]["outcome_budget"] == "joint" else 1)
+    return request, _parts(config, request, n_budgets=count // request.n_outcomes)
+
+
+def _request(config, *, n_shared):
     privacy = config["privacy"]
     bounds = _norms(config, n_shared) if privacy["bounds"] == Bounds.TIGHT else {}
     return PrivacyRequest(

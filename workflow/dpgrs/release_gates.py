@@ -305,17 +305,14 @@ def _ledger_problems(config, is_clear):
 
 
 def _budget_problems(config):
-    budget = config["privacy"]["budget"]
-    if budget is None:
+    budget, evaluation = config["privacy"]["budget"], config["evaluation"]
+    is_priced = evaluation["metrics"] != Metrics.CHARGED or evaluation["epsilon"] is not None
+    if budget is None or not (is_priced and _has_outcomes(config)):
         return []
-    if config["outcomes"]["count"] is None and config["privacy"]["outcome_budget"] == "separate":
-        return [
-            "`outcomes.count` must be given for `privacy.budget` with separate budgets, got null. "
-            "Each outcome adds to the total."
-        ]
-    if config["evaluation"]["metrics"] == Metrics.CHARGED and config["evaluation"]["epsilon"] is None:
-        return []
-    total = total_epsilon(config)
+    try:
+        total = total_epsilon(config)
+    except DpgrsError:
+        return []  # of outcomes, which preflight judges
     if total <= budget:
         return []
     return [
@@ -326,8 +323,8 @@ def _budget_problems(config):
 
 def _cost_problems(config):
     """Refuse a release that its ledger is certain to refuse, before hours of computing."""
-    path, outcomes = config["privacy"]["ledger"], config["outcomes"]
-    if not (outcomes["count"] or outcomes["file"]):
+    path = config["privacy"]["ledger"]
+    if not _has_outcomes(config):
         return []
     try:
         book = Ledger(path).read()
@@ -337,6 +334,11 @@ def _cost_problems(config):
     return [
         f"`privacy.ledger`, {path}: {line} Ask for less, as by a lower `privacy.epsilon`." for line in lines
     ]
+
+
+def _has_outcomes(config):
+    """Tell whether it is known how many outcomes there are, or where to count them."""
+    return bool(config["outcomes"]["count"] or config["outcomes"]["file"])
 
 
 def _key_problems():

@@ -33,7 +33,7 @@ class SeparateRequest(PrivacyRequest):
     def budget(self):
         """The mu of the ``count``, drawn once, and of ``gram`` and ``cross`` of every fit, a dict."""
         count = self.count_share if self.has_private_count else 0.0
-        of_a_fit = (self.gram_share, 1 - self.gram_share)
+        of_a_fit = (self.share_of_gram, 1 - self.share_of_gram)
         if Accounting(self.accounting) == Accounting.GDP:
             parts = [(1 - count) * share / self.n_fits for share in of_a_fit]
             terms = {"shares": (count, *parts * self.n_fits), "accounting": self.accounting}

@@ -1,30 +1,30 @@
 """What a fit can be expected to be worth, before anything is released: public quantities alone.
 
-The real mechanism, with seeded noise, and the real solver run on the Gram matrix of a made-up cohort. Given
-its noisy Gram matrix, a fit is linear in X'Y, so the means over effects, residuals and the noise of X'Y have
-a closed form; the mean over Gram matrices is taken over few draws. docs/plan.md derives it all.
+The real mechanism, with seeded noise, and the real fit run on the statistics of made-up cohorts. Ridge with
+a stated lambda is linear in X'Y, given its noisy Gram matrix: the means over effects, residuals and the noise
+of X'Y have a closed form, and draws are of Gram matrices alone. Of all other fits outcomes are drawn too.
+docs/plan.md derives it all.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from dpgrs.errors import UsageError
-from dpgrs.privacy.noise import BenchmarkNoise
+from dpgrs.privacy.accountant import LARGEST_EPSILON
 from dpgrs.public_random import generator
+from dpgrs.regression.fits import fit_released
 from dpgrs.regression.linear_fit import centred_gram, ridge_weights
-from dpgrs.regression.reusecov import private_statistics
-from dpgrs.regression.statistics import GRAM_STEP, column_moments
-from dpgrs.types import Rows
+from dpgrs.regression.made_up import SEED, made_up_cohort, noisy_made_up, require_domain
+from dpgrs.types import Penalty
 
-# Of public draws, so that the same question always has the same answer; no release hangs on it.
-SEED = 0
 # The more variants, the less one draw differs from the next.
 DRAWS_TIMES_VARIANTS, FEWEST_DRAWS, MOST_DRAWS = 1000, 2, 8
+# Of fits that need drawn outcomes: as many outcomes as make the mean good enough, in no more fits than this.
+OUTCOMES_DRAWN, FITS_TIMES_VARIANTS = 32, 3200
+# More outcomes at once teach a fit nothing more about their common heritability.
+MOST_OUTCOMES = 100
 # Linear algebra differs in its last digits between processors; a statement must not.
 STATED_DIGITS = 3
-# Sites that are monomorphic all over would take part in nothing.
-RAREST = 1e-6
 
 
 @dataclass(frozen=True)
@@ -34,38 +34,38 @@ class ExpectedFit:
     Attributes
     ----------
     weight_sd : float, of a weight of the fit without noise, about 0.
-    noise_sd_gram, noise_sd_cross : float, what the noise of X'X (and of the count) and of X'Y adds to it.
+    noise_sd : float, of the difference between a weight and what it would be without noise.
+    noise_sd_gram, noise_sd_cross : float, what the noise of X'X (and of the count) and of X'Y adds to it;
+        None where the two cannot be told apart.
     r2 : float, R^2 in new people of the same population.
-    r2_sd : float, how far that differs between cohorts and draws of the noise of X'X.
+    r2_sd : float, how far that differs between draws of a cohort and its noise.
     r2_without_noise : float, of the same fit without noise.
     """
 
     weight_sd: float
-    noise_sd_gram: float
-    noise_sd_cross: float
+    noise_sd: float
+    noise_sd_gram: float | None
+    noise_sd_cross: float | None
     r2: float
     r2_sd: float
     r2_without_noise: float
 
-    @property
-    def noise_sd(self):
-        """Root mean square difference between a weight and what it would be without noise."""
-        return float(np.hypot(self.noise_sd_gram, self.noise_sd_cross))
 
-
-def expected_fit(request, *, n_rows, frequency, penalty, heritability):
-    """Work out the noise of a weight and R^2 of `fit_reusecov` under a model of the cohort.
+def expected_fit(method, request, *, n_rows, frequency, terms, heritability, n_outcomes):
+    """Work out the noise of a weight and R^2 of `fit_released` under a model of the cohort.
 
     Rows are independent, variants too (linkage equilibrium), y = (x - mean)'theta + e with theta normal, of
     one variance for all variants, and Var(x'theta) = `heritability` = 1 - Var(e).
 
     Parameters
     ----------
-    request : PrivacyRequest
+    method : str, one of `dpgrs.methods.FROM_STATISTICS` that does not need public outcomes.
+    request : PrivacyRequest; its bounds are taken into account.
     n_rows : int >= 1, rows to train on: assumed, public, or released with noise.
     frequency : (n_variants,) float64 in [0, 1], public ALT allele frequencies.
-    penalty : float >= 0, per row.
+    terms : FitTerms
     heritability : float in [0, 1], share of an outcome's variance that the variants explain.
+    n_outcomes : int >= 1, outcomes of the study, which are fitted together.
 
     Returns
     -------
@@ -80,17 +80,67 @@ def expected_fit(request, *, n_rows, frequency, penalty, heritability):
     -------
     No data are read and nothing is spent: made-up rows meet seeded noise.
     """
-    _require_domain(request, n_rows=n_rows, frequency=frequency, heritability=heritability)
-    frequency = np.clip(np.asarray(frequency, dtype=np.float64), RAREST, 1 - RAREST)
-    n_draws = min(max(DRAWS_TIMES_VARIANTS // request.n_variants, FEWEST_DRAWS), MOST_DRAWS)
-    terms = {"penalty": penalty, "heritability": heritability}
-    draws = np.array(
-        [_expected_of_draw(request, int(n_rows), frequency, key=("plan", i), **terms) for i in range(n_draws)]
+    model = {"n_rows": n_rows, "frequency": frequency, "heritability": heritability}
+    if is_ridge(method, terms):
+        return expected_ridge(request, penalty=terms.penalty, **model)
+    model |= {"terms": terms, "n_outcomes": n_outcomes}
+    weights, r2 = _drawn_fits(method, request, **model)
+    # The largest epsilon leaves noise far below the chance of the sample.
+    clean = replace(request, epsilon=LARGEST_EPSILON)
+    clean_weights, clean_r2 = _drawn_fits(method, clean, **model)
+    return ExpectedFit(
+        weight_sd=_root_mean_square(clean_weights),
+        noise_sd=_root_mean_square(weights - clean_weights),
+        noise_sd_gram=None,
+        noise_sd_cross=None,
+        r2=float(r2.mean()),
+        r2_sd=float(r2.mean(axis=1).std(ddof=1)),
+        r2_without_noise=float(clean_r2.mean()),
     )
-    *squares, r2, r2_without_noise = draws.mean(axis=0).tolist()
+
+
+def expected_r2(method, request, *, n_rows, frequency, terms, heritability, n_outcomes):
+    """Return the R^2 of `expected_fit` alone, in less time; arguments and errors as there."""
+    model = {"n_rows": n_rows, "frequency": frequency, "heritability": heritability}
+    if is_ridge(method, terms):
+        return expected_ridge(request, penalty=terms.penalty, **model).r2
+    _, r2 = _drawn_fits(method, request, terms=terms, n_outcomes=n_outcomes, **model)
+    return float(r2.mean())
+
+
+def is_ridge(method, terms):
+    """Say whether a fit is ridge regression with a stated lambda, of which outcomes need not be drawn."""
+    return method == "reusecov-gauss" and Penalty(terms.rule) == Penalty.FIXED
+
+
+def expected_ridge(request, *, n_rows, frequency, penalty, heritability):
+    """Work out `expected_fit` of `fit_reusecov`, by closed forms but for the Gram matrix.
+
+    Parameters
+    ----------
+    request, n_rows, frequency, heritability : as in `expected_fit`.
+    penalty : float >= 0, per row.
+
+    Returns
+    -------
+    ExpectedFit
+
+    Raises
+    ------
+    UsageError
+        If an argument is out of its domain.
+    """
+    require_domain(request, n_rows=n_rows, frequency=frequency, heritability=heritability)
+    terms = {"penalty": penalty, "heritability": heritability}
+    draws = []
+    for number in range(_n_draws(request.n_variants)):
+        cohort = made_up_cohort(request, n_rows=int(n_rows), frequency=frequency, number=number)
+        draws.append(_ridge_of_cohort(request, cohort, key=("plan", number), **terms))
+    *squares, r2, r2_without_noise = np.mean(draws, axis=0).tolist()
     # Rounding may leave a square of 0 just below it.
-    deviations = np.sqrt(np.maximum(squares, 0)).tolist()
-    return ExpectedFit(*deviations, r2, float(draws[:, 3].std(ddof=1)), r2_without_noise)
+    weight, gram, cross = np.sqrt(np.maximum(squares, 0)).tolist()
+    noise, r2_sd = float(np.hypot(gram, cross)), float(np.array(draws)[:, 3].std(ddof=1))
+    return ExpectedFit(weight, noise, gram, cross, r2, r2_sd, r2_without_noise)
 
 
 def expected_noise_sd(request, *, n_rows, frequency, penalty, heritability=0.5):
@@ -98,14 +148,14 @@ def expected_noise_sd(request, *, n_rows, frequency, penalty, heritability=0.5):
 
     Parameters
     ----------
-    request, n_rows, frequency, penalty, heritability : as in `expected_fit`; in a statement `n_rows` is the
+    request, n_rows, frequency, penalty, heritability : as in `expected_ridge`; in a statement `n_rows` is the
         released count.
 
     Returns
     -------
     float
     """
-    fit = expected_fit(
+    fit = expected_ridge(
         request, n_rows=n_rows, frequency=frequency, penalty=penalty, heritability=heritability
     )
     return float(f"{fit.noise_sd:.{STATED_DIGITS}g}")
@@ -127,45 +177,39 @@ def neutral_frequencies(n_variants, *, rarest):
     return rarest * ((1 - rarest) / rarest) ** quantiles
 
 
-def _require_domain(request, *, n_rows, frequency, heritability):
-    found = np.asarray(frequency, dtype=np.float64)
-    if found.shape != (request.n_variants,) or not np.all((found >= 0) & (found <= 1)):
-        raise UsageError(
-            f"`frequency` must be {request.n_variants} numbers from 0 to 1, got {found.size} from "
-            f"{found.min(initial=np.inf):g} to {found.max(initial=-np.inf):g}. Correct it."
-        )
-    if n_rows < 1:
-        raise UsageError(f"`n_rows` must be at least 1, got {n_rows}. Assume more people.")
-    if not 0 <= heritability <= 1:
-        raise UsageError(f"`heritability` must be from 0 to 1, got {heritability}. Correct it.")
+def _n_draws(n_variants):
+    return min(max(DRAWS_TIMES_VARIANTS // n_variants, FEWEST_DRAWS), MOST_DRAWS)
 
 
-def _expected_of_draw(request, n, frequency, *, penalty, heritability, key):
+def _root_mean_square(values):
+    return float(np.sqrt(np.mean(values**2)))
+
+
+def _ridge_of_cohort(request, cohort, *, penalty, heritability, key):
     """Average over outcomes and the noise of X'Y, for one cohort and one draw of the other noise.
 
-    V/n = A theta + X'e/n with A = X'(X - 1 mean')/n, so that C below is its covariance over outcomes, and
-    w = P (V + E_V)/n for a matrix P that hangs on the noisy Gram matrix alone.
+    C is the covariance of X'Y/n over outcomes, and w = P (V + E_V)/n for a matrix P that hangs on the noisy
+    Gram matrix alone.
 
     Returns
     -------
-    tuple of the first three of `ExpectedFit`, squared, and R^2 with and without noise.
+    tuple of three means of squares: of a weight, of its noise from X'X and from X'Y; R^2 with and without
+    noise.
     """
-    mean, variance = column_moments(frequency, rows=request.rows)
-    Q, sample_mean = _made_up_gram(frequency, n, rows=request.rows, key=key)
-    noisy, sigma = _noisy_statistics(request, Q, sample_mean, n, key=key)
-    P, shift = _solution(noisy.gram, noisy.n, n, mean, penalty=penalty)
-    P_exact, shift_exact = _solution(_with_intercept(Q, sample_mean) * n, n, n, mean, penalty=penalty)
+    n, A, variance = cohort.n, cohort.slope, cohort.variance
+    noisy = noisy_made_up(request, cohort, key=key)
+    P, shift = _solution(noisy.gram, noisy.n, cohort, penalty=penalty)
+    P_exact, shift_exact = _solution(cohort.gram * n, n, cohort, penalty=penalty)
 
     effect_variance = heritability / variance.sum()
-    A = Q - np.outer(sample_mean, mean)
-    C = effect_variance * A @ A.T + (1 - heritability) / n * Q
+    C = effect_variance * A @ A.T + (1 - heritability) / n * cohort.root @ cohort.root.T
 
     def r2(P, shift, C):
         """Subtract the expected squared error from the variance of an outcome, which is 1."""
         explained = 2 * effect_variance * np.sum(variance[:, np.newaxis] * P * A.T)
         return explained - np.sum(P @ C * P, axis=1) @ variance - shift @ P @ C @ P @ shift
 
-    difference, noise_variance = P - P_exact, (sigma / n) ** 2
+    difference, noise_variance = P - P_exact, (request.noise_sd["cross"] / n) ** 2
     return (
         np.sum(P_exact @ C * P_exact) / len(C),
         np.sum(difference @ C * difference) / len(C),
@@ -175,45 +219,48 @@ def _expected_of_draw(request, n, frequency, *, penalty, heritability, key):
     )
 
 
-def _made_up_gram(frequency, n, *, rows, key):
-    """Draw X'X/n and the column means of n independent rows of independent variants.
+def _solution(G, n_used, cohort, *, penalty):
+    """Return P with w = P V/n, and how far the means that are subtracted lie from the true ones."""
+    G_c, used_mean = centred_gram(G, n_used)
+    V = np.eye(len(used_mean)) * cohort.n
+    return ridge_weights(G_c, V, n_used, penalty=penalty), used_mean - cohort.coded_mean
 
-    Allele counts are binomial; the correlations between columns, of order 1/sqrt(n), are those of normal
-    columns (Bartlett's decomposition of the Wishart distribution), so the cost does not grow with n.
+
+def _drawn_fits(method, request, *, n_rows, frequency, terms, heritability, n_outcomes):
+    """Fit made-up outcomes of made-up cohorts from noisy statistics.
+
+    Effects, residuals and cohorts are the same for all requests, so that these compare.
 
     Returns
     -------
-    Q : (n_variants, n_variants)
-    sample_mean : (n_variants,)
+    weights : (n_draws, n_outcomes_drawn, n_variants) float64
+    r2 : (n_draws, n_outcomes_drawn) float64
     """
-    stream = generator(SEED, "cohort", *key)
-    n_alleles = n * (1 if Rows(rows) == Rows.HAPLOTYPES else 2)
-    sample_mean, sample_variance = column_moments(
-        stream.binomial(n_alleles, frequency) / n_alleles, rows=rows
-    )
-    d, degrees = len(frequency), max(n - 1, 1)
-    L = stream.standard_normal((d, min(d, degrees)))
-    if degrees >= d:
-        L = np.tril(L, -1) + np.diag(np.sqrt(stream.chisquare(degrees - np.arange(d))))
-    # Unit rows make it a correlation matrix.
-    L *= np.sqrt(sample_variance / np.sum(L * L, axis=1))[:, np.newaxis]
-    return L @ L.T + np.outer(sample_mean, sample_mean), sample_mean
+    require_domain(request, n_rows=n_rows, frequency=frequency, heritability=heritability)
+    d, n_together = request.n_variants, min(n_outcomes, MOST_OUTCOMES)
+    n_draws = _n_draws(d)
+    wanted = -(-OUTCOMES_DRAWN // (n_draws * n_together))
+    n_repeats = min(wanted, max(FITS_TIMES_VARIANTS // (d * n_draws), 1))
+    weights, r2 = np.empty((n_draws, n_repeats, n_together, d)), np.empty((n_draws, n_repeats, n_together))
+    for number in range(n_draws):
+        cohort = made_up_cohort(request, n_rows=int(n_rows), frequency=frequency, number=number)
+        for repeat in range(n_repeats):
+            key = ("plan", number, repeat)
+            effects, cross = _outcomes(request, cohort, n_together, heritability=heritability, key=key)
+            noisy = replace(noisy_made_up(request, cohort, key=key), cross=cross)
+            fit = fit_released(method, noisy, request=request, terms=terms)
+            error = (fit.weights - effects) ** 2 @ cohort.variance
+            weights[number, repeat] = fit.weights
+            r2[number, repeat] = heritability - error - (fit.weights @ (fit.means - cohort.mean)) ** 2
+    return weights.reshape(n_draws, -1, d), r2.reshape(n_draws, -1)
 
 
-def _with_intercept(Q, sample_mean):
-    """Append the intercept x = 1/2 to X'X/n."""
-    return np.block([[Q, sample_mean[:, np.newaxis] / 2], [sample_mean / 2, 1 / 4]])
-
-
-def _noisy_statistics(request, Q, sample_mean, n, *, key):
-    """Run the mechanism on a made-up Gram matrix; return its output and the noise sd of X'Y."""
-    gram = np.rint(_with_intercept(Q, sample_mean) * (n / GRAM_STEP)).astype(np.int64)
-    cross = np.zeros((request.n_outcomes, len(gram)), dtype=np.int64)
-    noisy = private_statistics(gram, cross, n, request=request, noise=BenchmarkNoise(SEED, *key))
-    return noisy, noisy.events[-1].sigma
-
-
-def _solution(G, n_used, n, mean, *, penalty):
-    """Return P with w = P V/n, and how far the means that are subtracted lie from the true ones."""
-    G_c, used_mean = centred_gram(G, n_used)
-    return ridge_weights(G_c, np.eye(len(mean)) * n, n_used, penalty=penalty), used_mean - mean
+def _outcomes(request, cohort, n_outcomes, *, heritability, key):
+    """Draw effects of outcomes of just the heritability, and noisy X'Y."""
+    stream = generator(SEED, "outcomes", *key)
+    effects = stream.standard_normal((n_outcomes, len(cohort.mean)))
+    effects *= np.sqrt(heritability / (effects**2 @ cohort.variance))[:, np.newaxis]
+    residual = stream.standard_normal((n_outcomes, cohort.root.shape[1])) @ cohort.root.T
+    noise = stream.standard_normal(effects.shape)
+    by_chance = np.sqrt(cohort.n * (1 - heritability)) * residual
+    return effects, cohort.n * effects @ cohort.slope.T + by_chance + request.noise_sd["cross"] * noise

@@ -1,5 +1,6 @@
 """What a study asks for: the public terms of every release of statistics."""
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
@@ -10,6 +11,9 @@ from dpgrs.privacy.sensitivity import cross_sensitivity, gram_sensitivity
 from dpgrs.regression.clipped_statistics import CLIPPED_CROSS_STEP, CLIPPED_GRAM_STEP
 from dpgrs.regression.statistics import CROSS_STEP, GRAM_STEP
 from dpgrs.types import Accounting, Coding, Neighbours, Protection, Rows, Unit
+
+# A common p(1-p) of panels, for the default share alone: where it is far off, the split is a little worse.
+TYPICAL_VARIANCE = 0.1
 
 
 @dataclass(frozen=True)
@@ -24,8 +28,9 @@ class PrivacyRequest:
         separate budgets 1: each outcome has (epsilon, delta) of its own, and the Gram matrix is drawn once.
     outcome_bound : float, the bound at which the outcomes were clipped.
     epsilon, delta : float
-    gram_share : float in (0, 1), share of the Gram matrix in what the count leaves over; X'Y gets the rest.
-        Under label protection X'X is public, and X'Y gets all.
+    gram_share : float in (0, 1) or None, share of the Gram matrix in what the count leaves over; X'Y gets the
+        rest. None takes it from the other terms: see `share_of_gram`. Under label protection X'X is public,
+        and X'Y gets all.
     count_share : float in (0, 1), share of the noisy count. Used under add-remove only, where n is private.
     protection : Protection, other than ``none``.
     neighbours : Neighbours; replace-one where one side is public.
@@ -49,7 +54,7 @@ class PrivacyRequest:
     outcome_bound: float
     epsilon: float
     delta: float
-    gram_share: float = 0.5
+    gram_share: float | None = None
     count_share: float = 0.01
     protection: Protection = Protection.FULL
     neighbours: Neighbours = Neighbours.ADD_REMOVE
@@ -74,7 +79,7 @@ class PrivacyRequest:
             )
         for name in ("gram_share", "count_share"):
             share = getattr(self, name)
-            if not 0 < share < 1:
+            if share is not None and not 0 < share < 1:
                 raise UsageError(f"`privacy.{name}` must be between 0 and 1, got {share}. Change it.")
 
     @property
@@ -117,6 +122,30 @@ class PrivacyRequest:
         return {"gram": gram, "cross": self.cross_claim.value / self.budget["cross"]}
 
     @property
+    def share_of_gram(self):
+        """The share of the Gram matrix: `gram_share`, or by default one that public terms alone decide.
+
+        The more outcomes share a budget, the more X'Y needs; the more variants, the more the noise of X'X
+        adds up in its eigenvalues. By default
+
+            share/(1 - share) = min(1, (sqrt(d) D_G/D_V)^(2/3)/3),
+
+        with D_G and D_V the sensitivities of X'X and X'Y for rows of haplotypes of norm sqrt(d)/2 (`half`),
+        or of their root mean square at p(1-p) = 0.1 (`frequency`); people are the same on another scale. How
+        it was found and what it gains: docs/blup.md.
+        """
+        if self.gram_share is not None:
+            return self.gram_share
+        mean_square = 1 / 4 if self.coding == Coding.HALF else TYPICAL_VARIANCE
+        norm = self.outcome_norm or self.outcome_bound * math.sqrt(self.n_outcomes)
+        # D_G is R^2/sqrt(2) and D_V is R C under add-remove, R^2 and 2 R C under replace-one.
+        ratio = math.sqrt(mean_square / 2) * self.n_variants / norm
+        if not self.has_private_count:
+            ratio /= math.sqrt(2)
+        odds = min(1.0, ratio ** (2 / 3) / 3)
+        return odds / (1 + odds)
+
+    @property
     def gram_step(self):
         """One unit of the integer X'X."""
         return GRAM_STEP if self.coding == Coding.HALF else CLIPPED_GRAM_STEP
@@ -130,7 +159,7 @@ class PrivacyRequest:
     def budget(self):
         """The split of (epsilon, delta): the mu of ``count``, ``gram`` and ``cross``, a dict."""
         count = self.count_share if self.has_private_count else 0.0
-        gram = (1 - count) * self.gram_share if self.has_private_gram else 0.0
+        gram = (1 - count) * self.share_of_gram if self.has_private_gram else 0.0
         shares = (count, gram, 1 - count - gram)
         mus = split_budget(self.epsilon, self.delta, shares=shares, accounting=self.accounting)
         return dict(zip(("count", "gram", "cross"), mus, strict=True))

@@ -62,7 +62,7 @@ class SketchRequest(PrivacyRequest):
     @cached_property
     def shares(self):
         """The (epsilon, delta) of ``gram`` and ``cross``, a dict: cut as `split_budget` does for `paper`."""
-        roots = math.sqrt(self.gram_share), math.sqrt(1 - self.gram_share)
+        roots = math.sqrt(self.share_of_gram), math.sqrt(1 - self.share_of_gram)
         cuts = [root / sum(roots) * (1 - MARGIN) for root in roots]
         return {
             name: (cut * self.epsilon, cut * self.delta)

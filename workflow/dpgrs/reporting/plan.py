@@ -18,7 +18,8 @@ def plan_as_text(plan):
     -------
     str, several tables and notes.
     """
-    parts = [_head(plan), _totals(plan), _mechanisms(plan), _ledger(plan), _expected(plan), _notes(plan)]
+    parts = [_head(plan), _totals(plan), _mechanisms(plan), _ledger(plan)]
+    parts += [_expected(plan), _compared(plan), _notes(plan)]
     parts.append(_listed("This release would not start:", plan["problems"]))
     parts.append(_listed("Still to be done where it will run:", plan["hints"]))
     return "\n\n".join(part for part in parts if part)
@@ -28,8 +29,8 @@ def _head(plan):
     privacy = plan["privacy"]
     return (
         f"Plan of study {plan['study']}, mode {plan['mode']}. Nothing was drawn, charged or written.\n"
-        f"Unit {privacy['unit']}, neighbours {privacy['neighbours']}, {privacy['outcome_budget']} budget of "
-        "the outcomes. Each # is a release of its own."
+        f"Unit {privacy['unit']}, neighbours {privacy['neighbours']}, {privacy['bounds']} bounds, "
+        f"{privacy['outcome_budget']} budget of the outcomes.\nEach # is a release of its own."
     )
 
 
@@ -138,49 +139,87 @@ def _ledger(plan):
 
 
 def _expected(plan):
-    columns = ["#", "h2", "weight sd", "noise sd", "from X'X", "from X'Y", "R2", "+-", "R2 without noise"]
+    columns = ["#", "method", "h2", "weight sd", "noise sd", "from X'X", "from X'Y", "R2", "+-"]
+    columns.append("R2 without noise")
     rows = [
         [
             str(request["number"]),
+            expected["method"],
             f"{expected['heritability']:g}",
             *(
-                f"{expected[name]:.3g}"
+                "-" if expected[name] is None else f"{expected[name]:.3g}"
                 for name in ("weight_sd", "noise_sd", "noise_sd_gram", "noise_sd_cross")
             ),
-            *((f"{expected['r2']:.2f}", f"{expected['r2_sd']:.2f}") if expected["r2"] > -1 else ("< -1", "")),
-            f"{expected['r2_without_noise']:.2f}",
+            _r2(expected["r2"]),
+            f"{expected['r2_sd']:.2f}" if expected["r2"] > -1 else "",
+            _r2(expected["r2_without_noise"]),
         ]
         for request in plan["requests"]
         for expected in request["expected"]
     ]
+    if not rows:
+        return ""
     legend = {
         "h2": "share of an outcome's variance that the panel explains, assumed",
         "weight sd": "of the weights, effects per allele, without noise",
         "noise sd": "what noise adds to a weight: in all, by the noise of X'X, by that of X'Y",
         "R2": "in new people of the same population; < -1 where the weights are noise",
-        "+-": "sd of R2 between cohorts and draws of noise",
-        "R2 without noise": "of the same ridge regression",
+        "+-": "sd of R2 between the cohorts and draws of noise that were tried",
+        "R2 without noise": "of the same fit, with rows clipped as they are here",
     }
     return "\n".join(["To be expected of an outcome", text_table(columns, rows), _legend(legend)])
+
+
+def _compared(plan):
+    columns = ["#", "bounds", "neighbours", "noise sd X'X", "noise sd X'Y", "method", "h2", "R2", "own"]
+    rows = [
+        [
+            str(request["number"]),
+            line["bounds"],
+            line["neighbours"],
+            f"{line['noise_sd_gram']:.4g}",
+            f"{line['noise_sd_cross']:.4g}",
+            line["method"] or "-",
+            f"{line['heritability']:g}",
+            "-" if line["r2"] is None else _r2(line["r2"]),
+            "*" if line["is_own"] else "",
+        ]
+        for request in plan["requests"]
+        for line in request["bounds_and_neighbours"]
+    ]
+    legend = {
+        "bounds": "`privacy.bounds`; tight clips rows about their root mean square",
+        "noise sd": "of an entry of X'X and of X'Y, at the same epsilon and delta",
+        "R2": "of the first planned method, as above",
+        "own": "* what this study asks for",
+    }
+    return "\n".join(["What bounds and neighbours cost", text_table(columns, rows), _legend(legend)])
+
+
+def _r2(value):
+    return f"{value:.2f}" if value > -1 else "< -1"
 
 
 def _notes(plan):
     assumed = plan["assumptions"]
     lines = [
         f"Assumed, not read: {assumed['people']} people, {assumed['training_rows']} rows to train on; "
-        f"allele frequencies {assumed['frequencies']}; independent variants; normal effects on all of them. "
-        "Correlated variants have done better than this (docs/plan.md)."
+        f"allele frequencies {assumed['frequencies']}, and so the norms of tight bounds; independent "
+        "variants; normal effects on all of them. Correlated variants have mostly done better (docs/plan.md)."
     ]
-    useless = [
-        str(request["number"])
-        for request in plan["requests"]
-        if any(expected["r2"] <= 0 for expected in request["expected"])
+    unplanned = [f"{method} ({reason})" for method, reason in plan["not_planned"].items()]
+    if unplanned:
+        lines.append(f"Methods without a planned R2: {', '.join(unplanned)}.")
+    useless = {}
+    for request in plan["requests"]:
+        for expected in request["expected"]:
+            if expected["r2"] <= 0:
+                useless.setdefault(expected["method"], {})[str(request["number"])] = None
+    lines += [
+        f"R2 of 0 or less is expected of # {', '.join(numbers)} with {method}: predicting the mean is no "
+        "worse. Raise epsilon, take other bounds, or ask for fewer variants or outcomes."
+        for method, numbers in useless.items()
     ]
-    if useless:
-        lines.append(
-            f"R2 of 0 or less is expected of # {', '.join(useless)}: predicting the mean is no worse. Raise "
-            "epsilon, or ask for fewer variants or outcomes."
-        )
     return "\n".join(map(_fill, lines))
 
 

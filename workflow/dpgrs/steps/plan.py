@@ -26,12 +26,13 @@ from dpgrs.privacy.ledger import Ledger
 from dpgrs.privacy.ledger_entries import Account
 from dpgrs.privacy.noise import Rehearsal
 from dpgrs.privacy.study_key import VARIABLE
-from dpgrs.regression.planning import expected_fit, neutral_frequencies
+from dpgrs.regression.planning import neutral_frequencies
 from dpgrs.regression.requests import request_grid
 from dpgrs.regression.reusecov import private_statistics
 from dpgrs.release_cost import count_outcomes
 from dpgrs.release_gates import release_problems
 from dpgrs.steps.accuracy import SHARED_TERMS as ACCURACY_TERMS
+from dpgrs.steps.plan_accuracy import plan_accuracy, unplanned_methods, within_bounds
 from dpgrs.types import Metrics, Rows, Unit
 
 # Snakemake lays this file under every other.
@@ -82,8 +83,9 @@ def plan_study(config, *, people=None, heritabilities=()):
     Returns
     -------
     dict of JSON values: ``study``, ``mode``, ``privacy``, ``assumptions``, ``ledger`` (None without one),
-    ``requests``, and lines of text: ``problems`` that keep a release from starting, and ``hints`` about a key
-    and a ledger that may be yet to be made. A benchmark has neither.
+    ``not_planned`` (methods without an expected accuracy, and why), ``requests``, and lines of text:
+    ``problems`` that keep a release from starting, and ``hints`` about a key and a ledger that may be yet to
+    be made. A benchmark has neither.
 
     Raises
     ------
@@ -95,24 +97,20 @@ def plan_study(config, *, people=None, heritabilities=()):
     frequencies, origin = _frequencies(config, people)
     heritabilities = list(heritabilities) or [config["outcomes"]["heritability"]]
     book = _book(config)
-    fit = {"n_rows": n_rows, "penalty": config["regression"]["lambda"]}
     requests = []
-    for number, (request, count) in enumerate(_requests(config), start=1):
-        terms = _terms(request, count)
-        frequency = frequencies[request.n_variants]
-        expected = [
-            _expected(expected_fit(request, frequency=frequency, heritability=h2, **fit), h2)
-            for h2 in heritabilities
-        ]
+    for number, (request, count) in enumerate(_requests(config, frequencies), start=1):
         costs = _costs(request, count, config=config, book=book)
-        requests.append({"number": number, **terms, **costs, "expected": expected})
+        model = {"n_rows": n_rows, "frequency": frequencies[request.n_variants], "config": config}
+        accuracy = plan_accuracy(request, count, heritabilities=heritabilities, **model)
+        requests.append({"number": number, **_terms(request, count), **costs, **accuracy})
     problems, hints = _problems(config)
     return {
         "study": config["study"],
         "mode": config["mode"],
-        "privacy": {name: config["privacy"][name] for name in (*REQUEST_TERMS, "outcome_budget")},
+        "privacy": {name: config["privacy"][name] for name in (*REQUEST_TERMS, "outcome_budget", "bounds")},
         "assumptions": {"people": people, "training_rows": n_rows, "frequencies": origin},
         "ledger": _standing(config, book),
+        "not_planned": unplanned_methods(config["methods"], config["privacy"]["protection"]),
         "requests": requests,
         "problems": problems,
         "hints": hints,
@@ -195,10 +193,10 @@ def _public_sites(config, *, size):
     return None
 
 
-def _requests(config):
-    """List every combination of the lists as (PrivacyRequest, number of outcomes)."""
+def _requests(config, frequencies):
+    """List every combination of the lists as (PrivacyRequest within its bounds, number of outcomes)."""
     privacy, outcomes = config["privacy"], config["outcomes"]
-    return request_grid(
+    grid = request_grid(
         protections=privacy["protection"],
         accountings=privacy["accounting"],
         epsilons=privacy["epsilon"],
@@ -209,6 +207,18 @@ def _requests(config):
         outcome_bound=outcomes["bound"],
         **{name: privacy[name] for name in REQUEST_TERMS},
     )
+    return [
+        (
+            within_bounds(
+                request,
+                privacy["bounds"],
+                frequency=frequencies[request.n_variants],
+                privacy=privacy,
+            ),
+            count,
+        )
+        for request, count in grid
+    ]
 
 
 def _columns(path):
@@ -295,10 +305,6 @@ def _mechanisms(events):
         }
         for event, times in Counter(events).items()
     ]
-
-
-def _expected(fit, heritability):
-    return {"heritability": heritability, **asdict(fit), "noise_sd": fit.noise_sd}
 
 
 def _book(config):

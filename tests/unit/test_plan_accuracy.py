@@ -1,0 +1,106 @@
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from dpgrs.regression.requests import PrivacyRequest
+from dpgrs.reporting.plan import plan_as_text
+from dpgrs.steps.plan import plan_study, read_settings
+from dpgrs.steps.plan_accuracy import planned_methods, unplanned_methods
+
+# Small panels and few outcomes, so that a plan takes no time.
+SMALL = ("panel={size: 8}", "outcomes={count: 3}", "privacy={epsilon: 2, accounting: gdp}")
+RELEASE = ("mode=release", "cohort={rows: people}", *SMALL)
+
+
+@pytest.fixture(autouse=True)
+def empty_folder(tmp_path, monkeypatch):
+    """Work in a folder of its own, with a configuration that says nothing."""
+    monkeypatch.chdir(tmp_path)
+    Path("study.yaml").write_text("study: tiny\n")
+
+
+def plan_of(*changes, **assumed):
+    return plan_study(read_settings("study.yaml", changes=changes), people=1000, **assumed)
+
+
+@pytest.mark.parametrize(("count", "outcome_norm"), [(9, None), (16, 1.1 * 4)])
+def test_plan_study__tight_bounds_are_planned_with_their_norms(count, outcome_norm):
+    lines = [f"21\t{position}\tA\tC\t0.{position}" for position in range(1, 9)]
+    Path("sites.tsv").write_text("\n".join(["contig\tposition\tref\talt\tfrequency", *lines]) + "\n")
+    bounds = "privacy={bounds: tight, genotype_clip: 1.5, outcome_clip: 1.1}"
+    changes = [*RELEASE, "public={sites: sites.tsv}", f"outcomes={{count: {count}}}", bounds]
+    plan = plan_of(*changes)
+    p = np.arange(1, 9) / 10
+    row_norm = np.floor(1.5 * np.sqrt((2 * p * (1 - p)).sum()) * 2**12) / 2**12
+    terms = {"coding": "frequency", "row_norm": row_norm, "outcome_norm": outcome_norm}
+    asked = PrivacyRequest("people", 8, count, 3.0, 2.0, 1e-6, **terms)
+    noise_sd = {m["statistic"]: m["noise_sd"] for m in plan["requests"][0]["mechanisms"]}
+    assert noise_sd["gram"] == pytest.approx(asked.noise_sd["gram"])
+    assert noise_sd["cross product"] == pytest.approx(asked.noise_sd["cross"])
+    assert plan["privacy"]["bounds"] == "tight"
+
+
+@pytest.mark.parametrize("bounds", ["worst-case", "tight"])
+def test_plan_study__compares_bounds_and_neighbours(bounds):
+    request, *_ = plan_of(*SMALL, f"privacy={{bounds: {bounds}}}")["requests"]
+    compared = {(line["bounds"], line["neighbours"]): line for line in request["bounds_and_neighbours"]}
+    assert len(compared) == 4
+    (own,) = (pair for pair, line in compared.items() if line["is_own"])
+    assert own == (bounds, "add-remove")
+    assert compared[own]["r2"] == request["expected"][0]["r2"]
+    drawn = {mechanism["statistic"]: mechanism["noise_sd"] for mechanism in request["mechanisms"]}
+    assert compared[own]["noise_sd_gram"] == pytest.approx(drawn["gram"])
+    assert compared[own]["noise_sd_cross"] == pytest.approx(drawn["cross product"])
+    for neighbours in ("add-remove", "replace-one"):
+        worst, tight = (compared[kind, neighbours] for kind in ("worst-case", "tight"))
+        assert tight["noise_sd_gram"] < worst["noise_sd_gram"]
+        assert tight["noise_sd_cross"] < worst["noise_sd_cross"]
+    for kind in ("worst-case", "tight"):
+        assert compared[kind, "replace-one"]["r2"] < compared[kind, "add-remove"]["r2"]
+
+
+def test_plan_study__one_side_public_compares_bounds_alone():
+    _, label = plan_of(*SMALL, "privacy={protection: [full, label]}")["requests"]
+    pairs = [(line["bounds"], line["neighbours"]) for line in label["bounds_and_neighbours"]]
+    assert pairs == [("worst-case", "replace-one"), ("tight", "replace-one")]
+    assert all(line["noise_sd_gram"] == 0 for line in label["bounds_and_neighbours"])
+
+
+def test_plan_study__every_method_of_the_statistics_is_planned():
+    plan = plan_of(*SMALL, "methods=[ridge, blup, adassp, reusecov-ellipsoid]", heritabilities=(0.2, 0.5))
+    (request,) = plan["requests"]
+    planned = [(expected["method"], expected["heritability"]) for expected in request["expected"]]
+    ellipsoid = "reusecov-ellipsoid"
+    assert planned == [("blup", 0.2), ("blup", 0.5), (ellipsoid, 0.2), (ellipsoid, 0.5)]
+    assert {line["method"] for line in request["bounds_and_neighbours"]} == {"blup"}
+    assert plan["not_planned"] == {"ridge": "not private", "adassp": "draws noise of its own"}
+
+
+@pytest.mark.parametrize(
+    ("protection", "planned", "reason"),
+    [
+        ("full", ["blup", "reusecov-gauss"], "not made for full protection"),
+        ("label", ["blup", "reusecov-proj", "reusecov-gauss"], None),
+        ("feature", ["reusecov-gauss"], "under feature protection, where it needs the outcomes themselves"),
+    ],
+)
+def test_planned_methods__hang_on_the_protection(protection, planned, reason):
+    methods = ["blup", "reusecov-proj", "reusecov-gauss"]
+    assert planned_methods(methods, protection) == planned
+    assert unplanned_methods(methods, [protection]).get("reusecov-proj") == reason
+
+
+def test_plan_as_text__study_without_a_method_to_plan_shows_costs_alone():
+    text = plan_as_text(plan_of(*SMALL, "methods=[naive]"))
+    assert "Methods without a planned R2: naive (draws noise of its own)." in text
+    assert "To be expected of an outcome" not in text
+    assert "What bounds and neighbours cost" in text
+
+
+def test_plan_as_text__longest_method_and_largest_noise_fit_100_columns():
+    methods = "methods=[reusecov-ellipsoid, reusecov-gauss, adassp, dp-sgd]"
+    plan = plan_of(*SMALL, methods, "privacy={epsilon: 0.01, accounting: paper}", heritabilities=(0.125,))
+    text = plan_as_text(plan)
+    assert max(map(len, text.splitlines())) <= 100
+    assert "R2 of 0 or less is expected of # 1 with reusecov-gauss" in text

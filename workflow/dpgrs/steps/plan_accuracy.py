@@ -1,0 +1,128 @@
+"""What accuracy a plan expects of a request, and what other bounds and neighbours would make of it."""
+
+from dataclasses import asdict, replace
+from itertools import product
+
+from dpgrs.methods import FROM_STATISTICS, METHODS
+from dpgrs.regression.clipped_statistics import tight_row_norm
+from dpgrs.regression.fits import FitTerms
+from dpgrs.regression.planning import expected_fit, expected_r2
+from dpgrs.steps.statistics import outcome_norm
+from dpgrs.types import Bounds, Coding, Neighbours, Protection
+
+# Under feature protection all others take the outcomes themselves, which a plan does not have.
+WITHOUT_OUTCOMES = ("reusecov-gauss",)
+
+
+def within_bounds(request, bounds, *, frequency, privacy):
+    """Give a request the norms at which a run would clip its rows.
+
+    Parameters
+    ----------
+    request : PrivacyRequest
+    bounds : Bounds
+    frequency : (n_variants,) float64, planned ALT allele frequencies.
+    privacy : dict, the section of the configuration.
+
+    Returns
+    -------
+    PrivacyRequest
+    """
+    if Bounds(bounds) == Bounds.WORST_CASE:
+        return replace(request, coding=Coding.HALF, row_norm=None, outcome_norm=None)
+    clip, bound = privacy["outcome_clip"], request.outcome_bound
+    return replace(
+        request,
+        coding=Coding.FREQUENCY,
+        row_norm=tight_row_norm(frequency, rows=request.rows, factor=privacy["genotype_clip"]),
+        outcome_norm=outcome_norm(request.n_outcomes, factor=clip, bound=bound),
+    )
+
+
+def planned_methods(methods, protection):
+    """Return those of a study's methods whose accuracy can be planned, in the order of the study."""
+    return [name for name in methods if _why_not(name, [protection]) is None]
+
+
+def unplanned_methods(methods, protections):
+    """Return the study's other methods under any of its protections, as a dict of method to reason."""
+    reasons = {name: _why_not(name, protections) for name in methods}
+    return {name: reason for name, reason in reasons.items() if reason}
+
+
+def plan_accuracy(request, count, *, n_rows, frequency, heritabilities, config):
+    """Expect the accuracy of a request, and compare bounds and neighbours.
+
+    Parameters
+    ----------
+    request : PrivacyRequest, with the bounds of the study.
+    count : int, outcomes of the study.
+    n_rows : int, rows to train on.
+    frequency : (n_variants,) float64, planned ALT allele frequencies.
+    heritabilities : list of float, assumed; the comparison takes the first.
+    config : dict from `dpgrs.config.resolve`.
+
+    Returns
+    -------
+    dict of JSON values: ``expected``, one for each planned method and heritability, and
+    ``bounds_and_neighbours``, one for each pair of them, R^2 being that of the first planned method.
+    """
+    methods = planned_methods(config["methods"], request.protection)
+    model = {"n_rows": n_rows, "frequency": frequency, "n_outcomes": count, "terms": _fit_terms(config)}
+    expected = [
+        {
+            "method": method,
+            "heritability": h2,
+            **asdict(expected_fit(method, request, heritability=h2, **model)),
+        }
+        for method, h2 in product(methods, heritabilities)
+    ]
+    privacy = config["privacy"]
+    is_full = request.protection == Protection.FULL
+    compared = []
+    for bounds, neighbours in product(Bounds, Neighbours if is_full else [Neighbours.REPLACE_ONE]):
+        other = within_bounds(request, bounds, frequency=frequency, privacy=privacy)
+        other = replace(other, neighbours=neighbours)
+        r2 = None
+        if other == request:
+            r2 = expected[0]["r2"] if expected else None
+        elif methods:
+            r2 = expected_r2(methods[0], other, heritability=heritabilities[0], **model)
+        compared.append(
+            {
+                "bounds": bounds.value,
+                "neighbours": neighbours.value,
+                "is_own": other == request,
+                "noise_sd_gram": other.noise_sd["gram"],
+                "noise_sd_cross": other.noise_sd["cross"],
+                "method": methods[0] if methods else None,
+                "heritability": heritabilities[0],
+                "r2": r2,
+            }
+        )
+    return {"expected": expected, "bounds_and_neighbours": compared}
+
+
+def _why_not(name, protections):
+    """Say why a method is not planned under some of the protections; None if it is under all of its own."""
+    method = METHODS[name]
+    if Protection.NONE in method.protections:
+        return "not private"
+    if name not in FROM_STATISTICS:
+        return "draws noise of its own"
+    own = [protection for protection in protections if protection in method.protections]
+    if not own:
+        return f"not made for {' and '.join(protections)} protection"
+    if Protection.FEATURE in own and name not in WITHOUT_OUTCOMES:
+        return "under feature protection, where it needs the outcomes themselves"
+    return None
+
+
+def _fit_terms(config):
+    regression = config["regression"]
+    return FitTerms(
+        penalty=regression["lambda"],
+        rule=regression["lambda_from"],
+        heritability=regression["heritability"],
+        is_joint=regression["joint_projection"],
+    )

@@ -1,5 +1,7 @@
 """The table of methods agrees with the configuration's schema, and says what it means."""
 
+import pytest
+
 from dpgrs.config import keys, resolve
 from dpgrs.methods import METHODS
 from dpgrs.preflight import problems
@@ -35,6 +37,14 @@ def test_problems__a_method_needs_one_of_its_protections():
     assert found(methods=["reusecov-proj"], privacy={"protection": ["full", "label"]}) == []
 
 
-def test_problems__samples_of_dp_sgd_are_accounted_for_add_remove_alone():
-    (line,) = found(methods=["dp-sgd"], privacy={"neighbours": "replace-one"})
-    assert line.startswith("`privacy.neighbours` must be add-remove for `methods: dp-sgd`")
+@pytest.mark.parametrize(
+    ("method", "known", "other"),
+    [("dp-sgd", "add-remove", "replace-one"), ("reusecov-sketch", "replace-one", "add-remove")],
+)
+def test_problems__samples_are_accounted_for_some_neighbours_alone(method, known, other):
+    (line,) = found(methods=["ridge", method], privacy={"neighbours": other})
+    assert line == (
+        f"`privacy.neighbours` must be {known} for `methods: {method}`, got {other}. "
+        "Change it, or leave the method out."
+    )
+    assert found(methods=["ridge", method], privacy={"neighbours": known}) == []

@@ -294,7 +294,30 @@ def test_poisson_sample__is_seeded_and_of_its_name():
     assert (first & other).mean() == pytest.approx(0.09, abs=0.0145)
 
 
+def test_sample_without_replacement__has_its_size_whoever_is_in_it():
+    sources = [BenchmarkNoise(1, trial) for trial in range(4000)]
+    samples = np.array([noise.sample_without_replacement(5, name="a", n_chosen=2) for noise in sources])
+    assert set(samples.sum(axis=1)) == {2}
+    pairs, counts = np.unique(samples, axis=0, return_counts=True)
+    assert len(pairs) == 10
+    # Each pair in a tenth of 4,000 draws: within 5 standard errors.
+    assert counts == pytest.approx(400, abs=95)
+
+
+def test_sample_without_replacement__is_seeded_and_of_its_name():
+    noise = BenchmarkNoise(1)
+    options = {"n_chosen": 3000}
+    first, again, other = (noise.sample_without_replacement(10_000, name=name, **options) for name in "aab")
+    np.testing.assert_array_equal(first, again)
+    # Independent samples share 900 of 10,000 units: within 5 standard errors.
+    assert (first & other).sum() == pytest.approx(900, abs=105)
+    poisson = noise.poisson_sample(10_000, name="a", probability=0.3)
+    assert (first & poisson).sum() == pytest.approx(900, abs=126)
+
+
 @pytest.mark.parametrize("noise", [Rehearsal(), ReleaseNoise(KEY, draws={}, requests={})])
-def test_poisson_sample__raise_in_a_release(noise):
+def test_samples__raise_in_a_release(noise):
     with pytest.raises(UsageError, match="sample of step 1 must be drawn in a benchmark"):
         noise.poisson_sample(10, name="step 1", probability=0.5)
+    with pytest.raises(UsageError, match="sample of the sketch must be drawn in a benchmark"):
+        noise.sample_without_replacement(10, name="the sketch", n_chosen=5)

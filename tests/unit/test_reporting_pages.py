@@ -135,6 +135,11 @@ def test_outcome_page__says_the_terms_in_plain_words(report):
             "had the outcomes of any one person been replaced by others",
             "Odds about a haplotype",
         ),
+        (
+            {"private": [("reusecov-sketch", "full", "replace-one", "haplotype", "gdp")]},
+            "ReuseCovSketch gives a part of ε and δ to each",
+            "DP-SGD",
+        ),
     ],
 )
 def test_pages__studies_of_other_kinds(tmp_path, options, present, absent):

@@ -8,8 +8,15 @@ from dpgrs.errors import UsageError
 from dpgrs.privacy.accountant import gdp_delta, gdp_mu
 from dpgrs.privacy.noise import BenchmarkNoise, NoiseSource
 from dpgrs.privacy.sensitivity import gram_sensitivity
-from dpgrs.regression.sketch import SketchRequest, base_terms, private_sketched_gram, sketched_gram
-from dpgrs.regression.statistics import gram
+from dpgrs.regression.reusecov import private_cross_product, private_statistics
+from dpgrs.regression.sketch import (
+    SketchRequest,
+    base_terms,
+    private_sketch,
+    private_sketched_gram,
+    sketched_gram,
+)
+from dpgrs.regression.statistics import cross_product, gram
 from random_cohorts import half_coded, random_alleles, random_bits
 
 D, N_HAPLOTYPES = 7, 200
@@ -133,9 +140,90 @@ def test_private_sketched_gram__finite(options):
     np.testing.assert_array_equal(G, G.T)
 
 
-def test_request__raise_on_add_remove():
-    with pytest.raises(UsageError, match="must be replace-one for a sketch, got add-remove"):
-        request(neighbours="add-remove")
+def some_rows(*, rows):
+    """Return bits, X'Y of three outcomes and options for the people of about half of the rows."""
+    bits = random_bits(D, N_HAPLOTYPES)
+    is_selected = np.repeat(chosen(N_HAPLOTYPES // 2, 43), 2 if rows == "haplotypes" else 1)
+    options = {"n_haplotypes": N_HAPLOTYPES, "rows": rows, "is_selected": is_selected}
+    Y = np.random.default_rng(4).integers(-9, 9, size=(3, len(is_selected)))
+    return bits, cross_product(bits, Y, **options), options
+
+
+@pytest.mark.parametrize("n_outcomes", [3, 1])
+@pytest.mark.parametrize("rows", ["haplotypes", "people"])
+def test_private_sketch__of_everybody_is_that_of_reusecov_but_for_noise(rows, n_outcomes):
+    bits, V, options = some_rows(rows=rows)
+    terms = request(rows=rows, unit="person", n_units=43, n_chosen=43, n_outcomes=n_outcomes)
+    n_rows, known = int(options["is_selected"].sum()), {"request": terms, "noise": NoNoise()}
+    plain = private_statistics(gram(bits, **options), V, n_rows, **known)
+    del options["rows"]
+    noisy = private_sketch(bits, V, chosen(43, 43), **options, **known)
+    np.testing.assert_allclose(noisy.gram, plain.gram, rtol=1e-14)
+    np.testing.assert_array_equal(noisy.cross, plain.cross)
+    assert (noisy.n, noisy.events) == (n_rows, plain.events)
+
+
+def test_private_sketch__noise_is_of_the_request_and_of_the_parts_of_a_release():
+    """At a sample of a tenth the noise is scaled up with the sum; X'Y has that of its half of the budget."""
+    bits, V, options = some_rows(rows="haplotypes")
+    terms = request(unit="haplotype", n_units=86, n_chosen=9, n_outcomes=1)
+    del options["rows"]
+    drawn = [
+        private_sketch(bits, V, chosen(86, 9), request=terms, noise=noise, **options)
+        for noise in [NoNoise(), *(BenchmarkNoise(1, trial) for trial in range(300))]
+    ]
+    upper = np.triu_indices(D + 1, k=1)
+    G = [noisy.gram - drawn[0].gram for noisy in drawn[1:]]
+    C = [noisy.cross - drawn[0].cross for noisy in drawn[1:]]
+    sd = terms.noise_sd
+    # 8,400 and 6,300 draws: within 5 standard errors.
+    assert np.std([noise[upper] for noise in G]) == pytest.approx(sd["gram"] * 86 / 9, rel=0.04)
+    assert np.std(C) == pytest.approx(sd["cross"], rel=0.045)
+    assert [event.statistic for event in drawn[1].events] == ["gram"] + ["cross product"] * 3
+    source = BenchmarkNoise(1, 0)
+    known = {"request": terms, "noise": source.of("genotypes"), **options}
+    np.testing.assert_array_equal(drawn[1].gram, private_sketched_gram(bits, chosen(86, 9), **known)[0])
+    last, _ = private_cross_product(V[2:], request=terms, noise=source.of("outcomes", "2"))
+    np.testing.assert_array_equal(drawn[1].cross[2:], last)
+
+
+def test_private_sketch__people_are_in_it_with_both_haplotypes_of_the_selected_rows():
+    bits, V, options = some_rows(rows="haplotypes")
+    terms = request(unit="person", n_units=43, n_chosen=11)
+    is_chosen, is_selected = chosen(43, 11), options["is_selected"]
+    known = {"n_haplotypes": N_HAPLOTYPES, "request": terms, "noise": NoNoise(), "is_selected": is_selected}
+    first, again = (private_sketch(bits, V, is_chosen, **known, n_threads=count) for count in (1, 3))
+    X = half_coded(random_alleles(D, N_HAPLOTYPES), rows="haplotypes")
+    people = X.reshape(-1, 2, D + 1)[is_selected[::2]][is_chosen]
+    np.testing.assert_allclose(first.gram * 11 / 43, sum(rows.T @ rows for rows in people), atol=1e-9)
+    np.testing.assert_array_equal(first.gram, again.gram)
+    np.testing.assert_array_equal(first.cross, V[:, :-1] * terms.cross_step)
+    assert first.n == 86
+
+
+def test_private_sketch__raise_on_statistics_or_rows_of_others():
+    bits, V, options = some_rows(rows="haplotypes")
+    known = {"n_haplotypes": N_HAPLOTYPES, "noise": NoNoise()}
+    selected = options["is_selected"]
+    terms = request(unit="person", n_units=43, n_chosen=11)
+    with pytest.raises(UsageError, match="must be of 7 variants and 3 outcomes a budget, got 7 and 2"):
+        private_sketch(bits, V[:2], chosen(43, 11), request=terms, is_selected=selected, **known)
+    terms = request(unit="person", n_units=44, n_chosen=11)
+    with pytest.raises(UsageError, match="must be the 88 of the request's units, got 86"):
+        private_sketch(bits, V, chosen(44, 11), request=terms, is_selected=selected, **known)
+
+
+@pytest.mark.parametrize(
+    ("terms", "words"),
+    [
+        ({"neighbours": "add-remove"}, "must be replace-one for a sketch, got add-remove"),
+        ({"protection": "label"}, "must be full for a sketch, got label"),
+        ({"coding": "frequency", "row_norm": 1.0}, "must be half for a sketch, got frequency"),
+    ],
+)
+def test_request__raise_on_what_the_sums_or_the_proof_are_not_of(terms, words):
+    with pytest.raises(UsageError, match=words):
+        request(**terms)
 
 
 @pytest.mark.parametrize("n_chosen", [0, N_HAPLOTYPES + 1])

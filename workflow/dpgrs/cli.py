@@ -12,6 +12,7 @@ from dpgrs.cli_ledger import key, ledger, plan, release
 from dpgrs.cli_options import (
     AT_LEAST_1,
     NOT_ONE,
+    NOT_ZERO,
     POSITIVE,
     SHARE,
     choice,
@@ -227,6 +228,7 @@ def fit_weights(noisy, **options):
 @several("--method", "methods", type=click.Choice(BASELINES), help="Method.")
 @request_terms
 @penalty
+@click.option("--sketch-share", type=NOT_ZERO, default=0.5, help="Share of the units in a sketch's sample.")
 @seed
 @output
 def fit_baselines(panel, outcomes, statistics, **options):

@@ -28,6 +28,7 @@ def path_option(name, help, **options):
 AT_LEAST_1 = click.IntRange(min=1)
 SHARE = click.FloatRange(0, 1, min_open=True, max_open=True)
 NOT_ONE = click.FloatRange(0, 1, max_open=True)
+NOT_ZERO = click.FloatRange(0, 1, min_open=True)
 POSITIVE = click.FloatRange(min=0, min_open=True)
 NOT_NEGATIVE = click.FloatRange(min=0)
 

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from dpgrs.types import Exactness, Protection
+from dpgrs.types import Exactness, Neighbours, Protection
 
 FULL, FEATURE, LABEL = Protection.FULL, Protection.FEATURE, Protection.LABEL
 
@@ -16,11 +16,14 @@ class Method:
     protections : tuple of Protection, those under which it exists.
     exactness : Exactness or None. A method without one draws noise that is for benchmarks alone, or none.
     draws_itself : bool, whether it has a mechanism of its own, beside ReuseCov's noisy statistics.
+    neighbours : Neighbours or None, the only ones for which what its secret sample hides is accounted; None
+        for all.
     """
 
     protections: tuple
     exactness: Exactness | None = None
     draws_itself: bool = False
+    neighbours: Neighbours | None = None
 
     @property
     def may_be_released(self):
@@ -38,7 +41,8 @@ METHODS = {
     "blup": Method((FULL, FEATURE, LABEL), Exactness.EXACT),
     "naive": Method((FULL,), draws_itself=True),
     "adassp": Method((FULL,), draws_itself=True),
-    "dp-sgd": Method((FULL,), draws_itself=True),
+    "dp-sgd": Method((FULL,), draws_itself=True, neighbours=Neighbours.ADD_REMOVE),
+    "reusecov-sketch": Method((FULL,), draws_itself=True, neighbours=Neighbours.REPLACE_ONE),
 }
 FROM_STATISTICS = tuple(
     name

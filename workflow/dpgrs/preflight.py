@@ -19,7 +19,7 @@ from dpgrs.io.tables import (
 from dpgrs.io.vcf import read_header
 from dpgrs.methods import METHODS
 from dpgrs.release_gates import benchmark_problems, release_problems
-from dpgrs.types import Neighbours, Protection, Rows, Unit
+from dpgrs.types import Protection, Rows, Unit
 
 FEW = 3
 AUTOSOMES = frozenset(str(number) for number in range(1, 23))
@@ -354,14 +354,14 @@ def _method_problems(methods, privacy):
     """Find methods that no protection of the study has, and samples that are not accounted for."""
     lines = []
     for name in methods:
-        known = METHODS[name].protections
+        known, neighbours = METHODS[name].protections, METHODS[name].neighbours
         if Protection.NONE not in known and not set(known) & set(privacy["protection"]):
             wanted = f"have {' or '.join(known)} for `methods: {name}`"
             got = ", ".join(privacy["protection"])
             lines.append(_line("privacy.protection", wanted, got, "Add it, or leave the method out."))
-    if "dp-sgd" in methods and privacy["neighbours"] == Neighbours.REPLACE_ONE:
-        wanted = "be add-remove for `methods: dp-sgd`"
-        lines.append(_line("privacy.neighbours", wanted, "replace-one", "Leave the method out."))
+        if neighbours not in (None, privacy["neighbours"]):
+            wanted, got = f"be {neighbours} for `methods: {name}`", privacy["neighbours"]
+            lines.append(_line("privacy.neighbours", wanted, got, "Change it, or leave the method out."))
     return lines
 
 

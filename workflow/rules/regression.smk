@@ -22,6 +22,7 @@ rule fit_baselines:
             size=SETTINGS["panel"]["size"],
             count=SETTINGS["outcomes"]["count"],
             penalty=SETTINGS["regression"]["lambda"],
+            sketch_share=SETTINGS["regression"]["sketch_share"],
             seed=SEED,
             **PRIVACY_OPTIONS,
         ),

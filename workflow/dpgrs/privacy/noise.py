@@ -150,9 +150,27 @@ class NoiseSource:
         UsageError
             In a release: no ledger counts what sampling saves.
         """
-        raise UsageError(
-            f"The sample of {name} must be drawn in a benchmark: releases draw none. Use `mode: benchmark`."
-        )
+        raise _no_sample(name)
+
+    def sample_without_replacement(self, n_units, *, name, n_chosen):
+        """Choose a given number of units at random, in secret; only benchmarks can, see `BenchmarkNoise`.
+
+        Parameters
+        ----------
+        n_units : int
+        name : str, tells samples apart.
+        n_chosen : int in [0, n_units]; all samples of so many units are equally likely.
+
+        Returns
+        -------
+        (n_units,) bool, `n_chosen` of them True.
+
+        Raises
+        ------
+        UsageError
+            In a release, as `poisson_sample`.
+        """
+        raise _no_sample(name)
 
     def _common(self, statistic, name, step, sensitivity):
         return {
@@ -185,6 +203,11 @@ class BenchmarkNoise(NoiseSource):
     def poisson_sample(self, n_units, *, name, probability):
         """Choose units at random; parameters as in `NoiseSource.poisson_sample`."""
         return self._generator(["sample", name, probability]).random(n_units) < probability
+
+    def sample_without_replacement(self, n_units, *, name, n_chosen):
+        """Choose units at random; parameters as in `NoiseSource.sample_without_replacement`."""
+        generator = self._generator(["sample without replacement", name, n_units, n_chosen])
+        return generator.permutation(n_units) < n_chosen
 
     def _draw(self, statistic, event):
         return _seeded(event, statistic, self._generator(asdict(event))), event
@@ -265,6 +288,12 @@ def statistic_digest(statistic):
     statistic = np.asarray(statistic)
     shape = json.dumps(statistic.shape).encode()
     return hashlib.sha256(shape + statistic.astype("<i8").tobytes()).hexdigest()
+
+
+def _no_sample(name):
+    return UsageError(
+        f"The sample of {name} must be drawn in a benchmark: releases draw none. Use `mode: benchmark`."
+    )
 
 
 def _digest(identity):

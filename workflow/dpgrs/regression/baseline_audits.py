@@ -24,6 +24,7 @@ from dpgrs.regression.audits import (
     DELTA,
     EPSILON,
     MEMBER,
+    MIRRORED_MEMBER,
     N_OTHERS,
     OTHER_HAPLOTYPE,
     OTHER_PERSON,
@@ -35,7 +36,7 @@ from dpgrs.regression.linear_fit import LinearFit
 from dpgrs.regression.naive import private_separate_fits, separate_request
 from dpgrs.regression.requests import PrivacyRequest
 from dpgrs.regression.reusecov import noisy_entries
-from dpgrs.regression.sketch import SketchRequest, private_sketched_gram
+from dpgrs.regression.sketch import SketchRequest, private_sketch, private_sketched_gram
 from dpgrs.regression.statistics import LARGEST_BOUND, coded_rows, cross_product, gram, grid_outcomes
 from dpgrs.types import Accounting, Neighbours, Rows, Unit
 
@@ -116,6 +117,8 @@ def baseline_cases():
         _sgd(SHORT_MEMBER, **PERSON, **ADDED, **PAPER),
         _sketched_gram(OTHER_HAPLOTYPE, **TWO_HAPLOTYPES, **REPLACED, **GDP, gram_share=0.98),
         _sketched_gram(OTHER_PERSON, **PERSON, **REPLACED, **PAPER, gram_share=0.8),
+        _sketch(**TWO_HAPLOTYPES, **REPLACED, **GDP, gram_share=0.7),
+        _sketch(**HAPLOTYPE, **REPLACED, **PAPER),
     ]
 
 
@@ -194,9 +197,7 @@ def _sgd(member, **terms):
 
 def _sketched_gram(other, **terms):
     """Build the case of a sample that is everybody: what a secret one hides is proven, not audited."""
-    n_units = (N_OTHERS + 2) // (1 if terms["unit"] == Unit.HAPLOTYPE else 2)
-    request = SketchRequest(**_terms(MEMBER, **terms), n_units=n_units, n_chosen=n_units)
-    everybody = np.ones(n_units, dtype=bool)
+    request, everybody = _sketch_of_all(MEMBER, **terms)
 
     def run(exact, noise):
         options = {"n_haplotypes": exact.cohort.n_haplotypes, "request": request, "noise": noise}
@@ -205,6 +206,29 @@ def _sketched_gram(other, **terms):
 
     pair = _rows(MEMBER, request), _rows(other, request)
     return _case(private_sketched_gram, request, pair=pair, run=run, mu=request.budget["gram"])
+
+
+def _sketch(**terms):
+    """Build the case of both steps on everybody: as if the sample were public, their mu^2 add up."""
+    request, everybody = _sketch_of_all(SHORT_MEMBER, **terms)
+
+    def run(exact, noise):
+        bits, n_haplotypes = exact.cohort.bits, exact.cohort.n_haplotypes
+        V = cross_product(bits, exact.cohort.outcomes, n_haplotypes=n_haplotypes, rows=request.rows)
+        options = {"n_haplotypes": n_haplotypes, "request": request, "noise": noise}
+        noisy = private_sketch(bits, V, everybody, **options)
+        return _noisy_parts(noisy, request)[1:]
+
+    pair = _rows(SHORT_MEMBER, request), _rows(MIRRORED_MEMBER, request)
+    mu = math.hypot(request.budget["gram"], request.budget["cross"])
+    return _case(private_sketch, request, pair=pair, run=run, mu=mu)
+
+
+def _sketch_of_all(member, **terms):
+    """Return a request whose sample is everybody, and that sample."""
+    n_units = N_OTHERS // (1 if terms["unit"] == Unit.HAPLOTYPE else 2) + 1
+    request = SketchRequest(**_terms(member, **terms), n_units=n_units, n_chosen=n_units)
+    return request, np.ones(n_units, dtype=bool)
 
 
 def _terms(member, *, accounting, **terms):

@@ -1,7 +1,7 @@
-"""Sketched ReuseCov (PRIMO, Algorithm 4): X'X from a secret sample of the rows, which costs less.
+"""Sketched ReuseCov (PRIMO, Algorithm 4): X'X from a secret sample of the units, for a shorter product.
 
-Replace-one only. The loss of the sampled step is no mu-GDP, so the two steps compose by adding up their
-(epsilon, delta) (docs/proofs/sketch.md).
+Replace-one only, and for benchmarks alone. The loss of the sampled step is no mu-GDP, so the two steps
+compose by adding up their (epsilon, delta) (docs/proofs/sketch.md).
 """
 
 import math
@@ -13,10 +13,10 @@ import numpy as np
 from dpgrs.bits import pack, unpack
 from dpgrs.errors import UsageError
 from dpgrs.privacy.accountant import LARGEST_EPSILON, gdp_mu, paper_noise_multiplier
-from dpgrs.regression.requests import PrivacyRequest
-from dpgrs.regression.reusecov import private_gram
+from dpgrs.regression.requests import PrivacyRequest, budget_groups
+from dpgrs.regression.reusecov import NoisyStatistics, private_cross_product, private_gram
 from dpgrs.regression.statistics import VARIANT_BLOCK, gram
-from dpgrs.types import Accounting, Neighbours, Rows, Unit
+from dpgrs.types import Accounting, Coding, Neighbours, Protection, Rows
 
 # A base mechanism of a larger delta would promise next to nothing; a smaller delta is only safer.
 LARGEST_BASE_DELTA = 0.5
@@ -36,7 +36,8 @@ class SketchRequest(PrivacyRequest):
     Raises
     ------
     UsageError
-        Under add-remove, or for a sample of another size, and as `PrivacyRequest`.
+        Under add-remove, where one side is public, for clipped rows, for a sample of another size, and as
+        `PrivacyRequest`.
     """
 
     n_units: int
@@ -47,7 +48,16 @@ class SketchRequest(PrivacyRequest):
         if Neighbours(self.neighbours) != Neighbours.REPLACE_ONE:
             raise UsageError(
                 f"`privacy.neighbours` must be {Neighbours.REPLACE_ONE} for a sketch, got {self.neighbours}. "
-                "Change it, or use reusecov."
+                "Change it, or leave the method out."
+            )
+        if Protection(self.protection) != Protection.FULL:
+            raise UsageError(
+                f"`privacy.protection` must be {Protection.FULL} for a sketch, got {self.protection}. "
+                "Change it, or leave the method out."
+            )
+        if Coding(self.coding) != Coding.HALF:
+            raise UsageError(
+                f"`coding` must be {Coding.HALF} for a sketch, got {self.coding}. Its rows are not clipped."
             )
         if not 1 <= self.n_chosen <= self.n_units:
             raise UsageError(
@@ -130,11 +140,76 @@ def sketched_gram(bits, is_row_chosen, *, n_haplotypes, rows, n_threads=1):
     """
     chosen = is_row_chosen if Rows(rows) == Rows.HAPLOTYPES else np.repeat(is_row_chosen, 2)
     blocks = [bits[start : start + VARIANT_BLOCK] for start in range(0, len(bits), VARIANT_BLOCK)]
-    sample = np.vstack([pack(unpack(block, n_haplotypes)[:, chosen]) for block in blocks])
+    # `compress` keeps rows in one piece, which packing needs: a boolean index makes it ten times slower.
+    sample = np.vstack([pack(np.compress(chosen, unpack(block, n_haplotypes), axis=1)) for block in blocks])
     return gram(sample, n_haplotypes=int(chosen.sum()), rows=rows, n_threads=n_threads)
 
 
-def private_sketched_gram(bits, is_unit_chosen, *, n_haplotypes, request, noise, n_threads=1):
+def private_sketch(
+    bits,
+    cross,
+    is_unit_chosen,
+    *,
+    n_haplotypes,
+    request,
+    noise,
+    is_selected=None,
+    outcome_names=None,
+    n_threads=1,
+):
+    """Release X'X of a sample, scaled up, and X'Y of all rows.
+
+    Parameters
+    ----------
+    bits, is_unit_chosen, n_haplotypes, request, is_selected, n_threads : as in `private_sketched_gram`.
+    cross : (n_outcomes, n_variants + 1) int64 in units of `CROSS_STEP`, intercept last, of all rows of the
+        request's units; of as many outcomes as the request says, or a multiple.
+    noise, outcome_names : as in `private_statistics`.
+
+    Returns
+    -------
+    NoisyStatistics
+
+    Privacy
+    -------
+    Unit as requested, neighbours replace-one. `private_sketched_gram` (docs/proofs/sketch.md) and
+    `private_cross_product` (docs/proofs/cross_product.md), one GaussianEvent each, are together
+    (epsilon, delta)-DP for the outcomes of one budget while the sample is secret; with several budgets the
+    whole costs more (docs/accounting.md). Public: all of the request, with n and the size of the sample. Not
+    covered: relatives, and loss to those who know the sample.
+
+    Raises
+    ------
+    UsageError
+        If the statistics do not have the shape of the request, or the sample not its size.
+    """
+    names = outcome_names or [str(number) for number in range(len(cross))]
+    shape = len(names), request.n_variants + 1
+    if len(bits) != request.n_variants or cross.shape != shape or len(cross) % request.n_outcomes:
+        raise UsageError(
+            f"The statistics must be of {request.n_variants} variants and {request.n_outcomes} outcomes a "
+            f"budget, got {len(bits)} and {len(cross)}. Recompute them for this study."
+        )
+    noisy_gram, event = private_sketched_gram(
+        bits,
+        is_unit_chosen,
+        n_haplotypes=n_haplotypes,
+        request=request,
+        noise=noise.of("genotypes"),
+        is_selected=is_selected,
+        n_threads=n_threads,
+    )
+    noisy_cross, events = np.empty((len(cross), request.n_variants)), [event]
+    for group in budget_groups(len(cross), n_shared=request.n_outcomes):
+        outcomes = noise.of("outcomes", *names[group])
+        noisy_cross[group], event = private_cross_product(cross[group], request=request, noise=outcomes)
+        events.append(event)
+    return NoisyStatistics(noisy_gram, noisy_cross, request.n_units * request.rows_per_unit, tuple(events))
+
+
+def private_sketched_gram(
+    bits, is_unit_chosen, *, n_haplotypes, request, noise, is_selected=None, n_threads=1
+):
     """Release X'X of a sample with noise, scaled up to all rows.
 
     Parameters
@@ -145,6 +220,7 @@ def private_sketched_gram(bits, is_unit_chosen, *, n_haplotypes, request, noise,
     n_haplotypes, n_threads : as in `sketched_gram`.
     request : SketchRequest
     noise : as in `private_statistics`.
+    is_selected : (n_rows,) bool, the rows that the units own, in their order; None takes all.
 
     Returns
     -------
@@ -160,16 +236,29 @@ def private_sketched_gram(bits, is_unit_chosen, *, n_haplotypes, request, noise,
     Raises
     ------
     UsageError
-        If the sample is not of the size of the request.
+        If the sample is not of the size of the request, or the rows are not those of its units.
     """
     if len(is_unit_chosen) != request.n_units or np.count_nonzero(is_unit_chosen) != request.n_chosen:
         raise UsageError(
             f"The sample must be {request.n_chosen} of {request.n_units} units, as requested. Draw it again."
         )
-    has_two_rows = request.rows == Rows.HAPLOTYPES and request.unit == Unit.PERSON
-    is_row_chosen = np.repeat(is_unit_chosen, 2) if has_two_rows else np.asarray(is_unit_chosen)
+    is_row_chosen = np.repeat(is_unit_chosen, request.rows_per_unit)
+    if is_selected is not None:
+        is_row_chosen = _among(is_selected, is_row_chosen)
     exact = sketched_gram(
         bits, is_row_chosen, n_haplotypes=n_haplotypes, rows=request.rows, n_threads=n_threads
     )
     G, event = private_gram(exact, int(is_row_chosen.sum()), request=request, noise=noise)
     return G / request.sampling_rate, event
+
+
+def _among(is_selected, is_chosen):
+    """Return which of all rows are chosen, given which of the selected rows are."""
+    if np.count_nonzero(is_selected) != len(is_chosen):
+        raise UsageError(
+            f"The selected rows must be the {len(is_chosen)} of the request's units, got "
+            f"{np.count_nonzero(is_selected)}. Count the units again."
+        )
+    among_all = np.zeros(len(is_selected), dtype=bool)
+    among_all[is_selected] = is_chosen
+    return among_all

@@ -17,6 +17,7 @@ METHOD_NAMES = {
     "naive": "Naive",
     "adassp": "AdaSSP",
     "dp-sgd": "DP-SGD",
+    "reusecov-sketch": "ReuseCovSketch",
 }
 REFERENCE_METHOD = "ridge"
 SHOWN_PRIVATE_FITS = 4

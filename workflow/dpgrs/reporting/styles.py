@@ -23,6 +23,7 @@ LOOKS = {
     "naive": (PALETTE[4], MARKERS[4]),
     "adassp": (PALETTE[3], MARKERS[5]),
     "dp-sgd": ("#882255", "X"),
+    "reusecov-sketch": ("#6b4c1e", "P"),
 }
 OTHER_LOOKS = (("#332288", "o"), ("#999933", "s"))
 

@@ -5,31 +5,34 @@ from functools import partial
 
 from dpgrs.io.panel import Panel
 from dpgrs.io.trials import Outcomes, Statistics, save_labelled
-from dpgrs.methods import BASELINES
+from dpgrs.methods import BASELINES, METHODS
 from dpgrs.privacy.noise import BenchmarkNoise
 from dpgrs.regression.adassp import fit_adassp, private_adassp
 from dpgrs.regression.dp_sgd import SgdRequest, private_sgd
 from dpgrs.regression.naive import private_separate_fits
 from dpgrs.regression.reusecov import fit_reusecov
+from dpgrs.regression.sketch import SketchRequest, private_sketch
 from dpgrs.regression.statistics import coded_rows, grid_outcomes
 from dpgrs.steps.fit import fit_label, timed
 from dpgrs.steps.noise import exact_data, requests_of
-from dpgrs.types import Neighbours, Protection
 
 
-def fit_baselines(panel, outcomes, statistics, *, output, methods, trial, seed, penalty, **options):
+def fit_baselines(
+    panel, outcomes, statistics, *, output, methods, trial, seed, penalty, sketch_share=0.5, **options
+):
     """Fit every baseline for every combination of accounting, epsilon, panel and number of outcomes.
 
-    Baselines protect fully, within worst-case bounds whatever the study's. DP-SGD takes its samples from
-    add-remove neighbours, so under replace-one it is left out.
+    Baselines protect fully, within worst-case bounds whatever the study's. A method whose samples are
+    accounted for other neighbours than the study's is left out.
 
     Parameters
     ----------
-    panel, outcomes, statistics : paths; all but DP-SGD read the statistics alone.
+    panel, outcomes, statistics : paths; all but DP-SGD and the sketch read the statistics alone.
     output : path of the weights, labelled as in `fit_weights`.
     methods : list of str; those of `dpgrs.methods.BASELINES` are fitted.
     trial, seed : int, key of the benchmark noise.
-    penalty : float, the lambda of `naive`, per row.
+    penalty : float, the lambda of `naive` and `reusecov-sketch`, per row.
+    sketch_share : float in (0, 1], share of the units in the sample of `reusecov-sketch`.
     **options : see `requests_of`.
     """
     outcomes, panel = Outcomes.load(outcomes), Panel.open(panel)
@@ -38,6 +41,7 @@ def fit_baselines(panel, outcomes, statistics, *, output, methods, trial, seed, 
         "naive": partial(_naive, statistics, penalty=penalty),
         "adassp": partial(_adassp, statistics),
         "dp-sgd": partial(_sgd, panel, outcomes),
+        "reusecov-sketch": partial(_sketch, panel, outcomes, statistics, penalty=penalty, share=sketch_share),
     }
     fits = []
     for request, count in requests_of(statistics, **options):
@@ -53,8 +57,8 @@ def fit_baselines(panel, outcomes, statistics, *, output, methods, trial, seed, 
 
 
 def _exists(method, request):
-    is_sampled = method != "dp-sgd" or request.neighbours == Neighbours.ADD_REMOVE
-    return request.protection == Protection.FULL and is_sampled
+    known = METHODS[method]
+    return request.protection in known.protections and known.neighbours in (None, request.neighbours)
 
 
 def _naive(statistics, *, request, names, noise, penalty):
@@ -78,3 +82,19 @@ def _sgd(panel, outcomes, *, request, names, noise):
         return noise.poisson_sample(n_units, name=f"step {step}", probability=terms.sampling_rate)
 
     return private_sgd(X, Y, request=terms, noise=noise, sample=sample, outcome_names=names).fit
+
+
+def _sketch(panel, outcomes, statistics, *, request, names, noise, penalty, share):
+    n_units = statistics.n_rows // request.rows_per_unit
+    terms = SketchRequest(**asdict(request), n_units=n_units, n_chosen=max(1, round(share * n_units)))
+    noisy = private_sketch(
+        panel.haplotypes(panel.of_size(request.n_variants)),
+        exact_data(statistics, names, request)["cross"],
+        noise.sample_without_replacement(n_units, name="the sketch", n_chosen=terms.n_chosen),
+        n_haplotypes=panel.n_haplotypes,
+        request=terms,
+        noise=noise,
+        is_selected=outcomes.is_training,
+        outcome_names=names,
+    )
+    return fit_reusecov(noisy, penalty=penalty)

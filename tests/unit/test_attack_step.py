@@ -73,7 +73,10 @@ def write_trial(folder, monkeypatch, *, rows="haplotypes", unit="haplotype", ord
         label = {"n_variants": size, "n_outcomes": 2, "reported": True}
         weights.append((label | NOTHING | {"delta": None, "method": "ols"}, fit))
         weights.append((label | NOTHING | {"delta": None, "method": "ridge", "reported": False}, fit))
-        weights.append((label | TERMS | {"unit": unit, "method": "reusecov-gauss"}, fit))
+        weights += [
+            (label | TERMS | {"unit": unit, "method": method}, fit)
+            for method in ("reusecov-gauss", "blup", "naive")
+        ]
     save_labelled(paths["noisy"], noisy)
     save_labelled(paths["weights"], weights)
     return paths
@@ -101,6 +104,7 @@ def test_attack_trial__attacks_all_that_is_published(files):
         ("statistics", "", "full"): noisy,
         ("weights", "ols", "none"): exact,
         ("weights", "reusecov-gauss", "full"): noisy,
+        ("weights", "blup", "full"): noisy,
     }
     people = table[table["target"] == "person"]
     assert set(people["n_members"]) == set(people["n_others"]) == {40}

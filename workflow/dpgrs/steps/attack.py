@@ -33,8 +33,8 @@ ESTIMATES = ["advantage", "tpr", "auc"]
 ATTACKS = ["trial", "attack", *TERMS, *DESIGN, "target", "n_members", "n_others", "n_reference", "fpr"]
 ATTACKS += [f"{name}{part}" for name in ESTIMATES for part in ("", "_low", "_high", "_bound")]
 NO_PRIVACY = dict.fromkeys(TERMS, "") | {"protection": str(Protection.NONE)}
-# Whose weights follow from the statistics as the likelihood ratio supposes; where nobody's data are public.
-ATTACKED = ("ols", "ridge", "reusecov-gauss")
+# All fits of ReuseCov's statistics, and those without privacy; where nobody's data are public.
+ATTACKED = ("ols", "ridge", "reusecov-gauss", "reusecov-ellipsoid", "blup")
 ATTACKED_UNDER = (Protection.NONE, Protection.FULL)
 FPR = 0.01
 # Fewer people tell an attacker nothing, and their covariances would be singular.
@@ -128,7 +128,9 @@ def attack_trial(panel, outcomes, statistics, noisy, weights, *, output, trial, 
             releases = [
                 *_exact_releases(statistics, size, counts),
                 *_noisy_releases(noisy, size),
-                *_weights_releases(fits, noisy, size, counts, n=statistics.n_rows, penalty=penalty),
+                *_weights_releases(
+                    fits, noisy, size, counts, n=statistics.n_rows, penalties=_penalties(targets, penalty)
+                ),
             ]
             for release in releases:
                 records += _outcome_of(release, targets)
@@ -217,7 +219,16 @@ def _without_outcomes(X, Y, **known):
     return gram_scores(X, **known)
 
 
-def _weights_releases(fits, noisy, size, counts, *, n, penalty):
+def _penalties(targets, penalty):
+    """Return the ridge penalty per row that an attacker takes every fit to have.
+
+    BLUP's is that of ridge for a heritability of 1/2 without noise: the sum of the variances over n.
+    """
+    of_blup = targets.X.var(axis=0).sum() / np.count_nonzero(targets.is_member)
+    return dict.fromkeys(ATTACKED, penalty) | {"ols": 0.0, "blup": of_blup}
+
+
+def _weights_releases(fits, noisy, size, counts, *, n, penalties):
     losses = {
         tuple(_terms(label["request"], arrays["cross"]).values()): _row_loss(label) for label, arrays in noisy
     }
@@ -229,7 +240,7 @@ def _weights_releases(fits, noisy, size, counts, *, n, penalty):
         for count in [len(arrays["weights"])] if is_private else counts:
             fit = LinearFit(arrays["weights"][:count], arrays["means"], arrays["intercept"][:count])
             terms = _terms(label, fit.weights)
-            known = {"fit": fit, "n": n, "penalty": 0.0 if label["method"] == "ols" else penalty}
+            known = {"fit": fit, "n": n, "penalty": penalties[label["method"]]}
             yield Release(
                 {"attack": "weights", "method": label["method"]} | terms,
                 losses[tuple(terms.values())] if is_private else None,

@@ -73,6 +73,13 @@ def make_report_data(
                 "outcome_bound": 3.0,
                 "delta": 1e-6,
                 "penalty": 0.01,
+                "penalty_rule": "fixed",
+                "stated_heritability": None,
+                "is_joint": False,
+                "bounds": "worst-case",
+                "genotype_clip": 1.0,
+                "outcome_clip": 1.05,
+                "outcome_budget": "joint",
                 "seed": 1,
             }
             | study

@@ -10,11 +10,11 @@ from dpgrs.reporting.figures import spread_figure, write_r2_figure
 from dpgrs.reporting.fits import Fit
 from dpgrs.reporting.outcome_figures import (
     MAX_BARS,
+    PopulationsFigure,
+    TrialsFigure,
     WeightsFigure,
     genome_axis,
-    populations_figure,
     thin_bars,
-    trials_figure,
 )
 from dpgrs.reporting.styles import LOOKS, fit_colors, limits, series_styles
 from dpgrs.reporting.svg import inline_svg, styled
@@ -66,7 +66,7 @@ def test_spread_figure__fits_without_a_value_have_no_row(data):
     with styled():
         labels = [
             [label.get_text() for label in figure.axes[0].get_yticklabels()]
-            for figure in (spread_figure(accuracy), trials_figure(accuracy, 0))
+            for figure in (spread_figure(accuracy), TrialsFigure(accuracy).draw(0))
         ]
 
     assert labels == [[fit.label for fit in accuracy.fits if fit.method != "ols"]] * 2
@@ -164,14 +164,31 @@ def test_weights_figure__a_redrawn_figure_equals_a_new_one(data):
     assert {"c", "d", "true", "fit", "1", "2"} <= set(texts(fresh))
 
 
+def test_dot_plots__a_redrawn_figure_equals_a_new_one(data):
+    r2 = np.array([[[0.3, np.nan, -9.0], [0.2, 0.1, 0.1]], [[0.4, 0.3, 0.2], [0.2, 0.1, 0.1]]])
+    fits = [Fit("ridge", "none", "", None), Fit("blup", "full", "gdp", 1.0)]
+    accuracy = Accuracy(fits, np.moveaxis(r2, 0, 1), None, None)
+    options = {"fits": ["a", "b"], "colors": ["#000000", "#0072b2"], "populations": ["x", "y", "z"]}
+
+    def drawings(trials, populations):
+        for place in (1, 0, 1):
+            figures = trials.draw(place), populations.draw(r2[place])
+            yield [inline_svg(figure, prefix="p", label="") for figure in figures]
+
+    with styled():
+        used = list(drawings(TrialsFigure(accuracy), PopulationsFigure(**options)))
+        fresh = next(drawings(TrialsFigure(accuracy), PopulationsFigure(**options)))
+
+    assert used[2] == used[0] == fresh
+    assert used[1] != fresh
+
+
 def test_populations_figure__names_are_text_however_odd():
     names = ["a$b$", "<i>", "x" * 200]
 
     with styled():
-        figure = populations_figure(
-            np.array([[0.1, np.nan, -9.0]]), fits=["Ridge"], colors=["#000000"], populations=names
-        )
-        svg = inline_svg(figure, prefix="p", label='"quoted" & <so>')
+        figure = PopulationsFigure(fits=["Ridge"], colors=["#000000"], populations=names)
+        svg = inline_svg(figure.draw(np.array([[0.1, np.nan, -9.0]])), prefix="p", label='"quoted" & <so>')
 
     assert {"a$b$", "<i>", "x" * 29 + "…"} <= set(texts(svg))
     assert ET.fromstring(svg).get("aria-label") == '"quoted" & <so>'
@@ -182,7 +199,7 @@ def test_inline_svg__ids_of_two_figures_do_not_meet(data):
     with styled():
         figures = [
             inline_svg(draw, prefix=name, label="")
-            for name, draw in (("a", spread_figure(accuracy)), ("b", trials_figure(accuracy, 0)))
+            for name, draw in (("a", spread_figure(accuracy)), ("b", TrialsFigure(accuracy).draw(0)))
         ]
 
     ids = [set(re.findall(r'\bid="([^"]+)"', svg)) for svg in figures]

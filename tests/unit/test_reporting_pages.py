@@ -1,12 +1,15 @@
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from dpgrs.reporting.data import ReportData
+from dpgrs.reporting import pages
+from dpgrs.reporting.data import ClippedRows, Clipping, ReportData
 from dpgrs.reporting.outcomes import correlation
 from dpgrs.reporting.pages import write_outcome_pages, write_overview
 from dpgrs.reporting.rendering import Chunk, chunks
+from dpgrs.steps import report as report_step
 from html_pages import Page, contents
 from report_data import GRID, NASTY_NAME, POPULATIONS, make_report_data
 
@@ -180,6 +183,80 @@ def test_pages__a_grid_of_methods_and_protections(tmp_path):
     assert "Of the private fits the table shows a few; an outcome's page" in text
     assert "Of the private fits a few are shown" in page
     assert "the best fit under label protection" in page
+
+
+@pytest.mark.parametrize(
+    ("options", "present", "absent"),
+    [
+        (
+            {"private": GRID[:1]},
+            ["Bounds worst-case", "Penalty of ReuseCov fixed"],
+            ["for BLUP", "stand-in", "ball"],
+        ),
+        ({"private": GRID[2:3]}, ["Heritability for BLUP estimated"], ["Penalty of ReuseCov", "Projections"]),
+        ({"private": GRID[2:3], "stated_heritability": 0.4}, ["BLUP stated as 0.4"], ["BLUP estimated"]),
+        (
+            {"private": GRID[1:2], "is_joint": True, "penalty_rule": "adassp"},
+            ["Penalty of ReuseCov adassp, from the noise", "Projections joint"],
+            [],
+        ),
+        ({"private": GRID[3:4], "bounds": "tight"}, [], ["Bounds", "Penalty of ReuseCov", "stand-in"]),
+        ({"private": [], "bounds": "tight"}, [], ["Bounds", "stand-in", "Budget of outcomes"]),
+        (
+            {"private": GRID[:4], "bounds": "tight", "genotype_clip": 1.2, "outcome_clip": 1.5},
+            [
+                "Bounds tight, factors 1.2 for genotypes and 1.5 for outcomes",
+                "The frequencies are the cohort’s own, a stand-in for those of a public panel",
+                "the frequencies by which tight bounds code and clip rows (a stand-in for a public panel’s),",
+                "if the noise were secret and variants, fill-ins, frequencies and outcomes were fixed",
+            ],
+            [],
+        ),
+        (
+            {"outcome_budget": "separate"},
+            [
+                "separate, each outcome has ε and δ for itself",
+                "the weights of one outcome on 24 variants. Each",
+            ],
+            ["published together."],
+        ),
+    ],
+)
+def test_overview__settings_that_matter_to_its_methods(tmp_path, options, present, absent):
+    write_overview(make_report_data(n_outcomes=3, **options), tmp_path)
+
+    text = " ".join(Page(tmp_path / "index.html").text.split())
+    assert [words for words in present if words not in text] == []
+    assert [words for words in absent if words in text] == []
+
+
+def test_pages__what_was_clipped(data, tmp_path):
+    rows = [ClippedRows(24, 12, 0.4567, 0.123), ClippedRows(24, 3, 0.4567, np.nan)]
+    clipping = Clipping(np.array([0, 7, 1234]), np.array([400, 400, 2000]), rows)
+
+    report = write_report(replace(data, clipping=clipping), tmp_path / "report")
+
+    index = Page(report / "index.html")
+    text = " ".join(index.text.split())
+    assert "In trial 1, 1,241 of 2,800 training values of all outcomes (44.32 %) lie beyond ±3" in text
+    assert "A release clips as well, but does not count" in text
+    assert "24 12 45.7 % 12.3 % 24 3 45.7 % –" in text
+    assert "1234" in index.values("data-value")
+    page = " ".join(Page(report / "outcomes/01/outcome_0002.html").text.split())
+    assert "Values clipped: 7 of 400 training values lie beyond ±3, in trial 1." in page
+    worst_case = replace(data, clipping=replace(clipping, rows=[]))
+    write_overview(worst_case, tmp_path / "worst")
+    assert "Rows of genotypes shrunk" not in Page(tmp_path / "worst" / "index.html").text
+
+
+def test_write_report__processes_share_the_folders(data, tmp_path, monkeypatch):
+    folders = [Chunk("01", 1, 1), Chunk("02", 2, 2), Chunk("03", 3, 3)]
+    monkeypatch.setattr(report_step, "chunks", lambda n_outcomes: folders)
+
+    report_step.write_report(pages, data, tmp_path / "report", processes=2)
+
+    found = sorted(path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("outcome_*.html"))
+    assert found == [f"report/outcomes/0{i}/outcome_000{i}.html" for i in (1, 2, 3)]
 
 
 def test_overview__one_figure_for_one_number_of_outcomes(tmp_path):

@@ -364,7 +364,7 @@ def test_write_pages__a_page_does_not_depend_on_the_others(tmp_path):
 def test_render_report__raise_on_a_release(tmp_path):
     (tmp_path / "settings.json").write_text('{"mode": "release"}')
     absent = dict.fromkeys(
-        ("metrics", "population_metrics", "panel", "outcomes", "weights"), tmp_path / "absent"
+        ("metrics", "population_metrics", "panel", "outcomes", "statistics", "weights"), tmp_path / "absent"
     )
     with pytest.raises(
         UsageError, match="`mode` must be benchmark for pages with exact figures, got release"

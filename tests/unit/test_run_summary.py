@@ -4,6 +4,7 @@ import pytest
 
 from dpgrs.run_summary import describe_failure, describe_success, ledger_requests
 from ledger_requests import new_ledger, reserve
+from report_data import PRIVATE, make_report_data
 
 
 @pytest.fixture
@@ -64,6 +65,20 @@ def test_describe_success__of_a_benchmark_is_where_its_report_is(results):
     assert ledger_requests(benchmark) == set()
     lines = describe_success(benchmark, results=results, earlier=set())
     assert lines == [f"Report: {results}/report/index.html"]
+
+
+def test_describe_success__of_a_benchmark_says_where_all_is_noise(results):
+    benchmark = {"mode": "benchmark", "privacy": {"bounds": "worst-case"}}
+    metrics = make_report_data(epsilons=(0.05, 16.0), private=PRIVATE[:1]).metrics
+    metrics.to_csv(results / "metrics.tsv", sep="\t", index=False)
+    _, line = describe_success(benchmark, results=results, earlier=set())
+    assert line == (
+        "All noise: no private method has a mean R^2 of 0.01 or more at 4 of 8 combinations of protection, "
+        "accounting, epsilon, variants and outcomes; the report names them. Raise epsilon, ask for fewer "
+        "variants or outcomes, or use tight bounds."
+    )
+    metrics[metrics["epsilon"] != 0.05].to_csv(results / "metrics.tsv", sep="\t", index=False)
+    assert len(describe_success(benchmark, results=results, earlier=set())) == 1
 
 
 def test_describe_failure__says_that_a_charge_is_not_lost(settings, ledger):

@@ -16,7 +16,7 @@ SHIPPED = sorted((REPOSITORY / "config").glob("**/*.yaml"))
 def test_shipped_configuration__dry_run(config, tmp_path, monkeypatch):
     monkeypatch.setenv("HOME", str(tmp_path))
     settings = resolve(yaml.safe_load(config.read_text()))
-    arguments = ["--configfile", config, "--dry-run"]
+    arguments = ["--configfile", config, "--dry-run", "--printshellcmds"]
     if settings["cohort"]["source"] == "vcf":
         write_gzip(tmp_path / "cohort.vcf.gz", vcf_text(record(1, "0|0 0|1 1|1"), contigs=("21", "22")))
         arguments += ["--config", "cohort={vcf: cohort.vcf.gz}"]
@@ -26,6 +26,9 @@ def test_shipped_configuration__dry_run(config, tmp_path, monkeypatch):
         make_ledger(settings["privacy"]["ledger"])
     plan = run(tmp_path, {}, *arguments).stdout
     assert f"results/{settings['study']}/metrics.tsv" in plan
+    assert "compute-statistics" in plan
+    # Exact numbers about people.
+    assert ("--count-clips" in plan) == (settings["mode"] == "benchmark")
 
 
 def test_demo_configuration__holds_a_name_alone():

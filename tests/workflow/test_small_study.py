@@ -2,9 +2,12 @@
 
 import stat
 
+import numpy as np
 import pandas as pd
 import pytest
 
+from dpgrs.methods import BASELINES, FROM_STATISTICS
+from html_pages import Page
 from study_runs import SMALL, results, run
 
 TERMS = ["method", "protection", "neighbours", "unit", "accounting", "epsilon", "delta"]
@@ -88,6 +91,32 @@ def test_small_study__pages_hold_no_trace_of_the_machine(study):
     ]
     assert len(pages) > 3
     assert [page for page in pages if str(study) in page.read_text() or "/tmp" in page.read_text()] == []
+
+
+def test_small_study__drowned_in_noise_runs_and_says_so(tmp_path):
+    # With fewer people the public mean may beat that of the training rows by more than 0.01 of R^2.
+    cohort = {"chromosomes": ["21"], "simulation": {"people": 400, "length": 100_000}}
+    settings = {"study": "drowned", "cohort": cohort, "panel": {"size": [25]}, "outcomes": {"count": [10]}}
+    settings |= {
+        "trials": 1,
+        "methods": ["ridge", *FROM_STATISTICS, *BASELINES],
+        "privacy": {"epsilon": [0.001]},
+    }
+    settings["privacy"] |= {"protection": ["full", "label"], "accounting": ["gdp"]}
+
+    process = run(tmp_path, settings)
+
+    assert (
+        "All noise: no private method has a mean R^2 of 0.01 or more at all 2 combinations" in process.stdout
+    )
+    root = tmp_path / "results" / "drowned"
+    metrics = pd.read_csv(root / "metrics.tsv", sep="\t")
+    assert set(metrics["method"]) == set(settings["methods"])
+    assert np.isfinite(metrics[["r2", "mse", "mse_nonprivate"]]).all(axis=None)
+    text = " ".join(Page(root / "report" / "index.html").text.split())
+    assert "All noise." in text
+    assert "Label protection, gdp, ε = 0.001: 25 variants with 10 outcomes" in text
+    assert "training values of all outcomes" in text
 
 
 def test_small_study__people_as_rows(tmp_path):

@@ -178,6 +178,7 @@ def make_outcomes(panel, **options):
 @click.option("--genotype-clip", type=POSITIVE, default=1.0, help="Of tight bounds, times the mean norm.")
 @click.option("--outcome-clip", type=POSITIVE, default=1.05, help="Likewise, of outcomes.")
 @outcome_budget
+@click.option("--count-clips", is_flag=True, help="Count what is clipped; for benchmarks alone.")
 @output
 def compute_statistics(panel, outcomes, **options):
     """Sum the exact statistics X'X and X'Y of the training rows."""
@@ -288,6 +289,7 @@ def collect_tables(tables, output):
 @path_argument("population_metrics")
 @path_argument("panel")
 @path_argument("outcomes")
+@path_argument("statistics")
 @path_argument("weights")
 @settings
 @click.option("--attacks", type=click.Path(), help="Table of attacks.")

@@ -1,4 +1,4 @@
-"""What a run says at its end: where the report and the bundle are, and what it added to the ledger."""
+"""What a run says at its end: where report and bundle are, what is all noise, what the ledger was charged."""
 
 import json
 from pathlib import Path
@@ -26,7 +26,7 @@ def ledger_requests(settings):
 
 
 def describe_success(settings, *, results, earlier):
-    """Say where the results of a run are and, of a release, what it was charged.
+    """Say where the results of a run are, where all is noise, and what a release was charged.
 
     Parameters
     ----------
@@ -41,7 +41,9 @@ def describe_success(settings, *, results, earlier):
     if _is_release(settings):
         places["Bundle"] = Path(results, "release", "SHA256SUMS").parent
     lines = [f"{name}: {path}" for name, path in places.items() if path.exists()]
-    return lines + (_charge(settings, _own_requests(results), earlier) if _is_release(settings) else [])
+    if _is_release(settings):
+        return lines + _charge(settings, _own_requests(results), earlier)
+    return lines + _noise(settings, Path(results, "metrics.tsv"))
 
 
 def describe_failure(settings, *, earlier):
@@ -54,6 +56,26 @@ def describe_failure(settings, *, earlier):
     return [
         f"The ledger was charged during this run; {standing}. Run it again as it is: what it was charged is "
         "replayed, not charged twice."
+    ]
+
+
+def _noise(settings, metrics):
+    """Say under how many terms and designs no private method predicts anything, if there are any."""
+    if not metrics.exists():
+        return []
+    # Every job imports this module, and pandas takes longer than the rest of it.
+    from dpgrs.reporting import drowned
+    from dpgrs.reporting.data import read_metrics
+
+    found, n_cells = drowned.drowned(read_metrics(metrics, columns=drowned.COLUMNS))
+    n_drowned = sum(one.n_designs for one in found)
+    if not n_drowned:
+        return []
+    share = f"all {n_cells}" if n_drowned == n_cells else f"{n_drowned} of {n_cells}"
+    remedy = drowned.remedy(settings["privacy"]["bounds"], epsilon="epsilon")
+    return [
+        f"All noise: no private method has a mean R^2 of {drowned.LEAST_R2} or more at {share} combinations "
+        f"of protection, accounting, epsilon, variants and outcomes; the report names them. {remedy}"
     ]
 
 

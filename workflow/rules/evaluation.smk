@@ -127,6 +127,7 @@ rule render_report:
         population_metrics=f"{PRIVATE}/population_metrics.tsv",
         panel=f"{PRIVATE}/panel.zarr",
         outcomes=f"{PRIVATE}/trial1/outcomes.npz",
+        statistics=f"{PRIVATE}/trial1/statistics.npz",
         weights=f"{PRIVATE}/trial1/weights.npz",
         attacks=f"{RESULTS}/attacks.tsv",
     output:
@@ -143,7 +144,7 @@ rule render_report:
         code=code_digest("reporting", "io", "steps/report.py"),
     shell:
         "python -m dpgrs render-report {input.metrics} {input.population_metrics} {input.panel} {input.outcomes}"
-        " {input.weights} --attacks {input.attacks} --settings {input.settings} --output {output.pages}"
+        " {input.statistics} {input.weights} --attacks {input.attacks} --settings {input.settings} --output {output.pages}"
         " --processes {threads} 2> {log}"
 
 

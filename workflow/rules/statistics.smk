@@ -23,6 +23,8 @@ rule compute_statistics:
             genotype_clip=SETTINGS["privacy"]["genotype_clip"],
             outcome_clip=SETTINGS["privacy"]["outcome_clip"],
             outcome_budget=SETTINGS["privacy"]["outcome_budget"],
+            # Exact numbers about people.
+            count_clips=not IS_RELEASE,
         ),
         code=code_digest(
             "regression/statistics.py",

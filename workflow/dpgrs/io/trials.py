@@ -67,6 +67,21 @@ class ClippedStatistics:
 
 
 @dataclass(frozen=True)
+class ClipCounts:
+    """How much of the training rows was clipped: exact numbers about the data, for benchmarks alone.
+
+    Attributes
+    ----------
+    values : dict of panel size to (n_outcomes,) int64, outcome values beyond their bound.
+    rows : dict of (panel size, number of outcomes) to (2,) int64, rows of genotypes and rows of outcomes that
+        were longer than their norms; empty under `Bounds.WORST_CASE`.
+    """
+
+    values: dict
+    rows: dict
+
+
+@dataclass(frozen=True)
 class Statistics:
     """Exact integer statistics of the training rows.
 
@@ -83,6 +98,7 @@ class Statistics:
     clipped : dict of (panel size, number of outcomes) to ClippedStatistics; empty under `Bounds.WORST_CASE`.
     origin : dict of panel size to (panel size,) float64, the zero of `frequency` coding in `half` coding;
         empty likewise.
+    clips : ClipCounts, or None in a release, which does not count them.
     """
 
     gram: np.ndarray
@@ -94,6 +110,7 @@ class Statistics:
     outcome_bound: float
     clipped: dict = field(default_factory=dict)
     origin: dict = field(default_factory=dict)
+    clips: ClipCounts | None = None
 
     def gram_of_size(self, size):
         """Return the (size + 1, size + 1) Gram matrix of the panel of that size, intercept last."""
@@ -113,6 +130,9 @@ class Statistics:
             norms = np.array([part.row_norm, np.nan if part.outcome_norm is None else part.outcome_norm])
             named = {"gram": part.gram, "cross": part.cross, "norms": norms}
             arrays |= {f"clipped/{size}/{count}/{name}": array for name, array in named.items()}
+        if self.clips is not None:
+            arrays |= {f"clipped_values/{size}": values for size, values in self.clips.values.items()}
+            arrays |= {f"clipped_rows/{size}/{count}": n for (size, count), n in self.clips.rows.items()}
         save_arrays(path, arrays)
 
     @classmethod
@@ -128,6 +148,7 @@ class Statistics:
             float(arrays["outcome_bound"]),
             _clipped(arrays),
             _by_size(arrays, "origin"),
+            _clip_counts(arrays),
         )
 
 
@@ -175,10 +196,20 @@ def _by_size(arrays, name):
     return {int(key.removeprefix(prefix)): array for key, array in arrays.items() if key.startswith(prefix)}
 
 
+def _clip_counts(arrays):
+    values = _by_size(arrays, "clipped_values")
+    rows = {key: arrays[f"clipped_rows/{key[0]}/{key[1]}"] for key in _designs(arrays, "clipped_rows")}
+    return ClipCounts(values, rows) if values else None
+
+
+def _designs(arrays, name):
+    """Return the pairs of panel size and number of outcomes that arrays of a name are about."""
+    return {tuple(map(int, key.split("/")[1:3])) for key in arrays if key.startswith(f"{name}/")}
+
+
 def _clipped(arrays):
-    keys = {tuple(map(int, key.split("/")[1:3])) for key in arrays if key.startswith("clipped/")}
     parts = {}
-    for size, count in sorted(keys):
+    for size, count in sorted(_designs(arrays, "clipped")):
         gram, cross, norms = (arrays[f"clipped/{size}/{count}/{name}"] for name in ("gram", "cross", "norms"))
         row_norm, outcome_norm = norms.tolist()
         parts[size, count] = ClippedStatistics(

@@ -22,6 +22,7 @@ from dpgrs.regression.statistics import (
     clip_norms,
     column_moments,
     half_units,
+    long_rows,
 )
 from dpgrs.types import Rows
 
@@ -134,6 +135,13 @@ def frequency_rows(bits, frequency, *, row_norm, n_haplotypes, rows, is_selected
     UsageError
         If there is not one frequency a variant, or the norm is not a finite number above 0.
     """
+    T = _frequency_units(bits, frequency, n_haplotypes=n_haplotypes, rows=rows, is_selected=is_selected)
+    clip_norms(T, norm=row_norm, step=GENOTYPE_STEP)
+    return T.T
+
+
+def _frequency_units(bits, frequency, *, n_haplotypes, rows, is_selected):
+    """Code rows without a clip, (n_variants, n_selected) int16."""
     keep = slice(None) if is_selected is None else is_selected
     frequency = grid_frequency(frequency)
     if frequency.shape != (len(bits),):
@@ -149,8 +157,7 @@ def frequency_rows(bits, frequency, *, row_norm, n_haplotypes, rows, is_selected
         block = slice(start, min(start + VARIANT_BLOCK, len(bits)))
         half = half_units(bits[block], n_haplotypes=n_haplotypes, rows=rows)[:, keep]
         T[block] = half * np.int16(HALF) - means[block, np.newaxis].astype(np.int16)
-    clip_norms(T, norm=row_norm, step=GENOTYPE_STEP)
-    return T.T
+    return T
 
 
 def clipped_gram(X):
@@ -224,17 +231,39 @@ def clipped_statistics(bits, frequency, Y, *, row_norm, n_haplotypes, rows, is_s
     is_selected = np.ones(Y.shape[1], dtype=bool) if is_selected is None else is_selected
     G = np.zeros((len(bits) + 1,) * 2, dtype=np.int64)
     V = np.zeros((len(Y), len(bits) + 1), dtype=np.int64)
+    for words, block, options in _row_blocks(bits, is_selected, n_haplotypes=n_haplotypes, rows=rows):
+        X = frequency_rows(words, frequency, row_norm=row_norm, **options)
+        G += clipped_gram(X)
+        V += clipped_cross_product(X, Y[:, block][:, options["is_selected"]])
+    return G, V
+
+
+def count_long_rows(bits, frequency, *, row_norm, n_haplotypes, rows, is_selected):
+    """Count the rows that `frequency_rows` shrinks: an exact number about the data, for benchmarks alone.
+
+    Parameters
+    ----------
+    bits, frequency, row_norm, n_haplotypes, rows, is_selected : as in `frequency_rows`, without None.
+
+    Returns
+    -------
+    int
+    """
+    count = 0
+    for words, _, options in _row_blocks(bits, is_selected, n_haplotypes=n_haplotypes, rows=rows):
+        T = _frequency_units(words, frequency, **options)
+        count += int(long_rows(T, norm=row_norm, step=GENOTYPE_STEP)[0].sum())
+    return count
+
+
+def _row_blocks(bits, is_selected, *, n_haplotypes, rows):
+    """Yield the words of a block of people, the slice of their rows, and the block's options of coding."""
     n_alleles = 1 if Rows(rows) == Rows.HAPLOTYPES else 2
     for first in range(0, n_haplotypes, ROW_BLOCK):
         last = min(first + ROW_BLOCK, n_haplotypes)
         words = bits[:, first // WORD_BITS : -(-last // WORD_BITS)]
         block = slice(first // n_alleles, last // n_alleles)
-        chosen = is_selected[block]
-        options = {"n_haplotypes": last - first, "rows": rows, "is_selected": chosen}
-        X = frequency_rows(words, frequency, row_norm=row_norm, **options)
-        G += clipped_gram(X)
-        V += clipped_cross_product(X, Y[:, block][:, chosen])
-    return G, V
+        yield words, block, {"n_haplotypes": last - first, "rows": rows, "is_selected": is_selected[block]}
 
 
 def _with_intercept(X):

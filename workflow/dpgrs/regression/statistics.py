@@ -111,6 +111,24 @@ def clip_norms(entries, *, norm, step):
     """
     if not 0 < norm < np.inf:
         raise UsageError(f"`row_norm` must be a finite number above 0, got {norm}. Give a public bound.")
+    is_long, length = long_rows(entries, norm=norm, step=step)
+    scale = norm / step / length * BELOW_ONE
+    for entry in entries if is_long.any() else ():
+        entry[is_long] = np.trunc(entry[is_long] * scale)
+
+
+def long_rows(entries, *, norm, step):
+    """Tell which rows are longer than a norm, exactly.
+
+    Parameters
+    ----------
+    entries, norm, step : as in `clip_norms`.
+
+    Returns
+    -------
+    is_long : (n_rows,) bool
+    length : (n_long,) float64, of the long rows, in units of `step`.
+    """
     # Squares below 2^62 in two halves: their sums are exact, hence the same in every order.
     high, low = np.zeros((2, entries.shape[1]), dtype=np.int64)
     for entry in entries:
@@ -121,10 +139,7 @@ def clip_norms(entries, *, norm, step):
     low &= HALF_MASK
     largest_high, largest_low = divmod(int((Fraction(norm) / Fraction(step)) ** 2), 2**HALF_BITS)
     is_long = (high > largest_high) | ((high == largest_high) & (low > largest_low))
-    length = np.sqrt(high[is_long] * 2.0**HALF_BITS + low[is_long])
-    scale = norm / step / length * BELOW_ONE
-    for entry in entries if is_long.any() else ():
-        entry[is_long] = np.trunc(entry[is_long] * scale)
+    return is_long, np.sqrt(high[is_long] * 2.0**HALF_BITS + low[is_long])
 
 
 def largest_row_norm(Y, *, n_shared):

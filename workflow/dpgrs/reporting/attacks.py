@@ -1,7 +1,8 @@
 """What an attacker learns: the attacks of a benchmark as rows of a table and as a figure."""
 
 from dpgrs.reporting.fits import label_fits
-from dpgrs.reporting.svg import FAINT, INK, MUTED, PALETTE, few_ticks, new_figure, text_width
+from dpgrs.reporting.styles import series_styles
+from dpgrs.reporting.svg import FAINT, INK, MUTED, few_ticks, new_figure, text_width
 from dpgrs.types import Unit
 
 WIDTH = 700
@@ -57,15 +58,17 @@ def attacks_figure(rows):
     figure, [[axes]] = new_figure(
         WIDTH, 20 * len(labels) + 42, left=text_width(labels) + 14, right=12, top=6, bottom=36
     )
+    styles = series_styles([row["fit"] for row in rows])
     for y, row in enumerate(rows):
-        color = PALETTE[0] if row["fit"].is_private else INK
+        color = styles[row["fit"].series]["color"]
         # A dash for what any attack could reach; NaN draws nothing.
         axes.plot(
             [0, row["advantage_bound"]], [y, y], color=FAINT, linewidth=6, solid_capstyle="butt", zorder=0
         )
-        axes.plot(row["advantage_bound"], y, color=PALETTE[1], marker="|", markersize=11, markeredgewidth=1.6)
+        axes.plot(row["advantage_bound"], y, color=INK, marker="|", markersize=11, markeredgewidth=1.6)
         axes.plot([row["advantage_low"], row["advantage_high"]], [y, y], color=color, linewidth=1.1)
-        axes.plot(row["advantage"], y, color=color, marker="o", markersize=4.5, markeredgecolor="white")
+        marker = styles[row["fit"].series].get("marker", "o")
+        axes.plot(row["advantage"], y, color=color, marker=marker, markersize=5, markeredgecolor="white")
     axes.axvline(0, color=MUTED, linewidth=0.6, zorder=0)
     axes.set(
         xlim=(min(-0.05, *(row["advantage_low"] - 0.02 for row in rows)), 1.02),

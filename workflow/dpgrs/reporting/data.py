@@ -1,6 +1,7 @@
 """What the pages of a benchmark are made from."""
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -24,12 +25,13 @@ NUMBER_COLUMNS = ("epsilon", "delta", "r2", "mse", "mse_nonprivate", "seconds")
 NUMBER_COLUMNS += ("advantage_bound", "tpr_bound", "auc_bound")  # none without privacy
 
 
-def read_metrics(path):
+def read_metrics(path, columns=None):
     """Read a table of the study as text and numbers; an outcome named ``NA`` or ``007`` stays as it is.
 
     Parameters
     ----------
     path : path of metrics.tsv, population_metrics.tsv or attacks.tsv.
+    columns : list of str, those to read; None reads all.
 
     Returns
     -------
@@ -38,6 +40,7 @@ def read_metrics(path):
     return pd.read_csv(
         path,
         sep="\t",
+        usecols=columns,
         dtype=dict.fromkeys(TEXT_COLUMNS, str),
         keep_default_na=False,
         na_values={name: [""] for name in NUMBER_COLUMNS},
@@ -61,6 +64,12 @@ class StudyInfo:
     outcome_bound : float, the public bound at which every outcome is clipped.
     delta : float
     penalty : float, lambda of the ridge penalty, per row.
+    penalty_rule : str, where lambda of ReuseCov's fits comes from, a `Penalty`.
+    stated_heritability : float, stated for BLUP; None where BLUP estimates it.
+    is_joint : bool, whether projections share one ball.
+    bounds : str, what rows are clipped at, a `Bounds`.
+    genotype_clip, outcome_clip : float, factors of the norms of `tight` bounds.
+    outcome_budget : str, `joint` or `separate`.
     seed : int
     """
 
@@ -77,7 +86,45 @@ class StudyInfo:
     outcome_bound: float
     delta: float
     penalty: float
+    penalty_rule: str
+    stated_heritability: float | None
+    is_joint: bool
+    bounds: str
+    genotype_clip: float
+    outcome_clip: float
+    outcome_budget: str
     seed: int
+
+
+class ClippedRows(NamedTuple):
+    """Shares of the training rows of one design that tight bounds shrank.
+
+    Attributes
+    ----------
+    n_variants, n_outcomes : int
+    genotypes, outcomes : float; NaN where every outcome has its bound alone.
+    """
+
+    n_variants: int
+    n_outcomes: int
+    genotypes: float
+    outcomes: float
+
+
+@dataclass(frozen=True)
+class Clipping:
+    """How much of the training rows of trial 1 was clipped.
+
+    Attributes
+    ----------
+    values : (n_outcomes,) int64, values beyond the public bound, at the largest panel.
+    known : (n_outcomes,) int64, all values that are there.
+    rows : list of ClippedRows, largest design first; empty under worst-case bounds.
+    """
+
+    values: np.ndarray
+    known: np.ndarray
+    rows: list
 
 
 @dataclass(frozen=True)
@@ -113,6 +160,7 @@ class ReportData:
     effects : (n_outcomes, n_variants) float64, true effects of simulated outcomes, or None.
     attacks : one row per trial, attack, fit, design and kind of target: the study's attacks.tsv; None where
         nobody was attacked.
+    clipping : Clipping, or None where it was not counted.
 
     Raises
     ------
@@ -129,6 +177,7 @@ class ReportData:
     weights: list
     effects: np.ndarray | None = None
     attacks: pd.DataFrame | None = None
+    clipping: Clipping | None = None
 
     def __post_init__(self):
         shape = (len(self.outcomes), len(self.variants))

@@ -7,7 +7,16 @@ import numpy as np
 from dpgrs.reporting.accuracy import mean
 from dpgrs.reporting.fits import fitting_rows
 from dpgrs.reporting.styles import MANY_ROWS, WIDTH, limits, row_height, series_styles
-from dpgrs.reporting.svg import FAINT, MARKERS, MUTED, few_ticks, new_figure, shortened, text_width
+from dpgrs.reporting.svg import (
+    FAINT,
+    MARKERS,
+    MUTED,
+    few_ticks,
+    new_figure,
+    shortened,
+    text_width,
+    without_label,
+)
 
 MAX_BARS = 1000
 HALF_WIDTH = 345
@@ -48,6 +57,10 @@ class WeightsFigure:
             _text_above(axis, 0, label)
             self._prepare(axis)
         self._axes[-1].set_xlabel("chromosome", labelpad=2)
+        for axis in self._axes:
+            without_label(axis.yaxis)
+        for axis in self._axes[:-1]:
+            without_label(axis.xaxis)
 
     def draw(self, weights, notes):
         """Show the weights of another outcome.
@@ -129,32 +142,46 @@ def thin_bars(x, heights):
     return x[order[first]], heights[order[first]]
 
 
-def trials_figure(accuracy, outcome):
-    """Draw R^2 of one outcome by fit, trials as points and their mean as a bar.
+class TrialsFigure:
+    """R^2 of one outcome by fit, trials as points and their mean as a bar; built once, redrawn per outcome.
 
     Parameters
     ----------
     accuracy : Accuracy
-    outcome : int, index.
-
-    Returns
-    -------
-    matplotlib Figure; call within `styled`.
     """
-    styles = series_styles(accuracy.fits)
-    places = row_places(accuracy)
-    fits = [accuracy.fits[place] for place in places]
-    values = accuracy.r2[places, outcome]
-    labels = [shortened(fit.label, 45) for fit in fits]
-    figure, axes, floor = _dot_plot(values, labels, xlabel="R² on test rows", is_wide=len(labels) > MANY_ROWS)
-    for y, (trials, fit) in enumerate(zip(values, fits, strict=True)):
-        color = styles[fit.series]["color"]
-        _dots(
-            axes, trials, np.full(len(trials), y), floor, marker="o", color=color, alpha=0.6, markersize=4.5
-        )
-        # Cut at the edge like any line: a mean further down has no bar.
-        axes.plot([mean(trials)] * 2, [y - 0.3, y + 0.3], color=color, linewidth=1.8)
-    return figure
+
+    def __init__(self, accuracy):
+        styles = series_styles(accuracy.fits)
+        self._places = row_places(accuracy)
+        fits = [accuracy.fits[place] for place in self._places]
+        labels = [shortened(fit.label, 45) for fit in fits]
+        self._r2 = accuracy.r2
+        self._plot = _DotPlot(labels, xlabel="R² on test rows", is_wide=len(labels) > MANY_ROWS)
+        self._rows = []
+        for fit in fits:
+            color = styles[fit.series]["color"]
+            dots = self._plot.dots(marker="o", color=color, alpha=0.6, markersize=4.5)
+            (bar,) = self._plot.axes.plot([], [], color=color, linewidth=1.8)
+            self._rows.append((dots, bar))
+
+    def draw(self, outcome):
+        """Show another outcome.
+
+        Parameters
+        ----------
+        outcome : int, index.
+
+        Returns
+        -------
+        matplotlib Figure, the same object every time.
+        """
+        values = self._r2[self._places, outcome]
+        self._plot.fit_to(values)
+        for y, (trials, (dots, bar)) in enumerate(zip(values, self._rows, strict=True)):
+            self._plot.place(dots, trials, np.full(len(trials), y))
+            # Cut at the edge like any line: a mean further down has no bar.
+            bar.set_data([mean(trials)] * 2, [y - 0.3, y + 0.3])
+        return self._plot.figure
 
 
 def row_places(accuracy):
@@ -164,60 +191,87 @@ def row_places(accuracy):
     return [accuracy.fits.index(fit) for fit in fitting_rows(fits)]
 
 
-def populations_figure(r2, *, fits, colors, populations):
-    """Draw R^2 of one outcome by population of the test rows, a marker per fit.
+class PopulationsFigure:
+    """R^2 of one outcome by population of the test rows, a marker per fit; built once, redrawn per outcome.
 
     Parameters
     ----------
-    r2 : (n_fits, n_populations) float64, mean over trials.
     fits : list of str, names of the fits.
     colors : list of str, one per fit.
     populations : list of str.
-
-    Returns
-    -------
-    matplotlib Figure; call within `styled`.
     """
-    labels = [shortened(name) for name in populations]
-    figure, axes, floor = _dot_plot(r2.T, labels, xlabel="R², mean over trials", legend=fits)
-    # Fits of a population stand a little apart, so that equal values can be told apart.
-    shifts = np.linspace(-0.25, 0.25, len(fits))
-    for values, label, color, marker, shift in zip(r2, fits, colors, cycle(MARKERS), shifts, strict=False):
-        y = np.arange(len(values)) + shift
-        _dots(axes, values, y, floor, marker=marker, color=color, label=label, markersize=5.5)
-    figure.legend(loc="upper left", borderaxespad=0.3, handletextpad=0.2, labelspacing=0.35)
-    return figure
+
+    def __init__(self, *, fits, colors, populations):
+        labels = [shortened(name) for name in populations]
+        self._plot = _DotPlot(labels, xlabel="R², mean over trials", legend=fits)
+        self._dots = [
+            self._plot.dots(marker=marker, color=color, label=label, markersize=5.5)
+            for label, color, marker in zip(fits, colors, cycle(MARKERS), strict=False)
+        ]
+        self._plot.figure.legend(loc="upper left", borderaxespad=0.3, handletextpad=0.2, labelspacing=0.35)
+
+    def draw(self, r2):
+        """Show another outcome.
+
+        Parameters
+        ----------
+        r2 : (n_fits, n_populations) float64, mean over trials.
+
+        Returns
+        -------
+        matplotlib Figure, the same object every time.
+        """
+        self._plot.fit_to(r2)
+        # Fits of a population stand a little apart, so that equal values can be told apart.
+        shifts = np.linspace(-0.25, 0.25, len(r2))
+        for dots, values, shift in zip(self._dots, r2, shifts, strict=True):
+            self._plot.place(dots, values, np.arange(len(values)) + shift)
+        return self._plot.figure
 
 
-def _dot_plot(values, labels, *, xlabel, legend=(), is_wide=False):
-    """Return a figure, its axes and the floor for rows of points; `values` is (n_rows, ...)."""
-    floor, top = limits(values)
-    figure, [[axes]] = new_figure(
-        WIDTH if is_wide else HALF_WIDTH,
-        row_height(len(labels)) * len(labels) + 14 * len(legend) + 42,
-        left=text_width(labels) + 16,
-        right=10,
-        top=14 * len(legend) + 8,
-        bottom=34,
-    )
-    axes.set(xlim=(floor, top), ylim=(len(labels) - 0.4, -0.6), xlabel=xlabel)
-    axes.set_yticks(range(len(labels)), labels)
-    axes.tick_params(axis="y", length=0, pad=7)
-    axes.spines["left"].set_visible(False)
-    axes.hlines(range(len(labels)), floor, top, color=FAINT, linewidth=0.5, zorder=0)
-    if floor < 0:
-        axes.axvline(0, color=MUTED, linewidth=0.6, zorder=0)
-    few_ticks(axes.xaxis, 4)
-    return figure, axes, floor
+class _DotPlot:
+    """A figure with rows of points; those below its floor become arrows at the edge."""
 
+    def __init__(self, labels, *, xlabel, legend=(), is_wide=False):
+        self.figure, [[self.axes]] = new_figure(
+            WIDTH if is_wide else HALF_WIDTH,
+            row_height(len(labels)) * len(labels) + 14 * len(legend) + 42,
+            left=text_width(labels) + 16,
+            right=10,
+            top=14 * len(legend) + 8,
+            bottom=34,
+        )
+        axes = self.axes
+        axes.set(xlim=(0, 1), ylim=(len(labels) - 0.4, -0.6), xlabel=xlabel)
+        axes.set_yticks(range(len(labels)), labels)
+        axes.tick_params(axis="y", length=0, pad=7)
+        axes.spines["left"].set_visible(False)
+        self._rules = axes.hlines(range(len(labels)), 0, 1, color=FAINT, linewidth=0.5, zorder=0)
+        self._zero = axes.axvline(0, color=MUTED, linewidth=0.6, zorder=0)
+        few_ticks(axes.xaxis, 4)
+        without_label(axes.yaxis)
 
-def _dots(axes, x, y, floor, *, marker, **style):
-    """Draw points; those below the floor become arrows at the edge."""
-    options = {"linestyle": "none", "markeredgecolor": "white", "markeredgewidth": 0.5, "clip_on": False}
-    is_below = x < floor
-    axes.plot(x[~is_below], y[~is_below], marker=marker, **options, **style)
-    style.pop("label", None)
-    axes.plot(np.full(is_below.sum(), floor), y[is_below], marker="<", **options, **style)
+    def fit_to(self, values):
+        """Let the axis hold all values, but for those far below zero."""
+        self._floor, top = limits(values)
+        self.axes.set_xlim(self._floor, top)
+        rows = range(len(self._rules.get_segments()))
+        self._rules.set_segments([[(self._floor, y), (top, y)] for y in rows])
+        self._zero.set_visible(self._floor < 0)
+
+    def dots(self, *, marker, label=None, **style):
+        """Return what `place` moves: points, and arrows for those of them that lie too far down."""
+        style |= {"linestyle": "none", "markeredgecolor": "white", "markeredgewidth": 0.5, "clip_on": False}
+        (points,) = self.axes.plot([], [], marker=marker, label=label, **style)
+        (arrows,) = self.axes.plot([], [], marker="<", **style)
+        return points, arrows
+
+    def place(self, dots, x, y):
+        """Put points at (n_points,) `x` and `y`."""
+        points, arrows = dots
+        is_below = x < self._floor
+        points.set_data(x[~is_below], y[~is_below])
+        arrows.set_data(np.full(is_below.sum(), self._floor), y[is_below])
 
 
 def _bar_outline(x, heights):

@@ -6,10 +6,10 @@ from dpgrs.reporting.accuracy import Accuracy, largest_design, mean, to_array
 from dpgrs.reporting.fits import Fit, best_fits, label_fits, reference, shown_private
 from dpgrs.reporting.outcome_figures import (
     MAX_BARS,
+    PopulationsFigure,
+    TrialsFigure,
     WeightsFigure,
-    populations_figure,
     row_places,
-    trials_figure,
 )
 from dpgrs.reporting.styles import MANY_ROWS, fit_colors
 from dpgrs.reporting.svg import INK, styled
@@ -47,6 +47,11 @@ class OutcomeViews:
         self._weights = {fit: by_fit[fit] for fit in self.shown if fit in by_fit}
         self._weights_figure = self._build_weights_figure(data.variants)
         self._populations, self._population_r2 = _population_r2(data, self.shown)
+        with styled():
+            self._trials_figure = TrialsFigure(self.accuracy)
+            self._populations_figure = PopulationsFigure(
+                fits=[fit.label for fit in self.shown], colors=self._colors, populations=self._populations
+            )
 
     def figures(self, outcome):
         """Draw the figures of an outcome; call within `styled`.
@@ -61,15 +66,10 @@ class OutcomeViews:
         """
         figures = {
             "weights": (self._draw_weights(outcome), "Weights of all variants along the genome, by method"),
-            "trials": (trials_figure(self.accuracy, outcome), "R² by method, one point per trial"),
+            "trials": (self._trials_figure.draw(outcome), "R² by method, one point per trial"),
         }
         if self._populations:
-            figure = populations_figure(
-                self._population_r2[:, :, outcome],
-                fits=[fit.label for fit in self.shown],
-                colors=self._colors,
-                populations=self._populations,
-            )
+            figure = self._populations_figure.draw(self._population_r2[:, :, outcome])
             figures["populations"] = (figure, "R² by population and method")
         return figures
 

@@ -5,14 +5,17 @@ from pathlib import Path
 from dpgrs.methods import FROM_STATISTICS
 from dpgrs.reporting.accuracy import Accuracy, mean, summary
 from dpgrs.reporting.attacks import attack_rows, attacks_figure
+from dpgrs.reporting.drowned import LEAST_R2, drowned, remedy
 from dpgrs.reporting.figures import spread_figure
 from dpgrs.reporting.fits import best_fits, label_fits, shown_private
 from dpgrs.reporting.grid_figures import LOWEST, r2_figure
 from dpgrs.reporting.grid_layout import curves, lay_out, left_out_words, views
 from dpgrs.reporting.outcomes import OutcomeViews
 from dpgrs.reporting.rendering import inline_figure, outcome_links, page_name, write_assets, write_page
+from dpgrs.reporting.study_terms import has_bounds, method_facts
 from dpgrs.reporting.svg import styled
 from dpgrs.reporting.terms import ACCOUNTINGS, PROMISES, Terms
+from dpgrs.types import Bounds, Protection
 
 FLOOR_NOTE = "A triangle at the edge marks a value that lies further down; the tables give it."
 
@@ -45,6 +48,10 @@ def write_overview(data, directory):
         **_shared_context(data),
         root="",
         figures=figures,
+        facts=method_facts(data.study, _private_methods(data.metrics)),
+        drowned=drowned(data.metrics)[0],
+        least_r2=LEAST_R2,
+        remedy=remedy(data.study.bounds),
         grid=_grid_figures(data.metrics),
         lowest=LOWEST,
         best=best_fits(accuracy.fits, mean(accuracy.r2, axis=(1, 2))),
@@ -82,6 +89,7 @@ def write_outcome_pages(data, first, last, directory):
             root="../../",
             outcome_number=number,
             name=data.outcomes[number - 1],
+            place=number - 1,
             previous=links.get(number - 1),
             next=links.get(number + 1),
             figures=figures,
@@ -104,6 +112,10 @@ def distinct_terms(data):
         if fit.is_private:
             terms.setdefault(Terms.of(fit, records.loc[code], rows=data.study.rows), []).append(fit)
     return terms
+
+
+def _private_methods(metrics):
+    return set(metrics.loc[metrics["protection"] != Protection.NONE, "method"])
 
 
 def _grid_figures(metrics):
@@ -164,6 +176,8 @@ def _shared_context(data):
             fit.accounting: ACCOUNTINGS[fit.accounting] for kept in terms.values() for fit in kept
         },
         "promises": promises,
+        "is_tight": data.study.bounds == Bounds.TIGHT and has_bounds(_private_methods(data.metrics)),
+        "clipping": data.clipping,
         "shared_draws": _shared_draws(terms),
         "floor_note": FLOOR_NOTE,
     }

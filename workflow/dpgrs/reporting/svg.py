@@ -65,6 +65,11 @@ def few_ticks(axis, count):
     axis.set_major_locator(MaxNLocator(count, steps=(1, 2, 2.5, 5, 10)))
 
 
+def without_label(axis):
+    """Spare matplotlib the search for the place of a missing axis label, a fifth of the time of a drawing."""
+    axis.set_label_coords(0, 0)
+
+
 def text_width(texts, size=8):
     """Points that the longest of some labels takes, roughly; a layout must not depend on fonts."""
     return 0.58 * size * max((len(text) for text in texts), default=0)

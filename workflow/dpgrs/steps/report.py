@@ -6,32 +6,39 @@ from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
 
+import numpy as np
+
 from dpgrs.errors import UsageError
 from dpgrs.io.files import replacing
 from dpgrs.io.panel import Panel
-from dpgrs.io.trials import Outcomes, load_labelled
+from dpgrs.io.trials import Outcomes, Statistics, load_labelled
 from dpgrs.provenance import provenance
 from dpgrs.reporting import pages
-from dpgrs.reporting.data import VARIANT_COLUMNS, FitWeights, ReportData, StudyInfo, read_metrics
+from dpgrs.reporting.data import (
+    VARIANT_COLUMNS,
+    ClippedRows,
+    Clipping,
+    FitWeights,
+    ReportData,
+    StudyInfo,
+    read_metrics,
+)
 from dpgrs.reporting.rendering import chunks
 
 
-def render_report(
-    *, metrics, population_metrics, panel, outcomes, weights, settings, output, processes, attacks=None
-):
+def render_report(*, settings, output, processes, **paths):
     """Write the overview and one page per outcome, of the largest panel and number of outcomes.
 
     The pages tell of people in the data; they are for benchmarks alone.
 
     Parameters
     ----------
-    metrics, population_metrics : paths of the study's tables.
-    panel : path.
-    outcomes, weights : paths of the first trial, whose weights the pages show.
     settings : path of the resolved configuration, JSON.
     output : folder to write.
     processes : int, how many processes write outcome pages; the pages do not depend on it.
-    attacks : path of the table of attacks, or None.
+    **paths : ``metrics`` and ``population_metrics``, the study's tables; ``panel``; ``outcomes``,
+        ``statistics`` and ``weights`` of the first trial, whose weights the pages show; ``attacks``, a table
+        or None.
 
     Raises
     ------
@@ -44,7 +51,7 @@ def render_report(
             f"`mode` must be benchmark for pages with exact figures, got {settings['mode']}."
             " Use `dpgrs render-release-report`."
         )
-    data = _report_data(metrics, population_metrics, panel, outcomes, weights, settings, attacks)
+    data = _report_data(settings, **paths)
     write_report(pages, data, output, processes=processes)
 
 
@@ -61,9 +68,12 @@ def write_report(writers, data, output, *, processes):
     with replacing(output) as temporary:
         temporary.mkdir()
         writers.write_overview(data, temporary)
-        write = partial(_write_chunk, writers.write_outcome_pages, data, temporary)
+        found = chunks(len(data.outcomes))
+        # The data go to every process once, with all that it is to write: a large study's take seconds.
+        shares = [found[start::processes] for start in range(min(processes, len(found)))]
+        write = partial(_write_chunks, writers.write_outcome_pages, data, temporary)
         with ProcessPoolExecutor(processes, mp_context=get_context("spawn")) as pool:
-            list(pool.map(write, chunks(len(data.outcomes))))
+            list(pool.map(write, shares))
 
 
 def write_provenance(settings, outputs, *, output):
@@ -84,7 +94,9 @@ def _read(settings):
     return json.loads(Path(settings).read_text())
 
 
-def _report_data(metrics, population_metrics, panel, outcomes, weights, settings, attacks):
+def _report_data(
+    settings, *, metrics, population_metrics, panel, outcomes, statistics, weights, attacks=None
+):
     panel, outcomes = Panel.open(panel), Outcomes.load(outcomes)
     metrics = read_metrics(metrics)
     largest = panel.n_variants
@@ -108,7 +120,20 @@ def _report_data(metrics, population_metrics, panel, outcomes, weights, settings
         weights=fits,
         effects=outcomes.effects.get(largest),
         attacks=read_metrics(attacks) if attacks else None,
+        clipping=_clipping(Statistics.load(statistics), largest),
     )
+
+
+def _clipping(statistics, largest):
+    """Tell what was clipped as pages show it; None where nothing was counted."""
+    if statistics.clips is None:
+        return None
+    rows = []
+    for (size, count), (n_genotypes, n_outcomes) in sorted(statistics.clips.rows.items(), reverse=True):
+        has_norm = statistics.clipped[size, count].outcome_norm is not None
+        shares = np.array([n_genotypes, n_outcomes if has_norm else np.nan]) / statistics.n_rows
+        rows.append(ClippedRows(size, count, *shares.tolist()))
+    return Clipping(statistics.clips.values[largest], statistics.n_observed, rows)
 
 
 def _study_info(settings, panel, outcomes, metrics):
@@ -127,6 +152,13 @@ def _study_info(settings, panel, outcomes, metrics):
         outcome_bound=settings["outcomes"]["bound"],
         delta=settings["privacy"]["delta"],
         penalty=settings["regression"]["lambda"],
+        penalty_rule=settings["regression"]["lambda_from"],
+        stated_heritability=settings["regression"]["heritability"],
+        is_joint=settings["regression"]["joint_projection"],
+        bounds=settings["privacy"]["bounds"],
+        genotype_clip=settings["privacy"]["genotype_clip"],
+        outcome_clip=settings["privacy"]["outcome_clip"],
+        outcome_budget=settings["privacy"]["outcome_budget"],
         seed=settings["seed"],
     )
 
@@ -138,5 +170,6 @@ def _source(cohort):
     return f"VCF {Path(cohort['vcf']).name}"
 
 
-def _write_chunk(write_outcome_pages, data, directory, chunk):
-    write_outcome_pages(data, chunk.first, chunk.last, directory / "outcomes" / chunk.name)
+def _write_chunks(write_outcome_pages, data, directory, share):
+    for chunk in share:
+        write_outcome_pages(data, chunk.first, chunk.last, directory / "outcomes" / chunk.name)

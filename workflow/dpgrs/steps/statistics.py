@@ -3,15 +3,23 @@
 import numpy as np
 
 from dpgrs.io.panel import Panel
-from dpgrs.io.trials import ClippedStatistics, Outcomes, Statistics
+from dpgrs.io.trials import ClipCounts, ClippedStatistics, Outcomes, Statistics
 from dpgrs.regression.clipped_statistics import (
     clipped_statistics,
+    count_long_rows,
     grid_frequency,
     tight_outcome_norm,
     tight_row_norm,
 )
 from dpgrs.regression.requests import budget_groups
-from dpgrs.regression.statistics import column_moments, cross_product, gram, grid_outcomes
+from dpgrs.regression.statistics import (
+    OUTCOME_STEP,
+    column_moments,
+    cross_product,
+    gram,
+    grid_outcomes,
+    long_rows,
+)
 from dpgrs.types import Bounds
 
 # The norm of fewer standardised outcomes is often far above its root mean square, so a clip would bias.
@@ -29,6 +37,7 @@ def compute_statistics(
     genotype_clip=1.0,
     outcome_clip=1.0,
     outcome_budget="joint",
+    count_clips=False,
 ):
     """Sum X'X and X'Y over the training rows, once for all methods and budgets.
 
@@ -42,6 +51,7 @@ def compute_statistics(
         release, in a benchmark the cohort's own as a stand-in.
     genotype_clip, outcome_clip : float, of `tight` bounds, times the root mean square of a row.
     outcome_budget : ``joint`` or ``separate``: which outcomes are clipped together.
+    count_clips : bool, whether to count what is clipped: exact numbers about people, for benchmarks alone.
     """
     panel, outcomes = Panel.open(panel), Outcomes.load(outcomes)
     is_training = outcomes.is_training
@@ -77,6 +87,7 @@ def compute_statistics(
         outcome_bound=outcome_bound,
         clipped=clipped,
         origin=origin,
+        clips=_clip_counts(panel, outcomes, clipped, bound=outcome_bound) if count_clips else None,
     ).save(output)
 
 
@@ -88,6 +99,28 @@ def _clipped(bits, frequency, values, *, bound, clips, n_shared, rows, **options
     Y = clipped_outcomes(values, bound=bound, norm=norm, n_shared=n_shared)
     X_sums, Y_sums = clipped_statistics(bits, frequency, Y, row_norm=row_norm, rows=rows, **options)
     return ClippedStatistics(X_sums, Y_sums, row_norm, norm)
+
+
+def _clip_counts(panel, outcomes, clipped, *, bound):
+    """Count the training values beyond the bound, and the training rows that tight bounds shrink."""
+    is_training = outcomes.is_training
+    values = {
+        size: np.count_nonzero(np.abs(Y[:, is_training]) > bound, axis=1)
+        for size, Y in outcomes.values.items()
+    }
+    rows, bits = {}, panel.haplotypes() if clipped else None
+    options = {"n_haplotypes": panel.n_haplotypes, "rows": outcomes.rows, "is_selected": is_training}
+    for (size, count), part in clipped.items():
+        columns = panel.of_size(size)
+        n_genotypes = count_long_rows(
+            bits[columns], panel.frequency[columns], row_norm=part.row_norm, **options
+        )
+        n_outcomes = 0
+        if part.outcome_norm is not None:
+            Y = grid_outcomes(outcomes.values[size][:count, is_training], bound=bound)
+            n_outcomes = int(long_rows(Y, norm=part.outcome_norm, step=OUTCOME_STEP)[0].sum())
+        rows[size, count] = np.array([n_genotypes, n_outcomes])
+    return ClipCounts(values, rows)
 
 
 def outcome_norm(n_shared, *, factor, bound):

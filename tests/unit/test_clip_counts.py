@@ -1,0 +1,108 @@
+"""What a benchmark counts of the values and rows that are clipped, and a release does not."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from dpgrs.bits import pack
+from dpgrs.io.trials import ClipCounts, Outcomes, Statistics
+from dpgrs.regression import clipped_statistics as core
+from dpgrs.reporting.data import ClippedRows
+from dpgrs.steps import report
+from dpgrs.steps import statistics as step
+from random_cohorts import half_coded, random_alleles
+
+N_VARIANTS, N_HAPLOTYPES, N_OUTCOMES, BOUND = 7, 150, 12, 1.5
+FREQUENCY = np.array([0.1, 0.25, 0.5, 0.375, 0.125, 0.75, 0.625])  # on the grid of the coding
+
+
+@pytest.fixture(params=["haplotypes", "people"])
+def study(request, tmp_path, monkeypatch):
+    """Panel and outcomes, some of them missing or far beyond the bound."""
+    monkeypatch.setattr(core, "ROW_BLOCK", 64)
+    alleles = random_alleles(N_VARIANTS, N_HAPLOTYPES)
+    panel = SimpleNamespace(haplotypes=lambda: pack(alleles), of_size=np.arange, n_haplotypes=N_HAPLOTYPES)
+    panel.frequency = FREQUENCY
+    monkeypatch.setattr(step, "Panel", SimpleNamespace(open=lambda path: panel))
+    rng = np.random.default_rng(3)
+    n_rows = N_HAPLOTYPES if request.param == "haplotypes" else N_HAPLOTYPES // 2
+    values = {size: rng.standard_normal((N_OUTCOMES, n_rows)) for size in (4, N_VARIANTS)}
+    for Y in values.values():
+        Y[2, ::3], Y[3, 0] = np.nan, np.inf
+    is_training = rng.random(n_rows) < 0.7
+    names = tuple(f"y{i}" for i in range(N_OUTCOMES))
+    Outcomes(names, values, {}, is_training, request.param).save(tmp_path / "outcomes.npz")
+    X = half_coded(alleles, rows=request.param)[is_training, :-1]
+    centre = (FREQUENCY - 0.5) * (1 if request.param == "haplotypes" else 2)
+    return SimpleNamespace(
+        folder=tmp_path, X=X - centre, Y={size: Y[:, is_training] for size, Y in values.items()}
+    )
+
+
+def compute(study, **options):
+    output = study.folder / "statistics.npz"
+    step.compute_statistics(
+        "panel", study.folder / "outcomes.npz", output=output, outcome_bound=BOUND, **options
+    )
+    return output
+
+
+def test_compute_statistics__counts_values_beyond_the_bound(study):
+    clips = Statistics.load(compute(study, count_clips=True)).clips
+
+    assert clips.rows == {}
+    assert set(clips.values) == {4, N_VARIANTS}
+    for size, Y in study.Y.items():
+        expected = [sum(abs(value) > BOUND for value in values) for values in Y.tolist()]
+        assert clips.values[size].tolist() == expected
+        assert min(expected) > 0
+
+
+@pytest.mark.parametrize("budget", ["joint", "separate"])
+def test_compute_statistics__counts_rows_beyond_tight_norms(study, budget):
+    options = {"counts": [1, N_OUTCOMES], "bounds": "tight", "outcome_budget": budget}
+    saved = Statistics.load(compute(study, count_clips=True, **options))
+
+    lengths = np.linalg.norm(np.nan_to_num(np.clip(study.Y[4], -BOUND, BOUND)), axis=0)
+    n_long = np.sum(lengths > np.sqrt(N_OUTCOMES)) if budget == "joint" else 0
+    assert saved.clips.rows[4, N_OUTCOMES][1] == n_long
+    # A budget of fewer than ten outcomes has no norm.
+    assert saved.clips.rows[4, 1][1] == 0
+    for (size, count), (n_genotypes, _) in saved.clips.rows.items():
+        row_norm = saved.clipped[size, count].row_norm
+        assert n_genotypes == np.sum(np.linalg.norm(study.X[:, :size], axis=1) > row_norm) > 0
+
+
+@pytest.mark.parametrize("bounds", ["worst-case", "tight"])
+def test_compute_statistics__a_release_counts_nothing(study, bounds, monkeypatch):
+    counted = dict(np.load(compute(study, bounds=bounds, count_clips=True)))
+
+    def refuse(*arguments, **options):
+        raise AssertionError("counted")
+
+    for name in ("_clip_counts", "count_long_rows", "long_rows"):
+        monkeypatch.setattr(step, name, refuse)
+    path = compute(study, bounds=bounds)
+
+    released = dict(np.load(path))
+    assert {name.partition("/")[0] for name in counted.keys() - released.keys()} >= {"clipped_values"}
+    assert not [name for name in released if name.startswith(("clipped_values", "clipped_rows"))]
+    assert Statistics.load(path).clips is None
+    for name, array in released.items():
+        np.testing.assert_array_equal(array, counted[name])
+
+
+def test_clipping__shares_of_rows_as_pages_show_them():
+    parts = {(7, 12): SimpleNamespace(outcome_norm=3.5), (7, 1): SimpleNamespace(outcome_norm=None)}
+    clips = ClipCounts({4: np.array([9]), 7: np.array([5])}, {(7, 1): [30, 0], (7, 12): [30, 50]})
+    statistics = SimpleNamespace(clips=clips, clipped=parts, n_rows=100, n_observed=np.array([90]))
+
+    clipping = report._clipping(statistics, 7)
+
+    assert (clipping.values.tolist(), clipping.known.tolist()) == ([5], [90])
+    assert clipping.rows[0] == ClippedRows(7, 12, 0.3, 0.5)
+    assert clipping.rows[1][:3] == (7, 1, 0.3)
+    assert np.isnan(clipping.rows[1].outcomes)
+    statistics.clips = None
+    assert report._clipping(statistics, 7) is None

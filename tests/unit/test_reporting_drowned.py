@@ -1,0 +1,97 @@
+import numpy as np
+import pandas as pd
+import pytest
+
+from dpgrs.reporting.data import read_metrics
+from dpgrs.reporting.drowned import COLUMNS, drowned, remedy
+from dpgrs.reporting.pages import write_overview
+from html_pages import Page
+from report_data import make_report_data
+
+
+def make_metrics(cells, *, ridge=0.4, total=1.0):
+    """Make metrics of two trials of two outcomes; `cells` maps a fit and its design to its mean R^2."""
+    rows = [
+        dict(
+            zip(
+                ("method", "protection", "accounting", "epsilon", "n_variants", "n_outcomes"),
+                cell,
+                strict=True,
+            )
+        )
+        | {"trial": trial, "outcome": name, "r2": r2 + shift, "mse": (1 - r2 - shift) * total}
+        | {"mse_nonprivate": (1 - ridge) * total}
+        for cell, r2 in cells.items()
+        for trial, name, shift in ((1, "a", -0.004), (2, "a", 0.002), (1, "b", 0.001), (2, "b", 0.001))
+    ]
+    reference = {"method": "ridge", "protection": "none", "accounting": "", "epsilon": np.nan}
+    reference |= {"n_variants": 100, "n_outcomes": 1, "r2": ridge, "mse": 0.6, "mse_nonprivate": 0.6}
+    return pd.DataFrame([*rows, reference])
+
+
+def cell(method, *, protection="full", epsilon=0.1, n_variants=100, n_outcomes=1):
+    return method, protection, "gdp", epsilon, n_variants, n_outcomes
+
+
+def test_drowned__where_the_best_private_method_stays_below_a_hundredth():
+    cells = {
+        cell("blup"): 0.0099,
+        cell("reusecov-gauss"): -3.0,
+        cell("blup", n_outcomes=10): 0.0099,
+        cell("reusecov-gauss", n_outcomes=10): 0.0101,
+        cell("blup", n_variants=400): -1e300,
+        cell("blup", epsilon=5.0): 0.3,
+        cell("blup", protection="label"): 0.002,
+        cell("blup", protection="label", n_outcomes=10): -0.5,
+    }
+
+    found, n_cells = drowned(make_metrics(cells))
+
+    assert n_cells == 6
+    assert [one[:4] for one in found] == [
+        ("full", "gdp", 0.1, "100 variants with 1 outcome; 400 variants with 1 outcome"),
+        ("label", "gdp", 0.1, "every design"),
+    ]
+    assert [one.n_designs for one in found] == [2, 2]
+
+
+@pytest.mark.parametrize("total", [1e-3, 1.0, 50.0])
+def test_drowned__not_where_there_is_nothing_to_predict(total):
+    cells = {cell("blup"): 0.002}
+
+    assert drowned(make_metrics(cells, ridge=0.009, total=total)) == ([], 1)
+    assert len(drowned(make_metrics(cells, ridge=0.011, total=total))[0]) == 1
+
+
+def test_drowned__not_where_no_r2_is_known():
+    metrics = make_metrics({cell("blup"): 0.002}).assign(r2=np.nan)
+
+    assert drowned(metrics) == ([], 1)
+    assert drowned(metrics[metrics["protection"] == "none"]) == ([], 0)
+
+
+def test_remedy__names_tight_bounds_unless_they_are_there():
+    assert remedy("worst-case") == "Raise ε, ask for fewer variants or outcomes, or use tight bounds."
+    assert remedy("tight", epsilon="epsilon") == "Raise epsilon or ask for fewer variants or outcomes."
+
+
+def test_write_overview__says_where_all_is_noise(tmp_path):
+    data = make_report_data(n_outcomes=3, epsilons=(0.05, 16.0))
+
+    write_overview(data, tmp_path)
+
+    text = " ".join(Page(tmp_path / "index.html").text.split())
+    assert "All noise. Under the terms below no private method predicts better than the mean would" in text
+    assert "Full protection, gdp, ε = 0.05: every design" in text
+    assert "ε = 16:" not in text
+    write_overview(make_report_data(n_outcomes=3, epsilons=(16.0,)), tmp_path / "other")
+    assert "All noise" not in Page(tmp_path / "other" / "index.html").text
+
+
+def test_read_metrics__the_columns_asked_for(tmp_path):
+    make_metrics({cell("blup"): 0.002}).to_csv(tmp_path / "metrics.tsv", sep="\t", index=False)
+
+    read = read_metrics(tmp_path / "metrics.tsv", columns=COLUMNS)
+
+    assert set(read) == set(COLUMNS)
+    assert len(drowned(read)[0]) == 1

@@ -1,5 +1,6 @@
 import itertools
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -19,13 +20,26 @@ from dpgrs.regression.adassp import (
     private_adassp,
     private_smallest_eigenvalue,
 )
+from dpgrs.regression.clipped_statistics import (
+    GENOTYPE_STEP,
+    LARGEST_CLIPPED_ROWS,
+    clipped_gram,
+    frequency_rows,
+)
 from dpgrs.regression.ols import fit_ridge
 from dpgrs.regression.requests import PrivacyRequest
-from dpgrs.regression.statistics import LARGEST_ROWS, coded_rows, cross_product, gram, grid_outcomes
+from dpgrs.regression.statistics import (
+    LARGEST_ROWS,
+    clip_norms,
+    coded_rows,
+    cross_product,
+    gram,
+    grid_outcomes,
+)
 from random_cohorts import random_alleles, random_bits
+from row_enumeration import UNIT_OF_A_ROW, all_rows
 
 D, L, N_HAPLOTYPES = 6, 3, 400
-UNIT_OF_A_ROW = {"haplotypes": "haplotype", "people": "person"}
 
 
 class NoNoise(NoiseSource):
@@ -68,9 +82,9 @@ def test_budget__thirds_of_what_the_count_leaves(neighbours):
 
 def test_private_adassp__events_are_all_that_is_spent():
     result = private_adassp(*statistics(), request=request(), noise=BenchmarkNoise(1))
-    names = [event.statistic for event in result.noisy.events]
+    names = [event.statistic for event in result.events]
     assert names == ["count", "gram", "cross product", "smallest eigenvalue"]
-    assert math.hypot(*(event.mu for event in result.noisy.events)) <= gdp_mu(1.0, 1e-6) * (1 + 1e-15)
+    assert math.hypot(*(event.mu for event in result.events)) <= gdp_mu(1.0, 1e-6) * (1 + 1e-15)
 
 
 def test_fit_adassp__is_ridge_with_the_penalty_of_the_formula():
@@ -181,11 +195,87 @@ def test_eigenvalue_step__divides_a_row_and_leaves_room_for_floating_point(d, ro
     assert d * 2.0**-52 * LARGEST_ROWS * squared_norm <= step / 2
 
 
+CLIPPED = {"coding": "frequency"}
+
+
+def rounded_clipped(gram_of_cohort, rows, row_norm):
+    """Return what the mechanism would release of an integer Gram matrix of clipped rows, without noise."""
+    terms = request(
+        n_variants=len(gram_of_cohort) - 1, rows=rows, unit=UNIT_OF_A_ROW[rows], row_norm=row_norm, **CLIPPED
+    )
+    return private_smallest_eigenvalue(gram_of_cohort, request=adassp_request(terms), noise=NoNoise())
+
+
+@pytest.mark.parametrize("row_norm", [0.3, 1.0, 1.7, 9.0])
+@pytest.mark.parametrize("frequency", [(0.0, 0.0), (0.5, 0.5), (0.1, 0.97)])
+@pytest.mark.parametrize("rows", ["haplotypes", "people"])
+def test_sensitivity__holds_for_all_small_cohorts_of_clipped_rows(rows, frequency, row_norm):
+    """Every row in every cohort of up to three others, added and in the place of every other."""
+    kinds, n_alleles = all_rows(2, rows), 1 if rows == "haplotypes" else 2
+    coding = {"row_norm": row_norm, "n_haplotypes": n_alleles, "rows": rows}
+    outer = [
+        clipped_gram(frequency_rows(pack(np.reshape(row, (2, n_alleles))), np.array(frequency), **coding))
+        for row in kinds
+    ]
+    worst = 0.0
+    for size in range(4):
+        for rest in itertools.combinations_with_replacement(outer, size):
+            shared = sum(rest, np.zeros_like(outer[0]))
+            released = [rounded_clipped(shared + one, rows, row_norm) for one in outer]
+            without, event = rounded_clipped(shared, rows, row_norm)
+            values = [value for value, _ in released]
+            # Replace-one is the distance of two of them; add-remove that from none.
+            worst = max(worst, max(values) - min(values), max(values) - without, without - min(values))
+    assert worst <= event.sensitivity.value
+    reach = min(row_norm, math.sqrt(2) * n_alleles)
+    assert event.sensitivity.value <= reach**2 * (1 + 2 / 4096)
+    if frequency == (0.0, 0.0) and row_norm == 1.0 and rows == "haplotypes":
+        assert worst == 1.0  # attained by (1, 0) beside three of (0, 1)
+
+
+@settings(deadline=None, derandomize=True, max_examples=100)
+@given(data=st.data(), d=st.integers(1, 10), row_norm=st.floats(0.1, 8))
+def test_sensitivity__holds_for_any_clipped_rows_on_the_grid(data, d, row_norm):
+    entry = st.integers(-(2**13), 2**13) | st.sampled_from([-(2**13), 0, 2**13])
+    drawn = data.draw(st.lists(st.lists(entry, min_size=d, max_size=d), min_size=2, max_size=12))
+    T = np.array(drawn).T
+    clip_norms(T, norm=row_norm, step=GENOTYPE_STEP)
+    both, first, second = (
+        rounded_clipped(clipped_gram(X), "people", row_norm) for X in (T.T, T[:, :-1].T, T[:, 1:].T)
+    )
+    claim = both[1].sensitivity.value
+    assert max(abs(both[0] - first[0]), abs(first[0] - second[0])) <= claim
+
+
+@pytest.mark.parametrize("row_norm", [2.0**-4, 0.7, 11.0, 1000.0])
+@pytest.mark.parametrize("d", [1, 3, 401, LARGEST_VARIANTS])
+def test_eigenvalue_step__of_clipped_rows_leaves_room_for_floating_point(d, row_norm):
+    for rows, largest in [("haplotypes", d), ("people", 4 * d)]:
+        squared_norm = min(row_norm**2, largest)
+        step = eigenvalue_step(d, rows=rows, row_norm=row_norm)
+        assert math.frexp(step)[0] == 0.5
+        assert step <= min(0.25, squared_norm / 4096)
+        assert d * 2.0**-52 * LARGEST_CLIPPED_ROWS * squared_norm <= step / 2
+
+
+def test_fit_adassp__origin_moves_what_is_predicted_from():
+    drawn = private_adassp(*statistics(), request=request(), noise=BenchmarkNoise(1))
+    origin = np.linspace(-0.3, 0.4, D)
+    X = coded_rows(random_bits(D, 64, seed=1), n_haplotypes=64, rows="haplotypes")
+    here, there = (fit_adassp(replace(drawn, origin=zero)) for zero in (None, origin))
+    np.testing.assert_allclose(there.predict(X + origin), here.predict(X), rtol=0, atol=1e-12)
+
+
 def test_private_smallest_eigenvalue__claims_the_step():
     _, event = private_smallest_eigenvalue(
         statistics()[0], request=adassp_request(request(unit="haplotype")), noise=BenchmarkNoise(1)
     )
     assert event.sensitivity.value == pytest.approx(D / 4 + eigenvalue_step(D, rows="haplotypes"), rel=1e-12)
+    # Of clipped rows, whose squared norm no grid divides, once more.
+    clipped = adassp_request(request(unit="haplotype", row_norm=1.3, **CLIPPED))
+    _, event = private_smallest_eigenvalue(statistics()[0], request=clipped, noise=BenchmarkNoise(1))
+    step = eigenvalue_step(D, rows="haplotypes", row_norm=1.3)
+    assert event.sensitivity.value == pytest.approx(1.69 + 2 * step, rel=1e-12)
 
 
 def test_private_smallest_eigenvalue__raise_on_too_many_variants():

@@ -1,22 +1,25 @@
 import math
 from dataclasses import replace
-from functools import partial
 
 import numpy as np
 import pytest
 
 from dpgrs.errors import UsageError
-from dpgrs.privacy.accountant import gdp_mu, paper_noise_multiplier
+from dpgrs.privacy.accountant import gdp_epsilon, gdp_mu, paper_noise_multiplier
 from dpgrs.privacy.noise import BenchmarkNoise, NoiseSource
-from dpgrs.regression.naive import _even_part, private_separate_fits, separate_request
+from dpgrs.regression.naive import (
+    _even_part,
+    collect,
+    fit_separately,
+    private_separate_statistics,
+    separate_request,
+)
 from dpgrs.regression.ols import fit_ridge
 from dpgrs.regression.requests import PrivacyRequest
-from dpgrs.regression.reusecov import fit_reusecov
 from dpgrs.regression.statistics import coded_rows, cross_product, gram, grid_outcomes
 from random_cohorts import random_bits
 
 D, L, N_HAPLOTYPES = 5, 4, 200
-RIDGE = partial(fit_reusecov, penalty=0.05)
 
 
 class NoNoise(NoiseSource):
@@ -42,10 +45,10 @@ def request(**options):
     return PrivacyRequest(**defaults | {"epsilon": 1.0, "delta": 1e-6} | options)
 
 
-def release(noise=None, fit=RIDGE, **options):
+def release(noise=None, **options):
     terms = request(**options)
     exact = statistics(terms.n_variants)
-    return private_separate_fits(*exact, request=terms, noise=noise or BenchmarkNoise(1), fit=fit)
+    return list(private_separate_statistics(*exact, request=terms, noise=noise or BenchmarkNoise(1)))
 
 
 @pytest.mark.parametrize("neighbours", ["add-remove", "replace-one"])
@@ -86,60 +89,105 @@ def test_even_part__extreme_budgets(epsilon):
     assert 0 < part < epsilon
 
 
-def test_private_separate_fits__is_ridge_without_noise():
+def test_fit_separately__is_ridge_without_noise():
     exact = statistics()
     plain = fit_ridge(*exact, penalty=0.05)
-    result = release(NoNoise())
-    np.testing.assert_allclose(result.fit.weights, plain.weights, rtol=0, atol=1e-8)
+    fit = fit_separately(release(NoNoise()), penalty=0.05)
+    np.testing.assert_allclose(fit.weights, plain.weights, rtol=0, atol=1e-8)
     X = coded_rows(random_bits(D, 64, seed=1), n_haplotypes=64, rows="haplotypes")
-    np.testing.assert_allclose(result.fit.predict(X), plain.predict(X), rtol=0, atol=1e-8)
+    np.testing.assert_allclose(fit.predict(X), plain.predict(X), rtol=0, atol=1e-8)
 
 
-def test_private_separate_fits__events_are_all_that_is_spent():
-    result = release()
-    assert [event.statistic for event in result.shared_events] == ["count"]
-    assert [event.statistic for event in result.outcome_events] == ["gram", "cross product"]
-    assert [event.entries for event in result.outcome_events] == [D * (D + 1) // 2, D]
-    assert len(result.events) == 1 + 2 * L
-    assert math.hypot(*(event.mu for event in result.events)) <= gdp_mu(1.0, 1e-6) * (1 + 1e-15)
+def test_fit_separately__origin_moves_what_is_predicted_from():
+    drawn, origin = release(), np.linspace(-0.3, 0.4, D)
+    X = coded_rows(random_bits(D, 64, seed=1), n_haplotypes=64, rows="haplotypes")
+    here, there = (fit_separately(drawn, penalty=0.05, origin=zero) for zero in (None, origin))
+    np.testing.assert_allclose(there.predict(X + origin), here.predict(X), rtol=0, atol=1e-12)
 
 
-def test_private_separate_fits__every_outcome_has_noise_of_its_own():
-    grams, counts = [], []
+def test_collect__holds_all_and_fits_the_same():
+    drawn, origin = release(), np.linspace(-0.3, 0.4, D)
+    together = collect(iter(drawn), L, origin=origin)
+    for number, (one, again) in enumerate(zip(drawn, together.by_outcome(), strict=True)):
+        np.testing.assert_array_equal(one.gram, together.gram[number])
+        np.testing.assert_array_equal(one.cross, again.cross)
+    first, second = (
+        fit_separately(statistics, penalty=0.05, origin=origin)
+        for statistics in (drawn, together.by_outcome())
+    )
+    np.testing.assert_array_equal(first.weights, second.weights)
+    assert [event.statistic for event in together.events] == ["count", *["gram", "cross product"] * L]
 
-    def fit(noisy):
-        grams.append(noisy.gram[np.triu_indices(D + 1, k=1)])
-        counts.append(noisy.n)
-        return RIDGE(noisy)
 
-    release(fit=fit)
-    assert len({entry for G in grams for entry in G}) > L * D * (D + 1) // 2 * 0.9
-    assert len(set(counts)) == 1
+def test_private_separate_statistics__events_are_all_that_is_spent():
+    drawn = release()
+    names = [[event.statistic for event in one.events] for one in drawn]
+    assert names == [["count", "gram", "cross product"], *[["gram", "cross product"]] * (L - 1)]
+    assert [event.entries for event in drawn[1].events] == [D * (D + 1) // 2, D]
+    spent = math.hypot(*(event.mu for one in drawn for event in one.events))
+    assert spent <= gdp_mu(1.0, 1e-6) * (1 + 1e-15)
 
 
-def test_private_separate_fits__separate_budgets_leave_other_outcomes_alone():
+def test_private_separate_statistics__every_outcome_has_noise_of_its_own():
+    drawn = release()
+    entries = {entry for one in drawn for entry in one.gram[np.triu_indices(D + 1, k=1)]}
+    assert len(entries) > L * D * (D + 1) // 2 * 0.9
+    assert len({one.n for one in drawn}) == 1
+
+
+def test_private_separate_statistics__separate_budgets_leave_other_outcomes_alone():
     G, V, n = statistics()
-    options = {"request": request(n_outcomes=1), "noise": BenchmarkNoise(1), "fit": RIDGE}
-    whole = private_separate_fits(G, V, n, outcome_names=list("abcd"), **options)
-    part = private_separate_fits(G, V[[3, 1]], n, outcome_names=["d", "b"], **options)
-    np.testing.assert_array_equal(part.fit.weights, whole.fit.weights[[3, 1]])
-    assert part.outcome_events == whole.outcome_events
+    options = {"request": request(n_outcomes=1), "noise": BenchmarkNoise(1)}
+    whole = list(private_separate_statistics(G, V, n, outcome_names=list("abcd"), **options))
+    part = list(private_separate_statistics(G, V[[3, 1]], n, outcome_names=["d", "b"], **options))
+    for one, same in zip(part, (whole[3], whole[1]), strict=True):
+        np.testing.assert_array_equal(one.gram, same.gram)
+        np.testing.assert_array_equal(one.cross, same.cross)
+    assert part[1].events == whole[1].events
 
 
 @pytest.mark.parametrize(
     "options", [{"n_variants": 300}, {"epsilon": 1e-3, "delta": 1e-12}, {"epsilon": 1e4}]
 )
 @pytest.mark.parametrize("penalty", [0.0, 0.1])
-def test_private_separate_fits__finite(options, penalty):
-    result = release(fit=partial(fit_reusecov, penalty=penalty), **options)
-    assert np.isfinite(result.fit.weights).all()
-    assert np.isfinite(result.fit.intercept).all()
+def test_fit_separately__finite(options, penalty):
+    fit = fit_separately(release(**options), penalty=penalty)
+    assert np.isfinite(fit.weights).all()
+    assert np.isfinite(fit.intercept).all()
 
 
-def test_private_separate_fits__raise_on_other_shapes():
+def test_private_separate_statistics__claims_of_clipped_rows():
+    """As ReuseCov's for one outcome: a norm of all outcomes together counts where it is below the bound."""
+    norms = {"coding": "frequency", "row_norm": 1.25, "outcome_norm": 2.0}
+    terms = request(outcome_bound=3.0, **norms)
+    zeros = np.zeros((D + 1, D + 1), dtype=np.int64), np.zeros((L, D + 1), dtype=np.int64)
+    drawn = list(private_separate_statistics(*zeros, 9, request=terms, noise=BenchmarkNoise(1)))
+    gram, cross = drawn[1].events
+    assert gram.sensitivity == terms.gram_claim
+    assert gram.entries == (D + 1) * (D + 2) // 2 - 1
+    assert cross.sensitivity.value == pytest.approx(2 * 1.25 * 2.0)  # a person has two rows
+    wider = replace(terms, outcome_norm=20.0)
+    (_, cross) = list(private_separate_statistics(*zeros, 9, request=wider, noise=BenchmarkNoise(1)))[
+        1
+    ].events
+    assert cross.sensitivity.value == pytest.approx(2 * 1.25 * 3.0)
+
+
+@pytest.mark.parametrize("n_outcomes", [1, 5, 200])
+@pytest.mark.parametrize(("epsilon", "delta"), [(0.5, 1e-6), (2.0, 1e-6), (20.0, 1e-4)])
+def test_budget__paper_composition_is_within_the_exact_loss(epsilon, delta, n_outcomes):
+    """A release's bundle is held against the exact loss of all draws, whichever accounting set the noise."""
+    budget = separate_request(
+        request(epsilon=epsilon, delta=delta, accounting="paper", n_outcomes=n_outcomes)
+    ).budget
+    fits = n_outcomes * (budget["gram"] ** 2 + budget["cross"] ** 2)
+    assert gdp_epsilon(math.sqrt(budget["count"] ** 2 + fits), delta) <= epsilon
+
+
+def test_private_separate_statistics__raise_on_other_shapes():
     terms = request(n_outcomes=3)
     with pytest.raises(UsageError, match="must be of 5 variants and 3 outcomes a budget, got 5 and 4"):
-        private_separate_fits(*statistics(), request=terms, noise=BenchmarkNoise(1), fit=RIDGE)
+        next(private_separate_statistics(*statistics(), request=terms, noise=BenchmarkNoise(1)))
     wrong = replace(request(), n_variants=6)
     with pytest.raises(UsageError, match="must be of 6 variants"):
-        private_separate_fits(*statistics(), request=wrong, noise=BenchmarkNoise(1), fit=RIDGE)
+        next(private_separate_statistics(*statistics(), request=wrong, noise=BenchmarkNoise(1)))

@@ -15,7 +15,6 @@ from dpgrs.regression.blup_model import prior_moments
 from dpgrs.regression.denoising import noisy_spectrum
 from dpgrs.regression.linear_fit import ridge_weights
 from dpgrs.regression.penalties import adassp_penalty, evidence_penalty
-from dpgrs.regression.reusecov import NoisyStatistics
 
 N, D, L = 1500, 40, 8
 
@@ -141,8 +140,8 @@ def test_adassp_penalty__is_that_of_adassp_with_a_smallest_eigenvalue_of_0():
     }
     sigmas = {"gram": 17.0, "smallest eigenvalue": 3.0}
     events = tuple(GaussianEvent(statistic=name, sigma=sigma, **terms) for name, sigma in sigmas.items())
-    noisy = NoisyStatistics(np.zeros((D + 1, D + 1)), np.zeros((L, D)), N, events)
-    paid = AdasspStatistics(noisy, smallest_eigenvalue=0.0)
+    sums = {"gram": np.zeros((D + 1, D + 1)), "cross": np.zeros((L, D)), "n": N}
+    paid = AdasspStatistics(**sums, events=events, smallest_eigenvalue=0.0)
     assert adassp_penalty(D, gram_sd=17.0, n=N) == pytest.approx(paid.penalty / N)
 
 

@@ -1,17 +1,18 @@
 import json
+import math
 from dataclasses import replace
-from functools import partial
 
 import numpy as np
 import pytest
 
 from dpgrs.config import fit_settings, public_identity, resolve
 from dpgrs.evaluation.private_metrics import AccuracyRequest, private_accuracy
+from dpgrs.privacy.accountant import gdp_epsilon
 from dpgrs.privacy.charging import release
 from dpgrs.privacy.ledger_entries import Cost
+from dpgrs.regression.release_mechanisms import mechanism_of
 from dpgrs.regression.requests import request_grid
-from dpgrs.regression.reusecov import private_statistics
-from dpgrs.release_cost import account_of, certain_cost, count_outcomes
+from dpgrs.release_cost import account_of, certain_cost, count_outcomes, total_epsilon
 from dpgrs.steps.accuracy import SHARED_TERMS, identify_accuracy, weights_origin
 from dpgrs.steps.released import identify_part
 from ledger_requests import DATASET, KEY, new_ledger
@@ -62,11 +63,17 @@ def make_release(config, ledger, *, sites=SITES):
         request = replace(request, coding="frequency", row_norm=1.7)
     size = request.n_variants + 1
     gram, cross = np.zeros((size, size), dtype=np.int64), np.zeros((count, size), dtype=np.int64)
+    mechanism = mechanism_of(config["methods"][0])
     # Rules pass it on as text.
-    identify = partial(identify_part, json.loads(json.dumps(public_identity(config))), sites, request)
+    public = json.loads(json.dumps(public_identity(config)))
+
+    def identify(part):
+        behind = mechanism.behind(part, names, request)
+        return identify_part(public, sites, request, behind, mechanism=mechanism.name)
+
     charge = {"account": account_of(privacy), "ledger": ledger, "study_key": KEY}
     _, receipt = release(
-        lambda noise: private_statistics(gram, cross, 1, request=request, noise=noise, outcome_names=names),
+        lambda noise: mechanism.draw(gram, cross, 1, request=request, noise=noise, outcome_names=names),
         identify=identify,
         **charge,
     )
@@ -91,6 +98,17 @@ SEPARATE = {"epsilon": 1, "outcome_budget": "separate"}
 WITHHELD = {"metrics": "withheld", "epsilon": None}
 
 
+@pytest.mark.parametrize("accounting", ["gdp", "paper"])
+@pytest.mark.parametrize("budget", ["joint", "separate"])
+@pytest.mark.parametrize("method", ["reusecov-gauss", "naive", "adassp"])
+def test_total_epsilon__is_that_of_all_draws(ledger, method, budget, accounting):
+    privacy = {"epsilon": 1, "outcome_budget": budget, "accounting": accounting}
+    config = settings(methods=[method], privacy=privacy)
+    make_release(config, ledger)
+    total = gdp_epsilon(math.sqrt(spent(ledger).mu_squared), config["privacy"]["delta"])
+    assert total_epsilon(config) == pytest.approx(total, rel=1e-6)
+
+
 def spent(ledger):
     book = ledger.read()
     (account,) = book.budgets
@@ -108,8 +126,11 @@ def spent(ledger):
         {"gram_share": None},
     ],
 )
-def test_certain_cost__is_what_a_release_is_charged_and_of_a_replay_nothing(ledger, privacy, evaluation):
-    config = settings(privacy={"epsilon": 1} | privacy, evaluation=evaluation)
+@pytest.mark.parametrize("method", ["reusecov-gauss", "naive", "adassp"])
+def test_certain_cost__is_what_a_release_is_charged_and_of_a_replay_nothing(
+    ledger, method, privacy, evaluation
+):
+    config = settings(methods=[method], privacy={"epsilon": 1} | privacy, evaluation=evaluation)
     expected = certain_cost(config, ledger.read())
     make_release(config, ledger)
     assert expected.is_within(spent(ledger))
@@ -130,6 +151,9 @@ def test_certain_cost__is_what_a_release_is_charged_and_of_a_replay_nothing(ledg
         ({"regression": {"lambda": 0.7}}, 1),
         ({"regression": {"lambda_from": "evidence"}}, 1),
         ({"methods": ["reusecov-gauss"]}, 1),
+        # Other mechanisms share nothing: the count, three times X'X and X'y; the genotypes and X'Y.
+        ({"methods": ["naive"]}, 5),
+        ({"methods": ["adassp"]}, 3),
         ({"privacy": {"bounds": "worst-case"}}, 3),
         ({"evaluation": WITHHELD}, 0),
         ({"dataset": {"version": "2"}}, 3),

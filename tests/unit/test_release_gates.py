@@ -4,6 +4,7 @@ import pytest
 
 from dpgrs.config import resolve
 from dpgrs.errors import UsageError
+from dpgrs.methods import RELEASED
 from dpgrs.preflight import check
 from dpgrs.privacy.accountant import gdp_epsilon, gdp_mu
 from dpgrs.privacy.ledger import Ledger
@@ -43,8 +44,11 @@ def found(settings):
     return str(caught.value).splitlines()
 
 
-def test_release__a_complete_study_passes(study):
-    assert check(study)["mode"] == "release"
+@pytest.mark.parametrize("bounds", ["worst-case", "tight"])
+@pytest.mark.parametrize("method", RELEASED)
+def test_release__a_complete_study_passes(study, method, bounds):
+    complete = merged(study, {"methods": [method], "privacy": {"bounds": bounds}})
+    assert check(complete)["mode"] == "release"
 
 
 @pytest.mark.parametrize(
@@ -70,6 +74,18 @@ def test_release__a_complete_study_passes(study):
         (
             {"methods": ["dp-sgd"]},
             "`methods` must not be for benchmarks alone in a release, got dp-sgd. Use one of ",
+        ),
+        (
+            {"methods": ["adassp"], "panel": {"size": 5000}},
+            "`panel.size` must be at most 4096 for `methods: adassp`, got 5000. Lower it.",
+        ),
+        (
+            {"methods": ["naive"], "panel": {"size": 1000}, "outcomes": {"count": 300}},
+            "`outcomes.count` must be at most 267 for `methods: naive` at `panel.size: 1000`, got 300",
+        ),
+        (
+            {"methods": ["naive"], "regression": {"lambda_from": "evidence"}},
+            "`regression.lambda_from` must be fixed for `methods: naive` in a release, got evidence.",
         ),
         ({"privacy": {"epsilon": [1, 2]}}, "`privacy.epsilon` must be one value in a release, got 1.0, 2.0."),
         ({"panel": {"size": [10, 20]}}, "`panel.size` must be one value in a release"),

@@ -289,12 +289,7 @@ def test_fit_weights__every_method_under_the_protections_that_it_has(statistics,
 
 
 def test_fit_baselines__are_handed_on_with_their_times(statistics, tmp_path, monkeypatch):
-    panel = SimpleNamespace(
-        haplotypes=lambda columns: random_bits(N_VARIANTS, N_HAPLOTYPES)[columns],
-        of_size=SIZES.__getitem__,
-        n_haplotypes=N_HAPLOTYPES,
-    )
-    monkeypatch.setattr(baselines_step, "Panel", SimpleNamespace(open=lambda path: panel))
+    monkeypatch.setattr(baselines_step, "Panel", SimpleNamespace(open=lambda path: panel_of_all()))
     release(statistics, tmp_path, **RELAXED)
     grid = GRID | TERMS | RELAXED | {"methods": ["ridge", *BASELINES], "penalty": 0.1, "trial": 1, "seed": 1}
     paths = "panel", statistics.outcomes, statistics.path
@@ -315,14 +310,17 @@ def test_fit_baselines__no_samples_of_dp_sgd_under_replace_one(statistics, tmp_p
     methods = ["naive", "adassp", "dp-sgd"]
     grid = GRID | TERMS | {"methods": methods, "penalty": 0.1, "trial": 1, "seed": 1}
     grid |= {"neighbours": "replace-one", "epsilons": [1.0], "counts": [1], "accountings": ["gdp"]}
-    output, fits = tmp_path / "fits.npz", []
-    for path in (statistics.path, compute_tight(statistics, tmp_path).path):
-        baselines_step.fit_baselines("panel", statistics.outcomes, path, output=output, **grid)
-        fits.append(load_labelled(output))
-    assert {label["method"] for label, _ in fits[0]} == {"naive", "adassp"}
-    # Tight bounds are not for them.
-    for (_, one), (_, other) in zip(*fits, strict=True):
-        np.testing.assert_array_equal(one["weights"], other["weights"])
+    output = tmp_path / "fits.npz"
+    baselines_step.fit_baselines("panel", statistics.outcomes, statistics.path, output=output, **grid)
+    assert {label["method"] for label, _ in load_labelled(output)} == {"naive", "adassp"}
+
+
+def panel_of_all():
+    return SimpleNamespace(
+        haplotypes=lambda columns: random_bits(N_VARIANTS, N_HAPLOTYPES)[columns],
+        of_size=SIZES.__getitem__,
+        n_haplotypes=N_HAPLOTYPES,
+    )
 
 
 def compute_tight(statistics, tmp_path, **options):

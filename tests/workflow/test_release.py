@@ -269,6 +269,29 @@ def test_release__without_the_hooks_that_close_it_it_is_refused(site):
 
 
 @pytest.mark.release
+def test_release__adassp_is_audited_bundled_and_replayed(copy):
+    settings = RELEASE | {"study": "adassp", "methods": ["adassp"]}
+    settings["privacy"] = RELEASE["privacy"] | {"epsilon": 1}
+    settings["release"] = RELEASE["release"] | {"audit_draws": 500}
+    run(copy, settings)
+    folder = copy / "results" / "adassp"
+    first, before = bundle(copy, "adassp"), ledger_bytes(copy)
+    statement = json.loads(first["privacy_statement.json"])
+    drawn = [one["statistic"] for one in statement["mechanisms"]]
+    assert drawn == ["count", "gram", "cross product", "smallest eigenvalue"]
+    assert statement["guarantee"]["epsilon"] == "1"
+    audited = {one["mechanism"] for one in statement["audit"]["mechanisms"]}
+    assert {"private_smallest_eigenvalue", "private_adassp"} < audited
+    assert "private_statistics" not in audited
+    assert "smallest eigenvalue of X′X" in (folder / "report" / "index.html").read_text()
+    assert verify_release(folder / "release")["n_requests"] == 2
+    shutil.rmtree(folder)
+    run(copy, settings)
+    assert bundle(copy, "adassp") == first
+    assert ledger_bytes(copy) == before
+
+
+@pytest.mark.release
 def test_release__blup_with_a_stated_heritability_has_standard_errors_and_is_replayed(copy):
     settings = RELEASE | {
         "study": "blup",

@@ -233,7 +233,7 @@ def fit_weights(noisy, **options):
 @seed
 @output
 def fit_baselines(panel, outcomes, statistics, **options):
-    """Fit methods that draw noise of their own; for benchmarks alone."""
+    """Fit methods that draw noise of their own, in a benchmark."""
     from dpgrs.steps import baselines
 
     baselines.fit_baselines(panel, outcomes, statistics, **options)

@@ -13,6 +13,7 @@ from dpgrs.cli_options import (
     processes,
     request_terms,
 )
+from dpgrs.methods import RELEASED
 
 
 @click.command()
@@ -21,6 +22,7 @@ from dpgrs.cli_options import (
 @path_option("--sites", "Public sites.")
 @path_option("--ledger", "Ledger of the dataset; it is charged.")
 @click.option("--identity", required=True, help="Public settings that define the data, JSON.")
+@click.option("--method", type=click.Choice(RELEASED), default=RELEASED[0], help="Whose statistics to draw.")
 @request_terms
 @events
 @output

@@ -7,6 +7,11 @@ from dpgrs.types import Exactness, Neighbours, Protection
 FULL, FEATURE, LABEL = Protection.FULL, Protection.FEATURE, Protection.LABEL
 
 
+SUMS = ("private_gram", "private_cross_product")
+OF_NAIVE = (*SUMS, "private_separate_statistics")
+OF_ADASSP = (*SUMS, "private_smallest_eigenvalue", "private_adassp")
+
+
 @dataclass(frozen=True)
 class Method:
     """What is known of a method before it runs.
@@ -18,12 +23,15 @@ class Method:
     draws_itself : bool, whether it has a mechanism of its own, beside ReuseCov's noisy statistics.
     neighbours : Neighbours or None, the only ones for which what its secret sample hides is accounted; None
         for all.
+    audited : tuple of str, the functions that draw for it in a release, beside `private_count`: a release
+        audits them.
     """
 
     protections: tuple
     exactness: Exactness | None = None
     draws_itself: bool = False
     neighbours: Neighbours | None = None
+    audited: tuple = (*SUMS, "private_statistics")
 
     @property
     def may_be_released(self):
@@ -39,8 +47,8 @@ METHODS = {
     "reusecov-proj": Method((FEATURE, LABEL)),
     "reusecov-ellipsoid": Method((FULL,), Exactness.EXACT),
     "blup": Method((FULL, FEATURE, LABEL), Exactness.EXACT),
-    "naive": Method((FULL,), draws_itself=True),
-    "adassp": Method((FULL,), draws_itself=True),
+    "naive": Method((FULL,), Exactness.EXACT, draws_itself=True, audited=OF_NAIVE),
+    "adassp": Method((FULL,), Exactness.GRIDDED, draws_itself=True, audited=OF_ADASSP),
     "dp-sgd": Method((FULL,), draws_itself=True, neighbours=Neighbours.ADD_REMOVE),
     "reusecov-sketch": Method((FULL,), draws_itself=True, neighbours=Neighbours.REPLACE_ONE),
 }
@@ -49,4 +57,5 @@ FROM_STATISTICS = tuple(
     for name, method in METHODS.items()
     if not method.draws_itself and Protection.NONE not in method.protections
 )
+RELEASED = tuple(name for name, method in METHODS.items() if method.may_be_released)
 BASELINES = tuple(name for name, method in METHODS.items() if method.draws_itself)

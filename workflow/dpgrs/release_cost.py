@@ -12,6 +12,7 @@ from dpgrs.privacy.events import MECHANISM_VERSION
 from dpgrs.privacy.exact_numbers import exact_text
 from dpgrs.privacy.hash_chain import digest
 from dpgrs.privacy.ledger_entries import Account, Cost
+from dpgrs.regression.release_mechanisms import mechanism_of
 from dpgrs.regression.requests import PrivacyRequest
 from dpgrs.steps.accuracy import fit_identity, identify_accuracy
 from dpgrs.steps.released import identify_part
@@ -132,11 +133,13 @@ def _norms(config, n_shared):
 
 def _parts(config, request, *, n_budgets):
     """List the requests of a release, as its steps make them."""
-    budget, evaluation = request.budget, config["evaluation"]
+    mechanism, evaluation = mechanism_of(config["methods"][0]), config["evaluation"]
+    budget = mechanism.terms(request).budget
     # What is public has no share, and is not drawn.
-    shared = tuple(budget[name] for name in ("count", "gram") if budget[name])
-    parts = [Part("genotypes", shared, times=1)] if shared else []
-    parts.append(Part("outcomes", (budget["cross"],), times=n_budgets))
+    shared, own = ([budget[name] for name in draws if budget[name]] for draws in mechanism.draws.values())
+    parts = [Part("genotypes", tuple(shared), times=1)] if shared else []
+    times = mechanism.requests_of_outcomes(n_budgets * request.n_outcomes, request)
+    parts.append(Part("outcomes", tuple(own), times=times))
     if evaluation["metrics"] == Metrics.CHARGED:
         terms = {"shares": (1.0,), "accounting": request.accounting}
         parts.append(
@@ -149,7 +152,8 @@ def _identity(part, config, request):
     """Return the public identity of a part as far as it is known before a run; outcomes are numbered."""
     kind = "outcomes" if part.kind == "accuracy" else part.kind
     names = [] if kind == "genotypes" else map(str, range(request.n_outcomes))
-    identity = identify_part(public_identity(config), "", request, (kind, *names))
+    mechanism = mechanism_of(config["methods"][0]).name
+    identity = identify_part(public_identity(config), "", request, (kind, *names), mechanism=mechanism)
     if part.kind == "accuracy":
         bound = config["evaluation"]["residual_bound"] or config["outcomes"]["bound"]
         weights = fit_identity(fit_settings(config))

@@ -4,11 +4,13 @@ from dpgrs.config import keys
 from dpgrs.errors import DpgrsError
 from dpgrs.io.sites import SITE_COLUMNS, read_sites
 from dpgrs.io.vcf import read_header
-from dpgrs.methods import METHODS
+from dpgrs.methods import METHODS, RELEASED
 from dpgrs.privacy.ledger import Ledger, refusals
 from dpgrs.privacy.study_key import load_study_key
-from dpgrs.release_cost import account_of, certain_cost, total_epsilon
-from dpgrs.types import Metrics, Neighbours, Protection
+from dpgrs.regression.adassp import LARGEST_VARIANTS
+from dpgrs.regression.naive import LARGEST_SEPARATE
+from dpgrs.release_cost import account_of, certain_cost, count_outcomes, total_epsilon
+from dpgrs.types import Metrics, Neighbours, Penalty, Protection
 
 # A release is one fit, so these hold one value each; others would be releases, and charges, of their own.
 SINGLE = ("panel.size", "outcomes.count", "privacy.protection", "privacy.epsilon", "privacy.accounting")
@@ -133,14 +135,35 @@ def _design_problems(config, is_clear):
             "`cohort.keep_filtered` must be true in a release, got false: FILTER was made from the cohort. "
             "Leave it out; the public sites decide."
         )
-    return lines + _method_problems(config["methods"])
+    return [*lines, *_method_problems(config["methods"]), *_size_problems(config)]
+
+
+def _size_problems(config):
+    """Refuse more variants or outcomes than a method's mechanism can do, before hours of computing."""
+    size, lines = max(config["panel"]["size"]), []
+    if "adassp" in config["methods"] and size > LARGEST_VARIANTS:
+        lines.append(
+            f"`panel.size` must be at most {LARGEST_VARIANTS} for `methods: adassp`, got {size}. Lower it."
+        )
+    n_outcomes, largest = _n_outcomes(config) or 0, LARGEST_SEPARATE // (size + 1) ** 2
+    if "naive" in config["methods"] and n_outcomes > largest:
+        lines.append(
+            f"`outcomes.count` must be at most {largest} for `methods: naive` at `panel.size: {size}`, got "
+            f"{n_outcomes}: every outcome keeps an X'X of its own. Lower one of them."
+        )
+    if "naive" in config["methods"] and config["regression"]["lambda_from"] != Penalty.FIXED:
+        lines.append(
+            "`regression.lambda_from` must be fixed for `methods: naive` in a release, got "
+            f"{config['regression']['lambda_from']}. Leave it out."
+        )
+    return lines
 
 
 def _method_problems(methods):
     """Refuse by name what has no guarantee, or whose draws or fits are for benchmarks so far."""
-    offered = ", ".join(name for name, method in METHODS.items() if method.may_be_released)
+    offered = ", ".join(RELEASED)
     lines = []
-    if len([name for name in methods if METHODS[name].may_be_released]) > 1:
+    if len(set(methods) & set(RELEASED)) > 1:
         lines.append(
             f"`methods` must be one value in a release, got {', '.join(methods)}. Choose one to publish."
         )
@@ -307,12 +330,9 @@ def _ledger_problems(config, is_clear):
 def _budget_problems(config):
     budget, evaluation = config["privacy"]["budget"], config["evaluation"]
     is_priced = evaluation["metrics"] != Metrics.CHARGED or evaluation["epsilon"] is not None
-    if budget is None or not (is_priced and _has_outcomes(config)):
+    if budget is None or not is_priced or _n_outcomes(config) is None:
         return []
-    try:
-        total = total_epsilon(config)
-    except DpgrsError:
-        return []  # of outcomes, which preflight judges
+    total = total_epsilon(config)
     if total <= budget:
         return []
     return [
@@ -324,7 +344,7 @@ def _budget_problems(config):
 def _cost_problems(config):
     """Refuse a release that its ledger is certain to refuse, before hours of computing."""
     path = config["privacy"]["ledger"]
-    if not _has_outcomes(config):
+    if _n_outcomes(config) is None:
         return []
     try:
         book = Ledger(path).read()
@@ -336,9 +356,15 @@ def _cost_problems(config):
     ]
 
 
-def _has_outcomes(config):
-    """Tell whether it is known how many outcomes there are, or where to count them."""
-    return bool(config["outcomes"]["count"] or config["outcomes"]["file"])
+def _n_outcomes(config):
+    """Count the outcomes; None where there is no table of them that can be read, which preflight judges."""
+    outcomes = config["outcomes"]
+    if outcomes["count"]:
+        return max(outcomes["count"])
+    try:
+        return count_outcomes(outcomes["file"]) if outcomes["file"] else None
+    except DpgrsError:
+        return None
 
 
 def _key_problems():

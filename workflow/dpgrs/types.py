@@ -63,7 +63,7 @@ class Exactness(StrEnum):
 
     EXACT = "exact"  # integers alone decide: rounded normal, discrete Laplace, permute-and-flip
     CERTIFIED = "certified"  # weights are real numbers with error bounds; bits are drawn until they decide
-    GRIDDED = "gridded"  # clipped reals are rounded to a grid, and the rounding is in the sensitivity
+    GRIDDED = "gridded"  # real numbers are rounded to a grid; what that can move is in the sensitivity
 
 
 class Bounds(StrEnum):

@@ -24,9 +24,7 @@ if IS_CHARGED:
 # The functions that draw noise, and the one that draws all statistics together.
 AUDITED = [
     *(["private_count"] if SETTINGS["privacy"]["neighbours"] == "add-remove" else []),
-    "private_gram",
-    "private_cross_product",
-    "private_statistics",
+    *METHODS[SETTINGS["methods"][0]].audited,
     *(["private_accuracy"] if IS_CHARGED else []),
 ]
 AUDIT = [f"{PUBLIC}/audit.json"] if SETTINGS["release"]["audit_draws"] else []

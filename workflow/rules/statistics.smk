@@ -1,5 +1,8 @@
 # Sums over the training rows as exact integers, then their noise. Charged metrics (release.smk) draw some too.
 
+# Named where a release's method has a mechanism of its own: methods that share one share its draws too.
+DRAWN_FOR = [name for name in SETTINGS["methods"] if METHODS[name].draws_itself]
+
 
 rule compute_statistics:
     input:
@@ -62,7 +65,7 @@ rule add_noise:
         mechanism_version=MECHANISM_VERSION,
         verb="release-statistics" if IS_RELEASE else "add-noise",
         source=lambda wildcards, input: (
-            flags(sites=list(input.sites), **LEDGER_OPTIONS)
+            flags(sites=list(input.sites), method=DRAWN_FOR, **LEDGER_OPTIONS)
             if IS_RELEASE
             else flags(trial=wildcards.trial, seed=SEED)
         ),

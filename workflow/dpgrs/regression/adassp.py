@@ -42,24 +42,22 @@ class AdasspRequest(PrivacyRequest):
         return dict(zip(("count", "eigenvalue", "gram", "cross"), mus, strict=True))
 
 
-@dataclass(frozen=True)
-class AdasspStatistics:
+@dataclass(frozen=True, kw_only=True)
+class AdasspStatistics(NoisyStatistics):
     """Statistics after the mechanisms: all that follows is post-processing.
 
     Attributes
     ----------
-    noisy : NoisyStatistics, whose events hold that of the eigenvalue too, last.
-    smallest_eigenvalue : float, noisy, of X'X without its intercept.
+    smallest_eigenvalue : float, noisy, of X'X without its intercept. Its event is the last.
     """
 
-    noisy: NoisyStatistics
     smallest_eigenvalue: float
 
     @property
     def penalty(self):
         """The ridge penalty that the noise of X'X asks for, on the scale of X'X, a float >= 0."""
-        scales = {event.statistic: event.sigma for event in self.noisy.events}
-        n_variants = len(self.noisy.gram) - 1
+        scales = {event.statistic: event.sigma for event in self.events}
+        n_variants = len(self.gram) - 1
         # Without noise it is at least this, but for 5 of 100 draws, and never below 0.
         lowered = max(0.0, self.smallest_eigenvalue - CAUTION * scales["smallest eigenvalue"])
         # The spectral norm of the noise of X'X, but for `FAILURE`.
@@ -89,7 +87,8 @@ def private_adassp(gram, cross, n_rows, *, request, noise, outcome_names=None):
     Unit and neighbours as requested. The composition of `private_statistics` (docs/proofs/count.md,
     docs/proofs/gram.md, docs/proofs/cross_product.md) and `private_smallest_eigenvalue`
     (docs/proofs/smallest_eigenvalue.md), one GaussianEvent each, is (epsilon, delta)-DP for the outcomes of
-    one budget. Public: all of the request; n under replace-one. Not covered: relatives.
+    one budget; with several budgets the whole costs more (docs/accounting.md). Public: all of the request; n
+    under replace-one. Not covered: relatives.
 
     Raises
     ------
@@ -99,7 +98,8 @@ def private_adassp(gram, cross, n_rows, *, request, noise, outcome_names=None):
     terms = adassp_request(request)
     noisy = private_statistics(gram, cross, n_rows, request=terms, noise=noise, outcome_names=outcome_names)
     eigenvalue, event = private_smallest_eigenvalue(gram, request=terms, noise=noise.of("genotypes"))
-    return AdasspStatistics(replace(noisy, events=(*noisy.events, event)), eigenvalue)
+    released = vars(noisy) | {"events": (*noisy.events, event)}
+    return AdasspStatistics(**released, smallest_eigenvalue=eigenvalue)
 
 
 def private_smallest_eigenvalue(gram, *, request, noise):
@@ -107,7 +107,7 @@ def private_smallest_eigenvalue(gram, *, request, noise):
 
     Parameters
     ----------
-    gram : (n_variants + 1, n_variants + 1) int64 in units of `GRAM_STEP`, intercept last.
+    gram : (n_variants + 1, n_variants + 1) int64 in units of the request's `gram_step`, intercept last.
     request : AdasspRequest
     noise : as in `private_statistics`.
 
@@ -117,8 +117,8 @@ def private_smallest_eigenvalue(gram, *, request, noise):
 
     Privacy
     -------
-    Unit and neighbours as requested. Sensitivity `smallest_eigenvalue_sensitivity`, with half a step for
-    floating point: docs/proofs/smallest_eigenvalue.md. Event GaussianEvent.
+    Unit and neighbours as requested. Sensitivity `smallest_eigenvalue_sensitivity`, with `eigenvalue_error`
+    for floating point and rounding: docs/proofs/smallest_eigenvalue.md. Event GaussianEvent.
 
     Raises
     ------
@@ -130,33 +130,53 @@ def private_smallest_eigenvalue(gram, *, request, noise):
             f"`panel.size` must be at most {LARGEST_VARIANTS} for adassp, got {request.n_variants}. "
             "Lower it, or leave the method out."
         )
-    step = eigenvalue_step(request.n_variants, rows=request.rows)
-    exact = np.linalg.eigvalsh(gram[:-1, :-1] * GRAM_STEP)[0]
+    step = eigenvalue_step(request.n_variants, rows=request.rows, row_norm=request.row_norm)
+    exact = np.linalg.eigvalsh(gram[:-1, :-1] * request.gram_step)[0]
     noisy, event = noise.gaussian(
         # Not rint: only rounding that commutes with whole steps adds nothing to the sensitivity.
         np.int64(np.floor(exact / step + 0.5)),
         name="smallest eigenvalue",
         step=step,
-        sensitivity=smallest_eigenvalue_sensitivity(request.n_variants, error=step / 2, **request.relation),
+        sensitivity=smallest_eigenvalue_sensitivity(
+            request.n_variants,
+            row_norm=request.row_norm,
+            error=eigenvalue_error(step, row_norm=request.row_norm),
+            **request.relation,
+        ),
         mu=request.budget["eigenvalue"],
     )
     return float(noisy) * step, event
 
 
-def eigenvalue_step(n_variants, *, rows):
-    """Return the width of the eigenvalue's grid: a power of 2 that divides the squared norm of a row.
+def eigenvalue_step(n_variants, *, rows, row_norm=None):
+    """Return the width of the eigenvalue's grid: a power of 2, small beside the squared norm of a row.
 
     Parameters
     ----------
     n_variants : int
     rows : Rows
+    row_norm : float > 0, public bound on the norm of a row in `frequency` coding; None for `half` coding,
+        where the squared norm is a whole number of steps.
 
     Returns
     -------
     float
     """
-    largest = n_variants / (4 if Rows(rows) == Rows.HAPLOTYPES else 1)
+    is_haplotype = Rows(rows) == Rows.HAPLOTYPES
+    if row_norm is None:
+        largest = n_variants / (4 if is_haplotype else 1)
+    else:
+        largest = min(row_norm**2, n_variants * (1 if is_haplotype else 4))
     return min(2.0 ** (math.floor(math.log2(largest)) - RELATIVE_STEP), GRAM_STEP)
+
+
+def eigenvalue_error(step, *, row_norm=None):
+    """Bound how far the rounded eigenvalue lies from the true one, as far as that is not free.
+
+    Half a step is for floating point. Where the squared norm of a row is no whole number of steps, rounding
+    takes another half (docs/proofs/smallest_eigenvalue.md).
+    """
+    return step / 2 if row_norm is None else step
 
 
 def fit_adassp(statistics):
@@ -177,4 +197,5 @@ def fit_adassp(statistics):
     -------
     Post-processing: costs nothing.
     """
-    return fit_reusecov(statistics.noisy, penalty=statistics.penalty / statistics.noisy.n)
+    fit = fit_reusecov(statistics, penalty=statistics.penalty / statistics.n)
+    return fit if statistics.origin is None else replace(fit, means=fit.means + statistics.origin)

@@ -16,6 +16,7 @@ from dpgrs.privacy.noise import NoiseSource
 from dpgrs.regression.adassp import (
     AdasspRequest,
     adassp_request,
+    eigenvalue_error,
     eigenvalue_step,
     private_adassp,
     private_smallest_eigenvalue,
@@ -23,6 +24,7 @@ from dpgrs.regression.adassp import (
 from dpgrs.regression.audits import (
     DELTA,
     EPSILON,
+    LONG_MEMBER,
     MEMBER,
     MIRRORED_MEMBER,
     N_OTHERS,
@@ -31,20 +33,21 @@ from dpgrs.regression.audits import (
     TERMS,
     ExactStatistics,
 )
+from dpgrs.regression.clipped_statistics import clipped_statistics
 from dpgrs.regression.dp_sgd import SgdRequest, private_sgd
-from dpgrs.regression.linear_fit import LinearFit
-from dpgrs.regression.naive import private_separate_fits, separate_request
+from dpgrs.regression.naive import private_separate_statistics, separate_request
 from dpgrs.regression.requests import PrivacyRequest
 from dpgrs.regression.reusecov import noisy_entries
 from dpgrs.regression.sketch import SketchRequest, private_sketch, private_sketched_gram
 from dpgrs.regression.statistics import LARGEST_BOUND, coded_rows, cross_product, gram, grid_outcomes
-from dpgrs.types import Accounting, Neighbours, Rows, Unit
+from dpgrs.types import Accounting, Coding, Neighbours, Rows, Unit
 
 HAPLOTYPE = {"rows": Rows.HAPLOTYPES, "unit": Unit.HAPLOTYPE}
 TWO_HAPLOTYPES = {"rows": Rows.HAPLOTYPES, "unit": Unit.PERSON}
 PERSON = {"rows": Rows.PEOPLE, "unit": Unit.PERSON}
 ADDED = {"neighbours": Neighbours.ADD_REMOVE}
 REPLACED = {"neighbours": Neighbours.REPLACE_ONE}
+CLIPPED = {"coding": Coding.FREQUENCY}
 GDP, PAPER = {"accounting": Accounting.GDP}, {"accounting": Accounting.PAPER}
 
 # A member whose row is orthogonal to everyone else's, so that all of it is in the smallest eigenvalue.
@@ -110,9 +113,12 @@ def baseline_cases():
         _smallest_eigenvalue(**TWO_HAPLOTYPES, **ADDED, **GDP, epsilon=15.0),
         _smallest_eigenvalue(**HAPLOTYPE, **REPLACED, **PAPER, epsilon=40.0),
         _adassp(**TWO_HAPLOTYPES, **ADDED, **GDP),
+        _smallest_eigenvalue(**PERSON, **REPLACED, **GDP, **CLIPPED, row_norm=2.0, epsilon=15.0),
         _adassp(**HAPLOTYPE, **ADDED, **PAPER),
-        _separate_fits(**TWO_HAPLOTYPES, **ADDED, **GDP, count_share=0.1),
-        _separate_fits(**PERSON, **ADDED, **PAPER),
+        _adassp(**TWO_HAPLOTYPES, **ADDED, **GDP, **CLIPPED, row_norm=1.0),
+        _separate_statistics(MEMBER, **TWO_HAPLOTYPES, **ADDED, **GDP, count_share=0.1),
+        _separate_statistics(MEMBER, **PERSON, **ADDED, **PAPER),
+        _separate_statistics(LONG_MEMBER, **PERSON, **ADDED, **GDP, **CLIPPED, row_norm=4.0),
         _sgd(MEMBER, **TWO_HAPLOTYPES, **ADDED, **GDP, count_share=0.1),
         _sgd(SHORT_MEMBER, **PERSON, **ADDED, **PAPER),
         _sketched_gram(OTHER_HAPLOTYPE, **TWO_HAPLOTYPES, **REPLACED, **GDP, gram_share=0.98),
@@ -138,42 +144,37 @@ def _adassp(**terms):
 
     def run(exact, noise):
         statistics = private_adassp(exact.gram, exact.cross, exact.n_rows, request=request, noise=noise)
-        return [*_noisy_parts(statistics.noisy, request), statistics.smallest_eigenvalue]
+        return [*_noisy_parts(statistics, request), statistics.smallest_eigenvalue]
 
     mu = math.hypot(*(split.budget[name] for name in ("count", "gram", "cross")), _eigenvalue_mu(split))
     return _case(private_adassp, request, pair=_crossed_pair(request), run=run, mu=mu)
 
 
 def _eigenvalue_mu(request):
-    """Return what the pair shows of the eigenvalue's mu: it does not use up the step for floating point."""
-    moved = request.n_variants / 4 * _haplotypes_of_a_unit(request)
-    return (
-        request.budget["eigenvalue"]
-        * moved
-        / (moved + eigenvalue_step(request.n_variants, rows=request.rows))
-    )
+    """Return what the pair shows of the eigenvalue's mu: it does not use up what floating point may need."""
+    per_row = request.n_variants / 4 if request.row_norm is None else request.row_norm**2
+    moved = per_row * request.rows_per_unit
+    step = eigenvalue_step(request.n_variants, rows=request.rows, row_norm=request.row_norm)
+    slack = 2 * eigenvalue_error(step, row_norm=request.row_norm)
+    return request.budget["eigenvalue"] * moved / (moved + slack)
 
 
-def _separate_fits(**terms):
-    request = PrivacyRequest(**_terms(MEMBER, **terms))
+def _separate_statistics(member, **terms):
+    request = PrivacyRequest(**_terms(member, **terms))
 
     def run(exact, noise):
         released = []
-
-        def fit(noisy):
+        options = {"request": request, "noise": noise}
+        for noisy in private_separate_statistics(exact.gram, exact.cross, exact.n_rows, **options):
             parts = _noisy_parts(noisy, request)
             released.extend(parts[1:] if released else parts)  # the count is drawn once
-            # What follows is post-processing: any fit will do.
-            return LinearFit(noisy.cross, np.zeros(request.n_variants), np.zeros(1))
-
-        private_separate_fits(exact.gram, exact.cross, exact.n_rows, request=request, noise=noise, fit=fit)
         return released
 
     budget = separate_request(request).budget
     times = math.sqrt(request.n_outcomes)
     mu = math.hypot(budget["count"], times * budget["gram"], times * budget["cross"])
-    pair = _sums(MEMBER, request), _sums(None, request)
-    return _case(private_separate_fits, request, pair=pair, run=run, mu=mu)
+    pair = _sums(member, request), _sums(None, request)
+    return _case(private_separate_statistics, request, pair=pair, run=run, mu=mu)
 
 
 def _sgd(member, **terms):
@@ -246,10 +247,12 @@ def _case(mechanism, request, *, pair, run, mu):
     directions = [
         (other - one) / event.sigma**2 for one, other, event in zip(first, second, events, strict=True)
     ]
+    # As the audits of ReuseCov say it.
+    coded = {} if request.coding == Coding.HALF else {"coding": str(request.coding)}
     halfway = [(one + other) / 2 for one, other in zip(first, second, strict=True)]
     return AuditCase(
         mechanism=mechanism.__name__,
-        terms={**{name: str(getattr(request, name)) for name in TERMS}, "budget": "joint"},
+        terms={**{name: str(getattr(request, name)) for name in TERMS}, "budget": "joint"} | coded,
         pair=pair,
         claim=GaussianLoss(mu, delta=DELTA),
         run=run,
@@ -265,19 +268,27 @@ def _log_likelihood_ratio(output, *, halfway, directions):
 
 def _noisy_parts(noisy, request):
     """Return the count, and the entries of X'X and X'Y with noise of their own."""
-    return [noisy.n, noisy.gram[noisy_entries(request.n_variants, rows=request.rows)], noisy.cross]
+    entries = noisy_entries(request.n_variants, rows=request.rows, coding=request.coding)
+    return [noisy.n, noisy.gram[entries], noisy.cross]
 
 
 def _crossed_pair(request):
     """Return sums with the crossing member and without: under replace-one with one more of the others."""
-    others = np.tile([[0, 1], [1, 0]], N_OTHERS // 2)
-    replacement = None if request.has_private_count else ((1, -1), CROSSING[1])
-    return tuple(_sums(member, request, others=others) for member in (CROSSING, replacement))
+    member, other, others = CROSSING[0], (1, -1), np.tile([[0, 1], [1, 0]], N_OTHERS // 2)
+    if request.coding == Coding.FREQUENCY:
+        # Where both alleles have a frequency of 0, one each.
+        member, other, others = (1, -1), (-1, 1), np.tile([[0], [1]], N_OTHERS)
+    second = None if request.has_private_count else (other, CROSSING[1])
+    return tuple(_sums(unit, request, others=others) for unit in ((member, CROSSING[1]), second))
 
 
 def _sums(member, request, *, others=None):
     exact = _rows(member, request, others=others)
     bits, options = exact.cohort.bits, {"n_haplotypes": exact.cohort.n_haplotypes, "rows": request.rows}
+    if request.coding == Coding.FREQUENCY:
+        rare = np.zeros(request.n_variants)
+        sums = clipped_statistics(bits, rare, exact.cohort.outcomes, row_norm=request.row_norm, **options)
+        return ExactStatistics(exact.n_rows, *sums)
     cross = cross_product(bits, exact.cohort.outcomes, **options)
     return ExactStatistics(exact.n_rows, gram(bits, **options), cross)
 

@@ -11,9 +11,17 @@ from dpgrs.errors import UsageError
 from dpgrs.privacy.accountant import paper_noise_multiplier, split_budget
 from dpgrs.regression.linear_fit import LinearFit
 from dpgrs.regression.requests import PrivacyRequest
-from dpgrs.regression.reusecov import NoisyStatistics, private_count, private_cross_product, private_gram
+from dpgrs.regression.reusecov import (
+    NoisyStatistics,
+    fit_reusecov,
+    private_count,
+    private_cross_product,
+    private_gram,
+)
 from dpgrs.types import Accounting
 
+# Entries of all X'X of a release, which are kept: 2 GiB of float64.
+LARGEST_SEPARATE = 2**28
 # Beyond this epsilon of one fit, advanced composition never beats basic composition.
 _LARGEST_ADVANCED = 100.0
 
@@ -51,26 +59,26 @@ class SeparateRequest(PrivacyRequest):
 
 
 @dataclass(frozen=True)
-class SeparateFits:
-    """What the separate fits give and cost.
+class SeparateStatistics:
+    """The statistics of all separate fits: all that follows is post-processing.
 
     Attributes
     ----------
-    fit : LinearFit, with means of 0, since every outcome has noisy means of its own.
-    shared_events : tuple of GaussianEvent, drawn once: the count, under add-remove.
-    outcome_events : tuple of GaussianEvent of one outcome: its X'X and its X'y.
-    n_outcomes : int, how often `outcome_events` were drawn.
+    gram : (n_outcomes, n_variants + 1, n_variants + 1) float64, the noisy X'X of every outcome.
+    cross, n, events : as in `NoisyStatistics`.
+    origin : (n_variants,) float64 or None, as there; the same for all.
     """
 
-    fit: LinearFit
-    shared_events: tuple
-    outcome_events: tuple
-    n_outcomes: int
+    gram: np.ndarray
+    cross: np.ndarray
+    n: int
+    events: tuple = ()
+    origin: np.ndarray | None = None
 
-    @property
-    def events(self):
-        """All draws, a tuple of GaussianEvent."""
-        return self.shared_events + self.outcome_events * self.n_outcomes
+    def by_outcome(self):
+        """Yield the NoisyStatistics of one outcome after the other, without events."""
+        for gram, cross in zip(self.gram, self.cross, strict=True):
+            yield NoisyStatistics(gram, cross[np.newaxis], self.n)
 
 
 @lru_cache(maxsize=256)
@@ -79,54 +87,103 @@ def separate_request(request):
     return SeparateRequest(**asdict(request) | {"n_outcomes": 1}, n_fits=request.n_outcomes)
 
 
-def private_separate_fits(gram, cross, n_rows, *, request, noise, fit, outcome_names=None):
-    """Fit every outcome from an X'X and an X'y with noise of their own, one after the other.
+def private_separate_statistics(gram, cross, n_rows, *, request, noise, outcome_names=None):
+    """Release an X'X and an X'y with noise of their own for every outcome, one after the other.
 
     Parameters
     ----------
     gram, cross, n_rows, request, noise, outcome_names : as in `private_statistics`. The count is drawn in the
         part ``genotypes``, and all else in ``outcomes`` with the outcome's name.
-    fit : function NoisyStatistics of one outcome -> LinearFit, post-processing such as `fit_reusecov` with
-        its penalty.
 
-    Returns
-    -------
-    SeparateFits
+    Yields
+    ------
+    NoisyStatistics of one outcome, with the events of its X'X and X'y; the first has that of the count too.
 
     Privacy
     -------
     Unit and neighbours as requested. The composition of `private_count` (docs/proofs/count.md), and of
-    `private_gram` (docs/proofs/gram.md) and `private_cross_product` (docs/proofs/cross_product.md) once for
-    every outcome, one GaussianEvent each, is (epsilon, delta)-DP for the outcomes of one budget. Public: all
+    `private_gram` (docs/proofs/gram.md, docs/proofs/clipped_gram.md) and `private_cross_product`
+    (docs/proofs/cross_product.md) once for every outcome, one GaussianEvent each, is (epsilon, delta)-DP for
+    the outcomes of one budget; with several budgets the whole costs more (docs/accounting.md). Public: all
     of the request; n under replace-one. Not covered: relatives.
 
     Raises
     ------
     UsageError
-        If the statistics do not have the shape of the request.
+        If the statistics do not have the shape of the request, before anything is drawn.
     """
     names = outcome_names or [str(number) for number in range(len(cross))]
-    _require_shapes(gram, cross, request)
-    terms, shared = separate_request(request), []
+    _require_shapes(gram, cross, names, request)
+    terms, events = separate_request(request), ()
     if terms.has_private_count:
         n_rows, event = private_count(n_rows, request=terms, noise=noise.of("genotypes"))
-        shared.append(event)
-    weights, at_zero = np.empty((len(cross), request.n_variants)), np.empty(len(cross))
+        events = (event,)
     for number, name in enumerate(names):
         options = {"request": terms, "noise": noise.of("outcomes", name)}
         noisy_gram, gram_event = private_gram(gram, n_rows, **options)
         noisy_cross, cross_event = private_cross_product(cross[number : number + 1], **options)
-        events = (gram_event, cross_event)
-        one = fit(NoisyStatistics(noisy_gram, noisy_cross, n_rows, events))
-        weights[number] = one.weights[0]
-        at_zero[number] = one.intercept[0] - one.weights[0] @ one.means
-    means = np.zeros(request.n_variants)
-    return SeparateFits(LinearFit(weights, means, at_zero), tuple(shared), events, len(cross))
+        yield NoisyStatistics(noisy_gram, noisy_cross, n_rows, (*events, gram_event, cross_event))
+        events = ()
 
 
-def _require_shapes(gram, cross, request):
+def collect(drawn, n_outcomes, *, origin=None):
+    """Put the statistics of all outcomes into one.
+
+    Parameters
+    ----------
+    drawn : iterable of NoisyStatistics of one outcome each, as from `private_separate_statistics`.
+    n_outcomes : int, how many there are.
+    origin : (n_variants,) float64 or None, as in `NoisyStatistics`.
+
+    Returns
+    -------
+    SeparateStatistics
+    """
+    grams, crosses, events = None, None, []
+    for number, one in enumerate(drawn):
+        if grams is None:
+            grams = np.empty((n_outcomes, *one.gram.shape))
+            crosses = np.empty((n_outcomes, one.cross.shape[1]))
+        grams[number], crosses[number], n = one.gram, one.cross[0], one.n
+        events += one.events
+    return SeparateStatistics(grams, crosses, n, tuple(events), origin)
+
+
+def fit_separately(drawn, *, penalty, origin=None):
+    """Fit every outcome from statistics of its own, as `fit_reusecov` does.
+
+    Parameters
+    ----------
+    drawn : iterable of NoisyStatistics of one outcome each.
+    penalty : float >= 0, per row.
+    origin : (n_variants,) float64 or None, as in `NoisyStatistics`.
+
+    Returns
+    -------
+    LinearFit, with `origin` or 0 as its means, since every outcome has noisy means of its own.
+
+    Privacy
+    -------
+    Post-processing: costs nothing, if `penalty` is public.
+    """
+    weights, at_means = [], []
+    for noisy in drawn:
+        one = fit_reusecov(noisy, penalty=penalty)
+        weights.append(one.weights[0])
+        at_means.append(one.intercept[0] - one.weights[0] @ one.means)
+    weights = np.array(weights)
+    means = np.zeros(weights.shape[1]) if origin is None else origin
+    return LinearFit(weights, means, np.array(at_means))
+
+
+def _require_shapes(gram, cross, names, request):
     size = request.n_variants + 1
-    if gram.shape != (size, size) or cross.shape[1] != size or len(cross) % request.n_outcomes:
+    if (
+        gram.shape != (size, size)
+        or cross.shape != (len(names), size)
+        or len(cross) % request.n_outcomes
+        or not len(cross)
+    ):
         raise UsageError(
             f"The statistics must be of {request.n_variants} variants and {request.n_outcomes} outcomes a "
             f"budget, got {len(gram) - 1} and {len(cross)}. Recompute them for this study."

@@ -16,11 +16,14 @@ STATISTICS = {
     "count": "number of rows",
     "gram": "X′X: products of genotypes",
     "cross product": "X′Y: products of genotypes and outcomes",
+    "smallest eigenvalue": "smallest eigenvalue of X′X",
     "accuracy": "sums of squares on held-out people",
 }
 # The same of the functions that audits run.
 AUDITED = {f"private_{name.replace(' ', '_')}": said for name, said in STATISTICS.items()} | {
-    "private_statistics": "all statistics together"
+    "private_statistics": "all statistics together",
+    "private_adassp": "all statistics of AdaSSP together",
+    "private_separate_statistics": "all statistics of the separate fits together",
 }
 
 

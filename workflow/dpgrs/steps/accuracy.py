@@ -142,7 +142,7 @@ def public_metrics(noisy, outcomes, weights, seconds, *, output, accuracy, event
             "The outcomes of the public people must be the study's, with the same names in the same order. "
             "Name the columns of `evaluation.outcomes` alike."
         )
-    panel, n_variants = Panel.open(panel), statistics.cross.shape[1]
+    panel, n_variants = Panel.open(panel), released["request"]["n_variants"]
     bits = panel.haplotypes(panel.of_size(n_variants))
     X = coded_rows(bits, n_haplotypes=panel.n_haplotypes, rows=outcomes.rows)
     Y = outcomes.values[n_variants]
@@ -185,8 +185,9 @@ def weights_origin(released, names, *, fit):
     dict of the ledger's request ids of the statistics, and the settings as exact text; of ridge with a fixed
     lambda, lambda alone.
     """
-    requests = {tuple(part): request_id for part, request_id in released["requests"]}
-    return {"statistics": [requests["genotypes",], requests["outcomes", *names]]} | fit_identity(fit)
+    # What serves all outcomes, and what serves these.
+    behind = [request_id for (_, *served), request_id in released["requests"] if set(served) <= set(names)]
+    return {"statistics": behind} | fit_identity(fit)
 
 
 def fit_identity(fit):

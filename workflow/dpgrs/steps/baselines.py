@@ -1,4 +1,4 @@
-"""Weights of methods that draw noise of their own, beside ReuseCov's statistics. For benchmarks alone."""
+"""Weights of methods that draw noise of their own, beside ReuseCov's statistics, in a benchmark."""
 
 from dataclasses import asdict, replace
 from functools import partial
@@ -9,12 +9,15 @@ from dpgrs.methods import BASELINES, METHODS
 from dpgrs.privacy.noise import BenchmarkNoise
 from dpgrs.regression.adassp import fit_adassp, private_adassp
 from dpgrs.regression.dp_sgd import SgdRequest, private_sgd
-from dpgrs.regression.naive import private_separate_fits
+from dpgrs.regression.naive import fit_separately, private_separate_statistics
 from dpgrs.regression.reusecov import fit_reusecov
 from dpgrs.regression.sketch import SketchRequest, private_sketch
 from dpgrs.regression.statistics import coded_rows, grid_outcomes
 from dpgrs.steps.fit import fit_label, timed
-from dpgrs.steps.noise import exact_data, requests_of
+from dpgrs.steps.noise import exact_data, requests_of, within_bounds
+
+# Baselines that draw from the same sums as ReuseCov, clipped or not.
+OF_SUMS = ("naive", "adassp")
 
 
 def fit_baselines(
@@ -22,8 +25,9 @@ def fit_baselines(
 ):
     """Fit every baseline for every combination of accounting, epsilon, panel and number of outcomes.
 
-    Baselines protect fully, within worst-case bounds whatever the study's. A method whose samples are
-    accounted for other neighbours than the study's is left out.
+    Baselines protect fully. Those of `OF_SUMS` keep to the study's bounds; the others read rows of their own
+    and stay within worst-case bounds whatever the study's. A method whose samples are accounted for other
+    neighbours than the study's is left out.
 
     Parameters
     ----------
@@ -36,10 +40,11 @@ def fit_baselines(
     **options : see `requests_of`.
     """
     outcomes, panel = Outcomes.load(outcomes), Panel.open(panel)
-    statistics = replace(Statistics.load(statistics), clipped={})
+    bounded = Statistics.load(statistics)
+    statistics = replace(bounded, clipped={})
     fitters = {
-        "naive": partial(_naive, statistics, penalty=penalty),
-        "adassp": partial(_adassp, statistics),
+        "naive": partial(_naive, bounded, penalty=penalty),
+        "adassp": partial(_adassp, bounded),
         "dp-sgd": partial(_sgd, panel, outcomes),
         "reusecov-sketch": partial(_sketch, panel, outcomes, statistics, penalty=penalty, share=sketch_share),
     }
@@ -48,9 +53,10 @@ def fit_baselines(
         for method in BASELINES:
             if method not in methods or not _exists(method, request):
                 continue
-            noise = BenchmarkNoise(seed, trial, method, *map(str, asdict(request).values()))
+            terms = within_bounds(request, bounded, count) if method in OF_SUMS else request
+            noise = BenchmarkNoise(seed, trial, method, *map(str, asdict(terms).values()))
             names = outcomes.names[:count]
-            fit, seconds = timed(fitters[method], request=request, names=names, noise=noise)
+            fit, seconds = timed(fitters[method], request=terms, names=names, noise=noise)
             label = fit_label(method, asdict(request), count) | {"seconds": seconds}
             fits.append((label, fit.arrays()))
     save_labelled(output, fits)
@@ -62,12 +68,14 @@ def _exists(method, request):
 
 
 def _naive(statistics, *, request, names, noise, penalty):
-    fit = partial(fit_reusecov, penalty=penalty)
-    return private_separate_fits(**exact_data(statistics, names, request), noise=noise, fit=fit).fit
+    # One outcome's X'X at a time: all of them may not fit into memory.
+    drawn = private_separate_statistics(**exact_data(statistics, names, request), noise=noise)
+    return fit_separately(drawn, penalty=penalty, origin=statistics.origin.get(request.n_variants))
 
 
 def _adassp(statistics, *, request, names, noise):
-    return fit_adassp(private_adassp(**exact_data(statistics, names, request), noise=noise))
+    drawn = private_adassp(**exact_data(statistics, names, request), noise=noise)
+    return fit_adassp(replace(drawn, origin=statistics.origin.get(request.n_variants)))
 
 
 def _sgd(panel, outcomes, *, request, names, noise):

@@ -7,11 +7,11 @@ import pandas as pd
 
 from dpgrs.io.files import write_table
 from dpgrs.io.trials import Outcomes, Statistics, load_labelled, save_labelled
-from dpgrs.methods import FROM_STATISTICS, METHODS
-from dpgrs.regression.fits import FitTerms, fit_released
+from dpgrs.methods import METHODS
+from dpgrs.regression.fits import FitTerms
 from dpgrs.regression.ols import fit_ols, fit_ridge
+from dpgrs.regression.release_mechanisms import mechanism_of_file
 from dpgrs.regression.requests import PrivacyRequest
-from dpgrs.regression.reusecov import NoisyStatistics
 from dpgrs.regression.statistics import OUTCOME_STEP
 from dpgrs.steps.statistics import clipped_outcomes
 from dpgrs.types import Protection
@@ -75,14 +75,14 @@ def _non_private_fits(statistics, methods, penalty):
 
 def _released_fits(released, methods, terms, public):
     for label, arrays in released:
-        request = PrivacyRequest(**label["request"])
-        noisy = NoisyStatistics(**arrays, n=label["n"])
+        request, mechanism = PrivacyRequest(**label["request"]), mechanism_of_file(label)
+        noisy = mechanism.restore(label, arrays)
         outcomes = _public_outcomes(public, request, count=label["n_outcomes"])
-        for method in FROM_STATISTICS:
+        for method in mechanism.methods:
             if method not in methods or request.protection not in METHODS[method].protections:
                 continue
             options = {"request": request, "terms": terms, "outcomes": outcomes}
-            found, elapsed = timed(fit_released, method, noisy, **options)
+            found, elapsed = timed(mechanism.fit, method, noisy, **options)
             yield fit_label(method, label["request"], label["n_outcomes"]), found.arrays(), elapsed
 
 

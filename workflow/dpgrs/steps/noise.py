@@ -11,6 +11,7 @@ from dpgrs.privacy.ledger import Ledger
 from dpgrs.privacy.ledger_entries import Account
 from dpgrs.privacy.noise import BenchmarkNoise
 from dpgrs.privacy.study_key import load_study_key
+from dpgrs.regression.release_mechanisms import MECHANISMS, SharedStatistics, mechanism_of
 from dpgrs.regression.requests import request_grid
 from dpgrs.regression.reusecov import private_statistics
 from dpgrs.regression.statistics import OUTCOME_STEP, largest_row_norm
@@ -40,13 +41,25 @@ def add_noise(statistics, outcomes, *, output, events, trial, seed, **options):
         request = _with_public_outcomes(request, outcomes, count)
         noise = BenchmarkNoise(seed, trial, *map(str, asdict(request).values()))
         noisy = private_statistics(**exact_data(statistics, names[:count], request), noise=noise)
-        origin = statistics.origin.get(request.n_variants)
-        released.append(_labelled(request, noisy, names[:count], origin))
+        noisy = replace(noisy, origin=statistics.origin.get(request.n_variants))
+        arrays = MECHANISMS[SharedStatistics.name].arrays(noisy)
+        released.append((_label(request, noisy, names[:count]), arrays))
     save_labelled(output, released)
     write_events(events, [label for label, _ in released])
 
 
-def release_statistics(statistics, outcomes, *, output, events, sites, ledger, identity, **options):
+def release_statistics(
+    statistics,
+    outcomes,
+    *,
+    output,
+    events,
+    sites,
+    ledger,
+    identity,
+    method="reusecov-gauss",
+    **options,
+):
     """Release noisy statistics with secret noise, charged to the dataset's ledger before it is drawn.
 
     Parameters
@@ -57,6 +70,7 @@ def release_statistics(statistics, outcomes, *, output, events, sites, ledger, i
     ledger : path of the ledger.
     identity : dict of ``dataset``, ``genotypes`` and ``outcomes``: the public settings that define the data,
         those on which the genotypes' rows hang and those on which the outcomes do.
+    method : str, one of `dpgrs.methods.RELEASED`: what is drawn is what it is fitted from.
     **options : see `requests_of`; they must make one request.
     """
     statistics, names = Statistics.load(statistics), Outcomes.load(outcomes).names
@@ -69,20 +83,27 @@ def release_statistics(statistics, outcomes, *, output, events, sites, ledger, i
             f"`privacy.protection` must be {Protection.FULL} in a release, got {request.protection}. "
             "Change it."
         )
-    mechanism = partial(private_statistics, **exact_data(statistics, names[:count], request))
-    ledger, site_digest = Ledger(ledger), file_digest(sites)
-    noisy, receipt = release(
-        lambda noise: mechanism(noise=noise),
-        identify=partial(identify_part, identity, site_digest, request),
+    mechanism, names, ledger = mechanism_of(method), names[:count], Ledger(ledger)
+    origin, site_digest = statistics.origin.get(request.n_variants), file_digest(sites)
+    draw = partial(mechanism.draw, **exact_data(statistics, names, request), origin=origin)
+
+    def identify(part):
+        behind = mechanism.behind(part, names, request)
+        return identify_part(identity, site_digest, request, behind, mechanism=mechanism.name)
+
+    drawn, receipt = release(
+        lambda noise: draw(noise=noise),
+        identify=identify,
         account=Account(request.protection, request.unit, request.neighbours),
         ledger=ledger,
         study_key=load_study_key(),
     )
-    label, arrays = _labelled(request, noisy, names[:count], statistics.origin.get(request.n_variants))
-    label["requests"] = list(receipt.requests.items())
-    receipt = replace(receipt, outputs=output_digests(noisy, names[:count], n_shared=request.n_outcomes))
+    label = _label(request, drawn, names) | {"requests": list(receipt.requests.items())}
+    if mechanism.name != SharedStatistics.name:
+        label["mechanism"] = mechanism.name
+    receipt = replace(receipt, outputs=output_digests(mechanism.outputs(drawn, names, request)))
     check(receipt, ledger)
-    save_labelled(output, [(label, arrays)])
+    save_labelled(output, [(label, mechanism.arrays(drawn))])
     write_events(events, [label])
     complete(receipt, ledger)
 
@@ -104,10 +125,10 @@ def requests_of(statistics, *, counts, **options):
         outcome_bound=statistics.outcome_bound,
         **options,
     )
-    return [(_within_bounds(request, statistics, count), count) for request, count in grid]
+    return [(within_bounds(request, statistics, count), count) for request, count in grid]
 
 
-def _within_bounds(request, statistics, count):
+def within_bounds(request, statistics, count):
     """Name the norms at which rows were clipped, if they were."""
     part = statistics.clipped.get((request.n_variants, count))
     if part is None:
@@ -145,10 +166,7 @@ def exact_data(statistics, names, request):
     }
 
 
-def _labelled(request, noisy, names, origin):
-    """Return one request with its events, and its noisy statistics; `origin` is None in `half` coding."""
+def _label(request, noisy, names):
+    """Describe what was drawn: one request with its events."""
     label = {"request": asdict(request), "n": noisy.n, "n_outcomes": len(noisy.cross)}
-    label |= {"outcomes": names}
-    label |= {"events": [event.as_dict() for event in noisy.events]}
-    coded = {} if origin is None else {"origin": origin}
-    return label, {"gram": noisy.gram, "cross": noisy.cross} | coded
+    return label | {"outcomes": names, "events": [event.as_dict() for event in noisy.events]}

@@ -27,8 +27,8 @@ from dpgrs.privacy.ledger_entries import Account
 from dpgrs.privacy.noise import Rehearsal
 from dpgrs.privacy.study_key import VARIABLE
 from dpgrs.regression.planning import neutral_frequencies
+from dpgrs.regression.release_mechanisms import mechanism_of_study
 from dpgrs.regression.requests import request_grid
-from dpgrs.regression.reusecov import private_statistics
 from dpgrs.release_cost import count_outcomes
 from dpgrs.release_gates import release_problems
 from dpgrs.steps.accuracy import SHARED_TERMS as ACCURACY_TERMS
@@ -263,7 +263,7 @@ def _draws(request, count, *, config):
     """
     size, rehearsal = request.n_variants + 1, Rehearsal()
     gram, cross = (np.zeros((n, size), dtype=np.int64) for n in (size, count))
-    private_statistics(gram, cross, 1, request=request, noise=rehearsal)
+    mechanism_of_study(config).draw(gram, cross, 1, request=request, noise=rehearsal)
     if config["evaluation"]["metrics"] == Metrics.CHARGED:
         sums = np.zeros((3, count), dtype=np.int64)
         private_accuracy(sums, request=_accuracy_request(request, config), noise=rehearsal)

@@ -20,6 +20,7 @@ from dpgrs.privacy.statement import build_statement, ledger_standing
 from dpgrs.privacy.statement_audit import summarise_audits
 from dpgrs.privacy.statement_content import Curation, PublicInput, StatementContent, Terms, Total
 from dpgrs.provenance import provenance
+from dpgrs.regression.adassp import CAUTION
 from dpgrs.regression.planning import expected_noise_sd
 from dpgrs.regression.requests import PrivacyRequest
 from dpgrs.release.bundle import remove_bundle, write_bundle
@@ -43,6 +44,11 @@ BLUP = (
     "The means are those of the denoised Gram matrix.",
     "A noise-aware best linear unbiased prediction (docs/blup.md).",
 )
+ADASSP = (
+    f"The noisy smallest eigenvalue is lowered by {CAUTION} standard deviations of its noise, to at least 0.",
+    "Ridge regression, lambda from the spread of the noise on the Gram matrix less that eigenvalue.",
+)
+SEPARATE = "Every outcome is fitted by itself, from a noisy Gram matrix of its own."
 OF_ACCURACY = ("R^2 = 1 - RSS/TSS and MSE = RSS/n of noisy sums over people held out, TSS about 0.",)
 
 
@@ -158,7 +164,9 @@ def _post_processing(fit):
     """List what was done to the noisy statistics, in words."""
     if fit["method"] == "blup":
         return (AT_LEAST_ONE_ROW, *BLUP, ROUNDED)
-    projected = (ELLIPSOID,) if fit["method"] == "reusecov-ellipsoid" else ()
+    if fit["method"] == "adassp":
+        return (AT_LEAST_ONE_ROW, CENTRED, CUT_OFF, *ADASSP, ROUNDED)
+    projected = {"reusecov-ellipsoid": (ELLIPSOID,), "naive": (SEPARATE,)}.get(fit["method"], ())
     penalty = LAMBDA[Penalty(fit["lambda_from"])].format(penalty=fit["lambda"])
     return (AT_LEAST_ONE_ROW, *projected, CENTRED, CUT_OFF, penalty, ROUNDED)
 
@@ -181,11 +189,12 @@ def _source(events):
 def _served(label, measured):
     """List every draw with the outcome that it serves alone, or None: those of accuracy come last."""
     names, n_budgets = label["outcomes"], label["n_outcomes"] // label["request"]["n_outcomes"]
+    parts = {request: served for (_, *served), request in label["requests"]}
+    drawn = [(event, parts[event["request"]]) for event in label["events"]]
     owners = names if n_budgets > 1 else [None]
-    shared, own = label["events"][:-n_budgets], label["events"][-n_budgets:]
     return [
-        *((event, None) for event in shared),
-        *zip(own, owners, strict=True),
+        # Of a single outcome nothing is told apart.
+        *((event, served[0] if len(served) == 1 < len(names) else None) for event, served in drawn),
         *zip(measured, owners, strict=bool(measured)),
     ]
 
@@ -193,18 +202,19 @@ def _served(label, measured):
 def _totals(label, served):
     """Return epsilon of one outcome, of the whole study, and a person's loss if that is another.
 
-    Without accuracy the weights of an outcome cost what was asked for, which their draws never exceed.
+    Without accuracy the outcomes of a budget cost what was asked for, which their draws never exceed.
     """
     request, by_owner = label["request"], {}
     for event, owner in served:
         by_owner.setdefault(owner, []).append(event_of(event))
     events = [event for owned in by_owner.values() for event in owned]
-    summed = study_totals(by_owner.pop(None), by_owner, delta=request["delta"])
+    summed = study_totals(by_owner.pop(None, ()), by_owner, delta=request["delta"])
     epsilon, per_outcome = summed.study.ledger, request["epsilon"]
-    if len(served) > len(label["events"]):
-        per_outcome = max((one.ledger for one in summed.outcomes.values()), default=epsilon)
-    elif not by_owner:
+    has_accuracy, is_joint = len(served) > len(label["events"]), request["n_outcomes"] == label["n_outcomes"]
+    if is_joint and not has_accuracy:
         epsilon = request["epsilon"]
+    if has_accuracy or is_joint:
+        per_outcome = max((one.ledger for one in summed.outcomes.values()), default=epsilon)
     person = None
     if (request["rows"], request["unit"]) == (Rows.HAPLOTYPES, Unit.HAPLOTYPE):
         loss = group_guarantee(epsilon, request["delta"], cost=total_cost(events))
@@ -274,7 +284,7 @@ def _inputs_of_fit(fit, request):
         yield PublicInput("norm of a row of genotypes", f"{request['row_norm']:g}", "public frequencies")
     if request["outcome_norm"] is not None:
         yield PublicInput("norm of a row of outcomes", f"{request['outcome_norm']:g}", chosen)
-    if fit["method"] != "blup" and fit["lambda_from"] == Penalty.FIXED:
+    if fit["method"] not in ("blup", "adassp") and fit["lambda_from"] == Penalty.FIXED:
         yield PublicInput("lambda", f"{fit['lambda']:g}", chosen)
     if fit["heritability"] is not None:
         yield PublicInput("heritability", f"{fit['heritability']:g}", chosen)

@@ -7,16 +7,16 @@ import numpy as np
 from dpgrs.errors import DpgrsError
 from dpgrs.io.trials import load_labelled
 from dpgrs.privacy.exact_numbers import exact_text
-from dpgrs.regression.fits import FitTerms, fit_released
-from dpgrs.regression.requests import PrivacyRequest, budget_groups
-from dpgrs.regression.reusecov import NoisyStatistics
+from dpgrs.privacy.ledger_entries import Account
+from dpgrs.regression.fits import FitTerms
+from dpgrs.regression.release_mechanisms import SharedStatistics, mechanism_of, mechanism_of_file
+from dpgrs.regression.requests import PrivacyRequest
 from dpgrs.types import Coding
 
 SOURCE = "release"
-MECHANISM = "reusecov-statistics"
 
 
-def identify_part(identity, site_digest, request, part):
+def identify_part(identity, site_digest, request, part, *, mechanism=SharedStatistics.name):
     """Return the public identity of one part of a release: all on which its exact statistic hangs.
 
     Parameters
@@ -26,6 +26,7 @@ def identify_part(identity, site_digest, request, part):
     site_digest : str, SHA-256 of the public sites in hexadecimal.
     request : PrivacyRequest
     part : tuple of str, ``genotypes`` alone, or ``outcomes`` and the names of those of one budget.
+    mechanism : str, the name of what draws.
 
     Returns
     -------
@@ -33,7 +34,7 @@ def identify_part(identity, site_digest, request, part):
     """
     kind, *names = part
     public = {
-        "mechanism": MECHANISM,
+        "mechanism": mechanism,
         **identity["dataset"],
         "genotypes": identity["genotypes"],
         "sites": site_digest,
@@ -49,23 +50,18 @@ def identify_part(identity, site_digest, request, part):
     return exact_values(public)
 
 
-def output_digests(noisy, names, *, n_shared):
+def output_digests(outputs):
     """Digest what each part of a release gave, for the ledger.
 
     Parameters
     ----------
-    noisy : NoisyStatistics
-    names : n_outcomes str
-    n_shared : int, outcomes that share a budget.
+    outputs : dict of part to a tuple of arrays and numbers, from a mechanism's ``outputs``.
 
     Returns
     -------
     dict of part to SHA-256 in hexadecimal.
     """
-    parts = {("genotypes",): (np.array([float(noisy.n)]), noisy.gram)}
-    for group in budget_groups(len(names), n_shared=n_shared):
-        parts["outcomes", *names[group]] = (noisy.cross[group],)
-    return {part: _digest(arrays) for part, arrays in parts.items()}
+    return {part: _digest(arrays) for part, arrays in outputs.items()}
 
 
 def load_released(path, book):
@@ -79,7 +75,7 @@ def load_released(path, book):
     Returns
     -------
     label : dict of the request, its events, outcome names and n.
-    noisy : NoisyStatistics
+    noisy : NoisyStatistics, or what else the mechanism that the label names gives.
 
     Raises
     ------
@@ -93,10 +89,11 @@ def load_released(path, book):
             f"`{path}` must hold the statistics of one release, got a benchmark's. Run it in `mode: release`."
         )
     ((label, arrays),) = released
-    noisy = NoisyStatistics(**arrays, n=label["n"])
-    digests = output_digests(noisy, tuple(label["outcomes"]), n_shared=label["request"]["n_outcomes"])
-    stored = {tuple(part): book.outputs.get(request) for part, request in label["requests"]}
-    if digests != stored or not all(_is_charged(label, book, part, id_) for part, id_ in label["requests"]):
+    noisy, request = mechanism_of_file(label).restore(label, arrays), PrivacyRequest(**label["request"])
+    outputs = mechanism_of_file(label).outputs(noisy, tuple(label["outcomes"]), request)
+    stored = {tuple(part): book.outputs.get(id_) for part, id_ in label["requests"]}
+    charged = (_is_charged(label, book, request, tuple(part), id_) for part, id_ in label["requests"])
+    if output_digests(outputs) != stored or not all(charged):
         raise DpgrsError(
             f"`{path}` must be what the ledger charged for, got other numbers or an incomplete request. "
             "Remove it and run the study again: that is a replay."
@@ -127,26 +124,45 @@ def fit_of_release(label, noisy, fit):
     Returns
     -------
     LinearFit
+
+    Raises
+    ------
+    DpgrsError
+        If they were released for another kind of method.
     """
     terms = FitTerms(fit["lambda"], fit["lambda_from"], fit["heritability"])
-    return fit_released(fit["method"], noisy, request=PrivacyRequest(**label["request"]), terms=terms)
+    mechanism, method = mechanism_of_file(label), fit["method"]
+    if method not in mechanism.methods:
+        raise DpgrsError(
+            f"The noisy statistics must be {mechanism_of(method).name} for `methods: {method}`, got "
+            f"{mechanism.name}. Run the study again."
+        )
+    return mechanism.fit(method, noisy, request=PrivacyRequest(**label["request"]), terms=terms)
 
 
-def _is_charged(label, book, part, request_id):
-    """Tell whether a request of the ledger is about this part, and about the draws that the label claims."""
-    identity = book.requests[request_id].identity
+def _is_charged(label, book, request, part, request_id):
+    """Tell whether a request of the ledger is about this part, and about what the label claims of it."""
+    reserved, mechanism = book.requests[request_id], mechanism_of_file(label)
+    identity, (_, *names) = reserved.identity, mechanism.behind(part, tuple(label["outcomes"]), request)
     claimed = [
         (event["statistic"], exact_text(event["sensitivity"]["value"]), exact_text(event["sigma"]))
         for event in label["events"]
         if event["request"] == request_id
     ]
     charged = [(draw["statistic"], draw["sensitivity"], draw["sigma"]) for draw in identity["draws"]]
-    return (identity["part"], charged) == (list(part), claimed)
+    return (
+        reserved.account == Account(request.protection, request.unit, request.neighbours)
+        and identity["mechanism"] == mechanism.name
+        and identity["part"] == list(part)
+        and identity.get("outcomes", {}).get("names", []) == names
+        and charged == claimed
+    )
 
 
 def _digest(arrays):
     digest = hashlib.sha256()
     for array in arrays:
+        # A number becomes an array of one.
         array = np.ascontiguousarray(array, dtype="<f8")
         digest.update(repr(array.shape).encode() + array.tobytes())
     return digest.hexdigest()

@@ -1,0 +1,128 @@
+"""A small study whose steps run in this process, for releases without Snakemake."""
+
+import json
+from types import SimpleNamespace
+
+import numpy as np
+import pandas as pd
+
+from dpgrs.config import public_identity, resolve
+from dpgrs.io.sites import write_sites
+from dpgrs.io.trials import Outcomes, save_labelled
+from dpgrs.privacy.ledger_entries import Account
+from dpgrs.privacy.study_key import VARIABLE, create_study_key
+from dpgrs.regression.statistics import coded_rows
+from dpgrs.release.verify import verify_release
+from dpgrs.steps import accuracy as accuracy_step
+from dpgrs.steps import baselines as baselines_step
+from dpgrs.steps import statistics as statistics_step
+from dpgrs.steps.noise import release_statistics
+from dpgrs.steps.release import write_release
+from ledger_requests import DATASET, new_ledger
+from random_cohorts import random_bits
+from release_studies import CURATION
+
+N_VARIANTS, N_PEOPLE, NAMES = 4, 300, ("a", "b", "c")
+RAW = {
+    "mode": "release",
+    "dataset": DATASET | {"version": "1"},
+    "cohort": {"rows": "people"},
+    "panel": {"size": N_VARIANTS},
+    "outcomes": {"count": 3},
+    "release": CURATION,
+}
+
+
+class Study:
+    """Four variants of 300 people, three outcomes, and a ledger for each relation of neighbours.
+
+    Attributes
+    ----------
+    root : folder of all files.
+    """
+
+    def __init__(self, root, monkeypatch):
+        monkeypatch.setenv(VARIABLE, str(root / "key" / "study.key"))
+        create_study_key()
+        self.root, self.sites, self.ledgers = root, root / "sites.tsv", {}
+        bits = random_bits(N_VARIANTS, 2 * N_PEOPLE)
+        frequency = np.array([0.2, 0.4, 0.3, 0.45])
+        self.X = coded_rows(bits, n_haplotypes=2 * N_PEOPLE, rows="people")
+        panel = SimpleNamespace(
+            haplotypes=lambda columns=None: bits,
+            of_size=lambda size: np.arange(size),
+            n_haplotypes=2 * N_PEOPLE,
+            n_samples=N_PEOPLE,
+            n_variants=N_VARIANTS,
+            frequency=frequency,
+        )
+        for module in (accuracy_step, baselines_step, statistics_step):
+            monkeypatch.setattr(module, "Panel", SimpleNamespace(open=lambda path: panel))
+        places = {"contig": "1", "position": range(10, 14), "id": ".", "ref": "A", "alt": "C"}
+        write_sites(self.sites, pd.DataFrame({**places, "frequency": frequency, "rank": range(4)}))
+        values = np.random.default_rng(5).standard_normal((3, N_PEOPLE))
+        everybody = np.ones(N_PEOPLE, dtype=bool)
+        Outcomes(NAMES, {N_VARIANTS: values}, {}, everybody, "people").save(root / "outcomes.npz")
+
+    def settings(self, method, **privacy):
+        privacy = {"epsilon": 2, "bounds": "worst-case", "neighbours": "add-remove"} | privacy
+        neighbours = privacy["neighbours"]
+        if neighbours not in self.ledgers:
+            folder = self.root / neighbours
+            folder.mkdir()
+            account = Account("full", "person", neighbours)
+            self.ledgers[neighbours] = new_ledger(folder, account=account, mu_squared="4")
+        path = str(self.ledgers[neighbours].path)
+        return resolve(RAW | {"methods": [method], "privacy": privacy | {"ledger": path}})
+
+    def ledger(self, config):
+        return self.ledgers[config["privacy"]["neighbours"]]
+
+    def sum_up(self, config, *, count=3):
+        """Compute the exact statistics; return the path."""
+        privacy, output = config["privacy"], self.root / "statistics.npz"
+        statistics_step.compute_statistics(
+            "panel",
+            self.root / "outcomes.npz",
+            output=output,
+            outcome_bound=3.0,
+            bounds=privacy["bounds"],
+            counts=[count],
+            outcome_budget=privacy["outcome_budget"],
+        )
+        return output
+
+    def release(self, config, *, count=3, identity=None):
+        """Release statistics as the rules do; return the path."""
+        privacy, output = config["privacy"], self.root / "noisy.npz"
+        terms = ("neighbours", "unit", "delta", "gram_share", "count_share")
+        release_statistics(
+            self.sum_up(config, count=count),
+            self.root / "outcomes.npz",
+            output=output,
+            events=self.root / "events.json",
+            sites=self.sites,
+            ledger=privacy["ledger"],
+            identity=identity or json.loads(json.dumps(public_identity(config))),
+            method=config["methods"][0],
+            sizes=[N_VARIANTS],
+            protections=privacy["protection"],
+            accountings=privacy["accounting"],
+            epsilons=privacy["epsilon"],
+            **{name: privacy[name] for name in terms},
+            counts=[count],
+            outcome_budget=privacy["outcome_budget"],
+        )
+        return output
+
+    def bundle(self, config, noisy):
+        """Write and verify the bundle; return its files."""
+        settings, folder = self.root / "settings.json", self.root / "bundle"
+        settings.write_text(json.dumps(config))
+        save_labelled(self.root / "accuracy.npz", [])
+        write_release(settings, self.sites, noisy, self.root / "accuracy.npz", output=folder)
+        verify_release(folder)
+        return {path.relative_to(folder): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+    def statement(self):
+        return json.loads((self.root / "bundle" / "privacy_statement.json").read_text())

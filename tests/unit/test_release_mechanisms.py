@@ -1,0 +1,334 @@
+"""Releases of every mechanism by their steps: charged, replayed, bundled, and never taken for one another."""
+
+import json
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from dpgrs.config import public_identity
+from dpgrs.errors import DpgrsError
+from dpgrs.evaluation.private_metrics import grid_weights
+from dpgrs.io.trials import Outcomes, load_labelled, save_labelled
+from dpgrs.methods import METHODS, RELEASED
+from dpgrs.privacy.hash_chain import digest
+from dpgrs.privacy.noise import Rehearsal, ReleaseNoise
+from dpgrs.privacy.statement_audit import mechanism_of as audited_name
+from dpgrs.regression.linear_fit import LinearFit
+from dpgrs.regression.release_mechanisms import mechanism_of
+from dpgrs.regression.requests import PrivacyRequest
+from dpgrs.release.verify import smallest_delta
+from dpgrs.steps import accuracy as accuracy_step
+from dpgrs.steps.fit import fit_weights
+from dpgrs.steps.noise import add_noise
+from dpgrs.steps.released import fit_of_release, load_released
+from ledger_requests import DATASET
+from step_studies import N_PEOPLE, N_VARIANTS, NAMES, Study
+
+METHODS_OF_MECHANISMS = ["reusecov-gauss", "naive", "adassp"]
+
+
+@pytest.fixture
+def study(tmp_path, monkeypatch):
+    """A function that makes releases of one cohort, their bundles, and what else they hang on."""
+    return Study(tmp_path, monkeypatch)
+
+
+DRAWS = {
+    "reusecov-gauss": [("gram", None), ("cross product", None)],
+    "naive": [(kind, name) for name in NAMES for kind in ("gram", "cross product")],
+    "adassp": [("gram", None), ("cross product", None), ("smallest eigenvalue", None)],
+}
+
+
+@pytest.mark.parametrize("bounds", ["worst-case", "tight"])
+@pytest.mark.parametrize("neighbours", ["add-remove", "replace-one"])
+@pytest.mark.parametrize("method", METHODS_OF_MECHANISMS)
+def test_release__is_charged_bundled_and_replayed(study, method, neighbours, bounds):
+    config = study.settings(method, neighbours=neighbours, bounds=bounds, accounting="gdp")
+    noisy = study.release(config)
+    first, files = noisy.read_bytes(), study.bundle(config, noisy)
+    statement, ledger = study.statement(), study.ledger(config)
+    drawn = [(one["statistic"], one["outcome"]) for one in statement["mechanisms"]]
+    assert drawn == [("count", None)] * (neighbours == "add-remove") + DRAWS[method]
+    mu_squared = sum(
+        (Fraction(one["sensitivity"]) / Fraction(one["sigma"])) ** 2 for one in statement["mechanisms"]
+    )
+    book = ledger.read()
+    (account,) = book.budgets
+    assert book.spent(account).mu_squared == mu_squared
+    assert statement["guarantee"]["epsilon"] == statement["composition"]["whole_study"]["epsilon"] == "2"
+    assert smallest_delta(mu_squared, Fraction(2)) > 0.999e-6
+    before = ledger.path.read_bytes()
+    noisy.unlink()
+    assert study.release(config).read_bytes() == first
+    assert study.bundle(config, noisy) == files
+    assert ledger.path.read_bytes() == before
+
+
+@pytest.mark.parametrize("method", ["naive", "adassp"])
+def test_release__separate_budgets_cost_each_outcome_what_was_asked_for(study, method):
+    config = study.settings(method, outcome_budget="separate")
+    study.bundle(config, study.release(config))
+    statement = study.statement()
+    owners = [one["outcome"] for one in statement["mechanisms"]]
+    assert {owner: owners.count(owner) for owner in NAMES} == dict.fromkeys(
+        NAMES, 2 if method == "naive" else 1
+    )
+    assert statement["composition"]["per_outcome"]["epsilon"] == "2"
+    assert float(statement["composition"]["whole_study"]["epsilon"]) > 2.5
+    # One outcome less is a replay.
+    before = study.ledger(config).path.read_bytes()
+    study.release(config, count=2)
+    assert study.ledger(config).path.read_bytes() == before
+
+
+def test_release__an_outcome_of_naive_alone_costs_its_own_draws_and_the_count(study):
+    config = study.settings("naive")
+    study.bundle(config, study.release(config))
+    composition = study.statement()["composition"]
+    assert 1 < float(composition["per_outcome"]["epsilon"]) < 1.3
+    assert composition["whole_study"]["epsilon"] == "2"
+
+
+@pytest.mark.parametrize("method", ["naive", "adassp"])
+def test_release__over_budget_nothing_is_drawn(study, method, monkeypatch):
+    config = study.settings(method, epsilon=15)
+    monkeypatch.setattr(ReleaseNoise, "_draw", lambda *_: pytest.fail("Noise was drawn."))
+    before = study.ledger(config).path.read_bytes()
+    with pytest.raises(DpgrsError, match="does not allow this release"):
+        study.release(config)
+    assert study.ledger(config).path.read_bytes() == before
+
+
+# Digests that the first releases had: one of another is charged again.
+IDENTITY = {
+    "dataset": DATASET | {"dataset_version": "1"},
+    "genotypes": {"seed": 1, "test_share": 0.5},
+    "outcomes": {"source": "file"},
+}
+FIRST = {
+    "worst-case": [
+        "1b86d0a73954054af4cccfa0ef3131b8cbb902d2b326f8ca426187cce34d2b22",
+        "5ed49a603346163c460b7ee985279d3d79b4e8cc2d55a201b1b2a8c5c195febc",
+    ],
+    "tight": [
+        "3011bef942e000b2ef5f4546d50fc002e19bfb8e450bf5f1ad17dec351f78ecf",
+        "c487e392e3cca5783640daf5e3bf62ab10a7a9443920f76012e66bcca018168c",
+    ],
+}
+
+
+@pytest.mark.parametrize("bounds", FIRST)
+def test_identity__of_reusecov_is_that_of_the_first_releases(study, bounds):
+    config = study.settings("reusecov-gauss", gram_share=0.25, count_share=0.03125, bounds=bounds)
+    study.release(config, identity=IDENTITY)
+    requests = study.ledger(config).read().requests.values()
+    assert [digest(request.identity) for request in requests] == FIRST[bounds]
+
+
+def test_identity__every_mechanism_has_its_own_noise(study):
+    """Of one outcome naive draws what ReuseCov draws, at the same scales."""
+    drawn = {}
+    for method in ("reusecov-gauss", "naive"):
+        config = study.settings(method)
+        ((label, arrays),) = load_labelled(study.release(config, count=1))
+        drawn[method] = label, arrays["gram"].reshape(N_VARIANTS + 1, -1), arrays["cross"]
+    (one, *first), (other, *second) = drawn.values()
+    assert [event["sigma"] for event in one["events"]] == pytest.approx(
+        [event["sigma"] for event in other["events"]]
+    )
+    upper = np.triu_indices(N_VARIANTS)
+    assert (first[0][upper] != second[0][upper]).all()
+    assert (first[1] != second[1]).all()
+    assert one["n"] != other["n"]
+    names = {request.identity["mechanism"] for request in study.ledger(config).read().requests.values()}
+    assert names == {"reusecov-statistics", "naive-statistics"}
+
+
+def test_identity__of_naive_names_all_outcomes_whose_rows_may_be_clipped_together(study):
+    config = study.settings("naive")
+    study.release(config)
+    requests = list(study.ledger(config).read().requests.values())[1:]
+    assert [request.identity["part"] for request in requests] == [["outcomes", name] for name in NAMES]
+    assert all(request.identity["outcomes"]["names"] == list(NAMES) for request in requests)
+
+
+def loaded(study, method, **privacy):
+    config = study.settings(method, **privacy)
+    path = study.release(config)
+    ((label, arrays),) = load_labelled(path)
+    return label, arrays, study.ledger(config).read()
+
+
+@pytest.mark.parametrize(
+    ("method", "other"), [("adassp", None), ("naive", None), ("reusecov-gauss", "adassp")]
+)
+def test_load_released__raise_on_another_mechanisms_name(study, method, other):
+    label, arrays, book = loaded(study, method)
+    label.pop("mechanism", None)
+    if other is None:
+        arrays.pop("smallest_eigenvalue", None)
+    else:
+        label["mechanism"] = mechanism_of(other).name
+        arrays["smallest_eigenvalue"] = np.array(0.0)
+    save_labelled(study.root / "forged.npz", [(label, arrays)])
+    with pytest.raises(DpgrsError, match="must be what the ledger charged for"):
+        load_released(study.root / "forged.npz", book)
+
+
+def test_load_released__raise_on_a_mechanism_nobody_knows(study):
+    label, arrays, book = loaded(study, "adassp")
+    save_labelled(study.root / "forged.npz", [(label | {"mechanism": "sketch"}, arrays)])
+    with pytest.raises(DpgrsError, match="must be one of reusecov-statistics, adassp-statistics, naive-st"):
+        load_released(study.root / "forged.npz", book)
+
+
+def test_load_released__raise_where_the_ledger_knows_another_mechanism(study):
+    config = study.settings("adassp")
+    path, book = study.release(config), study.ledger(config).read()
+    load_released(path, book)
+    for request in book.requests.values():
+        request.identity["mechanism"] = "reusecov-statistics"
+    with pytest.raises(DpgrsError, match="must be what the ledger charged for"):
+        load_released(path, book)
+
+
+@pytest.mark.parametrize(
+    ("method", "name"), [("adassp", "smallest_eigenvalue"), ("naive", "gram"), ("naive", "cross")]
+)
+def test_load_released__raise_on_other_numbers(study, method, name):
+    label, arrays, book = loaded(study, method)
+    save_labelled(study.root / "forged.npz", [(label, arrays | {name: arrays[name] + 1.0})])
+    with pytest.raises(DpgrsError, match="must be what the ledger charged for"):
+        load_released(study.root / "forged.npz", book)
+
+
+def test_load_released__raise_where_draws_of_naive_are_kept_quiet(study):
+    """A statement without them would understate what the release costs."""
+    label, arrays, book = loaded(study, "naive")
+    count, *rest = label["requests"]
+    replaced = label["request"] | {"neighbours": "replace-one"}
+    quiet = [event for event in label["events"] if event["statistic"] != "count"]
+    one_budget_each = label["request"] | {"n_outcomes": 1}
+    for forgery in (
+        {"requests": rest, "events": quiet},
+        {"requests": rest, "events": quiet, "request": replaced},
+        {"requests": [count, *rest[:2]]},
+        {"n": label["n"] + 1},
+        {"request": one_budget_each},
+        {"events": [event | {"sigma": 9.0} for event in label["events"]]},
+    ):
+        save_labelled(study.root / "forged.npz", [(label | forgery, arrays)])
+        with pytest.raises(DpgrsError, match="must be what the ledger charged for"):
+            load_released(study.root / "forged.npz", book)
+
+
+def test_fit_of_release__raise_on_a_method_of_another_mechanism(study):
+    for method, other in [("adassp", "blup"), ("reusecov-gauss", "naive")]:
+        config = study.settings(method)
+        label, drawn = load_released(study.release(config), study.ledger(config).read())
+        fit = {"method": other, "lambda": 0.1, "lambda_from": "fixed", "heritability": None}
+        with pytest.raises(DpgrsError, match=f"for `methods: {other}`, got {mechanism_of(method).name}"):
+            fit_of_release(label, drawn, fit)
+
+
+def test_load_released__raise_on_a_benchmark_that_says_adassp(study):
+    config = study.settings("adassp")
+    study.release(config)
+    terms = {
+        "neighbours": "add-remove",
+        "unit": "person",
+        "delta": 1e-6,
+        "gram_share": 0.5,
+        "count_share": 0.01,
+    }
+    grid = {"protections": ["full"], "accountings": ["gdp"], "epsilons": [2.0], "sizes": [N_VARIANTS]}
+    path = study.root / "benchmark.npz"
+    add_noise(
+        study.root / "statistics.npz",
+        study.root / "outcomes.npz",
+        output=path,
+        events=study.root / "benchmark.json",
+        trial=1,
+        seed=1,
+        counts=[3],
+        **terms,
+        **grid,
+    )
+    ((label, arrays),) = load_labelled(path)
+    label |= {"mechanism": "adassp-statistics", "requests": []}
+    save_labelled(path, [(label, arrays | {"smallest_eigenvalue": np.array(0.0)})])
+    with pytest.raises(DpgrsError, match="must hold the statistics of one release, got a benchmark's"):
+        load_released(path, study.ledger(config).read())
+
+
+@pytest.mark.parametrize("bounds", ["worst-case", "tight"])
+@pytest.mark.parametrize("method", ["naive", "adassp"])
+def test_fit_weights__of_a_release_are_those_that_are_bundled(study, method, bounds):
+    config = study.settings(method, bounds=bounds)
+    noisy, seconds = study.release(config), study.root / "seconds.tsv"
+    fit_weights(noisy, output=study.root / "weights.npz", seconds=seconds, methods=[method], penalty=0.1)
+    ((label, fit),) = load_labelled(study.root / "weights.npz")
+    settings = {"method": method, "lambda": 0.1, "lambda_from": "fixed", "heritability": None}
+    again = fit_of_release(*load_released(noisy, study.ledger(config).read()), settings)
+    assert label["method"] == method
+    np.testing.assert_array_equal(grid_weights(LinearFit(**fit)), grid_weights(again))
+
+
+@pytest.mark.parametrize("method", ["naive", "adassp"])
+def test_release_metrics__measures_all_weights_of_a_budget(study, method):
+    """Also where the outcomes of a budget have requests of their own."""
+    config = study.settings(method)
+    noisy, outcomes = study.release(config), Outcomes.load(study.root / "outcomes.npz")
+    seconds, weights = study.root / "seconds.tsv", study.root / "weights.npz"
+    fit_weights(noisy, output=weights, seconds=seconds, methods=[method], penalty=0.1)
+    fit = {"method": method, "lambda": 0.1, "lambda_from": "fixed", "heritability": None}
+    held_out = Outcomes(NAMES, outcomes.values, {}, np.zeros(N_PEOPLE, dtype=bool), "people")
+    held_out.save(study.root / "held_out.npz")
+    accuracy_step.release_metrics(
+        noisy,
+        study.root / "held_out.npz",
+        weights,
+        seconds,
+        output=study.root / "metrics.tsv",
+        accuracy=study.root / "accuracy.npz",
+        events=study.root / "accuracy_events.json",
+        panel="panel",
+        sites=study.sites,
+        ledger=config["privacy"]["ledger"],
+        identity=json.loads(json.dumps(public_identity(config))),
+        epsilon=1.0,
+        residual_bound=2.0,
+        fit=fit,
+    )
+    book, ((label, _),) = study.ledger(config).read(), load_labelled(noisy)
+    events, stated = accuracy_step.load_accuracy(study.root / "accuracy.npz", book, label, fit=fit)
+    assert (len(events), len(stated)) == (1, 3)
+    measured = list(book.requests.values())[-1].identity
+    assert measured["weights"]["statistics"] == [request for _, request in label["requests"]]
+    assert measured["weights"]["method"] == method
+
+
+@pytest.mark.parametrize("neighbours", ["add-remove", "replace-one"])
+@pytest.mark.parametrize("method", RELEASED)
+def test_draw__draws_what_the_table_of_methods_audits(method, neighbours):
+    terms = {"rows": "people", "n_variants": 2, "n_outcomes": 2, "outcome_bound": 3.0, "epsilon": 1.0}
+    request, rehearsal = PrivacyRequest(**terms, delta=1e-6, neighbours=neighbours), Rehearsal()
+    zeros = {"gram": np.zeros((3, 3), dtype=np.int64), "cross": np.zeros((2, 3), dtype=np.int64)}
+    mechanism = mechanism_of(method)
+    drawn = mechanism.draw(**zeros, n_rows=1, request=request, noise=rehearsal, outcome_names=("a", "b"))
+    parts = rehearsal.draws
+    assert list(parts) == list(mechanism.outputs(drawn, ("a", "b"), request))
+    budget = mechanism.terms(request).budget
+    for (kind, *_), listed in parts.items():
+        shares = [budget[name] for name in mechanism.draws[kind] if budget[name]]
+        assert [event.mu for event, _ in listed] == shares
+    drawn_by = {audited_name(event.statistic) for listed in parts.values() for event, _ in listed}
+    assert drawn_by - {"private_count"} < set(METHODS[method].audited)
+    restored = mechanism.restore(
+        {"n": drawn.n, "events": [event.as_dict() for event in drawn.events]}, mechanism.arrays(drawn)
+    )
+    for part, arrays in mechanism.outputs(restored, ("a", "b"), request).items():
+        for one, other in zip(arrays, mechanism.outputs(drawn, ("a", "b"), request)[part], strict=True):
+            np.testing.assert_array_equal(one, other)

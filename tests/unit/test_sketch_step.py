@@ -1,0 +1,115 @@
+"""Sketched ReuseCov as a step of the workflow: the right rows, sample, noise and penalty."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from dpgrs.io.trials import Outcomes, Statistics, load_labelled
+from dpgrs.regression.reusecov import fit_reusecov
+from dpgrs.regression.sketch import private_sketch
+from dpgrs.steps import baselines as baselines_step
+from dpgrs.steps import statistics as statistics_step
+from dpgrs.steps.fit import fit_weights
+from dpgrs.steps.noise import add_noise
+from random_cohorts import random_bits
+
+D, N_HAPLOTYPES, PENALTY = 6, 400, 0.1
+BITS = random_bits(D, N_HAPLOTYPES)
+PANEL = SimpleNamespace(
+    haplotypes=lambda columns=slice(None): BITS[columns],
+    of_size=lambda size: np.arange(1, 1 + size),
+    n_haplotypes=N_HAPLOTYPES,
+    n_variants=D,
+)
+GRID = {
+    "protections": ["full"],
+    "accountings": ["gdp"],
+    "epsilons": [2.0],
+    "delta": 1e-5,
+    "sizes": [4],
+    "counts": [3],
+    "neighbours": "replace-one",
+    "unit": "person",
+    "gram_share": 0.5,
+    "count_share": 0.1,
+    "trial": 1,
+    "seed": 1,
+}
+
+
+@pytest.fixture
+def study(tmp_path, monkeypatch):
+    """The paths of the outcomes and statistics of about a third of the people as training rows."""
+    for step in (baselines_step, statistics_step):
+        monkeypatch.setattr(step, "Panel", SimpleNamespace(open=lambda path: PANEL))
+    rng = np.random.default_rng(2)
+    is_training = np.repeat(rng.random(N_HAPLOTYPES // 2) < 0.3, 2)
+    values = {4: rng.standard_normal((3, N_HAPLOTYPES))}
+    outcomes, statistics = tmp_path / "outcomes.npz", tmp_path / "statistics.npz"
+    Outcomes(("a", "b", "c"), values, {}, is_training, "haplotypes").save(outcomes)
+    statistics_step.compute_statistics("panel", outcomes, output=statistics, outcome_bound=2.0)
+    return SimpleNamespace(outcomes=outcomes, statistics=statistics, is_training=is_training)
+
+
+def sketched(study, tmp_path, *, share, **changes):
+    options = GRID | {"methods": ["reusecov-sketch"], "penalty": PENALTY, "sketch_share": share} | changes
+    output = tmp_path / "baselines.npz"
+    baselines_step.fit_baselines("panel", study.outcomes, study.statistics, output=output, **options)
+    return load_labelled(output)
+
+
+def test_sketch__of_everybody_with_hardly_any_noise_is_reusecov(study, tmp_path):
+    certain = {"epsilons": [1e4]}
+    ((label, arrays),) = sketched(study, tmp_path, share=1.0, **certain)
+    paths = {"output": tmp_path / "noisy.npz", "events": tmp_path / "events.json"}
+    add_noise(study.statistics, study.outcomes, **paths, **GRID | certain)
+    fitted = {"output": tmp_path / "weights.npz", "seconds": tmp_path / "seconds.tsv"}
+    fit_weights(tmp_path / "noisy.npz", methods=["reusecov-gauss"], penalty=PENALTY, **fitted)
+    ((plain, expected),) = load_labelled(fitted["output"])
+    assert label | {"method": "reusecov-gauss"} == plain | {"seconds": label["seconds"]}
+    np.testing.assert_allclose(arrays["weights"], expected["weights"], rtol=0, atol=0.02)
+    np.testing.assert_allclose(arrays["means"], expected["means"], rtol=0, atol=0.01)
+    assert np.abs(expected["weights"]).max() > 0.1
+
+
+@pytest.mark.parametrize(("unit", "rows_per_unit"), [("person", 2), ("haplotype", 1)])
+def test_sketch__samples_the_share_of_the_training_units(study, tmp_path, monkeypatch, unit, rows_per_unit):
+    seen = []
+
+    def spy(bits, cross, is_unit_chosen, **options):
+        seen.append((bits, is_unit_chosen, options))
+        return private_sketch(bits, cross, is_unit_chosen, **options)
+
+    monkeypatch.setattr(baselines_step, "private_sketch", spy)
+    for trial in (1, 2, 1):
+        sketched(study, tmp_path, share=0.3, unit=unit, trial=trial)
+    n_units = study.is_training.sum() // rows_per_unit
+    for bits, is_unit_chosen, options in seen:
+        np.testing.assert_array_equal(bits, BITS[1:5])
+        np.testing.assert_array_equal(options["is_selected"], study.is_training)
+        assert is_unit_chosen.shape == (n_units,)
+        assert is_unit_chosen.sum() == options["request"].n_chosen == round(0.3 * n_units)
+    first, other, again = (is_unit_chosen for _, is_unit_chosen, _ in seen)
+    assert (first != other).any()
+    np.testing.assert_array_equal(first, again)
+
+
+def test_sketch__takes_the_penalty_and_at_least_one_unit(study, tmp_path, monkeypatch):
+    released = []
+
+    def spy(noisy, *, penalty):
+        released.append((noisy, penalty))
+        return fit_reusecov(noisy, penalty=penalty)
+
+    monkeypatch.setattr(baselines_step, "fit_reusecov", spy)
+    ((_, arrays),) = sketched(study, tmp_path, share=1e-9)
+    ((noisy, penalty),) = released
+    assert penalty == PENALTY
+    assert noisy.n == Statistics.load(study.statistics).n_rows
+    np.testing.assert_array_equal(arrays["weights"], fit_reusecov(noisy, penalty=PENALTY).weights)
+
+
+@pytest.mark.parametrize("terms", [{"neighbours": "add-remove"}, {"protections": ["label"]}])
+def test_sketch__left_out_where_the_proof_does_not_reach(study, tmp_path, terms):
+    assert sketched(study, tmp_path, share=0.5, **terms) == []

@@ -1,0 +1,196 @@
+"""What a release may draw: each mechanism, the parts of its request, and the weights that follow from it.
+
+A mechanism has a name in the ledger, so that two never share noise or stand for one another, and what it
+released is fitted by its own methods alone.
+"""
+
+from dataclasses import replace
+from types import MappingProxyType
+
+import numpy as np
+
+from dpgrs.errors import DpgrsError
+from dpgrs.methods import FROM_STATISTICS
+from dpgrs.privacy.events import event_of
+from dpgrs.regression.adassp import AdasspStatistics, adassp_request, fit_adassp, private_adassp
+from dpgrs.regression.fits import fit_released
+from dpgrs.regression.naive import (
+    SeparateStatistics,
+    collect,
+    fit_separately,
+    private_separate_statistics,
+    separate_request,
+)
+from dpgrs.regression.requests import budget_groups
+from dpgrs.regression.reusecov import NoisyStatistics, private_statistics
+
+
+class SharedStatistics:
+    """The count, one X'X for all outcomes, and an X'Y for each budget.
+
+    Attributes
+    ----------
+    name : str, in the public identity of every request.
+    methods : tuple of str, those of `dpgrs.methods.METHODS` that fit from what it releases.
+    draws : mapping of a kind of part, ``genotypes`` first, to the names of its draws in the budget, in order.
+    """
+
+    name = "reusecov-statistics"
+    methods = FROM_STATISTICS
+    draws = MappingProxyType({"genotypes": ("count", "gram"), "outcomes": ("cross",)})
+
+    def terms(self, request):
+        """Return the terms whose ``budget`` the draws have, for a PrivacyRequest."""
+        return request
+
+    def draw(self, gram, cross, n_rows, *, origin=None, **options):
+        """Release the statistics; parameters as in `private_statistics`, `origin` as in `NoisyStatistics`.
+
+        Returns
+        -------
+        NoisyStatistics or the like, with n, cross, origin and all events.
+        """
+        return replace(private_statistics(gram, cross, n_rows, **options), origin=origin)
+
+    def arrays(self, drawn):
+        """Return what was drawn as a dict of arrays, for a file; n and events stand in its label."""
+        coded = {} if drawn.origin is None else {"origin": drawn.origin}
+        return {"gram": drawn.gram, "cross": drawn.cross} | coded
+
+    def restore(self, label, arrays):
+        """Make what was drawn again, from its label and `arrays`."""
+        return NoisyStatistics(**arrays, n=label["n"])
+
+    def outputs(self, drawn, names, request):
+        """Return the numbers that each part gave.
+
+        Parameters
+        ----------
+        drawn : from `draw` or `restore`.
+        names : n_outcomes str
+        request : PrivacyRequest; here and below.
+
+        Returns
+        -------
+        dict of part to a tuple of arrays and numbers.
+        """
+        parts = {("genotypes",): (drawn.n, drawn.gram)}
+        for group in budget_groups(len(names), n_shared=request.n_outcomes):
+            parts["outcomes", *names[group]] = (drawn.cross[group],)
+        return parts
+
+    def behind(self, part, names, request):
+        """Return a part with the names of all outcomes on whose values its exact statistics hang."""
+        return part
+
+    def requests_of_outcomes(self, n_outcomes, request):
+        """Return how many parts ``outcomes`` there are."""
+        return n_outcomes // request.n_outcomes
+
+    def fit(self, method, drawn, *, request, terms, outcomes=None):
+        """Fit all outcomes by one of `methods`; parameters as in `fit_released`. It is post-processing."""
+        return fit_released(method, drawn, request=request, terms=terms, outcomes=outcomes)
+
+
+class Adassp(SharedStatistics):
+    """The same and the smallest eigenvalue of X'X, from which AdaSSP takes its penalty."""
+
+    name = "adassp-statistics"
+    methods = ("adassp",)
+    draws = MappingProxyType({"genotypes": ("count", "gram", "eigenvalue"), "outcomes": ("cross",)})
+
+    def terms(self, request):
+        return adassp_request(request)
+
+    def draw(self, gram, cross, n_rows, *, origin=None, **options):
+        return replace(private_adassp(gram, cross, n_rows, **options), origin=origin)
+
+    def arrays(self, drawn):
+        return super().arrays(drawn) | {"smallest_eigenvalue": np.array(drawn.smallest_eigenvalue)}
+
+    def restore(self, label, arrays):
+        # The penalty follows from the scales of the noise.
+        terms = {"n": label["n"], "events": tuple(map(event_of, label["events"]))}
+        eigenvalue = float(arrays["smallest_eigenvalue"])
+        return AdasspStatistics(**arrays | terms | {"smallest_eigenvalue": eigenvalue})
+
+    def outputs(self, drawn, names, request):
+        parts = super().outputs(drawn, names, request)
+        parts["genotypes",] += (drawn.smallest_eigenvalue,)
+        return parts
+
+    def fit(self, method, drawn, *, request, terms, outcomes=None):
+        return fit_adassp(drawn)
+
+
+class SeparateFits(SharedStatistics):
+    """The count, and an X'X and an X'y for every outcome by itself, also where outcomes share a budget."""
+
+    name = "naive-statistics"
+    methods = ("naive",)
+    draws = MappingProxyType({"genotypes": ("count",), "outcomes": ("gram", "cross")})
+
+    def terms(self, request):
+        return separate_request(request)
+
+    def draw(self, gram, cross, n_rows, *, origin=None, **options):
+        drawn = private_separate_statistics(gram, cross, n_rows, **options)
+        return collect(drawn, len(cross), origin=origin)
+
+    def restore(self, label, arrays):
+        return SeparateStatistics(**arrays, n=label["n"])
+
+    def outputs(self, drawn, names, request):
+        drawn_alone = zip(names, drawn.gram, drawn.cross, strict=True)
+        parts = {("outcomes", name): (drawn.n, gram, cross) for name, gram, cross in drawn_alone}
+        return ({("genotypes",): (drawn.n,)} if request.has_private_count else {}) | parts
+
+    def behind(self, part, names, request):
+        # The rows of outcomes that share a budget may be clipped together.
+        kind, *own = part
+        for group in budget_groups(len(names), n_shared=request.n_outcomes):
+            if set(own) & set(names[group]):
+                return (kind, *names[group])
+        return part
+
+    def requests_of_outcomes(self, n_outcomes, request):
+        return n_outcomes
+
+    def fit(self, method, drawn, *, request, terms, outcomes=None):
+        return fit_separately(drawn.by_outcome(), penalty=terms.penalty, origin=drawn.origin)
+
+
+MECHANISMS = {mechanism.name: mechanism for mechanism in (SharedStatistics(), Adassp(), SeparateFits())}
+
+
+def mechanism_of(method):
+    """Return the mechanism from which a method is fitted; what no release may draw for gets ReuseCov's."""
+    found = [mechanism for mechanism in MECHANISMS.values() if method in mechanism.methods]
+    return found[0] if found else MECHANISMS[SharedStatistics.name]
+
+
+def mechanism_of_study(config):
+    """Return what a release draws; of a benchmark, which may have several, ReuseCov's.
+
+    Parameters
+    ----------
+    config : dict from `dpgrs.config.resolve`.
+    """
+    return mechanism_of(config["methods"][0] if config["mode"] == "release" else None)
+
+
+def mechanism_of_file(label):
+    """Return the mechanism that a file of noisy statistics names in a label; without a name it is ReuseCov's.
+
+    Raises
+    ------
+    DpgrsError
+        If the name is not known.
+    """
+    name = label.get("mechanism", SharedStatistics.name)
+    if name not in MECHANISMS:
+        raise DpgrsError(
+            f"The mechanism of noisy statistics must be one of {', '.join(MECHANISMS)}, got {name}. "
+            "Run the study again."
+        )
+    return MECHANISMS[name]

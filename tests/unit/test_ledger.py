@@ -190,6 +190,18 @@ def test_complete__raise_on_unknown_request_or_another_output(ledger):
     assert ledger.path.read_bytes() == before
 
 
+def test_complete_all__notes_all_or_none(ledger):
+    first, second = reserve(ledger, shape=[1, 1]), reserve(ledger, shape=[2, 2])
+    ledger.check_all({first: OUTPUT, second: OUTPUT})
+    before = ledger.path.read_bytes()
+    for act in (ledger.check_all, ledger.complete_all):
+        with pytest.raises(DpgrsError, match="no request"):
+            act({first: OUTPUT, "f" * 64: OUTPUT})
+    assert ledger.path.read_bytes() == before
+    ledger.complete_all({first: OUTPUT, second: STATISTIC})
+    assert ledger.read().outputs == {first: OUTPUT, second: STATISTIC}
+
+
 @settings(deadline=None, max_examples=20)
 @given(
     st.lists(

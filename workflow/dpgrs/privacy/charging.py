@@ -31,6 +31,11 @@ class Receipt:
     requests: dict
     outputs: dict
 
+    @property
+    def by_request(self):
+        """The digests of the outputs, a dict by request id."""
+        return {request_id: self.outputs[part] for part, request_id in self.requests.items()}
+
 
 def release(mechanism, *, identify, account, ledger, study_key):
     """Run a mechanism with secret noise, charged before it is drawn.
@@ -69,8 +74,7 @@ def release(mechanism, *, identify, account, ledger, study_key):
 
 def check(receipt, ledger):
     """Raise DpgrsError if the ledger knows another output of a request: before a second one is stored."""
-    for part, request_id in receipt.requests.items():
-        ledger.check(request_id, receipt.outputs[part])
+    ledger.check_all(receipt.by_request)
 
 
 def complete(receipt, ledger):
@@ -81,8 +85,7 @@ def complete(receipt, ledger):
     DpgrsError
         If a replay gave another output than the first time.
     """
-    for part, request_id in receipt.requests.items():
-        ledger.complete(request_id, receipt.outputs[part])
+    ledger.complete_all(receipt.by_request)
 
 
 def _require_same_terms(draws, account):

@@ -182,28 +182,33 @@ class Ledger:
         return [book.find(request.identity_digest)[0] for request in requests]
 
     def complete(self, request_id, output_digest):
-        """Note that the output of a request is stored.
+        """Do the work of `complete_all` for one request."""
+        self.complete_all({request_id: output_digest})
+
+    def complete_all(self, outputs):
+        """Note that the outputs of requests are stored. All are checked before the first is noted.
 
         Parameters
         ----------
-        request_id : str, from `reserve_all`.
-        output_digest : str, SHA-256 of the noisy output, hexadecimal.
+        outputs : dict of request id, from `reserve_all`, to the SHA-256 of its noisy output in hexadecimal.
 
         Raises
         ------
         DpgrsError
-            If the request is unknown, or its replay gave another output.
+            If a request is unknown, or its replay gave another output.
         """
-        _require_digest("output_digest", output_digest)
+        for output_digest in outputs.values():
+            _require_digest("output_digest", output_digest)
         with appending_to(self.path) as chain:
             book = _book(chain.entries, self.path)
-            _require_same_output(book, request_id, output_digest)
-            if request_id not in book.outputs:
-                chain.append({"kind": COMPLETED, "request": request_id, "output_digest": output_digest})
+            _require_same_outputs(book, outputs)
+            for request_id, output_digest in outputs.items():
+                if request_id not in book.outputs:
+                    chain.append({"kind": COMPLETED, "request": request_id, "output_digest": output_digest})
 
-    def check(self, request_id, output_digest):
-        """Raise what `complete` would raise, before an output is stored."""
-        _require_same_output(self.read(), request_id, output_digest)
+    def check_all(self, outputs):
+        """Raise what `complete_all` would raise, before outputs are stored."""
+        _require_same_outputs(self.read(), outputs)
 
     def read(self):
         """Return the ledger's book."""
@@ -328,16 +333,17 @@ def _require_same_statistic(first, request):
         )
 
 
-def _require_same_output(book, request_id, output_digest):
-    if request_id not in book.requests:
-        raise DpgrsError(f"The ledger has no request {request_id}. Reserve before drawing.")
-    first = book.outputs.get(request_id, output_digest)
-    if first != output_digest:
-        raise DpgrsError(
-            f"The replay of request {request_id[:12]} must give the stored bytes, but its output has "
-            f"digest {output_digest[:12]}, not {first[:12]}. Do not release it: use the first "
-            "output, and the versions of software that made it."
-        )
+def _require_same_outputs(book, outputs):
+    for request_id, output_digest in outputs.items():
+        if request_id not in book.requests:
+            raise DpgrsError(f"The ledger has no request {request_id}. Reserve before drawing.")
+        first = book.outputs.get(request_id, output_digest)
+        if first != output_digest:
+            raise DpgrsError(
+                f"The replay of request {request_id[:12]} must give the stored bytes, but its output has "
+                f"digest {output_digest[:12]}, not {first[:12]}. Do not release it: use the first "
+                "output, and the versions of software that made it."
+            )
 
 
 def _require_budget(book, *, account, requests):

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from scipy.stats import binom, multivariate_normal
+from scipy.stats import beta, binom, multivariate_normal, norm
 
 from dpgrs.errors import UsageError
 from dpgrs.regression.blup import (
@@ -11,7 +11,14 @@ from dpgrs.regression.blup import (
     sample_overlaps,
     stieltjes_transform,
 )
-from dpgrs.regression.blup_model import effect_moments, prior_moments
+from dpgrs.regression.blup_model import (
+    CONCENTRATIONS,
+    beta_priors,
+    effect_moments,
+    heritability_posterior,
+    interval_scale,
+    prior_moments,
+)
 from dpgrs.regression.denoising import noisy_spectrum
 
 
@@ -73,6 +80,53 @@ def test_log_likelihood__is_that_of_normal_sums(h2):
     ]
     dense = np.array([multivariate_normal(np.zeros(d), C).logpdf(cross) for C in of_cross]).T
     np.testing.assert_allclose(found[:, 1] - found[:, 0], dense[:, 1] - dense[:, 0], rtol=1e-6)
+
+
+def test_heritability_posterior__averages_over_beta_priors():
+    grid, ends = np.array([0.1, 0.4, 0.7]), np.array([0.0, 0.25, 0.55, 1.0])
+    likelihood = np.array([[1.0, 0.5, 0.1], [0.3, 1.0, 0.6]])
+    # One prior after the other, by Bayes' rule.
+    posteriors, evidences = [], []
+    for c in CONCENTRATIONS:
+        for m in grid:
+            joint = likelihood * np.diff(beta.cdf(ends, m * c, (1 - m) * c))
+            evidences.append(joint.sum(axis=1).prod())
+            posteriors.append(joint / joint.sum(axis=1, keepdims=True))
+    expected = np.average(posteriors, axis=0, weights=evidences)
+    # The likelihood of an outcome is known up to a factor, which may be beyond all bounds.
+    factors = np.array([[-1e5], [1e5]])
+    found = heritability_posterior(np.log(likelihood) + factors, beta_priors(tuple(grid)))
+    np.testing.assert_allclose(found, expected, rtol=1e-6)
+
+
+def test_heritability_posterior__of_outcomes_that_contradict_every_prior_is_finite():
+    log_likelihood = np.where(np.arange(40) < 20, 0.0, -1e4) * np.ones((1000, 1))
+    log_likelihood[:500] = log_likelihood[:500, ::-1]
+    posterior = heritability_posterior(log_likelihood, beta_priors(tuple(np.linspace(0.01, 0.99, 40))))
+    np.testing.assert_allclose(posterior.sum(axis=1), 1)
+    assert posterior[:500, 20:].sum(axis=1).min() > 0.999
+
+
+def test_interval_scale__makes_the_intervals_of_a_mixture_cover():
+    posterior = np.array([[0.5, 0.5, 0.0], [0.2, 0.2, 0.6], [0.0, 1.0, 0.0], [0.98, 0.0, 0.02]])
+    given, between = np.array([0.05, 0.8, 0.4]), np.array([0.0, 0.1, 0.2, 0.0])
+    total = posterior @ given + between
+    half_width = norm.ppf(0.975) * interval_scale(posterior, given, total) * np.sqrt(total)
+    outside = 2 * norm.sf(half_width[:, np.newaxis] / np.sqrt(given + between[:, np.newaxis]))
+    covered = 1 - (posterior * outside).sum(axis=1)
+    np.testing.assert_allclose(covered[:3], 0.95, rtol=1e-6)
+    # The normal is wide enough here, and is kept.
+    assert covered[3] > 0.95
+    np.testing.assert_allclose(half_width[3], norm.ppf(0.975) * np.sqrt(total[3]))
+
+
+def test_mean_variance__is_that_of_the_effects():
+    X, Y, _ = _cohort(17)
+    gram, cross = _noisy(17, X, Y, gram_sd=0.0, cross_sd=9.0)
+    terms = {"cross_sd": 9.0, "means": np.linspace(-0.4, 0.5, X.shape[1])}
+    fit = fit_blup(gram, cross, len(X), gram_sd=0.0, heritability=0.4, **terms)
+    prior = prior_moments(noisy_spectrum(gram, gram_sd=0.0), len(X), heritabilities=np.array([0.4]), **terms)
+    np.testing.assert_allclose((fit.standard_errors**2).mean(axis=1), prior.mean_variance[0], rtol=1e-9)
 
 
 def test_effect_moments__are_those_of_a_mixture_over_heritabilities():

@@ -16,8 +16,10 @@ from scipy.special import softmax
 
 from dpgrs.regression.blup_model import (
     HERITABILITIES,
+    beta_priors,
     effect_moments,
     heritability_posterior,
+    interval_scale,
     prior_moments,
     ratio_where,
     require_terms,
@@ -35,7 +37,8 @@ class BlupFit:
     Attributes
     ----------
     weights : (n_outcomes, n_variants) float64
-    standard_errors : (n_outcomes, n_variants) float64, or None where they would not be calibrated.
+    standard_errors : (n_outcomes, n_variants) float64, or None where they would not be calibrated. A weight's
+        95 % interval is 1.96 of them to either side.
     heritability : (n_outcomes,) float64, estimated or as stated.
     """
 
@@ -81,13 +84,15 @@ def fit_blup(gram, cross, n, *, gram_sd, cross_sd, means=None, heritability=None
         return _nothing(cross.shape, heritability)
     U, C = spectrum.vectors, cross @ spectrum.vectors
     prior = prior_moments(spectrum, n, cross_sd=cross_sd, means=means, heritabilities=grid)
-    posterior = heritability_posterior(prior.log_likelihood(C))
+    posterior = heritability_posterior(prior.log_likelihood(C), beta_priors(tuple(grid)))
     effects, variances = effect_moments(C, prior, posterior)
     errors = None
     if gram_sd == 0 or heritability is not None:
         # The mean of the outcome is not known: its part runs across the eigenvectors.
         of_mean = posterior / prior.mean_precision @ (U @ (prior.slope * prior.loading[:, np.newaxis])).T ** 2
-        errors = np.sqrt(variances @ (U**2).T + of_mean)
+        variances = variances @ (U**2).T + of_mean
+        scale = interval_scale(posterior, prior.mean_variance, variances.mean(axis=1))
+        errors = np.sqrt(variances) * scale[:, np.newaxis]
     return BlupFit(effects @ U.T, errors, posterior @ grid)
 
 

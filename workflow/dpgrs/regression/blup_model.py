@@ -17,7 +17,12 @@ With D the diagonal matrix of the variances above and q = sqrt(n) U'm, c then ha
 mean of z = sqrt(n) ybar is z^ = q'D^-1 c/k, k = 1 + q'D^-1 q. The formulas hold with c - q z^ for c, and
 (slope q)(slope q)'/k, of the elementwise product, adds to the covariance.
 
-h2 has a prior on a grid, learned from all outcomes together, and is averaged over for each of them.
+h2 lies on a grid. Its prior is a Beta distribution of mean m and concentration c, cut into the cells of the
+grid; (m, c) lie on a grid too, all points alike before the outcomes are seen, and are averaged over with
+
+    p(m, c | c_1, c_2, ...) ~ prod over outcomes i of sum_h p(c_i | h) p(h | m, c).
+
+Given h2 an effect is normal. Averaged over h2 it is a mixture, which is not: see `interval_scale`.
 
 References
 ----------
@@ -25,16 +30,18 @@ References
 """
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 
 import numpy as np
-from scipy.special import logsumexp, softmax
+from scipy.optimize.elementwise import find_root
+from scipy.special import betainc, erfc, ndtri, softmax
 
 from dpgrs.errors import UsageError
 
 HERITABILITIES = np.r_[1e-3, np.arange(0.0125, 1.0, 0.025)]
-PRIOR_OUTCOMES = 3.0  # what a flat prior of h2 weighs against the outcomes; one outcome alone learns little
-EM_STEPS = 50
+# From outcomes of which each has h2 near 0 or 1 to outcomes that share one h2; the measurements chose them.
+CONCENTRATIONS = (0.25, 1.0, 4.0, 16.0, 64.0)
+COVERAGE = 0.95
 
 
 @dataclass(frozen=True)
@@ -65,6 +72,13 @@ class PriorMoments:
     def mean_precision(self):
         """1 over the variance of z given c: k, (n_grid,) float64."""
         return 1 + self.loading @ self._loading_by_variance
+
+    @cached_property
+    def mean_variance(self):
+        """The variance of an effect given c, averaged over variants, (n_grid,) float64."""
+        known = np.maximum(self.effect - self.slope * self.signal, 0)
+        of_mean = (self.slope * self.loading[:, np.newaxis]) ** 2 / self.mean_precision
+        return (known + of_mean).mean(axis=0)
 
     def outcome_means(self, C):
         """Return the (n_outcomes, n_grid) means of z given the entries of (n_outcomes, n_variants) C."""
@@ -112,24 +126,42 @@ def prior_moments(spectrum, n, *, cross_sd, means=None, heritabilities=HERITABIL
     return PriorMoments(t2, t2 * a, variance, loading, is_informative)
 
 
-def heritability_posterior(log_likelihood):
-    """Return each outcome's posterior of h2, under a prior that all of them teach by EM.
+@cache
+def beta_priors(grid):
+    """Return the priors of h2 that are averaged over: Beta(m c, (1 - m) c), of mean m and concentration c.
+
+    Parameters
+    ----------
+    grid : tuple of n_grid ascending values of h2 in (0, 1), which serve as the means too. Each takes the mass
+        of the cell around it, which ends half way to the next.
+
+    Returns
+    -------
+    (n_grid, n_priors) float64, columns of sum 1, all above 0.
+    """
+    grid = np.array(grid)
+    means, concentrations = (terms.ravel() for terms in np.meshgrid(grid, CONCENTRATIONS))
+    ends = np.r_[0.0, (grid[1:] + grid[:-1]) / 2, 1.0]
+    cumulative = betainc(means * concentrations, (1 - means) * concentrations, ends[:, np.newaxis])
+    return np.maximum(np.diff(cumulative, axis=0), np.finfo(float).tiny)
+
+
+def heritability_posterior(log_likelihood, priors):
+    """Return each outcome's posterior of h2, averaged over priors that all outcomes tell apart.
 
     Parameters
     ----------
     log_likelihood : (n_outcomes, n_grid)
+    priors : (n_grid, n_priors) float64 > 0, of `beta_priors`.
 
     Returns
     -------
     (n_outcomes, n_grid) float64, of sum 1.
     """
-    n_outcomes, n_grid = log_likelihood.shape
-    prior = np.full(n_grid, 1 / n_grid)
-    for _ in range(EM_STEPS):
-        total = softmax(log_likelihood + np.log(prior), axis=1).sum(axis=0)
-        prior = (total + PRIOR_OUTCOMES / n_grid) / (n_outcomes + PRIOR_OUTCOMES)
-    joint = log_likelihood + np.log(prior)
-    return np.exp(joint - logsumexp(joint, axis=1, keepdims=True))
+    likelihood = np.exp(log_likelihood - log_likelihood.max(axis=1, keepdims=True))
+    evidence = likelihood @ priors
+    shares = softmax(np.log(evidence).sum(axis=0))
+    return likelihood * (shares / evidence @ priors.T)
 
 
 def effect_moments(C, prior, posterior):
@@ -155,6 +187,36 @@ def effect_moments(C, prior, posterior):
     square = posterior @ squares.T * C**2 - 2 * ((posterior * z) @ squares.T * C * q)
     square += (posterior * z**2) @ squares.T * q**2
     return effects, within + np.maximum(square - effects**2, 0)
+
+
+def interval_scale(posterior, given, total):
+    """Return by how much the 95 % interval of an outcome's effects is wider than 1.96 standard deviations.
+
+    An effect is a mixture over h2 of normals. Where h2 is far from certain, a normal of the same variance is
+    not wide enough: of outcomes with h2 near 0 or 0.8, and nothing to tell them apart, it covers 0.92. The
+    half width x solves sum_h p(h) P(|N(0, v_h)| > x) = 0.05, v_h the variance of an effect given h, averaged
+    over variants, plus what its mean owes to h. It is never taken to be narrower than that of the normal.
+
+    Parameters
+    ----------
+    posterior : (n_outcomes, n_grid), of `heritability_posterior`.
+    given : (n_grid,) mean variance of an effect given h2 and the data: `PriorMoments.mean_variance`.
+    total : (n_outcomes,) mean variance of an effect given the data.
+
+    Returns
+    -------
+    (n_outcomes,) float64 >= 1
+    """
+    tiny = np.finfo(float).tiny
+    between = np.maximum(total - posterior @ given, 0)
+    scales = np.sqrt(2 * np.maximum(given + between[:, np.newaxis], tiny))
+
+    def excess(x, outcome):
+        return (posterior[outcome] * erfc(x[:, np.newaxis] / scales[outcome])).sum(axis=1) - (1 - COVERAGE)
+
+    ends = np.zeros(len(scales)), 2 * scales.max(axis=1)
+    width = find_root(excess, ends, args=(np.arange(len(scales)),)).x
+    return np.maximum(width / (ndtri((1 + COVERAGE) / 2) * np.sqrt(np.maximum(total, tiny))), 1)
 
 
 def require_terms(*, n, gram_sd, cross_sd, heritability=None):

@@ -16,10 +16,11 @@ ALLOWED = {
     "privacy": set(),
     "simulation": {"io"},
     "regression": {"privacy"},
+    "screening": {"io", "privacy", "regression"},
     "evaluation": {"privacy", "regression"},
     "reporting": {"io"},
     "release": {"io", "privacy"},
-    "steps": {"io", "privacy", "simulation", "regression", "evaluation", "reporting", "release"},
+    "steps": {"io", "privacy", "simulation", "regression", "screening", "evaluation", "reporting", "release"},
 }
 # Public seeded draws, noise, and the secret key that noise will hang on.
 RANDOM_DOORS = {"public_random.py", "privacy/noise.py", "privacy/study_key.py"}

@@ -40,6 +40,14 @@ class Protection(StrEnum):
     NONE = "none"
 
 
+class PairKernel(StrEnum):
+    """What two rows i and k add to a Kendall statistic of two of their values (docs/screening.md)."""
+
+    BOUNDED = "bounded"  # (x_i - x_k)/range sign(y_i - y_k): a genotype and anything that has an order
+    PRODUCT = "product"  # (x_i - x_k) (z_i - z_k)/range^2: two genotypes
+    SIGN = "sign"  # sign(x_i - x_k) sign(y_i - y_k): values without a public range
+
+
 class Accounting(StrEnum):
     """How (epsilon, delta) becomes noise: exact mu-GDP, or the papers' split of the budget."""
 

@@ -1,8 +1,8 @@
 """How far one unit can move a statistic: proven bounds, whose proof pages say where they are attained.
 
-Everything here has the intercept column x = 1/2 and is in units of x. Without a `row_norm` it holds for
-`half` coding; with one, for `frequency` coding with every row of genotypes clipped at that norm. A square is
-an exact fraction; its root is rounded up, so that no claim lies below the truth.
+Everything here but Kendall's correlations has the intercept column x = 1/2 and is in units of x. Without a
+`row_norm` it holds for `half` coding; with one, for `frequency` coding with every row of genotypes clipped at
+that norm. A square is an exact fraction; its root is rounded up, so that no claim lies below the truth.
 """
 
 import math
@@ -11,7 +11,7 @@ from fractions import Fraction
 
 from dpgrs.errors import UsageError
 from dpgrs.privacy.exact_numbers import root_above
-from dpgrs.types import Neighbours, Protection, Rows, Unit
+from dpgrs.types import Neighbours, PairKernel, Protection, Rows, Unit
 
 
 @dataclass(frozen=True)
@@ -21,7 +21,7 @@ class Sensitivity:
     Attributes
     ----------
     value : float, never below the true worst case.
-    norm : str, ``l2``.
+    norm : str, ``l2``, or ``linf`` for scores of which a choice is made: by how much each may differ.
     neighbours : Neighbours
     unit : Unit
     proof : str, path of the proof page in the repository.
@@ -200,6 +200,46 @@ def accuracy_sensitivity(n_outcomes, *, rows, neighbours, unit, outcome_bound, r
     B, C = Fraction(outcome_bound), Fraction(residual_bound)
     square = n_outcomes * (C**4 + B**4 + B**2)
     return _claim(square, rows=rows, neighbours=neighbours, unit=unit, proof="docs/proofs/accuracy.md")
+
+
+def kendall_sensitivity(kernel, *, rows, neighbours, unit, protection=Protection.FULL):
+    """Bound Kendall's correlation of two values of a row in the scale tau^ = S/(n - 1).
+
+    | kernel  | add-remove | replace-one | replace-one, feature protection |
+    | ------- | ---------- | ----------- | ------------------------------- |
+    | bounded | 1          | 2           | 1                               |
+    | product | 1          | 1           | 1                               |
+    | sign    | 3/2        | 2           | 2                               |
+
+    Parameters
+    ----------
+    kernel : PairKernel
+    rows : Rows
+    neighbours : Neighbours
+    unit : Unit
+    protection : Protection. Under label protection features are public, and how they correlate with each
+        other needs no claim.
+
+    Returns
+    -------
+    Sensitivity, in ``linf``: of every score.
+
+    Raises
+    ------
+    UsageError
+        Under add-remove with feature or label protection, or if the protection is none.
+    """
+    _check_protection(protection, neighbours)
+    add_remove, replace_one, feature = {
+        PairKernel.BOUNDED: (1.0, 2.0, 1.0),
+        PairKernel.PRODUCT: (1.0, 1.0, 1.0),
+        PairKernel.SIGN: (1.5, 2.0, 2.0),
+    }[PairKernel(kernel)]
+    moved = replace_one if Neighbours(neighbours) == Neighbours.REPLACE_ONE else add_remove
+    if Protection(protection) == Protection.FEATURE:
+        moved = feature
+    value = _rows_per_unit(rows, unit) * moved
+    return Sensitivity(value, "linf", Neighbours(neighbours), Unit(unit), "docs/proofs/kendall.md")
 
 
 def _clipped_gram_square(n_variants, *, rows, neighbours, row_norm):

@@ -47,13 +47,13 @@ def gram(bits, *, n_haplotypes, rows, is_selected=None, n_threads=1):
     -------
     (n_variants + 1, n_variants + 1) int64 symmetric, in units of `GRAM_STEP`, the intercept last.
     """
-    selected = pack(_selected_haplotypes(is_selected, n_haplotypes=n_haplotypes, rows=rows))
+    selected = pack(selected_haplotypes(is_selected, n_haplotypes=n_haplotypes, rows=rows))
     # The selection itself is the bit row of the intercept: allele 1 on every selected haplotype.
     A = np.vstack([bits & selected, selected])
     G = joint_counts(A, n_threads=n_threads)
     if Rows(rows) == Rows.PEOPLE:
         # sum (a1 + a2)(b1 + b2): the two alleles of a person meet straight and crosswise.
-        G += joint_counts(A, _phases_swapped(A), n_threads=n_threads)
+        G += joint_counts(A, phases_swapped(A), n_threads=n_threads)
     centre_counts(G)
     if Rows(rows) == Rows.PEOPLE:
         # The selection is a dosage of 2, t = 2: twice the intercept.
@@ -250,12 +250,13 @@ def column_moments(frequency, *, rows):
     return n_alleles * (frequency - 0.5), n_alleles * frequency * (1 - frequency)
 
 
-def _selected_haplotypes(is_selected, *, n_haplotypes, rows):
+def selected_haplotypes(is_selected, *, n_haplotypes, rows):
+    """Return (n_haplotypes,) bool, the haplotypes of the selected rows: (n_rows,) bool, or None for all."""
     if is_selected is None:
         return np.ones(n_haplotypes, dtype=bool)
     return is_selected if Rows(rows) == Rows.HAPLOTYPES else np.repeat(is_selected, 2)
 
 
-def _phases_swapped(words):
-    """Exchange the two haplotypes of every person: neighbouring bits change places."""
+def phases_swapped(words):
+    """Exchange the two haplotypes of every person: neighbouring bits of (..., n_words) uint64 are swapped."""
     return (words & EVEN_BITS) << np.uint64(1) | words >> np.uint64(1) & EVEN_BITS

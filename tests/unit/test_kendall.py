@@ -1,0 +1,213 @@
+"""Scores of genotypes against the sum over all pairs, and what may not change them."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+from scipy.stats import kendalltau, rankdata
+
+from dpgrs.errors import UsageError
+from dpgrs.screening.kendall import (
+    correlations,
+    dosage_feature_scores,
+    dosage_scores,
+    feature_scores,
+    genotype_scores,
+    grid_dosages,
+    rank_weights,
+)
+from kendall_pairs import packed, pair_sum
+
+RANGES = {"haplotypes": 1, "people": 2}
+every_rows = pytest.mark.parametrize("rows", list(RANGES))
+# Few levels, so that ties abound; 0.0 equals -0.0.
+OUTCOMES = st.sampled_from([-2.5, -0.0, 0.0, 1.0, np.inf, np.nan])
+
+
+def study(n_variants, n_rows, *, largest, seed=0):
+    """Return genotypes and three outcomes: continuous, tied, and tied with missing values."""
+    rng = np.random.default_rng(seed)
+    genotypes = rng.integers(0, largest, (n_variants, n_rows), endpoint=True)
+    Y = rng.standard_normal((3, n_rows))
+    Y[1:] = np.rint(Y[1:])
+    Y[2, rng.random(n_rows) < 0.3] = np.nan
+    return genotypes, Y
+
+
+def by_definition(genotypes, Y):
+    return [[pair_sum(x, y, "bounded") for x in genotypes] for y in Y]
+
+
+def test_rank_weights__are_midranks():
+    _, Y = study(1, 50, largest=1)
+    weights = rank_weights(Y)
+    np.testing.assert_array_equal(weights[:2], 2 * rankdata(Y[:2], axis=1) - 51)
+    known = ~np.isnan(Y[2])
+    np.testing.assert_array_equal(weights[2, known], 2 * rankdata(Y[2, known]) - known.sum() - 1)
+    assert not weights[2, ~known].any()
+    assert not weights.sum(axis=1).any()
+
+
+@pytest.mark.parametrize("y", [[], [1.0], [np.nan], [np.nan, np.nan], [2.0, np.nan], [3.0, 3.0]])
+def test_rank_weights__without_order(y):
+    assert rank_weights(np.array([y])).tolist() == [[0] * len(y)]
+
+
+@every_rows
+@settings(deadline=None, derandomize=True, max_examples=60)
+@given(data=st.data(), n_rows=st.integers(1, 70))
+def test_genotype_scores__equal_the_definition(rows, data, n_rows):
+    genotypes = data.draw(hnp.arrays(np.int64, (3, n_rows), elements=st.integers(0, RANGES[rows])))
+    Y = data.draw(hnp.arrays(np.float64, (2, n_rows), elements=OUTCOMES))
+    bits, options = packed(genotypes, rows)
+    # The definition takes differences, which infinity does not have.
+    finite = np.where(np.isposinf(Y), 9.0, Y)
+    scores = genotype_scores(bits, rank_weights(Y), **options)
+    assert scores.dtype == np.int64
+    np.testing.assert_array_equal(scores, by_definition(genotypes, finite))
+
+
+@every_rows
+@settings(deadline=None, derandomize=True, max_examples=60)
+@given(data=st.data(), n_rows=st.integers(1, 70))
+def test_feature_scores__equal_the_definition(rows, data, n_rows):
+    genotypes = data.draw(hnp.arrays(np.int64, (3, n_rows), elements=st.integers(0, RANGES[rows])))
+    is_selected = data.draw(hnp.arrays(np.bool_, n_rows))
+    bits, options = packed(genotypes, rows)
+    for selection in (None, is_selected):
+        kept = genotypes if selection is None else genotypes[:, selection]
+        expected = [pair_sum(x, kept[0], "product") for x in kept]
+        scores = feature_scores(bits, bits[0], is_selected=selection, **options)
+        assert scores.dtype == np.int64
+        np.testing.assert_array_equal(scores, expected)
+
+
+def test_genotype_scores__of_haplotypes_are_concordant_less_discordant_pairs():
+    genotypes, Y = study(20, 300, largest=1)
+    bits, options = packed(genotypes, "haplotypes")
+    expected = [[pair_sum(x, y, "sign") for x in genotypes] for y in Y]
+    np.testing.assert_array_equal(genotype_scores(bits, rank_weights(Y), **options), expected)
+
+
+def test_genotype_scores__of_haplotypes_are_the_numerator_of_tau_b():
+    rng = np.random.default_rng(0)
+    y = rng.standard_normal(60)
+    carriers = (y + rng.standard_normal(60) > 0.5).astype(int)
+    bits, options = packed([carriers], "haplotypes")
+    n_untied = carriers.sum() * (60 - carriers.sum())
+    expected = kendalltau(carriers, y).statistic * np.sqrt(60 * 59 / 2 * n_untied)
+    assert genotype_scores(bits, rank_weights([y]), **options)[0, 0] == pytest.approx(expected, rel=1e-12)
+
+
+@pytest.mark.parametrize("n_steps", [2, 7, 2000])
+def test_dosage_scores__equal_the_definition(n_steps):
+    _, Y = study(1, 80, largest=1)
+    dosages = grid_dosages(np.random.default_rng(1).uniform(-0.2, 2.2, (5, 80)), n_steps=n_steps)
+    assert dosages.min() == 0
+    assert dosages.max() == n_steps
+    scores = dosage_scores(dosages, rank_weights(Y), n_steps=n_steps)
+    np.testing.assert_array_equal(scores, by_definition(dosages, Y))
+    for known in (None, ~np.isnan(Y[2])):
+        kept = dosages if known is None else dosages[:, known]
+        expected = [pair_sum(x, kept[1], "product") for x in kept]
+        columns = dosage_feature_scores(dosages, dosages[1], n_steps=n_steps, is_selected=known)
+        np.testing.assert_array_equal(columns, expected)
+
+
+def test_dosage_scores__of_whole_dosages_are_those_of_bits():
+    genotypes, Y = study(6, 90, largest=2)
+    bits, options = packed(genotypes, "people")
+    weights, known = rank_weights(Y), ~np.isnan(Y[2])
+    dosages = grid_dosages(genotypes, n_steps=2)
+    np.testing.assert_array_equal(
+        dosage_scores(dosages, weights, n_steps=2), genotype_scores(bits, weights, **options)
+    )
+    np.testing.assert_array_equal(
+        dosage_feature_scores(dosages, dosages[3], n_steps=2, is_selected=known),
+        feature_scores(bits, bits[3], is_selected=known, **options),
+    )
+
+
+def test_grid_dosages__clip_and_round_each_entry_by_itself():
+    dosages = np.array([[-1.0, 0.1234, 1.0006, 2.5, np.inf, np.nan]])
+    assert grid_dosages(dosages, n_steps=2000).tolist() == [[0, 123, 1001, 2000, 2000, 0]]
+
+
+@every_rows
+def test_scores__chunks_of_variants_do_not_matter(rows):
+    genotypes, Y = study(600, 40, largest=RANGES[rows])
+    bits, options = packed(genotypes, rows)
+    weights = rank_weights(Y)
+    chunks = [slice(0, 1), slice(1, 300), slice(300, 600)]
+    np.testing.assert_array_equal(
+        np.hstack([genotype_scores(bits[chunk], weights, **options) for chunk in chunks]),
+        genotype_scores(bits, weights, **options),
+    )
+    np.testing.assert_array_equal(
+        np.hstack([feature_scores(bits[chunk], bits[5], **options) for chunk in chunks]),
+        feature_scores(bits, bits[5], **options),
+    )
+
+
+@every_rows
+@settings(deadline=None, derandomize=True, max_examples=20)
+@given(data=st.data(), n_rows=st.integers(2, 80))
+def test_scores__order_of_rows_does_not_matter(rows, data, n_rows):
+    genotypes, Y = study(4, n_rows, largest=RANGES[rows], seed=n_rows)
+    order = np.array(data.draw(st.permutations(range(n_rows))))
+    results = []
+    for rearranged in (slice(None), order):
+        bits, options = packed(genotypes[:, rearranged], rows)
+        scores = genotype_scores(bits, rank_weights(Y[:, rearranged]), **options)
+        results.append(np.vstack([scores, feature_scores(bits, bits[0], **options)]))
+    np.testing.assert_array_equal(*results)
+
+
+def test_scores__missing_outcome_is_as_good_as_no_row():
+    genotypes, Y = study(5, 70, largest=2)
+    known = ~np.isnan(Y[2])
+    with_missing, without = (
+        (packed(genotypes[:, keep], "people"), Y[2:, keep]) for keep in (slice(None), known)
+    )
+    (bits, options), y = with_missing
+    (kept_bits, kept_options), kept_y = without
+    np.testing.assert_array_equal(
+        genotype_scores(bits, rank_weights(y), **options),
+        genotype_scores(kept_bits, rank_weights(kept_y), **kept_options),
+    )
+    np.testing.assert_array_equal(
+        feature_scores(bits, bits[1], is_selected=known, **options),
+        feature_scores(kept_bits, kept_bits[1], **kept_options),
+    )
+
+
+@pytest.mark.parametrize(("rows", "n_largest"), [("haplotypes", 8192), ("people", 5792)])
+@pytest.mark.parametrize("n_more", [0, 10])
+def test_genotype_scores__exact_at_the_largest_sums(rows, n_largest, n_more):
+    """As many rows as single precision takes, and more, whose sum is odd and above 2^24."""
+    y = np.random.default_rng(0).permutation(n_largest + n_more)
+    weights = rank_weights([y])
+    largest_sum = RANGES[rows] * (weights[0] > 0)
+    bits, options = packed([largest_sum, largest_sum - (weights[0] == 1)], rows)
+    expected = RANGES[rows] * len(y) ** 2 // 4
+    assert genotype_scores(bits, weights, **options).tolist() == [[expected, expected - 1]]
+
+
+def test_dosage_scores__exact_at_the_largest_sums():
+    n_rows = 3000
+    n_steps = 4 * 2**53 // n_rows**2
+    dosages = np.where(np.arange(n_rows) < n_rows // 2, 0.0, n_steps)[np.newaxis]
+    weights = rank_weights([np.arange(n_rows)])
+    assert dosage_scores(dosages, weights, n_steps=n_steps)[0, 0] == n_steps * (n_rows // 2) ** 2
+    with pytest.raises(UsageError, match=r"Sums over all rows must be at most .* a smaller `n_steps`"):
+        dosage_scores(dosages, weights, n_steps=n_steps + 1)
+    with pytest.raises(UsageError, match="Sums over all rows must be at most"):
+        dosage_feature_scores(dosages, dosages[0], n_steps=n_steps)
+
+
+def test_correlations__scale():
+    scores = np.array([[0, 6], [0, -4], [0, 0], [0, 0]])
+    n_rows = np.array([[4], [3], [1], [0]])
+    assert correlations(scores, n_rows, pair_range=2).tolist() == [[0, 1], [0, -1], [0, 0], [0, 0]]
+    assert correlations(np.array([3, 0]), 4, pair_range=1).tolist() == [1, 0]

@@ -1,0 +1,1 @@
+"""Choosing variants: scores of all variants for all outcomes as exact integers."""

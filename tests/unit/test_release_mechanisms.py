@@ -12,7 +12,7 @@ from dpgrs.evaluation.private_metrics import grid_weights
 from dpgrs.io.trials import Outcomes, load_labelled, save_labelled
 from dpgrs.methods import METHODS, RELEASED
 from dpgrs.privacy.hash_chain import digest
-from dpgrs.privacy.noise import Rehearsal, ReleaseNoise
+from dpgrs.privacy.noise import NoiseSource, Rehearsal, ReleaseNoise
 from dpgrs.privacy.statement_audit import mechanism_of as audited_name
 from dpgrs.regression.linear_fit import LinearFit
 from dpgrs.regression.release_mechanisms import mechanism_of
@@ -194,6 +194,24 @@ def test_load_released__raise_where_the_ledger_knows_another_mechanism(study):
         load_released(path, book)
 
 
+class CountTooHigh(NoiseSource):
+    """No noise, but for 31 rows that nobody has."""
+
+    def _draw(self, statistic, event):
+        return statistic + 31 * (event.statistic == "count"), event
+
+
+@pytest.mark.parametrize("rows", ["haplotypes", "people"])
+@pytest.mark.parametrize("method", METHODS_OF_MECHANISMS)
+def test_draw__knows_the_number_of_rows_by_its_noisy_count_alone(method, rows):
+    terms = {"rows": rows, "n_variants": 2, "n_outcomes": 3, "outcome_bound": 3.0, "epsilon": 1.0}
+    gram, cross = np.full((3, 3), 7, dtype=np.int64), np.zeros((3, 3), dtype=np.int64)
+    request = PrivacyRequest(delta=1e-6, **terms)
+    drawn = mechanism_of(method).draw(gram, cross, 50, request=request, noise=CountTooHigh())
+    assert drawn.n == 81
+    assert (drawn.gram[..., -1, -1] == 81 / 4).all()
+
+
 @pytest.mark.parametrize(
     ("method", "name"), [("adassp", "smallest_eigenvalue"), ("naive", "gram"), ("naive", "cross")]
 )
@@ -222,6 +240,14 @@ def test_load_released__raise_where_draws_of_naive_are_kept_quiet(study):
         save_labelled(study.root / "forged.npz", [(label | forgery, arrays)])
         with pytest.raises(DpgrsError, match="must be what the ledger charged for"):
             load_released(study.root / "forged.npz", book)
+
+
+def test_load_released__raise_on_another_public_number_of_rows(study):
+    config = study.settings("naive", neighbours="replace-one")
+    ((label, arrays),) = load_labelled(study.release(config))
+    save_labelled(study.root / "forged.npz", [(label | {"n": label["n"] + 1}, arrays)])
+    with pytest.raises(DpgrsError, match="must be what the ledger charged for"):
+        load_released(study.root / "forged.npz", study.ledger(config).read())
 
 
 def test_fit_of_release__raise_on_a_method_of_another_mechanism(study):

@@ -61,6 +61,13 @@ def test_release__again_there_is_nothing_to_do(site):
     assert ledger_bytes(site) == before
 
 
+@pytest.mark.parametrize(
+    "change", [{"methods": "adassp"}, {"dataset": RELEASE["dataset"] | {"version": "2"}}]
+)
+def test_release__other_draws_are_not_taken_for_those_that_are_there(site, change):
+    assert "rule add_noise" in run(site, RELEASE | change, "--dry-run").stdout
+
+
 def test_release__metrics_are_withheld(site):
     table = (site / "results" / "release" / "metrics.tsv").read_text().splitlines()
     assert len(table) == 1 + 3

@@ -30,8 +30,8 @@ def metrics(study):
 
 def test_small_study__metrics_are_complete(metrics):
     assert list(metrics) == COLUMNS
-    # 2 panels x (1 + 3) outcomes x 2 trials for each of 2 non-private and 2 x 2 private fits.
-    assert len(metrics) == 2 * 4 * 2 * (2 + 4)
+    # 2 panels x (1 + 3) outcomes x 2 trials for each of 2 non-private and 2 x 2 x 2 private fits.
+    assert len(metrics) == 2 * 4 * 2 * (2 + 8)
     assert metrics.groupby("trial")["n_rows"].unique().map(list).to_dict() == {1: [140], 2: [144]}
     assert set(metrics["status"]) == {"ok"}
     non_private = metrics[metrics["protection"] == "none"]
@@ -53,6 +53,21 @@ def test_small_study__reference_is_ridge(metrics):
 
 def test_small_study__second_run_does_nothing(study):
     assert "Nothing to be done" in run(study, SMALL).stdout
+
+
+@pytest.mark.parametrize(
+    ("change", "rule"),
+    [
+        ({"panel": SMALL["panel"] | {"maf": 0.2}}, "make_panel"),
+        ({"seed": 2}, "add_noise"),
+        ({"privacy": {"epsilon": [1, 4]}}, "add_noise"),
+        ({"regression": {"lambda": 0.7}}, "fit_weights"),
+        ({"evaluation": {"metrics": "withheld"}}, None),
+    ],
+)
+def test_small_study__changed_settings_are_noticed(study, change, rule):
+    plan = run(study, SMALL | change, "--dry-run").stdout
+    assert "Nothing to be done" in plan if rule is None else f"rule {rule}:" in plan
 
 
 def test_small_study__forced_rerun_and_one_core_give_the_same_bytes(study, tmp_path):
@@ -99,7 +114,7 @@ def test_small_study__drowned_in_noise_runs_and_says_so(tmp_path):
     settings = {"study": "drowned", "cohort": cohort, "panel": {"size": [25]}, "outcomes": {"count": [10]}}
     settings |= {
         "trials": 1,
-        "methods": ["ridge", *FROM_STATISTICS, *BASELINES],
+        "methods": ["ridge", *FROM_STATISTICS, *(name for name in BASELINES if name != "reusecov-sketch")],
         "privacy": {"epsilon": [0.001]},
     }
     settings["privacy"] |= {"protection": ["full", "label"], "accounting": ["gdp"]}

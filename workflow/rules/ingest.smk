@@ -71,9 +71,8 @@ rule make_panel:
         mem_mb=4000,
         runtime=60,
     params:
-        options=lambda wildcards, input: (
-            flags(sites=list(input.sites)) if IS_RELEASE else PANEL_OPTIONS
-        ),
+        sites=lambda wildcards, input: flags(sites=list(input.sites)),
+        options="" if IS_RELEASE else PANEL_OPTIONS,
         code=code_digest("io", "steps/panel.py"),
     shell:
-        "python -m dpgrs make-panel {input.stores} --output {output.panel} {params.options} 2> {log}"
+        "python -m dpgrs make-panel {input.stores} --output {output.panel} {params.sites} {params.options} 2> {log}"

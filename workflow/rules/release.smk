@@ -143,11 +143,12 @@ rule release_metrics:
             else code_digest("evaluation", "regression", "io", "steps/accuracy.py")
         ),
         verb="public-metrics" if IS_PUBLIC else "release-metrics",
-        options=lambda wildcards, input: flags(
-            panel=list(input.panel), sites=list(input.sites), **ACCURACY_OPTIONS
+        files=lambda wildcards, input: flags(
+            panel=list(input.panel), sites=list(input.sites)
         ),
+        options=flags(**ACCURACY_OPTIONS),
     shell:
-        "python -m dpgrs {params.verb} {input.noisy} {input.outcomes} {input.weights} {input.seconds}"
+        "python -m dpgrs {params.verb} {input.noisy} {input.outcomes} {input.weights} {input.seconds} {params.files}"
         " --output {output.metrics} --accuracy {output.accuracy} --events {output.events} {params.options} 2> {log}"
 
 

@@ -64,12 +64,18 @@ rule add_noise:
     params:
         mechanism_version=MECHANISM_VERSION,
         verb="release-statistics" if IS_RELEASE else "add-noise",
+        # Snakemake never compares what is made from input files, so this holds their paths alone.
         source=lambda wildcards, input: (
-            flags(sites=list(input.sites), method=DRAWN_FOR, **LEDGER_OPTIONS)
+            flags(sites=list(input.sites))
             if IS_RELEASE
-            else flags(trial=wildcards.trial, seed=SEED)
+            else flags(trial=wildcards.trial)
         ),
         options=flags(
+            **(
+                {"method": DRAWN_FOR, **LEDGER_OPTIONS}
+                if IS_RELEASE
+                else {"seed": SEED}
+            ),
             size=SETTINGS["panel"]["size"],
             count=SETTINGS["outcomes"]["count"],
             **PRIVACY_OPTIONS,

@@ -133,7 +133,7 @@ def private_smallest_eigenvalue(gram, *, request, noise):
     step = eigenvalue_step(request.n_variants, rows=request.rows, row_norm=request.row_norm)
     exact = np.linalg.eigvalsh(gram[:-1, :-1] * request.gram_step)[0]
     noisy, event = noise.gaussian(
-        # Not rint: only rounding that commutes with whole steps adds nothing to the sensitivity.
+        # Rounding that commutes with whole steps, as rint does not, adds nothing to the sensitivity.
         np.int64(np.floor(exact / step + 0.5)),
         name="smallest eigenvalue",
         step=step,

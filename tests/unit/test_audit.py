@@ -6,24 +6,26 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from scipy.special import expit, logit
 from scipy.stats import binom, binomtest, norm
 
 from dpgrs.cli import main
 from dpgrs.errors import DpgrsError, UsageError
 from dpgrs.privacy import audit as audits
-from dpgrs.privacy.audit import AuditCase, GaussianLoss, PureLoss, alarm_probability, audit
+from dpgrs.privacy.audit import AuditCase, GaussianLoss, PureLoss, RangeLoss, alarm_probability, audit
 from dpgrs.privacy.study_key import StudyKey
 from dpgrs.steps.audit import (
     as_table,
     choose_cases,
     keyed_noise,
+    noise_of,
     require_within_claims,
     run_audit,
     seeded_noise,
 )
 
-CLAIMS = [GaussianLoss(1.5, delta=1e-3), PureLoss(1.5)]
-both_claims = pytest.mark.parametrize("claim", CLAIMS, ids=["gaussian", "pure"])
+CLAIMS = [GaussianLoss(1.5, delta=1e-3), PureLoss(1.5), RangeLoss(1.5)]
+every_claim = pytest.mark.parametrize("claim", CLAIMS, ids=["gaussian", "pure", "range"])
 
 
 def scripted_case(claim=CLAIMS[0]):
@@ -71,13 +73,13 @@ def test_audit__raise_on_misuse(options):
         audit(scripted_case(), lambda run, draw: run(1), **{"n_draws": 2} | options)
 
 
-@both_claims
+@every_claim
 @pytest.mark.parametrize("factor", [0.5, 1, 2])
 def test_losses__best_guess_shows_all_of_the_loss(claim, factor):
     assert claim.observed(*claim.error_rates(factor)) == pytest.approx(factor * claim.value)
 
 
-@both_claims
+@every_claim
 def test_losses__never_negative_and_finite_for_any_bound(claim):
     rates = np.array([1e-9, 0.3, 0.5, 0.9, 1.0])
     observed = claim.observed(rates[:, np.newaxis], rates)
@@ -92,13 +94,17 @@ def test_pure_loss__takes_the_stronger_of_both_directions():
     assert PureLoss(1.0).observed(0.5, 0.01) == pytest.approx(math.log(0.5 / 0.01))
 
 
+def test_range_loss__is_the_shift_of_the_odds():
+    assert RangeLoss(1.0).observed(1 / 3, 1 / 4) == pytest.approx(math.log(2 * 3))
+
+
 def test_losses__as_an_epsilon():
     assert GaussianLoss(1.0, delta=0.126937).epsilon(1.0) == pytest.approx(1.0, abs=1e-5)
-    assert PureLoss(1.0).epsilon(0.7) == 0.7
+    assert PureLoss(1.0).epsilon(0.7) == RangeLoss(1.0).epsilon(0.7) == 0.7
     assert PureLoss(1.0).delta == 0
 
 
-@both_claims
+@every_claim
 @pytest.mark.parametrize("confidence", [0.5, 0.9])
 def test_alarm_probability__equals_the_sum_over_all_counts(claim, confidence):
     n_draws, rates = 20, (0.1, 0.2)
@@ -120,7 +126,8 @@ def test_alarm_probability__of_honest_mechanisms_is_below_the_stated_rate(confid
     for alpha in np.linspace(0.001, 0.999, 25):
         gaussian = norm.cdf(norm.isf(alpha) - 1.5)
         pure = max(1 - math.exp(1.5) * alpha, math.exp(-1.5) * (1 - alpha))
-        for claim, beta in zip(CLAIMS, (gaussian, pure), strict=True):
+        by_range = expit(-1.5 - logit(alpha))
+        for claim, beta in zip(CLAIMS, (gaussian, pure, by_range), strict=True):
             assert alarm_probability(claim, (alpha, beta), **options) <= 1 - confidence
 
 
@@ -129,6 +136,7 @@ def test_alarm_probability__of_honest_mechanisms_is_below_the_stated_rate(confid
     [
         *(GaussianLoss(mu, delta=1e-3) for mu in np.linspace(1.3, 3, 9)),
         *(PureLoss(epsilon) for epsilon in np.linspace(1.5, 2, 6)),
+        *(RangeLoss(r) for r in np.linspace(2, 6, 9)),
     ],
     ids=str,
 )
@@ -165,6 +173,13 @@ def test_seeded_noise__differs_by_seed_case_and_draw(mode):
     )
     np.testing.assert_array_equal(outputs[0], again)
     assert len({output.tobytes() for output in outputs}) == 4
+
+
+@pytest.mark.parametrize("mode", ["release", "benchmark"])
+def test_noise_of__is_seeded_where_a_release_draws_none(mode):
+    case = replace(scripted_case(), is_for_releases=False)
+    assert noise_of(case, 1, mode=mode)(lambda noise: noise.source) == "benchmark"
+    assert noise_of(scripted_case(), 1, mode=mode)(lambda noise: noise.source) == mode
 
 
 def test_keyed_noise__is_release_noise_of_the_key():

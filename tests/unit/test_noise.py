@@ -321,3 +321,25 @@ def test_samples__raise_in_a_release(noise):
         noise.poisson_sample(10, name="step 1", probability=0.5)
     with pytest.raises(UsageError, match="sample of the sketch must be drawn in a benchmark"):
         noise.sample_without_replacement(10, name="the sketch", n_chosen=5)
+
+
+def test_generator__is_seeded_and_of_its_name_terms_and_part():
+    noise = BenchmarkNoise(1)
+    generators = [
+        noise.generator("a", 1.0),
+        noise.generator("a", 1.0),
+        noise.generator("b", 1.0),
+        noise.generator("a", 2.0),
+        noise.of("outcomes").generator("a", 1.0),
+    ]
+    first, again, *others = (generator.random() for generator in generators)
+    assert first == again
+    assert len({first, *others}) == 4
+
+
+@pytest.mark.parametrize("noise", [Rehearsal(), ReleaseNoise(KEY, draws={}, requests={})])
+def test_generator__raise_in_a_release(noise):
+    with pytest.raises(
+        UsageError, match="deep point must be drawn in a benchmark: releases have no such noise"
+    ):
+        noise.generator("deep point")

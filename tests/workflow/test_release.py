@@ -194,6 +194,7 @@ def test_release__killed_at_a_step_resumes_at_no_new_cost(copy, monkeypatch, ste
     assert verify_release(copy / "results" / "release" / "release")["n_requests"] == 2
 
 
+@pytest.mark.release
 def test_demo_release__is_replayed_from_nothing_and_measured_in_public(tmp_path, monkeypatch):
     """The shipped configuration on fewer people, accuracy and all."""
     monkeypatch.setenv(VARIABLE, "set again by make_key")

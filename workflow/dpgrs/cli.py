@@ -325,9 +325,9 @@ def audit_mechanisms(context, mechanisms, mode, seed, is_json, **options):
     """Run mechanisms on worst-case neighbours: the privacy loss that is claimed, and what is seen."""
     from dpgrs.steps import audit
 
-    cases, with_noise = audit.choose_cases(mechanisms), audit.seeded_noise(seed, mode=mode)
+    cases = audit.choose_cases(mechanisms)
     with click.progressbar(cases, label="Audits", file=sys.stderr, hidden=context["quiet"]) as bar:
-        findings = [audit.run_audit(case, with_noise, **options) for case in bar]
+        findings = [audit.run_audit(case, audit.noise_of(case, seed, mode=mode), **options) for case in bar]
     click.echo(json.dumps(findings, indent=2) if is_json else audit.as_table(findings))
     audit.require_within_claims(findings)
 

@@ -5,6 +5,7 @@ probability alpha on the first and beta on the second. A guarantee bounds both f
 
     mu-GDP:       Phi^-1(1 - alpha) - Phi^-1(beta) <= mu
     epsilon-DP:   log((1 - beta)/alpha) <= epsilon  and  log((1 - alpha)/beta) <= epsilon
+    range r:      logit(1 - alpha) - logit(beta) <= r
 
 The errors are counted over draws and bounded from above by Clopper and Pearson, each with half of the chance
 that `confidence` leaves. Two rates say what an audit is worth:
@@ -12,13 +13,14 @@ that `confidence` leaves. Two rates say what an audit is worth:
 - False alarm: the observed loss of an honest mechanism exceeds its claim with a probability of at most
   ``1 - confidence``, 1e-6 an audit, whatever the law of its output.
 - Power: with `N_DRAWS` draws, noise too small by sqrt(2) is caught with a probability of at least 1 - 1e-6 if
-  mu is between 1.3 and 3, or epsilon between 1.5 and 2.
+  mu is between 1.3 and 3, epsilon between 1.5 and 2, or a range between 2 and 6.
 
 `alarm_probability` computes both from binomials where alpha and beta are known.
 
 References
 ----------
 .. [1] Dong, Roth, Su (2022). Gaussian differential privacy. J. R. Stat. Soc. B 84(1).
+.. [2] Durfee, Rogers (2019). Practical differentially private top-k selection. NeurIPS.
 """
 
 import math
@@ -29,7 +31,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 from scipy import stats
-from scipy.special import log1p, ndtr, ndtri
+from scipy.special import expit, log1p, logit, ndtr, ndtri
 
 from dpgrs.errors import UsageError
 from dpgrs.privacy.accountant import gdp_epsilon
@@ -99,6 +101,35 @@ class PureLoss:
 
 
 @dataclass(frozen=True)
+class RangeLoss:
+    """A claim that the likelihood ratios of all outputs lie in an interval of length r, as logarithms [2]_.
+
+    It implies r-DP, and is what exponential mechanisms keep: their loss in both directions together is r.
+
+    Attributes
+    ----------
+    value : float, r.
+    """
+
+    symbol: ClassVar = "range"
+    delta: ClassVar = 0.0
+    value: float
+
+    def observed(self, alpha, beta):
+        """Return the smallest range that allows both error rates; arrays are broadcast."""
+        return np.maximum(-logit(alpha) - logit(beta), 0.0)
+
+    def epsilon(self, r):
+        """Return the loss as it is."""
+        return r
+
+    def error_rates(self, factor=1.0):
+        """Return alpha and beta of the guess by two outputs, each as likely on its input as the other."""
+        error = float(expit(-factor * self.value / 2))
+        return error, error
+
+
+@dataclass(frozen=True)
 class AuditCase:
     """A mechanism under one set of terms, with the neighbours that should move it most.
 
@@ -107,18 +138,20 @@ class AuditCase:
     mechanism : str, name of the ``private_*`` function.
     terms : dict of str, such as neighbours, unit, rows and accounting. They tell a mechanism's cases apart.
     pair : tuple of the two inputs.
-    claim : GaussianLoss or PureLoss, that of this case.
+    claim : GaussianLoss, PureLoss or RangeLoss, that of this case.
     run : function (input, noise) -> output. It calls the mechanism itself, with the noise source it is given.
     score : function output -> float. Above 0 the guess is the second input. For a `GaussianLoss` it is the
         logarithm of the second's likelihood over the first's.
+    is_for_releases : bool, whether a release can draw the noise. If not, it is audited with seeded noise.
     """
 
     mechanism: str
     terms: dict[str, str]
     pair: tuple[Any, Any]
-    claim: GaussianLoss | PureLoss
+    claim: GaussianLoss | PureLoss | RangeLoss
     run: Callable
     score: Callable
+    is_for_releases: bool = True
 
     @property
     def name(self):
@@ -197,7 +230,7 @@ def alarm_probability(claim, error_rates, *, n_draws=N_DRAWS, confidence=CONFIDE
 
     Parameters
     ----------
-    claim : GaussianLoss or PureLoss
+    claim : GaussianLoss, PureLoss or RangeLoss
     error_rates : alpha and beta, each in (0, 1).
     n_draws, confidence : as in `audit`.
 

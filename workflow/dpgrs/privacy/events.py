@@ -128,6 +128,26 @@ class ChoiceEvent(Event):
         return PureCharge(self.statistic, exact_text(self.epsilon))
 
 
+@dataclass(frozen=True, kw_only=True)
+class DepthEvent(Event):
+    """Draw of a point by its depth among private models, after a noisy check that this is safe.
+
+    (epsilon, delta)-DP, with the delta of the check (docs/proofs/tukey.md). It is made of floats, and no
+    ledger counts a delta, so it is for benchmarks alone. The sensitivity is that of the depth, in linf.
+
+    Attributes
+    ----------
+    epsilon : float, the share of the budget, without the check's.
+    delta : float, of the check and the draw together.
+    """
+
+    family: ClassVar = "depth"
+    norm: ClassVar = "linf"
+    epsilon: float
+    delta: float
+
+
+# What a release can draw and a ledger count.
 FAMILIES = {event.family: event for event in (GaussianEvent, LaplaceEvent, ChoiceEvent)}
 
 

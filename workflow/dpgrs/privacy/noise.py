@@ -172,6 +172,27 @@ class NoiseSource:
         """
         raise _no_sample(name)
 
+    def generator(self, name, *terms):
+        """Return a source of random floats; only benchmarks have one, see `BenchmarkNoise`.
+
+        Parameters
+        ----------
+        name : str, what it draws.
+        *terms : str, int or float, public: the parameters of the mechanism, so that two never share noise.
+
+        Returns
+        -------
+        numpy Generator, new at every call, so that the same name and terms give the same numbers.
+
+        Raises
+        ------
+        UsageError
+            In a release, which draws no floats.
+        """
+        raise UsageError(
+            f"The {name} must be drawn in a benchmark: releases have no such noise. Use `mode: benchmark`."
+        )
+
     def _common(self, statistic, name, step, sensitivity):
         return {
             "statistic": name,
@@ -208,6 +229,10 @@ class BenchmarkNoise(NoiseSource):
         """Choose units at random; parameters as in `NoiseSource.sample_without_replacement`."""
         generator = self._generator(["sample without replacement", name, n_units, n_chosen])
         return generator.permutation(n_units) < n_chosen
+
+    def generator(self, name, *terms):
+        """Return a source of random floats; parameters as in `NoiseSource.generator`."""
+        return self._generator(["generator", name, *terms])
 
     def _draw(self, statistic, event):
         return _seeded(event, statistic, self._generator(asdict(event))), event

@@ -6,7 +6,9 @@ from functools import lru_cache
 
 import dpgrs.evaluation.audits
 import dpgrs.regression.audits
-import dpgrs.regression.baseline_audits  # noqa: F401 - their cases join as they are imported
+import dpgrs.regression.baseline_audits
+import dpgrs.regression.boosted_audits
+import dpgrs.regression.tukey_audits  # noqa: F401 - their cases join as they are imported
 from dpgrs.errors import DpgrsError, UsageError
 from dpgrs.privacy.audit import alarm_probability, audit, registered_cases
 from dpgrs.privacy.noise import BenchmarkNoise, Rehearsal, ReleaseNoise
@@ -51,6 +53,11 @@ def keyed_noise(study_key):
         return run(ReleaseNoise(study_key, draws=draws, requests=dict.fromkeys(draws, f"audit {key}")))
 
     return run_with_key
+
+
+def noise_of(case, seed, *, mode):
+    """Return `seeded_noise` for a case: of a benchmark where a release draws none, whatever the mode."""
+    return seeded_noise(seed, mode=mode if case.is_for_releases else "benchmark")
 
 
 def _rehearse(run):

@@ -1,0 +1,97 @@
+"""Audits of the Tukey mechanism's count, check and draw, with controls that must be caught.
+
+Keys are fixed, so a result never changes. Under other keys an honest mechanism would fail its test with a
+probability below 1e-7, and a control with noise too small by sqrt(2) or 2 with one below 1e-6
+(`test_rates__*`, by the exact laws of the noise).
+"""
+
+import math
+from dataclasses import replace
+from functools import partial
+
+import pytest
+from scipy.special import expit
+
+from dpgrs.privacy.audit import GaussianLoss, RangeLoss, alarm_probability, audit
+from dpgrs.privacy.noise import NoiseSource
+from dpgrs.regression import tukey
+from dpgrs.steps.audit import choose_cases, noise_of
+
+pytestmark = pytest.mark.audits
+
+CASES = {case.name: case for case in choose_cases() if not isinstance(case.claim, GaussianLoss)}
+FACTORS = [math.sqrt(2), 2]
+every_case = pytest.mark.parametrize("name", CASES)
+
+
+class WeakLaplace(NoiseSource):
+    """The noise of an honest source, but for Laplace noise too small by a factor."""
+
+    def __init__(self, noise, factor):
+        self._noise, self._factor = noise, factor
+        self.source = noise.source
+
+    def laplace(self, statistic, *, sensitivity, **options):
+        weaker = replace(sensitivity, value=sensitivity.value / self._factor)
+        return self._noise.laplace(statistic, sensitivity=weaker, **options)
+
+    def generator(self, name, *terms):
+        return self._noise.generator(name, *terms)
+
+
+def run_audit(case, *, mode="benchmark"):
+    with_noise = noise_of(case, 7, mode=mode)
+    return audit(case, lambda run, draw: with_noise(run, case.name, draw))
+
+
+@every_case
+@pytest.mark.parametrize("mode", ["release", "benchmark"])
+def test_mechanisms__lose_no_more_than_claimed(name, mode):
+    assert run_audit(CASES[name], mode=mode).is_within_claim
+
+
+@every_case
+@pytest.mark.parametrize("factor", FACTORS)
+def test_mechanisms__noise_too_small_is_caught(name, factor, monkeypatch):
+    case = CASES[name]
+    if isinstance(case.claim, RangeLoss):
+
+        def draw(*arrays, rate, generator):
+            return honest(*arrays, rate=factor * rate, generator=generator)
+
+        honest = tukey.draw_deep_point
+        monkeypatch.setattr(tukey, "draw_deep_point", draw)
+    else:
+        case = replace(case, run=partial(run_weakly, case.run, factor=factor))
+    assert not run_audit(case).is_within_claim
+
+
+def run_weakly(run, exact, noise, *, factor):
+    return run(exact, WeakLaplace(noise, factor))
+
+
+def error_rates(claim, factor):
+    """Return alpha and beta: exponents of the two outputs half the loss on either side of equal odds.
+
+    Discrete Laplace noise is below a step with odds of e^(epsilon) on one side of it, e^(-epsilon) before.
+    """
+    loss = factor * claim.value
+    error = expit(-loss / 2 if isinstance(claim, RangeLoss) else -loss)
+    return float(error), float(error)
+
+
+@every_case
+def test_rates__known_from_the_laws_of_the_noise(name):
+    claim = CASES[name].claim
+    assert alarm_probability(claim, error_rates(claim, 1.0)) < 1e-7
+    for factor in FACTORS:
+        assert 1 - alarm_probability(claim, error_rates(claim, factor)) < 1e-6
+
+
+@every_case
+def test_rates__are_those_of_the_cases(name):
+    """4,000 draws: within 5.5 standard errors, which fails once in 10^7 draws of each of the two counts."""
+    result = run_audit(CASES[name])
+    for expected, wrong in zip(error_rates(result.case.claim, 1.0), result.false_guesses, strict=True):
+        sd = math.sqrt(result.n_draws * expected * (1 - expected))
+        assert wrong == pytest.approx(result.n_draws * expected, abs=5.5 * sd)

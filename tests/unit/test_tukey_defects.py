@@ -1,0 +1,230 @@
+"""Defects of the published Tukey mechanism and code: each shown by its recipe, then looked for in ours."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.special import expit
+
+from dpgrs.privacy.noise import BenchmarkNoise
+from dpgrs.regression.tukey import TukeyRequest, private_deep_point
+from dpgrs.regression.tukey_check import largest_safe_step, safety_terms, smallest_passing
+from dpgrs.regression.tukey_depth import depth, draw_point, log_volumes
+from dpgrs.regression.tukey_models import fit_models
+
+REQUEST = TukeyRequest(epsilon=1.0, delta=1e-5)
+RNG = np.random.default_rng(0)
+MODELS = RNG.standard_normal((400, 3))
+
+
+def laplace_tail(x, scale):
+    """Return P[Laplace(scale) > x]."""
+    return 0.5 * math.exp(-x / scale) if x >= 0 else 1 - 0.5 * math.exp(x / scale)
+
+
+# The check's Laplace noise has the scale epsilon where 1/epsilon is needed.
+
+
+def test_published_scale__gives_the_safe_step_away():
+    half = 0.5
+    threshold = smallest_passing(half, REQUEST.delta)
+    passes = [laplace_tail(threshold - step, scale=half) for step in (20, 21)]
+    assert math.log(passes[1] / passes[0]) == pytest.approx(1 / half)
+    assert math.log(passes[1] / passes[0]) > half
+
+
+@pytest.mark.parametrize("epsilon", [0.5, 1.0, 4.0])
+def test_private_deep_point__scale_of_the_check(epsilon):
+    fit = private_deep_point(MODELS, epsilon=epsilon, request=REQUEST, noise=BenchmarkNoise(1))
+    checked, _ = fit.events
+    assert checked.epsilon == epsilon / 2
+    assert checked.scale == pytest.approx(2 / epsilon)
+
+
+# The bisection returns k + 1 after testing k alone, and at k = t - 1 its index wraps around.
+
+
+def published_bisection(is_safe, t):
+    low, high = 0, t - 1
+    while low < high:
+        middle = (low + high) // 2
+        low, high = (middle + 1, high) if is_safe(middle) else (low, middle)
+    return low
+
+
+def steps_that_are_safe(volumes, *, rate, log_limit):
+    """Return which k in 0 .. t - 2 pass the tight check, one by one."""
+    log_volume, log_exact = volumes
+    t, p = len(log_volume) // 2, np.arange(1, len(log_volume) + 1)
+    log_tails = [np.logaddexp.reduce((log_exact + rate * p)[q - 1 :]) for q in p]
+    return [
+        log_volume[t - k - 2] + rate * (t + k + 1) - log_tails[t + k - 2] <= log_limit for k in range(t - 1)
+    ]
+
+
+@pytest.mark.parametrize("epsilon", [0.5, 1.0, 2.0])
+def test_largest_safe_step__was_tested_unlike_the_published_one(epsilon):
+    volumes = log_volumes(MODELS)
+    rate, log_limit = safety_terms(epsilon, REQUEST.delta)
+    is_safe = steps_that_are_safe(volumes, rate=rate, log_limit=log_limit)
+    published = published_bisection(lambda k: is_safe[k], len(volumes[0]) // 2)
+    ours = largest_safe_step(*volumes, rate=rate, log_limit=log_limit)
+    assert not is_safe[published]
+    assert ours == -1 or is_safe[ours]
+    assert not is_safe[ours + 1]
+
+
+def test_largest_safe_step__ends_before_the_volume_that_there_is_not():
+    """V_0 is infinite: at k = t - 1 the published index -1 takes the smallest volume for it."""
+    log_volume, _ = volumes = log_volumes(MODELS)
+    t = len(log_volume) // 2
+    assert log_volume[t - (t - 1) - 2] == log_volume.min()
+    assert largest_safe_step(*volumes, rate=1.0, log_limit=math.inf) == t - 2
+
+
+# The depth is drawn on one slice of the sorted models and the point on another, and coordinates after the
+# first of the depth are drawn from the next smaller box.
+
+
+def published_point(models, exact_depth, *, generator, skipped=0):
+    low, high = np.sort(models, axis=0)[skipped:], np.sort(models, axis=0)[::-1][skipped:]
+    outer, inner = exact_depth - 1, exact_depth
+    exact = (high[outer] - low[outer]) - (high[inner] - low[inner])
+    j = generator.choice(len(exact), p=exact / exact.sum())
+    point = generator.uniform(low[inner], high[inner])
+    ends = [(low[outer, j], low[inner, j]), (high[inner, j], high[outer, j])]
+    point[j] = generator.uniform(*ends[generator.integers(2)])
+    return point
+
+
+def share_with_two_coordinates(points, models, exact_depth):
+    depths = np.column_stack([depth(points[:, [j]], models[:, [j]]) for j in range(points.shape[1])])
+    return np.mean((depths == exact_depth).sum(axis=1) >= 2)
+
+
+def test_draw_point__has_corners_unlike_the_published_one():
+    models, options = RNG.standard_normal((8, 3)), {"generator": np.random.default_rng(1)}
+    shares = {
+        draw: share_with_two_coordinates(
+            np.array([draw(models, 2, **options) for _ in range(2000)]), models, 2
+        )
+        for draw in (published_point, draw_point)
+    }
+    low, high = np.sort(models, axis=0)[[1, 2]], np.sort(models, axis=0)[[-2, -3]]
+    outer, inner = (high - low)[0], (high - low)[1]
+    shell, single = outer.prod() - inner.prod(), ((outer - inner) * inner.prod() / inner).sum()
+    expected = 1 - single / shell
+    assert shares[published_point] == 0 < 0.1 < expected
+    # 2,000 draws: within 5 standard errors.
+    assert shares[draw_point] == pytest.approx(expected, abs=5 * math.sqrt(expected / 2000))
+
+
+def test_draw_point__has_the_depth_that_was_drawn_unlike_the_published_one():
+    options = {"generator": np.random.default_rng(2)}
+    published = np.array([published_point(MODELS, 100, skipped=1, **options) for _ in range(200)])
+    ours = np.array([draw_point(MODELS, 100, **options) for _ in range(200)])
+    assert set(depth(published, MODELS)) == {101}
+    assert set(depth(ours, MODELS)) == {100}
+
+
+# The threshold ln(1/(2 delta))/epsilon lets an unsafe set pass with delta e^(-epsilon): more than half of it.
+
+
+@pytest.mark.parametrize("half", [0.05, 0.2, 0.5])
+def test_smallest_passing__leaves_half_of_delta_unlike_the_published_one(half):
+    delta = REQUEST.delta
+    published = laplace_tail(math.log(1 / (2 * delta)) / half + 1, scale=1 / half)
+    ours = laplace_tail(smallest_passing(half, delta) + 1, scale=1 / half)
+    assert published == pytest.approx(delta * math.exp(-half))
+    assert published + delta / 2 > delta
+    assert ours <= delta / 2
+
+
+# Equal groups of shuffled rows: where the size of a group jumps, one row more changes every group.
+
+
+def equal_groups(n_rows, n_models):
+    return np.minimum(np.arange(n_rows) // (n_rows // n_models), n_models - 1)
+
+
+def test_fit_models__are_stable_unlike_equal_groups():
+    X, y = np.column_stack([np.ones(6), np.arange(6.0)]), RNG.standard_normal(6)
+    published = [fit_models(X[:n], y[:n], equal_groups(n, 2), n_models=2) for n in (5, 6)]
+    assert np.all(np.abs(published[0] - published[1]).max(axis=1) > 1e-6)
+    groups = np.array([0, 1, 1, 0, 0, 1])
+    ours = [fit_models(X[:n], y[:n], groups[:n], n_models=2) for n in (5, 6)]
+    np.testing.assert_allclose(ours[0][0], ours[1][0], atol=1e-12)
+    assert np.abs(ours[0][1] - ours[1][1]).max() > 1e-6
+
+
+# The printed proof of the tight check weighs the points of depth t + k + 2, the lemma those of t + k - 1.
+# What lies between is a small part of the weight where the limit is small; elsewhere the steps differ.
+
+
+def test_largest_safe_step__weighs_what_the_lemma_says_and_not_its_printed_proof():
+    log_volume, log_exact = volumes = log_volumes(MODELS)
+    t, p, rate, log_limit = 100, np.arange(1, 201), 0.05, 1.0
+
+    def largest(offset):
+        inside = [np.logaddexp.reduce((log_exact + rate * p)[t + k + offset - 1 :]) for k in range(t - 1)]
+        outside = [log_volume[t - k - 2] + rate * (t + k + 1) for k in range(t - 1)]
+        return max(k for k in range(t - 1) if outside[k] - inside[k] <= log_limit)
+
+    assert largest(2) < largest(-1) == largest_safe_step(*volumes, rate=rate, log_limit=log_limit)
+
+
+# The draw weighs depths by e^(epsilon_2) instead of e^(epsilon_2/2), as if a record could only add a model.
+# In one coordinate: far models hold the safe step down, and a thin interval beside a wide one is a step less
+# deep. The neighbour has one far model less and one on the right more.
+
+
+def models_at(counts):
+    return np.repeat(list(counts), list(counts.values()))[:, np.newaxis]
+
+
+ONE = models_at({-1e50: 76, 0.0: 124, 1.0: 1, 1.0 + 0.0824: 199})
+OTHER = models_at({-1e50: 75, 0.0: 124, 1.0: 1, 1.0 + 0.0824: 200})
+
+
+def chance_of_the_thin_interval(models, *, rate, half):
+    """Return the probabilities that the check passes and that the draw then lies in the thin interval."""
+    log_limit = math.log(REQUEST.delta / 8) - half
+    step = largest_safe_step(*log_volumes(models), rate=rate, log_limit=log_limit)
+    depths = depth(np.array([[0.5], [1.04]]), models)
+    chance = expit(math.log(0.0824) + rate * (depths[1] - depths[0]))
+    return laplace_tail(smallest_passing(half, REQUEST.delta) - step, scale=1 / half), chance
+
+
+def test_published_rate__loses_more_than_epsilon():
+    half = 0.5
+    one, other = (chance_of_the_thin_interval(models, rate=half, half=half) for models in (ONE, OTHER))
+    assert one == pytest.approx((0.2994, 0.0476), abs=1e-4)
+    assert other == pytest.approx((0.4936, 0.1197), abs=1e-4)
+    excess = math.prod(other) - math.exp(REQUEST.epsilon) * math.prod(one)
+    assert math.prod(other) / math.prod(one) == pytest.approx(4.14, abs=0.01)
+    assert excess / REQUEST.delta == pytest.approx(2030, abs=20)
+
+
+@pytest.mark.parametrize("pair", [(ONE, OTHER), (OTHER, ONE)])
+def test_safety_terms__rate_of_half_loses_no_more(pair):
+    half = 0.5
+    rate, _ = safety_terms(half, REQUEST.delta)
+    one, other = (chance_of_the_thin_interval(models, rate=rate, half=half) for models in pair)
+    assert math.prod(other) <= math.exp(REQUEST.epsilon) * math.prod(one) + REQUEST.delta
+    assert other[1] <= math.exp(half) * one[1]
+
+
+def test_private_deep_point__draws_at_that_rate():
+    """4,000 points: within 5 standard errors at most, 12 away from the published rate of twice as much."""
+    models = models_at({0.0: 150, 1.0: 20, 2.0: 130})
+    request = replace(REQUEST, epsilon=0.4, delta=0.1)
+    fits = [
+        private_deep_point(models, epsilon=0.4, request=request, noise=BenchmarkNoise(1, i))
+        for i in range(4000)
+    ]
+    points = np.array([fit.weights[0] for fit in fits if fit.weights is not None])
+    depths = depth(np.array([[0.5], [1.5]]), models)
+    expected = expit(0.1 * (depths[0] - depths[1]))
+    assert len(points) > 3500
+    assert np.mean(points < 1) == pytest.approx(expected, abs=5 * math.sqrt(0.25 / len(points)))

@@ -14,9 +14,10 @@ import pytest
 from scipy.stats import chi2, norm
 
 from dpgrs.privacy import samplers
-from dpgrs.privacy.noise import BenchmarkNoise
+from dpgrs.privacy.noise import BenchmarkNoise, Rehearsal, ReleaseNoise
 from dpgrs.privacy.sensitivity import Sensitivity
 from dpgrs.privacy.stream import KeyStream
+from dpgrs.privacy.study_key import StudyKey
 
 FALSE_FAILURE = 1e-6
 N_DRAWS = 10**6
@@ -142,11 +143,11 @@ def test_bernoulli_exp__frequency(p, q):
 CANDIDATES, RATE = np.array([0, 3, 5, 5, -20]), 0.2  # scores; coin exponent per step below the best
 
 
-def choice_probabilities():
+def choice_probabilities(candidates=CANDIDATES):
     """Return the law of permute-and-flip by going through every order of the candidates."""
-    heads = np.exp(-RATE * (CANDIDATES.max() - CANDIDATES))
-    probabilities = np.zeros(len(CANDIDATES))
-    orders = list(itertools.permutations(range(len(CANDIDATES))))
+    heads = np.exp(-RATE * (candidates.max() - candidates))
+    probabilities = np.zeros(len(candidates))
+    orders = list(itertools.permutations(range(len(candidates))))
     for order in orders:
         tails_before = np.cumprod([1.0, *(1 - heads[list(order)])])[:-1]
         probabilities[list(order)] += tails_before * heads[list(order)] / len(orders)
@@ -182,6 +183,46 @@ def test_benchmark_noise__choice_chi_square(epsilon, is_its_law):
     choices = [BenchmarkNoise(1, draw).choose(CANDIDATES, **options)[0][0] for draw in range(20_000)]
     p = p_value(np.bincount(choices, minlength=5), choice_probabilities())
     assert (p > FALSE_FAILURE) == is_its_law
+
+
+def test_benchmark_noise__gumbel_chi_square():
+    """The exponential mechanism: in proportion to exp(epsilon score/(2 sensitivity))."""
+    options = {"name": "best", "step": 0.25, "sensitivity": claim(0.25, "linf"), "epsilon": 0.4}
+    choices = [
+        BenchmarkNoise(1, draw).choose(CANDIDATES, **options, law="gumbel")[0][0] for draw in range(20_000)
+    ]
+    weights = np.exp(RATE * CANDIDATES)
+    counts = np.bincount(choices, minlength=5)
+    assert p_value(counts, weights / weights.sum()) > FALSE_FAILURE
+    assert p_value(counts, choice_probabilities()) < FALSE_FAILURE
+
+
+@pytest.mark.parametrize("is_secret", [True, False])
+def test_choose_in_rounds__second_choices_by_chi_square(is_secret):
+    """In the second round the scores are turned round: the first choice decides which law the second has."""
+
+    def score(chosen):
+        return (-CANDIDATES if len(chosen) else CANDIDATES), Fraction(1, 4)
+
+    options = {"name": "best", "n_entries": 5, "sensitivity": claim(0.25, "linf"), "epsilon": 0.8}
+    pairs = np.zeros((5, 5))
+    for draw in range(10_000):
+        noise = BenchmarkNoise(1, draw)
+        if is_secret:
+            rehearsal = Rehearsal()
+            rehearsal.on("data").choose_in_rounds(score, **options, n_choices=2)
+            noise = ReleaseNoise(
+                StudyKey(draw.to_bytes(32, "big")), draws=rehearsal.draws, requests={(): "r"}
+            )
+        chosen, _ = noise.on("data").choose_in_rounds(score, **options, n_choices=2)
+        pairs[tuple(chosen)] += 1
+    expected = np.zeros((5, 5))
+    for first, probability in enumerate(choice_probabilities(CANDIDATES)):
+        left = np.delete(np.arange(5), first)
+        expected[first, left] = probability * choice_probabilities(-CANDIDATES[left])
+    likely = expected > 1e-3
+    counts = np.append(pairs[likely], pairs[~likely].sum())
+    assert p_value(counts, np.append(expected[likely], expected[~likely].sum())) > FALSE_FAILURE
 
 
 @pytest.mark.parametrize(

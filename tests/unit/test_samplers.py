@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from dpgrs.errors import UsageError
@@ -261,3 +261,32 @@ def test_scale_parameters__bracket_the_scale(scale):
 def test_samplers__raise_on_argument_out_of_domain(call, name):
     with pytest.raises(UsageError, match=f"`{name}` must be"):
         call(KeyStream(KEY, b"identity"))
+
+
+@given(
+    scores=st.lists(st.integers(-(2**63), 2**63 - 1) | st.integers(-50, 50), min_size=1, max_size=6),
+    rate=st.fractions(Fraction(1, 2**80), 2**70) | st.fractions(Fraction(1, 1000), 10),
+)
+@example(scores=[-(2**63), 2**63 - 1, 0], rate=Fraction(1, 2**62))
+@example(scores=[0, 2**62 + 1, 1], rate=Fraction(64, 2**62))
+def test_gap_parameters__hold_the_exponents(scores, rate):
+    wholes, lows, highs = kernels.gap_parameters(np.array(scores), rate)
+    for score, whole, low, high in zip(scores, *(x.tolist() for x in (wholes, lows, highs)), strict=True):
+        exponent = rate * (max(scores) - score)
+        if whole == kernels.LARGEST_WHOLE:
+            assert exponent >= whole
+        else:
+            assert 0 <= low <= high <= kernels.ONE
+            assert whole + Fraction(low, kernels.ONE) <= exponent <= whole + Fraction(high, kernels.ONE)
+            # Rates of 2^-24 and more leave at most a few digits open.
+            assert rate < Fraction(1, 2**24) or high - low <= 2 + 2**7
+
+
+def test_permute_and_flip__far_scores_need_few_twins(monkeypatch):
+    flip_next, calls = twins.flip_next, []
+    monkeypatch.setattr(twins, "flip_next", lambda *terms: calls.append(1) or flip_next(*terms))
+    scores = np.append(np.arange(20_000) * 10**6, 10**12)
+    chosen = samplers.permute_and_flip(KeyStream(KEY, b"far"), scores, epsilon=1, sensitivity=10**6)
+    assert chosen.tolist() == [20_000]
+    # One where a block of words ends.
+    assert len(calls) <= 3

@@ -48,6 +48,13 @@ class PairKernel(StrEnum):
     SIGN = "sign"  # sign(x_i - x_k) sign(y_i - y_k): values without a public range
 
 
+class Selection(StrEnum):
+    """How entries of high score are chosen in private."""
+
+    PERMUTE_AND_FLIP = "permute-and-flip"  # never worse than Gumbel, and drawn exactly
+    GUMBEL = "gumbel"  # the exponential mechanism; of bounded range, so that zCDP adds up to less
+
+
 class Accounting(StrEnum):
     """How (epsilon, delta) becomes noise: exact mu-GDP, or the papers' split of the budget."""
 

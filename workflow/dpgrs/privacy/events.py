@@ -13,7 +13,7 @@ from dpgrs.errors import UsageError
 from dpgrs.privacy.exact_numbers import exact_text
 from dpgrs.privacy.ledger_entries import GaussianCharge, LaplaceCharge, PureCharge
 from dpgrs.privacy.sensitivity import Sensitivity
-from dpgrs.types import Exactness
+from dpgrs.types import Exactness, Selection
 
 MECHANISM_VERSION = 1
 
@@ -126,6 +126,17 @@ class ChoiceEvent(Event):
     def charge(self):
         """What a ledger is charged."""
         return PureCharge(self.statistic, exact_text(self.epsilon))
+
+
+@dataclass(frozen=True, kw_only=True)
+class GumbelEvent(ChoiceEvent):
+    """The same by the highest score with Gumbel noise: the exponential mechanism. For benchmarks alone."""
+
+    family: ClassVar = "gumbel choice"
+    exactness: ClassVar = None
+
+
+CHOICES = {Selection.PERMUTE_AND_FLIP: ChoiceEvent, Selection.GUMBEL: GumbelEvent}
 
 
 @dataclass(frozen=True, kw_only=True)

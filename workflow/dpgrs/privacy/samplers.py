@@ -13,9 +13,8 @@ import numpy as np
 from dpgrs.errors import UsageError
 from dpgrs.privacy import _sampler_kernels as kernels
 from dpgrs.privacy import _sampler_twins as twins
+from dpgrs.privacy._sampler_kernels import LARGEST_SCALE
 
-# Here about one draw in 1,600 needs its slow twin, and twice as many for each further factor of 2.
-LARGEST_SCALE = 2**48
 # The kernel forms remainders of sigma times 2^31 in int64.
 LARGEST_DISCRETE_SIGMA = 2**31
 LARGEST_CHOICE = 2**31
@@ -149,13 +148,12 @@ def permute_and_flip(stream, scores, *, epsilon, sensitivity, n_choices=1):
     epsilon = _fraction("epsilon", epsilon, "an int or Fraction > 0", lambda epsilon: epsilon > 0)
     sensitivity = _fraction("sensitivity", sensitivity, "an int or Fraction > 0", lambda bound: bound > 0)
     n_choices = _integer("n_choices", n_choices, "an int from 1 to n", lambda k: 1 <= k <= len(scores))
-    grades, left_grades = np.unique(scores, return_inverse=True)
     left = np.arange(len(scores))
     choices = np.empty(n_choices, dtype=np.int64)
     for i in range(n_choices):
-        position = _choose(stream, grades, left_grades, epsilon / (2 * sensitivity))
+        position = _choose(stream, scores[left], epsilon / (2 * sensitivity))
         choices[i] = left[position]
-        left, left_grades = np.delete(left, position), np.delete(left_grades, position)
+        left = np.delete(left, position)
     return choices
 
 
@@ -174,30 +172,27 @@ def _draw(stream, size, law, parameters, twin, exact_parameter):
     return values
 
 
-def _choose(stream, grades, candidates, rate):
+def _choose(stream, scores, rate):
     """Return the position of one choice.
 
     Parameters
     ----------
     stream : KeyStream
-    grades : (n_grades,) integers, rising, the different scores.
-    candidates : (n,) int64, their grades.
+    scores : (n,) int64
     rate : Fraction, coin exponent per step below the highest score.
     """
-    steps = [int(grade) for grade in grades[: candidates.max() + 1]]
-    exponents = [rate * (steps[-1] - step) for step in steps]
-    parameters = np.array([kernels.exponent_parameters(exponent) for exponent in exponents], dtype=np.int64)
-    wholes, lows, highs = parameters[candidates].T
-    order = np.arange(len(candidates))
+    best = int(scores.max())
+    parameters = kernels.gap_parameters(scores, rate)
+    order = np.arange(len(scores))
     done, chosen = 0, -1
     # A candidate of the highest score has exponent 0 and always shows heads.
     while chosen < 0:
         words = stream.peek(min(BLOCK_WORDS, WORDS_PER_DRAW * (len(order) - done)))
-        done, used, chosen = kernels.permute_and_flip(words, order, done, wholes, lows, highs)
+        done, used, chosen = kernels.permute_and_flip(words, order, done, *parameters)
         stream.skip(used)
         if chosen < 0:
             digits = twins.Digits(stream)
-            chosen = twins.flip_next(digits, order, done, lambda candidate: exponents[candidates[candidate]])
+            chosen = twins.flip_next(digits, order, done, lambda one: rate * (best - int(scores[one])))
             done += 1
     return chosen
 
@@ -225,4 +220,4 @@ def _grid_scores(scores):
     is_grid = scores.ndim == 1 and np.issubdtype(scores.dtype, np.integer)
     if not is_grid or not 1 <= scores.size <= LARGEST_CHOICE:
         raise UsageError("`scores` must be one row of 1 to 2^31 integers. Round them to a public grid first.")
-    return scores
+    return scores.astype(np.int64, casting="same_kind")

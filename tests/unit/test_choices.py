@@ -1,0 +1,98 @@
+"""Private choices through the door: in rounds, on data that a rehearsal knows, by either law."""
+
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from dpgrs.errors import DpgrsError, UsageError
+from dpgrs.privacy.noise import BenchmarkNoise, Rehearsal, ReleaseNoise
+from dpgrs.privacy.noise_source import data_digest
+from dpgrs.privacy.sensitivity import Sensitivity
+from dpgrs.privacy.study_key import StudyKey
+
+L2 = Sensitivity(2.0, "l2", "add-remove", "person", "docs/proofs/gram.md")
+EACH = replace(L2, norm="linf")
+NORMAL = {"name": "gram", "step": 0.25, "sensitivity": L2, "mu": 0.5}
+KEY, OTHER_KEY = StudyKey(bytes(range(32))), StudyKey(bytes(32))
+EXACT = np.arange(1000)
+MADE_OF = data_digest(EXACT)
+ROUNDS = {"name": "best", "n_entries": 30, "sensitivity": EACH, "epsilon": 8.0, "n_choices": 5}
+
+
+def distance_to_chosen(chosen):
+    """Score entries by how far they are from the last that was chosen, in thirds."""
+    return abs(np.arange(30) - (chosen[-1] if len(chosen) else 10)) * 50, Fraction(1, 3)
+
+
+def in_rounds(score=distance_to_chosen, *, data=MADE_OF, reserved=MADE_OF, key=KEY, **options):
+    rehearsal = Rehearsal()
+    rehearsal.of("part").on(reserved).choose_in_rounds(score, **ROUNDS)
+    noise = ReleaseNoise(key, draws=rehearsal.draws, requests={("part",): "r1"})
+    return noise.of("part").on(data).choose_in_rounds(score, **ROUNDS | options)
+
+
+def test_choose_in_rounds__scores_hang_on_earlier_choices():
+    seeded = BenchmarkNoise(1).on(MADE_OF).choose_in_rounds(distance_to_chosen, **ROUNDS)
+    for chosen, _ in [in_rounds(), seeded]:
+        assert len(set(chosen.tolist())) == 5
+        # At 8/5 epsilon a choice, 50/3 steps beyond the next are e^6 to 1; the ends are far apart.
+        assert abs(np.diff(chosen)).min() > 10
+
+
+def test_choose_in_rounds__replay_and_fresh_noise():
+    def flat(chosen):
+        return np.zeros(30, dtype=np.int64), Fraction(1)
+
+    first, event = in_rounds(flat)
+    assert in_rounds(flat)[0].tolist() == first.tolist()
+    assert event.request == "r1"
+    assert in_rounds(flat, key=OTHER_KEY)[0].tolist() != first.tolist()
+    # A code that scores otherwise draws other noise, also on the same data.
+    assert in_rounds(lambda chosen: (flat(chosen)[0] + 1, Fraction(1)))[0].tolist() != first.tolist()
+
+
+def test_choose_in_rounds__raise_on_other_data_than_reserved():
+    with pytest.raises(DpgrsError, match="was not reserved"):
+        in_rounds(data=data_digest(EXACT + 1))
+
+
+@pytest.mark.parametrize("source", [BenchmarkNoise(1), Rehearsal()])
+def test_choose_in_rounds__raise_without_data(source):
+    with pytest.raises(UsageError, match="Name what the scores are made of"):
+        source.choose_in_rounds(distance_to_chosen, **ROUNDS)
+
+
+def test_on__draws_after_noise_are_reserved_by_their_data():
+    def two_steps(noise):
+        first, _ = noise.gaussian(EXACT, **NORMAL)
+        return noise.gaussian(first // 2, **NORMAL | {"name": "second"})[0]
+
+    def run(key=KEY, made_of=MADE_OF):
+        rehearsal = Rehearsal()
+        two_steps(rehearsal.of("part").on(MADE_OF))
+        noise = ReleaseNoise(key, draws=rehearsal.draws, requests={("part",): "r1"})
+        return two_steps(noise.of("part").on(made_of))
+
+    assert run().tolist() == run().tolist()
+    assert np.mean(run() != run(OTHER_KEY)) > 0.8
+    with pytest.raises(DpgrsError, match="was not reserved"):
+        run(made_of=data_digest(EXACT + 1))
+
+
+def test_data_digest__tells_types_shapes_and_values_apart():
+    whole = np.arange(4)
+    others = [whole.astype(float), whole.reshape(2, 2), whole[::-1], whole.astype(bool), whole[:0]]
+    assert len({data_digest(array) for array in [whole, *others]}) == 6
+    assert data_digest(whole, whole) != data_digest(whole)
+    assert data_digest(whole[::-1]) == data_digest(np.array([3, 2, 1, 0]))
+
+
+def test_gumbel__is_for_benchmarks_alone_and_shares_no_noise():
+    options = {"sensitivity": EACH, "epsilon": 0.01, "n_choices": 20, "name": "best", "step": 0.25}
+    chosen, event = BenchmarkNoise(1).choose(EXACT, **options, law="gumbel")
+    assert event.family == "gumbel choice"
+    assert np.mean(chosen != BenchmarkNoise(1).choose(EXACT, **options)[0]) > 0.8
+    with pytest.raises(UsageError, match="is not drawn exactly"):
+        Rehearsal().choose(EXACT, **options, law="gumbel")

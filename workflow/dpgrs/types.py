@@ -55,6 +55,13 @@ class Selection(StrEnum):
     GUMBEL = "gumbel"  # the exponential mechanism; of bounded range, so that zCDP adds up to less
 
 
+class Composition(StrEnum):
+    """How the losses of many choices add up."""
+
+    BASIC = "basic"  # epsilons add up
+    ZCDP = "zcdp"  # squares of epsilons add up, at the cost of a delta: for many choices
+
+
 class Accounting(StrEnum):
     """How (epsilon, delta) becomes noise: exact mu-GDP, or the papers' split of the budget."""
 

@@ -9,6 +9,8 @@ References
 .. [1] Bun, Steinke (2016). Concentrated differential privacy. TCC. arXiv 1605.02065.
 .. [2] Canonne, Kamath, Steinke (2020). The discrete Gaussian for differential privacy. NeurIPS.
 .. [3] Zhu, Dong, Wang (2022). Optimal accounting via the characteristic function. AISTATS. arXiv 2106.08567.
+.. [4] Cesar, Rogers (2021). Bounding, concentrating, and truncating: unifying privacy loss composition for
+   data analytics. ALT. arXiv 2004.07223.
 """
 
 import math
@@ -26,6 +28,7 @@ from dpgrs.errors import UsageError
 from dpgrs.privacy.accountant import MARGIN, SMALLEST_DELTA, SMALLEST_MU, gdp_delta, gdp_epsilon
 from dpgrs.privacy.exact_numbers import float_below, root_above
 from dpgrs.privacy.ledger_entries import Cost
+from dpgrs.types import Composition, Selection
 
 # The loss is put on a grid this fine, relative to the total; beyond the largest no tight total is sought.
 GRID_POINTS = 2**16
@@ -212,6 +215,42 @@ def group_guarantee(epsilon, delta, *, size=2, cost=None):
 
 
 @lru_cache(maxsize=4096)
+def epsilon_of_choices(epsilon, delta, *, n_choices, law, composition):
+    """Return what choices may cost under basic composition, so that together they are (epsilon, delta)-DP.
+
+    By zCDP a choice of epsilon_t counts epsilon_t^2/8 if it is of bounded range, as Gumbel's is, and
+    epsilon_t^2/2 if it is not, as permute-and-flip's [4]_.
+
+    Parameters
+    ----------
+    epsilon : float > 0
+    delta : float in [0, 1); zCDP spends it, basic composition does not.
+    n_choices : int, all of the same epsilon_t.
+    law : Selection
+    composition : Composition
+
+    Returns
+    -------
+    float, n_choices epsilon_t.
+
+    Raises
+    ------
+    UsageError
+        Under zCDP without a delta.
+    """
+    if Composition(composition) == Composition.BASIC:
+        return epsilon
+    if not 0 < delta < 1:
+        raise UsageError(
+            f"`delta` must be between 0 and 1 for zCDP, got {delta}. Give one, or add epsilons up."
+        )
+    low, high = 0.0, epsilon  # rho-zCDP is never (rho, delta)-DP for a small delta
+    while (middle := (low + high) / 2) not in (low, high):
+        low, high = (middle, high) if _zcdp_epsilon(middle, delta) <= epsilon else (low, middle)
+    share = 8 if Selection(law) == Selection.GUMBEL else 2
+    return n_choices * math.sqrt(share * low / n_choices) * (1 - MARGIN)
+
+
 def _totals(gaussian, pure, delta):
     """Bound the loss of (mu^2, times) and (epsilon, times), each a tuple in the order of size."""
     cost = Cost(_sum(gaussian), _sum(pure))

@@ -295,7 +295,7 @@ def test_fit_baselines__are_handed_on_with_their_times(statistics, tmp_path, mon
     paths = "panel", statistics.outcomes, statistics.path
     baselines_step.fit_baselines(*paths, output=tmp_path / "first.npz", **grid)
     baselines_step.fit_baselines(*paths, output=tmp_path / "again.npz", **grid)
-    given = {"outcomes": statistics.outcomes, "baselines": tmp_path / "first.npz"}
+    given = {"outcomes": statistics.outcomes, "drawn": [tmp_path / "first.npz"]}
     fits = fitted(statistics, tmp_path, BASELINES, **given)
     # Under full protection alone, for each of two panels and two numbers of outcomes.
     assert [label["method"] for label, _ in fits] == ["naive", "adassp", "dp-sgd"] * 4

@@ -33,6 +33,7 @@ from dpgrs.cli_options import (
     trial,
 )
 from dpgrs.cli_release import COMMANDS
+from dpgrs.cli_screening import COMMANDS as SCREENING
 from dpgrs.errors import DpgrsError
 from dpgrs.methods import BASELINES, METHODS
 from dpgrs.types import Bounds, Penalty, Rows
@@ -211,7 +212,9 @@ def add_noise(statistics, outcomes, **options):
 @click.option("--heritability", type=SHARE, help="Stated for BLUP; default: estimate it.")
 @click.option("--is-joint", is_flag=True, help="Project all outcomes into one ball.")
 @click.option("--outcomes", type=click.Path(), help="Outcomes, which feature protection takes as public.")
-@click.option("--baselines", type=click.Path(), help="Weights from fit-baselines, to be handed on.")
+@click.option(
+    "--drawn", type=click.Path(), multiple=True, help="Weights to be handed on, of methods that draw."
+)
 @path_option("--seconds", "Where to write the time that each fit took.")
 @output
 def fit_weights(noisy, **options):
@@ -332,5 +335,5 @@ def audit_mechanisms(context, mechanisms, mode, seed, is_json, **options):
     audit.require_within_claims(findings)
 
 
-for command in (key, ledger, plan, release, *COMMANDS):
+for command in (key, ledger, plan, release, *COMMANDS, *SCREENING):
     main.add_command(command)

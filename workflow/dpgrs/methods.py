@@ -9,6 +9,7 @@ FULL, FEATURE, LABEL = Protection.FULL, Protection.FEATURE, Protection.LABEL
 
 SUMS = ("private_gram", "private_cross_product")
 OF_NAIVE = (*SUMS, "private_separate_statistics")
+OF_CHOICES = (*SUMS, "private_kendall")
 OF_ADASSP = (*SUMS, "private_smallest_eigenvalue", "private_adassp")
 
 
@@ -25,6 +26,7 @@ class Method:
         for all.
     audited : tuple of str, the functions that draw for it in a release, beside `private_count`: a release
         audits them.
+    is_screened : bool, whether it is fitted on variants that were chosen for each outcome.
     """
 
     protections: tuple
@@ -32,6 +34,12 @@ class Method:
     draws_itself: bool = False
     neighbours: Neighbours | None = None
     audited: tuple = (*SUMS, "private_statistics")
+    is_screened: bool = False
+
+    @property
+    def is_non_private(self):
+        """Whether it is there to compare with."""
+        return Protection.NONE in self.protections
 
     @property
     def may_be_released(self):
@@ -51,11 +59,16 @@ METHODS = {
     "adassp": Method((FULL,), Exactness.GRIDDED, draws_itself=True, audited=OF_ADASSP),
     "dp-sgd": Method((FULL,), draws_itself=True, neighbours=Neighbours.ADD_REMOVE),
     "reusecov-sketch": Method((FULL,), draws_itself=True, neighbours=Neighbours.REPLACE_ONE),
+    "k-ols": Method((Protection.NONE,), is_screened=True),
+    "k-blup": Method((FULL,), Exactness.EXACT, draws_itself=True, is_screened=True, audited=OF_CHOICES),
+    "k-bas": Method((FULL,), draws_itself=True, is_screened=True),
+    "k-tukey": Method((FULL,), draws_itself=True, is_screened=True),
 }
 FROM_STATISTICS = tuple(
     name
     for name, method in METHODS.items()
-    if not method.draws_itself and Protection.NONE not in method.protections
+    if not (method.draws_itself or method.is_non_private or method.is_screened)
 )
 RELEASED = tuple(name for name, method in METHODS.items() if method.may_be_released)
-BASELINES = tuple(name for name, method in METHODS.items() if method.draws_itself)
+SCREENED = tuple(name for name, method in METHODS.items() if method.is_screened)
+BASELINES = tuple(name for name, method in METHODS.items() if method.draws_itself and not method.is_screened)

@@ -10,7 +10,7 @@ sys.path.insert(0, str(PACKAGE_ROOT))
 
 from dpgrs.config import fit_settings, public_identity, resolve
 from dpgrs.errors import UsageError
-from dpgrs.methods import BASELINES, METHODS
+from dpgrs.methods import BASELINES, METHODS, SCREENED
 from dpgrs.privacy.events import MECHANISM_VERSION
 from dpgrs.provenance import code_digest, stamp
 
@@ -146,6 +146,7 @@ TRIALS = range(1, SETTINGS["trials"] + 1)
 BASELINES_USED = (
     [] if IS_RELEASE else [name for name in BASELINES if name in SETTINGS["methods"]]
 )
+SCREENED_USED = [name for name in SCREENED if name in SETTINGS["methods"]]
 
 PANEL_OPTIONS = flags(
     size=max(SETTINGS["panel"]["size"]), maf=SETTINGS["panel"]["maf"], seed=SEED
@@ -163,6 +164,15 @@ PRIVACY_OPTIONS = {
         "count_share",
         "outcome_budget",
     )
+}
+
+SCREENING_OPTIONS = {
+    "choices": SETTINGS["screening"]["size"],
+    "share": SETTINGS["screening"]["share"],
+    "law": SETTINGS["screening"]["law"],
+    "composition": SETTINGS["screening"]["composition"],
+    "bounds": SETTINGS["privacy"]["bounds"],
+    "genotype_clip": SETTINGS["privacy"]["genotype_clip"],
 }
 
 LEDGER_OPTIONS = {

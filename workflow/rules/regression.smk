@@ -42,7 +42,10 @@ rule fit_weights:
             if "feature" in SETTINGS["privacy"]["protection"]
             else []
         ),
-        baselines=[f"{TRIAL}/baselines.npz"] if BASELINES_USED else [],
+        drawn=[
+            *([f"{TRIAL}/baselines.npz"] if BASELINES_USED else []),
+            *([f"{TRIAL}/screened.npz"] if SCREENED_USED else []),
+        ],
     output:
         weights=f"{TRIAL}/weights.npz",
         seconds=f"{TRIAL}/fit_seconds.tsv",
@@ -58,7 +61,7 @@ rule fit_weights:
         files=lambda wildcards, input: flags(
             statistics=list(input.statistics),
             outcomes=list(input.outcomes),
-            baselines=list(input.baselines),
+            drawn=list(input.drawn),
         ),
         options=flags(
             method=SETTINGS["methods"],

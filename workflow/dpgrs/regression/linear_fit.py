@@ -17,12 +17,15 @@ class LinearFit:
     intercept : (n_outcomes,) float64, the prediction at the means.
     standard_errors : (n_outcomes, n_variants) float64 of the weights; None where a method gives none that are
         calibrated.
+    chosen : (n_outcomes, n_chosen) int64, the variants chosen for each outcome, in their order; all others
+        have weights of 0. None where none were chosen.
     """
 
     weights: np.ndarray
     means: np.ndarray
     intercept: np.ndarray
     standard_errors: np.ndarray | None = None
+    chosen: np.ndarray | None = None
 
     def arrays(self):
         """Return the fit as a dict of arrays, from which ``LinearFit(**arrays)`` makes it again."""

@@ -18,6 +18,10 @@ METHOD_NAMES = {
     "adassp": "AdaSSP",
     "dp-sgd": "DP-SGD",
     "reusecov-sketch": "ReuseCovSketch",
+    "k-ols": "Kendall + OLS",
+    "k-blup": "Kendall + BLUP",
+    "k-bas": "Kendall + BAS",
+    "k-tukey": "Kendall + Tukey",
 }
 REFERENCE_METHOD = "ridge"
 SHOWN_PRIVATE_FITS = 4

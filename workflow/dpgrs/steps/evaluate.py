@@ -82,6 +82,8 @@ def evaluate_trial(
             }
             known |= {term: label[term] for term in TERMS}
             table = _metrics(known, data, predicted, count)
+            # A check that a mechanism failed is an outcome of its own: there is no model, and weights are 0.
+            table = table.assign(status=label.get("statuses") or table["status"])
             tables.append(table.assign(mse_nonprivate=reference[size][:count], seconds=fit_seconds))
             if data.groups is not None and (size, count) == (max(held_out), max(counts)):
                 population_tables += _population_metrics(known, data, predicted, count)

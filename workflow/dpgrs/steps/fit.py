@@ -32,7 +32,7 @@ def fit_weights(
     is_joint=False,
     statistics=None,
     outcomes=None,
-    baselines=None,
+    drawn=(),
 ):
     """Fit every method on every panel, all outcomes of a fit at once.
 
@@ -47,7 +47,7 @@ def fit_weights(
     penalty, penalty_rule, heritability, is_joint : as in `FitTerms`; ridge takes the penalty as it is.
     statistics : path of the exact statistics, for fits without privacy; None in a release.
     outcomes : path of the outcomes, which feature protection takes as public; None without it.
-    baselines : path of the weights of methods that draw themselves, which are handed on; None without.
+    drawn : paths of the weights of methods that draw themselves, which are handed on.
     """
     fits = []
     if statistics is not None:
@@ -55,8 +55,8 @@ def fit_weights(
     terms = FitTerms(penalty, penalty_rule, heritability, is_joint)
     public = None if outcomes is None else Outcomes.load(outcomes)
     fits += _released_fits(load_labelled(noisy), methods, terms, public)
-    if baselines is not None:
-        fits += [(label, arrays, label.pop("seconds")) for label, arrays in load_labelled(baselines)]
+    for path in drawn:
+        fits += [(label, arrays, label.pop("seconds")) for label, arrays in load_labelled(path)]
     save_labelled(output, [(label, arrays) for label, arrays, _ in fits])
     write_table(seconds, pd.DataFrame({"seconds": [elapsed for *_, elapsed in fits]}))
 

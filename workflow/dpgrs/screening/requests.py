@@ -1,0 +1,141 @@
+"""What a study asks of screening, and how its budget is divided between choices and what follows."""
+
+import math
+from dataclasses import asdict, dataclass, fields
+from functools import cached_property
+
+from dpgrs.errors import UsageError
+from dpgrs.regression.clipped_statistics import tight_row_norm
+from dpgrs.regression.naive import SeparateRequest
+from dpgrs.regression.requests import PrivacyRequest
+from dpgrs.regression.statistics import column_moments
+from dpgrs.screening.dp_kendall import KendallRequest
+from dpgrs.types import Coding, Composition, Rows, Selection
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScreeningTerms:
+    """How variants are chosen, for each outcome by itself; all of it is public.
+
+    Attributes
+    ----------
+    n_choices : int, variants chosen.
+    share : float in (0, 1), of epsilon, and of delta where the composition spends one.
+    law : Selection
+    composition : Composition
+
+    Raises
+    ------
+    UsageError
+        For a share that leaves one side without a budget, or no choice.
+    """
+
+    n_choices: int
+    share: float = 0.05
+    law: Selection = Selection.PERMUTE_AND_FLIP
+    composition: Composition = Composition.BASIC
+
+    def __post_init__(self):
+        if self.n_choices < 1:
+            raise UsageError(f"`screening.size` must be at least 1, got {self.n_choices}. Choose some.")
+        if not 0 < self.share < 1:
+            raise UsageError(f"`screening.share` must be between 0 and 1, got {self.share}. Change it.")
+
+    @property
+    def delta_share(self):
+        """The share of delta that choices spend."""
+        return self.share if Composition(self.composition) == Composition.ZCDP else 0.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScreenedRequest(PrivacyRequest):
+    """All public terms of fits of chosen variants: `n_variants` can be chosen, `row_norm` is of the chosen.
+
+    Attributes
+    ----------
+    screening : ScreeningTerms
+    """
+
+    screening: ScreeningTerms
+
+    @property
+    def choices(self):
+        """The KendallRequest of one outcome: outcomes that share a budget have equal parts of it."""
+        terms = self.screening
+        return KendallRequest(
+            n_choices=terms.n_choices,
+            epsilon=terms.share * self.epsilon / self.n_outcomes,
+            delta=terms.delta_share * self.delta / self.n_outcomes,
+            protection=self.protection,
+            law=terms.law,
+            composition=terms.composition,
+            **self.relation,
+        )
+
+    @cached_property
+    def rest(self):
+        """The PrivacyRequest of what follows the choices, of the chosen variants."""
+        terms = {name: value for name, value in vars(self).items() if name in _SHARED}
+        left = {
+            "epsilon": (1 - self.screening.share) * self.epsilon,
+            "delta": (1 - self.screening.delta_share) * self.delta,
+            "n_variants": self.screening.n_choices,
+        }
+        return PrivacyRequest(**terms | left)
+
+    @cached_property
+    def statistics(self):
+        """The SeparateRequest of the count, and of an X'X and an X'y of each outcome's chosen variants."""
+        return SeparateRequest(**asdict(self.rest) | {"n_outcomes": 1}, n_fits=self.n_outcomes)
+
+
+_SHARED = {field.name for field in fields(PrivacyRequest)}
+
+
+def screened_request(request, terms, *, frequency=None, factor=1.0):
+    """Return the terms of fits of chosen variants.
+
+    Parameters
+    ----------
+    request : PrivacyRequest, in worst-case bounds.
+    terms : ScreeningTerms
+    frequency : (n_variants,) public frequencies, for tight bounds on the chosen variants; None keeps to
+        `half` coding.
+    factor : float, as in `tight_row_norm`.
+
+    Returns
+    -------
+    ScreenedRequest
+    """
+    bounds = {}
+    if frequency is not None:
+        options = {"n_choices": terms.n_choices, "rows": request.rows, "factor": factor}
+        bounds = {"coding": Coding.FREQUENCY, "row_norm": row_norm_of_any(frequency, **options)}
+    return ScreenedRequest(**asdict(request) | bounds, screening=terms)
+
+
+def restored_request(terms):
+    """Make a ScreenedRequest again from what ``asdict`` made of it."""
+    return ScreenedRequest(**terms | {"screening": ScreeningTerms(**terms["screening"])})
+
+
+def row_norm_of_any(frequency, *, n_choices, rows, factor):
+    """Return a norm for rows of any chosen variants: that of the most variable ones, publicly known.
+
+    Parameters
+    ----------
+    frequency : (n_variants,) public ALT allele frequencies.
+    n_choices : int
+    rows, factor : as in `tight_row_norm`.
+
+    Returns
+    -------
+    float
+    """
+    variance = column_moments(frequency, rows=rows)[1]
+    return tight_row_norm(frequency[variance.argsort()[-n_choices:]], rows=rows, factor=factor)
+
+
+def row_norm_of_half(n_variants, *, rows):
+    """Return the largest norm of a row in `half` coding, a float."""
+    return math.sqrt(n_variants) * (0.5 if Rows(rows) == Rows.HAPLOTYPES else 1.0)

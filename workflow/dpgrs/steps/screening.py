@@ -1,0 +1,183 @@
+"""Variants chosen for each outcome, and fits of the chosen ones, in a benchmark."""
+
+from dataclasses import asdict
+from functools import partial
+
+import numpy as np
+
+from dpgrs.io.panel import Panel
+from dpgrs.io.trials import Outcomes, load_labelled, save_labelled, write_events
+from dpgrs.methods import METHODS, SCREENED
+from dpgrs.privacy.noise import BenchmarkNoise
+from dpgrs.regression.fits import FitTerms
+from dpgrs.regression.requests import request_grid
+from dpgrs.regression.tukey import Status
+from dpgrs.screening.chosen import (
+    ScreeningData,
+    fit_chosen,
+    fit_chosen_exactly,
+    fit_chosen_rows,
+    private_choices,
+    private_chosen_statistics,
+)
+from dpgrs.screening.dp_kendall import greedy_kendall
+from dpgrs.screening.kendall import correlations
+from dpgrs.screening.requests import ScreeningTerms, restored_request, screened_request
+from dpgrs.steps.fit import NO_PRIVACY, fit_label, timed
+from dpgrs.types import Bounds, Coding, Protection
+
+
+def screen_variants(
+    panel,
+    outcomes,
+    *,
+    output,
+    events,
+    methods,
+    n_choices,
+    share,
+    law,
+    composition,
+    bounds,
+    genotype_clip,
+    outcome_bound,
+    counts,
+    trial,
+    seed,
+    **options,
+):
+    """Choose variants for every combination of panel, epsilon and number of outcomes, with seeded noise.
+
+    Parameters
+    ----------
+    panel, outcomes : paths.
+    output : path of the choices, and of the exact scores: for benchmarks alone.
+    events : path of a record of what was drawn, JSON.
+    methods : list of str, names of `dpgrs.methods.SCREENED`.
+    n_choices, share, law, composition : as in `ScreeningTerms`.
+    bounds : Bounds, within which chosen variants are to be summed.
+    genotype_clip, outcome_bound : float, of these bounds.
+    counts : list of int, numbers of outcomes; empty means all.
+    trial, seed : int, key of the benchmark noise.
+    **options : see `request_grid`.
+    """
+    panel, outcomes = Panel.open(panel), Outcomes.load(outcomes)
+    terms = ScreeningTerms(n_choices=n_choices, share=share, law=law, composition=composition)
+    grid = request_grid(
+        counts=counts or [len(outcomes.names)],
+        rows=outcomes.rows,
+        outcome_bound=outcome_bound,
+        **options,
+    )
+    chosen, drawn = [], []
+    for size in outcomes.values:
+        chosen.append(_exact(screening_data(panel, outcomes, size), size, n_choices))
+    for request, count in grid:
+        if request.protection != Protection.FULL or all(METHODS[name].is_non_private for name in methods):
+            continue
+        frequency = panel.frequency[panel.of_size(request.n_variants)] if bounds == Bounds.TIGHT else None
+        request = screened_request(request, terms, frequency=frequency, factor=genotype_clip)
+        data, names = screening_data(panel, outcomes, request.n_variants, count=count), outcomes.names[:count]
+        noise = BenchmarkNoise(seed, trial, "choices", *map(str, asdict(request).values()))
+        found, made = private_choices(data, request=request.choices, noise=noise, outcome_names=names)
+        label = {"request": asdict(request), "n_outcomes": count, "events": [one.as_dict() for one in made]}
+        chosen.append((label, {"chosen": found}))
+        drawn.append(label)
+    save_labelled(output, chosen)
+    write_events(events, drawn)
+
+
+def fit_screened(panel, outcomes, choices, *, output, methods, trial, seed, **terms):
+    """Fit every method on the variants that were chosen for it.
+
+    Parameters
+    ----------
+    panel, outcomes : paths.
+    choices : path of what `screen_variants` wrote.
+    output : path of the weights, labelled as in `fit_weights`.
+    methods : list of str, names of `dpgrs.methods.SCREENED`.
+    trial, seed : int, key of the benchmark noise.
+    **terms : heritability, as in `FitTerms`; count_share and rows_per_coefficient, as in `TukeyRequest`.
+    """
+    panel, outcomes = Panel.open(panel), Outcomes.load(outcomes)
+    fits = []
+    for label, arrays in load_labelled(choices):
+        is_exact, chosen = "request" not in label, arrays["chosen"]
+        for method in SCREENED:
+            if method not in methods or METHODS[method].is_non_private != is_exact:
+                continue
+            if is_exact:
+                data = screening_data(panel, outcomes, label["n_variants"])
+                fit, seconds = timed(fit_chosen_exactly, data, chosen)
+                fitted = _exact_label(method, label, len(chosen))
+            else:
+                request = restored_request(label["request"])
+                key = (seed, trial, method, *map(str, asdict(request).values()))
+                (fit, statuses), seconds = timed(
+                    FITTERS[method],
+                    screening_data(panel, outcomes, request.n_variants, count=len(chosen)),
+                    chosen,
+                    request=request,
+                    noise=BenchmarkNoise(*key),
+                    names=outcomes.names[: len(chosen)],
+                    frequency=panel.frequency[panel.of_size(request.n_variants)],
+                    terms=terms,
+                )
+                fitted = fit_label(method, label["request"], len(chosen)) | {"statuses": statuses}
+            fits.append((fitted | {"seconds": seconds}, fit.arrays()))
+    save_labelled(output, fits)
+
+
+def screening_data(panel, outcomes, size, *, count=None):
+    """Return the ScreeningData of a panel size and so many outcomes; None takes all."""
+    Y = np.where(outcomes.is_training, outcomes.values[size][:count], np.nan)
+    bits = panel.haplotypes(panel.of_size(size))
+    return ScreeningData(bits, Y, outcomes.is_training, panel.n_haplotypes, outcomes.rows)
+
+
+def _exact(data, size, n_choices):
+    """Choose without noise, and keep the exact scores."""
+    pairs = [data.pairs(number) for number in range(len(data.Y))]
+    n_rows = np.array([[one.n_rows] for one in pairs])
+    arrays = {
+        "chosen": np.array([greedy_kendall(one, n_choices=n_choices) for one in pairs]),
+        "scores": correlations(data.kendall_scores, n_rows, pair_range=pairs[0].pair_range),
+    }
+    return {"n_variants": size}, arrays
+
+
+def _exact_label(method, label, count):
+    return {
+        "method": method,
+        "protection": str(Protection.NONE),
+        **NO_PRIVACY,
+        "reported": True,
+        "n_variants": label["n_variants"],
+        "n_outcomes": count,
+    }
+
+
+def _from_sums(data, chosen, *, request, noise, names, frequency, terms):
+    drawn = private_chosen_statistics(
+        data, chosen, request=request.statistics, noise=noise, outcome_names=names, frequency=frequency
+    )
+    terms = FitTerms(0.0, heritability=terms["heritability"])
+    fit = fit_chosen(drawn, "blup", request=request.statistics, terms=terms, n_variants=request.n_variants)
+    return fit, None
+
+
+def _from_rows(method, data, chosen, *, request, noise, names, frequency, terms):
+    # The count's share is of all of epsilon.
+    options = {
+        "n_fits": request.n_outcomes,
+        "count_share": terms["count_share"] / (1 - request.screening.share),
+        "rows_per_coefficient": terms["rows_per_coefficient"],
+        "frequency": frequency if request.coding == Coding.FREQUENCY else None,
+    }
+    fit, statuses = fit_chosen_rows(
+        method, data, chosen, request=request.rest, noise=noise, outcome_names=names, **options
+    )
+    return fit, ["ok" if status == Status.RELEASED else status for status in statuses]
+
+
+FITTERS = {"k-blup": _from_sums, "k-bas": partial(_from_rows, "bas"), "k-tukey": partial(_from_rows, "tukey")}

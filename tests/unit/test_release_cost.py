@@ -7,10 +7,10 @@ import pytest
 
 from dpgrs.config import fit_settings, public_identity, resolve
 from dpgrs.evaluation.private_metrics import AccuracyRequest, private_accuracy
+from dpgrs.mechanisms import mechanism_of
 from dpgrs.privacy.accountant import gdp_epsilon
 from dpgrs.privacy.charging import release
 from dpgrs.privacy.ledger_entries import Cost
-from dpgrs.regression.release_mechanisms import mechanism_of
 from dpgrs.regression.requests import request_grid
 from dpgrs.release_cost import account_of, certain_cost, count_outcomes, total_epsilon
 from dpgrs.steps.accuracy import SHARED_TERMS, identify_accuracy, weights_origin

@@ -26,7 +26,7 @@ def study(tmp_path, monkeypatch):
         "dataset": DATASET | {"version": "1"},
         "cohort": {"rows": "people"},
         "outcomes": {"count": 3},
-        "privacy": {"epsilon": 1, "ledger": str(new_ledger(tmp_path).path)},
+        "privacy": {"epsilon": 1, "ledger": str(new_ledger(tmp_path, pure_epsilon="1").path)},
         "release": CURATION,
     }
 
@@ -124,12 +124,14 @@ def test_release__over_the_ledgers_limit_is_refused_before_it_starts(study):
     path = study["privacy"]["ledger"]
     reserve(Ledger(path), mu="0.5")
     (line,) = found(merged(study, {"privacy": {"epsilon": 4.8}}))
-    # mu^2 = 1 is epsilon 4.8866 at delta 1e-6.
+    # mu^2 = 1 is epsilon 4.8866 at delta 1e-6; the pure counter adds its own 1.
     assert line.startswith(
         f"`privacy.ledger`, {path}: The account full/person/add-remove does not allow this release: "
         "cost epsilon 4.8 (mu^2 0.96"
     )
-    assert "), spent epsilon 2.255 of 4.887 (mu^2 0.25 of mu^2 1), at delta 1e-06. " in line
+    assert (
+        "), spent epsilon 2.255 of 5.887 (mu^2 0.25 of mu^2 1 and pure epsilon 1), at delta 1e-06. " in line
+    )
     assert check(study)  # a smaller one
 
 

@@ -10,14 +10,16 @@ from dpgrs.config import public_identity
 from dpgrs.errors import DpgrsError
 from dpgrs.evaluation.private_metrics import grid_weights
 from dpgrs.io.trials import Outcomes, load_labelled, save_labelled
+from dpgrs.mechanisms import mechanism_of
 from dpgrs.methods import METHODS, RELEASED
 from dpgrs.privacy.hash_chain import digest
 from dpgrs.privacy.noise import NoiseSource, Rehearsal, ReleaseNoise
 from dpgrs.privacy.statement_audit import mechanism_of as audited_name
 from dpgrs.regression.linear_fit import LinearFit
-from dpgrs.regression.release_mechanisms import mechanism_of
 from dpgrs.regression.requests import PrivacyRequest
 from dpgrs.release.verify import smallest_delta
+from dpgrs.screening.chosen import ScreeningData
+from dpgrs.screening.requests import ScreeningTerms, screened_request
 from dpgrs.steps import accuracy as accuracy_step
 from dpgrs.steps.fit import fit_weights
 from dpgrs.steps.noise import add_noise
@@ -341,15 +343,20 @@ def test_release_metrics__measures_all_weights_of_a_budget(study, method):
 def test_draw__draws_what_the_table_of_methods_audits(method, neighbours):
     terms = {"rows": "people", "n_variants": 2, "n_outcomes": 2, "outcome_bound": 3.0, "epsilon": 1.0}
     request, rehearsal = PrivacyRequest(**terms, delta=1e-6, neighbours=neighbours), Rehearsal()
-    zeros = {"gram": np.zeros((3, 3), dtype=np.int64), "cross": np.zeros((2, 3), dtype=np.int64)}
+    data = {"gram": np.zeros((3, 3), dtype=np.int64), "cross": np.zeros((2, 3), dtype=np.int64), "n_rows": 1}
     mechanism = mechanism_of(method)
-    drawn = mechanism.draw(**zeros, n_rows=1, request=request, noise=rehearsal, outcome_names=("a", "b"))
+    if METHODS[method].is_screened:
+        bits, is_training = np.zeros((2, 1), dtype=np.uint64), np.ones(1, dtype=bool)
+        data = {"data": ScreeningData(bits, np.zeros((2, 1)), is_training, 2, "people"), "frequency": None}
+        request = screened_request(request, ScreeningTerms(n_choices=1))
+    drawn = mechanism.draw(**data, request=request, noise=rehearsal, outcome_names=("a", "b"))
     parts = rehearsal.draws
-    assert list(parts) == list(mechanism.outputs(drawn, ("a", "b"), request))
+    assert set(parts) == set(mechanism.outputs(drawn, ("a", "b"), request))
     budget = mechanism.terms(request).budget
     for (kind, *_), listed in parts.items():
         shares = [budget[name] for name in mechanism.draws[kind] if budget[name]]
-        assert [event.mu for event, _ in listed] == shares
+        pure = mechanism.pure_budget(request) if kind == "outcomes" else ()
+        assert [getattr(event, "mu", None) or event.epsilon for event, _ in listed] == [*pure, *shares]
     drawn_by = {audited_name(event.statistic) for listed in parts.values() for event, _ in listed}
     assert drawn_by - {"private_count"} < set(METHODS[method].audited)
     restored = mechanism.restore(

@@ -1,5 +1,7 @@
 """Commands of private screening: they choose variants, and fit the chosen ones."""
 
+import json
+
 import click
 
 from dpgrs.cli_options import (
@@ -11,14 +13,16 @@ from dpgrs.cli_options import (
     outcome_bound,
     output,
     path_argument,
+    path_option,
     request_terms,
     seed,
     several,
     trial,
 )
-from dpgrs.methods import SCREENED
+from dpgrs.methods import RELEASED, SCREENED
 from dpgrs.types import Bounds, Composition, Selection
 
+RELEASED_SCREENED = tuple(name for name in SCREENED if name in RELEASED)
 methods = several("--method", "methods", type=click.Choice(SCREENED), help="Method.")
 
 
@@ -72,4 +76,25 @@ def fit_screened(panel, outcomes, choices, **options):
     screening.fit_screened(panel, outcomes, choices, **options)
 
 
-COMMANDS = (screen_variants, fit_screened)
+@click.command()
+@path_argument("panel")
+@path_argument("outcomes")
+@path_option("--sites", "Public sites.")
+@path_option("--ledger", "Ledger of the dataset; it is charged.")
+@click.option("--identity", required=True, help="Public settings that define the data, JSON.")
+@click.option("--method", type=click.Choice(RELEASED_SCREENED), required=True, help="Method.")
+@screening_terms
+@outcome_bound
+@request_terms
+@events
+@output
+def release_chosen(panel, outcomes, identity, n_choices, share, law, composition, **options):
+    """Choose variants and release their statistics with secret noise, charged before it is drawn."""
+    from dpgrs.screening.requests import ScreeningTerms
+    from dpgrs.steps import release_chosen as step
+
+    terms = ScreeningTerms(n_choices=n_choices, share=share, law=law, composition=composition)
+    step.release_chosen(panel, outcomes, identity=json.loads(identity), terms=terms, **options)
+
+
+COMMANDS = (screen_variants, fit_screened, release_chosen)

@@ -2,18 +2,20 @@
 
 import math
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from fractions import Fraction
 
 from dpgrs.config import fit_settings, public_identity
 from dpgrs.io.tables import FAMILY_COLUMN, header_of, plain_name, rows_of
+from dpgrs.mechanisms import mechanism_of
+from dpgrs.methods import METHODS
 from dpgrs.privacy.accountant import MARGIN, gdp_epsilon, split_budget
 from dpgrs.privacy.events import MECHANISM_VERSION
 from dpgrs.privacy.exact_numbers import exact_text
 from dpgrs.privacy.hash_chain import digest
 from dpgrs.privacy.ledger_entries import Account, Cost
-from dpgrs.regression.release_mechanisms import mechanism_of
 from dpgrs.regression.requests import PrivacyRequest
+from dpgrs.screening.requests import ScreenedRequest, ScreeningTerms
 from dpgrs.steps.accuracy import fit_identity, identify_accuracy
 from dpgrs.steps.released import identify_part
 from dpgrs.steps.statistics import outcome_norm
@@ -32,18 +34,23 @@ class Part:
     Attributes
     ----------
     kind : str, ``genotypes``, ``outcomes`` or ``accuracy``.
-    mus : tuple of float, the budget of every draw.
+    mus : tuple of float, the budget of every Gaussian draw.
     times : int, how many requests there are.
+    epsilons : tuple of float, the budget of every pure draw; these come first.
     """
 
     kind: str
     mus: tuple
     times: int
+    epsilons: tuple = ()
 
     @property
     def cost(self):
         """The cost of one of them; a ledger counts less by no more than a rounding of the noise."""
-        return Cost(sum(Fraction(mu) ** 2 for mu in self.mus))
+        return Cost(
+            sum((Fraction(mu) ** 2 for mu in self.mus), Fraction(0)),
+            sum(map(Fraction, self.epsilons), Fraction(0)),
+        )
 
 
 def account_of(privacy):
@@ -61,7 +68,8 @@ def total_epsilon(config):
         return privacy["epsilon"][0]
     parts = _all_parts(config)[1]
     mu_squared = sum(part.times * part.cost.mu_squared for part in parts)
-    return gdp_epsilon(math.sqrt(mu_squared), privacy["delta"])
+    pure = sum(part.times * part.cost.pure_epsilon for part in parts)
+    return gdp_epsilon(math.sqrt(mu_squared), privacy["delta"]) + float(pure)
 
 
 def certain_cost(config, book):
@@ -89,8 +97,10 @@ def certain_cost(config, book):
     wanted = {_as_known(_identity(part, config, request), account): part for part in parts}
     new = Counter({known: part.times for known, part in wanted.items()})
     new -= Counter(_as_known(earlier.identity, earlier.account) for earlier in book.requests.values())
-    mu_squared = sum(times * wanted[known].cost.mu_squared for known, times in new.items())
-    return Cost(mu_squared * (1 - Fraction(MARGIN)))
+    costs = [(times, wanted[known].cost) for known, times in new.items()]
+    mu_squared = sum(times * cost.mu_squared for times, cost in costs)
+    pure = sum((times * cost.pure_epsilon for times, cost in costs), Fraction(0))
+    return Cost(mu_squared * (1 - Fraction(MARGIN)), pure)
 
 
 def count_outcomes(path):
@@ -110,7 +120,7 @@ def _all_parts(config):
 def _request(config, *, n_shared):
     privacy = config["privacy"]
     bounds = _norms(config, n_shared) if privacy["bounds"] == Bounds.TIGHT else {}
-    return PrivacyRequest(
+    request = PrivacyRequest(
         **bounds,
         rows=config["cohort"]["rows"],
         n_variants=config["panel"]["size"][0],
@@ -122,6 +132,15 @@ def _request(config, *, n_shared):
         accounting=privacy["accounting"][0],
         **{name: privacy[name] for name in TERMS},
     )
+    if not METHODS[config["methods"][0]].is_screened:
+        return request
+    return ScreenedRequest(**asdict(request) | {"outcome_norm": None}, screening=screening_terms(config))
+
+
+def screening_terms(config):
+    """Return how a study chooses variants, as ScreeningTerms."""
+    named = {name: config["screening"][name] for name in ("share", "law", "composition")}
+    return ScreeningTerms(n_choices=config["screening"]["size"], **named)
 
 
 def _norms(config, n_shared):
@@ -139,7 +158,7 @@ def _parts(config, request, *, n_budgets):
     shared, own = ([budget[name] for name in draws if budget[name]] for draws in mechanism.draws.values())
     parts = [Part("genotypes", tuple(shared), times=1)] if shared else []
     times = mechanism.requests_of_outcomes(n_budgets * request.n_outcomes, request)
-    parts.append(Part("outcomes", tuple(own), times=times))
+    parts.append(Part("outcomes", tuple(own), times=times, epsilons=mechanism.pure_budget(request)))
     if evaluation["metrics"] == Metrics.CHARGED:
         terms = {"shares": (1.0,), "accounting": request.accounting}
         parts.append(
@@ -158,14 +177,15 @@ def _identity(part, config, request):
         bound = config["evaluation"]["residual_bound"] or config["outcomes"]["bound"]
         weights = fit_identity(fit_settings(config))
         identity = identify_accuracy(identity, residual_bound=bound, weights=weights)
-    draws = [{"mu": exact_text(mu)} for mu in part.mus]
+    draws = [{"epsilon": exact_text(epsilon)} for epsilon in part.epsilons]
+    draws += [{"mu": exact_text(mu)} for mu in part.mus]
     return identity | {"version": MECHANISM_VERSION, "draws": draws}
 
 
 def _as_known(identity, account):
     """Digest what was known of a request before its run: also of names their number alone."""
     known = {name: value for name, value in identity.items() if name not in FOUND_LATER}
-    known["draws"] = [draw.get("mu") for draw in identity.get("draws", [])]
+    known["draws"] = [draw.get("mu", draw.get("epsilon")) for draw in identity.get("draws", [])]
     if "outcomes" in known:
         known["outcomes"] = known["outcomes"] | {"names": len(known["outcomes"]["names"])}
     if "weights" in known:

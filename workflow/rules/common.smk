@@ -146,7 +146,11 @@ TRIALS = range(1, SETTINGS["trials"] + 1)
 BASELINES_USED = (
     [] if IS_RELEASE else [name for name in BASELINES if name in SETTINGS["methods"]]
 )
-SCREENED_USED = [name for name in SCREENED if name in SETTINGS["methods"]]
+IS_SCREENED = any(name in SCREENED for name in SETTINGS["methods"])
+CHOOSES_IN_RELEASE = IS_RELEASE and IS_SCREENED
+SCREENED_USED = (
+    [] if IS_RELEASE else [name for name in SCREENED if name in SETTINGS["methods"]]
+)
 
 PANEL_OPTIONS = flags(
     size=max(SETTINGS["panel"]["size"]), maf=SETTINGS["panel"]["maf"], seed=SEED

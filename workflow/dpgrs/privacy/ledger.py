@@ -253,10 +253,14 @@ def refusals(book, cost, account):
         due, spent = cost.for_group(account.rows_in_unit_of(other)), book.spent(other)
         if not (spent + due).is_within(budget.limit):
             limit = f"epsilon {shown_epsilon(spent, budget)} of {shown_epsilon(budget.limit, budget)}"
+            is_pure = bool(due.pure_epsilon)
+            hint = ""
+            if is_pure and not budget.limit.pure_epsilon:
+                hint = " Private choices cost pure epsilon, of which it has none: see `--pure-epsilon`."
             lines.append(
                 f"The account {other} does not allow this release: cost epsilon {shown_epsilon(due, budget)} "
-                f"({_counters(due, text_above)}), spent {limit} ({_counters(spent, text_above)} of "
-                f"{_counters(budget.limit, text_below)}), at delta {shown_delta(budget)}."
+                f"({_counters(due, text_above)}), spent {limit} ({_counters(spent, text_above, is_pure)} of "
+                f"{_counters(budget.limit, text_below, is_pure)}), at delta {shown_delta(budget)}.{hint}"
             )
     return lines
 
@@ -358,10 +362,10 @@ def _require_budget(book, *, account, requests):
         raise DpgrsError(f"{lines[0]} Nothing was drawn. Lower what is asked for.")
 
 
-def _counters(cost, rounded):
+def _counters(cost, rounded, is_pure=False):
     """Write both counters, the second only where it counts."""
     counters = {"mu^2": cost.mu_squared, "pure epsilon": cost.pure_epsilon}
-    shown = {name: value for name, value in counters.items() if value or name == "mu^2"}
+    shown = {name: value for name, value in counters.items() if value or is_pure or name == "mu^2"}
     return " and ".join(f"{name} {rounded(value, digits=DIGITS)}" for name, value in shown.items())
 
 

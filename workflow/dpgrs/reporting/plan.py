@@ -72,20 +72,22 @@ def _over_budget(request):
 
 
 def _mechanisms(plan):
+    listed = [(request["number"], one) for request in plan["requests"] for one in request["mechanisms"]]
+    has_choices = any(one["epsilon"] is not None for _, one in listed)
     columns = ["#", "statistic", "times", "numbers each", "sensitivity", "noise sd", "mu each", "share"]
     rows = [
         [
-            str(request["number"]),
-            mechanism["statistic"],
-            str(mechanism["times"]),
-            str(mechanism["entries"]),
-            f"{mechanism['sensitivity']:.4g}",
-            f"{mechanism['noise_sd']:.4g}",
-            f"{mechanism['mu']:.4g}",
-            f"{mechanism['share']:.3f}",
+            str(number),
+            one["statistic"],
+            str(one["times"]),
+            str(one["entries"]),
+            f"{one['sensitivity']:.4g}",
+            _number(one["noise_sd"], ".4g"),
+            _number(one["mu"], ".4g"),
+            _number(one["share"], ".3f"),
+            *([_number(one["epsilon"], ".4g")] if has_choices else []),
         ]
-        for request in plan["requests"]
-        for mechanism in request["mechanisms"]
+        for number, one in listed
     ]
     legend = {
         "count": "number of rows trained on",
@@ -97,7 +99,15 @@ def _mechanisms(plan):
         "mu each": "sensitivity/noise sd; the less, the better one is hidden",
         "share": "of the sum of mu^2, which is what a budget is cut from",
     }
+    if has_choices:
+        columns.append("epsilon each")
+        legend["Kendall's correlations"] = "variants chosen one after the other, out of so many"
+        legend["epsilon each"] = "what choices cost; it adds up by itself, beside mu^2"
     return "\n".join(["Spent on what", text_table(columns, rows), _legend(legend)])
+
+
+def _number(value, form):
+    return "" if value is None else f"{value:{form}}"
 
 
 def _ledger(plan):

@@ -97,7 +97,7 @@ def screened_request(request, terms, *, frequency=None, factor=1.0):
 
     Parameters
     ----------
-    request : PrivacyRequest, in worst-case bounds.
+    request : PrivacyRequest, of all variants.
     terms : ScreeningTerms
     frequency : (n_variants,) public frequencies, for tight bounds on the chosen variants; None keeps to
         `half` coding.
@@ -107,10 +107,10 @@ def screened_request(request, terms, *, frequency=None, factor=1.0):
     -------
     ScreenedRequest
     """
-    bounds = {}
+    bounds = {"coding": Coding.HALF, "row_norm": None, "outcome_norm": None}
     if frequency is not None:
         options = {"n_choices": terms.n_choices, "rows": request.rows, "factor": factor}
-        bounds = {"coding": Coding.FREQUENCY, "row_norm": row_norm_of_any(frequency, **options)}
+        bounds |= {"coding": Coding.FREQUENCY, "row_norm": row_norm_of_any(frequency, **options)}
     return ScreenedRequest(**asdict(request) | bounds, screening=terms)
 
 

@@ -17,6 +17,7 @@ from dpgrs.evaluation.private_metrics import (
 from dpgrs.io.files import file_digest, write_table
 from dpgrs.io.panel import Panel
 from dpgrs.io.trials import Outcomes, load_labelled, save_labelled, write_events
+from dpgrs.mechanisms import request_of
 from dpgrs.privacy.charging import check, complete, release
 from dpgrs.privacy.exact_numbers import exact_text
 from dpgrs.privacy.hash_chain import digest
@@ -24,7 +25,7 @@ from dpgrs.privacy.ledger import Ledger
 from dpgrs.privacy.ledger_entries import Account
 from dpgrs.privacy.noise import statistic_digest
 from dpgrs.privacy.study_key import load_study_key
-from dpgrs.regression.requests import PrivacyRequest, budget_groups
+from dpgrs.regression.requests import budget_groups
 from dpgrs.regression.statistics import coded_rows
 from dpgrs.steps.evaluate import METRICS, TERMS
 from dpgrs.steps.released import exact_values, fit_of_release, identify_part, load_released
@@ -87,7 +88,7 @@ def release_metrics(
     """
     ledger = Ledger(ledger)
     released, statistics = load_released(noisy, ledger.read())
-    trained = PrivacyRequest(**released["request"])
+    trained = request_of(released)
     fitted = grid_weights(fit_of_release(released, statistics, fit))
     terms = {name: getattr(trained, name) for name in SHARED_TERMS}
     request = AccuracyRequest(epsilon=epsilon, residual_bound=residual_bound, **terms)

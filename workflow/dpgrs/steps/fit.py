@@ -7,11 +7,10 @@ import pandas as pd
 
 from dpgrs.io.files import write_table
 from dpgrs.io.trials import Outcomes, Statistics, load_labelled, save_labelled
+from dpgrs.mechanisms import mechanism_of_file, request_of
 from dpgrs.methods import METHODS
 from dpgrs.regression.fits import FitTerms
 from dpgrs.regression.ols import fit_ols, fit_ridge
-from dpgrs.regression.release_mechanisms import mechanism_of_file
-from dpgrs.regression.requests import PrivacyRequest
 from dpgrs.regression.statistics import OUTCOME_STEP
 from dpgrs.steps.statistics import clipped_outcomes
 from dpgrs.types import Protection
@@ -75,7 +74,7 @@ def _non_private_fits(statistics, methods, penalty):
 
 def _released_fits(released, methods, terms, public):
     for label, arrays in released:
-        request, mechanism = PrivacyRequest(**label["request"]), mechanism_of_file(label)
+        request, mechanism = request_of(label), mechanism_of_file(label)
         noisy = mechanism.restore(label, arrays)
         outcomes = _public_outcomes(public, request, count=label["n_outcomes"])
         for method in mechanism.methods:

@@ -6,12 +6,13 @@ from functools import partial
 from dpgrs.errors import UsageError
 from dpgrs.io.files import file_digest
 from dpgrs.io.trials import Outcomes, Statistics, save_labelled, write_events
+from dpgrs.mechanisms import MECHANISMS, mechanism_of
 from dpgrs.privacy.charging import check, complete, release
 from dpgrs.privacy.ledger import Ledger
 from dpgrs.privacy.ledger_entries import Account
 from dpgrs.privacy.noise import BenchmarkNoise
 from dpgrs.privacy.study_key import load_study_key
-from dpgrs.regression.release_mechanisms import MECHANISMS, SharedStatistics, mechanism_of
+from dpgrs.regression.released_sums import SharedStatistics
 from dpgrs.regression.requests import request_grid
 from dpgrs.regression.reusecov import private_statistics
 from dpgrs.regression.statistics import OUTCOME_STEP, largest_row_norm
@@ -75,17 +76,34 @@ def release_statistics(
     """
     statistics, names = Statistics.load(statistics), Outcomes.load(outcomes).names
     requests = requests_of(statistics, **options)
-    if len(requests) != 1:
-        raise UsageError(f"A release must be one request, got {len(requests)}. Give one value each.")
-    (request, count) = requests[0]
-    if request.protection != Protection.FULL:
-        raise UsageError(
-            f"`privacy.protection` must be {Protection.FULL} in a release, got {request.protection}. "
-            "Change it."
-        )
-    mechanism, names, ledger = mechanism_of(method), names[:count], Ledger(ledger)
-    origin, site_digest = statistics.origin.get(request.n_variants), file_digest(sites)
-    draw = partial(mechanism.draw, **exact_data(statistics, names, request), origin=origin)
+    request, count = only_request(requests)
+    mechanism, names = mechanism_of(method), names[:count]
+    origin = statistics.origin.get(request.n_variants)
+    release_drawn(
+        partial(mechanism.draw, **exact_data(statistics, names, request), origin=origin),
+        mechanism=mechanism,
+        request=request,
+        names=names,
+        output=output,
+        events=events,
+        sites=sites,
+        ledger=ledger,
+        identity=identity,
+    )
+
+
+def release_drawn(draw, *, mechanism, request, names, output, events, sites, ledger, identity):
+    """Charge the ledger for what a mechanism draws, draw it, store it, and note that it is stored.
+
+    Parameters
+    ----------
+    draw : callable that takes `noise`, a source, and returns what the mechanism releases.
+    mechanism : one of `dpgrs.mechanisms.MECHANISMS`.
+    request : PrivacyRequest
+    names : tuple of str, of the outcomes.
+    output, events, sites, ledger, identity : as in `release_statistics`.
+    """
+    ledger, site_digest = Ledger(ledger), file_digest(sites)
 
     def identify(part):
         behind = mechanism.behind(part, names, request)
@@ -106,6 +124,19 @@ def release_statistics(
     save_labelled(output, [(label, mechanism.arrays(drawn))])
     write_events(events, [label])
     complete(receipt, ledger)
+
+
+def only_request(requests):
+    """Return the one request of a release with its number of outcomes; others raise UsageError."""
+    if len(requests) != 1:
+        raise UsageError(f"A release must be one request, got {len(requests)}. Give one value each.")
+    ((request, count),) = requests
+    if request.protection != Protection.FULL:
+        raise UsageError(
+            f"`privacy.protection` must be {Protection.FULL} in a release, got {request.protection}. "
+            "Change it."
+        )
+    return request, count
 
 
 def requests_of(statistics, *, counts, **options):

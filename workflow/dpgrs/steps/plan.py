@@ -19,21 +19,25 @@ from dpgrs.config import resolve
 from dpgrs.errors import DpgrsError, UsageError
 from dpgrs.evaluation.private_metrics import AccuracyRequest, private_accuracy
 from dpgrs.io.sites import choose_sites, read_chosen_sites, read_sites
+from dpgrs.mechanisms import mechanism_of_study
 from dpgrs.privacy.accountant import MARGIN
 from dpgrs.privacy.composition import study_totals, total_cost
+from dpgrs.privacy.events import GaussianEvent
 from dpgrs.privacy.exact_numbers import text_above, text_below
 from dpgrs.privacy.ledger import Ledger
 from dpgrs.privacy.ledger_entries import Account
 from dpgrs.privacy.noise import Rehearsal
 from dpgrs.privacy.study_key import VARIABLE
 from dpgrs.regression.planning import neutral_frequencies
-from dpgrs.regression.release_mechanisms import mechanism_of_study
 from dpgrs.regression.requests import request_grid
-from dpgrs.release_cost import count_outcomes
+from dpgrs.release_cost import count_outcomes, screening_terms
 from dpgrs.release_gates import release_problems
+from dpgrs.screening.chosen import ScreeningData
+from dpgrs.screening.released import ChosenFits
+from dpgrs.screening.requests import screened_request
 from dpgrs.steps.accuracy import SHARED_TERMS as ACCURACY_TERMS
 from dpgrs.steps.plan_accuracy import plan_accuracy, unplanned_methods, within_bounds
-from dpgrs.types import Metrics, Rows, Unit
+from dpgrs.types import Bounds, Metrics, Rows, Unit
 
 # Snakemake lays this file under every other.
 BASE = Path(__file__).parents[3] / "config" / "config.yaml"
@@ -99,8 +103,9 @@ def plan_study(config, *, people=None, heritabilities=()):
     book = _book(config)
     requests = []
     for number, (request, count) in enumerate(_requests(config, frequencies), start=1):
-        costs = _costs(request, count, config=config, book=book)
-        model = {"n_rows": n_rows, "frequency": frequencies[request.n_variants], "config": config}
+        known = {"frequency": frequencies[request.n_variants], "config": config}
+        costs = _costs(request, count, book=book, **known)
+        model = {"n_rows": n_rows, **known}
         accuracy = plan_accuracy(request, count, heritabilities=heritabilities, **model)
         requests.append({"number": number, **_terms(request, count), **costs, **accuracy})
     problems, hints = _problems(config)
@@ -233,9 +238,9 @@ def _terms(request, count):
     return {name: getattr(request, name) for name in named} | {"n_outcomes": count}
 
 
-def _costs(request, count, *, config, book):
+def _costs(request, count, *, frequency, config, book):
     """Return mechanisms, totals and what budget and ledger would say of one request."""
-    shared, own = _draws(request, count, config=config)
+    shared, own = _draws(request, count, frequency=frequency, config=config)
     events = [*shared, *chain.from_iterable(own.values())]
     by_outcome, terms = own or {"all": []}, {"delta": request.delta}
     totals = study_totals(shared, by_outcome, **terms)
@@ -253,17 +258,20 @@ def _costs(request, count, *, config, book):
     }
 
 
-def _draws(request, count, *, config):
+def _draws(request, count, *, frequency, config):
     """Rehearse the mechanisms of one request.
 
     Returns
     -------
-    shared : list of GaussianEvent, of what serves all outcomes.
+    shared : list of events, of what serves all outcomes.
     own : dict of an outcome to the events that serve it alone; empty under a joint budget.
     """
-    size, rehearsal = request.n_variants + 1, Rehearsal()
-    gram, cross = (np.zeros((n, size), dtype=np.int64) for n in (size, count))
-    mechanism_of_study(config).draw(gram, cross, 1, request=request, noise=rehearsal)
+    size, rehearsal, mechanism = request.n_variants + 1, Rehearsal(), mechanism_of_study(config)
+    if isinstance(mechanism, ChosenFits):
+        _rehearse_choices(mechanism, request, count, frequency=frequency, config=config, noise=rehearsal)
+    else:
+        gram, cross = (np.zeros((n, size), dtype=np.int64) for n in (size, count))
+        mechanism.draw(gram, cross, 1, request=request, noise=rehearsal)
     if config["evaluation"]["metrics"] == Metrics.CHARGED:
         sums = np.zeros((3, count), dtype=np.int64)
         private_accuracy(sums, request=_accuracy_request(request, config), noise=rehearsal)
@@ -273,6 +281,22 @@ def _draws(request, count, *, config):
         events = shared if is_shared else own.setdefault(outcomes[0], [])
         events += [event for event, _ in draws]
     return shared, own
+
+
+def _rehearse_choices(mechanism, request, count, *, frequency, config, noise):
+    """Rehearse choices on one made-up row without variants."""
+    n_haplotypes = 1 if request.rows == Rows.HAPLOTYPES else 2
+    bits = np.zeros((request.n_variants, 1), dtype=np.uint64)
+    data = ScreeningData(bits, np.zeros((count, 1)), np.ones(1, dtype=bool), n_haplotypes, request.rows)
+    is_tight = config["privacy"]["bounds"] == Bounds.TIGHT
+    asked = screened_request(
+        request,
+        screening_terms(config),
+        frequency=frequency if is_tight else None,
+        factor=config["privacy"]["genotype_clip"],
+    )
+    names = [str(number) for number in range(count)]
+    mechanism.draw(data, request=asked, noise=noise, outcome_names=names, frequency=frequency)
 
 
 def _accuracy_request(request, config):
@@ -290,21 +314,25 @@ def _accuracy_request(request, config):
 
 
 def _mechanisms(events):
-    """Describe every mechanism once, with how often it runs and its share of the study's sum of mu^2."""
-    total = sum(event.mu**2 for event in events)
-    return [
-        {
-            "statistic": event.statistic,
-            "times": times,
-            "entries": event.entries,
-            "sensitivity": event.sensitivity.value,
-            "proof": event.sensitivity.proof,
-            "noise_sd": event.sigma,
-            "mu": event.mu,
-            "share": times * event.mu**2 / total,
-        }
-        for event, times in Counter(events).items()
-    ]
+    """Describe every mechanism once, with how often it runs, and of normal noise the share of all mu^2."""
+    total = sum(event.mu**2 for event in events if isinstance(event, GaussianEvent))
+    described = []
+    for event, times in Counter(events).items():
+        own = {"noise_sd": None, "mu": None, "share": None}
+        if isinstance(event, GaussianEvent):
+            own = {"noise_sd": event.sigma, "mu": event.mu, "share": times * event.mu**2 / total}
+        described.append(
+            {
+                "statistic": event.statistic,
+                "times": times,
+                "entries": event.entries,
+                "sensitivity": event.sensitivity.value,
+                "proof": event.sensitivity.proof,
+                **own,
+                "epsilon": None if isinstance(event, GaussianEvent) else event.epsilon,
+            }
+        )
+    return described
 
 
 def _book(config):

@@ -6,11 +6,11 @@ import numpy as np
 
 from dpgrs.errors import DpgrsError
 from dpgrs.io.trials import load_labelled
+from dpgrs.mechanisms import mechanism_of, mechanism_of_file, request_of
 from dpgrs.privacy.exact_numbers import exact_text
 from dpgrs.privacy.ledger_entries import Account
 from dpgrs.regression.fits import FitTerms
-from dpgrs.regression.release_mechanisms import SharedStatistics, mechanism_of, mechanism_of_file
-from dpgrs.regression.requests import PrivacyRequest
+from dpgrs.regression.released_sums import SharedStatistics
 from dpgrs.types import Coding
 
 SOURCE = "release"
@@ -89,7 +89,7 @@ def load_released(path, book):
             f"`{path}` must hold the statistics of one release, got a benchmark's. Run it in `mode: release`."
         )
     ((label, arrays),) = released
-    noisy, request = mechanism_of_file(label).restore(label, arrays), PrivacyRequest(**label["request"])
+    noisy, request = mechanism_of_file(label).restore(label, arrays), request_of(label)
     outputs = mechanism_of_file(label).outputs(noisy, tuple(label["outcomes"]), request)
     stored = {tuple(part): book.outputs.get(id_) for part, id_ in label["requests"]}
     charged = (_is_charged(label, book, request, tuple(part), id_) for part, id_ in label["requests"])
@@ -137,7 +137,7 @@ def fit_of_release(label, noisy, fit):
             f"The noisy statistics must be {mechanism_of(method).name} for `methods: {method}`, got "
             f"{mechanism.name}. Run the study again."
         )
-    return mechanism.fit(method, noisy, request=PrivacyRequest(**label["request"]), terms=terms)
+    return mechanism.fit(method, noisy, request=request_of(label), terms=terms)
 
 
 def _is_charged(label, book, request, part, request_id):

@@ -1,15 +1,10 @@
-"""What a release may draw: each mechanism, the parts of its request, and the weights that follow from it.
-
-A mechanism has a name in the ledger, so that two never share noise or stand for one another, and what it
-released is fitted by its own methods alone.
-"""
+"""Mechanisms of releases that draw sums over all variants: the parts of their requests, and their weights."""
 
 from dataclasses import replace
 from types import MappingProxyType
 
 import numpy as np
 
-from dpgrs.errors import DpgrsError
 from dpgrs.methods import FROM_STATISTICS
 from dpgrs.privacy.events import event_of
 from dpgrs.regression.adassp import AdasspStatistics, adassp_request, fit_adassp, private_adassp
@@ -21,7 +16,7 @@ from dpgrs.regression.naive import (
     private_separate_statistics,
     separate_request,
 )
-from dpgrs.regression.requests import budget_groups
+from dpgrs.regression.requests import PrivacyRequest, budget_groups
 from dpgrs.regression.reusecov import NoisyStatistics, private_statistics
 
 
@@ -39,9 +34,17 @@ class SharedStatistics:
     methods = FROM_STATISTICS
     draws = MappingProxyType({"genotypes": ("count", "gram"), "outcomes": ("cross",)})
 
+    def request(self, terms):
+        """Make the request again from what ``asdict`` made of it."""
+        return PrivacyRequest(**terms)
+
     def terms(self, request):
         """Return the terms whose ``budget`` the draws have, for a PrivacyRequest."""
         return request
+
+    def pure_budget(self, request):
+        """Return the pure epsilons of one part ``outcomes``, a tuple, in the order of the draws."""
+        return ()
 
     def draw(self, gram, cross, n_rows, *, origin=None, **options):
         """Release the statistics; parameters as in `private_statistics`, `origin` as in `NoisyStatistics`.
@@ -158,39 +161,3 @@ class SeparateFits(SharedStatistics):
 
     def fit(self, method, drawn, *, request, terms, outcomes=None):
         return fit_separately(drawn.by_outcome(), penalty=terms.penalty, origin=drawn.origin)
-
-
-MECHANISMS = {mechanism.name: mechanism for mechanism in (SharedStatistics(), Adassp(), SeparateFits())}
-
-
-def mechanism_of(method):
-    """Return the mechanism from which a method is fitted; what no release may draw for gets ReuseCov's."""
-    found = [mechanism for mechanism in MECHANISMS.values() if method in mechanism.methods]
-    return found[0] if found else MECHANISMS[SharedStatistics.name]
-
-
-def mechanism_of_study(config):
-    """Return what a release draws; of a benchmark, which may have several, ReuseCov's.
-
-    Parameters
-    ----------
-    config : dict from `dpgrs.config.resolve`.
-    """
-    return mechanism_of(config["methods"][0] if config["mode"] == "release" else None)
-
-
-def mechanism_of_file(label):
-    """Return the mechanism that a file of noisy statistics names in a label; without a name it is ReuseCov's.
-
-    Raises
-    ------
-    DpgrsError
-        If the name is not known.
-    """
-    name = label.get("mechanism", SharedStatistics.name)
-    if name not in MECHANISMS:
-        raise DpgrsError(
-            f"The mechanism of noisy statistics must be one of {', '.join(MECHANISMS)}, got {name}. "
-            "Run the study again."
-        )
-    return MECHANISMS[name]

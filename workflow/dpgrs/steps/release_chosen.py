@@ -1,0 +1,72 @@
+"""Variants chosen for each outcome and their noisy statistics, charged before their secret noise is drawn."""
+
+from functools import partial
+
+from dpgrs.io.panel import Panel
+from dpgrs.io.trials import Outcomes
+from dpgrs.mechanisms import mechanism_of
+from dpgrs.regression.requests import request_grid
+from dpgrs.screening.requests import screened_request
+from dpgrs.steps.noise import only_request, release_drawn
+from dpgrs.steps.screening import screening_data
+from dpgrs.types import Bounds
+
+
+def release_chosen(
+    panel,
+    outcomes,
+    *,
+    output,
+    events,
+    sites,
+    ledger,
+    identity,
+    method,
+    terms,
+    bounds,
+    genotype_clip,
+    outcome_bound,
+    counts,
+    **options,
+):
+    """Choose variants and release their statistics, in one: all is reserved before anything is drawn.
+
+    Parameters
+    ----------
+    panel, outcomes : paths.
+    output, events, sites, ledger, identity : as in `dpgrs.steps.noise.release_statistics`.
+    method : str, one of `dpgrs.methods.SCREENED` that may be released.
+    terms : ScreeningTerms
+    bounds : Bounds, within which chosen variants are summed.
+    genotype_clip, outcome_bound : float, of these bounds.
+    counts : list of int, numbers of outcomes; empty means all.
+    **options : see `request_grid`; they must make one request.
+    """
+    panel, outcomes = Panel.open(panel), Outcomes.load(outcomes)
+    counts = counts or [len(outcomes.names)]
+    grid = request_grid(counts=counts, rows=outcomes.rows, outcome_bound=outcome_bound, **options)
+    request, count = only_request(grid)
+    frequency = panel.frequency[panel.of_size(request.n_variants)]
+    is_tight = Bounds(bounds) == Bounds.TIGHT
+    request = screened_request(
+        request, terms, frequency=frequency if is_tight else None, factor=genotype_clip
+    )
+    mechanism, names = mechanism_of(method), outcomes.names[:count]
+    draw = partial(
+        mechanism.draw,
+        screening_data(panel, outcomes, request.n_variants, count=count),
+        request=request,
+        outcome_names=names,
+        frequency=frequency,
+    )
+    release_drawn(
+        draw,
+        mechanism=mechanism,
+        request=request,
+        names=names,
+        output=output,
+        events=events,
+        sites=sites,
+        ledger=ledger,
+        identity=identity,
+    )

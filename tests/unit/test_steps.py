@@ -298,7 +298,7 @@ def test_fit_baselines__are_handed_on_with_their_times(statistics, tmp_path, mon
     given = {"outcomes": statistics.outcomes, "drawn": [tmp_path / "first.npz"]}
     fits = fitted(statistics, tmp_path, BASELINES, **given)
     # Under full protection alone, for each of two panels and two numbers of outcomes.
-    assert [label["method"] for label, _ in fits] == ["naive", "adassp", "dp-sgd"] * 4
+    assert [label["method"] for label, _ in fits] == ["naive", "adassp", "dp-sgd", "bas", "tukey"] * 4
     assert {label["protection"] for label, _ in fits} == {"full"}
     for (label, arrays), (_, again) in zip(fits, load_labelled(tmp_path / "again.npz"), strict=True):
         assert arrays["weights"].shape == (label["n_outcomes"], label["n_variants"])

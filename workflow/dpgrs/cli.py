@@ -232,6 +232,8 @@ def fit_weights(noisy, **options):
 @several("--method", "methods", type=click.Choice(BASELINES), help="Method.")
 @request_terms
 @penalty
+@click.option("--tukey-count-share", type=SHARE, default=0.05, help="Of the rows of the Tukey mechanism.")
+@click.option("--rows-per-coefficient", type=POSITIVE, default=2.0, help="Of one of its models.")
 @click.option("--sketch-share", type=NOT_ZERO, default=0.5, help="Share of the units in a sketch's sample.")
 @seed
 @output

@@ -59,6 +59,8 @@ METHODS = {
     "adassp": Method((FULL,), Exactness.GRIDDED, draws_itself=True, audited=OF_ADASSP),
     "dp-sgd": Method((FULL,), draws_itself=True, neighbours=Neighbours.ADD_REMOVE),
     "reusecov-sketch": Method((FULL,), draws_itself=True, neighbours=Neighbours.REPLACE_ONE),
+    "bas": Method((FULL,), draws_itself=True),
+    "tukey": Method((FULL,), draws_itself=True),
     "k-ols": Method((Protection.NONE,), is_screened=True),
     "k-blup": Method((FULL,), Exactness.EXACT, draws_itself=True, is_screened=True, audited=OF_CHOICES),
     "k-bas": Method((FULL,), draws_itself=True, is_screened=True),

@@ -23,10 +23,14 @@ rule fit_baselines:
             count=SETTINGS["outcomes"]["count"],
             penalty=SETTINGS["regression"]["lambda"],
             sketch_share=SETTINGS["regression"]["sketch_share"],
+            tukey_count_share=SETTINGS["screening"]["count_share"],
+            rows_per_coefficient=SETTINGS["regression"]["rows_per_coefficient"],
             seed=SEED,
             **PRIVACY_OPTIONS,
         ),
-        code=code_digest("regression", "privacy", "io", "steps/baselines.py"),
+        code=code_digest(
+            "regression", "screening", "privacy", "io", "steps/baselines.py"
+        ),
     shell:
         "python -m dpgrs fit-baselines {input.panel} {input.outcomes} {input.statistics} --trial {wildcards.trial}"
         " --output {output.weights} {params.options} 2> {log}"

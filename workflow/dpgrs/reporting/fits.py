@@ -18,6 +18,8 @@ METHOD_NAMES = {
     "adassp": "AdaSSP",
     "dp-sgd": "DP-SGD",
     "reusecov-sketch": "ReuseCovSketch",
+    "bas": "BAS",
+    "tukey": "Tukey",
     "k-ols": "Kendall + OLS",
     "k-blup": "Kendall + BLUP",
     "k-bas": "Kendall + BAS",

@@ -77,7 +77,8 @@ class ScreenedRequest(PrivacyRequest):
         """The PrivacyRequest of what follows the choices, of the chosen variants."""
         terms = {name: value for name, value in vars(self).items() if name in _SHARED}
         left = {
-            "epsilon": (1 - self.screening.share) * self.epsilon,
+            # Less by a trifle, so that with the choices no rounding adds up to more than the whole.
+            "epsilon": (1 - self.screening.share) * self.epsilon * (1 - 1e-12),
             "delta": (1 - self.screening.delta_share) * self.delta,
             "n_variants": self.screening.n_choices,
         }

@@ -3,6 +3,8 @@
 from dataclasses import asdict, replace
 from functools import partial
 
+import numpy as np
+
 from dpgrs.io.panel import Panel
 from dpgrs.io.trials import Outcomes, Statistics, save_labelled
 from dpgrs.methods import BASELINES, METHODS
@@ -13,15 +15,31 @@ from dpgrs.regression.naive import fit_separately, private_separate_statistics
 from dpgrs.regression.reusecov import fit_reusecov
 from dpgrs.regression.sketch import SketchRequest, private_sketch
 from dpgrs.regression.statistics import coded_rows, grid_outcomes
+from dpgrs.screening.chosen import fit_chosen_rows
 from dpgrs.steps.fit import fit_label, timed
 from dpgrs.steps.noise import exact_data, requests_of, within_bounds
+from dpgrs.steps.screening import screening_data
 
 # Baselines that draw from the same sums as ReuseCov, clipped or not.
 OF_SUMS = ("naive", "adassp")
+# Those that say of each outcome how they ended.
+OF_ROWS = ("bas", "tukey")
 
 
 def fit_baselines(
-    panel, outcomes, statistics, *, output, methods, trial, seed, penalty, sketch_share=0.5, **options
+    panel,
+    outcomes,
+    statistics,
+    *,
+    output,
+    methods,
+    trial,
+    seed,
+    penalty,
+    sketch_share=0.5,
+    tukey_count_share=0.05,
+    rows_per_coefficient=2.0,
+    **options,
 ):
     """Fit every baseline for every combination of accounting, epsilon, panel and number of outcomes.
 
@@ -37,15 +55,19 @@ def fit_baselines(
     trial, seed : int, key of the benchmark noise.
     penalty : float, the lambda of `naive` and `reusecov-sketch`, per row.
     sketch_share : float in (0, 1], share of the units in the sample of `reusecov-sketch`.
+    tukey_count_share, rows_per_coefficient : as `count_share` and its neighbour in `TukeyRequest`.
     **options : see `requests_of`.
     """
     outcomes, panel = Outcomes.load(outcomes), Panel.open(panel)
     bounded = Statistics.load(statistics)
     statistics = replace(bounded, clipped={})
+    of_models = {"count_share": tukey_count_share, "rows_per_coefficient": rows_per_coefficient}
     fitters = {
         "naive": partial(_naive, bounded, penalty=penalty),
         "adassp": partial(_adassp, bounded),
         "dp-sgd": partial(_sgd, panel, outcomes),
+        "bas": partial(_from_rows, "bas", panel, outcomes, **of_models),
+        "tukey": partial(_from_rows, "tukey", panel, outcomes, **of_models),
         "reusecov-sketch": partial(_sketch, panel, outcomes, statistics, penalty=penalty, share=sketch_share),
     }
     fits = []
@@ -57,7 +79,9 @@ def fit_baselines(
             noise = BenchmarkNoise(seed, trial, method, *map(str, asdict(terms).values()))
             names = outcomes.names[:count]
             fit, seconds = timed(fitters[method], request=terms, names=names, noise=noise)
+            fit, statuses = fit if method in OF_ROWS else (fit, None)
             label = fit_label(method, asdict(request), count) | {"seconds": seconds}
+            label |= {"statuses": statuses} if statuses else {}
             fits.append((label, fit.arrays()))
     save_labelled(output, fits)
 
@@ -90,6 +114,23 @@ def _sgd(panel, outcomes, *, request, names, noise):
         return noise.poisson_sample(n_units, name=f"step {step}", probability=terms.sampling_rate)
 
     return private_sgd(X, Y, request=terms, noise=noise, sample=sample, outcome_names=names).fit
+
+
+def _from_rows(method, panel, outcomes, *, request, names, noise, **options):
+    """Fit on all variants what is fitted on chosen ones too; returns the statuses as well."""
+    data = screening_data(panel, outcomes, request.n_variants, count=len(names))
+    everything = np.tile(np.arange(request.n_variants), (len(names), 1))
+    fit, statuses = fit_chosen_rows(
+        method,
+        data,
+        everything,
+        request=request,
+        noise=noise,
+        outcome_names=names,
+        n_fits=request.n_outcomes,
+        **options,
+    )
+    return replace(fit, chosen=None), statuses
 
 
 def _sketch(panel, outcomes, statistics, *, request, names, noise, penalty, share):

@@ -1,8 +1,9 @@
 """How far one unit can move a statistic: proven bounds, whose proof pages say where they are attained.
 
-Everything here but Kendall's correlations has the intercept column x = 1/2 and is in units of x. Without a
-`row_norm` it holds for `half` coding; with one, for `frequency` coding with every row of genotypes clipped at
-that norm. A square is an exact fraction; its root is rounded up, so that no claim lies below the truth.
+Everything here but Kendall's correlations and votes has the intercept column x = 1/2 and is in units of x.
+Without a `row_norm` it holds for `half` coding; with one, for `frequency` coding with every row of genotypes
+clipped at that norm. A square is an exact fraction; its root is rounded up, so that no claim lies below the
+truth.
 """
 
 import math
@@ -240,6 +241,41 @@ def kendall_sensitivity(kernel, *, rows, neighbours, unit, protection=Protection
         moved = feature
     value = _rows_per_unit(rows, unit) * moved
     return Sensitivity(value, "linf", Neighbours(neighbours), Unit(unit), "docs/proofs/kendall.md")
+
+
+def votes_sensitivity(*, neighbours, unit, protection=Protection.FULL, is_by_place=False):
+    """Bound the votes that groups of units cast, each group one set of features: of every feature.
+
+    1, but 2 where one unit replaces another in a group of its own: under replace-one by keys.
+
+    Parameters
+    ----------
+    neighbours : Neighbours
+    unit : Unit, all rows of which are in one group.
+    protection : Protection. Under feature and label protection a unit keeps its key.
+    is_by_place : bool, whether a unit's group belongs to its place among the rows and not to its key.
+
+    Returns
+    -------
+    Sensitivity, in ``linf``: of every count.
+
+    Raises
+    ------
+    UsageError
+        By place under add-remove, where who leaves moves all who follow; under add-remove with feature or
+        label protection, or if the protection is none.
+    """
+    _check_protection(protection, neighbours)
+    is_replaced = Neighbours(neighbours) == Neighbours.REPLACE_ONE
+    if is_by_place and not is_replaced:
+        raise UsageError(
+            f"`unit_keys` must be the units' own names under {Neighbours.ADD_REMOVE}, got none. "
+            "Without names, whoever leaves moves all who follow to other groups."
+        )
+    is_in_two = is_replaced and not is_by_place and Protection(protection) == Protection.FULL
+    return Sensitivity(
+        2.0 if is_in_two else 1.0, "linf", Neighbours(neighbours), Unit(unit), "docs/proofs/votes.md"
+    )
 
 
 def _clipped_gram_square(n_variants, *, rows, neighbours, row_norm):

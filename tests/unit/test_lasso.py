@@ -1,0 +1,102 @@
+"""The Lasso as a selector: against scikit-learn, and on rows that no Lasso likes."""
+
+import numpy as np
+import pytest
+from sklearn.linear_model import Lasso
+
+from dpgrs.errors import UsageError
+from dpgrs.screening.lasso import choose_by_lasso, lasso_coefficients
+
+RNG = np.random.default_rng(0)
+X = RNG.integers(0, 3, (60, 8)).astype(float)
+Y = X @ [3.0, 0, 0, -2, 0, 0, 1, 0] + RNG.standard_normal(60)
+
+
+@pytest.mark.parametrize("penalty", [0.01, 0.1, 0.5])
+@pytest.mark.parametrize("is_standardised", [True, False])
+def test_lasso_coefficients__equals_scikit_learn(penalty, is_standardised):
+    scaled = ((X - X.mean(axis=0)) / X.std(axis=0), (Y - Y.mean()) / Y.std()) if is_standardised else (X, Y)
+    expected = Lasso(alpha=penalty, tol=1e-10).fit(*scaled).coef_
+    ours = lasso_coefficients(X, Y, penalty=penalty, is_standardised=is_standardised)
+    np.testing.assert_allclose(ours, expected, atol=0.01 * np.abs(expected).max())
+    np.testing.assert_array_equal(ours == 0, expected == 0)
+
+
+def test_lasso_coefficients__rows_that_are_not_finite_take_no_part():
+    broken_X, broken_y = np.vstack([X, X[:3]]), np.append(Y, [np.nan, np.inf, 1.0])
+    broken_X[-1, 2] = np.nan
+    for is_standardised in (True, False):
+        options = {"penalty": 0.1, "is_standardised": is_standardised}
+        np.testing.assert_array_equal(
+            lasso_coefficients(broken_X, broken_y, **options), lasso_coefficients(X, Y, **options)
+        )
+
+
+def test_lasso_coefficients__are_the_same_bits_wherever_the_rows_lie():
+    expected = lasso_coefficients(X, Y, penalty=0.05).tobytes()
+    for skipped in range(1, 9):
+        buffer = np.zeros(X.size + skipped)
+        buffer[skipped:] = X.ravel()
+        moved = buffer[skipped:].reshape(X.shape)
+        for rows in (moved, np.asfortranarray(moved), np.repeat(moved, 2, axis=0)[::2], X.astype(np.int8)):
+            assert lasso_coefficients(rows, Y, penalty=0.05).tobytes() == expected
+
+
+@pytest.mark.parametrize(
+    ("X", "y"),
+    [
+        (X[:0], Y[:0]),
+        (X[:1], Y[:1]),
+        (X, np.full(60, 0.1)),
+        (np.full((60, 8), 0.1), Y),
+        (X, np.full(60, np.nan)),
+    ],
+    ids=["no row", "one row", "constant outcome", "constant features", "no outcome"],
+)
+@pytest.mark.parametrize("is_standardised", [True, False])
+def test_lasso_coefficients__zero_without_anything_to_fit(X, y, is_standardised):
+    assert not lasso_coefficients(X, y, penalty=0.1, is_standardised=is_standardised).any()
+    assert choose_by_lasso(X, y, k=2, is_standardised=is_standardised).tolist() == [0, 1]
+
+
+@pytest.mark.parametrize("size", [1e300, 1e-300])
+@pytest.mark.parametrize("is_standardised", [True, False])
+def test_lasso_coefficients__finite_and_silent_whatever_the_data(size, is_standardised):
+    options = {"penalty": 1e-3, "is_standardised": is_standardised}
+    assert np.isfinite(lasso_coefficients(X * size, Y, **options)).all()
+    assert np.isfinite(lasso_coefficients(X, Y * size, **options)).all()
+
+
+def test_lasso_coefficients__does_not_say_that_it_did_not_converge():
+    """Whether it does is a matter of private rows. Warnings fail a test."""
+    common = RNG.standard_normal((100, 1))
+    close = common + 1e-6 * RNG.standard_normal((100, 50))
+    coefficients = lasso_coefficients(close, close @ RNG.standard_normal(50) + Y.mean(), penalty=1e-12)
+    assert np.isfinite(coefficients).all()
+
+
+@pytest.mark.parametrize("penalty", [None, 0.01, 0.1])
+def test_choose_by_lasso__finds_the_features_that_count(penalty):
+    assert choose_by_lasso(X, Y, k=3, penalty=penalty).tolist() == [0, 3, 6]
+
+
+def test_choose_by_lasso__by_index_where_none_is_left():
+    assert choose_by_lasso(X, Y, k=3, penalty=0.7).tolist() == [0, 1, 2]
+    assert len(set(choose_by_lasso(X, Y, k=8).tolist())) == 8
+
+
+@pytest.mark.parametrize(
+    ("terms", "message"),
+    [
+        ({"k": 9}, "`k` must be between 1 and the 8 features, got 9"),
+        ({"k": 0}, "`k` must be between 1 and the 8 features, got 0"),
+        ({"penalty": 0.0}, "`penalty` must be a finite number above 0, got 0.0"),
+        ({"penalty": np.nan}, "`penalty` must be a finite number above 0, got nan"),
+        ({"penalty": 1.0}, "`penalty` must be below 1 where features are standardised, got 1.0"),
+        ({"y": Y[:-1]}, "must be a table with one entry of `y` for each row"),
+    ],
+)
+def test_choose_by_lasso__raise_on_terms(terms, message):
+    terms = {"X": X, "y": Y, "k": 2} | terms
+    with pytest.raises(UsageError, match=message):
+        choose_by_lasso(terms.pop("X"), terms.pop("y"), **terms)

@@ -1,0 +1,47 @@
+"""Peel: the k largest of some counts, in order and in private."""
+
+from dpgrs.types import Selection
+
+
+def private_peel(
+    counts, *, k, sensitivity, epsilon, noise, name="counts", step=1.0, law=Selection.PERMUTE_AND_FLIP
+):
+    """Choose the k largest counts, one after the other, each with a share epsilon/k of the budget.
+
+    By Gumbel noise it is the mechanism of the paper [1]_: noise of scale 2 k sensitivity/epsilon on every
+    count at once, and the k largest in order, is the same as k exponential mechanisms.
+
+    Parameters
+    ----------
+    counts : (d,) int64, in units of `step`.
+    k : int in [1, d]
+    sensitivity : Sensitivity, of every count, in linf. Counts may go up and down at once.
+    epsilon : float > 0, of all k choices together.
+    noise : NoiseSource
+    name : str, what the counts are.
+    step : float, in the units of the sensitivity.
+    law : Selection. Permute-and-flip is never worse, and a release can draw it.
+
+    Returns
+    -------
+    chosen : (k,) int64, different, the first choice first.
+    event : ChoiceEvent or GumbelEvent
+
+    Privacy
+    -------
+    Unit and neighbours are those of the sensitivity. Event ChoiceEvent (GumbelEvent for benchmarks alone):
+    epsilon-DP by docs/proofs/votes.md. Public: k, d and all terms.
+
+    Raises
+    ------
+    UsageError
+        If there are fewer counts than choices, the counts are not integers, the claim is in another norm or
+        the budget not positive; for Gumbel noise in a release.
+
+    References
+    ----------
+    .. [1] Durfee, Rogers (2019). Practical differentially private top-k selection. NeurIPS.
+    """
+    return noise.choose(
+        counts, name=name, step=step, sensitivity=sensitivity, epsilon=epsilon, n_choices=k, law=law
+    )

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from dpgrs.privacy.exact_numbers import exact_text
-from dpgrs.privacy.ledger_entries import Account, GaussianCharge
+from dpgrs.privacy.ledger_entries import Account
 from dpgrs.privacy.noise import BenchmarkNoise
 from dpgrs.privacy.sensitivity import count_sensitivity, cross_sensitivity, gram_sensitivity
 from dpgrs.privacy.statement import build_statement, ledger_standing
@@ -115,17 +115,19 @@ def make_events(terms, *, source="release"):
     ]
 
 
-def make_content(folder, terms=None, **changed):
-    """Charge the events to a new ledger and say all that the statement needs."""
+def make_content(folder, terms=None, *, drawn=None, **changed):
+    """Charge events to a new ledger and say all that the statement needs.
+
+    `drawn` are pairs of an event and the outcome that it serves, None for all; default: those of
+    `make_events`.
+    """
     terms = terms or make_terms()
-    events = make_events(terms)
+    drawn = drawn or [(event, None) for event in make_events(terms)]
     account = Account(terms.protection, terms.unit, terms.neighbours)
-    ledger = new_ledger(folder, account=account, mu_squared="100")
+    pure = exact_text(4 * sum(event.cost.pure_epsilon for event, _ in drawn))
+    ledger = new_ledger(folder, account=account, mu_squared="100", pure_epsilon=pure)
     reserve(ledger, mu="0.125", account=account, shape=["an earlier study"])
-    charges = [
-        GaussianCharge(event.statistic, exact_text(event.sensitivity.value), exact_text(event.sigma))
-        for event in events
-    ]
+    charges = [event.charge for event, _ in drawn]
     request_id = reserve(ledger, charges=charges, account=account)
     inputs = {
         "site list": site_digest(SITES),
@@ -144,7 +146,9 @@ def make_content(folder, terms=None, **changed):
         "site_digest": site_digest(SITES),
         "outcomes": OUTCOMES,
         "terms": terms,
-        "events": tuple(event.as_dict() | {"request": request_id} for event in events),
+        "events": tuple(
+            event.as_dict() | {"request": request_id, "outcome": outcome} for event, outcome in drawn
+        ),
         "per_outcome": Total(terms.epsilon, terms.delta),
         "whole_study": Total(terms.epsilon, terms.delta),
         "ledger": ledger_standing(ledger.read(), account, [request_id]),

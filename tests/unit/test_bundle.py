@@ -11,6 +11,7 @@ from dpgrs.errors import DpgrsError, UsageError
 from dpgrs.privacy.statement import validate
 from dpgrs.release.bundle import remove_bundle, write_bundle
 from dpgrs.release.verify import verify_release
+from release_choices import CHOSEN, chosen_content
 from release_data import (
     CURATION,
     OUTCOMES,
@@ -170,3 +171,14 @@ def test_remove_bundle__raise_on_a_folder_of_the_user(tmp_path):
     with pytest.raises(UsageError, match=r"must hold a release and nothing else, got notes\.txt"):
         remove_bundle(folder)
     assert (folder / "scores").is_dir()
+
+
+@pytest.mark.parametrize("changed", [{"n_choices": 2}, {"entries": 7}, {"outcome": "größe"}], ids=str)
+def test_write_bundle__raise_on_variants_that_no_mechanism_chose(tmp_path, changed):
+    weights = np.zeros((3, len(SITES)))
+    terms, content = chosen_content()
+    statement = make_statement(tmp_path, terms, **content)
+    statement["mechanisms"][3] |= changed
+    scores = make_scores(weights=weights, chosen=CHOSEN, terms=terms)
+    with pytest.raises(UsageError, match="differ in the choice of variants"):
+        write_bundle(tmp_path / "release", scores=scores, statement=statement, provenance=PROVENANCE)

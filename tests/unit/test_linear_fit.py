@@ -11,6 +11,14 @@ def test_predict__is_linear_about_the_means():
     np.testing.assert_allclose(fit.predict(X), expected)
 
 
+def test_arrays__hand_on_what_was_chosen():
+    chosen = np.array([[1]])
+    fit = LinearFit(np.array([[0.0, 2.0]]), np.zeros(2), np.zeros(1), chosen=chosen)
+    again = LinearFit(**fit.arrays())
+    assert again.chosen is chosen
+    assert again.standard_errors is None
+
+
 def test_centred_gram__equals_centring_the_rows():
     X = half_coded(random_alleles(6, 200), rows="people")
     G_c, means = centred_gram(X.T @ X, len(X))

@@ -13,6 +13,7 @@ from dpgrs.release.pgs_catalog import (
     file_stems,
     format_weight,
     header_text,
+    in_file_order,
     site_digest,
     write_scoring_file,
     write_standard_errors,
@@ -202,3 +203,54 @@ def test_scores__labels_default_to_names():
 def test_scores__usage_errors_are_told_apart():
     with pytest.raises(UsageError):
         make_scores(genome_build="NR")
+
+
+CHOSEN = np.array([[0, 2], [1, 3], [5, 7]])
+
+
+def chosen_weights(chosen=CHOSEN):
+    weights = np.zeros((3, 8))
+    np.put_along_axis(weights, chosen, np.arange(1.0, 1 + chosen.size).reshape(chosen.shape), axis=1)
+    return weights
+
+
+def test_write_scoring_file__chosen_variants_alone(tmp_path):
+    errors = np.arange(24.0).reshape(3, 8) / 8
+    scores = make_scores(weights=chosen_weights(), standard_errors=errors, chosen=CHOSEN)
+    lines = lines_of(write(tmp_path, scores))
+    assert "#variants_number=2" in lines
+    assert [line.split("\t") for line in lines if not line.startswith("#")][1:] == [
+        ["rs12", "22", "200", "C", "A", "4"],
+        ["rs77", "22", "300", "T", "C", "3"],
+    ]
+    write_standard_errors(tmp_path / "errors.tsv.gz", scores, 1)
+    assert lines_of(tmp_path / "errors.tsv.gz")[1:] == ["22\t200\tC\tA\t1.375", "22\t300\tT\tC\t1.125"]
+    assert scores.subset(1) == {"n_variants": 2, "site_digest": site_digest(SITES.iloc[[3, 1]])}
+    assert make_scores().subset(1) == {}
+
+
+@pytest.mark.parametrize(
+    ("chosen", "message"),
+    [
+        (CHOSEN[:2], "for each of 3 outcomes, got int64 of shape"),
+        (CHOSEN[0], "for each of 3 outcomes"),
+        (CHOSEN.astype(float), "got float64"),
+        (CHOSEN[:, ::-1], "ascend within 0 to 7, each once"),
+        (CHOSEN[:, [0, 0]], "ascend within 0 to 7, each once"),
+        (CHOSEN[:, :0], "at least one"),
+        (CHOSEN - 1, "ascend within 0 to 7"),
+        (CHOSEN + 1, "ascend within 0 to 7"),
+        (CHOSEN[:, :1], "not chosen must have a weight of 0"),
+    ],
+)
+def test_scores__raise_on_chosen(chosen, message):
+    with pytest.raises(DpgrsError, match=message):
+        make_scores(weights=chosen_weights(), chosen=chosen)
+
+
+def test_in_file_order__is_that_of_the_files(tmp_path):
+    scores = make_scores()
+    ordered = in_file_order(SITES)
+    table, places = scores.rows(0)
+    assert ordered["position"].tolist() == table["chr_position"].tolist()
+    assert SITES.iloc[places].reset_index(drop=True).equals(ordered)

@@ -17,7 +17,7 @@ from dpgrs.privacy.noise import NoiseSource, Rehearsal, ReleaseNoise
 from dpgrs.privacy.statement_audit import mechanism_of as audited_name
 from dpgrs.regression.linear_fit import LinearFit
 from dpgrs.regression.requests import PrivacyRequest
-from dpgrs.release.verify import smallest_delta
+from dpgrs.release.claim_check import smallest_delta
 from dpgrs.screening.chosen import ScreeningData
 from dpgrs.screening.requests import ScreeningTerms, screened_request
 from dpgrs.steps import accuracy as accuracy_step

@@ -1,9 +1,7 @@
 """Every way to change a bundle, with and without mending its sums, is found."""
 
 import gzip
-import hashlib
 import json
-import re
 from fractions import Fraction
 
 import numpy as np
@@ -12,54 +10,18 @@ import pytest
 from audit_data import make_audit
 from dpgrs.errors import DpgrsError, UsageError
 from dpgrs.privacy.accountant import gdp_delta
-from dpgrs.release.verify import smallest_delta, verify_release
+from dpgrs.release.claim_check import smallest_delta
+from dpgrs.release.verify import verify_release
+from forged_releases import STATEMENT, edit, edit_statement, seal
 from release_data import SITES, make_bundle, make_terms
 
-SCORE, ERRORS, STATEMENT = "scores/height.txt.gz", "standard_errors/height.tsv.gz", "privacy_statement.json"
+SCORE, ERRORS = "scores/height.txt.gz", "standard_errors/height.tsv.gz"
 FILES = ("SHA256SUMS", STATEMENT, "privacy_statement.txt", "provenance.json", "registry.yaml", SCORE, ERRORS)
 
 
 @pytest.fixture
 def release(tmp_path):
     return make_bundle(tmp_path, standard_errors=np.ones((3, len(SITES))))
-
-
-def seal(folder):
-    """Make all digests right again, as a forger would."""
-    files = sorted(path for path in folder.rglob("*") if path.is_file())
-    digests = {path.relative_to(folder).as_posix(): digest(path) for path in files}
-    statement = folder / STATEMENT
-    content = json.loads(statement.read_text())
-    content["files"] = {
-        name: value for name, value in digests.items() if name not in (STATEMENT, "SHA256SUMS")
-    }
-    statement.write_text(json.dumps(content))
-    sums = digests | {STATEMENT: digest(statement)}
-    sums.pop("SHA256SUMS", None)
-    (folder / "SHA256SUMS").write_text("".join(f"{value}  {name}\n" for name, value in sums.items()))
-
-
-def digest(path):
-    return hashlib.sha256(path.read_bytes()).hexdigest()
-
-
-def edit(path, old, new):
-    """Replace a text that is there, in a plain or a compressed file."""
-    is_gzip = path.suffix == ".gz"
-    text = gzip.decompress(path.read_bytes()).decode() if is_gzip else path.read_text()
-    assert re.search(old, text, flags=re.M)
-    text = re.sub(old, new, text, count=1, flags=re.M)
-    path.write_bytes(gzip.compress(text.encode(), mtime=0) if is_gzip else text.encode())
-
-
-def edit_statement(folder, keys, value):
-    content = json.loads((folder / STATEMENT).read_text())
-    parent = content
-    for key in keys[:-1]:
-        parent = parent[key]
-    assert parent[keys[-1]] != value
-    parent[keys[-1]] = value
-    (folder / STATEMENT).write_text(json.dumps(content))
 
 
 @pytest.mark.parametrize("unit", ["haplotype", "person"])

@@ -104,14 +104,17 @@ def _order(identity, part, draws):
         **identity,
         "version": MECHANISM_VERSION,
         "part": list(part),
-        "draws": [_exact(event) for event, _ in draws],
+        "draws": [public_terms(event) for event, _ in draws],
     }
     charges = [event.charge for event, _ in draws]
     return Order(identity, charges, digest([statistic for _, statistic in draws]))
 
 
-def _exact(event):
-    """Return the public terms of a draw, numbers as exact text; the ledger itself gives the request's id."""
+def public_terms(event):
+    """Return what a ledger's entry says of a draw: what its family has, numbers as exact text.
+
+    The ledger itself gives the request's id.
+    """
     terms = event.as_dict()
     if terms["family"] == GaussianEvent.family:
         del terms["family"]  # so that a release from before there were others stays a replay

@@ -251,6 +251,7 @@ def epsilon_of_choices(epsilon, delta, *, n_choices, law, composition):
     return n_choices * math.sqrt(share * low / n_choices) * (1 - MARGIN)
 
 
+@lru_cache(maxsize=4096)
 def _totals(gaussian, pure, delta):
     """Bound the loss of (mu^2, times) and (epsilon, times), each a tuple in the order of size."""
     cost = Cost(_sum(gaussian), _sum(pure))

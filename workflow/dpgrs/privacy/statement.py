@@ -15,12 +15,13 @@ import yaml
 from jsonschema import Draft202012Validator
 
 from dpgrs.errors import DpgrsError, UsageError
-from dpgrs.privacy.exact_numbers import exact, exact_text, root_above, text_above, text_below
+from dpgrs.privacy.exact_numbers import root_above, text_above, text_below
 from dpgrs.privacy.ledger_entries import Cost
 from dpgrs.privacy.statement_content import (
-    NOISE,
+    BOTH_THEOREM,
     NOT_PROTECTED,
     PROTECTED,
+    PURE_THEOREM,
     RANDOMNESS,
     RELEASE_TYPE,
     ROWS_OF_A_PERSON,
@@ -30,11 +31,11 @@ from dpgrs.privacy.statement_content import (
     Total,
     decimal_text,
 )
+from dpgrs.privacy.statement_mechanisms import DIGITS, describe_draws
 from dpgrs.types import Metrics, Neighbours, Protection, Rows, Unit
 
 SCHEMA = Path(__file__).parents[2] / "schemas" / "privacy_statement.schema.yaml"
 FORMAT, FORMAT_VERSION = "dpgrs privacy statement", 1
-DIGITS = 15
 
 # What every release rests on; each is named with its origin.
 REQUIRED_INPUTS = ("site list", "allele frequencies", "outcome bound", "number of rows", "seed")
@@ -102,9 +103,7 @@ def build_statement(content):
         If a public input lacks its origin, or the result does not fit the schema.
     """
     terms = content.terms.as_text()
-    mechanisms = [_mechanism(event) for event in content.events]
-    mu_squared = sum((_mu_squared(mechanism) for mechanism in mechanisms), Fraction(0))
-    shares = [_mu_squared(mechanism) / (mu_squared or 1) for mechanism in mechanisms]
+    mechanisms, cost = describe_draws(content.events)
     _require_inputs(content.public_inputs)
     statement = {
         "format": FORMAT,
@@ -114,7 +113,8 @@ def build_statement(content):
         "dataset": dict(content.dataset),
         "guarantee": terms
         | {
-            "mu": text_above(Fraction(root_above(mu_squared)), digits=DIGITS),
+            "mu": text_above(Fraction(root_above(cost.mu_squared)), digits=DIGITS),
+            **_pure_part(cost),
             "definition": _definition(terms),
             "contribution": f"A person gives {ROWS_OF_A_PERSON[Rows(terms['rows'])]}.",
             "person": _person(content).as_text(),
@@ -127,12 +127,9 @@ def build_statement(content):
             "outcomes": list(content.outcomes),
         },
         "public_inputs": [asdict(public) for public in content.public_inputs],
-        "mechanisms": [
-            mechanism | {"share": text_below(share, digits=4)}
-            for mechanism, share in zip(mechanisms, shares, strict=True)
-        ],
+        "mechanisms": mechanisms,
         "composition": {
-            "theorem": THEOREM,
+            "theorem": _theorem(cost),
             "per_outcome": content.per_outcome.as_text(),
             "whole_study": content.whole_study.as_text(),
         },
@@ -180,37 +177,17 @@ def validate(statement):
         )
 
 
-def _mechanism(event):
-    """Return an event as the statement shows it: floats written out exactly, mu rounded up."""
-    sensitivity = event["sensitivity"]
-    shown = {
-        "statistic": event["statistic"],
-        "mechanism": "gaussian",
-        "version": event["version"],
-        "outcome": event.get("outcome"),
-        "sensitivity": _exact(sensitivity["value"]),
-        "norm": sensitivity["norm"],
-        "neighbours": str(sensitivity["neighbours"]),
-        "unit": str(sensitivity["unit"]),
-        "proof": sensitivity["proof"],
-        "noise": event.get("noise", NOISE),
-        "sigma": _exact(event["sigma"]),
-        "grid": _exact(event["step"]),
-        "entries": int(event["entries"]),
-        "source": event["source"],
-        "request": event.get("request"),
-    }
-    ratio = Fraction(shown["sensitivity"]) / Fraction(shown["sigma"])
-    return shown | {"mu": text_above(ratio, digits=DIGITS)}
+def _pure_part(cost):
+    """Return the field of what is lost without a delta, where anything is."""
+    if not cost.pure_epsilon:
+        return {}
+    return {"pure_epsilon": text_above(cost.pure_epsilon, digits=DIGITS)}
 
 
-def _mu_squared(mechanism):
-    return (Fraction(mechanism["sensitivity"]) / Fraction(mechanism["sigma"])) ** 2
-
-
-def _exact(number):
-    """Return the exact text of a float; text has to be exact already."""
-    return exact_text(exact(number, name="event")) if isinstance(number, str) else exact_text(number)
+def _theorem(cost):
+    gaussian, pure = bool(cost.mu_squared), bool(cost.pure_epsilon)
+    said = {THEOREM: gaussian or not pure, PURE_THEOREM: pure, BOTH_THEOREM: gaussian and pure}
+    return " ".join(text for text, holds in said.items() if holds)
 
 
 def _person(content):

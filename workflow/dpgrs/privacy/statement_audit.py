@@ -20,11 +20,13 @@ RESULTS = (
     "power",
     "is_within_claim",
 )
+# What is released by a function that is not called after it.
+FUNCTIONS = {"Kendall's correlations": "private_kendall"}
 
 
 def mechanism_of(statistic):
     """Return the name of the ``private_*`` function that releases a statistic."""
-    return f"private_{statistic.replace(' ', '_')}"
+    return FUNCTIONS.get(statistic, f"private_{statistic.replace(' ', '_')}")
 
 
 def summarise_audits(findings, *, statistics, draws, seed):

@@ -18,8 +18,22 @@ THEOREM = (
     "Adaptive composition of Gaussian mechanisms: mu^2 adds up (Dong, Roth, Su 2022), and "
     "delta(epsilon) = Phi(-epsilon/mu + mu/2) - e^epsilon Phi(-epsilon/mu - mu/2)."
 )
+PURE_THEOREM = (
+    "Basic composition of mechanisms without a delta, such as private choices: their epsilons add up to a "
+    "pure epsilon."
+)
+BOTH_THEOREM = (
+    "The two parts together are (epsilon(mu, delta) + pure epsilon, delta)-differentially private, since a "
+    "run whose Gaussian mechanisms see one data set and whose pure ones see its neighbour lies between."
+)
 RELEASE_TYPE = "one release"
-NOISE = "normal, exactly rounded to the grid (docs/proofs/exact_noise.md)"
+# Of every family of events that a release can draw.
+NOISE = {
+    "gaussian": "normal, exactly rounded to the grid (docs/proofs/exact_noise.md)",
+    "laplace": "discrete Laplace, drawn exactly on the grid (docs/proofs/exact_noise.md)",
+    "choice": "permute-and-flip, drawn exactly (docs/proofs/exact_noise.md)",
+    "subset": "canonical Lipschitz mechanism, certified (docs/proofs/canonical_lipschitz.md)",
+}
 NOT_PROTECTED = (
     "Relatives: they share genotypes and are not one unit. What a person's data say about a relative is "
     "covered once for each of the two.",
@@ -133,8 +147,8 @@ class StatementContent:
     site_digest : str, SHA-256 of the site list (`dpgrs.release.pgs_catalog.site_digest`).
     outcomes : tuple of str, their names.
     terms : Terms
-    events : tuple of dict, `GaussianEvent.as_dict` with ``request``, where ``outcome`` names the
-        one outcome that an event serves, if it does not serve all. Floats are written out exactly.
+    events : tuple of dict, `Event.as_dict` with ``request``, where ``outcome`` names the one outcome that an
+        event serves, if it does not serve all. Floats are written out exactly.
     per_outcome, whole_study : Total, the most that one outcome costs, and all of them.
     ledger : dict, from `ledger_standing`.
     public_inputs : tuple of PublicInput; at least those of `REQUIRED_INPUTS`.

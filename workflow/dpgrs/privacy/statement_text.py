@@ -30,6 +30,7 @@ def plain_language(statement):
         "What this is": [
             f"{curation['title']}, by {curation['curator']}. Intended use: {curation['intended_use']}",
             f"Terms of use: {curation['data_use_terms']}. License: {curation['license']}.",
+            *([chosen_in_words(statement)] if n_chosen(statement) else []),
         ],
         "What is promised": [guarantee["plain_language"], guarantee["definition"], guarantee["contribution"]],
         "What is not protected": statement["not_protected"],
@@ -42,7 +43,7 @@ def plain_language(statement):
         "What was done after the noise": statement["post_processing"] or ["Nothing."],
         "Accuracy": [*_accuracy(statement["accuracy"]), statement["subgroups"]],
         "Audit": _audit(statement["audit"]),
-        "Budget": [budget_in_words(statement), _counters(statement["ledger"])],
+        "Budget": [budget_in_words(statement), _counters(statement)],
     }
     parts = [_heading("Privacy statement", "=")]
     for title, lines in sections.items():
@@ -50,10 +51,26 @@ def plain_language(statement):
     return "\n\n".join(parts) + "\n"
 
 
+def n_chosen(statement):
+    """Return how many variants were chosen in private for the score of every outcome; None if none were."""
+    return next((score.get("n_variants") for score in statement["scores"]), None)
+
+
+def chosen_in_words(statement):
+    """Say what every score holds where its variants were chosen in private."""
+    number, n_sites = n_chosen(statement), statement["data_domain"]["n_variants"]
+    held = "1 variant" if number == 1 else f"{number} variants"
+    return (
+        f"The score of every outcome holds {held}, chosen for it in private among {n_sites} public sites. "
+        "Which were chosen tells something of the data, and is charged."
+    )
+
+
 def budget_in_words(statement):
     """Say what a release spent of its data set's budget, what all releases spent, and what is left.
 
-    Percentages are of mu^2, which adds up from release to release; what is spent is rounded up.
+    Percentages are of mu^2 and of pure epsilon, which add up from release to release; what is spent is
+    rounded up.
 
     Parameters
     ----------
@@ -66,22 +83,45 @@ def budget_in_words(statement):
     ledger, guarantee = statement["ledger"], statement["guarantee"]
     spent, left = _cost(ledger["spent"]), _cost(ledger["remaining"])
     limit = spent + left
-    by_this = _percent(Fraction(guarantee["mu"]) ** 2, limit.mu_squared)
-    by_all = _percent(spent.mu_squared, limit.mu_squared)
+    mine = Cost(Fraction(guarantee["mu"]) ** 2, Fraction(guarantee.get("pure_epsilon", 0)))
+    epsilon = _above(Fraction(ledger["spent"]["epsilon"]))
     words = (
         f"All releases from this data set together may cost one {guarantee['unit']} an epsilon of at most "
         f"{_rounded(limit.epsilon(Fraction(ledger['delta'])))}, at a delta of {ledger['delta']}. "
-        f"This release spent {by_this} percent of that budget. Together with all releases before it, "
-        f"{by_all} percent is spent, which is an epsilon of {_above(Fraction(ledger['spent']['epsilon']))}, "
-        f"and {100 - by_all} percent is left. What is spent never comes back. Later releases are not counted "
-        "here."
+        f"{_spent(mine, spent, limit)}, which is an epsilon of {epsilon}, and {_left(mine, spent, limit)}. "
+        "What is spent never comes back. Later releases are not counted here."
     )
-    if not limit.pure_epsilon:
+    if mine.pure_epsilon or not limit.pure_epsilon:
         return words
     return words + (
         " Mechanisms without a delta have a budget of their own: an epsilon of "
         f"{_above(spent.pure_epsilon)} is spent, of at most {_rounded(limit.pure_epsilon)}."
     )
+
+
+def _spent(mine, spent, limit):
+    """Say what a release and all releases spent of mu^2, and of pure epsilon if the release has any."""
+    (by_this, pure_by_this), (by_all, pure_by_all) = _percents(mine, limit), _percents(spent, limit)
+    together = "Together with all releases before it"
+    if not mine.pure_epsilon:
+        return f"This release spent {by_this} percent of that budget. {together}, {by_all} percent is spent"
+    return (
+        f"This release spent {by_this} percent of that budget's part for noise with a delta, and "
+        f"{pure_by_this} percent of its part for mechanisms without one, such as private choices. "
+        f"{together}, {by_all} percent and {pure_by_all} percent are spent"
+    )
+
+
+def _left(mine, spent, limit):
+    left, pure_left = (100 - percent for percent in _percents(spent, limit))
+    if not mine.pure_epsilon:
+        return f"{left} percent is left"
+    return f"{left} percent and {pure_left} percent are left"
+
+
+def _percents(part, whole):
+    """Return the percentages of mu^2 and of pure epsilon, rounded up."""
+    return _percent(part.mu_squared, whole.mu_squared), _percent(part.pure_epsilon, whole.pure_epsilon)
 
 
 def _cost(counters):
@@ -101,10 +141,13 @@ def _rounded(number):
     return decimal_text(f"{float(number):.6g}")
 
 
-def _counters(ledger):
+def _counters(statement):
+    ledger = statement["ledger"]
     spent, left = ledger["spent"], ledger["remaining"]
+    has_pure = "pure_epsilon" in statement["guarantee"]
+    counters = "mu^2 and of pure epsilon, which add" if has_pure else "mu^2, which adds"
     return (
-        "Percentages are of mu^2, which adds up from release to release, unlike epsilon. Account "
+        f"Percentages are of {counters} up from release to release, unlike epsilon. Account "
         f"{ledger['account']}: mu^2 {spent['mu_squared']} spent and {left['mu_squared']} left, pure epsilon "
         f"{spent['pure_epsilon']} spent and {left['pure_epsilon']} left."
     )

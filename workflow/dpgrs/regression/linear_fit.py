@@ -17,8 +17,8 @@ class LinearFit:
     intercept : (n_outcomes,) float64, the prediction at the means.
     standard_errors : (n_outcomes, n_variants) float64 of the weights; None where a method gives none that are
         calibrated.
-    chosen : (n_outcomes, n_chosen) int64, the variants chosen for each outcome, in their order; all others
-        have weights of 0. None where none were chosen.
+    chosen : (n_outcomes, n_chosen) int64, ascending: the variants that were chosen for each outcome; all
+        others have a weight of 0. None where a method chooses none.
     """
 
     weights: np.ndarray

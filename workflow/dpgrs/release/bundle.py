@@ -6,6 +6,8 @@ A replay gives the same bytes: times, hosts, paths and commands stay in the stud
 import json
 from pathlib import Path
 
+import numpy as np
+
 from dpgrs.errors import DpgrsError, UsageError
 from dpgrs.io.files import file_digest, remove, replacing
 from dpgrs.privacy.statement import validate
@@ -95,7 +97,8 @@ def _write_scores(folder, scores, curation):
         errors_file = f"standard_errors/{stem}.tsv.gz" if has_errors else None
         if has_errors:
             write_standard_errors(folder / errors_file, scores, index)
-        written.append({"outcome": scores.outcomes[index], "file": file, "standard_errors": errors_file})
+        names = {"outcome": scores.outcomes[index], "file": file, "standard_errors": errors_file}
+        written.append(names | scores.subset(index))
     return written
 
 
@@ -141,9 +144,22 @@ def _require_match(scores, statement):
     pairs |= {
         f"`{name}`": (value, statement["guarantee"][name]) for name, value in scores.terms.as_text().items()
     }
+    if scores.chosen is not None:
+        pairs["the choice of variants"] = (True, _states_choices(scores, statement))
     different = [name for name, (ours, stated) in pairs.items() if ours != stated]
     if different:
         raise UsageError(
             f"Scores and privacy statement must agree, but differ in {', '.join(different)}. "
             "Build the statement from the same fit."
         )
+
+
+def _states_choices(scores, statement):
+    """Tell whether the statement has, for every outcome, a choice of so many variants among all sites."""
+    made = {
+        (part["n_choices"], part["entries"], part["outcome"])
+        for part in statement["mechanisms"]
+        if "n_choices" in part
+    }
+    size = (np.shape(scores.chosen)[1], len(scores.sites))
+    return all((*size, outcome) in made or (*size, None) in made for outcome in scores.outcomes)

@@ -44,13 +44,16 @@ class Scores:
     terms : Terms, those of the release.
     source : str, of the noise: ``release``, or ``benchmark``, which cannot be released.
     standard_errors : (n_outcomes, n_variants) float64 or None, of the weights.
+    chosen : (n_outcomes, n_chosen) int64 or None, ascending rows of `sites`: the variants that were chosen in
+        private for each outcome, which alone its files hold; None where they hold all.
     trait_labels : tuple of n_outcomes str, or None for the outcomes' names.
 
     Raises
     ------
     DpgrsError
         If anything cannot be held by the format: another chromosome than 1 to 22 and X, an allele of other
-        letters than A, C, G and T, a site that is there twice, a number that is not finite.
+        letters than A, C, G and T, a site that is there twice, a number that is not finite, a weight of a
+        variant that was not chosen.
     """
 
     outcomes: tuple
@@ -60,6 +63,7 @@ class Scores:
     terms: Terms
     source: str
     standard_errors: np.ndarray | None = None
+    chosen: np.ndarray | None = None
     trait_labels: tuple | None = None
 
     def __post_init__(self):
@@ -75,16 +79,39 @@ class Scores:
         if self.standard_errors is not None and np.any(np.asarray(self.standard_errors) < 0):
             raise DpgrsError("The standard errors must be at least 0, got a negative one. Fit again.")
         _require_sites(self.sites)
+        if self.chosen is not None:
+            _require_chosen(np.asarray(self.chosen), np.asarray(self.weights))
+
+    def rows(self, index):
+        """Return what the files of an outcome hold, sites alone.
+
+        Parameters
+        ----------
+        index : int, which outcome.
+
+        Returns
+        -------
+        table : DataFrame of the columns that come before the weights, rsID first, in the order of the files.
+        places : (n_rows,) int64, rows of `sites`.
+        """
+        table = self._all_rows
+        if self.chosen is not None:
+            table = table[table["row"].isin(self.chosen[index])]
+        return table.drop(columns="row"), table["row"].to_numpy()
+
+    def subset(self, index):
+        """Return how the statement names the variants of an outcome's files: their number and site digest.
+
+        It is empty where the files hold all variants.
+        """
+        if self.chosen is None:
+            return {}
+        sites = self.sites.iloc[self.chosen[index]]
+        return {"n_variants": len(sites), "site_digest": site_digest(sites)}
 
     @cached_property
-    def rows(self):
-        """The (n_variants, 5) columns of the files that come before the weights, rsID first."""
-        return _file_rows(self.sites).drop(columns="row")
-
-    @cached_property
-    def order(self):
-        """The (n_variants,) rows of `sites` in the order of the files."""
-        return _file_rows(self.sites)["row"].to_numpy()
+    def _all_rows(self):
+        return _file_rows(self.sites)
 
     @property
     def labels(self):
@@ -105,6 +132,11 @@ def site_digest(sites):
     """
     rows = _file_rows(sites)[["chr_name", "chr_position", "effect_allele", "other_allele"]]
     return hashlib.sha256(_table_text(rows).encode()).hexdigest()
+
+
+def in_file_order(sites):
+    """Return sites, a DataFrame as in `Scores`, in the order of the scoring files."""
+    return sites.iloc[_file_rows(sites)["row"]].reset_index(drop=True)
 
 
 def file_stems(names):
@@ -162,7 +194,7 @@ def write_scoring_file(path, scores, index, *, pgs_id, citation, license_text):
     pgs_id : str, a name of the score, as the Catalog has given it none.
     citation, license_text : str
     """
-    terms = scores.terms.as_text()
+    terms, (table, places) = scores.terms.as_text(), scores.rows(index)
     header = {
         "format_version": "2.0",
         "##": "POLYGENIC SCORE (PGS) INFORMATION",
@@ -172,7 +204,7 @@ def write_scoring_file(path, scores, index, *, pgs_id, citation, license_text):
         "trait_mapped": NOT_REPORTED,
         "trait_efo": NOT_REPORTED,
         "genome_build": scores.genome_build,
-        "variants_number": len(scores.rows),
+        "variants_number": len(table),
         "weight_type": "beta",
         "dp_epsilon": terms["epsilon"],
         "dp_delta": terms["delta"],
@@ -187,7 +219,7 @@ def write_scoring_file(path, scores, index, *, pgs_id, citation, license_text):
         f"##{value}" if key == "##" else f"#{key}={header_text(value)}" for key, value in header.items()
     ]
     lines += ["##SOURCE INFORMATION", *(f"#{key}={header_text(value)}" for key, value in source.items())]
-    table = scores.rows.assign(effect_weight=_column(scores.weights[index], scores.order))
+    table = table.assign(effect_weight=_column(scores.weights[index], places))
     if (table["rsID"] == ".").all():
         table = table.drop(columns="rsID")
     _write_gzip(path, "\n".join(lines) + "\n" + _table_text(table, header=True))
@@ -202,8 +234,9 @@ def write_standard_errors(path, scores, index):
     scores : Scores, with standard errors.
     index : int, which outcome.
     """
-    table = scores.rows.drop(columns="rsID")
-    table = table.assign(standard_error=_column(scores.standard_errors[index], scores.order))
+    table, places = scores.rows(index)
+    table = table.drop(columns="rsID")
+    table = table.assign(standard_error=_column(scores.standard_errors[index], places))
     _write_gzip(path, _table_text(table, header=True))
 
 
@@ -261,6 +294,25 @@ def _require_finite(name, numbers, shape):
         )
     if not np.isfinite(numbers).all():
         raise DpgrsError(f"The {name} must be finite, got one that is not. Fit again with a larger lambda.")
+
+
+def _require_chosen(chosen, weights):
+    n_outcomes, n_variants = weights.shape
+    if chosen.ndim != 2 or len(chosen) != n_outcomes or not np.issubdtype(chosen.dtype, np.integer):
+        raise UsageError(
+            f"The chosen variants must be rows of sites, as many for each of {n_outcomes} outcomes, got "
+            f"{chosen.dtype} of shape {chosen.shape}. Fit again."
+        )
+    is_ascending = (np.diff(chosen, axis=1) > 0).all()
+    if not chosen.size or not is_ascending or chosen.min() < 0 or chosen.max() >= n_variants:
+        raise UsageError(
+            f"The chosen variants must be at least one and ascend within 0 to {n_variants - 1}, each once. "
+            "Sort them."
+        )
+    others = np.ones(weights.shape, dtype=bool)
+    np.put_along_axis(others, chosen, False, axis=1)
+    if weights[others].any():
+        raise DpgrsError("A variant that was not chosen must have a weight of 0, got another. Fit again.")
 
 
 def _require_sites(sites):

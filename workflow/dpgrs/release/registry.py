@@ -14,6 +14,8 @@ import re
 
 import yaml
 
+from dpgrs.privacy.statement_text import n_chosen
+
 
 class _Dumper(yaml.SafeDumper):
     """Several lines as a block: the registry refuses text that YAML would fold."""
@@ -73,7 +75,7 @@ def _basic(statement):
         "data_curators": [
             {"data_curator_name": curation["curator"], "data_curator_type": curation["curator_type"]}
         ],
-        "description": f"Genomic risk scores: weights of {domain['n_variants']} variants for "
+        "description": f"Genomic risk scores: weights of {_variants(statement)} for "
         f"{len(domain['outcomes'])} outcomes, fitted to differentially private statistics.",
         "intended_use": curation["intended_use"],
         "data_product_type": "Machine learning model",
@@ -81,6 +83,11 @@ def _basic(statement):
         "data_product_sector": "Healthcare",
         "publication_date": curation["publication_date"],
     }
+
+
+def _variants(statement):
+    number, n_sites = n_chosen(statement), statement["data_domain"]["n_variants"]
+    return f"{n_sites} variants" if number is None else f"{number} of {n_sites} variants, chosen in private,"
 
 
 def _data_domain(statement):
@@ -101,9 +108,14 @@ def _privacy_loss(statement):
             "epsilon": float(guarantee["epsilon"]),
             "delta": float(guarantee["delta"]),
         },
-        "privacy_parameters_details": f"Gaussian differential privacy with mu {guarantee['mu']}. A person's "
+        "privacy_parameters_details": f"{_parts(guarantee)}. A person's "
         f"loss is at most ({person['epsilon']}, {person['delta']}). {guarantee['plain_language']}",
     }
+
+
+def _parts(guarantee):
+    pure = f", and pure epsilon {guarantee['pure_epsilon']}" if "pure_epsilon" in guarantee else ""
+    return f"Gaussian differential privacy with mu {guarantee['mu']}{pure}"
 
 
 def _release_details(statement):
@@ -121,12 +133,7 @@ def _implementation(statement):
     return {
         "preprocessing_and_hyperparameter_tuning": _items(statement["preprocessing"])
         or "No step before the noise saw private data; hyperparameters are public choices.",
-        "mechanisms": _items(
-            f"{part['statistic']}: Gaussian mechanism, {part['noise']}; l2 sensitivity "
-            f"{part['sensitivity']} ({part['proof']}), standard deviation {part['sigma']}, {part['entries']} "
-            f"numbers, mu {part['mu']}"
-            for part in statement["mechanisms"]
-        )
+        "mechanisms": _items(map(_mechanism, statement["mechanisms"]))
         + f"\n- Noise: {statement['randomness']}"
         + f"\n- Software: dpgrs {software['version']}, commit {software['commit'] or 'unknown'}.",
         "composition": statement["composition"]["theorem"],
@@ -138,6 +145,18 @@ def _implementation(statement):
         else _items(f"{item['name']}: {item['value']} (cost: {item['cost']})" for item in accuracy),
         "additional_information": _items([*statement["not_protected"], statement["subgroups"]]),
     }
+
+
+def _mechanism(part):
+    claim = f"{part['norm']} sensitivity {part['sensitivity']} ({part['proof']})"
+    if part["mechanism"] == "gaussian":
+        size = f"standard deviation {part['sigma']}, {part['entries']} numbers, mu {part['mu']}"
+        return f"{part['statistic']}: Gaussian mechanism, {part['noise']}; {claim}, {size}"
+    if part["mechanism"] == "laplace":
+        size = f"scale {part['scale']}, {part['entries']} numbers, epsilon {part['epsilon']}"
+        return f"{part['statistic']}: Laplace mechanism, {part['noise']}; {claim}, {size}"
+    made = f"choice of {part['n_choices']} among {part['entries']}"
+    return f"{part['statistic']}: {made}, {part['noise']}; {claim} of a score, epsilon {part['epsilon']}"
 
 
 def _name_origin(public_inputs):

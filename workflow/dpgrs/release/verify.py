@@ -7,14 +7,13 @@ show is that the noise was drawn as stated: that takes the curator's ledger and 
 import hashlib
 import json
 import re
-from fractions import Fraction
 from pathlib import Path
 
 import yaml
-from mpmath import mp
 
 from dpgrs.errors import DpgrsError, UsageError
 from dpgrs.privacy.statement import problems_of
+from dpgrs.release.claim_check import claim_problems
 from dpgrs.release.scoring_check import read_scoring_file, read_standard_errors
 
 SUMS = "SHA256SUMS"
@@ -27,9 +26,6 @@ FIXED_FILES = {
 }
 NOT_IN_STATEMENT = {"privacy_statement.json", SUMS}
 PROVENANCE_KEYS = {"dpgrs", "commit", "code_digest", "python", "libraries", "settings_digest"}
-# Text is rounded up at the 15th digit.
-ROUNDING = Fraction(1, 10**13)
-LARGEST = 10**6
 # An absolute path of Unix or Windows, a home folder, a file address; not a web address or a fraction.
 TRACE = re.compile(r"(?<![\w:/.])~?/[\w.+-]+/[\w.+-]+|\b[A-Za-z]:\\+\w|\bfile://|(?<!\w)~/\w")
 
@@ -43,8 +39,8 @@ def verify_release(directory):
 
     Returns
     -------
-    dict of epsilon, delta, protection, unit, neighbours (text), and of n_files, n_scores, n_variants and
-    n_requests (int).
+    dict of epsilon, delta, protection, unit, neighbours (text), and of n_files, n_scores, n_variants,
+    n_requests and, where every score holds variants that were chosen for it, n_chosen (int).
 
     Raises
     ------
@@ -64,7 +60,8 @@ def verify_release(directory):
     problems += faults
     if statement is not None:
         problems += _file_problems(statement, digests)
-        problems += _claim_problems(statement)
+        problems += claim_problems(statement)
+        problems += _choice_problems(statement)
         problems += _text_problems(statement, files)
         for score in statement["scores"]:
             problems += _score_problems(statement, score, files)
@@ -75,35 +72,15 @@ def verify_release(directory):
             + "\n".join(f"  {problem}" for problem in problems)
             + "\nGet it again from where it was published, or ask its curator."
         )
-    guarantee = statement["guarantee"]
+    guarantee, scores = statement["guarantee"], statement["scores"]
+    n_chosen = {"n_chosen": scores[0]["n_variants"]} if "n_variants" in scores[0] else {}
     return {name: guarantee[name] for name in ("epsilon", "delta", "protection", "unit", "neighbours")} | {
         "n_files": len(files),
-        "n_scores": len(statement["scores"]),
+        "n_scores": len(scores),
         "n_variants": statement["data_domain"]["n_variants"],
+        **n_chosen,
         "n_requests": len({part["request"] for part in statement["mechanisms"]}),
     }
-
-
-def smallest_delta(mu_squared, epsilon):
-    """Return the smallest delta for which Gaussian mechanisms are (epsilon, delta)-DP, to 50 digits.
-
-    delta = Phi(-epsilon/mu + mu/2) - e^epsilon Phi(-epsilon/mu - mu/2)
-
-    Parameters
-    ----------
-    mu_squared : Fraction, the sum over the mechanisms.
-    epsilon : Fraction >= 0
-
-    Returns
-    -------
-    mpmath.mpf
-    """
-    with mp.workdps(80):
-        if not mu_squared:
-            return mp.mpf(0)
-        mu = mp.sqrt(_to_mpf(mu_squared))
-        ratio, epsilon = _to_mpf(epsilon) / mu, _to_mpf(epsilon)
-        return mp.ncdf(mu / 2 - ratio) - mp.exp(epsilon) * mp.ncdf(-mu / 2 - ratio)
 
 
 def _require_bundle(folder):
@@ -115,10 +92,6 @@ def _require_bundle(folder):
     below = sorted(path.parent for path in folder.glob(f"*/{SUMS}"))
     fix = f"did you mean `{below[0]}`?" if below else "name the folder that holds it."
     raise UsageError(f"`{folder}` has no {SUMS}, so it is no bundle; {fix}")
-
-
-def _to_mpf(fraction):
-    return mp.mpf(fraction.numerator) / fraction.denominator
 
 
 def _folder_problems(folder, files):
@@ -199,105 +172,23 @@ def _refuse(constant):
     raise ValueError(constant)
 
 
-def _claim_problems(statement):
-    """Work every claim out anew from sensitivities and standard deviations."""
-    losses = [_mu(part) ** 2 for part in statement["mechanisms"]]
+def _choice_problems(statement):
+    """Check that the variants of a score are all, or so many as the release chose and paid for."""
+    domain, scores = statement["data_domain"], statement["scores"]
+    n_sites, made = domain["n_variants"], set()
+    for part in statement["mechanisms"]:
+        if part["entries"] == n_sites:
+            made.add((part.get("n_choices"), part["outcome"]))
     problems = []
-    for part, loss in zip(statement["mechanisms"], losses, strict=True):
-        problems += _mechanism_problems(part, loss / sum(losses), statement["guarantee"])
-    problems += _total_problems(statement, losses) + _ledger_problems(statement, sum(losses))
-    return problems + _audit_problems(statement)
-
-
-def _mu(mechanism):
-    return Fraction(mechanism["sensitivity"]) / Fraction(mechanism["sigma"])
-
-
-def _mechanism_problems(part, share, guarantee):
-    rules = {
-        f"mu = sensitivity/sigma, got {part['mu']}": 0 <= Fraction(part["mu"]) / _mu(part) - 1 <= ROUNDING,
-        f"share = mu^2 over the sum, got {part['share']}": 0 <= 1 - Fraction(part["share"]) / share <= 1e-3,
-        f"the unit of the guarantee, got {part['unit']}": part["unit"] == guarantee["unit"],
-        f"the neighbours of the guarantee, got {part['neighbours']}": (
-            part["neighbours"] == guarantee["neighbours"]
-        ),
-    }
-    return [
-        f"the mechanism of {part['statistic']} must have {rule}" for rule, holds in rules.items() if not holds
-    ]
-
-
-def _total_problems(statement, losses):
-    """Check that every claim covers what its mechanisms add up to."""
-    guarantee, composition, total = statement["guarantee"], statement["composition"], sum(losses)
-    served = [part["outcome"] for part in statement["mechanisms"]]  # None for all outcomes
-    largest = max(
-        sum(loss for loss, of in zip(losses, served, strict=True) if of in (None, outcome))
-        for outcome in statement["data_domain"]["outcomes"]
-    )
-    rows_of_person = 1 if guarantee["unit"] == "person" else 2
-    problems = [
-        *_covering_problems("the guarantee", guarantee, total),
-        *_covering_problems("the loss of a person", guarantee["person"], total * rows_of_person**2),
-        *_covering_problems("composition.per_outcome", composition["per_outcome"], largest),
-        *_covering_problems("composition.whole_study", composition["whole_study"], total),
-    ]
-    if not total <= Fraction(guarantee["mu"]) ** 2 <= total * (1 + 3 * ROUNDING):
-        problems.append(
-            f"the guarantee must have mu^2 = the sum over the mechanisms, got mu {guarantee['mu']}"
-        )
-    if Fraction(guarantee["delta"]) >= 1:
-        problems.append(f"delta must be below 1, got {guarantee['delta']}: it promises nothing")
+    for score in scores:
+        size, outcome = score.get("n_variants"), score["outcome"]
+        if size != scores[0].get("n_variants"):
+            problems.append(f"{score['file']} must hold as many variants as the other scores")
+        if size is not None and not {(size, outcome), (size, None)} & made:
+            problems.append(f"{score['file']} must hold variants of a choice among all {n_sites}, got {size}")
+        if size == n_sites and score["site_digest"] != domain["site_digest"]:
+            problems.append(f"{score['file']} must hold all sites of the data domain, got others")
     return problems
-
-
-def _ledger_problems(statement, total):
-    guarantee, ledger = statement["guarantee"], statement["ledger"]
-    account = "/".join(guarantee[term] for term in ("protection", "unit", "neighbours"))
-    mu_squared, pure_epsilon, epsilon = (
-        Fraction(ledger["spent"][name]) for name in ("mu_squared", "pure_epsilon", "epsilon")
-    )
-    claim = {"epsilon": epsilon - pure_epsilon, "delta": ledger["delta"]}
-    problems = _covering_problems("ledger.spent", claim, mu_squared)
-    if mu_squared < total:
-        problems.append("ledger.spent must be at least what this release costs")
-    if ledger["head"] not in {part["request"] for part in statement["mechanisms"]}:
-        problems.append("ledger.head must be the last request of this release")
-    if ledger["account"] != account:
-        problems.append(f"ledger.account must be {account}, got {ledger['account']}")
-    return problems
-
-
-def _audit_problems(statement):
-    """Check that the audits cover every draw, and that none saw more than was claimed."""
-    audit = statement["audit"]
-    if audit is None:
-        return []
-    audited = [case["mechanism"] for case in audit["mechanisms"]]
-    drawn = {"private_" + part["statistic"].replace(" ", "_") for part in statement["mechanisms"]}
-    problems = [f"audit must cover {name}" for name in sorted(drawn - set(audited))]
-    if len(set(audited)) < len(audited):
-        problems.append("audit must name each mechanism once")
-    if Fraction(audit["confidence"]) >= 1:
-        problems.append(f"audit.confidence must be below 1, got {audit['confidence']}")
-    return problems + [
-        f"the audit of {case['mechanism']} must have observed at most what is claimed, got {case['observed']}"
-        for case in audit["mechanisms"]
-        if Fraction(case["observed"]) > Fraction(case["claimed"])
-    ]
-
-
-def _covering_problems(name, claim, mu_squared):
-    epsilon, delta = Fraction(claim["epsilon"]), Fraction(claim["delta"])
-    if epsilon < 0:
-        return [f"{name} must have an epsilon of at least its pure part"]
-    if max(epsilon, mu_squared) > LARGEST:
-        return [f"{name} must have an epsilon and a mu^2 of at most {LARGEST}: beyond, nothing is promised"]
-    needed = smallest_delta(mu_squared, epsilon)
-    if needed <= _to_mpf(delta):
-        return []
-    at_least = mp.nstr(needed, 6)
-    return [f"{name} must cover its mechanisms: at its epsilon delta is {at_least}, got {claim['delta']}"]
 
 
 def _text_problems(statement, files):
@@ -350,15 +241,18 @@ def _score_problems(statement, score, files):
         f"dp_{name}": guarantee[name] for name in ("epsilon", "delta", "protection", "unit", "neighbours")
     }
     stated |= {"genome_build": domain["genome_build"], "privacy_statement": "privacy_statement.json"}
-    stated |= {"variants_number": str(domain["n_variants"])}
+    held = {name: score.get(name, domain[name]) for name in ("n_variants", "site_digest")}
+    stated |= {"variants_number": str(held["n_variants"])}
     stated |= {"pgs_id": Path(score["file"]).name.removesuffix(".txt.gz")}
     problems = file.problems + [
         f"{key} must be {value} as stated, got {file.header.get(key)}"
         for key, value in stated.items()
         if file.header.get(key) != value
     ]
-    if file.site_digest != domain["site_digest"]:
+    if file.site_digest != held["site_digest"]:
         problems.append("its sites must be those of the statement's site_digest")
+    if len(file.sites) > domain["n_variants"]:
+        problems.append("it must hold no more variants than the data domain")
     problems = [f"{score['file']}: {problem}" for problem in problems]
     if score["standard_errors"]:
         errors = read_standard_errors(files[score["standard_errors"]])

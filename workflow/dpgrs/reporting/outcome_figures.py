@@ -62,13 +62,14 @@ class WeightsFigure:
         for axis in self._axes[:-1]:
             without_label(axis.xaxis)
 
-    def draw(self, weights, notes):
+    def draw(self, weights, notes, *, places=slice(None)):
         """Show the weights of another outcome.
 
         Parameters
         ----------
-        weights : (n_strips, n_variants) float64.
+        weights : (n_strips, n_shown) float64.
         notes : list of n_strips str, shown at the right above each strip.
+        places : (n_shown,) int64, rows of the variants that the weights are of; by default all.
 
         Returns
         -------
@@ -77,7 +78,7 @@ class WeightsFigure:
         for axis, bars, note, values, text in zip(
             self._axes, self._bars, self._notes, weights, notes, strict=True
         ):
-            x, heights = thin_bars(self.x, values)
+            x, heights = thin_bars(self.x[places], values)
             bars.set_data(_bar_outline(x, heights))
             bars.set_linewidth(1.4 if len(x) < 200 else 0.8)
             reach = np.abs(heights).max(initial=0.0) or 1.0

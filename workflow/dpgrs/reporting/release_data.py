@@ -18,12 +18,14 @@ STATISTICS = {
     "cross product": "X′Y: products of genotypes and outcomes",
     "smallest eigenvalue": "smallest eigenvalue of X′X",
     "accuracy": "sums of squares on held-out people",
+    "Kendall's correlations": "choice of variants by Kendall’s correlations",
 }
 # The same of the functions that audits run.
 AUDITED = {f"private_{name.replace(' ', '_')}": said for name, said in STATISTICS.items()} | {
     "private_statistics": "all statistics together",
     "private_adassp": "all statistics of AdaSSP together",
     "private_separate_statistics": "all statistics of the separate fits together",
+    "private_kendall": STATISTICS["Kendall's correlations"],
 }
 
 
@@ -46,14 +48,17 @@ class ReleaseData:
     bundle : str, address of the release's folder as seen from the overview, ``../release/``.
     variants : `dpgrs.reporting.data.VARIANT_COLUMNS` of n_variants sites, in the order of the scoring files;
         frequencies are public ones.
-    weights : (n_outcomes, n_variants) float64, per copy of the alternate allele, as in the scoring files.
+    weights : (n_outcomes, n_weights) float64, per copy of the alternate allele, as in the scoring files.
     accuracy : data frame of r2 and mse, indexed by outcome; NaN where withheld.
     budget : str, what is spent of the data set's budget, in sentences to be read aloud.
+    chosen : (n_outcomes, n_weights) int64, ascending rows of `variants`: those that were chosen in private
+        for each outcome; None where a score holds all.
+    standard_errors : (n_outcomes, n_weights) float64, of the weights; None where there are none.
 
     Raises
     ------
     DpgrsError
-        If the weights do not fit the numbers of outcomes and variants, or there is an accuracy that the
+        If the weights do not fit the numbers of outcomes and their variants, or there is an accuracy that the
         statement does not account for.
     """
 
@@ -63,12 +68,15 @@ class ReleaseData:
     weights: np.ndarray
     accuracy: pd.DataFrame
     budget: str
+    chosen: np.ndarray | None = None
+    standard_errors: np.ndarray | None = None
 
     def __post_init__(self):
-        shape = (len(self.outcomes), len(self.variants))
+        n_weights = len(self.variants) if self.chosen is None else self.chosen.shape[1]
+        shape = (len(self.outcomes), n_weights)
         if self.weights.shape != shape:
             raise DpgrsError(
-                f"`weights` must be of shape {shape} (outcomes, variants), got {self.weights.shape}."
+                f"`weights` must be of shape {shape} (outcomes, their variants), got {self.weights.shape}."
                 " Write the release again."
             )
         if not self.has_accuracy and self.accuracy.notna().any(axis=None):
@@ -104,10 +112,29 @@ class ReleaseData:
             return None
         return {item["name"]: item["value"] for item in self.statement["accuracy"]}[self.outcomes[outcome]]
 
+    @property
+    def n_weights(self):
+        """The number of variants that a score holds."""
+        return self.weights.shape[1]
+
+    def places(self, outcome):
+        """Return the (n_weights,) rows of `variants` that the weights of an outcome are of."""
+        return np.arange(len(self.variants)) if self.chosen is None else self.chosen[outcome]
+
     def largest_rows(self, outcome):
         """Return the `N_LARGEST` largest weights of an outcome: its variants with a column ``weight``."""
         order = np.argsort(-np.abs(self.weights[outcome]), kind="stable")[:N_LARGEST]
-        return self.variants.iloc[order].assign(weight=self.weights[outcome, order])
+        return self.variants.iloc[self.places(outcome)[order]].assign(weight=self.weights[outcome, order])
+
+    def chosen_rows(self, outcome):
+        """Return the variants chosen for an outcome, in genome order, with ``weight`` and ``standard_error``.
+
+        There is no such column without standard errors.
+        """
+        numbers = {"weight": self.weights[outcome]}
+        if self.standard_errors is not None:
+            numbers["standard_error"] = self.standard_errors[outcome]
+        return self.variants.iloc[self.chosen[outcome]].assign(**numbers)
 
 
 def terms_rows(statement):

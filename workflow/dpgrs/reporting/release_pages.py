@@ -55,10 +55,15 @@ def write_outcome_pages(data, first, last, directory):
             data.variants, labels=["Released weights"], colors=PALETTE[:1], strip_height=STRIP_HEIGHT
         )
     for number in range(first, last + 1):
-        weights, rows = data.weights[number - 1], data.largest_rows(number - 1)
+        weights, largest = data.weights[number - 1], data.largest_rows(number - 1)
+        is_chosen = data.chosen is not None
+        rows = data.chosen_rows(number - 1) if is_chosen else largest
         with styled():
-            figure = drawing.draw(weights[np.newaxis], [_extent(rows.iloc[0])])
-            figure = inline_figure(figure, "weights", "Released weights of all variants along the genome")
+            figure = drawing.draw(
+                weights[np.newaxis], [_extent(largest.iloc[0])], places=data.places(number - 1)
+            )
+            label = f"Released weights of {'the chosen' if is_chosen else 'all'} variants along the genome"
+            figure = inline_figure(figure, "weights", label)
         write_page(
             directory / page_name(number),
             "release_outcome.html",
@@ -68,8 +73,9 @@ def write_outcome_pages(data, first, last, directory):
             previous=links.get(number - 1),
             next=links.get(number + 1),
             figure_of_weights=figure,
-            is_thinned=len(data.variants) > MAX_BARS,
-            largest=list(rows.itertuples(index=False)),
+            is_thinned=data.n_weights > MAX_BARS,
+            rows=list(rows.itertuples(index=False)),
+            has_errors="standard_error" in rows,
             score=data.statement["scores"][number - 1],
             accuracy_in_words=data.accuracy_in_words(number - 1),
         )
@@ -90,7 +96,7 @@ def _overview_rows(data):
                 "name": name,
                 "link": links[place + 1],
                 "largest": abs(data.weights[place, largest]),
-                "site": data.variants.iloc[largest],
+                "site": data.variants.iloc[data.places(place)[largest]],
                 "score": score,
                 "accuracy": data.accuracy.loc[name],
             }
@@ -108,6 +114,8 @@ def _shared_context(data, *, root):
         "statement": statement,
         "title": statement["curation"]["title"],
         "n_variants": len(data.variants),
+        "n_weights": data.n_weights,
+        "has_chosen": data.chosen is not None,
         "n_outcomes": len(data.outcomes),
         "terms": terms_rows(statement),
         "protected": PROTECTED[statement["guarantee"]["protection"]],

@@ -11,9 +11,11 @@ from dpgrs.config import fit_settings, public_identity, without_paths
 from dpgrs.errors import DpgrsError
 from dpgrs.io.files import file_digest
 from dpgrs.io.sites import read_chosen_sites
+from dpgrs.mechanisms import request_of
+from dpgrs.privacy.accountant import gdp_delta
 from dpgrs.privacy.composition import group_guarantee, study_totals, total_cost
 from dpgrs.privacy.events import event_of
-from dpgrs.privacy.exact_numbers import text_above
+from dpgrs.privacy.exact_numbers import float_below, root_above, text_above
 from dpgrs.privacy.ledger import Ledger
 from dpgrs.privacy.ledger_entries import Account
 from dpgrs.privacy.statement import build_statement, ledger_standing
@@ -22,7 +24,6 @@ from dpgrs.privacy.statement_content import Curation, PublicInput, StatementCont
 from dpgrs.provenance import provenance
 from dpgrs.regression.adassp import CAUTION
 from dpgrs.regression.planning import expected_noise_sd
-from dpgrs.regression.requests import PrivacyRequest
 from dpgrs.release.bundle import remove_bundle, write_bundle
 from dpgrs.release.pgs_catalog import Scores, site_digest
 from dpgrs.steps.accuracy import load_accuracy
@@ -48,6 +49,7 @@ ADASSP = (
     f"The noisy smallest eigenvalue is lowered by {CAUTION} standard deviations of its noise, to at least 0.",
     "Ridge regression, lambda from the spread of the noise on the Gram matrix less that eigenvalue.",
 )
+CHOSEN = "Every outcome is fitted by itself, from a noisy Gram matrix of the variants chosen for it."
 SEPARATE = "Every outcome is fitted by itself, from a noisy Gram matrix of its own."
 OF_ACCURACY = ("R^2 = 1 - RSS/TSS and MSE = RSS/n of noisy sums over people held out, TSS about 0.",)
 
@@ -86,6 +88,7 @@ def write_release(settings, sites, noisy, accuracy, *, output, audit=None):
         sites=sites,
         weights=_rounded(fit.weights),
         standard_errors=None if fit.standard_errors is None else _rounded(fit.standard_errors),
+        chosen=fit.chosen,
         genome_build=settings["release"]["genome_build"],
         terms=content.terms,
         source=_source(content.events),
@@ -164,6 +167,8 @@ def _post_processing(fit):
     """List what was done to the noisy statistics, in words."""
     if fit["method"] == "blup":
         return (AT_LEAST_ONE_ROW, *BLUP, ROUNDED)
+    if fit["method"] == "k-blup":
+        return (AT_LEAST_ONE_ROW, CHOSEN, *BLUP, ROUNDED)
     if fit["method"] == "adassp":
         return (AT_LEAST_ONE_ROW, CENTRED, CUT_OFF, *ADASSP, ROUNDED)
     projected = {"reusecov-ellipsoid": (ELLIPSOID,), "naive": (SEPARATE,)}.get(fit["method"], ())
@@ -173,7 +178,7 @@ def _post_processing(fit):
 
 def _noise_of_weights(settings, sites, label):
     """Return the expected noise sd of a weight of ridge with a stated lambda; None of any other fit."""
-    request, fit = PrivacyRequest(**label["request"]), fit_settings(settings)
+    request, fit = request_of(label), fit_settings(settings)
     is_known = (fit["method"], fit["lambda_from"]) == ("reusecov-gauss", Penalty.FIXED)
     if not is_known or request.coding != Coding.HALF:
         return None
@@ -202,24 +207,34 @@ def _served(label, measured):
 def _totals(label, served):
     """Return epsilon of one outcome, of the whole study, and a person's loss if that is another.
 
-    Without accuracy the outcomes of a budget cost what was asked for, which their draws never exceed.
+    Without accuracy the outcomes of a budget cost what was asked for, if their draws do not exceed it.
     """
     request, by_owner = label["request"], {}
     for event, owner in served:
         by_owner.setdefault(owner, []).append(event_of(event))
-    events = [event for owned in by_owner.values() for event in owned]
-    summed = study_totals(by_owner.pop(None, ()), by_owner, delta=request["delta"])
-    epsilon, per_outcome = summed.study.ledger, request["epsilon"]
+    shared = by_owner.pop(None, [])
+    events = [*shared, *(event for owned in by_owner.values() for event in owned)]
+    summed = study_totals(shared, by_owner, delta=request["delta"])
     has_accuracy, is_joint = len(served) > len(label["events"]), request["n_outcomes"] == label["n_outcomes"]
-    if is_joint and not has_accuracy:
+    epsilon = summed.study.ledger
+    if is_joint and not has_accuracy and _is_as_asked(events, request):
         epsilon = request["epsilon"]
-    if has_accuracy or is_joint:
-        per_outcome = max((one.ledger for one in summed.outcomes.values()), default=epsilon)
+    per_outcome = max((one.ledger for one in summed.outcomes.values()), default=epsilon)
+    budgets = [shared + owned for owned in by_owner.values()]
+    if not is_joint and not has_accuracy and all(_is_as_asked(drawn, request) for drawn in budgets):
+        per_outcome = request["epsilon"]
     person = None
     if (request["rows"], request["unit"]) == (Rows.HAPLOTYPES, Unit.HAPLOTYPE):
         loss = group_guarantee(epsilon, request["delta"], cost=total_cost(events))
         person = Total(_above(loss.epsilon), _above(loss.delta))
     return {"epsilon": _above(epsilon), "per_outcome": _above(per_outcome), "person": person}
+
+
+def _is_as_asked(events, request):
+    """Tell whether draws keep within the (epsilon, delta) of a budget."""
+    cost = total_cost(events)
+    rest = Fraction(repr(request["epsilon"])) - cost.pure_epsilon
+    return rest >= 0 and gdp_delta(root_above(cost.mu_squared), float_below(rest)) <= request["delta"]
 
 
 def _above(number):
@@ -274,6 +289,8 @@ def _public_inputs(settings, digest, label):
     )
     yield PublicInput("seed", str(settings["seed"]), "simulation, thinning and split alone")
     yield PublicInput("outcome names", str(label["n_outcomes"]), "given by the curator")
+    for number in sorted({event["n_choices"] for event in label["events"] if "n_choices" in event}):
+        yield PublicInput("variants to choose for an outcome", str(number), "chosen in the configuration")
     yield from _inputs_of_accuracy(settings["evaluation"], settings["outcomes"], origin)
     yield from _inputs_of_fit(fit_settings(settings), label["request"])
 
@@ -284,7 +301,7 @@ def _inputs_of_fit(fit, request):
         yield PublicInput("norm of a row of genotypes", f"{request['row_norm']:g}", "public frequencies")
     if request["outcome_norm"] is not None:
         yield PublicInput("norm of a row of outcomes", f"{request['outcome_norm']:g}", chosen)
-    if fit["method"] not in ("blup", "adassp") and fit["lambda_from"] == Penalty.FIXED:
+    if fit["method"] not in ("blup", "k-blup", "adassp") and fit["lambda_from"] == Penalty.FIXED:
         yield PublicInput("lambda", f"{fit['lambda']:g}", chosen)
     if fit["heritability"] is not None:
         yield PublicInput("heritability", f"{fit['heritability']:g}", chosen)

@@ -8,9 +8,9 @@ import pandas as pd
 
 from dpgrs.errors import DpgrsError, UsageError
 from dpgrs.io.sites import SITE_COLUMNS, read_chosen_sites
-from dpgrs.privacy.statement_text import budget_in_words
+from dpgrs.privacy.statement_text import budget_in_words, n_chosen
 from dpgrs.release.bundle import STATEMENT
-from dpgrs.release.pgs_catalog import site_digest
+from dpgrs.release.pgs_catalog import in_file_order, site_digest
 from dpgrs.release.verify import verify_release
 from dpgrs.reporting import release_pages
 from dpgrs.reporting.data import VARIANT_COLUMNS, read_metrics
@@ -45,13 +45,15 @@ def render_release_report(bundle, sites, metrics, *, output, processes):
     verify_release(bundle)
     statement = json.loads((bundle / STATEMENT).read_text(encoding="utf-8"))
     scores = [_read_score(bundle / score["file"]) for score in statement["scores"]]
+    variants = _variants(read_chosen_sites(sites), statement["data_domain"]["site_digest"])
     data = ReleaseData(
         statement=statement,
         bundle=f"../{bundle.name}/",
-        variants=_variants(scores[0], read_chosen_sites(sites), statement["data_domain"]["site_digest"]),
+        variants=variants,
         weights=np.array([score["effect_weight"] for score in scores]),
         accuracy=_accuracy(read_metrics(metrics), statement["data_domain"]["outcomes"]),
         budget=budget_in_words(statement),
+        **_of_chosen(variants, scores, bundle, statement),
     )
     write_report(release_pages, data, output, processes=processes)
 
@@ -63,13 +65,32 @@ def _read_score(path):
     return table.rename(columns=SITE)
 
 
-def _variants(score, sites, digest):
-    """Give the sites of a score, in its order, the names and frequencies of the public sites."""
+def _variants(sites, digest):
+    """Return the public sites with names and frequencies, in the order of a score that holds all of them."""
     if site_digest(sites) != digest:
         raise UsageError("`sites` must be those of the release, got others. Name the file it was made with.")
-    sites = sites.assign(contig=sites["contig"].str.removeprefix("chr"))
-    on = list(SITE_COLUMNS)
-    return score[on].merge(sites, on=on, validate="one_to_one")[list(VARIANT_COLUMNS)]
+    sites = in_file_order(sites.assign(contig=sites["contig"].str.removeprefix("chr")))
+    return sites[list(VARIANT_COLUMNS)]
+
+
+def _of_chosen(variants, scores, bundle, statement):
+    """Return the rows of the variants that were chosen for each outcome, with standard errors; else {}."""
+    if n_chosen(statement) is None:
+        return {}
+    keys = pd.MultiIndex.from_frame(variants[list(SITE_COLUMNS)])
+    chosen = np.array(
+        [keys.get_indexer(pd.MultiIndex.from_frame(score[list(SITE_COLUMNS)])) for score in scores]
+    )
+    if (chosen < 0).any():
+        raise DpgrsError(
+            "The variants of every score must be among the public sites of the release, got others. "
+            "Get the release again from where it was published, or ask its curator."
+        )
+    files = [score["standard_errors"] for score in statement["scores"]]
+    if not all(files):
+        return {"chosen": chosen}
+    errors = [pd.read_csv(bundle / file, sep="\t")["standard_error"] for file in files]
+    return {"chosen": chosen, "standard_errors": np.array(errors)}
 
 
 def _accuracy(metrics, outcomes):

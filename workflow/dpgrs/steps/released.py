@@ -7,6 +7,8 @@ import numpy as np
 from dpgrs.errors import DpgrsError
 from dpgrs.io.trials import load_labelled
 from dpgrs.mechanisms import mechanism_of, mechanism_of_file, request_of
+from dpgrs.privacy.charging import public_terms
+from dpgrs.privacy.events import event_of
 from dpgrs.privacy.exact_numbers import exact_text
 from dpgrs.privacy.ledger_entries import Account
 from dpgrs.regression.fits import FitTerms
@@ -144,18 +146,13 @@ def _is_charged(label, book, request, part, request_id):
     """Tell whether a request of the ledger is about this part, and about what the label claims of it."""
     reserved, mechanism = book.requests[request_id], mechanism_of_file(label)
     identity, (_, *names) = reserved.identity, mechanism.behind(part, tuple(label["outcomes"]), request)
-    claimed = [
-        (event["statistic"], exact_text(event["sensitivity"]["value"]), exact_text(event["sigma"]))
-        for event in label["events"]
-        if event["request"] == request_id
-    ]
-    charged = [(draw["statistic"], draw["sensitivity"], draw["sigma"]) for draw in identity["draws"]]
+    claimed = [public_terms(event_of(event)) for event in label["events"] if event["request"] == request_id]
     return (
         reserved.account == Account(request.protection, request.unit, request.neighbours)
         and identity["mechanism"] == mechanism.name
         and identity["part"] == list(part)
         and identity.get("outcomes", {}).get("names", []) == names
-        and charged == claimed
+        and identity["draws"] == claimed
     )
 
 

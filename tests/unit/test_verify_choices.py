@@ -1,0 +1,181 @@
+"""The check of a release that chose in private: both counters, and files of chosen variants alone."""
+
+import json
+
+import pytest
+
+from audit_data import STATISTICS, make_finding
+from dpgrs.errors import DpgrsError
+from dpgrs.privacy.statement_audit import summarise_audits
+from dpgrs.release.pgs_catalog import site_digest
+from dpgrs.release.verify import verify_release
+from forged_releases import STATEMENT, edit, edit_statement, seal
+from release_choices import CHOSEN, make_choice, make_chosen_release, make_laplace
+from release_data import SITES, make_bundle, make_terms
+
+SCORE, ERRORS = "scores/height.txt.gz", "standard_errors/height.tsv.gz"
+
+
+@pytest.fixture
+def release(tmp_path):
+    laplace = [(make_laplace(), None), (make_laplace(statistic="more carriers"), "height")]
+    return make_chosen_release(tmp_path / "study", more=laplace)["bundle"]
+
+
+@pytest.mark.parametrize("unit", ["haplotype", "person"])
+@pytest.mark.parametrize("neighbours", ["add-remove", "replace-one"])
+def test_verify_release__chosen_variants(tmp_path, unit, neighbours):
+    terms = make_terms(unit=unit, neighbours=neighbours)
+    bundle = make_chosen_release(tmp_path / "study", terms=terms)["bundle"]
+    report = verify_release(bundle)
+    assert (report["epsilon"], report["n_variants"], report["n_chosen"]) == ("1.75", 8, 3)
+    stated = json.loads((bundle / STATEMENT).read_text())["scores"]
+    assert [score["n_variants"] for score in stated] == [3, 3, 3]
+    assert [score["site_digest"] for score in stated] == [site_digest(SITES.iloc[rows]) for rows in CHOSEN]
+
+
+def test_verify_release__laplace_noise_beside_choices(release):
+    assert verify_release(release)["n_chosen"] == 3
+
+
+def test_verify_release__no_chosen_variants_no_number(tmp_path):
+    assert "n_chosen" not in verify_release(make_bundle(tmp_path))
+
+
+def test_verify_release__epsilons_that_are_no_short_decimal(tmp_path):
+    bundle = make_chosen_release(tmp_path / "study", choice=make_choice(epsilon=0.1))["bundle"]
+    assert verify_release(bundle)["epsilon"] == "1.300000001"
+
+
+NUMBERS = [
+    (["mechanisms", 3, "epsilon"], "0.2", "pure_epsilon = the sum"),
+    (["mechanisms", 3, "epsilon"], "0.3", "pure_epsilon = the sum"),
+    (["mechanisms", 3, "epsilon"], "2", "per_outcome must have an epsilon of at least its pure part"),
+    (["mechanisms", 3, "epsilon"], "0.75", "per_outcome must cover"),
+    (["mechanisms", 3, "n_choices"], 2, "height.txt.gz must hold variants of a choice among all 8, got 3"),
+    (["mechanisms", 3, "n_choices"], 9, "n_choices of at most its entries, got 9"),
+    (["mechanisms", 3, "entries"], 9, "height.txt.gz must hold variants of a choice among all 8, got 3"),
+    (["mechanisms", 3, "outcome"], "größe", "height.txt.gz must hold variants of a choice"),
+    (["mechanisms", 3, "outcome"], "weight", "a mechanism must serve an outcome of the release or all"),
+    (["mechanisms", 3, "mechanism"], "subset", r"mechanisms\[3\].noise"),
+    (["mechanisms", 3, "mechanism"], "gaussian", "'sigma' is a required property"),
+    (["mechanisms", 3, "share"], "0.3", "correlations must have share = epsilon over the sum"),
+    (["mechanisms", 3, "unit"], "person", "unit of the guarantee"),
+    (["mechanisms", 3, "neighbours"], "replace-one", "neighbours of the guarantee"),
+    (["mechanisms", 3, "source"], "benchmark", r"mechanisms\[3\].source"),
+    (["mechanisms", 3, "request"], None, r"mechanisms\[3\].request"),
+    (["mechanisms", 6, "scale"], "30", "epsilon = sensitivity/scale"),
+    (["mechanisms", 6, "epsilon"], "0.3", "epsilon = sensitivity/scale"),
+    (["mechanisms", 6, "share"], "0.4", "carriers must have share"),
+    (["mechanisms", 0, "share"], "0.2", r"share = mu\^2 over the sum"),
+    (["guarantee", "pure_epsilon"], "1", "pure_epsilon = the sum over its mechanisms without a delta, got 1"),
+    (["guarantee", "pure_epsilon"], "2", "pure_epsilon = the sum"),
+    (["guarantee", "epsilon"], "1.5", "the guarantee must cover"),
+    (["guarantee", "epsilon"], "1", "the guarantee must have an epsilon of at least its pure part"),
+    (["guarantee", "person", "epsilon"], "3.4", "the loss of a person must cover"),
+    (["guarantee", "person", "epsilon"], "2", "the loss of a person must have an epsilon of at least"),
+    (["composition", "per_outcome", "epsilon"], "1.5", "per_outcome must cover"),
+    (["composition", "whole_study", "epsilon"], "2.4", "whole_study must cover"),
+    (["ledger", "spent", "pure_epsilon"], "1.4", "ledger.spent must be at least"),
+    (["ledger", "spent", "epsilon"], "2.4", "ledger.spent must cover"),
+    (["data_domain", "n_variants"], 7, "must hold variants of a choice among all 7"),
+    (["scores", 0, "n_variants"], 2, "variants_number must be 2"),
+    (["scores", 0, "n_variants"], 2, "must hold as many variants as the other"),
+    (["scores", 0, "site_digest"], "a" * 64, "sites must be those of the statement's site_digest"),
+]
+
+
+@pytest.mark.parametrize(("keys", "value", "message"), NUMBERS, ids=lambda part: str(part)[:40])
+def test_verify_release__forged_choices(release, keys, value, message):
+    edit_statement(release, keys, value)
+    seal(release)
+    with pytest.raises(DpgrsError, match=message):
+        verify_release(release)
+
+
+def change(folder, edit_content):
+    content = json.loads((folder / STATEMENT).read_text())
+    edit_content(content)
+    (folder / STATEMENT).write_text(json.dumps(content))
+    seal(folder)
+
+
+def leave_out_pure_part(content):
+    del content["guarantee"]["pure_epsilon"]
+
+
+def leave_out_choice(content):
+    content["mechanisms"].pop(3)
+
+
+def leave_out_variants(content):
+    for score in content["scores"]:
+        del score["n_variants"], score["site_digest"]
+
+
+def leave_out_variants_of_one(content):
+    del content["scores"][1]["n_variants"], content["scores"][1]["site_digest"]
+
+
+def say_all(content):
+    """Pretend that all sites were chosen."""
+    for part in content["mechanisms"][3:6]:
+        part["n_choices"] = 8
+    for score in content["scores"]:
+        score["n_variants"] = 8
+
+
+@pytest.mark.parametrize(
+    ("edit_content", "message"),
+    [
+        (leave_out_pure_part, "pure_epsilon = the sum over its mechanisms without a delta, got 0"),
+        (leave_out_choice, "height.txt.gz must hold variants of a choice"),
+        (leave_out_choice, "pure_epsilon = the sum"),
+        (leave_out_variants, "variants_number must be 8"),
+        (leave_out_variants_of_one, "LDL_HDL_ratio.txt.gz must hold as many variants as the other"),
+        (say_all, "height.txt.gz must hold all sites of the data domain"),
+        (say_all, "variants_number must be 8"),
+    ],
+)
+def test_verify_release__forged_statement_of_choices(release, edit_content, message):
+    change(release, edit_content)
+    with pytest.raises(DpgrsError, match=message):
+        verify_release(release)
+
+
+@pytest.mark.parametrize(
+    ("name", "old", "new", "message"),
+    [
+        (SCORE, r"^#variants_number=3", "#variants_number=8", "variants_number must be 3"),
+        (SCORE, "^22\t200\t", "22\t201\t", "site_digest"),
+        (SCORE, r"^X\t5\t.*\n", "", "variants_number must be 2"),
+        (SCORE, r"^(X\t5\t.*\n)", r"\1X\t6\tG\tA\t0.5\n", "site_digest"),
+        (
+            SCORE,
+            r"\n\Z",
+            "\n" + "".join(f"X\t{place}\tG\tA\t0.5\n" for place in range(6, 12)),
+            "no more variants than the data domain",
+        ),
+        (ERRORS, "^X\t5\tG\tA", "X\t6\tG\tA", "its sites must be those of the score"),
+        (ERRORS, r"^X\t5\t.*\n", "", "its sites must be those of the score"),
+    ],
+)
+def test_verify_release__forged_file_of_chosen_variants(release, name, old, new, message):
+    edit(release / name, old, new)
+    seal(release)
+    with pytest.raises(DpgrsError, match=message):
+        verify_release(release)
+
+
+def test_verify_release__audits_cover_the_choice(tmp_path):
+    statistics = (*STATISTICS, "Kendall's correlations")
+    findings = [make_finding(name) for name in STATISTICS]
+    findings.append(make_finding(statistics[-1], loss="epsilon", claimed=2.0))
+    audit = summarise_audits(findings, statistics=statistics, draws=500, seed=1)
+    assert audit["mechanisms"][-1]["mechanism"] == "private_kendall"
+    bundle = make_chosen_release(tmp_path / "study", content={"audit": audit})["bundle"]
+    assert verify_release(bundle)
+    edit_statement(bundle, ["audit"], audit | {"mechanisms": audit["mechanisms"][:-1]})
+    seal(bundle)
+    with pytest.raises(DpgrsError, match="audit must cover private_kendall"):
+        verify_release(bundle)

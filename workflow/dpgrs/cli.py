@@ -34,6 +34,7 @@ from dpgrs.cli_options import (
 )
 from dpgrs.cli_release import COMMANDS
 from dpgrs.cli_screening import COMMANDS as SCREENING
+from dpgrs.cli_tabular import tabular
 from dpgrs.errors import DpgrsError
 from dpgrs.methods import BASELINES, METHODS
 from dpgrs.types import Bounds, Penalty, Rows
@@ -337,5 +338,5 @@ def audit_mechanisms(context, mechanisms, mode, seed, is_json, **options):
     audit.require_within_claims(findings)
 
 
-for command in (key, ledger, plan, release, *COMMANDS, *SCREENING):
+for command in (key, ledger, plan, release, tabular, *COMMANDS, *SCREENING):
     main.add_command(command)

@@ -154,10 +154,7 @@ def private_tukey(X, y, *, request, noise):
     n_models = number_of_models(n_low * request.rows_per_unit, X.shape[1], request=request)
     if n_models < SMALLEST_NUMBER:
         return TukeyFit(None, Status.TOO_FEW_MODELS, n_models, tuple(events))
-    # By unit, not by row: then a person of two rows changes one model too.
-    generator = noise.generator("assignment of rows", *astuple(request), n_models)
-    groups = np.repeat(generator.integers(n_models, size=n_units), request.rows_per_unit)
-    models = fit_models(X, y, groups, n_models=n_models)
+    models = models_of_groups(X, y, n_models=n_models, request=request, noise=noise)
     epsilon = request.epsilon - request.count_epsilon
     fit = private_deep_point(models, epsilon=epsilon, request=request, noise=noise)
     return replace(fit, events=(*events, *fit.events))
@@ -178,6 +175,26 @@ def number_of_models(n_rows, n_coefficients, *, request):
     """
     number = math.floor(n_rows / (n_coefficients * request.rows_per_coefficient))
     return min(max(number, 0), LARGEST_NUMBER)
+
+
+def models_of_groups(X, y, *, n_models, request, noise):
+    """Assign every unit to a group at random, and fit least squares on each: not private by itself.
+
+    Parameters
+    ----------
+    X, y : as in `private_tukey`.
+    n_models : int > 0, public.
+    request : TukeyRequest
+    noise : NoiseSource of a benchmark.
+
+    Returns
+    -------
+    (n_models, d) finite float64, of which one unit changes one.
+    """
+    generator = noise.generator("assignment of rows", *astuple(request), n_models)
+    # By unit, not by row: then a person of two rows changes one model too.
+    groups = generator.integers(n_models, size=len(X) // request.rows_per_unit)
+    return fit_models(X, y, np.repeat(groups, request.rows_per_unit), n_models=n_models)
 
 
 def private_lower_count(n_units, *, epsilon, request, noise):

@@ -1,0 +1,215 @@
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from dpgrs.errors import UsageError
+from dpgrs.methods import TABULAR
+from dpgrs.privacy.events import ChoiceEvent, DepthEvent, GaussianEvent, LaplaceEvent
+from dpgrs.privacy.noise import BenchmarkNoise, Rehearsal
+from dpgrs.regression.boosted_adassp import clip_rows
+from dpgrs.regression.tukey import Status, private_tukey
+from dpgrs.screening.compositions import (
+    BOOSTED,
+    ENOUGH_MODELS,
+    LEAST_SQUARES,
+    METHODS,
+    TUKEY,
+    Method,
+    Selector,
+    TableRequest,
+    fit_method,
+    with_intercept,
+)
+from dpgrs.types import Neighbours
+
+REQUEST = TableRequest(epsilon=2.0, delta=1e-5, k=2)
+RNG = np.random.default_rng(0)
+X = RNG.standard_normal((6000, 6))
+# Columns 1 and 4 count, the others do not.
+Y = 1.0 * X[:, 4] - 0.6 * X[:, 1] + 0.5 + 0.2 * RNG.standard_normal(6000)
+COUNT, SCREENING = 0.1, 0.1  # 5 % of epsilon each
+neighbours = pytest.mark.parametrize("relation", list(Neighbours))
+
+
+def fit(name, request=REQUEST, *, key=(1,)):
+    return fit_method(X, Y, method=METHODS[name], request=request, noise=BenchmarkNoise(*key))
+
+
+def test_methods__are_those_of_the_command_line():
+    assert tuple(METHODS) == TABULAR
+
+
+@pytest.mark.parametrize("name", TABULAR)
+def test_fit_method__predicts(name):
+    fitted = fit(name)
+    assert fitted.status == Status.RELEASED
+    residual = Y - fitted.predict(X)
+    assert 1 - residual.var() / Y.var() > dict.fromkeys(["bas", "k-bas", "l-bas"], 0.5).get(name, 0.9)
+
+
+@pytest.mark.parametrize("name", ["l-bas", "l-tukey", "k-bas", "k-tukey"])
+def test_fit_method__weights_are_0_but_for_what_was_chosen_and_the_intercept(name):
+    fitted = fit(name)
+    assert set(fitted.chosen) == {1, 4}
+    assert set(np.flatnonzero(fitted.weights)) == {1, 4, 6}
+
+
+def cost(events):
+    """The epsilons and the squared mu of events, by family."""
+    pure = {LaplaceEvent, ChoiceEvent, DepthEvent}
+    epsilon = sum(event.epsilon for event in events if any(isinstance(event, kind) for kind in pure))
+    return epsilon, sum(event.mu**2 for event in events if isinstance(event, GaussianEvent))
+
+
+@neighbours
+@pytest.mark.parametrize("name", TABULAR)
+def test_fit_method__events_are_the_budget(name, relation):
+    request = replace(REQUEST, neighbours=relation)
+    budget, fitted = METHODS[name].budget(request), fit(name, request)
+    counts = ("tukey" in name or name.startswith("l-")) and relation == Neighbours.ADD_REMOVE
+    screens = name.startswith(("k-", "l-"))
+    assert budget["count"] == pytest.approx(COUNT if counts else 0)
+    assert budget["screening"] == pytest.approx(SCREENING if screens else 0)
+    assert sum(budget.values()) == pytest.approx(0 if name == "nondp" else request.epsilon)
+    epsilon, mu_squared = cost(fitted.events)
+    assert epsilon == pytest.approx(sum(budget.values()) - (budget["fit"] if "bas" in name else 0))
+    assert (mu_squared > 0) == ("bas" in name)
+    assert sum(isinstance(event, ChoiceEvent) for event in fitted.events) == screens
+
+
+def test_fit_method__shares_are_as_asked_for():
+    request = replace(REQUEST, count_share=0.2, screening_share=0.3)
+    budget = METHODS["k-tukey"].budget(request)
+    assert list(budget.values()) == pytest.approx([0.4, 0.6, 1.0])
+    count, choice, *fitted = fit("k-tukey", request).events
+    assert count.epsilon == budget["count"]
+    assert choice.epsilon == budget["screening"]
+    assert sum(event.epsilon for event in fitted) == budget["fit"]
+
+
+@neighbours
+def test_tukey__is_the_mechanism_alone(relation):
+    request = replace(REQUEST, neighbours=relation, rows_per_coefficient=1.5)
+    alone = private_tukey(with_intercept(X), Y, request=request.tukey, noise=BenchmarkNoise(1))
+    fitted = fit("tukey", request)
+    np.testing.assert_array_equal(fitted.weights, alone.weights)
+    assert fitted.events == alone.events
+    assert fitted.n_models == alone.n_models
+
+
+def test_nondp__is_least_squares_whatever_the_units_and_the_rank():
+    scaled = np.column_stack([X * 10.0 ** np.arange(-12, 18, 5), X[:, 0] * 1e-12, np.zeros(len(X))])
+    request = replace(REQUEST, epsilon=1e-3)
+    fitted = fit_method(scaled, Y, method=METHODS["nondp"], request=request, noise=BenchmarkNoise(1))
+    exact = with_intercept(X) @ np.linalg.lstsq(with_intercept(X), Y, rcond=None)[0]
+    np.testing.assert_allclose(fitted.predict(scaled), exact, atol=1e-8)
+    assert fitted.events == ()
+
+
+def test_k_bas__is_fitted_and_predicts_on_clipped_rows_of_the_chosen_columns():
+    fitted = fit("k-bas")
+    rows = clip_rows(with_intercept(X[:, fitted.chosen]))
+    np.testing.assert_array_equal(fitted.predict(X), rows @ fitted.weights[[*fitted.chosen, 6]])
+
+
+def test_fit_method__no_model_is_an_outcome_and_spends_its_budget():
+    request = replace(REQUEST, rows_per_coefficient=15.0)
+    fitted = fit("k-tukey", request)
+    assert fitted.status == Status.CHECK_FAILED
+    assert fitted.weights is None
+    assert fitted.predict(X) is None
+    assert cost(fitted.events)[0] == pytest.approx(request.epsilon)
+
+
+def test_fit_method__too_few_models_spend_count_and_choice_alone():
+    fitted = fit_method(X[:40], Y[:40], method=METHODS["k-tukey"], request=REQUEST, noise=BenchmarkNoise(1))
+    assert fitted.status == Status.TOO_FEW_MODELS
+    assert cost(fitted.events)[0] == pytest.approx(COUNT + SCREENING)
+
+
+@pytest.mark.parametrize(
+    ("n_low", "expected"), [(-5.0, 1.0), (3000.0, 1.0), (4500.0, 1.5), (6000.0, 2.0), (1e9, 2.0)]
+)
+def test_rows_per_coefficient__as_many_up_to_two_as_leave_enough_models(n_low, expected):
+    assert ENOUGH_MODELS == 1000
+    assert REQUEST.per_coefficient(n_low, 3) == expected
+    assert replace(REQUEST, rows_per_coefficient=0.5).per_coefficient(n_low, 3) == 0.5
+
+
+@neighbours
+def test_selector__a_count_is_paid_once_where_it_or_the_fitter_needs_it(relation):
+    seen = []
+
+    def first_columns(X, y, *, n_low, epsilon, request, noise):
+        seen.append((n_low, epsilon))
+        return np.arange(request.k), "chosen"
+
+    request = replace(REQUEST, neighbours=relation)
+    has_count = relation == Neighbours.ADD_REMOVE
+    for fitter in (BOOSTED, TUKEY):
+        method = Method(Selector(first_columns, needs_count=True), fitter)
+        fitted = fit_method(X, Y, method=method, request=request, noise=BenchmarkNoise(1))
+        assert sum(event == "chosen" for event in fitted.events) == 1
+        counts = [event for event in fitted.events if getattr(event, "statistic", "") == "count of units"]
+        assert len(counts) == has_count
+    margin = math.log(1 / 2e-4) / COUNT
+    for n_low, epsilon in seen:
+        assert n_low == (pytest.approx(6000 - margin, abs=40 / COUNT) if has_count else 6000)
+        assert epsilon == pytest.approx(SCREENING)
+
+
+def test_least_rows__of_models_times_coefficients():
+    request = replace(REQUEST, rows_per_coefficient=2.5)
+    expected = {"nondp": 7, "bas": 0, "tukey": 140, "l-bas": 0, "l-tukey": 60, "k-bas": 0, "k-tukey": 60}
+    assert {name: method.least_rows(6, request) for name, method in METHODS.items()} == expected
+    assert METHODS["k-tukey"].least_rows(6, REQUEST) == 24
+
+
+def test_fit_method__same_key_same_weights():
+    first, again, other = (fit("k-tukey", key=key).weights for key in [(1,), (1,), (2,)])
+    np.testing.assert_array_equal(first, again)
+    assert (first != other).any()
+
+
+@pytest.mark.parametrize("k", [6, 7])
+def test_fit_method__raise_where_nothing_is_left_to_choose(k):
+    with pytest.raises(UsageError, match="`k` must be below the number of features, 6"):
+        fit("k-tukey", replace(REQUEST, k=k))
+
+
+def test_fit_method__raise_on_shapes():
+    with pytest.raises(UsageError, match="one outcome"):
+        fit_method(X, Y[1:], method=METHODS["nondp"], request=REQUEST, noise=BenchmarkNoise(1))
+
+
+def test_fit_method__raise_in_a_release():
+    request = replace(REQUEST, neighbours=Neighbours.REPLACE_ONE)
+    with pytest.raises(UsageError, match="must be drawn in a benchmark"):
+        fit_method(X, Y, method=METHODS["tukey"], request=request, noise=Rehearsal())
+
+
+@pytest.mark.parametrize(
+    "terms",
+    [
+        *({"epsilon": value} for value in (0, -1, math.inf, math.nan)),
+        *({"delta": value} for value in (0, 1, math.nan)),
+        {"k": 0},
+        *({name: value} for name in ("count_share", "screening_share") for value in (0, 1)),
+        *({"rows_per_coefficient": value} for value in (0, math.inf)),
+    ],
+)
+def test_table_request__raise_on_a_bad_term(terms):
+    with pytest.raises(UsageError, match=f"`{next(iter(terms))}` must be"):
+        replace(REQUEST, **terms)
+
+
+def test_table_request__raise_where_no_share_is_left():
+    with pytest.raises(UsageError, match="below 1 together, got 1"):
+        replace(REQUEST, count_share=0.5, screening_share=0.5)
+
+
+def test_methods__only_least_squares_is_not_private():
+    assert [name for name, method in METHODS.items() if not method.fitter.is_private] == ["nondp"]
+    assert METHODS["nondp"].fitter is LEAST_SQUARES

@@ -1,0 +1,163 @@
+"""Run a method on a plain table: random splits, seeded noise, R^2 on the rows left out. Benchmarks only."""
+
+import math
+
+import numpy as np
+
+from dpgrs.errors import UsageError
+from dpgrs.evaluation.metrics import r_squared
+from dpgrs.io.csv_tables import read_feature_table, read_scales
+from dpgrs.privacy.noise import BenchmarkNoise
+from dpgrs.public_random import generator
+from dpgrs.screening.compositions import METHODS, TableRequest, fit_method
+from dpgrs.text_table import text_table
+
+OWN_SCALE = "data"
+
+
+def run_tabular(path, *, target, one_hot, method, trials, seed, test_share, scale, **terms):
+    """Fit a method in several trials, each with a random split and noise of its own.
+
+    Parameters
+    ----------
+    path : a table, see `read_feature_table`.
+    target : str, or None for the last column.
+    one_hot : sequence of str, columns of labels.
+    method : str, of `METHODS`.
+    trials : int > 0
+    seed : int, public.
+    test_share : float in (0, 1), share of rows that a trial is measured on.
+    scale : None for values as they are; `OWN_SCALE` for mean and standard deviation of the training rows,
+        which are not private; else the path of a table, see `read_scales`.
+    **terms : of `TableRequest`.
+
+    Returns
+    -------
+    dict of JSON values; the lists have an entry for each trial. `r2` is None where there is no model, and
+    `r2_median` where there is none in half of the trials: no model counts as worse than any other.
+
+    Raises
+    ------
+    UsageError
+        For a table or terms with which no trial can give a model.
+    """
+    request, made_of = TableRequest(**terms), METHODS[method]
+    table = read_feature_table(path, target=target, one_hot=one_hot)
+    scales = None if scale in (None, OWN_SCALE) else read_scales(scale, table)
+    n_rows, n_features = table.X.shape
+    n_test = max(round(test_share * n_rows), 1)
+    made_of.require_features(n_features, request)
+    _require_rows(path, n_rows - n_test, n_test, least=max(made_of.least_rows(n_features, request), 2))
+    r2, fits = [], []
+    for trial in range(1, trials + 1):
+        order = generator(seed, "tabular split", trial).permutation(n_rows)
+        test, training = order[:n_test], order[n_test:]
+        X, y = _scaled(table, training, scales=scales, is_own=scale == OWN_SCALE)
+        noise = BenchmarkNoise(seed, "tabular", trial)
+        fit = fit_method(X[training], y[training], method=made_of, request=request, noise=noise)
+        r2.append(_test_r2(fit, X[test], y[test], training_mean=y[training].mean()))
+        fits.append(fit)
+    return {
+        "method": method,
+        **{name: terms[name] for name in ("epsilon", "delta", "k")},
+        "trials": trials,
+        "r2": r2,
+        "r2_median": median_r2(r2),
+        "status": [str(fit.status) for fit in fits],
+        "models": [fit.n_models for fit in fits],
+        "chosen": [[table.features[j] for j in fit.chosen] for fit in fits],
+        "budget": made_of.budget(request),
+        "neighbours": str(request.neighbours),
+        "scale": scale,
+        "seed": seed,
+        "target": table.target,
+        "rows": n_rows,
+        "features": n_features,
+        "test_rows": n_test,
+        "is_private": False,
+    }
+
+
+def median_r2(r2):
+    """Return the median, no model (None) counting as minus infinity; None where that is the median.
+
+    Parameters
+    ----------
+    r2 : list of float or None
+    """
+    median = float(np.median([-math.inf if value is None else value for value in r2]))
+    return median if math.isfinite(median) else None
+
+
+def as_text(result):
+    """Return the result of `run_tabular` as a table and what is to be known of it, a str."""
+    has_screening = METHODS[result["method"]].selector is not None
+    has_models = METHODS[result["method"]].fitter.needs_count
+    columns = ["trial", "R2"] + ["models"] * has_models + ["features"] * has_screening
+    rows = []
+    for number, value in enumerate(result["r2"]):
+        shown = result["status"][number] if value is None else _number(value)
+        models = [str(result["models"][number])] * has_models
+        rows.append([str(number + 1), shown, *models, *[", ".join(result["chosen"][number])] * has_screening])
+    return "\n".join([text_table(columns, rows), "", *_summary(result)])
+
+
+def caveats(result):
+    """Return what a result of `run_tabular` must not be taken for, a list of str."""
+    is_noisy = METHODS[result["method"]].fitter.is_private
+    why = "The noise is seeded, and anyone can take it off." if is_noisy else "This method draws no noise."
+    lines = [f"Benchmark: not private. {why}"]
+    if result["scale"] == OWN_SCALE:
+        lines.append("Columns are centred and scaled by the rows' own values, which no epsilon covers.")
+    return lines
+
+
+def _summary(result):
+    n_fitted = sum(value is not None for value in result["r2"])
+    n_training = result["rows"] - result["test_rows"]
+    median = "no model" if result["r2_median"] is None else _number(result["r2_median"])
+    yield f"Median R2: {median}; {n_fitted} of {result['trials']} trials gave a model."
+    yield (
+        f"`{result['target']}` from {result['features']} features; "
+        f"{n_training} rows to train on and {result['test_rows']} to test on in each trial."
+    )
+    parts = [f"{name} {epsilon:.3g}" for name, epsilon in result["budget"].items() if epsilon]
+    if parts:
+        yield (
+            f"Epsilon {result['epsilon']:g} ({', '.join(parts)}), delta {result['delta']:g}, "
+            f"{result['neighbours']} of a row."
+        )
+
+
+def _number(value):
+    return f"{value:.3f}" if abs(value) < 1000 else f"{value:.2g}"
+
+
+def _require_rows(path, n_training, n_test, *, least):
+    if n_training < least:
+        raise UsageError(
+            f"`{path}` must have at least {least} rows to train on for such a model, got {n_training} beside "
+            f"{n_test} to test on. Add rows, drop features, or lower `--test-share`."
+        )
+
+
+def _scaled(table, training, *, scales, is_own):
+    """Return features and outcome, scaled if asked for. R^2 does not hang on the scale of the outcome."""
+    values = np.column_stack([table.X, table.y])
+    if is_own:
+        centres, widths = values[training].mean(axis=0), values[training].std(axis=0)
+        # A level may be in no training row.
+        scales = centres, np.where(widths > 0, widths, 1.0)
+    if scales is not None:
+        values = (values - scales[0]) / scales[1]
+    return values[:, :-1], values[:, -1]
+
+
+def _test_r2(fit, X, y, *, training_mean):
+    """Return R^2 on test rows, None without a model, or where its predictions leave float64."""
+    prediction = fit.predict(X)
+    if prediction is None:
+        return None
+    with np.errstate(over="ignore", invalid="ignore"):
+        (r2,) = r_squared(y[np.newaxis], prediction[np.newaxis], training_mean=np.array([training_mean]))
+    return float(r2) if np.isfinite(r2) else None

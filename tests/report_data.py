@@ -1,12 +1,13 @@
 """A small study as the report sees it; weights are simulated, R^2 falls with the noise as in real runs."""
 
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
 import pandas as pd
 
 from dpgrs.public_random import generator
-from dpgrs.reporting.data import FitWeights, ReportData, StudyInfo
+from dpgrs.reporting.data import Choice, ChoiceRow, FitWeights, ReportData, Screening, StudyInfo
 
 NASTY_NAME = '<script>alert("x")</script> & $µ$'
 POPULATIONS = ("AFR", "EUR", "O'Neill & <Co>")
@@ -23,6 +24,7 @@ GRID = [
     }.items()
     for method in methods
 ]
+SCREENED = [(method, "full", "add-remove", "haplotype", "gdp") for method in ("k-blup", "k-tukey")]
 EXACT = [("gram", ""), ("statistics", ""), ("weights", "ols")]
 NOISY = [("gram", ""), ("statistics", ""), ("weights", "reusecov-gauss")]
 TERM_COLUMNS = ("method", "protection", "neighbours", "unit", "accounting")
@@ -118,6 +120,32 @@ def make_attacks():
             | {"advantage_bound": np.nan if fit[2] == "none" else fit[4] / 10}
         )
     return pd.DataFrame(records)
+
+
+def make_screened_data(*, n_choices=3, knows_causal=True, **options):
+    """Make a `ReportData` of a study that chooses variants; `k-tukey` has no model of the first outcome."""
+    data = make_report_data(private=[*PRIVATE[:1], *SCREENED], **options)
+    random = generator(7, "choices")
+    epsilons = sorted(data.metrics["epsilon"].dropna().unique().tolist())
+    shape = (len(data.outcomes), len(data.variants))
+    chosen = random.random((1 + len(epsilons), *shape)).argsort(axis=2)[:, :, :n_choices]
+    terms = [("", None), *(("gdp", epsilon) for epsilon in epsilons)]
+    row = {"causal": 1.25, "near": 2.25, "found": 1.75, "n_causal": 4.5} if knows_causal else {}
+    causal_r2 = np.where(data.effects != 0, 1.0, random.uniform(0.0, 0.99, shape)) if knows_causal else None
+    is_kept_back = (data.metrics["method"] == "k-tukey") & (data.metrics["outcome"] == data.outcomes[0])
+    return replace(
+        data,
+        metrics=data.metrics.assign(status=np.where(is_kept_back, "check failed", "ok")),
+        screening=Screening(
+            methods=("k-blup", "k-tukey"),
+            share=0.05,
+            partner_r2=0.8,
+            scores=random.normal(0, 50, shape),
+            choices=[Choice(*pair, own) for pair, own in zip(terms, chosen, strict=True)],
+            rows=[ChoiceRow(shape[1], shape[0], *pair, 1.5, **row) for pair in terms],
+            causal_r2=causal_r2,
+        ),
+    )
 
 
 def _metrics_rows(random, trial, size, outcomes, fits, n_variants):

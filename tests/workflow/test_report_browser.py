@@ -15,7 +15,7 @@ from selenium.webdriver.common.keys import Keys
 from dpgrs.reporting import pages, rendering
 from dpgrs.steps.release_report import render_release_report
 from release_report_data import make_release
-from report_data import NASTY_NAME, make_attacks, make_report_data
+from report_data import NASTY_NAME, make_attacks, make_screened_data
 
 pytestmark = pytest.mark.browser
 
@@ -48,7 +48,7 @@ FLAGS = (
 @pytest.fixture(scope="module")
 def report(tmp_path_factory):
     """A report whose outcome pages fill two folders."""
-    data = make_report_data(n_outcomes=N_OUTCOMES, trials=1, epsilons=(1.0, 16.0))
+    data = make_screened_data(n_outcomes=N_OUTCOMES, trials=1, epsilons=(1.0, 16.0))
     data = replace(data, attacks=make_attacks())
     directory = tmp_path_factory.mktemp("browser") / "report"
     with pytest.MonkeyPatch.context() as patch:
@@ -234,6 +234,25 @@ def test_sorting__methods_without_epsilon_stay_last(overview):
         present = [float(value) for value in values if value]
         assert values[len(present) :] == [""] * (len(values) - len(present)) != []
         assert present == sorted(present, reverse=is_descending)
+
+
+def test_sorting__variants_that_a_fit_did_not_choose_stay_last(browser, report):
+    browser.get((report / "outcomes/01/outcome_0002.html").as_uri())
+    label = "Kendall + BLUP (full, gdp), ε = 16"
+    effect = next(
+        button
+        for button in browser.find_elements(By.CSS_SELECTOR, "#chosen-table thead button")
+        if button.text.replace("\u00a0", " ") == label
+    )
+    for is_descending in (True, False):
+        click(browser, effect)
+
+        rows = browser.find_elements(By.CSS_SELECTOR, "#chosen-table tbody tr")
+        cells = [row.find_elements(By.TAG_NAME, "td")[-2].get_attribute("data-value") for row in rows]
+        effects = [float(cell) for cell in cells if cell]
+        assert len(effects) == 3
+        assert cells[3:] == [""] * (len(cells) - 3) != []
+        assert effects == sorted(effects, reverse=is_descending)
 
 
 def test_search__hides_other_rows_and_counts(overview):

@@ -299,6 +299,7 @@ def collect_tables(tables, output):
 @path_argument("weights")
 @settings
 @click.option("--attacks", type=click.Path(), help="Table of attacks.")
+@click.option("--choices", type=click.Path(), help="Variants that were chosen.")
 @processes
 @output
 def render_report(**options):

@@ -130,6 +130,7 @@ rule render_report:
         statistics=f"{PRIVATE}/trial1/statistics.npz",
         weights=f"{PRIVATE}/trial1/weights.npz",
         attacks=f"{RESULTS}/attacks.tsv",
+        choices=[f"{PRIVATE}/trial1/choices.npz"] if SCREENED_USED else [],
     output:
         pages=directory(f"{RESULTS}/report"),
     log:
@@ -141,11 +142,18 @@ rule render_report:
         mem_mb=4000,
         runtime=120,
     params:
-        code=code_digest("reporting", "io", "steps/report.py"),
+        choices=lambda wildcards, input: flags(choices=list(input.choices)),
+        code=code_digest(
+            "reporting",
+            "io",
+            "evaluation/overlap.py",
+            "steps/report.py",
+            "steps/report_screening.py",
+        ),
     shell:
         "python -m dpgrs render-report {input.metrics} {input.population_metrics} {input.panel} {input.outcomes}"
         " {input.statistics} {input.weights} --attacks {input.attacks} --settings {input.settings} --output {output.pages}"
-        " --processes {threads} 2> {log}"
+        " --processes {threads} {params.choices} 2> {log}"
 
 
 RESULTS_OF_MODE = [f"{RESULTS}/attacks.tsv", f"{RESULTS}/figures/r2_by_method.svg"]

@@ -93,7 +93,8 @@ def summary(metrics):
     Returns
     -------
     list of dict with n_variants, n_outcomes, fit, delta, mean, q1, median, q3 of R^2, mse_ratio (to the
-    non-private ridge on the same rows and variants) and missing (outcomes and trials without a value).
+    non-private ridge on the same rows and variants), missing (outcomes and trials without a value) and
+    no_model (those in which a check of the mechanism kept the model back).
     """
     fits, codes = label_fits(metrics)
     groups = metrics.assign(fit=codes).groupby(["n_variants", "n_outcomes", "fit"])
@@ -115,4 +116,5 @@ def _summary_of(rows):
         "q3": q3,
         "mse_ratio": mean(both[:, 0]) / mean(both[:, 1]),
         "missing": len(rows) - len(r2),
+        "no_model": int(np.count_nonzero(rows["status"] != "ok")),
     }

@@ -146,6 +146,76 @@ class FitWeights:
 
 
 @dataclass(frozen=True)
+class Choice:
+    """Variants chosen for all outcomes under the same terms, in trial 1 at the largest design.
+
+    Attributes
+    ----------
+    accounting : str, empty without privacy.
+    epsilon : float, or None without privacy.
+    chosen : (n_outcomes, n_choices) int64, in the order of choice.
+    """
+
+    accounting: str
+    epsilon: float | None
+    chosen: np.ndarray
+
+
+class ChoiceRow(NamedTuple):
+    """How good the choices of one design are: means over its outcomes, in trial 1.
+
+    Attributes
+    ----------
+    n_variants, n_outcomes : int
+    accounting : str, empty without privacy.
+    epsilon : float, or None without privacy.
+    shared : float, chosen without privacy too.
+    causal, near, found, n_causal : float, of an `Overlap`, and causal variants there are; NaN where nothing
+        is known of them, or all are causal.
+    """
+
+    n_variants: int
+    n_outcomes: int
+    accounting: str
+    epsilon: float | None
+    shared: float
+    causal: float = np.nan
+    near: float = np.nan
+    found: float = np.nan
+    n_causal: float = np.nan
+
+
+@dataclass(frozen=True)
+class Screening:
+    """Variants that were chosen for each outcome, in trial 1.
+
+    Attributes
+    ----------
+    methods : tuple of str, the study's methods that are fitted on chosen variants.
+    share : float, of epsilon that choosing spends.
+    partner_r2 : float, the smallest r^2 of LD partners.
+    scores : (n_outcomes, n_variants) float64, exact Kendall correlations of the largest panel.
+    choices : list of Choice; the first is without privacy.
+    rows : list of ChoiceRow, largest design first.
+    causal_r2 : (n_outcomes, n_variants) float64, r^2 with the closest causal variant; None where none is
+        known, or all are causal.
+    """
+
+    methods: tuple
+    share: float
+    partner_r2: float
+    scores: np.ndarray
+    choices: list
+    rows: list
+    causal_r2: np.ndarray | None = None
+
+    @property
+    def n_choices(self):
+        """Variants chosen for each outcome, an int."""
+        return self.choices[0].chosen.shape[1]
+
+
+@dataclass(frozen=True)
 class ReportData:
     """Everything that the pages of a benchmark show; nearly all of it knows who is in the data.
 
@@ -161,6 +231,7 @@ class ReportData:
     attacks : one row per trial, attack, fit, design and kind of target: the study's attacks.tsv; None where
         nobody was attacked.
     clipping : Clipping, or None where it was not counted.
+    screening : Screening, or None where no method chooses variants.
 
     Raises
     ------
@@ -178,6 +249,7 @@ class ReportData:
     effects: np.ndarray | None = None
     attacks: pd.DataFrame | None = None
     clipping: Clipping | None = None
+    screening: Screening | None = None
 
     def __post_init__(self):
         shape = (len(self.outcomes), len(self.variants))
@@ -192,6 +264,8 @@ class ReportData:
         arrays = {f"weights of {fit.method}": fit.weights for fit in self.weights}
         if self.effects is not None:
             arrays["effects"] = self.effects
+        if self.screening is not None:
+            arrays["scores"] = self.screening.scores
         for name, array in arrays.items():
             if array.shape != shape:
                 raise DpgrsError(

@@ -79,7 +79,7 @@ class WeightsFigure:
             self._axes, self._bars, self._notes, weights, notes, strict=True
         ):
             x, heights = thin_bars(self.x[places], values)
-            bars.set_data(_bar_outline(x, heights))
+            bars.set_data(bar_outline(x, heights))
             bars.set_linewidth(1.4 if len(x) < 200 else 0.8)
             reach = np.abs(heights).max(initial=0.0) or 1.0
             axis.set_ylim(-1.08 * reach, 1.08 * reach)
@@ -88,15 +88,20 @@ class WeightsFigure:
 
     def _prepare(self, axis):
         axis.axhline(0, color=MUTED, linewidth=0.5)
-        for place, (start, end) in enumerate(self._chromosomes.values()):
-            if place % 2:
-                axis.axvspan(start, end, color=FAINT, alpha=0.45, linewidth=0)
-        centres = [(start + end) / 2 for start, end in self._chromosomes.values()]
-        axis.set_xticks(centres, [str(name).removeprefix("chr") for name in self._chromosomes])
-        axis.set_xlim(-0.004, 1.004)
-        axis.tick_params(axis="x", length=0)
+        show_chromosomes(axis, self._chromosomes)
         axis.spines["bottom"].set_visible(False)
         few_ticks(axis.yaxis, 3)
+
+
+def show_chromosomes(axis, chromosomes):
+    """Shade every other chromosome and name all of them; `chromosomes` as from `genome_axis`."""
+    for place, (start, end) in enumerate(chromosomes.values()):
+        if place % 2:
+            axis.axvspan(start, end, color=FAINT, alpha=0.45, linewidth=0)
+    centres = [(start + end) / 2 for start, end in chromosomes.values()]
+    axis.set_xticks(centres, [str(name).removeprefix("chr") for name in chromosomes])
+    axis.set_xlim(-0.004, 1.004)
+    axis.tick_params(axis="x", length=0)
 
 
 def _text_above(axis, x, text, **style):
@@ -275,7 +280,7 @@ class _DotPlot:
         arrows.set_data(np.full(is_below.sum(), self._floor), y[is_below])
 
 
-def _bar_outline(x, heights):
+def bar_outline(x, heights):
     """Return one broken line that draws a bar from zero to each height: a single path, small as SVG."""
     nothing = np.full(len(x), np.nan)
     return (

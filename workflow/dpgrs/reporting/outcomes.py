@@ -11,6 +11,7 @@ from dpgrs.reporting.outcome_figures import (
     WeightsFigure,
     row_places,
 )
+from dpgrs.reporting.screening import kept_back
 from dpgrs.reporting.styles import MANY_ROWS, fit_colors
 from dpgrs.reporting.svg import INK, styled
 from dpgrs.reporting.terms import format_r2
@@ -42,7 +43,8 @@ class OutcomeViews:
         self.has_many = len(row_places(self.accuracy)) > MANY_ROWS
         self.is_thinned = len(data.variants) > MAX_BARS
         self._colors = fit_colors(self.shown)
-        self._effects = data.effects
+        self._effects, self._outcomes = data.effects, data.outcomes
+        self._kept_back = kept_back(data.metrics, trial=1)
         by_fit = {Fit.of(fit): fit.weights for fit in data.weights}
         self._weights = {fit: by_fit[fit] for fit in self.shown if fit in by_fit}
         self._weights_figure = self._build_weights_figure(data.variants)
@@ -114,7 +116,11 @@ class OutcomeViews:
             compared["true effects"] = truth
             notes.append(f"{np.count_nonzero(truth):,} of {len(truth):,} variants have an effect")
             values = [truth, *values]
-        notes += [_note(weights, compared) for weights in strips.values()]
+        name = self._outcomes[outcome]
+        notes += [
+            "no model released" if (fit, name) in self._kept_back else _note(weights, compared)
+            for fit, weights in strips.items()
+        ]
         return self._weights_figure.draw(np.nan_to_num(values), notes)
 
 

@@ -12,6 +12,7 @@ from dpgrs.reporting.grid_figures import LOWEST, r2_figure
 from dpgrs.reporting.grid_layout import curves, lay_out, left_out_words, views
 from dpgrs.reporting.outcomes import OutcomeViews
 from dpgrs.reporting.rendering import inline_figure, outcome_links, page_name, write_assets, write_page
+from dpgrs.reporting.screening import ScreeningViews, kept_back_words, overview_context
 from dpgrs.reporting.study_terms import has_bounds, method_facts
 from dpgrs.reporting.svg import styled
 from dpgrs.reporting.terms import ACCOUNTINGS, PROMISES, Terms
@@ -57,6 +58,7 @@ def write_overview(data, directory):
         best=best_fits(accuracy.fits, mean(accuracy.r2, axis=(1, 2))),
         summary=summary(data.metrics),
         attacks=attacks,
+        chosen=overview_context(data) if data.screening else None,
         columns=_overview_columns(accuracy),
         n_fits=len(accuracy.fits),
         outcomes=_overview_rows(data.outcomes, accuracy),
@@ -76,12 +78,18 @@ def write_outcome_pages(data, first, last, directory):
     directory.mkdir(parents=True, exist_ok=True)
     views, shared = OutcomeViews(data), _shared_context(data)
     links = outcome_links(len(data.outcomes), "../")
+    no_model = kept_back_words(data.metrics, data.study.trials)
+    with styled():
+        chosen = ScreeningViews(data) if data.screening else None
     for number in range(first, last + 1):
         with styled():
             figures = {
                 name: inline_figure(figure, name, label)
                 for name, (figure, label) in views.figures(number - 1).items()
             }
+            if chosen:
+                scores = chosen.figure(number - 1)
+                figures["scores"] = inline_figure(scores, "scores", "Kendall scores along the genome")
         write_page(
             directory / page_name(number),
             "outcome.html",
@@ -100,6 +108,8 @@ def write_outcome_pages(data, first, last, directory):
             has_many=views.has_many,
             is_thinned=views.is_thinned,
             populations=views.population_rows(number - 1),
+            no_model=no_model.get(data.outcomes[number - 1], {}),
+            chosen=chosen,
         )
 
 

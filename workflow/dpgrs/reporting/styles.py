@@ -24,6 +24,9 @@ LOOKS = {
     "adassp": (PALETTE[3], MARKERS[5]),
     "dp-sgd": ("#882255", "X"),
     "reusecov-sketch": ("#6b4c1e", "P"),
+    "k-blup": ("#9000f0", "d"),
+    "k-bas": ("#9060f0", "8"),
+    "k-tukey": ("#300048", "H"),
 }
 OTHER_LOOKS = (("#332288", "o"), ("#999933", "s"))
 

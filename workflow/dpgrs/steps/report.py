@@ -24,6 +24,7 @@ from dpgrs.reporting.data import (
     read_metrics,
 )
 from dpgrs.reporting.rendering import chunks
+from dpgrs.steps.report_screening import read_screening
 
 
 def render_report(*, settings, output, processes, **paths):
@@ -38,7 +39,7 @@ def render_report(*, settings, output, processes, **paths):
     processes : int, how many processes write outcome pages; the pages do not depend on it.
     **paths : ``metrics`` and ``population_metrics``, the study's tables; ``panel``; ``outcomes``,
         ``statistics`` and ``weights`` of the first trial, whose weights the pages show; ``attacks``, a table
-        or None.
+        or None; ``choices`` of the first trial, or None where no variants are chosen.
 
     Raises
     ------
@@ -95,7 +96,16 @@ def _read(settings):
 
 
 def _report_data(
-    settings, *, metrics, population_metrics, panel, outcomes, statistics, weights, attacks=None
+    settings,
+    *,
+    metrics,
+    population_metrics,
+    panel,
+    outcomes,
+    statistics,
+    weights,
+    attacks=None,
+    choices=None,
 ):
     panel, outcomes = Panel.open(panel), Outcomes.load(outcomes)
     metrics = read_metrics(metrics)
@@ -121,6 +131,7 @@ def _report_data(
         effects=outcomes.effects.get(largest),
         attacks=read_metrics(attacks) if attacks else None,
         clipping=_clipping(Statistics.load(statistics), largest),
+        screening=read_screening(choices, panel, outcomes, settings) if choices else None,
     )
 
 

@@ -1,0 +1,197 @@
+"""Chosen variants on the pages of a benchmark, and fits whose checks kept the model back."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from dpgrs.methods import METHODS, SCREENED
+from dpgrs.reporting.accuracy import largest_design
+from dpgrs.reporting.fits import METHOD_NAMES, Fit, label_fits, thin
+from dpgrs.reporting.screening_figure import ScoresFigure
+
+SHOWN_EPSILONS = 3
+REASONS = {"check failed": "the check failed", "too few models": "there were too few models"}
+NOT_PRIVATE = "not private"
+
+
+class Column(NamedTuple):
+    """A fit, or a choice that no fit of the study took.
+
+    Attributes
+    ----------
+    label : str
+    choice : Choice
+    fit : Fit or None
+    weights : (n_outcomes, n_variants) float64 or None
+    """
+
+    label: str
+    choice: object
+    fit: Fit | None
+    weights: np.ndarray | None
+
+
+class ScreeningViews:
+    """Figure and table of the variants chosen for single outcomes.
+
+    Parameters
+    ----------
+    data : ReportData with `screening`.
+
+    Attributes
+    ----------
+    columns : list of Column
+    accounting : str, of the private choices that are shown.
+    has_more : bool, whether private choices are left out.
+    has_effects : bool, whether true effects are known.
+    knows_causal : bool, whether some variants, not all, are known to be causal.
+    partner_r2 : float, the smallest r^2 of LD partners.
+    """
+
+    def __init__(self, data):
+        found = data.screening
+        private = [one for one in found.choices if one.epsilon is not None]
+        self.accounting = private[0].accounting if private else ""
+        first = sorted(
+            (one for one in private if one.accounting == self.accounting), key=lambda one: one.epsilon
+        )
+        self._choices = [found.choices[0], *thin(first, SHOWN_EPSILONS)]
+        self.has_more = len(self._choices) <= len(private)
+        self.has_effects = data.effects is not None
+        self.knows_causal, self.partner_r2 = found.causal_r2 is not None, found.partner_r2
+        self.columns = [column for choice in self._choices for column in _columns(data, choice)]
+        self._data, self._no_model = data, kept_back(data.metrics, trial=1)
+        labels = [_terms(choice) for choice in self._choices]
+        self._figure = ScoresFigure(data.variants, labels=labels, has_causal=self.knows_causal)
+
+    def figure(self, outcome):
+        """Draw the scores of an outcome; call within `styled`."""
+        causal = np.flatnonzero(self._data.effects[outcome]) if self.knows_causal else None
+        chosen = [choice.chosen[outcome] for choice in self._choices]
+        return self._figure.draw(self._data.screening.scores[outcome], chosen, causal)
+
+    def rows(self, outcome):
+        """Return, per variant that any shown choice took, what the table says of it; highest score first.
+
+        Returns
+        -------
+        list of dict with site (row of `variants`), score, effect (true), causal_r2, closeness and cells, one
+        per column: None where it was not chosen, text or the weight.
+        """
+        data, found = self._data, self._data.screening
+        scores = found.scores[outcome]
+        taken = np.unique(np.concatenate([choice.chosen[outcome] for choice in self._choices]))
+        name = data.outcomes[outcome]
+        return [
+            {
+                "site": data.variants.iloc[variant],
+                "score": scores[variant],
+                "effect": None if data.effects is None else data.effects[outcome, variant],
+                **self._closeness(outcome, variant),
+                "cells": [self._cell(column, name, outcome, variant) for column in self.columns],
+            }
+            for variant in taken[np.argsort(-np.abs(scores[taken]), kind="stable")]
+        ]
+
+    def _closeness(self, outcome, variant):
+        if not self.knows_causal:
+            return {}
+        r2 = self._data.screening.causal_r2[outcome, variant]
+        is_causal = self._data.effects[outcome, variant] != 0
+        closeness = "yes" if is_causal else "partner" if r2 >= self.partner_r2 else "no"
+        return {"causal_r2": r2, "closeness": closeness}
+
+    def _cell(self, column, name, outcome, variant):
+        if variant not in column.choice.chosen[outcome]:
+            return None
+        if column.weights is None:
+            return "chosen"
+        return "no model" if (column.fit, name) in self._no_model else float(column.weights[outcome, variant])
+
+
+def overview_context(data):
+    """Return what the overview shows of the choices of a study that makes any.
+
+    Parameters
+    ----------
+    data : ReportData with `screening`.
+
+    Returns
+    -------
+    dict with screening, names of its methods, choices (per design and terms a dict of a `ChoiceRow` as row
+    and the fits' names as methods), knows_causal, is_all_causal, and shared_by_chance and causal_by_chance,
+    what a choice at random would have at the largest design.
+    """
+    found, n_variants = data.screening, len(data.variants)
+    return {
+        "screening": found,
+        "names": [METHOD_NAMES[name] for name in found.methods],
+        "choices": [
+            {"row": row, "methods": _methods(found.methods, is_private=row.epsilon is not None)}
+            for row in found.rows
+        ],
+        "knows_causal": found.causal_r2 is not None,
+        "is_all_causal": data.effects is not None and found.causal_r2 is None,
+        "shared_by_chance": found.n_choices**2 / n_variants,
+        "causal_by_chance": found.n_choices * found.rows[0].n_causal / n_variants,
+    }
+
+
+def kept_back_words(metrics, trials):
+    """Say of which fits a check kept the model of an outcome back, at the largest design.
+
+    Parameters
+    ----------
+    metrics : the study's metrics.
+    trials : int
+
+    Returns
+    -------
+    dict of outcome to a dict of Fit to words.
+    """
+    words = {}
+    for (fit, outcome), statuses in kept_back(metrics).items():
+        often = "" if len(statuses) == trials else f" in {len(statuses)} of {trials} trials"
+        reasons = " or ".join(REASONS.get(status, status) for status in dict.fromkeys(statuses))
+        words.setdefault(outcome, {})[fit] = f"no model released{often}: {reasons}"
+    return words
+
+
+def kept_back(metrics, trial=None):
+    """Find the fits of an outcome that have no model, at the largest design.
+
+    Parameters
+    ----------
+    metrics : the study's metrics.
+    trial : int, the one to look at; None for all.
+
+    Returns
+    -------
+    dict of (Fit, outcome) to a list of str, the statuses of its trials without a model.
+    """
+    table = largest_design(metrics)
+    table = table[(table["status"] != "ok") & (True if trial is None else table["trial"] == trial)]
+    fits, codes = label_fits(table)
+    found = {}
+    for code, outcome, status in zip(codes.tolist(), table["outcome"], table["status"], strict=True):
+        found.setdefault((fits[code], outcome), []).append(status)
+    return found
+
+
+def _terms(choice):
+    return NOT_PRIVATE if choice.epsilon is None else f"ε\u00a0=\u00a0{choice.epsilon:g}"
+
+
+def _columns(data, choice):
+    """Return the columns of a choice: its fits, or if there is none itself."""
+    columns = []
+    for one in data.weights:
+        fit = Fit.of(one)
+        if fit.method in SCREENED and (fit.accounting, fit.epsilon) == (choice.accounting, choice.epsilon):
+            columns.append(Column(fit.label, choice, fit, one.weights))
+    return columns or [Column(f"Chosen, {_terms(choice)}", choice, None, None)]
+
+
+def _methods(methods, *, is_private):
+    names = [METHOD_NAMES[name] for name in methods if METHODS[name].is_non_private != is_private]
+    return ", ".join(names) or "no fit"

@@ -1,0 +1,108 @@
+"""What the pages of a benchmark tell of the variants that were chosen for its outcomes."""
+
+import numpy as np
+
+from dpgrs.evaluation.overlap import (
+    PARTNER_R2,
+    n_shared,
+    overlap,
+    squared_correlations,
+    strongest_partner,
+)
+from dpgrs.io.trials import load_labelled
+from dpgrs.methods import SCREENED
+from dpgrs.reporting.data import Choice, ChoiceRow, Screening
+
+
+def read_screening(choices, panel, outcomes, settings):
+    """Compare the choices of a trial with those without privacy, and with the causal variants.
+
+    Parameters
+    ----------
+    choices : path of what `screen_variants` wrote.
+    panel : Panel
+    outcomes : Outcomes of the same trial.
+    settings : dict, resolved.
+
+    Returns
+    -------
+    Screening
+    """
+    found = [_Found(*item) for item in load_labelled(choices)]
+    exact = {one.size: one for one in found if not one.is_private}
+    largest = panel.n_variants
+    causal = _Causal(panel, outcomes) if _some_are_causal(outcomes) else None
+    rows = [
+        _row(one, count, exact[one.size], causal)
+        for one in found
+        for count in ([one.count] if one.is_private else _counts(found, one))
+    ]
+    return Screening(
+        methods=tuple(name for name in SCREENED if name in settings["methods"]),
+        share=settings["screening"]["share"],
+        partner_r2=PARTNER_R2,
+        scores=exact[largest].arrays["scores"],
+        choices=[
+            Choice(one.accounting, one.epsilon, one.chosen)
+            for one in [exact[largest], *(one for one in found if one.is_private)]
+            if (one.size, one.count) == (largest, len(outcomes.names))
+        ],
+        rows=sorted(rows, key=lambda row: (-row.n_variants, -row.n_outcomes)),
+        causal_r2=causal.closest(largest) if causal else None,
+    )
+
+
+class _Found:
+    """One item of the file of choices."""
+
+    def __init__(self, label, arrays):
+        request = label.get("request", {"n_variants": label.get("n_variants")})
+        self.arrays, self.chosen, self.is_private = arrays, arrays["chosen"], "request" in label
+        self.size, self.count = request["n_variants"], len(self.chosen)
+        self.accounting, self.epsilon = request.get("accounting", ""), request.get("epsilon")
+
+
+class _Causal:
+    """The causal variants of simulated outcomes, and how panels of all sizes go with them."""
+
+    def __init__(self, panel, outcomes):
+        terms = {"rows": outcomes.rows, "is_training": outcomes.is_training}
+        self._r2 = squared_correlations(panel.haplotypes(), n_haplotypes=panel.n_haplotypes, **terms)
+        self._of_size = panel.of_size
+        self._is_causal = {size: effects != 0 for size, effects in outcomes.effects.items()}
+
+    def r2(self, size):
+        columns = self._of_size(size)
+        return self._r2[np.ix_(columns, columns)]
+
+    def closest(self, size):
+        return strongest_partner(self._is_causal[size], self.r2(size))
+
+    def means(self, size, chosen):
+        is_causal = self._is_causal[size][: len(chosen)]
+        counts = overlap(chosen, is_causal, self.r2(size))
+        return {name: counted.mean() for name, counted in counts._asdict().items()} | {
+            "n_causal": np.count_nonzero(is_causal, axis=1).mean()
+        }
+
+
+def _some_are_causal(outcomes):
+    """Tell whether there is something to hit: outcomes of which some variants are causal, but not all."""
+    return any(not (effects != 0).all() for effects in outcomes.effects.values())
+
+
+def _counts(found, exact):
+    """Return the numbers of outcomes of a panel's private choices; all outcomes where there are none."""
+    return sorted({one.count for one in found if one.is_private and one.size == exact.size} or {exact.count})
+
+
+def _row(one, count, exact, causal):
+    chosen = one.chosen[:count]
+    return ChoiceRow(
+        one.size,
+        count,
+        one.accounting,
+        one.epsilon,
+        n_shared(chosen, exact.chosen[:count]).mean(),
+        **(causal.means(one.size, chosen) if causal else {}),
+    )

@@ -37,6 +37,16 @@ def test_problems__a_method_needs_one_of_its_protections():
     assert found(methods=["reusecov-proj"], privacy={"protection": ["full", "label"]}) == []
 
 
+@pytest.mark.parametrize("method", ["k-blup", "k-bas", "k-tukey"])
+def test_problems__screening_protects_fully(method):
+    (line,) = found(methods=["k-ols", method], privacy={"protection": ["label"]})
+    assert line == (
+        f"`privacy.protection` must have full for `methods: {method}`, got label. "
+        "Add it, or leave the method out."
+    )
+    assert found(methods=["k-ols"], privacy={"protection": ["label"]}) == []
+
+
 @pytest.mark.parametrize(
     ("method", "known", "other"),
     [("dp-sgd", "add-remove", "replace-one"), ("reusecov-sketch", "replace-one", "add-remove")],

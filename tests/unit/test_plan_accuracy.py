@@ -98,6 +98,16 @@ def test_plan_as_text__study_without_a_method_to_plan_shows_costs_alone():
     assert "What bounds and neighbours cost" in text
 
 
+def test_plan_as_text__says_whose_costs_are_not_shown():
+    methods = "methods=[blup, k-ols, k-blup, adassp]"
+    text = " ".join(plan_as_text(plan_of(*SMALL, methods)).split())
+    reasons = "k-ols (not private), k-blup (chooses variants first), adassp (draws noise of its own)."
+    assert f"Methods without a planned R2: {reasons}" in text
+    assert "those of ReuseCov's statistics, not of k-blup, adassp: each draws noise of its own" in text
+    for changes in (SMALL, (*RELEASE, "methods=[naive]")):
+        assert "those of ReuseCov's statistics" not in plan_as_text(plan_of(*changes))
+
+
 def test_plan_as_text__longest_method_and_largest_noise_fit_100_columns():
     methods = "methods=[reusecov-ellipsoid, reusecov-gauss, adassp, dp-sgd]"
     plan = plan_of(*SMALL, methods, "privacy={epsilon: 0.01, accounting: paper}", heritabilities=(0.125,))

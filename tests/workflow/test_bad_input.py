@@ -4,6 +4,7 @@ import gzip
 
 import pytest
 
+from dpgrs.methods import SCREENED
 from study_runs import SMALL, run
 from vcf_files import record, vcf_text, write_gzip
 
@@ -38,6 +39,12 @@ PREFLIGHT = {
     "epsilon": (TEXT, changed(privacy={"epsilon": 0}), "`privacy.epsilon`"),
     "delta": (TEXT, changed(privacy={"delta": 1}), "`privacy.delta`"),
     "misspelt": (TEXT, changed(panel={"sizes": 5}), "Did you mean `panel.size`"),
+    "screening": (
+        TEXT,
+        SETTINGS | {"methods": ["ridge", "k-blup"]},
+        "`screening.size` must be below 5, the smallest `panel.size`, got 10.",
+    ),
+    "nothing to choose": (TEXT, changed(screening={"size": 0}), "`screening.size` must be"),
     "no phenotypes": (TEXT, changed(outcomes={"source": "file", "file": "y.tsv", "count": None}), "y.tsv"),
 }
 
@@ -93,6 +100,20 @@ def test_outcomes_file__missing_values_and_few_people(tmp_path):
     metrics = (tmp_path / "results" / "bad" / "metrics.tsv").read_text()
     assert "\theight\t" in metrics
     assert "\tweight\t" in metrics
+
+
+def test_screening__of_few_rows_and_tied_values_is_a_normal_result(tmp_path):
+    write_gzip(tmp_path / "cohort.vcf.gz", TEXT)
+    # Two values alone, and as few people as a table may have.
+    rows = [f"{name}\t{(-1) ** i}\t{(-1) ** i if i < 10 else 'NA'}" for i, name in enumerate(SAMPLES)]
+    (tmp_path / "y.tsv").write_text("\n".join(["sample\ttied\tfew", *rows]) + "\n")
+    settings = changed(outcomes={"source": "file", "file": "y.tsv", "count": None}, screening={"size": 3})
+    run(
+        tmp_path, settings | {"methods": ["ridge", *SCREENED], "privacy": {"accounting": "gdp", "epsilon": 1}}
+    )
+    lines = (tmp_path / "results" / "bad" / "metrics.tsv").read_text().splitlines()
+    statuses = {line.split("\t")[2]: line.split("\t")[-1] for line in lines[1:]}
+    assert statuses == dict.fromkeys(["ridge", *SCREENED], "ok") | {"k-tukey": "too few models"}
 
 
 def test_unknown_method__did_you_mean(tmp_path):

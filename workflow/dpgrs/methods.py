@@ -9,7 +9,7 @@ FULL, FEATURE, LABEL = Protection.FULL, Protection.FEATURE, Protection.LABEL
 
 SUMS = ("private_gram", "private_cross_product")
 OF_NAIVE = (*SUMS, "private_separate_statistics")
-OF_CHOICES = (*SUMS, "private_kendall")
+OF_CHOICES = (*SUMS, "private_kendall", "private_choices", "private_chosen_statistics")
 OF_ADASSP = (*SUMS, "private_smallest_eigenvalue", "private_adassp")
 
 

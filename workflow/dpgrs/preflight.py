@@ -19,6 +19,7 @@ from dpgrs.io.tables import (
 from dpgrs.io.vcf import read_header
 from dpgrs.methods import METHODS
 from dpgrs.release_gates import benchmark_problems, release_problems
+from dpgrs.screening_gates import SCREENING_KEYS, screening_problems
 from dpgrs.types import Protection, Rows, Unit
 
 FEW = 3
@@ -110,6 +111,8 @@ def problems(config, *, doubtful=frozenset()):
         lines += _outcome_problems(outcomes, people, shows_ids=shows_ids)
     if is_clear("methods", "privacy.protection", "privacy.neighbours"):
         lines += _method_problems(config["methods"], config["privacy"])
+    if is_clear("methods", *SCREENING_KEYS):
+        lines += screening_problems(config)
     if is_clear("cohort.rows", "privacy.unit"):
         lines += _privacy_problems(cohort["rows"], config["privacy"]["unit"])
     return list(dict.fromkeys(lines))

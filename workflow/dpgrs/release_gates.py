@@ -10,7 +10,7 @@ from dpgrs.privacy.study_key import load_study_key
 from dpgrs.regression.adassp import LARGEST_VARIANTS
 from dpgrs.regression.naive import LARGEST_SEPARATE
 from dpgrs.release_cost import account_of, certain_cost, count_outcomes, total_epsilon
-from dpgrs.types import Composition, Metrics, Neighbours, Penalty, Protection, Selection
+from dpgrs.types import Metrics, Neighbours, Penalty, Protection
 
 # A release is one fit, so these hold one value each; others would be releases, and charges, of their own.
 SINGLE = ("panel.size", "outcomes.count", "privacy.protection", "privacy.epsilon", "privacy.accounting")
@@ -73,7 +73,6 @@ def release_problems(config, *, is_clear):
     """List what keeps a release from starting; parameters as in `benchmark_problems`."""
     lines = [
         *_design_problems(config, is_clear),
-        *_screening_problems(config),
         *_evaluation_problems(config, is_clear),
         *_ledger_problems(config, is_clear),
     ]
@@ -229,21 +228,6 @@ def _reference_accuracy_problems(config):
             "without. Leave it out."
         )
     return lines
-
-
-def _screening_problems(config):
-    """Refuse laws and compositions of choices that no ledger counts."""
-    if not any(METHODS[name].is_screened for name in config["methods"]):
-        return []
-    screening = config["screening"]
-    return [
-        f"`screening.{key}` must be {wanted} in a release, got {screening[key]}. {why}"
-        for key, wanted, why in (
-            ("law", Selection.PERMUTE_AND_FLIP, "Gumbel noise is not drawn exactly."),
-            ("composition", Composition.BASIC, "A ledger adds up the epsilons of choices."),
-        )
-        if screening[key] != wanted
-    ]
 
 
 def _public_problems(config):

@@ -129,17 +129,17 @@ def baseline_cases():
 
 
 def _smallest_eigenvalue(**terms):
-    request = AdasspRequest(**_terms(CROSSING, **terms))
+    request = AdasspRequest(**request_terms(CROSSING, **terms))
 
     def run(exact, noise):
         return [private_smallest_eigenvalue(exact.gram, request=request, noise=noise)[0]]
 
     pair = _crossed_pair(request)
-    return _case(private_smallest_eigenvalue, request, pair=pair, run=run, mu=_eigenvalue_mu(request))
+    return normal_case(private_smallest_eigenvalue, request, pair=pair, run=run, mu=_eigenvalue_mu(request))
 
 
 def _adassp(**terms):
-    request = PrivacyRequest(**_terms(CROSSING, **terms))
+    request = PrivacyRequest(**request_terms(CROSSING, **terms))
     split = adassp_request(request)
 
     def run(exact, noise):
@@ -147,7 +147,7 @@ def _adassp(**terms):
         return [*_noisy_parts(statistics, request), statistics.smallest_eigenvalue]
 
     mu = math.hypot(*(split.budget[name] for name in ("count", "gram", "cross")), _eigenvalue_mu(split))
-    return _case(private_adassp, request, pair=_crossed_pair(request), run=run, mu=mu)
+    return normal_case(private_adassp, request, pair=_crossed_pair(request), run=run, mu=mu)
 
 
 def _eigenvalue_mu(request):
@@ -160,7 +160,7 @@ def _eigenvalue_mu(request):
 
 
 def _separate_statistics(member, **terms):
-    request = PrivacyRequest(**_terms(member, **terms))
+    request = PrivacyRequest(**request_terms(member, **terms))
 
     def run(exact, noise):
         released = []
@@ -174,13 +174,13 @@ def _separate_statistics(member, **terms):
     times = math.sqrt(request.n_outcomes)
     mu = math.hypot(budget["count"], times * budget["gram"], times * budget["cross"])
     pair = _sums(member, request), _sums(None, request)
-    return _case(private_separate_statistics, request, pair=pair, run=run, mu=mu)
+    return normal_case(private_separate_statistics, request, pair=pair, run=run, mu=mu)
 
 
 def _sgd(member, **terms):
     """Build the case of one step on all rows: what a secret sample hides is accounted for, not audited."""
     options = {"steps": 1, "sampling_rate": 1.0, "learning_rate": STEEP}
-    request = SgdRequest(**_terms(member, **terms), **options)
+    request = SgdRequest(**request_terms(member, **terms), **options)
     rows_of_a_unit = 2 if request.rows == Rows.HAPLOTYPES and request.unit == Unit.PERSON else 1
 
     def run(exact, noise):
@@ -192,8 +192,8 @@ def _sgd(member, **terms):
         return [result.n, -W * (result.n * request.row_norm_squared / STEEP)]
 
     mu = math.hypot(request.budget["count"], 1 / request.noise_multiplier)
-    pair = _rows(member, request), _rows(None, request)
-    return _case(private_sgd, request, pair=pair, run=run, mu=mu)
+    pair = cohort_rows(member, request), cohort_rows(None, request)
+    return normal_case(private_sgd, request, pair=pair, run=run, mu=mu)
 
 
 def _sketched_gram(other, **terms):
@@ -205,8 +205,8 @@ def _sketched_gram(other, **terms):
         G, _ = private_sketched_gram(exact.cohort.bits, everybody, **options)
         return [G[noisy_entries(request.n_variants, rows=request.rows)]]
 
-    pair = _rows(MEMBER, request), _rows(other, request)
-    return _case(private_sketched_gram, request, pair=pair, run=run, mu=request.budget["gram"])
+    pair = cohort_rows(MEMBER, request), cohort_rows(other, request)
+    return normal_case(private_sketched_gram, request, pair=pair, run=run, mu=request.budget["gram"])
 
 
 def _sketch(**terms):
@@ -220,26 +220,39 @@ def _sketch(**terms):
         noisy = private_sketch(bits, V, everybody, **options)
         return _noisy_parts(noisy, request)[1:]
 
-    pair = _rows(SHORT_MEMBER, request), _rows(MIRRORED_MEMBER, request)
+    pair = cohort_rows(SHORT_MEMBER, request), cohort_rows(MIRRORED_MEMBER, request)
     mu = math.hypot(request.budget["gram"], request.budget["cross"])
-    return _case(private_sketch, request, pair=pair, run=run, mu=mu)
+    return normal_case(private_sketch, request, pair=pair, run=run, mu=mu)
 
 
 def _sketch_of_all(member, **terms):
     """Return a request whose sample is everybody, and that sample."""
     n_units = N_OTHERS // (1 if terms["unit"] == Unit.HAPLOTYPE else 2) + 1
-    request = SketchRequest(**_terms(member, **terms), n_units=n_units, n_chosen=n_units)
+    request = SketchRequest(**request_terms(member, **terms), n_units=n_units, n_chosen=n_units)
     return request, np.ones(n_units, dtype=bool)
 
 
-def _terms(member, *, accounting, **terms):
-    """Return the fields of a request; a budget is that of the other audits if none is given."""
+def request_terms(member, *, accounting, **terms):
+    """Return the fields of a request about a member; without a budget they get that of the other audits."""
     sizes = {"n_variants": len(member[0]), "n_outcomes": len(member[1]), "outcome_bound": 3.0}
     return {"epsilon": EPSILON[accounting], "delta": DELTA, "accounting": accounting} | sizes | terms
 
 
-def _case(mechanism, request, *, pair, run, mu):
-    """Build a case; `run` returns an array for every draw, in the order of the draws."""
+def normal_case(mechanism, request, *, pair, run, mu):
+    """Build a case of normal noise.
+
+    Parameters
+    ----------
+    mechanism : the ``private_*`` function.
+    request : PrivacyRequest, for the terms.
+    pair : two inputs.
+    run : function (input, noise) -> list of an array for every draw, in the order of the draws.
+    mu : float, claimed.
+
+    Returns
+    -------
+    AuditCase
+    """
     silence = Silence()
     first, second = ([np.array(part, dtype=float) for part in run(exact, silence)] for exact in pair)
     # Both inputs have the same events, so the first half are those of one.
@@ -283,7 +296,7 @@ def _crossed_pair(request):
 
 
 def _sums(member, request, *, others=None):
-    exact = _rows(member, request, others=others)
+    exact = cohort_rows(member, request, others=others)
     bits, options = exact.cohort.bits, {"n_haplotypes": exact.cohort.n_haplotypes, "rows": request.rows}
     if request.coding == Coding.FREQUENCY:
         rare = np.zeros(request.n_variants)
@@ -293,7 +306,7 @@ def _sums(member, request, *, others=None):
     return ExactStatistics(exact.n_rows, gram(bits, **options), cross)
 
 
-def _rows(member, request, *, others=None):
+def cohort_rows(member, request, *, others=None):
     """Return the rows of ten people, and of one more unit with these signs, or nobody."""
     if others is None:
         others = np.arange(N_OTHERS) >> np.arange(request.n_variants)[:, np.newaxis] & 1

@@ -2,6 +2,7 @@
 
 import textwrap
 
+from dpgrs.methods import METHODS
 from dpgrs.text_table import text_table
 
 WIDTH = 100
@@ -220,6 +221,12 @@ def _notes(plan):
     unplanned = [f"{method} ({reason})" for method, reason in plan["not_planned"].items()]
     if unplanned:
         lines.append(f"Methods without a planned R2: {', '.join(unplanned)}.")
+    uncosted = [method for method in plan["not_planned"] if METHODS[method].draws_itself]
+    if uncosted and plan["mode"] == "benchmark":
+        lines.append(
+            f"Mechanisms and totals are those of ReuseCov's statistics, not of {', '.join(uncosted)}: each "
+            "draws noise of its own, within what is asked."
+        )
     useless = {}
     for request in plan["requests"]:
         for expected in request["expected"]:

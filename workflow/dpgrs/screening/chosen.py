@@ -27,7 +27,7 @@ from dpgrs.screening.requests import row_norm_of_half
 from dpgrs.types import Coding, Rows
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class ScreeningData:
     """Genotypes and outcomes of the training rows.
 
@@ -142,7 +142,7 @@ def private_chosen_statistics(data, chosen, *, request, noise, outcome_names, fr
     ----------
     data : ScreeningData
     chosen : (n_outcomes, n_choices) int64, released.
-    request : SeparateRequest of the chosen variants, from `statistics_request`.
+    request : SeparateRequest of the chosen variants, `ScreenedRequest.statistics`.
     noise : NoiseSource. The count is drawn in the part ``genotypes``, and all else in ``outcomes`` with the
         outcome's name.
     outcome_names : n_outcomes str

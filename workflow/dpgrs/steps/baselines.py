@@ -118,7 +118,7 @@ def _sgd(panel, outcomes, *, request, names, noise):
 
 def _from_rows(method, panel, outcomes, *, request, names, noise, **options):
     """Fit on all variants what is fitted on chosen ones too; returns the statuses as well."""
-    data = screening_data(panel, outcomes, request.n_variants, count=len(names))
+    data = screening_data(panel, outcomes, request.n_variants)
     everything = np.tile(np.arange(request.n_variants), (len(names), 1))
     fit, statuses = fit_chosen_rows(
         method,

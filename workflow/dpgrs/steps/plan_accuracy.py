@@ -108,6 +108,8 @@ def _why_not(name, protections):
     method = METHODS[name]
     if Protection.NONE in method.protections:
         return "not private"
+    if method.is_screened:
+        return "chooses variants first"
     if name not in FROM_STATISTICS:
         return "draws noise of its own"
     own = [protection for protection in protections if protection in method.protections]

@@ -54,7 +54,7 @@ def release_chosen(
     mechanism, names = mechanism_of(method), outcomes.names[:count]
     draw = partial(
         mechanism.draw,
-        screening_data(panel, outcomes, request.n_variants, count=count),
+        screening_data(panel, outcomes, request.n_variants),
         request=request,
         outcome_names=names,
         frequency=frequency,

@@ -69,17 +69,20 @@ def screen_variants(
         outcome_bound=outcome_bound,
         **options,
     )
-    chosen, drawn = [], []
-    for size in outcomes.values:
-        chosen.append(_exact(screening_data(panel, outcomes, size), size, n_choices))
+    data = {size: screening_data(panel, outcomes, size) for size in outcomes.values}
+    chosen, drawn = [_exact(of_size, size, n_choices) for size, of_size in data.items()], []
     for request, count in grid:
         if request.protection != Protection.FULL or all(METHODS[name].is_non_private for name in methods):
             continue
         frequency = panel.frequency[panel.of_size(request.n_variants)] if bounds == Bounds.TIGHT else None
         request = screened_request(request, terms, frequency=frequency, factor=genotype_clip)
-        data, names = screening_data(panel, outcomes, request.n_variants, count=count), outcomes.names[:count]
         noise = BenchmarkNoise(seed, trial, "choices", *map(str, asdict(request).values()))
-        found, made = private_choices(data, request=request.choices, noise=noise, outcome_names=names)
+        found, made = private_choices(
+            data[request.n_variants],
+            request=request.choices,
+            noise=noise,
+            outcome_names=outcomes.names[:count],
+        )
         label = {"request": asdict(request), "n_outcomes": count, "events": [one.as_dict() for one in made]}
         chosen.append((label, {"chosen": found}))
         drawn.append(label)
@@ -100,22 +103,21 @@ def fit_screened(panel, outcomes, choices, *, output, methods, trial, seed, **te
     **terms : heritability, as in `FitTerms`; count_share and rows_per_coefficient, as in `TukeyRequest`.
     """
     panel, outcomes = Panel.open(panel), Outcomes.load(outcomes)
-    fits = []
+    data, fits = {size: screening_data(panel, outcomes, size) for size in outcomes.values}, []
     for label, arrays in load_labelled(choices):
         is_exact, chosen = "request" not in label, arrays["chosen"]
         for method in SCREENED:
             if method not in methods or METHODS[method].is_non_private != is_exact:
                 continue
             if is_exact:
-                data = screening_data(panel, outcomes, label["n_variants"])
-                fit, seconds = timed(fit_chosen_exactly, data, chosen)
+                fit, seconds = timed(fit_chosen_exactly, data[label["n_variants"]], chosen)
                 fitted = _exact_label(method, label, len(chosen))
             else:
                 request = restored_request(label["request"])
                 key = (seed, trial, method, *map(str, asdict(request).values()))
                 (fit, statuses), seconds = timed(
                     FITTERS[method],
-                    screening_data(panel, outcomes, request.n_variants, count=len(chosen)),
+                    data[request.n_variants],
                     chosen,
                     request=request,
                     noise=BenchmarkNoise(*key),
@@ -128,9 +130,9 @@ def fit_screened(panel, outcomes, choices, *, output, methods, trial, seed, **te
     save_labelled(output, fits)
 
 
-def screening_data(panel, outcomes, size, *, count=None):
-    """Return the ScreeningData of a panel size and so many outcomes; None takes all."""
-    Y = np.where(outcomes.is_training, outcomes.values[size][:count], np.nan)
+def screening_data(panel, outcomes, size):
+    """Return the ScreeningData of a panel size, with all outcomes: functions take as many as are named."""
+    Y = np.where(outcomes.is_training, outcomes.values[size], np.nan)
     bits = panel.haplotypes(panel.of_size(size))
     return ScreeningData(bits, Y, outcomes.is_training, panel.n_haplotypes, outcomes.rows)
 

@@ -1,0 +1,101 @@
+"""Fits that read rows, at the budget of one of several outcomes."""
+
+import numpy as np
+import pytest
+
+from dpgrs.privacy.composition import totals
+from dpgrs.privacy.events import DepthEvent
+from dpgrs.privacy.noise import BenchmarkNoise
+from dpgrs.regression.requests import PrivacyRequest
+from dpgrs.regression.row_fits import fit_rows
+from dpgrs.regression.tukey import Status
+
+WEIGHTS, INTERCEPT = np.array([0.8, -0.5]), 0.3
+RNG = np.random.default_rng(0)
+X = RNG.integers(0, 2, (3000, 2)) - 0.5
+Y = X @ WEIGHTS + INTERCEPT + 0.1 * RNG.standard_normal(3000)
+LARGEST_NORM = np.sqrt(2) / 2
+
+
+def ask(**terms):
+    return PrivacyRequest("haplotypes", 2, 1, 3.0, **{"epsilon": 1e4, "delta": 1e-6} | terms)
+
+
+def fit(method, X=X, y=Y, *, request=None, n_fits=1, largest_norm=LARGEST_NORM, **options):
+    options = {"count_share": 0.05, "rows_per_coefficient": 2.0, "noise": BenchmarkNoise(1)} | options
+    request = request or ask()
+    return fit_rows(method, X, y, request=request, n_fits=n_fits, largest_norm=largest_norm, **options)
+
+
+every_method = pytest.mark.parametrize("method", ["tukey", "bas"])
+
+
+@every_method
+@pytest.mark.parametrize("missing", [0.0, 0.3])
+def test_fit_rows__hardly_any_noise_is_least_squares(method, missing):
+    """Missing outcomes, however many, move no coefficient."""
+    y = np.where(np.random.default_rng(1).random(len(Y)) < missing, np.nan, Y)
+    found = fit(method, y=y, rows_per_coefficient=8.0)
+    assert found.status == Status.RELEASED
+    np.testing.assert_allclose([*found.weights, found.intercept], [*WEIGHTS, INTERCEPT], atol=0.05)
+
+
+def test_fit_rows__bas_does_not_shorten_rows_within_the_largest_norm():
+    """Its weights are for rows as they come, whatever norm is claimed, as long as no row is longer."""
+    short, long = (fit("bas", largest_norm=norm) for norm in (LARGEST_NORM, 2 * LARGEST_NORM))
+    np.testing.assert_allclose(short.weights, long.weights, atol=0.03)
+    clipped = fit("bas", largest_norm=LARGEST_NORM / 8)
+    assert np.abs(clipped.weights - short.weights).max() > 0.1
+
+
+@pytest.mark.parametrize("accounting", ["gdp", "paper"])
+@pytest.mark.parametrize("neighbours", ["add-remove", "replace-one"])
+@pytest.mark.parametrize("n_fits", [1, 4])
+def test_fit_rows__bas_spends_its_part(accounting, neighbours, n_fits):
+    request = ask(epsilon=2.0, accounting=accounting, neighbours=neighbours, unit="person")
+    events = fit("bas", request=request, n_fits=n_fits).events
+    # Delta composes as epsilon does: each outcome's part holds at its own.
+    spent = totals(events, delta=1e-6 / n_fits).ledger
+    assert spent <= 2.0 / n_fits * (1 + 1e-9)
+    assert {(event.sensitivity.neighbours, event.sensitivity.unit) for event in events} == {
+        (neighbours, "person")
+    }
+
+
+@pytest.mark.parametrize(("neighbours", "n_draws"), [("add-remove", 3), ("replace-one", 2)])
+@pytest.mark.parametrize("n_fits", [1, 4])
+def test_fit_rows__tukey_spends_its_part(neighbours, n_draws, n_fits):
+    events = fit("tukey", request=ask(neighbours=neighbours), n_fits=n_fits).events
+    assert len(events) == n_draws
+    assert sum(event.epsilon for event in events) == pytest.approx(1e4 / n_fits)
+    (deep,) = (event for event in events if isinstance(event, DepthEvent))
+    assert deep.delta == pytest.approx(1e-6 / n_fits)
+
+
+def test_fit_rows__a_count_share_is_of_the_epsilon_given():
+    count = fit("tukey", request=ask(epsilon=8.0), n_fits=2, count_share=0.25).events[0]
+    assert count.epsilon == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize(
+    ("n_rows", "epsilon", "status"), [(20, 1e4, Status.TOO_FEW_MODELS), (600, 0.5, Status.CHECK_FAILED)]
+)
+def test_fit_rows__without_a_model_predicts_nothing(n_rows, epsilon, status):
+    options = {"request": ask(epsilon=epsilon), "rows_per_coefficient": 1.0}
+    if status == Status.CHECK_FAILED:
+        options["request"] = ask(epsilon=epsilon, neighbours="replace-one")
+    found = fit("tukey", X[:n_rows], Y[:n_rows], **options)
+    assert found.status == status
+    assert (found.weights.tolist(), found.intercept) == ([0.0, 0.0], 0.0)
+    assert found.events
+
+
+@every_method
+def test_fit_rows__same_noise_same_fit(method):
+    request = ask(epsilon=20.0)
+    one, again, other = (
+        fit(method, request=request, noise=BenchmarkNoise(1, name), rows_per_coefficient=2.0)
+        for name in ("a", "a", "b")
+    )
+    np.testing.assert_array_equal(one.weights, again.weights)
+    assert (one.weights != other.weights).all()

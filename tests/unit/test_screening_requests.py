@@ -1,0 +1,102 @@
+"""How a budget is divided between choices and what follows, and bounds on rows of any chosen variants."""
+
+import json
+from dataclasses import asdict
+from itertools import combinations
+
+import numpy as np
+import pytest
+
+from dpgrs.errors import UsageError
+from dpgrs.regression.clipped_statistics import tight_row_norm
+from dpgrs.regression.requests import PrivacyRequest
+from dpgrs.regression.statistics import coded_rows
+from dpgrs.screening.requests import (
+    ScreeningTerms,
+    restored_request,
+    row_norm_of_any,
+    row_norm_of_half,
+    screened_request,
+)
+from random_cohorts import random_bits
+
+FREQUENCY = np.array([0.02, 0.5, 0.31, 0.97, 0.75, 0.31])
+
+
+def ask(*, frequency=None, n_outcomes=4, share=0.2, composition="basic", **terms):
+    request = PrivacyRequest("haplotypes", 6, n_outcomes, 3.0, 2.0, 1e-6, **terms)
+    terms = ScreeningTerms(n_choices=3, share=share, composition=composition)
+    return screened_request(request, terms, frequency=frequency)
+
+
+@pytest.mark.parametrize("composition", ["basic", "zcdp"])
+@pytest.mark.parametrize("n_outcomes", [1, 3, 10])
+@pytest.mark.parametrize("share", [0.05, 0.3, 0.9])
+def test_screened_request__choices_and_rest_are_the_whole(composition, n_outcomes, share):
+    request = ask(composition=composition, n_outcomes=n_outcomes, share=share)
+    choices, rest = request.choices, request.rest
+    assert choices.epsilon * n_outcomes == pytest.approx(share * 2.0)
+    assert choices.epsilon * n_outcomes + rest.epsilon == pytest.approx(2.0)
+    assert choices.delta * n_outcomes + rest.delta == pytest.approx(1e-6)
+    assert (choices.delta == 0) == (composition == "basic")
+
+
+@pytest.mark.parametrize("neighbours", ["add-remove", "replace-one"])
+def test_screened_request__parts_have_the_relation_of_the_whole(neighbours):
+    request = ask(neighbours=neighbours, unit="person", accounting="paper", count_share=0.07)
+    for part in (request.choices, request.rest, request.statistics):
+        assert (part.rows, part.neighbours, part.unit) == ("haplotypes", neighbours, "person")
+    for part in (request.rest, request.statistics):
+        assert (part.n_variants, part.count_share, part.accounting) == (3, 0.07, "paper")
+    assert (request.statistics.n_outcomes, request.statistics.n_fits) == (1, 4)
+
+
+def test_screened_request__sensitivities_are_those_of_the_chosen_alone():
+    of_three = PrivacyRequest("haplotypes", 3, 1, 3.0, 2.0, 1e-6)
+    statistics = ask().statistics
+    assert statistics.gram_claim == of_three.gram_claim
+    assert statistics.cross_claim == of_three.cross_claim
+    clipped = ask(frequency=FREQUENCY).statistics
+    norm = row_norm_of_any(FREQUENCY, n_choices=3, rows="haplotypes", factor=1.0)
+    assert (clipped.row_norm, clipped.coding) == (norm, "frequency")
+    # A person has two rows.
+    assert clipped.cross_claim.value == pytest.approx(2 * 3.0 * norm)
+
+
+@pytest.mark.parametrize("frequency", [None, FREQUENCY])
+def test_restored_request__from_json_is_the_same(frequency):
+    request = ask(frequency=frequency)
+    again = restored_request(json.loads(json.dumps(asdict(request))))
+    assert again == request
+    assert again.statistics.budget == request.statistics.budget
+    assert again.choices.claim == request.choices.claim
+
+
+@pytest.mark.parametrize("rows", ["haplotypes", "people"])
+@pytest.mark.parametrize("n_choices", [1, 2, 5, 6])
+def test_row_norm_of_any__is_the_largest_of_all_that_can_be_chosen(rows, n_choices):
+    options = {"rows": rows, "factor": 1.2}
+    norms = [
+        tight_row_norm(FREQUENCY[list(chosen)], **options)
+        for chosen in combinations(range(len(FREQUENCY)), n_choices)
+    ]
+    assert row_norm_of_any(FREQUENCY, n_choices=n_choices, **options) == max(norms)
+
+
+@pytest.mark.parametrize("rows", ["haplotypes", "people"])
+def test_row_norm_of_half__is_attained(rows):
+    X = coded_rows(random_bits(3, 400), n_haplotypes=400, rows=rows)
+    assert np.linalg.norm(X, axis=1).max() == pytest.approx(row_norm_of_half(3, rows=rows))
+
+
+@pytest.mark.parametrize(
+    ("terms", "message"),
+    [
+        ({"n_choices": 0}, "`screening.size` must be at least 1, got 0"),
+        ({"n_choices": 2, "share": 0.0}, "`screening.share` must be between 0 and 1, got 0.0"),
+        ({"n_choices": 2, "share": 1.0}, "`screening.share` must be between 0 and 1, got 1.0"),
+    ],
+)
+def test_screening_terms__raise_on_terms(terms, message):
+    with pytest.raises(UsageError, match=message):
+        ScreeningTerms(**terms)

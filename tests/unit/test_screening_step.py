@@ -1,0 +1,174 @@
+"""Screening as steps of a benchmark: which choices and fits there are, what they are called and hang on."""
+
+import json
+from types import SimpleNamespace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from dpgrs.io.files import write_table
+from dpgrs.io.trials import Outcomes, load_labelled, save_labelled
+from dpgrs.methods import SCREENED
+from dpgrs.regression.linear_fit import LinearFit
+from dpgrs.steps import evaluate as evaluate_step
+from dpgrs.steps import screening as screening_step
+from dpgrs.steps.fit import NO_PRIVACY
+from screening_cohorts import NAMES, cohort, frequencies
+
+SIZES = (5, 8)
+GRID = {"protections": ["full"], "accountings": ["gdp"], "epsilons": [1e4], "delta": 1e-6}
+GRID |= {"sizes": SIZES, "counts": [1, 3], "neighbours": "add-remove", "unit": "person"}
+GRID |= {"gram_share": None, "count_share": 0.01, "outcome_bound": 5.0, "outcome_budget": "joint"}
+TERMS = {"methods": SCREENED, "n_choices": 2, "share": 0.5, "law": "permute-and-flip"}
+TERMS |= {"composition": "basic", "bounds": "worst-case", "genotype_clip": 1.0, "trial": 1, "seed": 1}
+FIT = {"heritability": None, "count_share": 0.05, "rows_per_coefficient": 4.0}
+
+
+class Files:
+    """A panel of eight variants, its outcomes, and what the steps make of them."""
+
+    def __init__(self, folder, monkeypatch, *, rows):
+        data = cohort(rows)
+        ranks = np.array([7, 0, 1, 5, 2, 6, 3, 4])
+        panel = SimpleNamespace(
+            haplotypes=lambda columns: data.bits[columns],
+            of_size=lambda size: np.flatnonzero(ranks < size),
+            n_haplotypes=data.n_haplotypes,
+            frequency=frequencies(),
+        )
+        for module in (screening_step, evaluate_step):
+            monkeypatch.setattr(module, "Panel", SimpleNamespace(open=lambda path: panel))
+        rng = np.random.default_rng(5)
+        # The values of test people are known, and told apart by the split alone.
+        Y = np.where(data.is_training, data.Y, rng.standard_normal(data.Y.shape))
+        self.folder, self.size_of = folder, {size: panel.of_size(size) for size in SIZES}
+        Outcomes(NAMES, dict.fromkeys(SIZES, Y), {}, data.is_training, rows).save(folder / "outcomes.npz")
+
+    def screen(self, **changes):
+        """Choose; return the labelled choices and the events."""
+        options = GRID | TERMS | changes
+        paths = {"output": self.folder / "choices.npz", "events": self.folder / "events.json"}
+        screening_step.screen_variants("panel", self.folder / "outcomes.npz", **paths, **options)
+        return load_labelled(paths["output"]), json.loads(paths["events"].read_text())
+
+    def fit(self, *, methods=SCREENED, seed=1, **changes):
+        """Fit what was chosen; return (label, LinearFit) pairs."""
+        paths = [self.folder / f"{name}.npz" for name in ("outcomes", "choices")]
+        output, options = self.folder / "screened.npz", FIT | changes
+        screening_step.fit_screened(
+            "panel", *paths, output=output, methods=methods, trial=1, seed=seed, **options
+        )
+        return [(label, LinearFit(**arrays)) for label, arrays in load_labelled(output)]
+
+
+@pytest.fixture
+def files(tmp_path, monkeypatch):
+    return Files(tmp_path, monkeypatch, rows="people")
+
+
+@pytest.mark.parametrize("rows", ["people", "haplotypes"])
+@pytest.mark.parametrize("bounds", ["worst-case", "tight"])
+def test_steps__every_combination_is_chosen_and_fitted(tmp_path, monkeypatch, rows, bounds):
+    files = Files(tmp_path, monkeypatch, rows=rows)
+    choices, records = files.screen(bounds=bounds, genotype_clip=3.0)
+    exact, private = choices[: len(SIZES)], choices[len(SIZES) :]
+    assert [label for label, _ in exact] == [{"n_variants": size} for size in SIZES]
+    best = {label["n_variants"]: arrays for label, arrays in exact}
+    assert [best[size]["scores"].shape for size in SIZES] == [(3, 5), (3, 8)]
+    asked = [(label["request"]["n_variants"], label["n_outcomes"]) for label, _ in private]
+    assert asked == [(5, 1), (5, 3), (8, 1), (8, 3)]
+    for (label, arrays), record in zip(private, records, strict=True):
+        size, count = label["request"]["n_variants"], label["n_outcomes"]
+        np.testing.assert_array_equal(arrays["chosen"], best[size]["chosen"][:count])
+        assert record["events"] == label["events"]
+        assert [event["epsilon"] for event in record["events"]] == [5e3 / count] * count
+    fits = files.fit()
+    found = {(label["method"], label["n_variants"], label["n_outcomes"]): fit for label, fit in fits}
+    assert set(found) == {
+        *(("k-ols", size, 3) for size in SIZES),
+        *((method, *pair) for method in SCREENED[1:] for pair in asked),
+    }
+    for (_, size, count), fit in found.items():
+        np.testing.assert_array_equal(fit.chosen, np.sort(best[size]["chosen"][:count], axis=1))
+        expected = found["k-ols", size, 3].weights[:count]
+        np.testing.assert_allclose(fit.weights, expected, atol=0.3)
+    for label, _ in fits:
+        statuses = {"k-bas": ["ok"] * label["n_outcomes"], "k-tukey": ["ok"] * label["n_outcomes"]}
+        assert label.get("statuses") == statuses.get(label["method"])
+
+
+def test_steps__repeat_and_draw_anew_for_every_trial_and_request(files):
+    terms = {"sizes": [8], "counts": [3], "epsilons": [0.01, 0.02], "accountings": ["gdp", "paper"]}
+    runs = [files.screen(**terms, **key)[0][2:] for key in ({}, {}, {"trial": 2}, {"seed": 2})]
+    first, again, trial, seed = ([arrays["chosen"].tolist() for _, arrays in run] for run in runs)
+    assert first == again
+    assert len({json.dumps(chosen) for chosen in (*first, *trial, *seed)}) == 12
+    methods = ["k-blup", "k-bas"]
+    files.screen(sizes=[8], counts=[3], epsilons=[50.0])
+    one, two, other = (files.fit(methods=methods, seed=seed) for seed in (1, 1, 2))
+    for (_, fit), (_, same), (_, different) in zip(one, two, other, strict=True):
+        np.testing.assert_array_equal(fit.weights, same.weights)
+        assert (fit.weights[fit.weights != 0] != different.weights[fit.weights != 0]).all()
+
+
+def test_steps__outcomes_with_separate_budgets_do_not_hang_on_their_number(files):
+    files.screen(sizes=[8], outcome_budget="separate", epsilons=[30.0])
+    fits = files.fit()
+    found = {(label["method"], label["n_outcomes"]): fit for label, fit in fits}
+    for method in SCREENED[1:]:
+        alone, together = found[method, 1], found[method, 3]
+        np.testing.assert_array_equal(alone.weights[0], together.weights[0])
+
+
+def test_screen_variants__asks_nothing_where_there_is_nothing_to_ask(files):
+    for changes in ({"methods": ["k-ols"]}, {"protections": ["label"], "neighbours": "replace-one"}):
+        choices, records = files.screen(**changes)
+        assert [label for label, _ in choices] == [{"n_variants": size} for size in SIZES]
+        assert records == []
+    assert {label["method"] for label, _ in files.fit()} == {"k-ols"}
+    (label, _), *_ = files.fit()
+    assert label == {
+        "method": "k-ols",
+        "protection": "none",
+        **NO_PRIVACY,
+        "reported": True,
+        "n_variants": 5,
+        "n_outcomes": 3,
+        "seconds": label["seconds"],
+    }
+
+
+def test_fit_screened__the_count_of_tukey_gets_its_share_of_all_of_epsilon(files, monkeypatch):
+    noted = {}
+
+    def fit_nothing(method, data, chosen, *, request, **options):
+        noted.update(options, epsilon=request.epsilon)
+        return LinearFit(np.zeros((3, 8)), np.zeros(8), np.zeros(3)), []
+
+    monkeypatch.setattr(screening_step, "fit_chosen_rows", fit_nothing)
+    files.screen(sizes=[8], counts=[3], epsilons=[2.0], share=0.2)
+    files.fit(methods=["k-tukey"], count_share=0.1)
+    assert noted["epsilon"] == pytest.approx(0.8 * 2.0)
+    assert noted["count_share"] * noted["epsilon"] == pytest.approx(0.1 * 2.0)
+    assert noted["n_fits"] == 3
+
+
+def test_evaluate_trial__a_failed_check_is_a_status_of_its_outcome(files, tmp_path):
+    files.screen(sizes=[8], counts=[3], epsilons=[1.0], neighbours="replace-one")
+    files.fit()
+    weights, seconds, metrics = (tmp_path / name for name in ("weights.npz", "seconds.tsv", "metrics.tsv"))
+    fits = load_labelled(tmp_path / "screened.npz")
+    # Metrics compare with ridge.
+    ridge = [(label | {"method": "ridge"}, arrays) for label, arrays in fits if label["method"] == "k-ols"]
+    save_labelled(weights, [*ridge, *fits])
+    write_table(seconds, pd.DataFrame({"seconds": [0.5] * (len(ridge) + len(fits))}))
+    paths = {"metrics": metrics, "population_metrics": tmp_path / "populations.tsv", "populations": None}
+    outcomes = tmp_path / "outcomes.npz"
+    evaluate_step.evaluate_trial("panel", outcomes, weights, seconds, trial=1, counts=[3], **paths)
+    table = pd.read_csv(metrics, sep="\t")
+    table = table[table["n_variants"] == 8].set_index("method")
+    assert table.loc["k-tukey", "status"].tolist() == ["check failed"] * 3
+    assert table.loc["k-tukey", "mse"].notna().all()
+    for method in ("ridge", "k-ols", "k-blup", "k-bas"):
+        assert table.loc[method, "status"].tolist() == ["ok"] * 3

@@ -1,0 +1,61 @@
+"""A small study that screens, from end to end."""
+
+import pandas as pd
+import pytest
+
+from dpgrs.methods import SCREENED
+from study_runs import SMALL, run
+
+SCREENING = SMALL | {
+    "study": "screening",
+    "methods": ["ridge", "blup", *SCREENED],
+    "cohort": SMALL["cohort"] | {"chromosomes": ["21"]},
+    "privacy": {"epsilon": [2000], "accounting": "gdp", "bounds": "tight"},
+    "screening": {"size": 2, "share": 0.5},
+    "trials": 1,
+}
+
+
+@pytest.fixture(scope="module")
+def study(tmp_path_factory):
+    """A folder in which it was run."""
+    folder = tmp_path_factory.mktemp("screening")
+    run(folder, SCREENING)
+    return folder
+
+
+def test_screening__every_method_is_measured_and_says_how_it_ended(study):
+    metrics = pd.read_csv(study / "results" / "screening" / "metrics.tsv", sep="\t")
+    # 2 panels x (1 + 3) outcomes.
+    assert metrics.groupby("method").size().to_dict() == dict.fromkeys(SCREENING["methods"], 8)
+    assert set(metrics["status"]) <= {"ok", "check failed", "too few models"}
+    assert (metrics.loc[metrics["method"] != "k-tukey", "status"] == "ok").all()
+    assert metrics[["r2", "mse"]].notna().all(axis=None)
+    # With hardly any noise the chosen variants are those of least squares.
+    r2 = metrics.groupby("method")["r2"].mean()
+    assert abs(r2["k-blup"] - r2["k-ols"]) < 0.1
+
+
+def test_screening__second_run_does_nothing(study):
+    assert "Nothing to be done" in run(study, SCREENING).stdout
+
+
+@pytest.mark.parametrize(
+    ("change", "first", "spared"),
+    [
+        ({"screening": {"size": 3, "share": 0.5}}, "screen_variants", "compute_statistics"),
+        ({"screening": {"size": 2, "share": 0.5, "count_share": 0.1}}, "fit_screened", "screen_variants"),
+        ({"regression": {"rows_per_coefficient": 1}}, "fit_screened", "screen_variants"),
+    ],
+)
+def test_screening__changed_settings_are_noticed(study, change, first, spared):
+    plan = run(study, SCREENING | change, "--dry-run").stdout
+    assert f"rule {first}:" in plan
+    assert f"rule {spared}:" not in plan
+
+
+def test_screening__studies_without_it_choose_nothing(tmp_path):
+    plan = run(tmp_path, SMALL, "--dry-run").stdout
+    assert "rule fit_weights:" in plan
+    assert "rule screen_variants:" not in plan
+    assert "rule fit_screened:" not in plan

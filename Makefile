@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PYTHON ?= $(shell command -v python3.11 || command -v python3.12 || command -v python3)
 READY := $(VENV)/.ready
 
-.PHONY: run test lint unit benchmark test-slurm test-faults test-release test-audits test-experiments lock clean help
+.PHONY: run test lint unit benchmark test-slurm test-faults test-workflow test-release test-audits test-experiments lock clean help
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -23,7 +23,10 @@ lint: $(READY)  ## check the style of Python and Snakemake code
 	$(BIN)/snakemake --lint
 
 unit: $(READY)
-	$(BIN)/pytest -m "not slurm and not faults and not release and not audits and not experiments"
+	$(BIN)/pytest -m "not slurm and not faults and not workflow and not release and not audits and not experiments"
+
+test-workflow: $(READY)  ## whole studies, forced anew, drowned in noise, of people and of real files
+	$(BIN)/pytest -m workflow
 
 test-release: $(READY)  ## whole releases with metrics that are paid for, replayed and refused
 	$(BIN)/pytest -m "release and not faults"

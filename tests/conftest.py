@@ -4,9 +4,27 @@ import os
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
+
+from dpgrs.privacy import hash_chain
+from every_process.stopped_clock import StoppedClock
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 REAL_DATA = Path(os.environ.get("DPGRS_TEST_DATA", REPOSITORY.parent / "shared" / "data"))
+
+# The same examples in every run, and none refused because the machine was busy.
+settings.register_profile(
+    "steady", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile("steady")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def stopped_clock():
+    """All ledgers have one time, which enters the ids of requests: noise is the same in every run."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(hash_chain, "datetime", StoppedClock)
+        yield
 
 
 @pytest.fixture(scope="session")

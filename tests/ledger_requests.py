@@ -1,8 +1,8 @@
-"""A ledger with one account, and requests to it."""
+"""A ledger with one account, requests to it, and the study key of all tests."""
 
 from dpgrs.privacy.ledger import Ledger, Order, start_ledger
 from dpgrs.privacy.ledger_entries import Account, GaussianCharge
-from dpgrs.privacy.study_key import StudyKey
+from dpgrs.privacy.study_key import StudyKey, create_study_key
 
 DATASET = {"accession": "phs000001", "consent": "c1"}
 ACCOUNT = Account("full", "person", "add-remove")
@@ -15,6 +15,11 @@ def new_ledger(folder, *, account=ACCOUNT, **terms):
     path = folder / "cohort.jsonl"
     start_ledger(path, **DATASET, account=account, **({"delta": "1e-6", "mu_squared": "1"} | terms))
     return Ledger(path)
+
+
+def create_fixed_key():
+    """Make the study key in the file that the environment names, of fixed bytes: no noise is luck."""
+    create_study_key().write_bytes(KEY.secret)
 
 
 def identity(**parameters):

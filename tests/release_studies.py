@@ -2,15 +2,15 @@
 
 import os
 import shutil
-import signal
 from contextlib import contextmanager
 
 import pysam
 
 from dpgrs.privacy.ledger import start_ledger
 from dpgrs.privacy.ledger_entries import Account
-from dpgrs.privacy.study_key import VARIABLE, create_study_key
+from dpgrs.privacy.study_key import VARIABLE
 from dpgrs.simulation.cohorts import simulate_cohort
+from ledger_requests import create_fixed_key
 from study_runs import run
 
 CURATION = {
@@ -24,6 +24,8 @@ CURATION = {
     "genome_build": "GRCh38",
     "audit_draws": 0,
 }
+# Read in `every_process/sitecustomize.py`.
+KILL_AT = "DPGRS_TEST_KILL_AT"
 # A release of a few seconds on VCFs, as of a real cohort.
 RELEASE = {
     "study": "release",
@@ -44,9 +46,9 @@ RELEASE = {
 
 
 def make_key(folder):
-    """Make a study key and name it in the environment, also to the jobs of a workflow."""
+    """Make the fixed study key and name it in the environment, also to the jobs of a workflow."""
     os.environ[VARIABLE] = str(folder / "key" / "study.key")
-    create_study_key()
+    create_fixed_key()
 
 
 def make_ledger(path, *, accession="demo", consent="open", epsilon="4", unit="person"):
@@ -103,36 +105,4 @@ def leave_out(folder, sample, *, chromosomes):
 
 def run_and_kill(folder, settings, place):
     """Run a study whose first job that calls the function `place` kills itself there with SIGKILL."""
-    # Python runs sitecustomize at its start, in the job's process as well.
-    customize = folder / "sitecustomize.py"
-    customize.write_text(KILLER.format(place=place, signal=int(signal.SIGKILL)))
-    assert run(folder, settings, check=False, python_path=folder).returncode == 1
-    customize.unlink()
-
-
-KILLER = """
-import importlib.abc, importlib.util, os, sys
-
-module, _, name = "{place}".rpartition(".")
-owner = None
-if module.rpartition(".")[2][0].isupper():
-    module, _, owner = module.rpartition(".")
-
-class Finder(importlib.abc.MetaPathFinder):
-    def find_spec(self, fullname, path, target=None):
-        if fullname != module:
-            return None
-        sys.meta_path.remove(self)
-        spec = importlib.util.find_spec(fullname)
-        execute = spec.loader.exec_module
-
-        def exec_module(made):
-            execute(made)
-            patched = getattr(made, owner) if owner else made
-            setattr(patched, name, lambda *_, **__: os.kill(os.getpid(), {signal}))
-
-        spec.loader.exec_module = exec_module
-        return spec
-
-sys.meta_path.insert(0, Finder())
-"""
+    assert run(folder, settings, check=False, variables={KILL_AT: place}).returncode == 1

@@ -10,7 +10,7 @@ from dpgrs.config import public_identity, resolve
 from dpgrs.io.sites import write_sites
 from dpgrs.io.trials import Outcomes, save_labelled
 from dpgrs.privacy.ledger_entries import Account
-from dpgrs.privacy.study_key import VARIABLE, create_study_key
+from dpgrs.privacy.study_key import VARIABLE
 from dpgrs.regression.statistics import coded_rows
 from dpgrs.release.verify import verify_release
 from dpgrs.steps import accuracy as accuracy_step
@@ -18,7 +18,7 @@ from dpgrs.steps import baselines as baselines_step
 from dpgrs.steps import statistics as statistics_step
 from dpgrs.steps.noise import release_statistics
 from dpgrs.steps.release import write_release
-from ledger_requests import DATASET, new_ledger
+from ledger_requests import DATASET, create_fixed_key, new_ledger
 from random_cohorts import random_bits
 from release_studies import CURATION
 
@@ -43,7 +43,7 @@ class Study:
 
     def __init__(self, root, monkeypatch):
         monkeypatch.setenv(VARIABLE, str(root / "key" / "study.key"))
-        create_study_key()
+        create_fixed_key()
         self.root, self.sites, self.ledgers = root, root / "sites.tsv", {}
         bits = random_bits(N_VARIANTS, 2 * N_PEOPLE)
         frequency = np.array([0.2, 0.4, 0.3, 0.45])

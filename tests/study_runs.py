@@ -10,6 +10,7 @@ import yaml
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 SNAKEMAKE = Path(sys.executable).with_name("snakemake")
+EVERY_PROCESS = REPOSITORY / "tests" / "every_process"
 
 TIMED = ("provenance.json", ".snakemake_timestamp")
 
@@ -32,18 +33,17 @@ def command(folder, settings, *arguments, cores=2):
     return [SNAKEMAKE, *fixed, "--cores", str(cores), *arguments]
 
 
-def run(folder, settings, *arguments, cores=2, check=True, python_path=None):
+def run(folder, settings, *arguments, cores=2, check=True, variables=None):
     """Run a study as a user without an activated environment would; return the completed process.
 
-    Standard output and error are joined, as on a console. `python_path` is a folder that Python looks into
-    first, in all processes.
+    Standard output and error are joined, as on a console. `variables` are added to the environment.
     """
     process = subprocess.run(
         command(folder, settings, *arguments, cores=cores),
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
-        env=environment() | ({"PYTHONPATH": str(python_path)} if python_path else {}),
+        env=environment() | (variables or {}),
     )
     if check:
         assert process.returncode == 0, process.stdout
@@ -51,12 +51,15 @@ def run(folder, settings, *arguments, cores=2, check=True, python_path=None):
 
 
 def environment():
-    """Return the environment without what an activated virtual environment or pytest adds."""
+    """Return the environment without what an activated virtual environment or pytest adds.
+
+    The one folder on PYTHONPATH makes the noise of a release a function of the code; see `every_process`.
+    """
     added = ("PYTHON", "VIRTUAL_ENV", "COVERAGE")
     kept = {name: value for name, value in os.environ.items() if not name.startswith(added)}
     own = str(Path(sys.executable).parent)
     kept["PATH"] = os.pathsep.join(part for part in kept["PATH"].split(os.pathsep) if part != own)
-    return kept
+    return kept | {"PYTHONPATH": str(EVERY_PROCESS)}
 
 
 def results(folder, study):

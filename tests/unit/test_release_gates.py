@@ -8,9 +8,9 @@ from dpgrs.methods import RELEASED
 from dpgrs.preflight import check
 from dpgrs.privacy.accountant import gdp_epsilon, gdp_mu
 from dpgrs.privacy.ledger import Ledger
-from dpgrs.privacy.study_key import VARIABLE, create_study_key
+from dpgrs.privacy.study_key import VARIABLE
 from dpgrs.release_cost import total_epsilon
-from ledger_requests import DATASET, new_ledger, reserve
+from ledger_requests import DATASET, create_fixed_key, new_ledger, reserve
 from release_studies import CURATION
 from vcf_files import record, vcf_text, write_text
 
@@ -20,7 +20,7 @@ def study(tmp_path, monkeypatch):
     """Settings of a release that nothing is wrong with."""
     monkeypatch.chdir(tmp_path)  # no earlier results
     monkeypatch.setenv(VARIABLE, str(tmp_path / "key" / "study.key"))
-    create_study_key()
+    create_fixed_key()
     return {
         "mode": "release",
         "dataset": DATASET | {"version": "1"},

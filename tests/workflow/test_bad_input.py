@@ -30,14 +30,10 @@ def own_lines(output):
     return [line for line in output.splitlines() if not line.startswith(("Using ", "Config file", "host:"))]
 
 
+# One of each kind; tests/unit/test_preflight.py and test_config.py have all messages.
 PREFLIGHT = {
     "missing file": (None, SETTINGS, "`cohort.vcf`: `cohort.vcf.gz` is not there"),
-    "empty file": ("", SETTINGS, "is empty"),
-    "no samples": (vcf_text(samples=()), SETTINGS, "sample"),
     "duplicate samples": (vcf_text(samples=("A", "B", "A")), SETTINGS, "samples 1 and 3"),
-    "contig": (TEXT, changed(cohort={"chromosomes": ["7"]}), "7"),
-    "epsilon": (TEXT, changed(privacy={"epsilon": 0}), "`privacy.epsilon`"),
-    "delta": (TEXT, changed(privacy={"delta": 1}), "`privacy.delta`"),
     "misspelt": (TEXT, changed(panel={"sizes": 5}), "Did you mean `panel.size`"),
     "screening": (
         TEXT,
@@ -51,9 +47,7 @@ PREFLIGHT = {
 
 @pytest.mark.parametrize(("vcf", "settings", "message"), PREFLIGHT.values(), ids=PREFLIGHT.keys())
 def test_preflight__one_line_and_exit_2(tmp_path, vcf, settings, message):
-    if vcf == "":
-        (tmp_path / "cohort.vcf.gz").touch()
-    elif vcf is not None:
+    if vcf is not None:
         write_gzip(tmp_path / "cohort.vcf.gz", vcf)
     (tmp_path / "y.tsv").write_text("sample\nperson1\n")
     process = run(tmp_path, settings, check=False)
@@ -91,6 +85,7 @@ def test_job__one_line_on_the_console_and_exit_1(tmp_path, content, settings, me
     assert not any("partial" in path.name or path.suffix == ".npz" for path in made)
 
 
+@pytest.mark.workflow
 def test_outcomes_file__missing_values_and_few_people(tmp_path):
     write_gzip(tmp_path / "cohort.vcf.gz", TEXT)
     rows = [f"{name}\t{(-1) ** i * 0.8}\t{'NA' if i == 3 else (i - 6) / 4}" for i, name in enumerate(SAMPLES)]

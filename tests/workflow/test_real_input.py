@@ -9,7 +9,7 @@ import zarr
 
 from study_runs import REPOSITORY, run
 
-pytestmark = pytest.mark.realdata
+pytestmark = [pytest.mark.realdata, pytest.mark.workflow]
 
 
 def run_1000genomes(folder, study, cohort, *arguments):

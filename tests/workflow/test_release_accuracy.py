@@ -39,7 +39,7 @@ pytestmark = pytest.mark.release
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory):
-    with released_site(tmp_path_factory.mktemp("site"), SETTINGS, people=100, epsilon="200") as folder:
+    with released_site(tmp_path_factory.mktemp("site"), SETTINGS, people=300, epsilon="200") as folder:
         yield folder
 
 

@@ -1,0 +1,54 @@
+"""Read by Python at its start in every process of a workflow under test: changes modules of dpgrs on import.
+
+The ledger's clock stands still. Where the variable `KILL_AT` names a function, a process that calls it
+kills itself with SIGKILL.
+"""
+
+import importlib.abc
+import importlib.util
+import os
+import signal
+import sys
+
+from stopped_clock import StoppedClock
+
+KILL_AT = "DPGRS_TEST_KILL_AT"
+
+
+class ChangedOnImport(importlib.abc.MetaPathFinder):
+    """Sets an attribute of a module, or of a class in it, as soon as the module was imported.
+
+    Parameters
+    ----------
+    place : str, as in ``dpgrs.privacy.noise.ReleaseNoise._draw``.
+    value : what stands there from then on.
+    """
+
+    def __init__(self, place, value):
+        owner, _, self._name = place.rpartition(".")
+        before, _, last = owner.rpartition(".")
+        self._module, self._class = (before, last) if last[0].isupper() else (owner, None)
+        self._value = value
+
+    def find_spec(self, fullname, path, target=None):
+        if fullname != self._module:
+            return None
+        sys.meta_path.remove(self)
+        spec = importlib.util.find_spec(fullname)
+        execute = spec.loader.exec_module
+
+        def exec_module(made):
+            execute(made)
+            setattr(getattr(made, self._class) if self._class else made, self._name, self._value)
+
+        spec.loader.exec_module = exec_module
+        return spec
+
+
+def die(*_, **__):
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+sys.meta_path.insert(0, ChangedOnImport("dpgrs.privacy.hash_chain.datetime", StoppedClock))
+if KILL_AT in os.environ:
+    sys.meta_path.insert(0, ChangedOnImport(os.environ[KILL_AT], die))

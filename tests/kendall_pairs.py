@@ -1,8 +1,16 @@
-"""Kendall statistics by their definition, one pair of rows at a time."""
+"""Kendall statistics by their definition, one pair of rows at a time, and what DPKendall is asked for."""
 
 import numpy as np
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
 
 from dpgrs.bits import pack
+from dpgrs.privacy.noise_source import data_digest
+from dpgrs.screening.dp_kendall import KendallRequest, TablePairs, genotype_pairs
+from row_enumeration import UNIT_OF_A_ROW
+
+KERNELS = {"haplotypes": ("bounded", "product"), "people": ("bounded", "product"), "table": ("sign", "sign")}
+FEATURE_VALUES = {"haplotypes": [0, 1], "people": [0, 1, 2], "table": [-1, 0, 2, 5]}
 
 
 def pair_sum(x, y, kernel):
@@ -21,3 +29,49 @@ def packed(genotypes, rows):
         alleles = np.stack([genotypes > 0, genotypes > 1], axis=-1)
         genotypes = alleles.reshape(len(genotypes), 2 * genotypes.shape[1])
     return pack(genotypes), {"n_haplotypes": genotypes.shape[1], "rows": rows}
+
+
+def make_pairs(features, y, kind):
+    """Pair (n_features, n_rows) features with an outcome."""
+    features, y = np.asarray(features), np.asarray(y, dtype=float)
+    if kind == "table":
+        return TablePairs(features.astype(float), y)
+    bits, options = packed(features, kind)
+    return genotype_pairs(bits, y[np.newaxis], **options)[0]
+
+
+def make_request(kind="people", **terms):
+    """Ask for three features of a kind, or on other terms."""
+    against_outcome, against_feature = KERNELS[kind]
+    rows = "people" if kind == "table" else kind
+    defaults = {"n_choices": 3, "epsilon": 1.0, "rows": rows, "unit": UNIT_OF_A_ROW[rows]}
+    kernels = {"against_outcome": against_outcome, "against_feature": against_feature}
+    return KendallRequest(**defaults | kernels | terms)
+
+
+def digest_of(features, y):
+    """Digest all that a choice is made of."""
+    return data_digest(np.asarray(features), np.asarray(y))
+
+
+def drawn_data(data, kind, n_rows, n_features=4):
+    """Let hypothesis draw features and an outcome, with ties and missing outcomes."""
+    X = data.draw(hnp.arrays(np.int64, (n_features, n_rows), elements=st.sampled_from(FEATURE_VALUES[kind])))
+    y = data.draw(hnp.arrays(float, n_rows, elements=st.sampled_from([-1.0, 0.0, 0.5, 2.0, 3.0, np.nan])))
+    return X, y
+
+
+def study(kind="people", n_features=12, n_rows=60, seed=0):
+    """Return features, the best of them twice, and an outcome."""
+    rng = np.random.default_rng(seed)
+    X = rng.choice(FEATURE_VALUES[kind], (n_features, n_rows))
+    X[4] = X[2]
+    y = X[2] + X[7] / 2 + rng.standard_normal(n_rows)
+    y[rng.random(n_rows) < 0.1] = np.nan
+    return X, y
+
+
+def in_taus(score, chosen):
+    """Return the scores of a round as fractions, in units of tau^."""
+    scores, unit = score(np.array(chosen, dtype=np.int64))
+    return [int(one) * unit for one in scores]

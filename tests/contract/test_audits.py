@@ -16,7 +16,7 @@ from study_runs import REPOSITORY
 PACKAGE = REPOSITORY / "workflow" / "dpgrs"
 CASES = choose_cases()
 all_cases = pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
-# The other losses are held against the laws of their noise: tests/statistical/test_{tukey,votes}_audit.py.
+# The other losses are held against the laws of their noise: tests/statistical/test_*_audit.py.
 NORMAL_CASES = [case for case in CASES if isinstance(case.claim, GaussianLoss)]
 normal_cases = pytest.mark.parametrize("case", NORMAL_CASES, ids=lambda case: case.name)
 

@@ -23,7 +23,7 @@ from dpgrs.steps.audit import choose_cases, seeded_noise
 
 pytestmark = pytest.mark.audits
 
-# The others are in test_tukey_audit.py.
+# The others are in test_tukey_audit.py and test_kendall_audit.py.
 CASES = {case.name: case for case in choose_cases() if isinstance(case.claim, GaussianLoss)}
 ONE_EACH = list({case.mechanism: name for name, case in CASES.items()}.values())
 N_NUMBERS = 16  # more than any case releases in one statistic

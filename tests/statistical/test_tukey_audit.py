@@ -19,8 +19,8 @@ from dpgrs.steps.audit import choose_cases, noise_of
 
 pytestmark = pytest.mark.audits
 
-STEPS = ["private_lower_count", "private_tukey", "private_deep_point"]
-CASES = {case.name: case for case in choose_cases(STEPS)}
+MECHANISMS = ["private_lower_count", "private_tukey", "private_deep_point"]
+CASES = {case.name: case for case in choose_cases(MECHANISMS)}
 FACTORS = [math.sqrt(2), 2]
 every_case = pytest.mark.parametrize("name", CASES)
 

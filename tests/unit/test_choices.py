@@ -64,6 +64,45 @@ def test_choose_in_rounds__raise_without_data(source):
         source.choose_in_rounds(distance_to_chosen, **ROUNDS)
 
 
+@pytest.mark.parametrize(
+    "scored",
+    [
+        (np.arange(29), Fraction(1, 71)),
+        (np.arange(30) / 71, Fraction(1, 71)),
+        (np.arange(30), 1 / 71),
+        (np.arange(30), Fraction(-1, 71)),
+        (np.arange(30, dtype=np.uint64) + np.uint64(2**63), Fraction(1, 71)),
+    ],
+)
+def test_choose_in_rounds__raise_on_scores_of_another_form_and_quote_none(scored):
+    with pytest.raises(UsageError, match="The best must be") as refused:
+        Rehearsal().on(MADE_OF).choose_in_rounds(lambda chosen: scored, **ROUNDS)
+    assert not any(private in str(refused.value) for private in ("29", "71", "0.014", "922337"))
+
+
+def test_choose_in_rounds__first_scores_are_marked_with_the_data():
+    """Data that `on` left out, or another code, under one digest."""
+    rehearsal = Rehearsal()
+    rehearsal.on(MADE_OF).choose_in_rounds(distance_to_chosen, **ROUNDS)
+
+    def other_unit(chosen):
+        return distance_to_chosen(chosen)[0], Fraction(1, 4)
+
+    noise = ReleaseNoise(KEY, draws=rehearsal.draws, requests={(): "r1"}).on(MADE_OF)
+    with pytest.raises(DpgrsError, match="was not reserved"):
+        noise.choose_in_rounds(other_unit, **ROUNDS)
+
+
+def test_on__data_named_before_stay_named():
+    rehearsal = Rehearsal()
+    rehearsal.on("a").on("c").choose_in_rounds(distance_to_chosen, **ROUNDS)
+    noise = ReleaseNoise(KEY, draws=rehearsal.draws, requests={(): "r1"}).on("b").on("c")
+    with pytest.raises(DpgrsError, match="was not reserved"):
+        noise.choose_in_rounds(distance_to_chosen, **ROUNDS)
+    with pytest.raises(TypeError):
+        Rehearsal().on()
+
+
 def test_on__draws_after_noise_are_reserved_by_their_data():
     def two_steps(noise):
         first, _ = noise.gaussian(EXACT, **NORMAL)

@@ -43,7 +43,8 @@ def release(mechanism, *, identify, account, ledger, study_key):
     Parameters
     ----------
     mechanism : callable that takes a noise source and returns what it releases. It is called twice, first to
-        learn what it draws; its draws must not hang on what it has drawn before.
+        learn what it draws. What a draw costs must not hang on what was drawn before; what it is made of may,
+        if the source is that of `NoiseSource.on`.
     identify : callable that takes a part and returns its public identity: a dict of accession, consent,
         dataset_version, mechanism and every public parameter. The draws are added to it.
     account : Account

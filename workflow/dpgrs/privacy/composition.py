@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache, reduce
 from itertools import chain
+from numbers import Integral
 from typing import Protocol
 
 from dp_accounting.pld import privacy_loss_distribution as pld
@@ -219,25 +220,31 @@ def epsilon_of_choices(epsilon, delta, *, n_choices, law, composition):
     """Return what choices may cost under basic composition, so that together they are (epsilon, delta)-DP.
 
     By zCDP a choice of epsilon_t counts epsilon_t^2/8 if it is of bounded range, as Gumbel's is, and
-    epsilon_t^2/2 if it is not, as permute-and-flip's [4]_.
+    epsilon_t^2/2 if it is not, as permute-and-flip's [4]_. Few choices may cost no more by zCDP than by
+    adding up; then epsilon itself is returned, which needs no delta.
 
     Parameters
     ----------
     epsilon : float > 0
     delta : float in [0, 1); zCDP spends it, basic composition does not.
-    n_choices : int, all of the same epsilon_t.
+    n_choices : int >= 1, all of the same epsilon_t.
     law : Selection
     composition : Composition
 
     Returns
     -------
-    float, n_choices epsilon_t.
+    float, n_choices epsilon_t, never below epsilon.
 
     Raises
     ------
     UsageError
-        Under zCDP without a delta.
+        If epsilon or the number of choices is out of its domain, or under zCDP without a delta.
     """
+    if not (0 < epsilon < math.inf and isinstance(n_choices, Integral) and n_choices >= 1):
+        raise UsageError(
+            "Choices must have a finite `epsilon` > 0 and a whole number `n_choices` >= 1, "
+            f"got {epsilon} and {n_choices}. Correct them."
+        )
     if Composition(composition) == Composition.BASIC:
         return epsilon
     if not 0 < delta < 1:
@@ -248,7 +255,7 @@ def epsilon_of_choices(epsilon, delta, *, n_choices, law, composition):
     while (middle := (low + high) / 2) not in (low, high):
         low, high = (middle, high) if _zcdp_epsilon(middle, delta) <= epsilon else (low, middle)
     share = 8 if Selection(law) == Selection.GUMBEL else 2
-    return n_choices * math.sqrt(share * low / n_choices) * (1 - MARGIN)
+    return max(epsilon, n_choices * math.sqrt(share * low / n_choices) * (1 - MARGIN))
 
 
 @lru_cache(maxsize=4096)

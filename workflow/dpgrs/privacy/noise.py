@@ -125,8 +125,10 @@ class ReleaseNoise(NoiseSource):
     def _choose(self, score, event, digest):
         event, stream = self._reserved(event, digest)
 
-        def choose_one(number, scores, unit):
-            return _exact_choice(event, scores, unit, stream(number, statistic_digest(scores), str(unit)))
+        def choose_one(chosen, scores, unit):
+            # Equal scores after other choices are another round, whose noise is its own.
+            round_stream = stream(chosen.tolist(), statistic_digest(scores), str(unit))
+            return _exact_choice(event, scores, unit, round_stream)
 
         chosen = _in_rounds(event, choose_one, score)
         self.outputs[self._part].append(statistic_digest(chosen))
@@ -152,13 +154,14 @@ def _in_rounds(event, choose_one, score):
     Parameters
     ----------
     event : ChoiceEvent
-    choose_one : callable that takes the number of the round, scores and their unit, and returns a position.
+    choose_one : callable that takes the choices so far, the scores of all others and their unit, and returns
+        a position among these.
     score : callable, as in `NoiseSource.choose_in_rounds`.
     """
     chosen, left = np.empty(0, dtype=np.int64), np.arange(event.entries)
-    for number in range(event.n_choices):
+    for _ in range(event.n_choices):
         scores, unit = score(chosen)
-        position = choose_one(number, scores[left], unit)
+        position = choose_one(chosen, scores[left], unit)
         chosen, left = np.append(chosen, left[position]), np.delete(left, position)
     return chosen
 

@@ -5,6 +5,7 @@ import json
 import math
 from copy import copy
 from fractions import Fraction
+from numbers import Rational
 
 import numpy as np
 
@@ -38,7 +39,7 @@ class NoiseSource:
         scoped._part = part
         return scoped
 
-    def on(self, *digests):
+    def on(self, digest, *more):
         """Return the source of draws that hang on earlier ones, all made of the same data.
 
         What is drawn later is made of data and of noise that no rehearsal knows. The ledger marks the data
@@ -47,10 +48,10 @@ class NoiseSource:
 
         Parameters
         ----------
-        *digests : str, `data_digest` of every private input.
+        digest, *more : str, `data_digest` of every private input. Data named before stay named.
         """
         scoped = copy(self)
-        scoped._data = json_digest(["data", *digests]).hex()
+        scoped._data = json_digest(["data", self._data, digest, *more]).hex()
         return scoped
 
     def gaussian(self, statistic, *, name, step, sensitivity, mu):
@@ -146,13 +147,16 @@ class NoiseSource:
     ):
         """Choose entries of high score, one after the other, by scores that hang on the choices before.
 
-        The source must be that of `on` all that the scores are made of.
+        The source must be that of `on` all that the scores are made of. The ledger's mark holds the scores of
+        the first round as well, so that data that `on` leaves out do not go unnoticed there; they must not
+        hang on noise.
 
         Parameters
         ----------
         score : callable that takes the (n_chosen,) int64 indices chosen so far and returns the (n_entries,)
             int64 scores of all entries, those chosen included, and their unit: a Fraction > 0 in the units of
-            the sensitivity. The unit may be private, say by a number of rows in its denominator.
+            the sensitivity. The unit may be private, say by a number of rows in its denominator. It is called
+            once more than there are rounds.
         n_entries : int, public.
         name : str, what it is.
         sensitivity : Sensitivity, of every score of every round for the same earlier choices, in linf.
@@ -166,12 +170,25 @@ class NoiseSource:
         Raises
         ------
         UsageError
-            As `choose`, and where the data are not named.
+            As `choose`, where the data are not named, or if the scores or their unit are of another form.
         """
         if self._data is None:
             raise UsageError(f"The {name} must be chosen on data. Name what the scores are made of by `on`.")
         event = self._choice(n_entries, name, 1.0, sensitivity, epsilon, n_choices, law)
-        return self._choose(score, event, self._data)
+
+        def exact_score(chosen):
+            scores, unit = score(chosen)
+            scores = _on_grid(scores, name)
+            # Both are private: neither is quoted.
+            if scores.shape != (n_entries,) or not (isinstance(unit, Rational) and unit > 0):
+                raise UsageError(
+                    f"The {name} must be one score for each entry, in units of a Fraction > 0. Correct them."
+                )
+            return scores, unit
+
+        scores, unit = exact_score(np.empty(0, dtype=np.int64))
+        mark = json_digest([self._data, statistic_digest(scores), str(unit)]).hex()
+        return self._choose(exact_score, event, mark)
 
     def poisson_sample(self, n_units, *, name, probability):
         """Choose units at random, each by itself, in secret; only benchmarks can, see `BenchmarkNoise`.

@@ -219,7 +219,7 @@ def kendall_sensitivity(kernel, *, rows, neighbours, unit, protection=Protection
     neighbours : Neighbours
     unit : Unit
     protection : Protection. Under label protection features are public, and how they correlate with each
-        other needs no claim.
+        other needs a claim only because rows without an outcome take no part.
 
     Returns
     -------

@@ -21,8 +21,7 @@ from dpgrs.regression.statistics import (
     grid_outcomes,
     selected_haplotypes,
 )
-from dpgrs.screening.dp_kendall import GenotypePairs, private_kendall
-from dpgrs.screening.kendall import genotype_scores, rank_weights
+from dpgrs.screening.dp_kendall import genotype_pairs, private_kendall
 from dpgrs.screening.requests import row_norm_of_half
 from dpgrs.types import Coding, Rows
 
@@ -47,15 +46,9 @@ class ScreeningData:
     rows: Rows
 
     @cached_property
-    def kendall_scores(self):
-        """(n_outcomes, n_variants) int64, exact: `genotype_scores` of all outcomes at once."""
-        options = {"n_haplotypes": self.n_haplotypes, "rows": self.rows}
-        return genotype_scores(self.bits, rank_weights(self.Y), **options)
-
-    def pairs(self, number):
-        """Return the GenotypePairs of one outcome."""
-        is_known = ~np.isnan(self.Y[number])
-        return GenotypePairs(self.bits, self.kendall_scores[number], self.n_haplotypes, self.rows, is_known)
+    def pairs(self):
+        """The GenotypePairs of every outcome, a list: all are scored at once."""
+        return genotype_pairs(self.bits, self.Y, n_haplotypes=self.n_haplotypes, rows=self.rows)
 
     @cached_property
     def genotype_digest(self):
@@ -128,7 +121,7 @@ def private_choices(data, *, request, noise, outcome_names):
         If there are fewer variants than choices.
     """
     drawn = [
-        private_kendall(data.pairs(number), request=request, noise=data.source(noise, name, number))
+        private_kendall(data.pairs[number], request=request, noise=data.source(noise, name, number))
         for number, name in enumerate(outcome_names)
     ]
     chosen, events = zip(*drawn, strict=True)

@@ -12,13 +12,14 @@ References
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 
 from dpgrs.errors import UsageError
 from dpgrs.privacy.composition import epsilon_of_choices
 from dpgrs.privacy.sensitivity import Sensitivity, kendall_sensitivity
-from dpgrs.screening.kendall import NOT_EXACT, feature_scores
+from dpgrs.screening.kendall import feature_scores, genotype_scores, rank_weights
 from dpgrs.screening.merge_sort import sign_scores
 from dpgrs.types import Composition, Neighbours, PairKernel, Protection, Rows, Selection, Unit
 
@@ -76,7 +77,7 @@ class KendallRequest:
 
     @property
     def epsilon_of_choices(self):
-        """What all choices cost under basic composition: more than `epsilon` under zCDP composition."""
+        """What all choices cost under basic composition: at least `epsilon`, and more of many under zCDP."""
         terms = {name: getattr(self, name) for name in ("n_choices", "law", "composition")}
         return epsilon_of_choices(self.epsilon, self.delta, **terms)
 
@@ -91,14 +92,32 @@ class GenotypePairs:
     outcome_scores : (n_variants,) int64, from `genotype_scores`.
     n_haplotypes : int
     rows : Rows
-    is_selected : (n_rows,) bool, rows with the outcome.
+    is_selected : (n_rows,) bool, rows with the outcome; `genotype_pairs` takes both from the outcome.
+
+    Raises
+    ------
+    UsageError
+        If there is not one score for each variant and one truth value for each row.
     """
 
+    against_outcome: ClassVar = PairKernel.BOUNDED
+    against_feature: ClassVar = PairKernel.PRODUCT
     bits: np.ndarray
     outcome_scores: np.ndarray
     n_haplotypes: int
     rows: Rows
     is_selected: np.ndarray
+
+    def __post_init__(self):
+        # The number of selected rows scales the noise: "all", said in any other way, must not count as none.
+        mask = np.asarray(self.is_selected)
+        n_rows = self.n_haplotypes if Rows(self.rows) == Rows.HAPLOTYPES else self.n_haplotypes // 2
+        if (mask.dtype, mask.shape) != (np.dtype(bool), (n_rows,)):
+            raise UsageError("`is_selected` must be a truth value for each row. Say which have the outcome.")
+        if np.shape(self.outcome_scores) != (len(self.bits),):
+            raise UsageError(
+                "`outcome_scores` must be one row of a score for each variant. Score all of them."
+            )
 
     @property
     def n_rows(self):
@@ -128,13 +147,15 @@ class TablePairs:
     ----------
     features : (n_features, n_rows) float64, without NaN.
     outcome : (n_rows,) float64, NaN where missing.
+    rows : Rows, what a row of the table is.
     n_threads : int
     """
 
+    against_outcome = against_feature = PairKernel.SIGN
     pair_range = feature_range = 1
 
-    def __init__(self, features, outcome, *, n_threads=1):
-        self._features, self._outcome, self._n_threads = features, outcome, n_threads
+    def __init__(self, features, outcome, *, rows=Rows.PEOPLE, n_threads=1):
+        self._features, self._outcome, self.rows, self._n_threads = features, outcome, rows, n_threads
         self.n_rows = int(np.count_nonzero(~np.isnan(outcome)))
 
     @cached_property
@@ -146,6 +167,31 @@ class TablePairs:
         """Compare all features with one of them: (n_features,) int64."""
         against = np.where(np.isnan(self._outcome), np.nan, self._features[number])
         return sign_scores(self._features, against, n_threads=self._n_threads)
+
+
+def genotype_pairs(bits, Y, *, n_haplotypes, rows):
+    """Compare genotypes with all outcomes at once.
+
+    Parameters
+    ----------
+    bits : (n_variants, n_words) uint64
+    Y : (n_outcomes, n_rows) float64, NaN where missing.
+    n_haplotypes : int
+    rows : Rows
+
+    Returns
+    -------
+    list of GenotypePairs, one for each outcome.
+
+    Raises
+    ------
+    UsageError
+        As `genotype_scores`.
+    """
+    scores = genotype_scores(bits, rank_weights(Y), n_haplotypes=n_haplotypes, rows=rows)
+    return [
+        GenotypePairs(bits, own, n_haplotypes, rows, ~np.isnan(y)) for own, y in zip(scores, Y, strict=True)
+    ]
 
 
 class RoundScores:
@@ -160,7 +206,7 @@ class RoundScores:
     def __init__(self, pairs, *, first_factor=Fraction(1)):
         self._pairs, self._first_factor = pairs, first_factor
         self._strengths = np.abs(pairs.outcome_scores)
-        self._sums, self._n_summed = np.zeros_like(self._strengths), 0
+        self._sums, self._summed = np.zeros_like(self._strengths), np.empty(0, dtype=np.int64)
 
     def __call__(self, chosen):
         """Score all features after the (n_chosen,) choices so far.
@@ -169,23 +215,17 @@ class RoundScores:
         -------
         scores : (n_features,) int64
         unit : Fraction, in units of tau^; private.
-
-        Raises
-        ------
-        UsageError
-            If a score could leave int64.
         """
         pairs = self._pairs
         n_pairs = max(pairs.n_rows - 1, 1)
         if not len(chosen):
             return self._strengths, self._first_factor / (pairs.pair_range * n_pairs)
-        for number in chosen[self._n_summed :]:
+        if not np.array_equal(chosen[: len(self._summed)], self._summed):
+            self._sums[:], self._summed = 0, self._summed[:0]
+        for number in chosen[len(self._summed) :]:
             self._sums += np.abs(pairs.feature_scores(number))
-        self._n_summed = len(chosen)
+        self._summed = np.array(chosen)
         factor = pairs.feature_range // pairs.pair_range * len(chosen)
-        # A score is below range n^2/4, or n^2/2 without a range, and so is each that is summed up.
-        if factor * pairs.pair_range * pairs.n_rows**2 > LARGEST_SCORE:
-            raise UsageError(NOT_EXACT)
         unit = Fraction(1, pairs.feature_range * len(chosen) * n_pairs)
         return factor * self._strengths - self._sums, unit
 
@@ -214,8 +254,17 @@ def private_kendall(pairs, *, request, noise):
     Raises
     ------
     UsageError
-        If there are fewer features than choices, or scores could leave int64.
+        If there are fewer features than choices, scores could leave int64, or the request is about other
+        kernels or rows than the pairs.
     """
+    asked = request.against_outcome, request.against_feature, Rows(request.rows)
+    given = pairs.against_outcome, pairs.against_feature, Rows(pairs.rows)
+    if asked != given:
+        raise UsageError(
+            f"The request must be about the kernels and rows of the pairs, {', '.join(given)}, "
+            f"got {', '.join(asked)}. Ask for theirs."
+        )
+    _require_exact(pairs, request.n_choices)
     return noise.choose_in_rounds(
         RoundScores(pairs, first_factor=request.first_factor),
         n_entries=len(pairs.outcome_scores),
@@ -237,8 +286,9 @@ def greedy_kendall(pairs, *, n_choices):
     Raises
     ------
     UsageError
-        If there are fewer features than choices.
+        If there are fewer features than choices, or scores could leave int64.
     """
+    _require_exact(pairs, n_choices)
     score, n_features = RoundScores(pairs), len(pairs.outcome_scores)
     if not 1 <= n_choices <= n_features:
         raise UsageError(
@@ -251,3 +301,16 @@ def greedy_kendall(pairs, *, n_choices):
         scores[chosen] = np.iinfo(np.int64).min
         chosen = np.append(chosen, np.argmax(scores))
     return chosen
+
+
+def _require_exact(pairs, n_choices):
+    """Refuse numbers of rows and choices for which a score could leave int64: before anything is charged.
+
+    With an outcome a score is at most range n^2/4, or n^2/2 without a range, with a feature range^2 n^2/4 or
+    n^2/2; `RoundScores` takes the first feature_range/pair_range times for each choice before, and the sum
+    of the second.
+    """
+    if n_choices * pairs.feature_range * pairs.n_rows**2 > LARGEST_SCORE:
+        raise UsageError(
+            "Sums over all rows and choices must be at most 2^62 to be exact. Choose fewer features."
+        )

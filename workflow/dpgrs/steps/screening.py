@@ -139,11 +139,11 @@ def screening_data(panel, outcomes, size):
 
 def _exact(data, size, n_choices):
     """Choose without noise, and keep the exact scores."""
-    pairs = [data.pairs(number) for number in range(len(data.Y))]
-    n_rows = np.array([[one.n_rows] for one in pairs])
+    n_rows = np.array([[one.n_rows] for one in data.pairs])
+    scores = np.array([one.outcome_scores for one in data.pairs])
     arrays = {
-        "chosen": np.array([greedy_kendall(one, n_choices=n_choices) for one in pairs]),
-        "scores": correlations(data.kendall_scores, n_rows, pair_range=pairs[0].pair_range),
+        "chosen": np.array([greedy_kendall(one, n_choices=n_choices) for one in data.pairs]),
+        "scores": correlations(scores, n_rows, pair_range=data.pairs[0].pair_range),
     }
     return {"n_variants": size}, arrays
 

@@ -1,0 +1,96 @@
+"""Audits of DPKendall's choices, with controls that must be caught.
+
+Keys are fixed, so a result never changes. Under other keys an honest mechanism would fail its test with a
+probability below 1e-8, and a control with halved noise with one below 1e-9, by the exact laws of the guesses
+(`test_rates__*`). Noise too small by sqrt(2) is not caught in every case: some show 5/6 of a claim.
+"""
+
+import math
+from dataclasses import replace
+from functools import lru_cache, partial
+
+import pytest
+
+from dpgrs.privacy.audit import alarm_probability, audit
+from dpgrs.privacy.noise import NoiseSource
+from dpgrs.steps.audit import choose_cases, noise_of
+
+pytestmark = pytest.mark.audits
+
+CASES = {case.name: case for case in choose_cases(["private_kendall"])}
+every_mode = pytest.mark.parametrize("mode", ["release", "benchmark"])
+every_case = pytest.mark.parametrize("name", CASES)
+secret_cases = pytest.mark.parametrize("name", [name for name, case in CASES.items() if case.is_for_releases])
+
+
+class WeakChoices(NoiseSource):
+    """The noise of an honest source, but too small by a factor in private choices."""
+
+    def __init__(self, noise, factor):
+        self._noise, self._factor = noise, factor
+
+    def on(self, *digests):
+        return WeakChoices(self._noise.on(*digests), self._factor)
+
+    def choose_in_rounds(self, score, *, sensitivity, **options):
+        weaker = replace(sensitivity, value=sensitivity.value / self._factor)
+        return self._noise.choose_in_rounds(score, sensitivity=weaker, **options)
+
+
+def run_audit(case, *, mode="benchmark"):
+    with_noise = noise_of(case, 7, mode=mode)
+    return audit(case, lambda run, draw: with_noise(run, case.name, draw))
+
+
+@lru_cache
+def honest_audit(name, mode):
+    return run_audit(CASES[name], mode=mode)
+
+
+def halved(case):
+    return replace(case, run=partial(run_weakly, case.run))
+
+
+def run_weakly(run, exact, noise):
+    return run(exact, WeakChoices(noise, 2))
+
+
+@every_case
+@every_mode
+def test_private_kendall__loses_no_more_than_claimed(name, mode):
+    assert honest_audit(name, mode).is_within_claim
+
+
+@every_case
+def test_private_kendall__halved_noise_is_caught(name):
+    assert not run_audit(halved(CASES[name])).is_within_claim
+
+
+@secret_cases
+def test_private_kendall__halved_release_noise_is_caught(name):
+    assert not run_audit(halved(CASES[name]), mode="release").is_within_claim
+
+
+@every_case
+def test_rates__of_alarms(name):
+    claim = CASES[name].claim
+    assert alarm_probability(claim, claim.error_rates()) < 1e-8
+    assert 1 - alarm_probability(claim, claim.error_rates(2)) < 1e-9
+
+
+@every_case
+def test_rates__show_most_of_the_claim(name):
+    """All but the rare carriers of a case, and the tables to which no row can do both at once."""
+    claim = CASES[name].claim
+    seen = claim.observed(*claim.error_rates()) / claim.value
+    assert 5 / 6 * (1 - 1e-12) <= seen <= 1 + 1e-12
+
+
+@every_case
+@every_mode
+def test_rates__are_those_of_the_cases(name, mode):
+    """4,000 draws: within 5.5 standard errors, which fails once in 10^7 draws of each of the two counts."""
+    result = honest_audit(name, mode)
+    for expected, wrong in zip(CASES[name].claim.error_rates(), result.false_guesses, strict=True):
+        sd = math.sqrt(result.n_draws * expected * (1 - expected))
+        assert wrong == pytest.approx(result.n_draws * expected, abs=5.5 * sd)

@@ -109,13 +109,14 @@ def test_complete__notes_every_output_once(ledger):
 
 
 def mixed_mechanism(noise):
-    """Add normal noise, add Laplace noise and choose, all in one request."""
+    """Add normal noise, add Laplace noise and choose in both ways, all in one request."""
     l2, l1, each = (replace(SENSITIVITY, norm=norm) for norm in ("l2", "l1", "linf"))
     common, part = {"step": 0.5}, noise.of("genotypes")
     return [
         part.gaussian(STATISTIC, name="sum", sensitivity=l2, mu=0.5, **common),
         part.laplace(STATISTIC, name="count", sensitivity=l1, epsilon=0.25, **common),
         part.choose(STATISTIC, name="best", sensitivity=each, epsilon=0.125, n_choices=3, **common),
+        part.choose_set(STATISTIC, name="set", sensitivity=each, epsilon=0.125, n_choices=3, **common),
     ]
 
 
@@ -134,8 +135,8 @@ def test_release__every_family_is_charged_by_its_own_counter(tmp_path):
     spent, (request,) = ledger.read().spent(ACCOUNT), ledger.read().requests.values()
     # Each share is rounded down by one unit in the last place; a choice costs exactly its own.
     assert spent.mu_squared == pytest.approx(0.25, rel=1e-12)
-    assert spent.pure_epsilon == pytest.approx(0.375, rel=1e-12)
-    assert [draw.get("family") for draw in request.identity["draws"]] == [None, "laplace", "choice"]
+    assert spent.pure_epsilon == pytest.approx(0.5, rel=1e-12)
+    assert [draw.get("family") for draw in request.identity["draws"]] == [None, "laplace", "choice", "subset"]
 
 
 @pytest.mark.parametrize("terms", [{"unit": "haplotype"}, {"neighbours": "replace-one"}])

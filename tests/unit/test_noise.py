@@ -181,6 +181,9 @@ DRAWS = {
     "choice": lambda noise, exact, **other: noise.choose(
         exact, **COMMON | {"sensitivity": EACH, "epsilon": 0.01, "n_choices": 20} | other
     ),
+    "subset": lambda noise, exact, **other: noise.choose_set(
+        exact, **COMMON | {"sensitivity": EACH, "epsilon": 0.01, "n_choices": 20} | other
+    ),
 }
 every_family = pytest.mark.parametrize("family", FAMILIES)
 
@@ -210,7 +213,7 @@ def test_families__events_are_json_and_back(family):
 def test_families__cost_what_was_asked_for_at_most(family):
     cost = secretly(family)[1].cost
     assert (cost.mu_squared > 0) == (family == "gaussian")
-    share = 0.01 if family == "choice" else 0.5
+    share = 0.01 if family in ("choice", "subset") else 0.5
     for spent, asked in [(cost.mu_squared, 0.25), (cost.pure_epsilon, share)]:
         assert spent == 0 or 1 - 1e-12 < spent / asked <= 1
 
@@ -257,7 +260,7 @@ def test_release_noise__raise_on_a_family_for_benchmarks_alone(monkeypatch):
 
 
 def test_event_of__raise_on_an_unknown_family():
-    with pytest.raises(UsageError, match="must be one of gaussian, laplace, choice, got cauchy"):
+    with pytest.raises(UsageError, match="must be one of gaussian, laplace, choice, subset, got cauchy"):
         event_of({"family": "cauchy"})
 
 
@@ -267,10 +270,29 @@ def test_families__raise_on_numbers_beyond_the_grid(family):
         DRAWS[family](BenchmarkNoise(1), EXACT.astype(np.uint64))
 
 
+@pytest.mark.parametrize("family", ["choice", "subset"])
 @pytest.mark.parametrize("scores", [np.arange(19), np.zeros((30, 2), dtype=int)])
-def test_choose__raise_on_scores(scores):
+def test_choose__raise_on_scores(scores, family):
     with pytest.raises(UsageError, match="must be one row of at least 20 scores"):
-        DRAWS["choice"](BenchmarkNoise(1), scores)
+        DRAWS[family](BenchmarkNoise(1), scores)
+
+
+@pytest.mark.parametrize("gamma", [-0.1, 1.0, np.nan])
+def test_choose_set__raise_on_gamma(gamma):
+    with pytest.raises(UsageError, match="`gamma` must be at least 0 and below 1"):
+        DRAWS["subset"](BenchmarkNoise(1), EXACT, gamma=gamma)
+
+
+def test_choose_set__data_named_beforehand_replay_and_draw_anew_for_other_scores():
+    """The scores hang on earlier noise: what is reserved is the data."""
+
+    def draw(scores):
+        rehearsal = Rehearsal()
+        DRAWS["subset"](rehearsal.of("part").on("data"), EXACT[:30])
+        noise = ReleaseNoise(KEY, draws=rehearsal.draws, requests={("part",): "r1"})
+        return DRAWS["subset"](noise.of("part").on("data"), scores)[0].tolist()
+
+    assert draw(EXACT[:30]) == draw(EXACT[:30]) != draw(EXACT[29::-1])
 
 
 def test_choose__no_budget_to_speak_of_still_chooses_different_entries():

@@ -28,11 +28,10 @@ class Digits:
 class Uniform:
     """A uniform number of [0, 1), known by the digits drawn so far to lie in [low, high]."""
 
-    def __init__(self, digits):
+    def __init__(self, digits, first=None):
         self._digits = digits
-        self._numerator = 0
-        self._bits = 0
-        self.extend()
+        self._numerator = digits.draw() if first is None else first  # a digit that was drawn before
+        self._bits = digits.bits
 
     def extend(self):
         """Draw one more digit."""

@@ -136,6 +136,32 @@ class GumbelEvent(ChoiceEvent):
     exactness: ClassVar = None
 
 
+@dataclass(frozen=True, kw_only=True)
+class SubsetEvent(Event):
+    """Choice of a set of entries at once by the canonical Lipschitz mechanism: epsilon-DP.
+
+    The sensitivity is that of every score, in linf (docs/proofs/canonical_lipschitz.md).
+
+    Attributes
+    ----------
+    epsilon : float, the share of the budget, of the whole set.
+    n_choices : int, entries of the set.
+    gamma : float in [0, 1), weight of the worst score inside; the best outside has the rest.
+    """
+
+    family: ClassVar = "subset"
+    norm: ClassVar = "linf"
+    exactness: ClassVar = Exactness.CERTIFIED
+    epsilon: float
+    n_choices: int
+    gamma: float
+
+    @cached_property
+    def charge(self):
+        """What a ledger is charged."""
+        return PureCharge(self.statistic, exact_text(self.epsilon))
+
+
 CHOICES = {Selection.PERMUTE_AND_FLIP: ChoiceEvent, Selection.GUMBEL: GumbelEvent}
 
 
@@ -159,7 +185,7 @@ class DepthEvent(Event):
 
 
 # What a release can draw and a ledger count.
-FAMILIES = {event.family: event for event in (GaussianEvent, LaplaceEvent, ChoiceEvent)}
+FAMILIES = {event.family: event for event in (GaussianEvent, LaplaceEvent, ChoiceEvent, SubsetEvent)}
 
 
 def event_of(record):

@@ -13,6 +13,7 @@ from fractions import Fraction
 import numpy as np
 
 from dpgrs.errors import DpgrsError, UsageError
+from dpgrs.privacy.canonical_lipschitz import certified_set, seeded_set
 from dpgrs.privacy.events import GumbelEvent, LaplaceEvent
 from dpgrs.privacy.noise_source import NoiseSource, json_digest, statistic_digest
 from dpgrs.privacy.samplers import discrete_laplace, permute_and_flip, rounded_normal
@@ -54,6 +55,9 @@ class BenchmarkNoise(NoiseSource):
         generator = self._generator(event.as_dict())
         return _in_rounds(event, lambda _, *scored: _seeded_choice(event, *scored, generator), score), event
 
+    def _choose_set(self, scores, event):
+        return seeded_set(self._generator(event.as_dict()), scores, **_set_terms(event)), event
+
     def _generator(self, identity):
         digest = json_digest([self._key, self._part, identity])
         return np.random.Generator(np.random.PCG64(int.from_bytes(digest, "little")))
@@ -78,6 +82,10 @@ class Rehearsal(NoiseSource):
 
     def _choose(self, score, event, digest):
         self._note(event, digest)
+        return np.arange(event.n_choices), event
+
+    def _choose_set(self, scores, event):
+        self._note(event, self._data or statistic_digest(scores))
         return np.arange(event.n_choices), event
 
     def _note(self, event, digest):
@@ -134,6 +142,13 @@ class ReleaseNoise(NoiseSource):
         self.outputs[self._part].append(statistic_digest(chosen))
         return chosen, event
 
+    def _choose_set(self, scores, event):
+        exact = statistic_digest(scores)
+        event, stream = self._reserved(event, self._data or exact)
+        chosen = certified_set(stream(exact), scores, **_set_terms(event))
+        self.outputs[self._part].append(statistic_digest(chosen))
+        return chosen, event
+
     def _reserved(self, event, digest):
         """Take the next reserved draw; return its event and what makes the streams of its parts."""
         reserved = self._waiting.get(self._part)
@@ -164,6 +179,16 @@ def _in_rounds(event, choose_one, score):
         position = choose_one(chosen, scores[left], unit)
         chosen, left = np.append(chosen, left[position]), np.delete(left, position)
     return chosen
+
+
+def _set_terms(event):
+    """Return what the mechanism takes, as exact numbers, the sensitivity in grid steps."""
+    return {
+        "epsilon": Fraction(event.epsilon),
+        "sensitivity": Fraction(event.sensitivity.value) / Fraction(event.step),
+        "n_choices": event.n_choices,
+        "gamma": Fraction(event.gamma),
+    }
 
 
 def _exact(event, statistic, stream):

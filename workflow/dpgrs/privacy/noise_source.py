@@ -11,7 +11,7 @@ import numpy as np
 
 from dpgrs.errors import UsageError
 from dpgrs.privacy._sampler_kernels import LARGEST_SCALE
-from dpgrs.privacy.events import CHOICES, ChoiceEvent, GaussianEvent, LaplaceEvent
+from dpgrs.privacy.events import CHOICES, GaussianEvent, LaplaceEvent, SubsetEvent
 from dpgrs.types import Selection
 
 
@@ -139,7 +139,8 @@ class NoiseSource:
         if scores.ndim != 1:
             raise _too_few(name, n_choices, f"the shape {scores.shape}")
         unit = Fraction(step)
-        event = self._choice(len(scores), name, step, sensitivity, epsilon, n_choices, law)
+        family = CHOICES[Selection(law)]
+        event = self._choice(family, len(scores), name, step, sensitivity, epsilon, n_choices)
         return self._choose(lambda chosen: (scores, unit), event, self._data or statistic_digest(scores))
 
     def choose_in_rounds(
@@ -174,7 +175,8 @@ class NoiseSource:
         """
         if self._data is None:
             raise UsageError(f"The {name} must be chosen on data. Name what the scores are made of by `on`.")
-        event = self._choice(n_entries, name, 1.0, sensitivity, epsilon, n_choices, law)
+        family = CHOICES[Selection(law)]
+        event = self._choice(family, n_entries, name, 1.0, sensitivity, epsilon, n_choices)
 
         def exact_score(chosen):
             scores, unit = score(chosen)
@@ -189,6 +191,35 @@ class NoiseSource:
         scores, unit = exact_score(np.empty(0, dtype=np.int64))
         mark = json_digest([self._data, statistic_digest(scores), str(unit)]).hex()
         return self._choose(exact_score, event, mark)
+
+    def choose_set(self, scores, *, name, step, sensitivity, epsilon, n_choices, gamma=0.5):
+        """Choose a set of entries of high score at once, by the canonical Lipschitz mechanism.
+
+        Parameters
+        ----------
+        scores, name, step, sensitivity : as in `choose`.
+        epsilon : float > 0, the share of the budget, of the whole set.
+        n_choices : int in [1, n]
+        gamma : float in [0, 1), how much the worst score inside counts against the best outside.
+
+        Returns
+        -------
+        chosen : (n_choices,) int64, indices into the scores in ascending order, which tells nothing.
+        event : SubsetEvent
+
+        Raises
+        ------
+        UsageError
+            As `choose`, and for another gamma.
+        """
+        scores = _on_grid(scores, name)
+        if scores.ndim != 1:
+            raise _too_few(name, n_choices, f"the shape {scores.shape}")
+        if not 0 <= gamma < 1:
+            raise UsageError(f"`gamma` must be at least 0 and below 1, got {gamma}. Use the default, 0.5.")
+        terms = name, step, sensitivity, epsilon, n_choices
+        event = self._choice(SubsetEvent, len(scores), *terms, gamma=float(gamma))
+        return self._choose_set(scores, event)
 
     def poisson_sample(self, n_units, *, name, probability):
         """Choose units at random, each by itself, in secret; only benchmarks can, see `BenchmarkNoise`.
@@ -251,12 +282,12 @@ class NoiseSource:
             f"The {name} must be drawn in a benchmark: releases have no such noise. Use `mode: benchmark`."
         )
 
-    def _choice(self, n_entries, name, step, sensitivity, epsilon, n_choices, law):
+    def _choice(self, family, n_entries, name, step, sensitivity, epsilon, n_choices, **terms):
         """Check a choice and return its event."""
         if not 1 <= n_choices <= n_entries:
             raise _too_few(name, n_choices, n_entries)
-        _scale(sensitivity, share=epsilon, norm=ChoiceEvent.norm, step=step, name=name)
-        return CHOICES[Selection(law)](
+        _scale(sensitivity, share=epsilon, norm=family.norm, step=step, name=name)
+        return family(
             statistic=name,
             sensitivity=sensitivity,
             step=step,
@@ -264,6 +295,7 @@ class NoiseSource:
             source=self.source,
             epsilon=float(epsilon),
             n_choices=int(n_choices),
+            **terms,
         )
 
     def _common(self, statistic, name, step, sensitivity):
@@ -281,6 +313,10 @@ class NoiseSource:
 
     def _choose(self, score, event, digest):
         """Choose by the scores of every round; the digest is that of the scores or of their data."""
+        raise NotImplementedError
+
+    def _choose_set(self, scores, event):
+        """Choose a set by its scores, and return it with the event."""
         raise NotImplementedError
 
 

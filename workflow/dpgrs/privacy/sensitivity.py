@@ -278,6 +278,34 @@ def votes_sensitivity(*, neighbours, unit, protection=Protection.FULL, is_by_pla
     )
 
 
+def sis_sensitivity(*, rows, neighbours, unit, entry_bound, outcome_bound, protection=Protection.FULL):
+    """Bound the scores |x_j'y| of DP-SIS: b B under add-remove, 2 b B under replace-one.
+
+    Parameters
+    ----------
+    rows : Rows
+    neighbours : Neighbours
+    unit : Unit
+    entry_bound, outcome_bound : float > 0, public bounds b and B on the absolute values of x and y.
+    protection : Protection
+
+    Returns
+    -------
+    Sensitivity, in ``linf``: of every score.
+
+    Raises
+    ------
+    UsageError
+        Under add-remove with feature or label protection, or if the protection is none.
+    """
+    _check_protection(protection, neighbours)
+    moved = _positive("entry_bound", entry_bound) * _positive("outcome_bound", outcome_bound)
+    moved *= 2 if Neighbours(neighbours) == Neighbours.REPLACE_ONE else 1
+    value = root_above((_rows_per_unit(rows, unit) * moved) ** 2)
+    proof = "docs/proofs/canonical_lipschitz.md"
+    return Sensitivity(value, "linf", Neighbours(neighbours), Unit(unit), proof)
+
+
 def _clipped_gram_square(n_variants, *, rows, neighbours, row_norm):
     """Return the bound of docs/proofs/clipped_gram.md, whose names these are."""
     R_squared, b_squared = _row_square(n_variants, rows=rows, row_norm=row_norm), _entry_range(rows) ** 2

@@ -11,6 +11,7 @@ import dpgrs.regression.boosted_audits
 import dpgrs.regression.tukey_audits
 import dpgrs.screening.chosen_audits
 import dpgrs.screening.kendall_audits
+import dpgrs.screening.sis_audits
 import dpgrs.screening.votes_audits  # noqa: F401 - their cases join as they are imported
 from dpgrs.errors import DpgrsError, UsageError
 from dpgrs.privacy.audit import alarm_probability, audit, registered_cases

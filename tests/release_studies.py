@@ -51,20 +51,21 @@ def make_key(folder):
     create_fixed_key()
 
 
-def make_ledger(path, *, accession="demo", consent="open", epsilon="4", unit="person"):
+def make_ledger(path, *, accession="demo", consent="open", epsilon="4", pure_epsilon="0", unit="person"):
     """Begin a ledger with one account, for full protection under add-remove."""
     account = Account("full", unit, "add-remove")
-    start_ledger(path, accession=accession, consent=consent, account=account, epsilon=epsilon, delta="1e-6")
+    budget = {"epsilon": epsilon, "pure_epsilon": pure_epsilon, "delta": "1e-6"}
+    start_ledger(path, accession=accession, consent=consent, account=account, **budget)
     return path
 
 
 @contextmanager
-def released_site(folder, settings, *, people, epsilon="4"):
+def released_site(folder, settings, *, people, **budget):
     """Give a folder with a cohort, a public reference, a key and a ledger, in which one release was made."""
     earlier = os.environ.get(VARIABLE)
     try:
         make_key(folder)
-        make_ledger(folder / "ledger.jsonl", epsilon=epsilon)
+        make_ledger(folder / "ledger.jsonl", **budget)
         chromosomes = settings["cohort"]["chromosomes"]
         options = {"chromosomes": chromosomes, "people": people, "length": 100_000, "seed": 5}
         simulate_cohort(folder / "cohort", reference=folder / "reference", reference_people=60, **options)

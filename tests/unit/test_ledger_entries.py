@@ -1,9 +1,11 @@
+import math
 from fractions import Fraction
 
 import pytest
 
 from dpgrs.errors import UsageError
-from dpgrs.privacy.accountant import gdp_delta, gdp_epsilon
+from dpgrs.privacy.accountant import gdp_delta, gdp_epsilon, split_budget
+from dpgrs.privacy.exact_numbers import exact_text
 from dpgrs.privacy.ledger_entries import Account, Cost, GaussianCharge, LaplaceCharge, PureCharge, make_budget
 
 
@@ -49,6 +51,16 @@ def test_make_budget__total_is_converted_downwards_and_nearly_used_up(epsilon, p
     assert gdp_delta(float(limit.mu_squared) ** 0.5, rest) <= 1e-6
     assert gdp_epsilon(float(limit.mu_squared) ** 0.5, 1e-6) == pytest.approx(rest, rel=1e-6)
     assert float(limit.epsilon(Fraction("1e-6"))) == pytest.approx(float(epsilon), rel=1e-6)
+
+
+@pytest.mark.parametrize("delta", ["1e-6", "3e-7", "1e-9"])
+@pytest.mark.parametrize("epsilon", ["0.1", "0.5", "1", "2", "3", "4", "5", "8", "10", "20"])
+def test_make_budget__allows_one_release_of_all_of_it(epsilon, delta):
+    limit = make_budget(epsilon=epsilon, delta=delta).limit
+    for shares in [(1.0,), (0.01, 0.3, 0.69), (0.01, *[0.099] * 10)]:
+        mus = split_budget(float(epsilon), float(delta), shares=shares, accounting="gdp")
+        sigmas = [exact_text(math.nextafter(1 / mu, math.inf)) for mu in mus]
+        assert sum((GaussianCharge("sum", "1", sigma).cost for sigma in sigmas), Cost()).is_within(limit)
 
 
 def test_make_budget__counter_and_total_give_the_smaller():

@@ -322,17 +322,18 @@ def write_provenance(settings, outputs, output):
 
 @main.command("audit")
 @click.option("--mechanism", "mechanisms", multiple=True, help="Name of a private_* function; default: all.")
+@click.option("--of-releases", is_flag=True, help="Leave out what a release cannot draw.")
 @click.option("--draws", type=AT_LEAST_1, default=4000, show_default=True, help="Draws of each input.")
 @click.option("--confidence", type=SHARE, default=0.999999, show_default=True, help="Of an observed loss.")
 @click.option("--mode", type=click.Choice(["release", "benchmark"]), default="release", help="Whose noise.")
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of the noise.")
 @click.option("--json", "is_json", is_flag=True, help="For programs.")
 @click.pass_obj
-def audit_mechanisms(context, mechanisms, mode, seed, is_json, **options):
+def audit_mechanisms(context, mechanisms, of_releases, mode, seed, is_json, **options):
     """Run mechanisms on worst-case neighbours: the privacy loss that is claimed, and what is seen."""
     from dpgrs.steps import audit
 
-    cases = audit.choose_cases(mechanisms)
+    cases = audit.choose_cases(mechanisms, of_releases=of_releases)
     with click.progressbar(cases, label="Audits", file=sys.stderr, hidden=context["quiet"]) as bar:
         findings = [audit.run_audit(case, audit.noise_of(case, seed, mode=mode), **options) for case in bar]
     click.echo(json.dumps(findings, indent=2) if is_json else audit.as_table(findings))

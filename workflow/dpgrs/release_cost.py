@@ -170,9 +170,10 @@ def _parts(config, request, *, n_budgets):
 def _identity(part, config, request):
     """Return the public identity of a part as far as it is known before a run; outcomes are numbered."""
     kind = "outcomes" if part.kind == "accuracy" else part.kind
-    names = [] if kind == "genotypes" else map(str, range(request.n_outcomes))
-    mechanism = mechanism_of(config["methods"][0]).name
-    identity = identify_part(public_identity(config), "", request, (kind, *names), mechanism=mechanism)
+    mechanism = mechanism_of(config["methods"][0])
+    n_names = {"genotypes": 0, "outcomes": mechanism.n_behind(request)}.get(part.kind, request.n_outcomes)
+    names = map(str, range(n_names))
+    identity = identify_part(public_identity(config), "", request, (kind, *names), mechanism=mechanism.name)
     if part.kind == "accuracy":
         bound = config["evaluation"]["residual_bound"] or config["outcomes"]["bound"]
         weights = fit_identity(fit_settings(config))

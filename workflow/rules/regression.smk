@@ -74,7 +74,9 @@ rule fit_weights:
             heritability=SETTINGS["regression"]["heritability"],
             is_joint=SETTINGS["regression"]["joint_projection"],
         ),
-        code=code_digest("regression", "io", "steps/fit.py"),
+        code=code_digest(
+            "regression", "screening", "mechanisms.py", "io", "steps/fit.py"
+        ),
     shell:
         "python -m dpgrs fit-weights {input.noisy} {params.files} --output {output.weights}"
         " --seconds {output.seconds} {params.options} 2> {log}"

@@ -44,9 +44,14 @@ rule audit_mechanisms:
         runtime=120,
     params:
         options=flags(
-            mechanism=AUDITED, draws=SETTINGS["release"]["audit_draws"], seed=SEED
+            mechanism=AUDITED,
+            of_releases=True,
+            draws=SETTINGS["release"]["audit_draws"],
+            seed=SEED,
         ),
-        code=code_digest("privacy", "regression", "evaluation", "steps/audit.py"),
+        code=code_digest(
+            "privacy", "regression", "screening", "evaluation", "steps/audit.py"
+        ),
     shell:
         "python -m dpgrs --quiet audit --json {params.options} > {output.audit} 2> {log}"
 
@@ -140,7 +145,9 @@ rule release_metrics:
         version=(
             MECHANISM_VERSION
             if IS_CHARGED
-            else code_digest("evaluation", "regression", "io", "steps/accuracy.py")
+            else code_digest(
+                "evaluation", "regression", "screening", "io", "steps/accuracy.py"
+            )
         ),
         verb="public-metrics" if IS_PUBLIC else "release-metrics",
         files=lambda wildcards, input: flags(
@@ -178,6 +185,8 @@ rule write_release:
             "privacy",
             "io",
             "regression",
+            "screening",
+            "mechanisms.py",
             "evaluation/private_metrics.py",
             "steps/accuracy.py",
             "steps/release.py",

@@ -80,6 +80,11 @@ def text_above(value, *, digits):
     return _rounded(value, Context(prec=digits, rounding=ROUND_CEILING))
 
 
+def shown_above(value, *, digits):
+    """Return `text_above` for readers, without what conversions between mu and epsilon add by themselves."""
+    return text_above(value * (1 - Fraction(1, 10**12)), digits=digits)
+
+
 def text_below(value, *, digits):
     """Return the largest decimal of so many significant digits that is not above a fraction."""
     return _rounded(value, Context(prec=digits, rounding=ROUND_FLOOR))

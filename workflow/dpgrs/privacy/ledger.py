@@ -12,7 +12,7 @@ from fractions import Fraction
 from pathlib import Path
 
 from dpgrs.errors import DpgrsError, UsageError
-from dpgrs.privacy.exact_numbers import text_above, text_below
+from dpgrs.privacy.exact_numbers import shown_above, text_above, text_below
 from dpgrs.privacy.hash_chain import appending_to, creating_chain, reading_chain
 from dpgrs.privacy.ledger_entries import Account, Budget, Cost, Request, make_budget
 from dpgrs.private_places import require_private_place
@@ -227,7 +227,7 @@ def start_ledger(path, *, accession, consent, account, **terms):
 
 def shown_epsilon(cost, budget):
     """Return the epsilon of a cost at an account's delta as short text, rounded up."""
-    return f"{float(text_above(budget.epsilon(cost), digits=EPSILON_DIGITS)):g}"
+    return f"{float(shown_above(budget.epsilon(cost), digits=EPSILON_DIGITS)):g}"
 
 
 def shown_delta(budget):

@@ -17,7 +17,7 @@ from functools import cached_property
 
 from dpgrs.errors import UsageError
 from dpgrs.privacy.accountant import SMALLEST_DELTA, gdp_epsilon, gdp_mu
-from dpgrs.privacy.exact_numbers import exact, exact_positive, exact_text, float_below, root_above, text_below
+from dpgrs.privacy.exact_numbers import exact, exact_positive, exact_text, float_below, root_above
 from dpgrs.privacy.hash_chain import digest
 from dpgrs.types import Neighbours, Protection, Unit
 
@@ -193,8 +193,7 @@ def make_budget(*, delta, epsilon=None, mu_squared=None, pure_epsilon="0"):
     Parameters
     ----------
     delta : str, exact, between 0 and 1.
-    epsilon : str, exact, for all releases together; what `pure_epsilon` leaves of it becomes mu^2, rounded
-        down.
+    epsilon : str, exact, for all releases together; what `pure_epsilon` leaves of it becomes mu^2.
     mu_squared, pure_epsilon : str, exact counters.
 
     Returns
@@ -216,8 +215,10 @@ def make_budget(*, delta, epsilon=None, mu_squared=None, pure_epsilon="0"):
             raise UsageError(
                 f"`epsilon` must be at least `pure_epsilon`, {pure_epsilon}, got {epsilon}. Raise it."
             )
-        mu = gdp_mu(float_below(rest), float_below(delta)) if rest else 0
-        allowances.append(Fraction(text_below(Fraction(mu) ** 2, digits=15)))
+        # The very mu that a study shares out: one release of all of the total must fit. It is lowered by far
+        # more than these floats may lie above what was said.
+        mu = gdp_mu(float(rest), float(delta)) if rest else 0
+        allowances.append(Fraction(mu) ** 2)
     budget = Budget(exact_text(min(allowances, default=0)), exact_text(pure), exact_text(delta))
     if budget.limit == Cost():
         raise UsageError("An account must allow something: give `epsilon`, `mu_squared` or `pure_epsilon`.")

@@ -2,7 +2,7 @@
 
 from dataclasses import asdict
 
-from dpgrs.privacy.exact_numbers import text_above, text_below
+from dpgrs.privacy.exact_numbers import shown_above, text_above, text_below
 from dpgrs.privacy.ledger import Ledger, shown_delta, shown_epsilon
 from dpgrs.text_table import text_table
 
@@ -115,4 +115,4 @@ def _counters(cost, rounded):
 
 
 def _epsilon(cost, budget):
-    return text_above(budget.epsilon(cost), digits=DIGITS)
+    return shown_above(budget.epsilon(cost), digits=DIGITS)

@@ -76,7 +76,7 @@ def summarise_audits(findings, *, statistics, draws, seed):
 
 def _summary(mechanism, cases):
     closest = max(cases, key=lambda case: case["observed"] / case["claimed"])
-    terms = {name: value for name, value in closest.items() if name not in ("mechanism", *RESULTS)}
+    terms = {name: value for name, value in closest.items() if value and name not in ("mechanism", *RESULTS)}
     return {
         "mechanism": mechanism,
         "cases": len(cases),

@@ -12,6 +12,9 @@ from dpgrs.regression.statistics import column_moments
 from dpgrs.screening.dp_kendall import KendallRequest
 from dpgrs.types import Coding, Composition, Rows, Selection
 
+# Parts are less by a trifle, so that no rounding adds them up to more than the whole.
+ROUNDING = 1 - 1e-12
+
 
 @dataclass(frozen=True, kw_only=True)
 class ScreeningTerms:
@@ -64,7 +67,7 @@ class ScreenedRequest(PrivacyRequest):
         terms = self.screening
         return KendallRequest(
             n_choices=terms.n_choices,
-            epsilon=terms.share * self.epsilon / self.n_outcomes,
+            epsilon=terms.share * self.epsilon / self.n_outcomes * ROUNDING,
             delta=terms.delta_share * self.delta / self.n_outcomes,
             protection=self.protection,
             law=terms.law,
@@ -77,8 +80,7 @@ class ScreenedRequest(PrivacyRequest):
         """The PrivacyRequest of what follows the choices, of the chosen variants."""
         terms = {name: value for name, value in vars(self).items() if name in _SHARED}
         left = {
-            # Less by a trifle, so that with the choices no rounding adds up to more than the whole.
-            "epsilon": (1 - self.screening.share) * self.epsilon * (1 - 1e-12),
+            "epsilon": (1 - self.screening.share) * self.epsilon * ROUNDING,
             "delta": (1 - self.screening.delta_share) * self.delta,
             "n_variants": self.screening.n_choices,
         }

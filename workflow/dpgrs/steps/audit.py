@@ -70,12 +70,13 @@ def _rehearse(run):
     return rehearsal.draws
 
 
-def choose_cases(mechanisms=()):
+def choose_cases(mechanisms=(), *, of_releases=False):
     """Return the audit cases of mechanisms.
 
     Parameters
     ----------
     mechanisms : sequence of str, names of ``private_*`` functions; empty means all.
+    of_releases : bool, whether to leave out what a release cannot draw.
 
     Returns
     -------
@@ -91,7 +92,11 @@ def choose_cases(mechanisms=()):
     for name in mechanisms:
         if name not in known:
             raise UsageError(f"`--mechanism` must be one of: {', '.join(known)}, got {name}. Change it.")
-    return [case for case in cases if not mechanisms or case.mechanism in mechanisms]
+    return [
+        case
+        for case in cases
+        if (not mechanisms or case.mechanism in mechanisms) and (case.is_for_releases or not of_releases)
+    ]
 
 
 def run_audit(case, with_noise, *, draws, confidence):

@@ -23,7 +23,7 @@ from dpgrs.mechanisms import mechanism_of_study
 from dpgrs.privacy.accountant import MARGIN
 from dpgrs.privacy.composition import study_totals, total_cost
 from dpgrs.privacy.events import GaussianEvent
-from dpgrs.privacy.exact_numbers import text_above, text_below
+from dpgrs.privacy.exact_numbers import shown_above, text_above, text_below
 from dpgrs.privacy.ledger import Ledger
 from dpgrs.privacy.ledger_entries import Account
 from dpgrs.privacy.noise import Rehearsal
@@ -387,9 +387,9 @@ def _verdicts(book, request, events, *, dataset):
                 "remaining_mu_squared": None
                 if is_over
                 else text_below(budget.limit.mu_squared - after.mu_squared, digits=DIGITS),
-                "spent_epsilon": text_above(budget.epsilon(spent), digits=DIGITS),
-                "after_epsilon": text_above(budget.epsilon(after), digits=DIGITS),
-                "limit_epsilon": text_above(budget.epsilon(budget.limit), digits=DIGITS),
+                "spent_epsilon": shown_above(budget.epsilon(spent), digits=DIGITS),
+                "after_epsilon": shown_above(budget.epsilon(after), digits=DIGITS),
+                "limit_epsilon": shown_above(budget.epsilon(budget.limit), digits=DIGITS),
                 "refusals": faults + is_over,
             }
         )

@@ -12,10 +12,12 @@ from dpgrs.privacy.accountant import gdp_epsilon
 from dpgrs.privacy.charging import release
 from dpgrs.privacy.ledger_entries import Cost
 from dpgrs.regression.requests import request_grid
-from dpgrs.release_cost import account_of, certain_cost, count_outcomes, total_epsilon
+from dpgrs.release_cost import account_of, certain_cost, count_outcomes, screening_terms, total_epsilon
+from dpgrs.screening.requests import screened_request
 from dpgrs.steps.accuracy import SHARED_TERMS, identify_accuracy, weights_origin
 from dpgrs.steps.released import identify_part
 from ledger_requests import DATASET, KEY, new_ledger
+from screening_cohorts import N_VARIANTS, NAMES, cohort, frequencies
 
 SITES = "a" * 64
 
@@ -186,6 +188,63 @@ def test_certain_cost__of_one_more_outcome_with_a_budget_of_its_own(ledger):
 def test_certain_cost__other_sites_are_left_to_the_job(ledger):
     make_release(settings(), ledger, sites="b" * 64)
     assert certain_cost(settings(), ledger.read()) == Cost()
+
+
+def screened_settings(**changes):
+    """Resolve a release by k-blup, metrics withheld."""
+    sections = {"panel": {"size": N_VARIANTS}, "screening": {"size": 2, "share": 0.3}, "evaluation": WITHHELD}
+    return settings(methods=["k-blup"], **sections | changes)
+
+
+def make_screened_release(config, ledger):
+    """Charge and draw a release by k-blup as its step does, of made-up people."""
+    privacy, mechanism = config["privacy"], mechanism_of("k-blup")
+    ((request, _),) = request_grid(
+        protections=privacy["protection"],
+        accountings=privacy["accounting"],
+        epsilons=privacy["epsilon"],
+        sizes=config["panel"]["size"],
+        counts=[len(NAMES)],
+        outcome_budget=privacy["outcome_budget"],
+        rows=config["cohort"]["rows"],
+        outcome_bound=config["outcomes"]["bound"],
+        **{name: privacy[name] for name in ("delta", "gram_share", "count_share", "neighbours", "unit")},
+    )
+    bounds = {"frequency": frequencies()} if privacy["bounds"] == "tight" else {}
+    request, public = screened_request(request, screening_terms(config), **bounds), public_identity(config)
+    terms = {"request": request, "outcome_names": NAMES, "frequency": frequencies()}
+    release(
+        lambda noise: mechanism.draw(cohort(), noise=noise, **terms),
+        identify=lambda part: identify_part(
+            json.loads(json.dumps(public)), SITES, request, part, mechanism=mechanism.name
+        ),
+        account=account_of(privacy),
+        ledger=ledger,
+        study_key=KEY,
+    )
+
+
+@pytest.mark.parametrize("privacy", [{}, SEPARATE, {"bounds": "worst-case"}])
+def test_certain_cost__of_chosen_variants_is_what_is_charged_and_of_a_replay_nothing(tmp_path, privacy):
+    ledger = new_ledger(tmp_path, mu_squared="100", pure_epsilon="10")
+    config = screened_settings(privacy={"epsilon": 1, "gram_share": 0.5} | privacy)
+    expected = certain_cost(config, ledger.read())
+    make_screened_release(config, ledger)
+    assert expected.is_within(spent(ledger))
+    assert expected.pure_epsilon == spent(ledger).pure_epsilon
+    assert certain_cost(config, ledger.read()) == Cost()
+
+
+def test_certain_cost__of_another_number_of_chosen_variants_is_no_replay(tmp_path):
+    ledger = new_ledger(tmp_path, mu_squared="100", pure_epsilon="10")
+    # The draws have the same budgets.
+    privacy = SEPARATE | {"gram_share": 0.5}
+    make_screened_release(screened_settings(privacy=privacy), ledger)
+    before = spent(ledger)
+    config = screened_settings(privacy=privacy, screening={"size": 3, "share": 0.3})
+    expected = certain_cost(config, ledger.read())
+    make_screened_release(config, ledger)
+    assert expected.pure_epsilon == spent(ledger).pure_epsilon - before.pure_epsilon > 0
 
 
 @pytest.mark.parametrize("header", ["FID\tIID\theight\tbmi", "sample,height,bmi", "IID height bmi"])

@@ -50,6 +50,7 @@ def test_verify_release__epsilons_that_are_no_short_decimal(tmp_path):
 NUMBERS = [
     (["mechanisms", 3, "epsilon"], "0.2", "pure_epsilon = the sum"),
     (["mechanisms", 3, "epsilon"], "0.3", "pure_epsilon = the sum"),
+    (["mechanisms", 3, "epsilon"], "0." + "0" * 4400 + "1", r"statement.json: mechanisms\[3\].epsilon"),
     (["mechanisms", 3, "epsilon"], "2", "per_outcome must have an epsilon of at least its pure part"),
     (["mechanisms", 3, "epsilon"], "0.75", "per_outcome must cover"),
     (["mechanisms", 3, "n_choices"], 2, "height.txt.gz must hold variants of a choice among all 8, got 3"),
@@ -108,6 +109,12 @@ def leave_out_choice(content):
     content["mechanisms"].pop(3)
 
 
+def share_a_choice(content):
+    """Pretend that one choice gave the variants of all outcomes, to hide what the others cost."""
+    content["mechanisms"][3]["outcome"] = None
+    del content["mechanisms"][4:6]
+
+
 def leave_out_variants(content):
     for score in content["scores"]:
         del score["n_variants"], score["site_digest"]
@@ -131,6 +138,7 @@ def say_all(content):
         (leave_out_pure_part, "pure_epsilon = the sum over its mechanisms without a delta, got 0"),
         (leave_out_choice, "height.txt.gz must hold variants of a choice"),
         (leave_out_choice, "pure_epsilon = the sum"),
+        (share_a_choice, "LDL_HDL_ratio.txt.gz must hold the variants of scores/height.txt.gz: they share"),
         (leave_out_variants, "variants_number must be 8"),
         (leave_out_variants_of_one, "LDL_HDL_ratio.txt.gz must hold as many variants as the other"),
         (say_all, "height.txt.gz must hold all sites of the data domain"),

@@ -169,24 +169,36 @@ def _parts(config, request, *, n_budgets):
 
 def _identity(part, config, request):
     """Return the public identity of a part as far as it is known before a run; outcomes are numbered."""
-    kind = "outcomes" if part.kind == "accuracy" else part.kind
     mechanism = mechanism_of(config["methods"][0])
-    n_names = {"genotypes": 0, "outcomes": mechanism.n_behind(request)}.get(part.kind, request.n_outcomes)
-    names = map(str, range(n_names))
-    identity = identify_part(public_identity(config), "", request, (kind, *names), mechanism=mechanism.name)
+    behind = _behind(part.kind, mechanism, request)
+    identity = identify_part(public_identity(config), "", request, behind, mechanism=mechanism.name)
     if part.kind == "accuracy":
         bound = config["evaluation"]["residual_bound"] or config["outcomes"]["bound"]
         weights = fit_identity(fit_settings(config))
         identity = identify_accuracy(identity, residual_bound=bound, weights=weights)
-    draws = [{"epsilon": exact_text(epsilon)} for epsilon in part.epsilons]
+    draws = [
+        {"epsilon": exact_text(epsilon), "n_choices": request.choices.n_choices} for epsilon in part.epsilons
+    ]
     draws += [{"mu": exact_text(mu)} for mu in part.mus]
     return identity | {"version": MECHANISM_VERSION, "draws": draws}
+
+
+def _behind(kind, mechanism, request):
+    """Return a part with as many numbers as its identity has names of outcomes."""
+    names = tuple(map(str, range(request.n_outcomes)))
+    if kind == "genotypes":
+        return (kind,)
+    if kind == "accuracy":
+        return ("outcomes", *names)
+    n_own = len(names) // mechanism.requests_of_outcomes(len(names), request)
+    return mechanism.behind((kind, *names[:n_own]), names, request)
 
 
 def _as_known(identity, account):
     """Digest what was known of a request before its run: also of names their number alone."""
     known = {name: value for name, value in identity.items() if name not in FOUND_LATER}
-    known["draws"] = [draw.get("mu", draw.get("epsilon")) for draw in identity.get("draws", [])]
+    of_draw = ("mu", "epsilon", "n_choices")
+    known["draws"] = [[draw.get(name) for name in of_draw] for draw in identity.get("draws", [])]
     if "outcomes" in known:
         known["outcomes"] = known["outcomes"] | {"names": len(known["outcomes"]["names"])}
     if "weights" in known:

@@ -86,10 +86,6 @@ class SharedStatistics:
         """Return a part with the names of all outcomes on whose values its exact statistics hang."""
         return part
 
-    def n_behind(self, request):
-        """Return how many outcomes `behind` names in a part ``outcomes``."""
-        return request.n_outcomes
-
     def requests_of_outcomes(self, n_outcomes, request):
         """Return how many parts ``outcomes`` there are."""
         return n_outcomes // request.n_outcomes

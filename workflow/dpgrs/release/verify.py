@@ -188,7 +188,13 @@ def _choice_problems(statement):
             problems.append(f"{score['file']} must hold variants of a choice among all {n_sites}, got {size}")
         if size == n_sites and score["site_digest"] != domain["site_digest"]:
             problems.append(f"{score['file']} must hold all sites of the data domain, got others")
-    return problems
+    # One choice for all outcomes gives them the same variants.
+    sharing = [score for score in scores if (score.get("n_variants"), score["outcome"]) not in made]
+    return problems + [
+        f"{score['file']} must hold the variants of {sharing[0]['file']}: they share a choice"
+        for score in sharing
+        if score.get("site_digest") != sharing[0].get("site_digest")
+    ]
 
 
 def _text_problems(statement, files):

@@ -54,9 +54,6 @@ class ChosenFits(SeparateFits):
     def behind(self, part, names, request):
         return part
 
-    def n_behind(self, request):
-        return 1
-
     def fit(self, method, drawn, *, request, terms, outcomes=None):
         options = {"request": request.statistics, "terms": terms, "n_variants": request.n_variants}
         return fit_chosen(drawn, "blup", **options)

@@ -82,7 +82,7 @@ def test_steps__every_combination_is_chosen_and_fitted(tmp_path, monkeypatch, ro
         size, count = label["request"]["n_variants"], label["n_outcomes"]
         np.testing.assert_array_equal(arrays["chosen"], best[size]["chosen"][:count])
         assert record["events"] == label["events"]
-        assert [event["epsilon"] for event in record["events"]] == [5e3 / count] * count
+        assert [event["epsilon"] for event in record["events"]] == pytest.approx([5e3 / count] * count)
     fits = files.fit()
     found = {(label["method"], label["n_variants"], label["n_outcomes"]): fit for label, fit in fits}
     assert set(found) == {

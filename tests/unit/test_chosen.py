@@ -22,10 +22,12 @@ from dpgrs.screening.chosen import (
 )
 from dpgrs.screening.dp_kendall import greedy_kendall
 from dpgrs.screening.requests import ScreeningTerms, screened_request
+from dpgrs.screening.selectors import SELECTORS
 from screening_cohorts import CAUSAL, HUGE, N_VARIANTS, NAMES, cohort, frequencies
 
 BLUP = FitTerms(0.0)
 NOISE = BenchmarkNoise(1)
+SIS = {"selector": "sis"}
 # A factor of tight bounds that shortens no row of two variants.
 UNCLIPPED = 3.0
 every_rows = pytest.mark.parametrize("rows", ["haplotypes", "people"])
@@ -50,7 +52,7 @@ def ask(
 
 
 def choose(data, request, *, names=NAMES, noise=NOISE):
-    return private_choices(data, request=request.choices, noise=noise, outcome_names=names)
+    return private_choices(data, **request.choosing, noise=noise, outcome_names=names)
 
 
 def draw(data, chosen, request, *, names=NAMES, noise=NOISE):
@@ -79,6 +81,41 @@ def test_private_choices__with_hardly_any_noise_are_the_greedy_ones(rows, missin
     greedy = [greedy_kendall(data.pairs[number], n_choices=5) for number in range(3)]
     np.testing.assert_array_equal(chosen, greedy)
     assert chosen[:, 0].tolist() == [first for first, _ in CAUSAL]
+
+
+@every_rows
+@pytest.mark.parametrize("missing", [0.0, 0.5])
+def test_private_choices__sets_with_hardly_any_noise_are_the_highest_products(rows, missing):
+    """Products are over the training rows; a row without the outcome adds nothing."""
+    data = cohort(rows, missing=missing)
+    chosen, events = choose(data, ask(rows, n_choices=3, epsilon=1e7, screening=SIS))
+    X = data.rows_of(np.arange(N_VARIANTS), data.is_training)
+    Y = np.nan_to_num(data.Y[:, data.is_training])
+    highest = np.argsort(-np.abs(Y @ X), axis=1)[:, :3]
+    np.testing.assert_array_equal(chosen, np.sort(highest, axis=1))
+    for number, own in enumerate(highest):
+        terms = {"n_choices": 3, "outcome_bound": 5.0}
+        np.testing.assert_array_equal(SELECTORS["sis"].exact(data, number, **terms), own)
+    assert {event.family for event in events} == {"subset"}
+
+
+@pytest.mark.parametrize(("neighbours", "factor"), [("add-remove", 1), ("replace-one", 2)])
+@pytest.mark.parametrize(("unit", "n_rows"), [("haplotype", 1), ("person", 2)])
+def test_private_choices__sets_have_the_sensitivity_of_the_unit(neighbours, factor, unit, n_rows):
+    request = ask("haplotypes", neighbours=neighbours, unit=unit, epsilon=1.0, screening=SIS)
+    _, events = choose(cohort("haplotypes", n_people=50), request)
+    for event in events:
+        # Genotypes of a haplotype row are 1/2 at most, outcomes 5.
+        assert event.sensitivity.value == factor * n_rows * 0.5 * 5.0
+        assert (event.sensitivity.neighbours, event.sensitivity.unit) == (neighbours, unit)
+
+
+def test_sis_scores__another_bound_has_scores_of_its_own():
+    data = cohort(n_people=50)
+    narrow, wide = (data.sis_scores(bound) for bound in (0.5, 5.0))
+    assert (narrow.outcome_bound, wide.outcome_bound) == (0.5, 5.0)
+    assert (narrow.values != wide.values).any()
+    assert data.sis_scores(0.5) is narrow
 
 
 def test_private_choices__test_rows_are_never_looked_at():
@@ -154,10 +191,12 @@ def test_fit_chosen_exactly__is_least_squares_of_rows_with_the_outcome():
 @pytest.mark.parametrize("accounting", ["gdp", "paper"])
 @pytest.mark.parametrize("neighbours", ["add-remove", "replace-one"])
 @pytest.mark.parametrize("n_outcomes", [1, 3])
+@pytest.mark.parametrize("selector", ["kendall", "sis"])
 @every_bounds
-def test_events__are_never_above_the_budget(accounting, neighbours, n_outcomes, bounds):
+def test_events__are_never_above_the_budget(accounting, neighbours, n_outcomes, selector, bounds):
     """Of all outcomes under a joint budget, and of each under separate ones."""
     terms = {"accounting": accounting, "neighbours": neighbours, "epsilon": 2.0}
+    terms["screening"] = {"selector": selector}
     data, request = cohort(), ask(bounds=bounds, n_outcomes=n_outcomes, share=0.3, **terms)
     chosen, choices = choose(data, request)
     drawn = draw(data, chosen, request)

@@ -347,7 +347,8 @@ def test_draw__draws_what_the_table_of_methods_audits(method, neighbours):
     if METHODS[method].is_screened:
         bits, is_training = np.zeros((2, 1), dtype=np.uint64), np.ones(1, dtype=bool)
         data = {"data": ScreeningData(bits, np.zeros((2, 1)), is_training, 2, "people"), "frequency": None}
-        request = screened_request(request, ScreeningTerms(n_choices=1))
+        terms = ScreeningTerms(n_choices=1, selector=METHODS[method].selector)
+        request = screened_request(request, terms)
     drawn = mechanism.draw(**data, request=request, noise=rehearsal, outcome_names=("a", "b"))
     parts = rehearsal.draws
     assert set(parts) == set(mechanism.outputs(drawn, ("a", "b"), request))
@@ -364,3 +365,13 @@ def test_draw__draws_what_the_table_of_methods_audits(method, neighbours):
     for part, arrays in mechanism.outputs(restored, ("a", "b"), request).items():
         for one, other in zip(arrays, mechanism.outputs(drawn, ("a", "b"), request)[part], strict=True):
             np.testing.assert_array_equal(one, other)
+
+
+@pytest.mark.parametrize(("method", "drawn_for"), [("s-blup", "k-blup"), ("k-blup", "s-blup")])
+def test_fit__choices_of_another_selector_are_refused(method, drawn_for):
+    request = PrivacyRequest("people", 2, 1, 3.0, 1.0, 1e-6)
+    wanted, selector = METHODS[method].selector, METHODS[drawn_for].selector
+    request = screened_request(request, ScreeningTerms(n_choices=1, selector=selector))
+    message = f"must be by {wanted} for `methods: {method}`, got {selector}"
+    with pytest.raises(DpgrsError, match=message):
+        mechanism_of(method).fit(method, None, request=request, terms=None)

@@ -19,16 +19,23 @@ PANEL = SimpleNamespace(
     n_variants=5,
 )
 EXACT = [
-    ({"n_variants": 3}, {"chosen": np.array([[0, 2], [1, 2]]), "scores": np.zeros((2, 3))}),
-    ({"n_variants": 5}, {"chosen": np.array([[4, 0], [1, 3]]), "scores": np.arange(10.0).reshape(2, 5)}),
+    (
+        {"n_variants": 3, "selector": "kendall"},
+        {"chosen": np.array([[0, 2], [1, 2]]), "scores": np.zeros((2, 3))},
+    ),
+    (
+        {"n_variants": 5, "selector": "kendall"},
+        {"chosen": np.array([[4, 0], [1, 3]]), "scores": np.arange(10.0).reshape(2, 5)},
+    ),
 ]
 # Of the panel of three, the first is causal for both outcomes; of the panel of five, its second.
 EFFECTS = {3: np.array([[0.5, 0, 0], [0.5, 0, 0]]), 5: np.array([[0, 0.5, 0, 0, 0], [0, 0.5, 0, 0, 0.1]])}
 
 
-def private(size, count, chosen, epsilon=1.0):
+def private(size, count, chosen, epsilon=1.0, selector="kendall"):
     request = {"n_variants": size, "n_outcomes": count, "accounting": "gdp", "epsilon": epsilon}
-    return {"request": request, "n_outcomes": count, "events": []}, {"chosen": np.array(chosen)}
+    label = {"request": request, "n_outcomes": count, "events": [], "selector": selector}
+    return label, {"chosen": np.array(chosen)}
 
 
 def screening(path, items, effects):
@@ -55,7 +62,7 @@ def test_read_screening__every_design_against_its_own_exact_choice(tmp_path):
         (1.0, [[2, 0], [4, 2]]),
     ]
     np.testing.assert_array_equal(found.scores, EXACT[1][1]["scores"])
-    rows = {(row.n_variants, row.n_outcomes, row.epsilon): row[4:] for row in found.rows}
+    rows = {(row.n_variants, row.n_outcomes, row.epsilon): row[4:-1] for row in found.rows}
     # shared; causal, causal or partner, found, and causal ones there are.
     assert rows == {
         (5, 2, None): (2.0, 0.5, 0.5, 0.5, 1.5),
@@ -80,3 +87,32 @@ def test_read_screening__no_hits_where_none_or_all_are_causal(tmp_path, effects)
     # Without private choices, all outcomes.
     assert [(row.n_variants, row.n_outcomes, row.shared) for row in found.rows] == [(5, 2, 2.0), (3, 2, 2.0)]
     assert all(np.isnan(row.found) for row in found.rows)
+
+
+def test_read_screening__every_selector_has_rows_and_the_first_is_shown(tmp_path):
+    by_sis = ({"n_variants": 5, "selector": "sis"}, {"chosen": np.array([[2, 0], [2, 3]])})
+    chosen = [[2, 0], [4, 2]]
+    items = [EXACT[1], by_sis, private(5, 2, chosen), private(5, 2, chosen, selector="sis")]
+
+    found = screening(tmp_path, items, EFFECTS)
+
+    assert [(choice.selector, choice.epsilon) for choice in found.choices] == [
+        ("kendall", None),
+        ("kendall", 1.0),
+    ]
+    # Each is held against the exact choice of its own selector.
+    rows = {(row.selector, row.epsilon): row.shared for row in found.rows}
+    assert rows == {("kendall", None): 2, ("kendall", 1.0): 0.5, ("sis", None): 2, ("sis", 1.0): 1.5}
+
+
+def test_read_screening__of_another_selector_alone(tmp_path):
+    (label, arrays), chosen = EXACT[1], [[2, 0], [4, 2]]
+    items = [(label | {"selector": "sis"}, arrays), private(5, 2, chosen, selector="sis")]
+
+    found = screening(tmp_path, items, EFFECTS)
+
+    assert [(choice.selector, choice.chosen.tolist()) for choice in found.choices] == [
+        ("sis", arrays["chosen"].tolist()),
+        ("sis", chosen),
+    ]
+    np.testing.assert_array_equal(found.scores, arrays["scores"])

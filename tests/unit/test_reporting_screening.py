@@ -198,3 +198,21 @@ def test_pages__choices_without_privacy_alone(tmp_path):
     assert "Chosen, not private" in first
     assert "Rings" not in first
     assert "No model" not in overview
+
+
+def test_pages__say_by_what_variants_are_chosen(data, tmp_path):
+    both = replace(data, screening=replace(data.screening, methods=("k-blup", "s-blup")))
+    overview, page, _ = pages_of(both, tmp_path / "both")
+    assert (
+        "chosen by Kendall scores (DPKendall) or by the products of variant and outcome (DP-SIS)" in overview
+    )
+    assert "The choices are those of Kendall + BLUP; the overview has those of the other methods." in page
+
+    choices = [replace(choice, selector="sis") for choice in data.screening.choices]
+    rows = [row._replace(selector="sis") for row in data.screening.rows]
+    alone = replace(data.screening, methods=("s-blup",), choices=choices, rows=rows)
+    overview, page, _ = pages_of(replace(data, screening=alone), tmp_path / "alone")
+    assert "DPKendall" not in overview
+    assert "DP-SIS + BLUP" in overview
+    assert "Variants are chosen by the products of variant and outcome (DP-SIS), all at once" in page
+    assert "the overview has those of the other methods" not in page

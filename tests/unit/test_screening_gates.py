@@ -25,7 +25,7 @@ def test_screening_problems__as_many_choices_as_variants(method, size):
     (line,) = found("ridge", method, panel={"size": [100, 20]}, screening={"size": size})
     assert line == (
         f"`screening.size` must be below 20, the smallest `panel.size`, got {size}. "
-        "Choose fewer, or leave the methods `k-...` out."
+        "Choose fewer, or leave the methods `k-...` and `s-...` out."
     )
 
 
@@ -52,7 +52,12 @@ def test_screening_problems__nothing_left_for_the_count():
 
 @pytest.mark.parametrize(
     ("method", "epsilon", "budget"),
-    [("k-blup", 1e-4, "joint"), ("k-bas", 1e-3, "joint"), ("k-bas", 1e-4, "separate")],
+    [
+        ("k-blup", 1e-4, "joint"),
+        ("s-blup", 1e-4, "joint"),
+        ("k-bas", 1e-3, "joint"),
+        ("k-bas", 1e-4, "separate"),
+    ],
 )
 def test_screening_problems__less_epsilon_than_can_be_accounted_for(method, epsilon, budget):
     terms = {"outcomes": {"count": [1, 10]}, "screening": {"share": 0.1}}

@@ -23,9 +23,9 @@ from random_cohorts import random_bits
 FREQUENCY = np.array([0.02, 0.5, 0.31, 0.97, 0.75, 0.31])
 
 
-def ask(*, frequency=None, n_outcomes=4, share=0.2, composition="basic", **terms):
+def ask(*, frequency=None, n_outcomes=4, share=0.2, composition="basic", selector="kendall", **terms):
     request = PrivacyRequest("haplotypes", 6, n_outcomes, 3.0, 2.0, 1e-6, **terms)
-    terms = ScreeningTerms(n_choices=3, share=share, composition=composition)
+    terms = ScreeningTerms(n_choices=3, share=share, composition=composition, selector=selector)
     return screened_request(request, terms, frequency=frequency)
 
 
@@ -39,6 +39,17 @@ def test_screened_request__choices_and_rest_are_the_whole(composition, n_outcome
     assert choices.epsilon * n_outcomes + rest.epsilon == pytest.approx(2.0)
     assert choices.delta * n_outcomes + rest.delta == pytest.approx(1e-6)
     assert (choices.delta == 0) == (composition == "basic")
+
+
+@pytest.mark.parametrize("composition", ["basic", "zcdp"])
+def test_screened_request__a_set_is_chosen_at_once_and_spends_no_delta(composition):
+    request = ask(composition=composition, selector="sis", neighbours="replace-one", unit="person")
+    choices = request.choices
+    assert choices.epsilon_of_choices == choices.epsilon == pytest.approx(0.2 * 2.0 / 4)
+    assert choices.epsilon * 4 + request.rest.epsilon == pytest.approx(2.0)
+    assert request.rest.delta == 1e-6
+    assert (choices.n_choices, choices.neighbours, choices.unit) == (3, "replace-one", "person")
+    assert request.choosing == {"request": choices, "selector": "sis", "outcome_bound": 3.0}
 
 
 @pytest.mark.parametrize("neighbours", ["add-remove", "replace-one"])

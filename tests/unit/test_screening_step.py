@@ -1,6 +1,7 @@
 """Screening as steps of a benchmark: which choices and fits there are, what they are called and hang on."""
 
 import json
+from itertools import product
 from types import SimpleNamespace
 
 import numpy as np
@@ -9,14 +10,18 @@ import pytest
 
 from dpgrs.io.files import write_table
 from dpgrs.io.trials import Outcomes, load_labelled, save_labelled
-from dpgrs.methods import SCREENED
+from dpgrs.methods import METHODS, SCREENED
 from dpgrs.regression.linear_fit import LinearFit
 from dpgrs.steps import evaluate as evaluate_step
 from dpgrs.steps import screening as screening_step
 from dpgrs.steps.fit import NO_PRIVACY
+from dpgrs.types import Selector
 from screening_cohorts import NAMES, cohort, frequencies
 
 SIZES = (5, 8)
+KENDALL = [name for name in SCREENED if name.startswith("k-")]
+FAMILIES = {Selector.KENDALL: "choice", Selector.SIS: "subset"}
+PRIVATE = [name for name in SCREENED if not METHODS[name].is_non_private]
 GRID = {"protections": ["full"], "accountings": ["gdp"], "epsilons": [1e4], "delta": 1e-6}
 GRID |= {"sizes": SIZES, "counts": [1, 3], "neighbours": "add-remove", "unit": "person"}
 GRID |= {"gram_share": None, "count_share": 0.01, "outcome_bound": 5.0, "outcome_budget": "joint"}
@@ -72,26 +77,34 @@ def files(tmp_path, monkeypatch):
 def test_steps__every_combination_is_chosen_and_fitted(tmp_path, monkeypatch, rows, bounds):
     files = Files(tmp_path, monkeypatch, rows=rows)
     choices, records = files.screen(bounds=bounds, genotype_clip=3.0)
-    exact, private = choices[: len(SIZES)], choices[len(SIZES) :]
-    assert [label for label, _ in exact] == [{"n_variants": size} for size in SIZES]
-    best = {label["n_variants"]: arrays for label, arrays in exact}
-    assert [best[size]["scores"].shape for size in SIZES] == [(3, 5), (3, 8)]
-    asked = [(label["request"]["n_variants"], label["n_outcomes"]) for label, _ in private]
-    assert asked == [(5, 1), (5, 3), (8, 1), (8, 3)]
+    keys = list(product(Selector, SIZES))
+    exact, private = choices[: len(keys)], choices[len(keys) :]
+    assert [(label["selector"], label["n_variants"]) for label, _ in exact] == keys
+    best = {key: arrays["chosen"] for key, (_, arrays) in zip(keys, exact, strict=True)}
+    # Whatever a study chooses by, Kendall's scores are there once.
+    assert [arrays["scores"].shape for _, arrays in exact if "scores" in arrays] == [(3, 5), (3, 8)]
+    asked = [(5, 1), (5, 3), (8, 1), (8, 3)]
+    found = [(label["selector"], label["request"]["n_variants"], label["n_outcomes"]) for label, _ in private]
+    assert found == [(selector, *pair) for selector in Selector for pair in asked]
     for (label, arrays), record in zip(private, records, strict=True):
-        size, count = label["request"]["n_variants"], label["n_outcomes"]
-        np.testing.assert_array_equal(arrays["chosen"], best[size]["chosen"][:count])
+        selector, size, count = label["selector"], label["request"]["n_variants"], label["n_outcomes"]
+        chosen = best[selector, size][:count]
+        # What is chosen at once is in ascending order.
+        chosen = np.sort(chosen, axis=1) if selector == Selector.SIS else chosen
+        np.testing.assert_array_equal(arrays["chosen"], chosen)
+        assert {event["family"] for event in label["events"]} == {FAMILIES[selector]}
         assert record["events"] == label["events"]
         assert [event["epsilon"] for event in record["events"]] == pytest.approx([5e3 / count] * count)
     fits = files.fit()
     found = {(label["method"], label["n_variants"], label["n_outcomes"]): fit for label, fit in fits}
     assert set(found) == {
-        *(("k-ols", size, 3) for size in SIZES),
-        *((method, *pair) for method in SCREENED[1:] for pair in asked),
+        *((method, size, 3) for method in ("k-ols", "s-ols") for size in SIZES),
+        *((method, *pair) for method in PRIVATE for pair in asked),
     }
-    for (_, size, count), fit in found.items():
-        np.testing.assert_array_equal(fit.chosen, np.sort(best[size]["chosen"][:count], axis=1))
-        expected = found["k-ols", size, 3].weights[:count]
+    for (method, size, count), fit in found.items():
+        chosen = best[METHODS[method].selector, size][:count]
+        np.testing.assert_array_equal(fit.chosen, np.sort(chosen, axis=1))
+        expected = found[f"{method[0]}-ols", size, 3].weights[:count]
         np.testing.assert_allclose(fit.weights, expected, atol=0.3)
     for label, _ in fits:
         statuses = {"k-bas": ["ok"] * label["n_outcomes"], "k-tukey": ["ok"] * label["n_outcomes"]}
@@ -100,6 +113,7 @@ def test_steps__every_combination_is_chosen_and_fitted(tmp_path, monkeypatch, ro
 
 def test_steps__repeat_and_draw_anew_for_every_trial_and_request(files):
     terms = {"sizes": [8], "counts": [3], "epsilons": [0.01, 0.02], "accountings": ["gdp", "paper"]}
+    terms["methods"] = KENDALL
     runs = [files.screen(**terms, **key)[0][2:] for key in ({}, {}, {"trial": 2}, {"seed": 2})]
     first, again, trial, seed = ([arrays["chosen"].tolist() for _, arrays in run] for run in runs)
     assert first == again
@@ -116,15 +130,33 @@ def test_steps__outcomes_with_separate_budgets_do_not_hang_on_their_number(files
     files.screen(sizes=[8], outcome_budget="separate", epsilons=[30.0])
     fits = files.fit()
     found = {(label["method"], label["n_outcomes"]): fit for label, fit in fits}
-    for method in SCREENED[1:]:
+    for method in PRIVATE:
         alone, together = found[method, 1], found[method, 3]
         np.testing.assert_array_equal(alone.weights[0], together.weights[0])
 
 
+def test_screen_variants__selectors_share_no_choice(files):
+    """Each has its own draws, and a private method of one leaves the other without private choices."""
+    terms = {"sizes": [8], "counts": [3], "epsilons": [0.01], "n_choices": 4}
+    choices, _ = files.screen(**terms)
+    by_kendall, by_sis = (
+        np.sort(arrays["chosen"], axis=1) for label, arrays in choices if "request" in label
+    )
+    assert (by_kendall != by_sis).any(axis=1).all()
+    choices, _ = files.screen(**terms, methods=["k-ols", "s-blup"])
+    private = [(label["selector"], arrays) for label, arrays in choices if "request" in label]
+    ((selector, arrays),) = private
+    assert selector == Selector.SIS
+    np.testing.assert_array_equal(arrays["chosen"], by_sis)
+    assert {label["method"] for label, _ in files.fit()} == {"k-ols", "s-ols", "s-blup"}
+    assert {label["method"] for label, _ in files.fit(methods=["s-blup"])} == {"s-blup"}
+
+
 def test_screen_variants__asks_nothing_where_there_is_nothing_to_ask(files):
-    for changes in ({"methods": ["k-ols"]}, {"protections": ["label"], "neighbours": "replace-one"}):
+    label_alone = {"protections": ["label"], "neighbours": "replace-one", "methods": KENDALL}
+    for changes in ({"methods": ["k-ols"]}, label_alone):
         choices, records = files.screen(**changes)
-        assert [label for label, _ in choices] == [{"n_variants": size} for size in SIZES]
+        assert not any("request" in label for label, _ in choices)
         assert records == []
     assert {label["method"] for label, _ in files.fit()} == {"k-ols"}
     (label, _), *_ = files.fit()
@@ -147,7 +179,7 @@ def test_fit_screened__the_count_of_tukey_gets_its_share_of_all_of_epsilon(files
         return LinearFit(np.zeros((3, 8)), np.zeros(8), np.zeros(3)), []
 
     monkeypatch.setattr(screening_step, "fit_chosen_rows", fit_nothing)
-    files.screen(sizes=[8], counts=[3], epsilons=[2.0], share=0.2)
+    files.screen(sizes=[8], counts=[3], epsilons=[2.0], share=0.2, methods=KENDALL)
     files.fit(methods=["k-tukey"], count_share=0.1)
     assert noted["epsilon"] == pytest.approx(0.8 * 2.0)
     assert noted["count_share"] * noted["epsilon"] == pytest.approx(0.1 * 2.0)

@@ -89,9 +89,10 @@ def test_build_statement__choices_alone(tmp_path):
 
 
 def test_describe_draws__a_subset_is_a_choice_of_another_law():
-    event = make_choice().as_dict() | {"family": "subset"}
+    event = make_choice().as_dict() | {"family": "subset", "gamma": 0.5}
     ((shown,), cost) = describe_draws([event])
     assert (shown["mechanism"], shown["n_choices"], shown["share"]) == ("subset", 3, "1")
+    assert shown["gamma"] == "0.5"
     assert shown["noise"].startswith("canonical Lipschitz mechanism")
     assert (cost.mu_squared, cost.pure_epsilon) == (0, Fraction(EPSILON))
 
@@ -133,6 +134,21 @@ def test_problems_of__a_choice_that_is_none(tmp_path, changed, message):
     statement = make_chosen_statement(tmp_path)
     statement["mechanisms"][CHOICE] |= changed
     assert any(message in problem for problem in problems_of(statement))
+
+
+def test_problems_of__a_set_has_its_gamma_and_a_choice_none(tmp_path):
+    statement = make_chosen_statement(tmp_path)
+    choice = statement["mechanisms"][CHOICE]
+    subset = {"mechanism": "subset", "noise": "canonical Lipschitz mechanism, certified"}
+    for changed, is_valid in (
+        (subset | {"gamma": "0.5"}, True),
+        (subset | {"gamma": "0"}, True),
+        (subset | {"gamma": "-0.5"}, False),
+        (subset, False),
+        ({"gamma": "0.5"}, False),
+    ):
+        statement["mechanisms"][CHOICE] = choice | changed
+        assert (problems_of(statement) == []) == is_valid
 
 
 @pytest.mark.parametrize("name", ["n_variants", "site_digest"])

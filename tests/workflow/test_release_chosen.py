@@ -9,7 +9,7 @@ import pytest
 from dpgrs.privacy.ledger import Ledger
 from dpgrs.privacy.ledger_verify import verify_ledger
 from dpgrs.release.verify import verify_release
-from release_studies import CURATION, RELEASE, bundle, copied_site, released_site
+from release_studies import CURATION, RELEASE, bundle, copied_site, make_ledger, released_site
 from study_runs import run
 
 K = 5
@@ -107,4 +107,24 @@ def test_release_of_chosen__other_choices_are_another_release(site, tmp_path, ch
     assert done.returncode
     assert message in done.stdout
     assert (copy / "ledger.jsonl").read_bytes() == ledger
-    shutil.rmtree(copy)
+
+
+def test_release_of_chosen__by_dp_sis_all_at_once(site, tmp_path):
+    copy = copied_site(site, tmp_path / "copy")
+    make_ledger(copy / "sis.jsonl", epsilon="2", pure_epsilon="0.6")
+    settings = CHOSEN | {"study": "sis", "methods": "s-blup", "release": CURATION | {"audit_draws": 200}}
+    settings |= {"privacy": CHOSEN["privacy"] | {"ledger": "sis.jsonl"}}
+    run(copy, settings)
+    files, ledger = bundle(copy, "sis"), (copy / "sis.jsonl").read_bytes()
+    assert verify_release(copy / "results" / "sis" / "release")["n_chosen"] == K
+    statement = json.loads(files["privacy_statement.json"])
+    sets = [one for one in statement["mechanisms"] if one["mechanism"] == "subset"]
+    assert [(one["n_choices"], one["entries"], one["outcome"]) for one in sets] == [
+        (K, 20, f"simulated_000{number}") for number in (1, 2, 3)
+    ]
+    assert "private_sis" in {one["mechanism"] for one in statement["audit"]["mechanisms"]}
+    assert [len(score) for score in sites_of(files)] == [K] * 3
+    shutil.rmtree(copy / "results")
+    run(copy, settings)
+    assert bundle(copy, "sis") == files
+    assert (copy / "sis.jsonl").read_bytes() == ledger

@@ -34,6 +34,7 @@ def test_screening__every_method_is_measured_and_says_how_it_ended(study):
     # With hardly any noise the chosen variants are those of least squares.
     r2 = metrics.groupby("method")["r2"].mean()
     assert abs(r2["k-blup"] - r2["k-ols"]) < 0.1
+    assert abs(r2["s-blup"] - r2["s-ols"]) < 0.1
 
 
 def test_screening__second_run_does_nothing(study):

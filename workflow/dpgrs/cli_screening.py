@@ -19,7 +19,7 @@ from dpgrs.cli_options import (
     several,
     trial,
 )
-from dpgrs.methods import RELEASED, SCREENED
+from dpgrs.methods import METHODS, RELEASED, SCREENED
 from dpgrs.types import Bounds, Composition, Selection
 
 RELEASED_SCREENED = tuple(name for name in SCREENED if name in RELEASED)
@@ -93,7 +93,13 @@ def release_chosen(panel, outcomes, identity, n_choices, share, law, composition
     from dpgrs.screening.requests import ScreeningTerms
     from dpgrs.steps import release_chosen as step
 
-    terms = ScreeningTerms(n_choices=n_choices, share=share, law=law, composition=composition)
+    terms = ScreeningTerms(
+        n_choices=n_choices,
+        share=share,
+        selector=METHODS[options["method"]].selector,
+        law=law,
+        composition=composition,
+    )
     step.release_chosen(panel, outcomes, identity=json.loads(identity), terms=terms, **options)
 
 

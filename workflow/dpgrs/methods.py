@@ -2,14 +2,16 @@
 
 from dataclasses import dataclass
 
-from dpgrs.types import Exactness, Neighbours, Protection
+from dpgrs.types import Exactness, Neighbours, Protection, Selector
 
 FULL, FEATURE, LABEL = Protection.FULL, Protection.FEATURE, Protection.LABEL
+KENDALL, SIS = Selector.KENDALL, Selector.SIS
 
 
 SUMS = ("private_gram", "private_cross_product")
 OF_NAIVE = (*SUMS, "private_separate_statistics")
 OF_CHOICES = (*SUMS, "private_kendall", "private_choices", "private_chosen_statistics")
+OF_SETS = (*SUMS, "private_sis", "private_choices", "private_chosen_statistics")
 OF_ADASSP = (*SUMS, "private_smallest_eigenvalue", "private_adassp")
 
 
@@ -26,7 +28,7 @@ class Method:
         for all.
     audited : tuple of str, the functions that draw for it in a release, beside `private_count`: a release
         audits them.
-    is_screened : bool, whether it is fitted on variants that were chosen for each outcome.
+    selector : Selector or None, by what variants are chosen for each outcome, on which alone it is fitted.
     """
 
     protections: tuple
@@ -34,12 +36,17 @@ class Method:
     draws_itself: bool = False
     neighbours: Neighbours | None = None
     audited: tuple = (*SUMS, "private_statistics")
-    is_screened: bool = False
+    selector: Selector | None = None
 
     @property
     def is_non_private(self):
         """Whether it is there to compare with."""
         return Protection.NONE in self.protections
+
+    @property
+    def is_screened(self):
+        """Whether it is fitted on variants that were chosen for each outcome."""
+        return self.selector is not None
 
     @property
     def may_be_released(self):
@@ -61,10 +68,12 @@ METHODS = {
     "reusecov-sketch": Method((FULL,), draws_itself=True, neighbours=Neighbours.REPLACE_ONE),
     "bas": Method((FULL,), draws_itself=True),
     "tukey": Method((FULL,), draws_itself=True),
-    "k-ols": Method((Protection.NONE,), is_screened=True),
-    "k-blup": Method((FULL,), Exactness.EXACT, draws_itself=True, is_screened=True, audited=OF_CHOICES),
-    "k-bas": Method((FULL,), draws_itself=True, is_screened=True),
-    "k-tukey": Method((FULL,), draws_itself=True, is_screened=True),
+    "k-ols": Method((Protection.NONE,), selector=KENDALL),
+    "k-blup": Method((FULL,), Exactness.EXACT, draws_itself=True, selector=KENDALL, audited=OF_CHOICES),
+    "k-bas": Method((FULL,), draws_itself=True, selector=KENDALL),
+    "k-tukey": Method((FULL,), draws_itself=True, selector=KENDALL),
+    "s-ols": Method((Protection.NONE,), selector=SIS),
+    "s-blup": Method((FULL,), Exactness.CERTIFIED, draws_itself=True, selector=SIS, audited=OF_SETS),
 }
 FROM_STATISTICS = tuple(
     name

@@ -138,9 +138,10 @@ def _request(config, *, n_shared):
 
 
 def screening_terms(config):
-    """Return how a study chooses variants, as ScreeningTerms."""
+    """Return how a release by a method that screens chooses variants, as ScreeningTerms."""
     named = {name: config["screening"][name] for name in ("share", "law", "composition")}
-    return ScreeningTerms(n_choices=config["screening"]["size"], **named)
+    selector = METHODS[config["methods"][0]].selector
+    return ScreeningTerms(n_choices=config["screening"]["size"], selector=selector, **named)
 
 
 def _norms(config, n_shared):

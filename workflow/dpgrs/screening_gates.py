@@ -3,7 +3,7 @@
 from dpgrs.methods import METHODS
 from dpgrs.privacy.accountant import SMALLEST_EPSILON
 from dpgrs.regression.adassp import LARGEST_VARIANTS
-from dpgrs.types import Composition, Selection
+from dpgrs.types import Composition, Selection, Selector
 
 # What is judged here, beside the methods.
 SCREENING_KEYS = (
@@ -39,7 +39,7 @@ def screening_problems(config):
     if size >= smallest_panel:
         lines.append(
             f"`screening.size` must be below {smallest_panel}, the smallest `panel.size`, got {size}. "
-            "Choose fewer, or leave the methods `k-...` out."
+            "Choose fewer, or leave the methods `k-...` and `s-...` out."
         )
     # The intercept counts as a variant.
     if "k-bas" in methods and size >= LARGEST_VARIANTS:
@@ -52,13 +52,13 @@ def screening_problems(config):
             "`screening.share` and `screening.count_share` must be below 1 together for `methods: k-tukey`, "
             f"got {share:g} and {count_share:g}. Lower one."
         )
-    if config["mode"] == "release":
+    if config["mode"] == "release" and any(METHODS[name].selector == Selector.KENDALL for name in methods):
         lines += _release_problems(screening)
     return lines + _epsilon_problems(config)
 
 
 def _release_problems(screening):
-    """Refuse laws and compositions of choices that no ledger counts."""
+    """Refuse laws and compositions of DPKendall that no ledger counts."""
     return [
         f"`screening.{key}` must be {wanted} in a release, got {screening[key]}. {why}"
         for key, wanted, why in (
@@ -73,7 +73,7 @@ def _epsilon_problems(config):
     """Refuse an epsilon of which the choices leave less than the accounting is accurate for."""
     privacy, smallest = config["privacy"], min(config["privacy"]["epsilon"])
     is_joint, counts = privacy["outcome_budget"] == "joint", config["outcomes"]["count"] or [1]
-    for name, n_parts in (("k-blup", 1), ("k-bas", max(counts) if is_joint else 1)):
+    for name, n_parts in (("k-blup", 1), ("s-blup", 1), ("k-bas", max(counts) if is_joint else 1)):
         left = (1 - config["screening"]["share"]) * smallest / n_parts
         if name in config["methods"] and left < SMALLEST_EPSILON:
             return [

@@ -55,6 +55,13 @@ class Selection(StrEnum):
     GUMBEL = "gumbel"  # the exponential mechanism; of bounded range, so that zCDP adds up to less
 
 
+class Selector(StrEnum):
+    """By what variants are chosen for an outcome of a study."""
+
+    KENDALL = "kendall"  # DPKendall: one after the other, by rank correlations with it and with each other
+    SIS = "sis"  # DP-SIS: all at once, by their products with it
+
+
 class Composition(StrEnum):
     """How the losses of many choices add up."""
 

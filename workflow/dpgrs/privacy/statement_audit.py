@@ -21,7 +21,7 @@ RESULTS = (
     "is_within_claim",
 )
 # What is released by a function that is not called after it.
-FUNCTIONS = {"Kendall's correlations": "private_kendall"}
+FUNCTIONS = {"Kendall's correlations": "private_kendall", "products with the outcome": "private_sis"}
 
 
 def mechanism_of(statistic):

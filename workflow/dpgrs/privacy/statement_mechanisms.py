@@ -8,7 +8,7 @@ from dpgrs.privacy.ledger_entries import Cost
 from dpgrs.privacy.statement_content import NOISE
 
 DIGITS, SHARE_DIGITS = 15, 4
-GAUSSIAN, LAPLACE = "gaussian", "laplace"
+GAUSSIAN, LAPLACE, SUBSET = "gaussian", "laplace", "subset"
 
 
 def describe_draws(events):
@@ -72,7 +72,8 @@ def _scale(family, event):
         return {"sigma": _exact(event["sigma"]), "grid": _exact(event["step"])}
     if family == LAPLACE:
         return {"scale": _exact(event["scale"]), "grid": _exact(event["step"])}
-    return {"n_choices": int(event["n_choices"])}
+    made = {"n_choices": int(event["n_choices"])}
+    return made | {"gamma": _exact(event["gamma"])} if family == SUBSET else made
 
 
 def _loss(family, event):

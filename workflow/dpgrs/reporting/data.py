@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 
 from dpgrs.errors import DpgrsError
+from dpgrs.types import Selector
 
 VARIANT_COLUMNS = ("contig", "position", "id", "ref", "alt", "frequency")
 TEXT_COLUMNS = (
@@ -154,11 +155,13 @@ class Choice:
     accounting : str, empty without privacy.
     epsilon : float, or None without privacy.
     chosen : (n_outcomes, n_choices) int64, in the order of choice.
+    selector : Selector
     """
 
     accounting: str
     epsilon: float | None
     chosen: np.ndarray
+    selector: Selector = Selector.KENDALL
 
 
 class ChoiceRow(NamedTuple):
@@ -172,6 +175,7 @@ class ChoiceRow(NamedTuple):
     shared : float, chosen without privacy too.
     causal, near, found, n_causal : float, of an `Overlap`, and causal variants there are; NaN where nothing
         is known of them, or all are causal.
+    selector : Selector
     """
 
     n_variants: int
@@ -183,6 +187,7 @@ class ChoiceRow(NamedTuple):
     near: float = np.nan
     found: float = np.nan
     n_causal: float = np.nan
+    selector: Selector = Selector.KENDALL
 
 
 @dataclass(frozen=True)
@@ -195,7 +200,8 @@ class Screening:
     share : float, of epsilon that choosing spends.
     partner_r2 : float, the smallest r^2 of LD partners.
     scores : (n_outcomes, n_variants) float64, exact Kendall correlations of the largest panel.
-    choices : list of Choice; the first is without privacy.
+    choices : list of Choice, all by one selector, Kendall's where the study has it; the first is without
+        privacy.
     rows : list of ChoiceRow, largest design first.
     causal_r2 : (n_outcomes, n_variants) float64, r^2 with the closest causal variant; None where none is
         known, or all are causal.

@@ -24,6 +24,8 @@ METHOD_NAMES = {
     "k-blup": "Kendall + BLUP",
     "k-bas": "Kendall + BAS",
     "k-tukey": "Kendall + Tukey",
+    "s-ols": "DP-SIS + OLS",
+    "s-blup": "DP-SIS + BLUP",
 }
 REFERENCE_METHOD = "ridge"
 SHOWN_PRIVATE_FITS = 4

@@ -6,6 +6,10 @@ from dpgrs.methods import METHODS
 from dpgrs.text_table import text_table
 
 WIDTH = 100
+CHOICES = {
+    "Kendall's correlations": "variants chosen one after the other, out of so many",
+    "products with the outcome": "variants chosen all at once, out of so many",
+}
 
 
 def plan_as_text(plan):
@@ -102,7 +106,8 @@ def _mechanisms(plan):
     }
     if has_choices:
         columns.append("epsilon each")
-        legend["Kendall's correlations"] = "variants chosen one after the other, out of so many"
+        drawn = {one["statistic"] for _, one in listed}
+        legend |= {name: said for name, said in CHOICES.items() if name in drawn}
         legend["epsilon each"] = "what choices cost; it adds up by itself, beside mu^2"
     return "\n".join(["Spent on what", text_table(columns, rows), _legend(legend)])
 

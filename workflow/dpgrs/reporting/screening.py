@@ -8,10 +8,15 @@ from dpgrs.methods import METHODS, SCREENED
 from dpgrs.reporting.accuracy import largest_design
 from dpgrs.reporting.fits import METHOD_NAMES, Fit, label_fits, thin
 from dpgrs.reporting.screening_figure import ScoresFigure
+from dpgrs.types import Selector
 
 SHOWN_EPSILONS = 3
 REASONS = {"check failed": "the check failed", "too few models": "there were too few models"}
 NOT_PRIVATE = "not private"
+WAYS = {
+    Selector.KENDALL: "by Kendall scores (DPKendall)",
+    Selector.SIS: "by the products of variant and outcome (DP-SIS)",
+}
 
 
 class Column(NamedTuple):
@@ -41,6 +46,10 @@ class ScreeningViews:
     Attributes
     ----------
     columns : list of Column
+    way : str, how the choices that are shown are made, in words.
+    is_by_scores : bool, whether it is by the scores that are shown.
+    names : list of str, of the methods that take these choices.
+    has_others : bool, whether the study has methods that choose in other ways.
     accounting : str, of the private choices that are shown.
     has_more : bool, whether private choices are left out.
     has_effects : bool, whether true effects are known.
@@ -51,12 +60,16 @@ class ScreeningViews:
     def __init__(self, data):
         found = data.screening
         private = [one for one in found.choices if one.epsilon is not None]
+        self._selector = found.choices[0].selector
         self.accounting = private[0].accounting if private else ""
         first = sorted(
             (one for one in private if one.accounting == self.accounting), key=lambda one: one.epsilon
         )
         self._choices = [found.choices[0], *thin(first, SHOWN_EPSILONS)]
         self.has_more = len(self._choices) <= len(private)
+        self.way, self.is_by_scores = WAYS[self._selector], self._selector == Selector.KENDALL
+        self.names = [METHOD_NAMES[name] for name in _methods_of(found.methods, self._selector)]
+        self.has_others = len(self.names) < len(found.methods)
         self.has_effects = data.effects is not None
         self.knows_causal, self.partner_r2 = found.causal_r2 is not None, found.partner_r2
         self.columns = [column for choice in self._choices for column in _columns(data, choice)]
@@ -118,18 +131,16 @@ def overview_context(data):
 
     Returns
     -------
-    dict with screening, names of its methods, choices (per design and terms a dict of a `ChoiceRow` as row
-    and the fits' names as methods), knows_causal, is_all_causal, and shared_by_chance and causal_by_chance,
-    what a choice at random would have at the largest design.
+    dict with screening, names of its methods, ways in which they choose, choices (per design and terms a dict
+    of a `ChoiceRow` as row and the fits' names as methods), knows_causal, is_all_causal, and shared_by_chance
+    and causal_by_chance, what a choice at random would have at the largest design.
     """
     found, n_variants = data.screening, len(data.variants)
     return {
         "screening": found,
         "names": [METHOD_NAMES[name] for name in found.methods],
-        "choices": [
-            {"row": row, "methods": _methods(found.methods, is_private=row.epsilon is not None)}
-            for row in found.rows
-        ],
+        "ways": [WAYS[one] for one in Selector if _methods_of(found.methods, one)],
+        "choices": [{"row": row, "methods": _methods(found.methods, row)} for row in found.rows],
         "knows_causal": found.causal_r2 is not None,
         "is_all_causal": data.effects is not None and found.causal_r2 is None,
         "shared_by_chance": found.n_choices**2 / n_variants,
@@ -187,11 +198,20 @@ def _columns(data, choice):
     columns = []
     for one in data.weights:
         fit = Fit.of(one)
-        if fit.method in SCREENED and (fit.accounting, fit.epsilon) == (choice.accounting, choice.epsilon):
+        is_by_choice = fit.method in _methods_of(SCREENED, choice.selector)
+        if is_by_choice and (fit.accounting, fit.epsilon) == (choice.accounting, choice.epsilon):
             columns.append(Column(fit.label, choice, fit, one.weights))
     return columns or [Column(f"Chosen, {_terms(choice)}", choice, None, None)]
 
 
-def _methods(methods, *, is_private):
-    names = [METHOD_NAMES[name] for name in methods if METHODS[name].is_non_private != is_private]
+def _methods_of(methods, selector):
+    return [name for name in methods if METHODS[name].selector == selector]
+
+
+def _methods(methods, row):
+    names = [
+        METHOD_NAMES[name]
+        for name in _methods_of(methods, row.selector)
+        if METHODS[name].is_non_private == (row.epsilon is None)
+    ]
     return ", ".join(names) or "no fit"

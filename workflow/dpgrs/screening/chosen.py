@@ -21,9 +21,11 @@ from dpgrs.regression.statistics import (
     grid_outcomes,
     selected_haplotypes,
 )
-from dpgrs.screening.dp_kendall import genotype_pairs, private_kendall
+from dpgrs.screening.dp_kendall import genotype_pairs
+from dpgrs.screening.dp_sis import genotype_sis_scores
 from dpgrs.screening.requests import row_norm_of_half
-from dpgrs.types import Coding, Rows
+from dpgrs.screening.selectors import SELECTORS
+from dpgrs.types import Coding, Rows, Selector
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,6 +51,23 @@ class ScreeningData:
     def pairs(self):
         """The GenotypePairs of every outcome, a list: all are scored at once."""
         return genotype_pairs(self.bits, self.Y, n_haplotypes=self.n_haplotypes, rows=self.rows)
+
+    def sis_scores(self, outcome_bound):
+        """Return the SisScores of every outcome, clipped at a public bound: all are scored at once."""
+        if outcome_bound not in self._sis_scores:
+            self._sis_scores[outcome_bound] = genotype_sis_scores(
+                self.bits,
+                self.Y,
+                n_haplotypes=self.n_haplotypes,
+                rows=self.rows,
+                outcome_bound=outcome_bound,
+                is_selected=self.is_training,
+            )
+        return self._sis_scores[outcome_bound]
+
+    @cached_property
+    def _sis_scores(self):
+        return {}
 
     @cached_property
     def genotype_digest(self):
@@ -96,32 +115,37 @@ class ChosenStatistics(SeparateStatistics):
     chosen: np.ndarray | None = None
 
 
-def private_choices(data, *, request, noise, outcome_names):
+def private_choices(data, *, request, noise, outcome_names, selector=Selector.KENDALL, outcome_bound=None):
     """Choose variants for each outcome by itself.
 
     Parameters
     ----------
     data : ScreeningData
-    request : KendallRequest, of one outcome.
+    request : KendallRequest or SisRequest, of one outcome.
     noise : NoiseSource. An outcome's part is ``outcomes`` with its name.
     outcome_names : n_outcomes str
+    selector : Selector, that of the request.
+    outcome_bound : float, public, at which DP-SIS clips outcomes.
 
     Returns
     -------
-    chosen : (n_outcomes, n_choices) int64, in the order of choice.
-    events : tuple of ChoiceEvent
+    chosen : (n_outcomes, n_choices) int64, in the order of choice; ascending where a set is chosen at once.
+    events : tuple of ChoiceEvent or SubsetEvent
 
     Privacy
     -------
-    As `private_kendall` (docs/proofs/kendall.md), once for every outcome: one ChoiceEvent each.
+    As `private_kendall` (docs/proofs/kendall.md) or `private_sis` (docs/proofs/canonical_lipschitz.md), once
+    for every outcome: one ChoiceEvent or SubsetEvent each.
 
     Raises
     ------
     UsageError
         If there are fewer variants than choices.
     """
+    options = {"request": request, "outcome_bound": outcome_bound}
+    choose = SELECTORS[selector].private
     drawn = [
-        private_kendall(data.pairs[number], request=request, noise=data.source(noise, name, number))
+        choose(data, number, noise=data.source(noise, name, number), **options)
         for number, name in enumerate(outcome_names)
     ]
     chosen, events = zip(*drawn, strict=True)

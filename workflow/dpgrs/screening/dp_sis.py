@@ -72,6 +72,11 @@ class SisRequest:
     protection: Protection = Protection.FULL
     gamma: float = 0.5
 
+    @property
+    def epsilon_of_choices(self):
+        """What the set costs: epsilon."""
+        return self.epsilon
+
 
 @dataclass(frozen=True)
 class PaperChoice:

@@ -11,6 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import lasso_path
 
 from dpgrs.errors import UsageError
+from dpgrs.screening.top_k import top_k
 
 # Of the DP-SIS paper. The public code of DPKendall has 1, without standardisation.
 PENALTY = 0.1
@@ -45,7 +46,7 @@ def choose_by_lasso(X, y, *, k, penalty=None, is_standardised=True):
     """
     check_lasso(X, y, k=k, penalty=PENALTY if penalty is None else penalty, is_standardised=is_standardised)
     if penalty is not None:
-        return largest(np.abs(lasso_coefficients(X, y, penalty=penalty, is_standardised=is_standardised)), k)
+        return top_k(np.abs(lasso_coefficients(X, y, penalty=penalty, is_standardised=is_standardised)), k)
     X, y = _usable(X, y, is_standardised=is_standardised)
     coefficients = np.zeros(X.shape[1])
     highest = np.abs(y @ X).max() / max(len(y), 1)
@@ -53,7 +54,7 @@ def choose_by_lasso(X, y, *, k, penalty=None, is_standardised=True):
         coefficients = _descend(X, y, penalty, start=coefficients)
         if np.count_nonzero(coefficients) >= k:
             break
-    return largest(np.abs(coefficients), k)
+    return top_k(np.abs(coefficients), k)
 
 
 def lasso_coefficients(X, y, *, penalty, is_standardised=True):
@@ -75,11 +76,6 @@ def lasso_coefficients(X, y, *, penalty, is_standardised=True):
     """
     X, y = _usable(X, y, is_standardised=is_standardised)
     return _descend(X, y, penalty, start=np.zeros(X.shape[1]))
-
-
-def largest(values, k):
-    """Return the indices of the k largest values, (k,) int64, the largest first, equal ones by index."""
-    return np.argsort(-values, kind="stable")[:k]
 
 
 def check_lasso(X, y, *, k, penalty, is_standardised):

@@ -3,6 +3,8 @@
 from dataclasses import replace
 from types import MappingProxyType
 
+from dpgrs.errors import DpgrsError
+from dpgrs.methods import METHODS
 from dpgrs.regression.released_sums import SeparateFits
 from dpgrs.screening.chosen import ChosenStatistics, fit_chosen, private_choices, private_chosen_statistics
 from dpgrs.screening.requests import restored_request
@@ -12,7 +14,7 @@ class ChosenFits(SeparateFits):
     """The count, and for every outcome by itself the variants chosen for it and their X'X and X'y."""
 
     name = "chosen-statistics"
-    methods = ("k-blup",)
+    methods = ("k-blup", "s-blup")
     draws = MappingProxyType({"genotypes": ("count",), "outcomes": ("gram", "cross")})
 
     def request(self, terms):
@@ -33,7 +35,7 @@ class ChosenFits(SeparateFits):
         request : ScreenedRequest
         """
         options = {"noise": noise, "outcome_names": outcome_names}
-        chosen, events = private_choices(data, request=request.choices, **options)
+        chosen, events = private_choices(data, **request.choosing, **options)
         drawn = private_chosen_statistics(
             data, chosen, request=request.statistics, frequency=frequency, **options
         )
@@ -55,5 +57,11 @@ class ChosenFits(SeparateFits):
         return part
 
     def fit(self, method, drawn, *, request, terms, outcomes=None):
+        wanted, selector = METHODS[method].selector, request.screening.selector
+        if wanted != selector:
+            raise DpgrsError(
+                f"The chosen variants must be by {wanted} for `methods: {method}`, got {selector}. "
+                "Run the study again."
+            )
         options = {"request": request.statistics, "terms": terms, "n_variants": request.n_variants}
         return fit_chosen(drawn, "blup", **options)

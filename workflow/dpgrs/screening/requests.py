@@ -10,7 +10,8 @@ from dpgrs.regression.naive import SeparateRequest
 from dpgrs.regression.requests import PrivacyRequest
 from dpgrs.regression.statistics import column_moments
 from dpgrs.screening.dp_kendall import KendallRequest
-from dpgrs.types import Coding, Composition, Rows, Selection
+from dpgrs.screening.dp_sis import SisRequest
+from dpgrs.types import Coding, Composition, Rows, Selection, Selector
 
 # Parts are less by a trifle, so that no rounding adds them up to more than the whole.
 ROUNDING = 1 - 1e-12
@@ -24,8 +25,8 @@ class ScreeningTerms:
     ----------
     n_choices : int, variants chosen.
     share : float in (0, 1), of epsilon, and of delta where the composition spends one.
-    law : Selection
-    composition : Composition
+    selector : Selector
+    law, composition : Selection and Composition, of DPKendall alone.
 
     Raises
     ------
@@ -35,6 +36,7 @@ class ScreeningTerms:
 
     n_choices: int
     share: float = 0.05
+    selector: Selector = Selector.KENDALL
     law: Selection = Selection.PERMUTE_AND_FLIP
     composition: Composition = Composition.BASIC
 
@@ -47,7 +49,8 @@ class ScreeningTerms:
     @property
     def delta_share(self):
         """The share of delta that choices spend."""
-        return self.share if Composition(self.composition) == Composition.ZCDP else 0.0
+        spends_delta = (self.selector, self.composition) == (Selector.KENDALL, Composition.ZCDP)
+        return self.share if spends_delta else 0.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,17 +66,29 @@ class ScreenedRequest(PrivacyRequest):
 
     @property
     def choices(self):
-        """The KendallRequest of one outcome: outcomes that share a budget have equal parts of it."""
+        """The KendallRequest or SisRequest of one outcome: all that share a budget have equal parts."""
         terms = self.screening
+        own = {
+            "n_choices": terms.n_choices,
+            "epsilon": terms.share * self.epsilon / self.n_outcomes * ROUNDING,
+            "protection": self.protection,
+        }
+        if terms.selector == Selector.SIS:
+            # The rows are those of the scores.
+            return SisRequest(neighbours=self.neighbours, unit=self.unit, **own)
         return KendallRequest(
-            n_choices=terms.n_choices,
-            epsilon=terms.share * self.epsilon / self.n_outcomes * ROUNDING,
             delta=terms.delta_share * self.delta / self.n_outcomes,
-            protection=self.protection,
             law=terms.law,
             composition=terms.composition,
+            **own,
             **self.relation,
         )
+
+    @property
+    def choosing(self):
+        """The arguments of `private_choices` that say how it chooses."""
+        named = {"selector": self.screening.selector, "outcome_bound": self.outcome_bound}
+        return {"request": self.choices, **named}
 
     @cached_property
     def rest(self):

@@ -21,8 +21,9 @@ import numpy as np
 from dpgrs.errors import UsageError
 from dpgrs.privacy.sensitivity import votes_sensitivity
 from dpgrs.public_random import uniforms
-from dpgrs.screening.lasso import PENALTY, check_lasso, largest, lasso_coefficients
+from dpgrs.screening.lasso import PENALTY, check_lasso, lasso_coefficients
 from dpgrs.screening.peel import private_peel
+from dpgrs.screening.top_k import top_k
 from dpgrs.types import Neighbours, Protection, Selection, Unit
 
 # Above, memory is wasted on a failed count.
@@ -137,7 +138,7 @@ def choose_by_votes(
     n_groups = number_of_groups(n_units, k, rule=rule, rows_per_unit=rows_per_unit)
     options = {"seed": seed, "rows_per_unit": rows_per_unit}
     options |= {"penalty": penalty, "is_standardised": is_standardised}
-    return largest(count_votes(X, y, unit_keys, k=k, n_groups=n_groups, **options), k)
+    return top_k(count_votes(X, y, unit_keys, k=k, n_groups=n_groups, **options), k)
 
 
 def number_of_groups(n_low, k, *, rule, rows_per_unit=1):
@@ -244,7 +245,7 @@ def group_votes(X, y, groups, *, n_groups, k, penalty=PENALTY, is_standardised=T
         features = np.roll(np.arange(d), -start)
         own = X[rows][:, features], y[rows]
         coefficients = lasso_coefficients(*own, penalty=penalty, is_standardised=is_standardised)
-        votes[features[largest(np.abs(coefficients), k)]] += 1
+        votes[features[top_k(np.abs(coefficients), k)]] += 1
     return votes
 
 

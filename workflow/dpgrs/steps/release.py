@@ -12,6 +12,7 @@ from dpgrs.errors import DpgrsError
 from dpgrs.io.files import file_digest
 from dpgrs.io.sites import read_chosen_sites
 from dpgrs.mechanisms import request_of
+from dpgrs.methods import METHODS
 from dpgrs.privacy.accountant import gdp_delta
 from dpgrs.privacy.composition import group_guarantee, study_totals, total_cost
 from dpgrs.privacy.events import event_of
@@ -167,7 +168,7 @@ def _post_processing(fit):
     """List what was done to the noisy statistics, in words."""
     if fit["method"] == "blup":
         return (AT_LEAST_ONE_ROW, *BLUP, ROUNDED)
-    if fit["method"] == "k-blup":
+    if METHODS[fit["method"]].is_screened:
         return (AT_LEAST_ONE_ROW, CHOSEN, *BLUP, ROUNDED)
     if fit["method"] == "adassp":
         return (AT_LEAST_ONE_ROW, CENTRED, CUT_OFF, *ADASSP, ROUNDED)
@@ -301,7 +302,8 @@ def _inputs_of_fit(fit, request):
         yield PublicInput("norm of a row of genotypes", f"{request['row_norm']:g}", "public frequencies")
     if request["outcome_norm"] is not None:
         yield PublicInput("norm of a row of outcomes", f"{request['outcome_norm']:g}", chosen)
-    if fit["method"] not in ("blup", "k-blup", "adassp") and fit["lambda_from"] == Penalty.FIXED:
+    has_penalty = fit["method"] not in ("blup", "adassp") and not METHODS[fit["method"]].is_screened
+    if has_penalty and fit["lambda_from"] == Penalty.FIXED:
         yield PublicInput("lambda", f"{fit['lambda']:g}", chosen)
     if fit["heritability"] is not None:
         yield PublicInput("heritability", f"{fit['heritability']:g}", chosen)

@@ -12,6 +12,7 @@ from dpgrs.evaluation.overlap import (
 from dpgrs.io.trials import load_labelled
 from dpgrs.methods import SCREENED
 from dpgrs.reporting.data import Choice, ChoiceRow, Screening
+from dpgrs.types import Selector
 
 
 def read_screening(choices, panel, outcomes, settings):
@@ -29,11 +30,11 @@ def read_screening(choices, panel, outcomes, settings):
     Screening
     """
     found = [_Found(*item) for item in load_labelled(choices)]
-    exact = {one.size: one for one in found if not one.is_private}
-    largest = panel.n_variants
+    exact = {(one.selector, one.size): one for one in found if not one.is_private}
+    largest, shown = panel.n_variants, found[0].selector
     causal = _Causal(panel, outcomes) if _some_are_causal(outcomes) else None
     rows = [
-        _row(one, count, exact[one.size], causal)
+        _row(one, count, exact[one.selector, one.size], causal)
         for one in found
         for count in ([one.count] if one.is_private else _counts(found, one))
     ]
@@ -41,11 +42,11 @@ def read_screening(choices, panel, outcomes, settings):
         methods=tuple(name for name in SCREENED if name in settings["methods"]),
         share=settings["screening"]["share"],
         partner_r2=PARTNER_R2,
-        scores=exact[largest].arrays["scores"],
+        scores=exact[shown, largest].arrays["scores"],
         choices=[
-            Choice(one.accounting, one.epsilon, one.chosen)
-            for one in [exact[largest], *(one for one in found if one.is_private)]
-            if (one.size, one.count) == (largest, len(outcomes.names))
+            Choice(one.accounting, one.epsilon, one.chosen, shown)
+            for one in [exact[shown, largest], *(one for one in found if one.is_private)]
+            if (one.selector, one.size, one.count) == (shown, largest, len(outcomes.names))
         ],
         rows=sorted(rows, key=lambda row: (-row.n_variants, -row.n_outcomes)),
         causal_r2=causal.closest(largest) if causal else None,
@@ -60,6 +61,7 @@ class _Found:
         self.arrays, self.chosen, self.is_private = arrays, arrays["chosen"], "request" in label
         self.size, self.count = request["n_variants"], len(self.chosen)
         self.accounting, self.epsilon = request.get("accounting", ""), request.get("epsilon")
+        self.selector = Selector(label["selector"])
 
 
 class _Causal:
@@ -93,7 +95,9 @@ def _some_are_causal(outcomes):
 
 def _counts(found, exact):
     """Return the numbers of outcomes of a panel's private choices; all outcomes where there are none."""
-    return sorted({one.count for one in found if one.is_private and one.size == exact.size} or {exact.count})
+    own = (exact.selector, exact.size)
+    counts = {one.count for one in found if one.is_private and (one.selector, one.size) == own}
+    return sorted(counts or {exact.count})
 
 
 def _row(one, count, exact, causal):
@@ -105,4 +109,5 @@ def _row(one, count, exact, causal):
         one.epsilon,
         n_shared(chosen, exact.chosen[:count]).mean(),
         **(causal.means(one.size, chosen) if causal else {}),
+        selector=one.selector,
     )

@@ -2,6 +2,7 @@
 
 from dataclasses import asdict
 from functools import partial
+from itertools import product
 
 import numpy as np
 
@@ -20,11 +21,11 @@ from dpgrs.screening.chosen import (
     private_choices,
     private_chosen_statistics,
 )
-from dpgrs.screening.dp_kendall import greedy_kendall
 from dpgrs.screening.kendall import correlations
 from dpgrs.screening.requests import ScreeningTerms, restored_request, screened_request
+from dpgrs.screening.selectors import SELECTORS
 from dpgrs.steps.fit import NO_PRIVACY, fit_label, timed
-from dpgrs.types import Bounds, Coding, Protection
+from dpgrs.types import Bounds, Coding, Protection, Selector
 
 
 def screen_variants(
@@ -46,12 +47,13 @@ def screen_variants(
     seed,
     **options,
 ):
-    """Choose variants for every combination of panel, epsilon and number of outcomes, with seeded noise.
+    """Choose variants by every selector, for every panel, epsilon and number of outcomes, with seeded noise.
 
     Parameters
     ----------
     panel, outcomes : paths.
-    output : path of the choices, and of the exact scores: for benchmarks alone.
+    output : path of the choices of the methods' selectors, first those without privacy, and of the exact
+        Kendall scores: for benchmarks alone.
     events : path of a record of what was drawn, JSON.
     methods : list of str, names of `dpgrs.methods.SCREENED`.
     n_choices, share, law, composition : as in `ScreeningTerms`.
@@ -62,7 +64,7 @@ def screen_variants(
     **options : see `request_grid`.
     """
     panel, outcomes = Panel.open(panel), Outcomes.load(outcomes)
-    terms = ScreeningTerms(n_choices=n_choices, share=share, law=law, composition=composition)
+    terms = {"n_choices": n_choices, "share": share, "law": law, "composition": composition}
     grid = request_grid(
         counts=counts or [len(outcomes.names)],
         rows=outcomes.rows,
@@ -70,20 +72,27 @@ def screen_variants(
         **options,
     )
     data = {size: screening_data(panel, outcomes, size) for size in outcomes.values}
-    chosen, drawn = [_exact(of_size, size, n_choices) for size, of_size in data.items()], []
-    for request, count in grid:
-        if request.protection != Protection.FULL or all(METHODS[name].is_non_private for name in methods):
+    exact_terms = {"n_choices": n_choices, "outcome_bound": outcome_bound}
+    chosen = [
+        _exact(data[size], size, selector, has_scores=not place, **exact_terms)
+        for (place, selector), size in product(enumerate(_selectors(methods)), data)
+    ]
+    drawn = []
+    for selector, (request, count) in product(_selectors(methods, is_private=True), grid):
+        if request.protection != Protection.FULL:
             continue
         frequency = panel.frequency[panel.of_size(request.n_variants)] if bounds == Bounds.TIGHT else None
-        request = screened_request(request, terms, frequency=frequency, factor=genotype_clip)
+        asked = ScreeningTerms(selector=selector, **terms)
+        request = screened_request(request, asked, frequency=frequency, factor=genotype_clip)
         noise = BenchmarkNoise(seed, trial, "choices", *map(str, asdict(request).values()))
         found, made = private_choices(
             data[request.n_variants],
-            request=request.choices,
+            **request.choosing,
             noise=noise,
             outcome_names=outcomes.names[:count],
         )
         label = {"request": asdict(request), "n_outcomes": count, "events": [one.as_dict() for one in made]}
+        label |= {"selector": selector}
         chosen.append((label, {"chosen": found}))
         drawn.append(label)
     save_labelled(output, chosen)
@@ -107,7 +116,7 @@ def fit_screened(panel, outcomes, choices, *, output, methods, trial, seed, **te
     for label, arrays in load_labelled(choices):
         is_exact, chosen = "request" not in label, arrays["chosen"]
         for method in SCREENED:
-            if method not in methods or METHODS[method].is_non_private != is_exact:
+            if method not in methods or not _is_chosen_for(method, label["selector"], is_exact=is_exact):
                 continue
             if is_exact:
                 fit, seconds = timed(fit_chosen_exactly, data[label["n_variants"]], chosen)
@@ -137,15 +146,26 @@ def screening_data(panel, outcomes, size):
     return ScreeningData(bits, Y, outcomes.is_training, panel.n_haplotypes, outcomes.rows)
 
 
-def _exact(data, size, n_choices):
-    """Choose without noise, and keep the exact scores."""
-    n_rows = np.array([[one.n_rows] for one in data.pairs])
-    scores = np.array([one.outcome_scores for one in data.pairs])
-    arrays = {
-        "chosen": np.array([greedy_kendall(one, n_choices=n_choices) for one in data.pairs]),
-        "scores": correlations(scores, n_rows, pair_range=data.pairs[0].pair_range),
-    }
-    return {"n_variants": size}, arrays
+def _selectors(methods, *, is_private=False):
+    """Return the selectors of methods, or of the private ones alone, in the order of `Selector`."""
+    used = {METHODS[name].selector for name in methods if not (is_private and METHODS[name].is_non_private)}
+    return [selector for selector in Selector if selector in used]
+
+
+def _is_chosen_for(method, selector, *, is_exact):
+    """Tell whether a method is fitted on the choices of a selector, exact ones or private ones."""
+    return (METHODS[method].selector, METHODS[method].is_non_private) == (selector, is_exact)
+
+
+def _exact(data, size, selector, *, has_scores, **terms):
+    """Choose without noise, and keep the exact Kendall scores once: reports show them of every selector."""
+    choose = SELECTORS[selector].exact
+    arrays = {"chosen": np.array([choose(data, number, **terms) for number in range(len(data.Y))])}
+    if has_scores:
+        n_rows = np.array([[one.n_rows] for one in data.pairs])
+        scores = np.array([one.outcome_scores for one in data.pairs])
+        arrays["scores"] = correlations(scores, n_rows, pair_range=data.pairs[0].pair_range)
+    return {"n_variants": size, "selector": selector}, arrays
 
 
 def _exact_label(method, label, count):
@@ -182,4 +202,9 @@ def _from_rows(method, data, chosen, *, request, noise, names, frequency, terms)
     return fit, ["ok" if status == Status.RELEASED else status for status in statuses]
 
 
-FITTERS = {"k-blup": _from_sums, "k-bas": partial(_from_rows, "bas"), "k-tukey": partial(_from_rows, "tukey")}
+FITTERS = {
+    "k-blup": _from_sums,
+    "k-bas": partial(_from_rows, "bas"),
+    "k-tukey": partial(_from_rows, "tukey"),
+    "s-blup": _from_sums,
+}

@@ -72,7 +72,7 @@ def test_fit_method__events_are_the_budget(name, relation):
     screens = name.startswith(("k-", "l-"))
     assert budget["count"] == pytest.approx(COUNT if counts else 0)
     assert budget["screening"] == pytest.approx(SCREENING if screens else 0)
-    assert sum(budget.values()) == pytest.approx(0 if name == "nondp" else request.epsilon)
+    assert sum(budget.values()) == pytest.approx(0 if name in ("nondp", "lasso") else request.epsilon)
     epsilon, mu_squared = cost(fitted.events)
     assert epsilon == pytest.approx(sum(budget.values()) - (budget["fit"] if "bas" in name else 0))
     assert (mu_squared > 0) == ("bas" in name)
@@ -162,7 +162,16 @@ def test_selector__a_count_is_paid_once_where_it_or_the_fitter_needs_it(relation
 
 def test_least_rows__of_models_times_coefficients():
     request = replace(REQUEST, rows_per_coefficient=2.5)
-    expected = {"nondp": 7, "bas": 0, "tukey": 140, "l-bas": 0, "l-tukey": 60, "k-bas": 0, "k-tukey": 60}
+    expected = {
+        "nondp": 7,
+        "lasso": 3,
+        "bas": 0,
+        "tukey": 140,
+        "l-bas": 0,
+        "l-tukey": 60,
+        "k-bas": 0,
+        "k-tukey": 60,
+    }
     assert {name: method.least_rows(6, request) for name, method in METHODS.items()} == expected
     assert METHODS["k-tukey"].least_rows(6, REQUEST) == 24
 
@@ -211,5 +220,8 @@ def test_table_request__raise_where_no_share_is_left():
 
 
 def test_methods__only_least_squares_is_not_private():
-    assert [name for name, method in METHODS.items() if not method.fitter.is_private] == ["nondp"]
+    assert [name for name, method in METHODS.items() if not method.fitter.is_private] == [
+        "nondp",
+        "lasso",
+    ]
     assert METHODS["nondp"].fitter is LEAST_SQUARES

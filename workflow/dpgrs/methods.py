@@ -85,4 +85,4 @@ SCREENED = tuple(name for name, method in METHODS.items() if method.is_screened)
 BASELINES = tuple(name for name, method in METHODS.items() if method.draws_itself and not method.is_screened)
 
 # Methods for a plain table (docs/tabular.md); what they are made of: `dpgrs.screening.compositions`.
-TABULAR = ("nondp", "bas", "tukey", "l-bas", "l-tukey", "k-bas", "k-tukey")
+TABULAR = ("nondp", "lasso", "bas", "tukey", "l-bas", "l-tukey", "k-bas", "k-tukey")

@@ -30,6 +30,7 @@ from dpgrs.regression.tukey import (
     private_lower_count,
 )
 from dpgrs.screening.dp_kendall import KendallRequest, TablePairs, private_kendall
+from dpgrs.screening.lasso import choose_by_lasso
 from dpgrs.screening.sublasso import GroupRule, private_sublasso
 from dpgrs.types import Neighbours, PairKernel
 
@@ -133,7 +134,7 @@ class Selector:
     Attributes
     ----------
     choose : callable (X, y, *, n_low, epsilon, request, noise), for X without the intercept. It returns the
-        (k,) int64 indices of different columns, and the event.
+        (k,) int64 indices of different columns, and the event, or None without privacy.
     needs_count : bool, whether it uses `n_low`.
     """
 
@@ -272,7 +273,7 @@ def fit_method(X, y, *, method, request, noise):
     chosen = np.arange(n_features)
     if method.selector:
         chosen, event = method.selector.choose(X, y, epsilon=budget["screening"], **options)
-        events.append(event)
+        events += [] if event is None else [event]
     fitted = method.fitter.fit(with_intercept(X[:, chosen]), y, epsilon=budget["fit"], **options)
     weights = None
     if fitted.weights is not None:
@@ -285,6 +286,11 @@ def fit_method(X, y, *, method, request, noise):
 def with_intercept(X):
     """Return rows with a last column of ones: (n_rows, d + 1) float64."""
     return np.column_stack([X, np.ones(len(X))])
+
+
+def choose_by_one_lasso(X, y, *, n_low, epsilon, request, noise):
+    """Choose without privacy by one Lasso on all rows; see `Selector`. There is no event."""
+    return choose_by_lasso(X, y, k=request.k), None
 
 
 def choose_by_kendall(X, y, *, n_low, epsilon, request, noise):
@@ -343,6 +349,7 @@ def fit_boosted(X, y, *, n_low, epsilon, request, noise):
     return FittedColumns(fit.weights, fit.events)
 
 
+LASSO = Selector(choose_by_one_lasso)
 KENDALL = Selector(choose_by_kendall)
 SUBLASSO = Selector(choose_by_sublasso, needs_count=True)
 LEAST_SQUARES = Fitter(fit_least_squares, is_private=False, least_models=1)
@@ -351,6 +358,7 @@ BOOSTED = Fitter(fit_boosted, clips_rows=True)
 
 METHODS = {
     "nondp": Method(None, LEAST_SQUARES),
+    "lasso": Method(LASSO, LEAST_SQUARES),
     "bas": Method(None, BOOSTED),
     "tukey": Method(None, TUKEY),
     "l-bas": Method(SUBLASSO, BOOSTED),

@@ -19,7 +19,13 @@ import numpy as np
 from dpgrs.errors import UsageError
 from dpgrs.privacy.composition import epsilon_of_choices
 from dpgrs.privacy.sensitivity import Sensitivity, kendall_sensitivity
-from dpgrs.screening.kendall import feature_scores, genotype_scores, rank_weights
+from dpgrs.screening.kendall import (
+    dosage_feature_scores,
+    dosage_scores,
+    feature_scores,
+    genotype_scores,
+    rank_weights,
+)
 from dpgrs.screening.merge_sort import sign_scores
 from dpgrs.types import Composition, Neighbours, PairKernel, Protection, Rows, Selection, Unit
 
@@ -140,6 +146,47 @@ class GenotypePairs:
         return feature_scores(self.bits, self.bits[number], **options)
 
 
+@dataclass(frozen=True)
+class DosagePairs:
+    """The same of fractional dosages of people, on a public grid.
+
+    Attributes
+    ----------
+    dosages : (n_variants, n_rows) float64 of integers, from `grid_dosages`.
+    outcome_scores : (n_variants,) int64, from `dosage_scores`.
+    n_steps : int, of the grid.
+    is_selected : (n_rows,) bool, rows with the outcome; `dosage_pairs` takes both from the outcome.
+    """
+
+    against_outcome: ClassVar = PairKernel.BOUNDED
+    against_feature: ClassVar = PairKernel.PRODUCT
+    rows: ClassVar = Rows.PEOPLE
+    dosages: np.ndarray
+    outcome_scores: np.ndarray
+    n_steps: int
+    is_selected: np.ndarray
+
+    @property
+    def n_rows(self):
+        """The rows that take part."""
+        return int(np.count_nonzero(self.is_selected))
+
+    @property
+    def pair_range(self):
+        """As in `GenotypePairs`."""
+        return self.n_steps
+
+    @property
+    def feature_range(self):
+        """As in `GenotypePairs`."""
+        return self.n_steps**2
+
+    def feature_scores(self, number):
+        """Compare all features with one of them: (n_variants,) int64."""
+        options = {"n_steps": self.n_steps, "is_selected": self.is_selected}
+        return dosage_feature_scores(self.dosages, self.dosages[number], **options)
+
+
 class TablePairs:
     """Kendall's scores of features without a public range with an outcome, and with each other.
 
@@ -194,12 +241,34 @@ def genotype_pairs(bits, Y, *, n_haplotypes, rows):
     ]
 
 
+def dosage_pairs(dosages, Y, *, n_steps):
+    """Compare fractional dosages with all outcomes at once.
+
+    Parameters
+    ----------
+    dosages : (n_variants, n_rows) float64 of integers, from `grid_dosages`.
+    Y : (n_outcomes, n_rows) float64, NaN where missing.
+    n_steps : int, of the grid.
+
+    Returns
+    -------
+    list of DosagePairs, one for each outcome.
+
+    Raises
+    ------
+    UsageError
+        As `dosage_scores`.
+    """
+    scores = dosage_scores(dosages, rank_weights(Y), n_steps=n_steps)
+    return [DosagePairs(dosages, own, n_steps, ~np.isnan(y)) for own, y in zip(scores, Y, strict=True)]
+
+
 class RoundScores:
     """The scores of every round, as `NoiseSource.choose_in_rounds` asks for them.
 
     Parameters
     ----------
-    pairs : GenotypePairs or TablePairs
+    pairs : GenotypePairs, DosagePairs or TablePairs
     first_factor : Fraction, of `KendallRequest`.
     """
 
@@ -235,7 +304,7 @@ def private_kendall(pairs, *, request, noise):
 
     Parameters
     ----------
-    pairs : GenotypePairs or TablePairs
+    pairs : GenotypePairs, DosagePairs or TablePairs
     request : KendallRequest
     noise : NoiseSource, `on` the data of which the pairs are made.
 

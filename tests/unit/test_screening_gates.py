@@ -54,6 +54,7 @@ def test_screening_problems__nothing_left_for_the_count():
     ("method", "epsilon", "budget"),
     [
         ("k-blup", 1e-4, "joint"),
+        ("l-blup", 1e-4, "joint"),
         ("s-blup", 1e-4, "joint"),
         ("k-bas", 1e-3, "joint"),
         ("k-bas", 1e-4, "separate"),

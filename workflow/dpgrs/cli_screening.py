@@ -29,6 +29,7 @@ methods = several("--method", "methods", type=click.Choice(SCREENED), help="Meth
 def screening_terms(command):
     """Options that say how variants are chosen."""
     for option in (
+        click.option("--votes-count-share", type=SHARE, default=0.05, help="Of the people that vote."),
         click.option("--composition", type=choice(Composition), default="basic", help="How losses add up."),
         click.option("--law", type=choice(Selection), default="permute-and-flip", help="Law of a choice."),
         click.option("--share", type=SHARE, required=True, help="Share of epsilon for choosing."),
@@ -88,7 +89,9 @@ def fit_screened(panel, outcomes, choices, **options):
 @request_terms
 @events
 @output
-def release_chosen(panel, outcomes, identity, n_choices, share, law, composition, **options):
+def release_chosen(
+    panel, outcomes, identity, n_choices, share, law, composition, votes_count_share, **options
+):
     """Choose variants and release their statistics with secret noise, charged before it is drawn."""
     from dpgrs.screening.requests import ScreeningTerms
     from dpgrs.steps import release_chosen as step
@@ -99,6 +102,7 @@ def release_chosen(panel, outcomes, identity, n_choices, share, law, composition
         selector=METHODS[options["method"]].selector,
         law=law,
         composition=composition,
+        count_share=votes_count_share,
     )
     step.release_chosen(panel, outcomes, identity=json.loads(identity), terms=terms, **options)
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from dpgrs.types import Exactness, Neighbours, Protection, Selector
 
 FULL, FEATURE, LABEL = Protection.FULL, Protection.FEATURE, Protection.LABEL
-KENDALL, SIS = Selector.KENDALL, Selector.SIS
+KENDALL, SIS, TWO_STAGE = Selector.KENDALL, Selector.SIS, Selector.TWO_STAGE
 
 
 SUMS = ("private_gram", "private_cross_product")
@@ -72,6 +72,8 @@ METHODS = {
     "k-blup": Method((FULL,), Exactness.EXACT, draws_itself=True, selector=KENDALL, audited=OF_CHOICES),
     "k-bas": Method((FULL,), draws_itself=True, selector=KENDALL),
     "k-tukey": Method((FULL,), draws_itself=True, selector=KENDALL),
+    "l-ols": Method((Protection.NONE,), selector=TWO_STAGE),
+    "l-blup": Method((FULL,), draws_itself=True, selector=TWO_STAGE),
     "s-ols": Method((Protection.NONE,), selector=SIS),
     "s-blup": Method((FULL,), Exactness.CERTIFIED, draws_itself=True, selector=SIS, audited=OF_SETS),
 }

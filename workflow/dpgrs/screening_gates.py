@@ -47,10 +47,11 @@ def screening_problems(config):
             f"`screening.size` must be below {LARGEST_VARIANTS} for `methods: k-bas`, got {size}. Lower it."
         )
     share, count_share = screening["share"], screening["count_share"]
-    if "k-tukey" in methods and share + count_share >= 1:
+    counts = [name for name in ("k-tukey", "l-blup") if name in methods]
+    if counts and share + count_share >= 1:
         lines.append(
-            "`screening.share` and `screening.count_share` must be below 1 together for `methods: k-tukey`, "
-            f"got {share:g} and {count_share:g}. Lower one."
+            "`screening.share` and `screening.count_share` must be below 1 together for `methods: "
+            f"{counts[0]}`, got {share:g} and {count_share:g}. Lower one."
         )
     if config["mode"] == "release" and any(METHODS[name].selector == Selector.KENDALL for name in methods):
         lines += _release_problems(screening)
@@ -73,8 +74,14 @@ def _epsilon_problems(config):
     """Refuse an epsilon of which the choices leave less than the accounting is accurate for."""
     privacy, smallest = config["privacy"], min(config["privacy"]["epsilon"])
     is_joint, counts = privacy["outcome_budget"] == "joint", config["outcomes"]["count"] or [1]
-    for name, n_parts in (("k-blup", 1), ("s-blup", 1), ("k-bas", max(counts) if is_joint else 1)):
-        left = (1 - config["screening"]["share"]) * smallest / n_parts
+    share, count_share = config["screening"]["share"], config["screening"]["count_share"]
+    for name, spent, n_parts in (
+        ("k-blup", share, 1),
+        ("s-blup", share, 1),
+        ("l-blup", share + count_share, 1),
+        ("k-bas", share, max(counts) if is_joint else 1),
+    ):
+        left = (1 - spent) * smallest / n_parts
         if name in config["methods"] and left < SMALLEST_EPSILON:
             return [
                 f"`privacy.epsilon` must leave {name} at least {SMALLEST_EPSILON:g} for each fit, got "

@@ -60,6 +60,7 @@ class Selector(StrEnum):
 
     KENDALL = "kendall"  # DPKendall: one after the other, by rank correlations with it and with each other
     SIS = "sis"  # DP-SIS: all at once, by their products with it
+    TWO_STAGE = "two-stage"  # groups of people fit a Lasso each and vote
 
 
 class Composition(StrEnum):

@@ -175,6 +175,12 @@ SCREENING_OPTIONS = {
     "share": SETTINGS["screening"]["share"],
     "law": SETTINGS["screening"]["law"],
     "composition": SETTINGS["screening"]["composition"],
+    # Of methods that vote alone: with others it changes no choice.
+    "votes_count_share": (
+        SETTINGS["screening"]["count_share"]
+        if any(METHODS[name].selector == "two-stage" for name in SETTINGS["methods"])
+        else None
+    ),
     "bounds": SETTINGS["privacy"]["bounds"],
     "genotype_clip": SETTINGS["privacy"]["genotype_clip"],
 }

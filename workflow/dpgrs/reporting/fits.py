@@ -24,6 +24,8 @@ METHOD_NAMES = {
     "k-blup": "Kendall + BLUP",
     "k-bas": "Kendall + BAS",
     "k-tukey": "Kendall + Tukey",
+    "l-ols": "Two-stage + OLS",
+    "l-blup": "Two-stage + BLUP",
     "s-ols": "DP-SIS + OLS",
     "s-blup": "DP-SIS + BLUP",
 }

@@ -16,6 +16,7 @@ NOT_PRIVATE = "not private"
 WAYS = {
     Selector.KENDALL: "by Kendall scores (DPKendall)",
     Selector.SIS: "by the products of variant and outcome (DP-SIS)",
+    Selector.TWO_STAGE: "by the votes of groups, each with a Lasso of its own (two-stage)",
 }
 
 

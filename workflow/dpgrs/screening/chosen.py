@@ -39,6 +39,7 @@ class ScreeningData:
     is_training : (n_rows,) bool
     n_haplotypes : int
     rows : Rows
+    sample_id : (n_people,) str, by which two-stage puts people into groups; None where nothing does.
     """
 
     bits: np.ndarray
@@ -46,6 +47,20 @@ class ScreeningData:
     is_training: np.ndarray
     n_haplotypes: int
     rows: Rows
+    sample_id: np.ndarray | None = None
+
+    @cached_property
+    def training_rows(self):
+        """The training rows of all variants in `half` coding: (n_training, n_variants) float64."""
+        return self.rows_of(np.arange(len(self.bits)), self.is_training)
+
+    def unit_keys(self, rows_per_unit):
+        """Return a public name of every unit that is trained on, a list of str, in the order of rows."""
+        n_alleles = 1 if self.rows == Rows.PEOPLE else 2
+        people = np.repeat(np.asarray(self.sample_id, dtype=str), n_alleles)[self.is_training]
+        if rows_per_unit == n_alleles:
+            return people[::n_alleles].tolist()
+        return [f"{name} {place % 2 + 1}" for place, name in enumerate(people)]
 
     @cached_property
     def pairs(self):
@@ -121,7 +136,7 @@ def private_choices(data, *, request, noise, outcome_names, selector=Selector.KE
     Parameters
     ----------
     data : ScreeningData
-    request : KendallRequest or SisRequest, of one outcome.
+    request : KendallRequest, SisRequest or VotesRequest, of one outcome.
     noise : NoiseSource. An outcome's part is ``outcomes`` with its name.
     outcome_names : n_outcomes str
     selector : Selector, that of the request.
@@ -134,7 +149,8 @@ def private_choices(data, *, request, noise, outcome_names, selector=Selector.KE
 
     Privacy
     -------
-    As `private_kendall` (docs/proofs/kendall.md) or `private_sis` (docs/proofs/canonical_lipschitz.md), once
+    As `private_kendall` (docs/proofs/kendall.md), `private_sis` (docs/proofs/canonical_lipschitz.md) or
+    `private_sublasso` (docs/proofs/votes.md) with a LaplaceEvent of the count (docs/proofs/tukey.md), once
     for every outcome: one ChoiceEvent or SubsetEvent each.
 
     Raises
@@ -148,8 +164,7 @@ def private_choices(data, *, request, noise, outcome_names, selector=Selector.KE
         choose(data, number, noise=data.source(noise, name, number), **options)
         for number, name in enumerate(outcome_names)
     ]
-    chosen, events = zip(*drawn, strict=True)
-    return np.array(chosen), events
+    return np.array([chosen for chosen, *_ in drawn]), tuple(event for _, *own in drawn for event in own)
 
 
 def private_chosen_statistics(data, chosen, *, request, noise, outcome_names, frequency=None):

@@ -11,6 +11,7 @@ from dpgrs.regression.requests import PrivacyRequest
 from dpgrs.regression.statistics import column_moments
 from dpgrs.screening.dp_kendall import KendallRequest
 from dpgrs.screening.dp_sis import SisRequest
+from dpgrs.screening.sublasso import VotesRequest
 from dpgrs.types import Coding, Composition, Rows, Selection, Selector
 
 # Parts are less by a trifle, so that no rounding adds them up to more than the whole.
@@ -27,6 +28,7 @@ class ScreeningTerms:
     share : float in (0, 1), of epsilon, and of delta where the composition spends one.
     selector : Selector
     law, composition : Selection and Composition, of DPKendall alone.
+    count_share : float in (0, 1), of epsilon, for the private number of people, which two-stage needs.
 
     Raises
     ------
@@ -39,6 +41,7 @@ class ScreeningTerms:
     selector: Selector = Selector.KENDALL
     law: Selection = Selection.PERMUTE_AND_FLIP
     composition: Composition = Composition.BASIC
+    count_share: float = 0.05
 
     def __post_init__(self):
         if self.n_choices < 1:
@@ -65,8 +68,15 @@ class ScreenedRequest(PrivacyRequest):
     screening: ScreeningTerms
 
     @property
+    def share_of_choices(self):
+        """The share of epsilon that choices spend, with the count that two-stage needs."""
+        terms = self.screening
+        is_counted = terms.selector == Selector.TWO_STAGE and self.has_private_count
+        return terms.share + (terms.count_share if is_counted else 0.0)
+
+    @property
     def choices(self):
-        """The KendallRequest or SisRequest of one outcome: all that share a budget have equal parts."""
+        """The KendallRequest, SisRequest or VotesRequest of one outcome: all of a budget have equal parts."""
         terms = self.screening
         own = {
             "n_choices": terms.n_choices,
@@ -76,6 +86,9 @@ class ScreenedRequest(PrivacyRequest):
         if terms.selector == Selector.SIS:
             # The rows are those of the scores.
             return SisRequest(neighbours=self.neighbours, unit=self.unit, **own)
+        if terms.selector == Selector.TWO_STAGE:
+            count = (self.share_of_choices - terms.share) * self.epsilon / self.n_outcomes * ROUNDING
+            return VotesRequest(count_epsilon=count, **own, **self.relation)
         return KendallRequest(
             delta=terms.delta_share * self.delta / self.n_outcomes,
             law=terms.law,
@@ -95,7 +108,7 @@ class ScreenedRequest(PrivacyRequest):
         """The PrivacyRequest of what follows the choices, of the chosen variants."""
         terms = {name: value for name, value in vars(self).items() if name in _SHARED}
         left = {
-            "epsilon": (1 - self.screening.share) * self.epsilon * ROUNDING,
+            "epsilon": (1 - self.share_of_choices) * self.epsilon * ROUNDING,
             "delta": (1 - self.screening.delta_share) * self.delta,
             "n_variants": self.screening.n_choices,
         }

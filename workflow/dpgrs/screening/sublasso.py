@@ -14,18 +14,20 @@ References
 """
 
 import math
+from dataclasses import dataclass
 from enum import StrEnum
 
 import numpy as np
 
 from dpgrs.errors import UsageError
-from dpgrs.privacy.sensitivity import votes_sensitivity
+from dpgrs.privacy.sensitivity import Sensitivity, votes_sensitivity
 from dpgrs.public_random import uniforms
 from dpgrs.screening.lasso import PENALTY, check_lasso, lasso_coefficients
 from dpgrs.screening.peel import private_peel
 from dpgrs.screening.top_k import top_k
-from dpgrs.types import Neighbours, Protection, Selection, Unit
+from dpgrs.types import Neighbours, Protection, Rows, Selection, Unit
 
+COUNT_PROOF = "docs/proofs/tukey.md"
 # Above, memory is wasted on a failed count.
 LARGEST_NUMBER = 2**20
 
@@ -35,6 +37,39 @@ class GroupRule(StrEnum):
 
     SUBLASSO = "sublasso"  # floor(n/k): about k rows each (DPKendall paper)
     TWO_STAGE = "two-stage"  # floor(sqrt(n)) (DP-SIS paper)
+
+
+@dataclass(frozen=True, kw_only=True)
+class VotesRequest:
+    """The public terms of a choice for one outcome of a study: two-stage, groups by sample name.
+
+    Attributes
+    ----------
+    n_choices : int
+    epsilon : float, of all choices together.
+    count_epsilon : float, of the number of units; 0 where it is public.
+    rows : Rows
+    neighbours : Neighbours
+    unit : Unit
+    protection : Protection
+    """
+
+    n_choices: int
+    epsilon: float
+    count_epsilon: float
+    rows: Rows
+    neighbours: Neighbours
+    unit: Unit
+    protection: Protection = Protection.FULL
+
+    @property
+    def rows_per_unit(self):
+        """How many rows one unit owns, one after the other."""
+        return 2 if (self.rows, self.unit) == (Rows.HAPLOTYPES, Unit.PERSON) else 1
+
+    def sensitivity(self, norm):
+        """Return the claim of the number of units: 1."""
+        return Sensitivity(1.0, norm, Neighbours(self.neighbours), Unit(self.unit), COUNT_PROOF)
 
 
 def private_sublasso(

@@ -39,6 +39,7 @@ def screen_variants(
     share,
     law,
     composition,
+    votes_count_share,
     bounds,
     genotype_clip,
     outcome_bound,
@@ -56,7 +57,7 @@ def screen_variants(
         Kendall scores: for benchmarks alone.
     events : path of a record of what was drawn, JSON.
     methods : list of str, names of `dpgrs.methods.SCREENED`.
-    n_choices, share, law, composition : as in `ScreeningTerms`.
+    n_choices, share, law, composition, votes_count_share : as in `ScreeningTerms`, the last as `count_share`.
     bounds : Bounds, within which chosen variants are to be summed.
     genotype_clip, outcome_bound : float, of these bounds.
     counts : list of int, numbers of outcomes; empty means all.
@@ -65,6 +66,7 @@ def screen_variants(
     """
     panel, outcomes = Panel.open(panel), Outcomes.load(outcomes)
     terms = {"n_choices": n_choices, "share": share, "law": law, "composition": composition}
+    terms |= {"count_share": votes_count_share}
     grid = request_grid(
         counts=counts or [len(outcomes.names)],
         rows=outcomes.rows,
@@ -143,7 +145,7 @@ def screening_data(panel, outcomes, size):
     """Return the ScreeningData of a panel size, with all outcomes: functions take as many as are named."""
     Y = np.where(outcomes.is_training, outcomes.values[size], np.nan)
     bits = panel.haplotypes(panel.of_size(size))
-    return ScreeningData(bits, Y, outcomes.is_training, panel.n_haplotypes, outcomes.rows)
+    return ScreeningData(bits, Y, outcomes.is_training, panel.n_haplotypes, outcomes.rows, panel.sample_id)
 
 
 def _selectors(methods, *, is_private=False):
@@ -206,5 +208,6 @@ FITTERS = {
     "k-blup": _from_sums,
     "k-bas": partial(_from_rows, "bas"),
     "k-tukey": partial(_from_rows, "tukey"),
+    "l-blup": _from_sums,
     "s-blup": _from_sums,
 }

@@ -17,6 +17,7 @@ from dpgrs.regression.adassp import LARGEST_VARIANTS
 from dpgrs.regression.boosted_adassp import (
     RESIDUAL_STEP,
     ROW_STEP,
+    WEIGHT_STEP,
     BoostedRequest,
     clip_rows,
     private_boosted_adassp,
@@ -50,7 +51,9 @@ def exact_sums(rows, outcomes, W, *, clip_steps, is_missing):
     sums = [0] * rows.shape[1]
     for row, outcome, missing in zip(rows, outcomes, is_missing, strict=True):
         prediction = sum(int(x) * int(w) for x, w in zip(row, W, strict=True))
-        residual = Fraction(int(outcome)) - Fraction(prediction, 2**24)
+        residual = Fraction(int(outcome)) - Fraction(
+            prediction, int(RESIDUAL_STEP / (ROW_STEP * WEIGHT_STEP))
+        )
         cut = 0 if missing else int(max(-clip_steps, min(clip_steps, residual)))
         sums = [total + cut * int(x) for total, x in zip(sums, row, strict=True)]
     return sums

@@ -25,7 +25,7 @@ from dpgrs.types import Accounting, Neighbours, Unit
 
 PROOF = "docs/proofs/boosted_adassp.md"
 # Rows of norm 1, outcomes and residuals, and weights lie on these grids.
-ROW_STEP, RESIDUAL_STEP, WEIGHT_STEP = 2.0**-16, 2.0**-16, 2.0**-24
+ROW_STEP, RESIDUAL_STEP, WEIGHT_STEP = 2.0**-16, 2.0**-12, 2.0**-24
 EIGENVALUE_STEP = 2.0**-12
 LARGEST_WEIGHTS = 2.0**12  # their norm, so that predictions are exact in float64
 LARGEST_OUTCOME = 2.0**6
@@ -45,7 +45,7 @@ class BoostedRequest:
     rows_per_unit : int > 0, 2 for the haplotypes of a person.
     accounting : Accounting
     rounds : int > 0
-    clip : float in [2^-16, 2^6], largest residual; rounded down to a multiple of `RESIDUAL_STEP`.
+    clip : float in [2^-12, 2^6], largest residual; rounded down to a multiple of `RESIDUAL_STEP`.
 
     Raises
     ------

@@ -54,6 +54,7 @@ class Study:
             n_haplotypes=2 * N_PEOPLE,
             n_samples=N_PEOPLE,
             n_variants=N_VARIANTS,
+            sample_id=np.arange(N_PEOPLE).astype(str),
             frequency=frequency,
         )
         for module in (accuracy_step, baselines_step, statistics_step):

@@ -320,6 +320,7 @@ def panel_of_all():
         haplotypes=lambda columns: random_bits(N_VARIANTS, N_HAPLOTYPES)[columns],
         of_size=SIZES.__getitem__,
         n_haplotypes=N_HAPLOTYPES,
+        sample_id=np.arange(N_HAPLOTYPES // 2).astype(str),
     )
 
 

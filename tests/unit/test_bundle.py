@@ -5,6 +5,7 @@ import shutil
 from dataclasses import asdict, replace
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from dpgrs.errors import DpgrsError, UsageError
@@ -73,6 +74,25 @@ def test_write_bundle__replay_gives_the_same_bytes(tmp_path):
     for name, provenance in (("a", PROVENANCE), ("b", elsewhere)):
         write_bundle(tmp_path / name, scores=scores, statement=statement, provenance=provenance)
     assert bytes_of(tmp_path / "a") == bytes_of(tmp_path / "b")
+
+
+def test_write_bundle__constants_of_outcomes(tmp_path):
+    folder = tmp_path / "release"
+    index = pd.Index(make_scores().outcomes, name="outcome")
+    scales = pd.DataFrame(
+        {"centre": 170.25, "scale": 10.0, "is_binary": False, "origin": "a survey"}, index=index
+    )
+    statement = make_statement(tmp_path)
+    written = write_bundle(
+        folder, scores=make_scores(), statement=statement, provenance=PROVENANCE, scales=scales
+    )
+    assert "outcome_scales.tsv" in written["files"]
+    lines = (folder / "outcome_scales.tsv").read_text().splitlines()
+    assert lines[0].split("\t") == ["outcome", "centre", "scale", "is_binary", "origin"]
+    assert lines[1].split("\t") == [index[0], "170.25", "10", "False", "a survey"]
+    assert len(lines) == 1 + len(index)
+    remove_bundle(folder)
+    assert not folder.exists()
 
 
 def test_write_bundle__without_a_citation(tmp_path):

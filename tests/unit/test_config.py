@@ -7,7 +7,7 @@ import pytest
 import yaml
 from jsonschema import Draft202012Validator
 
-from dpgrs.config import PATHS, coerce, examine, keys, load_schema, public_identity, resolve
+from dpgrs.config import PATHS, coerce, examine, keys, load_schema, resolve
 from dpgrs.errors import UsageError
 from dpgrs.preflight import NOT_OFFERED
 from dpgrs.steps.plan import read_settings
@@ -338,23 +338,6 @@ def test_resolve__a_release_has_defaults_of_its_own():
     assert resolve(config) == config
     stated = resolve({"mode": "release", "trials": 3, "outcomes": {"test_share": "0.3"}})
     assert (stated["trials"], stated["outcomes"]["test_share"]) == (3, 0.3)
-
-
-def test_public_identity__holds_what_defines_the_data_and_no_path():
-    settings = {"cohort": {"source": "vcf", "vcf": "secret/place/{chrom}.vcf"}, "seed": 3}
-    dataset = {"accession": "a", "consent": "c", "version": "v"}
-    identity = public_identity(resolve(settings | {"dataset": dataset}))
-    assert identity["dataset"] == {"accession": "a", "consent": "c", "dataset_version": "v"}
-    assert "secret" not in str(identity)
-    changes = [
-        {"seed": 4},
-        {"outcomes": {"test_share": 0.1}},
-        {"cohort": settings["cohort"] | {"keep_filtered": True}},
-    ]
-    others = [public_identity(resolve(settings | {"dataset": dataset} | change)) for change in changes]
-    assert identity not in others
-    renamed = settings | {"dataset": dataset, "study": "other", "trials": 9}
-    assert public_identity(resolve(renamed)) == identity
 
 
 def test_examine__names_the_keys_in_doubt():

@@ -20,7 +20,7 @@ def make(tmp_path, monkeypatch):
     panel = SimpleNamespace(sample_id=np.array(PEOPLE))
     monkeypatch.setattr(outcomes_step, "Panel", SimpleNamespace(open=lambda path: panel))
 
-    def make(columns, *, is_release=True, count=None, others=()):
+    def make(columns, *, is_release=True, count=None, others=(), scales=None):
         lines = [["sample", *columns], *zip(PEOPLE, *columns.values(), strict=True), *others]
         table, output = tmp_path / "y.tsv", tmp_path / "outcomes.npz"
         table.write_text("\n".join("\t".join(map(str, line)) for line in lines) + "\n")
@@ -36,6 +36,7 @@ def make(tmp_path, monkeypatch):
             test_share=0,
             seed=1,
             table=table,
+            scales=scales,
             is_release=is_release,
         )
         return Outcomes.load(output)
@@ -69,6 +70,21 @@ def test_make_outcomes__release_refuses_raw_ones_and_tells_nothing_of_them(make,
 
 def test_make_outcomes__columns_that_are_not_used_are_not_judged(make):
     assert make({"good": STANDARD, "raw": 170 + STANDARD}, count=1).names == ("good",)
+
+
+def test_make_outcomes__public_constants_standardise(make, tmp_path):
+    scales = tmp_path / "scales.tsv"
+    scales.write_text("outcome\tcentre\tscale\nheight\t170\t5\n")
+    outcomes = make({"height": 170 + 5 * STANDARD}, scales=scales)
+    np.testing.assert_allclose(outcomes.values[5], [STANDARD], atol=1e-12)
+
+
+def test_make_outcomes__release_tells_nothing_of_values_that_are_not_binary(make, tmp_path):
+    scales = tmp_path / "scales.tsv"
+    scales.write_text("outcome\tprevalence\ncase\t0.5\n")
+    with pytest.raises(DpgrsError, match=r"0 and 1 alone.*tell nobody that it failed") as caught:
+        make({"case": [7] * len(PEOPLE)}, scales=scales)
+    assert "7" not in str(caught.value)
 
 
 def test_make_outcomes__benchmark_leaves_it_to_preflight(make):

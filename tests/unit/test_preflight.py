@@ -62,13 +62,6 @@ def write_outcomes(**columns):
     Path("outcomes.tsv").write_text("\n".join("\t".join(map(str, line)) for line in lines) + "\n")
 
 
-def outcome_problems(**columns):
-    write_vcf("chr1.vcf", people=CROWD)
-    write_outcomes(**columns)
-    outcomes = {"source": "file", "file": "outcomes.tsv"}
-    return found(cohort=vcf_cohort(chromosomes=[1]), outcomes=outcomes)
-
-
 def only(lines):
     assert len(lines) == 1, lines
     assert "\n" not in lines[0]
@@ -148,28 +141,6 @@ def test_problems__other_people_or_order_in_another_file(people):
 def test_problems__one_person_cannot_be_split():
     write_vcf("chr1.vcf", people=("a",))
     assert "must hold at least 2 people" in only(found(cohort=vcf_cohort(chromosomes=[1])))
-
-
-@pytest.mark.parametrize(
-    "values",
-    [[170 + i for i in range(12)], [0, 1] * 6, [0.1] * 12, [10 * (-1) ** i for i in range(12)]],
-    ids=["centimetres", "binary", "constant", "wide"],
-)
-def test_problems__outcomes_not_standardised(values):
-    line = only(outcome_problems(good=STANDARD, raw=values))
-    assert "in column `raw`" in line
-    assert "(y - centre)/scale" in line
-
-
-def test_problems__outcomes_of_too_few_people():
-    line = only(outcome_problems(good=STANDARD, rare=[1, -1, *["NA"] * 10]))
-    assert line.endswith("in column `rare`, got 2. Leave the column out.")
-
-
-def test_problems__many_bad_outcomes_are_counted():
-    lines = outcome_problems(**{f"raw{i}": [0, 1] * 6 for i in range(9)})
-    assert len(lines) == 4
-    assert "6 more columns" in lines[-1]
 
 
 @pytest.mark.parametrize("build", LENGTHS)

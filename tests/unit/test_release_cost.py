@@ -12,7 +12,7 @@ from dpgrs.privacy.accountant import gdp_epsilon
 from dpgrs.privacy.charging import release
 from dpgrs.privacy.ledger_entries import Cost
 from dpgrs.regression.requests import request_grid
-from dpgrs.release_cost import account_of, certain_cost, count_outcomes, screening_terms, total_epsilon
+from dpgrs.release_cost import account_of, certain_cost, screening_terms, total_epsilon
 from dpgrs.screening.requests import screened_request
 from dpgrs.steps.accuracy import SHARED_TERMS, identify_accuracy, weights_origin
 from dpgrs.steps.released import identify_part
@@ -251,7 +251,6 @@ def test_certain_cost__of_another_number_of_chosen_variants_is_no_replay(tmp_pat
 def test_certain_cost__takes_the_number_of_outcomes_from_a_table(ledger, tmp_path, header):
     path = tmp_path / "phenotypes.txt"
     path.write_text(f"{header}\n")
-    assert count_outcomes(path) == 2
     table = {"source": "file", "file": str(path), "count": None}
     of_two = settings(privacy=SEPARATE, outcomes={"count": 2})
     costs = [

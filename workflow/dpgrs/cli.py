@@ -161,6 +161,7 @@ def make_panel(stores, sites, size, maf, seed, output):
 )
 @click.option("--test-share", type=NOT_ONE, required=True, help="Share of people kept for testing.")
 @click.option("--table", type=click.Path(), help="Table of real outcomes; default: simulate.")
+@click.option("--scales", type=click.Path(), help="Table of the public constants that standardise them.")
 @click.option("--is-release", is_flag=True, help="Let every row depend on itself alone.")
 @seed
 @output

@@ -4,6 +4,7 @@ Snakemake hands over nested values of ``--config`` as text, and YAML 1.1 reads `
 of a value comes from the schema, never from the reader.
 """
 
+import hashlib
 import json
 import math
 import os.path
@@ -36,6 +37,7 @@ PATHS = (
     "cohort.vcf",
     "cohort.populations",
     "outcomes.file",
+    "outcomes.scales",
     "evaluation.outcomes",
     "privacy.ledger",
     "public.sites",
@@ -134,8 +136,18 @@ def public_identity(config):
             "test_share": outcomes["test_share"],
             "seed": config["seed"],
         },
-        "outcomes": {name: outcomes[name] for name in drawn},
+        "outcomes": {name: outcomes[name] for name in drawn} | _identity_of_scales(outcomes["scales"]),
     }
+
+
+def _identity_of_scales(path):
+    """Return the digest of the constants of a table, none where there is none, as in the first releases."""
+    if path is None:
+        return {}
+    from dpgrs.io.phenotypes import read_scales  # pandas, for whoever needs it
+
+    constants = read_scales(path)[["centre", "scale"]].T.to_dict("list")
+    return {"scales": hashlib.sha256(json.dumps(constants, sort_keys=True).encode()).hexdigest()}
 
 
 def fit_settings(config):

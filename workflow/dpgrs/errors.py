@@ -11,3 +11,8 @@ class UsageError(DpgrsError):
     """Wrong arguments or configuration: nothing was started."""
 
     exit_code = 2
+
+
+def must(key, wanted, got, fix):
+    """Word what is wrong with a setting: "`key` must <wanted>, got <got>. <fix>"."""
+    return f"`{key}` must {wanted}, got {got}. {fix}"

@@ -7,24 +7,16 @@ from pathlib import Path
 
 from dpgrs import __version__
 from dpgrs.config import examine
-from dpgrs.errors import DpgrsError, UsageError
+from dpgrs.errors import DpgrsError, UsageError, must
 from dpgrs.io.genome_builds import LENGTHS, SIMULATED_BUILD, declared_builds
-from dpgrs.io.tables import (
-    FEWEST_OBSERVED,
-    describe_mismatch,
-    describe_scale,
-    read_outcomes,
-    read_populations,
-)
 from dpgrs.io.vcf import read_header
 from dpgrs.methods import METHODS
 from dpgrs.release_gates import benchmark_problems, release_problems
 from dpgrs.screening_gates import SCREENING_KEYS, screening_problems
+from dpgrs.table_gates import encrypted_line, is_encrypted, outcome_problems, population_problems
 from dpgrs.types import Protection, Rows, Unit
 
-FEW = 3
 AUTOSOMES = frozenset(str(number) for number in range(1, 23))
-ENCRYPTED = (".ncbi_enc", ".ngc")
 
 
 @dataclass(frozen=True)
@@ -106,9 +98,9 @@ def problems(config, *, doubtful=frozenset()):
         lines += _build_problems(config, headers)
     people = next(iter(headers.values())).samples if headers else None
     if is_clear("cohort.source", "cohort.populations"):
-        lines += _population_problems(cohort, people, shows_ids=shows_ids)
+        lines += population_problems(cohort, people, shows_ids=shows_ids)
     if is_clear("outcomes.source", "outcomes.file", "outcomes.count"):
-        lines += _outcome_problems(outcomes, people, shows_ids=shows_ids)
+        lines += outcome_problems(outcomes, people, shows_ids=shows_ids)
     if is_clear("methods", "privacy.protection", "privacy.neighbours"):
         lines += _method_problems(config["methods"], config["privacy"])
     if is_clear("methods", *SCREENING_KEYS):
@@ -116,10 +108,6 @@ def problems(config, *, doubtful=frozenset()):
     if is_clear("cohort.rows", "privacy.unit"):
         lines += _privacy_problems(cohort["rows"], config["privacy"]["unit"])
     return list(dict.fromkeys(lines))
-
-
-def _line(key, wanted, got, fix):
-    return f"`{key}` must {wanted}, got {got}. {fix}"
 
 
 def _not_offered(config):
@@ -148,7 +136,7 @@ def _mode_problems(config):
         found = re.search(r'"mode": "(\w+)"', record.read_text()) if record.is_file() else None
         if found and found[1] != config["mode"]:
             wanted = f"be new for `mode: {config['mode']}`"
-            return [_line("study", wanted, f"that of a {found[1]}", "Name another.")]
+            return [must("study", wanted, f"that of a {found[1]}", "Name another.")]
     return []
 
 
@@ -158,7 +146,7 @@ def _read_headers(cohort, *, shows_ids):
     if cohort["source"] == "simulate":
         return {}, _simulation_problems(cohort)
     lines = _pattern_problems(path)
-    if path is None or _is_encrypted(path):
+    if path is None or is_encrypted(path):
         return {}, lines
     headers = {}
     for chromosome in chromosomes:
@@ -171,26 +159,26 @@ def _read_headers(cohort, *, shows_ids):
 
 def _simulation_problems(cohort):
     lines = [
-        _line("cohort.source", f"be vcf where `cohort.{key}` is given", "simulate", "Say `source: vcf`.")
+        must("cohort.source", f"be vcf where `cohort.{key}` is given", "simulate", "Say `source: vcf`.")
         for key in ("vcf", "populations")
         if cohort[key] is not None
     ]
     foreign = [name for name in cohort["chromosomes"] if name.removeprefix("chr") not in AUTOSOMES]
     if foreign:
         fix = "Correct them, or give VCFs with `source: vcf`."
-        lines.append(_line("cohort.chromosomes", "be among 1 to 22 for simulation", ", ".join(foreign), fix))
+        lines.append(must("cohort.chromosomes", "be among 1 to 22 for simulation", ", ".join(foreign), fix))
     return lines
 
 
 def _pattern_problems(path):
     key = "cohort.vcf"
     if path is None:
-        return [_line(key, "be a path for `cohort.source: vcf`", "null", "Give the VCF, or simulate.")]
-    if _is_encrypted(path):
-        return [_encrypted(key, path)]
+        return [must(key, "be a path for `cohort.source: vcf`", "null", "Give the VCF, or simulate.")]
+    if is_encrypted(path):
+        return [encrypted_line(key, path)]
     stray = [name for name in re.findall(r"{\w*}", path) if name != "{chrom}"]
     if stray:
-        return [_line(key, "have no placeholder but {chrom}", stray[0], "Write {chrom}.")]
+        return [must(key, "have no placeholder but {chrom}", stray[0], "Write {chrom}.")]
     return []
 
 
@@ -200,13 +188,13 @@ def _contig_problems(headers):
     lines = []
     if len(set(names)) < len(names):
         fix = "Name each once, with or without `chr`."
-        lines.append(_line("cohort.chromosomes", "name every chromosome once", ", ".join(headers), fix))
+        lines.append(must("cohort.chromosomes", "name every chromosome once", ", ".join(headers), fix))
     for chromosome, header in headers.items():
         name = chromosome.removeprefix("chr")
         if header.contigs and not {name, f"chr{name}"} & set(header.contigs):
             declared = ", ".join(list(header.contigs)[:5])
             wanted = f"be contigs of {header.path}, such as {declared}"
-            lines.append(_line("cohort.chromosomes", wanted, chromosome, "Correct the name or the path."))
+            lines.append(must("cohort.chromosomes", wanted, chromosome, "Correct the name or the path."))
     return lines
 
 
@@ -218,7 +206,7 @@ def _sample_problems(headers, *, shows_ids):
     lines = []
     if len(first.samples) < 2:
         lines.append(
-            _line("cohort.vcf", "hold at least 2 people", f"1 in {first.path}", "Add people to test on.")
+            must("cohort.vcf", "hold at least 2 people", f"1 in {first.path}", "Add people to test on.")
         )
     for other in others:
         if other.samples == first.samples:
@@ -229,7 +217,7 @@ def _sample_problems(headers, *, shows_ids):
             sizes = (f"{len(header.samples)} in {header.path}" for header in (first, other))
             got = f"{', '.join(sizes)}, {common} in both"
         fix = "Select them with `bcftools view --samples-file`."
-        lines.append(_line("cohort.vcf", "hold the same people in the same order in all files", got, fix))
+        lines.append(must("cohort.vcf", "hold the same people in the same order in all files", got, fix))
     return lines
 
 
@@ -238,7 +226,7 @@ def _build_problems(config, headers):
     key, stated = "release.genome_build", config["release"]["genome_build"]
     if config["cohort"]["source"] == "simulate":
         wanted = f"be {SIMULATED_BUILD} for a simulated cohort"
-        return [] if stated == SIMULATED_BUILD else [_line(key, wanted, stated, "Leave it out.")]
+        return [] if stated == SIMULATED_BUILD else [must(key, wanted, stated, "Leave it out.")]
     ours = declared_builds(headers)
     theirs = declared_builds(_reference_headers(config))
     mixed = next(((one, other) for one in ours for other in theirs if one.build != other.build), None)
@@ -249,7 +237,7 @@ def _build_problems(config, headers):
     other = next((one for one in (ours if mixed else ours + theirs) if one.build != stated), None)
     if other:
         wanted = f"be the build of {_evidence(other)} ({other.build})"
-        lines.append(_line(key, wanted, stated, "Correct it, or lift the positions over."))
+        lines.append(must(key, wanted, stated, "Correct it, or lift the positions over."))
     return lines
 
 
@@ -266,91 +254,17 @@ def _missing_build(key, declared):
     fix = "Say of which build the positions are."
     if declared:
         fix = f"It is {declared[0].build} by {_evidence(declared[0])}."
-    return _line(key, f"be {' or '.join(LENGTHS)} for a cohort from a VCF", "null", fix)
+    return must(key, f"be {' or '.join(LENGTHS)} for a cohort from a VCF", "null", fix)
 
 
 def _mixed_builds(cohort, reference):
     wanted = f"be of the build of the cohort, {cohort.build} by {_evidence(cohort)}"
     got = f"{reference.build} by {_evidence(reference)}"
-    return _line("public.reference", wanted, got, "Lift one over.")
+    return must("public.reference", wanted, got, "Lift one over.")
 
 
 def _evidence(declared):
     return f"{declared.path}, whose chromosome {declared.chromosome} has length {declared.length}"
-
-
-def _population_problems(cohort, people, *, shows_ids):
-    path = cohort["populations"]
-    if path is None or cohort["source"] == "simulate":
-        return []
-    return _read_table("cohort.populations", path, read_populations, people, shows_ids=shows_ids)[1]
-
-
-def _outcome_problems(outcomes, people, *, shows_ids):
-    path, counts = outcomes["file"], outcomes["count"]
-    if outcomes["source"] == "simulate":
-        return _simulated_outcome_problems(path, counts)
-    if path is None:
-        fix = "Give the table, or simulate."
-        return [_line("outcomes.file", "be a path for `outcomes.source: file`", "null", fix)]
-    table, lines = _read_table("outcomes.file", path, read_outcomes, people, shows_ids=shows_ids)
-    if table is not None and counts is not None and max(counts) > table.shape[1]:
-        wanted = f"be at most {table.shape[1]}, the outcomes in {path}"
-        lines.append(_line("outcomes.count", wanted, max(counts), "Lower it, or leave it out to use all."))
-    # What the values look like may be said of open data alone.
-    if table is not None and not lines and shows_ids:
-        lines = _value_problems(table if people is None else table.loc[table.index.isin(people)])
-    return lines
-
-
-def _value_problems(table):
-    """Find outcomes that too few people have, or that are not standardised; name the first of each kind."""
-    scale = describe_scale(table)
-    rare, raw = (scale.index[scale[kind]] for kind in ("is_rare", "is_raw"))
-    lines = []
-    standardised = "hold outcomes of mean 0 and standard deviation 1"
-    for column in rare[:FEW]:
-        wanted = f"have a value for at least {FEWEST_OBSERVED} people of the genotypes in column `{column}`"
-        lines.append(_line("outcomes.file", wanted, scale["n_observed"][column], "Leave the column out."))
-    for column in raw[:FEW]:
-        mean, sd = scale["mean"][column], scale["sd"][column]
-        got = f"mean {mean:.3g} and standard deviation {sd:.3g} in column `{column}`"
-        fix = "Use (y - centre)/scale with public constants, for 0/1 outcomes (y - p)/sqrt(p (1 - p))."
-        lines.append(_line("outcomes.file", standardised, got, fix))
-    n_more = sum(max(len(kind) - FEW, 0) for kind in (rare, raw))
-    return lines + ([f"`outcomes.file`: {n_more} more columns like these."] if n_more else [])
-
-
-def _simulated_outcome_problems(path, counts):
-    lines = []
-    if path is not None:
-        wanted = "be file where `outcomes.file` is given"
-        lines.append(_line("outcomes.source", wanted, "simulate", "Say `source: file`."))
-    if counts is None:
-        lines.append(
-            _line("outcomes.count", "be given for simulated outcomes", "null", "Give it, or leave it out.")
-        )
-    return lines
-
-
-def _read_table(key, path, read, people, *, shows_ids):
-    """Read a table; return it (None where it cannot be read) and the problems."""
-    if _is_encrypted(path):
-        return None, [_encrypted(key, path)]
-    try:
-        table = read(path)
-    except DpgrsError as error:
-        return None, [f"`{key}`: {error}"]
-    mismatch = describe_mismatch(table.index, people, shows_ids=shows_ids) if people else None
-    return table, [f"`{key}`: `{path}` {mismatch}"] if mismatch else []
-
-
-def _is_encrypted(path):
-    return path.endswith(ENCRYPTED)
-
-
-def _encrypted(key, path):
-    return _line(key, "be a decrypted file", path, "Decrypt it with `vdb-decrypt` of the SRA Toolkit first.")
 
 
 def _method_problems(methods, privacy):
@@ -361,15 +275,15 @@ def _method_problems(methods, privacy):
         if Protection.NONE not in known and not set(known) & set(privacy["protection"]):
             wanted = f"have {' or '.join(known)} for `methods: {name}`"
             got = ", ".join(privacy["protection"])
-            lines.append(_line("privacy.protection", wanted, got, "Add it, or leave the method out."))
+            lines.append(must("privacy.protection", wanted, got, "Add it, or leave the method out."))
         if neighbours not in (None, privacy["neighbours"]):
             wanted, got = f"be {neighbours} for `methods: {name}`", privacy["neighbours"]
-            lines.append(_line("privacy.neighbours", wanted, got, "Change it, or leave the method out."))
+            lines.append(must("privacy.neighbours", wanted, got, "Change it, or leave the method out."))
     return lines
 
 
 def _privacy_problems(rows, unit):
     if rows == Rows.PEOPLE and unit == Unit.HAPLOTYPE:
         wanted = "be person where `cohort.rows` is people"
-        return [_line("privacy.unit", wanted, "haplotype", "Leave it out.")]
+        return [must("privacy.unit", wanted, "haplotype", "Leave it out.")]
     return []

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 from fractions import Fraction
 
 from dpgrs.config import fit_settings, public_identity
-from dpgrs.io.tables import FAMILY_COLUMN, header_of, plain_name, rows_of
+from dpgrs.io.phenotypes import outcome_names
 from dpgrs.mechanisms import mechanism_of
 from dpgrs.methods import METHODS
 from dpgrs.privacy.accountant import MARGIN, gdp_epsilon, split_budget
@@ -103,16 +103,10 @@ def certain_cost(config, book):
     return Cost(mu_squared * (1 - Fraction(MARGIN)), pure)
 
 
-def count_outcomes(path):
-    """Count the outcomes of a table from the names in its first line: no value is read."""
-    names = [name for name in header_of(rows_of(path), path) if plain_name(name) != FAMILY_COLUMN]
-    return max(len(names) - 1, 1)
-
-
 def _all_parts(config):
     """Return the request of a release, and what its steps ask of the ledger."""
     outcomes = config["outcomes"]
-    count = outcomes["count"][0] if outcomes["count"] else count_outcomes(outcomes["file"])
+    count = outcomes["count"][0] if outcomes["count"] else len(outcome_names(outcomes["file"]))
     request = _request(config, n_shared=count if config["privacy"]["outcome_budget"] == "joint" else 1)
     return request, _parts(config, request, n_budgets=count // request.n_outcomes)
 

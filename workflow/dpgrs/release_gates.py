@@ -2,6 +2,7 @@
 
 from dpgrs.config import keys
 from dpgrs.errors import DpgrsError
+from dpgrs.io.phenotypes import outcome_names
 from dpgrs.io.sites import SITE_COLUMNS, read_sites
 from dpgrs.io.vcf import read_header
 from dpgrs.methods import METHODS, RELEASED
@@ -9,7 +10,7 @@ from dpgrs.privacy.ledger import Ledger, refusals
 from dpgrs.privacy.study_key import load_study_key
 from dpgrs.regression.adassp import LARGEST_VARIANTS
 from dpgrs.regression.naive import LARGEST_SEPARATE
-from dpgrs.release_cost import account_of, certain_cost, count_outcomes, total_epsilon
+from dpgrs.release_cost import account_of, certain_cost, total_epsilon
 from dpgrs.types import Metrics, Neighbours, Penalty, Protection
 
 # A release is one fit, so these hold one value each; others would be releases, and charges, of their own.
@@ -362,7 +363,7 @@ def _n_outcomes(config):
     if outcomes["count"]:
         return max(outcomes["count"])
     try:
-        return count_outcomes(outcomes["file"]) if outcomes["file"] else None
+        return len(outcome_names(outcomes["file"])) if outcomes["file"] else None
     except DpgrsError:
         return None
 

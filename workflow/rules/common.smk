@@ -131,6 +131,11 @@ def outcomes_file():
     )
 
 
+def scales_file():
+    """Return the table of the constants that standardise outcomes, as a list of no or one file."""
+    return [SETTINGS["outcomes"]["scales"]] if SETTINGS["outcomes"]["scales"] else []
+
+
 SETTINGS = checked_settings(config)
 config.update(SETTINGS)  # captions quote what was really used
 IS_RELEASE = SETTINGS["mode"] == "release"

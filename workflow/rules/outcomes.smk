@@ -5,6 +5,7 @@ rule make_outcomes:
     input:
         panel=f"{PRIVATE}/panel.zarr",
         table=outcomes_file(),
+        scales=scales_file(),
     output:
         outcomes=f"{TRIAL}/outcomes.npz",
     log:
@@ -16,7 +17,9 @@ rule make_outcomes:
         mem_mb=4000,
         runtime=60,
     params:
-        table=lambda wildcards, input: flags(table=list(input.table)),
+        table=lambda wildcards, input: flags(
+            table=list(input.table), scales=list(input.scales)
+        ),
         options=flags(
             rows=ROWS,
             size=SETTINGS["panel"]["size"],

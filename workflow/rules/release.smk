@@ -113,6 +113,7 @@ use rule make_outcomes as make_reference_outcomes with:
             if SETTINGS["evaluation"]["outcomes"]
             else []
         ),
+        scales=scales_file(),
     output:
         outcomes=f"{PUBLIC}/trial{{trial}}/outcomes.npz",
     log:

@@ -1,6 +1,6 @@
-"""Tables of phenotypes and of populations, as people have them: TSV, CSV or blanks, plain or gzipped.
+"""Tables about people, as people have them: TSV, CSV or blanks, plain or gzipped.
 
-Both tables hold private data, so messages name files, lines and columns, never a sample or a value.
+Such tables hold private data, so messages name files, lines and columns, never a sample or a value.
 """
 
 import csv
@@ -11,7 +11,6 @@ import zlib
 from itertools import chain
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
 
 from dpgrs.errors import DpgrsError
@@ -20,95 +19,7 @@ SAMPLE_COLUMNS = {"sample", "sample_id", "iid", "id"}
 FAMILY_COLUMN = "fid"
 POPULATION_COLUMNS = {"population", "pop"}
 SUPER_POPULATION_COLUMNS = {"super_population", "super_pop"}
-# Standardised outcomes may be off by as much in one cohort; raw centimetres or 0/1 codes are further off.
-FEWEST_OBSERVED = 10
-LARGEST_MEAN, SMALLEST_SD, LARGEST_SD = 0.5, 0.6, 2.5
 MISSING = frozenset({"", ".", "NA", "N/A", "NaN", "nan", "null", "NULL", "None", "-9"})
-
-
-def read_outcomes(path):
-    """Read a table of phenotypes.
-
-    Parameters
-    ----------
-    path : the file. Its first line names the columns: `sample` or `IID` first (a `FID` is ignored), then one
-        column an outcome. Empty cells, NA, NaN, null, `.` and PLINK's -9 are missing.
-
-    Returns
-    -------
-    pandas.DataFrame, (n_people, n_outcomes) float64, NaN where missing; the index holds sample ids as text.
-
-    Raises
-    ------
-    DpgrsError
-        Missing or unreadable file, no outcome column, no person, repeated ids or columns, a line of another
-        length than the first, a cell that is not a finite number.
-    """
-    rows = rows_of(path)
-    header = header_of(rows, path)
-    columns = [i for i, name in enumerate(header) if plain_name(name) != FAMILY_COLUMN]
-    sample, outcomes = columns[0] if columns else 0, columns[1:]
-    if plain_name(header[sample]) not in SAMPLE_COLUMNS:
-        raise DpgrsError(
-            f"`{path}`, line 1: the first column must be `sample` or `IID`, got another name. "
-            "Put the ids first and name them so."
-        )
-    names = [header[i] for i in outcomes]
-    if not names:
-        raise DpgrsError(
-            f"`{path}` must have at least one outcome column beside the ids, got none. Add the phenotypes."
-        )
-    lines, values = {}, []
-    for line, cells in rows:
-        _add_once(lines, cells[sample], path, line)
-        values.append(_numbers([cells[i] for i in outcomes], names, path, line))
-    _require_people(lines, path)
-    return pd.DataFrame(np.array(values), index=_index(lines), columns=names)
-
-
-def match_outcomes(table, sample_ids):
-    """Bring outcomes into the order of the genotypes.
-
-    Parameters
-    ----------
-    table : pandas.DataFrame from `read_outcomes`.
-    sample_ids : (n_samples,) str, the genotypes' people.
-
-    Returns
-    -------
-    Y : (n_outcomes, n_samples) float64, NaN for people who are not in the table.
-    names : list of n_outcomes str.
-
-    Raises
-    ------
-    DpgrsError
-        If no person is in both.
-    """
-    mismatch = describe_mismatch(table.index, sample_ids, shows_ids=False)
-    if mismatch:
-        raise DpgrsError(f"The outcome table {mismatch}")
-    Y = np.ascontiguousarray(table.reindex(list(sample_ids)).to_numpy(dtype=np.float64).T)
-    assert Y.shape == (table.shape[1], len(sample_ids))
-    return Y, list(table.columns)
-
-
-def describe_scale(table):
-    """Tell outcomes that plainly are not standardised from those that may be.
-
-    Parameters
-    ----------
-    table : pandas.DataFrame, (n_people, n_outcomes) as from `read_outcomes`, of the people who count.
-
-    Returns
-    -------
-    pandas.DataFrame, a row per outcome: n_observed, mean and sd of its values, is_rare where too few people
-    have a value to judge it, else is_raw where mean or sd are far from 0 and 1.
-    """
-    scale = pd.DataFrame({"n_observed": table.notna().sum(), "mean": table.mean(), "sd": table.std()})
-    is_rare = scale["n_observed"] < FEWEST_OBSERVED
-    # Values so large that their sums overflow give NaN, which is standardised in no sense.
-    is_standard = (scale["mean"].abs() <= LARGEST_MEAN) & scale["sd"].between(SMALLEST_SD, LARGEST_SD)
-    return scale.assign(is_rare=is_rare, is_raw=~is_rare & ~is_standard)
 
 
 def describe_mismatch(table_ids, sample_ids, *, shows_ids):
@@ -159,14 +70,16 @@ def read_populations(path):
         )
     lines, labels = {}, []
     for line, cells in rows:
-        _add_once(lines, cells[sample], path, line)
+        add_once(lines, cells[sample], path, line)
         if not cells[population]:
             raise DpgrsError(
                 f"`{path}`, line {line}: the population must not be empty. Give it, or remove the line."
             )
         labels.append((cells[population], "" if super_population is None else cells[super_population]))
-    _require_people(lines, path)
-    return pd.DataFrame(labels, index=_index(lines), columns=["population", "super_population"], dtype=str)
+    require_people(lines, path)
+    return pd.DataFrame(
+        labels, index=sample_index(lines), columns=["population", "super_population"], dtype=str
+    )
 
 
 def rows_of(path):
@@ -249,7 +162,7 @@ def find_column(header, names):
     return next((i for i, name in enumerate(header) if name in names), None)
 
 
-def _add_once(lines, sample, path, line):
+def add_once(lines, sample, path, line):
     """Note the line of a person who must not have had one before."""
     if not sample:
         raise DpgrsError(
@@ -263,14 +176,15 @@ def _add_once(lines, sample, path, line):
     lines[sample] = line
 
 
-def _require_people(lines, path):
+def require_people(lines, path):
+    """Refuse a table without people; `lines` has an entry for each."""
     if not lines:
         raise DpgrsError(
             f"`{path}` must have a line for each person, got only the first with the names. Add the people."
         )
 
 
-def _numbers(cells, names, path, line):
+def numbers_of(cells, names, path, line):
     """Turn the cells of one person into finite numbers, NaN where missing."""
     numbers = []
     for name, cell in zip(names, cells, strict=True):
@@ -286,7 +200,8 @@ def _numbers(cells, names, path, line):
     return numbers
 
 
-def _index(lines):
+def sample_index(lines):
+    """Return the index of a table: sample ids as text."""
     return pd.Index(list(lines), name="sample", dtype=str)
 
 

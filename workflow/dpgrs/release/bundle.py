@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from dpgrs.errors import DpgrsError, UsageError
-from dpgrs.io.files import file_digest, remove, replacing
+from dpgrs.io.files import file_digest, remove, replacing, write_table
 from dpgrs.privacy.statement import validate
 from dpgrs.privacy.statement_text import plain_language
 from dpgrs.release.pgs_catalog import file_stems, site_digest, write_scoring_file, write_standard_errors
@@ -17,12 +17,13 @@ from dpgrs.release.registry import to_registry_yaml
 
 STATEMENT, SUMS, PROVENANCE = "privacy_statement.json", "SHA256SUMS", "provenance.json"
 PLAIN_LANGUAGE, REGISTRY = "privacy_statement.txt", "registry.yaml"
+SCALES = "outcome_scales.tsv"
 # Of a run's provenance, what two replays share and nobody's machine shows.
 PUBLIC_PROVENANCE = ("dpgrs", "commit", "code_digest", "python", "libraries", "settings_digest")
 RELEASE = "release"
 
 
-def write_bundle(directory, *, scores, statement, provenance):
+def write_bundle(directory, *, scores, statement, provenance, scales=None):
     """Write a release as one folder; it is whole or absent.
 
     Parameters
@@ -31,6 +32,7 @@ def write_bundle(directory, *, scores, statement, provenance):
     scores : Scores
     statement : dict, from `dpgrs.privacy.statement.build_statement`.
     provenance : dict, of the run; only `PUBLIC_PROVENANCE` is published.
+    scales : pandas.DataFrame of the outcomes' public centre, scale and origin; None where there are none.
 
     Returns
     -------
@@ -51,6 +53,8 @@ def write_bundle(directory, *, scores, statement, provenance):
         _write_text(folder / PROVENANCE, _json(published))
         _write_text(folder / PLAIN_LANGUAGE, plain_language(statement))
         _write_text(folder / REGISTRY, to_registry_yaml(statement))
+        if scales is not None:
+            write_table(folder / SCALES, scales.reset_index())
         statement |= {"files": _digests(folder)}
         validate(statement)
         _write_text(folder / STATEMENT, _json(statement))
@@ -69,7 +73,8 @@ def remove_bundle(directory):
     """
     directory = Path(directory)
     held = {path.name for path in directory.iterdir()} if directory.is_dir() else set()
-    foreign = held - {STATEMENT, SUMS, PROVENANCE, PLAIN_LANGUAGE, REGISTRY, "scores", "standard_errors"}
+    files = {STATEMENT, SUMS, PROVENANCE, PLAIN_LANGUAGE, REGISTRY, SCALES}
+    foreign = held - files - {"scores", "standard_errors"}
     if foreign:
         raise UsageError(
             f"`{directory}` must hold a release and nothing else, got {sorted(foreign)[0]}. Move it away."

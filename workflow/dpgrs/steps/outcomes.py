@@ -3,10 +3,19 @@
 from dpgrs.errors import DpgrsError, UsageError
 from dpgrs.evaluation.split import per_row, row_names, split_rows
 from dpgrs.io.panel import Panel
-from dpgrs.io.tables import describe_scale, match_outcomes, read_outcomes
+from dpgrs.io.phenotypes import (
+    constants_of,
+    describe_scale,
+    match_outcomes,
+    read_outcomes,
+    read_scales,
+    standardise,
+)
 from dpgrs.io.trials import Outcomes
 from dpgrs.regression.statistics import coded_rows, column_moments
 from dpgrs.simulation.outcomes import simulate_outcomes
+
+TELL_NOBODY = "This depends on private data: tell nobody that it failed."
 
 
 def make_outcomes(
@@ -22,6 +31,7 @@ def make_outcomes(
     test_share,
     seed,
     table,
+    scales=None,
     is_release=False,
 ):
     """Simulate outcomes, or read them from a table, and split the rows.
@@ -38,6 +48,7 @@ def make_outcomes(
     test_share : float, share of people to test on.
     seed : int
     table : path or None; None simulates.
+    scales : path of the public constants that standardise the table's outcomes; None takes them as they are.
     is_release : bool, whether every row must depend on itself alone: simulated outcomes are then scaled by
         the panel's frequencies, which are public, a side of the split may be empty, and a table of raw
         values is refused.
@@ -71,13 +82,23 @@ def make_outcomes(
         effects = {size: both[1] for size, both in simulated.items()}
         names = [f"simulated_{i + 1:04d}" for i in range(count)]
     else:
-        outcomes = read_outcomes(table)
+        outcomes = read_outcomes(table).iloc[:, :count]
+        if scales is not None:
+            outcomes = _standardised(outcomes, scales, is_release=is_release)
         per_person, names = match_outcomes(outcomes, panel.sample_id)
         if is_release:
-            _require_standardised(outcomes.loc[outcomes.index.isin(panel.sample_id)].iloc[:, :count], table)
-        values = dict.fromkeys(sizes, per_row(per_person[:count], rows=rows))
+            _require_standardised(outcomes.loc[outcomes.index.isin(panel.sample_id)], table)
+        values = dict.fromkeys(sizes, per_row(per_person, rows=rows))
         effects = {}
     Outcomes(tuple(names[:count]), values, effects, is_training, rows).save(output)
+
+
+def _standardised(outcomes, scales, *, is_release):
+    constants = constants_of(outcomes.columns, read_scales(scales), path=scales)
+    try:
+        return standardise(outcomes, constants)
+    except DpgrsError as error:
+        raise DpgrsError(f"{error} {TELL_NOBODY}" if is_release else str(error)) from None
 
 
 def _require_standardised(outcomes, path):
@@ -85,8 +106,8 @@ def _require_standardised(outcomes, path):
     if describe_scale(outcomes)["is_raw"].any():
         raise DpgrsError(
             "`outcomes.file` and `evaluation.outcomes` must hold outcomes of mean 0 and standard deviation "
-            f"1, got others in `{path}`. Use (y - centre)/scale with public constants, for 0/1 outcomes "
-            "(y - p)/sqrt(p (1 - p)). This depends on private data: tell nobody that it failed."
+            f"1, got others in `{path}`. Give the public constants that standardise them, `outcomes.scales`. "
+            f"{TELL_NOBODY}"
         )
 
 

@@ -18,6 +18,7 @@ from snakemake.utils import update_config
 from dpgrs.config import resolve
 from dpgrs.errors import DpgrsError, UsageError
 from dpgrs.evaluation.private_metrics import AccuracyRequest, private_accuracy
+from dpgrs.io.phenotypes import outcome_names
 from dpgrs.io.sites import choose_sites, read_chosen_sites, read_sites
 from dpgrs.mechanisms import mechanism_of_study
 from dpgrs.privacy.accountant import MARGIN
@@ -30,7 +31,7 @@ from dpgrs.privacy.noise import Rehearsal
 from dpgrs.privacy.study_key import VARIABLE
 from dpgrs.regression.planning import neutral_frequencies
 from dpgrs.regression.requests import request_grid
-from dpgrs.release_cost import count_outcomes, screening_terms
+from dpgrs.release_cost import screening_terms
 from dpgrs.release_gates import release_problems
 from dpgrs.screening.chosen import ScreeningData
 from dpgrs.screening.released import ChosenFits
@@ -228,7 +229,7 @@ def _requests(config, frequencies):
 
 def _columns(path):
     try:
-        return count_outcomes(path)
+        return len(outcome_names(path))
     except DpgrsError as error:
         raise UsageError(f"`outcomes.file`: {error}") from None
 

@@ -10,6 +10,7 @@ from dpgrs import __version__
 from dpgrs.config import fit_settings, public_identity, without_paths
 from dpgrs.errors import DpgrsError
 from dpgrs.io.files import file_digest
+from dpgrs.io.phenotypes import constants_of, read_scales
 from dpgrs.io.sites import read_chosen_sites
 from dpgrs.mechanisms import request_of
 from dpgrs.methods import METHODS
@@ -25,7 +26,7 @@ from dpgrs.privacy.statement_content import Curation, PublicInput, StatementCont
 from dpgrs.provenance import provenance
 from dpgrs.regression.adassp import CAUTION
 from dpgrs.regression.planning import expected_noise_sd
-from dpgrs.release.bundle import remove_bundle, write_bundle
+from dpgrs.release.bundle import SCALES, remove_bundle, write_bundle
 from dpgrs.release.pgs_catalog import Scores, site_digest
 from dpgrs.steps.accuracy import load_accuracy
 from dpgrs.steps.released import fit_of_release, load_released
@@ -95,11 +96,13 @@ def write_release(settings, sites, noisy, accuracy, *, output, audit=None):
         source=_source(content.events),
     )
     remove_bundle(output)
+    scales = settings["outcomes"]["scales"]
     write_bundle(
         output,
         scores=scores,
         statement=build_statement(content),
         provenance=provenance(without_paths(settings), []),
+        scales=None if scales is None else constants_of(names, read_scales(scales), path=scales),
     )
 
 
@@ -290,6 +293,9 @@ def _public_inputs(settings, digest, label):
     )
     yield PublicInput("seed", str(settings["seed"]), "simulation, thinning and split alone")
     yield PublicInput("outcome names", str(label["n_outcomes"]), "given by the curator")
+    if settings["outcomes"]["scales"]:
+        digest = public_identity(settings)["outcomes"]["scales"]
+        yield PublicInput("centre and scale of the outcomes", digest, f"a table of the curator, {SCALES}")
     for number in sorted({event["n_choices"] for event in label["events"] if "n_choices" in event}):
         yield PublicInput("variants to choose for an outcome", str(number), "chosen in the configuration")
     yield from _inputs_of_accuracy(settings["evaluation"], settings["outcomes"], origin)

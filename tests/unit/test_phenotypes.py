@@ -1,0 +1,280 @@
+"""Tables of phenotypes, and the public constants that standardise them."""
+
+import gzip
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from dpgrs.errors import DpgrsError
+from dpgrs.io.phenotypes import (
+    constants_of,
+    describe_scale,
+    match_outcomes,
+    outcome_names,
+    read_outcomes,
+    read_scales,
+    standardise,
+)
+
+
+@pytest.fixture
+def write(tmp_path):
+    """Write a table and return its path."""
+
+    def write(text, name="table.tsv"):
+        path = tmp_path / name
+        path.write_bytes(gzip.compress(text.encode()) if name.endswith(".gz") else text.encode())
+        return path
+
+    return write
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("tabs.tsv", "sample\theight\tbmi\nHG1\t0.5\t-1\nHG2\tNA\t2e-1\n"),
+        ("commas.csv", 'sample,"height",bmi\r\nHG1,0.5,-1\r\nHG2,,0.2\r\n'),
+        ("quoted.tsv", '"sample"\t"height"\t"bmi"\n"HG1"\t0.5\t-1\n"HG2"\tNA\t0.2\n'),
+        ("semicolons.csv", "sample;height;bmi\nHG1;0.5;-1\nHG2;NA;0.2\n"),
+        ("blanks.pheno", "#FID IID height bmi\n0 HG1 0.5 -1\n0   HG2 -9 0.2\n"),
+        ("tabs.tsv.gz", "#IID\theight\tbmi\nHG1\t0.5\t-1.0\nHG2\tnan\t0.2\n\n"),
+        ("marked.csv", "\ufeffIID,FID,height,bmi\nHG1,a,0.5,-1\nHG2,a,.,0.2\n"),
+        ("trailing.tsv", "sample\theight\tbmi\t\t\nHG1\t0.5\t-1\nHG2\t\t0.2\t\n"),
+    ],
+)
+def test_read_outcomes__same_table_from_every_dialect(write, name, text):
+    table = read_outcomes(write(text, name))
+    assert table.columns.tolist() == ["height", "bmi"]
+    assert table.index.tolist() == ["HG1", "HG2"]
+    np.testing.assert_array_equal(table.to_numpy(), [[0.5, -1], [np.nan, 0.2]])
+
+
+def test_read_outcomes__ids_stay_text(write):
+    table = read_outcomes(write("IID\theight\n007\t1\n1e3\t2\nNA\t3\n"))
+    assert table.index.tolist() == ["007", "1e3", "NA"]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "is empty"),
+        ("\n\n", "is empty"),
+        ("sample\theight\n", "must have a line for each person"),
+        ("sample\nHG1\n", "at least one outcome column"),
+        ("FID\tIID\n0\tHG1\n", "at least one outcome column"),
+        ("FID\nHG1\n", "line 1: the first column must be `sample` or `IID`, got another name"),
+        ("height\tsample\n1\tHG1\n", "line 1: the first column must be `sample` or `IID`, got another name"),
+        ("sample\theight\theight\nHG1\t1\t2\n", "got that of column 2 in column 3"),
+        ("sample\t\theight\nHG1\t1\t2\n", "got none in column 2"),
+        (
+            "sample\theight\nHG1\t1\nHG2\t2\nHG1\t3\n",
+            "line 4: each person must have one line, got the id of line 2",
+        ),
+        ("sample\theight\n\t1\n", "line 2: the sample id must not be empty"),
+        (
+            "sample\theight\tbmi\nHG1\t1\t2\nHG2\t1\n",
+            "line 3: must have 3 columns like the first line, got 2",
+        ),
+        ("sample\theight\nHG1\t1\t2\n", "line 2: must have 2 columns like the first line, got 3"),
+        ("sample\theight\tbmi\nHG1\t1\ttall\n", "line 2, column `bmi`: must be a finite number or NA"),
+        ("sample\theight\nHG1\tinf\n", "line 2, column `height`: must be a finite number or NA"),
+    ],
+)
+def test_read_outcomes__raise_on_bad_table(write, text, message):
+    path = write(text)
+    with pytest.raises(DpgrsError, match=re.escape(message)) as caught:
+        read_outcomes(path)
+    assert str(path) in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_read_outcomes__raise_on_missing_file(tmp_path):
+    with pytest.raises(DpgrsError, match="not there"):
+        read_outcomes(tmp_path / "absent.tsv")
+
+
+def test_read_outcomes__raise_on_folder(tmp_path):
+    with pytest.raises(DpgrsError, match="must be readable"):
+        read_outcomes(tmp_path)
+
+
+def test_read_outcomes__raise_on_truncated_gzip(write):
+    path = write("sample\theight\n" + "".join(f"HG{i}\t{i / 7}\n" for i in range(2000)), "cut.tsv.gz")
+    path.write_bytes(path.read_bytes()[:-100])
+    with pytest.raises(DpgrsError, match="cut off or damaged"):
+        read_outcomes(path)
+
+
+def test_read_outcomes__raise_on_binary_file(tmp_path):
+    path = tmp_path / "image.tsv"
+    path.write_bytes(b"sample\theight\n\xff\xfe\x00\t1\n")
+    with pytest.raises(DpgrsError, match="UTF-8 text"):
+        read_outcomes(path)
+
+
+@pytest.mark.parametrize("text", ["SECRET7\tsecret", "SECRET7\t1\nSECRET7\t2", "SECRET7\t1\t7.125"])
+def test_read_outcomes__messages_name_no_sample_and_no_value(write, text):
+    with pytest.raises(DpgrsError) as caught:
+        read_outcomes(write(f"sample\theight\n{text}\n"))
+    assert not re.search("secret|7.125", str(caught.value), re.IGNORECASE)
+
+
+def test_match_outcomes__order_of_genotypes_and_nan_for_absent(write):
+    table = read_outcomes(write("sample\ta\tb\ns3\t3\t30\ns1\t1\t10\nother\t9\t9\n"))
+    Y, names = match_outcomes(table, np.array(["s1", "s2", "s3"]))
+    assert names == ["a", "b"]
+    assert Y.dtype == np.float64
+    np.testing.assert_array_equal(Y, [[1, np.nan, 3], [10, np.nan, 30]])
+
+
+def test_match_outcomes__raise_on_no_common_person_with_patterns_only(write):
+    table = read_outcomes(write("sample\ta\nNA12878\t3\n"))
+    with pytest.raises(DpgrsError, match="AA99999 where those have A_999") as caught:
+        match_outcomes(table, ["s_123"])
+    assert "12878" not in str(caught.value)
+
+
+def with_moments(mean, sd, n=10):
+    """Return values of exactly this mean and standard deviation, up to rounding."""
+    values = np.arange(n, dtype=float)
+    return mean + sd * (values - values.mean()) / values.std(ddof=1)
+
+
+@pytest.mark.parametrize(
+    ("values", "is_rare", "is_raw"),
+    [
+        (with_moments(0, 1), False, False),
+        (with_moments(0.49, 1), False, False),
+        (with_moments(-0.51, 1), False, True),
+        (with_moments(0.51, 1), False, True),
+        (with_moments(0, 0.61), False, False),
+        (with_moments(0, 0.59), False, True),
+        (with_moments(0, 2.49), False, False),
+        (with_moments(0, 2.51), False, True),
+        (np.append(with_moments(0, 1, n=9), np.nan), True, False),
+        (np.append(with_moments(170, 7, n=9), np.nan), True, False),
+        (np.full(10, np.nan), True, False),
+        ([1.5e308, -1.5e308] * 5, False, True),
+    ],
+)
+def test_describe_scale__bounds(values, is_rare, is_raw):
+    with np.errstate(all="ignore"):
+        scale = describe_scale(pd.DataFrame({"first": with_moments(0, 1), "y": values})).loc["y"]
+    assert (scale["is_rare"], scale["is_raw"]) == (is_rare, is_raw)
+    assert scale["n_observed"] == np.isfinite(values).sum()
+
+
+def test_outcome_names__those_of_the_table(write):
+    path = write("FID,IID,height,bmi\na,HG1,0.5,1\n", "y.csv")
+    assert outcome_names(path) == read_outcomes(path).columns.tolist() == ["height", "bmi"]
+
+
+FRAME = {"height": [0.5, None], "IID": ["HG1", "007"], "FID": ["a", "b"], "case": [True, False], "n": [3, -9]}
+
+
+def test_read_outcomes__parquet_by_types(tmp_path):
+    path = tmp_path / "y.parquet"
+    pd.DataFrame(FRAME).to_parquet(path)
+    table = read_outcomes(path)
+    assert outcome_names(path) == table.columns.tolist() == ["height", "case", "n"]
+    assert table.index.tolist() == ["HG1", "007"]
+    # -9 is a number here: what is missing has a value of its own.
+    np.testing.assert_array_equal(table, [[0.5, 1, 3], [np.nan, 0, -9]])
+
+
+def test_read_outcomes__parquet_with_an_index_and_whole_numbers_as_ids(tmp_path):
+    path = tmp_path / "y.pq"
+    index = pd.Index([17, 4], name="sample")
+    pd.DataFrame({"a": np.array([1, 2], dtype=np.float32)}, index=index).to_parquet(path)
+    table = read_outcomes(path)
+    assert table.index.tolist() == ["17", "4"]
+    assert table["a"].tolist() == [1, 2]
+
+
+@pytest.mark.parametrize(
+    ("columns", "message"),
+    [
+        ({"a": [1.0]}, "must have one column `sample` or `IID`, got 0"),
+        ({"sample": ["s"], "IID": ["s"], "a": [1.0]}, "must have one column `sample` or `IID`, got 2"),
+        ({"sample": ["s"]}, "at least one outcome column"),
+        ({"sample": [], "a": []}, "a line for each person"),
+        ({"sample": [1.5], "a": [1.0]}, "column `sample`: ids must be text or whole numbers"),
+        ({"sample": ["s"], "a": ["SECRET"]}, "column `a`: must hold numbers"),
+        ({"sample": ["s"], "a": [np.inf]}, "column `a`: must hold finite numbers"),
+        ({"sample": ["s", "s"], "a": [1.0, 2.0]}, "each person must have one row with an id"),
+        ({"sample": ["s", None], "a": [1.0, 2.0]}, "each person must have one row with an id"),
+    ],
+)
+def test_read_outcomes__raise_on_bad_parquet(tmp_path, columns, message):
+    path = tmp_path / "y.parquet"
+    types = {"sample": "str"} if columns.get("sample") == [] else {}
+    pd.DataFrame(columns).astype(types).to_parquet(path)
+    with pytest.raises(DpgrsError, match=re.escape(message)) as caught:
+        read_outcomes(path)
+    assert str(path) in str(caught.value)
+    assert "SECRET" not in str(caught.value)
+
+
+@pytest.mark.parametrize("content", [b"", b"PAR1", b"sample\ta\nHG1\t1\n", None])
+def test_read_outcomes__raise_on_what_is_no_parquet(tmp_path, content):
+    path = tmp_path / "y.parquet"
+    if content is None:
+        pd.DataFrame(FRAME).to_parquet(path)
+        content = path.read_bytes()[:-20]
+    path.write_bytes(content)
+    with pytest.raises(DpgrsError, match="must be a whole Parquet file"):
+        read_outcomes(path)
+
+
+def test_read_outcomes__raise_on_missing_parquet(tmp_path):
+    with pytest.raises(DpgrsError, match="not there"):
+        outcome_names(tmp_path / "y.parquet")
+
+
+SCALES = "outcome\tcenter\tsd\tprevalence\torigin\nheight\t170\t10\t\tNHS 2019\ncase\t\t\t0.2\t\n"
+
+
+def test_standardise__centre_and_scale_or_prevalence(write):
+    table = read_outcomes(write("sample\tcase\theight\ns1\t1\t180\ns2\t0\tNA\n", "y.tsv"))
+    scales = read_scales(write(SCALES))
+    assert scales.loc["height"].tolist() == [170, 10, False, "NHS 2019"]
+    found = standardise(table, constants_of(table.columns, scales, path="scales.tsv"))
+    np.testing.assert_allclose(found, [[2, 1], [-0.5, np.nan]], rtol=1e-15)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("name\tscale\nheight\t10\n", "line 2: must have centre and scale, or prevalence alone"),
+        ("height\tcentre\n170\t10\n", "line 1: the column `outcome` must be there"),
+        ("outcome\tcentre\tscale\nh\t1\t0\n", "line 2: the scale must be above 0"),
+        (
+            "outcome\tcentre\tscale\nh\t1\t2\nh\t1\t2\n",
+            "line 3: must name an outcome once, got that of line 2",
+        ),
+        ("outcome\tcentre\tscale\n\t1\t2\n", "line 2: must name an outcome once, got none"),
+        ("outcome\tcentre\tscale\nh\tx\t2\n", "column `centre`: must be a finite number"),
+        ("outcome\tprevalence\nh\t1\n", "line 2: the prevalence must be between 0 and 1"),
+        (
+            "outcome\tscale\tprevalence\nh\t1\t0.5\n",
+            "line 2: must have centre and scale, or prevalence alone",
+        ),
+    ],
+)
+def test_read_scales__raise_on_bad_table(write, text, message):
+    with pytest.raises(DpgrsError, match=re.escape(message)):
+        read_scales(write(text))
+
+
+def test_constants_of__raise_on_outcome_without_constants(write):
+    with pytest.raises(DpgrsError, match="must have a line for every outcome, got none for `bmi`"):
+        constants_of(["height", "bmi"], read_scales(write(SCALES)), path="scales.tsv")
+
+
+def test_standardise__raise_on_binary_of_other_codes(write):
+    constants = read_scales(write(SCALES)).loc[["case"]]
+    with pytest.raises(DpgrsError, match="Column `case` must hold 0 and 1 alone") as caught:
+        standardise(pd.DataFrame({"case": [1.0, 2.0, np.nan]}), constants)
+    assert "2.0" not in str(caught.value)

@@ -1,0 +1,34 @@
+"""By which public settings a ledger knows the data of a release again."""
+
+from dpgrs.config import public_identity, resolve
+
+
+def test_public_identity__holds_what_defines_the_data_and_no_path():
+    settings = {"cohort": {"source": "vcf", "vcf": "secret/place/{chrom}.vcf"}, "seed": 3}
+    dataset = {"accession": "a", "consent": "c", "version": "v"}
+    identity = public_identity(resolve(settings | {"dataset": dataset}))
+    assert identity["dataset"] == {"accession": "a", "consent": "c", "dataset_version": "v"}
+    assert "secret" not in str(identity)
+    changes = [
+        {"seed": 4},
+        {"outcomes": {"test_share": 0.1}},
+        {"cohort": settings["cohort"] | {"keep_filtered": True}},
+    ]
+    others = [public_identity(resolve(settings | {"dataset": dataset} | change)) for change in changes]
+    assert identity not in others
+    renamed = settings | {"dataset": dataset, "study": "other", "trials": 9}
+    assert public_identity(resolve(renamed)) == identity
+
+
+def test_public_identity__hangs_on_the_constants_of_outcomes_and_not_on_their_origin(tmp_path):
+    path = tmp_path / "scales.tsv"
+
+    def identity(text):
+        path.write_text(f"outcome\tcentre\tscale\torigin\n{text}")
+        outcomes = {"source": "file", "file": "y.tsv", "scales": str(path)}
+        return public_identity(resolve({"outcomes": outcomes}))["outcomes"]
+
+    first = identity("a\t1\t2\tsurvey\n")
+    assert first == identity("a\t1\t2\t\n")
+    assert first != identity("a\t1\t2.5\tsurvey\n")
+    assert public_identity(resolve({}))["outcomes"].keys() == {"source", "heritability", "causal_share"}

@@ -1,0 +1,91 @@
+"""What preflight says of tables of outcomes and of the constants that standardise them."""
+
+from pathlib import Path
+
+import pytest
+
+from dpgrs import table_gates
+from dpgrs.config import resolve
+
+CROWD = tuple(f"HG{number:05}" for number in range(96, 108))
+STANDARD = [-1.5, -1, -0.8, -0.4, -0.1, 0, 0.2, 0.3, 0.6, 0.9, 1.2, "NA"]
+
+
+@pytest.fixture(autouse=True)
+def _folder(tmp_path, monkeypatch):
+    """Work in an empty folder, so that paths in the settings are short and relative."""
+    monkeypatch.chdir(tmp_path)
+
+
+def write_outcomes(**columns):
+    """Write outcomes.tsv, one line for each of the crowd and one for somebody without genotypes."""
+    lines = [
+        ["sample", *columns],
+        *zip(CROWD, *columns.values(), strict=True),
+        ["else", *[1000] * len(columns)],
+    ]
+    Path("outcomes.tsv").write_text("\n".join("\t".join(map(str, line)) for line in lines) + "\n")
+
+
+def found(*, scales=None, **columns):
+    write_outcomes(**columns)
+    if scales is not None:
+        Path("scales.tsv").write_text(scales)
+        scales = "scales.tsv"
+    outcomes = {"source": "file", "file": "outcomes.tsv", "scales": scales}
+    return table_gates.outcome_problems(resolve({"outcomes": outcomes})["outcomes"], CROWD, shows_ids=True)
+
+
+def only(lines):
+    assert len(lines) == 1, lines
+    assert "\n" not in lines[0]
+    return lines[0]
+
+
+@pytest.mark.parametrize(
+    "values",
+    [[170 + i for i in range(12)], [0, 1] * 6, [0.1] * 12, [10 * (-1) ** i for i in range(12)]],
+    ids=["centimetres", "binary", "constant", "wide"],
+)
+def test_problems__outcomes_not_standardised(values):
+    line = only(found(good=STANDARD, raw=values))
+    assert "in column `raw`" in line
+    assert "`outcomes.scales`" in line
+
+
+RAW = {"height": [170 + 5 * value for value in STANDARD[:-1]] + ["NA"], "case": [0, 1] * 6}
+
+
+def test_problems__outcomes_with_public_constants():
+    scales = "outcome\tcentre\tscale\tprevalence\nheight\t170\t5\tNA\ncase\tNA\tNA\t0.5\n"
+    assert found(scales=scales, **RAW) == []
+
+
+@pytest.mark.parametrize(
+    ("scales", "words"),
+    [
+        ("outcome\tcentre\tscale\nheight\t170\t5\n", "a line for every outcome, got none for `case`"),
+        ("outcome\tcentre\tscale\nheight\t160\t5\ncase\t0.5\t0.5\n", "got mean 1.95 "),
+        ("outcome\tprevalence\nheight\t0.1\ncase\t0.5\n", "Column `height` must hold 0 and 1 alone"),
+        ("outcome\n", "line for every outcome, got none for `height`"),
+    ],
+)
+def test_problems__outcomes_with_wrong_constants(scales, words):
+    assert words in only(found(scales=scales, **RAW))
+
+
+def test_problems__constants_of_simulated_outcomes():
+    outcomes = resolve({"outcomes": {"scales": "scales.tsv"}})["outcomes"]
+    line = only(table_gates.outcome_problems(outcomes, None, shows_ids=True))
+    assert "be file where `outcomes.scales` is given" in line
+
+
+def test_problems__outcomes_of_too_few_people():
+    line = only(found(good=STANDARD, rare=[1, -1, *["NA"] * 10]))
+    assert line.endswith("in column `rare`, got 2. Leave the column out.")
+
+
+def test_problems__many_bad_outcomes_are_counted():
+    lines = found(**{f"raw{i}": [0, 1] * 6 for i in range(9)})
+    assert len(lines) == 4
+    assert "6 more columns" in lines[-1]

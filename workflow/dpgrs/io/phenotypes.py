@@ -1,0 +1,269 @@
+"""Tables of phenotypes, TSV, CSV, blanks or Parquet, and the public constants that standardise them.
+
+Phenotypes are private, so messages name files, lines and columns, never a sample or a value.
+"""
+
+import math
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from dpgrs.errors import DpgrsError
+from dpgrs.io.parquet import parquet_columns, parquet_numbers
+from dpgrs.io.tables import (
+    FAMILY_COLUMN,
+    SAMPLE_COLUMNS,
+    add_once,
+    describe_mismatch,
+    find_column,
+    header_of,
+    numbers_of,
+    plain_name,
+    require_people,
+    rows_of,
+    sample_index,
+)
+
+PARQUET = (".parquet", ".pq")
+# Standardised outcomes may be off by as much in one cohort; raw centimetres or 0/1 codes are further off.
+FEWEST_OBSERVED = 10
+LARGEST_MEAN, SMALLEST_SD, LARGEST_SD = 0.5, 0.6, 2.5
+SCALE_COLUMNS = {
+    "outcome": {"outcome", "phenotype", "name"},
+    "centre": {"centre", "center", "mean"},
+    "scale": {"scale", "sd"},
+    "prevalence": {"prevalence"},
+    "origin": {"origin", "source"},
+}
+
+
+def read_outcomes(path):
+    """Read a table of phenotypes.
+
+    Parameters
+    ----------
+    path : the file. Its first line names the columns: `sample` or `IID` first (a `FID` is ignored), then one
+        column an outcome. Empty cells, NA, NaN, null, `.` and PLINK's -9 are missing. In Parquet (`.parquet`,
+        `.pq`) the ids may be any column of these names, and what is null or NaN is missing, nothing else.
+
+    Returns
+    -------
+    pandas.DataFrame, (n_people, n_outcomes) float64, NaN where missing; the index holds sample ids as text.
+
+    Raises
+    ------
+    DpgrsError
+        Missing or unreadable file, no outcome column, no person, repeated ids or columns, a line of another
+        length than the first, a cell that is not a finite number.
+    """
+    if _is_parquet(path):
+        sample, names = _parquet_names(path)
+        return parquet_numbers(path, sample=sample, columns=names)
+    rows = rows_of(path)
+    sample, outcomes, names = _text_names(header_of(rows, path), path)
+    lines, values = {}, []
+    for line, cells in rows:
+        add_once(lines, cells[sample], path, line)
+        values.append(numbers_of([cells[i] for i in outcomes], names, path, line))
+    require_people(lines, path)
+    return pd.DataFrame(np.array(values), index=sample_index(lines), columns=names)
+
+
+def outcome_names(path):
+    """Return the names of the outcomes of a table, without a look at a value.
+
+    Raises
+    ------
+    DpgrsError
+        Missing or unreadable file, no ids or no outcome column.
+    """
+    if _is_parquet(path):
+        return _parquet_names(path)[1]
+    return _text_names(header_of(rows_of(path), path), path)[2]
+
+
+def match_outcomes(table, sample_ids):
+    """Bring outcomes into the order of the genotypes.
+
+    Parameters
+    ----------
+    table : pandas.DataFrame from `read_outcomes`.
+    sample_ids : (n_samples,) str, the genotypes' people.
+
+    Returns
+    -------
+    Y : (n_outcomes, n_samples) float64, NaN for people who are not in the table.
+    names : list of n_outcomes str.
+
+    Raises
+    ------
+    DpgrsError
+        If no person is in both.
+    """
+    mismatch = describe_mismatch(table.index, sample_ids, shows_ids=False)
+    if mismatch:
+        raise DpgrsError(f"The outcome table {mismatch}")
+    Y = np.ascontiguousarray(table.reindex(list(sample_ids)).to_numpy(dtype=np.float64).T)
+    assert Y.shape == (table.shape[1], len(sample_ids))
+    return Y, list(table.columns)
+
+
+def read_scales(path):
+    """Read the public constants that standardise outcomes.
+
+    Parameters
+    ----------
+    path : a table with a line an outcome: `outcome`, its name; `centre` and `scale` of a quantitative one, or
+        `prevalence` of a binary one, whose centre is p and whose scale is sqrt(p (1 - p)); perhaps `origin`,
+        where the constants come from.
+
+    Returns
+    -------
+    pandas.DataFrame, indexed by outcome: centre and scale float64, is_binary bool, origin str.
+
+    Raises
+    ------
+    DpgrsError
+        Missing or unreadable file, missing columns, an outcome without constants, with both, or twice, a
+        scale that is not above 0, a prevalence that is not between 0 and 1.
+    """
+    rows = rows_of(path)
+    header = [plain_name(name) for name in header_of(rows, path)]
+    places = {name: find_column(header, aliases) for name, aliases in SCALE_COLUMNS.items()}
+    if places["outcome"] is None:
+        raise DpgrsError(f"`{path}`, line 1: the column `outcome` must be there. Name it in the first line.")
+    lines, scales = {}, []
+    for line, cells in rows:
+        cell = {name: "" if place is None else cells[place] for name, place in places.items()}
+        if cell["outcome"] in lines or not cell["outcome"]:
+            got = f"that of line {lines[cell['outcome']]}" if cell["outcome"] else "none"
+            raise DpgrsError(f"`{path}`, line {line}: must name an outcome once, got {got}. Correct it.")
+        lines[cell["outcome"]] = line
+        scales.append(_scale(cell, path, line))
+    columns = ["centre", "scale", "is_binary", "origin"]
+    return pd.DataFrame(scales, index=pd.Index(list(lines), name="outcome", dtype=str), columns=columns)
+
+
+def constants_of(names, scales, *, path):
+    """Return the constants of outcomes, in their order.
+
+    Parameters
+    ----------
+    names : sequence of str
+    scales : pandas.DataFrame from `read_scales`.
+    path : of the constants, for messages.
+
+    Raises
+    ------
+    DpgrsError
+        If an outcome has none.
+    """
+    unknown = [name for name in names if name not in scales.index]
+    if unknown:
+        raise DpgrsError(
+            f"`{path}` must have a line for every outcome, got none for `{unknown[0]}`. "
+            "Add its centre and scale, or its prevalence."
+        )
+    return scales.loc[list(names)]
+
+
+def standardise(table, constants):
+    """Standardise outcomes by public constants.
+
+    Parameters
+    ----------
+    table : pandas.DataFrame from `read_outcomes`.
+    constants : pandas.DataFrame from `constants_of`.
+
+    Returns
+    -------
+    pandas.DataFrame, (y - centre)/scale of every outcome.
+
+    Raises
+    ------
+    DpgrsError
+        If a binary outcome has values beside 0 and 1. That depends on private data; the message names the
+        column alone.
+    """
+    for name in constants.index[constants["is_binary"]]:
+        if not table[name].dropna().isin((0.0, 1.0)).all():
+            raise DpgrsError(
+                f"Column `{name}` must hold 0 and 1 alone, as it has a prevalence, got other values. "
+                "Recode it (PLINK's 1 and 2 to 0 and 1), or give centre and scale."
+            )
+    return (table - constants["centre"]) / constants["scale"]
+
+
+def describe_scale(table):
+    """Tell outcomes that plainly are not standardised from those that may be.
+
+    Parameters
+    ----------
+    table : pandas.DataFrame, (n_people, n_outcomes) as from `read_outcomes`, of the people who count.
+
+    Returns
+    -------
+    pandas.DataFrame, a row per outcome: n_observed, mean and sd of its values, is_rare where too few people
+    have a value to judge it, else is_raw where mean or sd are far from 0 and 1.
+    """
+    scale = pd.DataFrame({"n_observed": table.notna().sum(), "mean": table.mean(), "sd": table.std()})
+    is_rare = scale["n_observed"] < FEWEST_OBSERVED
+    # Values so large that their sums overflow give NaN, which is standardised in no sense.
+    is_standard = (scale["mean"].abs() <= LARGEST_MEAN) & scale["sd"].between(SMALLEST_SD, LARGEST_SD)
+    return scale.assign(is_rare=is_rare, is_raw=~is_rare & ~is_standard)
+
+
+def _is_parquet(path):
+    return Path(path).name.lower().endswith(PARQUET)
+
+
+def _text_names(header, path):
+    """Return the places of ids and outcomes in a line, and the names of the outcomes."""
+    columns = [i for i, name in enumerate(header) if plain_name(name) != FAMILY_COLUMN]
+    sample, outcomes = columns[0] if columns else 0, columns[1:]
+    if plain_name(header[sample]) not in SAMPLE_COLUMNS:
+        raise DpgrsError(
+            f"`{path}`, line 1: the first column must be `sample` or `IID`, got another name. "
+            "Put the ids first and name them so."
+        )
+    return sample, outcomes, _some([header[i] for i in outcomes], path)
+
+
+def _parquet_names(path):
+    columns = parquet_columns(path)
+    samples = [name for name in columns if plain_name(name) in SAMPLE_COLUMNS]
+    if len(samples) != 1:
+        raise DpgrsError(
+            f"`{path}` must have one column `sample` or `IID`, got {len(samples)}. Name the ids so."
+        )
+    others = [name for name in columns if name != samples[0] and plain_name(name) != FAMILY_COLUMN]
+    return samples[0], _some(others, path)
+
+
+def _some(names, path):
+    if not names:
+        raise DpgrsError(
+            f"`{path}` must have at least one outcome column beside the ids, got none. Add the phenotypes."
+        )
+    return names
+
+
+def _scale(cell, path, line):
+    """Return centre, scale, is_binary and origin of one line."""
+    number = {}
+    for name in ("centre", "scale", "prevalence"):
+        [number[name]] = numbers_of([cell[name]], [name], path, line)
+    is_binary = not math.isnan(number["prevalence"])
+    is_given = [not math.isnan(number[name]) for name in ("centre", "scale")]
+    if any(is_given) if is_binary else not all(is_given):
+        raise DpgrsError(
+            f"`{path}`, line {line}: must have centre and scale, or prevalence alone. Give one of the two."
+        )
+    if is_binary and not 0 < number["prevalence"] < 1:
+        raise DpgrsError(f"`{path}`, line {line}: the prevalence must be between 0 and 1. Correct it.")
+    if not is_binary and number["scale"] <= 0:
+        raise DpgrsError(f"`{path}`, line {line}: the scale must be above 0. Correct it.")
+    p = number["prevalence"]
+    constants = (p, math.sqrt(p * (1 - p))) if is_binary else (number["centre"], number["scale"])
+    return *constants, is_binary, cell["origin"]

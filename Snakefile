@@ -12,6 +12,7 @@ report: "workflow/report/workflow.rst"
 # Settings, paths and helpers; checks the whole configuration before any job.
 include: "workflow/rules/common.smk"
 # The way of the data.
+include: "workflow/rules/fetch.smk"
 include: "workflow/rules/ingest.smk"
 include: "workflow/rules/outcomes.smk"
 include: "workflow/rules/statistics.smk"

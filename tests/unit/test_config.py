@@ -72,7 +72,7 @@ def test_resolve__defaults_pass_the_schema():
     assert config["panel"]["size"] == [100]
 
 
-@pytest.mark.parametrize("name", ["config.yaml", "1000genomes.yaml"])
+@pytest.mark.parametrize("name", ["config.yaml", "1000genomes.yaml", "1000genomes_30x.yaml"])
 def test_resolve__shipped_configurations(repository, name):
     raw = yaml.safe_load((repository / "config" / name).read_text())
     assert resolve(raw)["study"] == raw["study"]

@@ -8,6 +8,7 @@ import traceback
 import click
 
 import dpgrs
+from dpgrs.cli_fetch import COMMANDS as FETCHING
 from dpgrs.cli_ledger import key, ledger, plan, release
 from dpgrs.cli_options import (
     AT_LEAST_1,
@@ -341,5 +342,5 @@ def audit_mechanisms(context, mechanisms, of_releases, mode, seed, is_json, **op
     audit.require_within_claims(findings)
 
 
-for command in (key, ledger, plan, release, tabular, *COMMANDS, *SCREENING):
+for command in (key, ledger, plan, release, tabular, *COMMANDS, *SCREENING, *FETCHING):
     main.add_command(command)

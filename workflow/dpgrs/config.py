@@ -20,6 +20,7 @@ from jsonschema import Draft202012Validator
 from jsonschema.validators import extend
 
 from dpgrs.errors import UsageError
+from dpgrs.fetch_gates import implied_populations
 from dpgrs.io.genome_builds import SIMULATED_BUILD
 from dpgrs.types import Rows, Unit
 
@@ -105,6 +106,7 @@ def examine(raw):
     problems = []
     config = _read_section(_with_implied(raw), load_schema(), "", problems)
     config["privacy"]["unit"] = config["privacy"]["unit"] or UNIT_OF_ROWS[config["cohort"]["rows"]].value
+    config["cohort"]["populations"] = implied_populations(config["cohort"])
     if config["cohort"]["source"] == "simulate":
         config["release"]["genome_build"] = config["release"]["genome_build"] or SIMULATED_BUILD
     return _with_home(config), problems

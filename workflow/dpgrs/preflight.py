@@ -8,6 +8,7 @@ from pathlib import Path
 from dpgrs import __version__
 from dpgrs.config import examine
 from dpgrs.errors import DpgrsError, UsageError, must
+from dpgrs.fetch_gates import fetch_problems, files_to_fetch
 from dpgrs.io.genome_builds import LENGTHS, SIMULATED_BUILD, declared_builds
 from dpgrs.io.vcf import read_header
 from dpgrs.methods import METHODS
@@ -90,14 +91,16 @@ def problems(config, *, doubtful=frozenset()):
     if is_clear("mode"):
         gates = release_problems if config["mode"] == "release" else benchmark_problems
         lines += gates(config, is_clear=is_clear)
-    headers = {}
+    if is_clear("mode", "cohort.source", "cohort.chromosomes", "cohort.fetch"):
+        lines += fetch_problems(config)
+    headers, absent = {}, files_to_fetch(config)
     if is_clear("cohort.source", "cohort.vcf", "cohort.chromosomes"):
-        headers, found = _read_headers(cohort, shows_ids=shows_ids)
+        headers, found = _read_headers(cohort, absent=absent, shows_ids=shows_ids)
         lines += found
     if is_clear("mode", "cohort.source", "cohort.chromosomes", "release.genome_build"):
         lines += _build_problems(config, headers)
     people = next(iter(headers.values())).samples if headers else None
-    if is_clear("cohort.source", "cohort.populations"):
+    if is_clear("cohort.source", "cohort.populations") and cohort["populations"] not in absent:
         lines += population_problems(cohort, people, shows_ids=shows_ids)
     if is_clear("outcomes.source", "outcomes.file", "outcomes.count"):
         lines += outcome_problems(outcomes, people, shows_ids=shows_ids)
@@ -140,8 +143,11 @@ def _mode_problems(config):
     return []
 
 
-def _read_headers(cohort, *, shows_ids):
-    """Read the header of every VCF; return a dict of chromosome to header, and the problems."""
+def _read_headers(cohort, *, absent, shows_ids):
+    """Read the header of every VCF that is there; return a dict of chromosome to header, and the problems.
+
+    Those in `absent` are yet to be fetched, and checked by the jobs that read them.
+    """
     path, chromosomes = cohort["vcf"], cohort["chromosomes"]
     if cohort["source"] == "simulate":
         return {}, _simulation_problems(cohort)
@@ -149,9 +155,12 @@ def _read_headers(cohort, *, shows_ids):
     if path is None or is_encrypted(path):
         return {}, lines
     headers = {}
-    for chromosome in chromosomes:
+    files = {chromosome: path.replace("{chrom}", chromosome) for chromosome in chromosomes}
+    for chromosome, file in files.items():
+        if file in absent:
+            continue
         try:
-            headers[chromosome] = read_header(path.replace("{chrom}", chromosome))
+            headers[chromosome] = read_header(file)
         except DpgrsError as error:
             lines.append(f"`cohort.vcf`: {error}")
     return headers, lines + _contig_problems(headers) + _sample_problems(headers, shows_ids=shows_ids)

@@ -10,6 +10,7 @@ sys.path.insert(0, str(PACKAGE_ROOT))
 
 from dpgrs.config import fit_settings, public_identity, resolve
 from dpgrs.errors import UsageError
+from dpgrs.fetch_gates import files_to_fetch
 from dpgrs.methods import BASELINES, METHODS, SCREENED
 from dpgrs.privacy.events import MECHANISM_VERSION
 from dpgrs.provenance import code_digest, stamp
@@ -145,6 +146,7 @@ CHROMOSOMES = SETTINGS["cohort"]["chromosomes"]
 ROWS = SETTINGS["cohort"]["rows"]
 SEED = SETTINGS["seed"]
 STAMP = stamp(SETTINGS)
+FETCHED = files_to_fetch(SETTINGS)
 TRIALS = range(1, SETTINGS["trials"] + 1)
 
 # A release draws for them as for all methods, and fits them from what was drawn.

@@ -1,0 +1,111 @@
+"""Manifests: the lists of files and checksums that publishers give with their data."""
+
+import hashlib
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+from dpgrs.errors import DpgrsError
+
+ALGORITHMS = {32: "md5", 64: "sha256"}
+
+_DIGEST = r"(?P<digest>[0-9a-fA-F]{64}|[0-9a-fA-F]{32})"
+_DIGEST_FIRST = re.compile(rf"{_DIGEST}\s+\*?(?P<name>\S.*)")
+_NAME_FIRST = re.compile(rf"(?P<name>\S.*?)\s+{_DIGEST}")
+_TREE_COLUMNS = 5
+
+
+@dataclass(frozen=True)
+class Entry:
+    """What a manifest says of one file.
+
+    Attributes
+    ----------
+    name : str, path as listed, without a leading ``./`` or ``/``.
+    digest : str, hexadecimal digits in lower case, of MD5 or SHA-256 by their number.
+    size : int or None, bytes, where the manifest has them.
+    """
+
+    name: str
+    digest: str
+    size: int | None = None
+
+    @property
+    def algorithm(self):
+        """Name of the digest in `hashlib`."""
+        return ALGORITHMS[len(self.digest)]
+
+    def digest_of(self, path):
+        """Return the digest of a file's bytes by this entry's algorithm."""
+        with Path(path).open("rb") as file:
+            return hashlib.file_digest(file, self.algorithm).hexdigest()
+
+
+def read_entries(manifest, urls):
+    """Look up files in a manifest.
+
+    A line is of one of three forms: checksum and name, as ``md5sum`` and ``sha256sum`` write them; name and
+    checksum; or path, ``file``, bytes, time and MD5 between tabs, as in ``current.tree``. The entry of a URL
+    is the one whose name the path of the URL ends with; of several the longest.
+
+    Parameters
+    ----------
+    manifest : path of the manifest.
+    urls : sequence of str.
+
+    Returns
+    -------
+    dict of URL to `Entry`, without the URLs that the manifest does not list.
+
+    Raises
+    ------
+    DpgrsError
+        If no line has a checksum, or two lines contradict each other.
+    """
+    places = {url: unquote(urlsplit(url).path) for url in urls}
+    names = [place.rpartition("/")[2] for place in places.values()]
+    found = {url: [] for url in urls}
+    n_entries = 0
+    with Path(manifest).open(encoding="utf-8", errors="replace") as file:
+        for line in file:
+            # A whole site has a million lines.
+            if n_entries and not any(name in line for name in names):
+                continue
+            entry = _read_line(line)
+            n_entries += entry is not None
+            for url, place in places.items():
+                if entry and place.endswith(f"/{entry.name}"):
+                    found[url].append(entry)
+    if not n_entries:
+        raise DpgrsError(
+            f"`{manifest}` must list files with their MD5 or SHA-256, got none. Name the manifest itself."
+        )
+    return {url: _longest(entries, manifest) for url, entries in found.items() if entries}
+
+
+def _read_line(line):
+    """Read one line; return None for a line without a file and a checksum."""
+    line = line.strip()
+    columns = line.split("\t")
+    # A directory has no checksum, which leaves it a column short.
+    if len(columns) == _TREE_COLUMNS and columns[1] == "file" and columns[2].isdecimal():
+        name, digest, size = columns[0], columns[-1], int(columns[2])
+        return _entry(name, digest, size) if re.fullmatch(_DIGEST, digest) else None
+    match = _DIGEST_FIRST.fullmatch(line) or _NAME_FIRST.fullmatch(line)
+    return _entry(match["name"], match["digest"]) if match and not line.startswith("#") else None
+
+
+def _entry(name, digest, size=None):
+    return Entry(name.removeprefix("./").lstrip("/"), digest.lower(), size)
+
+
+def _longest(entries, manifest):
+    length = max(len(entry.name) for entry in entries)
+    first, *others = dict.fromkeys(entry for entry in entries if len(entry.name) == length)
+    if others:
+        raise DpgrsError(
+            f"`{manifest}` must list `{first.name}` with one checksum, got {1 + len(others)}. "
+            "Ask its publisher which one is right."
+        )
+    return first

@@ -24,6 +24,15 @@ CURATION = {
     "genome_build": "GRCh38",
     "audit_draws": 0,
 }
+# What a release of dbGaP data needs beside it.
+APPROVAL = {
+    "data_use": "GRU",
+    "sensitive": False,
+    "approved_by": "a data access committee",
+    "dar_id": "12345",
+    "approval_date": "2026-01-31",
+    "acknowledgement": "The data were given by a study = of tests.",
+}
 # Read in `every_process/sitecustomize.py`.
 KILL_AT = "DPGRS_TEST_KILL_AT"
 # A release of a few seconds on VCFs, as of a real cohort.

@@ -6,7 +6,8 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 
-from dpgrs.config import public_identity, resolve
+from dpgrs.config import resolve
+from dpgrs.identity import public_identity
 from dpgrs.io.sites import write_sites
 from dpgrs.io.trials import Outcomes, save_labelled
 from dpgrs.privacy.ledger_entries import Account

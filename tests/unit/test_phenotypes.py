@@ -121,6 +121,13 @@ def test_read_outcomes__messages_name_no_sample_and_no_value(write, text):
     assert not re.search("secret|7.125", str(caught.value), re.IGNORECASE)
 
 
+def test_read_outcomes__comments_above_the_names_are_skipped(write):
+    comments = "# Study accession: phs000000.v1.p1\n#\n# to cite, please; use, these\n\n##\t\tphv1\n"
+    assert read_outcomes(write(comments + "SAMPLE_ID\tA\nHG1\t2\n")).loc["HG1", "A"] == 2
+    with pytest.raises(DpgrsError, match="line 7, column `A`"):
+        read_outcomes(write(comments + "SAMPLE_ID\tA\nHG1\tx\n"))
+
+
 def test_match_outcomes__order_of_genotypes_and_nan_for_absent(write):
     table = read_outcomes(write("sample\ta\tb\ns3\t3\t30\ns1\t1\t10\nother\t9\t9\n"))
     Y, names = match_outcomes(table, np.array(["s1", "s2", "s3"]))

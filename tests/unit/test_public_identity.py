@@ -1,6 +1,7 @@
 """By which public settings a ledger knows the data of a release again."""
 
-from dpgrs.config import public_identity, resolve
+from dpgrs.config import resolve
+from dpgrs.identity import public_identity
 
 
 def test_public_identity__holds_what_defines_the_data_and_no_path():
@@ -13,9 +14,15 @@ def test_public_identity__holds_what_defines_the_data_and_no_path():
         {"seed": 4},
         {"outcomes": {"test_share": 0.1}},
         {"cohort": settings["cohort"] | {"keep_filtered": True}},
+        {"people": {"keep": "secret/a.txt"}},
+        {"people": {"related": "secret/a.txt"}},
+        {"people": {"consent": {"file": "secret/a.tsv", "allow": [1]}}},
+        {"people": {"consent": {"file": "secret/a.tsv", "allow": [1, 2]}}},
     ]
     others = [public_identity(resolve(settings | {"dataset": dataset} | change)) for change in changes]
     assert identity not in others
+    assert len({str(other) for other in others}) == len(others)
+    assert "secret" not in str(others)
     renamed = settings | {"dataset": dataset, "study": "other", "trials": 9}
     assert public_identity(resolve(renamed)) == identity
 

@@ -5,8 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from dpgrs.config import fit_settings, public_identity, resolve
+from dpgrs.config import resolve
 from dpgrs.evaluation.private_metrics import AccuracyRequest, private_accuracy
+from dpgrs.identity import fit_settings, public_identity
 from dpgrs.mechanisms import mechanism_of
 from dpgrs.privacy.accountant import gdp_epsilon
 from dpgrs.privacy.charging import release

@@ -6,9 +6,9 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from dpgrs.config import public_identity
 from dpgrs.errors import DpgrsError
 from dpgrs.evaluation.private_metrics import grid_weights
+from dpgrs.identity import public_identity
 from dpgrs.io.trials import Outcomes, load_labelled, save_labelled
 from dpgrs.mechanisms import mechanism_of
 from dpgrs.methods import METHODS, RELEASED

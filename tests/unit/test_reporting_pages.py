@@ -1,3 +1,4 @@
+import json
 import re
 from dataclasses import replace
 
@@ -31,6 +32,20 @@ def data():
 @pytest.fixture(scope="module")
 def report(data, tmp_path_factory):
     return write_report(data, tmp_path_factory.mktemp("pages") / "report")
+
+
+def test_overview__people_who_were_left_out(tmp_path):
+    counts = {
+        "n_people": 2504,
+        "n_chosen": 910,
+        "left_out": {"removed": 50, "no_consent": 1544, "related": 0},
+    }
+    (tmp_path / "people.json").write_text(json.dumps(counts))
+    words = report_step._left_out(tmp_path / "people.json")
+    assert words == "1,594 of 2,504: 50 on the list to remove, 1,544 without consent"
+    assert report_step._left_out(None) is None
+    write_overview(make_report_data(n_outcomes=1, left_out=words), tmp_path / "report")
+    assert words in Page(tmp_path / "report" / "index.html").text
 
 
 @pytest.mark.parametrize("n_outcomes", [1, 99, 100, 101, 1000, 2000, 2001, 12345])

@@ -19,7 +19,7 @@ from dpgrs.reporting.rendering import chunks
 from dpgrs.steps.release_report import render_release_report
 from dpgrs.steps.report import render_report
 from html_pages import Page, contents
-from release_data import SITES, make_statement, make_terms
+from release_data import CURATION, SITES, make_statement, make_terms
 from release_report_data import EXACT_COUNT, SAMPLE_ID, make_release
 from report_data import NASTY_NAME
 
@@ -161,6 +161,20 @@ def test_overview__facts_are_released_ones(report):
     assert (shown["ε"], shown["δ"], shown["Unit"]) == ("1", "10⁻⁶", "haplotype")
     assert shown["Data set"] == "phs000001, consent c1, version v1"
     assert "How many rows the data have is private." in text_of(report / "index.html")
+
+
+def test_pages__acknowledge_who_gave_the_data(report, tmp_path):
+    curation = replace(CURATION, acknowledgement="The data were given by a study & its people.")
+    data = make_data(make_statement(tmp_path, curation=curation))
+    data.statement["scores"] = [{"file": "scores/a.txt.gz", "standard_errors": None}] * len(data.outcomes)
+    write_overview(data, tmp_path / "report")
+    write_outcome_pages(data, 1, 1, tmp_path / "report" / "outcomes" / "01")
+    pages = [
+        tmp_path / "report" / "index.html",
+        tmp_path / "report" / "outcomes" / "01" / "outcome_0001.html",
+    ]
+    assert all("The data were given by a study & its people." in text_of(page) for page in pages)
+    assert "Acknowledgement" not in text_of(report / "index.html")
 
 
 def test_overview__public_number_of_rows(tmp_path):

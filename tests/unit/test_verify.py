@@ -2,6 +2,7 @@
 
 import gzip
 import json
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -13,7 +14,7 @@ from dpgrs.privacy.accountant import gdp_delta
 from dpgrs.release.claim_check import smallest_delta
 from dpgrs.release.verify import verify_release
 from forged_releases import STATEMENT, edit, edit_statement, seal
-from release_data import SITES, make_bundle, make_terms
+from release_data import CURATION, SITES, make_bundle, make_terms
 
 SCORE, ERRORS = "scores/height.txt.gz", "standard_errors/height.tsv.gz"
 FILES = ("SHA256SUMS", STATEMENT, "privacy_statement.txt", "provenance.json", "registry.yaml", SCORE, ERRORS)
@@ -33,6 +34,23 @@ def test_verify_release__whole(tmp_path, unit, neighbours, accounting, epsilon):
     assert report["neighbours"] == neighbours
     assert float(report["epsilon"]) == epsilon
     assert (report["n_scores"], report["n_variants"], report["n_files"]) == (3, len(SITES), 8)
+
+
+def test_verify_release__acknowledgement_is_in_statement_text_and_scores(tmp_path):
+    words = "The data were given by a study = of tests, and by all who took part in it."
+    content = {"curation": replace(CURATION, acknowledgement=words)}
+    release = make_bundle(tmp_path, content=content)
+    assert verify_release(release)["n_scores"] == 3
+    assert json.loads((release / STATEMENT).read_text())["curation"]["acknowledgement"] == words
+    assert words in " ".join((release / "privacy_statement.txt").read_text().split())
+    lines = gzip.decompress((release / SCORE).read_bytes()).decode().splitlines()
+    assert f"#acknowledgement={words.replace('=', ':')}" in lines
+    statement = json.loads((release / STATEMENT).read_text())
+    del statement["curation"]["acknowledgement"]
+    (release / STATEMENT).write_text(json.dumps(statement))
+    seal(release)
+    with pytest.raises(DpgrsError, match="must acknowledge who gave the data just where the statement does"):
+        verify_release(release)
 
 
 def test_verify_release__sealing_changes_nothing(release):

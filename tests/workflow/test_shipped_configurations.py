@@ -1,17 +1,22 @@
 """Every configuration that is shipped gives a valid plan of jobs."""
 
+import re
+
 import pytest
 import yaml
 
 from dpgrs.config import resolve
 from dpgrs.privacy.study_key import VARIABLE
-from release_studies import make_key, make_ledger
+from release_studies import APPROVAL, CURATION, make_key, make_ledger
 from study_runs import REPOSITORY, run
+from vcf_files import record, vcf_text, write_gzip
 
 SHIPPED = sorted((REPOSITORY / "config").glob("**/*.yaml"))
+# Holds places that users fill in.
+DBGAP = REPOSITORY / "config" / "dbgap.yaml"
 
 
-@pytest.mark.parametrize("config", SHIPPED, ids=lambda path: path.name)
+@pytest.mark.parametrize("config", [path for path in SHIPPED if path != DBGAP], ids=lambda path: path.name)
 def test_shipped_configuration__dry_run(config, tmp_path, monkeypatch):
     monkeypatch.setenv("HOME", str(tmp_path))
     settings = resolve(yaml.safe_load(config.read_text()))
@@ -32,6 +37,51 @@ def test_shipped_configuration__dry_run(config, tmp_path, monkeypatch):
         assert f"Fetching {path} from {url}" in plan
     # Exact numbers about people.
     assert ("--count-clips" in plan) == (settings["mode"] == "benchmark")
+
+
+def test_dbgap_configuration__says_what_is_to_be_filled_in(tmp_path):
+    process = run(tmp_path, {}, "--configfile", DBGAP, "--dry-run", check=False)
+    assert process.returncode == 2
+    lines = [line for line in process.stdout.splitlines() if line.startswith("`")]
+    raw = yaml.safe_load(DBGAP.read_text())
+    empty = {
+        f"{section}.{name}"
+        for section, part in raw.items()
+        if isinstance(part, dict)
+        for name, value in part.items()
+        if value is None
+    }
+    # A source comes with its origin, and only one of two is needed.
+    named = set(re.findall(r"`([\w.]+)`", " ".join(lines)))
+    assert empty - named == {"public.origin"}
+    assert all("got null" in line or "got neither" in line or VARIABLE in line for line in lines)
+
+
+def test_dbgap_configuration__filled_in(tmp_path, monkeypatch):
+    monkeypatch.setenv(VARIABLE, str(tmp_path / "key" / "study.key"))
+    make_key(tmp_path)
+    make_ledger(tmp_path / "ledger.jsonl", accession="phs000688", consent="c1")
+    samples = [f"S{number:02}" for number in range(20)]
+    for name, people in (("cohort", samples), ("reference", ["R1", "R2"])):
+        calls = " ".join(["0|1"] * len(people))
+        write_gzip(tmp_path / f"{name}.vcf.gz", vcf_text(record(1, calls), samples=people, contigs=("22",)))
+    (tmp_path / "consent.tsv").write_text("SAMPLE_ID\tCONSENT\n" + "".join(f"{s}\t1\n" for s in samples))
+    (tmp_path / "outcomes.tsv").write_text("IID\theight\n" + "".join(f"{s}\t0\n" for s in samples))
+    settings = yaml.safe_load(DBGAP.read_text())
+    filled = {
+        "dataset": {"consent": "c1", "version": "v1.p1", **APPROVAL},
+        "cohort": {"vcf": "cohort.vcf.gz"},
+        "people": {"consent": {"file": "consent.tsv", "column": "CONSENT", "allow": [1]}},
+        "outcomes": {"file": "outcomes.tsv"},
+        "public": {"reference": "reference.vcf.gz", "origin": "made up"},
+        "privacy": {"ledger": "ledger.jsonl"},
+        "release": CURATION,
+    }
+    settings |= {name: settings[name] | part for name, part in filled.items()}
+    plan = run(tmp_path, settings, "--dry-run", "--printshellcmds").stdout
+    assert "dpgrs choose-people cohort.vcf.gz --output results/dbgap/private/people.txt" in plan
+    assert "--people results/dbgap/private/people.txt" in plan
+    assert "--counts" not in plan
 
 
 def test_demo_configuration__holds_a_name_alone():

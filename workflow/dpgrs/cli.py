@@ -33,6 +33,7 @@ from dpgrs.cli_options import (
     sizes,
     trial,
 )
+from dpgrs.cli_people import COMMANDS as PEOPLE
 from dpgrs.cli_release import COMMANDS
 from dpgrs.cli_screening import COMMANDS as SCREENING
 from dpgrs.cli_tabular import tabular
@@ -102,6 +103,7 @@ def simulate_cohort(directory, **options):
 @click.option("--chromosome", required=True, help="Contig to read, with or without `chr`.")
 @click.option("--phased", type=click.Choice(["required", "any"]), default="required", help="Phase of calls.")
 @click.option("--keep-filtered", is_flag=True, help="Keep records whose FILTER is neither PASS nor `.`.")
+@click.option("--people", type=click.Path(), help="List of the people to take, one id a line; default: all.")
 @path_option("--output", "Where to write the haplotype store.")
 @click.pass_obj
 def ingest_chromosome(context, vcf, output, **options):
@@ -302,6 +304,7 @@ def collect_tables(tables, output):
 @settings
 @click.option("--attacks", type=click.Path(), help="Table of attacks.")
 @click.option("--choices", type=click.Path(), help="Variants that were chosen.")
+@click.option("--people", type=click.Path(), help="Counts of people who were left out, JSON.")
 @processes
 @output
 def render_report(**options):
@@ -342,5 +345,5 @@ def audit_mechanisms(context, mechanisms, of_releases, mode, seed, is_json, **op
     audit.require_within_claims(findings)
 
 
-for command in (key, ledger, plan, release, tabular, *COMMANDS, *SCREENING, *FETCHING):
+for command in (key, ledger, plan, release, tabular, *FETCHING, *PEOPLE, *COMMANDS, *SCREENING):
     main.add_command(command)

@@ -4,7 +4,6 @@ Snakemake hands over nested values of ``--config`` as text, and YAML 1.1 reads `
 of a value comes from the schema, never from the reader.
 """
 
-import hashlib
 import json
 import math
 import os.path
@@ -37,6 +36,10 @@ RELEASE_DEFAULTS = {
 PATHS = (
     "cohort.vcf",
     "cohort.populations",
+    "people.keep",
+    "people.remove",
+    "people.consent.file",
+    "people.related",
     "outcomes.file",
     "outcomes.scales",
     "evaluation.outcomes",
@@ -110,54 +113,6 @@ def examine(raw):
     if config["cohort"]["source"] == "simulate":
         config["release"]["genome_build"] = config["release"]["genome_build"] or SIMULATED_BUILD
     return _with_home(config), problems
-
-
-def public_identity(config):
-    """Return the public settings that say which data a release is about, and nothing of a machine.
-
-    Parameters
-    ----------
-    config : dict from `resolve`.
-
-    Returns
-    -------
-    dict of ``dataset`` (which data, in which state), ``genotypes`` (on what the rows hang) and ``outcomes``.
-    """
-    cohort, outcomes, dataset = config["cohort"], config["outcomes"], config["dataset"]
-    is_simulated = cohort["source"] == "simulate"
-    drawn = ("source", "heritability", "causal_share") if outcomes["source"] == "simulate" else ("source",)
-    return {
-        "dataset": {
-            "accession": dataset["accession"],
-            "consent": dataset["consent"],
-            "dataset_version": dataset["version"],
-        },
-        "genotypes": {
-            "simulation": cohort["simulation"] if is_simulated else None,
-            "keep_filtered": cohort["keep_filtered"],
-            "test_share": outcomes["test_share"],
-            "seed": config["seed"],
-        },
-        "outcomes": {name: outcomes[name] for name in drawn} | _identity_of_scales(outcomes["scales"]),
-    }
-
-
-def _identity_of_scales(path):
-    """Return the digest of the constants of a table, none where there is none, as in the first releases."""
-    if path is None:
-        return {}
-    from dpgrs.io.phenotypes import read_scales  # pandas, for whoever needs it
-
-    constants = read_scales(path)[["centre", "scale"]].T.to_dict("list")
-    return {"scales": hashlib.sha256(json.dumps(constants, sort_keys=True).encode()).hexdigest()}
-
-
-def fit_settings(config):
-    """Return the settings on which the weights of a release hang, beside its statistics: all are public."""
-    regression = config["regression"]
-    return {"method": config["methods"][0]} | {
-        name: regression[name] for name in ("lambda", "lambda_from", "heritability")
-    }
 
 
 def without_paths(config):
@@ -256,10 +211,13 @@ def _with_home(config):
 
 def _with_paths(config, change):
     """Return a resolved configuration in which a function has been applied to every path."""
-    changed = {name: dict(part) if isinstance(part, dict) else part for name, part in config.items()}
+    changed = dict(config)
     for key in PATHS:
-        section, _, name = key.partition(".")
-        changed[section][name] = change(changed[section][name])
+        *sections, name = key.split(".")
+        part = changed
+        for section in sections:
+            part[section] = part = dict(part[section])
+        part[name] = change(part[name])
     return changed
 
 

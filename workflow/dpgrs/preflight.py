@@ -7,11 +7,13 @@ from pathlib import Path
 
 from dpgrs import __version__
 from dpgrs.config import examine
+from dpgrs.controlled_gates import controlled_problems
 from dpgrs.errors import DpgrsError, UsageError, must
 from dpgrs.fetch_gates import fetch_problems, files_to_fetch
 from dpgrs.io.genome_builds import LENGTHS, SIMULATED_BUILD, declared_builds
 from dpgrs.io.vcf import read_header
 from dpgrs.methods import METHODS
+from dpgrs.people_gates import chosen_people
 from dpgrs.release_gates import benchmark_problems, release_problems
 from dpgrs.screening_gates import SCREENING_KEYS, screening_problems
 from dpgrs.table_gates import encrypted_line, is_encrypted, outcome_problems, population_problems
@@ -91,6 +93,8 @@ def problems(config, *, doubtful=frozenset()):
     if is_clear("mode"):
         gates = release_problems if config["mode"] == "release" else benchmark_problems
         lines += gates(config, is_clear=is_clear)
+    if is_clear("mode", "dataset", "cohort", "people", "public"):
+        lines += controlled_problems(config)
     if is_clear("mode", "cohort.source", "cohort.chromosomes", "cohort.fetch"):
         lines += fetch_problems(config)
     headers, absent = {}, files_to_fetch(config)
@@ -100,6 +104,9 @@ def problems(config, *, doubtful=frozenset()):
     if is_clear("mode", "cohort.source", "cohort.chromosomes", "release.genome_build"):
         lines += _build_problems(config, headers)
     people = next(iter(headers.values())).samples if headers else None
+    if is_clear("mode", "cohort.source", "people"):
+        people, found = chosen_people(config, people, shows_ids=shows_ids)
+        lines += found
     if is_clear("cohort.source", "cohort.populations") and cohort["populations"] not in absent:
         lines += population_problems(cohort, people, shows_ids=shows_ids)
     if is_clear("outcomes.source", "outcomes.file", "outcomes.count"):

@@ -5,7 +5,7 @@ from collections import Counter
 from dataclasses import asdict, dataclass
 from fractions import Fraction
 
-from dpgrs.config import fit_settings, public_identity
+from dpgrs.identity import fit_settings, public_identity
 from dpgrs.io.phenotypes import outcome_names
 from dpgrs.mechanisms import mechanism_of
 from dpgrs.methods import METHODS

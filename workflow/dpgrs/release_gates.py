@@ -6,6 +6,7 @@ from dpgrs.io.phenotypes import outcome_names
 from dpgrs.io.sites import SITE_COLUMNS, read_sites
 from dpgrs.io.vcf import read_header
 from dpgrs.methods import METHODS, RELEASED
+from dpgrs.people_gates import chosen_people
 from dpgrs.privacy.ledger import Ledger, refusals
 from dpgrs.privacy.study_key import load_study_key
 from dpgrs.regression.adassp import LARGEST_VARIANTS
@@ -19,6 +20,11 @@ RELEASE_ONLY = (
     "dataset.accession",
     "dataset.consent",
     "dataset.version",
+    "dataset.sensitive",
+    "dataset.approved_by",
+    "dataset.dar_id",
+    "dataset.approval_date",
+    "dataset.acknowledgement",
     "privacy.ledger",
     "privacy.budget",
     "public.sites",
@@ -83,7 +89,7 @@ def release_problems(config, *, is_clear):
     return [
         *lines,
         *_public_problems(config),
-        *_reference_problems(config["cohort"], config["public"]["reference"]),
+        *_reference_problems(config),
         *_key_problems(),
         *(
             f"`{key}` must be given for a release, got null. It is printed in the bundle."
@@ -271,19 +277,21 @@ def _site_problems(path, frequencies, *, size):
     return []
 
 
-def _reference_problems(cohort, reference):
+def _reference_problems(config):
     """Refuse a reference that shares people with the cohort: its frequencies would be the cohort's own."""
+    cohort, reference = config["cohort"], config["public"]["reference"]
     if cohort["source"] == "simulate" or not (cohort["vcf"] and reference):
         return []
     for chromosome in cohort["chromosomes"]:
         try:
             people, others = (
-                set(read_header(path.replace("{chrom}", chromosome)).samples)
+                read_header(path.replace("{chrom}", chromosome)).samples
                 for path in (cohort["vcf"], reference)
             )
         except DpgrsError as error:
             return [f"`public.reference`: {error}"]
-        if people & others:
+        people, _ = chosen_people(config, people, shows_ids=False)
+        if set(people) & set(others):
             return [
                 "`public.reference` must hold other people than the cohort, got some of the same on "
                 f"chromosome {chromosome}. Take them out of one side."

@@ -1,5 +1,6 @@
 """What can be seen to be wrong with the tables of a study before any job runs."""
 
+from dpgrs.controlled_gates import ENCRYPTED
 from dpgrs.errors import DpgrsError, must
 from dpgrs.io.phenotypes import (
     FEWEST_OBSERVED,
@@ -12,7 +13,6 @@ from dpgrs.io.phenotypes import (
 from dpgrs.io.tables import describe_mismatch, read_populations
 
 FEW = 3
-ENCRYPTED = (".ncbi_enc", ".ngc")
 PUBLIC_CONSTANTS = "Give its public centre and scale, for 0/1 its prevalence, in a table `outcomes.scales`."
 
 

@@ -3,15 +3,19 @@ import json
 import os
 import shlex
 import sys
+from dataclasses import asdict
 from pathlib import Path
 
 PACKAGE_ROOT = Path(workflow.basedir) / "workflow"
 sys.path.insert(0, str(PACKAGE_ROOT))
 
-from dpgrs.config import fit_settings, public_identity, resolve
+from dpgrs.config import resolve
+from dpgrs.identity import fit_settings, public_identity
+from dpgrs.controlled_gates import is_controlled
 from dpgrs.errors import UsageError
 from dpgrs.fetch_gates import files_to_fetch
 from dpgrs.methods import BASELINES, METHODS, SCREENED
+from dpgrs.people_terms import terms_of
 from dpgrs.privacy.events import MECHANISM_VERSION
 from dpgrs.provenance import code_digest, stamp
 
@@ -33,6 +37,8 @@ def shell_prefix():
     """Let every rule find the package, and, outside conda, the Python that runs Snakemake."""
     lines = [
         "set -euo pipefail",
+        # Of controlled data nothing may be read by others, not even what is to be published later.
+        *(["umask 077"] if is_controlled(SETTINGS) else []),
         f"export PYTHONPATH={shlex.quote(str(PACKAGE_ROOT))}${{PYTHONPATH:+:$PYTHONPATH}}",
     ]
     if not uses_conda():
@@ -87,11 +93,12 @@ def flags(**options):
     return " ".join(words)
 
 
-def genotype_file(wildcards):
+def genotype_file(wildcards, chromosome=None):
     """Return the VCF of a chromosome: simulated, or the user's own."""
+    chromosome = chromosome or wildcards.chrom
     if SETTINGS["cohort"]["source"] == "simulate":
-        return f"{PRIVATE}/cohort/{wildcards.chrom}.vcf.gz"
-    return SETTINGS["cohort"]["vcf"].replace("{chrom}", wildcards.chrom)
+        return f"{PRIVATE}/cohort/{chromosome}.vcf.gz"
+    return SETTINGS["cohort"]["vcf"].replace("{chrom}", chromosome)
 
 
 def reference_file(wildcards):
@@ -123,6 +130,11 @@ def populations_file():
     )
 
 
+def people_file():
+    """Return the list of the people of a study as a list of no or one file; none where everybody is in it."""
+    return [f"{PRIVATE}/people.txt"] if PEOPLE.paths else []
+
+
 def outcomes_file():
     """Return the table of real outcomes as a list of no or one file."""
     return (
@@ -144,6 +156,9 @@ if IS_RELEASE:
     require_hooks()
 CHROMOSOMES = SETTINGS["cohort"]["chromosomes"]
 ROWS = SETTINGS["cohort"]["rows"]
+PEOPLE = terms_of(SETTINGS)
+if is_controlled(SETTINGS):
+    os.umask(0o077)
 SEED = SETTINGS["seed"]
 STAMP = stamp(SETTINGS)
 FETCHED = files_to_fetch(SETTINGS)

@@ -131,6 +131,7 @@ rule render_report:
         weights=f"{PRIVATE}/trial1/weights.npz",
         attacks=f"{RESULTS}/attacks.tsv",
         choices=[f"{PRIVATE}/trial1/choices.npz"] if SCREENED_USED else [],
+        people=[f"{PRIVATE}/people.json"] if PEOPLE.paths else [],
     output:
         pages=directory(f"{RESULTS}/report"),
     log:
@@ -142,7 +143,9 @@ rule render_report:
         mem_mb=4000,
         runtime=120,
     params:
-        choices=lambda wildcards, input: flags(choices=list(input.choices)),
+        optional=lambda wildcards, input: flags(
+            choices=list(input.choices), people=list(input.people)
+        ),
         code=code_digest(
             "reporting",
             "io",
@@ -153,7 +156,7 @@ rule render_report:
     shell:
         "python -m dpgrs render-report {input.metrics} {input.population_metrics} {input.panel} {input.outcomes}"
         " {input.statistics} {input.weights} --attacks {input.attacks} --settings {input.settings} --output {output.pages}"
-        " --processes {threads} {params.choices} 2> {log}"
+        " --processes {threads} {params.optional} 2> {log}"
 
 
 RESULTS_OF_MODE = [f"{RESULTS}/attacks.tsv", f"{RESULTS}/figures/r2_by_method.svg"]

@@ -32,9 +32,36 @@ rule simulate_cohort:
         "python -m dpgrs simulate-cohort {params.directory} {params.options} 2> {log}"
 
 
+# Runs only where not everybody is in the study. All files hold the same people, so the first header tells.
+rule choose_people:
+    input:
+        vcf=lambda wildcards: genotype_file(wildcards, CHROMOSOMES[0]),
+        lists=list(PEOPLE.paths.values()),
+    output:
+        people=f"{PRIVATE}/people.txt",
+        # Exact numbers of people, which a release may not show.
+        counts=[] if IS_RELEASE else f"{PRIVATE}/people.json",
+    log:
+        f"{LOGS}/choose_people.log",
+    conda:
+        "../../envs/dpgrs.yaml"
+    threads: 1
+    resources:
+        mem_mb=1000,
+        runtime=30,
+    params:
+        options=flags(**asdict(PEOPLE) | {"allow": list(PEOPLE.allow)}),
+        counts=lambda wildcards, output: flags(counts=output.counts or None),
+        code=code_digest("io", "steps/people.py"),
+    shell:
+        "python -m dpgrs choose-people {input.vcf:q} --output {output.people} {params.counts} {params.options} 2> {log}"
+
+
+# Calls of people who are not in the study end here.
 rule ingest_chromosome:
     input:
         vcf=genotype_file,
+        people=people_file(),
     output:
         store=directory(f"{PRIVATE}/store/{{chrom}}.zarr"),
     log:
@@ -50,10 +77,11 @@ rule ingest_chromosome:
             phased="required" if ROWS == "haplotypes" else "any",
             keep_filtered=SETTINGS["cohort"]["keep_filtered"],
         ),
+        people=lambda wildcards, input: flags(people=list(input.people)),
         code=code_digest("io"),
     shell:
         "python -m dpgrs ingest-chromosome {input.vcf:q} --chromosome {wildcards.chrom} --output {output.store}"
-        " {params.options} 2> {log}"
+        " {params.people} {params.options} 2> {log}"
 
 
 rule make_panel:

@@ -59,6 +59,7 @@ rule audit_mechanisms:
 use rule ingest_chromosome as ingest_reference with:
     input:
         vcf=reference_file,
+        people=[],
     output:
         store=directory(f"{PUBLIC}/store/{{chrom}}.zarr"),
     log:

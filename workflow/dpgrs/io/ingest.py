@@ -3,13 +3,18 @@
 import sys
 import time
 
+import numpy as np
+
 from dpgrs.errors import DpgrsError
 from dpgrs.io.files import file_digest
 from dpgrs.io.haplotype_store import StoreWriter, rows_per_chunk
-from dpgrs.io.vcf import ContigReader, read_header
+from dpgrs.io.people import find_people, take_people
+from dpgrs.io.vcf import ContigReader, VariantBatch, read_header
 
 
-def ingest_chromosome(vcf, *, chromosome, store, phased="required", keep_filtered=False, progress=None):
+def ingest_chromosome(
+    vcf, *, chromosome, store, phased="required", keep_filtered=False, people=None, progress=None
+):
     """Read one chromosome of a VCF into a haplotype store, one row per usable ALT allele.
 
     Parameters
@@ -19,6 +24,7 @@ def ingest_chromosome(vcf, *, chromosome, store, phased="required", keep_filtere
     store : path of the store to write, new or empty.
     phased : ``required`` or ``any``, see `dpgrs.io.vcf.ContigReader`.
     keep_filtered : bool, whether to keep records whose FILTER is neither PASS nor ``.``.
+    people : path of a list of ids, one a line: nobody else's calls reach the store; None takes everybody.
     progress : bool, whether to show a running count on stderr; by default where stderr is a terminal.
 
     Returns
@@ -29,21 +35,27 @@ def ingest_chromosome(vcf, *, chromosome, store, phased="required", keep_filtere
     Raises
     ------
     DpgrsError
-        Anything wrong with the file, or no usable variant in it. No store is left behind.
+        Anything wrong with a file, or no usable variant in it. No store is left behind.
     """
     header = read_header(vcf)
     reader = ContigReader(header, str(chromosome), phased=phased, keep_filtered=keep_filtered)
-    batches = reader.batches(rows_per_chunk(len(header.samples)))
+    samples, batches = header.samples, reader.batches(rows_per_chunk(len(header.samples)))
+    if people is not None:
+        places = find_people(people, samples)
+        batches = _of_people(batches, places, n_people=len(samples))
+        samples = [samples[place] for place in places]
     if sys.stderr.isatty() if progress is None else progress:
         batches = _with_progress(batches, f"chromosome {chromosome}")
-    with StoreWriter.create(store, sample_id=header.samples) as writer:
+    with StoreWriter.create(store, sample_id=samples) as writer:
+        missing_alleles = 0
         for batch in batches:
             writer.append(*batch)
+            missing_alleles += int(np.bitwise_count(batch.missing).sum())
         counts = {
             "n_records": reader.n_records,
             "n_variants": writer.n_variants,
             "skipped": dict(sorted(reader.skipped.items())),
-            "missing_alleles": reader.missing_alleles,
+            "missing_alleles": missing_alleles,
         }
         if not writer.n_variants:
             raise DpgrsError(_nothing_usable(header.path, chromosome, counts))
@@ -53,6 +65,12 @@ def ingest_chromosome(vcf, *, chromosome, store, phased="required", keep_filtere
             counts=counts,
         )
     return counts
+
+
+def _of_people(batches, places, *, n_people):
+    """Leave everybody else out of batches."""
+    for variants, *planes in batches:
+        yield VariantBatch(variants, *(take_people(words, places, n_people=n_people) for words in planes))
 
 
 def _nothing_usable(path, chromosome, counts):

@@ -108,11 +108,14 @@ def _cells(path):
             if _is_gzip(path)
             else path.open(encoding="utf-8-sig") as file
         ):
-            first = file.readline()
+            first, number = file.readline(), 1
+            # dbGaP writes comments above the names; `#IID` is a name of PLINK's.
+            while first and re.match(r"#[#\s]|\s*$", first):
+                first, number = file.readline(), number + 1
             lines = chain([first], file)
             separator = next((mark for mark in "\t,;" if mark in first), None)
             rows = csv.reader(lines, delimiter=separator) if separator else map(str.split, lines)
-            yield from enumerate(rows, start=1)
+            yield from enumerate(rows, start=number)
     except FileNotFoundError:
         raise DpgrsError(f"`{path}` must be a table, but is not there. Correct the path.") from None
     except (EOFError, zlib.error):

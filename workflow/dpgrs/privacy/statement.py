@@ -109,7 +109,7 @@ def build_statement(content):
         "format": FORMAT,
         "format_version": FORMAT_VERSION,
         "software": {"name": "dpgrs", "version": content.version, "commit": content.commit},
-        "curation": asdict(content.curation),
+        "curation": _curation(content.curation),
         "dataset": dict(content.dataset),
         "guarantee": terms
         | {
@@ -175,6 +175,13 @@ def validate(statement):
         raise UsageError(
             f"The privacy statement must fit {SCHEMA.name}, but\n{lines}\nCorrect these entries."
         )
+
+
+def _curation(curation):
+    """Return what the curator says; no acknowledgement where none is asked for."""
+    said = asdict(curation)
+    acknowledgement = said.pop("acknowledgement")
+    return said | ({"acknowledgement": acknowledgement} if acknowledgement else {})
 
 
 def _pure_part(cost):

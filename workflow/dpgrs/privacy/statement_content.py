@@ -119,6 +119,7 @@ class Curation:
     intended_use, data_use_terms, license, citation : str
     region : str, where the people come from, or whose law applies.
     publication_date : str, ``YYYY-MM-DD``, set by the curator; never the time of a run.
+    acknowledgement : str, of who gave the data, in the words that their terms ask for; empty for none.
     """
 
     title: str
@@ -130,6 +131,7 @@ class Curation:
     citation: str
     region: str
     publication_date: str
+    acknowledgement: str = ""
 
 
 @dataclass(frozen=True)

@@ -30,6 +30,7 @@ def plain_language(statement):
         "What this is": [
             f"{curation['title']}, by {curation['curator']}. Intended use: {curation['intended_use']}",
             f"Terms of use: {curation['data_use_terms']}. License: {curation['license']}.",
+            *([acknowledged] if (acknowledged := curation.get("acknowledgement")) else []),
             *([chosen_in_words(statement)] if n_chosen(statement) else []),
         ],
         "What is promised": [guarantee["plain_language"], guarantee["definition"], guarantee["contribution"]],

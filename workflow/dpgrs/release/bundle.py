@@ -98,6 +98,7 @@ def _write_scores(folder, scores, curation):
             pgs_id=stem,
             citation=curation["citation"],
             license_text=curation["license"],
+            acknowledgement=curation.get("acknowledgement", ""),
         )
         errors_file = f"standard_errors/{stem}.tsv.gz" if has_errors else None
         if has_errors:

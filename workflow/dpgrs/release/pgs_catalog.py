@@ -183,7 +183,7 @@ def header_text(value):
     return " ".join(printable.replace("=", ":").split()) or NOT_REPORTED
 
 
-def write_scoring_file(path, scores, index, *, pgs_id, citation, license_text):
+def write_scoring_file(path, scores, index, *, pgs_id, citation, license_text, acknowledgement=""):
     """Write the score of one outcome.
 
     Parameters
@@ -192,7 +192,7 @@ def write_scoring_file(path, scores, index, *, pgs_id, citation, license_text):
     scores : Scores
     index : int, which outcome.
     pgs_id : str, a name of the score, as the Catalog has given it none.
-    citation, license_text : str
+    citation, license_text, acknowledgement : str; no line is written for an empty acknowledgement.
     """
     terms, (table, places) = scores.terms.as_text(), scores.rows(index)
     header = {
@@ -214,6 +214,8 @@ def write_scoring_file(path, scores, index, *, pgs_id, citation, license_text):
         "privacy_statement": "privacy_statement.json",
     }
     source = {"pgp_id": NOT_REPORTED, "citation": citation, "license": license_text}
+    if acknowledgement:
+        source["acknowledgement"] = acknowledgement
     lines = [FIRST_LINE]
     lines += [
         f"##{value}" if key == "##" else f"#{key}={header_text(value)}" for key, value in header.items()

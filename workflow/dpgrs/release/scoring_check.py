@@ -20,6 +20,8 @@ HEADER = (
     ),
     *("privacy_statement", "pgp_id", "citation", "license"),
 )
+# Where whoever gave the data asks for it.
+LAST_OF_HEADER = ("acknowledgement",)
 SITE = ("chr_name", "chr_position", "effect_allele", "other_allele")
 SCORE_COLUMNS = ((*SITE, "effect_weight"), ("rsID", *SITE, "effect_weight"))
 ERROR_COLUMNS = ((*SITE, "standard_error"),)
@@ -79,7 +81,7 @@ def read_scoring_file(path):
     for line in lines[:n_header]:
         if not line.startswith("##"):
             _read_header_line(line, file)
-    if tuple(file.header) != HEADER:
+    if tuple(file.header) not in (HEADER, HEADER + LAST_OF_HEADER):
         file.problems.append(f"the header must hold the keys {', '.join(HEADER)}, in this order")
     if file.header.get("format_version") != "2.0":
         file.problems.append("format_version must be 2.0")

@@ -255,6 +255,8 @@ def _score_problems(statement, score, files):
         for key, value in stated.items()
         if file.header.get(key) != value
     ]
+    if ("acknowledgement" in file.header) != ("acknowledgement" in statement["curation"]):
+        problems.append("it must acknowledge who gave the data just where the statement does")
     if file.site_digest != held["site_digest"]:
         problems.append("its sites must be those of the statement's site_digest")
     if len(file.sites) > domain["n_variants"]:

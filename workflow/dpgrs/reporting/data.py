@@ -72,6 +72,7 @@ class StudyInfo:
     genotype_clip, outcome_clip : float, factors of the norms of `tight` bounds.
     outcome_budget : str, `joint` or `separate`.
     seed : int
+    left_out : str, how many people were left out and why, in words; None where everybody is in the study.
     """
 
     name: str
@@ -95,6 +96,7 @@ class StudyInfo:
     outcome_clip: float
     outcome_budget: str
     seed: int
+    left_out: str | None = None
 
 
 class ClippedRows(NamedTuple):

@@ -7,13 +7,15 @@ from pathlib import Path
 import numpy as np
 
 from dpgrs import __version__
-from dpgrs.config import fit_settings, public_identity, without_paths
+from dpgrs.config import without_paths
 from dpgrs.errors import DpgrsError
+from dpgrs.identity import fit_settings, public_identity
 from dpgrs.io.files import file_digest
 from dpgrs.io.phenotypes import constants_of, read_scales
 from dpgrs.io.sites import read_chosen_sites
 from dpgrs.mechanisms import request_of
 from dpgrs.methods import METHODS
+from dpgrs.people_terms import terms_of
 from dpgrs.privacy.accountant import gdp_delta
 from dpgrs.privacy.composition import group_guarantee, study_totals, total_cost
 from dpgrs.privacy.events import event_of
@@ -273,6 +275,7 @@ def _preprocessing(settings):
 def _curation(settings):
     elsewhere = ("genome_build", "preprocessing", "audit_draws")
     said = {name: value or "" for name, value in settings["release"].items() if name not in elsewhere}
+    said["acknowledgement"] = settings["dataset"]["acknowledgement"] or ""
     return Curation(**said | {"title": settings["release"]["title"] or settings["study"]})
 
 
@@ -296,6 +299,9 @@ def _public_inputs(settings, digest, label):
     if settings["outcomes"]["scales"]:
         digest = public_identity(settings)["outcomes"]["scales"]
         yield PublicInput("centre and scale of the outcomes", digest, f"a table of the curator, {SCALES}")
+    people = terms_of(settings)
+    if people.public:
+        yield PublicInput("choice of people", people.in_words, "fixed lists, whose ids stay private")
     for number in sorted({event["n_choices"] for event in label["events"] if "n_choices" in event}):
         yield PublicInput("variants to choose for an outcome", str(number), "chosen in the configuration")
     yield from _inputs_of_accuracy(settings["evaluation"], settings["outcomes"], origin)

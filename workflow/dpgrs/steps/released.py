@@ -121,7 +121,7 @@ def fit_of_release(label, noisy, fit):
     Parameters
     ----------
     label, noisy : from `load_released`.
-    fit : dict, from `dpgrs.config.fit_settings`.
+    fit : dict, from `dpgrs.identity.fit_settings`.
 
     Returns
     -------

@@ -26,6 +26,13 @@ from dpgrs.reporting.data import (
 from dpgrs.reporting.rendering import chunks
 from dpgrs.steps.report_screening import read_screening
 
+LEFT_OUT = {
+    "not_kept": "not on the list to keep",
+    "removed": "on the list to remove",
+    "no_consent": "without consent",
+    "related": "related",
+}
+
 
 def render_report(*, settings, output, processes, **paths):
     """Write the overview and one page per outcome, of the largest panel and number of outcomes.
@@ -39,7 +46,8 @@ def render_report(*, settings, output, processes, **paths):
     processes : int, how many processes write outcome pages; the pages do not depend on it.
     **paths : ``metrics`` and ``population_metrics``, the study's tables; ``panel``; ``outcomes``,
         ``statistics`` and ``weights`` of the first trial, whose weights the pages show; ``attacks``, a table
-        or None; ``choices`` of the first trial, or None where no variants are chosen.
+        or None; ``choices`` of the first trial, or None where no variants are chosen; ``people``, counts of
+        who was left out, or None.
 
     Raises
     ------
@@ -106,6 +114,7 @@ def _report_data(
     weights,
     attacks=None,
     choices=None,
+    people=None,
 ):
     panel, outcomes = Panel.open(panel), Outcomes.load(outcomes)
     metrics = read_metrics(metrics)
@@ -122,7 +131,7 @@ def _report_data(
         if label["reported"] and (label["n_variants"], label["n_outcomes"]) == (largest, len(outcomes.names))
     ]
     return ReportData(
-        study=_study_info(settings, panel, outcomes, metrics),
+        study=_study_info(settings, panel, outcomes, metrics, left_out=_left_out(people)),
         outcomes=outcomes.names,
         metrics=metrics,
         population_metrics=read_metrics(population_metrics),
@@ -147,7 +156,7 @@ def _clipping(statistics, largest):
     return Clipping(statistics.clips.values[largest], statistics.n_observed, rows)
 
 
-def _study_info(settings, panel, outcomes, metrics):
+def _study_info(settings, panel, outcomes, metrics, *, left_out):
     simulated = settings["outcomes"]["source"] == "simulate"
     return StudyInfo(
         name=settings["study"],
@@ -171,7 +180,18 @@ def _study_info(settings, panel, outcomes, metrics):
         outcome_clip=settings["privacy"]["outcome_clip"],
         outcome_budget=settings["privacy"]["outcome_budget"],
         seed=settings["seed"],
+        left_out=left_out,
     )
+
+
+def _left_out(people):
+    """Say how many people were left out of the genotypes, by reason; None where nobody was asked about."""
+    if people is None:
+        return None
+    found = _read(people)
+    total = found["n_people"] - found["n_chosen"]
+    reasons = (f"{number:,} {LEFT_OUT[reason]}" for reason, number in found["left_out"].items() if number)
+    return f"{total:,} of {found['n_people']:,}" + (f": {', '.join(reasons)}" if total else "")
 
 
 def _source(cohort):

@@ -1,0 +1,139 @@
+import pytest
+
+from dpgrs.config import resolve
+from dpgrs.controlled_gates import controlled_problems, is_controlled
+from dpgrs.preflight import problems
+from release_studies import APPROVAL
+
+VCF = "phs000999.v2.p1.c1.GRU/chr{chrom}.vcf.gz"
+
+
+def config(**changes):
+    """Settings of a release of dbGaP data that nothing is wrong with, but for changes in its sections."""
+    sections = {
+        "dataset": {"accession": "phs000999", "consent": "c1", "version": "v2.p1", **APPROVAL},
+        "cohort": {"source": "vcf", "vcf": VCF},
+        "people": {},
+        "outcomes": {"source": "file", "file": "outcomes.tsv"},
+        "privacy": {"ledger": "phs000111/ledger.jsonl"},
+        "public": {"reference": "home/phs000999/reference/{chrom}.vcf.gz"},
+    }
+    raw = {name: part | changes.pop(name, {}) for name, part in sections.items()}
+    return resolve({"mode": "release"} | raw | changes)
+
+
+def only(lines):
+    assert len(lines) == 1, lines
+    assert "\n" not in lines[0]
+    return lines[0]
+
+
+def test_controlled_problems__none():
+    assert controlled_problems(config()) == []
+    assert controlled_problems(resolve({})) == []
+
+
+@pytest.mark.parametrize("name", ["data_use", "approved_by", "dar_id", "approval_date", "acknowledgement"])
+def test_controlled_problems__approval_is_missing(name):
+    line = only(controlled_problems(config(dataset={name: None})))
+    assert line.startswith(f"`dataset.{name}` must be given for a release of dbGaP data, got null")
+    # Of other data nobody asks.
+    assert controlled_problems(config(dataset={name: None, "accession": "mine"}, cohort={"vcf": "a"})) == []
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"dataset": {"sensitive": True}}, "`dataset.sensitive` must be false for a release, got true"),
+        ({"dataset": {"sensitive": None}}, "`dataset.sensitive` must say whether summary results"),
+        (
+            {"dataset": {"accession": "phs000999.v2"}, "cohort": {"vcf": "c1/a.vcf"}, "people": "consent"},
+            "`dataset.accession` must be phs and six digits for dbGaP data, without version, got phs",
+        ),
+        ({"dataset": {"consent": "c2"}}, "`dataset.consent` must be c1 as in `cohort.vcf`"),
+        ({"dataset": {"consent": "open"}}, "`dataset.consent` must be groups as c1 or c1+c2 for dbGaP data"),
+        (
+            {"outcomes": {"file": "d/phs000998.v1.pht000001.v1.p1.c1.Table.GRU.txt.gz"}},
+            "`dataset.accession` must be phs000998 as in `outcomes.file`",
+        ),
+        (
+            {"outcomes": {"file": "d/phs000999.v1.pht000001.v1.p1.c3.Table.GRU.txt.gz"}},
+            "`dataset.consent` must be c3 as in `outcomes.file`",
+        ),
+        (
+            {"people": {"consent": {"file": "c.tsv", "allow": [1, 2]}}},
+            "`people.consent.allow` must be of `dataset.consent` (c1) or `dataset.data_use`, got 2.",
+        ),
+        (
+            {"people": {"consent": {"file": "c.tsv", "allow": ["GRU", "NPU"]}}},
+            "`people.consent.allow` must be of `dataset.consent` (c1) or `dataset.data_use`, got NPU.",
+        ),
+        ({"cohort": {"vcf": "chr{chrom}.vcf.gz"}}, "`people.consent.file` must be given where the path"),
+        (
+            {"public": {"reference": "phs000998.v1.p1.c1/{chrom}.vcf.gz"}},
+            "`public.reference` must be public data, got phs000998.v1.p1.c1/{chrom}.vcf.gz of phs000998.",
+        ),
+        ({"people": {"remove": "x.txt.ncbi_enc"}}, "`people.remove` must be a decrypted file"),
+        (
+            {"public": {"reference": "x.ngc"}},
+            "`public.reference` must be a decrypted file, got x.ngc. Decrypt",
+        ),
+    ],
+)
+def test_controlled_problems__raise_on(changes, message):
+    if changes.get("people") == "consent":
+        changes["people"] = {"consent": {"file": "c.tsv", "allow": [1]}}
+    assert message in only(controlled_problems(config(**changes)))
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"dataset": {"consent": "c1+c2"}, "people": {"consent": {"file": "c.tsv", "allow": [1, "c2"]}}},
+        {"people": {"consent": {"file": "c.tsv", "allow": "gru"}}, "cohort": {"vcf": "chr{chrom}.vcf.gz"}},
+        {"cohort": {"vcf": "RootStudyConsentSet_phs000999.Name.v2.p1.c1.GRU/chr{chrom}.vcf.gz"}},
+    ],
+)
+def test_controlled_problems__nothing_wrong(changes):
+    assert controlled_problems(config(**changes)) == []
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"dataset": {"data_use": "HMB-IRB"}},
+        {"cohort": {"vcf": "phs000999.v2.p1.c1.HMB-IRB/chr{chrom}.vcf.gz"}},
+        {"people": {"consent": {"file": "c.tsv", "allow": "HMB"}}, "dataset": {"data_use": "HMB"}},
+    ],
+)
+def test_controlled_problems__health_research_alone_has_no_populations(changes):
+    changes["cohort"] = changes.get("cohort", {}) | {"populations": "p.tsv"}
+    line = only(controlled_problems(config(**changes)))
+    assert line.startswith("`cohort.populations` must be null under consent to health research alone (HMB)")
+    changes["cohort"]["populations"] = None
+    assert controlled_problems(config(**changes)) == []
+
+
+def test_controlled_problems__health_research_alone_in_a_benchmark():
+    raw = {
+        "dataset": {"data_use": "HMB"},
+        "cohort": {"source": "vcf", "vcf": "a.vcf", "populations": "p.tsv"},
+    }
+    assert "health research alone" in only(controlled_problems(resolve(raw)))
+
+
+def test_controlled_problems__a_benchmark_is_of_open_data():
+    raw = {"cohort": {"source": "vcf", "vcf": "phs000999/chr{chrom}.vcf.gz"}}
+    assert "must be open data in a benchmark, got" in only(controlled_problems(resolve(raw)))
+
+
+def test_is_controlled__simulated_data_are_nobodys():
+    assert is_controlled(config())
+    assert not is_controlled(resolve({"mode": "release", "dataset": {"accession": "phs000999"}}))
+    assert not is_controlled(config(dataset={"accession": "mine"}))
+
+
+def test_preflight__asks_these_gates():
+    assert any(
+        "`dataset.approved_by` must" in line for line in problems(config(dataset={"approved_by": None}))
+    )

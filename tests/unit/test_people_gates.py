@@ -1,0 +1,99 @@
+from pathlib import Path
+
+import pytest
+
+from dpgrs.config import resolve
+from dpgrs.people_gates import chosen_people
+from vcf_files import SAMPLES
+
+PAIRS = "IID1\tIID2\tKINSHIP\nA\tB\t0.25\n"
+
+
+@pytest.fixture(autouse=True)
+def _files(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("ids.txt").write_text("A\n")
+    Path("others.txt").write_text("HG00096\n")
+    Path("consent.tsv").write_text("sample\tconsent\nA\t1\nB\t1\nC\t2\n")
+    Path("pairs.kin0").write_text(PAIRS)
+
+
+def choose(people, *, mode="benchmark", samples=SAMPLES, cohort=None):
+    config = resolve({"mode": mode, "cohort": cohort or {"source": "vcf"}, "people": people})
+    return chosen_people(config, samples, shows_ids=mode == "benchmark")
+
+
+def test_chosen_people__nothing_asked():
+    assert choose({}) == (SAMPLES, [])
+
+
+@pytest.mark.parametrize(
+    ("people", "chosen"),
+    [
+        ({"remove": "ids.txt"}, ["B", "C"]),
+        ({"consent": {"file": "consent.tsv", "allow": 1}}, ["A", "B"]),
+        ({"related": "pairs.kin0"}, ["A", "C"]),
+        ({"related": "ids.txt"}, ["B", "C"]),
+    ],
+)
+def test_chosen_people__of_a_benchmark(people, chosen):
+    assert choose(people) == (chosen, [])
+
+
+def test_chosen_people__unread_genotypes_still_have_their_settings_checked():
+    people, lines = choose({"consent": {"allow": 1}}, samples=None)
+    assert people is None
+    assert len(lines) == 1
+
+
+@pytest.mark.parametrize(
+    ("people", "message"),
+    [
+        ({"keep": "absent.txt"}, "`people`: `absent.txt` must be a table, but is not there."),
+        (
+            {"remove": "others.txt"},
+            "`people`: `others.txt` must share sample ids with the genotypes, got HG00096 where",
+        ),
+        ({"keep": "ids.txt"}, "`people` must leave at least 2 people of the genotypes, got 1 of 3."),
+        (
+            {"consent": {"file": "consent.tsv"}},
+            "`people.consent.allow` must list the codes that let a person",
+        ),
+        (
+            {"consent": {"allow": 1}},
+            "`people.consent.allow` must come with `people.consent.file`, got it alone",
+        ),
+        (
+            {"consent": {"file": "consent.tsv", "allow": [1, 0]}},
+            "must hold codes of people who consented, got `0`",
+        ),
+    ],
+)
+def test_chosen_people__raise_on(people, message):
+    (line,) = choose(people)[1]
+    assert message in line
+
+
+def test_chosen_people__simulated_people_are_all_taken():
+    (line,) = choose({"remove": "ids.txt"}, cohort={"source": "simulate"}, samples=None)[1]
+    assert line.startswith("`people.remove` is for `cohort.source: vcf`, got ids.txt with simulated people.")
+
+
+def test_chosen_people__a_release_takes_fixed_lists_alone():
+    assert choose({"related": "ids.txt"}, mode="release") == (["B", "C"], [])
+    (line,) = choose({"related": "pairs.kin0"}, mode="release")[1]
+    assert "`people.related` must be a fixed list of ids in a release, got the table of pairs" in line
+    assert "one person could move the rows of others" in line
+
+
+@pytest.mark.parametrize(
+    ("people", "message"),
+    [
+        ({"keep": "ids.txt"}, "`people` must leave at least 2 people of the genotypes, got fewer."),
+        ({"keep": "others.txt"}, "must share sample ids with the genotypes, got AA99999 where those have A."),
+    ],
+)
+def test_chosen_people__a_release_shows_neither_ids_nor_numbers(people, message):
+    (line,) = choose(people, mode="release")[1]
+    assert message in line
+    assert "HG00096" not in line

@@ -1,0 +1,60 @@
+"""By which settings a release is known again: those that define its data, and those that make its weights."""
+
+import hashlib
+import json
+
+from dpgrs.people_terms import terms_of
+
+
+def public_identity(config):
+    """Return the public settings that say which data a release is about, and nothing of a machine.
+
+    Parameters
+    ----------
+    config : dict from `resolve`.
+
+    Returns
+    -------
+    dict of ``dataset`` (which data, in which state), ``genotypes`` (on what the rows hang), ``outcomes``, and
+    ``people`` where not everybody is taken.
+
+    Of the lists of people only their kinds are here, as ids are private and a digest confirms a guessed list.
+    Lists that change under one `dataset.version` change the statistics: to the ledger the data changed.
+    """
+    cohort, outcomes, dataset = config["cohort"], config["outcomes"], config["dataset"]
+    is_simulated = cohort["source"] == "simulate"
+    drawn = ("source", "heritability", "causal_share") if outcomes["source"] == "simulate" else ("source",)
+    return {
+        "dataset": {
+            "accession": dataset["accession"],
+            "consent": dataset["consent"],
+            "dataset_version": dataset["version"],
+        },
+        "genotypes": {
+            "simulation": cohort["simulation"] if is_simulated else None,
+            "keep_filtered": cohort["keep_filtered"],
+            "test_share": outcomes["test_share"],
+            "seed": config["seed"],
+        },
+        "outcomes": {name: outcomes[name] for name in drawn} | _identity_of_scales(outcomes["scales"]),
+        # Nothing where everybody is taken: earlier releases are replayed.
+        **({"people": people} if (people := terms_of(config).public) else {}),
+    }
+
+
+def _identity_of_scales(path):
+    """Return the digest of the constants of a table, none where there is none, as in the first releases."""
+    if path is None:
+        return {}
+    from dpgrs.io.phenotypes import read_scales  # pandas, for whoever needs it
+
+    constants = read_scales(path)[["centre", "scale"]].T.to_dict("list")
+    return {"scales": hashlib.sha256(json.dumps(constants, sort_keys=True).encode()).hexdigest()}
+
+
+def fit_settings(config):
+    """Return the settings on which the weights of a release hang, beside its statistics: all are public."""
+    regression = config["regression"]
+    return {"method": config["methods"][0]} | {
+        name: regression[name] for name in ("lambda", "lambda_from", "heritability")
+    }

@@ -1,0 +1,68 @@
+"""What is asked of the people of a study, as settings: files of ids, consent codes, relatives."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class PeopleTerms:
+    """What is asked of the people of a study; None where nothing is.
+
+    Attributes
+    ----------
+    keep, remove : path of a list of ids: who alone may be in, and who may not.
+    consent : path of a table of ids and consent codes.
+    consent_column : str, name of its column with the codes.
+    allow : tuple of str, the codes that let a person in.
+    related : path of a list of ids to leave out, or of a table of pairs with their kinship.
+    kinship : float; of each pair above it one person is left out.
+    """
+
+    keep: str | None = None
+    remove: str | None = None
+    consent: str | None = None
+    consent_column: str = "consent"
+    allow: tuple = ()
+    related: str | None = None
+    kinship: float = 0.0884
+
+    @property
+    def paths(self):
+        """Dict of setting to path, of those that are given."""
+        named = {
+            "people.keep": self.keep,
+            "people.remove": self.remove,
+            "people.consent.file": self.consent,
+            "people.related": self.related,
+        }
+        return {key: path for key, path in named.items() if path is not None}
+
+    @property
+    def public(self):
+        """Dict of what kinds of lists choose the people, and no path; empty where everybody is taken."""
+        terms = {name: True for name in ("keep", "remove", "related") if getattr(self, name) is not None}
+        if self.consent is not None:
+            terms["consent"] = {"column": self.consent_column, "allow": sorted(self.allow)}
+        return terms
+
+    @property
+    def in_words(self):
+        """The public terms as a reader is told them."""
+        said = {"keep": "a list of whom to keep", "remove": "a list of whom to leave out"}
+        words = [said[name] for name in self.public if name in said]
+        if self.consent is not None:
+            words.append(f"consent codes {', '.join(sorted(self.allow))}")
+        return "; ".join([*words, *(["a list of relatives to leave out"] if self.related else [])])
+
+
+def terms_of(config):
+    """Return the PeopleTerms of a resolved configuration."""
+    people, consent = config["people"], config["people"]["consent"]
+    return PeopleTerms(
+        keep=people["keep"],
+        remove=people["remove"],
+        consent=consent["file"],
+        consent_column=consent["column"],
+        allow=tuple(consent["allow"] or ()),
+        related=people["related"],
+        kinship=people["kinship"],
+    )

@@ -2,7 +2,7 @@
 
 from dpgrs.privacy.statement_audit import mechanism_of, summarise_audits
 
-STATISTICS = ("count", "gram", "cross")
+STATISTICS = ("count", "gram", "cross product")
 TERMS = {"neighbours": "add-remove", "unit": "person", "rows": "people", "accounting": "gdp"}
 
 

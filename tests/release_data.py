@@ -30,6 +30,7 @@ SITES = pd.DataFrame(
     ],
     columns=["contig", "position", "ref", "alt", "id"],
 )
+STATISTICS = {"count": "count", "gram": "gram", "cross": "cross product"}
 CURATION = Curation(
     title="Height and lipids in a test cohort",
     curator="Institute of Tests",
@@ -104,7 +105,7 @@ def make_events(terms, *, source="release"):
         replace(
             BenchmarkNoise(1).gaussian(
                 np.zeros(entries, dtype=np.int64),
-                name=name,
+                name=STATISTICS[name],
                 step=step,
                 sensitivity=claim,
                 mu=request.budget[name],

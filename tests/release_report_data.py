@@ -1,11 +1,13 @@
 """A study up to its release, as the pages of the release see it: bundle, public sites and metrics."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 
 from dpgrs.io.files import write_table
 from dpgrs.public_random import generator
-from release_data import OUTCOMES, SITES, make_bundle, make_terms
+from release_data import OUTCOMES, SITES, make_bundle, make_events, make_terms
 
 # Planted where the pages must not take them from.
 SAMPLE_ID, EXACT_COUNT = "NA19240", 79_193
@@ -28,8 +30,12 @@ def make_release(folder, *, outcomes=OUTCOMES, accuracy=None, terms=None, conten
     dict of the arguments of `render_release_report`, with ``output`` still to be made.
     """
     (folder / "public").mkdir(parents=True)
+    terms = terms or make_terms()
     content = {"outcomes": outcomes} | dict(content)
     if accuracy is not None:
+        events = make_events(terms)
+        events.append(replace(events[-1], statistic="accuracy"))
+        content["drawn"], terms = [(event, None) for event in events], replace(terms, epsilon=1.5)
         content["accuracy"] = [
             {
                 "name": name,
@@ -40,7 +46,7 @@ def make_release(folder, *, outcomes=OUTCOMES, accuracy=None, terms=None, conten
         ]
     bundle = make_bundle(
         folder,
-        terms=terms or make_terms(),
+        terms=terms,
         content=content,
         outcomes=outcomes,
         **{"weights": generator(3, "weights").normal(size=(len(outcomes), len(SITES)))} | scores,

@@ -117,7 +117,10 @@ def test_write_bundle__raise_on_benchmark_scores(tmp_path):
 
 @pytest.mark.parametrize(
     ("change", "message"),
-    [({"source": "benchmark"}, "got benchmark"), ({"request": None}, "in the ledger, but not: cross, gram")],
+    [
+        ({"source": "benchmark"}, "got benchmark"),
+        ({"request": None}, "in the ledger, but not: cross product, gram"),
+    ],
 )
 def test_write_bundle__raise_on_event(tmp_path, change, message):
     statement = make_statement(tmp_path)

@@ -16,8 +16,8 @@ from dpgrs.screening.compositions import (
     LEAST_SQUARES,
     METHODS,
     TUKEY,
+    ColumnSelector,
     Method,
-    Selector,
     TableRequest,
     fit_method,
     with_intercept,
@@ -149,7 +149,7 @@ def test_selector__a_count_is_paid_once_where_it_or_the_fitter_needs_it(relation
     request = replace(REQUEST, neighbours=relation)
     has_count = relation == Neighbours.ADD_REMOVE
     for fitter in (BOOSTED, TUKEY):
-        method = Method(Selector(first_columns, needs_count=True), fitter)
+        method = Method(ColumnSelector(first_columns, needs_count=True), fitter)
         fitted = fit_method(X, Y, method=method, request=request, noise=BenchmarkNoise(1))
         assert sum(event == "chosen" for event in fitted.events) == 1
         counts = [event for event in fitted.events if getattr(event, "statistic", "") == "count of units"]

@@ -301,6 +301,7 @@ def test_plan_study__release_that_waits_for_its_ledger_and_key(monkeypatch):
         ("privacy={epsilon: 30}", "`privacy.epsilon` must be at most 20"),
         ("privacy={delta: 0.01}", "`privacy.delta` must be at most"),
         ("dataset={accession: null}", "`dataset.accession` must be given"),
+        ("screening={scaling: paper}", "`screening.scaling` must be public in a release, got paper"),
     ],
 )
 def test_plan_study__settings_that_a_release_refuses(change, problem):

@@ -192,14 +192,14 @@ def test_certain_cost__other_sites_are_left_to_the_job(ledger):
 
 
 def screened_settings(**changes):
-    """Resolve a release by k-blup, metrics withheld."""
+    """Resolve a release that chooses variants, by default k-blup, metrics withheld."""
     sections = {"panel": {"size": N_VARIANTS}, "screening": {"size": 2, "share": 0.3}, "evaluation": WITHHELD}
-    return settings(methods=["k-blup"], **sections | changes)
+    return settings(**{"methods": ["k-blup"]} | sections | changes)
 
 
 def make_screened_release(config, ledger):
-    """Charge and draw a release by k-blup as its step does, of made-up people."""
-    privacy, mechanism = config["privacy"], mechanism_of("k-blup")
+    """Charge and draw such a release as its step does, of made-up people."""
+    privacy, mechanism = config["privacy"], mechanism_of(config["methods"][0])
     ((request, _),) = request_grid(
         protections=privacy["protection"],
         accountings=privacy["accounting"],
@@ -225,10 +225,13 @@ def make_screened_release(config, ledger):
     )
 
 
+@pytest.mark.parametrize("method", ["k-blup", "s-blup"])
 @pytest.mark.parametrize("privacy", [{}, SEPARATE, {"bounds": "worst-case"}])
-def test_certain_cost__of_chosen_variants_is_what_is_charged_and_of_a_replay_nothing(tmp_path, privacy):
+def test_certain_cost__of_chosen_variants_is_what_is_charged_and_of_a_replay_nothing(
+    tmp_path, privacy, method
+):
     ledger = new_ledger(tmp_path, mu_squared="100", pure_epsilon="10")
-    config = screened_settings(privacy={"epsilon": 1, "gram_share": 0.5} | privacy)
+    config = screened_settings(methods=[method], privacy={"epsilon": 1, "gram_share": 0.5} | privacy)
     expected = certain_cost(config, ledger.read())
     make_screened_release(config, ledger)
     assert expected.is_within(spent(ledger))
@@ -246,6 +249,19 @@ def test_certain_cost__of_another_number_of_chosen_variants_is_no_replay(tmp_pat
     expected = certain_cost(config, ledger.read())
     make_screened_release(config, ledger)
     assert expected.pure_epsilon == spent(ledger).pure_epsilon - before.pure_epsilon > 0
+
+
+def test_certain_cost__of_another_way_to_choose_is_no_replay(tmp_path):
+    """But of what both draw alike, the count."""
+    ledger = new_ledger(tmp_path, mu_squared="100", pure_epsilon="10")
+    first, other = (screened_settings(methods=[method]) for method in ("k-blup", "s-blup"))
+    make_screened_release(first, ledger)
+    before = spent(ledger)
+    expected = certain_cost(other, ledger.read())
+    make_screened_release(other, ledger)
+    charged = Cost(*(getattr(spent(ledger), n) - getattr(before, n) for n in ("mu_squared", "pure_epsilon")))
+    assert expected.pure_epsilon == charged.pure_epsilon > 0
+    assert float(expected.mu_squared) == pytest.approx(float(charged.mu_squared), rel=1e-8)
 
 
 @pytest.mark.parametrize("header", ["FID\tIID\theight\tbmi", "sample,height,bmi", "IID height bmi"])

@@ -62,7 +62,7 @@ def test_read_screening__every_design_against_its_own_exact_choice(tmp_path):
         (1.0, [[2, 0], [4, 2]]),
     ]
     np.testing.assert_array_equal(found.scores, EXACT[1][1]["scores"])
-    rows = {(row.n_variants, row.n_outcomes, row.epsilon): row[4:-1] for row in found.rows}
+    rows = {(row.n_variants, row.n_outcomes, row.epsilon): row[4:9] for row in found.rows}
     # shared; causal, causal or partner, found, and causal ones there are.
     assert rows == {
         (5, 2, None): (2.0, 0.5, 0.5, 0.5, 1.5),
@@ -116,3 +116,16 @@ def test_read_screening__of_another_selector_alone(tmp_path):
         ("sis", chosen),
     ]
     np.testing.assert_array_equal(found.scores, arrays["scores"])
+
+
+def test_read_screening__noise_in_the_papers_scaling_claims_no_privacy(tmp_path):
+    label, arrays = private(5, 1, [[2, 0]], selector="sis")
+    noted = {"note": "paper scaling, gdp noise of epsilon 1"}
+    exact = (EXACT[1][0] | {"selector": "sis"}, EXACT[1][1])
+
+    found = screening(tmp_path, [exact, (label | noted, arrays)], EFFECTS)
+
+    # No page of an outcome shows it among private choices.
+    assert [choice.epsilon for choice in found.choices] == [None]
+    rows = [(row.note, row.accounting, row.epsilon, row.n_outcomes, row.shared) for row in found.rows]
+    assert rows == [("", "", None, 1, 2), (noted["note"], "", None, 1, 1)]

@@ -45,6 +45,7 @@ def test_label_fits__no_rows():
         (private(0.5), "ReuseCovGauss (full, gdp), ε\u00a0=\u00a00.5"),
         (private(2.0, "paper", "label"), "ReuseCovGauss (label, paper), ε\u00a0=\u00a02"),
         (Fit("new-method", "none", "", None), "new-method (not private)"),
+        (Fit("s-blup, some scaling", "none", "", None), "DP-SIS + BLUP, some scaling (not private)"),
     ],
 )
 def test_fit__label(fit, label):
@@ -55,6 +56,12 @@ def test_reference__prefers_ridge():
     assert reference([OLS, RIDGE, private(1.0)]) == RIDGE
     assert reference([OLS, private(1.0)]) == OLS
     assert reference([private(1.0)]) is None
+
+
+def test_reference__has_no_noise():
+    noisy = Fit("s-blup, some scaling", "none", "", None)
+    assert reference([noisy, OLS]) == OLS
+    assert reference([noisy]) is None
 
 
 def test_shown_private__first_accounting_and_the_ends_of_the_epsilons():

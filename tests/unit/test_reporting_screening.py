@@ -216,3 +216,19 @@ def test_pages__say_by_what_variants_are_chosen(data, tmp_path):
     assert "DP-SIS + BLUP" in overview
     assert "Variants are chosen by the products of variant and outcome (DP-SIS), all at once" in page
     assert "the overview has those of the other methods" not in page
+
+
+def test_pages__noisy_choices_that_are_not_private_say_so(data, tmp_path):
+    exact, *_ = data.screening.choices
+    rows = [row._replace(selector="sis", accounting="", epsilon=None) for row in data.screening.rows[:2]]
+    rows[1] = rows[1]._replace(note="paper scaling, gdp noise of epsilon 1")
+    options = {"choices": [replace(exact, selector="sis")], "rows": rows}
+    screening = replace(data.screening, methods=("k-ols", "s-ols", "s-blup"), **options)
+
+    overview, page, _ = pages_of(replace(data, screening=screening), tmp_path)
+
+    assert "DP-SIS + BLUP, paper scaling, gdp noise of epsilon 1 not private – 24 3" in overview
+    assert "Paper scaling is not private" in overview
+    assert "DP-SIS + OLS not private – 24 3" in overview
+    assert "The choices are those of DP-SIS + OLS; the overview" in page
+    assert "Rings" not in page

@@ -88,3 +88,11 @@ def test_release__choices_that_no_ledger_counts_are_refused(key, value, wanted):
         lines = screening_problems(resolve(settings | {"mode": mode}))
         assert len(lines) == expected
         assert all(f"`screening.{key}` must be {wanted} in a release, got {value}" in line for line in lines)
+
+
+@pytest.mark.parametrize("method", ["s-blup", "k-blup", "blup"])
+def test_release__scores_in_units_of_the_data_are_refused(method):
+    settings = {"methods": [method], "panel": {"size": 20}, "screening": {"scaling": "paper"}}
+    assert screening_problems(resolve(settings | {"mode": "benchmark"})) == []
+    (line,) = screening_problems(resolve(settings | {"mode": "release"}))
+    assert line.startswith("`screening.scaling` must be public in a release, got paper.")

@@ -16,7 +16,7 @@ from dpgrs.steps import evaluate as evaluate_step
 from dpgrs.steps import screening as screening_step
 from dpgrs.steps.fit import NO_PRIVACY
 from dpgrs.types import Selector
-from screening_cohorts import NAMES, cohort, frequencies
+from screening_cohorts import CAUSAL, NAMES, cohort, frequencies
 
 SIZES = (5, 8)
 KENDALL = [name for name in SCREENED if name.startswith("k-")]
@@ -67,6 +67,20 @@ class Files:
             "panel", *paths, output=output, methods=methods, trial=1, seed=seed, **options
         )
         return [(label, LinearFit(**arrays)) for label, arrays in load_labelled(output)]
+
+    def evaluate(self, counts, *, compared="k-ols"):
+        """Measure what was fitted, with a fit in the place of ridge; return the metrics."""
+        names = ("weights.npz", "seconds.tsv", "metrics.tsv", "populations.tsv", "outcomes.npz")
+        weights, seconds, metrics, populations, outcomes = (self.folder / name for name in names)
+        fits = load_labelled(self.folder / "screened.npz")
+        # Metrics compare with ridge.
+        stand_in = [item for item in fits if item[0]["method"] == compared]
+        ridge = [(label | {"method": "ridge"}, arrays) for label, arrays in stand_in]
+        save_labelled(weights, [*ridge, *fits])
+        write_table(seconds, pd.DataFrame({"seconds": [0.5] * (len(ridge) + len(fits))}))
+        paths = {"metrics": metrics, "population_metrics": populations, "populations": None}
+        evaluate_step.evaluate_trial("panel", outcomes, weights, seconds, trial=1, counts=counts, **paths)
+        return pd.read_csv(metrics, sep="\t")
 
 
 @pytest.fixture
@@ -164,6 +178,35 @@ def test_screen_variants__selectors_share_no_choice(files):
     assert {label["method"] for label, _ in files.fit(methods=["s-blup"])} == {"s-blup"}
 
 
+def test_steps__paper_scaling_promises_nothing_and_says_so(files):
+    methods = ["s-ols", "s-blup", "k-blup"]
+    terms = {"sizes": [8], "epsilons": [2.0, 2e4], "scaling": "paper", "methods": methods}
+    choices, records = files.screen(**terms)
+    noted = [(label, arrays) for label, arrays in choices if "note" in label]
+    assert {label["selector"] for label, _ in noted} == {Selector.SIS}
+    assert not any("events" in label for label, _ in noted)
+    # No record of draws knows of it; that of DPKendall is as ever.
+    assert {event["family"] for record in records for event in record["events"]} == {"choice"}
+    # With hardly any noise it finds what each outcome hangs on most.
+    for label, arrays in noted:
+        if label["request"]["epsilon"] == 2e4:
+            assert arrays["chosen"].tolist() == [sorted(pair) for pair in CAUSAL[: label["n_outcomes"]]]
+    fits = [label for label, _ in files.fit(methods=methods) if label["method"].startswith("s-blup")]
+    assert [(label["method"], label["n_outcomes"]) for label in fits] == [
+        (f"s-blup, paper scaling, gdp noise of epsilon {epsilon}", count)
+        for epsilon, count in product(["2", "20000"], [1, 3])
+    ]
+    for label in fits:
+        assert label | {"protection": "none", **NO_PRIVACY, "is_of_count": True} == label
+    metrics = files.evaluate([1, 3], compared="s-ols")
+    told = metrics[metrics["method"].str.startswith("s-blup")]
+    assert (told["protection"] == "none").all()
+    assert told[["accounting", "epsilon", "delta", "neighbours", "unit"]].isna().all(axis=None)
+    # One for each outcome of every number of outcomes, as of private fits.
+    assert told.groupby(["method", "n_outcomes"]).size().tolist() == [1, 3, 1, 3]
+    assert metrics[metrics["method"] == "s-ols"].groupby("n_outcomes").size().tolist() == [2 * 1, 2 * 3]
+
+
 def test_screen_variants__asks_nothing_where_there_is_nothing_to_ask(files):
     label_alone = {"protections": ["label"], "neighbours": "replace-one", "methods": KENDALL}
     for changes in ({"methods": ["k-ols"]}, label_alone):
@@ -198,19 +241,10 @@ def test_fit_screened__the_count_of_tukey_gets_its_share_of_all_of_epsilon(files
     assert noted["n_fits"] == 3
 
 
-def test_evaluate_trial__a_failed_check_is_a_status_of_its_outcome(files, tmp_path):
+def test_evaluate_trial__a_failed_check_is_a_status_of_its_outcome(files):
     files.screen(sizes=[8], counts=[3], epsilons=[1.0], neighbours="replace-one")
     files.fit()
-    weights, seconds, metrics = (tmp_path / name for name in ("weights.npz", "seconds.tsv", "metrics.tsv"))
-    fits = load_labelled(tmp_path / "screened.npz")
-    # Metrics compare with ridge.
-    ridge = [(label | {"method": "ridge"}, arrays) for label, arrays in fits if label["method"] == "k-ols"]
-    save_labelled(weights, [*ridge, *fits])
-    write_table(seconds, pd.DataFrame({"seconds": [0.5] * (len(ridge) + len(fits))}))
-    paths = {"metrics": metrics, "population_metrics": tmp_path / "populations.tsv", "populations": None}
-    outcomes = tmp_path / "outcomes.npz"
-    evaluate_step.evaluate_trial("panel", outcomes, weights, seconds, trial=1, counts=[3], **paths)
-    table = pd.read_csv(metrics, sep="\t")
+    table = files.evaluate([3])
     table = table[table["n_variants"] == 8].set_index("method")
     assert table.loc["k-tukey", "status"].tolist() == ["check failed"] * 3
     assert table.loc["k-tukey", "mse"].notna().all()

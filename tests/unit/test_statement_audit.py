@@ -67,7 +67,7 @@ def test_summarise_audits__raise_on_audits_that_prove_too_little(findings, messa
 
 def test_build_statement__audit_fits_the_schema(tmp_path):
     statement = build_statement(make_content(tmp_path, audit=make_audit()))
-    assert statement["audit"]["mechanisms"][2]["mechanism"] == "private_cross"
+    assert statement["audit"]["mechanisms"][2]["mechanism"] == "private_cross_product"
     assert len(statement["audit"]["mechanisms"]) == len(STATISTICS)
     for field in ("draws", "confidence", "seed", "mechanisms"):
         broken = statement | {"audit": {k: v for k, v in statement["audit"].items() if k != field}}

@@ -11,10 +11,11 @@ import pytest
 from audit_data import make_audit
 from dpgrs.errors import DpgrsError, UsageError
 from dpgrs.privacy.accountant import gdp_delta
+from dpgrs.privacy.statement_content import Total
 from dpgrs.release.claim_check import smallest_delta
 from dpgrs.release.verify import verify_release
 from forged_releases import STATEMENT, edit, edit_statement, seal
-from release_data import CURATION, SITES, make_bundle, make_terms
+from release_data import CURATION, OUTCOMES, SITES, make_bundle, make_events, make_terms
 
 SCORE, ERRORS = "scores/height.txt.gz", "standard_errors/height.tsv.gz"
 FILES = ("SHA256SUMS", STATEMENT, "privacy_statement.txt", "provenance.json", "registry.yaml", SCORE, ERRORS)
@@ -324,13 +325,12 @@ def test_verify_release__slashes_in_outcome_names_are_no_path(tmp_path):
 
 def test_verify_release__outcomes_with_budgets_of_their_own(tmp_path):
     """Per outcome less is spent than in all, if events serve one outcome each."""
-    folder = make_bundle(tmp_path)
-    for place, outcome in ((1, "height"), (2, "größe")):
-        edit_statement(folder, ["mechanisms", place, "outcome"], outcome)
-    edit_statement(folder, ["composition", "per_outcome"], {"epsilon": "0.75", "delta": "0.000001"})
-    seal(folder)
+    *shared, cross = make_events(make_terms())
+    drawn = [(event, None) for event in shared] + [(cross, name) for name in OUTCOMES]
+    content = {"drawn": drawn, "per_outcome": Total(1.0, 1e-6)}
+    folder = make_bundle(tmp_path, terms=make_terms(epsilon=2.0), content=content)
     assert verify_release(folder)
-    edit_statement(folder, ["composition", "per_outcome", "epsilon"], "0.6")
+    edit_statement(folder, ["composition", "per_outcome", "epsilon"], "0.9")
     seal(folder)
     with pytest.raises(DpgrsError, match="per_outcome must cover"):
         verify_release(folder)

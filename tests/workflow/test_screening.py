@@ -51,6 +51,11 @@ def test_screening__second_run_does_nothing(study):
             "screen_variants",
             "compute_statistics",
         ),
+        (
+            {"screening": {"size": 2, "share": 0.5, "scaling": "paper"}},
+            "screen_variants",
+            "compute_statistics",
+        ),
         ({"regression": {"rows_per_coefficient": 1}}, "fit_screened", "screen_variants"),
     ],
 )

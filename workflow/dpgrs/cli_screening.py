@@ -20,7 +20,7 @@ from dpgrs.cli_options import (
     trial,
 )
 from dpgrs.methods import METHODS, RELEASED, SCREENED
-from dpgrs.types import Bounds, Composition, Selection
+from dpgrs.types import Bounds, Composition, Scaling, Selection
 
 RELEASED_SCREENED = tuple(name for name in SCREENED if name in RELEASED)
 methods = several("--method", "methods", type=click.Choice(SCREENED), help="Method.")
@@ -47,6 +47,7 @@ def screening_terms(command):
 @trial
 @methods
 @screening_terms
+@click.option("--scaling", type=choice(Scaling), default="public", help="Of DP-SIS; paper is not private.")
 @outcome_bound
 @request_terms
 @seed

@@ -172,7 +172,12 @@ def _identity(part, config, request):
         weights = fit_identity(fit_settings(config))
         identity = identify_accuracy(identity, residual_bound=bound, weights=weights)
     draws = [
-        {"epsilon": exact_text(epsilon), "n_choices": request.choices.n_choices} for epsilon in part.epsilons
+        {
+            "family": request.choices.family,
+            "epsilon": exact_text(epsilon),
+            "n_choices": request.choices.n_choices,
+        }
+        for epsilon in part.epsilons
     ]
     draws += [{"mu": exact_text(mu)} for mu in part.mus]
     return identity | {"version": MECHANISM_VERSION, "draws": draws}
@@ -192,7 +197,7 @@ def _behind(kind, mechanism, request):
 def _as_known(identity, account):
     """Digest what was known of a request before its run: also of names their number alone."""
     known = {name: value for name, value in identity.items() if name not in FOUND_LATER}
-    of_draw = ("mu", "epsilon", "n_choices")
+    of_draw = ("family", "mu", "epsilon", "n_choices")
     known["draws"] = [[draw.get(name) for name in of_draw] for draw in identity.get("draws", [])]
     if "outcomes" in known:
         known["outcomes"] = known["outcomes"] | {"names": len(known["outcomes"]["names"])}

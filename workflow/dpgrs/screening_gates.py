@@ -3,7 +3,7 @@
 from dpgrs.methods import METHODS
 from dpgrs.privacy.accountant import SMALLEST_EPSILON
 from dpgrs.regression.adassp import LARGEST_VARIANTS
-from dpgrs.types import Composition, Selection, Selector
+from dpgrs.types import Composition, Scaling, Selection, Selector
 
 # What is judged here, beside the methods.
 SCREENING_KEYS = (
@@ -16,6 +16,7 @@ SCREENING_KEYS = (
     "screening.count_share",
     "screening.law",
     "screening.composition",
+    "screening.scaling",
     "mode",
 )
 
@@ -29,13 +30,13 @@ def screening_problems(config):
 
     Returns
     -------
-    list of str, one line a problem; none where no method screens.
+    list of str, one line a problem.
     """
     screening, methods = config["screening"], config["methods"]
+    lines = _scaling_problems(config)
     if not any(METHODS[name].is_screened for name in methods):
-        return []
+        return lines
     size, smallest_panel = screening["size"], min(config["panel"]["size"])
-    lines = []
     if size >= smallest_panel:
         lines.append(
             f"`screening.size` must be below {smallest_panel}, the smallest `panel.size`, got {size}. "
@@ -56,6 +57,17 @@ def screening_problems(config):
     if config["mode"] == "release" and any(METHODS[name].selector == Selector.KENDALL for name in methods):
         lines += _release_problems(screening)
     return lines + _epsilon_problems(config)
+
+
+def _scaling_problems(config):
+    """Refuse a release of what is not private, whatever it would be used by."""
+    scaling = config["screening"]["scaling"]
+    if (config["mode"], scaling) == ("release", Scaling.PAPER):
+        return [
+            f"`screening.scaling` must be {Scaling.PUBLIC} in a release, got {scaling}. The data's own "
+            "mean and maximum are not private: leave it out."
+        ]
+    return []
 
 
 def _release_problems(screening):

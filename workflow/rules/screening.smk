@@ -23,6 +23,7 @@ rule screen_variants:
             count=SETTINGS["outcomes"]["count"],
             outcome_bound=SETTINGS["outcomes"]["bound"],
             **SCREENING_OPTIONS,
+            scaling=SETTINGS["screening"]["scaling"],
             **PRIVACY_OPTIONS,
             seed=SEED,
         ),

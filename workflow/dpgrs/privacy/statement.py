@@ -108,6 +108,7 @@ def build_statement(content):
     statement = {
         "format": FORMAT,
         "format_version": FORMAT_VERSION,
+        **({} if content.method is None else {"method": content.method}),
         "software": {"name": "dpgrs", "version": content.version, "commit": content.commit},
         "curation": _curation(content.curation),
         "dataset": dict(content.dataset),

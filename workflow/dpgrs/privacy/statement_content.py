@@ -162,6 +162,7 @@ class StatementContent:
     audit : dict or None, from `dpgrs.privacy.statement_audit.summarise_audits`.
     person : Total or None, a person's loss where the unit is a haplotype; None stands for
         (2 epsilon, (1 + e^epsilon) delta), the group bound.
+    method : str or None, by which the weights were made. A check of the release knows by it what was drawn.
     """
 
     version: str
@@ -184,6 +185,7 @@ class StatementContent:
     accuracy: str | tuple = Metrics.WITHHELD
     audit: dict | None = None
     person: Total | None = None
+    method: str | None = None
 
 
 def decimal_text(number):

@@ -14,6 +14,7 @@ import yaml
 from dpgrs.errors import DpgrsError, UsageError
 from dpgrs.privacy.statement import problems_of
 from dpgrs.release.claim_check import claim_problems
+from dpgrs.release.draw_check import draw_problems
 from dpgrs.release.scoring_check import read_scoring_file, read_standard_errors
 
 SUMS = "SHA256SUMS"
@@ -60,7 +61,7 @@ def verify_release(directory):
     problems += faults
     if statement is not None:
         problems += _file_problems(statement, digests)
-        problems += claim_problems(statement)
+        problems += claim_problems(statement) + draw_problems(statement)
         problems += _choice_problems(statement)
         problems += _text_problems(statement, files)
         for score in statement["scores"]:

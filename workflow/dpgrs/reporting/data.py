@@ -178,6 +178,7 @@ class ChoiceRow(NamedTuple):
     causal, near, found, n_causal : float, of an `Overlap`, and causal variants there are; NaN where nothing
         is known of them, or all are causal.
     selector : Selector
+    note : str, how a choice with noise was made that is not private; empty of all others.
     """
 
     n_variants: int
@@ -190,6 +191,7 @@ class ChoiceRow(NamedTuple):
     found: float = np.nan
     n_causal: float = np.nan
     selector: Selector = Selector.KENDALL
+    note: str = ""
 
 
 @dataclass(frozen=True)

@@ -30,6 +30,8 @@ METHOD_NAMES = {
     "s-blup": "DP-SIS + BLUP",
 }
 REFERENCE_METHOD = "ridge"
+# Between a method and how it was made, of fits with noise that are not private all the same.
+NOTE = ", "
 SHOWN_PRIVATE_FITS = 4
 MAX_ROWS = 32
 
@@ -55,7 +57,8 @@ class Fit(NamedTuple):
 
     @property
     def method_name(self):
-        return METHOD_NAMES.get(self.method, self.method)
+        method, comma, note = self.method.partition(NOTE)
+        return METHOD_NAMES.get(method, method) + comma + note
 
     @property
     def series(self):
@@ -92,8 +95,8 @@ def label_fits(table):
 
 
 def reference(fits):
-    """Return the non-private fit that others are compared with, or None."""
-    candidates = [fit for fit in fits if not fit.is_private]
+    """Return the non-private fit, without noise, that others are compared with, or None."""
+    candidates = [fit for fit in fits if not fit.is_private and NOTE not in fit.method]
     return next((fit for fit in candidates if fit.method == REFERENCE_METHOD), next(iter(candidates), None))
 
 

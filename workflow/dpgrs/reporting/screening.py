@@ -69,7 +69,10 @@ class ScreeningViews:
         self._choices = [found.choices[0], *thin(first, SHOWN_EPSILONS)]
         self.has_more = len(self._choices) <= len(private)
         self.way, self.is_by_scores = WAYS[self._selector], self._selector == Selector.KENDALL
-        self.names = [METHOD_NAMES[name] for name in _methods_of(found.methods, self._selector)]
+        taking = _methods_of(found.methods, self._selector)
+        if not private:
+            taking = [name for name in taking if METHODS[name].is_non_private] or taking
+        self.names = [METHOD_NAMES[name] for name in taking]
         self.has_others = len(self.names) < len(found.methods)
         self.has_effects = data.effects is not None
         self.knows_causal, self.partner_r2 = found.causal_r2 is not None, found.partner_r2
@@ -133,8 +136,9 @@ def overview_context(data):
     Returns
     -------
     dict with screening, names of its methods, ways in which they choose, choices (per design and terms a dict
-    of a `ChoiceRow` as row and the fits' names as methods), knows_causal, is_all_causal, and shared_by_chance
-    and causal_by_chance, what a choice at random would have at the largest design.
+    of a `ChoiceRow` as row and the fits' names as methods), has_notes (whether any noisy choice is not
+    private), knows_causal, is_all_causal, and shared_by_chance and causal_by_chance, what a choice at random
+    would have at the largest design.
     """
     found, n_variants = data.screening, len(data.variants)
     return {
@@ -142,6 +146,7 @@ def overview_context(data):
         "names": [METHOD_NAMES[name] for name in found.methods],
         "ways": [WAYS[one] for one in Selector if _methods_of(found.methods, one)],
         "choices": [{"row": row, "methods": _methods(found.methods, row)} for row in found.rows],
+        "has_notes": any(row.note for row in found.rows),
         "knows_causal": found.causal_r2 is not None,
         "is_all_causal": data.effects is not None and found.causal_r2 is None,
         "shared_by_chance": found.n_choices**2 / n_variants,
@@ -213,6 +218,6 @@ def _methods(methods, row):
     names = [
         METHOD_NAMES[name]
         for name in _methods_of(methods, row.selector)
-        if METHODS[name].is_non_private == (row.epsilon is None)
+        if METHODS[name].is_non_private == (row.epsilon is None and not row.note)
     ]
-    return ", ".join(names) or "no fit"
+    return ", ".join([*names, row.note] if row.note else names) or "no fit"

@@ -22,7 +22,7 @@ from dpgrs.regression.statistics import (
     selected_haplotypes,
 )
 from dpgrs.screening.dp_kendall import genotype_pairs
-from dpgrs.screening.dp_sis import genotype_sis_scores
+from dpgrs.screening.dp_sis import genotype_sis_scores, paper_sis
 from dpgrs.screening.requests import row_norm_of_half
 from dpgrs.screening.selectors import SELECTORS
 from dpgrs.types import Coding, Rows, Selector
@@ -165,6 +165,32 @@ def private_choices(data, *, request, noise, outcome_names, selector=Selector.KE
         for number, name in enumerate(outcome_names)
     ]
     return np.array([chosen for chosen, *_ in drawn]), tuple(event for _, *own in drawn for event in own)
+
+
+def paper_choices(data, *, request, noise, outcome_names):
+    """Choose variants for each outcome by DP-SIS in the paper's scaling: not private, only to compare with.
+
+    Parameters
+    ----------
+    data, noise, outcome_names : as in `private_choices`, of a benchmark.
+    request : SisRequest, of one outcome.
+
+    Returns
+    -------
+    (n_outcomes, n_choices) int64, ascending. There are no events: nothing is promised.
+
+    Raises
+    ------
+    UsageError
+        As `paper_sis`.
+    """
+    chosen = []
+    for number, name in enumerate(outcome_names):
+        y = data.Y[number, data.is_training]
+        is_known, source = ~np.isnan(y), data.source(noise, name, number)
+        made = paper_sis(data.training_rows[is_known], y[is_known], request=request, noise=source)
+        chosen.append(made.chosen)
+    return np.array(chosen)
 
 
 def private_chosen_statistics(data, chosen, *, request, noise, outcome_names, frequency=None):

@@ -128,7 +128,7 @@ class FittedColumns:
 
 
 @dataclass(frozen=True)
-class Selector:
+class ColumnSelector:
     """A way to choose features.
 
     Attributes
@@ -167,7 +167,7 @@ class Fitter:
 class Method:
     """A selector, or None to take all features, and a fitter."""
 
-    selector: Selector | None
+    selector: ColumnSelector | None
     fitter: Fitter
 
     def has_private_count(self, request):
@@ -289,12 +289,12 @@ def with_intercept(X):
 
 
 def choose_by_one_lasso(X, y, *, n_low, epsilon, request, noise):
-    """Choose without privacy by one Lasso on all rows; see `Selector`. There is no event."""
+    """Choose without privacy by one Lasso on all rows; see `ColumnSelector`. There is no event."""
     return choose_by_lasso(X, y, k=request.k), None
 
 
 def choose_by_kendall(X, y, *, n_low, epsilon, request, noise):
-    """Choose by DPKendall; see `Selector`."""
+    """Choose by DPKendall; see `ColumnSelector`."""
     asked = KendallRequest(
         n_choices=request.k,
         epsilon=epsilon,
@@ -307,7 +307,7 @@ def choose_by_kendall(X, y, *, n_low, epsilon, request, noise):
 
 
 def choose_by_sublasso(X, y, *, n_low, epsilon, request, noise):
-    """Choose by SubLasso, with floor(n~/k) groups; see `Selector`. A row's key is what is in it."""
+    """Choose by SubLasso, with floor(n~/k) groups; see `ColumnSelector`. A row's key is what is in it."""
     return private_sublasso(
         X,
         y,
@@ -349,9 +349,9 @@ def fit_boosted(X, y, *, n_low, epsilon, request, noise):
     return FittedColumns(fit.weights, fit.events)
 
 
-LASSO = Selector(choose_by_one_lasso)
-KENDALL = Selector(choose_by_kendall)
-SUBLASSO = Selector(choose_by_sublasso, needs_count=True)
+LASSO = ColumnSelector(choose_by_one_lasso)
+KENDALL = ColumnSelector(choose_by_kendall)
+SUBLASSO = ColumnSelector(choose_by_sublasso, needs_count=True)
 LEAST_SQUARES = Fitter(fit_least_squares, is_private=False, least_models=1)
 TUKEY = Fitter(fit_deep_point, needs_count=True, least_models=SMALLEST_NUMBER)
 BOOSTED = Fitter(fit_boosted, clips_rows=True)

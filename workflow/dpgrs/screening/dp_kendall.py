@@ -18,6 +18,7 @@ import numpy as np
 
 from dpgrs.errors import UsageError
 from dpgrs.privacy.composition import epsilon_of_choices
+from dpgrs.privacy.events import CHOICES
 from dpgrs.privacy.sensitivity import Sensitivity, kendall_sensitivity
 from dpgrs.screening.kendall import (
     dosage_feature_scores,
@@ -86,6 +87,11 @@ class KendallRequest:
         """What all choices cost under basic composition: at least `epsilon`, and more of many under zCDP."""
         terms = {name: getattr(self, name) for name in ("n_choices", "law", "composition")}
         return epsilon_of_choices(self.epsilon, self.delta, **terms)
+
+    @property
+    def family(self):
+        """That of the event of a choice, a str."""
+        return CHOICES[Selection(self.law)].family
 
 
 @dataclass(frozen=True)

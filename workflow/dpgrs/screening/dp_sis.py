@@ -16,6 +16,7 @@ import numpy as np
 
 from dpgrs.errors import UsageError
 from dpgrs.privacy.canonical_lipschitz import seeded_set
+from dpgrs.privacy.events import SubsetEvent
 from dpgrs.privacy.sensitivity import sis_sensitivity
 from dpgrs.regression.statistics import CROSS_STEP, OUTCOME_STEP, cross_product, grid_outcomes
 from dpgrs.types import Neighbours, Protection, Rows, Scaling, Unit
@@ -76,6 +77,11 @@ class SisRequest:
     def epsilon_of_choices(self):
         """What the set costs: epsilon."""
         return self.epsilon
+
+    @property
+    def family(self):
+        """That of the event of a set, a str."""
+        return SubsetEvent.family
 
 
 @dataclass(frozen=True)

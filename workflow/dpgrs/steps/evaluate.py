@@ -73,7 +73,8 @@ def evaluate_trial(
         size = label["n_variants"]
         data = held_out[size]
         predicted = fit.predict(data.X)
-        for count in counts if label["protection"] == "none" else [label["n_outcomes"]]:
+        is_of_all = label["protection"] == "none" and not label.get("is_of_count")
+        for count in counts if is_of_all else [label["n_outcomes"]]:
             known = {
                 "trial": trial,
                 "outcome": outcomes.names[:count],

@@ -36,6 +36,7 @@ from dpgrs.release_gates import release_problems
 from dpgrs.screening.chosen import ScreeningData
 from dpgrs.screening.released import ChosenFits
 from dpgrs.screening.requests import screened_request
+from dpgrs.screening_gates import screening_problems
 from dpgrs.steps.accuracy import SHARED_TERMS as ACCURACY_TERMS
 from dpgrs.steps.plan_accuracy import plan_accuracy, unplanned_methods, within_bounds
 from dpgrs.types import Bounds, Metrics, Rows, Unit
@@ -346,7 +347,7 @@ def _problems(config):
     """Return the lines that keep a release from starting, and those about a key or ledger yet to be made."""
     if config["mode"] != "release":
         return [], []
-    lines = release_problems(config, is_clear=lambda *_: True)
+    lines = release_problems(config, is_clear=lambda *_: True) + screening_problems(config)
     # Plans are made before there is a ledger, and by people who will never hold the key.
     path, awaited = config["privacy"]["ledger"], [f"`{VARIABLE}`"]
     if not (path and Path(path).exists()):

@@ -166,6 +166,7 @@ def _content(settings, sites, label, book, *, measured, stated, audits):
         accuracy=tuple(stated) or Metrics.WITHHELD,
         audit=audits,
         person=totals["person"],
+        method=fit_settings(settings)["method"],
     )
 
 

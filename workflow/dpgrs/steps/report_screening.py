@@ -30,13 +30,13 @@ def read_screening(choices, panel, outcomes, settings):
     Screening
     """
     found = [_Found(*item) for item in load_labelled(choices)]
-    exact = {(one.selector, one.size): one for one in found if not one.is_private}
+    exact = {(one.selector, one.size): one for one in found if one.is_exact}
     largest, shown = panel.n_variants, found[0].selector
     causal = _Causal(panel, outcomes) if _some_are_causal(outcomes) else None
     rows = [
         _row(one, count, exact[one.selector, one.size], causal)
         for one in found
-        for count in ([one.count] if one.is_private else _counts(found, one))
+        for count in (_counts(found, one) if one.is_exact else [one.count])
     ]
     return Screening(
         methods=tuple(name for name in SCREENED if name in settings["methods"]),
@@ -58,10 +58,12 @@ class _Found:
 
     def __init__(self, label, arrays):
         request = label.get("request", {"n_variants": label.get("n_variants")})
-        self.arrays, self.chosen, self.is_private = arrays, arrays["chosen"], "request" in label
+        self.arrays, self.chosen, self.is_exact = arrays, arrays["chosen"], "request" not in label
         self.size, self.count = request["n_variants"], len(self.chosen)
-        self.accounting, self.epsilon = request.get("accounting", ""), request.get("epsilon")
-        self.selector = Selector(label["selector"])
+        self.selector, self.note = Selector(label["selector"]), label.get("note", "")
+        self.is_private, self.accounting, self.epsilon = False, "", None
+        if not (self.is_exact or self.note):
+            self.is_private, self.accounting, self.epsilon = True, request["accounting"], request["epsilon"]
 
 
 class _Causal:
@@ -94,9 +96,9 @@ def _some_are_causal(outcomes):
 
 
 def _counts(found, exact):
-    """Return the numbers of outcomes of a panel's private choices; all outcomes where there are none."""
+    """Return the numbers of outcomes of a panel's noisy choices; all outcomes where there are none."""
     own = (exact.selector, exact.size)
-    counts = {one.count for one in found if one.is_private and (one.selector, one.size) == own}
+    counts = {one.count for one in found if not one.is_exact and (one.selector, one.size) == own}
     return sorted(counts or {exact.count})
 
 
@@ -110,4 +112,5 @@ def _row(one, count, exact, causal):
         n_shared(chosen, exact.chosen[:count]).mean(),
         **(causal.means(one.size, chosen) if causal else {}),
         selector=one.selector,
+        note=one.note,
     )

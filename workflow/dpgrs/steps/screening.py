@@ -18,6 +18,7 @@ from dpgrs.screening.chosen import (
     fit_chosen,
     fit_chosen_exactly,
     fit_chosen_rows,
+    paper_choices,
     private_choices,
     private_chosen_statistics,
 )
@@ -25,7 +26,7 @@ from dpgrs.screening.kendall import correlations
 from dpgrs.screening.requests import ScreeningTerms, restored_request, screened_request
 from dpgrs.screening.selectors import SELECTORS
 from dpgrs.steps.fit import NO_PRIVACY, fit_label, timed
-from dpgrs.types import Bounds, Coding, Protection, Selector
+from dpgrs.types import Bounds, Coding, Protection, Scaling, Selector
 
 
 def screen_variants(
@@ -46,6 +47,7 @@ def screen_variants(
     counts,
     trial,
     seed,
+    scaling=Scaling.PUBLIC,
     **options,
 ):
     """Choose variants by every selector, for every panel, epsilon and number of outcomes, with seeded noise.
@@ -55,13 +57,14 @@ def screen_variants(
     panel, outcomes : paths.
     output : path of the choices of the methods' selectors, first those without privacy, and of the exact
         Kendall scores: for benchmarks alone.
-    events : path of a record of what was drawn, JSON.
+    events : path of a record of what was drawn, JSON; choices that are not private are not in it.
     methods : list of str, names of `dpgrs.methods.SCREENED`.
     n_choices, share, law, composition, votes_count_share : as in `ScreeningTerms`, the last as `count_share`.
     bounds : Bounds, within which chosen variants are to be summed.
     genotype_clip, outcome_bound : float, of these bounds.
     counts : list of int, numbers of outcomes; empty means all.
     trial, seed : int, key of the benchmark noise.
+    scaling : Scaling, of DP-SIS with noise.
     **options : see `request_grid`.
     """
     panel, outcomes = Panel.open(panel), Outcomes.load(outcomes)
@@ -87,14 +90,14 @@ def screen_variants(
         asked = ScreeningTerms(selector=selector, **terms)
         request = screened_request(request, asked, frequency=frequency, factor=genotype_clip)
         noise = BenchmarkNoise(seed, trial, "choices", *map(str, asdict(request).values()))
-        found, made = private_choices(
-            data[request.n_variants],
-            **request.choosing,
-            noise=noise,
-            outcome_names=outcomes.names[:count],
-        )
-        label = {"request": asdict(request), "n_outcomes": count, "events": [one.as_dict() for one in made]}
-        label |= {"selector": selector}
+        label, own = {"request": asdict(request), "n_outcomes": count}, data[request.n_variants]
+        terms_of_draw = {"noise": noise, "outcome_names": outcomes.names[:count]}
+        if (selector, scaling) == (Selector.SIS, Scaling.PAPER):
+            found = paper_choices(own, request=request.choices, **terms_of_draw)
+            chosen.append((label | {"selector": selector, "note": paper_note(request)}, {"chosen": found}))
+            continue
+        found, made = private_choices(own, **request.choosing, **terms_of_draw)
+        label |= {"events": [one.as_dict() for one in made], "selector": selector}
         chosen.append((label, {"chosen": found}))
         drawn.append(label)
     save_labelled(output, chosen)
@@ -122,7 +125,7 @@ def fit_screened(panel, outcomes, choices, *, output, methods, trial, seed, **te
                 continue
             if is_exact:
                 fit, seconds = timed(fit_chosen_exactly, data[label["n_variants"]], chosen)
-                fitted = _exact_label(method, label, len(chosen))
+                fitted = _not_private(method, label["n_variants"], len(chosen))
             else:
                 request = restored_request(label["request"])
                 key = (seed, trial, method, *map(str, asdict(request).values()))
@@ -136,7 +139,7 @@ def fit_screened(panel, outcomes, choices, *, output, methods, trial, seed, **te
                     frequency=panel.frequency[panel.of_size(request.n_variants)],
                     terms=terms,
                 )
-                fitted = fit_label(method, label["request"], len(chosen)) | {"statuses": statuses}
+                fitted = _label(method, label, len(chosen)) | {"statuses": statuses}
             fits.append((fitted | {"seconds": seconds}, fit.arrays()))
     save_labelled(output, fits)
 
@@ -146,6 +149,11 @@ def screening_data(panel, outcomes, size):
     Y = np.where(outcomes.is_training, outcomes.values[size], np.nan)
     bits = panel.haplotypes(panel.of_size(size))
     return ScreeningData(bits, Y, outcomes.is_training, panel.n_haplotypes, outcomes.rows, panel.sample_id)
+
+
+def paper_note(request):
+    """Say how choices that are not private were made; epsilon and accounting set their noise alone."""
+    return f"paper scaling, {request.accounting} noise of epsilon {request.epsilon:g}"
 
 
 def _selectors(methods, *, is_private=False):
@@ -170,13 +178,22 @@ def _exact(data, size, selector, *, has_scores, **terms):
     return {"n_variants": size, "selector": selector}, arrays
 
 
-def _exact_label(method, label, count):
+def _label(method, label, count):
+    """Return the label of a fit of choices with noise: by its name alone where they are not private."""
+    if "note" not in label:
+        return fit_label(method, label["request"], count)
+    own = _not_private(f"{method}, {label['note']}", label["request"]["n_variants"], count)
+    # Unlike other fits without privacy it hangs on how many outcomes share a budget.
+    return own | {"is_of_count": True}
+
+
+def _not_private(method, size, count):
     return {
         "method": method,
         "protection": str(Protection.NONE),
         **NO_PRIVACY,
         "reported": True,
-        "n_variants": label["n_variants"],
+        "n_variants": size,
         "n_outcomes": count,
     }
 

@@ -1,0 +1,158 @@
+"""The draws that a statement must list, held against what each method of a release draws."""
+
+from itertools import product
+
+import numpy as np
+import pytest
+
+from dpgrs.errors import DpgrsError
+from dpgrs.mechanisms import mechanism_of
+from dpgrs.methods import METHODS, RELEASED
+from dpgrs.privacy.noise import Rehearsal
+from dpgrs.privacy.statement_content import Total
+from dpgrs.regression.requests import PrivacyRequest
+from dpgrs.release.draw_check import BY_METHOD, draw_problems
+from dpgrs.release.verify import verify_release
+from dpgrs.screening.requests import ScreeningTerms, screened_request
+from release_choices import make_chosen_release
+from release_data import OUTCOMES, make_bundle, make_events, make_terms
+from screening_cohorts import N_VARIANTS, NAMES, cohort, frequencies
+
+RELATIONS = list(product(["add-remove", "replace-one"], ["joint", "separate"], [1, 3]))
+
+
+def statement_of(method, *, neighbours="add-remove", budget="joint", count=3, protection="full"):
+    """Say what a release by a method draws, as far as the check looks at it."""
+    names, rehearsal, mechanism = NAMES[:count], Rehearsal(), mechanism_of(method)
+    request = PrivacyRequest(
+        "people",
+        N_VARIANTS,
+        count if budget == "joint" else 1,
+        3.0,
+        1.0,
+        1e-6,
+        neighbours=neighbours,
+        protection=protection,
+    )
+    options = {"noise": rehearsal, "outcome_names": names}
+    if METHODS[method].is_screened:
+        terms = ScreeningTerms(n_choices=2, share=0.5, selector=METHODS[method].selector)
+        request = screened_request(request, terms)
+        mechanism.draw(cohort(), request=request, frequency=frequencies(), **options)
+    else:
+        size = N_VARIANTS + 1
+        gram, cross = np.zeros((size, size), dtype=np.int64), np.zeros((count, size), dtype=np.int64)
+        mechanism.draw(gram, cross, 10, request=request, **options)
+    return {
+        "method": method,
+        "guarantee": {"neighbours": neighbours, "protection": protection},
+        "data_domain": {"outcomes": list(names)},
+        "accuracy": "withheld",
+        "mechanisms": [
+            {
+                "statistic": event.statistic,
+                "mechanism": event.family,
+                "outcome": served[0] if len(served) == 1 < count else None,
+            }
+            for (_, *served), draws in rehearsal.draws.items()
+            for event, _ in draws
+        ],
+    }
+
+
+def without(statement, place):
+    kept = [part for number, part in enumerate(statement["mechanisms"]) if number != place]
+    return statement | {"mechanisms": kept}
+
+
+def test_by_method__has_every_method_of_a_release():
+    assert BY_METHOD.keys() == set(RELEASED)
+
+
+@pytest.mark.parametrize("method", RELEASED)
+@pytest.mark.parametrize(("neighbours", "budget", "count"), RELATIONS)
+def test_draw_problems__all_draws_of_a_method_and_not_one_less(method, neighbours, budget, count):
+    statement = statement_of(method, neighbours=neighbours, budget=budget, count=count)
+    assert draw_problems(statement) == []
+    for place, part in enumerate(statement["mechanisms"]):
+        (problem,) = draw_problems(without(statement, place))
+        assert problem.startswith(f"the mechanisms must hold all that {method} draws, but lack ")
+        assert part["statistic"] in problem
+
+
+@pytest.mark.parametrize(("protection", "n_draws"), [("label", 1), ("feature", 2)])
+def test_draw_problems__what_is_public_is_not_drawn(protection, n_draws):
+    statement = statement_of("reusecov-gauss", neighbours="replace-one", protection=protection)
+    assert len(statement["mechanisms"]) == n_draws
+    assert draw_problems(statement) == []
+    assert draw_problems(without(statement, 0))
+
+
+def test_draw_problems__a_choice_must_be_a_choice():
+    statement = statement_of("k-blup")
+    statement["mechanisms"][0]["mechanism"] = "subset"
+    assert "Kendall's correlations" in statement["mechanisms"][0]["statistic"]
+    assert draw_problems(statement)
+
+
+def test_draw_problems__of_an_earlier_version_are_those_of_any_method():
+    statement = statement_of("adassp")
+    del statement["method"]
+    assert draw_problems(statement) == []
+    assert draw_problems(without(statement, 0)) == [
+        "the mechanisms must hold all that reusecov-gauss draws, but lack count for all outcomes"
+    ]
+
+
+def test_draw_problems__unknown_method():
+    (problem,) = draw_problems(statement_of("blup") | {"method": "ols"})
+    assert problem.startswith("method must be one of ")
+    assert problem.endswith("got ols")
+
+
+def test_draw_problems__accuracy_that_was_charged_needs_a_draw():
+    statement = statement_of("blup")
+    told = [{"name": "a", "value": "R^2 0.1", "cost": "epsilon 0.5 at delta 1e-06"}]
+    free = [told[0] | {"cost": "none, measured on 60 people of the public reference"}]
+    assert draw_problems(statement | {"accuracy": free}) == []
+    (problem,) = draw_problems(statement | {"accuracy": told})
+    assert "accuracy for" in problem
+    drawn = {"statistic": "accuracy", "mechanism": "gaussian", "outcome": None}
+    charged = {"accuracy": told, "mechanisms": [*statement["mechanisms"], drawn]}
+    assert draw_problems(statement | charged) == []
+
+
+# Statements whose numbers all fit, as somebody would make them who had forgotten a draw.
+def of_shared(left_out):
+    return [(event, None) for event in make_events(make_terms()) if event.statistic != left_out]
+
+
+def of_naive_with_one_gram():
+    *shared, gram, cross = make_events(make_terms())
+    own = [(one, name) for one, name in product([gram, cross], OUTCOMES)]
+    return [(event, None) for event in shared] + [own[0], *own[3:]]
+
+
+@pytest.mark.parametrize(
+    ("method", "drawn", "lacking"),
+    [
+        ("blup", of_shared("count"), "blup draws, but lack count for all outcomes"),
+        ("blup", of_shared("gram"), "blup draws, but lack gram for all outcomes"),
+        ("blup", of_shared("cross product"), "blup draws, but lack cross product for height"),
+        (None, of_shared("gram"), "reusecov-gauss draws, but lack gram for all outcomes"),
+        ("adassp", of_shared(None), "adassp draws, but lack smallest eigenvalue for all outcomes"),
+        ("naive", of_naive_with_one_gram(), "naive draws, but lack gram for LDL/HDL = ratio"),
+    ],
+)
+def test_verify_release__a_consistent_statement_that_leaves_a_draw_out(tmp_path, method, drawn, lacking):
+    content = {"drawn": drawn, "method": method, "per_outcome": Total(3.0, 1e-6)}
+    folder = make_bundle(tmp_path, terms=make_terms(epsilon=3.0), content=content)
+    with pytest.raises(DpgrsError, match=lacking) as caught:
+        verify_release(folder)
+    assert len(str(caught.value).splitlines()) == 3  # the folder, this alone, and what to do
+
+
+def test_verify_release__choices_without_sums_of_their_own(tmp_path):
+    folder = make_chosen_release(tmp_path / "study", content={"method": "k-blup"})["bundle"]
+    with pytest.raises(DpgrsError, match="k-blup draws, but lack gram for height; cross product for height"):
+        verify_release(folder)

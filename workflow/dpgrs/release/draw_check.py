@@ -1,0 +1,113 @@
+"""Check that a privacy statement lists every draw that its method needs."""
+
+from enum import StrEnum
+from typing import NamedTuple
+
+GAUSSIAN, CHOICE, SUBSET = "gaussian", "choice", "subset"
+
+
+class Serves(StrEnum):
+    """Whom a draw serves; of a single outcome a statement tells nothing apart."""
+
+    ALL = "all outcomes"
+    EACH = "each outcome by itself"
+    BUDGET = "all outcomes or each"  # as they share a budget or not
+
+
+class Draws(NamedTuple):
+    """Draws of a statistic that a release needs.
+
+    Attributes
+    ----------
+    statistic : str
+    serves : Serves
+    family : str, of the noise.
+    times : int, for whom they serve.
+    """
+
+    statistic: str
+    serves: Serves
+    family: str = GAUSSIAN
+    times: int = 1
+
+
+COUNT, GRAM = Draws("count", Serves.ALL), Draws("gram", Serves.ALL)
+CROSS = Draws("cross product", Serves.BUDGET)
+REUSECOV = (COUNT, GRAM, CROSS)
+SEPARATE = (COUNT, Draws("gram", Serves.EACH), Draws("cross product", Serves.EACH))
+# A line for each method that can be released.
+BY_METHOD = {
+    "reusecov-gauss": REUSECOV,
+    "reusecov-ellipsoid": REUSECOV,
+    "blup": REUSECOV,
+    "adassp": (*REUSECOV, Draws("smallest eigenvalue", Serves.ALL)),
+    "naive": SEPARATE,
+    "k-blup": (Draws("Kendall's correlations", Serves.EACH, CHOICE), *SEPARATE),
+    "s-blup": (Draws("products with the outcome", Serves.EACH, SUBSET), *SEPARATE),
+}
+ACCURACY = Draws("accuracy", Serves.BUDGET)
+FREE = "none"  # how the cost of an accuracy begins that was measured on public people
+
+
+def draw_problems(statement):
+    """Find draws that a statement leaves out.
+
+    Without a method, as in statements of earlier versions, it must hold all draws of some method.
+
+    Parameters
+    ----------
+    statement : dict that fits the schema.
+
+    Returns
+    -------
+    list of str, what is wrong: one line at most.
+    """
+    method = statement.get("method")
+    if method is not None and method not in BY_METHOD:
+        return [f"method must be one of {', '.join(BY_METHOD)}, got {method}"]
+    known = {method: BY_METHOD[method]} if method else BY_METHOD
+    lacking = {name: _lacking(statement, draws) for name, draws in known.items()}
+    # The method that is closest says most.
+    name, missing = min(lacking.items(), key=lambda item: len(item[1]))
+    if not missing:
+        return []
+    return [f"the mechanisms must hold all that {name} draws, but lack {'; '.join(missing)}"]
+
+
+def _lacking(statement, draws):
+    needed = [one for one in draws if _is_drawn(one.statistic, statement["guarantee"])]
+    if _has_charged_accuracy(statement):
+        needed.append(ACCURACY)
+    return [
+        f"{one.statistic} for {whom}"
+        for one in needed
+        for whom in _not_served(one, statement["mechanisms"], statement["data_domain"]["outcomes"])[:1]
+    ]
+
+
+def _is_drawn(statistic, guarantee):
+    """Tell whether a statistic has noise: not where it hangs on nothing that is protected."""
+    return {
+        COUNT.statistic: guarantee["neighbours"] == "add-remove",
+        GRAM.statistic: guarantee["protection"] != "label",
+    }.get(statistic, True)
+
+
+def _has_charged_accuracy(statement):
+    measured = statement["accuracy"]
+    return isinstance(measured, list) and any(not one["cost"].startswith(FREE) for one in measured)
+
+
+def _not_served(wanted, mechanisms, outcomes):
+    """Return for whom there are too few draws of a statistic, a list of words."""
+    found = [
+        part["outcome"]
+        for part in mechanisms
+        if (part["statistic"], part["mechanism"]) == (wanted.statistic, wanted.family)
+    ]
+    of_all = found.count(None)
+    if wanted.serves == Serves.ALL:
+        return [] if of_all >= wanted.times else [Serves.ALL]
+    if wanted.serves == Serves.EACH and len(outcomes) > 1:
+        of_all = 0
+    return [name for name in outcomes if found.count(name) + of_all < wanted.times]

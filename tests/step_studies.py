@@ -10,12 +10,15 @@ from dpgrs.config import resolve
 from dpgrs.identity import public_identity
 from dpgrs.io.sites import write_sites
 from dpgrs.io.trials import Outcomes, save_labelled
+from dpgrs.methods import METHODS
 from dpgrs.privacy.ledger_entries import Account
 from dpgrs.privacy.study_key import VARIABLE
 from dpgrs.regression.statistics import coded_rows
 from dpgrs.release.verify import verify_release
+from dpgrs.screening.requests import ScreeningTerms
 from dpgrs.steps import accuracy as accuracy_step
 from dpgrs.steps import baselines as baselines_step
+from dpgrs.steps import release_chosen as chosen_step
 from dpgrs.steps import statistics as statistics_step
 from dpgrs.steps.noise import release_statistics
 from dpgrs.steps.release import write_release
@@ -58,7 +61,7 @@ class Study:
             sample_id=np.arange(N_PEOPLE).astype(str),
             frequency=frequency,
         )
-        for module in (accuracy_step, baselines_step, statistics_step):
+        for module in (accuracy_step, baselines_step, chosen_step, statistics_step):
             monkeypatch.setattr(module, "Panel", SimpleNamespace(open=lambda path: panel))
         places = {"contig": "1", "position": range(10, 14), "id": ".", "ref": "A", "alt": "C"}
         write_sites(self.sites, pd.DataFrame({**places, "frequency": frequency, "rank": range(4)}))
@@ -66,14 +69,16 @@ class Study:
         everybody = np.ones(N_PEOPLE, dtype=bool)
         Outcomes(NAMES, {N_VARIANTS: values}, {}, everybody, "people").save(root / "outcomes.npz")
 
-    def settings(self, method, **privacy):
+    def settings(self, method, *, pure_epsilon="0", **privacy):
         privacy = {"epsilon": 2, "bounds": "worst-case", "neighbours": "add-remove"} | privacy
         neighbours = privacy["neighbours"]
         if neighbours not in self.ledgers:
             folder = self.root / neighbours
             folder.mkdir()
             account = Account("full", "person", neighbours)
-            self.ledgers[neighbours] = new_ledger(folder, account=account, mu_squared="4")
+            self.ledgers[neighbours] = new_ledger(
+                folder, account=account, mu_squared="4", pure_epsilon=pure_epsilon
+            )
         path = str(self.ledgers[neighbours].path)
         return resolve(RAW | {"methods": [method], "privacy": privacy | {"ledger": path}})
 
@@ -113,6 +118,31 @@ class Study:
             epsilons=privacy["epsilon"],
             **{name: privacy[name] for name in terms},
             counts=[count],
+            outcome_budget=privacy["outcome_budget"],
+        )
+        return output
+
+    def release_from_rows(self, config):
+        """Release by a method that reads rows, as its rule does, of two variants if it chooses; the path."""
+        privacy, method, output = config["privacy"], config["methods"][0], self.root / "noisy.npz"
+        terms = ("neighbours", "unit", "delta", "gram_share", "count_share", "bounds", "genotype_clip")
+        chosen_step.release_chosen(
+            "panel",
+            self.root / "outcomes.npz",
+            output=output,
+            events=self.root / "events.json",
+            sites=self.sites,
+            ledger=privacy["ledger"],
+            identity=json.loads(json.dumps(public_identity(config))),
+            method=method,
+            terms=ScreeningTerms(n_choices=2, share=0.25, selector=METHODS[method].selector),
+            outcome_bound=3.0,
+            sizes=[N_VARIANTS],
+            protections=privacy["protection"],
+            accountings=privacy["accounting"],
+            epsilons=privacy["epsilon"],
+            **{name: privacy[name] for name in terms},
+            counts=[3],
             outcome_budget=privacy["outcome_budget"],
         )
         return output

@@ -17,7 +17,7 @@ GRID |= {"gram_share": 0.3, "count_share": 0.1, "trial": 1, "seed": 1}
 
 def test_fit_baselines__of_sums_keep_to_the_studys_bounds(tmp_path, monkeypatch):
     """With hardly any noise and no penalty the methods of sums are least squares of the rows as clipped."""
-    study, sgd = Study(tmp_path, monkeypatch), []
+    study, sgd, bas = Study(tmp_path, monkeypatch), [], []
     outcomes, noisy, weights = (tmp_path / f"{name}.npz" for name in ("outcomes", "noisy", "weights"))
     for bounds in ("worst-case", "tight"):
         statistics = study.sum_up(study.settings("naive", bounds=bounds), count=1)
@@ -31,5 +31,8 @@ def test_fit_baselines__of_sums_keep_to_the_studys_bounds(tmp_path, monkeypatch)
             predicted = fits[method].predict(study.X)
             np.testing.assert_allclose(predicted, LinearFit(**fit).predict(study.X), atol=0.01)
         sgd.append(fits["dp-sgd"].weights)
-    # DP-SGD reads rows of its own.
+        bas.append(fits["bas"])
+    # DP-SGD reads rows of its own; boosted AdaSSP centres and clips them in the same way.
     np.testing.assert_array_equal(*sgd)
+    assert [fit.means.any() for fit in bas] == [False, True]
+    assert np.abs(bas[0].weights - bas[1].weights).max() > 0.01

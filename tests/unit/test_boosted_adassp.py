@@ -73,6 +73,45 @@ def test_residual_sums__are_exact(size, monkeypatch):
     assert residual_sums(rows, outcomes, W, **options).tolist() == sums.tolist()
 
 
+def mean_square(vector):
+    return np.outer(vector, vector) / float(vector @ vector) * 2.0**32
+
+
+EIGENVALUE_GRAMS = {
+    "one direction empty": mean_square(np.array([1.0, 1.0])) * 100,
+    "nothing": np.zeros((3, 3)),
+    "everything": np.diag([5.0, 7.0, 6.0]) * 2.0**32,
+    "below the grid": np.diag([2.0**-14, 1.0]) * 2.0**32,
+    "a half": np.diag([0.25 + 2.0**-13, 1.0]) * 2.0**32,
+    "one": np.array([[2.0**40]]),
+    "many rows": (lambda Z: Z.T @ Z)(np.random.default_rng(2).integers(-(2**14), 2**14, (900, 12))),
+}
+
+
+@pytest.mark.parametrize("lie", [0.0, 3.0, -1e3, 1e9])
+@pytest.mark.parametrize("name", EIGENVALUE_GRAMS)
+def test_eigenvalue_steps__is_within_half_a_step_whatever_lapack_says(name, lie, monkeypatch):
+    gram = np.rint(EIGENVALUE_GRAMS[name]).astype(np.int64)
+    exact = float(np.linalg.eigvalsh(gram * ROW_STEP**2)[0])
+    honest = np.linalg.eigvalsh
+    monkeypatch.setattr(np.linalg, "eigvalsh", lambda matrix: honest(matrix) + lie)
+    steps = boosted_adassp.eigenvalue_steps(gram)
+    assert steps.dtype == np.int64
+    assert steps >= 0
+    assert abs(steps * boosted_adassp.EIGENVALUE_STEP - exact) <= boosted_adassp.EIGENVALUE_STEP * (
+        0.5 + 1e-6
+    )
+
+
+@pytest.mark.parametrize("accounting", ["gdp", "paper"])
+def test_budget__of_fits_together_is_what_was_asked_for(accounting):
+    request = replace(REQUEST, accounting=accounting, n_fits=5)
+    mu = math.sqrt(5 * (2 * request.budget["gram"] ** 2 + 100 * request.budget["round"] ** 2))
+    assert gdp_epsilon(mu, REQUEST.delta) <= 2.0
+    if accounting == "gdp":
+        assert gdp_epsilon(mu, REQUEST.delta) == pytest.approx(2.0, rel=1e-9)
+
+
 def test_sensitivities__cover_rows_of_norm_1_and_are_attained():
     """Rows on the sphere and signs of residuals, all pairs."""
     angles = np.linspace(0, np.pi, 37)
@@ -155,7 +194,14 @@ def test_penalty__falls_as_the_smallest_eigenvalue_rises():
 
 @pytest.mark.parametrize(
     ("name", "value"),
-    [("rounds", 0), ("rows_per_unit", 0), ("clip", 0.0), ("clip", RESIDUAL_STEP / 2), ("clip", 1e3)],
+    [
+        ("rounds", 0),
+        ("n_fits", 0),
+        ("rows_per_unit", 0),
+        ("clip", 0.0),
+        ("clip", RESIDUAL_STEP / 2),
+        ("clip", 1e3),
+    ],
 )
 def test_request__raise_on_terms(name, value):
     with pytest.raises(UsageError, match=f"`{name}` must be at least .*, got {value}"):

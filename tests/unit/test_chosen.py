@@ -70,7 +70,8 @@ def fit(data, chosen, request, method, *, names=NAMES, noise=NOISE):
     options = {"n_fits": request.n_outcomes, "count_share": 0.1, "rows_per_coefficient": 4.0}
     options |= {"noise": noise, "outcome_names": names}
     frequency = frequencies() if request.coding == "frequency" else None
-    return fit_chosen_rows(method, data, chosen, request=request.rest, frequency=frequency, **options)
+    found, fits = fit_chosen_rows(method, data, chosen, request=request.rest, frequency=frequency, **options)
+    return found, [one.status for one in fits]
 
 
 @every_rows

@@ -8,8 +8,8 @@ from dpgrs.errors import UsageError
 from dpgrs.privacy.accountant import gdp_epsilon, gdp_mu, paper_noise_multiplier
 from dpgrs.privacy.noise import BenchmarkNoise, NoiseSource
 from dpgrs.regression.naive import (
-    _even_part,
     collect,
+    even_part,
     fit_separately,
     private_separate_statistics,
     separate_request,
@@ -70,8 +70,8 @@ def test_budget__of_one_outcome_is_that_of_reusecov(accounting, neighbours):
 
 
 @pytest.mark.parametrize(("times", "is_basic"), [(2, True), (10, True), (1000, False)])
-def test_even_part__the_better_of_basic_and_advanced_composition(times, is_basic):
-    epsilon, delta = _even_part(0.9, 9e-7, times)
+def testeven_part__the_better_of_basic_and_advanced_composition(times, is_basic):
+    epsilon, delta = even_part(0.9, 9e-7, times)
     if is_basic:
         assert (epsilon, delta) == (0.9 / times, 9e-7 / times)
     else:
@@ -84,8 +84,8 @@ def test_even_part__the_better_of_basic_and_advanced_composition(times, is_basic
 
 
 @pytest.mark.parametrize("epsilon", [1e-4, 1e4])
-def test_even_part__extreme_budgets(epsilon):
-    part, _ = _even_part(epsilon, 1e-12, 10**6)
+def testeven_part__extreme_budgets(epsilon):
+    part, _ = even_part(epsilon, 1e-12, 10**6)
     assert 0 < part < epsilon
 
 

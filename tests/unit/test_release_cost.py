@@ -14,7 +14,7 @@ from dpgrs.privacy.charging import release
 from dpgrs.privacy.ledger_entries import Cost
 from dpgrs.regression.requests import request_grid
 from dpgrs.release_cost import account_of, certain_cost, screening_terms, total_epsilon
-from dpgrs.screening.requests import screened_request
+from dpgrs.screening.requests import request_of_rows
 from dpgrs.steps.accuracy import SHARED_TERMS, identify_accuracy, weights_origin
 from dpgrs.steps.released import identify_part
 from ledger_requests import DATASET, KEY, new_ledger
@@ -191,14 +191,14 @@ def test_certain_cost__other_sites_are_left_to_the_job(ledger):
     assert certain_cost(settings(), ledger.read()) == Cost()
 
 
-def screened_settings(**changes):
-    """Resolve a release that chooses variants, by default k-blup, metrics withheld."""
+def screened_settings(method="k-blup", **changes):
+    """Resolve a release by a method that reads rows, metrics withheld."""
     sections = {"panel": {"size": N_VARIANTS}, "screening": {"size": 2, "share": 0.3}, "evaluation": WITHHELD}
-    return settings(**{"methods": ["k-blup"]} | sections | changes)
+    return settings(methods=[method], **sections | changes)
 
 
 def make_screened_release(config, ledger):
-    """Charge and draw such a release as its step does, of made-up people."""
+    """Charge and draw a release by a method that reads rows as its step does, of made-up people."""
     privacy, mechanism = config["privacy"], mechanism_of(config["methods"][0])
     ((request, _),) = request_grid(
         protections=privacy["protection"],
@@ -212,7 +212,7 @@ def make_screened_release(config, ledger):
         **{name: privacy[name] for name in ("delta", "gram_share", "count_share", "neighbours", "unit")},
     )
     bounds = {"frequency": frequencies()} if privacy["bounds"] == "tight" else {}
-    request, public = screened_request(request, screening_terms(config), **bounds), public_identity(config)
+    request, public = request_of_rows(request, screening_terms(config), **bounds), public_identity(config)
     terms = {"request": request, "outcome_names": NAMES, "frequency": frequencies()}
     release(
         lambda noise: mechanism.draw(cohort(), noise=noise, **terms),
@@ -225,13 +225,11 @@ def make_screened_release(config, ledger):
     )
 
 
-@pytest.mark.parametrize("method", ["k-blup", "s-blup"])
+@pytest.mark.parametrize("method", ["k-blup", "s-blup", "bas", "k-bas"])
 @pytest.mark.parametrize("privacy", [{}, SEPARATE, {"bounds": "worst-case"}])
-def test_certain_cost__of_chosen_variants_is_what_is_charged_and_of_a_replay_nothing(
-    tmp_path, privacy, method
-):
+def test_certain_cost__from_rows_is_what_is_charged_and_of_a_replay_nothing(tmp_path, privacy, method):
     ledger = new_ledger(tmp_path, mu_squared="100", pure_epsilon="10")
-    config = screened_settings(methods=[method], privacy={"epsilon": 1, "gram_share": 0.5} | privacy)
+    config = screened_settings(method, privacy={"epsilon": 1, "gram_share": 0.5} | privacy)
     expected = certain_cost(config, ledger.read())
     make_screened_release(config, ledger)
     assert expected.is_within(spent(ledger))
@@ -254,7 +252,7 @@ def test_certain_cost__of_another_number_of_chosen_variants_is_no_replay(tmp_pat
 def test_certain_cost__of_another_way_to_choose_is_no_replay(tmp_path):
     """But of what both draw alike, the count."""
     ledger = new_ledger(tmp_path, mu_squared="100", pure_epsilon="10")
-    first, other = (screened_settings(methods=[method]) for method in ("k-blup", "s-blup"))
+    first, other = (screened_settings(method) for method in ("k-blup", "s-blup"))
     make_screened_release(first, ledger)
     before = spent(ledger)
     expected = certain_cost(other, ledger.read())

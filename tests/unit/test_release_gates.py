@@ -80,6 +80,10 @@ def test_release__a_complete_study_passes(study, method, bounds):
             "`panel.size` must be at most 4096 for `methods: adassp`, got 5000. Lower it.",
         ),
         (
+            {"methods": ["bas"], "panel": {"size": 4096}},
+            "`panel.size` must be below 4096 for `methods: bas`, got 4096. Lower it.",
+        ),
+        (
             {"methods": ["naive"], "panel": {"size": 1000}, "outcomes": {"count": 300}},
             "`outcomes.count` must be at most 267 for `methods: naive` at `panel.size: 1000`, got 300",
         ),

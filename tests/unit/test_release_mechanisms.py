@@ -344,9 +344,10 @@ def test_draw__draws_what_the_table_of_methods_audits(method, neighbours):
     request, rehearsal = PrivacyRequest(**terms, delta=1e-6, neighbours=neighbours), Rehearsal()
     data = {"gram": np.zeros((3, 3), dtype=np.int64), "cross": np.zeros((2, 3), dtype=np.int64), "n_rows": 1}
     mechanism = mechanism_of(method)
-    if METHODS[method].is_screened:
+    if METHODS[method].draws_from_rows:
         bits, is_training = np.zeros((2, 1), dtype=np.uint64), np.ones(1, dtype=bool)
         data = {"data": ScreeningData(bits, np.zeros((2, 1)), is_training, 2, "people"), "frequency": None}
+    if METHODS[method].is_screened:
         terms = ScreeningTerms(n_choices=1, selector=METHODS[method].selector)
         request = screened_request(request, terms)
     drawn = mechanism.draw(**data, request=request, noise=rehearsal, outcome_names=("a", "b"))

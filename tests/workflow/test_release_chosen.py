@@ -1,4 +1,4 @@
-"""A release of variants that were chosen in private, through the whole workflow."""
+"""Releases from rows, of variants chosen in private or of all, through the whole workflow."""
 
 import gzip
 import json
@@ -9,6 +9,7 @@ import pytest
 from dpgrs.privacy.ledger import Ledger
 from dpgrs.privacy.ledger_verify import verify_ledger
 from dpgrs.release.verify import verify_release
+from html_pages import Page
 from release_studies import CURATION, RELEASE, bundle, copied_site, make_ledger, released_site
 from study_runs import run
 
@@ -128,3 +129,23 @@ def test_release_of_chosen__by_dp_sis_all_at_once(site, tmp_path):
     run(copy, settings)
     assert bundle(copy, "sis") == files
     assert (copy / "sis.jsonl").read_bytes() == ledger
+
+
+@pytest.mark.parametrize(("method", "n_weights"), [("bas", 20), ("k-bas", K)])
+def test_release_of_rows__by_boosted_adassp(site, tmp_path, method, n_weights):
+    copy = copied_site(site, tmp_path / "copy")
+    make_ledger(copy / "boosted.jsonl", epsilon="2", pure_epsilon="0.6" if method == "k-bas" else "0")
+    settings = CHOSEN | {"study": method, "methods": method, "release": CURATION | {"audit_draws": 200}}
+    settings |= {"privacy": CHOSEN["privacy"] | {"ledger": "boosted.jsonl"}}
+    run(copy, settings)
+    statement = json.loads(bundle(copy, method)["privacy_statement.json"])
+    verify_release(copy / "results" / method / "release")
+    assert [len(score) for score in sites_of(bundle(copy, method))] == [n_weights] * 3
+    assert statement["guarantee"]["epsilon"] == "2"
+    chosen = {"private_kendall", "private_choices"} if method == "k-bas" else set()
+    audited = {one["mechanism"] for one in statement["audit"]["mechanisms"]}
+    assert audited == chosen | {"private_boosted_adassp"}
+    text = " ".join(Page(copy / "results" / method / "report" / "index.html").text.split())
+    assert text.count("one round; 100 rounds") == 3
+    assert "It is not released, not even with noise" in text
+    assert verify_ledger(copy / "boosted.jsonl")["completed"] == 3

@@ -19,10 +19,9 @@ from dpgrs.cli_options import (
     several,
     trial,
 )
-from dpgrs.methods import METHODS, RELEASED, SCREENED
+from dpgrs.methods import FROM_ROWS, METHODS, SCREENED
 from dpgrs.types import Bounds, Composition, Scaling, Selection
 
-RELEASED_SCREENED = tuple(name for name in SCREENED if name in RELEASED)
 methods = several("--method", "methods", type=click.Choice(SCREENED), help="Method.")
 
 
@@ -84,7 +83,7 @@ def fit_screened(panel, outcomes, choices, **options):
 @path_option("--sites", "Public sites.")
 @path_option("--ledger", "Ledger of the dataset; it is charged.")
 @click.option("--identity", required=True, help="Public settings that define the data, JSON.")
-@click.option("--method", type=click.Choice(RELEASED_SCREENED), required=True, help="Method.")
+@click.option("--method", type=click.Choice(FROM_ROWS), required=True, help="Method.")
 @screening_terms
 @outcome_bound
 @request_terms
@@ -93,7 +92,7 @@ def fit_screened(panel, outcomes, choices, **options):
 def release_chosen(
     panel, outcomes, identity, n_choices, share, law, composition, votes_count_share, **options
 ):
-    """Choose variants and release their statistics with secret noise, charged before it is drawn."""
+    """Release what is drawn from rows, of chosen variants or all, with secret noise that is charged first."""
     from dpgrs.screening.requests import ScreeningTerms
     from dpgrs.steps import release_chosen as step
 

@@ -6,9 +6,9 @@ released is fitted by its own methods alone.
 
 from dpgrs.errors import DpgrsError
 from dpgrs.regression.released_sums import Adassp, SeparateFits, SharedStatistics
-from dpgrs.screening.released import ChosenFits
+from dpgrs.screening.released import BoostedFits, ChosenBoostedFits, ChosenFits
 
-ALL = (SharedStatistics(), Adassp(), SeparateFits(), ChosenFits())
+ALL = (SharedStatistics(), Adassp(), SeparateFits(), ChosenFits(), BoostedFits(), ChosenBoostedFits())
 MECHANISMS = {mechanism.name: mechanism for mechanism in ALL}
 
 

@@ -13,6 +13,8 @@ OF_NAIVE = (*SUMS, "private_separate_statistics")
 OF_CHOICES = (*SUMS, "private_kendall", "private_choices", "private_chosen_statistics")
 OF_SETS = (*SUMS, "private_sis", "private_choices", "private_chosen_statistics")
 OF_ADASSP = (*SUMS, "private_smallest_eigenvalue", "private_adassp")
+OF_BOOSTED = ("private_boosted_adassp",)
+OF_BOOSTED_CHOICES = ("private_kendall", "private_choices", *OF_BOOSTED)
 
 
 @dataclass(frozen=True)
@@ -29,6 +31,7 @@ class Method:
     audited : tuple of str, the functions that draw for it in a release, beside `private_count`: a release
         audits them.
     selector : Selector or None, by what variants are chosen for each outcome, on which alone it is fitted.
+    reads_rows : bool, whether it is fitted from rows, not from sums over them; it then counts no rows.
     """
 
     protections: tuple
@@ -37,6 +40,7 @@ class Method:
     neighbours: Neighbours | None = None
     audited: tuple = (*SUMS, "private_statistics")
     selector: Selector | None = None
+    reads_rows: bool = False
 
     @property
     def is_non_private(self):
@@ -47,6 +51,11 @@ class Method:
     def is_screened(self):
         """Whether it is fitted on variants that were chosen for each outcome."""
         return self.selector is not None
+
+    @property
+    def draws_from_rows(self):
+        """Whether a release draws for it from rows, as sums over all variants do not serve it."""
+        return self.reads_rows or self.is_screened
 
     @property
     def may_be_released(self):
@@ -66,12 +75,19 @@ METHODS = {
     "adassp": Method((FULL,), Exactness.GRIDDED, draws_itself=True, audited=OF_ADASSP),
     "dp-sgd": Method((FULL,), draws_itself=True, neighbours=Neighbours.ADD_REMOVE),
     "reusecov-sketch": Method((FULL,), draws_itself=True, neighbours=Neighbours.REPLACE_ONE),
-    "bas": Method((FULL,), draws_itself=True),
-    "tukey": Method((FULL,), draws_itself=True),
+    "bas": Method((FULL,), Exactness.GRIDDED, draws_itself=True, audited=OF_BOOSTED, reads_rows=True),
+    "tukey": Method((FULL,), draws_itself=True, reads_rows=True),
     "k-ols": Method((Protection.NONE,), selector=KENDALL),
     "k-blup": Method((FULL,), Exactness.EXACT, draws_itself=True, selector=KENDALL, audited=OF_CHOICES),
-    "k-bas": Method((FULL,), draws_itself=True, selector=KENDALL),
-    "k-tukey": Method((FULL,), draws_itself=True, selector=KENDALL),
+    "k-bas": Method(
+        (FULL,),
+        Exactness.GRIDDED,
+        draws_itself=True,
+        audited=OF_BOOSTED_CHOICES,
+        selector=KENDALL,
+        reads_rows=True,
+    ),
+    "k-tukey": Method((FULL,), draws_itself=True, selector=KENDALL, reads_rows=True),
     "l-ols": Method((Protection.NONE,), selector=TWO_STAGE),
     "l-blup": Method((FULL,), draws_itself=True, selector=TWO_STAGE),
     "s-ols": Method((Protection.NONE,), selector=SIS),
@@ -83,6 +99,7 @@ FROM_STATISTICS = tuple(
     if not (method.draws_itself or method.is_non_private or method.is_screened)
 )
 RELEASED = tuple(name for name, method in METHODS.items() if method.may_be_released)
+FROM_ROWS = tuple(name for name in RELEASED if METHODS[name].draws_from_rows)
 SCREENED = tuple(name for name, method in METHODS.items() if method.is_screened)
 BASELINES = tuple(name for name, method in METHODS.items() if method.draws_itself and not method.is_screened)
 

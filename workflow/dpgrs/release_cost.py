@@ -2,7 +2,7 @@
 
 import math
 from collections import Counter
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from fractions import Fraction
 
 from dpgrs.identity import fit_settings, public_identity
@@ -126,15 +126,18 @@ def _request(config, *, n_shared):
         accounting=privacy["accounting"][0],
         **{name: privacy[name] for name in TERMS},
     )
-    if not METHODS[config["methods"][0]].is_screened:
+    if not METHODS[config["methods"][0]].draws_from_rows:
         return request
-    return ScreenedRequest(**asdict(request) | {"outcome_norm": None}, screening=screening_terms(config))
+    request, terms = replace(request, outcome_norm=None), screening_terms(config)
+    return request if terms is None else ScreenedRequest(**asdict(request), screening=terms)
 
 
 def screening_terms(config):
-    """Return how a release by a method that screens chooses variants, as ScreeningTerms."""
-    named = {name: config["screening"][name] for name in ("share", "law", "composition")}
+    """Return how a release chooses variants, as ScreeningTerms; None where its method takes all."""
     selector = METHODS[config["methods"][0]].selector
+    if selector is None:
+        return None
+    named = {name: config["screening"][name] for name in ("share", "law", "composition")}
     return ScreeningTerms(n_choices=config["screening"]["size"], selector=selector, **named)
 
 

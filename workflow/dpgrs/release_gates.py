@@ -152,6 +152,11 @@ def _size_problems(config):
         lines.append(
             f"`panel.size` must be at most {LARGEST_VARIANTS} for `methods: adassp`, got {size}. Lower it."
         )
+    # The intercept counts as a variant.
+    if "bas" in config["methods"] and size >= LARGEST_VARIANTS:
+        lines.append(
+            f"`panel.size` must be below {LARGEST_VARIANTS} for `methods: bas`, got {size}. Lower it."
+        )
     n_outcomes, largest = _n_outcomes(config) or 0, LARGEST_SEPARATE // (size + 1) ** 2
     if "naive" in config["methods"] and n_outcomes > largest:
         lines.append(

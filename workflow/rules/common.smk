@@ -168,8 +168,7 @@ TRIALS = range(1, SETTINGS["trials"] + 1)
 BASELINES_USED = (
     [] if IS_RELEASE else [name for name in BASELINES if name in SETTINGS["methods"]]
 )
-IS_SCREENED = any(name in SCREENED for name in SETTINGS["methods"])
-CHOOSES_IN_RELEASE = IS_RELEASE and IS_SCREENED
+RELEASES_FROM_ROWS = IS_RELEASE and METHODS[SETTINGS["methods"][0]].draws_from_rows
 SCREENED_USED = (
     [] if IS_RELEASE else [name for name in SCREENED if name in SETTINGS["methods"]]
 )

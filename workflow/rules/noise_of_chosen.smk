@@ -1,4 +1,4 @@
-# A release by a method that chooses variants: choices and noisy statistics of the chosen ones, in one.
+# A release from rows: variants chosen for each outcome and what follows from them, in one; or all variants.
 
 
 # A mechanism, as add_noise is: no retries, and no digest of the code among its parameters.

@@ -22,8 +22,12 @@ if IS_CHARGED:
 
 
 # The functions that draw noise, and the one that draws all statistics together.
+COUNTS_ROWS = (
+    SETTINGS["privacy"]["neighbours"] == "add-remove"
+    and not METHODS[SETTINGS["methods"][0]].reads_rows
+)
 AUDITED = [
-    *(["private_count"] if SETTINGS["privacy"]["neighbours"] == "add-remove" else []),
+    *(["private_count"] if COUNTS_ROWS else []),
     *METHODS[SETTINGS["methods"][0]].audited,
     *(["private_accuracy"] if IS_CHARGED else []),
 ]

@@ -4,6 +4,7 @@ from fractions import Fraction
 
 from dpgrs.errors import DpgrsError
 from dpgrs.privacy.exact_numbers import text_above, text_below
+from dpgrs.rounds import without_round
 
 DIGITS = 4
 # What `dpgrs audit --json` says of a case beside its mechanism and its terms.
@@ -21,11 +22,18 @@ RESULTS = (
     "is_within_claim",
 )
 # What is released by a function that is not called after it.
-FUNCTIONS = {"Kendall's correlations": "private_kendall", "products with the outcome": "private_sis"}
+FUNCTIONS = {
+    "Kendall's correlations": "private_kendall",
+    "products with the outcome": "private_sis",
+    **dict.fromkeys(
+        ("boosted smallest eigenvalue", "boosted gram", "boosted residuals"), "private_boosted_adassp"
+    ),
+}
 
 
 def mechanism_of(statistic):
     """Return the name of the ``private_*`` function that releases a statistic."""
+    statistic = without_round(statistic)
     return FUNCTIONS.get(statistic, f"private_{statistic.replace(' ', '_')}")
 
 

@@ -27,6 +27,8 @@ BOTH_THEOREM = (
     "run whose Gaussian mechanisms see one data set and whose pure ones see its neighbour lies between."
 )
 RELEASE_TYPE = "one release"
+# Value of a number that a release leaves out.
+NOT_RELEASED = "not released"
 # Of every family of events that a release can draw.
 NOISE = {
     "gaussian": "normal, exactly rounded to the grid (docs/proofs/exact_noise.md)",

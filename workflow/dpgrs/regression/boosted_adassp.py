@@ -1,7 +1,7 @@
-"""Boosted AdaSSP (Tang et al. 2023): one noisy X'X, many noisy sums of clipped residuals. Benchmarks only.
+"""Boosted AdaSSP (Tang et al. 2023): one noisy X'X, many noisy sums of clipped residuals.
 
-All statistics are exact integers and all noise is normal noise on their grids. But what a round sums up hangs
-on the noise of the rounds before it, so a release cannot rehearse it (docs/proofs/boosted_adassp.md).
+All statistics are exact integers and all noise is normal noise on their grids. What a round sums up hangs on
+the noise of the rounds before it, so a release draws on named data (docs/proofs/boosted_adassp.md).
 
 References
 ----------
@@ -21,6 +21,8 @@ from dpgrs.privacy.accountant import split_budget
 from dpgrs.privacy.exact_numbers import root_above
 from dpgrs.privacy.sensitivity import Sensitivity
 from dpgrs.regression.adassp import CAUTION, FAILURE, LARGEST_VARIANTS
+from dpgrs.regression.naive import even_part
+from dpgrs.rounds import of_round
 from dpgrs.types import Accounting, Neighbours, Unit
 
 PROOF = "docs/proofs/boosted_adassp.md"
@@ -31,6 +33,7 @@ LARGEST_WEIGHTS = 2.0**12  # their norm, so that predictions are exact in float6
 LARGEST_OUTCOME = 2.0**6
 LARGEST_ENTRY = 1e50
 ROW_BLOCK = 4096  # rows in memory at a time
+ROUNDS, CLIP = 100, 1.0  # as in the paper
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,13 +42,14 @@ class BoostedRequest:
 
     Attributes
     ----------
-    epsilon, delta : float, of all of it.
+    epsilon, delta : float, of all fits together.
     neighbours : Neighbours
     unit : Unit
     rows_per_unit : int > 0, 2 for the haplotypes of a person.
     accounting : Accounting
     rounds : int > 0
     clip : float in [2^-12, 2^6], largest residual; rounded down to a multiple of `RESIDUAL_STEP`.
+    n_fits : int > 0, fits that share (epsilon, delta), of which this is one.
 
     Raises
     ------
@@ -59,13 +63,15 @@ class BoostedRequest:
     unit: Unit = Unit.PERSON
     rows_per_unit: int = 1
     accounting: Accounting = Accounting.GDP
-    rounds: int = 100
-    clip: float = 1.0
+    rounds: int = ROUNDS
+    clip: float = CLIP
+    n_fits: int = 1
 
     def __post_init__(self):
         for name, domain, is_met in (
             ("rows_per_unit", "at least 1", self.rows_per_unit >= 1),
             ("rounds", "at least 1", self.rounds >= 1),
+            ("n_fits", "at least 1", self.n_fits >= 1),
             (
                 "clip",
                 f"at least {RESIDUAL_STEP:g} and at most {LARGEST_OUTCOME:g}",
@@ -78,8 +84,13 @@ class BoostedRequest:
     @cached_property
     def budget(self):
         """The mu of ``eigenvalue``, ``gram`` and a ``round``, a dict: a third of mu^2 for all rounds."""
-        names = ("eigenvalue", "gram", "cross")
-        mus = split_budget(self.epsilon, self.delta, shares=(1 / 3,) * 3, accounting=self.accounting)
+        names, terms = ("eigenvalue", "gram", "cross"), {"accounting": self.accounting}
+        if Accounting(self.accounting) == Accounting.GDP:
+            shares = (1 / (3 * self.n_fits),) * 3 * self.n_fits
+            mus = split_budget(self.epsilon, self.delta, shares=shares, **terms)[:3]
+        else:
+            part = even_part(self.epsilon, self.delta, self.n_fits)
+            mus = split_budget(*part, shares=(1 / 3,) * 3, **terms)
         budget = dict(zip(names, mus, strict=True))
         return budget | {"round": math.nextafter(budget.pop("cross") / math.sqrt(self.rounds), 0)}
 
@@ -88,7 +99,7 @@ class BoostedRequest:
         """The clip in units of `RESIDUAL_STEP`, an int."""
         return int(self.clip / RESIDUAL_STEP)
 
-    @property
+    @cached_property
     def sensitivities(self):
         """The claims of ``eigenvalue``, ``gram`` and ``round``, a dict."""
         is_added = Neighbours(self.neighbours) == Neighbours.ADD_REMOVE
@@ -133,7 +144,8 @@ def private_boosted_adassp(X, y, *, request, noise):
     X : (n_rows, d), with a column of ones where an intercept is wanted.
     y : (n_rows,). Where it is missing the residual is 0.
     request : BoostedRequest
-    noise : NoiseSource
+    noise : NoiseSource; in a release that of `NoiseSource.on` all data, as only the first round hangs on no
+        noise.
 
     Returns
     -------
@@ -163,20 +175,16 @@ def private_boosted_adassp(X, y, *, request, noise):
         return noisy * steps[kind], event
 
     gram = _gram(rows)
-    smallest = np.linalg.eigvalsh(gram * ROW_STEP**2)[0]
-    # Not rint: only rounding that commutes with whole steps adds nothing to the sensitivity.
-    eigenvalue, first = draw(
-        np.int64(np.floor(smallest / EIGENVALUE_STEP + 0.5)), "eigenvalue", "smallest eigenvalue"
-    )
+    eigenvalue, first = draw(eigenvalue_steps(gram), "eigenvalue", "boosted smallest eigenvalue")
     upper = np.triu_indices(len(gram))
-    G, (entries, second) = np.empty(gram.shape), draw(gram[upper], "gram", "gram")
+    G, (entries, second) = np.empty(gram.shape), draw(gram[upper], "gram", "boosted gram")
     G[upper] = G.T[upper] = entries
     inverse = _ridge_inverse(G, penalty=_penalty(eigenvalue, first.sigma, second.sigma, d=len(G)))
     W, sums, events = np.zeros(len(G)), [], [first, second]
     outcomes, is_missing = _gridded(y), np.isnan(y)
     for number in range(request.rounds):
         exact = residual_sums(rows, outcomes, W, clip_steps=request.clip_steps, is_missing=is_missing)
-        noisy, event = draw(exact, "round", f"residuals, round {number}")
+        noisy, event = draw(exact, "round", of_round("boosted residuals", number + 1))
         W = _on_weight_grid(W + inverse @ noisy / WEIGHT_STEP)
         sums.append(noisy)
         events.append(event)
@@ -199,6 +207,45 @@ def clip_rows(X):
     X = np.where(is_finite, np.clip(X, -LARGEST_ENTRY, LARGEST_ENTRY), 0.0)
     norms = np.sqrt(np.sum(X**2, axis=1, keepdims=True))
     return np.trunc(X / np.maximum(norms, 1.0) / ROW_STEP) * ROW_STEP
+
+
+def eigenvalue_steps(gram):
+    """Round the smallest eigenvalue of X'X to `EIGENVALUE_STEP`, by factorisations that decide.
+
+    What LAPACK says of an eigenvalue is a guess: its error is small, but not proven. A Cholesky factorisation
+    ends if and only if the matrix is positive definite, but for an error with a proven bound.
+
+    Parameters
+    ----------
+    gram : (d, d) int64 in units of ROW_STEP^2, from whole rows of norm at most 1.
+
+    Returns
+    -------
+    int64, within half a step and the error of docs/proofs/boosted_adassp.md of the eigenvalue.
+    """
+    scaled = gram * ROW_STEP**2
+
+    def is_at_least(steps):
+        # No eigenvalue is below 0. Thresholds lie between steps, where a singular matrix is no tie.
+        return steps <= 0 or _is_positive(scaled - (steps - 0.5) * EIGENVALUE_STEP * np.eye(len(scaled)))
+
+    guess = max(0, math.floor(np.linalg.eigvalsh(scaled)[0] / EIGENVALUE_STEP + 0.5))
+    if is_at_least(guess) and not is_at_least(guess + 1):
+        return np.int64(guess)
+    # The smallest eigenvalue is at most any entry of the diagonal.
+    low, high = 0, math.ceil(scaled.diagonal().min() / EIGENVALUE_STEP) + 2
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if is_at_least(middle) else (low, middle)
+    return np.int64(low)
+
+
+def _is_positive(matrix):
+    try:
+        np.linalg.cholesky(matrix)
+    except np.linalg.LinAlgError:
+        return False
+    return True
 
 
 def residual_sums(rows, outcomes, W, *, clip_steps, is_missing):

@@ -6,6 +6,7 @@ from functools import partial
 import numpy as np
 
 from dpgrs.privacy.audit import AuditCase, GaussianLoss, register_audits
+from dpgrs.privacy.noise_source import data_digest
 from dpgrs.regression.audits import DELTA, EPSILON, TERMS
 from dpgrs.regression.baseline_audits import Silence
 from dpgrs.regression.boosted_adassp import (
@@ -65,6 +66,7 @@ def _case(neighbours, unit, rows, accounting):
 
 def _run(exact, noise, *, request):
     """Return the numbers with noise of their own, one array for every draw."""
+    noise = noise.on(data_digest(exact.X, exact.y))
     fit = private_boosted_adassp(exact.X, exact.y, request=request, noise=noise)
     return [np.array(fit.smallest_eigenvalue), fit.gram[np.triu_indices(2)], fit.sums[0]]
 

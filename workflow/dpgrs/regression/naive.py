@@ -50,7 +50,7 @@ class SeparateRequest(PrivacyRequest):
             map(math.sqrt, (count, (1 - count) * of_a_fit[0], (1 - count) * of_a_fit[1]))
         )
         mus = split_budget(
-            *_even_part((1 - paid) * self.epsilon, (1 - paid) * self.delta, self.n_fits),
+            *even_part((1 - paid) * self.epsilon, (1 - paid) * self.delta, self.n_fits),
             shares=of_a_fit,
             accounting=self.accounting,
         )
@@ -194,7 +194,7 @@ def _named(mus):
     return dict(zip(("count", "gram", "cross"), mus, strict=True))
 
 
-def _even_part(epsilon, delta, times):
+def even_part(epsilon, delta, times):
     """Return the (epsilon, delta) of one of several equal mechanisms that compose to a whole.
 
     The better of basic and of advanced composition [1]_, as the PRIMO paper composes its baseline: k

@@ -28,9 +28,11 @@ class SharedStatistics:
     name : str, in the public identity of every request.
     methods : tuple of str, those of `dpgrs.methods.METHODS` that fit from what it releases.
     draws : mapping of a kind of part, ``genotypes`` first, to the names of its draws in the budget, in order.
+    reads_rows : bool, whether it draws from a `ScreeningData`, not from exact sums.
     """
 
     name = "reusecov-statistics"
+    reads_rows = False
     methods = FROM_STATISTICS
     draws = MappingProxyType({"genotypes": ("count", "gram"), "outcomes": ("cross",)})
 

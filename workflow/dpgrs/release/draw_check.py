@@ -3,6 +3,8 @@
 from enum import StrEnum
 from typing import NamedTuple
 
+from dpgrs.rounds import without_round
+
 GAUSSIAN, CHOICE, SUBSET = "gaussian", "choice", "subset"
 
 
@@ -35,6 +37,12 @@ COUNT, GRAM = Draws("count", Serves.ALL), Draws("gram", Serves.ALL)
 CROSS = Draws("cross product", Serves.BUDGET)
 REUSECOV = (COUNT, GRAM, CROSS)
 SEPARATE = (COUNT, Draws("gram", Serves.EACH), Draws("cross product", Serves.EACH))
+KENDALL = Draws("Kendall's correlations", Serves.EACH, CHOICE)
+BOOSTED = (
+    Draws("boosted smallest eigenvalue", Serves.EACH),
+    Draws("boosted gram", Serves.EACH),
+    Draws("boosted residuals", Serves.EACH, times=100),
+)
 # A line for each method that can be released.
 BY_METHOD = {
     "reusecov-gauss": REUSECOV,
@@ -42,7 +50,9 @@ BY_METHOD = {
     "blup": REUSECOV,
     "adassp": (*REUSECOV, Draws("smallest eigenvalue", Serves.ALL)),
     "naive": SEPARATE,
-    "k-blup": (Draws("Kendall's correlations", Serves.EACH, CHOICE), *SEPARATE),
+    "bas": BOOSTED,
+    "k-blup": (KENDALL, *SEPARATE),
+    "k-bas": (KENDALL, *BOOSTED),
     "s-blup": (Draws("products with the outcome", Serves.EACH, SUBSET), *SEPARATE),
 }
 ACCURACY = Draws("accuracy", Serves.BUDGET)
@@ -103,7 +113,7 @@ def _not_served(wanted, mechanisms, outcomes):
     found = [
         part["outcome"]
         for part in mechanisms
-        if (part["statistic"], part["mechanism"]) == (wanted.statistic, wanted.family)
+        if (without_round(part["statistic"]), part["mechanism"]) == (wanted.statistic, wanted.family)
     ]
     of_all = found.count(None)
     if wanted.serves == Serves.ALL:

@@ -14,7 +14,9 @@ import re
 
 import yaml
 
+from dpgrs.privacy.statement_content import NOT_RELEASED
 from dpgrs.privacy.statement_text import n_chosen
+from dpgrs.rounds import gather_rounds
 
 
 class _Dumper(yaml.SafeDumper):
@@ -133,7 +135,7 @@ def _implementation(statement):
     return {
         "preprocessing_and_hyperparameter_tuning": _items(statement["preprocessing"])
         or "No step before the noise saw private data; hyperparameters are public choices.",
-        "mechanisms": _items(map(_mechanism, statement["mechanisms"]))
+        "mechanisms": _items(map(_mechanism, gather_rounds(statement["mechanisms"])))
         + f"\n- Noise: {statement['randomness']}"
         + f"\n- Software: dpgrs {software['version']}, commit {software['commit'] or 'unknown'}.",
         "composition": statement["composition"]["theorem"],
@@ -149,6 +151,8 @@ def _implementation(statement):
 
 def _mechanism(part):
     claim = f"{part['norm']} sensitivity {part['sensitivity']} ({part['proof']})"
+    if part["times"] > 1:
+        claim += f", in each of {part['times']} rounds"
     if part["mechanism"] == "gaussian":
         size = f"standard deviation {part['sigma']}, {part['entries']} numbers, mu {part['mu']}"
         return f"{part['statistic']}: Gaussian mechanism, {part['noise']}; {claim}, {size}"
@@ -160,11 +164,11 @@ def _mechanism(part):
 
 
 def _name_origin(public_inputs):
-    """Name what is unprotected; a number that was released with noise is protected."""
+    """Name what is unprotected; a number that was released with noise, or not at all, is protected."""
     return (
         f"{public['name']}: {public['value']} ({public['origin']})"
         for public in public_inputs
-        if not public["origin"].startswith("released with noise")
+        if not (public["origin"].startswith("released with noise") or public["value"] == NOT_RELEASED)
     )
 
 

@@ -104,6 +104,8 @@ def _mechanisms(plan):
         "mu each": "sensitivity/noise sd; the less, the better one is hidden",
         "share": "of the sum of mu^2, which is what a budget is cut from",
     }
+    if any(one["statistic"].startswith("boosted") for _, one in listed):
+        legend["boosted"] = "of rows scaled to a norm of 1; residuals by genotypes, in one of the rounds"
     if has_choices:
         columns.append("epsilon each")
         drawn = {one["statistic"] for _, one in listed}

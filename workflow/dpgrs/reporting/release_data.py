@@ -20,6 +20,9 @@ STATISTICS = {
     "accuracy": "sums of squares on held-out people",
     "Kendall's correlations": "choice of variants by Kendall’s correlations",
     "products with the outcome": "choice of variants by their products with the outcome",
+    "boosted smallest eigenvalue": "smallest eigenvalue of X′X, rows scaled to norm 1",
+    "boosted gram": "X′X: products of genotypes, rows scaled to norm 1",
+    "boosted residuals": "products of genotypes and residuals, one round",
 }
 # The same of the functions that audits run.
 AUDITED = {f"private_{name.replace(' ', '_')}": said for name, said in STATISTICS.items()} | {
@@ -28,6 +31,7 @@ AUDITED = {f"private_{name.replace(' ', '_')}": said for name, said in STATISTIC
     "private_separate_statistics": "all statistics of the separate fits together",
     "private_kendall": STATISTICS["Kendall's correlations"],
     "private_sis": STATISTICS["products with the outcome"],
+    "private_boosted_adassp": "all statistics of boosted AdaSSP together",
 }
 
 
@@ -99,14 +103,15 @@ class ReleaseData:
 
     @property
     def has_private_count(self):
-        """Whether the number of rows was released with noise; if not, it is public."""
+        """Whether the number of rows is private: released with noise, or not at all."""
         return self.statement["guarantee"]["neighbours"] == Neighbours.ADD_REMOVE
 
     @property
     def n_rows(self):
-        """The number of rows as released, text."""
+        """The number of rows as released, an int; None where it is not."""
         inputs = {public["name"]: public["value"] for public in self.statement["public_inputs"]}
-        return inputs["number of rows"]
+        number = inputs["number of rows"]
+        return int(number) if number.isdecimal() else None
 
     def accuracy_in_words(self, outcome):
         """Return what the statement says of the accuracy of an outcome; None where it is withheld for all."""

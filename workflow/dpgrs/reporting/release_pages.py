@@ -9,6 +9,7 @@ from dpgrs.reporting.release_data import AUDITED, STATISTICS, terms_rows
 from dpgrs.reporting.rendering import inline_figure, outcome_links, page_name, write_assets, write_page
 from dpgrs.reporting.svg import PALETTE, styled
 from dpgrs.reporting.terms import PROTECTED
+from dpgrs.rounds import gather_rounds
 
 STRIP_HEIGHT = 140
 
@@ -33,7 +34,8 @@ def write_overview(data, directory):
         statistics=STATISTICS,
         audited=AUDITED,
         budget=data.budget,
-        n_rows=int(data.n_rows),
+        n_rows=data.n_rows,
+        mechanisms=gather_rounds(data.statement["mechanisms"]),
         has_private_count=data.has_private_count,
     )
 

@@ -267,29 +267,29 @@ def fit_chosen(drawn, method, *, request, terms, n_variants):
 
 
 def fit_chosen_rows(method, data, chosen, *, request, noise, outcome_names, frequency=None, **options):
-    """Fit each outcome from the rows of its own variants.
+    """Fit each outcome from the rows of its own variants, or of all.
 
     Parameters
     ----------
     method : as in `fit_rows`.
     data : ScreeningData
-    chosen : (n_outcomes, n_choices) int64, released.
+    chosen : (n_outcomes, n_choices) int64, released or public.
     request : PrivacyRequest of the chosen variants, with the budget of all outcomes that share one.
-    noise : NoiseSource of a benchmark.
+    noise : NoiseSource; for `tukey` of a benchmark.
     outcome_names : n_outcomes str
     frequency : (n_variants,) public frequencies, to centre by them; None keeps to `half` coding.
-    **options : n_fits, count_share and rows_per_coefficient of `fit_rows`.
+    **options : n_fits of `fit_rows`, for `tukey` also count_share and rows_per_coefficient.
 
     Returns
     -------
     fit : LinearFit, as from `fit_chosen`.
-    statuses : list of Status, one for each outcome.
+    fits : list of RowFit, one for each outcome.
 
     Privacy
     -------
     As `fit_rows`, for every outcome.
     """
-    weights, at_means, statuses = np.zeros((len(chosen), len(data.bits))), np.empty(len(chosen)), []
+    weights, at_means, fits = np.zeros((len(chosen), len(data.bits))), np.empty(len(chosen)), []
     origin, norm = np.zeros(len(data.bits)), row_norm_of_half(chosen.shape[1], rows=data.rows)
     if frequency is not None:
         origin, norm = column_moments(frequency, rows=data.rows)[0], request.row_norm
@@ -299,8 +299,8 @@ def fit_chosen_rows(method, data, chosen, *, request, noise, outcome_names, freq
         y = data.Y[number, data.is_training]
         one = fit_rows(method, X, y, request=request, noise=source, largest_norm=norm, **options)
         weights[number, own], at_means[number] = one.weights, one.intercept
-        statuses.append(one.status)
-    return LinearFit(weights, origin, at_means, chosen=np.sort(chosen, axis=1)), statuses
+        fits.append(one)
+    return LinearFit(weights, origin, at_means, chosen=np.sort(chosen, axis=1)), fits
 
 
 def fit_chosen_exactly(data, chosen):

@@ -1,7 +1,7 @@
 """What a study asks of screening, and how its budget is divided between choices and what follows."""
 
 import math
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from functools import cached_property
 
 from dpgrs.errors import UsageError
@@ -143,6 +143,26 @@ def screened_request(request, terms, *, frequency=None, factor=1.0):
         options = {"n_choices": terms.n_choices, "rows": request.rows, "factor": factor}
         bounds |= {"coding": Coding.FREQUENCY, "row_norm": row_norm_of_any(frequency, **options)}
     return ScreenedRequest(**asdict(request) | bounds, screening=terms)
+
+
+def request_of_rows(request, terms=None, *, frequency=None, factor=1.0):
+    """Return the terms of a release that draws from rows.
+
+    Parameters
+    ----------
+    request, frequency, factor : as in `screened_request`.
+    terms : ScreeningTerms; None takes all variants.
+
+    Returns
+    -------
+    PrivacyRequest, or a ScreenedRequest.
+    """
+    if terms is not None:
+        return screened_request(request, terms, frequency=frequency, factor=factor)
+    if frequency is None:
+        return replace(request, coding=Coding.HALF, row_norm=None, outcome_norm=None)
+    norm = tight_row_norm(frequency, rows=request.rows, factor=factor)
+    return replace(request, coding=Coding.FREQUENCY, row_norm=norm, outcome_norm=None)
 
 
 def restored_request(terms):

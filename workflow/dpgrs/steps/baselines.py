@@ -19,9 +19,10 @@ from dpgrs.screening.chosen import fit_chosen_rows
 from dpgrs.steps.fit import fit_label, timed
 from dpgrs.steps.noise import exact_data, requests_of, within_bounds
 from dpgrs.steps.screening import screening_data
+from dpgrs.types import Coding
 
-# Baselines that draw from the same sums as ReuseCov, clipped or not.
-OF_SUMS = ("naive", "adassp")
+# Baselines that draw from rows within the study's bounds, as ReuseCov does.
+WITHIN_BOUNDS = ("naive", "adassp", "bas")
 # Those that say of each outcome how they ended.
 OF_ROWS = ("bas", "tukey")
 
@@ -43,8 +44,8 @@ def fit_baselines(
 ):
     """Fit every baseline for every combination of accounting, epsilon, panel and number of outcomes.
 
-    Baselines protect fully. Those of `OF_SUMS` keep to the study's bounds; the others read rows of their own
-    and stay within worst-case bounds whatever the study's. A method whose samples are accounted for other
+    Baselines protect fully. Those of `WITHIN_BOUNDS` keep to the study's bounds; the others need none, or
+    stay within worst-case bounds whatever the study's. A method whose samples are accounted for other
     neighbours than the study's is left out.
 
     Parameters
@@ -75,7 +76,7 @@ def fit_baselines(
         for method in BASELINES:
             if method not in methods or not _exists(method, request):
                 continue
-            terms = within_bounds(request, bounded, count) if method in OF_SUMS else request
+            terms = within_bounds(request, bounded, count) if method in WITHIN_BOUNDS else request
             noise = BenchmarkNoise(seed, trial, method, *map(str, asdict(terms).values()))
             names = outcomes.names[:count]
             fit, seconds = timed(fitters[method], request=terms, names=names, noise=noise)
@@ -120,7 +121,8 @@ def _from_rows(method, panel, outcomes, *, request, names, noise, **options):
     """Fit on all variants what is fitted on chosen ones too; returns the statuses as well."""
     data = screening_data(panel, outcomes, request.n_variants)
     everything = np.tile(np.arange(request.n_variants), (len(names), 1))
-    fit, statuses = fit_chosen_rows(
+    is_centred = request.coding == Coding.FREQUENCY
+    fit, fits = fit_chosen_rows(
         method,
         data,
         everything,
@@ -128,9 +130,10 @@ def _from_rows(method, panel, outcomes, *, request, names, noise, **options):
         noise=noise,
         outcome_names=names,
         n_fits=request.n_outcomes,
+        frequency=panel.frequency[panel.of_size(request.n_variants)] if is_centred else None,
         **options,
     )
-    return replace(fit, chosen=None), statuses
+    return replace(fit, chosen=None), [one.status for one in fits]
 
 
 def _sketch(panel, outcomes, statistics, *, request, names, noise, penalty, share):

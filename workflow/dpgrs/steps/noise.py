@@ -199,5 +199,5 @@ def exact_data(statistics, names, request):
 
 def _label(request, noisy, names):
     """Describe what was drawn: one request with its events."""
-    label = {"request": asdict(request), "n": noisy.n, "n_outcomes": len(noisy.cross)}
+    label = {"request": asdict(request), "n": noisy.n, "n_outcomes": len(names)}
     return label | {"outcomes": names, "events": [event.as_dict() for event in noisy.events]}

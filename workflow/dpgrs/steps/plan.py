@@ -5,7 +5,7 @@ which tells what would be drawn and charged; nothing private is read, and nothin
 """
 
 from collections import Counter
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from itertools import chain
 from pathlib import Path
 
@@ -33,9 +33,9 @@ from dpgrs.regression.planning import neutral_frequencies
 from dpgrs.regression.requests import request_grid
 from dpgrs.release_cost import screening_terms
 from dpgrs.release_gates import release_problems
+from dpgrs.rounds import without_round
 from dpgrs.screening.chosen import ScreeningData
-from dpgrs.screening.released import ChosenFits
-from dpgrs.screening.requests import screened_request
+from dpgrs.screening.requests import request_of_rows
 from dpgrs.screening_gates import screening_problems
 from dpgrs.steps.accuracy import SHARED_TERMS as ACCURACY_TERMS
 from dpgrs.steps.plan_accuracy import plan_accuracy, unplanned_methods, within_bounds
@@ -269,8 +269,8 @@ def _draws(request, count, *, frequency, config):
     own : dict of an outcome to the events that serve it alone; empty under a joint budget.
     """
     size, rehearsal, mechanism = request.n_variants + 1, Rehearsal(), mechanism_of_study(config)
-    if isinstance(mechanism, ChosenFits):
-        _rehearse_choices(mechanism, request, count, frequency=frequency, config=config, noise=rehearsal)
+    if mechanism.reads_rows:
+        _rehearse_rows(mechanism, request, count, frequency=frequency, config=config, noise=rehearsal)
     else:
         gram, cross = (np.zeros((n, size), dtype=np.int64) for n in (size, count))
         mechanism.draw(gram, cross, 1, request=request, noise=rehearsal)
@@ -285,13 +285,13 @@ def _draws(request, count, *, frequency, config):
     return shared, own
 
 
-def _rehearse_choices(mechanism, request, count, *, frequency, config, noise):
-    """Rehearse choices on one made-up row without variants."""
+def _rehearse_rows(mechanism, request, count, *, frequency, config, noise):
+    """Rehearse what is drawn from rows on a made-up one without variants."""
     n_haplotypes = 1 if request.rows == Rows.HAPLOTYPES else 2
     bits = np.zeros((request.n_variants, 1), dtype=np.uint64)
     data = ScreeningData(bits, np.zeros((count, 1)), np.ones(1, dtype=bool), n_haplotypes, request.rows)
     is_tight = config["privacy"]["bounds"] == Bounds.TIGHT
-    asked = screened_request(
+    asked = request_of_rows(
         request,
         screening_terms(config),
         frequency=frequency if is_tight else None,
@@ -319,7 +319,8 @@ def _mechanisms(events):
     """Describe every mechanism once, with how often it runs, and of normal noise the share of all mu^2."""
     total = sum(event.mu**2 for event in events if isinstance(event, GaussianEvent))
     described = []
-    for event, times in Counter(events).items():
+    alike = (replace(event, statistic=without_round(event.statistic)) for event in events)
+    for event, times in Counter(alike).items():
         own = {"noise_sd": None, "mu": None, "share": None}
         if isinstance(event, GaussianEvent):
             own = {"noise_sd": event.sigma, "mu": event.mu, "share": times * event.mu**2 / total}

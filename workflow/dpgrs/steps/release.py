@@ -24,9 +24,17 @@ from dpgrs.privacy.ledger import Ledger
 from dpgrs.privacy.ledger_entries import Account
 from dpgrs.privacy.statement import build_statement, ledger_standing
 from dpgrs.privacy.statement_audit import summarise_audits
-from dpgrs.privacy.statement_content import Curation, PublicInput, StatementContent, Terms, Total
+from dpgrs.privacy.statement_content import (
+    NOT_RELEASED,
+    Curation,
+    PublicInput,
+    StatementContent,
+    Terms,
+    Total,
+)
 from dpgrs.provenance import provenance
 from dpgrs.regression.adassp import CAUTION
+from dpgrs.regression.boosted_adassp import CLIP, ROUNDS
 from dpgrs.regression.planning import expected_noise_sd
 from dpgrs.release.bundle import SCALES, remove_bundle, write_bundle
 from dpgrs.release.pgs_catalog import Scores, site_digest
@@ -54,6 +62,15 @@ ADASSP = (
     "Ridge regression, lambda from the spread of the noise on the Gram matrix less that eigenvalue.",
 )
 CHOSEN = "Every outcome is fitted by itself, from a noisy Gram matrix of the variants chosen for it."
+BOOSTED = (
+    "Every outcome is fitted by itself by boosted AdaSSP, from a noisy Gram matrix and sums of residuals.",
+    "Negative eigenvalues of the noisy Gram matrix, which only noise can cause, count as 0.",
+    ADASSP[0],
+    "Lambda is the spread of the noise on the Gram matrix less that eigenvalue, at least 0.",
+    "Weights rise by (Gram matrix + lambda)^-1 times the noisy sum of residuals, round by round.",
+    "After every round weights are cut to a grid and shortened, if need be, to a norm of 4096.",
+    "In the end they are scaled back from rows of norm 1 to genotypes.",
+)
 SEPARATE = "Every outcome is fitted by itself, from a noisy Gram matrix of its own."
 OF_ACCURACY = ("R^2 = 1 - RSS/TSS and MSE = RSS/n of noisy sums over people held out, TSS about 0.",)
 
@@ -174,6 +191,8 @@ def _post_processing(fit):
     """List what was done to the noisy statistics, in words."""
     if fit["method"] == "blup":
         return (AT_LEAST_ONE_ROW, *BLUP, ROUNDED)
+    if METHODS[fit["method"]].reads_rows:
+        return (*BOOSTED, ROUNDED)
     if METHODS[fit["method"]].is_screened:
         return (AT_LEAST_ONE_ROW, CHOSEN, *BLUP, ROUNDED)
     if fit["method"] == "adassp":
@@ -290,11 +309,12 @@ def _public_inputs(settings, digest, label):
     yield PublicInput(
         "outcome bound", f"{label['request']['outcome_bound']:g}", "chosen in the configuration"
     )
-    yield PublicInput(
-        "number of rows",
-        str(label["n"]),
-        "declared public, neighbours replace one row" if is_public_count else "released with noise, charged",
-    )
+    if label["n"] is None:
+        yield PublicInput("number of rows", NOT_RELEASED, "the method needs none")
+    else:
+        said = "declared public, neighbours replace one row"
+        said = said if is_public_count else "released with noise, charged"
+        yield PublicInput("number of rows", str(label["n"]), said)
     yield PublicInput("seed", str(settings["seed"]), "simulation, thinning and split alone")
     yield PublicInput("outcome names", str(label["n_outcomes"]), "given by the curator")
     if settings["outcomes"]["scales"]:
@@ -315,7 +335,11 @@ def _inputs_of_fit(fit, request):
         yield PublicInput("norm of a row of genotypes", f"{request['row_norm']:g}", "public frequencies")
     if request["outcome_norm"] is not None:
         yield PublicInput("norm of a row of outcomes", f"{request['outcome_norm']:g}", chosen)
-    has_penalty = fit["method"] not in ("blup", "adassp") and not METHODS[fit["method"]].is_screened
+    method = METHODS[fit["method"]]
+    if method.reads_rows:
+        yield PublicInput("rounds of boosted AdaSSP", str(ROUNDS), "always so many")
+        yield PublicInput("largest residual of a round", f"{CLIP:g}", "always the same")
+    has_penalty = fit["method"] not in ("blup", "adassp") and not method.draws_from_rows
     if has_penalty and fit["lambda_from"] == Penalty.FIXED:
         yield PublicInput("lambda", f"{fit['lambda']:g}", chosen)
     if fit["heritability"] is not None:

@@ -1,12 +1,13 @@
-"""Variants chosen for each outcome and their noisy statistics, charged before their secret noise is drawn."""
+"""What is drawn from rows, of variants chosen for each outcome or of all: charged, then drawn in secret."""
 
 from functools import partial
 
 from dpgrs.io.panel import Panel
 from dpgrs.io.trials import Outcomes
 from dpgrs.mechanisms import mechanism_of
+from dpgrs.methods import METHODS
 from dpgrs.regression.requests import request_grid
-from dpgrs.screening.requests import screened_request
+from dpgrs.screening.requests import request_of_rows
 from dpgrs.steps.noise import only_request, release_drawn
 from dpgrs.steps.screening import screening_data
 from dpgrs.types import Bounds
@@ -29,15 +30,15 @@ def release_chosen(
     counts,
     **options,
 ):
-    """Choose variants and release their statistics, in one: all is reserved before anything is drawn.
+    """Choose variants and release what follows from them, in one: all is reserved before anything is drawn.
 
     Parameters
     ----------
     panel, outcomes : paths.
     output, events, sites, ledger, identity : as in `dpgrs.steps.noise.release_statistics`.
-    method : str, one of `dpgrs.methods.SCREENED` that may be released.
-    terms : ScreeningTerms
-    bounds : Bounds, within which chosen variants are summed.
+    method : str, one of `dpgrs.methods.FROM_ROWS`.
+    terms : ScreeningTerms; methods that take all variants choose none by them.
+    bounds : Bounds, within which rows are read.
     genotype_clip, outcome_bound : float, of these bounds.
     counts : list of int, numbers of outcomes; empty means all.
     **options : see `request_grid`; they must make one request.
@@ -48,8 +49,11 @@ def release_chosen(
     request, count = only_request(grid)
     frequency = panel.frequency[panel.of_size(request.n_variants)]
     is_tight = Bounds(bounds) == Bounds.TIGHT
-    request = screened_request(
-        request, terms, frequency=frequency if is_tight else None, factor=genotype_clip
+    request = request_of_rows(
+        request,
+        terms if METHODS[method].is_screened else None,
+        frequency=frequency if is_tight else None,
+        factor=genotype_clip,
     )
     mechanism, names = mechanism_of(method), outcomes.names[:count]
     draw = partial(

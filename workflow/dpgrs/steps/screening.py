@@ -215,10 +215,10 @@ def _from_rows(method, data, chosen, *, request, noise, names, frequency, terms)
         "rows_per_coefficient": terms["rows_per_coefficient"],
         "frequency": frequency if request.coding == Coding.FREQUENCY else None,
     }
-    fit, statuses = fit_chosen_rows(
+    fit, fits = fit_chosen_rows(
         method, data, chosen, request=request.rest, noise=noise, outcome_names=names, **options
     )
-    return fit, ["ok" if status == Status.RELEASED else status for status in statuses]
+    return fit, ["ok" if one.status == Status.RELEASED else one.status for one in fits]
 
 
 FITTERS = {

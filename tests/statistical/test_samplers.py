@@ -155,6 +155,11 @@ def choice_probabilities(candidates=CANDIDATES):
     return probabilities
 
 
+def test_indices_below__chi_square():
+    values = samplers.indices_below(key_stream("indices"), 1_000_000, 1000)
+    assert p_value(np.bincount(values, minlength=1000), np.full(1000, 1 / 1000)) > FALSE_FAILURE
+
+
 def test_permute_and_flip__every_order_of_candidates():
     stream = key_stream("choice")
     options = {"epsilon": Fraction(4, 5), "sensitivity": 2}

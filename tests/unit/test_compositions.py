@@ -193,10 +193,11 @@ def test_fit_method__raise_on_shapes():
         fit_method(X, Y[1:], method=METHODS["nondp"], request=REQUEST, noise=BenchmarkNoise(1))
 
 
-def test_fit_method__raise_in_a_release():
-    request = replace(REQUEST, neighbours=Neighbours.REPLACE_ONE)
-    with pytest.raises(UsageError, match="must be drawn in a benchmark"):
-        fit_method(X, Y, method=METHODS["tukey"], request=request, noise=Rehearsal())
+def test_fit_method__a_release_by_tukey_cannot_be_charged():
+    request, rehearsal = replace(REQUEST, neighbours=Neighbours.REPLACE_ONE), Rehearsal()
+    fit_method(X, Y, method=METHODS["tukey"], request=request, noise=rehearsal)
+    with pytest.raises(UsageError, match="deep point must be drawn in a benchmark: no ledger counts its"):
+        [event.charge for event, _ in rehearsal.draws[()]]
 
 
 @pytest.mark.parametrize(

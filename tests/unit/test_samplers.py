@@ -130,6 +130,16 @@ def test_scaled_floor__never_wrong_beside_an_integer(scale, whole, rounds, data)
         assert ends == {value}
 
 
+def test_indices_below__words_that_do_not_divide_evenly_are_left_out():
+    """2^32 = 7 x 613566756 + 4: each index has as many words."""
+    first_uneven = 7 * 613566756
+    words = [first_uneven, 8, 2**32 - 1, first_uneven + 1, first_uneven - 1, 0]
+    stream = FixedWords(words)
+    assert samplers.indices_below(stream, 2, 7).tolist() == [1, 6]
+    # What is left belongs to the next draw.
+    assert samplers.indices_below(stream, 1, 2**32).tolist() == [0]
+
+
 @pytest.mark.parametrize("block_words", [1, 100])
 def test_permute_and_flip__equals_its_twin(block_words, monkeypatch):
     scores = np.array([3, -1, 4, 1, -5, 9, 2, 6])
@@ -251,6 +261,8 @@ def test_scale_parameters__bracket_the_scale(scale):
         (lambda s: samplers.discrete_gaussian(s, 1, 2**31 + 1), "sigma"),
         (lambda s: samplers.bernoulli_exp(s, 1, -1, 2), "p"),
         (lambda s: samplers.bernoulli_exp(s, 1, 1, 0), "q"),
+        (lambda s: samplers.indices_below(s, 1, 0), "bound"),
+        (lambda s: samplers.indices_below(s, 1, 2**32 + 1), "bound"),
         (lambda s: samplers.permute_and_flip(s, [1.0], epsilon=1, sensitivity=1), "scores"),
         (lambda s: samplers.permute_and_flip(s, [], epsilon=1, sensitivity=1), "scores"),
         (lambda s: samplers.permute_and_flip(s, [1], epsilon=0.1, sensitivity=1), "epsilon"),

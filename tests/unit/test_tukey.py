@@ -1,16 +1,20 @@
-"""The check and the mechanism; the geometry is in test_tukey_depth.py."""
+"""The check and the mechanism; draws are in test_deep_points.py, releases in test_tukey_release.py."""
 
 import math
 from dataclasses import replace
+from fractions import Fraction
 
+import mpmath
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from depth_laws import law, line_classes
 from dpgrs.errors import UsageError
+from dpgrs.privacy.deep_points import DepthRegions
 from dpgrs.privacy.events import DepthEvent, LaplaceEvent
-from dpgrs.privacy.noise import BenchmarkNoise, Rehearsal
+from dpgrs.privacy.noise import BenchmarkNoise
 from dpgrs.regression import tukey, tukey_models
 from dpgrs.regression.tukey import (
     Status,
@@ -22,8 +26,7 @@ from dpgrs.regression.tukey import (
     private_tukey,
 )
 from dpgrs.regression.tukey_check import Check, largest_safe_step, safety_terms, smallest_passing
-from dpgrs.regression.tukey_depth import depth, log_volumes
-from dpgrs.regression.tukey_models import fit_models
+from dpgrs.regression.tukey_models import fit_models, models_on_grid
 
 REQUEST = TukeyRequest(epsilon=2.0, delta=1e-5)
 WEIGHTS = np.array([1.0, -2.0, 0.5])
@@ -33,27 +36,27 @@ Y = X @ WEIGHTS + 0.1 * RNG.standard_normal(3000)
 every_check = pytest.mark.parametrize("check", list(Check))
 
 
-def holds(k, models, *, rate, log_limit, check):
-    """Say whether the inequality of the check holds, by its definition."""
-    log_volume, log_exact = (np.concatenate([[np.inf], values]) for values in log_volumes(models))
-    t, deepest = len(models) // 4, len(models) // 2
-    if check == Check.TIGHT:
-        inside = sum(math.exp(log_exact[q] + rate * q) for q in range(t + k - 1, deepest + 1))
-        inside *= math.exp(-rate * (t + k + 1))
-    else:
-        depths = {g: t + k + g + 1 for g in range(1, deepest)}
-        inside = max(
-            (math.exp(log_volume[p] + rate * g) for g, p in depths.items() if p <= deepest), default=0
+def holds(k, regions, *, rate, limit, check):
+    """Say whether the inequality of the check holds, by its definition and in 60 digits."""
+    t, deepest = regions.least, regions.deepest
+    volumes, shells = ([None, *counts] for counts in (regions.volumes, regions.shells))
+    with mpmath.workdps(60):
+        a, limit = (mpmath.mpf(value.numerator) / value.denominator for value in (rate, limit))
+        d0 = limit * mpmath.exp(-2 * a)
+        if check == Check.TIGHT:
+            weight = mpmath.fsum(shells[q] * mpmath.exp(a * q) for q in range(t + k - 1, deepest + 1))
+            return volumes[t - k - 1] * mpmath.exp(a * (t + k + 1)) <= d0 * weight
+        return any(
+            volumes[t - k - 1] <= d0 * mpmath.exp(a * g) * volumes[t + k + g + 1]
+            for g in range(1, deepest - t - k)
         )
-    # Among equal models both are 0.
-    return inside > 0 and math.exp(log_volume[t - k - 1]) <= math.exp(log_limit) * inside
 
 
 @st.composite
 def clustered_models(draw):
     """Draw models of which many share a value and some neighbour, one of them replaced."""
     n_models, d = draw(st.integers(8, 26)), draw(st.integers(1, 2))
-    places = st.sampled_from([-30.0, -1.0, 0.0, 0.01, 1.0, 1.01, 2.0, 50.0])
+    places = st.sampled_from([-3000.0, -100.0, 0.0, 1.0, 100.0, 101.0, 200.0, 5e30])
     values = draw(st.lists(places, min_size=n_models * d, max_size=n_models * d))
     models = np.reshape(values, (n_models, d))
     other = models.copy()
@@ -62,57 +65,53 @@ def clustered_models(draw):
 
 
 @every_check
-@given(clustered_models(), st.floats(0.05, 3), st.floats(-6, 6))
-def test_largest_safe_step__equals_the_definition_and_moves_by_one(check, pair, rate, log_limit):
-    options = {"rate": rate, "log_limit": log_limit, "check": check}
-    steps = [largest_safe_step(*log_volumes(models), **options) for models in pair]
-    for step, models in zip(steps, pair, strict=True):
-        safe = [holds(k, models, **options) for k in range(len(models) // 4 - 1)]
-        # Equality in exact numbers can go either way in floats.
-        near = [
-            holds(k, models, rate=rate, log_limit=log_limit - 1e-9, check=check)
-            != holds(k, models, rate=rate, log_limit=log_limit + 1e-9, check=check)
-            for k in range(len(safe))
-        ]
-        if not any(near):
-            assert step == [*safe, False].index(False) - 1
-            assert safe == sorted(safe, reverse=True)
+@given(clustered_models(), st.floats(0.05, 3), st.floats(0.01, 0.99))
+def test_largest_safe_step__equals_the_definition_and_moves_by_one(check, pair, rate, limit):
+    options = {"rate": Fraction(rate), "limit": Fraction(limit), "check": check}
+    every_regions = [DepthRegions(models) for models in pair]
+    steps = [largest_safe_step(regions, **options) for regions in every_regions]
+    for step, regions in zip(steps, every_regions, strict=True):
+        safe = [holds(k, regions, **options) for k in range(regions.least - 1)]
+        assert step == [*safe, False].index(False) - 1
+        assert safe == sorted(safe, reverse=True)
     assert abs(steps[0] - steps[1]) <= 1
+
+
+@every_check
+@pytest.mark.parametrize("offset", [-1, 1])
+def test_largest_safe_step__decides_what_differs_by_little(check, offset):
+    """A limit 1e-70 of itself on either side of the one where equal models have the step 3."""
+    rate, n_models = Fraction(1, 3), 100
+    t, deepest = n_models // 4, n_models // 2
+    with mpmath.workdps(200):
+        # e^(a (t + k + 1)) = limit e^(-2a) e^(a h) for k = 3.
+        edge = mpmath.exp(-mpmath.mpf(deepest - t - 3 - 3) / 3) * (1 + offset * mpmath.mpf(10) ** -70)
+        limit = Fraction(int(edge * 10**150), 10**150)
+    step = largest_safe_step(DepthRegions(np.zeros((n_models, 2))), rate=rate, limit=limit, check=check)
+    assert step == (3 if offset == 1 else 2)
 
 
 @pytest.mark.parametrize("n_models", range(1, 8))
 @every_check
 def test_largest_safe_step__none_for_few_models(n_models, check):
-    volumes = log_volumes(np.arange(float(n_models))[:, np.newaxis])
-    assert largest_safe_step(*volumes, rate=9.0, log_limit=9.0, check=check) == -1
-
-
-@every_check
-def test_largest_safe_step__no_volume_is_not_safe(check):
-    volumes = log_volumes(np.zeros((20, 1)))
-    assert largest_safe_step(*volumes, rate=1.0, log_limit=100.0, check=check) == -1
+    regions = DepthRegions(np.zeros((n_models, 1)))
+    assert largest_safe_step(regions, rate=Fraction(9), limit=Fraction(1, 2), check=check) == -1
 
 
 def test_largest_safe_step__tight_passes_wherever_the_original_does():
     rng = np.random.default_rng(0)
-    rate, log_limit = safety_terms(1.0, 1e-5)
+    rate, limit = safety_terms(1.0, 1e-5)
     steps = np.array(
         [
-            [largest_safe_step(*volumes, rate=rate, log_limit=log_limit, check=check) for check in Check]
+            [largest_safe_step(regions, rate=rate, limit=limit, check=check) for check in Check]
             for n_models in (200, 400)
-            for volumes in [log_volumes(rng.standard_normal((n_models, d))) for d in (1, 2, 3)]
+            for regions in [
+                DepthRegions(models_on_grid(rng.standard_normal((n_models, d)), 2.0**-40)) for d in (1, 2, 3)
+            ]
         ]
     )
     assert (steps[:, 0] >= steps[:, 1]).all()
     assert (steps[:, 0] > steps[:, 1]).any()
-
-
-def draw_law(models, edges, *, rate):
-    """Return the exact law of a draw of depth t or more in one coordinate, over the intervals of `edges`."""
-    middles = (edges[:-1] + edges[1:]) / 2
-    depths = depth(middles[:, np.newaxis], models)
-    weights = np.where(depths >= len(models) // 4, np.diff(edges) * np.exp(rate * depths), 0.0)
-    return weights / weights.sum()
 
 
 @every_check
@@ -120,18 +119,22 @@ def test_draws__of_safe_models_are_indistinguishable_from_any_neighbour(check):
     """The theorem of docs/proofs/tukey.md at epsilon = 4, delta = 0.1, in one coordinate, by exact laws."""
     epsilon, delta, n_models = 4.0, 0.1, 32
     rng, n_safe, largest = np.random.default_rng(0), 0, 0.0
-    rate, log_limit = safety_terms(epsilon, delta)
+    rate, limit = safety_terms(epsilon, delta)
     for _ in range(3000):
         left = rng.integers(10, 23)
-        models = np.r_[rng.normal(0, 0.1, left), rng.normal(1, 0.1, n_models - left)]
+        # Of a coarse grid too, where many models are equal.
+        scale = rng.choice([5, 1e9])
+        models = np.rint(scale * np.r_[rng.normal(0, 0.1, left), rng.normal(1, 0.1, n_models - left)])
         models[rng.random(n_models) < 0.1] *= rng.choice([1, 5, 100])
-        if largest_safe_step(*log_volumes(models[:, None]), rate=rate, log_limit=log_limit, check=check) < 0:
+        regions = DepthRegions(models[:, np.newaxis])
+        if largest_safe_step(regions, rate=rate, limit=limit, check=check) < 0:
             continue
         n_safe += 1
         other = models.copy()
-        other[rng.integers(n_models)] = rng.choice([-1000.0, 0.5, 1000.0])
-        edges = np.unique(np.r_[models, other])
-        p, q = (draw_law(one[:, None], edges, rate=rate) for one in (models, other))
+        other[rng.integers(n_models)] = np.rint(scale * rng.choice([-1000.0, 0.5, 1000.0]))
+        pair = models[:, np.newaxis], other[:, np.newaxis]
+        classes = line_classes(*pair)
+        p, q = (law(one, *classes, rate=float(rate)) for one in pair)
         for one, two in ((p, q), (q, p)):
             assert np.maximum(one - math.exp(epsilon) * two, 0).sum() <= delta / 2
         both = (p > 0) & (q > 0)
@@ -147,6 +150,9 @@ def test_smallest_passing__unsafe_models_pass_with_at_most_half_of_delta(epsilon
     # P[X >= x] of the discrete Laplace law is e^(-epsilon x)/(1 + e^-epsilon) for whole x >= 1.
     least = math.floor(1 + smallest_passing(epsilon, delta)) + 1
     assert math.exp(-epsilon * least) / (1 + math.exp(-epsilon)) <= delta / 2
+    with mpmath.workdps(50):
+        exact = -mpmath.log(mpmath.mpf(delta)) / mpmath.mpf(epsilon)
+        assert exact < smallest_passing(epsilon, delta) < exact * (1 + mpmath.mpf(2) ** -50)
 
 
 def test_fit_models__equals_lstsq_of_every_group(monkeypatch):
@@ -160,14 +166,33 @@ def test_fit_models__equals_lstsq_of_every_group(monkeypatch):
         expected = np.linalg.lstsq(A[groups == group], b[groups == group], rcond=1e-12)[0]
         np.testing.assert_allclose(model, expected, atol=1e-10)
     monkeypatch.setattr(tukey_models, "BLOCK_SIZE", 1)
-    np.testing.assert_allclose(fit_models(A, b, groups, n_models=30), models, atol=1e-12)
+    np.testing.assert_array_equal(fit_models(A, b, groups, n_models=30), models)
 
 
-def test_fit_models__a_row_changes_the_model_of_its_group_alone():
-    groups = np.random.default_rng(2).integers(40, size=len(X))
-    full, less = (fit_models(X[:n], Y[:n], groups[:n], n_models=40) for n in (3000, 2999))
-    is_changed = np.abs(full - less).max(axis=1) > 1e-9
-    assert is_changed.nonzero()[0].tolist() == [groups[-1]]
+def test_fit_models__a_row_changes_no_bit_of_other_groups():
+    """Whatever it does to the sizes: of few long groups, of many that have hardly a row."""
+    rng = np.random.default_rng(2)
+    for n_groups, n_rows in [(40, 3000), (1200, 3000), (3, 400), (100, 150)]:
+        groups = rng.integers(n_groups, size=n_rows)
+        full, less = (fit_models(X[:n], Y[:n], groups[:n], n_models=n_groups) for n in (n_rows, n_rows - 1))
+        assert (full != less).any(axis=1).nonzero()[0].tolist() == [groups[-1]]
+
+
+@pytest.mark.parametrize("d", [1, 2, 3, 8])
+def test_fit_models__same_bits_alone_and_in_any_company(d):
+    rng = np.random.default_rng(d)
+    groups = rng.integers(60, size=600)
+    A, b = rng.standard_normal((600, d)), rng.standard_normal(600)
+    models = fit_models(A, b, groups, n_models=60)
+    for group, model in enumerate(models):
+        rows = groups == group
+        alone = fit_models(A[rows], b[rows], np.zeros(rows.sum(), dtype=int), n_models=1)
+        assert alone[0].tobytes() == model.tobytes()
+
+
+def test_models_on_grid__whole_steps_of_each_by_itself():
+    models = np.array([[0.0, 0.3, -0.26], [1e100, -1e-300, 0.24]])
+    np.testing.assert_array_equal(models_on_grid(models, 0.5), [[0, 1, -1], [2e100, 0, 0]])
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
@@ -184,7 +209,7 @@ def test_fit_models__finite_whatever_the_rows():
     models = fit_models(rows, np.array([1e300, -1e300, 1e300]), np.arange(3), n_models=3)
     assert np.isfinite(models).all()
     assert np.abs(models).max() <= tukey_models.LARGEST_COEFFICIENT
-    assert (log_volumes(np.vstack([models, -models]))[0] < np.inf).all()
+    assert min(DepthRegions(models_on_grid(models, tukey.STEP)).volumes) > 0
 
 
 @pytest.mark.parametrize("neighbours", ["add-remove", "replace-one"])
@@ -222,27 +247,45 @@ def test_private_tukey__same_key_same_point():
     assert np.all(points[0] != points[2])
 
 
-def test_private_tukey__equal_models_are_told_apart_but_stay_equal():
+def test_private_tukey__is_a_point_of_the_grid():
+    request = replace(REQUEST, step=2.0**-6, rows_per_coefficient=3.0)
+    fit = private_tukey(X, Y, request=request, noise=BenchmarkNoise(1))
+    assert np.all(fit.weights * 64 == np.rint(fit.weights * 64))
+    np.testing.assert_allclose(fit.weights, WEIGHTS, atol=0.1)
+    # Half of a step is more than any coefficient.
+    none = private_tukey(X, Y, request=replace(request, step=8.0), noise=BenchmarkNoise(1))
+    assert (none.status, none.weights.tolist()) == (Status.RELEASED, [0.0, 0.0, 0.0])
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e9, 1e40])
+def test_private_tukey__equal_models_are_drawn_however_large(scale):
     request = replace(REQUEST, epsilon=6.0, rows_per_coefficient=4.0)
-    fit = private_tukey(X, X @ WEIGHTS, request=request, noise=BenchmarkNoise(1))
-    np.testing.assert_allclose(fit.weights, WEIGHTS, atol=1e-8)
+    fit = private_tukey(X, scale * (X @ WEIGHTS), request=request, noise=BenchmarkNoise(1))
+    np.testing.assert_allclose(fit.weights, scale * WEIGHTS, rtol=1e-8)
 
 
-def test_private_deep_point__perturbation_lost_beside_large_models():
-    """Then there is no volume: an outcome, not an error."""
-    request = replace(REQUEST, epsilon=6.0)
-    for scale, status in ((1.0, Status.RELEASED), (1e9, Status.CHECK_FAILED), (1e100, Status.CHECK_FAILED)):
-        models = np.full((400, 2), scale)
-        fit = private_deep_point(models, epsilon=6.0, request=request, noise=BenchmarkNoise(1))
-        assert (fit.status, fit.weights is None) == (status, status == Status.CHECK_FAILED)
+@every_check
+def test_largest_safe_step__of_equal_models_is_known(check):
+    """All depths have one point: e^(a (t + k + 1)) <= limit e^(-2a) e^(a h)."""
+    rate, limit = safety_terms(3.0, 1e-5)
+    for n_models in range(8, 160):
+        t, deepest = n_models // 4, n_models // 2
+        expected = math.floor(deepest - t - 3 - math.log(8e5) / 1.5)
+        regions = DepthRegions(np.full((n_models, 2), 7.0))
+        step = largest_safe_step(regions, rate=rate, limit=limit, check=check)
+        assert step == max(min(expected, t - 2), -1)
 
 
-def test_private_tukey__too_few_models_spend_the_count_alone():
+def test_private_tukey__too_few_models_spend_all_of_it():
+    """A release must know its cost before it knows the count."""
     fit = private_tukey(X[:20], Y[:20], request=REQUEST, noise=BenchmarkNoise(1))
     assert (fit.status, fit.weights, fit.n_models) == (Status.TOO_FEW_MODELS, None, 0)
-    assert [event.statistic for event in fit.events] == ["count of units"]
-    few = private_deep_point(np.zeros((7, 2)), epsilon=1.0, request=REQUEST, noise=BenchmarkNoise(1))
-    assert (few.status, few.events) == (Status.TOO_FEW_MODELS, ())
+    assert sum(event.epsilon for event in fit.events) == pytest.approx(REQUEST.epsilon)
+    # However much the check is told to pass.
+    request = replace(REQUEST, delta=0.99)
+    few = private_deep_point(np.zeros((7, 2)), epsilon=1e-3, request=request, noise=BenchmarkNoise(1))
+    assert (few.status, few.weights) == (Status.TOO_FEW_MODELS, None)
+    assert [event.entries for event in few.events] == [1, 2]
 
 
 @pytest.mark.parametrize("rows_per_unit", [1, 2])
@@ -292,6 +335,7 @@ def test_number_of_models__whole_and_bounded(n_rows, expected):
         ("check", "loose"),
         ("count_share", 1.0),
         ("rows_per_coefficient", 0.0),
+        *(("step", value) for value in (0.0, 0.3, -0.5, 2.0**-201, math.inf, math.nan)),
     ],
 )
 def test_request__raise_on_terms(name, value):
@@ -305,9 +349,3 @@ def test_private_tukey__raise_on_shapes(n_outcomes):
         private_tukey(X, np.zeros(n_outcomes), request=REQUEST, noise=BenchmarkNoise(1))
     with pytest.raises(UsageError, match="whole units of 2"):
         private_tukey(X[1:], Y[1:], request=replace(REQUEST, rows_per_unit=2), noise=BenchmarkNoise(1))
-
-
-def test_private_tukey__raise_in_a_release():
-    request = replace(REQUEST, neighbours="replace-one")
-    with pytest.raises(UsageError, match="must be drawn in a benchmark"):
-        private_tukey(X, Y, request=request, noise=Rehearsal())

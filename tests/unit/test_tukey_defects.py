@@ -2,20 +2,24 @@
 
 import math
 from dataclasses import replace
+from fractions import Fraction
 
 import numpy as np
 import pytest
 from scipy.special import expit
 
+from depth_laws import depth
+from dpgrs.privacy._sampler_twins import Digits
+from dpgrs.privacy.deep_points import DepthRegions, draw_point
 from dpgrs.privacy.noise import BenchmarkNoise
+from dpgrs.privacy.stream import KeyStream
 from dpgrs.regression.tukey import TukeyRequest, private_deep_point
 from dpgrs.regression.tukey_check import largest_safe_step, safety_terms, smallest_passing
-from dpgrs.regression.tukey_depth import depth, draw_point, log_volumes
-from dpgrs.regression.tukey_models import fit_models
+from dpgrs.regression.tukey_models import fit_models, models_on_grid
 
 REQUEST = TukeyRequest(epsilon=1.0, delta=1e-5)
 RNG = np.random.default_rng(0)
-MODELS = RNG.standard_normal((400, 3))
+MODELS = models_on_grid(RNG.standard_normal((400, 3)), 2.0**-40)
 
 
 def laplace_tail(x, scale):
@@ -53,23 +57,30 @@ def published_bisection(is_safe, t):
     return low
 
 
-def steps_that_are_safe(volumes, *, rate, log_limit):
-    """Return which k in 0 .. t - 2 pass the tight check, one by one."""
-    log_volume, log_exact = volumes
-    t, p = len(log_volume) // 2, np.arange(1, len(log_volume) + 1)
+def logarithms(regions):
+    """Return log V_p and log B_p of p = 1 .., as floats."""
+    return (
+        np.array([math.log(count) if count else -math.inf for count in counts])
+        for counts in (regions.volumes, regions.shells)
+    )
+
+
+def steps_that_are_safe(regions, *, rate, limit):
+    """Return which k in 0 .. t - 2 pass the tight check, one by one in floats."""
+    log_volume, log_exact = logarithms(regions)
+    t, p, rate = regions.least, np.arange(1, regions.deepest + 1), float(rate)
     log_tails = [np.logaddexp.reduce((log_exact + rate * p)[q - 1 :]) for q in p]
-    return [
-        log_volume[t - k - 2] + rate * (t + k + 1) - log_tails[t + k - 2] <= log_limit for k in range(t - 1)
-    ]
+    log_d0 = math.log(limit) - 2 * rate
+    return [log_volume[t - k - 2] + rate * (t + k + 1) - log_tails[t + k - 2] <= log_d0 for k in range(t - 1)]
 
 
 @pytest.mark.parametrize("epsilon", [0.5, 1.0, 2.0])
 def test_largest_safe_step__was_tested_unlike_the_published_one(epsilon):
-    volumes = log_volumes(MODELS)
-    rate, log_limit = safety_terms(epsilon, REQUEST.delta)
-    is_safe = steps_that_are_safe(volumes, rate=rate, log_limit=log_limit)
-    published = published_bisection(lambda k: is_safe[k], len(volumes[0]) // 2)
-    ours = largest_safe_step(*volumes, rate=rate, log_limit=log_limit)
+    regions = DepthRegions(MODELS)
+    rate, limit = safety_terms(epsilon, REQUEST.delta)
+    is_safe = steps_that_are_safe(regions, rate=rate, limit=limit)
+    published = published_bisection(lambda k: is_safe[k], regions.least)
+    ours = largest_safe_step(regions, rate=rate, limit=limit)
     assert not is_safe[published]
     assert ours == -1 or is_safe[ours]
     assert not is_safe[ours + 1]
@@ -77,14 +88,19 @@ def test_largest_safe_step__was_tested_unlike_the_published_one(epsilon):
 
 def test_largest_safe_step__ends_before_the_volume_that_there_is_not():
     """V_0 is infinite: at k = t - 1 the published index -1 takes the smallest volume for it."""
-    log_volume, _ = volumes = log_volumes(MODELS)
-    t = len(log_volume) // 2
-    assert log_volume[t - (t - 1) - 2] == log_volume.min()
-    assert largest_safe_step(*volumes, rate=1.0, log_limit=math.inf) == t - 2
+    regions = DepthRegions(MODELS)
+    t = regions.least
+    assert regions.volumes[t - (t - 1) - 2] == min(regions.volumes)
+    assert largest_safe_step(regions, rate=Fraction(1), limit=Fraction(10**400)) == t - 2
 
 
 # The depth is drawn on one slice of the sorted models and the point on another, and coordinates after the
 # first of the depth are drawn from the next smaller box.
+
+
+def our_points(models, exact_depth, n_points):
+    digits, regions = Digits(KeyStream(bytes(32), b"points")), DepthRegions(models)
+    return np.array([draw_point(digits, regions, exact_depth) for _ in range(n_points)], dtype=float)
 
 
 def published_point(models, exact_depth, *, generator, skipped=0):
@@ -104,28 +120,23 @@ def share_with_two_coordinates(points, models, exact_depth):
 
 
 def test_draw_point__has_corners_unlike_the_published_one():
-    models, options = RNG.standard_normal((8, 3)), {"generator": np.random.default_rng(1)}
-    shares = {
-        draw: share_with_two_coordinates(
-            np.array([draw(models, 2, **options) for _ in range(2000)]), models, 2
-        )
-        for draw in (published_point, draw_point)
-    }
+    models, rng = models_on_grid(RNG.standard_normal((8, 3)), 2.0**-40), np.random.default_rng(1)
+    published = np.array([published_point(models, 2, generator=rng) for _ in range(2000)])
     low, high = np.sort(models, axis=0)[[1, 2]], np.sort(models, axis=0)[[-2, -3]]
     outer, inner = (high - low)[0], (high - low)[1]
     shell, single = outer.prod() - inner.prod(), ((outer - inner) * inner.prod() / inner).sum()
     expected = 1 - single / shell
-    assert shares[published_point] == 0 < 0.1 < expected
+    assert share_with_two_coordinates(published, models, 2) == 0 < 0.1 < expected
     # 2,000 draws: within 5 standard errors.
-    assert shares[draw_point] == pytest.approx(expected, abs=5 * math.sqrt(expected / 2000))
+    share = share_with_two_coordinates(our_points(models, 2, 2000), models, 2)
+    assert share == pytest.approx(expected, abs=5 * math.sqrt(expected / 2000))
 
 
 def test_draw_point__has_the_depth_that_was_drawn_unlike_the_published_one():
-    options = {"generator": np.random.default_rng(2)}
-    published = np.array([published_point(MODELS, 100, skipped=1, **options) for _ in range(200)])
-    ours = np.array([draw_point(MODELS, 100, **options) for _ in range(200)])
-    assert set(depth(published, MODELS)) == {101}
-    assert set(depth(ours, MODELS)) == {100}
+    rng = np.random.default_rng(2)
+    published = [published_point(MODELS, 100, skipped=1, generator=rng) for _ in range(200)]
+    assert set(depth(np.array(published), MODELS)) == {101}
+    assert set(depth(our_points(MODELS, 100, 200), MODELS)) == {100}
 
 
 # The threshold ln(1/(2 delta))/epsilon lets an unsafe set pass with delta e^(-epsilon): more than half of it.
@@ -163,15 +174,17 @@ def test_fit_models__are_stable_unlike_equal_groups():
 
 
 def test_largest_safe_step__weighs_what_the_lemma_says_and_not_its_printed_proof():
-    log_volume, log_exact = volumes = log_volumes(MODELS)
-    t, p, rate, log_limit = 100, np.arange(1, 201), 0.05, 1.0
+    regions = DepthRegions(MODELS)
+    log_volume, log_exact = logarithms(regions)
+    t, p, rate = 100, np.arange(1, 201), 0.05
 
     def largest(offset):
         inside = [np.logaddexp.reduce((log_exact + rate * p)[t + k + offset - 1 :]) for k in range(t - 1)]
         outside = [log_volume[t - k - 2] + rate * (t + k + 1) for k in range(t - 1)]
-        return max(k for k in range(t - 1) if outside[k] - inside[k] <= log_limit)
+        return max(k for k in range(t - 1) if outside[k] - inside[k] <= 1.0)
 
-    assert largest(2) < largest(-1) == largest_safe_step(*volumes, rate=rate, log_limit=log_limit)
+    limit = Fraction(math.exp(1 + 2 * rate))
+    assert largest(2) < largest(-1) == largest_safe_step(regions, rate=Fraction(rate), limit=limit)
 
 
 # The draw weighs depths by e^(epsilon_2) instead of e^(epsilon_2/2), as if a record could only add a model.
@@ -179,26 +192,27 @@ def test_largest_safe_step__weighs_what_the_lemma_says_and_not_its_printed_proof
 # deep. The neighbour has one far model less and one on the right more.
 
 
-def models_at(counts):
-    return np.repeat(list(counts), list(counts.values()))[:, np.newaxis]
+def models_at(counts, *, step=2.0**-40):
+    return models_on_grid(np.repeat(list(counts), list(counts.values()))[:, np.newaxis], step)
 
 
 ONE = models_at({-1e50: 76, 0.0: 124, 1.0: 1, 1.0 + 0.0824: 199})
 OTHER = models_at({-1e50: 75, 0.0: 124, 1.0: 1, 1.0 + 0.0824: 200})
 
 
-def chance_of_the_thin_interval(models, *, rate, half):
+def chance_of_the_thin_interval(models, *, rate, limit, half):
     """Return the probabilities that the check passes and that the draw then lies in the thin interval."""
-    log_limit = math.log(REQUEST.delta / 8) - half
-    step = largest_safe_step(*log_volumes(models), rate=rate, log_limit=log_limit)
-    depths = depth(np.array([[0.5], [1.04]]), models)
-    chance = expit(math.log(0.0824) + rate * (depths[1] - depths[0]))
+    step = largest_safe_step(DepthRegions(models), rate=rate, limit=limit)
+    depths = depth(models_at({0.5: 1, 1.04: 1}), models)
+    chance = expit(math.log(0.0824) + float(rate) * (depths[1] - depths[0]))
     return laplace_tail(smallest_passing(half, REQUEST.delta) - step, scale=1 / half), chance
 
 
 def test_published_rate__loses_more_than_epsilon():
     half = 0.5
-    one, other = (chance_of_the_thin_interval(models, rate=half, half=half) for models in (ONE, OTHER))
+    # d0 is delta/(8 e^(epsilon_2)), as ours, beside a rate that is twice as large.
+    terms = {"rate": Fraction(half), "limit": Fraction(REQUEST.delta / 8 * math.exp(half)), "half": half}
+    one, other = (chance_of_the_thin_interval(models, **terms) for models in (ONE, OTHER))
     assert one == pytest.approx((0.2994, 0.0476), abs=1e-4)
     assert other == pytest.approx((0.4936, 0.1197), abs=1e-4)
     excess = math.prod(other) - math.exp(REQUEST.epsilon) * math.prod(one)
@@ -209,8 +223,8 @@ def test_published_rate__loses_more_than_epsilon():
 @pytest.mark.parametrize("pair", [(ONE, OTHER), (OTHER, ONE)])
 def test_safety_terms__rate_of_half_loses_no_more(pair):
     half = 0.5
-    rate, _ = safety_terms(half, REQUEST.delta)
-    one, other = (chance_of_the_thin_interval(models, rate=rate, half=half) for models in pair)
+    rate, limit = safety_terms(half, REQUEST.delta)
+    one, other = (chance_of_the_thin_interval(models, rate=rate, limit=limit, half=half) for models in pair)
     assert math.prod(other) <= math.exp(REQUEST.epsilon) * math.prod(one) + REQUEST.delta
     assert other[1] <= math.exp(half) * one[1]
 
@@ -224,7 +238,7 @@ def test_private_deep_point__draws_at_that_rate():
         for i in range(4000)
     ]
     points = np.array([fit.weights[0] for fit in fits if fit.weights is not None])
-    depths = depth(np.array([[0.5], [1.5]]), models)
+    depths = depth(models_at({0.5: 1, 1.5: 1}), models)
     expected = expit(0.1 * (depths[0] - depths[1]))
     assert len(points) > 3500
     assert np.mean(points < 1) == pytest.approx(expected, abs=5 * math.sqrt(0.25 / len(points)))

@@ -169,8 +169,8 @@ CHOICES = {Selection.PERMUTE_AND_FLIP: ChoiceEvent, Selection.GUMBEL: GumbelEven
 class DepthEvent(Event):
     """Draw of a point by its depth among private models, after a noisy check that this is safe.
 
-    (epsilon, delta)-DP, with the delta of the check (docs/proofs/tukey.md). It is made of floats, and no
-    ledger counts a delta, so it is for benchmarks alone. The sensitivity is that of the depth, in linf.
+    (epsilon, delta)-DP, with the delta of the check (docs/proofs/tukey.md). No ledger counts a delta, so it
+    cannot be charged. The sensitivity is that of the depth, in linf.
 
     Attributes
     ----------
@@ -180,8 +180,22 @@ class DepthEvent(Event):
 
     family: ClassVar = "depth"
     norm: ClassVar = "linf"
+    exactness: ClassVar = Exactness.CERTIFIED
     epsilon: float
     delta: float
+
+    @property
+    def rate(self):
+        """By what a point is likelier for every step of depth, a Fraction."""
+        return Fraction(self.epsilon) / (2 * Fraction(self.sensitivity.value))
+
+    @property
+    def charge(self):
+        """Raise UsageError: what a ledger is charged must be counted by it."""
+        raise UsageError(
+            f"The {self.statistic} must be drawn in a benchmark: no ledger counts its delta. "
+            "Use `mode: benchmark`."
+        )
 
 
 # What a release can draw and a ledger count.

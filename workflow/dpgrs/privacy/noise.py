@@ -14,9 +14,10 @@ import numpy as np
 
 from dpgrs.errors import DpgrsError, UsageError
 from dpgrs.privacy.canonical_lipschitz import certified_set, seeded_set
+from dpgrs.privacy.deep_points import certified_deep_point
 from dpgrs.privacy.events import GumbelEvent, LaplaceEvent
-from dpgrs.privacy.noise_source import NoiseSource, json_digest, statistic_digest
-from dpgrs.privacy.samplers import discrete_laplace, permute_and_flip, rounded_normal
+from dpgrs.privacy.noise_source import NoiseSource, data_digest, json_digest, statistic_digest
+from dpgrs.privacy.samplers import discrete_laplace, indices_below, permute_and_flip, rounded_normal
 from dpgrs.privacy.stream import KeyStream
 
 
@@ -58,9 +59,22 @@ class BenchmarkNoise(NoiseSource):
     def _choose_set(self, scores, event):
         return seeded_set(self._generator(event.as_dict()), scores, **_set_terms(event)), event
 
+    def _assign(self, n_units, name, n_groups):
+        return indices_below(self._stream(["groups", name, n_units, n_groups]), n_units, n_groups)
+
+    def _deep_point(self, models, event, is_safe):
+        # The code of a release, fast enough: there is no twin in floats.
+        stream = self._stream(event.as_dict())
+        return certified_deep_point(stream, models, rate=event.rate) if is_safe else None, event
+
     def _generator(self, identity):
-        digest = json_digest([self._key, self._part, identity])
-        return np.random.Generator(np.random.PCG64(int.from_bytes(digest, "little")))
+        return np.random.Generator(np.random.PCG64(int.from_bytes(self._digest(identity), "little")))
+
+    def _stream(self, identity):
+        return KeyStream(self._digest(identity), b"benchmark")
+
+    def _digest(self, identity):
+        return json_digest([self._key, self._part, identity])
 
 
 class Rehearsal(NoiseSource):
@@ -87,6 +101,13 @@ class Rehearsal(NoiseSource):
     def _choose_set(self, scores, event):
         self._note(event, self._data or statistic_digest(scores))
         return np.arange(event.n_choices), event
+
+    def _assign(self, n_units, name, n_groups):
+        return np.zeros(n_units, dtype=np.int64)
+
+    def _deep_point(self, models, event, is_safe):
+        self._note(event, self._data or data_digest(models))
+        return None, event
 
     def _note(self, event, digest):
         if event.exactness is None:
@@ -149,18 +170,35 @@ class ReleaseNoise(NoiseSource):
         self.outputs[self._part].append(statistic_digest(chosen))
         return chosen, event
 
+    def _assign(self, n_units, name, n_groups):
+        if self._part not in self._requests:
+            raise _not_reserved(name)
+        identity = ["groups", self._part, self._requests[self._part], name, n_units, n_groups, self._data]
+        return indices_below(KeyStream(self._study_key.secret, json_digest(identity)), n_units, n_groups)
+
+    def _deep_point(self, models, event, is_safe):
+        exact = data_digest(models)
+        event, stream = self._reserved(event, self._data or exact)
+        point = certified_deep_point(stream(exact), models, rate=event.rate) if is_safe else None
+        self.outputs[self._part].append(json_digest(point).hex())
+        return point, event
+
     def _reserved(self, event, digest):
         """Take the next reserved draw; return its event and what makes the streams of its parts."""
         reserved = self._waiting.get(self._part)
         if not reserved or reserved[0][1] != (event, digest):
-            raise DpgrsError(
-                f"The noise of the {event.statistic} was not reserved in the ledger as it is asked for now. "
-                "Nothing was released. Start the release again."
-            )
+            raise _not_reserved(event.statistic)
         number, _ = reserved.pop(0)
         event = replace(event, request=self._requests[self._part])
         identity = ["noise", self._part, number, asdict(event), digest]
         return event, lambda *part: KeyStream(self._study_key.secret, json_digest([*identity, *part]))
+
+
+def _not_reserved(name):
+    return DpgrsError(
+        f"The noise of the {name} was not reserved in the ledger as it is asked for now. "
+        "Nothing was released. Start the release again."
+    )
 
 
 def _in_rounds(event, choose_one, score):

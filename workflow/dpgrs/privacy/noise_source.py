@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import math
 from copy import copy
 from fractions import Fraction
 from numbers import Rational
@@ -10,12 +9,13 @@ from numbers import Rational
 import numpy as np
 
 from dpgrs.errors import UsageError
-from dpgrs.privacy._sampler_kernels import LARGEST_SCALE
+from dpgrs.privacy.claims import scale_of
+from dpgrs.privacy.deep_noise import DeepNoise
 from dpgrs.privacy.events import CHOICES, GaussianEvent, LaplaceEvent, SubsetEvent
 from dpgrs.types import Selection
 
 
-class NoiseSource:
+class NoiseSource(DeepNoise):
     """What all sources share: the check of a draw, which comes before it.
 
     Attributes
@@ -77,7 +77,7 @@ class NoiseSource:
             positive or too small for the grid.
         """
         statistic = _on_grid(statistic, name)
-        sigma = _scale(sensitivity, share=mu, norm=GaussianEvent.norm, step=step, name=name)
+        sigma = scale_of(sensitivity, share=mu, norm=GaussianEvent.norm, step=step, name=name)
         return self._draw(
             statistic,
             GaussianEvent(mu=float(mu), sigma=sigma, **self._common(statistic, name, step, sensitivity)),
@@ -103,7 +103,7 @@ class NoiseSource:
             As `gaussian`.
         """
         statistic = _on_grid(statistic, name)
-        scale = _scale(sensitivity, share=epsilon, norm=LaplaceEvent.norm, step=step, name=name)
+        scale = scale_of(sensitivity, share=epsilon, norm=LaplaceEvent.norm, step=step, name=name)
         return self._draw(
             statistic,
             LaplaceEvent(
@@ -286,7 +286,7 @@ class NoiseSource:
         """Check a choice and return its event."""
         if not 1 <= n_choices <= n_entries:
             raise _too_few(name, n_choices, n_entries)
-        _scale(sensitivity, share=epsilon, norm=family.norm, step=step, name=name)
+        scale_of(sensitivity, share=epsilon, norm=family.norm, step=step, name=name)
         return family(
             statistic=name,
             sensitivity=sensitivity,
@@ -317,6 +317,14 @@ class NoiseSource:
 
     def _choose_set(self, scores, event):
         """Choose a set by its scores, and return it with the event."""
+        raise NotImplementedError
+
+    def _assign(self, n_units, name, n_groups):
+        """Return a group for each of so many units."""
+        raise NotImplementedError
+
+    def _deep_point(self, models, event, is_safe):
+        """Draw a point by its depth if it is safe, and return it, or None, with the event."""
         raise NotImplementedError
 
 
@@ -359,25 +367,3 @@ def _on_grid(statistic, name):
     if not is_grid:
         raise UsageError(f"The {name} must be integers on its grid, got {statistic.dtype}. Round it by row.")
     return statistic.astype(np.int64, copy=False)
-
-
-def _scale(sensitivity, *, share, norm, step, name):
-    """Return sensitivity/share, rounded up, so that the loss is never above the share."""
-    if sensitivity.norm != norm:
-        raise UsageError(
-            f"The sensitivity of the {name} must be in {norm}, got {sensitivity.norm}. Claim it in that norm."
-        )
-    if math.frexp(step)[0] != 0.5:
-        raise UsageError(f"The grid of the {name} must be a power of 2 wide, got {step}. Choose another.")
-    if not 0 < share < math.inf:
-        raise UsageError(
-            f"The budget of the {name} must be a finite number above 0, got {share}. Give it a share."
-        )
-    scale = math.nextafter(sensitivity.value / share, math.inf)
-    # Beyond this many grid steps no sampler reaches every integer.
-    if scale > LARGEST_SCALE * step:
-        raise UsageError(
-            f"The noise of the {name} must be at most {LARGEST_SCALE:.0e} grid steps, "
-            f"got {scale / step:.0e}. Raise `privacy.epsilon` or the share."
-        )
-    return scale

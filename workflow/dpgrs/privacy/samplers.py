@@ -121,6 +121,34 @@ def bernoulli_exp(stream, size, p, q):
     return _draw(stream, size, kernels.BERNOULLI_EXP, parameters, twins.bernoulli_exp, exponent) == 1
 
 
+def indices_below(stream, size, bound):
+    """Draw integers of 0, ..., bound - 1, all equally likely.
+
+    A word of the stream modulo the bound is the next value; the last few of the 2^32 words, which do not
+    divide evenly, are left out.
+
+    Parameters
+    ----------
+    stream : KeyStream
+    size : int >= 0
+    bound : int in [1, 2^32]
+
+    Returns
+    -------
+    (size,) int64, independent.
+    """
+    size = _integer("size", size, "an int >= 0", lambda size: size >= 0)
+    bound = _integer("bound", bound, "an int from 1 to 2^32", lambda bound: 1 <= bound <= 2**32)
+    values, n_even = np.empty(size, dtype=np.int64), 2**32 // bound * bound
+    done = 0
+    while done < size:
+        words = stream.take(size - done).astype(np.int64)
+        kept = words[words < n_even] % bound
+        values[done : done + len(kept)] = kept
+        done += len(kept)
+    return values
+
+
 def permute_and_flip(stream, scores, *, epsilon, sensitivity, n_choices=1):
     """Choose candidates of high score, each by permute-and-flip [1]_ among those that are left.
 

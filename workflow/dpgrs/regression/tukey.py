@@ -1,7 +1,8 @@
 """The Tukey mechanism, repaired: a private linear model among many that were fitted on parts of the rows.
 
-Needs no bounds on the data. It works on floats, so it is for benchmarks alone. Where it differs from the
-papers [1]_ [2]_ and why is in docs/tukey.md, the proof in docs/proofs/tukey.md.
+Needs no bounds on the data. Models are rounded to a grid and all draws are exact, but no ledger counts its
+delta, so it is for benchmarks. Where it differs from the papers [1]_ [2]_ and why is in docs/tukey.md, the
+proof in docs/proofs/tukey.md.
 
 References
 ----------
@@ -11,17 +12,17 @@ References
 """
 
 import math
-from dataclasses import astuple, dataclass, replace
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 import numpy as np
 
 from dpgrs.errors import UsageError
-from dpgrs.privacy.events import DepthEvent
+from dpgrs.privacy.deep_points import DepthRegions
+from dpgrs.privacy.noise_source import data_digest
 from dpgrs.privacy.sensitivity import Sensitivity
 from dpgrs.regression.tukey_check import Check, largest_safe_step, safety_terms, smallest_passing
-from dpgrs.regression.tukey_depth import draw_depth, draw_point, log_volumes
-from dpgrs.regression.tukey_models import fit_models
+from dpgrs.regression.tukey_models import fit_models, models_on_grid
 from dpgrs.types import Neighbours, Unit
 
 PROOF = "docs/proofs/tukey.md"
@@ -29,8 +30,12 @@ PROOF = "docs/proofs/tukey.md"
 FAILURE = 1e-4
 # Below, no depth is left that the check could pass; above, memory is wasted on a failed count.
 SMALLEST_NUMBER, LARGEST_NUMBER = 8, 2**20
-# What tells equal models apart, in units of a coefficient.
-PERTURBATION = 1e-10
+# 10^-12: half a step in a coefficient moves a prediction by less than 10^-6 even in a column of millions. A
+# finer grid costs little, as only integers get longer.
+STEP = 2.0**-40
+# Powers of 2 beyond which models, or points, would leave the range of floats; and an epsilon far beyond any
+# guarantee, with which weights stay in that of decimals.
+LARGEST_EXPONENT, LARGEST_EPSILON = 200, 1e6
 
 
 class Status(StrEnum):
@@ -55,6 +60,8 @@ class TukeyRequest:
     count_share : float in (0, 1), of epsilon, for the noisy count under add-remove.
     rows_per_coefficient : float > 0. A model gets d times so many rows on average; with 1, as in the papers,
         about half of the groups are short of rows and pull the model towards 0 (docs/tukey.md).
+    step : float, a power of 2: models and the point are whole multiples of it. A coefficient below half of it
+        counts as 0. Any step has the same guarantee.
 
     Raises
     ------
@@ -70,15 +77,17 @@ class TukeyRequest:
     check: Check = Check.TIGHT
     count_share: float = 0.05
     rows_per_coefficient: float = 1.0
+    step: float = STEP
 
     def __post_init__(self):
         for name, domain, is_met in (
-            ("epsilon", "a finite number above 0", 0 < self.epsilon < math.inf),
+            ("epsilon", "above 0 and at most 1000000", 0 < self.epsilon <= LARGEST_EPSILON),
             ("delta", "between 0 and 1", 0 < self.delta < 1),
             ("rows_per_unit", "at least 1", self.rows_per_unit >= 1),
             ("check", f"one of {', '.join(Check)}", self.check in list(Check)),
             ("count_share", "between 0 and 1", 0 < self.count_share < 1),
             ("rows_per_coefficient", "a finite number above 0", 0 < self.rows_per_coefficient < math.inf),
+            ("step", f"a power of 2, 2^-{LARGEST_EXPONENT} to 2^{LARGEST_EXPONENT}", _is_step(self.step)),
         ):
             if not is_met:
                 raise UsageError(f"`{name}` must be {domain}, got {getattr(self, name)}. Change it.")
@@ -98,6 +107,11 @@ class TukeyRequest:
         return Sensitivity(1.0, norm, Neighbours(self.neighbours), Unit(self.unit), PROOF)
 
 
+def _is_step(value):
+    mantissa, exponent = math.frexp(value)
+    return mantissa == 0.5 and abs(exponent - 1) <= LARGEST_EXPONENT
+
+
 @dataclass(frozen=True)
 class TukeyFit:
     """What the mechanism gives and costs.
@@ -107,7 +121,7 @@ class TukeyFit:
     weights : (d,) float64, or None if there is no model.
     status : Status
     n_models : int, public.
-    events : tuple of LaplaceEvent and DepthEvent, of all that was paid for.
+    events : tuple of LaplaceEvent and DepthEvent, of all that was paid for: the same whatever the noise.
     """
 
     weights: np.ndarray | None
@@ -124,7 +138,7 @@ def private_tukey(X, y, *, request, noise):
     X : (n_rows, d), with a column of ones where an intercept is wanted; rows of a unit one after the other.
     y : (n_rows,). A row with a value that is missing or infinite counts as a row of zeros.
     request : TukeyRequest
-    noise : NoiseSource of a benchmark.
+    noise : NoiseSource. A ledger refuses the DepthEvent.
 
     Returns
     -------
@@ -135,12 +149,12 @@ def private_tukey(X, y, *, request, noise):
     Unit and neighbours as requested. Sensitivity 1 of the count of units, of the distance to an unsafe set of
     models and of a depth: docs/proofs/tukey.md. A LaplaceEvent of the count (not under replace-one), another
     of the check and a DepthEvent are together (epsilon, delta)-DP. Public: d and the request; the number of
-    models, after the count. Not covered: relatives, and what the last bits of floats tell.
+    models, after the count. Not covered: relatives.
 
     Raises
     ------
     UsageError
-        If the rows are not whole units or y is not as long, and in a release.
+        If the rows are not whole units or y is not as long.
     """
     if X.ndim != 2 or y.shape != X.shape[:1] or len(X) % request.rows_per_unit:
         raise UsageError(
@@ -152,8 +166,8 @@ def private_tukey(X, y, *, request, noise):
         epsilon = request.count_epsilon
         n_low, *events = private_lower_count(n_units, epsilon=epsilon, request=request, noise=noise)
     n_models = number_of_models(n_low * request.rows_per_unit, X.shape[1], request=request)
-    if n_models < SMALLEST_NUMBER:
-        return TukeyFit(None, Status.TOO_FEW_MODELS, n_models, tuple(events))
+    # What is drawn below hangs on the count: the data are marked instead.
+    noise = noise.on(data_digest(X, y))
     models = models_of_groups(X, y, n_models=n_models, request=request, noise=noise)
     epsilon = request.epsilon - request.count_epsilon
     fit = private_deep_point(models, epsilon=epsilon, request=request, noise=noise)
@@ -183,18 +197,22 @@ def models_of_groups(X, y, *, n_models, request, noise):
     Parameters
     ----------
     X, y : as in `private_tukey`.
-    n_models : int > 0, public.
+    n_models : int >= 0, public.
     request : TukeyRequest
-    noise : NoiseSource of a benchmark.
+    noise : NoiseSource, on X and y.
 
     Returns
     -------
-    (n_models, d) finite float64, of which one unit changes one.
+    (n_models, d) float64, whole numbers of steps of the grid, of which one unit changes one row; zeros if
+        there are too few to draw from.
     """
-    generator = noise.generator("assignment of rows", *astuple(request), n_models)
+    if n_models < SMALLEST_NUMBER:
+        return np.zeros((n_models, X.shape[1]))
     # By unit, not by row: then a person of two rows changes one model too.
-    groups = generator.integers(n_models, size=len(X) // request.rows_per_unit)
-    return fit_models(X, y, np.repeat(groups, request.rows_per_unit), n_models=n_models)
+    n_units = len(X) // request.rows_per_unit
+    groups = noise.assign_groups(n_units, name="groups of units", n_groups=n_models)
+    models = fit_models(X, y, np.repeat(groups, request.rows_per_unit), n_models=n_models)
+    return models_on_grid(models, request.step)
 
 
 def private_lower_count(n_units, *, epsilon, request, noise):
@@ -237,73 +255,46 @@ def private_deep_point(models, *, epsilon, request, noise):
 
     Parameters
     ----------
-    models : (n_models, d) finite float64
+    models : (n_models, d) float64, whole numbers of steps of the grid.
     epsilon : float > 0, one half for the check and one for the draw.
-    request : TukeyRequest, for delta, the check, the unit and the neighbours.
-    noise : NoiseSource of a benchmark.
+    request : TukeyRequest, for delta, the check, the step, the unit and the neighbours.
+    noise : NoiseSource. A ledger refuses the DepthEvent.
 
     Returns
     -------
-    TukeyFit
+    TukeyFit. Too few models are not drawn from, but paid for: costs must not hang on a noisy count.
 
     Privacy
     -------
     Neighbours differ in one model. Sensitivity 1 of the distance to an unsafe set and of a depth:
     docs/proofs/tukey.md. A LaplaceEvent and a DepthEvent are together (epsilon, delta)-DP. Public: the number
-    of models, d and the request. Not covered: what the last bits of floats tell.
+    of models, d and the request.
 
     Raises
     ------
     UsageError
-        In a release.
+        If the models are not of whole numbers.
     """
-    n_models, half = len(models), epsilon / 2
-    if n_models < SMALLEST_NUMBER:
-        return TukeyFit(None, Status.TOO_FEW_MODELS, n_models, ())
-    terms = epsilon, *astuple(request), n_models
-    generator = noise.generator("perturbation of models", *terms)
-    models = models + PERTURBATION * generator.standard_normal(models.shape)
-    log_volume, log_exact = log_volumes(models)
-    rate, log_limit = safety_terms(half, request.delta)
-    options = {"rate": rate, "log_limit": log_limit, "check": request.check}
+    regions, half = DepthRegions(models), epsilon / 2
+    rate, limit = safety_terms(half, request.delta)
     noisy_step, checked = noise.laplace(
-        np.int64(largest_safe_step(log_volume, log_exact, **options)),
+        np.int64(largest_safe_step(regions, rate=rate, limit=limit, check=request.check)),
         name="safe step",
         step=1.0,
         sensitivity=request.sensitivity("l1"),
         epsilon=half,
     )
-    # Paid for whether the check passes or not.
-    drawn = DepthEvent(
-        statistic="deep point",
+    are_enough = len(models) >= SMALLEST_NUMBER
+    point, drawn = noise.deep_point(
+        models,
+        name="deep point",
         sensitivity=request.sensitivity("linf"),
-        step=1.0,
-        entries=models.shape[1],
-        source=noise.source,
         epsilon=half,
-        delta=float(request.delta),
+        delta=request.delta,
+        is_safe=bool(are_enough and noisy_step > smallest_passing(half, request.delta)),
     )
-    point = None
-    if noisy_step > smallest_passing(half, request.delta):
-        generator = noise.generator("deep point", *terms)
-        point = draw_deep_point(models, log_exact, rate=rate, generator=generator)
-    status = Status.CHECK_FAILED if point is None else Status.RELEASED
-    return TukeyFit(point, status, n_models, (checked, drawn))
-
-
-def draw_deep_point(models, log_exact, *, rate, generator):
-    """Draw a point of depth t = floor(n_models/4) or more with density e^(rate depth).
-
-    Parameters
-    ----------
-    models : (n_models, d) finite float64
-    log_exact : from `log_volumes`.
-    rate : float
-    generator : numpy Generator
-
-    Returns
-    -------
-    (d,) float64, or None if no such depth has a volume.
-    """
-    q = draw_depth(log_exact, least=len(models) // 4, rate=rate, generator=generator)
-    return None if q is None else draw_point(models, q, generator=generator)
+    if point is None:
+        status = Status.CHECK_FAILED if are_enough else Status.TOO_FEW_MODELS
+        return TukeyFit(None, status, len(models), (checked, drawn))
+    weights = np.array([float(value) for value in point]) * request.step
+    return TukeyFit(weights, Status.RELEASED, len(models), (checked, drawn))

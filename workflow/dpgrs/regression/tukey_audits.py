@@ -11,6 +11,7 @@ import numpy as np
 
 from dpgrs.privacy.audit import AuditCase, PureLoss, RangeLoss, register_audits
 from dpgrs.regression.tukey import (
+    STEP,
     Status,
     TukeyRequest,
     count_margin,
@@ -26,6 +27,8 @@ COUNT_EPSILON, CHECK_EPSILON, DRAW_EPSILON = 2.0, 2.0, 4.0
 N_UNITS = 40
 # Numbers of models: the safe steps of neighbours lie on both sides of what must be exceeded; no check fails.
 N_CHECKED, N_DRAWN = 64, 100
+# Between two places lie so many points of the grid that the places themselves do not count.
+SIDE = 2**40
 
 
 @dataclass(frozen=True)
@@ -35,7 +38,7 @@ class ExactModels:
     Attributes
     ----------
     n_rows : int, public.
-    models : (n_models, d) float64
+    models : (n_models, d) float64 of whole numbers.
     """
 
     n_rows: int
@@ -66,10 +69,10 @@ def tukey_cases():
     second = N_UNITS - 1 - count_margin(COUNT_EPSILON)
     count = _terms(Neighbours.ADD_REMOVE, step="count") | {"pair": pair, "claim": PureLoss(COUNT_EPSILON)}
     # Half of the models on either side, or one more on one: every depth is one less.
-    divided, uneven = (_models({0.0: left, 1.0: N_CHECKED - left}) for left in (32, 31))
+    divided, uneven = (_models({0: left, SIDE: N_CHECKED - left}) for left in (32, 31))
     # Two intervals, of which the left is one deeper, or the right.
-    left, right = (_models({0.0: left, 1.0: 1, 2.0: N_DRAWN - 1 - left}) for left in (50, 49))
-    deep = partial(AuditCase, mechanism=private_deep_point.__name__, is_for_releases=False)
+    left, right = (_models({0: left, SIDE: 1, 2 * SIDE: N_DRAWN - 1 - left}) for left in (50, 49))
+    deep = partial(AuditCase, mechanism=private_deep_point.__name__)
     replaced = Neighbours.REPLACE_ONE
     return [
         AuditCase(
@@ -84,7 +87,6 @@ def tukey_cases():
             run=_run_all,
             # One coefficient: there are as many models as units, rounded down.
             score=lambda fit: np.floor(second) + 0.5 - fit.n_models,
-            is_for_releases=False,
         ),
         deep(
             **_terms(replaced, step="check"),
@@ -98,7 +100,7 @@ def tukey_cases():
             pair=(left, right),
             claim=RangeLoss(DRAW_EPSILON),
             run=partial(_run_deep, epsilon=2 * DRAW_EPSILON),
-            score=lambda fit: -1 if fit.weights is None else fit.weights[0] - 1,
+            score=lambda fit: -1 if fit.weights is None else fit.weights[0] - SIDE * STEP,
         ),
     ]
 
@@ -132,4 +134,5 @@ def _rows(n_rows):
 
 def _models(counts):
     """Return models of one coefficient, so many at each place."""
-    return ExactModels(N_UNITS, np.repeat(list(counts), list(counts.values()))[:, np.newaxis])
+    places = np.array(list(counts), dtype=np.float64)
+    return ExactModels(N_UNITS, np.repeat(places, list(counts.values()))[:, np.newaxis])

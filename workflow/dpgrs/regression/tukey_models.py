@@ -1,4 +1,4 @@
-"""Least squares on every group of rows, all at once: what one row changes is the model of its group."""
+"""Least squares on every group of rows: one row changes the model of its group, and no bit of the others."""
 
 import numpy as np
 
@@ -21,26 +21,44 @@ def fit_models(X, y, groups, *, n_models):
 
     Returns
     -------
-    (n_models, d) finite float64; zeros for a group without rows.
+    (n_models, d) finite float64; zeros for a group without rows. The bits of a model hang on the rows of its
+        group alone.
     """
     X, y = _usable(X, y)
     order = np.argsort(groups, kind="stable")
     sizes = np.bincount(groups, minlength=n_models)
     starts = np.cumsum(sizes) - sizes
-    longest = max(int(sizes.max()), 1)
-    models = np.empty((n_models, X.shape[1]))
-    n_block = max(BLOCK_SIZE // (longest * X.shape[1]), 1)
-    for first in range(0, n_models, n_block):
-        block = slice(first, first + n_block)
-        places = np.arange(longest)
-        is_row = places < sizes[block, np.newaxis]
-        rows = order[np.where(is_row, starts[block, np.newaxis] + places, 0)]
-        models[block] = _minimum_norm(X[rows] * is_row[..., np.newaxis], y[rows] * is_row)
+    models = np.zeros((n_models, X.shape[1]))
+    for size in np.unique(sizes[sizes > 0]).tolist():
+        of_size = np.flatnonzero(sizes == size)
+        n_block = max(BLOCK_SIZE // (size * X.shape[1]), 1)
+        for first in range(0, len(of_size), n_block):
+            block = of_size[first : first + n_block]
+            rows = order[starts[block, np.newaxis] + np.arange(size)]
+            models[block] = _minimum_norm(X[rows], y[rows])
     return models
 
 
+def models_on_grid(models, step):
+    """Round models to the grid, each by itself.
+
+    Parameters
+    ----------
+    models : (n_models, d) finite float64
+    step : float, a power of 2.
+
+    Returns
+    -------
+    (n_models, d) float64, whole numbers of steps. What is smaller than half a step becomes 0.
+    """
+    return np.rint(models / step)
+
+
 def _minimum_norm(A, b):
-    """Solve least squares for a batch.
+    """Solve least squares for a batch of groups of one size.
+
+    LAPACK and BLAS are called for each group by itself, on operands of that shape, so the bits of a model
+    hang on its own rows alone. A sum over the batch at once, as by einsum, would not promise that.
 
     Parameters
     ----------
@@ -55,8 +73,8 @@ def _minimum_norm(A, b):
     is_kept = scales > RANK_TOLERANCE * scales[:, :1]
     with np.errstate(all="ignore"):
         inverse = np.where(is_kept, 1 / scales, 0.0)
-        coordinates = inverse * np.einsum("gnk,gn->gk", U, b)
-        models = np.einsum("gkd,gk->gd", Vt, coordinates)
+        coordinates = inverse[..., np.newaxis] * np.matmul(U.transpose(0, 2, 1), b[..., np.newaxis])
+        models = np.matmul(Vt.transpose(0, 2, 1), coordinates)[..., 0]
     assert models.shape == (len(A), A.shape[2])
     # What a group gives hangs on the group alone, so that cutting it changes no other model.
     return np.clip(np.nan_to_num(models), -LARGEST_COEFFICIENT, LARGEST_COEFFICIENT)

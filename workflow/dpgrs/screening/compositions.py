@@ -259,7 +259,7 @@ def fit_method(X, y, *, method, request, noise):
     Raises
     ------
     UsageError
-        If X and y do not fit together or k features cannot be chosen, and in a release.
+        If X and y do not fit together or k features cannot be chosen, and in a release, by its charge.
     """
     n_features = X.shape[1]
     if y.shape != X.shape[:1]:
@@ -336,7 +336,7 @@ def fit_deep_point(X, y, *, n_low, epsilon, request, noise):
     n_models = number_of_models(n_low, X.shape[1], request=asked)
     if n_models < SMALLEST_NUMBER:
         return FittedColumns(None, (), Status.TOO_FEW_MODELS, n_models)
-    options = {"request": asked, "noise": noise}
+    options = {"request": asked, "noise": noise.on(data_digest(X, y))}
     models = models_of_groups(X, y, n_models=n_models, **options)
     fit = private_deep_point(models, epsilon=epsilon, **options)
     return FittedColumns(fit.weights, fit.events, fit.status, n_models)

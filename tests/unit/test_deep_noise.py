@@ -1,0 +1,58 @@
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from dpgrs.errors import DpgrsError, UsageError
+from dpgrs.privacy.noise import BenchmarkNoise, Rehearsal, ReleaseNoise
+from dpgrs.privacy.sensitivity import Sensitivity
+from ledger_requests import KEY
+
+SENSITIVITY = Sensitivity(1.0, "linf", "add-remove", "person", "docs/proofs/tukey.md")
+GROUPS = {"name": "groups of units", "n_groups": 5}
+
+
+def test_assign_groups__is_seeded_and_of_its_name_data_numbers_and_part():
+    noise = BenchmarkNoise(1).on("data")
+    first, again, *others = (
+        noise.assign_groups(1000, **GROUPS),
+        noise.assign_groups(1000, **GROUPS),
+        noise.assign_groups(1000, **GROUPS | {"name": "others"}),
+        noise.assign_groups(1000, **GROUPS | {"n_groups": 6}),
+        noise.of("outcomes").assign_groups(1000, **GROUPS),
+        BenchmarkNoise(2).on("data").assign_groups(1000, **GROUPS),
+    )
+    np.testing.assert_array_equal(first, again)
+    assert all((first != other).mean() > 0.7 for other in others)
+    np.testing.assert_array_equal(Rehearsal().on("data").assign_groups(3, **GROUPS), [0, 0, 0])
+
+
+def test_assign_groups__raise_where_nothing_is_reserved():
+    noise = ReleaseNoise(KEY, draws={}, requests={}).on("data")
+    with pytest.raises(DpgrsError, match="groups of units was not reserved"):
+        noise.assign_groups(10, **GROUPS)
+
+
+@pytest.mark.parametrize("source", [BenchmarkNoise(1), Rehearsal()])
+def test_assign_groups__raise_without_data_and_on_numbers(source):
+    with pytest.raises(UsageError, match="groups of units must be of data that are named"):
+        source.assign_groups(10, **GROUPS)
+    for n_groups in (0, 2**32 + 1):
+        with pytest.raises(UsageError, match=f"`n_groups` must be from 1 to 2.32, got {n_groups}"):
+            source.on("data").assign_groups(10, name="groups", n_groups=n_groups)
+
+
+@pytest.mark.parametrize(
+    ("terms", "message"),
+    [
+        (
+            {"sensitivity": replace(SENSITIVITY, norm="l2")},
+            "sensitivity of the deep point must be in linf, got l2",
+        ),
+        ({"epsilon": 0.0}, "budget of the deep point must be a finite number above 0, got 0.0"),
+    ],
+)
+def test_deep_point__raise_on_claims(terms, message):
+    options = {"sensitivity": SENSITIVITY, "epsilon": 1.0} | terms
+    with pytest.raises(UsageError, match=message):
+        Rehearsal().deep_point(np.zeros((8, 1)), name="deep point", delta=1e-5, is_safe=True, **options)

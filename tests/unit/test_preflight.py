@@ -155,7 +155,7 @@ def test_problems__build_must_be_stated_for_a_release_of_vcfs():
     write_vcf("chr1.vcf")
     assert build_problems(None, mode="benchmark") == []
     assert only(build_problems(None)) == (
-        "`release.genome_build` must be GRCh37 or GRCh38 for a cohort from a VCF, got null. "
+        "`release.genome_build` must be GRCh37 or GRCh38 for a cohort from files, got null. "
         "Say of which build the positions are."
     )
     write_vcf_of("GRCh37", "chr1.vcf")

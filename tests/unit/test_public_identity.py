@@ -14,6 +14,7 @@ def test_public_identity__holds_what_defines_the_data_and_no_path():
         {"seed": 4},
         {"outcomes": {"test_share": 0.1}},
         {"cohort": settings["cohort"] | {"keep_filtered": True}},
+        {"cohort": {"source": "plink", "plink": "secret/place/{chrom}"}},
         {"people": {"keep": "secret/a.txt"}},
         {"people": {"related": "secret/a.txt"}},
         {"people": {"consent": {"file": "secret/a.tsv", "allow": [1]}}},

@@ -99,19 +99,19 @@ def simulate_cohort(directory, **options):
 
 
 @main.command()
-@path_argument("vcf")
+@path_argument("genotypes", nargs=-1, required=True)
 @click.option("--chromosome", required=True, help="Contig to read, with or without `chr`.")
 @click.option("--phased", type=click.Choice(["required", "any"]), default="required", help="Phase of calls.")
 @click.option("--keep-filtered", is_flag=True, help="Keep records whose FILTER is neither PASS nor `.`.")
 @click.option("--people", type=click.Path(), help="List of the people to take, one id a line; default: all.")
 @path_option("--output", "Where to write the haplotype store.")
 @click.pass_obj
-def ingest_chromosome(context, vcf, output, **options):
-    """Read one chromosome of a VCF into a haplotype store."""
+def ingest_chromosome(context, genotypes, output, **options):
+    """Read one chromosome of a VCF, a BCF, a .bed or a .pgen, or of its parts, into a haplotype store."""
     from dpgrs.io import ingest
 
     progress = False if context["quiet"] else None
-    echo_counts(ingest.ingest_chromosome(vcf, store=output, progress=progress, **options))
+    echo_counts(ingest.ingest_chromosome(genotypes, store=output, progress=progress, **options))
 
 
 @main.command("choose-sites")

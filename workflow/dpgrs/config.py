@@ -35,6 +35,7 @@ RELEASE_DEFAULTS = {
 }
 PATHS = (
     "cohort.vcf",
+    "cohort.plink",
     "cohort.populations",
     "people.keep",
     "people.remove",

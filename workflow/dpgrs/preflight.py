@@ -6,12 +6,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dpgrs import __version__
+from dpgrs.cohort_files import cohort_files, cohort_pattern, reference_files_of
 from dpgrs.config import examine
 from dpgrs.controlled_gates import controlled_problems
 from dpgrs.errors import DpgrsError, UsageError, must
 from dpgrs.fetch_gates import fetch_problems, files_to_fetch
 from dpgrs.io.genome_builds import LENGTHS, SIMULATED_BUILD, declared_builds
-from dpgrs.io.vcf import read_header
+from dpgrs.io.genotype_files import genotype_header, order_parts
+from dpgrs.io.plink import require_phase
+from dpgrs.io.plink_tables import GENOTYPES
 from dpgrs.methods import METHODS
 from dpgrs.people_gates import chosen_people
 from dpgrs.release_gates import benchmark_problems, release_problems
@@ -98,7 +101,7 @@ def problems(config, *, doubtful=frozenset()):
     if is_clear("mode", "cohort.source", "cohort.chromosomes", "cohort.fetch"):
         lines += fetch_problems(config)
     headers, absent = {}, files_to_fetch(config)
-    if is_clear("cohort.source", "cohort.vcf", "cohort.chromosomes"):
+    if is_clear("cohort.source", "cohort.vcf", "cohort.plink", "cohort.chromosomes", "cohort.rows"):
         headers, found = _read_headers(cohort, absent=absent, shows_ids=shows_ids)
         lines += found
     if is_clear("mode", "cohort.source", "cohort.chromosomes", "release.genome_build"):
@@ -151,32 +154,41 @@ def _mode_problems(config):
 
 
 def _read_headers(cohort, *, absent, shows_ids):
-    """Read the header of every VCF that is there; return a dict of chromosome to header, and the problems.
+    """Read the header of all files that are there; return a dict of chromosome to header, and the problems.
 
     Those in `absent` are yet to be fetched, and checked by the jobs that read them.
     """
-    path, chromosomes = cohort["vcf"], cohort["chromosomes"]
     if cohort["source"] == "simulate":
         return {}, _simulation_problems(cohort)
-    lines = _pattern_problems(path)
+    key, path = cohort_pattern(cohort)
+    lines = _pattern_problems(cohort, key, path)
     if path is None or is_encrypted(path):
         return {}, lines
-    headers = {}
-    files = {chromosome: path.replace("{chrom}", chromosome) for chromosome in chromosomes}
-    for chromosome, file in files.items():
-        if file in absent:
+    headers, known = {}, {}
+    for chromosome in cohort["chromosomes"]:
+        if path.replace("{chrom}", chromosome) in absent:
             continue
         try:
-            headers[chromosome] = read_header(file)
+            files = tuple(cohort_files(cohort, chromosome))
+            known[files] = headers[chromosome] = known.get(files) or genotype_header(files)
+            if len(files) > 1:
+                order_parts(files, chromosome)
+            if cohort["rows"] == Rows.HAPLOTYPES and files[0].suffix in GENOTYPES:
+                require_phase(files[0], chromosome)
         except DpgrsError as error:
-            lines.append(f"`cohort.vcf`: {error}")
-    return headers, lines + _contig_problems(headers) + _sample_problems(headers, shows_ids=shows_ids)
+            lines.append(f"`{key}`: {error}")
+    return headers, lines + _contig_problems(headers) + _sample_problems(headers, key, shows_ids=shows_ids)
 
 
 def _simulation_problems(cohort):
     lines = [
-        must("cohort.source", f"be vcf where `cohort.{key}` is given", "simulate", "Say `source: vcf`.")
-        for key in ("vcf", "populations")
+        must(
+            "cohort.source",
+            f"be {source} where `cohort.{key}` is given",
+            "simulate",
+            f"Say `source: {source}`.",
+        )
+        for key, source in (("vcf", "vcf"), ("plink", "plink"), ("populations", "vcf"))
         if cohort[key] is not None
     ]
     foreign = [name for name in cohort["chromosomes"] if name.removeprefix("chr") not in AUTOSOMES]
@@ -186,12 +198,19 @@ def _simulation_problems(cohort):
     return lines
 
 
-def _pattern_problems(path):
-    key = "cohort.vcf"
+def _pattern_problems(cohort, key, path):
+    source = cohort["source"]
+    other = "plink" if source == "vcf" else "vcf"
+    if cohort[other] is not None:
+        wanted = f"be {other} where `cohort.{other}` is given"
+        return [must("cohort.source", wanted, source, "Correct it, or leave one of the two out.")]
     if path is None:
-        return [must(key, "be a path for `cohort.source: vcf`", "null", "Give the VCF, or simulate.")]
+        fix = f"Give the {source.upper()} files, or simulate."
+        return [must(key, f"be a path for `cohort.source: {source}`", "null", fix)]
     if is_encrypted(path):
         return [encrypted_line(key, path)]
+    if source == "vcf" and path.endswith(GENOTYPES):
+        return [must(key, "be a VCF or BCF", path, "Say `source: plink`, and give it as `plink`.")]
     stray = [name for name in re.findall(r"{\w*}", path) if name != "{chrom}"]
     if stray:
         return [must(key, "have no placeholder but {chrom}", stray[0], "Write {chrom}.")]
@@ -214,16 +233,14 @@ def _contig_problems(headers):
     return lines
 
 
-def _sample_problems(headers, *, shows_ids):
+def _sample_problems(headers, key, *, shows_ids):
     """Find files that do not hold the same people in the same order as the first."""
     if not headers:
         return []
     first, *others = headers.values()
     lines = []
     if len(first.samples) < 2:
-        lines.append(
-            must("cohort.vcf", "hold at least 2 people", f"1 in {first.path}", "Add people to test on.")
-        )
+        lines.append(must(key, "hold at least 2 people", f"1 in {first.path}", "Add people to test on."))
     for other in others:
         if other.samples == first.samples:
             continue
@@ -233,7 +250,9 @@ def _sample_problems(headers, *, shows_ids):
             sizes = (f"{len(header.samples)} in {header.path}" for header in (first, other))
             got = f"{', '.join(sizes)}, {common} in both"
         fix = "Select them with `bcftools view --samples-file`."
-        lines.append(must("cohort.vcf", "hold the same people in the same order in all files", got, fix))
+        if key == "cohort.plink":
+            fix = "Select them with `plink2 --keep`."
+        lines.append(must(key, "hold the same people in the same order in all files", got, fix))
     return lines
 
 
@@ -262,7 +281,7 @@ def _reference_headers(config):
     path, headers = config["public"]["reference"], {}
     for chromosome in config["cohort"]["chromosomes"] if path else []:
         with suppress(DpgrsError):
-            headers[chromosome] = read_header(path.replace("{chrom}", chromosome))
+            headers[chromosome] = genotype_header(reference_files_of(path, chromosome))
     return headers
 
 
@@ -270,7 +289,7 @@ def _missing_build(key, declared):
     fix = "Say of which build the positions are."
     if declared:
         fix = f"It is {declared[0].build} by {_evidence(declared[0])}."
-    return must(key, f"be {' or '.join(LENGTHS)} for a cohort from a VCF", "null", fix)
+    return must(key, f"be {' or '.join(LENGTHS)} for a cohort from files", "null", fix)
 
 
 def _mixed_builds(cohort, reference):

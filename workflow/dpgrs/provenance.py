@@ -16,7 +16,10 @@ from dpgrs.io.files import file_digest
 PACKAGE = Path(__file__).resolve().parent
 # Every rule may depend on these.
 COMMON = ("bits.py", "errors.py", "public_random.py", "types.py")
-LIBRARIES = ("numpy", "scipy", "numba", "pandas", "zarr", "cyvcf2", "pysam", "matplotlib", "snakemake")
+LIBRARIES = (
+    *("numpy", "scipy", "numba", "pandas", "zarr", "cyvcf2", "pysam", "bed-reader", "pgenlib"),
+    *("matplotlib", "snakemake"),
+)
 
 
 def code_digest(*parts):

@@ -2,11 +2,10 @@
 
 from dpgrs.config import keys
 from dpgrs.errors import DpgrsError
+from dpgrs.genotype_gates import provisional_problems, reference_problems
 from dpgrs.io.phenotypes import outcome_names
 from dpgrs.io.sites import SITE_COLUMNS, read_sites
-from dpgrs.io.vcf import read_header
 from dpgrs.methods import METHODS, RELEASED
-from dpgrs.people_gates import chosen_people
 from dpgrs.privacy.ledger import Ledger, refusals
 from dpgrs.privacy.study_key import load_study_key
 from dpgrs.regression.adassp import LARGEST_VARIANTS
@@ -89,7 +88,8 @@ def release_problems(config, *, is_clear):
     return [
         *lines,
         *_public_problems(config),
-        *_reference_problems(config),
+        *reference_problems(config),
+        *provisional_problems(config),
         *_key_problems(),
         *(
             f"`{key}` must be given for a release, got null. It is printed in the bundle."
@@ -224,10 +224,10 @@ def _reference_accuracy_problems(config):
     is_public = config["evaluation"]["metrics"] == Metrics.PUBLIC
     path, is_file = config["evaluation"]["outcomes"], config["outcomes"]["source"] == "file"
     lines = []
-    if is_public and config["cohort"]["source"] == "vcf" and config["public"]["reference"] is None:
+    if is_public and config["cohort"]["source"] != "simulate" and config["public"]["reference"] is None:
         lines.append(
             f"`public.reference` must be given for `evaluation.metrics: {Metrics.PUBLIC}`, got null. "
-            "Name the VCF of the people to measure on, or withhold the metrics."
+            "Name the genotypes of the people to measure on, or withhold the metrics."
         )
     if is_public and is_file and path is None:
         lines.append(
@@ -279,28 +279,6 @@ def _site_problems(path, frequencies, *, size):
             f"`public.sites` must list at least `panel.size`, {size}, sites by {columns}, got {len(sites)}. "
             "Add sites, or lower the size."
         ]
-    return []
-
-
-def _reference_problems(config):
-    """Refuse a reference that shares people with the cohort: its frequencies would be the cohort's own."""
-    cohort, reference = config["cohort"], config["public"]["reference"]
-    if cohort["source"] == "simulate" or not (cohort["vcf"] and reference):
-        return []
-    for chromosome in cohort["chromosomes"]:
-        try:
-            people, others = (
-                read_header(path.replace("{chrom}", chromosome)).samples
-                for path in (cohort["vcf"], reference)
-            )
-        except DpgrsError as error:
-            return [f"`public.reference`: {error}"]
-        people, _ = chosen_people(config, people, shows_ids=False)
-        if set(people) & set(others):
-            return [
-                "`public.reference` must hold other people than the cohort, got some of the same on "
-                f"chromosome {chromosome}. Take them out of one side."
-            ]
     return []
 
 

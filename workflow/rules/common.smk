@@ -9,9 +9,10 @@ from pathlib import Path
 PACKAGE_ROOT = Path(workflow.basedir) / "workflow"
 sys.path.insert(0, str(PACKAGE_ROOT))
 
+from dpgrs.cohort_files import cohort_files, reference_files_of, tables_of
 from dpgrs.config import resolve
-from dpgrs.identity import fit_settings, public_identity
 from dpgrs.controlled_gates import is_controlled
+from dpgrs.identity import fit_settings, public_identity
 from dpgrs.errors import UsageError
 from dpgrs.fetch_gates import files_to_fetch
 from dpgrs.methods import BASELINES, METHODS, SCREENED
@@ -93,19 +94,28 @@ def flags(**options):
     return " ".join(words)
 
 
-def genotype_file(wildcards, chromosome=None):
-    """Return the VCF of a chromosome: simulated, or the user's own."""
-    chromosome = chromosome or wildcards.chrom
+def genotype_files(wildcards):
+    """Return the genotype files of a chromosome: simulated, or the user's own, perhaps in parts."""
     if SETTINGS["cohort"]["source"] == "simulate":
-        return f"{PRIVATE}/cohort/{chromosome}.vcf.gz"
-    return SETTINGS["cohort"]["vcf"].replace("{chrom}", chromosome)
+        return [f"{PRIVATE}/cohort/{wildcards.chrom}.vcf.gz"]
+    return cohort_files(SETTINGS["cohort"], wildcards.chrom)
 
 
-def reference_file(wildcards):
-    """Return the VCF of a chromosome of the public reference: simulated, or the user's own."""
+def genotype_tables(wildcards):
+    """Return the tables that belong to PLINK's genotypes; none for other forms."""
+    return tables_of(genotype_files(wildcards))
+
+
+def reference_files(wildcards):
+    """Return the genotype files of a chromosome of the public reference: simulated, or the user's own."""
     if SETTINGS["cohort"]["source"] == "simulate":
-        return f"{PUBLIC}/reference/{wildcards.chrom}.vcf.gz"
-    return SETTINGS["public"]["reference"].replace("{chrom}", wildcards.chrom)
+        return [f"{PUBLIC}/reference/{wildcards.chrom}.vcf.gz"]
+    return reference_files_of(SETTINGS["public"]["reference"], wildcards.chrom)
+
+
+def reference_tables(wildcards):
+    """Return the tables that belong to PLINK's genotypes of the reference; none for other forms."""
+    return tables_of(reference_files(wildcards))
 
 
 def reference_stores():

@@ -1,4 +1,4 @@
-# Phased VCFs (simulated or real) to bit-packed haplotypes per chromosome, then to the panel of the study.
+# Genotypes (simulated or real; VCF, BCF or PLINK) to bit-packed haplotypes per chromosome, then to the panel of the study.
 
 
 rule simulate_cohort:
@@ -60,7 +60,8 @@ rule choose_people:
 # Calls of people who are not in the study end here.
 rule ingest_chromosome:
     input:
-        vcf=genotype_file,
+        genotypes=genotype_files,
+        tables=genotype_tables,
         people=people_file(),
     output:
         store=directory(f"{PRIVATE}/store/{{chrom}}.zarr"),
@@ -80,7 +81,7 @@ rule ingest_chromosome:
         people=lambda wildcards, input: flags(people=list(input.people)),
         code=code_digest("io"),
     shell:
-        "python -m dpgrs ingest-chromosome {input.vcf:q} --chromosome {wildcards.chrom} --output {output.store}"
+        "python -m dpgrs ingest-chromosome {input.genotypes:q} --chromosome {wildcards.chrom} --output {output.store}"
         " {params.people} {params.options} 2> {log}"
 
 

@@ -62,7 +62,8 @@ rule audit_mechanisms:
 
 use rule ingest_chromosome as ingest_reference with:
     input:
-        vcf=reference_file,
+        genotypes=reference_files,
+        tables=reference_tables,
         people=[],
     output:
         store=directory(f"{PUBLIC}/store/{{chrom}}.zarr"),

@@ -1,4 +1,4 @@
-"""From one chromosome of a VCF to its haplotype store."""
+"""From the genotype files of one chromosome to its haplotype store."""
 
 import sys
 import time
@@ -6,20 +6,21 @@ import time
 import numpy as np
 
 from dpgrs.errors import DpgrsError
-from dpgrs.io.files import file_digest
+from dpgrs.io.genotype_files import describe_files, genotype_header, genotype_reader
 from dpgrs.io.haplotype_store import StoreWriter, rows_per_chunk
 from dpgrs.io.people import find_people, take_people
-from dpgrs.io.vcf import ContigReader, VariantBatch, read_header
+from dpgrs.io.vcf import VariantBatch
 
 
 def ingest_chromosome(
-    vcf, *, chromosome, store, phased="required", keep_filtered=False, people=None, progress=None
+    genotypes, *, chromosome, store, phased="required", keep_filtered=False, people=None, progress=None
 ):
-    """Read one chromosome of a VCF into a haplotype store, one row per usable ALT allele.
+    """Read one chromosome of genotype files into a haplotype store, one row per usable ALT allele.
 
     Parameters
     ----------
-    vcf : path of a VCF: BGZF with or without an index, plain gzip or plain text.
+    genotypes : path of a VCF (BGZF with or without an index, plain gzip or plain text), of a BCF, or of the
+        ``.bed`` or ``.pgen`` of a set of PLINK files; or a list of the paths of the chromosome's parts.
     chromosome : str or int, as in the file or with ``chr`` in front added or left out.
     store : path of the store to write, new or empty.
     phased : ``required`` or ``any``, see `dpgrs.io.vcf.ContigReader`.
@@ -30,15 +31,15 @@ def ingest_chromosome(
     Returns
     -------
     dict of n_records (of that chromosome), n_variants (rows), skipped (counts by reason) and missing_alleles
-    (over all rows). The store keeps them in its attributes, with the source file's name and digest.
+    (over all rows). The store keeps them in its attributes, with the names and digests of the source files.
 
     Raises
     ------
     DpgrsError
         Anything wrong with a file, or no usable variant in it. No store is left behind.
     """
-    header = read_header(vcf)
-    reader = ContigReader(header, str(chromosome), phased=phased, keep_filtered=keep_filtered)
+    header = genotype_header(genotypes)
+    reader = genotype_reader(genotypes, str(chromosome), phased=phased, keep_filtered=keep_filtered)
     samples, batches = header.samples, reader.batches(rows_per_chunk(len(header.samples)))
     if people is not None:
         places = find_people(people, samples)
@@ -60,7 +61,7 @@ def ingest_chromosome(
         if not writer.n_variants:
             raise DpgrsError(_nothing_usable(header.path, chromosome, counts))
         writer.attributes.update(
-            source={"file": header.path.name, "sha256": file_digest(header.path)},
+            source=describe_files(genotypes),
             options={"chromosome": str(chromosome), "phased": phased, "keep_filtered": keep_filtered},
             counts=counts,
         )

@@ -198,7 +198,8 @@ def _source(cohort):
     """Say where the genotypes come from; file names alone, since folders tell about a machine."""
     if cohort["source"] == "simulate":
         return f"simulated under {cohort['simulation']['model']} (stdpopsim)"
-    return f"VCF {Path(cohort['vcf']).name}"
+    source = cohort["source"]
+    return f"{source.upper()} {Path(cohort[source]).name}"
 
 
 def _write_chunks(write_outcome_pages, data, directory, share):

@@ -1,0 +1,200 @@
+import numpy as np
+import pytest
+
+from dpgrs.bits import unpack
+from dpgrs.errors import DpgrsError, UsageError
+from dpgrs.io.genotype_files import genotype_header, genotype_reader
+from dpgrs.io.plink import PlinkReader, has_provisional_ref
+from plink_sets import ALLELES, BIM, FAM, PSAM, PVAR, write_bed, write_lines, write_pgen
+
+KEPT = {"phased": "any", "keep_filtered": True}
+
+
+def read(path, contig="1", *, batch=100, **options):
+    """Read a contig whole: the reader, the variants as tuples, (n, 6) alleles and (n, 6) missing."""
+    reader = genotype_reader(path, contig, **options)
+    batches = list(reader.batches(batch))
+    variants = [tuple(row) for part in batches for row in part.variants.itertuples(index=False)]
+    planes = [[row for part in batches for row in unpack(part[i], 6).tolist()] for i in (1, 2)]
+    return reader, variants, *planes
+
+
+def fails(path, contig="1", **options):
+    with pytest.raises(DpgrsError) as caught:
+        read(path, contig, **options)
+    message = str(caught.value)
+    assert "\n" not in message
+    assert not any(f" {name} " in message for name in "ABC")
+    return message.replace(f"{path.parent}/", "")
+
+
+@pytest.mark.parametrize("batch", [1, 2, 100])
+def test_reader__pgen(tmp_path, batch):
+    reader, variants, haplotypes, missing = read(write_pgen(tmp_path / "a"), batch=batch)
+    assert variants == [("1", 4, ".", "A", "C"), ("1", 6, "rs6", "A", "C"), ("1", 6, "rs6", "A", "G")]
+    assert haplotypes == [[0, 0, 0, 1, 0, 0], [1, 0, 0, 1, 0, 0], [0, 1, 1, 0, 0, 0]]
+    assert missing == [[0, 0, 0, 0, 1, 1], [0] * 6, [0] * 6]
+    assert (reader.n_records, reader.missing_alleles, reader.haploid_calls) == (2, 2, 0)
+
+
+def test_reader__bed_counts_the_first_allele(tmp_path):
+    reader, variants, haplotypes, missing = read(write_bed(tmp_path / "a"), phased="any")
+    assert variants == [("1", 4, ".", "A", "C")]
+    assert haplotypes == [[0, 0, 0, 1, 0, 0]]
+    assert missing == [[0, 0, 0, 0, 1, 1]]
+    assert reader.skipped == {"no_alt": 1}
+    assert read(tmp_path / "a.bed", "chrX", phased="any")[1:3] == (
+        [("X", 9, "x", "T", "G")],
+        [[1, 1, 0, 1, 0, 0]],
+    )
+
+
+def test_reader__filter_of_a_pvar(tmp_path):
+    path = write_pgen(tmp_path / "a")
+    assert read(path, "X", phased="any")[0].skipped == {"filtered": 1}
+    assert read(path, "X", **KEPT)[2] == [[1, 1, 0, 1, 0, 0]]
+
+
+def test_reader__phase_of_a_pgen(tmp_path):
+    is_phased = [[True, False, False], [True] * 3, [True] * 3]
+    path = write_pgen(tmp_path / "a", is_phased=is_phased)
+    assert "a.pgen`, record at 1:4: the call of sample 2 is heterozygous and unphased." in fails(path)
+    assert len(read(path, phased="any")[1]) == 3
+
+
+def test_reader__no_phase_for_haplotypes(tmp_path):
+    assert fails(write_bed(tmp_path / "a")).startswith("`a.bed` has no phase: PLINK 1 keeps none.")
+    message = fails(write_pgen(tmp_path / "a"), "chrX")
+    assert "does not say which calls of chromosome chrX are haploid" in message
+
+
+def test_reader__raise_on_phased(tmp_path):
+    with pytest.raises(UsageError, match="must be one of required, any, got no"):
+        PlinkReader(genotype_header(write_bed(tmp_path / "a")), "1", phased="no")
+
+
+@pytest.mark.parametrize(
+    ("line", "cause"),
+    [
+        ("1 . 0 0 C A", "record at 1:0: `POS` must be a whole number from 1 to 2^31 - 1, got 0."),
+        ("1 . 0 4e3 C A", "`POS` must be a whole number from 1 to 2^31 - 1, got 4e3."),
+        ("1 . 0 4 1 2", "record at 1:4: `ALT` must be letters"),
+        ("1 . 0 4 C 0", "record at 1:4: `REF` must be letters, got 0."),
+        ("2 . 0 4 C A", "contig 1 is not in `a.bed`; there: 2, X."),
+    ],
+)
+def test_reader__raise_on_bad_record(tmp_path, line, cause):
+    bim = (line, "2 . 0 6 0 A", BIM[2])
+    assert cause in fails(write_bed(tmp_path / "a", bim=bim), **KEPT)
+
+
+def test_header__what_is_there(tmp_path):
+    declared = ("##contig=<ID=1,length=249250621>", "##contig=<ID=2,length=5>", "##contig=<ID=23,length=7>")
+    header = genotype_header(write_pgen(tmp_path / "a", pvar=(*declared, *PVAR)))
+    assert header.samples == ("A", "B", "C")
+    assert header.contigs == {"1": 249250621, "X": 7}
+    header = genotype_header(write_bed(tmp_path / "b", bim=[line.replace(" 0 ", " ", 1) for line in BIM]))
+    assert header.contigs == {"1": None, "X": None}
+
+
+@pytest.mark.parametrize("psam", [("#FID IID SEX", "f A 1", "f B 2", "f C 2"), FAM, ("#IID", "A", "B", "C")])
+def test_header__every_kind_of_psam(tmp_path, psam):
+    assert genotype_header(write_pgen(tmp_path / "a", psam=psam)).samples == ("A", "B", "C")
+
+
+@pytest.mark.parametrize(
+    ("name", "lines", "cause"),
+    [
+        ("a.fam", FAM[:2], "`a.bed` has calls of more people than `a.fam` has lines"),
+        ("a.fam", (*FAM, "f D 0 0 1 -9", "f E 0 0 1 -9"), "must have the size that `a.bim` and `a.fam` give"),
+        ("a.fam", ("f A 0 0 1 -9",) * 3, "distinct IIDs, got the same for samples 1 and 2"),
+        ("a.fam", ("A 0",) * 3, "`a.fam` must have 6 columns, got 2."),
+        ("a.fam", (FAM[0], "f B", FAM[2]), None),
+        ("a.bim", BIM[:2], "must have the size that `a.bim` and `a.fam` give"),
+        ("a.bim", (*BIM[:2], "23 x 0"), "`a.bim`, line 3: the line is cut short."),
+        ("a.bim", ("1 . 0 4",), "`a.bim` must have 6 columns, got 4."),
+        ("b.psam", PSAM[:3], "as many samples as `b.psam` has lines"),
+        ("b.psam", PSAM[:1], "`b.psam` has no samples."),
+        ("b.psam", ("#FID SEX", "A 1"), "`b.psam` must have a column IID."),
+        ("b.pvar", PVAR[:3], "as many variants as `b.pvar` has lines"),
+        ("b.pvar", PVAR[1:], "`b.pvar` must have a line of #CHROM, POS"),
+        ("b.pvar", ("##only",), "`b.pvar` is truncated after line 1."),
+    ],
+)
+def test_header__raise_on_bad_table(tmp_path, name, lines, cause):
+    path = write_bed(tmp_path / "a") if name.startswith("a") else write_pgen(tmp_path / "b")
+    write_lines(tmp_path / name, lines)
+    if cause is None:  # only ids are read of a table of people
+        assert genotype_header(path).samples == ("A", "B", "C")
+    else:
+        assert cause in fails(path, **KEPT)
+
+
+def test_header__raise_on_what_is_no_text(tmp_path):
+    path = write_bed(tmp_path / "a")
+    (tmp_path / "a.fam").write_bytes("\n".join(FAM).replace("A", "Ä").encode("latin-1"))
+    assert "`a.fam` must be text in UTF-8 with the same columns in every line." in fails(path, **KEPT)
+
+
+@pytest.mark.parametrize("name", ["a.bed", "a.bim", "a.fam", "b.pgen", "b.pvar", "b.psam"])
+def test_header__raise_on_missing_and_empty(tmp_path, name):
+    path = write_bed(tmp_path / "a") if name.startswith("a") else write_pgen(tmp_path / "b")
+    (tmp_path / name).write_bytes(b"")
+    assert f"`{name}` is empty." in fails(path, **KEPT)
+    (tmp_path / name).rename(tmp_path / f"{name}.zst")
+    assert f"`{name}` is not there. Decompress it: zstd -d {name}.zst" in fails(path, **KEPT)
+    (tmp_path / f"{name}.zst").unlink()
+    assert f"`{name}` is not there. Mend the path" in fails(path, **KEPT)
+
+
+@pytest.mark.parametrize(
+    ("content", "cause"),
+    [
+        (b"\x6c\x1b\x00abc", "must be stored by variant, not by sample"),
+        (b"BCFx", "must begin with 6c 1b"),
+        (b"\x6c\x1b\x01ab", "must have the size that `a.bim` and `a.fam` give: it is cut short"),
+    ],
+)
+def test_header__raise_on_bad_bed(tmp_path, content, cause):
+    path = write_bed(tmp_path / "a")
+    path.write_bytes(content)
+    assert cause in fails(path, **KEPT)
+
+
+def test_pgen__truncated_anywhere(tmp_path):
+    path = write_pgen(tmp_path / "a", alleles=[*ALLELES[:2], *ALLELES[2:] * 40], pvar=(*PVAR, *PVAR[3:] * 39))
+    whole = path.read_bytes()
+    for kept in (1, 5, 11, 12, 20, len(whole) // 2, len(whole) - 1):
+        path.write_bytes(whole[:kept])
+        assert "`a.pgen` is" in fails(path, "X", **KEPT)
+
+
+@pytest.mark.parametrize(("kind", "is_provisional"), [(0, True), (1, False), (2, True)])
+def test_has_provisional_ref__of_all_variants(tmp_path, kind, is_provisional):
+    path = write_pgen(tmp_path / "a")
+    content = bytearray(path.read_bytes())
+    assert content[11] >> 6 == 1
+    content[11] = content[11] & 0b111111 | kind << 6
+    path.write_bytes(content)
+    assert has_provisional_ref(path) == is_provisional
+
+
+@pytest.mark.parametrize("flag", [None, 0, 2**16 - 1, 2**16, 2**16 + 4])
+@pytest.mark.parametrize(("types", "lengths", "counts"), [(0, 1, 0), (4, 3, 2)])
+def test_has_provisional_ref__of_some_variants(tmp_path, flag, types, lengths, counts):
+    """The header of a .pgen of two blocks: types, lengths and allele counts of records before their flags."""
+    n = 2**16 + 5
+    control = 3 << 6 | counts << 4 | types | lengths - 1
+    content = b"\x6c\x1b\x10" + n.to_bytes(4, "little") + (2).to_bytes(4, "little") + bytes([control])
+    content += b"\xff" * 16  # where the blocks begin
+    for first, size in ((0, 2**16), (2**16, 5)):
+        n_types = size if types else -(-size // 2)
+        content += b"\xff" * (n_types + size * (lengths + counts))
+        content += np.packbits(np.arange(first, first + size) == flag, bitorder="little").tobytes()
+    path = tmp_path / "a.pgen"
+    path.write_bytes(content)
+    assert has_provisional_ref(path) == (flag is not None)
+
+
+def test_has_provisional_ref__a_bed_never_says_that_it_has_none(tmp_path):
+    assert has_provisional_ref(write_bed(tmp_path / "a"))

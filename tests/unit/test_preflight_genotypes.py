@@ -1,0 +1,147 @@
+"""What preflight says of genotypes in forms other than one VCF for a chromosome."""
+
+import pysam.bcftools
+import pytest
+
+from dpgrs.config import resolve
+from dpgrs.io.genome_builds import LENGTHS
+from dpgrs.preflight import problems
+from plink_sets import BIM, FAM, PVAR, write_bed, write_lines, write_pgen
+from vcf_files import record, vcf_text, write_text
+
+
+@pytest.fixture(autouse=True)
+def _folder(tmp_path, monkeypatch):
+    """Work in an empty folder, so that paths in the settings are short and relative."""
+    monkeypatch.chdir(tmp_path)
+
+
+def found(cohort, **raw):
+    cohort = {"source": "plink", "chromosomes": [1], "rows": "people", **cohort}
+    return problems(resolve({"cohort": cohort, **raw}))
+
+
+def found_of_release(cohort, **release):
+    lines = found(cohort, mode="release", release=release)
+    return [line for line in lines if "build" in line or "`cohort." in line]
+
+
+def test_problems__none_of_plink(tmp_path):
+    write_bed(tmp_path / "a")
+    write_pgen(tmp_path / "b1")
+    write_pgen(tmp_path / "bX")
+    assert found({"plink": "a", "chromosomes": [1, "X"]}) == []
+    assert found({"plink": "a.bed", "chromosomes": ["chr1"]}) == []
+    assert found({"plink": "b{chrom}", "chromosomes": [1, "X"]}) == []
+    assert found({"plink": "b{chrom}.pgen", "rows": "haplotypes"}) == []
+
+
+def test_problems__none_of_bcf_and_parts(tmp_path):
+    for number in (1, 2):
+        text = vcf_text(record(number, "0|1 1|1 .|0"))
+        vcf = write_text(tmp_path / f"{number}.vcf", text)
+        pysam.bcftools.view("-Ob", "-o", f"c1_{number}.bcf", str(vcf), catch_stdout=False)
+    assert found({"source": "vcf", "vcf": "c{chrom}_2.bcf", "rows": "haplotypes"}) == []
+    assert found({"source": "vcf", "vcf": "c{chrom}_*.bcf", "rows": "haplotypes"}) == []
+    write_text(tmp_path / "c1_3.bcf", vcf_text(record(9, "0|1 1|1 .|0", contig="10"), contigs=("10",)))
+    (line,) = found({"source": "vcf", "vcf": "c{chrom}*.bcf"})
+    assert line.startswith("`cohort.vcf`: `c1_3.bcf` must begin with chromosome 1, as a part of it, got 10.")
+
+
+@pytest.mark.parametrize(
+    ("cohort", "message"),
+    [
+        (
+            {"plink": None},
+            "`cohort.plink` must be a path for `cohort.source: plink`, got null. Give the PLINK",
+        ),
+        (
+            {"source": "vcf", "vcf": "a.bed"},
+            "`cohort.vcf` must be a VCF or BCF, got a.bed. Say `source: plink`",
+        ),
+        ({"plink": "absent"}, "`cohort.plink`: `absent` has no .pgen and no .bed beside it."),
+        ({"plink": "absent.bed"}, "`cohort.plink`: `absent.bed` is not there."),
+        (
+            {"plink": "a", "vcf": "a.vcf"},
+            "`cohort.source` must be vcf where `cohort.vcf` is given, got plink.",
+        ),
+        (
+            {"source": "vcf", "plink": "a"},
+            "`cohort.source` must be plink where `cohort.plink` is given, got vcf.",
+        ),
+        (
+            {"source": "simulate", "plink": "a", "chromosomes": [1]},
+            "`cohort.source` must be plink where `cohort.plink` is given, got simulate. Say `source: plink`.",
+        ),
+        ({"plink": "a", "rows": "haplotypes"}, "`cohort.plink`: `a.bed` has no phase: PLINK 1 keeps none."),
+        (
+            {"plink": "a", "chromosomes": [7]},
+            "`cohort.chromosomes` must be contigs of a.bed, such as 1, X, got 7.",
+        ),
+        ({"plink": "{chr}"}, "`cohort.plink` must have no placeholder but {chrom}, got {chr}."),
+        ({"plink": "x*"}, "`cohort.plink`: `x*` has no .pgen and no .bed beside it."),
+    ],
+)
+def test_problems__of_plink(tmp_path, cohort, message):
+    write_bed(tmp_path / "a")
+    lines = found(cohort)
+    assert any(line.startswith(message) for line in lines), lines
+
+
+def test_problems__haploid_chromosomes_have_no_haplotypes(tmp_path):
+    write_pgen(tmp_path / "a")
+    (line,) = found({"plink": "a", "rows": "haplotypes", "chromosomes": [1, "X"]})
+    assert "`a.pgen` does not say which calls of chromosome X are haploid." in line
+
+
+def test_problems__other_people_on_another_chromosome(tmp_path):
+    write_bed(tmp_path / "c1")
+    write_bed(tmp_path / "cX", fam=(FAM[1], FAM[0], FAM[2]))
+    (line,) = found({"plink": "c{chrom}", "chromosomes": [1, "X"]})
+    assert line.startswith("`cohort.plink` must hold the same people in the same order in all files")
+    assert line.endswith("Select them with `plink2 --keep`.")
+
+
+def test_problems__people_of_outcomes(tmp_path):
+    write_bed(tmp_path / "a")
+    write_lines(tmp_path / "y.tsv", ["sample\ty", "p\t0.1", "q\t-0.1"])
+    (line,) = found({"plink": "a"}, outcomes={"source": "file", "file": "y.tsv"})
+    assert line.startswith("`outcomes.file`: `y.tsv` ")
+
+
+def test_problems__genome_build_of_plink(tmp_path):
+    write_pgen(tmp_path / "a", pvar=(f"##contig=<ID=1,length={LENGTHS['GRCh37']['1']}>", *PVAR))
+    write_bed(tmp_path / "b", bim=BIM)
+    (line,) = found_of_release({"plink": "a"}, genome_build="GRCh38")
+    assert line.startswith(
+        "`release.genome_build` must be the build of a.pgen, whose chromosome 1 has length"
+    )
+    assert found_of_release({"plink": "a"}, genome_build="GRCh37") == []
+    # No header to check it by: what is stated holds.
+    assert not any("build" in line for line in found_of_release({"plink": "b"}, genome_build="GRCh38"))
+    (line,) = (line for line in found_of_release({"plink": "b"}) if "build" in line)
+    assert line.startswith(
+        "`release.genome_build` must be GRCh37 or GRCh38 for a cohort from files, got null."
+    )
+
+
+@pytest.mark.parametrize("reference", ["own.bed", "own.pgen"])
+def test_problems__reference_of_the_cohorts_own_people(tmp_path, reference):
+    write_bed(tmp_path / "a")
+    write_bed(tmp_path / "own")
+    write_pgen(tmp_path / "own")
+    lines = found({"plink": "a"}, mode="release", public={"reference": reference, "origin": "x"})
+    assert any("`public.reference` must hold other people than the cohort" in line for line in lines), lines
+
+
+def test_problems__a_release_needs_ref_from_the_genome(tmp_path):
+    """Which allele is the rarer one hangs on the people, and with it everybody's row."""
+    write_bed(tmp_path / "a")
+    content = bytearray(write_pgen(tmp_path / "b").read_bytes())
+    content[11] |= 0b11 << 6
+    (tmp_path / "b.pgen").write_bytes(content)
+    write_pgen(tmp_path / "c")
+    for path in ("a.bed", "b.pgen"):
+        (line,) = (line for line in found_of_release({"plink": path}) if "REF" in line)
+        assert line.startswith(f"`cohort.plink` must have REF from the genome in a release, got {path}, ")
+    assert not [line for line in found_of_release({"plink": "c.pgen"}) if "REF" in line]

@@ -1,0 +1,52 @@
+"""What keeps a release from starting that lies in genotype files: shared people, REF that hangs on people."""
+
+from dpgrs.cohort_files import cohort_files, cohort_pattern, reference_files_of
+from dpgrs.errors import DpgrsError
+from dpgrs.io.genotype_files import genotype_header
+from dpgrs.io.plink import has_provisional_ref
+from dpgrs.people_gates import chosen_people
+
+
+def reference_problems(config):
+    """Refuse a reference that shares people with the cohort: its frequencies would be the cohort's own."""
+    cohort, reference = config["cohort"], config["public"]["reference"]
+    if cohort["source"] == "simulate" or not (cohort_pattern(cohort)[1] and reference):
+        return []
+    for chromosome in cohort["chromosomes"]:
+        try:
+            people, others = (
+                genotype_header(files).samples
+                for files in (cohort_files(cohort, chromosome), reference_files_of(reference, chromosome))
+            )
+        except DpgrsError as error:
+            return [f"`public.reference`: {error}"]
+        people, _ = chosen_people(config, people, shows_ids=False)
+        if set(people) & set(others):
+            return [
+                "`public.reference` must hold other people than the cohort, got some of the same on "
+                f"chromosome {chromosome}. Take them out of one side."
+            ]
+    return []
+
+
+def provisional_problems(config):
+    """Refuse PLINK files whose REF alleles are not known to be those of the genome.
+
+    PLINK 1 takes the allele that is rarer among the people for A1. One person can exchange the two, and by
+    that move everybody's row.
+    """
+    cohort = config["cohort"]
+    if cohort["source"] != "plink" or not cohort["plink"]:
+        return []
+    for chromosome in cohort["chromosomes"]:
+        try:
+            files = cohort_files(cohort, chromosome)
+            found = next((path for path in files if has_provisional_ref(path)), None)
+        except DpgrsError:
+            return []  # said by other gates
+        if found:
+            return [
+                f"`cohort.plink` must have REF from the genome in a release, got {found}, where it may hang "
+                "on the people. Set it: plink2 --fa genome.fa --ref-from-fa force --make-pgen"
+            ]
+    return []

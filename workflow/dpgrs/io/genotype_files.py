@@ -1,0 +1,245 @@
+"""The one door to genotype files: VCF, BCF and PLINK, whole or in several parts for a chromosome."""
+
+import glob
+from pathlib import Path
+
+from dpgrs.errors import DpgrsError
+from dpgrs.io.bcf import BcfReader, first_bcf_site, is_bcf, read_bcf_header
+from dpgrs.io.files import file_digest
+from dpgrs.io.plink import PlinkReader, first_plink_site, read_plink_header
+from dpgrs.io.plink_tables import GENOTYPES, plink_files
+from dpgrs.io.vcf import ContigReader, VcfHeader, read_header
+from dpgrs.io.vcf_text import numbered_lines
+
+INDEX_ENDINGS = (".tbi", ".csi")
+
+
+def find_genotype_files(pattern, chromosome, *, is_prefix=False):
+    """Find the files of a chromosome.
+
+    Parameters
+    ----------
+    pattern : str, a path in which ``{chrom}`` stands for the chromosome and ``*`` for any text: then the
+        files that match are parts of the chromosome.
+    chromosome : str
+    is_prefix : bool, whether a pattern that ends in neither ``.pgen`` nor ``.bed`` lacks that ending.
+
+    Returns
+    -------
+    list of pathlib.Path by name, at least one: VCFs, BCFs, or the ``.pgen`` or ``.bed`` of PLINK sets.
+
+    Raises
+    ------
+    DpgrsError
+        If ``*`` matches nothing, or there is no PLINK set of that prefix, or one of each kind.
+    """
+    path = pattern.replace("{chrom}", chromosome)
+    if not is_prefix or path.endswith(GENOTYPES):
+        return _matching(path)
+    found = [ending for ending in GENOTYPES if _glob(path + ending)]
+    if not found:
+        raise DpgrsError(f"`{path}` has no .pgen and no .bed beside it. Mend the path, or fetch the files.")
+    if len(found) > 1:
+        raise DpgrsError(f"`{path}` has a .pgen and a .bed. Name the one to use, with its ending.")
+    return _matching(path + found[0])
+
+
+def with_companions(paths):
+    """Return genotype files with the tables that belong to them: .bim and .fam, .pvar and .psam.
+
+    Parameters
+    ----------
+    paths : list of paths
+
+    Returns
+    -------
+    list of pathlib.Path
+    """
+    return [file for path in paths for file in _files_of(Path(path))]
+
+
+def genotype_header(paths):
+    """Read which people and contigs genotype files hold.
+
+    Parameters
+    ----------
+    paths : path, or list of the paths of a chromosome's parts.
+
+    Returns
+    -------
+    dpgrs.io.vcf.VcfHeader; of parts, its path is that of the first, and its contigs are those of any.
+
+    Raises
+    ------
+    DpgrsError
+        Anything wrong with a header, or parts that do not hold the same people in the same order.
+    """
+    first, *others = [_read_header(path) for path in _as_paths(paths)]
+    contigs = dict(first.contigs)
+    for other in others:
+        if other.samples != first.samples:
+            raise DpgrsError(
+                f"`{other.path}` must hold the same people in the same order as `{first.path}`, as parts of "
+                "one chromosome do. Select them with `bcftools view --samples-file`, or correct the pattern."
+            )
+        contigs |= {name: length for name, length in other.contigs.items() if length or name not in contigs}
+    return VcfHeader(first.path, first.samples, contigs)
+
+
+def genotype_reader(paths, chromosome, *, phased="required", keep_filtered=False):
+    """Return a reader of one chromosome, whatever the form of its files.
+
+    Parameters
+    ----------
+    paths : path, or list of the paths of the chromosome's parts, in any order.
+    chromosome : str, as in the files or with ``chr`` in front added or left out.
+    phased, keep_filtered : see `dpgrs.io.vcf.ContigReader`.
+
+    Returns
+    -------
+    ContigReader, or a reader with the same `batches` and counters.
+
+    Raises
+    ------
+    DpgrsError
+        Anything wrong with a header; parts that begin with another contig or at one position.
+    """
+    paths = _as_paths(paths)
+    if len(paths) > 1:
+        paths = order_parts(paths, chromosome)
+    readers = [
+        _reader_class(path)(_read_header(path), chromosome, phased=phased, keep_filtered=keep_filtered)
+        for path in paths
+    ]
+    return readers[0] if len(readers) == 1 else PartsReader(paths, readers)
+
+
+def order_parts(paths, chromosome):
+    """Sort the parts of a chromosome by their first positions; leave out those without records.
+
+    Parameters
+    ----------
+    paths : list of paths
+    chromosome : str
+
+    Returns
+    -------
+    list of pathlib.Path, at least one.
+
+    Raises
+    ------
+    DpgrsError
+        A damaged file, or one that begins with another contig.
+    """
+    paths = _as_paths(paths)
+    sites = {path: site for path in paths if (site := _first_site(path))}
+    for path, (contig, _) in sites.items():
+        if contig.removeprefix("chr") != chromosome.removeprefix("chr"):
+            raise DpgrsError(
+                f"`{path}` must begin with chromosome {chromosome}, as a part of it, got {contig}. Write a "
+                "pattern that matches parts of one chromosome alone, such as chr{chrom}_*.vcf.gz."
+            )
+    return sorted(sites, key=lambda path: sites[path][1]) or paths[:1]
+
+
+def describe_files(paths):
+    """Return the name and digest of the file read, as a dict, or a list of them where there are several."""
+    described = [
+        {"file": path.name, "sha256": file_digest(path)} for path in with_companions(_as_paths(paths))
+    ]
+    return described[0] if len(described) == 1 else described
+
+
+class PartsReader:
+    """The variants of a chromosome from several files, one after the other.
+
+    Its other attributes are the counters of `dpgrs.io.vcf.ContigReader`, summed over the parts.
+
+    Parameters
+    ----------
+    paths : list of pathlib.Path, in the order of their positions.
+    readers : list of their readers.
+    """
+
+    def __init__(self, paths, readers):
+        self._paths = paths
+        self._readers = readers
+
+    def __getattr__(self, counter):
+        first, *others = (getattr(reader, counter) for reader in self._readers)
+        return sum(others, start=first)
+
+    def batches(self, n_variants):
+        """Yield `VariantBatch` after `VariantBatch`, each of `n_variants` but the last of every part.
+
+        Raises
+        ------
+        DpgrsError
+            What the readers raise, and parts that overlap.
+        """
+        end, previous = 0, None
+        for path, reader in zip(self._paths, self._readers, strict=True):
+            last = end
+            for batch in reader.batches(n_variants):
+                positions = batch.variants["position"]
+                if positions.min() <= end:
+                    raise DpgrsError(
+                        f"`{path}` must begin after position {end}, where `{previous}` ends, got position "
+                        f"{positions.min()}. Cut the parts so that none overlap, or correct the pattern."
+                    )
+                last = max(last, int(positions.max()))
+                yield batch
+            # A part in which nothing could be used ends nowhere.
+            end, previous = (last, path) if last > end else (end, previous)
+
+
+def _as_paths(paths):
+    return [Path(path) for path in paths] if isinstance(paths, list | tuple) else [Path(paths)]
+
+
+def _glob(path):
+    """Match ``*`` alone: brackets and question marks stand for themselves."""
+    return sorted(glob.glob("*".join(map(glob.escape, path.split("*")))))  # noqa: PTH207
+
+
+def _matching(path):
+    if "*" not in path:
+        return [Path(path)]
+    found = [Path(name) for name in _glob(path) if not name.endswith(INDEX_ENDINGS)]
+    if not found:
+        raise DpgrsError(f"`{path}` matches no file. Mend the pattern, or fetch the files.")
+    return found
+
+
+def _is_plink(path):
+    return path.suffix in GENOTYPES
+
+
+def _files_of(path):
+    return list(plink_files(path)) if _is_plink(path) else [path]
+
+
+def _read_header(path):
+    if _is_plink(path):
+        return read_plink_header(path)
+    return read_bcf_header(path) if is_bcf(path) else read_header(path)
+
+
+def _reader_class(path):
+    if _is_plink(path):
+        return PlinkReader
+    return BcfReader if is_bcf(path) else ContigReader
+
+
+def _first_site(path):
+    """Return (contig, position) of the first record of a file, or None where it has none."""
+    if _is_plink(path):
+        return first_plink_site(path)
+    if is_bcf(path):
+        return first_bcf_site(path)
+    for _, line in numbered_lines(path):
+        if not line.startswith(b"#"):
+            contig, position, *_ = (*line.split(b"\t", 2), b"")
+            # A position that is none is named when its record is read.
+            return contig.decode(errors="replace"), int(position) if position.isdigit() else 0
+    return None

@@ -103,7 +103,7 @@ def test_append__any_batches_same_bytes(tmp_path, monkeypatch):
 def test_rows_per_chunk__bounded(n_samples):
     rows = rows_per_chunk(n_samples)
     assert 1 <= rows <= 10_000
-    assert rows == 1 or rows * n_samples / 4 <= 2**20
+    assert rows == 1 or rows * n_samples / 4 <= 2**22
 
 
 def test_create__failure_leaves_nothing(tmp_path):

@@ -29,6 +29,7 @@ def test_ingest_chromosome__counts_and_attributes(tmp_path):
         "n_variants": 2,
         "skipped": {"filtered": 1, "symbolic_allele": 1},
         "missing_alleles": 2,
+        "haploid_calls": 0,
     }
     store = HaplotypeStore.open(tmp_path / "1.zarr")
     assert store.attributes["counts"] == counts

@@ -71,7 +71,6 @@ def test_read_header__stops_after_the_header(tmp_path):
         (b"", "is empty"),
         (b"PK\x03\x04 something", "must begin with `##fileformat=VCF`"),
         (gzip.compress(b"sample\theight\n"), "must begin with `##fileformat=VCF`"),
-        (gzip.compress(b"BCF\2\2"), "bcftools view -Oz"),
         (gzip.compress(vcf_text().encode())[:60], "truncated"),
         (vcf_text().encode()[:60], "has no #CHROM line"),
         (vcf_text(samples=()).encode(), "has no samples"),
@@ -181,6 +180,23 @@ def test_batches__phase_not_required(tmp_path):
     assert missing == [[1, 0, 0, 1, 0, 0]]
 
 
+HAPLOID = (record(3, "0|1 1 0"), record(4, "1 0 1"), record(5, "2 . 1|.", alt="C,G", format_="GT:DP"))
+
+
+def test_batches__haploid_calls_of_haplotypes_have_no_second(tmp_path):
+    reader, _, alleles, missing = read_records(tmp_path, *HAPLOID)
+    assert alleles == [[0, 1, 1, 0, 0, 0], [1, 0, 0, 0, 1, 0], [0, 0, 0, 0, 1, 0], [1, 0, 0, 0, 0, 0]]
+    assert missing == [[0, 0, 0, 1, 0, 1], [0, 1, 0, 1, 0, 1], *[[0, 1, 1, 1, 0, 1]] * 2]
+    assert (reader.haploid_calls, reader.missing_alleles) == (6, 13)
+
+
+def test_batches__haploid_calls_of_people_count_twice(tmp_path):
+    reader, _, alleles, missing = read_records(tmp_path, *HAPLOID, phased="any")
+    assert alleles == [[0, 1, 1, 1, 0, 0], [1, 1, 0, 0, 1, 1], [0, 0, 0, 0, 1, 0], [1, 1, 0, 0, 0, 0]]
+    assert missing == [[0] * 6, [0] * 6, *[[0, 0, 1, 1, 0, 1]] * 2]
+    assert (reader.haploid_calls, reader.missing_alleles) == (6, 6)
+
+
 def test_batches__unphased_homozygous(tmp_path):
     assert read_records(tmp_path, record(3, "0/0 1/1 1|0"))[2] == [[0, 0, 1, 1, 1, 0]]
 
@@ -243,13 +259,18 @@ def test_batches__raise_on_contig_under_two_names(tmp_path, kind):
             record(5, "0|0 0|0 1/2", alt="C,G"),
             "the call of sample 3 (column 12) is heterozygous and unphased",
         ),
-        (record(5, "0|0 1 1|1"), "the call of sample 2 (column 11) is not diploid"),
-        (record(5, "0 1 1"), "the call of sample 1 (column 10) is not diploid"),
-        (record(5, "0|0 0|0|1 1|1"), "the call of sample 2 (column 11) is not diploid"),
+        (record(5, "0|0 0|0|1 1|1"), "the call of sample 2 (column 11) has more than two alleles"),
+        (record(5, "0|0 0/1/1 1|1"), "the call of sample 2 (column 11) has more than two alleles"),
         (
             record(5, "0|0 0|2 1|1"),
             "the call of sample 2 (column 11) has an allele that the record does not list",
         ),
+        (
+            record(5, "0|0 0|0 65537|1"),
+            "the call of sample 3 (column 12) has an allele that the record does not list",
+        ),
+        (record(5, "7:0|0 7 7:1|1", format_="DP:GT"), "the call of sample 2 (column 11) is malformed"),
+        (record(5, "7:0|0 7:x 7:1|1", format_="DP:GT"), "the call of sample 2 (column 11) is malformed"),
         (record(5, "0|0 0|x 1|1"), "the call of sample 2 (column 11) is malformed"),
         (record(5, "0|0 0| 1|1"), "the call of sample 2 (column 11) is malformed"),
         (record(5, "0|0 0|1"), "the record must have 12 columns, got 11"),

@@ -36,6 +36,7 @@ from dpgrs.cli_options import (
 from dpgrs.cli_people import COMMANDS as PEOPLE
 from dpgrs.cli_release import COMMANDS
 from dpgrs.cli_screening import COMMANDS as SCREENING
+from dpgrs.cli_store import store
 from dpgrs.cli_tabular import tabular
 from dpgrs.errors import DpgrsError
 from dpgrs.methods import BASELINES, METHODS
@@ -345,5 +346,5 @@ def audit_mechanisms(context, mechanisms, of_releases, mode, seed, is_json, **op
     audit.require_within_claims(findings)
 
 
-for command in (key, ledger, plan, release, tabular, *FETCHING, *PEOPLE, *COMMANDS, *SCREENING):
+for command in (key, ledger, plan, release, store, tabular, *FETCHING, *PEOPLE, *COMMANDS, *SCREENING):
     main.add_command(command)

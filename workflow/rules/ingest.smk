@@ -69,7 +69,7 @@ rule ingest_chromosome:
         f"{LOGS}/ingest_chromosome/{{chrom}}.log",
     conda:
         "../../envs/dpgrs.yaml"
-    threads: 1
+    threads: 2
     resources:
         mem_mb=2000,
         runtime=240,

@@ -4,12 +4,14 @@ import gzip
 import zlib
 from pathlib import Path
 
+import numpy as np
 import pysam
 import pysam.bcftools
 
 from dpgrs.errors import DpgrsError
-from dpgrs.io.vcf import ContigReader, VcfHeader, _BadRecord, _declared_contig, _sample_ids
-from dpgrs.io.vcf_text import COPY_AGAIN, _match_contig, find_index, record_error
+from dpgrs.io.vcf import ContigReader, VcfHeader, declared_contig, sample_ids
+from dpgrs.io.vcf_blocks import BLOCK_BYTES
+from dpgrs.io.vcf_text import COPY_AGAIN, find_index, match_contig, record_error
 
 
 def is_bcf(path):
@@ -41,8 +43,8 @@ def read_bcf_header(path):
     contigs = {}
     for line in lines:
         if line.startswith(b"##contig="):
-            contigs |= _declared_contig(line)
-    return VcfHeader(path, _sample_ids(path, lines[-1]), contigs)
+            contigs |= declared_contig(line)
+    return VcfHeader(path, sample_ids(path, lines[-1]), contigs)
 
 
 def first_bcf_site(path):
@@ -56,62 +58,69 @@ def first_bcf_site(path):
     return next(((record.contig, record.pos) for record in _records(Path(path))), None)
 
 
-class BcfReader(ContigReader):
-    """The variants of one contig of a BCF; see `dpgrs.io.vcf.ContigReader` for parameters and counters."""
+class BcfText:
+    """The records of one contig as lines of a VCF; see `dpgrs.io.vcf_text.ContigText`.
 
-    def batches(self, n_variants):
-        """Yield `VariantBatch` after `VariantBatch`, each of `n_variants` but the last, in file order.
+    Lines have no numbers: a record is named by its contig and position.
+    """
+
+    def __init__(self, path, contig):
+        self._path, self._contig = path, contig
+        self._counts = _indexed_contigs(path) if find_index(path) else None
+        self.is_indexed = self._counts is not None
+        self._name = match_contig(path, contig, self._counts) if self.is_indexed else None
+        self._seen = {}
+
+    def blocks(self, *, n_bytes=BLOCK_BYTES):
+        """Yield blocks of whole lines, see `dpgrs.io.vcf_blocks.line_blocks`.
 
         Raises
         ------
         DpgrsError
-            Truncated or damaged file, stale index, contig not in the file, or a bad record, with its contig
-            and position and the place of the sample.
+            Truncated or damaged file, or a record that is no text.
         """
-        rows = []
-        for row in self._bcf_rows():
-            rows.append(row)
-            if len(rows) == n_variants:
-                yield self._batch(rows)
-                rows = []
-        if rows:
-            yield self._batch(rows)
+        lines, size = [], 0
+        for record in _records(self._path, self._name):
+            self._seen[record.contig] = None
+            if not self.has(record.contig.encode()):
+                continue
+            lines.append(_line(self._path, record))
+            size += len(lines[-1])
+            if size >= n_bytes:
+                yield _as_block(lines)
+                lines, size = [], 0
+        if lines:
+            yield _as_block(lines)
 
-    def _bcf_rows(self):
-        path = self._header.path
-        for line in _contig_lines(path, self._contig):
-            self.n_records += 1
-            try:
-                rows = self._split(line)
-            except _BadRecord as problem:
-                raise record_error(path, None, line, problem) from None
-            yield from rows
+    def has(self, name):
+        """Tell whether a name, as bytes, is that of the contig."""
+        return name.removeprefix(b"chr") == self._contig.removeprefix("chr").encode()
 
+    def record_error(self, number, line, problem):
+        """Return the error for a record."""
+        return record_error(self._path, None, line, problem)
 
-def _contig_lines(path, contig):
-    """Yield the records of a contig as lines, by the index where there is one."""
-    if find_index(path) is None:
-        yield from _scanned_lines(path, contig)
-        return
-    n_records = _indexed_contigs(path)
-    name, n_read = _match_contig(path, contig, n_records), 0
-    for record in _records(path, name):
-        n_read += 1
-        yield _line(path, record)
-    if n_read != n_records[name]:
-        raise DpgrsError(
-            f"the index of `{path}` must list {n_read} records on contig {name}, got {n_records[name]}: it "
-            f"belongs to another version of the file. Index again: bcftools index -f {path}"
-        )
+    def require_complete(self, names, n_records):
+        """Refuse what `dpgrs.io.vcf_text.ContigText.require_complete` refuses."""
+        if not self.is_indexed:
+            match_contig(self._path, self._contig, self._seen)
+        elif n_records != self._counts[self._name]:
+            raise DpgrsError(
+                f"the index of `{self._path}` must list {n_records} records on contig {self._name}, got "
+                f"{self._counts[self._name]}: it belongs to another version of the file. Index again: "
+                f"bcftools index -f {self._path}"
+            )
 
 
-def _scanned_lines(path, contig):
-    bare, seen = contig.removeprefix("chr"), {}
-    for record in _records(path):
-        seen[record.contig] = None
-        if record.contig in (bare, f"chr{bare}"):
-            yield _line(path, record)
-    _match_contig(path, contig, seen)
+class BcfReader(ContigReader):
+    """The variants of one contig of a BCF; see `dpgrs.io.vcf.ContigReader` for parameters and counters."""
+
+    text_of = BcfText
+
+
+def _as_block(lines):
+    text = np.frombuffer(bytearray(b"".join(lines)), dtype=np.uint8)
+    return text, 0, len(text)
 
 
 def _indexed_contigs(path):
@@ -147,7 +156,7 @@ def _open(path):
 
 def _line(path, record):
     try:
-        return str(record).rstrip("\n").encode()
+        return str(record).encode()
     except UnicodeDecodeError as error:
         site = f"{record.contig}\t{record.pos}".encode()
         raise record_error(path, None, site, "the record must be text in UTF-8. Mend it.") from error

@@ -15,13 +15,20 @@ from dpgrs.io.files import replacing
 FORMAT = "dpgrs haplotype store"
 FORMAT_VERSION = 1
 
-_CHUNK_BYTES = 2**20
+_CHUNK_BYTES = 2**22
 _CHUNK_VARIANTS = 10_000
+_BITS_CODEC = {"id": "blosc", "cname": "lz4", "clevel": 5, "shuffle": 0}
+_CHUNKS_PER_BATCH = 2  # a chunk of the site columns is small, and each is a file to write
 
 
 def rows_per_chunk(n_samples):
-    """Return how many variants of `n_samples` people make a chunk: about a mebibyte of bits."""
+    """Return how many variants of `n_samples` people make a chunk: about four mebibytes of bits."""
     return int(np.clip(_CHUNK_BYTES // (8 * word_count(2 * n_samples)), 1, _CHUNK_VARIANTS))
+
+
+def rows_per_batch(n_samples):
+    """Return how many variants are best appended at a time: some chunks of bits, one of the site columns."""
+    return _CHUNKS_PER_BATCH * rows_per_chunk(n_samples)
 
 
 class HaplotypeStore:
@@ -117,7 +124,7 @@ class StoreWriter:
         self.attributes = {}
         self.n_variants = 0
         self._put("sample_id", np.asarray(sample_id, dtype=str), ["samples"])
-        self._create("haplotypes", "uint64", ["variants", "words"], [self._n_words])
+        self._create_plane("haplotypes")
         self._create("variant_contig", "int32", ["variants"])
         self._create("variant_position", "int32", ["variants"])
         self._create("variant_id", "str", ["variants"])
@@ -148,9 +155,12 @@ class StoreWriter:
         missing : (n_variants, n_words) uint64, or None where all alleles are known.
         """
         assert haplotypes.shape == (len(variants), self._n_words)
-        codes = [self._contigs.setdefault(name, len(self._contigs)) for name in variants["contig"]]
+        codes, names = pd.factorize(variants["contig"])
+        numbers = np.array(
+            [self._contigs.setdefault(name, len(self._contigs)) for name in names], dtype=np.int32
+        )
         self._group["haplotypes"].append(haplotypes)
-        self._group["variant_contig"].append(np.array(codes, dtype=np.int32))
+        self._group["variant_contig"].append(numbers[codes])
         self._group["variant_position"].append(variants["position"].to_numpy(np.int32))
         self._group["variant_id"].append(variants["id"].to_numpy(object))
         self._group["variant_allele"].append(variants[["ref", "alt"]].to_numpy(object))
@@ -166,16 +176,27 @@ class StoreWriter:
     def _write_missing(self, missing):
         """Write a part of the missing plane; parts never written read as zero and take no room."""
         if "missing" not in self._group:
-            self._create("missing", "uint64", ["variants", "words"], [self._n_words])
+            self._create_plane("missing")
         end = self.n_variants + len(missing)
         self._group["missing"].resize((end, self._n_words))
         self._group["missing"][self.n_variants : end] = missing
+
+    def _create_plane(self, name):
+        """Create an array of bits. LZ4 without shuffling packs them fast, and better than with."""
+        self._group.create_array(
+            name,
+            shape=(0, self._n_words),
+            chunks=(self._chunk, self._n_words),
+            dtype="uint64",
+            compressors=_BITS_CODEC,
+            attributes={"_ARRAY_DIMENSIONS": ["variants", "words"]},
+        )
 
     def _create(self, name, dtype, dimensions, trailing=()):
         self._group.create_array(
             name,
             shape=(0, *trailing),
-            chunks=(self._chunk, *trailing),
+            chunks=(_CHUNKS_PER_BATCH * self._chunk, *trailing),
             dtype=dtype,
             attributes={"_ARRAY_DIMENSIONS": dimensions},
         )

@@ -2,12 +2,13 @@
 
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
 from dpgrs.errors import DpgrsError
 from dpgrs.io.genotype_files import describe_files, genotype_header, genotype_reader
-from dpgrs.io.haplotype_store import StoreWriter, rows_per_chunk
+from dpgrs.io.haplotype_store import StoreWriter, rows_per_batch
 from dpgrs.io.people import find_people, take_people
 from dpgrs.io.vcf import VariantBatch
 
@@ -30,8 +31,9 @@ def ingest_chromosome(
 
     Returns
     -------
-    dict of n_records (of that chromosome), n_variants (rows), skipped (counts by reason) and missing_alleles
-    (over all rows). The store keeps them in its attributes, with the names and digests of the source files.
+    dict of n_records (of that chromosome), n_variants (rows), skipped (counts by reason), missing_alleles
+    (over all rows) and haploid_calls (over all records used). The store keeps them in its attributes, with
+    the names and digests of the source files.
 
     Raises
     ------
@@ -40,28 +42,28 @@ def ingest_chromosome(
     """
     header = genotype_header(genotypes)
     reader = genotype_reader(genotypes, str(chromosome), phased=phased, keep_filtered=keep_filtered)
-    samples, batches = header.samples, reader.batches(rows_per_chunk(len(header.samples)))
+    samples, batches = header.samples, reader.batches(rows_per_batch(len(header.samples)))
     if people is not None:
         places = find_people(people, samples)
         batches = _of_people(batches, places, n_people=len(samples))
         samples = [samples[place] for place in places]
     if sys.stderr.isatty() if progress is None else progress:
         batches = _with_progress(batches, f"chromosome {chromosome}")
-    with StoreWriter.create(store, sample_id=samples) as writer:
-        missing_alleles = 0
-        for batch in batches:
-            writer.append(*batch)
-            missing_alleles += int(np.bitwise_count(batch.missing).sum())
+    # The threads end before the writer does, which may remove what they write.
+    with StoreWriter.create(store, sample_id=samples) as writer, ThreadPoolExecutor(1) as hashing:
+        source = hashing.submit(describe_files, genotypes)
+        missing_alleles = _append_beside_reading(writer, batches)
         counts = {
             "n_records": reader.n_records,
             "n_variants": writer.n_variants,
             "skipped": dict(sorted(reader.skipped.items())),
             "missing_alleles": missing_alleles,
+            "haploid_calls": reader.haploid_calls,
         }
         if not writer.n_variants:
             raise DpgrsError(_nothing_usable(header.path, chromosome, counts))
         writer.attributes.update(
-            source=describe_files(genotypes),
+            source=source.result(),
             options={"chromosome": str(chromosome), "phased": phased, "keep_filtered": keep_filtered},
             counts=counts,
         )
@@ -72,6 +74,20 @@ def _of_people(batches, places, *, n_people):
     """Leave everybody else out of batches."""
     for variants, *planes in batches:
         yield VariantBatch(variants, *(take_people(words, places, n_people=n_people) for words in planes))
+
+
+def _append_beside_reading(writer, batches):
+    """Write each batch while the next is read; return how many alleles are missing."""
+    missing_alleles, written = 0, None
+    with ThreadPoolExecutor(1) as writing:
+        for batch in batches:
+            if written:
+                written.result()
+            written = writing.submit(writer.append, *batch)
+            missing_alleles += int(np.bitwise_count(batch.missing).sum())
+        if written:
+            written.result()
+    return missing_alleles
 
 
 def _nothing_usable(path, chromosome, counts):

@@ -16,13 +16,14 @@ from dpgrs.bits import pack
 from dpgrs.errors import DpgrsError, UsageError
 from dpgrs.io.plink_tables import (
     plink_files,
-    read_declared_contigs,
     read_samples,
     read_variants,
+    readdeclared_contigs,
     require_file,
 )
-from dpgrs.io.vcf import PHASED, VariantBatch, VcfHeader, _BadRecord, _skip_reason
-from dpgrs.io.vcf_text import COPY_AGAIN, _match_contig, record_error
+from dpgrs.io.vcf import PHASED, VariantBatch, VcfHeader
+from dpgrs.io.vcf_records import BadRecordError, skip_reason
+from dpgrs.io.vcf_text import COPY_AGAIN, match_contig, record_error
 
 # Their calls may be haploid, which PLINK does not write down.
 SEX_CHROMOSOMES = ("X", "Y", "MT", "M")
@@ -57,7 +58,7 @@ def read_plink_header(path):
     contigs = read_variants(files.variants, columns=("contig",))["contig"]
     check = _check_bed if files.genotypes.suffix == ".bed" else _check_pgen
     check(files, n_samples=len(samples), n_variants=len(contigs))
-    declared = read_declared_contigs(files.variants)
+    declared = readdeclared_contigs(files.variants)
     return VcfHeader(files.genotypes, samples, {name: declared.get(name) for name in contigs.unique()})
 
 
@@ -146,7 +147,7 @@ class PlinkReader:
             of the sample.
         """
         path, table = self._header.path, read_variants(plink_files(self._header.path).variants)
-        name = _match_contig(path, self._contig, table["contig"].unique().tolist())
+        name = match_contig(path, self._contig, table["contig"].unique().tolist())
         mine = np.flatnonzero(table["contig"] == name)
         self.n_records = len(mine)
         rows = self._usable_rows(table.iloc[mine].set_index(mine).assign(contig=name))
@@ -180,11 +181,11 @@ class PlinkReader:
         """Return (allele number, allele) of the ALTs to keep, and count the others by reason."""
         try:
             # PLINK 1 writes 0 for an allele that nobody carries.
-            reasons = [_skip_reason("." if alt == "0" else alt) for alt in alts]
+            reasons = [skip_reason("." if alt == "0" else alt) for alt in alts]
             kept = [(k, alt) for k, alt in enumerate(alts, start=1) if not reasons[k - 1]]
             if kept and not _LETTERS.fullmatch(ref):
-                raise _BadRecord(f"`REF` must be letters, got {ref}. Mend the record.")
-        except _BadRecord as problem:
+                raise BadRecordError(f"`REF` must be letters, got {ref}. Mend the record.")
+        except BadRecordError as problem:
             raise self._error(record["contig"], record["position"], problem) from None
         for reason in filter(None, reasons):
             self.skipped[reason] += n_records

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import pandas as pd
 
 from dpgrs.errors import DpgrsError
-from dpgrs.io.vcf import _declared_contig
+from dpgrs.io.vcf import declared_contig
 from dpgrs.io.vcf_text import COPY_AGAIN
 
 GENOTYPES = (".pgen", ".bed")
@@ -100,7 +100,7 @@ def read_variants(path, *, columns=("contig", "position", "id", "ref", "alt", "f
     return table.assign(contig=table["contig"].mask(bare.isin(list(NAMES)), bare.map(NAMES)))
 
 
-def read_declared_contigs(path):
+def readdeclared_contigs(path):
     """Return the contigs that the header of a ``.pvar`` declares: name to length, or None without one."""
     declared = {}
     if path.suffix == ".pvar":
@@ -108,7 +108,7 @@ def read_declared_contigs(path):
             if not line.startswith("##"):
                 break
             if line.startswith("##contig="):
-                declared |= _declared_contig(line.encode())
+                declared |= declared_contig(line.encode())
     return {NAMES.get(name.removeprefix("chr"), name): length for name, length in declared.items()}
 
 

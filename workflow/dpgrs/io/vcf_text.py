@@ -1,13 +1,12 @@
-"""The text of a VCF, line by line: whole or an error, by the index where there is one."""
+"""The text of a VCF: whole or an error, by the index where there is one."""
 
 import gzip
 import os
 import zlib
 
-import pysam
-import pysam.bcftools
-
 from dpgrs.errors import DpgrsError
+from dpgrs.io.vcf_blocks import DamagedError, is_bgzf, line_blocks
+from dpgrs.io.vcf_index import read_index
 
 COPY_AGAIN = "Copy or download the file again."
 
@@ -33,40 +32,84 @@ def numbered_lines(path):
         raise DpgrsError(f"`{path}` is truncated or damaged after line {number}. {COPY_AGAIN}") from error
 
 
-def contig_lines(path, contig, *, n_columns):
-    """Yield (line number, line) of every record of a contig, in file order.
+class ContigText:
+    """The part of a VCF that holds one contig: by the index where there is one, else the whole file.
 
     Parameters
     ----------
     path : pathlib.Path of the VCF.
     contig : str, as in the file or with ``chr`` in front added or left out.
-    n_columns : int, what every record must have.
 
-    Yields
-    ------
-    (int or None, bytes); the line number is None where the index was used.
+    Attributes
+    ----------
+    is_indexed : bool; then no line is asked for after the last of the contig, and lines have no numbers.
 
     Raises
     ------
     DpgrsError
-        Truncated or damaged file, stale index, contig not in the file or there under two names, wrong column
-        count.
+        No such file, a file without its end, or a contig that the index does not name, or by two names.
     """
-    pysam.set_verbosity(0)  # htslib's lines on stderr would stand where ours belong
-    index = find_index(path)
-    n_records = _indexed_contigs(index) if index else None
-    # The count guards against an index that is older than its file. Without a count, scan the whole file.
-    lines = (
-        _scanned_lines(path, contig) if n_records is None else _fetched_lines(path, contig, index, n_records)
-    )
-    aliases = {name.encode() for name in _aliases(contig)}
-    for number, line in lines:
-        found = line.count(b"\t") + 1
-        if found != n_columns:
-            problem = f"the record must have {n_columns} columns, got {found}. {COPY_AGAIN}"
-            raise record_error(path, number, line, problem)
-        if line.partition(b"\t")[0] in aliases:
-            yield number, line
+
+    def __init__(self, path, contig):
+        self._path, self._contig = path, contig
+        self._aliases = {name.encode() for name in _aliases(contig)}
+        self._index = find_index(path)
+        self._places = read_index(self._index) if self._index else None
+        # The count guards against an index that is older than its file. Without a count, scan the whole file.
+        self.is_indexed = self._places is not None
+        self._name = match_contig(path, contig, self._places) if self.is_indexed else None
+
+    def blocks(self, **options):
+        """Yield blocks of whole lines, see `dpgrs.io.vcf_blocks.line_blocks`.
+
+        Raises
+        ------
+        DpgrsError
+            Truncated or damaged file.
+        """
+        offset = self._places[self._name].offset if self.is_indexed else 0
+        try:
+            yield from line_blocks(self._path, offset=offset, **options)
+        except DamagedError:
+            raise self._damage() from None
+
+    def has(self, name):
+        """Tell whether a name, as bytes, is that of the contig."""
+        return name in self._aliases
+
+    def record_error(self, number, line, problem):
+        """Return the error for a line; `number` is not used where the index was."""
+        return record_error(self._path, None if self.is_indexed else number, line, problem)
+
+    def require_complete(self, names, n_records):
+        """Refuse a file that did not name the contig exactly once, or had not as many records as its index.
+
+        Parameters
+        ----------
+        names : the contigs that were read, as bytes.
+        n_records : int, records of the contig.
+        """
+        if not self.is_indexed:
+            match_contig(self._path, self._contig, [name.decode(errors="replace") for name in names])
+        elif n_records != self._places[self._name].n_records:
+            raise DpgrsError(
+                f"`{self._index}` must list {n_records} records on contig {self._name}, got "
+                f"{self._places[self._name].n_records}: it belongs to another version of the file. Index "
+                f"again: tabix -f -p vcf {self._path}"
+            )
+
+    def _damage(self):
+        """Return the error for damage, with the last line before it where lines have numbers."""
+        if self.is_indexed:
+            return DpgrsError(
+                f"`{self._path}` is truncated or damaged on contig {self._name}, or its index is of another "
+                f"version of it. {COPY_AGAIN[:-1]}, or index again: tabix -f -p vcf {self._path}"
+            )
+        try:
+            n_lines = sum(1 for _ in numbered_lines(self._path))
+        except DpgrsError as error:
+            return error
+        return DpgrsError(f"`{self._path}` is damaged somewhere in its {n_lines} lines. {COPY_AGAIN}")
 
 
 def record_error(path, number, line, problem):
@@ -91,7 +134,7 @@ def find_index(path):
     if size == 0:
         raise DpgrsError(f"`{path}` is empty. {COPY_AGAIN}")
     with path.open("rb") as file:
-        if not _is_bgzf(file.read(18)):
+        if not is_bgzf(file.read(18)):
             return None
         file.seek(max(0, size - len(_BGZF_END)))
         if file.read() != _BGZF_END:
@@ -100,46 +143,14 @@ def find_index(path):
     return next((index for index in indices if index.is_file()), None)
 
 
-def _scanned_lines(path, contig):
-    """Yield every record of the file, and refuse a file that did not name the contig exactly once."""
-    seen = {}
-    for number, line in numbered_lines(path):
-        if not line.startswith(b"#"):
-            seen[line.partition(b"\t")[0]] = None
-            yield number, line
-    _match_contig(path, contig, [name.decode() for name in seen])
+def match_contig(path, contig, names):
+    """Return the one of `names` that is `contig`, up to a leading ``chr``.
 
-
-def _fetched_lines(path, contig, index, n_records):
-    name = _match_contig(path, contig, n_records)
-    n_read = 0
-    try:
-        # latin-1 takes every byte there and back: only the columns that are used need to be proper text.
-        with pysam.TabixFile(str(path), index=str(index), encoding="latin-1") as file:
-            for line in file.fetch(name):
-                n_read += 1
-                yield None, line.encode("latin-1")
-    except (OSError, ValueError) as error:
-        raise DpgrsError(f"`{path}` is truncated or damaged on contig {name}. {COPY_AGAIN}") from error
-    if n_read != n_records[name]:
-        raise DpgrsError(
-            f"`{index}` must list {n_read} records on contig {name}, got {n_records[name]}: it belongs to "
-            f"another version of the file. Index again: tabix -f -p vcf {path}"
-        )
-
-
-def _indexed_contigs(index):
-    """Return the number of records of each contig as the index has it, or None where it does not say."""
-    try:
-        table = pysam.bcftools.index("-s", str(index))
-    except pysam.SamtoolsError:
-        return None
-    rows = (line.split("\t") for line in table.splitlines())
-    return {name: int(count) for name, _, count in rows}
-
-
-def _match_contig(path, contig, names):
-    """Return the one of `names` that is `contig`, up to a leading ``chr``."""
+    Raises
+    ------
+    DpgrsError
+        None of them is, or two.
+    """
     found = [name for name in _aliases(contig) if name in names]
     if not found:
         there = ", ".join(list(names)[:30]) or "no records at all"
@@ -160,8 +171,3 @@ def _open(path):
     with path.open("rb") as file:
         is_gzip = file.read(2) == _GZIP_MAGIC
     return gzip.open(path, "rb") if is_gzip else path.open("rb")
-
-
-def _is_bgzf(start):
-    """Tell BGZF from plain gzip: its first extra field is named BC."""
-    return start[:4] == _BGZF_END[:4] and start[12:14] == b"BC"

@@ -1,0 +1,280 @@
+"""Odd and broken VCFs, as they turn up in the wild: each is read right, or refused in one line that helps."""
+
+import gzip
+import re
+import tempfile
+from pathlib import Path
+
+import pysam
+import pytest
+from click.testing import CliRunner
+
+from dpgrs.bits import unpack
+from dpgrs.cli import main
+from dpgrs.io.haplotype_store import HaplotypeStore
+from vcf_files import record, vcf_text
+
+GOOD = record(5, "0|0 0|1 1|1")
+# Header lines of `vcf_text`, before the first record.
+HEADER_LINES = 4
+ALLELES = [0, 0, 0, 1, 1, 1]
+NONE_MISSING = [0] * 6
+
+
+def bgzf(text):
+    """Compress as bgzip does."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "a.gz"
+        with pysam.BGZFile(str(path), "wb") as file:
+            file.write(text if isinstance(text, bytes) else text.encode())
+        return path.read_bytes()
+
+
+def many(n=3000):
+    return vcf_text(*(record(i, "0|0 0|1 1|1", id_=f"rs{i * 7919 % 1000}") for i in range(1, n)))
+
+
+def flipped(data, place):
+    """Return bytes with one of them changed."""
+    return data[:place] + bytes([data[place] ^ 0xFF]) + data[place + 1 :]
+
+
+def rows(*alleles, missing=None, positions=None):
+    """What a readable file must give: positions, alleles and missing alleles of its variants."""
+    missing = [NONE_MISSING] * len(alleles) if missing is None else missing
+    return positions or [5] * len(alleles), list(alleles), missing
+
+
+READABLE = {
+    "CRLF": (vcf_text(GOOD).replace("\n", "\r\n"), rows(ALLELES)),
+    "no newline at the end": (vcf_text(GOOD).rstrip("\n"), rows(ALLELES)),
+    "comment among records": (vcf_text(GOOD, "# seen by somebody\n", GOOD), rows(ALLELES, ALLELES)),
+    "no contig lines": (vcf_text(GOOD, contigs=()), rows(ALLELES)),
+    "contig declared twice": (vcf_text(GOOD, contigs=("1", "1")), rows(ALLELES)),
+    "contig with chr": (vcf_text(record(5, "0|0 0|1 1|1", contig="chr1"), contigs=("chr1",)), rows(ALLELES)),
+    "INFO of a million letters": (vcf_text(record(5, "0|0 0|1 1|1", info="X" * 10**6)), rows(ALLELES)),
+    "REF of a hundred thousand letters": (vcf_text(record(5, "0|0 0|1 1|1", ref="A" * 10**5)), rows(ALLELES)),
+    "twelve alleles": (
+        vcf_text(record(5, "0|11 10|1 2|2", alt="C,G,T,AA,AC,AG,AT,CA,CC,CG,CT")),
+        rows(*([int(k == x) for x in (0, 11, 10, 1, 2, 2)] for k in range(1, 12))),
+    ),
+    "duplicate records": (vcf_text(GOOD, GOOD), rows(ALLELES, ALLELES)),
+    "records of a contig apart": (
+        vcf_text(GOOD, record(9, "1|1 1|1 1|1", contig="2"), record(7, "0|1 0|0 0|0"), contigs=("1", "2")),
+        rows(ALLELES, [0, 1, 0, 0, 0, 0], positions=[5, 7]),
+    ),
+    "positions that go back": (
+        vcf_text(record(9, "0|1 0|0 0|0"), GOOD),
+        rows([0, 1, 0, 0, 0, 0], ALLELES, positions=[9, 5]),
+    ),
+    "position with zeros in front": (vcf_text(record("0005", "0|0 0|1 1|1")), rows(ALLELES)),
+    "largest position": (
+        vcf_text(record(2**31 - 1, "0|0 0|1 1|1")),
+        rows(ALLELES, positions=[2**31 - 1]),
+    ),
+    "GT is not the first": (vcf_text(record(5, "9:0|0 8:0|1 7:1|1", format_="DP:GT")), rows(ALLELES)),
+    "further fields": (vcf_text(record(5, "0|0:1:a,b 0|1:2 1|1", format_="GT:DP:XX")), rows(ALLELES)),
+    "format that is not declared": (
+        vcf_text(record(5, "0|0:1 0|1:2 1|1:3", format_="GT:Q_9")),
+        rows(ALLELES),
+    ),
+    "letters in lower case": (vcf_text(record(5, "0|0 0|1 1|1", ref="a", alt="n")), rows(ALLELES)),
+    "ids of many kinds": (vcf_text(record(5, "0|0 0|1 1|1", id_="rs1;rs2,ü")), rows(ALLELES)),
+    "quality that is no number": (vcf_text(GOOD.replace("\t.\tPASS", "\thigh\tPASS")), rows(ALLELES)),
+    "missing calls of all forms": (
+        vcf_text(record(5, ". ./. 1|.")),
+        rows([0, 0, 0, 0, 1, 0], missing=[[1, 1, 1, 1, 0, 1]]),
+    ),
+    "half a call without phase": (
+        vcf_text(record(5, "0/. ./1 1|1")),
+        rows([0, 0, 0, 0, 1, 1], missing=[[1, 1, 1, 1, 0, 0]]),
+    ),
+    "mixed phasing, homozygous": (vcf_text(record(5, "0/0 0|1 1/1")), rows(ALLELES)),
+    "blocks of a gVCF": (
+        vcf_text(record(5, "0|0 0|1 1|1", alt="C,<NON_REF>"), record(6, "0/0 0/0 0/0", alt="<NON_REF>")),
+        rows(ALLELES),
+    ),
+    "breakends, spanning deletions and no ALT": (
+        vcf_text(GOOD, *(record(5, "0|0 0|1 1|1", alt=alt) for alt in ("]2:9]A", "*", ".", "<DEL>", "A."))),
+        rows(ALLELES),
+    ),
+    "filter left empty": (vcf_text(record(5, "0|0 0|1 1|1", filter_=".")), rows(ALLELES)),
+    "gzip in two members": (gzip.compress(vcf_text().encode()) + gzip.compress(GOOD.encode()), rows(ALLELES)),
+    "BGZF in two files": (bgzf(vcf_text()) + bgzf(GOOD), rows(ALLELES)),
+    "sample ids with blanks": (vcf_text(GOOD, samples=("A 1", "B 1", "Zoë")), rows(ALLELES)),
+}
+
+
+def line(number, words):
+    """What is said of the record on that line after the header."""
+    return f"line {HEADER_LINES + number}: {words}"
+
+
+BROKEN = {
+    "nothing": (b"", "is empty"),
+    "no header": (GOOD, "must begin with `##fileformat=VCF`"),
+    "no line of columns": ("##fileformat=VCFv4.2\n" + GOOD, "has no #CHROM line"),
+    "header cut off": (vcf_text()[:-20].rpartition("\n")[0], "has no #CHROM line"),
+    "header alone": (vcf_text(), "contig 1 is not in"),
+    "no samples": (vcf_text(record(5, ""), samples=()), "has no samples"),
+    "sample twice": (vcf_text(GOOD, samples=("A", "B", "A")), "distinct sample ids"),
+    "other contigs alone": (vcf_text(record(5, "0|0 0|1 1|1", contig="2")), "contig 1 is not in"),
+    "contig of two names": (
+        vcf_text(GOOD, record(5, "0|0 0|1 1|1", contig="chr1")),
+        "names one contig both 1 and chr1",
+    ),
+    "mark of byte order": ("\ufeff" + vcf_text(GOOD), "must begin with `##fileformat=VCF`"),
+    "UTF-16": (vcf_text(GOOD).encode("utf-16"), "must begin with `##fileformat=VCF`"),
+    "zip": (b"PK\3\4" + bytes(100), "must begin with `##fileformat=VCF`"),
+    "page of a server": ("<html><body>404 Not Found</body></html>", "must begin with `##fileformat=VCF`"),
+    "line ends of old": (vcf_text(GOOD).replace("\n", "\r"), "has no #CHROM line"),
+    "blanks for tabs": (vcf_text(GOOD.replace("\t", " ")), line(1, "the record must have 12 columns, got 1")),
+    "column less": (vcf_text(GOOD, record(6, "0|0 0|1")), line(2, "the record must have 12 columns, got 11")),
+    "column more": (
+        vcf_text(GOOD, record(6, "0|0 0|1 0|0 0|0")),
+        line(2, "the record must have 12 columns, got 13"),
+    ),
+    "a line of tabs": (vcf_text(GOOD, "\t" * 10**6 + "\n"), line(2, "the record must have 12 columns, got")),
+    "a word on a line": (vcf_text(GOOD, "hello\n", GOOD), line(2, "the record must have 12 columns, got 1")),
+    "empty line between records": (
+        vcf_text(GOOD, "\n", GOOD),
+        line(2, "the record must have 12 columns, got 1"),
+    ),
+    "empty lines at the end": (
+        vcf_text(GOOD) + "\n\n",
+        line(2, "the record must have 12 columns, got 1"),
+    ),
+    "NUL in a call": (vcf_text(record(5, "0|0 0|\0 1|1")), line(1, "the call of sample 2")),
+    "NUL in the position": (vcf_text(record("5\0", "0|0 0|1 1|1")), line(1, "`POS` must be")),
+    "NUL in REF": (vcf_text(record(5, "0|0 0|1 1|1", ref="A\0")), line(1, "`REF` must be letters")),
+    "line of NULs": (vcf_text(GOOD, "\0" * 4096 + "\n"), line(2, "the record must have 12 columns, got 1")),
+    "negative position": (vcf_text(GOOD, record(-5, "0|0 0|1 1|1")), line(2, "`POS` must be")),
+    "position 0": (vcf_text(record(0, "0|0 0|1 1|1")), line(1, "`POS` must be")),
+    "position too large": (vcf_text(record(2**31, "0|0 0|1 1|1")), line(1, "`POS` must be")),
+    "position far too large": (vcf_text(record("9" * 30, "0|0 0|1 1|1")), line(1, "`POS` must be")),
+    "position in words": (vcf_text(record("5e6", "0|0 0|1 1|1")), line(1, "`POS` must be")),
+    "position with a fraction": (vcf_text(record("5.0", "0|0 0|1 1|1")), line(1, "`POS` must be")),
+    "no position": (vcf_text(record("", "0|0 0|1 1|1")), line(1, "`POS` must be")),
+    "no REF": (vcf_text(record(5, "0|0 0|1 1|1", ref="")), line(1, "`REF` must be letters")),
+    "REF is a dot": (vcf_text(record(5, "0|0 0|1 1|1", ref=".")), line(1, "`REF` must be letters")),
+    "ALT with a gap": (vcf_text(record(5, "0|0 0|1 1|1", alt="C,,G")), line(1, "`ALT` must be")),
+    "ALT with a comma at its end": (vcf_text(record(5, "0|0 0|1 1|1", alt="C,")), line(1, "`ALT` must be")),
+    "ALT with a number": (vcf_text(record(5, "0|0 0|1 1|1", alt="C2")), line(1, "`ALT` must be")),
+    "allele that is not listed": (
+        vcf_text(record(5, "0|0 0|2 1|1")),
+        line(1, "the call of sample 2 (column 11) has an allele that the record does not list"),
+    ),
+    "allele of many digits": (vcf_text(record(5, "0|0 0|99999999999 1|1")), line(1, "")),
+    "heterozygous without phase": (
+        vcf_text(record(5, "0|0 0/1 1|1")),
+        line(1, "the call of sample 2 (column 11) is heterozygous and unphased"),
+    ),
+    "three alleles": (
+        vcf_text(record(5, "0|0 0|1|1 1|1")),
+        line(1, "the call of sample 2 (column 11) has more"),
+    ),
+    "damage in gzip": (flipped(gzip.compress(many().encode()), 2000), "is truncated or damaged"),
+    "checksum of gzip": (flipped(gzip.compress(vcf_text(GOOD).encode()), -6), "is truncated or damaged"),
+    "gzip cut off": (gzip.compress(many().encode())[:3000], "is truncated or damaged"),
+    "BGZF cut off": (bgzf(many())[:3000], "is truncated"),
+    "BGZF without its end": (bgzf(vcf_text(GOOD))[:-28], "lacks the end mark of a BGZF file"),
+    "damage in BGZF": (flipped(bgzf(many()), 2000), "is truncated or damaged"),
+    "gzip with zeros behind it": (gzip.compress(vcf_text(GOOD).encode()) + bytes(512), "is damaged"),
+    "half an end of BGZF": (bgzf(vcf_text(GOOD))[:-10], "is truncated"),
+} | {
+    f"call {call!r}": (
+        vcf_text(record(5, "0|0 CALL 1|1").replace("CALL", call)),
+        line(1, "the call of sample 2"),
+    )
+    for call in (
+        "a|b",
+        "0|",
+        "|1",
+        " 1|0",
+        "1| 0",
+        "0|1 ",
+        "|",
+        "0||1",
+        "-1|0",
+        "+1|0",
+        "0|1x",
+        "0,1",
+        "0|1.0",
+        "0|-",
+        "A",
+        "1e0|0",
+    )
+}
+
+
+def ingest(tmp_path, content, *, name="a.vcf.gz"):
+    """Run the command on a file; return its exit code, its errors and the store's path."""
+    vcf, store = tmp_path / name, tmp_path / "1.zarr"
+    vcf.write_bytes(content)
+    arguments = ["--quiet", "ingest-chromosome", str(vcf), "--chromosome", "1", "--output", str(store)]
+    result = CliRunner().invoke(main, arguments)
+    # Anything but an exit is a traceback.
+    assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
+    return result.exit_code, result.stderr, store
+
+
+def as_forms(content):
+    """Return the forms of a file: text in all three, and bytes as they are."""
+    if isinstance(content, bytes):
+        return {"as it is": content}
+    data = content.encode()
+    return {"text": data, "gzip": gzip.compress(data), "BGZF": bgzf(data)}
+
+
+def cases(table):
+    return [
+        pytest.param(data, expected, id=f"{name}, {form}")
+        for name, (content, expected) in table.items()
+        for form, data in as_forms(content).items()
+    ]
+
+
+@pytest.mark.parametrize(("content", "expected"), cases(READABLE))
+def test_ingest__reads_what_is_odd(tmp_path, content, expected):
+    code, errors, store = ingest(tmp_path, content)
+    assert code == 0, errors
+    store = HaplotypeStore.open(store)
+    found = store.missing()
+    missing = [NONE_MISSING] * store.n_variants if found is None else unpack(found, 6).tolist()
+    assert (store.variants["position"].tolist(), unpack(store.haplotypes(), 6).tolist(), missing) == expected
+
+
+@pytest.mark.parametrize(("content", "words"), cases(BROKEN))
+def test_ingest__refuses_what_is_broken_in_one_line(tmp_path, content, words):
+    code, errors, store = ingest(tmp_path, content)
+    assert code == 1, errors
+    assert re.fullmatch(
+        r"dpgrs: (`[^`\n]+a\.vcf\.gz`|contig 1 is not in) .+\n|dpgrs: `[^`\n]+a\.vcf\.gz`, line .+\n", errors
+    ), errors
+    assert words in errors
+    assert not store.exists()
+
+
+def test_ingest__index_of_another_file(tmp_path):
+    (tmp_path / "a.vcf.gz").write_bytes(bgzf(many(50)))
+    pysam.tabix_index(str(tmp_path / "a.vcf.gz"), preset="vcf", keep_original=True)
+    code, errors, _ = ingest(tmp_path, bgzf(many(40)))
+    assert code == 1
+    assert "belongs to another version of the file" in errors
+    assert errors.count("\n") == 1
+
+
+def test_ingest__index_that_is_none(tmp_path):
+    (tmp_path / "a.vcf.gz.tbi").write_bytes(b"no index at all")
+    code, errors, store = ingest(tmp_path, bgzf(vcf_text(GOOD)))
+    # The whole file is read then: an index only saves time.
+    assert code == 0, errors
+    assert HaplotypeStore.open(store).n_variants == 1
+
+
+def test_ingest__a_folder(tmp_path):
+    result = CliRunner().invoke(
+        main, ["ingest-chromosome", str(tmp_path), "--chromosome", "1", "--output", str(tmp_path / "s")]
+    )
+    assert result.exit_code == 1
+    assert "is not there" in result.stderr or "is a folder" in result.stderr

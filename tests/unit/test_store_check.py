@@ -1,0 +1,109 @@
+import numpy as np
+import pytest
+import zarr
+from click.testing import CliRunner
+
+from dpgrs.cli import main
+from dpgrs.errors import DpgrsError
+from dpgrs.io.haplotype_store import HaplotypeStore, StoreWriter
+from dpgrs.io.ingest import ingest_chromosome
+from dpgrs.io.store_check import check_store
+from vcf_files import record, vcf_text, write_gzip, write_text
+
+RECORDS = (
+    record(4, "0|0 0|1 1|1", id_="rs4"),
+    record(5, "0|1 2|1 .|.", alt="C,<DEL>,GG"),
+    record(6, "0|1 0|0 0|0", filter_="q10"),
+    record(7, "1|1 0|0 0|0", contig="2"),
+    record(8, "1 0/. 0|1:7", format_="GT:DP"),
+    record(9, "1|1 0|0 0|.", alt="."),
+    record(10, "3 4 5", format_="DP"),
+    record(11, "0|1 .|1 ."),
+)
+
+
+@pytest.fixture(params=["required", "any"])
+def made(request, tmp_path):
+    """A VCF and its store."""
+    vcf = write_gzip(tmp_path / "a.vcf.gz", vcf_text(*RECORDS, contigs=("1", "2")))
+    options = {"phased": request.param, "keep_filtered": request.param == "any"}
+    ingest_chromosome(vcf, chromosome="chr1", store=tmp_path / "1.zarr", **options)
+    return vcf, tmp_path / "1.zarr"
+
+
+def verify(store, vcf):
+    return CliRunner().invoke(main, ["store", "verify", str(store), str(vcf)])
+
+
+def test_check_store__the_same(made):
+    vcf, store = made
+    result = verify(store, vcf)
+    n_variants = 6 if HaplotypeStore.open(store).attributes["options"]["keep_filtered"] else 5
+    assert result.exit_code == 0
+    assert f"{n_variants} variants of 3 people" in result.output
+
+
+@pytest.mark.parametrize(
+    ("changed", "cause"),
+    [
+        (record(4, "0|0 0|0 1|1", id_="rs4"), "at 1:4 A>C: the second allele of sample 2 (column 11)"),
+        (record(4, "0|0 0|1 .|1", id_="rs4"), "at 1:4 A>C: the first allele of sample 3 (column 12)"),
+        (record(3, "0|0 0|1 1|1", id_="rs4"), "at 1:4 A>C: the VCF has 1:3 A>C there"),
+        (record(4, "0|0 0|1 1|1", id_="rs5"), "or another id"),
+        ("", "at 1:4 A>C: the VCF has 1:5 A>C there"),
+        (record(4, "0|0 0|1 1|1", id_="rs4") + record(4, "0|0 0|0 0|0", alt="<DEL>"), "in `n_records`"),
+    ],
+)
+def test_check_store__raise_on_difference(made, tmp_path, changed, cause):
+    other = write_text(tmp_path / "b.vcf", vcf_text(changed, *RECORDS[1:], contigs=("1", "2")))
+    with pytest.raises(DpgrsError) as caught:
+        check_store(made[1], other)
+    assert cause in str(caught.value)
+    result = verify(made[1], other)
+    assert result.exit_code == 1
+    assert "\n" not in str(caught.value)
+    assert f"dpgrs: {caught.value}" in result.output
+
+
+@pytest.mark.parametrize(
+    ("records", "cause"),
+    [
+        (RECORDS[:-1], "the VCF has no such record"),
+        ((*RECORDS, record(12, "0|0 0|0 0|0")), "1:12 A>C is not in"),
+    ],
+)
+def test_check_store__raise_on_another_length(made, tmp_path, records, cause):
+    other = write_text(tmp_path / "b.vcf", vcf_text(*records, contigs=("1", "2")))
+    with pytest.raises(DpgrsError, match=cause):
+        check_store(made[1], other)
+
+
+def test_check_store__raise_on_other_samples(made, tmp_path):
+    text = vcf_text(*RECORDS, contigs=("1", "2"), samples=("A", "C", "B"))
+    with pytest.raises(DpgrsError, match="in the samples or their order"):
+        check_store(made[1], write_text(tmp_path / "b.vcf", text))
+
+
+@pytest.mark.parametrize("plane", ["haplotypes", "missing"])
+@pytest.mark.parametrize("bit", range(6))
+def test_check_store__raise_on_every_flipped_bit(made, plane, bit):
+    vcf, store = made
+    array = zarr.open_group(store, mode="r+", zarr_format=2)[plane]
+    array[1, 0] = array[1, 0] ^ np.uint64(1 << bit)
+    place = f"the {('first', 'second')[bit % 2]} allele of sample {bit // 2 + 1} "
+    with pytest.raises(DpgrsError, match=f"at 1:5 A>C: {place}"):
+        check_store(store, vcf)
+
+
+def test_check_store__raise_on_a_store_that_says_nothing(made, tmp_path):
+    with StoreWriter.create(tmp_path / "b.zarr", sample_id=np.array(["A", "B", "C"])):
+        pass
+    with pytest.raises(DpgrsError, match="got one without counts, options"):
+        check_store(tmp_path / "b.zarr", made[0])
+
+
+@pytest.mark.realdata
+def test_check_store__real_file(real_data, tmp_path):
+    vcf = next((real_data / "1kg" / "phase3_chr1_region").glob("*.vcf.gz"))
+    counts = ingest_chromosome(vcf, chromosome=1, store=tmp_path / "1.zarr")
+    assert check_store(tmp_path / "1.zarr", vcf) == {"n_variants": counts["n_variants"], "n_samples": 2504}

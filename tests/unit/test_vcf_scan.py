@@ -1,0 +1,211 @@
+"""Every line through compiled code, its plain twin and cyvcf2: the same rows, counts and errors."""
+
+import importlib.util
+from unittest import mock
+
+import numba
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dpgrs.bits import pack
+from dpgrs.errors import DpgrsError
+from dpgrs.io import _vcf_kernels as kernels
+from dpgrs.io import vcf_scan
+from dpgrs.io.vcf_scan import LineScanner
+from dpgrs.io.vcf_text import ContigText
+from vcf_files import record, vcf_text, write_bgzf, write_text
+
+SAMPLES = ("A", "B", "C")
+
+
+def plain_kernels():
+    """Return the module of kernels as plain Python."""
+    specification = importlib.util.find_spec(kernels.__name__)
+    module = importlib.util.module_from_spec(specification)
+    with mock.patch.object(numba, "njit", return_value=lambda function: function):
+        specification.loader.exec_module(module)
+    return module
+
+
+PLAIN = plain_kernels()
+
+
+def outcome(path, *, n_samples=3, n_rows=4, is_phase_required=True, is_compiled=True, **options):
+    """Return all that reading gives, or the error's message."""
+    try:
+        scanner = LineScanner(
+            ContigText(path, "1"),
+            n_samples=n_samples,
+            is_phase_required=is_phase_required,
+            is_filter_kept=False,
+            is_compiled=is_compiled,
+        )
+        batches = [
+            ({name: list(values) for name, values in columns.items()}, bits.tolist(), missing.tolist())
+            for columns, bits, missing in scanner.rows(n_rows, **options)
+        ]
+    except DpgrsError as error:
+        return str(error)
+    return batches, scanner.n_records, scanner.skipped, scanner.haploid_calls
+
+
+def assert_all_same(path, **options):
+    """Compare the three ways to read, and blocks of every size; return the outcome."""
+    expected = outcome(path, is_compiled=False, **options)
+    assert outcome(path, **options) == expected
+    assert outcome(path, n_bytes=7, **options) == expected
+    with mock.patch.object(vcf_scan, "kernels", PLAIN):
+        assert outcome(path, **options) == expected
+        assert outcome(path, n_bytes=50, **options) == expected
+    return expected
+
+
+USUAL = st.sampled_from(["0|0", "0|1", "1|0", "1|1"])
+DOTS = st.sampled_from(["0|0", "0|1", "1|1", ".|.", ".|1", "0|."])
+FORMS = ["0/0", "0/1", "1/1", "./.", "./1", "0/.", ".", "0", "1", "2", "2|0", "1|2", "10|1", "0|11", "01|1"]
+BROKEN = [
+    "0|0|1",
+    "x",
+    "",
+    "0|",
+    "|0",
+    "0|1 ",
+    "0:1",
+    "0|1:",
+    "0|1:7:8:9",
+    "0\\1",
+    "0|1:é",
+    "-1|0",
+    "99999|0",
+]
+FIXED = {
+    "contig": ["1", "2", "12", "chr1", ""],
+    "position": [7, "007", 0, 2**31 - 1, 2**31, "x", "", "12345678901"],
+    "id_": [".", "rs1", "Zoë", ""],
+    "ref": ["A", "ACGT", "N", "a", "-", "", "A1"],
+    "alt": ["C", "CAT", "C,G", "<DEL>", "*", ".", "G,<CN0>,T", "C,", "7", "", "A[1:5[", ",".join("ACGT" * 3)],
+    "filter_": ["PASS", ".", "q10", "PAS", "PASSED", ""],
+    "format_": ["GT", "GT:DP", "GT:AD:PL", "DP:GT", "DP", "GT:GT", "GT:", "", "GTX", "GT:D P"],
+}
+
+
+@st.composite
+def lines(draw):
+    """Draw a record: mostly of the common form, else with something odd in any column."""
+    n = draw(st.sampled_from([3] * 30 + [0, 2, 4]))
+    calls = draw(st.sampled_from([USUAL] * 4 + [DOTS] * 2 + [st.one_of(USUAL, st.sampled_from(FORMS))] * 3))
+    fields = draw(st.lists(calls, min_size=n, max_size=n))
+    if n and draw(st.integers(0, 15)) == 0:
+        fields[draw(st.integers(0, n - 1))] = draw(st.sampled_from(BROKEN))
+    fixed = {"position": 5, "contig": "1"}
+    for name in draw(st.lists(st.sampled_from(sorted(FIXED)), max_size=2)):
+        fixed[name] = draw(st.sampled_from(FIXED[name][:3] * 4 + FIXED[name]))
+    if ":" in str(fixed.get("format_")) and draw(st.booleans()):
+        fields = [call + ":3" * draw(st.integers(0, fixed["format_"].count(":"))) for call in fields]
+    columns = [fixed.get(name, default) for name, default in (("contig", "1"), ("position", 5), ("id_", "."))]
+    columns += [fixed.get("ref", "A"), fixed.get("alt", "C"), ".", fixed.get("filter_", "PASS"), "."]
+    line = "\t".join([*map(str, columns), fixed.get("format_", "GT"), *fields])
+    return line + draw(st.sampled_from(["\n"] * 20 + ["\r\n", "\r\r\n", "\n\n", "\t\n", "\n#note\n"]))
+
+
+@pytest.fixture(scope="module")
+def vcf(tmp_path_factory):
+    return tmp_path_factory.mktemp("scan") / "a.vcf"
+
+
+@settings(max_examples=400)
+@given(records=st.lists(lines(), min_size=1, max_size=8), is_phase_required=st.booleans(), ends=st.booleans())
+def test_rows__all_ways_to_read_agree(vcf, records, is_phase_required, ends):
+    text = vcf_text(*records, samples=SAMPLES)
+    vcf.write_bytes((text if ends else text.rstrip("\n")).encode())
+    assert_all_same(vcf, is_phase_required=is_phase_required)
+
+
+@settings(max_examples=300)
+@given(data=st.binary(max_size=60), calls=st.lists(st.sampled_from([*FORMS, *BROKEN[:9]]), max_size=5))
+def test_scan_lines__never_leaves_its_bytes(data, calls):
+    line = b"1\t5\t.\tA\tC\t.\tPASS\t.\tGT\t" + "\t".join(calls).encode() + b"\n"
+    whole = line + data + line
+    for module in (kernels, PLAIN):
+        for stop in range(0, len(whole), 7):
+            guarded = [
+                np.frombuffer(whole[:stop] + after, np.uint8).copy() for after in (b"\t0|1\n", b"9999\t")
+            ]
+            seen = [scan(module, text, stop) for text in guarded]
+            assert seen[0] == seen[1]
+
+
+def scan(module, text, stop, *, n_samples=2):
+    scratch = np.resize(np.frombuffer(b"0|0\t", dtype=np.uint8), 128)
+    planes = [np.zeros((3, 1), dtype=np.uint64) for _ in range(2)]
+    sites = np.zeros((3, 3), dtype=np.int64)
+    names = (np.frombuffer(name, dtype=np.uint8).copy() for name in (b"1", b"GT"))
+    alleles = np.zeros(2 * n_samples, dtype=np.int32)
+    rest = module.scan_lines(
+        text, 0, stop, *names, 1, True, False, True, n_samples, scratch, alleles, *planes, sites
+    )
+    n = rest[1]
+    return tuple(map(int, rest)), *(plane[:n].tolist() for plane in planes), sites[:n].tolist()
+
+
+@pytest.mark.parametrize("n_samples", [1, 16, 31, 32, 33, 100])
+@pytest.mark.parametrize("alphabet", ["01", "01."])
+def test_rows__words_of_any_filling(vcf, n_samples, alphabet):
+    rng = np.random.default_rng(n_samples)
+    alleles = rng.choice(list(alphabet), (5, n_samples, 2))
+    records = [record(i, " ".join("|".join(pair) for pair in row)) for i, row in enumerate(alleles, start=1)]
+    names = [f"s{i}" for i in range(n_samples)]
+    write_text(vcf, vcf_text(*records, samples=names))
+    (batch, last), *_ = assert_all_same(vcf, n_samples=n_samples)
+    flat = alleles.reshape(5, -1)
+    assert batch[1] + last[1] == pack(flat == "1").tolist()
+    assert batch[2] + last[2] == pack(flat == ".").tolist()
+
+
+@pytest.mark.parametrize("n_rows", [1, 2, 3, 100])
+def test_rows__batches_of_any_size(vcf, n_rows):
+    calls = ["0|1 1|1 0|0", "0|1 2|1 0|0", "0/0 1|1 .|0"]
+    write_text(
+        vcf, vcf_text(*(record(i, calls[i % 3], alt="C,G" if i % 3 == 1 else "C") for i in range(1, 12)))
+    )
+    batches, n_records, *_ = assert_all_same(vcf, n_rows=n_rows)
+    assert n_records == 11
+    assert [len(bits) for _, bits, _ in batches[:-1]] == [n_rows] * (len(batches) - 1)
+    assert sum(len(bits) for _, bits, _ in batches) == 15
+
+
+@pytest.mark.parametrize("index", ["tbi", "csi"])
+@pytest.mark.parametrize("contig", ["1", "2", "3"])
+def test_rows__one_contig_of_many_by_its_index(tmp_path, index, contig):
+    records = [record(i, "0|1 1|1 0|0", contig=name) for name in "123" for i in range(1, 3000)]
+    path = write_bgzf(tmp_path / "a.vcf.gz", vcf_text(*records, contigs=("1", "2", "3")), index=index)
+    text = ContigText(path, contig)
+    assert text.is_indexed
+    scanner = LineScanner(text, n_samples=3, is_phase_required=True, is_filter_kept=False, is_compiled=True)
+    columns = [columns for columns, *_ in scanner.rows(700, n_bytes=100)]
+    assert [position for part in columns for position in part["position"]] == list(range(1, 3000))
+    assert {name for part in columns for name in part["contig"]} == {contig}
+    assert scanner.n_records == 2999
+
+
+@pytest.mark.parametrize("write", [write_text, lambda path, text: write_bgzf(path, text, index=None)])
+def test_rows__lines_longer_than_a_block(tmp_path, write):
+    records = [record(i, "0|1 1|1 0|0", info="x" * (i * 150_000)) for i in range(1, 5)]
+    path = write(tmp_path / "a.vcf", vcf_text(*records))
+    (batch,), n_records, *_ = outcome(path, n_bytes=100_000)
+    assert batch[0]["position"] == [1, 2, 3, 4]
+    assert n_records == 4
+
+
+def test_rows__bgzf_files_joined(tmp_path):
+    text = vcf_text(*(record(i, "0|1 1|1 0|0") for i in range(1, 9000)))
+    parts = text[:100_001], text[100_001:]
+    for number, part in enumerate(parts):
+        write_bgzf(tmp_path / f"{number}.gz", part, index=None)
+    joined = tmp_path / "a.vcf.gz"
+    joined.write_bytes(b"".join((tmp_path / f"{number}.gz").read_bytes() for number in range(2)))
+    expected = outcome(write_text(tmp_path / "a.vcf", text))
+    assert outcome(joined) == expected
+    assert outcome(joined, n_bytes=100) == expected

@@ -1,0 +1,149 @@
+"""A store against its VCF, read a second time by other code: cyvcf2's own iteration over records."""
+
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from dpgrs.bits import unpack
+from dpgrs.errors import DpgrsError
+from dpgrs.io.haplotype_store import HaplotypeStore
+from dpgrs.io.vcf import N_FIXED_COLUMNS
+from dpgrs.io.vcf_text import find_index
+
+_MAKE_AGAIN = "Make the store again: dpgrs ingest-chromosome"
+
+
+class _Expected(NamedTuple):
+    site: tuple  # contig, position, id, ref, alt
+    is_alternate: np.ndarray  # (n_haplotypes,)
+    is_missing: np.ndarray  # (n_haplotypes,)
+
+
+def check_store(store, vcf):
+    """Compare samples, sites, every bit and what was counted, under the options recorded in the store.
+
+    The store may hold some of the people of the file; then these are compared.
+
+    Parameters
+    ----------
+    store : path of a haplotype store of one chromosome.
+    vcf : path of the VCF that it was made of, or of a copy with the same records.
+
+    Returns
+    -------
+    dict of n_variants and n_samples that were compared.
+
+    Raises
+    ------
+    DpgrsError
+        At the first difference, by its position and the place of the sample; or if the store says nothing of
+        how it was made.
+    """
+    store, path = HaplotypeStore.open(store), Path(vcf)
+    missing = {"options", "counts"} - store.attributes.keys()
+    if missing:
+        raise DpgrsError(
+            f"`{store.path}` must be the store of one chromosome, got one without "
+            f"{', '.join(sorted(missing))}. Name what dpgrs ingest-chromosome wrote."
+        )
+    records = _Records(path, store.attributes["options"], people=store.sample_id.tolist())
+    if records.samples != store.sample_id.tolist():
+        raise _difference(store, path, "in the samples or their order")
+    expected = iter(records)
+    for chunk in store.chunks():
+        _compare_chunk(store, path, chunk, expected)
+    if (more := next(expected, None)) is not None:
+        raise _difference(store, path, f"after its last variant: {_name(more.site)} is not in the store")
+    _compare_counts(store, path, records)
+    return {"n_variants": store.n_variants, "n_samples": store.n_samples}
+
+
+class _Records:
+    """The usable ALT alleles of a contig as cyvcf2 gives them, counted while they are read."""
+
+    def __init__(self, path, options, *, people):
+        from cyvcf2 import VCF
+        from cyvcf2.cyvcf2 import set_htslib_log_level
+
+        set_htslib_log_level(0)  # htslib's lines on stderr would stand where ours belong
+        find_index(path)
+        self._file = VCF(str(path))
+        self._contig = options["chromosome"].removeprefix("chr")
+        self._is_phase_required = options["phased"] == "required"
+        self._is_filter_kept = options["keep_filtered"]
+        kept = set(people)
+        self._places = [place for place, name in enumerate(self._file.samples) if name in kept]
+        self.samples = [self._file.samples[place] for place in self._places]
+        self.counts = {"n_records": 0, "missing_alleles": 0, "haploid_calls": 0}
+
+    def __iter__(self):
+        for record in self._file:
+            if record.CHROM.removeprefix("chr") != self._contig:
+                continue
+            self.counts["n_records"] += 1
+            is_usable = (self._is_filter_kept or record.FILTER is None) and "GT" in record.FORMAT
+            kept = [k for k, alt in enumerate(record.ALT, start=1) if alt.isascii() and alt.isalpha()]
+            if not is_usable or not kept:
+                continue
+            first, second, n_haploid = self._alleles(record.genotype.array())
+            alleles = np.stack([first, second], axis=1)[self._places].ravel()
+            # Of everybody in the file: they are counted as they are read.
+            self.counts["haploid_calls"] += n_haploid
+            self.counts["missing_alleles"] += len(kept) * np.count_nonzero(alleles < 0)
+            for k in kept:
+                site = (record.CHROM, record.POS, record.ID or ".", record.REF, record.ALT[k - 1])
+                yield _Expected(site, alleles == k, alleles < 0)
+
+    def _alleles(self, calls):
+        """Return (n_samples,) first and second alleles, negative where missing, and how many are haploid."""
+        first, is_phased = calls[:, 0], calls[:, -1] == 1
+        second = calls[:, 1] if calls.shape[1] > 2 else np.full_like(first, -2)
+        is_haploid = (second == -2) & (first >= 0)
+        if self._is_phase_required:
+            is_half = ((first < 0) != (second < 0)) & ~is_phased & ~is_haploid
+            first, second = np.where(is_half, -1, first), np.where(is_half, -1, second)
+        else:
+            second = np.where(is_haploid, first, second)
+        return first, second, int(np.count_nonzero(is_haploid))
+
+
+def _compare_chunk(store, path, chunk, expected):
+    haplotypes = unpack(store.haplotypes(chunk), store.n_haplotypes)
+    missing = store.missing(chunk)
+    missing = np.zeros_like(haplotypes) if missing is None else unpack(missing, store.n_haplotypes)
+    for i, site in enumerate(store.variants[chunk].itertuples(index=False, name=None)):
+        found = next(expected, None)
+        if found is None:
+            raise _difference(store, path, f"at {_name(site)}: the VCF has no such record there")
+        if found.site != site:
+            raise _difference(
+                store, path, f"at {_name(site)}: the VCF has {_name(found.site)} there, or another id"
+            )
+        is_other = (haplotypes[i] != found.is_alternate) | (missing[i] != found.is_missing)
+        if is_other.any():
+            sample, second = divmod(int(is_other.argmax()), 2)
+            place = f"sample {sample + 1} (column {sample + 1 + N_FIXED_COLUMNS})"
+            which = "second" if second else "first"
+            raise _difference(store, path, f"at {_name(site)}: the {which} allele of {place}")
+
+
+def _compare_counts(store, path, records):
+    for name, value in records.counts.items():
+        # A store of a version that knew no haploid calls has none of them.
+        recorded = store.attributes["counts"].get(name, 0)
+        if recorded != value:
+            raise _difference(store, path, f"in `{name}`: the VCF has {value}, the store says {recorded}")
+
+
+def _difference(store, path, where):
+    return DpgrsError(f"`{store.path}` differs from `{path}` {where}. {_MAKE_AGAIN}")
+
+
+def _name(site):
+    contig, position, _, ref, alt = site
+    return f"{contig}:{position} {_short(ref)}>{_short(alt)}"
+
+
+def _short(allele):
+    return allele if len(allele) <= 10 else f"{allele[:7]}..."

@@ -1,0 +1,197 @@
+"""The text of a VCF in blocks of whole lines, inflated by htslib beside whoever reads them.
+
+The blocks of a BGZF file are inflated in two threads; plain gzip and plain text are read in one.
+"""
+
+import ctypes
+import itertools
+import mmap
+import os
+import queue
+from collections import deque
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+from typing import NamedTuple
+
+import numpy as np
+import pysam.libchtslib
+
+BLOCK_BYTES = 2**21
+
+_MAGIC = bytes.fromhex("1f8b0804")
+_HEADER_BYTES, _FOOTER_BYTES = 18, 8
+_MAX_INFLATED = 2**16
+_N_THREADS = 2
+_ROOM = 2**18  # before each block, for the line that began in the block before
+_WINDOW = 2**16
+
+
+class DamagedError(Exception):
+    """The file cannot be inflated any further."""
+
+
+class _Part(NamedTuple):
+    offset: int | None  # htslib's virtual offset, or None for where the last part ended
+    n_bytes: int  # after inflation; 0 for a part that is damaged
+
+
+def line_blocks(path, *, offset=0, n_bytes=BLOCK_BYTES):
+    """Yield the text in order, cut between lines.
+
+    Parameters
+    ----------
+    path : pathlib.Path of a file in BGZF, plain gzip or plain text.
+    offset : int, htslib's virtual offset of the line to begin with; 0 in a file that is not BGZF.
+    n_bytes : int, size to aim at.
+
+    Yields
+    ------
+    text : (n,) uint8, to be used before the next block is asked for.
+    start, stop : int; ``text[start:stop]`` is one line or more, the last with its newline unless it ends the
+        file.
+
+    Raises
+    ------
+    DamagedError
+        After all blocks that could be inflated.
+    """
+    tail = np.empty(0, dtype=np.uint8)
+    for buffer, n in _inflated(path, offset, n_bytes):
+        text, start, stop = _joined(tail, buffer, _ROOM + n)
+        end = _after_last_newline(text, start + len(tail), stop)
+        if end is None:
+            tail = text[start:stop].copy()
+            continue
+        tail = text[end:stop].copy()
+        yield text, start, end
+    if len(tail):
+        yield tail, 0, len(tail)
+
+
+def is_bgzf(start):
+    """Tell BGZF from plain gzip by its first bytes: its first extra field is named BC."""
+    return start.startswith(_MAGIC) and start[12:14] == b"BC"
+
+
+def _joined(tail, buffer, stop):
+    """Put the tail in front of the block's own bytes, which begin after the room for it."""
+    start = _ROOM - len(tail)
+    if start >= 0:
+        buffer[start:_ROOM] = tail
+        return buffer, start, stop
+    text = np.concatenate([tail, buffer[_ROOM:stop]])
+    return text, 0, len(text)
+
+
+def _after_last_newline(text, start, stop):
+    for end in range(stop, start, -_WINDOW):
+        first = max(start, end - _WINDOW)
+        at = text[first:end].tobytes().rfind(b"\n")
+        if at >= 0:
+            return first + at + 1
+    return None
+
+
+def _inflated(path, offset, n_bytes):
+    """Yield (buffer, n): n bytes of text behind the buffer's room, in order; the buffer is used again."""
+    with path.open("rb") as file:
+        is_parted = is_bgzf(file.read(_HEADER_BYTES))
+    parts = _bgzf_parts(path, offset, n_bytes) if is_parted else itertools.repeat(_Part(None, n_bytes))
+    n_threads = _N_THREADS if is_parted else 1
+    room = n_bytes + _MAX_INFLATED if is_parted else n_bytes
+    free = [np.empty(_ROOM + room, dtype=np.uint8) for _ in range(n_threads + 2)]
+    pending = deque()
+    pool = ThreadPoolExecutor(n_threads)
+    handles = _Handles(path, n_threads)
+    try:
+        while True:
+            while free and (part := next(parts, None)):
+                buffer = free.pop()
+                pending.append((buffer, pool.submit(handles.fill, buffer, part)))
+            if not pending:
+                return
+            buffer, future = pending.popleft()
+            n = future.result()
+            if n == 0:
+                return
+            yield buffer, n
+            free.append(buffer)
+    finally:
+        pool.shutdown(cancel_futures=True)
+        handles.close()
+
+
+def _bgzf_parts(path, offset, n_bytes):
+    """Yield parts of about `n_bytes`, each some BGZF blocks that lie together."""
+    at, skipped = offset >> 16, offset & 0xFFFF
+    first, size = offset, -skipped
+    with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+        while at < len(data):
+            length, n = _block_sizes(data, at)
+            if n is None:
+                yield from [_Part(first, size)] * (size > 0)
+                yield _Part(first, 0)
+                return
+            if n == 0 or size >= n_bytes:  # htslib takes an empty block for the end of the file
+                yield from [_Part(first, size)] * (size > 0)
+                first, size = (at + length if n == 0 else at) << 16, 0
+            at, size = at + length, size + n
+    yield from [_Part(first, size)] * (size > 0)
+
+
+def _block_sizes(data, at):
+    """Return the bytes of the BGZF block at a place, and of its text; (0, None) where none can be."""
+    head = data[at : at + _HEADER_BYTES]
+    length = int.from_bytes(head[16:], "little") + 1
+    end = at + length
+    if not is_bgzf(head) or length <= _HEADER_BYTES + _FOOTER_BYTES or end > len(data):
+        return 0, None
+    size = int.from_bytes(data[end - 4 : end], "little")
+    return (length, size) if size <= _MAX_INFLATED else (0, None)
+
+
+class _Handles:
+    """One htslib reader per thread."""
+
+    def __init__(self, path, n_threads):
+        pysam.set_verbosity(0)  # htslib's lines on stderr would stand where ours belong
+        opened = [_htslib().bgzf_open(os.fsencode(path), b"r") for _ in range(n_threads)]
+        self._free, self._all = queue.SimpleQueue(), [handle for handle in opened if handle]
+        for handle in self._all:
+            self._free.put(handle)
+        if len(self._all) < n_threads:
+            self.close()
+            raise DamagedError
+
+    def fill(self, buffer, part):
+        """Inflate a part into a buffer behind its room; return how many bytes."""
+        if part.n_bytes == 0:
+            raise DamagedError
+        handle = self._free.get()
+        try:
+            if part.offset is not None and _htslib().bgzf_seek(handle, part.offset, os.SEEK_SET) < 0:
+                raise DamagedError
+            n = _htslib().bgzf_read(handle, buffer[_ROOM:].ctypes.data, part.n_bytes)
+        finally:
+            self._free.put(handle)
+        if n < 0 or (part.offset is not None and n != part.n_bytes):
+            raise DamagedError
+        return n
+
+    def close(self):
+        for handle in self._all:
+            _htslib().bgzf_close(handle)
+
+
+@cache
+def _htslib():
+    """Return pysam's htslib. Called directly, it lets other threads run meanwhile, and fills our buffers."""
+    library = ctypes.CDLL(pysam.libchtslib.__file__)
+    library.bgzf_open.restype = ctypes.c_void_p
+    library.bgzf_open.argtypes = [ctypes.c_char_p, ctypes.c_char_p]
+    library.bgzf_read.restype = ctypes.c_ssize_t
+    library.bgzf_read.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t]
+    library.bgzf_seek.restype = ctypes.c_int64
+    library.bgzf_seek.argtypes = [ctypes.c_void_p, ctypes.c_int64, ctypes.c_int]
+    library.bgzf_close.argtypes = [ctypes.c_void_p]
+    return library

@@ -1,0 +1,85 @@
+"""Where the records of each contig lie in a BGZF file, by its index (.tbi or .csi)."""
+
+import gzip
+import struct
+import zlib
+from typing import NamedTuple
+
+_TBI, _CSI = b"TBI\1", b"CSI\1"
+_TBI_LEVELS = 5
+
+
+class ContigPlace(NamedTuple):
+    """Where the records of a contig begin, as htslib's virtual offset, and how many there are."""
+
+    offset: int
+    n_records: int
+
+
+def read_index(path):
+    """Return {contig: ContigPlace} in file order, or None of an index that does not say.
+
+    Parameters
+    ----------
+    path : pathlib.Path of the index, as of tabix or of bcftools index.
+    """
+    try:
+        return _Reader(gzip.decompress(path.read_bytes())).contigs()
+    except (OSError, EOFError, zlib.error, struct.error, UnicodeDecodeError):
+        return None
+
+
+class _Reader:
+    """Reads the layout of the SAM specifications, "Tabix index" and "CSI"."""
+
+    def __init__(self, data):
+        self._data = data
+        self._at = 4
+        self._is_csi = data[:4] == _CSI
+        self._is_known = data[:4] in (_TBI, _CSI)
+
+    def contigs(self):
+        if not self._is_known:
+            return None
+        n_levels = _TBI_LEVELS
+        if self._is_csi:
+            _, n_levels, n_bytes = self._take("<3i")
+            if n_bytes == 0:
+                return None  # the index of a BCF file has no names
+            names, n_contigs = self._names(), self._take("<i")[0]
+        else:
+            n_contigs = self._take("<i")[0]
+            names = self._names()
+        # The bin after the last holds no records: it says where those of the contig begin, and their number.
+        summary = (8 ** (n_levels + 1) - 1) // 7 + 1
+        places = [self._place(summary) for _ in range(n_contigs)]
+        if len(names) != n_contigs or None in places:
+            return None
+        return {name: place for name, place in zip(names, places, strict=True) if place.n_records}
+
+    def _names(self):
+        *_, n_bytes = self._take("<7i")
+        self._at += n_bytes
+        names = self._data[self._at - n_bytes : self._at].decode()
+        return names.split("\0")[:-1]
+
+    def _place(self, summary):
+        """Return the place of the next contig, None where the index has no summary of its records."""
+        (n_bins,) = self._take("<i")
+        place = None if n_bins else ContigPlace(0, 0)
+        for _ in range(n_bins):
+            number, *_, n_chunks = self._take("<IQi" if self._is_csi else "<Ii")
+            if number == summary and n_chunks == 2:
+                offset, _, n_mapped, n_unmapped = self._take("<4Q")
+                place = ContigPlace(offset, n_mapped + n_unmapped)
+            else:
+                self._at += 16 * n_chunks
+        if not self._is_csi:
+            (n_intervals,) = self._take("<i")
+            self._at += 8 * n_intervals
+        return place
+
+    def _take(self, layout):
+        values = struct.unpack_from(layout, self._data, self._at)
+        self._at += struct.calcsize(layout)
+        return values

@@ -256,7 +256,7 @@ def test_resolve__raise_on_bad_value(key, value, message):
         ("cohort.simulation.peoples", "Did you mean `cohort.simulation.people`?"),
         ("privcy", "Did you mean `privacy`?"),
         ("epsilon", "`epsilon` is not a key. Did you mean `privacy.epsilon`?"),
-        ("panel.zzz", "`panel.zzz` is not a key. Keys here are size, maf."),
+        ("panel.zzz", "`panel.zzz` is not a key. Keys here are size, maf, missing, hwe, "),
         ("cohort.seed", "`cohort.seed` is not a key. Did you mean `seed`?"),
         ("cohort.vcf:x", "Put a space after the colon: `vcf: x`."),
     ],

@@ -4,17 +4,18 @@ import pytest
 
 from dpgrs.bits import pack, unpack
 from dpgrs.errors import DpgrsError, UsageError
+from dpgrs.genotypes.linkage import LinkageLimit
 from dpgrs.io.haplotype_store import HaplotypeStore
 from dpgrs.io.ingest import ingest_chromosome
 from dpgrs.io.panel import (
     Panel,
     alternate_frequency,
     fill_missing,
-    select_panel,
     take_sites,
     thinning_rank,
     write_panel,
 )
+from dpgrs.io.selection import select_panel
 from vcf_files import record, vcf_text, write_text
 
 N_PEOPLE = 20
@@ -134,6 +135,48 @@ def test_select_panel__raise_on_too_few_variants(stores):
         DpgrsError, match=r"`size` must be at most \d+, the variants with MAF >= 0.3, got 119\. Lower"
     ):
         select_panel(stores, size=119, maf=0.3, seed=1)
+
+
+def test_select_panel__linked_variants_stay_apart(tmp_path):
+    """Ten positions of one pattern, and one of another, which the order may put anywhere."""
+    same, other = "0|1 1|1 0|0 1|0 " * 5, "1|0 0|0 0|0 1|1 " * 5
+    store = make_store(
+        tmp_path, "1", [*(record(1000 * p, same) for p in range(1, 11)), record(11_500, other)]
+    )
+    limit = LinkageLimit(0.5, 100, "haplotypes")
+    selection = select_panel([store], size=2, maf=0.01, seed=1, linkage=limit)
+    assert selection.rank.tolist() in ([0, 1], [1, 0])
+    assert selection.variants[0]["position"].iloc[1] == 11_500
+    assert selection.counts[["ld", "kept", "rows"]].to_numpy().tolist() == [
+        [selection.counts["ld"][0], 2, 11]
+    ]
+    # Within a window of one step every second may stay.
+    near = LinkageLimit(0.5, 1.5, "haplotypes")
+    kept = select_panel([store], size=5, maf=0.01, seed=1, linkage=near).variants[0]["position"]
+    assert (kept.diff().dropna() >= 1500).all()
+    with pytest.raises(
+        DpgrsError, match=r"`size` must be at most 2, .* that `panel.ld_r2` let pass, got 3\."
+    ):
+        select_panel([store], size=3, maf=0.01, seed=1, linkage=limit)
+
+
+def test_select_panel__filters_leave_the_order_of_the_others(stores):
+    """A panel with a filter holds what the larger one without has, less what the filter drops."""
+    whole = pd.concat(select_panel(stores, size=100, maf=0, seed=3).variants)
+    some = pd.concat(select_panel(stores, size=40, maf=0, seed=3, hwe=0.1).variants)
+    assert set(map(tuple, some[["contig", "position"]].to_numpy())) <= set(
+        map(tuple, whole[["contig", "position"]].to_numpy())
+    )
+    assert len(some) == 40
+
+
+def test_select_panel__counts_what_became_of_all(tmp_path, stores):
+    selection = select_panel(stores, size=10, maf=0.2, seed=1)
+    counts = selection.counts
+    assert counts["chromosome"].tolist() == ["2", "1"]
+    assert counts["rows"].tolist() == [60, 60]
+    assert counts[["kept", "thinned"]].to_numpy().sum() == selection.n_usable
+    assert counts["kept"].tolist() == [len(table) for table in selection.variants]
 
 
 @pytest.mark.parametrize(("size", "maf", "name"), [(0, 0.1, "size"), (5, -0.1, "maf"), (5, 0.6, "maf")])

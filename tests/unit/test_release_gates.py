@@ -70,6 +70,14 @@ def test_release__a_complete_study_passes(study, method, bounds):
             {"methods": ["reusecov-gauss", "blup"]},
             "`methods` must be one value in a release, got reusecov-gauss, blup. Choose",
         ),
+        (
+            {"panel": {"ambiguous": "keep"}},
+            "`panel.ambiguous` must be drop in a release, got keep: users of scores could not match",
+        ),
+        (
+            {"panel": {"classes": ["snp", "indel"]}},
+            "`panel.classes` must be snp in a release, got snp, indel",
+        ),
         ({"methods": "ols"}, "`methods` must have a guarantee in a release, got ols."),
         (
             {"methods": ["dp-sgd"]},
@@ -204,6 +212,20 @@ def test_release__too_few_public_sites(study, tmp_path):
     cohort = {"source": "vcf", "vcf": "absent{chrom}.vcf", "chromosomes": ["1"]}
     lines = found(merged(study, {"cohort": cohort, "public": {"sites": str(sites), "origin": "x"}}))
     assert any("must list at least `panel.size`, 100, sites" in line for line in lines)
+
+
+def test_release__filters_of_genotypes_need_a_reference(study, tmp_path):
+    sites = tmp_path / "sites.tsv"
+    sites.write_text("contig\tposition\tref\talt\tfrequency\n1\t5\tA\tC\t0.2\n")
+    cohort = {"source": "vcf", "vcf": "absent{chrom}.vcf", "chromosomes": ["1"]}
+    changes = {"cohort": cohort, "public": {"sites": str(sites), "origin": "x"}}
+    filters = {"panel": {"missing": 0.1, "hwe": 1e-6, "ld_r2": 0.2, "size": 1}}
+    lines = "\n".join(found(merged(study, changes | filters)))
+    for named in ("`panel.missing` needs", "`panel.hwe` needs", "`panel.ld_r2` needs"):
+        assert named in lines
+    assert "needs genotypes" not in "\n".join(found(merged(study, changes)))
+    # The simulated reference has genotypes.
+    assert check(merged(study, filters))["panel"]["ld_r2"] == 0.2
 
 
 def test_release__needs_the_study_key(study, monkeypatch):

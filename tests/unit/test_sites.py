@@ -2,10 +2,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpgrs.errors import DpgrsError
+from dpgrs.errors import DpgrsError, UsageError
+from dpgrs.genotypes.linkage import LinkageLimit
 from dpgrs.io.haplotype_store import HaplotypeStore
 from dpgrs.io.ingest import ingest_chromosome
 from dpgrs.io.sites import choose_sites, read_chosen_sites, read_sites, reference_sites, write_sites
+from dpgrs.io.variant_filters import VariantFilters
 from vcf_files import record, vcf_text, write_text
 
 TABLE = "CHROM\tPOS\tID\tREF\tALT\tAF\nchr1\t20\trs2\tA\tG\t0.3\n1\t10\trs1\tC\tA\t0.4\n2\t5\t.\tG\tT\t0.05\n"
@@ -22,7 +24,7 @@ def sites(*rows):
 
 
 def chosen(table, **options):
-    return choose_sites(table, **{"chromosomes": ["1", "2"], "size": 1, "maf": 0.01, "seed": 1} | options)
+    return choose_sites(table, **{"chromosomes": ["1", "2"], "size": 1, "maf": 0.01, "seed": 1} | options)[0]
 
 
 def test_read_sites__understands_names_of_a_vcf(tmp_path):
@@ -103,6 +105,45 @@ def test_choose_sites__are_thinned_by_name_and_nested():
         twenty["position"]
     )
     assert not chosen(table, size=20, seed=2)["position"].equals(twenty["position"])
+
+
+def test_choose_sites__filters_by_the_genotypes_of_a_reference(tmp_path):
+    """Kept: position 5. Dropped: no heterozygotes, linked with 5 or it with them, half unknown, ambiguous."""
+    fine, split = "0|1 1|1 0|0 1|0 " * 5, "0|0 " * 10 + "1|1 " * 10
+    records = [
+        record(1, split),
+        record(2, ". " * 10 + "0|1 " * 10),
+        record(3, fine, ref="A", alt="T"),
+        record(5, fine),
+        record(6, fine),
+        record(7, "0|1 " * 20, alt="<DEL>"),
+    ]
+    samples = tuple(f"p{i}" for i in range(20))
+    vcf = write_text(tmp_path / "1.vcf", vcf_text(*records, samples=samples))
+    ingest_chromosome(vcf, chromosome="1", store=tmp_path / "1.zarr")
+    stores = [HaplotypeStore.open(tmp_path / "1.zarr")]
+    filters = {"missing": 0.1, "hwe": 1e-3}
+    table = reference_sites(stores, filters=VariantFilters(**filters))
+    linkage = LinkageLimit(0.5, 10, "people")
+    sites, counts = choose_sites(
+        table, chromosomes=["1"], size=1, maf=0.01, seed=1, stores=stores, linkage=linkage, **filters
+    )
+    assert sites["position"].tolist() in ([5], [6])
+    with pytest.raises(DpgrsError, match=r"at most 1, .* that missing, hwe, ld_r2 let pass, got 2"):
+        choose_sites(
+            table, chromosomes=["1"], size=2, maf=0.01, seed=1, stores=stores, linkage=linkage, **filters
+        )
+    own = counts.iloc[0]
+    assert (own["records"], own["symbolic"], own["rows"], own["kept"]) == (6, 1, 5, 1)
+    assert (own["hwe"], own["missing"], own["ambiguous"], own["ld"] + own["thinned"]) == (1, 1, 1, 1)
+
+
+@pytest.mark.parametrize(
+    "filters", [{"missing": 0.1}, {"hwe": 0.1}, {"linkage": LinkageLimit(0.1, 1, "people")}]
+)
+def test_choose_sites__raise_on_filters_of_genotypes_without_any(filters):
+    with pytest.raises(UsageError, match="need genotypes, got a table of sites"):
+        chosen(sites(("1", 1, ".", "A", "G", 0.3)), **filters)
 
 
 def test_write_sites__reads_back(tmp_path):

@@ -12,6 +12,7 @@ from dpgrs.cli_fetch import COMMANDS as FETCHING
 from dpgrs.cli_ledger import key, ledger, plan, release
 from dpgrs.cli_options import (
     AT_LEAST_1,
+    CLASSES,
     NOT_ONE,
     NOT_ZERO,
     POSITIVE,
@@ -19,6 +20,7 @@ from dpgrs.cli_options import (
     choice,
     counts,
     events,
+    linkage_limit,
     outcome_bound,
     outcome_budget,
     output,
@@ -26,14 +28,17 @@ from dpgrs.cli_options import (
     path_option,
     penalty,
     processes,
+    qc,
     request_terms,
     seed,
     settings,
     several,
     sizes,
     trial,
+    variant_filters,
 )
 from dpgrs.cli_people import COMMANDS as PEOPLE
+from dpgrs.cli_qc import COMMANDS as QUALITY
 from dpgrs.cli_release import COMMANDS
 from dpgrs.cli_screening import COMMANDS as SCREENING
 from dpgrs.cli_store import store
@@ -122,13 +127,16 @@ def ingest_chromosome(context, genotypes, output, **options):
 @click.option("--frequencies", type=click.Path(), help="Table of public frequencies of the sites.")
 @click.option("--size", type=AT_LEAST_1, required=True, help="Number of sites.")
 @click.option("--maf", type=click.FloatRange(0, 0.5), required=True, help="Smallest public frequency.")
+@variant_filters
+@linkage_limit
 @seed
+@qc
 @output
-def choose_sites(stores, **options):
+def choose_sites(stores, classes, **options):
     """Choose the sites of a release from public tables or stores."""
     from dpgrs.steps import panel
 
-    panel.choose_public_sites(stores, **options)
+    panel.choose_public_sites(stores, **options, classes=classes or CLASSES)
 
 
 @main.command()
@@ -137,14 +145,21 @@ def choose_sites(stores, **options):
 @click.option("--size", type=AT_LEAST_1, help="Number of variants of the largest panel, without --sites.")
 @click.option("--maf", type=click.FloatRange(0, 0.5), help="Smallest minor allele frequency, likewise.")
 @click.option("--seed", type=click.IntRange(min=0), help="Public seed, likewise.")
+@variant_filters
+@linkage_limit
+@qc
 @output
-def make_panel(stores, sites, size, maf, seed, output):
-    """Choose the variants of the study from haplotype stores."""
+def make_panel(stores, sites, size, maf, seed, output, classes, **options):
+    """Choose the variants of the study from haplotype stores.
+
+    A list of public sites is taken as it is: without --sites alone the other options say what may enter.
+    """
     from dpgrs.steps import panel
 
     if sites is None and None in (size, maf, seed):
         raise click.UsageError("Give --sites, or --size, --maf and --seed.")
-    chosen = {"size": size, "maf": maf, "seed": seed} if sites is None else {"sites": sites}
+    options |= {"size": size, "maf": maf, "seed": seed, "classes": classes or CLASSES}
+    chosen = options if sites is None else {"sites": sites}
     echo_counts(panel.make_panel(stores, output=output, **chosen))
 
 
@@ -306,6 +321,8 @@ def collect_tables(tables, output):
 @click.option("--attacks", type=click.Path(), help="Table of attacks.")
 @click.option("--choices", type=click.Path(), help="Variants that were chosen.")
 @click.option("--people", type=click.Path(), help="Counts of people who were left out, JSON.")
+@click.option("--qc", type=click.Path(), help="Table of what became of all variants.")
+@click.option("--genotypes", type=click.Path(), help="Summary of the genotypes; with --qc it gets a page.")
 @processes
 @output
 def render_report(**options):
@@ -346,5 +363,7 @@ def audit_mechanisms(context, mechanisms, of_releases, mode, seed, is_json, **op
     audit.require_within_claims(findings)
 
 
-for command in (key, ledger, plan, release, store, tabular, *FETCHING, *PEOPLE, *COMMANDS, *SCREENING):
+for command in (key, ledger, plan, release, store, tabular):
+    main.add_command(command)
+for command in (*FETCHING, *PEOPLE, *COMMANDS, *SCREENING, *QUALITY):
     main.add_command(command)

@@ -2,7 +2,7 @@
 
 import click
 
-from dpgrs.types import Accounting, Neighbours, Protection, Unit
+from dpgrs.types import Accounting, Neighbours, Protection, Rows, Unit
 
 
 def choice(enum):
@@ -30,6 +30,8 @@ SHARE = click.FloatRange(0, 1, min_open=True, max_open=True)
 NOT_ONE = click.FloatRange(0, 1, max_open=True)
 NOT_ZERO = click.FloatRange(0, 1, min_open=True)
 POSITIVE = click.FloatRange(min=0, min_open=True)
+CLASSES = ("snp", "indel")
+KEPT = click.Choice(["drop", "keep"])
 NOT_NEGATIVE = click.FloatRange(min=0)
 
 # Options that more than one verb takes.
@@ -45,6 +47,7 @@ penalty = click.option(
 )
 processes = click.option("--processes", type=AT_LEAST_1, default=1, help="Processes that draw outcome pages.")
 events = path_option("--events", "Where to write what was drawn, JSON.")
+qc = click.option("--qc", type=click.Path(), help="Where to write what became of all variants.")
 settings = path_option("--settings", "The resolved configuration, JSON.")
 outcome_bound = click.option(
     "--outcome-bound", type=float, required=True, help="Public bound of every outcome."
@@ -73,6 +76,28 @@ def request_terms(command):
         click.option("--gram-share", type=SHARE, help="Share of X'X beside the count; a rule without."),
         click.option("--count-share", type=SHARE, required=True, help="Share of the number of rows."),
         outcome_budget,
+    )
+
+
+def variant_filters(command):
+    """Options that say which variants may enter a panel, measured on stores."""
+    return _with(
+        command,
+        click.option("--missing", type=click.FloatRange(0, 1), default=1.0, help="Largest share unknown."),
+        click.option("--hwe", type=click.FloatRange(0, 0.5), default=0.0, help="Least mid-p of the test."),
+        click.option("--ambiguous", type=KEPT, default="drop", show_default=True, help="A/T and C/G SNPs."),
+        click.option("--multiallelic", type=KEPT, default="drop", show_default=True, help="Of one position."),
+        click.option("--class", "classes", type=click.Choice(CLASSES), multiple=True, help="Default: both."),
+    )
+
+
+def linkage_limit(command):
+    """Options that keep variants of a panel apart."""
+    return _with(
+        command,
+        click.option("--ld-r2", type=click.FloatRange(0, 1), help="Largest r^2 of two; default: any."),
+        click.option("--ld-window", type=POSITIVE, default=250.0, show_default=True, help="Kilobases of it."),
+        click.option("--rows", type=choice(Rows), default="haplotypes", help="What is compared by it."),
     )
 
 

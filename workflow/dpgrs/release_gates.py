@@ -6,6 +6,7 @@ from dpgrs.genotype_gates import provisional_problems, reference_problems
 from dpgrs.io.phenotypes import outcome_names
 from dpgrs.io.sites import SITE_COLUMNS, read_sites
 from dpgrs.methods import METHODS, RELEASED
+from dpgrs.panel_gates import panel_problems
 from dpgrs.privacy.ledger import Ledger, refusals
 from dpgrs.privacy.study_key import load_study_key
 from dpgrs.regression.adassp import LARGEST_VARIANTS
@@ -88,6 +89,7 @@ def release_problems(config, *, is_clear):
     return [
         *lines,
         *_public_problems(config),
+        *panel_problems(config, is_clear=is_clear),
         *reference_problems(config),
         *provisional_problems(config),
         *_key_problems(),

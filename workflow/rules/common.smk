@@ -183,9 +183,20 @@ SCREENED_USED = (
     [] if IS_RELEASE else [name for name in SCREENED if name in SETTINGS["methods"]]
 )
 
-PANEL_OPTIONS = flags(
-    size=max(SETTINGS["panel"]["size"]), maf=SETTINGS["panel"]["maf"], seed=SEED
+FILTERS = flags(
+    **{
+        name: SETTINGS["panel"][name]
+        for name in ("maf", "missing", "hwe", "ambiguous", "multiallelic")
+    },
+    **{"class": SETTINGS["panel"]["classes"]},
+    seed=SEED,
 )
+LINKAGE = flags(
+    ld_r2=SETTINGS["panel"]["ld_r2"],
+    ld_window=SETTINGS["panel"]["ld_window"],
+    rows=ROWS,
+)
+PANEL_OPTIONS = f"--size {max(SETTINGS['panel']['size'])} {FILTERS} {LINKAGE}"
 PRIVACY_OPTIONS = {
     name: SETTINGS["privacy"][name]
     for name in (
@@ -232,6 +243,8 @@ LOGS = f"{RECORDS}/logs"
 SETTINGS_FILE = f"{RECORDS}/settings.json"
 PROVENANCE_FILE = f"{RECORDS}/provenance.json"
 SITES = [f"{PUBLIC}/sites.tsv"] if IS_RELEASE else []
+# What became of all variants: of the cohort's in a benchmark, of the public ones in a release.
+QC = f"{PUBLIC if IS_RELEASE else PRIVATE}/qc.tsv"
 
 if workflow.is_main_process:
     # For provenance.json; not a parameter, so that another number of cores reruns nothing.

@@ -2,6 +2,9 @@
 # accuracy for Snakemake's own report. All of it knows who is in the data, so no release may ask for it.
 
 
+include: "qc.smk"
+
+
 rule evaluate_trial:
     input:
         panel=f"{PRIVATE}/panel.zarr",
@@ -132,6 +135,8 @@ rule render_report:
         attacks=f"{RESULTS}/attacks.tsv",
         choices=[f"{PRIVATE}/trial1/choices.npz"] if SCREENED_USED else [],
         people=[f"{PRIVATE}/people.json"] if PEOPLE.paths else [],
+        qc=QC,
+        genotypes=f"{PRIVATE}/genotypes.npz",
     output:
         pages=directory(f"{RESULTS}/report"),
     log:
@@ -156,7 +161,7 @@ rule render_report:
     shell:
         "python -m dpgrs render-report {input.metrics} {input.population_metrics} {input.panel} {input.outcomes}"
         " {input.statistics} {input.weights} --attacks {input.attacks} --settings {input.settings} --output {output.pages}"
-        " --processes {threads} {params.optional} 2> {log}"
+        " --qc {input.qc} --genotypes {input.genotypes} --processes {threads} {params.optional} 2> {log}"
 
 
 RESULTS_OF_MODE = [f"{RESULTS}/attacks.tsv", f"{RESULTS}/figures/r2_by_method.svg"]

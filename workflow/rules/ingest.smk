@@ -91,6 +91,7 @@ rule make_panel:
         sites=SITES,
     output:
         panel=directory(f"{PRIVATE}/panel.zarr"),
+        qc=[] if IS_RELEASE else QC,
     log:
         f"{LOGS}/make_panel.log",
     conda:
@@ -101,7 +102,7 @@ rule make_panel:
         runtime=60,
     params:
         sites=lambda wildcards, input: flags(sites=list(input.sites)),
-        options="" if IS_RELEASE else PANEL_OPTIONS,
-        code=code_digest("io", "steps/panel.py"),
+        options="" if IS_RELEASE else f"{PANEL_OPTIONS} --qc {QC}",
+        code=code_digest("io", "genotypes", "steps/panel.py"),
     shell:
         "python -m dpgrs make-panel {input.stores} --output {output.panel} {params.sites} {params.options} 2> {log}"

@@ -79,6 +79,7 @@ rule choose_sites:
         tables=public_tables(),
     output:
         sites=f"{PUBLIC}/sites.tsv",
+        qc=QC,
     log:
         f"{LOGS}/choose_sites.log",
     conda:
@@ -94,9 +95,10 @@ rule choose_sites:
             frequencies=SETTINGS["public"]["frequencies"],
         ),
         panel=PANEL_OPTIONS,
-        code=code_digest("io", "steps/panel.py"),
+        code=code_digest("io", "genotypes", "steps/panel.py"),
     shell:
-        "python -m dpgrs choose-sites {input.stores} --output {output.sites} {params.options} {params.panel} 2> {log}"
+        "python -m dpgrs choose-sites {input.stores} --output {output.sites} --qc {output.qc}"
+        " {params.options} {params.panel} 2> {log}"
 
 
 # People to measure on in public; jobs run only if `evaluation.metrics` is public.

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from dpgrs.bits import word_count
-from dpgrs.errors import DpgrsError, UsageError
+from dpgrs.errors import DpgrsError
 from dpgrs.io.haplotype_store import HaplotypeStore, StoreWriter
 from dpgrs.public_random import uniforms
 
@@ -59,8 +59,9 @@ class PanelSelection:
     variants : tuple with a DataFrame per store: contig, position, id, ref and alt of these variants.
     rank : (n_variants,) int32, thinning order over all stores.
     frequency : (n_variants,) float64, ALT allele frequency: the cohort's own among known alleles, or public.
-    n_usable : int, variants that the MAF filter left.
+    n_usable : int, variants that the filters left.
     options : dict, how they were chosen.
+    counts : DataFrame of `variant_filters.with_records`: what became of all variants; None of a public list.
     """
 
     alleles: tuple
@@ -69,6 +70,7 @@ class PanelSelection:
     frequency: np.ndarray
     n_usable: int
     options: dict
+    counts: pd.DataFrame | None = None
 
 
 def alternate_frequency(store):
@@ -82,52 +84,6 @@ def alternate_frequency(store):
             n_known -= np.bitwise_count(missing).sum(axis=1, dtype=np.int64)
         np.divide(n_alternate, n_known, out=frequency[chunk], where=n_known > 0)
     return frequency
-
-
-def select_panel(stores, *, size, maf, seed):
-    """Choose a panel: common variants, thinned at random.
-
-    Every variant with MAF >= `maf` gets a place in one random order, by its name and the seed; the first
-    `size` form the panel. The frequencies are the cohort's own, so this is for benchmark mode.
-
-    Parameters
-    ----------
-    stores : list of HaplotypeStore, one per chromosome, in genome order, all of the same samples.
-    size : int >= 1
-    maf : float in [0, 0.5]
-    seed : int, the study's public seed.
-
-    Returns
-    -------
-    PanelSelection
-
-    Raises
-    ------
-    DpgrsError
-        Fewer variants left than `size`, or stores of different samples.
-    """
-    if size < 1:
-        raise UsageError(f"`size` must be at least 1, got {size}.")
-    if not 0 <= maf <= 0.5:
-        raise UsageError(f"`maf` must be in [0, 0.5], got {maf}.")
-    _check_same_samples(stores)
-    frequencies = [alternate_frequency(store) for store in stores]
-    usable = [_usable_rows(*pair, maf=maf) for pair in zip(stores, frequencies, strict=True)]
-    n_usable = sum(map(len, usable))
-    if size > n_usable:
-        raise DpgrsError(
-            f"`size` must be at most {n_usable}, the variants with MAF >= {maf:g}, got {size}. "
-            "Lower `panel.size` or `panel.maf`, or add chromosomes."
-        )
-    sites = [site_names(store.variants.iloc[rows]) for store, rows in zip(stores, usable, strict=True)]
-    rank = thinning_rank([name for names in sites for name in names], seed=seed)
-    is_chosen = np.split(rank < size, np.cumsum([len(rows) for rows in usable])[:-1])
-    rows = tuple(candidates[chosen] for candidates, chosen in zip(usable, is_chosen, strict=True))
-    frequency = np.concatenate([values[chosen] for values, chosen in zip(frequencies, rows, strict=True)])
-    variants = tuple(store.variants.iloc[chosen] for store, chosen in zip(stores, rows, strict=True))
-    options = {"size": int(size), "maf": float(maf), "seed": int(seed), "fill": "cohort frequency"}
-    alleles = tuple(_chosen_alleles(store, chosen) for store, chosen in zip(stores, rows, strict=True))
-    return PanelSelection(alleles, variants, rank[rank < size], frequency, n_usable, options)
 
 
 def take_sites(stores, sites):
@@ -148,7 +104,7 @@ def take_sites(stores, sites):
         If stores hold different samples, or there is no record of a site at which ALT is the more frequent
         allele: to take REF for everyone there would make rows depend on each other.
     """
-    _check_same_samples(stores)
+    check_same_samples(stores)
     contig = sites["contig"].str.removeprefix("chr")
     own = [sites[contig == store.variants["contig"].iloc[0].removeprefix("chr")] for store in stores]
     alleles = [_site_alleles(store, wanted) for store, wanted in zip(stores, own, strict=True)]
@@ -195,7 +151,7 @@ def write_panel(path, stores, selection):
     Parameters
     ----------
     path : the panel's folder; new, or empty.
-    stores : list of HaplotypeStore, those of `select_panel`.
+    stores : list of HaplotypeStore, those that the variants were chosen from.
     selection : PanelSelection
 
     Returns
@@ -236,13 +192,6 @@ def fill_missing(haplotypes, missing, frequency):
     """
     is_alternate = (frequency > 0.5)[:, np.newaxis]
     return haplotypes | np.where(is_alternate, missing, np.uint64(0))
-
-
-def _usable_rows(store, frequency, *, maf):
-    """Return the rows with MAF >= maf, by position; records of one position stay in file order."""
-    by_position = np.argsort(store.variants["position"].to_numpy(), kind="stable")
-    is_usable = np.minimum(frequency, 1 - frequency) >= maf  # False where no allele is known
-    return by_position[is_usable[by_position]]
 
 
 def _find_sites(store, sites):
@@ -288,8 +237,8 @@ def _cut(position, ref, alt):
     return position, ref, alt
 
 
-def _chosen_alleles(store, rows):
-    """Return the alleles of rows, and where they are missing."""
+def chosen_alleles(store, rows):
+    """Return the alleles of rows of a store, and where they are missing, each (n_rows, n_words) uint64."""
     haplotypes, missing = store.haplotypes(rows), store.missing(rows)
     return haplotypes, np.zeros_like(haplotypes) if missing is None else missing
 
@@ -304,7 +253,7 @@ def _site_alleles(store, sites):
     shape = (len(sites), word_count(store.n_haplotypes))
     haplotypes = np.zeros(shape, dtype=np.uint64)
     known, has_record = np.zeros(shape, dtype=np.uint64), np.zeros(len(sites), dtype=bool)
-    bits, missing = _chosen_alleles(store, rows)
+    bits, missing = chosen_alleles(store, rows)
     np.bitwise_or.at(haplotypes, places, bits)
     np.bitwise_or.at(known, places, ~missing)
     has_record[places] = True
@@ -312,7 +261,8 @@ def _site_alleles(store, sites):
     return haplotypes, unknown & ~haplotypes, has_record
 
 
-def _check_same_samples(stores):
+def check_same_samples(stores):
+    """Refuse stores that do not hold the same people in the same order, with a `DpgrsError`."""
     first = stores[0]
     for store in stores[1:]:
         if not np.array_equal(store.sample_id, first.sample_id):

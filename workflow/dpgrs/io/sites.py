@@ -2,12 +2,25 @@
 
 import math
 
+import numpy as np
 import pandas as pd
 
-from dpgrs.errors import DpgrsError
+from dpgrs.errors import DpgrsError, UsageError
 from dpgrs.io.files import write_table
-from dpgrs.io.panel import alternate_frequency, site_names, thinning_rank
+from dpgrs.io.panel import alternate_frequency, site_names
+from dpgrs.io.selection import thin
 from dpgrs.io.tables import find_column, header_of, plain_name, rows_of
+from dpgrs.io.variant_filters import (
+    DROP,
+    REASONS,
+    USABLE,
+    VariantFilters,
+    count_reasons,
+    drop_reasons,
+    in_force,
+    measured,
+    with_records,
+)
 
 SITE_COLUMNS = ("contig", "position", "ref", "alt")
 ALIASES = {
@@ -18,8 +31,8 @@ ALIASES = {
     "id": {"id", "rsid"},
     "frequency": {"frequency", "af", "alt_freqs", "alt_frequency"},
 }
-# Of these pairs no consumer can tell which strand a file means, and most drop them.
-AMBIGUOUS = {"AT", "TA", "CG", "GC"}
+# What consumers of scores drop is never released.
+RELEASED = {"ambiguous": DROP, "multiallelic": DROP, "classes": ("snp",)}
 
 
 def read_sites(path, *, frequencies=None):
@@ -55,22 +68,30 @@ def read_sites(path, *, frequencies=None):
     return sites
 
 
-def reference_sites(stores):
+def reference_sites(stores, *, filters=None):
     """Take sites and frequencies from the stores of a public reference panel.
 
     Parameters
     ----------
     stores : list of HaplotypeStore
+    filters : VariantFilters, which may ask for more than frequencies.
 
     Returns
     -------
-    DataFrame as from `read_sites`; sites without any known allele are left out.
+    DataFrame as from `read_sites`, with the place of the `store` and the `row` in it, and what the filters
+    ask for; sites without any known allele are left out.
     """
-    tables = [store.variants.assign(frequency=alternate_frequency(store)) for store in stores]
+    filters = filters or VariantFilters()
+    tables = [
+        measured(store, alternate_frequency(store), filters=filters).assign(
+            store=place, row=range(store.n_variants)
+        )
+        for place, store in enumerate(stores)
+    ]
     return pd.concat(tables, ignore_index=True).dropna(subset="frequency")
 
 
-def choose_sites(sites, *, chromosomes, size, maf, seed):
+def choose_sites(sites, *, chromosomes, size, maf, seed, stores=(), linkage=None, **filters):
     """Choose the panel of a release from public sites: it costs no privacy.
 
     Left out are rare sites, sites of more than two alleles, alleles that are not one letter, and pairs that
@@ -78,37 +99,59 @@ def choose_sites(sites, *, chromosomes, size, maf, seed):
 
     Parameters
     ----------
-    sites : DataFrame as from `read_sites`.
+    sites : DataFrame as from `read_sites` or `reference_sites`.
     chromosomes : list of str, in genome order; sites elsewhere are left out.
     size : int >= 1
     maf : float, least public minor-allele frequency.
     seed : int, public.
+    stores : list of HaplotypeStore, of the public reference, where the sites are from one.
+    linkage : LinkageLimit on these stores, or None.
+    **filters : other fields of `VariantFilters`, which the sites must have been measured for.
 
     Returns
     -------
-    DataFrame of `size` sites in genome order, with their `rank` in the thinning order.
+    chosen : DataFrame of `size` sites in genome order, with their `rank` in the thinning order.
+    counts : DataFrame, what became of all sites of the chromosomes.
 
     Raises
     ------
     DpgrsError
         If fewer sites are left than `size`.
+    UsageError
+        A filter that needs genotypes, of sites without.
     """
-    names = [str(chromosome).removeprefix("chr") for chromosome in chromosomes]
-    contig = sites["contig"].str.removeprefix("chr")
-    is_biallelic = ~pd.DataFrame({"contig": contig, "position": sites["position"]}).duplicated(keep=False)
-    pair = sites["ref"] + sites["alt"]
-    is_plain = pair.str.fullmatch("[ACGT]{2}") & ~pair.isin(AMBIGUOUS)
-    is_common = sites["frequency"].between(maf, 1 - maf)
-    usable = sites[contig.isin(names) & is_biallelic & is_plain & is_common]
-    if size > len(usable):
-        raise DpgrsError(
-            f"`panel.size` must be at most {len(usable)}, the public sites on these chromosomes with two "
-            f"plain alleles and a frequency of at least {maf:g}, got {size}. Lower it, or give more sites."
+    filters = VariantFilters(maf=maf, **filters | RELEASED)
+    if not stores and (linkage or filters.missing < 1 or filters.hwe > 0):
+        raise UsageError(
+            "`missing`, `hwe` and `ld_r2` need genotypes, got a table of sites. Give stores of a reference."
         )
-    usable = usable.assign(rank=thinning_rank(site_names(usable), seed=seed))
-    chosen = usable[usable["rank"] < size]
+    names = [str(chromosome).removeprefix("chr") for chromosome in chromosomes]
+    sites = sites[sites["contig"].str.removeprefix("chr").isin(names)]
+    reasons = drop_reasons(sites, filters=filters)
+    is_plain = (sites["ref"] + sites["alt"]).str.fullmatch("[ACGT]{2}").to_numpy()
+    reasons[~is_plain] = REASONS.index("class")
+    usable = sites[reasons == USABLE]
+    rank, is_linked = thin(usable, stores, size=size, seed=seed, linkage=linkage)
+    is_chosen = rank >= 0
+    if size > is_chosen.sum():
+        others = [name for name in in_force(filters) if name not in RELEASED] + ["ld_r2"] * (
+            linkage is not None
+        )
+        kind = f", that {', '.join(others)} let pass" if others else ""
+        raise DpgrsError(
+            f"`panel.size` must be at most {is_chosen.sum()}, the public sites on these chromosomes with two "
+            f"plain alleles and a frequency of at least {maf:g}{kind}, got {size}. "
+            "Lower it, or give more sites."
+        )
+    fate = np.zeros((2, len(sites)), dtype=bool)
+    fate[:, reasons == USABLE] = is_linked, is_chosen
+    counts = count_reasons(sites["contig"], reasons, is_linked=fate[0], is_kept=fate[1])
+    chosen = usable.assign(rank=rank)[is_chosen]
     order = chosen["contig"].str.removeprefix("chr").map(names.index)
-    return chosen.assign(order=order).sort_values(["order", "position"], kind="stable").drop(columns="order")
+    chosen = (
+        chosen.assign(order=order).sort_values(["order", "position"], kind="stable").drop(columns="order")
+    )
+    return chosen, with_records(counts, stores) if stores else counts
 
 
 def write_sites(path, sites):

@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 
 from dpgrs.errors import DpgrsError
+from dpgrs.io.genotype_summary import GenotypeSummary
 from dpgrs.types import Selector
 
 VARIANT_COLUMNS = ("contig", "position", "id", "ref", "alt", "frequency")
@@ -225,6 +226,21 @@ class Screening:
         return self.choices[0].chosen.shape[1]
 
 
+class Quality(NamedTuple):
+    """What the page on genotypes shows.
+
+    Attributes
+    ----------
+    counts : DataFrame as `variant_filters.write_counts` wrote it; the last row has the sums.
+    summary : GenotypeSummary
+    settings : dict, the section `panel` of the configuration.
+    """
+
+    counts: pd.DataFrame
+    summary: GenotypeSummary
+    settings: dict
+
+
 @dataclass(frozen=True)
 class ReportData:
     """Everything that the pages of a benchmark show; nearly all of it knows who is in the data.
@@ -242,6 +258,7 @@ class ReportData:
         nobody was attacked.
     clipping : Clipping, or None where it was not counted.
     screening : Screening, or None where no method chooses variants.
+    quality : Quality, of the genotypes; None leaves their page out.
 
     Raises
     ------
@@ -260,6 +277,7 @@ class ReportData:
     attacks: pd.DataFrame | None = None
     clipping: Clipping | None = None
     screening: Screening | None = None
+    quality: Quality | None = None
 
     def __post_init__(self):
         shape = (len(self.outcomes), len(self.variants))

@@ -11,6 +11,7 @@ from dpgrs.reporting.fits import best_fits, label_fits, shown_private
 from dpgrs.reporting.grid_figures import LOWEST, r2_figure
 from dpgrs.reporting.grid_layout import curves, lay_out, left_out_words, views
 from dpgrs.reporting.outcomes import OutcomeViews
+from dpgrs.reporting.qc import PAGE, write_quality_page
 from dpgrs.reporting.rendering import inline_figure, outcome_links, page_name, write_assets, write_page
 from dpgrs.reporting.screening import ScreeningViews, kept_back_words, overview_context
 from dpgrs.reporting.study_terms import has_bounds, method_facts
@@ -22,7 +23,7 @@ FLOOR_NOTE = "A triangle at the edge marks a value that lies further down; the t
 
 
 def write_overview(data, directory):
-    """Write ``index.html`` and the style and script of all pages.
+    """Write ``index.html``, the page on genotypes, and the style and script of all pages.
 
     Outcome pages are expected in ``outcomes/<chunk name>/`` beside it, as `write_outcome_pages` makes them.
 
@@ -33,6 +34,8 @@ def write_overview(data, directory):
     """
     directory = Path(directory)
     write_assets(directory)
+    if data.quality:
+        write_quality_page(data.quality, directory, study=data.study)
     accuracy = Accuracy.of(data.metrics, outcomes=data.outcomes, trials=data.study.trials)
     attacks = attack_rows(data.attacks)
     with styled():
@@ -49,6 +52,7 @@ def write_overview(data, directory):
         **_shared_context(data),
         root="",
         figures=figures,
+        genotypes=PAGE if data.quality else None,
         facts=method_facts(data.study, _private_methods(data.metrics)),
         drowned=drowned(data.metrics)[0],
         least_r2=LEAST_R2,

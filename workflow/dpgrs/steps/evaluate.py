@@ -97,7 +97,7 @@ def _held_out(panel, outcomes, populations):
     is_test = ~outcomes.is_training
     groups = None
     if populations is not None:
-        groups = per_row(_populations(populations, panel.sample_id), rows=outcomes.rows)[is_test]
+        groups = per_row(populations_of(populations, panel.sample_id), rows=outcomes.rows)[is_test]
     held_out = {}
     for size, Y in outcomes.values.items():
         bits = panel.haplotypes(panel.of_size(size))
@@ -109,8 +109,8 @@ def _held_out(panel, outcomes, populations):
     return held_out
 
 
-def _populations(path, sample_ids):
-    """Return each person's super-population, or population where the table has none."""
+def populations_of(path, sample_ids):
+    """Return each person's super-population, or population where the table has none: (n_people,) str."""
     table = read_populations(path).reindex(sample_ids).fillna("")
     finest = table["population"].where(table["population"] != "", UNKNOWN_POPULATION)
     return table["super_population"].where(table["super_population"] != "", finest).to_numpy(dtype=str)

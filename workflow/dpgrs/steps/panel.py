@@ -1,11 +1,26 @@
 """The panel of a study from the stores of its chromosomes, and the public sites of a release."""
 
+from dpgrs.genotypes.linkage import LinkageLimit
 from dpgrs.io.haplotype_store import HaplotypeStore
-from dpgrs.io.panel import select_panel, take_sites, write_panel
+from dpgrs.io.panel import take_sites, write_panel
+from dpgrs.io.selection import select_panel
 from dpgrs.io.sites import choose_sites, read_chosen_sites, read_sites, reference_sites, write_sites
+from dpgrs.io.variant_filters import VariantFilters, write_counts
 
 
-def choose_public_sites(stores, *, sites, frequencies, chromosomes, output, **options):
+def choose_public_sites(
+    stores,
+    *,
+    sites,
+    frequencies,
+    chromosomes,
+    output,
+    qc=None,
+    ld_r2=None,
+    ld_window=None,
+    rows=None,
+    **options,
+):
     """Choose the sites of a release and write them.
 
     Parameters
@@ -14,30 +29,50 @@ def choose_public_sites(stores, *, sites, frequencies, chromosomes, output, **op
     sites, frequencies : paths of public tables, or None; one of stores and sites is given.
     chromosomes : list of str
     output : path of the table.
-    **options : size, maf and seed of `choose_sites`.
+    qc : path of the table of what became of all sites, or None.
+    ld_r2, ld_window, rows : of a `LinkageLimit`; without ld_r2 sites are thinned at random alone.
+    **options : size, maf, seed and other filters of `choose_sites`.
     """
-    if sites is None:
-        candidates = reference_sites([HaplotypeStore.open(store) for store in stores])
+    stores = [HaplotypeStore.open(store) for store in stores] if sites is None else []
+    if stores:
+        filters = {name: options[name] for name in ("missing", "hwe") if name in options}
+        candidates = reference_sites(stores, filters=VariantFilters(**filters))
     else:
         candidates = read_sites(sites, frequencies=frequencies)
-    write_sites(output, choose_sites(candidates, chromosomes=chromosomes, **options))
+    linkage = _linkage(ld_r2, ld_window, rows)
+    chosen, counts = choose_sites(
+        candidates, chromosomes=chromosomes, stores=stores, linkage=linkage, **options
+    )
+    write_sites(output, chosen)
+    if qc:
+        write_counts(qc, counts)
 
 
-def make_panel(stores, *, output, sites=None, **options):
+def make_panel(stores, *, output, sites=None, qc=None, ld_r2=None, ld_window=None, rows=None, **options):
     """Choose the variants and write the panel.
 
     Parameters
     ----------
     stores : list of paths, one store per chromosome, in genome order.
     output : path of the panel.
-    sites : path of the public sites of a release; None chooses by the cohort's own frequencies.
-    **options : without sites, size, maf and seed of `select_panel`.
+    sites : path of the public sites of a release; None chooses by the cohort's own genotypes.
+    qc : path of the table of what became of all variants, or None; without sites alone.
+    ld_r2, ld_window, rows : of a `LinkageLimit`, without sites; without ld_r2 variants are thinned at random
+        alone.
+    **options : without sites, size, maf, seed and other filters of `select_panel`.
 
     Returns
     -------
     dict of counts.
     """
     stores = [HaplotypeStore.open(store) for store in stores]
-    if sites is None:
-        return write_panel(output, stores, select_panel(stores, **options))
-    return write_panel(output, stores, take_sites(stores, read_chosen_sites(sites)))
+    if sites is not None:
+        return write_panel(output, stores, take_sites(stores, read_chosen_sites(sites)))
+    selection = select_panel(stores, linkage=_linkage(ld_r2, ld_window, rows), **options)
+    if qc:
+        write_counts(qc, selection.counts)
+    return write_panel(output, stores, selection)
+
+
+def _linkage(r2, window, rows):
+    return None if r2 is None else LinkageLimit(r2, window, rows)

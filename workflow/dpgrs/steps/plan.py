@@ -190,7 +190,7 @@ def _public_sites(config, *, size):
     if public["sites"]:
         listed = read_sites(public["sites"], frequencies=public["frequencies"])
         chromosomes = config["cohort"]["chromosomes"]
-        chosen = choose_sites(listed, chromosomes=chromosomes, size=size, maf=maf, seed=seed)
+        chosen, _ = choose_sites(listed, chromosomes=chromosomes, size=size, maf=maf, seed=seed)
         return chosen, f"of the {size} public sites chosen from {public['sites']}"
     path = Path("results", config["study"], "public", "sites.tsv")
     if config["mode"] == "release" and path.is_file():

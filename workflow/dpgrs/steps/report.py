@@ -7,9 +7,11 @@ from multiprocessing import get_context
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 
 from dpgrs.errors import UsageError
 from dpgrs.io.files import replacing
+from dpgrs.io.genotype_summary import GenotypeSummary
 from dpgrs.io.panel import Panel
 from dpgrs.io.trials import Outcomes, Statistics, load_labelled
 from dpgrs.provenance import provenance
@@ -19,6 +21,7 @@ from dpgrs.reporting.data import (
     ClippedRows,
     Clipping,
     FitWeights,
+    Quality,
     ReportData,
     StudyInfo,
     read_metrics,
@@ -47,7 +50,8 @@ def render_report(*, settings, output, processes, **paths):
     **paths : ``metrics`` and ``population_metrics``, the study's tables; ``panel``; ``outcomes``,
         ``statistics`` and ``weights`` of the first trial, whose weights the pages show; ``attacks``, a table
         or None; ``choices`` of the first trial, or None where no variants are chosen; ``people``, counts of
-        who was left out, or None.
+        who was left out, or None; ``qc`` and ``genotypes``, what became of all variants and a summary of the
+        genotypes, or None without their page.
 
     Raises
     ------
@@ -115,6 +119,8 @@ def _report_data(
     attacks=None,
     choices=None,
     people=None,
+    qc=None,
+    genotypes=None,
 ):
     panel, outcomes = Panel.open(panel), Outcomes.load(outcomes)
     metrics = read_metrics(metrics)
@@ -141,7 +147,13 @@ def _report_data(
         attacks=read_metrics(attacks) if attacks else None,
         clipping=_clipping(Statistics.load(statistics), largest),
         screening=read_screening(choices, panel, outcomes, settings) if choices else None,
+        quality=_quality(qc, genotypes, settings) if qc and genotypes else None,
     )
+
+
+def _quality(qc, genotypes, settings):
+    counts = pd.read_csv(qc, sep="\t", dtype={"chromosome": "str"})
+    return Quality(counts, GenotypeSummary.load(genotypes), settings["panel"])
 
 
 def _clipping(statistics, largest):

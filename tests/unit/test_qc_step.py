@@ -1,0 +1,75 @@
+import numpy as np
+import pytest
+
+from dpgrs.errors import DpgrsError
+from dpgrs.io.files import save_arrays
+from dpgrs.io.genotype_summary import GenotypeSummary
+from dpgrs.io.ingest import ingest_chromosome
+from dpgrs.steps import qc
+from random_cohorts import random_alleles
+from vcf_files import record, vcf_text, write_text
+
+N_PEOPLE = 60
+
+
+@pytest.fixture
+def cohort(tmp_path):
+    """Two chromosomes of 60 people of three populations, one of them too small, and some missing alleles."""
+    samples = tuple(f"p{i}" for i in range(N_PEOPLE))
+    stores = []
+    for seed, chromosome in enumerate(("1", "2")):
+        alleles = random_alleles(50, 2 * N_PEOPLE, seed=seed).astype(str)
+        alleles[::7, 3] = "."
+        calls = [" ".join(f"{a}|{b}" for a, b in row.reshape(-1, 2)) for row in alleles]
+        records = [record(1000 * (i + 1), one, contig=chromosome) for i, one in enumerate(calls)]
+        vcf = write_text(tmp_path / f"{chromosome}.vcf", vcf_text(*records, samples=samples))
+        ingest_chromosome(vcf, chromosome=chromosome, store=tmp_path / f"{chromosome}.zarr")
+        stores.append(tmp_path / f"{chromosome}.zarr")
+    names = ["A"] * 30 + ["B"] * 25 + ["C"] * 5
+    lines = [f"{sample}\t{name}" for sample, name in zip(samples, names, strict=True)]
+    return stores, write_text(tmp_path / "populations.tsv", "\n".join(["sample\tpopulation", *lines]) + "\n")
+
+
+def summary(tmp_path, stores, populations, **filters):
+    qc.summarise_genotypes(
+        stores, populations=populations, seed=1, output=tmp_path / "summary.npz", **{"maf": 0.05} | filters
+    )
+    return GenotypeSummary.load(tmp_path / "summary.npz")
+
+
+def test_summarise_genotypes__of_all_where_there_are_few(tmp_path, cohort):
+    found = summary(tmp_path, *cohort)
+    assert (found.names.tolist(), found.sizes.tolist()) == (["A", "B"], [30, 25])
+    assert 90 <= found.n_variants <= 100  # few of the random variants go with each other by chance
+    assert found.population.tolist() == ["A"] * 30 + ["B"] * 25 + ["C"] * 5
+    assert found.fst.shape == (2, 2)
+    np.testing.assert_allclose(found.observed, found.expected, rtol=0.1)
+    assert found.n_pairs.sum() == 2 * 50 * 49 / 2
+    assert np.isfinite(found.decay[found.n_pairs >= 20]).all()
+    # The known calls of person 1, whose second allele is missing at every seventh variant.
+    assert np.isfinite(found.heterozygosity).all()
+    assert np.isfinite(found.components).all()
+
+
+def test_summarise_genotypes__of_some_where_there_are_many(tmp_path, cohort, monkeypatch):
+    whole = summary(tmp_path, *cohort)
+    for name, most in (("MOST_PEOPLE", 20), ("MOST_VARIANTS", 30), ("DECAY_VARIANTS", 10)):
+        monkeypatch.setattr(qc, name, most)
+    found = summary(tmp_path, *cohort)
+    assert (found.n_variants, found.n_known, len(found.heterozygosity)) == (30, N_PEOPLE, 20)
+    assert found.n_pairs.sum() <= 2 * 10 * 9 / 2 < whole.n_pairs.sum()
+    assert found.sizes.tolist() == [size for size in found.sizes if size >= qc.FEWEST_MEMBERS]
+
+
+def test_summarise_genotypes__without_populations_or_on_one_chromosome_alone(tmp_path, cohort):
+    stores, _ = cohort
+    found = summary(tmp_path, stores[:1], None)
+    assert (len(found.names), len(found.population), found.fst.shape) == (0, 0, (0, 0))
+
+
+def test_genotype_summary__raise_on_another_file(tmp_path):
+    save_arrays(tmp_path / "x.npz", {"weights": np.zeros(2)})
+    with pytest.raises(
+        DpgrsError, match=r"must be a summary of genotypes\. Make it: dpgrs summarise-genotypes"
+    ):
+        GenotypeSummary.load(tmp_path / "x.npz")

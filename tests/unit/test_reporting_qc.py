@@ -1,0 +1,122 @@
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from dpgrs.config import resolve
+from dpgrs.io.genotype_summary import GenotypeSummary
+from dpgrs.io.variant_filters import REASONS
+from dpgrs.reporting.data import Quality
+from dpgrs.reporting.pages import write_overview
+from dpgrs.reporting.qc import COLUMNS, filter_words, shown_columns
+from html_pages import Page
+from report_data import NASTY_NAME, make_report_data
+
+PANEL = resolve({})["panel"]
+COUNTS = pd.DataFrame({"chromosome": ["1", "all"], **{name: [0, 0] for name in list(COLUMNS)[1:]}}).assign(
+    records=[90, 1090], rows=[100, 1100], maf=[60, 660], thinned=[20, 220], kept=[20, 220]
+)
+
+
+def make_summary(names=("AFR", NASTY_NAME), n_people=30):
+    random = np.random.Generator(np.random.PCG64(3))
+    n = len(names)
+    return GenotypeSummary(
+        n_variants=50,
+        n_known=40,
+        population=np.array([names[i % n] if i else "tiny" for i in range(n_people)] if n else [], dtype=str),
+        heterozygosity=random.random(n_people),
+        components=random.normal(size=(n_people, 2)),
+        explained=np.array([0.2, 0.1]),
+        names=np.array(names, dtype=str),
+        sizes=np.full(n, 15),
+        observed=np.full(n, 0.2),
+        expected=np.full(n, 0.25),
+        fst=np.where(np.eye(n) == 1, np.nan, 0.123),
+        edges=np.array([0, 1000.0, 5000, 20000]),
+        decay=np.array([0.4, 0.1, np.nan]),
+        n_pairs=np.array([50, 40, 3]),
+    )
+
+
+def page_of(directory, **changes):
+    data = make_report_data(n_outcomes=2)
+    write_overview(replace(data, quality=Quality(COUNTS, make_summary(**changes), PANEL)), directory)
+    return Page(directory / "genotypes.html")
+
+
+def test_overview__links_the_page_where_there_is_one(tmp_path):
+    page_of(tmp_path / "with")
+    assert "genotypes.html" in Page(tmp_path / "with" / "index.html").values("href")
+    write_overview(make_report_data(n_outcomes=2), tmp_path / "without")
+    assert "genotypes.html" not in Page(tmp_path / "without" / "index.html").values("href")
+    assert not (tmp_path / "without" / "genotypes.html").exists()
+
+
+def test_page__shows_counts_populations_and_the_stamp(tmp_path):
+    page = page_of(tmp_path)
+    source = (tmp_path / "genotypes.html").read_text()
+    assert "benchmark: not private" in page.text
+    assert source.count("benchmark: not private") == 2  # the banner, and the figure with a point per person
+    assert "30 of the 40 people" in page.text
+    assert "1,100" in page.text
+    assert "0.123" in page.text
+    assert NASTY_NAME in page.text
+    assert "<script>alert" not in source
+    assert len(set(page.values("id"))) == len(page.values("id"))
+    assert {link for link in page.values("href") if not link.startswith(("#", "data"))} == {
+        "index.html",
+        "assets/report.css",
+    }
+
+
+def test_page__without_populations_or_components(tmp_path):
+    data = make_report_data(n_outcomes=2)
+    summary = replace(make_summary(()), explained=np.full(2, np.nan), components=np.full((30, 2), np.nan))
+    write_overview(replace(data, quality=Quality(COUNTS, summary, PANEL)), tmp_path)
+    ids = Page(tmp_path / "genotypes.html").values("id")
+    assert "populations" not in ids
+    assert {"variants", "heterozygosity", "linkage"} <= set(ids)
+
+
+def test_shown_columns__hide_what_never_happened():
+    assert [name for name, _ in shown_columns(COUNTS)] == [
+        "chromosome",
+        "records",
+        "rows",
+        "maf",
+        "thinned",
+        "kept",
+    ]
+
+
+def test_columns__have_all_reasons_in_their_order():
+    assert [name for name in COLUMNS if name in REASONS] == list(REASONS)
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({}, ["minor-allele frequency of at least 0.01", "no A/T or C/G SNPs", "one variant per position"]),
+        (
+            {
+                "missing": 0.05,
+                "hwe": 1e-6,
+                "ld_r2": 0.2,
+                "ambiguous": "keep",
+                "multiallelic": "keep",
+                "classes": ["snp"],
+            },
+            [
+                "minor-allele frequency of at least 0.01",
+                "at most 5 % of alleles missing",
+                "mid-p of the Hardy-Weinberg test of at least 1e-06",
+                "r² of at most 0.2 with others within 250 kb",
+                "SNPs alone",
+            ],
+        ),
+    ],
+)
+def test_filter_words__name_what_is_in_force(changes, words):
+    assert filter_words(PANEL | changes) == words

@@ -1,0 +1,131 @@
+"""Linkage disequilibrium on packed bits: r^2 of alleles or of people's allele counts, and thinning by it."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from dpgrs.bits import word_count
+from dpgrs.errors import UsageError
+from dpgrs.genotypes.counts import bit_counts, swapped
+from dpgrs.types import Rows
+
+# Of variants read together: too small a batch reads the store many times over, too large fills memory.
+SMALLEST_BATCH, BATCH_BYTES = 256, 2**28
+BASES = 1000
+
+
+@dataclass(frozen=True)
+class LinkageLimit:
+    """Which variants are too much alike to be in one panel.
+
+    Attributes
+    ----------
+    r2 : float in [0, 1], the largest squared correlation of two variants that are kept.
+    window : float > 0, kilobases; variants that lie further apart are not compared.
+    rows : Rows; of haplotypes, alleles are compared, of people allele counts, which need no phase.
+    """
+
+    r2: float
+    window: float
+    rows: Rows
+
+    def __post_init__(self):
+        if not 0 <= self.r2 <= 1:
+            raise UsageError(f"`ld_r2` must be in [0, 1], got {self.r2}. Take for example 0.2.")
+        if not self.window > 0:
+            raise UsageError(f"`ld_window` must be above 0, got {self.window}. Take for example 250.")
+
+
+class ComparedVariants:
+    """Variants on which r^2 is computed, from exact integers.
+
+    Parameters
+    ----------
+    words : (n_variants, n_words) uint64, without missing alleles.
+    rows : Rows
+    n_haplotypes : int
+    """
+
+    def __init__(self, words, *, rows, n_haplotypes):
+        is_people = rows == Rows.PEOPLE
+        n_rows = n_haplotypes // 2 if is_people else n_haplotypes
+        self._words, self._n_rows, self._is_people = words, n_rows, is_people
+        self._totals = bit_counts(words)
+        squares = self._totals + (bit_counts(words & swapped(words)) if is_people else 0)
+        self._variances = n_rows * squares - self._totals**2
+
+    def r2(self, i, others):
+        """Compare a variant with others.
+
+        Parameters
+        ----------
+        i : int
+        others : (n_others,) int
+
+        Returns
+        -------
+        (n_others,) float64; 0 where one of the two does not vary.
+        """
+        words = self._words[others]
+        products = bit_counts(words & self._words[i])
+        if self._is_people:
+            # (a + b) (c + d) over the two haplotypes of people: those of one place, and those across.
+            products += bit_counts(words & swapped(self._words[i]))
+        covariances = self._n_rows * products - self._totals[others] * self._totals[i]
+        scale = self._variances[others].astype(float) * float(self._variances[i])
+        squared = covariances.astype(float) ** 2
+        return np.divide(squared, scale, out=np.zeros(len(squared)), where=scale > 0)
+
+
+def choose_unlinked(chromosome, position, read, *, order, size, limit, n_haplotypes):
+    """Take variants in a given order, each unless it goes closer than the limit with one taken before it.
+
+    Parameters
+    ----------
+    chromosome : (n_variants,) int, equal for variants of one chromosome.
+    position : (n_variants,) int, bases.
+    read : function of (k,) int variants, to their (k, n_words) uint64 haplotypes without missing alleles.
+    order : (n_variants,) int, all variants, the first choice first.
+    size : int, how many to take.
+    limit : LinkageLimit
+    n_haplotypes : int
+
+    Returns
+    -------
+    taken : (n_taken,) int64 in the order of choice, `size` of them or as many as there are.
+    is_linked : (n_variants,) bool, which were passed over; those after the last one taken were not looked at.
+    """
+    order = np.asarray(order, dtype=np.int64)
+    taken, is_linked = np.empty(0, dtype=np.int64), np.zeros(len(order), dtype=bool)
+    largest = max(BATCH_BYTES // (8 * word_count(n_haplotypes)), SMALLEST_BATCH)
+    kept_words, first, n_read = None, 0, min(max(size, SMALLEST_BATCH), largest)
+    while first < len(order) and len(taken) < size:
+        batch = order[first : first + n_read]
+        words = read(batch)
+        pool = np.concatenate([taken, batch])
+        words = words if kept_words is None else np.concatenate([kept_words, words])
+        compared = ComparedVariants(words, rows=limit.rows, n_haplotypes=n_haplotypes)
+        kept = _keep(compared, chromosome[pool], position[pool], len(taken), size=size, limit=limit)
+        seen = pool[: kept[-1] + 1] if len(kept) == size else pool
+        is_linked[seen] = True
+        taken, kept_words = pool[kept], words[kept]
+        is_linked[taken] = False
+        first, n_read = first + n_read, min(2 * n_read, largest)
+    return taken, is_linked
+
+
+def _keep(compared, chromosome, position, n_kept, *, size, limit):
+    """Return the places of variants to keep, of which the first `n_kept` are kept already."""
+    kept = np.empty(size, dtype=np.int64)
+    kept[:n_kept] = np.arange(n_kept)
+    for i in range(n_kept, len(position)):
+        if n_kept == size:
+            break
+        others = kept[:n_kept]
+        is_near = (chromosome[others] == chromosome[i]) & (
+            np.abs(position[others] - position[i]) <= limit.window * BASES
+        )
+        if (compared.r2(i, others[is_near]) <= limit.r2).all():
+            kept[n_kept] = i
+            n_kept += 1
+    return kept[:n_kept]

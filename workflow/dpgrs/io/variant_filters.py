@@ -1,0 +1,201 @@
+"""Which variants of a store may enter a panel, and how many fall away for which reason."""
+
+from dataclasses import dataclass, fields
+
+import numpy as np
+import pandas as pd
+
+from dpgrs.errors import UsageError
+from dpgrs.genotypes.counts import bit_counts, genotype_counts
+from dpgrs.genotypes.hardy_weinberg import hardy_weinberg_p
+from dpgrs.io.files import write_table
+
+CLASSES = ("snp", "indel")
+DROP, KEEP = CHOICES = ("drop", "keep")
+# Of these pairs no consumer can tell which strand a file means, and most drop them.
+AMBIGUOUS = {"AT", "TA", "CG", "GC"}
+# A variant counts for the first that holds.
+REASONS = ("class", "multiallelic", "ambiguous", "missing", "maf", "hwe")
+USABLE = len(REASONS)
+# As the reader of VCFs names what it skips.
+SKIPPED = {
+    "filtered": "filtered",
+    "no_gt": "no_gt",
+    "no_alt": "no_alt",
+    "symbolic": "symbolic_allele",
+    "star": "star_allele",
+}
+
+
+@dataclass(frozen=True)
+class VariantFilters:
+    """What a variant must be to enter a panel.
+
+    Attributes
+    ----------
+    maf : float in [0, 0.5], least minor-allele frequency.
+    missing : float in [0, 1], largest share of unknown alleles; 1 allows any.
+    hwe : float in [0, 0.5], least mid-p of the exact test of Hardy-Weinberg equilibrium; 0 does not test.
+    ambiguous : ``drop`` or ``keep``, SNPs that read the same on both strands (A/T and C/G).
+    multiallelic : ``drop`` or ``keep``, variants that share their position with another one.
+    classes : tuple of ``snp`` and ``indel``; the latter is all that is longer than one letter.
+
+    Raises
+    ------
+    UsageError
+        A value outside its domain.
+    """
+
+    maf: float = 0.0
+    missing: float = 1.0
+    hwe: float = 0.0
+    ambiguous: str = KEEP
+    multiallelic: str = KEEP
+    classes: tuple = CLASSES
+
+    def __post_init__(self):
+        for name, top in (("maf", 0.5), ("missing", 1), ("hwe", 0.5)):
+            value = getattr(self, name)
+            if not 0 <= value <= top:
+                raise UsageError(f"`{name}` must be in [0, {top:g}], got {value}.")
+        for name in ("ambiguous", "multiallelic"):
+            value = getattr(self, name)
+            if value not in CHOICES:
+                raise UsageError(f"`{name}` must be one of {', '.join(CHOICES)}, got {value}.")
+        if not self.classes or not set(self.classes) <= set(CLASSES):
+            got = ", ".join(self.classes) or "nothing"
+            raise UsageError(f"`classes` must be among {', '.join(CLASSES)}, got {got}.")
+
+
+def in_force(filters):
+    """Name the filters, other than that of frequency, that let not everything pass."""
+    lenient = VariantFilters()
+    return [
+        field.name
+        for field in fields(filters)
+        if field.name != "maf" and getattr(filters, field.name) != getattr(lenient, field.name)
+    ]
+
+
+def measured(store, frequency, *, filters):
+    """Return a store's variants with what filters ask of them.
+
+    Parameters
+    ----------
+    store : HaplotypeStore
+    frequency : (n_variants,) float64, ALT allele frequency among known alleles; NaN where none is known.
+    filters : VariantFilters
+
+    Returns
+    -------
+    DataFrame of contig, position, id, ref, alt, frequency; where the filters need them `missing`, the share
+    of unknown alleles, and `hwe`, mid-p values.
+    """
+    table = store.variants.assign(frequency=frequency)
+    parts = [_measures(store, chunk, filters) for chunk in store.chunks()]
+    return table.assign(**{name: np.concatenate([part[name] for part in parts]) for name in parts[0]})
+
+
+def _measures(store, chunk, filters):
+    found = {}
+    missing = store.missing(chunk) if filters.missing < 1 or filters.hwe > 0 else None
+    if filters.missing < 1:
+        n_rows = chunk.stop - chunk.start
+        n_unknown = np.zeros(n_rows) if missing is None else bit_counts(missing)
+        found["missing"] = n_unknown / store.n_haplotypes
+    if filters.hwe > 0:
+        counts = genotype_counts(store.haplotypes(chunk), missing, n_haplotypes=store.n_haplotypes)
+        found["hwe"] = hardy_weinberg_p(counts)
+    return found
+
+
+def drop_reasons(variants, *, filters):
+    """Return why variants may not enter a panel.
+
+    Parameters
+    ----------
+    variants : DataFrame of contig, position, ref, alt and frequency, as from `measured`; all records of a
+        position must be there, or those of several ALT alleles cannot be told.
+    filters : VariantFilters
+
+    Returns
+    -------
+    (n_variants,) int64, the place of the first reason in `REASONS`, or `USABLE`.
+    """
+    contig = variants["contig"].str.removeprefix("chr")
+    pair = (variants["ref"] + variants["alt"]).str.upper()
+    is_snp = pair.str.len() == 2
+    of_class = {"snp": is_snp, "indel": ~is_snp}
+    frequency = variants["frequency"].to_numpy()
+    nothing = np.zeros(len(variants), dtype=bool)
+    is_dropped = {
+        "class": ~np.any([of_class[name] for name in filters.classes], axis=0),
+        "multiallelic": _several(contig, variants["position"]) if filters.multiallelic == DROP else nothing,
+        "ambiguous": pair.isin(AMBIGUOUS).to_numpy() if filters.ambiguous == DROP else nothing,
+        "missing": variants["missing"].to_numpy() > filters.missing if "missing" in variants else nothing,
+        # Where no allele is known, neither comparison holds.
+        "maf": ~((frequency >= filters.maf) & (frequency <= 1 - filters.maf)),
+        "hwe": variants["hwe"].to_numpy() < filters.hwe if "hwe" in variants else nothing,
+    }
+    return np.argmax([*(is_dropped[name] for name in REASONS), ~nothing], axis=0)
+
+
+def _several(contig, position):
+    """Tell which variants share their position with another one."""
+    return pd.DataFrame({"contig": contig, "position": position}).duplicated(keep=False).to_numpy()
+
+
+def count_reasons(contigs, reasons, *, is_linked, is_kept):
+    """Count, by chromosome, what became of variants.
+
+    Parameters
+    ----------
+    contigs : (n_variants,) str
+    reasons : (n_variants,) int, as from `drop_reasons`.
+    is_linked, is_kept : (n_variants,) bool, of usable variants alone.
+
+    Returns
+    -------
+    DataFrame with a row per chromosome, in the order of appearance, and columns chromosome, rows, those of
+    `REASONS`, ld, thinned and kept; `rows` is the sum of all that follow.
+    """
+    fate = np.where(is_kept, "kept", np.where(is_linked, "ld", "thinned"))
+    fate = np.where(np.asarray(reasons) == USABLE, fate, np.array([*REASONS, ""])[reasons])
+    chromosome = pd.Series(contigs, dtype="str").str.removeprefix("chr").to_numpy()
+    columns = [*REASONS, "ld", "thinned", "kept"]
+    counts = pd.crosstab(chromosome, fate).reindex(columns=columns, fill_value=0)
+    counts = counts.reindex(pd.unique(pd.Series(chromosome)))
+    counts.insert(0, "rows", counts.sum(axis=1))
+    return counts.rename_axis("chromosome", axis=0).rename_axis(None, axis=1).reset_index()
+
+
+def with_records(counts, stores):
+    """Put in front what the VCFs held: records, and what was skipped while they were read.
+
+    Parameters
+    ----------
+    counts : DataFrame as from `count_reasons`, of the same chromosomes.
+    stores : list of HaplotypeStore, one per chromosome.
+
+    Returns
+    -------
+    DataFrame; a store that does not tell has empty cells.
+    """
+    told = {}
+    for store in stores:
+        own = store.attributes.get("counts", {})
+        skipped = own.get("skipped", {})
+        read = {name: skipped.get(reason, 0) if own else None for name, reason in SKIPPED.items()}
+        chromosome = store.variants["contig"].iloc[0].removeprefix("chr")
+        told[chromosome] = {"records": own.get("n_records"), **read, "stored": store.n_variants}
+    told = pd.DataFrame.from_dict(told, orient="index").astype("Int64").rename_axis("chromosome")
+    told = told.reset_index().merge(counts, on="chromosome")
+    # Those without any known allele may have been left out before they were counted.
+    told["missing"] += told["stored"] - told["rows"]
+    return told.assign(rows=told["stored"]).drop(columns="stored")
+
+
+def write_counts(path, counts):
+    """Write what became of variants, with a last row of sums."""
+    total = counts.drop(columns="chromosome").sum()
+    write_table(path, pd.concat([counts, pd.DataFrame([{"chromosome": "all", **total}])], ignore_index=True))

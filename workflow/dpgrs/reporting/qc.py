@@ -1,0 +1,232 @@
+"""The page on genotypes of a benchmark: what became of all variants, and how people differ."""
+
+from itertools import cycle
+
+import numpy as np
+
+from dpgrs.reporting.rendering import inline_figure, write_page
+from dpgrs.reporting.styles import WIDTH
+from dpgrs.reporting.svg import (
+    FAINT,
+    INK,
+    MARKERS,
+    MUTED,
+    PALETTE,
+    few_ticks,
+    new_figure,
+    shortened,
+    styled,
+)
+
+PAGE = "genotypes.html"
+STAMP = "benchmark: not private"
+N_BINS = 30
+ALL, OTHERS = "all people", "others"
+LEGEND_LINE = 14
+# In the order in which they are looked at.
+COLUMNS = {
+    "chromosome": "Chromosome",
+    "records": "Records",
+    "filtered": "FILTER",
+    "no_gt": "No GT",
+    "no_alt": "No ALT",
+    "symbolic": "Symbolic ALT",
+    "star": "* ALT",
+    "rows": "Variants",
+    "class": "Class",
+    "multiallelic": "Same position",
+    "ambiguous": "Ambiguous",
+    "missing": "Missing",
+    "maf": "Rare",
+    "hwe": "HWE",
+    "ld": "Linked",
+    "thinned": "Thinned",
+    "kept": "Kept",
+}
+ALWAYS = ("chromosome", "records", "rows", "thinned", "kept")
+
+
+def write_quality_page(quality, directory, *, study):
+    """Write the page beside the overview.
+
+    Parameters
+    ----------
+    quality : Quality
+    directory : pathlib.Path, folder of the report, with its assets.
+    study : StudyInfo
+    """
+    summary = quality.summary
+    groups = _groups(summary)
+    with styled():
+        figures = {
+            "heterozygosity": inline_figure(
+                heterozygosity_figure(summary, groups), "heterozygosity", "Heterozygosity of people"
+            ),
+            "decay": inline_figure(decay_figure(summary), "decay", "r² of variants by their distance"),
+        }
+        if np.isfinite(summary.explained).all():
+            figures["components"] = inline_figure(
+                components_figure(summary, groups), "components", "First two principal components of people"
+            )
+    write_page(
+        directory / PAGE,
+        PAGE,
+        mode="benchmark",
+        root="",
+        study=study,
+        filters=filter_words(quality.settings),
+        columns=shown_columns(quality.counts),
+        rows=quality.counts.to_dict("records"),
+        summary=summary,
+        n_people=len(summary.heterozygosity),
+        populations=_population_rows(summary),
+        figures=figures,
+    )
+
+
+def filter_words(panel):
+    """Say which variants may enter a panel, a phrase a filter.
+
+    Parameters
+    ----------
+    panel : dict, the section of the configuration.
+
+    Returns
+    -------
+    list of str
+    """
+    words = [f"minor-allele frequency of at least {panel['maf']:g}"]
+    if panel["missing"] < 1:
+        words.append(f"at most {100 * panel['missing']:g} % of alleles missing")
+    if panel["hwe"] > 0:
+        words.append(f"mid-p of the Hardy-Weinberg test of at least {panel['hwe']:g}")
+    if panel["ld_r2"] is not None:
+        words.append(f"r² of at most {panel['ld_r2']:g} with others within {panel['ld_window']:g} kb")
+    if panel["ambiguous"] == "drop":
+        words.append("no A/T or C/G SNPs")
+    if panel["multiallelic"] == "drop":
+        words.append("one variant per position")
+    if len(panel["classes"]) == 1:
+        words.append(f"{panel['classes'][0].replace('snp', 'SNP')}s alone")
+    return words
+
+
+def shown_columns(counts):
+    """Return the columns to show, as (name, heading): those that always are, and those with any count."""
+    return [
+        (name, heading)
+        for name, heading in COLUMNS.items()
+        if name in counts and (name in ALWAYS or counts[name].sum() > 0)
+    ]
+
+
+def heterozygosity_figure(summary, groups):
+    """Draw the distribution of heterozygosity over people, a line per population; call within `styled`."""
+    values = summary.heterozygosity
+    edges = np.histogram_bin_edges(values[np.isfinite(values)], bins=N_BINS)
+    figure, axes = _with_legend(groups, height=170)
+    for name, color, _, is_own in groups:
+        found, _ = np.histogram(values[is_own], edges)
+        axes.stairs(found, edges, color=color, linewidth=1.3, label=shortened(name))
+    axes.set(xlabel="share of heterozygous calls of a person", ylabel="people", ylim=(0, None))
+    few_ticks(axes.xaxis, 8)
+    few_ticks(axes.yaxis, 4)
+    _legend(figure, groups)
+    return figure
+
+
+def components_figure(summary, groups):
+    """Draw people by their first two principal components, in the colours of their populations."""
+    figure, axes = _with_legend(groups, height=330)
+    for name, color, marker, is_own in groups:
+        axes.plot(
+            *summary.components[is_own].T,
+            linestyle="none",
+            marker=marker,
+            markersize=3.2,
+            color=color,
+            alpha=0.6,
+            markeredgewidth=0,
+            label=shortened(name),
+        )
+    first, second = (
+        f"component {i}, {100 * share:.1f} %" for i, share in enumerate(summary.explained, start=1)
+    )
+    axes.set(xlabel=first, ylabel=second)
+    for axis in (axes.xaxis, axes.yaxis):
+        few_ticks(axis, 5)
+    _legend(figure, groups)
+    figure.text(0.995, 0.005, STAMP, ha="right", va="bottom", color=MUTED, fontsize=7)
+    return figure
+
+
+def decay_figure(summary):
+    """Draw mean r^2 of pairs of variants by their distance; call within `styled`."""
+    edges = summary.edges / 1000
+    figure, [[axes]] = new_figure(WIDTH, 190, left=46, right=12, top=8, bottom=36)
+    # The first bin begins at 0, which a logarithmic axis does not have.
+    middle = np.sqrt(np.maximum(edges[:-1], edges[1] / 2) * edges[1:])
+    axes.plot(middle, summary.decay, color=PALETTE[0], marker=MARKERS[0], markersize=4.5, linewidth=1.3)
+    chance = 1 / len(summary.heterozygosity)
+    axes.axhline(chance, color=MUTED, linewidth=0.8, linestyle="--")
+    axes.set_xscale("log")
+    axes.set_xticks(edges[1:], [f"{edge:g}" for edge in edges[1:]])
+    axes.minorticks_off()
+    axes.set(xlim=(middle[0] / 1.2, edges[-1]), ylim=(0, None), xlabel="distance, kb", ylabel="mean r²")
+    axes.grid(axis="y", color=FAINT, linewidth=0.5)
+    axes.set_axisbelow(True)
+    few_ticks(axes.yaxis, 5)
+    return figure
+
+
+def _groups(summary):
+    """Return (name, colour, marker, is_own) of what figures tell apart: populations, or all people."""
+    n_people = len(summary.heterozygosity)
+    if not len(summary.names):
+        return [(ALL, PALETTE[0], MARKERS[0], np.ones(n_people, dtype=bool))]
+    # Two more than the palette holds.
+    looks = zip((*PALETTE, "#882255", "#6b4c1e"), cycle(MARKERS), strict=False)
+    groups = [
+        (str(name), *look, summary.population == name)
+        for name, look in zip(summary.names, looks, strict=False)
+    ]
+    rest = ~np.isin(summary.population, summary.names)
+    return groups + [(OTHERS, INK, "x", rest)] * bool(rest.any())
+
+
+def _with_legend(groups, *, height):
+    rows = -(-len(groups) // 4)
+    figure, [[axes]] = new_figure(
+        WIDTH, height + LEGEND_LINE * rows, left=52, right=12, top=LEGEND_LINE * rows + 8, bottom=38
+    )
+    axes.grid(color=FAINT, linewidth=0.5)
+    axes.set_axisbelow(True)
+    return figure, axes
+
+
+def _legend(figure, groups):
+    figure.legend(
+        loc="upper left", ncols=min(len(groups), 4), borderaxespad=0.2, handletextpad=0.4, markerscale=2
+    )
+
+
+def _population_rows(summary):
+    """Return a dict per population: name, n, observed, expected, inbreeding and its F_ST with all."""
+    return [
+        {
+            "name": str(name),
+            "n": int(n),
+            "observed": observed,
+            "expected": expected,
+            "inbreeding": 1 - observed / expected if expected > 0 else np.nan,
+            "fst": fst.tolist(),
+        }
+        for name, n, observed, expected, fst in zip(
+            summary.names,
+            summary.sizes,
+            summary.observed.tolist(),
+            summary.expected.tolist(),
+            summary.fst,
+            strict=True,
+        )
+    ]

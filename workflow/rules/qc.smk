@@ -1,0 +1,24 @@
+# What the genotypes of a benchmark look like. It knows single people, so no release may ask for it.
+
+
+rule summarise_genotypes:
+    input:
+        stores=expand(f"{PRIVATE}/store/{{chrom}}.zarr", chrom=CHROMOSOMES),
+        populations=populations_file(),
+    output:
+        summary=f"{PRIVATE}/genotypes.npz",
+    log:
+        f"{LOGS}/summarise_genotypes.log",
+    conda:
+        "../../envs/dpgrs.yaml"
+    threads: 1
+    resources:
+        mem_mb=4000,
+        runtime=60,
+    params:
+        populations=lambda wildcards, input: flags(populations=list(input.populations)),
+        options=FILTERS,
+        code=code_digest("io", "genotypes", "steps/qc.py", "steps/evaluate.py"),
+    shell:
+        "python -m dpgrs summarise-genotypes {input.stores} --output {output.summary}"
+        " {params.populations} {params.options} 2> {log}"

@@ -43,7 +43,11 @@ class Study:
     Attributes
     ----------
     root : folder of all files.
+    covariates : path of covariates, further columns of X; None without.
+    with_covariates : dict, the section of the settings that goes with them.
     """
+
+    covariates, with_covariates = None, {}
 
     def __init__(self, root, monkeypatch):
         monkeypatch.setenv(VARIABLE, str(root / "key" / "study.key"))
@@ -80,7 +84,8 @@ class Study:
                 folder, account=account, mu_squared="4", pure_epsilon=pure_epsilon
             )
         path = str(self.ledgers[neighbours].path)
-        return resolve(RAW | {"methods": [method], "privacy": privacy | {"ledger": path}})
+        named = {"methods": [method], "privacy": privacy | {"ledger": path}}
+        return resolve(RAW | named | {"covariates": self.with_covariates})
 
     def ledger(self, config):
         return self.ledgers[config["privacy"]["neighbours"]]
@@ -96,6 +101,7 @@ class Study:
             bounds=privacy["bounds"],
             counts=[count],
             outcome_budget=privacy["outcome_budget"],
+            covariates=self.covariates,
         )
         return output
 

@@ -91,6 +91,7 @@ def test_write_bundle__constants_of_outcomes(tmp_path):
     assert lines[0].split("\t") == ["outcome", "centre", "scale", "is_binary", "origin"]
     assert lines[1].split("\t") == [index[0], "170.25", "10", "False", "a survey"]
     assert len(lines) == 1 + len(index)
+    assert verify_release(folder)
     remove_bundle(folder)
     assert not folder.exists()
 

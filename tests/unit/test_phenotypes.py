@@ -259,9 +259,9 @@ def test_standardise__centre_and_scale_or_prevalence(write):
         ("outcome\tcentre\tscale\nh\t1\t0\n", "line 2: the scale must be above 0"),
         (
             "outcome\tcentre\tscale\nh\t1\t2\nh\t1\t2\n",
-            "line 3: must name an outcome once, got that of line 2",
+            "line 3: must name each outcome once, got that of line 2",
         ),
-        ("outcome\tcentre\tscale\n\t1\t2\n", "line 2: must name an outcome once, got none"),
+        ("outcome\tcentre\tscale\n\t1\t2\n", "line 2: must name each outcome once, got none"),
         ("outcome\tcentre\tscale\nh\tx\t2\n", "column `centre`: must be a finite number"),
         ("outcome\tprevalence\nh\t1\n", "line 2: the prevalence must be between 0 and 1"),
         (

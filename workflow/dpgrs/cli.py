@@ -8,6 +8,7 @@ import traceback
 import click
 
 import dpgrs
+from dpgrs.cli_covariates import COMMANDS as COVARIATES
 from dpgrs.cli_fetch import COMMANDS as FETCHING
 from dpgrs.cli_ledger import key, ledger, plan, release
 from dpgrs.cli_options import (
@@ -19,6 +20,7 @@ from dpgrs.cli_options import (
     SHARE,
     choice,
     counts,
+    covariates,
     events,
     linkage_limit,
     outcome_bound,
@@ -201,6 +203,7 @@ def make_outcomes(panel, **options):
 @click.option("--outcome-clip", type=POSITIVE, default=1.05, help="Likewise, of outcomes.")
 @outcome_budget
 @click.option("--count-clips", is_flag=True, help="Count what is clipped; for benchmarks alone.")
+@covariates
 @output
 def compute_statistics(panel, outcomes, **options):
     """Sum the exact statistics X'X and X'Y of the training rows."""
@@ -273,6 +276,7 @@ def fit_baselines(panel, outcomes, statistics, **options):
 @trial
 @counts
 @click.option("--populations", type=click.Path(), help="Table of sample and population.")
+@covariates
 @path_option("--metrics", "Where to write the metrics.")
 @path_option("--population-metrics", "Where to write the metrics by population.")
 def evaluate_trial(panel, outcomes, weights, seconds, **options):
@@ -291,6 +295,7 @@ def evaluate_trial(panel, outcomes, weights, seconds, **options):
 @trial
 @counts
 @penalty
+@covariates
 @seed
 @output
 def attack_trial(panel, outcomes, statistics, noisy, weights, **options):
@@ -323,6 +328,7 @@ def collect_tables(tables, output):
 @click.option("--people", type=click.Path(), help="Counts of people who were left out, JSON.")
 @click.option("--qc", type=click.Path(), help="Table of what became of all variants.")
 @click.option("--genotypes", type=click.Path(), help="Summary of the genotypes; with --qc it gets a page.")
+@covariates
 @processes
 @output
 def render_report(**options):
@@ -365,5 +371,5 @@ def audit_mechanisms(context, mechanisms, of_releases, mode, seed, is_json, **op
 
 for command in (key, ledger, plan, release, store, tabular):
     main.add_command(command)
-for command in (*FETCHING, *PEOPLE, *COMMANDS, *SCREENING, *QUALITY):
+for command in (*FETCHING, *PEOPLE, *COVARIATES, *COMMANDS, *SCREENING, *QUALITY):
     main.add_command(command)

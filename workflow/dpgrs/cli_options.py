@@ -53,6 +53,7 @@ outcome_bound = click.option(
     "--outcome-bound", type=float, required=True, help="Public bound of every outcome."
 )
 
+covariates = click.option("--covariates", type=click.Path(), help="Covariates, further columns of X.")
 outcome_budget = click.option(
     "--outcome-budget",
     type=click.Choice(["joint", "separate"]),

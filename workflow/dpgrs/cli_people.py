@@ -6,7 +6,7 @@ from dpgrs.cli_options import POSITIVE, output, path_argument
 
 
 @click.command()
-@path_argument("vcf")
+@path_argument("genotypes", nargs=-1, required=True)
 @click.option("--keep", type=click.Path(), help="List of ids: nobody else is taken.")
 @click.option("--remove", type=click.Path(), help="List of ids to leave out.")
 @click.option("--consent", type=click.Path(), help="Table of ids and consent codes.")
@@ -18,11 +18,11 @@ from dpgrs.cli_options import POSITIVE, output, path_argument
 )
 @click.option("--counts", type=click.Path(), help="Where to write counts by reason, JSON; not in a release.")
 @output
-def choose_people(vcf, **options):
+def choose_people(genotypes, **options):
     """Choose the people of a study by lists of ids, consent and kinship."""
     from dpgrs.steps import people
 
-    people.choose_study_people(vcf, **options)
+    people.choose_study_people(genotypes, **options)
 
 
 @click.command()

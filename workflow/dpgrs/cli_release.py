@@ -6,6 +6,7 @@ import click
 
 from dpgrs.cli_options import (
     POSITIVE,
+    covariates,
     events,
     output,
     path_argument,
@@ -23,6 +24,7 @@ from dpgrs.methods import RELEASED
 @path_option("--ledger", "Ledger of the dataset; it is charged.")
 @click.option("--identity", required=True, help="Public settings that define the data, JSON.")
 @click.option("--method", type=click.Choice(RELEASED), default=RELEASED[0], help="Whose statistics to draw.")
+@click.option("--loadings", type=click.Path(), help="Public loadings of principal components.")
 @request_terms
 @events
 @output
@@ -46,9 +48,13 @@ def release_statistics(statistics, outcomes, identity, **options):
 @click.option("--sites", type=click.Path(), help="Public sites.")
 @click.option("--ledger", type=click.Path(), help="Ledger of the dataset; it is charged.")
 @click.option("--identity", help="Public settings that define the data, JSON.")
+@covariates
+@click.option("--loadings", type=click.Path(), help="Public loadings of principal components.")
 @events
 @output
-def release_metrics(noisy, outcomes, weights, seconds, output, accuracy, events, **charge):
+def release_metrics(
+    noisy, outcomes, weights, seconds, output, accuracy, events, covariates, loadings, **charge
+):
     """Measure a release on people held out, at a charge, or withhold its metrics."""
     from dpgrs.steps import accuracy as step
 
@@ -63,6 +69,7 @@ def release_metrics(noisy, outcomes, weights, seconds, output, accuracy, events,
         )
     else:
         charge |= {name: json.loads(charge[name]) for name in ("identity", "fit")}
+        charge |= {"covariates": covariates, "loadings": loadings}
         step.release_metrics(noisy, outcomes, weights, seconds, **written, **charge)
 
 
@@ -74,6 +81,7 @@ def release_metrics(noisy, outcomes, weights, seconds, output, accuracy, events,
 @path_option("--panel", "Panel of the public people.")
 @path_option("--ledger", "Ledger of the dataset; it is read.")
 @click.option("--fit", required=True, help="Public settings of the fit, JSON.")
+@covariates
 @events
 @path_option("--accuracy", "Where to write the numbers behind the metrics.")
 @output
@@ -103,6 +111,7 @@ def render_release_report(bundle, sites, metrics, **options):
 @path_argument("noisy")
 @path_argument("accuracy")
 @click.option("--audit", type=click.Path(), help="Audits of the mechanisms, from `dpgrs audit --json`.")
+@click.option("--loadings", type=click.Path(), help="Public loadings of principal components.")
 @output
 def write_bundle(settings, sites, noisy, accuracy, **options):
     """Write the bundle of a release."""

@@ -1,8 +1,5 @@
 """By which settings a release is known again: those that define its data, and those that make its weights."""
 
-import hashlib
-import json
-
 from dpgrs.people_terms import terms_of
 
 
@@ -15,12 +12,14 @@ def public_identity(config):
 
     Returns
     -------
-    dict of ``dataset`` (which data, in which state), ``genotypes`` (on what the rows hang), ``outcomes``, and
-    ``people`` where not everybody is taken.
+    dict of ``dataset`` (which data, in which state), ``genotypes`` (on what the rows hang), ``outcomes``,
+    ``covariates`` where there are any, and ``people`` where not everybody is taken.
 
     Of the lists of people only their kinds are here, as ids are private and a digest confirms a guessed list.
     Lists that change under one `dataset.version` change the statistics: to the ledger the data changed.
     """
+    from dpgrs.table_settings import covariate_identity, scales_identity  # pandas, for whoever needs it
+
     cohort, outcomes, dataset = config["cohort"], config["outcomes"], config["dataset"]
     is_simulated = cohort["source"] == "simulate"
     drawn = ("source", "heritability", "causal_share") if outcomes["source"] == "simulate" else ("source",)
@@ -38,20 +37,11 @@ def public_identity(config):
             "test_share": outcomes["test_share"],
             "seed": config["seed"],
         },
-        "outcomes": {name: outcomes[name] for name in drawn} | _identity_of_scales(outcomes["scales"]),
+        "outcomes": {name: outcomes[name] for name in drawn} | scales_identity(outcomes["scales"]),
+        **covariate_identity(config["covariates"]),
         # Nothing where everybody is taken: earlier releases are replayed.
         **({"people": people} if (people := terms_of(config).public) else {}),
     }
-
-
-def _identity_of_scales(path):
-    """Return the digest of the constants of a table, none where there is none, as in the first releases."""
-    if path is None:
-        return {}
-    from dpgrs.io.phenotypes import read_scales  # pandas, for whoever needs it
-
-    constants = read_scales(path)[["centre", "scale"]].T.to_dict("list")
-    return {"scales": hashlib.sha256(json.dumps(constants, sort_keys=True).encode()).hexdigest()}
 
 
 def fit_settings(config):

@@ -19,10 +19,11 @@ from dpgrs.screening.requests import ScreenedRequest, ScreeningTerms
 from dpgrs.steps.accuracy import fit_identity, identify_accuracy
 from dpgrs.steps.released import identify_part
 from dpgrs.steps.statistics import outcome_norm
+from dpgrs.table_settings import covariate_terms
 from dpgrs.types import Bounds, Coding, Metrics
 
 # What an identity says that a run finds out: the sites chosen, and by them and the draws all that follows.
-FOUND_LATER = ("sites", "part", "row_norm")
+FOUND_LATER = ("sites", "part", "row_norm", "loadings")
 UNKNOWN_NORM = 1.0
 TERMS = ("gram_share", "count_share", "neighbours", "unit")
 
@@ -145,7 +146,8 @@ def _norms(config, n_shared):
     """Return how rows will be clipped; the norm of genotypes follows from sites that are yet to be chosen."""
     outcomes, privacy = config["outcomes"], config["privacy"]
     norm = outcome_norm(n_shared, factor=privacy["outcome_clip"], bound=outcomes["bound"])
-    return {"coding": Coding.FREQUENCY, "row_norm": UNKNOWN_NORM, "outcome_norm": norm}
+    known = {"coding": Coding.FREQUENCY, "row_norm": UNKNOWN_NORM, "outcome_norm": norm}
+    return known | covariate_terms(config["covariates"])
 
 
 def _parts(config, request, *, n_budgets):

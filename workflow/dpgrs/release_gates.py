@@ -34,6 +34,7 @@ RELEASE_ONLY = (
     "evaluation.epsilon",
     "evaluation.residual_bound",
     "evaluation.outcomes",
+    "evaluation.covariates",
 )
 NEEDED_OF_THE_CURATOR = (
     "release.curator",

@@ -19,6 +19,7 @@ from dpgrs.methods import BASELINES, METHODS, SCREENED
 from dpgrs.people_terms import terms_of
 from dpgrs.privacy.events import MECHANISM_VERSION
 from dpgrs.provenance import code_digest, stamp
+from dpgrs.table_settings import has_covariates, table_columns
 
 
 def checked_settings(raw):
@@ -159,6 +160,12 @@ def scales_file():
     return [SETTINGS["outcomes"]["scales"]] if SETTINGS["outcomes"]["scales"] else []
 
 
+def covariates_file(section, name):
+    """Return a table that a study with covariates from a file names, as a list of no or one file."""
+    is_used = SETTINGS["covariates"]["file"] and SETTINGS[section][name]
+    return [SETTINGS[section][name]] if is_used else []
+
+
 SETTINGS = checked_settings(config)
 config.update(SETTINGS)  # captions quote what was really used
 IS_RELEASE = SETTINGS["mode"] == "release"
@@ -245,6 +252,11 @@ PROVENANCE_FILE = f"{RECORDS}/provenance.json"
 SITES = [f"{PUBLIC}/sites.tsv"] if IS_RELEASE else []
 # What became of all variants: of the cohort's in a benchmark, of the public ones in a release.
 QC = f"{PUBLIC if IS_RELEASE else PRIVATE}/qc.tsv"
+COVARIATES = (
+    [f"{PRIVATE}/covariates.npz"] if has_covariates(SETTINGS["covariates"]) else []
+)
+LOADINGS_FILE = f"{PUBLIC if IS_RELEASE else PRIVATE}/pca_loadings.tsv"
+LOADINGS = [LOADINGS_FILE] if SETTINGS["covariates"]["pcs"] else []
 
 if workflow.is_main_process:
     # For provenance.json; not a parameter, so that another number of cores reruns nothing.

@@ -12,6 +12,7 @@ rule evaluate_trial:
         weights=f"{TRIAL}/weights.npz",
         seconds=f"{TRIAL}/fit_seconds.tsv",
         populations=populations_file(),
+        covariates=COVARIATES,
     output:
         metrics=f"{TRIAL}/metrics.tsv",
         population_metrics=f"{TRIAL}/population_metrics.tsv",
@@ -24,13 +25,15 @@ rule evaluate_trial:
         mem_mb=4000,
         runtime=60,
     params:
-        populations=lambda wildcards, input: flags(populations=list(input.populations)),
+        files=lambda wildcards, input: flags(
+            populations=list(input.populations), covariates=list(input.covariates)
+        ),
         options=flags(count=SETTINGS["outcomes"]["count"]),
-        code=code_digest("evaluation", "io", "steps/evaluate.py"),
+        code=code_digest("evaluation", "io", "steps/evaluate.py", "steps/covariates.py"),
     shell:
         "python -m dpgrs evaluate-trial {input.panel} {input.outcomes} {input.weights} {input.seconds}"
         " --trial {wildcards.trial} --metrics {output.metrics} --population-metrics {output.population_metrics}"
-        " {params.populations} {params.options} 2> {log}"
+        " {params.files} {params.options} 2> {log}"
 
 
 rule collect_metrics:
@@ -68,6 +71,7 @@ rule attack_trial:
         statistics=f"{TRIAL}/statistics.npz",
         noisy=f"{TRIAL}/noisy_statistics.npz",
         weights=f"{TRIAL}/weights.npz",
+        covariates=COVARIATES,
     output:
         attacks=f"{TRIAL}/attacks.tsv",
     log:
@@ -79,15 +83,22 @@ rule attack_trial:
         mem_mb=4000,
         runtime=60,
     params:
+        files=lambda wildcards, input: flags(covariates=list(input.covariates)),
         options=flags(
             count=SETTINGS["outcomes"]["count"],
             penalty=SETTINGS["regression"]["lambda"],
             seed=SEED,
         ),
-        code=code_digest("evaluation", "regression", "io", "steps/attack.py"),
+        code=code_digest(
+            "evaluation",
+            "regression",
+            "io",
+            "steps/attack.py",
+            "steps/covariates.py",
+        ),
     shell:
         "python -m dpgrs attack-trial {input.panel} {input.outcomes} {input.statistics} {input.noisy} {input.weights}"
-        " --trial {wildcards.trial} --output {output.attacks} {params.options} 2> {log}"
+        " --trial {wildcards.trial} --output {output.attacks} {params.files} {params.options} 2> {log}"
 
 
 use rule collect_metrics as collect_attacks with:
@@ -137,6 +148,7 @@ rule render_report:
         people=[f"{PRIVATE}/people.json"] if PEOPLE.paths else [],
         qc=QC,
         genotypes=f"{PRIVATE}/genotypes.npz",
+        covariates=COVARIATES,
     output:
         pages=directory(f"{RESULTS}/report"),
     log:
@@ -149,7 +161,9 @@ rule render_report:
         runtime=120,
     params:
         optional=lambda wildcards, input: flags(
-            choices=list(input.choices), people=list(input.people)
+            choices=list(input.choices),
+            people=list(input.people),
+            covariates=list(input.covariates),
         ),
         code=code_digest(
             "reporting",

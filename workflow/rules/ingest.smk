@@ -35,7 +35,10 @@ rule simulate_cohort:
 # Runs only where not everybody is in the study. All files hold the same people, so the first header tells.
 rule choose_people:
     input:
-        vcf=lambda wildcards: genotype_file(wildcards, CHROMOSOMES[0]),
+        genotypes=lambda wildcards: cohort_files(SETTINGS["cohort"], CHROMOSOMES[0]),
+        tables=lambda wildcards: tables_of(
+            cohort_files(SETTINGS["cohort"], CHROMOSOMES[0])
+        ),
         lists=list(PEOPLE.paths.values()),
     output:
         people=f"{PRIVATE}/people.txt",
@@ -54,7 +57,7 @@ rule choose_people:
         counts=lambda wildcards, output: flags(counts=output.counts or None),
         code=code_digest("io", "steps/people.py"),
     shell:
-        "python -m dpgrs choose-people {input.vcf:q} --output {output.people} {params.counts} {params.options} 2> {log}"
+        "python -m dpgrs choose-people {input.genotypes:q} --output {output.people} {params.counts} {params.options} 2> {log}"
 
 
 # Calls of people who are not in the study end here.

@@ -11,6 +11,7 @@ rule add_noise:
         statistics=f"{TRIAL}/statistics.npz",
         outcomes=f"{TRIAL}/outcomes.npz",
         sites=SITES,
+        loadings=LOADINGS if IS_RELEASE else [],
     output:
         noisy=f"{TRIAL}/noisy_statistics.npz",
         events=f"{TRIAL}/events.json",
@@ -28,7 +29,7 @@ rule add_noise:
         verb="release-statistics" if IS_RELEASE else "add-noise",
         # Snakemake never compares what is made from input files, so this holds their paths alone.
         source=lambda wildcards, input: (
-            flags(sites=list(input.sites))
+            flags(sites=list(input.sites), loadings=list(input.loadings))
             if IS_RELEASE
             else flags(trial=wildcards.trial)
         ),

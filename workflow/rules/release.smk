@@ -4,9 +4,11 @@ IS_CHARGED = SETTINGS["evaluation"]["metrics"] == "charged"
 IS_PUBLIC = SETTINGS["evaluation"]["metrics"] == "public"
 # Whose genotypes accuracy is measured on; nobody's where it is withheld.
 MEASURED_PANEL = [f"{PRIVATE}/panel.zarr"] if IS_CHARGED else []
+MEASURED_COVARIATES = COVARIATES if IS_CHARGED else []
 ACCURACY_OPTIONS = {}
 if IS_PUBLIC:
     MEASURED_PANEL = [f"{PUBLIC}/panel.zarr"]
+    MEASURED_COVARIATES = [f"{PUBLIC}/covariates.npz"] if COVARIATES else []
     ACCURACY_OPTIONS = {
         "ledger": SETTINGS["privacy"]["ledger"],
         "fit": json.dumps(fit_settings(SETTINGS)),
@@ -128,6 +130,19 @@ use rule make_outcomes as make_reference_outcomes with:
         f"{LOGS}/make_reference_outcomes/{{trial}}.log",
 
 
+# Theirs too; a table of their own, and components by the same loadings.
+use rule make_covariates as make_reference_covariates with:
+    input:
+        panel=f"{PUBLIC}/panel.zarr",
+        table=covariates_file("evaluation", "covariates"),
+        scales=covariates_file("covariates", "scales"),
+        loadings=LOADINGS,
+    output:
+        covariates=f"{PUBLIC}/covariates.npz",
+    log:
+        f"{LOGS}/make_reference_covariates.log",
+
+
 # A mechanism where the metrics are charged, see add_noise.
 rule release_metrics:
     input:
@@ -137,6 +152,8 @@ rule release_metrics:
         seconds=f"{PRIVATE}/trial1/fit_seconds.tsv",
         panel=MEASURED_PANEL,
         sites=SITES if IS_CHARGED else [],
+        covariates=MEASURED_COVARIATES,
+        loadings=LOADINGS if IS_CHARGED else [],
     output:
         metrics=f"{RESULTS}/metrics.tsv",
         accuracy=f"{PRIVATE}/trial1/accuracy.npz",
@@ -155,12 +172,20 @@ rule release_metrics:
             MECHANISM_VERSION
             if IS_CHARGED
             else code_digest(
-                "evaluation", "regression", "screening", "io", "steps/accuracy.py"
+                "evaluation",
+                "regression",
+                "screening",
+                "io",
+                "steps/accuracy.py",
+                "steps/covariates.py",
             )
         ),
         verb="public-metrics" if IS_PUBLIC else "release-metrics",
         files=lambda wildcards, input: flags(
-            panel=list(input.panel), sites=list(input.sites)
+            panel=list(input.panel),
+            sites=list(input.sites),
+            covariates=list(input.covariates),
+            loadings=list(input.loadings),
         ),
         options=flags(**ACCURACY_OPTIONS),
     shell:
@@ -175,6 +200,7 @@ rule write_release:
         noisy=f"{PRIVATE}/trial1/noisy_statistics.npz",
         accuracy=f"{PRIVATE}/trial1/accuracy.npz",
         audit=AUDIT,
+        loadings=LOADINGS,
     output:
         # The last file of the bundle; a folder as output would get a file of Snakemake's own into it.
         sums=f"{RESULTS}/release/SHA256SUMS",
@@ -188,7 +214,9 @@ rule write_release:
         runtime=30,
     params:
         bundle=subpath(output.sums, parent=True),
-        options=lambda wildcards, input: flags(audit=list(input.audit)),
+        options=lambda wildcards, input: flags(
+            audit=list(input.audit), loadings=list(input.loadings)
+        ),
         code=code_digest(
             "release",
             "privacy",
@@ -199,6 +227,7 @@ rule write_release:
             "evaluation/private_metrics.py",
             "steps/accuracy.py",
             "steps/release.py",
+            "steps/release_covariates.py",
             "steps/released.py",
             "../schemas/privacy_statement.schema.yaml",
         ),

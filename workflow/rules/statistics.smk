@@ -5,6 +5,7 @@ rule compute_statistics:
     input:
         panel=f"{PRIVATE}/panel.zarr",
         outcomes=f"{TRIAL}/outcomes.npz",
+        covariates=COVARIATES,
     output:
         statistics=f"{TRIAL}/statistics.npz",
     log:
@@ -16,6 +17,7 @@ rule compute_statistics:
         mem_mb=4000,
         runtime=60,
     params:
+        files=lambda wildcards, input: flags(covariates=list(input.covariates)),
         options=flags(
             outcome_bound=SETTINGS["outcomes"]["bound"],
             count=SETTINGS["outcomes"]["count"],
@@ -29,6 +31,7 @@ rule compute_statistics:
         code=code_digest(
             "regression/statistics.py",
             "regression/clipped_statistics.py",
+            "regression/covariates.py",
             "regression/requests.py",
             "regression/_kernels.py",
             "io",
@@ -36,4 +39,4 @@ rule compute_statistics:
         ),
     shell:
         "python -m dpgrs compute-statistics {input.panel} {input.outcomes} --output {output.statistics}"
-        " {params.options} 2> {log}"
+        " {params.files} {params.options} 2> {log}"

@@ -26,6 +26,7 @@ SQUARE_STEP = OUTCOME_STEP  # one unit of a squared residual or outcome
 SQUARE_BITS = 16  # of a product of two outcomes' units below one unit of a square
 # Multiples of 1/2 below this are exact in float64.
 LARGEST_PREDICTION = 2**51
+COVARIATE_BITS = 11  # of an entry of a covariate, in steps of 2^-12, below 1/2
 # Standard deviations of the noise; noise alone is as large with a probability of 3e-7.
 SMALLEST_DENOMINATOR = 5
 
@@ -120,7 +121,7 @@ def grid_weights(fit):
     return np.clip(np.rint(weights / WEIGHT_STEP), -largest, largest).astype(np.int64)
 
 
-def accuracy_sums(Y, X, weights, *, outcome_bound, residual_bound):
+def accuracy_sums(Y, X, weights, *, outcome_bound, residual_bound, covariates=None):
     """Sum squared residuals, squared outcomes and `outcome_bound` for every observed row, in integers.
 
     Outcomes are clipped at their bound, then residuals at theirs, and both are squared and rounded towards
@@ -131,8 +132,9 @@ def accuracy_sums(Y, X, weights, *, outcome_bound, residual_bound):
     ----------
     Y : (n_outcomes, n_rows) float64, publicly standardised; NaN where missing.
     X : (n_rows, n_variants) float64, `half` coding.
-    weights : (n_outcomes, n_variants + 1) int64, as `grid_weights` gives.
+    weights : (n_outcomes, n_variants + n_covariates + 1) int64, as `grid_weights` gives.
     outcome_bound, residual_bound : float, public.
+    covariates : (n_covariates, n_rows) int16 in units of `GENOTYPE_STEP`; None where there are none.
 
     Returns
     -------
@@ -152,7 +154,7 @@ def accuracy_sums(Y, X, weights, *, outcome_bound, residual_bound):
         )
     outcomes, limit = grid_outcomes(Y, bound=outcome_bound), int(residual_bound / OUTCOME_STEP)
     is_observed = ~np.isnan(Y)
-    residuals = np.clip(outcomes - _predict(X, weights), -limit, limit)
+    residuals = np.clip(outcomes - _predict(X, weights, covariates), -limit, limit)
     row_weight = int(outcome_bound / SQUARE_STEP)
     sums = [
         _sum_squares(np.where(is_observed, residuals, 0)),
@@ -243,13 +245,16 @@ def measure(sums, *, request):
     )
 
 
-def _predict(X, weights):
+def _predict(X, weights, covariates=None):
     """Predict in units of `OUTCOME_STEP`, (n_outcomes, n_rows) int64, rounded towards zero.
 
     Products and partial sums are multiples of 1/2 below `LARGEST_PREDICTION`: BLAS is exact in float64,
-    whatever its order. Predictions are cut where the residual of any outcome is beyond every bound.
+    whatever its order. Predictions are cut where the residual of any outcome is beyond every bound. What
+    covariates add is summed in int64, below 2^63, and rounded down to a multiple of 1/2, row by row.
     """
-    units = weights[:, :-1].astype(np.float64) @ X.T + weights[:, -1:]
+    units = weights[:, : X.shape[1]].astype(np.float64) @ X.T + weights[:, -1:]
+    if covariates is not None:
+        units += (weights[:, X.shape[1] : -1] @ covariates.astype(np.int64) >> COVARIATE_BITS) / 2
     steps = np.trunc(units * (WEIGHT_STEP / OUTCOME_STEP))
     return np.clip(steps, -2 * LARGEST_OUTCOME, 2 * LARGEST_OUTCOME).astype(np.int64)
 

@@ -3,6 +3,8 @@
 Phenotypes are private, so messages name files, lines and columns, never a sample or a value.
 """
 
+import hashlib
+import json
 import math
 from pathlib import Path
 
@@ -30,7 +32,7 @@ PARQUET = (".parquet", ".pq")
 FEWEST_OBSERVED = 10
 LARGEST_MEAN, SMALLEST_SD, LARGEST_SD = 0.5, 0.6, 2.5
 SCALE_COLUMNS = {
-    "outcome": {"outcome", "phenotype", "name"},
+    "name": {"outcome", "covariate", "phenotype", "name"},
     "centre": {"centre", "center", "mean"},
     "scale": {"scale", "sd"},
     "prevalence": {"prevalence"},
@@ -83,13 +85,14 @@ def outcome_names(path):
     return _text_names(header_of(rows_of(path), path), path)[2]
 
 
-def match_outcomes(table, sample_ids):
+def match_outcomes(table, sample_ids, *, kind="outcome"):
     """Bring outcomes into the order of the genotypes.
 
     Parameters
     ----------
     table : pandas.DataFrame from `read_outcomes`.
     sample_ids : (n_samples,) str, the genotypes' people.
+    kind : str, what the columns are, for messages; here and below.
 
     Returns
     -------
@@ -103,20 +106,21 @@ def match_outcomes(table, sample_ids):
     """
     mismatch = describe_mismatch(table.index, sample_ids, shows_ids=False)
     if mismatch:
-        raise DpgrsError(f"The outcome table {mismatch}")
+        raise DpgrsError(f"The {kind} table {mismatch}")
     Y = np.ascontiguousarray(table.reindex(list(sample_ids)).to_numpy(dtype=np.float64).T)
     assert Y.shape == (table.shape[1], len(sample_ids))
     return Y, list(table.columns)
 
 
-def read_scales(path):
-    """Read the public constants that standardise outcomes.
+def read_scales(path, *, kind="outcome"):
+    """Read the public constants that standardise outcomes, or covariates.
 
     Parameters
     ----------
-    path : a table with a line an outcome: `outcome`, its name; `centre` and `scale` of a quantitative one, or
-        `prevalence` of a binary one, whose centre is p and whose scale is sqrt(p (1 - p)); perhaps `origin`,
-        where the constants come from.
+    path : a table with a line an outcome: `outcome` (or `covariate`), its name; `centre` and `scale` of a
+        quantitative one, or `prevalence` of a binary one, whose centre is p and whose scale is
+        sqrt(p (1 - p)); perhaps `origin`, where the constants come from.
+    kind : str, what they are of, for messages.
 
     Returns
     -------
@@ -131,21 +135,21 @@ def read_scales(path):
     rows = rows_of(path)
     header = [plain_name(name) for name in header_of(rows, path)]
     places = {name: find_column(header, aliases) for name, aliases in SCALE_COLUMNS.items()}
-    if places["outcome"] is None:
-        raise DpgrsError(f"`{path}`, line 1: the column `outcome` must be there. Name it in the first line.")
+    if places["name"] is None:
+        raise DpgrsError(f"`{path}`, line 1: the column `{kind}` must be there. Name it in the first line.")
     lines, scales = {}, []
     for line, cells in rows:
         cell = {name: "" if place is None else cells[place] for name, place in places.items()}
-        if cell["outcome"] in lines or not cell["outcome"]:
-            got = f"that of line {lines[cell['outcome']]}" if cell["outcome"] else "none"
-            raise DpgrsError(f"`{path}`, line {line}: must name an outcome once, got {got}. Correct it.")
-        lines[cell["outcome"]] = line
+        if cell["name"] in lines or not cell["name"]:
+            got = f"that of line {lines[cell['name']]}" if cell["name"] else "none"
+            raise DpgrsError(f"`{path}`, line {line}: must name each {kind} once, got {got}. Correct it.")
+        lines[cell["name"]] = line
         scales.append(_scale(cell, path, line))
     columns = ["centre", "scale", "is_binary", "origin"]
-    return pd.DataFrame(scales, index=pd.Index(list(lines), name="outcome", dtype=str), columns=columns)
+    return pd.DataFrame(scales, index=pd.Index(list(lines), name=kind, dtype=str), columns=columns)
 
 
-def constants_of(names, scales, *, path):
+def constants_of(names, scales, *, path, kind="outcome"):
     """Return the constants of outcomes, in their order.
 
     Parameters
@@ -162,10 +166,16 @@ def constants_of(names, scales, *, path):
     unknown = [name for name in names if name not in scales.index]
     if unknown:
         raise DpgrsError(
-            f"`{path}` must have a line for every outcome, got none for `{unknown[0]}`. "
+            f"`{path}` must have a line for every {kind}, got none for `{unknown[0]}`. "
             "Add its centre and scale, or its prevalence."
         )
     return scales.loc[list(names)]
+
+
+def scales_digest(constants):
+    """Return the SHA-256 of public constants, in whatever order of lines, without where they come from."""
+    values = constants[["centre", "scale"]].T.to_dict("list")
+    return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()
 
 
 def standardise(table, constants):

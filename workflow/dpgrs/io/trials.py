@@ -87,8 +87,9 @@ class Statistics:
 
     Attributes
     ----------
-    gram : (n_variants + 1, n_variants + 1) int64 of the largest panel, intercept last, in units of 1/4.
-    cross : dict of panel size to (n_outcomes, panel size + 1) int64, in units of half an outcome grid step.
+    gram : (n_variants + 1, n_variants + 1) int64 of the largest panel, intercept last, in units of
+        `gram_step`. Covariates follow the variants, here and in all arrays below.
+    cross : dict of panel size to (n_outcomes, panel size + 1) int64, in units of `cross_step`.
     n_rows : int, training rows.
     n_observed : (n_outcomes,) int64, training rows on which an outcome is known.
     columns : dict of panel size to the indices of its columns of `gram`, without the intercept.
@@ -99,6 +100,10 @@ class Statistics:
     origin : dict of panel size to (panel size,) float64, the zero of `frequency` coding in `half` coding;
         empty likewise.
     clips : ClipCounts, or None in a release, which does not count them.
+    n_covariates : int, columns beside the variants.
+    covariate_bound : float or None, at which covariates were clipped, in standard deviations.
+    gram_step, cross_step : float, units of the integers: 1/4 and half an outcome grid step, finer ones with
+        covariates.
     """
 
     gram: np.ndarray
@@ -111,18 +116,27 @@ class Statistics:
     clipped: dict = field(default_factory=dict)
     origin: dict = field(default_factory=dict)
     clips: ClipCounts | None = None
+    n_covariates: int = 0
+    covariate_bound: float | None = None
+    gram_step: float = 2.0**-2
+    cross_step: float = 2.0**-17
 
-    def gram_of_size(self, size):
-        """Return the (size + 1, size + 1) Gram matrix of the panel of that size, intercept last."""
+    def gram_of_size(self, size, *, has_covariates=True):
+        """Return the Gram matrix of the panel of that size with its covariates, if wanted, intercept last."""
         if size not in self.columns:
             sizes = ", ".join(map(str, self.columns))
             raise UsageError(f"`size` must be one of {sizes}, as in the statistics, got {size}. Correct it.")
-        columns = np.append(self.columns[size], self.gram.shape[0] - 1)
+        last = np.arange(len(self.gram) - 1 - self.n_covariates, len(self.gram))
+        columns = np.append(self.columns[size], last if has_covariates else last[-1:])
         return self.gram[np.ix_(columns, columns)]
 
     def save(self, path):
         arrays = {"gram": self.gram, "n_rows": np.int64(self.n_rows), "n_observed": self.n_observed}
         arrays |= {"rows": np.array(str(self.rows)), "outcome_bound": np.float64(self.outcome_bound)}
+        if self.n_covariates:
+            bound = np.float64(self.covariate_bound)
+            arrays |= {"n_covariates": np.int64(self.n_covariates), "covariate_bound": bound}
+            arrays |= {"steps": np.array([self.gram_step, self.cross_step])}
         arrays |= {f"cross/{size}": cross for size, cross in self.cross.items()}
         arrays |= {f"columns/{size}": columns for size, columns in self.columns.items()}
         arrays |= {f"origin/{size}": origin for size, origin in self.origin.items()}
@@ -149,6 +163,7 @@ class Statistics:
             _clipped(arrays),
             _by_size(arrays, "origin"),
             _clip_counts(arrays),
+            **_of_covariates(arrays),
         )
 
 
@@ -194,6 +209,15 @@ def _load(path, *names):
 def _by_size(arrays, name):
     prefix = f"{name}/"
     return {int(key.removeprefix(prefix)): array for key, array in arrays.items() if key.startswith(prefix)}
+
+
+def _of_covariates(arrays):
+    """Return what statistics with covariates say beside the others, as keywords."""
+    if "n_covariates" not in arrays:
+        return {}
+    gram_step, cross_step = arrays["steps"].tolist()
+    own = {"n_covariates": int(arrays["n_covariates"]), "covariate_bound": float(arrays["covariate_bound"])}
+    return own | {"gram_step": gram_step, "cross_step": cross_step}
 
 
 def _clip_counts(arrays):

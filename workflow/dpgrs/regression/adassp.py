@@ -125,12 +125,12 @@ def private_smallest_eigenvalue(gram, *, request, noise):
     UsageError
         With more than `LARGEST_VARIANTS` variants.
     """
-    if request.n_variants > LARGEST_VARIANTS:
+    if request.n_columns > LARGEST_VARIANTS:
         raise UsageError(
-            f"`panel.size` must be at most {LARGEST_VARIANTS} for adassp, got {request.n_variants}. "
+            f"`panel.size` must be at most {LARGEST_VARIANTS} for adassp, got {request.n_columns}. "
             "Lower it, or leave the method out."
         )
-    step = eigenvalue_step(request.n_variants, rows=request.rows, row_norm=request.row_norm)
+    step = eigenvalue_step(request.n_columns, rows=request.rows, row_norm=request.row_norm)
     exact = np.linalg.eigvalsh(gram[:-1, :-1] * request.gram_step)[0]
     noisy, event = noise.gaussian(
         # Rounding that commutes with whole steps, as rint does not, adds nothing to the sensitivity.
@@ -138,7 +138,7 @@ def private_smallest_eigenvalue(gram, *, request, noise):
         name="smallest eigenvalue",
         step=step,
         sensitivity=smallest_eigenvalue_sensitivity(
-            request.n_variants,
+            request.n_columns,
             row_norm=request.row_norm,
             error=eigenvalue_error(step, row_norm=request.row_norm),
             **request.relation,

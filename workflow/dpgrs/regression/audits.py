@@ -16,6 +16,7 @@ from dpgrs.bits import pack
 from dpgrs.privacy.audit import AuditCase, GaussianLoss, register_audits
 from dpgrs.privacy.sensitivity import count_sensitivity
 from dpgrs.regression.clipped_statistics import clipped_statistics
+from dpgrs.regression.covariates import covariate_units
 from dpgrs.regression.requests import PrivacyRequest
 from dpgrs.regression.reusecov import (
     noisy_entries,
@@ -85,6 +86,7 @@ def reusecov_cases():
     all_shares = {"count_share": 0.1, "gram_share": 0.4}
     label, feature = {"protection": Protection.LABEL}, {"protection": Protection.FEATURE}
     clipped = {"coding": Coding.FREQUENCY}
+    covariate = {"n_covariates": 1, "covariate_bound": 3.0}
     return [
         _added(private_count, MEMBER, **two_haplotypes, **mostly_count),
         _added(private_count, MEMBER, **person, **paper, **mostly_count),
@@ -108,6 +110,8 @@ def reusecov_cases():
         ),
         _added(private_gram, LONG_MEMBER, **haplotype, **mostly_gram, **clipped, row_norm=2.0),
         _added(private_statistics, LONG_MEMBER, **person, **paper, **all_shares, **clipped, row_norm=4.0),
+        # Two entries of 2 and a covariate of 1.
+        _added(private_statistics, MEMBER, **person, **all_shares, **clipped, row_norm=3.0, **covariate),
     ]
 
 
@@ -143,7 +147,7 @@ def _case(mechanism, member, other, *, outcome_bound=3.0, accounting=Accounting.
         terms={
             **{name: str(getattr(request, name)) for name in TERMS},
             "budget": "joint" if n_budgets == 1 else "separate",
-            **{name: str(terms[name]) for name in ("protection", "coding") if name in terms},
+            **{name: str(terms[name]) for name in ("protection", "coding", "n_covariates") if name in terms},
         },
         pair=pair,
         claim=GaussianLoss(_total_mu(statistics, request, n_budgets), delta=DELTA),
@@ -213,8 +217,8 @@ def _has_noise(name, request):
     """Mark the numbers with noise of their own: X'X is symmetric, and its entries n/4 are public."""
     if name != GRAM:
         return 1
-    mask = np.zeros((request.n_variants + 1,) * 2)
-    mask[noisy_entries(request.n_variants, rows=request.rows, coding=request.coding)] = 1
+    mask = np.zeros((request.n_columns + 1,) * 2)
+    mask[noisy_entries(request.n_columns, rows=request.rows, coding=request.coding)] = 1
     return mask
 
 
@@ -239,6 +243,11 @@ def _sum_up(member, n_copies, request):
     gridded = grid_outcomes(Y, bound=request.outcome_bound)
     if request.coding == Coding.FREQUENCY:
         rare = np.zeros(request.n_variants)
+        if request.n_covariates:
+            # The member's are as large as they can be.
+            Z = np.tile(np.repeat([0.0, 1.0], [n_others, n_rows]), (request.n_covariates, 1))
+            bound = request.covariate_bound
+            options["covariates"] = covariate_units(Z * bound, bound=bound, rows=request.rows)
         sums = clipped_statistics(bits, rare, gridded, row_norm=request.row_norm, **options)
         return ExactStatistics(Y.shape[1], *sums)
     return ExactStatistics(Y.shape[1], gram(bits, **options), cross_product(bits, gridded, **options))

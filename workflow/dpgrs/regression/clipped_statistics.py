@@ -66,7 +66,7 @@ def grid_frequency(frequency):
     return np.rint(frequency / GENOTYPE_STEP) * GENOTYPE_STEP
 
 
-def tight_row_norm(frequency, *, rows, factor):
+def tight_row_norm(frequency, *, rows, factor, covariate_square=0.0):
     """Return a norm about which rows of genotypes lie: a multiple of their root mean square, publicly known.
 
     Parameters
@@ -74,11 +74,13 @@ def tight_row_norm(frequency, *, rows, factor):
     frequency : (n_variants,) ALT allele frequencies of a public panel, never of the cohort.
     rows : Rows; the two alleles of a person are taken as independent.
     factor : float > 0, public: 1 clips about half of the rows, a little.
+    covariate_square : float >= 0, the public mean square of all covariates of a row together.
 
     Returns
     -------
-    float, factor sqrt(sum p (1 - p)) for haplotypes and factor sqrt(sum 2 p (1 - p)) for people, rounded down
-    to a multiple of `GENOTYPE_STEP`, at least `SMALLEST_ROW_NORM`.
+    float, factor sqrt(sum p (1 - p)) for haplotypes and factor sqrt(sum 2 p (1 - p)) for people, with the
+    square of covariates under the root, rounded down to a multiple of `GENOTYPE_STEP`, at least
+    `SMALLEST_ROW_NORM`.
 
     Raises
     ------
@@ -88,7 +90,7 @@ def tight_row_norm(frequency, *, rows, factor):
     grid_frequency(frequency)
     variance = column_moments(np.asarray(frequency, dtype=np.float64), rows=rows)[1]
     # fsum rounds once, so that every machine gets the same norm.
-    norm = _checked_factor(factor) * math.sqrt(math.fsum(variance))
+    norm = _checked_factor(factor) * math.sqrt(math.fsum([*variance, covariate_square]))
     return max(math.floor(norm / GENOTYPE_STEP) * GENOTYPE_STEP, SMALLEST_ROW_NORM)
 
 
@@ -113,7 +115,7 @@ def tight_outcome_norm(n_outcomes, *, factor, bound):
     return min(_checked_factor(factor), bound) * math.sqrt(n_outcomes)
 
 
-def frequency_rows(bits, frequency, *, row_norm, n_haplotypes, rows, is_selected=None):
+def frequency_rows(bits, frequency, *, row_norm, n_haplotypes, rows, is_selected=None, covariates=None):
     """Code, clip and round rows, each by itself.
 
     Parameters
@@ -124,24 +126,27 @@ def frequency_rows(bits, frequency, *, row_norm, n_haplotypes, rows, is_selected
     n_haplotypes : int
     rows : Rows
     is_selected : (n_rows,) bool, the rows to return; None returns all.
+    covariates : (n_covariates, n_rows) int16 in units of `GENOTYPE_STEP`, of all rows, as from
+        `dpgrs.regression.covariates`; None where there are none.
 
     Returns
     -------
-    (n_selected, n_variants) int16 in units of `GENOTYPE_STEP`, rounded towards zero where clipped; no row is
-    longer than ``row_norm / GENOTYPE_STEP``.
+    (n_selected, n_variants + n_covariates) int16 in units of `GENOTYPE_STEP`, rounded towards zero where
+    clipped; no row is longer than ``row_norm / GENOTYPE_STEP``.
 
     Raises
     ------
     UsageError
         If there is not one frequency a variant, or the norm is not a finite number above 0.
     """
-    T = _frequency_units(bits, frequency, n_haplotypes=n_haplotypes, rows=rows, is_selected=is_selected)
+    options = {"n_haplotypes": n_haplotypes, "rows": rows, "is_selected": is_selected}
+    T = _frequency_units(bits, frequency, covariates=covariates, **options)
     clip_norms(T, norm=row_norm, step=GENOTYPE_STEP)
     return T.T
 
 
-def _frequency_units(bits, frequency, *, n_haplotypes, rows, is_selected):
-    """Code rows without a clip, (n_variants, n_selected) int16."""
+def _frequency_units(bits, frequency, *, n_haplotypes, rows, is_selected, covariates=None):
+    """Code rows without a clip, (n_variants + n_covariates, n_selected) int16."""
     keep = slice(None) if is_selected is None else is_selected
     frequency = grid_frequency(frequency)
     if frequency.shape != (len(bits),):
@@ -152,7 +157,10 @@ def _frequency_units(bits, frequency, *, n_haplotypes, rows, is_selected):
     means = column_moments(frequency, rows=rows)[0] / GENOTYPE_STEP
     n_rows = n_haplotypes if Rows(rows) == Rows.HAPLOTYPES else n_haplotypes // 2
     n_selected = n_rows if is_selected is None else np.count_nonzero(is_selected)
-    T = np.empty((len(bits), n_selected), dtype=np.int16)
+    n_covariates = 0 if covariates is None else len(covariates)
+    T = np.empty((len(bits) + n_covariates, n_selected), dtype=np.int16)
+    if n_covariates:
+        T[len(bits) :] = covariates[:, keep]
     for start in range(0, len(bits), VARIANT_BLOCK):
         block = slice(start, min(start + VARIANT_BLOCK, len(bits)))
         half = half_units(bits[block], n_haplotypes=n_haplotypes, rows=rows)[:, keep]
@@ -165,7 +173,8 @@ def clipped_gram(X):
 
     Parameters
     ----------
-    X : (n_rows, n_variants) int16 in units of `GENOTYPE_STEP`, as `frequency_rows` gives.
+    X : (n_rows, n_variants) int16 in units of `GENOTYPE_STEP`, as `frequency_rows` gives; covariates count as
+        variants, here and below.
 
     Returns
     -------
@@ -210,12 +219,14 @@ def clipped_cross_product(X, Y):
     return V
 
 
-def clipped_statistics(bits, frequency, Y, *, row_norm, n_haplotypes, rows, is_selected=None):
+def clipped_statistics(
+    bits, frequency, Y, *, row_norm, n_haplotypes, rows, is_selected=None, covariates=None
+):
     """Sum both statistics over the selected rows, a block of people at a time.
 
     Parameters
     ----------
-    bits, frequency, row_norm, n_haplotypes, rows, is_selected : as in `frequency_rows`.
+    bits, frequency, row_norm, n_haplotypes, rows, is_selected, covariates : as in `frequency_rows`.
     Y : (n_outcomes, n_rows) int64 in units of `OUTCOME_STEP`, as `grid_outcomes` gives, of all rows.
 
     Returns
@@ -229,41 +240,46 @@ def clipped_statistics(bits, frequency, Y, *, row_norm, n_haplotypes, rows, is_s
     """
     _check_exact(Y.shape[1])
     is_selected = np.ones(Y.shape[1], dtype=bool) if is_selected is None else is_selected
-    G = np.zeros((len(bits) + 1,) * 2, dtype=np.int64)
-    V = np.zeros((len(Y), len(bits) + 1), dtype=np.int64)
-    for words, block, options in _row_blocks(bits, is_selected, n_haplotypes=n_haplotypes, rows=rows):
+    size = len(bits) + (0 if covariates is None else len(covariates)) + 1
+    G, V = np.zeros((size, size), dtype=np.int64), np.zeros((len(Y), size), dtype=np.int64)
+    whole = {"n_haplotypes": n_haplotypes, "rows": rows, "covariates": covariates}
+    for words, block, options in _row_blocks(bits, is_selected, **whole):
         X = frequency_rows(words, frequency, row_norm=row_norm, **options)
         G += clipped_gram(X)
         V += clipped_cross_product(X, Y[:, block][:, options["is_selected"]])
     return G, V
 
 
-def count_long_rows(bits, frequency, *, row_norm, n_haplotypes, rows, is_selected):
+def count_long_rows(bits, frequency, *, row_norm, n_haplotypes, rows, is_selected, covariates=None):
     """Count the rows that `frequency_rows` shrinks: an exact number about the data, for benchmarks alone.
 
     Parameters
     ----------
-    bits, frequency, row_norm, n_haplotypes, rows, is_selected : as in `frequency_rows`, without None.
+    bits, frequency, row_norm, n_haplotypes, rows, covariates : as in `frequency_rows`.
+    is_selected : (n_rows,) bool
 
     Returns
     -------
     int
     """
     count = 0
-    for words, _, options in _row_blocks(bits, is_selected, n_haplotypes=n_haplotypes, rows=rows):
+    whole = {"n_haplotypes": n_haplotypes, "rows": rows, "covariates": covariates}
+    for words, _, options in _row_blocks(bits, is_selected, **whole):
         T = _frequency_units(words, frequency, **options)
         count += int(long_rows(T, norm=row_norm, step=GENOTYPE_STEP)[0].sum())
     return count
 
 
-def _row_blocks(bits, is_selected, *, n_haplotypes, rows):
+def _row_blocks(bits, is_selected, *, n_haplotypes, rows, covariates):
     """Yield the words of a block of people, the slice of their rows, and the block's options of coding."""
     n_alleles = 1 if Rows(rows) == Rows.HAPLOTYPES else 2
     for first in range(0, n_haplotypes, ROW_BLOCK):
         last = min(first + ROW_BLOCK, n_haplotypes)
         words = bits[:, first // WORD_BITS : -(-last // WORD_BITS)]
         block = slice(first // n_alleles, last // n_alleles)
-        yield words, block, {"n_haplotypes": last - first, "rows": rows, "is_selected": is_selected[block]}
+        options = {"n_haplotypes": last - first, "rows": rows, "is_selected": is_selected[block]}
+        own = None if covariates is None else covariates[:, block]
+        yield words, block, options | {"covariates": own}
 
 
 def _with_intercept(X):

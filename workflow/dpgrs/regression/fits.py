@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from dpgrs.regression.blup import fit_blup, fit_blup_public_outcomes
+from dpgrs.regression.covariates import entry_scale
 from dpgrs.regression.denoising import denoised_means
 from dpgrs.regression.linear_fit import LinearFit, centred_gram
 from dpgrs.regression.penalties import adassp_penalty, evidence_penalty
@@ -117,7 +118,7 @@ def _penalty(noisy, request, terms):
     if Penalty(terms.rule) == Penalty.FIXED or (Penalty(terms.rule) == Penalty.ADASSP and not gram_sd):
         return terms.penalty
     if Penalty(terms.rule) == Penalty.ADASSP:
-        return adassp_penalty(request.n_variants, gram_sd=gram_sd, n=noisy.n)
+        return adassp_penalty(request.n_columns, gram_sd=gram_sd, n=noisy.n)
     means, G_c = _centred(noisy, request)
     known = {"gram_sd": gram_sd, "cross_sd": request.noise_sd["cross"], "means": means}
     return evidence_penalty(G_c, noisy.cross, noisy.n, **known)
@@ -127,12 +128,16 @@ def _column_norm(noisy, request):
     """Bound the norm of a column of X publicly.
 
     In `half` coding entries are 1/2 or -1/2 (haplotypes), or at most 1 (people). In `frequency` coding their
-    mean square is what public frequencies say that it is.
+    mean square is what public frequencies say that it is, and covariates are standardised.
     """
     n_alleles = 1 if Rows(request.rows) == Rows.HAPLOTYPES else 2
     if request.coding == Coding.HALF:
         return np.sqrt(noisy.n) * n_alleles / 2
-    _, variance = column_moments(noisy.origin / n_alleles + 0.5, rows=request.rows)
+    frequency = noisy.origin[: request.n_variants] / n_alleles + 0.5
+    _, variance = column_moments(frequency, rows=request.rows)
+    if request.n_covariates:
+        square = entry_scale(bound=request.covariate_bound, rows=request.rows) ** 2
+        variance = np.append(variance, np.full(request.n_covariates, square))
     return np.sqrt(noisy.n * variance)
 
 

@@ -177,7 +177,7 @@ def fit_separately(drawn, *, penalty, origin=None):
 
 
 def _require_shapes(gram, cross, names, request):
-    size = request.n_variants + 1
+    size = request.n_columns + 1
     if (
         gram.shape != (size, size)
         or cross.shape != (len(names), size)
@@ -185,7 +185,7 @@ def _require_shapes(gram, cross, names, request):
         or not len(cross)
     ):
         raise UsageError(
-            f"The statistics must be of {request.n_variants} variants and {request.n_outcomes} outcomes a "
+            f"The statistics must be of {request.n_columns} variants and {request.n_outcomes} outcomes a "
             f"budget, got {len(gram) - 1} and {len(cross)}. Recompute them for this study."
         )
 

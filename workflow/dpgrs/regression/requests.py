@@ -1,7 +1,7 @@
 """What a study asks for: the public terms of every release of statistics."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from itertools import product
 
@@ -40,12 +40,14 @@ class PrivacyRequest:
     row_norm : float or None, bound on the norm of a row of genotypes; None is that of `half` coding.
     outcome_norm : float or None, bound on the norm of a row of the outcomes of one budget; None is that of
         `outcome_bound` alone.
+    n_covariates : int >= 0, further columns of X, which count as variants in every claim.
+    covariate_bound : float or None, the public clip of covariates in standard deviations.
 
     Raises
     ------
     UsageError
         For a share that leaves a mechanism without a budget, no protection, a private number of rows where
-        one side is public, or `frequency` coding without a norm.
+        one side is public, `frequency` coding without a norm, or covariates in another coding.
     """
 
     rows: Rows
@@ -63,6 +65,8 @@ class PrivacyRequest:
     coding: Coding = Coding.HALF
     row_norm: float | None = None
     outcome_norm: float | None = None
+    n_covariates: int = 0
+    covariate_bound: float | None = None
 
     def __post_init__(self):
         if self.protection == Protection.NONE:
@@ -76,6 +80,11 @@ class PrivacyRequest:
             raise UsageError(
                 f"`row_norm` must be given for `frequency` coding alone, got {self.row_norm} for "
                 f"{self.coding}. Only there rows are clipped."
+            )
+        if self.n_covariates and (self.coding != Coding.FREQUENCY or self.covariate_bound is None):
+            raise UsageError(
+                "`privacy.bounds` must be tight with `covariates`, which share the norm of a row, got "
+                "worst-case. Set it to tight."
             )
         for name in ("gram_share", "count_share"):
             share = getattr(self, name)
@@ -93,6 +102,19 @@ class PrivacyRequest:
         return Protection(self.protection) != Protection.LABEL
 
     @property
+    def n_columns(self):
+        """How many columns X has beside the intercept: variants, then covariates."""
+        return self.n_variants + self.n_covariates
+
+    @property
+    def key(self):
+        """The terms as a tuple of text, to tell draws apart; those of covariates where there are any."""
+        terms = asdict(self)
+        if not self.n_covariates:
+            terms = {name: value for name, value in terms.items() if "covariate" not in name}
+        return tuple(map(str, terms.values()))
+
+    @property
     def rows_per_unit(self):
         """How many rows one unit owns: a person has two haplotypes."""
         return 2 if (self.rows, self.unit) == (Rows.HAPLOTYPES, Unit.PERSON) else 1
@@ -105,14 +127,14 @@ class PrivacyRequest:
     @property
     def gram_claim(self):
         """The sensitivity of X'X."""
-        return gram_sensitivity(self.n_variants, row_norm=self.row_norm, **self.relation)
+        return gram_sensitivity(self.n_columns, row_norm=self.row_norm, **self.relation)
 
     @property
     def cross_claim(self):
         """The sensitivity of X'Y, of the outcomes of one budget."""
         bounds = {name: getattr(self, name) for name in ("outcome_bound", "row_norm", "outcome_norm")}
         return cross_sensitivity(
-            self.n_variants, self.n_outcomes, protection=self.protection, **bounds, **self.relation
+            self.n_columns, self.n_outcomes, protection=self.protection, **bounds, **self.relation
         )
 
     @cached_property
@@ -125,7 +147,7 @@ class PrivacyRequest:
     def share_of_gram(self):
         """The share of the Gram matrix: `gram_share`, or by default one that public terms alone decide.
 
-        The more outcomes share a budget, the more X'Y needs; the more variants, the more the noise of X'X
+        The more outcomes share a budget, the more X'Y needs; the more columns d, the more the noise of X'X
         adds up in its eigenvalues. By default
 
             share/(1 - share) = min(1, (sqrt(d) D_G/D_V)^(2/3)/3),
@@ -139,7 +161,7 @@ class PrivacyRequest:
         mean_square = 1 / 4 if self.coding == Coding.HALF else TYPICAL_VARIANCE
         norm = self.outcome_norm or self.outcome_bound * math.sqrt(self.n_outcomes)
         # D_G is R^2/sqrt(2) and D_V is R C under add-remove, R^2 and 2 R C under replace-one.
-        ratio = math.sqrt(mean_square / 2) * self.n_variants / norm
+        ratio = math.sqrt(mean_square / 2) * self.n_columns / norm
         if not self.has_private_count:
             ratio /= math.sqrt(2)
         odds = min(1.0, ratio ** (2 / 3) / 3)

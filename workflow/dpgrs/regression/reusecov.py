@@ -17,12 +17,13 @@ class NoisyStatistics:
 
     Attributes
     ----------
-    gram : (n_variants + 1, n_variants + 1) float64 symmetric, noisy X'X, intercept last.
+    gram : (n_variants + 1, n_variants + 1) float64 symmetric, noisy X'X, intercept last. Covariates count as
+        variants and follow these, here and below.
     cross : (n_outcomes, n_variants) float64, noisy X'Y.
     n : int, the number of rows: noisy under add-remove, exact and public under replace-one.
     events : tuple of GaussianEvent
-    origin : (n_variants,) float64, public: the zero of the request's coding, in `half` coding; None where
-        that is its coding.
+    origin : (n_variants,) float64, public: the zero of the request's coding, in `half` coding, and 0 for
+        covariates; None where that is its coding.
     """
 
     gram: np.ndarray
@@ -65,12 +66,12 @@ def private_statistics(gram, cross, n_rows, *, request, noise, outcome_names=Non
     names = outcome_names or [str(number) for number in range(len(cross))]
     shares = request.n_outcomes
     if (
-        gram.shape != (request.n_variants + 1,) * 2
+        gram.shape != (request.n_columns + 1,) * 2
         or cross.shape != (len(names), len(gram))
         or len(cross) % shares
     ):
         raise UsageError(
-            f"The statistics must be of {request.n_variants} variants and {shares} outcomes a budget, "
+            f"The statistics must be of {request.n_columns} variants and {shares} outcomes a budget, "
             f"got {gram.shape[0] - 1} and {cross.shape[0]}. Recompute them for this study."
         )
     genotypes, events = noise.of("genotypes"), []
@@ -81,7 +82,7 @@ def private_statistics(gram, cross, n_rows, *, request, noise, outcome_names=Non
     if request.has_private_gram:
         noisy_gram, event = private_gram(gram, n_rows, request=request, noise=genotypes)
         events.append(event)
-    noisy_cross = np.empty((len(cross), request.n_variants))
+    noisy_cross = np.empty((len(cross), request.n_columns))
     for group in budget_groups(len(cross), n_shared=shares):
         outcomes = noise.of("outcomes", *names[group])
         noisy_cross[group], event = private_cross_product(cross[group], request=request, noise=outcomes)
@@ -131,7 +132,7 @@ def private_gram(gram, n, *, request, noise):
     Unit and neighbours as requested. Sensitivity `gram_sensitivity`: docs/proofs/gram.md, and with clipped
     rows docs/proofs/clipped_gram.md. Event GaussianEvent. Public: all of the request.
     """
-    upper = noisy_entries(request.n_variants, rows=request.rows, coding=request.coding)
+    upper = noisy_entries(request.n_columns, rows=request.rows, coding=request.coding)
     noisy, event = noise.gaussian(
         gram[upper],
         name="gram",

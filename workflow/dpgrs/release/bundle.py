@@ -4,6 +4,7 @@ A replay gives the same bytes: times, hosts, paths and commands stay in the stud
 """
 
 import json
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -18,12 +19,13 @@ from dpgrs.release.registry import to_registry_yaml
 STATEMENT, SUMS, PROVENANCE = "privacy_statement.json", "SHA256SUMS", "provenance.json"
 PLAIN_LANGUAGE, REGISTRY = "privacy_statement.txt", "registry.yaml"
 SCALES = "outcome_scales.tsv"
+COVARIATES, LOADINGS = "covariate_weights.tsv", "pca_loadings.tsv"
 # Of a run's provenance, what two replays share and nobody's machine shows.
 PUBLIC_PROVENANCE = ("dpgrs", "commit", "code_digest", "python", "libraries", "settings_digest")
 RELEASE = "release"
 
 
-def write_bundle(directory, *, scores, statement, provenance, scales=None):
+def write_bundle(directory, *, scores, statement, provenance, scales=None, covariates=None, loadings=None):
     """Write a release as one folder; it is whole or absent.
 
     Parameters
@@ -33,6 +35,8 @@ def write_bundle(directory, *, scores, statement, provenance, scales=None):
     statement : dict, from `dpgrs.privacy.statement.build_statement`.
     provenance : dict, of the run; only `PUBLIC_PROVENANCE` is published.
     scales : pandas.DataFrame of the outcomes' public centre, scale and origin; None where there are none.
+    covariates : pandas.DataFrame of the weights of covariates with their public constants; None likewise.
+    loadings : path of the public loadings of principal components; None likewise.
 
     Returns
     -------
@@ -55,6 +59,10 @@ def write_bundle(directory, *, scores, statement, provenance, scales=None):
         _write_text(folder / REGISTRY, to_registry_yaml(statement))
         if scales is not None:
             write_table(folder / SCALES, scales.reset_index())
+        if covariates is not None:
+            write_table(folder / COVARIATES, covariates)
+        if loadings is not None:
+            shutil.copyfile(loadings, folder / LOADINGS)
         statement |= {"files": _digests(folder)}
         validate(statement)
         _write_text(folder / STATEMENT, _json(statement))
@@ -73,7 +81,7 @@ def remove_bundle(directory):
     """
     directory = Path(directory)
     held = {path.name for path in directory.iterdir()} if directory.is_dir() else set()
-    files = {STATEMENT, SUMS, PROVENANCE, PLAIN_LANGUAGE, REGISTRY, SCALES}
+    files = {STATEMENT, SUMS, PROVENANCE, PLAIN_LANGUAGE, REGISTRY, SCALES, COVARIATES, LOADINGS}
     foreign = held - files - {"scores", "standard_errors"}
     if foreign:
         raise UsageError(

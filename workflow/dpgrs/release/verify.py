@@ -14,6 +14,7 @@ import yaml
 from dpgrs.errors import DpgrsError, UsageError
 from dpgrs.privacy.statement import problems_of
 from dpgrs.release.claim_check import claim_problems
+from dpgrs.release.covariate_check import covariate_problems
 from dpgrs.release.draw_check import draw_problems
 from dpgrs.release.scoring_check import read_scoring_file, read_standard_errors
 
@@ -25,6 +26,7 @@ FIXED_FILES = {
     "provenance.json",
     SUMS,
 }
+TABLES = {"outcome_scales.tsv", "covariate_weights.tsv", "pca_loadings.tsv"}
 NOT_IN_STATEMENT = {"privacy_statement.json", SUMS}
 PROVENANCE_KEYS = {"dpgrs", "commit", "code_digest", "python", "libraries", "settings_digest"}
 # An absolute path of Unix or Windows, a home folder, a file address; not a web address or a fraction.
@@ -64,6 +66,7 @@ def verify_release(directory):
         problems += claim_problems(statement) + draw_problems(statement)
         problems += _choice_problems(statement)
         problems += _text_problems(statement, files)
+        problems += covariate_problems(statement, files)
         for score in statement["scores"]:
             problems += _score_problems(statement, score, files)
     problems += _trace_problems(files, statement)
@@ -122,7 +125,7 @@ def _file_problems(statement, digests):
     problems = _digest_problems("the statement", statement["files"], actual)
     scores = statement["scores"]
     named = [file for score in scores for file in (score["file"], score["standard_errors"]) if file]
-    if set(named) != actual.keys() - FIXED_FILES or len(set(named)) < len(named):
+    if set(named) != actual.keys() - FIXED_FILES - TABLES or len(set(named)) < len(named):
         problems.append("the statement must name each file of scores and standard errors once")
     if [score["outcome"] for score in scores] != statement["data_domain"]["outcomes"]:
         problems.append("the statement must name one score for each outcome, in their order")

@@ -74,6 +74,8 @@ class StudyInfo:
     outcome_budget : str, `joint` or `separate`.
     seed : int
     left_out : str, how many people were left out and why, in words; None where everybody is in the study.
+    covariates : tuple of str, names of further columns of X.
+    covariate_bound : float, at which they are clipped, in standard deviations.
     """
 
     name: str
@@ -98,6 +100,8 @@ class StudyInfo:
     outcome_budget: str
     seed: int
     left_out: str | None = None
+    covariates: tuple = ()
+    covariate_bound: float | None = None
 
 
 class ClippedRows(NamedTuple):

@@ -51,9 +51,12 @@ class OutcomeViews:
         self._populations, self._population_r2 = _population_r2(data, self.shown)
         with styled():
             self._trials_figure = TrialsFigure(self.accuracy)
-            self._populations_figure = PopulationsFigure(
-                fits=[fit.label for fit in self.shown], colors=self._colors, populations=self._populations
-            )
+            if self._populations:
+                self._populations_figure = PopulationsFigure(
+                    fits=[fit.label for fit in self.shown],
+                    colors=self._colors,
+                    populations=self._populations,
+                )
 
     def figures(self, outcome):
         """Draw the figures of an outcome; call within `styled`.

@@ -225,6 +225,11 @@ def _notes(plan):
         f"allele frequencies {assumed['frequencies']}, and so the norms of tight bounds; independent "
         "variants; normal effects on all of them. Correlated variants have mostly done better (docs/plan.md)."
     ]
+    if "n_covariates" in assumed:
+        lines.append(
+            f"The {assumed['n_covariates']} covariates share norm and noise with the variants; the R2 is "
+            "that of the variants, as if covariates explained nothing."
+        )
     unplanned = [f"{method} ({reason})" for method, reason in plan["not_planned"].items()]
     if unplanned:
         lines.append(f"Methods without a planned R2: {', '.join(unplanned)}.")

@@ -60,6 +60,7 @@ class ReleaseData:
     chosen : (n_outcomes, n_weights) int64, ascending rows of `variants`: those that were chosen in private
         for each outcome; None where a score holds all.
     standard_errors : (n_outcomes, n_weights) float64, of the weights; None where there are none.
+    covariates : data frame of outcome, covariate, weight, centre, scale and bound; None where there are none.
 
     Raises
     ------
@@ -76,6 +77,7 @@ class ReleaseData:
     budget: str
     chosen: np.ndarray | None = None
     standard_errors: np.ndarray | None = None
+    covariates: pd.DataFrame | None = None
 
     def __post_init__(self):
         n_weights = len(self.variants) if self.chosen is None else self.chosen.shape[1]
@@ -95,6 +97,13 @@ class ReleaseData:
     def outcomes(self):
         """Tuple of n_outcomes str, in the order of the rows of the weights."""
         return tuple(self.statement["data_domain"]["outcomes"])
+
+    def covariates_of(self, outcome):
+        """Return the rows of `covariates` of an outcome, by its place, as named tuples; none without any."""
+        if self.covariates is None:
+            return []
+        own = self.covariates["outcome"] == self.outcomes[outcome]
+        return list(self.covariates[own].itertuples(index=False))
 
     @property
     def has_accuracy(self):

@@ -78,6 +78,7 @@ def write_outcome_pages(data, first, last, directory):
             is_thinned=data.n_weights > MAX_BARS,
             rows=list(rows.itertuples(index=False)),
             has_errors="standard_error" in rows,
+            covariates=data.covariates_of(number - 1),
             score=data.statement["scores"][number - 1],
             accuracy_in_words=data.accuracy_in_words(number - 1),
         )

@@ -33,6 +33,9 @@ def method_facts(study, methods):
     list of Fact
     """
     facts = []
+    if study.covariates:
+        named, bound = ", ".join(study.covariates), study.covariate_bound
+        facts.append(Fact("Covariates", f"{named}, clipped at {bound:g} standard deviations"))
     if has_bounds(methods):
         facts.append(Fact("Bounds", _bounds(study)))
     if any(method.startswith("reusecov") for method in methods):

@@ -14,6 +14,7 @@ from dpgrs.evaluation.private_metrics import (
     measure,
     private_accuracy,
 )
+from dpgrs.io.covariates import Covariates
 from dpgrs.io.files import file_digest, write_table
 from dpgrs.io.panel import Panel
 from dpgrs.io.trials import Outcomes, load_labelled, save_labelled, write_events
@@ -26,9 +27,15 @@ from dpgrs.privacy.ledger_entries import Account
 from dpgrs.privacy.noise import statistic_digest
 from dpgrs.privacy.study_key import load_study_key
 from dpgrs.regression.requests import budget_groups
-from dpgrs.regression.statistics import coded_rows
+from dpgrs.steps.covariates import joined_rows, selected_units
 from dpgrs.steps.evaluate import METRICS, TERMS
-from dpgrs.steps.released import exact_values, fit_of_release, identify_part, load_released
+from dpgrs.steps.released import (
+    exact_values,
+    fit_of_release,
+    identify_part,
+    load_released,
+    loadings_identity,
+)
 from dpgrs.types import Metrics, Penalty
 
 MECHANISM = "accuracy"
@@ -69,6 +76,8 @@ def release_metrics(
     epsilon,
     residual_bound,
     fit,
+    covariates=None,
+    loadings=None,
 ):
     """Measure released weights on held-out people, charged to the ledger before the noise is drawn.
 
@@ -85,15 +94,18 @@ def release_metrics(
     epsilon : float, of the metrics alone; shared by the outcomes that share a budget for the weights.
     residual_bound : float, public.
     fit : dict, settings of the fit, as in `fit_of_release`; here and below.
+    covariates : path of the covariates that the fit has weights of; None where there are none.
+    loadings : path of the public loadings of principal components; None without them.
     """
-    ledger = Ledger(ledger)
+    ledger, identity = Ledger(ledger), identity | loadings_identity(loadings)
     released, statistics = load_released(noisy, ledger.read())
     trained = request_of(released)
     fitted = grid_weights(fit_of_release(released, statistics, fit))
     terms = {name: getattr(trained, name) for name in SHARED_TERMS}
     request = AccuracyRequest(epsilon=epsilon, residual_bound=residual_bound, **terms)
     outcomes, names = Outcomes.load(outcomes), tuple(released["outcomes"])
-    exact = _sum_up(Panel.open(panel), outcomes, fitted, request)
+    size = trained.n_variants
+    exact = _sum_up(Panel.open(panel), size, outcomes, Covariates.load(covariates), fitted, request)
     (sums, drawn), receipt = release(
         lambda noise: private_accuracy(exact, request=request, noise=noise, outcome_names=names),
         identify=lambda part: identify_accuracy(
@@ -118,7 +130,9 @@ def release_metrics(
     complete(receipt, ledger)
 
 
-def public_metrics(noisy, outcomes, weights, seconds, *, output, accuracy, events, panel, ledger, fit):
+def public_metrics(
+    noisy, outcomes, weights, seconds, *, output, accuracy, events, panel, ledger, fit, covariates=None
+):
     """Measure released weights on public people: it costs no privacy.
 
     Parameters
@@ -130,6 +144,7 @@ def public_metrics(noisy, outcomes, weights, seconds, *, output, accuracy, event
     accuracy, events : paths of the numbers behind it, for the statement, and of what was drawn: nothing.
     ledger : path, against which the statistics are held.
     fit : dict, settings of the fit.
+    covariates : path of the covariates of the public people; None where there are none.
 
     Raises
     ------
@@ -144,8 +159,7 @@ def public_metrics(noisy, outcomes, weights, seconds, *, output, accuracy, event
             "Name the columns of `evaluation.outcomes` alike."
         )
     panel, n_variants = Panel.open(panel), released["request"]["n_variants"]
-    bits = panel.haplotypes(panel.of_size(n_variants))
-    X = coded_rows(bits, n_haplotypes=panel.n_haplotypes, rows=outcomes.rows)
+    X = joined_rows(panel, n_variants, rows=outcomes.rows, covariates=Covariates.load(covariates))
     Y = outcomes.values[n_variants]
     predicted = fit_of_release(released, statistics, fit).predict(X)
     found = {"r2": r_squared(Y, predicted, training_mean=np.zeros(len(names))), "mse": mse(Y, predicted)}
@@ -262,22 +276,16 @@ def _terms(noisy, names, weights, seconds):
     return pd.concat(tables, ignore_index=True)
 
 
-def _sum_up(panel, outcomes, weights, request):
-    """Return the exact sums of the held-out rows, for as many outcomes and variants as there are weights."""
-    n_outcomes, n_variants = weights.shape[0], weights.shape[1] - 1
+def _sum_up(panel, size, outcomes, covariates, weights, request):
+    """Return the exact sums of the held-out rows, for as many outcomes as there are weights."""
     is_test = ~outcomes.is_training
-    X = coded_rows(
-        panel.haplotypes(panel.of_size(n_variants)),
-        n_haplotypes=panel.n_haplotypes,
-        rows=outcomes.rows,
-        is_selected=is_test,
-    )
     return accuracy_sums(
-        outcomes.values[n_variants][:n_outcomes, is_test],
-        X,
+        outcomes.values[size][: len(weights), is_test],
+        joined_rows(panel, size, rows=outcomes.rows, is_selected=is_test),
         weights,
         outcome_bound=request.outcome_bound,
         residual_bound=request.residual_bound,
+        covariates=selected_units(covariates, is_test),
     )
 
 

@@ -19,12 +19,13 @@ from dpgrs.evaluation.attacks import (
 )
 from dpgrs.evaluation.roc import advantage, area_under_curve, true_positive_rate
 from dpgrs.evaluation.split import per_row
+from dpgrs.io.covariates import Covariates
 from dpgrs.io.files import write_table
 from dpgrs.io.panel import Panel
 from dpgrs.io.trials import Outcomes, Statistics, load_labelled
 from dpgrs.public_random import uniforms
 from dpgrs.regression.linear_fit import LinearFit, centred_gram
-from dpgrs.regression.statistics import CROSS_STEP, GRAM_STEP, coded_rows
+from dpgrs.steps.covariates import joined_rows
 from dpgrs.types import Coding, Protection, Rows, Unit
 
 TERMS = ["method", "protection", "neighbours", "unit", "accounting", "epsilon", "delta"]
@@ -85,14 +86,18 @@ class Release:
     label : dict of attack, `TERMS` and `DESIGN`.
     mu : float, the loss of a row; None without privacy.
     attack : function of genotypes, outcomes and reference.
+    has_covariates : bool, whether the attack takes covariates beside the genotypes.
     """
 
     label: dict
     mu: float | None
     attack: partial
+    has_covariates: bool = False
 
 
-def attack_trial(panel, outcomes, statistics, noisy, weights, *, output, trial, counts, penalty, seed):
+def attack_trial(
+    panel, outcomes, statistics, noisy, weights, *, output, trial, counts, penalty, seed, covariates=None
+):
     """Infer membership from exact and noisy statistics and from all weights.
 
     Members are the people trained on, the others those held out, half of whom serve as the attacker's
@@ -107,6 +112,8 @@ def attack_trial(panel, outcomes, statistics, noisy, weights, *, output, trial, 
     counts : list of int, numbers of outcomes; empty means all. What is not private does not depend on it.
     penalty : float, the lambda of ridge and ReuseCov.
     seed : int, public, of the folds.
+    covariates : path of the covariates, which the attacker of weights knows too; None where there are none.
+        Statistics are attacked by their part of the variants.
 
     Raises
     ------
@@ -116,6 +123,7 @@ def attack_trial(panel, outcomes, statistics, noisy, weights, *, output, trial, 
     noisy = load_labelled(noisy)
     _require_benchmark(noisy)
     panel, outcomes, statistics = Panel.open(panel), Outcomes.load(outcomes), Statistics.load(statistics)
+    covariates = Covariates.load(covariates)
     counts = counts or [len(outcomes.names)]
     people = outcomes.is_training[:: _rows_per_person(outcomes.rows)]
     fold = _folds(panel.sample_id, people, seed=seed, key=("attack", trial))
@@ -124,16 +132,20 @@ def attack_trial(panel, outcomes, statistics, noisy, weights, *, output, trial, 
         folds = per_row(fold, rows=outcomes.rows)
         fits = load_labelled(weights)
         for size in outcomes.values:
-            targets = _targets(panel, outcomes, size, folds, bound=statistics.outcome_bound)
+            options = {"bound": statistics.outcome_bound}
+            targets = _targets(panel, outcomes, size, folds, **options)
+            in_full = targets
+            if covariates is not None:
+                in_full = _targets(panel, outcomes, size, folds, covariates=covariates, **options)
             releases = [
                 *_exact_releases(statistics, size, counts),
                 *_noisy_releases(noisy, size),
                 *_weights_releases(
-                    fits, noisy, size, counts, n=statistics.n_rows, penalties=_penalties(targets, penalty)
+                    fits, noisy, size, counts, n=statistics.n_rows, penalties=_penalties(in_full, penalty)
                 ),
             ]
             for release in releases:
-                records += _outcome_of(release, targets)
+                records += _outcome_of(release, in_full if release.has_covariates else targets)
     table = pd.DataFrame(records, columns=ATTACKS[1:])
     table.insert(0, "trial", trial)
     write_table(output, table)
@@ -164,8 +176,8 @@ def _folds(sample_id, is_member, *, seed, key):
     return fold
 
 
-def _targets(panel, outcomes, size, fold, *, bound):
-    X = coded_rows(panel.haplotypes(panel.of_size(size)), n_haplotypes=panel.n_haplotypes, rows=outcomes.rows)
+def _targets(panel, outcomes, size, fold, *, bound, covariates=None):
+    X = joined_rows(panel, size, rows=outcomes.rows, covariates=covariates)
     Y = np.clip(outcomes.values[size], -bound, bound)
     return Targets.of(X, Y, rows=outcomes.rows, is_member=outcomes.is_training, fold=fold)
 
@@ -180,8 +192,9 @@ def _exact_releases(statistics, size, counts):
 
 
 def _exact(statistics, size):
-    """Return X'X, intercept last, and the centred X'Y, scaled up where outcomes are missing."""
-    gram, cross = statistics.gram_of_size(size) * GRAM_STEP, statistics.cross[size] * CROSS_STEP
+    """Return X'X of variants, intercept last, and the centred X'Y, scaled up where outcomes are missing."""
+    gram = statistics.gram_of_size(size, has_covariates=False) * statistics.gram_step
+    cross = statistics.cross[size][:, [*range(size), -1]] * statistics.cross_step
     _, means = centred_gram(gram, statistics.n_rows)
     scale = statistics.n_rows / np.maximum(statistics.n_observed, 1)
     return gram, (cross[:, :-1] - 2 * np.outer(cross[:, -1], means)) * scale[:, np.newaxis]
@@ -245,6 +258,7 @@ def _weights_releases(fits, noisy, size, counts, *, n, penalties):
                 {"attack": "weights", "method": label["method"]} | terms,
                 losses[tuple(terms.values())] if is_private else None,
                 partial(weights_scores, **known),
+                has_covariates=True,
             )
 
 

@@ -77,7 +77,7 @@ def fit_baselines(
             if method not in methods or not _exists(method, request):
                 continue
             terms = within_bounds(request, bounded, count) if method in WITHIN_BOUNDS else request
-            noise = BenchmarkNoise(seed, trial, method, *map(str, asdict(terms).values()))
+            noise = BenchmarkNoise(seed, trial, method, *terms.key)
             names = outcomes.names[:count]
             fit, seconds = timed(fitters[method], request=terms, names=names, noise=noise)
             fit, statuses = fit if method in OF_ROWS else (fit, None)

@@ -7,12 +7,13 @@ import pandas as pd
 
 from dpgrs.evaluation.metrics import mse, r_squared, r_squared_by_group
 from dpgrs.evaluation.split import per_row
+from dpgrs.io.covariates import Covariates
 from dpgrs.io.files import write_table
 from dpgrs.io.panel import Panel
 from dpgrs.io.tables import read_populations
 from dpgrs.io.trials import Outcomes, load_labelled
 from dpgrs.regression.linear_fit import LinearFit
-from dpgrs.regression.statistics import coded_rows
+from dpgrs.steps.covariates import joined_rows
 
 TERMS = ["method", "protection", "neighbours", "unit", "accounting", "epsilon", "delta"]
 METRICS = ["trial", "outcome", *TERMS, "n_rows", "n_variants", "n_outcomes"]
@@ -27,7 +28,7 @@ class HeldOut:
 
     Attributes
     ----------
-    X : (n_test, n_variants)
+    X : (n_test, n_variants + n_covariates)
     Y : (n_outcomes, n_test)
     training_mean : (n_outcomes,), of the outcomes.
     n_training : int, training rows.
@@ -42,7 +43,17 @@ class HeldOut:
 
 
 def evaluate_trial(
-    panel, outcomes, weights, seconds, *, trial, counts, populations, metrics, population_metrics
+    panel,
+    outcomes,
+    weights,
+    seconds,
+    *,
+    trial,
+    counts,
+    populations,
+    metrics,
+    population_metrics,
+    covariates=None,
 ):
     """Predict the test rows by every fit and measure.
 
@@ -54,10 +65,11 @@ def evaluate_trial(
         the number of outcomes and stands for each.
     populations : path or None, table of sample and population.
     metrics, population_metrics : paths to write; the latter covers the largest panel and outcome count alone.
+    covariates : path of the covariates that fits have weights of; None where there are none.
     """
-    outcomes = Outcomes.load(outcomes)
+    outcomes, covariates = Outcomes.load(outcomes), Covariates.load(covariates)
     counts = counts or [len(outcomes.names)]
-    held_out = _held_out(Panel.open(panel), outcomes, populations)
+    held_out = _held_out(Panel.open(panel), outcomes, populations, covariates)
     fits = [(label, LinearFit(**arrays)) for label, arrays in load_labelled(weights)]
     elapsed = pd.read_csv(seconds, sep="\t")["seconds"]
     reference = {
@@ -92,7 +104,7 @@ def evaluate_trial(
     _write(population_metrics, population_tables, POPULATION_METRICS)
 
 
-def _held_out(panel, outcomes, populations):
+def _held_out(panel, outcomes, populations, covariates):
     """Return the held-out data of every panel size."""
     is_test = ~outcomes.is_training
     groups = None
@@ -100,8 +112,7 @@ def _held_out(panel, outcomes, populations):
         groups = per_row(populations_of(populations, panel.sample_id), rows=outcomes.rows)[is_test]
     held_out = {}
     for size, Y in outcomes.values.items():
-        bits = panel.haplotypes(panel.of_size(size))
-        X = coded_rows(bits, n_haplotypes=panel.n_haplotypes, rows=outcomes.rows, is_selected=is_test)
+        X = joined_rows(panel, size, rows=outcomes.rows, covariates=covariates, is_selected=is_test)
         training = Y[:, outcomes.is_training]
         n_observed = np.maximum(np.isfinite(training).sum(axis=1), 1)
         training_mean = np.nansum(training, axis=1) / n_observed

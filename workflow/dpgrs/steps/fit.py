@@ -67,7 +67,8 @@ def _non_private_fits(statistics, methods, penalty):
     for size, cross in statistics.cross.items():
         for method, solve in solvers.items():
             data = (statistics.gram_of_size(size), cross, statistics.n_rows)
-            fit, elapsed = timed(solve, *data, n_observed=statistics.n_observed)
+            steps = {"gram_step": statistics.gram_step, "cross_step": statistics.cross_step}
+            fit, elapsed = timed(solve, *data, n_observed=statistics.n_observed, **steps)
             label = {"method": method, "protection": "none", **NO_PRIVACY, "reported": method in methods}
             yield {**label, "n_variants": size, "n_outcomes": len(cross)}, fit.arrays(), elapsed
 

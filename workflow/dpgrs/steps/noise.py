@@ -16,7 +16,7 @@ from dpgrs.regression.released_sums import SharedStatistics
 from dpgrs.regression.requests import request_grid
 from dpgrs.regression.reusecov import private_statistics
 from dpgrs.regression.statistics import OUTCOME_STEP, largest_row_norm
-from dpgrs.steps.released import identify_part, output_digests
+from dpgrs.steps.released import identify_part, loadings_identity, output_digests
 from dpgrs.steps.statistics import clipped_outcomes
 from dpgrs.types import Coding, Protection
 
@@ -40,7 +40,7 @@ def add_noise(statistics, outcomes, *, output, events, trial, seed, **options):
     names, released = outcomes.names, []
     for request, count in requests_of(statistics, **options):
         request = _with_public_outcomes(request, outcomes, count)
-        noise = BenchmarkNoise(seed, trial, *map(str, asdict(request).values()))
+        noise = BenchmarkNoise(seed, trial, *request.key)
         noisy = private_statistics(**exact_data(statistics, names[:count], request), noise=noise)
         noisy = replace(noisy, origin=statistics.origin.get(request.n_variants))
         arrays = MECHANISMS[SharedStatistics.name].arrays(noisy)
@@ -59,6 +59,7 @@ def release_statistics(
     ledger,
     identity,
     method="reusecov-gauss",
+    loadings=None,
     **options,
 ):
     """Release noisy statistics with secret noise, charged to the dataset's ledger before it is drawn.
@@ -72,6 +73,7 @@ def release_statistics(
     identity : dict of ``dataset``, ``genotypes`` and ``outcomes``: the public settings that define the data,
         those on which the genotypes' rows hang and those on which the outcomes do.
     method : str, one of `dpgrs.methods.RELEASED`: what is drawn is what it is fitted from.
+    loadings : path of the public loadings of principal components; None without them.
     **options : see `requests_of`; they must make one request.
     """
     statistics, names = Statistics.load(statistics), Outcomes.load(outcomes).names
@@ -88,7 +90,7 @@ def release_statistics(
         events=events,
         sites=sites,
         ledger=ledger,
-        identity=identity,
+        identity=identity | loadings_identity(loadings),
     )
 
 
@@ -160,11 +162,18 @@ def requests_of(statistics, *, counts, **options):
 
 
 def within_bounds(request, statistics, count):
-    """Name the norms at which rows were clipped, if they were."""
+    """Name the norms at which rows were clipped, if they were, and the covariates among their columns."""
     part = statistics.clipped.get((request.n_variants, count))
     if part is None:
         return request
-    return replace(request, coding=Coding.FREQUENCY, row_norm=part.row_norm, outcome_norm=part.outcome_norm)
+    return replace(
+        request,
+        coding=Coding.FREQUENCY,
+        row_norm=part.row_norm,
+        outcome_norm=part.outcome_norm,
+        n_covariates=statistics.n_covariates,
+        covariate_bound=statistics.covariate_bound,
+    )
 
 
 def _with_public_outcomes(request, outcomes, count):

@@ -4,17 +4,17 @@ import json
 from pathlib import Path
 
 from dpgrs.io.files import replacing
+from dpgrs.io.genotype_files import genotype_header
 from dpgrs.io.people import choose_people
-from dpgrs.io.vcf import read_header
 from dpgrs.people_terms import PeopleTerms
 
 
-def choose_study_people(vcf, *, output, counts=None, **terms):
+def choose_study_people(genotypes, *, output, counts=None, **terms):
     """Choose the people of a study and write their ids, one a line, in the order of the genotypes.
 
     Parameters
     ----------
-    vcf : path of the genotypes; its header alone is read.
+    genotypes : path of the genotypes, or list of the paths of their parts; headers alone are read.
     output : path of the list.
     counts : path of the counts by reason, JSON; None in a release, whose counts nobody may see.
     **terms : attributes of `dpgrs.io.people.PeopleTerms`.
@@ -24,7 +24,7 @@ def choose_study_people(vcf, *, output, counts=None, **terms):
     DpgrsError
         As `dpgrs.io.people.choose_people`.
     """
-    chosen, found = choose_people(read_header(vcf).samples, PeopleTerms(**terms))
+    chosen, found = choose_people(genotype_header(genotypes).samples, PeopleTerms(**terms))
     if counts is not None:
         with replacing(counts) as temporary:
             temporary.write_text(json.dumps(found, indent=2) + "\n")

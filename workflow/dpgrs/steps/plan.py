@@ -9,7 +9,6 @@ from dataclasses import asdict, replace
 from itertools import chain
 from pathlib import Path
 
-import numpy as np
 import yaml
 from snakemake.common.configfile import load_configfile
 from snakemake.exceptions import WorkflowError
@@ -17,29 +16,24 @@ from snakemake.utils import update_config
 
 from dpgrs.config import resolve
 from dpgrs.errors import DpgrsError, UsageError
-from dpgrs.evaluation.private_metrics import AccuracyRequest, private_accuracy
 from dpgrs.io.phenotypes import outcome_names
 from dpgrs.io.sites import choose_sites, read_chosen_sites, read_sites
-from dpgrs.mechanisms import mechanism_of_study
 from dpgrs.privacy.accountant import MARGIN
 from dpgrs.privacy.composition import study_totals, total_cost
 from dpgrs.privacy.events import GaussianEvent
 from dpgrs.privacy.exact_numbers import shown_above, text_above, text_below
 from dpgrs.privacy.ledger import Ledger
 from dpgrs.privacy.ledger_entries import Account
-from dpgrs.privacy.noise import Rehearsal
 from dpgrs.privacy.study_key import VARIABLE
 from dpgrs.regression.planning import neutral_frequencies
 from dpgrs.regression.requests import request_grid
-from dpgrs.release_cost import screening_terms
 from dpgrs.release_gates import release_problems
 from dpgrs.rounds import without_round
-from dpgrs.screening.chosen import ScreeningData
-from dpgrs.screening.requests import request_of_rows
 from dpgrs.screening_gates import screening_problems
-from dpgrs.steps.accuracy import SHARED_TERMS as ACCURACY_TERMS
 from dpgrs.steps.plan_accuracy import plan_accuracy, unplanned_methods, within_bounds
-from dpgrs.types import Bounds, Metrics, Rows, Unit
+from dpgrs.steps.plan_draws import rehearse
+from dpgrs.table_settings import covariate_terms
+from dpgrs.types import Rows, Unit
 
 # Snakemake lays this file under every other.
 BASE = Path(__file__).parents[3] / "config" / "config.yaml"
@@ -115,7 +109,8 @@ def plan_study(config, *, people=None, heritabilities=()):
         "study": config["study"],
         "mode": config["mode"],
         "privacy": {name: config["privacy"][name] for name in (*REQUEST_TERMS, "outcome_budget", "bounds")},
-        "assumptions": {"people": people, "training_rows": n_rows, "frequencies": origin},
+        "assumptions": {"people": people, "training_rows": n_rows, "frequencies": origin}
+        | covariate_terms(config["covariates"]),
         "ledger": _standing(config, book),
         "not_planned": unplanned_methods(config["methods"], config["privacy"]["protection"]),
         "requests": requests,
@@ -220,7 +215,7 @@ def _requests(config, frequencies):
                 request,
                 privacy["bounds"],
                 frequency=frequencies[request.n_variants],
-                privacy=privacy,
+                config=config,
             ),
             count,
         )
@@ -242,7 +237,7 @@ def _terms(request, count):
 
 def _costs(request, count, *, frequency, config, book):
     """Return mechanisms, totals and what budget and ledger would say of one request."""
-    shared, own = _draws(request, count, frequency=frequency, config=config)
+    shared, own = rehearse(request, count, frequency=frequency, config=config)
     events = [*shared, *chain.from_iterable(own.values())]
     by_outcome, terms = own or {"all": []}, {"delta": request.delta}
     totals = study_totals(shared, by_outcome, **terms)
@@ -258,61 +253,6 @@ def _costs(request, count, *, frequency, config, book):
         "is_within_budget": None if budget is None else totals.study.ledger <= budget * (1 + MARGIN),
         "ledger": None if book is None else _verdicts(book, request, events, dataset=config["dataset"]),
     }
-
-
-def _draws(request, count, *, frequency, config):
-    """Rehearse the mechanisms of one request.
-
-    Returns
-    -------
-    shared : list of events, of what serves all outcomes.
-    own : dict of an outcome to the events that serve it alone; empty under a joint budget.
-    """
-    size, rehearsal, mechanism = request.n_variants + 1, Rehearsal(), mechanism_of_study(config)
-    if mechanism.reads_rows:
-        _rehearse_rows(mechanism, request, count, frequency=frequency, config=config, noise=rehearsal)
-    else:
-        gram, cross = (np.zeros((n, size), dtype=np.int64) for n in (size, count))
-        mechanism.draw(gram, cross, 1, request=request, noise=rehearsal)
-    if config["evaluation"]["metrics"] == Metrics.CHARGED:
-        sums = np.zeros((3, count), dtype=np.int64)
-        private_accuracy(sums, request=_accuracy_request(request, config), noise=rehearsal)
-    shared, own = [], {}
-    for (kind, *outcomes), draws in rehearsal.draws.items():
-        is_shared = kind == "genotypes" or len(outcomes) == count
-        events = shared if is_shared else own.setdefault(outcomes[0], [])
-        events += [event for event, _ in draws]
-    return shared, own
-
-
-def _rehearse_rows(mechanism, request, count, *, frequency, config, noise):
-    """Rehearse what is drawn from rows on a made-up one without variants."""
-    n_haplotypes = 1 if request.rows == Rows.HAPLOTYPES else 2
-    bits = np.zeros((request.n_variants, 1), dtype=np.uint64)
-    data = ScreeningData(bits, np.zeros((count, 1)), np.ones(1, dtype=bool), n_haplotypes, request.rows)
-    is_tight = config["privacy"]["bounds"] == Bounds.TIGHT
-    asked = request_of_rows(
-        request,
-        screening_terms(config),
-        frequency=frequency if is_tight else None,
-        factor=config["privacy"]["genotype_clip"],
-    )
-    names = [str(number) for number in range(count)]
-    mechanism.draw(data, request=asked, noise=noise, outcome_names=names, frequency=frequency)
-
-
-def _accuracy_request(request, config):
-    evaluation = config["evaluation"]
-    if evaluation["epsilon"] is None:
-        raise UsageError(
-            f"`evaluation.epsilon` must be given for `evaluation.metrics: {Metrics.CHARGED}`, got null. "
-            "Set it."
-        )
-    return AccuracyRequest(
-        epsilon=evaluation["epsilon"],
-        residual_bound=evaluation["residual_bound"] or config["outcomes"]["bound"],
-        **{name: getattr(request, name) for name in ACCURACY_TERMS},
-    )
 
 
 def _mechanisms(events):

@@ -4,38 +4,41 @@ from dataclasses import asdict, replace
 from itertools import product
 
 from dpgrs.methods import FROM_STATISTICS, METHODS
-from dpgrs.regression.clipped_statistics import tight_row_norm
 from dpgrs.regression.fits import FitTerms
 from dpgrs.regression.planning import expected_fit, expected_r2
-from dpgrs.steps.statistics import outcome_norm
+from dpgrs.steps.statistics import outcome_norm, row_norm_of
+from dpgrs.table_settings import covariate_terms
 from dpgrs.types import Bounds, Coding, Neighbours, Protection
 
 # Under feature protection all others take the outcomes themselves, which a plan does not have.
 WITHOUT_OUTCOMES = ("reusecov-gauss",)
 
 
-def within_bounds(request, bounds, *, frequency, privacy):
-    """Give a request the norms at which a run would clip its rows.
+def within_bounds(request, bounds, *, frequency, config):
+    """Give a request the norms at which a run would clip its rows, and under `tight` bounds its covariates.
 
     Parameters
     ----------
     request : PrivacyRequest
     bounds : Bounds
     frequency : (n_variants,) float64, planned ALT allele frequencies.
-    privacy : dict, the section of the configuration.
+    config : dict from `dpgrs.config.resolve`.
 
     Returns
     -------
     PrivacyRequest
     """
     if Bounds(bounds) == Bounds.WORST_CASE:
-        return replace(request, coding=Coding.HALF, row_norm=None, outcome_norm=None)
+        plain = {"coding": Coding.HALF, "row_norm": None, "outcome_norm": None}
+        return replace(request, **plain, n_covariates=0, covariate_bound=None)
+    privacy, own = config["privacy"], covariate_terms(config["covariates"])
     clip, bound = privacy["outcome_clip"], request.outcome_bound
     return replace(
         request,
         coding=Coding.FREQUENCY,
-        row_norm=tight_row_norm(frequency, rows=request.rows, factor=privacy["genotype_clip"]),
+        row_norm=row_norm_of(frequency, rows=request.rows, factor=privacy["genotype_clip"], **own),
         outcome_norm=outcome_norm(request.n_outcomes, factor=clip, bound=bound),
+        **own,
     )
 
 
@@ -73,21 +76,22 @@ def plan_accuracy(request, count, *, n_rows, frequency, heritabilities, config):
         {
             "method": method,
             "heritability": h2,
-            **asdict(expected_fit(method, request, heritability=h2, **model)),
+            **asdict(expected_fit(method, _of_variants(request), heritability=h2, **model)),
         }
         for method, h2 in product(methods, heritabilities)
     ]
-    privacy = config["privacy"]
     is_full = request.protection == Protection.FULL
+    # Rows with covariates are clipped whatever is asked.
+    all_bounds = [Bounds.TIGHT] if request.n_covariates else Bounds
     compared = []
-    for bounds, neighbours in product(Bounds, Neighbours if is_full else [Neighbours.REPLACE_ONE]):
-        other = within_bounds(request, bounds, frequency=frequency, privacy=privacy)
+    for bounds, neighbours in product(all_bounds, Neighbours if is_full else [Neighbours.REPLACE_ONE]):
+        other = within_bounds(request, bounds, frequency=frequency, config=config)
         other = replace(other, neighbours=neighbours)
         r2 = None
         if other == request:
             r2 = expected[0]["r2"] if expected else None
         elif methods:
-            r2 = expected_r2(methods[0], other, heritability=heritabilities[0], **model)
+            r2 = expected_r2(methods[0], _of_variants(other), heritability=heritabilities[0], **model)
         compared.append(
             {
                 "bounds": bounds.value,
@@ -101,6 +105,13 @@ def plan_accuracy(request, count, *, n_rows, frequency, heritabilities, config):
             }
         )
     return {"expected": expected, "bounds_and_neighbours": compared}
+
+
+def _of_variants(request):
+    """Return the request of the variants alone, with the noise of all: made-up people have no covariates."""
+    if not request.n_covariates:
+        return request
+    return replace(request, n_covariates=0, covariate_bound=None, gram_share=request.share_of_gram)
 
 
 def _why_not(name, protections):

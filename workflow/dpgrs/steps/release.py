@@ -39,7 +39,8 @@ from dpgrs.regression.planning import expected_noise_sd
 from dpgrs.release.bundle import SCALES, remove_bundle, write_bundle
 from dpgrs.release.pgs_catalog import Scores, site_digest
 from dpgrs.steps.accuracy import load_accuracy
-from dpgrs.steps.released import fit_of_release, load_released
+from dpgrs.steps.release_covariates import covariate_inputs, covariate_weights
+from dpgrs.steps.released import exact_values, fit_of_release, load_released, loadings_identity
 from dpgrs.types import Coding, Metrics, Neighbours, Penalty, Rows, Unit
 
 WEIGHT_DIGITS, CLAIM_DIGITS = 10, 6
@@ -75,7 +76,7 @@ SEPARATE = "Every outcome is fitted by itself, from a noisy Gram matrix of its o
 OF_ACCURACY = ("R^2 = 1 - RSS/TSS and MSE = RSS/n of noisy sums over people held out, TSS about 0.",)
 
 
-def write_release(settings, sites, noisy, accuracy, *, output, audit=None):
+def write_release(settings, sites, noisy, accuracy, *, output, audit=None, loadings=None):
     """Write the bundle of a release.
 
     The weights are fitted here, from noisy statistics that are held against the ledger.
@@ -88,6 +89,7 @@ def write_release(settings, sites, noisy, accuracy, *, output, audit=None):
     accuracy : path of the noisy sums behind the metrics, which are held against the ledger too.
     output : folder to write; an earlier bundle there is replaced.
     audit : path of the mechanisms' audits, from ``dpgrs audit --json``; None if `release.audit_draws` is 0.
+    loadings : path of the public loadings of principal components; None without them.
 
     Raises
     ------
@@ -97,18 +99,21 @@ def write_release(settings, sites, noisy, accuracy, *, output, audit=None):
     settings = json.loads(Path(settings).read_text())
     book = Ledger(settings["privacy"]["ledger"]).read()
     label, statistics = load_released(noisy, book)
-    _require_same_data(settings, file_digest(sites), label, book)
+    _require_same_data(settings, {"sites": file_digest(sites)} | loadings_identity(loadings), label, book)
     terms = fit_settings(settings)
     fit = fit_of_release(label, statistics, terms)
     names, sites = tuple(label["outcomes"]), read_chosen_sites(sites)
     measured, stated = load_accuracy(accuracy, book, label, fit=terms)
     audits = _audits(audit, label["events"] + measured, settings)
-    content = _content(settings, sites, label, book, measured=measured, stated=stated, audits=audits)
+    content = _content(
+        settings, sites, label, book, measured=measured, stated=stated, audits=audits, loadings=loadings
+    )
+    weights, errors, size = _rounded(fit.weights), fit.standard_errors, len(sites)
     scores = Scores(
         outcomes=names,
         sites=sites,
-        weights=_rounded(fit.weights),
-        standard_errors=None if fit.standard_errors is None else _rounded(fit.standard_errors),
+        weights=weights[:, :size],
+        standard_errors=None if errors is None else _rounded(errors)[:, :size],
         chosen=fit.chosen,
         genome_build=settings["release"]["genome_build"],
         terms=content.terms,
@@ -122,6 +127,8 @@ def write_release(settings, sites, noisy, accuracy, *, output, audit=None):
         statement=build_statement(content),
         provenance=provenance(without_paths(settings), []),
         scales=None if scales is None else constants_of(names, read_scales(scales), path=scales),
+        covariates=covariate_weights(weights[:, size:], names, settings=settings),
+        loadings=loadings,
     )
 
 
@@ -130,12 +137,14 @@ def _rounded(weights):
     return np.vectorize(lambda weight: float(f"{weight:.{WEIGHT_DIGITS}g}"))(weights)
 
 
-def _require_same_data(settings, sites, label, book):
-    """Refuse statistics of another dataset, or of other sites than the scores would name."""
-    wanted = public_identity(settings)["dataset"] | {"sites": sites}
+def _require_same_data(settings, files, label, book):
+    """Refuse statistics of another dataset, or of other sites, covariates or loadings than would be named."""
+    identity = public_identity(settings)
+    named = {"covariates": identity["covariates"]} if "covariates" in identity else {}
+    wanted = identity["dataset"] | files | exact_values(named)
     for part, request in label["requests"]:
         identity = book.requests[request].identity
-        other = [name for name, value in wanted.items() if identity[name] != value]
+        other = [name for name, value in wanted.items() if identity.get(name) != value]
         if other:
             raise DpgrsError(
                 f"The statistics of the {part[0]} were released for another {other[0]} than the study's. "
@@ -158,7 +167,7 @@ def _audits(path, events, settings):
     )
 
 
-def _content(settings, sites, label, book, *, measured, stated, audits):
+def _content(settings, sites, label, book, *, measured, stated, audits, loadings):
     request, digest, served = label["request"], site_digest(sites), _served(label, measured)
     run, totals = provenance(settings, []), _totals(label, served)
     account = Account(request["protection"], request["unit"], request["neighbours"])
@@ -176,7 +185,7 @@ def _content(settings, sites, label, book, *, measured, stated, audits):
         per_outcome=Total(totals["per_outcome"], request["delta"]),
         whole_study=Total(totals["epsilon"], request["delta"]),
         ledger=ledger_standing(book, account, sorted({event["request"] for event, _ in served})),
-        public_inputs=tuple(_public_inputs(settings, digest, label)),
+        public_inputs=(*_public_inputs(settings, digest, label), *covariate_inputs(settings, loadings)),
         post_processing=(*_post_processing(fit_settings(settings)), *(OF_ACCURACY if measured else ())),
         preprocessing=_preprocessing(settings),
         expected_noise_sd=_noise_of_weights(settings, sites, label),

@@ -5,6 +5,7 @@ import hashlib
 import numpy as np
 
 from dpgrs.errors import DpgrsError
+from dpgrs.io.files import file_digest
 from dpgrs.io.trials import load_labelled
 from dpgrs.mechanisms import mechanism_of, mechanism_of_file, request_of
 from dpgrs.privacy.charging import public_terms
@@ -24,7 +25,8 @@ def identify_part(identity, site_digest, request, part, *, mechanism=SharedStati
     Parameters
     ----------
     identity : dict of ``dataset``, ``genotypes`` and ``outcomes``: the public settings that define the data,
-        those on which the genotypes' rows hang and those on which the outcomes do.
+        those on which the genotypes' rows hang and those on which the outcomes do. With covariates also
+        ``covariates``, and with principal components ``loadings``, the digest of the table of these.
     site_digest : str, SHA-256 of the public sites in hexadecimal.
     request : PrivacyRequest
     part : tuple of str, ``genotypes`` alone, or ``outcomes`` and the names of those of one budget.
@@ -47,9 +49,15 @@ def identify_part(identity, site_digest, request, part, *, mechanism=SharedStati
     if request.coding != Coding.HALF:
         public |= {"coding": str(request.coding), "row_norm": request.row_norm}
         bound |= {"norm": request.outcome_norm}
+    public |= {name: identity[name] for name in ("covariates", "loadings") if name in identity}
     if kind == "outcomes":
         public["outcomes"] = identity["outcomes"] | bound
     return exact_values(public)
+
+
+def loadings_identity(path):
+    """Return what identifies public loadings of principal components, as a dict; empty without them."""
+    return {} if path is None else {"loadings": file_digest(path)}
 
 
 def output_digests(outputs):

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from dpgrs.errors import UsageError
+from dpgrs.io.covariates import Covariates
 from dpgrs.io.files import replacing
 from dpgrs.io.genotype_summary import GenotypeSummary
 from dpgrs.io.panel import Panel
@@ -51,7 +52,7 @@ def render_report(*, settings, output, processes, **paths):
         ``statistics`` and ``weights`` of the first trial, whose weights the pages show; ``attacks``, a table
         or None; ``choices`` of the first trial, or None where no variants are chosen; ``people``, counts of
         who was left out, or None; ``qc`` and ``genotypes``, what became of all variants and a summary of the
-        genotypes, or None without their page.
+        genotypes, or None without their page; ``covariates``, or None where there are none.
 
     Raises
     ------
@@ -121,6 +122,7 @@ def _report_data(
     people=None,
     qc=None,
     genotypes=None,
+    covariates=None,
 ):
     panel, outcomes = Panel.open(panel), Outcomes.load(outcomes)
     metrics = read_metrics(metrics)
@@ -131,13 +133,15 @@ def _report_data(
             label["protection"],
             label["accounting"] or "",
             label["epsilon"],
-            arrays["weights"],
+            arrays["weights"][:, :largest],
         )
         for label, arrays in load_labelled(weights)
         if label["reported"] and (label["n_variants"], label["n_outcomes"]) == (largest, len(outcomes.names))
     ]
     return ReportData(
-        study=_study_info(settings, panel, outcomes, metrics, left_out=_left_out(people)),
+        study=_study_info(
+            settings, panel, outcomes, metrics, Covariates.load(covariates), left_out=_left_out(people)
+        ),
         outcomes=outcomes.names,
         metrics=metrics,
         population_metrics=read_metrics(population_metrics),
@@ -168,7 +172,7 @@ def _clipping(statistics, largest):
     return Clipping(statistics.clips.values[largest], statistics.n_observed, rows)
 
 
-def _study_info(settings, panel, outcomes, metrics, *, left_out):
+def _study_info(settings, panel, outcomes, metrics, covariates, *, left_out):
     simulated = settings["outcomes"]["source"] == "simulate"
     return StudyInfo(
         name=settings["study"],
@@ -193,6 +197,8 @@ def _study_info(settings, panel, outcomes, metrics, *, left_out):
         outcome_budget=settings["privacy"]["outcome_budget"],
         seed=settings["seed"],
         left_out=left_out,
+        covariates=() if covariates is None else covariates.names,
+        covariate_bound=settings["covariates"]["bound"],
     )
 
 

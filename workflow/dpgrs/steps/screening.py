@@ -89,7 +89,7 @@ def screen_variants(
         frequency = panel.frequency[panel.of_size(request.n_variants)] if bounds == Bounds.TIGHT else None
         asked = ScreeningTerms(selector=selector, **terms)
         request = screened_request(request, asked, frequency=frequency, factor=genotype_clip)
-        noise = BenchmarkNoise(seed, trial, "choices", *map(str, asdict(request).values()))
+        noise = BenchmarkNoise(seed, trial, "choices", *request.key)
         label, own = {"request": asdict(request), "n_outcomes": count}, data[request.n_variants]
         terms_of_draw = {"noise": noise, "outcome_names": outcomes.names[:count]}
         if (selector, scaling) == (Selector.SIS, Scaling.PAPER):
@@ -128,7 +128,7 @@ def fit_screened(panel, outcomes, choices, *, output, methods, trial, seed, **te
                 fitted = _not_private(method, label["n_variants"], len(chosen))
             else:
                 request = restored_request(label["request"])
-                key = (seed, trial, method, *map(str, asdict(request).values()))
+                key = (seed, trial, method, *request.key)
                 (fit, statuses), seconds = timed(
                     FITTERS[method],
                     data[request.n_variants],

@@ -2,15 +2,20 @@
 
 import numpy as np
 
+from dpgrs.errors import UsageError
+from dpgrs.io.covariates import Covariates
 from dpgrs.io.panel import Panel
 from dpgrs.io.trials import ClipCounts, ClippedStatistics, Outcomes, Statistics
 from dpgrs.regression.clipped_statistics import (
+    CLIPPED_CROSS_STEP,
+    CLIPPED_GRAM_STEP,
     clipped_statistics,
     count_long_rows,
     grid_frequency,
     tight_outcome_norm,
     tight_row_norm,
 )
+from dpgrs.regression.covariates import entry_scale, with_covariates
 from dpgrs.regression.requests import budget_groups
 from dpgrs.regression.statistics import (
     OUTCOME_STEP,
@@ -38,6 +43,7 @@ def compute_statistics(
     outcome_clip=1.0,
     outcome_budget="joint",
     count_clips=False,
+    covariates=None,
 ):
     """Sum X'X and X'Y over the training rows, once for all methods and budgets.
 
@@ -52,21 +58,32 @@ def compute_statistics(
     genotype_clip, outcome_clip : float, of `tight` bounds, times the root mean square of a row.
     outcome_budget : ``joint`` or ``separate``: which outcomes are clipped together.
     count_clips : bool, whether to count what is clipped: exact numbers about people, for benchmarks alone.
+    covariates : path of further columns of X, for `tight` bounds alone; None where there are none.
+
+    Raises
+    ------
+    UsageError
+        With covariates under other bounds.
     """
-    panel, outcomes = Panel.open(panel), Outcomes.load(outcomes)
+    panel, outcomes, covariates = Panel.open(panel), Outcomes.load(outcomes), Covariates.load(covariates)
+    if covariates is not None and Bounds(bounds) != Bounds.TIGHT:
+        raise UsageError(f"`privacy.bounds` must be tight with covariates, got {bounds}. Set it to tight.")
     is_training = outcomes.is_training
     options = {"n_haplotypes": panel.n_haplotypes, "rows": outcomes.rows, "is_selected": is_training}
     columns = {size: panel.of_size(size) for size in outcomes.values}
-    bits = panel.haplotypes()
-    cross = {
-        size: cross_product(bits[columns[size]], grid_outcomes(values, bound=outcome_bound), **options)
-        for size, values in outcomes.values.items()
-    }
-    clipped, origin = {}, {}
+    bits, own, clipped, origin = panel.haplotypes(), {}, {}, {}
+    Y = {size: grid_outcomes(values, bound=outcome_bound) for size, values in outcomes.values.items()}
+    cross = {size: cross_product(bits[columns[size]], values, **options) for size, values in Y.items()}
+    sums = gram(bits, **options)
+    if covariates is not None:
+        sums, cross = with_covariates(sums, cross, bits=bits, covariates=covariates.units, Y=Y, **options)
+        own = {"n_covariates": len(covariates.names), "covariate_bound": covariates.bound}
+        own |= {"gram_step": CLIPPED_GRAM_STEP, "cross_step": CLIPPED_CROSS_STEP}
     if Bounds(bounds) == Bounds.TIGHT:
         for size in columns:
             frequency = panel.frequency[columns[size]]
-            origin[size] = column_moments(grid_frequency(frequency), rows=outcomes.rows)[0]
+            zero = column_moments(grid_frequency(frequency), rows=outcomes.rows)[0]
+            origin[size] = np.append(zero, np.zeros(own.get("n_covariates", 0)))
             for count in counts or [len(outcomes.names)]:
                 clipped[size, count] = _clipped(
                     bits[columns[size]],
@@ -75,10 +92,11 @@ def compute_statistics(
                     bound=outcome_bound,
                     clips=(genotype_clip, outcome_clip),
                     n_shared=count if outcome_budget == "joint" else 1,
+                    covariates=covariates,
                     **options,
                 )
     Statistics(
-        gram=gram(bits, **options),
+        gram=sums,
         cross=cross,
         n_rows=int(is_training.sum()),
         n_observed=_observed(outcomes),
@@ -87,21 +105,44 @@ def compute_statistics(
         outcome_bound=outcome_bound,
         clipped=clipped,
         origin=origin,
-        clips=_clip_counts(panel, outcomes, clipped, bound=outcome_bound) if count_clips else None,
+        clips=_clip_counts(panel, outcomes, clipped, covariates, bound=outcome_bound)
+        if count_clips
+        else None,
+        **own,
     ).save(output)
 
 
-def _clipped(bits, frequency, values, *, bound, clips, n_shared, rows, **options):
+def row_norm_of(frequency, *, rows, factor, n_covariates=0, covariate_bound=None):
+    """Return the norm at which `tight` bounds clip rows of genotypes and covariates.
+
+    Parameters
+    ----------
+    frequency : (n_variants,) ALT allele frequencies of a public panel.
+    rows : Rows
+    factor : float, times their root mean square.
+    n_covariates : int
+    covariate_bound : float, at which they are clipped, in standard deviations; None without covariates.
+    """
+    square = n_covariates * entry_scale(bound=covariate_bound, rows=rows) ** 2 if n_covariates else 0.0
+    return tight_row_norm(frequency, rows=rows, factor=factor, covariate_square=square)
+
+
+def _clipped(bits, frequency, values, *, bound, clips, n_shared, rows, covariates, **options):
     """Sum one panel and one set of outcomes within tight bounds."""
     genotype_clip, outcome_clip = clips
-    row_norm = tight_row_norm(frequency, rows=rows, factor=genotype_clip)
+    own, units = {}, None
+    if covariates is not None:
+        own = {"n_covariates": len(covariates.names), "covariate_bound": covariates.bound}
+        units = covariates.units
+    row_norm = row_norm_of(frequency, rows=rows, factor=genotype_clip, **own)
     norm = outcome_norm(n_shared, factor=outcome_clip, bound=bound)
     Y = clipped_outcomes(values, bound=bound, norm=norm, n_shared=n_shared)
-    X_sums, Y_sums = clipped_statistics(bits, frequency, Y, row_norm=row_norm, rows=rows, **options)
+    options |= {"rows": rows, "covariates": units}
+    X_sums, Y_sums = clipped_statistics(bits, frequency, Y, row_norm=row_norm, **options)
     return ClippedStatistics(X_sums, Y_sums, row_norm, norm)
 
 
-def _clip_counts(panel, outcomes, clipped, *, bound):
+def _clip_counts(panel, outcomes, clipped, covariates, *, bound):
     """Count the training values beyond the bound, and the training rows that tight bounds shrink."""
     is_training = outcomes.is_training
     values = {
@@ -110,6 +151,7 @@ def _clip_counts(panel, outcomes, clipped, *, bound):
     }
     rows, bits = {}, panel.haplotypes() if clipped else None
     options = {"n_haplotypes": panel.n_haplotypes, "rows": outcomes.rows, "is_selected": is_training}
+    options |= {"covariates": None if covariates is None else covariates.units}
     for (size, count), part in clipped.items():
         columns = panel.of_size(size)
         n_genotypes = count_long_rows(

@@ -1,0 +1,128 @@
+"""What preflight says of covariates before any job runs."""
+
+from pathlib import Path
+
+import pytest
+
+from dpgrs.config import resolve
+from dpgrs.covariate_gates import covariate_problems
+from dpgrs.release_gates import benchmark_problems
+
+CROWD = tuple(f"HG{number:05}" for number in range(96, 104))
+SCALES = "covariate\tcentre\tscale\tprevalence\nage\t45\t12\tNA\nsex\tNA\tNA\t0.5\n"
+
+
+@pytest.fixture(autouse=True)
+def _folder(tmp_path, monkeypatch):
+    """Work in a folder with a table and its constants, so that paths in the settings are short."""
+    monkeypatch.chdir(tmp_path)
+    lines = [f"{sample}\t{40 + number}\t{number % 2}" for number, sample in enumerate(CROWD)]
+    Path("covariates.tsv").write_text("\n".join(["sample\tage\tsex", *lines, "else\t1000\t9"]) + "\n")
+    Path("scales.tsv").write_text(SCALES)
+
+
+def found(people=CROWD, *, shows_ids=True, constants=SCALES, more=(), **covariates):
+    Path("scales.tsv").write_text(constants)
+    covariates = {"file": "covariates.tsv", "scales": "scales.tsv"} | covariates
+    settings = {"privacy": {"bounds": "tight"}, "methods": ["blup"], "covariates": covariates}
+    return covariate_problems(resolve(settings | dict(more)), people, shows_ids=shows_ids)
+
+
+def only(lines):
+    assert len(lines) == 1, lines
+    assert "\n" not in lines[0]
+    return lines[0]
+
+
+def test_problems__none_of_sound_covariates_and_none_without_any():
+    assert found() == found(columns=["sex"]) == found(pcs=3) == []
+    assert found(people=None, shows_ids=False) == []
+    assert found(file=None, scales=None) == []
+
+
+@pytest.mark.parametrize(
+    ("covariates", "complaint"),
+    [
+        ({"scales": None}, "`covariates.scales` must be given with `covariates.file`, got null"),
+        ({"file": None}, "`covariates.scales` must come with `covariates.file`, got it alone"),
+        ({"file": None, "scales": None, "columns": ["age"]}, "`covariates.columns` must come with"),
+        ({"columns": ["size"]}, "must have a line for every covariate, got none for `size`"),
+        ({"file": "nothing.tsv"}, "`covariates.file`: `nothing.tsv` must be a table, but is not there"),
+        ({"file": "x.tsv.ncbi_enc"}, "`covariates.file` must be a decrypted file"),
+        ({"scales": "covariates.tsv"}, "line 1: the column `covariate` must be there"),
+        ({"pcs": 100, "bound": 3}, None),
+        ({"bound": 0.1}, "`covariates.scales` must bring most values within `covariates.bound`, 0.1"),
+    ],
+)
+def test_problems__of_the_tables(covariates, complaint):
+    lines = found(**covariates)
+    assert (lines == []) if complaint is None else complaint in only(lines)
+
+
+def test_problems__columns_and_constants_do_not_match():
+    line = only(found(constants="covariate\tcentre\tscale\nage\t45\t12\n"))
+    assert "must have a line for every column of covariates.tsv, got none for sex" in line
+    line = only(found(constants=SCALES + "height\t170\t9\tNA\n"))
+    assert "`covariates.scales` must name columns of covariates.tsv, which has age, sex, got height" in line
+    line = only(found(constants=SCALES + "height\t170\t9\tNA\n", columns=["height"]))
+    assert line.startswith("`covariates.columns` must name columns")
+    assert "`covariates.file`: Column `age` must hold 0 and 1" in only(
+        found(constants="covariate\tprevalence\nage\t0.5\nsex\t0.5\n")
+    )
+
+
+def test_problems__a_column_with_the_name_of_a_component():
+    text = Path("covariates.tsv").read_text()
+    Path("covariates.tsv").write_text(text.replace("age", "PC1"))
+    constants = SCALES.replace("age", "PC1")
+    assert "name of a principal component" in only(found(constants=constants, pcs=1))
+    assert found(constants=constants) == []
+
+
+def test_problems__people_of_other_ids_are_shown_in_open_data_alone():
+    assert "got HG00096, HG00097, HG00098 where those have X1" in only(found(("X1", "X2")))
+    line = only(found(("X1", "X2"), shows_ids=False))
+    assert "got AA99999" in line
+    assert "HG00096" not in line
+
+
+def test_problems__values_are_not_judged_in_a_release():
+    assert found(shows_ids=False, bound=0.1) == []
+
+
+@pytest.mark.parametrize(
+    ("more", "complaint"),
+    [
+        ({"privacy": {"bounds": "worst-case"}}, "`privacy.bounds` must be tight with `covariates`"),
+        ({"methods": ["ols", "dp-sgd", "k-blup"]}, "with `covariates`, got dp-sgd, k-blup. Leave out"),
+        ({"methods": ["bas", "tukey"]}, "got bas, tukey"),
+        ({"methods": ["reusecov-sketch"]}, "got reusecov-sketch"),
+    ],
+)
+def test_problems__bounds_and_methods(more, complaint):
+    assert complaint in only(found(more=more))
+
+
+def test_problems__components_need_variants_and_public_people():
+    assert "`covariates.pcs` must be at most `panel.size`, 2" in only(
+        found(pcs=3, more={"panel": {"size": 2}})
+    )
+    cohort = {"source": "vcf", "vcf": "x.vcf.gz"}
+    release = {"mode": "release", "cohort": cohort, "public": {"sites": "sites.tsv"}}
+    assert "`public.reference` must be given for `covariates.pcs`" in only(found(pcs=1, more=release))
+    assert found(more=release) == []
+
+
+def test_problems__a_table_of_the_reference_is_needed_to_measure_on_it():
+    public = {"mode": "release", "evaluation": {"metrics": "public"}}
+    assert "`evaluation.covariates` must be given for `evaluation.metrics: public`" in only(
+        found(more=public)
+    )
+    named = {"mode": "release", "evaluation": {"metrics": "public", "covariates": "r.tsv"}}
+    assert found(more=named) == []
+    assert found(file=None, scales=None, pcs=1, more=public) == []
+    line = only(found(more={"mode": "release", "evaluation": {"covariates": "r.tsv"}}))
+    assert "must come with `metrics: public` and `covariates.file`, got r.tsv alone" in line
+    benchmark = resolve({"evaluation": {"covariates": "r.tsv"}})
+    lines = benchmark_problems(benchmark, is_clear=lambda *_: True)
+    assert "`evaluation.covariates` is for `mode: release`" in only(lines)

@@ -1,0 +1,302 @@
+"""Covariates from files to weights, and releases with them by their steps."""
+
+import json
+from types import SimpleNamespace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from dpgrs.errors import DpgrsError, UsageError
+from dpgrs.identity import fit_settings, public_identity
+from dpgrs.io.covariates import Covariates
+from dpgrs.io.sites import read_chosen_sites
+from dpgrs.io.trials import Outcomes, Statistics, load_labelled
+from dpgrs.privacy.ledger_entries import Cost
+from dpgrs.regression.clipped_statistics import GENOTYPE_STEP
+from dpgrs.regression.linear_fit import LinearFit
+from dpgrs.release.covariate_check import covariate_problems
+from dpgrs.release.verify import verify_release
+from dpgrs.release_cost import certain_cost
+from dpgrs.reporting.plan import plan_as_text
+from dpgrs.steps import attack as attack_step
+from dpgrs.steps import covariates as covariates_step
+from dpgrs.steps import evaluate as evaluate_step
+from dpgrs.steps import loadings as loadings_step
+from dpgrs.steps import statistics as statistics_step
+from dpgrs.steps.covariates import make_covariates
+from dpgrs.steps.fit import fit_weights
+from dpgrs.steps.loadings import make_loadings
+from dpgrs.steps.noise import add_noise
+from dpgrs.steps.plan import plan_study
+from dpgrs.steps.release_report import _covariates
+from step_studies import N_PEOPLE, N_VARIANTS, NAMES, Study
+
+SCALES = "covariate\tcentre\tscale\tprevalence\nage\t50\t10\tNA\ncase\tNA\tNA\t0.2\n"
+AGES = np.random.default_rng(6).normal(50, 10, N_PEOPLE)
+
+
+class CovariateStudy(Study):
+    """The small study, whose first outcome is mostly age, with a table of covariates and a component."""
+
+    def __init__(self, root, monkeypatch):
+        super().__init__(root, monkeypatch)
+        panel = statistics_step.Panel.open("panel")
+        sites = read_chosen_sites(self.sites)
+        panel.variants = sites[["contig", "position", "ref", "alt"]]
+        everything = panel.haplotypes
+        panel.haplotypes = lambda columns=None: everything()[slice(None) if columns is None else columns]
+        for module in (covariates_step, loadings_step, evaluate_step, attack_step):
+            monkeypatch.setattr(module, "Panel", SimpleNamespace(open=lambda path: panel))
+        self.table, self.scales = root / "covariates.tsv", root / "scales.tsv"
+        self.scales.write_text(SCALES)
+        # Somebody else, and nobody of the last five.
+        people = ["else", *map(str, range(N_PEOPLE - 5))]
+        ages = [50, *AGES[: N_PEOPLE - 5]]
+        cells = ["NA" if number % 40 == 3 else f"{age:.1f}" for number, age in enumerate(ages)]
+        columns = {"sample": people, "other": 1, "case": [0, 1] * (len(people) // 2), "age": cells}
+        pd.DataFrame(columns).to_csv(self.table, sep="\t", index=False)
+        self.with_covariates = {"file": str(self.table), "columns": ["age", "case"], "pcs": 1}
+        self.with_covariates |= {"scales": str(self.scales)}
+        self.loadings, self.covariates = root / "pca_loadings.tsv", root / "covariates.npz"
+        make_loadings("panel", output=self.loadings, rows="people", n_components=1)
+        self.make()
+        random = np.random.default_rng(5)
+        values = random.standard_normal((3, N_PEOPLE))
+        values[0] = 0.9 * (AGES - 50) / 10 + 0.4 * values[0]
+        is_training = np.arange(N_PEOPLE) % 4 > 0
+        Outcomes(NAMES, {N_VARIANTS: values}, {}, is_training, "people").save(root / "outcomes.npz")
+
+    def make(self, **changed):
+        options = {"table": self.table, "scales": self.scales, "names": ["age", "case"], "rows": "people"}
+        options |= {"bound": 3.0, "loadings": self.loadings, "output": self.covariates}
+        make_covariates("panel", **options | changed)
+        return Covariates.load(options["output"])
+
+
+@pytest.fixture
+def study(tmp_path, monkeypatch):
+    return CovariateStudy(tmp_path, monkeypatch)
+
+
+def test_make_covariates__by_person_with_missing_values_at_the_centre(study):
+    found = study.make()
+    assert found.names == ("age", "case", "PC1")
+    assert found.centre.tolist() == [50, 0.2, 0]
+    assert found.scale.tolist() == [10, pytest.approx(0.4), 1]
+    age, case, _ = found.units * GENOTYPE_STEP
+    assert (age[-5:] == 0).all()
+    assert age[2] == 0
+    expected = np.clip((np.round(AGES[:295], 1) - 50) / 10, -3, 3) / 3
+    is_known = np.arange(1, 296) % 40 != 3
+    np.testing.assert_allclose(age[:295][is_known], expected[is_known], atol=GENOTYPE_STEP)
+    np.testing.assert_allclose(np.unique(case), [-0.5 / 3, 0, 2 / 3], atol=GENOTYPE_STEP)
+
+
+def test_make_covariates__both_haplotypes_of_a_person_have_the_persons(study):
+    make_loadings("panel", output=study.loadings, rows="haplotypes", n_components=1)
+    found = study.make(rows="haplotypes")
+    age, _, component = found.units
+    np.testing.assert_array_equal(age[::2], age[1::2])
+    assert np.abs(age).max() <= 2**11
+    # A component is of the row's own alleles.
+    assert (component[::2] != component[1::2]).any()
+
+
+def test_make_covariates__raise_on_columns_values_and_people(study):
+    with pytest.raises(DpgrsError, match=r"must have a line for every covariate, got none for `other`"):
+        study.make(names=["other"])
+    study.scales.write_text(SCALES + "sex\t0\t1\tNA\n")
+    with pytest.raises(DpgrsError, match="must have a column `sex`, got none"):
+        study.make(names=["sex"])
+    study.scales.write_text("covariate\tprevalence\nage\t0.5\n")
+    with pytest.raises(DpgrsError, match=r"Column `age` must hold 0 and 1 alone.*tell nobody") as failure:
+        study.make(names=["age"], is_release=True)
+    assert not any(f"{age:.1f}" in str(failure.value) for age in AGES)
+    study.table.write_text("sample\tage\nelse\t1\n")
+    study.scales.write_text(SCALES)
+    with pytest.raises(DpgrsError, match="The covariate table must share sample ids with the genotypes"):
+        study.make(names=["age"])
+
+
+def test_compute_statistics__raise_on_covariates_within_worst_case_bounds(study):
+    with pytest.raises(UsageError, match=r"`privacy\.bounds` must be tight with covariates"):
+        study.sum_up(study.settings("blup"))
+
+
+def trial(study, *, covariates, protections=("full",)):
+    """Run a benchmark's steps and return its metrics."""
+    study.covariates = covariates
+    config = study.settings("blup", bounds="tight", neighbours="replace-one")
+    statistics, root = study.sum_up(config), study.root
+    add_noise(
+        statistics,
+        root / "outcomes.npz",
+        output=root / "noisy.npz",
+        events=root / "events.json",
+        trial=1,
+        seed=1,
+        sizes=[N_VARIANTS],
+        counts=[3],
+        protections=protections,
+        accountings=["gdp"],
+        epsilons=[1000.0],
+        delta=1e-6,
+        neighbours="replace-one",
+        unit="person",
+        gram_share=None,
+        count_share=0.01,
+    )
+    methods = ["ols", "ridge", "reusecov-gauss", "reusecov-proj", "reusecov-ellipsoid", "blup"]
+    files = {"output": root / "weights.npz", "seconds": root / "seconds.tsv"}
+    fit_weights(
+        root / "noisy.npz",
+        methods=methods,
+        penalty=0.001,
+        statistics=statistics,
+        outcomes=root / "outcomes.npz",
+        **files,
+    )
+    evaluate_step.evaluate_trial(
+        "panel",
+        root / "outcomes.npz",
+        files["output"],
+        files["seconds"],
+        trial=1,
+        counts=[3],
+        populations=None,
+        metrics=root / "metrics.tsv",
+        population_metrics=root / "population.tsv",
+        covariates=covariates,
+    )
+    return pd.read_csv(root / "metrics.tsv", sep="\t").set_index(["method", "protection", "outcome"])["r2"]
+
+
+def test_covariates__tell_every_method_of_every_protection_what_age_explains(study):
+    covariates, protections = study.covariates, ("full", "feature", "label")
+    with_age = trial(study, covariates=covariates, protections=protections)
+    without = trial(study, covariates=None, protections=protections)
+    assert len(with_age) == len(without) == 3 * (2 + 3 * 3)
+    assert (with_age.xs("a", level="outcome") > 0.6).all()
+    assert (without.xs("a", level="outcome") < 0.3).all()
+
+
+def test_attack_trial__weights_with_covariates_and_statistics_without(study):
+    trial(study, covariates=study.covariates)
+    root = study.root
+    paths = [root / f"{name}.npz" for name in ("outcomes", "statistics", "noisy", "weights")]
+    options = {"output": root / "attacks.tsv", "trial": 1, "counts": [3], "penalty": 0.001, "seed": 1}
+    attack_step.attack_trial("panel", *paths, covariates=study.covariates, **options)
+    table = pd.read_csv(root / "attacks.tsv", sep="\t")
+    assert table["advantage"].notna().all()
+    assert {"gram", "statistics", "weights"} == set(table["attack"])
+    exact = Statistics.load(root / "statistics.npz")
+    gram, cross = attack_step._exact(exact, N_VARIANTS)
+    X = study.X[np.arange(N_PEOPLE) % 4 > 0]
+    X = np.column_stack([X, np.full(len(X), 0.5)])
+    np.testing.assert_allclose(gram, X.T @ X)
+    assert cross.shape == (3, N_VARIANTS)
+
+
+@pytest.mark.parametrize("method", ["blup", "naive", "adassp"])
+def test_release__with_covariates_is_charged_bundled_and_replayed(study, method):
+    config = study.settings(method, bounds="tight")
+    noisy = study.release(config)
+    files = study.bundle(config, noisy)
+    ((label, _),) = load_labelled(noisy)
+    assert label["request"]["n_covariates"] == 3
+    weights = pd.read_csv(study.root / "bundle" / "covariate_weights.tsv", sep="\t")
+    assert weights["covariate"].tolist() == ["age", "case", "PC1"] * 3
+    assert weights["outcome"].unique().tolist() == list(NAMES)
+    assert weights.loc[:2, ["centre", "scale", "bound"]].to_numpy().tolist() == [
+        [50, 10, 3],
+        [0.2, 0.4, 3],
+        [0, 1, 3],
+    ]
+    stated = {one["name"]: one["value"] for one in study.statement()["public_inputs"]}
+    assert stated["covariates"] == "age, case, PC1"
+    assert stated["bound of covariates"] == "3 standard deviations"
+    book = study.ledger(config).read()
+    for request in book.requests.values():
+        assert request.identity["covariates"]["names"] == ["age", "case", "PC1"]
+        assert request.identity["covariates"]["pcs"] == 1
+    assert certain_cost(config, book) == Cost(0, 0)
+    before = study.ledger(config).path.read_bytes()
+    noisy.unlink()
+    assert study.bundle(config, study.release(config)) == files
+    assert study.ledger(config).path.read_bytes() == before
+    other = study.settings(method, bounds="tight")
+    other["covariates"]["bound"] = 4.0
+    assert certain_cost(other, book).mu_squared > 0
+
+
+def test_release__weights_of_covariates_predict_from_raw_values(study):
+    config = study.settings("reusecov-gauss", bounds="tight")
+    noisy = study.release(config)
+    study.bundle(config, noisy)
+    weights = pd.read_csv(study.root / "bundle" / "covariate_weights.tsv", sep="\t")
+    settings_file, root = study.root / "settings.json", study.root
+    fit = fit_settings(json.loads(settings_file.read_text()))
+    fit_weights(
+        noisy, output=root / "w.npz", seconds=root / "s.tsv", methods=[fit["method"]], penalty=fit["lambda"]
+    )
+    ((_, arrays),) = load_labelled(root / "w.npz")
+    X = np.zeros((2, N_VARIANTS + 3))
+    X[1, N_VARIANTS] = 1 / 3 * 0.7  # of somebody of 57
+    at_centre, of_57 = LinearFit(**arrays).predict(X)[0]
+    assert weights["weight"][0] * (57 - 50) == pytest.approx(of_57 - at_centre, rel=1e-8)
+
+
+def test_identity__hangs_on_names_constants_bound_and_components(study):
+    def identity(**changed):
+        config = study.settings("blup")
+        config["covariates"] |= changed
+        return public_identity(config)
+
+    first = identity()
+    assert str(study.root) not in str(first["covariates"])
+    changes = [{"columns": ["age"]}, {"bound": 2.0}, {"pcs": 2}]
+    assert all(identity(**change) != first for change in changes)
+    study.scales.write_text(SCALES.replace("50", "51"))
+    assert identity() != first
+    assert "covariates" not in identity(file=None, pcs=0)
+
+
+@pytest.mark.parametrize(
+    ("edit", "complaint"),
+    [
+        (lambda lines: lines[:-1], "must have a line for every outcome and covariate"),
+        (lambda lines: [line.replace("age", "size") for line in lines], "must hold the covariates of"),
+        (lambda lines: [line.replace("\t10\t", "\t-1\t") for line in lines], "must hold finite numbers"),
+        (lambda lines: [*lines[:-1], lines[-1].replace("\t1\t3", "\t2\t3")], "must give a covariate the"),
+        (lambda lines: [line.rpartition("\t")[0] for line in lines], "must have the columns"),
+    ],
+)
+def test_verify__raise_on_weights_of_covariates(study, edit, complaint):
+    config = study.settings("blup", bounds="tight")
+    study.bundle(config, study.release(config))
+    folder = study.root / "bundle"
+    path = folder / "covariate_weights.tsv"
+    assert covariate_problems(study.statement(), {path.name: path}) == []
+    path.write_text("".join(f"{line}\n" for line in edit(path.read_text().splitlines())))
+    assert any(complaint in line for line in covariate_problems(study.statement(), {path.name: path}))
+    assert "if and only if" in covariate_problems(study.statement(), {})[0]
+    with pytest.raises(DpgrsError, match=r"covariate_weights\.tsv must have the digest"):
+        verify_release(folder)
+
+
+def test_report__reads_the_weights_of_covariates(study):
+    config = study.settings("blup", bounds="tight")
+    study.bundle(config, study.release(config))
+    assert len(_covariates(study.root / "bundle" / "covariate_weights.tsv")) == 9
+    assert _covariates(study.root / "bundle" / "none.tsv") is None
+
+
+def test_plan__counts_covariates_and_says_so(study):
+    config = study.settings("blup", bounds="tight")
+    plan = plan_study(config, people=N_PEOPLE)
+    assert plan["assumptions"]["n_covariates"] == 3
+    entries = {one["statistic"]: one["entries"] for one in plan["requests"][0]["mechanisms"]}
+    assert (entries["gram"], entries["cross product"]) == (8 * 9 // 2 - 1, 3 * 7)
+    assert {line["bounds"] for line in plan["requests"][0]["bounds_and_neighbours"]} == {"tight"}
+    assert "3 covariates share norm and noise" in plan_as_text(plan)

@@ -1,0 +1,52 @@
+"""Covariates of a study as its steps hand them on: columns of X on their public grid, and their constants."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from dpgrs.errors import DpgrsError
+from dpgrs.io.files import load_arrays, save_arrays
+from dpgrs.types import Rows
+
+
+@dataclass(frozen=True)
+class Covariates:
+    """Further columns of X that every outcome shares.
+
+    Attributes
+    ----------
+    names : tuple of n_covariates str; those of principal components last.
+    units : (n_covariates, n_rows) int16, entries of X in units of `GENOTYPE_STEP`.
+    centre, scale : (n_covariates,) float64, the public constants; a value is about centre + scale times z.
+    bound : float, the public clip in standard deviations.
+    rows : Rows, what a row is.
+    """
+
+    names: tuple
+    units: np.ndarray
+    centre: np.ndarray
+    scale: np.ndarray
+    bound: float
+    rows: Rows
+
+    def save(self, path):
+        arrays = {"names": np.array(self.names, dtype=str), "rows": np.array(str(self.rows))}
+        arrays |= {"units": self.units, "centre": self.centre, "scale": self.scale}
+        save_arrays(path, arrays | {"bound": np.float64(self.bound)})
+
+    @classmethod
+    def load(cls, path):
+        """Read covariates; None reads none and gives None."""
+        if path is None:
+            return None
+        arrays = load_arrays(path)
+        if not arrays.keys() >= {"names", "units", "centre", "scale", "bound", "rows"}:
+            raise DpgrsError(f"`{path}` must hold covariates, got another kind of file. Name the right one.")
+        return cls(
+            tuple(arrays["names"].tolist()),
+            arrays["units"],
+            arrays["centre"],
+            arrays["scale"],
+            float(arrays["bound"]),
+            Rows(str(arrays["rows"])),
+        )

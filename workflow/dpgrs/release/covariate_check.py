@@ -1,0 +1,52 @@
+"""Check the table of the weights of covariates in a bundle against its statement."""
+
+import csv
+import math
+
+FILE, LOADINGS = "covariate_weights.tsv", "pca_loadings.tsv"
+COLUMNS = ["outcome", "covariate", "weight", "centre", "scale", "bound"]
+STATED = "covariates"
+
+
+def covariate_problems(statement, files):
+    """List what is wrong with the weights of covariates.
+
+    Parameters
+    ----------
+    statement : dict that fits the schema.
+    files : dict of a file's name to its path, of the bundle.
+
+    Returns
+    -------
+    list of str
+    """
+    stated = [one["value"] for one in statement["public_inputs"] if one["name"] == STATED]
+    if bool(stated) != (FILE in files):
+        return [f"{FILE} must be there if and only if the statement names covariates"]
+    if not stated:
+        return [f"{LOADINGS} must not be there without covariates"] if LOADINGS in files else []
+    text = files[FILE].read_text(encoding="utf-8", errors="replace")
+    header, *lines = csv.reader(text.splitlines(), delimiter="\t")
+    if header != COLUMNS or any(len(line) != len(COLUMNS) for line in lines):
+        return [f"{FILE} must have the columns {', '.join(COLUMNS)}"]
+    names = list(dict.fromkeys(line[1] for line in lines))
+    outcomes = statement["data_domain"]["outcomes"]
+    problems = []
+    if [line[:2] for line in lines] != [[outcome, name] for outcome in outcomes for name in names]:
+        problems.append(f"{FILE} must have a line for every outcome and covariate, in their order")
+    if ", ".join(names) != stated[0]:
+        problems.append(f"{FILE} must hold the covariates of the statement, {stated[0]}")
+    if not all(_is_sound(line[2:]) for line in lines):
+        problems.append(f"{FILE} must hold finite numbers, scales and bounds above 0")
+    constants = {(name, *own) for _, name, _, *own in lines}
+    if len(constants) != len(names):
+        problems.append(f"{FILE} must give a covariate the same centre, scale and bound for every outcome")
+    return problems
+
+
+def _is_sound(cells):
+    try:
+        weight, centre, scale, bound = map(float, cells)
+    except ValueError:
+        return False
+    return all(map(math.isfinite, (weight, centre, scale, bound))) and scale > 0 and bound > 0

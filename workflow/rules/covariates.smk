@@ -1,0 +1,67 @@
+# Covariates: from a table, and principal components of the genotypes by public loadings.
+
+
+# Of the public reference; a benchmark takes the cohort's own people as a stand-in.
+rule make_loadings:
+    input:
+        panel=f"{PUBLIC if IS_RELEASE else PRIVATE}/panel.zarr",
+    output:
+        loadings=LOADINGS_FILE,
+    log:
+        f"{LOGS}/make_loadings.log",
+    conda:
+        "../../envs/dpgrs.yaml"
+    threads: 1
+    resources:
+        mem_mb=4000,
+        runtime=60,
+    params:
+        options=flags(rows=ROWS, components=SETTINGS["covariates"]["pcs"]),
+        code=code_digest(
+            "regression/principal_components.py",
+            "regression/statistics.py",
+            "io",
+            "steps/loadings.py",
+        ),
+    shell:
+        "python -m dpgrs make-loadings {input.panel} --output {output.loadings} {params.options} 2> {log}"
+
+
+rule make_covariates:
+    input:
+        panel=f"{PRIVATE}/panel.zarr",
+        table=covariates_file("covariates", "file"),
+        scales=covariates_file("covariates", "scales"),
+        loadings=LOADINGS,
+    output:
+        covariates=f"{PRIVATE}/covariates.npz",
+    log:
+        f"{LOGS}/make_covariates.log",
+    conda:
+        "../../envs/dpgrs.yaml"
+    threads: 1
+    resources:
+        mem_mb=4000,
+        runtime=60,
+    params:
+        files=lambda wildcards, input: flags(
+            table=list(input.table),
+            scales=list(input.scales),
+            loadings=list(input.loadings),
+        ),
+        options=flags(
+            rows=ROWS,
+            bound=SETTINGS["covariates"]["bound"],
+            column=table_columns(SETTINGS["covariates"]),
+            is_release=IS_RELEASE,
+        ),
+        code=code_digest(
+            "regression/covariates.py",
+            "regression/principal_components.py",
+            "regression/statistics.py",
+            "evaluation/split.py",
+            "io",
+            "steps/covariates.py",
+        ),
+    shell:
+        "python -m dpgrs make-covariates {input.panel} --output {output.covariates} {params.files} {params.options} 2> {log}"

@@ -90,3 +90,10 @@ def test_linkage_decay__averages_pairs_by_distance(two_populations):
         sums, [r2[0, 1] + r2[2, 3], r2[0, 2] + r2[0, 3] + r2[1, 2] + r2[1, 3]], rtol=1e-4
     )
     assert linkage_decay(counts[:1], position[:1], edges=np.array([0, 100]))[1].tolist() == [0]
+
+
+def test_linkage_decay__of_a_single_pair():
+    counts = np.array([[0, 1, 2, 0], [0, 1, 2, 0]], dtype=np.int8)
+    sums, n_pairs = linkage_decay(counts, np.array([5, 9]), edges=np.array([0, 10, 20]))
+    np.testing.assert_allclose(sums, [1, 0], rtol=1e-6)
+    assert n_pairs.tolist() == [1, 0]

@@ -107,7 +107,8 @@ def linkage_decay(counts, position, *, edges):
     first, second = np.triu_indices(len(position), k=1)
     if not len(first):
         return np.zeros(len(edges) - 1), np.zeros(len(edges) - 1, dtype=np.int64)
-    r2 = allel.rogers_huff_r(counts).astype(float) ** 2
+    # One pair comes as a number.
+    r2 = np.atleast_1d(allel.rogers_huff_r(counts)).astype(float) ** 2
     distance = np.abs(position[second] - position[first])
     n_pairs, _ = np.histogram(distance, edges)
     sums, _ = np.histogram(distance, edges, weights=r2)

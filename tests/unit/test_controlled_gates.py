@@ -70,8 +70,16 @@ def test_controlled_problems__approval_is_missing(name):
         ),
         ({"cohort": {"vcf": "chr{chrom}.vcf.gz"}}, "`people.consent.file` must be given where the path"),
         (
+            {"cohort": {"source": "plink", "vcf": None, "plink": "chr{chrom}"}},
+            "`people.consent.file` must be given where the path in `cohort.plink` names no consent group",
+        ),
+        (
             {"public": {"reference": "phs000998.v1.p1.c1/{chrom}.vcf.gz"}},
             "`public.reference` must be public data, got phs000998.v1.p1.c1/{chrom}.vcf.gz of phs000998.",
+        ),
+        (
+            {"evaluation": {"covariates": "phs000999.v2.pht000002.v1.p1.c1.Table.GRU.txt"}},
+            "`evaluation.covariates` must be public data, got phs000999.v2.pht000002.v1.p1.c1.Table.GRU.txt",
         ),
         ({"people": {"remove": "x.txt.ncbi_enc"}}, "`people.remove` must be a decrypted file"),
         (

@@ -107,10 +107,10 @@ def test_problems__components_need_variants_and_public_people():
     assert "`covariates.pcs` must be at most `panel.size`, 2" in only(
         found(pcs=3, more={"panel": {"size": 2}})
     )
-    cohort = {"source": "vcf", "vcf": "x.vcf.gz"}
-    release = {"mode": "release", "cohort": cohort, "public": {"sites": "sites.tsv"}}
-    assert "`public.reference` must be given for `covariates.pcs`" in only(found(pcs=1, more=release))
-    assert found(more=release) == []
+    for cohort in ({"source": "vcf", "vcf": "x.vcf.gz"}, {"source": "plink", "plink": "x"}):
+        release = {"mode": "release", "cohort": cohort, "public": {"sites": "sites.tsv"}}
+        assert "`public.reference` must be given for `covariates.pcs`" in only(found(pcs=1, more=release))
+        assert found(more=release) == []
 
 
 def test_problems__a_table_of_the_reference_is_needed_to_measure_on_it():

@@ -1,5 +1,6 @@
 """Covariates from files to weights, and releases with them by their steps."""
 
+import hashlib
 import json
 from types import SimpleNamespace
 
@@ -270,6 +271,8 @@ def test_identity__hangs_on_names_constants_bound_and_components(study):
         (lambda lines: [line.replace("\t10\t", "\t-1\t") for line in lines], "must hold finite numbers"),
         (lambda lines: [*lines[:-1], lines[-1].replace("\t1\t3", "\t2\t3")], "must give a covariate the"),
         (lambda lines: [line.rpartition("\t")[0] for line in lines], "must have the columns"),
+        (lambda lines: [], "must have the columns"),
+        (lambda lines: ["x" * 200_000], "must have the columns"),
     ],
 )
 def test_verify__raise_on_weights_of_covariates(study, edit, complaint):
@@ -283,6 +286,27 @@ def test_verify__raise_on_weights_of_covariates(study, edit, complaint):
     assert "if and only if" in covariate_problems(study.statement(), {})[0]
     with pytest.raises(DpgrsError, match=r"covariate_weights\.tsv must have the digest"):
         verify_release(folder)
+
+
+def test_verify__raise_on_loadings_that_are_not_those_of_the_statement(study):
+    config = study.settings("blup", bounds="tight")
+    study.bundle(config, study.release(config))
+    weights = {"covariate_weights.tsv": study.root / "bundle" / "covariate_weights.tsv"}
+    stated, digest = study.statement(), hashlib.sha256(study.loadings.read_bytes()).hexdigest()
+    complaint = "pca_loadings.tsv must be there with the digest in the public inputs, or in neither"
+    assert covariate_problems(stated, weights | {"pca_loadings.tsv": study.loadings}) == [complaint]
+    stated["public_inputs"].append({"name": "loadings of principal components", "value": digest})
+    assert covariate_problems(stated, weights | {"pca_loadings.tsv": study.loadings}) == []
+    assert covariate_problems(stated, weights) == [complaint]
+    assert covariate_problems(stated, weights | {"pca_loadings.tsv": study.scales}) == [complaint]
+
+
+def test_write_release__raise_on_statistics_with_covariates_that_the_study_does_not_name(study):
+    config = study.settings("blup", bounds="tight")
+    noisy = study.release(config)
+    study.with_covariates = {}
+    with pytest.raises(DpgrsError, match="were released for another covariates than the study's"):
+        study.bundle(study.settings("blup", bounds="tight"), noisy)
 
 
 def test_report__reads_the_weights_of_covariates(study):

@@ -1,7 +1,14 @@
 """By which public settings a ledger knows the data of a release again."""
 
+import pytest
+
 from dpgrs.config import resolve
+from dpgrs.errors import DpgrsError
 from dpgrs.identity import public_identity
+from dpgrs.io.trials import load_labelled
+from dpgrs.privacy.ledger_entries import Cost
+from dpgrs.release_cost import certain_cost
+from step_studies import Study
 
 
 def test_public_identity__holds_what_defines_the_data_and_no_path():
@@ -40,3 +47,24 @@ def test_public_identity__hangs_on_the_constants_of_outcomes_and_not_on_their_or
     assert first == identity("a\t1\t2\t\n")
     assert first != identity("a\t1\t2.5\tsurvey\n")
     assert public_identity(resolve({}))["outcomes"].keys() == {"source", "heritability", "causal_share"}
+
+
+def test_release__a_choice_of_people_is_another_release_though_nobody_was_left_out(tmp_path, monkeypatch):
+    """Equal noise would show that the lists left out nobody who counts."""
+    study = Study(tmp_path, monkeypatch)
+    config, chosen = (study.settings("reusecov-gauss", bounds="tight") for _ in range(2))
+    chosen["people"]["remove"] = "removed.txt"
+    noisy = study.release(config)
+    ((_, everybody),) = load_labelled(noisy)
+    with pytest.raises(DpgrsError, match="were released for another people than the study's"):
+        study.bundle(chosen, noisy)
+    assert certain_cost(chosen, study.ledger(config).read()).mu_squared > 0
+    ((label, others),) = load_labelled(study.release(chosen))
+    book = study.ledger(config).read()
+    assert len(book.requests) == 4
+    assert all(book.requests[one].identity["people"] == {"remove": True} for _, one in label["requests"])
+    assert all((everybody[name] != others[name]).any() for name in ("gram", "cross"))
+    study.bundle(chosen, noisy)
+    assert certain_cost(chosen, book) == Cost(0, 0)
+    with pytest.raises(DpgrsError, match="were released for another people than the study's"):
+        study.bundle(config, noisy)

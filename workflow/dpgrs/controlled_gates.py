@@ -19,7 +19,10 @@ ACCESSION, GROUPS, CODE = re.compile(r"phs\d{6}"), re.compile(r"c\d+(\+c\d+)*"),
 # own may be named after a study without its version, and hold public files too.
 IN_PATH, GROUP_IN_PATH = re.compile(r"(?i)phs\d{6}"), re.compile(r"(?i)\.c(\d+)(?=[._-]|$)")
 WITH_VERSION = re.compile(r"(?i)phs\d{6}(\.[^/]*)?\.v\d+")
-PUBLIC_KEYS = frozenset(key for key in PATHS if key.startswith("public.")) | {"evaluation.outcomes"}
+PUBLIC_KEYS = frozenset(key for key in PATHS if key.startswith("public.")) | {
+    "evaluation.outcomes",
+    "evaluation.covariates",
+}
 HEALTH_ALONE = re.compile(r"(?<![A-Za-z])HMB(?![A-Za-z])")
 
 
@@ -138,10 +141,11 @@ def _consent_problems(config, paths):
                 f"`people.consent.allow` must be of `dataset.consent` ({consent}) or `dataset.data_use`, got "
                 f"{code}. Correct one of them."
             )
-    vcf = paths.get("cohort.vcf")
-    if vcf and "people.consent.file" not in paths and all(group is None for _, group in _named_in(vcf)):
+    key = next((key for key in ("cohort.vcf", "cohort.plink") if key in paths), None)
+    is_by_path = key is None or any(group is not None for _, group in _named_in(paths[key]))
+    if "people.consent.file" not in paths and not is_by_path:
         lines.append(
-            "`people.consent.file` must be given where the path in `cohort.vcf` names no consent group, got "
+            f"`people.consent.file` must be given where the path in `{key}` names no consent group, got "
             "null. Give the table of consent codes."
         )
     return lines

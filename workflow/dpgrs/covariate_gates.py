@@ -82,9 +82,9 @@ def _component_problems(config):
     if n_components > largest:
         fix = "Lower it."
         lines.append(must("covariates.pcs", f"be at most `panel.size`, {largest}", n_components, fix))
-    is_real_release = config["mode"] == "release" and config["cohort"]["source"] == "vcf"
+    is_real_release = config["mode"] == "release" and config["cohort"]["source"] != "simulate"
     if is_real_release and config["public"]["reference"] is None:
-        fix = "Name the VCF of public people, or leave `covariates.pcs` out."
+        fix = "Name the genotypes of public people, or leave `covariates.pcs` out."
         lines.append(must("public.reference", "be given for `covariates.pcs` in a release", "null", fix))
     return lines
 

@@ -1,11 +1,12 @@
 """Check the table of the weights of covariates in a bundle against its statement."""
 
 import csv
+import hashlib
 import math
 
 FILE, LOADINGS = "covariate_weights.tsv", "pca_loadings.tsv"
 COLUMNS = ["outcome", "covariate", "weight", "centre", "scale", "bound"]
-STATED = "covariates"
+STATED, STATED_LOADINGS = "covariates", "loadings of principal components"
 
 
 def covariate_problems(statement, files):
@@ -20,13 +21,16 @@ def covariate_problems(statement, files):
     -------
     list of str
     """
-    stated = [one["value"] for one in statement["public_inputs"] if one["name"] == STATED]
+    stated = _stated(statement, STATED)
     if bool(stated) != (FILE in files):
         return [f"{FILE} must be there if and only if the statement names covariates"]
     if not stated:
         return [f"{LOADINGS} must not be there without covariates"] if LOADINGS in files else []
     text = files[FILE].read_text(encoding="utf-8", errors="replace")
-    header, *lines = csv.reader(text.splitlines(), delimiter="\t")
+    try:
+        header, *lines = csv.reader(text.splitlines(), delimiter="\t")
+    except (ValueError, csv.Error):  # empty, or no table
+        header, lines = [], []
     if header != COLUMNS or any(len(line) != len(COLUMNS) for line in lines):
         return [f"{FILE} must have the columns {', '.join(COLUMNS)}"]
     names = list(dict.fromkeys(line[1] for line in lines))
@@ -39,9 +43,16 @@ def covariate_problems(statement, files):
     if not all(_is_sound(line[2:]) for line in lines):
         problems.append(f"{FILE} must hold finite numbers, scales and bounds above 0")
     constants = {(name, *own) for _, name, _, *own in lines}
+    held = [hashlib.sha256(files[name].read_bytes()).hexdigest() for name in (LOADINGS,) if name in files]
+    if _stated(statement, STATED_LOADINGS) != held:
+        problems.append(f"{LOADINGS} must be there with the digest in the public inputs, or in neither")
     if len(constants) != len(names):
         problems.append(f"{FILE} must give a covariate the same centre, scale and bound for every outcome")
     return problems
+
+
+def _stated(statement, name):
+    return [one["value"] for one in statement["public_inputs"] if one["name"] == name]
 
 
 def _is_sound(cells):

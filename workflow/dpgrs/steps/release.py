@@ -40,7 +40,13 @@ from dpgrs.release.bundle import SCALES, remove_bundle, write_bundle
 from dpgrs.release.pgs_catalog import Scores, site_digest
 from dpgrs.steps.accuracy import load_accuracy
 from dpgrs.steps.release_covariates import covariate_inputs, covariate_weights
-from dpgrs.steps.released import exact_values, fit_of_release, load_released, loadings_identity
+from dpgrs.steps.released import (
+    WHERE_THERE,
+    exact_values,
+    fit_of_release,
+    load_released,
+    loadings_identity,
+)
 from dpgrs.types import Coding, Metrics, Neighbours, Penalty, Rows, Unit
 
 WEIGHT_DIGITS, CLAIM_DIGITS = 10, 6
@@ -138,10 +144,11 @@ def _rounded(weights):
 
 
 def _require_same_data(settings, files, label, book):
-    """Refuse statistics of another dataset, or of other sites, covariates or loadings than would be named."""
+    """Refuse statistics of other data, sites, covariates, loadings or choices of people than are named."""
     identity = public_identity(settings)
-    named = {"covariates": identity["covariates"]} if "covariates" in identity else {}
-    wanted = identity["dataset"] | files | exact_values(named)
+    # None where a study has none: statistics with covariates, say, must not pass for those without.
+    named = {name: identity.get(name) for name in WHERE_THERE}
+    wanted = identity["dataset"] | exact_values(named) | files
     for part, request in label["requests"]:
         identity = book.requests[request].identity
         other = [name for name, value in wanted.items() if identity.get(name) != value]

@@ -17,6 +17,8 @@ from dpgrs.regression.released_sums import SharedStatistics
 from dpgrs.types import Coding
 
 SOURCE = "release"
+# Left out of an identity where a study has none, so that releases from before there were any are replayed.
+WHERE_THERE = ("covariates", "loadings", "people")
 
 
 def identify_part(identity, site_digest, request, part, *, mechanism=SharedStatistics.name):
@@ -26,7 +28,8 @@ def identify_part(identity, site_digest, request, part, *, mechanism=SharedStati
     ----------
     identity : dict of ``dataset``, ``genotypes`` and ``outcomes``: the public settings that define the data,
         those on which the genotypes' rows hang and those on which the outcomes do. With covariates also
-        ``covariates``, and with principal components ``loadings``, the digest of the table of these.
+        ``covariates``, and with principal components ``loadings``, the digest of the table of these; where
+        lists choose the people, ``people``.
     site_digest : str, SHA-256 of the public sites in hexadecimal.
     request : PrivacyRequest
     part : tuple of str, ``genotypes`` alone, or ``outcomes`` and the names of those of one budget.
@@ -49,7 +52,7 @@ def identify_part(identity, site_digest, request, part, *, mechanism=SharedStati
     if request.coding != Coding.HALF:
         public |= {"coding": str(request.coding), "row_norm": request.row_norm}
         bound |= {"norm": request.outcome_norm}
-    public |= {name: identity[name] for name in ("covariates", "loadings") if name in identity}
+    public |= {name: identity[name] for name in WHERE_THERE if name in identity}
     if kind == "outcomes":
         public["outcomes"] = identity["outcomes"] | bound
     return exact_values(public)

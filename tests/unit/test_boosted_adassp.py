@@ -23,6 +23,7 @@ from dpgrs.regression.boosted_adassp import (
     private_boosted_adassp,
     residual_sums,
 )
+from dpgrs.regression.statistics import LARGEST_ROWS
 
 REQUEST = BoostedRequest(epsilon=2.0, delta=1e-5)
 RNG = np.random.default_rng(0)
@@ -101,6 +102,21 @@ def test_eigenvalue_steps__is_within_half_a_step_whatever_lapack_says(name, lie,
     assert abs(steps * boosted_adassp.EIGENVALUE_STEP - exact) <= boosted_adassp.EIGENVALUE_STEP * (
         0.5 + 1e-6
     )
+
+
+@pytest.mark.parametrize("failure", [np.linalg.LinAlgError, np.nan, np.inf])
+def test_eigenvalue_steps__does_without_lapack(failure, monkeypatch):
+    """Whether it converges hangs on the data, and must not be seen."""
+    gram = np.diag([5, 7, 6]) * 2**32
+    steps = boosted_adassp.eigenvalue_steps(gram)
+
+    def eigvalsh(matrix):
+        if failure is np.linalg.LinAlgError:
+            raise failure("Eigenvalues did not converge")
+        return np.full(len(matrix), failure)
+
+    monkeypatch.setattr(np.linalg, "eigvalsh", eigvalsh)
+    assert boosted_adassp.eigenvalue_steps(gram) == steps
 
 
 @pytest.mark.parametrize("accounting", ["gdp", "paper"])
@@ -212,3 +228,9 @@ def test_request__raise_on_terms(name, value):
 def test_private_boosted_adassp__raise_on_shapes(shape):
     with pytest.raises(UsageError, match="rows must have an outcome each"):
         private_boosted_adassp(np.zeros(shape), np.zeros(4), request=REQUEST, noise=BenchmarkNoise(1))
+
+
+def test_private_boosted_adassp__raise_on_more_rows_than_the_proof_has():
+    rows = np.broadcast_to(0.0, (LARGEST_ROWS + 1, 1))
+    with pytest.raises(UsageError, match=f"hold for at most {LARGEST_ROWS} rows"):
+        private_boosted_adassp(rows, rows[:, 0], request=REQUEST, noise=BenchmarkNoise(1))

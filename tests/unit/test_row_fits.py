@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from dpgrs.errors import UsageError
 from dpgrs.privacy.composition import totals
 from dpgrs.privacy.events import DepthEvent
 from dpgrs.privacy.noise import BenchmarkNoise
@@ -99,3 +100,11 @@ def test_fit_rows__same_noise_same_fit(method):
     )
     np.testing.assert_array_equal(one.weights, again.weights)
     assert (one.weights != other.weights).all()
+
+
+@every_method
+def test_fit_rows__raise_on_a_haplotype_where_a_row_is_a_person(method):
+    """Half of a row can change the sign of its residual, which moves a round further than adding a row."""
+    request = PrivacyRequest("people", 2, 1, 3.0, epsilon=1.0, delta=1e-6, unit="haplotype")
+    with pytest.raises(UsageError, match=r"`privacy\.unit` must be person where a row is a person"):
+        fit(method, request=request)

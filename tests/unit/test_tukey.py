@@ -190,6 +190,22 @@ def test_fit_models__same_bits_alone_and_in_any_company(d):
         assert alone[0].tobytes() == model.tobytes()
 
 
+def test_fit_models__a_group_that_fails_changes_no_other(monkeypatch):
+    """Else the rows of one unit could stop the mechanism, which no budget pays for."""
+    rng = np.random.default_rng(3)
+    A, b, groups = rng.standard_normal((60, 2)), rng.standard_normal(60), np.repeat(np.arange(10), 6)
+    expected, honest = fit_models(A, b, groups, n_models=10), np.linalg.svd
+    expected[groups[12]] = 0
+
+    def fails_on_one(matrices, **options):
+        if (matrices == A[12, 0]).any():
+            raise np.linalg.LinAlgError("SVD did not converge")
+        return honest(matrices, **options)
+
+    monkeypatch.setattr(np.linalg, "svd", fails_on_one)
+    assert fit_models(A, b, groups, n_models=10).tobytes() == expected.tobytes()
+
+
 def test_models_on_grid__whole_steps_of_each_by_itself():
     models = np.array([[0.0, 0.3, -0.26], [1e100, -1e-300, 0.24]])
     np.testing.assert_array_equal(models_on_grid(models, 0.5), [[0, 1, -1], [2e100, 0, 0]])

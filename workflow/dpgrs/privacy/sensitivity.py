@@ -159,7 +159,7 @@ def smallest_eigenvalue_sensitivity(
     if not 0 <= error < math.inf:
         raise UsageError(f"`error` must be a finite number >= 0, got {error}. Bound it from public numbers.")
     size = _row_square(n_variants, rows=rows, row_norm=row_norm) + Fraction(int(has_intercept), 4)
-    moved = _rows_per_unit(rows, unit) * size + 2 * Fraction(error)
+    moved = rows_per_unit(rows, unit) * size + 2 * Fraction(error)
     proof = "docs/proofs/smallest_eigenvalue.md"
     return Sensitivity(root_above(moved**2), "l2", Neighbours(neighbours), Unit(unit), proof)
 
@@ -239,7 +239,7 @@ def kendall_sensitivity(kernel, *, rows, neighbours, unit, protection=Protection
     moved = replace_one if Neighbours(neighbours) == Neighbours.REPLACE_ONE else add_remove
     if Protection(protection) == Protection.FEATURE:
         moved = feature
-    value = _rows_per_unit(rows, unit) * moved
+    value = rows_per_unit(rows, unit) * moved
     return Sensitivity(value, "linf", Neighbours(neighbours), Unit(unit), "docs/proofs/kendall.md")
 
 
@@ -301,7 +301,7 @@ def sis_sensitivity(*, rows, neighbours, unit, entry_bound, outcome_bound, prote
     _check_protection(protection, neighbours)
     moved = _positive("entry_bound", entry_bound) * _positive("outcome_bound", outcome_bound)
     moved *= 2 if Neighbours(neighbours) == Neighbours.REPLACE_ONE else 1
-    value = root_above((_rows_per_unit(rows, unit) * moved) ** 2)
+    value = root_above((rows_per_unit(rows, unit) * moved) ** 2)
     proof = "docs/proofs/canonical_lipschitz.md"
     return Sensitivity(value, "linf", Neighbours(neighbours), Unit(unit), proof)
 
@@ -351,12 +351,27 @@ def _check_protection(protection, neighbours):
 
 
 def _claim(row_square, *, rows, neighbours, unit, proof):
-    square = row_square * _rows_per_unit(rows, unit) ** 2
+    square = row_square * rows_per_unit(rows, unit) ** 2
     return Sensitivity(root_above(square), "l2", Neighbours(neighbours), Unit(unit), proof)
 
 
-def _rows_per_unit(rows, unit):
-    """Return how many rows a unit owns: it moves a statistic so many times as far (triangle inequality)."""
+def rows_per_unit(rows, unit):
+    """Return how many rows a unit owns: it moves a statistic so many times as far (triangle inequality).
+
+    Parameters
+    ----------
+    rows : Rows
+    unit : Unit
+
+    Returns
+    -------
+    int
+
+    Raises
+    ------
+    UsageError
+        If the unit is a haplotype while a row is a person.
+    """
     if Rows(rows) == Rows.HAPLOTYPES:
         return 2 if Unit(unit) == Unit.PERSON else 1
     if Unit(unit) == Unit.HAPLOTYPE:

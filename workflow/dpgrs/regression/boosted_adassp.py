@@ -22,6 +22,7 @@ from dpgrs.privacy.exact_numbers import root_above
 from dpgrs.privacy.sensitivity import Sensitivity
 from dpgrs.regression.adassp import CAUTION, FAILURE, LARGEST_VARIANTS
 from dpgrs.regression.naive import even_part
+from dpgrs.regression.statistics import LARGEST_ROWS
 from dpgrs.rounds import of_round
 from dpgrs.types import Accounting, Neighbours, Unit
 
@@ -160,12 +161,15 @@ def private_boosted_adassp(X, y, *, request, noise):
     Raises
     ------
     UsageError
-        If the rows have no outcome each, or more than `LARGEST_VARIANTS` numbers.
+        If the rows have no outcome each, more than `LARGEST_VARIANTS` numbers, or are more than
+        `LARGEST_ROWS`.
     """
     if X.ndim != 2 or y.shape != X.shape[:1] or X.shape[1] > LARGEST_VARIANTS:
         raise UsageError(
             f"The rows must have an outcome each and at most {LARGEST_VARIANTS} numbers. Pass fewer columns."
         )
+    if len(X) > LARGEST_ROWS:
+        raise UsageError(f"The claims hold for at most {LARGEST_ROWS} rows. Split the rows.")
     rows = np.rint(clip_rows(X) / ROW_STEP)
     steps = {"eigenvalue": EIGENVALUE_STEP, "gram": ROW_STEP**2, "round": ROW_STEP * RESIDUAL_STEP}
 
@@ -229,7 +233,7 @@ def eigenvalue_steps(gram):
         # No eigenvalue is below 0. Thresholds lie between steps, where a singular matrix is no tie.
         return steps <= 0 or _is_positive(scaled - (steps - 0.5) * EIGENVALUE_STEP * np.eye(len(scaled)))
 
-    guess = max(0, math.floor(np.linalg.eigvalsh(scaled)[0] / EIGENVALUE_STEP + 0.5))
+    guess = _guess(scaled)
     if is_at_least(guess) and not is_at_least(guess + 1):
         return np.int64(guess)
     # The smallest eigenvalue is at most any entry of the diagonal.
@@ -238,6 +242,15 @@ def eigenvalue_steps(gram):
         middle = (low + high) // 2
         low, high = (middle, high) if is_at_least(middle) else (low, middle)
     return np.int64(low)
+
+
+def _guess(matrix):
+    """Return about how many steps the smallest eigenvalue has; 0 where LAPACK finds none."""
+    try:
+        return max(0, math.floor(np.linalg.eigvalsh(matrix)[0] / EIGENVALUE_STEP + 0.5))
+    except (np.linalg.LinAlgError, ValueError, OverflowError):
+        # It did not converge, or to no number. A failure would tell of the data, and a guess decides nothing.
+        return 0
 
 
 def _is_positive(matrix):

@@ -7,7 +7,7 @@ from itertools import product
 
 from dpgrs.errors import UsageError
 from dpgrs.privacy.accountant import split_budget
-from dpgrs.privacy.sensitivity import cross_sensitivity, gram_sensitivity
+from dpgrs.privacy.sensitivity import cross_sensitivity, gram_sensitivity, rows_per_unit
 from dpgrs.regression.clipped_statistics import CLIPPED_CROSS_STEP, CLIPPED_GRAM_STEP
 from dpgrs.regression.statistics import CROSS_STEP, GRAM_STEP
 from dpgrs.types import Accounting, Coding, Neighbours, Protection, Rows, Unit
@@ -117,7 +117,7 @@ class PrivacyRequest:
     @property
     def rows_per_unit(self):
         """How many rows one unit owns: a person has two haplotypes."""
-        return 2 if (self.rows, self.unit) == (Rows.HAPLOTYPES, Unit.PERSON) else 1
+        return rows_per_unit(self.rows, self.unit)
 
     @property
     def relation(self):

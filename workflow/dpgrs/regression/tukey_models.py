@@ -21,8 +21,8 @@ def fit_models(X, y, groups, *, n_models):
 
     Returns
     -------
-    (n_models, d) finite float64; zeros for a group without rows. The bits of a model hang on the rows of its
-        group alone.
+    (n_models, d) finite float64; zeros for a group without rows, or on which LAPACK fails. The bits of a
+        model hang on the rows of its group alone.
     """
     X, y = _usable(X, y)
     order = np.argsort(groups, kind="stable")
@@ -69,7 +69,13 @@ def _minimum_norm(A, b):
     -------
     (n_groups, d)
     """
-    U, scales, Vt = np.linalg.svd(A, full_matrices=False)
+    try:
+        U, scales, Vt = np.linalg.svd(A, full_matrices=False)
+    except np.linalg.LinAlgError:
+        # One group of the batch did not converge: it alone has no model, and stops none of the others.
+        if len(A) == 1:
+            return np.zeros((1, A.shape[2]))
+        return np.concatenate([_minimum_norm(*one) for one in zip(A[:, None], b[:, None], strict=True)])
     is_kept = scales > RANK_TOLERANCE * scales[:, :1]
     with np.errstate(all="ignore"):
         inverse = np.where(is_kept, 1 / scales, 0.0)

@@ -4,8 +4,9 @@ BIN := $(VENV)/bin
 # The first of these that is there; python3 is checked for its version below.
 PYTHON ?= $(shell command -v python3.11 || command -v python3.12 || command -v python3)
 READY := $(VENV)/.ready
+FUZZ_SECONDS ?= 600
 
-.PHONY: run test lint unit benchmark test-slurm test-faults test-workflow test-release test-audits test-experiments lock clean help
+.PHONY: run test lint unit benchmark fuzz test-slurm test-faults test-workflow test-release test-audits test-experiments lock clean help
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -45,6 +46,12 @@ test-slurm: $(READY)  ## run the demo through a real single-machine SLURM (needs
 
 benchmark: $(READY)  ## measure speed as ratios of two things in one run
 	$(BIN)/pytest --benchmark-enable -s tests/benchmarks
+
+fuzz: $(READY)  ## feed odd and damaged files to the VCF reader, twice FUZZ_SECONDS long, until one is read wrong
+	@$(BIN)/python -c 'import atheris' 2>/dev/null || \
+	  $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-build-isolation -e '.[fuzz]'
+	PYTHONPATH=workflow:tests $(BIN)/python -m fuzz.fuzz_vcf_scanner -max_total_time=$(FUZZ_SECONDS)
+	PYTHONPATH=workflow:tests $(BIN)/python -m fuzz.fuzz_vcf_files -max_total_time=$(FUZZ_SECONDS)
 
 lock:  ## resolve the newest versions that fit pyproject.toml into requirements.lock (needs uv)
 	uv pip compile pyproject.toml --extra dev --universal --python-version 3.11 --generate-hashes \

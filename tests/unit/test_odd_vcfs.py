@@ -68,6 +68,7 @@ READABLE = {
         rows([0, 1, 0, 0, 0, 0], ALLELES, positions=[9, 5]),
     ),
     "position with zeros in front": (vcf_text(record("0005", "0|0 0|1 1|1")), rows(ALLELES)),
+    "position with thousands of zeros": (vcf_text(record("0" * 5000 + "5", "0|0 0|1 1|1")), rows(ALLELES)),
     "largest position": (
         vcf_text(record(2**31 - 1, "0|0 0|1 1|1")),
         rows(ALLELES, positions=[2**31 - 1]),
@@ -118,6 +119,10 @@ BROKEN = {
     "header alone": (vcf_text(), "contig 1 is not in"),
     "no samples": (vcf_text(record(5, ""), samples=()), "has no samples"),
     "sample twice": (vcf_text(GOOD, samples=("A", "B", "A")), "distinct sample ids"),
+    "contig that clears the screen": (
+        vcf_text(record(5, "0|0 0|1 1|1", contig="2\x1b[2J")),
+        r"there: 2\x1b[2J. Mend",
+    ),
     "other contigs alone": (vcf_text(record(5, "0|0 0|1 1|1", contig="2")), "contig 1 is not in"),
     "contig of two names": (
         vcf_text(GOOD, record(5, "0|0 0|1 1|1", contig="chr1")),
@@ -152,10 +157,23 @@ BROKEN = {
     "position 0": (vcf_text(record(0, "0|0 0|1 1|1")), line(1, "`POS` must be")),
     "position too large": (vcf_text(record(2**31, "0|0 0|1 1|1")), line(1, "`POS` must be")),
     "position far too large": (vcf_text(record("9" * 30, "0|0 0|1 1|1")), line(1, "`POS` must be")),
+    "position of thousands of digits": (
+        vcf_text(record("9" * 5000, "0|0 0|1 1|1")),
+        line(1, "`POS` must be"),
+    ),
+    "position in Arabic digits": (vcf_text(record("٣", "0|0 0|1 1|1")), line(1, "`POS` must be")),
+    "position that clears the screen": (
+        vcf_text(record(5, "0|0 0|1 1|1").replace("\t5\t", "\t5\x1b[2J\t")),
+        line(1, r"`POS` must be a whole number from 1 to 2^31 - 1, got 5\x1b[2J. Mend the record."),
+    ),
     "position in words": (vcf_text(record("5e6", "0|0 0|1 1|1")), line(1, "`POS` must be")),
     "position with a fraction": (vcf_text(record("5.0", "0|0 0|1 1|1")), line(1, "`POS` must be")),
     "no position": (vcf_text(record("", "0|0 0|1 1|1")), line(1, "`POS` must be")),
     "no REF": (vcf_text(record(5, "0|0 0|1 1|1", ref="")), line(1, "`REF` must be letters")),
+    "REF of thousands of letters and a gap": (
+        vcf_text(record(5, "0|0 0|1 1|1", ref="A" * 5000 + "-")),
+        line(1, f"`REF` must be letters, got {'A' * 40}.... Mend the record."),
+    ),
     "REF is a dot": (vcf_text(record(5, "0|0 0|1 1|1", ref=".")), line(1, "`REF` must be letters")),
     "ALT with a gap": (vcf_text(record(5, "0|0 0|1 1|1", alt="C,,G")), line(1, "`ALT` must be")),
     "ALT with a comma at its end": (vcf_text(record(5, "0|0 0|1 1|1", alt="C,")), line(1, "`ALT` must be")),
@@ -252,6 +270,7 @@ def test_ingest__refuses_what_is_broken_in_one_line(tmp_path, content, words):
         r"dpgrs: (`[^`\n]+a\.vcf\.gz`|contig 1 is not in) .+\n|dpgrs: `[^`\n]+a\.vcf\.gz`, line .+\n", errors
     ), errors
     assert words in errors
+    assert errors.removesuffix("\n").isprintable()
     assert not store.exists()
 
 

@@ -5,6 +5,7 @@ from unittest import mock
 
 import numba
 import numpy as np
+import pysam
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -14,7 +15,7 @@ from dpgrs.errors import DpgrsError
 from dpgrs.io import _vcf_kernels as kernels
 from dpgrs.io import vcf_scan
 from dpgrs.io.vcf_scan import LineScanner
-from dpgrs.io.vcf_text import ContigText
+from dpgrs.io.vcf_text import ContigText, record_error
 from vcf_files import record, vcf_text, write_bgzf, write_text
 
 SAMPLES = ("A", "B", "C")
@@ -209,3 +210,49 @@ def test_rows__bgzf_files_joined(tmp_path):
     expected = outcome(write_text(tmp_path / "a.vcf", text))
     assert outcome(joined) == expected
     assert outcome(joined, n_bytes=100) == expected
+
+
+def write_blocks(path, *parts):
+    """Write BGZF with a block for each part of the text."""
+    with pysam.BGZFile(str(path), "wb") as file:
+        for part in parts:
+            file.write(part.encode())
+            file.flush()
+    return path
+
+
+# A block that says it is empty would be passed over, one that says it is shorter would lose its last line,
+# and one that says it is longer would give the first line after it twice.
+@pytest.mark.parametrize("n_lines", [0, 1, 3])
+@pytest.mark.parametrize("n_bytes", [100, 2**21])
+def test_rows__raise_on_block_of_another_size(tmp_path, n_lines, n_bytes):
+    line = record(5, "0|1 1|1 0|0")
+    path = write_blocks(tmp_path / "a.vcf.gz", vcf_text(), 2 * line, 3 * line)
+    content = path.read_bytes()
+    assert outcome(path, n_bytes=n_bytes)[1] == 5
+    size = (2 * len(line)).to_bytes(4, "little")
+    assert content.count(size) == 1
+    path.write_bytes(content.replace(size, (n_lines * len(line)).to_bytes(4, "little")))
+    assert "damaged" in outcome(path, n_bytes=n_bytes)
+
+
+# htslib takes it for BGZF all the same, and gives what is there.
+def test_rows__raise_on_bgzf_of_another_flag_cut_between_blocks(tmp_path):
+    path = write_blocks(tmp_path / "a.vcf.gz", vcf_text(), record(5, "0|1 1|1 0|0"), record(6, "0|1 1|1 0|0"))
+    content = bytearray(path.read_bytes())
+    flags = 3
+    content[flags] |= 1
+    path.write_bytes(content)
+    assert outcome(path)[1] == 2
+    path.write_bytes(content[: content.rindex(content[4:14], 0, -28) - 4])
+    assert "lacks the end mark" in outcome(path)
+
+
+def test_rows__contig_without_a_name(vcf):
+    write_text(vcf, vcf_text(*(record(5, "0|1 1|1 0|0", contig=name) for name in ("", "2"))))
+    assert "there: , 2." in assert_all_same(vcf)
+
+
+def test_record_error__of_bytes_that_are_no_text():
+    error = record_error("a.vcf.gz", None, b"1\t\xff\t.", "`POS` must be a number.")
+    assert str(error) == "`a.vcf.gz`, record at 1:\ufffd: `POS` must be a number."

@@ -16,3 +16,15 @@ class UsageError(DpgrsError):
 def must(key, wanted, got, fix):
     """Word what is wrong with a setting: "`key` must <wanted>, got <got>. <fix>"."""
     return f"`{key}` must {wanted}, got {got}. {fix}"
+
+
+def shown(text, *, n_characters=40):
+    """Return text of a file as a message can hold it: short, on one line, nothing that a terminal obeys.
+
+    Parameters
+    ----------
+    text : str
+    n_characters : int, those to keep.
+    """
+    short = text if len(text) <= n_characters else f"{text[:n_characters]}..."
+    return short if short.isprintable() else ascii(short)[1:-1]

@@ -4,10 +4,12 @@ The blocks of a BGZF file are inflated in two threads; plain gzip and plain text
 """
 
 import ctypes
+import gzip
 import itertools
 import mmap
 import os
 import queue
+import zlib
 from collections import deque
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
@@ -18,7 +20,7 @@ import pysam.libchtslib
 
 BLOCK_BYTES = 2**21
 
-_MAGIC = bytes.fromhex("1f8b0804")
+_MAGIC, _HAS_EXTRA = b"\x1f\x8b", 4
 _HEADER_BYTES, _FOOTER_BYTES = 18, 8
 _MAX_INFLATED = 2**16
 _N_THREADS = 2
@@ -33,6 +35,7 @@ class DamagedError(Exception):
 class _Part(NamedTuple):
     offset: int | None  # htslib's virtual offset, or None for where the last part ended
     n_bytes: int  # after inflation; 0 for a part that is damaged
+    end: int | None  # htslib's virtual offset of the part after it, as `offset`
 
 
 def line_blocks(path, *, offset=0, n_bytes=BLOCK_BYTES):
@@ -69,8 +72,8 @@ def line_blocks(path, *, offset=0, n_bytes=BLOCK_BYTES):
 
 
 def is_bgzf(start):
-    """Tell BGZF from plain gzip by its first bytes: its first extra field is named BC."""
-    return start.startswith(_MAGIC) and start[12:14] == b"BC"
+    """Tell BGZF from plain gzip by its first bytes, as htslib does: its first extra field is named BC."""
+    return start.startswith(_MAGIC) and start[12:16] == b"BC\2\0" and bool(start[3] & _HAS_EXTRA)
 
 
 def _joined(tail, buffer, stop):
@@ -96,7 +99,7 @@ def _inflated(path, offset, n_bytes):
     """Yield (buffer, n): n bytes of text behind the buffer's room, in order; the buffer is used again."""
     with path.open("rb") as file:
         is_parted = is_bgzf(file.read(_HEADER_BYTES))
-    parts = _bgzf_parts(path, offset, n_bytes) if is_parted else itertools.repeat(_Part(None, n_bytes))
+    parts = _bgzf_parts(path, offset, n_bytes) if is_parted else itertools.repeat(_Part(None, n_bytes, None))
     n_threads = _N_THREADS if is_parted else 1
     room = n_bytes + _MAX_INFLATED if is_parted else n_bytes
     free = [np.empty(_ROOM + room, dtype=np.uint8) for _ in range(n_threads + 2)]
@@ -129,14 +132,14 @@ def _bgzf_parts(path, offset, n_bytes):
         while at < len(data):
             length, n = _block_sizes(data, at)
             if n is None:
-                yield from [_Part(first, size)] * (size > 0)
-                yield _Part(first, 0)
+                yield from [_Part(first, size, at << 16)] * (size > 0)
+                yield _Part(first, 0, None)
                 return
             if n == 0 or size >= n_bytes:  # htslib takes an empty block for the end of the file
-                yield from [_Part(first, size)] * (size > 0)
+                yield from [_Part(first, size, at << 16)] * (size > 0)
                 first, size = (at + length if n == 0 else at) << 16, 0
             at, size = at + length, size + n
-    yield from [_Part(first, size)] * (size > 0)
+    yield from [_Part(first, size, at << 16)] * (size > 0)
 
 
 def _block_sizes(data, at):
@@ -147,7 +150,32 @@ def _block_sizes(data, at):
     if not is_bgzf(head) or length <= _HEADER_BYTES + _FOOTER_BYTES or end > len(data):
         return 0, None
     size = int.from_bytes(data[end - 4 : end], "little")
-    return (length, size) if size <= _MAX_INFLATED else (0, None)
+    # What is empty is not inflated later, where another wrong size is found.
+    is_right = _is_empty(data[at:end]) if size == 0 else size <= _MAX_INFLATED
+    return (length, size) if is_right else (0, None)
+
+
+def _is_empty(block):
+    try:
+        return gzip.decompress(block) == b""
+    except (OSError, EOFError, zlib.error):
+        return False
+
+
+class _BgzfHead(ctypes.Structure):
+    """The first fields of htslib's BGZF, which its macro `bgzf_tell` reads from outside of it."""
+
+    _fields_ = (
+        ("flags", ctypes.c_uint32),
+        ("cache_size", ctypes.c_int),
+        ("block_length", ctypes.c_int),
+        ("block_clength", ctypes.c_int),
+        ("block_offset", ctypes.c_int),
+        ("block_address", ctypes.c_int64),
+    )
+
+    def tell(self):
+        return self.block_address << 16 | self.block_offset & 0xFFFF
 
 
 class _Handles:
@@ -172,9 +200,11 @@ class _Handles:
             if part.offset is not None and _htslib().bgzf_seek(handle, part.offset, os.SEEK_SET) < 0:
                 raise DamagedError
             n = _htslib().bgzf_read(handle, buffer[_ROOM:].ctypes.data, part.n_bytes)
+            end = _BgzfHead.from_address(handle).tell()
         finally:
             self._free.put(handle)
-        if n < 0 or (part.offset is not None and n != part.n_bytes):
+        # htslib checks what it inflates against the block's checksum, but not its size, which parts rely on.
+        if n < 0 or (part.offset is not None and (n, end) != (part.n_bytes, part.end)):
             raise DamagedError
         return n
 

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 _TBI, _CSI = b"TBI\1", b"CSI\1"
 _TBI_LEVELS = 5
+_MOST_LEVELS = 10  # the numbers of bins have 32 bits
 
 
 class ContigPlace(NamedTuple):
@@ -30,7 +31,10 @@ def read_index(path):
 
 
 class _Reader:
-    """Reads the layout of the SAM specifications, "Tabix index" and "CSI"."""
+    """Reads the layout of the SAM specifications, "Tabix index" and "CSI".
+
+    Numbers are taken without a sign: a damaged one leads past the end, and never back.
+    """
 
     def __init__(self, data):
         self._data = data
@@ -43,12 +47,12 @@ class _Reader:
             return None
         n_levels = _TBI_LEVELS
         if self._is_csi:
-            _, n_levels, n_bytes = self._take("<3i")
-            if n_bytes == 0:
-                return None  # the index of a BCF file has no names
-            names, n_contigs = self._names(), self._take("<i")[0]
+            _, n_levels, n_bytes = self._take("<3I")
+            if n_bytes == 0 or n_levels > _MOST_LEVELS:  # the index of a BCF file has no names
+                return None
+            names, n_contigs = self._names(), self._take("<I")[0]
         else:
-            n_contigs = self._take("<i")[0]
+            n_contigs = self._take("<I")[0]
             names = self._names()
         # The bin after the last holds no records: it says where those of the contig begin, and their number.
         summary = (8 ** (n_levels + 1) - 1) // 7 + 1
@@ -58,24 +62,24 @@ class _Reader:
         return {name: place for name, place in zip(names, places, strict=True) if place.n_records}
 
     def _names(self):
-        *_, n_bytes = self._take("<7i")
+        *_, n_bytes = self._take("<7I")
         self._at += n_bytes
         names = self._data[self._at - n_bytes : self._at].decode()
         return names.split("\0")[:-1]
 
     def _place(self, summary):
         """Return the place of the next contig, None where the index has no summary of its records."""
-        (n_bins,) = self._take("<i")
+        (n_bins,) = self._take("<I")
         place = None if n_bins else ContigPlace(0, 0)
         for _ in range(n_bins):
-            number, *_, n_chunks = self._take("<IQi" if self._is_csi else "<Ii")
+            number, *_, n_chunks = self._take("<IQI" if self._is_csi else "<2I")
             if number == summary and n_chunks == 2:
                 offset, _, n_mapped, n_unmapped = self._take("<4Q")
                 place = ContigPlace(offset, n_mapped + n_unmapped)
             else:
                 self._at += 16 * n_chunks
         if not self._is_csi:
-            (n_intervals,) = self._take("<i")
+            (n_intervals,) = self._take("<I")
             self._at += 8 * n_intervals
         return place
 

@@ -6,8 +6,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from dpgrs.errors import shown
+
 N_FIXED_COLUMNS = 9
 
+# int() takes digits of all scripts, and raises where there are thousands of them.
+_POSITION = re.compile(r"0*[1-9][0-9]{0,9}")
 _LETTERS = re.compile(r"[A-Za-z]+")
 _SYMBOLIC = re.compile(r"<.+>|.*[\[\]].*|\.[A-Za-z]+|[A-Za-z]+\.")
 _LONG_NUMBER = re.compile(rb"\t[^:\t]*\d{5}")
@@ -41,13 +45,12 @@ def parse_record(line):
     """
     *fixed, calls = line.split(b"\t", N_FIXED_COLUMNS - 1)
     contig, position, id_, ref, alts, _, filter_, _ = (field.decode(errors="replace") for field in fixed)
-    if not (position.isdecimal() and 0 < int(position) < 2**31):
-        raise BadRecordError(
-            f"`POS` must be a whole number from 1 to 2^31 - 1, got {position}. Mend the record."
-        )
+    if not (_POSITION.fullmatch(position) and int(position.lstrip("0")) < 2**31):
+        got = shown(position) or "nothing"
+        raise BadRecordError(f"`POS` must be a whole number from 1 to 2^31 - 1, got {got}. Mend the record.")
     if not _LETTERS.fullmatch(ref):
-        raise BadRecordError(f"`REF` must be letters, got {ref or 'nothing'}. Mend the record.")
-    return Record(contig, int(position), id_, ref, alts.split(","), filter_, calls)
+        raise BadRecordError(f"`REF` must be letters, got {shown(ref) or 'nothing'}. Mend the record.")
+    return Record(contig, int(position.lstrip("0")), id_, ref, alts.split(","), filter_, calls)
 
 
 def skip_reason(alt):
@@ -66,7 +69,7 @@ def skip_reason(alt):
         return "symbolic_allele"
     if not _LETTERS.fullmatch(alt):
         raise BadRecordError(
-            f"`ALT` must be letters, `*`, `.` or `<...>`, got {alt or 'nothing'}. Mend the record."
+            f"`ALT` must be letters, `*`, `.` or `<...>`, got {shown(alt) or 'nothing'}. Mend the record."
         )
     return None
 

@@ -171,7 +171,8 @@ class _Kernel:
         n_bytes = 2 * WORD_BITS * word_count(2 * n_samples)
         self._scratch = np.resize(np.frombuffer(b"0|0\t", dtype=np.uint8), n_bytes)
         self.alleles = np.empty(2 * n_samples, dtype=np.int32)
-        self._name, self._contig, self._is_wanted = "", np.empty(0, dtype=np.uint8), False
+        # No record begins like a comment. An empty name would be that of lines whose CHROM is empty.
+        self._name, self._contig, self._is_wanted = "", np.frombuffer(b"#", dtype=np.uint8).copy(), False
         self._format, self._n_subfields = np.frombuffer(b"GT", dtype=np.uint8).copy(), 1
 
     def scan(self, text, start, stop, rows):

@@ -4,7 +4,7 @@ import gzip
 import os
 import zlib
 
-from dpgrs.errors import DpgrsError
+from dpgrs.errors import DpgrsError, shown
 from dpgrs.io.vcf_blocks import DamagedError, is_bgzf, line_blocks
 from dpgrs.io.vcf_index import read_index
 
@@ -114,7 +114,8 @@ class ContigText:
 
 def record_error(path, number, line, problem):
     """Return the error for one record: its line, or its contig and position where the line is not known."""
-    place = f"line {number}" if number else "record at " + b":".join(line.split(b"\t", 2)[:2]).decode()
+    site = shown(b":".join(line.split(b"\t", 2)[:2]).decode(errors="replace"))
+    place = f"line {number}" if number else f"record at {site}"
     return DpgrsError(f"`{path}`, {place}: {problem}")
 
 
@@ -153,7 +154,7 @@ def match_contig(path, contig, names):
     """
     found = [name for name in _aliases(contig) if name in names]
     if not found:
-        there = ", ".join(list(names)[:30]) or "no records at all"
+        there = shown(", ".join(list(names)[:30]), n_characters=600) or "no records at all"
         raise DpgrsError(
             f"contig {contig} is not in `{path}`; there: {there}. Mend the list of chromosomes or the path."
         )

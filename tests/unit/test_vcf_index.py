@@ -1,0 +1,63 @@
+import gzip
+import itertools
+
+import pytest
+
+from dpgrs.io.vcf_index import read_index
+from vcf_files import record, vcf_text, write_bgzf
+
+COUNTS = {"1": 3, "2": 4}
+# Places: behind magic, lengths and names stands how many bins the first contig has.
+N_BINS = {"tbi": 4 + 8 * 4 + 4, "csi": 4 + 3 * 4 + 7 * 4 + 4 + 4}
+
+
+@pytest.fixture(params=["tbi", "csi"])
+def index(request, tmp_path):
+    """The path of an index of two contigs."""
+    records = [record(i, "0|1 1|1 0|0", contig=name) for name, n in COUNTS.items() for i in range(1, n + 1)]
+    path = write_bgzf(tmp_path / "a.vcf.gz", vcf_text(*records, contigs=COUNTS), index=request.param)
+    return path.with_name(f"{path.name}.{request.param}")
+
+
+def rewrite(index, *changes):
+    """Put whole numbers of 32 bits at places of an index."""
+    data = bytearray(gzip.decompress(index.read_bytes()))
+    for at, number in changes:
+        data[at : at + 4] = (number % 2**32).to_bytes(4, "little")
+    index.write_bytes(gzip.compress(data))
+
+
+def test_read_index__places_and_counts(index):
+    places = read_index(index)
+    assert {name: place.n_records for name, place in places.items()} == COUNTS
+    assert 0 < places["1"].offset < places["2"].offset
+
+
+@pytest.mark.parametrize("n_levels", [11, 2**31 - 1, -1])
+def test_read_index__csi_of_too_many_levels(tmp_path, n_levels):
+    index = tmp_path / "a.csi"
+    write_bgzf(tmp_path / "a", vcf_text(record(5, "0|1 1|1 0|0")), index="csi")
+    rewrite(index, (8, n_levels))
+    assert read_index(index) is None
+
+
+# Taken with signs, bins of 0 and of -1 chunks lead back to the first of them, two thousand million times.
+def test_read_index__bins_that_lead_back(index):
+    n_bins = N_BINS[index.suffix[1:]]
+    chunks = {".tbi": [(n_bins + 8, 0), (n_bins + 16, -1)], ".csi": [(n_bins + 16, -1)]}
+    rewrite(index, (n_bins, 2**31 - 1), *chunks[index.suffix])
+    assert read_index(index) is None
+
+
+def test_read_index__any_number_damaged(index):
+    intact = index.read_bytes()
+    n_bytes = len(gzip.decompress(intact))
+    right = read_index(index)
+    n_refused = 0
+    for at, number in itertools.product(range(0, n_bytes - 4), (-1, -16, 2**31 - 1)):
+        rewrite(index, (at, number))
+        found = read_index(index)
+        n_refused += found is None
+        assert found is None or len(found) <= len(right)
+        index.write_bytes(intact)
+    assert n_refused > n_bytes

@@ -1,4 +1,4 @@
-# Variants chosen for each outcome, and fits of the chosen ones. A release chooses and sums in one step, release.smk.
+# Variants chosen for each outcome, and fits of the chosen ones. A release chooses and sums in one step, noise_of_chosen.smk.
 
 
 rule screen_variants:

@@ -1,5 +1,6 @@
 """Shared fixtures. The path of the public real data stands here and nowhere else."""
 
+import gzip
 import os
 from pathlib import Path
 
@@ -39,6 +40,18 @@ def real_data():
     if not REAL_DATA.is_dir():
         pytest.skip(f"no real data at {REAL_DATA}; set DPGRS_TEST_DATA to the folder that holds 1kg/")
     return REAL_DATA
+
+
+@pytest.fixture
+def write(tmp_path):
+    """Write a table and return its path."""
+
+    def write(text, name="table.tsv"):
+        path = tmp_path / name
+        path.write_bytes(gzip.compress(text.encode()) if name.endswith(".gz") else text.encode())
+        return path
+
+    return write
 
 
 def pytest_sessionfinish(session):

@@ -9,16 +9,6 @@ from dpgrs.io.csv_tables import MOST_LEVELS, read_feature_table, read_scales
 TEXT = "size,colour,weight,price\n1,red,2.5,10\n2,blue,1e-3,20\n\n3,red,-4,15\n"
 
 
-@pytest.fixture
-def write(tmp_path):
-    def write_table(text, name="t.csv"):
-        path = tmp_path / name
-        path.write_text(text)
-        return path
-
-    return write_table
-
-
 def test_read_feature_table__last_column_is_the_target_and_all_levels_stay(write):
     table = read_feature_table(write(TEXT), one_hot=["colour"])
     assert table.target == "price"

@@ -29,16 +29,6 @@ PEOPLE = ("A1", "B2", "C3", "D4", "E5")
 KIN0 = "#FID1\tIID1\tFID2\tIID2\tNSNP\tHETHET\tIBS0\tKINSHIP\n"
 
 
-@pytest.fixture
-def write(tmp_path):
-    def write(text, name="list.txt"):
-        path = tmp_path / name
-        path.write_text(text)
-        return str(path)
-
-    return write
-
-
 def kin0(*pairs):
     return KIN0 + "".join(f"0\t{one}\t0\t{other}\t9\t0.1\t0.1\t{kinship}\n" for one, other, kinship in pairs)
 

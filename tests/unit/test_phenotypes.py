@@ -1,6 +1,5 @@
 """Tables of phenotypes, and the public constants that standardise them."""
 
-import gzip
 import re
 
 import numpy as np
@@ -17,18 +16,6 @@ from dpgrs.io.phenotypes import (
     read_scales,
     standardise,
 )
-
-
-@pytest.fixture
-def write(tmp_path):
-    """Write a table and return its path."""
-
-    def write(text, name="table.tsv"):
-        path = tmp_path / name
-        path.write_bytes(gzip.compress(text.encode()) if name.endswith(".gz") else text.encode())
-        return path
-
-    return write
 
 
 @pytest.mark.parametrize(

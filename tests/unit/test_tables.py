@@ -1,22 +1,9 @@
-import gzip
 import re
 
 import pytest
 
 from dpgrs.errors import DpgrsError
 from dpgrs.io.tables import describe_mismatch, read_populations
-
-
-@pytest.fixture
-def write(tmp_path):
-    """Write a table and return its path."""
-
-    def write(text, name="table.tsv"):
-        path = tmp_path / name
-        path.write_bytes(gzip.compress(text.encode()) if name.endswith(".gz") else text.encode())
-        return path
-
-    return write
 
 
 def test_describe_mismatch__none_where_one_person_is_common():

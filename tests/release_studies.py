@@ -69,8 +69,11 @@ def make_ledger(path, *, accession="demo", consent="open", epsilon="4", pure_eps
 
 
 @contextmanager
-def released_site(folder, settings, *, people, **budget):
-    """Give a folder with a cohort, a public reference, a key and a ledger, in which one release was made."""
+def released_site(folder, settings, *, people, prepare=None, **budget):
+    """Give a folder with a cohort, a public reference, a key and a ledger, in which one release was made.
+
+    `prepare` is called with the folder before the release.
+    """
     earlier = os.environ.get(VARIABLE)
     try:
         make_key(folder)
@@ -78,6 +81,8 @@ def released_site(folder, settings, *, people, **budget):
         chromosomes = settings["cohort"]["chromosomes"]
         options = {"chromosomes": chromosomes, "people": people, "length": 100_000, "seed": 5}
         simulate_cohort(folder / "cohort", reference=folder / "reference", reference_people=60, **options)
+        if prepare is not None:
+            prepare(folder)
         run(folder, settings)
         yield folder
     finally:

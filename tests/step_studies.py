@@ -58,6 +58,8 @@ class Study:
         self.X = coded_rows(bits, n_haplotypes=2 * N_PEOPLE, rows="people")
         panel = SimpleNamespace(
             haplotypes=lambda columns=None: bits,
+            genotypes=lambda columns=None: bits,
+            has_dosages=False,
             of_size=lambda size: np.arange(size),
             n_haplotypes=2 * N_PEOPLE,
             n_samples=N_PEOPLE,

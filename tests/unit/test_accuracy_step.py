@@ -41,7 +41,8 @@ def study(tmp_path, monkeypatch):
     ledger = new_ledger(tmp_path, mu_squared="1000")
     bits = random_bits(N_VARIANTS, 2 * N_PEOPLE)
     panel = SimpleNamespace(
-        haplotypes=lambda columns=None: bits,
+        genotypes=lambda columns=None: bits,
+        has_dosages=False,
         of_size=lambda size: np.arange(size),
         n_haplotypes=2 * N_PEOPLE,
         n_samples=N_PEOPLE,

@@ -41,7 +41,7 @@ def write_trial(folder, monkeypatch, *, rows="haplotypes", unit="haplotype", ord
     panel = SimpleNamespace(
         sample_id=np.array([f"person{i}" for i in order]),
         of_size=SIZES.__getitem__,
-        haplotypes=lambda columns: bits[columns],
+        genotypes=lambda columns: bits[columns],
         n_haplotypes=2 * N_PEOPLE,
     )
     monkeypatch.setattr(attack_step, "Panel", SimpleNamespace(open=lambda path: panel))

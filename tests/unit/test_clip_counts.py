@@ -22,7 +22,9 @@ def study(request, tmp_path, monkeypatch):
     """Panel and outcomes, some of them missing or far beyond the bound."""
     monkeypatch.setattr(core, "ROW_BLOCK", 64)
     alleles = random_alleles(N_VARIANTS, N_HAPLOTYPES)
-    panel = SimpleNamespace(haplotypes=lambda: pack(alleles), of_size=np.arange, n_haplotypes=N_HAPLOTYPES)
+    panel = SimpleNamespace(
+        genotypes=lambda: pack(alleles), has_dosages=False, of_size=np.arange, n_haplotypes=N_HAPLOTYPES
+    )
     panel.frequency = FREQUENCY
     monkeypatch.setattr(step, "Panel", SimpleNamespace(open=lambda path: panel))
     rng = np.random.default_rng(3)

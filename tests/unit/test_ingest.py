@@ -37,7 +37,12 @@ def test_ingest_chromosome__counts_and_attributes(tmp_path):
         "file": "a.vcf.gz",
         "sha256": hashlib.sha256(vcf.read_bytes()).hexdigest(),
     }
-    assert store.attributes["options"] == {"chromosome": "1", "phased": "required", "keep_filtered": False}
+    assert store.attributes["options"] == {
+        "chromosome": "1",
+        "phased": "required",
+        "keep_filtered": False,
+        "field": "GT",
+    }
     assert unpack(store.haplotypes(), 6).tolist() == [[0, 0, 0, 1, 1, 1], [0, 1, 0, 1, 0, 0]]
     assert unpack(store.missing(), 6).tolist() == [[0] * 6, [0, 0, 0, 0, 1, 1]]
 

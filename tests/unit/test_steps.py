@@ -42,7 +42,8 @@ def statistics(tmp_path, monkeypatch):
     rng = np.random.default_rng(7)
     bits = random_bits(N_VARIANTS, N_HAPLOTYPES)
     panel = SimpleNamespace(
-        haplotypes=lambda: bits,
+        genotypes=lambda: bits,
+        has_dosages=False,
         of_size=SIZES.__getitem__,
         n_haplotypes=N_HAPLOTYPES,
         n_variants=N_VARIANTS,

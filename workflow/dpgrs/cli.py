@@ -111,6 +111,7 @@ def simulate_cohort(directory, **options):
 @click.option("--chromosome", required=True, help="Contig to read, with or without `chr`.")
 @click.option("--phased", type=click.Choice(["required", "any"]), default="required", help="Phase of calls.")
 @click.option("--keep-filtered", is_flag=True, help="Keep records whose FILTER is neither PASS nor `.`.")
+@click.option("--field", type=click.Choice(["GT", "DS"]), default="GT", help="Calls, or dosages of people.")
 @click.option("--people", type=click.Path(), help="List of the people to take, one id a line; default: all.")
 @path_option("--output", "Where to write the haplotype store.")
 @click.pass_obj

@@ -33,6 +33,8 @@ def public_identity(config):
             "simulation": cohort["simulation"] if is_simulated else None,
             # REF may differ from that of a VCF of the same people, and so do the rows.
             **({"source": "plink"} if cohort["source"] == "plink" else {}),
+            # Nothing of calls: earlier releases are replayed.
+            **({"field": cohort["field"]} if cohort["field"] != "GT" else {}),
             "keep_filtered": cohort["keep_filtered"],
             "test_share": outcomes["test_share"],
             "seed": config["seed"],

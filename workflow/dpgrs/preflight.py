@@ -10,6 +10,7 @@ from dpgrs.cohort_files import cohort_files, cohort_pattern, reference_files_of
 from dpgrs.config import examine
 from dpgrs.controlled_gates import controlled_problems
 from dpgrs.covariate_gates import COVARIATE_KEYS, covariate_problems
+from dpgrs.dosage_gates import DOSAGE_KEYS, dosage_problems
 from dpgrs.errors import DpgrsError, UsageError, must
 from dpgrs.fetch_gates import fetch_problems, files_to_fetch
 from dpgrs.io.genome_builds import LENGTHS, SIMULATED_BUILD, declared_builds
@@ -117,6 +118,8 @@ def problems(config, *, doubtful=frozenset()):
         lines += outcome_problems(outcomes, people, shows_ids=shows_ids)
     if is_clear(*COVARIATE_KEYS):
         lines += covariate_problems(config, people, shows_ids=shows_ids)
+    if is_clear(*DOSAGE_KEYS):
+        lines += dosage_problems(config)
     if is_clear("methods", "privacy.protection", "privacy.neighbours"):
         lines += _method_problems(config["methods"], config["privacy"])
     if is_clear("methods", *SCREENING_KEYS):

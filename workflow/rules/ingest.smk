@@ -80,6 +80,7 @@ rule ingest_chromosome:
         options=flags(
             phased="required" if ROWS == "haplotypes" else "any",
             keep_filtered=SETTINGS["cohort"]["keep_filtered"],
+            field=SETTINGS["cohort"]["field"],
         ),
         people=lambda wildcards, input: flags(people=list(input.people)),
         code=code_digest("io"),

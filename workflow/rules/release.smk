@@ -71,6 +71,14 @@ use rule ingest_chromosome as ingest_reference with:
         store=directory(f"{PUBLIC}/store/{{chrom}}.zarr"),
     log:
         f"{LOGS}/ingest_reference/{{chrom}}.log",
+    params:
+        # Public people are read by their calls, whatever is read of the cohort.
+        options=flags(
+            phased="required" if ROWS == "haplotypes" else "any",
+            keep_filtered=SETTINGS["cohort"]["keep_filtered"],
+        ),
+        people="",
+        code=code_digest("io"),
 
 
 rule choose_sites:

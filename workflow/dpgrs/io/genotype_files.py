@@ -6,7 +6,7 @@ from pathlib import Path
 from dpgrs.errors import DpgrsError
 from dpgrs.io.bcf import BcfReader, first_bcf_site, is_bcf, read_bcf_header
 from dpgrs.io.files import file_digest
-from dpgrs.io.plink import PlinkReader, first_plink_site, read_plink_header
+from dpgrs.io.plink import PlinkReader, first_plink_site, is_sex_chromosome, read_plink_header
 from dpgrs.io.plink_tables import GENOTYPES, plink_files
 from dpgrs.io.vcf import ContigReader, VcfHeader, read_header
 from dpgrs.io.vcf_text import numbered_lines
@@ -86,14 +86,14 @@ def genotype_header(paths):
     return VcfHeader(first.path, first.samples, contigs)
 
 
-def genotype_reader(paths, chromosome, *, phased="required", keep_filtered=False):
+def genotype_reader(paths, chromosome, *, phased="required", keep_filtered=False, field="GT"):
     """Return a reader of one chromosome, whatever the form of its files.
 
     Parameters
     ----------
     paths : path, or list of the paths of the chromosome's parts, in any order.
     chromosome : str, as in the files or with ``chr`` in front added or left out.
-    phased, keep_filtered : see `dpgrs.io.vcf.ContigReader`.
+    phased, keep_filtered, field : see `dpgrs.io.vcf.ContigReader`.
 
     Returns
     -------
@@ -102,15 +102,18 @@ def genotype_reader(paths, chromosome, *, phased="required", keep_filtered=False
     Raises
     ------
     DpgrsError
-        Anything wrong with a header; parts that begin with another contig or at one position.
+        Anything wrong with a header; parts that begin with another contig or at one position; dosages of a
+        chromosome of which men have one.
     """
-    paths = _as_paths(paths)
+    paths, terms = _as_paths(paths), {"phased": phased, "keep_filtered": keep_filtered, "field": field}
+    if field == "DS" and is_sex_chromosome(chromosome):
+        raise DpgrsError(
+            f"`{paths[0]}` does not say whether the dosages of men on chromosome {chromosome} go up to 1 or "
+            "to 2. Leave the chromosome out, or read its calls: `field: GT`."
+        )
     if len(paths) > 1:
         paths = order_parts(paths, chromosome)
-    readers = [
-        _reader_class(path)(_read_header(path), chromosome, phased=phased, keep_filtered=keep_filtered)
-        for path in paths
-    ]
+    readers = [_reader_class(path)(_read_header(path), chromosome, **terms) for path in paths]
     return readers[0] if len(readers) == 1 else PartsReader(paths, readers)
 
 

@@ -9,6 +9,7 @@ import pandas as pd
 import zarr
 
 from dpgrs.bits import word_count
+from dpgrs.dosages import DOSAGE_STEP
 from dpgrs.errors import DpgrsError
 from dpgrs.io.files import replacing
 
@@ -18,6 +19,8 @@ FORMAT_VERSION = 1
 _CHUNK_BYTES = 2**22
 _CHUNK_VARIANTS = 10_000
 _BITS_CODEC = {"id": "blosc", "cname": "lz4", "clevel": 5, "shuffle": 0}
+_DOSAGES_CODEC = {"id": "blosc", "cname": "zstd", "clevel": 1, "shuffle": 2}
+_CHUNK_SAMPLES = 4096
 _CHUNKS_PER_BATCH = 2  # a chunk of the site columns is small, and each is a file to write
 
 
@@ -100,6 +103,15 @@ class HaplotypeStore:
             return None
         return self._group["missing"].get_orthogonal_selection((selection, slice(None)))
 
+    @property
+    def has_dosages(self):
+        """Whether the store holds dosages of people beside their nearest calls."""
+        return "dosages" in self._group
+
+    def dosages(self, selection=slice(None)):
+        """Return (n_selected, n_samples) uint16 in units of `dpgrs.dosages.DOSAGE_STEP`, 0 where missing."""
+        return self._group["dosages"].get_orthogonal_selection((selection, slice(None)))
+
     def chunks(self):
         """Yield the slices of variants that lie together on disk."""
         step = self._group["haplotypes"].chunks[0]
@@ -116,15 +128,17 @@ class StoreWriter:
     n_variants : int, variants written so far.
     """
 
-    def __init__(self, path, *, sample_id):
+    def __init__(self, path, *, sample_id, has_dosages):
         self._group = zarr.create_group(path, zarr_format=2)
         self._chunk = rows_per_chunk(len(sample_id))
-        self._n_words = word_count(2 * len(sample_id))
+        self._n_samples, self._n_words = len(sample_id), word_count(2 * len(sample_id))
         self._contigs = {}
         self.attributes = {}
         self.n_variants = 0
         self._put("sample_id", np.asarray(sample_id, dtype=str), ["samples"])
         self._create_plane("haplotypes")
+        if has_dosages:
+            self._create_dosages()
         self._create("variant_contig", "int32", ["variants"])
         self._create("variant_position", "int32", ["variants"])
         self._create("variant_id", "str", ["variants"])
@@ -132,20 +146,21 @@ class StoreWriter:
 
     @classmethod
     @contextmanager
-    def create(cls, path, *, sample_id):
+    def create(cls, path, *, sample_id, has_dosages=False):
         """Give a writer whose store takes the name `path` if the block succeeds, and vanishes if it fails.
 
         Parameters
         ----------
         path : the store's folder; new, or empty.
         sample_id : (n_samples,) str
+        has_dosages : bool, whether dosages come with every batch.
         """
         with replacing(path) as temporary:
-            writer = cls(temporary, sample_id=sample_id)
+            writer = cls(temporary, sample_id=sample_id, has_dosages=has_dosages)
             yield writer
             writer._finish()
 
-    def append(self, variants, haplotypes, missing=None):
+    def append(self, variants, haplotypes, missing=None, dosages=None):
         """Append variants.
 
         Parameters
@@ -153,8 +168,10 @@ class StoreWriter:
         variants : data frame with columns contig, position, id, ref, alt.
         haplotypes : (n_variants, n_words) uint64
         missing : (n_variants, n_words) uint64, or None where all alleles are known.
+        dosages : (n_variants, n_samples) uint16 in a store that has them, otherwise None.
         """
         assert haplotypes.shape == (len(variants), self._n_words)
+        assert (dosages is not None) == ("dosages" in self._group)
         codes, names = pd.factorize(variants["contig"])
         numbers = np.array(
             [self._contigs.setdefault(name, len(self._contigs)) for name in names], dtype=np.int32
@@ -164,6 +181,8 @@ class StoreWriter:
         self._group["variant_position"].append(variants["position"].to_numpy(np.int32))
         self._group["variant_id"].append(variants["id"].to_numpy(object))
         self._group["variant_allele"].append(variants[["ref", "alt"]].to_numpy(object))
+        if dosages is not None:
+            self._group["dosages"].append(dosages)
         if missing is not None and missing.any():
             self._write_missing(missing)
         self.n_variants += len(variants)
@@ -190,6 +209,17 @@ class StoreWriter:
             dtype="uint64",
             compressors=_BITS_CODEC,
             attributes={"_ARRAY_DIMENSIONS": ["variants", "words"]},
+        )
+
+    def _create_dosages(self):
+        """Create the array of dosages. Most lie near 0, 1 or 2, so that sorted bits pack best."""
+        self._group.create_array(
+            "dosages",
+            shape=(0, self._n_samples),
+            chunks=(self._chunk, min(self._n_samples, _CHUNK_SAMPLES)),
+            dtype="uint16",
+            compressors=_DOSAGES_CODEC,
+            attributes={"_ARRAY_DIMENSIONS": ["variants", "samples"], "step": DOSAGE_STEP},
         )
 
     def _create(self, name, dtype, dimensions, trailing=()):

@@ -14,7 +14,15 @@ from dpgrs.io.vcf import VariantBatch
 
 
 def ingest_chromosome(
-    genotypes, *, chromosome, store, phased="required", keep_filtered=False, people=None, progress=None
+    genotypes,
+    *,
+    chromosome,
+    store,
+    phased="required",
+    keep_filtered=False,
+    field="GT",
+    people=None,
+    progress=None,
 ):
     """Read one chromosome of genotype files into a haplotype store, one row per usable ALT allele.
 
@@ -26,6 +34,7 @@ def ingest_chromosome(
     store : path of the store to write, new or empty.
     phased : ``required`` or ``any``, see `dpgrs.io.vcf.ContigReader`.
     keep_filtered : bool, whether to keep records whose FILTER is neither PASS nor ``.``.
+    field : ``GT``, or ``DS`` for the dosages of people beside their nearest calls.
     people : path of a list of ids, one a line: nobody else's calls reach the store; None takes everybody.
     progress : bool, whether to show a running count on stderr; by default where stderr is a terminal.
 
@@ -41,7 +50,8 @@ def ingest_chromosome(
         Anything wrong with a file, or no usable variant in it. No store is left behind.
     """
     header = genotype_header(genotypes)
-    reader = genotype_reader(genotypes, str(chromosome), phased=phased, keep_filtered=keep_filtered)
+    options = {"phased": phased, "keep_filtered": keep_filtered, "field": field}
+    reader = genotype_reader(genotypes, str(chromosome), **options)
     samples, batches = header.samples, reader.batches(rows_per_batch(len(header.samples)))
     if people is not None:
         places = find_people(people, samples)
@@ -50,7 +60,10 @@ def ingest_chromosome(
     if sys.stderr.isatty() if progress is None else progress:
         batches = _with_progress(batches, f"chromosome {chromosome}")
     # The threads end before the writer does, which may remove what they write.
-    with StoreWriter.create(store, sample_id=samples) as writer, ThreadPoolExecutor(1) as hashing:
+    with (
+        StoreWriter.create(store, sample_id=samples, has_dosages=field == "DS") as writer,
+        ThreadPoolExecutor(1) as hashing,
+    ):
         source = hashing.submit(describe_files, genotypes)
         missing_alleles = _append_beside_reading(writer, batches)
         counts = {
@@ -64,7 +77,7 @@ def ingest_chromosome(
             raise DpgrsError(_nothing_usable(header.path, chromosome, counts))
         writer.attributes.update(
             source=source.result(),
-            options={"chromosome": str(chromosome), "phased": phased, "keep_filtered": keep_filtered},
+            options={"chromosome": str(chromosome), **options},
             counts=counts,
         )
     return counts
@@ -72,8 +85,9 @@ def ingest_chromosome(
 
 def _of_people(batches, places, *, n_people):
     """Leave everybody else out of batches."""
-    for variants, *planes in batches:
-        yield VariantBatch(variants, *(take_people(words, places, n_people=n_people) for words in planes))
+    for variants, haplotypes, missing, dosages in batches:
+        planes = (take_people(words, places, n_people=n_people) for words in (haplotypes, missing))
+        yield VariantBatch(variants, *planes, None if dosages is None else dosages[:, places])
 
 
 def _append_beside_reading(writer, batches):

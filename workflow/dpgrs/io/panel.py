@@ -6,7 +6,8 @@ from functools import cached_property
 import numpy as np
 import pandas as pd
 
-from dpgrs.bits import word_count
+from dpgrs.bits import unpack, word_count
+from dpgrs.dosages import DTYPE, fill_dosages, half_coded, nearest_planes
 from dpgrs.errors import DpgrsError
 from dpgrs.io.haplotype_store import HaplotypeStore, StoreWriter
 from dpgrs.public_random import uniforms
@@ -36,6 +37,16 @@ class Panel(HaplotypeStore):
     def frequency(self):
         return self._group["variant_frequency"][:]
 
+    def genotypes(self, selection=slice(None)):
+        """Return the genotypes of variants as `dpgrs.regression` takes them.
+
+        Returns
+        -------
+        (n_selected, n_words) uint64 bits; of a panel with dosages (n_selected, n_samples) int16 in `half`
+        coding, in units of `dpgrs.dosages.DOSAGE_STEP`.
+        """
+        return half_coded(self.dosages(selection)) if self.has_dosages else self.haplotypes(selection)
+
     def of_size(self, size):
         """Return the (size,) indices of the panel of `size` variants, in genome order.
 
@@ -54,8 +65,8 @@ class PanelSelection:
 
     Attributes
     ----------
-    alleles : tuple with a pair per store: (n, n_words) uint64 haplotypes of its variants, and where they are
-        missing.
+    alleles : tuple with a triple per store: (n, n_words) uint64 haplotypes of its variants, where they are
+        missing, and (n, n_samples) uint16 dosages, None where the store has none.
     variants : tuple with a DataFrame per store: contig, position, id, ref and alt of these variants.
     rank : (n_variants,) int32, thinning order over all stores.
     frequency : (n_variants,) float64, ALT allele frequency: the cohort's own among known alleles, or public.
@@ -118,7 +129,7 @@ def take_sites(stores, sites):
         )
     variants = tuple(table[["contig", "position", "id", "ref", "alt"]] for table in own)
     rank, frequency = taken["rank"].to_numpy(dtype=np.int32), taken["frequency"].to_numpy()
-    alleles = tuple((haplotypes, missing) for haplotypes, missing, _ in alleles)
+    alleles = tuple(planes for *planes, _ in alleles)
     return PanelSelection(alleles, variants, rank, frequency, len(taken), {"fill": "public frequency"})
 
 
@@ -161,11 +172,15 @@ def write_panel(path, stores, selection):
     sizes = [len(table) for table in selection.variants]
     frequencies = np.split(selection.frequency, np.cumsum(sizes)[:-1])
     n_filled = 0
-    with StoreWriter.create(path, sample_id=stores[0].sample_id) as writer:
-        for (haplotypes, missing), variants, frequency in zip(
+    options = {"sample_id": stores[0].sample_id, "has_dosages": stores[0].has_dosages}
+    with StoreWriter.create(path, **options) as writer:
+        for (haplotypes, missing, dosages), variants, frequency in zip(
             selection.alleles, selection.variants, frequencies, strict=True
         ):
-            writer.append(variants, fill_missing(haplotypes, missing, frequency))
+            if dosages is not None:
+                is_missing = missing_people(missing, n_samples=stores[0].n_samples)
+                dosages = fill_dosages(dosages, is_missing, frequency)
+            writer.append(variants, fill_missing(haplotypes, missing, frequency), dosages=dosages)
             n_filled += int(np.bitwise_count(missing).sum())
         writer.add_variant_array("variant_rank", selection.rank)
         writer.add_variant_array("variant_frequency", selection.frequency)
@@ -192,6 +207,11 @@ def fill_missing(haplotypes, missing, frequency):
     """
     is_alternate = (frequency > 0.5)[:, np.newaxis]
     return haplotypes | np.where(is_alternate, missing, np.uint64(0))
+
+
+def missing_people(missing, *, n_samples):
+    """Tell whose dosages are missing: (n_variants, n_samples) bool."""
+    return unpack(missing, 2 * n_samples)[:, ::2].astype(bool)
 
 
 def _find_sites(store, sites):
@@ -243,22 +263,33 @@ def chosen_alleles(store, rows):
     return haplotypes, np.zeros_like(haplotypes) if missing is None else missing
 
 
+def chosen_genotypes(store, rows):
+    """Return what `chosen_alleles` does, and (n_rows, n_samples) uint16 dosages, 0 where missing, or None."""
+    return *chosen_alleles(store, rows), store.dosages(rows) if store.has_dosages else None
+
+
 def _site_alleles(store, sites):
     """Return the alleles of sites, and where they are missing.
 
-    Of several records of one site, an allele is ALT if any says so, and missing if it is in all. A site
-    without a record has REF throughout.
+    Of several records of one site, an allele is ALT if any says so, a dosage is the largest, and missing is
+    what is missing in all. A site without a record has REF throughout.
     """
     rows, places = _find_sites(store, sites)
     shape = (len(sites), word_count(store.n_haplotypes))
     haplotypes = np.zeros(shape, dtype=np.uint64)
     known, has_record = np.zeros(shape, dtype=np.uint64), np.zeros(len(sites), dtype=bool)
-    bits, missing = chosen_alleles(store, rows)
+    bits, missing, steps = chosen_genotypes(store, rows)
     np.bitwise_or.at(haplotypes, places, bits)
     np.bitwise_or.at(known, places, ~missing)
     has_record[places] = True
     unknown = np.where(has_record[:, np.newaxis], ~known, np.uint64(0))
-    return haplotypes, unknown & ~haplotypes, has_record
+    if steps is None:
+        return haplotypes, unknown & ~haplotypes, None, has_record
+    dosages = np.zeros((len(sites), store.n_samples), dtype=DTYPE)
+    np.maximum.at(dosages, places, steps)
+    # Both alleles of a person are missing or none, in every record.
+    is_missing = missing_people(unknown, n_samples=store.n_samples)
+    return *nearest_planes(dosages, is_missing), dosages, has_record
 
 
 def check_same_samples(stores):

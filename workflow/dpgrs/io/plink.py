@@ -1,19 +1,20 @@
 """Genotypes from PLINK files: .bed with .bim and .fam, or .pgen with .pvar and .psam.
 
-bed_reader and pgenlib decode the calls. Sizes are checked here first, because neither sees the tables and
-so whether files belong together.
+Sizes are checked here before calls are decoded: no decoder sees the tables, and so whether files belong
+together.
 """
 
 import os
 import re
 from collections import Counter
-from contextlib import contextmanager
 
 import numpy as np
 import pandas as pd
 
 from dpgrs.bits import pack
-from dpgrs.errors import DpgrsError, UsageError
+from dpgrs.dosages import dosage_steps, nearest_planes
+from dpgrs.errors import DpgrsError
+from dpgrs.io.plink_calls import bed_calls, pgen_calls, pgen_dosages
 from dpgrs.io.plink_tables import (
     plink_files,
     read_samples,
@@ -21,7 +22,7 @@ from dpgrs.io.plink_tables import (
     readdeclared_contigs,
     require_file,
 )
-from dpgrs.io.vcf import PHASED, VariantBatch, VcfHeader
+from dpgrs.io.vcf import VariantBatch, VcfHeader, check_terms
 from dpgrs.io.vcf_records import BadRecordError, skip_reason
 from dpgrs.io.vcf_text import COPY_AGAIN, match_contig, record_error
 
@@ -110,6 +111,7 @@ class PlinkReader:
     phased : ``required`` makes an unphased heterozygous call an error; ``any`` takes calls as written, and of
         two alleles without phase the lower first.
     keep_filtered : bool, whether to keep variants whose FILTER is neither PASS nor ``.``.
+    field : ``GT``, or ``DS`` for the dosages of a ``.pgen``; calls without one give whole ones.
 
     Attributes
     ----------
@@ -119,14 +121,19 @@ class PlinkReader:
     Raises
     ------
     DpgrsError
-        If phase is required of a ``.bed``, or of a contig with haploid calls.
+        If phase is required of a ``.bed``, or of a contig with haploid calls; dosages of a ``.bed``.
     """
 
     haploid_calls = 0
 
-    def __init__(self, header, contig, *, phased="required", keep_filtered=False):
-        if phased not in PHASED:
-            raise UsageError(f"`phased` must be one of {', '.join(PHASED)}, got {phased}.")
+    def __init__(self, header, contig, *, phased="required", keep_filtered=False, field="GT"):
+        check_terms(phased, field)
+        if field == "DS" and header.path.suffix == ".bed":
+            raise DpgrsError(
+                f"`{header.path}` has no dosages: PLINK 1 keeps none. Read its calls (`field: GT`), or give "
+                "a .pgen, VCF or BCF."
+            )
+        self._has_dosages = field == "DS"
         self._phase_required = phased == "required"
         if self._phase_required:
             require_phase(header.path, contig)
@@ -151,10 +158,11 @@ class PlinkReader:
         mine = np.flatnonzero(table["contig"] == name)
         self.n_records = len(mine)
         rows = self._usable_rows(table.iloc[mine].set_index(mine).assign(contig=name))
-        decode = _bed_calls if path.suffix == ".bed" else _pgen_calls
+        decode = bed_calls if path.suffix == ".bed" else pgen_calls
+        decode, batch = (pgen_dosages, self._dosage_batch) if self._has_dosages else (decode, self._batch)
         read = decode(path, n_samples=len(self._header.samples), n_alts=_count_alts(table))
         for start in range(0, len(rows), n_variants):
-            yield self._batch(rows.iloc[start : start + n_variants], read)
+            yield batch(rows.iloc[start : start + n_variants], read)
 
     def _usable_rows(self, records):
         """Return a row for each ALT that can be used: record, allele number and the columns of a variant."""
@@ -199,10 +207,18 @@ class PlinkReader:
             self._refuse_unphased(rows, place, alleles, is_phased)
         is_missing = alleles[place] < 0
         haplotypes = pack(alleles[place] == rows["allele"].to_numpy()[:, np.newaxis])
-        missing = pack(is_missing)
+        return self._counted(rows, haplotypes, pack(is_missing))
+
+    def _dosage_batch(self, rows, read):
+        dosages = read(rows["record"].to_numpy(), rows["allele"].to_numpy())
+        is_missing = dosages < 0
+        steps = dosage_steps(np.where(is_missing, 0, dosages))
+        return self._counted(rows, *nearest_planes(steps, is_missing), steps)
+
+    def _counted(self, rows, haplotypes, missing, dosages=None):
         self.missing_alleles += int(np.bitwise_count(missing).sum())
         variants = rows[["contig", "position", "id", "ref", "alt"]].reset_index(drop=True)
-        return VariantBatch(variants, haplotypes, missing)
+        return VariantBatch(variants, haplotypes, missing, dosages)
 
     def _refuse_unphased(self, rows, place, alleles, is_phased):
         is_bad = (alleles[:, 0::2] != alleles[:, 1::2]) & ~is_phased
@@ -231,11 +247,16 @@ def require_phase(path, contig):
             f"`{path}` has no phase: PLINK 1 keeps none. Use people as rows (`rows: people`), or give a "
             "phased VCF, BCF or .pgen."
         )
-    if contig.removeprefix("chr").upper() in SEX_CHROMOSOMES:
+    if is_sex_chromosome(contig):
         raise DpgrsError(
             f"`{path}` does not say which calls of chromosome {contig} are haploid. Use people as rows "
             "(`rows: people`), or give a phased VCF or BCF."
         )
+
+
+def is_sex_chromosome(contig):
+    """Tell whether people may have one of a chromosome, by its name."""
+    return contig.removeprefix("chr").upper() in SEX_CHROMOSOMES
 
 
 def _check_bed(files, *, n_samples, n_variants):
@@ -272,66 +293,6 @@ def _check_pgen(files, *, n_samples, n_variants):
                 f"`{path}` must have as many {kind} as `{table.name}` has lines: they belong to different "
                 f"sets. {COPY_AGAIN}"
             )
-
-
-def _bed_calls(path, *, n_samples, n_alts):
-    """Return a function from record numbers to calls.
-
-    Parameters
-    ----------
-    path : of the .bed.
-    n_samples : int
-    n_alts : (n_records,) numbers of ALT alleles.
-
-    Returns
-    -------
-    callable that takes (n,) record numbers and returns (n, 2 n_samples) alleles, below 0 where missing, and
-    (n, n_samples) bool, whether the order of a call's alleles is known.
-    """
-    from bed_reader import open_bed
-
-    bed = open_bed(path, iid_count=n_samples, sid_count=len(n_alts), num_threads=1)
-    last_bytes = np.memmap(path, mode="r", offset=3).reshape(len(n_alts), -1)[:, -1]
-    n_last = n_samples % 4 or 4
-
-    def read(records):
-        # Bits beyond the last person are 0: the size alone does not tell 5 people from 8.
-        if (last_bytes[records].astype(np.int64) >> (2 * n_last)).any():
-            fam = path.with_suffix(".fam").name
-            raise DpgrsError(f"`{path}` has calls of more people than `{fam}` has lines. {COPY_AGAIN}")
-        counts = bed.read(np.s_[:, records], dtype="int8", order="F").T
-        alleles = np.stack([counts == 2, counts >= 1], axis=2).astype(np.int8)
-        alleles[counts < 0] = -1
-        return alleles.reshape(len(records), -1), counts != 1
-
-    return read
-
-
-def _pgen_calls(path, *, n_samples, n_alts):
-    """Do for a .pgen what `_bed_calls` does for a .bed."""
-    from pgenlib import PgenReader
-
-    offsets = np.concatenate([[0], np.cumsum(n_alts + 1)]).astype(np.uintp)
-    with _damage_named(path):
-        pgen = PgenReader(os.fsencode(path), n_samples, len(n_alts), None, offsets)
-
-    def read(records):
-        alleles = np.empty((len(records), 2 * n_samples), dtype=np.int32)
-        is_phased = np.empty((len(records), n_samples), dtype=bool)
-        with _damage_named(path):
-            pgen.read_alleles_and_phasepresent_list(records.astype(np.uint32), alleles, is_phased)
-        return alleles, is_phased
-
-    return read
-
-
-@contextmanager
-def _damage_named(path):
-    """Turn what pgenlib raises, which names no file, into our error."""
-    try:
-        yield
-    except RuntimeError as error:
-        raise DpgrsError(f"`{path}` is truncated or damaged. {COPY_AGAIN}") from error
 
 
 def _expand(kind, n_kept):

@@ -6,18 +6,24 @@ from typing import NamedTuple
 import numpy as np
 
 from dpgrs.bits import unpack
+from dpgrs.dosages import DOSAGE_STEP, hard_calls
 from dpgrs.errors import DpgrsError
 from dpgrs.io.haplotype_store import HaplotypeStore
-from dpgrs.io.vcf import N_FIXED_COLUMNS
+from dpgrs.io.vcf_records import sample_place
 from dpgrs.io.vcf_text import find_index
 
 _MAKE_AGAIN = "Make the store again: dpgrs ingest-chromosome"
 
 
+# cyvcf2 gives dosages as float32: what lies halfway between two steps may go either way.
+_LARGEST_ROUNDING = DOSAGE_STEP / 2 + 2.0**-21
+
+
 class _Expected(NamedTuple):
     site: tuple  # contig, position, id, ref, alt
-    is_alternate: np.ndarray  # (n_haplotypes,)
+    is_alternate: np.ndarray | None  # (n_haplotypes,); of dosages their nearest calls are to be there
     is_missing: np.ndarray  # (n_haplotypes,)
+    dosages: np.ndarray | None = None  # (n_samples,) NaN where missing, if the store is of dosages
 
 
 def check_store(store, vcf):
@@ -72,6 +78,7 @@ class _Records:
         self._contig = options["chromosome"].removeprefix("chr")
         self._is_phase_required = options["phased"] == "required"
         self._is_filter_kept = options["keep_filtered"]
+        self._has_dosages = options.get("field") == "DS"
         kept = set(people)
         self._places = [place for place, name in enumerate(self._file.samples) if name in kept]
         self.samples = [self._file.samples[place] for place in self._places]
@@ -82,18 +89,35 @@ class _Records:
             if record.CHROM.removeprefix("chr") != self._contig:
                 continue
             self.counts["n_records"] += 1
-            is_usable = (self._is_filter_kept or record.FILTER is None) and "GT" in record.FORMAT
+            is_of_dosages = self._has_dosages and "DS" in record.FORMAT
+            is_usable = (self._is_filter_kept or record.FILTER is None) and (
+                is_of_dosages or "GT" in record.FORMAT
+            )
             kept = [k for k, alt in enumerate(record.ALT, start=1) if alt.isascii() and alt.isalpha()]
-            if not is_usable or not kept:
-                continue
-            first, second, n_haploid = self._alleles(record.genotype.array())
-            alleles = np.stack([first, second], axis=1)[self._places].ravel()
-            # Of everybody in the file: they are counted as they are read.
-            self.counts["haploid_calls"] += n_haploid
-            self.counts["missing_alleles"] += len(kept) * np.count_nonzero(alleles < 0)
-            for k in kept:
-                site = (record.CHROM, record.POS, record.ID or ".", record.REF, record.ALT[k - 1])
-                yield _Expected(site, alleles == k, alleles < 0)
+            if is_usable and kept:
+                yield from (self._dosages if is_of_dosages else self._calls)(record, kept)
+
+    def _calls(self, record, kept):
+        first, second, n_haploid = self._alleles(record.genotype.array())
+        alleles = np.stack([first, second], axis=1)[self._places].ravel()
+        # Of everybody in the file: they are counted as they are read.
+        self.counts["haploid_calls"] += n_haploid
+        for k in kept:
+            expected = _Expected(_site(record, k), alleles == k, alleles < 0)
+            if self._has_dosages:
+                pairs = np.where(alleles < 0, np.nan, alleles == k).reshape(-1, 2).sum(axis=1)
+                expected = _Expected(expected.site, None, np.isnan(pairs).repeat(2), pairs)
+            self.counts["missing_alleles"] += np.count_nonzero(expected.is_missing)
+            yield expected
+
+    def _dosages(self, record, kept):
+        values = record.format("DS")[self._places]
+        for k in kept:
+            # One dot may stand for all ALTs.
+            dosages = np.where(np.isnan(values).all(axis=1), np.nan, values[:, min(k, values.shape[1]) - 1])
+            is_missing = np.isnan(dosages)
+            self.counts["missing_alleles"] += 2 * np.count_nonzero(is_missing)
+            yield _Expected(_site(record, k), None, np.repeat(is_missing, 2), dosages)
 
     def _alleles(self, calls):
         """Return (n_samples,) first and second alleles, negative where missing, and how many are haploid."""
@@ -112,6 +136,7 @@ def _compare_chunk(store, path, chunk, expected):
     haplotypes = unpack(store.haplotypes(chunk), store.n_haplotypes)
     missing = store.missing(chunk)
     missing = np.zeros_like(haplotypes) if missing is None else unpack(missing, store.n_haplotypes)
+    steps = store.dosages(chunk) if store.has_dosages else None
     for i, site in enumerate(store.variants[chunk].itertuples(index=False, name=None)):
         found = next(expected, None)
         if found is None:
@@ -120,12 +145,18 @@ def _compare_chunk(store, path, chunk, expected):
             raise _difference(
                 store, path, f"at {_name(site)}: the VCF has {_name(found.site)} there, or another id"
             )
-        is_other = (haplotypes[i] != found.is_alternate) | (missing[i] != found.is_missing)
+        is_alternate = found.is_alternate
+        if steps is not None:
+            is_far = np.abs(steps[i] * DOSAGE_STEP - np.nan_to_num(found.dosages)) > _LARGEST_ROUNDING
+            if is_far.any():
+                place = sample_place(int(is_far.argmax()))
+                raise _difference(store, path, f"at {_name(site)}: the dosage of {place}")
+            is_alternate = hard_calls(steps[i]).astype(bool) & ~found.is_missing
+        is_other = (haplotypes[i] != is_alternate) | (missing[i] != found.is_missing)
         if is_other.any():
             sample, second = divmod(int(is_other.argmax()), 2)
-            place = f"sample {sample + 1} (column {sample + 1 + N_FIXED_COLUMNS})"
             which = "second" if second else "first"
-            raise _difference(store, path, f"at {_name(site)}: the {which} allele of {place}")
+            raise _difference(store, path, f"at {_name(site)}: the {which} allele of {sample_place(sample)}")
 
 
 def _compare_counts(store, path, records):
@@ -138,6 +169,10 @@ def _compare_counts(store, path, records):
 
 def _difference(store, path, where):
     return DpgrsError(f"`{store.path}` differs from `{path}` {where}. {_MAKE_AGAIN}")
+
+
+def _site(record, number):
+    return record.CHROM, record.POS, record.ID or ".", record.REF, record.ALT[number - 1]
 
 
 def _name(site):

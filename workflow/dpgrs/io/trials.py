@@ -9,6 +9,8 @@ from dpgrs.errors import DpgrsError, UsageError
 from dpgrs.io.files import load_arrays, replacing, save_arrays
 from dpgrs.types import Rows
 
+_GRAM_STEP, _CROSS_STEP = 2.0**-2, 2.0**-17  # of calls
+
 
 @dataclass(frozen=True)
 class Outcomes:
@@ -103,7 +105,7 @@ class Statistics:
     n_covariates : int, columns beside the variants.
     covariate_bound : float or None, at which covariates were clipped, in standard deviations.
     gram_step, cross_step : float, units of the integers: 1/4 and half an outcome grid step, finer ones with
-        covariates.
+        covariates or dosages.
     """
 
     gram: np.ndarray
@@ -118,8 +120,8 @@ class Statistics:
     clips: ClipCounts | None = None
     n_covariates: int = 0
     covariate_bound: float | None = None
-    gram_step: float = 2.0**-2
-    cross_step: float = 2.0**-17
+    gram_step: float = _GRAM_STEP
+    cross_step: float = _CROSS_STEP
 
     def gram_of_size(self, size, *, has_covariates=True):
         """Return the Gram matrix of the panel of that size with its covariates, if wanted, intercept last."""
@@ -136,6 +138,8 @@ class Statistics:
         if self.n_covariates:
             bound = np.float64(self.covariate_bound)
             arrays |= {"n_covariates": np.int64(self.n_covariates), "covariate_bound": bound}
+        # Not where they are those of calls: a ledger knows such statistics by their bytes.
+        if (self.gram_step, self.cross_step) != (_GRAM_STEP, _CROSS_STEP):
             arrays |= {"steps": np.array([self.gram_step, self.cross_step])}
         arrays |= {f"cross/{size}": cross for size, cross in self.cross.items()}
         arrays |= {f"columns/{size}": columns for size, columns in self.columns.items()}
@@ -163,7 +167,7 @@ class Statistics:
             _clipped(arrays),
             _by_size(arrays, "origin"),
             _clip_counts(arrays),
-            **_of_covariates(arrays),
+            **_of_further_columns(arrays),
         )
 
 
@@ -211,13 +215,15 @@ def _by_size(arrays, name):
     return {int(key.removeprefix(prefix)): array for key, array in arrays.items() if key.startswith(prefix)}
 
 
-def _of_covariates(arrays):
-    """Return what statistics with covariates say beside the others, as keywords."""
-    if "n_covariates" not in arrays:
-        return {}
-    gram_step, cross_step = arrays["steps"].tolist()
-    own = {"n_covariates": int(arrays["n_covariates"]), "covariate_bound": float(arrays["covariate_bound"])}
-    return own | {"gram_step": gram_step, "cross_step": cross_step}
+def _of_further_columns(arrays):
+    """Return what statistics with covariates or dosages say beside the others, as keywords."""
+    own = {}
+    if "n_covariates" in arrays:
+        own |= {"n_covariates": int(arrays["n_covariates"])}
+        own |= {"covariate_bound": float(arrays["covariate_bound"])}
+    if "steps" in arrays:
+        own |= dict(zip(("gram_step", "cross_step"), arrays["steps"].tolist(), strict=True))
+    return own
 
 
 def _clip_counts(arrays):

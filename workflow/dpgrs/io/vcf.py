@@ -15,10 +15,12 @@ import numpy as np
 import pandas as pd
 
 from dpgrs.errors import DpgrsError, UsageError
+from dpgrs.io.vcf_dosages import DosageScanner
 from dpgrs.io.vcf_scan import N_FIXED_COLUMNS, LineScanner
 from dpgrs.io.vcf_text import COPY_AGAIN, ContigText, numbered_lines
 
 PHASED = ("required", "any")
+SCANNERS = {"GT": LineScanner, "DS": DosageScanner}
 
 
 @dataclass(frozen=True)
@@ -45,11 +47,14 @@ class VariantBatch(NamedTuple):
     variants : data frame of n_variants rows: contig, position (1-based), id, ref, alt.
     haplotypes : (n_variants, n_words) uint64, bit 1 where the haplotype carries ALT.
     missing : (n_variants, n_words) uint64, bit 1 where the allele is unknown (its haplotype bit is 0).
+    dosages : (n_variants, n_samples) uint16 in units of `dpgrs.dosages.DOSAGE_STEP`, 0 where missing; the
+        haplotypes are then the nearest calls. None of files that are read for their calls.
     """
 
     variants: pd.DataFrame
     haplotypes: np.ndarray
     missing: np.ndarray
+    dosages: np.ndarray | None = None
 
 
 def read_header(path):
@@ -86,6 +91,7 @@ class ContigReader:
     contig : str, as in the file or with ``chr`` in front added or left out.
     phased : ``required`` makes an unphased heterozygous call an error; ``any`` takes calls as written.
     keep_filtered : bool, whether to keep records whose FILTER is neither PASS nor ``.``.
+    field : ``GT``, calls, or ``DS``, dosages of people.
     is_compiled : bool, whether to scan lines of the common form with compiled code; it changes no result.
 
     Attributes
@@ -107,10 +113,12 @@ class ContigReader:
 
     text_of = ContigText
 
-    def __init__(self, header, contig, *, phased="required", keep_filtered=False, is_compiled=True):
-        if phased not in PHASED:
-            raise UsageError(f"`phased` must be one of {', '.join(PHASED)}, got {phased}.")
+    def __init__(
+        self, header, contig, *, phased="required", keep_filtered=False, field="GT", is_compiled=True
+    ):
+        check_terms(phased, field)
         self._header = header
+        self._new_scanner = SCANNERS[field]
         self._contig = contig
         self._options = {
             "is_phase_required": phased == "required",
@@ -132,13 +140,23 @@ class ContigReader:
             position where the index was used) and the place of the sample.
         """
         text = self.text_of(self._header.path, self._contig)
-        scanner = LineScanner(text, n_samples=len(self._header.samples), **self._options)
-        for columns, haplotypes, missing in scanner.rows(n_variants):
+        scanner = self._new_scanner(text, n_samples=len(self._header.samples), **self._options)
+        for columns, haplotypes, missing, *dosages in scanner.rows(n_variants):
             self.n_records, self.haploid_calls = scanner.n_records, scanner.haploid_calls
             self.skipped = scanner.skipped
             self.missing_alleles += int(np.bitwise_count(missing).sum())
-            yield VariantBatch(pd.DataFrame(columns), haplotypes, missing)
+            yield VariantBatch(pd.DataFrame(columns), haplotypes, missing, *dosages)
         self.n_records, self.skipped = scanner.n_records, scanner.skipped
+
+
+def check_terms(phased, field):
+    """Refuse terms of reading that do not exist, or dosages for rows that need phase, by a `UsageError`."""
+    if phased not in PHASED:
+        raise UsageError(f"`phased` must be one of {', '.join(PHASED)}, got {phased}.")
+    if field not in SCANNERS:
+        raise UsageError(f"`field` must be one of {', '.join(SCANNERS)}, got {field}.")
+    if field == "DS" and phased == "required":
+        raise UsageError("`phased` must be any with `field` DS, got required. A dosage has no phase.")
 
 
 def declared_contig(line):

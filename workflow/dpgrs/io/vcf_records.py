@@ -135,7 +135,7 @@ def _with_gt_first(calls):
     parts = [fields.split(b":") for fields in samples]
     for sample, fields in enumerate(parts):
         if len(fields) <= gt and fields != [b"."]:
-            raise BadRecordError(f"the call of {_sample_place(sample)} is malformed. Mend the record.")
+            raise BadRecordError(f"the call of {sample_place(sample)} is malformed. Mend the record.")
     return b"\t".join([b"GT", *(fields[gt] if len(fields) > gt else b"." for fields in parts)])
 
 
@@ -175,16 +175,17 @@ def _two_alleles(calls):
 def _refuse(is_bad, problem, remedy="Mend the record."):
     """Raise for the first bad sample, by its place: names of people stay out of messages."""
     if is_bad.any():
-        raise BadRecordError(f"the call of {_sample_place(int(is_bad.argmax()))} {problem}. {remedy}")
+        raise BadRecordError(f"the call of {sample_place(int(is_bad.argmax()))} {problem}. {remedy}")
 
 
 def _malformed_call(calls):
     """Say which call is none, of columns with GT first; None where all are calls."""
     for sample, fields in enumerate(calls.split(b"\t")[1:]):
         if not _CALL.fullmatch(fields.partition(b":")[0]):
-            return f"the call of {_sample_place(sample)} is malformed. Mend the record."
+            return f"the call of {sample_place(sample)} is malformed. Mend the record."
     return None
 
 
-def _sample_place(index):
+def sample_place(index):
+    """Name a sample by its place and column, never by its id."""
     return f"sample {index + 1} (column {index + 1 + N_FIXED_COLUMNS})"

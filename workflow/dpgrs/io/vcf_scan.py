@@ -40,7 +40,7 @@ class LineScanner:
 
     def __init__(self, text, *, n_samples, is_phase_required, is_filter_kept, is_compiled):
         self._text = text
-        self._n_columns = N_FIXED_COLUMNS + n_samples
+        self._n_samples = n_samples
         self._is_filter_kept = is_filter_kept
         self._is_compiled = is_compiled
         self._kernel = _Kernel(n_samples, is_phase_required=is_phase_required, is_filter_kept=is_filter_kept)
@@ -64,7 +64,8 @@ class LineScanner:
         Yields
         ------
         columns : dict of lists: contig, position, id, ref, alt.
-        haplotypes, missing : (n_variants, n_words) uint64, see `dpgrs.io.vcf.VariantBatch`.
+        haplotypes, missing : (n_variants, n_words) uint64, see `dpgrs.io.vcf.VariantBatch`; of a
+            `DosageScanner`, dosages follow.
 
         Raises
         ------
@@ -94,7 +95,7 @@ class LineScanner:
             yield rows.batch()
 
     def _new_rows(self, n_rows):
-        return _Rows(n_rows, word_count(2 * (self._n_columns - N_FIXED_COLUMNS)))
+        return Rows(n_rows, self._n_samples)
 
     def _scan(self, text, start, stop, rows):
         """Take what compiled code can take; return where the first line begins that it cannot."""
@@ -116,8 +117,9 @@ class LineScanner:
             return
         self._names[name] = None
         found = line.count(b"\t") + 1
-        if found != self._n_columns:
-            problem = f"the record must have {self._n_columns} columns, got {found}. {COPY_AGAIN}"
+        if found != self._n_samples + N_FIXED_COLUMNS:
+            n_columns = self._n_samples + N_FIXED_COLUMNS
+            problem = f"the record must have {n_columns} columns, got {found}. {COPY_AGAIN}"
             raise self._text.record_error(self._line, line, problem)
         self._kernel.meet_contig(name, is_wanted)
         if not is_wanted:
@@ -139,12 +141,12 @@ class LineScanner:
         site = (record.contig, record.position, record.id, record.ref)
         return [((*site, record.alts[k - 1]), alleles, k) for k in kept]
 
-    def _usable_alts(self, record):
+    def _usable_alts(self, record, *, has_calls=False):
         """Return the allele numbers to keep (1 is the first ALT) and count the others by reason."""
         if not self._is_filter_kept and record.filter not in ("PASS", "."):
             self.skipped["filtered"] += 1
             return []
-        if b"GT" not in record.calls.partition(b"\t")[0].split(b":"):
+        if not (has_calls or b"GT" in record.calls.partition(b"\t")[0].split(b":")):
             self.skipped["no_gt"] += 1
             return []
         reasons = [skip_reason(alt) for alt in record.alts]
@@ -172,7 +174,7 @@ class _Kernel:
         self._scratch = np.resize(np.frombuffer(b"0|0\t", dtype=np.uint8), n_bytes)
         self.alleles = np.empty(2 * n_samples, dtype=np.int32)
         # No record begins like a comment. An empty name would be that of lines whose CHROM is empty.
-        self._name, self._contig, self._is_wanted = "", np.frombuffer(b"#", dtype=np.uint8).copy(), False
+        self._name, self._contig, self.is_wanted = "", np.frombuffer(b"#", dtype=np.uint8).copy(), False
         self._format, self._n_subfields = np.frombuffer(b"GT", dtype=np.uint8).copy(), 1
 
     def scan(self, text, start, stop, rows):
@@ -185,7 +187,7 @@ class _Kernel:
             self._contig,
             self._format,
             self._n_subfields,
-            self._is_wanted,
+            self.is_wanted,
             self._is_filter_kept,
             self._is_phase_required,
             self._n_samples,
@@ -202,7 +204,7 @@ class _Kernel:
         """Take lines of this contig from now on, or pass them over."""
         self._name = name.decode(errors="replace")
         self._contig = np.frombuffer(name, dtype=np.uint8).copy()
-        self._is_wanted = is_wanted
+        self.is_wanted = is_wanted
 
     def decode(self, record):
         """Decode calls into `alleles` and return the number of haploid ones, or -1 for what is beyond it."""
@@ -223,11 +225,11 @@ class _Kernel:
         )
 
 
-class _Rows:
+class Rows:
     """Rows of a batch while it is filled."""
 
-    def __init__(self, n_rows, n_words):
-        self.n = 0
+    def __init__(self, n_rows, n_samples):
+        self.n, n_words = 0, word_count(2 * n_samples)
         self.haplotypes = np.empty((n_rows, n_words), dtype=np.uint64)
         self.missing = np.zeros((n_rows, n_words), dtype=np.uint64)
         self.sites = np.empty((n_rows, 3), dtype=np.int64)
@@ -239,8 +241,12 @@ class _Rows:
 
     def add(self, site, alleles, number):
         """Add a row from allele numbers."""
-        contig, position, *fields = site
         kernels.pack_allele(alleles, number, self.haplotypes[self.n], self.missing[self.n])
+        self.add_site(site)
+
+    def add_site(self, site):
+        """Add the site of a row whose alleles are there."""
+        contig, position, *fields = site
         self.sites[self.n, 0] = position
         self._contigs.append(contig)
         self._fields += fields

@@ -14,6 +14,7 @@ import math
 import numpy as np
 
 from dpgrs.bits import WORD_BITS
+from dpgrs.dosages import DOSAGE_STEP
 from dpgrs.errors import UsageError
 from dpgrs.regression.statistics import (
     LARGEST_OUTCOME,
@@ -22,11 +23,12 @@ from dpgrs.regression.statistics import (
     clip_norms,
     column_moments,
     half_units,
+    is_fractional,
     long_rows,
 )
 from dpgrs.types import Rows
 
-GENOTYPE_STEP = 2.0**-12  # one unit of a genotype on its grid
+GENOTYPE_STEP = DOSAGE_STEP  # one unit of a genotype on its grid
 CLIPPED_GRAM_STEP = GENOTYPE_STEP**2  # one unit of the integer Gram matrix
 CLIPPED_CROSS_STEP = GENOTYPE_STEP * OUTCOME_STEP  # one unit of the integer X'Y
 HALF = 2**11  # x = 1/2 in grid steps, the intercept
@@ -115,12 +117,12 @@ def tight_outcome_norm(n_outcomes, *, factor, bound):
     return min(_checked_factor(factor), bound) * math.sqrt(n_outcomes)
 
 
-def frequency_rows(bits, frequency, *, row_norm, n_haplotypes, rows, is_selected=None, covariates=None):
+def frequency_rows(genotypes, frequency, *, row_norm, n_haplotypes, rows, is_selected=None, covariates=None):
     """Code, clip and round rows, each by itself.
 
     Parameters
     ----------
-    bits : (n_variants, n_words) uint64
+    genotypes : (n_variants, n_words) uint64, or (n_variants, n_rows) int16 dosages.
     frequency : (n_variants,) ALT allele frequencies of a public panel.
     row_norm : float > 0, public bound on the norm of a row, without the intercept.
     n_haplotypes : int
@@ -140,32 +142,38 @@ def frequency_rows(bits, frequency, *, row_norm, n_haplotypes, rows, is_selected
         If there is not one frequency a variant, or the norm is not a finite number above 0.
     """
     options = {"n_haplotypes": n_haplotypes, "rows": rows, "is_selected": is_selected}
-    T = _frequency_units(bits, frequency, covariates=covariates, **options)
+    T = _frequency_units(genotypes, frequency, covariates=covariates, **options)
     clip_norms(T, norm=row_norm, step=GENOTYPE_STEP)
     return T.T
 
 
-def _frequency_units(bits, frequency, *, n_haplotypes, rows, is_selected, covariates=None):
+def _frequency_units(genotypes, frequency, *, n_haplotypes, rows, is_selected, covariates=None):
     """Code rows without a clip, (n_variants + n_covariates, n_selected) int16."""
     keep = slice(None) if is_selected is None else is_selected
     frequency = grid_frequency(frequency)
-    if frequency.shape != (len(bits),):
+    if frequency.shape != (len(genotypes),):
         raise UsageError(
-            f"There must be one public frequency a variant, got {frequency.size} for {len(bits)} variants. "
+            f"There must be one public frequency a variant, got {frequency.size} for {len(genotypes)} "
+            "variants. "
             "Take both from the same list of sites."
         )
     means = column_moments(frequency, rows=rows)[0] / GENOTYPE_STEP
     n_rows = n_haplotypes if Rows(rows) == Rows.HAPLOTYPES else n_haplotypes // 2
     n_selected = n_rows if is_selected is None else np.count_nonzero(is_selected)
     n_covariates = 0 if covariates is None else len(covariates)
-    T = np.empty((len(bits) + n_covariates, n_selected), dtype=np.int16)
+    T = np.empty((len(genotypes) + n_covariates, n_selected), dtype=np.int16)
     if n_covariates:
-        T[len(bits) :] = covariates[:, keep]
-    for start in range(0, len(bits), VARIANT_BLOCK):
-        block = slice(start, min(start + VARIANT_BLOCK, len(bits)))
-        half = half_units(bits[block], n_haplotypes=n_haplotypes, rows=rows)[:, keep]
-        T[block] = half * np.int16(HALF) - means[block, np.newaxis].astype(np.int16)
+        T[len(genotypes) :] = covariates[:, keep]
+    for start in range(0, len(genotypes), VARIANT_BLOCK):
+        block = slice(start, min(start + VARIANT_BLOCK, len(genotypes)))
+        half = half_coded(genotypes[block], n_haplotypes=n_haplotypes, rows=rows)[:, keep]
+        T[block] = half - means[block, np.newaxis].astype(np.int16)
     return T
+
+
+def half_coded(genotypes, **options):
+    """Return genotypes in `half` coding, (n_variants, n_rows) int16 in units of `GENOTYPE_STEP`."""
+    return genotypes if is_fractional(genotypes) else half_units(genotypes, **options) * np.int16(HALF)
 
 
 def clipped_gram(X):
@@ -220,13 +228,13 @@ def clipped_cross_product(X, Y):
 
 
 def clipped_statistics(
-    bits, frequency, Y, *, row_norm, n_haplotypes, rows, is_selected=None, covariates=None
+    genotypes, frequency, Y, *, row_norm, n_haplotypes, rows, is_selected=None, covariates=None
 ):
     """Sum both statistics over the selected rows, a block of people at a time.
 
     Parameters
     ----------
-    bits, frequency, row_norm, n_haplotypes, rows, is_selected, covariates : as in `frequency_rows`.
+    genotypes, frequency, row_norm, n_haplotypes, rows, is_selected, covariates : as in `frequency_rows`.
     Y : (n_outcomes, n_rows) int64 in units of `OUTCOME_STEP`, as `grid_outcomes` gives, of all rows.
 
     Returns
@@ -240,22 +248,22 @@ def clipped_statistics(
     """
     _check_exact(Y.shape[1])
     is_selected = np.ones(Y.shape[1], dtype=bool) if is_selected is None else is_selected
-    size = len(bits) + (0 if covariates is None else len(covariates)) + 1
+    size = len(genotypes) + (0 if covariates is None else len(covariates)) + 1
     G, V = np.zeros((size, size), dtype=np.int64), np.zeros((len(Y), size), dtype=np.int64)
     whole = {"n_haplotypes": n_haplotypes, "rows": rows, "covariates": covariates}
-    for words, block, options in _row_blocks(bits, is_selected, **whole):
-        X = frequency_rows(words, frequency, row_norm=row_norm, **options)
+    for part, block, options in _row_blocks(genotypes, is_selected, **whole):
+        X = frequency_rows(part, frequency, row_norm=row_norm, **options)
         G += clipped_gram(X)
         V += clipped_cross_product(X, Y[:, block][:, options["is_selected"]])
     return G, V
 
 
-def count_long_rows(bits, frequency, *, row_norm, n_haplotypes, rows, is_selected, covariates=None):
+def count_long_rows(genotypes, frequency, *, row_norm, n_haplotypes, rows, is_selected, covariates=None):
     """Count the rows that `frequency_rows` shrinks: an exact number about the data, for benchmarks alone.
 
     Parameters
     ----------
-    bits, frequency, row_norm, n_haplotypes, rows, covariates : as in `frequency_rows`.
+    genotypes, frequency, row_norm, n_haplotypes, rows, covariates : as in `frequency_rows`.
     is_selected : (n_rows,) bool
 
     Returns
@@ -264,22 +272,22 @@ def count_long_rows(bits, frequency, *, row_norm, n_haplotypes, rows, is_selecte
     """
     count = 0
     whole = {"n_haplotypes": n_haplotypes, "rows": rows, "covariates": covariates}
-    for words, _, options in _row_blocks(bits, is_selected, **whole):
-        T = _frequency_units(words, frequency, **options)
+    for part, _, options in _row_blocks(genotypes, is_selected, **whole):
+        T = _frequency_units(part, frequency, **options)
         count += int(long_rows(T, norm=row_norm, step=GENOTYPE_STEP)[0].sum())
     return count
 
 
-def _row_blocks(bits, is_selected, *, n_haplotypes, rows, covariates):
-    """Yield the words of a block of people, the slice of their rows, and the block's options of coding."""
+def _row_blocks(genotypes, is_selected, *, n_haplotypes, rows, covariates):
+    """Yield the genotypes of a block of people, the slice of their rows, and the options of its coding."""
     n_alleles = 1 if Rows(rows) == Rows.HAPLOTYPES else 2
     for first in range(0, n_haplotypes, ROW_BLOCK):
         last = min(first + ROW_BLOCK, n_haplotypes)
-        words = bits[:, first // WORD_BITS : -(-last // WORD_BITS)]
         block = slice(first // n_alleles, last // n_alleles)
+        columns = block if is_fractional(genotypes) else slice(first // WORD_BITS, -(-last // WORD_BITS))
         options = {"n_haplotypes": last - first, "rows": rows, "is_selected": is_selected[block]}
         own = None if covariates is None else covariates[:, block]
-        yield words, block, options | {"covariates": own}
+        yield genotypes[:, columns], block, options | {"covariates": own}
 
 
 def _with_intercept(X):

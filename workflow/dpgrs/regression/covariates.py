@@ -69,6 +69,36 @@ def covariate_units(Z, *, bound, rows):
     return np.trunc(x / GENOTYPE_STEP).astype(np.int16)
 
 
+def fractional_statistics(dosages, *, covariates, Y, columns, is_selected):
+    """Sum the exact statistics of dosages, with covariates before the intercept.
+
+    Parameters
+    ----------
+    dosages : (n_variants, n_rows) int16, as from `dpgrs.io.panel.Panel.genotypes`.
+    covariates : (n_covariates, n_rows) int16, as from `covariate_units`, or None.
+    Y : dict of panel size to (n_outcomes, n_rows) int64 in units of `OUTCOME_STEP`.
+    columns : dict of panel size to the indices of its variants.
+    is_selected : (n_rows,) bool
+
+    Returns
+    -------
+    gram, cross : as from `with_covariates`.
+
+    Raises
+    ------
+    UsageError
+        With more rows than `clipped_gram` can sum exactly.
+    """
+    own = dosages[:0] if covariates is None else covariates
+    X = np.vstack([dosages, own])[:, is_selected].T
+    last = len(dosages) + np.arange(len(own))
+    cross = {
+        size: clipped_cross_product(X[:, np.append(columns[size], last)], values[:, is_selected])
+        for size, values in Y.items()
+    }
+    return clipped_gram(X), cross
+
+
 def with_covariates(gram, cross, *, bits, covariates, Y, n_haplotypes, rows, is_selected):
     """Append covariates to the exact statistics of variants, before the intercept.
 

@@ -4,11 +4,12 @@ import numpy as np
 from scipy.linalg import eigh
 
 from dpgrs.errors import UsageError
-from dpgrs.regression.statistics import VARIANT_BLOCK, column_moments, half_units
+from dpgrs.regression.clipped_statistics import GENOTYPE_STEP, half_coded
+from dpgrs.regression.statistics import VARIANT_BLOCK, column_moments
 
 LOADING_STEP = 2.0**-20  # one unit of a loading
-# Sums of products with half units of genotypes, at most 2, are exact in float64 below 2^53.
-LARGEST_LOADING_SUM = 2**51
+# Sums of products with genotypes of at most 2^12 steps are exact in float64 below 2^53.
+LARGEST_LOADING_SUM = 2**41
 
 
 def reference_loadings(X, frequency, *, n_components, rows):
@@ -56,7 +57,7 @@ def reference_loadings(X, frequency, *, n_components, rows):
     return np.rint((U * inverse[:, np.newaxis]).T / LOADING_STEP) * LOADING_STEP
 
 
-def project(bits, loadings, *, means, n_haplotypes, rows):
+def project(genotypes, loadings, *, means, n_haplotypes, rows):
     """Project rows onto principal components.
 
     Products are summed as integers, so that no other row, chunk or order of summing can change what becomes
@@ -64,7 +65,7 @@ def project(bits, loadings, *, means, n_haplotypes, rows):
 
     Parameters
     ----------
-    bits : (n_variants, n_words) uint64
+    genotypes : (n_variants, n_words) uint64, or (n_variants, n_rows) int16 dosages.
     loadings : (n_components, n_variants) float64, multiples of `LOADING_STEP`.
     means : (n_variants,) float64, public means of the columns in `half` coding.
     n_haplotypes : int
@@ -87,9 +88,9 @@ def project(bits, loadings, *, means, n_haplotypes, rows):
             "Make them again from the reference."
         )
     sums = 0.0
-    for start in range(0, len(bits), VARIANT_BLOCK):
-        block = slice(start, min(start + VARIANT_BLOCK, len(bits)))
-        T = half_units(bits[block], n_haplotypes=n_haplotypes, rows=rows).astype(np.float64)
+    for start in range(0, len(genotypes), VARIANT_BLOCK):
+        block = slice(start, min(start + VARIANT_BLOCK, len(genotypes)))
+        T = half_coded(genotypes[block], n_haplotypes=n_haplotypes, rows=rows).astype(np.float64)
         sums = sums + units[:, block] @ T
     at_means = (units * means).sum(axis=1)
-    return (sums / 2 - at_means[:, np.newaxis]) * LOADING_STEP
+    return (sums * GENOTYPE_STEP - at_means[:, np.newaxis]) * LOADING_STEP

@@ -1,5 +1,7 @@
 """Exact sufficient statistics: sums over rows in integers, so that chunks of rows add up in any order.
 
+Genotypes are bits, or fractional dosages of people: int16 in `half` coding, dosage - 1, in whole steps.
+
 Coding `half`, half units: a haplotype row holds t = 2 x = 2 a - 1 (alleles a = 0 or 1), a person's row
 t = 2 x = 2 (a1 + a2) - 2. The intercept column is the constant x = 1/2, t = 1, appended last.
 """
@@ -9,6 +11,7 @@ from fractions import Fraction
 import numpy as np
 
 from dpgrs.bits import pack, unpack
+from dpgrs.dosages import DOSAGE_STEP
 from dpgrs.errors import UsageError
 from dpgrs.regression._kernels import centre_counts, joint_counts
 from dpgrs.types import Rows
@@ -197,22 +200,30 @@ def cross_product(bits, Y, *, n_haplotypes, rows, is_selected=None):
     return V
 
 
-def coded_rows(bits, *, n_haplotypes, rows, is_selected=None):
+def is_fractional(genotypes):
+    """Tell dosages from bits."""
+    return genotypes.dtype == np.int16
+
+
+def coded_rows(genotypes, *, n_haplotypes, rows, is_selected=None):
     """Return the genotype matrix in `half` coding, without the intercept.
 
     Parameters
     ----------
-    bits : (n_variants, n_words) uint64
+    genotypes : (n_variants, n_words) uint64, or (n_variants, n_rows) int16 dosages.
     n_haplotypes : int
     rows : Rows
     is_selected : (n_rows,) bool, the rows to return; None returns all.
 
     Returns
     -------
-    (n_selected, n_variants) float64: -1/2 and 1/2 for haplotypes, -1, 0 and 1 for people.
+    (n_selected, n_variants) float64: -1/2 and 1/2 for haplotypes, -1, 0 and 1 for people, between -1 and 1
+    for dosages.
     """
     keep = slice(None) if is_selected is None else is_selected
-    return half_units(bits, n_haplotypes=n_haplotypes, rows=rows)[:, keep].T / 2
+    if is_fractional(genotypes):
+        return genotypes[:, keep].T * DOSAGE_STEP
+    return half_units(genotypes, n_haplotypes=n_haplotypes, rows=rows)[:, keep].T / 2
 
 
 def half_units(bits, *, n_haplotypes, rows):

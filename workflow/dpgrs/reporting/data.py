@@ -76,6 +76,7 @@ class StudyInfo:
     left_out : str, how many people were left out and why, in words; None where everybody is in the study.
     covariates : tuple of str, names of further columns of X.
     covariate_bound : float, at which they are clipped, in standard deviations.
+    field : ``GT`` for calls, ``DS`` for imputed dosages of people.
     """
 
     name: str
@@ -102,6 +103,7 @@ class StudyInfo:
     left_out: str | None = None
     covariates: tuple = ()
     covariate_bound: float | None = None
+    field: str = "GT"
 
 
 class ClippedRows(NamedTuple):

@@ -69,7 +69,7 @@ def joined_rows(panel, size, *, rows, covariates=None, is_selected=None):
     (n_selected, size + n_covariates) float64.
     """
     X = coded_rows(
-        panel.haplotypes(panel.of_size(size)),
+        panel.genotypes(panel.of_size(size)),
         n_haplotypes=panel.n_haplotypes,
         rows=rows,
         is_selected=is_selected,
@@ -107,8 +107,9 @@ def _of_table(sample_id, path, names, scales, *, rows, is_release):
 def _of_genotypes(panel, loadings, *, rows):
     """Return the same of principal components; they are scaled by the reference already."""
     columns = loadings.places(panel.variants)
-    bits = panel.haplotypes(columns)
     means = column_moments(loadings.frequency, rows=rows)[0]
-    Z = project(bits, loadings.values, means=means, n_haplotypes=panel.n_haplotypes, rows=rows)
+    Z = project(
+        panel.genotypes(columns), loadings.values, means=means, n_haplotypes=panel.n_haplotypes, rows=rows
+    )
     n = len(loadings.names)
     return loadings.names, Z, np.zeros(n), np.ones(n)

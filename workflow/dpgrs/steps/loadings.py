@@ -17,6 +17,6 @@ def make_loadings(panel, *, output, rows, n_components):
     n_components : int
     """
     panel = Panel.open(panel)
-    X = coded_rows(panel.haplotypes(), n_haplotypes=panel.n_haplotypes, rows=rows)
+    X = coded_rows(panel.genotypes(), n_haplotypes=panel.n_haplotypes, rows=rows)
     found = reference_loadings(X, panel.frequency, n_components=n_components, rows=rows)
     write_loadings(output, panel.variants, panel.frequency, found)

@@ -113,7 +113,7 @@ def _require_standardised(outcomes, path):
 
 def _simulate(panel, size, *, rows, is_release, **options):
     columns = panel.of_size(size)
-    X = coded_rows(panel.haplotypes(columns), n_haplotypes=panel.n_haplotypes, rows=rows)
+    X = coded_rows(panel.genotypes(columns), n_haplotypes=panel.n_haplotypes, rows=rows)
     return simulate_outcomes(
         X,
         row_id=row_names(panel.sample_id, rows=rows),

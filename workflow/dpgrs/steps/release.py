@@ -8,6 +8,7 @@ import numpy as np
 
 from dpgrs import __version__
 from dpgrs.config import without_paths
+from dpgrs.dosages import DOSAGE_STEP
 from dpgrs.errors import DpgrsError
 from dpgrs.identity import fit_settings, public_identity
 from dpgrs.io.files import file_digest
@@ -336,6 +337,8 @@ def _public_inputs(settings, digest, label):
     if settings["outcomes"]["scales"]:
         digest = public_identity(settings)["outcomes"]["scales"]
         yield PublicInput("centre and scale of the outcomes", digest, f"a table of the curator, {SCALES}")
+    if settings["cohort"]["field"] == "DS":
+        yield PublicInput("genotypes", "imputed dosages", f"rounded to multiples of {DOSAGE_STEP:g}")
     people = terms_of(settings)
     if people.public:
         yield PublicInput("choice of people", people.in_words, "fixed lists, whose ids stay private")

@@ -183,6 +183,7 @@ def _study_info(settings, panel, outcomes, metrics, covariates, *, left_out):
         outcome_counts=tuple(sorted(metrics["n_outcomes"].unique().tolist())),
         trials=settings["trials"],
         source=_source(settings["cohort"]),
+        field=settings["cohort"]["field"],
         chromosomes=tuple(settings["cohort"]["chromosomes"]),
         heritability=settings["outcomes"]["heritability"] if simulated else None,
         outcome_bound=settings["outcomes"]["bound"],

@@ -15,7 +15,7 @@ from dpgrs.regression.clipped_statistics import (
     tight_outcome_norm,
     tight_row_norm,
 )
-from dpgrs.regression.covariates import entry_scale, with_covariates
+from dpgrs.regression.covariates import entry_scale, fractional_statistics, with_covariates
 from dpgrs.regression.requests import budget_groups
 from dpgrs.regression.statistics import (
     OUTCOME_STEP,
@@ -23,6 +23,7 @@ from dpgrs.regression.statistics import (
     cross_product,
     gram,
     grid_outcomes,
+    is_fractional,
     long_rows,
 )
 from dpgrs.types import Bounds
@@ -63,21 +64,21 @@ def compute_statistics(
     Raises
     ------
     UsageError
-        With covariates under other bounds.
+        With covariates or dosages under other bounds.
     """
     panel, outcomes, covariates = Panel.open(panel), Outcomes.load(outcomes), Covariates.load(covariates)
-    if covariates is not None and Bounds(bounds) != Bounds.TIGHT:
-        raise UsageError(f"`privacy.bounds` must be tight with covariates, got {bounds}. Set it to tight.")
+    for kind, is_there in (("covariates", covariates is not None), ("dosages", panel.has_dosages)):
+        if is_there and Bounds(bounds) != Bounds.TIGHT:
+            raise UsageError(f"`privacy.bounds` must be tight with {kind}, got {bounds}. Set it to tight.")
     is_training = outcomes.is_training
     options = {"n_haplotypes": panel.n_haplotypes, "rows": outcomes.rows, "is_selected": is_training}
     columns = {size: panel.of_size(size) for size in outcomes.values}
-    bits, own, clipped, origin = panel.haplotypes(), {}, {}, {}
+    genotypes, own, clipped, origin = panel.genotypes(), {}, {}, {}
     Y = {size: grid_outcomes(values, bound=outcome_bound) for size, values in outcomes.values.items()}
-    cross = {size: cross_product(bits[columns[size]], values, **options) for size, values in Y.items()}
-    sums = gram(bits, **options)
+    sums, cross = _exact_sums(genotypes, Y, columns, covariates, **options)
     if covariates is not None:
-        sums, cross = with_covariates(sums, cross, bits=bits, covariates=covariates.units, Y=Y, **options)
         own = {"n_covariates": len(covariates.names), "covariate_bound": covariates.bound}
+    if covariates is not None or panel.has_dosages:
         own |= {"gram_step": CLIPPED_GRAM_STEP, "cross_step": CLIPPED_CROSS_STEP}
     if Bounds(bounds) == Bounds.TIGHT:
         for size in columns:
@@ -86,7 +87,7 @@ def compute_statistics(
             origin[size] = np.append(zero, np.zeros(own.get("n_covariates", 0)))
             for count in counts or [len(outcomes.names)]:
                 clipped[size, count] = _clipped(
-                    bits[columns[size]],
+                    genotypes[columns[size]],
                     frequency,
                     outcomes.values[size][:count],
                     bound=outcome_bound,
@@ -112,6 +113,19 @@ def compute_statistics(
     ).save(output)
 
 
+def _exact_sums(genotypes, Y, columns, covariates, **options):
+    """Sum X'X, and X'Y of every panel size, without a clip of rows."""
+    units = None if covariates is None else covariates.units
+    if is_fractional(genotypes):
+        terms = {"Y": Y, "columns": columns, "is_selected": options["is_selected"]}
+        return fractional_statistics(genotypes, covariates=units, **terms)
+    cross = {size: cross_product(genotypes[columns[size]], values, **options) for size, values in Y.items()}
+    sums = gram(genotypes, **options)
+    if covariates is None:
+        return sums, cross
+    return with_covariates(sums, cross, bits=genotypes, covariates=units, Y=Y, **options)
+
+
 def row_norm_of(frequency, *, rows, factor, n_covariates=0, covariate_bound=None):
     """Return the norm at which `tight` bounds clip rows of genotypes and covariates.
 
@@ -127,7 +141,7 @@ def row_norm_of(frequency, *, rows, factor, n_covariates=0, covariate_bound=None
     return tight_row_norm(frequency, rows=rows, factor=factor, covariate_square=square)
 
 
-def _clipped(bits, frequency, values, *, bound, clips, n_shared, rows, covariates, **options):
+def _clipped(genotypes, frequency, values, *, bound, clips, n_shared, rows, covariates, **options):
     """Sum one panel and one set of outcomes within tight bounds."""
     genotype_clip, outcome_clip = clips
     own, units = {}, None
@@ -138,7 +152,7 @@ def _clipped(bits, frequency, values, *, bound, clips, n_shared, rows, covariate
     norm = outcome_norm(n_shared, factor=outcome_clip, bound=bound)
     Y = clipped_outcomes(values, bound=bound, norm=norm, n_shared=n_shared)
     options |= {"rows": rows, "covariates": units}
-    X_sums, Y_sums = clipped_statistics(bits, frequency, Y, row_norm=row_norm, **options)
+    X_sums, Y_sums = clipped_statistics(genotypes, frequency, Y, row_norm=row_norm, **options)
     return ClippedStatistics(X_sums, Y_sums, row_norm, norm)
 
 
@@ -149,13 +163,13 @@ def _clip_counts(panel, outcomes, clipped, covariates, *, bound):
         size: np.count_nonzero(np.abs(Y[:, is_training]) > bound, axis=1)
         for size, Y in outcomes.values.items()
     }
-    rows, bits = {}, panel.haplotypes() if clipped else None
+    rows, genotypes = {}, panel.genotypes() if clipped else None
     options = {"n_haplotypes": panel.n_haplotypes, "rows": outcomes.rows, "is_selected": is_training}
     options |= {"covariates": None if covariates is None else covariates.units}
     for (size, count), part in clipped.items():
         columns = panel.of_size(size)
         n_genotypes = count_long_rows(
-            bits[columns], panel.frequency[columns], row_norm=part.row_norm, **options
+            genotypes[columns], panel.frequency[columns], row_norm=part.row_norm, **options
         )
         n_outcomes = 0
         if part.outcome_norm is not None:

@@ -1,0 +1,62 @@
+"""What preflight says of a study on dosages before any job runs."""
+
+import pytest
+
+from dpgrs.config import resolve
+from dpgrs.dosage_gates import dosage_problems
+from dpgrs.identity import public_identity
+from plink_sets import write_bed
+
+SOUND = {
+    "cohort": {
+        "source": "vcf",
+        "vcf": "{chrom}.vcf.gz",
+        "chromosomes": ["1"],
+        "rows": "people",
+        "field": "DS",
+    },
+    "privacy": {"bounds": "tight"},
+    "methods": ["ridge", "blup", "adassp"],
+}
+
+
+def found(**changes):
+    settings = {name: SOUND[name] for name in SOUND}
+    settings["cohort"] = SOUND["cohort"] | changes.pop("cohort", {})
+    return dosage_problems(resolve(settings | changes))
+
+
+def test_problems__none_of_a_sound_study_and_none_of_calls():
+    assert found() == []
+    assert found(cohort={"field": "GT", "rows": "haplotypes"}, privacy={"bounds": "worst-case"}) == []
+
+
+@pytest.mark.parametrize(
+    ("changes", "complaint"),
+    [
+        ({"cohort": {"rows": "haplotypes"}}, "`cohort.rows` must be people with `cohort.field: DS`"),
+        ({"cohort": {"source": "simulate", "vcf": None}}, "`cohort.field` must be GT for a simulated cohort"),
+        ({"cohort": {"chromosomes": ["1", "chrX"]}}, "`cohort.chromosomes` must be autosomes"),
+        ({"privacy": {"bounds": "worst-case"}}, "`privacy.bounds` must be tight with `cohort.field: DS`"),
+        ({"methods": ["ridge", "k-blup", "dp-sgd"]}, "got k-blup, dp-sgd. Leave them out"),
+    ],
+)
+def test_problems__one_line_each(changes, complaint):
+    (line,) = found(**changes)
+    assert complaint in line
+    assert "\n" not in line
+
+
+def test_problems__of_a_bed(tmp_path):
+    write_bed(tmp_path / "all")
+    settings = {"source": "plink", "vcf": None, "plink": str(tmp_path / "all")}
+    (line,) = found(cohort=settings)
+    assert "must have dosages" in line
+    assert "all.bed, a .bed" in line
+    assert found(cohort=settings | {"plink": str(tmp_path / "nothing")}) == []
+
+
+def test_identity__knows_dosages_and_leaves_that_of_calls_as_it_was():
+    calls = resolve({})
+    assert "field" not in public_identity(calls)["genotypes"]
+    assert public_identity(resolve(SOUND))["genotypes"]["field"] == "DS"

@@ -1,0 +1,110 @@
+"""Statistics of dosages: those of calls where they are whole, and sums of products of floats elsewhere."""
+
+import numpy as np
+import pytest
+
+from dpgrs.dosages import DOSAGE_STEP, STEPS_PER_ALLELE, half_coded
+from dpgrs.errors import UsageError
+from dpgrs.regression.clipped_statistics import (
+    CLIPPED_CROSS_STEP,
+    CLIPPED_GRAM_STEP,
+    clipped_statistics,
+    count_long_rows,
+    frequency_rows,
+    grid_frequency,
+)
+from dpgrs.regression.covariates import fractional_statistics
+from dpgrs.regression.principal_components import LOADING_STEP, project
+from dpgrs.regression.statistics import (
+    CROSS_STEP,
+    GRAM_STEP,
+    OUTCOME_STEP,
+    coded_rows,
+    column_moments,
+    cross_product,
+    gram,
+    grid_outcomes,
+)
+from dpgrs.steps import statistics as statistics_step
+from random_cohorts import random_bits
+
+N_PEOPLE, D = 2500, 7
+OPTIONS = {"n_haplotypes": 2 * N_PEOPLE, "rows": "people"}
+FREQUENCY = np.linspace(0.05, 0.95, D)
+RNG = np.random.default_rng(8)
+IS_SELECTED = RNG.random(N_PEOPLE) < 0.7
+Y = grid_outcomes(RNG.normal(size=(3, N_PEOPLE)), bound=3.0)
+STEPS = RNG.integers(0, 2 * STEPS_PER_ALLELE + 1, (D, N_PEOPLE)).astype(np.uint16)
+COVARIATES = RNG.integers(-STEPS_PER_ALLELE, STEPS_PER_ALLELE + 1, (2, N_PEOPLE)).astype(np.int16)
+COLUMNS = {4: np.array([0, 2, 3, 6]), D: np.arange(D)}
+
+
+def whole(bits):
+    """Return calls as dosages."""
+    counts = 2 * coded_rows(bits, **OPTIONS).T + 2
+    return half_coded((counts / 2 * STEPS_PER_ALLELE).astype(np.uint16))
+
+
+def test_fractional_statistics__of_whole_dosages_are_those_of_calls():
+    bits = random_bits(D, 2 * N_PEOPLE)
+    terms = {"covariates": None, "Y": dict.fromkeys(COLUMNS, Y), "columns": COLUMNS}
+    G, V = fractional_statistics(whole(bits), is_selected=IS_SELECTED, **terms)
+    exact = gram(bits, **OPTIONS, is_selected=IS_SELECTED)
+    assert np.array_equal(G * CLIPPED_GRAM_STEP, exact * GRAM_STEP)
+    for size, columns in COLUMNS.items():
+        wanted = cross_product(bits[columns], Y, **OPTIONS, is_selected=IS_SELECTED)
+        assert np.array_equal(V[size] * CLIPPED_CROSS_STEP, wanted * CROSS_STEP)
+
+
+@pytest.mark.parametrize("covariates", [None, COVARIATES])
+def test_clipped_statistics__of_whole_dosages_are_those_of_calls(covariates):
+    bits = random_bits(D, 2 * N_PEOPLE)
+    terms = OPTIONS | {"row_norm": 1.5, "is_selected": IS_SELECTED, "covariates": covariates}
+    of_calls = clipped_statistics(bits, FREQUENCY, Y, **terms)
+    of_dosages = clipped_statistics(whole(bits), FREQUENCY, Y, **terms)
+    assert all(np.array_equal(one, other) for one, other in zip(of_calls, of_dosages, strict=True))
+    assert count_long_rows(bits, FREQUENCY, **terms) == count_long_rows(whole(bits), FREQUENCY, **terms)
+
+
+def test_fractional_statistics__are_sums_of_products():
+    dosages = half_coded(STEPS)
+    terms = {"covariates": COVARIATES, "Y": dict.fromkeys(COLUMNS, Y), "columns": COLUMNS}
+    G, V = fractional_statistics(dosages, is_selected=IS_SELECTED, **terms)
+    X = np.vstack([STEPS * DOSAGE_STEP - 1, COVARIATES * DOSAGE_STEP, np.full(N_PEOPLE, 0.5)])[:, IS_SELECTED]
+    assert np.allclose(G * CLIPPED_GRAM_STEP, X @ X.T, rtol=1e-12)
+    chosen = [*COLUMNS[4], D, D + 1, D + 2]
+    wanted = Y[:, IS_SELECTED] * OUTCOME_STEP @ X[chosen].T
+    assert np.allclose(V[4] * CLIPPED_CROSS_STEP, wanted, rtol=1e-9, atol=1e-9)
+
+
+def test_frequency_rows__are_centred_dosages_within_the_norm():
+    dosages = half_coded(STEPS)
+    free = frequency_rows(dosages, FREQUENCY, row_norm=100.0, **OPTIONS) * DOSAGE_STEP
+    assert np.array_equal(free, STEPS.T * DOSAGE_STEP - 2 * grid_frequency(FREQUENCY))
+    rows = frequency_rows(dosages, FREQUENCY, row_norm=1.25, **OPTIONS) * DOSAGE_STEP
+    assert (np.linalg.norm(rows, axis=1) <= 1.25).all()
+    is_short = np.linalg.norm(free, axis=1) <= 1.25
+    assert np.array_equal(rows[is_short], free[is_short])
+    # Each row by itself.
+    alone = frequency_rows(dosages[:, 5:6], FREQUENCY, row_norm=1.25, n_haplotypes=2, rows="people")
+    assert np.array_equal(alone[0] * DOSAGE_STEP, rows[5])
+
+
+def test_project__dosages_as_floats_do():
+    loadings = np.rint(RNG.normal(size=(2, D)) / LOADING_STEP) * LOADING_STEP
+    means = column_moments(FREQUENCY, rows="people")[0]
+    found = project(half_coded(STEPS), loadings, means=means, **OPTIONS)
+    assert np.allclose(found, loadings @ (STEPS * DOSAGE_STEP - 1 - means[:, np.newaxis]), atol=1e-9)
+
+
+def test_compute_statistics__raise_on_dosages_under_other_bounds(monkeypatch):
+    class Fake:
+        has_dosages = True
+
+    for name, value in {"Panel": Fake, "Outcomes": None, "Covariates": None}.items():
+        opener = type(
+            name, (), {"open": lambda path, value=value: value, "load": lambda path, value=value: value}
+        )
+        monkeypatch.setattr(statistics_step, name, opener)
+    with pytest.raises(UsageError, match="must be tight with dosages"):
+        statistics_step.compute_statistics(None, None, output=None, outcome_bound=3.0)

@@ -1,0 +1,91 @@
+"""Compiled kernels that read dosages from the sample columns of a VCF line. Each is a pure function."""
+
+import numba
+import numpy as np
+
+from dpgrs.dosages import STEPS_PER_ALLELE
+
+TAB, COLON, COMMA, DOT, ZERO, NINE = b"\t:,.09"
+MISSING, ODD = -1, -2
+# Up to nine digits no decimal lies halfway between two steps, and all products stay within int64.
+MAX_DIGITS = 9
+ALL_TAKEN = -1
+
+_jit = numba.njit(nogil=True, cache=True)
+
+
+@_jit
+def read_decimal(text, at):
+    """Read a decimal of at most nine digits from 0 to 2.
+
+    Returns
+    -------
+    step : int, rounded to whole steps; `MISSING` for a dot alone, `ODD` for anything else.
+    at : int, the place after it.
+    """
+    number, scale, n_digits, n_dots = np.int64(0), np.int64(1), 0, 0
+    while at < len(text) and (ZERO <= text[at] <= NINE or text[at] == DOT):
+        if text[at] == DOT:
+            n_dots += 1
+        elif n_digits == MAX_DIGITS:
+            return ODD, at
+        else:
+            number = 10 * number + (np.int64(text[at]) - ZERO)
+            scale *= 10 if n_dots else 1
+            n_digits += 1
+        at += 1
+    if n_digits == 0 and n_dots == 1:
+        return MISSING, at
+    if n_digits == 0 or n_dots > 1 or number > 2 * scale:
+        return ODD, at
+    return (2 * STEPS_PER_ALLELE * number + scale) // (2 * scale), at
+
+
+@_jit
+def find_subfield(text, at, place):
+    """Return where a subfield of the sample at `at` begins, or -1 if it is left out."""
+    while place and at < len(text) and text[at] != TAB:
+        place -= text[at] == COLON
+        at += 1
+    return -1 if place else at
+
+
+@_jit
+def decode_dosages(text, place, steps):
+    """Read one subfield of every sample: a decimal for each ALT, or a dot.
+
+    Parameters
+    ----------
+    text : (n_bytes,) uint8, the sample columns of a line.
+    place : int, of the subfield among those that FORMAT names.
+    steps : (n_alts, n_samples) int32, filled: dosages in whole steps, or `MISSING`.
+
+    Returns
+    -------
+    int, the place of the first sample whose subfield has another form, or `ALL_TAKEN`.
+    """
+    n_alts, n_samples = steps.shape
+    at = 0
+    for sample in range(n_samples):
+        begin = find_subfield(text, at, place)
+        steps[:, sample] = MISSING
+        if begin >= 0:
+            at = begin
+            for alt in range(n_alts):
+                step, at = read_decimal(text, at)
+                is_last = at == len(text) or text[at] == TAB or text[at] == COLON
+                if step == ODD or not (is_last or text[at] == COMMA):
+                    return sample
+                steps[alt, sample] = step
+                if is_last:
+                    # One dot stands for all.
+                    if alt + 1 < n_alts and not (alt == 0 and step == MISSING):
+                        return sample
+                    break
+                if alt + 1 == n_alts:
+                    return sample
+                at += 1
+        while at < len(text) and text[at] != TAB:
+            at += 1
+        at += 1
+    return ALL_TAKEN

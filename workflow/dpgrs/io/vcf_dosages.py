@@ -1,0 +1,102 @@
+"""Dosages of the lines of one contig, one row per ALT allele: the subfield DS of every sample."""
+
+import re
+
+import numpy as np
+
+from dpgrs.dosages import DTYPE, LARGEST_DOSAGE, STEPS_PER_ALLELE, nearest_planes
+from dpgrs.io import _dosage_kernels as kernels
+from dpgrs.io.vcf_records import BadRecordError, parse_record, sample_place
+from dpgrs.io.vcf_scan import LineScanner, Rows
+
+FIELD = b"DS"
+
+_DECIMAL = re.compile(rb"(\d{1,30}\.?\d{0,30}|\.\d{1,30})([eE][+-]?\d{1,3})?")
+
+
+class DosageScanner(LineScanner):
+    """Reads the dosages of one contig, and counts; see `LineScanner` for parameters and attributes.
+
+    A record without the subfield is taken by its calls, as plink2 does.
+    """
+
+    def _new_rows(self, n_rows):
+        return _DosageRows(n_rows, self._n_samples)
+
+    def _scan(self, text, start, stop, rows):
+        """Pass over other contigs; lines of this one are taken one at a time."""
+        return start if self._kernel.is_wanted else super()._scan(text, start, stop, rows)
+
+    def _split(self, line):
+        record = parse_record(line)
+        if FIELD not in record.calls.partition(b"\t")[0].split(b":"):
+            return [(site, _steps_of_calls(alleles, k), k) for site, alleles, k in super()._split(line)]
+        kept = self._usable_alts(record, has_calls=True)
+        if not kept:
+            return []
+        steps = self._steps(record)
+        site = (record.contig, record.position, record.id, record.ref)
+        return [((*site, record.alts[k - 1]), steps[k - 1], k) for k in kept]
+
+    def _steps(self, record):
+        """Return (n_alts, n_samples) dosages in whole steps, `kernels.MISSING` where missing."""
+        format_, _, columns = record.calls.partition(b"\t")
+        place = format_.split(b":").index(FIELD)
+        steps = np.empty((len(record.alts), self._n_samples), dtype=np.int32)
+        is_taken = self._is_compiled and (
+            kernels.decode_dosages(np.frombuffer(columns, dtype=np.uint8), place, steps) == kernels.ALL_TAKEN
+        )
+        if not is_taken:
+            for sample, fields in enumerate(columns.split(b"\t")):
+                steps[:, sample] = _sample_steps(fields.split(b":"), place, sample, n_alts=len(record.alts))
+        return steps
+
+
+class _DosageRows(Rows):
+    """Rows of a batch while it is filled: dosages, and the calls nearest to them."""
+
+    def __init__(self, n_rows, n_samples):
+        super().__init__(n_rows, n_samples)
+        self.dosages = np.empty((n_rows, n_samples), dtype=DTYPE)
+
+    def add(self, site, steps, number):
+        """Add a row from dosages in whole steps."""
+        is_missing = steps == kernels.MISSING
+        self.dosages[self.n] = np.where(is_missing, 0, steps)
+        planes = nearest_planes(self.dosages[self.n], is_missing)
+        self.haplotypes[self.n], self.missing[self.n] = planes
+        self.add_site(site)
+
+    def batch(self):
+        return *super().batch(), self.dosages[: self.n]
+
+
+def _steps_of_calls(alleles, number):
+    """Return (n_samples,) dosages of an allele; missing where one of two alleles is."""
+    pairs = alleles.reshape(-1, 2)
+    steps = STEPS_PER_ALLELE * np.count_nonzero(pairs == number, axis=1)
+    return np.where((pairs < 0).any(axis=1), kernels.MISSING, steps)
+
+
+def _sample_steps(fields, place, sample, *, n_alts):
+    """Return the dosages of one sample, or say what is wrong with them."""
+    if len(fields) <= place or fields[place] == b".":
+        return kernels.MISSING
+    values = fields[place].split(b",")
+    if len(values) != n_alts:
+        raise BadRecordError(
+            f"the dosage of {sample_place(sample)} must have one number for each ALT, got {len(values)} "
+            f"for {n_alts}. Mend the record."
+        )
+    return [_steps_of(value, sample) for value in values]
+
+
+def _steps_of(value, sample):
+    if value == b".":
+        return kernels.MISSING
+    steps = float(value) * STEPS_PER_ALLELE if _DECIMAL.fullmatch(value) else -1
+    if not 0 <= steps <= LARGEST_DOSAGE:
+        raise BadRecordError(
+            f"the dosage of {sample_place(sample)} must be a number from 0 to 2. Mend the record."
+        )
+    return round(steps)

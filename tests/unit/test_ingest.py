@@ -6,6 +6,7 @@ from dpgrs.bits import unpack
 from dpgrs.errors import DpgrsError
 from dpgrs.io.haplotype_store import HaplotypeStore
 from dpgrs.io.ingest import ingest_chromosome
+from plink_sets import PVAR, write_pgen
 from vcf_files import record, vcf_text, write_bgzf, write_gzip, write_text
 
 RECORDS = (
@@ -97,3 +98,40 @@ def test_ingest_chromosome__progress(tmp_path, capsys):
     assert capsys.readouterr().err == ""
     ingest_chromosome(vcf, chromosome="1", store=tmp_path / "again.zarr", progress=True)
     assert "chromosome 1: 2 variants" in capsys.readouterr().err
+
+
+# A SNP on chromosome 22 that all builds know, and the length of the chromosome in GRCh38.
+RS1296819 = {"GRCh37": 18076546, "GRCh38": 17593780}
+LENGTH_22 = 50818468
+
+
+@pytest.mark.parametrize("prefix", ["", "chr"])
+@pytest.mark.parametrize("ending", [".vcf", ".pgen"])
+def test_ingest_chromosome__positions_of_another_build(tmp_path, prefix, ending):
+    contig, path = f"{prefix}22", tmp_path / f"a{ending}"
+    place = RS1296819["GRCh37"]
+    if ending == ".vcf":
+        records = (record(5, "0|1 0|0 1|1", contig=contig), record(place, "0|1 0|0 1|1", id_="rs1;rs1296819"))
+        write_text(path, vcf_text(records[0], records[1].replace("1", contig, 1), contigs=(contig,)))
+    else:
+        sites = (PVAR[0], f"{contig}\t5\t.\tA\tC\t.", f"{contig}\t{place}\trs1296819\tA\tC\t.")
+        write_pgen(path.with_suffix(""), alleles=((0, 0, 0, 1, 1, 1),) * 2, pvar=sites)
+    for stated in (None, "GRCh37"):
+        store = tmp_path / f"{stated}.zarr"
+        assert ingest_chromosome(path, chromosome=22, store=store, genome_build=stated)["n_variants"] == 2
+    with pytest.raises(
+        DpgrsError, match=rf"has rs1296819 at {contig}:{place} \(GRCh37\), got GRCh38\. Correct"
+    ):
+        ingest_chromosome(path, chromosome=22, store=tmp_path / "x.zarr", genome_build="GRCh38")
+    assert not list(tmp_path.glob("*x.zarr*"))
+
+
+def test_ingest_chromosome__position_beyond_the_end(tmp_path, monkeypatch):
+    monkeypatch.setattr("dpgrs.io.haplotype_store._CHUNK_VARIANTS", 1)
+    positions = (5, 6, 7, LENGTH_22, LENGTH_22 + 1)
+    text = vcf_text(*(record(i, "0|1 0|0 1|1", contig="22") for i in positions), contigs=("22",))
+    vcf = write_text(tmp_path / "a.vcf", text)
+    with pytest.raises(DpgrsError, match=f"position 22:{LENGTH_22 + 1} of .*a.vcf, got GRCh38, whose chromo"):
+        ingest_chromosome(vcf, chromosome="22", store=tmp_path / "x.zarr", genome_build="GRCh38")
+    assert not list(tmp_path.glob("*x.zarr*"))
+    ingest_chromosome(vcf, chromosome="22", store=tmp_path / "y.zarr", genome_build="GRCh37")

@@ -145,3 +145,44 @@ def test_problems__a_release_needs_ref_from_the_genome(tmp_path):
         (line,) = (line for line in found_of_release({"plink": path}) if "REF" in line)
         assert line.startswith(f"`cohort.plink` must have REF from the genome in a release, got {path}, ")
     assert not [line for line in found_of_release({"plink": "c.pgen"}) if "REF" in line]
+
+
+@pytest.mark.parametrize("mode", ["benchmark", "release"])
+def test_problems__known_snps_of_plink(tmp_path, mode):
+    bim = ("1 rs1 0 4 C A", "1 rs3094315 0 752566 G A", "21 rs2835370 0 36807495 C T")
+    write_bed(tmp_path / "a", bim=bim)
+
+    def lines(stated, *, chromosomes=(1,)):
+        cohort = {"plink": "a.bed", "chromosomes": list(chromosomes)}
+        said = found(cohort, mode=mode, release={"genome_build": stated})
+        return [line for line in said if line.startswith("`release.genome_build`")]
+
+    assert lines("GRCh37") == []
+    (line,) = lines("GRCh38", chromosomes=[1, "X"])
+    assert line == (
+        "`release.genome_build` must be the build of a.bim, which has rs3094315 at 1:752566 (GRCh37), "
+        "got GRCh38. Correct it, or lift the positions over."
+    )
+    (line,) = lines("GRCh38", chromosomes=[21])
+    assert line.endswith(
+        "at 21:36807495 (NCBI36), got GRCh38. Lift the positions over: it cannot be NCBI36 (hg18)."
+    )
+    # Two builds in one file, in equal parts.
+    assert lines("GRCh37", chromosomes=[1, 21]) == []
+
+
+def test_problems__positions_of_plink_beyond_the_end(tmp_path):
+    write_bed(tmp_path / "a")
+    end = LENGTHS["GRCh38"]["1"]
+    write_bed(tmp_path / "r", bim=(f"1 . 0 {end} C A", f"1 . 0 {end + 1} C A", "1 . 0 no C A"))
+    cohort = {"plink": "a.bed"}
+    public = {"reference": "r.bed"}
+    assert not any(
+        "build" in line for line in found(cohort, public=public, release={"genome_build": "GRCh38"})
+    )
+    write_lines(tmp_path / "r.bim", (f"1 . 0 {end} C A", f"1 . 0 {end + 1} C A", "1 . 0 9 C A"))
+    lines = found(cohort, public=public, mode="release", release={"genome_build": "GRCh38"})
+    assert (
+        sum("must be a build that has position 1:248956423 of r.bim, got GRCh38" in line for line in lines)
+        == 1
+    )

@@ -214,6 +214,26 @@ def test_release__too_few_public_sites(study, tmp_path):
     assert any("must list at least `panel.size`, 100, sites" in line for line in lines)
 
 
+@pytest.mark.parametrize(
+    ("row", "message"),
+    [
+        ("1\t752566\trs3094315", "which has rs3094315 at 1:752566 (GRCh37), got GRCh38. Correct it"),
+        ("chr1\t248956423\t.", "position chr1:248956423 of {path}, got GRCh38, whose chromosome 1 ends at"),
+    ],
+)
+def test_release__public_sites_of_another_build(study, tmp_path, row, message):
+    sites = tmp_path / "sites.tsv"
+    sites.write_text(f"contig\tposition\tid\tref\talt\tfrequency\n{row}\tA\tC\t0.2\n")
+    changes = {
+        "cohort": {"source": "vcf", "vcf": "absent{chrom}.vcf", "chromosomes": ["1"]},
+        "public": {"sites": str(sites), "origin": "x"},
+        "panel": {"size": 1},
+    }
+    for build, is_refused in (("GRCh37", False), ("GRCh38", True)):
+        lines = found(merged(study, changes | {"release": {"genome_build": build}}))
+        assert any(message.format(path=sites) in line for line in lines) == is_refused
+
+
 def test_release__filters_of_genotypes_need_a_reference(study, tmp_path):
     sites = tmp_path / "sites.tsv"
     sites.write_text("contig\tposition\tref\talt\tfrequency\n1\t5\tA\tC\t0.2\n")

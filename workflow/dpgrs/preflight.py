@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dpgrs import __version__
+from dpgrs.build_gates import position_problems
 from dpgrs.cohort_files import cohort_files, cohort_pattern, reference_files_of
 from dpgrs.config import examine
 from dpgrs.controlled_gates import controlled_problems
@@ -107,7 +108,8 @@ def problems(config, *, doubtful=frozenset()):
         headers, found = _read_headers(cohort, absent=absent, shows_ids=shows_ids)
         lines += found
     if is_clear("mode", "cohort.source", "cohort.chromosomes", "release.genome_build"):
-        lines += _build_problems(config, headers)
+        # What a header tells, positions need not tell again.
+        lines += _build_problems(config, headers) or position_problems(config)
     people = next(iter(headers.values())).samples if headers else None
     if is_clear("mode", "cohort.source", "people"):
         people, found = chosen_people(config, people, shows_ids=shows_ids)

@@ -1,5 +1,6 @@
 """What keeps a release from starting: settings without a guarantee, no ledger, no key, no public origin."""
 
+from dpgrs.build_gates import table_problems
 from dpgrs.config import keys
 from dpgrs.errors import DpgrsError
 from dpgrs.genotype_gates import provisional_problems, reference_problems
@@ -265,11 +266,16 @@ def _public_problems(config):
         lines.append("`public.frequencies` must come with `public.sites`, got it alone. Give the sites.")
     if given and not public["origin"]:
         lines.append("`public.origin` must say where the public sites come from, got null. Say it in words.")
-    lines += _site_problems(public["sites"], public["frequencies"], size=max(config["panel"]["size"]))
+    lines += _site_problems(
+        public["sites"],
+        public["frequencies"],
+        size=max(config["panel"]["size"]),
+        build=config["release"]["genome_build"],
+    )
     return lines
 
 
-def _site_problems(path, frequencies, *, size):
+def _site_problems(path, frequencies, *, size, build):
     if path is None:
         return []
     try:
@@ -282,7 +288,7 @@ def _site_problems(path, frequencies, *, size):
             f"`public.sites` must list at least `panel.size`, {size}, sites by {columns}, got {len(sites)}. "
             "Add sites, or lower the size."
         ]
-    return []
+    return table_problems(sites, path=path, build=build)
 
 
 def _ledger_problems(config, is_clear):

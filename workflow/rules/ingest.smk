@@ -60,6 +60,16 @@ rule choose_people:
         "python -m dpgrs choose-people {input.genotypes:q} --output {output.people} {params.counts} {params.options} 2> {log}"
 
 
+def ingest_options(**more):
+    """Return how genotype files of cohort and reference alike are read."""
+    return flags(
+        phased="required" if ROWS == "haplotypes" else "any",
+        keep_filtered=SETTINGS["cohort"]["keep_filtered"],
+        genome_build=SETTINGS["release"]["genome_build"],
+        **more,
+    )
+
+
 # Calls of people who are not in the study end here.
 rule ingest_chromosome:
     input:
@@ -77,11 +87,7 @@ rule ingest_chromosome:
         mem_mb=2000,
         runtime=240,
     params:
-        options=flags(
-            phased="required" if ROWS == "haplotypes" else "any",
-            keep_filtered=SETTINGS["cohort"]["keep_filtered"],
-            field=SETTINGS["cohort"]["field"],
-        ),
+        options=ingest_options(field=SETTINGS["cohort"]["field"]),
         people=lambda wildcards, input: flags(people=list(input.people)),
         code=code_digest("io"),
     shell:

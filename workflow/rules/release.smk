@@ -73,10 +73,7 @@ use rule ingest_chromosome as ingest_reference with:
         f"{LOGS}/ingest_reference/{{chrom}}.log",
     params:
         # Public people are read by their calls, whatever is read of the cohort.
-        options=flags(
-            phased="required" if ROWS == "haplotypes" else "any",
-            keep_filtered=SETTINGS["cohort"]["keep_filtered"],
-        ),
+        options=ingest_options(),
         people="",
         code=code_digest("io"),
 

@@ -1,8 +1,13 @@
-"""The genome builds of a release, told apart by the lengths of their chromosomes."""
+"""The genome builds of a release, told apart by the lengths of their chromosomes and by well-known SNPs."""
 
+from collections import defaultdict
 from pathlib import Path
 from typing import NamedTuple
 
+from dpgrs.errors import DpgrsError, must
+from dpgrs.io.known_positions import PLACES, POSITIONS
+
+KEY = "release.genome_build"
 CHROMOSOMES = (*map(str, range(1, 23)), "X")
 # As the assemblies GCA_000001405.1 and GCA_000001405.15 have them; their patches changed no length.
 LENGTHS = {
@@ -63,6 +68,73 @@ def declared_builds(headers):
         for build, lengths in LENGTHS.items()
         if length == lengths.get(chromosome.removeprefix("chr"))
     ]
+
+
+class BuildCheck:
+    """Holds the positions of a file's variants against the build that is stated for them.
+
+    A known SNP at its place in a build speaks for that build. Anywhere else it says nothing, for ids are
+    renamed and merged. The file is refused where more SNPs speak for another build than for the one stated.
+
+    Parameters
+    ----------
+    path : of the file, for messages.
+    build : str, a key of `LENGTHS`.
+    """
+
+    def __init__(self, path, build):
+        self._path = path
+        self._build = build
+        self._found = defaultdict(dict)
+
+    def add(self, variants):
+        """Look at variants.
+
+        Parameters
+        ----------
+        variants : data frame of n_variants rows: contig (with or without ``chr``), position (1-based), id
+            (ids with semicolons between them).
+
+        Raises
+        ------
+        DpgrsError
+            A position beyond the end of its chromosome.
+        """
+        for contig in variants["contig"].unique():
+            end = LENGTHS[self._build].get(contig.removeprefix("chr"))
+            if end is not None and variants["position"].max() > end:
+                self._refuse_beyond(variants[variants["contig"] == contig], contig, end)
+        # Few rows are left to be looked at one by one.
+        near = variants[variants["position"].isin(POSITIONS)]
+        for contig, position, ids in zip(near["contig"], near["position"], near["id"], strict=True):
+            name, build = PLACES.get((contig.removeprefix("chr"), position), (None, None))
+            if name in ids.split(";"):
+                self._found[build][name] = f"{contig}:{position}"
+
+    def finish(self):
+        """Judge by the known SNPs of all variants.
+
+        Raises
+        ------
+        DpgrsError
+            More of them speak for another build than for the one stated.
+        """
+        build, found = max(self._found.items(), key=lambda item: len(item[1]), default=(self._build, {}))
+        if len(found) <= len(self._found[self._build]):
+            return
+        shown = " and ".join(f"{name} at {place}" for name, place in list(found.items())[:2])
+        fix = "Correct it, or lift the positions over."
+        if build not in LENGTHS:
+            fix = f"Lift the positions over: it cannot be {build} (hg18)."
+        wanted = f"be the build of {self._path}, which has {shown} ({build})"
+        raise DpgrsError(must(KEY, wanted, self._build, fix))
+
+    def _refuse_beyond(self, variants, contig, end):
+        beyond = variants["position"][variants["position"] > end]
+        if len(beyond):
+            wanted = f"be a build that has position {contig}:{beyond.iloc[0]} of {self._path}"
+            got = f"{self._build}, whose chromosome {contig.removeprefix('chr')} ends at {end}"
+            raise DpgrsError(must(KEY, wanted, got, "Correct it, or lift the positions over."))
 
 
 def _declared_lengths(header, bare):

@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 
 from dpgrs.errors import DpgrsError
+from dpgrs.io.genome_builds import BuildCheck
 from dpgrs.io.genotype_files import describe_files, genotype_header, genotype_reader
 from dpgrs.io.haplotype_store import StoreWriter, rows_per_batch
 from dpgrs.io.people import find_people, take_people
@@ -22,6 +23,7 @@ def ingest_chromosome(
     keep_filtered=False,
     field="GT",
     people=None,
+    genome_build=None,
     progress=None,
 ):
     """Read one chromosome of genotype files into a haplotype store, one row per usable ALT allele.
@@ -36,6 +38,7 @@ def ingest_chromosome(
     keep_filtered : bool, whether to keep records whose FILTER is neither PASS nor ``.``.
     field : ``GT``, or ``DS`` for the dosages of people beside their nearest calls.
     people : path of a list of ids, one a line: nobody else's calls reach the store; None takes everybody.
+    genome_build : ``GRCh37`` or ``GRCh38``, which the positions must be of; None checks none.
     progress : bool, whether to show a running count on stderr; by default where stderr is a terminal.
 
     Returns
@@ -47,12 +50,15 @@ def ingest_chromosome(
     Raises
     ------
     DpgrsError
-        Anything wrong with a file, or no usable variant in it. No store is left behind.
+        Anything wrong with a file, no usable variant in it, or positions of another build. No store is left
+        behind.
     """
     header = genotype_header(genotypes)
     options = {"phased": phased, "keep_filtered": keep_filtered, "field": field}
     reader = genotype_reader(genotypes, str(chromosome), **options)
     samples, batches = header.samples, reader.batches(rows_per_batch(len(header.samples)))
+    if genome_build is not None:
+        batches = _of_build(batches, BuildCheck(header.path, genome_build))
     if people is not None:
         places = find_people(people, samples)
         batches = _of_people(batches, places, n_people=len(samples))
@@ -81,6 +87,14 @@ def ingest_chromosome(
             counts=counts,
         )
     return counts
+
+
+def _of_build(batches, check):
+    """Pass batches on, and refuse positions of another build."""
+    for batch in batches:
+        check.add(batch.variants)
+        yield batch
+    check.finish()
 
 
 def _of_people(batches, places, *, n_people):

@@ -101,6 +101,29 @@ def first_plink_site(path):
     return table["contig"].iloc[0], int(_positions(path, table.iloc[:1])[0])
 
 
+def read_plink_sites(path, chromosomes):
+    """Read where the variants of a set of PLINK files lie, from its table alone.
+
+    Parameters
+    ----------
+    path : pathlib.Path of the ``.bed`` or ``.pgen``.
+    chromosomes : collection of str, with or without ``chr``; variants elsewhere are left out.
+
+    Returns
+    -------
+    data frame of contig, position (1-based, int) and id, in file order.
+
+    Raises
+    ------
+    DpgrsError
+        Missing, damaged or malformed table, or a position that is none.
+    """
+    table = read_variants(plink_files(path).variants, columns=("contig", "position", "id"))
+    names = {chromosome.removeprefix("chr") for chromosome in chromosomes}
+    table = table[table["contig"].str.removeprefix("chr").isin(names)]
+    return table.assign(position=_positions(path, table))
+
+
 class PlinkReader:
     """The variants of one contig of a set of PLINK files, counted while they are read.
 

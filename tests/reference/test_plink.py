@@ -6,6 +6,7 @@ import subprocess
 import numpy as np
 import pytest
 
+from dosage_files import imputed_copy
 from dpgrs.bits import unpack
 from dpgrs.io.genotype_files import genotype_header, genotype_reader
 from dpgrs.io.plink import has_provisional_ref
@@ -82,6 +83,25 @@ def test_unphased__dosages_equal_those_of_the_vcf(tmp_path, form, contig):
     assert counts == expected[0]
     assert np.array_equal(haplotypes.sum(axis=2), expected[1].sum(axis=2))
     assert np.array_equal(missing, expected[2])
+
+
+def test_pgen__imputed_dosages_equal_those_of_the_vcf(tmp_path):
+    text = random_vcf(tmp_path / "a.vcf", calls=UNPHASED, seed=4, contigs=("1", "2")).read_text()
+    calls = write_text(tmp_path / "calls.vcf", text)
+    plink2("--vcf", calls, "--max-alleles", 2, "--export", "vcf", "bgz", "--out", tmp_path / "b")
+    imputed_copy(tmp_path / "b.vcf.gz", tmp_path / "c.vcf.gz", seed=5)
+    plink2("--vcf", tmp_path / "c.vcf.gz", "dosage=DS", "--make-pgen", "--out", tmp_path / "c")
+    files, found = (tmp_path / "c.vcf.gz", tmp_path / "c.pgen"), []
+    for path in files:
+        reader = genotype_reader(path, "1", phased="any", field="DS")
+        (batch,) = reader.batches(1000)
+        found.append((batch.variants.values.tolist(), unpack(batch.missing, 2 * N_PEOPLE).tolist()))
+        found[-1] += (batch.dosages, reader.n_records, reader.skipped)
+    (*of_vcf, steps, n, skipped), (*of_pgen, own_steps, own_n, own_skipped) = found
+    assert (of_vcf, n, skipped) == (of_pgen, own_n, own_skipped)
+    # plink2 rounds to multiples of 2^-14 first.
+    assert np.abs(steps.astype(int) - own_steps).max() <= 1
+    assert (steps == own_steps).mean() > 0.8
 
 
 def test_haploid__calls_count_twice(tmp_path):

@@ -1,4 +1,5 @@
 import numpy as np
+import pysam.bcftools
 import pytest
 import zarr
 from click.testing import CliRunner
@@ -107,3 +108,25 @@ def test_check_store__real_file(real_data, tmp_path):
     vcf = next((real_data / "1kg" / "phase3_chr1_region").glob("*.vcf.gz"))
     counts = ingest_chromosome(vcf, chromosome=1, store=tmp_path / "1.zarr")
     assert check_store(tmp_path / "1.zarr", vcf) == {"n_variants": counts["n_variants"], "n_samples": 2504}
+
+
+def test_check_store__of_parts(made, tmp_path):
+    parts = [
+        write_gzip(tmp_path / f"part{number}.vcf.gz", vcf_text(*records, contigs=("1",)))
+        for number, records in enumerate([[RECORDS[4], RECORDS[5], RECORDS[6], RECORDS[7]], RECORDS[:3]])
+    ]
+    assert verify(made[1], parts[0]).exit_code == 1
+    result = CliRunner().invoke(main, ["store", "verify", str(made[1]), *map(str, parts)])
+    assert result.exit_code == 0, result.output
+
+
+def test_check_store__of_a_bcf(tmp_path):
+    vcf = write_text(tmp_path / "a.vcf", vcf_text(*RECORDS[:2]))
+    pysam.bcftools.view("-Ob", "-o", str(tmp_path / "a.bcf"), str(vcf), catch_stdout=False)
+    ingest_chromosome(vcf, chromosome="1", store=tmp_path / "s")
+    assert check_store(tmp_path / "s", tmp_path / "a.bcf") == {"n_variants": 3, "n_samples": 3}
+
+
+def test_check_store__raise_on_a_file_of_plink(made):
+    with pytest.raises(DpgrsError, match=r"plink2 --pfile x/chr1 --export vcf$"):
+        check_store(made[1], "x/chr1.pgen")

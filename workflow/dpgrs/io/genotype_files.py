@@ -74,7 +74,7 @@ def genotype_header(paths):
     DpgrsError
         Anything wrong with a header, or parts that do not hold the same people in the same order.
     """
-    first, *others = [_read_header(path) for path in _as_paths(paths)]
+    first, *others = [_read_header(path) for path in as_paths(paths)]
     contigs = dict(first.contigs)
     for other in others:
         if other.samples != first.samples:
@@ -105,7 +105,7 @@ def genotype_reader(paths, chromosome, *, phased="required", keep_filtered=False
         Anything wrong with a header; parts that begin with another contig or at one position; dosages of a
         chromosome of which men have one.
     """
-    paths, terms = _as_paths(paths), {"phased": phased, "keep_filtered": keep_filtered, "field": field}
+    paths, terms = as_paths(paths), {"phased": phased, "keep_filtered": keep_filtered, "field": field}
     if field == "DS" and is_sex_chromosome(chromosome):
         raise DpgrsError(
             f"`{paths[0]}` does not say whether the dosages of men on chromosome {chromosome} go up to 1 or "
@@ -134,7 +134,7 @@ def order_parts(paths, chromosome):
     DpgrsError
         A damaged file, or one that begins with another contig.
     """
-    paths = _as_paths(paths)
+    paths = as_paths(paths)
     sites = {path: site for path in paths if (site := _first_site(path))}
     for path, (contig, _) in sites.items():
         if contig.removeprefix("chr") != chromosome.removeprefix("chr"):
@@ -148,7 +148,7 @@ def order_parts(paths, chromosome):
 def describe_files(paths):
     """Return the name and digest of the file read, as a dict, or a list of them where there are several."""
     described = [
-        {"file": path.name, "sha256": file_digest(path)} for path in with_companions(_as_paths(paths))
+        {"file": path.name, "sha256": file_digest(path)} for path in with_companions(as_paths(paths))
     ]
     return described[0] if len(described) == 1 else described
 
@@ -196,7 +196,8 @@ class PartsReader:
             end, previous = (last, path) if last > end else (end, previous)
 
 
-def _as_paths(paths):
+def as_paths(paths):
+    """Return one path, or several, as a list of pathlib.Path."""
     return [Path(path) for path in paths] if isinstance(paths, list | tuple) else [Path(paths)]
 
 

@@ -1,6 +1,6 @@
 """A store against its VCF, read a second time by other code: cyvcf2's own iteration over records."""
 
-from pathlib import Path
+from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
@@ -8,7 +8,9 @@ import numpy as np
 from dpgrs.bits import unpack
 from dpgrs.dosages import DOSAGE_STEP, hard_calls
 from dpgrs.errors import DpgrsError
+from dpgrs.io.genotype_files import as_paths, order_parts
 from dpgrs.io.haplotype_store import HaplotypeStore
+from dpgrs.io.plink_tables import GENOTYPES
 from dpgrs.io.vcf_records import sample_place
 from dpgrs.io.vcf_text import find_index
 
@@ -26,7 +28,7 @@ class _Expected(NamedTuple):
     dosages: np.ndarray | None = None  # (n_samples,) NaN where missing, if the store is of dosages
 
 
-def check_store(store, vcf):
+def check_store(store, vcfs):
     """Compare samples, sites, every bit and what was counted, under the options recorded in the store.
 
     The store may hold some of the people of the file; then these are compared.
@@ -34,7 +36,8 @@ def check_store(store, vcf):
     Parameters
     ----------
     store : path of a haplotype store of one chromosome.
-    vcf : path of the VCF that it was made of, or of a copy with the same records.
+    vcfs : path of the VCF or BCF that it was made of, or of a copy with the same records; or a list of those
+        of the chromosome's parts.
 
     Returns
     -------
@@ -44,16 +47,23 @@ def check_store(store, vcf):
     ------
     DpgrsError
         At the first difference, by its position and the place of the sample; or if the store says nothing of
-        how it was made.
+        how it was made, or a file is one of PLINK's.
     """
-    store, path = HaplotypeStore.open(store), Path(vcf)
+    store, paths = HaplotypeStore.open(store), as_paths(vcfs)
     missing = {"options", "counts"} - store.attributes.keys()
     if missing:
         raise DpgrsError(
             f"`{store.path}` must be the store of one chromosome, got one without "
             f"{', '.join(sorted(missing))}. Name what dpgrs ingest-chromosome wrote."
         )
-    records = _Records(path, store.attributes["options"], people=store.sample_id.tolist())
+    if of_plink := next((path for path in paths if path.suffix in GENOTYPES), None):
+        raise DpgrsError(
+            f"`{of_plink}` must be a VCF or BCF, got a file of PLINK. Write one: plink2 "
+            f"--{'b' if of_plink.suffix == '.bed' else 'p'}file {of_plink.with_suffix('')} --export vcf"
+        )
+    options, path = store.attributes["options"], paths[0]
+    paths = order_parts(paths, options["chromosome"]) if len(paths) > 1 else paths
+    records = _Records(paths, options, people=store.sample_id.tolist())
     if records.samples != store.sample_id.tolist():
         raise _difference(store, path, "in the samples or their order")
     expected = iter(records)
@@ -68,24 +78,26 @@ def check_store(store, vcf):
 class _Records:
     """The usable ALT alleles of a contig as cyvcf2 gives them, counted while they are read."""
 
-    def __init__(self, path, options, *, people):
+    def __init__(self, paths, options, *, people):
         from cyvcf2 import VCF
         from cyvcf2.cyvcf2 import set_htslib_log_level
 
         set_htslib_log_level(0)  # htslib's lines on stderr would stand where ours belong
-        find_index(path)
-        self._file = VCF(str(path))
+        for path in paths:
+            find_index(path)
+        self._files = [VCF(str(path), threads=2) for path in paths]
+        samples = self._files[0].samples
         self._contig = options["chromosome"].removeprefix("chr")
         self._is_phase_required = options["phased"] == "required"
         self._is_filter_kept = options["keep_filtered"]
         self._has_dosages = options.get("field") == "DS"
         kept = set(people)
-        self._places = [place for place, name in enumerate(self._file.samples) if name in kept]
-        self.samples = [self._file.samples[place] for place in self._places]
+        self._places = [place for place, name in enumerate(samples) if name in kept]
+        self.samples = [samples[place] for place in self._places]
         self.counts = {"n_records": 0, "missing_alleles": 0, "haploid_calls": 0}
 
     def __iter__(self):
-        for record in self._file:
+        for record in chain.from_iterable(self._files):
             if record.CHROM.removeprefix("chr") != self._contig:
                 continue
             self.counts["n_records"] += 1

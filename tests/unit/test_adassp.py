@@ -280,5 +280,5 @@ def test_private_smallest_eigenvalue__claims_the_step():
 
 def test_private_smallest_eigenvalue__raise_on_too_many_variants():
     terms = adassp_request(request(n_variants=LARGEST_VARIANTS + 1))
-    with pytest.raises(UsageError, match="must be at most 4096 for adassp, got 4097"):
+    with pytest.raises(UsageError, match="must be at most 4096 together for adassp, got 4097"):
         private_smallest_eigenvalue(np.eye(2), request=terms, noise=BenchmarkNoise(1))

@@ -54,6 +54,13 @@ def test_add_noise__misuse_ends_with_2(option, tmp_path):
     assert option.split("=")[0] in result.stderr
 
 
+@pytest.mark.parametrize("text", ['{"dataset": ', "[]", "x"])
+def test_release_statistics__raise_on_an_identity_that_is_no_json(text, tmp_path):
+    result = invoke("release-statistics", tmp_path / "s.npz", tmp_path / "o.npz", f"--identity={text}")
+    assert result.exit_code == 2
+    assert "Invalid value for '--identity': must be a JSON object" in result.stderr
+
+
 def test_collect_tables__joins_and_refuses_other_headers(tmp_path):
     first, second, other = (tmp_path / name for name in ("1.tsv", "2.tsv", "3.tsv"))
     first.write_text("a\tb\n1\t2\n")

@@ -64,6 +64,24 @@ def test_closeout__links_are_removed_and_not_followed(study, tmp_path):
     assert (tmp_path / "elsewhere" / "own.vcf").is_file()
 
 
+@pytest.mark.parametrize("content", [None, "", '{"mode": "rel', "[]", "\x80", "[" * 100_000], ids=str)
+def test_closeout__raise_on_settings_that_are_damaged(study, content):
+    settings = study / "private" / "settings.json"
+    settings.write_bytes(settings.read_bytes()[:-9] if content is None else content.encode("latin-1"))
+    result = closeout(study, "--remove")
+    assert result.exit_code == 1
+    assert result.stderr == (
+        f"dpgrs: `{settings}` must be JSON that dpgrs wrote, but is missing, cut off or damaged. Restore it "
+        f"from a copy, or remove what is in {study}/private by hand.\n"
+    )
+    assert files_of(study) == KEPT | DERIVED
+
+
+def test_closeout__settings_of_another_kind_name_no_files_of_the_user(study):
+    (study / "private" / "settings.json").write_text('{"cohort": 3, "people": {"remove": "own.txt"}}')
+    assert "whether they may is up to you: own.txt\n" in closeout(study).stderr
+
+
 def test_closeout__raise_on_another_folder(tmp_path):
     (tmp_path / "private").mkdir()
     (tmp_path / "private" / "letter.txt").write_text("x")

@@ -106,6 +106,7 @@ def test_config_yaml__holds_the_name_alone(repository):
         ("privacy.unit", "null", "haplotype"),
         ("privacy.budget", "~", None),
         ("methods", "ols", ["ols"]),
+        ("release.publication_date", "2026-02-30", "2026-02-30"),
     ],
 )
 def test_resolve__reads_values_by_the_type_asked_for(key, value, read):

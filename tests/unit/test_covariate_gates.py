@@ -21,11 +21,15 @@ def _folder(tmp_path, monkeypatch):
     Path("scales.tsv").write_text(SCALES)
 
 
-def found(people=CROWD, *, shows_ids=True, constants=SCALES, more=(), **covariates):
+MEASURED = {"mode": "release", "evaluation": {"metrics": "public", "covariates": "r.tsv"}}
+
+
+def found(people=CROWD, *, shows_ids=True, constants=SCALES, more=(), reference=("R1", "R2"), **covariates):
     Path("scales.tsv").write_text(constants)
     covariates = {"file": "covariates.tsv", "scales": "scales.tsv"} | covariates
     settings = {"privacy": {"bounds": "tight"}, "methods": ["blup"], "covariates": covariates}
-    return covariate_problems(resolve(settings | dict(more)), people, shows_ids=shows_ids)
+    config, options = resolve(settings | dict(more)), {"shows_ids": shows_ids, "reference_people": reference}
+    return covariate_problems(config, people, **options)
 
 
 def only(lines):
@@ -118,11 +122,41 @@ def test_problems__a_table_of_the_reference_is_needed_to_measure_on_it():
     assert "`evaluation.covariates` must be given for `evaluation.metrics: public`" in only(
         found(more=public)
     )
-    named = {"mode": "release", "evaluation": {"metrics": "public", "covariates": "r.tsv"}}
-    assert found(more=named) == []
+    Path("r.tsv").write_text("sample\tage\tsex\nR1\t1\t1\n")
+    assert found(more=MEASURED) == []
     assert found(file=None, scales=None, pcs=1, more=public) == []
     line = only(found(more={"mode": "release", "evaluation": {"covariates": "r.tsv"}}))
     assert "must come with `metrics: public` and `covariates.file`, got r.tsv alone" in line
     benchmark = resolve({"evaluation": {"covariates": "r.tsv"}})
     lines = benchmark_problems(benchmark, is_clear=lambda *_: True)
     assert "`evaluation.covariates` is for `mode: release`" in only(lines)
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        (None, "`evaluation.covariates`: `r.tsv` must be a table, but is not there. Correct the path."),
+        ("sample\tage\nR1\tx\n", "`evaluation.covariates`: `r.tsv`, line 2, column `age`: must be a finite"),
+        (
+            "sample\tage\nR1\t1\n",
+            "`evaluation.covariates` must have the columns of `covariates.file` that are used, age, sex, got "
+            "r.tsv without sex. Add the column.",
+        ),
+        (
+            "sample\tage\tsex\nHG00096\t1\t1\n",
+            "`evaluation.covariates`: `r.tsv` must share sample ids with `public.reference`, got AA99999 "
+            "where those have A9. Rename one side.",
+        ),
+    ],
+)
+def test_problems__of_the_table_of_the_reference(text, complaint):
+    if text is not None:
+        Path("r.tsv").write_text(text)
+    assert complaint in only(found(more=MEASURED))
+
+
+def test_problems__of_the_table_of_the_reference_are_not_the_studys_own():
+    Path("r.tsv").write_text("sample\tage\nR1\t1\n")
+    assert found(more=MEASURED, columns=["age"]) == []
+    assert found(more=MEASURED, columns=["age"], reference=None) == []
+    assert "`covariates.scales` must be given" in only(found(more=MEASURED, scales=None))

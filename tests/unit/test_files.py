@@ -1,11 +1,12 @@
 import hashlib
+import zipfile
 
 import numpy as np
 import pandas as pd
 import pytest
 
 from dpgrs.errors import DpgrsError, UsageError
-from dpgrs.io.files import load_arrays, replacing, save_arrays, write_table
+from dpgrs.io.files import load_arrays, read_table, replacing, save_arrays, write_table
 
 
 def test_replacing__file(tmp_path):
@@ -83,3 +84,27 @@ def test_load_arrays__raise_on_another_file(tmp_path, content):
         (tmp_path / "a.npz").write_bytes(content)
     with pytest.raises(DpgrsError, match="Make it again"):
         load_arrays(tmp_path / "a.npz")
+
+
+@pytest.mark.parametrize(("offset", "bit"), [(8, 1), (8, 1 << 5), (10, 1 << 3)])
+def test_load_arrays__raise_on_a_flipped_bit_of_the_directory(tmp_path, offset, bit):
+    save_arrays(tmp_path / "a.npz", {"a": np.arange(3)})
+    data = bytearray((tmp_path / "a.npz").read_bytes())
+    data[data.rindex(zipfile.stringCentralDir) + offset] ^= bit
+    (tmp_path / "a.npz").write_bytes(data)
+    with pytest.raises(DpgrsError, match="Make it again"):
+        load_arrays(tmp_path / "a.npz")
+
+
+def test_read_table__round_trip(tmp_path):
+    table = pd.DataFrame({"a": [1, 2], "b": [0.5, np.nan]})
+    write_table(tmp_path / "t.tsv", table)
+    pd.testing.assert_frame_equal(read_table(tmp_path / "t.tsv", needed=["b"]), table)
+
+
+@pytest.mark.parametrize("content", [None, b"", b"a\tb\n1\t2\n3", b"a\tc\n1\t2\n", b"a\tb\n1\t\xff\n"])
+def test_read_table__raise_on_a_damaged_file(tmp_path, content):
+    if content is not None:
+        (tmp_path / "t.tsv").write_bytes(content)
+    with pytest.raises(DpgrsError, match="Remove it, and run the study again"):
+        read_table(tmp_path / "t.tsv", needed=["a", "b"])

@@ -125,6 +125,19 @@ def test_open__raise_on_absent(tmp_path):
         HaplotypeStore.open(tmp_path / "a.zarr")
 
 
+@pytest.mark.parametrize("name", [".zgroup", ".zattrs", "haplotypes/.zarray", "sample_id/.zarray"])
+@pytest.mark.parametrize("is_there", [True, False])
+def test_open__raise_on_records_that_are_damaged_or_missing(tmp_path, name, is_there):
+    write(tmp_path / "a.zarr", (variants(3), random_bits(3, 1)))
+    record = tmp_path / "a.zarr" / name
+    if is_there:
+        record.write_bytes(record.read_bytes()[:-9])
+    else:
+        record.unlink()
+    with pytest.raises(DpgrsError, match=r"dpgrs ingest-chromosome$"):
+        HaplotypeStore.open(tmp_path / "a.zarr")
+
+
 def test_open__raise_on_other_group(tmp_path):
     zarr.create_group(tmp_path / "a.zarr", zarr_format=2)
     with pytest.raises(DpgrsError, match="but no haplotype store"):
@@ -135,4 +148,14 @@ def test_open__raise_on_unknown_version(tmp_path):
     write(tmp_path / "a.zarr", (variants(3), random_bits(3, 1)))
     zarr.open_group(tmp_path / "a.zarr", mode="r+", zarr_format=2).attrs["format_version"] = 99
     with pytest.raises(DpgrsError, match=rf"must have format version {FORMAT_VERSION}, got 99"):
+        HaplotypeStore.open(tmp_path / "a.zarr")
+
+
+def test_open__raise_on_a_lost_part_but_not_on_one_of_zeros(tmp_path):
+    n = rows_per_chunk(3) + 1
+    ones, nothing = np.ones((n - 1, 1), dtype=np.uint64), np.zeros((1, 1), dtype=np.uint64)
+    write(tmp_path / "a.zarr", (variants(n), np.vstack([ones, nothing])))
+    assert HaplotypeStore.open(tmp_path / "a.zarr").haplotypes()[-1] == 0
+    (tmp_path / "a.zarr" / "haplotypes" / "0.0").unlink()
+    with pytest.raises(DpgrsError, match="parts are missing or damaged"):
         HaplotypeStore.open(tmp_path / "a.zarr")

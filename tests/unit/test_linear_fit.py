@@ -11,6 +11,13 @@ def test_predict__is_linear_about_the_means():
     np.testing.assert_allclose(fit.predict(X), expected)
 
 
+def test_in_half_coding__predicts_the_same_of_other_zeros():
+    origin, X = np.array([0.25, -0.5]), np.array([[0.5, -0.25], [1.5, 0.75]])
+    fit = LinearFit(np.array([[1.0, -2.0]]), np.array([0.5, -0.25]), np.array([10.0]))
+    np.testing.assert_allclose(fit.in_half_coding(origin).predict(X), fit.predict(X - origin))
+    assert fit.in_half_coding(None) is fit
+
+
 def test_arrays__hand_on_what_was_chosen():
     chosen = np.array([[1]])
     fit = LinearFit(np.array([[0.0, 2.0]]), np.zeros(2), np.zeros(1), chosen=chosen)

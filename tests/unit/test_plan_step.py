@@ -85,6 +85,8 @@ def test_read_settings__raise_on_misuse(content, changes, message):
         ("a: 1\nb: *nothing\n", "line 2, column 4: found undefined alias"),
         ('{"study": "x",\n "a"', "line 2, column 5: expected ',' or '}'"),
         ("a: 1\nstudy: \x01\n", "line 2, column 8: a character that YAML does not allow"),
+        ("study: 2026-02-30\n", "it holds a date or number that cannot be: day is out of range for month."),
+        ("study: " + "[" * 5000, "its brackets are nested too deeply."),
     ],
 )
 def test_read_settings__says_where_a_file_is_broken(content, where):
@@ -194,15 +196,6 @@ def test_plan_study__heritabilities_are_assumed_or_the_configurations():
 
     assert found() == [0.3]
     assert found(heritabilities=(0.1, 0.8)) == [0.1, 0.8]
-
-
-def test_plan_study__outcomes_of_a_table_are_counted_from_its_first_line():
-    Path("y.tsv").write_text("FID\tIID\ta\tb\nnot\tread\tat\tall\n")
-    table = "outcomes={source: file, file: y.tsv, count: null}"
-    (request,) = plan_of(*SMALL, table)["requests"]
-    assert request["n_outcomes"] == 2
-    with pytest.raises(UsageError, match=r"`outcomes.file`: `z.tsv`"):
-        plan_of(*SMALL, "outcomes={source: file, file: z.tsv, count: null}")
 
 
 def test_plan_study__frequencies_of_the_public_sites():

@@ -200,6 +200,21 @@ def test_problems__cohort_and_reference_of_different_builds(stated, n_more):
     assert all(line.startswith("`release.genome_build` must be") for line in more)
 
 
+@pytest.mark.parametrize("key", ["outcomes", "covariates"])
+def test_problems__tables_of_the_reference_are_held_against_its_people(key):
+    for name in ("chr1.vcf", "ref1.vcf"):
+        write_vcf(name)
+    Path("r.tsv").write_text("sample\theight\nX1\t0\n")
+    raw = {"mode": "release", "evaluation": {"metrics": "public", key: "r.tsv"}}
+    raw |= {"cohort": vcf_cohort(chromosomes=[1]), "public": {"reference": "ref{chrom}.vcf"}}
+    raw |= {"outcomes": {"source": "file"}, "covariates": {"file": "c.tsv"}}
+    lines = problems(resolve(raw))
+    assert any(
+        line.startswith(f"`evaluation.{key}`: `r.tsv` must share sample ids with `public.reference`")
+        for line in lines
+    ), lines
+
+
 def test_problems__unreadable_reference_is_named_once():
     write_vcf("chr1.vcf")
     lines = found(

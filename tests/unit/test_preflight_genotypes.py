@@ -134,6 +134,27 @@ def test_problems__reference_of_the_cohorts_own_people(tmp_path, reference):
     assert any("`public.reference` must hold other people than the cohort" in line for line in lines), lines
 
 
+def test_problems__reference_without_phase_has_no_haplotypes(tmp_path):
+    write_pgen(tmp_path / "a")
+    others = {"psam": ("#IID", "D", "E", "F")}
+    write_pgen(tmp_path / "r", **others)
+    write_bed(tmp_path / "r", fam=("f D 0 0 1 -9", "f E 0 0 2 -9", "f F 0 0 2 -9"))
+
+    def of_reference(path, rows, chromosomes=(1,)):
+        public = {"reference": path, "origin": "x"}
+        cohort = {"plink": "a", "rows": rows, "chromosomes": list(chromosomes)}
+        lines = found(cohort, mode="release", public=public)
+        return [line for line in lines if line.startswith("`public.reference`")]
+
+    (line,) = of_reference("r.bed", "haplotypes")
+    assert line.startswith("`public.reference`: `r.bed` has no phase: PLINK 1 keeps none. Use people as rows")
+    (line,) = of_reference("r.pgen", "haplotypes", [1, "X"])
+    assert line.startswith(
+        "`public.reference`: `r.pgen` does not say which calls of chromosome X are haploid."
+    )
+    assert of_reference("r.bed", "people") == of_reference("r.pgen", "haplotypes") == []
+
+
 def test_problems__a_release_needs_ref_from_the_genome(tmp_path):
     """Which allele is the rarer one hangs on the people, and with it everybody's row."""
     write_bed(tmp_path / "a")

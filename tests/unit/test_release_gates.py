@@ -92,6 +92,20 @@ def test_release__a_complete_study_passes(study, method, bounds):
             "`panel.size` must be below 4096 for `methods: bas`, got 4096. Lower it.",
         ),
         (
+            {"methods": ["adassp"], "panel": {"size": 4094}, "covariates": {"pcs": 3}},
+            "`panel.size` must be at most 4093 for `methods: adassp` with 3 covariates, got 4094. Lower it.",
+        ),
+        (
+            {
+                "methods": ["naive"],
+                "panel": {"size": 1000},
+                "outcomes": {"count": 267},
+                "covariates": {"pcs": 20},
+            },
+            "`outcomes.count` must be at most 257 for `methods: naive` at `panel.size: 1000` with 20 "
+            "covariates, got 267",
+        ),
+        (
             {"methods": ["naive"], "panel": {"size": 1000}, "outcomes": {"count": 300}},
             "`outcomes.count` must be at most 267 for `methods: naive` at `panel.size: 1000`, got 300",
         ),

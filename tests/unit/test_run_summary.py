@@ -2,6 +2,7 @@ import json
 
 import pytest
 
+from dpgrs.errors import DpgrsError
 from dpgrs.run_summary import describe_failure, describe_success, ledger_requests
 from ledger_requests import new_ledger, reserve
 from report_data import PRIVATE, make_report_data
@@ -58,6 +59,12 @@ def test_describe_success__a_replay_says_that_nothing_was_charged(settings, resu
 def test_describe_success__without_statistics_nothing_was_replayed(settings, tmp_path):
     (line,) = describe_success(settings, results=tmp_path / "results" / "new", earlier=set())
     assert line == "Nothing was charged; epsilon 0 of 4 is spent, at delta 1e-06."
+
+
+def test_describe_success__raise_on_a_damaged_record_of_what_was_drawn(settings, results):
+    (results / "private" / "trial1" / "events.json").write_text('[{"events": [')
+    with pytest.raises(DpgrsError, match=r"events\.json` must be JSON that dpgrs wrote, but is missing, cut"):
+        describe_success(settings, results=results, earlier=set())
 
 
 def test_describe_success__of_a_benchmark_is_where_its_report_is(results):

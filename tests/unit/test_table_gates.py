@@ -89,3 +89,39 @@ def test_problems__many_bad_outcomes_are_counted():
     lines = found(**{f"raw{i}": [0, 1] * 6 for i in range(9)})
     assert len(lines) == 4
     assert "6 more columns" in lines[-1]
+
+
+def found_of_reference(names, people=("R1",), **outcomes):
+    """Judge a table of the reference with these columns, beside a study of height and case."""
+    write_outcomes(**RAW)
+    Path("r.tsv").write_text("\t".join(["sample", *names]) + "\nR1" + "\t0" * len(names) + "\n")
+    settings = {"outcomes": {"source": "file", "file": "outcomes.tsv", **outcomes}, "mode": "release"}
+    settings["evaluation"] = {"metrics": "public", "outcomes": "r.tsv"}
+    return table_gates.reference_outcome_problems(resolve(settings), people)
+
+
+def test_reference_problems__none_of_the_studys_outcomes():
+    assert found_of_reference(["height", "case"]) == []
+    assert found_of_reference(["height", "more"], count=1, people=None) == []
+    assert found_of_reference(["height"], file="nothing.tsv") == []  # said of the study's own table
+
+
+@pytest.mark.parametrize(
+    ("names", "got"),
+    [
+        (["case", "height"], "case as outcome 1 of r.tsv where that has height"),
+        (["height"], "none as outcome 2 of r.tsv where that has case"),
+        (["height", "case", "more"], "more as outcome 3 of r.tsv where that has none"),
+    ],
+)
+def test_reference_problems__other_outcomes(names, got):
+    assert only(found_of_reference(names)) == (
+        "`evaluation.outcomes` must have the outcomes of `outcomes.file` in the same order, got "
+        f"{got}. Name and order the columns alike."
+    )
+
+
+def test_reference_problems__other_people():
+    line = only(found_of_reference(["height", "case"], people=["NA12878"]))
+    wanted = "`evaluation.outcomes`: `r.tsv` must share sample ids with `public.reference`"
+    assert line.startswith(f"{wanted}, got A9 where those have AA99999.")

@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 from dpgrs.errors import DpgrsError, UsageError
+from dpgrs.io.files import save_arrays
 from dpgrs.io.trials import Outcomes, Statistics, load_labelled, save_labelled
 
 
@@ -35,6 +36,15 @@ def test_load__raise_on_another_kind_of_file(tmp_path):
     save_labelled(tmp_path / "items.npz", [])
     with pytest.raises(DpgrsError, match="another kind"):
         Statistics.load(tmp_path / "items.npz")
+
+
+@pytest.mark.parametrize(
+    "arrays", [{"labels": np.array("[{")}, {"labels": np.array("[]"), "a/0": np.arange(2)}]
+)
+def test_load_labelled__raise_on_other_arrays(tmp_path, arrays):
+    save_arrays(tmp_path / "a.npz", arrays)
+    with pytest.raises(DpgrsError, match="must hold labelled arrays"):
+        load_labelled(tmp_path / "a.npz")
 
 
 def test_save_labelled__round_trip(tmp_path):

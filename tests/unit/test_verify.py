@@ -244,6 +244,8 @@ TEXTS = [
     ("registry.yaml", "privacy_unit: Haplotype", "privacy_unit: Person", "registry.yaml must give"),
     ("registry.yaml", "privacy_loss:", "loss:", "must be a record"),
     ("registry.yaml", "url_slug:", "url_slug: [", "must be a record"),
+    ("registry.yaml", "url_slug:.*", "url_slug: 2026-02-30", "must be a record"),
+    ("registry.yaml", "url_slug:.*", "url_slug: " + "[" * 5000, "must be a record"),
     ("privacy_statement.txt", r"e\^1 = 2.72", "e^1 = 1.01", "plain-language line"),
     ("privacy_statement.txt", "Budget", "Made in ~/study", "path of the machine"),
     (STATEMENT, '"audit": null', '"audit": NaN', "must be JSON"),

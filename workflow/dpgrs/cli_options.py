@@ -1,5 +1,7 @@
 """Arguments and options that more than one command takes."""
 
+import json
+
 import click
 
 from dpgrs.types import Accounting, Neighbours, Protection, Rows, Unit
@@ -25,7 +27,24 @@ def path_option(name, help, **options):
     return click.option(name, type=click.Path(), required=True, help=help, **options)
 
 
+class JsonObject(click.ParamType):
+    """The type of an option that is a JSON object: a dict."""
+
+    name = "json"
+
+    def convert(self, value, parameter, context):
+        """Read the text, or end as click does on a wrong value."""
+        try:
+            found = value if isinstance(value, dict) else json.loads(value)
+        except (ValueError, RecursionError):
+            found = None
+        if not isinstance(found, dict):
+            self.fail("must be a JSON object, as the workflow gives it.", parameter, context)
+        return found
+
+
 AT_LEAST_1 = click.IntRange(min=1)
+JSON_OBJECT = JsonObject()
 SHARE = click.FloatRange(0, 1, min_open=True, max_open=True)
 NOT_ONE = click.FloatRange(0, 1, max_open=True)
 NOT_ZERO = click.FloatRange(0, 1, min_open=True)

@@ -1,10 +1,9 @@
 """Commands of a release, one verb per step: what is charged, measured, bundled and shown."""
 
-import json
-
 import click
 
 from dpgrs.cli_options import (
+    JSON_OBJECT,
     POSITIVE,
     covariates,
     events,
@@ -22,17 +21,19 @@ from dpgrs.methods import RELEASED
 @path_argument("outcomes")
 @path_option("--sites", "Public sites.")
 @path_option("--ledger", "Ledger of the dataset; it is charged.")
-@click.option("--identity", required=True, help="Public settings that define the data, JSON.")
+@click.option(
+    "--identity", type=JSON_OBJECT, required=True, help="Public settings that define the data, JSON."
+)
 @click.option("--method", type=click.Choice(RELEASED), default=RELEASED[0], help="Whose statistics to draw.")
 @click.option("--loadings", type=click.Path(), help="Public loadings of principal components.")
 @request_terms
 @events
 @output
-def release_statistics(statistics, outcomes, identity, **options):
+def release_statistics(statistics, outcomes, **options):
     """Release statistics with secret noise, charged to the ledger before it is drawn."""
     from dpgrs.steps import noise
 
-    noise.release_statistics(statistics, outcomes, identity=json.loads(identity), **options)
+    noise.release_statistics(statistics, outcomes, **options)
 
 
 @click.command()
@@ -43,11 +44,11 @@ def release_statistics(statistics, outcomes, identity, **options):
 @path_option("--accuracy", "Where to write the noisy sums behind the metrics.")
 @click.option("--epsilon", type=POSITIVE, help="Privacy loss of the metrics; default: withhold them.")
 @click.option("--residual-bound", type=POSITIVE, help="Public bound of every residual.")
-@click.option("--fit", help="Public settings of the fit, JSON.")
+@click.option("--fit", type=JSON_OBJECT, help="Public settings of the fit, JSON.")
 @click.option("--panel", type=click.Path(), help="Panel, to measure on the people held out.")
 @click.option("--sites", type=click.Path(), help="Public sites.")
 @click.option("--ledger", type=click.Path(), help="Ledger of the dataset; it is charged.")
-@click.option("--identity", help="Public settings that define the data, JSON.")
+@click.option("--identity", type=JSON_OBJECT, help="Public settings that define the data, JSON.")
 @covariates
 @click.option("--loadings", type=click.Path(), help="Public loadings of principal components.")
 @events
@@ -68,7 +69,6 @@ def release_metrics(
             "--identity."
         )
     else:
-        charge |= {name: json.loads(charge[name]) for name in ("identity", "fit")}
         charge |= {"covariates": covariates, "loadings": loadings}
         step.release_metrics(noisy, outcomes, weights, seconds, **written, **charge)
 
@@ -80,16 +80,16 @@ def release_metrics(
 @path_argument("seconds")
 @path_option("--panel", "Panel of the public people.")
 @path_option("--ledger", "Ledger of the dataset; it is read.")
-@click.option("--fit", required=True, help="Public settings of the fit, JSON.")
+@click.option("--fit", type=JSON_OBJECT, required=True, help="Public settings of the fit, JSON.")
 @covariates
 @events
 @path_option("--accuracy", "Where to write the numbers behind the metrics.")
 @output
-def public_metrics(noisy, outcomes, weights, seconds, fit, **options):
+def public_metrics(noisy, outcomes, weights, seconds, **options):
     """Measure a release on public people, at no cost."""
     from dpgrs.steps import accuracy
 
-    accuracy.public_metrics(noisy, outcomes, weights, seconds, fit=json.loads(fit), **options)
+    accuracy.public_metrics(noisy, outcomes, weights, seconds, **options)
 
 
 @click.command()

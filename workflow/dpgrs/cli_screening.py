@@ -1,11 +1,10 @@
 """Commands of private screening: they choose variants, and fit the chosen ones."""
 
-import json
-
 import click
 
 from dpgrs.cli_options import (
     AT_LEAST_1,
+    JSON_OBJECT,
     POSITIVE,
     SHARE,
     choice,
@@ -82,16 +81,16 @@ def fit_screened(panel, outcomes, choices, **options):
 @path_argument("outcomes")
 @path_option("--sites", "Public sites.")
 @path_option("--ledger", "Ledger of the dataset; it is charged.")
-@click.option("--identity", required=True, help="Public settings that define the data, JSON.")
+@click.option(
+    "--identity", type=JSON_OBJECT, required=True, help="Public settings that define the data, JSON."
+)
 @click.option("--method", type=click.Choice(FROM_ROWS), required=True, help="Method.")
 @screening_terms
 @outcome_bound
 @request_terms
 @events
 @output
-def release_chosen(
-    panel, outcomes, identity, n_choices, share, law, composition, votes_count_share, **options
-):
+def release_chosen(panel, outcomes, n_choices, share, law, composition, votes_count_share, **options):
     """Release what is drawn from rows, of chosen variants or all, with secret noise that is charged first."""
     from dpgrs.screening.requests import ScreeningTerms
     from dpgrs.steps import release_chosen as step
@@ -104,7 +103,7 @@ def release_chosen(
         composition=composition,
         count_share=votes_count_share,
     )
-    step.release_chosen(panel, outcomes, identity=json.loads(identity), terms=terms, **options)
+    step.release_chosen(panel, outcomes, terms=terms, **options)
 
 
 COMMANDS = (screen_variants, fit_screened, release_chosen)

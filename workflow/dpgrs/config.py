@@ -240,7 +240,7 @@ def _scalar(value):
         return value
     try:
         read = yaml.safe_load(value)
-    except yaml.YAMLError:
+    except (yaml.YAMLError, ValueError):  # also of 2026-02-30, which YAML takes for a date
         return value
     return read if read is None or isinstance(read, bool | int | float) else value
 
@@ -348,7 +348,7 @@ def _quoted(raw, key):
     text = re.sub(r'(?<=: )([^\s",]*\{chrom\}[^\s",}]*)', r'"\1"', raw)
     try:
         is_readable = isinstance(yaml.safe_load(text), dict)
-    except yaml.YAMLError:
+    except (yaml.YAMLError, ValueError):
         is_readable = False
     return f"--config '{key}={text}'" if is_readable else QUOTED_PATTERN
 

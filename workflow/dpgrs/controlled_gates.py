@@ -6,7 +6,12 @@ from dpgrs.config import PATHS
 
 ENCRYPTED = (".ncbi_enc", ".ngc")
 # Others are looked at where their files are read.
-ENCRYPTION_UNCHECKED = frozenset(PATHS) - {"cohort.vcf", "cohort.populations", "outcomes.file"}
+ENCRYPTION_UNCHECKED = frozenset(PATHS) - {
+    "cohort.vcf",
+    "cohort.populations",
+    "outcomes.file",
+    "covariates.file",
+}
 NEEDED_OF_CONTROLLED = {
     "data_use": "the consent group's code, as HMB-IRB or GRU",
     "approved_by": "who approved the use",

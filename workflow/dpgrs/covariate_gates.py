@@ -5,7 +5,7 @@ from dpgrs.io.loadings import component_names
 from dpgrs.io.phenotypes import constants_of, outcome_names, read_outcomes, read_scales, standardise
 from dpgrs.io.tables import describe_mismatch
 from dpgrs.methods import FROM_STATISTICS
-from dpgrs.table_gates import encrypted_line, is_encrypted
+from dpgrs.table_gates import encrypted_line, is_encrypted, read_reference_table
 from dpgrs.table_settings import has_covariates, table_columns
 from dpgrs.types import Bounds, Metrics
 
@@ -23,7 +23,7 @@ COVARIATE_KEYS = (
 )
 
 
-def covariate_problems(config, people, *, shows_ids):
+def covariate_problems(config, people, *, shows_ids, reference_people=None):
     """List the problems of covariates.
 
     Parameters
@@ -31,6 +31,7 @@ def covariate_problems(config, people, *, shows_ids):
     config : dict from `dpgrs.config.resolve`.
     people : sequence of str, the ids of the genotypes; None where they are not known.
     shows_ids : bool, whether messages may quote ids and judge values: of open data alone.
+    reference_people : sequence of str, the ids of the public reference; None where they are not known.
 
     Returns
     -------
@@ -51,6 +52,8 @@ def covariate_problems(config, people, *, shows_ids):
     lines += _component_problems(config)
     if covariates["file"] is not None:
         lines += _table_problems(covariates, people, shows_ids=shows_ids)
+    if _measures_on_table(config) and config["evaluation"]["covariates"] is not None:
+        lines += _reference_table_problems(config, reference_people)
     return lines
 
 
@@ -62,7 +65,7 @@ def _unused_problems(config):
         for key in ("columns", "scales")
         if covariates[key] is not None and covariates["file"] is None
     ]
-    is_needed = evaluation["metrics"] == Metrics.PUBLIC and covariates["file"] is not None
+    is_needed = _measures_on_table(config)
     path = evaluation["covariates"]
     if is_needed and path is None:
         wanted = f"be given for `evaluation.metrics: {Metrics.PUBLIC}` with covariates from a file"
@@ -72,6 +75,11 @@ def _unused_problems(config):
         wanted = f"come with `metrics: {Metrics.PUBLIC}` and `covariates.file`"
         lines.append(must("evaluation.covariates", wanted, f"{path} alone", "Leave it out."))
     return lines
+
+
+def _measures_on_table(config):
+    """Tell whether accuracy is measured on people of the reference, with covariates from a table."""
+    return config["evaluation"]["metrics"] == Metrics.PUBLIC and config["covariates"]["file"] is not None
 
 
 def _component_problems(config):
@@ -121,6 +129,22 @@ def _table_problems(covariates, people, *, shows_ids):
         return []
     table = table if people is None else table.loc[table.index.isin(people)]
     return _value_problems(table[columns], constants, bound=covariates["bound"])
+
+
+def _reference_table_problems(config, people):
+    """Judge the table of the reference people by names and ids."""
+    path = config["evaluation"]["covariates"]
+    table, lines = read_reference_table("evaluation.covariates", path, people)
+    try:
+        columns = table_columns(config["covariates"])
+    except DpgrsError:
+        return lines  # said of the study's own table
+    missing = [] if table is None else [name for name in columns if name not in table]
+    if missing:
+        wanted = f"have the columns of `covariates.file` that are used, {', '.join(columns[:5])}"
+        got = f"{path} without {missing[0]}"
+        lines.append(must("evaluation.covariates", wanted, got, "Add the column."))
+    return lines
 
 
 def _column_problems(covariates, columns, named):

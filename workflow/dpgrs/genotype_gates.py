@@ -1,10 +1,12 @@
-"""What keeps a release from starting that lies in genotype files: shared people, REF that hangs on people."""
+"""What of genotype files keeps a release from starting: shared people, no phase, REF that hangs on people."""
 
 from dpgrs.cohort_files import cohort_files, cohort_pattern, reference_files_of
 from dpgrs.errors import DpgrsError
 from dpgrs.io.genotype_files import genotype_header
-from dpgrs.io.plink import has_provisional_ref
+from dpgrs.io.plink import has_provisional_ref, require_phase
+from dpgrs.io.plink_tables import GENOTYPES
 from dpgrs.people_gates import chosen_people
+from dpgrs.types import Rows
 
 
 def reference_problems(config):
@@ -26,6 +28,21 @@ def reference_problems(config):
                 "`public.reference` must hold other people than the cohort, got some of the same on "
                 f"chromosome {chromosome}. Take them out of one side."
             ]
+    return []
+
+
+def phase_problems(config):
+    """Refuse PLINK files of the reference that cannot give haplotypes, before hours of ingest."""
+    cohort, reference = config["cohort"], config["public"]["reference"]
+    if cohort["source"] == "simulate" or reference is None or cohort["rows"] != Rows.HAPLOTYPES:
+        return []
+    for chromosome in cohort["chromosomes"]:
+        try:
+            for path in reference_files_of(reference, chromosome):
+                if path.suffix in GENOTYPES:
+                    require_phase(path, chromosome)
+        except DpgrsError as error:
+            return [f"`public.reference`: {error}"]
     return []
 
 

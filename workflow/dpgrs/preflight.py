@@ -22,7 +22,13 @@ from dpgrs.methods import METHODS
 from dpgrs.people_gates import chosen_people
 from dpgrs.release_gates import benchmark_problems, release_problems
 from dpgrs.screening_gates import SCREENING_KEYS, screening_problems
-from dpgrs.table_gates import encrypted_line, is_encrypted, outcome_problems, population_problems
+from dpgrs.table_gates import (
+    encrypted_line,
+    is_encrypted,
+    outcome_problems,
+    population_problems,
+    reference_outcome_problems,
+)
 from dpgrs.types import Protection, Rows, Unit
 
 AUTOSOMES = frozenset(str(number) for number in range(1, 23))
@@ -107,10 +113,11 @@ def problems(config, *, doubtful=frozenset()):
     if is_clear("cohort.source", "cohort.vcf", "cohort.plink", "cohort.chromosomes", "cohort.rows"):
         headers, found = _read_headers(cohort, absent=absent, shows_ids=shows_ids)
         lines += found
+    reference = _reference_headers(config)
     if is_clear("mode", "cohort.source", "cohort.chromosomes", "release.genome_build"):
         # What a header tells, positions need not tell again.
-        lines += _build_problems(config, headers) or position_problems(config)
-    people = next(iter(headers.values())).samples if headers else None
+        lines += _build_problems(config, headers, reference) or position_problems(config)
+    people = _people_of(headers)
     if is_clear("mode", "cohort.source", "people"):
         people, found = chosen_people(config, people, shows_ids=shows_ids)
         lines += found
@@ -118,8 +125,11 @@ def problems(config, *, doubtful=frozenset()):
         lines += population_problems(cohort, people, shows_ids=shows_ids)
     if is_clear("outcomes.source", "outcomes.file", "outcomes.count"):
         lines += outcome_problems(outcomes, people, shows_ids=shows_ids)
+    others = _people_of(reference)
+    if is_clear("mode", "outcomes", "evaluation"):
+        lines += reference_outcome_problems(config, others)
     if is_clear(*COVARIATE_KEYS):
-        lines += covariate_problems(config, people, shows_ids=shows_ids)
+        lines += covariate_problems(config, people, shows_ids=shows_ids, reference_people=others)
     if is_clear(*DOSAGE_KEYS):
         lines += dosage_problems(config)
     if is_clear("methods", "privacy.protection", "privacy.neighbours"):
@@ -186,6 +196,11 @@ def _read_headers(cohort, *, absent, shows_ids):
         except DpgrsError as error:
             lines.append(f"`{key}`: {error}")
     return headers, lines + _contig_problems(headers) + _sample_problems(headers, key, shows_ids=shows_ids)
+
+
+def _people_of(headers):
+    """Return the people of the first header; None where there is none."""
+    return next(iter(headers.values())).samples if headers else None
 
 
 def _simulation_problems(cohort):
@@ -264,14 +279,14 @@ def _sample_problems(headers, key, *, shows_ids):
     return lines
 
 
-def _build_problems(config, headers):
+def _build_problems(config, headers, reference):
     """Find a genome build that is not stated, or that the chromosomes of cohort or reference do not have."""
     key, stated = "release.genome_build", config["release"]["genome_build"]
     if config["cohort"]["source"] == "simulate":
         wanted = f"be {SIMULATED_BUILD} for a simulated cohort"
         return [] if stated == SIMULATED_BUILD else [must(key, wanted, stated, "Leave it out.")]
     ours = declared_builds(headers)
-    theirs = declared_builds(_reference_headers(config))
+    theirs = declared_builds(reference)
     mixed = next(((one, other) for one in ours for other in theirs if one.build != other.build), None)
     lines = [_mixed_builds(*mixed)] if mixed else []
     if stated is None:

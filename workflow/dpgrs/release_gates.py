@@ -3,7 +3,7 @@
 from dpgrs.build_gates import table_problems
 from dpgrs.config import keys
 from dpgrs.errors import DpgrsError
-from dpgrs.genotype_gates import provisional_problems, reference_problems
+from dpgrs.genotype_gates import phase_problems, provisional_problems, reference_problems
 from dpgrs.io.phenotypes import outcome_names
 from dpgrs.io.sites import SITE_COLUMNS, read_sites
 from dpgrs.methods import METHODS, RELEASED
@@ -13,6 +13,7 @@ from dpgrs.privacy.study_key import load_study_key
 from dpgrs.regression.adassp import LARGEST_VARIANTS
 from dpgrs.regression.naive import LARGEST_SEPARATE
 from dpgrs.release_cost import account_of, certain_cost, total_epsilon
+from dpgrs.table_settings import covariate_terms
 from dpgrs.types import Metrics, Neighbours, Penalty, Protection
 
 # A release is one fit, so these hold one value each; others would be releases, and charges, of their own.
@@ -93,6 +94,7 @@ def release_problems(config, *, is_clear):
         *_public_problems(config),
         *panel_problems(config, is_clear=is_clear),
         *reference_problems(config),
+        *phase_problems(config),
         *provisional_problems(config),
         *_key_problems(),
         *(
@@ -152,20 +154,23 @@ def _design_problems(config, is_clear):
 def _size_problems(config):
     """Refuse more variants or outcomes than a method's mechanism can do, before hours of computing."""
     size, lines = max(config["panel"]["size"]), []
-    if "adassp" in config["methods"] and size > LARGEST_VARIANTS:
+    n_covariates = covariate_terms(config["covariates"]).get("n_covariates", 0)
+    beside = f" with {n_covariates} covariates" if n_covariates else ""
+    if "adassp" in config["methods"] and size + n_covariates > LARGEST_VARIANTS:
         lines.append(
-            f"`panel.size` must be at most {LARGEST_VARIANTS} for `methods: adassp`, got {size}. Lower it."
+            f"`panel.size` must be at most {LARGEST_VARIANTS - n_covariates} for `methods: adassp`{beside}, "
+            f"got {size}. Lower it."
         )
     # The intercept counts as a variant.
     if "bas" in config["methods"] and size >= LARGEST_VARIANTS:
         lines.append(
             f"`panel.size` must be below {LARGEST_VARIANTS} for `methods: bas`, got {size}. Lower it."
         )
-    n_outcomes, largest = _n_outcomes(config) or 0, LARGEST_SEPARATE // (size + 1) ** 2
-    if "naive" in config["methods"] and n_outcomes > largest:
+    n_outcomes, most = _n_outcomes(config) or 0, LARGEST_SEPARATE // (size + n_covariates + 1) ** 2
+    if "naive" in config["methods"] and n_outcomes > most:
         lines.append(
-            f"`outcomes.count` must be at most {largest} for `methods: naive` at `panel.size: {size}`, got "
-            f"{n_outcomes}: every outcome keeps an X'X of its own. Lower one of them."
+            f"`outcomes.count` must be at most {most} for `methods: naive` at `panel.size: {size}`{beside}, "
+            f"got {n_outcomes}: every outcome keeps an X'X of its own. Lower one of them."
         )
     if "naive" in config["methods"] and config["regression"]["lambda_from"] != Penalty.FIXED:
         lines.append(

@@ -1,8 +1,8 @@
 """What a run says at its end: where report and bundle are, what is all noise, what the ledger was charged."""
 
-import json
 from pathlib import Path
 
+from dpgrs.io.json_files import read_json
 from dpgrs.privacy.ledger import Ledger, cost_to, shown_delta, shown_epsilon
 from dpgrs.privacy.ledger_entries import Cost
 from dpgrs.release_cost import account_of
@@ -108,5 +108,5 @@ def _is_release(settings):
 def _own_requests(results):
     """Return the ids of the requests behind a study's stored statistics and metrics, a set."""
     paths = [Path(results, "private", "trial1", name) for name in EVENTS]
-    labels = [label for path in paths if path.is_file() for label in json.loads(path.read_text())]
+    labels = [label for path in paths if path.is_file() for label in read_json(path, kind=list)]
     return {request for label in labels for _, request in label["requests"]}

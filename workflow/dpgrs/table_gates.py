@@ -1,16 +1,20 @@
 """What can be seen to be wrong with the tables of a study before any job runs."""
 
+from itertools import zip_longest
+
 from dpgrs.controlled_gates import ENCRYPTED
 from dpgrs.errors import DpgrsError, must
 from dpgrs.io.phenotypes import (
     FEWEST_OBSERVED,
     constants_of,
     describe_scale,
+    outcome_names,
     read_outcomes,
     read_scales,
     standardise,
 )
 from dpgrs.io.tables import describe_mismatch, read_populations
+from dpgrs.types import Metrics
 
 FEW = 3
 PUBLIC_CONSTANTS = "Give its public centre and scale, for 0/1 its prevalence, in a table `outcomes.scales`."
@@ -67,6 +71,58 @@ def outcome_problems(outcomes, people, *, shows_ids):
         return [f"`outcomes.scales`: {error}"]
 
 
+def reference_outcome_problems(config, people):
+    """List what is wrong with the table of outcomes of the public reference.
+
+    Parameters
+    ----------
+    config : dict from `dpgrs.config.resolve`.
+    people : sequence of str, the ids of the reference; None where they are not known.
+
+    Returns
+    -------
+    list of str
+    """
+    outcomes, path = config["outcomes"], config["evaluation"]["outcomes"]
+    is_used = config["evaluation"]["metrics"] == Metrics.PUBLIC and outcomes["source"] == "file"
+    if path is None or not is_used:
+        return []
+    table, lines = read_reference_table("evaluation.outcomes", path, people)
+    used = slice(outcomes["count"] and max(outcomes["count"]))
+    try:
+        wanted = outcome_names(outcomes["file"])[used] if outcomes["file"] else []
+    except DpgrsError:
+        return lines  # said of the study's own table
+    if table is None or not wanted:
+        return lines
+    for place, (ours, theirs) in enumerate(zip_longest(wanted, table.columns[used], fillvalue="none"), 1):
+        if ours != theirs:
+            got = f"{theirs} as outcome {place} of {path} where that has {ours}"
+            wanted = "have the outcomes of `outcomes.file` in the same order"
+            return [*lines, must("evaluation.outcomes", wanted, got, "Name and order the columns alike.")]
+    return lines
+
+
+def read_reference_table(key, path, people):
+    """Read a table of the people of the public reference.
+
+    Parameters
+    ----------
+    key : str, dotted path of the setting that names it.
+    path : str, the table, as `read_outcomes` reads it.
+    people : as in `reference_outcome_problems`.
+
+    Returns
+    -------
+    table : pandas.DataFrame, or None where it cannot be read.
+    lines : list of str, one line a problem.
+    """
+    if is_encrypted(path):
+        return None, []  # said by the gates of controlled data
+    # A table of private people may be named by mistake, so ids are not quoted.
+    return _read_table(key, path, read_outcomes, people, shows_ids=False, of="`public.reference`")
+
+
 def is_encrypted(path):
     """Tell whether a path is that of a file as dbGaP hands it out."""
     return path.endswith(ENCRYPTED)
@@ -115,7 +171,7 @@ def _simulated_outcome_problems(outcomes):
     return lines
 
 
-def _read_table(key, path, read, people, *, shows_ids):
+def _read_table(key, path, read, people, **whose):
     """Read a table; return it (None where it cannot be read) and the problems."""
     if is_encrypted(path):
         return None, [encrypted_line(key, path)]
@@ -123,5 +179,5 @@ def _read_table(key, path, read, people, *, shows_ids):
         table = read(path)
     except DpgrsError as error:
         return None, [f"`{key}`: {error}"]
-    mismatch = describe_mismatch(table.index, people, shows_ids=shows_ids) if people else None
+    mismatch = describe_mismatch(table.index, people, **whose) if people else None
     return table, [f"`{key}`: `{path}` {mismatch}"] if mismatch else []

@@ -19,6 +19,13 @@ from dpgrs.methods import BASELINES, METHODS, SCREENED
 from dpgrs.people_terms import terms_of
 from dpgrs.privacy.events import MECHANISM_VERSION
 from dpgrs.provenance import code_digest, stamp
+from dpgrs.rule_options import (
+    filter_flags,
+    flags,
+    panel_flags,
+    privacy_options,
+    screening_options,
+)
 from dpgrs.table_settings import has_covariates, table_columns
 
 
@@ -80,19 +87,6 @@ def close_private_folders():
     for folder in [PRIVATE, ".snakemake"] if IS_RELEASE else [PRIVATE]:
         Path(folder).mkdir(parents=True, exist_ok=True)
         Path(folder).chmod(0o700)
-
-
-def flags(**options):
-    """Write options as command-line flags; a list repeats its flag, None and False leave it out."""
-    words = []
-    for name, value in options.items():
-        flag = f"--{name.replace('_', '-')}"
-        for item in value if isinstance(value, list) else [value]:
-            if item is True:
-                words.append(flag)
-            elif item is not None and item is not False:
-                words += [flag, shlex.quote(str(item))]
-    return " ".join(words)
 
 
 def genotype_files(wildcards):
@@ -190,50 +184,10 @@ SCREENED_USED = (
     [] if IS_RELEASE else [name for name in SCREENED if name in SETTINGS["methods"]]
 )
 
-FILTERS = flags(
-    **{
-        name: SETTINGS["panel"][name]
-        for name in ("maf", "missing", "hwe", "ambiguous", "multiallelic")
-    },
-    **{"class": SETTINGS["panel"]["classes"]},
-    seed=SEED,
-)
-LINKAGE = flags(
-    ld_r2=SETTINGS["panel"]["ld_r2"],
-    ld_window=SETTINGS["panel"]["ld_window"],
-    rows=ROWS,
-)
-PANEL_OPTIONS = f"--size {max(SETTINGS['panel']['size'])} {FILTERS} {LINKAGE}"
-PRIVACY_OPTIONS = {
-    name: SETTINGS["privacy"][name]
-    for name in (
-        "protection",
-        "neighbours",
-        "unit",
-        "accounting",
-        "epsilon",
-        "delta",
-        "gram_share",
-        "count_share",
-        "outcome_budget",
-    )
-}
-
-SCREENING_OPTIONS = {
-    "choices": SETTINGS["screening"]["size"],
-    "share": SETTINGS["screening"]["share"],
-    "law": SETTINGS["screening"]["law"],
-    "composition": SETTINGS["screening"]["composition"],
-    # Of methods that vote alone: with others it changes no choice.
-    "votes_count_share": (
-        SETTINGS["screening"]["count_share"]
-        if any(METHODS[name].selector == "two-stage" for name in SETTINGS["methods"])
-        else None
-    ),
-    "bounds": SETTINGS["privacy"]["bounds"],
-    "genotype_clip": SETTINGS["privacy"]["genotype_clip"],
-}
-
+FILTERS = filter_flags(SETTINGS)
+PANEL_OPTIONS = panel_flags(SETTINGS)
+PRIVACY_OPTIONS = privacy_options(SETTINGS)
+SCREENING_OPTIONS = screening_options(SETTINGS)
 LEDGER_OPTIONS = {
     "ledger": SETTINGS["privacy"]["ledger"],
     "identity": json.dumps(public_identity(SETTINGS)),

@@ -18,7 +18,7 @@ from dpgrs.evaluation.private_metrics import (
     accuracy_sums,
     private_accuracy,
 )
-from dpgrs.privacy.audit import AuditCase, GaussianLoss, register_audits
+from dpgrs.privacy.audit import HAPLOTYPE, PERSON, TWO_HAPLOTYPES, AuditCase, GaussianLoss, register_audits
 from dpgrs.regression.audits import DELTA, EPSILON, TERMS
 from dpgrs.types import Accounting, Neighbours, Rows, Unit
 
@@ -47,18 +47,15 @@ class HeldOutSums:
 @register_audits
 def accuracy_cases():
     """Return the cases of accuracy, with one budget and with one for each outcome."""
-    haplotype = {"rows": Rows.HAPLOTYPES, "unit": Unit.HAPLOTYPE}
-    two_haplotypes = {"rows": Rows.HAPLOTYPES, "unit": Unit.PERSON}
-    person = {"rows": Rows.PEOPLE, "unit": Unit.PERSON}
     added = {"neighbours": Neighbours.ADD_REMOVE, "pair": (MEMBER, None)}
     replaced = {"neighbours": Neighbours.REPLACE_ONE, "pair": (FIRST_ALONE, SECOND_ALONE)}
     paper = {"accounting": Accounting.PAPER}
     return [
-        _case(**added, **person),
-        _case(**added, **two_haplotypes, **paper, residual_bound=2.0),
-        _case(**replaced, **haplotype, outcome_bound=2.0),
-        _case(**replaced, **person, **paper, residual_bound=4.0),
-        _case(**replaced, **two_haplotypes, n_budgets=2),
+        _case(**added, **PERSON),
+        _case(**added, **TWO_HAPLOTYPES, **paper, residual_bound=2.0),
+        _case(**replaced, **HAPLOTYPE, outcome_bound=2.0),
+        _case(**replaced, **PERSON, **paper, residual_bound=4.0),
+        _case(**replaced, **TWO_HAPLOTYPES, n_budgets=2),
     ]
 
 

@@ -4,11 +4,14 @@ import hashlib
 import shutil
 import zipfile
 from contextlib import contextmanager
+from os import SEEK_END
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 
 from dpgrs.errors import DpgrsError, UsageError
+from dpgrs.io.json_files import RUN_AGAIN
 
 
 @contextmanager
@@ -83,11 +86,48 @@ def load_arrays(path):
     try:
         with np.load(path, allow_pickle=False) as arrays:
             return dict(arrays)
-    except (OSError, EOFError, ValueError, TypeError, zipfile.BadZipFile) as error:
+    # A flipped bit may also pass for an encryption or a compression that Python does not have.
+    except (OSError, EOFError, ValueError, TypeError, RuntimeError, zipfile.BadZipFile) as error:
         raise DpgrsError(f"`{path}` must be a file of arrays that dpgrs wrote. Make it again.") from error
+
+
+def read_table(path, *, needed=(), **options):
+    """Read what `write_table` wrote.
+
+    Parameters
+    ----------
+    path : the file.
+    needed : sequence of str, columns that must be there.
+    options : of `pandas.read_csv`.
+
+    Returns
+    -------
+    pandas.DataFrame
+
+    Raises
+    ------
+    DpgrsError
+        If the file is missing, cut off within a line, damaged or of another kind.
+    """
+    try:
+        table = pd.read_csv(path, sep="\t", **options)
+    except (FileNotFoundError, ValueError):
+        table = None
+    # pandas would fill the cells that a last line lacks.
+    if table is None or not _ends_a_line(path) or not set(needed) <= set(table.columns):
+        raise DpgrsError(
+            f"`{path}` must be a table that dpgrs wrote, but is missing, cut off or damaged. {RUN_AGAIN}"
+        )
+    return table
 
 
 def write_table(path, table):
     """Write a data frame as tab-separated text; floats with 12 significant digits, missing values empty."""
     with replacing(path) as temporary:
         table.to_csv(temporary, sep="\t", index=False, float_format="%.12g", lineterminator="\n")
+
+
+def _ends_a_line(path):
+    with Path(path).open("rb") as file:
+        file.seek(-1, SEEK_END)
+        return file.read() == b"\n"

@@ -61,13 +61,15 @@ class HaplotypeStore:
         Raises
         ------
         DpgrsError
-            No store at `path`, or one of another format version.
+            No store at `path`, a damaged one, or one of another format version.
         """
         path = Path(path)
         try:
             group = zarr.open_group(path, mode="r", zarr_format=2)
         except FileNotFoundError:
             raise DpgrsError(f"`{path}` is no haplotype store. Make it: dpgrs ingest-chromosome") from None
+        except (ValueError, LookupError, TypeError):
+            raise _damaged(path) from None
         if group.attrs.get("format") != FORMAT:
             raise DpgrsError(
                 f"`{path}` is a Zarr group, but no haplotype store. Make one: dpgrs ingest-chromosome"
@@ -78,7 +80,14 @@ class HaplotypeStore:
                 f"`{path}` must have format version {FORMAT_VERSION}, got {version}. "
                 "Make it again: dpgrs ingest-chromosome"
             )
-        return cls(path, group)
+        try:
+            store, n_chunks = cls(path, group), _count_chunks(group)
+        except (ValueError, LookupError, TypeError, AttributeError):
+            raise _damaged(path) from None
+        # Zarr reads a part that is not there as zeros.
+        if store.attributes.get("n_chunks", n_chunks) != n_chunks:
+            raise _damaged(path)
+        return store
 
     @cached_property
     def sample_id(self):
@@ -246,4 +255,17 @@ class StoreWriter:
         if "missing" in self._group:
             self._group["missing"].resize((self.n_variants, self._n_words))
         self._put("contig_id", np.array(list(self._contigs), dtype=str), ["contigs"])
-        self._group.attrs.update({"format": FORMAT, "format_version": FORMAT_VERSION, **self.attributes})
+        own = {"format": FORMAT, "format_version": FORMAT_VERSION, "n_chunks": _count_chunks(self._group)}
+        self._group.attrs.update(own | self.attributes)
+
+
+def _count_chunks(group):
+    """Return how many chunks of every array are on disk, by name; those of zeros alone are not written."""
+    return {name: array.nchunks_initialized for name, array in sorted(group.arrays())}
+
+
+def _damaged(path):
+    return DpgrsError(
+        f"`{path}` must be a whole haplotype store, but parts are missing or damaged. Remove it, and make "
+        "it again: dpgrs ingest-chromosome"
+    )

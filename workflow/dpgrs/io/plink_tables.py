@@ -8,7 +8,7 @@ import pandas as pd
 
 from dpgrs.errors import DpgrsError
 from dpgrs.io.vcf import declared_contig
-from dpgrs.io.vcf_text import COPY_AGAIN
+from dpgrs.io.vcf_text import COPY_AGAIN, first_repeat
 
 GENOTYPES = (".pgen", ".bed")
 # PLINK's numbers of the chromosomes beyond the autosomes.
@@ -64,13 +64,11 @@ def read_samples(path):
     samples = tuple(table[column])
     if not samples:
         raise DpgrsError(f"`{path}` has no samples. {COPY_AGAIN}")
-    seen = {}
-    for place, name in enumerate(samples, start=1):
-        if seen.setdefault(name, place) != place:
-            raise DpgrsError(
-                f"`{path}` must have distinct IIDs, got the same for samples {seen[name]} and {place}: the "
-                "IID alone is the id of a sample. Rename them: plink2 --update-ids"
-            )
+    if same := first_repeat(samples):
+        raise DpgrsError(
+            f"`{path}` must have distinct IIDs, got the same for samples {same[0]} and {same[1]}: the IID "
+            "alone is the id of a sample. Rename them: plink2 --update-ids"
+        )
     return samples
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from dpgrs.errors import DpgrsError, UsageError
-from dpgrs.io.files import write_table
+from dpgrs.io.files import read_table, write_table
 from dpgrs.io.panel import alternate_frequency, site_names
 from dpgrs.io.selection import thin
 from dpgrs.io.tables import find_column, header_of, plain_name, rows_of
@@ -23,6 +23,7 @@ from dpgrs.io.variant_filters import (
 )
 
 SITE_COLUMNS = ("contig", "position", "ref", "alt")
+SITE_FILE_COLUMNS = ["contig", "position", "id", "ref", "alt", "frequency", "rank"]
 ALIASES = {
     "contig": {"contig", "chrom", "chromosome", "chr", "chr_name"},
     "position": {"position", "pos", "chr_position"},
@@ -156,13 +157,13 @@ def choose_sites(sites, *, chromosomes, size, maf, seed, stores=(), linkage=None
 
 def write_sites(path, sites):
     """Write chosen sites as a table."""
-    write_table(path, sites[["contig", "position", "id", "ref", "alt", "frequency", "rank"]])
+    write_table(path, sites[SITE_FILE_COLUMNS])
 
 
 def read_chosen_sites(path):
     """Read what `write_sites` wrote."""
     text = dict.fromkeys(("contig", "id", "ref", "alt"), "str")
-    return pd.read_csv(path, sep="\t", dtype=text, keep_default_na=False)
+    return read_table(path, needed=SITE_FILE_COLUMNS, dtype=text, keep_default_na=False)
 
 
 def _read(path, *, needs_frequency):

@@ -22,7 +22,7 @@ SUPER_POPULATION_COLUMNS = {"super_population", "super_pop"}
 MISSING = frozenset({"", ".", "NA", "N/A", "NaN", "nan", "null", "NULL", "None", "-9"})
 
 
-def describe_mismatch(table_ids, sample_ids, *, shows_ids):
+def describe_mismatch(table_ids, sample_ids, *, shows_ids, of="the genotypes"):
     """Say that a table has no person of the genotypes; None if it has one.
 
     Parameters
@@ -30,6 +30,7 @@ def describe_mismatch(table_ids, sample_ids, *, shows_ids):
     table_ids, sample_ids : sequences of str.
     shows_ids : bool, quote three ids of each side (open data only), or their patterns (`HG00096` as
         `AA99999`).
+    of : str, whose genotypes they are.
 
     Returns
     -------
@@ -38,7 +39,7 @@ def describe_mismatch(table_ids, sample_ids, *, shows_ids):
     if set(table_ids) & set(sample_ids):
         return None
     theirs, ours = (_examples(ids, shows_ids=shows_ids) for ids in (table_ids, sample_ids))
-    return f"must share sample ids with the genotypes, got {theirs} where those have {ours}. Rename one side."
+    return f"must share sample ids with {of}, got {theirs} where those have {ours}. Rename one side."
 
 
 def read_populations(path):

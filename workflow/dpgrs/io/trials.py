@@ -194,10 +194,13 @@ def write_events(path, labels):
 def load_labelled(path):
     """Read what `save_labelled` wrote."""
     arrays = _load(path, "labels")
-    items = [(label, {}) for label in json.loads(str(arrays.pop("labels")))]
-    for key, array in arrays.items():
-        name, _, index = key.rpartition("/")
-        items[int(index)][1][name] = array
+    try:
+        items = [(label, {}) for label in json.loads(str(arrays.pop("labels")))]
+        for key, array in arrays.items():
+            name, _, index = key.rpartition("/")
+            items[int(index)][1][name] = array
+    except (ValueError, LookupError, TypeError):
+        raise DpgrsError(f"`{path}` must hold labelled arrays, got others. Make it again.") from None
     return items
 
 

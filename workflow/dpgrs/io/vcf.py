@@ -17,7 +17,7 @@ import pandas as pd
 from dpgrs.errors import DpgrsError, UsageError
 from dpgrs.io.vcf_dosages import DosageScanner
 from dpgrs.io.vcf_scan import N_FIXED_COLUMNS, LineScanner
-from dpgrs.io.vcf_text import COPY_AGAIN, ContigText, numbered_lines
+from dpgrs.io.vcf_text import COPY_AGAIN, ContigText, first_repeat, numbered_lines
 
 PHASED = ("required", "any")
 SCANNERS = {"GT": LineScanner, "DS": DosageScanner}
@@ -181,11 +181,9 @@ def sample_ids(path, line):
         raise DpgrsError(f"`{path}` must have sample ids in UTF-8. Rename them: bcftools reheader") from error
     if not samples:
         raise DpgrsError(f"`{path}` has no samples. Give a VCF with a FORMAT column and a column per sample.")
-    first = {}
-    for place, name in enumerate(samples, start=1):
-        if first.setdefault(name, place) != place:
-            raise DpgrsError(
-                f"`{path}` must have distinct sample ids, got the same for samples {first[name]} and "
-                f"{place}. Rename them: bcftools reheader -s names.txt"
-            )
+    if same := first_repeat(samples):
+        raise DpgrsError(
+            f"`{path}` must have distinct sample ids, got the same for samples {same[0]} and {same[1]}. "
+            "Rename them: bcftools reheader -s names.txt"
+        )
     return samples

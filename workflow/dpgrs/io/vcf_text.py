@@ -14,6 +14,15 @@ _GZIP_MAGIC = b"\x1f\x8b"
 _BGZF_END = bytes.fromhex("1f8b08040000000000ff0600424302001b0003000000000000000000")
 
 
+def first_repeat(names):
+    """Return the places, from 1, of the first name that was there before: (earlier, later), or None."""
+    places = {}
+    for place, name in enumerate(names, start=1):
+        if places.setdefault(name, place) != place:
+            return places[name], place
+    return None
+
+
 def numbered_lines(path):
     """Yield (line number from 1, line without its end) from BGZF, plain gzip or plain text.
 

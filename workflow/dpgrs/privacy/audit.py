@@ -35,9 +35,14 @@ from scipy.special import expit, log1p, logit, ndtr, ndtri
 
 from dpgrs.errors import UsageError
 from dpgrs.privacy.accountant import gdp_epsilon
+from dpgrs.types import Rows, Unit
 
 N_DRAWS = 4_000
 CONFIDENCE = 1 - 1e-6
+# What a row is, and whose data are one unit, in every way that studies have them.
+HAPLOTYPE = {"rows": Rows.HAPLOTYPES, "unit": Unit.HAPLOTYPE}
+TWO_HAPLOTYPES = {"rows": Rows.HAPLOTYPES, "unit": Unit.PERSON}
+PERSON = {"rows": Rows.PEOPLE, "unit": Unit.PERSON}
 # Counts of errors less likely than this are left out of a probability of an alarm.
 NEGLIGIBLE = 1e-17
 

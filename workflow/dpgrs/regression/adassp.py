@@ -6,7 +6,7 @@ References
 """
 
 import math
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from functools import cached_property, lru_cache
 
 import numpy as np
@@ -123,12 +123,12 @@ def private_smallest_eigenvalue(gram, *, request, noise):
     Raises
     ------
     UsageError
-        With more than `LARGEST_VARIANTS` variants.
+        With more than `LARGEST_VARIANTS` variants and covariates.
     """
     if request.n_columns > LARGEST_VARIANTS:
         raise UsageError(
-            f"`panel.size` must be at most {LARGEST_VARIANTS} for adassp, got {request.n_columns}. "
-            "Lower it, or leave the method out."
+            f"`panel.size` and covariates must be at most {LARGEST_VARIANTS} together for adassp, got "
+            f"{request.n_columns}. Lower them, or leave the method out."
         )
     step = eigenvalue_step(request.n_columns, rows=request.rows, row_norm=request.row_norm)
     exact = np.linalg.eigvalsh(gram[:-1, :-1] * request.gram_step)[0]
@@ -198,4 +198,4 @@ def fit_adassp(statistics):
     Post-processing: costs nothing.
     """
     fit = fit_reusecov(statistics, penalty=statistics.penalty / statistics.n)
-    return fit if statistics.origin is None else replace(fit, means=fit.means + statistics.origin)
+    return fit.in_half_coding(statistics.origin)

@@ -13,7 +13,7 @@ from functools import partial
 import numpy as np
 
 from dpgrs.bits import pack
-from dpgrs.privacy.audit import AuditCase, GaussianLoss, register_audits
+from dpgrs.privacy.audit import HAPLOTYPE, PERSON, TWO_HAPLOTYPES, AuditCase, GaussianLoss, register_audits
 from dpgrs.privacy.sensitivity import count_sensitivity
 from dpgrs.regression.clipped_statistics import clipped_statistics
 from dpgrs.regression.covariates import covariate_units
@@ -78,9 +78,6 @@ class ExactStatistics:
 @register_audits
 def reusecov_cases():
     """Return the cases of the count, X'X and X'Y, each alone and all together."""
-    haplotype = {"rows": Rows.HAPLOTYPES, "unit": Unit.HAPLOTYPE}
-    two_haplotypes = {"rows": Rows.HAPLOTYPES, "unit": Unit.PERSON}
-    person = {"rows": Rows.PEOPLE, "unit": Unit.PERSON}
     paper = {"accounting": Accounting.PAPER}
     mostly_count, mostly_gram, mostly_cross = {"count_share": 0.8}, {"gram_share": 0.8}, {"gram_share": 0.2}
     all_shares = {"count_share": 0.1, "gram_share": 0.4}
@@ -88,30 +85,30 @@ def reusecov_cases():
     clipped = {"coding": Coding.FREQUENCY}
     covariate = {"n_covariates": 1, "covariate_bound": 3.0}
     return [
-        _added(private_count, MEMBER, **two_haplotypes, **mostly_count),
-        _added(private_count, MEMBER, **person, **paper, **mostly_count),
-        _added(private_gram, MEMBER, **haplotype, **mostly_gram),
-        _added(private_gram, MEMBER, **person, **paper, **mostly_gram),
-        _replaced(private_gram, MEMBER, OTHER_HAPLOTYPE, **two_haplotypes, **paper, **mostly_gram),
-        _replaced(private_gram, MEMBER, OTHER_PERSON, **person, **mostly_gram),
-        _added(private_cross_product, MEMBER, **two_haplotypes, **mostly_cross),
-        _added(private_cross_product, MEMBER, **person, **paper, **mostly_cross, outcome_bound=0.5),
-        _replaced(private_cross_product, MEMBER, OTHER_OUTCOMES, **haplotype, **paper, **mostly_cross),
-        _replaced(private_cross_product, MEMBER, OTHER_OUTCOMES, **person, **mostly_cross, outcome_bound=7.0),
-        _added(private_statistics, OPPOSED_MEMBER, **two_haplotypes, **all_shares, outcome_bound=1.5),
-        _added(private_statistics, OPPOSED_MEMBER, **person, **paper, **all_shares),
-        _replaced(private_statistics, SHORT_MEMBER, MIRRORED_MEMBER, **two_haplotypes, gram_share=0.3),
-        _replaced(private_statistics, SHORT_MEMBER, MIRRORED_MEMBER, **haplotype, **paper, n_budgets=2),
-        _replaced(private_cross_product, MEMBER, OTHER_OUTCOMES, **two_haplotypes, **label),
-        _replaced(private_statistics, MEMBER, OTHER_OUTCOMES, **person, **paper, **label),
-        _replaced(private_cross_product, MEMBER, OTHER_GENOTYPES, **person, **mostly_cross, **feature),
+        _added(private_count, MEMBER, **TWO_HAPLOTYPES, **mostly_count),
+        _added(private_count, MEMBER, **PERSON, **paper, **mostly_count),
+        _added(private_gram, MEMBER, **HAPLOTYPE, **mostly_gram),
+        _added(private_gram, MEMBER, **PERSON, **paper, **mostly_gram),
+        _replaced(private_gram, MEMBER, OTHER_HAPLOTYPE, **TWO_HAPLOTYPES, **paper, **mostly_gram),
+        _replaced(private_gram, MEMBER, OTHER_PERSON, **PERSON, **mostly_gram),
+        _added(private_cross_product, MEMBER, **TWO_HAPLOTYPES, **mostly_cross),
+        _added(private_cross_product, MEMBER, **PERSON, **paper, **mostly_cross, outcome_bound=0.5),
+        _replaced(private_cross_product, MEMBER, OTHER_OUTCOMES, **HAPLOTYPE, **paper, **mostly_cross),
+        _replaced(private_cross_product, MEMBER, OTHER_OUTCOMES, **PERSON, **mostly_cross, outcome_bound=7.0),
+        _added(private_statistics, OPPOSED_MEMBER, **TWO_HAPLOTYPES, **all_shares, outcome_bound=1.5),
+        _added(private_statistics, OPPOSED_MEMBER, **PERSON, **paper, **all_shares),
+        _replaced(private_statistics, SHORT_MEMBER, MIRRORED_MEMBER, **TWO_HAPLOTYPES, gram_share=0.3),
+        _replaced(private_statistics, SHORT_MEMBER, MIRRORED_MEMBER, **HAPLOTYPE, **paper, n_budgets=2),
+        _replaced(private_cross_product, MEMBER, OTHER_OUTCOMES, **TWO_HAPLOTYPES, **label),
+        _replaced(private_statistics, MEMBER, OTHER_OUTCOMES, **PERSON, **paper, **label),
+        _replaced(private_cross_product, MEMBER, OTHER_GENOTYPES, **PERSON, **mostly_cross, **feature),
         _replaced(
-            private_cross_product, MEMBER, OTHER_GENOTYPES, **haplotype, **paper, **mostly_cross, **feature
+            private_cross_product, MEMBER, OTHER_GENOTYPES, **HAPLOTYPE, **paper, **mostly_cross, **feature
         ),
-        _added(private_gram, LONG_MEMBER, **haplotype, **mostly_gram, **clipped, row_norm=2.0),
-        _added(private_statistics, LONG_MEMBER, **person, **paper, **all_shares, **clipped, row_norm=4.0),
+        _added(private_gram, LONG_MEMBER, **HAPLOTYPE, **mostly_gram, **clipped, row_norm=2.0),
+        _added(private_statistics, LONG_MEMBER, **PERSON, **paper, **all_shares, **clipped, row_norm=4.0),
         # Two entries of 2 and a covariate of 1.
-        _added(private_statistics, MEMBER, **person, **all_shares, **clipped, row_norm=3.0, **covariate),
+        _added(private_statistics, MEMBER, **PERSON, **all_shares, **clipped, row_norm=3.0, **covariate),
     ]
 
 

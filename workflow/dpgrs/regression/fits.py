@@ -57,7 +57,7 @@ def fit_released(method, noisy, *, request, terms, outcomes=None):
     Post-processing: costs nothing.
     """
     fit = _FITS[method](noisy, request=request, terms=terms, outcomes=outcomes)
-    return fit if noisy.origin is None else replace(fit, means=fit.means + noisy.origin)
+    return fit.in_half_coding(noisy.origin)
 
 
 def _gauss(noisy, *, request, terms, outcomes):

@@ -1,6 +1,6 @@
 """What every linear method returns, and the one solver behind it."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.linalg import eigh
@@ -30,6 +30,19 @@ class LinearFit:
     def arrays(self):
         """Return the fit as a dict of arrays, from which ``LinearFit(**arrays)`` makes it again."""
         return {name: array for name, array in vars(self).items() if array is not None}
+
+    def in_half_coding(self, origin):
+        """Return a fit on genotypes in another coding as one in `half` coding.
+
+        Parameters
+        ----------
+        origin : (n_variants,) float64, the zero of the other coding in `half` coding; None of `half` itself.
+
+        Returns
+        -------
+        LinearFit
+        """
+        return self if origin is None else replace(self, means=self.means + origin)
 
     def predict(self, X):
         """Predict all outcomes.

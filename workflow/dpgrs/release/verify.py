@@ -234,7 +234,7 @@ def _registry_problems(guarantee, curation, files):
         loss, basic = deployment["privacy_loss"], deployment["basic"]
         told = [*loss["privacy_parameters"].values(), loss["privacy_unit"].lower(), basic["name"]]
         told += [basic["data_curators"][0]["data_curator_name"], basic["publication_date"]]
-    except (yaml.YAMLError, UnicodeDecodeError, LookupError, TypeError, AttributeError):
+    except (yaml.YAMLError, ValueError, RecursionError, LookupError, TypeError, AttributeError):
         return ["registry.yaml must be a record of the deployments registry"]
     if told == stated:
         return []

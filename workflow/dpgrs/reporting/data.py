@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 
 from dpgrs.errors import DpgrsError
+from dpgrs.io.files import read_table
 from dpgrs.io.genotype_summary import GenotypeSummary
 from dpgrs.types import Selector
 
@@ -39,9 +40,8 @@ def read_metrics(path, columns=None):
     -------
     data frame; missing numbers are NaN, missing words empty.
     """
-    return pd.read_csv(
+    return read_table(
         path,
-        sep="\t",
         usecols=columns,
         dtype=dict.fromkeys(TEXT_COLUMNS, str),
         keep_default_na=False,

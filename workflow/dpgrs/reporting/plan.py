@@ -220,10 +220,12 @@ def _r2(value):
 
 def _notes(plan):
     assumed = plan["assumptions"]
+    outcomes = f"outcomes: {assumed['outcomes']}; " if "outcomes" in assumed else ""
     lines = [
         f"Assumed, not read: {assumed['people']} people, {assumed['training_rows']} rows to train on; "
-        f"allele frequencies {assumed['frequencies']}, and so the norms of tight bounds; independent "
-        "variants; normal effects on all of them. Correlated variants have mostly done better (docs/plan.md)."
+        f"{outcomes}allele frequencies {assumed['frequencies']}, and so the norms of tight bounds; "
+        "independent variants; normal effects on all of them. Correlated variants have mostly done better "
+        "(docs/plan.md)."
     ]
     if "n_covariates" in assumed:
         lines.append(

@@ -12,7 +12,15 @@ from functools import cached_property, partial
 import numpy as np
 
 from dpgrs.bits import pack
-from dpgrs.privacy.audit import AuditCase, PureLoss, RangeLoss, register_audits
+from dpgrs.privacy.audit import (
+    HAPLOTYPE,
+    PERSON,
+    TWO_HAPLOTYPES,
+    AuditCase,
+    PureLoss,
+    RangeLoss,
+    register_audits,
+)
 from dpgrs.privacy.noise_source import data_digest
 from dpgrs.screening.dp_kendall import (
     KendallRequest,
@@ -104,26 +112,23 @@ CLAIMS = {Selection.PERMUTE_AND_FLIP: PureChoice, Selection.GUMBEL: RangeChoice}
 @register_audits
 def kendall_cases():
     """Return the cases of genotypes, and of tables without a public range."""
-    haplotype = {"rows": Rows.HAPLOTYPES, "unit": Unit.HAPLOTYPE}
-    two_haplotypes = {"rows": Rows.HAPLOTYPES, "unit": Unit.PERSON}
-    person = {"rows": Rows.PEOPLE, "unit": Unit.PERSON}
     gumbel = {"law": Selection.GUMBEL}
     return [
-        _first_added(**haplotype),
-        _first_added(**person, **gumbel),
-        _first_replaced(**two_haplotypes),
-        _first_replaced(**haplotype, **gumbel),
-        _second_added(**person),
-        _second_added(**haplotype, **gumbel),
-        _second_replaced(**haplotype),
-        _second_replaced(**person, **gumbel),
-        _both_added(**two_haplotypes),
-        _table_first_added(**person),
-        _table_first_added(**person, **gumbel),
-        _table_first_replaced(**person),
-        _table_first_replaced(**person, **gumbel),
-        _table_second_replaced(**person),
-        _table_second_replaced(**person, **gumbel),
+        _first_added(**HAPLOTYPE),
+        _first_added(**PERSON, **gumbel),
+        _first_replaced(**TWO_HAPLOTYPES),
+        _first_replaced(**HAPLOTYPE, **gumbel),
+        _second_added(**PERSON),
+        _second_added(**HAPLOTYPE, **gumbel),
+        _second_replaced(**HAPLOTYPE),
+        _second_replaced(**PERSON, **gumbel),
+        _both_added(**TWO_HAPLOTYPES),
+        _table_first_added(**PERSON),
+        _table_first_added(**PERSON, **gumbel),
+        _table_first_replaced(**PERSON),
+        _table_first_replaced(**PERSON, **gumbel),
+        _table_second_replaced(**PERSON),
+        _table_second_replaced(**PERSON, **gumbel),
     ]
 
 

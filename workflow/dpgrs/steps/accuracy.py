@@ -15,7 +15,7 @@ from dpgrs.evaluation.private_metrics import (
     private_accuracy,
 )
 from dpgrs.io.covariates import Covariates
-from dpgrs.io.files import file_digest, write_table
+from dpgrs.io.files import file_digest, read_table, write_table
 from dpgrs.io.panel import Panel
 from dpgrs.io.trials import Outcomes, load_labelled, save_labelled, write_events
 from dpgrs.mechanisms import request_of
@@ -265,7 +265,7 @@ def _digests_by_part(columns, names, request):
 
 def _terms(noisy, names, weights, seconds):
     """Return one row for each fit and outcome: its terms, and the number of rows that was released."""
-    elapsed = pd.read_csv(seconds, sep="\t")["seconds"]
+    elapsed = read_table(seconds, needed=["seconds"])["seconds"]
     tables = []
     for (label, _), (released, _), fit_seconds in zip(
         load_labelled(weights), load_labelled(noisy), elapsed, strict=True

@@ -1,11 +1,11 @@
 """The end of a study: what was derived from single people goes, what is public or accounts for it stays."""
 
-import json
 from pathlib import Path
 
 from dpgrs.config import PATHS
 from dpgrs.errors import UsageError
 from dpgrs.io.files import remove
+from dpgrs.io.json_files import read_json
 
 # Records of what was asked for; all else in the private folder is derived from people, or may tell of them.
 KEPT = frozenset({"settings.json", "provenance.json"})
@@ -27,6 +27,8 @@ def list_derived(study):
     ------
     UsageError
         If the folder is no study's.
+    DpgrsError
+        If its settings cannot be read: which files are the user's own is not known then.
     """
     private = Path(study) / "private"
     records = [path for path in (private / "settings.json", Path(study) / "settings.json") if path.is_file()]
@@ -34,7 +36,8 @@ def list_derived(study):
         raise UsageError(
             f"`{study}` must be the folder of a study, with settings.json and private/, got another. Name it."
         )
-    settings = json.loads(records[0].read_text())
+    fix = f"Restore it from a copy, or remove what is in {private} by hand."
+    settings = read_json(records[0], fix=fix)
     derived = sorted(path for path in private.iterdir() if path.name not in KEPT) if private.is_dir() else []
     private_keys = (key for key in PATHS if not key.startswith(("public.", "privacy.", "evaluation.")))
     return derived, list(dict.fromkeys(path for key in private_keys if (path := _value(settings, key))))
@@ -59,5 +62,5 @@ def close_out(study):
 
 def _value(settings, key):
     for name in key.split("."):
-        settings = settings.get(name) or {}
+        settings = settings.get(name) if isinstance(settings, dict) else None
     return settings

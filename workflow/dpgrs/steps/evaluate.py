@@ -8,7 +8,7 @@ import pandas as pd
 from dpgrs.evaluation.metrics import mse, r_squared, r_squared_by_group
 from dpgrs.evaluation.split import per_row
 from dpgrs.io.covariates import Covariates
-from dpgrs.io.files import write_table
+from dpgrs.io.files import read_table, write_table
 from dpgrs.io.panel import Panel
 from dpgrs.io.tables import read_populations
 from dpgrs.io.trials import Outcomes, load_labelled
@@ -71,7 +71,7 @@ def evaluate_trial(
     counts = counts or [len(outcomes.names)]
     held_out = _held_out(Panel.open(panel), outcomes, populations, covariates)
     fits = [(label, LinearFit(**arrays)) for label, arrays in load_labelled(weights)]
-    elapsed = pd.read_csv(seconds, sep="\t")["seconds"]
+    elapsed = read_table(seconds, needed=["seconds"])["seconds"]
     reference = {
         size: mse(data.Y, fit.predict(data.X))
         for size, data in held_out.items()

@@ -16,7 +16,7 @@ from snakemake.utils import update_config
 
 from dpgrs.config import resolve
 from dpgrs.errors import DpgrsError, UsageError
-from dpgrs.io.phenotypes import outcome_names
+from dpgrs.io.phenotypes import outcome_names, read_scales
 from dpgrs.io.sites import choose_sites, read_chosen_sites, read_sites
 from dpgrs.privacy.accountant import MARGIN
 from dpgrs.privacy.composition import study_totals, total_cost
@@ -62,7 +62,7 @@ def read_settings(path, *, changes=()):
     for source in (BASE, path):
         try:
             update_config(raw, load_configfile(source))
-        except (WorkflowError, OSError, UnicodeDecodeError) as error:
+        except (WorkflowError, OSError, ValueError, RecursionError) as error:
             reason = _syntax_error(source) or " ".join(str(error).split())
             raise UsageError(f"`{source}` must be a configuration in YAML or JSON: {reason}") from None
     for change in changes:
@@ -90,9 +90,10 @@ def plan_study(config, *, people=None, heritabilities=()):
     Raises
     ------
     UsageError
-        If the number of people is not known, or a mechanism refuses its terms.
+        If the number of people or of outcomes is not known, or a mechanism refuses its terms.
     """
     people = _people(config, people)
+    config, assumed = _with_count(config)
     n_rows = _training_rows(config, people)
     frequencies, origin = _frequencies(config, people)
     heritabilities = list(heritabilities) or [config["outcomes"]["heritability"]]
@@ -110,6 +111,7 @@ def plan_study(config, *, people=None, heritabilities=()):
         "mode": config["mode"],
         "privacy": {name: config["privacy"][name] for name in (*REQUEST_TERMS, "outcome_budget", "bounds")},
         "assumptions": {"people": people, "training_rows": n_rows, "frequencies": origin}
+        | assumed
         | covariate_terms(config["covariates"]),
         "ledger": _standing(config, book),
         "not_planned": unplanned_methods(config["methods"], config["privacy"]["protection"]),
@@ -133,6 +135,10 @@ def _syntax_error(path):
         return f"line {line}, column {column}: a character that YAML does not allow. Remove it."
     except (OSError, UnicodeDecodeError):
         return None
+    except ValueError as error:
+        return f"it holds a date or number that cannot be: {error}. Correct it."
+    except RecursionError:
+        return "its brackets are nested too deeply. Correct them."
     return None
 
 
@@ -157,6 +163,30 @@ def _people(config, people):
             "private. State the number that you plan for."
         )
     return config["cohort"]["simulation"]["people"]
+
+
+def _with_count(config):
+    """Return the configuration with its number of outcomes, and as a dict where that is assumed to be from.
+
+    Plans are made before access to the table of outcomes is granted; the constants are public.
+    """
+    outcomes = config["outcomes"]
+    if outcomes["count"]:
+        return config, {}
+    readers = {"file": outcome_names, "scales": read_scales}
+    there = (name for name in readers if outcomes[name] and Path(outcomes[name]).exists())
+    name = next(there, None)
+    try:
+        count = len(readers[name](outcomes[name])) if name else 0
+    except DpgrsError as error:
+        raise UsageError(f"`outcomes.{name}`: {error}") from None
+    if count == 0:
+        raise UsageError(
+            "`outcomes.count` must be given where neither `outcomes.file` nor `outcomes.scales` lists "
+            "outcomes yet, got null. Say how many you plan for: --config 'outcomes={count: 10}'"
+        )
+    known = {} if name == "file" else {"outcomes": f"{count}, the lines of {outcomes[name]}"}
+    return config | {"outcomes": outcomes | {"count": [count]}}, known
 
 
 def _training_rows(config, people):
@@ -203,7 +233,7 @@ def _requests(config, frequencies):
         accountings=privacy["accounting"],
         epsilons=privacy["epsilon"],
         sizes=config["panel"]["size"],
-        counts=outcomes["count"] or [_columns(outcomes["file"])],
+        counts=outcomes["count"],
         outcome_budget=privacy["outcome_budget"],
         rows=config["cohort"]["rows"],
         outcome_bound=outcomes["bound"],
@@ -221,13 +251,6 @@ def _requests(config, frequencies):
         )
         for request, count in grid
     ]
-
-
-def _columns(path):
-    try:
-        return len(outcome_names(path))
-    except DpgrsError as error:
-        raise UsageError(f"`outcomes.file`: {error}") from None
 
 
 def _terms(request, count):

@@ -1,8 +1,6 @@
 """The bundle of a release: from released values, public files and the ledger alone."""
 
-import json
 from fractions import Fraction
-from pathlib import Path
 
 import numpy as np
 
@@ -12,6 +10,7 @@ from dpgrs.dosages import DOSAGE_STEP
 from dpgrs.errors import DpgrsError
 from dpgrs.identity import fit_settings, public_identity
 from dpgrs.io.files import file_digest
+from dpgrs.io.json_files import read_json
 from dpgrs.io.phenotypes import constants_of, read_scales
 from dpgrs.io.sites import read_chosen_sites
 from dpgrs.mechanisms import request_of
@@ -103,7 +102,7 @@ def write_release(settings, sites, noisy, accuracy, *, output, audit=None, loadi
     DpgrsError
         If a file does not belong to this release, or an audit is missing or failed.
     """
-    settings = json.loads(Path(settings).read_text())
+    settings = read_json(settings)
     book = Ledger(settings["privacy"]["ledger"]).read()
     label, statistics = load_released(noisy, book)
     _require_same_data(settings, {"sites": file_digest(sites)} | loadings_identity(loadings), label, book)
@@ -168,7 +167,7 @@ def _audits(path, events, settings):
     if path is None:
         raise DpgrsError(f"A release with `release.audit_draws` = {draws} must have audits. Give --audit.")
     return summarise_audits(
-        json.loads(Path(path).read_text()),
+        read_json(path, kind=list),
         statistics=[event["statistic"] for event in events],
         draws=draws,
         seed=settings["seed"],

@@ -7,12 +7,12 @@ from multiprocessing import get_context
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 
 from dpgrs.errors import UsageError
 from dpgrs.io.covariates import Covariates
-from dpgrs.io.files import replacing
+from dpgrs.io.files import read_table, replacing
 from dpgrs.io.genotype_summary import GenotypeSummary
+from dpgrs.io.json_files import read_json
 from dpgrs.io.panel import Panel
 from dpgrs.io.trials import Outcomes, Statistics, load_labelled
 from dpgrs.provenance import provenance
@@ -59,7 +59,7 @@ def render_report(*, settings, output, processes, **paths):
     UsageError
         If the study is a release.
     """
-    settings = _read(settings)
+    settings = read_json(settings)
     if settings["mode"] != "benchmark":
         raise UsageError(
             f"`mode` must be benchmark for pages with exact figures, got {settings['mode']}."
@@ -99,13 +99,9 @@ def write_provenance(settings, outputs, *, output):
     outputs : list of paths, results whose digests are recorded.
     output : path.
     """
-    record = provenance(_read(settings), outputs)
+    record = provenance(read_json(settings), outputs)
     with replacing(output) as temporary:
         Path(temporary).write_text(json.dumps(record, indent=2) + "\n")
-
-
-def _read(settings):
-    return json.loads(Path(settings).read_text())
 
 
 def _report_data(
@@ -156,7 +152,7 @@ def _report_data(
 
 
 def _quality(qc, genotypes, settings):
-    counts = pd.read_csv(qc, sep="\t", dtype={"chromosome": "str"})
+    counts = read_table(qc, needed=["chromosome"], dtype={"chromosome": "str"})
     return Quality(counts, GenotypeSummary.load(genotypes), settings["panel"])
 
 
@@ -207,7 +203,7 @@ def _left_out(people):
     """Say how many people were left out of the genotypes, by reason; None where nobody was asked about."""
     if people is None:
         return None
-    found = _read(people)
+    found = read_json(people)
     total = found["n_people"] - found["n_chosen"]
     reasons = (f"{number:,} {LEFT_OUT[reason]}" for reason, number in found["left_out"].items() if number)
     return f"{total:,} of {found['n_people']:,}" + (f": {', '.join(reasons)}" if total else "")

@@ -1,0 +1,60 @@
+"""How a plan counts outcomes: from their table, from their constants, or as told."""
+
+from pathlib import Path
+
+import pytest
+
+from dpgrs.errors import UsageError
+from dpgrs.reporting.plan import plan_as_text
+from dpgrs.steps.plan import plan_study, read_settings
+
+SMALL = ("panel={size: 8}", "privacy={epsilon: 2, accounting: gdp}")
+RELEASE = ("mode=release", "cohort={rows: people}", *SMALL)
+
+
+@pytest.fixture(autouse=True)
+def _folder(tmp_path, monkeypatch):
+    """Work in a folder of its own, with a configuration that says nothing."""
+    monkeypatch.chdir(tmp_path)
+    Path("study.yaml").write_text("study: tiny\n")
+
+
+def plan_of(*changes):
+    return plan_study(read_settings("study.yaml", changes=changes), people=1000)
+
+
+def test_plan_study__outcomes_of_a_table_are_counted_from_its_first_line():
+    Path("y.tsv").write_text("FID\tIID\ta\tb\nnot\tread\tat\tall\n")
+    table = "outcomes={source: file, file: y.tsv, count: null}"
+    plan = plan_of(*SMALL, table)
+    assert plan["requests"][0]["n_outcomes"] == 2
+    assert "outcomes" not in plan["assumptions"]
+    Path("y.tsv").write_text("sample\n")
+    with pytest.raises(UsageError, match=r"`outcomes.file`: `y.tsv` must have at least one outcome column"):
+        plan_of(*SMALL, table)
+
+
+@pytest.mark.parametrize("mode", [SMALL, RELEASE])
+def test_plan_study__outcomes_that_are_not_there_yet_are_counted_from_their_constants(mode):
+    Path("s.tsv").write_text("outcome\tcentre\tscale\na\t0\t1\nb\t0\t1\nc\t0\t1\n")
+    table = "outcomes={source: file, file: absent.tsv, scales: s.tsv, count: null}"
+    plan = plan_of(*mode, table)
+    assert plan["requests"][0]["n_outcomes"] == 3
+    assert plan["assumptions"]["outcomes"] == "3, the lines of s.tsv"
+    assert "rows to train on; outcomes: 3, the lines of s.tsv; allele frequencies" in " ".join(
+        plan_as_text(plan).split()
+    )
+    Path("s.tsv").write_text("outcome\tcentre\n")
+    with pytest.raises(UsageError, match=r"`outcomes.count` must be given where neither"):
+        plan_of(*mode, table)
+
+
+def test_plan_study__outcomes_that_nothing_lists_must_be_counted_by_hand():
+    with pytest.raises(UsageError) as caught:
+        plan_of(*RELEASE, "outcomes={source: file, file: absent.tsv, scales: absent.tsv, count: null}")
+    assert str(caught.value) == (
+        "`outcomes.count` must be given where neither `outcomes.file` nor `outcomes.scales` lists outcomes "
+        "yet, got null. Say how many you plan for: --config 'outcomes={count: 10}'"
+    )
+    plan = plan_of(*RELEASE, "outcomes={source: file, file: absent.tsv, count: 2}")
+    assert plan["requests"][0]["n_outcomes"] == 2

@@ -1,0 +1,87 @@
+"""What the rules of the workflow tell the command line: settings as options, and options as text."""
+
+import shlex
+
+from dpgrs.methods import METHODS
+from dpgrs.types import Selector
+
+FILTERS = ("maf", "missing", "hwe", "ambiguous", "multiallelic")
+PRIVACY = (
+    "protection",
+    "neighbours",
+    "unit",
+    "accounting",
+    "epsilon",
+    "delta",
+    "gram_share",
+    "count_share",
+    "outcome_budget",
+)
+
+
+def flags(**options):
+    """Write options as flags of the command line.
+
+    Parameters
+    ----------
+    **options : values by the names of their flags; a list repeats its flag, True gives the flag alone, None
+        and False leave it out.
+
+    Returns
+    -------
+    str, quoted for a shell.
+
+    Examples
+    --------
+    >>> flags(size=[10, 20], is_release=True, count=None, table="my table.tsv")
+    "--size 10 --size 20 --is-release --table 'my table.tsv'"
+    """
+    words = []
+    for name, value in options.items():
+        flag = f"--{name.replace('_', '-')}"
+        for item in value if isinstance(value, list) else [value]:
+            if item is True:
+                words.append(flag)
+            elif item is not None and item is not False:
+                words += [flag, shlex.quote(str(item))]
+    return " ".join(words)
+
+
+def filter_flags(settings):
+    """Return the flags that say which variants may enter a panel.
+
+    Parameters
+    ----------
+    settings : dict from `dpgrs.config.resolve`; here and below.
+    """
+    panel = settings["panel"]
+    named = {name: panel[name] for name in FILTERS} | {"class": panel["classes"]}
+    return flags(**named, seed=settings["seed"])
+
+
+def panel_flags(settings):
+    """Return the flags that say which variants make the largest panel, as text."""
+    panel = settings["panel"]
+    linkage = flags(ld_r2=panel["ld_r2"], ld_window=panel["ld_window"], rows=settings["cohort"]["rows"])
+    return f"--size {max(panel['size'])} {filter_flags(settings)} {linkage}"
+
+
+def privacy_options(settings):
+    """Return what every request of private statistics says, as options: a dict, here and below."""
+    return {name: settings["privacy"][name] for name in PRIVACY}
+
+
+def screening_options(settings):
+    """Return what every request of chosen variants says."""
+    screening, privacy = settings["screening"], settings["privacy"]
+    votes = any(METHODS[name].selector == Selector.TWO_STAGE for name in settings["methods"])
+    return {
+        "choices": screening["size"],
+        "share": screening["share"],
+        "law": screening["law"],
+        "composition": screening["composition"],
+        # Of methods that vote alone: with others it changes no choice.
+        "votes_count_share": screening["count_share"] if votes else None,
+        "bounds": privacy["bounds"],
+        "genotype_clip": privacy["genotype_clip"],
+    }

@@ -127,7 +127,7 @@ def test_ingest__bcf_gives_the_store_of_the_vcf(tmp_path):
     bcf = write_bcf(tmp_path / "a.bcf", vcf_text(*RECORDS, contigs=("1", "2")))
     vcf = write_bgzf(tmp_path / "a.vcf.gz", (tmp_path / "a.vcf").read_text())
     counts = [
-        ingest_chromosome(path, chromosome="1", store=tmp_path / f"{name}.zarr")
+        ingest_chromosome(path, chromosome="1", store=tmp_path / f"{name}.zarr", threads=3)
         for name, path in (("bcf", bcf), ("vcf", vcf))
     ]
     assert counts[0] == counts[1]

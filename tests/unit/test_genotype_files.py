@@ -79,7 +79,7 @@ def test_cohort_files__and_their_tables(tmp_path):
 @pytest.mark.parametrize("keep_filtered", [True, False])
 def test_ingest__parts_give_the_store_of_the_whole(tmp_path, parts, keep_filtered):
     options = {"chromosome": "1", "keep_filtered": keep_filtered}
-    counts = ingest_chromosome(parts, store=tmp_path / "parts.zarr", **options)
+    counts = ingest_chromosome(parts, store=tmp_path / "parts.zarr", threads=3, **options)
     assert counts == ingest_chromosome(tmp_path / "whole.vcf", store=tmp_path / "whole.zarr", **options)
     one, other = (HaplotypeStore.open(tmp_path / f"{name}.zarr") for name in ("parts", "whole"))
     assert one.variants.equals(other.variants)
@@ -92,7 +92,7 @@ def test_ingest__parts_give_the_store_of_the_whole(tmp_path, parts, keep_filtere
 
 def test_ingest__plink_records_all_files(tmp_path):
     path = write_bed(tmp_path / "a")
-    ingest_chromosome(path, chromosome="1", store=tmp_path / "a.zarr", phased="any")
+    ingest_chromosome(path, chromosome="1", store=tmp_path / "a.zarr", phased="any", threads=3)
     store = HaplotypeStore.open(tmp_path / "a.zarr")
     assert [entry["file"] for entry in store.attributes["source"]] == ["a.bed", "a.bim", "a.fam"]
     assert unpack(store.haplotypes(), 6).tolist() == [[0, 0, 0, 1, 0, 0]]

@@ -55,6 +55,23 @@ def test_ingest_chromosome__same_bytes_again(tmp_path):
     assert files_below(tmp_path / "x") == files_below(tmp_path / "y")
 
 
+def test_ingest_chromosome__threads_change_no_byte(tmp_path, monkeypatch):
+    calls = ("0|2 1 .", "0|1 1|1 .|0", "0|1 1|1 .|0")
+    # More text than two blocks.
+    records = (record(i, calls[i % 3], alt="C,G", info="x" * 60_000) for i in range(1, 93))
+    vcf = write_bgzf(tmp_path / "a.vcf.gz", vcf_text(*records, record(5, "x", contig="2")))
+    monkeypatch.setattr("dpgrs.io.haplotype_store._CHUNK_VARIANTS", 4)
+    # The last record fills a batch.
+    counts = [
+        ingest_chromosome(vcf, chromosome="1", store=tmp_path / str(threads), threads=threads)
+        for threads in (1, 2, 3, 8)
+    ]
+    assert counts == counts[:1] * 4
+    assert counts[0]["haploid_calls"] == 30
+    stores = [files_below(tmp_path / str(threads)) for threads in (1, 2, 3, 8)]
+    assert stores == stores[:1] * 4
+
+
 def test_ingest_chromosome__chunking_changes_nothing(tmp_path, monkeypatch):
     vcf = write_text(tmp_path / "a.vcf", vcf_text(*(record(i, "0|1 1|1 .|0") for i in range(1, 30))))
     ingest_chromosome(vcf, chromosome="1", store=tmp_path / "one")

@@ -226,14 +226,25 @@ BROKEN = {
 
 
 def ingest(tmp_path, content, *, name="a.vcf.gz"):
-    """Run the command on a file; return its exit code, its errors and the store's path."""
-    vcf, store = tmp_path / name, tmp_path / "1.zarr"
+    """Run the command on a file, in few threads and more; return its exit code, errors and store."""
+    vcf = tmp_path / name
     vcf.write_bytes(content)
-    arguments = ["--quiet", "ingest-chromosome", str(vcf), "--chromosome", "1", "--output", str(store)]
-    result = CliRunner().invoke(main, arguments)
+    few, more = (run(vcf, threads, store=tmp_path / f"{threads}.zarr") for threads in (2, 3))
+    assert few[:2] == more[:2]
+    assert files_below(few[2]) == files_below(more[2])
+    return few
+
+
+def run(vcf, threads, *, store):
+    arguments = ["--quiet", "ingest-chromosome", str(vcf), "--chromosome", "1", "--threads", str(threads)]
+    result = CliRunner().invoke(main, [*arguments, "--output", str(store)])
     # Anything but an exit is a traceback.
     assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
     return result.exit_code, result.stderr, store
+
+
+def files_below(folder):
+    return {path.relative_to(folder): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
 def as_forms(content):

@@ -1,6 +1,7 @@
-"""Every line through compiled code, its plain twin and cyvcf2: the same rows, counts and errors."""
+"""Every line by compiled code, its plain twin, cyvcf2 and in threads: the same rows, counts and errors."""
 
 import importlib.util
+from functools import partial
 from unittest import mock
 
 import numba
@@ -14,6 +15,7 @@ from dpgrs.bits import pack
 from dpgrs.errors import DpgrsError
 from dpgrs.io import _vcf_kernels as kernels
 from dpgrs.io import vcf_scan
+from dpgrs.io.vcf_parallel import ParallelScanner
 from dpgrs.io.vcf_scan import LineScanner
 from dpgrs.io.vcf_text import ContigText, record_error
 from vcf_files import record, vcf_text, write_bgzf, write_text
@@ -33,10 +35,13 @@ def plain_kernels():
 PLAIN = plain_kernels()
 
 
-def outcome(path, *, n_samples=3, n_rows=4, is_phase_required=True, is_compiled=True, **options):
+def outcome(
+    path, *, n_samples=3, n_rows=4, is_phase_required=True, is_compiled=True, n_threads=None, **options
+):
     """Return all that reading gives, or the error's message."""
+    new = partial(ParallelScanner, n_threads=n_threads) if n_threads else LineScanner
     try:
-        scanner = LineScanner(
+        scanner = new(
             ContigText(path, "1"),
             n_samples=n_samples,
             is_phase_required=is_phase_required,
@@ -53,10 +58,11 @@ def outcome(path, *, n_samples=3, n_rows=4, is_phase_required=True, is_compiled=
 
 
 def assert_all_same(path, **options):
-    """Compare the three ways to read, and blocks of every size; return the outcome."""
+    """Compare all ways to read, and blocks of every size; return the outcome."""
     expected = outcome(path, is_compiled=False, **options)
     assert outcome(path, **options) == expected
     assert outcome(path, n_bytes=7, **options) == expected
+    assert outcome(path, n_threads=3, n_bytes=70, **options) == expected
     with mock.patch.object(vcf_scan, "kernels", PLAIN):
         assert outcome(path, **options) == expected
         assert outcome(path, n_bytes=50, **options) == expected

@@ -114,6 +114,7 @@ def simulate_cohort(directory, **options):
 @click.option("--field", type=click.Choice(["GT", "DS"]), default="GT", help="Calls, or dosages of people.")
 @click.option("--people", type=click.Path(), help="List of the people to take, one id a line; default: all.")
 @click.option("--genome-build", type=click.Choice(["GRCh37", "GRCh38"]), help="Positions must be of it.")
+@click.option("--threads", type=AT_LEAST_1, default=2, show_default=True, help="Threads that read a VCF.")
 @path_option("--output", "Where to write the haplotype store.")
 @click.pass_obj
 def ingest_chromosome(context, genotypes, output, **options):

@@ -82,6 +82,7 @@ rule ingest_chromosome:
         f"{LOGS}/ingest_chromosome/{{chrom}}.log",
     conda:
         "../../envs/dpgrs.yaml"
+    # More read a chromosome faster, but not more chromosomes in an hour: --set-threads ingest_chromosome=8
     threads: 2
     resources:
         mem_mb=2000,
@@ -92,7 +93,7 @@ rule ingest_chromosome:
         code=code_digest("io"),
     shell:
         "python -m dpgrs ingest-chromosome {input.genotypes:q} --chromosome {wildcards.chrom} --output {output.store}"
-        " {params.people} {params.options} 2> {log}"
+        " --threads {threads} {params.people} {params.options} 2> {log}"
 
 
 rule make_panel:

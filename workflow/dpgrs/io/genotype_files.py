@@ -8,7 +8,7 @@ from dpgrs.io.bcf import BcfReader, first_bcf_site, is_bcf, read_bcf_header
 from dpgrs.io.files import file_digest
 from dpgrs.io.plink import PlinkReader, first_plink_site, is_sex_chromosome, read_plink_header
 from dpgrs.io.plink_tables import GENOTYPES, plink_files
-from dpgrs.io.vcf import ContigReader, VcfHeader, read_header
+from dpgrs.io.vcf import N_THREADS, ContigReader, VcfHeader, read_header
 from dpgrs.io.vcf_text import numbered_lines
 
 INDEX_ENDINGS = (".tbi", ".csi")
@@ -86,7 +86,9 @@ def genotype_header(paths):
     return VcfHeader(first.path, first.samples, contigs)
 
 
-def genotype_reader(paths, chromosome, *, phased="required", keep_filtered=False, field="GT"):
+def genotype_reader(
+    paths, chromosome, *, phased="required", keep_filtered=False, field="GT", n_threads=N_THREADS
+):
     """Return a reader of one chromosome, whatever the form of its files.
 
     Parameters
@@ -94,6 +96,7 @@ def genotype_reader(paths, chromosome, *, phased="required", keep_filtered=False
     paths : path, or list of the paths of the chromosome's parts, in any order.
     chromosome : str, as in the files or with ``chr`` in front added or left out.
     phased, keep_filtered, field : see `dpgrs.io.vcf.ContigReader`.
+    n_threads : int, those that read a VCF, see there; BCF and PLINK files are read in one.
 
     Returns
     -------
@@ -113,7 +116,7 @@ def genotype_reader(paths, chromosome, *, phased="required", keep_filtered=False
         )
     if len(paths) > 1:
         paths = order_parts(paths, chromosome)
-    readers = [_reader_class(path)(_read_header(path), chromosome, **terms) for path in paths]
+    readers = [_reader(path, chromosome, n_threads=n_threads, **terms) for path in paths]
     return readers[0] if len(readers) == 1 else PartsReader(paths, readers)
 
 
@@ -229,10 +232,13 @@ def _read_header(path):
     return read_bcf_header(path) if is_bcf(path) else read_header(path)
 
 
-def _reader_class(path):
+def _reader(path, chromosome, *, n_threads, **options):
+    header = _read_header(path)
     if _is_plink(path):
-        return PlinkReader
-    return BcfReader if is_bcf(path) else ContigReader
+        return PlinkReader(header, chromosome, **options)
+    if is_bcf(path):
+        return BcfReader(header, chromosome, **options)
+    return ContigReader(header, chromosome, n_threads=n_threads, **options)
 
 
 def _first_site(path):

@@ -11,7 +11,7 @@ from dpgrs.io.genome_builds import BuildCheck
 from dpgrs.io.genotype_files import describe_files, genotype_header, genotype_reader
 from dpgrs.io.haplotype_store import StoreWriter, rows_per_batch
 from dpgrs.io.people import find_people, take_people
-from dpgrs.io.vcf import VariantBatch
+from dpgrs.io.vcf import N_THREADS, VariantBatch
 
 
 def ingest_chromosome(
@@ -24,6 +24,7 @@ def ingest_chromosome(
     field="GT",
     people=None,
     genome_build=None,
+    threads=N_THREADS,
     progress=None,
 ):
     """Read one chromosome of genotype files into a haplotype store, one row per usable ALT allele.
@@ -39,6 +40,7 @@ def ingest_chromosome(
     field : ``GT``, or ``DS`` for the dosages of people beside their nearest calls.
     people : path of a list of ids, one a line: nobody else's calls reach the store; None takes everybody.
     genome_build : ``GRCh37`` or ``GRCh38``, which the positions must be of; None checks none.
+    threads : int, those that read a VCF, see `dpgrs.io.vcf.ContigReader`; they change no byte of the store.
     progress : bool, whether to show a running count on stderr; by default where stderr is a terminal.
 
     Returns
@@ -55,7 +57,7 @@ def ingest_chromosome(
     """
     header = genotype_header(genotypes)
     options = {"phased": phased, "keep_filtered": keep_filtered, "field": field}
-    reader = genotype_reader(genotypes, str(chromosome), **options)
+    reader = genotype_reader(genotypes, str(chromosome), n_threads=threads, **options)
     samples, batches = header.samples, reader.batches(rows_per_batch(len(header.samples)))
     if genome_build is not None:
         batches = _of_build(batches, BuildCheck(header.path, genome_build))

@@ -16,11 +16,13 @@ import pandas as pd
 
 from dpgrs.errors import DpgrsError, UsageError
 from dpgrs.io.vcf_dosages import DosageScanner
+from dpgrs.io.vcf_parallel import ParallelScanner
 from dpgrs.io.vcf_scan import N_FIXED_COLUMNS, LineScanner
 from dpgrs.io.vcf_text import COPY_AGAIN, ContigText, first_repeat, numbered_lines
 
 PHASED = ("required", "any")
 SCANNERS = {"GT": LineScanner, "DS": DosageScanner}
+N_THREADS = 2  # so few are busy where one scans beside those that inflate
 
 
 @dataclass(frozen=True)
@@ -93,6 +95,7 @@ class ContigReader:
     keep_filtered : bool, whether to keep records whose FILTER is neither PASS nor ``.``.
     field : ``GT``, calls, or ``DS``, dosages of people.
     is_compiled : bool, whether to scan lines of the common form with compiled code; it changes no result.
+    n_threads : int, those that inflate and scan; it changes no result.
 
     Attributes
     ----------
@@ -114,13 +117,23 @@ class ContigReader:
     text_of = ContigText
 
     def __init__(
-        self, header, contig, *, phased="required", keep_filtered=False, field="GT", is_compiled=True
+        self,
+        header,
+        contig,
+        *,
+        phased="required",
+        keep_filtered=False,
+        field="GT",
+        is_compiled=True,
+        n_threads=N_THREADS,
     ):
         check_terms(phased, field)
         self._header = header
         self._new_scanner = SCANNERS[field]
         self._contig = contig
+        self._n_threads = n_threads
         self._options = {
+            "n_samples": len(header.samples),
             "is_phase_required": phased == "required",
             "is_filter_kept": keep_filtered,
             "is_compiled": is_compiled,
@@ -140,13 +153,19 @@ class ContigReader:
             position where the index was used) and the place of the sample.
         """
         text = self.text_of(self._header.path, self._contig)
-        scanner = self._new_scanner(text, n_samples=len(self._header.samples), **self._options)
+        scanner = self._scanner(text)
         for columns, haplotypes, missing, *dosages in scanner.rows(n_variants):
             self.n_records, self.haploid_calls = scanner.n_records, scanner.haploid_calls
             self.skipped = scanner.skipped
             self.missing_alleles += int(np.bitwise_count(missing).sum())
             yield VariantBatch(pd.DataFrame(columns), haplotypes, missing, *dosages)
         self.n_records, self.skipped = scanner.n_records, scanner.skipped
+
+    def _scanner(self, text):
+        if self._n_threads <= N_THREADS:
+            return self._new_scanner(text, **self._options)
+        terms = {"n_threads": self._n_threads, "new_scanner": self._new_scanner}
+        return ParallelScanner(text, **terms, **self._options)
 
 
 def check_terms(phased, field):

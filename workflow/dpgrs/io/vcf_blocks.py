@@ -1,6 +1,6 @@
 """The text of a VCF in blocks of whole lines, inflated by htslib beside whoever reads them.
 
-The blocks of a BGZF file are inflated in two threads; plain gzip and plain text are read in one.
+The blocks of a BGZF file are inflated in several threads; plain gzip and plain text are read in one.
 """
 
 import ctypes
@@ -11,7 +11,8 @@ import os
 import queue
 import zlib
 from collections import deque
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import nullcontext
 from functools import cache
 from typing import NamedTuple
 
@@ -19,11 +20,11 @@ import numpy as np
 import pysam.libchtslib
 
 BLOCK_BYTES = 2**21
+N_THREADS = 2
 
 _MAGIC, _HAS_EXTRA = b"\x1f\x8b", 4
 _HEADER_BYTES, _FOOTER_BYTES = 18, 8
 _MAX_INFLATED = 2**16
-_N_THREADS = 2
 _ROOM = 2**18  # before each block, for the line that began in the block before
 _WINDOW = 2**16
 
@@ -38,7 +39,7 @@ class _Part(NamedTuple):
     end: int | None  # htslib's virtual offset of the part after it, as `offset`
 
 
-def line_blocks(path, *, offset=0, n_bytes=BLOCK_BYTES):
+def line_blocks(path, *, offset=0, n_bytes=BLOCK_BYTES, n_threads=N_THREADS, n_held=1, pool=None):
     """Yield the text in order, cut between lines.
 
     Parameters
@@ -46,10 +47,13 @@ def line_blocks(path, *, offset=0, n_bytes=BLOCK_BYTES):
     path : pathlib.Path of a file in BGZF, plain gzip or plain text.
     offset : int, htslib's virtual offset of the line to begin with; 0 in a file that is not BGZF.
     n_bytes : int, size to aim at.
+    n_threads : int, those that inflate BGZF.
+    n_held : int, how many blocks may be in use at a time.
+    pool : concurrent.futures.ThreadPoolExecutor that inflates BGZF beside its other work; None makes one.
 
     Yields
     ------
-    text : (n,) uint8, to be used before the next block is asked for.
+    text : (n,) uint8, to be used before as many blocks as `n_held` are asked for after it.
     start, stop : int; ``text[start:stop]`` is one line or more, the last with its newline unless it ends the
         file.
 
@@ -59,14 +63,20 @@ def line_blocks(path, *, offset=0, n_bytes=BLOCK_BYTES):
         After all blocks that could be inflated.
     """
     tail = np.empty(0, dtype=np.uint8)
-    for buffer, n in _inflated(path, offset, n_bytes):
+    free, held = [], deque()
+    shared = {"n_threads": n_threads, "n_held": n_held, "pool": pool, "free": free}
+    for buffer, n in _inflated(path, offset, n_bytes, **shared):
         text, start, stop = _joined(tail, buffer, _ROOM + n)
         end = _after_last_newline(text, start + len(tail), stop)
         if end is None:
             tail = text[start:stop].copy()
+            free.append(buffer)
             continue
         tail = text[end:stop].copy()
         yield text, start, end
+        held.append(buffer)
+        if len(held) == n_held:
+            free.append(held.popleft())
     if len(tail):
         yield tail, 0, len(tail)
 
@@ -95,39 +105,42 @@ def _after_last_newline(text, start, stop):
     return None
 
 
-def _inflated(path, offset, n_bytes):
-    """Yield (buffer, n): n bytes of text behind the buffer's room, in order; the buffer is used again."""
+def _inflated(path, offset, n_bytes, *, n_threads, n_held, pool, free):
+    """Yield (buffer, n): n bytes of text behind the buffer's room, in order.
+
+    Buffers are put in `free`, which is empty, and are to be put back there.
+    """
     with path.open("rb") as file:
         is_parted = is_bgzf(file.read(_HEADER_BYTES))
     parts = _bgzf_parts(path, offset, n_bytes) if is_parted else itertools.repeat(_Part(None, n_bytes, None))
-    n_threads = _N_THREADS if is_parted else 1
+    n_threads = n_threads if is_parted else 1
     room = n_bytes + _MAX_INFLATED if is_parted else n_bytes
-    free = [np.empty(_ROOM + room, dtype=np.uint8) for _ in range(n_threads + 2)]
+    free += [np.empty(_ROOM + room, dtype=np.uint8) for _ in range(n_threads + 1 + n_held)]
     pending = deque()
-    pool = ThreadPoolExecutor(n_threads)
     handles = _Handles(path, n_threads)
-    try:
-        while True:
-            while free and (part := next(parts, None)):
-                buffer = free.pop()
-                pending.append((buffer, pool.submit(handles.fill, buffer, part)))
-            if not pending:
-                return
-            buffer, future = pending.popleft()
-            n = future.result()
-            if n == 0:
-                return
-            yield buffer, n
-            free.append(buffer)
-    finally:
-        pool.shutdown(cancel_futures=True)
-        handles.close()
+    # Parts without an offset must be read one after the other, which one thread alone does.
+    with nullcontext(pool) if pool and is_parted else ThreadPoolExecutor(n_threads) as workers:
+        try:
+            while True:
+                while free and (part := next(parts, None)):
+                    buffer = free.pop()
+                    pending.append((buffer, workers.submit(handles.fill, buffer, part)))
+                if not pending:
+                    return
+                buffer, future = pending.popleft()
+                n = future.result()
+                if n == 0:
+                    return
+                yield buffer, n
+        finally:
+            wait([future for _, future in pending if not future.cancel()])
+            handles.close()
 
 
 def _bgzf_parts(path, offset, n_bytes):
     """Yield parts of about `n_bytes`, each some BGZF blocks that lie together."""
     at, skipped = offset >> 16, offset & 0xFFFF
-    first, size = offset, -skipped
+    first, size, seen = offset, -skipped, 0
     with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
         while at < len(data):
             length, n = _block_sizes(data, at)
@@ -138,8 +151,17 @@ def _bgzf_parts(path, offset, n_bytes):
             if n == 0 or size >= n_bytes:  # htslib takes an empty block for the end of the file
                 yield from [_Part(first, size, at << 16)] * (size > 0)
                 first, size = (at + length if n == 0 else at) << 16, 0
+                seen = _let_go(data, seen, at)
             at, size = at + length, size + n
     yield from [_Part(first, size, at << 16)] * (size > 0)
+
+
+def _let_go(data, start, stop):
+    """Give back the pages of a mapped file that have been seen, or the whole file counts as memory in use."""
+    stop -= stop % mmap.PAGESIZE
+    if stop > start:
+        data.madvise(mmap.MADV_DONTNEED, start, stop - start)
+    return stop
 
 
 def _block_sizes(data, at):

@@ -53,6 +53,16 @@ class LineScanner:
         self.skipped = Counter()
         self.haploid_calls = 0
 
+    @property
+    def n_lines(self):
+        """Lines read so far, comments and those of other contigs too."""
+        return self._line
+
+    @property
+    def is_over(self):
+        """Whether the contig has ended before its text, which is known where an index was used."""
+        return self._is_over
+
     def rows(self, n_rows, **options):
         """Yield (columns, haplotypes, missing), each of `n_rows` variants but the last, in file order.
 

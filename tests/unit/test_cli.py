@@ -1,3 +1,4 @@
+import os
 import re
 import subprocess
 import sys
@@ -9,6 +10,13 @@ from click.testing import CliRunner
 
 from dpgrs.cli import main
 from study_runs import REPOSITORY
+from vcf_files import record, vcf_text, write_bgzf
+
+# Slow to import: no command should do so before it needs them.
+LIBRARIES = {
+    *("numpy", "scipy", "pandas", "pyarrow", "zarr", "numba", "pysam", "cyvcf2", "bed_reader", "pgenlib"),
+    *("sklearn", "matplotlib", "snakemake", "opendp", "dp_accounting", "allel", "jsonschema", "requests"),
+}
 
 
 def invoke(*arguments):
@@ -81,9 +89,29 @@ def test_fit_weights__wrong_file_is_one_line(tmp_path):
     assert "another kind of file" in result.stderr
 
 
-def test_main__starts_without_heavy_imports():
-    program = (
-        "import sys, dpgrs.cli; print([name for name in ('numpy', 'pandas', 'numba') if name in sys.modules])"
+def modules_after(*arguments):
+    """Run a command in a process of its own; return the modules that it has imported."""
+    program = "import sys; from dpgrs.cli import main; main(standalone_mode=False); print(*sys.modules)"
+    process = subprocess.run(
+        [sys.executable, "-c", program, *map(str, arguments)],
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)},
+        capture_output=True,
+        text=True,
+        check=True,
     )
-    process = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert process.stdout == "[]\n"
+    return set(process.stdout.split())
+
+
+@pytest.mark.parametrize("verb", [[], ["plan"], ["ingest-chromosome"]])
+def test_main__help_imports_no_library(verb):
+    modules = modules_after(*verb, "--help")
+    assert "click" in modules
+    assert modules.isdisjoint(LIBRARIES)
+
+
+def test_ingest_chromosome__imports_only_what_a_vcf_needs(tmp_path):
+    vcf = write_bgzf(tmp_path / "1.vcf.gz", vcf_text(record(4, "0|0 0|1 1|1")))
+    modules = modules_after("ingest-chromosome", vcf, "--chromosome", "1", "--output", tmp_path / "1.zarr")
+    assert {"numpy", "zarr", "numba", "pysam"} <= modules
+    # numba looks for scipy, whether or not a kernel uses it.
+    assert modules & LIBRARIES <= {"numpy", "zarr", "numba", "pysam", "scipy"}

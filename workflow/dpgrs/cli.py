@@ -1,5 +1,7 @@
 """The command line: one verb per step of the workflow. Heavy imports wait until a verb runs."""
 
+import atexit
+import gc
 import json
 import os
 import sys
@@ -87,6 +89,9 @@ def main(context, verbose, quiet):
     """Differentially private genomic risk scores: the steps of the workflow, one verb each."""
     # Results must not depend on the number of cores. Numpy, which reads these, is loaded by the verbs.
     os.environ.update(dict.fromkeys(ONE_THREAD, "1"))
+    # Imports make a million objects and no garbage: fewer looks for it, and none at the end, save 0.4 s.
+    gc.set_threshold(10_000, 50)
+    atexit.register(gc.freeze)
     context.obj = {"quiet": quiet}
 
 

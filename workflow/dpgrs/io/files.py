@@ -8,7 +8,6 @@ from os import SEEK_END
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 
 from dpgrs.errors import DpgrsError, UsageError
 from dpgrs.io.json_files import RUN_AGAIN
@@ -109,6 +108,8 @@ def read_table(path, *, needed=(), **options):
     DpgrsError
         If the file is missing, cut off within a line, damaged or of another kind.
     """
+    import pandas as pd  # takes 0.2 s, which making a store does without
+
     try:
         table = pd.read_csv(path, sep="\t", **options)
     except (FileNotFoundError, ValueError):

@@ -3,10 +3,11 @@
 import glob
 from pathlib import Path
 
+import numpy as np
+
 from dpgrs.errors import DpgrsError
 from dpgrs.io.bcf import BcfReader, first_bcf_site, is_bcf, read_bcf_header
 from dpgrs.io.files import file_digest
-from dpgrs.io.plink import PlinkReader, first_plink_site, is_sex_chromosome, read_plink_header
 from dpgrs.io.plink_tables import GENOTYPES, plink_files
 from dpgrs.io.vcf import N_THREADS, ContigReader, VcfHeader, read_header
 from dpgrs.io.vcf_text import numbered_lines
@@ -109,7 +110,7 @@ def genotype_reader(
         chromosome of which men have one.
     """
     paths, terms = as_paths(paths), {"phased": phased, "keep_filtered": keep_filtered, "field": field}
-    if field == "DS" and is_sex_chromosome(chromosome):
+    if field == "DS" and _plink().is_sex_chromosome(chromosome):
         raise DpgrsError(
             f"`{paths[0]}` does not say whether the dosages of men on chromosome {chromosome} go up to 1 or "
             "to 2. Leave the chromosome out, or read its calls: `field: GT`."
@@ -187,13 +188,13 @@ class PartsReader:
         for path, reader in zip(self._paths, self._readers, strict=True):
             last = end
             for batch in reader.batches(n_variants):
-                positions = batch.variants["position"]
-                if positions.min() <= end:
+                first = int(np.min(batch.columns["position"]))
+                if first <= end:
                     raise DpgrsError(
                         f"`{path}` must begin after position {end}, where `{previous}` ends, got position "
-                        f"{positions.min()}. Cut the parts so that none overlap, or correct the pattern."
+                        f"{first}. Cut the parts so that none overlap, or correct the pattern."
                     )
-                last = max(last, int(positions.max()))
+                last = max(last, int(np.max(batch.columns["position"])))
                 yield batch
             # A part in which nothing could be used ends nowhere.
             end, previous = (last, path) if last > end else (end, previous)
@@ -222,20 +223,26 @@ def _is_plink(path):
     return path.suffix in GENOTYPES
 
 
+def _plink():
+    from dpgrs.io import plink  # brings pandas, which takes 0.2 s and a VCF does without
+
+    return plink
+
+
 def _files_of(path):
     return list(plink_files(path)) if _is_plink(path) else [path]
 
 
 def _read_header(path):
     if _is_plink(path):
-        return read_plink_header(path)
+        return _plink().read_plink_header(path)
     return read_bcf_header(path) if is_bcf(path) else read_header(path)
 
 
 def _reader(path, chromosome, *, n_threads, **options):
     header = _read_header(path)
     if _is_plink(path):
-        return PlinkReader(header, chromosome, **options)
+        return _plink().PlinkReader(header, chromosome, **options)
     if is_bcf(path):
         return BcfReader(header, chromosome, **options)
     return ContigReader(header, chromosome, n_threads=n_threads, **options)
@@ -244,7 +251,7 @@ def _reader(path, chromosome, *, n_threads, **options):
 def _first_site(path):
     """Return (contig, position) of the first record of a file, or None where it has none."""
     if _is_plink(path):
-        return first_plink_site(path)
+        return _plink().first_plink_site(path)
     if is_bcf(path):
         return first_bcf_site(path)
     for _, line in numbered_lines(path):

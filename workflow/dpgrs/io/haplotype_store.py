@@ -5,8 +5,6 @@ from functools import cached_property
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
-import zarr
 
 from dpgrs.bits import word_count
 from dpgrs.dosages import DOSAGE_STEP
@@ -63,6 +61,8 @@ class HaplotypeStore:
         DpgrsError
             No store at `path`, a damaged one, or one of another format version.
         """
+        import zarr
+
         path = Path(path)
         try:
             group = zarr.open_group(path, mode="r", zarr_format=2)
@@ -95,6 +95,8 @@ class HaplotypeStore:
 
     @cached_property
     def variants(self):
+        import pandas as pd  # takes 0.2 s, which a writer does without
+
         contig = self._group["contig_id"][:][self._group["variant_contig"][:]]
         ref, alt = self._group["variant_allele"][:].T
         columns = {"contig": contig, "id": self._group["variant_id"][:], "ref": ref, "alt": alt}
@@ -138,20 +140,15 @@ class StoreWriter:
     """
 
     def __init__(self, path, *, sample_id, has_dosages):
-        self._group = zarr.create_group(path, zarr_format=2)
+        self._path = path
+        self._sample_id = np.asarray(sample_id, dtype=str)
+        self._has_dosages = has_dosages
+        self._group = None
         self._chunk = rows_per_chunk(len(sample_id))
         self._n_samples, self._n_words = len(sample_id), word_count(2 * len(sample_id))
         self._contigs = {}
         self.attributes = {}
         self.n_variants = 0
-        self._put("sample_id", np.asarray(sample_id, dtype=str), ["samples"])
-        self._create_plane("haplotypes")
-        if has_dosages:
-            self._create_dosages()
-        self._create("variant_contig", "int32", ["variants"])
-        self._create("variant_position", "int32", ["variants"])
-        self._create("variant_id", "str", ["variants"])
-        self._create("variant_allele", "str", ["variants", "alleles"], [2])
 
     @classmethod
     @contextmanager
@@ -174,32 +171,51 @@ class StoreWriter:
 
         Parameters
         ----------
-        variants : data frame with columns contig, position, id, ref, alt.
+        variants : data frame, or dict of n_variants values each: contig, position, id, ref, alt.
         haplotypes : (n_variants, n_words) uint64
         missing : (n_variants, n_words) uint64, or None where all alleles are known.
         dosages : (n_variants, n_samples) uint16 in a store that has them, otherwise None.
         """
-        assert haplotypes.shape == (len(variants), self._n_words)
-        assert (dosages is not None) == ("dosages" in self._group)
-        codes, names = pd.factorize(variants["contig"])
-        numbers = np.array(
-            [self._contigs.setdefault(name, len(self._contigs)) for name in names], dtype=np.int32
-        )
+        n_variants = len(variants["contig"])
+        assert haplotypes.shape == (n_variants, self._n_words)
+        assert (dosages is not None) == self._has_dosages
+        for name in dict.fromkeys(variants["contig"]):
+            self._contigs.setdefault(name, len(self._contigs))
+        numbers = [self._contigs[name] for name in variants["contig"]]
+        self._begin()
         self._group["haplotypes"].append(haplotypes)
-        self._group["variant_contig"].append(numbers[codes])
-        self._group["variant_position"].append(variants["position"].to_numpy(np.int32))
-        self._group["variant_id"].append(variants["id"].to_numpy(object))
-        self._group["variant_allele"].append(variants[["ref", "alt"]].to_numpy(object))
+        self._group["variant_contig"].append(np.array(numbers, dtype=np.int32))
+        self._group["variant_position"].append(np.asarray(variants["position"], dtype=np.int32))
+        self._group["variant_id"].append(np.asarray(variants["id"], dtype=object))
+        alleles = [np.asarray(variants[name], dtype=object) for name in ("ref", "alt")]
+        self._group["variant_allele"].append(np.column_stack(alleles))
         if dosages is not None:
             self._group["dosages"].append(dosages)
         if missing is not None and missing.any():
             self._write_missing(missing)
-        self.n_variants += len(variants)
+        self.n_variants += n_variants
 
     def add_variant_array(self, name, values):
         """Add an array with one number per variant."""
         assert len(values) == self.n_variants
+        self._begin()
         self._put(name, values, ["variants"])
+
+    def _begin(self):
+        """Make the group with the first variants: while zarr is imported for it, the next ones are read."""
+        if self._group is not None:
+            return
+        import zarr
+
+        self._group = zarr.create_group(self._path, zarr_format=2)
+        self._put("sample_id", self._sample_id, ["samples"])
+        self._create_plane("haplotypes")
+        if self._has_dosages:
+            self._create_dosages()
+        self._create("variant_contig", "int32", ["variants"])
+        self._create("variant_position", "int32", ["variants"])
+        self._create("variant_id", "str", ["variants"])
+        self._create("variant_allele", "str", ["variants", "alleles"], [2])
 
     def _write_missing(self, missing):
         """Write a part of the missing plane; parts never written read as zero and take no room."""
@@ -252,6 +268,7 @@ class StoreWriter:
         array[:] = values.astype(object) if dtype == "str" else values
 
     def _finish(self):
+        self._begin()
         if "missing" in self._group:
             self._group["missing"].resize((self.n_variants, self._n_words))
         self._put("contig_id", np.array(list(self._contigs), dtype=str), ["contigs"])

@@ -10,7 +10,6 @@ from dpgrs.errors import DpgrsError
 from dpgrs.io.genome_builds import BuildCheck
 from dpgrs.io.genotype_files import describe_files, genotype_header, genotype_reader
 from dpgrs.io.haplotype_store import StoreWriter, rows_per_batch
-from dpgrs.io.people import find_people, take_people
 from dpgrs.io.vcf import N_THREADS, VariantBatch
 
 
@@ -62,6 +61,8 @@ def ingest_chromosome(
     if genome_build is not None:
         batches = _of_build(batches, BuildCheck(header.path, genome_build))
     if people is not None:
+        from dpgrs.io.people import find_people  # brings pandas, which takes 0.2 s
+
         places = find_people(people, samples)
         batches = _of_people(batches, places, n_people=len(samples))
         samples = [samples[place] for place in places]
@@ -101,9 +102,11 @@ def _of_build(batches, check):
 
 def _of_people(batches, places, *, n_people):
     """Leave everybody else out of batches."""
-    for variants, haplotypes, missing, dosages in batches:
+    from dpgrs.io.people import take_people
+
+    for columns, haplotypes, missing, dosages in batches:
         planes = (take_people(words, places, n_people=n_people) for words in (haplotypes, missing))
-        yield VariantBatch(variants, *planes, None if dosages is None else dosages[:, places])
+        yield VariantBatch(columns, *planes, None if dosages is None else dosages[:, places])
 
 
 def _append_beside_reading(writer, batches):
@@ -138,7 +141,7 @@ def _with_progress(batches, label):
     try:
         for batch in batches:
             yield batch
-            n_variants += len(batch.variants)
+            n_variants += len(batch.haplotypes)
             rate = n_variants / (time.perf_counter() - start)
             print(f"\r{label}: {n_variants:,} variants, {rate:,.0f} per second", end="", file=sys.stderr)
     finally:

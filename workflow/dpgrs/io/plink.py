@@ -240,8 +240,8 @@ class PlinkReader:
 
     def _counted(self, rows, haplotypes, missing, dosages=None):
         self.missing_alleles += int(np.bitwise_count(missing).sum())
-        variants = rows[["contig", "position", "id", "ref", "alt"]].reset_index(drop=True)
-        return VariantBatch(variants, haplotypes, missing, dosages)
+        columns = rows[["contig", "position", "id", "ref", "alt"]].to_dict("list")
+        return VariantBatch(columns, haplotypes, missing, dosages)
 
     def _refuse_unphased(self, rows, place, alleles, is_phased):
         is_bad = (alleles[:, 0::2] != alleles[:, 1::2]) & ~is_phased

@@ -4,8 +4,6 @@ import os
 from pathlib import Path
 from typing import NamedTuple
 
-import pandas as pd
-
 from dpgrs.errors import DpgrsError
 from dpgrs.io.vcf import declared_contig
 from dpgrs.io.vcf_text import COPY_AGAIN, first_repeat
@@ -165,6 +163,8 @@ def _lines(path):
 
 def _read_table(path, places, *, separator, n_skipped):
     """Read columns by their place as text; a short row is an error."""
+    import pandas as pd  # takes 0.2 s, and who asks for the names of files needs none
+
     try:
         table = pd.read_csv(
             path,

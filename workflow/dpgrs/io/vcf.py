@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-import pandas as pd
 
 from dpgrs.errors import DpgrsError, UsageError
 from dpgrs.io.vcf_dosages import DosageScanner
@@ -46,17 +45,24 @@ class VariantBatch(NamedTuple):
 
     Attributes
     ----------
-    variants : data frame of n_variants rows: contig, position (1-based), id, ref, alt.
+    columns : dict of n_variants values each: contig, position (1-based), id, ref, alt.
     haplotypes : (n_variants, n_words) uint64, bit 1 where the haplotype carries ALT.
     missing : (n_variants, n_words) uint64, bit 1 where the allele is unknown (its haplotype bit is 0).
     dosages : (n_variants, n_samples) uint16 in units of `dpgrs.dosages.DOSAGE_STEP`, 0 where missing; the
         haplotypes are then the nearest calls. None of files that are read for their calls.
+    variants : data frame of the columns, made anew each time.
     """
 
-    variants: pd.DataFrame
+    columns: dict
     haplotypes: np.ndarray
     missing: np.ndarray
     dosages: np.ndarray | None = None
+
+    @property
+    def variants(self):
+        import pandas as pd  # takes 0.2 s, which making a store does without
+
+        return pd.DataFrame(self.columns)
 
 
 def read_header(path):
@@ -158,7 +164,7 @@ class ContigReader:
             self.n_records, self.haploid_calls = scanner.n_records, scanner.haploid_calls
             self.skipped = scanner.skipped
             self.missing_alleles += int(np.bitwise_count(missing).sum())
-            yield VariantBatch(pd.DataFrame(columns), haplotypes, missing, *dosages)
+            yield VariantBatch(columns, haplotypes, missing, *dosages)
         self.n_records, self.skipped = scanner.n_records, scanner.skipped
 
     def _scanner(self, text):

@@ -1,23 +1,20 @@
-"""The text of a VCF in blocks of whole lines, inflated by htslib beside whoever reads them.
+"""The text of a VCF in blocks of whole lines, inflated by ISA-L beside whoever reads them.
 
 The blocks of a BGZF file are inflated in several threads; plain gzip and plain text are read in one.
 """
 
-import ctypes
 import gzip
 import itertools
 import mmap
 import os
-import queue
 import zlib
 from collections import deque
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import nullcontext
-from functools import cache
 from typing import NamedTuple
 
 import numpy as np
-import pysam.libchtslib
+from isal import igzip, igzip_lib, isal_zlib
 
 BLOCK_BYTES = 2**21
 N_THREADS = 2
@@ -117,14 +114,14 @@ def _inflated(path, offset, n_bytes, *, n_threads, n_held, pool, free):
     room = n_bytes + _MAX_INFLATED if is_parted else n_bytes
     free += [np.empty(_ROOM + room, dtype=np.uint8) for _ in range(n_threads + 1 + n_held)]
     pending = deque()
-    handles = _Handles(path, n_threads)
+    inflater = _Inflater(path, is_parted=is_parted)
     # Parts without an offset must be read one after the other, which one thread alone does.
     with nullcontext(pool) if pool and is_parted else ThreadPoolExecutor(n_threads) as workers:
         try:
             while True:
                 while free and (part := next(parts, None)):
                     buffer = free.pop()
-                    pending.append((buffer, workers.submit(handles.fill, buffer, part)))
+                    pending.append((buffer, workers.submit(inflater.fill, buffer, part)))
                 if not pending:
                     return
                 buffer, future = pending.popleft()
@@ -134,7 +131,7 @@ def _inflated(path, offset, n_bytes, *, n_threads, n_held, pool, free):
                 yield buffer, n
         finally:
             wait([future for _, future in pending if not future.cancel()])
-            handles.close()
+            inflater.close()
 
 
 def _bgzf_parts(path, offset, n_bytes):
@@ -148,7 +145,7 @@ def _bgzf_parts(path, offset, n_bytes):
                 yield from [_Part(first, size, at << 16)] * (size > 0)
                 yield _Part(first, 0, None)
                 return
-            if n == 0 or size >= n_bytes:  # htslib takes an empty block for the end of the file
+            if n == 0 or size >= n_bytes:  # what is empty ends a part
                 yield from [_Part(first, size, at << 16)] * (size > 0)
                 first, size = (at + length if n == 0 else at) << 16, 0
                 seen = _let_go(data, seen, at)
@@ -184,66 +181,53 @@ def _is_empty(block):
         return False
 
 
-class _BgzfHead(ctypes.Structure):
-    """The first fields of htslib's BGZF, which its macro `bgzf_tell` reads from outside of it."""
+class _Inflater:
+    """Inflates parts of a file. Threads may share it where all parts have an offset."""
 
-    _fields_ = (
-        ("flags", ctypes.c_uint32),
-        ("cache_size", ctypes.c_int),
-        ("block_length", ctypes.c_int),
-        ("block_clength", ctypes.c_int),
-        ("block_offset", ctypes.c_int),
-        ("block_address", ctypes.c_int64),
-    )
-
-    def tell(self):
-        return self.block_address << 16 | self.block_offset & 0xFFFF
-
-
-class _Handles:
-    """One htslib reader per thread."""
-
-    def __init__(self, path, n_threads):
-        pysam.set_verbosity(0)  # htslib's lines on stderr would stand where ours belong
-        opened = [_htslib().bgzf_open(os.fsencode(path), b"r") for _ in range(n_threads)]
-        self._free, self._all = queue.SimpleQueue(), [handle for handle in opened if handle]
-        for handle in self._all:
-            self._free.put(handle)
-        if len(self._all) < n_threads:
-            self.close()
-            raise DamagedError
+    def __init__(self, path, *, is_parted):
+        self._file = path.open("rb", buffering=0)
+        if not is_parted:
+            is_gzip = self._file.read(2) == _MAGIC
+            self._file.seek(0)
+            self._text = igzip.open(self._file) if is_gzip else self._file
 
     def fill(self, buffer, part):
         """Inflate a part into a buffer behind its room; return how many bytes."""
         if part.n_bytes == 0:
             raise DamagedError
-        handle = self._free.get()
         try:
-            if part.offset is not None and _htslib().bgzf_seek(handle, part.offset, os.SEEK_SET) < 0:
+            read = self._next if part.offset is None else self._blocks
+            return read(memoryview(buffer)[_ROOM:], part)
+        except (OSError, EOFError, ValueError, zlib.error, igzip_lib.error):
+            raise DamagedError from None
+
+    def _next(self, room, part):
+        n = 0
+        while n < part.n_bytes and (more := self._text.readinto(room[n : part.n_bytes])):
+            n += more
+        return n
+
+    def _blocks(self, room, part):
+        start, skipped = part.offset >> 16, part.offset & 0xFFFF
+        data = os.pread(self._file.fileno(), (part.end >> 16) - start, start)
+        view, at, n = memoryview(data), 0, 0
+        while at < len(data):
+            header, length = 12 + _number(data, at + 10), _number(data, at + 16) + 1
+            foot = at + length - _FOOTER_BYTES
+            text = isal_zlib.decompress(view[at + header : foot], -zlib.MAX_WBITS, _MAX_INFLATED)
+            sums = isal_zlib.crc32(text).to_bytes(4, "little") + len(text).to_bytes(4, "little")
+            if sums != data[foot : at + length] or skipped > len(text):
                 raise DamagedError
-            n = _htslib().bgzf_read(handle, buffer[_ROOM:].ctypes.data, part.n_bytes)
-            end = _BgzfHead.from_address(handle).tell()
-        finally:
-            self._free.put(handle)
-        # htslib checks what it inflates against the block's checksum, but not its size, which parts rely on.
-        if n < 0 or (part.offset is not None and (n, end) != (part.n_bytes, part.end)):
+            more = len(text) - skipped
+            room[n : n + more] = memoryview(text)[skipped:]
+            at, n, skipped = at + length, n + more, 0
+        if n != part.n_bytes:
             raise DamagedError
         return n
 
     def close(self):
-        for handle in self._all:
-            _htslib().bgzf_close(handle)
+        self._file.close()
 
 
-@cache
-def _htslib():
-    """Return pysam's htslib. Called directly, it lets other threads run meanwhile, and fills our buffers."""
-    library = ctypes.CDLL(pysam.libchtslib.__file__)
-    library.bgzf_open.restype = ctypes.c_void_p
-    library.bgzf_open.argtypes = [ctypes.c_char_p, ctypes.c_char_p]
-    library.bgzf_read.restype = ctypes.c_ssize_t
-    library.bgzf_read.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t]
-    library.bgzf_seek.restype = ctypes.c_int64
-    library.bgzf_seek.argtypes = [ctypes.c_void_p, ctypes.c_int64, ctypes.c_int]
-    library.bgzf_close.argtypes = [ctypes.c_void_p]
-    return library
+def _number(data, at):
+    return int.from_bytes(data[at : at + 2], "little")

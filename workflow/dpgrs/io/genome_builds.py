@@ -4,10 +4,13 @@ from collections import defaultdict
 from pathlib import Path
 from typing import NamedTuple
 
+import numpy as np
+
 from dpgrs.errors import DpgrsError, must
 from dpgrs.io.known_positions import PLACES, POSITIONS
 
 KEY = "release.genome_build"
+_POSITIONS = np.array(sorted(POSITIONS))
 CHROMOSOMES = (*map(str, range(1, 23)), "X")
 # As the assemblies GCA_000001405.1 and GCA_000001405.15 have them; their patches changed no length.
 LENGTHS = {
@@ -92,23 +95,25 @@ class BuildCheck:
 
         Parameters
         ----------
-        variants : data frame of n_variants rows: contig (with or without ``chr``), position (1-based), id
-            (ids with semicolons between them).
+        variants : data frame, or dict of n_variants values each: contig (with or without ``chr``), position
+            (1-based), id (ids with semicolons between them).
 
         Raises
         ------
         DpgrsError
             A position beyond the end of its chromosome.
         """
-        for contig in variants["contig"].unique():
+        contigs, ids = (np.asarray(variants[name], dtype=object) for name in ("contig", "id"))
+        positions = np.asarray(variants["position"], dtype=np.int64)
+        for contig in dict.fromkeys(contigs):
             end = LENGTHS[self._build].get(contig.removeprefix("chr"))
-            if end is not None and variants["position"].max() > end:
-                self._refuse_beyond(variants[variants["contig"] == contig], contig, end)
-        # Few rows are left to be looked at one by one.
-        near = variants[variants["position"].isin(POSITIONS)]
-        for contig, position, ids in zip(near["contig"], near["position"], near["id"], strict=True):
+            if end is not None and positions.max() > end:
+                self._refuse_beyond(positions[contigs == contig], contig, end)
+        # Few are left to be looked at one by one.
+        near = np.isin(positions, _POSITIONS)
+        for contig, position, own in zip(contigs[near], positions[near].tolist(), ids[near], strict=True):
             name, build = PLACES.get((contig.removeprefix("chr"), position), (None, None))
-            if name in ids.split(";"):
+            if name in own.split(";"):
                 self._found[build][name] = f"{contig}:{position}"
 
     def finish(self):
@@ -129,10 +134,10 @@ class BuildCheck:
         wanted = f"be the build of {self._path}, which has {shown} ({build})"
         raise DpgrsError(must(KEY, wanted, self._build, fix))
 
-    def _refuse_beyond(self, variants, contig, end):
-        beyond = variants["position"][variants["position"] > end]
+    def _refuse_beyond(self, positions, contig, end):
+        beyond = positions[positions > end]
         if len(beyond):
-            wanted = f"be a build that has position {contig}:{beyond.iloc[0]} of {self._path}"
+            wanted = f"be a build that has position {contig}:{beyond[0]} of {self._path}"
             got = f"{self._build}, whose chromosome {contig.removeprefix('chr')} ends at {end}"
             raise DpgrsError(must(KEY, wanted, got, "Correct it, or lift the positions over."))
 

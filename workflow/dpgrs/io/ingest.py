@@ -95,7 +95,7 @@ def ingest_chromosome(
 def _of_build(batches, check):
     """Pass batches on, and refuse positions of another build."""
     for batch in batches:
-        check.add(batch.variants)
+        check.add(batch.columns)
         yield batch
     check.finish()
 

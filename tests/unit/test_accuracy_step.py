@@ -1,11 +1,13 @@
 """The metrics of a release: charged once, about the right weights, people and bounds, or withheld."""
 
+from operator import mul
 from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
 import pytest
 
+from dpgrs.dosages import LARGEST_DOSAGE, half_coded
 from dpgrs.errors import DpgrsError
 from dpgrs.evaluation.private_metrics import AccuracyRequest, accuracy_sums, grid_weights, measure
 from dpgrs.io.trials import Outcomes, load_labelled, save_labelled
@@ -76,6 +78,29 @@ def study(tmp_path, monkeypatch):
     statistics_step.compute_statistics("panel", folder.outcomes, output=folder.statistics, outcome_bound=3.0)
     train(folder)
     return folder
+
+
+def test_sum_up__of_dosages_is_exact():
+    rng = np.random.default_rng(5)
+    dosages = half_coded(rng.integers(0, LARGEST_DOSAGE + 1, (3, 500)).astype(np.uint16))
+    dosages[1] = dosages[0]
+    units = rng.integers(-(2**12), 2**12 + 1, (1, 500)).astype(np.int16)
+    # Two that nearly cancel out: their products with dosages have more bits than a float64.
+    weights = np.array([[2**48 + 2**23 + 1, -(2**48), 12345677, 7654321, 2**20 + 1]])
+    panel = SimpleNamespace(has_dosages=True, genotypes=lambda columns: dosages, of_size=lambda size: None)
+    is_training = np.arange(500) % 3 == 0
+    outcomes = SimpleNamespace(values={3: np.zeros((1, 500))}, is_training=is_training, rows="people")
+    terms = {"rows": "people", "n_outcomes": 1, "outcome_bound": 3.0, "residual_bound": 3.0}
+    request = AccuracyRequest(epsilon=1.0, delta=1e-6, **terms)
+    found = step._sum_up(panel, 3, outcomes, SimpleNamespace(units=units), weights, request)
+    total = 0
+    *factors, at_zero = weights[0].tolist()
+    for row in np.vstack([dosages, units])[:, ~is_training].T.tolist():
+        # In halves of a weight's unit, rounded down, then towards zero to whole steps of 2^8 units.
+        halves = (sum(map(mul, factors, row)) >> 11) + 2 * at_zero
+        steps = abs(halves) >> 9
+        total += min(steps, 3 * 2**16) ** 2 >> 16
+    assert found[0, 0] == total > 0
 
 
 def train(study, *, outcome_budget="joint"):

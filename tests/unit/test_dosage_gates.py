@@ -36,7 +36,8 @@ def test_problems__none_of_a_sound_study_and_none_of_calls():
     [
         ({"cohort": {"rows": "haplotypes"}}, "`cohort.rows` must be people with `cohort.field: DS`"),
         ({"cohort": {"source": "simulate", "vcf": None}}, "`cohort.field` must be GT for a simulated cohort"),
-        ({"cohort": {"chromosomes": ["1", "chrX"]}}, "`cohort.chromosomes` must be autosomes"),
+        ({"cohort": {"chromosomes": ["1", "chrX"]}}, "`cohort.chromosomes` must be 1 to 22"),
+        ({"cohort": {"chromosomes": ["1", "23"]}}, "got 23. Leave them out"),
         ({"privacy": {"bounds": "worst-case"}}, "`privacy.bounds` must be tight with `cohort.field: DS`"),
         ({"methods": ["ridge", "k-blup", "dp-sgd"]}, "got k-blup, dp-sgd. Leave them out"),
     ],

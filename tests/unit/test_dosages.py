@@ -70,11 +70,11 @@ def test_half_coded__lies_between_minus_one_and_one():
 def test_read__decimals_dots_and_left_out_subfields(tmp_path):
     text = dosage_text(
         ds(10, "0|0:0.123 0|1:1 ./.:."),
-        ds(20, "0|0:.5 0|1 .", id_="x"),
+        ds(20, "0|0:.5 .|. .", id_="x"),
         record(30, "1.25:0|0 2:1|1 1e-1:0|0", format_="DS:GT"),
         record(40, "0.0004 1.9999 2.000", format_="DS"),
-        ds(50, "0|0:0.1,0.2 1|2:1,.  2|2:.", alt="C,G"),
-    ).replace(".  2", ". 2")
+        ds(50, "0|0:0.1,0.2 ./.:1,. 0|.:.", alt="C,G"),
+    )
     found, batch, _ = read(write_text(tmp_path / "a.vcf", text))
     nan = np.nan
     wanted = [
@@ -88,6 +88,19 @@ def test_read__decimals_dots_and_left_out_subfields(tmp_path):
     assert np.array_equal(np.isnan(found), np.isnan(wanted))
     assert np.nanmax(np.abs(found - wanted)) <= DOSAGE_STEP / 2
     assert batch.variants["alt"].tolist() == ["C", "C", "C", "C", "C", "G"]
+
+
+def test_read__people_without_dosages_by_their_calls(tmp_path):
+    # With and without somebody else, whose dosage brings the subfield.
+    fields = "0|1:. 1|1 ./1:. 1:. ./.:."
+    text = dosage_text(ds(10, f"{fields} ./.:0.3"), samples=(*"ABCDEF",))
+    found, *_ = read(write_text(tmp_path / "a.vcf", text))
+    calls = " ".join(field.partition(":")[0] for field in fields.split())
+    alone, *_ = read(write_text(tmp_path / "b.vcf", dosage_text(record(10, calls), samples=(*"ABCDE",))))
+    assert np.array_equal(found[:, :-1], [[1, 2, np.nan, 2, np.nan]], equal_nan=True)
+    assert np.array_equal(alone, found[:, :-1], equal_nan=True)
+    text = dosage_text(ds(10, "1|2:0.9,. 1|2:.,. 1|2:.", alt="C,G"))
+    assert (read(write_text(tmp_path / "c.vcf", text))[0].round(1) == [[0.9, 1, 1], [1, 1, 1]]).all()
 
 
 def test_read__records_without_dosages_by_their_calls(tmp_path):
@@ -111,6 +124,8 @@ def test_read__records_without_dosages_by_their_calls(tmp_path):
         ("0|0:0 0|0:0 0|0:1.2.3", "the dosage of sample 3 (column 12) must be"),
         ("0|0:0 0|0: 0|0:0", "the dosage of sample 2 (column 11) must be"),
         ("0|0:0 0|0:1e9999 0|0:0", "the dosage of sample 2 (column 11) must be"),
+        ("0|0:0 0|0:21e-1 0|0:0", "the dosage of sample 2 (column 11) must be"),
+        ("0|0:0 0|0:e-1 0|0:0", "the dosage of sample 2 (column 11) must be"),
         ("0|0:0,1 0|0:0 0|0:0", "one number for each ALT, got 2 for 1"),
     ],
 )
@@ -127,7 +142,24 @@ DECIMAL = st.one_of(
     st.decimals(0, 2, places=3).map(str),
     st.floats(0, 2).map(repr),
     st.sampled_from(
-        [".", "0", "2", "1.", ".5", "0002", "1.000000000", "0.1234567891", "1e-05", "5E-1", "2.0"]
+        [
+            ".",
+            "0",
+            "2",
+            "1.",
+            ".5",
+            "0002",
+            "1.000000000",
+            "0.1234567891",
+            "1e-05",
+            "5E-1",
+            "2.0",
+            "1.99999999E-9",
+            "12.5e-1",
+            "5e-10",
+            "1e0",
+            "1e-12",
+        ]
     ),
 )
 
@@ -135,7 +167,7 @@ DECIMAL = st.one_of(
 @given(st.lists(st.lists(DECIMAL, min_size=3, max_size=3), min_size=1, max_size=4), st.data())
 def test_read__compiled_and_plain_code_give_the_same_bits(tmp_path_factory, rows, data):
     path = tmp_path_factory.mktemp("vcf") / "a.vcf"
-    records = [ds(10 + i, " ".join(f"0|1:{value}" for value in row)) for i, row in enumerate(rows)]
+    records = [ds(10 + i, " ".join(f"./.:{value}" for value in row)) for i, row in enumerate(rows)]
     write_text(path, dosage_text(*records))
     compiled, plain = (read(path, is_compiled=flag)[1] for flag in (True, False))
     assert np.array_equal(compiled.dosages, plain.dosages)
@@ -145,6 +177,17 @@ def test_read__compiled_and_plain_code_give_the_same_bits(tmp_path_factory, rows
         [0 if value == "." else round(float(value) * STEPS_PER_ALLELE) for value in row] for row in rows
     ]
     assert compiled.dosages.tolist() == wanted
+
+
+@pytest.mark.parametrize("pack_dosages", [kernels.pack_dosages, kernels.pack_dosages.py_func])
+@given(st.lists(st.integers(kernels.MISSING, LARGEST_DOSAGE), min_size=1, max_size=70))
+def test_pack_dosages__is_nearest_planes(pack_dosages, steps):
+    steps = np.array(steps, dtype=np.int32)
+    wanted = np.maximum(steps, 0).astype(np.uint16)
+    planes = nearest_planes(wanted, steps == kernels.MISSING)
+    found = [np.full_like(plane, 7) for plane in (wanted, *planes)]
+    pack_dosages(steps, *found)
+    assert all(np.array_equal(one, other) for one, other in zip(found, (wanted, *planes), strict=True))
 
 
 @given(st.binary(max_size=60), st.integers(0, 2), st.integers(1, 3), st.integers(1, 4))
@@ -164,12 +207,13 @@ def test_ingest__keeps_chosen_people_and_verifies(tmp_path):
         ds(10, "0|0:0.123 0|1:1.4 ./.:."),
         record(20, "0|1 1|1 .|0"),
         ds(30, "0|0:0.1,0.2 1|2:1,0.9 2|2:.", alt="C,G"),
+        ds(40, "0|1:. 1 0|1:0.25"),
     )
     vcf = write_bgzf(tmp_path / "a.vcf.gz", text)
     people = write_text(tmp_path / "people.txt", "A\nC\n")
     for name, options in (("all", {}), ("some", {"people": people})):
         ingest_chromosome(vcf, chromosome="1", store=tmp_path / name, phased="any", field="DS", **options)
-        assert check_store(tmp_path / name, vcf)["n_variants"] == 4
+        assert check_store(tmp_path / name, vcf)["n_variants"] == 5
     everybody, some = (HaplotypeStore.open(tmp_path / name) for name in ("all", "some"))
     assert everybody.has_dosages
     assert np.array_equal(some.dosages(), everybody.dosages()[:, [0, 2]])
@@ -188,9 +232,11 @@ def test_reader__raise_where_there_are_no_dosages(tmp_path):
     vcf = write_text(tmp_path / "a.vcf", dosage_text(ds(10, "0|0:0 0|0:0 0|0:0"), contigs=("1", "X")))
     with pytest.raises(UsageError, match="`phased` must be any"):
         genotype_reader(vcf, "1", field="DS")
-    for name in ("X", "chrX", "MT"):
+    for name in ("X", "chrX", "MT", "23", "chr24", "26", "CHRX", "chrM", "PAR1", "NC_000023.11", "X_par"):
         with pytest.raises(DpgrsError, match="go up to 1 or to 2"):
             genotype_reader(vcf, name, phased="any", field="DS")
+    for name in ("1", "chr22", "01", "NC_000021.9"):
+        assert genotype_reader(vcf, name, phased="any", field="DS")
     assert genotype_header(vcf).samples == ("A", "B", "C")
 
 
@@ -211,18 +257,28 @@ def test_panel__fills_by_frequency_and_gives_half_coding(tmp_path):
     assert panel.genotypes().dtype == np.int16
 
 
-def test_take_sites__largest_of_several_records_and_none_is_reference(tmp_path):
+def sites_of(*alts):
+    """Return public sites at one position."""
+    places = {"contig": "1", "position": 10, "id": ".", "ref": "A", "alt": alts}
+    return pd.DataFrame(places | {"frequency": 0.25, "rank": range(len(alts))})
+
+
+def test_take_sites__in_the_order_of_the_sites(tmp_path):
     store = store_of(
-        tmp_path,
-        ds(10, "0|0:0.5 ./.:. ./.:."),
-        ds(10, "0|0:0.25 0|1:1.75 ./.:."),
+        tmp_path, ds(10, "0|0:0.5 ./.:. ./.:.", ref="AT", alt="CT"), ds(10, "0|0:1 0|1:1.75 ./.:.", alt="G")
     )
-    places = {"contig": "1", "position": [10, 20], "id": ".", "ref": "A", "alt": "C"}
-    sites = pd.DataFrame(places | {"frequency": [0.25, 0.1], "rank": [0, 1]})
-    ((haplotypes, missing, dosages),) = take_sites([store], sites).alleles
-    assert (dosages * DOSAGE_STEP).tolist() == [[0.5, 1.75, 0], [0, 0, 0]]
-    assert unpack(missing, 6).tolist() == [[0, 0, 0, 0, 1, 1], [0] * 6]
-    assert unpack(haplotypes, 6).tolist() == [[0, 1, 1, 1, 0, 0], [0] * 6]
+    ((haplotypes, missing, dosages),) = take_sites([store], sites_of("G", "C")).alleles
+    assert (dosages * DOSAGE_STEP).tolist() == [[1, 1.75, 0], [0.5, 0, 0]]
+    assert unpack(missing, 6).tolist() == [[0, 0, 0, 0, 1, 1], [0, 0, 1, 1, 1, 1]]
+    assert unpack(haplotypes, 6).tolist() == [[0, 1, 1, 1, 0, 0], [0, 1, 0, 0, 0, 0]]
+
+
+def test_take_sites__raise_on_dosages_without_a_record_or_with_several(tmp_path):
+    store = store_of(tmp_path, ds(10, "0|0:0 0|0:0 ./.:."), ds(10, "0|0:0 0|1:1 ./.:0.5", ref="AT", alt="CT"))
+    with pytest.raises(DpgrsError, match=r"one record of every public site .*, got several of 1:10:A:C\."):
+        take_sites([store], sites_of("C"))
+    with pytest.raises(DpgrsError, match=r"got none of 1:10:A:G\. Give unfiltered files"):
+        take_sites([store], sites_of("G"))
 
 
 def test_dosage_steps__of_plink_dosages_are_nearest():
@@ -240,3 +296,12 @@ def test_read__bcf_has_the_dosages_of_the_vcf(tmp_path):
 def test_reader__raise_on_a_bed(tmp_path):
     with pytest.raises(DpgrsError, match="has no dosages: PLINK 1 keeps none"):
         genotype_reader(write_bed(tmp_path / "a"), "1", phased="any", field="DS")
+
+
+@pytest.mark.parametrize("read_decimal", [kernels.read_decimal, kernels.read_decimal.py_func])
+def test_read_decimal__takes_exponents_to_the_end(read_decimal):
+    text = [b"5.2e-05", b"1E-9", b"2e-1:0", b"12.5e-1\t"]
+    found = [read_decimal(np.frombuffer(one, dtype=np.uint8), 0) for one in text]
+    assert found == [(0, 7), (0, 4), (819, 4), (5120, 7)]
+    for odd in (b"1e", b"1e-", b"1e5", b"1e-10", b"1e-0", b"e-1", b"21e-1", b"1e-+"):
+        assert read_decimal(np.frombuffer(odd, dtype=np.uint8), 0)[0] == kernels.ODD

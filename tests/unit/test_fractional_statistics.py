@@ -5,6 +5,7 @@ import pytest
 
 from dpgrs.dosages import DOSAGE_STEP, STEPS_PER_ALLELE, half_coded
 from dpgrs.errors import UsageError
+from dpgrs.io.trials import Statistics
 from dpgrs.regression.clipped_statistics import (
     CLIPPED_CROSS_STEP,
     CLIPPED_GRAM_STEP,
@@ -26,6 +27,7 @@ from dpgrs.regression.statistics import (
     grid_outcomes,
 )
 from dpgrs.steps import statistics as statistics_step
+from dpgrs.steps.noise import exact_data, requests_of
 from random_cohorts import random_bits
 
 N_PEOPLE, D = 2500, 7
@@ -108,3 +110,17 @@ def test_compute_statistics__raise_on_dosages_under_other_bounds(monkeypatch):
         monkeypatch.setattr(statistics_step, name, opener)
     with pytest.raises(UsageError, match="must be tight with dosages"):
         statistics_step.compute_statistics(None, None, output=None, outcome_bound=3.0)
+
+
+def test_exact_data__raise_where_sums_are_finer_than_the_request():
+    terms = {"covariates": None, "Y": {4: Y}, "columns": {4: COLUMNS[4]}}
+    G, V = fractional_statistics(half_coded(STEPS), is_selected=IS_SELECTED, **terms)
+    steps = {"gram_step": CLIPPED_GRAM_STEP, "cross_step": CLIPPED_CROSS_STEP}
+    known = {"n_rows": 9, "n_observed": np.array([9, 9]), "rows": "people", "outcome_bound": 3.0}
+    statistics = Statistics(gram=G, cross=V, columns={4: COLUMNS[4]}, **known, **steps)
+    # Nothing was clipped for two outcomes: such a request is about calls, whose unit is 2^22 times as large.
+    lists = {"protections": ["full"], "accountings": ["gdp"], "epsilons": [1.0], "sizes": [4], "counts": [2]}
+    options = {"delta": 1e-6, "neighbours": "add-remove", "unit": "person"}
+    ((request, _),) = requests_of(statistics, **lists, **options)
+    with pytest.raises(UsageError, match="within tight bounds, got none that are for 2 outcomes on 4"):
+        exact_data(statistics, ("a", "b"), request)

@@ -104,6 +104,9 @@ def test_rows_per_chunk__bounded(n_samples):
     rows = rows_per_chunk(n_samples)
     assert 1 <= rows <= 10_000
     assert rows == 1 or rows * n_samples / 4 <= 2**22
+    with_dosages = rows_per_chunk(n_samples, has_dosages=True)
+    assert 1 <= with_dosages <= rows
+    assert with_dosages == 1 or with_dosages * n_samples * 2 <= 2**24
 
 
 def test_create__failure_leaves_nothing(tmp_path):

@@ -3,7 +3,7 @@
 from dpgrs.cohort_files import cohort_files
 from dpgrs.covariate_gates import WITH_COVARIATES
 from dpgrs.errors import DpgrsError, must
-from dpgrs.io.plink import is_sex_chromosome
+from dpgrs.io.plink import is_autosome
 from dpgrs.types import Bounds, Rows
 
 # What is judged here.
@@ -41,10 +41,10 @@ def dosage_problems(config):
         wanted = f"be among {', '.join(WITH_COVARIATES)} with `cohort.field: DS`"
         fix = "Leave them out, or say `field: GT`."
         lines.append(must("methods", wanted, ", ".join(others), fix))
-    if sex := [name for name in cohort["chromosomes"] if is_sex_chromosome(name)]:
-        wanted = "be autosomes with `cohort.field: DS`, as nothing says how far the dosages of men go"
+    if others := [name for name in cohort["chromosomes"] if not is_autosome(name)]:
+        wanted = "be 1 to 22 with `cohort.field: DS`, as nothing says how far the dosages of men go elsewhere"
         fix = "Leave them out, or say `field: GT`."
-        lines.append(must("cohort.chromosomes", wanted, ", ".join(sex), fix))
+        lines.append(must("cohort.chromosomes", wanted, ", ".join(others), fix))
     return lines + _bed_problems(cohort)
 
 

@@ -26,7 +26,8 @@ SQUARE_STEP = OUTCOME_STEP  # one unit of a squared residual or outcome
 SQUARE_BITS = 16  # of a product of two outcomes' units below one unit of a square
 # Multiples of 1/2 below this are exact in float64.
 LARGEST_PREDICTION = 2**51
-COVARIATE_BITS = 11  # of an entry of a covariate, in steps of 2^-12, below 1/2
+LOW_BITS = 24  # of a weight
+COVARIATE_BITS = 11  # of an entry of a covariate or dosage, in steps of 2^-12, below 1/2
 # Standard deviations of the noise; noise alone is as large with a probability of 3e-7.
 SMALLEST_DENOMINATOR = 5
 
@@ -131,10 +132,11 @@ def accuracy_sums(Y, X, weights, *, outcome_bound, residual_bound, covariates=No
     Parameters
     ----------
     Y : (n_outcomes, n_rows) float64, publicly standardised; NaN where missing.
-    X : (n_rows, n_variants) float64, `half` coding.
+    X : (n_rows, n_variants) float64, `half` coding of calls; of dosages (n_rows, 0).
     weights : (n_outcomes, n_variants + n_covariates + 1) int64, as `grid_weights` gives.
     outcome_bound, residual_bound : float, public.
-    covariates : (n_covariates, n_rows) int16 in units of `GENOTYPE_STEP`; None where there are none.
+    covariates : (n_covariates, n_rows) int16 in units of `GENOTYPE_STEP`, of dosages after these in `half`
+        coding; None where there are neither.
 
     Returns
     -------
@@ -250,13 +252,26 @@ def _predict(X, weights, covariates=None):
 
     Products and partial sums are multiples of 1/2 below `LARGEST_PREDICTION`: BLAS is exact in float64,
     whatever its order. Predictions are cut where the residual of any outcome is beyond every bound. What
-    covariates add is summed in int64, below 2^63, and rounded down to a multiple of 1/2, row by row.
+    covariates and dosages add is summed in int64, below 2^63, and rounded down to a multiple of 1/2, row by
+    row.
     """
     units = weights[:, : X.shape[1]].astype(np.float64) @ X.T + weights[:, -1:]
     if covariates is not None:
-        units += (weights[:, X.shape[1] : -1] @ covariates.astype(np.int64) >> COVARIATE_BITS) / 2
+        units += (_exact_product(weights[:, X.shape[1] : -1], covariates) >> COVARIATE_BITS) / 2
     steps = np.trunc(units * (WEIGHT_STEP / OUTCOME_STEP))
     return np.clip(steps, -2 * LARGEST_OUTCOME, 2 * LARGEST_OUTCOME).astype(np.int64)
+
+
+def _exact_product(weights, entries):
+    """Return the int64 ``weights @ entries`` of weights cut by `grid_weights` and int16 of at most 2^12.
+
+    Of each half of the weights, products and their sums over 2^17 columns are below 2^53: BLAS is exact, and
+    much faster than integers.
+    """
+    entries = entries.astype(np.float64)
+    high, low = weights >> LOW_BITS, weights & ((1 << LOW_BITS) - 1)
+    of_high, of_low = ((half.astype(np.float64) @ entries).astype(np.int64) for half in (high, low))
+    return (of_high << LOW_BITS) + of_low
 
 
 def _sum_squares(values):

@@ -3,20 +3,40 @@
 import numba
 import numpy as np
 
+from dpgrs.bits import WORD_BITS
 from dpgrs.dosages import STEPS_PER_ALLELE
 
-TAB, COLON, COMMA, DOT, ZERO, NINE = b"\t:,.09"
+TAB, COLON, COMMA, DOT, ZERO, ONE, NINE, MINUS, LOWER_E, UPPER_E = b"\t:,.019-eE"
 MISSING, ODD = -1, -2
-# Up to nine digits no decimal lies halfway between two steps, and all products stay within int64.
+# Up to nine digits, whatever the exponent, no decimal lies halfway between two steps; down to 10^-9 all
+# products stay within int64.
 MAX_DIGITS = 9
 ALL_TAKEN = -1
+HALF_ALLELE = STEPS_PER_ALLELE // 2
+_ONE_ALLELE, _TWO_ALLELES = np.uint64(0b10), np.uint64(0b11)
 
 _jit = numba.njit(nogil=True, cache=True)
 
 
 @_jit
+def read_tens(text, at):
+    """Read the exponent of a small number, such as ``-05``: the power of ten to divide by, or `ODD`."""
+    if at + 1 >= len(text) or text[at] != MINUS:
+        return ODD, at
+    at += 1
+    if text[at] == ZERO and at + 1 < len(text):
+        at += 1
+    if not ONE <= text[at] <= NINE or (at + 1 < len(text) and ZERO <= text[at + 1] <= NINE):
+        return ODD, at
+    tens = np.int64(1)
+    for _ in range(text[at] - ZERO):
+        tens *= 10
+    return tens, at + 1
+
+
+@_jit
 def read_decimal(text, at):
-    """Read a decimal of at most nine digits from 0 to 2.
+    """Read a decimal of at most nine digits from 0 to 2, with or without an exponent from -9 to -1.
 
     Returns
     -------
@@ -36,6 +56,11 @@ def read_decimal(text, at):
         at += 1
     if n_digits == 0 and n_dots == 1:
         return MISSING, at
+    if at < len(text) and (text[at] == LOWER_E or text[at] == UPPER_E):
+        tens, at = read_tens(text, at + 1)
+        if tens == ODD:
+            return ODD, at
+        scale *= tens
     if n_digits == 0 or n_dots > 1 or number > 2 * scale:
         return ODD, at
     return (2 * STEPS_PER_ALLELE * number + scale) // (2 * scale), at
@@ -89,3 +114,27 @@ def decode_dosages(text, place, steps):
             at += 1
         at += 1
     return ALL_TAKEN
+
+
+@_jit
+def pack_dosages(steps, dosages, haplotypes, missing):
+    """Write one row of dosages and of `dpgrs.dosages.nearest_planes`.
+
+    Parameters
+    ----------
+    steps : (n_samples,) int, dosages in whole steps, or `MISSING`.
+    dosages : (n_samples,) uint16, filled, 0 where missing; here and below.
+    haplotypes, missing : (n_words,) uint64
+    """
+    haplotypes[:] = 0
+    missing[:] = 0
+    for sample in range(len(steps)):
+        word, shift = divmod(2 * sample, WORD_BITS)
+        step = steps[sample]
+        dosages[sample] = max(step, 0)
+        if step == MISSING:
+            missing[word] |= _TWO_ALLELES << np.uint64(shift)
+        elif step >= 3 * HALF_ALLELE:
+            haplotypes[word] |= _TWO_ALLELES << np.uint64(shift)
+        elif step >= HALF_ALLELE:
+            haplotypes[word] |= _ONE_ALLELE << np.uint64(shift)

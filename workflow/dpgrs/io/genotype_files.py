@@ -107,13 +107,13 @@ def genotype_reader(
     ------
     DpgrsError
         Anything wrong with a header; parts that begin with another contig or at one position; dosages of a
-        chromosome of which men have one.
+        chromosome that is no autosome, of which men may have one.
     """
     paths, terms = as_paths(paths), {"phased": phased, "keep_filtered": keep_filtered, "field": field}
-    if field == "DS" and _plink().is_sex_chromosome(chromosome):
+    if field == "DS" and not _plink().is_autosome(chromosome):
         raise DpgrsError(
-            f"`{paths[0]}` does not say whether the dosages of men on chromosome {chromosome} go up to 1 or "
-            "to 2. Leave the chromosome out, or read its calls: `field: GT`."
+            f"`{paths[0]}` does not say whether the dosages of men on chromosome {chromosome}, which is none "
+            "of 1 to 22, go up to 1 or to 2. Leave the chromosome out, or read its calls: `field: GT`."
         )
     if len(paths) > 1:
         paths = order_parts(paths, chromosome)

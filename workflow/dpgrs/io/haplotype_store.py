@@ -15,6 +15,7 @@ FORMAT = "dpgrs haplotype store"
 FORMAT_VERSION = 1
 
 _CHUNK_BYTES = 2**22
+_DOSAGE_BYTES = 2**24  # of all people; two batches of them are in memory at a time
 _CHUNK_VARIANTS = 10_000
 _BITS_CODEC = {"id": "blosc", "cname": "lz4", "clevel": 5, "shuffle": 0}
 _DOSAGES_CODEC = {"id": "blosc", "cname": "zstd", "clevel": 1, "shuffle": 2}
@@ -22,14 +23,20 @@ _CHUNK_SAMPLES = 4096
 _CHUNKS_PER_BATCH = 2  # a chunk of the site columns is small, and each is a file to write
 
 
-def rows_per_chunk(n_samples):
-    """Return how many variants of `n_samples` people make a chunk: about four mebibytes of bits."""
-    return int(np.clip(_CHUNK_BYTES // (8 * word_count(2 * n_samples)), 1, _CHUNK_VARIANTS))
+def rows_per_chunk(n_samples, *, has_dosages=False):
+    """Return how many variants of `n_samples` people make a chunk: about four mebibytes of bits, or less.
+
+    Of dosages it is at most sixteen.
+    """
+    n_rows = _CHUNK_BYTES // (8 * word_count(2 * n_samples))
+    if has_dosages:
+        n_rows = min(n_rows, _DOSAGE_BYTES // (2 * n_samples))
+    return int(np.clip(n_rows, 1, _CHUNK_VARIANTS))
 
 
-def rows_per_batch(n_samples):
+def rows_per_batch(n_samples, *, has_dosages=False):
     """Return how many variants are best appended at a time: some chunks of bits, one of the site columns."""
-    return _CHUNKS_PER_BATCH * rows_per_chunk(n_samples)
+    return _CHUNKS_PER_BATCH * rows_per_chunk(n_samples, has_dosages=has_dosages)
 
 
 class HaplotypeStore:
@@ -144,7 +151,7 @@ class StoreWriter:
         self._sample_id = np.asarray(sample_id, dtype=str)
         self._has_dosages = has_dosages
         self._group = None
-        self._chunk = rows_per_chunk(len(sample_id))
+        self._chunk = rows_per_chunk(len(sample_id), has_dosages=has_dosages)
         self._n_samples, self._n_words = len(sample_id), word_count(2 * len(sample_id))
         self._contigs = {}
         self.attributes = {}

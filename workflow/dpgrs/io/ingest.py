@@ -57,7 +57,8 @@ def ingest_chromosome(
     header = genotype_header(genotypes)
     options = {"phased": phased, "keep_filtered": keep_filtered, "field": field}
     reader = genotype_reader(genotypes, str(chromosome), n_threads=threads, **options)
-    samples, batches = header.samples, reader.batches(rows_per_batch(len(header.samples)))
+    has_dosages, samples = field == "DS", header.samples
+    batches = reader.batches(rows_per_batch(len(samples), has_dosages=has_dosages))
     if genome_build is not None:
         batches = _of_build(batches, BuildCheck(header.path, genome_build))
     if people is not None:
@@ -70,7 +71,7 @@ def ingest_chromosome(
         batches = _with_progress(batches, f"chromosome {chromosome}")
     # The threads end before the writer does, which may remove what they write.
     with (
-        StoreWriter.create(store, sample_id=samples, has_dosages=field == "DS") as writer,
+        StoreWriter.create(store, sample_id=samples, has_dosages=has_dosages) as writer,
         ThreadPoolExecutor(1) as hashing,
     ):
         source = hashing.submit(describe_files, genotypes)

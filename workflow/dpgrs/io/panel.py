@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from dpgrs.bits import unpack, word_count
-from dpgrs.dosages import DTYPE, fill_dosages, half_coded, nearest_planes
+from dpgrs.dosages import fill_dosages, half_coded
 from dpgrs.errors import DpgrsError
 from dpgrs.io.haplotype_store import HaplotypeStore, StoreWriter
 from dpgrs.public_random import uniforms
@@ -113,7 +113,8 @@ def take_sites(stores, sites):
     ------
     DpgrsError
         If stores hold different samples, or there is no record of a site at which ALT is the more frequent
-        allele: to take REF for everyone there would make rows depend on each other.
+        allele: to take REF for everyone there would make rows depend on each other. Of dosages, if a site has
+        no record or several.
     """
     check_same_samples(stores)
     contig = sites["contig"].str.removeprefix("chr")
@@ -271,25 +272,40 @@ def chosen_genotypes(store, rows):
 def _site_alleles(store, sites):
     """Return the alleles of sites, and where they are missing.
 
-    Of several records of one site, an allele is ALT if any says so, a dosage is the largest, and missing is
-    what is missing in all. A site without a record has REF throughout.
+    Of several records of one site, an allele is ALT if any says so, and missing is what is missing in all. A
+    site without a record has REF throughout. Of dosages every site has one record.
     """
     rows, places = _find_sites(store, sites)
+    if store.has_dosages:
+        _require_one_record(sites, np.bincount(places, minlength=len(sites)))
+        order = np.argsort(places)
+        return *(plane[order] for plane in chosen_genotypes(store, rows)), np.ones(len(sites), dtype=bool)
     shape = (len(sites), word_count(store.n_haplotypes))
     haplotypes = np.zeros(shape, dtype=np.uint64)
     known, has_record = np.zeros(shape, dtype=np.uint64), np.zeros(len(sites), dtype=bool)
-    bits, missing, steps = chosen_genotypes(store, rows)
+    bits, missing = chosen_alleles(store, rows)
     np.bitwise_or.at(haplotypes, places, bits)
     np.bitwise_or.at(known, places, ~missing)
     has_record[places] = True
     unknown = np.where(has_record[:, np.newaxis], ~known, np.uint64(0))
-    if steps is None:
-        return haplotypes, unknown & ~haplotypes, None, has_record
-    dosages = np.zeros((len(sites), store.n_samples), dtype=DTYPE)
-    np.maximum.at(dosages, places, steps)
-    # Both alleles of a person are missing or none, in every record.
-    is_missing = missing_people(unknown, n_samples=store.n_samples)
-    return *nearest_planes(dosages, is_missing), dosages, has_record
+    return haplotypes, unknown & ~haplotypes, None, has_record
+
+
+def _require_one_record(sites, n_records):
+    """Refuse sites without a record of dosages, or with several.
+
+    Whether there is a record may hang on one person. Of calls it then makes no difference to the others, who
+    have REF with it or without; their dosages are seldom 0, and a missing one becomes twice the frequency.
+    """
+    for is_wrong, got, remedy in (
+        (n_records == 0, "none", "Give unfiltered files, or public sites that were imputed"),
+        (n_records > 1, "several", "Drop all but one, or take it out of the public sites"),
+    ):
+        if is_wrong.any():
+            raise DpgrsError(
+                "The cohort must have one record of every public site with `cohort.field: DS`, got "
+                f"{got} of {', '.join(site_names(sites[is_wrong])[:3])}. {remedy}."
+            )
 
 
 def check_same_samples(stores):

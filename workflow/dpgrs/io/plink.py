@@ -11,8 +11,8 @@ from collections import Counter
 import numpy as np
 import pandas as pd
 
-from dpgrs.bits import pack
-from dpgrs.dosages import dosage_steps, nearest_planes
+from dpgrs.bits import pack, word_count
+from dpgrs.dosages import DTYPE, dosage_steps, nearest_planes
 from dpgrs.errors import DpgrsError
 from dpgrs.io.plink_calls import bed_calls, pgen_calls, pgen_dosages
 from dpgrs.io.plink_tables import (
@@ -34,7 +34,10 @@ _VARIANT_MAJOR = b"\x01"
 _PGEN_MODES = (b"\x02", b"\x03", b"\x04", b"\x10", b"\x11")
 _VARIABLE_WIDTH, _PGEN_BLOCK = b"\x10", 2**16
 _REF_KNOWN, _REF_BY_VARIANT = 1, 3
+_DOSAGE_ROWS = 64
 _LETTERS = re.compile(r"[A-Za-z]+")
+# By number, or by accession in RefSeq.
+_AUTOSOME = re.compile(r"(chr)?(0?[1-9]|1\d|2[0-2])|NC_0000(0[1-9]|1\d|2[0-2])(\.\d+)?", re.IGNORECASE)
 
 
 def read_plink_header(path):
@@ -233,10 +236,17 @@ class PlinkReader:
         return self._counted(rows, haplotypes, pack(is_missing))
 
     def _dosage_batch(self, rows, read):
-        dosages = read(rows["record"].to_numpy(), rows["allele"].to_numpy())
-        is_missing = dosages < 0
-        steps = dosage_steps(np.where(is_missing, 0, dosages))
-        return self._counted(rows, *nearest_planes(steps, is_missing), steps)
+        records, alleles = rows["record"].to_numpy(), rows["allele"].to_numpy()
+        steps = np.empty((len(rows), len(self._header.samples)), dtype=DTYPE)
+        haplotypes, missing = np.empty((2, len(rows), word_count(2 * steps.shape[1])), dtype=np.uint64)
+        # A few at a time: on the way they take many times the room of what is kept.
+        for start in range(0, len(rows), _DOSAGE_ROWS):
+            part = slice(start, start + _DOSAGE_ROWS)
+            dosages = read(records[part], alleles[part])
+            is_missing = dosages < 0
+            steps[part] = dosage_steps(np.where(is_missing, 0, dosages))
+            haplotypes[part], missing[part] = nearest_planes(steps[part], is_missing)
+        return self._counted(rows, haplotypes, missing, steps)
 
     def _counted(self, rows, haplotypes, missing, dosages=None):
         self.missing_alleles += int(np.bitwise_count(missing).sum())
@@ -280,6 +290,11 @@ def require_phase(path, contig):
 def is_sex_chromosome(contig):
     """Tell whether people may have one of a chromosome, by its name."""
     return contig.removeprefix("chr").upper() in SEX_CHROMOSOMES
+
+
+def is_autosome(contig):
+    """Tell whether everybody has two of a chromosome, by its name; of an unknown name it is not known."""
+    return _AUTOSOME.fullmatch(contig) is not None
 
 
 def _check_bed(files, *, n_samples, n_variants):

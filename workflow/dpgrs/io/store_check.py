@@ -102,9 +102,8 @@ class _Records:
                 continue
             self.counts["n_records"] += 1
             is_of_dosages = self._has_dosages and "DS" in record.FORMAT
-            is_usable = (self._is_filter_kept or record.FILTER is None) and (
-                is_of_dosages or "GT" in record.FORMAT
-            )
+            has_genotypes = is_of_dosages or "GT" in record.FORMAT
+            is_usable = has_genotypes and (self._is_filter_kept or record.FILTER is None)
             kept = [k for k, alt in enumerate(record.ALT, start=1) if alt.isascii() and alt.isalpha()]
             if is_usable and kept:
                 yield from (self._dosages if is_of_dosages else self._calls)(record, kept)
@@ -117,19 +116,24 @@ class _Records:
         for k in kept:
             expected = _Expected(_site(record, k), alleles == k, alleles < 0)
             if self._has_dosages:
-                pairs = np.where(alleles < 0, np.nan, alleles == k).reshape(-1, 2).sum(axis=1)
-                expected = _Expected(expected.site, None, np.isnan(pairs).repeat(2), pairs)
+                expected = _of_dosages(record, k, _counted(alleles, k))
             self.counts["missing_alleles"] += np.count_nonzero(expected.is_missing)
             yield expected
 
     def _dosages(self, record, kept):
         values = record.format("DS")[self._places]
+        alleles = None
+        if "GT" in record.FORMAT:
+            first, second, _ = self._alleles(record.genotype.array())
+            alleles = np.stack([first, second], axis=1)[self._places].ravel()
         for k in kept:
             # One dot may stand for all ALTs.
             dosages = np.where(np.isnan(values).all(axis=1), np.nan, values[:, min(k, values.shape[1]) - 1])
-            is_missing = np.isnan(dosages)
-            self.counts["missing_alleles"] += 2 * np.count_nonzero(is_missing)
-            yield _Expected(_site(record, k), None, np.repeat(is_missing, 2), dosages)
+            if alleles is not None:
+                dosages = np.where(np.isnan(dosages), _counted(alleles, k), dosages)
+            expected = _of_dosages(record, k, dosages)
+            self.counts["missing_alleles"] += np.count_nonzero(expected.is_missing)
+            yield expected
 
     def _alleles(self, calls):
         """Return (n_samples,) first and second alleles, negative where missing, and how many are haploid."""
@@ -142,6 +146,15 @@ class _Records:
         else:
             second = np.where(is_haploid, first, second)
         return first, second, int(np.count_nonzero(is_haploid))
+
+
+def _counted(alleles, number):
+    """Return (n_samples,) how often a call has an allele; NaN where one of two alleles is missing."""
+    return np.where(alleles < 0, np.nan, alleles == number).reshape(-1, 2).sum(axis=1)
+
+
+def _of_dosages(record, number, dosages):
+    return _Expected(_site(record, number), None, np.isnan(dosages).repeat(2), dosages)
 
 
 def _compare_chunk(store, path, chunk, expected):

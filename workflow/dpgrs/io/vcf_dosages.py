@@ -4,7 +4,7 @@ import re
 
 import numpy as np
 
-from dpgrs.dosages import DTYPE, LARGEST_DOSAGE, STEPS_PER_ALLELE, nearest_planes
+from dpgrs.dosages import DTYPE, LARGEST_DOSAGE, STEPS_PER_ALLELE
 from dpgrs.io import _dosage_kernels as kernels
 from dpgrs.io.vcf_records import BadRecordError, parse_record, sample_place
 from dpgrs.io.vcf_scan import LineScanner, Rows
@@ -17,7 +17,8 @@ _DECIMAL = re.compile(rb"(\d{1,30}\.?\d{0,30}|\.\d{1,30})([eE][+-]?\d{1,3})?")
 class DosageScanner(LineScanner):
     """Reads the dosages of one contig, and counts; see `LineScanner` for parameters and attributes.
 
-    A record without the subfield is taken by its calls, as plink2 does.
+    A person without a dosage is taken by the call, as plink2 does: whether a record has the subfield may hang
+    on somebody else, and a row must not.
     """
 
     def _new_rows(self, n_rows):
@@ -29,12 +30,15 @@ class DosageScanner(LineScanner):
 
     def _split(self, line):
         record = parse_record(line)
-        if FIELD not in record.calls.partition(b"\t")[0].split(b":"):
+        keys = record.calls.partition(b"\t")[0].split(b":")
+        if FIELD not in keys:
             return [(site, _steps_of_calls(alleles, k), k) for site, alleles, k in super()._split(line)]
         kept = self._usable_alts(record, has_calls=True)
         if not kept:
             return []
         steps = self._steps(record)
+        if b"GT" in keys and (steps == kernels.MISSING).any():
+            self._fill_by_calls(steps, record)
         site = (record.contig, record.position, record.id, record.ref)
         return [((*site, record.alts[k - 1]), steps[k - 1], k) for k in kept]
 
@@ -51,6 +55,12 @@ class DosageScanner(LineScanner):
                 steps[:, sample] = _sample_steps(fields.split(b":"), place, sample, n_alts=len(record.alts))
         return steps
 
+    def _fill_by_calls(self, steps, record):
+        """Put whole dosages where they are missing and calls are not."""
+        alleles, _ = self._alleles(record)
+        for number, row in enumerate(steps, start=1):
+            row[:] = np.where(row == kernels.MISSING, _steps_of_calls(alleles, number), row)
+
 
 class _DosageRows(Rows):
     """Rows of a batch while it is filled: dosages, and the calls nearest to them."""
@@ -61,10 +71,8 @@ class _DosageRows(Rows):
 
     def add(self, site, steps, number):
         """Add a row from dosages in whole steps."""
-        is_missing = steps == kernels.MISSING
-        self.dosages[self.n] = np.where(is_missing, 0, steps)
-        planes = nearest_planes(self.dosages[self.n], is_missing)
-        self.haplotypes[self.n], self.missing[self.n] = planes
+        planes = (self.dosages, self.haplotypes, self.missing)
+        kernels.pack_dosages(steps, *(plane[self.n] for plane in planes))
         self.add_site(site)
 
     def batch(self):

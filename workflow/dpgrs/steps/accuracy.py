@@ -279,13 +279,20 @@ def _terms(noisy, names, weights, seconds):
 def _sum_up(panel, size, outcomes, covariates, weights, request):
     """Return the exact sums of the held-out rows, for as many outcomes as there are weights."""
     is_test = ~outcomes.is_training
+    units = selected_units(covariates, is_test)
+    if panel.has_dosages:
+        # As whole steps, like covariates: only of calls are predictions exact in float64.
+        dosages = panel.genotypes(panel.of_size(size))[:, is_test]
+        X, units = np.empty((dosages.shape[1], 0)), np.vstack([dosages, *([] if units is None else [units])])
+    else:
+        X = joined_rows(panel, size, rows=outcomes.rows, is_selected=is_test)
     return accuracy_sums(
         outcomes.values[size][: len(weights), is_test],
-        joined_rows(panel, size, rows=outcomes.rows, is_selected=is_test),
+        X,
         weights,
         outcome_bound=request.outcome_bound,
         residual_bound=request.residual_bound,
-        covariates=selected_units(covariates, is_test),
+        covariates=units,
     )
 
 

@@ -192,11 +192,22 @@ def _with_public_outcomes(request, outcomes, count):
 
 
 def exact_data(statistics, names, request):
-    """Return the exact statistics that a request is about, and the names of its outcomes, as keywords."""
+    """Return the exact statistics that a request is about, and the names of its outcomes, as keywords.
+
+    Raises
+    ------
+    UsageError
+        If the sums are of finer units than those in which the request states its sensitivities.
+    """
     gram, cross = statistics.gram_of_size(request.n_variants), statistics.cross[request.n_variants]
     if request.coding == Coding.FREQUENCY:
         part = statistics.clipped[request.n_variants, len(names)]
         gram, cross = part.gram, part.cross
+    elif (statistics.gram_step, statistics.cross_step) != (request.gram_step, request.cross_step):
+        raise UsageError(
+            "Statistics of dosages or covariates must be within tight bounds, got none that are for "
+            f"{len(names)} outcomes on {request.n_variants} variants. Compute them for these numbers."
+        )
     return {
         "gram": gram,
         "cross": cross[: len(names)],

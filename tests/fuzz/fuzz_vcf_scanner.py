@@ -1,7 +1,8 @@
 """Fuzzes the VCF scanner, led by coverage; see `make fuzz`.
 
-Every input is read by the scanner as plain Python, which atheris follows, by cyvcf2 alone, and by the
-compiled scanner in a second process. All must give the same rows, counts and errors.
+Every input is read by the scanner as plain Python, which atheris follows, without the scanner (calls by
+cyvcf2, dosages by Python's numbers), and by the compiled scanner in a second process. All must give the same
+rows, counts and errors.
 """
 
 import os
@@ -16,7 +17,7 @@ import atheris
 
 os.environ["NUMBA_DISABLE_JIT"] = "1"
 with atheris.instrument_imports(include=["dpgrs.io", "dpgrs.bits"]):
-    from dpgrs.io import _vcf_kernels
+    from dpgrs.io import _dosage_kernels, _vcf_kernels
     from fuzz.vcf_readings import MemoryText, guard, outcome, require_readable, share_parsers
 
 from fuzz.corpus import fuzz
@@ -52,6 +53,7 @@ class CompiledReader:
 
 def main():
     guard(_vcf_kernels)
+    guard(_dosage_kernels)
     share_parsers()
     warnings.simplefilter("error")
     with tempfile.TemporaryDirectory() as folder:
@@ -81,10 +83,10 @@ def main():
 
 
 def require_same(case, expected, found):
-    """Refuse a reading that differs from that of cyvcf2."""
+    """Refuse a reading that differs from that without the scanner."""
     for name, result in found.items():
         if result != expected:
-            raise AssertionError(f"{case}\nby cyvcf2: {expected}\n{name}: {result}")
+            raise AssertionError(f"{case}\nwithout it: {expected}\n{name}: {result}")
 
 
 if __name__ == "__main__":

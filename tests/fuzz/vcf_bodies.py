@@ -41,9 +41,22 @@ _FILTERS = b"PASS,.,q10,PAS,PASSED,,PASS;q10,pass,..".split(b",")
 _INFOS = [b".", b"", b"AC=1;AN=2", b"x" * 200, b"\xff"]
 _FORMATS = b"GT,GT:DP,GT:AD:PL,DP:GT,DP,GT:GT,GT:,:GT,,GTX,GT:D P,G,gt,GT:DP:DP,GT:9,GT:\xff".split(b",")
 _FORMATS += b"GT:GQ:_a.b,GT:PS,PS:GT:DP,GT:GT:DP".split(b",")
+_FORMATS += b"GT:DS,DS:GT,DS,GT:DP:DS,DS:DS,GT:DS:DS,GT:DSX,GT:ds,DS:".split(b",")
 _TOKENS = [_CONTIGS, _POSITIONS, _IDS, _REFS, _ALTS, _QUALITIES, _FILTERS, _INFOS, _FORMATS]
 _ENDS = [b"\n"] * 6 + [b"\r\n", b"\r\r\n", b"\n\n", b"\t\n", b"\n#note\n", b"\n##\r\n", b"\r", b""]
-_SUBFIELDS = [b":3", b":.", b":1,2", b":a:b", b":", b"::", b":\x7f", b":\x80", b":\x00", b": "]
+_DOSAGE_FORMATS = b"GT:DS,DS:GT,DS,GT:DP:DS,DS:GT:GP,DP:DS".split(b",")
+_DECIMALS = b"0,1,2,0.5,1.25,0.003,1.999,2.000".split(b",")
+_DECIMAL_DOTS = b".,0.5,1.,.5,0.".split(b",")
+_EXPONENTS = b"1e-1,5E-1,1e-05,2e0,1E+0,1.e0,.2E01,0e999,1e-999".split(b",")
+# Compiled code takes up to nine digits, and plain code up to thirty; some lie halfway between two steps.
+_LONG_DECIMALS = b"0.12345678,0.123456789,1.999999999,000000002,0000000002,0.000122070".split(b",")
+_LONG_DECIMALS += b"0.0001220703125,0.0003662109375,0.00012207031249999999,1.9998779296875".split(b",")
+_LONG_DECIMALS += [b"0" * 29 + b"1", b"1." + b"0" * 30, b"." + b"0" * 29 + b"1", b"2." + b"0" * 20 + b"1"]
+_NO_DOSAGES = b"2.01,2.000000001,-0.1,-0,+1,nan,inf,1.2.3,..,0x1,1_0,1 , 1,1/2,1;2,0:1,1|0,".split(b",")
+_NO_DOSAGES += b"3e0,1e400,1e,1e+,e1,.e1,1e1000,1e-1000,999999999,9999999999,18446744073709551616".split(b",")
+_NO_DOSAGES += [b"\xff", b"\x00", b"5\r", "٣".encode(), b"9" * 5000, b"0" * 30 + b"1", b"1." + b"0" * 31]
+_DOSAGES = [_DECIMALS, _DECIMALS, _DECIMAL_DOTS, _EXPONENTS, _LONG_DECIMALS]
+_SUBFIELDS = [b":3", b":.", b":1,2", b":a:b", b":", b"::", b":\x7f", b":\x80", b":\x00", b": ", b":0.5"]
 
 
 class Case(NamedTuple):
@@ -53,6 +66,7 @@ class Case(NamedTuple):
     is_phase_required: bool
     is_filter_kept: bool
     is_indexed: bool
+    field: str
     n_samples: int
     n_bytes: int
     n_rows: int
@@ -61,11 +75,13 @@ class Case(NamedTuple):
 def case_of(data):
     """Return the case that an input of the fuzzer stands for."""
     flags, samples, size, rows = data[:N_OPTION_BYTES].ljust(N_OPTION_BYTES, b"\0")
+    field = "DS" if flags & 8 else "GT"
     return Case(
         HEADER + data[N_OPTION_BYTES:],
-        is_phase_required=not flags & 1,
+        is_phase_required=field == "GT" and not flags & 1,
         is_filter_kept=bool(flags & 2),
         is_indexed=bool(flags & 4),
+        field=field,
         n_samples=N_SAMPLES[samples % len(N_SAMPLES)],
         n_bytes=BLOCK_BYTES[size % len(BLOCK_BYTES)],
         n_rows=N_ROWS[rows % len(N_ROWS)],
@@ -88,6 +104,12 @@ def seeds():
         ]
         yield options + b"".join(columns[:5])
         yield options + b"".join(columns[5:])
+    for flags, samples in itertools.product(range(8, 16, 2), range(len(N_SAMPLES))):
+        options = bytes([flags, samples, rng.randrange(256), rng.randrange(256)])
+        for values in _DOSAGES:
+            lines = [_dosage_record(rng, N_SAMPLES[samples], values, keys) for keys in _DOSAGE_FORMATS]
+            yield options + b"".join(lines[:3])
+            yield options + b"".join(lines[3:])
 
 
 def mutate(data, max_size, seed, *, noise):
@@ -126,7 +148,8 @@ def cross(first, second, max_size, seed):
 def _changed_body(rng, body, n_samples):
     lines = body.split(b"\n")
     at = rng.randrange(len(lines))
-    change = rng.choice([_column, _column, _call, _call, _subfields, _end, _cut, _line, _line])
+    changes = [_column, _call, _dosage, _line] * 2 + [_subfields, _end, _cut]
+    change = rng.choice(changes)
     lines[at] = change(rng, lines[at], n_samples)
     if rng.random() < 0.1:
         del lines[at]
@@ -150,6 +173,22 @@ def _call(rng, line, _):
     place = rng.choice([*places, -1])
     call = rng.choice(rng.choice([_CALLS, _DOTS, _FORMS, _FORMS, _BROKEN, _BROKEN]))
     columns[place] = call + columns[place][len(call) :] * rng.randrange(2)
+    return b"\t".join(columns)
+
+
+def _dosage(rng, line, _):
+    """Put dosages into one of the sample columns, or all, now and then too few or too many."""
+    columns = line.split(b"\t")
+    if len(columns) <= len(_TOKENS):
+        return line
+    keys, n_alts = columns[len(_TOKENS) - 1].split(b":"), columns[4].count(b",") + 1
+    place = keys.index(b"DS") if b"DS" in keys else rng.randrange(len(keys))
+    values, n = rng.choice([*_DOSAGES, _NO_DOSAGES]), n_alts + rng.choice([0] * 10 + [1, -1])
+    samples = [*range(len(_TOKENS), len(columns))]
+    for sample in samples if rng.random() < 0.3 else [rng.choice(samples)]:
+        fields = columns[sample].split(b":")
+        fields[place : place + 1] = [_drawn_dosages(rng, values, n)]
+        columns[sample] = b":".join(fields)
     return b"\t".join(columns)
 
 
@@ -181,6 +220,8 @@ def _cut(rng, line, _):
 
 def _line(rng, line, n_samples):
     """Put a new record before the line."""
+    if rng.random() < 0.3:
+        return _dosage_record(rng, n_samples, rng.choice(_DOSAGES), rng.choice(_DOSAGE_FORMATS)) + line
     return _record(rng, n_samples) + line
 
 
@@ -193,6 +234,24 @@ def _record(rng, n_samples, **columns):
         fixed[int(name.removeprefix("column_"))] = token
     calls = rng.choice([_CALLS, _CALLS + _DOTS, _CALLS + _FORMS])
     return b"\t".join([*fixed, *_drawn_calls(rng, calls, n_samples).split(b" ")]) + b"\n"
+
+
+def _dosage_record(rng, n_samples, values, format_):
+    """Return a record with dosages of one ALT or more; trailing fields may be left out."""
+    alt = rng.choice([b"C", b"C", b"C,G", b"G,<DEL>,T"])
+    is_whole = rng.random() < 0.5
+    columns = [tokens[0] for tokens in _TOKENS[:4]] + [alt, b".", b"PASS", b".", format_]
+    for _ in range(n_samples):
+        fields = dict.fromkeys(format_.split(b":"), b"3")
+        fields |= {b"GT": rng.choice(_CALLS), b"DS": _drawn_dosages(rng, values, alt.count(b",") + 1)}
+        kept = [fields[key] for key in format_.split(b":")]
+        columns.append(b":".join(kept if is_whole else kept[: rng.randint(1, len(kept))]))
+    return b"\t".join(columns) + b"\n"
+
+
+def _drawn_dosages(rng, values, n_alts):
+    """Return a number for each ALT, or now and then one dot for all."""
+    return b"." if rng.random() < 0.1 else b",".join(rng.choices(values, k=n_alts))
 
 
 def _drawn_calls(rng, calls, n):

@@ -8,7 +8,7 @@ import numpy as np
 
 from dpgrs.errors import DpgrsError
 from dpgrs.io import vcf_records
-from dpgrs.io.vcf_scan import LineScanner
+from dpgrs.io.vcf import SCANNERS
 from dpgrs.io.vcf_text import match_contig, record_error
 
 CONTIG = "1"
@@ -49,7 +49,7 @@ class MemoryText:
 def outcome(text, case, *, is_compiled, **options):
     """Return all that reading gives, in plain types, or the message of the error."""
     try:
-        scanner = LineScanner(
+        scanner = SCANNERS[case.field](
             text() if callable(text) else text,
             n_samples=case.n_samples,
             is_phase_required=case.is_phase_required,
@@ -57,8 +57,8 @@ def outcome(text, case, *, is_compiled, **options):
             is_compiled=is_compiled,
         )
         batches = [
-            ({name: list(values) for name, values in columns.items()}, bits.tolist(), missing.tolist())
-            for columns, bits, missing in scanner.rows(case.n_rows, **options)
+            ({name: list(values) for name, values in columns.items()}, *(plane.tolist() for plane in planes))
+            for columns, *planes in scanner.rows(case.n_rows, **options)
         ]
     except DpgrsError as error:
         return str(error)
@@ -107,7 +107,8 @@ class Guarded(np.ndarray):
             low, high = self.bounds or (-np.inf, np.inf)
             is_inside = low <= key.start <= key.stop <= high
         elif isinstance(key, tuple):
-            is_inside = all(0 <= place < size for place, size in zip(key, self.shape, strict=True))
+            places = zip(key, self.shape, strict=True)
+            is_inside = all(place == slice(None) or 0 <= place < size for place, size in places)
         else:
             low, high = self.bounds or (0, len(self))
             is_inside = low <= key < high
@@ -116,18 +117,16 @@ class Guarded(np.ndarray):
 
 
 def guard(kernels):
-    """Let every plain kernel that takes a text, its start and its stop guard the arrays that it is given."""
+    """Let every plain kernel guard its arrays; of a text that comes with a start and a stop, that part."""
 
-    def on_text(kernel):
-        return lambda text, start, stop, *rest: kernel(
-            _guard(text, (start, stop)), start, stop, *map(_guard, rest)
-        )
+    def guarded(kernel, *, is_part):
+        return lambda text, *rest: kernel(_guard(text, rest[:2] if is_part else None), *map(_guard, rest))
 
     for name, kernel in list(vars(kernels).items()):
-        if isfunction(kernel) and [*signature(kernel).parameters][:1] == ["text"]:
-            setattr(kernels, name, on_text(kernel))
-    pack_allele = kernels.pack_allele
-    kernels.pack_allele = lambda *arrays: pack_allele(*map(_guard, arrays))
+        if isfunction(kernel):
+            names = [*signature(kernel).parameters]
+            if names[:1] == ["text"] or name == "pack_allele":
+                setattr(kernels, name, guarded(kernel, is_part=names[2:3] == ["stop"]))
 
 
 def _guard(value, bounds=None):

@@ -254,6 +254,19 @@ def test_rows__raise_on_bgzf_of_another_flag_cut_between_blocks(tmp_path):
     assert "lacks the end mark" in outcome(path)
 
 
+# Without the index no reader could tell: whole blocks are gone, and what is left is sound gzip.
+def test_rows__raise_on_index_beside_a_file_that_is_no_bgzf(tmp_path):
+    path = write_blocks(tmp_path / "a.vcf.gz", vcf_text(), record(5, "0|1 1|1 0|0"), record(6, "0|1 1|1 0|0"))
+    pysam.tabix_index(str(path), preset="vcf", keep_original=True)
+    assert outcome(path)[1] == 2
+    content = path.read_bytes()
+    _, second, third, _ = (at for at in range(len(content)) if content.startswith(content[:16], at))
+    path.write_bytes(content[:14] + b"\0" + content[15:second] + content[third:])
+    assert "must be BGZF" in outcome(path)
+    path.with_name("a.vcf.gz.tbi").unlink()
+    assert outcome(path)[1] == 1
+
+
 def test_rows__contig_without_a_name(vcf):
     write_text(vcf, vcf_text(*(record(5, "0|1 1|1 0|0", contig=name) for name in ("", "2"))))
     assert "there: , 2." in assert_all_same(vcf)

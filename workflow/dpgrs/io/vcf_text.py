@@ -134,7 +134,7 @@ def find_index(path):
     Raises
     ------
     DpgrsError
-        Missing, unreadable or empty file, or a BGZF file without its end mark.
+        Missing, unreadable or empty file, a BGZF file without its end mark, or an index beside another file.
     """
     if not path.is_file():
         raise DpgrsError(f"`{path}` is not there. Mend the path, or fetch the file.")
@@ -144,13 +144,19 @@ def find_index(path):
     if size == 0:
         raise DpgrsError(f"`{path}` is empty. {COPY_AGAIN}")
     with path.open("rb") as file:
-        if not is_bgzf(file.read(18)):
-            return None
+        is_packed = is_bgzf(file.read(18))
         file.seek(max(0, size - len(_BGZF_END)))
-        if file.read() != _BGZF_END:
+        if is_packed and file.read() != _BGZF_END:
             raise DpgrsError(f"`{path}` is truncated: it lacks the end mark of a BGZF file. {COPY_AGAIN}")
     indices = (path.with_name(path.name + suffix) for suffix in (".csi", ".tbi"))
-    return next((index for index in indices if index.is_file()), None)
+    index = next((index for index in indices if index.is_file()), None)
+    # Read without the index, a file whose first bytes are damaged could lack whole blocks unseen.
+    if index and not is_packed:
+        raise DpgrsError(
+            f"`{path}` must be BGZF, for `{index.name}` lies beside it, got something else. "
+            f"{COPY_AGAIN[:-1]}, or remove an index that is not its own."
+        )
+    return index
 
 
 def match_contig(path, contig, names):

@@ -26,13 +26,13 @@ lint: $(READY)  ## check the style of Python and Snakemake code
 unit: $(READY)
 	$(BIN)/pytest -m "not slurm and not faults and not workflow and not release and not audits and not experiments"
 
-test-workflow: $(READY)  ## whole studies, forced anew, drowned in noise, of people and of real files
+test-workflow: $(READY)  ## whole studies, forced anew, drowned in noise, of people and of real files, and bad input
 	$(BIN)/pytest -m workflow
 
 test-release: $(READY)  ## whole releases with metrics that are paid for, replayed and refused
 	$(BIN)/pytest -m "release and not faults"
 
-test-audits: $(READY)  ## audit every mechanism at worst-case neighbours, with controls that must be caught
+test-audits: $(READY)  ## audit every mechanism at worst-case neighbours, with controls that must be caught, and test exact laws
 	$(BIN)/pytest -m audits
 
 test-experiments: $(READY)  ## quick experiments of the papers on real data, with margins

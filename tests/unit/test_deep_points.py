@@ -109,6 +109,7 @@ def test_draw_point__every_point_of_a_depth_has_one_number(models, monkeypatch):
         assert sorted(drawn) == points[depths == exact_depth].tolist()
 
 
+@pytest.mark.audits
 @every_set
 @pytest.mark.parametrize("rate", [Fraction(1, 1000), Fraction(7, 10)])
 def test_certified_deep_point__has_the_exact_law(models, rate):

@@ -207,6 +207,9 @@ def test_families__seeded_and_secret_noise_have_one_event(family):
 def test_families__events_are_json_and_back(family):
     _, event = secretly(family)
     assert event_of(json.loads(json.dumps(event.as_dict()))) == event
+    # A charge that was asked for is kept beside the fields; the key of the noise is made of the fields alone.
+    assert event.charge.cost == event.cost
+    assert event.terms() == asdict(event)
 
 
 @every_family

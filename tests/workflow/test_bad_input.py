@@ -45,6 +45,7 @@ PREFLIGHT = {
 }
 
 
+@pytest.mark.workflow
 @pytest.mark.parametrize(("vcf", "settings", "message"), PREFLIGHT.values(), ids=PREFLIGHT.keys())
 def test_preflight__one_line_and_exit_2(tmp_path, vcf, settings, message):
     if vcf is not None:
@@ -72,6 +73,7 @@ JOBS = {
 }
 
 
+@pytest.mark.workflow
 @pytest.mark.parametrize(("content", "settings", "message"), JOBS.values(), ids=JOBS.keys())
 def test_job__one_line_on_the_console_and_exit_1(tmp_path, content, settings, message):
     (tmp_path / "cohort.vcf.gz").write_bytes(content)

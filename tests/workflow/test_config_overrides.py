@@ -103,6 +103,7 @@ def read(path):
     return json.loads(path.read_text())
 
 
+@pytest.mark.workflow
 @pytest.mark.parametrize("case", CASES)
 def test_overrides__same_settings_as_the_file(case, snakemake, workflow_folder):
     overrides, lines = CASES[case]

@@ -26,6 +26,8 @@ from release_studies import (
 )
 from study_runs import REPOSITORY, results, run
 
+pytestmark = pytest.mark.release
+
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory):
@@ -98,12 +100,16 @@ def _labels(folder):
         return str(arrays["labels"])
 
 
-@pytest.mark.release
-def test_release__replay_from_nothing_gives_the_same_bytes_at_no_cost(site, copy):
+def test_release__replay_from_nothing_and_forced_rerun_give_the_same_bytes_at_no_cost(site, copy):
     end = run(copy, RELEASE, cores=1).stdout
     assert "Bundle: results/release/release\nReplayed: nothing was charged; epsilon 2 of 4 is spent" in end
     assert bundle(copy, "release") == bundle(site, "release")
     assert results(copy, "release").keys() == results(site, "release").keys()
+    assert ledger_bytes(copy) == ledger_bytes(site)
+    first = noisy(copy)
+    run(copy, RELEASE, "--forcerun", "add_noise")
+    assert all(np.array_equal(first[name], again) for name, again in noisy(copy).items())
+    assert bundle(copy, "release") == bundle(site, "release")
     assert ledger_bytes(copy) == ledger_bytes(site)
 
 
@@ -120,16 +126,6 @@ def test_release__replay_needs_no_budget(copy):
     assert ledger_bytes(copy) == before
 
 
-@pytest.mark.release
-def test_release__forced_rerun_of_the_mechanism_is_a_replay(site, copy):
-    run(copy, RELEASE)
-    first = noisy(copy)
-    run(copy, RELEASE, "--forcerun", "add_noise")
-    assert all(np.array_equal(first[name], again) for name, again in noisy(copy).items())
-    assert bundle(copy, "release") == bundle(site, "release")
-    assert ledger_bytes(copy) == ledger_bytes(site)
-
-
 def test_release__one_person_less_under_the_same_label_is_refused(copy):
     leave_out(copy, "sim0005", chromosomes=["21", "22"])
     before = ledger_bytes(copy)
@@ -141,7 +137,6 @@ def test_release__one_person_less_under_the_same_label_is_refused(copy):
     assert not (copy / "results" / "release" / "release").exists()
 
 
-@pytest.mark.release
 def test_release__one_person_less_under_a_new_label_is_charged_and_all_values_change(site, copy):
     leave_out(copy, "sim0005", chromosomes=["21", "22"])
     end = run(copy, RELEASE | {"dataset": RELEASE["dataset"] | {"version": "2"}}).stdout
@@ -173,7 +168,6 @@ def test_release__second_study_over_budget_is_refused_before_any_job(copy):
     assert not (copy / "results" / "other").exists()
 
 
-@pytest.mark.release
 def test_release__other_sites_over_budget_are_refused_before_any_draw(copy):
     spend_almost_all(copy)
     before = ledger_bytes(copy)
@@ -206,7 +200,6 @@ def test_release__killed_at_a_step_resumes_at_no_new_cost(copy, monkeypatch, ste
     assert verify_release(copy / "results" / "release" / "release")["n_requests"] == 2
 
 
-@pytest.mark.release
 def test_demo_release__is_replayed_from_nothing_and_measured_in_public(tmp_path, monkeypatch):
     """The shipped configuration on fewer people, accuracy and all."""
     monkeypatch.setenv(VARIABLE, "set again by make_key")
@@ -233,7 +226,6 @@ def test_demo_release__is_replayed_from_nothing_and_measured_in_public(tmp_path,
     assert path.read_bytes() == ledger
 
 
-@pytest.mark.release
 def test_release__audits_come_before_the_charge_and_into_the_statement(copy):
     settings = RELEASE | {"study": "audited", "dataset": RELEASE["dataset"] | {"version": "audited"}}
     settings["release"] = RELEASE["release"] | {"audit_draws": 500}
@@ -288,7 +280,6 @@ def test_release__without_the_hooks_that_close_it_it_is_refused(site):
     assert "`--no-hooks` must be left out in a release" in refused.stdout
 
 
-@pytest.mark.release
 def test_release__adassp_is_audited_bundled_and_replayed(copy):
     settings = RELEASE | {"study": "adassp", "methods": ["adassp"]}
     settings["privacy"] = RELEASE["privacy"] | {"epsilon": 1}
@@ -311,7 +302,6 @@ def test_release__adassp_is_audited_bundled_and_replayed(copy):
     assert ledger_bytes(copy) == before
 
 
-@pytest.mark.release
 def test_release__blup_with_a_stated_heritability_has_standard_errors_and_is_replayed(copy):
     # The trace of X'X is about 30 standard deviations of its noise: with less there may be nothing to fit.
     ledger = make_ledger(copy / "blup.jsonl", epsilon="20")

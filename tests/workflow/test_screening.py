@@ -6,6 +6,8 @@ import pytest
 from dpgrs.methods import SCREENED
 from study_runs import SMALL, run
 
+pytestmark = pytest.mark.workflow
+
 SCREENING = SMALL | {
     "study": "screening",
     "methods": ["ridge", "blup", *SCREENED],

@@ -10,6 +10,8 @@ from dpgrs.methods import BASELINES, FROM_STATISTICS
 from html_pages import Page
 from study_runs import SMALL, results, run
 
+pytestmark = pytest.mark.workflow
+
 TERMS = ["method", "protection", "neighbours", "unit", "accounting", "epsilon", "delta"]
 SIZES = ["n_rows", "n_variants", "n_outcomes"]
 COLUMNS = ["trial", "outcome", *TERMS, *SIZES, "r2", "mse", "mse_nonprivate", "seconds", "status"]
@@ -70,7 +72,6 @@ def test_small_study__changed_settings_are_noticed(study, change, rule):
     assert "Nothing to be done" in plan if rule is None else f"rule {rule}:" in plan
 
 
-@pytest.mark.workflow
 def test_small_study__forced_rerun_and_one_core_give_the_same_bytes(study, tmp_path):
     expected = results(study, "small")
     run(tmp_path, SMALL, cores=1)
@@ -109,7 +110,6 @@ def test_small_study__pages_hold_no_trace_of_the_machine(study):
     assert [page for page in pages if str(study) in page.read_text() or "/tmp" in page.read_text()] == []
 
 
-@pytest.mark.workflow
 def test_small_study__drowned_in_noise_runs_and_says_so(tmp_path):
     # With fewer people the public mean may beat that of the training rows by more than 0.01 of R^2.
     cohort = {"chromosomes": ["21"], "simulation": {"people": 400, "length": 100_000}}
@@ -136,7 +136,6 @@ def test_small_study__drowned_in_noise_runs_and_says_so(tmp_path):
     assert "training values of all outcomes" in text
 
 
-@pytest.mark.workflow
 def test_small_study__people_as_rows(tmp_path):
     settings = SMALL | {"study": "people", "cohort": SMALL["cohort"] | {"rows": "people"}, "trials": 1}
     run(tmp_path, settings)

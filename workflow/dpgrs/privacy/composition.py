@@ -22,9 +22,6 @@ from itertools import chain
 from numbers import Integral
 from typing import Protocol
 
-from dp_accounting.pld import privacy_loss_distribution as pld
-from dp_accounting.pld.common import DifferentialPrivacyParameters
-
 from dpgrs.errors import UsageError
 from dpgrs.privacy.accountant import MARGIN, SMALLEST_DELTA, SMALLEST_MU, gdp_delta, gdp_epsilon
 from dpgrs.privacy.exact_numbers import float_below, root_above
@@ -310,6 +307,9 @@ def _loss_epsilon(mu, pure, delta, *, scale):
     -------
     float; infinite where the numbers would not carry the claim.
     """
+    # Every start of the workflow imports this module, few compose losses, and these take half a second.
+    from dp_accounting.pld import privacy_loss_distribution as pld
+
     certain = delta - NUMERIC_ERROR * (10 + sum(times for _, times in pure))
     if certain <= 0 or scale > LARGEST_TIGHT_EPSILON:
         return math.inf
@@ -321,6 +321,9 @@ def _loss_epsilon(mu, pure, delta, *, scale):
 
 
 def _pure_loss(epsilon, width):
+    from dp_accounting.pld import privacy_loss_distribution as pld
+    from dp_accounting.pld.common import DifferentialPrivacyParameters
+
     return pld.from_privacy_parameters(DifferentialPrivacyParameters(_float_above(epsilon), 0.0), width)
 
 

@@ -4,7 +4,7 @@ An event says which statistic, with which claim, at which cost. Its law is drawn
 `dpgrs.privacy.samplers` in a release, and by numpy from a seed in a benchmark (`dpgrs.privacy.noise`).
 """
 
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass, fields
 from fractions import Fraction
 from functools import cached_property
 from typing import ClassVar
@@ -50,7 +50,12 @@ class Event:
 
     def as_dict(self):
         """Return the event as JSON values, from which `event_of` makes it again."""
-        return {"family": self.family} | asdict(self)
+        return {"family": self.family} | self.terms()
+
+    def terms(self):
+        """Return the fields of the event and of its claim as a dict: ``asdict``, without its deep copies."""
+        own = {field.name: getattr(self, field.name) for field in fields(self)}
+        return own | {"sensitivity": dict(vars(self.sensitivity))}
 
 
 @dataclass(frozen=True, kw_only=True)

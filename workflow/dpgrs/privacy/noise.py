@@ -7,7 +7,7 @@ it is drawn (`dpgrs.privacy.charging`).
 """
 
 import math
-from dataclasses import asdict, replace
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -50,7 +50,7 @@ class BenchmarkNoise(NoiseSource):
         return self._generator(["generator", name, *terms])
 
     def _draw(self, statistic, event):
-        return _seeded(event, statistic, self._generator(asdict(event))), event
+        return _seeded(event, statistic, self._generator(event.terms())), event
 
     def _choose(self, score, event, digest):
         generator = self._generator(event.as_dict())
@@ -190,7 +190,7 @@ class ReleaseNoise(NoiseSource):
             raise _not_reserved(event.statistic)
         number, _ = reserved.pop(0)
         event = replace(event, request=self._requests[self._part])
-        identity = ["noise", self._part, number, asdict(event), digest]
+        identity = ["noise", self._part, number, event.terms(), digest]
         return event, lambda *part: KeyStream(self._study_key.secret, json_digest([*identity, *part]))
 
 

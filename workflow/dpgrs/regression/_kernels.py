@@ -3,12 +3,12 @@
 Kernels return integers, so neither blocking nor the number of threads can change a result.
 """
 
-from concurrent.futures import ThreadPoolExecutor
-
 import numba
 import numpy as np
 from numba import types
 from numba.extending import intrinsic, overload, register_jitable
+
+from dpgrs.threads import map_in_threads
 
 BLOCK = 4  # 4 x 4 counts fit into the 32 vector registers of AVX-512
 VECTOR_WORDS = 8  # whole 512-bit vectors leave no scalar remainder loop
@@ -33,8 +33,8 @@ def joint_counts(A, B=None, *, n_threads=1):
     A = _padded(A)
     B = A if B is None else _padded(B)
     counts = np.zeros((len(A), len(B)), dtype=np.int64)
-    with ThreadPoolExecutor(n_threads) as pool:
-        list(pool.map(lambda first: _count_tiles(A, B, first, counts), range(0, len(A), TILE_VARIANTS)))
+    tiles = range(0, len(A), TILE_VARIANTS)
+    map_in_threads(lambda first: _count_tiles(A, B, first, counts), tiles, n_threads=n_threads)
     return counts[:n_variants, :n_variants]
 
 

@@ -7,8 +7,6 @@ import math
 import warnings
 
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.linear_model import lasso_path
 
 from dpgrs.errors import UsageError
 from dpgrs.screening.top_k import top_k
@@ -123,6 +121,10 @@ def _descend(X, y, penalty, *, start):
     """Fit usable rows."""
     if not (y @ X).any():
         return np.zeros(X.shape[1])
+    # Every start of the workflow imports this module, few fit a lasso, and these take half a second.
+    from sklearn.exceptions import ConvergenceWarning
+    from sklearn.linear_model import lasso_path
+
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         # That a fit of private rows did not converge is theirs to know; its last coefficients serve.
         warnings.simplefilter("ignore", ConvergenceWarning)

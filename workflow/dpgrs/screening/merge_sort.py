@@ -5,12 +5,11 @@ A merge sort counts them: whenever it takes an entry from the second half, all t
 is larger. Tied pairs are taken off. Scores are integers, so the number of threads cannot change them.
 """
 
-from concurrent.futures import ThreadPoolExecutor
-
 import numba
 import numpy as np
 
 from dpgrs.screening.kendall import tied_runs
+from dpgrs.threads import map_in_threads
 
 SHORTEST_BLOCK = 8  # entries; from 8 to 15 of them are sorted by insertion, then blocks are merged
 LARGEST_KEY = np.int64(2**63 - 1)
@@ -46,8 +45,7 @@ def sign_scores(features, against, *, n_threads=1):
         is_tied = np.diff(starts) > 1
         return _score(_sort_keys(feature[order]), starts[:-1][is_tied], starts[1:][is_tied])
 
-    with ThreadPoolExecutor(n_threads) as pool:
-        return np.array(list(pool.map(score, features)), dtype=np.int64)
+    return np.array(map_in_threads(score, features, n_threads=n_threads), dtype=np.int64)
 
 
 def _sort_keys(values):

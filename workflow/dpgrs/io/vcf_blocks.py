@@ -202,26 +202,15 @@ class _Inflater:
             raise DamagedError from None
 
     def _next(self, room, part):
-        n = 0
-        while n < part.n_bytes and (more := self._text.readinto(room[n : part.n_bytes])):
-            n += more
-        return n
+        return _fill(self._text, room[: part.n_bytes])
 
     def _blocks(self, room, part):
         start, skipped = part.offset >> 16, part.offset & 0xFFFF
-        data = os.pread(self._file.fileno(), (part.end >> 16) - start, start)
-        view, at, n = memoryview(data), 0, 0
-        while at < len(data):
-            header, length = 12 + _number(data, at + 10), _number(data, at + 16) + 1
-            foot = at + length - _FOOTER_BYTES
-            text = isal_zlib.decompress(view[at + header : foot], -zlib.MAX_WBITS, _MAX_INFLATED)
-            sums = isal_zlib.crc32(text).to_bytes(4, "little") + len(text).to_bytes(4, "little")
-            if sums != data[foot : at + length] or skipped > len(text):
-                raise DamagedError
-            more = len(text) - skipped
-            room[n : n + more] = memoryview(text)[skipped:]
-            at, n, skipped = at + length, n + more, 0
-        if n != part.n_bytes:
+        # All blocks in one call, which lets go of the interpreter: each is a member of gzip of its own, whose
+        # checksum and size are checked.
+        text = isal_zlib._GzipReader(os.pread(self._file.fileno(), (part.end >> 16) - start, start), 1)
+        n_skipped, n = len(text.read(skipped)), _fill(text, room[: part.n_bytes])
+        if (n_skipped, n) != (skipped, part.n_bytes) or text.read(1):
             raise DamagedError
         return n
 
@@ -229,5 +218,9 @@ class _Inflater:
         self._file.close()
 
 
-def _number(data, at):
-    return int.from_bytes(data[at : at + 2], "little")
+def _fill(text, room):
+    """Read until the room is full or the text at its end; return how many bytes."""
+    n = 0
+    while n < len(room) and (more := text.readinto(room[n:])):
+        n += more
+    return n

@@ -89,6 +89,16 @@ def close_private_folders():
         Path(folder).chmod(0o700)
 
 
+def ingest_options(**more):
+    """Return how genotype files of cohort and reference alike are read."""
+    return flags(
+        phased="required" if ROWS == "haplotypes" else "any",
+        keep_filtered=SETTINGS["cohort"]["keep_filtered"],
+        genome_build=SETTINGS["release"]["genome_build"],
+        **more,
+    )
+
+
 def genotype_files(wildcards):
     """Return the genotype files of a chromosome: simulated, or the user's own, perhaps in parts."""
     if SETTINGS["cohort"]["source"] == "simulate":

@@ -60,16 +60,6 @@ rule choose_people:
         "python -m dpgrs choose-people {input.genotypes:q} --output {output.people} {params.counts} {params.options} 2> {log}"
 
 
-def ingest_options(**more):
-    """Return how genotype files of cohort and reference alike are read."""
-    return flags(
-        phased="required" if ROWS == "haplotypes" else "any",
-        keep_filtered=SETTINGS["cohort"]["keep_filtered"],
-        genome_build=SETTINGS["release"]["genome_build"],
-        **more,
-    )
-
-
 # Calls of people who are not in the study end here.
 rule ingest_chromosome:
     input:

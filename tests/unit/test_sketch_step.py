@@ -18,6 +18,8 @@ D, N_HAPLOTYPES, PENALTY = 6, 400, 0.1
 BITS = random_bits(D, N_HAPLOTYPES)
 PANEL = SimpleNamespace(
     haplotypes=lambda columns=slice(None): BITS[columns],
+    genotypes=lambda columns=slice(None): BITS[columns],
+    has_dosages=False,
     of_size=lambda size: np.arange(1, 1 + size),
     n_haplotypes=N_HAPLOTYPES,
     n_variants=D,

@@ -88,11 +88,12 @@ class HaplotypeStore:
                 "Make it again: dpgrs ingest-chromosome"
             )
         try:
-            store, n_chunks = cls(path, group), _count_chunks(group)
+            store, n_chunks = cls(path, group), group.attrs.get("n_chunks", {})
+            # Zarr reads a part that is not there as zeros.
+            is_whole = _count_chunks(group, n_chunks) == n_chunks
         except (ValueError, LookupError, TypeError, AttributeError):
             raise _damaged(path) from None
-        # Zarr reads a part that is not there as zeros.
-        if store.attributes.get("n_chunks", n_chunks) != n_chunks:
+        if not is_whole:
             raise _damaged(path)
         return store
 
@@ -279,13 +280,14 @@ class StoreWriter:
         if "missing" in self._group:
             self._group["missing"].resize((self.n_variants, self._n_words))
         self._put("contig_id", np.array(list(self._contigs), dtype=str), ["contigs"])
-        own = {"format": FORMAT, "format_version": FORMAT_VERSION, "n_chunks": _count_chunks(self._group)}
+        own = {"format": FORMAT, "format_version": FORMAT_VERSION}
+        own["n_chunks"] = _count_chunks(self._group, sorted(self._group.array_keys()))
         self._group.attrs.update(own | self.attributes)
 
 
-def _count_chunks(group):
-    """Return how many chunks of every array are on disk, by name; those of zeros alone are not written."""
-    return {name: array.nchunks_initialized for name, array in sorted(group.arrays())}
+def _count_chunks(group, names):
+    """Return how many chunks of arrays are on disk, by name; those of zeros alone are not written."""
+    return {name: group[name].nchunks_initialized for name in names}
 
 
 def _damaged(path):

@@ -23,7 +23,7 @@ from dpgrs.fetch_gates import implied_populations
 from dpgrs.io.genome_builds import SIMULATED_BUILD
 from dpgrs.types import Rows, Unit
 
-SCHEMA = Path(__file__).parents[1] / "schemas" / "config.schema.yaml"
+SCHEMA = Path(__file__).parent / "schemas" / "config.schema.yaml"
 UNIT_OF_ROWS = {Rows.HAPLOTYPES: Unit.HAPLOTYPE, Rows.PEOPLE: Unit.PERSON}
 # What a release does unless told otherwise; the schema's defaults are those of a benchmark.
 RELEASE_DEFAULTS = {

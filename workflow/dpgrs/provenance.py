@@ -28,7 +28,7 @@ def code_digest(*parts):
     Parameters
     ----------
     *parts : str, modules, subpackages or other files relative to the package, for example ``"io"``,
-        ``"steps/fit.py"`` or ``"../schemas/config.schema.yaml"``.
+        ``"steps/fit.py"`` or ``"schemas/config.schema.yaml"``.
 
     Returns
     -------

@@ -234,7 +234,7 @@ rule write_release:
             "steps/release.py",
             "steps/release_covariates.py",
             "steps/released.py",
-            "../schemas/privacy_statement.schema.yaml",
+            "schemas/privacy_statement.schema.yaml",
         ),
     shell:
         "python -m dpgrs write-release {input.settings} {input.sites} {input.noisy} {input.accuracy}"

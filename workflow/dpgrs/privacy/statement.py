@@ -34,7 +34,7 @@ from dpgrs.privacy.statement_content import (
 from dpgrs.privacy.statement_mechanisms import DIGITS, describe_draws
 from dpgrs.types import Metrics, Neighbours, Protection, Rows, Unit
 
-SCHEMA = Path(__file__).parents[2] / "schemas" / "privacy_statement.schema.yaml"
+SCHEMA = Path(__file__).parents[1] / "schemas" / "privacy_statement.schema.yaml"
 FORMAT, FORMAT_VERSION = "dpgrs privacy statement", 1
 
 # What every release rests on; each is named with its origin.

@@ -5,6 +5,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from dpgrs.methods import METHODS
 from dpgrs.reporting.accuracy import Accuracy
 from dpgrs.reporting.figures import spread_figure, write_r2_figure
 from dpgrs.reporting.fits import Fit
@@ -16,7 +17,7 @@ from dpgrs.reporting.outcome_figures import (
     genome_axis,
     thin_bars,
 )
-from dpgrs.reporting.styles import LOOKS, fit_colors, limits, series_styles
+from dpgrs.reporting.styles import fit_colors, limits, series_styles
 from dpgrs.reporting.svg import inline_svg, styled
 from report_data import make_report_data
 
@@ -83,7 +84,7 @@ def test_limits__reach_no_further_below_zero_than_half_the_top():
 
 def test_series_styles__tell_all_series_apart():
     fits = [Fit(name, "none", "", None) for name in ("ols", "ridge")]
-    names = [*LOOKS, "new-method", "newer-method"]
+    names = [name for name, method in METHODS.items() if not method.is_non_private]
     protections = ("full", "feature", "label")
     fits += [Fit(name, p, a, 1.0) for name in names for p in protections for a in ("gdp", "paper")]
 
@@ -92,6 +93,7 @@ def test_series_styles__tell_all_series_apart():
     assert len({str(sorted(style.items(), key=str)) for style in styles.values()}) == len(fits)
     private = [styles[fit.series] for fit in fits if fit.is_private]
     assert len({style["color"] for style in private}) == len(names)
+    assert len({str(style["marker"]) for style in private}) == len(names)
     assert len({str(style["linestyle"]) for style in private}) == len(protections)
 
 

@@ -222,6 +222,7 @@ def test_pages__a_grid_of_methods_and_protections(tmp_path):
             [
                 "Bounds tight, factors 1.2 for genotypes and 1.5 for outcomes",
                 "The frequencies are the cohort’s own, a stand-in for those of a public panel",
+                "DP-SGD and ReuseCovSketch, where a study has them, stay within worst-case bounds;",
                 "the frequencies by which tight bounds code and clip rows (a stand-in for a public panel’s),",
                 "if the noise were secret and variants, fill-ins, frequencies and outcomes were fixed",
             ],

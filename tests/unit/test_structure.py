@@ -2,6 +2,9 @@
 
 import ast
 import re
+import sys
+import tomllib
+from importlib.metadata import packages_distributions
 
 import pytest
 import yaml
@@ -52,6 +55,24 @@ def test_layers__imports_point_one_way(module):
     if rest:
         imported = set(imported_layers(ast.parse(module.read_text()))) - {layer}
         assert imported <= ALLOWED[layer]
+
+
+def imported_packages(tree):
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom):
+            yield node.module.partition(".")[0]
+        elif isinstance(node, ast.Import):
+            yield from (alias.name.partition(".")[0] for alias in node.names)
+
+
+def test_packages__that_run_need_are_dependencies():
+    project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["project"]
+    declared = {re.match(r"[\w.-]+", entry)[0].lower() for entry in project["dependencies"]}
+    imported = {name for module in MODULES for name in imported_packages(ast.parse(module.read_text()))}
+    own, distributions = sys.stdlib_module_names | {"dpgrs"}, packages_distributions()
+    # Jinja needs it, and has always had it.
+    needed = {distributions[name][0].lower() for name in imported - own} - {"markupsafe"}
+    assert needed <= declared
 
 
 @pytest.mark.parametrize("module", MODULES, ids=name_of)
@@ -106,6 +127,12 @@ def test_conda_environments__have_the_locked_versions(name):
     for package, _, version in (entry.partition("=") for entry in pinned):
         if package != "python":
             assert locked[own_names.get(package, package)] == version, package
+
+
+def test_citation__names_a_release_just_where_the_changelog_does():
+    citation = yaml.safe_load((REPOSITORY / "CITATION.cff").read_text())
+    changes = (REPOSITORY / "CHANGELOG.md").read_text()
+    assert ("date-released" in citation) == (f"## {citation['version']}" in changes)
 
 
 def test_modules__stay_small():

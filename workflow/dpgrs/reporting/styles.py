@@ -29,8 +29,9 @@ LOOKS = {
     "k-tukey": ("#300048", "H"),
     "l-blup": ("#00c878", "<"),
     "s-blup": ("#480000", "v"),
+    "bas": ("#332288", ">"),
+    "tukey": ("#f00048", (4, 1, 0)),
 }
-OTHER_LOOKS = (("#332288", "o"), ("#999933", "s"))
 
 
 def series_styles(fits):
@@ -50,8 +51,6 @@ def series_styles(fits):
     styles, others = {}, cycle(OTHER_LINES)
     private = [fit for fit in fits if fit.is_private]
     accountings = list(dict.fromkeys(fit.accounting for fit in private))
-    unknown = dict.fromkeys(fit.method for fit in private if fit.method not in LOOKS)
-    looks = LOOKS | dict(zip(unknown, cycle(OTHER_LOOKS), strict=False))
     for fit in fits:
         if fit.series in styles:
             continue
@@ -60,7 +59,7 @@ def series_styles(fits):
             color, line = (INK, "-") if is_reference else (MUTED, next(others))
             styles[fit.series] = {"color": color, "linestyle": line, "linewidth": 1.1}
             continue
-        color, marker = looks[fit.method]
+        color, marker = LOOKS[fit.method]
         is_first = fit.accounting == accountings[0]
         styles[fit.series] = {
             "color": color,

@@ -25,6 +25,13 @@ def test_read_feature_table__named_target_and_gzip(tmp_path):
     np.testing.assert_array_equal(table.y, [1, 2, 3])
 
 
+def test_read_feature_table__columns_to_leave_out_may_hold_anything(write):
+    text = TEXT.replace("2.5", "").replace("1e-3", "HG 1").replace("price", "last")
+    table = read_feature_table(write(text), drop=["colour", "weight"])
+    assert (table.features, table.target) == (["size"], "last")
+    assert read_feature_table(write(TEXT), drop=["colour", "price"]).target == "weight"
+
+
 BAD = {
     "target missing": (TEXT, {"target": "prise"}, "`--target` must be a column", "`price`?"),
     "label missing": (TEXT, {"one_hot": ["shape"]}, "`--one-hot` must be a column", "There are `size`, `col"),
@@ -37,7 +44,7 @@ BAD = {
     "missing": (TEXT.replace("2.5", "NA"), {"one_hot": ["colour"]}, "got `NA`", "Correct the cell"),
     "too large": (TEXT.replace("2.5", "1e51"), {"one_hot": ["colour"]}, "at most 1e+50", "`1e51`"),
     "empty label": (TEXT.replace("blue", ""), {"one_hot": ["colour"]}, "line 3", "must not be empty"),
-    "constant": ("a,b\n1,1\n1.0,2\n", {}, "column `a`: must have at least two values", "Remove the column"),
+    "constant": ("a,b\n1,1\n1.0,2\n", {}, "column `a`: must have at least two values", "Add `--drop a`"),
     "tied outcomes": (
         "a,b\n1,7\n2,7\n",
         {},
@@ -49,8 +56,12 @@ BAD = {
         "a,b\n" + "".join(f"id{i},{i}\n" for i in range(MOST_LEVELS + 1)),
         {"one_hot": ["a"]},
         f"2 to {MOST_LEVELS} levels",
-        f"got {MOST_LEVELS + 1}",
+        f"got {MOST_LEVELS + 1}. Take it out of `--one-hot`; if it holds ids, add `--drop a`.",
     ),
+    "target left out": (TEXT, {"target": "size", "drop": ["size"]}, "`--drop` must name features", "`size`"),
+    "labels left out": (TEXT, {"one_hot": ["colour"], "drop": ["colour"]}, "nothing else names", "`colour`"),
+    "unknown left out": (TEXT, {"drop": ["color"]}, "`--drop` must be a column", "`colour`?"),
+    "all left out": (TEXT, {"drop": TEXT.split()[0].split(",")}, "must leave columns", "Name fewer"),
     "level like a column": ("a,a=1,b\n1,5,1\n2,6,2\n", {"one_hot": ["a"]}, "`a=1`", "Rename"),
     "one column": ("b\n1\n2\n", {}, "a feature beside the target", "commas"),
     "no names": ("1,2\n3,4\n", {}, "line 1: must be the names", "got numbers"),

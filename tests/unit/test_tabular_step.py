@@ -127,4 +127,5 @@ def test_tabular__bad_input_is_one_line(table, options, message):
 
 def test_tabular__labels_that_are_not_named_are_one_line(table):
     result = run(table, "--method", "nondp", one_hot="", exit_code=2)
-    assert "If these are labels, add `--one-hot kind`." in result.stderr
+    assert "If these are labels, add `--one-hot kind`; if they are ids, `--drop kind`." in result.stderr
+    run(table, "--method", "nondp", "--drop", " kind ,b", one_hot="")

@@ -1,5 +1,6 @@
 """Plain tables of features and one outcome, for benchmarks: open data, so messages may quote a cell."""
 
+import shlex
 from collections import Counter
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -52,14 +53,15 @@ class FeatureTable:
     target: str
 
 
-def read_feature_table(path, *, target=None, one_hot=()):
+def read_feature_table(path, *, target=None, one_hot=(), drop=()):
     """Read a table with names in its first line: CSV, TSV or semicolons, plain or gzipped.
 
     Parameters
     ----------
     path : the file.
-    target : str, the column of outcomes; None takes the last.
+    target : str, the column of outcomes; None takes the last that is not left out.
     one_hot : sequence of str, columns of labels. Each becomes a column of 0 and 1 for each of its levels.
+    drop : sequence of str, columns to leave out, such as one of ids; nothing in them is looked at.
 
     Returns
     -------
@@ -74,13 +76,21 @@ def read_feature_table(path, *, target=None, one_hot=()):
     """
     rows = rows_of(path)
     names = header_of(rows, path)
-    target = names[-1] if target is None else _known("--target", target, names, path)
+    drop = [_known("--drop", name, names, path) for name in drop]
+    kept = [name for name in names if name not in drop]
+    if not kept:
+        raise UsageError(f"`--drop` must leave columns of `{path}`, got all. Name fewer.")
+    target = kept[-1] if target is None else _known("--target", target, names, path)
     one_hot = [_known("--one-hot", name, names, path) for name in one_hot]
-    if target in one_hot:
-        raise UsageError(f"`--one-hot` must name features, got the target `{target}`. Take it out.")
+    for option, named in (("--one-hot", one_hot), ("--drop", drop)):
+        if target in named:
+            raise UsageError(f"`{option}` must name features, got the target `{target}`. Take it out.")
+    both = next((name for name in drop if name in one_hot), None)
+    if both is not None:
+        raise UsageError(f"`--drop` must name columns that nothing else names, got `{both}`. Name it once.")
     if all(map(_is_number_or_missing, names)):
         raise UsageError(f"`{path}`, line 1: must be the names of the columns, got numbers. Put names first.")
-    if len(names) < 2:
+    if len(kept) < 2:
         raise UsageError(
             f"`{path}` must have a feature beside the target `{target}`, got none. "
             "Add columns, or separate them by commas."
@@ -94,6 +104,8 @@ def read_feature_table(path, *, target=None, one_hot=()):
     columns, y = [], None
     for name, texts in zip(names, zip(*cells, strict=True), strict=True):
         column = _Column(path, name, pd.Series(texts, dtype=str), lines)
+        if name in drop:
+            continue
         if name == target:
             y = _numbers(column, is_target=True)
         elif name in one_hot:
@@ -182,12 +194,13 @@ def _numbers(column, *, is_target):
         if is_target or _is_number_or_missing(text):
             fix = "Correct the cell, or remove the line."
         else:
-            fix = f"If these are labels, add `--one-hot {column.name}`."
+            name = shlex.quote(column.name)
+            fix = f"If these are labels, add `--one-hot {name}`; if they are ids, `--drop {name}`."
         raise UsageError(
             f"{column.place(row)}: must be a finite number, at most {LARGEST_VALUE:g}, got `{text}`. {fix}"
         )
     if numbers.min() == numbers.max():
-        fix = "Choose another `--target`." if is_target else "Remove the column."
+        fix = "Choose another `--target`." if is_target else f"Add `--drop {shlex.quote(column.name)}`."
         raise UsageError(
             f"{column.whole}: must have at least two values, got {column.texts[0]} in every row. {fix}"
         )
@@ -204,7 +217,7 @@ def _levels(column):
     if not 2 <= n_levels <= MOST_LEVELS:
         raise UsageError(
             f"{column.whole}: `--one-hot` must have 2 to {MOST_LEVELS} levels, got {n_levels}. "
-            "Take the column out of `--one-hot`, or out of the table."
+            f"Take it out of `--one-hot`; if it holds ids, add `--drop {shlex.quote(column.name)}`."
         )
     coded = pd.get_dummies(column.texts, prefix=column.name, prefix_sep="=", dtype=np.float64)
     return [(level, coded[level].to_numpy()) for level in coded]

@@ -15,7 +15,7 @@ from dpgrs.text_table import text_table
 OWN_SCALE = "data"
 
 
-def run_tabular(path, *, target, one_hot, method, trials, seed, test_share, scale, **terms):
+def run_tabular(path, *, target, one_hot, drop=(), method, trials, seed, test_share, scale, **terms):
     """Fit a method in several trials, each with a random split and noise of its own.
 
     Parameters
@@ -23,6 +23,7 @@ def run_tabular(path, *, target, one_hot, method, trials, seed, test_share, scal
     path : a table, see `read_feature_table`.
     target : str, or None for the last column.
     one_hot : sequence of str, columns of labels.
+    drop : sequence of str, columns to leave out.
     method : str, of `METHODS`.
     trials : int > 0
     seed : int, public.
@@ -42,7 +43,7 @@ def run_tabular(path, *, target, one_hot, method, trials, seed, test_share, scal
         For a table or terms with which no trial can give a model.
     """
     request, made_of = TableRequest(**terms), METHODS[method]
-    table = read_feature_table(path, target=target, one_hot=one_hot)
+    table = read_feature_table(path, target=target, one_hot=one_hot, drop=drop)
     scales = None if scale in (None, OWN_SCALE) else read_scales(scale, table)
     n_rows, n_features = table.X.shape
     n_test = max(round(test_share * n_rows), 1)

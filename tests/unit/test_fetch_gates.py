@@ -60,6 +60,14 @@ def test_resolve__populations_are_fetched_to_beside_the_genotypes(vcf, populatio
     assert settings(vcf=vcf, populations=None)["cohort"]["populations"] == populations
 
 
+@pytest.mark.parametrize("end", ["", ".", "..", "x?of=.."])
+def test_problems__an_address_without_the_name_of_a_file(end):
+    changes = {"populations": None, "fetch": {"populations": f"{HOST}/a/{end}"}}
+    assert settings(**changes)["cohort"]["populations"] == ("downloads/x?of=.." if "x" in end else None)
+    lines = problems(settings(**changes))
+    assert any("must end with the name of a file" in line for line in lines) == ("x" not in end)
+
+
 def test_problems__none_for_files_that_can_be_fetched():
     assert problems(settings()) == []
 
@@ -77,9 +85,43 @@ def test_problems__mistyped_path_of_own_files_is_not_fetched_into():
     )
     assert lines == [
         "`cohort.fetch` is for `cohort.vcf` in a folder `downloads`, got mine/chr{chrom}.vcf: it is not "
-        "fetched. Give files that are there, or a path in such a folder.",
+        "fetched. Give files that are there, or a path in such a folder, from which no link or `..` leads away.",
         "`cohort.vcf`: `mine/chr1.vcf` is not there. Mend the path, or fetch the file.",
     ]
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "downloads/../.bashrc",
+        "downloads/../../x.vcf",
+        "downloads/a/../../x.vcf",
+        "downloads/link/x.vcf",
+        "downloads/file",
+        "downloads",
+        "linked/downloads/x.vcf",
+    ],
+)
+def test_files_to_fetch__nothing_that_leads_out_of_the_folder(tmp_path, path):
+    Path("mine").mkdir()
+    Path("linked").mkdir()
+    Path("downloads/link").symlink_to(tmp_path / "mine")
+    Path("downloads/file").symlink_to(tmp_path / "mine" / "absent.vcf")
+    Path("linked/downloads").symlink_to(tmp_path / "mine")
+    config = settings(vcf=path, chromosomes=[1], populations=path, fetch={"vcf": f"{HOST}/x.vcf"})
+    assert files_to_fetch(config) == {}
+    if path != "downloads":
+        assert f"in a folder `downloads`, got {path}: it is not" in problems(config)[0]
+    # A chromosome is a name of the user's too.
+    assert files_to_fetch(settings(vcf="downloads/{chrom}/x.vcf", chromosomes=[".."], populations=path)) == {}
+
+
+@pytest.mark.parametrize("path", ["downloads/../downloads/x.vcf", "link/x.vcf", "downloads/a/b/x.vcf"])
+def test_files_to_fetch__what_leads_into_the_folder(tmp_path, path):
+    Path("data").mkdir()
+    Path("data/downloads").symlink_to(tmp_path / "downloads")
+    path = path.replace("link", "data/downloads")
+    assert list(files_to_fetch(settings(vcf=path, chromosomes=[1], populations=path))) == [path]
 
 
 def test_problems__mistyped_table_is_not_fetched_into():

@@ -9,6 +9,7 @@ from dpgrs.fetching.downloads import address_fault
 KEYS = ("vcf", "populations", "manifest")
 # The one place that is fetched into: public data must not take the name of a file whose path was mistyped.
 FOLDER = "downloads"
+NO_NAMES = ("", ".", "..")
 
 
 def files_to_fetch(config):
@@ -37,7 +38,8 @@ def implied_populations(cohort):
     url = cohort["fetch"]["populations"]
     if cohort["populations"] or not url or not _is_download(cohort["vcf"]):
         return cohort["populations"]
-    return str(Path(cohort["vcf"]).with_name(url.rpartition("/")[2]))
+    name = url.rpartition("/")[2]
+    return None if name in NO_NAMES else str(Path(cohort["vcf"]).with_name(name))
 
 
 def fetch_problems(config):
@@ -85,12 +87,17 @@ def _misplaced(key, cohort):
         return []
     return [
         f"`cohort.fetch` is for `cohort.{key}` in a folder `{FOLDER}`, got {cohort[key]}: it is not fetched. "
-        "Give files that are there, or a path in such a folder."
+        "Give files that are there, or a path in such a folder, from which no link or `..` leads away."
     ]
 
 
 def _is_download(path):
-    return path is not None and FOLDER in Path(path).parent.parts
+    """Tell whether a path, without its links and `..`, lies in a folder `downloads` that it names."""
+    if path is None:
+        return False
+    place = Path(path).resolve()
+    folders = [folder.resolve() for folder in Path(path).parents if folder.name == FOLDER]
+    return any(folder.name == FOLDER and folder in place.parents for folder in folders)
 
 
 def _absent_files(cohort):
@@ -112,6 +119,8 @@ def _address_problems(key, cohort):
     fault = address_fault(url)
     if fault:
         return [f"`{name}` must {fault}"]
+    if key == "populations" and cohort[key] is None and url.rpartition("/")[2] in NO_NAMES:
+        return [f"`{name}` must end with the name of a file, got {url}. Give `cohort.populations` besides."]
     allowed = {"{chrom}"} if key == "vcf" else set()
     stray = [name for name in re.findall(r"{[^}]*}", url) if name not in allowed]
     if stray:

@@ -85,7 +85,8 @@ def test_problems__mistyped_path_of_own_files_is_not_fetched_into():
     )
     assert lines == [
         "`cohort.fetch` is for `cohort.vcf` in a folder `downloads`, got mine/chr{chrom}.vcf: it is not "
-        "fetched. Give files that are there, or a path in such a folder, from which no link or `..` leads away.",
+        "fetched. Give files that are there, or a path in such a folder, from which no link or `..` leads "
+        "away.",
         "`cohort.vcf`: `mine/chr1.vcf` is not there. Mend the path, or fetch the file.",
     ]
 

@@ -16,6 +16,7 @@ from dpgrs.regression.adassp import (
     LARGEST_VARIANTS,
     adassp_request,
     eigenvalue_step,
+    eigenvalue_steps,
     fit_adassp,
     private_adassp,
     private_smallest_eigenvalue,
@@ -184,15 +185,85 @@ def test_sensitivity__holds_for_larger_rows(data, d, rows):
     assert abs(first - second) <= claim
 
 
+def error_of_factorisations(d, step, *, trace):
+    """Return c of docs/proofs/smallest_eigenvalue.md."""
+    return 5 * (d + 3) * 2.0**-53 * (trace + d * step / 2)
+
+
 @pytest.mark.parametrize("rows", ["haplotypes", "people"])
-@pytest.mark.parametrize("d", [1, 2, 3, 100, 401, LARGEST_VARIANTS])
+@pytest.mark.parametrize("d", [1, 2, 3, 100, 401, 4095, LARGEST_VARIANTS])
 def test_eigenvalue_step__divides_a_row_and_leaves_room_for_floating_point(d, rows):
     squared_norm = d / 4 if rows == "haplotypes" else d
     step = eigenvalue_step(d, rows=rows)
     assert math.frexp(step)[0] == 0.5
     assert (squared_norm / step).is_integer()
-    assert step <= min(0.25, squared_norm / 4096) < 2 * step
-    assert d * 2.0**-52 * LARGEST_ROWS * squared_norm <= step / 2
+    assert step <= squared_norm / 2048 <= 2 * step
+    assert error_of_factorisations(d, step, trace=LARGEST_ROWS * squared_norm) < step / 2
+
+
+def plane(*values):
+    return np.outer(values, values) / float(np.dot(values, values))
+
+
+STEP = 2.0**-12
+GRAMS = {
+    "one direction empty": plane(1.0, 1.0) * 100,
+    "nothing": np.zeros((3, 3)),
+    "everything": np.diag([5.0, 7.0, 6.0]),
+    "below the grid": np.diag([2.0**-14, 1.0]),
+    "a half": np.diag([0.25 + 2.0**-13, 1.0]),
+    "one": np.array([[2.0**8]]),
+    "many rows": (lambda Z: Z.T @ Z)(np.random.default_rng(2).integers(-4, 4, (900, 12)) / 4),
+}
+
+
+@pytest.mark.parametrize("lie", [0.0, 3.0, -1e3, 1e9])
+@pytest.mark.parametrize("name", GRAMS)
+def test_eigenvalue_steps__is_within_half_a_step_whatever_lapack_says(name, lie, monkeypatch):
+    exact = float(np.linalg.eigvalsh(GRAMS[name])[0])
+    honest = np.linalg.eigvalsh
+    monkeypatch.setattr(np.linalg, "eigvalsh", lambda matrix: honest(matrix) + lie)
+    steps = eigenvalue_steps(GRAMS[name], step=STEP)
+    assert steps.dtype == np.int64
+    assert steps >= 0
+    assert abs(steps * STEP - exact) <= STEP * (0.5 + 1e-6)
+
+
+@pytest.mark.parametrize("failure", [np.linalg.LinAlgError, np.nan, np.inf])
+def test_eigenvalue_steps__does_without_lapack(failure, monkeypatch):
+    """Whether it converges hangs on the data, and must not be seen."""
+    steps = eigenvalue_steps(GRAMS["everything"], step=STEP)
+
+    def eigvalsh(matrix):
+        if failure is np.linalg.LinAlgError:
+            raise failure("Eigenvalues did not converge")
+        return np.full(len(matrix), failure)
+
+    monkeypatch.setattr(np.linalg, "eigvalsh", eigvalsh)
+    assert eigenvalue_steps(GRAMS["everything"], step=STEP) == steps
+
+
+@pytest.mark.parametrize("beyond", [-3.0, -1.0, 1.0, 3.0])
+@pytest.mark.parametrize("d", [2, 50, 200])
+def test_eigenvalue_steps__factorisations_decide_as_far_as_is_proven(d, beyond):
+    """As many rows as there may be, all but a few of them equal: the eigenvalue is known exactly."""
+    step, trace = eigenvalue_step(d, rows="haplotypes"), LARGEST_ROWS * d / 4
+    bound = error_of_factorisations(d, step, trace=trace)
+    # In units of 2^-20, which float64 holds beside the largest entries.
+    smallest = round((2.5 * step + beyond * bound) * 2**20) / 2**20
+    steps = eigenvalue_steps(np.full((d, d), LARGEST_ROWS / 4) + smallest * np.eye(d), step=step)
+    assert abs(steps * step - smallest) <= step / 2 + bound
+    if abs(smallest - 2.5 * step) > bound:
+        assert steps == (3 if beyond > 0 else 2)
+
+
+@pytest.mark.parametrize("lie", [-7.0, 7.0])
+def test_private_smallest_eigenvalue__needs_no_bound_on_lapack(lie, monkeypatch):
+    exact, terms = statistics()[0], adassp_request(request())
+    honest = np.linalg.eigvalsh
+    released = private_smallest_eigenvalue(exact, request=terms, noise=NoNoise())[0]
+    monkeypatch.setattr(np.linalg, "eigvalsh", lambda matrix: honest(matrix) + lie)
+    assert private_smallest_eigenvalue(exact, request=terms, noise=NoNoise())[0] == released
 
 
 CLIPPED = {"coding": "frequency"}
@@ -228,7 +299,7 @@ def test_sensitivity__holds_for_all_small_cohorts_of_clipped_rows(rows, frequenc
             worst = max(worst, max(values) - min(values), max(values) - without, without - min(values))
     assert worst <= event.sensitivity.value
     reach = min(row_norm, math.sqrt(2) * n_alleles)
-    assert event.sensitivity.value <= reach**2 * (1 + 2 / 4096)
+    assert event.sensitivity.value <= reach**2 * (1 + 2 / 2048)
     if frequency == (0.0, 0.0) and row_norm == 1.0 and rows == "haplotypes":
         assert worst == 1.0  # attained by (1, 0) beside three of (0, 1)
 
@@ -254,8 +325,8 @@ def test_eigenvalue_step__of_clipped_rows_leaves_room_for_floating_point(d, row_
         squared_norm = min(row_norm**2, largest)
         step = eigenvalue_step(d, rows=rows, row_norm=row_norm)
         assert math.frexp(step)[0] == 0.5
-        assert step <= min(0.25, squared_norm / 4096)
-        assert d * 2.0**-52 * LARGEST_CLIPPED_ROWS * squared_norm <= step / 2
+        assert step <= squared_norm / 2048 <= 2 * step
+        assert error_of_factorisations(d, step, trace=LARGEST_CLIPPED_ROWS * squared_norm) < step / 2
 
 
 def test_fit_adassp__origin_moves_what_is_predicted_from():

@@ -74,51 +74,6 @@ def test_residual_sums__are_exact(size, monkeypatch):
     assert residual_sums(rows, outcomes, W, **options).tolist() == sums.tolist()
 
 
-def mean_square(vector):
-    return np.outer(vector, vector) / float(vector @ vector) * 2.0**32
-
-
-EIGENVALUE_GRAMS = {
-    "one direction empty": mean_square(np.array([1.0, 1.0])) * 100,
-    "nothing": np.zeros((3, 3)),
-    "everything": np.diag([5.0, 7.0, 6.0]) * 2.0**32,
-    "below the grid": np.diag([2.0**-14, 1.0]) * 2.0**32,
-    "a half": np.diag([0.25 + 2.0**-13, 1.0]) * 2.0**32,
-    "one": np.array([[2.0**40]]),
-    "many rows": (lambda Z: Z.T @ Z)(np.random.default_rng(2).integers(-(2**14), 2**14, (900, 12))),
-}
-
-
-@pytest.mark.parametrize("lie", [0.0, 3.0, -1e3, 1e9])
-@pytest.mark.parametrize("name", EIGENVALUE_GRAMS)
-def test_eigenvalue_steps__is_within_half_a_step_whatever_lapack_says(name, lie, monkeypatch):
-    gram = np.rint(EIGENVALUE_GRAMS[name]).astype(np.int64)
-    exact = float(np.linalg.eigvalsh(gram * ROW_STEP**2)[0])
-    honest = np.linalg.eigvalsh
-    monkeypatch.setattr(np.linalg, "eigvalsh", lambda matrix: honest(matrix) + lie)
-    steps = boosted_adassp.eigenvalue_steps(gram)
-    assert steps.dtype == np.int64
-    assert steps >= 0
-    assert abs(steps * boosted_adassp.EIGENVALUE_STEP - exact) <= boosted_adassp.EIGENVALUE_STEP * (
-        0.5 + 1e-6
-    )
-
-
-@pytest.mark.parametrize("failure", [np.linalg.LinAlgError, np.nan, np.inf])
-def test_eigenvalue_steps__does_without_lapack(failure, monkeypatch):
-    """Whether it converges hangs on the data, and must not be seen."""
-    gram = np.diag([5, 7, 6]) * 2**32
-    steps = boosted_adassp.eigenvalue_steps(gram)
-
-    def eigvalsh(matrix):
-        if failure is np.linalg.LinAlgError:
-            raise failure("Eigenvalues did not converge")
-        return np.full(len(matrix), failure)
-
-    monkeypatch.setattr(np.linalg, "eigvalsh", eigvalsh)
-    assert boosted_adassp.eigenvalue_steps(gram) == steps
-
-
 @pytest.mark.parametrize("accounting", ["gdp", "paper"])
 def test_budget__of_fits_together_is_what_was_asked_for(accounting):
     request = replace(REQUEST, accounting=accounting, n_fits=5)

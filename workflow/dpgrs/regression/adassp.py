@@ -19,9 +19,9 @@ from dpgrs.regression.reusecov import NoisyStatistics, fit_reusecov, private_sta
 from dpgrs.regression.statistics import GRAM_STEP
 from dpgrs.types import Rows
 
-# The grid of the eigenvalue is at most 2^-12 of the squared norm of a row wide.
-RELATIVE_STEP = 12
-# Up to here an eigenvalue in float64 lies within half a grid step (docs/proofs/smallest_eigenvalue.md).
+# The grid of the eigenvalue is at most 2^-11 of the squared norm of a row wide.
+RELATIVE_STEP = 11
+# Up to here factorisations in float64 decide within half a grid step (docs/proofs/smallest_eigenvalue.md).
 LARGEST_VARIANTS = 2**12
 # With this probability the penalty is too small for the noise of X'X: the rho of the formula.
 FAILURE = 0.05
@@ -118,7 +118,7 @@ def private_smallest_eigenvalue(gram, *, request, noise):
     Privacy
     -------
     Unit and neighbours as requested. Sensitivity `smallest_eigenvalue_sensitivity`, with `eigenvalue_error`
-    for floating point and rounding: docs/proofs/smallest_eigenvalue.md. Event GaussianEvent.
+    for `eigenvalue_steps`: docs/proofs/smallest_eigenvalue.md. Event GaussianEvent.
 
     Raises
     ------
@@ -131,10 +131,8 @@ def private_smallest_eigenvalue(gram, *, request, noise):
             f"{request.n_columns}. Lower them, or leave the method out."
         )
     step = eigenvalue_step(request.n_columns, rows=request.rows, row_norm=request.row_norm)
-    exact = np.linalg.eigvalsh(gram[:-1, :-1] * request.gram_step)[0]
     noisy, event = noise.gaussian(
-        # Rounding that commutes with whole steps, as rint does not, adds nothing to the sensitivity.
-        np.int64(np.floor(exact / step + 0.5)),
+        eigenvalue_steps(gram[:-1, :-1] * request.gram_step, step=step),
         name="smallest eigenvalue",
         step=step,
         sensitivity=smallest_eigenvalue_sensitivity(
@@ -164,19 +162,73 @@ def eigenvalue_step(n_variants, *, rows, row_norm=None):
     """
     is_haplotype = Rows(rows) == Rows.HAPLOTYPES
     if row_norm is None:
-        largest = n_variants / (4 if is_haplotype else 1)
-    else:
-        largest = min(row_norm**2, n_variants * (1 if is_haplotype else 4))
-    return min(2.0 ** (math.floor(math.log2(largest)) - RELATIVE_STEP), GRAM_STEP)
+        unit = GRAM_STEP if is_haplotype else 1.0
+        return min(_power_below(n_variants * unit), unit)
+    return _power_below(min(row_norm**2, n_variants * (1 if is_haplotype else 4)))
+
+
+def _power_below(square):
+    return 2.0 ** (math.floor(math.log2(square)) - RELATIVE_STEP)
 
 
 def eigenvalue_error(step, *, row_norm=None):
     """Bound how far the rounded eigenvalue lies from the true one, as far as that is not free.
 
-    Half a step is for floating point. Where the squared norm of a row is no whole number of steps, rounding
-    takes another half (docs/proofs/smallest_eigenvalue.md).
+    Half a step, and another half where the squared norm of a row is no whole number of steps
+    (docs/proofs/smallest_eigenvalue.md).
     """
     return step / 2 if row_norm is None else step
+
+
+def eigenvalue_steps(gram, *, step):
+    """Round the smallest eigenvalue of X'X to a grid, by factorisations that decide.
+
+    What LAPACK says of an eigenvalue is a guess: its error is small, but not proven. A Cholesky factorisation
+    ends if and only if the matrix is positive definite, but for an error with a proven bound.
+
+    Parameters
+    ----------
+    gram : (d, d) float64, exact, of at least one column.
+    step : float, width of the grid.
+
+    Returns
+    -------
+    int64 >= 0, in steps, within half a step and the error of docs/proofs/smallest_eigenvalue.md.
+    """
+
+    def is_at_least(steps):
+        # No eigenvalue is below 0. Thresholds lie between steps, where a singular matrix is no tie.
+        return steps <= 0 or _is_positive(gram, threshold=(steps - 0.5) * step)
+
+    guess = _guess(gram, step)
+    if is_at_least(guess) and not is_at_least(guess + 1):
+        return np.int64(guess)
+    # The smallest eigenvalue is at most any entry of the diagonal.
+    low, high = 0, math.ceil(gram.diagonal().min() / step) + 2
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if is_at_least(middle) else (low, middle)
+    return np.int64(low)
+
+
+def _guess(gram, step):
+    """Return about how many steps the smallest eigenvalue has; 0 where LAPACK finds none."""
+    try:
+        return max(0, math.floor(np.linalg.eigvalsh(gram)[0] / step + 0.5))
+    except (np.linalg.LinAlgError, ValueError, OverflowError):
+        # It did not converge, or to no number. A failure would tell of the data, and a guess decides nothing.
+        return 0
+
+
+def _is_positive(gram, *, threshold):
+    """Tell whether a Cholesky factorisation of X'X less a multiple of the identity ends."""
+    lowered = gram.copy()
+    np.fill_diagonal(lowered, lowered.diagonal() - threshold)
+    try:
+        np.linalg.cholesky(lowered)
+    except np.linalg.LinAlgError:
+        return False
+    return True
 
 
 def fit_adassp(statistics):

@@ -20,7 +20,7 @@ from dpgrs.errors import UsageError
 from dpgrs.privacy.accountant import split_budget
 from dpgrs.privacy.exact_numbers import root_above
 from dpgrs.privacy.sensitivity import Sensitivity
-from dpgrs.regression.adassp import CAUTION, FAILURE, LARGEST_VARIANTS
+from dpgrs.regression.adassp import CAUTION, FAILURE, LARGEST_VARIANTS, eigenvalue_steps
 from dpgrs.regression.naive import even_part
 from dpgrs.regression.statistics import LARGEST_ROWS
 from dpgrs.rounds import of_round
@@ -179,7 +179,8 @@ def private_boosted_adassp(X, y, *, request, noise):
         return noisy * steps[kind], event
 
     gram = _gram(rows)
-    eigenvalue, first = draw(eigenvalue_steps(gram), "eigenvalue", "boosted smallest eigenvalue")
+    smallest = eigenvalue_steps(gram * ROW_STEP**2, step=EIGENVALUE_STEP)
+    eigenvalue, first = draw(smallest, "eigenvalue", "boosted smallest eigenvalue")
     upper = np.triu_indices(len(gram))
     G, (entries, second) = np.empty(gram.shape), draw(gram[upper], "gram", "boosted gram")
     G[upper] = G.T[upper] = entries
@@ -211,54 +212,6 @@ def clip_rows(X):
     X = np.where(is_finite, np.clip(X, -LARGEST_ENTRY, LARGEST_ENTRY), 0.0)
     norms = np.sqrt(np.sum(X**2, axis=1, keepdims=True))
     return np.trunc(X / np.maximum(norms, 1.0) / ROW_STEP) * ROW_STEP
-
-
-def eigenvalue_steps(gram):
-    """Round the smallest eigenvalue of X'X to `EIGENVALUE_STEP`, by factorisations that decide.
-
-    What LAPACK says of an eigenvalue is a guess: its error is small, but not proven. A Cholesky factorisation
-    ends if and only if the matrix is positive definite, but for an error with a proven bound.
-
-    Parameters
-    ----------
-    gram : (d, d) int64 in units of ROW_STEP^2, from whole rows of norm at most 1.
-
-    Returns
-    -------
-    int64, within half a step and the error of docs/proofs/boosted_adassp.md of the eigenvalue.
-    """
-    scaled = gram * ROW_STEP**2
-
-    def is_at_least(steps):
-        # No eigenvalue is below 0. Thresholds lie between steps, where a singular matrix is no tie.
-        return steps <= 0 or _is_positive(scaled - (steps - 0.5) * EIGENVALUE_STEP * np.eye(len(scaled)))
-
-    guess = _guess(scaled)
-    if is_at_least(guess) and not is_at_least(guess + 1):
-        return np.int64(guess)
-    # The smallest eigenvalue is at most any entry of the diagonal.
-    low, high = 0, math.ceil(scaled.diagonal().min() / EIGENVALUE_STEP) + 2
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if is_at_least(middle) else (low, middle)
-    return np.int64(low)
-
-
-def _guess(matrix):
-    """Return about how many steps the smallest eigenvalue has; 0 where LAPACK finds none."""
-    try:
-        return max(0, math.floor(np.linalg.eigvalsh(matrix)[0] / EIGENVALUE_STEP + 0.5))
-    except (np.linalg.LinAlgError, ValueError, OverflowError):
-        # It did not converge, or to no number. A failure would tell of the data, and a guess decides nothing.
-        return 0
-
-
-def _is_positive(matrix):
-    try:
-        np.linalg.cholesky(matrix)
-    except np.linalg.LinAlgError:
-        return False
-    return True
 
 
 def residual_sums(rows, outcomes, W, *, clip_steps, is_missing):

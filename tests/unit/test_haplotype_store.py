@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import zarr
+from flips import after_flips
 
 from dpgrs.bits import pack
 from dpgrs.errors import DpgrsError
@@ -164,3 +165,30 @@ def test_open__raise_on_a_lost_part_but_not_on_one_of_zeros(tmp_path):
     (tmp_path / "a.zarr" / "haplotypes" / "0.0").unlink()
     with pytest.raises(DpgrsError, match="parts are missing or damaged"):
         HaplotypeStore.open(tmp_path / "a.zarr")
+
+
+def contents(store):
+    """Return all that a store says, as one text."""
+    planes = [store.haplotypes(), store.missing()] + [store.dosages()] * store.has_dosages
+    return repr([store.sample_id.tolist(), store.variants.to_csv(), store.attributes]) + "".join(
+        repr(None if plane is None else plane.tolist()) for plane in planes
+    )
+
+
+def test_store__a_flipped_bit_anywhere_is_seen(tmp_path):
+    path, bits = tmp_path / "a.zarr", random_bits(4, 1)
+    with StoreWriter.create(path, sample_id=SAMPLES, has_dosages=True) as writer:
+        writer.append(variants(4), bits, bits & np.uint64(5), np.ones((4, 3), dtype=np.uint16))
+        writer.attributes.update(source={"file": "x.vcf.gz"}, options={"maf": 0.1})
+    found = []
+    for file in [file for file in path.rglob("*") if file.is_file()]:
+        # Heads, sums at the end, and what lies between.
+        found += after_flips(
+            file, lambda: contents(HaplotypeStore.open(path)), places=lambda n: (0, n // 2, n - 6, n - 1)
+        )
+    assert len(found) > 80
+    assert {type(one) for one in found} == {DpgrsError}
+    assert not any("\n" in str(one) for one in found)
+    (path / "haplotypes" / "0.0").write_bytes(b"")
+    with pytest.raises(DpgrsError, match="parts are missing or damaged"):
+        contents(HaplotypeStore.open(path))

@@ -1,5 +1,11 @@
-"""The haplotype store: a Zarr group of bit-packed haplotypes, its arrays named as in VCF Zarr."""
+"""The haplotype store: a Zarr group of bit-packed haplotypes, its arrays named as in VCF Zarr.
 
+Every chunk on disk ends in its CRC-32C, which is checked before anything is unpacked, and the group's
+attributes hold a digest of all metadata: what is read is what was written, or an error.
+"""
+
+import hashlib
+import json
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
@@ -12,13 +18,15 @@ from dpgrs.errors import DpgrsError
 from dpgrs.io.files import replacing
 
 FORMAT = "dpgrs haplotype store"
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
+_DIGEST = "digest"  # the attribute with that of all metadata
 
 _CHUNK_BYTES = 2**22
 _DOSAGE_BYTES = 2**24  # of all people; two batches of them are in memory at a time
 _CHUNK_VARIANTS = 10_000
 _BITS_CODEC = {"id": "blosc", "cname": "lz4", "clevel": 5, "shuffle": 0}
 _DOSAGES_CODEC = {"id": "blosc", "cname": "zstd", "clevel": 1, "shuffle": 2}
+_SITES_CODEC = {"id": "blosc", "cname": "lz4", "clevel": 5, "shuffle": 1}
 _CHUNK_SAMPLES = 4096
 _CHUNKS_PER_BATCH = 2  # a chunk of the site columns is small, and each is a file to write
 
@@ -71,56 +79,60 @@ class HaplotypeStore:
         import zarr
 
         path = Path(path)
-        try:
-            group = zarr.open_group(path, mode="r", zarr_format=2)
-        except FileNotFoundError:
-            raise DpgrsError(f"`{path}` is no haplotype store. Make it: dpgrs ingest-chromosome") from None
-        except (ValueError, LookupError, TypeError):
-            raise _damaged(path) from None
-        if group.attrs.get("format") != FORMAT:
+        attributes = _read_attributes(path)
+        if attributes.get("format") != FORMAT:
             raise DpgrsError(
                 f"`{path}` is a Zarr group, but no haplotype store. Make one: dpgrs ingest-chromosome"
             )
-        version = group.attrs.get("format_version")
+        version = attributes.get("format_version")
         if version != FORMAT_VERSION:
             raise DpgrsError(
                 f"`{path}` must have format version {FORMAT_VERSION}, got {version}. "
-                "Make it again: dpgrs ingest-chromosome"
+                "Remove it, and make it again: dpgrs ingest-chromosome"
             )
-        try:
-            store, n_chunks = cls(path, group), group.attrs.get("n_chunks", {})
-            # Zarr reads a part that is not there as zeros.
-            is_whole = _count_chunks(group, n_chunks) == n_chunks
-        except (ValueError, LookupError, TypeError, AttributeError):
-            raise _damaged(path) from None
-        if not is_whole:
+        # Before Zarr sees any of it.
+        if attributes.get(_DIGEST) != _metadata_digest(path, attributes):
             raise _damaged(path)
-        return store
+        group = zarr.open_group(path, mode="r", zarr_format=2)
+        # Zarr reads a part that is not there as zeros.
+        if _count_chunks(group, attributes["n_chunks"]) != attributes["n_chunks"]:
+            raise _damaged(path)
+        return cls(path, group)
+
+    def _read(self, name, selection=slice(None)):
+        """Read rows of an array; a `DpgrsError` where a chunk is not what was written."""
+        array = self._group[name]
+        selection = (selection, *[slice(None)] * (array.ndim - 1))
+        try:
+            return array.get_orthogonal_selection(selection)
+        # What the codec raises at a wrong sum, and at a chunk too short to have one.
+        except (RuntimeError, ValueError):
+            raise _damaged(self.path) from None
 
     @cached_property
     def sample_id(self):
-        return np.array(self._group["sample_id"][:].tolist(), dtype=str)
+        return np.array(self._read("sample_id").tolist(), dtype=str)
 
     @cached_property
     def variants(self):
         import pandas as pd  # takes 0.2 s, which a writer does without
 
-        contig = self._group["contig_id"][:][self._group["variant_contig"][:]]
-        ref, alt = self._group["variant_allele"][:].T
-        columns = {"contig": contig, "id": self._group["variant_id"][:], "ref": ref, "alt": alt}
+        contig = self._read("contig_id")[self._read("variant_contig")]
+        ref, alt = self._read("variant_allele").T
+        columns = {"contig": contig, "id": self._read("variant_id"), "ref": ref, "alt": alt}
         table = pd.DataFrame({name: pd.array(values, dtype="str") for name, values in columns.items()})
-        table.insert(1, "position", self._group["variant_position"][:].astype(np.int64))
+        table.insert(1, "position", self._read("variant_position").astype(np.int64))
         return table
 
     def haplotypes(self, selection=slice(None)):
         """Return (n_selected, n_words) uint64; `selection` is a slice or an array of variant indices."""
-        return self._group["haplotypes"].get_orthogonal_selection((selection, slice(None)))
+        return self._read("haplotypes", selection)
 
     def missing(self, selection=slice(None)):
         """Return (n_selected, n_words) uint64, bit 1 where an allele is unknown; None where all are known."""
         if "missing" not in self._group:
             return None
-        return self._group["missing"].get_orthogonal_selection((selection, slice(None)))
+        return self._read("missing", selection)
 
     @property
     def has_dosages(self):
@@ -129,7 +141,7 @@ class HaplotypeStore:
 
     def dosages(self, selection=slice(None)):
         """Return (n_selected, n_samples) uint16 in units of `dpgrs.dosages.DOSAGE_STEP`, 0 where missing."""
-        return self._group["dosages"].get_orthogonal_selection((selection, slice(None)))
+        return self._read("dosages", selection)
 
     def chunks(self):
         """Yield the slices of variants that lie together on disk."""
@@ -240,7 +252,7 @@ class StoreWriter:
             shape=(0, self._n_words),
             chunks=(self._chunk, self._n_words),
             dtype="uint64",
-            compressors=_BITS_CODEC,
+            **_checked(_BITS_CODEC),
             attributes={"_ARRAY_DIMENSIONS": ["variants", "words"]},
         )
 
@@ -251,7 +263,7 @@ class StoreWriter:
             shape=(0, self._n_samples),
             chunks=(self._chunk, min(self._n_samples, _CHUNK_SAMPLES)),
             dtype="uint16",
-            compressors=_DOSAGES_CODEC,
+            **_checked(_DOSAGES_CODEC),
             attributes={"_ARRAY_DIMENSIONS": ["variants", "samples"], "step": DOSAGE_STEP},
         )
 
@@ -261,6 +273,7 @@ class StoreWriter:
             shape=(0, *trailing),
             chunks=(_CHUNKS_PER_BATCH * self._chunk, *trailing),
             dtype=dtype,
+            **_checked(_SITES_CODEC, is_text=dtype == "str"),
             attributes={"_ARRAY_DIMENSIONS": dimensions},
         )
 
@@ -271,6 +284,7 @@ class StoreWriter:
             shape=values.shape,
             chunks=(max(1, len(values)),),
             dtype=dtype,
+            **_checked(_SITES_CODEC, is_text=dtype == "str"),
             attributes={"_ARRAY_DIMENSIONS": dimensions},
         )
         array[:] = values.astype(object) if dtype == "str" else values
@@ -282,7 +296,46 @@ class StoreWriter:
         self._put("contig_id", np.array(list(self._contigs), dtype=str), ["contigs"])
         own = {"format": FORMAT, "format_version": FORMAT_VERSION}
         own["n_chunks"] = _count_chunks(self._group, sorted(self._group.array_keys()))
-        self._group.attrs.update(own | self.attributes)
+        attributes = own | self.attributes
+        self._group.attrs.update(attributes | {_DIGEST: _metadata_digest(self._path, attributes)})
+
+
+def _checked(packing, *, is_text=False):
+    """Return how chunks are written, as keywords: packed, then with a checksum at the end."""
+    import numcodecs
+
+    packing = numcodecs.get_codec(packing)
+    filters = [numcodecs.VLenUTF8(), packing] if is_text else [packing]
+    return {"filters": filters, "compressors": numcodecs.get_codec({"id": "crc32c"})}
+
+
+def _read_attributes(path):
+    """Return the attributes of a group, a dict; {} of a group without any."""
+    try:
+        attributes = json.loads((path / ".zattrs").read_bytes()) if (path / ".zgroup").is_file() else None
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError, RecursionError):
+        raise _damaged(path) from None
+    if attributes is None:
+        raise DpgrsError(f"`{path}` is no haplotype store. Make it: dpgrs ingest-chromosome")
+    if not isinstance(attributes, dict):
+        raise _damaged(path)
+    return attributes
+
+
+def _metadata_digest(path, attributes):
+    """Return a digest over attributes and all other metadata of a group; None where some is not there."""
+    attributes = {name: value for name, value in attributes.items() if name != _DIGEST}
+    found = hashlib.sha256(json.dumps(attributes, sort_keys=True).encode())
+    try:
+        arrays = sorted(attributes["n_chunks"])
+        for name in (".zgroup", *(f"{array}/{name}" for array in arrays for name in (".zarray", ".zattrs"))):
+            found.update(hashlib.sha256((path / name).read_bytes()).digest())
+    # Attributes that are damaged may name anything, or nothing.
+    except (OSError, LookupError, TypeError, ValueError):
+        return None
+    return found.hexdigest()
 
 
 def _count_chunks(group, names):

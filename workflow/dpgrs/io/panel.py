@@ -31,11 +31,11 @@ class Panel(HaplotypeStore):
 
     @cached_property
     def variant_rank(self):
-        return self._group["variant_rank"][:]
+        return self._read("variant_rank")
 
     @cached_property
     def frequency(self):
-        return self._group["variant_frequency"][:]
+        return self._read("variant_frequency")
 
     def genotypes(self, selection=slice(None)):
         """Return the genotypes of variants as `dpgrs.regression` takes them.

@@ -4,11 +4,11 @@ import numpy as np
 import pandas as pd
 import pytest
 import zarr
-from flips import after_flips
 
 from dpgrs.bits import pack
 from dpgrs.errors import DpgrsError
 from dpgrs.io.haplotype_store import FORMAT_VERSION, HaplotypeStore, StoreWriter, rows_per_chunk
+from flips import after_flips
 
 SAMPLES = np.array(["zoë", "b", "a-long-name"])
 

@@ -18,7 +18,8 @@ import pysam
 
 # Functions that atheris follows cannot be compiled, and these are not looked at here.
 with atheris.instrument_imports(
-    include=["dpgrs.io"], exclude=["dpgrs.io._vcf_kernels", "dpgrs.io._dosage_kernels", "dpgrs.bits"]
+    include=["dpgrs.io"],
+    exclude=["dpgrs.io._vcf_kernels", "dpgrs.io._dosage_kernels", "dpgrs.io._packing_kernels", "dpgrs.bits"],
 ):
     from dpgrs.io.vcf_text import ContigText
     from fuzz.vcf_readings import CONTIG, MemoryText, outcome, require_readable

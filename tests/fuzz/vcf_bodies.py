@@ -38,7 +38,7 @@ _ALTS = b"C CAT C,G <DEL> * . G,<CN0>,T C, ,C 7 A[1:5[ .A A. <> C,C \xff C\r".sp
 _ALTS += [b"", b",".join([b"A"] * 12), b",".join([b"C"] * 1001), b"C" * 700 + b"7"]
 _QUALITIES = b".,50,,high".split(b",")
 _FILTERS = b"PASS,.,q10,PAS,PASSED,,PASS;q10,pass,..".split(b",")
-_INFOS = [b".", b"", b"AC=1;AN=2", b"x" * 200, b"\xff"]
+_INFOS = [b".", b"", b"AC=1;AN=2", b"x" * 200, b"\xff", b"PR", b"AC=1;PR;AN=2", b"PR=1", b"PRX;XPR;;PR"]
 _FORMATS = b"GT,GT:DP,GT:AD:PL,DP:GT,DP,GT:GT,GT:,:GT,,GTX,GT:D P,G,gt,GT:DP:DP,GT:9,GT:\xff".split(b",")
 _FORMATS += b"GT:GQ:_a.b,GT:PS,PS:GT:DP,GT:GT:DP".split(b",")
 _FORMATS += b"GT:DS,DS:GT,DS,GT:DP:DS,DS:DS,GT:DS:DS,GT:DSX,GT:ds,DS:".split(b",")
@@ -65,6 +65,7 @@ class Case(NamedTuple):
     text: bytes
     is_phase_required: bool
     is_filter_kept: bool
+    is_known_ref: bool
     is_indexed: bool
     field: str
     n_samples: int
@@ -80,6 +81,7 @@ def case_of(data):
         HEADER + data[N_OPTION_BYTES:],
         is_phase_required=field == "GT" and not flags & 1,
         is_filter_kept=bool(flags & 2),
+        is_known_ref=bool(flags & 16),
         is_indexed=bool(flags & 4),
         field=field,
         n_samples=N_SAMPLES[samples % len(N_SAMPLES)],

@@ -1,6 +1,7 @@
 """One reading of a fuzzer's case, by any code: all it gives, or its error."""
 
 import itertools
+import re
 from functools import cache
 from inspect import isfunction, signature
 
@@ -25,10 +26,11 @@ class MemoryText:
 
     def __init__(self, path, case):
         self._path, self._text, self._n_bytes = path, case.text, case.n_bytes
+        self._start = re.match(rb"(#[^\n]*(\n|$))*", case.text).end()
         self.is_indexed = case.is_indexed
 
     def blocks(self):
-        start = 0
+        start = self._start
         while start < len(self._text):
             stop = self._text.find(b"\n", start + self._n_bytes - 1) + 1 or len(self._text)
             block = _CANARY + self._text[start:stop] + _CANARY
@@ -39,6 +41,7 @@ class MemoryText:
         return name in _NAMES
 
     def record_error(self, number, line, problem):
+        number += self._text.count(b"\n", 0, self._start)
         return record_error(self._path, None if self.is_indexed else number, line, problem)
 
     def require_complete(self, names, _):
@@ -54,6 +57,7 @@ def outcome(text, case, *, is_compiled, **options):
             n_samples=case.n_samples,
             is_phase_required=case.is_phase_required,
             is_filter_kept=case.is_filter_kept,
+            is_known_ref=case.is_known_ref,
             is_compiled=is_compiled,
         )
         batches = [

@@ -42,6 +42,7 @@ def test_ingest_chromosome__counts_and_attributes(tmp_path):
         "chromosome": "1",
         "phased": "required",
         "keep_filtered": False,
+        "known_ref": False,
         "field": "GT",
     }
     assert unpack(store.haplotypes(), 6).tolist() == [[0, 0, 0, 1, 1, 1], [0, 1, 0, 1, 0, 0]]

@@ -48,12 +48,15 @@ def rows(*alleles, missing=None, positions=None):
 READABLE = {
     "CRLF": (vcf_text(GOOD).replace("\n", "\r\n"), rows(ALLELES)),
     "no newline at the end": (vcf_text(GOOD).rstrip("\n"), rows(ALLELES)),
-    "comment among records": (vcf_text(GOOD, "# seen by somebody\n", GOOD), rows(ALLELES, ALLELES)),
     "no contig lines": (vcf_text(GOOD, contigs=()), rows(ALLELES)),
     "contig declared twice": (vcf_text(GOOD, contigs=("1", "1")), rows(ALLELES)),
     "contig with chr": (vcf_text(record(5, "0|0 0|1 1|1", contig="chr1"), contigs=("chr1",)), rows(ALLELES)),
     "INFO of a million letters": (vcf_text(record(5, "0|0 0|1 1|1", info="X" * 10**6)), rows(ALLELES)),
     "REF of a hundred thousand letters": (vcf_text(record(5, "0|0 0|1 1|1", ref="A" * 10**5)), rows(ALLELES)),
+    "several ALTs of one symbol": (
+        vcf_text(record(5, "0|0 0|1 1|1", alt="C,<DEL>,<DEL>")),
+        rows(ALLELES),
+    ),
     "twelve alleles": (
         vcf_text(record(5, "0|11 10|1 2|2", alt="C,G,T,AA,AC,AG,AT,CA,CC,CG,CT")),
         rows(*([int(k == x) for x in (0, 11, 10, 1, 2, 2)] for k in range(1, 12))),
@@ -132,6 +135,30 @@ BROKEN = {
     "mark of byte order": ("\ufeff" + vcf_text(GOOD), "must begin with `##fileformat=VCF`"),
     "UTF-16": (vcf_text(GOOD).encode("utf-16"), "must begin with `##fileformat=VCF`"),
     "zip": (b"PK\3\4" + bytes(100), "must begin with `##fileformat=VCF`"),
+    "comment among records": (
+        vcf_text(GOOD, "# seen by somebody\n", GOOD),
+        line(2, "a line that begins with `#` must stand above all records"),
+    ),
+    "second header": (
+        vcf_text(GOOD, vcf_text(record(7, "0|0 0|1 1|1"), samples=("C", "B", "A"))),
+        line(2, "a line that begins with `#` must stand above all records"),
+    ),
+    "second header without records between": (
+        vcf_text(vcf_text(GOOD, samples=("C", "B", "A"))),
+        line(1, "a line that begins with `#` must stand above all records"),
+    ),
+    "two BGZF files in one": (
+        bgzf(vcf_text(GOOD)) + bgzf(vcf_text(GOOD, samples=("C", "B", "A"))),
+        line(2, "a line that begins with `#` must stand above all records"),
+    ),
+    "REF is ALT": (vcf_text(record(5, "0|0 0|1 1|1", alt="A")), line(1, "REF and ALT must be alleles of")),
+    "REF is ALT in lower case": (
+        vcf_text(GOOD, record(5, "0|0 0|1 1|1", ref="ACG", alt="acg")),
+        line(2, "REF and ALT must be alleles of"),
+    ),
+    "ALT twice": (vcf_text(record(5, "0|0 0|1 1|1", alt="C,C")), line(1, "REF and ALT must be alleles of")),
+    "no sample id": (vcf_text(GOOD, samples=("A", "", "C")), "got another for sample 2"),
+    "NUL in a sample id": (vcf_text(GOOD, samples=("A", "B", "C\0")), "got another for sample 3"),
     "page of a server": ("<html><body>404 Not Found</body></html>", "must begin with `##fileformat=VCF`"),
     "line ends of old": (vcf_text(GOOD).replace("\n", "\r"), "has no #CHROM line"),
     "blanks for tabs": (vcf_text(GOOD.replace("\t", " ")), line(1, "the record must have 12 columns, got 1")),

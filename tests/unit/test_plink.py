@@ -198,3 +198,16 @@ def test_has_provisional_ref__of_some_variants(tmp_path, flag, types, lengths, c
 
 def test_has_provisional_ref__a_bed_never_says_that_it_has_none(tmp_path):
     assert has_provisional_ref(write_bed(tmp_path / "a"))
+
+
+def test_reader__known_ref(tmp_path):
+    path = write_bed(tmp_path / "a")
+    with pytest.raises(DpgrsError, match=r"a\.bed` must have REF of the genome, .* plink2 --fa genome\.fa"):
+        genotype_reader(path, "1", phased="any", known_ref=True)
+    genotype_reader(write_pgen(tmp_path / "b"), "1", phased="any", known_ref=True)
+
+
+def test_reader__raise_on_ref_that_is_alt(tmp_path):
+    path = write_bed(tmp_path / "a", bim=[line.replace("C", "A") for line in BIM])
+    with pytest.raises(DpgrsError, match=r"record at 1:.*: REF and ALT must be alleles of their own"):
+        list(genotype_reader(path, "1", phased="any").batches(10))

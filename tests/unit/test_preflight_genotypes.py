@@ -165,7 +165,16 @@ def test_problems__a_release_needs_ref_from_the_genome(tmp_path):
     for path in ("a.bed", "b.pgen"):
         (line,) = (line for line in found_of_release({"plink": path}) if "REF" in line)
         assert line.startswith(f"`cohort.plink` must have REF from the genome in a release, got {path}, ")
-    assert not [line for line in found_of_release({"plink": "c.pgen"}) if "REF" in line]
+    declared = '##INFO=<ID=PR,Number=0,Type=Flag,Description="Provisional">\n##FORMAT'
+    text = vcf_text(record(5, "0|0 0|1 1|1", info="PR")).replace("##FORMAT", declared)
+    write_text(tmp_path / "d.vcf", text)
+    pysam.bcftools.view("-Ob", "-o", "e.bcf", "d.vcf", catch_stdout=False)
+    write_text(tmp_path / "f.vcf", vcf_text(record(5, "0|0 0|1 1|1", info="PR=1;XPR")))
+    for path in ("d.vcf", "e.bcf"):
+        (line,) = (line for line in found_of_release({"source": "vcf", "vcf": path}) if "REF" in line)
+        assert line.startswith(f"`cohort.vcf` must have REF from the genome in a release, got {path}, ")
+    for cohort in ({"plink": "c.pgen"}, {"source": "vcf", "vcf": "f.vcf"}):
+        assert not [line for line in found_of_release(cohort) if "REF" in line]
 
 
 @pytest.mark.parametrize("mode", ["benchmark", "release"])

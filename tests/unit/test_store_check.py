@@ -9,7 +9,7 @@ from dpgrs.errors import DpgrsError
 from dpgrs.io.haplotype_store import HaplotypeStore, StoreWriter
 from dpgrs.io.ingest import ingest_chromosome
 from dpgrs.io.store_check import check_store
-from vcf_files import record, vcf_text, write_gzip, write_text
+from vcf_files import record, vcf_text, write_bgzf, write_gzip, write_text
 
 RECORDS = (
     record(4, "0|0 0|1 1|1", id_="rs4"),
@@ -130,3 +130,28 @@ def test_check_store__of_a_bcf(tmp_path):
 def test_check_store__raise_on_a_file_of_plink(made):
     with pytest.raises(DpgrsError, match=r"plink2 --pfile x/chr1 --export vcf$"):
         check_store(made[1], "x/chr1.pgen")
+
+
+def test_check_store__raise_on_provisional_ref(tmp_path):
+    texts = [vcf_text(record(5, "0|0 0|1 1|1", info=info)) for info in ("PR=1;XPR", "AC=3;PR")]
+    vcf, provisional = (write_text(tmp_path / f"{i}.vcf", text) for i, text in enumerate(texts))
+    ingest_chromosome(vcf, chromosome=1, store=tmp_path / "1.zarr", known_ref=True)
+    check_store(tmp_path / "1.zarr", vcf)
+    with pytest.raises(DpgrsError, match=r"must have REF of the genome at 1:5, got `INFO/PR`"):
+        check_store(tmp_path / "1.zarr", provisional)
+
+
+@pytest.mark.parametrize("index", [None, "tbi"])
+def test_check_store__raise_on_a_second_header(tmp_path, index):
+    """Of other people, or in another order: htslib skips it."""
+    first, second = (vcf_text(record(place, "0|0 0|1 1|1")) for place in (5, 6))
+    ingest_chromosome(
+        write_text(tmp_path / "a.vcf", first + second.splitlines()[-1]),
+        chromosome=1,
+        store=tmp_path / "1.zarr",
+    )
+    joined = write_bgzf(tmp_path / "b.vcf.gz", first + second, index=index)
+    with pytest.raises(
+        DpgrsError, match=r"b\.vcf\.gz`, line 6: a line that begins with `#` must stand above"
+    ):
+        check_store(tmp_path / "1.zarr", joined)

@@ -1,8 +1,11 @@
 import gzip
 import itertools
 
+import pysam
 import pytest
 
+from dpgrs.errors import DpgrsError
+from dpgrs.io.vcf import ContigReader, read_header
 from dpgrs.io.vcf_index import read_index
 from vcf_files import record, vcf_text, write_bgzf
 
@@ -61,3 +64,44 @@ def test_read_index__any_number_damaged(index):
         assert found is None or len(found) <= len(right)
         index.write_bytes(intact)
     assert n_refused > n_bytes
+
+
+@pytest.mark.parametrize("n_threads", [2, 3])
+@pytest.mark.parametrize("is_packed_again", [True, False])
+@pytest.mark.parametrize(
+    ("contigs", "asked", "place"),
+    [
+        ([["1"], ["1"]], "1", "among its records"),
+        ([["1"], ["2"]], "2", "among its records"),
+        ([["1"], ["2", "3"]], "3", "before contig 3"),
+    ],
+)
+def test_batches__raise_on_second_header_with_index(
+    tmp_path, contigs, asked, place, is_packed_again, n_threads
+):
+    """Two files joined, as by cat: the second may be of other people."""
+    position = itertools.count(1)
+    texts = [
+        vcf_text(*(record(next(position), "0|0 0|1 1|1", contig=contig) for contig in part), contigs=part)
+        for part in contigs
+    ]
+    path = write_bgzf(tmp_path / "a.vcf.gz", "".join(texts), index=None)
+    if not is_packed_again:
+        parts = (write_bgzf(tmp_path / "b.vcf.gz", text, index=None).read_bytes() for text in texts)
+        path.write_bytes(b"".join(parts))
+    pysam.tabix_index(str(path), preset="vcf", keep_original=True)
+    with pytest.raises(DpgrsError, match=f"{place}: a line that begins with `#` must stand above"):
+        list(ContigReader(read_header(path), asked, n_threads=n_threads).batches(10))
+
+
+def test_batches__raise_on_second_header_amid_another_contig(tmp_path):
+    """Only the end mark of the first file tells, where that contig is not read."""
+    texts = [
+        vcf_text(*(record(position, "0|0 0|1 1|1", contig=contig) for contig, position in sites))
+        for sites in ([("1", 1), ("2", 2)], [("2", 3), ("3", 4)])
+    ]
+    parts = [write_bgzf(tmp_path / "b.vcf.gz", text, index=None).read_bytes() for text in texts]
+    (tmp_path / "a.vcf.gz").write_bytes(b"".join(parts))
+    pysam.tabix_index(str(tmp_path / "a.vcf.gz"), preset="vcf", keep_original=True)
+    with pytest.raises(DpgrsError, match="before contig 3: a line that begins with `#` must stand above"):
+        list(ContigReader(read_header(tmp_path / "a.vcf.gz"), "3").batches(10))

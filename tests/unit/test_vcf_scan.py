@@ -1,6 +1,7 @@
 """Every line by compiled code, its plain twin, cyvcf2 and in threads: the same rows, counts and errors."""
 
 import importlib.util
+import sys
 from functools import partial
 from unittest import mock
 
@@ -27,7 +28,11 @@ def plain_kernels():
     """Return the module of kernels as plain Python."""
     specification = importlib.util.find_spec(kernels.__name__)
     module = importlib.util.module_from_spec(specification)
-    with mock.patch.object(numba, "njit", return_value=lambda function: function):
+    with (
+        mock.patch.object(numba, "njit", return_value=lambda function: function),
+        mock.patch.dict(sys.modules),
+    ):
+        sys.modules.pop("dpgrs.io._packing_kernels", None)
         specification.loader.exec_module(module)
     return module
 
@@ -36,7 +41,15 @@ PLAIN = plain_kernels()
 
 
 def outcome(
-    path, *, n_samples=3, n_rows=4, is_phase_required=True, is_compiled=True, n_threads=None, **options
+    path,
+    *,
+    n_samples=3,
+    n_rows=4,
+    is_phase_required=True,
+    is_known_ref=False,
+    is_compiled=True,
+    n_threads=None,
+    **options,
 ):
     """Return all that reading gives, or the error's message."""
     new = partial(ParallelScanner, n_threads=n_threads) if n_threads else LineScanner
@@ -46,6 +59,7 @@ def outcome(
             n_samples=n_samples,
             is_phase_required=is_phase_required,
             is_filter_kept=False,
+            is_known_ref=is_known_ref,
             is_compiled=is_compiled,
         )
         batches = [
@@ -92,8 +106,25 @@ FIXED = {
     "position": [7, "007", 0, 2**31 - 1, 2**31, "x", "", "12345678901"],
     "id_": [".", "rs1", "Zoë", ""],
     "ref": ["A", "ACGT", "N", "a", "-", "", "A1"],
-    "alt": ["C", "CAT", "C,G", "<DEL>", "*", ".", "G,<CN0>,T", "C,", "7", "", "A[1:5[", ",".join("ACGT" * 3)],
+    "alt": [
+        "C",
+        "CAT",
+        "C,G",
+        "A",
+        "a",
+        "aCGT",
+        "<DEL>",
+        "*",
+        ".",
+        "G,<CN0>,T",
+        "C,",
+        "7",
+        "",
+        "A[1:5[",
+        ",".join("ACGT" * 3),
+    ],
     "filter_": ["PASS", ".", "q10", "PAS", "PASSED", ""],
+    "info": [".", "AC=1", "PR=1", "PR", "AC=1;PR", "XPR;PRX;AN=2"],
     "format_": ["GT", "GT:DP", "GT:AD:PL", "DP:GT", "DP", "GT:GT", "GT:", "", "GTX", "GT:D P"],
 }
 
@@ -112,7 +143,8 @@ def lines(draw):
     if ":" in str(fixed.get("format_")) and draw(st.booleans()):
         fields = [call + ":3" * draw(st.integers(0, fixed["format_"].count(":"))) for call in fields]
     columns = [fixed.get(name, default) for name, default in (("contig", "1"), ("position", 5), ("id_", "."))]
-    columns += [fixed.get("ref", "A"), fixed.get("alt", "C"), ".", fixed.get("filter_", "PASS"), "."]
+    columns += [fixed.get("ref", "A"), fixed.get("alt", "C"), ".", fixed.get("filter_", "PASS")]
+    columns.append(fixed.get("info", "."))
     line = "\t".join([*map(str, columns), fixed.get("format_", "GT"), *fields])
     return line + draw(st.sampled_from(["\n"] * 20 + ["\r\n", "\r\r\n", "\n\n", "\t\n", "\n#note\n"]))
 
@@ -123,11 +155,15 @@ def vcf(tmp_path_factory):
 
 
 @settings(max_examples=400)
-@given(records=st.lists(lines(), min_size=1, max_size=8), is_phase_required=st.booleans(), ends=st.booleans())
-def test_rows__all_ways_to_read_agree(vcf, records, is_phase_required, ends):
+@given(
+    records=st.lists(lines(), min_size=1, max_size=8),
+    ends=st.booleans(),
+    terms=st.fixed_dictionaries({"is_phase_required": st.booleans(), "is_known_ref": st.booleans()}),
+)
+def test_rows__all_ways_to_read_agree(vcf, records, ends, terms):
     text = vcf_text(*records, samples=SAMPLES)
     vcf.write_bytes((text if ends else text.rstrip("\n")).encode())
-    assert_all_same(vcf, is_phase_required=is_phase_required)
+    assert_all_same(vcf, **terms)
 
 
 @settings(max_examples=300)
@@ -151,7 +187,7 @@ def scan(module, text, stop, *, n_samples=2):
     names = (np.frombuffer(name, dtype=np.uint8).copy() for name in (b"1", b"GT"))
     alleles = np.zeros(2 * n_samples, dtype=np.int32)
     rest = module.scan_lines(
-        text, 0, stop, *names, 1, True, False, True, n_samples, scratch, alleles, *planes, sites
+        text, 0, stop, *names, 1, True, False, True, True, n_samples, scratch, alleles, *planes, sites
     )
     n = rest[1]
     return tuple(map(int, rest)), *(plane[:n].tolist() for plane in planes), sites[:n].tolist()

@@ -1,5 +1,6 @@
 """A release on a cohort of VCFs: replayed from nothing, refused, charged anew, killed and resumed."""
 
+import gzip
 import json
 import shutil
 from datetime import UTC
@@ -25,6 +26,7 @@ from release_studies import (
     run_and_kill,
 )
 from study_runs import REPOSITORY, results, run
+from vcf_files import write_bgzf
 
 pytestmark = pytest.mark.release
 
@@ -135,6 +137,20 @@ def test_release__one_person_less_under_the_same_label_is_refused(copy):
     assert ledger_bytes(copy) == before
     assert not (copy / "results" / "release" / "private" / "trial1" / "noisy_statistics.npz").exists()
     assert not (copy / "results" / "release" / "release").exists()
+
+
+def test_release__provisional_ref_is_refused_as_it_is_ingested(copy):
+    source = copy / "cohort" / "22.vcf.gz"
+    head, _, last = gzip.decompress(source.read_bytes()).decode().rstrip("\n").rpartition("\n")
+    columns = last.split("\t")
+    columns[7] = "PR"
+    text = "\n".join([head, "\t".join(columns), ""])
+    write_bgzf(source, text)
+    before = ledger_bytes(copy)
+    process = run(copy, RELEASE, check=False)
+    assert process.returncode == 1
+    assert "REF must be that of the genome, got `INFO/PR`." in process.stdout
+    assert ledger_bytes(copy) == before
 
 
 def test_release__one_person_less_under_a_new_label_is_charged_and_all_values_change(site, copy):

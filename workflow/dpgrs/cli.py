@@ -116,6 +116,7 @@ def simulate_cohort(directory, **options):
 @click.option("--chromosome", required=True, help="Contig to read, with or without `chr`.")
 @click.option("--phased", type=click.Choice(["required", "any"]), default="required", help="Phase of calls.")
 @click.option("--keep-filtered", is_flag=True, help="Keep records whose FILTER is neither PASS nor `.`.")
+@click.option("--known-ref", is_flag=True, help="Refuse provisional REF: INFO/PR, .bed.")
 @click.option("--field", type=click.Choice(["GT", "DS"]), default="GT", help="Calls, or dosages of people.")
 @click.option("--people", type=click.Path(), help="List of the people to take, one id a line; default: all.")
 @click.option("--genome-build", type=click.Choice(["GRCh37", "GRCh38"]), help="Positions must be of it.")

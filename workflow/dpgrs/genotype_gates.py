@@ -2,9 +2,10 @@
 
 from dpgrs.cohort_files import cohort_files, cohort_pattern, reference_files_of
 from dpgrs.errors import DpgrsError
-from dpgrs.io.genotype_files import genotype_header
-from dpgrs.io.plink import has_provisional_ref, require_phase
+from dpgrs.io.genotype_files import genotype_header, has_provisional_ref
+from dpgrs.io.plink import require_phase
 from dpgrs.io.plink_tables import GENOTYPES
+from dpgrs.io.vcf_records import SET_REF
 from dpgrs.people_gates import chosen_people
 from dpgrs.types import Rows
 
@@ -47,13 +48,13 @@ def phase_problems(config):
 
 
 def provisional_problems(config):
-    """Refuse PLINK files whose REF alleles are not known to be those of the genome.
+    """Refuse genotype files whose REF alleles are not known to be those of the genome.
 
     PLINK 1 takes the allele that is rarer among the people for A1. One person can exchange the two, and by
-    that move everybody's row.
+    that move everybody's row. All records of a VCF are looked at as they are ingested.
     """
     cohort = config["cohort"]
-    if cohort["source"] != "plink" or not cohort["plink"]:
+    if cohort["source"] == "simulate" or not cohort_pattern(cohort)[1]:
         return []
     for chromosome in cohort["chromosomes"]:
         try:
@@ -63,7 +64,7 @@ def provisional_problems(config):
             return []  # said by other gates
         if found:
             return [
-                f"`cohort.plink` must have REF from the genome in a release, got {found}, where it may hang "
-                "on the people. Set it: plink2 --fa genome.fa --ref-from-fa force --make-pgen"
+                f"`cohort.{cohort['source']}` must have REF from the genome in a release, got {found}, which "
+                f"says that it is provisional. {SET_REF}"
             ]
     return []

@@ -6,11 +6,13 @@ They never read outside ``text[start:stop]``, and leave to the caller every line
 import numba
 import numpy as np
 
-from dpgrs.bits import WORD_BITS
+from dpgrs.io._packing_kernels import pack_allele, pack_words, pack_words_with_dots
 
-TAB, NEWLINE, RETURN, HASH = b"\t\n\r#"
+TAB, NEWLINE, RETURN, SEMICOLON = b"\t\n\r;"
 COLON, DOT, SLASH, PIPE, ZERO, NINE = b":./|09"
+_LOWER_CASE = 32
 PASS = np.frombuffer(b"PASS", dtype=np.uint8)
+PROVISIONAL = np.frombuffer(b"PR", dtype=np.uint8)  # an allele REF that may not be that of the genome
 
 # Why `scan_lines` stopped.
 AT_END, IS_FULL, AT_ODD_LINE = range(3)
@@ -19,18 +21,8 @@ N_FIXED_COLUMNS = 9
 MAX_POSITION = 2**31 - 1
 MAX_DIGITS = 4
 
-# A call `a|b` and its tab are four bytes, two calls a word; 16 such words make one word of 64 alleles.
+# A call `a|b` and its tab are four bytes.
 CALL_BYTES = 4
-WORDS_PER_WORD = 16
-_ALL_REFERENCE = np.frombuffer(b"0|0\t0|0\t", dtype="<u8")[0]
-_LOW_BITS = np.uint64(0x0001_0001_0001_0001)
-_MUST_AGREE = np.uint64(0xFFFE_FFFE_FFFE_FFFE)
-_SEPARATORS = np.uint64(0xFF00_FF00_FF00_FF00)
-_HIGH_OF_ALLELES = np.uint64(0x00E0_00E0_00E0_00E0)
-_MIDDLE_OF_ALLELES = np.uint64(0x000E_000E_000E_000E)
-_PAIRS = np.uint64(0x0000_0003_0000_0003)
-_NIBBLE = np.uint64(0xF)
-_ONE, _FOUR, _FIFTEEN, _THIRTY = (np.uint64(shift) for shift in (1, 4, 15, 30))
 
 _jit = numba.njit(nogil=True, cache=True)
 
@@ -82,85 +74,6 @@ def parse_position(text, start, stop):
             return 0
         position = 10 * position + (np.int64(byte) - ZERO)
     return position if position <= MAX_POSITION else 0
-
-
-@_jit
-def pack_words(scratch, haplotypes):
-    """Pack calls that are all ``0|0``, ``0|1``, ``1|0`` or ``1|1``.
-
-    Parameters
-    ----------
-    scratch : (16 n_words,) uint64, the calls with a tab after each, filled up with ``0|0``.
-    haplotypes : (n_words,) uint64, where the bits go; changed even if the calls are of another form.
-
-    Returns
-    -------
-    bool, whether the calls have that form.
-    """
-    bad = np.uint64(0)
-    for w in range(len(haplotypes)):
-        word = np.uint64(0)
-        shift = np.uint64(0)
-        for i in range(WORDS_PER_WORD * w, WORDS_PER_WORD * (w + 1)):
-            calls = scratch[i]
-            bad |= calls ^ _ALL_REFERENCE
-            bits = calls & _LOW_BITS
-            bits = (bits | (bits >> _FIFTEEN)) & _PAIRS
-            bits = (bits | (bits >> _THIRTY)) & _NIBBLE
-            word |= bits << shift
-            shift += _FOUR
-        haplotypes[w] = word
-    return bad & _MUST_AGREE == 0
-
-
-@_jit
-def pack_words_with_dots(scratch, haplotypes, missing):
-    """Pack calls of ``0``, ``1`` and ``.``, all phased; see `pack_words`."""
-    bad = np.uint64(0)
-    for w in range(len(haplotypes)):
-        word, dots = np.uint64(0), np.uint64(0)
-        shift = np.uint64(0)
-        for i in range(WORDS_PER_WORD * w, WORDS_PER_WORD * (w + 1)):
-            # Against `0`, a `1` differs in bit 0 alone and a `.` in bits 1 to 4 alone.
-            calls = scratch[i] ^ _ALL_REFERENCE
-            bad |= calls & (_SEPARATORS | _HIGH_OF_ALLELES)
-            bad |= (calls ^ (calls >> _ONE)) & _MIDDLE_OF_ALLELES
-            bad |= calls & (calls >> _ONE) & _LOW_BITS
-            bits = calls & _LOW_BITS
-            bits = (bits | (bits >> _FIFTEEN)) & _PAIRS
-            bits = (bits | (bits >> _THIRTY)) & _NIBBLE
-            word |= bits << shift
-            bits = (calls >> _ONE) & _LOW_BITS
-            bits = (bits | (bits >> _FIFTEEN)) & _PAIRS
-            bits = (bits | (bits >> _THIRTY)) & _NIBBLE
-            dots |= bits << shift
-            shift += _FOUR
-        haplotypes[w] = word
-        missing[w] = dots
-    return bad == 0
-
-
-@_jit
-def pack_allele(alleles, number, haplotypes, missing):
-    """Pack which alleles are the one of a number, and which are unknown (-1).
-
-    Parameters
-    ----------
-    alleles : (n_haplotypes,) int32.
-    number : int, at least 1.
-    haplotypes, missing : (n_words,) uint64, where the bits go.
-    """
-    for w in range(len(haplotypes)):
-        word, dots = np.uint64(0), np.uint64(0)
-        bit = _ONE
-        for allele in alleles[WORD_BITS * w : WORD_BITS * (w + 1)]:
-            if allele == number:
-                word |= bit
-            elif allele < 0:
-                dots |= bit
-            bit <<= _ONE
-        haplotypes[w] = word
-        missing[w] = dots
 
 
 @_jit
@@ -261,6 +174,7 @@ def scan_lines(
     is_wanted,
     is_filter_kept,
     is_phase_required,
+    is_known_ref,
     n_samples,
     scratch,
     alleles,
@@ -270,9 +184,8 @@ def scan_lines(
 ):
     """Take lines as long as they have the common form, one row a line.
 
-    The common form: the contig and FORMAT of the line before, one ALT of letters, and calls that
-    `decode_calls` can decode. Comments, and lines of another contig with the right number of columns, are
-    passed over.
+    The common form: the contig and FORMAT of the line before, one ALT of letters that is not REF, and calls
+    that `decode_calls` can decode. Lines of another contig with the right number of columns are passed over.
 
     Parameters
     ----------
@@ -281,7 +194,7 @@ def scan_lines(
     n_subfields : int, those that `format_` names; the first is GT.
     is_wanted : bool, whether `contig` is the one to be read.
     is_filter_kept : bool, whether FILTER does not matter.
-    is_phase_required : bool, see `dpgrs.io.vcf.ContigReader`.
+    is_phase_required, is_known_ref : bool, see `dpgrs.io.vcf.ContigReader`.
     n_samples : int
     scratch : (128 n_words,) uint8 and alleles : (2 n_samples,) int32, for use in between; scratch is filled
         with ``0|0`` and tabs.
@@ -304,10 +217,6 @@ def scan_lines(
     while at < stop:
         if row == len(haplotypes):
             return at, row, n_lines, n_haploid, IS_FULL
-        if text[at] == HASH:
-            at = line_end(text, at, stop) + 1
-            n_lines += 1
-            continue
         is_same = is_at(text, at, stop, contig) and at + len(contig) < stop
         if not is_same or text[at + len(contig)] != TAB:
             break
@@ -326,7 +235,9 @@ def scan_lines(
         position = parse_position(text, tabs[0] + 1, tabs[1])
         if position == 0 or not is_letters(text, tabs[2] + 1, tabs[3]):
             break
-        if not is_letters(text, tabs[3] + 1, tabs[4]):
+        if not is_letters(text, tabs[3] + 1, tabs[4]) or _is_same_allele(text, tabs[2] + 1, tabs[3], tabs[4]):
+            break
+        if is_known_ref and _is_provisional(text, tabs[6] + 1, tabs[7]):
             break
         if not is_filter_kept and not _is_passed(text, tabs[5] + 1, tabs[6]):
             break
@@ -382,6 +293,30 @@ def _find_tabs(text, start, stop, tabs):
                 return True
         elif text[i] == NEWLINE:
             return False
+    return False
+
+
+@_jit
+def _is_same_allele(text, start, tab, stop):
+    """Tell whether ``text[start:tab]`` and ``text[tab + 1:stop]`` are the same letters of either case."""
+    n = tab - start
+    if stop - tab - 1 != n:
+        return False
+    for i in range(n):  # noqa: SIM110
+        if text[start + i] | _LOWER_CASE != text[tab + 1 + i] | _LOWER_CASE:
+            return False
+    return True
+
+
+@_jit
+def _is_provisional(text, start, stop):
+    """Tell whether INFO in ``text[start:stop]`` has the flag `PROVISIONAL`."""
+    begin = start
+    for at in range(start, stop + 1):
+        if at == stop or text[at] == SEMICOLON:
+            if at - begin == len(PROVISIONAL) and is_at(text, begin, at, PROVISIONAL):
+                return True
+            begin = at + 1
     return False
 
 

@@ -47,15 +47,15 @@ def read_bcf_header(path):
     return VcfHeader(path, sample_ids(path, lines[-1]), contigs)
 
 
-def first_bcf_site(path):
-    """Return (contig, position) of the first record of a BCF, or None where it has none.
+def first_bcf_line(path):
+    """Return the first record of a BCF as a line of a VCF, bytes, or None where it has none.
 
     Raises
     ------
     DpgrsError
         Missing, truncated or damaged file.
     """
-    return next(((record.contig, record.pos) for record in _records(Path(path))), None)
+    return next((_line(path, record) for record in _records(Path(path))), None)
 
 
 class BcfText:

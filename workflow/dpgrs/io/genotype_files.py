@@ -6,10 +6,11 @@ from pathlib import Path
 import numpy as np
 
 from dpgrs.errors import DpgrsError
-from dpgrs.io.bcf import BcfReader, first_bcf_site, is_bcf, read_bcf_header
+from dpgrs.io.bcf import BcfReader, first_bcf_line, is_bcf, read_bcf_header
 from dpgrs.io.files import file_digest
 from dpgrs.io.plink_tables import GENOTYPES, plink_files
 from dpgrs.io.vcf import N_THREADS, ContigReader, VcfHeader, read_header
+from dpgrs.io.vcf_records import PROVISIONAL
 from dpgrs.io.vcf_text import numbered_lines
 
 INDEX_ENDINGS = (".tbi", ".csi")
@@ -59,6 +60,21 @@ def with_companions(paths):
     return [file for path in paths for file in _files_of(Path(path))]
 
 
+def has_provisional_ref(path):
+    """Tell whether REF may have been chosen by the people, as PLINK 1 does.
+
+    Of a VCF or BCF the first record tells; a reader with `known_ref` looks at all.
+
+    Parameters
+    ----------
+    path : pathlib.Path
+    """
+    if _is_plink(path):
+        return _plink().has_provisional_ref(path)
+    info = (_first_line(path) or b"").split(b"\t", 8)[7:8]
+    return PROVISIONAL.encode() in b";".join(info).split(b";")
+
+
 def genotype_header(paths):
     """Read which people and contigs genotype files hold.
 
@@ -88,7 +104,14 @@ def genotype_header(paths):
 
 
 def genotype_reader(
-    paths, chromosome, *, phased="required", keep_filtered=False, field="GT", n_threads=N_THREADS
+    paths,
+    chromosome,
+    *,
+    phased="required",
+    keep_filtered=False,
+    known_ref=False,
+    field="GT",
+    n_threads=N_THREADS,
 ):
     """Return a reader of one chromosome, whatever the form of its files.
 
@@ -96,7 +119,7 @@ def genotype_reader(
     ----------
     paths : path, or list of the paths of the chromosome's parts, in any order.
     chromosome : str, as in the files or with ``chr`` in front added or left out.
-    phased, keep_filtered, field : see `dpgrs.io.vcf.ContigReader`.
+    phased, keep_filtered, known_ref, field : see `dpgrs.io.vcf.ContigReader`.
     n_threads : int, those that read a VCF, see there; BCF and PLINK files are read in one.
 
     Returns
@@ -109,7 +132,8 @@ def genotype_reader(
         Anything wrong with a header; parts that begin with another contig or at one position; dosages of a
         chromosome that is no autosome, of which men may have one.
     """
-    paths, terms = as_paths(paths), {"phased": phased, "keep_filtered": keep_filtered, "field": field}
+    paths = as_paths(paths)
+    terms = {"phased": phased, "keep_filtered": keep_filtered, "known_ref": known_ref, "field": field}
     if field == "DS" and not _plink().is_autosome(chromosome):
         raise DpgrsError(
             f"`{paths[0]}` does not say whether the dosages of men on chromosome {chromosome}, which is none "
@@ -252,11 +276,16 @@ def _first_site(path):
     """Return (contig, position) of the first record of a file, or None where it has none."""
     if _is_plink(path):
         return _plink().first_plink_site(path)
+    line = _first_line(path)
+    if line is None:
+        return None
+    contig, position, *_ = (*line.split(b"\t", 2), b"")
+    # A position that is none is named when its record is read.
+    return contig.decode(errors="replace"), int(position) if position.isdigit() else 0
+
+
+def _first_line(path):
+    """Return the first record of a VCF or BCF as a line, or None where it has none."""
     if is_bcf(path):
-        return first_bcf_site(path)
-    for _, line in numbered_lines(path):
-        if not line.startswith(b"#"):
-            contig, position, *_ = (*line.split(b"\t", 2), b"")
-            # A position that is none is named when its record is read.
-            return contig.decode(errors="replace"), int(position) if position.isdigit() else 0
-    return None
+        return first_bcf_line(path)
+    return next((line for _, line in numbered_lines(path) if not line.startswith(b"#")), None)

@@ -20,6 +20,7 @@ def ingest_chromosome(
     store,
     phased="required",
     keep_filtered=False,
+    known_ref=False,
     field="GT",
     people=None,
     genome_build=None,
@@ -36,6 +37,8 @@ def ingest_chromosome(
     store : path of the store to write, new or empty.
     phased : ``required`` or ``any``, see `dpgrs.io.vcf.ContigReader`.
     keep_filtered : bool, whether to keep records whose FILTER is neither PASS nor ``.``.
+    known_ref : bool, whether to refuse REF that is provisional: ``INFO/PR``, a ``.bed``, or a ``.pgen`` that
+        says so.
     field : ``GT``, or ``DS`` for the dosages of people beside their nearest calls.
     people : path of a list of ids, one a line: nobody else's calls reach the store; None takes everybody.
     genome_build : ``GRCh37`` or ``GRCh38``, which the positions must be of; None checks none.
@@ -55,7 +58,12 @@ def ingest_chromosome(
         behind.
     """
     header = genotype_header(genotypes)
-    options = {"phased": phased, "keep_filtered": keep_filtered, "field": field}
+    options = {
+        "phased": phased,
+        "keep_filtered": keep_filtered,
+        "known_ref": known_ref,
+        "field": field,
+    }
     reader = genotype_reader(genotypes, str(chromosome), n_threads=threads, **options)
     has_dosages, samples = field == "DS", header.samples
     batches = reader.batches(rows_per_batch(len(samples), has_dosages=has_dosages))

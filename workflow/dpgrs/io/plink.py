@@ -23,7 +23,7 @@ from dpgrs.io.plink_tables import (
     require_file,
 )
 from dpgrs.io.vcf import VariantBatch, VcfHeader, check_terms
-from dpgrs.io.vcf_records import BadRecordError, skip_reason
+from dpgrs.io.vcf_records import SET_REF, BadRecordError, require_distinct_alleles, skip_reason
 from dpgrs.io.vcf_text import COPY_AGAIN, match_contig, record_error
 
 # Their calls may be haploid, which PLINK does not write down.
@@ -137,6 +137,7 @@ class PlinkReader:
     phased : ``required`` makes an unphased heterozygous call an error; ``any`` takes calls as written, and of
         two alleles without phase the lower first.
     keep_filtered : bool, whether to keep variants whose FILTER is neither PASS nor ``.``.
+    known_ref : bool, whether to refuse files in which REF of any variant is provisional.
     field : ``GT``, or ``DS`` for the dosages of a ``.pgen``; calls without one give whole ones.
 
     Attributes
@@ -147,13 +148,18 @@ class PlinkReader:
     Raises
     ------
     DpgrsError
-        If phase is required of a ``.bed``, or of a contig with haploid calls; dosages of a ``.bed``.
+        If phase is required of a ``.bed``, or of a contig with haploid calls; dosages of a ``.bed``;
+        provisional REF.
     """
 
     haploid_calls = 0
 
-    def __init__(self, header, contig, *, phased="required", keep_filtered=False, field="GT"):
+    def __init__(
+        self, header, contig, *, phased="required", keep_filtered=False, known_ref=False, field="GT"
+    ):
         check_terms(phased, field)
+        if known_ref and has_provisional_ref(header.path):
+            raise DpgrsError(f"`{header.path}` must have REF of the genome, which it does not say. {SET_REF}")
         if field == "DS" and header.path.suffix == ".bed":
             raise DpgrsError(
                 f"`{header.path}` has no dosages: PLINK 1 keeps none. Read its calls (`field: GT`), or give "
@@ -219,6 +225,7 @@ class PlinkReader:
             kept = [(k, alt) for k, alt in enumerate(alts, start=1) if not reasons[k - 1]]
             if kept and not _LETTERS.fullmatch(ref):
                 raise BadRecordError(f"`REF` must be letters, got {ref}. Mend the record.")
+            require_distinct_alleles(ref, alts)
         except BadRecordError as problem:
             raise self._error(record["contig"], record["position"], problem) from None
         for reason in filter(None, reasons):

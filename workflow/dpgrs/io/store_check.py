@@ -8,11 +8,12 @@ import numpy as np
 from dpgrs.bits import unpack
 from dpgrs.dosages import DOSAGE_STEP, hard_calls
 from dpgrs.errors import DpgrsError
+from dpgrs.io.bcf import is_bcf
 from dpgrs.io.genotype_files import as_paths, order_parts
 from dpgrs.io.haplotype_store import HaplotypeStore
 from dpgrs.io.plink_tables import GENOTYPES
-from dpgrs.io.vcf_records import sample_place
-from dpgrs.io.vcf_text import find_index
+from dpgrs.io.vcf_records import PROVISIONAL, SET_REF, sample_place
+from dpgrs.io.vcf_text import find_index, require_one_header
 
 _MAKE_AGAIN = "Make the store again: dpgrs ingest-chromosome"
 
@@ -85,11 +86,14 @@ class _Records:
         set_htslib_log_level(0)  # htslib's lines on stderr would stand where ours belong
         for path in paths:
             find_index(path)
+            if not is_bcf(path):
+                require_one_header(path)  # htslib takes it for records of other contigs
         self._files = [VCF(str(path), threads=2) for path in paths]
         samples = self._files[0].samples
         self._contig = options["chromosome"].removeprefix("chr")
         self._is_phase_required = options["phased"] == "required"
         self._is_filter_kept = options["keep_filtered"]
+        self._is_ref_known = options.get("known_ref", False)
         self._has_dosages = options.get("field") == "DS"
         kept = set(people)
         self._places = [place for place, name in enumerate(samples) if name in kept]
@@ -101,6 +105,9 @@ class _Records:
             if record.CHROM.removeprefix("chr") != self._contig:
                 continue
             self.counts["n_records"] += 1
+            if self._is_ref_known and PROVISIONAL in str(record).split("\t", 8)[7].split(";"):
+                place = f"{record.CHROM}:{record.POS}"
+                raise DpgrsError(f"the VCF must have REF of the genome at {place}, got `INFO/PR`. {SET_REF}")
             is_of_dosages = self._has_dosages and "DS" in record.FORMAT
             has_genotypes = is_of_dosages or "GT" in record.FORMAT
             is_usable = has_genotypes and (self._is_filter_kept or record.FILTER is None)

@@ -17,10 +17,18 @@ from dpgrs.errors import DpgrsError, UsageError
 from dpgrs.io.vcf_dosages import DosageScanner
 from dpgrs.io.vcf_parallel import ParallelScanner
 from dpgrs.io.vcf_scan import N_FIXED_COLUMNS, LineScanner
-from dpgrs.io.vcf_text import COPY_AGAIN, ContigText, first_repeat, numbered_lines
+from dpgrs.io.vcf_text import (
+    COPY_AGAIN,
+    HEADER_AGAIN,
+    ContigText,
+    first_repeat,
+    numbered_lines,
+    record_error,
+)
 
 PHASED = ("required", "any")
 SCANNERS = {"GT": LineScanner, "DS": DosageScanner}
+_NAME = re.compile(r"[^\x00-\x1f\x7f]+")
 N_THREADS = 2  # so few are busy where one scans beside those that inflate
 
 
@@ -71,11 +79,16 @@ def read_header(path):
     Raises
     ------
     DpgrsError
-        Missing, empty or truncated file, no VCF, no samples, sample ids that are not distinct.
+        Missing, empty or truncated file, no VCF, no samples, sample ids that are no names or not distinct, a
+        second header.
     """
     path = Path(path)
-    contigs = {}
+    contigs, header = {}, None
     for number, line in numbered_lines(path):
+        if header and line.startswith(b"#"):
+            raise record_error(path, number, line, HEADER_AGAIN)
+        if header:
+            return header
         if number == 1 and not line.startswith(b"##fileformat=VCF"):
             raise DpgrsError(
                 f"`{path}` must begin with `##fileformat=VCF`. "
@@ -84,9 +97,11 @@ def read_header(path):
         if line.startswith(b"##contig="):
             contigs |= declared_contig(line)
         elif line.startswith(b"#CHROM"):
-            return VcfHeader(path, sample_ids(path, line), contigs)
+            header = VcfHeader(path, sample_ids(path, line), contigs)
         elif not line.startswith(b"#"):
             break
+    if header:
+        return header
     raise DpgrsError(f"`{path}` has no #CHROM line: its header is truncated. {COPY_AGAIN}")
 
 
@@ -99,6 +114,7 @@ class ContigReader:
     contig : str, as in the file or with ``chr`` in front added or left out.
     phased : ``required`` makes an unphased heterozygous call an error; ``any`` takes calls as written.
     keep_filtered : bool, whether to keep records whose FILTER is neither PASS nor ``.``.
+    known_ref : bool, whether a record whose REF is provisional (``INFO/PR``) is an error.
     field : ``GT``, calls, or ``DS``, dosages of people.
     is_compiled : bool, whether to scan lines of the common form with compiled code; it changes no result.
     n_threads : int, those that inflate and scan; it changes no result.
@@ -129,6 +145,7 @@ class ContigReader:
         *,
         phased="required",
         keep_filtered=False,
+        known_ref=False,
         field="GT",
         is_compiled=True,
         n_threads=N_THREADS,
@@ -142,6 +159,7 @@ class ContigReader:
             "n_samples": len(header.samples),
             "is_phase_required": phased == "required",
             "is_filter_kept": keep_filtered,
+            "is_known_ref": known_ref,
             "is_compiled": is_compiled,
         }
         self.n_records = 0
@@ -198,7 +216,7 @@ def sample_ids(path, line):
     Raises
     ------
     DpgrsError
-        No samples, ids that are not distinct or not in UTF-8.
+        No samples, ids that are empty, hold a control character, or are not distinct or not in UTF-8.
     """
     try:
         samples = tuple(line.decode().split("\t")[N_FIXED_COLUMNS:])
@@ -206,6 +224,11 @@ def sample_ids(path, line):
         raise DpgrsError(f"`{path}` must have sample ids in UTF-8. Rename them: bcftools reheader") from error
     if not samples:
         raise DpgrsError(f"`{path}` has no samples. Give a VCF with a FORMAT column and a column per sample.")
+    if unnamed := next((place for place, name in enumerate(samples, 1) if not _NAME.fullmatch(name)), None):
+        raise DpgrsError(
+            f"`{path}` must have sample ids that are not empty, without control characters, got another "
+            f"for sample {unnamed}. Rename them: bcftools reheader -s names.txt"
+        )
     if same := first_repeat(samples):
         raise DpgrsError(
             f"`{path}` must have distinct sample ids, got the same for samples {same[0]} and {same[1]}. "

@@ -19,11 +19,14 @@ from isal import igzip, igzip_lib, isal_zlib
 BLOCK_BYTES = 2**21
 N_THREADS = 2
 
+BGZF_END = bytes.fromhex("1f8b08040000000000ff0600424302001b0003000000000000000000")
+
 _MAGIC, _HAS_EXTRA = b"\x1f\x8b", 4
 _HEADER_BYTES, _FOOTER_BYTES = 18, 8
 _MAX_INFLATED = 2**16
 _ROOM = 2**18  # before each block, for the line that began in the block before
 _WINDOW = 2**16
+_SEARCHED = 2**24
 
 
 class DamagedError(Exception):
@@ -81,6 +84,19 @@ def line_blocks(path, *, offset=0, n_bytes=BLOCK_BYTES, n_threads=N_THREADS, n_h
 def is_bgzf(start):
     """Tell BGZF from plain gzip by its first bytes, as htslib does: its first extra field is named BC."""
     return start.startswith(_MAGIC) and start[12:16] == b"BC\2\0" and bool(start[3] & _HAS_EXTRA)
+
+
+def end_marks(path, *, stop):
+    """Return htslib's virtual offsets of the end marks before `stop`, one too: files were joined there."""
+    found, seen, stop = [], 0, stop >> 16
+    with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+        for start in range(0, stop, _SEARCHED):
+            end = min(start + _SEARCHED, stop)
+            while (at := data.find(BGZF_END, start, end + len(BGZF_END) - 1)) >= 0:
+                found.append(at << 16)
+                start = at + len(BGZF_END)
+            seen = _let_go(data, seen, end)
+    return found
 
 
 def _joined(tail, buffer, stop):

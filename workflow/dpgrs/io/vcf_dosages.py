@@ -6,7 +6,7 @@ import numpy as np
 
 from dpgrs.dosages import DTYPE, LARGEST_DOSAGE, STEPS_PER_ALLELE
 from dpgrs.io import _dosage_kernels as kernels
-from dpgrs.io.vcf_records import BadRecordError, parse_record, sample_place
+from dpgrs.io.vcf_records import BadRecordError, sample_place
 from dpgrs.io.vcf_scan import LineScanner, Rows
 
 FIELD = b"DS"
@@ -29,7 +29,7 @@ class DosageScanner(LineScanner):
         return start if self._kernel.is_wanted else super()._scan(text, start, stop, rows)
 
     def _split(self, line):
-        record = parse_record(line)
+        record = self._parse(line)
         keys = record.calls.partition(b"\t")[0].split(b":")
         if FIELD not in keys:
             return [(site, _steps_of_calls(alleles, k), k) for site, alleles, k in super()._split(line)]

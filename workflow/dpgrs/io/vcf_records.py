@@ -10,6 +10,12 @@ from dpgrs.errors import shown
 
 N_FIXED_COLUMNS = 9
 
+PROVISIONAL = "PR"
+SET_REF = (
+    "One person may exchange REF and ALT for everybody. Set REF: "
+    "plink2 --fa genome.fa --ref-from-fa force (docs/genotypes.md)"
+)
+
 # int() takes digits of all scripts, and raises where there are thousands of them.
 _POSITION = re.compile(r"0*[1-9][0-9]{0,9}")
 _LETTERS = re.compile(r"[A-Za-z]+")
@@ -33,24 +39,48 @@ class Record(NamedTuple):
     ref: str
     alts: list
     filter: str
+    has_provisional_ref: bool  # its REF may have been chosen by the people
     calls: bytes  # FORMAT and all sample columns
 
 
 def parse_record(line):
-    """Split a line of the right number of columns, and check POS and REF.
+    """Split a line of the right number of columns, and check POS, REF, and that no allele is there twice.
 
     Raises
     ------
     BadRecordError
     """
     *fixed, calls = line.split(b"\t", N_FIXED_COLUMNS - 1)
-    contig, position, id_, ref, alts, _, filter_, _ = (field.decode(errors="replace") for field in fixed)
+    contig, position, id_, ref, alts, _, filter_, info = (field.decode(errors="replace") for field in fixed)
     if not (_POSITION.fullmatch(position) and int(position.lstrip("0")) < 2**31):
         got = shown(position) or "nothing"
         raise BadRecordError(f"`POS` must be a whole number from 1 to 2^31 - 1, got {got}. Mend the record.")
     if not _LETTERS.fullmatch(ref):
         raise BadRecordError(f"`REF` must be letters, got {shown(ref) or 'nothing'}. Mend the record.")
-    return Record(contig, int(position.lstrip("0")), id_, ref, alts.split(","), filter_, calls)
+    record = Record(
+        contig=contig,
+        position=int(position.lstrip("0")),
+        id=id_,
+        ref=ref,
+        alts=alts.split(","),
+        filter=filter_,
+        has_provisional_ref=PROVISIONAL in info.split(";"),
+        calls=calls,
+    )
+    require_distinct_alleles(ref, record.alts)
+    return record
+
+
+def require_distinct_alleles(ref, alts):
+    """Refuse a sequence that is there twice, as REF and ALT or as two ALTs: which does a call mean?
+
+    Raises
+    ------
+    BadRecordError
+    """
+    alleles = [allele.upper() for allele in (ref, *alts) if _LETTERS.fullmatch(allele)]
+    if len(set(alleles)) < len(alleles):
+        raise BadRecordError("REF and ALT must be alleles of their own, got one twice. Mend the record.")
 
 
 def skip_reason(alt):

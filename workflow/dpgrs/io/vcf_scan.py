@@ -10,14 +10,16 @@ import numpy as np
 
 from dpgrs.bits import WORD_BITS, word_count
 from dpgrs.io import _vcf_kernels as kernels
+from dpgrs.io._packing_kernels import pack_allele
 from dpgrs.io.vcf_records import (
     N_FIXED_COLUMNS,
+    SET_REF,
     BadRecordError,
     CallDecoder,
     parse_record,
     skip_reason,
 )
-from dpgrs.io.vcf_text import COPY_AGAIN
+from dpgrs.io.vcf_text import COPY_AGAIN, HEADER_AGAIN
 
 # FORMAT as most files have it. What is odd about another one is for htslib to find.
 _FORMAT = re.compile(rb"GT(:[A-Za-z_][0-9A-Za-z_.]*)*")
@@ -31,19 +33,27 @@ class LineScanner:
     ----------
     text : ContigText
     n_samples : int
-    is_phase_required, is_filter_kept, is_compiled : bool, see `dpgrs.io.vcf.ContigReader`.
+    is_phase_required, is_filter_kept, is_known_ref, is_compiled : bool, see `dpgrs.io.vcf.ContigReader`.
 
     Attributes
     ----------
     n_records, skipped, haploid_calls : see `dpgrs.io.vcf.ContigReader`.
     """
 
-    def __init__(self, text, *, n_samples, is_phase_required, is_filter_kept, is_compiled):
+    def __init__(
+        self, text, *, n_samples, is_phase_required, is_filter_kept, is_compiled, is_known_ref=False
+    ):
         self._text = text
         self._n_samples = n_samples
         self._is_filter_kept = is_filter_kept
         self._is_compiled = is_compiled
-        self._kernel = _Kernel(n_samples, is_phase_required=is_phase_required, is_filter_kept=is_filter_kept)
+        self._is_known_ref = is_known_ref
+        self._kernel = _Kernel(
+            n_samples,
+            is_phase_required=is_phase_required,
+            is_filter_kept=is_filter_kept,
+            is_known_ref=is_known_ref,
+        )
         self._new_decoder = lambda: CallDecoder(n_samples, is_phase_required=is_phase_required)
         self._decoder = None  # of htslib; most files do not need it
         self._names = {}
@@ -55,7 +65,7 @@ class LineScanner:
 
     @property
     def n_lines(self):
-        """Lines read so far, comments and those of other contigs too."""
+        """Lines read so far, those of other contigs too."""
         return self._line
 
     @property
@@ -119,7 +129,7 @@ class LineScanner:
         """Yield a row (site, alleles, number) for each ALT of a line that can be used."""
         self._line += 1
         if line.startswith(b"#"):
-            return
+            raise self._text.record_error(self._line, line, HEADER_AGAIN)
         name = line.partition(b"\t")[0]
         is_wanted = self._text.has(name)
         if self._text.is_indexed and not is_wanted:
@@ -141,8 +151,14 @@ class LineScanner:
             raise self._text.record_error(self._line, line, problem) from None
         yield from rows
 
-    def _split(self, line):
+    def _parse(self, line):
         record = parse_record(line)
+        if self._is_known_ref and record.has_provisional_ref:
+            raise BadRecordError(f"REF must be that of the genome, got `INFO/PR`. {SET_REF}")
+        return record
+
+    def _split(self, line):
+        record = self._parse(line)
         kept = self._usable_alts(record)
         if not kept:
             return []
@@ -176,15 +192,16 @@ class LineScanner:
 class _Kernel:
     """The compiled code, with what it needs to know of the line before."""
 
-    def __init__(self, n_samples, *, is_phase_required, is_filter_kept):
+    def __init__(self, n_samples, *, is_phase_required, is_filter_kept, is_known_ref):
         self._n_samples = n_samples
         self._is_phase_required = is_phase_required
         self._is_filter_kept = is_filter_kept
+        self._is_known_ref = is_known_ref
         n_bytes = 2 * WORD_BITS * word_count(2 * n_samples)
         self._scratch = np.resize(np.frombuffer(b"0|0\t", dtype=np.uint8), n_bytes)
         self.alleles = np.empty(2 * n_samples, dtype=np.int32)
-        # No record begins like a comment. An empty name would be that of lines whose CHROM is empty.
-        self._name, self._contig, self.is_wanted = "", np.frombuffer(b"#", dtype=np.uint8).copy(), False
+        # No record begins like this. An empty name would be that of lines whose CHROM is empty.
+        self._name, self._contig, self.is_wanted = "", np.frombuffer(b"\n", dtype=np.uint8).copy(), False
         self._format, self._n_subfields = np.frombuffer(b"GT", dtype=np.uint8).copy(), 1
 
     def scan(self, text, start, stop, rows):
@@ -200,6 +217,7 @@ class _Kernel:
             self.is_wanted,
             self._is_filter_kept,
             self._is_phase_required,
+            self._is_known_ref,
             self._n_samples,
             self._scratch,
             self.alleles,
@@ -251,7 +269,7 @@ class Rows:
 
     def add(self, site, alleles, number):
         """Add a row from allele numbers."""
-        kernels.pack_allele(alleles, number, self.haplotypes[self.n], self.missing[self.n])
+        pack_allele(alleles, number, self.haplotypes[self.n], self.missing[self.n])
         self.add_site(site)
 
     def add_site(self, site):

@@ -5,13 +5,18 @@ import os
 import zlib
 
 from dpgrs.errors import DpgrsError, shown
-from dpgrs.io.vcf_blocks import DamagedError, is_bgzf, line_blocks
+from dpgrs.io._vcf_kernels import line_end
+from dpgrs.io.vcf_blocks import BGZF_END, DamagedError, end_marks, is_bgzf, line_blocks
 from dpgrs.io.vcf_index import read_index
 
 COPY_AGAIN = "Copy or download the file again."
+HEADER_AGAIN = (
+    "a line that begins with `#` must stand above all records: after a second header they may be of other "
+    "people. Join files with bcftools concat."
+)
 
 _GZIP_MAGIC = b"\x1f\x8b"
-_BGZF_END = bytes.fromhex("1f8b08040000000000ff0600424302001b0003000000000000000000")
+_HASH = ord("#")
 
 
 def first_repeat(names):
@@ -67,18 +72,29 @@ class ContigText:
         # The count guards against an index that is older than its file. Without a count, scan the whole file.
         self.is_indexed = self._places is not None
         self._name = match_contig(path, contig, self._places) if self.is_indexed else None
+        self._n_header_lines = 0
+        if self.is_indexed:
+            self._require_one_header()
 
     def blocks(self, **options):
-        """Yield blocks of whole lines, see `dpgrs.io.vcf_blocks.line_blocks`.
+        """Yield blocks of whole lines below the header, see `dpgrs.io.vcf_blocks.line_blocks`.
 
         Raises
         ------
         DpgrsError
             Truncated or damaged file.
         """
-        offset = self._places[self._name].offset if self.is_indexed else 0
+        is_header = not self._earlier_offsets()
         try:
-            yield from line_blocks(self._path, offset=offset, **options)
+            for text, start, stop in line_blocks(self._path, offset=self._offset, **options):
+                at = start
+                while is_header and at < stop:
+                    is_header = text[at] == _HASH
+                    if is_header:
+                        at = line_end(text, at, stop) + 1
+                        self._n_header_lines += 1
+                if at < stop:
+                    yield text, at, stop
         except DamagedError:
             raise self._damage() from None
 
@@ -87,8 +103,9 @@ class ContigText:
         return name in self._aliases
 
     def record_error(self, number, line, problem):
-        """Return the error for a line; `number` is not used where the index was."""
-        return record_error(self._path, None if self.is_indexed else number, line, problem)
+        """Return the error for a line; `number`, from 1 below the header, is not used where the index was."""
+        number = None if self.is_indexed else number + self._n_header_lines
+        return record_error(self._path, number, line, problem)
 
     def require_complete(self, names, n_records):
         """Refuse a file that did not name the contig exactly once, or had not as many records as its index.
@@ -107,6 +124,27 @@ class ContigText:
                 f"again: tabix -f -p vcf {self._path}"
             )
 
+    @property
+    def _offset(self):
+        return self._places[self._name].offset if self.is_indexed else 0
+
+    def _earlier_offsets(self):
+        """Return where the contigs begin that lie before this one."""
+        return [place.offset for place in (self._places or {}).values() if place.offset < self._offset]
+
+    def _require_one_header(self):
+        """Refuse a second header before the contig, which is not read from the begin of the file.
+
+        It stands where two files were joined: behind the end mark of the first, or where a contig begins.
+        """
+        for offset in [*self._earlier_offsets(), *end_marks(self._path, stop=self._offset)]:
+            try:
+                text, start, _ = next(line_blocks(self._path, offset=offset, n_bytes=1, n_threads=1))
+            except (DamagedError, StopIteration):
+                raise self._damage() from None
+            if text[start] == _HASH:
+                raise DpgrsError(f"`{self._path}`, before contig {self._name}: {HEADER_AGAIN}")
+
     def _damage(self):
         """Return the error for damage, with the last line before it where lines have numbers."""
         if self.is_indexed:
@@ -124,7 +162,8 @@ class ContigText:
 def record_error(path, number, line, problem):
     """Return the error for one record: its line, or its contig and position where the line is not known."""
     site = shown(b":".join(line.split(b"\t", 2)[:2]).decode(errors="replace"))
-    place = f"line {number}" if number else f"record at {site}"
+    unnumbered = "among its records" if line.startswith(b"#") else f"record at {site}"
+    place = f"line {number}" if number else unnumbered
     return DpgrsError(f"`{path}`, {place}: {problem}")
 
 
@@ -145,8 +184,8 @@ def find_index(path):
         raise DpgrsError(f"`{path}` is empty. {COPY_AGAIN}")
     with path.open("rb") as file:
         is_packed = is_bgzf(file.read(18))
-        file.seek(max(0, size - len(_BGZF_END)))
-        if is_packed and file.read() != _BGZF_END:
+        file.seek(max(0, size - len(BGZF_END)))
+        if is_packed and file.read() != BGZF_END:
             raise DpgrsError(f"`{path}` is truncated: it lacks the end mark of a BGZF file. {COPY_AGAIN}")
     indices = (path.with_name(path.name + suffix) for suffix in (".csi", ".tbi"))
     index = next((index for index in indices if index.is_file()), None)
@@ -157,6 +196,20 @@ def find_index(path):
             f"{COPY_AGAIN[:-1]}, or remove an index that is not its own."
         )
     return index
+
+
+def require_one_header(path):
+    """Read a whole VCF, and refuse one with a header among its records.
+
+    Raises
+    ------
+    DpgrsError
+    """
+    is_header = True
+    for number, line in numbered_lines(path):
+        if line.startswith(b"#") and not is_header:
+            raise record_error(path, number, line, HEADER_AGAIN)
+        is_header = is_header and not line.startswith(b"#CHROM")
 
 
 def match_contig(path, contig, names):

@@ -31,6 +31,7 @@ def test_simulate_cohort__files(cohort):
         "chr22.vcf.gz",
         "chr22.vcf.gz.tbi",
         "populations.tsv",
+        "populations.tsv.sha256",
     ]
     table = pd.read_csv(cohort / "populations.tsv", sep="\t")
     assert table.columns.tolist() == ["sample", "population", "super_population"]

@@ -6,7 +6,14 @@ import pandas as pd
 import pytest
 
 from dpgrs.errors import DpgrsError, UsageError
-from dpgrs.io.files import load_arrays, read_table, replacing, save_arrays, write_table
+from dpgrs.io.files import load_arrays, read_table, replacing, save_arrays, write_table, write_text
+from dpgrs.io.json_files import read_json, write_json
+from dpgrs.io.loadings import read_loadings, write_loadings
+from dpgrs.io.people import find_people
+from dpgrs.io.sites import read_chosen_sites, write_sites
+from dpgrs.io.tables import read_populations
+from dpgrs.steps.collect import collect_tables
+from flips import after_flips
 
 
 def test_replacing__file(tmp_path):
@@ -108,3 +115,51 @@ def test_read_table__raise_on_a_damaged_file(tmp_path, content):
         (tmp_path / "t.tsv").write_bytes(content)
     with pytest.raises(DpgrsError, match="Remove it, and run the study again"):
         read_table(tmp_path / "t.tsv", needed=["a", "b"])
+
+
+SITES = pd.DataFrame({"contig": ["1", "1"], "position": [5, 9], "id": [".", "rs1"], "ref": ["A", "A"]})
+SITES = SITES.assign(alt=["C", "G"], frequency=[0.1, 0.25], rank=[1, 0])
+LOADINGS = np.array([[0.5, -1 / 3]])
+PLACES = pd.DataFrame({"sample": ["a", "b"], "population": ["GBR", "YRI"]})
+
+
+def collected(path):
+    collect_tables([path], output=path.with_name("all.tsv"))
+    return path.with_name("all.tsv").read_text()
+
+
+@pytest.mark.parametrize(
+    ("write", "read"),
+    [
+        (lambda path: write_table(path, SITES), read_table),
+        (lambda path: write_table(path, SITES), collected),
+        (lambda path: write_sites(path, SITES), read_chosen_sites),
+        (lambda path: write_loadings(path, SITES, SITES["frequency"], LOADINGS), read_loadings),
+        (lambda path: write_table(path, PLACES), read_populations),
+        (lambda path: write_json(path, {"mode": "release", "bounds": [1, 2.5]}), read_json),
+        (lambda path: write_text(path, "a\nb\n"), lambda path: find_people(path, ["a", "b", "c"])),
+    ],
+    ids=["table", "collected", "sites", "loadings", "populations", "json", "people"],
+)
+def test_write_text__a_flipped_bit_anywhere_is_seen_when_it_is_read(tmp_path, write, read):
+    path = tmp_path / "file"
+    write(path)
+    written = repr(read(path))
+    # Of the line beside it nothing but the digest is read.
+    for file, n_read in ((path, None), (path.with_name("file.sha256"), 64)):
+        found = after_flips(file, lambda: repr(read(path)), places=lambda n: [*range(0, n, 4), n - 1])
+        errors = [one for one in found if isinstance(one, DpgrsError)]
+        assert len(errors) == (len(found) if n_read is None else n_read // 4)
+        assert not any("\n" in str(one) for one in errors)
+        assert all(one == written for one in found if isinstance(one, str))
+
+
+def test_write_text__as_sha256sum_reads_it_and_anew(tmp_path):
+    for text in ("old", "new"):
+        write_text(tmp_path / "a.txt", text)
+    digest = hashlib.sha256(b"new").hexdigest()
+    assert (tmp_path / "a.txt.sha256").read_text() == f"{digest}  a.txt\n"
+    (tmp_path / "a.txt.sha256").unlink()
+    write_json(tmp_path / "b.json", {})
+    (tmp_path / "b.json.sha256").unlink()
+    assert read_json(tmp_path / "b.json") == {}  # as those of earlier versions

@@ -24,6 +24,7 @@ from dpgrs.steps import accuracy as accuracy_step
 from dpgrs.steps.fit import fit_weights
 from dpgrs.steps.noise import add_noise
 from dpgrs.steps.released import fit_of_release, load_released
+from flips import after_flips
 from ledger_requests import DATASET
 from step_studies import N_PEOPLE, N_VARIANTS, NAMES, Study
 
@@ -119,6 +120,18 @@ FIRST = {
         "c487e392e3cca5783640daf5e3bf62ab10a7a9443920f76012e66bcca018168c",
     ],
 }
+
+
+@pytest.mark.parametrize("method", ["reusecov-gauss", "k-blup"])
+def test_release__a_flipped_bit_in_the_sites_is_seen_before_a_charge(study, method):
+    config = study.settings(method)
+    release = study.release_from_rows if METHODS[method].draws_from_rows else study.release
+    found = after_flips(study.sites, lambda: release(config), places=lambda n: (0, n // 2, n - 1))
+    assert [str(error) for error in found] == [
+        f"`{study.sites}` must be a table that dpgrs wrote, but is missing, cut off or damaged. "
+        "Remove it, and run the study again."
+    ] * 3
+    assert not study.ledger(config).read().requests
 
 
 @pytest.mark.parametrize("bounds", FIRST)

@@ -348,6 +348,16 @@ def render_report(**options):
 
 
 @main.command()
+@click.argument("settings", metavar="JSON")
+@output
+def write_settings(settings, output):
+    """Record the resolved settings of a study."""
+    from dpgrs.io.files import write_text
+
+    write_text(output, f"{settings}\n")
+
+
+@main.command()
 @settings
 @click.option("--metrics", "outputs", type=click.Path(), multiple=True, help="Results to digest.")
 @output
@@ -366,15 +376,20 @@ def write_provenance(settings, outputs, output):
 @click.option("--mode", type=click.Choice(["release", "benchmark"]), default="release", help="Whose noise.")
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of the noise.")
 @click.option("--json", "is_json", is_flag=True, help="For programs.")
+@click.option("--output", type=click.Path(), help="File to write as JSON, in place of standard output.")
 @click.pass_obj
-def audit_mechanisms(context, mechanisms, of_releases, mode, seed, is_json, **options):
+def audit_mechanisms(context, mechanisms, of_releases, mode, seed, is_json, output, **options):
     """Run mechanisms on worst-case neighbours: the privacy loss that is claimed, and what is seen."""
+    from dpgrs.io.json_files import write_json
     from dpgrs.steps import audit
 
     cases = audit.choose_cases(mechanisms, of_releases=of_releases)
     with click.progressbar(cases, label="Audits", file=sys.stderr, hidden=context["quiet"]) as bar:
         findings = [audit.run_audit(case, audit.noise_of(case, seed, mode=mode), **options) for case in bar]
-    click.echo(json.dumps(findings, indent=2) if is_json else audit.as_table(findings))
+    if output:
+        write_json(output, findings)
+    else:
+        click.echo(json.dumps(findings, indent=2) if is_json else audit.as_table(findings))
     audit.require_within_claims(findings)
 
 

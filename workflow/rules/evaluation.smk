@@ -50,7 +50,7 @@ rule collect_metrics:
         mem_mb=2000,
         runtime=30,
     params:
-        code=code_digest("steps/collect.py"),
+        code=code_digest("io/files.py", "steps/collect.py"),
     shell:
         "python -m dpgrs collect-tables {input.tables} --output {output.table} 2> {log}"
 
@@ -129,7 +129,7 @@ rule plot_r2:
         runtime=10,
     params:
         stamp=STAMP,
-        code=code_digest("reporting"),
+        code=code_digest("io/files.py", "reporting"),
     script:
         "../scripts/plot_r2.py"
 

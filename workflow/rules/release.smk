@@ -56,10 +56,16 @@ rule audit_mechanisms:
             seed=SEED,
         ),
         code=code_digest(
-            "privacy", "regression", "screening", "evaluation", "steps/audit.py"
+            "privacy",
+            "regression",
+            "screening",
+            "evaluation",
+            "io/files.py",
+            "io/json_files.py",
+            "steps/audit.py",
         ),
     shell:
-        "python -m dpgrs --quiet audit --json {params.options} > {output.audit} 2> {log}"
+        "python -m dpgrs --quiet audit --output {output.audit} {params.options} 2> {log}"
 
 
 use rule ingest_chromosome as ingest_reference with:

@@ -14,13 +14,13 @@ rule write_settings:
         "../../envs/dpgrs.yaml"
     threads: 1
     resources:
-        mem_mb=100,
+        mem_mb=500,
         runtime=5,
     params:
         # A function, since the settings may hold {chrom}, which is no wildcard here.
         settings=lambda wildcards: json.dumps(SETTINGS, indent=2, sort_keys=True),
     shell:
-        "printf '%s\\n' {params.settings:q} > {output.settings} 2> {log}"
+        "python -m dpgrs write-settings {params.settings:q} --output {output.settings} 2> {log}"
 
 
 rule write_provenance:

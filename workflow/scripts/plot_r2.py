@@ -3,12 +3,9 @@
 import sys
 from pathlib import Path
 
-import pandas as pd
-
 sys.path.insert(0, str(Path(snakemake.scriptdir).parent))
 
+from dpgrs.io.files import read_table
 from dpgrs.reporting.figures import write_r2_figure
 
-write_r2_figure(
-    pd.read_csv(snakemake.input.metrics, sep="\t"), snakemake.output.figure, stamp=snakemake.params.stamp
-)
+write_r2_figure(read_table(snakemake.input.metrics), snakemake.output.figure, stamp=snakemake.params.stamp)

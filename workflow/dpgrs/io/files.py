@@ -1,16 +1,17 @@
-"""Files that are either whole or absent."""
+"""Files that are either whole or absent; what lies between steps as text has its digest beside it."""
 
 import hashlib
 import shutil
 import zipfile
 from contextlib import contextmanager
-from os import SEEK_END
+from io import BytesIO
 from pathlib import Path
 
 import numpy as np
 
 from dpgrs.errors import DpgrsError, UsageError
-from dpgrs.io.json_files import RUN_AGAIN
+
+RUN_AGAIN = "Remove it, and run the study again."
 
 
 @contextmanager
@@ -62,6 +63,62 @@ def file_digest(path):
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
+def digest_file(path):
+    """Return the path of the digest beside a file, a line as of ``sha256sum``."""
+    return Path(f"{path}.sha256")
+
+
+def write_text(path, text):
+    """Write text for a later step, with its digest beside it.
+
+    Parameters
+    ----------
+    path : the file.
+    text : str, as it is to be; UTF-8.
+    """
+    # Never beside the file of an earlier run: without one, a file that a killed job left is still read.
+    remove(digest_file(path))
+    content = text.encode("utf-8")
+    line = f"{hashlib.sha256(content).hexdigest()}  {Path(path).name}\n"
+    for name, whole in ((path, content), (digest_file(path), line.encode("utf-8"))):
+        with replacing(name) as temporary:
+            temporary.write_bytes(whole)
+
+
+def read_bytes(path):
+    """Read a file, and hold it against the digest beside it, if there is one.
+
+    Raises
+    ------
+    OSError
+        If the file cannot be read.
+    ValueError
+        If it is not what was written.
+    """
+    content = Path(path).read_bytes()
+    try:
+        digest = digest_file(path).read_bytes()[:64]
+    # Files of earlier versions, and of the user's own, have none.
+    except FileNotFoundError:
+        return content
+    if digest != hashlib.sha256(content).hexdigest().encode():
+        raise ValueError(f"`{path}` differs from the digest beside it.")
+    return content
+
+
+def not_as_written(path, *, kind="a table", fix=RUN_AGAIN):
+    """Return the error that a file is not what dpgrs wrote."""
+    return DpgrsError(f"`{path}` must be {kind} that dpgrs wrote, but is missing, cut off or damaged. {fix}")
+
+
+def written_digest(path):
+    """Return the SHA-256 of what `write_text` wrote, in hexadecimal; a `DpgrsError` where it is damaged."""
+    try:
+        return hashlib.sha256(read_bytes(path)).hexdigest()
+    except (OSError, ValueError):
+        raise not_as_written(path) from None
+
+
 def save_arrays(path, arrays):
     """Write named arrays as one uncompressed ``.npz`` file; same arrays, same bytes.
 
@@ -111,24 +168,21 @@ def read_table(path, *, needed=(), **options):
     import pandas as pd  # takes 0.2 s, which making a store does without
 
     try:
-        table = pd.read_csv(path, sep="\t", **options)
-    except (FileNotFoundError, ValueError):
+        content = read_bytes(path)
+        table = pd.read_csv(BytesIO(content), sep="\t", **options)
+    except (OSError, ValueError):
         table = None
     # pandas would fill the cells that a last line lacks.
-    if table is None or not _ends_a_line(path) or not set(needed) <= set(table.columns):
-        raise DpgrsError(
-            f"`{path}` must be a table that dpgrs wrote, but is missing, cut off or damaged. {RUN_AGAIN}"
-        )
+    if table is None or not content.endswith(b"\n") or not set(needed) <= set(table.columns):
+        raise not_as_written(path)
     return table
 
 
+def table_text(table):
+    """Return a data frame as tab-separated text; floats with 12 significant digits, missing values empty."""
+    return table.to_csv(sep="\t", index=False, float_format="%.12g", lineterminator="\n")
+
+
 def write_table(path, table):
-    """Write a data frame as tab-separated text; floats with 12 significant digits, missing values empty."""
-    with replacing(path) as temporary:
-        table.to_csv(temporary, sep="\t", index=False, float_format="%.12g", lineterminator="\n")
-
-
-def _ends_a_line(path):
-    with Path(path).open("rb") as file:
-        file.seek(-1, SEEK_END)
-        return file.read() == b"\n"
+    """Write a data frame as `table_text`, with its digest beside it."""
+    write_text(path, table_text(table))

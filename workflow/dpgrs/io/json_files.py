@@ -1,11 +1,13 @@
 """JSON that a step wrote for a later one; a killed job or a copied folder may have left half of it."""
 
 import json
-from pathlib import Path
 
-from dpgrs.errors import DpgrsError
+from dpgrs.io.files import RUN_AGAIN, not_as_written, read_bytes, write_text
 
-RUN_AGAIN = "Remove it, and run the study again."
+
+def write_json(path, value):
+    """Write a dict or a list for a later step, with its digest beside it."""
+    write_text(path, json.dumps(value, indent=2) + "\n")
 
 
 def read_json(path, *, kind=dict, fix=RUN_AGAIN):
@@ -23,9 +25,9 @@ def read_json(path, *, kind=dict, fix=RUN_AGAIN):
         If the file is missing, cut off, damaged or of another kind.
     """
     try:
-        value = json.loads(Path(path).read_text(encoding="utf-8"))
-    except (FileNotFoundError, ValueError, RecursionError):
+        value = json.loads(read_bytes(path).decode("utf-8"))
+    except (OSError, ValueError, RecursionError):
         value = None
     if not isinstance(value, kind):
-        raise DpgrsError(f"`{path}` must be JSON that dpgrs wrote, but is missing, cut off or damaged. {fix}")
+        raise not_as_written(path, kind="JSON", fix=fix)
     return value

@@ -1,12 +1,13 @@
 """The public table of the loadings of principal components."""
 
 from dataclasses import dataclass
+from io import BytesIO
 
 import numpy as np
 import pandas as pd
 
 from dpgrs.errors import DpgrsError
-from dpgrs.io.files import write_table
+from dpgrs.io.files import read_bytes, write_table
 
 SITE_COLUMNS = ["contig", "position", "ref", "alt"]
 
@@ -74,7 +75,7 @@ def read_loadings(path):
     """
     try:
         # As text, which Python turns into the very numbers.
-        table = pd.read_csv(path, sep="\t", dtype=str, keep_default_na=False)
+        table = pd.read_csv(BytesIO(read_bytes(path)), sep="\t", dtype=str, keep_default_na=False)
         names = tuple(table.columns[len(SITE_COLUMNS) + 1 :])
         values = np.array([[float(cell) for cell in table[name]] for name in names])
         frequency = np.array([float(cell) for cell in table["frequency"]])

@@ -6,12 +6,12 @@ All of it is private, so messages name files, lines and columns, never a sample,
 import heapq
 import math
 from collections import defaultdict
-from pathlib import Path
 
 import numpy as np
 
 from dpgrs.bits import pack, unpack
 from dpgrs.errors import DpgrsError
+from dpgrs.io.files import read_bytes
 from dpgrs.io.tables import (
     MISSING,
     SAMPLE_COLUMNS,
@@ -229,8 +229,8 @@ def find_people(path, samples):
         If the file cannot be read, is empty, or names somebody else.
     """
     try:
-        ids = {line for line in Path(path).read_text(encoding="utf-8").splitlines() if line}
-    except (OSError, UnicodeDecodeError):
+        ids = {line for line in read_bytes(path).decode("utf-8").splitlines() if line}
+    except (OSError, ValueError):
         raise DpgrsError(f"`{path}` must be a list of ids. Make it: dpgrs choose-people") from None
     places = np.array([place for place, sample in enumerate(samples) if sample in ids], dtype=np.int64)
     if not ids or len(places) < len(ids):

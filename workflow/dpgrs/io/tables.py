@@ -8,12 +8,14 @@ import gzip
 import math
 import re
 import zlib
+from contextlib import suppress
 from itertools import chain
 from pathlib import Path
 
 import pandas as pd
 
 from dpgrs.errors import DpgrsError
+from dpgrs.io.files import digest_file, read_bytes
 
 SAMPLE_COLUMNS = {"sample", "sample_id", "iid", "id"}
 FAMILY_COLUMN = "fid"
@@ -60,6 +62,15 @@ def read_populations(path):
     DpgrsError
         Missing or unreadable file, no such columns, no person, repeated ids, a person without population.
     """
+    # That of a simulated cohort is written by one rule for others.
+    with suppress(OSError):
+        try:
+            read_bytes(path)
+        except ValueError:
+            raise DpgrsError(
+                f"`{path}` must have the digest that stands in `{digest_file(path)}`, got another. Get the "
+                "table again, or remove the digest if you changed the table."
+            ) from None
     rows = rows_of(path)
     header = [plain_name(name) for name in header_of(rows, path)]
     sample = find_column(header, SAMPLE_COLUMNS)

@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from dpgrs.errors import DpgrsError, UsageError
-from dpgrs.io.files import load_arrays, replacing, save_arrays
+from dpgrs.io.files import load_arrays, save_arrays
+from dpgrs.io.json_files import write_json
 from dpgrs.types import Rows
 
 _GRAM_STEP, _CROSS_STEP = 2.0**-2, 2.0**-17  # of calls
@@ -187,8 +188,7 @@ def write_events(path, labels):
     labels : list of dict with ``events``, and in a release ``requests``, as in `save_labelled`.
     """
     records = [{"events": label["events"], "requests": label.get("requests", [])} for label in labels]
-    with replacing(path) as temporary:
-        temporary.write_text(json.dumps(records, indent=2) + "\n")
+    write_json(path, records)
 
 
 def load_labelled(path):

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from dpgrs.errors import DpgrsError, UsageError
-from dpgrs.io.files import file_digest, remove, replacing, write_table
+from dpgrs.io.files import file_digest, remove, replacing, table_text
 from dpgrs.privacy.statement import validate
 from dpgrs.privacy.statement_text import plain_language
 from dpgrs.release.pgs_catalog import file_stems, site_digest, write_scoring_file, write_standard_errors
@@ -58,9 +58,9 @@ def write_bundle(directory, *, scores, statement, provenance, scales=None, covar
         _write_text(folder / PLAIN_LANGUAGE, plain_language(statement))
         _write_text(folder / REGISTRY, to_registry_yaml(statement))
         if scales is not None:
-            write_table(folder / SCALES, scales.reset_index())
+            _write_text(folder / SCALES, table_text(scales.reset_index()))
         if covariates is not None:
-            write_table(folder / COVARIATES, covariates)
+            _write_text(folder / COVARIATES, table_text(covariates))
         if loadings is not None:
             shutil.copyfile(loadings, folder / LOADINGS)
         statement |= {"files": _digests(folder)}

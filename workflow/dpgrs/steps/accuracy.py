@@ -15,7 +15,7 @@ from dpgrs.evaluation.private_metrics import (
     private_accuracy,
 )
 from dpgrs.io.covariates import Covariates
-from dpgrs.io.files import file_digest, read_table, write_table
+from dpgrs.io.files import read_table, write_table, written_digest
 from dpgrs.io.panel import Panel
 from dpgrs.io.trials import Outcomes, load_labelled, save_labelled, write_events
 from dpgrs.mechanisms import request_of
@@ -109,7 +109,7 @@ def release_metrics(
     (sums, drawn), receipt = release(
         lambda noise: private_accuracy(exact, request=request, noise=noise, outcome_names=names),
         identify=lambda part: identify_accuracy(
-            identify_part(identity, file_digest(sites), trained, ("outcomes", *part[1:])),
+            identify_part(identity, written_digest(sites), trained, ("outcomes", *part[1:])),
             residual_bound=residual_bound,
             weights=weights_origin(released, part[1:], fit=fit),
         ),

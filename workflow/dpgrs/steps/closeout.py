@@ -4,11 +4,12 @@ from pathlib import Path
 
 from dpgrs.config import PATHS
 from dpgrs.errors import UsageError
-from dpgrs.io.files import remove
+from dpgrs.io.files import digest_file, remove
 from dpgrs.io.json_files import read_json
 
 # Records of what was asked for; all else in the private folder is derived from people, or may tell of them.
-KEPT = frozenset({"settings.json", "provenance.json"})
+RECORDS = ("settings.json", "provenance.json")
+KEPT = frozenset({*RECORDS, *(digest_file(name).name for name in RECORDS)})
 
 
 def list_derived(study):

@@ -1,9 +1,7 @@
 """Tables of all trials in one."""
 
-from pathlib import Path
-
 from dpgrs.errors import UsageError
-from dpgrs.io.files import replacing
+from dpgrs.io.files import not_as_written, read_bytes, write_text
 
 
 def collect_tables(tables, *, output):
@@ -14,11 +12,18 @@ def collect_tables(tables, *, output):
     tables : list of paths.
     output : path.
     """
-    texts = [Path(table).read_text() for table in tables]
-    headers, bodies = zip(*(text.split("\n", maxsplit=1) for text in texts), strict=True)
+    headers, bodies = zip(*map(_split, tables), strict=True)
     if len(set(headers)) > 1:
         raise UsageError(
             "Tables must have the same header line to be joined, got different ones. Name others."
         )
-    with replacing(output) as temporary:
-        temporary.write_text(f"{headers[0]}\n" + "".join(bodies))
+    write_text(output, f"{headers[0]}\n" + "".join(bodies))
+
+
+def _split(path):
+    """Return the header line of a table, and what follows it."""
+    try:
+        header, body = read_bytes(path).decode("utf-8").split("\n", maxsplit=1)
+    except (OSError, ValueError):
+        raise not_as_written(path) from None
+    return header, body

@@ -4,7 +4,7 @@ from dataclasses import asdict, replace
 from functools import partial
 
 from dpgrs.errors import UsageError
-from dpgrs.io.files import file_digest
+from dpgrs.io.files import written_digest
 from dpgrs.io.trials import Outcomes, Statistics, save_labelled, write_events
 from dpgrs.mechanisms import MECHANISMS, mechanism_of
 from dpgrs.privacy.charging import check, complete, release
@@ -105,7 +105,7 @@ def release_drawn(draw, *, mechanism, request, names, output, events, sites, led
     names : tuple of str, of the outcomes.
     output, events, sites, ledger, identity : as in `release_statistics`.
     """
-    ledger, site_digest = Ledger(ledger), file_digest(sites)
+    ledger, site_digest = Ledger(ledger), written_digest(sites)
 
     def identify(part):
         behind = mechanism.behind(part, names, request)

@@ -1,10 +1,8 @@
 """The people of a study: who of the genotypes is in it."""
 
-import json
-from pathlib import Path
-
-from dpgrs.io.files import replacing
+from dpgrs.io.files import write_text
 from dpgrs.io.genotype_files import genotype_header
+from dpgrs.io.json_files import write_json
 from dpgrs.io.people import choose_people
 from dpgrs.people_terms import PeopleTerms
 
@@ -26,7 +24,5 @@ def choose_study_people(genotypes, *, output, counts=None, **terms):
     """
     chosen, found = choose_people(genotype_header(genotypes).samples, PeopleTerms(**terms))
     if counts is not None:
-        with replacing(counts) as temporary:
-            temporary.write_text(json.dumps(found, indent=2) + "\n")
-    with replacing(output) as temporary:
-        Path(temporary).write_text("".join(f"{sample}\n" for sample in chosen), encoding="utf-8")
+        write_json(counts, found)
+    write_text(output, "".join(f"{sample}\n" for sample in chosen))

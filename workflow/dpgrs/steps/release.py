@@ -9,7 +9,7 @@ from dpgrs.config import without_paths
 from dpgrs.dosages import DOSAGE_STEP
 from dpgrs.errors import DpgrsError
 from dpgrs.identity import fit_settings, public_identity
-from dpgrs.io.files import file_digest
+from dpgrs.io.files import written_digest
 from dpgrs.io.json_files import read_json
 from dpgrs.io.phenotypes import constants_of, read_scales
 from dpgrs.io.sites import read_chosen_sites
@@ -105,7 +105,7 @@ def write_release(settings, sites, noisy, accuracy, *, output, audit=None, loadi
     settings = read_json(settings)
     book = Ledger(settings["privacy"]["ledger"]).read()
     label, statistics = load_released(noisy, book)
-    _require_same_data(settings, {"sites": file_digest(sites)} | loadings_identity(loadings), label, book)
+    _require_same_data(settings, {"sites": written_digest(sites)} | loadings_identity(loadings), label, book)
     terms = fit_settings(settings)
     fit = fit_of_release(label, statistics, terms)
     names, sites = tuple(label["outcomes"]), read_chosen_sites(sites)

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 
 from dpgrs.errors import DpgrsError
-from dpgrs.io.files import file_digest
+from dpgrs.io.files import written_digest
 from dpgrs.privacy.statement_content import PublicInput
 from dpgrs.regression.covariates import entry_scale
 from dpgrs.release.bundle import COVARIATES, LOADINGS
@@ -73,4 +73,4 @@ def covariate_inputs(settings, loadings):
             yield PublicInput("centre and scale of covariates", stated["scales"], origin)
     if loadings is not None:
         origin = f"people of the public reference, {LOADINGS}"
-        yield PublicInput("loadings of principal components", file_digest(loadings), origin)
+        yield PublicInput("loadings of principal components", written_digest(loadings), origin)

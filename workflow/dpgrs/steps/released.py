@@ -5,7 +5,7 @@ import hashlib
 import numpy as np
 
 from dpgrs.errors import DpgrsError
-from dpgrs.io.files import file_digest
+from dpgrs.io.files import written_digest
 from dpgrs.io.trials import load_labelled
 from dpgrs.mechanisms import mechanism_of, mechanism_of_file, request_of
 from dpgrs.privacy.charging import public_terms
@@ -60,7 +60,7 @@ def identify_part(identity, site_digest, request, part, *, mechanism=SharedStati
 
 def loadings_identity(path):
     """Return what identifies public loadings of principal components, as a dict; empty without them."""
-    return {} if path is None else {"loadings": file_digest(path)}
+    return {} if path is None else {"loadings": written_digest(path)}
 
 
 def output_digests(outputs):

@@ -1,6 +1,5 @@
 """Pages for readers, and the record of how the results came about."""
 
-import json
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from multiprocessing import get_context
@@ -12,7 +11,7 @@ from dpgrs.errors import UsageError
 from dpgrs.io.covariates import Covariates
 from dpgrs.io.files import read_table, replacing
 from dpgrs.io.genotype_summary import GenotypeSummary
-from dpgrs.io.json_files import read_json
+from dpgrs.io.json_files import read_json, write_json
 from dpgrs.io.panel import Panel
 from dpgrs.io.trials import Outcomes, Statistics, load_labelled
 from dpgrs.provenance import provenance
@@ -99,9 +98,7 @@ def write_provenance(settings, outputs, *, output):
     outputs : list of paths, results whose digests are recorded.
     output : path.
     """
-    record = provenance(read_json(settings), outputs)
-    with replacing(output) as temporary:
-        Path(temporary).write_text(json.dumps(record, indent=2) + "\n")
+    write_json(output, provenance(read_json(settings), outputs))
 
 
 def _report_data(

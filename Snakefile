@@ -51,6 +51,6 @@ rule all:
     default_target: True
     input:
         f"{RESULTS}/metrics.tsv",
-        f"{RESULTS}/report",
+        f"{RESULTS}/report/index.html",
         PROVENANCE_FILE,
         RESULTS_OF_MODE,

@@ -107,6 +107,8 @@ def test_small_study__pages_hold_no_trace_of_the_machine(study):
         if path.suffix in (".html", ".js")
     ]
     assert len(pages) > 3
+    # What is published holds nothing of Snakemake's.
+    assert list((study / "results" / "small" / "report").rglob(".*")) == []
     assert [page for page in pages if str(study) in page.read_text() or "/tmp" in page.read_text()] == []
 
 

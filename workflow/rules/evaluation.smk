@@ -150,7 +150,8 @@ rule render_report:
         genotypes=f"{PRIVATE}/genotypes.npz",
         covariates=COVARIATES,
     output:
-        pages=directory(f"{RESULTS}/report"),
+        # A folder as output would get a file of Snakemake's own into it, and be published with it.
+        overview=f"{RESULTS}/report/index.html",
     log:
         f"{LOGS}/render_report.log",
     conda:
@@ -160,6 +161,7 @@ rule render_report:
         mem_mb=4000,
         runtime=120,
     params:
+        pages=subpath(output.overview, parent=True),
         optional=lambda wildcards, input: flags(
             choices=list(input.choices),
             people=list(input.people),
@@ -174,7 +176,7 @@ rule render_report:
         ),
     shell:
         "python -m dpgrs render-report {input.metrics} {input.population_metrics} {input.panel} {input.outcomes}"
-        " {input.statistics} {input.weights} --attacks {input.attacks} --settings {input.settings} --output {output.pages}"
+        " {input.statistics} {input.weights} --attacks {input.attacks} --settings {input.settings} --output {params.pages}"
         " --qc {input.qc} --genotypes {input.genotypes} --processes {threads} {params.optional} 2> {log}"
 
 

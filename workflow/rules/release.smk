@@ -254,7 +254,7 @@ rule render_release_report:
         sites=f"{PUBLIC}/sites.tsv",
         metrics=f"{RESULTS}/metrics.tsv",
     output:
-        pages=directory(f"{RESULTS}/report"),
+        overview=f"{RESULTS}/report/index.html",
     log:
         f"{LOGS}/render_release_report.log",
     conda:
@@ -265,12 +265,13 @@ rule render_release_report:
         runtime=120,
     params:
         bundle=subpath(input.bundle, parent=True),
+        pages=subpath(output.overview, parent=True),
         code=code_digest(
             "reporting", "release", "io", "steps/report.py", "steps/release_report.py"
         ),
     shell:
         "python -m dpgrs render-release-report {params.bundle} {input.sites} {input.metrics}"
-        " --output {output.pages} --processes {threads} 2> {log}"
+        " --output {params.pages} --processes {threads} 2> {log}"
 
 
 RESULTS_OF_MODE = [f"{RESULTS}/release/SHA256SUMS"]

@@ -27,7 +27,7 @@ rule write_provenance:
     input:
         settings=SETTINGS_FILE,
         metrics=f"{RESULTS}/metrics.tsv",
-        report=f"{RESULTS}/report",
+        report=f"{RESULTS}/report/index.html",
     output:
         provenance=PROVENANCE_FILE,
     log:

@@ -57,6 +57,27 @@ def remove(path):
         path.unlink(missing_ok=True)
 
 
+def remove_own(directory, *, names, kind):
+    """Remove a folder of an earlier run, so that a new one can take its place.
+
+    Parameters
+    ----------
+    directory : the folder; one that is absent does no harm.
+    names : set of str, what it may hold.
+    kind : str, what it is, for the message.
+
+    Raises
+    ------
+    UsageError
+        If it holds anything else: it could be anybody's.
+    """
+    directory = Path(directory)
+    held = {path.name for path in directory.iterdir()} if directory.is_dir() else set()
+    if foreign := sorted(held - names):
+        raise UsageError(f"`{directory}` must hold {kind} and nothing else, got {foreign[0]}. Move it away.")
+    remove(directory)
+
+
 def file_digest(path):
     """Return the SHA-256 of a file's bytes, in hexadecimal."""
     with Path(path).open("rb") as file:

@@ -5,12 +5,11 @@ A replay gives the same bytes: times, hosts, paths and commands stay in the stud
 
 import json
 import shutil
-from pathlib import Path
 
 import numpy as np
 
 from dpgrs.errors import DpgrsError, UsageError
-from dpgrs.io.files import file_digest, remove, replacing, table_text
+from dpgrs.io.files import file_digest, remove_own, replacing, table_text
 from dpgrs.privacy.statement import validate
 from dpgrs.privacy.statement_text import plain_language
 from dpgrs.release.pgs_catalog import file_stems, site_digest, write_scoring_file, write_standard_errors
@@ -79,15 +78,8 @@ def remove_bundle(directory):
     UsageError
         If the folder holds anything else: it could be anybody's.
     """
-    directory = Path(directory)
-    held = {path.name for path in directory.iterdir()} if directory.is_dir() else set()
     files = {STATEMENT, SUMS, PROVENANCE, PLAIN_LANGUAGE, REGISTRY, SCALES, COVARIATES, LOADINGS}
-    foreign = held - files - {"scores", "standard_errors"}
-    if foreign:
-        raise UsageError(
-            f"`{directory}` must hold a release and nothing else, got {sorted(foreign)[0]}. Move it away."
-        )
-    remove(directory)
+    remove_own(directory, names=files | {"scores", "standard_errors"}, kind="a release")
 
 
 def _write_scores(folder, scores, curation):

@@ -9,7 +9,7 @@ import numpy as np
 
 from dpgrs.errors import UsageError
 from dpgrs.io.covariates import Covariates
-from dpgrs.io.files import read_table, replacing
+from dpgrs.io.files import read_table, remove_own, replacing
 from dpgrs.io.genotype_summary import GenotypeSummary
 from dpgrs.io.json_files import read_json, write_json
 from dpgrs.io.panel import Panel
@@ -29,6 +29,8 @@ from dpgrs.reporting.data import (
 from dpgrs.reporting.rendering import chunks
 from dpgrs.steps.report_screening import read_screening
 
+# Snakemake's file is of versions whose rules had the folder as output.
+PAGES = {"index.html", "genotypes.html", "assets", "outcomes", ".snakemake_timestamp"}
 LEFT_OUT = {
     "not_kept": "not on the list to keep",
     "removed": "on the list to remove",
@@ -69,7 +71,7 @@ def render_report(*, settings, output, processes, **paths):
 
 
 def write_report(writers, data, output, *, processes):
-    """Write the pages of a study; the folder is whole or absent.
+    """Write the pages of a study, in place of earlier ones; the folder is whole or absent.
 
     Parameters
     ----------
@@ -77,7 +79,13 @@ def write_report(writers, data, output, *, processes):
     data : what these take, with `outcomes`.
     output : folder to write.
     processes : int, how many processes write outcome pages; the pages do not depend on it.
+
+    Raises
+    ------
+    UsageError
+        If the folder holds anything but a report.
     """
+    remove_own(output, names=PAGES, kind="a report")
     with replacing(output) as temporary:
         temporary.mkdir()
         writers.write_overview(data, temporary)

@@ -15,6 +15,8 @@ GAUSSIAN, LAPLACE = "gaussian", "laplace"
 # Text is rounded up at the 15th digit.
 ROUNDING = Fraction(1, 10**13)
 LARGEST = 10**6
+# What a loss follows from. Exact sums of many long ones take hours; a release has a few, of 50 digits.
+SIZES, MOST_DIGITS = ("sensitivity", "sigma", "scale", "epsilon"), 20_000
 
 
 @dataclass(frozen=True)
@@ -48,6 +50,9 @@ def claim_problems(statement):
     -------
     list of str, what is wrong.
     """
+    terms = {part[name] for part in statement["mechanisms"] for name in SIZES if name in part}
+    if sum(map(len, terms)) > MOST_DIGITS:
+        return [f"the different sensitivities and scales must have at most {MOST_DIGITS} digits together"]
     losses = [_loss(part) for part in statement["mechanisms"]]
     total, problems = sum(losses, Loss()), []
     for part, loss in zip(statement["mechanisms"], losses, strict=True):

@@ -1,5 +1,6 @@
 """Check that a privacy statement lists every draw that its method needs."""
 
+from collections import Counter
 from enum import StrEnum
 from typing import NamedTuple
 
@@ -110,14 +111,14 @@ def _has_charged_accuracy(statement):
 
 def _not_served(wanted, mechanisms, outcomes):
     """Return for whom there are too few draws of a statistic, a list of words."""
-    found = [
+    found = Counter(
         part["outcome"]
         for part in mechanisms
         if (without_round(part["statistic"]), part["mechanism"]) == (wanted.statistic, wanted.family)
-    ]
-    of_all = found.count(None)
+    )
+    of_all = found[None]
     if wanted.serves == Serves.ALL:
         return [] if of_all >= wanted.times else [Serves.ALL]
     if wanted.serves == Serves.EACH and len(outcomes) > 1:
         of_all = 0
-    return [name for name in outcomes if found.count(name) + of_all < wanted.times]
+    return [name for name in outcomes if found[name] + of_all < wanted.times]

@@ -1,10 +1,10 @@
 """A second reader of scoring files, which shares nothing with the writer, and the rules of the format."""
 
-import gzip
 import hashlib
 import re
-import zlib
 from dataclasses import dataclass, field
+
+from dpgrs.release.folder_check import unzip
 
 FIRST_LINE = "###PGS CATALOG SCORING FILE - see https://www.pgscatalog.org/downloads/#dl_ftp_scoring"
 HEADER = (
@@ -31,7 +31,7 @@ _NUMBER = r"-?(0|[1-9]\d*)(\.\d+)?"
 _PATTERNS = {
     "rsID": r"rs\d+|\.",
     "chr_name": r"[1-9]|1\d|2[0-2]|X",
-    "chr_position": r"[1-9]\d*",
+    "chr_position": r"[1-9]\d{0,8}",
     "effect_allele": r"[ACGT]+",
     "other_allele": r"[ACGT]+",
     "effect_weight": _NUMBER,
@@ -106,9 +106,11 @@ def _read_lines(path, file):
     if data[3:8] != bytes(5):
         file.problems.append("the gzip header must hold neither a name nor a time")
     try:
-        file.text = gzip.decompress(data).decode()
-    except (OSError, EOFError, zlib.error, UnicodeDecodeError):
+        file.text = unzip(data).decode()
+    except UnicodeDecodeError:
         file.problems.append("it must be gzip of UTF-8 text")
+    except ValueError as error:
+        file.problems.append(str(error))
     if not file.text.endswith("\n") or "\r" in file.text:
         file.problems.append("every line must end with a line feed")
     return file.text.split("\n")[:-1]

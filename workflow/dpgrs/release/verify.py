@@ -4,33 +4,43 @@ Sums, schema, format rules and arithmetic are all checked, and all problems name
 show is that the noise was drawn as stated: that takes the curator's ledger and key.
 """
 
-import hashlib
 import json
 import re
 from pathlib import Path
 
 import yaml
 
-from dpgrs.errors import DpgrsError, UsageError
+from dpgrs.errors import DpgrsError, UsageError, shown
 from dpgrs.privacy.statement import problems_of
 from dpgrs.release.claim_check import claim_problems
 from dpgrs.release.covariate_check import covariate_problems
 from dpgrs.release.draw_check import draw_problems
+from dpgrs.release.folder_check import (
+    SUMS,
+    digest_problems,
+    digests_of,
+    list_files,
+    read_sums,
+    read_text,
+)
 from dpgrs.release.scoring_check import read_scoring_file, read_standard_errors
 
-SUMS = "SHA256SUMS"
+STATEMENT = "privacy_statement.json"
 FIXED_FILES = {
-    "privacy_statement.json",
+    STATEMENT,
     "privacy_statement.txt",
     "registry.yaml",
     "provenance.json",
     SUMS,
 }
 TABLES = {"outcome_scales.tsv", "covariate_weights.tsv", "pca_loadings.tsv"}
-NOT_IN_STATEMENT = {"privacy_statement.json", SUMS}
 PROVENANCE_KEYS = {"dpgrs", "commit", "code_digest", "python", "libraries", "settings_digest"}
 # An absolute path of Unix or Windows, a home folder, a file address; not a web address or a fraction.
 TRACE = re.compile(r"(?<![\w:/.])~?/[\w.+-]+/[\w.+-]+|\b[A-Za-z]:\\+\w|\bfile://|(?<!\w)~/\w")
+# Of a registry record: its characters, and the events of its YAML, of which it has 105.
+LARGEST_RECORD, MOST_EVENTS = 2**24, 200
+# Of the findings that are shown.
+LONGEST_LINE, MOST_LINES = 500, 100
 
 
 def verify_release(directory):
@@ -54,28 +64,24 @@ def verify_release(directory):
     """
     folder = Path(directory)
     _require_bundle(folder)
-    files = {
-        path.relative_to(folder).as_posix(): path for path in sorted(folder.rglob("*")) if path.is_file()
-    }
-    digests = {name: hashlib.sha256(path.read_bytes()).hexdigest() for name, path in files.items()}
-    problems = _folder_problems(folder, files) + _sum_problems(files, digests)
+    files, refused = list_files(folder)
+    sums, problems = read_sums(files)
     statement, faults = _read_statement(files)
-    problems += faults
+    problems = [*refused.values(), *problems, *faults]
+    problems += [
+        problem for name, problem in _folder_problems(files, sums, statement).items() if name not in refused
+    ]
     if statement is not None:
-        problems += _file_problems(statement, digests)
+        problems += _name_problems(statement)
         problems += claim_problems(statement) + draw_problems(statement)
         problems += _choice_problems(statement)
         problems += _text_problems(statement, files)
         problems += covariate_problems(statement, files)
         for score in statement["scores"]:
             problems += _score_problems(statement, score, files)
-    problems += _trace_problems(files, statement)
+        problems += _trace_problems(files, statement)
     if problems:
-        raise DpgrsError(
-            f"The release `{directory}` must not be trusted:\n"
-            + "\n".join(f"  {problem}" for problem in problems)
-            + "\nGet it again from where it was published, or ask its curator."
-        )
+        raise DpgrsError(_in_words(problems, directory))
     guarantee, scores = statement["guarantee"], statement["scores"]
     n_chosen = {"n_chosen": scores[0]["n_variants"]} if "n_variants" in scores[0] else {}
     return {name: guarantee[name] for name in ("epsilon", "delta", "protection", "unit", "neighbours")} | {
@@ -98,62 +104,48 @@ def _require_bundle(folder):
     raise UsageError(f"`{folder}` has no {SUMS}, so it is no bundle; {fix}")
 
 
-def _folder_problems(folder, files):
-    folders = {Path(name).parent.as_posix() for name in files}
-    problems = [f"{name} must be there" for name in sorted(FIXED_FILES - files.keys())]
-    for path in sorted(folder.rglob("*")):
-        name = path.relative_to(folder).as_posix()
-        if path.is_symlink():
-            problems.append(f"{name} must be a file of its own, not a link")
-        elif path.is_dir() and name not in folders:
-            problems.append(f"{name} must not be there: an empty folder")
-    return problems
+def _in_words(problems, directory):
+    """Word the findings, as a terminal may show them, and the verdict."""
+    lines = [f"  {shown(problem, n_characters=LONGEST_LINE)}" for problem in problems[:MOST_LINES]]
+    more = [f"  and {len(problems) - MOST_LINES} more"] if len(problems) > MOST_LINES else []
+    return "\n".join(
+        [
+            f"The release `{directory}` must not be trusted:",
+            *lines,
+            *more,
+            f"{len(problems)} finding{'s'[: len(problems) > 1]}. "
+            "Get it again from where it was published, or ask its curator.",
+        ]
+    )
 
 
-def _sum_problems(files, digests):
-    lines = files[SUMS].read_text(encoding="utf-8", errors="replace").splitlines()
-    matches = [re.fullmatch(r"([0-9a-f]{64})  (\S+)", line) for line in lines]
-    if not all(matches):
-        return [f"{SUMS} must hold lines of a digest, two spaces and a file name"]
-    listed = {match[2]: match[1] for match in matches}
-    actual = {name: digest for name, digest in digests.items() if name != SUMS}
-    return _digest_problems(SUMS, listed, actual)
+def _folder_problems(files, sums, statement):
+    """Check that all is there, nothing else, and each with its digest: a dict of names to problems."""
+    missing = {name: f"{name} must be there" for name in sorted(FIXED_FILES - files.keys())}
+    return missing | digest_problems(digests_of(files), sums=sums, statement=statement)
 
 
-def _file_problems(statement, digests):
-    actual = {name: digest for name, digest in digests.items() if name not in NOT_IN_STATEMENT}
-    problems = _digest_problems("the statement", statement["files"], actual)
-    scores = statement["scores"]
+def _name_problems(statement):
+    """Check that the statement's names of files and outcomes agree with each other."""
+    scores, problems = statement["scores"], []
     named = [file for score in scores for file in (score["file"], score["standard_errors"]) if file]
-    if set(named) != actual.keys() - FIXED_FILES - TABLES or len(set(named)) < len(named):
+    if set(named) != statement["files"].keys() - FIXED_FILES - TABLES or len(set(named)) < len(named):
         problems.append("the statement must name each file of scores and standard errors once")
     if [score["outcome"] for score in scores] != statement["data_domain"]["outcomes"]:
         problems.append("the statement must name one score for each outcome, in their order")
     return problems
 
 
-def _digest_problems(list_name, listed, actual):
-    return [
-        *(f"{name} must be there: {list_name} lists it" for name in sorted(listed.keys() - actual.keys())),
-        *(
-            f"{name} must not be there: {list_name} does not list it"
-            for name in sorted(actual.keys() - listed.keys())
-        ),
-        *(
-            f"{name} must have the digest in {list_name}, but was changed"
-            for name in sorted(listed.keys() & actual.keys())
-            if listed[name] != actual[name]
-        ),
-    ]
-
-
 def _read_statement(files):
     """Return the statement, or None, and what is wrong with it."""
-    statement, problems = _read_json(files, "privacy_statement.json")
-    faults = problems or problems_of(statement)
-    if problems:
+    statement, problems = _read_json(files, STATEMENT)
+    if problems or STATEMENT not in files:
         return None, problems
-    return (None if faults else statement), [f"privacy_statement.json: {fault}" for fault in faults]
+    try:
+        faults = problems_of(statement)
+    except RecursionError:
+        faults = ["it must not be nested as deep as it is"]
+    return (None if faults else statement), [f"{STATEMENT}: {fault}" for fault in faults]
 
 
 def _read_json(files, name):
@@ -211,7 +203,7 @@ def _text_problems(statement, files):
         if number not in guarantee["plain_language"]:
             problems.append(f"the plain-language line must hold `{number.strip()}`")
     if "privacy_statement.txt" in files:
-        told = " ".join(files["privacy_statement.txt"].read_text(encoding="utf-8", errors="replace").split())
+        told = " ".join(read_text(files["privacy_statement.txt"]).split())
         if " ".join(guarantee["plain_language"].split()) not in told:
             problems.append("privacy_statement.txt must hold the plain-language line")
     provenance, faults = _read_json(files, "provenance.json")
@@ -230,7 +222,7 @@ def _registry_problems(guarantee, curation, files):
     stated = [float(guarantee["epsilon"]), float(guarantee["delta"]), guarantee["unit"]]
     stated += [curation[name] for name in ("title", "curator", "publication_date")]
     try:
-        deployment = yaml.safe_load(files["registry.yaml"].read_text(encoding="utf-8"))["deployment"]
+        deployment = _read_registry(files["registry.yaml"].read_text(encoding="utf-8"))["deployment"]
         loss, basic = deployment["privacy_loss"], deployment["basic"]
         told = [*loss["privacy_parameters"].values(), loss["privacy_unit"].lower(), basic["name"]]
         told += [basic["data_curators"][0]["data_curator_name"], basic["publication_date"]]
@@ -239,6 +231,16 @@ def _registry_problems(guarantee, curation, files):
     if told == stated:
         return []
     return ["registry.yaml must give epsilon, delta, unit, title, curator and date of the statement"]
+
+
+def _read_registry(text):
+    """Read YAML of no more parts than a record has, without aliases: by these small files become huge."""
+    if len(text) > LARGEST_RECORD:
+        raise ValueError("too long")
+    for number, event in enumerate(yaml.parse(text, Loader=yaml.SafeLoader)):
+        if number == MOST_EVENTS or isinstance(event, yaml.AliasEvent):
+            raise ValueError("more than a record")
+    return yaml.safe_load(text)
 
 
 def _score_problems(statement, score, files):
@@ -277,14 +279,9 @@ def _score_problems(statement, score, files):
 
 def _trace_problems(files, statement):
     """Find what tells of the machine: absolute paths, wherever they stand but in the names of outcomes."""
-    outcomes = statement["data_domain"]["outcomes"] if statement else []
-    problems = []
-    for name, path in files.items():
-        text = (
-            read_standard_errors(path).text
-            if name.endswith(".gz")
-            else path.read_text("utf-8", errors="replace")
-        )
+    outcomes, problems = statement["data_domain"]["outcomes"], []
+    for name in sorted(files.keys() & {*FIXED_FILES, *statement["files"]}):
+        text = read_standard_errors(files[name]).text if name.endswith(".gz") else read_text(files[name])
         traces = [match[0].replace("\\\\", "\\") for match in TRACE.finditer(text)]  # JSON doubles them
         if any(all(trace not in outcome for outcome in outcomes) for trace in traces):
             problems.append(f"{name} must not hold a path of the machine that made it")

@@ -1,0 +1,242 @@
+"""Whatever lies in a folder, `release verify` ends with findings: it neither hangs nor fails nor obeys it."""
+
+import gzip
+import json
+import os
+import random
+import re
+import shutil
+import socket
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from dpgrs.errors import DpgrsError
+from dpgrs.release import folder_check
+from dpgrs.release.folder_check import LARGEST_RATIO, unzip
+from dpgrs.release.verify import verify_release
+from forged_releases import STATEMENT, edit, edit_statement, seal
+from release_data import SITES, make_bundle
+
+SCORE = "scores/height.txt.gz"
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    return make_bundle(tmp_path_factory.mktemp("whole"), standard_errors=np.ones((3, len(SITES))))
+
+
+@pytest.fixture
+def release(whole, tmp_path):
+    return Path(shutil.copytree(whole, tmp_path / "release"))
+
+
+def findings(folder):
+    with pytest.raises(DpgrsError) as caught:
+        verify_release(folder)
+    first, *lines, verdict = str(caught.value).split("\n")
+    assert first == f"The release `{folder}` must not be trusted:"
+    assert verdict.startswith(f"{len(lines)} finding")
+    return [line.removeprefix("  ") for line in lines]
+
+
+def make_socket(path):
+    # A name that a socket can be bound to is short.
+    at, here = path.parent, os.open(".", os.O_RDONLY)
+    os.chdir(at)
+    try:
+        with socket.socket(socket.AF_UNIX) as one:
+            one.bind(path.name)
+    finally:
+        os.fchdir(here)
+        os.close(here)
+
+
+ODD = {
+    "a pipe": os.mkfifo,
+    "a socket": make_socket,
+    "a link": lambda path: path.symlink_to("/dev/zero"),
+}
+
+
+@pytest.mark.parametrize("kind", ODD)
+@pytest.mark.parametrize("name", ["more", "scores/more.txt.gz", "registry.yaml", SCORE])
+def test_verify_release__refuses_unopened_what_is_no_file(release, kind, name):
+    (release / name).unlink(missing_ok=True)
+    ODD[kind](release / name)
+    assert findings(release) == [f"{name} must be a file of its own, not {kind}"]
+
+
+def test_verify_release__refuses_a_link_to_the_digests(release):
+    (release / "SHA256SUMS").rename(release.parent / "sums")
+    (release / "SHA256SUMS").symlink_to(release.parent / "sums")
+    assert findings(release) == ["SHA256SUMS must be a file of its own, not a link"]
+
+
+def test_verify_release__folders(release):
+    (release / "scores" / "more" / "deep").mkdir(parents=True)
+    (release / "more").symlink_to(release / "scores")
+    assert findings(release) == [
+        "more must be a file of its own, not a link",
+        "scores/more must not be there: a folder in a folder",
+    ]
+
+
+def test_verify_release__an_extra_file_is_one_finding(release):
+    (release / "notes.txt").write_text("see /home/someone/notes\n")
+    lists = "SHA256SUMS and the statement"
+    assert findings(release) == [f"notes.txt must not be there: {lists} does not list it"]
+    (release / "notes.txt").unlink()
+    (release / "registry.yaml").unlink()
+    assert findings(release) == [f"registry.yaml must be there: {lists} lists it"]
+
+
+def test_verify_release__a_digest_that_is_listed_twice(release):
+    sums = release / "SHA256SUMS"
+    first = sums.read_text().splitlines(keepends=True)[0]
+    sums.write_text(sums.read_text() + first)
+    assert findings(release) == ["SHA256SUMS must list each file once"]
+
+
+def test_verify_release__shows_no_terminal_escapes(release):
+    (release / "\x1b[2J\x1b]0;owned\x07 all is well").touch()
+    edit(release / SCORE, "^#genome_build=.*", "#genome_build=\x1b[31mGRCh38")
+    seal(release)
+    shown = findings(release)
+    assert all(line.isprintable() for line in shown)
+    assert any(r"got \x1b[31mGRCh38" in line for line in shown)
+
+
+def test_verify_release__shows_a_hundred_findings_of_many(release):
+    for number in range(150):
+        (release / f"more{number}").touch()
+    with pytest.raises(DpgrsError) as caught:
+        verify_release(release)
+    lines = str(caught.value).split("\n")
+    assert len(lines) == 103
+    assert lines[-2] == "  and 50 more"
+    assert lines[-1].startswith("150 findings.")
+
+
+def test_verify_release__too_large(release, monkeypatch):
+    size = (release / STATEMENT).stat().st_size
+    monkeypatch.setattr(folder_check, "LARGEST_FILE", size - 1)
+    assert findings(release)[0].startswith(f"{STATEMENT} must have at most")
+
+
+def test_verify_release__a_small_file_of_much_text(release):
+    text = gzip.decompress((release / SCORE).read_bytes())
+    (release / SCORE).write_bytes(gzip.compress(text + b"22\t1\tA\tC\t0\n" * 10**6, mtime=0))
+    seal(release)
+    assert any(
+        f"{LARGEST_RATIO} times its own size" in line and line.startswith(SCORE) for line in findings(release)
+    )
+
+
+@pytest.mark.parametrize(
+    ("data", "problem"),
+    [
+        (gzip.compress(b"x") + gzip.compress(b"y"), "nothing after it"),
+        (gzip.compress(b"x") + b"\0", "nothing after it"),
+        (gzip.compress(b"x" * 9)[:-1], "whole"),
+        (b"", "whole"),
+    ],
+)
+def test_unzip__raise_on_other_than_one_part(data, problem):
+    with pytest.raises(ValueError, match=problem):
+        unzip(data)
+
+
+def test_unzip__text_of_up_to_the_limit(monkeypatch):
+    monkeypatch.setattr(folder_check, "LARGEST_FILE", 1000)
+    assert unzip(gzip.compress(b"x" * 999)) == b"x" * 999
+    with pytest.raises(ValueError, match="its text must have at most"):
+        unzip(gzip.compress(b"x" * 1001))
+
+
+DIGITS = "9" * 4301
+DEEP = "[" * 900 + "]" * 900
+# Each level stands for ten of the one before.
+BOMB = "a0: &a0 {x: 1}\n" + "".join(
+    f"a{i}: &a{i} {{<<: [{', '.join([f'*a{i - 1}'] * 10)}]}}\n" for i in range(1, 9)
+)
+TEXTS = [
+    (SCORE, "\t3\t20\t", f"\t3\t{DIGITS}\t", "chr_position is malformed"),
+    (SCORE, "^#variants_number=8", f"#variants_number={DIGITS}", "variants_number must be 8"),
+    (STATEMENT, '"n_variants": 8', f'"n_variants": {DIGITS}', "must be JSON"),
+    (STATEMENT, '"n_variants": 8', '"n_variants": 1e999', "n_variants"),
+    (STATEMENT, '"n_variants": 8', '"n_variants": Infinity', "must be JSON"),
+    (STATEMENT, '"n_variants": 8', f'"n_variants": {DEEP}', "nested|n_variants"),
+    (STATEMENT, '"n_variants": 8', f'"n_variants": {DEEP * 100}', "must be JSON"),
+    (STATEMENT, '"commit": "0*"', '"commit": "\\\\ud800"', "version and commit"),
+    (STATEMENT, '"citation": "', '"citation": "' + "x" * 10**6, "registry|digest"),
+    ("provenance.json", '"dpgrs"', f'"x": {DEEP * 100}, "dpgrs"', "must be JSON"),
+    ("registry.yaml", r"\A", BOMB, "must be a record"),
+    ("registry.yaml", "epsilon: 1.0", f"epsilon: {DIGITS}", "must be a record"),
+    ("registry.yaml", r"\A", "- " * 2000, "must be a record"),
+    ("privacy_statement.txt", r"\A", "\x00" * 1000, "was changed"),
+]
+
+
+@pytest.mark.parametrize(("name", "old", "new", "problem"), TEXTS, ids=lambda part: repr(part)[:40])
+def test_verify_release__numbers_and_nesting_beyond_measure(release, name, old, new, problem):
+    edit(release / name, old, new)
+    assert re.search(problem, "\n".join(findings(release)))
+
+
+def test_verify_release__sums_that_would_take_hours(release):
+    statement = json.loads((release / STATEMENT).read_text())
+    [one, *_] = statement["mechanisms"]
+    long = [one | {"sigma": f"1.{number}{'7' * 1900}"} for number in range(11, 99)]
+    edit_statement(release, ["mechanisms"], statement["mechanisms"] + long)
+    assert any("digits together" in line for line in findings(release))
+
+
+def test_verify_release__outcomes_of_mixed_types_are_not_compared(release):
+    # A validator would compare every two of them.
+    edit_statement(release, ["data_domain", "outcomes"], [1, "height", 1])
+    shown = [line for line in findings(release) if "data_domain.outcomes" in line]
+    assert len(shown) == 2
+    assert all("is not of type" in line for line in shown)
+
+
+NASTY = (
+    b"9" * 5000,
+    b"-1",
+    b"1e999",
+    b"null",
+    b"{}",
+    DEEP.encode(),
+    b"\x1b[2J",
+    b"\xff",
+    b"0." + b"0" * 1990,
+)
+
+
+def changed(data, rng):
+    """Damage bytes in one of many ways."""
+    lines, place = data.split(b"\n"), rng.randrange(len(data))
+    line = rng.randrange(len(lines))
+    word = rng.choice(list(re.finditer(rb'"[^"\n]*"|[-\w.]+', data)))
+    ways = (
+        data[:place] + bytes([data[place] ^ 1 << rng.randrange(8)]) + data[place + 1 :],
+        b"\n".join([*lines[:line], lines[line], *lines[line:]]),
+        b"\n".join([*lines[:line], *lines[line + 1 :]]),
+        data[:place],
+        data[: word.start()] + rng.choice(NASTY) + data[word.end() :],
+        data[:place] + rng.choice(NASTY) + data[place:],
+    )
+    return rng.choice(ways)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_verify_release__any_damage_is_a_finding(release, seed):
+    rng = random.Random(seed)
+    for path in [path for path in sorted(release.rglob("*")) if path.is_file()]:
+        name, data = path.name, path.read_bytes()
+        text = gzip.decompress(data) if name.endswith(".gz") else data
+        damaged = changed(text, rng)
+        path.write_bytes(gzip.compress(damaged, mtime=0) if name.endswith(".gz") else damaged)
+        assert findings(release)
+        path.write_bytes(data)

@@ -1,0 +1,158 @@
+"""What lies in the folder of a bundle, before anything in it is trusted: files alone, none too large.
+
+A folder that somebody else made may hold anything. So each entry is looked at before it is opened, and text
+is read up to a limit.
+"""
+
+import hashlib
+import re
+import stat
+import zlib
+
+SUMS = "SHA256SUMS"
+NOT_IN_STATEMENT = {"privacy_statement.json", SUMS}
+# A score of two million variants has about 100 MB of text.
+LARGEST_FILE = 2**27
+# Scoring files shrink to a fifth; only what was made to fill a disk shrinks to a hundredth.
+LARGEST_RATIO = 100
+MIB = 2**20
+
+
+def list_files(folder):
+    """List the files of a bundle that may be opened.
+
+    Parameters
+    ----------
+    folder : pathlib.Path
+
+    Returns
+    -------
+    files : dict of a file's name, relative to the folder, to its path.
+    refused : dict of the name of all else to what is wrong with it.
+    """
+    files, refused = {}, {}
+    for path in sorted(folder.iterdir()):
+        if stat.S_ISDIR(path.lstat().st_mode):
+            inner = sorted(path.iterdir())
+            if not inner:
+                refused[path.name] = f"{path.name} must not be there: an empty folder"
+        else:
+            inner = [path]
+        for file in inner:
+            name, status = file.relative_to(folder).as_posix(), file.lstat()
+            if stat.S_ISDIR(status.st_mode):
+                refused[name] = f"{name} must not be there: a folder in a folder"
+            elif not stat.S_ISREG(status.st_mode):
+                refused[name] = f"{name} must be a file of its own, not {_kind(status.st_mode)}"
+            elif status.st_size > LARGEST_FILE:
+                refused[name] = f"{name} must have at most {LARGEST_FILE // MIB} MiB"
+            else:
+                files[name] = file
+    return files, refused
+
+
+def digests_of(files):
+    """Return the SHA-256 of files, a dict of names to hexadecimal digits."""
+    return {name: hashlib.sha256(path.read_bytes()).hexdigest() for name, path in files.items()}
+
+
+def read_sums(files):
+    """Read the list of digests.
+
+    Parameters
+    ----------
+    files : dict from `list_files`.
+
+    Returns
+    -------
+    listed : dict of file name to digest; None where there is no such list.
+    problems : list of str
+    """
+    if SUMS not in files:
+        return None, []
+    *lines, rest = read_text(files[SUMS]).split("\n")
+    matches = [re.fullmatch(r"([0-9a-f]{64})  (\S+)", line) for line in lines]
+    if rest or not all(matches):
+        return None, [f"{SUMS} must hold lines of a digest, two spaces and a file name"]
+    listed = {match[2]: match[1] for match in matches}
+    return listed, [] if len(listed) == len(lines) else [f"{SUMS} must list each file once"]
+
+
+def digest_problems(digests, *, sums, statement):
+    """Hold the files against the two lists of them.
+
+    Parameters
+    ----------
+    digests : dict from `digests_of`.
+    sums : dict from `read_sums`, or None.
+    statement : dict, a privacy statement that fits the schema, or None.
+
+    Returns
+    -------
+    dict of a file's name to what is wrong with it.
+    """
+    lists = {} if sums is None else {SUMS: (sums, {SUMS})}
+    if statement is not None:
+        lists["the statement"] = (statement["files"], NOT_IN_STATEMENT)
+    problems = {}
+    for name in sorted(digests.keys() | {file for listed, _ in lists.values() for file in listed}):
+        faults = {}
+        for list_name, (listed, unlisted) in lists.items():
+            if name in listed or name not in unlisted:
+                faults.setdefault(_fault(listed.get(name), digests.get(name)), []).append(list_name)
+        for fault, where in faults.items():
+            if fault is not None:
+                problems.setdefault(name, f"{name} {fault.format(' and '.join(where))}")
+    return problems
+
+
+def read_text(path):
+    """Return the text of a file that `list_files` names; what is not UTF-8 is replaced."""
+    return path.read_text(encoding="utf-8", errors="replace")
+
+
+def unzip(data):
+    """Unpack gzip of one part, up to a limit.
+
+    Parameters
+    ----------
+    data : bytes
+
+    Returns
+    -------
+    bytes
+
+    Raises
+    ------
+    ValueError
+        If it is something else, cut off, followed by more, or too large.
+    """
+    most = min(LARGEST_FILE, LARGEST_RATIO * len(data))
+    reader = zlib.decompressobj(wbits=31)
+    try:
+        text = reader.decompress(data, most + 1)
+    except zlib.error:
+        raise ValueError("it must be gzip of UTF-8 text") from None
+    if len(text) > most:
+        raise ValueError(
+            f"its text must have at most {LARGEST_FILE // MIB} MiB and {LARGEST_RATIO} times its own size"
+        )
+    if not reader.eof or reader.unused_data:
+        raise ValueError("it must be gzip of UTF-8 text, whole and with nothing after it")
+    return text
+
+
+def _kind(mode):
+    kinds = {stat.S_ISLNK: "a link", stat.S_ISFIFO: "a pipe", stat.S_ISSOCK: "a socket"}
+    return next((name for is_kind, name in kinds.items() if is_kind(mode)), "a device")
+
+
+def _fault(listed, actual):
+    """Return what is wrong with a file, None if nothing, by its digest in a list and its own."""
+    if listed == actual:
+        return None
+    if actual is None:
+        return "must be there: {} lists it" if listed else None
+    return (
+        "must have the digest in {}, but was changed" if listed else "must not be there: {} does not list it"
+    )

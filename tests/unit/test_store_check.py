@@ -9,6 +9,7 @@ from dpgrs.errors import DpgrsError
 from dpgrs.io.haplotype_store import HaplotypeStore, StoreWriter
 from dpgrs.io.ingest import ingest_chromosome
 from dpgrs.io.store_check import check_store
+from plink_sets import PVAR, write_pgen
 from vcf_files import record, vcf_text, write_bgzf, write_gzip, write_text
 
 RECORDS = (
@@ -128,7 +129,7 @@ def test_check_store__of_a_bcf(tmp_path):
 
 
 def test_check_store__raise_on_a_file_of_plink(made):
-    with pytest.raises(DpgrsError, match=r"plink2 --pfile x/chr1 --export vcf$"):
+    with pytest.raises(DpgrsError, match=r"plink2 --pfile x/chr1 --chr chr1 --export vcf id-paste=iid$"):
         check_store(made[1], "x/chr1.pgen")
 
 
@@ -155,3 +156,32 @@ def test_check_store__raise_on_a_second_header(tmp_path, index):
         DpgrsError, match=r"b\.vcf\.gz`, line 6: a line that begins with `#` must stand above"
     ):
         check_store(tmp_path / "1.zarr", joined)
+
+
+def test_check_store__ids_left_empty(tmp_path):
+    vcf = write_text(tmp_path / "a.vcf", vcf_text(record(5, "0|0 0|1 1|1", id_="")))
+    ingest_chromosome(vcf, chromosome=1, store=tmp_path / "1.zarr")
+    check_store(tmp_path / "1.zarr", vcf)
+
+
+def test_check_store__raise_on_a_sample_without_name(made, tmp_path):
+    vcf = write_text(tmp_path / "b.vcf", vcf_text(*RECORDS, samples=("A", "", "C")))
+    with pytest.raises(DpgrsError, match=r"b\.vcf` has a header that htslib cannot read"):
+        check_store(made[1], vcf)
+
+
+@pytest.mark.parametrize("part", ["X", "Y", "PAR1", "PAR2", "XY"])
+def test_check_store__of_plink_beyond_the_autosomes(tmp_path, part):
+    """plink2 writes all parts of X as X, and a haploid call as one allele."""
+    chromosome = part if part == "Y" else "X"
+    pvar = (PVAR[0], f"{part}\t9\t.\tA\tC\tPASS")
+    genotypes = write_pgen(tmp_path / "a", alleles=[(1, 1, 0, 1, -9, -9)], pvar=pvar)
+    ingest_chromosome(genotypes, chromosome=part, store=tmp_path / "a.zarr", phased="any")
+    texts = [
+        vcf_text(record(9, calls, contig=chromosome), contigs=("X", "Y")) for calls in ("1 0|1 .", "0 0|1 .")
+    ]
+    exported, other = (write_text(tmp_path / f"{i}.vcf", text) for i, text in enumerate(texts))
+    check_store(tmp_path / "a.zarr", exported)
+    with pytest.raises(DpgrsError, match="the first allele of sample 1") as caught:
+        check_store(tmp_path / "a.zarr", other)
+    assert str(caught.value).endswith(f"plink2 --chr {part}") == (chromosome == "X")

@@ -78,9 +78,7 @@ rule ingest_chromosome:
         mem_mb=2000,
         runtime=240,
     params:
-        options=ingest_options(
-            field=SETTINGS["cohort"]["field"], known_ref=IS_RELEASE
-        ),
+        options=ingest_options(field=SETTINGS["cohort"]["field"], known_ref=IS_RELEASE),
         people=lambda wildcards, input: flags(people=list(input.people)),
         code=code_digest("io"),
     shell:

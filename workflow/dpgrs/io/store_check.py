@@ -13,13 +13,17 @@ from dpgrs.io.genotype_files import as_paths, order_parts
 from dpgrs.io.haplotype_store import HaplotypeStore
 from dpgrs.io.plink_tables import GENOTYPES
 from dpgrs.io.vcf_records import PROVISIONAL, SET_REF, sample_place
-from dpgrs.io.vcf_text import find_index, require_one_header
+from dpgrs.io.vcf_text import COPY_AGAIN, find_index, require_one_header
 
 _MAKE_AGAIN = "Make the store again: dpgrs ingest-chromosome"
 
 
 # cyvcf2 gives dosages as float32: what lies halfway between two steps may go either way.
 _LARGEST_ROUNDING = DOSAGE_STEP / 2 + 2.0**-21
+
+
+# PLINK has them as contigs of their own, and writes all of them as X into a VCF.
+_PARTS_OF_X = ("PAR1", "PAR2", "XY")
 
 
 class _Expected(NamedTuple):
@@ -51,7 +55,7 @@ def check_store(store, vcfs):
         how it was made, or a file is one of PLINK's.
     """
     store, paths = HaplotypeStore.open(store), as_paths(vcfs)
-    missing = {"options", "counts"} - store.attributes.keys()
+    missing = {"options", "counts", "source"} - store.attributes.keys()
     if missing:
         raise DpgrsError(
             f"`{store.path}` must be the store of one chromosome, got one without "
@@ -60,11 +64,12 @@ def check_store(store, vcfs):
     if of_plink := next((path for path in paths if path.suffix in GENOTYPES), None):
         raise DpgrsError(
             f"`{of_plink}` must be a VCF or BCF, got a file of PLINK. Write one: plink2 "
-            f"--{'b' if of_plink.suffix == '.bed' else 'p'}file {of_plink.with_suffix('')} --export vcf"
+            f"--{'b' if of_plink.suffix == '.bed' else 'p'}file {of_plink.with_suffix('')} --chr "
+            f"{store.attributes['options']['chromosome']} --export vcf id-paste=iid"
         )
     options, path = store.attributes["options"], paths[0]
     paths = order_parts(paths, options["chromosome"]) if len(paths) > 1 else paths
-    records = _Records(paths, options, people=store.sample_id.tolist())
+    records = _Records(paths, options, people=store.sample_id.tolist(), is_of_plink=_is_of_plink(store))
     if records.samples != store.sample_id.tolist():
         raise _difference(store, path, "in the samples or their order")
     expected = iter(records)
@@ -79,8 +84,7 @@ def check_store(store, vcfs):
 class _Records:
     """The usable ALT alleles of a contig as cyvcf2 gives them, counted while they are read."""
 
-    def __init__(self, paths, options, *, people):
-        from cyvcf2 import VCF
+    def __init__(self, paths, options, *, people, is_of_plink):
         from cyvcf2.cyvcf2 import set_htslib_log_level
 
         set_htslib_log_level(0)  # htslib's lines on stderr would stand where ours belong
@@ -88,9 +92,11 @@ class _Records:
             find_index(path)
             if not is_bcf(path):
                 require_one_header(path)  # htslib takes it for records of other contigs
-        self._files = [VCF(str(path), threads=2) for path in paths]
+        self._files = [_open(path) for path in paths]
         samples = self._files[0].samples
         self._contig = options["chromosome"].removeprefix("chr")
+        if is_of_plink and self._contig in _PARTS_OF_X:
+            self._contig = "X"
         self._is_phase_required = options["phased"] == "required"
         self._is_filter_kept = options["keep_filtered"]
         self._is_ref_known = options.get("known_ref", False)
@@ -99,6 +105,7 @@ class _Records:
         self._places = [place for place, name in enumerate(samples) if name in kept]
         self.samples = [samples[place] for place in self._places]
         self.counts = {"n_records": 0, "missing_alleles": 0, "haploid_calls": 0}
+        self._is_of_plink = is_of_plink
 
     def __iter__(self):
         for record in chain.from_iterable(self._files):
@@ -119,7 +126,8 @@ class _Records:
         first, second, n_haploid = self._alleles(record.genotype.array())
         alleles = np.stack([first, second], axis=1)[self._places].ravel()
         # Of everybody in the file: they are counted as they are read.
-        self.counts["haploid_calls"] += n_haploid
+        if not self._is_of_plink:  # which has none
+            self.counts["haploid_calls"] += n_haploid
         for k in kept:
             expected = _Expected(_site(record, k), alleles == k, alleles < 0)
             if self._has_dosages:
@@ -155,6 +163,15 @@ class _Records:
         return first, second, int(np.count_nonzero(is_haploid))
 
 
+def _open(path):
+    from cyvcf2 import VCF
+
+    try:
+        return VCF(str(path), threads=2)
+    except Exception as error:  # cyvcf2 raises nothing more precise
+        raise DpgrsError(f"`{path}` has a header that htslib cannot read. {COPY_AGAIN}") from error
+
+
 def _counted(alleles, number):
     """Return (n_samples,) how often a call has an allele; NaN where one of two alleles is missing."""
     return np.where(alleles < 0, np.nan, alleles == number).reshape(-1, 2).sum(axis=1)
@@ -169,11 +186,15 @@ def _compare_chunk(store, path, chunk, expected):
     missing = store.missing(chunk)
     missing = np.zeros_like(haplotypes) if missing is None else unpack(missing, store.n_haplotypes)
     steps = store.dosages(chunk) if store.has_dosages else None
+    is_of_plink = _is_of_plink(store)
     for i, site in enumerate(store.variants[chunk].itertuples(index=False, name=None)):
         found = next(expected, None)
         if found is None:
             raise _difference(store, path, f"at {_name(site)}: the VCF has no such record there")
-        if found.site != site:
+        contig, position, id_, *alleles = site
+        if is_of_plink and contig.removeprefix("chr") in _PARTS_OF_X:
+            contig = found.site[0]
+        if found.site != (contig, position, id_ or ".", *alleles):
             raise _difference(
                 store, path, f"at {_name(site)}: the VCF has {_name(found.site)} there, or another id"
             )
@@ -191,6 +212,13 @@ def _compare_chunk(store, path, chunk, expected):
             raise _difference(store, path, f"at {_name(site)}: the {which} allele of {sample_place(sample)}")
 
 
+def _is_of_plink(store):
+    source = store.attributes["source"]
+    return any(
+        file["file"].endswith(GENOTYPES) for file in (source if isinstance(source, list) else [source])
+    )
+
+
 def _compare_counts(store, path, records):
     for name, value in records.counts.items():
         # A store of a version that knew no haploid calls has none of them.
@@ -200,7 +228,10 @@ def _compare_counts(store, path, records):
 
 
 def _difference(store, path, where):
-    return DpgrsError(f"`{store.path}` differs from `{path}` {where}. {_MAKE_AGAIN}")
+    chromosome = store.attributes["options"]["chromosome"]
+    is_part = _is_of_plink(store) and chromosome.removeprefix("chr") in ("X", *_PARTS_OF_X)
+    remedy = f", or export that part of X alone: plink2 --chr {chromosome}" if is_part else ""
+    return DpgrsError(f"`{store.path}` differs from `{path}` {where}. {_MAKE_AGAIN}{remedy}")
 
 
 def _site(record, number):

@@ -2,10 +2,11 @@ import numpy as np
 import pytest
 
 from dpgrs.errors import DpgrsError
-from dpgrs.io.files import save_arrays
+from dpgrs.io.files import read_table, save_arrays
 from dpgrs.io.genotype_summary import GenotypeSummary
 from dpgrs.io.ingest import ingest_chromosome
 from dpgrs.steps import qc
+from dpgrs.steps.panel import make_panel
 from random_cohorts import random_alleles
 from vcf_files import record, vcf_text, write_text
 
@@ -73,3 +74,48 @@ def test_genotype_summary__raise_on_another_file(tmp_path):
         DpgrsError, match=r"must be a summary of genotypes\. Make it: dpgrs summarise-genotypes"
     ):
         GenotypeSummary.load(tmp_path / "x.npz")
+
+
+@pytest.fixture
+def males(tmp_path):
+    """The store of a chromosome X of 12 men and 8 women, with one variant that no woman is called at."""
+    samples = tuple(f"p{i}" for i in range(20))
+    alleles = random_alleles(30, 40, seed=1)
+    pairs = alleles.reshape(30, 20, 2)
+    calls = [[f"{a}" if i < 12 else f"{a}|{b}" for i, (a, b) in enumerate(row)] for row in pairs]
+    calls[7][12:] = [".|."] * 8
+    records = [record(1000 * (i + 1), " ".join(one), contig="X") for i, one in enumerate(calls)]
+    vcf = write_text(tmp_path / "X.vcf", vcf_text(*records, samples=samples, contigs=("X",)))
+    ingest_chromosome(vcf, chromosome="X", store=tmp_path / "X.zarr")
+    return tmp_path / "X.zarr"
+
+
+LIKELY = "Likely cause: calls of one allele, as of males on X, whose second haplotype is missing"
+
+
+def test_make_panel__warns_of_missing_alleles_and_counts_them(tmp_path, males):
+    paths = {"output": tmp_path / "panel.zarr", "qc": tmp_path / "qc.tsv"}
+    found = make_panel([males], **paths, size=20, maf=0, seed=1, missing=0.5)
+    known = 1 - (30 * 12 + 16) / (30 * 40)
+    first, of_panel = found["warnings"]
+    assert first.startswith(f"Missing: {100 * (1 - known):.0f} % of the alleles of chromosome X. {LIKELY}")
+    assert of_panel == "Missing: 30 % of the panel's alleles; `panel.missing` lowers it."
+    counts = read_table(paths["qc"])
+    for name, share in (("call_rate", known), ("least_call_rate", 12 / 40), ("half_calls", 12 / 20)):
+        np.testing.assert_allclose(counts[name], share)
+    assert counts["missing"].tolist() == [1, 1]
+    with pytest.raises(DpgrsError, match=rf"`panel\.missing` let pass, got 20\. .* X\. {LIKELY}"):
+        make_panel([males], output=tmp_path / "none.zarr", size=20, maf=0, seed=1, missing=0.05)
+
+
+def test_make_panel__without_missing_alleles_warns_of_nothing(tmp_path, cohort):
+    stores, _ = cohort
+    found = make_panel(stores, output=tmp_path / "panel.zarr", size=20, maf=0, seed=1)
+    assert set(found) == {"n_variants", "n_usable", "n_filled"}
+
+
+def test_summarise_genotypes__call_rates_of_all_variants_and_of_people(tmp_path, males):
+    found = summary(tmp_path, [males], None, maf=0, missing=0.5)
+    # Variants at 30 and 70 %; men at 50 %, women at 29 of 30.
+    assert found.variant_calls.tolist() == [1, 29, 0, 0, 0, 0, 0, 0]
+    assert found.person_calls.tolist() == [0, 12, 0, 0, 8, 0, 0, 0]

@@ -1,3 +1,4 @@
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -9,13 +10,13 @@ from dpgrs.io.genotype_summary import GenotypeSummary
 from dpgrs.io.variant_filters import REASONS
 from dpgrs.reporting.data import Quality
 from dpgrs.reporting.pages import write_overview
-from dpgrs.reporting.qc import COLUMNS, filter_words, shown_columns
+from dpgrs.reporting.qc import COLUMNS, call_rows, filter_words, shown_columns
 from html_pages import Page
 from report_data import NASTY_NAME, make_report_data
 
 PANEL = resolve({})["panel"]
 COUNTS = pd.DataFrame({"chromosome": ["1", "all"], **{name: [0, 0] for name in list(COLUMNS)[1:]}}).assign(
-    records=[90, 1090], rows=[100, 1100], maf=[60, 660], thinned=[20, 220], kept=[20, 220]
+    records=[90, 1090], rows=[100, 1100], maf=[60, 660], thinned=[20, 220], kept=[20, 220], call_rate=0.7
 )
 
 
@@ -25,6 +26,8 @@ def make_summary(names=("AFR", NASTY_NAME), n_people=30):
     return GenotypeSummary(
         n_variants=50,
         n_known=40,
+        variant_calls=np.array([0, 7, 0, 0, 0, 0, 0, 93]),
+        person_calls=np.array([12, 0, 0, 0, 0, 0, 3, 15]),
         population=np.array([names[i % n] if i else "tiny" for i in range(n_people)] if n else [], dtype=str),
         heterozygosity=random.random(n_people),
         components=random.normal(size=(n_people, 2)),
@@ -80,6 +83,20 @@ def test_page__without_populations_or_components(tmp_path):
     assert {"variants", "heterozygosity", "linkage"} <= set(ids)
 
 
+def test_page__has_call_rates_of_variants_and_people_in_bins(tmp_path):
+    text = page_of(tmp_path).text
+    assert re.search(r"below 50 %\s+0\s+12\s+50 % to below 80 %\s+7\s+0", text)
+    assert re.search(r"99 % to below 100 %\s+0\s+3\s+100 %\s+93\s+15", text)
+    assert "80 % to below 90 %" not in text
+    assert text.count("70.00 %") == 2
+    assert "No allele is missing" not in text
+
+
+def test_call_rows__without_missing_alleles():
+    whole = np.array([0] * 7 + [5])
+    assert call_rows(replace(make_summary(), variant_calls=whole, person_calls=whole)) == [("100 %", 5, 5)]
+
+
 def test_shown_columns__hide_what_never_happened():
     assert [name for name, _ in shown_columns(COUNTS)] == [
         "chromosome",
@@ -88,6 +105,7 @@ def test_shown_columns__hide_what_never_happened():
         "maf",
         "thinned",
         "kept",
+        "call_rate",
     ]
 
 
@@ -98,10 +116,12 @@ def test_columns__have_all_reasons_in_their_order():
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({}, ["minor-allele frequency of at least 0.01", "no A/T or C/G SNPs", "one variant per position"]),
+        (
+            {"missing": 1},
+            ["minor-allele frequency of at least 0.01", "no A/T or C/G SNPs", "one variant per position"],
+        ),
         (
             {
-                "missing": 0.05,
                 "hwe": 1e-6,
                 "ld_r2": 0.2,
                 "ambiguous": "keep",

@@ -1,8 +1,10 @@
 import json
 
+import pandas as pd
 import pytest
 
 from dpgrs.errors import DpgrsError
+from dpgrs.io.files import write_table
 from dpgrs.run_summary import describe_failure, describe_success, ledger_requests
 from ledger_requests import new_ledger, reserve
 from report_data import PRIVATE, make_report_data
@@ -86,6 +88,20 @@ def test_describe_success__of_a_benchmark_says_where_all_is_noise(results):
     )
     metrics[metrics["epsilon"] != 0.05].to_csv(results / "metrics.tsv", sep="\t", index=False)
     assert len(describe_success(benchmark, results=results, earlier=set())) == 1
+
+
+def test_describe_success__of_a_benchmark_says_where_alleles_are_missing(results):
+    calls = {"chromosome": ["21", "X", "all"], "call_rate": [0.96, 0.75, 0.9], "half_calls": [0.0, 0.5, 0.1]}
+    write_table(results / "private" / "qc.tsv", pd.DataFrame(calls))
+    _, line = describe_success({"mode": "benchmark"}, results=results, earlier=set())
+    assert line == (
+        "Missing: 25 % of the alleles of chromosome X. Likely cause: calls of one allele, as of males on X, "
+        "whose second haplotype is missing with `cohort.rows: haplotypes`, not with `cohort.rows: people`."
+    )
+    calls["half_calls"][1] = 0.1
+    write_table(results / "private" / "qc.tsv", pd.DataFrame(calls))
+    _, line = describe_success({"mode": "benchmark"}, results=results, earlier=set())
+    assert line.endswith("Likely cause: calls that were not made, or were masked.")
 
 
 def test_describe_failure__says_that_a_charge_is_not_lost(settings, ledger):

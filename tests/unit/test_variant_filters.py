@@ -144,6 +144,8 @@ def test_counts__add_up_from_records_to_kept(tmp_path, store):
         "multiallelic": 2,
         "missing": 1,
         "hwe": 1,
+        "call_rate": 0.675,
+        "half_calls": 0.05,
     }
     assert table["chromosome"].tolist() == ["1", "all"]
     assert table.iloc[1, 1:].tolist() == table.iloc[0, 1:].tolist()

@@ -30,7 +30,7 @@ RELEASE_DEFAULTS = {
     "methods": ["blup"],
     "trials": 1,
     "cohort": {"keep_filtered": True},
-    "panel": {"classes": ["snp"]},
+    "panel": {"classes": ["snp"], "missing": 1},
     "outcomes": {"test_share": 0},
     "privacy": {"accounting": ["gdp"], "bounds": "tight"},
 }

@@ -43,7 +43,9 @@ def describe_success(settings, *, results, earlier):
     lines = [f"{name}: {path}" for name, path in places.items() if path.exists()]
     if _is_release(settings):
         return lines + _charge(settings, _own_requests(results), earlier)
-    return lines + _noise(settings, Path(results, "metrics.tsv"))
+    return (
+        lines + _missing(Path(results, "private", "qc.tsv")) + _noise(settings, Path(results, "metrics.tsv"))
+    )
 
 
 def describe_failure(settings, *, earlier):
@@ -57,6 +59,16 @@ def describe_failure(settings, *, earlier):
         f"The ledger was charged during this run; {standing}. Run it again as it is: what it was charged is "
         "replayed, not charged twice."
     ]
+
+
+def _missing(counts):
+    """Say on which chromosomes of a benchmark many alleles are missing, if there are any."""
+    if not counts.exists():
+        return []
+    from dpgrs.io.files import read_table
+    from dpgrs.io.variant_filters import poorly_called
+
+    return poorly_called(read_table(counts, needed=["chromosome", "call_rate"]).iloc[:-1])
 
 
 def _noise(settings, metrics):

@@ -7,6 +7,8 @@ import numpy as np
 from dpgrs.errors import DpgrsError
 from dpgrs.io.files import load_arrays, save_arrays
 
+CALL_EDGES = (0.5, 0.8, 0.9, 0.95, 0.98, 0.99, 1.0)
+
 
 @dataclass(frozen=True)
 class GenotypeSummary:
@@ -16,6 +18,8 @@ class GenotypeSummary:
     ----------
     n_variants : int, variants that all but `decay` is measured on.
     n_known : int, people of the cohort, of whom those below are some or all.
+    variant_calls, person_calls : (len(CALL_EDGES) + 1,) int64, how many variants of all that were read, and
+        people, have call rates below each edge, from the one before; last those without a missing allele.
     population : (n_people,) str; empty where nothing is known of any.
     heterozygosity : (n_people,) float64, share of heterozygous calls.
     components : (n_people, 2) float64
@@ -31,6 +35,8 @@ class GenotypeSummary:
 
     n_variants: int
     n_known: int
+    variant_calls: np.ndarray
+    person_calls: np.ndarray
     population: np.ndarray
     heterozygosity: np.ndarray
     components: np.ndarray

@@ -26,6 +26,7 @@ from dpgrs.io.variant_filters import (
     drop_reasons,
     in_force,
     measured,
+    poorly_called,
     with_records,
 )
 
@@ -62,8 +63,10 @@ def select_panel(stores, *, size, maf, seed, linkage=None, **filters):
     usable, reasons = usable_variants(stores, filters=filters)
     rank, is_linked = thin(usable, stores, size=size, seed=seed, linkage=linkage)
     is_chosen = rank >= 0
+    counts = _what_became(stores, reasons, usable, is_linked=is_linked, is_kept=is_chosen)
     if size > np.count_nonzero(is_chosen):
-        raise DpgrsError(_too_few(np.count_nonzero(is_chosen), size, filters, linkage))
+        too_few = _too_few(np.count_nonzero(is_chosen), size, filters, linkage)
+        raise DpgrsError(" ".join([too_few, *poorly_called(counts)]))
     chosen = usable[is_chosen]
     own = [chosen[chosen["store"] == place] for place in range(len(stores))]
     return PanelSelection(
@@ -81,7 +84,7 @@ def select_panel(stores, *, size, maf, seed, linkage=None, **filters):
             "linkage": linkage and asdict(linkage),
             "fill": "cohort frequency",
         },
-        counts=_what_became(stores, reasons, usable, is_linked=is_linked, is_kept=is_chosen),
+        counts=counts,
     )
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from dpgrs.errors import UsageError
-from dpgrs.genotypes.counts import bit_counts, genotype_counts
+from dpgrs.genotypes.counts import bit_counts, genotype_counts, swapped
 from dpgrs.genotypes.hardy_weinberg import hardy_weinberg_p
 from dpgrs.io.files import write_table
 
@@ -25,6 +25,14 @@ SKIPPED = {
     "symbolic": "symbolic_allele",
     "star": "star_allele",
 }
+
+CALLS = ("call_rate", "least_call_rate", "half_calls")
+# As much as a benchmark's panel allows of a variant.
+MUCH_MISSING = 0.05
+HAPLOID = (
+    "calls of one allele, as of males on X, whose second haplotype is missing with "
+    "`cohort.rows: haplotypes`, not with `cohort.rows: people`"
+)
 
 
 @dataclass(frozen=True)
@@ -88,25 +96,27 @@ def measured(store, frequency, *, filters):
 
     Returns
     -------
-    DataFrame of contig, position, id, ref, alt, frequency; where the filters need them `missing`, the share
-    of unknown alleles, and `hwe`, mid-p values.
+    DataFrame of contig, position, id, ref, alt, frequency, `missing`, the share of unknown alleles, and,
+    where the filters need them, `hwe`, mid-p values.
     """
-    table = store.variants.assign(frequency=frequency)
-    parts = [_measures(store, chunk, filters) for chunk in store.chunks()]
-    return table.assign(**{name: np.concatenate([part[name] for part in parts]) for name in parts[0]})
+    table = store.variants.assign(frequency=frequency, missing=missing_shares(store))
+    if filters.hwe == 0:
+        return table
+    parts = [
+        genotype_counts(store.haplotypes(chunk), store.missing(chunk), n_haplotypes=store.n_haplotypes)
+        for chunk in store.chunks()
+    ]
+    return table.assign(hwe=np.concatenate([hardy_weinberg_p(counts) for counts in parts]))
 
 
-def _measures(store, chunk, filters):
-    found = {}
-    missing = store.missing(chunk) if filters.missing < 1 or filters.hwe > 0 else None
-    if filters.missing < 1:
-        n_rows = chunk.stop - chunk.start
-        n_unknown = np.zeros(n_rows) if missing is None else bit_counts(missing)
-        found["missing"] = n_unknown / store.n_haplotypes
-    if filters.hwe > 0:
-        counts = genotype_counts(store.haplotypes(chunk), missing, n_haplotypes=store.n_haplotypes)
-        found["hwe"] = hardy_weinberg_p(counts)
-    return found
+def missing_shares(store):
+    """Return the (n_variants,) float64 shares of a store's unknown alleles."""
+    shares = np.zeros(store.n_variants)
+    for chunk in store.chunks():
+        missing = store.missing(chunk)
+        if missing is not None:
+            shares[chunk] = bit_counts(missing) / store.n_haplotypes
+    return shares
 
 
 def drop_reasons(variants, *, filters):
@@ -170,7 +180,7 @@ def count_reasons(contigs, reasons, *, is_linked, is_kept):
 
 
 def with_records(counts, stores):
-    """Put in front what the VCFs held: records, and what was skipped while they were read.
+    """Put in front what the VCFs held, records and what was skipped while reading, and call rates last.
 
     Parameters
     ----------
@@ -179,23 +189,60 @@ def with_records(counts, stores):
 
     Returns
     -------
-    DataFrame; a store that does not tell has empty cells.
+    DataFrame; a store that does not tell has empty cells. After all counts come those of `CALLS`: the share
+    of known alleles, the smallest of a variant, and the share of calls with one known allele of two.
     """
-    told = {}
+    told, calls = {}, {}
     for store in stores:
         own = store.attributes.get("counts", {})
         skipped = own.get("skipped", {})
         read = {name: skipped.get(reason, 0) if own else None for name, reason in SKIPPED.items()}
         chromosome = store.variants["contig"].iloc[0].removeprefix("chr")
         told[chromosome] = {"records": own.get("n_records"), **read, "stored": store.n_variants}
+        shares = missing_shares(store)
+        rates = (1 - shares.mean(), 1 - shares.max(), _half_calls(store))
+        calls[chromosome] = dict(zip(CALLS, rates, strict=True))
     told = pd.DataFrame.from_dict(told, orient="index").astype("Int64").rename_axis("chromosome")
     told = told.reset_index().merge(counts, on="chromosome")
     # Those without any known allele may have been left out before they were counted.
     told["missing"] += told["stored"] - told["rows"]
-    return told.assign(rows=told["stored"]).drop(columns="stored")
+    told = told.assign(rows=told["stored"]).drop(columns="stored")
+    calls = pd.DataFrame.from_dict(calls, orient="index").rename_axis("chromosome").reset_index()
+    return told.merge(calls, on="chromosome")
+
+
+def _half_calls(store):
+    """Return the share of calls of a store that have one known allele and one that is not."""
+    planes = (store.missing(chunk) for chunk in store.chunks())
+    n_alleles = sum(int(bit_counts(plane ^ swapped(plane)).sum()) for plane in planes if plane is not None)
+    return n_alleles / (store.n_variants * store.n_haplotypes)
+
+
+def poorly_called(counts):
+    """Say where many alleles are missing, and what is the likely cause: exact numbers, for benchmarks.
+
+    Parameters
+    ----------
+    counts : DataFrame as from `with_records`.
+
+    Returns
+    -------
+    list of str, one line per chromosome with more than `MUCH_MISSING`.
+    """
+    lines = []
+    for row in counts[counts["call_rate"] < 1 - MUCH_MISSING].to_dict("records"):
+        share = 1 - row["call_rate"]
+        cause = HAPLOID if row["half_calls"] > share else "calls that were not made, or were masked"
+        of_all = f"{100 * share:.0f} % of the alleles of chromosome {row['chromosome']}"
+        lines.append(f"Missing: {of_all}. Likely cause: {cause}.")
+    return lines
 
 
 def write_counts(path, counts):
-    """Write what became of variants, with a last row of sums."""
+    """Write what became of variants, with a last row of sums, and of all variants' call rates."""
     total = counts.drop(columns="chromosome").sum()
+    if "call_rate" in counts:
+        for name in ("call_rate", "half_calls"):
+            total[name] = np.average(counts[name], weights=counts["rows"].astype(float))
+        total["least_call_rate"] = counts["least_call_rate"].min()
     write_table(path, pd.concat([counts, pd.DataFrame([{"chromosome": "all", **total}])], ignore_index=True))

@@ -4,6 +4,8 @@ from itertools import cycle
 
 import numpy as np
 
+from dpgrs.io.genotype_summary import CALL_EDGES
+from dpgrs.io.variant_filters import CALLS
 from dpgrs.reporting.rendering import inline_figure, write_page
 from dpgrs.reporting.styles import WIDTH
 from dpgrs.reporting.svg import (
@@ -42,8 +44,11 @@ COLUMNS = {
     "ld": "Linked",
     "thinned": "Thinned",
     "kept": "Kept",
+    "call_rate": "Call rate",
+    "least_call_rate": "Lowest of a variant",
+    "half_calls": "Half calls",
 }
-ALWAYS = ("chromosome", "records", "rows", "thinned", "kept")
+ALWAYS = ("chromosome", "records", "rows", "thinned", "kept", "call_rate")
 
 
 def write_quality_page(quality, directory, *, study):
@@ -79,6 +84,8 @@ def write_quality_page(quality, directory, *, study):
         rows=quality.counts.to_dict("records"),
         summary=summary,
         n_people=len(summary.heterozygosity),
+        shares=CALLS,
+        calls=call_rows(summary),
         populations=_population_rows(summary),
         figures=figures,
     )
@@ -118,6 +125,15 @@ def shown_columns(counts):
         for name, heading in COLUMNS.items()
         if name in counts and (name in ALWAYS or counts[name].sum() > 0)
     ]
+
+
+def call_rows(summary):
+    """Return (call rates in words, variants, people) of every bin that is not empty, the lowest first."""
+    percents = [f"{100 * edge:g}" for edge in CALL_EDGES]
+    pairs = zip(percents[:-1], [*percents[1:-1], "100"], strict=True)
+    names = [f"below {percents[0]} %", *(f"{low} % to below {high} %" for low, high in pairs), "100 %"]
+    counts = zip(summary.variant_calls.tolist(), summary.person_calls.tolist(), strict=True)
+    return [(name, *both) for name, both in zip(names, counts, strict=True) if any(both)]
 
 
 def heterozygosity_figure(summary, groups):

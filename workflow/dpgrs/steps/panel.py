@@ -5,7 +5,7 @@ from dpgrs.io.haplotype_store import HaplotypeStore
 from dpgrs.io.panel import take_sites, write_panel
 from dpgrs.io.selection import select_panel
 from dpgrs.io.sites import choose_sites, read_chosen_sites, read_sites, reference_sites, write_sites
-from dpgrs.io.variant_filters import VariantFilters, write_counts
+from dpgrs.io.variant_filters import MUCH_MISSING, VariantFilters, poorly_called, write_counts
 
 
 def choose_public_sites(
@@ -63,7 +63,7 @@ def make_panel(stores, *, output, sites=None, qc=None, ld_r2=None, ld_window=Non
 
     Returns
     -------
-    dict of counts.
+    dict of counts, in a benchmark with `warnings` about missing alleles, if there are any.
     """
     stores = [HaplotypeStore.open(store) for store in stores]
     if sites is not None:
@@ -71,7 +71,12 @@ def make_panel(stores, *, output, sites=None, qc=None, ld_r2=None, ld_window=Non
     selection = select_panel(stores, linkage=_linkage(ld_r2, ld_window, rows), **options)
     if qc:
         write_counts(qc, selection.counts)
-    return write_panel(output, stores, selection)
+    found = write_panel(output, stores, selection)
+    share = found["n_filled"] / (found["n_variants"] * stores[0].n_haplotypes)
+    warnings = poorly_called(selection.counts)
+    if share > MUCH_MISSING:
+        warnings.append(f"Missing: {100 * share:.0f} % of the panel's alleles; `panel.missing` lowers it.")
+    return found | ({"warnings": warnings} if warnings else {})
 
 
 def _linkage(r2, window, rows):

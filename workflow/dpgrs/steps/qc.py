@@ -12,17 +12,18 @@ from dpgrs.genotypes.diversity import (
     principal_components,
 )
 from dpgrs.genotypes.linkage import LinkageLimit
-from dpgrs.io.genotype_summary import GenotypeSummary
+from dpgrs.io.genotype_summary import CALL_EDGES, GenotypeSummary
 from dpgrs.io.haplotype_store import HaplotypeStore
 from dpgrs.io.panel import chosen_alleles, fill_missing
 from dpgrs.io.selection import thin, usable_variants
-from dpgrs.io.variant_filters import VariantFilters
+from dpgrs.io.variant_filters import VariantFilters, missing_shares
 from dpgrs.public_random import uniforms
 from dpgrs.steps.evaluate import populations_of
 from dpgrs.types import Rows
 
 # So few take seconds, whatever the cohort, and say enough.
 MOST_VARIANTS, MOST_PEOPLE, MOST_POPULATIONS, FEWEST_MEMBERS = 2000, 2000, 8, 10
+CALL_ROWS = 1000  # variants of which each person's missing alleles are spread out in memory at a time
 # Principal components of linked variants would show regions of the genome, not people.
 UNLINKED = LinkageLimit(r2=0.2, window=250, rows=Rows.PEOPLE)
 DECAY_CHROMOSOMES, DECAY_VARIANTS, DECAY_REACH, FEWEST_PAIRS = 3, 400, 500_000, 20
@@ -30,7 +31,7 @@ EDGES = np.array([0, 1, 2, 5, 10, 20, 50, 100, 200, 500]) * 1000.0
 
 
 def summarise_genotypes(stores, *, populations, seed, output, **filters):
-    """Measure heterozygosity, F_ST, principal components and the decay of linkage, and write them.
+    """Measure call rates, heterozygosity, F_ST, components and the decay of linkage, and write them.
 
     Parameters
     ----------
@@ -52,10 +53,13 @@ def summarise_genotypes(stores, *, populations, seed, output, **filters):
     members = [np.flatnonzero(population == name) for name in names]
     shares = [heterozygosity(calls.take(own, axis=1)) for own in members]
     components, explained = principal_components(counts)
+    variant_calls, person_calls = _call_rates(stores, people)
     decay, n_pairs = _decay(stores, usable, people, seed=seed)
     GenotypeSummary(
         n_variants=len(counts),
         n_known=stores[0].n_samples,
+        variant_calls=variant_calls,
+        person_calls=person_calls,
         population=population,
         heterozygosity=person_heterozygosity(calls),
         components=components,
@@ -69,6 +73,26 @@ def summarise_genotypes(stores, *, populations, seed, output, **filters):
         decay=decay,
         n_pairs=n_pairs,
     ).save(output)
+
+
+def _call_rates(stores, people):
+    """Return how many variants, of all, and how many people have call rates in each bin of `CALL_EDGES`."""
+    places = np.stack([2 * people, 2 * people + 1], axis=1).ravel()
+    unknown = np.zeros((len(people), 2), dtype=np.int64)
+    for store in stores:
+        for chunk in store.chunks():
+            missing = store.missing(chunk)
+            for start in range(0, 0 if missing is None else len(missing), CALL_ROWS):
+                bits = _bits(missing[start : start + CALL_ROWS], places)
+                unknown += bits.sum(axis=0, dtype=np.int64).reshape(-1, 2)
+    n_alleles = 2 * sum(store.n_variants for store in stores)
+    variants = np.concatenate([1 - missing_shares(store) for store in stores])
+    return _binned(variants), _binned(1 - unknown.sum(axis=1) / n_alleles)
+
+
+def _binned(rates):
+    bins = np.searchsorted(CALL_EDGES, rates, side="right")
+    return np.bincount(bins, minlength=len(CALL_EDGES) + 1)
 
 
 def _some(sample_id, most, seed):

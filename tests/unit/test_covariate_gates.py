@@ -24,12 +24,21 @@ def _folder(tmp_path, monkeypatch):
 MEASURED = {"mode": "release", "evaluation": {"metrics": "public", "covariates": "r.tsv"}}
 
 
-def found(people=CROWD, *, shows_ids=True, constants=SCALES, more=(), reference=("R1", "R2"), **covariates):
+def found(
+    people=CROWD,
+    *,
+    shows_ids=True,
+    constants=SCALES,
+    more=(),
+    reference=("R1", "R2"),
+    tell=None,
+    **covariates,
+):
     Path("scales.tsv").write_text(constants)
     covariates = {"file": "covariates.tsv", "scales": "scales.tsv"} | covariates
     settings = {"privacy": {"bounds": "tight"}, "methods": ["blup"], "covariates": covariates}
-    config, options = resolve(settings | dict(more)), {"shows_ids": shows_ids, "reference_people": reference}
-    return covariate_problems(config, people, **options)
+    options = {"shows_ids": shows_ids, "reference_people": reference, "tell": tell}
+    return covariate_problems(resolve(settings | dict(more)), people, **options)
 
 
 def only(lines):
@@ -88,6 +97,22 @@ def test_problems__people_of_other_ids_are_shown_in_open_data_alone():
     line = only(found(("X1", "X2"), shows_ids=False))
     assert "got AA99999" in line
     assert "HG00096" not in line
+
+
+@pytest.mark.parametrize("shows_ids", [True, False])
+def test_problems__too_few_people_are_counted_and_refused(shows_ids):
+    told, people = [], (*CROWD[:3], "X1", "X2", "X3", "X4")
+    options = {"shows_ids": shows_ids, "tell": told.append}
+    assert "`covariates.tsv` must share at least 0.5" in only(found(people, **options))
+    assert told == [
+        "covariates.tsv: 3 of 7 people with genotypes (42.9%) are in the table of covariates; 3 of its 9 ids "
+        "(33.3%) have genotypes.",
+        "covariates.tsv: With a value: age 3 (57.1% missing), sex 3 (57.1% missing).",
+    ]
+    assert found(people, more={"outcomes": {"least_share": 0.3}}, **options) == []
+    Path("r.tsv").write_text("sample\tage\tsex\nR1\t1\t1\n")
+    public = {"more": MEASURED, "reference": ("R1", "R2", "R3")}
+    assert "`evaluation.covariates`: `r.tsv` must share at least 0.5" in only(found(**public))
 
 
 def test_problems__values_are_not_judged_in_a_release():

@@ -116,8 +116,23 @@ def test_make_covariates__raise_on_columns_values_and_people(study):
     assert not any(f"{age:.1f}" in str(failure.value) for age in AGES)
     study.table.write_text("sample\tage\nelse\t1\n")
     study.scales.write_text(SCALES)
-    with pytest.raises(DpgrsError, match="The covariate table must share sample ids with the genotypes"):
+    with pytest.raises(DpgrsError, match=r"covariates\.tsv` must share sample ids with the genotypes"):
         study.make(names=["age"])
+
+
+def test_make_covariates__too_few_people_are_refused(study, tmp_path):
+    lines = study.table.read_text().splitlines()
+    study.table.write_text("\n".join(lines[:-150]) + "\n")
+    study.covariates = tmp_path / "other.npz"
+    with pytest.raises(DpgrsError, match=r"covariates\.tsv` must share at least 0\.5 .*tell nobody"):
+        study.make(is_release=True, output=study.covariates)
+    assert not study.covariates.exists()
+    study.make(is_release=True, least_share=0.4, people_counts=tmp_path / "counts.tsv")
+    _, *counts = (tmp_path / "counts.tsv").read_text().splitlines()
+    assert [line.split("\t")[:6] for line in counts] == [
+        ["covariate", "age", "300", "145", "146", "141"],
+        ["covariate", "case", "300", "145", "146", "145"],
+    ]
 
 
 def test_compute_statistics__raise_on_covariates_within_worst_case_bounds(study):

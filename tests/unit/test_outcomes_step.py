@@ -20,7 +20,7 @@ def make(tmp_path, monkeypatch):
     panel = SimpleNamespace(sample_id=np.array(PEOPLE))
     monkeypatch.setattr(outcomes_step, "Panel", SimpleNamespace(open=lambda path: panel))
 
-    def make(columns, *, is_release=True, count=None, others=(), scales=None):
+    def make(columns, *, is_release=True, count=None, others=(), scales=None, **more):
         lines = [["sample", *columns], *zip(PEOPLE, *columns.values(), strict=True), *others]
         table, output = tmp_path / "y.tsv", tmp_path / "outcomes.npz"
         table.write_text("\n".join("\t".join(map(str, line)) for line in lines) + "\n")
@@ -38,6 +38,7 @@ def make(tmp_path, monkeypatch):
             table=table,
             scales=scales,
             is_release=is_release,
+            **more,
         )
         return Outcomes.load(output)
 
@@ -66,6 +67,25 @@ def test_make_outcomes__release_refuses_raw_ones_and_tells_nothing_of_them(make,
     words = message.replace(str(tmp_path), "")
     assert not any(word in words for word in ("good", "weight", "HG0", str(len(PEOPLE)), "170", "0.25"))
     assert not (tmp_path / "outcomes.npz").exists()
+
+
+@pytest.mark.parametrize("is_release", [True, False])
+def test_make_outcomes__too_few_people_are_told_to_the_log_alone(make, tmp_path, capsys, is_release):
+    others = [(f"X{number}", 0) for number in range(len(PEOPLE) + 1)]
+    with pytest.raises(DpgrsError, match=r"y\.tsv` must share at least 0\.5 .*least_share") as caught:
+        make({"good": STANDARD}, others=others, is_release=is_release)
+    message = str(caught.value).replace(str(tmp_path), "")
+    assert not any(word in message for word in ("40", "41", "81", "HG"))
+    assert ("tell nobody that it failed" in message) == is_release
+    assert not (tmp_path / "outcomes.npz").exists()
+    log = capsys.readouterr()
+    assert log.out == ""
+    assert log.err.startswith(
+        "40 of 40 people with genotypes (100.0%) are in the table of outcomes; 40 of its"
+    )
+    counts = tmp_path / "counts.tsv"
+    make({"good": STANDARD}, others=others, is_release=is_release, least_share=0.4, people_counts=counts)
+    assert counts.read_text().splitlines()[1] == "outcome\tgood\t40\t40\t81\t40\t0"
 
 
 def test_make_outcomes__columns_that_are_not_used_are_not_judged(make):

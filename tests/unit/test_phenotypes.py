@@ -7,10 +7,13 @@ import pandas as pd
 import pytest
 
 from dpgrs.errors import DpgrsError
+from dpgrs.io import parquet, phenotypes
 from dpgrs.io.phenotypes import (
+    OutcomeScale,
     constants_of,
     describe_scale,
     match_outcomes,
+    outcome_chunks,
     outcome_names,
     read_outcomes,
     read_scales,
@@ -23,7 +26,7 @@ from dpgrs.io.phenotypes import (
     [
         ("tabs.tsv", "sample\theight\tbmi\nHG1\t0.5\t-1\nHG2\tNA\t2e-1\n"),
         ("commas.csv", 'sample,"height",bmi\r\nHG1,0.5,-1\r\nHG2,,0.2\r\n'),
-        ("quoted.tsv", '"sample"\t"height"\t"bmi"\n"HG1"\t0.5\t-1\n"HG2"\tNA\t0.2\n'),
+        ("quoted.csv", '"sample","height","bmi"\n"HG1","0.5",-1\n"HG2",NA,0.2\n'),
         ("semicolons.csv", "sample;height;bmi\nHG1;0.5;-1\nHG2;NA;0.2\n"),
         ("blanks.pheno", "#FID IID height bmi\n0 HG1 0.5 -1\n0   HG2 -9 0.2\n"),
         ("tabs.tsv.gz", "#IID\theight\tbmi\nHG1\t0.5\t-1.0\nHG2\tnan\t0.2\n\n"),
@@ -38,6 +41,103 @@ def test_read_outcomes__same_table_from_every_dialect(write, name, text):
     np.testing.assert_array_equal(table.to_numpy(), [[0.5, -1], [np.nan, 0.2]])
 
 
+NUMBERS = {"1": 1, "-1.50": -1.5, "+.5": 0.5, "5.": 5, "1e-3": 1e-3, "2E+2": 200, "-9.25": -9.25, "90": 90}
+MISSING = ("", ".", "NA", "N/A", "NaN", "nan", "null", "NULL", "None", "-9", "-9.0", "-09.", "-9e0", "-90E-1")
+NO_NUMBERS = (
+    *("1_000", "\u0661\u0662", "\uff11", "0x10", "inf", "-Infinity", "1e999", "NAN", "-nan", "na", "none"),
+    *("1,5", "1 000", "\u22121", "--1", "1e", "e5", "+", "1d5", "1\u20092", "true"),
+)
+
+
+def test_read_outcomes__one_grammar_of_numbers(write):
+    cells = [*NUMBERS, *MISSING]
+    text = "".join(f"s{place}\t0\t{cell}\n" for place, cell in enumerate(cells))
+    found = read_outcomes(write(f"sample\ta\tb\n{text}"))["b"]
+    np.testing.assert_array_equal(found, [*NUMBERS.values(), *[np.nan] * len(MISSING)])
+
+
+@pytest.mark.parametrize("cell", NO_NUMBERS)
+def test_read_outcomes__raise_on_what_is_no_number(write, cell):
+    message = "line 3, column `b`: must be a finite number or NA"
+    with pytest.raises(DpgrsError, match=message):
+        read_outcomes(write(f"sample\ta\tb\tc\ns1\t0\t1\t2\ns2\t0\t{cell}\tNA\n"))
+    with pytest.raises(DpgrsError, match="must be a finite number or NA"):
+        read_scales(write(f"outcome\tcentre\tscale\nh\t0\t{cell}\n"))
+
+
+def test_read_outcomes__quotes_join_no_people(write):
+    text = 'sample\ta\n"s1\t1\ns2\t2\ns3"\t3\n"s4"\t4\n'
+    assert read_outcomes(write(text)).index.tolist() == ['"s1', "s2", 's3"', '"s4"']
+    assert read_outcomes(write(text.replace("\t", " "))).index.tolist() == ['"s1', "s2", 's3"', '"s4"']
+    table = read_outcomes(write('sample,a\n"s,""1",1\n"s2",2\n', "y.csv"))
+    assert table.index.tolist() == ['s,"1', "s2"]
+
+
+def test_read_outcomes__lines_are_counted_where_quoted_cells_have_several(write):
+    with pytest.raises(DpgrsError, match="line 4, column `a`"):
+        read_outcomes(write('sample,"a note",a\ns1,"two\nlines",1\ns2,,x\n', "y.csv"), columns=["a"])
+
+
+@pytest.mark.parametrize("mark", ["\0", "\x1f", "\x7f", "\x85", "\u2028", "\u200b", "\u00a0"])
+@pytest.mark.parametrize("separator", ["\t", ",", " "])
+def test_read_outcomes__raise_on_an_id_with_what_is_not_seen(write, tmp_path, mark, separator):
+    rows = [["sample", "a"], ["s1", "1"], [f"s{mark}2", "2"]]
+    with pytest.raises(DpgrsError, match="line 3: the sample id must not be empty or hold control") as caught:
+        read_outcomes(write("\n".join(map(separator.join, rows)) + "\n"))
+    assert mark not in str(caught.value)
+    pd.DataFrame(rows[1:], columns=rows[0]).astype({"a": float}).to_parquet(tmp_path / "y.parquet")
+    with pytest.raises(DpgrsError, match="one row with an id, without control characters"):
+        read_outcomes(tmp_path / "y.parquet")
+
+
+def test_read_outcomes__in_parts_as_in_one(write, tmp_path, monkeypatch):
+    ids, values = [f"s{i}" for i in range(50)], np.random.default_rng(2).standard_normal((50, 3)).round(6)
+    whole = pd.DataFrame(values, index=pd.Index(ids, name="sample"), columns=["a", "b", "c"])
+    whole.to_csv(tmp_path / "y.tsv", sep="\t")
+    whole.to_parquet(tmp_path / "y.parquet")
+    monkeypatch.setattr(phenotypes, "CHUNK_CELLS", 20)
+    monkeypatch.setattr(parquet, "CHUNK_VALUES", 12)
+    for name in ("y.tsv", "y.parquet"):
+        path, scale = tmp_path / name, OutcomeScale()
+        parts = list(outcome_chunks(path))
+        assert len(parts) > 5
+        for part in parts:
+            scale.add(part)
+        pd.testing.assert_frame_equal(read_outcomes(path), whole)
+        pd.testing.assert_frame_equal(scale.describe(), describe_scale(whole))
+        assert read_outcomes(path, columns=slice(2)).columns.tolist() == ["a", "b"]
+        pd.testing.assert_frame_equal(read_outcomes(path, columns=["c", "a"]), whole[["c", "a"]])
+        with pytest.raises(DpgrsError, match="must have a column `d`, got none"):
+            read_outcomes(path, columns=["d"])
+        monkeypatch.setattr(phenotypes, "MOST_PEOPLE", 30)
+        with pytest.raises(DpgrsError, match=r"at most 30 people, and .* values in the columns"):
+            read_outcomes(path)
+        monkeypatch.setattr(phenotypes, "MOST_PEOPLE", 50)
+        monkeypatch.setattr(phenotypes, "MOST_VALUES", 100)
+        assert read_outcomes(path, columns=slice(2)).shape == (50, 2)
+        with pytest.raises(DpgrsError, match="and 100 values in the columns that are used"):
+            read_outcomes(path)
+        monkeypatch.setattr(phenotypes, "MOST_VALUES", 150)
+
+
+def test_read_outcomes__ids_repeated_in_another_part(write, tmp_path, monkeypatch):
+    monkeypatch.setattr(phenotypes, "CHUNK_CELLS", 2)
+    monkeypatch.setattr(parquet, "CHUNK_VALUES", 2)
+    frame = pd.DataFrame({"sample": ["a", "b", "a"], "y": [1.0, 2.0, 3.0]})
+    frame.to_csv(tmp_path / "y.tsv", sep="\t", index=False)
+    frame.to_parquet(tmp_path / "y.parquet")
+    for name, message in (("y.tsv", "line 4: each person"), ("y.parquet", "each person must have one row")):
+        with pytest.raises(DpgrsError, match=message):
+            read_outcomes(tmp_path / name)
+
+
+def test_read_outcomes__columns_that_are_not_used_may_hold_anything(write):
+    path = write("sample\ta\tnote\ts1\nA\t1\ttall\tinf\n")
+    assert read_outcomes(path, columns=["a"]).to_numpy().tolist() == [[1]]
+    with pytest.raises(DpgrsError, match="column `note`"):
+        read_outcomes(path)
+
+
 def test_read_outcomes__ids_stay_text(write):
     table = read_outcomes(write("IID\theight\n007\t1\n1e3\t2\nNA\t3\n"))
     assert table.index.tolist() == ["007", "1e3", "NA"]
@@ -46,6 +146,10 @@ def test_read_outcomes__ids_stay_text(write):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
+        ('"sample"\t"height"\nHG1\t1\n', "name them so, without quotes"),
+        ('sample\theight\nHG1\t"1"\n', "line 2, column `height`: must be a finite number or NA"),
+        ('sample,height\n"HG1,1\nHG2,2\n', "must be UTF-8 text in columns"),
+        ('sample,height\n"HG"1,1\n', "must be UTF-8 text in columns"),
         ("", "is empty"),
         ("\n\n", "is empty"),
         ("sample\theight\n", "must have a line for each person"),
@@ -123,13 +227,6 @@ def test_match_outcomes__order_of_genotypes_and_nan_for_absent(write):
     np.testing.assert_array_equal(Y, [[1, np.nan, 3], [10, np.nan, 30]])
 
 
-def test_match_outcomes__raise_on_no_common_person_with_patterns_only(write):
-    table = read_outcomes(write("sample\ta\nNA12878\t3\n"))
-    with pytest.raises(DpgrsError, match="AA99999 where those have A_999") as caught:
-        match_outcomes(table, ["s_123"])
-    assert "12878" not in str(caught.value)
-
-
 def with_moments(mean, sd, n=10):
     """Return values of exactly this mean and standard deviation, up to rounding."""
     values = np.arange(n, dtype=float)
@@ -174,8 +271,8 @@ def test_read_outcomes__parquet_by_types(tmp_path):
     table = read_outcomes(path)
     assert outcome_names(path) == table.columns.tolist() == ["height", "case", "n"]
     assert table.index.tolist() == ["HG1", "007"]
-    # -9 is a number here: what is missing has a value of its own.
-    np.testing.assert_array_equal(table, [[0.5, 1, 3], [np.nan, 0, -9]])
+    # -9 is missing as it is in text: the table may have been text before.
+    np.testing.assert_array_equal(table, [[0.5, 1, 3], [np.nan, 0, np.nan]])
 
 
 def test_read_outcomes__parquet_with_an_index_and_whole_numbers_as_ids(tmp_path):

@@ -48,6 +48,12 @@ def test_overview__people_who_were_left_out(tmp_path):
     assert words in Page(tmp_path / "report" / "index.html").text
 
 
+def test_overview__people_with_outcomes(tmp_path):
+    words = "18 of 300 people with genotypes are in the table of <outcomes>."
+    write_overview(make_report_data(n_outcomes=1, people_counts=(words,)), tmp_path / "report")
+    assert words in Page(tmp_path / "report" / "index.html").text
+
+
 @pytest.mark.parametrize("n_outcomes", [1, 99, 100, 101, 1000, 2000, 2001, 12345])
 def test_chunks__cover_all_outcomes_once(n_outcomes):
     found = chunks(n_outcomes)

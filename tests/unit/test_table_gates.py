@@ -27,13 +27,14 @@ def write_outcomes(**columns):
     Path("outcomes.tsv").write_text("\n".join("\t".join(map(str, line)) for line in lines) + "\n")
 
 
-def found(*, scales=None, **columns):
+def found(*, scales=None, people=CROWD, shows_ids=True, tell=None, least_share=0.5, **columns):
     write_outcomes(**columns)
     if scales is not None:
         Path("scales.tsv").write_text(scales)
         scales = "scales.tsv"
-    outcomes = {"source": "file", "file": "outcomes.tsv", "scales": scales}
-    return table_gates.outcome_problems(resolve({"outcomes": outcomes})["outcomes"], CROWD, shows_ids=True)
+    outcomes = {"source": "file", "file": "outcomes.tsv", "scales": scales, "least_share": least_share}
+    outcomes = resolve({"outcomes": outcomes})["outcomes"]
+    return table_gates.outcome_problems(outcomes, people, shows_ids=shows_ids, tell=tell)
 
 
 def only(lines):
@@ -85,6 +86,34 @@ def test_problems__outcomes_of_too_few_people():
     assert line.endswith("in column `rare`, got 2. Leave the column out.")
 
 
+@pytest.mark.parametrize("shows_ids", [True, False])
+def test_problems__people_are_counted_for_the_operator_alone(shows_ids):
+    told, people = [], CROWD[:5] + tuple(f"NA{number}" for number in range(8))
+    options = {"people": people, "shows_ids": shows_ids, "tell": told.append}
+    line = only(found(good=STANDARD, least_share=0.4, **options))
+    assert "5" not in line.replace("0.4", "")
+    assert line.startswith("`outcomes.file`: `outcomes.tsv` must share at least 0.4 (`outcomes.")
+    assert told == [
+        "outcomes.tsv: 5 of 13 people with genotypes (38.5%) are in the table of outcomes; 5 of its 13 ids "
+        "(38.5%) have genotypes.",
+        "outcomes.tsv: With a value: good 5 (61.5% missing).",
+    ]
+    if not shows_ids:
+        assert found(good=STANDARD, least_share=0.38, **options) == []
+    told.clear()
+    assert "must share sample ids with the genotypes" in only(
+        found(good=STANDARD, **options | {"people": ("X",)})
+    )
+    assert "0 of 1 people" in told[0]
+
+
+def test_problems__columns_beyond_the_count_are_not_read():
+    outcomes = {"source": "file", "file": "outcomes.tsv", "count": 1}
+    write_outcomes(good=STANDARD, note=["tall"] * 12)
+    outcomes = resolve({"outcomes": outcomes})["outcomes"]
+    assert table_gates.outcome_problems(outcomes, CROWD, shows_ids=True) == []
+
+
 def test_problems__many_bad_outcomes_are_counted():
     lines = found(**{f"raw{i}": [0, 1] * 6 for i in range(9)})
     assert len(lines) == 4
@@ -119,6 +148,12 @@ def test_reference_problems__other_outcomes(names, got):
         "`evaluation.outcomes` must have the outcomes of `outcomes.file` in the same order, got "
         f"{got}. Name and order the columns alike."
     )
+
+
+def test_reference_problems__too_few_people():
+    line = only(found_of_reference(["height", "case"], people=["R1", "R2", "R3"]))
+    assert "`r.tsv` must share at least 0.5 (`outcomes.least_share`) of its" in line
+    assert found_of_reference(["height", "case"], people=["R1", "R2", "R3"], least_share=0.3) == []
 
 
 def test_reference_problems__other_people():

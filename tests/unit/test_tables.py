@@ -3,7 +3,8 @@ import re
 import pytest
 
 from dpgrs.errors import DpgrsError
-from dpgrs.io.tables import describe_mismatch, read_populations
+from dpgrs.io import tables
+from dpgrs.io.tables import describe_mismatch, header_of, read_populations, rows_of
 
 
 def test_describe_mismatch__none_where_one_person_is_common():
@@ -53,6 +54,25 @@ def test_read_populations__super_population_is_optional(write):
 def test_read_populations__raise_on_bad_table(write, text, message):
     with pytest.raises(DpgrsError, match=re.escape(message)):
         read_populations(write(text))
+
+
+@pytest.mark.parametrize("name", ["t.csv", "t.tsv", "t.tsv.gz"])
+def test_rows_of__raise_on_a_row_that_does_not_end(write, monkeypatch, name):
+    monkeypatch.setattr(tables, "LONGEST_LINE", 100)
+    mark = "," if "csv" in name else "\t"
+    short = f"sample{mark}a\n" + f"x{mark}{'1' * 90}\n" * 5
+    assert len(list(rows_of(write(short, name)))) == 6
+    # One line, and in CSV one row of many lines.
+    for text in ("9" * 500, *([f'"{"b" * 50}\n"' + ',"c\n"' * 20] if mark == "," else [])):
+        with pytest.raises(DpgrsError, match="a row must have at most 100 characters, got more"):
+            list(rows_of(write(f"{short}x{mark}{text}\n", name)))
+
+
+def test_header_of__raise_on_more_columns_than_anybody_has():
+    names = [f"c{number}" for number in range(tables.MOST_COLUMNS + 1)]
+    assert header_of(iter([(1, names[1:])]), "t.tsv") == names[1:]
+    with pytest.raises(DpgrsError, match=f"at most {tables.MOST_COLUMNS} columns, got {len(names)}. Split"):
+        header_of(iter([(1, names)]), "t.tsv")
 
 
 @pytest.mark.realdata

@@ -58,6 +58,25 @@ def test_release__bundles_covariates_and_replays_them_for_nothing(site):
     assert (site / "ledger.jsonl").read_bytes() == ledger
 
 
+def test_release__counts_of_people_are_for_the_operator_alone(site):
+    ledger, results = (site / "ledger.jsonl").read_bytes(), site / "results" / "release"
+    counts = (results / "private" / "covariate_counts.tsv").read_text().splitlines()[1:]
+    assert [line.split("\t")[:6] for line in counts] == [
+        ["covariate", name, *["200"] * 4] for name in ("age", "sex")
+    ]
+    words = "200 of 200 people with genotypes"
+    told = [path for path in site.rglob("*") if path.is_file() and words.encode() in path.read_bytes()]
+    assert {path.relative_to(results).parts[0] for path in told} == {"private"}
+    table = pd.read_csv(site / "covariates.tsv", sep="\t")
+    table["sample"] = [name if place < 18 else f"ID{place}" for place, name in enumerate(table["sample"])]
+    table.to_csv(site / "renamed.tsv", sep="\t", index=False)
+    refused = run(site, STUDY | {"covariates": COVARIATES | {"file": "renamed.tsv"}}, check=False)
+    assert refused.returncode == 2
+    assert "renamed.tsv: 18 of 200 people with genotypes (9.0%) are in the table" in refused.stdout
+    assert "`covariates.file`: `renamed.tsv` must share at least 0.5" in refused.stdout
+    assert (site / "ledger.jsonl").read_bytes() == ledger
+
+
 def test_release__other_covariates_are_another_request(site):
     # What is spent leaves no room for it.
     change = {"covariates": COVARIATES | {"pcs": 1}, "privacy": RELEASE["privacy"] | {"epsilon": 3.9}}

@@ -31,6 +31,7 @@ from dpgrs.cli_options import (
     path_argument,
     path_option,
     penalty,
+    people_counts,
     processes,
     qc,
     request_terms,
@@ -193,6 +194,7 @@ def make_panel(stores, sites, size, maf, seed, output, classes, **options):
 @click.option("--table", type=click.Path(), help="Table of real outcomes; default: simulate.")
 @click.option("--scales", type=click.Path(), help="Table of the public constants that standardise them.")
 @click.option("--is-release", is_flag=True, help="Let every row depend on itself alone.")
+@people_counts
 @seed
 @output
 def make_outcomes(panel, **options):
@@ -335,6 +337,7 @@ def collect_tables(tables, output):
 @click.option("--attacks", type=click.Path(), help="Table of attacks.")
 @click.option("--choices", type=click.Path(), help="Variants that were chosen.")
 @click.option("--people", type=click.Path(), help="Counts of people who were left out, JSON.")
+@click.option("--people-counts", type=click.Path(), multiple=True, help="Counts of people in tables.")
 @click.option("--qc", type=click.Path(), help="Table of what became of all variants.")
 @click.option("--genotypes", type=click.Path(), help="Summary of the genotypes; with --qc it gets a page.")
 @covariates

@@ -2,7 +2,7 @@
 
 import click
 
-from dpgrs.cli_options import AT_LEAST_1, POSITIVE, choice, output, path_argument
+from dpgrs.cli_options import AT_LEAST_1, POSITIVE, choice, output, path_argument, people_counts
 from dpgrs.types import Rows
 
 rows = click.option("--rows", type=choice(Rows), required=True, help="What a row of the genotypes is.")
@@ -29,6 +29,7 @@ def make_loadings(panel, **options):
 @click.option("--scales", type=click.Path(), help="Table of the public constants that standardise them.")
 @click.option("--loadings", type=click.Path(), help="Loadings of principal components, from make-loadings.")
 @click.option("--is-release", is_flag=True, help="Say of a failure that it depends on private data.")
+@people_counts
 @output
 def make_covariates(panel, table, scales, names, loadings, **options):
     """Standardise, clip and round covariates, and project genotypes on principal components."""

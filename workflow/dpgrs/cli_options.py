@@ -99,6 +99,21 @@ def request_terms(command):
     )
 
 
+def people_counts(command):
+    """Options of who must be in a table, and of where to write how many are."""
+    return _with(
+        command,
+        click.option(
+            "--least-share",
+            type=click.FloatRange(0, 1),
+            default=0.5,
+            show_default=True,
+            help="Of people and of ids that must be in both.",
+        ),
+        click.option("--people-counts", type=click.Path(), help="Where to write counts; for the operator."),
+    )
+
+
 def variant_filters(command):
     """Options that say which variants may enter a panel, measured on stores."""
     return _with(

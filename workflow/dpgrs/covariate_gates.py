@@ -1,11 +1,12 @@
 """What can be seen to be wrong with the covariates of a study before any job runs."""
 
+import pandas as pd
+
 from dpgrs.errors import DpgrsError, must
 from dpgrs.io.loadings import component_names
-from dpgrs.io.phenotypes import constants_of, outcome_names, read_outcomes, read_scales, standardise
-from dpgrs.io.tables import describe_mismatch
+from dpgrs.io.phenotypes import constants_of, outcome_names, read_scales, standardise
 from dpgrs.methods import FROM_STATISTICS
-from dpgrs.table_gates import encrypted_line, is_encrypted, read_reference_table
+from dpgrs.table_gates import count_reference_table, count_table, encrypted_line, is_encrypted, noting
 from dpgrs.table_settings import has_covariates, table_columns
 from dpgrs.types import Bounds, Metrics
 
@@ -20,10 +21,11 @@ COVARIATE_KEYS = (
     "evaluation",
     "mode",
     "cohort.source",
+    "outcomes.least_share",
 )
 
 
-def covariate_problems(config, people, *, shows_ids, reference_people=None):
+def covariate_problems(config, people, *, shows_ids, reference_people=None, tell=None):
     """List the problems of covariates.
 
     Parameters
@@ -32,6 +34,7 @@ def covariate_problems(config, people, *, shows_ids, reference_people=None):
     people : sequence of str, the ids of the genotypes; None where they are not known.
     shows_ids : bool, whether messages may quote ids and judge values: of open data alone.
     reference_people : sequence of str, the ids of the public reference; None where they are not known.
+    tell : as in `dpgrs.table_gates.count_table`.
 
     Returns
     -------
@@ -51,9 +54,10 @@ def covariate_problems(config, people, *, shows_ids, reference_people=None):
         lines.append(must("methods", wanted, ", ".join(others), "Leave out the one or the other."))
     lines += _component_problems(config)
     if covariates["file"] is not None:
-        lines += _table_problems(covariates, people, shows_ids=shows_ids)
+        options = {"least_share": config["outcomes"]["least_share"], "tell": tell}
+        lines += _table_problems(covariates, people, shows_ids=shows_ids, **options)
     if _measures_on_table(config) and config["evaluation"]["covariates"] is not None:
-        lines += _reference_table_problems(config, reference_people)
+        lines += _reference_table_problems(config, reference_people, tell=tell)
     return lines
 
 
@@ -97,7 +101,7 @@ def _component_problems(config):
     return lines
 
 
-def _table_problems(covariates, people, *, shows_ids):
+def _table_problems(covariates, people, *, shows_ids, **options):
     """Judge the table and that of its constants by names and ids, and values where these may be spoken of."""
     path, scales = covariates["file"], covariates["scales"]
     if is_encrypted(path):
@@ -118,28 +122,27 @@ def _table_problems(covariates, people, *, shows_ids):
     lines = _column_problems(covariates, columns, named)
     if lines:
         return lines
-    try:
-        table = read_outcomes(path)
-    except DpgrsError as error:
-        return [f"`covariates.file`: {error}"]
-    mismatch = describe_mismatch(table.index, people, shows_ids=shows_ids) if people else None
-    if mismatch:
-        return [f"`covariates.file`: `{path}` {mismatch}"]
-    if not shows_ids:
-        return []
-    table = table if people is None else table.loc[table.index.isin(people)]
-    return _value_problems(table[columns], constants, bound=covariates["bound"])
+    values, faults = _Clipped(constants, bound=covariates["bound"]), []
+
+    def judge(table):
+        with noting(faults, "covariates.file"):
+            values.add(table)
+
+    options |= {"kind": "covariate", "columns": columns, "judge": judge if shows_ids else None}
+    lines = count_table("covariates.file", path, people, shows_ids=shows_ids, **options)[1]
+    return lines or faults or values.problems()
 
 
-def _reference_table_problems(config, people):
+def _reference_table_problems(config, people, *, tell):
     """Judge the table of the reference people by names and ids."""
-    path = config["evaluation"]["covariates"]
-    table, lines = read_reference_table("evaluation.covariates", path, people)
+    path, key = config["evaluation"]["covariates"], "evaluation.covariates"
+    options = {"kind": "covariate", "least_share": config["outcomes"]["least_share"], "tell": tell}
     try:
         columns = table_columns(config["covariates"])
     except DpgrsError:
-        return lines  # said of the study's own table
-    missing = [] if table is None else [name for name in columns if name not in table]
+        return count_reference_table(key, path, people, **options)[1]  # said of the study's own table
+    names, lines = count_reference_table(key, path, people, **options)
+    missing = [] if names is None else [name for name in columns if name not in set(names)]
     if missing:
         wanted = f"have the columns of `covariates.file` that are used, {', '.join(columns[:5])}"
         got = f"{path} without {missing[0]}"
@@ -149,12 +152,13 @@ def _reference_table_problems(config, people):
 
 def _column_problems(covariates, columns, named):
     """Find columns that are not there, that nobody decided on, or that have the name of a component."""
-    missing = [name for name in columns if name not in named]
+    has, is_used = set(named), set(columns)
+    missing = [name for name in columns if name not in has]
     if missing:
         wanted = f"name columns of {covariates['file']}, which has {', '.join(named[:5])}"
         key = "covariates.columns" if covariates["columns"] else "covariates.scales"
         return [must(key, wanted, missing[0], "Correct the name, or add the column.")]
-    left = [name for name in named if name not in columns]
+    left = [name for name in named if name not in is_used]
     if covariates["columns"] is None and left:
         wanted = f"have a line for every column of {covariates['file']}"
         fix = "Add its centre and scale, or name the columns to use in `covariates.columns`."
@@ -166,17 +170,28 @@ def _column_problems(covariates, columns, named):
     return []
 
 
-def _value_problems(table, constants, *, bound):
-    """Find covariates most of whose values the public bound would clip: their constants are wrong."""
-    try:
-        size = standardise(table, constants).abs()
-    except DpgrsError as error:
-        return [f"`covariates.file`: {error}"]
-    is_clipped = (size > bound).sum() > table.notna().sum() / 2
-    wanted = f"bring most values within `covariates.bound`, {bound:g} standard deviations"
-    return [
-        must(
-            "covariates.scales", wanted, f"most beyond it in column `{name}`", "Correct its centre and scale."
-        )
-        for name in table.columns[is_clipped][:1]
-    ]
+class _Clipped:
+    """Finds covariates most of whose values the public bound would clip: their constants are wrong."""
+
+    def __init__(self, constants, *, bound):
+        self._constants, self._bound = constants, bound
+        self._n_clipped = self._n_values = 0
+
+    def add(self, table):
+        size = standardise(table, self._constants).abs()
+        self._n_clipped = self._n_clipped + (size > self._bound).sum()
+        self._n_values = self._n_values + table.notna().sum()
+
+    def problems(self):
+        """Name the first, if there is any."""
+        is_clipped = pd.Series(self._n_clipped > self._n_values / 2)
+        wanted = f"bring most values within `covariates.bound`, {self._bound:g} standard deviations"
+        return [
+            must(
+                "covariates.scales",
+                wanted,
+                f"most beyond it in column `{name}`",
+                "Correct its centre and scale.",
+            )
+            for name in is_clipped.index[is_clipped][:1]
+        ]

@@ -59,12 +59,14 @@ NOT_OFFERED = (
 )
 
 
-def check(raw):
+def check(raw, *, tell=None):
     """Resolve a configuration and look for every problem that can be seen before a job runs.
 
     Parameters
     ----------
     raw : dict, as Snakemake merged it.
+    tell : function of a line for the operator alone, who is in the tables of outcomes and covariates; None
+        tells nobody.
 
     Returns
     -------
@@ -77,19 +79,20 @@ def check(raw):
     """
     config, found = examine(raw)
     lines = [problem.line for problem in found]
-    lines += problems(config, doubtful=frozenset(problem.key for problem in found))
+    lines += problems(config, doubtful=frozenset(problem.key for problem in found), tell=tell)
     if lines:
         raise UsageError("\n".join(lines))
     return config
 
 
-def problems(config, *, doubtful=frozenset()):
+def problems(config, *, doubtful=frozenset(), tell=None):
     """List everything that can be seen to go wrong.
 
     Parameters
     ----------
     config : dict from `dpgrs.config.resolve`.
     doubtful : set of str, keys whose values are not what the user meant; what depends on them is not judged.
+    tell : as in `check`.
 
     Returns
     -------
@@ -123,13 +126,14 @@ def problems(config, *, doubtful=frozenset()):
         lines += found
     if is_clear("cohort.source", "cohort.populations") and cohort["populations"] not in absent:
         lines += population_problems(cohort, people, shows_ids=shows_ids)
-    if is_clear("outcomes.source", "outcomes.file", "outcomes.count"):
-        lines += outcome_problems(outcomes, people, shows_ids=shows_ids)
+    if is_clear("outcomes.source", "outcomes.file", "outcomes.count", "outcomes.least_share"):
+        lines += outcome_problems(outcomes, people, shows_ids=shows_ids, tell=tell)
     others = _people_of(reference)
     if is_clear("mode", "outcomes", "evaluation"):
-        lines += reference_outcome_problems(config, others)
+        lines += reference_outcome_problems(config, others, tell=tell)
     if is_clear(*COVARIATE_KEYS):
-        lines += covariate_problems(config, people, shows_ids=shows_ids, reference_people=others)
+        options = {"shows_ids": shows_ids, "reference_people": others, "tell": tell}
+        lines += covariate_problems(config, people, **options)
     if is_clear(*DOSAGE_KEYS):
         lines += dosage_problems(config)
     if is_clear("methods", "privacy.protection", "privacy.neighbours"):

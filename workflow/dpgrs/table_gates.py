@@ -1,15 +1,17 @@
 """What can be seen to be wrong with the tables of a study before any job runs."""
 
+from contextlib import contextmanager
 from itertools import zip_longest
 
 from dpgrs.controlled_gates import ENCRYPTED
 from dpgrs.errors import DpgrsError, must
+from dpgrs.io.people_counts import PeopleCount, describe_counts
 from dpgrs.io.phenotypes import (
     FEWEST_OBSERVED,
+    OutcomeScale,
     constants_of,
-    describe_scale,
+    outcome_chunks,
     outcome_names,
-    read_outcomes,
     read_scales,
     standardise,
 )
@@ -39,45 +41,61 @@ def population_problems(cohort, people, *, shows_ids):
     return _read_table("cohort.populations", path, read_populations, people, shows_ids=shows_ids)[1]
 
 
-def outcome_problems(outcomes, people, *, shows_ids):
+def outcome_problems(outcomes, people, *, shows_ids, tell=None):
     """List what is wrong with the table of outcomes and that of their constants.
 
     Parameters
     ----------
     outcomes : dict, that section of the configuration.
     people, shows_ids : as in `population_problems`.
+    tell : as in `count_table`.
 
     Returns
     -------
     list of str
     """
-    path, counts = outcomes["file"], outcomes["count"]
+    path, counts, key = outcomes["file"], outcomes["count"], "outcomes.file"
     if outcomes["source"] == "simulate":
         return _simulated_outcome_problems(outcomes)
     if path is None:
         fix = "Give the table, or simulate."
-        return [must("outcomes.file", "be a path for `outcomes.source: file`", "null", fix)]
-    table, lines = _read_table("outcomes.file", path, read_outcomes, people, shows_ids=shows_ids)
-    if table is not None and counts is not None and max(counts) > table.shape[1]:
-        wanted = f"be at most {table.shape[1]}, the outcomes in {path}"
+        return [must(key, "be a path for `outcomes.source: file`", "null", fix)]
+    if is_encrypted(path):
+        return [encrypted_line(key, path)]
+    used, scale = slice(counts and max(counts)), OutcomeScale()
+    constants, faults = _constants(path, used, outcomes["scales"])
+
+    def judge(table):
+        with noting(faults, "outcomes.scales"):
+            scale.add(table if constants is None else standardise(table, constants))
+
+    names, lines = count_table(
+        key,
+        path,
+        people,
+        kind="outcome",
+        columns=used,
+        least_share=outcomes["least_share"],
+        shows_ids=shows_ids,
+        judge=judge if shows_ids and not faults else None,
+        tell=tell,
+    )
+    if names is not None and counts is not None and max(counts) > len(names):
+        wanted = f"be at most {len(names)}, the outcomes in {path}"
         lines.append(must("outcomes.count", wanted, max(counts), "Lower it, or leave it out to use all."))
-    if table is None or lines:
-        return lines
-    table = table.iloc[:, : counts and max(counts)]
-    table = table if people is None else table.loc[table.index.isin(people)]
-    try:
-        return _scale_problems(table, outcomes["scales"], shows_ids=shows_ids)
-    except DpgrsError as error:
-        return [f"`outcomes.scales`: {error}"]
+    if lines or faults:
+        return lines or faults
+    return _value_problems(scale.describe()) if shows_ids else []
 
 
-def reference_outcome_problems(config, people):
+def reference_outcome_problems(config, people, *, tell=None):
     """List what is wrong with the table of outcomes of the public reference.
 
     Parameters
     ----------
     config : dict from `dpgrs.config.resolve`.
     people : sequence of str, the ids of the reference; None where they are not known.
+    tell : as in `count_table`.
 
     Returns
     -------
@@ -87,15 +105,16 @@ def reference_outcome_problems(config, people):
     is_used = config["evaluation"]["metrics"] == Metrics.PUBLIC and outcomes["source"] == "file"
     if path is None or not is_used:
         return []
-    table, lines = read_reference_table("evaluation.outcomes", path, people)
     used = slice(outcomes["count"] and max(outcomes["count"]))
+    options = {"kind": "outcome", "columns": used, "least_share": outcomes["least_share"], "tell": tell}
+    names, lines = count_reference_table("evaluation.outcomes", path, people, **options)
     try:
         wanted = outcome_names(outcomes["file"])[used] if outcomes["file"] else []
     except DpgrsError:
         return lines  # said of the study's own table
-    if table is None or not wanted:
+    if names is None or not wanted:
         return lines
-    for place, (ours, theirs) in enumerate(zip_longest(wanted, table.columns[used], fillvalue="none"), 1):
+    for place, (ours, theirs) in enumerate(zip_longest(wanted, names[used], fillvalue="none"), 1):
         if ours != theirs:
             got = f"{theirs} as outcome {place} of {path} where that has {ours}"
             wanted = "have the outcomes of `outcomes.file` in the same order"
@@ -103,24 +122,57 @@ def reference_outcome_problems(config, people):
     return lines
 
 
-def read_reference_table(key, path, people):
-    """Read a table of the people of the public reference.
+def count_reference_table(key, path, people, **options):
+    """Do the work of `count_table` for a table of the people of the public reference."""
+    if is_encrypted(path):
+        return None, []  # said by the gates of controlled data
+    # A table of private people may be named by mistake, so ids are not quoted.
+    return count_table(key, path, people, shows_ids=False, of="`public.reference`", **options)
+
+
+def count_table(key, path, people, *, kind, columns=None, least_share, judge=None, tell=None, **whose):
+    """Read a table of outcomes or covariates part by part, and count whom it shares with the genotypes.
 
     Parameters
     ----------
     key : str, dotted path of the setting that names it.
     path : str, the table, as `read_outcomes` reads it.
-    people : as in `reference_outcome_problems`.
+    people : sequence of str, the ids of the genotypes; None where they are not known.
+    kind : ``outcome`` or ``covariate``.
+    columns : as in `read_outcomes`.
+    least_share, **whose : as in `PeopleCount.problem`.
+    judge : function of each part, its people with genotypes alone, or None.
+    tell : function of a line for the operator, who alone may see counts of a release; None tells nobody.
 
     Returns
     -------
-    table : pandas.DataFrame, or None where it cannot be read.
+    names : list of str, all columns of the table; None where it cannot be read.
     lines : list of str, one line a problem.
     """
-    if is_encrypted(path):
-        return None, []  # said by the gates of controlled data
-    # A table of private people may be named by mistake, so ids are not quoted.
-    return _read_table(key, path, read_outcomes, people, shows_ids=False, of="`public.reference`")
+    count = PeopleCount(kind, people or ())
+    try:
+        names = outcome_names(path)
+        for table in outcome_chunks(path, columns=columns):
+            own = count.add(table)
+            if judge:
+                judge(own if people else table)
+    except DpgrsError as error:
+        return None, [f"`{key}`: {error}"]
+    if not people:
+        return names, []
+    for line in describe_counts(count.table) if tell else ():
+        tell(f"{path}: {line}")
+    problem = count.problem(least_share, **whose)
+    return names, [f"`{key}`: `{path}` {problem}"] if problem else []
+
+
+@contextmanager
+def noting(faults, key):
+    """Note the first failure that has to do with a setting."""
+    try:
+        yield
+    except DpgrsError as error:
+        faults[:] = faults or [f"`{key}`: {error}"]
 
 
 def is_encrypted(path):
@@ -133,17 +185,22 @@ def encrypted_line(key, path):
     return must(key, "be a decrypted file", path, "Decrypt it with `vdb-decrypt` of the SRA Toolkit first.")
 
 
-def _scale_problems(table, path, *, shows_ids):
-    """Read the constants, and judge the values by them where these may be spoken of."""
-    constants = None if path is None else constants_of(table.columns, read_scales(path), path=path)
-    if not shows_ids:
-        return []
-    return _value_problems(table if constants is None else standardise(table, constants))
+def _constants(path, used, scales):
+    """Return the constants of outcomes, None without any, and what is wrong with them."""
+    constants, faults = None, []
+    with noting(faults, "outcomes.scales"):
+        constants = scales and read_scales(scales)
+    try:
+        names = outcome_names(path)[used] if scales and not faults else []
+    except DpgrsError:
+        return None, faults  # said of the table
+    with noting(faults, "outcomes.scales"):
+        constants = constants_of(names, constants, path=scales) if names else None
+    return constants, faults
 
 
-def _value_problems(table):
+def _value_problems(scale):
     """Find outcomes that too few people have, or that are not standardised; name the first of each kind."""
-    scale = describe_scale(table)
     rare, raw = (scale.index[scale[kind]] for kind in ("is_rare", "is_raw"))
     lines = []
     standardised = "hold outcomes of mean 0 and standard deviation 1"

@@ -4,6 +4,7 @@ import os
 import shlex
 import sys
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 
 PACKAGE_ROOT = Path(workflow.basedir) / "workflow"
@@ -36,7 +37,8 @@ def checked_settings(raw):
             return resolve(raw)
         from dpgrs.preflight import check
 
-        return check(raw)
+        # Who has outcomes and covariates: on the console, before anything is drawn, and in no record of Snakemake's.
+        return check(raw, tell=partial(print, file=sys.stderr))
     except UsageError as error:
         print(error, file=sys.stderr)
         sys.exit(2)

@@ -27,6 +27,12 @@ rule make_loadings:
         "python -m dpgrs make-loadings {input.panel} --output {output.loadings} {params.options} 2> {log}"
 
 
+# Exact counts of people, for the operator; in a benchmark its pages show them too.
+COVARIATE_COUNTS = (
+    [f"{PRIVATE}/covariate_counts.tsv"] if SETTINGS["covariates"]["file"] else []
+)
+
+
 rule make_covariates:
     input:
         panel=f"{PRIVATE}/panel.zarr",
@@ -35,6 +41,7 @@ rule make_covariates:
         loadings=LOADINGS,
     output:
         covariates=f"{PRIVATE}/covariates.npz",
+        counts=COVARIATE_COUNTS,
     log:
         f"{LOGS}/make_covariates.log",
     conda:
@@ -49,11 +56,15 @@ rule make_covariates:
             scales=list(input.scales),
             loadings=list(input.loadings),
         ),
+        counts=lambda wildcards, output: flags(
+            people_counts=list(output.get("counts", []))
+        ),
         options=flags(
             rows=ROWS,
             bound=SETTINGS["covariates"]["bound"],
             column=table_columns(SETTINGS["covariates"]),
             is_release=IS_RELEASE,
+            least_share=SETTINGS["outcomes"]["least_share"],
         ),
         code=code_digest(
             "regression/covariates.py",
@@ -62,6 +73,8 @@ rule make_covariates:
             "evaluation/split.py",
             "io",
             "steps/covariates.py",
+            "steps/people.py",
         ),
     shell:
-        "python -m dpgrs make-covariates {input.panel} --output {output.covariates} {params.files} {params.options} 2> {log}"
+        "python -m dpgrs make-covariates {input.panel} --output {output.covariates} {params.files} {params.counts}"
+        " {params.options} 2> {log}"

@@ -149,6 +149,10 @@ rule render_report:
         qc=QC,
         genotypes=f"{PRIVATE}/genotypes.npz",
         covariates=COVARIATES,
+        counts=[
+            *([f"{PRIVATE}/trial1/outcome_counts.tsv"] if outcomes_file() else []),
+            *COVARIATE_COUNTS,
+        ],
     output:
         # A folder as output would get a file of Snakemake's own into it, and be published with it.
         overview=f"{RESULTS}/report/index.html",
@@ -165,6 +169,7 @@ rule render_report:
         optional=lambda wildcards, input: flags(
             choices=list(input.choices),
             people=list(input.people),
+            people_counts=list(input.counts),
             covariates=list(input.covariates),
         ),
         code=code_digest(

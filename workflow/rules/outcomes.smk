@@ -8,6 +8,8 @@ rule make_outcomes:
         scales=scales_file(),
     output:
         outcomes=f"{TRIAL}/outcomes.npz",
+        # Exact counts of people, for the operator; in a benchmark its pages show them too.
+        counts=[f"{TRIAL}/outcome_counts.tsv"] if outcomes_file() else [],
     log:
         f"{LOGS}/make_outcomes/{{trial}}.log",
     conda:
@@ -19,6 +21,9 @@ rule make_outcomes:
     params:
         table=lambda wildcards, input: flags(
             table=list(input.table), scales=list(input.scales)
+        ),
+        counts=lambda wildcards, output: flags(
+            people_counts=list(output.get("counts", []))
         ),
         options=flags(
             rows=ROWS,
@@ -32,11 +37,16 @@ rule make_outcomes:
             causal_share=SETTINGS["outcomes"]["causal_share"],
             test_share=SETTINGS["outcomes"]["test_share"],
             is_release=IS_RELEASE,
+            least_share=SETTINGS["outcomes"]["least_share"],
             seed=SEED,
         ),
         code=code_digest(
-            "simulation/outcomes.py", "evaluation/split.py", "io", "steps/outcomes.py"
+            "simulation/outcomes.py",
+            "evaluation/split.py",
+            "io",
+            "steps/outcomes.py",
+            "steps/people.py",
         ),
     shell:
         "python -m dpgrs make-outcomes {input.panel} --trial {wildcards.trial} --output {output.outcomes}"
-        " {params.table} {params.options} 2> {log}"
+        " {params.table} {params.counts} {params.options} 2> {log}"

@@ -8,6 +8,7 @@ import pandas as pd
 
 from dpgrs.errors import DpgrsError
 from dpgrs.io.files import read_bytes, write_table
+from dpgrs.io.tables import number_of
 
 SITE_COLUMNS = ["contig", "position", "ref", "alt"]
 
@@ -77,11 +78,13 @@ def read_loadings(path):
         # As text, which Python turns into the very numbers.
         table = pd.read_csv(BytesIO(read_bytes(path)), sep="\t", dtype=str, keep_default_na=False)
         names = tuple(table.columns[len(SITE_COLUMNS) + 1 :])
-        values = np.array([[float(cell) for cell in table[name]] for name in names])
-        frequency = np.array([float(cell) for cell in table["frequency"]])
+        values = np.array([[number_of(cell) for cell in table[name]] for name in names])
+        frequency = np.array([number_of(cell) for cell in table["frequency"]])
         sites = table[SITE_COLUMNS].astype({"position": np.int64})
     except (OSError, ValueError, LookupError):
         raise DpgrsError(f"`{path}` must be a table of loadings, got another file. Make it again.") from None
+    if np.isnan(frequency).any() or np.isnan(values).any():
+        raise DpgrsError(f"`{path}` must hold finite numbers, got others. Make it again.")
     if not names or names != component_names(len(names)):
         raise DpgrsError(f"`{path}` must be a table of loadings, PC1 and so on. Make it again.")
     return Loadings(sites, frequency, names, values)

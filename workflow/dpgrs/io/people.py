@@ -18,6 +18,7 @@ from dpgrs.io.tables import (
     describe_mismatch,
     find_column,
     header_of,
+    number_of,
     plain_name,
     rows_of,
 )
@@ -167,10 +168,7 @@ def read_pairs(path):
     pairs = []
     for line, cells in rows:
         first, second, kinship = (cells[column] for column in columns)
-        try:
-            number = float(kinship)
-        except ValueError:
-            number = math.nan
+        number = number_of(kinship)
         if math.isnan(number):
             raise DpgrsError(f"`{path}`, line {line}: the kinship must be a number. Correct it.")
         pairs.append((first, second, number))

@@ -6,6 +6,7 @@ Phenotypes are private, so messages name files, lines and columns, never a sampl
 import hashlib
 import json
 import math
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +18,6 @@ from dpgrs.io.tables import (
     FAMILY_COLUMN,
     SAMPLE_COLUMNS,
     add_once,
-    describe_mismatch,
     find_column,
     header_of,
     numbers_of,
@@ -28,6 +28,9 @@ from dpgrs.io.tables import (
 )
 
 PARQUET = (".parquet", ".pq")
+# The first so that ids fit in memory; the second is 4 GB: 1,000 outcomes of 500,000 people.
+MOST_PEOPLE, MOST_VALUES = 5_000_000, 500_000_000
+CHUNK_CELLS = 200_000
 # Standardised outcomes may be off by as much in one cohort; raw centimetres or 0/1 codes are further off.
 FEWEST_OBSERVED = 10
 LARGEST_MEAN, SMALLEST_SD, LARGEST_SD = 0.5, 0.6, 2.5
@@ -40,14 +43,16 @@ SCALE_COLUMNS = {
 }
 
 
-def read_outcomes(path):
+def read_outcomes(path, *, columns=None):
     """Read a table of phenotypes.
 
     Parameters
     ----------
     path : the file. Its first line names the columns: `sample` or `IID` first (a `FID` is ignored), then one
-        column an outcome. Empty cells, NA, NaN, null, `.` and PLINK's -9 are missing. In Parquet (`.parquet`,
-        `.pq`) the ids may be any column of these names, and what is null or NaN is missing, nothing else.
+        column an outcome. Empty cells, `MISSING` and PLINK's -9, however written, are missing. In Parquet
+        (`.parquet`, `.pq`) the ids may be any column of these names; null, NaN and -9 are missing.
+    columns : slice of the outcomes, or list of their names, to read; others are not looked at. None reads
+        all.
 
     Returns
     -------
@@ -56,20 +61,28 @@ def read_outcomes(path):
     Raises
     ------
     DpgrsError
-        Missing or unreadable file, no outcome column, no person, repeated ids or columns, a line of another
-        length than the first, a cell that is not a finite number.
+        Missing or unreadable file, no outcome column, no person, more of them than `MOST_PEOPLE` or than
+        `MOST_VALUES` together, ids that are empty, repeated or hold control characters, repeated columns, a
+        line of another length than the first, a cell that is not a finite number, a column that is not there.
     """
-    if _is_parquet(path):
-        sample, names = _parquet_names(path)
-        return parquet_numbers(path, sample=sample, columns=names)
-    rows = rows_of(path)
-    sample, outcomes, names = _text_names(header_of(rows, path), path)
-    lines, values = {}, []
-    for line, cells in rows:
-        add_once(lines, cells[sample], path, line)
-        values.append(numbers_of([cells[i] for i in outcomes], names, path, line))
-    require_people(lines, path)
-    return pd.DataFrame(np.array(values), index=sample_index(lines), columns=names)
+    return pd.concat(list(outcome_chunks(path, columns=columns)))
+
+
+def outcome_chunks(path, *, columns=None):
+    """Yield a table of phenotypes in parts of whole people, so that no more than one is in memory.
+
+    Parameters, what each part is and errors are those of `read_outcomes`.
+    """
+    known, n_values = set(), 0
+    for table in _chunks(path, columns):
+        n_values += table.size
+        known.update(table.index)
+        if len(known) > MOST_PEOPLE or n_values > MOST_VALUES:
+            raise DpgrsError(
+                f"`{path}` must have at most {MOST_PEOPLE} people, and {MOST_VALUES} values in the columns "
+                "that are used, got more. Take people without genotypes out, or use fewer columns."
+            )
+        yield table
 
 
 def outcome_names(path):
@@ -85,28 +98,19 @@ def outcome_names(path):
     return _text_names(header_of(rows_of(path), path), path)[2]
 
 
-def match_outcomes(table, sample_ids, *, kind="outcome"):
+def match_outcomes(table, sample_ids):
     """Bring outcomes into the order of the genotypes.
 
     Parameters
     ----------
     table : pandas.DataFrame from `read_outcomes`.
     sample_ids : (n_samples,) str, the genotypes' people.
-    kind : str, what the columns are, for messages; here and below.
 
     Returns
     -------
     Y : (n_outcomes, n_samples) float64, NaN for people who are not in the table.
     names : list of n_outcomes str.
-
-    Raises
-    ------
-    DpgrsError
-        If no person is in both.
     """
-    mismatch = describe_mismatch(table.index, sample_ids, shows_ids=False)
-    if mismatch:
-        raise DpgrsError(f"The {kind} table {mismatch}")
     Y = np.ascontiguousarray(table.reindex(list(sample_ids)).to_numpy(dtype=np.float64).T)
     assert Y.shape == (table.shape[1], len(sample_ids))
     return Y, list(table.columns)
@@ -217,11 +221,68 @@ def describe_scale(table):
     pandas.DataFrame, a row per outcome: n_observed, mean and sd of its values, is_rare where too few people
     have a value to judge it, else is_raw where mean or sd are far from 0 and 1.
     """
-    scale = pd.DataFrame({"n_observed": table.notna().sum(), "mean": table.mean(), "sd": table.std()})
-    is_rare = scale["n_observed"] < FEWEST_OBSERVED
+    scale = OutcomeScale()
+    scale.add(table)
+    return scale.describe()
+
+
+class OutcomeScale:
+    """Number, mean and deviation of the values of outcomes, from their tables part by part."""
+
+    def __init__(self):
+        self._n = self._mean = self._squares = 0
+
     # Values so large that their sums overflow give NaN, which is standardised in no sense.
-    is_standard = (scale["mean"].abs() <= LARGEST_MEAN) & scale["sd"].between(SMALLEST_SD, LARGEST_SD)
-    return scale.assign(is_rare=is_rare, is_raw=~is_rare & ~is_standard)
+    @np.errstate(all="ignore")
+    def add(self, table):
+        """Take a part of the table, as from `outcome_chunks`."""
+        n, mean = table.notna().sum(), table.mean().fillna(0)
+        squares = ((table - mean) ** 2).sum()
+        total, shift = self._n + n, mean - self._mean
+        share = (n / total).fillna(0)
+        self._squares = self._squares + squares + shift**2 * self._n * share
+        self._mean, self._n = self._mean + shift * share, total
+
+    def describe(self):
+        """Return what `describe_scale` returns."""
+        sd = np.sqrt(self._squares / (self._n - 1).where(self._n > 1))
+        mean, is_rare = self._mean.where(self._n > 0), self._n < FEWEST_OBSERVED
+        is_standard = (mean.abs() <= LARGEST_MEAN) & sd.between(SMALLEST_SD, LARGEST_SD)
+        scale = {"n_observed": self._n, "mean": mean, "sd": sd, "is_rare": is_rare}
+        return pd.DataFrame(scale | {"is_raw": ~is_rare & ~is_standard})
+
+
+def _chunks(path, columns):
+    if _is_parquet(path):
+        sample, names = _parquet_names(path)
+        yield from parquet_numbers(path, sample=sample, columns=_picked(names, columns, path))
+        return
+    rows = rows_of(path)
+    header = header_of(rows, path)
+    sample, places, names = _text_names(header, path)
+    places = dict(zip(names, places, strict=True))
+    names = _picked(names, columns, path)
+    places, lines = [places[name] for name in names], {}
+    while batch := list(islice(rows, max(CHUNK_CELLS // len(header), 1))):
+        values = np.empty((len(batch), len(names)))
+        for person, (line, cells) in enumerate(batch):
+            add_once(lines, cells[sample], path, line)
+            values[person] = numbers_of([cells[place] for place in places], names, path, line)
+        ids = [cells[sample] for _, cells in batch]
+        yield pd.DataFrame(values, index=sample_index(ids), columns=names)
+    require_people(lines, path)
+
+
+def _picked(names, columns, path):
+    if columns is None or isinstance(columns, slice):
+        return names[columns or slice(None)]
+    known = set(names)
+    missing = [name for name in columns if name not in known]
+    if missing:
+        raise DpgrsError(
+            f"`{path}` must have a column `{missing[0]}`, got none. Correct the name, or add the column."
+        )
+    return list(columns)
 
 
 def _is_parquet(path):
@@ -235,7 +296,7 @@ def _text_names(header, path):
     if plain_name(header[sample]) not in SAMPLE_COLUMNS:
         raise DpgrsError(
             f"`{path}`, line 1: the first column must be `sample` or `IID`, got another name. "
-            "Put the ids first and name them so."
+            "Put the ids first and name them so, without quotes in tables of tabs or blanks."
         )
     return sample, outcomes, _some([header[i] for i in outcomes], path)
 
@@ -263,12 +324,13 @@ def _scale(cell, path, line):
     """Return centre, scale, is_binary and origin of one line."""
     number = {}
     for name in ("centre", "scale", "prevalence"):
-        [number[name]] = numbers_of([cell[name]], [name], path, line)
+        number[name] = float(numbers_of([cell[name]], [name], path, line)[0])
     is_binary = not math.isnan(number["prevalence"])
     is_given = [not math.isnan(number[name]) for name in ("centre", "scale")]
     if any(is_given) if is_binary else not all(is_given):
         raise DpgrsError(
-            f"`{path}`, line {line}: must have centre and scale, or prevalence alone. Give one of the two."
+            f"`{path}`, line {line}: must have centre and scale, or prevalence alone (-9 is missing). Give "
+            "one of the two."
         )
     if is_binary and not 0 < number["prevalence"] < 1:
         raise DpgrsError(f"`{path}`, line {line}: the prevalence must be between 0 and 1. Correct it.")

@@ -1,7 +1,5 @@
 """Public sites: which variants a release may use, with frequencies that do not come from its cohort."""
 
-import math
-
 import numpy as np
 import pandas as pd
 
@@ -9,7 +7,7 @@ from dpgrs.errors import DpgrsError, UsageError
 from dpgrs.io.files import read_table, write_table
 from dpgrs.io.panel import alternate_frequency, site_names
 from dpgrs.io.selection import thin
-from dpgrs.io.tables import find_column, header_of, plain_name, rows_of
+from dpgrs.io.tables import find_column, header_of, number_of, plain_name, rows_of
 from dpgrs.io.variant_filters import (
     DROP,
     REASONS,
@@ -23,6 +21,7 @@ from dpgrs.io.variant_filters import (
 )
 
 SITE_COLUMNS = ("contig", "position", "ref", "alt")
+LAST_POSITION = 2**31 - 1
 SITE_FILE_COLUMNS = ["contig", "position", "id", "ref", "alt", "frequency", "rank"]
 ALIASES = {
     "contig": {"contig", "chrom", "chromosome", "chr", "chr_name"},
@@ -180,7 +179,7 @@ def _read(path, *, needs_frequency):
     found, lines = [], {}
     for line, cells in rows:
         site = {name: "." if place is None else cells[place] for name, place in places.items()}
-        site["position"] = _number(site["position"], "a position above 0", 1, math.inf, path, line)
+        site["position"] = _number(site["position"], "a position above 0", 1, LAST_POSITION, path, line)
         if needs_frequency:
             site["frequency"] = _number(site["frequency"], "a frequency from 0 to 1", 0, 1, path, line)
         key = tuple(site[name] for name in SITE_COLUMNS)
@@ -192,10 +191,7 @@ def _read(path, *, needs_frequency):
 
 
 def _number(cell, domain, low, high, path, line):
-    try:
-        number = float(cell)
-    except ValueError:
-        number = math.nan
-    if not low <= number <= high or math.isinf(number):
+    number = number_of(cell)
+    if not low <= number <= high or (high == LAST_POSITION and not number.is_integer()):
         raise DpgrsError(f"`{path}`, line {line}: must hold {domain}, got `{cell}`. Correct the cell.")
     return number

@@ -77,6 +77,7 @@ class StudyInfo:
     covariates : tuple of str, names of further columns of X.
     covariate_bound : float, at which they are clipped, in standard deviations.
     field : ``GT`` for calls, ``DS`` for imputed dosages of people.
+    people_counts : tuple of str, how many people have the outcomes and covariates of tables, in words.
     """
 
     name: str
@@ -104,6 +105,7 @@ class StudyInfo:
     covariates: tuple = ()
     covariate_bound: float | None = None
     field: str = "GT"
+    people_counts: tuple = ()
 
 
 class ClippedRows(NamedTuple):

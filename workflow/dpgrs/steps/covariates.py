@@ -12,12 +12,22 @@ from dpgrs.regression.clipped_statistics import GENOTYPE_STEP
 from dpgrs.regression.covariates import covariate_units
 from dpgrs.regression.principal_components import project
 from dpgrs.regression.statistics import coded_rows, column_moments
-
-TELL_NOBODY = "This depends on private data: tell nobody that it failed."
+from dpgrs.steps.people import TELL_NOBODY, count_people
 
 
 def make_covariates(
-    panel, *, output, rows, bound, names=(), table=None, scales=None, loadings=None, is_release=False
+    panel,
+    *,
+    output,
+    rows,
+    bound,
+    names=(),
+    table=None,
+    scales=None,
+    loadings=None,
+    is_release=False,
+    least_share=0.5,
+    people_counts=None,
 ):
     """Standardise, clip and round the covariates of every row, each row by itself.
 
@@ -31,15 +41,17 @@ def make_covariates(
     table, scales : paths of the table, and of the public constants of its columns; None without a table.
     loadings : path of the loadings of principal components; None without them.
     is_release : bool, whether a failure that depends on private data says that it does.
+    least_share, people_counts : as in `dpgrs.steps.outcomes.make_outcomes`.
 
     Raises
     ------
     DpgrsError
-        If a column or its constants are missing, or nobody of the genotypes is in the table.
+        If a column or its constants are missing, or too few people of the genotypes are in the table.
     """
     panel, parts = Panel.open(panel), []
     if table is not None:
-        parts.append(_of_table(panel.sample_id, table, names, scales, rows=rows, is_release=is_release))
+        counting = {"least_share": least_share, "output": people_counts, "is_release": is_release}
+        parts.append(_of_table(panel.sample_id, table, names, scales, rows=rows, **counting))
     if loadings is not None:
         parts.append(_of_genotypes(panel, read_loadings(loadings), rows=rows))
     found, Z, centre, scale = zip(*parts, strict=True)
@@ -86,21 +98,16 @@ def selected_units(covariates, is_selected):
     return covariates.units if is_selected is None else covariates.units[:, is_selected]
 
 
-def _of_table(sample_id, path, names, scales, *, rows, is_release):
+def _of_table(sample_id, path, names, scales, *, rows, is_release, **counting):
     """Return names, standardised values (n_covariates, n_rows) and constants of the columns of a table."""
     constants = constants_of(names, read_scales(scales, kind="covariate"), path=scales, kind="covariate")
-    table = read_outcomes(path)
-    missing = [name for name in names if name not in table]
-    if missing:
-        raise DpgrsError(
-            f"`{path}` must have a column `{missing[0]}`, got none. Correct `covariates.columns`."
-        )
+    table = read_outcomes(path, columns=names)
+    count_people(table, sample_id, path=path, kind="covariate", is_release=is_release, **counting)
     try:
-        standard = standardise(table[list(names)], constants)
-        per_person, _ = match_outcomes(standard, sample_id, kind="covariate")
+        standard = standardise(table, constants)
     except DpgrsError as error:
         raise DpgrsError(f"{error} {TELL_NOBODY}" if is_release else str(error)) from None
-    values = per_row(per_person, rows=rows)
+    values = per_row(match_outcomes(standard, sample_id)[0], rows=rows)
     return names, values, constants["centre"].to_numpy(), constants["scale"].to_numpy()
 
 

@@ -14,8 +14,7 @@ from dpgrs.io.phenotypes import (
 from dpgrs.io.trials import Outcomes
 from dpgrs.regression.statistics import coded_rows, column_moments
 from dpgrs.simulation.outcomes import simulate_outcomes
-
-TELL_NOBODY = "This depends on private data: tell nobody that it failed."
+from dpgrs.steps.people import TELL_NOBODY, count_people
 
 
 def make_outcomes(
@@ -33,6 +32,8 @@ def make_outcomes(
     table,
     scales=None,
     is_release=False,
+    least_share=0.5,
+    people_counts=None,
 ):
     """Simulate outcomes, or read them from a table, and split the rows.
 
@@ -52,11 +53,15 @@ def make_outcomes(
     is_release : bool, whether every row must depend on itself alone: simulated outcomes are then scaled by
         the panel's frequencies, which are public, a side of the split may be empty, and a table of raw
         values is refused.
+    least_share : float, of the people with genotypes that must be in the table, and of the people in it
+        that must have genotypes.
+    people_counts : path of a table of how many have each outcome, for the operator; None writes none.
 
     Raises
     ------
     DpgrsError
-        In a release, outcomes of the table that plainly are not standardised. That depends on private data.
+        If the table and the genotypes share too few people; in a release, outcomes of the table that plainly
+        are not standardised. Both depend on private data.
     """
     panel = Panel.open(panel)
     is_training = split_rows(
@@ -82,7 +87,16 @@ def make_outcomes(
         effects = {size: both[1] for size, both in simulated.items()}
         names = [f"simulated_{i + 1:04d}" for i in range(count)]
     else:
-        outcomes = read_outcomes(table).iloc[:, :count]
+        outcomes = read_outcomes(table, columns=slice(count))
+        count_people(
+            outcomes,
+            panel.sample_id,
+            path=table,
+            kind="outcome",
+            least_share=least_share,
+            output=people_counts,
+            is_release=is_release,
+        )
         if scales is not None:
             outcomes = _standardised(outcomes, scales, is_release=is_release)
         per_person, names = match_outcomes(outcomes, panel.sample_id)

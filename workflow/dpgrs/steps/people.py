@@ -1,10 +1,16 @@
-"""The people of a study: who of the genotypes is in it."""
+"""The people of a study: who of the genotypes is in it, and how many of them have outcomes and covariates."""
 
-from dpgrs.io.files import write_text
+import sys
+
+from dpgrs.errors import DpgrsError
+from dpgrs.io.files import write_table, write_text
 from dpgrs.io.genotype_files import genotype_header
 from dpgrs.io.json_files import write_json
 from dpgrs.io.people import choose_people
+from dpgrs.io.people_counts import PeopleCount, describe_counts
 from dpgrs.people_terms import PeopleTerms
+
+TELL_NOBODY = "This depends on private data: tell nobody that it failed."
 
 
 def choose_study_people(genotypes, *, output, counts=None, **terms):
@@ -26,3 +32,35 @@ def choose_study_people(genotypes, *, output, counts=None, **terms):
     if counts is not None:
         write_json(counts, found)
     write_text(output, "".join(f"{sample}\n" for sample in chosen))
+
+
+def count_people(table, sample_ids, *, path, kind, least_share, output, is_release):
+    """Count the people with genotypes who have outcomes or covariates, and refuse a table of too few.
+
+    Whatever is drawn takes what is made after this. The counts are exact: standard error is the operator's
+    log, and `output` lies in a private folder.
+
+    Parameters
+    ----------
+    table : pandas.DataFrame from `dpgrs.io.phenotypes.read_outcomes`.
+    sample_ids : (n_people,) str, who has genotypes.
+    path : of the table, for messages.
+    kind : ``outcome`` or ``covariate``.
+    least_share : float, as in `dpgrs.io.people_counts.PeopleCount.problem`.
+    output : path of the table of counts; None writes none.
+    is_release : bool, whether a failure says that it depends on private data.
+
+    Raises
+    ------
+    DpgrsError
+        If table and genotypes share nobody, or too few people. No count is told.
+    """
+    counts = PeopleCount(kind, sample_ids)
+    counts.add(table)
+    for line in describe_counts(counts.table):
+        print(line, file=sys.stderr)
+    problem = counts.problem(least_share, shows_ids=False)
+    if problem:
+        raise DpgrsError(f"`{path}` {problem} {TELL_NOBODY if is_release else ''}".strip())
+    if output is not None:
+        write_table(output, counts.table)

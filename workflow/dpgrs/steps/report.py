@@ -2,6 +2,7 @@
 
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
+from itertools import chain
 from multiprocessing import get_context
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from dpgrs.io.files import read_table, remove_own, replacing
 from dpgrs.io.genotype_summary import GenotypeSummary
 from dpgrs.io.json_files import read_json, write_json
 from dpgrs.io.panel import Panel
+from dpgrs.io.people_counts import describe_counts, read_counts
 from dpgrs.io.trials import Outcomes, Statistics, load_labelled
 from dpgrs.provenance import provenance
 from dpgrs.reporting import pages
@@ -53,7 +55,8 @@ def render_report(*, settings, output, processes, **paths):
         ``statistics`` and ``weights`` of the first trial, whose weights the pages show; ``attacks``, a table
         or None; ``choices`` of the first trial, or None where no variants are chosen; ``people``, counts of
         who was left out, or None; ``qc`` and ``genotypes``, what became of all variants and a summary of the
-        genotypes, or None without their page; ``covariates``, or None where there are none.
+        genotypes, or None without their page; ``covariates``, or None where there are none;
+        ``people_counts``, a sequence of tables of how many people have outcomes and covariates.
 
     Raises
     ------
@@ -124,6 +127,7 @@ def _report_data(
     qc=None,
     genotypes=None,
     covariates=None,
+    people_counts=(),
 ):
     panel, outcomes = Panel.open(panel), Outcomes.load(outcomes)
     metrics = read_metrics(metrics)
@@ -141,7 +145,13 @@ def _report_data(
     ]
     return ReportData(
         study=_study_info(
-            settings, panel, outcomes, metrics, Covariates.load(covariates), left_out=_left_out(people)
+            settings,
+            panel,
+            outcomes,
+            metrics,
+            Covariates.load(covariates),
+            left_out=_left_out(people),
+            people_counts=tuple(chain.from_iterable(map(describe_counts, map(read_counts, people_counts)))),
         ),
         outcomes=outcomes.names,
         metrics=metrics,
@@ -173,7 +183,7 @@ def _clipping(statistics, largest):
     return Clipping(statistics.clips.values[largest], statistics.n_observed, rows)
 
 
-def _study_info(settings, panel, outcomes, metrics, covariates, *, left_out):
+def _study_info(settings, panel, outcomes, metrics, covariates, **counted):
     simulated = settings["outcomes"]["source"] == "simulate"
     return StudyInfo(
         name=settings["study"],
@@ -198,7 +208,7 @@ def _study_info(settings, panel, outcomes, metrics, covariates, *, left_out):
         outcome_clip=settings["privacy"]["outcome_clip"],
         outcome_budget=settings["privacy"]["outcome_budget"],
         seed=settings["seed"],
-        left_out=left_out,
+        **counted,
         covariates=() if covariates is None else covariates.names,
         covariate_bound=settings["covariates"]["bound"],
     )

@@ -46,6 +46,41 @@ def test_main__failure_is_one_line_and_exit_1(tmp_path):
     assert re.fullmatch(r"dpgrs: `.*absent\.vcf`[^\n]+\n", result.stderr)
 
 
+def options_of(command):
+    commands = getattr(command, "commands", {}).values()
+    return [*command.params, *(option for inner in commands for option in options_of(inner))]
+
+
+def test_main__no_number_may_be_nan_or_infinite():
+    ranges = [one.type for one in options_of(main) if isinstance(one.type, click.FloatRange)]
+    assert len(ranges) > 20
+    for kind in ranges:
+        for wrong in ("nan", "inf", "-inf"):
+            with pytest.raises(click.BadParameter):
+                kind.convert(wrong, None, None)
+
+
+@pytest.mark.parametrize(
+    ("raised", "line"),
+    [
+        (MemoryError(), "dpgrs: Memory ran out. Ask for fewer variants or outcomes, or run it where"),
+        # As numpy words it: the shape would tell how many people there are.
+        (MemoryError("Unable to allocate an array with shape (2504, 2504)"), "dpgrs: Memory ran out."),
+        (OSError(), "dpgrs: OSError"),
+    ],
+)
+def test_main__what_has_no_words_of_its_own_is_one_line_too(tmp_path, monkeypatch, raised, line):
+    def fail(*_, **__):
+        raise raised
+
+    monkeypatch.setattr("dpgrs.steps.collect.collect_tables", fail)
+    result = invoke("collect-tables", "a.tsv", "--output", tmp_path / "b.tsv")
+    assert result.exit_code == 1
+    assert result.stderr.startswith(line)
+    assert result.stderr.count("\n") == 1
+    assert "2504" not in result.stderr
+
+
 def test_main__traceback_on_request(tmp_path):
     arguments = ["--chromosome", "1", "--output", tmp_path / "1.zarr"]
     result = invoke("-vv", "ingest-chromosome", tmp_path / "absent.vcf", *arguments)
@@ -54,7 +89,7 @@ def test_main__traceback_on_request(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "option", ["--delta=0", "--epsilon=0", "--gram-share=1", "--neighbours=all", "--size=0"]
+    "option", ["--delta=0", "--epsilon=0", "--gram-share=1", "--neighbours=all", "--size=0", "--count=0"]
 )
 def test_add_noise__misuse_ends_with_2(option, tmp_path):
     result = invoke("add-noise", tmp_path / "s.npz", option)

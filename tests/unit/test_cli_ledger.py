@@ -57,6 +57,26 @@ def test_init_ledger__inside_a_repository_ends_with_2(repository):
     assert not (repository / "config" / "l.jsonl").exists()
 
 
+@pytest.mark.parametrize("verb", ["show", "verify", "repair"])
+def test_ledger__a_folder_is_one_line(tmp_path, verb):
+    result = invoke("ledger", verb, tmp_path)
+    assert result.exit_code == 1
+    assert (
+        result.stderr == f"dpgrs: The ledger {tmp_path} must be a file, got a folder. Name the file in it.\n"
+    )
+
+
+@pytest.mark.parametrize("verb", ["show", "verify", "repair"])
+def test_ledger__a_line_of_brackets_is_damage(tmp_path, verb):
+    path = tmp_path / "ledger.jsonl"
+    init(path, "--epsilon=4")
+    path.write_text("[" * 100_000 + "\n")
+    result = invoke("ledger", verb, path)
+    assert result.exit_code == 1
+    assert result.stderr.startswith(f"dpgrs: The ledger {path} ")
+    assert "at line 1" in result.stderr
+
+
 def test_add_account__says_what_it_allows(tmp_path):
     init(tmp_path / "l.jsonl", "--epsilon=4")
     terms = ("--protection=full", "--unit=haplotype", "--neighbours=add-remove", "--epsilon=2")

@@ -10,7 +10,7 @@ from jsonschema import Draft202012Validator
 from dpgrs.config import PATHS, coerce, examine, keys, load_schema, resolve
 from dpgrs.errors import UsageError
 from dpgrs.preflight import NOT_OFFERED
-from dpgrs.steps.plan import read_settings
+from dpgrs.settings_files import read_settings
 
 
 def settings(key, value):
@@ -189,7 +189,7 @@ def test_resolve__count_follows_source():
         ("study", "a b", "`study` must be a name of letters, digits, `_` and `-`, got a b."),
         ("study", "../up", "got ../up."),
         ("study", True, "got true."),
-        ("seed", -1, "`seed` must be a whole number of at least 0, got -1."),
+        ("seed", -1, "`seed` must be a whole number of at least 0 and at most 9223372036854775807, got -1."),
         ("study", "a\nb", "got a b."),
         ("study", "", 'got "".'),
         (
@@ -197,10 +197,18 @@ def test_resolve__count_follows_source():
             10**400,
             "`privacy.delta` must be a finite number of at least 1e-30 and below 1, got 1000",
         ),
-        ("seed", "1.5", "`seed` must be a whole number of at least 0, got 1.5."),
+        (
+            "seed",
+            "1.5",
+            "`seed` must be a whole number of at least 0 and at most 9223372036854775807, got 1.5.",
+        ),
         ("mode", "fast", "`mode` must be one of benchmark, release, got fast."),
-        ("trials", 0, "`trials` must be a whole number of at least 1, got 0. For example `trials: 10`."),
-        ("trials", [1, 2], "`trials` must be a whole number of at least 1, got [1, 2]."),
+        (
+            "trials",
+            0,
+            "`trials` must be a whole number of at least 1 and at most 10000, got 0. For",
+        ),
+        ("trials", [1, 2], "`trials` must be a whole number of at least 1 and at most 10000, got [1, 2]."),
         ("trials", None, "got null."),
         ("trials", True, "got true."),
         ("cohort.chromosomes", [], "`cohort.chromosomes` must be a list with at least one entry, got []."),
@@ -208,7 +216,11 @@ def test_resolve__count_follows_source():
         ("cohort.chromosomes", ["1", "a/b"], "`cohort.chromosomes`, entry 2, must be a name"),
         ("cohort.keep_filtered", "maybe", "`cohort.keep_filtered` must be true or false, got maybe."),
         ("panel.maf", 0.5, "`panel.maf` must be a finite number of at least 0 and below 0.5, got 0.5."),
-        ("panel.size", [10, 0], "`panel.size`, entry 2, must be a whole number of at least 1, got 0."),
+        (
+            "panel.size",
+            [10, 0],
+            "`panel.size`, entry 2, must be a whole number of at least 1 and at most 1000000, got 0.",
+        ),
         ("outcomes.test_share", 1, "must be a finite number of at least 0 and below 1, got 1.0."),
         ("outcomes.heritability", "nan", "must be a finite number of at least 0 and at most 1, got NaN."),
         (

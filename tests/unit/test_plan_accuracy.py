@@ -5,7 +5,8 @@ import pytest
 
 from dpgrs.regression.requests import PrivacyRequest
 from dpgrs.reporting.plan import plan_as_text
-from dpgrs.steps.plan import plan_study, read_settings
+from dpgrs.settings_files import read_settings
+from dpgrs.steps.plan import plan_study
 from dpgrs.steps.plan_accuracy import planned_methods, unplanned_methods
 
 # Small panels and few outcomes, so that a plan takes no time.

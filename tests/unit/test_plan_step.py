@@ -15,7 +15,8 @@ from dpgrs.privacy.noise import BenchmarkNoise
 from dpgrs.regression.requests import PrivacyRequest
 from dpgrs.regression.reusecov import private_statistics
 from dpgrs.release_cost import total_epsilon
-from dpgrs.steps.plan import plan_study, read_settings
+from dpgrs.settings_files import read_settings
+from dpgrs.steps.plan import plan_study
 from ledger_requests import DATASET, KEY, STATISTIC, identity, new_ledger, reserve
 
 # Small panels and few outcomes, so that a plan takes no time.
@@ -42,58 +43,6 @@ def with_ledger(ledger, **dataset):
 
 def snapshot(folder):
     return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
-
-
-def test_read_settings__lays_changes_over_the_file_over_the_base():
-    Path("study.yaml").write_text("privacy: {epsilon: 3, delta: 1e-7}\ntrials: 4\n")
-    changes = ["privacy={epsilon: [1, 2]}", "trials=5", "cohort={simulation: {people: 70}}"]
-    settings = read_settings("study.yaml", changes=[*changes, "cohort={rows: people}"])
-    assert settings["study"] == "demo"
-    assert settings["privacy"]["epsilon"] == [1.0, 2.0]
-    assert settings["privacy"]["delta"] == 1e-7
-    assert settings["trials"] == 5
-    assert settings["cohort"]["simulation"]["people"] == 70
-    assert settings["cohort"]["rows"] == "people"
-
-
-@pytest.mark.parametrize(
-    ("content", "changes", "message"),
-    [
-        (None, [], "`absent.yaml` must be a configuration in YAML or JSON"),
-        ("a: [1\n", [], "`absent.yaml` must be a configuration in YAML or JSON"),
-        ("- 1\n", [], "`absent.yaml` must be a configuration in YAML or JSON"),
-        ("", [], "`absent.yaml` must be a configuration in YAML or JSON"),
-        ("study: x\n", ["epsilon"], "`--config` must be KEY=VALUE, got epsilon"),
-        ("study: x\n", ["privacy={epsilon: [1}"], "`privacy` must be keys with values"),
-        ("study: x\n", ["privacy={epsilom: 1}"], "Did you mean `privacy.epsilon`?"),
-    ],
-)
-def test_read_settings__raise_on_misuse(content, changes, message):
-    if content is not None:
-        Path("absent.yaml").write_text(content)
-    with pytest.raises(UsageError) as caught:
-        read_settings("absent.yaml", changes=changes)
-    assert message in str(caught.value)
-    assert "\n" not in str(caught.value)
-
-
-@pytest.mark.parametrize(
-    ("content", "where"),
-    [
-        ("study: x\nprivacy:\n  epsilon: [1, 2\n  delta: 1e-6\n", "line 4, column 8: expected ',' or ']'"),
-        ("study: x\n\tmode: release\n", "line 2, column 1: found character"),
-        ("a: 1\nb: *nothing\n", "line 2, column 4: found undefined alias"),
-        ('{"study": "x",\n "a"', "line 2, column 5: expected ',' or '}'"),
-        ("a: 1\nstudy: \x01\n", "line 2, column 8: a character that YAML does not allow"),
-        ("study: 2026-02-30\n", "it holds a date or number that cannot be: day is out of range for month."),
-        ("study: " + "[" * 5000, "its brackets are nested too deeply."),
-    ],
-)
-def test_read_settings__says_where_a_file_is_broken(content, where):
-    Path("broken.yaml").write_text(content)
-    with pytest.raises(UsageError) as caught:
-        read_settings("broken.yaml")
-    assert str(caught.value).startswith(f"`broken.yaml` must be a configuration in YAML or JSON: {where}")
 
 
 def test_plan_study__every_combination_is_a_request():
@@ -180,6 +129,12 @@ def test_plan_study__rows_follow_from_people():
     assert rows("cohort={rows: people}") == 800
     assert rows("outcomes={test_share: 0.5}") == 1000
     assert rows("cohort={simulation: {people: 200}}", people=None) == 320
+
+
+def test_plan_study__too_many_combinations_are_one_line():
+    many = "[" + ", ".join(map(str, range(1, 101))) + "]"
+    with pytest.raises(UsageError, match="at most 1000 combinations of settings, got 10000"):
+        plan_of(*SMALL, f"panel={{size: {many}}}", f"privacy={{epsilon: {many}}}")
 
 
 def test_plan_study__people_of_real_cohorts_must_be_stated():

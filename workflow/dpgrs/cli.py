@@ -20,6 +20,7 @@ from dpgrs.cli_options import (
     NOT_ZERO,
     POSITIVE,
     SHARE,
+    FiniteRange,
     choice,
     counts,
     covariates,
@@ -52,6 +53,10 @@ from dpgrs.errors import DpgrsError
 from dpgrs.methods import BASELINES, METHODS
 from dpgrs.types import Bounds, Penalty, Rows
 
+OUT_OF_MEMORY = (
+    "Memory ran out. Ask for fewer variants or outcomes, or run it where there is more memory; on a cluster "
+    "ask for it with `--set-resources RULE:mem_mb=N`."
+)
 ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
@@ -63,8 +68,11 @@ class Verbs(click.Group):
             return super().invoke(context)
         except DpgrsError as error:
             fail(context, error, exit_code=error.exit_code)
-        except (OSError, MemoryError) as error:
-            fail(context, error or type(error).__name__, exit_code=1)
+        except OSError as error:
+            fail(context, str(error) or type(error).__name__, exit_code=1)
+        except MemoryError:
+            # Not its own words, which may tell how many people there are.
+            fail(context, OUT_OF_MEMORY, exit_code=1)
 
 
 def fail(context, error, *, exit_code):
@@ -138,7 +146,7 @@ def ingest_chromosome(context, genotypes, output, **options):
 @click.option("--sites", type=click.Path(), help="Table of public sites; default: those of the stores.")
 @click.option("--frequencies", type=click.Path(), help="Table of public frequencies of the sites.")
 @click.option("--size", type=AT_LEAST_1, required=True, help="Number of sites.")
-@click.option("--maf", type=click.FloatRange(0, 0.5), required=True, help="Smallest public frequency.")
+@click.option("--maf", type=FiniteRange(0, 0.5), required=True, help="Smallest public frequency.")
 @variant_filters
 @linkage_limit
 @seed
@@ -155,7 +163,7 @@ def choose_sites(stores, classes, **options):
 @path_argument("stores", nargs=-1, required=True)
 @click.option("--sites", type=click.Path(), help="Public sites of a release; they are taken as they are.")
 @click.option("--size", type=AT_LEAST_1, help="Number of variants of the largest panel, without --sites.")
-@click.option("--maf", type=click.FloatRange(0, 0.5), help="Smallest minor allele frequency, likewise.")
+@click.option("--maf", type=FiniteRange(0, 0.5), help="Smallest minor allele frequency, likewise.")
 @click.option("--seed", type=click.IntRange(min=0), help="Public seed, likewise.")
 @variant_filters
 @linkage_limit
@@ -183,12 +191,12 @@ def make_panel(stores, sites, size, maf, seed, output, classes, **options):
 @click.option("--count", type=AT_LEAST_1, help="Number of outcomes; default: all columns of the table.")
 @click.option(
     "--heritability",
-    type=click.FloatRange(0, 1),
+    type=FiniteRange(0, 1),
     required=True,
     help="Share of variance explained by the panel.",
 )
 @click.option(
-    "--causal-share", type=float, required=True, help="Share of the panel's variants with an effect."
+    "--causal-share", type=FiniteRange(), required=True, help="Share of the panel's variants with an effect."
 )
 @click.option("--test-share", type=NOT_ONE, required=True, help="Share of people kept for testing.")
 @click.option("--table", type=click.Path(), help="Table of real outcomes; default: simulate.")

@@ -4,7 +4,7 @@ import json
 
 import click
 
-from dpgrs.cli_options import AT_LEAST_1, account_terms, path_argument
+from dpgrs.cli_options import AT_LEAST_1, FiniteRange, account_terms, path_argument
 
 
 @click.group()
@@ -96,7 +96,7 @@ def repair_ledger(path):
 @click.option(
     "--heritability",
     "heritabilities",
-    type=click.FloatRange(0, 1),
+    type=FiniteRange(0, 1),
     multiple=True,
     help="Assumed share of variance that the panel explains; default: of the configuration. May be repeated.",
 )
@@ -104,7 +104,8 @@ def repair_ledger(path):
 def plan(path, changes, is_json, **assumed):
     """Show what a study would spend, and what to expect of it; touches nothing."""
     from dpgrs.reporting.plan import plan_as_text
-    from dpgrs.steps.plan import plan_study, read_settings
+    from dpgrs.settings_files import read_settings
+    from dpgrs.steps.plan import plan_study
 
     found = plan_study(read_settings(path, changes=changes), **assumed)
     click.echo(json.dumps(found, indent=2) if is_json else plan_as_text(found))

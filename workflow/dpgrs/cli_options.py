@@ -1,6 +1,7 @@
 """Arguments and options that more than one command takes."""
 
 import json
+import math
 
 import click
 
@@ -43,15 +44,26 @@ class JsonObject(click.ParamType):
         return found
 
 
+class FiniteRange(click.FloatRange):
+    """The type of an option that is a number in a range; click's own lets nan pass, as beyond no limit."""
+
+    def convert(self, value, parameter, context):
+        """Read the number, or end as click does on a wrong value."""
+        number = super().convert(value, parameter, context)
+        if not math.isfinite(number):
+            self.fail(f"{value} is not a finite number.", parameter, context)
+        return number
+
+
 AT_LEAST_1 = click.IntRange(min=1)
 JSON_OBJECT = JsonObject()
-SHARE = click.FloatRange(0, 1, min_open=True, max_open=True)
-NOT_ONE = click.FloatRange(0, 1, max_open=True)
-NOT_ZERO = click.FloatRange(0, 1, min_open=True)
-POSITIVE = click.FloatRange(min=0, min_open=True)
+SHARE = FiniteRange(0, 1, min_open=True, max_open=True)
+NOT_ONE = FiniteRange(0, 1, max_open=True)
+NOT_ZERO = FiniteRange(0, 1, min_open=True)
+POSITIVE = FiniteRange(min=0, min_open=True)
 CLASSES = ("snp", "indel")
 KEPT = click.Choice(["drop", "keep"])
-NOT_NEGATIVE = click.FloatRange(min=0)
+NOT_NEGATIVE = FiniteRange(min=0)
 
 # Options that more than one verb takes.
 output = path_option("--output", "Where to write the result.")
@@ -59,7 +71,7 @@ seed = click.option("--seed", type=click.IntRange(min=0), required=True, help="P
 trial = click.option("--trial", type=AT_LEAST_1, required=True, help="Number of the trial, from 1.")
 sizes = several("--size", "sizes", type=AT_LEAST_1, help="Panel size.")
 counts = click.option(
-    "--count", "counts", type=int, multiple=True, help="Number of outcomes; may be repeated."
+    "--count", "counts", type=AT_LEAST_1, multiple=True, help="Number of outcomes; may be repeated."
 )
 penalty = click.option(
     "--penalty", type=NOT_NEGATIVE, required=True, help="lambda of the ridge penalty, per row."
@@ -69,7 +81,7 @@ events = path_option("--events", "Where to write what was drawn, JSON.")
 qc = click.option("--qc", type=click.Path(), help="Where to write what became of all variants.")
 settings = path_option("--settings", "The resolved configuration, JSON.")
 outcome_bound = click.option(
-    "--outcome-bound", type=float, required=True, help="Public bound of every outcome."
+    "--outcome-bound", type=FiniteRange(), required=True, help="Public bound of every outcome."
 )
 
 covariates = click.option("--covariates", type=click.Path(), help="Covariates, further columns of X.")
@@ -118,8 +130,8 @@ def variant_filters(command):
     """Options that say which variants may enter a panel, measured on stores."""
     return _with(
         command,
-        click.option("--missing", type=click.FloatRange(0, 1), default=1.0, help="Largest share unknown."),
-        click.option("--hwe", type=click.FloatRange(0, 0.5), default=0.0, help="Least mid-p of the test."),
+        click.option("--missing", type=FiniteRange(0, 1), default=1.0, help="Largest share unknown."),
+        click.option("--hwe", type=FiniteRange(0, 0.5), default=0.0, help="Least mid-p of the test."),
         click.option("--ambiguous", type=KEPT, default="drop", show_default=True, help="A/T and C/G SNPs."),
         click.option("--multiallelic", type=KEPT, default="drop", show_default=True, help="Of one position."),
         click.option("--class", "classes", type=click.Choice(CLASSES), multiple=True, help="Default: both."),
@@ -130,7 +142,7 @@ def linkage_limit(command):
     """Options that keep variants of a panel apart."""
     return _with(
         command,
-        click.option("--ld-r2", type=click.FloatRange(0, 1), help="Largest r^2 of two; default: any."),
+        click.option("--ld-r2", type=FiniteRange(0, 1), help="Largest r^2 of two; default: any."),
         click.option("--ld-window", type=POSITIVE, default=250.0, show_default=True, help="Kilobases of it."),
         click.option("--rows", type=choice(Rows), default="haplotypes", help="What is compared by it."),
     )

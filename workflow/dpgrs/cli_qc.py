@@ -2,13 +2,13 @@
 
 import click
 
-from dpgrs.cli_options import CLASSES, output, path_argument, seed, variant_filters
+from dpgrs.cli_options import CLASSES, FiniteRange, output, path_argument, seed, variant_filters
 
 
 @click.command()
 @path_argument("stores", nargs=-1, required=True)
 @click.option("--populations", type=click.Path(), help="Table of sample and population.")
-@click.option("--maf", type=click.FloatRange(0, 0.5), required=True, help="Smallest frequency.")
+@click.option("--maf", type=FiniteRange(0, 0.5), required=True, help="Smallest frequency.")
 @variant_filters
 @seed
 @output

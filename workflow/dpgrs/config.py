@@ -55,6 +55,8 @@ PATHS = (
     "public.genotypes",
     "public.outcomes",
 )
+# Of Linux.
+LONGEST_NAME, LONGEST_PATH = 255, 4095
 QUOTED_PATTERN = """--config 'cohort={vcf: "d/chr{chrom}.vcf.gz", chromosomes: [1, 2]}'"""
 
 
@@ -158,6 +160,8 @@ def coerce(value, schema):
         return None
     if "array" in kinds:
         entries = value if isinstance(value, list | tuple) else [value]
+        if len(entries) > schema.get("maxItems", len(entries)):
+            return entries  # none is read: there may be millions
         return [coerce(entry, schema["items"]) for entry in entries]
     if "string" in kinds:
         is_plain = isinstance(value, int | float | date) and not isinstance(value, bool)
@@ -182,7 +186,9 @@ def _read_section(raw, schema, prefix, problems):
             section[name] = _read_section(raw.get(name), part, f"{prefix}{name}.", problems)
             continue
         section[name] = coerce(raw.get(name, part["default"]), part)
-        faults = _faults(section[name], part, f"{prefix}{name}")
+        faults = _faults(section[name], part, f"{prefix}{name}") or _text_faults(
+            section[name], f"{prefix}{name}"
+        )
         if faults:
             problems += faults
             section[name] = coerce(part["default"], part)
@@ -240,7 +246,7 @@ def _scalar(value):
         return value
     try:
         read = yaml.safe_load(value)
-    except (yaml.YAMLError, ValueError):  # also of 2026-02-30, which YAML takes for a date
+    except (yaml.YAMLError, ValueError, RecursionError):  # also of 2026-02-30, which YAML takes for a date
         return value
     return read if read is None or isinstance(read, bool | int | float) else value
 
@@ -272,9 +278,29 @@ _Validator = extend(
 def _faults(value, schema, key):
     """Return the problems of one value, at most one for each entry of a list."""
     errors = {}
+    most = schema.get("maxItems")
+    if isinstance(value, list) and most is not None and len(value) > most:
+        wanted = f"a list of at most {most} entries"
+        return [Problem(key, f"`{key}` must be {wanted}, got {len(value)}. Give fewer.")]
     for error in _Validator(schema).iter_errors(value):
         errors.setdefault(tuple(error.absolute_path), error)
     return [Problem(key, _fault_line(error, schema, key)) for error in errors.values()]
+
+
+def _text_faults(value, key):
+    """Return the problem of text that no file can be named by, and no program be told."""
+    for text in value if isinstance(value, list) else [value]:
+        wanted = None
+        try:
+            name = max(map(len, text.encode().split(b"/"))) if isinstance(text, str) else 0
+            wanted = "text without a null character" if name and "\0" in text else None
+        except UnicodeEncodeError:
+            wanted, name = "text in Unicode", 0
+        if key in PATHS and (name > LONGEST_NAME or len(text or "") > LONGEST_PATH):
+            wanted = f"a path of at most {LONGEST_PATH} characters, {LONGEST_NAME} bytes a name"
+        if wanted:
+            return [Problem(key, f"`{key}` must be {wanted}, got {ascii(_show(text))[1:-1]}. Correct it.")]
+    return []
 
 
 def _fault_line(error, schema, key):
@@ -348,7 +374,7 @@ def _quoted(raw, key):
     text = re.sub(r'(?<=: )([^\s",]*\{chrom\}[^\s",}]*)', r'"\1"', raw)
     try:
         is_readable = isinstance(yaml.safe_load(text), dict)
-    except (yaml.YAMLError, ValueError):
+    except (yaml.YAMLError, ValueError, RecursionError):
         is_readable = False
     return f"--config '{key}={text}'" if is_readable else QUOTED_PATTERN
 

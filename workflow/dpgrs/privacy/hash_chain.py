@@ -248,6 +248,8 @@ def _read_head(path):
 
 @contextmanager
 def _locked(path, flags, lock):
+    if Path(path).is_dir():
+        raise DpgrsError(f"The ledger {path} must be a file, got a folder. Name the file in it.")
     try:
         descriptor = os.open(path, flags, 0o600)
     except FileNotFoundError:

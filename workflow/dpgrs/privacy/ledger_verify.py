@@ -34,7 +34,15 @@ def verify_ledger(path):
         try:
             entry = _opened(line, number=number, previous=previous)
             recount.take(entry)
-        except (_Fault, KeyError, TypeError, ValueError, AttributeError, ArithmeticError) as fault:
+        except (
+            _Fault,
+            KeyError,
+            TypeError,
+            ValueError,
+            AttributeError,
+            ArithmeticError,
+            RecursionError,
+        ) as fault:
             raise DpgrsError(
                 f"The ledger {path} is wrong at line {number + 1}: {fault}. "
                 "Restore it from a copy made after the last release."

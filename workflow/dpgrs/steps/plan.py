@@ -4,17 +4,12 @@ Every combination of a configuration's lists is a request. The mechanism is rehe
 which tells what would be drawn and charged; nothing private is read, and nothing is drawn or written.
 """
 
+import math
 from collections import Counter
 from dataclasses import asdict, replace
 from itertools import chain
 from pathlib import Path
 
-import yaml
-from snakemake.common.configfile import load_configfile
-from snakemake.exceptions import WorkflowError
-from snakemake.utils import update_config
-
-from dpgrs.config import resolve
 from dpgrs.errors import DpgrsError, UsageError
 from dpgrs.io.phenotypes import outcome_names, read_scales
 from dpgrs.io.sites import choose_sites, read_chosen_sites, read_sites
@@ -35,39 +30,9 @@ from dpgrs.steps.plan_draws import rehearse
 from dpgrs.table_settings import covariate_terms
 from dpgrs.types import Rows, Unit
 
-# Snakemake lays this file under every other.
-BASE = Path(__file__).parents[3] / "config" / "config.yaml"
 REQUEST_TERMS = ("delta", "neighbours", "unit", "gram_share", "count_share")
-DIGITS = 6
-
-
-def read_settings(path, *, changes=()):
-    """Read a configuration as Snakemake does with ``--configfile`` and ``--config``.
-
-    Parameters
-    ----------
-    path : YAML or JSON file.
-    changes : sequence of str, ``KEY=VALUE``; the value of a section is in braces.
-
-    Returns
-    -------
-    dict from `dpgrs.config.resolve`.
-
-    Raises
-    ------
-    UsageError
-        If the file cannot be read, or with all problems of the settings.
-    """
-    raw = {}
-    for source in (BASE, path):
-        try:
-            update_config(raw, load_configfile(source))
-        except (WorkflowError, OSError, ValueError, RecursionError) as error:
-            reason = _syntax_error(source) or " ".join(str(error).split())
-            raise UsageError(f"`{source}` must be a configuration in YAML or JSON: {reason}") from None
-    for change in changes:
-        update_config(raw, _parse(change))
-    return resolve(raw)
+LISTS = ("protection", "accounting", "epsilon")
+DIGITS, MOST_REQUESTS = 6, 1000
 
 
 def plan_study(config, *, people=None, heritabilities=()):
@@ -98,8 +63,8 @@ def plan_study(config, *, people=None, heritabilities=()):
     frequencies, origin = _frequencies(config, people)
     heritabilities = list(heritabilities) or [config["outcomes"]["heritability"]]
     book = _book(config)
-    requests = []
-    for number, (request, count) in enumerate(_requests(config, frequencies), start=1):
+    asked, requests = _requests(config, frequencies), []
+    for number, (request, count) in enumerate(asked, start=1):
         known = {"frequency": frequencies[request.n_variants], "config": config}
         costs = _costs(request, count, book=book, **known)
         model = {"n_rows": n_rows, **known}
@@ -119,39 +84,6 @@ def plan_study(config, *, people=None, heritabilities=()):
         "problems": problems,
         "hints": hints,
     }
-
-
-def _syntax_error(path):
-    """Say where a file is not YAML, and why; None if it cannot be read or is YAML. JSON is YAML too."""
-    try:
-        text = Path(path).read_text(encoding="utf-8")
-        yaml.load(text, Loader=yaml.FullLoader)
-    except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark
-        return f"line {mark.line + 1}, column {mark.column + 1}: {error.problem}. Look there and just before."
-    except yaml.reader.ReaderError as error:
-        before = text[: error.position]
-        line, column = before.count("\n") + 1, error.position - before.rfind("\n")
-        return f"line {line}, column {column}: a character that YAML does not allow. Remove it."
-    except (OSError, UnicodeDecodeError):
-        return None
-    except ValueError as error:
-        return f"it holds a date or number that cannot be: {error}. Correct it."
-    except RecursionError:
-        return "its brackets are nested too deeply. Correct them."
-    return None
-
-
-def _parse(change):
-    key, sign, text = change.partition("=")
-    if not (key and sign):
-        raise UsageError(
-            f"`--config` must be KEY=VALUE, got {change}. For example --config 'privacy={{epsilon: 2}}'."
-        )
-    try:
-        return {key: yaml.load(text, Loader=yaml.BaseLoader) if text else None}
-    except yaml.YAMLError:
-        return {key: text}
 
 
 def _people(config, people):
@@ -228,6 +160,13 @@ def _public_sites(config, *, size):
 def _requests(config, frequencies):
     """List every combination of the lists as (PrivacyRequest within its bounds, number of outcomes)."""
     privacy, outcomes = config["privacy"], config["outcomes"]
+    lists = (*(privacy[name] for name in LISTS), config["panel"]["size"], outcomes["count"])
+    n_asked = math.prod(map(len, lists))
+    if n_asked > MOST_REQUESTS:
+        raise UsageError(
+            f"A plan must be of at most {MOST_REQUESTS} combinations of settings, got {n_asked}. "
+            "Give fewer values of `privacy`, `panel.size` or `outcomes.count`."
+        )
     grid = request_grid(
         protections=privacy["protection"],
         accountings=privacy["accounting"],

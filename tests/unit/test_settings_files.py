@@ -1,0 +1,151 @@
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from dpgrs.errors import UsageError
+from dpgrs.settings_files import read_settings
+
+
+@pytest.fixture(autouse=True)
+def empty_folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+
+def test_read_settings__lays_changes_over_the_file_over_the_base():
+    Path("study.yaml").write_text("privacy: {epsilon: 3, delta: 1e-7}\ntrials: 4\n")
+    changes = ["privacy={epsilon: [1, 2]}", "trials=5", "cohort={simulation: {people: 70}}"]
+    settings = read_settings("study.yaml", changes=[*changes, "cohort={rows: people}"])
+    assert settings["study"] == "demo"
+    assert settings["privacy"]["epsilon"] == [1.0, 2.0]
+    assert settings["privacy"]["delta"] == 1e-7
+    assert settings["trials"] == 5
+    assert settings["cohort"]["simulation"]["people"] == 70
+    assert settings["cohort"]["rows"] == "people"
+
+
+@pytest.mark.parametrize(
+    ("content", "changes", "message"),
+    [
+        (None, [], "`absent.yaml` must be a configuration in YAML or JSON"),
+        ("a: [1\n", [], "`absent.yaml` must be a configuration in YAML or JSON"),
+        ("- 1\n", [], "`absent.yaml` must be a configuration in YAML or JSON"),
+        ("", [], "`absent.yaml` must be a configuration in YAML or JSON"),
+        ("study: x\n", ["epsilon"], "`--config` must be KEY=VALUE, got epsilon"),
+        ("study: x\n", ["privacy={epsilon: [1}"], "`privacy` must be keys with values"),
+        ("study: x\n", ["privacy={epsilom: 1}"], "Did you mean `privacy.epsilon`?"),
+    ],
+)
+def test_read_settings__raise_on_misuse(content, changes, message):
+    if content is not None:
+        Path("absent.yaml").write_text(content)
+    with pytest.raises(UsageError) as caught:
+        read_settings("absent.yaml", changes=changes)
+    assert message in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("content", "where"),
+    [
+        ("study: x\nprivacy:\n  epsilon: [1, 2\n  delta: 1e-6\n", "line 4, column 8: expected ',' or ']'"),
+        ("study: x\n\tmode: release\n", "line 2, column 1: found character"),
+        ("a: 1\nb: *nothing\n", "line 2, column 4: found undefined alias"),
+        ('{"study": "x",\n "a"', "line 2, column 5: expected ',' or '}'"),
+        ("a: 1\nstudy: \x01\n", "line 2, column 8: a character that YAML does not allow"),
+        ("study: 2026-02-30\n", "it holds a date or number that cannot be: day is out of range for month."),
+        ("study: " + "[" * 5000, "its brackets are nested too deeply."),
+    ],
+)
+def test_read_settings__says_where_a_file_is_broken(content, where):
+    Path("broken.yaml").write_text(content)
+    with pytest.raises(UsageError) as caught:
+        read_settings("broken.yaml")
+    assert str(caught.value).startswith(f"`broken.yaml` must be a configuration in YAML or JSON: {where}")
+
+
+def fault_of(path, *, changes=()):
+    with pytest.raises(UsageError) as caught:
+        read_settings(path, changes=changes)
+    (line,) = str(caught.value).splitlines()
+    return line
+
+
+def test_read_settings__a_file_is_never_run():
+    """Snakemake's own reader would run these."""
+    made = "?__import__('pathlib').Path('made').touch()"
+    Path("code.yaml").write_text(f"__use_yte__: true\n? {made}\n: 1\nstudy: {made}\n")
+    assert "`__use_yte__` is not a key" in _all_faults("code.yaml")
+    Path("tag.yaml").write_text("study: !!python/object/apply:os.mkdir [made]\n")
+    assert "could not determine a constructor" in fault_of("tag.yaml")
+    assert not Path("made").exists()
+
+
+def _all_faults(path):
+    with pytest.raises(UsageError) as caught:
+        read_settings(path)
+    return str(caught.value)
+
+
+BOMB = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n" + "".join(
+    f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]\n" for n in range(1, 12)
+)
+ODD = {
+    "bomb": (BOMB.encode(), "it must have keys with values at its top, and not without end"),
+    "recursive list": (b"methods: &all [ridge, *all]\n", "and not without end"),
+    "recursive section": (b"privacy: &all\n  epsilon: *all\n", "and not without end"),
+    "latin-1": ("release: {curator: Universit\xe4t}\n".encode("latin-1"), "its text is not UTF-8"),
+    "utf-16": ("study: a\n".encode("utf-16"), "its text is not UTF-8"),
+    "key twice": (
+        b"study: a\nprivacy: {delta: 1e-6,\n  delta: 1e-7}\n",
+        "line 3, column 3: found the key `delta` a",
+    ),
+    "key twice in JSON": (
+        b'{"study": "a",\n "study": "b"}',
+        "line 2, column 2: found the key `study` a second time",
+    ),
+    "digits": (b"seed: " + b"9" * 20_000, "it holds a date or number that cannot be"),
+    "no keys": (b"[]", "it must have keys with values at its top"),
+}
+
+
+@pytest.mark.parametrize(("content", "fault"), ODD.values(), ids=ODD.keys())
+def test_read_settings__odd_files_are_one_line(content, fault):
+    Path("odd.yaml").write_bytes(content)
+    line = fault_of("odd.yaml")
+    assert line.startswith("`odd.yaml` must be a configuration in YAML or JSON: ")
+    assert fault in line
+
+
+def test_read_settings__odd_paths_are_one_line():
+    assert "Is a directory" in fault_of(".")
+    assert "File name too long" in fault_of("x" * 5000)
+
+
+def test_read_settings__aliases_are_fine():
+    Path("study.yaml").write_text("panel: {size: &sizes [5, 10]}\noutcomes: {count: *sizes}\n")
+    settings = read_settings("study.yaml")
+    assert settings["panel"]["size"] == settings["outcomes"]["count"] == [5, 10]
+
+
+def test_read_settings__changes_without_end_are_one_line():
+    Path("study.yaml").write_text("study: a\n")
+    assert "values without end" in fault_of(
+        "study.yaml", changes=["panel={" + BOMB.replace("\n", ", ") + "}"]
+    )
+    assert "`privacy` must be keys with values" in fault_of(
+        "study.yaml", changes=["privacy=" + "{a: " * 3000]
+    )
+
+
+def test_plan__without_a_home():
+    Path("study.yaml").write_text(
+        "panel: {size: 4}\noutcomes: {count: 1}\nprivacy: {epsilon: 1, ledger: ~nobody-here/a}\n"
+    )
+    kept = {name: value for name, value in os.environ.items() if name != "HOME"}
+    command = [sys.executable, "-m", "dpgrs", "plan", "study.yaml", "--people", "100"]
+    paths = os.pathsep.join(path for path in sys.path if path)
+    done = subprocess.run(command, env=kept | {"PYTHONPATH": paths}, capture_output=True, text=True)
+    assert "Traceback" not in done.stderr

@@ -13,7 +13,6 @@ help:  ## list the targets
 
 run: $(READY)  ## run the demo study with all cores
 	@$(BIN)/snakemake --cores all
-	@echo "Report: results/demo/report/index.html"
 
 test: lint unit  ## lint and run all tests but the slow suites
 

@@ -3,7 +3,7 @@ from snakemake.utils import min_version
 min_version("9.27")
 
 
-configfile: f"{workflow.basedir}/config/config.yaml"
+configfile: workflow.current_basedir.join("config/config.yaml").get_path_or_uri(secret_free=False)
 
 
 report: "workflow/report/workflow.rst"
@@ -25,18 +25,42 @@ include: f"workflow/rules/{'release' if IS_RELEASE else 'evaluation'}.smk"
 include: "workflow/rules/report.smk"
 
 
-from dpgrs.run_summary import describe_failure, describe_success, ledger_requests
+import atexit
+import contextlib
+
+from dpgrs.run_summary import (
+    describe_ahead,
+    describe_failure,
+    describe_success,
+    ledger_requests,
+)
 from snakemake.logging import logger
 
+WORKING_FOLDER = Path.cwd()
 # Requests of the ledger before the run; what is there afterwards and not here was charged.
-EARLIER = set()
+EARLIER = ledger_requests(SETTINGS) if workflow.is_main_process else set()
 
 
-onstart:
-    close_private_folders()
-    EARLIER.update(ledger_requests(SETTINGS))
+def say_without_handlers():
+    """Say what no handler does: in a dry run what would be charged, and what is there where nothing was to be done."""
+    if workflow.scheduler is None:
+        return  # nothing was started
+    lines = []
+    # Snakemake has left the folder of --directory by then.
+    with contextlib.chdir(WORKING_FOLDER):
+        if workflow.dryrun:
+            lines = describe_ahead(SETTINGS)
+        elif not len(workflow.dag):
+            lines = describe_success(SETTINGS, results=RESULTS, earlier=EARLIER)
+    for line in lines:
+        print(line, file=sys.stderr)
 
 
+if workflow.is_main_process:
+    atexit.register(say_without_handlers)
+
+
+# Handlers print, and do nothing else: --no-hooks leaves them out, and so does who imports this as a module.
 onsuccess:
     for line in describe_success(SETTINGS, results=RESULTS, earlier=EARLIER):
         logger.info(line)

@@ -51,6 +51,8 @@ class Study:
 
     def __init__(self, root, monkeypatch):
         monkeypatch.setenv(VARIABLE, str(root / "key" / "study.key"))
+        # Snakemake's records are looked for here.
+        monkeypatch.chdir(root)
         create_fixed_key()
         self.root, self.sites, self.ledgers = root, root / "sites.tsv", {}
         bits = random_bits(N_VARIANTS, 2 * N_PEOPLE)

@@ -39,6 +39,7 @@ IDENTITY = {
 def study(tmp_path, monkeypatch):
     """All that comes before the metrics of a release, one outcome with missing values."""
     monkeypatch.setenv(VARIABLE, str(tmp_path / "key" / "study.key"))
+    monkeypatch.chdir(tmp_path)  # Snakemake's records are looked for here
     create_fixed_key()
     ledger = new_ledger(tmp_path, mu_squared="1000")
     bits = random_bits(N_VARIANTS, 2 * N_PEOPLE)

@@ -1,11 +1,13 @@
 import json
+from fractions import Fraction
 
 import pandas as pd
 import pytest
 
 from dpgrs.errors import DpgrsError
 from dpgrs.io.files import write_table
-from dpgrs.run_summary import describe_failure, describe_success, ledger_requests
+from dpgrs.privacy.ledger_entries import Cost
+from dpgrs.run_summary import describe_ahead, describe_failure, describe_success, ledger_requests
 from ledger_requests import new_ledger, reserve
 from report_data import PRIVATE, make_report_data
 
@@ -102,6 +104,24 @@ def test_describe_success__of_a_benchmark_says_where_alleles_are_missing(results
     write_table(results / "private" / "qc.tsv", pd.DataFrame(calls))
     _, line = describe_success({"mode": "benchmark"}, results=results, earlier=set())
     assert line.endswith("Likely cause: calls that were not made, or were masked.")
+
+
+@pytest.mark.parametrize(
+    ("cost", "charge"),
+    [
+        (Cost(Fraction("0.14")), "epsilon 1.642"),
+        (
+            Cost(),
+            "nothing, if sites and outcomes are those of an earlier release, which is replayed",
+        ),
+    ],
+)
+def test_describe_ahead__says_what_would_be_charged(settings, monkeypatch, cost, charge):
+    monkeypatch.setattr("dpgrs.run_summary.certain_cost", lambda config, book: cost)
+    assert describe_ahead(settings) == [
+        f"Would be charged: {charge}; so far epsilon 0 of 4 is spent, at delta 1e-06."
+    ]
+    assert describe_ahead({"mode": "benchmark"}) == []
 
 
 def test_describe_failure__says_that_a_charge_is_not_lost(settings, ledger):

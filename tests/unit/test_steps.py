@@ -145,6 +145,7 @@ ONE = {"protections": ["full"], "accountings": ["gdp"], "epsilons": [1.0], "size
 def released(statistics, tmp_path, monkeypatch):
     """A function that releases the statistics and returns the path, and the ledger."""
     monkeypatch.setenv(VARIABLE, str(tmp_path / "key" / "study.key"))
+    monkeypatch.chdir(tmp_path)  # Snakemake's records are looked for here
     create_fixed_key()
     account = Account("full", "haplotype", "add-remove")
     ledger = new_ledger(tmp_path, account=account, mu_squared="9")

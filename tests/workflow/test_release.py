@@ -70,15 +70,36 @@ def test_release__of_a_test_has_the_same_noise_in_every_run(site):
 
 def test_release__again_there_is_nothing_to_do(site):
     before = ledger_bytes(site)
-    assert "Nothing to be done" in run(site, RELEASE).stdout
+    _, end = run(site, RELEASE).stdout.split("Nothing to be done")
+    assert end.splitlines()[1:] == [
+        "Report: results/release/report/index.html",
+        "Bundle: results/release/release",
+        "Replayed: nothing was charged; epsilon 2 of 4 is spent, at delta 1e-06.",
+    ]
+    assert "Would be charged: nothing, if sites" in run(site, RELEASE, "--dry-run").stdout
     assert ledger_bytes(site) == before
 
 
-@pytest.mark.parametrize(
-    "change", [{"methods": "adassp"}, {"dataset": RELEASE["dataset"] | {"version": "2"}}]
-)
-def test_release__other_draws_are_not_taken_for_those_that_are_there(site, change):
-    assert "rule add_noise" in run(site, RELEASE | change, "--dry-run").stdout
+OTHERS = [{"methods": "adassp"}, {"dataset": RELEASE["dataset"] | {"version": "2"}}]
+
+
+@pytest.mark.parametrize("change", OTHERS)
+def test_release__other_draws_are_not_taken_for_those_that_are_there(site, tmp_path, change):
+    copy = tmp_path / "copy"
+    shutil.copytree(site, copy)
+    (copy / "results" / "release" / "release").rename(copy / "published")
+    planned = run(copy, RELEASE | change, "--dry-run").stdout
+    assert "rule add_noise" in planned
+    assert "Would be charged: epsilon 2; so far epsilon 2 of 4 is spent" in planned
+
+
+@pytest.mark.parametrize("change", OTHERS)
+def test_release__another_one_does_not_take_the_place_of_the_bundle(site, change):
+    first, before = bundle(site, "release"), ledger_bytes(site)
+    process = run(site, RELEASE | change, check=False)
+    assert process.returncode == 2
+    assert "`study` must be new for another release, got that of `results/release/release`" in process.stdout
+    assert (bundle(site, "release"), ledger_bytes(site)) == (first, before)
 
 
 def test_release__metrics_are_withheld(site):
@@ -250,7 +271,7 @@ def test_release__audits_come_before_the_charge_and_into_the_statement(copy):
     assert ledger_bytes(copy) == before
     assert not (copy / "results" / "audited" / "release").exists()
 
-    run(copy, settings)
+    assert "before anything is charged: this takes minutes" in run(copy, settings).stdout
     first, charged = bundle(copy, "audited"), ledger_bytes(copy)
     audit = json.loads(first["privacy_statement.json"])["audit"]
     assert (audit["draws"], audit["seed"]) == (500, 1)
@@ -277,23 +298,49 @@ def test_release__sample_ids_stay_in_the_private_folder(site):
     assert all(name.startswith("results/release/private/") for name in found)
 
 
-def test_release__snakemake_keeps_no_digest_of_a_private_file(site):
-    records = [json.loads(path.read_text()) for path in (site / ".snakemake" / "metadata").iterdir()]
+def require_closed_folders(folder):
+    """Fail if other users can look into a release, or Snakemake keeps digests of its files."""
+    records = [json.loads(path.read_text()) for path in (folder / ".snakemake" / "metadata").iterdir()]
     assert records
     assert [record["rule"] for record in records if any(record["input_checksums"].values())] == []
-    assert (site / ".snakemake").stat().st_mode & 0o777 == 0o700
+    made = [folder / ".snakemake", *(folder / "results").rglob("*")]
+    made = [path for path in made if path.name != ".snakemake_timestamp"]
+    assert [path for path in made if path.stat().st_mode & 0o077] == []
+    assert not (folder / "results" / "release" / "logs").exists()
 
 
-def test_release__private_folder_is_closed(site):
-    private = site / "results" / "release" / "private"
-    assert private.stat().st_mode & 0o777 == 0o700
-    assert not (site / "results" / "release" / "logs").exists()
+def test_release__is_closed_and_snakemake_keeps_no_digest_of_a_private_file(site):
+    require_closed_folders(site)
 
 
-def test_release__without_the_hooks_that_close_it_it_is_refused(site):
-    refused = run(site, RELEASE, "--no-hooks", "--dry-run", check=False)
+IMPORTER = """
+module dpgrs:
+    snakefile: {snakefile!r}
+    config: config
+
+use rule * from dpgrs
+"""
+
+
+def test_release__imported_as_a_module_without_hooks_it_is_closed_and_a_replay(site, copy):
+    importer = copy / "importer.smk"
+    importer.write_text(IMPORTER.format(snakefile=str(REPOSITORY / "Snakefile")))
+    # A package of the importer's own, where the workflow has its own.
+    other = copy / "workflow" / "dpgrs"
+    other.mkdir(parents=True)
+    (other / "__init__.py").write_text("raise ImportError\n")
+    before = ledger_bytes(copy)
+    # Shortened, as argparse takes it.
+    run(copy, RELEASE, "--snakefile", importer, "--no-hoo", "--max-checksum-file-size", "1000000")
+    require_closed_folders(copy)
+    assert bundle(copy, "release") == bundle(site, "release")
+    assert ledger_bytes(copy) == before
+
+
+def test_release__where_snakemake_keeps_records_elsewhere_it_is_refused(site):
+    refused = run(site, RELEASE, "--persistence-backend", "db", "--dry-run", check=False)
     assert refused.returncode == 2
-    assert "`--no-hooks` must be left out in a release" in refused.stdout
+    assert "`--persistence-backend` must be left out in a release" in refused.stdout
 
 
 def test_release__adassp_is_audited_bundled_and_replayed(copy):

@@ -1,11 +1,15 @@
-"""Where the study key and ledgers may lie: outside of what is shared, published or removed as a whole."""
+"""Where the study key and ledgers may lie, and which folders are closed to all other users of a machine."""
 
+import json
 from pathlib import Path
 
-from dpgrs.errors import UsageError
+from dpgrs.errors import DpgrsError, UsageError
 
 # A folder that holds one of these is shared, published or committed as a whole.
 PROJECT_MARKS = (".git", "Snakefile")
+# What the workflow keeps of people lies below a folder of this name, and Snakemake's records in the other.
+PRIVATE, RECORDS = "private", Path(".snakemake")
+OPEN_TO_OTHERS = 0o077
 
 
 def require_private_place(path, *, name):
@@ -25,7 +29,10 @@ def require_private_place(path, *, name):
     UsageError
         If a folder above it is named ``results`` or holds one of `PROJECT_MARKS`.
     """
-    path = Path(path).expanduser().resolve()
+    try:
+        path = Path(path).expanduser().resolve()
+    except RuntimeError:
+        raise UsageError(f"{name} must be a path with a known home, got {path}. Write it in full.") from None
     for folder in path.parents:
         if folder.name == "results" or any((folder / mark).exists() for mark in PROJECT_MARKS):
             raise UsageError(
@@ -33,3 +40,90 @@ def require_private_place(path, *, name):
                 "Choose a private folder, such as one in your home."
             )
     return path
+
+
+def close_folder(path):
+    """Make a folder that its owner alone can enter, or close one that is there.
+
+    Parameters
+    ----------
+    path : the folder.
+
+    Raises
+    ------
+    UsageError
+        If it cannot be closed, as where it belongs to somebody else or the file system knows no modes.
+    """
+    path = Path(path)
+    try:
+        path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        path.chmod(0o700)
+    except OSError as error:
+        raise UsageError(f"`{path}` must be a folder that can be closed: {error.strerror}. {_MOVE}") from None
+    if _is_open(path):
+        raise UsageError(f"`{path}` must be a folder that can be closed, got one that stays open. {_MOVE}")
+
+
+def require_closed(*files, records=RECORDS):
+    """Refuse to go on where others could read what a release is made of, or confirm a guess of it.
+
+    Called by the steps that charge, before anything else: whoever runs them, and however.
+
+    Parameters
+    ----------
+    *files : private files that a step reads or writes. Each must lie in a closed folder: the nearest one
+        above it that is named ``private``, which a workflow makes, or else its own.
+    records : folder of Snakemake's records, which must be closed, and hold no digest of these files nor of
+        what they were made from; need not be there.
+
+    Raises
+    ------
+    DpgrsError
+        With what is open and how to close it.
+    """
+    folders = {_private_folder(Path(file).resolve()) for file in files}
+    for folder in (*sorted(folders), *([records] if records.exists() else [])):
+        if _is_open(folder):
+            raise DpgrsError(
+                f"`{folder}` must be closed to other users before anything is charged, got mode "
+                f"{folder.stat().st_mode & 0o777:o}. Close it with `chmod 700`."
+            )
+    if (records / "metadata.db").exists():
+        raise DpgrsError(
+            f"`{records}` must hold Snakemake's records as files before anything is charged, got a database. "
+            "Remove `metadata.db` there, and run without `--persistence-backend`."
+        )
+    kept = [path for path in (records / "metadata").rglob("*") if path.is_file()]
+    if any(_has_digest(path, folders) for path in kept):
+        raise DpgrsError(
+            f"`{records / 'metadata'}` must hold no digests of private files before anything is charged, by "
+            "which a guess could be confirmed. Remove that folder, and run the study again."
+        )
+
+
+_MOVE = "Run the study where you may."
+
+
+def _private_folder(path):
+    return next((folder for folder in path.parents if folder.name == PRIVATE), path.parent)
+
+
+def _is_open(folder):
+    return bool(folder.stat().st_mode & OPEN_TO_OTHERS)
+
+
+def _has_digest(path, folders):
+    """Tell whether a record has digests, and is of a job that read from one of the folders or logs there."""
+    try:
+        text = path.read_text(encoding="utf-8", errors="replace")
+    except FileNotFoundError:
+        return False  # of another job, which began anew meanwhile
+    if "sha256" not in text:
+        return False
+    try:
+        record = json.loads(text)
+        digests, logs = record["input_checksums"], record["log"] or ()
+    except (ValueError, KeyError, TypeError):
+        return True  # half a record, of a run that was killed
+    places = [Path(name).resolve() for name in (*digests, *logs)] if digests else ()
+    return any(place.is_relative_to(folder) for place in places for folder in folders)

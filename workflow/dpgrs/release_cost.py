@@ -94,14 +94,31 @@ def certain_cost(config, book):
     DpgrsError
         If the number of outcomes is to be read from a table that cannot be read.
     """
-    account, (request, parts) = account_of(config["privacy"]), _all_parts(config)
-    wanted = {_as_known(_identity(part, config, request), account): part for part in parts}
+    wanted = _wanted(config)
     new = Counter({known: part.times for known, part in wanted.items()})
     new -= Counter(_as_known(earlier.identity, earlier.account) for earlier in book.requests.values())
     costs = [(times, wanted[known].cost) for known, times in new.items()]
     mu_squared = sum(times * cost.mu_squared for times, cost in costs)
     pure = sum((times * cost.pure_epsilon for times, cost in costs), Fraction(0))
     return Cost(mu_squared * (1 - Fraction(MARGIN)), pure)
+
+
+def asks_again(config, requests):
+    """Tell whether a release asks for all of these requests again, as far as is known before a run.
+
+    Parameters
+    ----------
+    config : dict from `dpgrs.config.resolve`, of a release.
+    requests : list of Request, from the dataset's ledger.
+    """
+    wanted = Counter({known: part.times for known, part in _wanted(config).items()})
+    return Counter(_as_known(earlier.identity, earlier.account) for earlier in requests) <= wanted
+
+
+def _wanted(config):
+    """Map what is known of every request of a release before a run to its Part."""
+    account, (request, parts) = account_of(config["privacy"]), _all_parts(config)
+    return {_as_known(_identity(part, config, request), account): part for part in parts}
 
 
 def _all_parts(config):

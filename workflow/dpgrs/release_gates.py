@@ -1,6 +1,7 @@
 """What keeps a release from starting: settings without a guarantee, no ledger, no key, no public origin."""
 
 from dpgrs.build_gates import table_problems
+from dpgrs.bundle_gates import bundle_problems
 from dpgrs.config import keys
 from dpgrs.errors import DpgrsError
 from dpgrs.genotype_gates import phase_problems, provisional_problems, reference_problems
@@ -87,8 +88,8 @@ def release_problems(config, *, is_clear):
         *_ledger_problems(config, is_clear),
     ]
     # What a study costs is known once these are right.
-    if not lines and is_clear(*keys()):
-        lines = _cost_problems(config)
+    if not lines and is_clear(*keys()) and _n_outcomes(config) is not None:
+        lines = _cost_problems(config) or bundle_problems(config)
     return [
         *lines,
         *_public_problems(config),
@@ -350,8 +351,6 @@ def _budget_problems(config):
 def _cost_problems(config):
     """Refuse a release that its ledger is certain to refuse, before hours of computing."""
     path = config["privacy"]["ledger"]
-    if _n_outcomes(config) is None:
-        return []
     try:
         book = Ledger(path).read()
         lines = refusals(book, certain_cost(config, book), account_of(config["privacy"]))

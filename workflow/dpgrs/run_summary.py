@@ -1,11 +1,11 @@
-"""What a run says at its end: where report and bundle are, what is all noise, what the ledger was charged."""
+"""What a run says: where report and bundle are, what is all noise, what is or would be charged."""
 
 from pathlib import Path
 
 from dpgrs.io.json_files import read_json
 from dpgrs.privacy.ledger import Ledger, cost_to, shown_delta, shown_epsilon
 from dpgrs.privacy.ledger_entries import Cost
-from dpgrs.release_cost import account_of
+from dpgrs.release_cost import account_of, certain_cost
 
 EVENTS = ("events.json", "accuracy_events.json")
 
@@ -25,6 +25,23 @@ def ledger_requests(settings):
     return set(_book(settings).requests) if _is_release(settings) else set()
 
 
+def describe_ahead(settings):
+    """Say what a release would be charged if it ran now; nothing of a benchmark.
+
+    Returns
+    -------
+    list of str, one line each; here and below.
+    """
+    if not _is_release(settings):
+        return []
+    book, account = _book(settings), account_of(settings["privacy"])
+    cost = certain_cost(settings, book)
+    charge = "nothing, if sites and outcomes are those of an earlier release, which is replayed"
+    if cost != Cost():
+        charge = f"epsilon {shown_epsilon(cost, book.budgets[account])}"
+    return [f"Would be charged: {charge}; so far {_standing(settings)}."]
+
+
 def describe_success(settings, *, results, earlier):
     """Say where the results of a run are, where all is noise, and what a release was charged.
 
@@ -32,10 +49,6 @@ def describe_success(settings, *, results, earlier):
     ----------
     results : folder of the study.
     earlier : set from `ledger_requests`, before the run.
-
-    Returns
-    -------
-    list of str, one line each; here and below.
     """
     places = {"Report": Path(results, "report", "index.html")}
     if _is_release(settings):

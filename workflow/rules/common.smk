@@ -7,7 +7,8 @@ from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 
-PACKAGE_ROOT = Path(workflow.basedir) / "workflow"
+# Not `workflow.basedir`: where a Snakefile of the user's imports this one as a module, that is its folder.
+PACKAGE_ROOT = Path(workflow.current_basedir.get_path_or_uri(secret_free=False)).parent
 sys.path.insert(0, str(PACKAGE_ROOT))
 
 from dpgrs.cohort_files import cohort_files, reference_files_of, tables_of
@@ -19,6 +20,7 @@ from dpgrs.fetch_gates import files_to_fetch
 from dpgrs.methods import BASELINES, METHODS, SCREENED
 from dpgrs.people_terms import terms_of
 from dpgrs.privacy.events import MECHANISM_VERSION
+from dpgrs.private_places import RECORDS as SNAKEMAKE_RECORDS, close_folder
 from dpgrs.provenance import code_digest, stamp
 from dpgrs.rule_options import (
     filter_flags,
@@ -28,6 +30,8 @@ from dpgrs.rule_options import (
     screening_options,
 )
 from dpgrs.table_settings import has_covariates, table_columns
+from snakemake.persistence import PersistenceBase
+from snakemake.settings.enums import PersistenceBackend
 
 
 def checked_settings(raw):
@@ -40,16 +44,20 @@ def checked_settings(raw):
         # Who has outcomes and covariates: on the console, before anything is drawn, and in no record of Snakemake's.
         return check(raw, tell=partial(print, file=sys.stderr))
     except UsageError as error:
-        print(error, file=sys.stderr)
-        sys.exit(2)
+        refuse(error)
+
+
+def refuse(error):
+    """Say what is wrong and end with 2."""
+    print(error, file=sys.stderr)
+    sys.exit(2)
 
 
 def shell_prefix():
     """Let every rule find the package, and, outside conda, the Python that runs Snakemake."""
     lines = [
         "set -euo pipefail",
-        # Of controlled data nothing may be read by others, not even what is to be published later.
-        *(["umask 077"] if is_controlled(SETTINGS) else []),
+        *(["umask 077"] if IS_CLOSED else []),
         f"export PYTHONPATH={shlex.quote(str(PACKAGE_ROOT))}${{PYTHONPATH:+:$PYTHONPATH}}",
     ]
     if not uses_conda():
@@ -68,27 +76,30 @@ def uses_conda():
     )
 
 
-def require_hooks():
-    """Refuse a release without the hooks that close its folders and switch off digests of what is private."""
-    if workflow.is_main_process and "--no-hooks" in sys.argv:
-        print(
-            "`--no-hooks` must be left out in a release: hooks close its private folders.",
-            file=sys.stderr,
-        )
-        sys.exit(2)
-
-
-def close_private_folders():
+def close_private_places():
     """Close what is derived from people to all other users, in a release also Snakemake's own records.
 
     Snakemake would note a plain digest of each small input, also of exact statistics: whoever guesses one could
-    confirm it. A release keeps none.
+    confirm it. A release keeps none. Steps that charge check both: see `dpgrs.private_places.require_closed`.
     """
+    if IS_CLOSED:
+        os.umask(0o077)
     if IS_RELEASE:
-        workflow.persistence.max_checksum_file_size = 0
-    for folder in [PRIVATE, ".snakemake"] if IS_RELEASE else [PRIVATE]:
-        Path(folder).mkdir(parents=True, exist_ok=True)
-        Path(folder).chmod(0o700)
+        # Snakemake sets it from its command line once this file is read: whatever it sets, it is 0.
+        PersistenceBase.max_checksum_file_size = property(
+            lambda self: 0, lambda self, value: None
+        )
+        if workflow.workflow_settings.persistence_backend != PersistenceBackend.FILE:
+            refuse(
+                "`--persistence-backend` must be left out in a release: records in a database cannot be checked."
+            )
+    if not workflow.is_main_process:
+        return
+    try:
+        for folder in [PRIVATE, SNAKEMAKE_RECORDS] if IS_RELEASE else [PRIVATE]:
+            close_folder(folder)
+    except UsageError as error:
+        refuse(error)
 
 
 def ingest_options(**more):
@@ -175,13 +186,11 @@ def covariates_file(section, name):
 SETTINGS = checked_settings(config)
 config.update(SETTINGS)  # captions quote what was really used
 IS_RELEASE = SETTINGS["mode"] == "release"
-if IS_RELEASE:
-    require_hooks()
+# Nothing may be read by others, not even what is to be published later: that is the curator's to open.
+IS_CLOSED = IS_RELEASE or is_controlled(SETTINGS)
 CHROMOSOMES = SETTINGS["cohort"]["chromosomes"]
 ROWS = SETTINGS["cohort"]["rows"]
 PEOPLE = terms_of(SETTINGS)
-if is_controlled(SETTINGS):
-    os.umask(0o077)
 SEED = SETTINGS["seed"]
 STAMP = stamp(SETTINGS)
 FETCHED = files_to_fetch(SETTINGS)
@@ -223,6 +232,8 @@ COVARIATES = (
 )
 LOADINGS_FILE = f"{PUBLIC if IS_RELEASE else PRIVATE}/pca_loadings.tsv"
 LOADINGS = [LOADINGS_FILE] if SETTINGS["covariates"]["pcs"] else []
+
+close_private_places()
 
 if workflow.is_main_process:
     # For provenance.json; not a parameter, so that another number of cores reruns nothing.

@@ -64,6 +64,8 @@ rule audit_mechanisms:
             "io/json_files.py",
             "steps/audit.py",
         ),
+    message:
+        "Auditing the mechanisms of this release before anything is charged: this takes minutes"
     shell:
         "python -m dpgrs --quiet audit --output {output.audit} {params.options} 2> {log}"
 

@@ -26,6 +26,7 @@ from dpgrs.privacy.ledger import Ledger
 from dpgrs.privacy.ledger_entries import Account
 from dpgrs.privacy.noise import statistic_digest
 from dpgrs.privacy.study_key import load_study_key
+from dpgrs.private_places import require_closed
 from dpgrs.regression.requests import budget_groups
 from dpgrs.steps.covariates import joined_rows, selected_units
 from dpgrs.steps.evaluate import METRICS, TERMS
@@ -97,6 +98,7 @@ def release_metrics(
     covariates : path of the covariates that the fit has weights of; None where there are none.
     loadings : path of the public loadings of principal components; None without them.
     """
+    require_closed(noisy, outcomes, panel, accuracy, events)
     ledger, identity = Ledger(ledger), identity | loadings_identity(loadings)
     released, statistics = load_released(noisy, ledger.read())
     trained = request_of(released)

@@ -3,6 +3,7 @@
 from dataclasses import asdict, replace
 from functools import partial
 
+from dpgrs.bundle_gates import require_room
 from dpgrs.errors import UsageError
 from dpgrs.io.files import written_digest
 from dpgrs.io.trials import Outcomes, Statistics, save_labelled, write_events
@@ -12,6 +13,7 @@ from dpgrs.privacy.ledger import Ledger
 from dpgrs.privacy.ledger_entries import Account
 from dpgrs.privacy.noise import BenchmarkNoise
 from dpgrs.privacy.study_key import load_study_key
+from dpgrs.private_places import require_closed
 from dpgrs.regression.released_sums import SharedStatistics
 from dpgrs.regression.requests import request_grid
 from dpgrs.regression.reusecov import private_statistics
@@ -76,6 +78,7 @@ def release_statistics(
     loadings : path of the public loadings of principal components; None without them.
     **options : see `requests_of`; they must make one request.
     """
+    require_closed(statistics, outcomes, output, events)
     statistics, names = Statistics.load(statistics), Outcomes.load(outcomes).names
     requests = requests_of(statistics, **options)
     request, count = only_request(requests)
@@ -106,6 +109,7 @@ def release_drawn(draw, *, mechanism, request, names, output, events, sites, led
     output, events, sites, ledger, identity : as in `release_statistics`.
     """
     ledger, site_digest = Ledger(ledger), written_digest(sites)
+    require_room(output, ledger=ledger, terms={"sites": site_digest} | identity["dataset"])
 
     def identify(part):
         behind = mechanism.behind(part, names, request)

@@ -5,6 +5,7 @@ from fractions import Fraction
 import numpy as np
 
 from dpgrs import __version__
+from dpgrs.bundle_gates import require_same_release
 from dpgrs.config import without_paths
 from dpgrs.dosages import DOSAGE_STEP
 from dpgrs.errors import DpgrsError
@@ -125,6 +126,7 @@ def write_release(settings, sites, noisy, accuracy, *, output, audit=None, loadi
         terms=content.terms,
         source=_source(content.events),
     )
+    require_same_release(output, {event["request"] for event in content.events})
     remove_bundle(output)
     scales = settings["outcomes"]["scales"]
     write_bundle(

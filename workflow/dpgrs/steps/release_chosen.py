@@ -6,6 +6,7 @@ from dpgrs.io.panel import Panel
 from dpgrs.io.trials import Outcomes
 from dpgrs.mechanisms import mechanism_of
 from dpgrs.methods import METHODS
+from dpgrs.private_places import require_closed
 from dpgrs.regression.requests import request_grid
 from dpgrs.screening.requests import request_of_rows
 from dpgrs.steps.noise import only_request, release_drawn
@@ -43,6 +44,7 @@ def release_chosen(
     counts : list of int, numbers of outcomes; empty means all.
     **options : see `request_grid`; they must make one request.
     """
+    require_closed(panel, outcomes, output, events)
     panel, outcomes = Panel.open(panel), Outcomes.load(outcomes)
     counts = counts or [len(outcomes.names)]
     grid = request_grid(counts=counts, rows=outcomes.rows, outcome_bound=outcome_bound, **options)

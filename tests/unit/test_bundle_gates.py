@@ -1,0 +1,101 @@
+import json
+from pathlib import Path
+
+import pytest
+
+from dpgrs.bundle_gates import bundle_problems, require_same_release
+from dpgrs.config import resolve
+from dpgrs.errors import DpgrsError
+from dpgrs.identity import public_identity
+from step_studies import Study
+
+BUNDLE = Path("results/demo/release")
+
+
+@pytest.fixture
+def study(tmp_path, monkeypatch):
+    """A study in its private folder, which has released once and begun a bundle."""
+    (tmp_path / "private").mkdir(mode=0o700)
+    study = Study(tmp_path / "private", monkeypatch)
+    # Keys and ledgers may not lie below `results`.
+    (tmp_path / "results").mkdir()
+    (tmp_path / "results" / "demo").symlink_to(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    study.config = study.settings("reusecov-gauss")
+    study.release(study.config)
+    BUNDLE.mkdir()
+    write_statement(*study.ledger(study.config).read().requests)
+    return study
+
+
+def write_statement(*requests):
+    mechanisms = [{"statistic": "gram", "request": request} for request in requests]
+    (BUNDLE / "privacy_statement.json").write_text(json.dumps({"mechanisms": mechanisms}))
+
+
+def changed(config, **sections):
+    return resolve(config | {name: config[name] | section for name, section in sections.items()})
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{}, {"release": {"license": "another"}}, {"regression": {"lambda": 0.7}}, {"panel": {"maf": 0.2}}],
+)
+def test_bundle_problems__the_same_requests_are_written_again(study, change):
+    assert bundle_problems(changed(study.config, **change)) == []
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"dataset": {"version": "2"}}, {"privacy": {"epsilon": [1.0]}}, {"outcomes": {"count": [2]}}],
+)
+def test_bundle_problems__another_release_does_not_take_the_place_of_a_bundle(study, change):
+    other = changed(study.config, **change)
+    assert bundle_problems(other) == [
+        "`study` must be new for another release, got that of `results/demo/release`, which holds a release "
+        "on other data or terms. Name another, or move that folder away."
+    ]
+    assert bundle_problems(other | {"study": "other"}) == []
+
+
+def test_bundle_problems__raise_on_a_bundle_that_nobody_knows(study):
+    write_statement("f" * 64)
+    assert "must be new for another release" in bundle_problems(study.config)[0]
+    (BUNDLE / "privacy_statement.json").write_text("{}")
+    assert "must be new for another release" in bundle_problems(study.config)[0]
+    (BUNDLE / "privacy_statement.json").write_text('{"mechanisms": [')
+    (line,) = bundle_problems(study.config)
+    assert line.startswith("`study`: `results/demo/release/privacy_statement.json` must be JSON")
+
+
+def test_release_statistics__on_other_sites_or_data_beside_a_bundle_is_refused_before_the_charge(study):
+    ledger = study.ledger(study.config)
+    before = ledger.path.read_bytes()
+    study.release(study.config)  # a replay
+    other = public_identity(changed(study.config, dataset={"version": "2"}))
+    with pytest.raises(DpgrsError, match=r"`study` must be new .* Nothing was charged"):
+        study.release(study.config, identity=json.loads(json.dumps(other)))
+    study.sites.write_text(study.sites.read_text().replace("0.4", "0.41"))
+    with pytest.raises(DpgrsError, match=r"`study` must be new .* Nothing was charged"):
+        study.release(study.config)
+    assert ledger.path.read_bytes() == before
+
+
+def test_write_release__leaves_the_bundle_of_other_requests_as_it_is(study):
+    noisy = study.root / "noisy.npz"
+    first = study.bundle(study.config, noisy)
+    assert study.bundle(study.config, noisy) == first
+    folder = study.root / "bundle"
+    (BUNDLE / "privacy_statement.json").unlink()
+    other = study.settings("reusecov-gauss", epsilon=1)
+    with pytest.raises(DpgrsError, match="`study` must be new for another release"):
+        study.bundle(other, study.release(other))
+    kept = {path.relative_to(folder): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    assert kept == first
+
+
+def test_require_same_release__more_may_be_drawn_than_before(study):
+    requests = set(study.ledger(study.config).read().requests)
+    require_same_release(BUNDLE, requests | {"accuracy"})
+    with pytest.raises(DpgrsError):
+        require_same_release(BUNDLE, set(list(requests)[1:]))

@@ -1,0 +1,113 @@
+import json
+from pathlib import Path
+
+import pytest
+
+from dpgrs.errors import DpgrsError, UsageError
+from dpgrs.private_places import close_folder, require_closed
+
+EXACT = "results/a/private/trial1/statistics.npz"
+
+
+@pytest.fixture
+def site(tmp_path, monkeypatch):
+    """A folder in which a release is about to be charged, as the workflow leaves it."""
+    monkeypatch.chdir(tmp_path)
+    for folder in ("results/a/private", ".snakemake"):
+        close_folder(folder)
+    Path(EXACT).parent.mkdir()
+    Path(".snakemake/metadata").mkdir()
+    return tmp_path
+
+
+def note(name="record", *, log="results/a/private/logs/add_noise/1.log", checksums):
+    path = Path(".snakemake/metadata", name)
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(json.dumps({"rule": "add_noise", "log": log and [log], "input_checksums": checksums}))
+    return path
+
+
+def digests(*names):
+    return dict.fromkeys(names, f"sha256:{'0' * 64}")
+
+
+def test_close_folder__of_the_user_alone_whatever_was_there(tmp_path):
+    for folder in (tmp_path / "new" / "private", tmp_path):
+        tmp_path.chmod(0o755)
+        close_folder(folder)
+        assert folder.stat().st_mode & 0o777 == 0o700
+
+
+def test_close_folder__raise_where_it_stays_open_or_is_no_folder(tmp_path, monkeypatch):
+    file = tmp_path / "file"
+    file.touch()
+    with pytest.raises(UsageError, match=r"file` must be a folder that can be closed: File exists\. Run"):
+        close_folder(file)
+    monkeypatch.setattr(Path, "chmod", lambda *_: None)
+    tmp_path_mode = tmp_path / "open"
+    tmp_path_mode.mkdir(mode=0o755)
+    with pytest.raises(UsageError, match=r"open` must be a folder that can be closed, got one that stays"):
+        close_folder(tmp_path_mode)
+
+
+def test_require_closed__the_workflows_folders_pass(site):
+    note(checksums={})
+    # Of a benchmark in the same folder, on other people.
+    note("@long/other", log="results/b/logs/x.log", checksums=digests("results/b/private/trial1/x.npz"))
+    require_closed(EXACT)
+
+
+@pytest.mark.parametrize("folder", ["results/a/private", ".snakemake"])
+@pytest.mark.parametrize("mode", [0o750, 0o705, 0o711])
+def test_require_closed__raise_on_an_open_folder(site, folder, mode):
+    Path(folder).chmod(mode)
+    with pytest.raises(DpgrsError, match=rf"{folder}` must be closed .*, got mode {mode:o}\. Close it with"):
+        require_closed(EXACT)
+
+
+def test_require_closed__a_link_out_of_the_private_folder_leads_to_a_closed_one(site):
+    away = site / "away"
+    away.mkdir(mode=0o755)
+    Path("results/a/private/trial2").symlink_to(away)
+    with pytest.raises(DpgrsError, match="away` must be closed to other users"):
+        require_closed("results/a/private/trial2/statistics.npz")
+    away.chmod(0o700)
+    require_closed("results/a/private/trial2/statistics.npz")
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        {"checksums": digests(EXACT)},
+        # Of a table of the user's that a job of this study has read.
+        {"checksums": digests("phenotypes.tsv")},
+        {"checksums": digests(EXACT), "log": None},
+        {"checksums": digests(EXACT), "name": "@a-long-name/in-parts"},
+        {"checksums": digests(EXACT), "log": "results/b/logs/x.log"},
+    ],
+)
+def test_require_closed__raise_on_digests_in_snakemakes_records(site, record):
+    note(**record)
+    with pytest.raises(DpgrsError, match=r"metadata` must hold no digests of private files .* Remove that"):
+        require_closed(EXACT)
+
+
+def test_require_closed__raise_on_half_a_record_with_digests_and_on_a_database(site):
+    path = note(checksums=digests(EXACT))
+    path.write_text(path.read_text()[:-9])
+    with pytest.raises(DpgrsError, match="must hold no digests"):
+        require_closed(EXACT)
+    path.write_text('{"rule": ')
+    require_closed(EXACT)
+    Path(".snakemake/metadata.db").touch()
+    with pytest.raises(DpgrsError, match="must hold Snakemake's records as files"):
+        require_closed(EXACT)
+
+
+def test_require_closed__without_snakemake_the_files_own_folder_counts(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    tmp_path.chmod(0o700)
+    require_closed("statistics.npz")
+    tmp_path.chmod(0o755)
+    with pytest.raises(DpgrsError, match="must be closed to other users before anything is charged"):
+        require_closed("statistics.npz")

@@ -13,7 +13,8 @@ from dpgrs.privacy.statement import build_statement, ledger_standing
 from dpgrs.privacy.statement_content import Curation, PublicInput, StatementContent, Terms, Total
 from dpgrs.regression.requests import PrivacyRequest
 from dpgrs.release.bundle import write_bundle
-from dpgrs.release.pgs_catalog import Scores, site_digest
+from dpgrs.release.pgs_catalog import Constants, Scores, site_digest
+from dpgrs.steps.release_constants import reference_sums
 from ledger_requests import DATASET, new_ledger, reserve
 
 OUTCOMES = ("height", "LDL/HDL = ratio", "größe")
@@ -59,13 +60,14 @@ PROVENANCE = {
 
 
 def make_scores(**changed):
-    rng = np.random.Generator(np.random.PCG64(3))
+    rng, n_outcomes = np.random.Generator(np.random.PCG64(3)), len(changed.get("outcomes", OUTCOMES))
     weights = rng.normal(size=(len(OUTCOMES), len(SITES))) * 10.0 ** rng.integers(-9, 3, size=len(SITES))
     weights[0, :3] = -0.0, 1e-300, 123456789012345680.0
     fields = {
         "outcomes": OUTCOMES,
         "sites": SITES,
         "weights": weights,
+        "constants": Constants(*np.resize([[-0.5, 1e-7, 3], [-0.25, 5e-8, 1.5]], (2, n_outcomes))),
         "genome_build": "GRCh38",
         "terms": make_terms(),
         "source": "release",
@@ -164,10 +166,37 @@ def make_statement(folder, terms=None, **changed):
     return build_statement(make_content(folder, terms, **changed))
 
 
-def make_bundle(folder, *, terms=None, content=(), **changed):
+def make_bundle(folder, *, terms=None, content=(), sums=None, **changed):
     """Write a bundle into ``folder/release`` and return its path."""
     terms = terms or make_terms()
     scores = make_scores(terms=terms, **changed)
     statement = make_statement(folder, terms, **dict(content))
-    write_bundle(folder / "release", scores=scores, statement=statement, provenance=PROVENANCE)
+    write_bundle(folder / "release", scores=scores, statement=statement, provenance=PROVENANCE, sums=sums)
     return folder / "release"
+
+
+def make_measured_bundle(folder, **changed):
+    """Write a bundle of people as rows, whose accuracy was measured on 40 public people."""
+    rng = np.random.Generator(np.random.PCG64(7))
+    constants = np.array([-0.5, 2.25, 0.0])
+    scores = rng.normal(-constants[:, np.newaxis], 0.7, (3, 40))
+    Y = scores + constants[:, np.newaxis] + rng.normal(0, 0.7, scores.shape)
+    Y[1, :10] = np.nan
+    residuals = Y - scores - constants[:, np.newaxis]
+    mse, variance = np.nanmean(residuals**2, axis=1), np.nanmean(Y**2, axis=1)
+    accuracy = [
+        {
+            "name": name,
+            "value": f"R^2 {1 - error / whole:.4f}, mean squared error {error:.4f}",
+            "cost": "none, measured on 40 people of the public reference",
+        }
+        for name, error, whole in zip(OUTCOMES, mse, variance, strict=True)
+    ]
+    return make_bundle(
+        folder,
+        terms=make_terms(rows="people", unit="person"),
+        content={"accuracy": accuracy},
+        sums=reference_sums(Y, scores),
+        constants=Constants(constants),
+        **changed,
+    )

@@ -22,6 +22,7 @@ from dpgrs.steps import statistics as statistics_step
 from dpgrs.steps.evaluate import METRICS
 from dpgrs.steps.fit import fit_weights
 from dpgrs.steps.noise import release_statistics
+from dpgrs.steps.release_constants import prediction_constants, published
 from ledger_requests import ACCOUNT, DATASET, create_fixed_key, new_ledger
 from random_cohorts import random_bits
 
@@ -324,6 +325,12 @@ def test_public_metrics__are_those_of_all_public_people_at_no_cost(study):
     assert events == []
     assert {one["cost"] for one in stated} == {f"none, measured on {N_PEOPLE} people of the public reference"}
     assert stated[0]["value"].startswith(f"R^2 {table['r2'][0]:.4f}")
+    # R^2 follows from the sums and the constant alone.
+    sums, fit = step.load_reference_sums(study.accuracy), published(fit_of(study))
+    constants = prediction_constants(fit, n_variants=N_VARIANTS, n_components=0, rows="people").of_person
+    n, y, yy, s, ss, sy = sums.T
+    rss = yy - 2 * (constants * y + sy) + n * constants**2 + 2 * constants * s + ss
+    np.testing.assert_allclose(1 - rss / yy, table["r2"], rtol=1e-9)
 
 
 def test_public_metrics__raise_on_other_outcomes(study):
@@ -340,6 +347,7 @@ def test_withhold_metrics__terms_alone_and_no_charge(study):
     ((label, _),) = load_labelled(study.noisy)
     assert set(table["n_rows"]) == {label["n"]}
     assert load(study) == ([], [])
+    assert step.load_reference_sums(study.accuracy) is None
     assert study.ledger.path.read_bytes() == before
 
 

@@ -37,6 +37,7 @@ def test_write_bundle__files(tmp_path):
     stems = ["height", "LDL_HDL_ratio", "groe"]
     assert set(files) == {
         "SHA256SUMS",
+        "constants.tsv",
         "privacy_statement.json",
         "privacy_statement.txt",
         "provenance.json",

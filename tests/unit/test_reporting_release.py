@@ -72,6 +72,7 @@ def make_data(statement, *, n_variants=8):
         weights=np.tile(weights, (len(outcomes), 1)),
         accuracy=pd.DataFrame(np.nan, index=outcomes, columns=["r2", "mse"]),
         budget=budget_in_words(statement),
+        constants=pd.DataFrame({"constant": "-0.5"}, index=outcomes),
     )
 
 

@@ -44,6 +44,10 @@ class LinearFit:
         """
         return self if origin is None else replace(self, means=self.means + origin)
 
+    def at(self, x):
+        """Return the (n_outcomes,) predictions of one row x, (n_variants,) in `half` coding."""
+        return self.intercept + self.weights @ (x - self.means)
+
     def predict(self, X):
         """Predict all outcomes.
 
@@ -55,8 +59,7 @@ class LinearFit:
         -------
         (n_outcomes, n_rows) float64.
         """
-        at_zero = self.intercept - self.weights @ self.means
-        return self.weights @ X.T + at_zero[:, np.newaxis]
+        return self.weights @ X.T + self.at(np.zeros_like(self.means))[:, np.newaxis]
 
 
 def centred_gram(G, n):

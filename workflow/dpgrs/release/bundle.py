@@ -7,24 +7,36 @@ import json
 import shutil
 
 import numpy as np
+import pandas as pd
 
 from dpgrs.errors import DpgrsError, UsageError
 from dpgrs.io.files import file_digest, remove_own, replacing, table_text
 from dpgrs.privacy.statement import validate
 from dpgrs.privacy.statement_text import plain_language
-from dpgrs.release.pgs_catalog import file_stems, site_digest, write_scoring_file, write_standard_errors
+from dpgrs.release.pgs_catalog import (
+    file_stems,
+    format_weight,
+    site_digest,
+    write_scoring_file,
+    write_standard_errors,
+)
 from dpgrs.release.registry import to_registry_yaml
 
 STATEMENT, SUMS, PROVENANCE = "privacy_statement.json", "SHA256SUMS", "provenance.json"
 PLAIN_LANGUAGE, REGISTRY = "privacy_statement.txt", "registry.yaml"
-SCALES = "outcome_scales.tsv"
+CONSTANTS, SCALES = "constants.tsv", "outcome_scales.tsv"
+# Where accuracy was measured on public people.
+ACCURACY_SUMS = "accuracy_sums.tsv"
+SUM_COLUMNS = ("n", "outcome_sum", "outcome_squares", "score_sum", "score_squares", "products")
 COVARIATES, LOADINGS = "covariate_weights.tsv", "pca_loadings.tsv"
 # Of a run's provenance, what two replays share and nobody's machine shows.
 PUBLIC_PROVENANCE = ("dpgrs", "commit", "code_digest", "python", "libraries", "settings_digest")
 RELEASE = "release"
 
 
-def write_bundle(directory, *, scores, statement, provenance, scales=None, covariates=None, loadings=None):
+def write_bundle(
+    directory, *, scores, statement, provenance, scales=None, covariates=None, loadings=None, sums=None
+):
     """Write a release as one folder; it is whole or absent.
 
     Parameters
@@ -36,6 +48,8 @@ def write_bundle(directory, *, scores, statement, provenance, scales=None, covar
     scales : pandas.DataFrame of the outcomes' public centre, scale and origin; None where there are none.
     covariates : pandas.DataFrame of the weights of covariates with their public constants; None likewise.
     loadings : path of the public loadings of principal components; None likewise.
+    sums : (n_outcomes, 6) float64, over the public people measured on, from
+        `dpgrs.steps.release_constants.reference_sums`; None where there are none.
 
     Returns
     -------
@@ -56,6 +70,11 @@ def write_bundle(directory, *, scores, statement, provenance, scales=None, covar
         _write_text(folder / PROVENANCE, _json(published))
         _write_text(folder / PLAIN_LANGUAGE, plain_language(statement))
         _write_text(folder / REGISTRY, to_registry_yaml(statement))
+        _write_text(folder / CONSTANTS, table_text(_constants(scores)))
+        if sums is not None:
+            _write_text(
+                folder / ACCURACY_SUMS, table_text(_plain_table(scores.outcomes, SUM_COLUMNS, sums.T))
+            )
         if scales is not None:
             _write_text(folder / SCALES, table_text(scales.reset_index()))
         if covariates is not None:
@@ -78,7 +97,8 @@ def remove_bundle(directory):
     UsageError
         If the folder holds anything else: it could be anybody's.
     """
-    files = {STATEMENT, SUMS, PROVENANCE, PLAIN_LANGUAGE, REGISTRY, SCALES, COVARIATES, LOADINGS}
+    files = {STATEMENT, SUMS, PROVENANCE, PLAIN_LANGUAGE, REGISTRY}
+    files |= {CONSTANTS, SCALES, ACCURACY_SUMS, COVARIATES, LOADINGS}
     remove_own(directory, names=files | {"scores", "standard_errors"}, kind="a release")
 
 
@@ -106,6 +126,21 @@ def _write_scores(folder, scores, curation):
         names = {"outcome": scores.outcomes[index], "file": file, "standard_errors": errors_file}
         written.append(names | scores.subset(index))
     return written
+
+
+def _constants(scores):
+    columns = {"constant": scores.constants.of_person, "haplotype_constant": scores.constants.of_haplotype}
+    columns = {name: numbers for name, numbers in columns.items() if numbers is not None}
+    return _plain_table(scores.outcomes, columns, columns.values())
+
+
+def _plain_table(outcomes, names, columns):
+    """Return a table of numbers as plain decimals, by outcome."""
+    cells = {
+        name: [format_weight(number) for number in column]
+        for name, column in zip(names, columns, strict=True)
+    }
+    return pd.DataFrame({"outcome": list(outcomes)} | cells)
 
 
 def _digests(folder):

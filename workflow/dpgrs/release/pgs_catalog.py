@@ -32,6 +32,20 @@ LONGEST_STEM = 80
 
 
 @dataclass(frozen=True)
+class Constants:
+    """Predictions without any copy of an effect allele, in standard deviations, covariates at their centres.
+
+    Attributes
+    ----------
+    of_person : (n_outcomes,) float64
+    of_haplotype : (n_outcomes,) float64, where rows are haplotypes; else None.
+    """
+
+    of_person: np.ndarray
+    of_haplotype: np.ndarray | None = None
+
+
+@dataclass(frozen=True)
 class Scores:
     """The weights of a release, checked and in the order of the files.
 
@@ -40,6 +54,7 @@ class Scores:
     outcomes : tuple of n_outcomes str, public names.
     sites : DataFrame of n_variants rows with contig, position, ref, alt and id; further columns are ignored.
     weights : (n_outcomes, n_variants) float64, per copy of the ALT allele.
+    constants : Constants, what makes a score a prediction.
     genome_build : ``GRCh37`` or ``GRCh38``.
     terms : Terms, those of the release.
     source : str, of the noise: ``release``, or ``benchmark``, which cannot be released.
@@ -59,6 +74,7 @@ class Scores:
     outcomes: tuple
     sites: pd.DataFrame
     weights: np.ndarray
+    constants: Constants
     genome_build: str
     terms: Terms
     source: str
@@ -78,6 +94,9 @@ class Scores:
                 _require_finite(name, np.asarray(numbers), shape)
         if self.standard_errors is not None and np.any(np.asarray(self.standard_errors) < 0):
             raise DpgrsError("The standard errors must be at least 0, got a negative one. Fit again.")
+        for numbers in (self.constants.of_person, self.constants.of_haplotype):
+            if numbers is not None:
+                _require_finite("constants", np.asarray(numbers), shape[:1])
         _require_sites(self.sites)
         if self.chosen is not None:
             _require_chosen(np.asarray(self.chosen), np.asarray(self.weights))
@@ -206,6 +225,7 @@ def write_scoring_file(path, scores, index, *, pgs_id, citation, license_text, a
         "genome_build": scores.genome_build,
         "variants_number": len(table),
         "weight_type": "beta",
+        "constant": format_weight(scores.constants.of_person[index]),
         "dp_epsilon": terms["epsilon"],
         "dp_delta": terms["delta"],
         "dp_protection": terms["protection"],
@@ -292,7 +312,7 @@ def _require_names(outcomes, labels):
 def _require_finite(name, numbers, shape):
     if numbers.shape != shape:
         raise UsageError(
-            f"The {name} must have shape {shape}, outcomes by variants, got {numbers.shape}. Fit again."
+            f"The {name} must have shape {shape}, outcomes first, got {numbers.shape}. Fit again."
         )
     if not np.isfinite(numbers).all():
         raise DpgrsError(f"The {name} must be finite, got one that is not. Fit again with a larger lambda.")

@@ -12,6 +12,7 @@ HEADER = (
     *(
         "variants_number",
         "weight_type",
+        "constant",
         "dp_epsilon",
         "dp_delta",
         "dp_protection",

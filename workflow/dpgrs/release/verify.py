@@ -23,7 +23,10 @@ from dpgrs.release.folder_check import (
     read_sums,
     read_text,
 )
+from dpgrs.release.prediction_check import CONSTANTS, accuracy_problems, read_constants
+from dpgrs.release.prediction_check import SUMS as ACCURACY_SUMS
 from dpgrs.release.scoring_check import read_scoring_file, read_standard_errors
+from dpgrs.types import Metrics
 
 STATEMENT = "privacy_statement.json"
 FIXED_FILES = {
@@ -31,9 +34,10 @@ FIXED_FILES = {
     "privacy_statement.txt",
     "registry.yaml",
     "provenance.json",
+    CONSTANTS,
     SUMS,
 }
-TABLES = {"outcome_scales.tsv", "covariate_weights.tsv", "pca_loadings.tsv"}
+TABLES = {ACCURACY_SUMS, "outcome_scales.tsv", "covariate_weights.tsv", "pca_loadings.tsv"}
 PROVENANCE_KEYS = {"dpgrs", "commit", "code_digest", "python", "libraries", "settings_digest"}
 # An absolute path of Unix or Windows, a home folder, a file address; not a web address or a fraction.
 TRACE = re.compile(r"(?<![\w:/.])~?/[\w.+-]+/[\w.+-]+|\b[A-Za-z]:\\+\w|\bfile://|(?<!\w)~/\w")
@@ -53,7 +57,8 @@ def verify_release(directory):
     Returns
     -------
     dict of epsilon, delta, protection, unit, neighbours (text), and of n_files, n_scores, n_variants,
-    n_requests and, where every score holds variants that were chosen for it, n_chosen (int).
+    n_requests and, where every score holds variants that were chosen for it, n_chosen (int); accuracy:
+    ``withheld``, ``charged``, which takes private people, or ``recomputed`` from the sums in the bundle.
 
     Raises
     ------
@@ -77,8 +82,11 @@ def verify_release(directory):
         problems += _choice_problems(statement)
         problems += _text_problems(statement, files)
         problems += covariate_problems(statement, files)
-        for score in statement["scores"]:
-            problems += _score_problems(statement, score, files)
+        constants, faults = read_constants(statement, files)
+        problems += faults + accuracy_problems(statement, files, constants)
+        for number, score in enumerate(statement["scores"]):
+            constant = constants[number][0] if constants and number < len(constants) else None
+            problems += _score_problems(statement, score, files, constant=constant)
         problems += _trace_problems(files, statement)
     if problems:
         raise DpgrsError(_in_words(problems, directory))
@@ -90,7 +98,14 @@ def verify_release(directory):
         "n_variants": statement["data_domain"]["n_variants"],
         **n_chosen,
         "n_requests": len({part["request"] for part in statement["mechanisms"]}),
+        "accuracy": _accuracy(statement, files),
     }
+
+
+def _accuracy(statement, files):
+    if statement["accuracy"] == Metrics.WITHHELD:
+        return "withheld"
+    return "recomputed" if ACCURACY_SUMS in files else "charged"
 
 
 def _require_bundle(folder):
@@ -243,8 +258,8 @@ def _read_registry(text):
     return yaml.safe_load(text)
 
 
-def _score_problems(statement, score, files):
-    """Check one outcome's files against the format and the statement."""
+def _score_problems(statement, score, files, *, constant):
+    """Check one outcome's files against the format, the statement and the constant, None if there is none."""
     if not {score["file"], score["standard_errors"] or score["file"]} <= files.keys():
         return []  # named already
     guarantee, domain = statement["guarantee"], statement["data_domain"]
@@ -255,6 +270,7 @@ def _score_problems(statement, score, files):
     stated |= {"genome_build": domain["genome_build"], "privacy_statement": "privacy_statement.json"}
     held = {name: score.get(name, domain[name]) for name in ("n_variants", "site_digest")}
     stated |= {"variants_number": str(held["n_variants"])}
+    stated |= {} if constant is None else {"constant": constant}
     stated |= {"pgs_id": Path(score["file"]).name.removesuffix(".txt.gz")}
     problems = file.problems + [
         f"{key} must be {value} as stated, got {file.header.get(key)}"

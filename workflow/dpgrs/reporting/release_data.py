@@ -60,6 +60,8 @@ class ReleaseData:
     chosen : (n_outcomes, n_weights) int64, ascending rows of `variants`: those that were chosen in private
         for each outcome; None where a score holds all.
     standard_errors : (n_outcomes, n_weights) float64, of the weights; None where there are none.
+    constants : data frame of constant and, where rows are haplotypes, haplotype_constant, text as in the
+        bundle, indexed by outcome.
     covariates : data frame of outcome, covariate, weight, centre, scale and bound; None where there are none.
 
     Raises
@@ -75,6 +77,7 @@ class ReleaseData:
     weights: np.ndarray
     accuracy: pd.DataFrame
     budget: str
+    constants: pd.DataFrame
     chosen: np.ndarray | None = None
     standard_errors: np.ndarray | None = None
     covariates: pd.DataFrame | None = None

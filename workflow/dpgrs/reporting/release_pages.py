@@ -81,6 +81,7 @@ def write_outcome_pages(data, first, last, directory):
             covariates=data.covariates_of(number - 1),
             score=data.statement["scores"][number - 1],
             accuracy_in_words=data.accuracy_in_words(number - 1),
+            constant=data.constants.loc[data.outcomes[number - 1], "constant"],
         )
 
 

@@ -30,6 +30,7 @@ from dpgrs.private_places import require_closed
 from dpgrs.regression.requests import budget_groups
 from dpgrs.steps.covariates import joined_rows, selected_units
 from dpgrs.steps.evaluate import METRICS, TERMS
+from dpgrs.steps.release_constants import no_copies, published, reference_sums
 from dpgrs.steps.released import (
     exact_values,
     fit_of_release,
@@ -163,9 +164,13 @@ def public_metrics(
     panel, n_variants = Panel.open(panel), released["request"]["n_variants"]
     X = joined_rows(panel, n_variants, rows=outcomes.rows, covariates=Covariates.load(covariates))
     Y = outcomes.values[n_variants]
-    predicted = fit_of_release(released, statistics, fit).predict(X)
+    # What is stated is measured on what is published.
+    fitted = published(fit_of_release(released, statistics, fit))
+    predicted = fitted.predict(X)
     found = {"r2": r_squared(Y, predicted, training_mean=np.zeros(len(names))), "mse": mse(Y, predicted)}
-    save_labelled(accuracy, [({"outcomes": names, "n_people": panel.n_samples}, found)])
+    scores = fitted.weights @ (X - no_copies(X.shape[1], n_variants, rows=outcomes.rows)).T
+    behind = found | {"sums": reference_sums(Y, scores)}
+    save_labelled(accuracy, [({"outcomes": names, "n_people": panel.n_samples}, behind)])
     write_events(events, [])
     table = _terms(noisy, names, weights, seconds)
     write_table(output, table.assign(**found, mse_nonprivate=np.nan, status="ok")[METRICS])
@@ -257,6 +262,21 @@ def load_accuracy(path, book, released, *, fit):
             "Run the study again."
         )
     return label["events"], _stated(label["outcomes"], measure(sums, request=request), request)
+
+
+def load_reference_sums(path):
+    """Return the sums over public people behind the metrics of a release; None where it has others or none.
+
+    Parameters
+    ----------
+    path : as in `load_accuracy`.
+
+    Returns
+    -------
+    (n_outcomes, 6) float64, from `dpgrs.steps.release_constants.reference_sums`, or None.
+    """
+    measured = load_labelled(path)
+    return measured[0][1]["sums"] if measured and "n_people" in measured[0][0] else None
 
 
 def _digests_by_part(columns, names, request):

@@ -2,8 +2,6 @@
 
 from fractions import Fraction
 
-import numpy as np
-
 from dpgrs import __version__
 from dpgrs.bundle_gates import require_same_release
 from dpgrs.config import without_paths
@@ -39,7 +37,8 @@ from dpgrs.regression.boosted_adassp import CLIP, ROUNDS
 from dpgrs.regression.planning import expected_noise_sd
 from dpgrs.release.bundle import SCALES, remove_bundle, write_bundle
 from dpgrs.release.pgs_catalog import Scores, site_digest
-from dpgrs.steps.accuracy import load_accuracy
+from dpgrs.steps.accuracy import load_accuracy, load_reference_sums
+from dpgrs.steps.release_constants import prediction_constants, published
 from dpgrs.steps.release_covariates import covariate_inputs, covariate_weights
 from dpgrs.steps.released import (
     WHERE_THERE,
@@ -50,9 +49,10 @@ from dpgrs.steps.released import (
 )
 from dpgrs.types import Coding, Metrics, Neighbours, Penalty, Rows, Unit
 
-WEIGHT_DIGITS, CLAIM_DIGITS = 10, 6
+CLAIM_DIGITS = 6
 AT_LEAST_ONE_ROW = "The number of rows is taken as at least 1."
 ROUNDED = "Weights are rounded to 10 significant digits."
+CONSTANT = "The constant of a prediction follows from its weights and from noisy or public means."
 CENTRED = "The noisy Gram matrix is centred by its own intercept column."
 CUT_OFF = "Its negative eigenvalues, which only noise can cause, count as 0."
 ELLIPSOID = "The noisy X'Y is moved to the nearest point of the ellipsoid of the noisy Gram matrix."
@@ -108,19 +108,22 @@ def write_release(settings, sites, noisy, accuracy, *, output, audit=None, loadi
     label, statistics = load_released(noisy, book)
     _require_same_data(settings, {"sites": written_digest(sites)} | loadings_identity(loadings), label, book)
     terms = fit_settings(settings)
-    fit = fit_of_release(label, statistics, terms)
+    fit = published(fit_of_release(label, statistics, terms))
     names, sites = tuple(label["outcomes"]), read_chosen_sites(sites)
     measured, stated = load_accuracy(accuracy, book, label, fit=terms)
     audits = _audits(audit, label["events"] + measured, settings)
     content = _content(
         settings, sites, label, book, measured=measured, stated=stated, audits=audits, loadings=loadings
     )
-    weights, errors, size = _rounded(fit.weights), fit.standard_errors, len(sites)
+    size, covariates = len(sites), settings["covariates"]
     scores = Scores(
         outcomes=names,
         sites=sites,
-        weights=weights[:, :size],
-        standard_errors=None if errors is None else _rounded(errors)[:, :size],
+        weights=fit.weights[:, :size],
+        constants=prediction_constants(
+            fit, n_variants=size, n_components=covariates["pcs"], rows=settings["cohort"]["rows"]
+        ),
+        standard_errors=None if fit.standard_errors is None else fit.standard_errors[:, :size],
         chosen=fit.chosen,
         genome_build=settings["release"]["genome_build"],
         terms=content.terms,
@@ -135,14 +138,10 @@ def write_release(settings, sites, noisy, accuracy, *, output, audit=None, loadi
         statement=build_statement(content),
         provenance=provenance(without_paths(settings), []),
         scales=None if scales is None else constants_of(names, read_scales(scales), path=scales),
-        covariates=covariate_weights(weights[:, size:], names, settings=settings),
+        covariates=covariate_weights(fit.weights[:, size:], names, settings=settings),
         loadings=loadings,
+        sums=load_reference_sums(accuracy),
     )
-
-
-def _rounded(weights):
-    """Round to significant digits, since linear algebra differs in its last ones between processors."""
-    return np.vectorize(lambda weight: float(f"{weight:.{WEIGHT_DIGITS}g}"))(weights)
 
 
 def _require_same_data(settings, files, label, book):
@@ -207,17 +206,21 @@ def _content(settings, sites, label, book, *, measured, stated, audits, loadings
 
 def _post_processing(fit):
     """List what was done to the noisy statistics, in words."""
+    return (*_steps_of_fit(fit), ROUNDED, CONSTANT)
+
+
+def _steps_of_fit(fit):
     if fit["method"] == "blup":
-        return (AT_LEAST_ONE_ROW, *BLUP, ROUNDED)
+        return (AT_LEAST_ONE_ROW, *BLUP)
     if METHODS[fit["method"]].reads_rows:
-        return (*BOOSTED, ROUNDED)
+        return BOOSTED
     if METHODS[fit["method"]].is_screened:
-        return (AT_LEAST_ONE_ROW, CHOSEN, *BLUP, ROUNDED)
+        return (AT_LEAST_ONE_ROW, CHOSEN, *BLUP)
     if fit["method"] == "adassp":
-        return (AT_LEAST_ONE_ROW, CENTRED, CUT_OFF, *ADASSP, ROUNDED)
+        return (AT_LEAST_ONE_ROW, CENTRED, CUT_OFF, *ADASSP)
     projected = {"reusecov-ellipsoid": (ELLIPSOID,), "naive": (SEPARATE,)}.get(fit["method"], ())
     penalty = LAMBDA[Penalty(fit["lambda_from"])].format(penalty=fit["lambda"])
-    return (AT_LEAST_ONE_ROW, *projected, CENTRED, CUT_OFF, penalty, ROUNDED)
+    return (AT_LEAST_ONE_ROW, *projected, CENTRED, CUT_OFF, penalty)
 
 
 def _noise_of_weights(settings, sites, label):

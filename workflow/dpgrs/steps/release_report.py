@@ -9,7 +9,7 @@ import pandas as pd
 from dpgrs.errors import DpgrsError, UsageError
 from dpgrs.io.sites import SITE_COLUMNS, read_chosen_sites
 from dpgrs.privacy.statement_text import budget_in_words, n_chosen
-from dpgrs.release.bundle import COVARIATES, STATEMENT
+from dpgrs.release.bundle import CONSTANTS, COVARIATES, STATEMENT
 from dpgrs.release.pgs_catalog import in_file_order, site_digest
 from dpgrs.release.verify import verify_release
 from dpgrs.reporting import release_pages
@@ -53,6 +53,7 @@ def render_release_report(bundle, sites, metrics, *, output, processes):
         weights=np.array([score["effect_weight"] for score in scores]),
         accuracy=_accuracy(read_metrics(metrics), statement["data_domain"]["outcomes"]),
         budget=budget_in_words(statement),
+        constants=_constants(bundle / CONSTANTS),
         covariates=_covariates(bundle / COVARIATES),
         **_of_chosen(variants, scores, bundle, statement),
     )
@@ -92,6 +93,11 @@ def _of_chosen(variants, scores, bundle, statement):
         return {"chosen": chosen}
     errors = [pd.read_csv(bundle / file, sep="\t")["standard_error"] for file in files]
     return {"chosen": chosen, "standard_errors": np.array(errors)}
+
+
+def _constants(path):
+    """Return the constants of predictions by outcome, as they are written."""
+    return pd.read_csv(path, sep="\t", dtype=str, keep_default_na=False).set_index("outcome")
 
 
 def _covariates(path):

@@ -1,0 +1,55 @@
+"""A prediction by what a bundle publishes is the prediction of the fit."""
+
+import numpy as np
+import pytest
+
+from dpgrs.regression.linear_fit import LinearFit
+from dpgrs.steps.release_constants import prediction_constants, published, reference_sums
+
+N_VARIANTS, N_COMPONENTS = 5, 2
+
+
+def make_fit(n_table, rng):
+    d = N_VARIANTS + n_table + N_COMPONENTS
+    weights, means, intercept = rng.normal(size=(3, d)), rng.normal(0, 0.3, d), rng.normal(size=3)
+    return published(LinearFit(weights, means, intercept))
+
+
+def test_prediction_constants__of_people():
+    rng = np.random.default_rng(1)
+    fit, copies = make_fit(1, rng), rng.integers(0, 3, (20, N_VARIANTS))
+    others = rng.normal(size=(20, 1 + N_COMPONENTS))
+    constants = prediction_constants(fit, n_variants=N_VARIANTS, n_components=N_COMPONENTS, rows="people")
+    score = np.hstack([copies, others]) @ fit.weights.T
+    np.testing.assert_allclose(score + constants.of_person, fit.predict(np.hstack([copies - 1, others])).T)
+    assert constants.of_haplotype is None
+
+
+@pytest.mark.parametrize("n_table", [0, 1])
+def test_prediction_constants__of_two_haplotypes(n_table):
+    rng = np.random.default_rng(2)
+    fit, alleles = make_fit(n_table, rng), rng.integers(0, 2, (2, 20, N_VARIANTS))
+    components = rng.normal(size=(2, 20, N_COMPONENTS))
+    table = rng.normal(size=(20, n_table))
+    constants = prediction_constants(fit, n_variants=N_VARIANTS, n_components=N_COMPONENTS, rows="haplotypes")
+    of_each = [
+        fit.predict(np.hstack([one - 0.5, table, own])).T
+        for one, own in zip(alleles, components, strict=True)
+    ]
+    parts = [np.hstack([one, table, own]) for one, own in zip(alleles, components, strict=True)]
+    np.testing.assert_allclose(parts[0] @ fit.weights.T + constants.of_haplotype, of_each[0])
+    # Covariates of a table say of a person what they say of either haplotype.
+    of_table = slice(N_VARIANTS, N_VARIANTS + n_table)
+    once = (table - fit.means[of_table]) @ fit.weights[:, of_table].T
+    score = np.hstack([alleles.sum(axis=0), table, components.sum(axis=0)]) @ fit.weights.T
+    np.testing.assert_allclose(score + constants.of_person, of_each[0] + of_each[1] - once)
+
+
+def test_reference_sums__leave_out_the_missing():
+    Y, scores = np.array([[1.0, np.nan, -3.0]]), np.array([[2.0, 5.0, 4.0]])
+    assert reference_sums(Y, scores).tolist() == [[2, -2, 10, 6, 20, -10]]
+
+
+def test_published__rounds_alike_what_differs_in_the_last_digits():
+    one = published(LinearFit(np.array([[0.1 + 0.2]]), np.zeros(1), np.zeros(1), np.array([[0.3]])))
+    assert one.weights.item() == one.standard_errors.item() == 0.3

@@ -1,0 +1,119 @@
+"""Check that a stated R^2 of public people follows from what a bundle holds: constants and sums."""
+
+import csv
+import re
+from decimal import Decimal
+from fractions import Fraction
+from typing import NamedTuple
+
+from dpgrs.release.draw_check import FREE
+from dpgrs.release.folder_check import read_text
+
+CONSTANTS, SUMS = "constants.tsv", "accuracy_sums.tsv"
+SUM_COLUMNS = ["outcome", "n", "outcome_sum", "outcome_squares", "score_sum", "score_squares", "products"]
+# No float64 has more digits.
+NUMBER = re.compile(r"-?(0|[1-9]\d{0,400})(\.\d{1,400})?", re.ASCII)
+STATED = re.compile(r"R\^2 (-?\d{1,400}\.\d{4}|nan), mean squared error (\d{1,400}\.\d{4}|nan)", re.ASCII)
+# Stated to four digits; what it follows from has ten.
+ABSOLUTE, RELATIVE = Fraction(1, 10**4), Fraction(1, 10**8)
+
+
+class Sums(NamedTuple):
+    """Sums over the public people measured on, of one outcome y and its score s; all Fraction."""
+
+    n: Fraction
+    y: Fraction
+    yy: Fraction
+    s: Fraction
+    ss: Fraction
+    sy: Fraction
+
+
+def read_constants(statement, files):
+    """Read the constants of predictions.
+
+    Parameters
+    ----------
+    statement : dict that fits the schema.
+    files : dict of a file's name to its path, of the bundle; here and below.
+
+    Returns
+    -------
+    constants : list of one list of text for each outcome, of a person and, where rows are haplotypes, of one
+        of these; None where the table is missing or malformed.
+    problems : list of str
+    """
+    is_haplotypes = statement["guarantee"]["rows"] == "haplotypes"
+    columns = ["outcome", "constant", *["haplotype_constant"][: int(is_haplotypes)]]
+    return _read_table(CONSTANTS, columns, statement, files)
+
+
+def accuracy_problems(statement, files, constants):
+    """Work R^2 and mean squared error on public people out anew, from their sums and the constants.
+
+    Parameters
+    ----------
+    constants : list from `read_constants`.
+
+    Returns
+    -------
+    list of str
+    """
+    stated = statement["accuracy"]
+    is_public = isinstance(stated, list) and all(one["cost"].startswith(FREE) for one in stated)
+    if is_public != (SUMS in files):
+        return [f"{SUMS} must be there if and only if accuracy was measured on public people"]
+    if not is_public:
+        return []
+    lines, problems = _read_table(SUMS, SUM_COLUMNS, statement, files)
+    if [one["name"] for one in stated] != statement["data_domain"]["outcomes"]:
+        problems.append("the accuracy must be stated of each outcome, in their order")
+    if problems or constants is None:
+        return problems
+    rows = zip(stated, lines, constants, strict=True)
+    return [problem for one, cells, own in rows for problem in _problems(one, cells, Fraction(own[-1]))]
+
+
+def _problems(stated, cells, constant):
+    """Hold what is stated of one outcome against its sums."""
+    found, name = STATED.fullmatch(stated["value"]), stated["name"]
+    if found is None:
+        return [f"the accuracy of {name} must be R^2 and mean squared error to four digits"]
+    sums = Sums(*map(Fraction, cells))
+    if sums.n <= 0:
+        return [] if set(found.groups()) == {"nan"} else [f"the accuracy of {name} must be nan: of nobody"]
+    if "nan" in found.groups():
+        return [f"the accuracy of {name} must be numbers, got {stated['value']}"]
+    # Of y - (constant + s); R^2 compares with a prediction of 0.
+    rss = sums.yy - 2 * (constant * sums.y + sums.sy)
+    rss += sums.n * constant**2 + 2 * constant * sums.s + sums.ss
+    r2 = 1 - rss / sums.yy if sums.yy else None
+    worked_out = {"R^2": (found[1], r2), "mean squared error": (found[2], rss / sums.n)}
+    return [
+        f"the {what} of {name} must be {_short(value)} by {SUMS} and {CONSTANTS}, got {text}"
+        for what, (text, value) in worked_out.items()
+        if value is not None and abs(Fraction(text) - value) > ABSOLUTE + RELATIVE * abs(value)
+    ]
+
+
+def _short(value):
+    """Write a Fraction of any size in a few digits."""
+    return f"{Decimal(value.numerator) / Decimal(value.denominator):.6g}"
+
+
+def _read_table(name, columns, statement, files):
+    """Return the cells of a table of numbers by outcome without the outcomes' names, and what is wrong."""
+    if name not in files:
+        return None, []  # named already
+    outcomes = statement["data_domain"]["outcomes"]
+    try:
+        header, *lines = csv.reader(read_text(files[name]).split("\n")[:-1], delimiter="\t")
+    except (ValueError, csv.Error):  # empty, or no table
+        header, lines = [], []
+    if header != columns or any(len(line) != len(columns) for line in lines):
+        return None, [f"{name} must have the columns {', '.join(columns)}"]
+    if [line[0] for line in lines] != outcomes:
+        return None, [f"{name} must have a line for every outcome, in their order"]
+    if not all(NUMBER.fullmatch(cell) for line in lines for cell in line[1:]):
+        return None, [f"{name} must hold numbers as plain decimals"]
+    return [line[1:] for line in lines], []

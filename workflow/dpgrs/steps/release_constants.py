@@ -1,0 +1,71 @@
+"""What turns a score into a prediction, and sums over public people from which a stated R^2 follows.
+
+A score is the sum of weight times copies of the effect allele, and of the weights of covariates. All here is
+post-processing of released numbers, and of public people.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+
+from dpgrs.release.pgs_catalog import Constants
+from dpgrs.types import Rows
+
+WEIGHT_DIGITS, SUM_DIGITS = 10, 12
+
+
+def published(fit):
+    """Round a LinearFit to what a bundle holds, since processors differ in the last digits."""
+    errors = None if fit.standard_errors is None else _rounded(fit.standard_errors, WEIGHT_DIGITS)
+    return replace(fit, weights=_rounded(fit.weights, WEIGHT_DIGITS), standard_errors=errors)
+
+
+def prediction_constants(fit, *, n_variants, n_components, rows):
+    """Return what a prediction is without any copy of an effect allele, covariates at their public centres.
+
+    Parameters
+    ----------
+    fit : LinearFit from `published`.
+    n_variants : int, columns of X that are genotypes; covariates of a table follow.
+    n_components : int, columns that are principal components; the last.
+    rows : Rows, what a row is.
+
+    Returns
+    -------
+    Constants. A person of two haplotypes has the sum of their predictions, but covariates of a table once.
+    """
+    of_row = fit.at(no_copies(len(fit.means), n_variants, rows=rows))
+    if Rows(rows) == Rows.PEOPLE:
+        return Constants(_rounded(of_row, WEIGHT_DIGITS))
+    of_table = slice(n_variants, len(fit.means) - n_components)
+    of_person = 2 * of_row + fit.weights[:, of_table] @ fit.means[of_table]
+    return Constants(_rounded(of_person, WEIGHT_DIGITS), _rounded(of_row, WEIGHT_DIGITS))
+
+
+def no_copies(n_columns, n_variants, *, rows):
+    """Return a row of X, (n_columns,) float64, without a copy of any effect allele and with 0 elsewhere."""
+    x = np.zeros(n_columns)
+    x[:n_variants] = -1 if Rows(rows) == Rows.PEOPLE else -1 / 2
+    return x
+
+
+def reference_sums(Y, scores):
+    """Sum up public outcomes and scores, all that the mean squared error and R^2 of an outcome take.
+
+    Parameters
+    ----------
+    Y : (n_outcomes, n_rows) float64, NaN where missing: these rows are left out.
+    scores : (n_outcomes, n_rows) float64, without the constant.
+
+    Returns
+    -------
+    (n_outcomes, 6) float64: the number of rows, and the sums of y, y^2, s, s^2 and s y.
+    """
+    is_known = np.isfinite(Y)
+    y, s = np.where(is_known, Y, 0.0), np.where(is_known, scores, 0.0)
+    sums = [is_known, y, y * y, s, s * s, s * y]
+    return _rounded(np.stack([values.sum(axis=1) for values in sums], axis=1), SUM_DIGITS)
+
+
+def _rounded(numbers, digits):
+    return np.vectorize(lambda number: float(f"{number:.{digits}g}"), otypes=[float])(numbers)

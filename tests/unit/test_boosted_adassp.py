@@ -131,6 +131,33 @@ def test_private_boosted_adassp__weights_stay_finite_in_noise(n_rows):
     assert np.linalg.norm(fit.weights) <= boosted_adassp.LARGEST_WEIGHTS
 
 
+@pytest.mark.parametrize("largest", [2.0**12, 2.0**-6])
+def test_private_boosted_adassp__weights_are_shortened_after_every_round(largest, monkeypatch):
+    """Predictions are exact in float64 for weights of norm 4096 alone."""
+    seen, honest = [], boosted_adassp.residual_sums
+
+    def residual_sums(rows, outcomes, W, **options):
+        seen.append(W)
+        return honest(rows, outcomes, W, **options)
+
+    monkeypatch.setattr(boosted_adassp, "LARGEST_WEIGHTS", largest)
+    monkeypatch.setattr(boosted_adassp, "residual_sums", residual_sums)
+    # As if X'X had hardly been there: each round is far too long a step.
+    monkeypatch.setattr(boosted_adassp, "_ridge_inverse", lambda G, *, penalty: 1e4 * np.eye(len(G)))
+    fit = private_boosted_adassp(X, Y, request=replace(REQUEST, rounds=5), noise=BenchmarkNoise(1))
+    for W in [*seen[1:], fit.weights / WEIGHT_STEP]:
+        np.testing.assert_array_equal(W, np.trunc(W))
+        # Cut towards zero, entry by entry, from exactly this length.
+        assert -np.sqrt(len(W)) <= np.linalg.norm(W) - largest / WEIGHT_STEP <= 1e-9 / WEIGHT_STEP
+    first, second = fit.sums[0], seen[1]
+    np.testing.assert_allclose(second / np.linalg.norm(second), first / np.linalg.norm(first), atol=1e-4)
+
+
+def test_private_boosted_adassp__short_weights_are_only_cut_to_the_grid():
+    W = np.array([1.75, -2.25, 2.0**35])
+    assert boosted_adassp._on_weight_grid(W).tolist() == [1.0, -2.0, 2.0**35]
+
+
 def test_private_boosted_adassp__missing_outcomes_add_nothing():
     outcomes, rows = Y.copy(), X.copy()
     outcomes[::2] = np.nan

@@ -120,6 +120,30 @@ def test_on__draws_after_noise_are_reserved_by_their_data():
         run(made_of=data_digest(EXACT + 1))
 
 
+@pytest.mark.parametrize(
+    "draw",
+    [
+        lambda noise, exact: noise.gaussian(exact, **NORMAL),
+        lambda noise, exact: noise.laplace(
+            exact, name="sum", step=0.25, sensitivity=replace(L2, norm="l1"), epsilon=0.5
+        ),
+    ],
+    ids=["gaussian", "laplace"],
+)
+def test_on__other_statistics_of_the_same_data_draw_anew(draw):
+    """Later code that sums up otherwise meets other noise: two outputs would be solved for the statistic."""
+
+    def secret(statistic):
+        rehearsal = Rehearsal()
+        draw(rehearsal.of("part").on(MADE_OF), EXACT)
+        noise = ReleaseNoise(KEY, draws=rehearsal.draws, requests={("part",): "r1"})
+        return draw(noise.of("part").on(MADE_OF), statistic)[0]
+
+    np.testing.assert_array_equal(secret(EXACT), secret(EXACT))
+    for other in (EXACT + 1, EXACT[::-1]):
+        assert np.mean(secret(other) - other != secret(EXACT) - EXACT) > 0.8
+
+
 def test_data_digest__tells_types_shapes_and_values_apart():
     whole = np.arange(4)
     others = [whole.astype(float), whole.reshape(2, 2), whole[::-1], whole.astype(bool), whole[:0]]

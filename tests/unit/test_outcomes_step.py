@@ -5,9 +5,11 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from dpgrs.bits import pack
 from dpgrs.errors import DpgrsError
 from dpgrs.io.trials import Outcomes
 from dpgrs.steps import outcomes as outcomes_step
+from random_cohorts import random_alleles
 
 PEOPLE = [f"HG{number:05}" for number in range(40)]
 STANDARD = np.random.default_rng(1).standard_normal(len(PEOPLE))
@@ -109,3 +111,52 @@ def test_make_outcomes__release_tells_nothing_of_values_that_are_not_binary(make
 
 def test_make_outcomes__benchmark_leaves_it_to_preflight(make):
     assert make({"raw": 170 + STANDARD}, is_release=False).values[5].mean() == pytest.approx(170)
+
+
+@pytest.fixture
+def simulate(tmp_path, monkeypatch):
+    """Simulate outcomes of people, and split them: a value and a side for each person."""
+    alleles = random_alleles(5, 2 * len(PEOPLE))
+
+    def simulate(people, *, is_release, test_share=0.0):
+        own = alleles.reshape(5, len(PEOPLE), 2)[:, people].reshape(5, -1)
+        panel = SimpleNamespace(
+            sample_id=np.array(PEOPLE)[people],
+            n_haplotypes=own.shape[1],
+            variant_rank=np.arange(5),
+            frequency=np.full(5, 0.3),
+            of_size=np.arange,
+            genotypes=lambda columns: pack(own[columns]),
+        )
+        monkeypatch.setattr(outcomes_step, "Panel", SimpleNamespace(open=lambda path: panel))
+        terms = {"trial": 1, "rows": "people", "sizes": [5], "count": 1, "heritability": 0.5}
+        terms |= {"causal_share": 1.0, "seed": 1, "table": None}
+        output = tmp_path / "outcomes.npz"
+        options = terms | {"test_share": test_share, "is_release": is_release}
+        outcomes_step.make_outcomes("panel", output=output, **options)
+        made = Outcomes.load(output)
+        return made.values[5][0], made.is_training
+
+    return simulate
+
+
+def test_make_outcomes__release_depends_on_nobody_else(simulate):
+    """Who leaves moves neither the outcomes nor the sides of the others, also where all are on one side."""
+    everybody, share = np.arange(len(PEOPLE)), 1e-6
+    values, is_training = simulate(everybody, is_release=True, test_share=share)
+    assert is_training.all()
+    for leaves in (0, 17):
+        others = np.delete(everybody, leaves)
+        own, sides = simulate(others, is_release=True, test_share=share)
+        np.testing.assert_array_equal(own, values[others])
+        np.testing.assert_array_equal(sides, is_training[others])
+
+
+def test_make_outcomes__benchmark_scales_by_the_cohort_and_keeps_both_sides(simulate):
+    everybody = np.arange(len(PEOPLE))
+    values, is_training = simulate(everybody, is_release=False, test_share=1e-6)
+    assert np.count_nonzero(~is_training) == 1
+    others = everybody[is_training]
+    own, sides = simulate(others, is_release=False, test_share=1e-6)
+    assert (own != values[others]).all()
+    assert np.count_nonzero(~sides) == 1

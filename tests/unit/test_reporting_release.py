@@ -2,8 +2,6 @@ import json
 import re
 import shutil
 from dataclasses import replace
-from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -19,7 +17,6 @@ from dpgrs.reporting.release_data import ReleaseData, terms_rows
 from dpgrs.reporting.release_pages import write_outcome_pages, write_overview
 from dpgrs.reporting.rendering import chunks
 from dpgrs.steps.release_report import render_release_report
-from dpgrs.steps.report import render_report, write_report
 from html_pages import Page, contents
 from release_data import CURATION, SITES, make_statement, make_terms
 from release_report_data import EXACT_COUNT, SAMPLE_ID, make_release
@@ -376,31 +373,3 @@ def test_write_pages__a_page_does_not_depend_on_the_others(tmp_path):
 
     page = (tmp_path / "alone" / "outcome_0003.html").read_bytes()
     assert page == (whole / "outcomes/01/outcome_0003.html").read_bytes()
-
-
-def test_write_report__takes_the_place_of_a_report_and_of_nothing_else(tmp_path):
-    report = tmp_path / "report"
-    overview = SimpleNamespace(
-        write_overview=lambda data, folder: (folder / "index.html").write_text("new"),
-        write_outcome_pages=None,
-    )
-    for name in ("outcomes/01/outcome_0009.html", "index.html", ".snakemake_timestamp"):
-        (report / name).parent.mkdir(parents=True, exist_ok=True)
-        (report / name).write_text("old")
-    write_report(overview, SimpleNamespace(outcomes=()), report, processes=1)
-    assert contents(report) == {Path("index.html"): b"new"}
-    (report / "thesis.txt").write_text("years of work")
-    with pytest.raises(UsageError, match=r"must hold a report and nothing else, got thesis\.txt\."):
-        write_report(overview, SimpleNamespace(outcomes=()), report, processes=1)
-    assert (report / "thesis.txt").exists()
-
-
-def test_render_report__raise_on_a_release(tmp_path):
-    (tmp_path / "settings.json").write_text('{"mode": "release"}')
-    absent = dict.fromkeys(
-        ("metrics", "population_metrics", "panel", "outcomes", "statistics", "weights"), tmp_path / "absent"
-    )
-    with pytest.raises(
-        UsageError, match="`mode` must be benchmark for pages with exact figures, got release"
-    ):
-        render_report(**absent, settings=tmp_path / "settings.json", output=tmp_path / "report", processes=1)

@@ -33,11 +33,9 @@ from dpgrs.cli_options import (
     path_option,
     penalty,
     people_counts,
-    processes,
     qc,
     request_terms,
     seed,
-    settings,
     several,
     sizes,
     trial,
@@ -46,6 +44,7 @@ from dpgrs.cli_options import (
 from dpgrs.cli_people import COMMANDS as PEOPLE
 from dpgrs.cli_qc import COMMANDS as QUALITY
 from dpgrs.cli_release import COMMANDS
+from dpgrs.cli_report import COMMANDS as REPORTING
 from dpgrs.cli_screening import COMMANDS as SCREENING
 from dpgrs.cli_store import store
 from dpgrs.cli_tabular import tabular
@@ -324,61 +323,6 @@ def attack_trial(panel, outcomes, statistics, noisy, weights, **options):
     attack.attack_trial(panel, outcomes, statistics, noisy, weights, **options)
 
 
-@main.command()
-@path_argument("tables", nargs=-1, required=True)
-@output
-def collect_tables(tables, output):
-    """Join the tables of all trials."""
-    from dpgrs.steps import collect
-
-    collect.collect_tables(tables, output=output)
-
-
-@main.command()
-@path_argument("metrics")
-@path_argument("population_metrics")
-@path_argument("panel")
-@path_argument("outcomes")
-@path_argument("statistics")
-@path_argument("weights")
-@settings
-@click.option("--attacks", type=click.Path(), help="Table of attacks.")
-@click.option("--choices", type=click.Path(), help="Variants that were chosen.")
-@click.option("--people", type=click.Path(), help="Counts of people who were left out, JSON.")
-@click.option("--people-counts", type=click.Path(), multiple=True, help="Counts of people in tables.")
-@click.option("--qc", type=click.Path(), help="Table of what became of all variants.")
-@click.option("--genotypes", type=click.Path(), help="Summary of the genotypes; with --qc it gets a page.")
-@covariates
-@processes
-@output
-def render_report(**options):
-    """Write the pages of a benchmark: the overview and one page per outcome."""
-    from dpgrs.steps import report
-
-    report.render_report(**options)
-
-
-@main.command()
-@click.argument("settings", metavar="JSON")
-@output
-def write_settings(settings, output):
-    """Record the resolved settings of a study."""
-    from dpgrs.io.files import write_text
-
-    write_text(output, f"{settings}\n")
-
-
-@main.command()
-@settings
-@click.option("--metrics", "outputs", type=click.Path(), multiple=True, help="Results to digest.")
-@output
-def write_provenance(settings, outputs, output):
-    """Record versions, commit, command, settings and digests of a run."""
-    from dpgrs.steps import report
-
-    report.write_provenance(settings, outputs, output=output)
-
-
 @main.command("audit")
 @click.option("--mechanism", "mechanisms", multiple=True, help="Name of a private_* function; default: all.")
 @click.option("--of-releases", is_flag=True, help="Leave out what a release cannot draw.")
@@ -406,5 +350,5 @@ def audit_mechanisms(context, mechanisms, of_releases, mode, seed, is_json, outp
 
 for command in (key, ledger, plan, release, store, tabular):
     main.add_command(command)
-for command in (*FETCHING, *PEOPLE, *COVARIATES, *COMMANDS, *SCREENING, *QUALITY):
+for command in (*FETCHING, *PEOPLE, *COVARIATES, *COMMANDS, *SCREENING, *QUALITY, *REPORTING):
     main.add_command(command)

@@ -117,7 +117,7 @@ def people_counts(command):
         command,
         click.option(
             "--least-share",
-            type=click.FloatRange(0, 1),
+            type=FiniteRange(0, 1),
             default=0.5,
             show_default=True,
             help="Of people and of ids that must be in both.",

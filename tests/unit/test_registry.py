@@ -56,6 +56,10 @@ def test_to_registry_yaml__says_what_the_statement_says(tmp_path):
     assert implementation["preprocessing_and_hyperparameter_tuning"] == "- a count, charged"
     assert implementation["post_processing"].count("\n") == 2
     assert implementation["utility"] == "Withheld."
+    deployment = yaml.safe_load(to_registry_yaml(statement))["deployment"]
+    assert all(
+        line in deployment["deployment_model"]["trust_assumptions"] for line in statement["assumptions"]
+    )
 
 
 def test_to_registry_yaml__no_folded_text(tmp_path):

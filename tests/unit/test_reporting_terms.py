@@ -24,9 +24,11 @@ def terms(epsilon=1.0, *, unit="haplotype", rows="haplotypes", neighbours="add-r
 def test_terms__two_haplotypes_of_a_person_are_a_group_of_two():
     found = terms(1.0)
 
-    assert found.odds == pytest.approx(math.e)
+    assert found.odds == pytest.approx(2 * math.e)
+    assert found.chance == pytest.approx(2e-6)
     assert found.person_epsilon == 2.0
-    assert found.person_odds == pytest.approx(math.e**2)
+    assert found.person_odds == pytest.approx(2 * math.e**2)
+    assert found.person_chance == pytest.approx(2 * (1 + math.e) * 1e-6)
     assert found.person_delta == pytest.approx((1 + math.e) * 1e-6)
 
 
@@ -48,7 +50,7 @@ def test_terms__a_boundless_epsilon_overflows_to_infinity():
     found = terms(1000.0)
 
     assert found.odds == math.inf
-    assert found.person_delta == 1.0
+    assert found.person_delta == found.person_chance == 1.0
     assert format_scientific(found.odds) == "∞"
 
 

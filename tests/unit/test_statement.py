@@ -1,10 +1,11 @@
 import copy
 import json
 import math
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from fractions import Fraction
 
 import pytest
+from scipy.special import ndtr
 
 from audit_data import make_audit
 from dpgrs.errors import DpgrsError, UsageError
@@ -51,12 +52,25 @@ def test_build_statement__same_content_same_json(tmp_path):
 @pytest.mark.parametrize(
     ("terms", "words"),
     [
-        ({}, ["one haplotype is there or not", "Whether or not", "two rows", "e^2 = 7.39"]),
+        (
+            {},
+            [
+                "one haplotype is there or not",
+                "whether the data of one haplotype were used.",
+                "two rows",
+                "more than e^1 = 2.72 with a chance of at most 0.000053,",
+                "is not delta, 0.000001,",
+                "the factor is e^2 = 7.39 and the chance at most 0.000085.",
+            ],
+        ),
         ({"unit": "person"}, ["one person is there or not", "two rows", "e^1 = 2.72"]),
         ({"unit": "person", "rows": "people"}, ["A person gives one row"]),
         (
             {"neighbours": "replace-one"},
-            ["are replaced by any others", "Whatever the genotypes and outcomes"],
+            [
+                "are replaced by any others",
+                "which of two possibilities the genotypes and outcomes of one haplotype are.",
+            ],
         ),
         ({"epsilon": 0.5}, ["e^0.5 = 1.65", "e^1 = 2.72"]),
         ({"epsilon": 20.0, "unit": "person"}, ["e^20 = 4.86E+8"]),
@@ -70,7 +84,7 @@ def test_build_statement__words(tmp_path, terms, words):
 
 
 @pytest.mark.parametrize(
-    ("protection", "words"), [("feature", "Whatever the genotypes of"), ("label", "Whatever the outcomes of")]
+    ("protection", "words"), [("feature", "possibilities the genotypes of"), ("label", "the outcomes of")]
 )
 def test_build_statement__one_side(tmp_path, protection, words):
     terms = make_terms(neighbours="replace-one")
@@ -78,7 +92,7 @@ def test_build_statement__one_side(tmp_path, protection, words):
     changed = make_terms(neighbours="replace-one", protection=protection)
     guarantee = build_statement(type(content)(**(vars(content) | {"terms": changed})))["guarantee"]
     assert words in guarantee["plain_language"]
-    assert f"privacy of the {words.split()[2]}:" in guarantee["definition"]
+    assert f"privacy of the {words.split()[-2]}:" in guarantee["definition"]
 
 
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 7.5])
@@ -93,9 +107,59 @@ def test_build_statement__loss_of_a_person_as_told_or_void(tmp_path):
     (tmp_path / "a").mkdir()
     (tmp_path / "b").mkdir()
     told = make_statement(tmp_path / "a", person=Total(2, "0.000002"))["guarantee"]["person"]
-    assert told == {"epsilon": "2", "delta": "0.000002"}
+    assert told == {"epsilon": "2", "delta": "0.000002", "chance": "0.000085"}
     void = make_statement(tmp_path / "b", make_terms(epsilon=20.0))["guarantee"]["person"]
-    assert void == {"epsilon": "40", "delta": "1"}
+    assert void == {"epsilon": "40", "delta": "1", "chance": "0.0028"}
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), [(0.5, 1e-6), (1.0, 1e-6), (5.0, 1e-6), (1.0, 1e-4)])
+def test_build_statement__a_chance_is_never_below_what_normal_noise_shows(tmp_path, epsilon, delta):
+    """Where the noise is not rounded, Phi(-epsilon/mu + mu/2): 6 to 36 times delta."""
+    terms = make_terms(epsilon=epsilon, delta=delta, unit="person")
+    guarantee = make_statement(tmp_path, terms)["guarantee"]
+    mu = float(guarantee["mu"])
+    shown = float(ndtr(-epsilon / mu + mu / 2))
+    assert shown > 5 * delta
+    assert shown < float(guarantee["chance"]) < 3 * shown
+    assert f"with a chance of at most {guarantee['chance']}," in guarantee["plain_language"]
+
+
+def test_build_statement__chances_are_of_what_was_drawn(tmp_path):
+    """An epsilon that is claimed beyond what the draws cost has a smaller chance."""
+    (tmp_path / "a").mkdir()
+    (tmp_path / "b").mkdir()
+    drawn = [(event, None) for event in make_events(make_terms())]
+    exact = make_statement(tmp_path / "a", drawn=drawn)["guarantee"]["chance"]
+    generous = make_statement(tmp_path / "b", make_terms(epsilon=1.5), drawn=drawn)["guarantee"]["chance"]
+    assert float(generous) < float(exact) / 1000
+
+
+def test_build_statement__profile(tmp_path):
+    statement = make_statement(tmp_path)
+    profile, mu = statement["profile"], float(statement["guarantee"]["mu"])
+    assert float(profile["mu_squared"]) == pytest.approx(mu**2, rel=1e-12)
+    assert profile["pure_epsilon"] == "0"
+    assert [point["epsilon"] for point in profile["deltas"]] == [
+        *("0.2", "0.4", "0.6", "0.8", "1", "1.2", "1.4", "1.6", "1.8", "2")
+    ]
+    for point in profile["deltas"]:
+        assert float(point["delta"]) == pytest.approx(gdp_delta(mu, float(point["epsilon"])), rel=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("changed", "words"),
+    [
+        ({}, []),
+        ({"statistic": "smallest eigenvalue"}, ["Cholesky"]),
+        ({"statistic": "boosted smallest eigenvalue"}, ["Cholesky"]),
+    ],
+)
+def test_build_statement__assumptions_follow_what_was_drawn(tmp_path, changed, words):
+    drawn = [(replace(event, **changed), None) for event in make_events(make_terms())]
+    assumptions = make_statement(tmp_path, drawn=drawn)["assumptions"]
+    for word in ("pseudo-random", "IEEE 754", "another's rows", *words):
+        assert sum(word in line for line in assumptions) == 1
+    assert len(assumptions) == 3 + len(words)
 
 
 @pytest.mark.parametrize("name", REQUIRED_INPUTS)

@@ -7,6 +7,7 @@ import pytest
 import yaml
 
 from dpgrs.errors import UsageError
+from dpgrs.privacy.events import SubsetEvent
 from dpgrs.privacy.exact_numbers import exact_text
 from dpgrs.privacy.statement import problems_of
 from dpgrs.privacy.statement_mechanisms import describe_draws
@@ -88,9 +89,28 @@ def test_build_statement__choices_alone(tmp_path):
     assert "Gaussian" not in statement["composition"]["theorem"]
 
 
+def test_build_statement__chances_and_profile_of_both_parts(tmp_path):
+    statement = make_chosen_statement(tmp_path)
+    guarantee, profile = statement["guarantee"], statement["profile"]
+    # Of an outcome the pure part is a third, and what it leaves of epsilon is the same.
+    assert guarantee["chance"] == statement["composition"]["per_outcome"]["chance"] == "0.000053"
+    assert profile["pure_epsilon"] == "0.75"
+    assert [point["epsilon"] for point in profile["deltas"]][:5] == ["0.95", "1.15", "1.35", "1.55", "1.75"]
+    assert float(profile["deltas"][4]["delta"]) == pytest.approx(1e-6, rel=1e-5)
+
+
+def test_build_statement__a_subset_rests_on_decimals(tmp_path):
+    (tmp_path / "choice").mkdir()
+    drawn = [(SubsetEvent(**vars(make_choice()), gamma=0.5), None)]
+    assumptions = make_statement(tmp_path, drawn=drawn)["assumptions"]
+    assert sum("decimal module" in line for line in assumptions) == 1
+    others = make_chosen_statement(tmp_path / "choice")["assumptions"]
+    assert not any("decimal module" in line for line in others)
+
+
 def test_describe_draws__a_subset_is_a_choice_of_another_law():
     event = make_choice().as_dict() | {"family": "subset", "gamma": 0.5}
-    ((shown,), cost) = describe_draws([event])
+    ((shown,), (cost,)) = describe_draws([event])
     assert (shown["mechanism"], shown["n_choices"], shown["share"]) == ("subset", 3, "1")
     assert shown["gamma"] == "0.5"
     assert shown["noise"].startswith("canonical Lipschitz mechanism")

@@ -17,6 +17,7 @@ def test_plain_language__holds_what_matters(tmp_path):
         statement["guarantee"]["plain_language"],
         *statement["not_protected"],
         statement["trust_model"],
+        *statement["assumptions"],
         statement["curation"]["data_use_terms"],
         "a private count, charged",
         "Withheld",

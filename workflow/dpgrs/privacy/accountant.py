@@ -13,7 +13,7 @@ import math
 from fractions import Fraction
 
 import numpy as np
-from scipy.optimize import brentq
+from scipy.optimize import brentq, minimize_scalar
 from scipy.special import erfcx, ndtr
 
 from dpgrs.errors import UsageError
@@ -109,6 +109,46 @@ def gdp_epsilon(mu, delta):
     if mu == 0 or _trade_off(mu, 0.0) <= _safe(delta):
         return 0.0
     return _root(lambda epsilon: _safe(delta) - _trade_off(mu, epsilon))
+
+
+def odds_chance(mu, epsilon):
+    """Return a bound on the chance that odds of what is true rise by more than e^epsilon, rounded up.
+
+    The smallest delta(t)/(1 - e^(t - epsilon)) over 0 <= t < epsilon, at most 1. That odds fall by more has
+    no greater chance, e^-epsilon of it (docs/proofs/odds.md).
+
+    Parameters
+    ----------
+    mu : float in [0, `LARGEST_MU`]; below `SMALLEST_MU` it counts as that.
+    epsilon : float; the bound is 1 for one of 0 or less.
+
+    Returns
+    -------
+    float: 0 for mu = 0 and epsilon >= 0, else above `SMALLEST_DELTA`.
+
+    Examples
+    --------
+    Over fifty times the delta:
+
+    >>> round(odds_chance(gdp_mu(1.0, 1e-6), 1.0), 6)
+    5.2e-05
+    """
+    _require_mu(mu)
+    _require("epsilon", epsilon, "a finite number", -math.inf < epsilon < math.inf)
+    if mu == 0 and epsilon >= 0:
+        return 0.0
+    if epsilon <= 0:
+        return 1.0
+    width = max(mu, SMALLEST_MU)
+
+    def bound(place):
+        # t on the scale of normal noise, where the best lies about 1/place below epsilon. Any t will do.
+        t = min(max(width * place + width**2 / 2, 0.0), math.nextafter(epsilon, 0.0))
+        return gdp_delta(mu, t) / -math.expm1(t - epsilon)
+
+    lowest, highest = -width / 2, min(epsilon / width - width / 2, _FURTHEST)
+    found = minimize_scalar(bound, bounds=(lowest, highest), method="bounded", options={"xatol": 1e-9})
+    return min(1.0, float(found.fun) * (1 + MARGIN))
 
 
 def paper_noise_multiplier(epsilon, delta):

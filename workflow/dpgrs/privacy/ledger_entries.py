@@ -16,7 +16,7 @@ from fractions import Fraction
 from functools import cached_property
 
 from dpgrs.errors import UsageError
-from dpgrs.privacy.accountant import SMALLEST_DELTA, gdp_epsilon, gdp_mu
+from dpgrs.privacy.accountant import SMALLEST_DELTA, gdp_delta, gdp_epsilon, gdp_mu, odds_chance
 from dpgrs.privacy.exact_numbers import exact, exact_positive, exact_text, float_below, root_above
 from dpgrs.privacy.hash_chain import digest
 from dpgrs.types import Neighbours, Protection, Unit
@@ -65,6 +65,36 @@ class Cost:
         Fraction
         """
         return Fraction(gdp_epsilon(root_above(self.mu_squared), float_below(delta))) + self.pure_epsilon
+
+    def delta(self, epsilon):
+        """Return a delta, never below the smallest, such that all of it together is (epsilon, delta)-DP.
+
+        Parameters
+        ----------
+        epsilon : Fraction
+
+        Returns
+        -------
+        Fraction, 1 where epsilon is below the pure part.
+        """
+        rest = epsilon - self.pure_epsilon
+        return (
+            Fraction(gdp_delta(root_above(self.mu_squared), float_below(rest))) if rest >= 0 else Fraction(1)
+        )
+
+    def odds_chance(self, epsilon):
+        """Bound the chance that odds of what is true rise by more than e^epsilon (docs/proofs/odds.md).
+
+        Parameters
+        ----------
+        epsilon : Fraction
+
+        Returns
+        -------
+        Fraction, rounded up.
+        """
+        rest = epsilon - self.pure_epsilon
+        return Fraction(odds_chance(root_above(self.mu_squared), float_below(rest)))
 
 
 @dataclass(frozen=True)

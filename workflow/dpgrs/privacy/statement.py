@@ -5,6 +5,7 @@ the claims with exact arithmetic and two replays give the same bytes. Times, hos
 """
 
 import textwrap
+from collections import defaultdict
 from dataclasses import asdict
 from decimal import ROUND_CEILING, Context, Decimal
 from fractions import Fraction
@@ -18,6 +19,8 @@ from dpgrs.errors import DpgrsError, UsageError
 from dpgrs.privacy.exact_numbers import root_above, text_above, text_below
 from dpgrs.privacy.ledger_entries import Cost
 from dpgrs.privacy.statement_content import (
+    ASSUMED_OF,
+    ASSUMPTIONS,
     BOTH_THEOREM,
     NOT_PROTECTED,
     PROTECTED,
@@ -32,6 +35,7 @@ from dpgrs.privacy.statement_content import (
     decimal_text,
 )
 from dpgrs.privacy.statement_mechanisms import DIGITS, describe_draws
+from dpgrs.privacy.statement_odds import CHANCE_DIGITS, describe_profile, plain_line, with_chance
 from dpgrs.types import Metrics, Neighbours, Protection, Rows, Unit
 
 SCHEMA = Path(__file__).parents[1] / "schemas" / "privacy_statement.schema.yaml"
@@ -70,6 +74,7 @@ def ledger_standing(book, account, request_ids):
     counted = list(book.requests.values())[: order[last] + 1]
     costs = [request.cost.for_group(request.account.rows_in_unit_of(account)) for request in counted]
     spent, budget = sum(costs, Cost()), book.budgets[account]
+    epsilon = text_above(budget.epsilon(spent), digits=DIGITS)
     return {
         "account": str(account),
         "head": last,
@@ -77,7 +82,8 @@ def ledger_standing(book, account, request_ids):
         "spent": {
             "mu_squared": text_above(spent.mu_squared, digits=DIGITS),
             "pure_epsilon": text_above(spent.pure_epsilon, digits=DIGITS),
-            "epsilon": text_above(budget.epsilon(spent), digits=DIGITS),
+            "epsilon": epsilon,
+            "chance": text_above(spent.odds_chance(Fraction(epsilon)), digits=CHANCE_DIGITS),
         },
         "remaining": {
             name: text_below(getattr(budget.limit, name) - getattr(spent, name), digits=DIGITS)
@@ -103,8 +109,12 @@ def build_statement(content):
         If a public input lacks its origin, or the result does not fit the schema.
     """
     terms = content.terms.as_text()
-    mechanisms, cost = describe_draws(content.events)
+    mechanisms, costs = describe_draws(content.events)
+    cost = sum(costs, Cost())
     _require_inputs(content.public_inputs)
+    promised = with_chance({name: terms[name] for name in ("epsilon", "delta")}, [cost])
+    rows_lost = cost if content.terms.unit == Unit.PERSON else cost.for_group(2)
+    person = with_chance(_person(content).as_text(), [rows_lost])
     statement = {
         "format": FORMAT,
         "format_version": FORMAT_VERSION,
@@ -113,14 +123,17 @@ def build_statement(content):
         "curation": _curation(content.curation),
         "dataset": dict(content.dataset),
         "guarantee": terms
+        | promised
         | {
             "mu": text_above(Fraction(root_above(cost.mu_squared)), digits=DIGITS),
             **_pure_part(cost),
             "definition": _definition(terms),
             "contribution": f"A person gives {ROWS_OF_A_PERSON[Rows(terms['rows'])]}.",
-            "person": _person(content).as_text(),
-            "plain_language": _plain_line(terms, _person(content)),
+            "person": person,
+            "plain_language": plain_line(terms, promised, person),
         },
+        "profile": describe_profile(cost, terms["epsilon"]),
+        "assumptions": _assumptions(mechanisms),
         "data_domain": {
             "genome_build": content.genome_build,
             "n_variants": int(content.n_variants),
@@ -131,8 +144,8 @@ def build_statement(content):
         "mechanisms": mechanisms,
         "composition": {
             "theorem": _theorem(cost),
-            "per_outcome": content.per_outcome.as_text(),
-            "whole_study": content.whole_study.as_text(),
+            "per_outcome": with_chance(content.per_outcome.as_text(), _costs_of_outcomes(mechanisms, costs)),
+            "whole_study": with_chance(content.whole_study.as_text(), [cost]),
         },
         "ledger": dict(content.ledger),
         "post_processing": list(content.post_processing),
@@ -185,6 +198,22 @@ def _curation(curation):
     return said | ({"acknowledgement": acknowledgement} if acknowledgement else {})
 
 
+def _assumptions(mechanisms):
+    """List what the guarantee rests on: always, and by what was drawn."""
+    drawn = {part[name] for part in mechanisms for name in ("statistic", "mechanism")}
+    own = dict.fromkeys(said for name, said in ASSUMED_OF.items() if name in drawn)
+    return [*ASSUMPTIONS, *own]
+
+
+def _costs_of_outcomes(mechanisms, costs):
+    """Return what each outcome costs that has draws of its own; of others, what serves all."""
+    by_owner = defaultdict(Cost)
+    for part, cost in zip(mechanisms, costs, strict=True):
+        by_owner[part["outcome"]] += cost
+    shared = by_owner.pop(None, Cost())
+    return [shared + own for own in by_owner.values()] or [shared]
+
+
 def _pure_part(cost):
     """Return the field of what is lost without a delta, where anything is."""
     if not cost.pure_epsilon:
@@ -221,33 +250,6 @@ def _definition(terms):
         f"sets in which {change}, and any set of results, the probability of the set under one is at most "
         "e^epsilon times that under the other, plus delta."
     )
-
-
-def _plain_line(terms, person):
-    unit, protected = terms["unit"], PROTECTED[Protection(terms["protection"])]
-    whatever = {
-        Neighbours.ADD_REMOVE: f"Whether or not the data of any one {unit} were used",
-        Neighbours.REPLACE_ONE: f"Whatever the {protected} of any one {unit} are",
-    }[Neighbours(terms["neighbours"])]
-    line = (
-        f"{whatever}, each possible result of this release has nearly the same probability: the odds of "
-        f"anything that a reader may conclude about that {unit} change by a factor of at most "
-        f"e^{terms['epsilon']} = {_factor(terms['epsilon'])}, apart from a chance of {terms['delta']}."
-    )
-    if unit == Unit.PERSON:
-        return line
-    loss = person.as_text()
-    return line + (
-        f" A person has two haplotypes, for whom the factor is e^{loss['epsilon']} = "
-        f"{_factor(loss['epsilon'])}, apart from a chance of {loss['delta']}."
-    )
-
-
-def _factor(epsilon):
-    """Return e^epsilon, rounded up to three digits, the same on every platform."""
-    power = Context(prec=30).exp(Decimal(epsilon))
-    rounded = Context(prec=3, rounding=ROUND_CEILING).plus(power)
-    return f"{rounded:f}" if rounded < 10**6 else f"{rounded:.2E}"
 
 
 def _require_inputs(public_inputs):

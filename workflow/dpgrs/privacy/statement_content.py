@@ -27,6 +27,23 @@ BOTH_THEOREM = (
     "run whose Gaussian mechanisms see one data set and whose pure ones see its neighbour lies between."
 )
 RELEASE_TYPE = "one release"
+# What the guarantee rests on beside proofs, and of which statistics or families alone.
+ASSUMPTIONS = (
+    "ChaCha20 keyed by HMAC-SHA256 is a pseudo-random function: without the study key nobody can tell its "
+    "output from fair bits.",
+    "Before this program no unit's data changed another's rows.",
+    "The processor and its numerical libraries compute in IEEE 754 double precision, rounding to nearest.",
+)
+CHOLESKY = (
+    "LAPACK forms each entry of a Cholesky factor as a sum of products, in any order, and a quotient or a "
+    "root (docs/proofs/smallest_eigenvalue.md)."
+)
+DECIMAL = "Python's decimal module rounds exponentials and logarithms correctly."
+ASSUMED_OF = {
+    "smallest eigenvalue": CHOLESKY,
+    "boosted smallest eigenvalue": CHOLESKY,
+    "subset": DECIMAL,
+}
 # Value of a number that a release leaves out.
 NOT_RELEASED = "not released"
 # Of every family of events that a release can draw.

@@ -21,7 +21,7 @@ def describe_draws(events):
     Returns
     -------
     mechanisms : list of dict, the section ``mechanisms`` of a statement.
-    cost : Cost, of all of them together.
+    costs : list of Cost, of each.
 
     Raises
     ------
@@ -35,7 +35,7 @@ def describe_draws(events):
     return [
         mechanism | {"share": text_below(share, digits=SHARE_DIGITS)}
         for mechanism, share in zip(described, shares, strict=True)
-    ], total
+    ], costs
 
 
 def _describe(event):

@@ -36,6 +36,7 @@ def plain_language(statement):
         "What is promised": [guarantee["plain_language"], guarantee["definition"], guarantee["contribution"]],
         "What is not protected": statement["not_protected"],
         "Who is trusted, and with what": [statement["trust_model"], statement["randomness"]],
+        "What the guarantee rests on": statement["assumptions"],
         "What was taken as public": [
             f"{public['name']}: {public['value']} ({public['origin']})"
             for public in statement["public_inputs"]
@@ -174,9 +175,9 @@ def _audit(audit):
     ]
     return [
         f"Every mechanism was run {audit['draws']} times on each of two made-up neighbouring inputs, with "
-        "noise of throwaway keys and at budgets where an audit sees most, not those of this release. What an "
-        "attacker could tell stayed within the claim in every case. An audit finds noise that is too small; "
-        "it proves no claim.",
+        "noise of throwaway keys and at budgets where an audit sees most, not those of this release. The "
+        "loss that was observed stayed within the claim in each of the cases. An audit may find noise that "
+        "is too small; it proves no claim.",
         *listed,
     ]
 

@@ -3,9 +3,11 @@
 It shares no arithmetic with what made the claims: they follow from sensitivities, scales and epsilons alone.
 """
 
+import re
 from collections import defaultdict
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 
 from mpmath import mp
 
@@ -17,6 +19,17 @@ ROUNDING = Fraction(1, 10**13)
 LARGEST = 10**6
 # What a loss follows from. Exact sums of many long ones take hours; a release has a few, of 50 digits.
 SIZES, MOST_DIGITS = ("sensitivity", "sigma", "scale", "epsilon"), 20_000
+# Of an interval that holds a chance: it ends far within two digits.
+HALVINGS = 60
+# A profile is rounded up at the sixth digit, and ends where the accounting does.
+PROFILE_ROUNDING, SMALLEST_DELTA = Fraction(1, 10**5), Fraction(1, 10**30)
+# What a statement must say that it rests on, by a word of it: always, and by what was drawn.
+ALWAYS_ASSUMED = ("pseudo-random function", "another's rows", "IEEE 754")
+ASSUMED_OF = {
+    "smallest eigenvalue": "Cholesky",
+    "boosted smallest eigenvalue": "Cholesky",
+    "subset": "decimal module",
+}
 
 
 @dataclass(frozen=True)
@@ -58,7 +71,8 @@ def claim_problems(statement):
     for part, loss in zip(statement["mechanisms"], losses, strict=True):
         problems += _mechanism_problems(part, loss, total, statement["guarantee"])
     problems += _total_problems(statement, losses) + _ledger_problems(statement, total)
-    return problems + _audit_problems(statement)
+    problems += _profile_problems(statement["profile"], total) + _line_problems(statement["guarantee"])
+    return problems + _assumption_problems(statement) + _audit_problems(statement)
 
 
 def smallest_delta(mu_squared, epsilon):
@@ -81,6 +95,43 @@ def smallest_delta(mu_squared, epsilon):
         mu = mp.sqrt(_to_mpf(mu_squared))
         ratio, epsilon = _to_mpf(epsilon) / mu, _to_mpf(epsilon)
         return mp.ncdf(mu / 2 - ratio) - mp.exp(epsilon) * mp.ncdf(-mu / 2 - ratio)
+
+
+@lru_cache(maxsize=256)
+def chance_bound(mu_squared, epsilon):
+    """Bound the chance that odds of what is true rise by more than e^epsilon, to ten digits.
+
+    Phi(mu - c) with Phi(mu - c) = e^epsilon Phi(-c): whatever readers do with the results of Gaussian
+    mechanisms, it is no larger (docs/proofs/odds.md).
+
+    Parameters
+    ----------
+    mu_squared : Fraction, the sum over the mechanisms.
+    epsilon : Fraction >= 0, beyond the pure part.
+
+    Returns
+    -------
+    mpmath.mpf
+    """
+    if not mu_squared:
+        return mp.mpf(0)
+    if not epsilon:
+        return mp.mpf(1)
+    with mp.workdps(40):
+        mu, epsilon = mp.sqrt(_to_mpf(mu_squared)), _to_mpf(epsilon)
+        # The likelihood ratio is e^epsilon at the upper end, so that of all beyond it is larger.
+        high = epsilon / mu + mu / 2
+        low = high - 1
+        while _log_ratio(low, mu) > epsilon:
+            low, high = low - 2 * (high - low), low
+        for _ in range(HALVINGS):
+            middle = (low + high) / 2
+            low, high = (low, middle) if _log_ratio(middle, mu) > epsilon else (middle, high)
+        return mp.ncdf(mu - high)
+
+
+def _log_ratio(c, mu):
+    return mp.log(mp.ncdf(mu - c) / mp.ncdf(-c))
 
 
 def _to_mpf(fraction):
@@ -178,7 +229,7 @@ def _ledger_problems(statement, total):
     guarantee, ledger = statement["guarantee"], statement["ledger"]
     account = "/".join(guarantee[term] for term in ("protection", "unit", "neighbours"))
     spent = Loss(*(Fraction(ledger["spent"][name]) for name in ("mu_squared", "pure_epsilon")))
-    claim = {"epsilon": ledger["spent"]["epsilon"], "delta": ledger["delta"]}
+    claim = ledger["spent"] | {"delta": ledger["delta"]}
     problems = _covering_problems("ledger.spent", claim, spent)
     if spent.mu_squared < total.mu_squared or spent.pure < total.pure:
         problems.append("ledger.spent must be at least what this release costs")
@@ -187,6 +238,71 @@ def _ledger_problems(statement, total):
     if ledger["account"] != account:
         problems.append(f"ledger.account must be {account}, got {ledger['account']}")
     return problems
+
+
+def _profile_problems(profile, total):
+    """Check the profile: what a program would read in place of all the rest."""
+    stated = Loss(Fraction(profile["mu_squared"]), Fraction(profile["pure_epsilon"]))
+    problems = [
+        f"profile.{name} must be the sum over the mechanisms, got {value}"
+        for name, value, exact in (
+            ("mu_squared", profile["mu_squared"], total.mu_squared),
+            ("pure_epsilon", profile["pure_epsilon"], total.pure),
+        )
+        if not exact <= Fraction(value) <= exact * (1 + ROUNDING)
+    ]
+    for point in profile["deltas"]:
+        epsilon, delta = Fraction(point["epsilon"]), Fraction(point["delta"])
+        if max(epsilon, stated.mu_squared) > LARGEST or epsilon < total.pure:
+            problems.append(f"profile.deltas must be of an epsilon within its range, got {point['epsilon']}")
+            continue
+        needed = smallest_delta(total.mu_squared, epsilon - total.pure)
+        largest = max(needed * _to_mpf(1 + PROFILE_ROUNDING), _to_mpf(SMALLEST_DELTA))
+        if not needed <= _to_mpf(delta) <= largest:
+            problems.append(
+                f"profile.deltas must be delta(epsilon), at {point['epsilon']} {mp.nstr(needed, 6)}, "
+                f"got {point['delta']}"
+            )
+    return problems
+
+
+def _line_problems(guarantee):
+    """Check that the plain-language line tells the factors and the chances of the guarantee."""
+    told = [(guarantee, r"more than e\^{} = (\S+) with a chance of at most {},")]
+    if guarantee["unit"] != "person":
+        told.append((guarantee["person"], r"factor is e\^{} = (\S+) and the chance at most {}\.$"))
+    problems = []
+    for claim, form in told:
+        words = form.format(*(re.escape(claim[name]) for name in ("epsilon", "chance")))
+        found = re.search(words, guarantee["plain_language"])
+        if not (found and _is_factor(found[1], claim["epsilon"])):
+            problems.append(
+                f"the plain-language line must hold e^{claim['epsilon']} and a chance of {claim['chance']}"
+            )
+    if f"is not delta, {guarantee['delta']}," not in guarantee["plain_language"]:
+        problems.append(
+            f"the plain-language line must say that the chance is not delta, {guarantee['delta']}"
+        )
+    return problems
+
+
+def _is_factor(text, epsilon):
+    """Tell whether a text is e^epsilon, rounded up to three digits."""
+    if Fraction(epsilon) > LARGEST or not re.fullmatch(r"[0-9.]+(E\+[0-9]+)?", text):
+        return False
+    with mp.workdps(30):
+        return 0 <= mp.mpf(text) / mp.exp(_to_mpf(Fraction(epsilon))) - 1 <= mp.mpf("0.01")
+
+
+def _assumption_problems(statement):
+    """Check that nothing is left out of what the guarantee rests on."""
+    drawn = {part[name] for part in statement["mechanisms"] for name in ("statistic", "mechanism")}
+    needed = (*ALWAYS_ASSUMED, *(word for name, word in ASSUMED_OF.items() if name in drawn))
+    return [
+        f"the assumptions must name `{word}`"
+        for word in dict.fromkeys(needed)
+        if not any(word in line for line in statement["assumptions"])
+    ]
 
 
 def _audit_problems(statement):
@@ -210,13 +326,18 @@ def _audit_problems(statement):
 
 def _covering_problems(name, claim, loss):
     """Check that (epsilon, delta) covers a loss: what the pure part leaves of epsilon, the Gaussian part."""
-    epsilon, delta = Fraction(claim["epsilon"]), Fraction(claim["delta"])
+    epsilon = Fraction(claim["epsilon"])
     if epsilon < loss.pure:
         return [f"{name} must have an epsilon of at least its pure part"]
     if max(epsilon, loss.mu_squared) > LARGEST:
         return [f"{name} must have an epsilon and a mu^2 of at most {LARGEST}: beyond, nothing is promised"]
-    needed = smallest_delta(loss.mu_squared, epsilon - loss.pure)
-    if needed <= _to_mpf(delta):
-        return []
-    at_least = mp.nstr(needed, 6)
-    return [f"{name} must cover its mechanisms: at its epsilon delta is {at_least}, got {claim['delta']}"]
+    needed = {
+        "delta": smallest_delta(loss.mu_squared, epsilon - loss.pure),
+        "chance": chance_bound(loss.mu_squared, epsilon - loss.pure),
+    }
+    return [
+        f"{name} must cover its mechanisms: at its epsilon {number} is {mp.nstr(value, 6)}, "
+        f"got {claim[number]}"
+        for number, value in needed.items()
+        if value > _to_mpf(Fraction(claim[number]))
+    ]

@@ -53,7 +53,7 @@ def to_registry_yaml(statement):
             "privacy_loss": _privacy_loss(statement),
             "deployment_model": {
                 "model_name": "Central",
-                "trust_assumptions": statement["trust_model"],
+                "trust_assumptions": _items([statement["trust_model"], *statement["assumptions"]]),
                 "release_type": "One release",
                 "release_type_details": _release_details(statement),
                 "data_source_type": "Static",
@@ -140,8 +140,7 @@ def _implementation(statement):
         + f"\n- Software: dpgrs {software['version']}, commit {software['commit'] or 'unknown'}.",
         "composition": statement["composition"]["theorem"],
         "post_processing": _items(statement["post_processing"]) or "None.",
-        "justification": "Exact accounting of Gaussian noise gives the least noise for the stated loss; "
-        "integer sampling rules out floating-point attacks.",
+        "justification": "Gaussian noise has an exact accounting, and is drawn by integers, on a grid.",
         "utility": "Withheld."
         if isinstance(accuracy, str)
         else _items(f"{item['name']}: {item['value']} (cost: {item['cost']})" for item in accuracy),

@@ -36,12 +36,13 @@ AUDITED = {f"private_{name.replace(' ', '_')}": said for name, said in STATISTIC
 
 
 class TermsRow(NamedTuple):
-    """One line of the table of terms: whose loss, epsilon and delta, and e^epsilon; all Decimal."""
+    """A line of the table of terms: whose loss, and epsilon, delta, e^epsilon and its chance as Decimal."""
 
     label: str
     epsilon: Decimal
     delta: Decimal
     odds: Decimal
+    chance: Decimal
 
 
 @dataclass(frozen=True)
@@ -175,12 +176,12 @@ def terms_rows(statement):
     per_outcome = statement["composition"]["per_outcome"]
     if per_outcome != statement["composition"]["whole_study"]:
         totals[f"One outcome of it alone, for one {unit}"] = per_outcome
-    spent = {"epsilon": ledger["spent"]["epsilon"], "delta": ledger["delta"]}
+    spent = ledger["spent"] | {"delta": ledger["delta"]}
     totals[f"All releases from this data set up to this one, account {ledger['account']}"] = spent
     return [_terms_row(label, total) for label, total in totals.items()]
 
 
 def _terms_row(label, total):
-    epsilon = Decimal(total["epsilon"])
+    epsilon, delta, chance = (Decimal(total[name]) for name in ("epsilon", "delta", "chance"))
     # More digits than anybody reads; what is shown is rounded up.
-    return TermsRow(label, epsilon, Decimal(total["delta"]), Context(prec=30).exp(epsilon))
+    return TermsRow(label, epsilon, delta, Context(prec=30).exp(epsilon), chance)

@@ -49,8 +49,9 @@ class Terms(NamedTuple):
     epsilon, delta : float
     unit : str, whose data one unit of privacy covers.
     protected, neighbours, changes : str, what is protected and which data sets are compared.
-    odds : float, e^epsilon: the largest factor by which odds about a unit change, apart from delta.
-    person_epsilon, person_delta, person_odds : float, the same for a person with all of their rows.
+    odds, chance : float, 2 e^epsilon and 2 delta: odds of what is true grow by more than the one with a
+        chance of at most the other (docs/proofs/odds.md).
+    person_epsilon, person_delta, person_odds, person_chance : float, the same for a person with all rows.
     """
 
     epsilon: float
@@ -60,9 +61,11 @@ class Terms(NamedTuple):
     neighbours: str
     changes: str
     odds: float
+    chance: float
     person_epsilon: float
     person_delta: float
     person_odds: float
+    person_chance: float
 
     @classmethod
     def of(cls, fit, record, *, rows):
@@ -78,10 +81,9 @@ class Terms(NamedTuple):
         -----
         A person with two units is covered by group privacy: (2 epsilon, (1 + e^epsilon) delta).
         """
-        odds = _exp(fit.epsilon)
         is_group = rows == Rows.HAPLOTYPES and record.unit == Unit.HAPLOTYPE
         person_epsilon = 2 * fit.epsilon if is_group else fit.epsilon
-        person_delta = min(1.0, (1 + odds) * record.delta) if is_group else record.delta
+        person_delta = min(1.0, (1 + _exp(fit.epsilon)) * record.delta) if is_group else record.delta
         return cls(
             fit.epsilon,
             float(record.delta),
@@ -89,10 +91,12 @@ class Terms(NamedTuple):
             PROTECTED[fit.protection],
             str(record.neighbours),
             CHANGES[record.neighbours].format(record.unit),
-            odds,
+            2 * _exp(fit.epsilon),
+            min(1.0, 2 * float(record.delta)),
             person_epsilon,
             person_delta,
-            _exp(person_epsilon),
+            2 * _exp(person_epsilon),
+            min(1.0, 2 * person_delta),
         )
 
 

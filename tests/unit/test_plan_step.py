@@ -9,6 +9,7 @@ from click.testing import CliRunner
 
 from dpgrs.cli import main
 from dpgrs.errors import DpgrsError, UsageError
+from dpgrs.preflight import problems
 from dpgrs.privacy.ledger import Order
 from dpgrs.privacy.ledger_entries import Account, GaussianCharge, exact_text
 from dpgrs.privacy.noise import BenchmarkNoise
@@ -267,6 +268,32 @@ def test_plan_study__release_that_waits_for_its_ledger_and_key(monkeypatch):
 def test_plan_study__settings_that_a_release_refuses(change, problem):
     (found,) = plan_of(*WHOLE_RELEASE, change)["problems"]
     assert found.startswith(problem)
+
+
+def test_plan_study__lists_what_a_run_would_list(monkeypatch):
+    monkeypatch.delenv("DPGRS_STUDY_KEY", raising=False)
+    changes = (
+        *WHOLE_RELEASE,
+        'cohort={source: vcf, vcf: "absent/{chrom}.vcf"}',
+        "public={reference: reference.vcf, origin: o}",
+        "covariates={file: covariates.tsv, scales: scales.tsv}",
+        "evaluation={metrics: public}",
+        "privacy={ledger: new.jsonl}",
+    )
+    plan = plan_of(*changes)
+    settings = read_settings("study.yaml", changes=changes)
+    assert sorted(plan["problems"] + plan["hints"]) == sorted(problems(settings))
+    for key in ("release.genome_build", "evaluation.covariates", "release.preprocessing"):
+        assert [line for line in plan["problems"] if line.startswith(f"`{key}` must be")]
+    awaited = (
+        "`privacy.ledger`",
+        "`DPGRS_STUDY_KEY`",
+        "`cohort.vcf`",
+        "`covariates.file`",
+        "`public.reference`",
+    )
+    assert all(line.startswith(awaited) for line in plan["hints"])
+    assert len(plan["hints"]) >= len(awaited)
 
 
 def test_plan_study__ledger_that_refuses_is_a_problem(empty_folder):

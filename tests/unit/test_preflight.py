@@ -249,6 +249,27 @@ def test_problems__cohort_keys_that_contradict_each_other(cohort, message):
     assert message in only(found(cohort=cohort))
 
 
+@pytest.mark.parametrize(
+    ("key", "wanted"),
+    [
+        ("outcomes.file", "be a path without braces, got {x}. Rename the file or folder."),
+        ("people.consent.file", "be a path without braces, got {x}."),
+        ("public.reference", "have no placeholder but {chrom}, got {x}."),
+    ],
+)
+def test_problems__braces_in_a_path_that_snakemake_would_fill_in(key, wanted):
+    section, *inner = key.split(".")
+    value = "d{x}/{chrom}.vcf" if key == "public.reference" else "d{x}/table.tsv"
+    for name in reversed(inner):
+        value = {name: value}
+    (line,) = [
+        line for line in found(**{section: value}) if "{x}" in line and "must" in line and "Rename" in line
+    ]
+    assert line.startswith(f"`{key}` must {wanted}")
+    ledger = [line for line in found(privacy={"ledger": "l{x}.jsonl"}) if "braces" in line]
+    assert ledger == []
+
+
 def test_problems__other_placeholder():
     lines = found(cohort=vcf_cohort(vcf="{chr}.vcf", chromosomes=[1]))
     assert "`cohort.vcf` must have no placeholder but {chrom}, got {chr}." in lines[0]

@@ -1,6 +1,8 @@
 import shlex
+import subprocess
 
 import pytest
+from snakemake.io import contains_wildcard
 
 from dpgrs.cli import main
 from dpgrs.config import resolve
@@ -10,6 +12,18 @@ from dpgrs.rule_options import filter_flags, flags, panel_flags, privacy_options
 def test_flags__what_a_shell_reads_is_what_was_meant():
     text = flags(a_path="x; rm 'y' $HOME", n=[1, 2.5], yes=True, no=False, none=None, empty=[])
     assert shlex.split(text) == ["--a-path", "x; rm 'y' $HOME", "--n", "1", "--n", "2.5", "--yes"]
+
+
+@pytest.mark.parametrize(
+    "text", ["v{x}", "{ x , a{3} }", "{.a}{b}", "it's {x}", '{"a": "{x}"}', "{", "{}", "a{1}"]
+)
+def test_flags__hold_nothing_that_snakemake_would_fill_in(text):
+    written = flags(text=text)
+    assert not contains_wildcard(written)
+    read = subprocess.run(
+        ["bash", "-c", f"printf '%s ' {written}"], capture_output=True, text=True, check=True
+    )
+    assert read.stdout == f"--text {text} "
 
 
 def test_panel_flags__take_the_largest_panel():

@@ -5,7 +5,7 @@ import gzip
 import pytest
 
 from dpgrs.methods import SCREENED
-from study_runs import SMALL, run
+from study_runs import REPOSITORY, SMALL, run
 from vcf_files import record, vcf_text, write_gzip
 
 SAMPLES = tuple(f"person{number}" for number in range(12))
@@ -112,6 +112,13 @@ def test_screening__of_few_rows_and_tied_values_is_a_normal_result(tmp_path):
     lines = (tmp_path / "results" / "bad" / "metrics.tsv").read_text().splitlines()
     statuses = {line.split("\t")[2]: line.split("\t")[-1] for line in lines[1:]}
     assert statuses == dict.fromkeys(["ridge", *SCREENED], "ok") | {"k-tukey": "too few models"}
+
+
+def test_clone__in_a_folder_with_braces_is_one_line(tmp_path):
+    (tmp_path / "cl{x}one").symlink_to(REPOSITORY)
+    process = run(tmp_path, SMALL, "--snakefile", tmp_path / "cl{x}one" / "Snakefile", check=False)
+    assert process.returncode == 2
+    assert "The path of this clone must have no braces" in own_lines(process.stdout)[-1]
 
 
 def test_unknown_method__did_you_mean(tmp_path):

@@ -264,7 +264,8 @@ def test_demo_release__is_replayed_from_nothing_and_measured_in_public(tmp_path,
 
 
 def test_release__audits_come_before_the_charge_and_into_the_statement(copy):
-    settings = RELEASE | {"study": "audited", "dataset": RELEASE["dataset"] | {"version": "audited"}}
+    # Braces are no wildcards.
+    settings = RELEASE | {"study": "audited", "dataset": RELEASE["dataset"] | {"version": "audited{x}"}}
     settings["release"] = RELEASE["release"] | {"audit_draws": 500}
     before = ledger_bytes(copy)
     run_and_kill(copy, settings, "dpgrs.steps.audit.require_within_claims")

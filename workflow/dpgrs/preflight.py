@@ -3,12 +3,14 @@
 import re
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import reduce
+from operator import getitem
 from pathlib import Path
 
 from dpgrs import __version__
 from dpgrs.build_gates import position_problems
 from dpgrs.cohort_files import cohort_files, cohort_pattern, reference_files_of
-from dpgrs.config import examine
+from dpgrs.config import PATHS, examine
 from dpgrs.controlled_gates import controlled_problems
 from dpgrs.covariate_gates import COVARIATE_KEYS, covariate_problems
 from dpgrs.dosage_gates import DOSAGE_KEYS, dosage_problems
@@ -31,6 +33,9 @@ from dpgrs.table_gates import (
 )
 from dpgrs.types import Protection, Rows, Unit
 
+BRACED = re.compile(r"{[^{}]*}")
+# The ledger is no input of a rule; genotypes are judged where they are read.
+WITH_ANY_NAME = frozenset({"privacy.ledger", "cohort.vcf", "cohort.plink"})
 AUTOSOMES = frozenset(str(number) for number in range(1, 23))
 
 
@@ -104,7 +109,7 @@ def problems(config, *, doubtful=frozenset(), tell=None):
         return not any(key == doubt or key.startswith(f"{doubt}.") for key in needed for doubt in doubtful)
 
     shows_ids = config["mode"] == "benchmark" and is_clear("mode")
-    lines = _not_offered(config) + _mode_problems(config)
+    lines = _not_offered(config) + _mode_problems(config) + _brace_problems(config)
     if is_clear("mode"):
         gates = release_problems if config["mode"] == "release" else benchmark_problems
         lines += gates(config, is_clear=is_clear)
@@ -161,6 +166,19 @@ def _not_offered(config):
                     f"{refusal.remedy}"
                 )
     return lines
+
+
+def _brace_problems(config):
+    """Find paths that Snakemake would fill in as patterns; it has no way to escape braces."""
+    lines = []
+    for key in set(PATHS) - WITH_ANY_NAME:
+        braced = BRACED.findall(reduce(getitem, key.split("."), config) or "")
+        is_pattern = key == "public.reference"
+        stray = [found for found in braced if not (is_pattern and found == "{chrom}")]
+        if stray:
+            wanted = "have no placeholder but {chrom}" if is_pattern else "be a path without braces"
+            lines.append(must(key, wanted, stray[0], "Rename the file or folder."))
+    return sorted(lines)
 
 
 def _mode_problems(config):
@@ -238,7 +256,7 @@ def _pattern_problems(cohort, key, path):
         return [encrypted_line(key, path)]
     if source == "vcf" and path.endswith(GENOTYPES):
         return [must(key, "be a VCF or BCF", path, "Say `source: plink`, and give it as `plink`.")]
-    stray = [name for name in re.findall(r"{\w*}", path) if name != "{chrom}"]
+    stray = [name for name in BRACED.findall(path) if name != "{chrom}"]
     if stray:
         return [must(key, "have no placeholder but {chrom}", stray[0], "Write {chrom}.")]
     return []

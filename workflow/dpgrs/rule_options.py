@@ -1,5 +1,6 @@
 """What the rules of the workflow tell the command line: settings as options, and options as text."""
 
+import re
 import shlex
 
 from dpgrs.methods import METHODS
@@ -29,7 +30,7 @@ def flags(**options):
 
     Returns
     -------
-    str, quoted for a shell.
+    str, quoted for a shell. Snakemake finds no wildcard in it: a shell reads ``{''x}`` as ``{x}``.
 
     Examples
     --------
@@ -43,7 +44,7 @@ def flags(**options):
             if item is True:
                 words.append(flag)
             elif item is not None and item is not False:
-                words += [flag, shlex.quote(str(item))]
+                words += [flag, re.sub(r"{(?=\s*[.\w])", "{''", shlex.quote(str(item)))]
     return " ".join(words)
 
 

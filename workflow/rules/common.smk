@@ -183,6 +183,10 @@ def covariates_file(section, name):
     return [SETTINGS[section][name]] if is_used else []
 
 
+if set("{}") & set(str(PACKAGE_ROOT)):
+    refuse(
+        f"The path of this clone must have no braces, which Snakemake would fill in, got {PACKAGE_ROOT.parent}. Move it."
+    )
 SETTINGS = checked_settings(config)
 config.update(SETTINGS)  # captions quote what was really used
 IS_RELEASE = SETTINGS["mode"] == "release"

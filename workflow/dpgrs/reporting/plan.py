@@ -25,7 +25,7 @@ def plan_as_text(plan):
     """
     parts = [_head(plan), _totals(plan), _mechanisms(plan), _ledger(plan)]
     parts += [_expected(plan), _compared(plan), _notes(plan)]
-    parts.append(_listed("This release would not start:", plan["problems"]))
+    parts.append(_listed(f"This {plan['mode']} would not start:", plan["problems"]))
     parts.append(_listed("Still to be done where it will run:", plan["hints"]))
     return "\n\n".join(part for part in parts if part)
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from dpgrs.errors import DpgrsError, UsageError
 from dpgrs.io.phenotypes import outcome_names, read_scales
 from dpgrs.io.sites import choose_sites, read_chosen_sites, read_sites
+from dpgrs.preflight import problems
 from dpgrs.privacy.accountant import MARGIN
 from dpgrs.privacy.composition import study_totals, total_cost
 from dpgrs.privacy.events import GaussianEvent
@@ -22,9 +23,7 @@ from dpgrs.privacy.ledger_entries import Account
 from dpgrs.privacy.study_key import VARIABLE
 from dpgrs.regression.planning import neutral_frequencies
 from dpgrs.regression.requests import request_grid
-from dpgrs.release_gates import release_problems
 from dpgrs.rounds import without_round
-from dpgrs.screening_gates import screening_problems
 from dpgrs.steps.plan_accuracy import plan_accuracy, unplanned_methods, within_bounds
 from dpgrs.steps.plan_draws import rehearse
 from dpgrs.table_settings import covariate_terms
@@ -32,6 +31,8 @@ from dpgrs.types import Rows, Unit
 
 REQUEST_TERMS = ("delta", "neighbours", "unit", "gram_share", "count_share")
 LISTS = ("protection", "accounting", "epsilon")
+# What preflight says of a file that may be yet to come.
+ABSENT = (" is not there", " matches no file", " has no .pgen and no .bed")
 DIGITS, MOST_REQUESTS = 6, 1000
 
 
@@ -49,8 +50,8 @@ def plan_study(config, *, people=None, heritabilities=()):
     -------
     dict of JSON values: ``study``, ``mode``, ``privacy``, ``assumptions``, ``ledger`` (None without one),
     ``not_planned`` (methods without an expected accuracy, and why), ``requests``, and lines of text:
-    ``problems`` that keep a release from starting, and ``hints`` about a key and a ledger that may be yet to
-    be made. A benchmark has neither.
+    ``problems`` that keep the study from starting, and ``hints`` about files, a key and a ledger that may be
+    yet to come: together, all that a run would list before its first job.
 
     Raises
     ------
@@ -70,7 +71,7 @@ def plan_study(config, *, people=None, heritabilities=()):
         model = {"n_rows": n_rows, **known}
         accuracy = plan_accuracy(request, count, heritabilities=heritabilities, **model)
         requests.append({"number": number, **_terms(request, count), **costs, **accuracy})
-    problems, hints = _problems(config)
+    found, hints = _problems(config)
     return {
         "study": config["study"],
         "mode": config["mode"],
@@ -81,7 +82,7 @@ def plan_study(config, *, people=None, heritabilities=()):
         "ledger": _standing(config, book),
         "not_planned": unplanned_methods(config["methods"], config["privacy"]["protection"]),
         "requests": requests,
-        "problems": problems,
+        "problems": found,
         "hints": hints,
     }
 
@@ -247,15 +248,15 @@ def _book(config):
 
 
 def _problems(config):
-    """Return the lines that keep a release from starting, and those about a key or ledger yet to be made."""
-    if config["mode"] != "release":
-        return [], []
-    lines = release_problems(config, is_clear=lambda *_: True) + screening_problems(config)
-    # Plans are made before there is a ledger, and by people who will never hold the key.
+    """Return the lines that keep a study from starting, and those about a file or key yet to come."""
+    lines = problems(config)
+    # Plans are made before there is access or a ledger, and by people who will never hold the key.
     path, awaited = config["privacy"]["ledger"], [f"`{VARIABLE}`"]
     if not (path and Path(path).exists()):
         awaited.append("`privacy.ledger`")
-    hints = [line for line in lines if line.startswith(tuple(awaited))]
+    hints = [
+        line for line in lines if line.startswith(tuple(awaited)) or any(word in line for word in ABSENT)
+    ]
     return [line for line in lines if line not in hints], hints
 
 

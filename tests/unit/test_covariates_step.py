@@ -261,6 +261,10 @@ def test_release__weights_of_covariates_predict_from_raw_values(study):
     X[1, N_VARIANTS] = 1 / 3 * 0.7  # of somebody of 57
     at_centre, of_57 = LinearFit(**arrays).predict(X)[0]
     assert weights["weight"][0] * (57 - 50) == pytest.approx(of_57 - at_centre, rel=1e-8)
+    # At the centres, and with one copy of every effect allele.
+    constant = pd.read_csv(root / "bundle" / "constants.tsv", sep="\t")["constant"][0]
+    scores = pd.read_csv(root / "bundle" / "scores" / "a.txt.gz", sep="\t", comment="#")
+    assert constant + scores["effect_weight"].sum() == pytest.approx(at_centre, rel=1e-8)
 
 
 def test_identity__hangs_on_names_constants_bound_and_components(study):

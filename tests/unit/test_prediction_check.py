@@ -7,7 +7,9 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from click.testing import CliRunner
 
+from dpgrs.cli import main
 from dpgrs.errors import DpgrsError
 from dpgrs.release.verify import verify_release
 from forged_releases import STATEMENT, edit, edit_statement, seal
@@ -117,3 +119,35 @@ def stated_of_haplotypes():
         {"name": name, "value": f"R^2 {1 - c**2:.4f}, mean squared error {c**2:.4f}", "cost": "none, of one"}
         for name, c in zip(OUTCOMES, (-0.25, 5e-8, 1.5), strict=True)
     ]
+
+
+WORDS = {
+    "withheld": (make_bundle, "add up to what is claimed.\n", "audits; who made"),
+    "recomputed": (
+        make_measured_bundle,
+        "R^2 and error on public people follow from constants and sums.\n",
+        "of these weights, for which give --reference; who",
+    ),
+}
+
+
+@pytest.mark.parametrize(("make", "checked", "unchecked"), WORDS.values(), ids=WORDS)
+def test_verify__ends_with_a_verdict(tmp_path, make, checked, unchecked):
+    result = CliRunner().invoke(main, ["release", "verify", str(make(tmp_path))])
+    assert result.exit_code == 0
+    assert result.stdout.startswith("The bundle is whole: ")
+    assert checked in result.stdout
+    assert "Not checked: " in result.stdout
+    assert unchecked in result.stdout
+
+
+def test_verify__counts_its_findings(release):
+    (release / "notes.txt").touch()
+    result = CliRunner().invoke(main, ["release", "verify", str(release)])
+    assert result.exit_code == 1
+    assert "\ndpgrs: 1 finding. Get it again from where it was published" in result.stderr
+
+
+def test_verify__json_for_programs(release):
+    result = CliRunner().invoke(main, ["release", "verify", str(release), "--json"])
+    assert json.loads(result.stdout)["accuracy"] == "recomputed"

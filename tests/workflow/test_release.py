@@ -257,6 +257,7 @@ def test_demo_release__is_replayed_from_nothing_and_measured_in_public(tmp_path,
     assert [one["cost"] for one in statement["accuracy"]] == [
         "none, measured on 100 people of the public reference"
     ] * 3
+    assert verify_release(root / "release", reference=root / "public")["accuracy"] == "scored"
     shutil.rmtree(root)
     run(tmp_path, {}, *demo)
     assert bundle(tmp_path, "release-demo") == first

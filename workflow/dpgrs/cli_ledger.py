@@ -118,8 +118,15 @@ def release():
 
 @release.command("verify")
 @path_argument("directory")
-def verify_bundle(directory):
-    """Check a bundle offline: sums, statement, scoring files, privacy arithmetic."""
-    from dpgrs.release.verify import verify_release
+@click.option(
+    "--reference",
+    type=click.Path(),
+    help="Folder `public` of the study: score its public people by the weights, and compare the sums.",
+)
+@click.option("--json", "is_json", is_flag=True, help="For programs.")
+def verify_bundle(directory, reference, is_json):
+    """Check a bundle offline: digests, statement, scoring files, privacy arithmetic, R^2 on public people."""
+    from dpgrs.release.verify import verdict, verify_release
 
-    click.echo(json.dumps(verify_release(directory), indent=2))
+    report = verify_release(directory, reference=reference)
+    click.echo(json.dumps(report, indent=2) if is_json else verdict(report))

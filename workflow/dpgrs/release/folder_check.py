@@ -56,7 +56,7 @@ def digests_of(files):
     return {name: hashlib.sha256(path.read_bytes()).hexdigest() for name, path in files.items()}
 
 
-def read_sums(files):
+def read_digests(files):
     """Read the list of digests.
 
     Parameters
@@ -84,7 +84,7 @@ def digest_problems(digests, *, sums, statement):
     Parameters
     ----------
     digests : dict from `digests_of`.
-    sums : dict from `read_sums`, or None.
+    sums : dict from `read_digests`, or None.
     statement : dict, a privacy statement that fits the schema, or None.
 
     Returns

@@ -65,13 +65,18 @@ def accuracy_problems(statement, files, constants):
         return [f"{SUMS} must be there if and only if accuracy was measured on public people"]
     if not is_public:
         return []
-    lines, problems = _read_table(SUMS, SUM_COLUMNS, statement, files)
+    lines, problems = read_sums(statement, files)
     if [one["name"] for one in stated] != statement["data_domain"]["outcomes"]:
         problems.append("the accuracy must be stated of each outcome, in their order")
     if problems or constants is None:
         return problems
     rows = zip(stated, lines, constants, strict=True)
     return [problem for one, cells, own in rows for problem in _problems(one, cells, Fraction(own[-1]))]
+
+
+def read_sums(statement, files):
+    """Read the sums over public people; as `read_constants`, of n, y, y^2, s, s^2 and s y."""
+    return _read_table(SUMS, SUM_COLUMNS, statement, files)
 
 
 def _problems(stated, cells, constant):

@@ -48,12 +48,14 @@ class ScoringFile:
     ----------
     header : dict of key to value, in the file's order.
     sites : list of (chr_name, chr_position, effect_allele, other_allele), all text.
+    numbers : list of text, the weight or standard error of each site.
     text : str, the whole file.
     problems : list of str.
     """
 
     header: dict = field(default_factory=dict)
     sites: list = field(default_factory=list)
+    numbers: list = field(default_factory=list)
     text: str = ""
     problems: list = field(default_factory=list)
 
@@ -149,6 +151,7 @@ def _read_rows(lines, file, allowed_columns):
         seen.add((*site[:2], alleles))
         previous = place
         file.sites.append(site)
+        file.numbers.append(row[columns[-1]])
     file.problems += [f"{problem} (row {number})" for problem, number in found.items()]
 
 

@@ -13,6 +13,7 @@ import yaml
 from dpgrs.errors import DpgrsError, UsageError, shown
 from dpgrs.privacy.statement import problems_of
 from dpgrs.release.claim_check import claim_problems
+from dpgrs.release.covariate_check import FILE as COVARIATES
 from dpgrs.release.covariate_check import covariate_problems
 from dpgrs.release.draw_check import draw_problems
 from dpgrs.release.folder_check import (
@@ -20,11 +21,12 @@ from dpgrs.release.folder_check import (
     digest_problems,
     digests_of,
     list_files,
-    read_sums,
+    read_digests,
     read_text,
 )
-from dpgrs.release.prediction_check import CONSTANTS, accuracy_problems, read_constants
+from dpgrs.release.prediction_check import CONSTANTS, accuracy_problems, read_constants, read_sums
 from dpgrs.release.prediction_check import SUMS as ACCURACY_SUMS
+from dpgrs.release.reference_check import score_people, sum_problems
 from dpgrs.release.scoring_check import read_scoring_file, read_standard_errors
 from dpgrs.types import Metrics
 
@@ -43,22 +45,33 @@ PROVENANCE_KEYS = {"dpgrs", "commit", "code_digest", "python", "libraries", "set
 TRACE = re.compile(r"(?<![\w:/.])~?/[\w.+-]+/[\w.+-]+|\b[A-Za-z]:\\+\w|\bfile://|(?<!\w)~/\w")
 # Of a registry record: its characters, and the events of its YAML, of which it has 105.
 LARGEST_RECORD, MOST_EVENTS = 2**24, 200
+# What is added to what was checked, and to what was not.
+SUMMED = ", and that R^2 and error on public people follow from constants and sums"
+ACCURACY = {
+    "withheld": ("", ""),
+    "charged": ("", "; the noisy accuracy, which was measured on private people"),
+    "recomputed": (SUMMED, "; that these sums are of these weights, for which give --reference"),
+    "scored": (f"{SUMMED}, these from the weights", ""),
+}
 # Of the findings that are shown.
-LONGEST_LINE, MOST_LINES = 500, 100
+LONGEST_LINE, MOST_LINES = 500, 1000
 
 
-def verify_release(directory):
+def verify_release(directory, *, reference=None):
     """Check a release.
 
     Parameters
     ----------
     directory : the bundle's folder.
+    reference : folder of the public people that accuracy was measured on, as a study makes it, ``public``:
+        they are scored by the weights of the bundle. None goes without.
 
     Returns
     -------
     dict of epsilon, delta, protection, unit, neighbours (text), and of n_files, n_scores, n_variants,
     n_requests and, where every score holds variants that were chosen for it, n_chosen (int); accuracy:
-    ``withheld``, ``charged``, which takes private people, or ``recomputed`` from the sums in the bundle.
+    ``withheld``, ``charged``, which takes private people, ``recomputed`` from the sums in the bundle, or
+    ``scored`` on the public people.
 
     Raises
     ------
@@ -70,7 +83,7 @@ def verify_release(directory):
     folder = Path(directory)
     _require_bundle(folder)
     files, refused = list_files(folder)
-    sums, problems = read_sums(files)
+    sums, problems = read_digests(files)
     statement, faults = _read_statement(files)
     problems = [*refused.values(), *problems, *faults]
     problems += [
@@ -88,6 +101,8 @@ def verify_release(directory):
             constant = constants[number][0] if constants and number < len(constants) else None
             problems += _score_problems(statement, score, files, constant=constant)
         problems += _trace_problems(files, statement)
+    if not problems and reference is not None:
+        problems = _reference_problems(statement, files, Path(reference))
     if problems:
         raise DpgrsError(_in_words(problems, directory))
     guarantee, scores = statement["guarantee"], statement["scores"]
@@ -98,14 +113,53 @@ def verify_release(directory):
         "n_variants": statement["data_domain"]["n_variants"],
         **n_chosen,
         "n_requests": len({part["request"] for part in statement["mechanisms"]}),
-        "accuracy": _accuracy(statement, files),
+        "accuracy": "scored" if reference is not None else _accuracy(statement, files),
     }
+
+
+def _reference_problems(statement, files, reference):
+    """Score the public people by a bundle in which nothing else is wrong."""
+    if ACCURACY_SUMS not in files:
+        raise UsageError(
+            "`--reference` must go with a release whose accuracy was measured on public people, got another. "
+            "Leave it out."
+        )
+    names = statement["data_domain"]["outcomes"]
+    scores = [read_scoring_file(files[score["file"]]) for score in statement["scores"]]
+    people = score_people(scores, files.get(COVARIATES), reference)
+    return sum_problems(names, read_sums(statement, files)[0], *people)
 
 
 def _accuracy(statement, files):
     if statement["accuracy"] == Metrics.WITHHELD:
         return "withheld"
     return "recomputed" if ACCURACY_SUMS in files else "charged"
+
+
+def verdict(report):
+    """Say in words what was checked of a bundle without a finding, and what was not.
+
+    Parameters
+    ----------
+    report : dict from `verify_release`.
+
+    Returns
+    -------
+    str, three lines.
+    """
+    chosen = f"{report['n_chosen']} chosen of " if "n_chosen" in report else ""
+    checked, unchecked = ACCURACY[report["accuracy"]]
+    return "\n".join(
+        [
+            f"The bundle is whole: {report['n_files']} files, {report['n_scores']} scores of {chosen}"
+            f"{report['n_variants']} variants, epsilon {report['epsilon']} and delta {report['delta']} for "
+            f"one {report['unit']}.",
+            f"Checked: digests, formats, that all draws are listed and add up to what is claimed{checked}.",
+            "Not checked: that noise was drawn as stated, which takes the curator's ledger and key; that "
+            f"sensitivities are right, for which there are proofs and audits{unchecked}; who made this "
+            "folder, as there is no signature.",
+        ]
+    )
 
 
 def _require_bundle(folder):

@@ -1,0 +1,111 @@
+"""Score public people by what a bundle publishes, and hold the sums over them against its own."""
+
+import csv
+
+import numpy as np
+
+from dpgrs.bits import unpack
+from dpgrs.dosages import DOSAGE_STEP
+from dpgrs.errors import DpgrsError
+from dpgrs.io.covariates import Covariates
+from dpgrs.io.panel import Panel
+from dpgrs.io.trials import Outcomes
+from dpgrs.release.folder_check import read_text
+
+# Sums have 12 digits, weights 10.
+TOLERANCE = 1e-6
+VARIANTS_AT_ONCE = 1000
+
+
+def score_people(scores, covariates, folder):
+    """Score public people.
+
+    Parameters
+    ----------
+    scores : list of ScoringFile, one for each outcome.
+    covariates : path of the table of the weights of covariates; None without.
+    folder : pathlib.Path of ``panel.zarr``, ``trial1/outcomes.npz`` and, with covariates, ``covariates.npz``.
+
+    Returns
+    -------
+    Y : (n_outcomes, n_rows) float64, NaN where missing.
+    s : (n_outcomes, n_rows) float64, scores without the constant.
+
+    Raises
+    ------
+    DpgrsError
+        If the people lack a site, or have other outcomes or covariates.
+    """
+    panel, outcomes = Panel.open(folder / "panel.zarr"), Outcomes.load(folder / "trial1" / "outcomes.npz")
+    if len(outcomes.names) != len(scores) or len(outcomes.values) != 1:
+        raise DpgrsError(
+            f"`{folder}` must hold the outcomes of the release, got others. Name its public people."
+        )
+    (Y,) = outcomes.values.values()
+    variants = panel.variants
+    keys = zip(
+        variants["contig"].astype(str).str.removeprefix("chr"),
+        variants["position"].astype(str),
+        variants["alt"],
+        variants["ref"],
+        strict=True,
+    )
+    places = {key: place for place, key in enumerate(keys)}
+    weights = np.zeros((len(scores), len(variants)))
+    for own, score in zip(weights, scores, strict=True):
+        absent = [site for site in score.sites if site not in places]
+        if absent:
+            raise DpgrsError(f"`{folder}` must hold every site, got none of {':'.join(absent[0])}. Add it.")
+        own[[places[site] for site in score.sites]] = list(map(float, score.numbers))
+    s = np.zeros_like(Y)
+    for first in range(0, len(variants), VARIANTS_AT_ONCE):
+        block = slice(first, first + VARIANTS_AT_ONCE)
+        s += weights[:, block] @ _copies(panel, block, is_people=outcomes.rows == "people")
+    if covariates is not None:
+        s += _of_covariates(covariates, Covariates.load(folder / "covariates.npz"))
+    return Y, s
+
+
+def sum_problems(names, lines, Y, s):
+    """Compare sums.
+
+    Parameters
+    ----------
+    names : n_outcomes str
+    lines : list of lists of text, from `dpgrs.release.prediction_check.read_sums`.
+    Y, s : from `score_people`.
+
+    Returns
+    -------
+    list of str
+    """
+    return [
+        f"the sums of {name} must be those of its weights and these public people"
+        for name, cells, y, score in zip(names, lines, Y, s, strict=True)
+        if not _are_sums(list(map(float, cells)), y[np.isfinite(y)], score[np.isfinite(y)])
+    ]
+
+
+def _are_sums(stated, y, s):
+    terms = np.array([np.ones(len(y)), y, y * y, s, s * s, s * y])
+    return bool(np.all(np.abs(stated - terms.sum(axis=1)) <= TOLERANCE * (1 + np.abs(terms).sum(axis=1))))
+
+
+def _copies(panel, block, *, is_people):
+    """Return copies of ALT, (n_variants, n_rows) float64."""
+    if panel.has_dosages:
+        return panel.dosages(block) * DOSAGE_STEP
+    alleles = unpack(panel.haplotypes(block), panel.n_haplotypes).astype(np.float64)
+    return alleles[:, 0::2] + alleles[:, 1::2] if is_people else alleles
+
+
+def _of_covariates(path, own):
+    """Return what covariates add to scores, (n_outcomes, n_rows), from entries b/B z of a clipped z."""
+    header, *lines = csv.reader(read_text(path).split("\n")[:-1], delimiter="\t")
+    weight, scale, bound = (header.index(name) for name in ("weight", "scale", "bound"))
+    n = len(own.names)
+    if [line[1] for line in lines[:n]] != list(own.names):
+        raise DpgrsError("The public people must have the covariates of the release, got others. Name these.")
+    largest = 1 if own.rows == "people" else 1 / 2
+    per_entry = [float(line[weight]) * float(line[scale]) * float(line[bound]) / largest for line in lines]
+    return np.reshape(per_entry, (-1, n)) @ (own.units * DOSAGE_STEP)

@@ -12,7 +12,7 @@ from snakemake.utils import update_config
 from dpgrs.config import resolve
 from dpgrs.errors import UsageError
 
-# Snakemake lays this file under every other.
+# Snakemake lays this file of a checkout under every other; an installed package has none, and needs none.
 BASE = Path(__file__).parents[2] / "config" / "config.yaml"
 # Aliases make a short text large, or endless: this is far more than a study has settings.
 MOST_VALUES = 1_000_000
@@ -36,7 +36,7 @@ def read_settings(path, *, changes=()):
         If the file cannot be read, or with all problems of the settings.
     """
     raw = {}
-    for source in (BASE, path):
+    for source in [BASE] * BASE.is_file() + [path]:
         update_config(raw, _read(source))
     for change in changes:
         update_config(raw, _parse(change))

@@ -76,6 +76,7 @@ def make_report_data(
                 "delta": 1e-6,
                 "penalty": 0.01,
                 "penalty_rule": "fixed",
+                "test_share": 0.2,
                 "stated_heritability": None,
                 "is_joint": False,
                 "bounds": "worst-case",

@@ -69,7 +69,10 @@ def test_summary__matches_pandas_and_begins_with_the_largest_design(data):
         )
         quartiles = expected["r2"].quantile([0.25, 0.5, 0.75]).tolist()
         assert [row["q1"], row["median"], row["q3"]] == pytest.approx(quartiles)
-        assert row["mse_ratio"] == pytest.approx(expected["mse"].mean() / expected["mse_nonprivate"].mean())
+        free = data.metrics[data.metrics["protection"] == "none"]
+        free = free[(free["n_variants"] == row["n_variants"]) & (free["n_outcomes"] == row["n_outcomes"])]
+        best = free.groupby("method")["mse"].mean().min()
+        assert row["mse_ratio"] == pytest.approx(expected["mse"].mean() / best)
         assert row["missing"] == 0
 
 
@@ -114,3 +117,21 @@ def test_read_metrics__names_stay_text_and_missing_numbers_are_nan(tmp_path, dat
 def test_report_data__raise_on_parts_that_do_not_fit(data, changes, message):
     with pytest.raises(DpgrsError, match=message):
         ReportData(**vars(data) | changes)
+
+
+def test_summary__errors_are_those_of_the_best_fit_without_privacy_on_the_same_rows():
+    cells = {("ols", 1): 3.0, ("ols", 2): 1.0, ("s", 1): 1.5, ("s", 2): 1.5, ("blup", 1): 3.0}
+    metrics = pd.DataFrame(
+        [
+            {"method": name, "protection": "full" if name == "blup" else "none", "mse": error, "trial": trial}
+            for (name, trial), error in cells.items()
+        ]
+    ).assign(accounting="", epsilon=np.nan, outcome="a", n_variants=1, n_outcomes=1, status="ok", r2=0.0)
+    metrics.loc[4, ["accounting", "epsilon"]] = ["gdp", 1.0]
+
+    def ratios(ridge):
+        return {row["fit"].method: row["mse_ratio"] for row in summary(metrics.assign(mse_nonprivate=ridge))}
+
+    assert ratios(9.0) == {"ols": 2 / 1.5, "s": 1.0, "blup": 2.0}
+    # Ridge regression counts where it is not among the methods, too.
+    assert ratios(0.5) == {"ols": 4.0, "s": 3.0, "blup": 6.0}

@@ -34,14 +34,14 @@ def test_attack_rows__largest_design_first_then_what_is_seen(attacks):
     assert [row["n_variants"] for row in rows] == [24] * 9 + [12] * 9
     assert [row["seen"] for row in rows[:9]] == [
         "X′X (not private)",
-        "X′X (full, gdp)",
-        "X′X (full, gdp)",
+        "X′X (full, exact accounting)",
+        "X′X (full, exact accounting)",
         "X′X and X′Y (not private)",
-        "X′X and X′Y (full, gdp)",
-        "X′X and X′Y (full, gdp)",
+        "X′X and X′Y (full, exact accounting)",
+        "X′X and X′Y (full, exact accounting)",
         "Weights of OLS (not private)",
-        "Weights of ReuseCovGauss (full, gdp)",
-        "Weights of ReuseCovGauss (full, gdp)",
+        "Weights of ReuseCovGauss (full, exact accounting)",
+        "Weights of ReuseCovGauss (full, exact accounting)",
     ]
     assert [row["fit"].epsilon for row in rows[:3]] == [None, 1.0, 5.0]
 

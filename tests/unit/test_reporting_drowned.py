@@ -3,7 +3,7 @@ import pandas as pd
 import pytest
 
 from dpgrs.reporting.data import read_metrics
-from dpgrs.reporting.drowned import COLUMNS, drowned, remedy
+from dpgrs.reporting.drowned import COLUMNS, chance_r2, drowned, remedy
 from dpgrs.reporting.pages import write_overview
 from html_pages import Page
 from report_data import make_report_data
@@ -20,12 +20,13 @@ def make_metrics(cells, *, ridge=0.4, total=1.0):
             )
         )
         | {"trial": trial, "outcome": name, "r2": r2 + shift, "mse": (1 - r2 - shift) * total}
-        | {"mse_nonprivate": (1 - ridge) * total}
+        | {"mse_nonprivate": (1 - ridge) * total, "n_rows": 1536}
         for cell, r2 in cells.items()
         for trial, name, shift in ((1, "a", -0.004), (2, "a", 0.002), (1, "b", 0.001), (2, "b", 0.001))
     ]
     reference = {"method": "ridge", "protection": "none", "accounting": "", "epsilon": np.nan}
-    reference |= {"n_variants": 100, "n_outcomes": 1, "r2": ridge, "mse": 0.6, "mse_nonprivate": 0.6}
+    reference |= {"n_variants": 100, "n_outcomes": 1, "n_rows": 1536}
+    reference |= {"r2": ridge, "mse": 0.6, "mse_nonprivate": 0.6}
     return pd.DataFrame([*rows, reference])
 
 
@@ -45,7 +46,7 @@ def test_drowned__where_the_best_private_method_stays_below_a_hundredth():
         cell("blup", protection="label", n_outcomes=10): -0.5,
     }
 
-    found, n_cells = drowned(make_metrics(cells))
+    found, n_cells = drowned(make_metrics(cells), least_r2=0.01)
 
     assert n_cells == 6
     assert [one[:4] for one in found] == [
@@ -59,15 +60,27 @@ def test_drowned__where_the_best_private_method_stays_below_a_hundredth():
 def test_drowned__not_where_there_is_nothing_to_predict(total):
     cells = {cell("blup"): 0.002}
 
-    assert drowned(make_metrics(cells, ridge=0.009, total=total)) == ([], 1)
-    assert len(drowned(make_metrics(cells, ridge=0.011, total=total))[0]) == 1
+    assert drowned(make_metrics(cells, ridge=0.009, total=total), least_r2=0.01) == ([], 1)
+    assert len(drowned(make_metrics(cells, ridge=0.011, total=total), least_r2=0.01)[0]) == 1
+
+
+def test_chance_r2__is_what_a_score_without_knowledge_stays_below():
+    rng = np.random.Generator(np.random.PCG64(0))
+    metrics = pd.DataFrame({"n_rows": [800, 800]})
+    least = chance_r2(metrics, test_share=0.2)
+    y, prediction = rng.normal(size=(2, 4000, 200))
+    # The best that scaling could make of each, on 200 test rows.
+    squared = [np.corrcoef(*pair)[0, 1] ** 2 for pair in zip(y, prediction, strict=True)]
+    assert np.mean(np.array(squared) < least) == pytest.approx(0.95, abs=0.02)
+    assert chance_r2(metrics, test_share=0.8) == pytest.approx(least / 16)
+    assert chance_r2(metrics, test_share=0) == np.inf
 
 
 def test_drowned__not_where_no_r2_is_known():
     metrics = make_metrics({cell("blup"): 0.002}).assign(r2=np.nan)
 
-    assert drowned(metrics) == ([], 1)
-    assert drowned(metrics[metrics["protection"] == "none"]) == ([], 0)
+    assert drowned(metrics, least_r2=0.01) == ([], 1)
+    assert drowned(metrics[metrics["protection"] == "none"], least_r2=0.01) == ([], 0)
 
 
 def test_remedy__names_tight_bounds_unless_they_are_there():
@@ -80,9 +93,11 @@ def test_write_overview__says_where_all_is_noise(tmp_path):
 
     write_overview(data, tmp_path)
 
+    least = chance_r2(data.metrics, test_share=data.study.test_share)
     text = " ".join(Page(tmp_path / "index.html").text.split())
-    assert "All noise. Under the terms below no private method predicts better than the mean would" in text
-    assert "Full protection, gdp, ε = 0.05: every design" in text
+    assert "All noise at 8 of 16 combinations of privacy terms, variants and outcomes. At those below" in text
+    assert f"none has a mean R² of {least:.2g} or more" in text
+    assert "Full protection, exact accounting, ε = 0.05: every design" in text
     assert "ε = 16:" not in text
     write_overview(make_report_data(n_outcomes=3, epsilons=(16.0,)), tmp_path / "other")
     assert "All noise" not in Page(tmp_path / "other" / "index.html").text
@@ -94,4 +109,4 @@ def test_read_metrics__the_columns_asked_for(tmp_path):
     read = read_metrics(tmp_path / "metrics.tsv", columns=COLUMNS)
 
     assert set(read) == set(COLUMNS)
-    assert len(drowned(read)[0]) == 1
+    assert len(drowned(read, least_r2=0.01)[0]) == 1

@@ -42,7 +42,7 @@ def test_write_r2_figure__text_is_text_and_bytes_repeat(tmp_path, data):
     assert {
         "24 variants, ε\u00a0=\u00a04",
         "12 variants, ε\u00a0=\u00a01",
-        "ReuseCovGauss (full, paper)",
+        "ReuseCovGauss (full, paper’s accounting)",
     } <= set(texts(svg))
     assert not re.search(r"<metadata>\s*\S*date|20\d\d-\d\d|Matplotlib v", svg)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.svg", "b.svg"]
@@ -70,7 +70,7 @@ def test_spread_figure__fits_without_a_value_have_no_row(data):
             for figure in (spread_figure(accuracy), TrialsFigure(accuracy).draw(0))
         ]
 
-    assert labels == [[fit.label for fit in accuracy.fits if fit.method != "ols"]] * 2
+    assert labels == [[fit.brief for fit in accuracy.fits if fit.method != "ols"]] * 2
 
 
 def test_limits__reach_no_further_below_zero_than_half_the_top():
@@ -194,6 +194,17 @@ def test_populations_figure__names_are_text_however_odd():
 
     assert {"a$b$", "<i>", "x" * 29 + "…"} <= set(texts(svg))
     assert ET.fromstring(svg).get("aria-label") == '"quoted" & <so>'
+
+
+def test_populations_figure__one_fit_stands_on_its_line_and_a_star_is_as_large_as_others():
+    with styled():
+        (fit,) = PopulationsFigure(fits=["Ridge"], colors=["#000000"], populations=["a", "b"])._dots
+        many = PopulationsFigure(fits=list("abcdef"), colors=["#000000"] * 6, populations=["a"])
+        figure = PopulationsFigure(fits=["Ridge"], colors=["#000000"], populations=["a", "b"])
+        figure.draw(np.array([[0.1, 0.2]]))
+    assert figure._dots[0][0].get_ydata().tolist() == [0, 1]
+    sizes = {points.get_marker(): points.get_markersize() for points, _ in many._dots}
+    assert sizes["*"] > 1.5 * sizes["o"] == 1.5 * fit[0].get_markersize()
 
 
 def test_inline_svg__ids_of_two_figures_do_not_meet(data):

@@ -42,14 +42,15 @@ def test_label_fits__no_rows():
     ("fit", "label"),
     [
         (RIDGE, "Ridge (not private)"),
-        (private(0.5), "ReuseCovGauss (full, gdp), ε\u00a0=\u00a00.5"),
-        (private(2.0, "paper", "label"), "ReuseCovGauss (label, paper), ε\u00a0=\u00a02"),
+        (private(0.5), "ReuseCovGauss (full, exact accounting), ε\u00a0=\u00a00.5"),
+        (private(2.0, "paper", "label"), "ReuseCovGauss (label, paper’s accounting), ε\u00a0=\u00a02"),
         (Fit("new-method", "none", "", None), "new-method (not private)"),
         (Fit("s-blup, some scaling", "none", "", None), "DP-SIS + BLUP, some scaling (not private)"),
     ],
 )
 def test_fit__label(fit, label):
     assert fit.label == label
+    assert fit.brief == label.replace(" accounting", "")
 
 
 def test_reference__prefers_ridge():

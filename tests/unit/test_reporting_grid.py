@@ -90,7 +90,7 @@ def test_views__only_what_varies():
 @pytest.mark.parametrize(
     ("query", "labels"),
     [
-        ("method == 'reusecov-gauss' and accounting == 'gdp'", ["ReuseCovGauss (full, gdp)"]),
+        ("method == 'reusecov-gauss' and accounting == 'gdp'", ["ReuseCovGauss (full, exact accounting)"]),
         ("protection == 'none'", ["OLS (not private)", "Ridge (not private)"]),
     ],
 )
@@ -136,7 +136,7 @@ def test_r2_figure__a_line_that_falls_ends_in_a_triangle_and_a_note(demo):
             assert (marks, texts) == ([], [])
             continue
         (mark,), (text,) = marks, texts
-        assert text == "ReuseCovGauss (gdp) down to −5,000"
+        assert text == "ReuseCovGauss (exact) down to −5,000"
         assert 1 < mark.get_xdata()[0] < 1.1
         assert LOWEST - 0.1 < mark.get_ydata()[0] < LOWEST
         assert axis.get_ylim()[0] > -0.5
@@ -207,4 +207,4 @@ def test_r2_figure__a_panel_without_private_fits_is_not_drawn(grid):
 def test_r2_figure__few_series_of_several_accountings_share_panels():
     metrics = make_report_data(n_outcomes=3, private=PRIVATE + GRID[6:9]).metrics
 
-    assert "ReuseCovProj (feature, gdp)" in legend(draw(metrics, BY_OUTCOMES))
+    assert "ReuseCovProj (feature, exact accounting)" in legend(draw(metrics, BY_OUTCOMES))

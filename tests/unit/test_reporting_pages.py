@@ -1,6 +1,7 @@
 import json
 import re
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -317,3 +318,18 @@ def test_correlation__matches_numpy():
 
     assert correlation(first, second) == pytest.approx(np.corrcoef(first, second)[0, 1])
     assert np.isnan(correlation(first, np.ones(3)))
+
+
+def test_pages__say_which_outcomes_are_binary(data, tmp_path):
+    values = np.array([[0.5, -2.0, np.nan, 0.5], [0.5, 1.5, 2.5, 0.5], [1.0, 1.0, np.nan, 1.0]])
+    measured = SimpleNamespace(names=data.outcomes, values={24: values}, effects={})
+    binary = report_step._binary(measured, 24)
+    assert binary == data.outcomes[:1]
+    measured.effects = {24: values}
+    assert report_step._binary(measured, 24) == ()
+
+    report = write_report(replace(data, binary=binary), tmp_path / "report")
+
+    words = ["A binary outcome" in page.read_text() for page in sorted(report.rglob("outcome_*.html"))]
+    assert words == [True, False, False]
+    assert (report / "index.html").read_text().count("</a> (binary)</th>") == 1

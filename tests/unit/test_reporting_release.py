@@ -9,14 +9,14 @@ import pytest
 
 from audit_data import make_audit
 from dpgrs.errors import DpgrsError, UsageError
-from dpgrs.io.files import write_table
+from dpgrs.io.files import table_text, write_table
 from dpgrs.privacy.statement_content import Total
 from dpgrs.privacy.statement_text import budget_in_words
 from dpgrs.reporting.data import VARIANT_COLUMNS
 from dpgrs.reporting.release_data import ReleaseData, terms_rows
 from dpgrs.reporting.release_pages import write_outcome_pages, write_overview
 from dpgrs.reporting.rendering import chunks
-from dpgrs.steps.release_report import render_release_report
+from dpgrs.steps.release_report import _scales, render_release_report
 from html_pages import Page, contents
 from release_data import CURATION, SITES, make_statement, make_terms
 from release_report_data import EXACT_COUNT, SAMPLE_ID, make_release
@@ -309,6 +309,28 @@ def test_pages__charged_accuracy_without_any_value(tmp_path):
     text = text_of(arguments["output"] / "index.html")
     assert "none was spent on it" not in text
     assert "ε 0.5" in text
+
+
+def test_outcome_page__names_the_units_of_weights(tmp_path):
+    statement = make_statement(tmp_path, make_terms())
+    data = make_data(statement)
+    scales = {"outcome": data.outcomes, "centre": [170.0, 0.2, 0.0], "scale": [6.5, 0.4, 1.0]}
+    scales = pd.DataFrame(scales | {"is_binary": [False, True, False], "origin": "a survey"})
+    (tmp_path / "outcome_scales.tsv").write_text(table_text(scales))
+    assert _scales(tmp_path / "absent.tsv") is None
+
+    for name, known in (("without", None), ("with", _scales(tmp_path / "outcome_scales.tsv"))):
+        write_outcome_pages(replace(data, scales=known), 1, len(data.outcomes), tmp_path / name)
+
+    without, first, second = (
+        text_of(tmp_path / name)
+        for name in ("without/outcome_0001.html", "with/outcome_0001.html", "with/outcome_0002.html")
+    )
+    assert "Units: standard deviations. The outcome was given standardised" in without
+    assert "One is 6.5 in the outcome’s own unit, around a centre of 170" in first
+    assert "standard deviations of a binary outcome, 0 or 1, by its public prevalence" in second
+    assert "outcome_scales.tsv" in first
+    assert "in standard deviations of the outcome, as it was released" in first
 
 
 def test_outcome_page__links_standard_errors_where_there_are_any(tmp_path):

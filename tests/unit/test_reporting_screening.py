@@ -154,7 +154,7 @@ def test_pages__chosen_variants_with_their_causal_partners(data, tmp_path):
         "would share 0.38 of 3 at 24 variants, and hit 0.56 causal ones",
         "r² ≥ 0.8 over the training haplotypes",
         "no fit not private – 24 3 1.5 1.2 2.2 1.8 4.5",
-        "Kendall + BLUP, Kendall + Tukey gdp 16 24 3 1.5",
+        "Kendall + BLUP, Kendall + Tukey exact accounting 16 24 3 1.5",
         "No model: outcomes and trials in which the method released none",
     ):
         assert words in overview

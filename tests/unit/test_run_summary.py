@@ -79,14 +79,16 @@ def test_describe_success__of_a_benchmark_is_where_its_report_is(results):
 
 
 def test_describe_success__of_a_benchmark_says_where_all_is_noise(results):
-    benchmark = {"mode": "benchmark", "privacy": {"bounds": "worst-case"}}
+    benchmark = {"mode": "benchmark", "privacy": {"bounds": "worst-case"}, "outcomes": {"test_share": 0.2}}
     metrics = make_report_data(epsilons=(0.05, 16.0), private=PRIVATE[:1]).metrics
     metrics.to_csv(results / "metrics.tsv", sep="\t", index=False)
     _, line = describe_success(benchmark, results=results, earlier=set())
+    least = 3.84 / (metrics["n_rows"].mean() / 4)
     assert line == (
-        "All noise: no private method has a mean R^2 of 0.01 or more at 4 of 8 combinations of protection, "
-        "accounting, epsilon, variants and outcomes; the report names them. Raise epsilon, ask for fewer "
-        "variants or outcomes, or use tight bounds."
+        "All noise at 4 of 8 combinations of protection, accounting, epsilon, variants and outcomes: no "
+        f"private method has a mean R^2 of {least:.2g} or more, as chance gives on as many test rows in one "
+        "case of twenty. The report names them. Raise epsilon, ask for fewer variants or outcomes, or use "
+        "tight bounds."
     )
     metrics[metrics["epsilon"] != 0.05].to_csv(results / "metrics.tsv", sep="\t", index=False)
     assert len(describe_success(benchmark, results=results, earlier=set())) == 1

@@ -92,15 +92,18 @@ def _noise(settings, metrics):
     from dpgrs.reporting import drowned
     from dpgrs.reporting.data import read_metrics
 
-    found, n_cells = drowned.drowned(read_metrics(metrics, columns=drowned.COLUMNS))
+    table = read_metrics(metrics, columns=drowned.COLUMNS)
+    least = drowned.chance_r2(table, test_share=settings["outcomes"]["test_share"])
+    found, n_cells = drowned.drowned(table, least_r2=least)
     n_drowned = sum(one.n_designs for one in found)
     if not n_drowned:
         return []
     share = f"all {n_cells}" if n_drowned == n_cells else f"{n_drowned} of {n_cells}"
     remedy = drowned.remedy(settings["privacy"]["bounds"], epsilon="epsilon")
     return [
-        f"All noise: no private method has a mean R^2 of {drowned.LEAST_R2} or more at {share} combinations "
-        f"of protection, accounting, epsilon, variants and outcomes; the report names them. {remedy}"
+        f"All noise at {share} combinations of protection, accounting, epsilon, variants and outcomes: no "
+        f"private method has a mean R^2 of {least:.2g} or more, as chance gives on as many test rows in one "
+        f"case of twenty. The report names them. {remedy}"
     ]
 
 

@@ -92,12 +92,14 @@ def summary(metrics):
 
     Returns
     -------
-    list of dict with n_variants, n_outcomes, fit, delta, mean, q1, median, q3 of R^2, mse_ratio (to the
-    non-private ridge on the same rows and variants), missing (outcomes and trials without a value) and
+    list of dict with n_variants, n_outcomes, fit, delta, mean, q1, median, q3 of R^2, mse_ratio (to the best
+    fit without privacy on the same rows and variants), missing (outcomes and trials without a value) and
     no_model (those in which a check of the mechanism kept the model back).
     """
     fits, codes = label_fits(metrics)
-    groups = metrics.assign(fit=codes).groupby(["n_variants", "n_outcomes", "fit"])
+    metrics = metrics.assign(fit=codes).reset_index(drop=True)
+    metrics["mse_best"] = _best_errors(metrics, fits)
+    groups = metrics.groupby(["n_variants", "n_outcomes", "fit"])
     rows = [
         {"n_variants": n_variants, "n_outcomes": n_outcomes, "fit": fits[fit]} | _summary_of(rows)
         for (n_variants, n_outcomes, fit), rows in groups
@@ -105,10 +107,27 @@ def summary(metrics):
     return sorted(rows, key=lambda row: (-row["n_variants"], -row["n_outcomes"]))
 
 
+def _best_errors(metrics, fits):
+    """Return, for each row, the error of the design's best fit without privacy on the same outcome and trial.
+
+    Ridge regression is among them, whether a study has it among its methods or not.
+    """
+    cell, best = ["outcome", "trial"], pd.Series(np.nan, metrics.index)
+    for _, rows in metrics.groupby(["n_variants", "n_outcomes"]):
+        ridge = rows.drop_duplicates(cell).assign(fit=-1, mse=lambda own: own["mse_nonprivate"])
+        free = rows[[not fits[code].is_private for code in rows["fit"]]]
+        errors = pd.concat([ridge, free]).pivot(index=cell, columns="fit", values="mse")
+        means = mean(errors.to_numpy(dtype=float), axis=0)
+        place = np.argmin(np.where(np.isfinite(means), means, np.inf))
+        own = errors.iloc[:, place].reindex(pd.MultiIndex.from_frame(rows[cell]))
+        best.loc[rows.index] = own.to_numpy()
+    return best
+
+
 def _summary_of(rows):
     r2 = rows["r2"].dropna().to_numpy(dtype=float)
     q1, median, q3 = np.percentile(r2, QUARTILES) if len(r2) else [np.nan] * 3
-    both = rows[["mse", "mse_nonprivate"]].dropna().to_numpy(dtype=float)
+    both = rows[["mse", "mse_best"]].dropna().to_numpy(dtype=float)
     return {
         "mean": mean(r2),
         "q1": q1,

@@ -63,6 +63,7 @@ class StudyInfo:
     source : str, where the genotypes come from, in words.
     chromosomes : tuple of str.
     heritability : float, of simulated outcomes; None for measured ones.
+    test_share : float, of the people, kept for testing.
     outcome_bound : float, the public bound at which every outcome is clipped.
     delta : float
     penalty : float, lambda of the ridge penalty, per row.
@@ -90,6 +91,7 @@ class StudyInfo:
     source: str
     chromosomes: tuple
     heritability: float | None
+    test_share: float
     outcome_bound: float
     delta: float
     penalty: float
@@ -266,6 +268,7 @@ class ReportData:
         nobody was attacked.
     clipping : Clipping, or None where it was not counted.
     screening : Screening, or None where no method chooses variants.
+    binary : tuple of str, the measured outcomes that have two values alone.
     quality : Quality, of the genotypes; None leaves their page out.
 
     Raises
@@ -286,6 +289,7 @@ class ReportData:
     clipping: Clipping | None = None
     screening: Screening | None = None
     quality: Quality | None = None
+    binary: tuple = ()
 
     def __post_init__(self):
         shape = (len(self.outcomes), len(self.variants))

@@ -1,5 +1,6 @@
 """Where noise leaves nothing: designs at which no private method predicts better than the mean."""
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -7,11 +8,12 @@ import numpy as np
 from dpgrs.reporting.terms import plural
 from dpgrs.types import Bounds, Protection
 
-# An R^2 of less is next to nothing, and about what chance gives on few test rows.
-LEAST_R2 = 0.01
+# On n rows the squared correlation of a score with what it knows nothing of is beyond this over n in one
+# case of twenty (chi-squared with one degree of freedom), and R^2 is at most the squared correlation.
+CHANCE = 3.84
 TERMS = ["protection", "accounting", "epsilon"]
 DESIGN = ["n_variants", "n_outcomes"]
-COLUMNS = [*TERMS, *DESIGN, "method", "r2", "mse", "mse_nonprivate"]
+COLUMNS = [*TERMS, *DESIGN, "n_rows", "method", "r2", "mse", "mse_nonprivate"]
 
 
 class Drowned(NamedTuple):
@@ -32,8 +34,24 @@ class Drowned(NamedTuple):
     n_designs: int
 
 
-def drowned(metrics):
-    """Find the terms and designs at which no private method has a mean R^2 of `LEAST_R2` or more.
+def chance_r2(metrics, *, test_share):
+    """Return the R^2 below which a score tells nothing from chance on the test rows of a study.
+
+    Parameters
+    ----------
+    metrics : the study's metrics; training rows are `n_rows`.
+    test_share : float in [0, 1), of the people.
+
+    Returns
+    -------
+    float; infinite without test rows.
+    """
+    n_test = metrics["n_rows"].mean() * test_share / (1 - test_share)
+    return CHANCE / n_test if n_test else math.inf
+
+
+def drowned(metrics, *, least_r2):
+    """Find the terms and designs at which no private method has a mean R^2 of `least_r2` or more.
 
     The mean is over outcomes and trials. Left out are designs at which ridge regression without privacy, on
     the same rows, has no such R^2 either: there is nothing to drown.
@@ -41,6 +59,7 @@ def drowned(metrics):
     Parameters
     ----------
     metrics : the study's metrics, `COLUMNS` at least.
+    least_r2 : float, from `chance_r2`.
 
     Returns
     -------
@@ -54,7 +73,7 @@ def drowned(metrics):
         table = private.assign(ridge=ridge)
         means = table.groupby([*TERMS, *DESIGN, "method"], sort=False)[["r2", "ridge"]].mean()
     best = means.groupby([*TERMS, *DESIGN], sort=False).max().reset_index()
-    is_drowned = (best["r2"] < LEAST_R2) & (best["ridge"] >= LEAST_R2)
+    is_drowned = (best["r2"] < least_r2) & (best["ridge"] >= least_r2)
     found = []
     for terms, cells in best.assign(is_drowned=is_drowned).groupby(TERMS, sort=False):
         designs = cells.loc[cells["is_drowned"], DESIGN]

@@ -38,7 +38,7 @@ def spread_figure(accuracy):
     """
     per_outcome = dict(zip(accuracy.fits, mean(accuracy.r2, axis=2), strict=True))
     fits = fitting_rows([fit for fit, values in per_outcome.items() if np.isfinite(values).any()])
-    labels = [fit.label for fit in fits]
+    labels = [fit.brief for fit in fits]
     quantiles = [_quantiles(per_outcome[fit]) for fit in fits]
     floor, top = limits(np.array(quantiles))
     styles = series_styles(accuracy.fits)

@@ -5,6 +5,7 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
+from dpgrs.reporting.terms import ACCOUNTING_NAMES
 from dpgrs.types import Protection
 
 METHOD_NAMES = {
@@ -65,13 +66,18 @@ class Fit(NamedTuple):
         """Name of the fit without its epsilon."""
         if not self.is_private:
             return f"{self.method_name} (not private)"
-        return f"{self.method_name} ({self.protection}, {self.accounting})"
+        return f"{self.method_name} ({self.protection}, {ACCOUNTING_NAMES[self.accounting]})"
 
     @property
     def label(self):
         """Full name of the fit."""
         # No-break spaces: the number stays with its letter.
         return f"{self.series}, ε\u00a0=\u00a0{self.epsilon:g}" if self.is_private else self.series
+
+    @property
+    def brief(self):
+        """Full name of the fit where there is little room, as beside an axis."""
+        return self.label.replace(" accounting", "")
 
 
 def label_fits(table):

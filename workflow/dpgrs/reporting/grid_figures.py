@@ -10,7 +10,7 @@ from dpgrs.reporting.fits import Fit
 from dpgrs.reporting.grid_layout import MAX_LINES, lay_out, panel_title, rows_of
 from dpgrs.reporting.styles import LINES, WIDTH, limits, series_styles
 from dpgrs.reporting.svg import FAINT, MUTED, few_ticks, new_figure, text_width
-from dpgrs.reporting.terms import PROTECTED_IN_BRIEF, format_r2
+from dpgrs.reporting.terms import ACCOUNTING_NAMES, PROTECTED_IN_BRIEF, format_r2
 
 LOWEST = -0.1
 PANEL_HEIGHT, GAP_ABOVE, GAP_BETWEEN = 118, 28, 14
@@ -165,7 +165,7 @@ def _legend(fits, styles, layout):
         face = next(styles[fit.series]["markerfacecolor"] for fit in private if fit.accounting == accounting)
         look = {"marker": "o", "linestyle": "none", "color": MUTED}
         look["markerfacecolor"] = "white" if face == "white" else MUTED
-        handles[accounting] = Line2D([], [], label=accounting, **look)
+        handles[accounting] = Line2D([], [], label=ACCOUNTING_NAMES[accounting], **look)
     return list(handles.values())
 
 
@@ -272,7 +272,8 @@ def _short_names(fits):
     ]
     names = []
     for fit in fits:
-        terms = ", ".join(getattr(fit, name) for name in told_apart if fit.is_private)
+        terms = [getattr(fit, name) for name in told_apart if fit.is_private]
+        terms = ", ".join(ACCOUNTING_NAMES.get(term, term).removesuffix(" accounting") for term in terms)
         names.append(f"{fit.method_name} ({terms})" if terms else fit.method_name)
     return names
 

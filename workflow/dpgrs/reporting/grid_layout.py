@@ -8,7 +8,7 @@ import numpy as np
 
 from dpgrs.reporting.accuracy import trial_means
 from dpgrs.reporting.fits import thin
-from dpgrs.reporting.terms import plural
+from dpgrs.reporting.terms import ACCOUNTING_NAMES, plural
 
 # More lines cannot be told apart, more panels one below the other are not looked at.
 MAX_LINES = 9
@@ -143,7 +143,7 @@ def panel_title(panel, view):
     if panel.facet is not None:
         parts.append(facet_name(panel.facet, view))
     if panel.accounting:
-        parts.append(panel.accounting)
+        parts.append(ACCOUNTING_NAMES[panel.accounting])
     return ", ".join(parts)
 
 

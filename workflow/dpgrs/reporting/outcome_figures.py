@@ -12,6 +12,7 @@ from dpgrs.reporting.svg import (
     MARKERS,
     MUTED,
     few_ticks,
+    marker_size,
     new_figure,
     shortened,
     text_width,
@@ -160,7 +161,7 @@ class TrialsFigure:
         styles = series_styles(accuracy.fits)
         self._places = row_places(accuracy)
         fits = [accuracy.fits[place] for place in self._places]
-        labels = [shortened(fit.label, 45) for fit in fits]
+        labels = [shortened(fit.brief, 45) for fit in fits]
         self._r2 = accuracy.r2
         self._plot = _DotPlot(labels, xlabel="R² on test rows", is_wide=len(labels) > MANY_ROWS)
         self._rows = []
@@ -211,7 +212,7 @@ class PopulationsFigure:
         labels = [shortened(name) for name in populations]
         self._plot = _DotPlot(labels, xlabel="R², mean over trials", legend=fits)
         self._dots = [
-            self._plot.dots(marker=marker, color=color, label=label, markersize=5.5)
+            self._plot.dots(marker=marker, color=color, label=label, markersize=marker_size(marker, 5.5))
             for label, color, marker in zip(fits, colors, cycle(MARKERS), strict=False)
         ]
         self._plot.figure.legend(loc="upper left", borderaxespad=0.3, handletextpad=0.2, labelspacing=0.35)
@@ -229,7 +230,7 @@ class PopulationsFigure:
         """
         self._plot.fit_to(r2)
         # Fits of a population stand a little apart, so that equal values can be told apart.
-        shifts = np.linspace(-0.25, 0.25, len(r2))
+        shifts = np.linspace(-0.25, 0.25, len(r2)) if len(r2) > 1 else [0.0]
         for dots, values, shift in zip(self._dots, r2, shifts, strict=True):
             self._plot.place(dots, values, np.arange(len(values)) + shift)
         return self._plot.figure

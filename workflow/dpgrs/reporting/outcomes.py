@@ -85,12 +85,16 @@ class OutcomeViews:
     def fit_rows(self, outcome):
         """Return, per fit, a dict of fit, mean, low and high R^2 over trials, and the ratio of errors."""
         accuracy = self.accuracy
+        free = [place for place, fit in enumerate(accuracy.fits) if not fit.is_private]
+        # The errors of ridge regression are there whether it is among the methods or not.
+        errors = np.concatenate([accuracy.mse[free, outcome], accuracy.mse_nonprivate[:, outcome]])
+        best = np.fmin.reduce(mean(errors, axis=1))
         rows = []
         for place, fit in enumerate(accuracy.fits):
             r2 = accuracy.r2[place, outcome]
             finite = r2[np.isfinite(r2)]
             low, high = (finite.min(), finite.max()) if len(finite) else (np.nan, np.nan)
-            ratio = mean(accuracy.mse[place, outcome]) / mean(accuracy.mse_nonprivate[place, outcome])
+            ratio = mean(accuracy.mse[place, outcome]) / best
             rows.append({"fit": fit, "mean": mean(r2), "low": low, "high": high, "mse_ratio": ratio})
         return rows
 

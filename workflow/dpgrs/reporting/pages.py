@@ -5,7 +5,7 @@ from pathlib import Path
 from dpgrs.methods import FROM_STATISTICS
 from dpgrs.reporting.accuracy import Accuracy, mean, summary
 from dpgrs.reporting.attacks import attack_rows, attacks_figure
-from dpgrs.reporting.drowned import LEAST_R2, drowned, remedy
+from dpgrs.reporting.drowned import chance_r2, drowned, remedy
 from dpgrs.reporting.figures import spread_figure
 from dpgrs.reporting.fits import best_fits, label_fits, shown_private
 from dpgrs.reporting.grid_figures import LOWEST, r2_figure
@@ -16,7 +16,7 @@ from dpgrs.reporting.rendering import inline_figure, outcome_links, page_name, w
 from dpgrs.reporting.screening import ScreeningViews, kept_back_words, overview_context
 from dpgrs.reporting.study_terms import has_bounds, method_facts
 from dpgrs.reporting.svg import styled
-from dpgrs.reporting.terms import ACCOUNTINGS, PROMISES, Terms
+from dpgrs.reporting.terms import ACCOUNTING_NAMES, ACCOUNTINGS, PROMISES, Terms
 from dpgrs.types import Bounds, Protection
 
 FLOOR_NOTE = "A triangle at the edge marks a value that lies further down; the tables give it."
@@ -38,6 +38,8 @@ def write_overview(data, directory):
         write_quality_page(data.quality, directory, study=data.study)
     accuracy = Accuracy.of(data.metrics, outcomes=data.outcomes, trials=data.study.trials)
     attacks = attack_rows(data.attacks)
+    least_r2 = chance_r2(data.metrics, test_share=data.study.test_share)
+    found, n_cells = drowned(data.metrics, least_r2=least_r2)
     with styled():
         figures = {
             "spread": inline_figure(spread_figure(accuracy), "spread", "R² of single outcomes by method")
@@ -54,8 +56,10 @@ def write_overview(data, directory):
         figures=figures,
         genotypes=PAGE if data.quality else None,
         facts=method_facts(data.study, _private_methods(data.metrics)),
-        drowned=drowned(data.metrics)[0],
-        least_r2=LEAST_R2,
+        drowned=found,
+        n_drowned=sum(one.n_designs for one in found),
+        n_cells=n_cells,
+        least_r2=least_r2,
         remedy=remedy(data.study.bounds),
         grid=_grid_figures(data.metrics),
         lowest=LOWEST,
@@ -187,10 +191,14 @@ def _shared_context(data):
         "n_training": sorted(set(data.metrics["n_rows"])),
         "terms": terms,
         "accountings": {
-            fit.accounting: ACCOUNTINGS[fit.accounting] for kept in terms.values() for fit in kept
+            ACCOUNTING_NAMES[fit.accounting]: ACCOUNTINGS[fit.accounting]
+            for kept in terms.values()
+            for fit in kept
         },
+        "accounting_names": ACCOUNTING_NAMES,
         "promises": promises,
         "is_tight": data.study.bounds == Bounds.TIGHT and has_bounds(_private_methods(data.metrics)),
+        "binary": data.binary,
         "clipping": data.clipping,
         "shared_draws": _shared_draws(terms),
         "floor_note": FLOOR_NOTE,

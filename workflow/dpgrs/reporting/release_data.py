@@ -64,6 +64,8 @@ class ReleaseData:
     constants : data frame of constant and, where rows are haplotypes, haplotype_constant, text as in the
         bundle, indexed by outcome.
     covariates : data frame of outcome, covariate, weight, centre, scale and bound; None where there are none.
+    scales : data frame, indexed by outcome, of the public centre, scale and is_binary; None where there are
+        none.
 
     Raises
     ------
@@ -82,6 +84,7 @@ class ReleaseData:
     chosen: np.ndarray | None = None
     standard_errors: np.ndarray | None = None
     covariates: pd.DataFrame | None = None
+    scales: pd.DataFrame | None = None
 
     def __post_init__(self):
         n_weights = len(self.variants) if self.chosen is None else self.chosen.shape[1]

@@ -82,6 +82,7 @@ def write_outcome_pages(data, first, last, directory):
             score=data.statement["scores"][number - 1],
             accuracy_in_words=data.accuracy_in_words(number - 1),
             constant=data.constants.loc[data.outcomes[number - 1], "constant"],
+            scale=None if data.scales is None else data.scales.loc[data.outcomes[number - 1]],
         )
 
 

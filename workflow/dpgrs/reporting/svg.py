@@ -15,6 +15,8 @@ INK, MUTED, FAINT = "#1f2933", "#5f6c7b", "#d9dee4"
 PALETTE = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
 # No triangles: those mark values beyond the edge.
 MARKERS = ("o", "s", "D", "p", "*", "h")
+# A star has thin arms, and is drawn larger to be seen as well.
+STAR = 1.6
 
 STYLE = {
     "axes.edgecolor": MUTED,
@@ -63,6 +65,11 @@ def new_figure(width, height, *, left, right, top, bottom, **grid):
 def few_ticks(axis, count):
     """Put at most `count` + 1 ticks on an axis, at round numbers."""
     axis.set_major_locator(MaxNLocator(count, steps=(1, 2, 2.5, 5, 10)))
+
+
+def marker_size(marker, size):
+    """Return the size in points at which a marker looks as large as a dot of that size."""
+    return STAR * size if marker == "*" else size
 
 
 def without_label(axis):

@@ -35,6 +35,7 @@ PROMISES = {
     (Protection.FEATURE, Neighbours.REPLACE_ONE): "had the genotypes of any one {} been replaced by others",
     (Protection.LABEL, Neighbours.REPLACE_ONE): "had the outcomes of any one {} been replaced by others",
 }
+ACCOUNTING_NAMES = {Accounting.GDP: "exact accounting", Accounting.PAPER: "paper’s accounting"}
 ACCOUNTINGS = {
     Accounting.GDP: "exact Gaussian accounting (μ-GDP) of all noisy statistics together",
     Accounting.PAPER: "a part of ε and δ for each statistic, as in the paper; more noise for the same terms",

@@ -9,7 +9,7 @@ import pandas as pd
 from dpgrs.errors import DpgrsError, UsageError
 from dpgrs.io.sites import SITE_COLUMNS, read_chosen_sites
 from dpgrs.privacy.statement_text import budget_in_words, n_chosen
-from dpgrs.release.bundle import CONSTANTS, COVARIATES, STATEMENT
+from dpgrs.release.bundle import CONSTANTS, COVARIATES, SCALES, STATEMENT
 from dpgrs.release.pgs_catalog import in_file_order, site_digest
 from dpgrs.release.verify import verify_release
 from dpgrs.reporting import release_pages
@@ -54,7 +54,8 @@ def render_release_report(bundle, sites, metrics, *, output, processes):
         accuracy=_accuracy(read_metrics(metrics), statement["data_domain"]["outcomes"]),
         budget=budget_in_words(statement),
         constants=_constants(bundle / CONSTANTS),
-        covariates=_covariates(bundle / COVARIATES),
+        covariates=_table(bundle / COVARIATES),
+        scales=_scales(bundle / SCALES),
         **_of_chosen(variants, scores, bundle, statement),
     )
     write_report(release_pages, data, output, processes=processes)
@@ -100,8 +101,14 @@ def _constants(path):
     return pd.read_csv(path, sep="\t", dtype=str, keep_default_na=False).set_index("outcome")
 
 
-def _covariates(path):
-    """Return the weights of covariates; None where a release has none."""
+def _scales(path):
+    """Return the public constants of outcomes, indexed by outcome; None where a release has none."""
+    table = _table(path)
+    return None if table is None else table.set_index("outcome")
+
+
+def _table(path):
+    """Return a table of the bundle; None where a release has none."""
     if not path.exists():
         return None
     return pd.read_csv(path, sep="\t", dtype={"outcome": str, "covariate": str}, keep_default_na=False)

@@ -162,8 +162,19 @@ def _report_data(
         attacks=read_metrics(attacks) if attacks else None,
         clipping=_clipping(Statistics.load(statistics), largest),
         screening=read_screening(choices, panel, outcomes, settings) if choices else None,
+        binary=_binary(outcomes, largest),
         quality=_quality(qc, genotypes, settings) if qc and genotypes else None,
     )
+
+
+def _binary(outcomes, largest):
+    """Name the measured outcomes that have two values and no other; simulated ones are of no such kind."""
+    if outcomes.effects:
+        return ()
+    values = outcomes.values[largest]
+    low, high = (reduce(values, axis=1, keepdims=True) for reduce in (np.fmin.reduce, np.fmax.reduce))
+    is_binary = ((values == low) | (values == high) | np.isnan(values)).all(axis=1) & (low < high)[:, 0]
+    return tuple(name for name, is_it in zip(outcomes.names, is_binary, strict=True) if is_it)
 
 
 def _quality(qc, genotypes, settings):
@@ -197,6 +208,7 @@ def _study_info(settings, panel, outcomes, metrics, covariates, **counted):
         field=settings["cohort"]["field"],
         chromosomes=tuple(settings["cohort"]["chromosomes"]),
         heritability=settings["outcomes"]["heritability"] if simulated else None,
+        test_share=settings["outcomes"]["test_share"],
         outcome_bound=settings["outcomes"]["bound"],
         delta=settings["privacy"]["delta"],
         penalty=settings["regression"]["lambda"],

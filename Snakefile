@@ -37,12 +37,14 @@ from dpgrs.run_summary import (
 from snakemake.logging import logger
 
 WORKING_FOLDER = Path.cwd()
+# Whether a handler has said what was charged; where Snakemake itself fails, as on a full disk, it calls none.
+SAID = set()
 # Requests of the ledger before the run; what is there afterwards and not here was charged.
 EARLIER = ledger_requests(SETTINGS) if workflow.is_main_process else set()
 
 
 def say_without_handlers():
-    """Say what no handler does: in a dry run what would be charged, and what is there where nothing was to be done."""
+    """Say what no handler did: what was or would be charged, and what is there where nothing was to be done."""
     if workflow.scheduler is None:
         return  # nothing was started
     lines = []
@@ -52,6 +54,8 @@ def say_without_handlers():
             lines = describe_ahead(SETTINGS)
         elif not len(workflow.dag):
             lines = describe_success(SETTINGS, results=RESULTS, earlier=EARLIER)
+        elif not SAID:
+            lines = describe_failure(SETTINGS, earlier=EARLIER)
     for line in lines:
         print(line, file=sys.stderr)
 
@@ -62,11 +66,13 @@ if workflow.is_main_process:
 
 # Handlers print, and do nothing else: --no-hooks leaves them out, and so does who imports this as a module.
 onsuccess:
+    SAID.add("success")
     for line in describe_success(SETTINGS, results=RESULTS, earlier=EARLIER):
         logger.info(line)
 
 
 onerror:
+    SAID.add("failure")
     for line in describe_failure(SETTINGS, earlier=EARLIER):
         logger.error(line)
 

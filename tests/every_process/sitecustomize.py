@@ -1,9 +1,10 @@
 """Read by Python at its start in every process of a workflow under test: changes modules of dpgrs on import.
 
 The ledger's clock stands still. Where the variable `KILL_AT` names a function, a process that calls it
-kills itself with SIGKILL.
+kills itself with SIGKILL; where `FULL_AT` names one, it finds a full disk there.
 """
 
+import errno
 import importlib.abc
 import importlib.util
 import os
@@ -12,7 +13,7 @@ import sys
 
 from stopped_clock import StoppedClock
 
-KILL_AT = "DPGRS_TEST_KILL_AT"
+KILL_AT, FULL_AT = "DPGRS_TEST_KILL_AT", "DPGRS_TEST_FULL_AT"
 
 
 class ChangedOnImport(importlib.abc.MetaPathFinder):
@@ -49,6 +50,12 @@ def die(*_, **__):
     os.kill(os.getpid(), signal.SIGKILL)
 
 
+def find_no_room(*_, **__):
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
 sys.meta_path.insert(0, ChangedOnImport("dpgrs.privacy.hash_chain.datetime", StoppedClock))
 if KILL_AT in os.environ:
     sys.meta_path.insert(0, ChangedOnImport(os.environ[KILL_AT], die))
+if FULL_AT in os.environ:
+    sys.meta_path.insert(0, ChangedOnImport(os.environ[FULL_AT], find_no_room))

@@ -1,6 +1,9 @@
+import errno
 import hashlib
+import itertools
 import json
 import os
+import resource
 
 import pytest
 from hypothesis import given, settings
@@ -29,6 +32,14 @@ READERS = pytest.mark.parametrize(
 def entries_of(path):
     with reading_chain(path) as chain:
         return chain.entries
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _closed():
+    """Let nobody else open what is written here: a ledger must be closed."""
+    earlier = os.umask(0o077)
+    yield
+    os.umask(earlier)
 
 
 @pytest.fixture(scope="module")
@@ -65,15 +76,68 @@ def test_append__only_its_owner_can_open_the_files(chain):
     assert [path.stat().st_mode & 0o777 for path in (chain[0], head_path(chain[0]))] == [0o600, 0o600]
 
 
-def test_append__full_disk_takes_the_entry_back(copy, chain, monkeypatch):
+@pytest.mark.parametrize("is_partial", [False, True], ids=["refused", "partial"])
+@pytest.mark.parametrize("at", range(5))
+def test_append__full_disk_takes_the_entry_back(copy, chain, monkeypatch, at, is_partial):
+    """Head and line are written and synced, then the head is renamed: a disk may be full at any of these."""
+    calls = itertools.count()
+
+    def limited(call):
+        def run(*arguments):
+            if next(calls) != at:
+                return call(*arguments)
+            if is_partial and call is write:
+                return call(arguments[0], arguments[1][:7])
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+        return run
+
     write = os.write
     with appending_to(copy) as opened:
-        monkeypatch.setattr(os, "write", lambda descriptor, data: write(descriptor, data[:7]))
-        with pytest.raises(OSError, match="Free some space"):
+        for name in ("write", "fsync", "replace"):
+            monkeypatch.setattr(os, name, limited(getattr(os, name)))
+        with pytest.raises(
+            DpgrsError, match=r"cannot be written: .*The entry was taken back, and nothing was"
+        ):
             opened.append({"kind": "test"})
         monkeypatch.undo()
-    assert copy.read_bytes() == chain[1]
-    assert len(entries_of(copy)) == N_ENTRIES
+        assert copy.read_bytes() == chain[1]
+        opened.append({"kind": "test"})
+    assert verify_head(copy) == len(entries_of(copy)) == N_ENTRIES + 1
+
+
+def verify_head(path):
+    return json.loads(head_path(path).read_bytes())["entries"]
+
+
+def test_append__the_disk_of_the_ledger_full_in_earnest(tmp_path):
+    ledger = new_ledger(tmp_path, mu_squared="100")
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (4000, limits[1]))  # the kernel writes what fits of a line
+    try:
+        with pytest.raises(DpgrsError, match="taken back"):
+            all(reserve(ledger, mu="0.1", number=number) for number in range(20))
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    n_entries = verify_ledger(ledger.path)["entries"]
+    assert 2 < n_entries < 20
+    assert verify_head(ledger.path) == n_entries
+    reserve(ledger, mu="0.1", number=30)
+    assert len(entries_of(ledger.path)) == n_entries + 1
+
+
+@READERS
+@pytest.mark.parametrize("mode", [0o644, 0o640, 0o660, 0o602, 0o777])
+@pytest.mark.parametrize("is_head", [False, True])
+def test_open__raise_on_a_ledger_that_others_can_open(copy, read, mode, is_head):
+    path = head_path(copy) if is_head else copy
+    path.chmod(mode)
+    with pytest.raises(DpgrsError, match=f"closed to all others, got {path} of mode {mode:04o}. Run `chmod"):
+        read(copy)
+    with pytest.raises(DpgrsError, match="closed to all others"), appending_to(copy):
+        pass
+    path.chmod(0o600)
+    read(copy)
 
 
 def is_refused(path):
@@ -105,7 +169,7 @@ def test_tampering__any_edit_is_found(chain, tmp_path_factory, data):
     stop = data.draw(st.integers(start, len(whole)))
     new = data.draw(st.one_of(st.binary(max_size=30), st.just(whole[start:stop] * 2), st.just(whole)))
     changed = whole[:start] + new + whole[stop:]
-    assert changed == whole or is_refused(scratch(tmp_path_factory, changed, chain[2]))
+    assert is_refused(scratch(tmp_path_factory, changed, chain[2])) == (changed != whole)
 
 
 @settings(deadline=None)
@@ -113,7 +177,7 @@ def test_tampering__any_edit_is_found(chain, tmp_path_factory, data):
 def test_tampering__lines_lost_moved_or_repeated_are_found(chain, tmp_path_factory, order):
     lines = chain[1].splitlines(keepends=True)
     changed = b"".join(lines[i] for i in order)
-    assert changed == chain[1] or is_refused(scratch(tmp_path_factory, changed, chain[2]))
+    assert is_refused(scratch(tmp_path_factory, changed, chain[2])) == (changed != chain[1])
 
 
 def scratch(tmp_path_factory, data, head):

@@ -16,6 +16,7 @@ from dpgrs.release.verify import verify_release
 from every_process.stopped_clock import StoppedClock
 from ledger_requests import reserve
 from release_studies import (
+    FULL_AT,
     RELEASE,
     bundle,
     copied_site,
@@ -214,6 +215,15 @@ def test_release__other_sites_over_budget_are_refused_before_any_draw(copy):
     assert "Nothing was charged; epsilon 3." in process.stdout
     assert ledger_bytes(copy) == before
     assert not (copy / "results" / "release" / "private" / "trial1" / "noisy_statistics.npz").exists()
+
+
+def test_release__a_full_disk_under_snakemake_still_says_what_was_charged(copy):
+    """Snakemake breaks off without calling a handler where it cannot write its own records."""
+    full = {FULL_AT: "snakemake.persistence.PersistenceBase.finished"}
+    process = run(copy, RELEASE, check=False, variables=full)
+    assert process.returncode == 1
+    assert "No space left on device" in process.stdout
+    assert process.stdout.count("Nothing was charged; epsilon 2 of 4 is spent, at delta 1e-06.") == 1
 
 
 @pytest.mark.faults

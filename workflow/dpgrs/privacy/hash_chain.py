@@ -1,21 +1,24 @@
 """An append-only file of JSON lines, each bound to the one before, that a kill at any moment leaves usable.
 
 Beside ``FILE`` lies ``FILE.head``, the number of entries and the hash of the last one. An append writes and
-syncs its line, then replaces the head, and only then returns. What lies beyond the head has therefore never
-had a consequence: one whole line (a kill before the head was replaced), which counts, or one torn line (a
-kill or a power cut inside the write), which can be cut off. Everything else is damage or tampering.
+syncs its line, then replaces the head, and only then returns; one that fails takes its line back. What lies
+beyond the head has therefore never had a consequence: one whole line (a kill before the head was replaced),
+which counts, or one torn line (a kill or a power cut inside the write), which can be cut off. Everything else
+is damage or tampering.
 """
 
 import fcntl
 import hashlib
 import json
 import os
+import stat
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
 from dpgrs.errors import DpgrsError, UsageError
+from dpgrs.private_places import OPEN_TO_OTHERS
 
 GENESIS = "0" * 64
 # Fields that the chain itself adds to an entry.
@@ -80,27 +83,40 @@ class HashChain:
         entry = _sealed(body, number=len(self.entries), time=time, previous=_last_hash(self.entries))
         line = _line(entry)
         try:
+            # The new head comes first: a disk that is full has then no line to take back.
+            head = self._write_head([*self.entries, entry])
             _write(self._descriptor, line)
             os.fsync(self._descriptor)
-        except OSError:  # a full disk: take back what was written
+            head.replace(head_path(self._path))
+        except OSError as error:
             os.ftruncate(self._descriptor, self._size)
-            raise
+            raise DpgrsError(
+                f"The ledger {self._path} cannot be written: {error.strerror or error}. The entry was taken "
+                "back, and nothing was drawn on it. Make room, and run it again as it is."
+            ) from error
         self.entries.append(entry)
         self._size += len(line)
-        self._replace_head()
+        self._settled()
         return entry
 
     def _replace_head(self):
+        self._write_head(self.entries).replace(head_path(self._path))
+        self._settled()
+
+    def _write_head(self, entries):
+        """Write the head after these entries beside the one that is there; return its path."""
         head = head_path(self._path)
         temporary = head.with_name(f".{head.name}.partial")
         descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
         try:
-            _write(descriptor, _head(self.entries))
+            _write(descriptor, _head(entries))
             os.fsync(descriptor)
         finally:
             os.close(descriptor)
-        temporary.replace(head)
-        _sync_folder(head.parent)
+        return temporary
+
+    def _settled(self):
+        _sync_folder(head_path(self._path).parent)
         self._is_settled = True
 
 
@@ -241,9 +257,22 @@ def _head(entries):
 
 def _read_head(path):
     try:
-        return head_path(path).read_bytes()
+        with head_path(path).open("rb") as file:
+            _require_closed(head_path(path), file.fileno())
+            return file.read()
     except FileNotFoundError:
         return b""
+
+
+def _require_closed(path, descriptor):
+    """Refuse a file of a ledger that others may read or write."""
+    status = os.fstat(descriptor)
+    if status.st_uid != os.geteuid() or status.st_mode & OPEN_TO_OTHERS:
+        raise DpgrsError(
+            f"The ledger must be yours and closed to all others, got {path} of mode "
+            f"{stat.S_IMODE(status.st_mode):04o}. Run `chmod 600`; if others may have written to it, compare "
+            "it with a copy first."
+        )
 
 
 @contextmanager
@@ -258,6 +287,7 @@ def _locked(path, flags, lock):
             "lost, restore it from a copy. Only for a dataset that never had one: `dpgrs ledger init`."
         ) from None
     try:
+        _require_closed(path, descriptor)
         fcntl.flock(descriptor, lock)
         yield descriptor
     finally:

@@ -29,7 +29,7 @@ def test_flags__hold_nothing_that_snakemake_would_fill_in(text):
 def test_panel_flags__take_the_largest_panel():
     settings = resolve({"panel": {"size": [10, 30, 20], "classes": "snp", "ld_r2": 0.2}, "seed": 7})
     assert filter_flags(settings) == (
-        "--maf 0.01 --missing 1.0 --hwe 0.0 --ambiguous drop --multiallelic drop --class snp --seed 7"
+        "--maf 0.01 --missing 0.05 --hwe 0.0 --ambiguous drop --multiallelic drop --class snp --seed 7"
     )
     assert panel_flags(settings) == (
         f"--size 30 {filter_flags(settings)} --ld-r2 0.2 --ld-window 250.0 --rows haplotypes"

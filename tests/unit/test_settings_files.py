@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from dpgrs.errors import UsageError
+from dpgrs.preflight import check
 from dpgrs.settings_files import read_settings
 
 
@@ -138,6 +139,14 @@ def test_read_settings__changes_without_end_are_one_line():
     assert "`privacy` must be keys with values" in fault_of(
         "study.yaml", changes=["privacy=" + "{a: " * 3000]
     )
+
+
+def test_check__settings_without_end_are_one_line():
+    """As Snakemake's own reader hands them over."""
+    endless = ["ridge"]
+    endless.append(endless)
+    with pytest.raises(UsageError, match="Settings must have an end"):
+        check({"methods": endless})
 
 
 def test_plan__without_a_home():

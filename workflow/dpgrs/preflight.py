@@ -24,6 +24,7 @@ from dpgrs.methods import METHODS
 from dpgrs.people_gates import chosen_people
 from dpgrs.release_gates import benchmark_problems, release_problems
 from dpgrs.screening_gates import SCREENING_KEYS, screening_problems
+from dpgrs.settings_files import is_endless
 from dpgrs.table_gates import (
     encrypted_line,
     is_encrypted,
@@ -82,6 +83,8 @@ def check(raw, *, tell=None):
     UsageError
         With all problems of the configuration and of the files that it names, one a line.
     """
+    if is_endless(raw):
+        raise UsageError("Settings must have an end, got aliases that repeat without one. Write them out.")
     config, found = examine(raw)
     lines = [problem.line for problem in found]
     lines += problems(config, doubtful=frozenset(problem.key for problem in found), tell=tell)

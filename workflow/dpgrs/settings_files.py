@@ -80,7 +80,7 @@ def _read(path):
     except ValueError as error:
         fault = f"it holds a date or number that cannot be: {error}. Correct it."
     else:
-        if isinstance(found, dict) and not _is_too_large(found):
+        if isinstance(found, dict) and not is_endless(found):
             return found
         fault = "it must have keys with values at its top, and not without end. Correct it."
     raise UsageError(f"`{_shown(path)}` must be a configuration in YAML or JSON: {fault}")
@@ -99,7 +99,7 @@ def _without_repeats(pairs):
     return dict(pairs)
 
 
-def _is_too_large(value):
+def is_endless(value):
     """Tell whether a value holds more than `MOST_VALUES`, each counted as often as aliases repeat it."""
     waiting, n_seen = [value], 0
     while waiting and n_seen <= MOST_VALUES:
@@ -122,7 +122,7 @@ def _parse(change):
         value = yaml.load(text, Loader=yaml.BaseLoader) if text else None
     except (yaml.YAMLError, RecursionError):
         return {key: text}
-    if _is_too_large(value):
+    if is_endless(value):
         raise UsageError(
             f"`--config {key}` must be settings of some size, got values without end. Correct it."
         )

@@ -17,14 +17,15 @@ from dpgrs.release import folder_check, verify
 from dpgrs.release.folder_check import LARGEST_RATIO, unzip
 from dpgrs.release.verify import verify_release
 from forged_releases import STATEMENT, edit, edit_statement, seal
-from release_data import SITES, make_bundle
+from release_data import SITES, make_measured_bundle
 
 SCORE = "scores/height.txt.gz"
 
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory):
-    return make_bundle(tmp_path_factory.mktemp("whole"), standard_errors=np.ones((3, len(SITES))))
+    folder = tmp_path_factory.mktemp("whole")
+    return make_measured_bundle(folder, standard_errors=np.ones((3, len(SITES))))
 
 
 @pytest.fixture
@@ -86,10 +87,10 @@ def test_verify_release__folders(release):
 def test_verify_release__an_extra_file_is_one_finding(release):
     (release / "notes.txt").write_text("see /home/someone/notes\n")
     lists = "SHA256SUMS and the statement"
-    assert findings(release) == [f"notes.txt must not be there: {lists} does not list it"]
+    assert findings(release) == [f"notes.txt must not be there: not listed in {lists}"]
     (release / "notes.txt").unlink()
     (release / "registry.yaml").unlink()
-    assert findings(release) == [f"registry.yaml must be there: {lists} lists it"]
+    assert findings(release) == [f"registry.yaml must be there: listed in {lists}"]
 
 
 def test_verify_release__a_digest_that_is_listed_twice(release):

@@ -152,7 +152,5 @@ def _fault(listed, actual):
     if listed == actual:
         return None
     if actual is None:
-        return "must be there: {} lists it" if listed else None
-    return (
-        "must have the digest in {}, but was changed" if listed else "must not be there: {} does not list it"
-    )
+        return "must be there: listed in {}" if listed else None
+    return "must have the digest in {}, but was changed" if listed else "must not be there: not listed in {}"

@@ -21,6 +21,7 @@ def make_finding(statistic="gram", *, claimed=1.85432, observed=1.5, **changed):
         "confidence": 0.999999,
         "false_guesses": [340, 1259],
         "power": 1.0,
+        "parts": [],
         "is_within_claim": observed <= claimed,
     }
     return finding | changed

@@ -74,6 +74,16 @@ def test_cases__neighbours_attain_the_claim(case):
     assert math.sqrt(second - first) == pytest.approx(case.claim.value, rel=1e-12)
 
 
+@normal_cases
+def test_cases__every_draw_is_a_part(case):
+    """The unit moves each, and together they are worth all that is claimed: no draw is left out."""
+    assert all(part.mu > 0 for part in case.parts)
+    assert math.hypot(*(part.mu for part in case.parts)) == pytest.approx(case.claim.value, rel=1e-12)
+    released = case.run(case.pair[0], NoNoise())
+    for numbers, part in zip(released, case.parts, strict=True):
+        np.testing.assert_array_equal(numbers, part.exact[0])
+
+
 @all_cases
 def test_cases__neighbours_differ_in_one_unit(case):
     first, second = case.pair

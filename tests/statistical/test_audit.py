@@ -54,9 +54,27 @@ class RepeatedNoise(NoiseSource):
         return statistic + np.rint(normals * event.sigma / event.step).astype(np.int64), event
 
 
-def run_audit(case, *, mode="benchmark"):
+class SpoiledDraw(NoiseSource):
+    """The noise of an honest source but for one draw, whose noise is too small by a factor, or nothing."""
+
+    source = "benchmark"
+
+    def __init__(self, noise, number, factor):
+        self._noise, self._spoiled, self._done = noise, (number, factor), []
+
+    def _draw(self, statistic, event):
+        (number, factor), place = self._spoiled, len(self._done)
+        self._done.append(place)
+        if number == place:
+            if math.isinf(factor):
+                return statistic, event
+            event = replace(event, sigma=event.sigma / factor)
+        return self._noise.of(*self._part)._draw(statistic, event)
+
+
+def run_audit(case, *, mode="benchmark", **options):
     with_noise = seeded_noise(7, mode=mode)
-    return audit(case, lambda run, draw: with_noise(run, case.name, draw))
+    return audit(case, lambda run, draw: with_noise(run, case.name, draw), **options)
 
 
 def broken(case, control, **options):
@@ -89,6 +107,45 @@ def test_mechanisms__release_noise_too_small_is_caught():
 @pytest.mark.parametrize("name", CASES)
 def test_mechanisms__halved_noise_is_caught(name):
     assert not run_audit(broken(CASES[name], WeakNoise, factor=2)).is_within_claim
+
+
+# Draws of a case of several statistics, of which one is spoiled; one case of each mechanism, and one of each
+# number of draws.
+SEVERAL = {
+    (case.mechanism, len(case.parts)): name
+    for name, case in CASES.items()
+    if len(case.parts) > 1 and case.terms["budget"] == "joint"
+}
+DRAWS = [(name, number) for name in SEVERAL.values() for number in range(len(CASES[name].parts))]
+FEWER = 500
+
+
+@pytest.mark.parametrize("factor", [2, math.inf])
+@pytest.mark.parametrize(("name", "number"), DRAWS)
+def test_parts__a_statistic_with_too_little_noise_is_caught(name, number, factor):
+    """The others are honest, and the likelihood ratio of all together may not show it."""
+    case = broken(CASES[name], SpoiledDraw, number=number, factor=factor)
+    result = run_audit(case, n_draws=FEWER)
+    assert not result.is_within_claim
+    assert [part.is_within_claim for part in result.parts].index(False) == number
+    assert [part.is_within_claim for part in result.parts].count(False) == 1
+    assert result.parts[number].is_constant == math.isinf(factor)
+
+
+def test_parts__the_whole_alone_misses_a_count_without_noise():
+    name = "private_adassp, add-remove, person, haplotypes, gdp, joint"
+    result = run_audit(broken(CASES[name], SpoiledDraw, number=0, factor=math.inf), n_draws=FEWER)
+    assert result.observed <= result.case.claim.value
+    assert not result.is_within_claim
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_rates__parts(name):
+    """Alarms of a part by itself, and the power of its control."""
+    for part in CASES[name].parts:
+        claim = part.claim(1e-3)
+        assert alarm_probability(claim, claim.error_rates()) < 1e-11
+        assert 1 - alarm_probability(claim, claim.error_rates(2.0), n_draws=FEWER) < 1e-9
 
 
 REPEATED = [

@@ -2,6 +2,7 @@ import itertools
 import json
 import math
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from dpgrs.cli import main
 from dpgrs.errors import DpgrsError, UsageError
 from dpgrs.privacy import audit as audits
 from dpgrs.privacy.audit import AuditCase, GaussianLoss, PureLoss, RangeLoss, alarm_probability, audit
+from dpgrs.privacy.audit_parts import Part, audit_parts
 from dpgrs.privacy.study_key import StudyKey
 from dpgrs.steps.audit import (
     as_table,
@@ -168,7 +170,7 @@ def test_seeded_noise__differs_by_seed_case_and_draw(mode):
     (case, *_) = choose_cases(["private_gram"])
     keys = [(1, "a", 0), (2, "a", 0), (1, "b", 0), (1, "a", 1), (1, "a", 0)]
     *outputs, again = (
-        seeded_noise(seed, mode=mode)(lambda noise: case.run(case.pair[0], noise), name, draw)["gram"]
+        seeded_noise(seed, mode=mode)(lambda noise: case.run(case.pair[0], noise), name, draw)[0]
         for seed, name, draw in keys
     )
     np.testing.assert_array_equal(outputs[0], again)
@@ -188,7 +190,7 @@ def test_keyed_noise__is_release_noise_of_the_key():
     outputs = [
         keyed_noise(StudyKey(bytes([number]) * 32))(
             lambda noise: events.append(noise.source) or case.run(case.pair[0], noise), "case", 0
-        )["gram"]
+        )[0]
         for number in (1, 2)
     ]
     assert events == ["release"] * 4
@@ -215,6 +217,41 @@ def test_as_table__says_what_was_claimed_and_seen():
     assert gaussian.endswith("EXCEEDS CLAIM")
     assert sizes.startswith("100 draws of each input")
     assert power.endswith("at least 0.0.")
+
+
+def test_run_audit__finds_a_statistic_without_noise_by_itself():
+    """AdaSSP's count or eigenvalue as it is, beside honest noise of all others."""
+    (case, *_) = choose_cases(["private_adassp"])
+
+    def run(exact, noise, left_out):
+        released = case.run(exact, noise)
+        released[left_out] = case.parts[left_out].exact[case.pair.index(exact)]
+        return released
+
+    for left_out in (0, 3):
+        spoiled = replace(case, run=partial(run, left_out=left_out))
+        options = {"draws": 120, "confidence": 0.999999}
+        finding = run_audit(spoiled, seeded_noise(1, mode="benchmark"), **options)
+        assert [part["is_within_claim"] for part in finding["parts"]].index(False) == left_out
+        assert [part["is_constant"] for part in finding["parts"]].count(True) == 1
+        assert not finding["is_within_claim"]
+        _, whole, *parts, _, _, _ = as_table([finding]).splitlines()
+        assert whole.startswith("private_adassp")
+        assert [row.split()[0] for row in parts] == ["count", "gram", "cross", "smallest"]
+        assert parts[left_out].endswith("EXCEEDS CLAIM")
+        with pytest.raises(DpgrsError, match="private_adassp"):
+            require_within_claims([finding])
+
+
+def test_audit_parts__one_constant_number_of_either_input_is_enough():
+    part = Part("sum", ([0.0, 0.0], [0.0, 0.5]), sd=0.5)
+    noisy = np.random.default_rng(1).normal(0, 0.5, size=(200, 2))
+    spoiled = noisy * [0, 1]
+    for first, is_constant in ((noisy, False), (spoiled, True)):
+        outputs = [[numbers] for numbers in first], [[numbers] for numbers in noisy + part.exact[1]]
+        for sides in (outputs, outputs[::-1]):
+            (result,) = audit_parts([part], sides, delta=1e-3, confidence=0.999999)
+            assert result.is_constant == is_constant
 
 
 def test_require_within_claims__names_the_broken():

@@ -19,6 +19,7 @@ from dpgrs.evaluation.private_metrics import (
     private_accuracy,
 )
 from dpgrs.privacy.audit import HAPLOTYPE, PERSON, TWO_HAPLOTYPES, AuditCase, GaussianLoss, register_audits
+from dpgrs.privacy.audit_parts import Part, log_likelihood_ratio
 from dpgrs.regression.audits import DELTA, EPSILON, TERMS
 from dpgrs.types import Accounting, Neighbours, Rows, Unit
 
@@ -71,7 +72,7 @@ def _case(*, pair, outcome_bound=3.0, residual_bound=3.0, accounting=Accounting.
         **terms,
     )
     first, second = (_sum_up(member, request) for member in pair)
-    sigma = request.noise_sd / SQUARE_STEP
+    parts = (Part("accuracy", (first.sums, second.sums), request.noise_sd / SQUARE_STEP),)
     return AuditCase(
         mechanism=private_accuracy.__name__,
         terms={
@@ -81,22 +82,14 @@ def _case(*, pair, outcome_bound=3.0, residual_bound=3.0, accounting=Accounting.
         pair=(first, second),
         claim=GaussianLoss(math.sqrt(n_budgets) * request.mu, delta=DELTA),
         run=partial(_release, request=request),
-        score=partial(
-            _log_likelihood_ratio,
-            halfway=(first.sums + second.sums) / 2,
-            direction=(second.sums - first.sums) / sigma**2,
-        ),
+        score=partial(log_likelihood_ratio, parts=parts),
+        parts=parts,
     )
 
 
 def _release(exact, noise, *, request):
     sums, _ = private_accuracy(exact.sums, request=request, noise=noise)
-    return sums
-
-
-def _log_likelihood_ratio(output, *, halfway, direction):
-    """Return the log-likelihood of the second input, less that of the first, under normal noise."""
-    return np.vdot(output - halfway, direction)
+    return [sums]
 
 
 def _sum_up(outcomes, request):

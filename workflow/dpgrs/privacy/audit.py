@@ -11,7 +11,7 @@ The errors are counted over draws and bounded from above by Clopper and Pearson,
 that `confidence` leaves. Two rates say what an audit is worth:
 
 - False alarm: the observed loss of an honest mechanism exceeds its claim with a probability of at most
-  ``1 - confidence``, 1e-6 an audit, whatever the law of its output.
+  ``1 - confidence``, 1e-6 an audit, whatever the law of its output. So does that of each part, normal noise.
 - Power: with `N_DRAWS` draws, noise too small by sqrt(2) is caught with a probability of at least 1 - 1e-6 if
   mu is between 1.3 and 3, epsilon between 1.5 and 2, or a range between 2 and 6.
 
@@ -23,18 +23,16 @@ References
 .. [2] Durfee, Rogers (2019). Practical differentially private top-k selection. NeurIPS.
 """
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from scipy import stats
-from scipy.special import expit, log1p, logit, ndtr, ndtri
 
-from dpgrs.errors import UsageError
-from dpgrs.privacy.accountant import gdp_epsilon
+from dpgrs.privacy.audit_losses import GaussianLoss, PureLoss, RangeLoss, rates_above
+from dpgrs.privacy.audit_parts import audit_parts
 from dpgrs.types import Rows, Unit
 
 N_DRAWS = 4_000
@@ -45,93 +43,6 @@ TWO_HAPLOTYPES = {"rows": Rows.HAPLOTYPES, "unit": Unit.PERSON}
 PERSON = {"rows": Rows.PEOPLE, "unit": Unit.PERSON}
 # Counts of errors less likely than this are left out of a probability of an alarm.
 NEGLIGIBLE = 1e-17
-
-
-@dataclass(frozen=True)
-class GaussianLoss:
-    """A claim of mu-GDP.
-
-    Attributes
-    ----------
-    value : float, mu.
-    delta : float in (0, 1), at which the loss is also shown as an epsilon.
-    """
-
-    symbol: ClassVar = "mu"
-    value: float
-    delta: float
-
-    def observed(self, alpha, beta):
-        """Return the smallest mu that allows both error rates; arrays are broadcast."""
-        return np.maximum(-ndtri(alpha) - ndtri(beta), 0.0)
-
-    def epsilon(self, mu):
-        """Return what mu means as an epsilon at `delta`."""
-        return gdp_epsilon(mu, self.delta)
-
-    def error_rates(self, factor=1.0):
-        """Return alpha and beta of the guess halfway, with noise too small by a factor."""
-        error = float(ndtr(-factor * self.value / 2))
-        return error, error
-
-
-@dataclass(frozen=True)
-class PureLoss:
-    """A claim of (epsilon, 0)-DP.
-
-    Attributes
-    ----------
-    value : float, epsilon.
-    """
-
-    symbol: ClassVar = "epsilon"
-    delta: ClassVar = 0.0
-    value: float
-
-    def observed(self, alpha, beta):
-        """Return the smallest epsilon that allows both error rates; arrays are broadcast."""
-        ratios = np.maximum(log1p(-beta) - np.log(alpha), log1p(-alpha) - np.log(beta))
-        return np.maximum(ratios, 0.0)
-
-    def epsilon(self, epsilon):
-        """Return the loss as it is."""
-        return epsilon
-
-    def error_rates(self, factor=1.0):
-        """Return alpha and beta of the guess by an output of probability 1/2 on the second input.
-
-        Such are permute-and-flip between two candidates, and Laplace noise cut at the second statistic.
-        """
-        return math.exp(-factor * self.value) / 2, 0.5
-
-
-@dataclass(frozen=True)
-class RangeLoss:
-    """A claim that the likelihood ratios of all outputs lie in an interval of length r, as logarithms [2]_.
-
-    It implies r-DP, and is what exponential mechanisms keep: their loss in both directions together is r.
-
-    Attributes
-    ----------
-    value : float, r.
-    """
-
-    symbol: ClassVar = "range"
-    delta: ClassVar = 0.0
-    value: float
-
-    def observed(self, alpha, beta):
-        """Return the smallest range that allows both error rates; arrays are broadcast."""
-        return np.maximum(-logit(alpha) - logit(beta), 0.0)
-
-    def epsilon(self, r):
-        """Return the loss as it is."""
-        return r
-
-    def error_rates(self, factor=1.0):
-        """Return alpha and beta of the guess by two outputs, each as likely on its input as the other."""
-        error = float(expit(-factor * self.value / 2))
-        return error, error
 
 
 @dataclass(frozen=True)
@@ -148,6 +59,8 @@ class AuditCase:
     score : function output -> float. Above 0 the guess is the second input. For a `GaussianLoss` it is the
         logarithm of the second's likelihood over the first's.
     is_for_releases : bool, whether a release can draw the noise. If not, it is audited with seeded noise.
+    parts : tuple of Part, of normal noise: what each draw gives, in the order of the list that `run` returns.
+        Empty where a mechanism has one draw alone, which the whole audits.
     """
 
     mechanism: str
@@ -157,6 +70,7 @@ class AuditCase:
     run: Callable
     score: Callable
     is_for_releases: bool = True
+    parts: tuple = ()
 
     @property
     def name(self):
@@ -175,6 +89,7 @@ class AuditResult:
     confidence : float in (0, 1)
     false_guesses : tuple of two int, on the first and on the second input.
     observed : float, lower bound of the loss, in the units of the claim.
+    parts : tuple of PartResult, of each draw by itself.
     """
 
     case: AuditCase
@@ -182,11 +97,12 @@ class AuditResult:
     confidence: float
     false_guesses: tuple[int, int]
     observed: float
+    parts: tuple = ()
 
     @property
     def is_within_claim(self):
-        """Whether the loss observed is no more than what is claimed."""
-        return self.observed <= self.case.claim.value
+        """Whether the loss observed is no more than what is claimed, of the whole and of every part."""
+        return self.observed <= self.case.claim.value and all(part.is_within_claim for part in self.parts)
 
 
 _builders = []
@@ -219,13 +135,16 @@ def audit(case, with_noise, *, n_draws=N_DRAWS, confidence=CONFIDENCE):
     AuditResult
     """
     runs = [partial(case.run, one) for one in case.pair]
-    guesses = [
-        [case.score(with_noise(run, draw)) > 0 for draw in draws]
+    outputs = [
+        [with_noise(run, draw) for draw in draws]
         for run, draws in zip(runs, [range(n_draws), range(n_draws, 2 * n_draws)], strict=True)
     ]
+    guesses = [[case.score(output) > 0 for output in side] for side in outputs]
     false_guesses = int(np.sum(guesses[0])), n_draws - int(np.sum(guesses[1]))
-    observed = case.claim.observed(*_rates_above(np.array(false_guesses), n_draws, confidence))
-    return AuditResult(case, n_draws, confidence, false_guesses, float(observed))
+    observed = case.claim.observed(*rates_above(np.array(false_guesses), n_draws, confidence))
+    options = {"delta": case.claim.delta, "confidence": confidence}
+    parts = audit_parts(case.parts, outputs, **options)
+    return AuditResult(case, n_draws, confidence, false_guesses, float(observed), parts)
 
 
 def alarm_probability(claim, error_rates, *, n_draws=N_DRAWS, confidence=CONFIDENCE):
@@ -253,20 +172,9 @@ def alarm_probability(claim, error_rates, *, n_draws=N_DRAWS, confidence=CONFIDE
     """
     counts = [_likely_counts(n_draws, rate) for rate in error_rates]
     chances = [stats.binom.pmf(count, n_draws, rate) for count, rate in zip(counts, error_rates, strict=True)]
-    alpha, beta = (_rates_above(count, n_draws, confidence) for count in counts)
+    alpha, beta = (rates_above(count, n_draws, confidence) for count in counts)
     is_alarm = claim.observed(alpha[:, np.newaxis], beta) > claim.value
     return min(float(chances[0] @ is_alarm @ chances[1]), 1.0)
-
-
-def _rates_above(n_errors, n_draws, confidence):
-    """Bound error rates from above by Clopper and Pearson, so that both bounds hold at the confidence."""
-    if not (n_draws > 0 and 0 < confidence < 1):
-        raise UsageError(
-            "An audit must have at least one draw and a confidence between 0 and 1, "
-            f"got {n_draws} and {confidence}. Use the defaults."
-        )
-    bound = stats.beta.isf((1 - confidence) / 2, n_errors + 1, np.maximum(n_draws - n_errors, 1))
-    return np.where(n_errors < n_draws, bound, 1.0)
 
 
 def _likely_counts(n_draws, rate):

@@ -19,6 +19,7 @@ RESULTS = (
     "confidence",
     "false_guesses",
     "power",
+    "parts",
     "is_within_claim",
 )
 # What is released by a function that is not called after it.

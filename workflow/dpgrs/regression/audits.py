@@ -14,6 +14,7 @@ import numpy as np
 
 from dpgrs.bits import pack
 from dpgrs.privacy.audit import HAPLOTYPE, PERSON, TWO_HAPLOTYPES, AuditCase, GaussianLoss, register_audits
+from dpgrs.privacy.audit_parts import Part, log_likelihood_ratio
 from dpgrs.privacy.sensitivity import count_sensitivity
 from dpgrs.regression.clipped_statistics import clipped_statistics
 from dpgrs.regression.covariates import covariate_units
@@ -139,6 +140,16 @@ def _case(mechanism, member, other, *, outcome_bound=3.0, accounting=Accounting.
         _sum_up(member, n_copies, request),
         _sum_up(other, n_copies, request) if other else _sum_up(member, 0, request),
     )
+    exact = [_exact_output(one, request) for one in pair]
+    parts = tuple(
+        Part(name, [_own(name, one[name], request) for one in exact], _noise_scale(name, request))
+        for name in statistics
+    )
+
+    def run(exact, noise):
+        released = release(exact, noise, request=request)
+        return [_own(name, released[name], request) for name in statistics]
+
     return AuditCase(
         mechanism=mechanism.__name__,
         terms={
@@ -148,8 +159,9 @@ def _case(mechanism, member, other, *, outcome_bound=3.0, accounting=Accounting.
         },
         pair=pair,
         claim=GaussianLoss(_total_mu(statistics, request, n_budgets), delta=DELTA),
-        run=partial(release, request=request),
-        score=partial(_log_likelihood_ratio, **_ratio_terms(pair, statistics, request)),
+        run=run,
+        score=partial(log_likelihood_ratio, parts=parts),
+        parts=parts,
     )
 
 
@@ -188,35 +200,17 @@ RELEASES = {
 }
 
 
-def _ratio_terms(pair, statistics, request):
-    """Return the point halfway between two exact outputs, and the direction in which the ratio rises."""
-    first, second = (_exact_output(exact, request) for exact in pair)
-    halfway = {name: (first[name] + second[name]) / 2 for name in statistics}
-    direction = {
-        name: _has_noise(name, request) * (second[name] - first[name]) / _noise_scale(name, request) ** 2
-        for name in statistics
-    }
-    return {"halfway": halfway, "direction": direction}
-
-
-def _log_likelihood_ratio(output, *, halfway, direction):
-    """Return the log-likelihood of the second input, less that of the first, under normal noise."""
-    return sum(np.vdot(output[name] - halfway[name], direction[name]) for name in direction)
-
-
 def _exact_output(exact, request):
     """Return what would be released without noise."""
     cross = exact.cross[:, :-1] * request.cross_step
     return {COUNT: exact.n_rows, GRAM: exact.gram * request.gram_step, CROSS: cross}
 
 
-def _has_noise(name, request):
-    """Mark the numbers with noise of their own: X'X is symmetric, and its entries n/4 are public."""
+def _own(name, numbers, request):
+    """Return the numbers with noise of their own: X'X is symmetric, and its entries n/4 are public."""
     if name != GRAM:
-        return 1
-    mask = np.zeros((request.n_columns + 1,) * 2)
-    mask[noisy_entries(request.n_columns, rows=request.rows, coding=request.coding)] = 1
-    return mask
+        return numbers
+    return numbers[noisy_entries(request.n_columns, rows=request.rows, coding=request.coding)]
 
 
 def _noise_scale(name, request):

@@ -12,6 +12,7 @@ import numpy as np
 
 from dpgrs.bits import pack
 from dpgrs.privacy.audit import AuditCase, GaussianLoss, register_audits
+from dpgrs.privacy.audit_parts import Part, log_likelihood_ratio
 from dpgrs.privacy.noise import NoiseSource
 from dpgrs.regression.adassp import (
     AdasspRequest,
@@ -254,29 +255,23 @@ def normal_case(mechanism, request, *, pair, run, mu):
     AuditCase
     """
     silence = Silence()
-    first, second = ([np.array(part, dtype=float) for part in run(exact, silence)] for exact in pair)
+    exact = [run(one, silence) for one in pair]
     # Both inputs have the same events, so the first half are those of one.
-    events = silence.events[: len(first)]
-    directions = [
-        (other - one) / event.sigma**2 for one, other, event in zip(first, second, events, strict=True)
-    ]
+    events = silence.events[: len(exact[0])]
+    parts = tuple(
+        Part(event.statistic, numbers, event.sigma) for event, *numbers in zip(events, *exact, strict=True)
+    )
     # As the audits of ReuseCov say it.
     coded = {} if request.coding == Coding.HALF else {"coding": str(request.coding)}
-    halfway = [(one + other) / 2 for one, other in zip(first, second, strict=True)]
     return AuditCase(
         mechanism=mechanism.__name__,
         terms={**{name: str(getattr(request, name)) for name in TERMS}, "budget": "joint"} | coded,
         pair=pair,
         claim=GaussianLoss(mu, delta=DELTA),
         run=run,
-        score=partial(_log_likelihood_ratio, halfway=halfway, directions=directions),
+        score=partial(log_likelihood_ratio, parts=parts),
+        parts=parts,
     )
-
-
-def _log_likelihood_ratio(output, *, halfway, directions):
-    """Return the log-likelihood of the second input, less that of the first, under normal noise."""
-    parts = zip(output, halfway, directions, strict=True)
-    return sum(float(np.vdot(part - middle, direction)) for part, middle, direction in parts)
 
 
 def _noisy_parts(noisy, request):

@@ -6,6 +6,7 @@ from functools import partial
 import numpy as np
 
 from dpgrs.privacy.audit import AuditCase, GaussianLoss, register_audits
+from dpgrs.privacy.audit_parts import Part, log_likelihood_ratio
 from dpgrs.privacy.noise_source import data_digest
 from dpgrs.regression.audits import DELTA, EPSILON, TERMS
 from dpgrs.regression.baseline_audits import Silence
@@ -49,8 +50,11 @@ def _case(neighbours, unit, rows, accounting):
     shown = {"eigenvalue": eigenvalue, "gram": 1.0, "round": 1.0 if is_added else math.sqrt(1 / 2)}
     mu = math.hypot(*(request.budget[name] * part for name, part in shown.items()))
     silence = Silence()
-    first, second = (_run(exact, silence, request=request) for exact in pair)
-    sigmas = [event.sigma for event in silence.events[: len(first)]]
+    exact = [_run(one, silence, request=request) for one in pair]
+    parts = tuple(
+        Part(event.statistic, numbers, event.sigma)
+        for event, *numbers in zip(silence.events[: len(exact[0])], *exact, strict=True)
+    )
     return AuditCase(
         mechanism=private_boosted_adassp.__name__,
         terms={
@@ -60,7 +64,8 @@ def _case(neighbours, unit, rows, accounting):
         pair=pair,
         claim=GaussianLoss(mu, delta=DELTA),
         run=partial(_run, request=request),
-        score=partial(_log_likelihood_ratio, first=first, second=second, sigmas=sigmas),
+        score=partial(log_likelihood_ratio, parts=parts),
+        parts=parts,
     )
 
 
@@ -69,12 +74,6 @@ def _run(exact, noise, *, request):
     noise = noise.on(data_digest(exact.X, exact.y))
     fit = private_boosted_adassp(exact.X, exact.y, request=request, noise=noise)
     return [np.array(fit.smallest_eigenvalue), fit.gram[np.triu_indices(2)], fit.sums[0]]
-
-
-def _log_likelihood_ratio(output, *, first, second, sigmas):
-    """Return the log-likelihood of the second input, less that of the first, under normal noise."""
-    parts = zip(output, first, second, sigmas, strict=True)
-    return sum(float(np.vdot(part - (one + two) / 2, two - one)) / sd**2 for part, one, two, sd in parts)
 
 
 def _rows(member, request):

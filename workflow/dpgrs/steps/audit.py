@@ -2,6 +2,7 @@
 
 import hashlib
 import math
+from dataclasses import asdict
 from functools import lru_cache
 
 import dpgrs.evaluation.audits
@@ -113,7 +114,8 @@ def run_audit(case, with_noise, *, draws, confidence):
     Returns
     -------
     dict of the case's terms, the loss claimed and observed, both as an epsilon at ``delta`` too, ``power``,
-    the chance that this audit catches noise too small by `CONTROL_FACTOR`, and ``is_within_claim``.
+    the chance that this audit catches noise too small by `CONTROL_FACTOR`, ``parts``, a dict for each
+    statistic by itself (`PartResult`), and ``is_within_claim``, which is of the parts too.
     """
     options = {"n_draws": draws, "confidence": confidence}
     claim = case.claim
@@ -131,6 +133,7 @@ def run_audit(case, with_noise, *, draws, confidence):
         "confidence": confidence,
         "false_guesses": result.false_guesses,
         "power": alarm_probability(claim, claim.error_rates(CONTROL_FACTOR), **options),
+        "parts": [asdict(part) | {"is_within_claim": part.is_within_claim} for part in result.parts],
         "is_within_claim": result.is_within_claim,
     }
 
@@ -165,7 +168,7 @@ def as_table(findings):
     first, power = findings[0], min(finding["power"] for finding in findings)
     return "\n".join(
         [
-            text_table([*COLUMNS, "verdict"], list(map(_row, findings))),
+            text_table([*COLUMNS, "verdict"], [row for finding in findings for row in _rows(finding)]),
             "",
             f"{first['draws']} draws of each input; an observed loss is a lower bound at a confidence of "
             f"{first['confidence']}.",
@@ -173,6 +176,14 @@ def as_table(findings):
             f"{min(math.floor(power * 1e6), 999_999) / 1e6}.",
         ]
     )
+
+
+def _rows(finding):
+    """Return the row of a case and, where it has several statistics, one for each of them by itself."""
+    yield _row(finding)
+    if len(finding["parts"]) > 1:
+        for part in finding["parts"]:
+            yield _row(part | {"mechanism": f"  {part['name']}", "loss": finding["loss"]})
 
 
 def _row(finding):

@@ -1,4 +1,5 @@
 from collections import Counter
+from pathlib import Path
 
 import pysam
 import pysam.bcftools
@@ -96,6 +97,12 @@ def test_reader__names_the_record_and_no_sample(tmp_path):
         f"`{bcf}`, record at 1:9: the call of sample 2 (column 11) is heterozygous and unphased. "
         "Phase the file, or use people as rows (`rows: people`)."
     )
+
+
+def test_reader__name_that_begins_like_an_option(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    write_bcf(tmp_path / "-x.bcf", vcf_text(*RECORDS[:3]), index=True)
+    assert read(Path("-x.bcf")) == read(tmp_path / "-x.bcf")
 
 
 def test_reader__stale_index(tmp_path):

@@ -1,4 +1,6 @@
 import hashlib
+import os
+import socket
 import zipfile
 
 import numpy as np
@@ -6,7 +8,15 @@ import pandas as pd
 import pytest
 
 from dpgrs.errors import DpgrsError, UsageError
-from dpgrs.io.files import load_arrays, read_table, replacing, save_arrays, write_table, write_text
+from dpgrs.io.files import (
+    load_arrays,
+    read_table,
+    replacing,
+    require_regular,
+    save_arrays,
+    write_table,
+    write_text,
+)
 from dpgrs.io.json_files import read_json, write_json
 from dpgrs.io.loadings import read_loadings, write_loadings
 from dpgrs.io.people import find_people
@@ -163,3 +173,21 @@ def test_write_text__as_sha256sum_reads_it_and_anew(tmp_path):
     write_json(tmp_path / "b.json", {})
     (tmp_path / "b.json.sha256").unlink()
     assert read_json(tmp_path / "b.json") == {}  # as those of earlier versions
+
+
+def test_require_regular__files_links_folders_and_nothing(tmp_path):
+    (tmp_path / "file").write_text("x")
+    (tmp_path / "link").symlink_to("file")
+    for name in ("file", "link", ".", "absent"):
+        require_regular(tmp_path / name)
+
+
+def test_require_regular__raise_on_pipe_socket_and_device(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "link").symlink_to("pipe")
+    (tmp_path / "device").symlink_to("/dev/null")
+    with socket.socket(socket.AF_UNIX) as file:
+        file.bind(str(tmp_path / "socket"))
+        for name in ("pipe", "link", "device", "socket"):
+            with pytest.raises(DpgrsError, match=f"{name}` must be a regular file, or a link to one, got a"):
+                require_regular(tmp_path / name)

@@ -216,3 +216,50 @@ def test_problems__positions_of_plink_beyond_the_end(tmp_path):
         sum("must be a build that has position 1:248956423 of r.bim, got GRCh38" in line for line in lines)
         == 1
     )
+
+
+OUTCOMES = {"source": "file", "count": None}
+# Where no regular file may stand, by the key that names it.
+NAMED = {
+    "cohort.vcf": {"cohort": {"vcf": "pipe"}},
+    "cohort.plink": {"cohort": {"source": "plink", "vcf": None, "plink": "pipe.bed"}},
+    "cohort.populations": {"cohort": {"populations": "pipe"}},
+    "outcomes.file": {"outcomes": OUTCOMES | {"file": "pipe"}},
+    "outcomes.file, Parquet": {"outcomes": OUTCOMES | {"file": "pipe.parquet"}},
+    "outcomes.scales": {"outcomes": OUTCOMES | {"file": "y.tsv", "scales": "pipe"}},
+    "covariates.file": {"covariates": {"file": "pipe", "scales": "y.tsv"}},
+    "covariates.scales": {"covariates": {"file": "y.tsv", "scales": "pipe"}},
+    "people: keep": {"people": {"keep": "pipe"}},
+    "people: remove": {"people": {"remove": "pipe"}},
+    "people: related": {"people": {"related": "pipe"}},
+    "people: consent": {"people": {"consent": {"file": "pipe", "allow": [1]}}},
+    "public.sites": {"public": {"sites": "pipe"}},
+    "public.sites, frequencies": {"public": {"sites": "sites.tsv", "frequencies": "pipe"}},
+    "public.reference": {"public": {"reference": "pipe"}},
+    "evaluation.outcomes": {
+        "outcomes": OUTCOMES | {"file": "y.tsv"},
+        "evaluation": {"metrics": "public", "outcomes": "pipe"},
+    },
+    "evaluation.covariates": {
+        "covariates": {"file": "y.tsv", "scales": "y.tsv"},
+        "evaluation": {"metrics": "public", "covariates": "pipe"},
+    },
+}
+
+
+@pytest.mark.parametrize("key", NAMED)
+def test_problems__of_what_is_no_regular_file(tmp_path, key):
+    """A device, for a pipe would be waited for if the test failed."""
+    for name in ("pipe", "pipe.bed", "pipe.parquet"):
+        (tmp_path / name).symlink_to("/dev/null")
+    write_text(tmp_path / "a.vcf", vcf_text(record(5, "0|0 0|1 1|1")))
+    write_text(tmp_path / "y.tsv", "sample\ty\nA\t1\nB\t0\nC\t-1\n")
+    write_text(tmp_path / "sites.tsv", "chrom\tpos\tref\talt\n1\t5\tA\tC\n")
+    raw = {name: dict(section) for name, section in NAMED[key].items()}
+    raw["cohort"] = {"source": "vcf", "vcf": "a.vcf", **raw.get("cohort", {})}
+    mode = "release" if "public" in raw or "evaluation" in raw else "benchmark"
+    lines = found(raw.pop("cohort"), mode=mode, **raw)
+    name = key.partition(",")[0].partition(":")[0]
+    named = [line for line in lines if "must be a regular file, or a link to one" in line]
+    assert len(named) >= 1, lines
+    assert all(line.startswith(f"`{name}") for line in named)

@@ -37,7 +37,7 @@ def metrics_of(folder, **cohort):
 def write_parts(vcf, folder, chromosome):
     """Cut a VCF in two BCFs, of which the first by name is the last by position."""
     for name, region in (("b", "1-50000"), ("a", "50001-")):
-        path = folder / f"{chromosome}.{name}.bcf"
+        path = folder / f"-{chromosome}.{name}.bcf"
         region = f"{chromosome}:{region}"
         pysam.bcftools.view("-Ob", "-t", region, "-o", str(path), str(vcf), catch_stdout=False)
 
@@ -49,9 +49,10 @@ def expected(cohort, tmp_path_factory):
 
 
 def test_study__bcf_in_parts_gives_the_same(cohort, expected, tmp_path):
+    """Their names begin like an option."""
     for chromosome in OPTIONS["chromosomes"]:
         write_parts(cohort / f"{chromosome}.vcf.gz", tmp_path, chromosome)
-    parts = metrics_of(tmp_path / "study", source="vcf", vcf=f"{tmp_path}/{{chrom}}.*.bcf")
+    parts = metrics_of(tmp_path, source="vcf", vcf="-{chrom}.*.bcf")
     pd.testing.assert_frame_equal(parts, expected)
 
 

@@ -57,7 +57,8 @@ rule choose_people:
         counts=lambda wildcards, output: flags(counts=output.counts or None),
         code=code_digest("io", "steps/people.py"),
     shell:
-        "python -m dpgrs choose-people {input.genotypes:q} --output {output.people} {params.counts} {params.options} 2> {log}"
+        "python -m dpgrs choose-people --output {output.people} {params.counts} {params.options}"
+        " -- {input.genotypes:q} 2> {log}"
 
 
 # Calls of people who are not in the study end here.
@@ -82,8 +83,8 @@ rule ingest_chromosome:
         people=lambda wildcards, input: flags(people=list(input.people)),
         code=code_digest("io"),
     shell:
-        "python -m dpgrs ingest-chromosome {input.genotypes:q} --chromosome {wildcards.chrom} --output {output.store}"
-        " --threads {threads} {params.people} {params.options} 2> {log}"
+        "python -m dpgrs ingest-chromosome --chromosome {wildcards.chrom} --output {output.store} --threads {threads}"
+        " {params.people} {params.options} -- {input.genotypes:q} 2> {log}"
 
 
 rule make_panel:

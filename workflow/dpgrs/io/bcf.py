@@ -9,13 +9,15 @@ import pysam
 import pysam.bcftools
 
 from dpgrs.errors import DpgrsError
+from dpgrs.io.files import require_regular
 from dpgrs.io.vcf import ContigReader, VcfHeader, declared_contig, sample_ids
 from dpgrs.io.vcf_blocks import BLOCK_BYTES
 from dpgrs.io.vcf_text import COPY_AGAIN, find_index, match_contig, record_error
 
 
 def is_bcf(path):
-    """Tell a BCF, compressed or not, by its first bytes; what cannot be read is none."""
+    """Tell a BCF, compressed or not, by its first bytes; what cannot be read is none, and a pipe an error."""
+    require_regular(path)
     try:
         with Path(path).open("rb") as file:
             is_gzip = file.read(2) == b"\x1f\x8b"
@@ -126,7 +128,7 @@ def _as_block(lines):
 def _indexed_contigs(path):
     """Return the number of records of each contig that has any, as the index has it."""
     try:
-        table = pysam.bcftools.index("-s", str(path))
+        table = pysam.bcftools.index("-s", str(path.absolute()))  # a name may begin with a dash
     except pysam.SamtoolsError as error:
         raise DpgrsError(
             f"the index of `{path}` cannot be read. Index again: bcftools index -f {path}"
@@ -147,7 +149,7 @@ def _open(path):
     find_index(path)  # refuses a file that cannot be whole
     pysam.set_verbosity(0)  # htslib's lines on stderr would stand where ours belong
     try:
-        return pysam.VariantFile(str(path))
+        return pysam.VariantFile(str(path.absolute()))
     except (OSError, ValueError) as error:
         raise DpgrsError(
             f"`{path}` is no BCF that htslib can read, or it has two samples of one name. {COPY_AGAIN}"

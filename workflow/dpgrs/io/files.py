@@ -1,11 +1,13 @@
 """Files that are either whole or absent; what lies between steps as text has its digest beside it."""
 
 import hashlib
+import os
 import shutil
 import zipfile
 from contextlib import contextmanager
 from io import BytesIO
 from pathlib import Path
+from stat import S_ISDIR, S_ISREG
 
 import numpy as np
 
@@ -76,6 +78,26 @@ def remove_own(directory, *, names, kind):
     if foreign := sorted(held - names):
         raise UsageError(f"`{directory}` must hold {kind} and nothing else, got {foreign[0]}. Move it away.")
     remove(directory)
+
+
+def require_regular(path):
+    """Refuse what is there, but is neither a file on a disk nor a folder; a link to a file is fine.
+
+    A pipe is waited for without an end, and can be read only once where checks and jobs read it again.
+
+    Raises
+    ------
+    DpgrsError
+    """
+    try:
+        mode = os.stat(path).st_mode  # noqa: PTH116 - takes a path of any kind
+    except (OSError, ValueError):
+        return  # said by who opens it
+    if not (S_ISREG(mode) or S_ISDIR(mode)):
+        raise DpgrsError(
+            f"`{path}` must be a regular file, or a link to one, got a pipe, a socket or a device. Write what "
+            "it gives into a file."
+        )
 
 
 def file_digest(path):

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from dpgrs.errors import DpgrsError
-from dpgrs.io.files import read_bytes, write_table
+from dpgrs.io.files import read_bytes, require_regular, write_table
 from dpgrs.io.tables import number_of
 
 SITE_COLUMNS = ["contig", "position", "ref", "alt"]
@@ -74,6 +74,7 @@ def read_loadings(path):
     DpgrsError
         If it is no such table.
     """
+    require_regular(path)
     try:
         # As text, which Python turns into the very numbers.
         table = pd.read_csv(BytesIO(read_bytes(path)), sep="\t", dtype=str, keep_default_na=False)

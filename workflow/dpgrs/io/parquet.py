@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 
 from dpgrs.errors import DpgrsError
+from dpgrs.io.files import require_regular
 from dpgrs.io.tables import MISSING_NUMBER, MOST_COLUMNS, is_id, require_people, sample_index
 
 CHUNK_VALUES = 1_000_000
@@ -106,6 +107,7 @@ def _read_from(path, read):
     """Read with pyarrow, whose errors say much and mend nothing."""
     import pyarrow
 
+    require_regular(path)
     try:
         return read()
     except FileNotFoundError:

@@ -11,7 +11,7 @@ import numpy as np
 
 from dpgrs.bits import pack, unpack
 from dpgrs.errors import DpgrsError
-from dpgrs.io.files import read_bytes
+from dpgrs.io.files import read_bytes, require_regular
 from dpgrs.io.tables import (
     MISSING,
     SAMPLE_COLUMNS,
@@ -226,6 +226,7 @@ def find_people(path, samples):
     DpgrsError
         If the file cannot be read, is empty, or names somebody else.
     """
+    require_regular(path)
     try:
         ids = {line for line in read_bytes(path).decode("utf-8").splitlines() if line}
     except (OSError, ValueError):

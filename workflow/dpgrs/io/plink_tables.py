@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from dpgrs.errors import DpgrsError
+from dpgrs.io.files import require_regular
 from dpgrs.io.vcf import declared_contig
 from dpgrs.io.vcf_text import COPY_AGAIN, first_repeat
 
@@ -115,6 +116,7 @@ def require_file(path):
     ------
     DpgrsError
     """
+    require_regular(path)
     if not path.is_file():
         packed = path.with_name(f"{path.name}.zst")
         fix = f"Decompress it: zstd -d {packed}" if packed.is_file() else "Mend the path, or fetch the file."

@@ -167,7 +167,7 @@ def _open(path):
     from cyvcf2 import VCF
 
     try:
-        return VCF(str(path), threads=2)
+        return VCF(str(path.absolute()), threads=2)
     except Exception as error:  # cyvcf2 raises nothing more precise
         raise DpgrsError(f"`{path}` has a header that htslib cannot read. {COPY_AGAIN}") from error
 

@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 
 from dpgrs.errors import DpgrsError
-from dpgrs.io.files import digest_file, read_bytes
+from dpgrs.io.files import digest_file, read_bytes, require_regular
 
 # Of a row of text; a longer one would be taken into memory before anything could be said of it.
 LONGEST_LINE = 1 << 24
@@ -123,6 +123,7 @@ def rows_of(path):
 
 def _cells(path):
     """Split a file into rows and cells at the separator that its first line shows."""
+    require_regular(path)
     try:
         with (
             gzip.open(path, "rt", encoding="utf-8-sig", newline="")

@@ -6,6 +6,7 @@ import zlib
 
 from dpgrs.errors import DpgrsError, shown
 from dpgrs.io._vcf_kernels import line_end
+from dpgrs.io.files import require_regular
 from dpgrs.io.vcf_blocks import BGZF_END, DamagedError, end_marks, is_bgzf, line_blocks
 from dpgrs.io.vcf_index import read_index
 
@@ -175,6 +176,7 @@ def find_index(path):
     DpgrsError
         Missing, unreadable or empty file, a BGZF file without its end mark, or an index beside another file.
     """
+    require_regular(path)
     if not path.is_file():
         raise DpgrsError(f"`{path}` is not there. Mend the path, or fetch the file.")
     if not os.access(path, os.R_OK):

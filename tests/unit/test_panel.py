@@ -55,6 +55,17 @@ def sites(panel, indices=slice(None)):
     return list(zip(table["contig"], table["position"], strict=True))
 
 
+def test_take_sites__of_other_people_says_no_number(tmp_path):
+    line = record(1, "0|1 1|1", contig="1")
+    stores = [make_store(tmp_path, name, [line.replace("1", name, 1)], samples=("A", name)) for name in "12"]
+    with pytest.raises(DpgrsError) as caught:
+        take_sites(stores, None)
+    assert str(caught.value).replace(f"{tmp_path}/", "") == (
+        "`2.zarr` must have the samples of `1.zarr` in the same order, got others or another order. "
+        "Subset all VCFs alike: bcftools view -S samples.txt"
+    )
+
+
 def test_alternate_frequency__over_known_alleles(tmp_path):
     known, half = "0|1 " * N_PEOPLE, "1|. " * N_PEOPLE
     records = [

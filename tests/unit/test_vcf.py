@@ -273,11 +273,17 @@ def test_batches__raise_on_contig_under_two_names(tmp_path, kind):
         (record(5, "7:0|0 7:x 7:1|1", format_="DP:GT"), "the call of sample 2 (column 11) is malformed"),
         (record(5, "0|0 0|x 1|1"), "the call of sample 2 (column 11) is malformed"),
         (record(5, "0|0 0| 1|1"), "the call of sample 2 (column 11) is malformed"),
-        (record(5, "0|0 0|1"), "the record must have 12 columns, got 11"),
-        (record(5, "0|0 0|1 1|1 1|1"), "the record must have 12 columns, got 13"),
-        (record(5, "0|0 0|1 1|1", n_columns=4), "the record must have 12 columns, got 4"),
-        (record(5, "0|0 0|1 1|1").rstrip("\n") + "\t\n", "the record must have 12 columns, got 13"),
-        ("\n", "the record must have 12 columns, got 1"),
+        (record(5, "0|0 0|1"), "the record must have as many columns as the header, got fewer"),
+        (record(5, "0|0 0|1 1|1 1|1"), "the record must have as many columns as the header, got more"),
+        (
+            record(5, "0|0 0|1 1|1", n_columns=4),
+            "the record must have as many columns as the header, got fewer",
+        ),
+        (
+            record(5, "0|0 0|1 1|1").rstrip("\n") + "\t\n",
+            "the record must have as many columns as the header, got more",
+        ),
+        ("\n", "the record must have as many columns as the header, got fewer"),
         (record("x", "0|0 0|1 1|1"), "`POS` must be a whole number from 1 to 2^31 - 1, got x"),
         (record(0, "0|0 0|1 1|1"), "`POS` must be a whole number"),
         (record(2**31, "0|0 0|1 1|1"), "`POS` must be a whole number"),
@@ -357,7 +363,10 @@ def test_batches__raise_on_damaged_file(tmp_path, kind, capfd):
 def test_batches__raise_on_stale_index(tmp_path):
     path = write_bgzf(tmp_path / "a.vcf.gz", vcf_text(record(4, "0|0 0|0 0|0")))
     write_bgzf(path, vcf_text(record(4, "0|0 0|0 0|0"), record(5, "0|0 0|0 0|0")), index=None)
-    with pytest.raises(DpgrsError, match=r"must list 2 records on contig 1, got 1.*tabix -f -p vcf"):
+    with pytest.raises(
+        DpgrsError,
+        match=r"must list as many records on contig 1 as there are, got another number: .*tabix -f -p vcf",
+    ):
         read(path)
 
 

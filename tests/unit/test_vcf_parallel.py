@@ -199,7 +199,7 @@ def test_rows__any_byte_damaged(tmp_path, index):
 def test_rows__index_of_another_version(tmp_path, index, n):
     path = write_blocks(tmp_path / "a.vcf.gz", vcf_text(*many(n=n)), [500], index=index)
     write_blocks(tmp_path / "b.vcf.gz", vcf_text(*many()), [500], index=None).replace(path)
-    assert f"got {n - 1}: it belongs to another version of the file" in assert_same(path)
+    assert "got another number: it belongs to another version of the file" in assert_same(path)
 
 
 # The index names a place within a line, or one where no block begins.
@@ -215,7 +215,7 @@ def test_rows__what_follows_the_contig_is_not_read_by_an_index(tmp_path):
     path = write_blocks(tmp_path / "a.vcf.gz", vcf_text(*lines, contigs=CONTIGS), [500], index="tbi")
     assert assert_same(path)[1] == 49
     (tmp_path / "a.vcf.gz.tbi").unlink()
-    assert "line 56: the record must have 12 columns, got 11" in assert_same(path)
+    assert "line 56: the record must have as many columns as the header, got fewer" in assert_same(path)
 
 
 @pytest.mark.parametrize("wanted", ["9", "1"])

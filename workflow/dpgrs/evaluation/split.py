@@ -36,7 +36,7 @@ def split_rows(sample_id, *, rows, test_share, seed, key=(), keeps_both_sides=Tr
     is_training = place >= test_share
     if keeps_both_sides and test_share > 0:
         if len(place) < 2:
-            raise UsageError(f"The cohort must have at least 2 people to split, got {len(place)}.")
+            raise UsageError("The cohort must have at least 2 people to split, got fewer.")
         is_training[place.argmin()], is_training[place.argmax()] = False, True
     return per_row(is_training, rows=rows)
 

@@ -108,9 +108,9 @@ class BcfText:
             match_contig(self._path, self._contig, self._seen)
         elif n_records != self._counts[self._name]:
             raise DpgrsError(
-                f"the index of `{self._path}` must list {n_records} records on contig {self._name}, got "
-                f"{self._counts[self._name]}: it belongs to another version of the file. Index again: "
-                f"bcftools index -f {self._path}"
+                f"the index of `{self._path}` must list as many records on contig {self._name} as there are, "
+                "got another number: it belongs to another version of the file. Index again: bcftools index -f "
+                f"{self._path}"
             )
 
 

@@ -95,8 +95,8 @@ def require_regular(path):
         return  # said by who opens it
     if not (S_ISREG(mode) or S_ISDIR(mode)):
         raise DpgrsError(
-            f"`{path}` must be a regular file, or a link to one, got a pipe, a socket or a device. Write what "
-            "it gives into a file."
+            f"`{path}` must be a regular file, or a link to one, got a pipe, a socket or a device. Write "
+            "what it gives into a file."
         )
 
 

@@ -133,14 +133,14 @@ def _append_beside_reading(writer, batches):
 
 
 def _nothing_usable(path, chromosome, counts):
-    reasons = ", ".join(f"{reason} {count}" for reason, count in counts["skipped"].items())
+    reasons = ", ".join(counts["skipped"])
     is_filtered = counts["skipped"].get("filtered") == counts["n_records"]
     remedy = (
         "Set `cohort.keep_filtered: true`" if is_filtered else "Give a file with GT calls of ordinary alleles"
     )
     return (
-        f"`{path}` has no usable variant on chromosome {chromosome}: all {counts['n_records']} records were "
-        f"skipped ({reasons}). {remedy}."
+        f"`{path}` has no usable variant on chromosome {chromosome}: all records were skipped "
+        f"({reasons}). {remedy}."
     )
 
 

@@ -314,7 +314,6 @@ def check_same_samples(stores):
     for store in stores[1:]:
         if not np.array_equal(store.sample_id, first.sample_id):
             raise DpgrsError(
-                f"`{store.path}` must have the samples of `{first.path}` in the same order, got "
-                f"{store.n_samples} and {first.n_samples} samples. "
-                "Subset all VCFs alike: bcftools view -S samples.txt"
+                f"`{store.path}` must have the samples of `{first.path}` in the same order, got others or "
+                "another order. Subset all VCFs alike: bcftools view -S samples.txt"
             )

@@ -138,8 +138,9 @@ class LineScanner:
         self._names[name] = None
         found = line.count(b"\t") + 1
         if found != self._n_samples + N_FIXED_COLUMNS:
-            n_columns = self._n_samples + N_FIXED_COLUMNS
-            problem = f"the record must have {n_columns} columns, got {found}. {COPY_AGAIN}"
+            # No numbers, which would tell how many people there are.
+            got = "fewer" if found < self._n_samples + N_FIXED_COLUMNS else "more"
+            problem = f"the record must have as many columns as the header, got {got}. {COPY_AGAIN}"
             raise self._text.record_error(self._line, line, problem)
         self._kernel.meet_contig(name, is_wanted)
         if not is_wanted:

@@ -3,6 +3,7 @@
 import gzip
 import os
 import zlib
+from collections import deque
 
 from dpgrs.errors import DpgrsError, shown
 from dpgrs.io._vcf_kernels import line_end
@@ -120,9 +121,9 @@ class ContigText:
             match_contig(self._path, self._contig, [name.decode(errors="replace") for name in names])
         elif n_records != self._places[self._name].n_records:
             raise DpgrsError(
-                f"`{self._index}` must list {n_records} records on contig {self._name}, got "
-                f"{self._places[self._name].n_records}: it belongs to another version of the file. Index "
-                f"again: tabix -f -p vcf {self._path}"
+                f"`{self._index}` must list as many records on contig {self._name} as there are, got another "
+                "number: it belongs to another version of the file. Index again: "
+                f"tabix -f -p vcf {self._path}"
             )
 
     @property
@@ -154,10 +155,10 @@ class ContigText:
                 f"version of it. {COPY_AGAIN[:-1]}, or index again: tabix -f -p vcf {self._path}"
             )
         try:
-            n_lines = sum(1 for _ in numbered_lines(self._path))
+            deque(numbered_lines(self._path), maxlen=0)
         except DpgrsError as error:
             return error
-        return DpgrsError(f"`{self._path}` is damaged somewhere in its {n_lines} lines. {COPY_AGAIN}")
+        return DpgrsError(f"`{self._path}` is damaged somewhere. {COPY_AGAIN}")
 
 
 def record_error(path, number, line, problem):

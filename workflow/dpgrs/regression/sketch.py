@@ -256,8 +256,8 @@ def _among(is_selected, is_chosen):
     """Return which of all rows are chosen, given which of the selected rows are."""
     if np.count_nonzero(is_selected) != len(is_chosen):
         raise UsageError(
-            f"The selected rows must be the {len(is_chosen)} of the request's units, got "
-            f"{np.count_nonzero(is_selected)}. Count the units again."
+            "The selected rows must be those of the request's units, got more or fewer. Count the units "
+            "again."
         )
     among_all = np.zeros(len(is_selected), dtype=bool)
     among_all[is_selected] = is_chosen

@@ -263,7 +263,7 @@ def fit_method(X, y, *, method, request, noise):
     """
     n_features = X.shape[1]
     if y.shape != X.shape[:1]:
-        raise UsageError(f"Each of the {len(X)} rows must have one outcome, got {y.shape}. Pass all rows.")
+        raise UsageError("Each row must have one outcome, got more or fewer outcomes. Pass all rows.")
     method.require_features(n_features, request)
     budget, events, n_low = method.budget(request), [], float(len(X))
     if method.has_private_count(request):

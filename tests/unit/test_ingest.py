@@ -1,5 +1,7 @@
 import hashlib
 
+import numpy as np
+import pysam.bcftools
 import pytest
 
 from dpgrs.bits import unpack
@@ -153,3 +155,30 @@ def test_ingest_chromosome__position_beyond_the_end(tmp_path, monkeypatch):
         ingest_chromosome(vcf, chromosome="22", store=tmp_path / "x.zarr", genome_build="GRCh38")
     assert not list(tmp_path.glob("*x.zarr*"))
     ingest_chromosome(vcf, chromosome="22", store=tmp_path / "y.zarr", genome_build="GRCh37")
+
+
+@pytest.mark.parametrize(
+    ("chromosome", "phased", "calls", "is_told"),
+    [
+        ("X", "any", "1/. 0|1 1", True),
+        ("chrX", "any", ".|1 0|1 1", True),
+        ("1", "any", "1/. 0|1 1", False),
+        ("X", "any", ". 0/1 1", False),
+        ("X", "required", "1/. 0|1 1", False),
+    ],
+)
+def test_ingest_chromosome__half_calls_of_x(tmp_path, capfd, chromosome, phased, calls, is_told):
+    text = vcf_text(record(5, calls, contig=chromosome), contigs=(chromosome,))
+    write_text(tmp_path / "a.vcf", text)
+    pysam.bcftools.view("-Ob", "-o", str(tmp_path / "a.bcf"), str(tmp_path / "a.vcf"), catch_stdout=False)
+    stores = []
+    for name in ("a.vcf", "a.bcf"):
+        store = tmp_path / f"{name}.zarr"
+        ingest_chromosome(tmp_path / name, chromosome=chromosome, phased=phased, store=store)
+        stores.append(HaplotypeStore.open(store))
+        warning = capfd.readouterr().err
+        assert (f"{name}` has calls such as `1/.` on chromosome {chromosome}" in warning) == is_told
+        assert not is_told or warning.count("\n") == 1
+    first, second = stores
+    assert np.array_equal(first.haplotypes(), second.haplotypes())
+    assert np.array_equal(first.missing(), second.missing())

@@ -109,8 +109,8 @@ class BcfText:
         elif n_records != self._counts[self._name]:
             raise DpgrsError(
                 f"the index of `{self._path}` must list as many records on contig {self._name} as there are, "
-                "got another number: it belongs to another version of the file. Index again: bcftools index -f "
-                f"{self._path}"
+                "got another number: it belongs to another version of the file. Index again: "
+                f"bcftools index -f {self._path}"
             )
 
 

@@ -12,6 +12,8 @@ from dpgrs.io.genotype_files import describe_files, genotype_header, genotype_re
 from dpgrs.io.haplotype_store import StoreWriter, rows_per_batch
 from dpgrs.io.vcf import N_THREADS, VariantBatch
 
+_FIRST_ALLELES = np.uint64(0x5555_5555_5555_5555)
+
 
 def ingest_chromosome(
     genotypes,
@@ -56,6 +58,11 @@ def ingest_chromosome(
     DpgrsError
         Anything wrong with a file, no usable variant in it, or positions of another build. No store is left
         behind.
+
+    Notes
+    -----
+    Of people, half a call on a chromosome that may be haploid is a warning on stderr: nobody can tell a man's
+    one allele from a call of which half is known.
     """
     header = genotype_header(genotypes)
     options = {
@@ -83,7 +90,7 @@ def ingest_chromosome(
         ThreadPoolExecutor(1) as hashing,
     ):
         source = hashing.submit(describe_files, genotypes)
-        missing_alleles = _append_beside_reading(writer, batches)
+        missing_alleles, has_half_calls = _append_beside_reading(writer, batches)
         counts = {
             "n_records": reader.n_records,
             "n_variants": writer.n_variants,
@@ -93,6 +100,8 @@ def ingest_chromosome(
         }
         if not writer.n_variants:
             raise DpgrsError(_nothing_usable(header.path, chromosome, counts))
+        if has_half_calls and phased == "any" and _may_be_haploid(str(chromosome)):
+            print(_half_calls(header.path, chromosome), file=sys.stderr)
         writer.attributes.update(
             source=source.result(),
             options={"chromosome": str(chromosome), **options},
@@ -119,17 +128,39 @@ def _of_people(batches, places, *, n_people):
 
 
 def _append_beside_reading(writer, batches):
-    """Write each batch while the next is read; return how many alleles are missing."""
-    missing_alleles, written = 0, None
+    """Write each batch while the next is read.
+
+    Returns
+    -------
+    missing_alleles : int
+    has_half_calls : bool, whether one allele of a call is missing and the other is not.
+    """
+    missing_alleles, has_half_calls, written = 0, False, None
     with ThreadPoolExecutor(1) as writing:
         for batch in batches:
             if written:
                 written.result()
             written = writing.submit(writer.append, *batch)
             missing_alleles += int(np.bitwise_count(batch.missing).sum())
+            halves = batch.missing ^ (batch.missing >> np.uint64(1))
+            has_half_calls = has_half_calls or bool((halves & _FIRST_ALLELES).any())
         if written:
             written.result()
-    return missing_alleles
+    return missing_alleles, has_half_calls
+
+
+def _may_be_haploid(chromosome):
+    from dpgrs.io.plink import is_autosome  # brings pandas, which takes 0.2 s
+
+    return not is_autosome(chromosome)
+
+
+def _half_calls(path, chromosome):
+    return (
+        f"dpgrs: warning: `{path}` has calls such as `1/.` on chromosome {chromosome}, as some callers write "
+        "the one allele of a man: they count once, and what is missing is filled. Where `1` is meant, which "
+        "counts twice, convert them: bcftools +fixploidy (docs/ingest.md)"
+    )
 
 
 def _nothing_usable(path, chromosome, counts):

@@ -5,9 +5,11 @@ import pysam
 import pytest
 
 from dpgrs.errors import DpgrsError
+from dpgrs.io import vcf_blocks
 from dpgrs.io.vcf import ContigReader, read_header
 from dpgrs.io.vcf_index import read_index
-from vcf_files import record, vcf_text, write_bgzf
+from dpgrs.io.vcf_text import ContigText
+from vcf_files import record, vcf_text, write_bgzf, write_gzip, write_text
 
 COUNTS = {"1": 3, "2": 4}
 # Places: behind magic, lengths and names stands how many bins the first contig has.
@@ -105,3 +107,17 @@ def test_batches__raise_on_second_header_amid_another_contig(tmp_path):
     pysam.tabix_index(str(tmp_path / "a.vcf.gz"), preset="vcf", keep_original=True)
     with pytest.raises(DpgrsError, match="before contig 3: a line that begins with `#` must stand above"):
         list(ContigReader(read_header(tmp_path / "a.vcf.gz"), "3").batches(10))
+
+
+@pytest.mark.parametrize("write", [write_text, write_gzip, write_bgzf])
+def test_long_lines__raise_beyond_the_limit(tmp_path, write, monkeypatch):
+    """In a block of text, which a line may fill many times, and in lines that are read one by one."""
+    path = write(tmp_path / "a.vcf.gz", vcf_text(record(5, "0|0 0|1 1|1", info="X" * 300_000)))
+    text = ContigText(path, "1")
+    monkeypatch.setattr(vcf_blocks, "LONGEST_LINE", 300_100)
+    assert [stop - start for _, start, stop in text.blocks(n_bytes=50_000)] == [300_033]
+    read_header(path)
+    monkeypatch.setattr(vcf_blocks, "LONGEST_LINE", 200_000)
+    for read in (lambda: list(text.blocks(n_bytes=50_000)), lambda: read_header(path)):
+        with pytest.raises(DpgrsError, match=r"must have lines of at most 200,000 bytes, got a longer one"):
+            read()

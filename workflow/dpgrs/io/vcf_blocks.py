@@ -17,6 +17,7 @@ import numpy as np
 from isal import igzip, igzip_lib, isal_zlib
 
 BLOCK_BYTES = 2**21
+LONGEST_LINE = 2**28
 N_THREADS = 2
 
 BGZF_END = bytes.fromhex("1f8b08040000000000ff0600424302001b0003000000000000000000")
@@ -31,6 +32,10 @@ _SEARCHED = 2**24
 
 class DamagedError(Exception):
     """The file cannot be inflated any further."""
+
+
+class LongLineError(Exception):
+    """A line has more than `LONGEST_LINE` bytes."""
 
 
 class _Part(NamedTuple):
@@ -61,6 +66,7 @@ def line_blocks(path, *, offset=0, n_bytes=BLOCK_BYTES, n_threads=N_THREADS, n_h
     ------
     DamagedError
         After all blocks that could be inflated.
+    LongLineError
     """
     tail = np.empty(0, dtype=np.uint8)
     free, held = [], deque()
@@ -69,6 +75,8 @@ def line_blocks(path, *, offset=0, n_bytes=BLOCK_BYTES, n_threads=N_THREADS, n_h
         text, start, stop = _joined(tail, buffer, _ROOM + n)
         end = _after_last_newline(text, start + len(tail), stop)
         if end is None:
+            if stop - start > LONGEST_LINE:
+                raise LongLineError
             tail = text[start:stop].copy()
             free.append(buffer)
             continue
@@ -84,6 +92,18 @@ def line_blocks(path, *, offset=0, n_bytes=BLOCK_BYTES, n_threads=N_THREADS, n_h
 def is_bgzf(start):
     """Tell BGZF from plain gzip by its first bytes, as htslib does: its first extra field is named BC."""
     return start.startswith(_MAGIC) and start[12:16] == b"BC\2\0" and bool(start[3] & _HAS_EXTRA)
+
+
+def first_byte(path, offset):
+    """Return the first byte of the text from htslib's virtual offset in a BGZF file, or None at its end.
+
+    Raises
+    ------
+    DamagedError
+    """
+    inflated = _inflated(path, offset, 1, n_threads=1, n_held=1, pool=None, free=[])
+    buffer, _ = next(inflated, (None, 0))
+    return None if buffer is None else buffer[_ROOM]
 
 
 def end_marks(path, *, stop):

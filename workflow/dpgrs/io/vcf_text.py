@@ -6,9 +6,18 @@ import zlib
 from collections import deque
 
 from dpgrs.errors import DpgrsError, shown
+from dpgrs.io import vcf_blocks
 from dpgrs.io._vcf_kernels import line_end
 from dpgrs.io.files import require_regular
-from dpgrs.io.vcf_blocks import BGZF_END, DamagedError, end_marks, is_bgzf, line_blocks
+from dpgrs.io.vcf_blocks import (
+    BGZF_END,
+    DamagedError,
+    LongLineError,
+    end_marks,
+    first_byte,
+    is_bgzf,
+    line_blocks,
+)
 from dpgrs.io.vcf_index import read_index
 
 COPY_AGAIN = "Copy or download the file again."
@@ -36,13 +45,16 @@ def numbered_lines(path):
     Raises
     ------
     DpgrsError
-        Missing, empty, truncated or damaged file.
+        Missing, empty, truncated or damaged file, or a line of more than `vcf_blocks.LONGEST_LINE` bytes.
     """
     find_index(path)
     number = 0
     try:
         with _open(path) as file:
-            for number, line in enumerate(file, start=1):
+            lines = iter(lambda: file.readline(vcf_blocks.LONGEST_LINE + 1), b"")
+            for number, line in enumerate(lines, start=1):
+                if len(line) > vcf_blocks.LONGEST_LINE:
+                    raise _long_line(path)
                 yield number, line.rstrip(b"\r\n")
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
         raise DpgrsError(f"`{path}` is truncated or damaged after line {number}. {COPY_AGAIN}") from error
@@ -84,7 +96,7 @@ class ContigText:
         Raises
         ------
         DpgrsError
-            Truncated or damaged file.
+            Truncated or damaged file, or a line of more than `vcf_blocks.LONGEST_LINE` bytes.
         """
         is_header = not self._earlier_offsets()
         try:
@@ -99,6 +111,8 @@ class ContigText:
                     yield text, at, stop
         except DamagedError:
             raise self._damage() from None
+        except LongLineError:
+            raise _long_line(self._path) from None
 
     def has(self, name):
         """Tell whether a name, as bytes, is that of the contig."""
@@ -141,10 +155,10 @@ class ContigText:
         """
         for offset in [*self._earlier_offsets(), *end_marks(self._path, stop=self._offset)]:
             try:
-                text, start, _ = next(line_blocks(self._path, offset=offset, n_bytes=1, n_threads=1))
-            except (DamagedError, StopIteration):
+                is_header = first_byte(self._path, offset) == _HASH
+            except DamagedError:
                 raise self._damage() from None
-            if text[start] == _HASH:
+            if is_header:
                 raise DpgrsError(f"`{self._path}`, before contig {self._name}: {HEADER_AGAIN}")
 
     def _damage(self):
@@ -159,6 +173,13 @@ class ContigText:
         except DpgrsError as error:
             return error
         return DpgrsError(f"`{self._path}` is damaged somewhere. {COPY_AGAIN}")
+
+
+def _long_line(path):
+    return DpgrsError(
+        f"`{path}` must have lines of at most {vcf_blocks.LONGEST_LINE:,} bytes, got a longer one. Leave "
+        "fields out: bcftools annotate --remove ^FORMAT/GT"
+    )
 
 
 def record_error(path, number, line, problem):

@@ -158,12 +158,17 @@ def test_pages__chosen_variants_with_their_causal_partners(data, tmp_path):
         "No model: outcomes and trials in which the method released none",
     ):
         assert words in overview
-    assert "Kendall + Tukey (full, gdp), ε = 1no model released: the check failed" in first
+    assert "Kendall + Tukey (full, exact accounting), ε = 1no model released: the check failed" in first
     # Three epsilons in the table of R^2, one of them as a strip of weights.
     assert first.count("no model released") == 3 + 1
     assert "No model: a check kept it back" in first
     assert "no model" not in second.lower()
-    for row in ("Chromosome", "True effect", "r² with closest", "Kendall + BLUP (full, gdp), ε = 16"):
+    for row in (
+        "Chromosome",
+        "True effect",
+        "r² with closest",
+        "Kendall + BLUP (full, exact accounting), ε = 16",
+    ):
         assert row in second
 
 

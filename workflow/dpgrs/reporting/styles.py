@@ -31,6 +31,8 @@ LOOKS = {
     "s-blup": ("#480000", "v"),
     "bas": ("#332288", ">"),
     "tukey": ("#f00048", (4, 1, 0)),
+    # Statistics that no method is named for, as attacks are on.
+    "": ("#999933", "o"),
 }
 
 

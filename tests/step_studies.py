@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 
-from dpgrs.config import resolve
+from dpgrs.config import counts_outcomes, resolve
 from dpgrs.identity import public_identity
 from dpgrs.io.sites import write_sites
 from dpgrs.io.trials import Outcomes, save_labelled
@@ -77,7 +77,13 @@ class Study:
         everybody = np.ones(N_PEOPLE, dtype=bool)
         Outcomes(NAMES, {N_VARIANTS: values}, {}, everybody, "people").save(root / "outcomes.npz")
 
-    def settings(self, method, *, pure_epsilon="0", **privacy):
+    def hide_outcomes(self):
+        """Leave the second outcome known of two thirds of the people."""
+        outcomes = Outcomes.load(self.root / "outcomes.npz")
+        outcomes.values[N_VARIANTS][1, ::3] = np.nan
+        outcomes.save(self.root / "outcomes.npz")
+
+    def settings(self, method, *, pure_epsilon="0", missing="none", **privacy):
         privacy = {"epsilon": 2, "bounds": "worst-case", "neighbours": "add-remove"} | privacy
         neighbours = privacy["neighbours"]
         if neighbours not in self.ledgers:
@@ -89,6 +95,7 @@ class Study:
             )
         path = str(self.ledgers[neighbours].path)
         named = {"methods": [method], "privacy": privacy | {"ledger": path}}
+        named |= {"outcomes": RAW["outcomes"] | {"missing": missing}}
         return resolve(RAW | named | {"covariates": self.with_covariates})
 
     def ledger(self, config):
@@ -127,6 +134,7 @@ class Study:
             accountings=privacy["accounting"],
             epsilons=privacy["epsilon"],
             **{name: privacy[name] for name in terms},
+            counts_outcomes=counts_outcomes(config),
             counts=[count],
             outcome_budget=privacy["outcome_budget"],
         )
@@ -152,6 +160,7 @@ class Study:
             accountings=privacy["accounting"],
             epsilons=privacy["epsilon"],
             **{name: privacy[name] for name in terms},
+            counts_outcomes=counts_outcomes(config),
             counts=[3],
             outcome_budget=privacy["outcome_budget"],
         )

@@ -11,7 +11,12 @@ from dpgrs.evaluation.private_metrics import AccuracyRequest, accuracy_sums, pri
 from dpgrs.privacy.events import MECHANISM_VERSION
 from dpgrs.privacy.noise import BenchmarkNoise
 from dpgrs.regression.requests import PrivacyRequest
-from dpgrs.regression.reusecov import private_count, private_cross_product, private_gram
+from dpgrs.regression.reusecov import (
+    private_count,
+    private_cross_product,
+    private_gram,
+    private_outcome_counts,
+)
 from dpgrs.regression.statistics import coded_rows, cross_product, gram, grid_outcomes
 from random_cohorts import random_bits
 
@@ -86,6 +91,14 @@ class TestCount(MechanismContract):
 
     def release(self, noise, request):
         return private_count(10_000, request=request, noise=noise)
+
+
+class TestOutcomeCounts(MechanismContract):
+    share = "observed"
+    request = replace(REQUEST, counts_outcomes=True)
+
+    def release(self, noise, request):
+        return private_outcome_counts(np.full(N_OUTCOMES, 10_000), request=request, noise=noise)
 
 
 class TestGram(MechanismContract):

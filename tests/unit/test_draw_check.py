@@ -22,7 +22,9 @@ from screening_cohorts import N_VARIANTS, NAMES, cohort, frequencies
 RELATIONS = list(product(["add-remove", "replace-one"], ["joint", "separate"], [1, 3]))
 
 
-def statement_of(method, *, neighbours="add-remove", budget="joint", count=3, protection="full"):
+def statement_of(
+    method, *, neighbours="add-remove", budget="joint", count=3, protection="full", missing="none"
+):
     """Say what a release by a method draws, as far as the check looks at it."""
     names, rehearsal, mechanism = NAMES[:count], Rehearsal(), mechanism_of(method)
     request = PrivacyRequest(
@@ -34,6 +36,7 @@ def statement_of(method, *, neighbours="add-remove", budget="joint", count=3, pr
         1e-6,
         neighbours=neighbours,
         protection=protection,
+        counts_outcomes=missing == "counted",
     )
     options = {"noise": rehearsal, "outcome_names": names}
     if METHODS[method].draws_from_rows:
@@ -44,11 +47,12 @@ def statement_of(method, *, neighbours="add-remove", budget="joint", count=3, pr
     else:
         size = N_VARIANTS + 1
         gram, cross = np.zeros((size, size), dtype=np.int64), np.zeros((count, size), dtype=np.int64)
-        mechanism.draw(gram, cross, 10, request=request, **options)
+        known = np.full(count, 5)
+        mechanism.draw(gram, cross, 10, request=request, observed=known, **options)
     return {
         "method": method,
         "guarantee": {"neighbours": neighbours, "protection": protection},
-        "data_domain": {"outcomes": list(names)},
+        "data_domain": {"outcomes": list(names), "missing_outcomes": missing},
         "accuracy": "withheld",
         "mechanisms": [
             {
@@ -73,8 +77,12 @@ def test_by_method__has_every_method_of_a_release():
 
 @pytest.mark.parametrize("method", RELEASED)
 @pytest.mark.parametrize(("neighbours", "budget", "count"), RELATIONS)
-def test_draw_problems__all_draws_of_a_method_and_not_one_less(method, neighbours, budget, count):
-    statement = statement_of(method, neighbours=neighbours, budget=budget, count=count)
+@pytest.mark.parametrize("missing", ["none", "counted"])
+def test_draw_problems__all_draws_of_a_method_and_not_one_less(method, neighbours, budget, count, missing):
+    if METHODS[method].reads_rows:
+        missing = None
+    terms = {"neighbours": neighbours, "budget": budget, "count": count, "missing": missing}
+    statement = statement_of(method, **terms)
     assert draw_problems(statement) == []
     for place, part in enumerate(statement["mechanisms"]):
         (problem,) = draw_problems(without(statement, place))
@@ -82,9 +90,12 @@ def test_draw_problems__all_draws_of_a_method_and_not_one_less(method, neighbour
         assert without_round(part["statistic"]) in problem
 
 
+@pytest.mark.parametrize("missing", ["none", "counted"])
 @pytest.mark.parametrize(("protection", "n_draws"), [("label", 1), ("feature", 2)])
-def test_draw_problems__what_is_public_is_not_drawn(protection, n_draws):
-    statement = statement_of("reusecov-gauss", neighbours="replace-one", protection=protection)
+def test_draw_problems__what_is_public_is_not_drawn(protection, n_draws, missing):
+    terms = {"neighbours": "replace-one", "protection": protection, "missing": missing}
+    statement = statement_of("reusecov-gauss", **terms)
+    n_draws += (protection, missing) == ("label", "counted")
     assert len(statement["mechanisms"]) == n_draws
     assert draw_problems(statement) == []
     assert draw_problems(without(statement, 0))

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from dpgrs.errors import DpgrsError, UsageError
-from dpgrs.privacy.events import FAMILIES, GaussianEvent, event_of
+from dpgrs.privacy.events import FAMILIES, MECHANISM_VERSION, GaussianEvent, event_of
 from dpgrs.privacy.noise import BenchmarkNoise, Rehearsal, ReleaseNoise
 from dpgrs.privacy.sensitivity import Sensitivity
 from dpgrs.privacy.study_key import StudyKey
@@ -67,7 +67,7 @@ def test_gaussian__event_is_serialisable_and_frozen():
         "entries": 12,
         "source": "benchmark",
         "request": "",
-        "version": 1,
+        "version": MECHANISM_VERSION,
     }
     with pytest.raises(FrozenInstanceError):
         event.mu = 1.0

@@ -59,3 +59,21 @@ def test_plan_study__outcomes_that_nothing_lists_must_be_counted_by_hand():
     )
     plan = plan_of(*RELEASE, "outcomes={source: file, file: absent.tsv, count: 2}")
     assert plan["requests"][0]["n_outcomes"] == 2
+
+
+def test_plan_study__counts_of_known_outcomes_are_drawn_shown_and_cost_accuracy():
+    outcomes = "outcomes={{count: 3, missing: {}}}"
+    (none,), (counted,) = (plan_of(*SMALL, outcomes.format(m))["requests"] for m in ("none", "counted"))
+    drawn = {one["statistic"]: one for one in counted["mechanisms"]}
+    assert list(drawn) == ["count", "gram", "outcome counts", "cross product"]
+    assert drawn["outcome counts"]["share"] == pytest.approx(0.01)
+    assert drawn["outcome counts"]["entries"] == 3
+    assert counted["whole_study"]["ledger"] == pytest.approx(none["whole_study"]["ledger"])
+    (before,), (after,) = (
+        [one for one in request["expected"] if one["method"] == "reusecov-gauss"]
+        for request in (none, counted)
+    )
+    assert after["r2_without_noise"] == before["r2_without_noise"]
+    text = plan_as_text(plan_of(*SMALL, outcomes.format("counted")))
+    assert "outcome counts  rows on which each outcome is known" in text
+    assert "outcome counts" not in plan_as_text(plan_of(*SMALL, outcomes.format("none")))

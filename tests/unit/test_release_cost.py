@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from dpgrs.config import resolve
+from dpgrs.config import counts_outcomes, resolve
 from dpgrs.evaluation.private_metrics import AccuracyRequest, private_accuracy
 from dpgrs.identity import fit_settings, public_identity
 from dpgrs.mechanisms import mechanism_of
@@ -59,6 +59,7 @@ def make_release(config, ledger, *, sites=SITES):
         outcome_budget=privacy["outcome_budget"],
         rows=config["cohort"]["rows"],
         outcome_bound=config["outcomes"]["bound"],
+        counts_outcomes=counts_outcomes(config),
         **{name: privacy[name] for name in ("delta", "gram_share", "count_share", "neighbours", "unit")},
     )
     if privacy["bounds"] == "tight":
@@ -66,7 +67,7 @@ def make_release(config, ledger, *, sites=SITES):
         request = replace(request, coding="frequency", row_norm=1.7)
     size = request.n_variants + 1
     gram, cross = np.zeros((size, size), dtype=np.int64), np.zeros((count, size), dtype=np.int64)
-    mechanism = mechanism_of(config["methods"][0])
+    mechanism, known = mechanism_of(config["methods"][0]), np.zeros(count, dtype=np.int64)
     # Rules pass it on as text.
     public = json.loads(json.dumps(public_identity(config)))
 
@@ -75,8 +76,9 @@ def make_release(config, ledger, *, sites=SITES):
         return identify_part(public, sites, request, behind, mechanism=mechanism.name)
 
     charge = {"account": account_of(privacy), "ledger": ledger, "study_key": KEY}
+    terms = {"request": request, "outcome_names": names, "observed": known}
     _, receipt = release(
-        lambda noise: mechanism.draw(gram, cross, 1, request=request, noise=noise, outcome_names=names),
+        lambda noise: mechanism.draw(gram, cross, 1, noise=noise, **terms),
         identify=identify,
         **charge,
     )
@@ -118,7 +120,11 @@ def spent(ledger):
     return book.spent(account)
 
 
+COUNTED = {"count": 3, "test_share": 0.2, "missing": "counted"}
+
+
 @pytest.mark.parametrize("evaluation", [{}, WITHHELD])
+@pytest.mark.parametrize("outcomes", [{}, COUNTED])
 @pytest.mark.parametrize(
     "privacy",
     [
@@ -131,9 +137,10 @@ def spent(ledger):
 )
 @pytest.mark.parametrize("method", ["reusecov-gauss", "naive", "adassp"])
 def test_certain_cost__is_what_a_release_is_charged_and_of_a_replay_nothing(
-    ledger, method, privacy, evaluation
+    ledger, method, privacy, outcomes, evaluation
 ):
-    config = settings(methods=[method], privacy={"epsilon": 1} | privacy, evaluation=evaluation)
+    sections = {"privacy": {"epsilon": 1} | privacy, "outcomes": outcomes, "evaluation": evaluation}
+    config = settings(methods=[method], **sections)
     expected = certain_cost(config, ledger.read())
     make_release(config, ledger)
     assert expected.is_within(spent(ledger))
@@ -149,6 +156,8 @@ def test_certain_cost__is_what_a_release_is_charged_and_of_a_replay_nothing(
         # By default the number of outcomes decides what the Gram matrix gets.
         ({"outcomes": {"count": 4}, "privacy": {"gram_share": None}}, 3),
         ({"outcomes": {"heritability": 0.1}}, 2),
+        # X'X and X'Y leave a share to the counts of outcomes.
+        ({"outcomes": COUNTED}, 3),
         ({"evaluation": {"epsilon": 0.6}}, 1),
         ({"evaluation": {"residual_bound": 2}}, 1),
         ({"regression": {"lambda": 0.7}}, 1),
@@ -209,6 +218,7 @@ def make_screened_release(config, ledger):
         outcome_budget=privacy["outcome_budget"],
         rows=config["cohort"]["rows"],
         outcome_bound=config["outcomes"]["bound"],
+        counts_outcomes=counts_outcomes(config),
         **{name: privacy[name] for name in ("delta", "gram_share", "count_share", "neighbours", "unit")},
     )
     bounds = {"frequency": frequencies()} if privacy["bounds"] == "tight" else {}
@@ -226,10 +236,14 @@ def make_screened_release(config, ledger):
 
 
 @pytest.mark.parametrize("method", ["k-blup", "s-blup", "bas", "k-bas"])
+@pytest.mark.parametrize("outcomes", [{}, COUNTED])
 @pytest.mark.parametrize("privacy", [{}, SEPARATE, {"bounds": "worst-case"}])
-def test_certain_cost__from_rows_is_what_is_charged_and_of_a_replay_nothing(tmp_path, privacy, method):
+def test_certain_cost__from_rows_is_what_is_charged_and_of_a_replay_nothing(
+    tmp_path, privacy, outcomes, method
+):
     ledger = new_ledger(tmp_path, mu_squared="100", pure_epsilon="10")
-    config = screened_settings(method, privacy={"epsilon": 1, "gram_share": 0.5} | privacy)
+    sections = {"privacy": {"epsilon": 1, "gram_share": 0.5} | privacy, "outcomes": outcomes}
+    config = screened_settings(method, **sections)
     expected = certain_cost(config, ledger.read())
     make_screened_release(config, ledger)
     assert expected.is_within(spent(ledger))
@@ -267,7 +281,8 @@ def test_certain_cost__takes_the_number_of_outcomes_from_a_table(ledger, tmp_pat
     path = tmp_path / "phenotypes.txt"
     path.write_text(f"{header}\n")
     table = {"source": "file", "file": str(path), "count": None}
-    of_two = settings(privacy=SEPARATE, outcomes={"count": 2})
+    # Outcomes of a table may be missing.
+    of_two = settings(privacy=SEPARATE, outcomes={"count": 2, "missing": "counted"})
     costs = [
         certain_cost(config, ledger.read()) for config in (settings(privacy=SEPARATE, outcomes=table), of_two)
     ]

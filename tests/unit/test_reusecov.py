@@ -1,5 +1,5 @@
 import math
-from dataclasses import replace
+from dataclasses import asdict, replace
 from itertools import product
 
 import numpy as np
@@ -53,14 +53,43 @@ def test_budget__gdp_shares():
     mus = request(gram_share=0.25, count_share=0.2).budget
     total = gdp_mu(1.0, 1e-6) ** 2
     assert {name: mu**2 / total for name, mu in mus.items()} == pytest.approx(
-        {"count": 0.2, "gram": 0.2, "cross": 0.6}
+        {"count": 0.2, "observed": 0.0, "gram": 0.2, "cross": 0.6}
     )
+
+
+@pytest.mark.parametrize(
+    ("terms", "shares"),
+    [
+        ({}, [0.2, 0.2, 0.15, 0.45]),
+        ({"neighbours": "replace-one"}, [0, 0.2, 0.2, 0.6]),
+        ({"neighbours": "replace-one", "protection": "label"}, [0, 0.2, 0, 0.8]),
+        ({"neighbours": "replace-one", "protection": "feature"}, [0, 0, 0.25, 0.75]),
+    ],
+)
+def test_budget__counts_of_outcomes_take_as_much_as_the_count(terms, shares):
+    mus = request(gram_share=0.25, count_share=0.2, counts_outcomes=True, **terms).budget
+    assert list(mus) == ["count", "observed", "gram", "cross"]
+    total = gdp_mu(1.0, 1e-6) ** 2
+    assert [mu**2 / total for mu in mus.values()] == pytest.approx(shares)
+
+
+def test_request__raise_on_counts_that_leave_nothing():
+    with pytest.raises(UsageError, match=r"`privacy.count_share` must be below 0.5 where"):
+        request(counts_outcomes=True, count_share=0.5)
+    request(counts_outcomes=True, count_share=0.5, neighbours="replace-one")
 
 
 def test_budget__replace_one_needs_no_count():
     mus = request(neighbours="replace-one").budget
     assert mus["count"] == 0.0
     assert math.hypot(*mus.values()) == pytest.approx(gdp_mu(1.0, 1e-6), rel=1e-14)
+
+
+def test_request__counts_of_outcomes_tell_draws_apart_where_there_are_any():
+    plain, counted = request(), request(counts_outcomes=True)
+    assert len(plain.key) < len(counted.key) == len(asdict(counted)) - 2
+    with pytest.raises(UsageError, match=r"`observed` must be a number of rows for each of 3 outcomes, got"):
+        private_statistics(*statistics("haplotypes"), request=counted, noise=BenchmarkNoise(1))
 
 
 @pytest.mark.parametrize(("outcome_budget", "shares"), [("joint", [1, 3]), ("separate", [1, 1])])
@@ -202,13 +231,17 @@ def test_private_statistics__frequency_coding_has_its_own_grid_and_norm():
 
 
 @pytest.mark.parametrize("terms", [{}, {"coding": "frequency", "row_norm": 1.0, "outcome_norm": 2.0}])
+@pytest.mark.parametrize("counts_outcomes", [False, True])
 @pytest.mark.parametrize("protection", ["full", "feature", "label"])
-def test_request__noise_sd_is_that_of_the_events(protection, terms):
-    terms = request(protection=protection, neighbours="replace-one", **terms)
+def test_request__noise_sd_is_that_of_the_events(protection, counts_outcomes, terms):
+    terms |= {"neighbours": "replace-one", "counts_outcomes": counts_outcomes}
+    terms = request(protection=protection, **terms)
     exact = np.zeros((D + 1,) * 2, dtype=np.int64), np.zeros((L, D + 1), dtype=np.int64), 100
-    noisy = private_statistics(*exact, request=terms, noise=BenchmarkNoise(1))
+    known = np.zeros(L, dtype=np.int64)
+    noisy = private_statistics(*exact, request=terms, noise=BenchmarkNoise(1), observed=known)
     drawn = {event.statistic: event.sigma for event in noisy.events}
-    expected = {"gram": drawn.get("gram", 0.0), "cross": drawn["cross product"]}
+    statistics = {"observed": "outcome counts", "gram": "gram", "cross": "cross product"}
+    expected = {name: drawn.get(statistic, 0.0) for name, statistic in statistics.items()}
     assert terms.noise_sd == pytest.approx(expected, rel=1e-14)
 
 
@@ -283,10 +316,10 @@ def test_fit_reusecov__formula():
 
 def test_fit_reusecov__rescales_missing_outcomes():
     noisy = release(epsilon=20.0)
-    n_observed = np.array([noisy.n, noisy.n / 2, 0])
-    full, partial = fit_reusecov(noisy, penalty=0.5), fit_reusecov(noisy, penalty=0.5, n_observed=n_observed)
-    np.testing.assert_allclose(partial.weights[:2], full.weights[:2] * [[1], [2]])
-    assert np.isfinite(partial.weights).all()
+    # More than all rows are all rows.
+    partial = replace(noisy, observed=np.array([1.1, 1 / 2, 1 / 4]) * noisy.n)
+    full, partial = (fit_reusecov(one, penalty=0.5) for one in (noisy, partial))
+    np.testing.assert_allclose(partial.weights, full.weights * [[1], [2], [4]])
 
 
 def test_fit_reusecov__finite_under_overwhelming_noise():

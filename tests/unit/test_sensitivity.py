@@ -19,10 +19,18 @@ from dpgrs.privacy.sensitivity import (
     count_sensitivity,
     cross_sensitivity,
     gram_sensitivity,
+    outcome_counts_sensitivity,
     smallest_eigenvalue_sensitivity,
 )
 from dpgrs.regression.reusecov import noisy_entries
-from dpgrs.regression.statistics import CROSS_STEP, GRAM_STEP, cross_product, gram, grid_outcomes
+from dpgrs.regression.statistics import (
+    CROSS_STEP,
+    GRAM_STEP,
+    count_known,
+    cross_product,
+    gram,
+    grid_outcomes,
+)
 from row_enumeration import RELATIONS, UNIT_OF_A_ROW, all_rows, largest_distance
 
 
@@ -101,6 +109,21 @@ def test_cross_sensitivity__of_a_person_with_two_haplotype_rows():
     row = cross_sensitivity(5, 2, unit="haplotype", **options)
     person = cross_sensitivity(5, 2, unit="person", **options)
     assert person.value == pytest.approx(2 * row.value, rel=1e-15)
+
+
+@pytest.mark.parametrize("neighbours", RELATIONS)
+@pytest.mark.parametrize("n_outcomes", [1, 2, 3, 5])
+def test_outcome_counts_sensitivity__is_attained(n_outcomes, neighbours):
+    known = [
+        count_known(np.reshape(y, (-1, 1))) for y in itertools.product([7.0, math.nan], repeat=n_outcomes)
+    ]
+    terms = {"rows": "people", "neighbours": neighbours, "unit": "person"}
+    claim = outcome_counts_sensitivity(n_outcomes, **terms)
+    assert claim.value == pytest.approx(largest_distance(known, neighbours), rel=1e-14)
+    assert claim.value**2 >= n_outcomes
+    people = [first + second for first, second in itertools.product(known, repeat=2)]
+    of_two_rows = outcome_counts_sensitivity(n_outcomes, **terms | {"rows": "haplotypes"})
+    assert of_two_rows.value == pytest.approx(largest_distance(people, neighbours), rel=1e-14)
 
 
 def added_accuracy(row, outcomes, weights, **bounds):

@@ -7,7 +7,7 @@ import pytest
 import yaml
 
 from dpgrs.errors import UsageError
-from dpgrs.privacy.events import SubsetEvent
+from dpgrs.privacy.events import MECHANISM_VERSION, SubsetEvent
 from dpgrs.privacy.exact_numbers import exact_text
 from dpgrs.privacy.statement import problems_of
 from dpgrs.privacy.statement_mechanisms import describe_draws
@@ -35,7 +35,7 @@ def test_build_statement__a_choice_has_the_terms_of_its_family(tmp_path):
     assert choice == {
         "statistic": "Kendall's correlations",
         "mechanism": "choice",
-        "version": 1,
+        "version": MECHANISM_VERSION,
         "outcome": "height",
         "sensitivity": "2",
         "norm": "linf",

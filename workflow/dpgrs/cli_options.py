@@ -106,7 +106,8 @@ def request_terms(command):
         several("--epsilon", "epsilons", type=POSITIVE, help="Privacy loss."),
         click.option("--delta", type=SHARE, required=True, help="Chance beside epsilon."),
         click.option("--gram-share", type=SHARE, help="Share of X'X beside the count; a rule without."),
-        click.option("--count-share", type=SHARE, required=True, help="Share of the number of rows."),
+        click.option("--count-share", type=SHARE, required=True, help="Share of each kind of count of rows."),
+        click.option("--counts-outcomes", is_flag=True, help="Count the rows on which outcomes are known."),
         outcome_budget,
     )
 

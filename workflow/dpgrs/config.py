@@ -21,7 +21,7 @@ from jsonschema.validators import extend
 from dpgrs.errors import UsageError
 from dpgrs.fetch_gates import implied_populations
 from dpgrs.io.genome_builds import SIMULATED_BUILD
-from dpgrs.types import Rows, Unit
+from dpgrs.types import Missing, Rows, Unit
 
 SCHEMA = Path(__file__).parent / "schemas" / "config.schema.yaml"
 UNIT_OF_ROWS = {Rows.HAPLOTYPES: Unit.HAPLOTYPE, Rows.PEOPLE: Unit.PERSON}
@@ -127,6 +127,11 @@ def without_paths(config):
     return _with_paths(config, lambda path: None)
 
 
+def counts_outcomes(config):
+    """Tell whether a study counts, with noise, on how many rows each outcome is known."""
+    return config["outcomes"]["missing"] == Missing.COUNTED
+
+
 @cache
 def load_schema():
     """Load the schema of the configuration as a dict; do not change it."""
@@ -202,7 +207,7 @@ def _with_implied(raw):
     outcomes = raw.get("outcomes")
     if not isinstance(outcomes, dict) or outcomes.get("source") != "file":
         return raw
-    return {**raw, "outcomes": {"count": None, **outcomes}}
+    return {**raw, "outcomes": {"count": None, "missing": Missing.COUNTED.value, **outcomes}}
 
 
 def _over(defaults, raw):

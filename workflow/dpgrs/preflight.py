@@ -10,7 +10,7 @@ from pathlib import Path
 from dpgrs import __version__
 from dpgrs.build_gates import position_problems
 from dpgrs.cohort_files import cohort_files, cohort_pattern, reference_files_of
-from dpgrs.config import PATHS, examine
+from dpgrs.config import PATHS, counts_outcomes, examine
 from dpgrs.controlled_gates import controlled_problems
 from dpgrs.covariate_gates import COVARIATE_KEYS, covariate_problems
 from dpgrs.dosage_gates import DOSAGE_KEYS, dosage_problems
@@ -150,6 +150,8 @@ def problems(config, *, doubtful=frozenset(), tell=None):
         lines += screening_problems(config)
     if is_clear("cohort.rows", "privacy.unit"):
         lines += _privacy_problems(cohort["rows"], config["privacy"]["unit"])
+    if is_clear("outcomes.missing", "privacy.neighbours", "privacy.count_share"):
+        lines += _count_problems(config)
     return list(dict.fromkeys(lines))
 
 
@@ -363,6 +365,14 @@ def _method_problems(methods, privacy):
             wanted, got = f"be {neighbours} for `methods: {name}`", privacy["neighbours"]
             lines.append(must("privacy.neighbours", wanted, got, "Change it, or leave the method out."))
     return lines
+
+
+def _count_problems(config):
+    share, is_private = config["privacy"]["count_share"], config["privacy"]["neighbours"] == "add-remove"
+    if is_private and counts_outcomes(config) and share >= 1 / 2:
+        wanted = "be below 0.5, as rows and known outcomes are both counted"
+        return [must("privacy.count_share", wanted, f"{share:g}", "Lower it.")]
+    return []
 
 
 def _privacy_problems(rows, unit):

@@ -5,6 +5,7 @@ from collections import Counter
 from dataclasses import asdict, dataclass, replace
 from fractions import Fraction
 
+from dpgrs.config import counts_outcomes
 from dpgrs.identity import fit_settings, public_identity
 from dpgrs.io.phenotypes import outcome_names
 from dpgrs.mechanisms import mechanism_of
@@ -142,6 +143,7 @@ def _request(config, *, n_shared):
         epsilon=privacy["epsilon"][0],
         delta=privacy["delta"],
         accounting=privacy["accounting"][0],
+        counts_outcomes=counts_outcomes(config),
         **{name: privacy[name] for name in TERMS},
     )
     if not METHODS[config["methods"][0]].draws_from_rows:

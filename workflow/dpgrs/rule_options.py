@@ -3,6 +3,7 @@
 import re
 import shlex
 
+from dpgrs.config import counts_outcomes
 from dpgrs.methods import METHODS
 from dpgrs.types import Selector
 
@@ -69,7 +70,8 @@ def panel_flags(settings):
 
 def privacy_options(settings):
     """Return what every request of private statistics says, as options: a dict, here and below."""
-    return {name: settings["privacy"][name] for name in PRIVACY}
+    asked = {name: settings["privacy"][name] for name in PRIVACY}
+    return asked | {"counts_outcomes": counts_outcomes(settings)}
 
 
 def screening_options(settings):

@@ -110,6 +110,13 @@ class Bounds(StrEnum):
     TIGHT = "tight"  # about the root mean square of a row, by public frequencies and standardised outcomes
 
 
+class Missing(StrEnum):
+    """Whether outcomes may be missing: publicly stated, never found from the data."""
+
+    NONE = "none"  # weights of an outcome shrink by the share of rows on which it is missing all the same
+    COUNTED = "counted"  # the rows on which each is known are counted with noise, and weights rescaled
+
+
 class Penalty(StrEnum):
     """Where the ridge penalty lambda of ReuseCov comes from."""
 

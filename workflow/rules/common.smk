@@ -12,7 +12,7 @@ PACKAGE_ROOT = Path(workflow.current_basedir.get_path_or_uri(secret_free=False))
 sys.path.insert(0, str(PACKAGE_ROOT))
 
 from dpgrs.cohort_files import cohort_files, reference_files_of, tables_of
-from dpgrs.config import resolve
+from dpgrs.config import counts_outcomes, resolve
 from dpgrs.controlled_gates import is_controlled
 from dpgrs.identity import fit_settings, public_identity
 from dpgrs.errors import UsageError

@@ -28,8 +28,12 @@ COUNTS_ROWS = (
     SETTINGS["privacy"]["neighbours"] == "add-remove"
     and not METHODS[SETTINGS["methods"][0]].reads_rows
 )
+COUNTS_OUTCOMES = (
+    counts_outcomes(SETTINGS) and not METHODS[SETTINGS["methods"][0]].reads_rows
+)
 AUDITED = [
     *(["private_count"] if COUNTS_ROWS else []),
+    *(["private_outcome_counts"] if COUNTS_OUTCOMES else []),
     *METHODS[SETTINGS["methods"][0]].audited,
     *(["private_accuracy"] if IS_CHARGED else []),
 ]

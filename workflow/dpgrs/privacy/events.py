@@ -15,7 +15,7 @@ from dpgrs.privacy.ledger_entries import GaussianCharge, LaplaceCharge, PureChar
 from dpgrs.privacy.sensitivity import Sensitivity
 from dpgrs.types import Exactness, Selection
 
-MECHANISM_VERSION = 1
+MECHANISM_VERSION = 2
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -180,6 +180,20 @@ def count_sensitivity(*, rows, neighbours, unit):
     return _claim(Fraction(1), rows=rows, neighbours=neighbours, unit=unit, proof="docs/proofs/count.md")
 
 
+def outcome_counts_sensitivity(n_outcomes, *, rows, neighbours, unit):
+    """Bound the numbers of rows on which outcomes are known: sqrt(l) under either relation.
+
+    A row adds 0 or 1 to each count: one in the place of another moves none further than one row more.
+
+    Parameters
+    ----------
+    n_outcomes : int, l.
+    rows, neighbours, unit : as in `gram_sensitivity`.
+    """
+    square = Fraction(n_outcomes)
+    return _claim(square, rows=rows, neighbours=neighbours, unit=unit, proof="docs/proofs/count.md")
+
+
 def accuracy_sensitivity(n_outcomes, *, rows, neighbours, unit, outcome_bound, residual_bound):
     """Bound the sums of squared residuals, of squared outcomes and of outcome_bound for every one observed.
 

@@ -139,6 +139,7 @@ def build_statement(content):
             "n_variants": int(content.n_variants),
             "site_digest": content.site_digest,
             "outcomes": list(content.outcomes),
+            **_missing(content.missing_outcomes),
         },
         "public_inputs": [asdict(public) for public in content.public_inputs],
         "mechanisms": mechanisms,
@@ -212,6 +213,10 @@ def _costs_of_outcomes(mechanisms, costs):
         by_owner[part["outcome"]] += cost
     shared = by_owner.pop(None, Cost())
     return [shared + own for own in by_owner.values()] or [shared]
+
+
+def _missing(missing_outcomes):
+    return {} if missing_outcomes is None else {"missing_outcomes": str(missing_outcomes)}
 
 
 def _pure_part(cost):

@@ -3,7 +3,7 @@
 from dataclasses import asdict, dataclass
 from decimal import Decimal
 
-from dpgrs.types import Metrics, Protection, Rows
+from dpgrs.types import Metrics, Missing, Protection, Rows
 
 RANDOMNESS = (
     "ChaCha20 keyed by HMAC-SHA256 of a 32-byte study key that the curator keeps secret, the public identity "
@@ -182,6 +182,8 @@ class StatementContent:
     person : Total or None, a person's loss where the unit is a haplotype; None stands for
         (2 epsilon, (1 + e^epsilon) delta), the group bound.
     method : str or None, by which the weights were made. A check of the release knows by it what was drawn.
+    missing_outcomes : Missing or None, whether the rows on which each outcome is known were counted; None of
+        methods that need no such count.
     """
 
     version: str
@@ -205,6 +207,7 @@ class StatementContent:
     audit: dict | None = None
     person: Total | None = None
     method: str | None = None
+    missing_outcomes: Missing | None = None
 
 
 def decimal_text(number):

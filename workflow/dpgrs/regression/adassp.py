@@ -31,15 +31,15 @@ CAUTION = 1.645
 
 @dataclass(frozen=True, kw_only=True)
 class AdasspRequest(PrivacyRequest):
-    """The terms of AdaSSP: `gram_share` is not used, as the three statistics get equal shares."""
+    """The terms of AdaSSP: `gram_share` is not used, as the statistics but counts get equal shares."""
 
     @cached_property
     def budget(self):
-        """The mu of ``count``, ``eigenvalue``, ``gram`` and ``cross``, a dict."""
-        count = self.count_share if self.has_private_count else 0.0
-        shares = (count, *[(1 - count) / 3] * 3)
+        """The mu of ``count``, ``observed``, ``eigenvalue``, ``gram`` and ``cross``, a dict."""
+        counts = self.shares_of_counts
+        shares = (*counts, *[(1 - counts[0] - counts[1]) / 3] * 3)
         mus = split_budget(self.epsilon, self.delta, shares=shares, accounting=self.accounting)
-        return dict(zip(("count", "eigenvalue", "gram", "cross"), mus, strict=True))
+        return dict(zip(("count", "observed", "eigenvalue", "gram", "cross"), mus, strict=True))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,12 +71,13 @@ def adassp_request(request):
     return AdasspRequest(**asdict(request))
 
 
-def private_adassp(gram, cross, n_rows, *, request, noise, outcome_names=None):
+def private_adassp(gram, cross, n_rows, *, request, noise, **options):
     """Release the number of rows, X'X, X'Y and the smallest eigenvalue of X'X.
 
     Parameters
     ----------
-    gram, cross, n_rows, request, noise, outcome_names : as in `private_statistics`.
+    gram, cross, n_rows, request, noise : as in `private_statistics`.
+    **options : its outcome_names and observed.
 
     Returns
     -------
@@ -96,7 +97,7 @@ def private_adassp(gram, cross, n_rows, *, request, noise, outcome_names=None):
         If the statistics do not have the shape of the request, or are of more than `LARGEST_VARIANTS`.
     """
     terms = adassp_request(request)
-    noisy = private_statistics(gram, cross, n_rows, request=terms, noise=noise, outcome_names=outcome_names)
+    noisy = private_statistics(gram, cross, n_rows, request=terms, noise=noise, **options)
     eigenvalue, event = private_smallest_eigenvalue(gram, request=terms, noise=noise.of("genotypes"))
     released = vars(noisy) | {"events": (*noisy.events, event)}
     return AdasspStatistics(**released, smallest_eigenvalue=eigenvalue)

@@ -24,10 +24,12 @@ from dpgrs.regression.reusecov import (
     private_count,
     private_cross_product,
     private_gram,
+    private_outcome_counts,
     private_statistics,
 )
 from dpgrs.regression.statistics import (
     LARGEST_BOUND,
+    count_known,
     cross_product,
     gram,
     grid_outcomes,
@@ -41,7 +43,9 @@ N_OTHERS = 20  # haplotypes of the other people
 PUBLIC_ROWS = 10  # the n that is public by the time of X'X
 
 TERMS = ("neighbours", "unit", "rows", "accounting")  # of a request
-COUNT, GRAM, CROSS = "count", "gram", "cross"  # the names in `PrivacyRequest.budget`
+# Of these only where they are not the default.
+NAMED = ("protection", "coding", "n_covariates", "counts_outcomes")
+COUNT, OBSERVED, GRAM, CROSS = "count", "observed", "gram", "cross"  # the names in `PrivacyRequest.budget`
 
 # Signs of a member's genotypes and outcomes. In X'Y, and in X'X of haplotypes, as many entries rise as fall.
 MEMBER = ((1, -1, 1), (1, -1))
@@ -52,6 +56,8 @@ OTHER_HAPLOTYPE = ((-1, 1, 1), (1, -1))
 OTHER_PERSON = ((1, 1, -1), (1, -1))
 OTHER_OUTCOMES = ((1, -1, 1), (-1, 1))
 OTHER_GENOTYPES = ((-1, 1, -1), (1, -1))
+# One has the outcome that the other lacks, so that one count falls as the other rises.
+FIRST_ALONE, SECOND_ALONE = ((1, -1, 1), (1, math.nan)), ((1, -1, 1), (math.nan, 1))
 # In `frequency` coding, where these alleles have a frequency of 0: a row of the largest norm, all entries of
 # the largest size (docs/proofs/clipped_gram.md).
 LONG_MEMBER = ((1, 1, 1, 1), (1, -1))
@@ -69,11 +75,13 @@ class ExactStatistics:
     n_rows : int
     gram : (n_variants + 1, n_variants + 1) int64 in units of the request's `gram_step`.
     cross : (n_outcomes, n_variants + 1) int64 in units of its `cross_step`.
+    observed : (n_outcomes,) int64, rows on which each outcome is known.
     """
 
     n_rows: int
     gram: np.ndarray
     cross: np.ndarray
+    observed: np.ndarray
 
 
 @register_audits
@@ -85,9 +93,19 @@ def reusecov_cases():
     label, feature = {"protection": Protection.LABEL}, {"protection": Protection.FEATURE}
     clipped = {"coding": Coding.FREQUENCY}
     covariate = {"n_covariates": 1, "covariate_bound": 3.0}
+    counted = {"counts_outcomes": True, "count_share": 0.2}
     return [
         _added(private_count, MEMBER, **TWO_HAPLOTYPES, **mostly_count),
         _added(private_count, MEMBER, **PERSON, **paper, **mostly_count),
+        _added(private_outcome_counts, MEMBER, **TWO_HAPLOTYPES, **counted | {"count_share": 0.45}),
+        _replaced(
+            private_outcome_counts,
+            FIRST_ALONE,
+            SECOND_ALONE,
+            **PERSON,
+            **paper,
+            **counted | {"count_share": 0.8},
+        ),
         _added(private_gram, MEMBER, **HAPLOTYPE, **mostly_gram),
         _added(private_gram, MEMBER, **PERSON, **paper, **mostly_gram),
         _replaced(private_gram, MEMBER, OTHER_HAPLOTYPE, **TWO_HAPLOTYPES, **paper, **mostly_gram),
@@ -108,6 +126,8 @@ def reusecov_cases():
         ),
         _added(private_gram, LONG_MEMBER, **HAPLOTYPE, **mostly_gram, **clipped, row_norm=2.0),
         _added(private_statistics, LONG_MEMBER, **PERSON, **paper, **all_shares, **clipped, row_norm=4.0),
+        _added(private_statistics, OPPOSED_MEMBER, **PERSON, **counted, gram_share=0.4),
+        _added(private_statistics, OPPOSED_MEMBER, **TWO_HAPLOTYPES, **paper, **counted, n_budgets=2),
         # Two entries of 2 and a covariate of 1.
         _added(private_statistics, MEMBER, **PERSON, **all_shares, **clipped, row_norm=3.0, **covariate),
     ]
@@ -155,7 +175,7 @@ def _case(mechanism, member, other, *, outcome_bound=3.0, accounting=Accounting.
         terms={
             **{name: str(getattr(request, name)) for name in TERMS},
             "budget": "joint" if n_budgets == 1 else "separate",
-            **{name: str(terms[name]) for name in ("protection", "coding", "n_covariates") if name in terms},
+            **{name: str(terms[name]) for name in NAMED if name in terms},
         },
         pair=pair,
         claim=GaussianLoss(_total_mu(statistics, request, n_budgets), delta=DELTA),
@@ -166,14 +186,19 @@ def _case(mechanism, member, other, *, outcome_bound=3.0, accounting=Accounting.
 
 
 def _total_mu(statistics, request, n_budgets):
-    """Return the mu of all statistics together: only X'Y is drawn once for every budget."""
-    draws = {COUNT: 1, GRAM: 1, CROSS: n_budgets}
+    """Return the mu of all statistics together: what outcomes are in is drawn once for every budget."""
+    draws = {COUNT: 1, OBSERVED: n_budgets, GRAM: 1, CROSS: n_budgets}
     return math.sqrt(sum(draws[name] * request.budget[name] ** 2 for name in statistics))
 
 
 def _release_count(exact, noise, *, request):
     n, _ = private_count(exact.n_rows, request=request, noise=noise)
     return {COUNT: n}
+
+
+def _release_outcome_counts(exact, noise, *, request):
+    observed, _ = private_outcome_counts(exact.observed, request=request, noise=noise)
+    return {OBSERVED: observed}
 
 
 def _release_gram(exact, noise, *, request):
@@ -187,8 +212,9 @@ def _release_cross(exact, noise, *, request):
 
 
 def _release_all(exact, noise, *, request):
-    noisy = private_statistics(exact.gram, exact.cross, exact.n_rows, request=request, noise=noise)
-    return {COUNT: noisy.n, GRAM: noisy.gram, CROSS: noisy.cross}
+    options = {"request": request, "noise": noise, "observed": exact.observed}
+    noisy = private_statistics(exact.gram, exact.cross, exact.n_rows, **options)
+    return {COUNT: noisy.n, OBSERVED: noisy.observed, GRAM: noisy.gram, CROSS: noisy.cross}
 
 
 # How to run a mechanism, and what it protects.
@@ -196,14 +222,16 @@ RELEASES = {
     private_count: (_release_count, (COUNT,)),
     private_gram: (_release_gram, (GRAM,)),
     private_cross_product: (_release_cross, (CROSS,)),
-    private_statistics: (_release_all, (COUNT, GRAM, CROSS)),
+    private_outcome_counts: (_release_outcome_counts, (OBSERVED,)),
+    private_statistics: (_release_all, (COUNT, OBSERVED, GRAM, CROSS)),
 }
 
 
 def _exact_output(exact, request):
     """Return what would be released without noise."""
     cross = exact.cross[:, :-1] * request.cross_step
-    return {COUNT: exact.n_rows, GRAM: exact.gram * request.gram_step, CROSS: cross}
+    gram = exact.gram * request.gram_step
+    return {COUNT: exact.n_rows, OBSERVED: exact.observed, GRAM: gram, CROSS: cross}
 
 
 def _own(name, numbers, request):
@@ -231,7 +259,7 @@ def _sum_up(member, n_copies, request):
         [np.zeros((len(outcomes), n_others)), _columns(np.multiply(outcomes, LARGEST_BOUND), n_rows)]
     )
     bits, options = pack(alleles), {"n_haplotypes": alleles.shape[1], "rows": request.rows}
-    gridded = grid_outcomes(Y, bound=request.outcome_bound)
+    gridded, observed = grid_outcomes(Y, bound=request.outcome_bound), count_known(Y)
     if request.coding == Coding.FREQUENCY:
         rare = np.zeros(request.n_variants)
         if request.n_covariates:
@@ -240,8 +268,9 @@ def _sum_up(member, n_copies, request):
             bound = request.covariate_bound
             options["covariates"] = covariate_units(Z * bound, bound=bound, rows=request.rows)
         sums = clipped_statistics(bits, rare, gridded, row_norm=request.row_norm, **options)
-        return ExactStatistics(Y.shape[1], *sums)
-    return ExactStatistics(Y.shape[1], gram(bits, **options), cross_product(bits, gridded, **options))
+        return ExactStatistics(Y.shape[1], *sums, observed)
+    sums = gram(bits, **options), cross_product(bits, gridded, **options)
+    return ExactStatistics(Y.shape[1], *sums, observed)
 
 
 def _columns(values, n_copies):

@@ -49,6 +49,7 @@ PERSON = {"rows": Rows.PEOPLE, "unit": Unit.PERSON}
 ADDED = {"neighbours": Neighbours.ADD_REMOVE}
 REPLACED = {"neighbours": Neighbours.REPLACE_ONE}
 CLIPPED = {"coding": Coding.FREQUENCY}
+COUNTED = {"counts_outcomes": True, "count_share": 0.2}
 GDP, PAPER = {"accounting": Accounting.GDP}, {"accounting": Accounting.PAPER}
 
 # A member whose row is orthogonal to everyone else's, so that all of it is in the smallest eigenvalue.
@@ -116,9 +117,11 @@ def baseline_cases():
         _adassp(**TWO_HAPLOTYPES, **ADDED, **GDP),
         _smallest_eigenvalue(**PERSON, **REPLACED, **GDP, **CLIPPED, row_norm=2.0, epsilon=15.0),
         _adassp(**HAPLOTYPE, **ADDED, **PAPER),
+        _adassp(**TWO_HAPLOTYPES, **ADDED, **GDP, **COUNTED),
         _adassp(**TWO_HAPLOTYPES, **ADDED, **GDP, **CLIPPED, row_norm=1.0),
         _separate_statistics(MEMBER, **TWO_HAPLOTYPES, **ADDED, **GDP, count_share=0.1),
         _separate_statistics(MEMBER, **PERSON, **ADDED, **PAPER),
+        _separate_statistics(MEMBER, **TWO_HAPLOTYPES, **ADDED, **GDP, **COUNTED),
         _separate_statistics(LONG_MEMBER, **PERSON, **ADDED, **GDP, **CLIPPED, row_norm=4.0),
         _sgd(MEMBER, **TWO_HAPLOTYPES, **ADDED, **GDP, count_share=0.1),
         _sgd(SHORT_MEMBER, **PERSON, **ADDED, **PAPER),
@@ -144,10 +147,12 @@ def _adassp(**terms):
     split = adassp_request(request)
 
     def run(exact, noise):
-        statistics = private_adassp(exact.gram, exact.cross, exact.n_rows, request=request, noise=noise)
+        options = {"request": request, "noise": noise, "observed": exact.observed}
+        statistics = private_adassp(exact.gram, exact.cross, exact.n_rows, **options)
         return [*_noisy_parts(statistics, request), statistics.smallest_eigenvalue]
 
-    mu = math.hypot(*(split.budget[name] for name in ("count", "gram", "cross")), _eigenvalue_mu(split))
+    drawn = ("count", "observed", "gram", "cross")
+    mu = math.hypot(*(split.budget[name] for name in drawn), _eigenvalue_mu(split))
     return normal_case(private_adassp, request, pair=_crossed_pair(request), run=run, mu=mu)
 
 
@@ -165,7 +170,7 @@ def _separate_statistics(member, **terms):
 
     def run(exact, noise):
         released = []
-        options = {"request": request, "noise": noise}
+        options = {"request": request, "noise": noise, "observed": exact.observed}
         for noisy in private_separate_statistics(exact.gram, exact.cross, exact.n_rows, **options):
             parts = _noisy_parts(noisy, request)
             released.extend(parts[1:] if released else parts)  # the count is drawn once
@@ -173,7 +178,7 @@ def _separate_statistics(member, **terms):
 
     budget = separate_request(request).budget
     times = math.sqrt(request.n_outcomes)
-    mu = math.hypot(budget["count"], times * budget["gram"], times * budget["cross"])
+    mu = math.hypot(budget["count"], *(times * budget[name] for name in ("observed", "gram", "cross")))
     pair = _sums(member, request), _sums(None, request)
     return normal_case(private_separate_statistics, request, pair=pair, run=run, mu=mu)
 
@@ -263,6 +268,7 @@ def normal_case(mechanism, request, *, pair, run, mu):
     )
     # As the audits of ReuseCov say it.
     coded = {} if request.coding == Coding.HALF else {"coding": str(request.coding)}
+    coded |= {"counts_outcomes": "True"} if request.counts_outcomes else {}
     return AuditCase(
         mechanism=mechanism.__name__,
         terms={**{name: str(getattr(request, name)) for name in TERMS}, "budget": "joint"} | coded,
@@ -275,9 +281,9 @@ def normal_case(mechanism, request, *, pair, run, mu):
 
 
 def _noisy_parts(noisy, request):
-    """Return the count, and the entries of X'X and X'Y with noise of their own."""
+    """Return all counts, and of X'X and X'Y the entries with noise, in the order of the draws."""
     entries = noisy_entries(request.n_variants, rows=request.rows, coding=request.coding)
-    return [noisy.n, noisy.gram[entries], noisy.cross]
+    return [noisy.n, noisy.gram[entries], *([] if noisy.observed is None else [noisy.observed]), noisy.cross]
 
 
 def _crossed_pair(request):
@@ -293,12 +299,13 @@ def _crossed_pair(request):
 def _sums(member, request, *, others=None):
     exact = cohort_rows(member, request, others=others)
     bits, options = exact.cohort.bits, {"n_haplotypes": exact.cohort.n_haplotypes, "rows": request.rows}
+    observed = np.full(request.n_outcomes, exact.n_rows)
     if request.coding == Coding.FREQUENCY:
         rare = np.zeros(request.n_variants)
         sums = clipped_statistics(bits, rare, exact.cohort.outcomes, row_norm=request.row_norm, **options)
-        return ExactStatistics(exact.n_rows, *sums)
+        return ExactStatistics(exact.n_rows, *sums, observed)
     cross = cross_product(bits, exact.cohort.outcomes, **options)
-    return ExactStatistics(exact.n_rows, gram(bits, **options), cross)
+    return ExactStatistics(exact.n_rows, gram(bits, **options), cross, observed)
 
 
 def cohort_rows(member, request, *, others=None):

@@ -18,6 +18,7 @@ from dpgrs.regression.blup_model import (
     HERITABILITIES,
     beta_priors,
     effect_moments,
+    equally_inflated,
     heritability_posterior,
     interval_scale,
     prior_moments,
@@ -47,7 +48,7 @@ class BlupFit:
     heritability: np.ndarray
 
 
-def fit_blup(gram, cross, n, *, gram_sd, cross_sd, means=None, heritability=None):
+def fit_blup(gram, cross, n, *, gram_sd, cross_sd, means=None, heritability=None, inflation=None):
     """Estimate effects from noisy statistics, under full or label protection.
 
     Standard errors are returned where they were measured to be calibrated: with an exact Gram matrix, or
@@ -62,6 +63,8 @@ def fit_blup(gram, cross, n, *, gram_sd, cross_sd, means=None, heritability=None
     gram_sd, cross_sd : float >= 0, standard deviations of the noise of their entries; 0 where exact.
     means : (n_variants,) column means of X, where X'Y is not of centred columns; None takes 0.
     heritability : float in (0, 1), public; None estimates it for every outcome.
+    inflation : (n_outcomes,) float64 >= 1, n over the number of rows on which each outcome is known, on which
+        alone it was summed; None takes all as known.
 
     Returns
     -------
@@ -82,21 +85,37 @@ def fit_blup(gram, cross, n, *, gram_sd, cross_sd, means=None, heritability=None
     spectrum = noisy_spectrum(gram, gram_sd=gram_sd)
     if spectrum.trace <= 0:
         return _nothing(cross.shape, heritability)
-    U, C = spectrum.vectors, cross @ spectrum.vectors
-    prior = prior_moments(spectrum, n, cross_sd=cross_sd, means=means, heritabilities=grid)
-    posterior = heritability_posterior(prior.log_likelihood(C), beta_priors(tuple(grid)))
-    effects, variances = effect_moments(C, prior, posterior)
-    errors = None
+    U, known = spectrum.vectors, {"cross_sd": cross_sd, "means": means, "heritabilities": grid}
+    C, log_likelihood = np.empty(cross.shape), np.empty((len(cross), len(grid)))
+    for factor, own in equally_inflated(inflation, len(cross)):
+        C[own] = cross[own] * factor @ U
+        prior = prior_moments(spectrum, n, inflation=factor, **known)
+        log_likelihood[own] = prior.log_likelihood(C[own])
+    posterior = heritability_posterior(log_likelihood, beta_priors(tuple(grid)))
+    effects, errors = np.empty_like(C), None
     if gram_sd == 0 or heritability is not None:
-        # The mean of the outcome is not known: its part runs across the eigenvectors.
-        of_mean = posterior / prior.mean_precision @ (U @ (prior.slope * prior.loading[:, np.newaxis])).T ** 2
-        variances = variances @ (U**2).T + of_mean
-        scale = interval_scale(posterior, prior.mean_variance, variances.mean(axis=1))
-        errors = np.sqrt(variances) * scale[:, np.newaxis]
+        errors = np.empty_like(C)
+    for factor, own in equally_inflated(inflation, len(cross)):
+        # Made anew: all at once are too many.
+        prior = prior_moments(spectrum, n, inflation=factor, **known)
+        effects[own], variances = effect_moments(C[own], prior, posterior[own])
+        if errors is not None:
+            errors[own] = _standard_errors(variances, prior, posterior[own], U)
     return BlupFit(effects @ U.T, errors, posterior @ grid)
 
 
-def fit_blup_public_outcomes(gram, cross, n, *, outcomes, gram_sd, cross_sd, means=None, heritability=None):
+def _standard_errors(variances, prior, posterior, U):
+    """Return standard errors of the weights, from the variances of U'theta."""
+    # The mean of the outcome is not known: its part runs across the eigenvectors.
+    of_mean = posterior / prior.mean_precision @ (U @ (prior.slope * prior.loading[:, np.newaxis])).T ** 2
+    variances = variances @ (U**2).T + of_mean
+    scale = interval_scale(posterior, prior.mean_variance, variances.mean(axis=1))
+    return np.sqrt(variances) * scale[:, np.newaxis]
+
+
+def fit_blup_public_outcomes(
+    gram, cross, n, *, outcomes, gram_sd, cross_sd, means=None, heritability=None, inflation=None
+):
     """Estimate effects from noisy statistics where the outcomes are public: feature protection.
 
     Heritable outcomes lie along the principal axes of the genotypes, so public outcomes tell where X'Y is
@@ -111,6 +130,8 @@ def fit_blup_public_outcomes(gram, cross, n, *, outcomes, gram_sd, cross_sd, mea
     ----------
     outcomes : (n_outcomes, n_rows), the clipped outcomes that were summed.
     gram, cross, n, gram_sd, cross_sd, means, heritability : as in `fit_blup`; h2 is common to all outcomes.
+    inflation : as in `fit_blup`. The model is that of outcomes that are 0 where they are missing; their
+        weights are multiplied by it.
 
     Returns
     -------
@@ -159,7 +180,10 @@ def fit_blup_public_outcomes(gram, cross, n, *, outcomes, gram_sd, cross_sd, mea
             variance = prior + cross_sd**2
             shrinkage += share * ridge * ratio_where(prior, variance, where=variance > 0)
     mean_h2 = posterior.sum(axis=1) @ grid
-    return BlupFit(Q @ (shrinkage * C) @ U.T, None, np.full(len(cross), mean_h2))
+    weights = Q @ (shrinkage * C) @ U.T
+    if inflation is not None:
+        weights *= inflation[:, np.newaxis]
+    return BlupFit(weights, None, np.full(len(cross), mean_h2))
 
 
 def stieltjes_transform(eigenvalues, *, n):

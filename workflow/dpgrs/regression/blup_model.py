@@ -17,6 +17,11 @@ With D the diagonal matrix of the variances above and q = sqrt(n) U'm, c then ha
 mean of z = sqrt(n) ybar is z^ = q'D^-1 c/k, k = 1 + q'D^-1 q. The formulas hold with c - q z^ for c, and
 (slope q)(slope q)'/k, of the elementwise product, adds to the covariance.
 
+Of an outcome that is known on n/r rows, at random, v~ is X'Y times r. Row i then counts o_i r times, o_i = 1
+where it is known and 0 elsewhere, of mean 1 and variance r - 1, so that beside e the rows that are lacking
+add (r - 1) h2 a_k to the variance of c_k, and e r s2 a_k: together (s2 + r - 1) a_k. The noise is r s_A, and
+the mean of the outcome has the variance r/n, so that q is sqrt(r) times as long.
+
 h2 lies on a grid. Its prior is a Beta distribution of mean m and concentration c, cut into the cells of the
 grid; (m, c) lie on a grid too, all points alike before the outcomes are seen, and are averaged over with
 
@@ -106,7 +111,7 @@ class PriorMoments:
         return ratio_where(self.loading[:, np.newaxis], self.variance, where=usable)
 
 
-def prior_moments(spectrum, n, *, cross_sd, means=None, heritabilities=HERITABILITIES):
+def prior_moments(spectrum, n, *, cross_sd, means=None, heritabilities=HERITABILITIES, inflation=1.0):
     """Return the PriorMoments of the model in the eigenbasis of a noisy Gram matrix.
 
     Parameters
@@ -116,12 +121,13 @@ def prior_moments(spectrum, n, *, cross_sd, means=None, heritabilities=HERITABIL
     cross_sd : float >= 0, standard deviation of the noise of an entry of X'Y.
     means : (n_variants,) column means of X, where X'Y is not of centred columns; None takes 0.
     heritabilities : (n_grid,) float64, in (0, 1).
+    inflation : float >= 1, by what X'Y and its noise were multiplied, since outcomes are missing.
     """
     t2, s2 = heritabilities * n / spectrum.trace, 1 - heritabilities
     a, b = spectrum.first[:, np.newaxis], spectrum.second[:, np.newaxis]
-    variance = t2 * b + s2 * a + cross_sd**2
+    variance = t2 * b + (s2 + (inflation - 1)) * a + (inflation * cross_sd) ** 2
     assert variance.shape == (len(a), len(heritabilities))
-    loading = np.zeros(len(a)) if means is None else np.sqrt(n) * (means @ spectrum.vectors)
+    loading = np.zeros(len(a)) if means is None else np.sqrt(n * inflation) * (means @ spectrum.vectors)
     is_informative = variance[:, 0] > np.finfo(float).eps * variance.max()
     return PriorMoments(t2, t2 * a, variance, loading, is_informative)
 
@@ -232,6 +238,19 @@ def require_terms(*, n, gram_sd, cross_sd, heritability=None):
         raise UsageError(
             f"`heritability` must be between 0 and 1, got {heritability}. Leave it out to estimate it."
         )
+
+
+def equally_inflated(inflation, n_outcomes):
+    """Yield every value of the inflation, and the mask of the outcomes that have it.
+
+    Parameters
+    ----------
+    inflation : (n_outcomes,) float64 >= 1, as in `dpgrs.regression.blup.fit_blup`, or None.
+    n_outcomes : int
+    """
+    inflation = np.ones(n_outcomes) if inflation is None else inflation
+    for value in np.unique(inflation):
+        yield float(value), inflation == value
 
 
 def ratio_where(numerator, denominator, *, where):

@@ -11,7 +11,7 @@ from dpgrs.regression.linear_fit import LinearFit, centred_gram
 from dpgrs.regression.penalties import adassp_penalty, evidence_penalty
 from dpgrs.regression.projection import project_ellipsoid, project_feature, project_label
 from dpgrs.regression.reusecov import fit_reusecov
-from dpgrs.regression.statistics import column_moments
+from dpgrs.regression.statistics import column_moments, count_known
 from dpgrs.types import Coding, Penalty, Protection, Rows
 
 # Standardised outcomes have a mean square of 1: the public bound on which projections rest.
@@ -56,20 +56,20 @@ def fit_released(method, noisy, *, request, terms, outcomes=None):
     -------
     Post-processing: costs nothing.
     """
+    if outcomes is not None:
+        noisy = replace(noisy, observed=np.maximum(count_known(outcomes), 1))
     fit = _FITS[method](noisy, request=request, terms=terms, outcomes=outcomes)
     return fit.in_half_coding(noisy.origin)
 
 
 def _gauss(noisy, *, request, terms, outcomes):
-    penalty = _penalty(noisy, request, terms)
-    return fit_reusecov(noisy, penalty=penalty, n_observed=_observed(outcomes))
+    return fit_reusecov(noisy, penalty=_penalty(noisy, request, terms))
 
 
 def _projected(noisy, *, request, terms, outcomes):
     """Move X'Y to where it could lie, given the public side."""
     if Protection(request.protection) == Protection.LABEL:
-        radii = OUTCOME_RMS * np.sqrt(noisy.n)
-        cross = project_label(noisy.cross, noisy.gram[:-1, :-1], radii, joint=terms.is_joint)
+        cross = project_label(noisy.cross, noisy.gram[:-1, :-1], _norms(noisy), joint=terms.is_joint)
     else:
         Y, radii = np.nan_to_num(outcomes), _column_norm(noisy, request)
         cross = project_feature(noisy.cross, Y, radii, joint=terms.is_joint)
@@ -78,8 +78,7 @@ def _projected(noisy, *, request, terms, outcomes):
 
 def _in_ellipsoid(noisy, *, request, terms, outcomes):
     """Move X'Y to where the noisy Gram matrix says that it could lie."""
-    radii = OUTCOME_RMS * np.sqrt(noisy.n)
-    cross = project_ellipsoid(noisy.cross, noisy.gram[:-1, :-1], radii, joint=terms.is_joint)
+    cross = project_ellipsoid(noisy.cross, noisy.gram[:-1, :-1], _norms(noisy), joint=terms.is_joint)
     return _gauss(replace(noisy, cross=cross), request=request, terms=terms, outcomes=outcomes)
 
 
@@ -87,6 +86,7 @@ def _blup(noisy, *, request, terms, outcomes):
     means, G_c = _centred(noisy, request)
     known = {"gram_sd": request.noise_sd["gram"], "cross_sd": request.noise_sd["cross"]}
     known |= {"heritability": terms.heritability, "means": means}
+    known |= {"inflation": noisy.inflation}
     if outcomes is None:
         found = fit_blup(G_c, noisy.cross, noisy.n, **known)
     else:
@@ -121,7 +121,13 @@ def _penalty(noisy, request, terms):
         return adassp_penalty(request.n_columns, gram_sd=gram_sd, n=noisy.n)
     means, G_c = _centred(noisy, request)
     known = {"gram_sd": gram_sd, "cross_sd": request.noise_sd["cross"], "means": means}
+    known |= {"inflation": noisy.inflation}
     return evidence_penalty(G_c, noisy.cross, noisy.n, **known)
+
+
+def _norms(noisy):
+    """Bound the norm of each outcome, 0 where it is missing: (n_outcomes,) float64."""
+    return OUTCOME_RMS * np.sqrt(noisy.n / noisy.inflation)
 
 
 def _column_norm(noisy, request):
@@ -139,7 +145,3 @@ def _column_norm(noisy, request):
         square = entry_scale(bound=request.covariate_bound, rows=request.rows) ** 2
         variance = np.append(variance, np.full(request.n_covariates, square))
     return np.sqrt(noisy.n * variance)
-
-
-def _observed(outcomes):
-    return None if outcomes is None else np.isfinite(outcomes).sum(axis=1)

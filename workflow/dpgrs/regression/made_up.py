@@ -13,7 +13,12 @@ from dpgrs.errors import UsageError
 from dpgrs.privacy.noise import BenchmarkNoise
 from dpgrs.public_random import generator
 from dpgrs.regression.clipped_statistics import grid_frequency
-from dpgrs.regression.reusecov import NoisyStatistics, private_count, private_gram
+from dpgrs.regression.reusecov import (
+    NoisyStatistics,
+    private_count,
+    private_gram,
+    private_outcome_counts,
+)
 from dpgrs.regression.statistics import column_moments
 from dpgrs.types import Coding, Rows
 
@@ -112,27 +117,32 @@ def made_up_cohort(request, *, n_rows, frequency, number):
     )
 
 
-def noisy_made_up(request, cohort, *, key):
-    """Run the mechanisms on the Gram matrix of a made-up cohort, with seeded noise.
+def noisy_made_up(request, cohort, *, n_outcomes, key):
+    """Run the mechanisms on the Gram matrix of a made-up cohort, and on its counts, with seeded noise.
 
     Parameters
     ----------
     request : PrivacyRequest
     cohort : MadeUpCohort
+    n_outcomes : int, all of which are known of everyone; they are counted if the request counts them.
     key : tuple of str and int, tells draws apart.
 
     Returns
     -------
-    NoisyStatistics of no outcomes.
+    NoisyStatistics whose X'Y are 0.
     """
     gram = np.rint(cohort.gram * (cohort.n / request.gram_step)).astype(np.int64)
-    noise, n = BenchmarkNoise(SEED, *key).of("genotypes"), cohort.n
+    noise, n, observed = BenchmarkNoise(SEED, *key).of("genotypes"), cohort.n, None
+    if request.has_private_outcome_counts:
+        known = np.full(n_outcomes, n)
+        observed, _ = private_outcome_counts(known, request=request, noise=noise.of("outcomes"))
     if request.has_private_count:
         n, _ = private_count(n, request=request, noise=noise)
     noisy = gram * request.gram_step
     if request.has_private_gram:
         noisy, _ = private_gram(gram, n, request=request, noise=noise)
-    return NoisyStatistics(noisy, np.empty((0, request.n_variants)), n, origin=cohort.origin)
+    cross = np.zeros((n_outcomes, request.n_variants))
+    return NoisyStatistics(noisy, cross, n, origin=cohort.origin, observed=observed)
 
 
 def _sample(frequency, n, *, rows, number):

@@ -17,6 +17,8 @@ from dpgrs.regression.reusecov import (
     private_count,
     private_cross_product,
     private_gram,
+    private_outcome_counts,
+    require_counts,
 )
 from dpgrs.types import Accounting
 
@@ -39,16 +41,19 @@ class SeparateRequest(PrivacyRequest):
 
     @cached_property
     def budget(self):
-        """The mu of the ``count``, drawn once, and of ``gram`` and ``cross`` of every fit, a dict."""
-        count = self.count_share if self.has_private_count else 0.0
-        of_a_fit = (self.share_of_gram, 1 - self.share_of_gram)
+        """The mu of the ``count``, drawn once, and of ``observed``, ``gram`` and ``cross`` of every fit."""
+        count, observed = self.shares_of_counts
+        observed /= 1 - count
+        of_a_fit = (
+            observed,
+            (1 - observed) * self.share_of_gram,
+            (1 - observed) * (1 - self.share_of_gram),
+        )
         if Accounting(self.accounting) == Accounting.GDP:
             parts = [(1 - count) * share / self.n_fits for share in of_a_fit]
             terms = {"shares": (count, *parts * self.n_fits), "accounting": self.accounting}
-            return _named(split_budget(self.epsilon, self.delta, **terms)[:3])
-        paid = math.sqrt(count) / sum(
-            map(math.sqrt, (count, (1 - count) * of_a_fit[0], (1 - count) * of_a_fit[1]))
-        )
+            return _named(split_budget(self.epsilon, self.delta, **terms)[:4])
+        paid = math.sqrt(count) / sum(map(math.sqrt, (count, *((1 - count) * share for share in of_a_fit))))
         mus = split_budget(
             *even_part((1 - paid) * self.epsilon, (1 - paid) * self.delta, self.n_fits),
             shares=of_a_fit,
@@ -65,7 +70,7 @@ class SeparateStatistics:
     Attributes
     ----------
     gram : (n_outcomes, n_variants + 1, n_variants + 1) float64, the noisy X'X of every outcome.
-    cross, n, events : as in `NoisyStatistics`.
+    cross, n, events, observed : as in `NoisyStatistics`.
     origin : (n_variants,) float64 or None, as there; the same for all.
     """
 
@@ -74,11 +79,13 @@ class SeparateStatistics:
     n: int
     events: tuple = ()
     origin: np.ndarray | None = None
+    observed: np.ndarray | None = None
 
     def by_outcome(self):
         """Yield the NoisyStatistics of one outcome after the other, without events."""
-        for gram, cross in zip(self.gram, self.cross, strict=True):
-            yield NoisyStatistics(gram, cross[np.newaxis], self.n)
+        for number, (gram, cross) in enumerate(zip(self.gram, self.cross, strict=True)):
+            known = None if self.observed is None else self.observed[number : number + 1]
+            yield NoisyStatistics(gram, cross[np.newaxis], self.n, observed=known)
 
 
 @lru_cache(maxsize=256)
@@ -87,25 +94,27 @@ def separate_request(request):
     return SeparateRequest(**asdict(request) | {"n_outcomes": 1}, n_fits=request.n_outcomes)
 
 
-def private_separate_statistics(gram, cross, n_rows, *, request, noise, outcome_names=None):
+def private_separate_statistics(gram, cross, n_rows, *, request, noise, outcome_names=None, observed=None):
     """Release an X'X and an X'y with noise of their own for every outcome, one after the other.
 
     Parameters
     ----------
-    gram, cross, n_rows, request, noise, outcome_names : as in `private_statistics`. The count is drawn in the
-        part ``genotypes``, and all else in ``outcomes`` with the outcome's name.
+    gram, cross, n_rows, request, noise, outcome_names, observed : as in `private_statistics`. The count is
+        drawn in the part ``genotypes``, and all else in ``outcomes`` with the outcome's name.
 
     Yields
     ------
-    NoisyStatistics of one outcome, with the events of its X'X and X'y; the first has that of the count too.
+    NoisyStatistics of one outcome, with the events of what is drawn for it; the first has that of the count
+    too.
 
     Privacy
     -------
     Unit and neighbours as requested. The composition of `private_count` (docs/proofs/count.md), and of
-    `private_gram` (docs/proofs/gram.md, docs/proofs/clipped_gram.md) and `private_cross_product`
-    (docs/proofs/cross_product.md) once for every outcome, one GaussianEvent each, is (epsilon, delta)-DP for
-    the outcomes of one budget; with several budgets the whole costs more (docs/accounting.md). Public: all
-    of the request; n under replace-one. Not covered: relatives.
+    `private_outcome_counts`, where outcomes may be missing, `private_gram` (docs/proofs/gram.md,
+    docs/proofs/clipped_gram.md) and `private_cross_product` (docs/proofs/cross_product.md) once for every
+    outcome, one GaussianEvent each, is (epsilon, delta)-DP for the outcomes of one budget; with several
+    budgets the whole costs more (docs/accounting.md). Public: all of the request; n under replace-one. Not
+    covered: relatives.
 
     Raises
     ------
@@ -115,14 +124,20 @@ def private_separate_statistics(gram, cross, n_rows, *, request, noise, outcome_
     names = outcome_names or [str(number) for number in range(len(cross))]
     _require_shapes(gram, cross, names, request)
     terms, events = separate_request(request), ()
+    if terms.has_private_outcome_counts:
+        require_counts(observed, n_outcomes=len(names))
     if terms.has_private_count:
         n_rows, event = private_count(n_rows, request=terms, noise=noise.of("genotypes"))
         events = (event,)
     for number, name in enumerate(names):
-        options = {"request": terms, "noise": noise.of("outcomes", name)}
-        noisy_gram, gram_event = private_gram(gram, n_rows, **options)
-        noisy_cross, cross_event = private_cross_product(cross[number : number + 1], **options)
-        yield NoisyStatistics(noisy_gram, noisy_cross, n_rows, (*events, gram_event, cross_event))
+        options, own, known = {"request": terms, "noise": noise.of("outcomes", name)}, [number], None
+        noisy_gram, event = private_gram(gram, n_rows, **options)
+        events = (*events, event)
+        if terms.has_private_outcome_counts:
+            known, event = private_outcome_counts(observed[own], **options)
+            events = (*events, event)
+        noisy_cross, event = private_cross_product(cross[own], **options)
+        yield NoisyStatistics(noisy_gram, noisy_cross, n_rows, (*events, event), observed=known)
         events = ()
 
 
@@ -139,14 +154,16 @@ def collect(drawn, n_outcomes, *, origin=None):
     -------
     SeparateStatistics
     """
-    grams, crosses, events = None, None, []
+    grams, crosses, events, known = None, None, [], []
     for number, one in enumerate(drawn):
         if grams is None:
             grams = np.empty((n_outcomes, *one.gram.shape))
             crosses = np.empty((n_outcomes, one.cross.shape[1]))
         grams[number], crosses[number], n = one.gram, one.cross[0], one.n
         events += one.events
-    return SeparateStatistics(grams, crosses, n, tuple(events), origin)
+        known += [] if one.observed is None else one.observed.tolist()
+    observed = np.array(known) if known else None
+    return SeparateStatistics(grams, crosses, n, tuple(events), origin, observed)
 
 
 def fit_separately(drawn, *, penalty, origin=None):
@@ -191,7 +208,7 @@ def _require_shapes(gram, cross, names, request):
 
 
 def _named(mus):
-    return dict(zip(("count", "gram", "cross"), mus, strict=True))
+    return dict(zip(("count", "observed", "gram", "cross"), mus, strict=True))
 
 
 def even_part(epsilon, delta, times):

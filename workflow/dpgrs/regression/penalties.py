@@ -13,7 +13,7 @@ from scipy.special import softmax
 
 from dpgrs.errors import UsageError
 from dpgrs.regression.adassp import FAILURE
-from dpgrs.regression.blup_model import prior_moments, require_terms
+from dpgrs.regression.blup_model import equally_inflated, prior_moments, require_terms
 from dpgrs.regression.denoising import noisy_spectrum
 
 N_PENALTIES = 400  # in the first search, evenly on the log scale
@@ -21,7 +21,7 @@ NEGLIGIBLE = 1e-6  # of the smallest eigenvalue that counts: a penalty below it 
 TOLERANCE = 1e-9  # of the logarithm of the penalty
 
 
-def evidence_penalty(gram, cross, n, *, gram_sd, cross_sd, means=None):
+def evidence_penalty(gram, cross, n, *, gram_sd, cross_sd, means=None, inflation=None):
     """Return the penalty with which ridge comes closest to the noise-aware BLUP, one for all outcomes.
 
     In the notation of `dpgrs.regression.blup_model`, let w_k be the eigenvalues of G~, cut off at 0, and V_k
@@ -31,9 +31,10 @@ def evidence_penalty(gram, cross, n, *, gram_sd, cross_sd, means=None):
         sum_k a_k E(f_k c_k - u_k'theta)^2 = constant + sum_k a_k V_k (f_k - t2 a_k/V_k)^2,
 
     which lambda minimises. For one k alone the best n lambda is V_k/(t2 a_k) - w_k, that is s2/t2 +
-    s_A^2/(t2 a_k) and what noise makes of the rest; the common one lies among these. t2 and V_k are means
-    over the posterior of an h2 that all outcomes share, under a flat prior. With exact statistics of centred
-    columns and a known h2, ridge with this penalty is BLUP.
+    s_A^2/(t2 a_k) and what noise makes of the rest; the common one lies among these. V_k of an outcome hangs
+    on how many rows it is known on, and the error is the mean over outcomes. t2 and V_k are means over the
+    posterior of an h2 that all outcomes share, under a flat prior. With exact statistics of centred columns
+    and a known h2, ridge with this penalty is BLUP.
 
     Parameters
     ----------
@@ -42,6 +43,7 @@ def evidence_penalty(gram, cross, n, *, gram_sd, cross_sd, means=None):
     n : float > 0, number of rows, noisy or exact.
     gram_sd, cross_sd : float >= 0, standard deviations of the noise of their entries; 0 where exact.
     means : (n_variants,) column means of X, where X'Y is not of centred columns; None takes 0.
+    inflation : (n_outcomes,) float64 >= 1 or None, as in `fit_blup`.
 
     Returns
     -------
@@ -61,18 +63,26 @@ def evidence_penalty(gram, cross, n, *, gram_sd, cross_sd, means=None):
     spectrum = noisy_spectrum(gram, gram_sd=gram_sd)
     if spectrum.trace <= 0:
         return math.inf
-    prior = prior_moments(spectrum, n, cross_sd=cross_sd, means=means)
-    posterior = softmax(prior.log_likelihood(cross @ spectrum.vectors).sum(axis=0))
-    seen = prior.is_informative & (spectrum.first > 0)
+    seen, log_likelihood = spectrum.first > 0, 0.0
+    groups = list(equally_inflated(inflation, len(cross)))
+    for factor, own in groups:
+        prior = prior_moments(spectrum, n, cross_sd=cross_sd, means=means, inflation=factor)
+        seen &= prior.is_informative
+        log_likelihood += prior.log_likelihood(cross[own] * factor @ spectrum.vectors).sum(axis=0)
+    posterior = softmax(log_likelihood)
+    variance = np.empty((len(groups), np.count_nonzero(seen)))
+    for number, (factor, _) in enumerate(groups):
+        prior = prior_moments(spectrum, n, cross_sd=cross_sd, means=means, inflation=factor)
+        variance[number] = prior.variance[seen] @ posterior + prior.loading[seen] ** 2
     signal = prior.signal[seen] @ posterior
-    variance = prior.variance[seen] @ posterior + prior.loading[seen] ** 2
     eigenvalues = np.maximum(spectrum.eigenvalues, 0)[seen]
-    importance = spectrum.first[seen] * variance
+    share = np.array([own.mean() for _, own in groups])
+    importance = share[:, np.newaxis] * spectrum.first[seen] * variance
 
     def excess(log_penalty):
         """Return the expected squared error above that of BLUP."""
         ridge = 1 / (eigenvalues + math.exp(log_penalty))
-        return float(importance @ (ridge - signal / variance) ** 2)
+        return float(np.vdot(importance, (ridge - signal / variance) ** 2))
 
     # Each term falls up to the best penalty of its own direction and rises from there.
     inverse = variance / signal

@@ -21,6 +21,8 @@ from dpgrs.types import Penalty
 DRAWS_TIMES_VARIANTS, FEWEST_DRAWS, MOST_DRAWS = 1000, 2, 8
 # Of fits that need drawn outcomes: as many outcomes as make the mean good enough, in no more fits than this.
 OUTCOMES_DRAWN, FITS_TIMES_VARIANTS = 32, 3200
+# How far the counts of known outcomes are off is a mean over so many draws of them.
+COUNTS_DRAWN = 1000
 # More outcomes at once teach a fit nothing more about their common heritability.
 MOST_OUTCOMES = 100
 # Linear algebra differs in its last digits between processors; a statement must not.
@@ -35,7 +37,7 @@ class ExpectedFit:
     ----------
     weight_sd : float, of a weight of the fit without noise, about 0.
     noise_sd : float, of the difference between a weight and what it would be without noise.
-    noise_sd_gram, noise_sd_cross : float, what the noise of X'X (and of the count) and of X'Y adds to it;
+    noise_sd_gram, noise_sd_cross : float, what the noise of X'X (and of counts) and of X'Y adds to it;
         None where the two cannot be told apart.
     r2 : float, R^2 in new people of the same population.
     r2_sd : float, how far that differs between draws of a cohort and its noise.
@@ -188,8 +190,8 @@ def _root_mean_square(values):
 def _ridge_of_cohort(request, cohort, *, penalty, heritability, key):
     """Average over outcomes and the noise of X'Y, for one cohort and one draw of the other noise.
 
-    C is the covariance of X'Y/n over outcomes, and w = P (V + E_V)/n for a matrix P that hangs on the noisy
-    Gram matrix alone.
+    C is the covariance of X'Y/n over outcomes, and w = f P (V + E_V)/n for a matrix P that hangs on the noisy
+    Gram matrix alone, and the factor f of an outcome on the noisy counts.
 
     Returns
     -------
@@ -197,24 +199,26 @@ def _ridge_of_cohort(request, cohort, *, penalty, heritability, key):
     noise.
     """
     n, A, variance = cohort.n, cohort.slope, cohort.variance
-    noisy = noisy_made_up(request, cohort, key=key)
+    noisy = noisy_made_up(request, cohort, n_outcomes=COUNTS_DRAWN, key=key)
     P, shift = _solution(noisy.gram, noisy.n, cohort, penalty=penalty)
+    factor = noisy.inflation
+    P, spread = P * factor.mean(), float(factor.var() / factor.mean() ** 2)
     P_exact, shift_exact = _solution(cohort.gram * n, n, cohort, penalty=penalty)
 
     effect_variance = heritability / variance.sum()
     C = effect_variance * A @ A.T + (1 - heritability) / n * cohort.root @ cohort.root.T
 
-    def r2(P, shift, C):
+    def r2(P, shift, C, spread=0.0):
         """Subtract the expected squared error from the variance of an outcome, which is 1."""
         explained = 2 * effect_variance * np.sum(variance[:, np.newaxis] * P * A.T)
-        return explained - np.sum(P @ C * P, axis=1) @ variance - shift @ P @ C @ P @ shift
+        return explained - (1 + spread) * (np.sum(P @ C * P, axis=1) @ variance + shift @ P @ C @ P @ shift)
 
     difference, noise_variance = P - P_exact, (request.noise_sd["cross"] / n) ** 2
     return (
         np.sum(P_exact @ C * P_exact) / len(C),
-        np.sum(difference @ C * difference) / len(C),
-        noise_variance * np.sum(P * P) / len(C),
-        r2(P, shift, C + noise_variance * np.eye(len(C))),
+        (np.sum(difference @ C * difference) + spread * np.sum(P @ C * P)) / len(C),
+        (1 + spread) * noise_variance * np.sum(P * P) / len(C),
+        r2(P, shift, C + noise_variance * np.eye(len(C)), spread),
         r2(P_exact, shift_exact, C),
     )
 
@@ -247,7 +251,7 @@ def _drawn_fits(method, request, *, n_rows, frequency, terms, heritability, n_ou
         for repeat in range(n_repeats):
             key = ("plan", number, repeat)
             effects, cross = _outcomes(request, cohort, n_together, heritability=heritability, key=key)
-            noisy = replace(noisy_made_up(request, cohort, key=key), cross=cross)
+            noisy = replace(noisy_made_up(request, cohort, n_outcomes=n_together, key=key), cross=cross)
             fit = fit_released(method, noisy, request=request, terms=terms)
             error = (fit.weights - effects) ** 2 @ cohort.variance
             weights[number, repeat] = fit.weights

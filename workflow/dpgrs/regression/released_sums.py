@@ -21,7 +21,7 @@ from dpgrs.regression.reusecov import NoisyStatistics, private_statistics
 
 
 class SharedStatistics:
-    """The count, one X'X for all outcomes, and an X'Y for each budget.
+    """The count, one X'X for all outcomes, and for each budget an X'Y and the rows on which they are known.
 
     Attributes
     ----------
@@ -34,7 +34,7 @@ class SharedStatistics:
     name = "reusecov-statistics"
     reads_rows = False
     methods = FROM_STATISTICS
-    draws = MappingProxyType({"genotypes": ("count", "gram"), "outcomes": ("cross",)})
+    draws = MappingProxyType({"genotypes": ("count", "gram"), "outcomes": ("observed", "cross")})
 
     def request(self, terms):
         """Make the request again from what ``asdict`` made of it."""
@@ -59,8 +59,8 @@ class SharedStatistics:
 
     def arrays(self, drawn):
         """Return what was drawn as a dict of arrays, for a file; n and events stand in its label."""
-        coded = {} if drawn.origin is None else {"origin": drawn.origin}
-        return {"gram": drawn.gram, "cross": drawn.cross} | coded
+        arrays = {name: getattr(drawn, name) for name in ("gram", "cross", "origin", "observed")}
+        return {name: array for name, array in arrays.items() if array is not None}
 
     def restore(self, label, arrays):
         """Make what was drawn again, from its label and `arrays`."""
@@ -81,7 +81,8 @@ class SharedStatistics:
         """
         parts = {("genotypes",): (drawn.n, drawn.gram)}
         for group in budget_groups(len(names), n_shared=request.n_outcomes):
-            parts["outcomes", *names[group]] = (drawn.cross[group],)
+            counts = () if drawn.observed is None else (drawn.observed[group],)
+            parts["outcomes", *names[group]] = (*counts, drawn.cross[group])
         return parts
 
     def behind(self, part, names, request):
@@ -102,7 +103,9 @@ class Adassp(SharedStatistics):
 
     name = "adassp-statistics"
     methods = ("adassp",)
-    draws = MappingProxyType({"genotypes": ("count", "gram", "eigenvalue"), "outcomes": ("cross",)})
+    draws = MappingProxyType(
+        {"genotypes": ("count", "gram", "eigenvalue"), "outcomes": ("observed", "cross")}
+    )
 
     def terms(self, request):
         return adassp_request(request)
@@ -129,11 +132,11 @@ class Adassp(SharedStatistics):
 
 
 class SeparateFits(SharedStatistics):
-    """The count, and an X'X and an X'y for every outcome by itself, also where outcomes share a budget."""
+    """The count, and all else for every outcome by itself, also where outcomes share a budget."""
 
     name = "naive-statistics"
     methods = ("naive",)
-    draws = MappingProxyType({"genotypes": ("count",), "outcomes": ("gram", "cross")})
+    draws = MappingProxyType({"genotypes": ("count",), "outcomes": ("gram", "observed", "cross")})
 
     def terms(self, request):
         return separate_request(request)
@@ -146,8 +149,9 @@ class SeparateFits(SharedStatistics):
         return SeparateStatistics(**arrays, n=label["n"])
 
     def outputs(self, drawn, names, request):
-        drawn_alone = zip(names, drawn.gram, drawn.cross, strict=True)
-        parts = {("outcomes", name): (drawn.n, gram, cross) for name, gram, cross in drawn_alone}
+        known = [()] * len(names) if drawn.observed is None else drawn.observed[:, np.newaxis]
+        drawn_alone = zip(names, known, drawn.gram, drawn.cross, strict=True)
+        parts = {("outcomes", name): (drawn.n, *own, gram, cross) for name, own, gram, cross in drawn_alone}
         return ({("genotypes",): (drawn.n,)} if request.has_private_count else {}) | parts
 
     def behind(self, part, names, request):

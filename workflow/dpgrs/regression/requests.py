@@ -7,7 +7,12 @@ from itertools import product
 
 from dpgrs.errors import UsageError
 from dpgrs.privacy.accountant import split_budget
-from dpgrs.privacy.sensitivity import cross_sensitivity, gram_sensitivity, rows_per_unit
+from dpgrs.privacy.sensitivity import (
+    cross_sensitivity,
+    gram_sensitivity,
+    outcome_counts_sensitivity,
+    rows_per_unit,
+)
 from dpgrs.regression.clipped_statistics import CLIPPED_CROSS_STEP, CLIPPED_GRAM_STEP
 from dpgrs.regression.statistics import CROSS_STEP, GRAM_STEP
 from dpgrs.types import Accounting, Coding, Neighbours, Protection, Rows, Unit
@@ -28,10 +33,11 @@ class PrivacyRequest:
         separate budgets 1: each outcome has (epsilon, delta) of its own, and the Gram matrix is drawn once.
     outcome_bound : float, the bound at which the outcomes were clipped.
     epsilon, delta : float
-    gram_share : float in (0, 1) or None, share of the Gram matrix in what the count leaves over; X'Y gets the
+    gram_share : float in (0, 1) or None, share of the Gram matrix in what counts leave over; X'Y gets the
         rest. None takes it from the other terms: see `share_of_gram`. Under label protection X'X is public,
         and X'Y gets all.
-    count_share : float in (0, 1), share of the noisy count. Used under add-remove only, where n is private.
+    count_share : float in (0, 1), share of the noisy count, used under add-remove only, where n is private;
+        and again of the counts of all outcomes, where they are private. Below 1/2 where both are.
     protection : Protection, other than ``none``.
     neighbours : Neighbours; replace-one where one side is public.
     unit : Unit
@@ -42,6 +48,8 @@ class PrivacyRequest:
         `outcome_bound` alone.
     n_covariates : int >= 0, further columns of X, which count as variants in every claim.
     covariate_bound : float or None, the public clip of covariates in standard deviations.
+    counts_outcomes : bool, whether outcomes may be missing, so that the rows on which each is known are
+        counted; public, never found from the data.
 
     Raises
     ------
@@ -67,6 +75,7 @@ class PrivacyRequest:
     outcome_norm: float | None = None
     n_covariates: int = 0
     covariate_bound: float | None = None
+    counts_outcomes: bool = False
 
     def __post_init__(self):
         if self.protection == Protection.NONE:
@@ -90,11 +99,21 @@ class PrivacyRequest:
             share = getattr(self, name)
             if share is not None and not 0 < share < 1:
                 raise UsageError(f"`privacy.{name}` must be between 0 and 1, got {share}. Change it.")
+        if sum(self.shares_of_counts) >= 1:
+            raise UsageError(
+                "`privacy.count_share` must be below 0.5 where rows and known outcomes are both counted, got "
+                f"{self.count_share}. Lower it."
+            )
 
     @property
     def has_private_count(self):
         """Whether neighbours differ in the number of rows."""
         return Neighbours(self.neighbours) == Neighbours.ADD_REMOVE
+
+    @property
+    def has_private_outcome_counts(self):
+        """Whether the rows on which each outcome is known are counted in private: not where Y is public."""
+        return self.counts_outcomes and Protection(self.protection) != Protection.FEATURE
 
     @property
     def has_private_gram(self):
@@ -108,10 +127,12 @@ class PrivacyRequest:
 
     @property
     def key(self):
-        """The terms as a tuple of text, to tell draws apart; those of covariates where there are any."""
+        """The terms as a tuple of text, to tell draws apart; those of what a study has not are left out."""
         terms = asdict(self)
         if not self.n_covariates:
             terms = {name: value for name, value in terms.items() if "covariate" not in name}
+        if not self.counts_outcomes:
+            del terms["counts_outcomes"]
         return tuple(map(str, terms.values()))
 
     @property
@@ -137,11 +158,28 @@ class PrivacyRequest:
             self.n_columns, self.n_outcomes, protection=self.protection, **bounds, **self.relation
         )
 
+    @property
+    def observed_claim(self):
+        """The sensitivity of the counts of the outcomes of one budget."""
+        return outcome_counts_sensitivity(self.n_outcomes, **self.relation)
+
     @cached_property
     def noise_sd(self):
-        """The standard deviations of the noise on an entry of ``gram`` and of ``cross``, a dict."""
-        gram = self.gram_claim.value / self.budget["gram"] if self.has_private_gram else 0.0
-        return {"gram": gram, "cross": self.cross_claim.value / self.budget["cross"]}
+        """The standard deviations of the noise on an entry of ``observed``, ``gram`` and ``cross``, a dict.
+
+        0 where there is none.
+        """
+        claims = {"observed": self.observed_claim, "gram": self.gram_claim, "cross": self.cross_claim}
+        shares = {name: self.budget.get(name, 0.0) for name in claims}
+        return {name: claim.value / shares[name] if shares[name] else 0.0 for name, claim in claims.items()}
+
+    @property
+    def shares_of_counts(self):
+        """The shares of the number of rows and of the counts of all outcomes; 0 where these are public."""
+        return tuple(
+            self.count_share if is_private else 0.0
+            for is_private in (self.has_private_count, self.has_private_outcome_counts)
+        )
 
     @property
     def share_of_gram(self):
@@ -179,12 +217,13 @@ class PrivacyRequest:
 
     @cached_property
     def budget(self):
-        """The split of (epsilon, delta): the mu of ``count``, ``gram`` and ``cross``, a dict."""
-        count = self.count_share if self.has_private_count else 0.0
-        gram = (1 - count) * self.share_of_gram if self.has_private_gram else 0.0
-        shares = (count, gram, 1 - count - gram)
+        """The split of (epsilon, delta): mu of ``count``, ``observed``, ``gram`` and ``cross``, a dict."""
+        count, observed = self.shares_of_counts
+        rest = 1 - count - observed
+        gram = rest * self.share_of_gram if self.has_private_gram else 0.0
+        shares = (count, observed, gram, rest - gram)
         mus = split_budget(self.epsilon, self.delta, shares=shares, accounting=self.accounting)
-        return dict(zip(("count", "gram", "cross"), mus, strict=True))
+        return dict(zip(("count", "observed", "gram", "cross"), mus, strict=True))
 
 
 def request_grid(

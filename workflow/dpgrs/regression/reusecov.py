@@ -10,6 +10,9 @@ from dpgrs.regression.linear_fit import LinearFit, centred_gram, ridge_weights
 from dpgrs.regression.requests import budget_groups
 from dpgrs.types import Coding, Rows
 
+# Standard deviations of the noise of a count of rows; below, an outcome is taken as known on so many.
+SMALLEST_KNOWN = 3
+
 
 @dataclass(frozen=True)
 class NoisyStatistics:
@@ -24,6 +27,8 @@ class NoisyStatistics:
     events : tuple of GaussianEvent
     origin : (n_variants,) float64, public: the zero of the request's coding, in `half` coding, and 0 for
         covariates; None where that is its coding.
+    observed : (n_outcomes,) float64 above 0, on how many rows each outcome is known: noisy, or public; None
+        takes all as known.
     """
 
     gram: np.ndarray
@@ -31,10 +36,20 @@ class NoisyStatistics:
     n: int
     events: tuple = ()
     origin: np.ndarray | None = None
+    observed: np.ndarray | None = None
+
+    @property
+    def inflation(self):
+        """By what X'Y is to be multiplied for the rows without an outcome: (n_outcomes,) float64 >= 1."""
+        if self.observed is None:
+            return np.ones(len(self.cross))
+        return np.maximum(self.n / self.observed, 1.0)
 
 
-def private_statistics(gram, cross, n_rows, *, request, noise, outcome_names=None):
+def private_statistics(gram, cross, n_rows, *, request, noise, outcome_names=None, observed=None):
     """Release the number of rows, X'X and X'Y; where the genotypes are public, X'Y alone.
+
+    Where outcomes may be missing, the numbers of rows on which they are known are released too.
 
     Parameters
     ----------
@@ -46,6 +61,7 @@ def private_statistics(gram, cross, n_rows, *, request, noise, outcome_names=Non
     noise : a noise source of `dpgrs.privacy.noise`. Its parts are ``genotypes``, and ``outcomes`` with their
         names for each budget.
     outcome_names : n_outcomes str, public; None numbers them.
+    observed : (n_outcomes,) int64, rows on which each outcome is known; read if the request counts them.
 
     Returns
     -------
@@ -53,10 +69,11 @@ def private_statistics(gram, cross, n_rows, *, request, noise, outcome_names=Non
 
     Privacy
     -------
-    Unit and neighbours as requested. The composition of `private_count` (docs/proofs/count.md),
-    `private_gram` (docs/proofs/gram.md) and `private_cross_product` (docs/proofs/cross_product.md), one
-    GaussianEvent each, is (epsilon, delta)-DP for the outcomes of one budget; with several budgets the whole
-    costs more (docs/accounting.md). Public: all of the request; n under replace-one. Not covered: relatives.
+    Unit and neighbours as requested. The composition of `private_count` and `private_outcome_counts`
+    (docs/proofs/count.md), `private_gram` (docs/proofs/gram.md) and `private_cross_product`
+    (docs/proofs/cross_product.md), one GaussianEvent each, is (epsilon, delta)-DP for the outcomes of one
+    budget; with several budgets the whole costs more (docs/accounting.md). Public: all of the request; n
+    under replace-one. Not covered: relatives.
 
     Raises
     ------
@@ -74,6 +91,9 @@ def private_statistics(gram, cross, n_rows, *, request, noise, outcome_names=Non
             f"The statistics must be of {request.n_columns} variants and {shares} outcomes a budget, "
             f"got {gram.shape[0] - 1} and {cross.shape[0]}. Recompute them for this study."
         )
+    is_counted = request.has_private_outcome_counts
+    if is_counted:
+        require_counts(observed, n_outcomes=len(names))
     genotypes, events = noise.of("genotypes"), []
     if request.has_private_count:
         n_rows, event = private_count(n_rows, request=request, noise=genotypes)
@@ -82,12 +102,25 @@ def private_statistics(gram, cross, n_rows, *, request, noise, outcome_names=Non
     if request.has_private_gram:
         noisy_gram, event = private_gram(gram, n_rows, request=request, noise=genotypes)
         events.append(event)
-    noisy_cross = np.empty((len(cross), request.n_columns))
+    noisy_cross, known = np.empty((len(cross), request.n_columns)), np.empty(len(cross))
     for group in budget_groups(len(cross), n_shared=shares):
         outcomes = noise.of("outcomes", *names[group])
+        if is_counted:
+            known[group], event = private_outcome_counts(observed[group], request=request, noise=outcomes)
+            events.append(event)
         noisy_cross[group], event = private_cross_product(cross[group], request=request, noise=outcomes)
         events.append(event)
-    return NoisyStatistics(noisy_gram, noisy_cross, n_rows, tuple(events))
+    known = known if is_counted else None
+    return NoisyStatistics(noisy_gram, noisy_cross, n_rows, tuple(events), observed=known)
+
+
+def require_counts(observed, *, n_outcomes):
+    """Raise a UsageError if there is not one number of rows for each outcome."""
+    if np.shape(observed) != (n_outcomes,):
+        raise UsageError(
+            f"`observed` must be a number of rows for each of {n_outcomes} outcomes, got an array of "
+            f"{np.shape(observed)}. Count the rows on which each is known."
+        )
 
 
 def private_count(n_rows, *, request, noise):
@@ -109,6 +142,35 @@ def private_count(n_rows, *, request, noise):
         mu=request.budget["count"],
     )
     return max(int(noisy), 1), event
+
+
+def private_outcome_counts(observed, *, request, noise):
+    """Release on how many rows each outcome is known.
+
+    Parameters
+    ----------
+    observed : (n_outcomes,) int64, of the outcomes of one budget.
+    request, noise : as in `private_statistics`.
+
+    Returns
+    -------
+    (n_outcomes,) float64, at least 1 and at least `SMALLEST_KNOWN` standard deviations of the noise, and the
+    event. Fewer rows tell nothing through the noise of X'Y either, and would blow it up.
+
+    Privacy
+    -------
+    Unit and neighbours as requested. Sensitivity `outcome_counts_sensitivity`: docs/proofs/count.md. Event
+    GaussianEvent. Public: that outcomes may be missing.
+    """
+    noisy, event = noise.gaussian(
+        observed,
+        name="outcome counts",
+        step=1.0,
+        sensitivity=request.observed_claim,
+        mu=request.budget["observed"],
+    )
+    fewest = max(1.0, SMALLEST_KNOWN * request.noise_sd["observed"])
+    return np.maximum(noisy, fewest).astype(np.float64), event
 
 
 def private_gram(gram, n, *, request, noise):
@@ -173,8 +235,10 @@ def private_cross_product(cross, *, request, noise):
     return noisy * request.cross_step, event
 
 
-def fit_reusecov(noisy, *, penalty, n_observed=None):
-    """Solve W = (G_c/n + penalty I)^-1 V/n for all outcomes, with G_c = G - n m m' (docs/methods.md).
+def fit_reusecov(noisy, *, penalty):
+    """Solve W = (G_c/n + penalty I)^-1 V/n_j for all outcomes, with G_c = G - n m m' (docs/methods.md).
+
+    n_j is the number of rows on which outcome j is known.
 
     Negative eigenvalues of G_c, which only noise can cause, count as 0. Outcomes are taken to have mean 0: a
     noisy mean would put noise along m into X'Y and ruin the fit.
@@ -183,7 +247,6 @@ def fit_reusecov(noisy, *, penalty, n_observed=None):
     ----------
     noisy : NoisyStatistics
     penalty : float >= 0, per row.
-    n_observed : (n_outcomes,) int, rows on which an outcome is known, public or charged; None means all.
 
     Returns
     -------
@@ -191,11 +254,10 @@ def fit_reusecov(noisy, *, penalty, n_observed=None):
 
     Privacy
     -------
-    Post-processing: costs nothing, if `penalty` and `n_observed` are public.
+    Post-processing: costs nothing, if `penalty` is public.
     """
     G_c, means = centred_gram(noisy.gram, noisy.n)
-    n_observed = noisy.n if n_observed is None else np.maximum(n_observed, 1)[:, np.newaxis]
-    weights = ridge_weights(G_c, noisy.cross * (noisy.n / n_observed), noisy.n, penalty=penalty)
+    weights = ridge_weights(G_c, noisy.cross * noisy.inflation[:, np.newaxis], noisy.n, penalty=penalty)
     return LinearFit(weights, means, np.zeros(len(weights)))
 
 

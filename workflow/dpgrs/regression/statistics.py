@@ -145,6 +145,20 @@ def long_rows(entries, *, norm, step):
     return is_long, np.sqrt(high[is_long] * 2.0**HALF_BITS + low[is_long])
 
 
+def count_known(Y):
+    """Count on how many rows each outcome is known.
+
+    Parameters
+    ----------
+    Y : (n_outcomes, n_rows) float64, NaN where missing.
+
+    Returns
+    -------
+    (n_outcomes,) int64
+    """
+    return np.isfinite(Y).sum(axis=1)
+
+
 def largest_row_norm(Y, *, n_shared):
     """Bound the norm of a row over the outcomes of one budget, by the rows themselves: for public outcomes.
 

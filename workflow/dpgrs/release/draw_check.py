@@ -5,6 +5,7 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from dpgrs.rounds import without_round
+from dpgrs.types import Missing
 
 GAUSSIAN, CHOICE, SUBSET = "gaussian", "choice", "subset"
 
@@ -35,9 +36,9 @@ class Draws(NamedTuple):
 
 
 COUNT, GRAM = Draws("count", Serves.ALL), Draws("gram", Serves.ALL)
-CROSS = Draws("cross product", Serves.BUDGET)
-REUSECOV = (COUNT, GRAM, CROSS)
-SEPARATE = (COUNT, Draws("gram", Serves.EACH), Draws("cross product", Serves.EACH))
+KNOWN = "outcome counts"
+REUSECOV = (COUNT, GRAM, Draws(KNOWN, Serves.BUDGET), Draws("cross product", Serves.BUDGET))
+SEPARATE = (COUNT, *(Draws(statistic, Serves.EACH) for statistic in (KNOWN, "gram", "cross product")))
 KENDALL = Draws("Kendall's correlations", Serves.EACH, CHOICE)
 BOOSTED = (
     Draws("boosted smallest eigenvalue", Serves.EACH),
@@ -86,7 +87,7 @@ def draw_problems(statement):
 
 
 def _lacking(statement, draws):
-    needed = [one for one in draws if _is_drawn(one.statistic, statement["guarantee"])]
+    needed = [one for one in draws if _is_drawn(one.statistic, statement)]
     if _has_charged_accuracy(statement):
         needed.append(ACCURACY)
     return [
@@ -96,9 +97,12 @@ def _lacking(statement, draws):
     ]
 
 
-def _is_drawn(statistic, guarantee):
+def _is_drawn(statistic, statement):
     """Tell whether a statistic has noise: not where it hangs on nothing that is protected."""
+    guarantee = statement["guarantee"]
     return {
+        KNOWN: statement["data_domain"].get("missing_outcomes") == Missing.COUNTED
+        and guarantee["protection"] != "feature",
         COUNT.statistic: guarantee["neighbours"] == "add-remove",
         GRAM.statistic: guarantee["protection"] != "label",
     }.get(statistic, True)

@@ -14,6 +14,7 @@ N_LARGEST = 20
 # Names of the statistics that are released with noise, as a reader would say them.
 STATISTICS = {
     "count": "number of rows",
+    "outcome counts": "rows on which outcomes are known",
     "gram": "X′X: products of genotypes",
     "cross product": "X′Y: products of genotypes and outcomes",
     "smallest eigenvalue": "smallest eigenvalue of X′X",

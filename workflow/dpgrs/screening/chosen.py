@@ -11,11 +11,17 @@ from dpgrs.regression.clipped_statistics import clipped_statistics, grid_frequen
 from dpgrs.regression.fits import fit_released
 from dpgrs.regression.linear_fit import LinearFit
 from dpgrs.regression.naive import SeparateStatistics
-from dpgrs.regression.reusecov import private_count, private_cross_product, private_gram
+from dpgrs.regression.reusecov import (
+    private_count,
+    private_cross_product,
+    private_gram,
+    private_outcome_counts,
+)
 from dpgrs.regression.row_fits import fit_rows
 from dpgrs.regression.statistics import (
     coded_rows,
     column_moments,
+    count_known,
     cross_product,
     gram,
     grid_outcomes,
@@ -99,6 +105,10 @@ class ScreeningData:
         """Return the rows of chosen variants in `half` coding: (n_selected, n_choices) float64."""
         options = {"n_haplotypes": self.n_haplotypes, "rows": self.rows, "is_selected": is_selected}
         return coded_rows(self.bits[chosen], **options)
+
+    def n_known(self, number):
+        """Return on how many training rows an outcome is known, (1,) int64."""
+        return count_known(self.Y[[number]])
 
     def sums(self, chosen, number, *, request, frequency=None):
         """Return the exact X'X and X'y of chosen variants and one outcome, as the request codes them.
@@ -213,27 +223,40 @@ def private_chosen_statistics(data, chosen, *, request, noise, outcome_names, fr
     Privacy
     -------
     Unit and neighbours as requested. The composition of `private_count` (docs/proofs/count.md), and for every
-    outcome of `private_gram` (docs/proofs/gram.md, docs/proofs/clipped_gram.md) and `private_cross_product`
-    (docs/proofs/cross_product.md), one GaussianEvent each. Public: the request; what was chosen; n under
-    replace-one. Not covered: relatives.
+    outcome of `private_outcome_counts`, where outcomes may be missing, `private_gram` (docs/proofs/gram.md,
+    docs/proofs/clipped_gram.md) and `private_cross_product` (docs/proofs/cross_product.md), one GaussianEvent
+    each. Public: the request; what was chosen; n under replace-one. Not covered: relatives.
     """
     n_rows, events = int(np.count_nonzero(data.is_training)), []
     if request.has_private_count:
         n_rows, event = private_count(n_rows, request=request, noise=noise.of("genotypes"))
         events.append(event)
-    grams, crosses = [], []
+    grams, crosses, known = [], [], []
     for number, name in enumerate(outcome_names):
         G, V = data.sums(chosen[number], number, request=request, frequency=frequency)
         terms = {"request": request, "noise": data.source(noise, name, number)}
-        noisy_gram, gram_event = private_gram(G, n_rows, **terms)
-        noisy_cross, cross_event = private_cross_product(V, **terms)
+        noisy_gram, event = private_gram(G, n_rows, **terms)
+        events.append(event)
+        if request.has_private_outcome_counts:
+            counted, event = private_outcome_counts(data.n_known(number), **terms)
+            known += counted.tolist()
+            events.append(event)
+        noisy_cross, event = private_cross_product(V, **terms)
+        events.append(event)
         grams.append(noisy_gram)
         crosses.append(noisy_cross[0])
-        events += [gram_event, cross_event]
     origin = None
     if request.coding == Coding.FREQUENCY:
         origin = column_moments(grid_frequency(frequency), rows=data.rows)[0]
-    return ChosenStatistics(np.array(grams), np.array(crosses), n_rows, tuple(events), origin, chosen)
+    return ChosenStatistics(
+        np.array(grams),
+        np.array(crosses),
+        n_rows,
+        tuple(events),
+        origin,
+        observed=np.array(known) if known else None,
+        chosen=chosen,
+    )
 
 
 def fit_chosen(drawn, method, *, request, terms, n_variants):

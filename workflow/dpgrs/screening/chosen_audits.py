@@ -10,6 +10,7 @@ from dpgrs.privacy.audit import AuditCase, PureLoss, register_audits
 from dpgrs.regression.audits import MEMBER, TERMS
 from dpgrs.regression.baseline_audits import (
     ADDED,
+    COUNTED,
     GDP,
     HAPLOTYPE,
     PAPER,
@@ -58,6 +59,7 @@ def chosen_cases():
         _choices(**PERSON),
         _sets(**TWO_HAPLOTYPES),
         _statistics(**TWO_HAPLOTYPES, **ADDED, **GDP, count_share=0.1),
+        _statistics(**TWO_HAPLOTYPES, **ADDED, **GDP, **COUNTED),
         _statistics(**HAPLOTYPE, **ADDED, **PAPER),
     ]
 
@@ -139,12 +141,13 @@ def _statistics(**terms):
         options = {"request": request.statistics, "noise": noise, "outcome_names": names}
         drawn = private_chosen_statistics(exact.data, chosen, **options)
         parts = [drawn.n]
-        for gram, cross in zip(drawn.gram, drawn.cross, strict=True):
-            parts += [gram[entries], cross]
+        for one in drawn.by_outcome():
+            known = [] if one.observed is None else [one.observed]
+            parts += [one.gram[entries], *known, one.cross[0]]
         return parts
 
     budget, times = request.statistics.budget, math.sqrt(of_all.n_outcomes)
-    mu = math.hypot(budget["count"], times * budget["gram"], times * budget["cross"])
+    mu = math.hypot(budget["count"], *(times * budget[name] for name in ("observed", "gram", "cross")))
     pair = _cohort(MEMBER, of_all), _cohort(None, of_all)
     return normal_case(private_chosen_statistics, request, pair=pair, run=run, mu=mu)
 

@@ -23,11 +23,11 @@ from dpgrs.types import Coding
 
 
 class ChosenFits(SeparateFits):
-    """The count, and for every outcome by itself the variants chosen for it and their X'X and X'y."""
+    """The count, and for every outcome by itself the variants chosen for it, their X'X and X'y, and rows."""
 
     name = "chosen-statistics"
     methods = ("k-blup", "s-blup")
-    draws = MappingProxyType({"genotypes": ("count",), "outcomes": ("gram", "cross")})
+    draws = MappingProxyType({"genotypes": ("count",), "outcomes": ("gram", "observed", "cross")})
     reads_rows = True
 
     def request(self, terms):

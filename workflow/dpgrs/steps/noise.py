@@ -216,6 +216,7 @@ def exact_data(statistics, names, request):
         "gram": gram,
         "cross": cross[: len(names)],
         "n_rows": statistics.n_rows,
+        "observed": statistics.n_observed[: len(names)],
         "request": request,
         "outcome_names": names,
     }

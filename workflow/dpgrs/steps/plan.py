@@ -10,6 +10,7 @@ from dataclasses import asdict, replace
 from itertools import chain
 from pathlib import Path
 
+from dpgrs.config import counts_outcomes
 from dpgrs.errors import DpgrsError, UsageError
 from dpgrs.io.phenotypes import outcome_names, read_scales
 from dpgrs.io.sites import choose_sites, read_chosen_sites, read_sites
@@ -177,6 +178,7 @@ def _requests(config, frequencies):
         outcome_budget=privacy["outcome_budget"],
         rows=config["cohort"]["rows"],
         outcome_bound=outcomes["bound"],
+        counts_outcomes=counts_outcomes(config),
         **{name: privacy[name] for name in REQUEST_TERMS},
     )
     return [

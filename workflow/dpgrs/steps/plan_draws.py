@@ -38,7 +38,8 @@ def rehearse(request, count, *, frequency, config):
         _rehearse_rows(mechanism, request, count, frequency=frequency, config=config, noise=rehearsal)
     else:
         gram, cross = (np.zeros((n, size), dtype=np.int64) for n in (size, count))
-        mechanism.draw(gram, cross, 1, request=request, noise=rehearsal)
+        observed = np.zeros(count, dtype=np.int64)
+        mechanism.draw(gram, cross, 1, request=request, noise=rehearsal, observed=observed)
     if config["evaluation"]["metrics"] == Metrics.CHARGED:
         sums = np.zeros((3, count), dtype=np.int64)
         private_accuracy(sums, request=_accuracy_request(request, config), noise=rehearsal)

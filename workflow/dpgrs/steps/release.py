@@ -35,6 +35,7 @@ from dpgrs.provenance import provenance
 from dpgrs.regression.adassp import CAUTION
 from dpgrs.regression.boosted_adassp import CLIP, ROUNDS
 from dpgrs.regression.planning import expected_noise_sd
+from dpgrs.regression.reusecov import SMALLEST_KNOWN
 from dpgrs.release.bundle import SCALES, remove_bundle, write_bundle
 from dpgrs.release.pgs_catalog import Scores, site_digest
 from dpgrs.steps.accuracy import load_accuracy, load_reference_sums
@@ -47,10 +48,15 @@ from dpgrs.steps.released import (
     load_released,
     loadings_identity,
 )
-from dpgrs.types import Coding, Metrics, Neighbours, Penalty, Rows, Unit
+from dpgrs.types import Coding, Metrics, Missing, Neighbours, Penalty, Rows, Unit
 
 CLAIM_DIGITS = 6
 AT_LEAST_ONE_ROW = "The number of rows is taken as at least 1."
+RESCALED = (
+    "The number of rows on which an outcome is known is taken as at least 1, at least "
+    f"{SMALLEST_KNOWN} standard deviations of its noise, and at most all rows.",
+    "X'Y of an outcome is multiplied by the number of rows over those on which it is known.",
+)
 ROUNDED = "Weights are rounded to 10 significant digits."
 CONSTANT = "The constant of a prediction follows from its weights and from noisy or public means."
 CENTRED = "The noisy Gram matrix is centred by its own intercept column."
@@ -179,6 +185,9 @@ def _content(settings, sites, label, book, *, measured, stated, audits, loadings
     request, digest, served = label["request"], site_digest(sites), _served(label, measured)
     run, totals = provenance(settings, []), _totals(label, served)
     account = Account(request["protection"], request["unit"], request["neighbours"])
+    method, missing = fit_settings(settings)["method"], None
+    if not METHODS[method].reads_rows:
+        missing = Missing.COUNTED if request["counts_outcomes"] else Missing.NONE
     return StatementContent(
         version=__version__,
         commit=run["commit"],
@@ -194,33 +203,38 @@ def _content(settings, sites, label, book, *, measured, stated, audits, loadings
         whole_study=Total(totals["epsilon"], request["delta"]),
         ledger=ledger_standing(book, account, sorted({event["request"] for event, _ in served})),
         public_inputs=(*_public_inputs(settings, digest, label), *covariate_inputs(settings, loadings)),
-        post_processing=(*_post_processing(fit_settings(settings)), *(OF_ACCURACY if measured else ())),
+        post_processing=(
+            *_post_processing(fit_settings(settings), is_counted=missing == Missing.COUNTED),
+            *(OF_ACCURACY if measured else ()),
+        ),
         preprocessing=_preprocessing(settings),
         expected_noise_sd=_noise_of_weights(settings, sites, label),
         accuracy=tuple(stated) or Metrics.WITHHELD,
         audit=audits,
         person=totals["person"],
-        method=fit_settings(settings)["method"],
+        method=method,
+        missing_outcomes=missing,
     )
 
 
-def _post_processing(fit):
+def _post_processing(fit, *, is_counted):
     """List what was done to the noisy statistics, in words."""
-    return (*_steps_of_fit(fit), ROUNDED, CONSTANT)
+    return (*_steps_of_fit(fit, is_counted=is_counted), ROUNDED, CONSTANT)
 
 
-def _steps_of_fit(fit):
-    if fit["method"] == "blup":
-        return (AT_LEAST_ONE_ROW, *BLUP)
+def _steps_of_fit(fit, *, is_counted):
     if METHODS[fit["method"]].reads_rows:
         return BOOSTED
+    counts = (AT_LEAST_ONE_ROW, *(RESCALED if is_counted else ()))
+    if fit["method"] == "blup":
+        return (*counts, *BLUP)
     if METHODS[fit["method"]].is_screened:
-        return (AT_LEAST_ONE_ROW, CHOSEN, *BLUP)
+        return (*counts, CHOSEN, *BLUP)
     if fit["method"] == "adassp":
-        return (AT_LEAST_ONE_ROW, CENTRED, CUT_OFF, *ADASSP)
+        return (*counts, CENTRED, CUT_OFF, *ADASSP)
     projected = {"reusecov-ellipsoid": (ELLIPSOID,), "naive": (SEPARATE,)}.get(fit["method"], ())
     penalty = LAMBDA[Penalty(fit["lambda_from"])].format(penalty=fit["lambda"])
-    return (AT_LEAST_ONE_ROW, *projected, CENTRED, CUT_OFF, penalty)
+    return (*counts, *projected, CENTRED, CUT_OFF, penalty)
 
 
 def _noise_of_weights(settings, sites, label):
@@ -336,6 +350,9 @@ def _public_inputs(settings, digest, label):
         said = "declared public, neighbours replace one row"
         said = said if is_public_count else "released with noise, charged"
         yield PublicInput("number of rows", str(label["n"]), said)
+    if not METHODS[settings["methods"][0]].reads_rows:
+        missing = settings["outcomes"]["missing"]
+        yield PublicInput("whether outcomes may be missing", missing, "chosen in the configuration")
     yield PublicInput("seed", str(settings["seed"]), "simulation, thinning and split alone")
     yield PublicInput("outcome names", str(label["n_outcomes"]), "given by the curator")
     if settings["outcomes"]["scales"]:

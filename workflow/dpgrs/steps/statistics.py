@@ -20,6 +20,7 @@ from dpgrs.regression.requests import budget_groups
 from dpgrs.regression.statistics import (
     OUTCOME_STEP,
     column_moments,
+    count_known,
     cross_product,
     gram,
     grid_outcomes,
@@ -214,4 +215,4 @@ def clipped_outcomes(values, *, bound, norm, n_shared):
 def _observed(outcomes):
     """Count, per outcome, the training rows with a value; missing values do not depend on the panel size."""
     values = next(iter(outcomes.values.values()))
-    return np.isfinite(values[:, outcomes.is_training]).sum(axis=1)
+    return count_known(values[:, outcomes.is_training])

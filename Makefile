@@ -5,8 +5,11 @@ BIN := $(VENV)/bin
 PYTHON ?= $(shell command -v python3.11 || command -v python3.12 || command -v python3)
 READY := $(VENV)/.ready
 FUZZ_SECONDS ?= 600
+# Modules of workflow/dpgrs to change, such as privacy/noise.py; empty means all that pyproject.toml lists.
+MODULES ?=
+MUTANTS := .mutants/venv
 
-.PHONY: run test lint unit benchmark fuzz test-slurm test-faults test-workflow test-release test-audits test-experiments lock clean help
+.PHONY: run test lint unit benchmark fuzz mutants test-slurm test-faults test-workflow test-release test-audits test-experiments lock clean help
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -51,6 +54,15 @@ fuzz: $(READY)  ## feed odd and damaged files to the VCF reader, twice FUZZ_SECO
 	  $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-build-isolation -e '.[fuzz]'
 	PYTHONPATH=workflow:tests $(BIN)/python -m fuzz.fuzz_vcf_scanner -max_total_time=$(FUZZ_SECONDS)
 	PYTHONPATH=workflow:tests $(BIN)/python -m fuzz.fuzz_vcf_files -max_total_time=$(FUZZ_SECONDS)
+
+mutants: $(READY) $(MUTANTS)/.ready  ## change MODULES in many small ways, one at a time, and list what no test notices (hours)
+	PYTHONPATH="tests:$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')" \
+	  nice $(MUTANTS)/bin/python -m mutants.run $(MODULES)
+
+$(MUTANTS)/.ready:
+	@$(BIN)/python -m venv $(MUTANTS)
+	@$(MUTANTS)/bin/python -m pip install --quiet --disable-pip-version-check "cosmic-ray>=8.4,<9"
+	@touch $@
 
 lock:  ## resolve the newest versions that fit pyproject.toml into requirements.lock (needs uv)
 	uv pip compile pyproject.toml --extra dev --universal --python-version 3.11 --generate-hashes \

@@ -6,6 +6,7 @@ import pytest
 
 from dpgrs.errors import DpgrsError
 from dpgrs.privacy.charging import complete, release
+from dpgrs.privacy.events import MECHANISM_VERSION
 from dpgrs.privacy.noise import ReleaseNoise
 from dpgrs.privacy.sensitivity import Sensitivity
 from dpgrs.privacy.study_key import StudyKey
@@ -50,6 +51,17 @@ def test_release__every_part_is_one_request(ledger):
     assert {event.request for _, event in result.values()} == set(ledger.read().requests)
     # mu is rounded down in each draw.
     assert 0.75 * (1 - 1e-12) < cost(ledger) <= 0.75
+
+
+def test_release__identities_name_the_part_and_its_draws(ledger):
+    """Public terms alone, nothing that is known only later."""
+    run(ledger)
+    named = [request.identity for request in ledger.read().requests.values()]
+    assert [one["part"] for one in named] == [["genotypes"], ["outcomes", "a"], ["outcomes", "b"]]
+    for (draw,), version in [(one["draws"], one["version"]) for one in named]:
+        assert draw["statistic"] == "sum"
+        assert not draw.keys() & {"source", "request", "version", "family"}
+        assert version == MECHANISM_VERSION
 
 
 def test_release__again_is_a_replay(ledger):

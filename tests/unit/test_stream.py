@@ -1,6 +1,7 @@
 import hashlib
 import hmac
 import struct
+from functools import partial
 
 import numpy as np
 import pytest
@@ -85,6 +86,25 @@ def test_peek__read_only():
 def test_key_stream__other_key_or_identity_other_words():
     streams = [KeyStream(KEY, b"a"), KeyStream(KEY, b"b"), KeyStream(bytes(32), b"a")]
     assert len({tuple(words.take(4).tolist()) for words in streams}) == 3
+
+
+def test_skip__uses_up_words_that_nobody_peeked_at():
+    stream_of = partial(KeyStream, bytes(32), b"identity")
+    skipped = stream_of()
+    skipped.skip(1000)
+    assert skipped.take(5).tolist() == stream_of().take(1005)[1000:].tolist()
+
+
+def test_take__raises_one_word_before_the_counter_overflows(monkeypatch):
+    monkeypatch.setattr(stream, "LARGEST_STREAM_WORDS", 2 * stream.CHUNK_WORDS - 1)
+    words = KeyStream(bytes(32), b"identity")
+    words.take(stream.CHUNK_WORDS)
+    with pytest.raises(DpgrsError, match="must use at most 511 words"):
+        words.take(1)
+
+
+def test_largest_stream__is_that_of_a_block_counter_of_32_bits():
+    assert stream.LARGEST_STREAM_WORDS == 2**36
 
 
 def test_take__raises_before_counter_overflows(monkeypatch):

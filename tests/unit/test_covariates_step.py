@@ -30,7 +30,7 @@ from dpgrs.steps.fit import fit_weights
 from dpgrs.steps.loadings import make_loadings
 from dpgrs.steps.noise import add_noise
 from dpgrs.steps.plan import plan_study
-from dpgrs.steps.release_report import _covariates
+from dpgrs.steps.release_report import _table
 from step_studies import N_PEOPLE, N_VARIANTS, NAMES, Study
 
 SCALES = "covariate\tcentre\tscale\tprevalence\nage\t50\t10\tNA\ncase\tNA\tNA\t0.2\n"
@@ -331,7 +331,7 @@ def test_write_release__raise_on_statistics_with_covariates_that_the_study_does_
 def test_report__reads_the_weights_of_covariates(study):
     config = study.settings("blup", bounds="tight")
     study.bundle(config, study.release(config))
-    assert len(_covariates(study.root / "bundle" / "covariate_weights.tsv")) == 9
+    assert len(_table(study.root / "bundle" / "covariate_weights.tsv")) == 9
     assert _covariates(study.root / "bundle" / "none.tsv") is None
 
 

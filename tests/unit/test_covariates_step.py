@@ -332,7 +332,7 @@ def test_report__reads_the_weights_of_covariates(study):
     config = study.settings("blup", bounds="tight")
     study.bundle(config, study.release(config))
     assert len(_table(study.root / "bundle" / "covariate_weights.tsv")) == 9
-    assert _covariates(study.root / "bundle" / "none.tsv") is None
+    assert _table(study.root / "bundle" / "none.tsv") is None
 
 
 def test_plan__counts_covariates_and_says_so(study):

@@ -52,10 +52,10 @@ def say_without_handlers():
     with contextlib.chdir(WORKING_FOLDER):
         if workflow.dryrun:
             lines = describe_ahead(SETTINGS)
-        elif not len(workflow.dag):
-            lines = describe_success(SETTINGS, results=RESULTS, earlier=EARLIER)
-        elif not SAID:
+        elif not SAID and any(workflow.dag.needrun_jobs()):
             lines = describe_failure(SETTINGS, earlier=EARLIER)
+        elif not SAID:
+            lines = describe_success(SETTINGS, results=RESULTS, earlier=EARLIER)
     for line in lines:
         print(line, file=sys.stderr)
 

@@ -342,7 +342,10 @@ def test_release__imported_as_a_module_without_hooks_it_is_closed_and_a_replay(s
     (other / "__init__.py").write_text("raise ImportError\n")
     before = ledger_bytes(copy)
     # Shortened, as argparse takes it.
-    run(copy, RELEASE, "--snakefile", importer, "--no-hoo", "--max-checksum-file-size", "1000000")
+    end = run(
+        copy, RELEASE, "--snakefile", importer, "--no-hoo", "--max-checksum-file-size", "1000000"
+    ).stdout
+    assert end.endswith("Replayed: nothing was charged; epsilon 2 of 4 is spent, at delta 1e-06.\n")
     require_closed_folders(copy)
     assert bundle(copy, "release") == bundle(site, "release")
     assert ledger_bytes(copy) == before

@@ -223,7 +223,8 @@ RELEASES = {
     private_gram: (_release_gram, (GRAM,)),
     private_cross_product: (_release_cross, (CROSS,)),
     private_outcome_counts: (_release_outcome_counts, (OBSERVED,)),
-    private_statistics: (_release_all, (COUNT, OBSERVED, GRAM, CROSS)),
+    # In the order of the draws.
+    private_statistics: (_release_all, (COUNT, GRAM, OBSERVED, CROSS)),
 }
 
 

@@ -127,7 +127,7 @@ class CountsTooHigh(NoiseSource):
     """No noise, but for 300 rows on which each outcome is not known."""
 
     def _draw(self, statistic, event):
-        return statistic + 300 * (event.statistic == "outcome counts"), event
+        return statistic + int(300 / event.step) * (event.statistic == "outcome counts"), event
 
 
 @pytest.mark.parametrize("method", ["reusecov-gauss", "naive", "adassp"])

@@ -10,6 +10,8 @@ from dpgrs.regression.linear_fit import LinearFit, centred_gram, ridge_weights
 from dpgrs.regression.requests import budget_groups
 from dpgrs.types import Coding, Rows
 
+# In rows: so fine that the noise of several counts together hardly falls on the same sum twice.
+COUNT_STEP = 2.0**-10
 # Standard deviations of the noise of a count of rows; below, an outcome is taken as known on so many.
 SMALLEST_KNOWN = 3
 
@@ -163,14 +165,14 @@ def private_outcome_counts(observed, *, request, noise):
     GaussianEvent. Public: that outcomes may be missing.
     """
     noisy, event = noise.gaussian(
-        observed,
+        np.asarray(observed) * int(1 / COUNT_STEP),
         name="outcome counts",
-        step=1.0,
+        step=COUNT_STEP,
         sensitivity=request.observed_claim,
         mu=request.budget["observed"],
     )
     fewest = max(1.0, SMALLEST_KNOWN * request.noise_sd["observed"])
-    return np.maximum(noisy, fewest).astype(np.float64), event
+    return np.maximum(noisy * COUNT_STEP, fewest), event
 
 
 def private_gram(gram, n, *, request, noise):

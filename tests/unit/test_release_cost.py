@@ -157,7 +157,7 @@ def test_certain_cost__is_what_a_release_is_charged_and_of_a_replay_nothing(
         ({"outcomes": {"count": 4}, "privacy": {"gram_share": None}}, 3),
         ({"outcomes": {"heritability": 0.1}}, 2),
         # X'X and X'Y leave a share to the counts of outcomes.
-        ({"outcomes": COUNTED}, 3),
+        ({"outcomes": COUNTED, "evaluation": WITHHELD}, 2),
         ({"evaluation": {"epsilon": 0.6}}, 1),
         ({"evaluation": {"residual_bound": 2}}, 1),
         ({"regression": {"lambda": 0.7}}, 1),

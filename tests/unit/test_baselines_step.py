@@ -35,4 +35,4 @@ def test_fit_baselines__of_sums_keep_to_the_studys_bounds(tmp_path, monkeypatch)
     # DP-SGD reads rows of its own; boosted AdaSSP centres and clips them in the same way.
     np.testing.assert_array_equal(*sgd)
     assert [fit.means.any() for fit in bas] == [False, True]
-    assert np.abs(bas[0].weights - bas[1].weights).max() > 0.01
+    assert np.abs(bas[0].weights - bas[1].weights).max() > 1e-3

@@ -7,7 +7,7 @@ import pytest
 
 from dpgrs.errors import UsageError
 from dpgrs.preflight import check
-from dpgrs.settings_files import read_settings
+from dpgrs.settings_files import read_settings, require_plain
 
 
 @pytest.fixture(autouse=True)
@@ -82,6 +82,15 @@ def test_read_settings__a_file_is_never_run():
     Path("tag.yaml").write_text("study: !!python/object/apply:os.mkdir [made]\n")
     assert "could not determine a constructor" in fault_of("tag.yaml")
     assert not Path("made").exists()
+
+
+def test_require_plain__names_the_file_that_was_run():
+    Path("plain.yaml").write_text("study: a\n")
+    Path("code.yaml").write_text("__use_yte__: false\nstudy: a\n")
+    os.mkfifo("pipe.yaml")
+    require_plain(["plain.yaml", "absent.yaml", "pipe.yaml"])
+    with pytest.raises(UsageError, match=r"^`code\.yaml` must be plain settings, got `__use_yte__`"):
+        require_plain([Path("plain.yaml"), Path("code.yaml")])
 
 
 def _all_faults(path):

@@ -1,6 +1,6 @@
 """Configurations as the command line reads them: what Snakemake makes of them, but text alone is ever read.
 
-Snakemake's own reader runs Python that a file holds below the key ``__use_yte__``; here that is no key.
+Snakemake's own reader runs Python that a file with the key ``__use_yte__`` holds; here that is no key.
 """
 
 import json
@@ -14,6 +14,7 @@ from dpgrs.errors import UsageError
 
 # Snakemake lays this file of a checkout under every other; an installed package has none, and needs none.
 BASE = Path(__file__).parents[2] / "config" / "config.yaml"
+RUNS_CODE = "__use_yte__"
 # Aliases make a short text large, or endless: this is far more than a study has settings.
 MOST_VALUES = 1_000_000
 
@@ -41,6 +42,25 @@ def read_settings(path, *, changes=()):
     for change in changes:
         update_config(raw, _parse(change))
     return resolve(raw)
+
+
+def require_plain(paths):
+    """Refuse files of settings that are programs, which Snakemake has run by then.
+
+    Parameters
+    ----------
+    paths : sequence of str or Path, as Snakemake read them. A pipe, which can be read but once, is left out.
+
+    Raises
+    ------
+    UsageError
+    """
+    for path in paths:
+        if Path(path).is_file() and RUNS_CODE in _read(path):
+            raise UsageError(
+                f"`{_shown(path)}` must be plain settings, got `{RUNS_CODE}`, by which Snakemake has run the "
+                "Python in it. Look at what that did, and remove the key."
+            )
 
 
 class _Loader(yaml.SafeLoader):

@@ -40,7 +40,9 @@ def checked_settings(raw):
         if not workflow.is_main_process:
             return resolve(raw)
         from dpgrs.preflight import check
+        from dpgrs.settings_files import require_plain
 
+        require_plain(workflow.configfiles)
         # Who has outcomes and covariates: on the console, before anything is drawn, and in no record of Snakemake's.
         return check(raw, tell=partial(print, file=sys.stderr))
     except UsageError as error:

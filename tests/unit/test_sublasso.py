@@ -190,8 +190,8 @@ def test_private_sublasso__chooses_what_most_groups_would(rule, n_low, law):
 def test_choose_by_votes__is_the_same_without_noise():
     private, _ = private_sublasso(X, Y, noise=BenchmarkNoise(1), **PRIVATE | {"epsilon": 1e6})
     chosen = choose_by_votes(X, Y, **TERMS, unit_keys=NAMES)
-    assert chosen.tolist() == private.tolist()
-    assert sorted(chosen.tolist()) == CAUSAL
+    # All groups vote for all of them: which of these comes first is chance.
+    assert sorted(chosen.tolist()) == sorted(private.tolist()) == CAUSAL
 
 
 def test_private_sublasso__noise_drowns_votes_at_a_small_budget():

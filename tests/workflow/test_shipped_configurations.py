@@ -79,9 +79,9 @@ def test_dbgap_configuration__filled_in(tmp_path, monkeypatch):
     }
     settings |= {name: settings[name] | part for name, part in filled.items()}
     plan = run(tmp_path, settings, "--dry-run", "--printshellcmds").stdout
-    assert "dpgrs choose-people cohort.vcf.gz --output results/dbgap/private/people.txt" in plan
+    assert "dpgrs choose-people --output results/dbgap/private/people.txt" in plan
     assert "--people results/dbgap/private/people.txt" in plan
-    assert "--counts" not in plan
+    assert "--counts results" not in plan
 
 
 def test_demo_configuration__holds_a_name_alone():

@@ -238,7 +238,7 @@ def test_sorting__methods_without_epsilon_stay_last(overview):
 
 def test_sorting__variants_that_a_fit_did_not_choose_stay_last(browser, report):
     browser.get((report / "outcomes/01/outcome_0002.html").as_uri())
-    label = "Kendall + BLUP (full, exact), ε = 16"
+    label = "Kendall + BLUP (full, exact accounting), ε = 16"
     effect = next(
         button
         for button in browser.find_elements(By.CSS_SELECTOR, "#chosen-table thead button")

@@ -370,6 +370,13 @@ def test_manual__every_key_with_its_default_and_example(repository):
         assert coerce(yaml.safe_load(example)[name], part) == coerce(part["examples"][0], part), key
 
 
+def test_manual__a_delta_is_not_the_chance_that_odds_move(repository):
+    said = [keys()["privacy.delta"]["description"]]
+    said += re.findall(r"^\| `privacy\.delta` .*$", (repository / "config" / "README.md").read_text(), re.M)
+    assert len(said) == 2
+    assert [text for text in said if "not the chance" not in text] == []
+
+
 def test_manual__names_every_choice(repository):
     manual = (repository / "config" / "README.md").read_text()
     choices = [choice for part in keys().values() for choice in (part.get("items") or part).get("enum", [])]

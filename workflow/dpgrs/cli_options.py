@@ -104,7 +104,7 @@ def request_terms(command):
         click.option("--unit", type=choice(Unit), required=True, help="Whose data are protected."),
         several("--accounting", "accountings", type=choice(Accounting), help="How a budget becomes noise."),
         several("--epsilon", "epsilons", type=POSITIVE, help="Privacy loss."),
-        click.option("--delta", type=SHARE, required=True, help="Chance beside epsilon."),
+        click.option("--delta", type=SHARE, required=True, help="Delta of (epsilon, delta)."),
         click.option("--gram-share", type=SHARE, help="Share of X'X beside the count; a rule without."),
         click.option("--count-share", type=SHARE, required=True, help="Share of each kind of count of rows."),
         click.option("--counts-outcomes", is_flag=True, help="Count the rows on which outcomes are known."),

@@ -24,7 +24,7 @@ def _shown(*names, help, **options):
 @click.option("--method", type=click.Choice(TABULAR), required=True, help="Method.")
 @_shown("--k", type=int, default=5, help="Features that a k- method chooses.")
 @_shown("--epsilon", type=float, default=round(math.log(3), 4), help="Privacy loss of all parts together.")
-@_shown("--delta", type=float, default=1e-5, help="Chance beside epsilon.")
+@_shown("--delta", type=float, default=1e-5, help="Delta of (epsilon, delta).")
 @_shown("--trials", type=AT_LEAST_1, default=10, help="Random splits, each with noise of its own.")
 @_shown("--seed", type=click.IntRange(min=0), default=1, help="Public seed of splits and noise.")
 @_shown("--neighbours", type=choice(Neighbours), default="add-remove", help="Data sets compared.")

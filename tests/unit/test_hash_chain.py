@@ -140,6 +140,18 @@ def test_open__raise_on_a_ledger_that_others_can_open(copy, read, mode, is_head)
     read(copy)
 
 
+@READERS
+@pytest.mark.parametrize("is_head", [False, True])
+def test_open__raise_on_a_pipe(copy, read, is_head):
+    path = head_path(copy) if is_head else copy
+    path.unlink()
+    os.mkfifo(path, 0o600)
+    with pytest.raises(DpgrsError, match="must be a file, got a pipe"):
+        read(copy)
+    with pytest.raises(DpgrsError, match="must be a file, got a pipe"), appending_to(copy):
+        pass
+
+
 def is_refused(path):
     """Return whether both readers refuse a ledger, in one line each."""
     refusals = 0

@@ -256,12 +256,21 @@ def _head(entries):
 
 
 def _read_head(path):
+    _require_file(head_path(path))
     try:
         with head_path(path).open("rb") as file:
             _require_closed(head_path(path), file.fileno())
             return file.read()
     except FileNotFoundError:
         return b""
+
+
+def _require_file(path):
+    """Refuse what is there but is no file: a pipe would be waited for without an end."""
+    path = Path(path)
+    if path.exists() and not path.is_file():
+        got = "a folder. Name the file in it" if path.is_dir() else "a pipe or a device. Name a file"
+        raise DpgrsError(f"The ledger {path} must be a file, got {got}.")
 
 
 def _require_closed(path, descriptor):
@@ -277,8 +286,7 @@ def _require_closed(path, descriptor):
 
 @contextmanager
 def _locked(path, flags, lock):
-    if Path(path).is_dir():
-        raise DpgrsError(f"The ledger {path} must be a file, got a folder. Name the file in it.")
+    _require_file(path)
     try:
         descriptor = os.open(path, flags, 0o600)
     except FileNotFoundError:

@@ -90,7 +90,7 @@ def males(tmp_path):
     return tmp_path / "X.zarr"
 
 
-LIKELY = "Likely cause: calls of one allele, as of males on X, whose second haplotype is missing"
+LIKELY = "Likely cause: calls of one allele, as of males on X: with `cohort.rows: haplotypes` the second"
 
 
 def test_make_panel__warns_of_missing_alleles_and_counts_them(tmp_path, males):

@@ -99,8 +99,9 @@ def test_describe_success__of_a_benchmark_says_where_alleles_are_missing(results
     write_table(results / "private" / "qc.tsv", pd.DataFrame(calls))
     _, line = describe_success({"mode": "benchmark"}, results=results, earlier=set())
     assert line == (
-        "Missing: 25 % of the alleles of chromosome X. Likely cause: calls of one allele, as of males on X, "
-        "whose second haplotype is missing with `cohort.rows: haplotypes`, not with `cohort.rows: people`."
+        "Missing: 25 % of the alleles of chromosome X. Likely cause: calls of one allele, as of males on X: "
+        "with `cohort.rows: haplotypes` the second haplotype is missing; with `cohort.rows: people` a call "
+        "`1` is whole, but half of `1/.` is missing (docs/ingest.md)."
     )
     calls["half_calls"][1] = 0.1
     write_table(results / "private" / "qc.tsv", pd.DataFrame(calls))

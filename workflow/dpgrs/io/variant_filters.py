@@ -30,8 +30,8 @@ CALLS = ("call_rate", "least_call_rate", "half_calls")
 # As much as a benchmark's panel allows of a variant.
 MUCH_MISSING = 0.05
 HAPLOID = (
-    "calls of one allele, as of males on X, whose second haplotype is missing with "
-    "`cohort.rows: haplotypes`, not with `cohort.rows: people`"
+    "calls of one allele, as of males on X: with `cohort.rows: haplotypes` the second haplotype is missing; "
+    "with `cohort.rows: people` a call `1` is whole, but half of `1/.` is missing (docs/ingest.md)"
 )
 
 

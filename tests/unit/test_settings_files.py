@@ -74,6 +74,10 @@ def fault_of(path, *, changes=()):
     return line
 
 
+def test_read_settings__raise_on_a_file_without_an_end():
+    assert fault_of("/dev/zero") == "`/dev/zero` must be a configuration of at most 16777216 bytes, got more."
+
+
 def test_read_settings__a_file_is_never_run():
     """Snakemake's own reader would run these."""
     made = "?__import__('pathlib').Path('made').touch()"

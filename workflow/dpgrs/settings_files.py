@@ -17,6 +17,7 @@ BASE = Path(__file__).parents[2] / "config" / "config.yaml"
 RUNS_CODE = "__use_yte__"
 # Aliases make a short text large, or endless: this is far more than a study has settings.
 MOST_VALUES = 1_000_000
+MOST_BYTES = 2**24
 
 
 def read_settings(path, *, changes=()):
@@ -80,7 +81,13 @@ class _Loader(yaml.SafeLoader):
 
 def _read(path):
     try:
-        text = Path(path).read_bytes().decode("utf-8-sig")
+        with Path(path).open("rb") as file:
+            content = file.read(MOST_BYTES + 1)
+        if len(content) > MOST_BYTES:
+            raise UsageError(
+                f"`{_shown(path)}` must be a configuration of at most {MOST_BYTES} bytes, got more."
+            )
+        text = content.decode("utf-8-sig")
         found = _loaded(text)
     except UnicodeDecodeError:
         fault = "its text is not UTF-8. Save it as UTF-8."

@@ -24,6 +24,11 @@ BANNER_COLORS = {"benchmark": "rgba(138, 28, 0, 1)", "release": "rgba(20, 83, 45
 PAGES = ("index.html", "outcomes/01/outcome_0001.html")
 LONG_NAME = "mean_corpuscular_haemoglobin_" * 8
 # Every frame of a figure or a table: whether it scrolls sideways, and whether it says so.
+TALL = """
+    return Array.from(document.querySelectorAll(".tall"), (table) => [
+        getComputedStyle(table, "::after").opacity > 0, table.scrollHeight > table.clientHeight
+            && table.querySelectorAll("tbody tr").length > 5]);
+"""
 FRAMES = """
     return Array.from(document.querySelectorAll(".wide, .scroll"), (frame) => {
         const hint = getComputedStyle(frame, "::before");
@@ -146,6 +151,8 @@ def test_pages__open_without_errors_or_sideways_scroll(browser, reports, mode, p
         frames = browser.execute_script(FRAMES)
         assert [frame["says"] for frame in frames] == [frame["scrolls"] for frame in frames]
         assert any(frame["scrolls"] for frame in frames) or width > 600
+        # So does what scrolls down; a short table shows all of its lines.
+        assert all(says == is_long for says, is_long in browser.execute_script(TALL))
     finally:
         browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
 

@@ -61,7 +61,7 @@ mutants: $(READY) $(MUTANTS)/.ready  ## change MODULES in many small ways, one a
 
 $(MUTANTS)/.ready:
 	@$(BIN)/python -m venv $(MUTANTS)
-	@$(MUTANTS)/bin/python -m pip install --quiet --disable-pip-version-check "cosmic-ray>=8.4,<9"
+	@$(MUTANTS)/bin/python -m pip install --quiet --disable-pip-version-check "cosmic-ray>=8.4,<9" "coverage>=7.6,<8"
 	@touch $@
 
 lock:  ## resolve the newest versions that fit pyproject.toml into requirements.lock (needs uv)

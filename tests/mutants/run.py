@@ -2,10 +2,12 @@
 
 cosmic-ray makes the changes, one at a time, and so does `mutants.operators`. A changed module is never
 written to disk: every mutant is tested in a fork, whose import gives the changed code. `[tool.dpgrs-mutants]`
-in pyproject.toml names the tests of every module. Survivors are printed and kept in ``.mutants/results``.
+in pyproject.toml names the tests of every module; of these, the ones that run the changed line are tried, the
+quickest first. Survivors are printed and kept in ``.mutants/results``.
 """
 
 import argparse
+import gc
 import importlib.util
 import json
 import math
@@ -27,6 +29,7 @@ from cosmic_ray.ast import ast_nodes
 from cosmic_ray.mutating import mutate_code
 from cosmic_ray.plugins import get_operator
 
+from mutants.guards import Guards, Order, Watch
 from mutants.operators import OPERATORS
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -77,7 +80,7 @@ class ChangedModule(MetaPathFinder, SourceFileLoader):
 
 
 def mutants_of(source, lines):
-    """List the changes in some lines of a module: name of the operator, occurrence, changed code."""
+    """List the changes in some lines of a module: name of the operator, occurrence, line, changed code."""
     # Messages are for people.
     tree = parso.parse(source)
     spans = [(node.start_pos, node.end_pos) for node in ast_nodes(tree) if node.type == "raise_stmt"]
@@ -87,11 +90,14 @@ def mutants_of(source, lines):
             if start[0] in lines and not any(first < start < last for first, last in spans):
                 code = mutate_code(source, operator(), number)
                 if code != source:
-                    yield name, number, code
+                    yield name, number, start[0], code
 
 
-def passes(path, code, tests, *, limit):
-    """Run tests in a fork on changed code; tell whether they pass."""
+def passes(path, code, tests, *, limit=math.inf, first=(), seen=None):
+    """Run tests in a fork on changed code, some of them first; tell whether they pass.
+
+    With `seen`, note there which test runs which lines.
+    """
     child = os.fork()
     if child == 0:
         os.setpgid(0, 0)
@@ -105,7 +111,7 @@ def passes(path, code, tests, *, limit):
             if package in sys.modules:
                 delattr(sys.modules[package], leaf)
         sys.meta_path.insert(0, changed)
-        os._exit(_pytest([*tests, "-x", "--assert=plain", "-p", "no:cacheprovider"]))
+        os._exit(_pytest(tests, Watch(path) if seen else Order(first), seen))
     ends = time.monotonic() + limit
     while time.monotonic() < ends:
         ended, status = os.waitpid(child, os.WNOHANG)
@@ -144,11 +150,14 @@ def _names(source):
         yield from (f"{package}.{name}" for name in re.findall(r"\w+", names))
 
 
-def _pytest(arguments):
+def _pytest(tests, plugin, seen):
     import pytest
 
     try:
-        return int(pytest.main(arguments))
+        code = int(pytest.main([*tests, "-x", "--assert=plain", "-p", "no:cacheprovider"], plugins=[plugin]))
+        if seen:
+            plugin.write(seen)
+        return code
     except BaseException:
         return 1
 
@@ -156,22 +165,25 @@ def _pytest(arguments):
 def run(name, tests, *, lines, again):
     """Test the mutants of a module, or those that survived before; return the report."""
     path, kept = PACKAGE / name, RESULTS / f"{name.replace('/', '.')}.json"
-    source, began = path.read_text(), time.monotonic()
-    if not passes(path, source, tests, limit=math.inf):
+    kept.parent.mkdir(parents=True, exist_ok=True)
+    source, began, seen = path.read_text(), time.monotonic(), kept.with_suffix(".lines")
+    if not passes(path, source, tests, seen=seen):
         raise SystemExit(f"The tests of {name} must pass before it is changed. Run: pytest {' '.join(tests)}")
-    limit = SLOW * (time.monotonic() - began) + 10
+    guards = Guards(seen, source)
     wanted = {tuple(one["mutant"]) for one in json.loads(kept.read_text())["survived"]} if again else None
     survived, n_mutants = [], 0
-    for operator, number, code in mutants_of(source, lines):
+    for operator, number, line, code in mutants_of(source, lines):
         if wanted is not None and (operator, number) not in wanted:
             continue
         n_mutants += 1
-        if passes(path, code, tests, limit=limit):
+        first = guards.of(line)
+        files = {test.partition("::")[0] for test in first}
+        limit = SLOW * guards.seconds(files) + 10
+        if not first or passes(path, code, files, limit=limit, first=first):
             diff = [*unified_diff(source.splitlines(), code.splitlines(), n=0, lineterm="")][2:]
-            print(name, operator, number, *diff, sep="\n", flush=True)
+            print(name, operator, number, *diff, *["no test runs it"] * (not first), sep="\n", flush=True)
             survived.append({"mutant": [operator, number], "diff": diff})
     report = {"module": name, "mutants": n_mutants, "seconds": round(time.monotonic() - began)}
-    kept.parent.mkdir(parents=True, exist_ok=True)
     kept.write_text(json.dumps(report | {"survived": survived}, indent=1) + "\n")
     return f"{name}: {len(survived)} of {n_mutants} mutants survived, {report['seconds']} s"
 
@@ -189,6 +201,7 @@ def main():
     for name in (*HEAVY, *(one.name for one in walk_packages([str(PACKAGE)], "dpgrs."))):
         if name != "dpgrs.__main__":
             importlib.import_module(name)
+    gc.freeze()  # pytest collects garbage at its end, which would be most of a fork's time
     for wanted in options.modules or guards:
         name, _, part = wanted.partition(":")
         first, _, last = part.partition("-")

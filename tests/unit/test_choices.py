@@ -28,7 +28,7 @@ def distance_to_chosen(chosen):
 
 def in_rounds(score=distance_to_chosen, *, data=MADE_OF, reserved=MADE_OF, key=KEY, **options):
     rehearsal = Rehearsal()
-    rehearsal.of("part").on(reserved).choose_in_rounds(score, **ROUNDS)
+    rehearsal.of("part").on(reserved).choose_in_rounds(score, **ROUNDS | options)
     noise = ReleaseNoise(key, draws=rehearsal.draws, requests={("part",): "r1"})
     return noise.of("part").on(data).choose_in_rounds(score, **ROUNDS | options)
 
@@ -51,6 +51,28 @@ def test_choose_in_rounds__replay_and_fresh_noise():
     assert in_rounds(flat, key=OTHER_KEY)[0].tolist() != first.tolist()
     # A code that scores otherwise draws other noise, also on the same data.
     assert in_rounds(lambda chosen: (flat(chosen)[0] + 1, Fraction(1)))[0].tolist() != first.tolist()
+
+
+def test_choose_in_rounds__rounds_share_no_noise():
+    """Equal scores after another choice, or in another unit, are another round."""
+
+    def flat(chosen, second=Fraction(1)):
+        return np.zeros(30, dtype=np.int64), second if len(chosen) else Fraction(1)
+
+    keys = [StudyKey(bytes([number] * 32)) for number in range(200)]
+    chosen = np.array([in_rounds(flat, key=key, n_choices=2)[0] for key in keys])
+    # Of 200 independent pairs: within 5 standard errors.
+    assert abs(np.corrcoef(chosen.T)[0, 1]) < 0.36
+    halved = [
+        in_rounds(lambda chosen: flat(chosen, Fraction(1, 2)), key=key, n_choices=2)[0] for key in keys[:40]
+    ]
+    np.testing.assert_array_equal(np.array(halved)[:, 0], chosen[:40, 0])
+    assert (np.array(halved)[:, 1] == chosen[:40, 1]).mean() < 0.3
+
+
+def test_choose_in_rounds__a_rehearsal_chooses_the_first_entries():
+    chosen, event = Rehearsal().on(MADE_OF).choose_in_rounds(distance_to_chosen, **ROUNDS)
+    assert (chosen.tolist(), event.n_choices) == ([0, 1, 2, 3, 4], 5)
 
 
 def test_choose_in_rounds__raise_on_other_data_than_reserved():

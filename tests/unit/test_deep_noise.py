@@ -24,7 +24,28 @@ def test_assign_groups__is_seeded_and_of_its_name_data_numbers_and_part():
     )
     np.testing.assert_array_equal(first, again)
     assert all((first != other).mean() > 0.7 for other in others)
+    # Nor with other numbers of units and groups, whose draws could follow each other.
+    assert (noise.assign_groups(1001, **GROUPS)[:1000] != first).mean() > 0.7
+    assert (noise.assign_groups(1000, **GROUPS | {"n_groups": 10}) // 2 != first).mean() > 0.7
     np.testing.assert_array_equal(Rehearsal().on("data").assign_groups(3, **GROUPS), [0, 0, 0])
+
+
+def test_assign_groups__of_a_release_are_of_all_that_they_are_asked_with():
+    def groups(n_units=1000, *, part="a", request="r1", data="data", **other):
+        noise = ReleaseNoise(KEY, draws={}, requests={(part,): request})
+        return noise.of(part).on(data).assign_groups(n_units, **GROUPS | other)
+
+    first = groups()
+    np.testing.assert_array_equal(groups(), first)
+    others = [
+        groups(part="b"),
+        groups(request="r2"),
+        groups(data="other data"),
+        groups(name="others"),
+        groups(1001)[:1000],
+        groups(n_groups=10) // 2,
+    ]
+    assert all((first != other).mean() > 0.7 for other in others)
 
 
 def test_assign_groups__raise_where_nothing_is_reserved():
@@ -56,3 +77,40 @@ def test_deep_point__raise_on_claims(terms, message):
     options = {"sensitivity": SENSITIVITY, "epsilon": 1.0} | terms
     with pytest.raises(UsageError, match=message):
         Rehearsal().deep_point(np.zeros((8, 1)), name="deep point", delta=1e-5, is_safe=True, **options)
+
+
+def deep_point(noise, models, **terms):
+    terms = {"epsilon": 1.0, "delta": 1e-5, "is_safe": True} | terms
+    return noise.deep_point(models, name="deep point", sensitivity=SENSITIVITY, **terms)[0]
+
+
+MODELS = np.arange(80.0).reshape(80, 1) * 1e9
+
+
+def test_deep_point__is_reserved_by_its_models():
+    rehearsal = Rehearsal()
+    deep_point(rehearsal, MODELS)
+    with pytest.raises(DpgrsError, match="was not reserved"):
+        deep_point(ReleaseNoise(KEY, draws=rehearsal.draws, requests={(): "r1"}), MODELS + 1)
+
+
+def test_deep_point__is_drawn_anew_for_other_models_of_the_same_data():
+    """Where a point lies within its depth hangs on the noise alone."""
+
+    def draw(models):
+        rehearsal = Rehearsal()
+        deep_point(rehearsal.on("data"), models)
+        return deep_point(ReleaseNoise(KEY, draws=rehearsal.draws, requests={(): "r1"}).on("data"), models)
+
+    assert draw(MODELS) == draw(MODELS)
+    assert draw(MODELS)[0] != draw(MODELS + 1)[0] - 1
+
+
+def test_deep_point__seeded_is_of_its_terms():
+    first, again, *others = (
+        deep_point(BenchmarkNoise(seed), MODELS, **terms)
+        for seed, terms in [(1, {}), (1, {}), (2, {}), (1, {"epsilon": 1.001}), (1, {"delta": 1e-6})]
+    )
+    assert first == again
+    assert len({tuple(point) for point in [first, *others]}) == 4
+    assert deep_point(BenchmarkNoise(1), MODELS, is_safe=False) is None

@@ -1,10 +1,12 @@
 import json
 from dataclasses import FrozenInstanceError, asdict, fields, replace
+from fractions import Fraction
 
 import numpy as np
 import pytest
 
 from dpgrs.errors import DpgrsError, UsageError
+from dpgrs.privacy import noise as door
 from dpgrs.privacy.events import FAMILIES, MECHANISM_VERSION, GaussianEvent, event_of
 from dpgrs.privacy.noise import BenchmarkNoise, Rehearsal, ReleaseNoise
 from dpgrs.privacy.sensitivity import Sensitivity
@@ -203,6 +205,12 @@ def test_families__seeded_and_secret_noise_have_one_event(family):
     assert replace(event, source="release", request="r1") == same
 
 
+@pytest.mark.parametrize("family", ["gaussian", "laplace"])
+@pytest.mark.parametrize("draw", [secretly, lambda family, exact: DRAWS[family](BenchmarkNoise(1), exact)])
+def test_families__entries_share_no_noise(family, draw):
+    assert len(np.unique(draw(family, np.zeros((10, 10), dtype=np.int64))[0])) > 20
+
+
 @every_family
 def test_families__events_are_json_and_back(family):
     _, event = secretly(family)
@@ -291,11 +299,22 @@ def test_choose_set__data_named_beforehand_replay_and_draw_anew_for_other_scores
 
     def draw(scores):
         rehearsal = Rehearsal()
-        DRAWS["subset"](rehearsal.of("part").on("data"), EXACT[:30])
+        DRAWS["subset"](rehearsal.of("part").on("data"), EXACT, epsilon=1e-9)
         noise = ReleaseNoise(KEY, draws=rehearsal.draws, requests={("part",): "r1"})
-        return DRAWS["subset"](noise.of("part").on("data"), scores)[0].tolist()
+        return set(DRAWS["subset"](noise.of("part").on("data"), scores, epsilon=1e-9)[0].tolist())
 
-    assert draw(EXACT[:30]) == draw(EXACT[:30]) != draw(EXACT[29::-1])
+    assert draw(EXACT) == draw(EXACT)
+    # The law is that of any 20 of 1000, so the same noise would choose the same.
+    assert len(draw(EXACT) & draw(EXACT + 1)) < 10
+
+
+def test_choose_set__takes_the_terms_of_its_event(monkeypatch):
+    seen = []
+    monkeypatch.setattr(door, "certified_set", lambda _, scores, **terms: seen.append(terms) or scores[:20])
+    secretly("subset")
+    assert seen == [
+        {"epsilon": Fraction(0.01), "sensitivity": Fraction(8), "n_choices": 20, "gamma": Fraction(1, 2)}
+    ]
 
 
 def test_choose__no_budget_to_speak_of_still_chooses_different_entries():
@@ -308,6 +327,7 @@ def test_choose__clear_winners_win_in_order(draw):
     scores = np.zeros(1000, dtype=np.int64)
     scores[100:120] = np.arange(20, 0, -1) * 10**8
     assert draw("choice", scores)[0].tolist() == list(range(100, 120))
+    assert sorted(draw("subset", scores)[0].tolist()) == list(range(100, 120))
 
 
 def test_poisson_sample__is_seeded_and_of_its_name():
@@ -317,6 +337,8 @@ def test_poisson_sample__is_seeded_and_of_its_name():
     # 10,000 draws: within 5 standard errors.
     assert first.mean() == pytest.approx(0.3, abs=0.023)
     assert (first & other).mean() == pytest.approx(0.09, abs=0.0145)
+    rarer = noise.poisson_sample(10_000, name="a", probability=0.1)
+    assert (first & rarer).mean() == pytest.approx(0.03, abs=0.0086)
 
 
 def test_sample_without_replacement__has_its_size_whoever_is_in_it():
@@ -338,6 +360,8 @@ def test_sample_without_replacement__is_seeded_and_of_its_name():
     assert (first & other).sum() == pytest.approx(900, abs=105)
     poisson = noise.poisson_sample(10_000, name="a", probability=0.3)
     assert (first & poisson).sum() == pytest.approx(900, abs=126)
+    fewer = noise.sample_without_replacement(10_000, name="a", n_chosen=1000)
+    assert (first & fewer).sum() == pytest.approx(300, abs=70)
 
 
 @pytest.mark.parametrize("noise", [Rehearsal(), ReleaseNoise(KEY, draws={}, requests={})])

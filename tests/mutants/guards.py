@@ -5,31 +5,34 @@ import json
 import time
 
 import coverage
-import pytest
-
-IMPORTED = ""  # the context of lines that run while a module is imported
 
 
 class Watch:
-    """A plugin of pytest that notes how long each test takes, and which lines of a module it runs."""
+    """Notes how long each test takes, and which lines of a module it runs."""
 
     def __init__(self, path):
         self._path, self._seconds = str(path), {}
         self._coverage = coverage.Coverage(data_file=None, include=[self._path], config_file=False)
-        self._coverage.start()
 
-    @pytest.hookimpl(wrapper=True)
-    def pytest_runtest_protocol(self, item):
-        self._coverage.switch_context(item.nodeid)
-        began = time.monotonic()
-        try:
-            return (yield)
-        finally:
+    def run(self, items, outcomes):
+        """Run tests until one fails; tell whether all passed.
+
+        Parameters
+        ----------
+        items : list of tests.
+        outcomes : iterator that runs the next of them, and tells whether it passes.
+        """
+        self._coverage.start()
+        for item in items:
+            self._coverage.switch_context(item.nodeid)
+            began = time.monotonic()
+            if not next(outcomes):
+                return False
             self._seconds[item.nodeid] = time.monotonic() - began
-            self._coverage.switch_context(IMPORTED)
+        self._coverage.stop()
+        return True
 
     def write(self, path):
-        self._coverage.stop()
         lines = self._coverage.get_data().contexts_by_lineno(self._path)
         path.write_text(json.dumps({"seconds": self._seconds, "lines": lines}))
 
@@ -37,33 +40,26 @@ class Watch:
 class Guards:
     """The tests of a module, by its lines."""
 
-    def __init__(self, seen, source):
-        noted = json.loads(seen.read_text())
+    def __init__(self, noted, source):
+        noted = json.loads(noted.read_text())
         self._seconds, self._lines = noted["seconds"], noted["lines"]
         self._statements = _statements(source)
 
     def of(self, line):
         """Return the names of the tests that run the statement of a line, the quickest first."""
         statement = self._statements.get(line, [line])
-        found = {test for one in statement for test in self._lines.get(str(one), [])}
-        return sorted(self._seconds if IMPORTED in found else found, key=self._seconds.get)
+        return self._sorted({test for one in statement for test in self._lines.get(str(one), [])})
 
-    def seconds(self, files):
-        """Return how long all tests of some files take."""
-        return sum(each for test, each in self._seconds.items() if test.partition("::")[0] in files)
+    def all(self):
+        """Return the names of all tests, the quickest first."""
+        return self._sorted(self._seconds)
 
+    def seconds(self, tests):
+        """Return how long some tests take."""
+        return sum(self._seconds[test] for test in tests)
 
-class Order:
-    """A plugin of pytest that runs some tests before the others of their files.
-
-    The others run, too: tests of a file may share what the first of them has made.
-    """
-
-    def __init__(self, tests):
-        self._places = {test: place for place, test in enumerate(tests)}
-
-    def pytest_collection_modifyitems(self, items):
-        items.sort(key=lambda item: self._places.get(item.nodeid, len(self._places)))
+    def _sorted(self, tests):
+        return sorted(tests, key=lambda test: (self._seconds[test], test))
 
 
 def _statements(source):

@@ -1,26 +1,20 @@
 """Change the code in many small ways and see whether the tests of a module notice: `make mutants`.
 
 cosmic-ray makes the changes, one at a time, and so does `mutants.operators`. A changed module is never
-written to disk: every mutant is tested in a fork, whose import gives the changed code. `[tool.dpgrs-mutants]`
-in pyproject.toml names the tests of every module; of these, the ones that run the changed line are tried, the
-quickest first. Survivors are printed and kept in ``.mutants/results``.
+written to disk: every mutant is tested in a fork. `[tool.dpgrs-mutants]` in pyproject.toml names the tests of
+every module; of these, the ones that run the changed line come first, the quickest before all. Survivors are
+printed, and all verdicts kept in ``.mutants/results``.
 """
 
 import argparse
 import gc
-import importlib.util
+import importlib
 import json
-import math
 import os
-import re
-import signal
 import sys
-import time
 import tomllib
 from difflib import unified_diff
-from functools import cache
-from importlib.abc import MetaPathFinder
-from importlib.machinery import SourceFileLoader
+from functools import partial
 from pathlib import Path
 from pkgutil import walk_packages
 
@@ -29,7 +23,9 @@ from cosmic_ray.ast import ast_nodes
 from cosmic_ray.mutating import mutate_code
 from cosmic_ray.plugins import get_operator
 
-from mutants.guards import Guards, Order, Watch
+from mutants.changed_code import ChangedModule
+from mutants.forks import KILLED, OUTSIDE, SLOW, SURVIVED, UNTESTED, Order, Session, in_fork, run_pytest
+from mutants.guards import Guards
 from mutants.operators import OPERATORS
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -51,32 +47,6 @@ OPERATORS = OPERATORS | {
         *MORE,
     )
 }
-# What tests import beside the package, once for all forks.
-HEAVY = ("hypothesis", "pytest")
-PASSED, SLOW = 0, 4  # a mutant may take so many times as long as the code as it is
-
-
-class ChangedModule(MetaPathFinder, SourceFileLoader):
-    """Import a module from changed code."""
-
-    def __init__(self, path, code):
-        name = ".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts)
-        SourceFileLoader.__init__(self, name, str(path))
-        self._code = code
-
-    def find_spec(self, fullname, path=None, target=None):
-        if fullname != self.name:
-            return None
-        return importlib.util.spec_from_file_location(fullname, self.path, loader=self)
-
-    def get_data(self, path):
-        return self._code.encode()
-
-    def path_stats(self, path):
-        raise OSError  # nothing of it is read from or written to a cache
-
-    def set_data(self, *_, **__):
-        pass
 
 
 def mutants_of(source, lines):
@@ -93,99 +63,60 @@ def mutants_of(source, lines):
                     yield name, number, start[0], code
 
 
-def passes(path, code, tests, *, limit=math.inf, first=(), seen=None):
-    """Run tests in a fork on changed code, some of them first; tell whether they pass.
+class Verdicts:
+    """What became of each mutant: a line of JSON each; survivors are printed as well."""
 
-    With `seen`, note there which test runs which lines.
-    """
-    child = os.fork()
-    if child == 0:
-        os.setpgid(0, 0)
-        silence = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(silence, 1)
-        os.dup2(silence, 2)
-        changed = ChangedModule(path, code)
-        for name in _importers(changed.name):
-            package, _, leaf = name.rpartition(".")
-            del sys.modules[name]
-            if package in sys.modules:
-                delattr(sys.modules[package], leaf)
-        sys.meta_path.insert(0, changed)
-        os._exit(_pytest(tests, Watch(path) if seen else Order(first), seen))
-    ends = time.monotonic() + limit
-    while time.monotonic() < ends:
-        ended, status = os.waitpid(child, os.WNOHANG)
-        if ended:
-            return os.waitstatus_to_exitcode(status) == PASSED
-        time.sleep(0.02)
-    os.killpg(child, signal.SIGKILL)
-    os.waitpid(child, 0)
-    return False
+    def __init__(self, name, source):
+        RESULTS.mkdir(parents=True, exist_ok=True)
+        self._name, self._source = name, source
+        self._path = RESULTS / f"{name.replace('/', '.')}.jsonl"
+        self._console = os.dup(1)  # forks are silent otherwise
 
+    def clear(self):
+        self._path.write_text("")
 
-@cache
-def _importers(name):
-    """Return the imported modules that would not notice a change of one: itself and all that import it."""
-    found, before = {name}, set()
-    while found != before:
-        before = set(found)
-        found |= {one for one, imported in _imports().items() if imported & before}
-    return found & sys.modules.keys()
+    def tell(self, mutant, verdict):
+        operator, occurrence, line, code = mutant
+        diff = [*unified_diff(self._source.splitlines(), code.splitlines(), n=0, lineterm="")][2:]
+        record = {"operator": operator, "occurrence": occurrence, "verdict": verdict, "diff": diff}
+        with self._path.open("a") as file:
+            file.write(json.dumps(record) + "\n")
+        if verdict in (SURVIVED, UNTESTED):
+            text = "\n".join([f"{self._name}:{line} {verdict} ({operator} {occurrence})", *diff[1:], ""])
+            os.write(self._console, text.encode())
 
-
-@cache
-def _imports():
-    return {
-        name: set(_names(Path(module.__file__).read_text()))
-        for name, module in sys.modules.items()
-        if name.startswith("dpgrs.")
-    }
-
-
-def _names(source):
-    for package, names in re.findall(
-        r"(?:from|import) (dpgrs[\w.]*)(?: import ([^(\n]+|\([^)]*\)))?", source
-    ):
-        yield package
-        yield from (f"{package}.{name}" for name in re.findall(r"\w+", names))
-
-
-def _pytest(tests, plugin, seen):
-    import pytest
-
-    try:
-        code = int(pytest.main([*tests, "-x", "--assert=plain", "-p", "no:cacheprovider"], plugins=[plugin]))
-        if seen:
-            plugin.write(seen)
-        return code
-    except BaseException:
-        return 1
+    def of(self, *verdicts):
+        """Return operator and occurrence of the mutants whose last verdict is one of some."""
+        lines = self._path.read_text().splitlines() if self._path.exists() else []
+        last = {(one["operator"], one["occurrence"]): one["verdict"] for one in map(json.loads, lines)}
+        return [mutant for mutant, verdict in last.items() if verdict in verdicts]
 
 
 def run(name, tests, *, lines, again):
     """Test the mutants of a module, or those that survived before; return the report."""
-    path, kept = PACKAGE / name, RESULTS / f"{name.replace('/', '.')}.json"
-    kept.parent.mkdir(parents=True, exist_ok=True)
-    source, began, seen = path.read_text(), time.monotonic(), kept.with_suffix(".lines")
-    if not passes(path, source, tests, seen=seen):
+    path = PACKAGE / name
+    source, noted = path.read_text(), RESULTS / f"{name.replace('/', '.')}.lines.json"
+    verdicts = Verdicts(name, source)
+    wanted = verdicts.of(SURVIVED, UNTESTED)
+    mutants = [one for one in mutants_of(source, lines) if not again or one[:2] in wanted]
+    verdicts.clear()
+    session = Session(path, noted, mutants, verdicts.tell)
+    if not in_fork(lambda: run_pytest(tests, session)):
         raise SystemExit(f"The tests of {name} must pass before it is changed. Run: pytest {' '.join(tests)}")
-    guards = Guards(seen, source)
-    wanted = {tuple(one["mutant"]) for one in json.loads(kept.read_text())["survived"]} if again else None
-    survived, n_mutants = [], 0
-    for operator, number, line, code in mutants_of(source, lines):
-        if wanted is not None and (operator, number) not in wanted:
-            continue
-        n_mutants += 1
-        first = guards.of(line)
-        files = {test.partition("::")[0] for test in first}
-        limit = SLOW * guards.seconds(files) + 10
-        if not first or passes(path, code, files, limit=limit, first=first):
-            diff = [*unified_diff(source.splitlines(), code.splitlines(), n=0, lineterm="")][2:]
-            print(name, operator, number, *diff, *["no test runs it"] * (not first), sep="\n", flush=True)
-            survived.append({"mutant": [operator, number], "diff": diff})
-    report = {"module": name, "mutants": n_mutants, "seconds": round(time.monotonic() - began)}
-    kept.write_text(json.dumps(report | {"survived": survived}, indent=1) + "\n")
-    return f"{name}: {len(survived)} of {n_mutants} mutants survived, {report['seconds']} s"
+    guards, outside = Guards(noted, source), verdicts.of(OUTSIDE)
+    for mutant in mutants:
+        if mutant[:2] in outside:
+            *_, line, code = mutant
+            chosen = guards.of(line) or guards.all()
+            work = partial(_import_and_run, ChangedModule(path, code, package=PACKAGE), chosen)
+            has_survived = in_fork(work, limit=SLOW * guards.seconds(chosen) + 30)
+            verdicts.tell(mutant, SURVIVED if has_survived else KILLED)
+    return f"{name}: {len(verdicts.of(SURVIVED, UNTESTED))} of {len(mutants)} mutants survived"
+
+
+def _import_and_run(changed, tests):
+    changed.install()
+    return run_pytest(sorted({test.partition("::")[0] for test in tests}), Order(tests))
 
 
 def main():
@@ -198,10 +129,10 @@ def main():
     options = parser.parse_args()
     os.chdir(ROOT)
     sys.path.insert(0, str(PACKAGE.parent))
-    for name in (*HEAVY, *(one.name for one in walk_packages([str(PACKAGE)], "dpgrs."))):
-        if name != "dpgrs.__main__":
-            importlib.import_module(name)
-    gc.freeze()  # pytest collects garbage at its end, which would be most of a fork's time
+    for one in walk_packages([str(PACKAGE)], "dpgrs."):
+        if one.name != "dpgrs.__main__":
+            importlib.import_module(one.name)
+    gc.freeze()  # the end of pytest collects garbage, which would be most of a fork's time
     for wanted in options.modules or guards:
         name, _, part = wanted.partition(":")
         first, _, last = part.partition("-")

@@ -70,9 +70,15 @@ def test_choose_in_rounds__rounds_share_no_noise():
     assert (np.array(halved)[:, 1] == chosen[:40, 1]).mean() < 0.3
 
 
-def test_choose_in_rounds__a_rehearsal_chooses_the_first_entries():
-    chosen, event = Rehearsal().on(MADE_OF).choose_in_rounds(distance_to_chosen, **ROUNDS)
-    assert (chosen.tolist(), event.n_choices) == ([0, 1, 2, 3, 4], 5)
+def test_choose__a_rehearsal_takes_the_first_entries():
+    source = Rehearsal().on(MADE_OF)
+    of_set = {"name": "best", "step": 1.0, "sensitivity": EACH, "epsilon": 8.0, "n_choices": 5}
+    for chosen, event in [
+        source.choose_in_rounds(distance_to_chosen, **ROUNDS),
+        source.choose(np.arange(30), **of_set),
+        source.choose_set(np.arange(30), **of_set),
+    ]:
+        assert (chosen.tolist(), event.n_choices) == ([0, 1, 2, 3, 4], 5)
 
 
 def test_choose_in_rounds__raise_on_other_data_than_reserved():

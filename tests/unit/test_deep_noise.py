@@ -26,7 +26,8 @@ def test_assign_groups__is_seeded_and_of_its_name_data_numbers_and_part():
     assert all((first != other).mean() > 0.7 for other in others)
     # Nor with other numbers of units and groups, whose draws could follow each other.
     assert (noise.assign_groups(1001, **GROUPS)[:1000] != first).mean() > 0.7
-    assert (noise.assign_groups(1000, **GROUPS | {"n_groups": 10}) // 2 != first).mean() > 0.7
+    more = noise.assign_groups(1000, **GROUPS | {"n_groups": 10})
+    assert min((more // 2 != first).mean(), (more % 5 != first).mean()) > 0.7
     np.testing.assert_array_equal(Rehearsal().on("data").assign_groups(3, **GROUPS), [0, 0, 0])
 
 
@@ -44,6 +45,7 @@ def test_assign_groups__of_a_release_are_of_all_that_they_are_asked_with():
         groups(name="others"),
         groups(1001)[:1000],
         groups(n_groups=10) // 2,
+        groups(n_groups=10) % 5,
     ]
     assert all((first != other).mean() > 0.7 for other in others)
 
@@ -89,9 +91,11 @@ MODELS = np.arange(80.0).reshape(80, 1) * 1e9
 
 def test_deep_point__is_reserved_by_its_models():
     rehearsal = Rehearsal()
-    deep_point(rehearsal, MODELS)
+    assert deep_point(rehearsal, MODELS) is None
+    reserved = [ReleaseNoise(KEY, draws=rehearsal.draws, requests={(): "r1"}) for _ in range(2)]
+    assert len(deep_point(reserved[0], MODELS)) == 1
     with pytest.raises(DpgrsError, match="was not reserved"):
-        deep_point(ReleaseNoise(KEY, draws=rehearsal.draws, requests={(): "r1"}), MODELS + 1)
+        deep_point(reserved[1], MODELS + 1)
 
 
 def test_deep_point__is_drawn_anew_for_other_models_of_the_same_data():

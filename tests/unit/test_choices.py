@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 
 from dpgrs.errors import DpgrsError, UsageError
+from dpgrs.privacy import noise as door
 from dpgrs.privacy.noise import BenchmarkNoise, Rehearsal, ReleaseNoise
-from dpgrs.privacy.noise_source import data_digest
+from dpgrs.privacy.noise_source import data_digest, json_digest, statistic_digest
 from dpgrs.privacy.sensitivity import Sensitivity
 from dpgrs.privacy.study_key import StudyKey
 
@@ -53,21 +54,50 @@ def test_choose_in_rounds__replay_and_fresh_noise():
     assert in_rounds(lambda chosen: (flat(chosen)[0] + 1, Fraction(1)))[0].tolist() != first.tolist()
 
 
-def test_choose_in_rounds__rounds_share_no_noise():
+def test_choose_in_rounds__rounds_share_no_noise(monkeypatch):
     """Equal scores after another choice, or in another unit, are another round."""
 
     def flat(chosen, second=Fraction(1)):
         return np.zeros(30, dtype=np.int64), second if len(chosen) else Fraction(1)
 
-    keys = [StudyKey(bytes([number] * 32)) for number in range(200)]
-    chosen = np.array([in_rounds(flat, key=key, n_choices=2)[0] for key in keys])
-    # Of 200 independent pairs: within 5 standard errors.
-    assert abs(np.corrcoef(chosen.T)[0, 1]) < 0.36
-    halved = [
-        in_rounds(lambda chosen: flat(chosen, Fraction(1, 2)), key=key, n_choices=2)[0] for key in keys[:40]
-    ]
-    np.testing.assert_array_equal(np.array(halved)[:, 0], chosen[:40, 0])
-    assert (np.array(halved)[:, 1] == chosen[:40, 1]).mean() < 0.3
+    keys = []
+    monkeypatch.setattr(door, "json_digest", lambda key: keys.append(key) or json_digest(key))
+    chosen, _ = in_rounds(flat)
+    assert len(keys) == len({json_digest(key) for key in keys}) == 5
+    halved, _ = in_rounds(lambda chosen: flat(chosen, Fraction(1, 2)))
+    assert halved[0] == chosen[0]
+    assert (halved[1:] != chosen[1:]).any()
+
+
+# Of three entries the best is offered first, second or last, and those before it decline.
+P_FLIP = np.mean((1 - np.exp(-1)) ** np.arange(3))
+
+
+@pytest.mark.parametrize(
+    ("kind", "law", "p_best"),
+    [
+        (BenchmarkNoise, "permute-and-flip", P_FLIP),
+        (ReleaseNoise, "permute-and-flip", P_FLIP),
+        (BenchmarkNoise, "gumbel", np.e / (np.e + 2)),
+    ],
+)
+def test_choose__by_the_law_of_its_event(kind, law, p_best):
+    # At epsilon 1, four units (16 steps) above the others are e to 1: twice the sensitivity.
+    scores, n_draws = np.array([0, 16, 0]), 1000
+    options = {"sensitivity": EACH, "epsilon": 1.0, "n_choices": 1, "name": "best", "step": 0.25, "law": law}
+    rehearsal = Rehearsal()
+    if kind is ReleaseNoise:
+        rehearsal.choose(scores, **options)
+
+    def source(number):
+        if kind is BenchmarkNoise:
+            return BenchmarkNoise(number)
+        return ReleaseNoise(KEY, draws=rehearsal.draws, requests={(): f"r{number}"})
+
+    chosen = np.array([source(number).choose(scores, **options)[0][0] for number in range(n_draws)])
+    # Within 5 standard errors; the keys are fixed.
+    assert (chosen == 1).mean() == pytest.approx(p_best, abs=5 * np.sqrt(p_best * (1 - p_best) / n_draws))
+    assert (chosen == 0).mean() == pytest.approx((1 - p_best) / 2, abs=0.07)
 
 
 def test_choose__a_rehearsal_takes_the_first_entries():
@@ -187,3 +217,24 @@ def test_gumbel__is_for_benchmarks_alone_and_shares_no_noise():
     assert np.mean(chosen != BenchmarkNoise(1).choose(EXACT, **options)[0]) > 0.8
     with pytest.raises(UsageError, match="is not drawn exactly"):
         Rehearsal().choose(EXACT, **options, law="gumbel")
+
+
+def test_release_noise__outputs_are_the_digests_of_what_was_drawn():
+    def all_draws(noise):
+        sums = {"name": "sum", "step": 0.25, "sensitivity": replace(L2, norm="l1"), "epsilon": 0.5}
+        of_set = {"name": "best", "step": 1.0, "sensitivity": EACH, "epsilon": 8.0, "n_choices": 5}
+        return [
+            noise.gaussian(EXACT, **NORMAL)[0],
+            noise.laplace(EXACT, **sums)[0],
+            noise.choose(EXACT, **of_set)[0],
+            noise.choose_set(EXACT, **of_set)[0],
+        ]
+
+    rehearsal = Rehearsal()
+    all_draws(rehearsal.of("part"))
+    noise = ReleaseNoise(KEY, draws=rehearsal.draws, requests={("part",): "r1"})
+    with pytest.raises(DpgrsError, match="Not all reserved noise was drawn"):
+        noise.require_exhausted()
+    drawn = all_draws(noise.of("part"))
+    noise.require_exhausted()
+    assert noise.outputs == {("part",): [statistic_digest(one) for one in drawn]}

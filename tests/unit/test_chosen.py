@@ -9,7 +9,8 @@ import pytest
 from dpgrs.privacy.accountant import gdp_epsilon
 from dpgrs.privacy.composition import _zcdp_epsilon, total_cost
 from dpgrs.privacy.exact_numbers import root_above
-from dpgrs.privacy.noise import BenchmarkNoise
+from dpgrs.privacy.noise import BenchmarkNoise, ReleaseNoise
+from dpgrs.privacy.study_key import StudyKey
 from dpgrs.regression.fits import FitTerms
 from dpgrs.regression.requests import PrivacyRequest
 from dpgrs.regression.statistics import grid_outcomes
@@ -309,3 +310,21 @@ def test_genotype_digest__marks_the_training_rows_alone():
         assert (replace(data, bits=bits).genotype_digest != data.genotype_digest) == is_marked
     fewer = data.is_training & (np.arange(len(data.is_training)) > np.flatnonzero(data.is_training)[0])
     assert replace(data, is_training=fewer).genotype_digest != data.genotype_digest
+
+
+def test_source__is_of_the_training_rows_genotypes_and_outcome():
+    def groups(data):
+        noise = ReleaseNoise(StudyKey(bytes(32)), draws={}, requests={("outcomes", "a"): "r1"})
+        return data.source(noise, "a", 0).assign_groups(200, name="groups", n_groups=5).tolist()
+
+    data = cohort(n_people=50)
+    # One person has no ALT allele and no outcome.
+    data.bits[:, 0] &= ~np.uint64(3)
+    data.is_training[0], data.Y[:, 0] = True, np.nan
+    others = [replace(data, bits=data.bits.copy(), Y=data.Y.copy()) for _ in range(4)]
+    others[0].Y[1] *= 2
+    others[1].Y[0] *= 2
+    others[2].bits[0, 0] ^= np.uint64(3)
+    is_other = np.arange(50) > 0
+    others[3] = replace(data, is_training=data.is_training & is_other)
+    assert [groups(other) == groups(data) for other in others] == [True, False, False, False]

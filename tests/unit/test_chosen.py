@@ -173,6 +173,9 @@ def test_fits__with_hardly_any_noise_are_near_least_squares(rows, bounds, method
     np.testing.assert_allclose(found.predict(X), exact.predict(X), atol=0.25)
     assert statuses in (None, ["released"] * 3)
     assert found.standard_errors is None
+    # Zero of every variant lies at its public mean, where bounds are tight.
+    mean = (frequencies() - 0.5) * {"people": 2, "haplotypes": 1}[rows]
+    np.testing.assert_allclose(found.means, mean if bounds == "tight" else 0, atol=2**-12)
     for fitted in (found, exact):
         np.testing.assert_array_equal(fitted.chosen, np.sort(CAUSAL, axis=1))
         for weights, own in zip(fitted.weights, CAUSAL, strict=True):

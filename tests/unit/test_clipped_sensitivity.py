@@ -100,6 +100,13 @@ def test_clipped_gram_sensitivity__formulas_of_the_design(neighbours):
     assert 0.99 * math.sqrt(general) < claim.value < math.sqrt(general)
 
 
+def test_clipped_gram_sensitivity__of_long_rows_counts_the_diagonal_once():
+    """Two rows with all entries as large as they can be, on opposite sides: half of b^4 for each variant."""
+    options = {"rows": "people", "neighbours": "replace-one", "unit": "person"}
+    claim = gram_sensitivity(4, row_norm=4.0, **options)
+    assert claim.value**2 == pytest.approx(16**2 + 16 / 2 + 1 / 8 - 1 / 16 + 4 * 2**4 / 2, rel=1e-12)
+
+
 OUTCOMES = [(-3, 3), (3, 3), (-3, -3), (1, 0.5), (math.nan, 0)]
 
 

@@ -7,6 +7,7 @@ printed, and all verdicts kept in ``.mutants/results``.
 """
 
 import argparse
+import ast
 import gc
 import importlib
 import json
@@ -59,8 +60,17 @@ def mutants_of(source, lines):
         for number, (start, _) in enumerate(places):
             if start[0] in lines and not any(first < start < last for first, last in spans):
                 code = mutate_code(source, operator(), number)
-                if code != source:
+                if code != source and _is_python(code):
                     yield name, number, start[0], code
+
+
+def _is_python(code):
+    """Tell whether changed code is still code: a star among parameters is no product."""
+    try:
+        ast.parse(code)
+    except SyntaxError:
+        return False
+    return True
 
 
 class Verdicts:

@@ -93,7 +93,6 @@ def in_fork(work, *, limit=math.inf):
     """Tell whether work that is done in a fork, without a word, returns True within some seconds."""
     child = os.fork()
     if child == 0:
-        os.setpgid(0, 0)
         silence = os.open(os.devnull, os.O_WRONLY)
         os.dup2(silence, 1)
         os.dup2(silence, 2)
@@ -107,6 +106,6 @@ def in_fork(work, *, limit=math.inf):
         if ended:
             return status == 0
         time.sleep(0.005)
-    os.killpg(child, signal.SIGKILL)
+    os.kill(child, signal.SIGKILL)
     os.waitpid(child, 0)
     return False

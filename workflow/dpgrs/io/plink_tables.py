@@ -59,7 +59,9 @@ def read_samples(path):
         column, n_skipped = _iid_column(path, first), n_skipped + 1
     elif len(first) != 6:
         raise DpgrsError(f"`{path}` must have 6 columns, got {len(first)}. {COPY_AGAIN}")
-    table = _read_table(path, [column], separator=r"\s+", n_skipped=n_skipped)
+    # The last one, too: where an IID is empty, the field after it would be taken for it.
+    places = sorted({column, len(first) - 1})
+    table = _read_table(path, places, separator=r"\s+", n_skipped=n_skipped)
     samples = tuple(table[column])
     if not samples:
         raise DpgrsError(f"`{path}` has no samples. {COPY_AGAIN}")

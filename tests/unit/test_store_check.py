@@ -170,18 +170,21 @@ def test_check_store__raise_on_a_sample_without_name(made, tmp_path):
         check_store(made[1], vcf)
 
 
-@pytest.mark.parametrize("part", ["X", "Y", "PAR1", "PAR2", "XY"])
-def test_check_store__of_plink_beyond_the_autosomes(tmp_path, part):
-    """plink2 writes all parts of X as X, and a haploid call as one allele."""
-    chromosome = part if part == "Y" else "X"
+@pytest.mark.parametrize(
+    ("part", "chromosome"),
+    [("X", "X"), ("Y", "Y"), ("MT", "MT"), ("PAR1", "X"), ("PAR2", "X"), ("XY", "X"), ("XY", "XY")],
+)
+def test_check_store__of_plink_beyond_the_autosomes(tmp_path, part, chromosome):
+    """plink2 writes PAR1 and PAR2 as X, XY as X or XY by its version, and a haploid call as one allele."""
     pvar = (PVAR[0], f"{part}\t9\t.\tA\tC\tPASS")
     genotypes = write_pgen(tmp_path / "a", alleles=[(1, 1, 0, 1, -9, -9)], pvar=pvar)
     ingest_chromosome(genotypes, chromosome=part, store=tmp_path / "a.zarr", phased="any")
     texts = [
-        vcf_text(record(9, calls, contig=chromosome), contigs=("X", "Y")) for calls in ("1 0|1 .", "0 0|1 .")
+        vcf_text(record(9, calls, contig=chromosome), contigs=(chromosome,))
+        for calls in ("1 0|1 .", "0 0|1 .")
     ]
     exported, other = (write_text(tmp_path / f"{i}.vcf", text) for i, text in enumerate(texts))
     check_store(tmp_path / "a.zarr", exported)
     with pytest.raises(DpgrsError, match="the first allele of sample 1") as caught:
         check_store(tmp_path / "a.zarr", other)
-    assert str(caught.value).endswith(f"plink2 --chr {part}") == (chromosome == "X")
+    assert str(caught.value).endswith(f"plink2 --chr {part}") == (chromosome in ("X", "XY"))

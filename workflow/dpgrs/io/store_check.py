@@ -94,9 +94,10 @@ class _Records:
                 require_one_header(path)  # htslib takes it for records of other contigs
         self._files = [_open(path) for path in paths]
         samples = self._files[0].samples
-        self._contig = options["chromosome"].removeprefix("chr")
-        if is_of_plink and self._contig in _PARTS_OF_X:
-            self._contig = "X"
+        self._contigs = {options["chromosome"].removeprefix("chr")}
+        if is_of_plink and self._contigs <= set(_PARTS_OF_X):
+            # plink2 writes PAR1 and PAR2 as X; XY, by version, as X or as it is.
+            self._contigs.add("X")
         self._is_phase_required = options["phased"] == "required"
         self._is_filter_kept = options["keep_filtered"]
         self._is_ref_known = options.get("known_ref", False)
@@ -109,7 +110,7 @@ class _Records:
 
     def __iter__(self):
         for record in chain.from_iterable(self._files):
-            if record.CHROM.removeprefix("chr") != self._contig:
+            if record.CHROM.removeprefix("chr") not in self._contigs:
                 continue
             self.counts["n_records"] += 1
             if self._is_ref_known and PROVISIONAL in str(record).split("\t", 8)[7].split(";"):

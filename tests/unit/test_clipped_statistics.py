@@ -187,6 +187,12 @@ def test_tight_row_norm__of_a_monomorphic_panel_is_not_zero():
     assert tight_row_norm([0.0, 1.0], rows="people", factor=1.0) == SMALLEST_ROW_NORM > 0
 
 
+@pytest.mark.parametrize("frequency", [-0.01, 1.01, math.nan])
+def test_tight_row_norm__raise_on_frequency(frequency):
+    with pytest.raises(UsageError, match="A public frequency must be between 0 and 1"):
+        tight_row_norm([0.5, frequency], rows="people", factor=1.0)
+
+
 def test_tight_outcome_norm__is_never_above_that_of_the_bound():
     assert tight_outcome_norm(100, factor=1.05, bound=3.0) == pytest.approx(10.5)
     assert tight_outcome_norm(100, factor=5.0, bound=3.0) == 30.0

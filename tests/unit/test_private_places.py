@@ -1,3 +1,4 @@
+import inspect
 import json
 from pathlib import Path
 
@@ -5,6 +6,9 @@ import pytest
 
 from dpgrs.errors import DpgrsError, UsageError
 from dpgrs.private_places import close_folder, require_closed
+from dpgrs.steps.accuracy import release_metrics
+from dpgrs.steps.noise import release_statistics
+from dpgrs.steps.release_chosen import release_chosen
 
 EXACT = "results/a/private/trial1/statistics.npz"
 
@@ -111,3 +115,21 @@ def test_require_closed__without_snakemake_the_files_own_folder_counts(tmp_path,
     tmp_path.chmod(0o755)
     with pytest.raises(DpgrsError, match="must be closed to other users before anything is charged"):
         require_closed("statistics.npz")
+
+
+PRIVATE_FILES = {
+    release_statistics: ("statistics", "outcomes", "output", "events"),
+    release_chosen: ("panel", "outcomes", "output", "events"),
+    release_metrics: ("noisy", "outcomes", "panel", "accuracy", "events"),
+}
+
+
+@pytest.mark.parametrize(
+    ("step", "name"), [(step, name) for step, names in PRIVATE_FILES.items() for name in names]
+)
+def test_require_closed__is_asked_for_every_private_file_of_a_step_that_charges(site, step, name):
+    """Before anything is read: of the other files there is not even one."""
+    (site / "open").mkdir(mode=0o755)
+    places = {one: "results/a/private/x" for one in inspect.signature(step).parameters if one != "options"}
+    with pytest.raises(DpgrsError, match="open` must be closed to other users before anything is charged"):
+        step(**places | {name: "open/x"})

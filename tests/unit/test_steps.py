@@ -64,7 +64,7 @@ def statistics(tmp_path, monkeypatch):
     )
 
 
-def release(statistics, tmp_path, *, trial=1, **changes):
+def release(statistics, tmp_path, *, trial=1, seed=1, **changes):
     output = tmp_path / f"noisy{trial}.npz"
     add_noise(
         statistics.path,
@@ -72,7 +72,7 @@ def release(statistics, tmp_path, *, trial=1, **changes):
         output=output,
         events=tmp_path / "events.json",
         trial=trial,
-        seed=1,
+        seed=seed,
         **GRID | TERMS | changes,
     )
     return load_labelled(output)
@@ -112,15 +112,15 @@ def test_add_noise__n_is_noisy_exactly_where_it_is_private(statistics, tmp_path,
     assert all((4 * np.diag(arrays["gram"]) == label["n"]).all() for label, arrays in released)
 
 
-def test_add_noise__every_request_and_trial_has_noise_of_its_own(statistics, tmp_path):
+def test_add_noise__every_request_trial_and_seed_has_noise_of_its_own(statistics, tmp_path):
     exact = Statistics.load(statistics.path)
     draws = []
-    for trial in (1, 2):
-        for label, arrays in release(statistics, tmp_path, trial=trial):
+    for key in ({"trial": 1}, {"trial": 2}, {"trial": 1, "seed": 2}):
+        for label, arrays in release(statistics, tmp_path, **key):
             upper = np.triu_indices(label["request"]["n_variants"] + 1, k=1)
             noise = arrays["gram"][upper] - exact.gram_of_size(label["request"]["n_variants"])[upper] / 4
             draws.append(tuple(np.round(noise[:5] / label["events"][1]["sigma"], 6)))
-    assert len(set(draws)) == len(draws) == 32
+    assert len(set(draws)) == len(draws) == 48
 
 
 def test_fit_weights__private_fits_see_released_numbers_alone(statistics, tmp_path):
@@ -174,21 +174,21 @@ def test_release_statistics__loads_back_as_what_the_ledger_charged_for(released)
     assert set(book.outputs) == set(book.requests)
 
 
-@pytest.mark.parametrize("protection", ["feature", "label"])
-def test_release_statistics__protects_fully_or_is_refused_before_any_charge(released, protection):
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"protections": ["feature"]}, "must be full in a release, got feature"),
+        ({"protections": ["label"]}, "must be full in a release, got label"),
+        ({"epsilons": [1.0, 2.0]}, "must be one request, got 2"),
+        ({"outcome_norm": 0.1}, "they come with the statistics"),
+        ({"coding": "frequency", "row_norm": 0.1}, "they come with the statistics"),
+    ],
+)
+def test_release_statistics__refuses_before_any_charge(released, wrong, message):
     make, ledger = released
     before = ledger.path.read_bytes()
-    with pytest.raises(UsageError, match=f"must be full in a release, got {protection}"):
-        make(protections=[protection])
-    assert ledger.path.read_bytes() == before
-
-
-@pytest.mark.parametrize("norm", [{"outcome_norm": 0.1}, {"coding": "frequency", "row_norm": 0.1}])
-def test_release_statistics__believes_no_norm_but_that_of_the_statistics(released, norm):
-    make, ledger = released
-    before = ledger.path.read_bytes()
-    with pytest.raises(UsageError, match="they come with the statistics"):
-        make(**norm)
+    with pytest.raises(UsageError, match=message):
+        make(**wrong)
     assert ledger.path.read_bytes() == before
 
 

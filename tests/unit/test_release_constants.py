@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 
 from dpgrs.regression.linear_fit import LinearFit
+from dpgrs.regression.naive import fit_separately
+from dpgrs.regression.reusecov import NoisyStatistics
 from dpgrs.steps.release_constants import prediction_constants, published, reference_sums
 
 N_VARIANTS, N_COMPONENTS = 5, 2
@@ -43,6 +45,21 @@ def test_prediction_constants__of_two_haplotypes(n_table):
     once = (table - fit.means[of_table]) @ fit.weights[:, of_table].T
     score = np.hstack([alleles.sum(axis=0), table, components.sum(axis=0)]) @ fit.weights.T
     np.testing.assert_allclose(score + constants.of_person, of_each[0] + of_each[1] - once)
+
+
+def test_prediction_constants__a_covariate_counts_once_where_every_outcome_has_noisy_means_of_its_own():
+    rng = np.random.default_rng(3)
+    n, d, origin = 50, N_VARIANTS + 1, np.append(rng.normal(0, 0.3, N_VARIANTS), 0.0)
+    grams, crosses = rng.normal(size=(3, d + 1, d + 1)), rng.normal(0, 30, size=(3, 1, d))
+    grams = [gram @ gram.T * n for gram in grams]
+    drawn = [NoisyStatistics(gram, cross, n) for gram, cross in zip(grams, crosses, strict=True)]
+    fit = published(fit_separately(drawn, penalty=0.1, origin=origin))
+    constants = prediction_constants(fit, n_variants=N_VARIANTS, n_components=0, rows="haplotypes")
+    centres = [2 * gram[-2, -1] / n for gram in grams]
+    person = np.repeat([[0.0, 1.0]], [N_VARIANTS, 1], axis=1)  # no copy of any allele
+    of_a_row = fit.predict(person - np.append(np.full(N_VARIANTS, 0.5), 0.0))[:, 0]
+    once = fit.weights[:, -1] * (1.0 - np.array(centres))
+    np.testing.assert_allclose(person @ fit.weights.T + constants.of_person, [2 * of_a_row - once])
 
 
 def test_reference_sums__leave_out_the_missing():

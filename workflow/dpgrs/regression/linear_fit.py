@@ -13,7 +13,7 @@ class LinearFit:
     Attributes
     ----------
     weights : (n_outcomes, n_variants) float64
-    means : (n_variants,) float64, of the variants.
+    means : (n_variants,) float64, of the variants; (n_outcomes, n_variants) where each outcome has its own.
     intercept : (n_outcomes,) float64, the prediction at the means.
     standard_errors : (n_outcomes, n_variants) float64 of the weights; None where a method gives none that are
         calibrated.
@@ -46,7 +46,7 @@ class LinearFit:
 
     def at(self, x):
         """Return the (n_outcomes,) predictions of one row x, (n_variants,) in `half` coding."""
-        return self.intercept + self.weights @ (x - self.means)
+        return self.intercept + (self.weights * (x - self.means)).sum(axis=1)
 
     def predict(self, X):
         """Predict all outcomes.
@@ -59,7 +59,7 @@ class LinearFit:
         -------
         (n_outcomes, n_rows) float64.
         """
-        return self.weights @ X.T + self.at(np.zeros_like(self.means))[:, np.newaxis]
+        return self.weights @ X.T + self.at(np.zeros(self.weights.shape[1]))[:, np.newaxis]
 
 
 def centred_gram(G, n):

@@ -177,20 +177,19 @@ def fit_separately(drawn, *, penalty, origin=None):
 
     Returns
     -------
-    LinearFit, with `origin` or 0 as its means, since every outcome has noisy means of its own.
+    LinearFit, whose means are of each outcome.
 
     Privacy
     -------
     Post-processing: costs nothing, if `penalty` is public.
     """
-    weights, at_means = [], []
-    for noisy in drawn:
-        one = fit_reusecov(noisy, penalty=penalty)
-        weights.append(one.weights[0])
-        at_means.append(one.intercept[0] - one.weights[0] @ one.means)
-    weights = np.array(weights)
-    means = np.zeros(weights.shape[1]) if origin is None else origin
-    return LinearFit(weights, means, np.array(at_means))
+    fits = [fit_reusecov(noisy, penalty=penalty) for noisy in drawn]
+    together = LinearFit(
+        weights=np.concatenate([fit.weights for fit in fits]),
+        means=np.array([fit.means for fit in fits]),
+        intercept=np.concatenate([fit.intercept for fit in fits]),
+    )
+    return together.in_half_coding(origin)
 
 
 def _require_shapes(gram, cross, names, request):

@@ -34,11 +34,13 @@ def prediction_constants(fit, *, n_variants, n_components, rows):
     -------
     Constants. A person of two haplotypes has the sum of their predictions, but covariates of a table once.
     """
-    of_row = fit.at(no_copies(len(fit.means), n_variants, rows=rows))
+    n_columns = fit.weights.shape[1]
+    of_row = fit.at(no_copies(n_columns, n_variants, rows=rows))
     if Rows(rows) == Rows.PEOPLE:
         return Constants(_rounded(of_row, WEIGHT_DIGITS))
-    of_table = slice(n_variants, len(fit.means) - n_components)
-    of_person = 2 * of_row + fit.weights[:, of_table] @ fit.means[of_table]
+    of_table = slice(n_variants, n_columns - n_components)
+    centres = fit.weights[:, of_table] * fit.means[..., of_table]
+    of_person = 2 * of_row + centres.sum(axis=1)
     return Constants(_rounded(of_person, WEIGHT_DIGITS), _rounded(of_row, WEIGHT_DIGITS))
 
 

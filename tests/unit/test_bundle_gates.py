@@ -6,7 +6,7 @@ import pytest
 from dpgrs.bundle_gates import bundle_problems, require_same_release
 from dpgrs.config import resolve
 from dpgrs.errors import DpgrsError
-from dpgrs.identity import public_identity
+from dpgrs.identity import fit_settings, public_identity
 from dpgrs.io.sites import read_chosen_sites, write_sites
 from step_studies import Study
 
@@ -31,30 +31,39 @@ def study(tmp_path, monkeypatch):
 
 def write_statement(*requests):
     mechanisms = [{"statistic": "gram", "request": request} for request in requests]
-    (BUNDLE / "privacy_statement.json").write_text(json.dumps({"mechanisms": mechanisms}))
+    fit = {"lambda": 0.2, "lambda_from": "fixed", "heritability": None}
+    statement = {"method": "reusecov-gauss", "fit": fit, "mechanisms": mechanisms}
+    (BUNDLE / "privacy_statement.json").write_text(json.dumps(statement))
 
 
 def changed(config, **sections):
-    return resolve(config | {name: config[name] | section for name, section in sections.items()})
+    merged = {
+        name: section if isinstance(section, list) else config[name] | section
+        for name, section in sections.items()
+    }
+    return resolve(config | merged)
 
 
 def test_bundle_problems__the_same_requests_are_written_again_and_no_others(study):
     for same in (
         {},
         {"release": {"license": "other"}},
-        {"regression": {"lambda": 0.7}},
         {"panel": {"maf": 0.2}},
+        {"regression": {"heritability": 0.5}},  # of no weight in ridge with a stated lambda
     ):
         assert bundle_problems(changed(study.config, **same)) == []
     for change in (
         {"dataset": {"version": "2"}},
         {"privacy": {"epsilon": [1.0]}},
         {"outcomes": {"count": [2]}},
+        {"regression": {"lambda": 0.7}},
+        {"regression": {"lambda_from": "evidence"}},
+        {"methods": ["blup"]},
     ):
         other = changed(study.config, **change)
         assert bundle_problems(other) == [
             "`study` must be new for another release, got that of `results/demo/release`, which holds a "
-            "release on other data or terms. Name another, or move that folder away."
+            "release on other data or terms, or by another fit. Name another, or move that folder away."
         ]
         assert bundle_problems(other | {"study": "other"}) == []
 
@@ -89,6 +98,10 @@ def test_write_release__leaves_the_bundle_of_other_requests_as_it_is(study):
     assert study.bundle(study.config, noisy) == first
     folder = study.root / "bundle"
     (BUNDLE / "privacy_statement.json").unlink()
+    assert study.statement()["fit"] == {"lambda": 0.2, "lambda_from": "fixed", "heritability": None}
+    for other in (changed(study.config, regression={"lambda": 0.7}), study.settings("blup")):
+        with pytest.raises(DpgrsError, match=r"`study` must be new .* by another fit"):
+            study.bundle(other, noisy)  # the same draws
     other = study.settings("reusecov-gauss", epsilon=1)
     with pytest.raises(DpgrsError, match="`study` must be new for another release"):
         study.bundle(other, study.release(other))
@@ -97,7 +110,7 @@ def test_write_release__leaves_the_bundle_of_other_requests_as_it_is(study):
 
 
 def test_require_same_release__more_may_be_drawn_than_before(study):
-    requests = set(study.ledger(study.config).read().requests)
-    require_same_release(BUNDLE, requests | {"accuracy"})
+    requests, fit = set(study.ledger(study.config).read().requests), fit_settings(study.config)
+    require_same_release(BUNDLE, requests | {"accuracy"}, fit=fit)
     with pytest.raises(DpgrsError):
-        require_same_release(BUNDLE, set(list(requests)[1:]))
+        require_same_release(BUNDLE, set(list(requests)[1:]), fit=fit)

@@ -182,6 +182,7 @@ class StatementContent:
     person : Total or None, a person's loss where the unit is a haplotype; None stands for
         (2 epsilon, (1 + e^epsilon) delta), the group bound.
     method : str or None, by which the weights were made. A check of the release knows by it what was drawn.
+    fit : dict or None, the settings by which it made them, beside the noisy statistics.
     missing_outcomes : Missing or None, whether the rows on which each outcome is known were counted; None of
         methods that need no such count.
     """
@@ -207,6 +208,7 @@ class StatementContent:
     audit: dict | None = None
     person: Total | None = None
     method: str | None = None
+    fit: dict | None = None
     missing_outcomes: Missing | None = None
 
 

@@ -135,7 +135,7 @@ def write_release(settings, sites, noisy, accuracy, *, output, audit=None, loadi
         terms=content.terms,
         source=_source(content.events),
     )
-    require_same_release(output, {event["request"] for event in content.events})
+    require_same_release(output, {event["request"] for event in content.events}, fit=terms)
     remove_bundle(output)
     scales = settings["outcomes"]["scales"]
     write_bundle(
@@ -185,7 +185,8 @@ def _content(settings, sites, label, book, *, measured, stated, audits, loadings
     request, digest, served = label["request"], site_digest(sites), _served(label, measured)
     run, totals = provenance(settings, []), _totals(label, served)
     account = Account(request["protection"], request["unit"], request["neighbours"])
-    method, missing = fit_settings(settings)["method"], None
+    fit, missing = fit_settings(settings), None
+    method = fit.pop("method")
     if not METHODS[method].reads_rows:
         missing = Missing.COUNTED if request["counts_outcomes"] else Missing.NONE
     return StatementContent(
@@ -213,6 +214,7 @@ def _content(settings, sites, label, book, *, measured, stated, audits, loadings
         audit=audits,
         person=totals["person"],
         method=method,
+        fit=fit,
         missing_outcomes=missing,
     )
 

@@ -10,7 +10,7 @@ import pytest
 from dpgrs.privacy.audit import GaussianLoss
 from dpgrs.privacy.noise import NoiseSource
 from dpgrs.regression.audits import EPSILON
-from dpgrs.steps.audit import choose_cases
+from dpgrs.steps.audit import choose_cases, markdown_row
 from study_runs import REPOSITORY
 
 PACKAGE = REPOSITORY / "workflow" / "dpgrs"
@@ -22,9 +22,18 @@ normal_cases = pytest.mark.parametrize("case", NORMAL_CASES, ids=lambda case: ca
 
 
 class NoNoise(NoiseSource):
-    """What the attacker of an audit knows: the exact output of both inputs."""
+    """What the attacker of an audit knows: the exact output of both inputs.
+
+    Attributes
+    ----------
+    drawn : list of str, the statistics.
+    """
+
+    def __init__(self):
+        self.drawn = []
 
     def _draw(self, statistic, event):
+        self.drawn.append(event.statistic)
         return statistic, event
 
 
@@ -47,6 +56,19 @@ def test_private_functions__found_wherever_they_hide():
         "class A:\n    def private_sum(self):\n        async def private_mean(): ...\ndef _private(): ..."
     )
     assert private_functions(source) == {"private_sum", "private_mean"}
+
+
+def test_page__has_a_row_for_every_case_with_its_claim():
+    page = (REPOSITORY / "docs" / "audits.md").read_text()
+    rows = [line.strip("| ").split(" | ") for line in page.splitlines() if line.startswith("| `private_")]
+    known = [
+        {"mechanism": case.mechanism, **case.terms, "loss": case.claim.symbol, "claimed": case.claim.value}
+        for case in CASES
+    ]
+    assert [row[:-1] for row in rows] == [markdown_row(case | {"observed": 0})[:-1] for case in known]
+    # A star: of an earlier draw.
+    assert all(0 < float(observed.rstrip("* ")) <= float(claimed) for *_, claimed, observed in rows)
+    assert f"There are {len(CASES)} cases" in page
 
 
 def test_cases__tell_themselves_apart():
@@ -79,7 +101,9 @@ def test_cases__every_draw_is_a_part(case):
     """The unit moves each, and together they are worth all that is claimed: no draw is left out."""
     assert all(part.mu > 0 for part in case.parts)
     assert math.hypot(*(part.mu for part in case.parts)) == pytest.approx(case.claim.value, rel=1e-12)
-    released = case.run(case.pair[0], NoNoise())
+    noise = NoNoise()
+    released = case.run(case.pair[0], noise)
+    assert len(noise.drawn) == len(case.parts)
     for numbers, part in zip(released, case.parts, strict=True):
         np.testing.assert_array_equal(numbers, part.exact[0])
 

@@ -5,21 +5,22 @@
 - an honest mechanism would fail its test with a probability of at most 1e-6, whatever its law; by exact
   binomials below 1e-11 for normal noise, below 1e-8 for pure noise (`test_rates__*`);
 - a control with noise too small by sqrt(2) or by 2 would fail its test, since it is not caught, with a
-  probability below 1e-9 for normal noise, below 1e-6 for pure noise (`test_rates__*`);
+  probability below 1e-9 for normal noise, below 1e-6 for pure noise (`test_rates__*`). Of all mechanisms
+  those with halved noise are in test_audit_controls.py;
 - so would noise that repeats itself, with a probability below 1e-9 (`test_rates__repeated_noise`).
 """
 
 import math
-from dataclasses import replace
 
 import numpy as np
 import pytest
 from scipy.stats import norm
 
-from dpgrs.privacy.audit import N_DRAWS, AuditCase, GaussianLoss, PureLoss, alarm_probability, audit
+from audit_controls import SpoiledNoise, broken, run_audit
+from dpgrs.privacy.audit import AuditCase, GaussianLoss, PureLoss, alarm_probability
 from dpgrs.privacy.noise import BenchmarkNoise, NoiseSource
 from dpgrs.privacy.sensitivity import Sensitivity
-from dpgrs.steps.audit import choose_cases, seeded_noise
+from dpgrs.steps.audit import choose_cases
 
 pytestmark = pytest.mark.audits
 
@@ -27,17 +28,6 @@ pytestmark = pytest.mark.audits
 CASES = {case.name: case for case in choose_cases() if isinstance(case.claim, GaussianLoss)}
 ONE_EACH = list({case.mechanism: name for name, case in CASES.items()}.values())
 N_NUMBERS = 16  # more than any case releases in one statistic
-
-
-class WeakNoise(NoiseSource):
-    """The noise of an honest source, too small by a factor."""
-
-    def __init__(self, noise, factor):
-        self._noise, self._factor = noise, factor
-
-    def gaussian(self, statistic, *, sensitivity, **options):
-        weaker = replace(sensitivity, value=sensitivity.value / self._factor)
-        return self._noise.of(*self._part).gaussian(statistic, sensitivity=weaker, **options)
 
 
 class RepeatedNoise(NoiseSource):
@@ -54,34 +44,6 @@ class RepeatedNoise(NoiseSource):
         return statistic + np.rint(normals * event.sigma / event.step).astype(np.int64), event
 
 
-class SpoiledDraw(NoiseSource):
-    """The noise of an honest source but for one draw, whose noise is too small by a factor, or nothing."""
-
-    source = "benchmark"
-
-    def __init__(self, noise, number, factor):
-        self._noise, self._spoiled, self._done = noise, (number, factor), []
-
-    def _draw(self, statistic, event):
-        (number, factor), place = self._spoiled, len(self._done)
-        self._done.append(place)
-        if number == place:
-            if math.isinf(factor):
-                return statistic, event
-            event = replace(event, sigma=event.sigma / factor)
-        return self._noise.of(*self._part)._draw(statistic, event)
-
-
-def run_audit(case, *, mode="benchmark", **options):
-    with_noise = seeded_noise(7, mode=mode)
-    return audit(case, lambda run, draw: with_noise(run, case.name, draw), **options)
-
-
-def broken(case, control, **options):
-    """Return a case whose mechanism spoils its noise; the claim stays."""
-    return replace(case, run=lambda exact, noise: case.run(exact, control(noise, **options)))
-
-
 @pytest.mark.parametrize("name", CASES)
 def test_mechanisms__lose_no_more_than_claimed(name):
     assert run_audit(CASES[name], mode="release").is_within_claim
@@ -94,59 +56,12 @@ def test_mechanisms__benchmark_noise_is_as_strong(name):
 
 @pytest.mark.parametrize("name", CASES)
 def test_mechanisms__noise_too_small_by_sqrt2_is_caught(name):
-    assert not run_audit(broken(CASES[name], WeakNoise, factor=math.sqrt(2))).is_within_claim
+    assert not run_audit(broken(CASES[name], SpoiledNoise, math.sqrt(2))).is_within_claim
 
 
 def test_mechanisms__release_noise_too_small_is_caught():
-    case = broken(
-        CASES["private_gram, replace-one, person, people, gdp, joint"], WeakNoise, factor=math.sqrt(2)
-    )
+    case = broken(CASES["private_gram, replace-one, person, people, gdp, joint"], SpoiledNoise, math.sqrt(2))
     assert not run_audit(case, mode="release").is_within_claim
-
-
-@pytest.mark.parametrize("name", CASES)
-def test_mechanisms__halved_noise_is_caught(name):
-    assert not run_audit(broken(CASES[name], WeakNoise, factor=2)).is_within_claim
-
-
-# Draws of a case of several statistics, of which one is spoiled; one case of each mechanism, and one of each
-# number of draws.
-SEVERAL = {
-    (case.mechanism, len(case.parts)): name
-    for name, case in CASES.items()
-    if len(case.parts) > 1 and case.terms["budget"] == "joint"
-}
-DRAWS = [(name, number) for name in SEVERAL.values() for number in range(len(CASES[name].parts))]
-FEWER = 500
-
-
-@pytest.mark.parametrize("factor", [2, math.inf])
-@pytest.mark.parametrize(("name", "number"), DRAWS)
-def test_parts__a_statistic_with_too_little_noise_is_caught(name, number, factor):
-    """The others are honest, and the likelihood ratio of all together may not show it."""
-    case = broken(CASES[name], SpoiledDraw, number=number, factor=factor)
-    result = run_audit(case, n_draws=FEWER)
-    assert not result.is_within_claim
-    assert [part.is_within_claim for part in result.parts].index(False) == number
-    assert [part.is_within_claim for part in result.parts].count(False) == 1
-    assert result.parts[number].is_constant == math.isinf(factor)
-
-
-def test_parts__the_whole_alone_misses_a_count_without_noise():
-    name = "private_adassp, add-remove, person, haplotypes, gdp, joint"
-    result = run_audit(broken(CASES[name], SpoiledDraw, number=0, factor=math.inf), n_draws=FEWER)
-    assert result.observed <= result.case.claim.value
-    assert not result.is_within_claim
-
-
-@pytest.mark.parametrize("name", CASES)
-def test_rates__parts(name):
-    """Alarms of a part by itself, and the power of its control."""
-    n_draws = FEWER if name in SEVERAL.values() else N_DRAWS
-    for part in CASES[name].parts:
-        claim = part.claim(1e-3)
-        assert alarm_probability(claim, claim.error_rates()) < 1e-11
-        assert 1 - alarm_probability(claim, claim.error_rates(2.0), n_draws=n_draws) < 1e-9
 
 
 REPEATED = [

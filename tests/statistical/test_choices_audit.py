@@ -1,46 +1,22 @@
-"""Audits of the choices of a study, by DPKendall and by DP-SIS, with controls that must be caught.
+"""Audits of the choices of a study, by DPKendall and by DP-SIS.
 
 Keys are fixed, so a result never changes. Under other keys an honest mechanism would fail its test with a
-probability below 1e-6, and a control with halved noise with one below 1e-9, by the law of a choice between
-two (`test_rates__of_alarms`). Other choices and smaller faults: test_kendall_audit.py, test_sis_audit.py.
+probability below 1e-6, and a control with halved noise (test_audit_controls.py) with one below 1e-9, by the
+law of a choice between two (`test_rates__of_alarms`). Other choices and smaller faults:
+test_kendall_audit.py, test_sis_audit.py.
 """
 
 import math
-from dataclasses import replace
 
 import pytest
 
 from dpgrs.privacy.audit import alarm_probability, audit
-from dpgrs.privacy.noise_source import NoiseSource
 from dpgrs.steps.audit import choose_cases, seeded_noise
 
 pytestmark = pytest.mark.audits
 
 CASES = {case.name: case for case in choose_cases(["private_choices"])}
 every_case = pytest.mark.parametrize("name", CASES)
-
-
-class HalvedChoices(NoiseSource):
-    """The noise of an honest source, half as large in choices of both kinds."""
-
-    def __init__(self, noise):
-        self._noise = noise
-
-    def of(self, *part):
-        return HalvedChoices(self._noise.of(*part))
-
-    def on(self, *digests):
-        return HalvedChoices(self._noise.on(*digests))
-
-    def choose_in_rounds(self, score, *, sensitivity, **options):
-        return self._noise.choose_in_rounds(score, sensitivity=halved(sensitivity), **options)
-
-    def choose_set(self, scores, *, sensitivity, **options):
-        return self._noise.choose_set(scores, sensitivity=halved(sensitivity), **options)
-
-
-def halved(sensitivity):
-    return replace(sensitivity, value=sensitivity.value / 2)
 
 
 def run_audit(case):
@@ -60,13 +36,6 @@ def test_choices__lose_no_more_than_claimed(name):
     for expected, wrong in zip(result.case.claim.error_rates(), result.false_guesses, strict=True):
         sd = math.sqrt(result.n_draws * expected * (1 - expected))
         assert wrong == pytest.approx(result.n_draws * expected, abs=5.5 * sd)
-
-
-@every_case
-def test_choices__halved_noise_is_caught(name):
-    case = CASES[name]
-    weak = replace(case, run=lambda exact, noise: case.run(exact, HalvedChoices(noise)))
-    assert not run_audit(weak).is_within_claim
 
 
 @every_case

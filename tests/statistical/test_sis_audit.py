@@ -63,9 +63,8 @@ def test_sis__loses_no_more_than_claimed(name, mode):
 
 
 @every_case
-@pytest.mark.parametrize("factor", [math.sqrt(2), 2])
-def test_sis__noise_too_small_is_caught(name, factor):
-    assert not run_audit(weakened(CASES[name], factor)).is_within_claim
+def test_sis__noise_too_small_by_sqrt2_is_caught(name):
+    assert not run_audit(weakened(CASES[name], math.sqrt(2))).is_within_claim
 
 
 def test_sis__release_noise_too_small_is_caught():

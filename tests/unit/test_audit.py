@@ -17,6 +17,7 @@ from dpgrs.privacy.audit import AuditCase, GaussianLoss, PureLoss, RangeLoss, al
 from dpgrs.privacy.audit_parts import Part, audit_parts
 from dpgrs.privacy.study_key import StudyKey
 from dpgrs.steps.audit import (
+    as_markdown,
     as_table,
     choose_cases,
     keyed_noise,
@@ -67,6 +68,17 @@ def test_audit__observed_follows_from_clopper_and_pearson(n_errors):
     # Each bound is one end of scipy's two-sided interval at the same 1 % per side.
     alpha, beta = (binomtest(k, 50).proportion_ci(0.98, method="exact").high for k in (n_errors, 10))
     assert result.observed == pytest.approx(max(norm.isf(alpha) + norm.isf(beta), 0))
+
+
+def test_audit__a_guess_that_never_varies_shows_that_there_is_no_noise():
+    """A choice between level scores without noise: the same on either input, which is no loss."""
+    always = audit(scripted_case(), lambda run, draw: run(1), n_draws=1000)
+    assert always.observed == 0
+    assert always.is_constant
+    assert not always.is_within_claim
+    once = audit(scripted_case(), lambda run, draw: run(-1 if draw in (0, 1000) else 1), n_draws=1000)
+    assert once.is_within_claim
+    assert audit(scripted_case(), lambda run, draw: run(1), n_draws=999).is_within_claim
 
 
 @pytest.mark.parametrize("options", [{"n_draws": 0}, {"confidence": 1.0}, {"confidence": 0.0}])
@@ -217,6 +229,16 @@ def test_as_table__says_what_was_claimed_and_seen():
     assert gaussian.endswith("EXCEEDS CLAIM")
     assert sizes.startswith("100 draws of each input")
     assert power.endswith("at least 0.0.")
+
+
+def test_as_markdown__names_terms_that_are_no_columns():
+    finding = findings_of(PureLoss(9.0), n_errors=0) | {"observed": 2.456}
+    finding = {"mechanism": "private_script", "neighbours": "add-remove", "coding": "frequency"} | finding
+    assert as_markdown([finding]).splitlines() == [
+        "| mechanism | terms | loss | claimed | observed |",
+        "| --- | --- | --- | --- | --- |",
+        "| `private_script` | add-remove, coding frequency | epsilon | 9.00 | 2.46 |",
+    ]
 
 
 def test_run_audit__finds_a_statistic_without_noise_by_itself():

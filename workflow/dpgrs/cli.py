@@ -331,9 +331,10 @@ def attack_trial(panel, outcomes, statistics, noisy, weights, **options):
 @click.option("--mode", type=click.Choice(["release", "benchmark"]), default="release", help="Whose noise.")
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of the noise.")
 @click.option("--json", "is_json", is_flag=True, help="For programs.")
+@click.option("--markdown", "is_markdown", is_flag=True, help="A table for a page; no single statistics.")
 @click.option("--output", type=click.Path(), help="File to write as JSON, in place of standard output.")
 @click.pass_obj
-def audit_mechanisms(context, mechanisms, of_releases, mode, seed, is_json, output, **options):
+def audit_mechanisms(context, mechanisms, of_releases, mode, seed, is_json, is_markdown, output, **options):
     """Run mechanisms on worst-case neighbours: the privacy loss that is claimed, and what is seen."""
     from dpgrs.io.json_files import write_json
     from dpgrs.steps import audit
@@ -344,7 +345,8 @@ def audit_mechanisms(context, mechanisms, of_releases, mode, seed, is_json, outp
     if output:
         write_json(output, findings)
     else:
-        click.echo(json.dumps(findings, indent=2) if is_json else audit.as_table(findings))
+        lay_out = audit.as_markdown if is_markdown else audit.as_table
+        click.echo(json.dumps(findings, indent=2) if is_json else lay_out(findings))
     audit.require_within_claims(findings)
 
 

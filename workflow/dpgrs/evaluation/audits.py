@@ -21,6 +21,7 @@ from dpgrs.evaluation.private_metrics import (
 from dpgrs.privacy.audit import HAPLOTYPE, PERSON, TWO_HAPLOTYPES, AuditCase, GaussianLoss, register_audits
 from dpgrs.privacy.audit_parts import Part, log_likelihood_ratio
 from dpgrs.regression.audits import DELTA, EPSILON, TERMS
+from dpgrs.regression.requests import budget_groups
 from dpgrs.types import Accounting, Neighbours, Rows, Unit
 
 N_OTHERS = 10  # rows
@@ -72,7 +73,12 @@ def _case(*, pair, outcome_bound=3.0, residual_bound=3.0, accounting=Accounting.
         **terms,
     )
     first, second = (_sum_up(member, request) for member in pair)
-    parts = (Part("accuracy", (first.sums, second.sums), request.noise_sd / SQUARE_STEP),)
+    # Each budget has a draw of its own.
+    budgets = budget_groups(len(WEIGHTS), n_shared=request.n_outcomes)
+    parts = tuple(
+        Part("accuracy", (first.sums[:, own], second.sums[:, own]), request.noise_sd / SQUARE_STEP)
+        for own in budgets
+    )
     return AuditCase(
         mechanism=private_accuracy.__name__,
         terms={
@@ -81,15 +87,15 @@ def _case(*, pair, outcome_bound=3.0, residual_bound=3.0, accounting=Accounting.
         },
         pair=(first, second),
         claim=GaussianLoss(math.sqrt(n_budgets) * request.mu, delta=DELTA),
-        run=partial(_release, request=request),
+        run=partial(_release, request=request, budgets=budgets),
         score=partial(log_likelihood_ratio, parts=parts),
         parts=parts,
     )
 
 
-def _release(exact, noise, *, request):
+def _release(exact, noise, *, request, budgets):
     sums, _ = private_accuracy(exact.sums, request=request, noise=noise)
-    return [sums]
+    return [sums[:, own] for own in budgets]
 
 
 def _sum_up(outcomes, request):

@@ -41,6 +41,8 @@ CONFIDENCE = 1 - 1e-6
 HAPLOTYPE = {"rows": Rows.HAPLOTYPES, "unit": Unit.HAPLOTYPE}
 TWO_HAPLOTYPES = {"rows": Rows.HAPLOTYPES, "unit": Unit.PERSON}
 PERSON = {"rows": Rows.PEOPLE, "unit": Unit.PERSON}
+# Draws of which the guess of an honest mechanism is the same in all with a chance below 1e-15.
+ENOUGH_TO_VARY = 1_000
 # Counts of errors less likely than this are left out of a probability of an alarm.
 NEGLIGIBLE = 1e-17
 
@@ -90,6 +92,7 @@ class AuditResult:
     false_guesses : tuple of two int, on the first and on the second input.
     observed : float, lower bound of the loss, in the units of the claim.
     parts : tuple of PartResult, of each draw by itself.
+    is_constant : bool, whether a mechanism without parts gave the same guess in all draws of an input.
     """
 
     case: AuditCase
@@ -98,11 +101,13 @@ class AuditResult:
     false_guesses: tuple[int, int]
     observed: float
     parts: tuple = ()
+    is_constant: bool = False
 
     @property
     def is_within_claim(self):
-        """Whether the loss observed is no more than what is claimed, of the whole and of every part."""
-        return self.observed <= self.case.claim.value and all(part.is_within_claim for part in self.parts)
+        """Whether there is noise and no more loss than is claimed, of the whole and of every part."""
+        is_within = self.observed <= self.case.claim.value and not self.is_constant
+        return is_within and all(part.is_within_claim for part in self.parts)
 
 
 _builders = []
@@ -144,7 +149,10 @@ def audit(case, with_noise, *, n_draws=N_DRAWS, confidence=CONFIDENCE):
     observed = case.claim.observed(*rates_above(np.array(false_guesses), n_draws, confidence))
     options = {"delta": case.claim.delta, "confidence": confidence}
     parts = audit_parts(case.parts, outputs, **options)
-    return AuditResult(case, n_draws, confidence, false_guesses, float(observed), parts)
+    # Of two inputs between which scores are level a choice without noise is the same.
+    can_tell = not case.parts and n_draws >= ENOUGH_TO_VARY
+    is_constant = can_tell and any(count in (0, n_draws) for count in false_guesses)
+    return AuditResult(case, n_draws, confidence, false_guesses, float(observed), parts, is_constant)
 
 
 def alarm_probability(claim, error_rates, *, n_draws=N_DRAWS, confidence=CONFIDENCE):

@@ -18,7 +18,7 @@ from dpgrs.privacy.audit_parts import Part, log_likelihood_ratio
 from dpgrs.privacy.sensitivity import count_sensitivity
 from dpgrs.regression.clipped_statistics import clipped_statistics
 from dpgrs.regression.covariates import covariate_units
-from dpgrs.regression.requests import PrivacyRequest
+from dpgrs.regression.requests import PrivacyRequest, budget_groups
 from dpgrs.regression.reusecov import (
     noisy_entries,
     private_count,
@@ -160,15 +160,19 @@ def _case(mechanism, member, other, *, outcome_bound=3.0, accounting=Accounting.
         _sum_up(member, n_copies, request),
         _sum_up(other, n_copies, request) if other else _sum_up(member, 0, request),
     )
+    # Each budget has draws of its own for its outcomes.
+    draws = [(name, None) for name in (COUNT, GRAM) if name in statistics]
+    for budget in budget_groups(len(member[1]), n_shared=request.n_outcomes):
+        draws += [(name, budget) for name in (OBSERVED, CROSS) if name in statistics]
     exact = [_exact_output(one, request) for one in pair]
     parts = tuple(
-        Part(name, [_own(name, one[name], request) for one in exact], _noise_scale(name, request))
-        for name in statistics
+        Part(name, [_own(name, one[name], request, budget) for one in exact], _noise_scale(name, request))
+        for name, budget in draws
     )
 
     def run(exact, noise):
         released = release(exact, noise, request=request)
-        return [_own(name, released[name], request) for name in statistics]
+        return [_own(name, released[name], request, budget) for name, budget in draws]
 
     return AuditCase(
         mechanism=mechanism.__name__,
@@ -235,10 +239,10 @@ def _exact_output(exact, request):
     return {COUNT: exact.n_rows, OBSERVED: exact.observed, GRAM: gram, CROSS: cross}
 
 
-def _own(name, numbers, request):
-    """Return the numbers with noise of their own: X'X is symmetric, and its entries n/4 are public."""
+def _own(name, numbers, request, budget):
+    """Return the numbers of a draw: X'X is symmetric, and its entries n/4 are public."""
     if name != GRAM:
-        return numbers
+        return numbers if budget is None else numbers[budget]
     return numbers[noisy_entries(request.n_columns, rows=request.rows, coding=request.coding)]
 
 

@@ -17,6 +17,7 @@ import dpgrs.screening.votes_audits  # noqa: F401 - their cases join as they are
 from dpgrs.errors import DpgrsError, UsageError
 from dpgrs.privacy.audit import alarm_probability, audit, registered_cases
 from dpgrs.privacy.noise import BenchmarkNoise, Rehearsal, ReleaseNoise
+from dpgrs.privacy.statement_audit import RESULTS
 from dpgrs.privacy.study_key import StudyKey
 from dpgrs.text_table import text_table
 
@@ -176,6 +177,21 @@ def as_table(findings):
             f"{min(math.floor(power * 1e6), 999_999) / 1e6}.",
         ]
     )
+
+
+def as_markdown(findings):
+    """Lay findings out as the table of docs/audits.md; parameters as in `as_table`."""
+    head = ["mechanism", "terms", "loss", "claimed", "observed"]
+    lines = [head, ["---"] * len(head), *(markdown_row(finding) for finding in findings)]
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
+
+
+def markdown_row(finding):
+    """Return the cells of a finding in `as_markdown`, of which the last is what was observed."""
+    terms = {name: value for name, value in finding.items() if name not in ("mechanism", *RESULTS) and value}
+    named = [value if name in COLUMNS else f"{name} {value}" for name, value in terms.items()]
+    figures = [f"{finding[name]:.2f}" for name in ("claimed", "observed")]
+    return [f"`{finding['mechanism']}`", ", ".join(named), finding["loss"], *figures]
 
 
 def _rows(finding):

@@ -1,0 +1,84 @@
+"""Sources of noise that an audit must catch: too small by a factor, or absent, in all draws or in one."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+
+from dpgrs.privacy.audit import audit
+from dpgrs.privacy.events import LaplaceEvent
+from dpgrs.privacy.noise_source import NoiseSource
+from dpgrs.steps.audit import noise_of
+
+
+class SpoiledNoise(NoiseSource):
+    """The draws of an honest source, with noise too small by a factor; without any if it is infinite.
+
+    Parameters
+    ----------
+    noise : NoiseSource
+    factor : float > 1
+    number : int, of the one draw that is spoiled; None spoils all. Draws are counted over a run.
+    """
+
+    def __init__(self, noise, factor, *, number=None):
+        self.source = noise.source
+        self._noise, self._factor, self._number, self._done = noise, factor, number, []
+
+    def _draw(self, statistic, event):
+        factor = self._next_factor()
+        if math.isinf(factor):
+            return statistic, event
+        scale = "scale" if isinstance(event, LaplaceEvent) else "sigma"
+        return self._honest()._draw(statistic, replace(event, **{scale: getattr(event, scale) / factor}))
+
+    def _choose(self, score, event, digest):
+        factor = self._next_factor()
+        if math.isfinite(factor):
+            return self._honest()._choose(score, _weaker(event, factor), digest)
+        chosen = np.empty(0, dtype=np.int64)
+        for _ in range(event.n_choices):
+            left = np.array(score(chosen)[0], dtype=float)
+            left[chosen] = -math.inf
+            chosen = np.append(chosen, np.argmax(left))
+        return chosen, event
+
+    def _choose_set(self, scores, event):
+        factor = self._next_factor()
+        if math.isfinite(factor):
+            return self._honest()._choose_set(scores, _weaker(event, factor))
+        return np.sort(np.argsort(-scores, kind="stable")[: event.n_choices]), event
+
+    def _assign(self, n_units, name, n_groups):
+        return self._honest()._assign(n_units, name, n_groups)
+
+    def _deep_point(self, models, event, is_safe):
+        factor = self._next_factor()
+        if math.isfinite(factor):
+            return self._honest()._deep_point(models, _weaker(event, factor), is_safe)
+        return [int(one) for one in np.median(models, axis=0)] if is_safe else None, event
+
+    def _honest(self):
+        noise = self._noise.of(*self._part)
+        noise._data = self._data
+        return noise
+
+    def _next_factor(self):
+        self._done.append(None)
+        return self._factor if self._number in (None, len(self._done) - 1) else 1
+
+
+def _weaker(event, factor):
+    sensitivity = event.sensitivity
+    return replace(event, sensitivity=replace(sensitivity, value=sensitivity.value / factor))
+
+
+def run_audit(case, *, mode="benchmark", **options):
+    """Audit a case with seeded noise, or that of a release where it draws any; always the same result."""
+    with_noise = noise_of(case, 7, mode=mode)
+    return audit(case, lambda run, draw: with_noise(run, case.name, draw), **options)
+
+
+def broken(case, control, *terms, **options):
+    """Return a case whose mechanism spoils its noise; the claim stays."""
+    return replace(case, run=lambda exact, noise: case.run(exact, control(noise, *terms, **options)))

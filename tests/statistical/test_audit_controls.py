@@ -1,0 +1,68 @@
+"""Controls of all audits: mechanisms whose noise is halved or absent, in all draws or one, must be caught.
+
+They are made of the cases themselves, so that no case is without. Keys are fixed, so a result never changes.
+Under other keys a control of normal noise would fail its test, since it is not caught, with a probability
+below 1e-9 (`test_rates__*` here and in test_audit.py), and one of halved pure noise with that of the tests of
+its mechanism. A choice without noise is always the same, and always caught.
+"""
+
+import math
+
+import pytest
+
+from audit_controls import SpoiledNoise, broken, run_audit
+from dpgrs.privacy.audit import ENOUGH_TO_VARY, N_DRAWS, alarm_probability
+from dpgrs.steps.audit import choose_cases
+
+pytestmark = pytest.mark.audits
+
+CASES = {case.name: case for case in choose_cases()}
+every_case = pytest.mark.parametrize("name", CASES)
+# Every draw of every mechanism with normal noise.
+DRAWS = [(name, number) for name, case in CASES.items() for number in range(len(case.parts))]
+ENOUGH, FEWER = ENOUGH_TO_VARY, 500  # draws that show normal noise that is halved, and that of a part
+
+
+@every_case
+def test_cases__halved_noise_is_caught(name):
+    case = broken(CASES[name], SpoiledNoise, 2)
+    assert not run_audit(case, n_draws=ENOUGH if case.parts else N_DRAWS).is_within_claim
+
+
+@every_case
+def test_cases__absent_noise_is_caught(name):
+    assert not run_audit(broken(CASES[name], SpoiledNoise, math.inf), n_draws=ENOUGH).is_within_claim
+
+
+@pytest.mark.parametrize("factor", [2, math.inf])
+@pytest.mark.parametrize(("name", "number"), DRAWS)
+def test_parts__a_statistic_with_too_little_noise_is_caught(name, number, factor):
+    """The others are honest, and the likelihood ratio of all together may not show it."""
+    case = broken(CASES[name], SpoiledNoise, factor, number=number)
+    result = run_audit(case, n_draws=FEWER)
+    assert not result.is_within_claim
+    assert [part.is_within_claim for part in result.parts].index(False) == number
+    assert [part.is_within_claim for part in result.parts].count(False) == 1
+    assert result.parts[number].is_constant == math.isinf(factor)
+
+
+def test_parts__the_whole_alone_misses_a_count_without_noise():
+    name = "private_adassp, add-remove, person, haplotypes, gdp, joint"
+    result = run_audit(broken(CASES[name], SpoiledNoise, math.inf, number=0), n_draws=FEWER)
+    assert result.observed <= result.case.claim.value
+    assert not result.is_within_claim
+
+
+@pytest.mark.parametrize("name", [name for name, case in CASES.items() if case.parts])
+def test_rates__halved_normal_noise(name):
+    claim = CASES[name].claim
+    assert 1 - alarm_probability(claim, claim.error_rates(2.0), n_draws=ENOUGH) < 1e-9
+
+
+@pytest.mark.parametrize(("name", "number"), DRAWS)
+def test_rates__parts(name, number):
+    """Alarms of a part by itself, and the power of its control."""
+    claim = CASES[name].parts[number].claim(1e-3)
+    assert alarm_probability(claim, claim.error_rates(), n_draws=FEWER) < 1e-11
+    assert alarm_probability(claim, claim.error_rates()) < 1e-11
+    assert 1 - alarm_probability(claim, claim.error_rates(2.0), n_draws=FEWER) < 1e-9

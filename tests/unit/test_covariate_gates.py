@@ -8,7 +8,8 @@ from dpgrs.config import resolve
 from dpgrs.covariate_gates import covariate_problems
 from dpgrs.release_gates import benchmark_problems
 
-CROWD = tuple(f"HG{number:05}" for number in range(96, 104))
+CROWD = tuple(f"HG{number:05}" for number in range(96, 108))
+REFERENCE = tuple(f"R{number}" for number in range(10, 22))
 SCALES = "covariate\tcentre\tscale\tprevalence\nage\t45\t12\tNA\nsex\tNA\tNA\t0.5\n"
 
 
@@ -30,7 +31,7 @@ def found(
     shows_ids=True,
     constants=SCALES,
     more=(),
-    reference=("R1", "R2"),
+    reference=REFERENCE,
     tell=None,
     **covariates,
 ):
@@ -45,6 +46,12 @@ def only(lines):
     assert len(lines) == 1, lines
     assert "\n" not in lines[0]
     return lines[0]
+
+
+def write_reference(**columns):
+    """Write r.tsv, a line for each of the reference with these cells."""
+    rows = ["\t".join([name, *columns.values()]) for name in REFERENCE]
+    Path("r.tsv").write_text("\n".join(["\t".join(["sample", *columns]), *rows]) + "\n")
 
 
 def test_problems__none_of_sound_covariates_and_none_without_any():
@@ -101,18 +108,46 @@ def test_problems__people_of_other_ids_are_shown_in_open_data_alone():
 
 @pytest.mark.parametrize("shows_ids", [True, False])
 def test_problems__too_few_people_are_counted_and_refused(shows_ids):
-    told, people = [], (*CROWD[:3], "X1", "X2", "X3", "X4")
+    told, people = [], (*CROWD[:10], *REFERENCE, "X")
     options = {"shows_ids": shows_ids, "tell": told.append}
     assert "`covariates.tsv` must share at least 0.5" in only(found(people, **options))
     assert told == [
-        "covariates.tsv: 3 of 7 people with genotypes (42.9%) are in the table of covariates; 3 of its 9 ids "
-        "(33.3%) have genotypes.",
-        "covariates.tsv: With a value: age 3 (57.1% missing), sex 3 (57.1% missing).",
+        "covariates.tsv: 10 of 23 people with genotypes (43.5%) are in the table of covariates; 10 of its 13 "
+        "ids (76.9%) have genotypes.",
+        "covariates.tsv: With a value: age 10 (56.5% missing), sex 10 (56.5% missing).",
     ]
-    assert found(people, more={"outcomes": {"least_share": 0.3}}, **options) == []
-    Path("r.tsv").write_text("sample\tage\tsex\nR1\t1\t1\n")
-    public = {"more": MEASURED, "reference": ("R1", "R2", "R3")}
+    assert found(people, more={"outcomes": {"least_share": 0.4}}, **options) == []
+    write_reference(age="1", sex="1")
+    public = {"more": MEASURED, "reference": [*REFERENCE, *CROWD, "X"]}
     assert "`evaluation.covariates`: `r.tsv` must share at least 0.5" in only(found(**public))
+
+
+FEW_VALUES = (
+    "must have values for at least 0.5 (`outcomes.least_share`) of the people of {}, and for 10 people in "
+    "any case, in each column that is used, got fewer in {}. Leave these columns out by "
+    "`covariates.columns`, or lower the share if that is how it is."
+)
+
+
+@pytest.mark.parametrize("shows_ids", [True, False])
+def test_problems__columns_of_too_few_values_are_named_at_once(shows_ids):
+    text = Path("covariates.tsv").read_text()
+    Path("covariates.tsv").write_text(text.replace("\t0\n", "\tNA\n"))
+    told, words = [], "`covariates.file`: `covariates.tsv` " + FEW_VALUES
+    options = {"shows_ids": shows_ids, "tell": told.append}
+    assert only(found(**options)) == words.format("the genotypes", "sex")
+    assert told[1] == "covariates.tsv: With a value: sex 6 (50.0% missing), age 12 (0.0% missing)."
+    assert found(columns=["age"], **options) == []
+    Path("covariates.tsv").write_text("\n".join(["sample\tage\tsex", *(f"{one}\tNA\t" for one in CROWD)]))
+    assert only(found(**options)) == words.format("the genotypes", "age, sex")
+
+
+def test_problems__columns_of_too_few_values_of_the_reference():
+    write_reference(age="50", sex="NA", note="NA")
+    assert only(found(more=MEASURED)) == "`evaluation.covariates`: `r.tsv` " + FEW_VALUES.format(
+        "`public.reference`", "sex"
+    )
+    assert found(more=MEASURED, columns=["age"]) == []
 
 
 def test_problems__values_are_not_judged_in_a_release():
@@ -147,7 +182,7 @@ def test_problems__a_table_of_the_reference_is_needed_to_measure_on_it():
     assert "`evaluation.covariates` must be given for `evaluation.metrics: public`" in only(
         found(more=public)
     )
-    Path("r.tsv").write_text("sample\tage\tsex\nR1\t1\t1\n")
+    write_reference(age="1", sex="1")
     assert found(more=MEASURED) == []
     assert found(file=None, scales=None, pcs=1, more=public) == []
     line = only(found(more={"mode": "release", "evaluation": {"covariates": "r.tsv"}}))
@@ -161,16 +196,16 @@ def test_problems__a_table_of_the_reference_is_needed_to_measure_on_it():
     ("text", "complaint"),
     [
         (None, "`evaluation.covariates`: `r.tsv` must be a table, but is not there. Correct the path."),
-        ("sample\tage\nR1\tx\n", "`evaluation.covariates`: `r.tsv`, line 2, column `age`: must be a finite"),
+        ("sample\tage\tsex\nR1\tx\t1\n", "`evaluation.covariates`: `r.tsv`, line 2, column `age`: must be a"),
         (
             "sample\tage\nR1\t1\n",
-            "`evaluation.covariates` must have the columns of `covariates.file` that are used, age, sex, got "
-            "r.tsv without sex. Add the column.",
+            "`evaluation.covariates`: `r.tsv` must have a column `sex`, got none. Correct the name, or add "
+            "the column.",
         ),
         (
             "sample\tage\tsex\nHG00096\t1\t1\n",
             "`evaluation.covariates`: `r.tsv` must share sample ids with `public.reference`, got AA99999 "
-            "where those have A9. Rename one side.",
+            "where those have A99. Rename one side.",
         ),
     ],
 )
@@ -181,7 +216,7 @@ def test_problems__of_the_table_of_the_reference(text, complaint):
 
 
 def test_problems__of_the_table_of_the_reference_are_not_the_studys_own():
-    Path("r.tsv").write_text("sample\tage\nR1\t1\n")
+    write_reference(age="1")
     assert found(more=MEASURED, columns=["age"]) == []
     assert found(more=MEASURED, columns=["age"], reference=None) == []
     assert "`covariates.scales` must be given" in only(found(more=MEASURED, scales=None))

@@ -128,6 +128,8 @@ def test_make_covariates__too_few_people_are_refused(study, tmp_path):
         study.make(is_release=True, output=study.covariates)
     assert not study.covariates.exists()
     study.make(is_release=True, least_share=0.4, people_counts=tmp_path / "counts.tsv")
+    with pytest.raises(DpgrsError, match=r"must have values .* got fewer in age\. Leave .*tell nobody"):
+        study.make(is_release=True, least_share=0.48, output=study.covariates.with_name("third.npz"))
     _, *counts = (tmp_path / "counts.tsv").read_text().splitlines()
     assert [line.split("\t")[:6] for line in counts] == [
         ["covariate", "age", "300", "145", "146", "141"],

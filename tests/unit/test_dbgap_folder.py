@@ -11,7 +11,7 @@ from random_cohorts import random_alleles
 from vcf_files import record, vcf_text, write_gzip
 
 COMMENTS = "# Study accession: phs000000.v1.p1\n# Consent group: All\n#\n\n##\tphv00000001\tphv00000002\n"
-N_PEOPLE, N_VARIANTS = 40, 6
+N_PEOPLE, N_VARIANTS = 44, 6
 SAMPLES = [f"S{number:03}" for number in range(N_PEOPLE)]
 # Groups 0 (no consent) to 2, a missing code, and the last people are not in the table.
 CODES = (["1", "2", "0", ""] * N_PEOPLE)[: N_PEOPLE - 4]

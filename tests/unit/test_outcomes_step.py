@@ -90,8 +90,26 @@ def test_make_outcomes__too_few_people_are_told_to_the_log_alone(make, tmp_path,
     assert counts.read_text().splitlines()[1] == "outcome\tgood\t40\t40\t81\t40\t0"
 
 
+@pytest.mark.parametrize("is_release", [True, False])
+def test_make_outcomes__columns_of_too_few_values_are_refused(make, tmp_path, capsys, is_release):
+    few, none = [*STANDARD[:19], *["NA"] * 21], ["NA"] * len(PEOPLE)
+    columns = {"good": STANDARD, "few": few, "none": none}
+    with pytest.raises(DpgrsError, match=r"y\.tsv` must have values .* got fewer in few, none\.") as caught:
+        make(columns, is_release=is_release)
+    message = str(caught.value).replace(str(tmp_path), "")
+    assert not any(word in message for word in ("19", "21", "40", "HG"))
+    assert ("tell nobody that it failed" in message) == is_release
+    assert not (tmp_path / "outcomes.npz").exists()
+    assert "none 0 (100.0% missing), few 19 (52.5% missing)" in capsys.readouterr().err
+    del columns["none"]
+    # Standardised as it is, whether few or many have it.
+    columns["few"] = [*(STANDARD[:19] - STANDARD[:19].mean()), *["NA"] * 21]
+    assert make(columns, is_release=is_release, least_share=0.47).names == ("good", "few")
+
+
 def test_make_outcomes__columns_that_are_not_used_are_not_judged(make):
-    assert make({"good": STANDARD, "raw": 170 + STANDARD}, count=1).names == ("good",)
+    columns = {"good": STANDARD, "raw": 170 + STANDARD, "none": ["NA"] * len(PEOPLE)}
+    assert make(columns, count=1).names == ("good",)
 
 
 def test_make_outcomes__public_constants_standardise(make, tmp_path):

@@ -45,7 +45,7 @@ def test_add__counts_part_by_part_and_gives_those_with_genotypes():
         (300, 301, 0.5, False),
         (18, 282, 0.5, False),
         (18, 282, 0.06, True),
-        (1, 10_000, 0.0, True),
+        (10, 10_000, 0.0, True),
         (0, 10, 0.0, False),
     ],
 )
@@ -56,6 +56,24 @@ def test_problem__too_few_of_either_side(n_both, n_others, least_share, is_enoug
         start = f"must share at least {least_share:g} (`outcomes.least_share`) of"
         assert problem.startswith(start)
         assert not any(str(number) in problem.removeprefix(start) for number in (n_both, n_others))
+
+
+@pytest.mark.parametrize(
+    ("least_share", "few"),
+    [(1.0, ["bmi", "sbp", "n10", "n9", "none"]), (0.5, ["sbp", "n10", "n9", "none"]), (0, ["n9", "none"])],
+)
+def test_problem__names_all_columns_of_too_few_values(least_share, few):
+    n_known = {"height": 300, "bmi": 150, "sbp": 149, "n10": 10, "n9": 9, "none": 0}
+    columns = {name: np.where(np.arange(300) < n, 0.0, np.nan) for name, n in n_known.items()}
+    problem = counted(300, 0, kind="covariate", columns=columns).problem(least_share, shows_ids=True)
+    assert f"values for at least {least_share:g} (`outcomes.least_share`) of the people of the" in problem
+    assert f"got fewer in {', '.join(few)}. Leave these columns out by `covariates.columns`, or" in problem
+    assert not any(str(number) in problem for number in (300, 150, 149))
+
+
+def test_problem__values_of_people_without_genotypes_do_not_count():
+    columns = {"height": [0] * 300, "bmi": [*[np.nan] * 200, *[0] * 100]}
+    assert "got fewer in bmi." in counted(200, 100, columns=columns).problem(0.5, shows_ids=False)
 
 
 def test_problem__nobody_in_both_shows_patterns_or_ids():

@@ -82,24 +82,32 @@ def test_problems__constants_of_simulated_outcomes():
 
 
 def test_problems__outcomes_of_too_few_people():
-    line = only(found(good=STANDARD, rare=[1, -1, *["NA"] * 10]))
-    assert line.endswith("in column `rare`, got 2. Leave the column out.")
+    rare = {"good": STANDARD, "rare": [1, -1, *["NA"] * 10], "raw": [0, 1] * 6, "none": ["NA"] * 12}
+    for shows_ids in (True, False):
+        few, *others = found(**rare, shows_ids=shows_ids)
+        assert few == (
+            "`outcomes.file`: `outcomes.tsv` must have values for at least 0.5 (`outcomes.least_share`) of "
+            "the people of the genotypes, and for 10 people in any case, in each column that is used, got "
+            "fewer in rare, none. Take these columns out of the table, or lower the share if that is how it "
+            "is."
+        )
+        assert ["column `raw`" in line for line in others] == [True] * shows_ids
+    assert "got fewer in rare, none." in found(**rare, least_share=0)[0]
 
 
 @pytest.mark.parametrize("shows_ids", [True, False])
 def test_problems__people_are_counted_for_the_operator_alone(shows_ids):
-    told, people = [], CROWD[:5] + tuple(f"NA{number}" for number in range(8))
+    told, people = [], CROWD[:11] + tuple(f"NA{number}" for number in range(17))
     options = {"people": people, "shows_ids": shows_ids, "tell": told.append}
     line = only(found(good=STANDARD, least_share=0.4, **options))
-    assert "5" not in line.replace("0.4", "")
+    assert not any(word in line for word in ("11", "28", "13"))
     assert line.startswith("`outcomes.file`: `outcomes.tsv` must share at least 0.4 (`outcomes.")
     assert told == [
-        "outcomes.tsv: 5 of 13 people with genotypes (38.5%) are in the table of outcomes; 5 of its 13 ids "
-        "(38.5%) have genotypes.",
-        "outcomes.tsv: With a value: good 5 (61.5% missing).",
+        "outcomes.tsv: 11 of 28 people with genotypes (39.3%) are in the table of outcomes; 11 of its 13 ids "
+        "(84.6%) have genotypes.",
+        "outcomes.tsv: With a value: good 11 (60.7% missing).",
     ]
-    if not shows_ids:
-        assert found(good=STANDARD, least_share=0.38, **options) == []
+    assert found(good=STANDARD, least_share=0.39, **options) == []
     told.clear()
     assert "must share sample ids with the genotypes" in only(
         found(good=STANDARD, **options | {"people": ("X",)})
@@ -120,10 +128,15 @@ def test_problems__many_bad_outcomes_are_counted():
     assert "6 more columns" in lines[-1]
 
 
-def found_of_reference(names, people=("R1",), **outcomes):
+REFERENCE = [f"R{number}" for number in range(1, 10)] + ["R0", "S1", "S2"]
+
+
+def found_of_reference(names, people=REFERENCE, cells=None, **outcomes):
     """Judge a table of the reference with these columns, beside a study of height and case."""
     write_outcomes(**RAW)
-    Path("r.tsv").write_text("\t".join(["sample", *names]) + "\nR1" + "\t0" * len(names) + "\n")
+    cells = cells or ["0"] * len(names)
+    lines = ["\t".join(line) for line in [["sample", *names], *([name, *cells] for name in REFERENCE)]]
+    Path("r.tsv").write_text("\n".join(lines) + "\n")
     settings = {"outcomes": {"source": "file", "file": "outcomes.tsv", **outcomes}, "mode": "release"}
     settings["evaluation"] = {"metrics": "public", "outcomes": "r.tsv"}
     return table_gates.reference_outcome_problems(resolve(settings), people)
@@ -151,9 +164,17 @@ def test_reference_problems__other_outcomes(names, got):
 
 
 def test_reference_problems__too_few_people():
-    line = only(found_of_reference(["height", "case"], people=["R1", "R2", "R3"]))
+    people = [*REFERENCE, *CROWD, "X"]
+    line = only(found_of_reference(["height", "case"], people=people))
     assert "`r.tsv` must share at least 0.5 (`outcomes.least_share`) of its" in line
-    assert found_of_reference(["height", "case"], people=["R1", "R2", "R3"], least_share=0.3) == []
+    assert found_of_reference(["height", "case"], people=people, least_share=0.3) == []
+
+
+def test_reference_problems__columns_of_too_few_values():
+    line = only(found_of_reference(["height", "case"], cells=["0", "NA"]))
+    assert line.startswith("`evaluation.outcomes`: `r.tsv` must have values for at least 0.5")
+    assert "of `public.reference`, and for 10 people in any case, in each column" in line
+    assert "got fewer in case." in line
 
 
 def test_reference_problems__other_people():

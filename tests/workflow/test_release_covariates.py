@@ -76,6 +76,13 @@ def test_release__counts_of_people_are_for_the_operator_alone(site):
     assert refused.returncode == 2
     assert "renamed.tsv: 18 of 200 people with genotypes (9.0%) are in the table" in refused.stdout
     assert "`covariates.file`: `renamed.tsv` must share at least 0.5" in refused.stdout
+    table = pd.read_csv(site / "covariates.tsv", sep="\t")
+    table.loc[50:, "age"], table["sex"] = None, None
+    table.to_csv(site / "missing.tsv", sep="\t", index=False)
+    refused = run(site, STUDY | {"covariates": COVARIATES | {"file": "missing.tsv"}}, check=False)
+    assert refused.returncode == 2
+    assert "`covariates.file`: `missing.tsv` must have values for at least 0.5" in refused.stdout
+    assert "got fewer in age, sex." in refused.stdout
     assert (site / "ledger.jsonl").read_bytes() == ledger
 
 

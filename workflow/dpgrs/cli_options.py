@@ -121,7 +121,7 @@ def people_counts(command):
             type=FiniteRange(0, 1),
             default=0.5,
             show_default=True,
-            help="Of people and of ids that must be in both.",
+            help="Of people and of ids that must be in both, and of people with a value.",
         ),
         click.option("--people-counts", type=click.Path(), help="Where to write counts; for the operator."),
     )

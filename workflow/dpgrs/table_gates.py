@@ -7,7 +7,6 @@ from dpgrs.controlled_gates import ENCRYPTED
 from dpgrs.errors import DpgrsError, must
 from dpgrs.io.people_counts import PeopleCount, describe_counts
 from dpgrs.io.phenotypes import (
-    FEWEST_OBSERVED,
     OutcomeScale,
     constants_of,
     outcome_chunks,
@@ -83,9 +82,9 @@ def outcome_problems(outcomes, people, *, shows_ids, tell=None):
     if names is not None and counts is not None and max(counts) > len(names):
         wanted = f"be at most {len(names)}, the outcomes in {path}"
         lines.append(must("outcomes.count", wanted, max(counts), "Lower it, or leave it out to use all."))
-    if lines or faults:
-        return lines or faults
-    return _value_problems(scale.describe()) if shows_ids else []
+    if names is None or faults:
+        return lines + faults
+    return lines + (_value_problems(scale.describe()) if shows_ids else [])
 
 
 def reference_outcome_problems(config, people, *, tell=None):
@@ -200,19 +199,15 @@ def _constants(path, used, scales):
 
 
 def _value_problems(scale):
-    """Find outcomes that too few people have, or that are not standardised; name the first of each kind."""
-    rare, raw = (scale.index[scale[kind]] for kind in ("is_rare", "is_raw"))
-    lines = []
+    """Find outcomes that are not standardised; name the first."""
+    raw, lines = scale.index[scale["is_raw"]], []
     standardised = "hold outcomes of mean 0 and standard deviation 1"
-    for column in rare[:FEW]:
-        wanted = f"have a value for at least {FEWEST_OBSERVED} people of the genotypes in column `{column}`"
-        lines.append(must("outcomes.file", wanted, scale["n_observed"][column], "Leave the column out."))
     for column in raw[:FEW]:
         mean, sd = scale["mean"][column], scale["sd"][column]
         got = f"mean {mean:.3g} and standard deviation {sd:.3g} in column `{column}`"
         lines.append(must("outcomes.file", standardised, got, PUBLIC_CONSTANTS))
-    n_more = sum(max(len(kind) - FEW, 0) for kind in (rare, raw))
-    return lines + ([f"`outcomes.file`: {n_more} more columns like these."] if n_more else [])
+    n_more = len(raw) - FEW
+    return lines + ([f"`outcomes.file`: {n_more} more columns like these."] if n_more > 0 else [])
 
 
 def _simulated_outcome_problems(outcomes):

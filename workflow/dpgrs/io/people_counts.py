@@ -7,12 +7,17 @@ import pandas as pd
 
 from dpgrs.errors import shown
 from dpgrs.io.files import read_table
+from dpgrs.io.phenotypes import FEWEST_OBSERVED
 from dpgrs.io.tables import describe_mismatch
 
 COLUMNS = ["kind", "name", "people", "in_table", "ids", "values", "missing"]
 # Names that a summary has room for, all of them or those with the fewest values.
 FEW, FEWEST = 5, 3
 EXAMPLES = 1000
+LEAVE_OUT = {
+    "outcome": "Take these columns out of the table",
+    "covariate": "Leave these columns out by `covariates.columns`",
+}
 
 
 class PeopleCount:
@@ -52,25 +57,35 @@ class PeopleCount:
         return pd.DataFrame(found).assign(missing=lambda rows: 1 - rows["values"] / n_people)[COLUMNS]
 
     def problem(self, least_share, *, shows_ids, of="the genotypes"):
-        """Say that nobody, or too few people, are in both; None if enough are.
+        """Say that nobody, or too few people, are in both or have a value of a column; None if enough do.
 
         Parameters
         ----------
-        least_share : float, of the people with genotypes and of the people of the table, each.
+        least_share : float, of the people with genotypes and of the people of the table, each; of the former
+            also for each column, and whatever it is `FEWEST_OBSERVED` people.
         shows_ids, of : as in `describe_mismatch`.
 
         Returns
         -------
-        str, the end of a sentence that begins with the table's name, without any count; or None.
+        str, the end of a sentence that begins with the table's name, without any count, but with the names of
+        all columns of too few; or None.
         """
         if not self._n_both:
             return describe_mismatch(self._examples, list(self._people), shows_ids=shows_ids, of=of)
-        if self._n_both >= least_share * max(len(self._people), self._n_ids):
+        n_people, share = len(self._people), f"{least_share:g} (`outcomes.least_share`)"
+        if self._n_both < least_share * max(n_people, self._n_ids):
+            return (
+                f"must share at least {share} of its sample ids, and of the people of {of}, got fewer. Look "
+                "at the counts: name people alike, take some out, or lower it if that is how it is."
+            )
+        is_few = self._values < max(least_share * n_people, FEWEST_OBSERVED)
+        if not is_few.any():
             return None
+        few = ", ".join(map(shown, is_few.index[is_few]))
         return (
-            f"must share at least {least_share:g} (`outcomes.least_share`) of its sample ids, and of the "
-            f"people of {of}, got fewer. Look at the counts: name people alike, take some out, or lower it if"
-            " that is how it is."
+            f"must have values for at least {share} of the people of {of}, and for {FEWEST_OBSERVED} people "
+            f"in any case, in each column that is used, got fewer in {few}. {LEAVE_OUT[self.kind]}, or lower "
+            "the share if that is how it is."
         )
 
 

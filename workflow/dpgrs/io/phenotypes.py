@@ -31,8 +31,9 @@ PARQUET = (".parquet", ".pq")
 # The first so that ids fit in memory; the second is 4 GB: 1,000 outcomes of 500,000 people.
 MOST_PEOPLE, MOST_VALUES = 5_000_000, 500_000_000
 CHUNK_CELLS = 200_000
-# Standardised outcomes may be off by as much in one cohort; raw centimetres or 0/1 codes are further off.
+# Fewer people with a value tell nothing of a column.
 FEWEST_OBSERVED = 10
+# Standardised outcomes may be off by as much in one cohort; raw centimetres or 0/1 codes are further off.
 LARGEST_MEAN, SMALLEST_SD, LARGEST_SD = 0.5, 0.6, 2.5
 SCALE_COLUMNS = {
     "name": {"outcome", "covariate", "phenotype", "name"},
@@ -218,8 +219,8 @@ def describe_scale(table):
 
     Returns
     -------
-    pandas.DataFrame, a row per outcome: n_observed, mean and sd of its values, is_rare where too few people
-    have a value to judge it, else is_raw where mean or sd are far from 0 and 1.
+    pandas.DataFrame, a row per outcome: mean and sd of its values, and is_raw where these are far from 0 and
+    1, of `FEWEST_OBSERVED` values or more.
     """
     scale = OutcomeScale()
     scale.add(table)
@@ -246,10 +247,9 @@ class OutcomeScale:
     def describe(self):
         """Return what `describe_scale` returns."""
         sd = np.sqrt(self._squares / (self._n - 1).where(self._n > 1))
-        mean, is_rare = self._mean.where(self._n > 0), self._n < FEWEST_OBSERVED
+        mean = self._mean.where(self._n > 0)
         is_standard = (mean.abs() <= LARGEST_MEAN) & sd.between(SMALLEST_SD, LARGEST_SD)
-        scale = {"n_observed": self._n, "mean": mean, "sd": sd, "is_rare": is_rare}
-        return pd.DataFrame(scale | {"is_raw": ~is_rare & ~is_standard})
+        return pd.DataFrame({"mean": mean, "sd": sd, "is_raw": (self._n >= FEWEST_OBSERVED) & ~is_standard})
 
 
 def _chunks(path, columns):

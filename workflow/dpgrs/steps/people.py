@@ -35,7 +35,7 @@ def choose_study_people(genotypes, *, output, counts=None, **terms):
 
 
 def count_people(table, sample_ids, *, path, kind, least_share, output, is_release):
-    """Count the people with genotypes who have outcomes or covariates, and refuse a table of too few.
+    """Count the people with genotypes who have outcomes or covariates, and refuse where too few have them.
 
     Whatever is drawn takes what is made after this. The counts are exact: standard error is the operator's
     log, and `output` lies in a private folder.
@@ -53,7 +53,8 @@ def count_people(table, sample_ids, *, path, kind, least_share, output, is_relea
     Raises
     ------
     DpgrsError
-        If table and genotypes share nobody, or too few people. No count is told.
+        If table and genotypes share nobody, or too few people, or too few have a value of a column. No count
+        is told.
     """
     counts = PeopleCount(kind, sample_ids)
     counts.add(table)

@@ -142,9 +142,11 @@ def test_select_panel__seed_decides(stores):
 
 
 def test_select_panel__raise_on_too_few_variants(stores):
-    with pytest.raises(
-        DpgrsError, match=r"`size` must be at most \d+, the variants with MAF >= 0.3, got 119\. Lower"
-    ):
+    words = (
+        r"^`panel\.size` must be at most the number of variants that pass all filters, \d+ of 120, got 119\. "
+        r"Left out are \d+ by `panel\.maf`\. Lower it, loosen these filters, or add chromosomes\.$"
+    )
+    with pytest.raises(DpgrsError, match=words):
         select_panel(stores, size=119, maf=0.3, seed=1)
 
 
@@ -165,9 +167,7 @@ def test_select_panel__linked_variants_stay_apart(tmp_path):
     near = LinkageLimit(0.5, 1.5, "haplotypes")
     kept = select_panel([store], size=5, maf=0.01, seed=1, linkage=near).variants[0]["position"]
     assert (kept.diff().dropna() >= 1500).all()
-    with pytest.raises(
-        DpgrsError, match=r"`size` must be at most 2, .* that `panel.ld_r2` let pass, got 3\."
-    ):
+    with pytest.raises(DpgrsError, match=r", 2 of 11, got 3\. Left out are 9 by `panel\.ld_r2`\."):
         select_panel([store], size=3, maf=0.01, seed=1, linkage=limit)
 
 

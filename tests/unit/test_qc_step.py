@@ -104,7 +104,9 @@ def test_make_panel__warns_of_missing_alleles_and_counts_them(tmp_path, males):
     for name, share in (("call_rate", known), ("least_call_rate", 12 / 40), ("half_calls", 12 / 20)):
         np.testing.assert_allclose(counts[name], share)
     assert counts["missing"].tolist() == [1, 1]
-    with pytest.raises(DpgrsError, match=rf"`panel\.missing` let pass, got 20\. .* X\. {LIKELY}"):
+    with pytest.raises(
+        DpgrsError, match=rf"none of 30, got 20\. .* 30 by `panel\.missing`\. .* X\. {LIKELY}"
+    ):
         make_panel([males], output=tmp_path / "none.zarr", size=20, maf=0, seed=1, missing=0.05)
 
 

@@ -90,8 +90,15 @@ def test_choose_sites__keeps_plain_common_biallelic_sites_on_the_chromosomes():
         ("1", 8, "unknown", "A", "G", np.nan),
     )
     assert chosen(table, size=2)["id"].tolist() == ["good1", "good2"]
-    with pytest.raises(DpgrsError, match=r"`panel\.size` must be at most 2, the public sites"):
+    words = (
+        r"`panel\.size` must be at most the number of public sites on these chromosomes that pass all "
+        r"filters, {}\. Lower it, {}or give more sites\."
+    )
+    left_out = r"2 of 9, got 3\. Left out are 3 by `panel\.maf`, 4 that no release takes \(docs/qc\.md\)"
+    with pytest.raises(DpgrsError, match=words.format(left_out, "loosen these filters, ")):
         chosen(table, size=3)
+    with pytest.raises(DpgrsError, match=words.format("none of 0, got 3", "")):
+        chosen(table, size=3, chromosomes=["X"])
 
 
 def test_choose_sites__are_thinned_by_name_and_nested():
@@ -129,7 +136,7 @@ def test_choose_sites__filters_by_the_genotypes_of_a_reference(tmp_path):
         table, chromosomes=["1"], size=1, maf=0.01, seed=1, stores=stores, linkage=linkage, **filters
     )
     assert sites["position"].tolist() in ([5], [6])
-    with pytest.raises(DpgrsError, match=r"at most 1, .* that missing, hwe, ld_r2 let pass, got 2"):
+    with pytest.raises(DpgrsError, match=r"1 of 5, got 2\. .* `panel\.missing`, 1 by `panel\.hwe`, 1 by"):
         choose_sites(
             table, chromosomes=["1"], size=2, maf=0.01, seed=1, stores=stores, linkage=linkage, **filters
         )

@@ -14,8 +14,8 @@ from dpgrs.io.variant_filters import (
     VariantFilters,
     count_reasons,
     drop_reasons,
-    in_force,
     measured,
+    too_few,
     with_records,
     write_counts,
 )
@@ -76,9 +76,16 @@ def test_drop_reasons__lenient_filters_drop_nothing_that_is_known():
     ]
 
 
-def test_in_force__names_what_drops():
-    assert in_force(VariantFilters(maf=0.1)) == []
-    assert in_force(STRICT) == ["missing", "hwe", "ambiguous", "multiallelic", "classes"]
+def test_too_few__names_the_settings_that_leave_variants_out():
+    reasons = [REASONS.index(name) for name in ("class", "ambiguous", "missing")] + [USABLE, USABLE]
+    is_linked = np.array([False] * 4 + [True])
+    counts = count_reasons(["1"] * 5, reasons, is_linked=is_linked, is_kept=~is_linked)
+    line = too_few(counts, size=3, what="variants", fix="add chromosomes")
+    assert line == (
+        "`panel.size` must be at most the number of variants that pass all filters, 1 of 5, got 3. Left "
+        "out are 1 by `panel.classes`, 1 by `panel.ambiguous`, 1 by `panel.missing`, 1 by `panel.ld_r2`. Lower it, "
+        "loosen these filters, or add chromosomes."
+    )
 
 
 @pytest.mark.parametrize(

@@ -69,7 +69,11 @@ JOBS = {
     "truncated": (gzip.compress(TEXT.encode())[:-40], SETTINGS, "truncated"),
     "unphased": (gzip.compress(TEXT.replace("0|1", "0/1", 1).encode()), SETTINGS, "unphased"),
     "columns": (gzip.compress(TEXT.replace("\t0|1\n", "\n", 1).encode()), SETTINGS, "columns"),
-    "too few variants": (gzip.compress(TEXT.encode()), changed(panel={"size": 31}), "must be at most 30"),
+    "too few variants": (
+        gzip.compress(TEXT.encode()),
+        changed(panel={"size": 31}),
+        "pass all filters, 30 of 30, got 31.",
+    ),
 }
 
 

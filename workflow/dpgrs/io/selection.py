@@ -24,9 +24,9 @@ from dpgrs.io.variant_filters import (
     VariantFilters,
     count_reasons,
     drop_reasons,
-    in_force,
     measured,
     poorly_called,
+    too_few,
     with_records,
 )
 
@@ -65,8 +65,8 @@ def select_panel(stores, *, size, maf, seed, linkage=None, **filters):
     is_chosen = rank >= 0
     counts = _what_became(stores, reasons, usable, is_linked=is_linked, is_kept=is_chosen)
     if size > np.count_nonzero(is_chosen):
-        too_few = _too_few(np.count_nonzero(is_chosen), size, filters, linkage)
-        raise DpgrsError(" ".join([too_few, *poorly_called(counts)]))
+        line = too_few(counts, size=size, what="variants", fix="add chromosomes")
+        raise DpgrsError(" ".join([line, *poorly_called(counts)]))
     chosen = usable[is_chosen]
     own = [chosen[chosen["store"] == place] for place in range(len(stores))]
     return PanelSelection(
@@ -142,16 +142,6 @@ def thin(variants, stores, *, size, seed, linkage=None):
     rank = np.full(len(variants), -1, dtype=np.int32)
     rank[taken] = np.arange(len(taken), dtype=np.int32)
     return rank, is_linked
-
-
-def _too_few(n_found, size, filters, linkage):
-    """Say what to change where fewer variants are left than a panel needs."""
-    others = [f"`panel.{name}`" for name in in_force(filters)] + ["`panel.ld_r2`"] * (linkage is not None)
-    kind = f" that {', '.join(others)} let pass" if others else ""
-    return (
-        f"`size` must be at most {n_found}, the variants with MAF >= {filters.maf:g}{kind}, got {size}. "
-        f"Lower `panel.size` or `panel.maf`, {'loosen the others, ' if others else ''}or add chromosomes."
-    )
 
 
 def _what_became(stores, reasons, usable, *, is_linked, is_kept):

@@ -15,8 +15,8 @@ from dpgrs.io.variant_filters import (
     VariantFilters,
     count_reasons,
     drop_reasons,
-    in_force,
     measured,
+    too_few,
     with_records,
 )
 
@@ -133,19 +133,12 @@ def choose_sites(sites, *, chromosomes, size, maf, seed, stores=(), linkage=None
     usable = sites[reasons == USABLE]
     rank, is_linked = thin(usable, stores, size=size, seed=seed, linkage=linkage)
     is_chosen = rank >= 0
-    if size > is_chosen.sum():
-        others = [name for name in in_force(filters) if name not in RELEASED] + ["ld_r2"] * (
-            linkage is not None
-        )
-        kind = f", that {', '.join(others)} let pass" if others else ""
-        raise DpgrsError(
-            f"`panel.size` must be at most {is_chosen.sum()}, the public sites on these chromosomes with two "
-            f"plain alleles and a frequency of at least {maf:g}{kind}, got {size}. "
-            "Lower it, or give more sites."
-        )
     fate = np.zeros((2, len(sites)), dtype=bool)
     fate[:, reasons == USABLE] = is_linked, is_chosen
     counts = count_reasons(sites["contig"], reasons, is_linked=fate[0], is_kept=fate[1])
+    if size > is_chosen.sum():
+        what, never = "public sites on these chromosomes", ("class", "multiallelic", "ambiguous")
+        raise DpgrsError(too_few(counts, size=size, what=what, fix="give more sites", fixed=never))
     chosen = usable.assign(rank=rank)[is_chosen]
     order = chosen["contig"].str.removeprefix("chr").map(names.index)
     chosen = (

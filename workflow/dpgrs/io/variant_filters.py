@@ -1,6 +1,6 @@
 """Which variants of a store may enter a panel, and how many fall away for which reason."""
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
@@ -17,6 +17,8 @@ AMBIGUOUS = {"AT", "TA", "CG", "GC"}
 # A variant counts for the first that holds.
 REASONS = ("class", "multiallelic", "ambiguous", "missing", "maf", "hwe")
 USABLE = len(REASONS)
+# Where the setting has another name than the reason.
+SETTINGS = {"class": "classes", "ld": "ld_r2"}
 # As the reader of VCFs names what it skips.
 SKIPPED = {
     "filtered": "filtered",
@@ -73,16 +75,6 @@ class VariantFilters:
         if not self.classes or not set(self.classes) <= set(CLASSES):
             got = ", ".join(self.classes) or "nothing"
             raise UsageError(f"`classes` must be among {', '.join(CLASSES)}, got {got}.")
-
-
-def in_force(filters):
-    """Name the filters, other than that of frequency, that let not everything pass."""
-    lenient = VariantFilters()
-    return [
-        field.name
-        for field in fields(filters)
-        if field.name != "maf" and getattr(filters, field.name) != getattr(lenient, field.name)
-    ]
 
 
 def measured(store, frequency, *, filters):
@@ -177,6 +169,30 @@ def count_reasons(contigs, reasons, *, is_linked, is_kept):
     counts = counts.reindex(pd.unique(pd.Series(chromosome)))
     counts.insert(0, "rows", counts.sum(axis=1))
     return counts.rename_axis("chromosome", axis=0).rename_axis(None, axis=1).reset_index()
+
+
+def too_few(counts, *, size, what, fix, fixed=()):
+    """Say that fewer variants are left than a panel needs, and which settings left the others out.
+
+    Parameters
+    ----------
+    counts : DataFrame as from `count_reasons`.
+    size : int, of the panel.
+    what, fix : str, what passes the filters, and what helps beside loosening them.
+    fixed : sequence of those in `REASONS` that no setting changes.
+    """
+    total = counts.drop(columns="chromosome").sum()
+    kept, rows = int(total["kept"]), int(total["rows"])
+    left_out = {name: int(total[name]) for name in (*REASONS, "ld") if total[name]}
+    n_never = sum(left_out.pop(name, 0) for name in fixed)
+    by = [f"{n:,} by `panel.{SETTINGS.get(name, name)}`" for name, n in left_out.items()]
+    by += [f"{n_never:,} that no release takes (docs/qc.md)"] * (n_never > 0)
+    told = [f"Left out are {', '.join(by)}."] * bool(by)
+    told.append(f"Lower it, {'loosen these filters, ' if left_out else ''}or {fix}.")
+    return (
+        f"`panel.size` must be at most the number of {what} that pass all filters, {kept or 'none'} of "
+        f"{rows:,}, got {size}. {' '.join(told)}"
+    )
 
 
 def with_records(counts, stores):

@@ -172,8 +172,8 @@ def test_resolve__home_in_a_path(key, monkeypatch):
 def test_read_settings__home_in_a_path(tmp_path):
     (tmp_path / "study.yaml").write_text("privacy: {ledger: ~/ledgers/a.jsonl}\n")
     home = os.path.expanduser("~")  # noqa: PTH111 - as the shell does it
-    assert read_settings(tmp_path / "study.yaml")["privacy"]["ledger"] == f"{home}/ledgers/a.jsonl"
-    changed = read_settings(tmp_path / "study.yaml", changes=["privacy={ledger: ~/b.jsonl}"])
+    assert resolve(read_settings(tmp_path / "study.yaml"))["privacy"]["ledger"] == f"{home}/ledgers/a.jsonl"
+    changed = resolve(read_settings(tmp_path / "study.yaml", changes=["privacy={ledger: ~/b.jsonl}"]))
     assert changed["privacy"]["ledger"] == f"{home}/b.jsonl"
 
 

@@ -8,6 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 from dpgrs.cli import main
+from dpgrs.config import resolve
 from dpgrs.errors import DpgrsError, UsageError
 from dpgrs.preflight import problems
 from dpgrs.privacy.ledger import Order
@@ -88,7 +89,7 @@ def test_plan_study__rounds_of_boosted_adassp_are_one_line(method, choices):
 @pytest.mark.parametrize("outcome_budget", ["joint", "separate"])
 def test_plan_study__totals_are_those_that_the_gates_hold_against_the_budget(outcome_budget, metrics):
     changes = [*RELEASE, f"privacy={{outcome_budget: {outcome_budget}}}", f"evaluation={metrics}"]
-    settings = read_settings("study.yaml", changes=changes)
+    settings = resolve(read_settings("study.yaml", changes=changes))
     (request,) = plan_study(settings)["requests"]
     assert request["whole_study"]["ledger"] == pytest.approx(total_epsilon(settings))
     statistics = {mechanism["statistic"]: mechanism["times"] for mechanism in request["mechanisms"]}
@@ -142,6 +143,15 @@ def test_plan_study__people_of_real_cohorts_must_be_stated():
     cohort = 'cohort={source: vcf, vcf: "absent{chrom}.vcf"}'
     with pytest.raises(UsageError, match="`--people` must be given"):
         plan_of(*SMALL, cohort, people=None)
+    # With all else that is wrong, but for files that may be yet to come.
+    changes = ["epsilom=1", "panel={size: 0}", "trials=2"]
+    with pytest.raises(UsageError) as caught:
+        plan_of("mode=release", cohort, "outcomes={source: file, file: y.tsv}", *changes, people=None)
+    lines = str(caught.value).splitlines()
+    assert len(lines) == len(set(lines))
+    for words in ("`epsilom`", "`panel.size`", "`--people`", "`outcomes.count`", "`trials`"):
+        assert sum(line.startswith(words) for line in lines) == 1, lines
+    assert not any("is not there" in line for line in lines)
     assert plan_of(*SMALL, cohort)["assumptions"]["people"] == 1000
 
 
@@ -281,7 +291,7 @@ def test_plan_study__lists_what_a_run_would_list(monkeypatch):
         "privacy={ledger: new.jsonl}",
     )
     plan = plan_of(*changes)
-    settings = read_settings("study.yaml", changes=changes)
+    settings = resolve(read_settings("study.yaml", changes=changes))
     assert sorted(plan["problems"] + plan["hints"]) == sorted(problems(settings))
     for key in ("release.genome_build", "evaluation.covariates", "release.preprocessing"):
         assert [line for line in plan["problems"] if line.startswith(f"`{key}` must be")]

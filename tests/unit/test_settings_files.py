@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from dpgrs.config import resolve
 from dpgrs.errors import UsageError
 from dpgrs.preflight import check
 from dpgrs.settings_files import read_settings, require_plain
@@ -18,7 +19,7 @@ def empty_folder(tmp_path, monkeypatch):
 def test_read_settings__lays_changes_over_the_file_over_the_base():
     Path("study.yaml").write_text("privacy: {epsilon: 3, delta: 1e-7}\ntrials: 4\n")
     changes = ["privacy={epsilon: [1, 2]}", "trials=5", "cohort={simulation: {people: 70}}"]
-    settings = read_settings("study.yaml", changes=[*changes, "cohort={rows: people}"])
+    settings = resolve(read_settings("study.yaml", changes=[*changes, "cohort={rows: people}"]))
     assert settings["study"] == "demo"
     assert settings["privacy"]["epsilon"] == [1.0, 2.0]
     assert settings["privacy"]["delta"] == 1e-7
@@ -43,7 +44,7 @@ def test_read_settings__raise_on_misuse(content, changes, message):
     if content is not None:
         Path("absent.yaml").write_text(content)
     with pytest.raises(UsageError) as caught:
-        read_settings("absent.yaml", changes=changes)
+        resolve(read_settings("absent.yaml", changes=changes))
     assert message in str(caught.value)
     assert "\n" not in str(caught.value)
 
@@ -69,7 +70,7 @@ def test_read_settings__says_where_a_file_is_broken(content, where):
 
 def fault_of(path, *, changes=()):
     with pytest.raises(UsageError) as caught:
-        read_settings(path, changes=changes)
+        resolve(read_settings(path, changes=changes))
     (line,) = str(caught.value).splitlines()
     return line
 
@@ -99,7 +100,7 @@ def test_require_plain__names_the_file_that_was_run():
 
 def _all_faults(path):
     with pytest.raises(UsageError) as caught:
-        read_settings(path)
+        resolve(read_settings(path))
     return str(caught.value)
 
 

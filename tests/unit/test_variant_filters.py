@@ -83,8 +83,8 @@ def test_too_few__names_the_settings_that_leave_variants_out():
     line = too_few(counts, size=3, what="variants", fix="add chromosomes")
     assert line == (
         "`panel.size` must be at most the number of variants that pass all filters, 1 of 5, got 3. Left "
-        "out are 1 by `panel.classes`, 1 by `panel.ambiguous`, 1 by `panel.missing`, 1 by `panel.ld_r2`. Lower it, "
-        "loosen these filters, or add chromosomes."
+        "out are 1 by `panel.classes`, 1 by `panel.ambiguous`, 1 by `panel.missing`, 1 by `panel.ld_r2`. "
+        "Lower it, loosen these filters, or add chromosomes."
     )
 
 

@@ -9,7 +9,6 @@ from pathlib import Path
 import yaml
 from snakemake.utils import update_config
 
-from dpgrs.config import resolve
 from dpgrs.errors import UsageError
 
 # Snakemake lays this file of a checkout under every other; an installed package has none, and needs none.
@@ -30,19 +29,19 @@ def read_settings(path, *, changes=()):
 
     Returns
     -------
-    dict from `dpgrs.config.resolve`.
+    dict of settings as they stand, for `dpgrs.config.resolve` or `examine`.
 
     Raises
     ------
     UsageError
-        If the file cannot be read, or with all problems of the settings.
+        If the file cannot be read.
     """
     raw = {}
     for source in [BASE] * BASE.is_file() + [path]:
         update_config(raw, _read(source))
     for change in changes:
         update_config(raw, _parse(change))
-    return resolve(raw)
+    return raw
 
 
 def require_plain(paths):

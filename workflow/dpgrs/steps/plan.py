@@ -10,7 +10,7 @@ from dataclasses import asdict, replace
 from itertools import chain
 from pathlib import Path
 
-from dpgrs.config import counts_outcomes
+from dpgrs.config import counts_outcomes, examine
 from dpgrs.errors import DpgrsError, UsageError
 from dpgrs.io.phenotypes import outcome_names, read_scales
 from dpgrs.io.sites import choose_sites, read_chosen_sites, read_sites
@@ -35,14 +35,16 @@ LISTS = ("protection", "accounting", "epsilon")
 # What preflight says of a file that may be yet to come.
 ABSENT = (" is not there", " matches no file", " has no .pgen and no .bed")
 DIGITS, MOST_REQUESTS = 6, 1000
+# What frequencies are looked at with where the number is not known.
+FEWEST_PEOPLE = 2
 
 
-def plan_study(config, *, people=None, heritabilities=()):
+def plan_study(settings, *, people=None, heritabilities=()):
     """Work out costs, what the ledger would say, and the accuracy to expect of every request.
 
     Parameters
     ----------
-    config : dict from `dpgrs.config.resolve`.
+    settings : dict, as from `dpgrs.settings_files.read_settings`; resolved ones may be given, too.
     people : int, assumed number of people, trained or tested on; None takes that of a simulated cohort.
     heritabilities : sequence of float, assumed shares of variance that the panel explains; empty takes
         `outcomes.heritability`.
@@ -57,12 +59,18 @@ def plan_study(config, *, people=None, heritabilities=()):
     Raises
     ------
     UsageError
-        If the number of people or of outcomes is not known, or a mechanism refuses its terms.
+        If a setting is in doubt, or the number of people or outcomes is not known, with all else that keeps
+        the study from starting; if a mechanism refuses its terms.
     """
-    people = _people(config, people)
-    config, assumed = _with_count(config)
+    config, doubts = examine(settings)
+    missing = [doubt.line for doubt in doubts]
+    people = _noted(missing, _people, config, people)
+    config, assumed = _noted(missing, _with_count, config) or (config, {})
+    frequencies, origin = _noted(missing, _frequencies, config, people or FEWEST_PEOPLE) or (None, None)
+    found, hints = _problems(config, doubtful=frozenset(doubt.key for doubt in doubts))
+    if missing:
+        raise UsageError("\n".join(dict.fromkeys(missing + found)))
     n_rows = _training_rows(config, people)
-    frequencies, origin = _frequencies(config, people)
     heritabilities = list(heritabilities) or [config["outcomes"]["heritability"]]
     book = _book(config)
     asked, requests = _requests(config, frequencies), []
@@ -72,7 +80,6 @@ def plan_study(config, *, people=None, heritabilities=()):
         model = {"n_rows": n_rows, **known}
         accuracy = plan_accuracy(request, count, heritabilities=heritabilities, **model)
         requests.append({"number": number, **_terms(request, count), **costs, **accuracy})
-    found, hints = _problems(config)
     return {
         "study": config["study"],
         "mode": config["mode"],
@@ -86,6 +93,14 @@ def plan_study(config, *, people=None, heritabilities=()):
         "problems": found,
         "hints": hints,
     }
+
+
+def _noted(lines, work_out, *given):
+    """Return what a function works out; if it cannot, None, with the reason added to the lines."""
+    try:
+        return work_out(*given)
+    except UsageError as error:
+        lines.append(str(error))
 
 
 def _people(config, people):
@@ -249,9 +264,9 @@ def _book(config):
     return Ledger(path).read() if path and Path(path).exists() else None
 
 
-def _problems(config):
+def _problems(config, *, doubtful):
     """Return the lines that keep a study from starting, and those about a file or key yet to come."""
-    lines = problems(config)
+    lines = problems(config, doubtful=doubtful)
     # Plans are made before there is access or a ledger, and by people who will never hold the key.
     path, awaited = config["privacy"]["ledger"], [f"`{VARIABLE}`"]
     if not (path and Path(path).exists()):

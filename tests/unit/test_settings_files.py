@@ -1,6 +1,7 @@
 import os
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -77,6 +78,21 @@ def fault_of(path, *, changes=()):
 
 def test_read_settings__raise_on_a_file_without_an_end():
     assert fault_of("/dev/zero") == "`/dev/zero` must be a configuration of at most 16777216 bytes, got more."
+
+
+def test_read_settings__of_pipes_that_somebody_or_nobody_writes_to():
+    os.mkfifo("pipe")
+    assert (
+        fault_of("pipe") == "`pipe` must be a configuration, got a pipe that nobody writes to. Name a file."
+    )
+    # As `<(...)` of a shell, and standard input, are: open, and perhaps not written yet.
+    reader, writer = os.pipe()
+    with ThreadPoolExecutor() as pool, os.fdopen(reader):
+        found = pool.submit(read_settings, f"/dev/fd/{reader}")
+        os.write(writer, b"study: ")
+        os.write(writer, b"piped\n")
+        os.close(writer)
+        assert found.result()["study"] == "piped"
 
 
 def test_read_settings__a_file_is_never_run():

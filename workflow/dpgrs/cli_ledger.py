@@ -102,7 +102,10 @@ def repair_ledger(path):
 )
 @click.option("--json", "is_json", is_flag=True, help="For programs.")
 def plan(path, changes, is_json, **assumed):
-    """Show what a study would spend, and what to expect of it; touches nothing."""
+    """Show what a study would spend, and what to expect of it; touches nothing.
+
+    CONFIG is a file, or what somebody writes to already: `/dev/stdin`, `<(...)`.
+    """
     from dpgrs.reporting.plan import plan_as_text
     from dpgrs.settings_files import read_settings
     from dpgrs.steps.plan import plan_study

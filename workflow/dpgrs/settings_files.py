@@ -4,6 +4,7 @@ Snakemake's own reader runs Python that a file with the key ``__use_yte__`` hold
 """
 
 import json
+import os
 from pathlib import Path
 
 import yaml
@@ -80,8 +81,12 @@ class _Loader(yaml.SafeLoader):
 
 def _read(path):
     try:
-        with Path(path).open("rb") as file:
+        with open(path, "rb", opener=_open_at_once) as file:
             content = file.read(MOST_BYTES + 1)
+        if not content and Path(path).is_fifo():
+            raise UsageError(
+                f"`{_shown(path)}` must be a configuration, got a pipe that nobody writes to. Name a file."
+            )
         if len(content) > MOST_BYTES:
             raise UsageError(
                 f"`{_shown(path)}` must be a configuration of at most {MOST_BYTES} bytes, got more."
@@ -110,6 +115,13 @@ def _read(path):
             return found
         fault = "it must have keys with values at its top, and not without end. Correct it."
     raise UsageError(f"`{_shown(path)}` must be a configuration in YAML or JSON: {fault}")
+
+
+def _open_at_once(path, flags):
+    """Open a file without waiting for somebody to write to it, but read as usual what is written."""
+    descriptor = os.open(path, flags | os.O_NONBLOCK)
+    os.set_blocking(descriptor, True)
+    return descriptor
 
 
 def _loaded(text):

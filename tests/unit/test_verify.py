@@ -285,14 +285,24 @@ def test_verify_release__forged_file(release, name, old, new, message):
         verify_release(release)
 
 
+@pytest.mark.parametrize("name", [SCORE, ERRORS])
 @pytest.mark.parametrize(
-    "data", [b"plain text\n", b"\x1f\x8b\x08\x00broken", gzip.compress(b"\xff\n", mtime=0)]
+    ("data", "fault"),
+    [
+        (b"\x1f\x8b\x08" + b"\0" * 6 + b"broken", "gzip of UTF-8 text"),
+        (gzip.compress(b"\xff\n", mtime=0), "gzip of UTF-8 text"),
+        (gzip.compress(b"", mtime=0), "every line must end with a line feed"),
+    ],
 )
-def test_verify_release__no_scoring_file_at_all(release, data):
-    (release / SCORE).write_bytes(data)
+def test_verify_release__no_scoring_file_at_all_is_one_finding(release, data, fault, name):
+    (release / name).write_bytes(data)
     seal(release)
-    with pytest.raises(DpgrsError, match="gzip of UTF-8"):
+    with pytest.raises(DpgrsError) as caught:
         verify_release(release)
+    _, finding, verdict = str(caught.value).splitlines()
+    assert finding.startswith(f"  {name}: ")
+    assert fault in finding
+    assert verdict.startswith("1 finding. ")
 
 
 @pytest.mark.parametrize("options", [{"mtime": 1}, {"filename": "/home/someone/x", "mtime": 0}], ids=str)

@@ -49,7 +49,7 @@ class ScoringFile:
     header : dict of key to value, in the file's order.
     sites : list of (chr_name, chr_position, effect_allele, other_allele), all text.
     numbers : list of text, the weight or standard error of each site.
-    text : str, the whole file.
+    text : str, the whole file; empty where it cannot be read, of which the only problems are then told.
     problems : list of str.
     """
 
@@ -78,6 +78,8 @@ def read_scoring_file(path):
     """
     file = ScoringFile()
     lines = _read_lines(path, file)
+    if not file.text:
+        return file
     n_header = next((i for i, line in enumerate(lines) if not line.startswith("#")), len(lines))
     if not lines or not lines[0].startswith(FIRST_LINE):
         file.problems.append("the first line must be that of a PGS Catalog scoring file")
@@ -99,7 +101,9 @@ def read_scoring_file(path):
 def read_standard_errors(path):
     """Read a file of standard errors, a table without a header, into a `ScoringFile`."""
     file = ScoringFile()
-    _read_rows(_read_lines(path, file), file, ERROR_COLUMNS)
+    lines = _read_lines(path, file)
+    if file.text:
+        _read_rows(lines, file, ERROR_COLUMNS)
     return file
 
 
@@ -112,8 +116,10 @@ def _read_lines(path, file):
         file.text = unzip(data).decode()
     except UnicodeDecodeError:
         file.problems.append("it must be gzip of UTF-8 text")
+        return []
     except ValueError as error:
         file.problems.append(str(error))
+        return []
     if not file.text.endswith("\n") or "\r" in file.text:
         file.problems.append("every line must end with a line feed")
     return file.text.split("\n")[:-1]

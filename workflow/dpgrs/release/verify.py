@@ -315,6 +315,8 @@ def _score_problems(statement, score, files, *, constant):
         return []  # named already
     guarantee, domain = statement["guarantee"], statement["data_domain"]
     file = read_scoring_file(files[score["file"]])
+    if not file.text:
+        return [f"{score['file']}: {problem}" for problem in file.problems]
     stated = {
         f"dp_{name}": guarantee[name] for name in ("epsilon", "delta", "protection", "unit", "neighbours")
     }
@@ -337,9 +339,8 @@ def _score_problems(statement, score, files, *, constant):
     problems = [f"{score['file']}: {problem}" for problem in problems]
     if score["standard_errors"]:
         errors = read_standard_errors(files[score["standard_errors"]])
-        faults = errors.problems + (
-            [] if errors.sites == file.sites else ["its sites must be those of the score"]
-        )
+        is_other = errors.text and errors.sites != file.sites
+        faults = errors.problems + ["its sites must be those of the score"] * bool(is_other)
         problems += [f"{score['standard_errors']}: {fault}" for fault in faults]
     return problems
 

@@ -74,6 +74,16 @@ def test_page__shows_counts_populations_and_the_stamp(tmp_path):
     }
 
 
+def test_page__says_what_half_calls_of_people_are(tmp_path):
+    data = make_report_data(n_outcomes=2)
+    for name, share in (("none", 0.0), ("some", 0.01)):
+        quality = Quality(COUNTS.assign(half_calls=share), make_summary(), PANEL)
+        write_overview(replace(data, quality=quality), tmp_path / name)
+        assert ("write the one allele of a man as 1/." in Page(tmp_path / name / "genotypes.html").text) == (
+            share > 0
+        )
+
+
 def test_page__without_populations_or_components(tmp_path):
     data = make_report_data(n_outcomes=2)
     summary = replace(make_summary(()), explained=np.full(2, np.nan), components=np.full((30, 2), np.nan))

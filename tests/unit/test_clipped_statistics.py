@@ -13,6 +13,8 @@ from dpgrs.regression.clipped_statistics import (
     CLIPPED_GRAM_STEP,
     GENOTYPE_STEP,
     LARGEST_CLIPPED_ROWS,
+    LARGEST_GENOTYPE,
+    ROW_BLOCK,
     SMALLEST_ROW_NORM,
     clipped_cross_product,
     clipped_gram,
@@ -185,6 +187,13 @@ def test_tight_row_norm__is_the_root_mean_square_on_the_grid():
 
 def test_tight_row_norm__of_a_monomorphic_panel_is_not_zero():
     assert tight_row_norm([0.0, 1.0], rows="people", factor=1.0) == SMALLEST_ROW_NORM > 0
+
+
+def test_limits__keep_sums_exact():
+    largest = LARGEST_GENOTYPE * LARGEST_OUTCOME
+    assert LARGEST_GENOTYPE * GENOTYPE_STEP == 2  # the ALT alleles of a person
+    assert LARGEST_CLIPPED_ROWS * largest <= 2**62  # in int64
+    assert ROW_BLOCK * largest <= 2**53  # in float64
 
 
 @pytest.mark.parametrize("frequency", [-0.01, 1.01, math.nan])

@@ -4,6 +4,8 @@ BIN := $(VENV)/bin
 # The first of these that is there; python3 is checked for its version below.
 PYTHON ?= $(shell command -v python3.11 || command -v python3.12 || command -v python3)
 READY := $(VENV)/.ready
+# Tests that start no other programs for long run side by side, one worker for each core.
+SIDE_BY_SIDE := --numprocesses auto --dist worksteal
 FUZZ_SECONDS ?= 600
 # Modules of workflow/dpgrs to change, such as privacy/noise.py; empty means all that pyproject.toml lists.
 MODULES ?=
@@ -26,7 +28,7 @@ lint: $(READY)  ## check the style of Python and Snakemake code
 	$(BIN)/snakemake --lint
 
 unit: $(READY)
-	$(BIN)/pytest -m "not slurm and not faults and not workflow and not release and not audits and not experiments"
+	$(BIN)/pytest $(SIDE_BY_SIDE) -m "not slurm and not faults and not workflow and not release and not audits and not experiments"
 
 test-workflow: $(READY)  ## whole studies, forced anew, drowned in noise, of people and of real files, and bad input
 	$(BIN)/pytest -m workflow
@@ -35,7 +37,7 @@ test-release: $(READY)  ## whole releases with metrics that are paid for, replay
 	$(BIN)/pytest -m "release and not faults"
 
 test-audits: $(READY)  ## audit every mechanism at worst-case neighbours, with controls that must be caught, and test exact laws
-	$(BIN)/pytest -m audits
+	$(BIN)/pytest $(SIDE_BY_SIDE) -m audits
 
 test-experiments: $(READY)  ## quick experiments of the papers on real data, with margins
 	$(BIN)/pytest -m experiments

@@ -89,7 +89,12 @@ def test_sum_up__of_dosages_is_exact():
     units = rng.integers(-(2**12), 2**12 + 1, (1, 500)).astype(np.int16)
     # Two that nearly cancel out: their products with dosages have more bits than a float64.
     weights = np.array([[2**48 + 2**23 + 1, -(2**48), 12345677, 7654321, 2**20 + 1]])
-    panel = SimpleNamespace(has_dosages=True, genotypes=lambda columns: dosages, of_size=lambda size: None)
+    panel = SimpleNamespace(
+        has_dosages=True,
+        genotypes=lambda columns: dosages,
+        of_size=lambda size: None,
+        n_haplotypes=1000,
+    )
     is_training = np.arange(500) % 3 == 0
     outcomes = SimpleNamespace(values={3: np.zeros((1, 500))}, is_training=is_training, rows="people")
     terms = {"rows": "people", "n_outcomes": 1, "outcome_bound": 3.0, "residual_bound": 3.0}

@@ -45,6 +45,14 @@ def change_outcomes(study):
     outcomes.save(study.root / "outcomes.npz")
 
 
+def test_release__raise_on_other_people_without_a_number(study):
+    outcomes = Outcomes.load(study.root / "outcomes.npz")
+    fewer = {size: values[:, 1:] for size, values in outcomes.values.items()}
+    Outcomes(outcomes.names, fewer, {}, outcomes.is_training[1:], "people").save(study.root / "outcomes.npz")
+    with pytest.raises(DpgrsError, match="must be of the same people, got others"):
+        study.release_from_rows(settings(study, "bas"))
+
+
 @pytest.mark.parametrize("bounds", ["worst-case", "tight"])
 @pytest.mark.parametrize("neighbours", ["add-remove", "replace-one"])
 @every_method

@@ -326,22 +326,30 @@ def test_release_metrics__measures_all_weights_of_a_budget(study, method):
     fit = {"method": method, "lambda": 0.1, "lambda_from": "fixed", "heritability": None}
     held_out = Outcomes(NAMES, outcomes.values, {}, np.zeros(N_PEOPLE, dtype=bool), "people")
     held_out.save(study.root / "held_out.npz")
-    accuracy_step.release_metrics(
-        noisy,
-        study.root / "held_out.npz",
-        weights,
-        seconds,
-        output=study.root / "metrics.tsv",
-        accuracy=study.root / "accuracy.npz",
-        events=study.root / "accuracy_events.json",
-        panel="panel",
-        sites=study.sites,
-        ledger=config["privacy"]["ledger"],
-        identity=json.loads(json.dumps(public_identity(config))),
-        epsilon=1.0,
-        residual_bound=2.0,
-        fit=fit,
-    )
+    fewer = {size: values[:, 1:] for size, values in outcomes.values.items()}
+    Outcomes(NAMES, fewer, {}, held_out.is_training[1:], "people").save(study.root / "fewer.npz")
+
+    def measure(outcomes):
+        accuracy_step.release_metrics(
+            noisy,
+            study.root / outcomes,
+            weights,
+            seconds,
+            output=study.root / "metrics.tsv",
+            accuracy=study.root / "accuracy.npz",
+            events=study.root / "accuracy_events.json",
+            panel="panel",
+            sites=study.sites,
+            ledger=config["privacy"]["ledger"],
+            identity=json.loads(json.dumps(public_identity(config))),
+            epsilon=1.0,
+            residual_bound=2.0,
+            fit=fit,
+        )
+
+    with pytest.raises(DpgrsError, match="must be of the same people, got others"):
+        measure("fewer.npz")
+    measure("held_out.npz")
     book, ((label, _),) = study.ledger(config).read(), load_labelled(noisy)
     events, stated = accuracy_step.load_accuracy(study.root / "accuracy.npz", book, label, fit=fit)
     assert (len(events), len(stated)) == (1, 3)

@@ -11,6 +11,7 @@ from dpgrs.dosages import fill_dosages, half_coded
 from dpgrs.errors import DpgrsError
 from dpgrs.io.haplotype_store import HaplotypeStore, StoreWriter
 from dpgrs.public_random import uniforms
+from dpgrs.types import Rows
 
 
 class Panel(HaplotypeStore):
@@ -317,3 +318,26 @@ def check_same_samples(stores):
                 f"`{store.path}` must have the samples of `{first.path}` in the same order, got others or "
                 "another order. Subset all VCFs alike: bcftools view -S samples.txt"
             )
+
+
+def check_same_people(panel, outcomes, covariates=None):
+    """Refuse outcomes and covariates of more or fewer people than a panel, before numpy tells how many.
+
+    Parameters
+    ----------
+    panel : Panel
+    outcomes : dpgrs.io.trials.Outcomes
+    covariates : dpgrs.io.covariates.Covariates or None.
+
+    Raises
+    ------
+    DpgrsError
+        Without a number: they are of people.
+    """
+    n_rows = panel.n_haplotypes if Rows(outcomes.rows) == Rows.HAPLOTYPES else panel.n_haplotypes // 2
+    found = {len(outcomes.is_training)} | ({covariates.units.shape[1]} if covariates is not None else set())
+    if found != {n_rows}:
+        raise DpgrsError(
+            "Panel, outcomes and covariates must be of the same people, got others. Make them again from the "
+            "same genotypes: dpgrs make-panel, make-outcomes, make-covariates"
+        )

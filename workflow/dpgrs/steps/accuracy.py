@@ -16,7 +16,7 @@ from dpgrs.evaluation.private_metrics import (
 )
 from dpgrs.io.covariates import Covariates
 from dpgrs.io.files import read_table, write_table, written_digest
-from dpgrs.io.panel import Panel
+from dpgrs.io.panel import Panel, check_same_people
 from dpgrs.io.trials import Outcomes, load_labelled, save_labelled, write_events
 from dpgrs.mechanisms import request_of
 from dpgrs.privacy.charging import check, complete, release
@@ -300,6 +300,7 @@ def _terms(noisy, names, weights, seconds):
 
 def _sum_up(panel, size, outcomes, covariates, weights, request):
     """Return the exact sums of the held-out rows, for as many outcomes as there are weights."""
+    check_same_people(panel, outcomes, covariates)
     is_test = ~outcomes.is_training
     units = selected_units(covariates, is_test)
     if panel.has_dosages:

@@ -2,7 +2,7 @@
 
 from functools import partial
 
-from dpgrs.io.panel import Panel
+from dpgrs.io.panel import Panel, check_same_people
 from dpgrs.io.trials import Outcomes
 from dpgrs.mechanisms import mechanism_of
 from dpgrs.methods import METHODS
@@ -46,6 +46,7 @@ def release_chosen(
     """
     require_closed(panel, outcomes, output, events)
     panel, outcomes = Panel.open(panel), Outcomes.load(outcomes)
+    check_same_people(panel, outcomes)
     counts = counts or [len(outcomes.names)]
     grid = request_grid(counts=counts, rows=outcomes.rows, outcome_bound=outcome_bound, **options)
     request, count = only_request(grid)

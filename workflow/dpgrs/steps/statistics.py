@@ -4,7 +4,7 @@ import numpy as np
 
 from dpgrs.errors import UsageError
 from dpgrs.io.covariates import Covariates
-from dpgrs.io.panel import Panel
+from dpgrs.io.panel import Panel, check_same_people
 from dpgrs.io.trials import ClipCounts, ClippedStatistics, Outcomes, Statistics
 from dpgrs.regression.clipped_statistics import (
     CLIPPED_CROSS_STEP,
@@ -66,11 +66,14 @@ def compute_statistics(
     ------
     UsageError
         With covariates or dosages under other bounds.
+    DpgrsError
+        If the files are not of the same people. No number is told.
     """
     panel, outcomes, covariates = Panel.open(panel), Outcomes.load(outcomes), Covariates.load(covariates)
     for kind, is_there in (("covariates", covariates is not None), ("dosages", panel.has_dosages)):
         if is_there and Bounds(bounds) != Bounds.TIGHT:
             raise UsageError(f"`privacy.bounds` must be tight with {kind}, got {bounds}. Set it to tight.")
+    check_same_people(panel, outcomes, covariates)
     is_training = outcomes.is_training
     options = {"n_haplotypes": panel.n_haplotypes, "rows": outcomes.rows, "is_selected": is_training}
     columns = {size: panel.of_size(size) for size in outcomes.values}

@@ -51,7 +51,7 @@ class PairKernel(StrEnum):
 class Selection(StrEnum):
     """How entries of high score are chosen in private."""
 
-    PERMUTE_AND_FLIP = "permute-and-flip"  # never worse than Gumbel, and drawn exactly
+    PERMUTE_AND_FLIP = "permute-and-flip"  # never worse than Gumbel on average, and drawn exactly
     GUMBEL = "gumbel"  # the exponential mechanism; of bounded range, so that zCDP adds up to less
 
 

@@ -20,7 +20,7 @@ def private_peel(
     noise : NoiseSource
     name : str, what the counts are.
     step : float, in the units of the sensitivity.
-    law : Selection. Permute-and-flip is never worse, and a release can draw it.
+    law : Selection. Permute-and-flip is never worse on average, and a release can draw it.
 
     Returns
     -------

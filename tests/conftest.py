@@ -56,7 +56,7 @@ def write(tmp_path):
 
 def pytest_sessionfinish(session):
     """Fail where a test skipped although everything is said to be installed (CI)."""
-    # Where tests run side by side, the workers have no reporter: the process that started them has all results.
+    # Where tests run side by side, workers have no reporter: the process that started them has all results.
     reporter = session.config.pluginmanager.get_plugin("terminalreporter")
     if os.environ.get("DPGRS_NO_SKIPS") and reporter and reporter.stats.get("skipped"):
         reporter.write_line("DPGRS_NO_SKIPS is set, but tests were skipped.", red=True)

@@ -49,8 +49,11 @@ def test_release__raise_on_other_people_without_a_number(study):
     outcomes = Outcomes.load(study.root / "outcomes.npz")
     fewer = {size: values[:, 1:] for size, values in outcomes.values.items()}
     Outcomes(outcomes.names, fewer, {}, outcomes.is_training[1:], "people").save(study.root / "outcomes.npz")
-    with pytest.raises(DpgrsError, match="must be of the same people, got others"):
-        study.release_from_rows(settings(study, "bas"))
+    config = settings(study, "bas")
+    for step in (study.sum_up, study.release_from_rows):
+        with pytest.raises(DpgrsError, match="must be of the same people, got others") as raised:
+            step(config)
+        assert not any(map(str.isdigit, str(raised.value)))
 
 
 @pytest.mark.parametrize("bounds", ["worst-case", "tight"])

@@ -337,17 +337,6 @@ def replace_path(statistics, path):
     return SimpleNamespace(**vars(statistics) | {"path": path})
 
 
-def test_compute_statistics__raise_on_other_people_without_a_number(statistics, tmp_path):
-    outcomes = Outcomes.load(statistics.outcomes)
-    fewer = {size: values[:, 2:] for size, values in outcomes.values.items()}
-    Outcomes(outcomes.names, fewer, {}, outcomes.is_training[2:], outcomes.rows).save(tmp_path / "fewer.npz")
-    with pytest.raises(DpgrsError, match="must be of the same people, got others") as raised:
-        statistics_step.compute_statistics(
-            "panel", tmp_path / "fewer.npz", output=tmp_path / "none.npz", outcome_bound=1.5
-        )
-    assert not any(map(str.isdigit, str(raised.value)))
-
-
 def test_compute_statistics__tight_bounds_clip_rows_at_public_norms(statistics, tmp_path):
     saved = Statistics.load(compute_tight(statistics, tmp_path).path)
     assert set(saved.clipped) == {(2, 1), (2, 3), (5, 1), (5, 3)}

@@ -128,7 +128,7 @@ def test_clone__in_a_folder_with_braces_is_one_line(tmp_path):
 def test_settings__that_are_a_program_are_refused(tmp_path):
     process = run(tmp_path, SMALL | {"__use_yte__": True, "trials": "?1 + 1"}, "--dry-run", check=False)
     assert process.returncode == 2
-    assert "study.yaml` must be plain settings, got `__use_yte__`" in own_lines(process.stdout)[-1]
+    assert "` must be plain settings, got `__use_yte__`" in own_lines(process.stdout)[-1]
 
 
 def test_unknown_method__did_you_mean(tmp_path):

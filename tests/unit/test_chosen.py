@@ -11,9 +11,12 @@ from dpgrs.privacy.composition import _zcdp_epsilon, total_cost
 from dpgrs.privacy.exact_numbers import root_above
 from dpgrs.privacy.noise import BenchmarkNoise, ReleaseNoise
 from dpgrs.privacy.study_key import StudyKey
+from dpgrs.regression.clipped_statistics import GENOTYPE_STEP
 from dpgrs.regression.fits import FitTerms
 from dpgrs.regression.requests import PrivacyRequest
+from dpgrs.regression.row_fits import RowFit
 from dpgrs.regression.statistics import grid_outcomes
+from dpgrs.screening import chosen as chosen_variants
 from dpgrs.screening.chosen import (
     fit_chosen,
     fit_chosen_exactly,
@@ -176,6 +179,8 @@ def test_fits__with_hardly_any_noise_are_near_least_squares(rows, bounds, method
     # Zero of every variant lies at its public mean, where bounds are tight.
     mean = (frequencies() - 0.5) * {"people": 2, "haplotypes": 1}[rows]
     np.testing.assert_allclose(found.means, mean if bounds == "tight" else 0, atol=2**-12)
+    if method == "blup":  # whose sums are of rows on a grid
+        assert not np.fmod(found.means, GENOTYPE_STEP).any()
     for fitted in (found, exact):
         np.testing.assert_array_equal(fitted.chosen, np.sort(CAUSAL, axis=1))
         for weights, own in zip(fitted.weights, CAUSAL, strict=True):
@@ -331,3 +336,28 @@ def test_source__is_of_the_training_rows_genotypes_and_outcome():
     is_other = np.arange(50) > 0
     others[3] = replace(data, is_training=data.is_training & is_other)
     assert [groups(other) == groups(data) for other in others] == [True, False, False, False]
+
+
+@pytest.mark.parametrize("neighbours", ["add-remove", "replace-one"])
+def test_events__are_of_every_draw(neighbours):
+    request = ask(neighbours=neighbours, counts_outcomes=True, epsilon=2.0)
+    drawn = draw(cohort(missing=0.3), np.array([[5, 0], [1, 2], [7, 3]]), request)
+    own = ["gram", "outcome counts", "cross product"] * 3
+    assert [event.statistic for event in drawn.events] == ["count"] * (neighbours == "add-remove") + own
+
+
+@every_rows
+@every_bounds
+def test_fit_chosen_rows__takes_rows_for_no_longer_than_they_are_clipped(monkeypatch, rows, bounds):
+    norms = []
+
+    def fit_rows(*_, largest_norm, **__):
+        norms.append(largest_norm)
+        return RowFit(np.zeros(2), 0.0, "released", ())
+
+    monkeypatch.setattr(chosen_variants, "fit_rows", fit_rows)
+    request = ask(rows, bounds=bounds)
+    fit(cohort(rows, n_people=50), np.zeros((3, 2), dtype=int), request, "bas")
+    # Genotypes lie within 1/2 of zero, or 1 for people.
+    half = np.sqrt(2) * {"haplotypes": 0.5, "people": 1.0}[rows]
+    assert norms == [pytest.approx(half if bounds == "worst-case" else request.rest.row_norm)] * 3

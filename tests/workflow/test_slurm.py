@@ -73,7 +73,7 @@ def test_slurm__failed_job_shows_its_log(cluster, tmp_path):
     too_large = SMALL | {"panel": {"size": 1_000_000}}
     process = run(tmp_path, too_large, *THROUGH_SLURM, check=False)
     assert process.returncode == 1
-    assert "Lower `panel.size`" in process.stdout
+    assert "`panel.size` must be at most" in process.stdout
     assert "Traceback" not in process.stdout
     assert not (tmp_path / "results" / "small" / "private" / "panel.zarr").exists()
     assert [job["JobState"] for job in cluster.finished_jobs()].count("FAILED") == 1

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from dpgrs.bits import pack
-from dpgrs.errors import DpgrsError
+from dpgrs.errors import DpgrsError, UsageError
 from dpgrs.io.trials import Outcomes
 from dpgrs.steps import outcomes as outcomes_step
 from random_cohorts import random_alleles
@@ -136,7 +136,7 @@ def simulate(tmp_path, monkeypatch):
     """Simulate outcomes of people, and split them: a value and a side for each person."""
     alleles = random_alleles(5, 2 * len(PEOPLE))
 
-    def simulate(people, *, is_release, test_share=0.0):
+    def simulate(people, *, is_release, test_share=0.0, **changes):
         own = alleles.reshape(5, len(PEOPLE), 2)[:, people].reshape(5, -1)
         panel = SimpleNamespace(
             sample_id=np.array(PEOPLE)[people],
@@ -150,9 +150,10 @@ def simulate(tmp_path, monkeypatch):
         terms = {"trial": 1, "rows": "people", "sizes": [5], "count": 1, "heritability": 0.5}
         terms |= {"causal_share": 1.0, "seed": 1, "table": None}
         output = tmp_path / "outcomes.npz"
-        options = terms | {"test_share": test_share, "is_release": is_release}
+        options = terms | {"test_share": test_share, "is_release": is_release} | changes
         outcomes_step.make_outcomes("panel", output=output, **options)
         made = Outcomes.load(output)
+        assert made.names == ("simulated_0001",)
         return made.values[5][0], made.is_training
 
     return simulate
@@ -178,3 +179,20 @@ def test_make_outcomes__benchmark_scales_by_the_cohort_and_keeps_both_sides(simu
     own, sides = simulate(others, is_release=False, test_share=1e-6)
     assert (own != values[others]).all()
     assert np.count_nonzero(~sides) == 1
+
+
+@pytest.mark.parametrize("change", [{"trial": 2}, {"seed": 2}])
+def test_make_outcomes__every_trial_and_seed_has_outcomes_and_sides_of_its_own(simulate, change):
+    everybody, options = np.arange(len(PEOPLE)), {"is_release": True, "test_share": 0.5}
+    values, sides = simulate(everybody, **options)
+    again, same = simulate(everybody, **options)
+    assert (values == again).all()
+    assert (sides == same).all()
+    other, changed = simulate(everybody, **options, **change)
+    assert (values != other).all()
+    assert (sides != changed).any()
+
+
+def test_make_outcomes__raise_without_a_number_of_simulated_ones(simulate):
+    with pytest.raises(UsageError, match="`--count` must be given for simulated outcomes"):
+        simulate(np.arange(len(PEOPLE)), is_release=True, count=None)

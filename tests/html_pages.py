@@ -32,5 +32,10 @@ class Page(HTMLParser):
         return [attributes[name] for _, attributes in self.tags if name in attributes]
 
 
+def text_of(path):
+    """Return the text of a page, runs of white space as one space."""
+    return " ".join(Page(path).text.split())
+
+
 def contents(directory):
     return {path.relative_to(directory): path.read_bytes() for path in directory.rglob("*") if path.is_file()}

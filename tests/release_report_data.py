@@ -6,7 +6,12 @@ import numpy as np
 import pandas as pd
 
 from dpgrs.io.files import write_table
+from dpgrs.privacy.statement_text import budget_in_words
 from dpgrs.public_random import generator
+from dpgrs.reporting.data import VARIANT_COLUMNS
+from dpgrs.reporting.release_data import ReleaseData
+from dpgrs.reporting.release_pages import write_outcome_pages, write_overview
+from dpgrs.reporting.rendering import chunks
 from release_data import OUTCOMES, SITES, make_bundle, make_events, make_terms
 
 # Planted where the pages must not take them from.
@@ -56,6 +61,30 @@ def make_release(folder, *, outcomes=OUTCOMES, accuracy=None, terms=None, conten
     write_table(sites, SITES.assign(frequency=frequency, rank=range(len(SITES)), sample=SAMPLE_ID))
     write_table(metrics, _metrics(outcomes, accuracy or {"r2": np.nan, "mse": np.nan}))
     return {"bundle": bundle, "sites": sites, "metrics": metrics, "output": folder / "report"}
+
+
+def make_data(statement, *, n_variants=8):
+    """Make what pages show, without a bundle."""
+    outcomes = statement["data_domain"]["outcomes"]
+    score = {"file": "scores/of_each.txt.gz", "standard_errors": None}
+    sites = SITES.iloc[np.arange(n_variants) % len(SITES)].assign(frequency=0.25)
+    weights = np.arange(n_variants) - 1.5 * (np.arange(n_variants) % 2) * np.arange(n_variants)
+    return ReleaseData(
+        statement=statement | {"scores": [score] * len(outcomes)},
+        bundle="../release/",
+        variants=sites[list(VARIANT_COLUMNS)].reset_index(drop=True),
+        weights=np.tile(weights, (len(outcomes), 1)),
+        accuracy=pd.DataFrame(np.nan, index=outcomes, columns=["r2", "mse"]),
+        budget=budget_in_words(statement),
+        constants=pd.DataFrame({"constant": "-0.5"}, index=outcomes),
+    )
+
+
+def write_pages(data, folder):
+    write_overview(data, folder)
+    for chunk in chunks(len(data.outcomes)):
+        write_outcome_pages(data, chunk.first, chunk.last, folder / "outcomes" / chunk.name)
+    return folder
 
 
 def _metrics(outcomes, accuracy):

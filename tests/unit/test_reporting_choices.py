@@ -13,7 +13,7 @@ from dpgrs.reporting.release_data import STATISTICS
 from dpgrs.steps import release_report
 from dpgrs.steps.release_report import render_release_report
 from forged_releases import STATEMENT
-from html_pages import Page
+from html_pages import text_of
 from release_choices import CHOSEN, make_chosen_release, make_laplace
 from release_data import SITES
 
@@ -29,10 +29,6 @@ def study(tmp_path_factory):
     )
     render_release_report(**arguments, processes=1)
     return arguments
-
-
-def text_of(path):
-    return " ".join(Page(path).text.split())
 
 
 def rows_of(page, table):

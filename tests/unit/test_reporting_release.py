@@ -12,14 +12,12 @@ from dpgrs.errors import DpgrsError, UsageError
 from dpgrs.io.files import table_text, write_table
 from dpgrs.privacy.statement_content import Total
 from dpgrs.privacy.statement_text import budget_in_words
-from dpgrs.reporting.data import VARIANT_COLUMNS
-from dpgrs.reporting.release_data import ReleaseData, terms_rows
+from dpgrs.reporting.release_data import terms_rows
 from dpgrs.reporting.release_pages import write_outcome_pages, write_overview
-from dpgrs.reporting.rendering import chunks
 from dpgrs.steps.release_report import _scales, render_release_report
-from html_pages import Page, contents
+from html_pages import Page, contents, text_of
 from release_data import CURATION, SITES, make_statement, make_terms
-from release_report_data import EXACT_COUNT, SAMPLE_ID, make_release
+from release_report_data import EXACT_COUNT, SAMPLE_ID, make_data, make_release, write_pages
 from report_data import NASTY_NAME
 
 OUTCOMES = ("height", NASTY_NAME, "LDL/HDL = ratio")
@@ -48,36 +46,8 @@ def spoiled(study, tmp_path):
     return {name: folder / path.relative_to(study["output"].parent) for name, path in study.items()}
 
 
-def text_of(path):
-    return " ".join(Page(path).text.split())
-
-
 def facts(page):
     return dict(re.findall(r"<dt>([^<]*)</dt><dd>([^<]*)</dd>", page.read_text()))
-
-
-def make_data(statement, *, n_variants=8):
-    """Make what pages show, without a bundle."""
-    outcomes = statement["data_domain"]["outcomes"]
-    score = {"file": "scores/of_each.txt.gz", "standard_errors": None}
-    sites = SITES.iloc[np.arange(n_variants) % len(SITES)].assign(frequency=0.25)
-    weights = np.arange(n_variants) - 1.5 * (np.arange(n_variants) % 2) * np.arange(n_variants)
-    return ReleaseData(
-        statement=statement | {"scores": [score] * len(outcomes)},
-        bundle="../release/",
-        variants=sites[list(VARIANT_COLUMNS)].reset_index(drop=True),
-        weights=np.tile(weights, (len(outcomes), 1)),
-        accuracy=pd.DataFrame(np.nan, index=outcomes, columns=["r2", "mse"]),
-        budget=budget_in_words(statement),
-        constants=pd.DataFrame({"constant": "-0.5"}, index=outcomes),
-    )
-
-
-def write_pages(data, folder):
-    write_overview(data, folder)
-    for chunk in chunks(len(data.outcomes)):
-        write_outcome_pages(data, chunk.first, chunk.last, folder / "outcomes" / chunk.name)
-    return folder
 
 
 def test_render__needs_nothing_private(study, report):
@@ -281,34 +251,6 @@ def test_terms_rows__separate_budgets_and_no_promise(tmp_path):
     assert rows["This release, for one person"].delta == 1
     write_overview(make_data(statement), tmp_path / "report")
     assert "This release, for one person no promise" in text_of(tmp_path / "report" / "index.html")
-
-
-def test_pages__charged_accuracy_is_shown_with_its_cost(tmp_path):
-    accuracy = {"r2": np.array([0.25, np.nan, -0.5]), "mse": np.array([0.75, np.nan, 1.5])}
-    arguments = make_release(tmp_path / "study", outcomes=OUTCOMES, accuracy=accuracy)
-
-    render_release_report(**arguments, processes=1)
-
-    overview = arguments["output"] / "index.html"
-    text = text_of(overview)
-    assert "at a cost of its own: ε 0.5, for all outcomes together." in text
-    assert "Accuracy is withheld" not in text
-    cells = r'">file</a></td>\s+<td[^>]*>([^<]*)</td>\s+<td[^>]*>([^<]*)</td>'
-    shown = re.findall(cells, overview.read_text())
-    assert shown == [("0.250", "0.750"), ("withheld", "withheld"), ("−0.500", "1.500")]
-    assert "R2 0.2500 with noise" in text_of(arguments["output"] / FIRST)
-    assert "R2 −0.5000 with noise" in text_of(arguments["output"] / "outcomes/01/outcome_0003.html")
-
-
-def test_pages__charged_accuracy_without_any_value(tmp_path):
-    accuracy = {"r2": np.full(3, np.nan), "mse": np.full(3, np.nan)}
-    arguments = make_release(tmp_path / "study", outcomes=OUTCOMES, accuracy=accuracy)
-
-    render_release_report(**arguments, processes=1)
-
-    text = text_of(arguments["output"] / "index.html")
-    assert "none was spent on it" not in text
-    assert "ε 0.5" in text
 
 
 def test_outcome_page__names_the_units_of_weights(tmp_path):

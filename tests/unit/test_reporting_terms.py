@@ -12,6 +12,8 @@ from dpgrs.reporting.terms import (
     format_r2,
     format_scientific,
     format_signed,
+    promise,
+    protected_in_words,
     typeset,
 )
 
@@ -44,6 +46,20 @@ def test_terms__words_follow_protection_and_neighbours():
 
     assert label.protected == "outcomes; genotypes count as public"
     assert (label.neighbours, label.changes) == ("replace-one", "one haplotype is replaced by another")
+
+
+@pytest.mark.parametrize(
+    ("protection", "words"),
+    [
+        ("full", "genotypes, covariates and outcomes"),
+        ("feature", "genotypes and covariates; outcomes count as public"),
+        ("label", "outcomes; genotypes and covariates count as public"),
+    ],
+)
+def test_protected_in_words__covariates_go_with_the_genotypes(protection, words):
+    assert protected_in_words(protection, has_covariates=True) == words
+    said = promise(protection, "replace-one", "person", has_covariates=True)
+    assert said == f"had the {words.partition(';')[0]} of any one person been replaced by others"
 
 
 def test_terms__a_boundless_epsilon_overflows_to_infinity():

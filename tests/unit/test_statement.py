@@ -95,6 +95,25 @@ def test_build_statement__one_side(tmp_path, protection, words):
     assert f"privacy of the {words.split()[-2]}:" in guarantee["definition"]
 
 
+@pytest.mark.parametrize(
+    ("protection", "words"),
+    [
+        ("full", "genotypes, covariates and outcomes"),
+        ("feature", "genotypes and covariates"),
+        ("label", "outcomes"),
+    ],
+)
+def test_build_statement__covariates_go_with_the_genotypes(tmp_path, protection, words):
+    terms = make_terms(neighbours="replace-one", unit="person")
+    content = make_content(tmp_path, terms)
+    inputs = (*content.public_inputs, PublicInput("covariates", "age", "columns of the study"))
+    content = replace(content, terms=replace(terms, protection=protection), public_inputs=inputs)
+    guarantee = build_statement(content)["guarantee"]
+    assert f"possibilities the {words} of one person are" in guarantee["plain_language"]
+    assert f"privacy of the {words}: for any two" in guarantee["definition"]
+    assert f"in which the {words} of one person are replaced" in guarantee["definition"]
+
+
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 7.5])
 def test_build_statement__loss_of_a_person(tmp_path, epsilon):
     person = make_statement(tmp_path, make_terms(epsilon=epsilon))["guarantee"]["person"]

@@ -39,6 +39,23 @@ class Protection(StrEnum):
     LABEL = "label"
     NONE = "none"
 
+    def of_unit(self, *, has_covariates):
+        """Say which data of a unit are protected; covariates are columns of X, and go with the genotypes.
+
+        Examples
+        --------
+        >>> Protection.FULL.of_unit(has_covariates=True)
+        'genotypes, covariates and outcomes'
+        """
+        features = ["genotypes", "covariates"] if has_covariates else ["genotypes"]
+        protected = {
+            Protection.FULL: [*features, "outcomes"],
+            Protection.FEATURE: features,
+            Protection.LABEL: ["outcomes"],
+        }
+        *most, last = protected[self]
+        return f"{', '.join(most)} and {last}" if most else last
+
 
 class PairKernel(StrEnum):
     """What two rows i and k add to a Kendall statistic of two of their values (docs/screening.md)."""

@@ -23,7 +23,6 @@ from dpgrs.privacy.statement_content import (
     ASSUMPTIONS,
     BOTH_THEOREM,
     NOT_PROTECTED,
-    PROTECTED,
     PURE_THEOREM,
     RANDOMNESS,
     RELEASE_TYPE,
@@ -109,6 +108,7 @@ def build_statement(content):
         If a public input lacks its origin, or the result does not fit the schema.
     """
     terms = content.terms.as_text()
+    protected = Protection(terms["protection"]).of_unit(has_covariates=content.has_covariates)
     mechanisms, costs = describe_draws(content.events)
     cost = sum(costs, Cost())
     _require_inputs(content.public_inputs)
@@ -128,10 +128,10 @@ def build_statement(content):
         | {
             "mu": text_above(Fraction(root_above(cost.mu_squared)), digits=DIGITS),
             **_pure_part(cost),
-            "definition": _definition(terms),
+            "definition": _definition(terms, protected),
             "contribution": f"A person gives {ROWS_OF_A_PERSON[Rows(terms['rows'])]}.",
             "person": person,
-            "plain_language": plain_line(terms, promised, person),
+            "plain_language": plain_line(terms, promised, person, protected=protected),
         },
         "profile": describe_profile(cost, terms["epsilon"]),
         "assumptions": _assumptions(mechanisms),
@@ -245,8 +245,8 @@ def _person(content):
     return Total(str(2 * epsilon), str(min(group_delta, Decimal(1))))
 
 
-def _definition(terms):
-    protected, unit = PROTECTED[Protection(terms["protection"])], terms["unit"]
+def _definition(terms, protected):
+    unit = terms["unit"]
     change = {
         Neighbours.ADD_REMOVE: f"one {unit} is there or not",
         Neighbours.REPLACE_ONE: f"the {protected} of one {unit} are replaced by any others",

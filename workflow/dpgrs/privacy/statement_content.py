@@ -3,7 +3,7 @@
 from dataclasses import asdict, dataclass
 from decimal import Decimal
 
-from dpgrs.types import Metrics, Missing, Protection, Rows
+from dpgrs.types import Metrics, Missing, Rows
 
 RANDOMNESS = (
     "ChaCha20 keyed by HMAC-SHA256 of a 32-byte study key that the curator keeps secret, the public identity "
@@ -70,11 +70,7 @@ SUBGROUPS = (
     "scores transfer badly to ancestries that the data hold few people of."
 )
 ROWS_OF_A_PERSON = {Rows.HAPLOTYPES: "two rows, one for each haplotype", Rows.PEOPLE: "one row"}
-PROTECTED = {
-    Protection.FULL: "genotypes and outcomes",
-    Protection.FEATURE: "genotypes",
-    Protection.LABEL: "outcomes",
-}
+COVARIATES = "covariates"  # the public input that names them
 
 
 @dataclass(frozen=True)
@@ -210,6 +206,11 @@ class StatementContent:
     method: str | None = None
     fit: dict | None = None
     missing_outcomes: Missing | None = None
+
+    @property
+    def has_covariates(self):
+        """Whether X has columns that are no genotypes."""
+        return any(public.name == COVARIATES for public in self.public_inputs)
 
 
 def decimal_text(number):

@@ -8,8 +8,7 @@ from decimal import ROUND_CEILING, Context, Decimal
 from fractions import Fraction
 
 from dpgrs.privacy.exact_numbers import text_above
-from dpgrs.privacy.statement_content import PROTECTED
-from dpgrs.types import Neighbours, Protection, Unit
+from dpgrs.types import Neighbours, Unit
 
 CHANCE_DIGITS, PROFILE_DIGITS, COST_DIGITS = 2, 6, 15
 # Of the claimed epsilon beyond its pure part: the fifth of ten is the claim.
@@ -57,19 +56,20 @@ def describe_profile(cost, epsilon):
     }
 
 
-def plain_line(terms, guarantee, person):
+def plain_line(terms, guarantee, person, *, protected):
     """Say in plain words what a reader may learn.
 
     Parameters
     ----------
     terms : dict of text, `Terms.as_text`.
     guarantee, person : dict of epsilon, delta and chance, text; of a unit and of a person.
+    protected : str, from `Protection.of_unit`.
 
     Returns
     -------
     str
     """
-    unit, protected = terms["unit"], PROTECTED[Protection(terms["protection"])]
+    unit = terms["unit"]
     unknown = {
         Neighbours.ADD_REMOVE: f"whether the data of one {unit} were used",
         Neighbours.REPLACE_ONE: f"which of two possibilities the {protected} of one {unit} are",

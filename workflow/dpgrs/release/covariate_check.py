@@ -4,9 +4,11 @@ import csv
 import hashlib
 import math
 
+from dpgrs.privacy.statement_content import COVARIATES
+
 FILE, LOADINGS = "covariate_weights.tsv", "pca_loadings.tsv"
 COLUMNS = ["outcome", "covariate", "weight", "centre", "scale", "bound"]
-STATED, STATED_LOADINGS = "covariates", "loadings of principal components"
+STATED_LOADINGS = "loadings of principal components"
 
 
 def covariate_problems(statement, files):
@@ -21,7 +23,7 @@ def covariate_problems(statement, files):
     -------
     list of str
     """
-    stated = _stated(statement, STATED)
+    stated = _stated(statement, COVARIATES)
     if bool(stated) != (FILE in files):
         return [f"{FILE} must be there if and only if the statement names covariates"]
     if not stated:

@@ -16,7 +16,7 @@ from dpgrs.reporting.rendering import inline_figure, outcome_links, page_name, w
 from dpgrs.reporting.screening import ScreeningViews, kept_back_words, overview_context
 from dpgrs.reporting.study_terms import has_bounds, method_facts
 from dpgrs.reporting.svg import styled
-from dpgrs.reporting.terms import ACCOUNTING_NAMES, ACCOUNTINGS, PROMISES, Terms
+from dpgrs.reporting.terms import ACCOUNTING_NAMES, ACCOUNTINGS, Terms, promise
 from dpgrs.types import Bounds, Protection
 
 FLOOR_NOTE = "A triangle at the edge marks a value that lies further down; the tables give it."
@@ -128,7 +128,10 @@ def distinct_terms(data):
     terms = {}
     for code, fit in enumerate(fits):
         if fit.is_private:
-            terms.setdefault(Terms.of(fit, records.loc[code], rows=data.study.rows), []).append(fit)
+            own = Terms.of(
+                fit, records.loc[code], rows=data.study.rows, has_covariates=bool(data.study.covariates)
+            )
+            terms.setdefault(own, []).append(fit)
     return terms
 
 
@@ -179,10 +182,11 @@ def _overview_rows(outcomes, accuracy):
 def _shared_context(data):
     """Return what all pages of a study show."""
     terms = distinct_terms(data)
-    promises = {}
+    promises, has_covariates = {}, bool(data.study.covariates)
     for term, fits in terms.items():
-        words = PROMISES[fits[0].protection, term.neighbours].format(term.unit)
-        promises.setdefault(str(fits[0].protection), words)
+        protection = fits[0].protection
+        words = promise(protection, term.neighbours, term.unit, has_covariates=has_covariates)
+        promises.setdefault(str(protection), words)
     return {
         "mode": "benchmark",
         "study": data.study,

@@ -134,7 +134,8 @@ class ReleaseData:
         """Return what the statement says of the accuracy of an outcome; None where it is withheld for all."""
         if not self.has_accuracy:
             return None
-        return {item["name"]: item["value"] for item in self.statement["accuracy"]}[self.outcomes[outcome]]
+        own = {item["name"]: item for item in self.statement["accuracy"]}[self.outcomes[outcome]]
+        return f"{own['value']} (cost: {own['cost']})"
 
     @property
     def n_weights(self):

@@ -8,7 +8,7 @@ from dpgrs.reporting.outcome_figures import MAX_BARS, WeightsFigure
 from dpgrs.reporting.release_data import AUDITED, STATISTICS, terms_rows
 from dpgrs.reporting.rendering import inline_figure, outcome_links, page_name, write_assets, write_page
 from dpgrs.reporting.svg import PALETTE, styled
-from dpgrs.reporting.terms import PROTECTED
+from dpgrs.reporting.terms import protected_in_words
 from dpgrs.rounds import gather_rounds
 
 STRIP_HEIGHT = 140
@@ -123,6 +123,8 @@ def _shared_context(data, *, root):
         "has_chosen": data.chosen is not None,
         "n_outcomes": len(data.outcomes),
         "terms": terms_rows(statement),
-        "protected": PROTECTED[statement["guarantee"]["protection"]],
+        "protected": protected_in_words(
+            statement["guarantee"]["protection"], has_covariates=data.covariates is not None
+        ),
         "has_accuracy": data.has_accuracy,
     }

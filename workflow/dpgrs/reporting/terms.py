@@ -11,11 +11,6 @@ from dpgrs.types import Accounting, Neighbours, Protection, Rows, Unit
 
 MISSING = "–"
 GREEK = {"epsilon": "ε", "delta": "δ", "mu": "μ", "Phi": "Φ"}
-PROTECTED = {
-    Protection.FULL: "genotypes and outcomes",
-    Protection.FEATURE: "genotypes; outcomes count as public",
-    Protection.LABEL: "outcomes; genotypes count as public",
-}
 PROTECTED_IN_BRIEF = {
     Protection.FULL: "full: genotypes and outcomes protected",
     Protection.FEATURE: "feature: genotypes protected",
@@ -24,16 +19,6 @@ PROTECTED_IN_BRIEF = {
 CHANGES = {
     Neighbours.ADD_REMOVE: "one {} is added or removed",
     Neighbours.REPLACE_ONE: "one {} is replaced by another",
-}
-# What might have been otherwise in the data; {} is the unit.
-PROMISES = {
-    (
-        Protection.FULL,
-        Neighbours.ADD_REMOVE,
-    ): "had any one {} been left out of the data, or one more been in them",
-    (Protection.FULL, Neighbours.REPLACE_ONE): "had the data of any one {} been replaced by other data",
-    (Protection.FEATURE, Neighbours.REPLACE_ONE): "had the genotypes of any one {} been replaced by others",
-    (Protection.LABEL, Neighbours.REPLACE_ONE): "had the outcomes of any one {} been replaced by others",
 }
 ACCOUNTING_NAMES = {Accounting.GDP: "exact accounting", Accounting.PAPER: "paper’s accounting"}
 ACCOUNTINGS = {
@@ -69,7 +54,7 @@ class Terms(NamedTuple):
     person_chance: float
 
     @classmethod
-    def of(cls, fit, record, *, rows):
+    def of(cls, fit, record, *, rows, has_covariates=False):
         """Work out the terms of a fit.
 
         Parameters
@@ -77,6 +62,7 @@ class Terms(NamedTuple):
         fit : Fit, private.
         record : row of the metrics of that fit, for unit, neighbours and delta.
         rows : str, what a row of the genotypes is.
+        has_covariates : bool, whether a row holds more than genotypes and outcomes.
 
         Notes
         -----
@@ -89,7 +75,7 @@ class Terms(NamedTuple):
             fit.epsilon,
             float(record.delta),
             str(record.unit),
-            PROTECTED[fit.protection],
+            protected_in_words(fit.protection, has_covariates=has_covariates),
             str(record.neighbours),
             CHANGES[record.neighbours].format(record.unit),
             2 * _exp(fit.epsilon),
@@ -99,6 +85,29 @@ class Terms(NamedTuple):
             2 * _exp(person_epsilon),
             min(1.0, 2 * person_delta),
         )
+
+
+def protected_in_words(protection, *, has_covariates):
+    """Say what is protected, and what counts as public.
+
+    Examples
+    --------
+    >>> protected_in_words("label", has_covariates=False)
+    'outcomes; genotypes count as public'
+    """
+    words = Protection(protection).of_unit(has_covariates=has_covariates)
+    if protection == Protection.FULL:
+        return words
+    other = Protection.FEATURE if protection == Protection.LABEL else Protection.LABEL
+    return f"{words}; {other.of_unit(has_covariates=has_covariates)} count as public"
+
+
+def promise(protection, neighbours, unit, *, has_covariates):
+    """Say what might have been otherwise in the data, after "the weights would be nearly as likely"."""
+    if neighbours == Neighbours.ADD_REMOVE:
+        return f"had any one {unit} been left out of the data, or one more been in them"
+    words = Protection(protection).of_unit(has_covariates=has_covariates)
+    return f"had the {words} of any one {unit} been replaced by others"
 
 
 def plural(noun, number):

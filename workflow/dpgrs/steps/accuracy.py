@@ -167,10 +167,11 @@ def public_metrics(
     # What is stated is measured on what is published.
     fitted = published(fit_of_release(released, statistics, fit))
     predicted = fitted.predict(X)
+    n_people = np.isfinite(Y).sum(axis=1) * panel.n_samples // Y.shape[1]
     found = {"r2": r_squared(Y, predicted, training_mean=np.zeros(len(names))), "mse": mse(Y, predicted)}
     scores = fitted.weights @ (X - no_copies(X.shape[1], n_variants, rows=outcomes.rows)).T
     behind = found | {"sums": reference_sums(Y, scores)}
-    save_labelled(accuracy, [({"outcomes": names, "n_people": panel.n_samples}, behind)])
+    save_labelled(accuracy, [({"outcomes": names, "n_people": n_people.tolist()}, behind)])
     write_events(events, [])
     table = _terms(noisy, names, weights, seconds)
     write_table(output, table.assign(**found, mse_nonprivate=np.nan, status="ok")[METRICS])
@@ -332,11 +333,14 @@ def _stated(names, accuracy, request):
 
 def _stated_of_public(label, found):
     """Return what the statement says of accuracy on public people."""
-    cost = f"none, measured on {label['n_people']} people of the public reference"
-    values = zip(label["outcomes"], found["r2"], found["mse"], strict=True)
+    values = zip(label["outcomes"], found["r2"], found["mse"], label["n_people"], strict=True)
     return [
-        {"name": name, "value": f"R^2 {r2:.4f}, mean squared error {error:.4f}", "cost": cost}
-        for name, r2, error in values
+        {
+            "name": name,
+            "value": f"R^2 {r2:.4f}, mean squared error {error:.4f}",
+            "cost": f"none, measured on {n_people} people of the public reference",
+        }
+        for name, r2, error, n_people in values
     ]
 
 

@@ -12,6 +12,7 @@ from dpgrs.errors import UsageError
 from dpgrs.privacy.accountant import gdp_mu
 from dpgrs.privacy.noise import BenchmarkNoise, NoiseSource
 from dpgrs.privacy.sensitivity import smallest_eigenvalue_sensitivity
+from dpgrs.regression import adassp
 from dpgrs.regression.adassp import (
     LARGEST_VARIANTS,
     adassp_request,
@@ -217,7 +218,7 @@ GRAMS = {
 }
 
 
-@pytest.mark.parametrize("lie", [0.0, 3.0, -1e3, 1e9])
+@pytest.mark.parametrize("lie", [0.0, STEP, -STEP, 3.0, -1e3, 1e9])
 @pytest.mark.parametrize("name", GRAMS)
 def test_eigenvalue_steps__is_within_half_a_step_whatever_lapack_says(name, lie, monkeypatch):
     exact = float(np.linalg.eigvalsh(GRAMS[name])[0])
@@ -227,6 +228,13 @@ def test_eigenvalue_steps__is_within_half_a_step_whatever_lapack_says(name, lie,
     assert steps.dtype == np.int64
     assert steps >= 0
     assert abs(steps * STEP - exact) <= STEP * (0.5 + 1e-6)
+
+
+@pytest.mark.parametrize("steps", range(12))
+def test_eigenvalue_steps__bisects_to_the_step(steps, monkeypatch):
+    monkeypatch.setattr(np.linalg, "eigvalsh", lambda matrix: np.full(len(matrix), np.nan))
+    for rest in range(5):
+        assert eigenvalue_steps(np.diag([steps, steps + rest]) * STEP, step=STEP) == steps
 
 
 @pytest.mark.parametrize("failure", [np.linalg.LinAlgError, np.nan, np.inf])
@@ -349,7 +357,9 @@ def test_private_smallest_eigenvalue__claims_the_step():
     assert event.sensitivity.value == pytest.approx(1.69 + 2 * step, rel=1e-12)
 
 
-def test_private_smallest_eigenvalue__raise_on_too_many_variants():
+def test_private_smallest_eigenvalue__raise_on_too_many_variants(monkeypatch):
     terms = adassp_request(request(n_variants=LARGEST_VARIANTS + 1))
     with pytest.raises(UsageError, match="must be at most 4096 together for adassp, got 4097"):
         private_smallest_eigenvalue(np.eye(2), request=terms, noise=BenchmarkNoise(1))
+    monkeypatch.setattr(adassp, "LARGEST_VARIANTS", D)
+    private_smallest_eigenvalue(statistics()[0], request=adassp_request(request()), noise=BenchmarkNoise(1))

@@ -146,9 +146,25 @@ def test_choose_in_rounds__first_scores_are_marked_with_the_data():
     def other_unit(chosen):
         return distance_to_chosen(chosen)[0], Fraction(1, 4)
 
+    def other_scores(chosen):
+        return distance_to_chosen(chosen)[0] + 1, Fraction(1, 3)
+
     noise = ReleaseNoise(KEY, draws=rehearsal.draws, requests={(): "r1"}).on(MADE_OF)
-    with pytest.raises(DpgrsError, match="was not reserved"):
-        noise.choose_in_rounds(other_unit, **ROUNDS)
+    for other in (other_unit, other_scores):
+        with pytest.raises(DpgrsError, match="was not reserved"):
+            noise.choose_in_rounds(other, **ROUNDS)
+
+
+def test_parts_and_data__belong_to_the_source_that_was_asked_for():
+    whole = BenchmarkNoise(1)
+    before = whole.gaussian(EXACT, **NORMAL)[0].tolist()
+    whole.of("part")
+    whole.on(MADE_OF)
+    assert whole.gaussian(EXACT, **NORMAL)[0].tolist() == before
+
+
+def test_json_digest__does_not_hang_on_the_order_of_keys():
+    assert json_digest({"a": 1, "b": 2}) == json_digest({"b": 2, "a": 1}) != json_digest({"b": 1, "a": 2})
 
 
 def test_on__data_named_before_stay_named():
@@ -207,7 +223,14 @@ def test_data_digest__tells_types_shapes_and_values_apart():
     others = [whole.astype(float), whole.reshape(2, 2), whole[::-1], whole.astype(bool), whole[:0]]
     assert len({data_digest(array) for array in [whole, *others]}) == 6
     assert data_digest(whole, whole) != data_digest(whole)
+    assert data_digest(np.zeros(4, dtype=int)) != data_digest(np.zeros(4))  # the same bytes
     assert data_digest(whole[::-1]) == data_digest(np.array([3, 2, 1, 0]))
+
+
+def test_choices__defaults_and_limits():
+    terms = {"name": "best", "step": 1.0, "sensitivity": EACH, "epsilon": 1.0}
+    assert len(BenchmarkNoise(1).choose(EXACT, **terms)[0]) == 1
+    assert len(BenchmarkNoise(1).choose_set(EXACT, **terms, n_choices=3, gamma=0)[0]) == 3
 
 
 def test_gumbel__is_for_benchmarks_alone_and_shares_no_noise():

@@ -122,6 +122,8 @@ def test_private_boosted_adassp__finds_least_squares_of_clipped_rows():
     fit = private_boosted_adassp(X, Y, request=request, noise=BenchmarkNoise(1))
     expected = np.linalg.lstsq(rows, Y)[0]
     np.testing.assert_allclose(rows @ fit.weights, rows @ expected, atol=0.02)
+    np.testing.assert_allclose(fit.gram, rows.T @ rows, atol=2)
+    assert fit.smallest_eigenvalue == pytest.approx(np.linalg.eigvalsh(rows.T @ rows)[0], abs=2)
 
 
 @pytest.mark.parametrize("n_rows", [0, 30])

@@ -1,3 +1,4 @@
+import itertools
 import math
 from dataclasses import astuple
 from fractions import Fraction
@@ -5,6 +6,7 @@ from fractions import Fraction
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.special import ndtr
 
 from dpgrs.errors import UsageError
 from dpgrs.privacy.accountant import gdp_delta, gdp_epsilon, gdp_mu, split_budget
@@ -87,6 +89,29 @@ def test_totals__mixture_is_below_the_sums_and_above_each_part():
     for left_out in range(len(MIXTURE)):
         part = totals(MIXTURE[:left_out] + MIXTURE[left_out + 1 :], delta=DELTA)
         assert part.tight < total.tight
+
+
+def exact_delta(epsilon, mus, pure):
+    """Return delta of Gaussian mechanisms and randomised responses, worked out by all their answers."""
+    delta, mu = 0.0, math.hypot(*mus)
+    for signs in itertools.product((1, -1), repeat=len(pure)):
+        loss = sum(sign * one for sign, one in zip(signs, pure, strict=True))
+        chance = math.prod(1 / (1 + math.exp(-sign * one)) for sign, one in zip(signs, pure, strict=True))
+        rest = epsilon - loss
+        if mu:
+            part = ndtr(mu / 2 - rest / mu) - math.exp(rest) * ndtr(-mu / 2 - rest / mu)
+        else:
+            part = max(0.0, -math.expm1(rest))
+        delta += chance * part
+    return delta
+
+
+@pytest.mark.parametrize("mus", [(), (0.5,), (0.3, 0.4, 1.0)])
+@pytest.mark.parametrize("pure", [(1.0,), (0.25,) * 6, (0.1, 0.7, 0.7)])
+def test_totals__tight_is_the_loss_of_the_worst_mechanisms_rounded_up(mus, pure):
+    tight = totals(events_of(mus, pure), delta=DELTA).tight
+    assert exact_delta(tight, mus, pure) <= DELTA * (1 + 1e-9)
+    assert exact_delta(tight * 0.99, mus, pure) > DELTA
 
 
 def test_totals__laplace_costs_what_any_pure_mechanism_does():

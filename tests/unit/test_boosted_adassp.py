@@ -74,6 +74,16 @@ def test_residual_sums__are_exact(size, monkeypatch):
     assert residual_sums(rows, outcomes, W, **options).tolist() == sums.tolist()
 
 
+def test_steps__keep_all_numbers_exact():
+    clip, weights = REQUEST.clip, boosted_adassp.LARGEST_WEIGHTS
+    block, outcome = boosted_adassp.ROW_BLOCK, boosted_adassp.LARGEST_OUTCOME
+    for step in (ROW_STEP, RESIDUAL_STEP, WEIGHT_STEP):
+        assert math.frexp(step)[0] == 0.5
+    assert (weights + outcome) / (ROW_STEP * WEIGHT_STEP) < 2**53
+    assert block * max(1 / ROW_STEP, clip / RESIDUAL_STEP) / ROW_STEP < 2**53
+    assert LARGEST_ROWS * max(1 / ROW_STEP, clip / RESIDUAL_STEP) / ROW_STEP < 2**62
+
+
 @pytest.mark.parametrize("accounting", ["gdp", "paper"])
 def test_budget__of_fits_together_is_what_was_asked_for(accounting):
     request = replace(REQUEST, accounting=accounting, n_fits=5)

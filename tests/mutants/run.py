@@ -52,9 +52,10 @@ OPERATORS = OPERATORS | {
 
 def mutants_of(source, lines):
     """List the changes in some lines of a module: name of the operator, occurrence, line, changed code."""
-    # Messages are for people.
+    # Messages are for people, and whether a class is frozen or a cache is large changes no result.
     tree = parso.parse(source)
-    spans = [(node.start_pos, node.end_pos) for node in ast_nodes(tree) if node.type == "raise_stmt"]
+    left_alone = ("raise_stmt", "decorator")
+    spans = [(node.start_pos, node.end_pos) for node in ast_nodes(tree) if node.type in left_alone]
     for name, operator in OPERATORS.items():
         places = [place for node in ast_nodes(tree) for place in operator().mutation_positions(node)]
         for number, (start, _) in enumerate(places):

@@ -22,7 +22,7 @@ def make(tmp_path, monkeypatch):
     panel = SimpleNamespace(sample_id=np.array(PEOPLE))
     monkeypatch.setattr(outcomes_step, "Panel", SimpleNamespace(open=lambda path: panel))
 
-    def make(columns, *, is_release=True, count=None, others=(), scales=None, **more):
+    def make(columns, *, rows="people", is_release=True, count=None, others=(), test_share=0, **more):
         lines = [["sample", *columns], *zip(PEOPLE, *columns.values(), strict=True), *others]
         table, output = tmp_path / "y.tsv", tmp_path / "outcomes.npz"
         table.write_text("\n".join("\t".join(map(str, line)) for line in lines) + "\n")
@@ -30,15 +30,14 @@ def make(tmp_path, monkeypatch):
             "panel",
             output=output,
             trial=1,
-            rows="people",
+            rows=rows,
             sizes=[5],
             count=count,
             heritability=0.5,
             causal_share=1.0,
-            test_share=0,
+            test_share=test_share,
             seed=1,
             table=table,
-            scales=scales,
             is_release=is_release,
             **more,
         )
@@ -107,6 +106,22 @@ def test_make_outcomes__columns_of_too_few_values_are_refused(make, tmp_path, ca
     assert make(columns, is_release=is_release, least_share=0.47).names == ("good", "few")
 
 
+def test_make_outcomes__columns_are_judged_by_the_people_with_genotypes(make):
+    few = [value if number < 15 else "" for number, value in enumerate(STANDARD)]
+    others = [(f"else{number}", 0.5, 0.5) for number in range(20)]
+    with pytest.raises(DpgrsError, match="got fewer in few"):
+        make({"few": few, "all": STANDARD}, is_release=False, others=others)
+
+
+def test_make_outcomes__both_haplotypes_of_a_person_have_the_outcome(make):
+    outcomes = make({"a": STANDARD}, rows="haplotypes", is_release=False, test_share=0.5)
+    np.testing.assert_array_equal(outcomes.values[5], [np.repeat(STANDARD, 2)])
+    first, second = outcomes.is_training.reshape(-1, 2).T
+    np.testing.assert_array_equal(first, second)
+    assert outcomes.rows == "haplotypes"
+    assert 0 < first.sum() < len(PEOPLE)
+
+
 def test_make_outcomes__columns_that_are_not_used_are_not_judged(make):
     columns = {"good": STANDARD, "raw": 170 + STANDARD, "none": ["NA"] * len(PEOPLE)}
     assert make(columns, count=1).names == ("good",)
@@ -153,7 +168,7 @@ def simulate(tmp_path, monkeypatch):
         options = terms | {"test_share": test_share, "is_release": is_release} | changes
         outcomes_step.make_outcomes("panel", output=output, **options)
         made = Outcomes.load(output)
-        assert made.names == ("simulated_0001",)
+        assert made.names[0] == "simulated_0001"
         return made.values[5][0], made.is_training
 
     return simulate
@@ -191,6 +206,21 @@ def test_make_outcomes__every_trial_and_seed_has_outcomes_and_sides_of_its_own(s
     other, changed = simulate(everybody, **options, **change)
     assert (values != other).all()
     assert (sides != changed).any()
+
+
+@pytest.mark.parametrize(("share", "least", "most"), [(0.0, 0, 0), (0.5, 60, 140), (1.0, 200, 200)])
+def test_make_outcomes__causal_share_is_the_chance_of_an_effect(simulate, tmp_path, share, least, most):
+    simulate(np.arange(len(PEOPLE)), is_release=True, causal_share=share, count=40)
+    effects = Outcomes.load(tmp_path / "outcomes.npz").effects[5]
+    # 200 of them: the limits are more than 5 standard deviations wide.
+    assert least <= np.count_nonzero(effects) <= most
+
+
+def test_make_outcomes__simulated_for_haplotypes(simulate):
+    values, is_training = simulate(np.arange(len(PEOPLE)), is_release=True, test_share=0.5, rows="haplotypes")
+    assert values.shape == is_training.shape == (2 * len(PEOPLE),)
+    np.testing.assert_array_equal(is_training[::2], is_training[1::2])
+    assert (values[::2] != values[1::2]).any()
 
 
 def test_make_outcomes__raise_without_a_number_of_simulated_ones(simulate):

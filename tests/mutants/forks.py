@@ -5,6 +5,7 @@ import math
 import os
 import signal
 import time
+from tempfile import TemporaryDirectory
 
 import pytest
 
@@ -86,7 +87,10 @@ def _outcomes(session, items):
 
 def run_pytest(arguments, *plugins):
     """Run pytest in this process; tell whether all went well."""
-    return pytest.main([*arguments, *PLAIN], plugins=plugins) == pytest.ExitCode.OK
+    # Where pytest keeps no folders of earlier sessions it locks none, so that other sessions remove them.
+    with TemporaryDirectory(prefix="dpgrs-mutants-", ignore_cleanup_errors=True) as folder:
+        arguments = [*arguments, *PLAIN, f"--basetemp={folder}/session"]
+        return pytest.main(arguments, plugins=plugins) == pytest.ExitCode.OK
 
 
 def in_fork(work, *, limit=math.inf):

@@ -61,6 +61,7 @@ def test_release__identities_name_the_part_and_its_draws(ledger):
     for (draw,), version in [(one["draws"], one["version"]) for one in named]:
         assert draw["statistic"] == "sum"
         assert not draw.keys() & {"source", "request", "version", "family"}
+        assert (draw["sensitivity"], draw["norm"], draw["step"]) == ("1", "l2", "0.5")
         assert version == MECHANISM_VERSION
 
 
@@ -103,6 +104,22 @@ def test_release__over_budget_nothing_is_reserved_nor_drawn(ledger, monkeypatch)
     with pytest.raises(DpgrsError, match=r"does not allow this release: cost .*mu\^2 0.5.*spent .* of "):
         run(ledger, outcomes=("a", "c", "d"))
     assert ledger.path.read_bytes() == before
+
+
+def test_release__all_that_was_reserved_must_be_drawn(ledger):
+    calls = []
+
+    def fickle(noise):
+        calls.append(None)
+        draw = {"step": 0.5, "sensitivity": SENSITIVITY, "mu": 0.5}
+        names = ("first", "second") if len(calls) == 1 else ("first",)
+        return [noise.of("genotypes").gaussian(STATISTIC, name=name, **draw) for name in names]
+
+    def identify(part):
+        return {"mechanism": "sums", "dataset_version": "v1"} | DATASET
+
+    with pytest.raises(DpgrsError, match="Not all reserved noise was drawn, so the release is not whole"):
+        release(fickle, identify=identify, account=ACCOUNT, ledger=ledger, study_key=KEY)
 
 
 def test_release__replay_with_another_key_is_refused(ledger):

@@ -13,6 +13,7 @@ from dpgrs.privacy.exact_numbers import (
     exact_text,
     float_below,
     root_above,
+    shown_above,
     text_above,
     text_below,
 )
@@ -55,7 +56,14 @@ def test_exact_text__loses_nothing_of_a_fraction(number):
 
 @pytest.mark.parametrize(
     ("number", "text"),
-    [(0, "0"), (12, "12"), (0.5, "0.5"), (Decimal("0.10"), "0.1"), (Fraction(1, 30), "1/30")],
+    [
+        (0, "0"),
+        (12, "12"),
+        (0.5, "0.5"),
+        (Decimal("0.10"), "0.1"),
+        (Fraction(1, 30), "1/30"),
+        (Fraction(1, 5), "0.2"),
+    ],
 )
 def test_exact_text__shortest(number, text):
     assert exact_text(number) == text
@@ -74,6 +82,12 @@ def test_roundings__enclose(value, digits):
     assert above - below <= value / 10 ** (digits - 1)
     assert Fraction(float_below(value)) <= value < Fraction(math.nextafter(float_below(value), math.inf))
     assert Fraction(math.nextafter(root_above(value), 0)) ** 2 < value <= Fraction(root_above(value)) ** 2
+
+
+def test_shown_above__forgives_what_a_conversion_adds():
+    assert shown_above(1 + Fraction(1, 10**14), digits=4) == "1.000"
+    assert text_above(1 + Fraction(1, 10**14), digits=4) == "1.001"
+    assert shown_above(Fraction(12345, 1000), digits=4) == "12.35"
 
 
 def test_root_above__of_nothing_and_of_almost_nothing():

@@ -1,0 +1,78 @@
+"""Releases by fits on variants chosen in private: what is charged, bundled, repeated and refused."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from dpgrs.errors import DpgrsError
+from dpgrs.io.trials import load_labelled, save_labelled
+from dpgrs.steps.release import fit_settings
+from dpgrs.steps.released import fit_of_release, load_released
+from step_studies import N_VARIANTS, NAMES, Study
+
+N_CHOSEN = 2
+every_method = pytest.mark.parametrize("method", ["k-blup", "s-blup"])
+
+
+@pytest.fixture
+def study(tmp_path, monkeypatch):
+    return Study(tmp_path, monkeypatch)
+
+
+def settings(study, method, **privacy):
+    return study.settings(method, pure_epsilon="2", missing="counted", **privacy)
+
+
+@every_method
+def test_release__is_charged_bundled_and_replayed(study, method):
+    config = settings(study, method)
+    study.hide_outcomes()
+    noisy = study.release_from_rows(config)
+    first, files, statement = noisy.read_bytes(), study.bundle(config, noisy), study.statement()
+    for name in NAMES:
+        families = [one["mechanism"] for one in statement["mechanisms"] if one["outcome"] == name]
+        assert families == [{"k-blup": "choice", "s-blup": "subset"}[method], *["gaussian"] * 3]
+    assert [one["statistic"] for one in statement["mechanisms"] if one["outcome"] is None] == ["count"]
+    assert [score["n_variants"] for score in statement["scores"]] == [N_CHOSEN] * 3
+    book = study.ledger(config).read()
+    (account,) = book.budgets
+    gaussian = [one for one in statement["mechanisms"] if one["mechanism"] == "gaussian"]
+    squares = sum((Fraction(one["sensitivity"]) / Fraction(one["sigma"])) ** 2 for one in gaussian)
+    assert book.spent(account).mu_squared == squares
+    assert float(book.spent(account).pure_epsilon) == pytest.approx(0.5)
+    before = study.ledger(config).path.read_bytes()
+    noisy.unlink()
+    assert study.release_from_rows(config).read_bytes() == first
+    assert study.bundle(config, noisy) == files
+    assert study.ledger(config).path.read_bytes() == before
+
+
+@every_method
+def test_fit_of_release__is_of_the_chosen_variants(study, method):
+    config = settings(study, method)
+    ((label, arrays),) = load_labelled(study.release_from_rows(config))
+    _, noisy = load_released(study.root / "noisy.npz", study.ledger(config).read())
+    fit = fit_of_release(label, noisy, fit_settings(config))
+    assert fit.weights.shape == (3, N_VARIANTS)
+    np.testing.assert_array_equal(fit.chosen, np.sort(arrays["chosen"], axis=1))
+    for weights, chosen in zip(fit.weights, arrays["chosen"], strict=True):
+        assert set(np.flatnonzero(weights)) <= set(chosen.tolist())
+        assert weights.any()
+
+
+@every_method
+def test_load_released__raise_on_any_other_number(study, method):
+    config = settings(study, method)
+    noisy = study.release_from_rows(config)
+    ((label, arrays),) = load_labelled(noisy)
+    book = study.ledger(config).read()
+    load_released(noisy, book)
+    changed = [(label | {"n": label["n"] + 1}, arrays)]
+    changed += [
+        (label, arrays | {name: arrays[name] + 1}) for name in ("chosen", "gram", "cross", "observed")
+    ]
+    for forged in changed:
+        save_labelled(noisy, [forged])
+        with pytest.raises(DpgrsError, match="must be what the ledger charged for"):
+            load_released(noisy, book)

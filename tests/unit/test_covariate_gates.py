@@ -84,6 +84,8 @@ def test_problems__columns_and_constants_do_not_match():
     assert "must have a line for every column of covariates.tsv, got none for sex" in line
     line = only(found(constants=SCALES + "height\t170\t9\tNA\n"))
     assert "`covariates.scales` must name columns of covariates.tsv, which has age, sex, got height" in line
+    line = only(found(constants=SCALES + "height\t170\t9\tNA\nweight\t70\t9\tNA\n"))
+    assert "got height, weight. Correct the name" in line
     line = only(found(constants=SCALES + "height\t170\t9\tNA\n", columns=["height"]))
     assert line.startswith("`covariates.columns` must name columns")
     assert "`covariates.file`: Column `age` must hold 0 and 1" in only(

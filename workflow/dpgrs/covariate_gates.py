@@ -151,7 +151,7 @@ def _column_problems(covariates, columns, named):
     if missing:
         wanted = f"name columns of {covariates['file']}, which has {', '.join(named[:5])}"
         key = "covariates.columns" if covariates["columns"] else "covariates.scales"
-        return [must(key, wanted, missing[0], "Correct the name, or add the column.")]
+        return [must(key, wanted, ", ".join(missing[:5]), "Correct the name, or add the column.")]
     left = [name for name in named if name not in is_used]
     if covariates["columns"] is None and left:
         wanted = f"have a line for every column of {covariates['file']}"

@@ -51,6 +51,12 @@ def test_gdp_delta__claims_nothing_below_the_smallest(mu, epsilon):
     assert gdp_delta(mu, epsilon) == SMALLEST_DELTA
 
 
+@pytest.mark.parametrize("epsilon", [-1e-9, math.inf, math.nan])
+def test_gdp_delta__raise_on_epsilon(epsilon):
+    with pytest.raises(UsageError, match="epsilon` must be a finite number >= 0"):
+        gdp_delta(1.0, epsilon)
+
+
 @settings(deadline=None, derandomize=True, max_examples=200)
 @given(mu=st.floats(1e-8, 1e3), epsilon=st.floats(0, 100), factor=st.floats(1.001, 10))
 def test_gdp_delta__rises_with_mu_and_falls_with_epsilon(mu, epsilon, factor):

@@ -234,7 +234,8 @@ def test_eigenvalue_steps__is_within_half_a_step_whatever_lapack_says(name, lie,
 def test_eigenvalue_steps__bisects_to_the_step(steps, monkeypatch):
     monkeypatch.setattr(np.linalg, "eigvalsh", lambda matrix: np.full(len(matrix), np.nan))
     for rest in range(5):
-        assert eigenvalue_steps(np.diag([steps, steps + rest]) * STEP, step=STEP) == steps
+        gram = (steps * np.eye(2) + rest * np.ones((2, 2))) * STEP
+        assert eigenvalue_steps(gram, step=STEP) == steps
 
 
 @pytest.mark.parametrize("failure", [np.linalg.LinAlgError, np.nan, np.inf])

@@ -159,8 +159,10 @@ def test_parts_and_data__belong_to_the_source_that_was_asked_for():
     whole = BenchmarkNoise(1)
     before = whole.gaussian(EXACT, **NORMAL)[0].tolist()
     whole.of("part")
-    whole.on(MADE_OF)
     assert whole.gaussian(EXACT, **NORMAL)[0].tolist() == before
+    whole.on(MADE_OF)
+    with pytest.raises(UsageError, match="must be chosen on data"):
+        whole.choose_in_rounds(distance_to_chosen, **ROUNDS)
 
 
 def test_json_digest__does_not_hang_on_the_order_of_keys():

@@ -7,7 +7,7 @@ READY := $(VENV)/.ready
 # Tests that start no other programs for long run side by side, one worker for each core.
 SIDE_BY_SIDE := --numprocesses auto --dist worksteal
 FUZZ_SECONDS ?= 600
-# Modules of workflow/dpgrs to change, such as privacy/noise.py; empty means all that pyproject.toml lists.
+# Modules of workflow/dpgrs to change, such as privacy/noise.py; empty means all on which a guarantee hangs.
 MODULES ?=
 MUTANTS := .mutants/venv
 

@@ -5,12 +5,13 @@ import math
 import os
 import signal
 import time
+from collections import defaultdict
+from functools import partial
 from tempfile import TemporaryDirectory
 
 import pytest
 
 from mutants.changed_code import changed_functions, functions_of
-from mutants.guards import Guards, Watch
 
 KILLED, SURVIVED = "killed", "survived"
 UNTESTED = "survived: no test runs it"
@@ -24,57 +25,68 @@ class Session:
 
     Parameters
     ----------
-    path : pathlib.Path
-        The module that is changed.
-    noted : pathlib.Path
-        Where to write which test runs which lines.
-    mutants : list of (operator, occurrence, line, code)
-    tell : callable that takes a mutant and its verdict.
+    notes : Notes
+        Which tests run which lines; what is lacking is noted first.
+    modules : list of `mutants.run.Module`
+    jobs : int
+        Processes side by side.
     """
 
-    def __init__(self, path, noted, mutants, tell):
-        self._path, self._noted, self._mutants, self._tell = path, noted, mutants, tell
+    def __init__(self, notes, modules, jobs):
+        self._notes, self._modules, self._jobs = notes, modules, jobs
 
     def pytest_runtestloop(self, session):
         session.config._tmp_path_factory.getbasetemp()  # forks share it
-        functions, source = functions_of(self._path), self._path.read_text()
+        items = defaultdict(list)
+        for item in session.items:
+            items[item.path].append(item)
+        lacking = [(file, own) for file, own in items.items() if self._notes.lack(file)]
         gc.freeze()
-        if not in_fork(lambda: self._note(session)):
-            raise pytest.UsageError("the tests fail on the code as it is")
-        guards, items = Guards(self._noted, source), {item.nodeid: item for item in session.items}
-        for mutant in self._mutants:
-            *_, line, code = mutant
-            changes, tests = changed_functions(self._path, source, code, functions), guards.of(line)
-            if changes is None:
-                verdict = OUTSIDE
-            elif not tests:
-                verdict = UNTESTED
-            else:
+        side_by_side([partial(self._watch, session, lacking[job :: self._jobs]) for job in range(self._jobs)])
+        return side_by_side([partial(self._test, session, job) for job in range(self._jobs)])
 
-                def passes(changes=changes, tests=tests):
-                    for function, changed in changes:
-                        function.__code__ = changed
-                    return all(_outcomes(session, [items[test] for test in tests]))
-
-                verdict = SURVIVED if in_fork(passes, limit=SLOW * guards.seconds(tests) + 10) else KILLED
-            self._tell(mutant, verdict)
+    def _watch(self, session, files):
+        for file, items in files:
+            self._notes.watch(file, items, _outcomes(session, items))
         return True
 
-    def _note(self, session):
-        watch = Watch(self._path)
-        is_good = watch.run(session.items, _outcomes(session, session.items))
-        watch.write(self._noted)
-        return is_good
+    def _test(self, session, job):
+        items = {item.nodeid: item for item in session.items}
+        for module in self._modules:
+            guards = self._notes.guards(module.path, module.source)
+            functions = functions_of(module.path)
+            gc.freeze()
+            for mutant in module.mutants[job :: self._jobs]:
+                *_, line, code = mutant
+                changes = changed_functions(module.path, module.source, code, functions)
+                tests = guards.of(line)
+                if changes is None:
+                    verdict = OUTSIDE
+                elif not tests:
+                    verdict = UNTESTED
+                else:
+                    passes = partial(_pass, session, [items[test] for test in tests], changes)
+                    verdict = SURVIVED if in_fork(passes, limit=SLOW * guards.seconds(tests) + 10) else KILLED
+                module.tell(mutant, verdict)
+        return True
 
 
 class Order:
-    """A plugin of pytest that runs some tests before the others of their files."""
+    """A plugin of pytest that runs some tests alone, in their order."""
 
     def __init__(self, tests):
         self._places = {test: place for place, test in enumerate(tests)}
 
     def pytest_collection_modifyitems(self, items):
-        items.sort(key=lambda item: self._places.get(item.nodeid, len(self._places)))
+        items[:] = [item for item in items if item.nodeid in self._places]
+        items.sort(key=lambda item: self._places[item.nodeid])
+
+
+def _pass(session, items, changes):
+    """Put changed code in its place and tell whether tests pass."""
+    for function, changed in changes:
+        function.__code__ = changed
+    return all(_outcomes(session, items))
 
 
 def _outcomes(session, items):
@@ -93,17 +105,16 @@ def run_pytest(arguments, *plugins):
         return pytest.main(arguments, plugins=plugins) == pytest.ExitCode.OK
 
 
+def side_by_side(works):
+    """Tell whether works that are done in forks, without a word, all return True."""
+    children = [_fork(work) for work in works]
+    statuses = [os.waitpid(child, 0)[1] for child in children]
+    return not any(statuses)
+
+
 def in_fork(work, *, limit=math.inf):
     """Tell whether work that is done in a fork, without a word, returns True within some seconds."""
-    child = os.fork()
-    if child == 0:
-        silence = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(silence, 1)
-        os.dup2(silence, 2)
-        try:
-            os._exit(not work())
-        except BaseException:
-            os._exit(1)
+    child = _fork(work)
     ends = time.monotonic() + limit
     while time.monotonic() < ends:
         ended, status = os.waitpid(child, os.WNOHANG)
@@ -113,3 +124,16 @@ def in_fork(work, *, limit=math.inf):
     os.kill(child, signal.SIGKILL)
     os.waitpid(child, 0)
     return False
+
+
+def _fork(work):
+    child = os.fork()
+    if child:
+        return child
+    silence = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(silence, 1)
+    os.dup2(silence, 2)
+    try:
+        os._exit(not work())
+    except BaseException:
+        os._exit(1)

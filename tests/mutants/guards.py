@@ -1,65 +1,116 @@
-"""Which tests run which lines of a module: coverage.py looks on while they run on the code as it is."""
+"""Which tests run which lines of the package: coverage.py looks on while they run on the code as it is."""
 
 import ast
+import hashlib
 import json
 import time
+from bisect import bisect_right
+from collections import defaultdict
+from itertools import accumulate
+from pathlib import Path
 
 import coverage
 
+LONGEST = 60  # seconds: of the tests of a line, the quickest within them
 
-class Watch:
-    """Notes how long each test takes, and which lines of a module it runs."""
 
-    def __init__(self, path):
-        self._path, self._seconds = str(path), {}
-        self._coverage = coverage.Coverage(data_file=None, include=[self._path], config_file=False)
+class Notes:
+    """What was seen of the tests, kept in a folder until the package or their own file changes.
 
-    def run(self, items, outcomes):
-        """Run tests until one fails; tell whether all passed.
+    Parameters
+    ----------
+    folder : pathlib.Path
+    package : pathlib.Path
+        The folder of the package.
+    """
+
+    def __init__(self, folder, package):
+        folder.mkdir(parents=True, exist_ok=True)
+        self._folder, self._package = folder, package
+        self._code = _digest(*sorted(package.rglob("*.py")))
+
+    def lack(self, file):
+        """Tell whether nothing is noted of a file of tests, or of another state of it or of the package."""
+        return self._seen(file).get("state") != [self._code, _digest(file)]
+
+    def watch(self, file, items, outcomes):
+        """Run the tests of a file; note how long each takes, and which lines it runs.
 
         Parameters
         ----------
+        file : pathlib.Path
         items : list of tests.
-        outcomes : iterator that runs the next of them, and tells whether it passes.
+        outcomes : iterator that runs the next of them, and tells whether it passes. Those that do not are
+            left out.
         """
-        self._coverage.start()
+        seen, lines = self._paths(file)
+        seen.unlink(missing_ok=True)
+        lines.unlink(missing_ok=True)
+        watch = coverage.Coverage(data_file=str(lines), include=[f"{self._package}/*"], config_file=False)
+        seconds = {}
+        watch.start()
         for item in items:
-            self._coverage.switch_context(item.nodeid)
+            watch.switch_context(item.nodeid)
             began = time.monotonic()
-            if not next(outcomes):
-                return False
-            self._seconds[item.nodeid] = time.monotonic() - began
-        self._coverage.stop()
-        return True
+            if next(outcomes):
+                seconds[item.nodeid] = time.monotonic() - began
+        watch.stop()
+        watch.save()
+        state = [self._code, _digest(file)]
+        seen.write_text(json.dumps({"file": str(file), "state": state, "seconds": seconds}))
 
-    def write(self, path):
-        lines = self._coverage.get_data().contexts_by_lineno(self._path)
-        path.write_text(json.dumps({"seconds": self._seconds, "lines": lines}))
+    def guards(self, path, source):
+        """Return the Guards of a module."""
+        seconds, lines = {}, defaultdict(list)
+        for file in self._folder.glob("*.json"):
+            seen = json.loads(file.read_text())
+            if seen["state"][0] != self._code or not Path(seen["file"]).exists():
+                continue
+            own, data = seen["seconds"], coverage.CoverageData(str(file.with_suffix(".coverage")))
+            data.read()
+            for line, tests in data.contexts_by_lineno(str(path)).items():
+                lines[line] += own.keys() & tests
+            seconds |= own
+        return Guards(seconds, lines, source)
+
+    def _seen(self, file):
+        path, _ = self._paths(file)
+        return json.loads(path.read_text()) if path.exists() else {}
+
+    def _paths(self, file):
+        """Return where is kept how long tests take, and which lines they run."""
+        name = f"{file.parent.name}.{file.stem}"
+        return self._folder / f"{name}.json", self._folder / f"{name}.coverage"
 
 
 class Guards:
-    """The tests of a module, by its lines."""
+    """The tests of a module, by its lines: dict of test to seconds, and of line to tests."""
 
-    def __init__(self, noted, source):
-        noted = json.loads(noted.read_text())
-        self._seconds, self._lines = noted["seconds"], noted["lines"]
+    def __init__(self, seconds, lines, source):
+        self._seconds, self._lines = seconds, lines
         self._statements = _statements(source)
 
     def of(self, line):
         """Return the names of the tests that run the statement of a line, the quickest first."""
         statement = self._statements.get(line, [line])
-        return self._sorted({test for one in statement for test in self._lines.get(str(one), [])})
+        return self._quickest({test for one in statement for test in self._lines.get(one, [])})
 
     def all(self):
-        """Return the names of all tests, the quickest first."""
-        return self._sorted(self._seconds)
+        """Return the names of tests that run any line, the quickest first."""
+        return self._quickest({test for tests in self._lines.values() for test in tests})
 
     def seconds(self, tests):
         """Return how long some tests take."""
         return sum(self._seconds[test] for test in tests)
 
-    def _sorted(self, tests):
-        return sorted(tests, key=lambda test: (self._seconds[test], test))
+    def _quickest(self, tests):
+        tests = sorted(tests, key=lambda test: (self._seconds[test], test))
+        ends = list(accumulate(self._seconds[test] for test in tests))
+        return tests[: max(1, bisect_right(ends, LONGEST))]
+
+
+def _digest(*files):
+    return hashlib.sha256(b"\0".join(file.read_bytes() for file in files)).hexdigest()
 
 
 def _statements(source):

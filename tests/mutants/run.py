@@ -1,9 +1,8 @@
 """Change the code in many small ways and see whether the tests of a module notice: `make mutants`.
 
 cosmic-ray makes the changes, one at a time, and so does `mutants.operators`. A changed module is never
-written to disk: every mutant is tested in a fork. `[tool.dpgrs-mutants]` in pyproject.toml names the tests of
-every module; of these, the ones that run the changed line come first, the quickest before all. Survivors are
-printed, and all verdicts kept in ``.mutants/results``.
+written to disk: every mutant is tested in a fork, by the unit tests that run the changed line, the quickest
+first. Survivors are printed, and all verdicts kept in ``.mutants/results``.
 """
 
 import argparse
@@ -13,7 +12,6 @@ import importlib
 import json
 import os
 import sys
-import tomllib
 from difflib import unified_diff
 from functools import partial
 from pathlib import Path
@@ -25,12 +23,31 @@ from cosmic_ray.mutating import mutate_code
 from cosmic_ray.plugins import get_operator
 
 from mutants.changed_code import ChangedModule
-from mutants.forks import KILLED, OUTSIDE, SLOW, SURVIVED, UNTESTED, Order, Session, in_fork, run_pytest
-from mutants.guards import Guards
+from mutants.forks import (
+    KILLED,
+    OUTSIDE,
+    SLOW,
+    SURVIVED,
+    UNTESTED,
+    Order,
+    Session,
+    in_fork,
+    run_pytest,
+    side_by_side,
+)
+from mutants.guards import Notes
 from mutants.operators import OPERATORS
 
 ROOT = Path(__file__).resolve().parents[2]
-PACKAGE, RESULTS = ROOT / "workflow" / "dpgrs", ROOT / ".mutants" / "results"
+PACKAGE, KEPT = ROOT / "workflow" / "dpgrs", ROOT / ".mutants"
+TESTS = ("tests/unit", "tests/contract", "-m", "not audits")
+# Where a wrong line may break a guarantee; compiled kernels cannot be changed in a fork.
+GUARDED = (
+    "privacy/[!_]*.py",
+    "screening/[!_]*.py",
+    "regression/[!_]*.py",
+    *(f"steps/{name}.py" for name in ("noise", "outcomes", "statistics", "release")),
+)
 # Of cosmic-ray's operators: for each sign the replacements that are hardest to notice.
 SIGNS = ("Add_Sub", "Sub_Add", "Mul_Div", "Div_Mul", "FloorDiv_Div", "Mod_FloorDiv", "Pow_Mul")
 BITS = ("RShift_LShift", "LShift_RShift", "BitOr_BitAnd", "BitAnd_BitOr", "BitXor_BitOr")
@@ -74,57 +91,64 @@ def _is_python(code):
     return True
 
 
-class Verdicts:
-    """What became of each mutant: a line of JSON each; survivors are printed as well."""
+class Module:
+    """A module, its mutants, and what became of each.
 
-    def __init__(self, name, source):
-        RESULTS.mkdir(parents=True, exist_ok=True)
-        self._name, self._source = name, source
-        self._path = RESULTS / f"{name.replace('/', '.')}.jsonl"
+    Parameters
+    ----------
+    name : str
+        Such as ``privacy/noise.py``.
+    lines : range
+        Where changes are made.
+    again : bool
+        Whether only of what survived before.
+    """
+
+    def __init__(self, name, *, lines, again):
+        self.name, self.path = name, PACKAGE / name
+        self.source, self._results = (
+            self.path.read_text(),
+            KEPT / "results" / f"{name.replace('/', '.')}.jsonl",
+        )
         self._console = os.dup(1)  # forks are silent otherwise
-
-    def clear(self):
-        self._path.write_text("")
+        before = self.of(SURVIVED, UNTESTED)
+        self.mutants = [one for one in mutants_of(self.source, lines) if not again or one[:2] in before]
+        self._results.parent.mkdir(parents=True, exist_ok=True)
+        self._results.write_text("")
 
     def tell(self, mutant, verdict):
+        """Keep a verdict; print a survivor."""
         operator, occurrence, line, code = mutant
-        diff = [*unified_diff(self._source.splitlines(), code.splitlines(), n=0, lineterm="")][2:]
+        diff = [*unified_diff(self.source.splitlines(), code.splitlines(), n=0, lineterm="")][2:]
         record = {"operator": operator, "occurrence": occurrence, "verdict": verdict, "diff": diff}
-        with self._path.open("a") as file:
+        with self._results.open("a") as file:
             file.write(json.dumps(record) + "\n")
         if verdict in (SURVIVED, UNTESTED):
-            text = "\n".join([f"{self._name}:{line} {verdict} ({operator} {occurrence})", *diff[1:], ""])
+            text = "\n".join([f"{self.name}:{line} {verdict} ({operator} {occurrence})", *diff[1:], ""])
             os.write(self._console, text.encode())
 
     def of(self, *verdicts):
         """Return operator and occurrence of the mutants whose last verdict is one of some."""
-        lines = self._path.read_text().splitlines() if self._path.exists() else []
+        lines = self._results.read_text().splitlines() if self._results.exists() else []
         last = {(one["operator"], one["occurrence"]): one["verdict"] for one in map(json.loads, lines)}
-        return [mutant for mutant, verdict in last.items() if verdict in verdicts]
+        return {mutant for mutant, verdict in last.items() if verdict in verdicts}
 
-
-def run(name, tests, *, lines, again, quick):
-    """Test the mutants of a module, or those that survived before; return the report."""
-    path = PACKAGE / name
-    source, noted = path.read_text(), RESULTS / f"{name.replace('/', '.')}.lines.json"
-    verdicts = Verdicts(name, source)
-    wanted = verdicts.of(SURVIVED, UNTESTED)
-    mutants = [one for one in mutants_of(source, lines) if not again or one[:2] in wanted]
-    verdicts.clear()
-    session = Session(path, noted, mutants, verdicts.tell)
-    if not in_fork(lambda: run_pytest(tests, session)):
-        raise SystemExit(f"The tests of {name} must pass before it is changed. Run: pytest {' '.join(tests)}")
-    guards, outside = Guards(noted, source), verdicts.of(OUTSIDE)
-    for mutant in mutants:
-        if mutant[:2] in outside and not quick:
+    def import_and_test(self, guards, *, job, jobs):
+        """Test the changes that are outside of functions, by importing the changed module."""
+        outside = self.of(OUTSIDE)
+        for mutant in [one for one in self.mutants if one[:2] in outside][job::jobs]:
             *_, line, code = mutant
-            chosen = guards.of(line) or guards.all()
-            work = partial(_import_and_run, ChangedModule(path, code, package=PACKAGE), chosen)
-            has_survived = in_fork(work, limit=SLOW * guards.seconds(chosen) + 30)
-            verdicts.tell(mutant, SURVIVED if has_survived else KILLED)
-    left_out, survived = len(verdicts.of(OUTSIDE)), len(verdicts.of(SURVIVED, UNTESTED))
-    report = f"{name}: {survived} of {len(mutants) - left_out} mutants survived"
-    return f"{report}, {left_out} outside of functions were left out" if left_out else report
+            tests = guards.of(line) or guards.all()
+            work = partial(_import_and_run, ChangedModule(self.path, code, package=PACKAGE), tests)
+            has_survived = in_fork(work, limit=SLOW * guards.seconds(tests) + 30)
+            self.tell(mutant, SURVIVED if has_survived else KILLED)
+        return True
+
+    @property
+    def report(self):
+        left_out, survived = len(self.of(OUTSIDE)), len(self.of(SURVIVED, UNTESTED))
+        report = f"{self.name}: {survived} of {len(self.mutants) - left_out} mutants survived"
+        return f"{report}, {left_out} outside of functions were left out" if left_out else report
 
 
 def _import_and_run(changed, tests):
@@ -133,13 +157,13 @@ def _import_and_run(changed, tests):
 
 
 def main():
-    guards = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["dpgrs-mutants"]
     parser = argparse.ArgumentParser()
     parser.add_argument(
         "modules", nargs="*", help="such as privacy/noise.py, or privacy/noise.py:130-190 for some lines"
     )
     parser.add_argument("--again", action="store_true", help="only what survived before")
     parser.add_argument("--quick", action="store_true", help="only changes inside of functions")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="processes side by side")
     options = parser.parse_args()
     os.chdir(ROOT)
     sys.path.insert(0, str(PACKAGE.parent))
@@ -147,11 +171,25 @@ def main():
         if one.name != "dpgrs.__main__":
             importlib.import_module(one.name)
     gc.freeze()  # the end of pytest collects garbage, which would be most of a fork's time
-    for wanted in options.modules or guards:
-        name, _, part = wanted.partition(":")
-        first, _, last = part.partition("-")
-        lines = range(int(first), int(last) + 1) if part else range(10**6)
-        print(run(name, guards[name], lines=lines, again=options.again, quick=options.quick), flush=True)
+    modules = [_module(wanted, again=options.again) for wanted in options.modules or _guarded()]
+    notes, jobs = Notes(KEPT / "lines", PACKAGE), range(options.jobs)
+    if not in_fork(lambda: run_pytest(TESTS, Session(notes, modules, len(jobs)))):
+        raise SystemExit(f"The tests could not be found or run. See what `pytest {' '.join(TESTS)}` says.")
+    for module in modules:
+        if not options.quick:
+            guards = notes.guards(module.path, module.source)
+            side_by_side([partial(module.import_and_test, guards, job=job, jobs=len(jobs)) for job in jobs])
+        print(module.report, flush=True)
+
+
+def _guarded():
+    return [str(path.relative_to(PACKAGE)) for pattern in GUARDED for path in sorted(PACKAGE.glob(pattern))]
+
+
+def _module(wanted, *, again):
+    name, _, part = wanted.partition(":")
+    first, _, last = part.partition("-")
+    return Module(name, lines=range(int(first), int(last) + 1) if part else range(10**6), again=again)
 
 
 if __name__ == "__main__":

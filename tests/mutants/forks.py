@@ -5,6 +5,7 @@ import math
 import os
 import signal
 import time
+import traceback
 from collections import defaultdict
 from functools import partial
 from tempfile import TemporaryDirectory
@@ -17,6 +18,7 @@ KILLED, SURVIVED = "killed", "survived"
 UNTESTED = "survived: no test runs it"
 OUTSIDE = "outside of functions"  # so all must be imported anew
 SLOW = 4  # a mutant may take so many times as long as the code as it is
+CONSOLE = os.dup(2)  # pytest and forks are silent otherwise
 PLAIN = ("-x", "--assert=plain", "-p", "no:cacheprovider", "-o", "tmp_path_retention_policy=none")
 
 
@@ -43,7 +45,8 @@ class Session:
         lacking = [(file, own) for file, own in items.items() if self._notes.lack(file)]
         gc.freeze()
         side_by_side([partial(self._watch, session, lacking[job :: self._jobs]) for job in range(self._jobs)])
-        return side_by_side([partial(self._test, session, job) for job in range(self._jobs)])
+        side_by_side([partial(self._test, session, job) for job in range(self._jobs)])
+        return True
 
     def _watch(self, session, files):
         for file, items in files:
@@ -59,7 +62,7 @@ class Session:
             for mutant in module.mutants[job :: self._jobs]:
                 *_, line, code = mutant
                 changes = changed_functions(module.path, module.source, code, functions)
-                tests = guards.of(line)
+                tests = [test for test in guards.of(line) if test in items]
                 if changes is None:
                     verdict = OUTSIDE
                 elif not tests:
@@ -106,15 +109,15 @@ def run_pytest(arguments, *plugins):
 
 
 def side_by_side(works):
-    """Tell whether works that are done in forks, without a word, all return True."""
-    children = [_fork(work) for work in works]
-    statuses = [os.waitpid(child, 0)[1] for child in children]
-    return not any(statuses)
+    """Do works in forks, in silence but for errors, and wait for all; they must return True."""
+    statuses = [os.waitpid(child, 0)[1] for child in [_fork(work, tells_errors=True) for work in works]]
+    if any(statuses):
+        raise RuntimeError("a process of the run failed, see above")
 
 
 def in_fork(work, *, limit=math.inf):
     """Tell whether work that is done in a fork, without a word, returns True within some seconds."""
-    child = _fork(work)
+    child = _fork(work, tells_errors=False)
     ends = time.monotonic() + limit
     while time.monotonic() < ends:
         ended, status = os.waitpid(child, os.WNOHANG)
@@ -126,7 +129,7 @@ def in_fork(work, *, limit=math.inf):
     return False
 
 
-def _fork(work):
+def _fork(work, *, tells_errors):
     child = os.fork()
     if child:
         return child
@@ -136,4 +139,6 @@ def _fork(work):
     try:
         os._exit(not work())
     except BaseException:
+        if tells_errors:
+            os.write(CONSOLE, traceback.format_exc().encode())
         os._exit(1)

@@ -173,8 +173,7 @@ def main():
     gc.freeze()  # the end of pytest collects garbage, which would be most of a fork's time
     modules = [_module(wanted, again=options.again) for wanted in options.modules or _guarded()]
     notes, jobs = Notes(KEPT / "lines", PACKAGE), range(options.jobs)
-    if not in_fork(lambda: run_pytest(TESTS, Session(notes, modules, len(jobs)))):
-        raise SystemExit(f"The tests could not be found or run. See what `pytest {' '.join(TESTS)}` says.")
+    side_by_side([lambda: run_pytest(TESTS, Session(notes, modules, len(jobs)))])
     for module in modules:
         if not options.quick:
             guards = notes.guards(module.path, module.source)

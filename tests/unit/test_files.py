@@ -10,6 +10,7 @@ import pytest
 from dpgrs.errors import DpgrsError, UsageError
 from dpgrs.io.files import (
     load_arrays,
+    read_bytes,
     read_table,
     replacing,
     require_regular,
@@ -189,5 +190,6 @@ def test_require_regular__raise_on_pipe_socket_and_device(tmp_path):
     with socket.socket(socket.AF_UNIX) as file:
         file.bind(str(tmp_path / "socket"))
         for name in ("pipe", "link", "device", "socket"):
-            with pytest.raises(DpgrsError, match=f"{name}` must be a regular file, or a link to one, got a"):
-                require_regular(tmp_path / name)
+            for read in (require_regular, read_bytes, read_table):
+                with pytest.raises(DpgrsError, match=f"{name}` must be a regular file, or a link to one, "):
+                    read(tmp_path / name)

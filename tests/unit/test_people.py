@@ -121,6 +121,7 @@ def test_choose_people__nothing_asked_takes_everybody():
     [
         ({"remove": "A1\nB2\nC3\nD4\nE5\n"}, "`people.remove` must leave people of the genotypes, got none"),
         ({"keep": ""}, "`people.keep` must leave people"),
+        ({"remove": 'A1\n"B2"\n'}, "must hold ids as the genotypes do, got quotes. Take them off"),
         ({"remove": "x7\n"}, "must share sample ids with the genotypes, got A9 where those have A9"),
         ({"related": kin0(("x7", "y8", 0.3))}, "must share sample ids with the genotypes"),
         ({"consent": "sample\tconsent\nx7\t1\n"}, "must share sample ids with the genotypes"),

@@ -109,6 +109,13 @@ def test_header__every_kind_of_psam(tmp_path, psam):
         ("a.fam", (*FAM, "f D 0 0 1 -9", "f E 0 0 1 -9"), "must have the size that `a.bim` and `a.fam` give"),
         ("a.fam", ("f A 0 0 1 -9",) * 3, "distinct IIDs, got the same for samples 1 and 2"),
         ("a.fam", ("A 0",) * 3, "`a.fam` must have 6 columns, got 2."),
+        ("a.fam", (FAM[0], "f B\x1b[31m 0 0 1 -9", FAM[2]), "control characters, got another for sample 2"),
+        ("b.psam", (*PSAM[:3], "C\x00 1"), "control characters, got another for sample 3"),
+        (
+            "a.bim",
+            ("1 . 0 ٢٠ C A", *BIM[1:]),
+            "`POS` must be a whole number from 1 to 2^31 - 1, got ٢٠. Mend",
+        ),
         ("a.fam", (FAM[0], "f B", FAM[2]), "`a.fam`, line 2: the line is cut short."),
         (
             "a.fam",

@@ -158,6 +158,20 @@ def test_check_store__raise_on_a_second_header(tmp_path, index):
         check_store(tmp_path / "1.zarr", joined)
 
 
+@pytest.mark.parametrize("cut", [-3, -9])
+def test_check_store__raise_on_a_file_that_is_cut_off(made, tmp_path, cut):
+    whole = vcf_text(*RECORDS, contigs=("1", "2"))
+    vcf = write_text(tmp_path / "b.vcf", whole[:cut])
+    with pytest.raises(DpgrsError, match=r"b\.vcf` cannot be read to its end|must be the store of"):
+        check_store(made[1], vcf)
+
+
+def test_check_store__raise_on_a_position_that_is_none(made, tmp_path):
+    vcf = write_text(tmp_path / "b.vcf", vcf_text("1\t2e7\t.\tA\tC\t.\t.\t.\tGT\t0|0\t0|1\t1|1\n"))
+    with pytest.raises(DpgrsError, match=r"b\.vcf` cannot be read to its end"):
+        check_store(made[1], vcf)
+
+
 def test_check_store__ids_left_empty(tmp_path):
     vcf = write_text(tmp_path / "a.vcf", vcf_text(record(5, "0|0 0|1 1|1", id_="")))
     ingest_chromosome(vcf, chromosome=1, store=tmp_path / "1.zarr")

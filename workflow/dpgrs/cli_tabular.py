@@ -5,7 +5,7 @@ import math
 
 import click
 
-from dpgrs.cli_options import AT_LEAST_1, SHARE, choice, path_option
+from dpgrs.cli_options import SHARE, choice, path_option
 from dpgrs.methods import TABULAR
 from dpgrs.types import Neighbours
 
@@ -25,7 +25,7 @@ def _shown(*names, help, **options):
 @_shown("--k", type=int, default=5, help="Features that a k- method chooses.")
 @_shown("--epsilon", type=float, default=round(math.log(3), 4), help="Privacy loss of all parts together.")
 @_shown("--delta", type=float, default=1e-5, help="Delta of (epsilon, delta).")
-@_shown("--trials", type=AT_LEAST_1, default=10, help="Random splits, each with noise of its own.")
+@_shown("--trials", type=click.IntRange(1, 10_000), default=10, help="Random splits, each with own noise.")
 @_shown("--seed", type=click.IntRange(min=0), default=1, help="Public seed of splits and noise.")
 @_shown("--neighbours", type=choice(Neighbours), default="add-remove", help="Data sets compared.")
 @_shown("--count-share", type=float, default=0.05, help="Share of epsilon for the number of rows.")

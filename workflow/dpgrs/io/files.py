@@ -137,7 +137,10 @@ def read_bytes(path):
         If the file cannot be read.
     ValueError
         If it is not what was written.
+    DpgrsError
+        If it is no file on a disk.
     """
+    require_regular(path)
     content = Path(path).read_bytes()
     try:
         digest = digest_file(path).read_bytes()[:64]

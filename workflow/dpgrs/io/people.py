@@ -11,7 +11,7 @@ import numpy as np
 
 from dpgrs.bits import pack, unpack
 from dpgrs.errors import DpgrsError
-from dpgrs.io.files import read_bytes, require_regular
+from dpgrs.io.files import read_bytes
 from dpgrs.io.tables import (
     MISSING,
     SAMPLE_COLUMNS,
@@ -57,7 +57,10 @@ def choose_people(samples, terms, *, shows_ids=False):
         mismatch = describe_mismatch(ids, samples, shows_ids=shows_ids) if ids else None
         if mismatch:
             raise DpgrsError(f"`{path}` {mismatch}")
-        unknown[name] = sum(sample not in everybody for sample in ids)
+        strangers = [sample for sample in ids if sample not in everybody]
+        if any('"' in sample for sample in strangers):
+            raise DpgrsError(f"`{path}` must hold ids as the genotypes do, got quotes. Take them off.")
+        unknown[name] = len(strangers)
         return set(ids)
 
     if terms.keep is not None:
@@ -226,7 +229,6 @@ def find_people(path, samples):
     DpgrsError
         If the file cannot be read, is empty, or names somebody else.
     """
-    require_regular(path)
     try:
         ids = {line for line in read_bytes(path).decode("utf-8").splitlines() if line}
     except (OSError, ValueError):

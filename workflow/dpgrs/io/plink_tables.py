@@ -65,6 +65,11 @@ def read_samples(path):
     samples = tuple(table[column])
     if not samples:
         raise DpgrsError(f"`{path}` has no samples. {COPY_AGAIN}")
+    if unseen := next((place for place, name in enumerate(samples, 1) if not name.isprintable()), None):
+        raise DpgrsError(
+            f"`{path}` must have IIDs without control characters, got another for sample {unseen}. Rename "
+            "them: plink2 --update-ids"
+        )
     if same := first_repeat(samples):
         raise DpgrsError(
             f"`{path}` must have distinct IIDs, got the same for samples {same[0]} and {same[1]}: the IID "

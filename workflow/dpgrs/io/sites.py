@@ -175,6 +175,10 @@ def _read(path, *, needs_frequency):
         site["position"] = _number(site["position"], "a position above 0", 1, LAST_POSITION, path, line)
         if needs_frequency:
             site["frequency"] = _number(site["frequency"], "a frequency from 0 to 1", 0, 1, path, line)
+        if site["ref"].upper() == site["alt"].upper():
+            raise DpgrsError(
+                f"`{path}`, line {line}: must have an ALT other than REF, got the same. Mend the line."
+            )
         key = tuple(site[name] for name in SITE_COLUMNS)
         if lines.setdefault(key, line) != line:
             raise DpgrsError(f"`{path}`, line {line}: lists the site of line {lines[key]} again. Remove one.")

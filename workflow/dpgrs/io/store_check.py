@@ -1,6 +1,5 @@
 """A store against its VCF, read a second time by other code: cyvcf2's own iteration over records."""
 
-from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
@@ -92,7 +91,7 @@ class _Records:
             find_index(path)
             if not is_bcf(path):
                 require_one_header(path)  # htslib takes it for records of other contigs
-        self._files = [_open(path) for path in paths]
+        self._paths, self._files = paths, [_open(path) for path in paths]
         samples = self._files[0].samples
         self._contigs = {options["chromosome"].removeprefix("chr")}
         if is_of_plink and self._contigs <= set(_PARTS_OF_X):
@@ -109,7 +108,7 @@ class _Records:
         self._is_of_plink = is_of_plink
 
     def __iter__(self):
-        for record in chain.from_iterable(self._files):
+        for record in self._read():
             if record.CHROM.removeprefix("chr") not in self._contigs:
                 continue
             self.counts["n_records"] += 1
@@ -122,6 +121,13 @@ class _Records:
             kept = [k for k, alt in enumerate(record.ALT, start=1) if alt.isascii() and alt.isalpha()]
             if is_usable and kept:
                 yield from (self._dosages if is_of_dosages else self._calls)(record, kept)
+
+    def _read(self):
+        for path, file in zip(self._paths, self._files, strict=True):
+            try:
+                yield from file
+            except Exception as error:  # of no class of its own
+                raise DpgrsError(f"`{path}` cannot be read to its end. {COPY_AGAIN}") from error
 
     def _calls(self, record, kept):
         first, second, n_haploid = self._alleles(record.genotype.array())

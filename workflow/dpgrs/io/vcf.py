@@ -206,7 +206,7 @@ def declared_contig(line):
     """Return the contig of a header line and its length, None where it has none, as a dict of one or none."""
     line = line.decode(errors="replace")
     name = re.search(r"[<,]ID=([^,>]+)", line)
-    length = re.search(r"[<,]length=(\d+)", line)
+    length = re.search(r"[<,]length=([0-9]{1,18})(?![0-9])", line)
     return {name[1]: int(length[1]) if length else None} if name else {}
 
 

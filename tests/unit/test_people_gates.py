@@ -18,9 +18,9 @@ def _files(tmp_path, monkeypatch):
     Path("pairs.kin0").write_text(PAIRS)
 
 
-def choose(people, *, mode="benchmark", samples=SAMPLES, cohort=None):
+def choose(people, *, mode="benchmark", samples=SAMPLES, cohort=None, tell=None):
     config = resolve({"mode": mode, "cohort": cohort or {"source": "vcf"}, "people": people})
-    return chosen_people(config, samples, shows_ids=mode == "benchmark")
+    return chosen_people(config, samples, shows_ids=mode == "benchmark", tell=tell)
 
 
 def test_chosen_people__nothing_asked():
@@ -38,6 +38,20 @@ def test_chosen_people__nothing_asked():
 )
 def test_chosen_people__of_a_benchmark(people, chosen):
     assert choose(people) == (chosen, [])
+
+
+@pytest.mark.parametrize("mode", ["benchmark", "release"])
+def test_chosen_people__tell_the_operator_of_ids_that_are_nobodys(mode):
+    Path("leave.txt").write_text("A\nZ\nY\n")
+    told = []
+    assert choose({"remove": "leave.txt"}, mode=mode, tell=told.append) == (["B", "C"], [])
+    assert told == [
+        "2 of 3 people with genotypes are chosen (`people`).",
+        "leave.txt: 2 of its ids are not in the genotypes.",
+    ]
+    told.clear()
+    choose({"remove": "ids.txt"}, mode=mode, tell=told.append)
+    assert told == ["2 of 3 people with genotypes are chosen (`people`)."]
 
 
 def test_chosen_people__unread_genotypes_still_have_their_settings_checked():

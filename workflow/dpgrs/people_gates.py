@@ -6,7 +6,7 @@ from dpgrs.io.people import choose_people, is_never_allowed, is_pair_table
 from dpgrs.people_terms import terms_of
 
 
-def chosen_people(config, samples, *, shows_ids):
+def chosen_people(config, samples, *, shows_ids, tell=None):
     """Choose the people whom the rest of preflight is about, and list what is wrong with the choice.
 
     Parameters
@@ -14,6 +14,8 @@ def chosen_people(config, samples, *, shows_ids):
     config : dict from `dpgrs.config.resolve`.
     samples : sequence of str, the people of the genotypes; None where no header could be read.
     shows_ids : bool, whether a line may quote ids and numbers of people (open data only).
+    tell : function of a line for the operator alone, how many are chosen and how many ids of the lists the
+        genotypes lack; None tells nobody.
 
     Returns
     -------
@@ -29,6 +31,11 @@ def chosen_people(config, samples, *, shows_ids):
         people, counts = choose_people(samples, terms, shows_ids=shows_ids)
     except DpgrsError as error:
         return samples, [f"`people`: {error}"]
+    if tell is not None:
+        tell(f"{counts['n_chosen']:,} of {counts['n_people']:,} people with genotypes are chosen (`people`).")
+        for name, number in counts["unknown"].items():
+            if number:
+                tell(f"{getattr(terms, name)}: {number:,} of its ids are not in the genotypes.")
     if len(people) < 2:
         got = f"{counts['n_chosen']} of {counts['n_people']}" if shows_ids else "fewer"
         return people, [f"`people` must leave at least 2 people of the genotypes, got {got}. Choose more."]

@@ -130,7 +130,7 @@ def problems(config, *, doubtful=frozenset(), tell=None):
         lines += _build_problems(config, headers, reference) or position_problems(config)
     people = _people_of(headers)
     if is_clear("mode", "cohort.source", "people"):
-        people, found = chosen_people(config, people, shows_ids=shows_ids)
+        people, found = chosen_people(config, people, shows_ids=shows_ids, tell=tell)
         lines += found
     if is_clear("cohort.source", "cohort.populations") and cohort["populations"] not in absent:
         lines += population_problems(cohort, people, shows_ids=shows_ids)

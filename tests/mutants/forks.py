@@ -45,7 +45,13 @@ class Session:
         lacking = [(file, own) for file, own in items.items() if self._notes.lack(file)]
         gc.freeze()
         side_by_side([partial(self._watch, session, lacking[job :: self._jobs]) for job in range(self._jobs)])
-        side_by_side([partial(self._test, session, job) for job in range(self._jobs)])
+        items = {item.nodeid: item for item in session.items}
+        for module in self._modules:
+            guards, functions = self._notes.guards(module.path, module.source), functions_of(module.path)
+            gc.freeze()
+            module.forget()
+            work = partial(self._test, session, items, module, guards, functions)
+            side_by_side([partial(work, module.mutants[job :: self._jobs]) for job in range(self._jobs)])
         return True
 
     def _watch(self, session, files):
@@ -53,24 +59,19 @@ class Session:
             self._notes.watch(file, items, _outcomes(session, items))
         return True
 
-    def _test(self, session, job):
-        items = {item.nodeid: item for item in session.items}
-        for module in self._modules:
-            guards = self._notes.guards(module.path, module.source)
-            functions = functions_of(module.path)
-            gc.freeze()
-            for mutant in module.mutants[job :: self._jobs]:
-                *_, line, code = mutant
-                changes = changed_functions(module.path, module.source, code, functions)
-                tests = [test for test in guards.of(line) if test in items]
-                if changes is None:
-                    verdict = OUTSIDE
-                elif not tests:
-                    verdict = UNTESTED
-                else:
-                    passes = partial(_pass, session, [items[test] for test in tests], changes)
-                    verdict = SURVIVED if in_fork(passes, limit=SLOW * guards.seconds(tests) + 10) else KILLED
-                module.tell(mutant, verdict)
+    def _test(self, session, items, module, guards, functions, mutants):
+        for mutant in mutants:
+            *_, line, code = mutant
+            changes = changed_functions(module.path, module.source, code, functions)
+            tests = [test for test in guards.of(line) if test in items]
+            if changes is None:
+                verdict = OUTSIDE
+            elif not tests:
+                verdict = UNTESTED
+            else:
+                passes = partial(_pass, session, [items[test] for test in tests], changes)
+                verdict = SURVIVED if in_fork(passes, limit=SLOW * guards.seconds(tests) + 10) else KILLED
+            module.tell(mutant, verdict)
         return True
 
 

@@ -106,13 +106,14 @@ class Module:
 
     def __init__(self, name, *, lines, again):
         self.name, self.path = name, PACKAGE / name
-        self.source, self._results = (
-            self.path.read_text(),
-            KEPT / "results" / f"{name.replace('/', '.')}.jsonl",
-        )
+        self.source = self.path.read_text()
+        self._results = KEPT / "results" / f"{name.replace('/', '.')}.jsonl"
         self._console = os.dup(1)  # forks are silent otherwise
         before = self.of(SURVIVED, UNTESTED)
         self.mutants = [one for one in mutants_of(self.source, lines) if not again or one[:2] in before]
+
+    def forget(self):
+        """Begin with no verdicts."""
         self._results.parent.mkdir(parents=True, exist_ok=True)
         self._results.write_text("")
 
@@ -133,10 +134,9 @@ class Module:
         last = {(one["operator"], one["occurrence"]): one["verdict"] for one in map(json.loads, lines)}
         return {mutant for mutant, verdict in last.items() if verdict in verdicts}
 
-    def import_and_test(self, guards, *, job, jobs):
-        """Test the changes that are outside of functions, by importing the changed module."""
-        outside = self.of(OUTSIDE)
-        for mutant in [one for one in self.mutants if one[:2] in outside][job::jobs]:
+    def import_and_test(self, mutants, guards):
+        """Test changes that are outside of functions, by importing the changed module."""
+        for mutant in mutants:
             *_, line, code = mutant
             tests = guards.of(line) or guards.all()
             work = partial(_import_and_run, ChangedModule(self.path, code, package=PACKAGE), tests)
@@ -176,8 +176,9 @@ def main():
     side_by_side([lambda: run_pytest(TESTS, Session(notes, modules, len(jobs)))])
     for module in modules:
         if not options.quick:
-            guards = notes.guards(module.path, module.source)
-            side_by_side([partial(module.import_and_test, guards, job=job, jobs=len(jobs)) for job in jobs])
+            left, guards = module.of(OUTSIDE), notes.guards(module.path, module.source)
+            left = [mutant for mutant in module.mutants if mutant[:2] in left]
+            side_by_side([partial(module.import_and_test, left[job :: len(jobs)], guards) for job in jobs])
         print(module.report, flush=True)
 
 

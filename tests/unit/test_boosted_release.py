@@ -23,14 +23,8 @@ from dpgrs.steps.released import load_released
 from forged_releases import STATEMENT, seal
 from ledger_requests import KEY
 from screening_cohorts import N_VARIANTS, NAMES, cohort, frequencies
-from step_studies import Study
 
 every_method = pytest.mark.parametrize("method", ["bas", "k-bas"])
-
-
-@pytest.fixture
-def study(tmp_path, monkeypatch):
-    return Study(tmp_path, monkeypatch)
 
 
 def settings(study, method, **privacy):

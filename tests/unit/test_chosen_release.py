@@ -8,15 +8,10 @@ import pytest
 from dpgrs.io.trials import load_labelled
 from dpgrs.steps.release import fit_settings
 from dpgrs.steps.released import fit_of_release, load_released
-from step_studies import N_VARIANTS, NAMES, Study
+from step_studies import N_VARIANTS, NAMES
 
 N_CHOSEN = 2
 every_method = pytest.mark.parametrize("method", ["k-blup", "s-blup"])
-
-
-@pytest.fixture
-def study(tmp_path, monkeypatch):
-    return Study(tmp_path, monkeypatch)
 
 
 def settings(study, method, **privacy):

@@ -8,15 +8,10 @@ from dpgrs.io.trials import Statistics, load_labelled, save_labelled
 from dpgrs.methods import METHODS, RELEASED
 from dpgrs.steps.release import fit_settings
 from dpgrs.steps.released import fit_of_release, load_released
-from step_studies import N_VARIANTS, Study
+from step_studies import N_VARIANTS
 
 # Where zero lies, by the frequencies of the public panel: drawn by nobody.
 PUBLIC = {"origin"}
-
-
-@pytest.fixture
-def study(tmp_path, monkeypatch):
-    return Study(tmp_path, monkeypatch)
 
 
 def released(study, method, **privacy):

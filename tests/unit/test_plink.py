@@ -93,6 +93,9 @@ def test_header__what_is_there(tmp_path):
     header = genotype_header(write_pgen(tmp_path / "a", pvar=(*declared, *PVAR)))
     assert header.samples == ("A", "B", "C")
     assert header.contigs == {"1": 249250621, "X": 7}
+    # A length beyond all numbers that Python reads is none.
+    header = genotype_header(write_pgen(tmp_path / "c", pvar=(f"##contig=<ID=1,length={'9' * 5000}>", *PVAR)))
+    assert header.contigs["1"] is None
     header = genotype_header(write_bed(tmp_path / "b", bim=[line.replace(" 0 ", " ", 1) for line in BIM]))
     assert header.contigs == {"1": None, "X": None}
 

@@ -26,15 +26,9 @@ from dpgrs.steps.noise import add_noise
 from dpgrs.steps.released import fit_of_release, load_released
 from flips import after_flips
 from ledger_requests import DATASET
-from step_studies import N_PEOPLE, N_VARIANTS, NAMES, Study
+from step_studies import N_PEOPLE, N_VARIANTS, NAMES
 
 METHODS_OF_MECHANISMS = ["reusecov-gauss", "naive", "adassp"]
-
-
-@pytest.fixture
-def study(tmp_path, monkeypatch):
-    """A function that makes releases of one cohort, their bundles, and what else they hang on."""
-    return Study(tmp_path, monkeypatch)
 
 
 DRAWS = {

@@ -20,7 +20,9 @@ from dpgrs.reporting.terms import (
 
 def terms(epsilon=1.0, *, unit="haplotype", rows="haplotypes", neighbours="add-remove", protection="full"):
     record = pd.Series({"delta": 1e-6, "unit": unit, "neighbours": neighbours})
-    return Terms.of(Fit("reusecov-gauss", protection, "gdp", epsilon), record, rows=rows)
+    return Terms.of(
+        Fit("reusecov-gauss", protection, "gdp", epsilon), record, rows=rows, has_covariates=False
+    )
 
 
 def test_terms__two_haplotypes_of_a_person_are_a_group_of_two():

@@ -36,6 +36,11 @@ def as_json(table, *options):
     return json.loads(run(table, *options, "--json").stdout)
 
 
+@pytest.mark.parametrize("trials", [0, 10_001])
+def test_tabular__raise_on_trials(table, trials):
+    assert "10000" in run(table, "--trials", trials, exit_code=2).output
+
+
 def test_tabular__json_is_one_object_with_a_value_for_each_trial(table):
     terms = ["--method", "k-tukey", "--k", 2, "--epsilon", 4, "--delta", 1e-5]
     result = as_json(table, *terms, "--rows-per-coefficient", 1)

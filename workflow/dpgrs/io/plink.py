@@ -13,7 +13,7 @@ import pandas as pd
 
 from dpgrs.bits import pack, word_count
 from dpgrs.dosages import DTYPE, dosage_steps, nearest_planes
-from dpgrs.errors import DpgrsError
+from dpgrs.errors import DpgrsError, shown
 from dpgrs.io.plink_calls import bed_calls, pgen_calls, pgen_dosages
 from dpgrs.io.plink_tables import (
     plink_files,
@@ -372,8 +372,7 @@ def _positions(path, records):
     is_bad = (positions < 1) | (positions >= 2**31)
     if is_bad.any():
         first = records.iloc[int(is_bad.argmax())]
-        problem = (
-            f"`POS` must be a whole number from 1 to 2^31 - 1, got {first['position'][:20]}. Mend the record."
-        )
+        position = shown(first["position"])
+        problem = f"`POS` must be a whole number from 1 to 2^31 - 1, got {position}. Mend the record."
         raise record_error(path, None, f"{first['contig']}\t{first['position']}".encode(), problem)
     return positions

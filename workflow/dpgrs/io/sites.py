@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 
-from dpgrs.errors import DpgrsError, UsageError
+from dpgrs.errors import DpgrsError, UsageError, shown
 from dpgrs.io.files import read_table, write_table
 from dpgrs.io.panel import alternate_frequency, site_names
 from dpgrs.io.selection import thin
@@ -190,5 +190,5 @@ def _read(path, *, needs_frequency):
 def _number(cell, domain, low, high, path, line):
     number = number_of(cell)
     if not low <= number <= high or (high == LAST_POSITION and not number.is_integer()):
-        raise DpgrsError(f"`{path}`, line {line}: must hold {domain}, got `{cell}`. Correct the cell.")
+        raise DpgrsError(f"`{path}`, line {line}: must hold {domain}, got `{shown(cell)}`. Correct the cell.")
     return number

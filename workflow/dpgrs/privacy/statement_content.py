@@ -70,7 +70,7 @@ SUBGROUPS = (
     "scores transfer badly to ancestries that the data hold few people of."
 )
 ROWS_OF_A_PERSON = {Rows.HAPLOTYPES: "two rows, one for each haplotype", Rows.PEOPLE: "one row"}
-COVARIATES = "covariates"  # the public input that names them
+COVARIATES_INPUT = "covariates"  # the public input that names them
 
 
 @dataclass(frozen=True)
@@ -210,7 +210,7 @@ class StatementContent:
     @property
     def has_covariates(self):
         """Whether X has columns that are no genotypes."""
-        return any(public.name == COVARIATES for public in self.public_inputs)
+        return any(public.name == COVARIATES_INPUT for public in self.public_inputs)
 
 
 def decimal_text(number):

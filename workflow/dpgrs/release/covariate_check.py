@@ -4,7 +4,7 @@ import csv
 import hashlib
 import math
 
-from dpgrs.privacy.statement_content import COVARIATES
+from dpgrs.privacy.statement_content import COVARIATES_INPUT
 
 FILE, LOADINGS = "covariate_weights.tsv", "pca_loadings.tsv"
 COLUMNS = ["outcome", "covariate", "weight", "centre", "scale", "bound"]
@@ -23,7 +23,7 @@ def covariate_problems(statement, files):
     -------
     list of str
     """
-    stated = _stated(statement, COVARIATES)
+    stated = _stated(statement, COVARIATES_INPUT)
     if bool(stated) != (FILE in files):
         return [f"{FILE} must be there if and only if the statement names covariates"]
     if not stated:

@@ -54,7 +54,7 @@ class Terms(NamedTuple):
     person_chance: float
 
     @classmethod
-    def of(cls, fit, record, *, rows, has_covariates=False):
+    def of(cls, fit, record, *, rows, has_covariates):
         """Work out the terms of a fit.
 
         Parameters

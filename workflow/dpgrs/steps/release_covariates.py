@@ -5,8 +5,7 @@ import pandas as pd
 
 from dpgrs.errors import DpgrsError
 from dpgrs.io.files import written_digest
-from dpgrs.privacy.statement_content import COVARIATES as INPUT
-from dpgrs.privacy.statement_content import PublicInput
+from dpgrs.privacy.statement_content import COVARIATES_INPUT, PublicInput
 from dpgrs.regression.covariates import entry_scale
 from dpgrs.release.bundle import COVARIATES, LOADINGS
 from dpgrs.table_settings import covariate_constants, covariate_identity, covariate_names, has_covariates
@@ -67,7 +66,7 @@ def covariate_inputs(settings, loadings):
     """
     for stated in covariate_identity(settings["covariates"]).values():
         bound, chosen = f"{stated['bound']:g} standard deviations", "chosen in the configuration"
-        yield PublicInput(INPUT, ", ".join(stated["names"]), f"columns of the study, {COVARIATES}")
+        yield PublicInput(COVARIATES_INPUT, ", ".join(stated["names"]), f"columns of the study, {COVARIATES}")
         yield PublicInput("bound of covariates", bound, chosen)
         if "scales" in stated:
             origin = f"a table of the curator, {COVARIATES}"

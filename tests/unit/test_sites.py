@@ -52,7 +52,7 @@ def test_read_sites__frequencies_from_another_table(tmp_path):
         (TABLE + "3\tx\t.\tA\tC\t0.1\n", "line 5: must hold a position above 0, got `x`"),
         (TABLE + "3\t7\t.\tA\tC\t1.1\n", "line 5: must hold a frequency from 0 to 1, got `1.1`"),
         (TABLE + "3\t7\t.\tA\tC\tnan\n", "line 5: must hold a frequency"),
-        (TABLE + f"3\t{'7' * 5000}\t.\tA\tC\t0.2\n", "line 5: must hold a position above 0, got `7{40}[.]{3}`"),
+        (TABLE + f"3\t{'7' * 5000}\t.\tA\tC\t0.2\n", "must hold a position above 0, got `7{40}[.]{3}`"),
         (TABLE + "3\t7\t.\ta\tA\t0.2\n", "line 5: must have an ALT other than REF"),
         (TABLE + "2\t5\t.\tG\tT\t0.2\n", "line 5: lists the site of line 4 again"),
     ],

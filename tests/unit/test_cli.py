@@ -68,7 +68,10 @@ def test_main__no_number_may_be_nan_or_infinite():
         (MemoryError(), "dpgrs: Memory ran out. Ask for fewer variants or outcomes, or run it where"),
         # As numpy words it: the shape would tell how many people there are.
         (MemoryError("Unable to allocate an array with shape (2504, 2504)"), "dpgrs: Memory ran out."),
+        (RuntimeError("can't start new thread"), "dpgrs: Memory ran out."),
         (OSError(), "dpgrs: OSError"),
+        (OSError(28, "No space left on device"), "dpgrs: [Errno 28] No space left on device"),
+        (OSError(36, "File name too long", "a" * 9999), f"dpgrs: `{'a' * 200}...`: File name too long. "),
     ],
 )
 def test_main__what_has_no_words_of_its_own_is_one_line_too(tmp_path, monkeypatch, raised, line):

@@ -256,6 +256,16 @@ def test_torn__an_entry_that_the_head_knows_is_tampering_and_never_cut(copy, cha
     assert copy.read_bytes() == chain[1][:-20]
 
 
+@pytest.mark.parametrize("content", [b"something else\n", b"no line", b'{"of": "something else"}\n'])
+def test_torn__a_file_that_is_no_ledger_is_never_cut(tmp_path, content):
+    other = tmp_path / "other.txt"
+    other.write_bytes(content)
+    for action in (entries_of, repair):
+        with pytest.raises(DpgrsError, match=r"its chain breaks at line 1\. Restore"):
+            action(other)
+    assert other.read_bytes() == content
+
+
 def test_killed_before_the_head__entry_counts_and_the_head_follows(copy, chain):
     cut_after_a_crash(copy, chain, size=None)
     assert len(entries_of(copy)) == verify_ledger(copy)["entries"] == N_ENTRIES

@@ -76,8 +76,15 @@ def test_study_key__raise_on_unset_variable(monkeypatch, value):
 
 
 def test_load_study_key__raise_on_missing_file(path):
-    with pytest.raises(UsageError, match="dpgrs key create"):
+    with pytest.raises(UsageError, match=r"No such file or directory. Restore .* `dpgrs key create`"):
         load_study_key()
+
+
+def test_load_study_key__raise_on_a_path_that_is_too_long(path, monkeypatch):
+    monkeypatch.setenv(VARIABLE, str(path.with_name("a" * 9999)))
+    with pytest.raises(UsageError, match="File name too long") as raised:
+        load_study_key()
+    assert len(str(raised.value)) < 500
 
 
 @pytest.mark.parametrize("mode", [0o640, 0o604, 0o620, 0o602, 0o610, 0o644, 0o777])

@@ -48,7 +48,7 @@ from dpgrs.cli_report import COMMANDS as REPORTING
 from dpgrs.cli_screening import COMMANDS as SCREENING
 from dpgrs.cli_store import store
 from dpgrs.cli_tabular import tabular
-from dpgrs.errors import DpgrsError
+from dpgrs.errors import DpgrsError, shown
 from dpgrs.methods import BASELINES, METHODS
 from dpgrs.types import Bounds, Penalty, Rows
 
@@ -56,6 +56,7 @@ OUT_OF_MEMORY = (
     "Memory ran out. Ask for fewer variants or outcomes, or run it where there is more memory; on a cluster "
     "ask for it with `--set-resources RULE:mem_mb=N`."
 )
+NO_THREAD = "can't start new thread"  # Python's words where memory lacks for its stack
 ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
@@ -68,10 +69,22 @@ class Verbs(click.Group):
         except DpgrsError as error:
             fail(context, error, exit_code=error.exit_code)
         except OSError as error:
-            fail(context, str(error) or type(error).__name__, exit_code=1)
+            fail(context, words_of(error), exit_code=1)
         except MemoryError:
             # Not its own words, which may tell how many people there are.
             fail(context, OUT_OF_MEMORY, exit_code=1)
+        except RuntimeError as error:
+            if str(error) != NO_THREAD:
+                raise
+            fail(context, OUT_OF_MEMORY, exit_code=1)
+
+
+def words_of(error):
+    """Return what the operating system says was wrong, and of which path."""
+    if error.filename is None or error.strerror is None:
+        return str(error) or type(error).__name__
+    path = shown(str(error.filename), n_characters=200)
+    return f"`{path}`: {error.strerror}. Correct the path, or mend what lies there."
 
 
 def fail(context, error, *, exit_code):

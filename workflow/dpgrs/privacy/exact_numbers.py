@@ -6,7 +6,7 @@ import sys
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
 
-from dpgrs.errors import UsageError
+from dpgrs.errors import UsageError, shown
 
 # Longer than any float64 written out in full.
 LONGEST = 2500
@@ -32,7 +32,7 @@ def exact(text, *, name):
     """
     if not isinstance(text, str) or len(text) > LONGEST or not _EXACT.fullmatch(text):
         raise UsageError(
-            f"`{name}` must be an exact number >= 0 as text, such as 0.25 or 1/3, got {text!r}. "
+            f"`{name}` must be an exact number >= 0 as text, such as 0.25 or 1/3, got {shown(repr(text))}. "
             "Write it out; `exact_text` does that for a float."
         )
     return Fraction(text)

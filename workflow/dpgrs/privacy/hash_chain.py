@@ -215,7 +215,7 @@ def _scan(path, descriptor):
         size += len(line)
     n_unread = len(lines) - len(entries)
     is_settled = head == _head(entries)
-    is_torn = n_unread == 1 and is_settled
+    is_torn = n_unread == 1 and is_settled and _may_be_torn(lines[-1])
     is_one_ahead = n_unread == 0 and bool(entries) and head == _head(entries[:-1])
     if not (is_torn or is_one_ahead or (n_unread == 0 and is_settled)):
         where = f"line {len(entries) + 1}" if n_unread else f"its head {head_path(path)}"
@@ -224,6 +224,11 @@ def _scan(path, descriptor):
             "its head from a copy made after the last release; until then nothing is drawn."
         )
     return _Content(entries, size, is_settled, is_torn)
+
+
+def _may_be_torn(line):
+    """Whether a crash leaves this of a line: its beginning, or zeros for blocks not written."""
+    return line[:1] in (b"{", b"\0") and (b"\0" in line or not line.endswith(b"\n"))
 
 
 def _entry(line, *, number, previous):

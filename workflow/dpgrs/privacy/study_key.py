@@ -12,7 +12,7 @@ import stat
 import tempfile
 from dataclasses import dataclass, field
 
-from dpgrs.errors import UsageError
+from dpgrs.errors import UsageError, shown
 from dpgrs.private_places import require_private_place
 
 VARIABLE = "DPGRS_STUDY_KEY"
@@ -103,9 +103,10 @@ def load_study_key():
     path = _key_path()
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
-    except FileNotFoundError:
+    except OSError as error:
+        got = shown(str(path), n_characters=200)
         raise UsageError(
-            f"`{VARIABLE}` must name the study key, got {path}, which does not exist. "
+            f"`{VARIABLE}` must name the study key, got {got}: {error.strerror}. "
             f"Restore it, correct the path, as in `{EXPORT}`, or make one with `dpgrs key create`."
         ) from None
     try:

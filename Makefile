@@ -4,17 +4,19 @@ BIN := $(VENV)/bin
 # The first of these that is there; python3 is checked for its version below.
 PYTHON ?= $(shell command -v python3.11 || command -v python3.12 || command -v python3)
 READY := $(VENV)/.ready
-# Tests that start no other programs for long run side by side, one worker for each core.
-SIDE_BY_SIDE := --numprocesses auto --dist worksteal
+# One worker for each core; one that has nothing left to do takes tests of another.
+SIDE_BY_SIDE := --dist worksteal --numprocesses
+STUDIES := workflow or release or experiments or faults or slurm
 FUZZ_SECONDS ?= 600
 # Modules of workflow/dpgrs to change, such as privacy/noise.py; empty means all on which a guarantee hangs.
 MODULES ?=
 MUTANTS := .mutants/venv
 
-.PHONY: run test lint unit benchmark fuzz mutants test-slurm test-faults test-workflow test-release test-audits test-experiments lock clean help
+.PHONY: run test lint unit test-audits test-workflow test-release test-experiments test-faults test-slurm test-studies \
+  benchmark fuzz mutants lock clean help
 
 help:  ## list the targets
-	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
 
 run: $(READY)  ## run the demo study with all cores
 	@$(BIN)/snakemake --cores all
@@ -28,25 +30,21 @@ lint: $(READY)  ## check the style of Python and Snakemake code
 	$(BIN)/snakemake --lint
 
 unit: $(READY)
-	$(BIN)/pytest $(SIDE_BY_SIDE) -m "not slurm and not faults and not workflow and not release and not audits and not experiments"
+	$(BIN)/pytest $(SIDE_BY_SIDE) auto -m "not audits and not ($(STUDIES))"
 
-test-workflow: $(READY)  ## whole studies, forced anew, drowned in noise, of people and of real files, and bad input
-	$(BIN)/pytest -m workflow
+test-audits:  ## audit every mechanism at worst-case neighbours, with controls that must be caught, and test exact laws
+test-workflow:  ## whole studies, forced anew, drowned in noise, of people and of real files, and bad input
+test-release:  ## whole releases with metrics that are paid for, replayed and refused
+test-experiments:  ## quick experiments of the papers on real data, with margins
+test-faults:  ## kill runs and releases at many places and resume them
+test-slurm:  ## run the demo through a real single-machine SLURM (needs root, slurm-wlm, munge)
 
-test-release: $(READY)  ## whole releases with metrics that are paid for, replayed and refused
-	$(BIN)/pytest -m "release and not faults"
+test-audits test-workflow test-release test-experiments test-faults test-slurm: test-%: $(READY)
+	$(BIN)/pytest $(SIDE_BY_SIDE) auto -m $*
 
-test-audits: $(READY)  ## audit every mechanism at worst-case neighbours, with controls that must be caught, and test exact laws
-	$(BIN)/pytest $(SIDE_BY_SIDE) -m audits
-
-test-experiments: $(READY)  ## quick experiments of the papers on real data, with margins
-	$(BIN)/pytest -m experiments
-
-test-faults: $(READY)  ## kill runs and releases at many places and resume them
-	$(BIN)/pytest -m faults
-
-test-slurm: $(READY)  ## run the demo through a real single-machine SLURM (needs root, slurm-wlm, munge)
-	$(BIN)/pytest -m slurm tests/workflow/test_slurm.py
+# One worker more than cores: a run through SLURM mostly waits.
+test-studies: $(READY)  ## all of these but the audits, at once
+	$(BIN)/pytest $(SIDE_BY_SIDE) $$(($$(getconf _NPROCESSORS_ONLN) + 1)) -m "$(STUDIES)"
 
 benchmark: $(READY)  ## measure speed as ratios of two things in one run
 	$(BIN)/pytest --benchmark-enable -s tests/benchmarks

@@ -55,9 +55,10 @@ def write_settings(settings, output):
 @output
 def write_provenance(settings, outputs, output):
     """Record versions, commit, command, settings and digests of a run."""
-    from dpgrs.steps import report
+    from dpgrs.io.json_files import read_json, write_json
+    from dpgrs.provenance import provenance
 
-    report.write_provenance(settings, outputs, output=output)
+    write_json(output, provenance(read_json(settings), outputs))
 
 
 COMMANDS = (collect_tables, render_report, write_settings, write_provenance)

@@ -14,12 +14,10 @@ from fractions import Fraction
 import numba
 import numpy as np
 
-DIGIT_BITS = 31
+from dpgrs.privacy._sampler_twins import DIGIT_BITS
+
 ONE = 1 << DIGIT_BITS
 HALF = ONE >> 1
-# Of normal and Laplace noise: here about one draw in 1,600 needs its slow twin, and twice as many for each
-# further factor of 2.
-LARGEST_SCALE = 2**48
 # Integer parts from here on are left to the twins; a normal of 64 has a probability below exp(-2000).
 LARGEST_WHOLE = 64
 # Of `gap_parameters`.

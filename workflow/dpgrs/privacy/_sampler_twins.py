@@ -7,7 +7,10 @@ kernel's one digit leaves a comparison open. docs/proofs/exact_noise.md has the 
 import math
 from fractions import Fraction
 
-from dpgrs.privacy._sampler_kernels import DIGIT_BITS
+DIGIT_BITS = 31
+# Of normal and Laplace noise: here about one draw in 1,600 needs its slow twin, and twice as many for each
+# further factor of 2.
+LARGEST_SCALE = 2**48
 
 HALVED = Fraction(1, 2)
 

@@ -13,7 +13,6 @@ import math
 from fractions import Fraction
 
 import numpy as np
-from scipy.optimize import brentq, minimize_scalar
 from scipy.special import erfcx, ndtr
 
 from dpgrs.errors import UsageError
@@ -147,6 +146,8 @@ def odds_chance(mu, epsilon):
         return gdp_delta(mu, t) / -math.expm1(t - epsilon)
 
     lowest, highest = -width / 2, min(epsilon / width - width / 2, _FURTHEST)
+    from scipy.optimize import minimize_scalar  # takes 0.4 s, which most steps do without
+
     found = minimize_scalar(bound, bounds=(lowest, highest), method="bounded", options={"xatol": 1e-9})
     return min(1.0, float(found.fun) * (1 + MARGIN))
 
@@ -236,6 +237,8 @@ def _safe(delta):
 
 def _root(rising):
     """Return the positive root of a function that rises from below 0."""
+    from scipy.optimize import brentq  # takes 0.4 s, which most steps do without
+
     high = 1.0
     while rising(high) <= 0:
         high *= 2

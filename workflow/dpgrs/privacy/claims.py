@@ -3,7 +3,7 @@
 import math
 
 from dpgrs.errors import UsageError
-from dpgrs.privacy._sampler_kernels import LARGEST_SCALE
+from dpgrs.privacy._sampler_twins import LARGEST_SCALE
 
 
 def scale_of(sensitivity, *, share, norm, step, name):

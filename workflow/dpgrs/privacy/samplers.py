@@ -13,7 +13,7 @@ import numpy as np
 from dpgrs.errors import UsageError
 from dpgrs.privacy import _sampler_kernels as kernels
 from dpgrs.privacy import _sampler_twins as twins
-from dpgrs.privacy._sampler_kernels import LARGEST_SCALE
+from dpgrs.privacy._sampler_twins import LARGEST_SCALE
 
 # The kernel forms remainders of sigma times 2^31 in int64.
 LARGEST_DISCRETE_SIGMA = 2**31

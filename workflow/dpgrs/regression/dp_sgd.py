@@ -19,7 +19,6 @@ from dp_accounting import (
 )
 from dp_accounting.pld import PLDAccountant
 from dp_accounting.rdp import RdpAccountant
-from scipy.optimize import brentq
 
 from dpgrs.errors import UsageError
 from dpgrs.privacy.accountant import gdp_mu
@@ -154,6 +153,8 @@ def sampled_noise_multiplier(epsilon, delta, *, steps, sampling_rate, mu_count, 
 
 @lru_cache(maxsize=256)
 def _smallest_noise(epsilon, delta, steps, sampling_rate, mu_count, accounting, guess):
+    from scipy.optimize import brentq  # takes 0.4 s, which most steps do without
+
     def excess(multiplier):
         event = sgd_event(multiplier, steps=steps, sampling_rate=sampling_rate, mu_count=mu_count)
         accountant, certain = _accountant(epsilon, delta, steps, accounting)

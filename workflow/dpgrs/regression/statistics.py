@@ -13,7 +13,6 @@ import numpy as np
 from dpgrs.bits import pack, unpack
 from dpgrs.dosages import DOSAGE_STEP
 from dpgrs.errors import UsageError
-from dpgrs.regression._kernels import centre_counts, joint_counts
 from dpgrs.types import Rows
 
 GRAM_STEP = 1 / 4  # one unit of the integer Gram matrix
@@ -50,6 +49,8 @@ def gram(bits, *, n_haplotypes, rows, is_selected=None, n_threads=1):
     -------
     (n_variants + 1, n_variants + 1) int64 symmetric, in units of `GRAM_STEP`, the intercept last.
     """
+    from dpgrs.regression._kernels import centre_counts, joint_counts  # brings numba, which takes 0.3 s
+
     selected = pack(selected_haplotypes(is_selected, n_haplotypes=n_haplotypes, rows=rows))
     # The selection itself is the bit row of the intercept: allele 1 on every selected haplotype.
     A = np.vstack([bits & selected, selected])

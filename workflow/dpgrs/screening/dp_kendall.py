@@ -27,7 +27,6 @@ from dpgrs.screening.kendall import (
     genotype_scores,
     rank_weights,
 )
-from dpgrs.screening.merge_sort import sign_scores
 from dpgrs.types import Composition, Neighbours, PairKernel, Protection, Rows, Selection, Unit
 
 LARGEST_SCORE = 2**62
@@ -214,11 +213,16 @@ class TablePairs:
     @cached_property
     def outcome_scores(self):
         """(n_features,) int64"""
-        return sign_scores(self._features, self._outcome, n_threads=self._n_threads)
+        return self._scores(self._outcome)
 
     def feature_scores(self, number):
         """Compare all features with one of them: (n_features,) int64."""
         against = np.where(np.isnan(self._outcome), np.nan, self._features[number])
+        return self._scores(against)
+
+    def _scores(self, against):
+        from dpgrs.screening.merge_sort import sign_scores  # brings numba, which takes 0.3 s
+
         return sign_scores(self._features, against, n_threads=self._n_threads)
 
 

@@ -14,7 +14,6 @@ import numpy as np
 
 from dpgrs.bits import pack, unpack
 from dpgrs.errors import UsageError
-from dpgrs.regression._kernels import joint_counts_numpy
 from dpgrs.regression.statistics import VARIANT_BLOCK, phases_swapped, selected_haplotypes
 from dpgrs.types import Rows
 
@@ -127,7 +126,7 @@ def feature_scores(bits, feature, *, n_haplotypes, rows, is_selected=None):
     if Rows(rows) == Rows.PEOPLE:
         # sum (a1 + a2)(b1 + b2): the two alleles of a person meet straight and crosswise.
         factors.append(phases_swapped(feature))
-    counts = joint_counts_numpy(factors, bits)
+    counts = np.array([np.bitwise_count(words & bits).sum(axis=1, dtype=np.int64) for words in factors])
     n_selected, n_carried = np.bitwise_count([selected, feature]).sum(axis=1, dtype=np.int64)
     n_rows = n_selected // (len(factors) - 1)
     return n_rows * counts[1:].sum(axis=0) - n_carried * counts[0]

@@ -4,7 +4,6 @@ import sys
 
 from dpgrs.errors import DpgrsError
 from dpgrs.io.files import write_table, write_text
-from dpgrs.io.genotype_files import genotype_header
 from dpgrs.io.json_files import write_json
 from dpgrs.io.people import choose_people
 from dpgrs.io.people_counts import PeopleCount, describe_counts
@@ -28,6 +27,8 @@ def choose_study_people(genotypes, *, output, counts=None, **terms):
     DpgrsError
         As `dpgrs.io.people.choose_people`.
     """
+    from dpgrs.io.genotype_files import genotype_header  # brings numba, which takes 0.3 s
+
     chosen, found = choose_people(genotype_header(genotypes).samples, PeopleTerms(**terms))
     if counts is not None:
         write_json(counts, found)

@@ -1,4 +1,4 @@
-"""Pages for readers, and the record of how the results came about."""
+"""Pages for readers of a benchmark, and how the pages of any study are written."""
 
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
@@ -12,11 +12,10 @@ from dpgrs.errors import UsageError
 from dpgrs.io.covariates import Covariates
 from dpgrs.io.files import read_table, remove_own, replacing
 from dpgrs.io.genotype_summary import GenotypeSummary
-from dpgrs.io.json_files import read_json, write_json
+from dpgrs.io.json_files import read_json
 from dpgrs.io.panel import Panel
 from dpgrs.io.people_counts import describe_counts, read_counts
 from dpgrs.io.trials import Outcomes, Statistics, load_labelled
-from dpgrs.provenance import provenance
 from dpgrs.reporting import pages
 from dpgrs.reporting.data import (
     VARIANT_COLUMNS,
@@ -96,20 +95,11 @@ def write_report(writers, data, output, *, processes):
         # The data go to every process once, with all that it is to write: a large study's take seconds.
         shares = [found[start::processes] for start in range(min(processes, len(found)))]
         write = partial(_write_chunks, writers.write_outcome_pages, data, temporary)
-        with ProcessPoolExecutor(processes, mp_context=get_context("spawn")) as pool:
-            list(pool.map(write, shares))
-
-
-def write_provenance(settings, outputs, *, output):
-    """Write provenance.json.
-
-    Parameters
-    ----------
-    settings : path of the resolved configuration, JSON.
-    outputs : list of paths, results whose digests are recorded.
-    output : path.
-    """
-    write_json(output, provenance(read_json(settings), outputs))
+        if len(shares) == 1:
+            write(shares[0])
+        else:  # a process needs a second or two to start
+            with ProcessPoolExecutor(processes, mp_context=get_context("spawn")) as pool:
+                list(pool.map(write, shares))
 
 
 def _report_data(

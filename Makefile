@@ -32,19 +32,21 @@ lint: $(READY)  ## check the style of Python and Snakemake code
 unit: $(READY)
 	$(BIN)/pytest $(SIDE_BY_SIDE) auto -m "not audits and not ($(STUDIES))"
 
-test-audits:  ## audit every mechanism at worst-case neighbours, with controls that must be caught, and test exact laws
+test-audits: $(READY)  ## audit every mechanism at worst-case neighbours, with controls that must be caught, and test exact laws
+	$(BIN)/pytest $(SIDE_BY_SIDE) auto -m audits tests/statistical
+
 test-workflow:  ## whole studies, forced anew, drowned in noise, of people and of real files, and bad input
 test-release:  ## whole releases with metrics that are paid for, replayed and refused
 test-experiments:  ## quick experiments of the papers on real data, with margins
 test-faults:  ## kill runs and releases at many places and resume them
 test-slurm:  ## run the demo through a real single-machine SLURM (needs root, slurm-wlm, munge)
 
-test-audits test-workflow test-release test-experiments test-faults test-slurm: test-%: $(READY)
-	$(BIN)/pytest $(SIDE_BY_SIDE) auto -m $*
+test-workflow test-release test-experiments test-faults test-slurm: test-%: $(READY)
+	$(BIN)/pytest $(SIDE_BY_SIDE) auto -m $* tests/workflow
 
 # One worker more than cores: a run through SLURM mostly waits.
-test-studies: $(READY)  ## all of these but the audits, at once
-	$(BIN)/pytest $(SIDE_BY_SIDE) $$(($$(getconf _NPROCESSORS_ONLN) + 1)) -m "$(STUDIES)"
+test-studies: $(READY)  ## the five above at once
+	$(BIN)/pytest $(SIDE_BY_SIDE) $$(($$(getconf _NPROCESSORS_ONLN) + 1)) -m "$(STUDIES)" tests/workflow
 
 benchmark: $(READY)  ## measure speed as ratios of two things in one run
 	$(BIN)/pytest --benchmark-enable -s tests/benchmarks

@@ -4,6 +4,11 @@ from itertools import product
 
 import numpy as np
 
+RNG = np.random.default_rng(3)
+ODD = RNG.integers(-3, 4, (9, 2)).astype(float)
+EVEN = RNG.integers(-2, 3, (8, 3)).astype(float)
+SETS = {"9 in 2": ODD, "8 in 3": EVEN, "equal": np.full((8, 2), 5.0)}
+
 
 def depth(points, models):
     """Count the models on the emptier side of points, in the coordinate where they are fewest, up to half.

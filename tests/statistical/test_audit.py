@@ -54,7 +54,7 @@ def test_mechanisms__benchmark_noise_is_as_strong(name):
     assert run_audit(CASES[name]).is_within_claim
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", ONE_EACH)
 def test_mechanisms__noise_too_small_by_sqrt2_is_caught(name):
     assert not run_audit(broken(CASES[name], SpoiledNoise, math.sqrt(2))).is_within_claim
 

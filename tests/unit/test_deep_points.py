@@ -6,9 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
-from scipy.stats import chi2
 
-from depth_laws import depth, grid_points, law
+from depth_laws import EVEN, ODD, SETS, depth, grid_points
 from dpgrs.errors import UsageError
 from dpgrs.privacy import _sampler_twins as twins
 from dpgrs.privacy import deep_points
@@ -16,19 +15,10 @@ from dpgrs.privacy.deep_points import (
     DepthRegions,
     DepthWeights,
     Intervals,
-    certified_deep_point,
     draw_depth,
     draw_point,
 )
-from dpgrs.privacy.stream import KeyStream
 
-# A test by chi-square fails for one honest sampler in a million.
-FAILURE = 1e-6
-RNG = np.random.default_rng(3)
-ODD = RNG.integers(-3, 4, (9, 2)).astype(float)
-EVEN = RNG.integers(-2, 3, (8, 3)).astype(float)
-EQUAL = np.full((8, 2), 5.0)
-every_set = pytest.mark.parametrize("models", [ODD, EVEN, EQUAL], ids=["9 in 2", "8 in 3", "equal"])
 small_models = arrays(
     float, st.tuples(st.integers(1, 9), st.integers(1, 3)), elements=st.integers(-3, 3).map(float)
 )
@@ -98,7 +88,7 @@ def test_intervals__round_to_either_side():
     assert [str(end) for end in Intervals(3).times(third, third)] == ["0.110", "0.112"]
 
 
-@every_set
+@pytest.mark.parametrize("models", SETS.values(), ids=SETS)
 def test_draw_point__every_point_of_a_depth_has_one_number(models, monkeypatch):
     regions, points = DepthRegions(models), grid_points(models)
     depths = depth(points, models)
@@ -107,23 +97,6 @@ def test_draw_point__every_point_of_a_depth_has_one_number(models, monkeypatch):
         monkeypatch.setattr(twins, "index_below", lambda digits, bound, numbers=numbers: next(numbers))
         drawn = [draw_point(None, regions, exact_depth) for _ in range(n_points)]
         assert sorted(drawn) == points[depths == exact_depth].tolist()
-
-
-@pytest.mark.audits
-@every_set
-@pytest.mark.parametrize("rate", [Fraction(1, 1000), Fraction(7, 10)])
-def test_certified_deep_point__has_the_exact_law(models, rate):
-    points = grid_points(models)
-    expected = 20_000 * law(models, points, np.ones(len(points)), rate=float(rate))
-    stream, place = KeyStream(bytes(32), b"law"), {tuple(point): i for i, point in enumerate(points.tolist())}
-    counts = np.zeros(len(points))
-    for _ in range(20_000):
-        counts[place[tuple(certified_deep_point(stream, models, rate=rate))]] += 1
-    is_possible = expected > 0
-    assert counts[~is_possible].sum() == 0
-    statistic = ((counts - expected)[is_possible] ** 2 / expected[is_possible]).sum()
-    assert expected[is_possible].min() > 20
-    assert statistic < chi2.isf(FAILURE, max(is_possible.sum() - 1, 1))
 
 
 @pytest.mark.parametrize("n_digits", [1, 5, 40])

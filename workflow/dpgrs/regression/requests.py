@@ -145,12 +145,12 @@ class PrivacyRequest:
         """The arguments that every sensitivity takes."""
         return {"rows": self.rows, "neighbours": self.neighbours, "unit": self.unit}
 
-    @property
+    @cached_property
     def gram_claim(self):
         """The sensitivity of X'X."""
         return gram_sensitivity(self.n_columns, row_norm=self.row_norm, **self.relation)
 
-    @property
+    @cached_property
     def cross_claim(self):
         """The sensitivity of X'Y, of the outcomes of one budget."""
         bounds = {name: getattr(self, name) for name in ("outcome_bound", "row_norm", "outcome_norm")}
@@ -158,7 +158,7 @@ class PrivacyRequest:
             self.n_columns, self.n_outcomes, protection=self.protection, **bounds, **self.relation
         )
 
-    @property
+    @cached_property
     def observed_claim(self):
         """The sensitivity of the counts of the outcomes of one budget."""
         return outcome_counts_sensitivity(self.n_outcomes, **self.relation)

@@ -40,7 +40,7 @@ from mutants.operators import OPERATORS
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE, KEPT = ROOT / "workflow" / "dpgrs", ROOT / ".mutants"
-TESTS = ("tests/unit", "tests/contract", "-m", "not audits")
+TESTS = ("tests/unit", "tests/contract")
 # Where a wrong line may break a guarantee; compiled kernels cannot be changed in a fork.
 GUARDED = (
     "privacy/[!_]*.py",

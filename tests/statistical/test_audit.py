@@ -22,8 +22,6 @@ from dpgrs.privacy.noise import BenchmarkNoise, NoiseSource
 from dpgrs.privacy.sensitivity import Sensitivity
 from dpgrs.steps.audit import choose_cases
 
-pytestmark = pytest.mark.audits
-
 # The others are in test_tukey_audit.py and test_kendall_audit.py.
 CASES = {case.name: case for case in choose_cases() if isinstance(case.claim, GaussianLoss)}
 ONE_EACH = list({case.mechanism: name for name, case in CASES.items()}.values())

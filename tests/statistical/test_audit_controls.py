@@ -14,8 +14,6 @@ from audit_controls import SpoiledNoise, broken, run_audit
 from dpgrs.privacy.audit import ENOUGH_TO_VARY, N_DRAWS, alarm_probability
 from dpgrs.steps.audit import choose_cases
 
-pytestmark = pytest.mark.audits
-
 CASES = {case.name: case for case in choose_cases()}
 every_case = pytest.mark.parametrize("name", CASES)
 # Every draw of every mechanism with normal noise.

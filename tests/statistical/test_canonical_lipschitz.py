@@ -14,8 +14,6 @@ from dpgrs.privacy.canonical_lipschitz import certified_set, seeded_set
 from dpgrs.privacy.stream import KeyStream
 from subset_laws import all_sets, law, printed_law, tickets
 
-pytestmark = pytest.mark.audits
-
 FALSE_FAILURE = 1e-6
 SCORES = np.array([3, 9, 5, 5, 0, 7])
 EPSILON, SENSITIVITY = Fraction(4, 5), Fraction(2)

@@ -13,8 +13,6 @@ import pytest
 from dpgrs.privacy.audit import alarm_probability, audit
 from dpgrs.steps.audit import choose_cases, seeded_noise
 
-pytestmark = pytest.mark.audits
-
 CASES = {case.name: case for case in choose_cases(["private_choices"])}
 every_case = pytest.mark.parametrize("name", CASES)
 

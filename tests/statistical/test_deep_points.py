@@ -13,7 +13,6 @@ from dpgrs.privacy.stream import KeyStream
 FAILURE = 1e-6
 
 
-@pytest.mark.audits
 @pytest.mark.parametrize("models", SETS.values(), ids=SETS)
 @pytest.mark.parametrize("rate", [Fraction(1, 1000), Fraction(7, 10)])
 def test_certified_deep_point__has_the_exact_law(models, rate):

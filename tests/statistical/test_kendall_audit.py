@@ -15,8 +15,6 @@ from dpgrs.privacy.audit import alarm_probability, audit
 from dpgrs.privacy.noise import NoiseSource
 from dpgrs.steps.audit import choose_cases, noise_of
 
-pytestmark = pytest.mark.audits
-
 CASES = {case.name: case for case in choose_cases(["private_kendall"])}
 every_mode = pytest.mark.parametrize("mode", ["release", "benchmark"])
 every_case = pytest.mark.parametrize("name", CASES)

@@ -20,8 +20,6 @@ from dpgrs.screening import sis_audits
 from dpgrs.steps.audit import choose_cases, seeded_noise
 from subset_laws import all_sets, law
 
-pytestmark = pytest.mark.audits
-
 CASES = {case.name: case for case in choose_cases([sis_audits.private_sis.__name__])}
 every_case = pytest.mark.parametrize("name", CASES)
 every_mode = pytest.mark.parametrize("mode", ["release", "benchmark"])

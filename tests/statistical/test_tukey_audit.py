@@ -16,8 +16,6 @@ from dpgrs.privacy.audit import RangeLoss, alarm_probability, audit
 from dpgrs.privacy.noise import NoiseSource
 from dpgrs.steps.audit import choose_cases, noise_of
 
-pytestmark = pytest.mark.audits
-
 MECHANISMS = ["private_lower_count", "private_tukey", "private_deep_point"]
 CASES = {case.name: case for case in choose_cases(MECHANISMS)}
 FACTORS = [math.sqrt(2), 2]

@@ -14,8 +14,6 @@ from dpgrs.privacy.audit import alarm_probability, audit
 from dpgrs.privacy.noise_source import NoiseSource
 from dpgrs.steps.audit import choose_cases, noise_of
 
-pytestmark = pytest.mark.audits
-
 CASES = {case.name: case for case in choose_cases(["private_peel", "private_sublasso"])}
 FACTORS = [math.sqrt(2), 2]
 every_case = pytest.mark.parametrize("name", CASES)

@@ -107,6 +107,24 @@ def test_clipped_gram_sensitivity__of_long_rows_counts_the_diagonal_once():
     assert claim.value**2 == pytest.approx(16**2 + 16 / 2 + 1 / 8 - 1 / 16 + 4 * 2**4 / 2, rel=1e-12)
 
 
+@pytest.mark.parametrize(("rows", "entry"), [("haplotypes", 1), ("people", 2)])
+def test_clipped_gram_sensitivity__of_a_norm_between_whole_entries_is_attained(rows, entry):
+    """Two entries as large as they can be, and one that takes what is left of the norm."""
+    X = np.array([[2, 2, 1, 0]]) * round(entry / GENOTYPE_STEP / 2)
+    claim = gram_sensitivity(
+        4, rows=rows, neighbours="add-remove", unit=UNIT_OF_A_ROW[rows], row_norm=1.5 * entry
+    )
+    assert claim.value == pytest.approx(np.linalg.norm(released_gram(X)), rel=1e-14)
+
+
+@pytest.mark.parametrize("row_norm", [0.5, 0.25, 2.0**-6])
+def test_clipped_gram_sensitivity__of_short_rows_is_little_more_than_that_of_their_sums(row_norm):
+    """Opposite rows have the same squares, and half of their entries differs by as much as their norm."""
+    options = {"rows": "people", "neighbours": "replace-one", "unit": "person"}
+    claim = gram_sensitivity(4, row_norm=row_norm, **options)
+    assert row_norm <= claim.value <= row_norm * (1 + row_norm**2 / 2)
+
+
 OUTCOMES = [(-3, 3), (3, 3), (-3, -3), (1, 0.5), (math.nan, 0)]
 
 
@@ -213,5 +231,6 @@ def test_smallest_eigenvalue_sensitivity__terms():
     assert smallest_eigenvalue_sensitivity(8, unit="haplotype", row_norm=1.5, **options).value == 2.25
     terms = {"has_intercept": True, "error": 0.125}
     assert smallest_eigenvalue_sensitivity(8, unit="person", **terms, **options).value == 4.75
-    with pytest.raises(UsageError, match="`error` must be a finite number >= 0, got nan"):
-        smallest_eigenvalue_sensitivity(8, unit="person", error=math.nan, **options)
+    for wrong in (math.nan, math.inf, -1e-9):
+        with pytest.raises(UsageError, match=f"`error` must be a finite number >= 0, got {wrong}"):
+            smallest_eigenvalue_sensitivity(8, unit="person", error=wrong, **options)

@@ -1,9 +1,12 @@
 from dataclasses import replace
+from fractions import Fraction
 
 import numpy as np
 import pytest
 
 from dpgrs.errors import DpgrsError, UsageError
+from dpgrs.privacy import noise as door
+from dpgrs.privacy.events import DepthEvent
 from dpgrs.privacy.noise import BenchmarkNoise, Rehearsal, ReleaseNoise
 from dpgrs.privacy.sensitivity import Sensitivity
 from ledger_requests import KEY
@@ -50,6 +53,15 @@ def test_assign_groups__of_a_release_are_of_all_that_they_are_asked_with():
     assert all((first != other).mean() > 0.7 for other in others)
 
 
+def test_assign_groups__of_one_and_of_as_many_as_there_are_words():
+    for source in (BenchmarkNoise(1).on("data"), Rehearsal().on("data")):
+        assert source.assign_groups(3, name="groups", n_groups=1).tolist() == [0, 0, 0]
+    wide = [BenchmarkNoise(1).on("data").assign_groups(100, name="g", n_groups=n) for n in (2**31, 2**32)]
+    assert wide[0].max() < 2**31 <= wide[1].max()
+    counted = BenchmarkNoise(1).on("data").assign_groups(100, name="g", n_groups=np.int64(2**32))
+    np.testing.assert_array_equal(counted, wide[1])
+
+
 def test_assign_groups__raise_where_nothing_is_reserved():
     noise = ReleaseNoise(KEY, draws={}, requests={}).on("data")
     with pytest.raises(DpgrsError, match="groups of units was not reserved"):
@@ -72,6 +84,7 @@ def test_assign_groups__raise_without_data_and_on_numbers(source):
             {"sensitivity": replace(SENSITIVITY, norm="l2")},
             "sensitivity of the deep point must be in linf, got l2",
         ),
+        ({"sensitivity": replace(SENSITIVITY, value=2.0**48)}, r"must be at most 3e\+14 grid steps"),
         ({"epsilon": 0.0}, "budget of the deep point must be a finite number above 0, got 0.0"),
     ],
 )
@@ -84,6 +97,26 @@ def test_deep_point__raise_on_claims(terms, message):
 def deep_point(noise, models, **terms):
     terms = {"epsilon": 1.0, "delta": 1e-5, "is_safe": True} | terms
     return noise.deep_point(models, name="deep point", sensitivity=SENSITIVITY, **terms)[0]
+
+
+@pytest.mark.parametrize("moved", [1.0, 2.0, 0.75])
+def test_deep_point__is_likelier_by_its_event(moved, monkeypatch):
+    """By e^(epsilon/2) where it is deeper by as much as one unit moves a depth."""
+    seen, models = [], np.zeros((8, 3))
+    monkeypatch.setattr(door, "certified_deep_point", lambda stream, models, *, rate: seen.append(rate))
+    terms = {"name": "deep point", "sensitivity": replace(SENSITIVITY, value=moved), "delta": 1e-5}
+    terms |= {"epsilon": 0.3, "is_safe": True}
+    rehearsal = Rehearsal()
+    rehearsal.deep_point(models, **terms)
+    secret = ReleaseNoise(KEY, draws=rehearsal.draws, requests={(): "r1"})
+    events = [source.deep_point(models, **terms)[1] for source in (secret, BenchmarkNoise(1))]
+    assert [rate * Fraction(moved) for rate in seen] == [Fraction(0.3) / 2] * 2
+    common = {"statistic": "deep point", "step": 1.0, "entries": 3, "epsilon": 0.3, "delta": 1e-5}
+    common["sensitivity"] = terms["sensitivity"]
+    assert events == [
+        DepthEvent(source="release", request="r1", **common),
+        DepthEvent(source="benchmark", **common),
+    ]
 
 
 MODELS = np.arange(80.0).reshape(80, 1) * 1e9

@@ -93,10 +93,15 @@ def test_draw_point__every_point_of_a_depth_has_one_number(models, monkeypatch):
     regions, points = DepthRegions(models), grid_points(models)
     depths = depth(points, models)
     for exact_depth, n_points in enumerate(regions.shells, start=1):
-        numbers = iter(range(n_points))
-        monkeypatch.setattr(twins, "index_below", lambda digits, bound, numbers=numbers: next(numbers))
+        numbers, bounds = iter(range(n_points)), []
+        monkeypatch.setattr(
+            twins,
+            "index_below",
+            lambda digits, bound, numbers=numbers, bounds=bounds: bounds.append(bound) or next(numbers),
+        )
         drawn = [draw_point(None, regions, exact_depth) for _ in range(n_points)]
         assert sorted(drawn) == points[depths == exact_depth].tolist()
+        assert bounds == [n_points] * n_points
 
 
 @pytest.mark.parametrize("n_digits", [1, 5, 40])

@@ -70,7 +70,7 @@ def test_gdp_epsilon__counts_a_tiny_mu_as_the_smallest():
 
 
 def test_gdp_epsilon__is_zero_where_delta_alone_covers_the_loss():
-    assert gdp_epsilon(0.0, 1e-6) == 0.0
+    assert gdp_epsilon(0.0, 1e-6) == gdp_epsilon(0.0, SMALLEST_DELTA) == 0.0
     assert gdp_epsilon(0.1, 0.5) == 0.0
 
 

@@ -133,7 +133,9 @@ def test_odds_chance__limits():
     )
 
 
-@pytest.mark.parametrize(("mu", "epsilon"), [(-1.0, 1.0), (1.0, math.inf), (1.0, math.nan), (2e4, 1.0)])
+@pytest.mark.parametrize(
+    ("mu", "epsilon"), [(-1.0, 1.0), (1.0, math.inf), (1.0, -math.inf), (1.0, math.nan), (2e4, 1.0)]
+)
 def test_odds_chance__raise_on_arguments(mu, epsilon):
     with pytest.raises(UsageError, match="must be"):
         odds_chance(mu, epsilon)

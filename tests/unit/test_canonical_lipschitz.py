@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from collections import Counter
 from fractions import Fraction
 
 import mpmath
@@ -10,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dpgrs.privacy import _sampler_twins as twins
 from dpgrs.privacy import canonical_lipschitz
 from dpgrs.privacy.canonical_lipschitz import SetClasses, certified_set, seeded_set
 from dpgrs.privacy.stream import KeyStream
@@ -172,15 +174,66 @@ def test_values_above__hold_for_every_number_of_a_digit(digit):
         assert digit == 0 or above < exact_noise(classes.size(head, 51 + i), r) + 24
 
 
-def largest_class(scores, k, words, *, rate, gamma):
-    """Return the class of the largest value in plain float64, and by how much, from the first words."""
+@pytest.mark.parametrize("size", [1, 10**6, math.comb(99_998, 49), math.comb(2000, 300)])
+def test_class_value__is_known_as_closely_as_its_digits(size):
+    loss, digits = Fraction(10**6, 7), twins.Digits(KeyStream(bytes(32), b"value"))
+    uniform = twins.Uniform(digits, 2**30)
+    value = canonical_lipschitz._ClassValue((0, 1), size, loss, uniform)
+    for n_digits in range(1, 5):
+        with mpmath.workdps(500):
+            lost = mpmath.mpf(loss.numerator) / loss.denominator
+            least, most = (exact_noise(size, r) - lost for r in (uniform.high, uniform.low))
+            low, high = (mpmath.mpf(str(end)) for end in (value.low, value.high))
+            assert low < least < most < high < low + mpmath.mpf(2) ** (2 - 31 * n_digits)
+        value.extend()
+
+
+@pytest.mark.parametrize(
+    "rate",
+    [Fraction(1, 10**30), Fraction(1, 3), Fraction(10**6), Fraction(10**400)],
+    ids=["1e-30", "1/3", "1e6", "1e400"],
+)
+def test_float_losses__are_close_and_never_above(rate):
+    classes, rates = SetClasses(np.array([2**63 - 1, 2**63 - 7, 40, 3, -(2**63)]), 3), (rate / 7, rate)
+    losses = canonical_lipschitz._float_losses(classes, rates)
+    for found, gaps, each in zip(losses, (classes.tail_gaps, classes.head_gaps), rates, strict=True):
+        for loss, gap in zip(found.tolist(), gaps.tolist(), strict=True):
+            assert min(each, 2**800) * gap * (1 - Fraction(1, 2**39)) <= Fraction(loss) <= each * gap
+
+
+class IndexMissing(Exception):
+    pass
+
+
+@pytest.mark.parametrize(("n", "r"), [(3, 0), (4, 1), (4, 4), (5, 2), (5, 3)])
+def test_subset__all_are_equally_likely(n, r, monkeypatch):
+    def index_below(path, bound):
+        for place in path:
+            return place
+        raise IndexMissing(bound)
+
+    monkeypatch.setattr(twins, "index_below", index_below)
+    chances, waiting = Counter(), [((), Fraction(1))]
+    while waiting:
+        path, chance = waiting.pop()
+        try:
+            chances[frozenset(canonical_lipschitz._subset(iter(path), n, r))] += chance
+        except IndexMissing as missing:
+            (bound,) = missing.args
+            waiting += [((*path, place), chance / bound) for place in range(bound)]
+    subsets = map(frozenset, itertools.combinations(range(n), r))
+    assert chances == dict.fromkeys(subsets, Fraction(1, math.comb(n, r)))
+
+
+def largest_class(scores, k, drawn, *, rate, gamma):
+    """Return the class of the largest value in plain float64, and by how much, from exponential numbers."""
     classes = SetClasses(scores, k)
     names = [(k - 1, k), *((h, t) for h in reversed(range(k)) for t in range(k + 1, len(scores) + 1))]
     values = []
-    for word, name in zip(words, names, strict=False):
+    for number, name in zip(drawn, names, strict=True):
         inside, outside = classes.gaps(*name)
-        share = math.log1p(-((word >> 1) + 0.5) / 2**31) / classes.size(*name)
-        values.append(-math.log(-math.expm1(share)) - rate * (gamma * inside + (1 - gamma) * outside))
+        noise = -math.log(-math.expm1(-number / classes.size(*name)))
+        values.append(noise - rate * (gamma * inside + (1 - gamma) * outside))
     first, second = np.argsort(values)[:-3:-1]
     return names[first], values[first] - values[second]
 
@@ -198,13 +251,34 @@ def test_certified_set__decides_as_float64_where_that_is_sure():
     for i in range(200):
         scores = rng.integers(0, 40, 12)
         words = KeyStream(bytes(32), f"{i}".encode()).take(1 + 4 * 8).tolist()
-        expected, margin = largest_class(scores, 4, words, rate=0.05, gamma=0.5)
+        drawn = [-math.log1p(-((word >> 1) + 0.5) / 2**31) for word in words]
+        gamma = Fraction(i % 4, 4)
+        expected, margin = largest_class(scores, 4, drawn, rate=0.05, gamma=float(gamma))
         stream = KeyStream(bytes(32), f"{i}".encode())
-        chosen = certified_set(stream, scores, n_choices=4, **TERMS)
+        chosen = certified_set(stream, scores, n_choices=4, **TERMS | {"gamma": gamma})
         if margin > 1e-6:
             assert class_of(chosen.tolist(), scores, 4) == expected
             seen.add(expected)
     assert len(seen) > 10
+
+
+@pytest.mark.parametrize(("n", "k", "n_sets"), [(12, 4, 100), (60, 30, 10)])
+def test_seeded_set__takes_the_largest_value(n, k, n_sets):
+    seen = set()
+    for seed in range(n_sets):
+        scores, gamma = np.random.default_rng(seed).integers(0, 40, n), Fraction(seed % 4, 4)
+        drawn = np.random.default_rng(seed).exponential(size=1 + k * (n - k))
+        # The noise of one set alone is drawn as it is.
+        drawn[0] = -math.log(-math.expm1(-drawn[0]))
+        expected, margin = largest_class(scores, k, drawn.tolist(), rate=0.05, gamma=float(gamma))
+        generator = np.random.default_rng(seed)
+        chosen = seeded_set(generator, scores, n_choices=k, **TERMS | {"gamma": gamma}).tolist()
+        assert chosen == sorted(set(chosen))
+        assert len(chosen) == k
+        if margin > 1e-9:
+            assert class_of(chosen, scores, k) == expected
+            seen.add(expected)
+    assert len(seen) > n_sets // 10
 
 
 @pytest.mark.parametrize("word", [0, 2**31, 2**32 - 1])

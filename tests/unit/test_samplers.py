@@ -66,7 +66,9 @@ def by_twin(twin, stream, size, exact):
 @every_law
 def test_samplers__equal_their_twins(sampler, twin, arguments, exact):
     stream, same = KeyStream(KEY, b"identity"), KeyStream(KEY, b"identity")
-    assert sampler(stream, 200, *arguments).tolist() == by_twin(twin, same, 200, exact)
+    drawn = sampler(stream, 200, *arguments)
+    assert drawn.tolist() == by_twin(twin, same, 200, exact)
+    assert drawn.dtype == (bool if sampler is samplers.bernoulli_exp else np.int64)
     assert stream.take(1) == same.take(1)
 
 
@@ -138,6 +140,8 @@ def test_indices_below__words_that_do_not_divide_evenly_are_left_out():
     assert samplers.indices_below(stream, 2, 7).tolist() == [1, 6]
     # What is left belongs to the next draw.
     assert samplers.indices_below(stream, 1, 2**32).tolist() == [0]
+    alone = samplers.indices_below(stream, 2, 1)
+    assert (alone.tolist(), alone.dtype) == ([0, 0], np.int64)
 
 
 @pytest.mark.parametrize("block_words", [1, 100])
@@ -155,7 +159,7 @@ def test_permute_and_flip__equals_its_twin(block_words, monkeypatch):
 
     monkeypatch.setattr(samplers, "BLOCK_WORDS", block_words)
     digits, stream = twins.Digits(KeyStream(KEY, b"choice")), KeyStream(KEY, b"choice")
-    options = {"epsilon": Fraction(3, 7), "sensitivity": 1}
+    options = {"epsilon": Fraction(9, 7), "sensitivity": 3}
     for _ in range(50):
         assert samplers.permute_and_flip(stream, scores, **options).tolist() == [one_by_twin(digits)]
 
@@ -166,6 +170,17 @@ def test_permute_and_flip__choices_are_different():
         KeyStream(KEY, b"choice"), scores, epsilon=1, sensitivity=2, n_choices=20
     )
     assert sorted(choices.tolist()) == list(range(20))
+
+
+def test_permute_and_flip__numbers_of_numpy_are_exact():
+    scores = np.arange(20) * 2**58
+    draws = [
+        samplers.permute_and_flip(
+            KeyStream(KEY, b"numpy"), scores, epsilon=whole(3), sensitivity=whole(2**62), n_choices=whole(20)
+        )
+        for whole in (int, np.int64)
+    ]
+    assert draws[0].tolist() == draws[1].tolist()
 
 
 def test_permute_and_flip__scores_at_the_ends_of_int64():
@@ -259,12 +274,18 @@ def test_scale_parameters__bracket_the_scale(scale):
         (lambda s: samplers.discrete_laplace(s, 1, Fraction(-1, 2)), "scale"),
         (lambda s: samplers.discrete_gaussian(s, 1, Fraction(3, 2)), "sigma"),
         (lambda s: samplers.discrete_gaussian(s, 1, 2**31 + 1), "sigma"),
+        (lambda s: samplers.discrete_gaussian(s, 1, 0), "sigma"),
         (lambda s: samplers.bernoulli_exp(s, 1, -1, 2), "p"),
         (lambda s: samplers.bernoulli_exp(s, 1, 1, 0), "q"),
         (lambda s: samplers.indices_below(s, 1, 0), "bound"),
         (lambda s: samplers.indices_below(s, 1, 2**32 + 1), "bound"),
         (lambda s: samplers.permute_and_flip(s, [1.0], epsilon=1, sensitivity=1), "scores"),
         (lambda s: samplers.permute_and_flip(s, [], epsilon=1, sensitivity=1), "scores"),
+        (lambda s: samplers.permute_and_flip(s, [[1, 2]], epsilon=1, sensitivity=1), "scores"),
+        (lambda s: samplers.permute_and_flip(s, 1, epsilon=1, sensitivity=1), "scores"),
+        (lambda s: samplers.permute_and_flip(s, [1], epsilon=0, sensitivity=1), "epsilon"),
+        (lambda s: samplers.permute_and_flip(s, [1], epsilon=-1, sensitivity=1), "epsilon"),
+        (lambda s: samplers.permute_and_flip(s, [1], epsilon=1, sensitivity=1, n_choices=0), "n_choices"),
         (lambda s: samplers.permute_and_flip(s, [1], epsilon=0.1, sensitivity=1), "epsilon"),
         (lambda s: samplers.permute_and_flip(s, [1], epsilon=1, sensitivity=0), "sensitivity"),
         (lambda s: samplers.permute_and_flip(s, [1], epsilon=1, sensitivity=1, n_choices=2), "n_choices"),

@@ -1,4 +1,6 @@
+from decimal import Decimal
 from fractions import Fraction
+from types import SimpleNamespace
 
 import mpmath
 import numpy as np
@@ -14,6 +16,7 @@ from dpgrs.privacy import deep_points
 from dpgrs.privacy.deep_points import (
     DepthRegions,
     DepthWeights,
+    Interval,
     Intervals,
     draw_depth,
     draw_point,
@@ -131,3 +134,18 @@ def test_draw_depth__bounds_weights_more_closely_where_they_do_not_decide(monkey
     # With a rate of almost 0 the edge is almost rational, and the digits of that stay undecided for long.
     draw_depth(Script(edge, n_digits=20), regions, rate=Fraction(1, 10**60))
     assert seen == [50, 100]
+
+
+@pytest.mark.parametrize(("edge", "expected"), [("0.45", 1), ("0.55", 2)])
+def test_draw_depth__waits_for_weights_that_leave_no_doubt(edge, expected, monkeypatch):
+    """A uniform of 1/2, and two cells whose edge is first known to lie somewhere around it."""
+    every_weights = [
+        SimpleNamespace(
+            intervals=Intervals(places),
+            tails=[Interval(*map(Decimal, ends)) for ends in ((0, 0), first_ends, (1, 1))],
+        )
+        for places, first_ends in [(50, ("0.4", "0.6")), (100, (edge, edge))]
+    ]
+    monkeypatch.setattr(deep_points, "weights_of_ever_more_places", lambda *_: iter(every_weights))
+    regions = SimpleNamespace(deepest=2, least=1)
+    assert draw_depth(Script(Fraction(1, 2), n_digits=1), regions, rate=Fraction(1)) == expected

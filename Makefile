@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PYTHON ?= $(shell command -v python3.11 || command -v python3.12 || command -v python3)
 READY := $(VENV)/.ready
 # One worker for each core; one that has nothing left to do takes tests of another.
-SIDE_BY_SIDE := --dist worksteal --numprocesses
+SIDE_BY_SIDE := --durations 15 --dist worksteal --numprocesses
 STUDIES := workflow or release or experiments or faults or slurm
 FUZZ_SECONDS ?= 600
 # Modules of workflow/dpgrs to change, such as privacy/noise.py; empty means all on which a guarantee hangs.

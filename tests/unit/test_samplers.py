@@ -281,6 +281,7 @@ def test_scale_parameters__bracket_the_scale(scale):
         (lambda s: samplers.indices_below(s, 1, 2**32 + 1), "bound"),
         (lambda s: samplers.permute_and_flip(s, [1.0], epsilon=1, sensitivity=1), "scores"),
         (lambda s: samplers.permute_and_flip(s, [], epsilon=1, sensitivity=1), "scores"),
+        (lambda s: samplers.permute_and_flip(s, [2**63], epsilon=1, sensitivity=1), "scores"),
         (lambda s: samplers.permute_and_flip(s, [[1, 2]], epsilon=1, sensitivity=1), "scores"),
         (lambda s: samplers.permute_and_flip(s, 1, epsilon=1, sensitivity=1), "scores"),
         (lambda s: samplers.permute_and_flip(s, [1], epsilon=0, sensitivity=1), "epsilon"),

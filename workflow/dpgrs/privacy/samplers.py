@@ -245,7 +245,7 @@ def _integer(name, value, domain, is_met):
 def _grid_scores(scores):
     # Scores are private: neither they nor how many there are is quoted.
     scores = np.asarray(scores)
-    is_grid = scores.ndim == 1 and np.issubdtype(scores.dtype, np.integer)
-    if not is_grid or not 1 <= scores.size <= LARGEST_CHOICE:
-        raise UsageError("`scores` must be one row of 1 to 2^31 integers. Round them to a public grid first.")
-    return scores.astype(np.int64, casting="same_kind")
+    is_grid = np.issubdtype(scores.dtype, np.integer) and np.can_cast(scores.dtype, np.int64)
+    if not is_grid or scores.ndim != 1 or not 1 <= scores.size <= LARGEST_CHOICE:
+        raise UsageError("`scores` must be one row of 1 to 2^31 int64. Round them to a public grid first.")
+    return scores.astype(np.int64)

@@ -1,9 +1,11 @@
 import errno
+import fcntl
 import hashlib
 import itertools
 import json
 import os
 import resource
+from contextlib import nullcontext
 
 import pytest
 from hypothesis import given, settings
@@ -18,6 +20,7 @@ from dpgrs.privacy.hash_chain import (
     digest,
     head_path,
     reading_chain,
+    reading_files,
     repair,
 )
 from dpgrs.privacy.ledger_verify import verify_ledger
@@ -72,8 +75,15 @@ def test_append__lines_are_canonical_json_bound_to_the_line_before(chain):
     assert json.loads(chain[2]) == {"entries": N_ENTRIES, "hash": previous}
 
 
-def test_append__only_its_owner_can_open_the_files(chain):
-    assert [path.stat().st_mode & 0o777 for path in (chain[0], head_path(chain[0]))] == [0o600, 0o600]
+def test_append__only_its_owner_can_open_the_files(tmp_path):
+    folder = tmp_path / "a" / "private"
+    earlier = os.umask(0)  # the modes must not rest on the user's umask
+    try:
+        path = new_ledger(folder).path
+    finally:
+        os.umask(earlier)
+    modes = [one.stat().st_mode & 0o777 for one in (folder, path, head_path(path))]
+    assert modes == [0o700, 0o600, 0o600]
 
 
 @pytest.mark.parametrize("is_partial", [False, True], ids=["refused", "partial"])
@@ -94,6 +104,8 @@ def test_append__full_disk_takes_the_entry_back(copy, chain, monkeypatch, at, is
 
     write = os.write
     with appending_to(copy) as opened:
+        opened.append({"kind": "before"})
+        before = copy.read_bytes()
         for name in ("write", "fsync", "replace"):
             monkeypatch.setattr(os, name, limited(getattr(os, name)))
         with pytest.raises(
@@ -101,9 +113,10 @@ def test_append__full_disk_takes_the_entry_back(copy, chain, monkeypatch, at, is
         ):
             opened.append({"kind": "test"})
         monkeypatch.undo()
-        assert copy.read_bytes() == chain[1]
+        assert copy.read_bytes() == before
+        assert before.startswith(chain[1])
         opened.append({"kind": "test"})
-    assert verify_head(copy) == len(entries_of(copy)) == N_ENTRIES + 1
+    assert verify_head(copy) == len(entries_of(copy)) == N_ENTRIES + 2
 
 
 def verify_head(path):
@@ -126,6 +139,62 @@ def test_append__the_disk_of_the_ledger_full_in_earnest(tmp_path):
     assert len(entries_of(ledger.path)) == n_entries + 1
 
 
+@pytest.fixture
+def steps(copy, monkeypatch):
+    """What is done to a ledger's files, in order: the name of a call, and what it is done to."""
+    done, own = [], {copy.stat().st_ino: "ledger", copy.parent.stat().st_ino: "folder"}
+
+    def noted(name, call):
+        def run(target, *rest):
+            is_open = isinstance(target, int)
+            done.append((name, own.get(os.fstat(target).st_ino, "head") if is_open else "head"))
+            return call(target, *rest)
+
+        return run
+
+    for name in ("write", "fsync", "replace", "ftruncate"):
+        monkeypatch.setattr(os, name, noted(name, getattr(os, name)))
+    return done
+
+
+NEW_HEAD = [("write", "head"), ("fsync", "head")]
+IN_PLACE = [("replace", "head"), ("fsync", "folder")]
+
+
+def test_append__is_safe_on_disk_before_the_head_says_so(copy, steps):
+    with appending_to(copy) as opened:
+        opened.append({"kind": "test"})
+        assert steps == [*NEW_HEAD, ("write", "ledger"), ("fsync", "ledger"), *IN_PLACE]
+
+
+def test_settle__what_the_head_did_not_know_is_safe_on_disk_before_it_does(copy, chain, steps):
+    cut_after_a_crash(copy, chain, size=None)
+    with appending_to(copy):
+        assert steps == [("fsync", "ledger"), *NEW_HEAD, *IN_PLACE]
+
+
+def test_repair__is_safe_on_disk(copy, chain, steps):
+    assert repair(copy) == 0
+    assert steps == []
+    cut_after_a_crash(copy, chain, size=9)
+    assert repair(copy) == 9
+    assert steps == [("ftruncate", "ledger"), ("fsync", "ledger")]
+
+
+def test_open__writers_are_alone_and_readers_are_not(copy, tmp_path):
+    for path, opens, is_shared in (
+        (copy, appending_to, False),
+        (tmp_path / "new.jsonl", creating_chain, False),
+        (copy, reading_chain, True),
+        (copy, reading_files, True),
+    ):
+        with opens(path), path.open("rb") as other:
+            with nullcontext() if is_shared else pytest.raises(BlockingIOError):
+                fcntl.flock(other, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            with pytest.raises(BlockingIOError):
+                fcntl.flock(other, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
 @READERS
 @pytest.mark.parametrize("mode", [0o644, 0o640, 0o660, 0o602, 0o777])
 @pytest.mark.parametrize("is_head", [False, True])
@@ -138,6 +207,13 @@ def test_open__raise_on_a_ledger_that_others_can_open(copy, read, mode, is_head)
         pass
     path.chmod(0o600)
     read(copy)
+
+
+@READERS
+def test_open__raise_on_a_ledger_of_somebody_else(copy, read, monkeypatch):
+    monkeypatch.setattr(os, "geteuid", lambda: copy.stat().st_uid + 1)
+    with pytest.raises(DpgrsError, match="must be yours and closed to all others"):
+        read(copy)
 
 
 @READERS
@@ -213,6 +289,24 @@ def test_tampering__lost_or_foreign_head_is_found(copy, chain, tmp_path, read):
         read(copy)
 
 
+@pytest.mark.parametrize("changed", [{"number": 9}, {"previous": "0" * 64}])
+def test_tampering__a_line_of_another_place_is_found(copy, chain, changed):
+    """Its own hash is right, and the next line and the head follow it."""
+    *lines, line, last = map(json.loads, chain[1].splitlines())
+    line = sealed(line | changed)
+    last = sealed(last | {"previous": line["hash"]})
+    copy.write_bytes(b"".join(canonical(entry) + b"\n" for entry in (*lines, line, last)))
+    head_path(copy).write_bytes(canonical({"entries": N_ENTRIES, "hash": last["hash"]}) + b"\n")
+    assert is_refused(copy)
+    with pytest.raises(DpgrsError, match=f"wrong at line {N_ENTRIES - 1}: it does not follow"):
+        verify_ledger(copy)
+
+
+def sealed(entry):
+    entry = {name: value for name, value in entry.items() if name != "hash"}
+    return entry | {"hash": digest(entry)}
+
+
 @READERS
 def test_missing__names_the_way_out(tmp_path, read):
     with pytest.raises(DpgrsError, match="restore it from a copy"):
@@ -235,6 +329,8 @@ def test_torn__a_cut_anywhere_is_refused_then_repaired(copy, chain):
         cut_after_a_crash(copy, chain, size=size)
         with pytest.raises(DpgrsError, match=r"nothing was drawn\. Cut it off with `dpgrs ledger repair"):
             entries_of(copy)
+        with pytest.raises(DpgrsError, match="ends in an unfinished line"):
+            verify_ledger(copy)
         assert repair(copy) == size
         assert len(entries_of(copy)) == N_ENTRIES - 1
         assert repair(copy) == 0
@@ -256,7 +352,9 @@ def test_torn__an_entry_that_the_head_knows_is_tampering_and_never_cut(copy, cha
     assert copy.read_bytes() == chain[1][:-20]
 
 
-@pytest.mark.parametrize("content", [b"something else\n", b"no line", b'{"of": "something else"}\n'])
+@pytest.mark.parametrize(
+    "content", [b"something else\n", b"no line", b'{"of": "something else"}\n', b"[]\n", b'"text"\n']
+)
 def test_torn__a_file_that_is_no_ledger_is_never_cut(tmp_path, content):
     other = tmp_path / "other.txt"
     other.write_bytes(content)
@@ -272,6 +370,14 @@ def test_killed_before_the_head__entry_counts_and_the_head_follows(copy, chain):
     with appending_to(copy):
         pass
     assert head_path(copy).read_bytes() == chain[2]
+
+
+def test_killed_before_the_first_head__the_entry_counts(copy, chain):
+    copy.write_bytes(chain[1].splitlines(keepends=True)[0])
+    head_path(copy).unlink()
+    assert len(entries_of(copy)) == verify_ledger(copy)["entries"] == 1
+    copy.write_bytes(b"".join(chain[1].splitlines(keepends=True)[:2]))
+    assert is_refused(copy)
 
 
 def test_creating__raise_on_existing_or_lost_ledger(copy, chain):

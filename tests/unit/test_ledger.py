@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from dpgrs.errors import DpgrsError, UsageError
 from dpgrs.privacy.accountant import gdp_epsilon
-from dpgrs.privacy.hash_chain import appending_to
-from dpgrs.privacy.ledger import Ledger, start_ledger
+from dpgrs.privacy.hash_chain import creating_chain
+from dpgrs.privacy.ledger import Ledger, Order, start_ledger
 from dpgrs.privacy.ledger_entries import (
     Account,
     Cost,
@@ -28,6 +28,7 @@ from ledger_requests import (
     OTHER_STATISTIC,
     OUTPUT,
     STATISTIC,
+    forge,
     gaussian,
     identity,
     new_ledger,
@@ -146,13 +147,17 @@ def test_reserve__thirds_fill_a_budget_without_rounding(tmp_path):
     [
         ({"mechanism": ""}, "must state `mechanism`"),
         ({"dataset_version": None}, "must state `dataset_version`"),
+        ({"version": 0}, "must state `version`"),
+        ({"accession": ""}, "must state `accession`"),
+        ({"consent": None}, "must state `consent`"),
         ({"scale": 0.5}, "`identity.scale` must be text"),
         ({"nested": {"list": [1, 2.0]}}, r"`identity.nested.list\[1\]` must be text"),
         ({"keys": {1: "a"}}, "`identity.keys` must be text"),
         ({"accession": "phs000002"}, "`accession` must be phs000001"),
         ({"consent": "c2"}, "`consent` must be c1"),
         ({"account": Account("full", "haplotype", "add-remove")}, "must be one of the ledger's"),
-        ({"statistic": "abc"}, "SHA-256"),
+        ({"statistic": "abc"}, "`statistic_digest` must be a SHA-256"),
+        ({"statistic": None}, "`statistic_digest` must be a SHA-256"),
         ({"mu": "0"}, "`sensitivity` must be above 0"),
         ({"mu": 0.5}, "exact number"),
     ],
@@ -179,7 +184,7 @@ def test_missing_ledger__fails_closed(tmp_path, access):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_complete__raise_on_unknown_request_or_another_output(ledger):
+def test_complete__raise_on_unknown_request_or_another_output(ledger, tmp_path):
     with pytest.raises(DpgrsError, match="no request"):
         ledger.complete("f" * 64, OUTPUT)
     first = reserve(ledger)
@@ -187,6 +192,8 @@ def test_complete__raise_on_unknown_request_or_another_output(ledger):
     before = ledger.path.read_bytes()
     with pytest.raises(DpgrsError, match="must give the stored bytes"):
         ledger.complete(first, STATISTIC)
+    with pytest.raises(UsageError, match="`output_digest` must be a SHA-256"):
+        ledger.complete(reserve(new_ledger(tmp_path / "other")), OUTPUT.upper())
     assert ledger.path.read_bytes() == before
 
 
@@ -320,19 +327,12 @@ def test_describe_ledger__tables_and_json_agree(tmp_path):
 # The second reader
 
 
-def forged(ledger, *bodies):
-    """Append entries past all rules, with a chain that holds."""
-    with appending_to(ledger.path) as chain:
-        for body in bodies:
-            chain.append(body)
-
-
 def test_verify__finds_an_account_over_its_limit(ledger):
     for number in range(5):
         request = Request.of(
             identity(number=number), gaussian("0.5"), ACCOUNT, statistic_digest=STATISTIC, study_key=KEY
         )
-        forged(ledger, request.entry())
+        forge(ledger, request.entry())
     with pytest.raises(DpgrsError, match="line 7: an account is over its limit"):
         verify_ledger(ledger.path)
     assert unchanged(ledger, "spent epsilon 5.* of 4.* .mu.2 1.25", mu="0.001")
@@ -343,7 +343,7 @@ def test_verify__finds_a_person_over_the_limit_by_haplotype_releases(ledger):
     request = Request.of(
         identity(), gaussian("0.51"), HAPLOTYPE, statistic_digest=STATISTIC, study_key=KEY
     )  # 0.2601 to a haplotype, 1.0404 to a person
-    forged(ledger, request.entry())
+    forge(ledger, request.entry())
     with pytest.raises(DpgrsError, match="line 4: an account is over its limit"):
         verify_ledger(ledger.path)
 
@@ -361,12 +361,40 @@ def test_verify__finds_a_person_over_the_limit_by_haplotype_releases(ledger):
 def test_verify__finds_what_breaks_a_rule(ledger, change, match):
     reserve(ledger)
     ((_, first),) = ledger.read().requests.items()
-    forged(ledger, change(first.entry()))
+    forge(ledger, change(first.entry()))
     with pytest.raises(DpgrsError, match=match):
         verify_ledger(ledger.path)
 
 
-@pytest.mark.parametrize("body", [{"kind": "gift"}, {"kind": "reserved"}, {"kind": "account", "account": {}}])
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"kind": "gift"},
+        {"kind": "reserved"},
+        {"kind": "account", "account": {}},
+        {"kind": "account", "account": {"protection": "half", "unit": "person", "neighbours": "add-remove"}},
+        {"kind": "dataset", "format": 1},
+    ],
+)
 def test_read__raise_on_entries_of_another_version(ledger, body):
-    forged(ledger, body)
+    forge(ledger, body)
     assert unchanged(ledger, "does not understand")
+
+
+@pytest.mark.parametrize(("number", "is_known"), [(0, False), (1, True), (2, False)])
+def test_read__knows_one_format(tmp_path, number, is_known):
+    ledger = Ledger(tmp_path / "cohort.jsonl")
+    with creating_chain(ledger.path) as chain:
+        chain.append({"kind": "dataset", "format": number} | DATASET)
+    if is_known:
+        assert ledger.read().budgets == {}
+    else:
+        with pytest.raises(DpgrsError, match="does not understand"):
+            ledger.read()
+
+
+def test_reserve_all__the_same_order_twice_is_one_request(ledger):
+    order = Order(identity(), gaussian("0.9"), STATISTIC)
+    first, second = ledger.reserve_all([order, order], ACCOUNT, study_key=KEY)
+    assert first == second
+    assert spent(ledger) == Cost(mu_squared=Fraction("0.81"))

@@ -67,6 +67,7 @@ def test_make_budget__counter_and_total_give_the_smaller():
     assert make_budget(epsilon="1", delta="1e-6", mu_squared="0.001").mu_squared == "0.001"
     assert Fraction(make_budget(epsilon="1", delta="1e-6", mu_squared="9").mu_squared) < Fraction("0.06")
     assert make_budget(epsilon="1", delta="1e-6", pure_epsilon="1").limit == Cost(pure_epsilon=Fraction(1))
+    assert make_budget(mu_squared="1", delta="1e-30").limit == Cost(mu_squared=Fraction(1))
 
 
 @pytest.mark.parametrize(
@@ -79,6 +80,7 @@ def test_make_budget__counter_and_total_give_the_smaller():
         ({"mu_squared": "1", "delta": "1"}, "`delta` must be at least 1e-30 and below 1"),
         ({"epsilon": "1e6"}, "between 0.0001 and 10000"),
         ({"mu_squared": 0.1}, "exact number"),
+        ({"mu_squared": "1", "delta": "0.9e-30"}, "`delta` must be at least 1e-30 and below 1"),
     ],
 )
 def test_make_budget__raise_out_of_domain(terms, match):
@@ -90,3 +92,11 @@ def test_cost__epsilon_of_both_counters_is_their_sum_rounded_up():
     cost = Cost(Fraction(1, 4), Fraction(1, 3))
     assert cost.epsilon(Fraction("1e-6")) >= Fraction(gdp_epsilon(0.5, 1e-6)) + Fraction(1, 3)
     assert float(cost.epsilon(Fraction("1e-6"))) == pytest.approx(gdp_epsilon(0.5, 1e-6) + 1 / 3, rel=1e-12)
+
+
+@pytest.mark.parametrize("rest", [0, 0.25, 2])
+def test_cost__delta_is_that_of_what_the_pure_part_leaves(rest):
+    pure = Fraction(1, 2)
+    assert float(Cost(Fraction(1, 4), pure).delta(pure + Fraction(rest))) == gdp_delta(0.5, rest)
+    assert Cost(Fraction(1, 4), pure).delta(pure - Fraction(1, 10**9)) == 1
+    assert Cost(pure_epsilon=pure).delta(pure) == 0

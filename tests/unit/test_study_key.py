@@ -27,9 +27,17 @@ def test_create_study_key__whole_private_and_random(path, monkeypatch):
     key = load_study_key()
     assert key.secret == path.read_bytes()
     assert len(key.secret) == KEY_BYTES
-    monkeypatch.setenv(VARIABLE, str(path.with_name("other.key")))
+    monkeypatch.setenv(VARIABLE, str(path.parent / "new" / "folder" / "other.key"))
     create_study_key()
     assert load_study_key().secret != key.secret
+
+
+def test_create_study_key__is_safe_on_disk_before_it_has_its_name(path, monkeypatch):
+    steps, sync, link = [], os.fsync, os.link
+    monkeypatch.setattr(os, "fsync", lambda file: steps.append(os.fstat(file).st_size) or sync(file))
+    monkeypatch.setattr(os, "link", lambda *names: steps.append("link") or link(*names))
+    create_study_key()
+    assert steps == [KEY_BYTES, "link"]
 
 
 def test_create_study_key__never_overwrites(path):
@@ -87,7 +95,7 @@ def test_load_study_key__raise_on_a_path_that_is_too_long(path, monkeypatch):
     assert len(str(raised.value)) < 500
 
 
-@pytest.mark.parametrize("mode", [0o640, 0o604, 0o620, 0o602, 0o610, 0o644, 0o777])
+@pytest.mark.parametrize("mode", [0o640, 0o604, 0o620, 0o602, 0o610, 0o601, 0o644, 0o777])
 def test_load_study_key__raise_on_open_mode(path, mode):
     create_study_key()
     path.chmod(mode)
@@ -152,3 +160,4 @@ def test_mark__known_value():
     secret = bytes(range(KEY_BYTES))
     expected = hmac(hmac(secret, b"dpgrs ledger"), b"mark\nidentity\nstatistic").hex()
     assert StudyKey(secret).mark("identity", "statistic") == expected
+    assert StudyKey(secret).id == hmac(hmac(secret, b"dpgrs ledger"), b"name").hex()[:16]

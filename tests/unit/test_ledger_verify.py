@@ -1,0 +1,124 @@
+"""The second reader of a ledger adds up for itself, and refuses what the first would never have written."""
+
+from fractions import Fraction
+
+import pytest
+
+from dpgrs.errors import DpgrsError
+from dpgrs.privacy.exact_numbers import exact_text
+from dpgrs.privacy.hash_chain import digest
+from dpgrs.privacy.ledger_entries import (
+    Account,
+    GaussianCharge,
+    LaplaceCharge,
+    PureCharge,
+    Request,
+    make_budget,
+)
+from dpgrs.privacy.ledger_verify import verify_ledger
+from ledger_requests import ACCOUNT, KEY, OUTPUT, STATISTIC, forge, gaussian, identity, new_ledger, reserve
+
+HAPLOTYPE = Account("full", "haplotype", "add-remove")
+CHARGES = [
+    [GaussianCharge("gram", "1/3", "2")],
+    [LaplaceCharge("count", "2", "3")],
+    [PureCharge("choice", "0.4")],
+    [GaussianCharge("gram", "1", "3"), GaussianCharge("cross", "1", "4"), LaplaceCharge("count", "1", "7")],
+]
+
+
+def request_of(charges, account=ACCOUNT, **parameters):
+    return Request.of(
+        identity(**parameters), charges, account, statistic_digest=STATISTIC, study_key=KEY
+    ).entry()
+
+
+@pytest.mark.parametrize("size", [1, 2])
+@pytest.mark.parametrize("charges", CHARGES)
+def test_verify__an_account_holds_just_what_was_charged(tmp_path, charges, size):
+    """Of a haplotype's release the person's account must hold the cost to two."""
+    account = {1: ACCOUNT, 2: HAPLOTYPE}[size]
+    entry = request_of(charges, account)
+    cost = Request.from_entry(entry).cost.for_group(size)
+    limits = {"mu_squared": cost.mu_squared, "pure_epsilon": cost.pure_epsilon}
+    less = [limits | {name: value * Fraction(999, 1000)} for name, value in limits.items() if value]
+    for number, allowed in enumerate([limits, *less]):
+        texts = {name: exact_text(value) for name, value in allowed.items()}
+        ledger = new_ledger(tmp_path / f"{number}", **texts)
+        if size == 2:
+            ledger.open_account(HAPLOTYPE, make_budget(delta="1e-6", mu_squared="9", pure_epsilon="9"))
+        forge(ledger, entry)
+        if number == 0:
+            assert verify_ledger(ledger.path)["reserved"] == 1
+        else:
+            with pytest.raises(DpgrsError, match="an account is over its limit"):
+                verify_ledger(ledger.path)
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [(gaussian("0.6"), gaussian("0.8")), (CHARGES[2], [PureCharge("choice", "0.6")])],
+)
+def test_verify__an_account_that_is_opened_later_has_spent_what_was_released_before(tmp_path, first, second):
+    for limit, is_over in (("1", False), ("0.9999", True)):
+        ledger = new_ledger(tmp_path / limit, mu_squared="9", pure_epsilon="9")
+        reserve(ledger, charges=first)
+        ledger.open_account(HAPLOTYPE, make_budget(delta="1e-6", mu_squared=limit, pure_epsilon=limit))
+        forge(ledger, request_of(second, number=2))
+        if is_over:
+            with pytest.raises(DpgrsError, match="line 5: an account is over its limit"):
+                verify_ledger(ledger.path)
+        else:
+            assert verify_ledger(ledger.path)["reserved"] == 2
+
+
+def spoiled(entry, **changed):
+    """Return an entry of changed public fields, whose digest is right."""
+    public = {name: entry[name] for name in ("account", "charges", "identity")} | changed
+    return entry | public | {"identity_digest": digest(public)}
+
+
+@pytest.mark.parametrize(
+    ("change", "match"),
+    [
+        (lambda entry: spoiled(entry, charges=[entry["charges"][0] | {"sigma": "0"}]), "Fraction"),
+        (lambda entry: spoiled(entry, charges=[entry["charges"][0] | {"sigma": "much"}]), "much"),
+        (lambda entry: spoiled(entry, account=None), "NoneType"),
+        (lambda entry: spoiled(entry, account=entry["account"] | {"unit": "haplotype"}), "is not open"),
+        (lambda entry: {"kind": "account", "account": entry["account"], "budget": {}}, "opened twice"),
+    ],
+)
+def test_verify__finds_what_cannot_be_counted(tmp_path, change, match):
+    ledger = new_ledger(tmp_path)
+    forge(ledger, change(request_of(gaussian("0.5"))))
+    with pytest.raises(DpgrsError, match=f"wrong at line 3: .*{match}"):
+        verify_ledger(ledger.path)
+
+
+def test_verify__finds_a_release_that_is_completed_twice(tmp_path):
+    ledger = new_ledger(tmp_path)
+    request = reserve(ledger)
+    ledger.complete(request, OUTPUT)
+    assert verify_ledger(ledger.path) == {"entries": 4, "reserved": 1, "completed": 1}
+    forge(ledger, {"kind": "completed", "request": request, "output_digest": OUTPUT})
+    with pytest.raises(DpgrsError, match="line 5: a release is completed twice"):
+        verify_ledger(ledger.path)
+
+
+@pytest.mark.parametrize("line", [b'{"hash":1}', b"[]", b'"text"', b"{}", b"\xff"])
+def test_verify__a_line_of_something_else_is_wrong(tmp_path, line):
+    ledger = new_ledger(tmp_path)
+    with ledger.path.open("ab") as file:
+        file.write(line + b"\n")
+    with pytest.raises(DpgrsError, match="wrong at line 3: "):
+        verify_ledger(ledger.path)
+
+
+def test_verify__an_empty_file_is_no_ledger(tmp_path):
+    ledger = new_ledger(tmp_path / "a")
+    path = tmp_path / "empty.jsonl"
+    path.touch(0o600)
+    with pytest.raises(DpgrsError, match="unfinished line"):
+        verify_ledger(path)
+    with pytest.raises(DpgrsError, match="is empty"):
+        type(ledger)(path).read()

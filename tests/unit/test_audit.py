@@ -81,6 +81,28 @@ def test_audit__a_guess_that_never_varies_shows_that_there_is_no_noise():
     assert audit(scripted_case(), lambda run, draw: run(1), n_draws=999).is_within_claim
 
 
+@pytest.mark.parametrize("constant", [-1, 1])
+@pytest.mark.parametrize("side", [0, 1])
+def test_audit__a_guess_that_never_varies_on_one_input_is_enough(side, constant):
+    outputs = np.where(np.arange(2000) % 2, 1, -1)
+    outputs[1000 * side : 1000 * (side + 1)] = constant
+    assert audit(scripted_case(), lambda run, draw: run(outputs[draw]), n_draws=1000).is_constant
+
+
+def test_audit__of_parts_the_guess_may_be_the_same():
+    part = Part("sum", (-0.5, 0.5), sd=0.1)
+    case = replace(scripted_case(), parts=(part,), score=lambda output: output[0])
+    noise = np.random.default_rng(1).normal(0, 0.1, size=2000)
+    options = {"n_draws": 1000, "confidence": 0.999}
+    result = audit(case, lambda run, draw: run([(draw >= 1000) - 0.5 + noise[draw]]), **options)
+    assert result.false_guesses == (0, 0)
+    assert not result.is_constant
+
+
+def test_audit__one_draw_shows_nothing():
+    assert audit(scripted_case(), lambda run, draw: run(1), n_draws=1).observed == 0
+
+
 @pytest.mark.parametrize("options", [{"n_draws": 0}, {"confidence": 1.0}, {"confidence": 0.0}])
 def test_audit__raise_on_misuse(options):
     with pytest.raises(UsageError, match="at least one draw"):
@@ -91,6 +113,7 @@ def test_audit__raise_on_misuse(options):
 @pytest.mark.parametrize("factor", [0.5, 1, 2])
 def test_losses__best_guess_shows_all_of_the_loss(claim, factor):
     assert claim.observed(*claim.error_rates(factor)) == pytest.approx(factor * claim.value)
+    assert claim.error_rates() == claim.error_rates(1.0)
 
 
 @every_claim
@@ -263,6 +286,42 @@ def test_run_audit__finds_a_statistic_without_noise_by_itself():
         assert parts[left_out].endswith("EXCEEDS CLAIM")
         with pytest.raises(DpgrsError, match="private_adassp"):
             require_within_claims([finding])
+
+
+@pytest.mark.parametrize(("mu", "n_units"), [(0.1, 20), (0.5, 4), (0.6, 3), (1.9, 1), (2.1, 1), (9.0, 1)])
+def test_part__so_many_units_as_are_worth_a_mu_of_about_2(mu, n_units):
+    part = Part("sum", ([0.0, 1.0], [3.0, 5.0]), sd=5 / mu)
+    assert part.mu == pytest.approx(mu)
+    assert part.n_units == n_units
+    assert part.claim(1e-3).value == pytest.approx(mu * n_units)
+
+
+@pytest.mark.parametrize("moved", [[3.0, 4.0], [-3.0, 4.0], [[0.0, -5.0]]])
+@pytest.mark.parametrize("sd", [2.5, 5.0])
+def test_audit_parts__counts_noise_that_passes_for_that_of_the_other_input(moved, sd):
+    """By the distance along the way from one input to the other, in standard deviations."""
+    moved = np.array(moved)
+    part = Part("sum", (np.ones(moved.shape), np.ones(moved.shape) + moved), sd=sd)
+    assert part.n_units * part.mu == 2
+    along, across = moved / 5, np.array([moved.ravel()[1], -moved.ravel()[0]]).reshape(moved.shape)
+    # More than half of 2 in the direction of the other input: 3 and 5 of 30.
+    far = [[1.1] * 3 + [0.9] * 20 + [-4.0] * 7, [-1.1] * 5 + [-0.9] * 20 + [4.0] * 5]
+    outputs = [
+        [[exact + sd * distance * along + 0.1 * number * across] for number, distance in enumerate(distances)]
+        for exact, distances in zip(part.exact, far, strict=True)
+    ]
+    (result,) = audit_parts([part], outputs, delta=1e-3, confidence=0.98)
+    alpha, beta = (binomtest(k, 30).proportion_ci(0.98, method="exact").high for k in (3, 5))
+    assert result.claimed == 2
+    assert result.observed == pytest.approx(norm.isf(alpha) + norm.isf(beta))
+
+
+def test_audit_parts__numbers_that_are_the_same_show_nothing_in_few_draws():
+    part = Part("sum", (0.0, 1.0), sd=0.5)
+    for n_draws in (99, 100):
+        outputs = [[[exact]] * n_draws for exact in part.exact]
+        (result,) = audit_parts([part], outputs, delta=1e-3, confidence=1 - 1e-9)
+        assert result.is_constant == (n_draws == 100)
 
 
 def test_audit_parts__one_constant_number_of_either_input_is_enough():

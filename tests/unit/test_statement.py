@@ -2,6 +2,7 @@ import copy
 import json
 import math
 from dataclasses import asdict, replace
+from decimal import Decimal
 from fractions import Fraction
 
 import pytest
@@ -10,7 +11,7 @@ from scipy.special import ndtr
 from audit_data import make_audit
 from dpgrs.errors import DpgrsError, UsageError
 from dpgrs.privacy.accountant import gdp_delta
-from dpgrs.privacy.ledger_entries import GaussianCharge
+from dpgrs.privacy.ledger_entries import Account, GaussianCharge, PureCharge, make_budget
 from dpgrs.privacy.statement import (
     REQUIRED_INPUTS,
     build_statement,
@@ -19,6 +20,7 @@ from dpgrs.privacy.statement import (
     validate,
 )
 from dpgrs.privacy.statement_content import PublicInput, Total, decimal_text
+from dpgrs.privacy.statement_odds import factor
 from ledger_requests import ACCOUNT, new_ledger, reserve
 from release_data import make_content, make_events, make_statement, make_terms
 
@@ -153,14 +155,14 @@ def test_build_statement__chances_are_of_what_was_drawn(tmp_path):
     assert float(generous) < float(exact) / 1000
 
 
-def test_build_statement__profile(tmp_path):
-    statement = make_statement(tmp_path)
+@pytest.mark.parametrize("epsilon", ["1", "0.5"])
+def test_build_statement__profile(tmp_path, epsilon):
+    statement = make_statement(tmp_path, make_terms(epsilon=float(epsilon)))
     profile, mu = statement["profile"], float(statement["guarantee"]["mu"])
     assert float(profile["mu_squared"]) == pytest.approx(mu**2, rel=1e-12)
     assert profile["pure_epsilon"] == "0"
-    assert [point["epsilon"] for point in profile["deltas"]] == [
-        *("0.2", "0.4", "0.6", "0.8", "1", "1.2", "1.4", "1.6", "1.8", "2")
-    ]
+    shares = [Fraction(point["epsilon"]) / Fraction(epsilon) for point in profile["deltas"]]
+    assert shares == [Fraction(fifths, 5) for fifths in range(1, 11)]
     for point in profile["deltas"]:
         assert float(point["delta"]) == pytest.approx(gdp_delta(mu, float(point["epsilon"])), rel=1e-5)
 
@@ -237,6 +239,30 @@ def test_validate__all_problems_at_once(tmp_path):
         validate(statement)
     for name in ("guarantee.epsilon", "mechanisms[1].sigma", "curation.publication_date"):
         assert name in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "text"),
+    [("0", "1"), ("1", "2.72"), ("6.9", "993"), ("13.8", "985000"), ("14", "1.21E+6"), ("20", "4.86E+8")],
+)
+def test_factor__is_short_and_rounded_up(epsilon, text):
+    assert factor(epsilon) == text
+    assert 1 <= Fraction(Decimal(text)) / Fraction(math.exp(float(epsilon))) < Fraction("1.01")
+
+
+def test_ledger_standing__of_a_person_counts_both_haplotypes(tmp_path):
+    ledger = new_ledger(tmp_path, pure_epsilon="1")
+    account = Account("full", "haplotype", "add-remove")
+    ledger.open_account(account, make_budget(delta="1e-6", mu_squared="1", pure_epsilon="1"))
+    charges = [GaussianCharge("gram", "1", "4"), PureCharge("choice", "0.2")]
+    reserve(ledger, charges=charges, account=account)
+    last = reserve(ledger, mu="0.5")
+    for one, spent in ((ACCOUNT, ("0.5", "0.4")), (account, ("0.3125", "0.2"))):
+        standing = ledger_standing(ledger.read(), one, [last])
+        assert standing["account"] == str(one)
+        assert (standing["spent"]["mu_squared"], standing["spent"]["pure_epsilon"]) == spent
+        left = [standing["remaining"][name] for name in ("mu_squared", "pure_epsilon")]
+        assert [Fraction(value) for value in left] == [1 - Fraction(value) for value in spent]
 
 
 def test_ledger_standing__later_requests_do_not_count(tmp_path):

@@ -13,7 +13,7 @@ def summarise(*findings, statistics=("gram",), draws=500):
 
 def test_summarise_audits__keeps_the_case_that_came_closest():
     far = make_finding(claimed=4.0, observed=2.5, accounting="paper")
-    near = make_finding(claimed=1.99951, observed=1.87659)
+    near = make_finding(claimed=1.99951, observed=1.87659, parts=[{"name": "gram", "claimed": 2.0}])
 
     audit = summarise(far, near, make_finding("cross product", claimed=3.0, observed=0.0))
 

@@ -14,7 +14,7 @@ from dpgrs.privacy.statement_mechanisms import describe_draws
 from dpgrs.privacy.statement_text import budget_in_words, plain_language
 from dpgrs.release.registry import to_registry_yaml
 from release_choices import EPSILON, make_choice, make_chosen_statement, make_laplace
-from release_data import OUTCOMES, make_statement
+from release_data import OUTCOMES, make_events, make_statement, make_terms
 
 CHOICE = 3  # after the count and the statistics, the first outcome's
 
@@ -117,6 +117,12 @@ def test_describe_draws__a_subset_is_a_choice_of_another_law():
     assert (cost.mu_squared, cost.pure_epsilon) == (0, Fraction(EPSILON))
 
 
+def test_describe_draws__records_of_the_first_releases_name_no_family():
+    events = [event.as_dict() for event in make_events(make_terms())]
+    nameless = [{name: value for name, value in event.items() if name != "family"} for event in events]
+    assert describe_draws(nameless) == describe_draws(events)
+
+
 def test_describe_draws__raise_on_a_family_for_benchmarks():
     with pytest.raises(UsageError, match="gaussian, laplace, choice, subset, got gumbel choice"):
         describe_draws([make_choice().as_dict() | {"family": "gumbel choice"}])
@@ -187,6 +193,8 @@ def test_plain_language__says_what_was_chosen_and_both_parts_of_the_budget(tmp_p
     assert "Percentages are of mu^2 and of pure epsilon, which add up" in text
     assert "pure epsilon 0.75 spent and 2.25 left." in text
     assert "chosen for it in private" not in told(with_scores(statement))
+    one = told(with_scores(statement, n_variants=1, site_digest="a" * 64))
+    assert "holds 1 variant, chosen for it" in one
 
 
 def test_budget_in_words__parts_of_both_counters(tmp_path):

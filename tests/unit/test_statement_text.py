@@ -1,6 +1,7 @@
 import pytest
 
-from audit_data import make_audit
+from audit_data import make_audit, make_finding
+from dpgrs.privacy.statement_audit import summarise_audits
 from dpgrs.privacy.statement_text import budget_in_words, plain_language
 from release_data import make_statement
 
@@ -31,6 +32,11 @@ def test_plain_language__audit(tmp_path):
     text = told(make_statement(tmp_path, audit=make_audit()))
     assert "Every mechanism was run 500 times on each of two made-up neighbouring inputs" in text
     assert "private_gram: mu claimed 1.855, observed at least 1.5, the closest of 1 case." in text
+    twice = summarise_audits(
+        [make_finding(), make_finding(observed=1.0)], statistics=["gram"], draws=500, seed=1
+    )
+    (tmp_path / "twice").mkdir()
+    assert "the closest of 2 cases." in told(make_statement(tmp_path / "twice", audit=twice))
 
 
 def test_plain_language__what_accuracy_cost_is_said_once_if_it_is_the_same(tmp_path):
@@ -54,6 +60,8 @@ def test_plain_language__what_accuracy_cost_is_said_once_if_it_is_the_same(tmp_p
         # Digits that were rounded away must not make a release cost more than all there is.
         ("1.0000001", "1", "0", ["spent 100 percent"]),
         ("0.01", "4", "4", ["spent 1 percent", "50 percent is spent", "50 percent is left"]),
+        # Of nothing all is spent.
+        ("0", "0", "0", ["epsilon of at most 0,", "spent 100 percent", "and 0 percent is left"]),
     ],
 )
 def test_budget_in_words__percentages(tmp_path, this, spent, left, words):

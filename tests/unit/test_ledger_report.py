@@ -1,0 +1,85 @@
+"""What a ledger shows of what it holds, to programs and to people."""
+
+import re
+from dataclasses import asdict
+from fractions import Fraction
+
+import pytest
+
+from dpgrs.privacy.ledger import refusals
+from dpgrs.privacy.ledger_entries import Cost, GaussianCharge, LaplaceCharge
+from dpgrs.privacy.ledger_report import describe_ledger, summarise_ledger
+from ledger_requests import ACCOUNT, OUTPUT, gaussian, identity, new_ledger, reserve
+
+CHARGES = [GaussianCharge("gram", "1", "3"), LaplaceCharge("count", "1", "6")]
+
+
+def test_summarise_ledger__says_all_of_every_request(tmp_path):
+    ledger = new_ledger(tmp_path, mu_squared="9")
+    first, second = reserve(ledger, charges=gaussian("0.5")), reserve(ledger, mu="1", number=2)
+    ledger.complete(first, OUTPUT)
+    summary, account = summarise_ledger(ledger.path), asdict(ACCOUNT)
+    assert [one["account"] for one in summary["accounts"]] == [account]
+    assert summary["requests"] == [
+        {
+            "id": first,
+            "status": "completed",
+            "output_digest": OUTPUT,
+            "account": account,
+            "cost": {"mu_squared": "0.25", "pure_epsilon": "0"},
+            "identity": identity(),
+        },
+        {
+            "id": second,
+            "status": "reserved",
+            "output_digest": None,
+            "account": account,
+            "cost": {"mu_squared": "1", "pure_epsilon": "0"},
+            "identity": identity(number=2),
+        },
+    ]
+
+
+def test_reports__what_is_spent_is_rounded_up_and_what_is_allowed_down(tmp_path):
+    ledger = new_ledger(tmp_path, mu_squared="1/3", pure_epsilon="2/3")
+    request = reserve(ledger, charges=CHARGES)
+    summary = summarise_ledger(ledger.path)
+    (account,), (cost,) = summary["accounts"], [one["cost"] for one in summary["requests"]]
+    exact = {"mu_squared": Fraction(1, 9), "pure_epsilon": Fraction(1, 6)}
+    limits = {"mu_squared": Fraction(1, 3), "pure_epsilon": Fraction(2, 3)}
+    for name, value in exact.items():
+        assert 0 < Fraction(account["spent"][name]) - value < Fraction(1, 10**14)
+        assert 0 < limits[name] - Fraction(account["limit"][name]) < Fraction(1, 10**14)
+        assert cost[name] == account["spent"][name]
+
+    def cells(start):
+        (row,) = (line for line in describe_ledger(ledger.path).splitlines() if line.startswith(start))
+        return re.split(r"  +", row.strip())
+
+    _, spent, limit, *counters = cells(str(ACCOUNT))
+    assert counters == ["0.1112", "0.3333", "0.1667", "0.6666"]
+    assert (spent, limit) == tuple(f"({account[name]['epsilon']}, 0.000001)" for name in ("spent", "limit"))
+    assert cells(request[:12]) == [
+        *(request[:12], "reserved", str(ACCOUNT)),
+        *("0.1112", "0.1667", "gram", "v1"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("pure_limit", "mu_squared", "pure_epsilon", "is_refused", "has_hint"),
+    [
+        ("0", 1, 0, False, False),
+        ("0", 2, 0, True, False),
+        ("0", 0, "0.5", True, True),
+        ("0.25", 0, "0.5", True, False),
+        ("0.5", 0, "0.5", False, False),
+    ],
+)
+def test_refusals__hint_at_a_budget_for_choices_where_there_is_none(
+    tmp_path, pure_limit, mu_squared, pure_epsilon, is_refused, has_hint
+):
+    book = new_ledger(tmp_path, mu_squared="1", pure_epsilon=pure_limit).read()
+    lines = refusals(book, Cost(Fraction(mu_squared), Fraction(pure_epsilon)), ACCOUNT)
+    assert len(lines) == is_refused
+    assert any("see `--pure-epsilon`" in line for line in lines) == has_hint
+    assert all(("pure epsilon 0.5, spent" in line.replace(")", "")) == bool(pure_epsilon) for line in lines)

@@ -166,12 +166,13 @@ class Study:
         )
         return output
 
-    def bundle(self, config, noisy):
-        """Write and verify the bundle; return its files."""
-        settings, folder = self.root / "settings.json", self.root / "bundle"
+    def bundle(self, config, noisy, *, is_measured=False, **files):
+        """Write and verify the bundle, with accuracy if it is measured; return its files."""
+        settings, folder, accuracy = map(self.root.joinpath, ("settings.json", "bundle", "accuracy.npz"))
         settings.write_text(json.dumps(config))
-        save_labelled(self.root / "accuracy.npz", [])
-        write_release(settings, self.sites, noisy, self.root / "accuracy.npz", output=folder)
+        if not is_measured:
+            save_labelled(accuracy, [])
+        write_release(settings, self.sites, noisy, accuracy, output=folder, **files)
         verify_release(folder)
         return {path.relative_to(folder): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 

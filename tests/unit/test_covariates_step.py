@@ -11,6 +11,7 @@ import pytest
 from dpgrs.errors import DpgrsError, UsageError
 from dpgrs.identity import fit_settings, public_identity
 from dpgrs.io.covariates import Covariates
+from dpgrs.io.files import written_digest
 from dpgrs.io.sites import read_chosen_sites
 from dpgrs.io.trials import Outcomes, Statistics, load_labelled
 from dpgrs.privacy.ledger_entries import Cost
@@ -267,6 +268,18 @@ def test_release__weights_of_covariates_predict_from_raw_values(study):
     constant = pd.read_csv(root / "bundle" / "constants.tsv", sep="\t")["constant"][0]
     scores = pd.read_csv(root / "bundle" / "scores" / "a.txt.gz", sep="\t", comment="#")
     assert constant + scores["effect_weight"].sum() == pytest.approx(at_centre, rel=1e-8)
+
+
+def test_release__holds_the_loadings_that_its_statistics_are_of(study):
+    config = study.settings("blup", bounds="tight")
+    loadings = {"loadings": written_digest(study.loadings)}
+    noisy = study.release(config, identity=json.loads(json.dumps(public_identity(config))) | loadings)
+    files = study.bundle(config, noisy, loadings=study.loadings)
+    assert study.loadings.read_bytes() in files.values()
+    stated = {one["name"]: one["value"] for one in study.statement()["public_inputs"]}
+    assert stated["loadings of principal components"] == loadings["loadings"]
+    with pytest.raises(DpgrsError, match="were released for another loadings than the study's"):
+        study.bundle(config, noisy)
 
 
 def test_identity__hangs_on_names_constants_bound_and_components(study):

@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 
 from dpgrs.errors import DpgrsError, UsageError
 from dpgrs.privacy.accountant import gdp_epsilon
-from dpgrs.privacy.hash_chain import creating_chain
 from dpgrs.privacy.ledger import Ledger, Order, start_ledger
 from dpgrs.privacy.ledger_entries import (
     Account,
@@ -372,25 +371,17 @@ def test_verify__finds_what_breaks_a_rule(ledger, change, match):
         {"kind": "gift"},
         {"kind": "reserved"},
         {"kind": "account", "account": {}},
-        {"kind": "account", "account": {"protection": "half", "unit": "person", "neighbours": "add-remove"}},
+        {
+            "kind": "account",
+            "account": vars(ACCOUNT) | {"unit": "family"},
+            "budget": {"mu_squared": "1", "pure_epsilon": "0", "delta": "1e-6"},
+        },
         {"kind": "dataset", "format": 1},
     ],
 )
 def test_read__raise_on_entries_of_another_version(ledger, body):
     forge(ledger, body)
     assert unchanged(ledger, "does not understand")
-
-
-@pytest.mark.parametrize(("number", "is_known"), [(0, False), (1, True), (2, False)])
-def test_read__knows_one_format(tmp_path, number, is_known):
-    ledger = Ledger(tmp_path / "cohort.jsonl")
-    with creating_chain(ledger.path) as chain:
-        chain.append({"kind": "dataset", "format": number} | DATASET)
-    if is_known:
-        assert ledger.read().budgets == {}
-    else:
-        with pytest.raises(DpgrsError, match="does not understand"):
-            ledger.read()
 
 
 def test_reserve_all__the_same_order_twice_is_one_request(ledger):

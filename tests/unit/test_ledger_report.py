@@ -1,4 +1,4 @@
-"""What a ledger shows of what it holds, to programs and to people."""
+"""What is read of a ledger, and what is shown of it to programs and to people."""
 
 import re
 from dataclasses import asdict
@@ -6,12 +6,26 @@ from fractions import Fraction
 
 import pytest
 
-from dpgrs.privacy.ledger import refusals
+from dpgrs.errors import DpgrsError
+from dpgrs.privacy.hash_chain import creating_chain
+from dpgrs.privacy.ledger import Ledger, refusals
 from dpgrs.privacy.ledger_entries import Cost, GaussianCharge, LaplaceCharge
 from dpgrs.privacy.ledger_report import describe_ledger, summarise_ledger
-from ledger_requests import ACCOUNT, OUTPUT, gaussian, identity, new_ledger, reserve
+from ledger_requests import ACCOUNT, DATASET, OUTPUT, gaussian, identity, new_ledger, reserve
 
 CHARGES = [GaussianCharge("gram", "1", "3"), LaplaceCharge("count", "1", "6")]
+
+
+@pytest.mark.parametrize(("number", "is_known"), [(0, False), (1, True), (2, False)])
+def test_read__knows_one_format(tmp_path, number, is_known):
+    ledger = Ledger(tmp_path / "cohort.jsonl")
+    with creating_chain(ledger.path) as chain:
+        chain.append({"kind": "dataset", "format": number} | DATASET)
+    if is_known:
+        assert ledger.read().budgets == {}
+    else:
+        with pytest.raises(DpgrsError, match="does not understand"):
+            ledger.read()
 
 
 def test_summarise_ledger__says_all_of_every_request(tmp_path):

@@ -1,0 +1,275 @@
+"""What the statement of a release says of its study: nothing else tells a reader what was public and done."""
+
+import json
+import math
+from collections import defaultdict
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+import step_studies
+from audit_data import make_finding
+from dpgrs.errors import DpgrsError
+from dpgrs.identity import fit_settings, public_identity
+from dpgrs.io.sites import read_chosen_sites, write_sites
+from dpgrs.io.trials import Outcomes, load_labelled
+from dpgrs.mechanisms import request_of
+from dpgrs.privacy.accountant import gdp_delta, gdp_epsilon
+from dpgrs.privacy.ledger_entries import Account
+from dpgrs.regression.planning import expected_noise_sd
+from dpgrs.steps.accuracy import release_metrics
+from dpgrs.steps.fit import fit_weights
+from dpgrs.steps.release import _inputs_of_accuracy, _post_processing
+from ledger_requests import new_ledger
+from step_studies import N_PEOPLE, N_VARIANTS, NAMES, Study
+
+DELTA = 1e-6
+
+
+def public_inputs(study):
+    return {one["name"]: (one["value"], one["origin"]) for one in study.statement()["public_inputs"]}
+
+
+def test_release__says_what_was_public_where_little_is(study):
+    config = study.settings("reusecov-gauss")
+    noisy = study.release(config)
+    study.bundle(config, noisy)
+    statement, ((label, _),) = study.statement(), load_labelled(noisy)
+    chosen, origin = "chosen in the configuration", "a simulated reference cohort of 1000 other people"
+    origin = origin.replace("1000", str(config["cohort"]["simulation"]["reference_people"]))
+    assert public_inputs(study) == {
+        "site list": (statement["data_domain"]["site_digest"], origin),
+        "allele frequencies": ("in the site list", origin),
+        "outcome bound": ("3", chosen),
+        "number of rows": (str(label["n"]), "released with noise, charged"),
+        "whether outcomes may be missing": ("none", chosen),
+        "seed": (str(config["seed"]), "simulation, thinning and split alone"),
+        "outcome names": ("3", "given by the curator"),
+        "lambda": (f"{config['regression']['lambda']:g}", chosen),
+    }
+    assert statement["expected_noise_sd"] == expected_noise_sd(
+        request_of(label),
+        n_rows=label["n"],
+        frequency=read_chosen_sites(study.sites)["frequency"].to_numpy(),
+        penalty=config["regression"]["lambda"],
+    )
+    assert statement["data_domain"]["missing_outcomes"] == "none"
+    assert statement["accuracy"] == "withheld"
+    assert statement["audit"] is None
+    assert statement["preprocessing"] == [
+        "Before this program, not covered by the guarantee, in the curator's words: simulated"
+    ]
+    assert statement["curation"]["title"] == config["study"]
+    assert statement["curation"]["citation"] == ""
+    assert "acknowledgement" not in statement["curation"]
+
+
+def test_release__says_what_was_public_where_much_is(study):
+    config = study.settings("blup", neighbours="replace-one", bounds="tight", missing="counted")
+    noisy = study.release(config)
+    scales = study.root / "scales.tsv"
+    scales.write_text("outcome\tcentre\tscale\n" + "".join(f"{name}\t170\t5\n" for name in NAMES[::-1]))
+    config["outcomes"] |= {"scales": str(scales), "test_share": 0.25}
+    config["regression"]["heritability"] = 0.4
+    config["cohort"]["field"] = "DS"
+    config["public"]["origin"] = "a public panel"
+    config["dataset"]["acknowledgement"] = "Thanks."
+    config["release"] |= {"title": "A title", "citation": "A citation", "preprocessing": None}
+    files = study.bundle(config, noisy)
+    statement, ((label, _),) = study.statement(), load_labelled(noisy)
+    said, chosen = public_inputs(study), "chosen in the configuration"
+    assert said["site list"] == (statement["data_domain"]["site_digest"], "a public panel")
+    assert said["number of rows"] == (str(label["n"]), "declared public, neighbours replace one row")
+    assert said["norm of a row of genotypes"] == (f"{label['request']['row_norm']:g}", "public frequencies")
+    assert said["heritability"] == ("0.4", chosen)
+    assert said["genotypes"][0] == "imputed dosages"
+    assert said["people held out"] == ("a share of 0.25", "a hash of the sample id")
+    assert said["whether outcomes may be missing"] == ("counted", chosen)
+    digest, _ = said["centre and scale of the outcomes"]
+    assert digest == public_identity(config)["outcomes"]["scales"]
+    assert "lambda" not in said
+    assert "choice of people" not in said
+    (table,) = (content for path, content in files.items() if path.name == "outcome_scales.tsv")
+    assert [line.split("\t")[:3] for line in table.decode().splitlines()[1:]] == [
+        [name, "170", "5"] for name in NAMES
+    ]
+    assert statement["expected_noise_sd"] is None
+    assert statement["preprocessing"] == []
+    curation = statement["curation"]
+    said = [curation[name] for name in ("title", "citation", "acknowledgement")]
+    assert said == ["A title", "A citation", "Thanks."]
+
+
+COUNT, CENTRED, CUT_OFF = "is taken as at least 1.", "own intercept column", "eigenvalues, which only noise"
+ROUNDED = ("10 significant digits", "constant of a prediction")
+RESCALED = ("is known is taken", "over those on which it is known")
+BLUP = ("means are those", "best linear unbiased")
+
+
+@pytest.mark.parametrize(
+    ("method", "lambda_from", "is_counted", "steps"),
+    [
+        ("reusecov-gauss", "fixed", False, [COUNT, CENTRED, CUT_OFF, "with lambda 0.7 per row"]),
+        ("reusecov-gauss", "adassp", False, [COUNT, CENTRED, CUT_OFF, "lambda from the spread"]),
+        ("reusecov-gauss", "evidence", True, [COUNT, *RESCALED, CENTRED, CUT_OFF, "marginal likelihood"]),
+        ("reusecov-ellipsoid", "fixed", False, [COUNT, "ellipsoid", CENTRED, CUT_OFF, "with lambda 0.7"]),
+        ("naive", "fixed", False, [COUNT, "fitted by itself", CENTRED, CUT_OFF, "with lambda 0.7 per row"]),
+        ("adassp", "fixed", True, [COUNT, *RESCALED, CENTRED, CUT_OFF, "is lowered by", "less that eigen"]),
+        ("blup", "fixed", False, [COUNT, *BLUP]),
+        ("k-blup", "fixed", True, [COUNT, *RESCALED, "variants chosen for it", *BLUP]),
+    ],
+)
+def test_post_processing__says_what_the_method_did(method, lambda_from, is_counted, steps):
+    fit = {"method": method, "lambda": 0.7, "lambda_from": lambda_from, "heritability": None}
+    said, steps = _post_processing(fit, is_counted=is_counted), [*steps, *ROUNDED]
+    assert [word for word, step in zip(steps, said, strict=True) if word not in step] == []
+
+
+def test_inputs_of_accuracy__say_whom_it_is_of():
+    evaluation = {"metrics": "withheld", "residual_bound": None}
+    outcomes = {"test_share": 0, "bound": 3.0, "source": "simulate"}
+
+    def said(outcomes, **changed):
+        listed = _inputs_of_accuracy(evaluation | changed, outcomes, "a panel")
+        return [(one.name, one.value, one.origin) for one in listed]
+
+    assert said(outcomes) == []
+    chosen = "chosen in the configuration"
+    assert said(outcomes, metrics="charged") == [("residual bound", "3", chosen)]
+    assert said(outcomes, metrics="charged", residual_bound=1.5) == [("residual bound", "1.5", chosen)]
+    measured = ("people measured on, with their outcomes", "simulated", "a panel")
+    assert said(outcomes, metrics="public") == [measured]
+    held_out = ("people held out", "a share of 0.2", "a hash of the sample id")
+    of_table = (measured[0], "from a table", "a panel")
+    assert said(outcomes | {"test_share": 0.2, "source": "file"}, metrics="public") == [held_out, of_table]
+
+
+def test_release__audits_cover_what_was_drawn(study):
+    config = study.settings("reusecov-gauss")
+    noisy, path = study.release(config), study.root / "audit.json"
+    config["release"]["audit_draws"] = 500
+    with pytest.raises(DpgrsError, match=r"`release.audit_draws` = 500 must have audits\. Give --audit"):
+        study.bundle(config, noisy)
+    findings = [make_finding(name) for name in ("count", "gram", "cross product")]
+    path.write_text(json.dumps(findings[:2]))
+    with pytest.raises(DpgrsError, match="got one missing for private_cross_product"):
+        study.bundle(config, noisy, audit=path)
+    path.write_text(json.dumps(findings))
+    study.bundle(config, noisy, audit=path)
+    audit = study.statement()["audit"]
+    assert (audit["draws"], audit["seed"], len(audit["mechanisms"])) == (500, config["seed"], 3)
+
+
+def test_write_release__raise_on_other_files_than_the_statistics_are_of(study):
+    config = study.settings("reusecov-gauss")
+    noisy, loadings = study.release(config), study.root / "loadings.tsv"
+    loadings.write_text("loadings")
+    with pytest.raises(DpgrsError, match="the genotypes were released for another loadings than"):
+        study.bundle(config, noisy, loadings=loadings)
+    other = json.loads(json.dumps(config))
+    other["dataset"]["version"] = "2"
+    with pytest.raises(DpgrsError, match="the genotypes were released for another dataset_version than"):
+        study.bundle(other, noisy)
+    sites = read_chosen_sites(study.sites)
+    write_sites(study.sites, sites.assign(frequency=0.25))
+    with pytest.raises(DpgrsError, match="the genotypes were released for another sites than"):
+        study.bundle(config, noisy)
+    assert not (study.root / "bundle").exists()
+
+
+def test_release__of_one_outcome_nothing_is_told_apart(study):
+    config = study.settings("naive", epsilon=1.1)
+    study.bundle(config, study.release(config, count=1))
+    statement = study.statement()
+    assert {one["outcome"] for one in statement["mechanisms"]} == {None}
+    claims = (statement["guarantee"], *(statement["composition"][n] for n in ("per_outcome", "whole_study")))
+    assert {claim["epsilon"] for claim in claims} == {"1.1"}
+
+
+def squares(statement):
+    """Return mu^2 of what serves all outcomes, and of all that serves each: a number, and a dict."""
+    found = defaultdict(Fraction)
+    for one in statement["mechanisms"]:
+        found[one["outcome"]] += (Fraction(one["sensitivity"]) / Fraction(one["sigma"])) ** 2
+    return found.pop(None), found
+
+
+def is_epsilon_of(text, mu_squared):
+    """Tell whether a text is the epsilon of a mu^2, rounded up to six digits."""
+    epsilon = gdp_epsilon(math.sqrt(mu_squared), DELTA)
+    return epsilon * (1 - 1e-9) <= float(text) <= epsilon * (1 + 1e-5)
+
+
+def test_release__a_person_of_two_haplotypes_loses_twice_the_mu(tmp_path, monkeypatch):
+    monkeypatch.setitem(step_studies.RAW, "cohort", {"rows": "haplotypes"})
+    study = Study(tmp_path, monkeypatch)
+    (tmp_path / "haplotypes").mkdir()
+    account = Account("full", "haplotype", "add-remove")
+    study.ledgers["add-remove"] = new_ledger(tmp_path / "haplotypes", account=account, mu_squared="4")
+    values = np.random.default_rng(6).standard_normal((3, 2 * N_PEOPLE))
+    everybody = np.ones(2 * N_PEOPLE, dtype=bool)
+    Outcomes(NAMES, {N_VARIANTS: values}, {}, everybody, "haplotypes").save(tmp_path / "outcomes.npz")
+    config = study.settings("reusecov-gauss", unit="haplotype", accounting="gdp")
+    study.bundle(config, study.release(config))
+    statement = study.statement()
+    person, (square, _) = statement["guarantee"]["person"], squares(statement)
+    assert (statement["guarantee"]["epsilon"], person["epsilon"]) == ("2", "4")
+    delta = gdp_delta(2 * math.sqrt(square), 4.0)
+    assert delta * (1 - 1e-9) <= float(person["delta"]) <= delta * (1 + 1e-5)
+    assert float(person["delta"]) < (1 + math.exp(2)) * DELTA
+
+
+def measure(study, config, noisy):
+    """Measure the weights on people held out, as the step does."""
+    fit, root = fit_settings(config), study.root
+    weights, seconds = root / "weights.npz", root / "seconds.tsv"
+    fit_weights(noisy, output=weights, seconds=seconds, methods=[fit["method"]], penalty=fit["lambda"])
+    values = Outcomes.load(root / "outcomes.npz").values
+    Outcomes(NAMES, values, {}, np.zeros(N_PEOPLE, dtype=bool), "people").save(root / "held_out.npz")
+    release_metrics(
+        noisy,
+        root / "held_out.npz",
+        weights,
+        seconds,
+        output=root / "metrics.tsv",
+        accuracy=root / "accuracy.npz",
+        events=root / "accuracy_events.json",
+        panel="panel",
+        sites=study.sites,
+        ledger=config["privacy"]["ledger"],
+        identity=json.loads(json.dumps(public_identity(config))),
+        epsilon=0.5,
+        residual_bound=2.0,
+        fit=fit,
+    )
+
+
+@pytest.mark.parametrize(("budget", "count"), [("joint", 3), ("separate", 2)])
+def test_release__accuracy_is_charged_and_stated_with_the_rest(study, budget, count):
+    config = study.settings("reusecov-gauss", epsilon=1.1, outcome_budget=budget, accounting="gdp")
+    noisy = study.release(config, count=count)
+    study.bundle(config, noisy)
+    withheld = study.statement()
+    assert withheld["composition"]["per_outcome"]["epsilon"] == "1.1"
+    measure(study, config, noisy)
+    config["evaluation"] |= {"metrics": "charged", "epsilon": 0.5, "residual_bound": 2.0}
+    study.bundle(config, noisy, is_measured=True)
+    statement = study.statement()
+    owners = [one["outcome"] for one in statement["mechanisms"] if one["statistic"] == "accuracy"]
+    assert owners == ([None] if budget == "joint" else list(NAMES[:count]))
+    assert public_inputs(study)["residual bound"] == ("2", "chosen in the configuration")
+    assert [one["name"] for one in statement["accuracy"]] == list(NAMES[:count])
+    assert statement["post_processing"][:-1] == withheld["post_processing"]
+    assert statement["post_processing"][-1].startswith("R^2 = 1 - RSS/TSS")
+    shared, own = squares(statement)
+    composition, whole = statement["composition"], shared + sum(own.values())
+    assert is_epsilon_of(composition["whole_study"]["epsilon"], whole)
+    assert is_epsilon_of(composition["per_outcome"]["epsilon"], shared + max(own.values(), default=0))
+    assert statement["guarantee"]["epsilon"] == composition["whole_study"]["epsilon"]
+    assert Fraction(statement["ledger"]["spent"]["mu_squared"]) == pytest.approx(whole, rel=1e-14)
+    config["release"]["audit_draws"] = 500
+    findings = [make_finding(name) for name in ("count", "gram", "cross product")]
+    (study.root / "audit.json").write_text(json.dumps(findings))
+    with pytest.raises(DpgrsError, match="got one missing for private_accuracy"):
+        study.bundle(config, noisy, is_measured=True, audit=study.root / "audit.json")

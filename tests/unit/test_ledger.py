@@ -384,6 +384,14 @@ def test_read__raise_on_entries_of_another_version(ledger, body):
     assert unchanged(ledger, "does not understand")
 
 
+def test_reserve_all__raise_on_two_statistics_under_one_identity(ledger):
+    orders = [Order(identity(), gaussian("0.5"), statistic) for statistic in (STATISTIC, OTHER_STATISTIC)]
+    before = ledger.path.read_bytes()
+    with pytest.raises(DpgrsError, match="The data changed under the label"):
+        ledger.reserve_all(orders, ACCOUNT, study_key=KEY)
+    assert ledger.path.read_bytes() == before
+
+
 def test_reserve_all__the_same_order_twice_is_one_request(ledger):
     order = Order(identity(), gaussian("0.9"), STATISTIC)
     first, second = ledger.reserve_all([order, order], ACCOUNT, study_key=KEY)

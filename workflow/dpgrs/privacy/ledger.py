@@ -304,11 +304,9 @@ def _checked(book, requests):
     new = {}
     for request in requests:
         _require_dataset(book, request.identity)
-        earlier = book.find(request.identity_digest)
-        if earlier:
-            _require_same_statistic(earlier[1], request)
-        else:
-            new[request.identity_digest] = request
+        known = book.find(request.identity_digest)
+        earlier = known[1] if known else new.setdefault(request.identity_digest, request)
+        _require_same_statistic(earlier, request)
     if new:
         _require_budget(book, account=requests[0].account, requests=list(new.values()))
     return new.values()

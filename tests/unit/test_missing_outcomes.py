@@ -154,12 +154,22 @@ def test_draw__counts_have_noise_of_their_claim(method):
 
 def test_private_outcome_counts__few_rows_are_as_many_as_noise_can_tell():
     asked = request()
-    few = np.zeros(1000, dtype=np.int64)
+    few = np.zeros(20_000, dtype=np.int64)
     noisy, event = private_outcome_counts(few, request=asked, noise=BenchmarkNoise(1))
     assert noisy.min() == SMALLEST_KNOWN * asked.noise_sd["observed"]
+    # Noise alone is beyond three standard deviations in 27 of 20,000 draws.
+    assert 10 < np.count_nonzero(noisy > noisy.min()) < 60
     assert asked.noise_sd["observed"] == pytest.approx(event.sigma)
     sure, _ = private_outcome_counts(few, request=request(epsilon=1e4), noise=BenchmarkNoise(1))
     assert sure.min() == 1
+
+
+def test_private_outcome_counts__noise_of_several_hardly_falls_on_one_sum_twice():
+    many = np.full(3000, 100_000)
+    noisy, _ = private_outcome_counts(many, request=request(), noise=BenchmarkNoise(1))
+    assert len(set(noisy.reshape(-1, 3).sum(axis=1))) > 990
+    exact, _ = private_outcome_counts(many, request=request(), noise=CountsTooHigh())
+    np.testing.assert_array_equal(exact, many + 300)
 
 
 def sums_of_known_rows(*, n=400, d=12, n_outcomes=2, seed=7):

@@ -64,8 +64,10 @@ def test_budget__gdp_adds_up_to_the_whole(n_outcomes, neighbours):
 
 @pytest.mark.parametrize("accounting", ["gdp", "paper"])
 @pytest.mark.parametrize("neighbours", ["add-remove", "replace-one"])
-def test_budget__of_one_outcome_is_that_of_reusecov(accounting, neighbours):
-    terms = request(n_outcomes=1, accounting=accounting, neighbours=neighbours, gram_share=0.3)
+@pytest.mark.parametrize("counts_outcomes", [False, True])
+def test_budget__of_one_outcome_is_that_of_reusecov(accounting, neighbours, counts_outcomes):
+    relation = {"accounting": accounting, "neighbours": neighbours, "counts_outcomes": counts_outcomes}
+    terms = request(n_outcomes=1, gram_share=0.3, count_share=0.2, **relation)
     assert separate_request(terms).budget == pytest.approx(terms.budget, rel=1e-9)
 
 
@@ -191,3 +193,10 @@ def test_private_separate_statistics__raise_on_other_shapes():
     wrong = replace(request(), n_variants=6)
     with pytest.raises(UsageError, match="must be of 6 variants"):
         next(private_separate_statistics(*statistics(), request=wrong, noise=BenchmarkNoise(1)))
+    G, V, n = statistics()
+    for gram_, cross in [(G[1:, 1:], V[:, 1:]), (G, V[:, 1:]), (G, V[:0])]:
+        with pytest.raises(UsageError, match="must be of 5 variants and 4 outcomes a budget, got"):
+            next(private_separate_statistics(gram_, cross, n, request=request(), noise=BenchmarkNoise(1)))
+    counted = request(counts_outcomes=True)
+    with pytest.raises(UsageError, match="`observed` must be a number of rows for each of 4 outcomes"):
+        next(private_separate_statistics(G, V, n, request=counted, noise=BenchmarkNoise(1)))

@@ -199,6 +199,9 @@ def test_private_statistics__raise_on_other_shapes():
     exact_gram, cross, n_rows = statistics("haplotypes")
     with pytest.raises(UsageError, match="must be of 6 variants and 4 outcomes a budget, got 6 and 3"):
         private_statistics(exact_gram, cross, n_rows, request=request(n_outcomes=4), noise=BenchmarkNoise(1))
+    for wrong in [(exact_gram[1:, 1:], cross[:, 1:]), (exact_gram, cross[:, 1:])]:
+        with pytest.raises(UsageError, match="must be of 6 variants and 3 outcomes a budget, got"):
+            private_statistics(*wrong, n_rows, request=request(), noise=BenchmarkNoise(1))
 
 
 def test_private_statistics__label_leaves_public_genotypes_as_they_are():
@@ -286,6 +289,9 @@ def test_share_of_gram__hangs_on_no_scale_and_is_at_most_half():
     assert 0 < share < 0.5
     assert request(n_outcomes=1, n_variants=4000).share_of_gram == 0.5
     assert request(gram_share=0.7).share_of_gram == 0.7
+    # Rows at p(1-p) = 0.1 are as rows at 1/4 with longer outcomes.
+    few = request(coding="frequency", row_norm=1.0, outcome_norm=9.0 * math.sqrt(L * 0.1 / 0.25))
+    assert few.share_of_gram == pytest.approx(request().share_of_gram)
 
 
 def test_request__is_frozen_and_replaceable():

@@ -8,6 +8,7 @@ from dpgrs.errors import UsageError
 from dpgrs.privacy.accountant import gdp_delta, gdp_mu
 from dpgrs.privacy.noise import BenchmarkNoise, NoiseSource
 from dpgrs.privacy.sensitivity import gram_sensitivity
+from dpgrs.regression.requests import PrivacyRequest
 from dpgrs.regression.reusecov import private_cross_product, private_statistics
 from dpgrs.regression.sketch import (
     SketchRequest,
@@ -88,6 +89,14 @@ def test_budget__paper_needs_more_noise():
     gdp, paper = request().budget, request(accounting="paper").budget
     assert paper["gram"] < gdp["gram"]
     assert paper["cross"] < gdp["cross"]
+
+
+def test_noise_sd__of_everybody_is_that_of_reusecov():
+    terms = {"accounting": "paper", "gram_share": 0.3}
+    sketch = request(n_chosen=N_HAPLOTYPES, **terms)
+    known = {name: getattr(sketch, name) for name in ("rows", "unit", "neighbours", "outcome_bound")}
+    plain = PrivacyRequest(n_variants=D, n_outcomes=3, epsilon=1.0, delta=1e-6, **known, **terms)
+    assert sketch.noise_sd == pytest.approx(plain.noise_sd, rel=1e-9)
 
 
 @pytest.mark.parametrize("rows", ["haplotypes", "people"])
@@ -208,6 +217,9 @@ def test_private_sketch__raise_on_statistics_or_rows_of_others():
     terms = request(unit="person", n_units=43, n_chosen=11)
     with pytest.raises(UsageError, match="must be of 7 variants and 3 outcomes a budget, got 7 and 2"):
         private_sketch(bits, V[:2], chosen(43, 11), request=terms, is_selected=selected, **known)
+    for wrong in [(bits[1:], V), (bits, V[:, 1:])]:
+        with pytest.raises(UsageError, match="must be of 7 variants and 3 outcomes a budget, got"):
+            private_sketch(*wrong, chosen(43, 11), request=terms, is_selected=selected, **known)
     terms = request(unit="person", n_units=44, n_chosen=11)
     with pytest.raises(UsageError, match="must be those of the request's units, got more or fewer"):
         private_sketch(bits, V, chosen(44, 11), request=terms, is_selected=selected, **known)

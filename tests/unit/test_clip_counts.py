@@ -31,7 +31,7 @@ def study(request, tmp_path, monkeypatch):
     n_rows = N_HAPLOTYPES if request.param == "haplotypes" else N_HAPLOTYPES // 2
     values = {size: rng.standard_normal((N_OUTCOMES, n_rows)) for size in (4, N_VARIANTS)}
     for Y in values.values():
-        Y[2, ::3], Y[3, 0] = np.nan, np.inf
+        Y[2, ::3], Y[3, 0], Y[4, :9] = np.nan, np.inf, BOUND
     is_training = rng.random(n_rows) < 0.7
     names = tuple(f"y{i}" for i in range(N_OUTCOMES))
     Outcomes(names, values, {}, is_training, request.param).save(tmp_path / "outcomes.npz")
@@ -74,6 +74,23 @@ def test_compute_statistics__counts_rows_beyond_tight_norms(study, budget):
     for (size, count), (n_genotypes, _) in saved.clips.rows.items():
         row_norm = saved.clipped[size, count].row_norm
         assert n_genotypes == np.sum(np.linalg.norm(study.X[:, :size], axis=1) > row_norm) > 0
+
+
+def test_compute_statistics__clips_are_factors_of_root_mean_squares(study):
+    plain, wider = (
+        Statistics.load(compute(study, bounds="tight", **clips)).clipped
+        for clips in ({}, {"genotype_clip": 2.0, "outcome_clip": 1.25})
+    )
+    assert set(wider) == {(4, N_OUTCOMES), (N_VARIANTS, N_OUTCOMES)}
+    for key, part in wider.items():
+        assert part.row_norm == pytest.approx(2 * plain[key].row_norm, abs=1e-3)
+        assert part.outcome_norm == pytest.approx(1.25 * plain[key].outcome_norm)
+        assert plain[key].outcome_norm == pytest.approx(np.sqrt(N_OUTCOMES))
+
+
+def test_outcome_norm__of_ten_outcomes_or_more():
+    assert step.outcome_norm(9, factor=1.25, bound=BOUND) is None
+    assert step.outcome_norm(10, factor=1.25, bound=BOUND) == pytest.approx(1.25 * np.sqrt(10))
 
 
 @pytest.mark.parametrize("bounds", ["worst-case", "tight"])

@@ -37,6 +37,7 @@ from dpgrs.regression.statistics import (
     gram,
     grid_outcomes,
 )
+from dpgrs.steps.statistics import row_norm_of
 from random_cohorts import half_coded, random_alleles, random_bits
 from row_enumeration import RELATIONS, UNIT_OF_A_ROW
 
@@ -175,6 +176,9 @@ def test_tight_row_norm__adds_the_public_squares_of_covariates():
     square = 3 * entry_scale(bound=3.0, rows="haplotypes") ** 2
     found = tight_row_norm(frequency, rows="haplotypes", factor=1.0, covariate_square=square)
     assert found == pytest.approx(math.sqrt(0.09 + 0.25 + 3 / 36), abs=GENOTYPE_STEP)
+    terms = {"rows": "haplotypes", "factor": 1.0}
+    assert row_norm_of(frequency, n_covariates=3, covariate_bound=3.0, **terms) == found
+    assert row_norm_of(frequency, **terms) == tight_row_norm(frequency, **terms)
 
 
 REQUEST = PrivacyRequest(
@@ -200,9 +204,12 @@ def test_request__counts_covariates_as_columns_and_tells_draws_apart():
     assert wider.key != replace(wider, covariate_bound=4.0).key
 
 
-def test_request__raise_on_covariates_in_half_coding():
+@pytest.mark.parametrize(
+    "wrong", [{"coding": "half", "row_norm": None, "covariate_bound": 3.0}, {"covariate_bound": None}]
+)
+def test_request__raise_on_covariates_in_half_coding_or_without_a_bound(wrong):
     with pytest.raises(UsageError, match=r"`privacy\.bounds` must be tight with `covariates`"):
-        replace(REQUEST, coding="half", row_norm=None, n_covariates=1, covariate_bound=3.0)
+        replace(REQUEST, n_covariates=1, **wrong)
 
 
 def test_accuracy_sums__predict_with_covariates_row_by_row():
@@ -274,11 +281,22 @@ def test_reference_loadings__raise_on_more_components_than_directions(reference)
         reference_loadings(X, frequency, n_components=13, rows="people")
     with pytest.raises(UsageError, match=r"`covariates\.pcs` must be at most the directions .* got 12"):
         reference_loadings(X, frequency, n_components=12, rows="people")
+    with pytest.raises(UsageError, match=r"`covariates\.pcs` must be at most 5, the smaller of .* got 6"):
+        reference_loadings(X[:5], frequency, n_components=6, rows="people")
 
 
 def test_project__raise_on_loadings_off_their_grid():
     with pytest.raises(UsageError, match="Loadings must be multiples of"):
         project(random_bits(1, 4), np.array([[0.1]]), means=np.zeros(1), n_haplotypes=4, rows="people")
+
+
+def test_project__is_exact_up_to_the_largest_loadings():
+    bits, options = random_bits(2, 40), {"n_haplotypes": 40, "rows": "people"}
+    loadings = np.array([[2.0**40 - 1, -(2.0**40) - 1]]) * LOADING_STEP
+    found = project(bits, loadings, means=np.zeros(2), **options)
+    np.testing.assert_array_equal(found, loadings @ coded_rows(bits, **options).T)
+    with pytest.raises(UsageError, match="whose sums are exact"):
+        project(bits, loadings + np.array([LOADING_STEP, 0]), means=np.zeros(2), **options)
 
 
 def test_loadings__come_back_exactly_and_find_their_sites(tmp_path):

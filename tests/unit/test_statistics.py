@@ -11,6 +11,9 @@ from dpgrs.errors import UsageError
 from dpgrs.regression.statistics import (
     CROSS_STEP,
     GRAM_STEP,
+    LARGEST_BOUND,
+    LARGEST_OUTCOME,
+    LARGEST_ROWS,
     OUTCOME_STEP,
     clip_norms,
     coded_rows,
@@ -18,6 +21,7 @@ from dpgrs.regression.statistics import (
     gram,
     grid_outcomes,
     largest_row_norm,
+    long_rows,
 )
 from random_cohorts import half_coded, random_alleles, random_bits
 
@@ -84,6 +88,24 @@ def test_cross_product__raise_beyond_exact_range():
     Y = np.full((1, 4), 2**50)
     with pytest.raises(UsageError, match="Sums are exact for at most"):
         cross_product(random_bits(2, 4), Y, n_haplotypes=4, rows="haplotypes")
+
+
+def test_cross_product__raise_on_more_rows_than_are_exact(monkeypatch):
+    monkeypatch.setattr("dpgrs.regression.statistics.LARGEST_ROWS", 4)
+    options = {"rows": "haplotypes", "n_haplotypes": 4}
+    cross_product(random_bits(2, 4), np.ones((1, 4), dtype=np.int64), **options)
+    with pytest.raises(UsageError, match="Sums are exact for at most 4 rows"):
+        cross_product(random_bits(2, 5), np.ones((1, 5), dtype=np.int64), **options | {"n_haplotypes": 5})
+
+
+def test_cross_product__takes_outcomes_at_the_largest_bound():
+    alleles, Y = random_alleles(3, 64), grid_outcomes(np.full((1, 64), -1e9), bound=LARGEST_BOUND)
+    V = cross_product(pack(alleles), Y, n_haplotypes=64, rows="haplotypes") * CROSS_STEP
+    np.testing.assert_array_equal(V[0], -LARGEST_BOUND * half_coded(alleles, rows="haplotypes").sum(axis=0))
+
+
+def test_limits__keep_sums_of_outcomes_exact():
+    assert 2 * LARGEST_OUTCOME * LARGEST_ROWS < 2**53  # in float64, with genotypes of a person
 
 
 @pytest.mark.parametrize("rows", ROWS)
@@ -180,6 +202,26 @@ def test_clip_norms__is_exact_where_float64_is_not():
     assert clipped[:, 0].tolist() == [2**30 - 1] * 4 + [0]
 
 
+def row_of_square(total):
+    """Return whole numbers whose squares add up to a total, largest first."""
+    row = []
+    while total:
+        row.append(math.isqrt(total))
+        total -= row[-1] ** 2
+    return np.pad(row, (0, 16 - len(row)))
+
+
+@pytest.mark.parametrize(
+    ("norm", "step"), [(1.1 * 2**29, 1.0), (0.3 * 2**31, 1.0), (math.pi * 2**27, 1.0), (999.9, OUTCOME_STEP)]
+)
+def test_long_rows__by_the_exact_square_of_the_norm(norm, step):
+    largest = math.floor((Fraction(norm) / Fraction(step)) ** 2)
+    entries = np.column_stack([row_of_square(largest), row_of_square(largest + 1)])
+    is_long, length = long_rows(entries, norm=norm, step=step)
+    assert is_long.tolist() == [False, True]
+    assert length.tolist() == [pytest.approx(math.sqrt(largest + 1), rel=1e-14)]
+
+
 @pytest.mark.parametrize("rows", ROWS)
 def test_coded_rows__equals_plain_coding(rows):
     alleles, is_selected = random_alleles(7, N_HAPLOTYPES), random_selection(rows)
@@ -199,6 +241,15 @@ def test_largest_row_norm__over_the_outcomes_of_one_budget(n_shared, expected):
     norm = largest_row_norm(grid_outcomes(Y, bound=9.0), n_shared=n_shared)
     assert norm == pytest.approx(expected, rel=1e-8)
     assert norm > expected
+
+
+def test_largest_row_norm__is_no_less_where_long_sums_round_down():
+    Y = np.full((2**17, 2), 2**20 + 1)
+    plain = np.square(Y, dtype=np.float64).reshape(1, *Y.shape).sum(axis=1)
+    square = len(Y) * (2**20 + 1) ** 2
+    assert int(plain[0, 0]) < square
+    norm = Fraction(largest_row_norm(Y, n_shared=len(Y))) / Fraction(OUTCOME_STEP)
+    assert norm**2 >= square
 
 
 def test_largest_row_norm__nobody_and_nothing_known():

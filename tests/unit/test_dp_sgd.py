@@ -4,8 +4,13 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from dp_accounting import ComposedDpEvent, GaussianDpEvent, SelfComposedDpEvent
+from dp_accounting.rdp import RdpAccountant
+from scipy.stats import norm
 
 from dpgrs.errors import UsageError
+from dpgrs.privacy.accountant import gdp_delta
+from dpgrs.privacy.composition import NUMERIC_ERROR
 from dpgrs.privacy.noise import BenchmarkNoise, NoiseSource
 from dpgrs.regression import dp_sgd
 from dpgrs.regression.dp_sgd import (
@@ -17,8 +22,16 @@ from dpgrs.regression.dp_sgd import (
     largest_coefficients,
     on_weight_grid,
     private_sgd,
+    sampled_noise_multiplier,
 )
-from dpgrs.regression.statistics import CROSS_STEP, OUTCOME_STEP, coded_rows, grid_outcomes
+from dpgrs.regression.statistics import (
+    CROSS_STEP,
+    LARGEST_BOUND,
+    LARGEST_OUTCOME,
+    OUTCOME_STEP,
+    coded_rows,
+    grid_outcomes,
+)
 from random_cohorts import random_bits
 
 D, L, N_HAPLOTYPES = 4, 3, 120
@@ -106,6 +119,34 @@ def test_private_sgd__events_and_noise_of_every_step_and_budget():
     assert len(set(fit.weights[:, 0])) == L
 
 
+@pytest.mark.parametrize(("delta", "least"), [(1e-6, 0.97), (1.4e-13, 0.5)])
+def test_noise_multiplier__of_steps_on_all_rows_is_the_closed_form(delta, least):
+    asked = request(delta=delta)
+    spent = math.hypot(asked.budget["count"], math.sqrt(asked.steps) / asked.noise_multiplier)
+    certain = delta - NUMERIC_ERROR * (10 + asked.steps)
+    assert least * certain < gdp_delta(spent, asked.epsilon) <= certain
+
+
+def test_noise_multiplier__of_the_paper_is_by_renyi_divergences():
+    asked = request(accounting="paper")
+    steps = SelfComposedDpEvent(GaussianDpEvent(asked.noise_multiplier), asked.steps)
+    event = ComposedDpEvent([GaussianDpEvent(1 / asked.budget["count"]), steps])
+    assert 0.99 < RdpAccountant().compose(event).get_epsilon(1e-6) <= 1.0
+    assert asked.noise_multiplier > request().noise_multiplier
+
+
+def test_sampled_noise_multiplier__of_one_step_is_the_exact_law_of_a_mixture():
+    epsilon, delta, q = 1.0, 1e-3, 0.5
+    terms = {"steps": 1, "sampling_rate": q, "mu_count": 1e-5, "accounting": "gdp"}
+    multiplier = sampled_noise_multiplier(epsilon, delta, **terms)
+    x = np.linspace(-15, 20, 20_001)
+    without = norm.pdf(x)
+    with_one = (1 - q) * without + q * norm.pdf(x, 1 / multiplier)
+    excesses = [with_one - math.e * without, without - math.e * with_one]
+    lost = max(np.trapezoid(np.maximum(excess, 0), x) for excess in excesses)
+    assert 0.98 * delta < lost <= delta
+
+
 def released(row, y, W, rows):
     """Return what one row, in half units, adds to the sums, in the units of the sensitivity."""
     T = np.array([[*row, 1]], dtype=np.int8)
@@ -167,10 +208,25 @@ def test_on_weight_grid__keeps_predictions_exact():
     W = on_weight_grid(np.array([[1e300, -1e300, 0.4, np.inf]]))
     assert 2 * np.abs(W).sum() <= LARGEST_PREDICTION
     assert W[0, 2] == 0
+    cut = on_weight_grid(np.full((1, 5), 1e300))
+    np.testing.assert_array_equal(cut, np.floor(cut))
+
+
+def test_limits__keep_residuals_exact():
+    assert (OUTCOME_STEP / WEIGHT_STEP).is_integer()
+    scale = int(2 * OUTCOME_STEP / WEIGHT_STEP)
+    assert LARGEST_PREDICTION + LARGEST_OUTCOME * scale < 2**53  # in float64
+
+
+def test_clip_steps__are_of_a_row_and_at_most_of_the_largest_bound():
+    assert request(n_variants=3).clip_steps * OUTCOME_STEP == 1.0
+    assert request(n_variants=3, clip=OUTCOME_STEP).clip_steps == 1
+    assert request(n_variants=10**8).clip_steps * OUTCOME_STEP == LARGEST_BOUND
 
 
 @pytest.mark.parametrize(
-    "terms", [{"epsilon": 1e-3}, {"epsilon": 1e4}, {"learning_rate": 1e9}, {"clip": 1e3}]
+    "terms",
+    [{"epsilon": 1e-3}, {"epsilon": 1e4}, {"delta": 1e-20}, {"learning_rate": 1e9}, {"clip": 1e3}],
 )
 @pytest.mark.parametrize("d", [D, 200])
 def test_private_sgd__finite(terms, d):

@@ -63,12 +63,13 @@ def test_compute_statistics__counts_values_beyond_the_bound(study):
 
 @pytest.mark.parametrize("budget", ["joint", "separate"])
 def test_compute_statistics__counts_rows_beyond_tight_norms(study, budget):
-    options = {"counts": [1, N_OUTCOMES], "bounds": "tight", "outcome_budget": budget}
+    options = {"counts": [1, 10, N_OUTCOMES], "bounds": "tight", "outcome_budget": budget}
     saved = Statistics.load(compute(study, count_clips=True, **options))
 
-    lengths = np.linalg.norm(np.nan_to_num(np.clip(study.Y[4], -BOUND, BOUND)), axis=0)
-    n_long = np.sum(lengths > np.sqrt(N_OUTCOMES)) if budget == "joint" else 0
-    assert saved.clips.rows[4, N_OUTCOMES][1] == n_long
+    for count in (10, N_OUTCOMES):
+        lengths = np.linalg.norm(np.nan_to_num(np.clip(study.Y[4][:count], -BOUND, BOUND)), axis=0)
+        n_long = np.sum(lengths > np.sqrt(count)) if budget == "joint" else 0
+        assert saved.clips.rows[4, count][1] == n_long
     # A budget of fewer than ten outcomes has no norm.
     assert saved.clips.rows[4, 1][1] == 0
     for (size, count), (n_genotypes, _) in saved.clips.rows.items():

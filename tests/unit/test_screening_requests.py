@@ -1,7 +1,8 @@
 """How a budget is divided between choices and what follows, and bounds on rows of any chosen variants."""
 
 import json
-from dataclasses import asdict
+from dataclasses import asdict, replace
+from fractions import Fraction
 from itertools import combinations
 
 import numpy as np
@@ -13,6 +14,7 @@ from dpgrs.regression.requests import PrivacyRequest
 from dpgrs.regression.statistics import coded_rows
 from dpgrs.screening.requests import (
     ScreeningTerms,
+    request_of_rows,
     restored_request,
     row_norm_of_any,
     row_norm_of_half,
@@ -23,10 +25,26 @@ from random_cohorts import random_bits
 FREQUENCY = np.array([0.02, 0.5, 0.31, 0.97, 0.75, 0.31])
 
 
-def ask(*, frequency=None, n_outcomes=4, share=0.2, composition="basic", selector="kendall", **terms):
-    request = PrivacyRequest("haplotypes", 6, n_outcomes, 3.0, 2.0, 1e-6, **terms)
-    terms = ScreeningTerms(n_choices=3, share=share, composition=composition, selector=selector)
-    return screened_request(request, terms, frequency=frequency)
+every_selector = pytest.mark.parametrize("selector", ["kendall", "sis", "two-stage"])
+
+
+def ask_all(n_outcomes=4, **terms):
+    return PrivacyRequest("haplotypes", 6, n_outcomes, 3.0, 2.0, 1e-6, **terms)
+
+
+def ask(
+    *,
+    frequency=None,
+    n_outcomes=4,
+    share=0.2,
+    votes_count=0.1,
+    composition="basic",
+    selector="kendall",
+    **terms,
+):
+    chosen = {"n_choices": 3, "share": share, "count_share": votes_count}
+    chosen |= {"composition": composition, "selector": selector}
+    return screened_request(ask_all(n_outcomes, **terms), ScreeningTerms(**chosen), frequency=frequency)
 
 
 @pytest.mark.parametrize("composition", ["basic", "zcdp"])
@@ -39,6 +57,44 @@ def test_screened_request__choices_and_rest_are_the_whole(composition, n_outcome
     assert choices.epsilon * n_outcomes + rest.epsilon == pytest.approx(2.0)
     assert choices.delta * n_outcomes + rest.delta == pytest.approx(1e-6)
     assert (choices.delta == 0) == (composition == "basic")
+
+
+@every_selector
+@pytest.mark.parametrize("n_outcomes", [1, 3, 10])
+@pytest.mark.parametrize(("share", "count"), [(0.05, 0.9), (0.3, 0.1), (0.85, 0.1)])
+def test_screened_request__no_rounding_adds_parts_up_to_more_than_the_whole(
+    selector, n_outcomes, share, count
+):
+    request = ask(selector=selector, n_outcomes=n_outcomes, share=share, votes_count=count)
+    choices = request.choices
+    of_choices, of_count = (
+        n_outcomes * Fraction(getattr(choices, name, 0.0)) for name in ("epsilon", "count_epsilon")
+    )
+    assert of_choices <= 2 * Fraction(share)
+    assert of_count <= 2 * Fraction(count)
+    assert of_choices + of_count + Fraction(request.rest.epsilon) <= 2
+
+
+@pytest.mark.parametrize(("neighbours", "count"), [("add-remove", 0.1), ("replace-one", 0.0)])
+@pytest.mark.parametrize("unit", ["haplotype", "person"])
+def test_screened_request__votes_pay_for_the_number_of_units_where_it_is_private(neighbours, count, unit):
+    request = ask(composition="zcdp", selector="two-stage", neighbours=neighbours, unit=unit)
+    choices, rest = request.choices, request.rest
+    assert choices.epsilon * 4 == pytest.approx(0.2 * 2.0)
+    assert choices.count_epsilon * 4 == pytest.approx(count * 2.0)
+    assert rest.epsilon == pytest.approx((0.8 - count) * 2.0)
+    assert rest.delta == 1e-6
+    assert choices.n_choices == 3
+    claim = choices.sensitivity("l1")
+    assert (claim.value, claim.norm, claim.neighbours, claim.unit) == (1.0, "l1", neighbours, unit)
+    assert choices.rows_per_unit == {"haplotype": 1, "person": 2}[unit]
+
+
+@every_selector
+@pytest.mark.parametrize("protection", ["feature", "label"])
+def test_screened_request__choices_protect_what_the_whole_protects(selector, protection):
+    request = ask(selector=selector, neighbours="replace-one", protection=protection)
+    assert request.choices.protection == request.rest.protection == protection
 
 
 @pytest.mark.parametrize("composition", ["basic", "zcdp"])
@@ -72,6 +128,27 @@ def test_screened_request__sensitivities_are_those_of_the_chosen_alone():
     assert (clipped.row_norm, clipped.coding) == (norm, "frequency")
     # A person has two rows.
     assert clipped.cross_claim.value == pytest.approx(2 * 3.0 * norm)
+
+
+@pytest.mark.parametrize("frequency", [None, FREQUENCY])
+def test_screened_request__norms_of_all_variants_say_nothing_of_the_chosen(frequency):
+    norms = {"coding": "frequency", "row_norm": 9.0, "outcome_norm": 9.0}
+    assert ask(frequency=frequency, **norms) == ask(frequency=frequency)
+
+
+def test_request_of_rows__has_norms_of_its_own():
+    plain, terms = ask_all(), ScreeningTerms(n_choices=1)
+    request = ask_all(coding="frequency", row_norm=9.0, outcome_norm=9.0)
+    assert request_of_rows(request) == plain
+    assert request_of_rows(request, terms) == screened_request(plain, terms)
+    for options in ({}, {"factor": 1.2}):
+        bounds = {"rows": "haplotypes"} | {"factor": 1.0} | options
+        tight = request_of_rows(request, frequency=FREQUENCY, **options)
+        norm = tight_row_norm(FREQUENCY, **bounds)
+        assert tight == replace(plain, coding="frequency", row_norm=norm)
+        of_one = request_of_rows(request, terms, frequency=FREQUENCY, **options)
+        assert of_one == screened_request(plain, terms, frequency=FREQUENCY, **options)
+        assert of_one.row_norm == row_norm_of_any(FREQUENCY, n_choices=1, **bounds)
 
 
 @pytest.mark.parametrize("frequency", [None, FREQUENCY])

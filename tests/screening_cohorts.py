@@ -1,5 +1,7 @@
 """Small cohorts whose outcomes hang on a few variants, for screening."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from dpgrs.bits import pack
@@ -33,3 +35,12 @@ def cohort(rows="people", *, n_people=N_PEOPLE, missing=0.0, noise=0.3):
     Y[:, ~is_training] = np.nan
     Y[rng.random(Y.shape) < missing] = np.nan
     return ScreeningData(pack(alleles), Y, is_training, 2 * n_people, rows)
+
+
+def voting_cohort(rows):
+    """Return 60 people of whom 36 train, with a name each and no outcome twice."""
+    data = cohort(rows, n_people=60)
+    per_person = len(data.is_training) // 60
+    is_training = np.repeat(np.arange(60) % 5 < 3, per_person)
+    Y = np.random.default_rng(4).standard_normal(data.Y.shape)
+    return replace(data, Y=Y, is_training=is_training, sample_id=[f"P{i}" for i in range(60)])

@@ -206,6 +206,23 @@ def test_dosage_scores__exact_at_the_largest_sums():
         dosage_feature_scores(dosages, dosages[0], n_steps=n_steps)
 
 
+@pytest.mark.parametrize(("n_rows", "n_steps"), [(2, 2**26), (2**9, 2**22), (2**13, 2**18)])
+def test_dosage_feature_scores__exact_at_the_largest_sums(n_rows, n_steps):
+    """Of products, of dosages, and of both at once."""
+    half, largest = n_rows // 2, np.full(n_rows, float(n_steps))
+    carried = np.where(np.arange(n_rows) < half, largest, 0.0)
+    fewer = carried - (np.arange(n_rows) == 0)
+    scores = dosage_feature_scores(np.array([largest, carried, fewer]), carried, n_steps=n_steps)
+    # All pairs of a carrier and another.
+    assert scores.tolist() == [0, half**2 * n_steps**2, half**2 * n_steps**2 - half * n_steps]
+
+
+@pytest.mark.parametrize(("n_rows", "n_steps"), [(2, 2**26 + 1), (2**13, 2**18 + 1)])
+def test_dosage_feature_scores__raise_beyond_the_largest_sums(n_rows, n_steps):
+    with pytest.raises(UsageError, match="Sums over all rows must be at most"):
+        dosage_feature_scores(np.zeros((1, n_rows)), np.zeros(n_rows), n_steps=n_steps)
+
+
 def test_correlations__scale():
     scores = np.array([[0, 6], [0, -4], [0, 0], [0, 0]])
     n_rows = np.array([[4], [3], [1], [0]])

@@ -100,6 +100,18 @@ def test_request__claim_and_first_factor(kind, neighbours):
         assert (two.claim.value, two.first_factor) == (2 * request.claim.value, request.first_factor)
 
 
+@pytest.mark.parametrize("protection", ["feature", "label"])
+@every_kind
+def test_request__claim_is_of_what_is_protected(kind, protection):
+    """With an outcome, and with a feature: under label protection as if nothing were public."""
+    request = make_request(kind, neighbours="replace-one", protection=protection)
+    full = 4.0 if kind == "table" else 3.0
+    expected = {"label": full, "feature": full if kind == "table" else 2.0}[protection]
+    assert request.claim.value == expected
+    with pytest.raises(UsageError, match=f"must be replace-one under {protection} protection"):
+        _ = make_request(kind, neighbours="add-remove", protection=protection).claim
+
+
 # Choices.
 
 
@@ -147,6 +159,11 @@ def test_private_kendall__event():
     fewer[0] = False
     # Nothing in it hangs on the rows.
     assert chosen_by(BenchmarkNoise(1), X[:, fewer], y[fewer], "people", n_choices=4, epsilon=0.5)[1] == event
+    assert event.family == make_request().family
+
+
+def test_greedy_kendall__can_choose_all():
+    assert sorted(greedy_kendall(make_pairs(*study(), "people"), n_choices=12)) == list(range(12))
 
 
 @pytest.mark.parametrize("n_choices", [0, -1, 13, 2.5])

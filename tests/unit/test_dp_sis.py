@@ -12,6 +12,7 @@ from hypothesis.extra import numpy as hnp
 from dpgrs.errors import UsageError
 from dpgrs.privacy.noise import BenchmarkNoise, Rehearsal
 from dpgrs.privacy.sensitivity import sis_sensitivity
+from dpgrs.regression.statistics import grid_outcomes
 from dpgrs.screening.dp_sis import (
     SisRequest,
     SisScores,
@@ -28,7 +29,7 @@ from row_enumeration import RELATIONS, UNIT_OF_A_ROW
 
 BOUND = 2.0
 LEVELS = (-50.0, -1.0, 0.0, 2.0, np.nan)
-GENOTYPES = {"haplotypes": (0, 1), "people": (0, 1, 2), "table": (-3.0, 0.0, 0.5, 1.0)}
+GENOTYPES = {"haplotypes": (0, 1), "people": (0, 1, 2), "table": (-3.0, 0.0, 0.5, 1.0, np.nan)}
 ENTRY_BOUNDS = {"haplotypes": 0.5, "people": 1.0, "table": 1.0}
 RNG = np.random.default_rng(0)
 kinds = pytest.mark.parametrize("kind", list(GENOTYPES))
@@ -46,7 +47,7 @@ def scores_of(X, Y, kind):
 
 
 def by_definition(X, Y, kind):
-    coded = np.clip(X, -1, 1) if kind == "table" else X - ENTRY_BOUNDS[kind]
+    coded = np.nan_to_num(np.clip(X, -1, 1)) if kind == "table" else X - ENTRY_BOUNDS[kind]
     return np.abs(np.nan_to_num(np.clip(Y, -BOUND, BOUND)) @ coded.T)
 
 
@@ -75,6 +76,15 @@ def test_table_sis_scores__are_in_units_of_each_bound():
     np.testing.assert_allclose(one.values * one.step, np.abs(y @ entries), rtol=0, atol=40 * 3 * 2**-14)
 
 
+def test_table_sis_scores__are_exact_sums_of_entries_cut_to_their_grids():
+    X, y = RNG.uniform(-1.2, 1.2, (40, 3)), RNG.uniform(-2.5, 2.5, (1, 40))
+    scores = table_sis_scores(X, y, column_bounds=1.0, outcome_bound=BOUND)
+    outcomes = grid_outcomes(y, bound=BOUND)[0].tolist()
+    entries = [[int(min(max(x, -1), 1) * 2**15) for x in column] for column in X.T]
+    expected = [abs(sum(a * b for a, b in zip(own, outcomes, strict=True))) for own in entries]
+    assert scores.values.tolist() == [expected]
+
+
 @pytest.mark.parametrize("bound", [0.0, -1.0, np.nan, np.inf, np.array([1.0, 0.0])])
 def test_table_sis_scores__raise_on_bounds(bound):
     with pytest.raises(UsageError, match="`column_bounds` must be finite numbers above 0"):
@@ -84,6 +94,9 @@ def test_table_sis_scores__raise_on_bounds(bound):
 def test_table_sis_scores__raise_where_sums_are_not_exact():
     with pytest.raises(UsageError, match="must be at most 4194 for exact sums"):
         table_sis_scores(np.ones((4195, 1)), np.ones((1, 4195)), column_bounds=1.0, outcome_bound=1000.0)
+    y = np.full((1, 4194), 1000.0)
+    largest = table_sis_scores(np.ones((4194, 1)), y, column_bounds=1.0, outcome_bound=1000.0)
+    assert largest.values * largest.step == 4_194_000
 
 
 # The claim
@@ -189,6 +202,15 @@ def test_private_sis__a_person_of_two_haplotype_rows_has_twice_the_sensitivity()
     assert two.sensitivity.value == 2 * one.sensitivity.value == 3.0
 
 
+@pytest.mark.parametrize("gamma", [0.0, 0.25])
+def test_private_sis__is_drawn_and_named_as_asked(gamma):
+    scores = SisScores(np.arange(10), 2.0**-17, 0.5, 3.0, "haplotypes")
+    request = SisRequest(epsilon=1.0, n_choices=2, gamma=gamma)
+    _, event = private_sis(scores, request=request, noise=Rehearsal(), name="products")
+    assert (event.gamma, event.statistic, event.family) == (gamma, "products", request.family)
+    assert request.epsilon_of_choices == event.epsilon
+
+
 # The paper centres and scales by the data's own mean and maximum and says that the sensitivity is 1.
 
 
@@ -211,6 +233,12 @@ def test_paper_scores__one_record_moves_them_by_more_than_one():
     assert abs(first - second) <= 1
 
 
+def test_paper_scores__centre_and_scale_each_column_by_itself():
+    X = np.array([[0.0, 10.0], [0.25, 30.0], [0.5, 20.0]])
+    # Less their means and over the largest: -1, 0, 1 and -1, 1, 0, and -2/3, -1/3, 1 of the outcome.
+    assert paper_sis_scores(X, [1.0, 2.0, 6.0]).tolist() == pytest.approx([5 / 3, 1 / 3])
+
+
 def test_paper_scores__of_a_constant_column_are_zero():
     assert paper_sis_scores(np.ones((5, 2)), np.arange(5)).tolist() == [0, 0]
 
@@ -225,5 +253,14 @@ def test_paper_sis__is_not_private_and_is_drawn_in_benchmarks_alone():
     assert not hasattr(choice, "event")
     with pytest.raises(UsageError, match="must be drawn in a benchmark"):
         paper_sis(X, y, request=request, noise=Rehearsal())
-    with pytest.raises(UsageError, match="`n_choices` must be from 1 to 20 features, got 21"):
-        paper_sis(X, y, request=replace(request, n_choices=21), noise=BenchmarkNoise(1))
+    everything = replace(request, n_choices=20)
+    assert paper_sis(X, y, request=everything, noise=BenchmarkNoise(1)).chosen.tolist() == [*range(20)]
+    for n_choices in (0, 21):
+        with pytest.raises(UsageError, match=f"`n_choices` must be from 1 to 20 features, got {n_choices}"):
+            paper_sis(X, y, request=replace(request, n_choices=n_choices), noise=BenchmarkNoise(1))
+
+
+def test_paper_sis__noise_drowns_scores_at_a_small_budget():
+    X, request = np.sign(RNG.standard_normal((500, 20))), SisRequest(epsilon=1e-3, n_choices=2)
+    drawn = [paper_sis(X, X[:, 4], request=request, noise=BenchmarkNoise(i)).chosen for i in range(10)]
+    assert len({tuple(chosen) for chosen in drawn}) > 5

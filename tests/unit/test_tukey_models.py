@@ -1,0 +1,29 @@
+"""Least squares of minimum norm: which singular values count, whatever the units of the features."""
+
+import numpy as np
+import pytest
+
+from dpgrs.regression.tukey_models import fit_models
+
+RNG = np.random.default_rng(1)
+GROUPS = RNG.integers(0, 30, size=150)
+A, B = RNG.integers(-1, 2, (150, 5)).astype(float), RNG.standard_normal(150)
+
+
+@pytest.mark.parametrize("scale", [2.0**-60, 2.0**60])
+def test_fit_models__of_features_in_other_units_are_the_same(scale):
+    """Columns depend on each other in many groups."""
+    assert min(np.linalg.matrix_rank(A[group == GROUPS]) for group in range(30)) < 4
+    models = fit_models(A, B, GROUPS, n_models=30)
+    np.testing.assert_allclose(fit_models(A * scale, B, GROUPS, n_models=30) * scale, models, atol=1e-10)
+
+
+@pytest.mark.parametrize("d", [1, 2])
+def test_fit_models__of_features_that_are_zero_are_zero(d):
+    models = fit_models(np.zeros((6, d)), np.ones(6), np.arange(6) % 2, n_models=2)
+    assert models.tolist() == [[0.0] * d] * 2
+
+
+def test_fit_models__one_row_is_a_group():
+    models = fit_models(np.array([[3.0, 4.0]]), np.array([5.0]), np.array([1]), n_models=3)
+    np.testing.assert_allclose(models, [[0, 0], [0.6, 0.8], [0, 0]], atol=1e-12)

@@ -1,6 +1,7 @@
 """The check and the mechanism; draws are in test_deep_points.py, releases in test_tukey_release.py."""
 
 import math
+import re
 from dataclasses import replace
 from fractions import Fraction
 
@@ -20,6 +21,7 @@ from dpgrs.regression.tukey import (
     Status,
     TukeyRequest,
     count_margin,
+    models_of_groups,
     number_of_models,
     private_deep_point,
     private_lower_count,
@@ -302,6 +304,24 @@ def test_private_tukey__too_few_models_spend_all_of_it():
     few = private_deep_point(np.zeros((7, 2)), epsilon=1e-3, request=request, noise=BenchmarkNoise(1))
     assert (few.status, few.weights) == (Status.TOO_FEW_MODELS, None)
     assert [event.entries for event in few.events] == [1, 2]
+    enough = private_deep_point(np.zeros((8, 2)), epsilon=1e-3, request=request, noise=BenchmarkNoise(1))
+    assert enough.status != Status.TOO_FEW_MODELS
+
+
+@pytest.mark.parametrize(("n_models", "are_fitted"), [(7, False), (8, True)])
+def test_models_of_groups__are_fitted_where_they_are_enough_to_draw_from(n_models, are_fitted):
+    models = models_of_groups(X, Y, n_models=n_models, request=REQUEST, noise=BenchmarkNoise(1).on("data"))
+    assert models.shape == (n_models, 3)
+    assert models.any() == are_fitted
+
+
+@every_check
+def test_private_deep_point__checks_as_requested_at_half_of_the_budget(check, monkeypatch):
+    seen = []
+    monkeypatch.setattr(tukey, "largest_safe_step", lambda regions, **terms: seen.append(terms) or -1)
+    request = replace(REQUEST, check=check, delta=2.0**-10)
+    private_deep_point(np.zeros((20, 2)), epsilon=3.0, request=request, noise=BenchmarkNoise(1))
+    assert seen == [{"rate": Fraction(3, 4), "limit": Fraction(1, 2**13), "check": check}]
 
 
 @pytest.mark.parametrize("rows_per_unit", [1, 2])
@@ -331,6 +351,8 @@ def test_private_lower_count__is_lower():
     assert (draws > 100).sum() <= 10
     # The standard deviation is about 2.8, so the mean is within 5 standard errors.
     assert draws.mean() == pytest.approx(100 - count_margin(0.5), abs=0.23)
+    # P[Laplace(1/epsilon) > x] is e^(-epsilon x)/2.
+    assert math.exp(-0.5 * count_margin(0.5)) / 2 == pytest.approx(1e-4)
 
 
 @pytest.mark.parametrize(
@@ -344,19 +366,27 @@ def test_number_of_models__whole_and_bounded(n_rows, expected):
     ("name", "value"),
     [
         ("epsilon", 0.0),
+        ("epsilon", 1e6 + 1),
         ("epsilon", math.inf),
         ("delta", 1.0),
         ("delta", 0.0),
         ("rows_per_unit", 0),
         ("check", "loose"),
+        ("count_share", 0.0),
         ("count_share", 1.0),
         ("rows_per_coefficient", 0.0),
-        *(("step", value) for value in (0.0, 0.3, -0.5, 2.0**-201, math.inf, math.nan)),
+        ("rows_per_coefficient", math.inf),
+        *(("step", value) for value in (0.0, 0.3, -0.5, 2.0**-201, 2.0**201, math.inf, math.nan)),
     ],
 )
 def test_request__raise_on_terms(name, value):
-    with pytest.raises(UsageError, match=f"`{name}` must be .*, got {value}"):
+    with pytest.raises(UsageError, match=f"`{name}` must be .*, got {re.escape(str(value))}"):
         replace(REQUEST, **{name: value})
+
+
+@pytest.mark.parametrize("terms", [{"epsilon": 1e6}, {"step": 2.0**-200}, {"step": 2.0**200}])
+def test_request__takes_the_ends_of_a_domain(terms):
+    assert vars(replace(REQUEST, **terms)).items() >= terms.items()
 
 
 @pytest.mark.parametrize("n_outcomes", [2999, 3001])
@@ -365,3 +395,5 @@ def test_private_tukey__raise_on_shapes(n_outcomes):
         private_tukey(X, np.zeros(n_outcomes), request=REQUEST, noise=BenchmarkNoise(1))
     with pytest.raises(UsageError, match="whole units of 2"):
         private_tukey(X[1:], Y[1:], request=replace(REQUEST, rows_per_unit=2), noise=BenchmarkNoise(1))
+    with pytest.raises(UsageError, match="rows must be of whole units"):
+        private_tukey(X[:, 0], Y, request=REQUEST, noise=BenchmarkNoise(1))

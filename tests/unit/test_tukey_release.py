@@ -10,6 +10,7 @@ from dpgrs.privacy.charging import release
 from dpgrs.privacy.noise import Rehearsal, ReleaseNoise
 from dpgrs.privacy.noise_source import json_digest
 from dpgrs.privacy.study_key import StudyKey
+from dpgrs.regression import tukey
 from dpgrs.regression.tukey import Status, TukeyRequest, models_of_groups, private_deep_point, private_tukey
 from dpgrs.types import Exactness
 from ledger_requests import ACCOUNT, DATASET, KEY, new_ledger
@@ -76,6 +77,22 @@ def test_release_noise__groups_are_secret_and_of_the_data():
     np.testing.assert_array_equal(first, again)
     assert (first != other_data).any(axis=1).all()
     assert (first != other_key).any(axis=1).all()
+
+
+def test_private_tukey__other_features_or_outcomes_have_other_groups(monkeypatch):
+    """After a noisy count nothing else tells draws for other data apart."""
+    seen = []
+    monkeypatch.setattr(
+        tukey, "fit_models", lambda *arrays, n_models: seen.append(arrays[2]) or np.zeros((n_models, 2))
+    )
+    request = replace(REQUEST, neighbours="replace-one")
+    drawn = []
+    for data in ((X, Y), (X, Y), (X + 1, Y), (X, Y + 1)):
+        draw(mechanism_of(request, *data))
+        drawn.append(seen[-1].tolist())
+    first, again, *others = drawn
+    assert again == first
+    assert all(other != first for other in others)
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from dpgrs.privacy.composition import totals
 from dpgrs.privacy.events import DepthEvent
 from dpgrs.privacy.noise import BenchmarkNoise
 from dpgrs.regression.requests import PrivacyRequest
-from dpgrs.regression.row_fits import fit_rows
+from dpgrs.regression.row_fits import boosted_request, fit_rows
 from dpgrs.regression.tukey import Status
 
 WEIGHTS, INTERCEPT = np.array([0.8, -0.5]), 0.3
@@ -71,6 +71,22 @@ def test_fit_rows__tukey_spends_its_part(neighbours, n_draws, n_fits):
     assert sum(event.epsilon for event in events) == pytest.approx(1e4 / n_fits)
     (deep,) = (event for event in events if isinstance(event, DepthEvent))
     assert deep.delta == pytest.approx(1e-6 / n_fits)
+
+
+@pytest.mark.parametrize(("unit", "n_rows"), [("haplotype", 1), ("person", 2)])
+@pytest.mark.parametrize("neighbours", ["add-remove", "replace-one"])
+def test_boosted_request__a_unit_moves_by_all_of_its_rows(unit, n_rows, neighbours):
+    request = boosted_request(ask(unit=unit, neighbours=neighbours), n_fits=3)
+    of_one_row = boosted_request(ask(unit="haplotype", neighbours=neighbours), n_fits=3)
+    claim, of_one = request.sensitivities["round"], of_one_row.sensitivities["round"]
+    assert claim.value == n_rows * of_one.value
+    assert (claim.unit, claim.neighbours) == (unit, neighbours)
+
+
+def test_fit_rows__tukey_keeps_the_rows_of_a_unit_together():
+    with pytest.raises(UsageError, match="whole units of 2"):
+        fit("tukey", X[:41], Y[:41], request=ask(unit="person"))
+    assert fit("tukey", X[:41], Y[:41], request=ask(unit="haplotype")).events
 
 
 def test_fit_rows__a_count_share_is_of_the_epsilon_given():

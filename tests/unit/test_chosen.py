@@ -113,6 +113,7 @@ def test_private_choices__sets_have_the_sensitivity_of_the_unit(neighbours, fact
         # Genotypes of a haplotype row are 1/2 at most, outcomes 5.
         assert event.sensitivity.value == factor * n_rows * 0.5 * 5.0
         assert (event.sensitivity.neighbours, event.sensitivity.unit) == (neighbours, unit)
+        assert event.statistic == "products with the outcome"
 
 
 def test_sis_scores__another_bound_has_scores_of_its_own():

@@ -43,10 +43,11 @@ def test_sign_scores__equal_scipy_without_ties():
     np.testing.assert_allclose(sign_scores(features, y), expected, rtol=1e-12)
 
 
-@pytest.mark.parametrize("n_rows", [7, 60, 300])
+@pytest.mark.parametrize("n_rows", [0, 1, 7, 16, 60, 300])
 def test_sign_scores__unjitted(monkeypatch, n_rows):
     rng = np.random.default_rng(0)
-    features, y = rng.integers(0, 50, (2, n_rows)).astype(float), rng.integers(0, 9, n_rows).astype(float)
+    features = rng.integers(0, [[50], [3]], (2, n_rows)).astype(float)
+    y = rng.integers(0, 9, n_rows).astype(float)
     expected = sign_scores(features, y)
     for name in KERNELS:
         monkeypatch.setattr(merge_sort, name, getattr(merge_sort, name).py_func)

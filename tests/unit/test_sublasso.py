@@ -26,7 +26,7 @@ from dpgrs.screening.sublasso import (
 RNG = np.random.default_rng(0)
 N_UNITS, D, CAUSAL = 400, 30, [3, 11, 27]
 X = RNG.integers(0, 3, (N_UNITS, D)).astype(float)
-Y = X[:, CAUSAL].sum(axis=1) + RNG.standard_normal(N_UNITS)
+Y = X[:, CAUSAL] @ [1.0, -1.0, 1.0] + RNG.standard_normal(N_UNITS)
 NAMES = [f"sample {i}" for i in range(N_UNITS)]
 TERMS = {"k": 3, "rule": "two-stage", "seed": 1}
 PRIVATE = {**TERMS, "unit_keys": NAMES, "epsilon": 50.0, "n_low": N_UNITS}
@@ -151,6 +151,7 @@ def test_group_votes__move_by_one_unlike_those_of_equal_groups():
         (103.7, "two-stage", 2, 14),
         (2.5, "two-stage", 9, 2),
         (-7.0, "sublasso", 1, 1),
+        (-7.0, "two-stage", 2, 1),
         (0, "two-stage", 1, 1),
         (1e18, "sublasso", 1, LARGEST_NUMBER),
     ],

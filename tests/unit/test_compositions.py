@@ -77,6 +77,9 @@ def test_fit_method__events_are_the_budget(name, relation):
     assert epsilon == pytest.approx(sum(budget.values()) - (budget["fit"] if "bas" in name else 0))
     assert (mu_squared > 0) == ("bas" in name)
     assert sum(isinstance(event, ChoiceEvent) for event in fitted.events) == screens
+    assert {event.sensitivity.neighbours for event in fitted.events} == (
+        {relation} if epsilon + mu_squared else set()
+    )
 
 
 def test_fit_method__shares_are_as_asked_for():
@@ -203,8 +206,8 @@ def test_fit_method__a_release_by_tukey_cannot_be_charged():
 @pytest.mark.parametrize(
     "terms",
     [
-        *({"epsilon": value} for value in (0, -1, math.inf, math.nan)),
-        *({"delta": value} for value in (0, 1, math.nan)),
+        *({"epsilon": value} for value in (0, -1, 9e-4, 10_001, math.inf, math.nan)),
+        *({"delta": value} for value in (0, 1e-31, 1, math.nan)),
         {"k": 0},
         *({name: value} for name in ("count_share", "screening_share") for value in (0, 1)),
         *({"rows_per_coefficient": value} for value in (0, math.inf)),
@@ -213,6 +216,11 @@ def test_fit_method__a_release_by_tukey_cannot_be_charged():
 def test_table_request__raise_on_a_bad_term(terms):
     with pytest.raises(UsageError, match=f"`{next(iter(terms))}` must be"):
         replace(REQUEST, **terms)
+
+
+@pytest.mark.parametrize("terms", [{"epsilon": 1e-3}, {"epsilon": 10_000}, {"delta": 1e-30}, {"k": 1}])
+def test_table_request__takes_the_ends_of_a_domain(terms):
+    assert vars(replace(REQUEST, **terms)).items() >= terms.items()
 
 
 def test_table_request__raise_where_no_share_is_left():

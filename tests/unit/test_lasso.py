@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from sklearn.linear_model import Lasso
+from sklearn.linear_model import Lasso, lars_path
 
 from dpgrs.errors import UsageError
 from dpgrs.screening.lasso import choose_by_lasso, lasso_coefficients
@@ -59,6 +59,11 @@ def test_lasso_coefficients__zero_without_anything_to_fit(X, y, is_standardised)
     assert choose_by_lasso(X, y, k=2, is_standardised=is_standardised).tolist() == [0, 1]
 
 
+def test_lasso_coefficients__two_rows_have_a_slope():
+    """Of two standardised rows it is the correlation, 1, less the penalty."""
+    assert lasso_coefficients([[0.0], [2.0]], [3.0, 4.0], penalty=0.25).tolist() == pytest.approx([0.75])
+
+
 @pytest.mark.parametrize("size", [1e300, 1e-300])
 @pytest.mark.parametrize("is_standardised", [True, False])
 def test_lasso_coefficients__finite_and_silent_whatever_the_data(size, is_standardised):
@@ -80,6 +85,43 @@ def test_choose_by_lasso__finds_the_features_that_count(penalty):
     assert choose_by_lasso(X, Y, k=3, penalty=penalty).tolist() == [0, 3, 6]
 
 
+@pytest.mark.parametrize("penalty", [None, 0.1])
+@pytest.mark.parametrize("is_standardised", [True, False])
+def test_choose_by_lasso__small_units_count_less_unless_standardised(penalty, is_standardised):
+    units = np.where(np.arange(8) == 0, 1e-3, 1.0)
+    chosen = choose_by_lasso(X * units, Y, k=2, penalty=penalty, is_standardised=is_standardised)
+    assert 3 in chosen
+    assert (0 in chosen) == is_standardised
+
+
+def related_features(seed):
+    rng = np.random.default_rng(seed)
+    A = rng.standard_normal((40, 6)) + rng.standard_normal((40, 1))
+    return A, A @ [1.0, -2.0, 0.5, -0.5, 1.5, 0.0] + rng.standard_normal(40)
+
+
+@pytest.mark.parametrize("seed", [7, 9, 10])
+@pytest.mark.parametrize("k", range(1, 6))
+def test_choose_by_lasso__takes_the_features_that_enter_first(seed, k):
+    """As the penalty falls. Features go together, so later coefficients can be larger."""
+    A, b = related_features(seed)
+    scaled, outcome = (A - A.mean(axis=0)) / A.std(axis=0), (b - b.mean()) / b.std()
+    _, _, path = lars_path(scaled, outcome, method="lasso")
+    n_kept = np.count_nonzero(path, axis=0)
+    first = np.flatnonzero(path[:, np.argmax(n_kept >= k)])
+    assert sorted(choose_by_lasso(A, b, k=k)) == sorted(first)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_choose_by_lasso__has_the_order_of_the_largest_penalty_that_keeps_enough(seed):
+    A, b = related_features(seed)
+    largest = max(abs(np.corrcoef(column, b)[0, 1]) for column in A.T)
+    sizes = [np.abs(lasso_coefficients(A, b, penalty=largest * 0.001 ** (i / 99))) for i in range(100)]
+    for k in range(1, 7):
+        (first, *_) = (size for size in sizes if np.count_nonzero(size) >= k)
+        assert choose_by_lasso(A, b, k=k).tolist() == np.argsort(-first)[:k].tolist()
+
+
 def test_choose_by_lasso__by_index_where_none_is_left():
     assert choose_by_lasso(X, Y, k=3, penalty=0.7).tolist() == [0, 1, 2]
     assert len(set(choose_by_lasso(X, Y, k=8).tolist())) == 8
@@ -91,6 +133,7 @@ def test_choose_by_lasso__by_index_where_none_is_left():
         ({"k": 9}, "`k` must be between 1 and the 8 features, got 9"),
         ({"k": 0}, "`k` must be between 1 and the 8 features, got 0"),
         ({"penalty": 0.0}, "`penalty` must be a finite number above 0, got 0.0"),
+        ({"penalty": np.inf, "is_standardised": False}, "`penalty` must be a finite number above 0, got inf"),
         ({"penalty": np.nan}, "`penalty` must be a finite number above 0, got nan"),
         ({"penalty": 1.0}, "`penalty` must be below 1 where features are standardised, got 1.0"),
         ({"y": Y[:-1]}, "must be a table with one entry of `y` for each row"),

@@ -1,4 +1,5 @@
 import numpy as np
+import pytest
 
 from dpgrs.regression.linear_fit import LinearFit, centred_gram, ridge_weights
 from random_cohorts import half_coded, random_alleles
@@ -53,3 +54,19 @@ def test_ridge_weights__nothing_along_a_singular_direction():
     np.testing.assert_allclose(ridge_weights(G, V, 1, penalty=0.0), [[1.0, 1.0], [0.0, 0.0]], atol=1e-15)
     np.testing.assert_array_equal(ridge_weights(-np.eye(2), V, 1, penalty=0.0), np.zeros((2, 2)))
     np.testing.assert_array_equal(ridge_weights(np.zeros((2, 2)), V, 1, penalty=0.0), np.zeros((2, 2)))
+
+
+@pytest.mark.parametrize(
+    ("eigenvalues", "is_left"),
+    [
+        # Below entries of 1, rounding is that of 1.
+        pytest.param(np.full(50, 8e-15), False, id="of nothing but rounding"),
+        pytest.param(np.full(50, 1e-13), True, id="small and above rounding"),
+        pytest.param(np.array([1e6, 4e-10]), [True, False], id="rounding of a large one"),
+        pytest.param(np.array([-1e6, 4e-10]), False, id="rounding of a large one below 0"),
+    ],
+)
+def test_ridge_weights__rounding_is_no_variance(eigenvalues, is_left):
+    V = np.ones((1, len(eigenvalues)))
+    expected = np.where(is_left, 1 / eigenvalues, 0.0)
+    np.testing.assert_allclose(ridge_weights(np.diag(eigenvalues), V, 1, penalty=0.0), [expected], rtol=1e-9)

@@ -76,3 +76,10 @@ def test_fit_ridge__outcome_never_observed():
     fit = fit_ridge(gram_, cross, n_rows, penalty=0.1, n_observed=np.array([0]))
     np.testing.assert_array_equal(fit.weights, np.zeros((1, 4)))
     np.testing.assert_array_equal(fit.intercept, [0.0])
+
+
+def test_fit_ridge__outcome_of_one_known_row_has_its_mean():
+    alleles, Y = random_alleles(4, 300), np.zeros((1, 300), dtype=np.int64)
+    Y[0, 7] = 3 * 2**16
+    fit = fit_ridge(*statistics(alleles, Y), penalty=0.1, n_observed=np.array([1]))
+    assert fit.intercept == pytest.approx([3.0])

@@ -1,6 +1,7 @@
 """What noisy eigenvectors see: against simulated truth, and without noise."""
 
 import numpy as np
+import pytest
 
 from dpgrs.regression.denoising import denoised_means, denoised_moments, noisy_spectrum
 
@@ -77,3 +78,68 @@ def test_noisy_spectrum__a_constant_column_has_exactly_no_variance():
     spectrum = noisy_spectrum(X.T @ X, gram_sd=0.0)
     assert spectrum.first[0] == spectrum.second[0] == 0
     assert (spectrum.first[1:] > 0).all()
+
+
+def semicircle(d):
+    """Return the quantiles of the eigenvalues of noise of standard deviation 1/sqrt(d)."""
+    angles = np.linspace(0, np.pi, 100_001)
+    share = 1 - (angles - np.sin(2 * angles) / 2) / np.pi
+    return 2 * np.cos(np.interp(1 - (np.arange(d) + 0.5) / d, share[::-1], angles[::-1]))[::-1]
+
+
+@pytest.mark.parametrize("scale", [1.0, 30.0])
+def test_denoised_moments__of_one_direction_above_the_noise(scale):
+    """An eigenvalue t of G is seen at t + 1/t, by an eigenvector that has 1 - 1/t^2 of its square."""
+    d, t = 400, 3.0
+    seen = np.append(semicircle(d - 1), t + 1 / t)
+    first, second = denoised_moments(scale * seen, noise_sd=scale / np.sqrt(d))
+    overlap = 1 - 1 / t**2
+    np.testing.assert_allclose(first[-1], scale * t * overlap, rtol=0.01)
+    np.testing.assert_allclose(second[-1], (scale * t) ** 2 * overlap, rtol=0.01)
+
+
+def test_denoised_moments__of_a_multiple_of_the_identity():
+    d, t = 400, 0.1
+    first, second = denoised_moments(t + semicircle(d), noise_sd=1 / np.sqrt(d))
+    np.testing.assert_allclose(first, t, rtol=0.05)
+    np.testing.assert_allclose(second, t**2, rtol=0.05)
+
+
+def test_denoised_moments__are_never_below_0():
+    first, second = denoised_moments(semicircle(100) - 0.5, noise_sd=0.1)
+    np.testing.assert_array_equal(first, 0)
+    assert (second >= 0).all()
+
+
+def test_denoised_moments__follow_the_scale():
+    eigenvalues = np.linspace(-3, 9, 20)
+    first, second = denoised_moments(eigenvalues, noise_sd=0.5)
+    scaled = denoised_moments(1e5 * eigenvalues, noise_sd=5e4)
+    np.testing.assert_allclose(scaled, [1e5 * first, 1e10 * second], rtol=1e-9)
+
+
+def test_noisy_spectrum__repeated_columns_have_exactly_no_variance():
+    X = np.repeat(np.random.default_rng(3).standard_normal((50, 10)), 4, axis=1)
+    spectrum = noisy_spectrum(X.T @ X, gram_sd=0.0)
+    is_zero = np.arange(40) < 30
+    np.testing.assert_array_equal(spectrum.first == 0, is_zero)
+    np.testing.assert_array_equal(spectrum.second == 0, is_zero)
+
+
+def test_noisy_spectrum__noisy_directions_without_a_first_moment_keep_the_second():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((60, 40)) * np.geomspace(0.01, 1, 40)
+    upper = np.triu(rng.standard_normal((40, 40))) * 5
+    spectrum = noisy_spectrum(X.T @ X + upper + np.triu(upper, 1).T, gram_sd=5.0)
+    assert (spectrum.first == 0).any()
+    assert (spectrum.second > 0).all()
+
+
+def test_noisy_spectrum__small_variance_is_not_rounding():
+    spectrum = noisy_spectrum(np.diag([1e-12, 1.0]), gram_sd=0.0)
+    np.testing.assert_allclose(spectrum.first, [1e-12, 1.0])
+
+
+@pytest.mark.parametrize(("diagonal", "trace"), [([-9.0, 1.0], 0.0), ([0.25, 0.25], 0.5)])
+def test_noisy_spectrum__trace_is_never_below_0(diagonal, trace):
+    assert noisy_spectrum(np.diag(diagonal), gram_sd=0.0).trace == trace

@@ -54,22 +54,29 @@ def test_evidence_penalty__makes_ridge_the_blup_where_statistics_are_exact():
     )
 
 
+@pytest.mark.parametrize("inflation", [None, np.repeat([1.0, 3.0], [3, L - 3])], ids=["known", "missing"])
 @pytest.mark.parametrize(("gram_sd", "cross_sd"), [(0.0, 40.0), (10.0, 20.0), (30.0, 100.0)])
-def test_evidence_penalty__is_the_least_of_the_expected_error(gram_sd, cross_sd):
+def test_evidence_penalty__is_the_least_of_the_expected_error(gram_sd, cross_sd, inflation):
     (X, Y), _ = _cohort(1)
     gram, cross = _noisy(1, X, Y, gram_sd=gram_sd, cross_sd=cross_sd)
     means = np.linspace(-0.1, 0.1, D)
-    penalty = evidence_penalty(gram, cross, N, gram_sd=gram_sd, cross_sd=cross_sd, means=means)
+    factors = np.ones(L) if inflation is None else inflation
+    terms = {"gram_sd": gram_sd, "cross_sd": cross_sd, "means": means}
+    penalty = evidence_penalty(gram, cross / factors[:, np.newaxis], N, inflation=inflation, **terms)
     spectrum = noisy_spectrum(gram, gram_sd=gram_sd)
-    prior = prior_moments(spectrum, N, cross_sd=cross_sd, means=means)
-    share = softmax(prior.log_likelihood(cross @ spectrum.vectors).sum(axis=0))
+    priors = [prior_moments(spectrum, N, cross_sd=cross_sd, means=means, inflation=r) for r in factors]
+    likelihoods = [
+        prior.log_likelihood(own[np.newaxis] @ spectrum.vectors)
+        for prior, own in zip(priors, cross, strict=True)
+    ]
+    share = softmax(np.sum(likelihoods, axis=0)[0])
+    square = np.mean([one.variance @ share + one.loading**2 for one in priors], axis=0)
+    signal = priors[0].signal @ share
 
     def expected_error(penalty):
         """Sum a_k E(f_k c_k - u_k'theta)^2 directly, without the square completed."""
         f = 1 / (np.maximum(spectrum.eigenvalues, 0) + N * penalty)
-        square = prior.variance + prior.loading[:, np.newaxis] ** 2
-        of_direction = f[:, np.newaxis] ** 2 * square - 2 * f[:, np.newaxis] * prior.signal + prior.effect
-        return float(spectrum.first @ of_direction @ share)
+        return float(spectrum.first @ (f**2 * square - 2 * f * signal + priors[0].effect @ share))
 
     searched = penalty * np.geomspace(1e-3, 1e3, 2001)
     assert expected_error(penalty) <= min(map(expected_error, searched)) * (1 + 1e-9)
@@ -100,6 +107,15 @@ def test_evidence_penalty__is_near_the_best_fixed_penalty_and_never_a_disaster(
         fixed.append([_r2(ridge_weights(gram, cross, N, penalty=p), *test).mean() for p in penalties])
     assert min(found) > -0.05
     assert np.mean(found) > np.mean(fixed, axis=0).max() - tolerance
+
+
+def test_evidence_penalty__of_one_variant_is_the_best_of_its_direction():
+    gram, cross, means = np.array([[90.0]]), np.array([[30.0], [-50.0]]), np.array([0.2])
+    penalty = evidence_penalty(gram, cross, 200, gram_sd=0.0, cross_sd=10.0, means=means)
+    prior = prior_moments(noisy_spectrum(gram, gram_sd=0.0), 200, cross_sd=10.0, means=means)
+    share = softmax(prior.log_likelihood(cross).sum(axis=0))
+    slope = prior.signal @ share / (prior.variance @ share + prior.loading**2)
+    np.testing.assert_allclose(ridge_weights(gram, cross, 200, penalty=penalty), cross * slope)
 
 
 def test_evidence_penalty__shrinks_everything_away_where_noise_leaves_nothing():
@@ -161,6 +177,8 @@ def test_adassp_penalty__follows_its_terms():
     assert adassp_penalty(D, gram_sd=2.0, n=10) == pytest.approx(adassp_penalty(D, gram_sd=1.0, n=5))
     smaller = adassp_penalty(D, gram_sd=1.0, n=N, rho=1e-6)
     assert smaller > adassp_penalty(D, gram_sd=1.0, n=N, rho=0.1)
+    # One variant, a logarithm of 1.
+    assert adassp_penalty(1, gram_sd=6.0, n=3, rho=2 / math.e) == pytest.approx(2.0)
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ from dpgrs.regression.blup import (
 )
 from dpgrs.regression.blup_model import (
     CONCENTRATIONS,
+    HERITABILITIES,
     beta_priors,
     effect_moments,
     heritability_posterior,
@@ -244,6 +245,29 @@ def test_fit_blup__intervals_cover(gram_sd, heritability):
     assert binom.ppf(5e-7, n, 0.93) / n <= share <= binom.ppf(1 - 5e-7, n, 0.97) / n
 
 
+def test_fit_blup__interval_of_one_variant_is_that_of_a_mixture_over_heritabilities():
+    gram, cross = np.array([[80.0]]), np.array([[1.0], [12.0], [25.0], [60.0]])
+    fit = fit_blup(gram, cross, 100, gram_sd=0.0, cross_sd=4.0)
+    prior = prior_moments(noisy_spectrum(gram, gram_sd=0.0), 100, cross_sd=4.0)
+    share = heritability_posterior(prior.log_likelihood(cross), beta_priors(tuple(HERITABILITIES)))
+    effect = prior.slope[0] * cross
+    mean = (share * effect).sum(axis=1, keepdims=True)
+    given, between = (
+        prior.effect - prior.slope[0] * prior.signal[0],
+        (share * (effect - mean) ** 2).sum(axis=1),
+    )
+    np.testing.assert_allclose(fit.weights, mean)
+    np.testing.assert_allclose(fit.heritability, share @ HERITABILITIES)
+    half_width = norm.ppf(0.975) * fit.standard_errors
+    outside = (share * 2 * norm.sf(half_width / np.sqrt(given + between[:, np.newaxis]))).sum(axis=1)
+    sd = np.sqrt(share @ given + between)
+    is_wider = fit.standard_errors[:, 0] > sd * (1 + 1e-9)
+    assert is_wider.any()
+    np.testing.assert_allclose(outside[is_wider], 0.05, rtol=1e-6)
+    np.testing.assert_allclose(fit.standard_errors[~is_wider, 0], sd[~is_wider])
+    assert (outside < 0.05 + 1e-7).all()
+
+
 def test_fit_blup__withholds_standard_errors_that_would_not_be_calibrated():
     X, Y, _ = _cohort(4)
     gram, cross = _noisy(4, X, Y, gram_sd=5.0, cross_sd=5.0)
@@ -349,5 +373,6 @@ def test_fit_blup__raise_on_numbers_out_of_their_domain(wrong):
     (name,) = wrong
     with pytest.raises(UsageError, match=f"`{name}` must be"):
         fit_blup(np.eye(2), np.ones((1, 2)), 10, **terms)
-    with pytest.raises(UsageError, match="`n` must be"):
-        fit_blup(np.eye(2), np.ones((1, 2)), 0, gram_sd=1.0, cross_sd=1.0)
+    for n in (0, np.inf):
+        with pytest.raises(UsageError, match="`n` must be"):
+            fit_blup(np.eye(2), np.ones((1, 2)), n, gram_sd=1.0, cross_sd=1.0)

@@ -1,14 +1,20 @@
 """Every method on released statistics: limits without noise, and no accident on odd data."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from dpgrs.methods import FROM_STATISTICS, METHODS
 from dpgrs.privacy.noise import BenchmarkNoise, NoiseSource
+from dpgrs.regression.blup import fit_blup, fit_blup_public_outcomes
+from dpgrs.regression.denoising import denoised_means
 from dpgrs.regression.fits import FitTerms, fit_released
 from dpgrs.regression.ols import fit_ols, fit_ridge
+from dpgrs.regression.penalties import adassp_penalty, evidence_penalty
+from dpgrs.regression.projection import project_ellipsoid, project_feature, project_label
 from dpgrs.regression.requests import PrivacyRequest
-from dpgrs.regression.reusecov import private_statistics
+from dpgrs.regression.reusecov import NoisyStatistics, fit_reusecov, private_statistics
 from dpgrs.regression.statistics import OUTCOME_STEP, coded_rows, cross_product, gram, grid_outcomes
 from random_cohorts import random_bits
 
@@ -44,10 +50,13 @@ class Cohort:
         terms |= {"outcome_bound": BOUND, "epsilon": 1.0, "delta": 1e-6, "protection": protection}
         return PrivacyRequest(**terms | {"neighbours": "replace-one"} | changes)
 
+    def release(self, request, noise=None):
+        noise = noise or BenchmarkNoise(1)
+        return private_statistics(self.gram, self.cross, N_HAPLOTYPES, request=request, noise=noise)
+
     def fit(self, method, protection, *, noise=None, terms=None, **changes):
         request = self.request(protection, **changes)
-        noise = noise or BenchmarkNoise(1)
-        noisy = private_statistics(self.gram, self.cross, N_HAPLOTYPES, request=request, noise=noise)
+        noisy = self.release(request, noise)
         public = {"outcomes": self.Y} if protection == "feature" else {}
         terms = terms or FitTerms(penalty=0.1)
         return fit_released(method, noisy, request=request, terms=terms, **public)
@@ -149,3 +158,120 @@ def test_fits__public_outcomes_tell_how_many_are_known(missing):
         np.vdot(fit.weights[i], expected.weights[i]) / np.vdot(*[expected.weights[i]] * 2) for i in range(L)
     ]
     assert slopes == pytest.approx([1.0] * L, abs=0.1)
+
+
+KNOWN_ROWS = N_HAPLOTYPES / np.array([1, 2, 4])
+
+
+@pytest.mark.parametrize("is_joint", [False, True])
+@pytest.mark.parametrize(
+    ("method", "protection", "project"),
+    [("reusecov-proj", "label", project_label), ("reusecov-ellipsoid", "full", project_ellipsoid)],
+)
+def test_fits__projections_hold_outcomes_to_a_mean_square_of_1_where_they_are_known(
+    method, protection, project, is_joint
+):
+    cohort, terms = Cohort(), FitTerms(penalty=0.1, is_joint=is_joint)
+    request = cohort.request(protection)
+    noisy = replace(cohort.release(request), observed=KNOWN_ROWS)
+    cross = project(noisy.cross, noisy.gram[:-1, :-1], np.sqrt(KNOWN_ROWS), joint=is_joint)
+    assert np.linalg.norm(cross) < 0.9 * np.linalg.norm(noisy.cross)
+    fit = fit_released(method, noisy, request=request, terms=terms)
+    np.testing.assert_allclose(
+        fit.weights, fit_reusecov(replace(noisy, cross=cross), penalty=0.1).weights, rtol=1e-9
+    )
+
+
+P = np.array([0.1, 0.5])
+TIGHT = {"coding": "frequency", "row_norm": 1.0}
+COVARIATES = {"n_covariates": 1, "covariate_bound": 4.0}
+
+
+@pytest.mark.parametrize(
+    ("rows", "terms", "mean_squares"),
+    [
+        pytest.param("haplotypes", {}, [1 / 4, 1 / 4], id="halves"),
+        pytest.param("people", {}, [1, 1], id="at most one"),
+        pytest.param("haplotypes", TIGHT, P * (1 - P), id="variances of haplotypes"),
+        pytest.param("people", TIGHT, 2 * P * (1 - P), id="variances of people"),
+        # A standard deviation of a covariate is 1/2 or 1 over the bound.
+        pytest.param("haplotypes", TIGHT | COVARIATES, [*P * (1 - P), 1 / 64], id="covariate of haplotypes"),
+        pytest.param("people", TIGHT | COVARIATES, [*2 * P * (1 - P), 1 / 16], id="covariate of people"),
+    ],
+)
+@pytest.mark.parametrize("is_joint", [False, True])
+def test_fits__projections_hold_columns_to_their_public_mean_squares(rows, terms, mean_squares, is_joint):
+    n, d = 50, len(mean_squares)
+    common = {"n_outcomes": L, "outcome_bound": BOUND, "epsilon": 1.0, "delta": 1e-6}
+    request = PrivacyRequest(rows, len(P), protection="feature", neighbours="replace-one", **common | terms)
+    rng = np.random.default_rng(2)
+    Y, cross = rng.standard_normal((L, n)), 100 * rng.standard_normal((L, d))
+    origin = np.append((1 if rows == "haplotypes" else 2) * (P - 0.5), np.zeros(d - len(P)))
+    noisy = NoisyStatistics(n * np.eye(d + 1) / 4, cross, n, origin=origin if terms else None)
+    fit = fit_released(
+        "reusecov-proj", noisy, request=request, terms=FitTerms(1.0, is_joint=is_joint), outcomes=Y
+    )
+    projected = project_feature(cross, Y, np.sqrt(n * np.array(mean_squares)), joint=is_joint)
+    expected = fit_reusecov(replace(noisy, cross=projected), penalty=1.0)
+    np.testing.assert_allclose(fit.weights, expected.weights, rtol=1e-9)
+
+
+def test_fits__public_outcomes_known_once_or_never_count_as_one_row():
+    def hide(bits, Y):
+        Y[0], Y[1, 1:] = np.nan, np.nan
+
+    cohort = Cohort(spoil=hide)
+    request = cohort.request("feature")
+    noisy = cohort.release(request)
+    fit = fit_released("reusecov-gauss", noisy, request=request, terms=FitTerms(0.1), outcomes=cohort.Y)
+    expected = fit_reusecov(replace(noisy, observed=np.array([1, 1, N_HAPLOTYPES])), penalty=0.1)
+    np.testing.assert_array_equal(fit.weights, expected.weights)
+
+
+def centred(noisy, means):
+    return noisy.gram[:-1, :-1] - noisy.n * np.outer(means, means)
+
+
+@pytest.mark.parametrize("protection", ["full", "feature", "label"])
+@pytest.mark.parametrize("rule", ["adassp", "evidence"])
+def test_fits__penalties_are_by_the_noise_that_was_drawn(rule, protection):
+    cohort, stated = Cohort(), 0.3
+    request = cohort.request(protection)
+    noisy = replace(cohort.release(request), observed=None if protection == "feature" else KNOWN_ROWS)
+    sd = {"gram": 0.0} | {event.statistic: event.sigma for event in noisy.events}
+    means = denoised_means(noisy.gram, noisy.n, gram_sd=sd["gram"])
+    known = {"gram_sd": sd["gram"], "cross_sd": sd["cross product"], "means": means}
+    penalties = {
+        # By what noise does to eigenvalues, where there is any.
+        "adassp": adassp_penalty(D, gram_sd=sd["gram"], n=noisy.n) if sd["gram"] else stated,
+        "evidence": evidence_penalty(
+            centred(noisy, means), noisy.cross, noisy.n, inflation=noisy.inflation, **known
+        ),
+    }
+    options = {"request": request, "outcomes": cohort.Y if protection == "feature" else None}
+    found, expected = (
+        fit_released("reusecov-gauss", noisy, terms=terms, **options)
+        for terms in (FitTerms(stated, rule=rule), FitTerms(penalties[rule]))
+    )
+    np.testing.assert_allclose(found.weights, expected.weights, rtol=1e-6)
+
+
+@pytest.mark.parametrize("heritability", [None, 0.3])
+@pytest.mark.parametrize("protection", ["full", "feature", "label"])
+def test_blup__knows_the_noise_that_was_drawn(protection, heritability):
+    cohort = Cohort()
+    request = cohort.request(protection)
+    noisy = replace(cohort.release(request), observed=None if protection == "feature" else KNOWN_ROWS)
+    sd = {"gram": 0.0} | {event.statistic: event.sigma for event in noisy.events}
+    means = denoised_means(noisy.gram, noisy.n, gram_sd=sd["gram"])
+    known = {"gram_sd": sd["gram"], "cross_sd": sd["cross product"], "means": means}
+    known |= {"heritability": heritability, "inflation": noisy.inflation}
+    public = {"outcomes": cohort.Y} if protection == "feature" else {}
+    fit = fit_released(
+        "blup", noisy, request=request, terms=FitTerms(0.1, heritability=heritability), **public
+    )
+    method = fit_blup_public_outcomes if public else fit_blup
+    expected = method(centred(noisy, means), noisy.cross, noisy.n, **known, **public)
+    np.testing.assert_allclose(fit.weights, expected.weights, rtol=1e-6, atol=1e-12)
+    np.testing.assert_allclose(fit.means, means, rtol=1e-9, atol=1e-12)
+    assert not fit.intercept.any()

@@ -1,4 +1,5 @@
 from dataclasses import replace
+from statistics import stdev
 
 import numpy as np
 import pytest
@@ -7,14 +8,17 @@ from dpgrs.bits import pack
 from dpgrs.errors import UsageError
 from dpgrs.privacy.noise import BenchmarkNoise
 from dpgrs.public_random import generator
+from dpgrs.regression import planning
 from dpgrs.regression.clipped_statistics import clipped_statistics, grid_frequency, tight_row_norm
 from dpgrs.regression.fits import FitTerms, fit_released
+from dpgrs.regression.made_up import made_up_cohort, noisy_made_up
 from dpgrs.regression.planning import (
     ExpectedFit,
     expected_fit,
     expected_noise_sd,
     expected_r2,
     expected_ridge,
+    is_ridge,
     neutral_frequencies,
 )
 from dpgrs.regression.requests import PrivacyRequest
@@ -168,6 +172,62 @@ def test_expected_ridge__joint_outcomes_share_the_noise_of_the_cross_product():
     assert nine.noise_sd == pytest.approx(np.hypot(nine.noise_sd_gram, nine.noise_sd_cross))
 
 
+def test_expected_ridge__noise_of_the_cross_product_is_multiplied_by_noisy_counts():
+    """Each drawn count makes a fit of its own; noise in one entry of X'Y after the other goes through it."""
+    request = request_of(6, epsilon=2.0, counts_outcomes=True, count_share=2e-4)
+    # So few rows that counts are off by a sixth of them.
+    n_rows = round(6 * request.noise_sd["observed"])
+    model, squares = {"n_rows": n_rows, "frequency": neutral_frequencies(6, rarest=0.05)}, []
+    for number in range(planning.MOST_DRAWS):
+        cohort = made_up_cohort(request, number=number, **model)
+        noisy = noisy_made_up(request, cohort, n_outcomes=planning.COUNTS_DRAWN, key=("plan", number))
+        cross = request.noise_sd["cross"] * np.eye(6)
+        plain = fit_reusecov(replace(noisy, cross=cross, observed=None), penalty=PENALTY)
+        counted = noisy.inflation[:, np.newaxis, np.newaxis] * plain.weights
+        assert noisy.inflation.std() > 0.1
+        squares.append((counted**2).sum(axis=(1, 2)).mean() / 6)
+    expected = expected_ridge(request, **model, **FIT)
+    assert expected.noise_sd_cross == pytest.approx(np.sqrt(np.mean(squares)))
+
+
+def results_of(monkeypatch, name):
+    """Keep what a part of the plan returns, call by call."""
+    results, part = [], getattr(planning, name)
+    monkeypatch.setattr(
+        planning, name, lambda *terms, **options: results.append(part(*terms, **options)) or results[-1]
+    )
+    return results
+
+
+def test_expected_fit__r2_sd_is_that_of_draws(monkeypatch):
+    frequency = np.full(6, 0.3)
+    draws = results_of(monkeypatch, "_ridge_of_cohort")
+    expected = expected_ridge(request_of(6), n_rows=200, frequency=frequency, **FIT)
+    assert expected.r2_sd == pytest.approx(stdev(draw[3] for draw in draws))
+    calls = results_of(monkeypatch, "_drawn_fits")
+    model = {"n_rows": 200, "frequency": frequency, "heritability": HERITABILITY, "n_outcomes": 1}
+    expected = expected_fit("blup", request_of(6, n_outcomes=1), terms=FitTerms(PENALTY), **model)
+    _, r2 = calls[0]
+    assert expected.r2_sd == pytest.approx(stdev(r2.mean(axis=1)))
+    # No outcome is drawn twice.
+    assert len(np.unique(r2)) == r2.size >= planning.OUTCOMES_DRAWN
+
+
+def test_is_ridge__needs_a_stated_lambda_and_no_projection():
+    fits = [("reusecov-gauss", "fixed"), ("reusecov-gauss", "evidence"), ("reusecov-ellipsoid", "fixed")]
+    assert [is_ridge(method, FitTerms(PENALTY, rule)) for method, rule in fits] == [True, False, False]
+
+
+@pytest.mark.parametrize("method", ["reusecov-gauss", "blup"])
+def test_expected_fit__panels_too_large_for_many_draws_have_a_few(monkeypatch, method):
+    monkeypatch.setattr(planning, "DRAWS_TIMES_VARIANTS", 1)
+    monkeypatch.setattr(planning, "FITS_TIMES_VARIANTS", 1)
+    model = {"n_rows": 200, "frequency": np.full(6, 0.3), "heritability": HERITABILITY, "n_outcomes": 1}
+    expected = expected_fit(method, request_of(6, n_outcomes=1), terms=FitTerms(PENALTY), **model)
+    assert expected.r2 < HERITABILITY
+    assert expected.r2_sd > 0
+
+
 def tight_request(frequency, *, rows="haplotypes", n_outcomes=10, **terms):
     norms = {"row_norm": tight_row_norm(frequency, rows=rows, factor=1.0)}
     norms |= {"outcome_norm": 1.05 * np.sqrt(n_outcomes)}
@@ -295,9 +355,11 @@ def test_expected_ridge__fewer_rows_than_variants(n_rows):
     assert expected.r2 <= HERITABILITY
 
 
-def test_expected_ridge__monomorphic_site_is_no_error():
+@pytest.mark.parametrize("bounds", ["worst-case", "tight"])
+def test_expected_ridge__monomorphic_site_is_no_error(bounds):
     frequency = np.append(neutral_frequencies(28, rarest=0.01), [0.0, 1.0])
-    assert np.isfinite(expected_ridge(request_of(), n_rows=500, frequency=frequency, **FIT).r2)
+    request = request_of() if bounds == "worst-case" else tight_request(frequency)
+    assert np.isfinite(expected_ridge(request, n_rows=500, frequency=frequency, **FIT).r2)
 
 
 @pytest.mark.parametrize(

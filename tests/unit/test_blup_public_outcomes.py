@@ -12,6 +12,7 @@ from dpgrs.regression.blup import (
     stieltjes_transform,
 )
 from dpgrs.regression.blup_model import HERITABILITIES
+from dpgrs.regression.penalties import evidence_penalty
 
 EXACT = {"gram_sd": 0.0, "cross_sd": 0.0, "heritability": 0.5}
 
@@ -97,6 +98,13 @@ def test_fit_blup__where_noise_leaves_nothing_there_is_no_heritability_but_a_sta
         assert not fit.weights.any()
         assert fit.standard_errors is None
         np.testing.assert_array_equal(fit.heritability, np.full(3, reported))
+
+
+def test_fit_blup__little_variance_is_some():
+    gram, cross, terms = np.eye(4) / 10, np.ones((3, 4)), {"gram_sd": 0.0, "cross_sd": 1.0}
+    assert fit_blup(gram, cross, 10, **terms).weights.all()
+    assert fit_blup_public_outcomes(gram, cross, 10, outcomes=np.eye(3), **terms).weights.all()
+    assert np.isfinite(evidence_penalty(gram, cross, 10, **terms))
 
 
 @pytest.mark.parametrize("n_outcomes", [4, 6, 9])

@@ -90,6 +90,12 @@ def test_screened_request__votes_pay_for_the_number_of_units_where_it_is_private
     assert choices.rows_per_unit == {"haplotype": 1, "person": 2}[unit]
 
 
+def test_screened_request__a_tiny_share_of_the_number_of_units_is_a_share():
+    """Beside the share of the choices it is lost in a float, and the exact number would be used."""
+    request = ask(selector="two-stage", votes_count=1e-18)
+    assert request.choices.count_epsilon * 4 == pytest.approx(2e-18)
+
+
 @every_selector
 @pytest.mark.parametrize("protection", ["feature", "label"])
 def test_screened_request__choices_protect_what_the_whole_protects(selector, protection):
@@ -183,6 +189,8 @@ def test_row_norm_of_half__is_attained(rows):
         ({"n_choices": 0}, "`screening.size` must be at least 1, got 0"),
         ({"n_choices": 2, "share": 0.0}, "`screening.share` must be between 0 and 1, got 0.0"),
         ({"n_choices": 2, "share": 1.0}, "`screening.share` must be between 0 and 1, got 1.0"),
+        ({"n_choices": 2, "count_share": 0.0}, "`screening.count_share` must be between 0 and 1, got 0.0"),
+        ({"n_choices": 2, "count_share": 1.0}, "`screening.count_share` must be between 0 and 1, got 1.0"),
     ],
 )
 def test_screening_terms__raise_on_terms(terms, message):

@@ -181,3 +181,10 @@ def test_two_stage__has_groups_by_the_noisy_count_where_it_is_private(fits):
     assert len(fits) == 1
     assert (count.epsilon, count.sensitivity.value, count.statistic) == (0.01, 1.0, "count of units")
     assert (choice.epsilon, choice.sensitivity.value) == (0.5, 1.0)
+
+
+def test_two_stage__raise_where_a_private_count_has_no_budget(fits):
+    options = {"request": ask("people", "person", count_epsilon=0.0), "noise": BenchmarkNoise(1)}
+    with pytest.raises(UsageError, match="budget of the count of units must be a finite number above 0"):
+        SELECTORS["two-stage"].private(voting_cohort("people"), 0, outcome_bound=3.0, **options)
+    assert fits == []

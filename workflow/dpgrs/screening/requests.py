@@ -48,6 +48,10 @@ class ScreeningTerms:
             raise UsageError(f"`screening.size` must be at least 1, got {self.n_choices}. Choose some.")
         if not 0 < self.share < 1:
             raise UsageError(f"`screening.share` must be between 0 and 1, got {self.share}. Change it.")
+        if not 0 < self.count_share < 1:
+            raise UsageError(
+                f"`screening.count_share` must be between 0 and 1, got {self.count_share}. Change it."
+            )
 
     @property
     def delta_share(self):
@@ -68,11 +72,15 @@ class ScreenedRequest(PrivacyRequest):
     screening: ScreeningTerms
 
     @property
+    def share_of_count(self):
+        """The share of epsilon for the private number of people, which two-stage alone needs."""
+        is_counted = self.screening.selector == Selector.TWO_STAGE and self.has_private_count
+        return self.screening.count_share if is_counted else 0.0
+
+    @property
     def share_of_choices(self):
-        """The share of epsilon that choices spend, with the count that two-stage needs."""
-        terms = self.screening
-        is_counted = terms.selector == Selector.TWO_STAGE and self.has_private_count
-        return terms.share + (terms.count_share if is_counted else 0.0)
+        """The share of epsilon that choices spend, with that count."""
+        return self.screening.share + self.share_of_count
 
     @property
     def choices(self):
@@ -87,7 +95,7 @@ class ScreenedRequest(PrivacyRequest):
             # The rows are those of the scores.
             return SisRequest(neighbours=self.neighbours, unit=self.unit, **own)
         if terms.selector == Selector.TWO_STAGE:
-            count = (self.share_of_choices - terms.share) * self.epsilon / self.n_outcomes * ROUNDING
+            count = self.share_of_count * self.epsilon / self.n_outcomes * ROUNDING
             return VotesRequest(count_epsilon=count, **own, **self.relation)
         return KendallRequest(
             delta=terms.delta_share * self.delta / self.n_outcomes,

@@ -50,7 +50,7 @@ def _by_sis(data, number, *, n_choices, outcome_bound):
 def _private_by_votes(data, number, *, request, noise, outcome_bound):
     keys, events = data.unit_keys(request.rows_per_unit), []
     n_low = len(keys)
-    if request.count_epsilon:
+    if request.has_private_count:
         terms = {"epsilon": request.count_epsilon, "request": request, "noise": noise}
         n_low, *events = private_lower_count(n_low, **terms)
     chosen, event = private_sublasso(

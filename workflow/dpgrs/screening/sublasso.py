@@ -63,6 +63,11 @@ class VotesRequest:
     protection: Protection = Protection.FULL
 
     @property
+    def has_private_count(self):
+        """Whether the number of units is private."""
+        return Neighbours(self.neighbours) == Neighbours.ADD_REMOVE
+
+    @property
     def rows_per_unit(self):
         """How many rows one unit owns, one after the other."""
         return 2 if (self.rows, self.unit) == (Rows.HAPLOTYPES, Unit.PERSON) else 1

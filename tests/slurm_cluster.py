@@ -15,6 +15,7 @@ from pathlib import Path
 
 PROGRAMS = ("munged", "slurmctld", "slurmd", "sbatch", "srun", "squeue", "scancel", "sinfo", "setpriv")
 LONGEST_SOCKET_PATH = 107  # sun_path in unix(7), without its closing zero byte
+LONGEST_STEP = "99999.4294967295"  # a job and the step of its script, in the name of the step's socket
 START_SECONDS = 60
 STOP_SECONDS = 20
 
@@ -70,7 +71,7 @@ class SlurmCluster:
 
     Parameters
     ----------
-    folder : existing folder for configuration, state and logs; at most about 90 characters, for the socket.
+    folder : existing folder for configuration, state and logs; at most about 80 characters, for sockets.
 
     Raises
     ------
@@ -79,6 +80,7 @@ class SlurmCluster:
 
     def __init__(self, folder):
         self.folder = Path(folder).resolve()
+        self.node = socket.gethostname().split(".")[0]
         self.munge_socket = self.folder / "munge.socket"
         self.env = os.environ | {
             "PATH": f"{self.folder / 'bin'}:{os.environ['PATH']}",
@@ -108,12 +110,14 @@ class SlurmCluster:
         return [dict(field.split("=", 1) for field in line.split()) for line in lines]
 
     def _write_configuration(self):
-        if len(str(self.munge_socket)) > LONGEST_SOCKET_PATH:
+        # With a longer one SLURM starts, but holds every job back for ever.
+        of_step = self.folder / "spool" / f"{self.node}_{LONGEST_STEP}"
+        if max(len(str(path)) for path in (self.munge_socket, of_step)) > LONGEST_SOCKET_PATH:
             raise ValueError(f"`folder` must have a shorter path, got {self.folder}.")
         controller_port, node_port = free_ports(2)
         settings = SLURM_CONF.format(
             folder=self.folder,
-            node=socket.gethostname().split(".")[0],
+            node=self.node,
             controller_port=controller_port,
             node_port=node_port,
         )

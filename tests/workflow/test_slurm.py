@@ -2,6 +2,7 @@
 
 import contextlib
 import subprocess
+import tempfile
 import time
 from pathlib import Path
 
@@ -28,10 +29,15 @@ THROUGH_SLURM = (
 
 
 @pytest.fixture
-def cluster(tmp_path, monkeypatch):
+def folder():
+    """A folder whose path is short enough for SLURM's sockets."""
+    with tempfile.TemporaryDirectory(prefix="slurm-") as path:
+        yield Path(path)
+
+
+@pytest.fixture
+def cluster(folder, monkeypatch):
     """A running SLURM that the commands of this test reach."""
-    folder = tmp_path / "cluster"
-    folder.mkdir()
     cluster = SlurmCluster(folder)
     with cluster as env:
         for name in ("PATH", "SLURM_CONF", "USER"):
@@ -79,20 +85,27 @@ def test_slurm__failed_job_shows_its_log(cluster, tmp_path):
     assert [job["JobState"] for job in cluster.finished_jobs()].count("FAILED") == 1
 
 
-def test_cluster__leaves_no_process_behind_on_failure(tmp_path):
+def test_cluster__leaves_no_process_behind_on_failure(folder):
     def fail():
-        with SlurmCluster(tmp_path) as env:
+        with SlurmCluster(folder) as env:
             subprocess.run(["sbatch", "--output=/dev/null", "--wrap=sleep 600"], env=env, check=True)
-            assert len(processes_that_know(tmp_path)) >= 3
+            assert len(processes_that_know(folder)) >= 3
             raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
         fail()
     # The process of a job ends a moment after the controller has noted its end.
     deadline = time.monotonic() + 10
-    while processes_that_know(tmp_path) and time.monotonic() < deadline:
+    while processes_that_know(folder) and time.monotonic() < deadline:
         time.sleep(0.1)
-    assert processes_that_know(tmp_path) == []
+    assert processes_that_know(folder) == []
+
+
+def test_cluster__raise_on_a_path_too_long_for_its_sockets(tmp_path):
+    long = tmp_path / ("a" * 80)
+    long.mkdir()
+    with pytest.raises(ValueError, match="must have a shorter path"), SlurmCluster(long):
+        pass
 
 
 def processes_that_know(folder):

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from dpgrs.config import counts_outcomes, resolve
-from dpgrs.identity import public_identity
+from dpgrs.identity import fit_settings, public_identity
 from dpgrs.io.sites import write_sites
 from dpgrs.io.trials import Outcomes, save_labelled
 from dpgrs.methods import METHODS
@@ -20,6 +20,7 @@ from dpgrs.steps import accuracy as accuracy_step
 from dpgrs.steps import baselines as baselines_step
 from dpgrs.steps import release_chosen as chosen_step
 from dpgrs.steps import statistics as statistics_step
+from dpgrs.steps.fit import fit_weights
 from dpgrs.steps.noise import release_statistics
 from dpgrs.steps.release import write_release
 from ledger_requests import DATASET, create_fixed_key, new_ledger
@@ -165,6 +166,34 @@ class Study:
             outcome_budget=privacy["outcome_budget"],
         )
         return output
+
+    def measure(self, config, noisy, *, epsilon, skipped=0):
+        """Fit, and measure the weights on everybody as if held out; return the path of the accuracy.
+
+        The first of the outcomes' rows can be skipped, so that the files are not of the same people.
+        """
+        held_out, weights, seconds = (self.root / name for name in ("held_out.npz", "weights.npz", "s.tsv"))
+        fit, values = fit_settings(config), Outcomes.load(self.root / "outcomes.npz").values
+        values = {size: one[:, skipped:] for size, one in values.items()}
+        Outcomes(NAMES, values, {}, np.zeros(N_PEOPLE - skipped, dtype=bool), "people").save(held_out)
+        fit_weights(noisy, output=weights, seconds=seconds, methods=[fit["method"]], penalty=fit["lambda"])
+        accuracy_step.release_metrics(
+            noisy,
+            held_out,
+            weights,
+            seconds,
+            output=self.root / "metrics.tsv",
+            accuracy=self.root / "accuracy.npz",
+            events=self.root / "accuracy_events.json",
+            panel="panel",
+            sites=self.sites,
+            ledger=config["privacy"]["ledger"],
+            identity=json.loads(json.dumps(public_identity(config))),
+            epsilon=epsilon,
+            residual_bound=2.0,
+            fit=fit,
+        )
+        return self.root / "accuracy.npz"
 
     def bundle(self, config, noisy, *, is_measured=False, **files):
         """Write and verify the bundle, with accuracy if it is measured; return its files."""

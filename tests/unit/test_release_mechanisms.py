@@ -1,6 +1,5 @@
 """Releases of every mechanism by their steps: charged, replayed, bundled, and never taken for one another."""
 
-import json
 from fractions import Fraction
 
 import numpy as np
@@ -8,8 +7,8 @@ import pytest
 
 from dpgrs.errors import DpgrsError
 from dpgrs.evaluation.private_metrics import grid_weights
-from dpgrs.identity import public_identity
-from dpgrs.io.trials import Outcomes, load_labelled, save_labelled
+from dpgrs.identity import fit_settings
+from dpgrs.io.trials import load_labelled, save_labelled
 from dpgrs.mechanisms import mechanism_of
 from dpgrs.methods import METHODS, RELEASED
 from dpgrs.privacy.hash_chain import digest
@@ -26,7 +25,7 @@ from dpgrs.steps.noise import add_noise
 from dpgrs.steps.released import fit_of_release, load_released
 from flips import after_flips
 from ledger_requests import DATASET
-from step_studies import N_PEOPLE, N_VARIANTS, NAMES
+from step_studies import N_VARIANTS, NAMES
 
 METHODS_OF_MECHANISMS = ["reusecov-gauss", "naive", "adassp"]
 
@@ -314,38 +313,12 @@ def test_fit_weights__of_a_release_are_those_that_are_bundled(study, method, bou
 def test_release_metrics__measures_all_weights_of_a_budget(study, method):
     """Also where the outcomes of a budget have requests of their own."""
     config = study.settings(method)
-    noisy, outcomes = study.release(config), Outcomes.load(study.root / "outcomes.npz")
-    seconds, weights = study.root / "seconds.tsv", study.root / "weights.npz"
-    fit_weights(noisy, output=weights, seconds=seconds, methods=[method], penalty=0.1)
-    fit = {"method": method, "lambda": 0.1, "lambda_from": "fixed", "heritability": None}
-    held_out = Outcomes(NAMES, outcomes.values, {}, np.zeros(N_PEOPLE, dtype=bool), "people")
-    held_out.save(study.root / "held_out.npz")
-    fewer = {size: values[:, 1:] for size, values in outcomes.values.items()}
-    Outcomes(NAMES, fewer, {}, held_out.is_training[1:], "people").save(study.root / "fewer.npz")
-
-    def measure(outcomes):
-        accuracy_step.release_metrics(
-            noisy,
-            study.root / outcomes,
-            weights,
-            seconds,
-            output=study.root / "metrics.tsv",
-            accuracy=study.root / "accuracy.npz",
-            events=study.root / "accuracy_events.json",
-            panel="panel",
-            sites=study.sites,
-            ledger=config["privacy"]["ledger"],
-            identity=json.loads(json.dumps(public_identity(config))),
-            epsilon=1.0,
-            residual_bound=2.0,
-            fit=fit,
-        )
-
+    noisy, fit = study.release(config), fit_settings(config)
     with pytest.raises(DpgrsError, match="must be of the same people, got others"):
-        measure("fewer.npz")
-    measure("held_out.npz")
+        study.measure(config, noisy, epsilon=1.0, skipped=1)
+    accuracy = study.measure(config, noisy, epsilon=1.0)
     book, ((label, _),) = study.ledger(config).read(), load_labelled(noisy)
-    events, stated = accuracy_step.load_accuracy(study.root / "accuracy.npz", book, label, fit=fit)
+    events, stated = accuracy_step.load_accuracy(accuracy, book, label, fit=fit)
     assert (len(events), len(stated)) == (1, 3)
     measured = list(book.requests.values())[-1].identity
     assert measured["weights"]["statistics"] == [request for _, request in label["requests"]]

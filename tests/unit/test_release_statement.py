@@ -11,15 +11,13 @@ import pytest
 import step_studies
 from audit_data import make_finding
 from dpgrs.errors import DpgrsError
-from dpgrs.identity import fit_settings, public_identity
+from dpgrs.identity import public_identity
 from dpgrs.io.sites import read_chosen_sites, write_sites
 from dpgrs.io.trials import Outcomes, load_labelled
 from dpgrs.mechanisms import request_of
 from dpgrs.privacy.accountant import gdp_delta, gdp_epsilon
 from dpgrs.privacy.ledger_entries import Account
 from dpgrs.regression.planning import expected_noise_sd
-from dpgrs.steps.accuracy import release_metrics
-from dpgrs.steps.fit import fit_weights
 from dpgrs.steps.release import _inputs_of_accuracy, _post_processing
 from ledger_requests import new_ledger
 from step_studies import N_PEOPLE, N_VARIANTS, NAMES, Study
@@ -220,31 +218,6 @@ def test_release__a_person_of_two_haplotypes_loses_twice_the_mu(tmp_path, monkey
     assert float(person["delta"]) < (1 + math.exp(2)) * DELTA
 
 
-def measure(study, config, noisy):
-    """Measure the weights on people held out, as the step does."""
-    fit, root = fit_settings(config), study.root
-    weights, seconds = root / "weights.npz", root / "seconds.tsv"
-    fit_weights(noisy, output=weights, seconds=seconds, methods=[fit["method"]], penalty=fit["lambda"])
-    values = Outcomes.load(root / "outcomes.npz").values
-    Outcomes(NAMES, values, {}, np.zeros(N_PEOPLE, dtype=bool), "people").save(root / "held_out.npz")
-    release_metrics(
-        noisy,
-        root / "held_out.npz",
-        weights,
-        seconds,
-        output=root / "metrics.tsv",
-        accuracy=root / "accuracy.npz",
-        events=root / "accuracy_events.json",
-        panel="panel",
-        sites=study.sites,
-        ledger=config["privacy"]["ledger"],
-        identity=json.loads(json.dumps(public_identity(config))),
-        epsilon=0.5,
-        residual_bound=2.0,
-        fit=fit,
-    )
-
-
 @pytest.mark.parametrize(("budget", "count"), [("joint", 3), ("separate", 2)])
 def test_release__accuracy_is_charged_and_stated_with_the_rest(study, budget, count):
     config = study.settings("reusecov-gauss", epsilon=1.1, outcome_budget=budget, accounting="gdp")
@@ -252,7 +225,7 @@ def test_release__accuracy_is_charged_and_stated_with_the_rest(study, budget, co
     study.bundle(config, noisy)
     withheld = study.statement()
     assert withheld["composition"]["per_outcome"]["epsilon"] == "1.1"
-    measure(study, config, noisy)
+    study.measure(config, noisy, epsilon=0.5)
     config["evaluation"] |= {"metrics": "charged", "epsilon": 0.5, "residual_bound": 2.0}
     study.bundle(config, noisy, is_measured=True)
     statement = study.statement()

@@ -15,6 +15,7 @@ import pytest
 from dpgrs.errors import DpgrsError
 from dpgrs.release import folder_check, verify
 from dpgrs.release.folder_check import LARGEST_RATIO, unzip
+from dpgrs.release.scoring_check import LONGEST_HEADER
 from dpgrs.release.verify import verify_release
 from forged_releases import STATEMENT, edit, edit_statement, seal
 from release_data import SITES, make_measured_bundle
@@ -134,6 +135,18 @@ def test_verify_release__a_small_file_of_much_text(release):
     assert any(
         f"{LARGEST_RATIO} times its own size" in line and line.startswith(SCORE) for line in findings(release)
     )
+
+
+def test_verify_release__a_header_of_too_many_lines_is_one_finding(release):
+    """Each line of a header may be a finding: of ten million they take gigabytes."""
+    text = gzip.decompress((release / SCORE).read_bytes())
+    n_lines = sum(line.startswith(b"#") for line in text.split(b"\n"))
+    edit(release / SCORE, "^#format_version", "##more\n" * (LONGEST_HEADER - n_lines) + "#format_version")
+    seal(release)
+    verify_release(release)
+    edit(release / SCORE, "^#format_version", "#more\n#format_version")
+    seal(release)
+    assert findings(release) == [f"{SCORE}: the header must have at most 100 lines"]
 
 
 @pytest.mark.parametrize(

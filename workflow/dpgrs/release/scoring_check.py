@@ -23,6 +23,8 @@ HEADER = (
 )
 # Where whoever gave the data asks for it.
 LAST_OF_HEADER = ("acknowledgement",)
+# Lines of a header, comments and all; each may be a finding or two.
+LONGEST_HEADER = 100
 SITE = ("chr_name", "chr_position", "effect_allele", "other_allele")
 SCORE_COLUMNS = ((*SITE, "effect_weight"), ("rsID", *SITE, "effect_weight"))
 ERROR_COLUMNS = ((*SITE, "standard_error"),)
@@ -81,6 +83,8 @@ def read_scoring_file(path):
     if not file.text:
         return file
     n_header = next((i for i, line in enumerate(lines) if not line.startswith("#")), len(lines))
+    if n_header > LONGEST_HEADER:
+        return ScoringFile(problems=[f"the header must have at most {LONGEST_HEADER} lines"])
     if not lines or not lines[0].startswith(FIRST_LINE):
         file.problems.append("the first line must be that of a PGS Catalog scoring file")
     for line in lines[:n_header]:

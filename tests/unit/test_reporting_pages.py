@@ -55,6 +55,22 @@ def test_overview__people_with_outcomes(tmp_path):
     assert words in Page(tmp_path / "report" / "index.html").text
 
 
+@pytest.mark.parametrize(
+    ("is_kept", "words", "has_exact"),
+    [
+        (lambda protection: protection.notna(), ", with privacy and without.", True),
+        (lambda protection: protection != "none", ", with privacy.", False),
+        (lambda protection: protection == "none", ", without privacy.", True),
+    ],
+)
+def test_overview__says_which_fits_there_are(data, tmp_path, is_kept, words, has_exact):
+    metrics = data.metrics[is_kept(data.metrics["protection"])]
+    write_overview(replace(data, metrics=metrics), tmp_path)
+    text = Page(tmp_path / "index.html").text
+    assert words in text
+    assert ("Black and grey: fits without privacy." in text) == has_exact
+
+
 @pytest.mark.parametrize("n_outcomes", [1, 99, 100, 101, 1000, 2000, 2001, 12345])
 def test_chunks__cover_all_outcomes_once(n_outcomes):
     found = chunks(n_outcomes)

@@ -64,6 +64,8 @@ def write_overview(data, directory):
         grid=_grid_figures(data.metrics),
         lowest=LOWEST,
         best=best_fits(accuracy.fits, mean(accuracy.r2, axis=(1, 2))),
+        has_private=any(fit.is_private for fit in accuracy.fits),
+        has_exact=any(not fit.is_private for fit in accuracy.fits),
         summary=summary(data.metrics),
         attacks=attacks,
         chosen=overview_context(data) if data.screening else None,

@@ -147,9 +147,9 @@ def exact_noise(size, r):
 @pytest.mark.parametrize(
     "r", [Fraction(1, 2**31), Fraction(1, 3), Fraction(2**31 - 1, 2**31), Fraction(1, 2**200)]
 )
-@pytest.mark.parametrize("places", [5, 60, 400])
-def test_value_bound__lies_on_either_side(size, r, places):
-    loss = Fraction(10**6, 7)
+@pytest.mark.parametrize("places", [5, 6, 7, 60, 400])
+@pytest.mark.parametrize("loss", [Fraction(0), Fraction(10**6, 7)])  # with none its digits are the noise's
+def test_value_bound__lies_on_either_side(size, r, places, loss):
     low, high = (
         canonical_lipschitz._value_bound(size, loss, r, places, is_upper=side) for side in (False, True)
     )

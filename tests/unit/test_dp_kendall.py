@@ -162,6 +162,11 @@ def test_private_kendall__event():
     assert event.family == make_request().family
 
 
+def test_greedy_kendall__can_choose_one_alone():
+    pairs = make_pairs(*study(), "people")
+    assert greedy_kendall(pairs, n_choices=1).tolist() == greedy_kendall(pairs, n_choices=5)[:1].tolist()
+
+
 def test_greedy_kendall__can_choose_all():
     assert sorted(greedy_kendall(make_pairs(*study(), "people"), n_choices=12)) == list(range(12))
 

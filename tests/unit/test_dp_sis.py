@@ -2,6 +2,7 @@
 
 import itertools
 from dataclasses import replace
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -10,10 +11,12 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from dpgrs.errors import UsageError
+from dpgrs.privacy.canonical_lipschitz import seeded_set
 from dpgrs.privacy.noise import BenchmarkNoise, Rehearsal
 from dpgrs.privacy.sensitivity import sis_sensitivity
 from dpgrs.regression.statistics import grid_outcomes
 from dpgrs.screening.dp_sis import (
+    PAPER_STEP,
     SisRequest,
     SisScores,
     genotype_sis_scores,
@@ -253,6 +256,8 @@ def test_paper_sis__is_not_private_and_is_drawn_in_benchmarks_alone():
     assert not hasattr(choice, "event")
     with pytest.raises(UsageError, match="must be drawn in a benchmark"):
         paper_sis(X, y, request=request, noise=Rehearsal())
+    one = paper_sis(X, y + X[:, 4], request=replace(request, n_choices=1), noise=BenchmarkNoise(1))
+    assert one.chosen.tolist() == [4]
     everything = replace(request, n_choices=20)
     assert paper_sis(X, y, request=everything, noise=BenchmarkNoise(1)).chosen.tolist() == [*range(20)]
     for n_choices in (0, 21):
@@ -264,3 +269,23 @@ def test_paper_sis__noise_drowns_scores_at_a_small_budget():
     X, request = np.sign(RNG.standard_normal((500, 20))), SisRequest(epsilon=1e-3, n_choices=2)
     drawn = [paper_sis(X, X[:, 4], request=request, noise=BenchmarkNoise(i)).chosen for i in range(10)]
     assert len({tuple(chosen) for chosen in drawn}) > 5
+
+
+def test_paper_sis__draws_by_the_paper_s_sensitivity_of_1(monkeypatch):
+    """In units of the grid of its scores; each request from a stream of its own."""
+    seen = []
+
+    def spy(generator, scores, **terms):
+        seen.append((generator.random(), terms))
+        return seeded_set(generator, scores, **terms)
+
+    monkeypatch.setattr("dpgrs.screening.dp_sis.seeded_set", spy)
+    X = np.sign(RNG.standard_normal((50, 6)))
+    first = SisRequest(epsilon=5.0, n_choices=2)
+    changes = ({}, {}, {"epsilon": 4.0}, {"n_choices": 3}, {"gamma": 0.25})
+    for change in changes:
+        paper_sis(X, X[:, 1], request=replace(first, **change), noise=BenchmarkNoise(1))
+    assert {terms["sensitivity"] for _, terms in seen} == {1 / Fraction(PAPER_STEP)}
+    (one, _), (again, _), *others = seen
+    assert one == again
+    assert len({one, *(draw for draw, _ in others)}) == 4

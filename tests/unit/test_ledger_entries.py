@@ -42,6 +42,20 @@ def test_account__raise_on_unknown_words(words, match):
         Account(*words)
 
 
+@pytest.mark.parametrize(
+    ("own", "other", "made_public"),
+    [
+        ("full/person/replace-one", "full/person/add-remove", {"the number of rows"}),
+        ("full/person/add-remove", "full/person/replace-one", set()),
+        ("label/person/replace-one", "full/person/add-remove", {"the genotypes", "the number of rows"}),
+        ("full/haplotype/add-remove", "full/person/add-remove", set()),
+    ],
+)
+def test_account__names_what_it_takes_as_public_of_what_another_protects(own, other, made_public):
+    own, other = (Account(*words.split("/")) for words in (own, other))
+    assert own.made_public_of(other) == made_public
+
+
 @pytest.mark.parametrize("epsilon", ["0.1", "1", "3", "10"])
 @pytest.mark.parametrize("pure", ["0", "0.05"])
 def test_make_budget__total_is_converted_downwards_and_nearly_used_up(epsilon, pure):

@@ -72,6 +72,14 @@ def test_verify__an_account_that_is_opened_later_has_spent_what_was_released_bef
             assert verify_ledger(ledger.path)["reserved"] == 2
 
 
+@pytest.mark.parametrize("words", ["full/person/replace-one", "full/haplotype/add-remove"])
+def test_verify__accounts_that_differ_in_one_word_are_two(tmp_path, words):
+    ledger = new_ledger(tmp_path, mu_squared="9", pure_epsilon="9")
+    forge(ledger, request_of(gaussian("0.6"), Account(*words.split("/"))))
+    with pytest.raises(DpgrsError, match="its account is not open"):
+        verify_ledger(ledger.path)
+
+
 def spoiled(entry, **changed):
     """Return an entry of changed public fields, whose digest is right."""
     public = {name: entry[name] for name in ("account", "charges", "identity")} | changed

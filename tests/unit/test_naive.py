@@ -72,7 +72,7 @@ def test_budget__of_one_outcome_is_that_of_reusecov(accounting, neighbours, coun
 
 
 @pytest.mark.parametrize(("times", "is_basic"), [(2, True), (10, True), (1000, False)])
-def testeven_part__the_better_of_basic_and_advanced_composition(times, is_basic):
+def test_even_part__the_better_of_basic_and_advanced_composition(times, is_basic):
     epsilon, delta = even_part(0.9, 9e-7, times)
     if is_basic:
         assert (epsilon, delta) == (0.9 / times, 9e-7 / times)
@@ -86,7 +86,7 @@ def testeven_part__the_better_of_basic_and_advanced_composition(times, is_basic)
 
 
 @pytest.mark.parametrize("epsilon", [1e-4, 1e4])
-def testeven_part__extreme_budgets(epsilon):
+def test_even_part__extreme_budgets(epsilon):
     part, _ = even_part(epsilon, 1e-12, 10**6)
     assert 0 < part < epsilon
 
@@ -184,6 +184,15 @@ def test_budget__paper_composition_is_within_the_exact_loss(epsilon, delta, n_ou
     ).budget
     fits = n_outcomes * (budget["gram"] ** 2 + budget["cross"] ** 2)
     assert gdp_epsilon(math.sqrt(budget["count"] ** 2 + fits), delta) <= epsilon
+
+
+@pytest.mark.parametrize("epsilon", [0.25, 4.0])
+def test_budget__paper_composition_gives_the_count_its_share_of_epsilon_and_delta(epsilon):
+    asked = request(epsilon=epsilon, accounting="paper", gram_share=0.3, count_share=0.1, n_outcomes=3)
+    parts = [math.sqrt(0.1), *(math.sqrt(0.9 * share) for share in (0.0, 0.3, 0.7))]
+    paid = parts[0] / sum(parts)
+    expected = 1 / paper_noise_multiplier(paid * epsilon, paid * 1e-6)
+    assert separate_request(asked).budget["count"] == pytest.approx(expected, rel=1e-12)
 
 
 def test_private_separate_statistics__raise_on_other_shapes():

@@ -129,6 +129,13 @@ def test_conda_environments__have_the_locked_versions(name):
             assert locked[own_names.get(package, package)] == version, package
 
 
+def test_rules__no_input_is_ancient():
+    """Where a job is to run, Snakemake looks no further at what follows from it, though it leaves out what an
+    ancient input alone leads to: other changes there are overlooked."""
+    rules = (REPOSITORY / "workflow" / "rules").glob("*.smk")
+    assert [path.name for path in rules if "ancient(" in path.read_text()] == []
+
+
 def test_citation__names_a_release_just_where_the_changelog_does():
     citation = yaml.safe_load((REPOSITORY / "CITATION.cff").read_text())
     changes = (REPOSITORY / "CHANGELOG.md").read_text()

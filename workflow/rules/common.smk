@@ -231,6 +231,12 @@ LOGS = f"{RECORDS}/logs"
 SETTINGS_FILE = f"{RECORDS}/settings.json"
 PROVENANCE_FILE = f"{RECORDS}/provenance.json"
 SITES = [f"{PUBLIC}/sites.tsv"] if IS_RELEASE else []
+# An input of all that charges, though not read: nothing is charged before the mechanisms have passed.
+AUDIT = (
+    [f"{PUBLIC}/audit.json"]
+    if IS_RELEASE and SETTINGS["release"]["audit_draws"]
+    else []
+)
 # What became of all variants: of the cohort's in a benchmark, of the public ones in a release.
 QC = f"{PUBLIC if IS_RELEASE else PRIVATE}/qc.tsv"
 COVARIATES = (

@@ -11,6 +11,7 @@ rule add_noise:
         statistics=f"{TRIAL}/statistics.npz",
         outcomes=f"{TRIAL}/outcomes.npz",
         sites=SITES,
+        audit=AUDIT,
         loadings=LOADINGS if IS_RELEASE else [],
     output:
         noisy=f"{TRIAL}/noisy_statistics.npz",

@@ -7,6 +7,7 @@ rule release_chosen:
         panel=f"{PRIVATE}/panel.zarr",
         outcomes=f"{TRIAL}/outcomes.npz",
         sites=SITES,
+        audit=AUDIT,
     output:
         noisy=f"{TRIAL}/noisy_statistics.npz",
         events=f"{TRIAL}/events.json",

@@ -37,7 +37,6 @@ AUDITED = [
     *METHODS[SETTINGS["methods"][0]].audited,
     *(["private_accuracy"] if IS_CHARGED else []),
 ]
-AUDIT = [f"{PUBLIC}/audit.json"] if SETTINGS["release"]["audit_draws"] else []
 
 
 # On made-up inputs and with throwaway keys of the public seed: neither data nor the study key are near.
@@ -92,8 +91,6 @@ use rule ingest_chromosome as ingest_reference with:
 
 rule choose_sites:
     input:
-        # Not read. Every release begins with its sites: nothing is charged before the mechanisms have passed.
-        audit=ancient(AUDIT),
         stores=reference_stores(),
         tables=public_tables(),
     output:
@@ -169,6 +166,7 @@ rule release_metrics:
         seconds=f"{PRIVATE}/trial1/fit_seconds.tsv",
         panel=MEASURED_PANEL,
         sites=SITES if IS_CHARGED else [],
+        audit=AUDIT if IS_CHARGED else [],
         covariates=MEASURED_COVARIATES,
         loadings=LOADINGS if IS_CHARGED else [],
     output:

@@ -67,13 +67,16 @@ def run(terms, *, noise=None, sample=None, d=D):
     )
 
 
-def test_private_sgd__is_gradient_descent_without_noise():
-    terms = request(steps=50, clip=100.0, learning_rate=1.5)
-    X, Y = cohort()
+@pytest.mark.parametrize(
+    ("rows", "unit", "square"), [("haplotypes", "haplotype", 1 / 4), ("people", "person", 1)]
+)
+def test_private_sgd__is_gradient_descent_without_noise(rows, unit, square):
+    terms = request(steps=50, clip=100.0, learning_rate=1.5, rows=rows, unit=unit)
+    X, Y = cohort(rows=rows)
     U = np.column_stack([X, np.full(len(X), 0.5)])
     W = np.zeros((L, D + 1))
     for _ in range(50):
-        W -= 1.5 / ((D + 1) / 4) / len(X) * (W @ U.T - Y) @ U
+        W -= 1.5 / (D * square + 1 / 4) / len(X) * (W @ U.T - Y) @ U
     result = run(terms, noise=NoNoise())
     np.testing.assert_allclose(result.fit.weights, W[:, :-1], atol=1e-4)
     np.testing.assert_allclose(result.fit.predict(X), W @ U.T, atol=1e-4)
@@ -186,6 +189,15 @@ def test_largest_coefficients__exactly(clip_steps):
     np.testing.assert_array_equal(largest, exact)
 
 
+def test_largest_coefficients__exactly_where_a_square_root_is_rounded_up():
+    """Of the numbers of Pell m^2 - 2 c^2 = 1: 4 c^2/2 = m^2 - 1 has the root m in float64."""
+    m, c = 3, 2
+    while c < 2**27:
+        m, c = 3 * m + 4 * c, 2 * m + 3 * c
+    assert int(math.sqrt(m**2 - 1)) == m
+    assert largest_coefficients(np.array([2.0]), clip_steps=c).tolist() == [m - 1]
+
+
 def test_gradient_sums__equal_fractions_for_any_block(monkeypatch):
     rng = np.random.default_rng(3)
     n, d = 11, 5
@@ -220,6 +232,7 @@ def test_limits__keep_residuals_exact():
 
 def test_clip_steps__are_of_a_row_and_at_most_of_the_largest_bound():
     assert request(n_variants=3).clip_steps * OUTCOME_STEP == 1.0
+    assert request(n_variants=2, rows="people", unit="person").clip_steps * OUTCOME_STEP == 1.5
     assert request(n_variants=3, clip=OUTCOME_STEP).clip_steps == 1
     assert request(n_variants=10**8).clip_steps * OUTCOME_STEP == LARGEST_BOUND
 

@@ -73,6 +73,12 @@ def test_fit_rows__tukey_spends_its_part(neighbours, n_draws, n_fits):
     assert deep.delta == pytest.approx(1e-6 / n_fits)
 
 
+@pytest.mark.parametrize("accounting", ["gdp", "paper"])
+def test_boosted_request__is_accounted_for_as_asked(accounting):
+    asked = boosted_request(ask(epsilon=0.5, delta=1e-7, accounting=accounting), n_fits=3)
+    assert (asked.epsilon, asked.delta, asked.accounting, asked.n_fits) == (0.5, 1e-7, accounting, 3)
+
+
 @pytest.mark.parametrize(("unit", "n_rows"), [("haplotype", 1), ("person", 2)])
 @pytest.mark.parametrize("neighbours", ["add-remove", "replace-one"])
 def test_boosted_request__a_unit_moves_by_all_of_its_rows(unit, n_rows, neighbours):

@@ -13,7 +13,7 @@ from dpgrs.privacy._sampler_twins import Digits
 from dpgrs.privacy.deep_points import DepthRegions, draw_point
 from dpgrs.privacy.noise import BenchmarkNoise
 from dpgrs.privacy.stream import KeyStream
-from dpgrs.regression.tukey import TukeyRequest, private_deep_point
+from dpgrs.regression.tukey import TukeyRequest, count_margin, private_deep_point, private_lower_count
 from dpgrs.regression.tukey_check import largest_safe_step, safety_terms, smallest_passing
 from dpgrs.regression.tukey_models import fit_models, models_on_grid
 
@@ -25,6 +25,35 @@ MODELS = models_on_grid(RNG.standard_normal((400, 3)), 2.0**-40)
 def laplace_tail(x, scale):
     """Return P[Laplace(scale) > x]."""
     return 0.5 * math.exp(-x / scale) if x >= 0 else 1 - 0.5 * math.exp(x / scale)
+
+
+class NoLaplace(BenchmarkNoise):
+    """Adds no Laplace noise; keeps what was asked for."""
+
+    def laplace(self, exact, **terms):
+        _, event = super().laplace(exact, **terms)
+        self.asked = terms
+        return float(exact), event
+
+
+@pytest.mark.parametrize("delta", [1e-5, 1e-2])
+def test_check__passes_above_the_safe_step_that_unsafe_models_hardly_reach(delta, monkeypatch):
+    request, half = replace(REQUEST, delta=delta), 1.0
+    least = math.floor(smallest_passing(half, delta))
+    for step, is_safe in ((least, False), (least + 1, True)):
+        monkeypatch.setattr("dpgrs.regression.tukey.largest_safe_step", lambda *_, step=step, **__: step)
+        noise = NoLaplace(1)
+        fit = private_deep_point(MODELS, epsilon=2 * half, request=request, noise=noise)
+        assert (fit.weights is not None) == is_safe
+    assert (noise.asked["step"], noise.asked["epsilon"]) == (1.0, half)
+    assert noise.asked["sensitivity"].value == 1
+
+
+def test_lower_count__draws_whole_units_at_sensitivity_1():
+    noise = NoLaplace(1)
+    low, event = private_lower_count(70, epsilon=0.5, request=REQUEST, noise=noise)
+    assert low == 70 - count_margin(0.5)
+    assert (noise.asked["step"], noise.asked["sensitivity"].value, event.epsilon) == (1.0, 1, 0.5)
 
 
 # The check's Laplace noise has the scale epsilon where 1/epsilon is needed.

@@ -14,7 +14,7 @@ from dpgrs.cli import main
 from dpgrs.errors import DpgrsError, UsageError
 from dpgrs.privacy import audit as audits
 from dpgrs.privacy.audit import AuditCase, GaussianLoss, PureLoss, RangeLoss, alarm_probability, audit
-from dpgrs.privacy.audit_parts import Part, audit_parts
+from dpgrs.privacy.audit_parts import Part, PartResult, audit_parts
 from dpgrs.privacy.study_key import StudyKey
 from dpgrs.steps.audit import (
     as_markdown,
@@ -333,6 +333,13 @@ def test_audit_parts__one_constant_number_of_either_input_is_enough():
         for sides in (outputs, outputs[::-1]):
             (result,) = audit_parts([part], sides, delta=1e-3, confidence=0.999999)
             assert result.is_constant == is_constant
+
+
+@pytest.mark.parametrize("observed", [0.9, 1.0, 1.1])
+@pytest.mark.parametrize("is_constant", [False, True])
+def test_part__is_within_its_claim_with_noise_and_no_more_loss(observed, is_constant):
+    part = PartResult("gram", claimed=1.0, observed=observed, is_constant=is_constant)
+    assert part.is_within_claim == (observed <= 1 and not is_constant)
 
 
 def test_require_within_claims__names_the_broken():

@@ -61,9 +61,11 @@ class Session:
 
     def _test(self, session, items, module, guards, functions, mutants):
         for mutant in mutants:
-            *_, line, code = mutant
+            code = module.changed(mutant)
+            if code is None:
+                continue
             changes = changed_functions(module.path, module.source, code, functions)
-            tests = [test for test in guards.of(line) if test in items]
+            tests = [test for test in guards.of(mutant[-1]) if test in items]
             if changes is None:
                 verdict = OUTSIDE
             elif not tests:
@@ -71,7 +73,7 @@ class Session:
             else:
                 passes = partial(_pass, session, [items[test] for test in tests], changes)
                 verdict = SURVIVED if in_fork(passes, limit=SLOW * guards.seconds(tests) + 10) else KILLED
-            module.tell(mutant, verdict)
+            module.tell(mutant, code, verdict)
         return True
 
 

@@ -11,8 +11,6 @@ from pathlib import Path
 
 import coverage
 
-LONGEST = 60  # seconds: of the tests of a line, the quickest within them
-
 
 class Notes:
     """What was seen of the tests, kept in a folder until the package or their own file changes.
@@ -22,11 +20,13 @@ class Notes:
     folder : pathlib.Path
     package : pathlib.Path
         The folder of the package.
+    longest : float
+        Seconds of tests that a mutant meets at most.
     """
 
-    def __init__(self, folder, package):
+    def __init__(self, folder, package, *, longest):
         folder.mkdir(parents=True, exist_ok=True)
-        self._folder, self._package = folder, package
+        self._folder, self._package, self._longest = folder, package, longest
         self._code = _digest(*sorted(package.rglob("*.py")))
 
     def lack(self, file):
@@ -47,6 +47,7 @@ class Notes:
         seen.unlink(missing_ok=True)
         lines.unlink(missing_ok=True)
         watch = coverage.Coverage(data_file=str(lines), include=[f"{self._package}/*"], config_file=False)
+        watch.set_option("run:disable_warnings", ["no-data-collected"])  # of tests that read the code as text
         seconds = {}
         watch.start()
         for item in items:
@@ -71,7 +72,7 @@ class Notes:
             for line, tests in data.contexts_by_lineno(str(path)).items():
                 lines[line] += own.keys() & tests
             seconds |= own
-        return Guards(seconds, lines, source)
+        return Guards(seconds, lines, source, own=f"/test_{path.stem}", longest=self._longest)
 
     def _seen(self, file):
         path, _ = self._paths(file)
@@ -84,29 +85,33 @@ class Notes:
 
 
 class Guards:
-    """The tests of a module, by its lines: dict of test to seconds, and of line to tests."""
+    """The tests of a module, by its lines: dict of test to seconds, and of line to tests.
 
-    def __init__(self, seconds, lines, source):
+    Those whose names have `own` come first, then the quickest, within `longest` seconds.
+    """
+
+    def __init__(self, seconds, lines, source, *, own, longest):
         self._seconds, self._lines = seconds, lines
+        self._own, self._longest = own, longest
         self._statements = _statements(source)
 
     def of(self, line):
-        """Return the names of the tests that run the statement of a line, the quickest first."""
+        """Return the names of the tests that run the statement of a line, the first to run first."""
         statement = self._statements.get(line, [line])
-        return self._quickest({test for one in statement for test in self._lines.get(one, [])})
+        return self._first({test for one in statement for test in self._lines.get(one, [])})
 
     def all(self):
-        """Return the names of tests that run any line, the quickest first."""
-        return self._quickest({test for tests in self._lines.values() for test in tests})
+        """Return the names of tests that run any line, likewise."""
+        return self._first({test for tests in self._lines.values() for test in tests})
 
     def seconds(self, tests):
         """Return how long some tests take."""
         return sum(self._seconds[test] for test in tests)
 
-    def _quickest(self, tests):
-        tests = sorted(tests, key=lambda test: (self._seconds[test], test))
+    def _first(self, tests):
+        tests = sorted(tests, key=lambda test: (self._own not in test, self._seconds[test], test))
         ends = list(accumulate(self._seconds[test] for test in tests))
-        return tests[: max(1, bisect_right(ends, LONGEST))]
+        return tests[: max(1, bisect_right(ends, self._longest))]
 
 
 def _digest(*files):

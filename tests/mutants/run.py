@@ -1,7 +1,7 @@
 """Change the code in many small ways and see whether the tests of a module notice: `make mutants`.
 
 cosmic-ray makes the changes, one at a time, and so does `mutants.operators`. A changed module is never
-written to disk: every mutant is tested in a fork, by the unit tests that run the changed line, the quickest
+written to disk: every mutant is tested in a fork, by the tests that run the changed line, those of its module
 first. Survivors are printed, and all verdicts kept in ``.mutants/results``.
 """
 
@@ -11,6 +11,7 @@ import gc
 import importlib
 import json
 import os
+import re
 import sys
 from difflib import unified_diff
 from functools import partial
@@ -40,7 +41,7 @@ from mutants.operators import OPERATORS
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE, KEPT = ROOT / "workflow" / "dpgrs", ROOT / ".mutants"
-TESTS = ("tests/unit", "tests/contract")
+TESTS = ("tests/unit", "tests/contract", "tests/reference")
 # Where a wrong line may break a guarantee; compiled kernels cannot be changed in a fork.
 GUARDED = (
     "privacy/[!_]*.py",
@@ -48,6 +49,9 @@ GUARDED = (
     "regression/[!_]*.py",
     *(f"steps/{name}.py" for name in ("noise", "outcomes", "statistics", "release")),
 )
+# Stars among parameters, names that equal the members of their enumerations, and lists of equal length.
+NAMES = "|".join(re.findall(r"^class (\w+)\(StrEnum\)", (PACKAGE / "types.py").read_text(), re.MULTILINE))
+HARMLESS = re.compile(rf"\*,|({NAMES})\(|strict=True")
 # Of cosmic-ray's operators: for each sign the replacements that are hardest to notice.
 SIGNS = ("Add_Sub", "Sub_Add", "Mul_Div", "Div_Mul", "FloorDiv_Div", "Mod_FloorDiv", "Pow_Mul")
 BITS = ("RShift_LShift", "LShift_RShift", "BitOr_BitAnd", "BitAnd_BitOr", "BitXor_BitOr")
@@ -68,27 +72,30 @@ OPERATORS = OPERATORS | {
 
 
 def mutants_of(source, lines):
-    """List the changes in some lines of a module: name of the operator, occurrence, line, changed code."""
+    """List the changes in some lines of a module: name of the operator, occurrence, line."""
     # Messages are for people, and whether a class is frozen or a cache is large changes no result.
-    tree = parso.parse(source)
+    tree, text = parso.parse(source), source.splitlines()
     left_alone = ("raise_stmt", "decorator")
     spans = [(node.start_pos, node.end_pos) for node in ast_nodes(tree) if node.type in left_alone]
     for name, operator in OPERATORS.items():
         places = [place for node in ast_nodes(tree) for place in operator().mutation_positions(node)]
         for number, (start, _) in enumerate(places):
-            if start[0] in lines and not any(first < start < last for first, last in spans):
-                code = mutate_code(source, operator(), number)
-                if code != source and _is_python(code):
-                    yield name, number, start[0], code
+            line = text[start[0] - 1]
+            is_harmless = HARMLESS.match(line, start[1]) or line[: start[1]].endswith("strict=")
+            left_out = is_harmless or any(first < start < last for first, last in spans)
+            if start[0] in lines and not left_out:
+                yield name, number, start[0]
 
 
-def _is_python(code):
-    """Tell whether changed code is still code: a star among parameters is no product."""
+def changed(source, mutant):
+    """Return changed code; None where nothing changed, or where it is no code: a star is no product there."""
+    name, number, _ = mutant
+    code = mutate_code(source, OPERATORS[name](), number)
     try:
         ast.parse(code)
     except SyntaxError:
-        return False
-    return True
+        return None
+    return code if code != source else None
 
 
 class Module:
@@ -112,14 +119,18 @@ class Module:
         before = self.of(SURVIVED, UNTESTED)
         self.mutants = [one for one in mutants_of(self.source, lines) if not again or one[:2] in before]
 
+    def changed(self, mutant):
+        """Return the changed code; None where the change is none."""
+        return changed(self.source, mutant)
+
     def forget(self):
         """Begin with no verdicts."""
         self._results.parent.mkdir(parents=True, exist_ok=True)
         self._results.write_text("")
 
-    def tell(self, mutant, verdict):
+    def tell(self, mutant, code, verdict):
         """Keep a verdict; print a survivor."""
-        operator, occurrence, line, code = mutant
+        operator, occurrence, line = mutant
         diff = [*unified_diff(self.source.splitlines(), code.splitlines(), n=0, lineterm="")][2:]
         record = {"operator": operator, "occurrence": occurrence, "verdict": verdict, "diff": diff}
         with self._results.open("a") as file:
@@ -137,22 +148,22 @@ class Module:
     def import_and_test(self, mutants, guards):
         """Test changes that are outside of functions, by importing the changed module."""
         for mutant in mutants:
-            *_, line, code = mutant
-            tests = guards.of(line) or guards.all()
+            code = changed(self.source, mutant)
+            tests = guards.of(mutant[-1]) or guards.all()
             work = partial(_import_and_run, ChangedModule(self.path, code, package=PACKAGE), tests)
             has_survived = in_fork(work, limit=SLOW * guards.seconds(tests) + 30)
-            self.tell(mutant, SURVIVED if has_survived else KILLED)
+            self.tell(mutant, code, SURVIVED if has_survived else KILLED)
         return True
 
     @property
     def report(self):
         left_out, survived = len(self.of(OUTSIDE)), len(self.of(SURVIVED, UNTESTED))
-        report = f"{self.name}: {survived} of {len(self.mutants) - left_out} mutants survived"
+        report = f"{self.name}: {survived} of {len(self.of(KILLED)) + survived} mutants survived"
         return f"{report}, {left_out} outside of functions were left out" if left_out else report
 
 
-def _import_and_run(changed, tests):
-    changed.install()
+def _import_and_run(module, tests):
+    module.install()
     return run_pytest(sorted({test.partition("::")[0] for test in tests}), Order(tests))
 
 
@@ -163,6 +174,7 @@ def main():
     )
     parser.add_argument("--again", action="store_true", help="only what survived before")
     parser.add_argument("--quick", action="store_true", help="only changes inside of functions")
+    parser.add_argument("--seconds", type=float, default=60, help="of tests that a mutant meets")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="processes side by side")
     options = parser.parse_args()
     os.chdir(ROOT)
@@ -172,7 +184,8 @@ def main():
             importlib.import_module(one.name)
     gc.freeze()  # the end of pytest collects garbage, which would be most of a fork's time
     modules = [_module(wanted, again=options.again) for wanted in options.modules or _guarded()]
-    notes, jobs = Notes(KEPT / "lines", PACKAGE), range(options.jobs)
+    notes = Notes(KEPT / "lines", PACKAGE, longest=options.seconds)
+    jobs = range(options.jobs)
     side_by_side([lambda: run_pytest(TESTS, Session(notes, modules, len(jobs)))])
     for module in modules:
         if not options.quick:

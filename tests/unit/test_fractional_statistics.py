@@ -1,11 +1,14 @@
 """Statistics of dosages: those of calls where they are whole, and sums of products of floats elsewhere."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
 from dpgrs.dosages import DOSAGE_STEP, STEPS_PER_ALLELE, half_coded
-from dpgrs.errors import UsageError
-from dpgrs.io.trials import Statistics
+from dpgrs.errors import DpgrsError, UsageError
+from dpgrs.io.covariates import Covariates
+from dpgrs.io.trials import Outcomes, Statistics
 from dpgrs.regression.clipped_statistics import (
     CLIPPED_CROSS_STEP,
     CLIPPED_GRAM_STEP,
@@ -97,6 +100,54 @@ def test_project__dosages_as_floats_do():
     means = column_moments(FREQUENCY, rows="people")[0]
     found = project(half_coded(STEPS), loadings, means=means, **OPTIONS)
     assert np.allclose(found, loadings @ (STEPS * DOSAGE_STEP - 1 - means[:, np.newaxis]), atol=1e-9)
+
+
+@pytest.mark.parametrize("has_covariates", [False, True])
+@pytest.mark.parametrize("has_dosages", [False, True])
+def test_compute_statistics__of_dosages_and_covariates(tmp_path, monkeypatch, has_dosages, has_covariates):
+    """Sums, clips and their counts take all columns; nobody of other people is summed."""
+    bits = random_bits(D, 2 * N_PEOPLE)
+    genotypes = half_coded(STEPS) if has_dosages else bits
+    panel = SimpleNamespace(
+        genotypes=lambda: genotypes,
+        has_dosages=has_dosages,
+        of_size=COLUMNS.__getitem__,
+        n_haplotypes=2 * N_PEOPLE,
+        n_samples=N_PEOPLE,
+        frequency=FREQUENCY,
+    )
+    monkeypatch.setattr(statistics_step, "Panel", SimpleNamespace(open=lambda path: panel))
+    values = dict.fromkeys(COLUMNS, RNG.normal(size=(3, N_PEOPLE)))
+    Outcomes(("a", "b", "c"), values, {}, IS_SELECTED, "people").save(tmp_path / "y.npz")
+    paths = {"output": tmp_path / "s.npz", "covariates": None}
+    units, own = None, {}
+    if has_covariates:
+        paths["covariates"], units = tmp_path / "c.npz", COVARIATES
+        own = {"n_covariates": 2, "covariate_bound": 3.0}
+        Covariates(("age", "sex"), units, np.zeros(2), np.ones(2), 3.0, "people").save(paths["covariates"])
+    terms = {"outcome_bound": 3.0, "bounds": "tight", "count_clips": True}
+    statistics_step.compute_statistics("panel", tmp_path / "y.npz", **paths, **terms)
+    found = Statistics.load(tmp_path / "s.npz")
+    gridded = {size: grid_outcomes(one, bound=3.0) for size, one in values.items()}
+    rows = genotypes if has_dosages else whole(bits)
+    G, V = fractional_statistics(rows, covariates=units, Y=gridded, columns=COLUMNS, is_selected=IS_SELECTED)
+    np.testing.assert_allclose(found.gram * found.gram_step, G * CLIPPED_GRAM_STEP, rtol=1e-12)
+    np.testing.assert_allclose(found.cross[4] * found.cross_step, V[4] * CLIPPED_CROSS_STEP, rtol=1e-12)
+    assert found.n_covariates == own.get("n_covariates", 0)
+    assert found.covariate_bound == own.get("covariate_bound")
+    part, columns = found.clipped[4, 3], COLUMNS[4]
+    assert part.row_norm == statistics_step.row_norm_of(FREQUENCY[columns], rows="people", factor=1.0, **own)
+    options = OPTIONS | {"row_norm": part.row_norm, "is_selected": IS_SELECTED, "covariates": units}
+    of_norm = clipped_statistics(genotypes[columns], FREQUENCY[columns], gridded[4], **options)
+    np.testing.assert_array_equal(part.gram, of_norm[0])
+    np.testing.assert_array_equal(part.cross, of_norm[1])
+    n_long = count_long_rows(genotypes[columns], FREQUENCY[columns], **options)
+    assert found.clips.rows[4, 3].tolist() == [n_long, 0]
+    if has_covariates:
+        others = Covariates(("age", "sex"), units[:, 1:], np.zeros(2), np.ones(2), 3.0, "people")
+        others.save(paths["covariates"])
+        with pytest.raises(DpgrsError, match="must be of the same people"):
+            statistics_step.compute_statistics("panel", tmp_path / "y.npz", **paths, **terms)
 
 
 def test_compute_statistics__raise_on_dosages_under_other_bounds(monkeypatch):

@@ -11,7 +11,7 @@ from scipy.special import ndtr
 from audit_data import make_audit
 from dpgrs.errors import DpgrsError, UsageError
 from dpgrs.privacy.accountant import gdp_delta
-from dpgrs.privacy.ledger_entries import Account, GaussianCharge, PureCharge, make_budget
+from dpgrs.privacy.ledger_entries import Account, Cost, GaussianCharge, PureCharge, make_budget
 from dpgrs.privacy.statement import (
     REQUIRED_INPUTS,
     build_statement,
@@ -44,6 +44,23 @@ def test_build_statement__numbers_are_exact(tmp_path):
         assert math.isclose(float(shown["mu"]), event.mu, rel_tol=1e-12)
     assert sum(float(shown["share"]) for shown in statement["mechanisms"]) == pytest.approx(1, abs=2e-3)
     assert gdp_delta(float(statement["guarantee"]["mu"]), 1.0) == pytest.approx(1e-6, rel=1e-6)
+
+
+def test_build_statement__says_what_it_was_given(tmp_path):
+    fit = {"lambda": 0.1, "lambda_from": "fixed", "heritability": None}
+    content = make_content(
+        tmp_path, method="blup", fit=fit, missing_outcomes="counted", post_processing=("a", "b")
+    )
+    curation = replace(content.curation, acknowledgement="Thanks.")
+    statement = build_statement(replace(content, curation=curation, expected_noise_sd=0.25))
+    assert (statement["method"], statement["fit"]) == ("blup", fit)
+    assert (statement["post_processing"], statement["expected_noise_sd"]) == (["a", "b"], 0.25)
+    assert statement["curation"]["acknowledgement"] == "Thanks."
+    assert statement["data_domain"]["missing_outcomes"] == "counted"
+    assert statement["files"] == {}
+    plain = make_statement(tmp_path / "plain")
+    assert not {"method", "fit"} & plain.keys()
+    assert "missing_outcomes" not in plain["data_domain"]
 
 
 def test_build_statement__same_content_same_json(tmp_path):
@@ -284,6 +301,8 @@ def test_ledger_standing__rounded_to_the_safe_side(tmp_path):
     standing = ledger_standing(ledger.read(), ACCOUNT, [request])
     assert Fraction(standing["spent"]["mu_squared"]) > Fraction(1, 9)
     assert Fraction(standing["remaining"]["mu_squared"]) < Fraction(8, 9)
+    chance = Cost(mu_squared=Fraction(1, 9)).odds_chance(Fraction(standing["spent"]["epsilon"]))
+    assert chance <= Fraction(standing["spent"]["chance"]) <= chance * Fraction(12, 10)
 
 
 @pytest.mark.parametrize("requests", [[], ["f" * 64]])

@@ -16,10 +16,13 @@ from dpgrs.io.sites import read_chosen_sites, write_sites
 from dpgrs.io.trials import Outcomes, load_labelled
 from dpgrs.mechanisms import request_of
 from dpgrs.privacy.accountant import gdp_delta, gdp_epsilon
+from dpgrs.privacy.events import ChoiceEvent
 from dpgrs.privacy.ledger_entries import Account
+from dpgrs.privacy.sensitivity import Sensitivity
 from dpgrs.regression.planning import expected_noise_sd
-from dpgrs.steps.release import _inputs_of_accuracy, _post_processing
+from dpgrs.steps.release import _inputs_of_accuracy, _post_processing, _totals
 from ledger_requests import new_ledger
+from release_data import make_events, make_terms
 from step_studies import N_PEOPLE, N_VARIANTS, NAMES, Study
 
 DELTA = 1e-6
@@ -246,3 +249,41 @@ def test_release__accuracy_is_charged_and_stated_with_the_rest(study, budget, co
     (study.root / "audit.json").write_text(json.dumps(findings))
     with pytest.raises(DpgrsError, match="got one missing for private_accuracy"):
         study.bundle(config, noisy, is_measured=True, audit=study.root / "audit.json")
+
+
+def drawn(epsilon, *owners):
+    """Return draws of these outcomes, or of all (None), each of a budget as a label of it has them."""
+    events = make_events(make_terms(epsilon=epsilon, unit="person", rows="people"))
+    return [(event.as_dict(), owner) for owner in owners for event in events]
+
+
+@pytest.mark.parametrize("spent", [0.5, 1.0, 3.0])
+def test_totals__are_what_was_asked_for_or_what_was_drawn_where_that_is_more(spent):
+    request = {"epsilon": 1.0, "delta": DELTA, "n_outcomes": 2, "rows": "people", "unit": "person"}
+    served = drawn(spent, None)
+    label = {"request": request, "n_outcomes": 2, "events": [event for event, _ in served]}
+    found = _totals(label, served)
+    assert float(found["epsilon"]) == float(found["per_outcome"]) == pytest.approx(max(spent, 1.0), rel=1e-6)
+    choice = ChoiceEvent(
+        statistic="choice",
+        entries=9,
+        source="release",
+        sensitivity=Sensitivity(1.0, "linf", "add-remove", "person", "p"),
+        epsilon=0.75,
+        n_choices=1,
+        step=1.0,
+    )
+    both = [*served, (choice.as_dict(), None)]
+    found = _totals(label | {"events": [event for event, _ in both]}, both)
+    # What was chosen leaves a quarter for noise.
+    assert float(found["epsilon"]) == pytest.approx(0.75 + spent, rel=1e-6)
+    served = drawn(spent, "a", "b")
+    label = {
+        "request": request | {"n_outcomes": 1},
+        "n_outcomes": 2,
+        "events": [event for event, _ in served],
+    }
+    found = _totals(label, served)
+    assert float(found["per_outcome"]) == pytest.approx(max(spent, 1.0), rel=1e-6)
+    assert float(found["epsilon"]) > 1.3 * spent
+    assert found["person"] is None

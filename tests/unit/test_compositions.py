@@ -234,3 +234,22 @@ def test_methods__only_least_squares_is_not_private():
         "lasso",
     ]
     assert METHODS["nondp"].fitter is LEAST_SQUARES
+
+
+@pytest.mark.parametrize("name", ["bas", "k-bas", "l-bas", "tukey"])
+def test_fit_method__later_draws_are_named_by_all_data(name, monkeypatch):
+    seen, on = [], BenchmarkNoise.on
+    monkeypatch.setattr(BenchmarkNoise, "on", lambda self, digest: seen.append(digest) or on(self, digest))
+    named = []
+    for place in (None, "X", "y"):
+        x, y = X[:600].copy(), Y[:600].copy()
+        if place:
+            {"X": x[0], "y": y}[place][0] += 0.25
+        fit_method(x, y, method=METHODS[name], request=REQUEST, noise=BenchmarkNoise(1))
+        named.append(set(seen))
+        seen.clear()
+    first, other_rows, other_outcomes = named
+    assert len(first) == (0 if name == "bas" else 1)
+    assert not first & other_rows
+    assert not first & other_outcomes
+    assert not other_rows & other_outcomes

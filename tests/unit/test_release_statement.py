@@ -20,7 +20,7 @@ from dpgrs.privacy.events import ChoiceEvent
 from dpgrs.privacy.ledger_entries import Account
 from dpgrs.privacy.sensitivity import Sensitivity
 from dpgrs.regression.planning import expected_noise_sd
-from dpgrs.steps.release import _inputs_of_accuracy, _post_processing, _totals
+from dpgrs.steps.release import _inputs_of_accuracy, _inputs_of_fit, _post_processing, _totals
 from ledger_requests import new_ledger
 from release_data import make_events, make_terms
 from step_studies import N_PEOPLE, N_VARIANTS, NAMES, Study
@@ -249,6 +249,30 @@ def test_release__accuracy_is_charged_and_stated_with_the_rest(study, budget, co
     (study.root / "audit.json").write_text(json.dumps(findings))
     with pytest.raises(DpgrsError, match="got one missing for private_accuracy"):
         study.bundle(config, noisy, is_measured=True, audit=study.root / "audit.json")
+
+
+def test_inputs_of_fit__name_both_norms_of_rows():
+    fit = {"method": "reusecov-gauss", "lambda_from": "fixed", "lambda": 0.2, "heritability": None}
+    request = {"coding": "frequency", "row_norm": 1.5, "outcome_norm": 3.25}
+    norms, own = (
+        list(_inputs_of_fit(fit, request)),
+        {"coding": "half", "row_norm": None, "outcome_norm": None},
+    )
+    assert [(one.name, one.value, one.origin) for one in norms[:2]] == [
+        ("norm of a row of genotypes", "1.5", "public frequencies"),
+        ("norm of a row of outcomes", "3.25", "chosen in the configuration"),
+    ]
+    assert norms[2:] == list(_inputs_of_fit(fit, own))
+
+
+def test_write_release__digests_settings_without_paths(study):
+    """Where files lie tells of a machine."""
+    config = study.settings("reusecov-gauss")
+    noisy = study.release(config)
+    first = study.bundle(config, noisy)
+    config["people"]["keep"] = None
+    config["public"]["genotypes"] = "/elsewhere/reference.vcf.gz"
+    assert study.bundle(config, noisy) == first
 
 
 def drawn(epsilon, *owners):

@@ -148,7 +148,7 @@ class Module:
     def import_and_test(self, mutants, guards):
         """Test changes that are outside of functions, by importing the changed module."""
         for mutant in mutants:
-            code = changed(self.source, mutant)
+            code = self.changed(mutant)
             tests = guards.of(mutant[-1]) or guards.all()
             work = partial(_import_and_run, ChangedModule(self.path, code, package=PACKAGE), tests)
             has_survived = in_fork(work, limit=SLOW * guards.seconds(tests) + 30)

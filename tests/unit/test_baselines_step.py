@@ -23,6 +23,8 @@ def test_fit_baselines__of_sums_keep_to_the_studys_bounds(tmp_path, monkeypatch)
         statistics = study.sum_up(study.settings("naive", bounds=bounds), count=1)
         fit_baselines("panel", outcomes, statistics, output=weights, methods=BASELINES, penalty=0, **GRID)
         fits = {label["method"]: LinearFit(**fit) for label, fit in load_labelled(weights)}
+        endings = [label["statuses"] for label, _ in load_labelled(weights) if "statuses" in label]
+        assert endings == [["ok"]] * 2
         add_noise(statistics, outcomes, output=noisy, events=tmp_path / "events.json", **GRID)
         plain = {"methods": ["reusecov-gauss"], "penalty": 0, "seconds": tmp_path / "seconds.tsv"}
         fit_weights(noisy, output=weights, **plain)

@@ -30,6 +30,11 @@ class RowFit:
     status: Status
     events: tuple
 
+    @property
+    def ending(self):
+        """How it ended, in a word of `metrics.tsv`: ``ok``, or why there is no model."""
+        return "ok" if self.status == Status.RELEASED else str(self.status)
+
 
 def fit_rows(
     method, X, y, *, request, noise, largest_norm, n_fits, count_share=None, rows_per_coefficient=None

@@ -133,7 +133,7 @@ def _from_rows(method, panel, outcomes, *, request, names, noise, **options):
         frequency=panel.frequency[panel.of_size(request.n_variants)] if is_centred else None,
         **options,
     )
-    return replace(fit, chosen=None), [one.status for one in fits]
+    return replace(fit, chosen=None), [one.ending for one in fits]
 
 
 def _sketch(panel, outcomes, statistics, *, request, names, noise, penalty, share):

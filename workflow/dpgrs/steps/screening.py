@@ -12,7 +12,6 @@ from dpgrs.methods import METHODS, SCREENED
 from dpgrs.privacy.noise import BenchmarkNoise
 from dpgrs.regression.fits import FitTerms
 from dpgrs.regression.requests import request_grid
-from dpgrs.regression.tukey import Status
 from dpgrs.screening.chosen import (
     ScreeningData,
     fit_chosen,
@@ -218,7 +217,7 @@ def _from_rows(method, data, chosen, *, request, noise, names, frequency, terms)
     fit, fits = fit_chosen_rows(
         method, data, chosen, request=request.rest, noise=noise, outcome_names=names, **options
     )
-    return fit, ["ok" if one.status == Status.RELEASED else one.status for one in fits]
+    return fit, [one.ending for one in fits]
 
 
 FITTERS = {

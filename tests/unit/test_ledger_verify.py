@@ -1,5 +1,6 @@
 """The second reader of a ledger adds up for itself, and refuses what the first would never have written."""
 
+import json
 from fractions import Fraction
 
 import pytest
@@ -119,6 +120,15 @@ def test_verify__a_line_of_something_else_is_wrong(tmp_path, line):
     with ledger.path.open("ab") as file:
         file.write(line + b"\n")
     with pytest.raises(DpgrsError, match="wrong at line 3: "):
+        verify_ledger(ledger.path)
+
+
+def test_verify__a_line_that_holds_its_hash_twice_is_wrong(tmp_path):
+    ledger = new_ledger(tmp_path)
+    data = ledger.path.read_bytes()
+    sealed = b'"hash":"%s",' % json.loads(data.splitlines()[-1])["hash"].encode()
+    ledger.path.write_bytes(data.replace(sealed, 2 * sealed))
+    with pytest.raises(DpgrsError, match="wrong at line 2: its bytes do not have its hash"):
         verify_ledger(ledger.path)
 
 

@@ -3,25 +3,38 @@
 import json
 import math
 from collections import defaultdict
+from decimal import Decimal
 from fractions import Fraction
+from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import step_studies
 from audit_data import make_finding
 from dpgrs.errors import DpgrsError
-from dpgrs.identity import public_identity
+from dpgrs.identity import fit_settings, public_identity
 from dpgrs.io.sites import read_chosen_sites, write_sites
 from dpgrs.io.trials import Outcomes, load_labelled
 from dpgrs.mechanisms import request_of
-from dpgrs.privacy.accountant import gdp_delta, gdp_epsilon
+from dpgrs.privacy.accountant import gdp_delta, gdp_epsilon, gdp_mu
 from dpgrs.privacy.events import ChoiceEvent
 from dpgrs.privacy.ledger_entries import Account
 from dpgrs.privacy.sensitivity import Sensitivity
 from dpgrs.regression.planning import expected_noise_sd
-from dpgrs.steps.release import _inputs_of_accuracy, _inputs_of_fit, _post_processing, _totals
+from dpgrs.steps.accuracy import public_metrics
+from dpgrs.steps.fit import fit_weights
+from dpgrs.steps.release import (
+    _inputs_of_accuracy,
+    _inputs_of_fit,
+    _is_as_asked,
+    _post_processing,
+    _served,
+    _totals,
+)
 from ledger_requests import new_ledger
+from release_choices import make_choice
 from release_data import make_events, make_terms
 from step_studies import N_PEOPLE, N_VARIANTS, NAMES, Study
 
@@ -55,6 +68,9 @@ def test_release__says_what_was_public_where_little_is(study):
         frequency=read_chosen_sites(study.sites)["frequency"].to_numpy(),
         penalty=config["regression"]["lambda"],
     )
+    fit = fit_settings(config)
+    assert statement["post_processing"] == list(_post_processing(fit, is_counted=False))
+    assert (statement["method"], statement["fit"]) == (fit.pop("method"), fit)
     assert statement["data_domain"]["missing_outcomes"] == "none"
     assert statement["accuracy"] == "withheld"
     assert statement["audit"] is None
@@ -95,6 +111,8 @@ def test_release__says_what_was_public_where_much_is(study):
     assert [line.split("\t")[:3] for line in table.decode().splitlines()[1:]] == [
         [name, "170", "5"] for name in NAMES
     ]
+    assert statement["post_processing"] == list(_post_processing(fit_settings(config), is_counted=True))
+    assert {path.parent.name for path in files} >= {"scores", "standard_errors"}
     assert statement["expected_noise_sd"] is None
     assert statement["preprocessing"] == []
     curation = statement["curation"]
@@ -184,6 +202,7 @@ def test_release__of_one_outcome_nothing_is_told_apart(study):
     study.bundle(config, study.release(config, count=1))
     statement = study.statement()
     assert {one["outcome"] for one in statement["mechanisms"]} == {None}
+    assert statement["expected_noise_sd"] is None
     claims = (statement["guarantee"], *(statement["composition"][n] for n in ("per_outcome", "whole_study")))
     assert {claim["epsilon"] for claim in claims} == {"1.1"}
 
@@ -251,7 +270,29 @@ def test_release__accuracy_is_charged_and_stated_with_the_rest(study, budget, co
         study.bundle(config, noisy, is_measured=True, audit=study.root / "audit.json")
 
 
-def test_inputs_of_fit__name_both_norms_of_rows():
+def test_release__accuracy_on_public_people_follows_from_sums_in_the_bundle(study):
+    config = study.settings("reusecov-gauss")
+    config["evaluation"]["metrics"] = "public"
+    noisy, fit, root = study.release(config), fit_settings(config), study.root
+    files = {"output": root / "weights.npz", "seconds": root / "seconds.tsv"}
+    fit_weights(noisy, methods=[fit["method"]], penalty=fit["lambda"], **files)
+    public_metrics(
+        noisy,
+        root / "outcomes.npz",
+        *files.values(),
+        output=root / "metrics.tsv",
+        accuracy=root / "accuracy.npz",
+        events=root / "accuracy_events.json",
+        panel="panel",
+        ledger=config["privacy"]["ledger"],
+        fit=fit,
+    )
+    assert Path("accuracy_sums.tsv") in study.bundle(config, noisy, is_measured=True)
+    assert "300 people of the public reference" in study.statement()["accuracy"][0]["cost"]
+    assert "people measured on, with their outcomes" in public_inputs(study)
+
+
+def test_inputs_of_fit__name_both_norms_of_rows_and_a_lambda_that_is_used():
     fit = {"method": "reusecov-gauss", "lambda_from": "fixed", "lambda": 0.2, "heritability": None}
     request = {"coding": "frequency", "row_norm": 1.5, "outcome_norm": 3.25}
     norms, own = (
@@ -263,13 +304,17 @@ def test_inputs_of_fit__name_both_norms_of_rows():
         ("norm of a row of outcomes", "3.25", "chosen in the configuration"),
     ]
     assert norms[2:] == list(_inputs_of_fit(fit, own))
+    for method in ("blup", "adassp"):
+        assert list(_inputs_of_fit(fit | {"method": method}, own)) == []
 
 
-def test_write_release__digests_settings_without_paths(study):
-    """Where files lie tells of a machine."""
+def test_write_release__rounds_weights_and_digests_settings_without_paths(study):
+    """Last digits, and where files lie, tell of a machine."""
     config = study.settings("reusecov-gauss")
     noisy = study.release(config)
     first = study.bundle(config, noisy)
+    scores = pd.read_csv(study.root / "bundle" / "scores" / "a.txt.gz", sep="\t", comment="#")
+    assert scores["effect_weight"].tolist() == [float(f"{one:.10g}") for one in scores["effect_weight"]]
     config["people"]["keep"] = None
     config["public"]["genotypes"] = "/elsewhere/reference.vcf.gz"
     assert study.bundle(config, noisy) == first
@@ -279,6 +324,14 @@ def drawn(epsilon, *owners):
     """Return draws of these outcomes, or of all (None), each of a budget as a label of it has them."""
     events = make_events(make_terms(epsilon=epsilon, unit="person", rows="people"))
     return [(event.as_dict(), owner) for owner in owners for event in events]
+
+
+def test_served__raise_on_accuracy_of_fewer_budgets():
+    label = {"outcomes": ["a", "b"], "n_outcomes": 2, "request": {"n_outcomes": 1}}
+    label |= {"requests": [], "events": []}
+    assert _served(label, [{}, {}]) == [({}, "a"), ({}, "b")]
+    with pytest.raises(ValueError, match="is longer"):
+        _served(label, [{}])
 
 
 @pytest.mark.parametrize("spent", [0.5, 1.0, 3.0])
@@ -309,5 +362,31 @@ def test_totals__are_what_was_asked_for_or_what_was_drawn_where_that_is_more(spe
     }
     found = _totals(label, served)
     assert float(found["per_outcome"]) == pytest.approx(max(spent, 1.0), rel=1e-6)
-    assert float(found["epsilon"]) > 1.3 * spent
+    assert is_epsilon_of(found["epsilon"], 2 * gdp_mu(spent, DELTA) ** 2)
     assert found["person"] is None
+
+
+@pytest.mark.parametrize(("owners", "n_shared"), [([None], 2), (["a", "b"], 1)])
+def test_totals__a_budget_that_is_kept_is_told_as_it_was_asked_for(owners, n_shared):
+    request = {"epsilon": 0.5, "delta": DELTA, "n_outcomes": n_shared, "rows": "people", "unit": "person"}
+    served = drawn(0.5, *owners)
+    label = {"request": request, "n_outcomes": 2, "events": [event for event, _ in served]}
+    assert _totals(label, served)["per_outcome"] == "0.5"
+
+
+def test_totals__a_person_loses_by_every_outcomes_draws_of_both_haplotypes():
+    request = {"epsilon": 1.0, "delta": DELTA, "n_outcomes": 1, "rows": "haplotypes", "unit": "haplotype"}
+    served = drawn(1.1, None, "a", "b")
+    found = _totals({"request": request, "n_outcomes": 2, "events": [event for event, _ in served]}, served)
+    person, mu = found["person"], math.sqrt(3) * gdp_mu(1.1, DELTA)
+    assert is_epsilon_of(found["epsilon"], mu**2)
+    assert float(person.epsilon) == pytest.approx(2 * float(found["epsilon"]), rel=1e-5)
+    assert float(person.delta) == pytest.approx(gdp_delta(2 * mu, float(person.epsilon)), rel=1e-4)
+    for text in (found["epsilon"], found["per_outcome"], person.epsilon, person.delta):
+        assert len(Decimal(text).as_tuple().digits) <= 6
+
+
+def test_is_as_asked__takes_an_epsilon_as_it_was_written():
+    """The float 1.1 is above 1.1."""
+    assert not _is_as_asked([make_choice(epsilon=1.1)], {"epsilon": 1.1, "delta": DELTA})
+    assert _is_as_asked([make_choice(epsilon=0.5)], {"epsilon": 0.5, "delta": DELTA})

@@ -2,7 +2,7 @@ import copy
 import json
 import math
 from dataclasses import asdict, replace
-from decimal import Decimal
+from decimal import Context, Decimal
 from fractions import Fraction
 
 import pytest
@@ -20,7 +20,7 @@ from dpgrs.privacy.statement import (
     validate,
 )
 from dpgrs.privacy.statement_content import PublicInput, Total, decimal_text
-from dpgrs.privacy.statement_odds import factor
+from dpgrs.privacy.statement_odds import describe_profile, factor
 from ledger_requests import ACCOUNT, new_ledger, reserve
 from release_data import make_content, make_events, make_statement, make_terms
 
@@ -133,12 +133,27 @@ def test_build_statement__covariates_go_with_the_genotypes(tmp_path, protection,
     assert f"in which the {words} of one person are replaced" in guarantee["definition"]
 
 
-@pytest.mark.parametrize("epsilon", [0.1, 1.0, 7.5])
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 2.2, 7.5])
 def test_build_statement__loss_of_a_person(tmp_path, epsilon):
     person = make_statement(tmp_path, make_terms(epsilon=epsilon))["guarantee"]["person"]
     assert Fraction(person["epsilon"]) == 2 * Fraction(decimal_text(epsilon))
-    assert float(person["delta"]) == pytest.approx((1 + math.exp(epsilon)) * 1e-6, rel=1e-12)
-    assert float(person["delta"]) >= (1 + math.exp(epsilon)) * 1e-6
+    exact = (1 + Decimal(repr(epsilon)).exp(Context(prec=50))) * Decimal("1e-6")
+    assert exact <= Decimal(person["delta"]) < exact * (1 + Decimal("1e-13"))
+    assert len(Decimal(person["delta"]).as_tuple().digits) <= 15
+
+
+@pytest.mark.parametrize("delta", [1e-6, "0.00000100000000000000001"])
+def test_build_statement__loss_of_a_person_keeps_all_digits(tmp_path, delta):
+    for unit in ("person", "haplotype"):
+        (tmp_path / unit).mkdir()
+        drawn = [(event, None) for event in make_events(make_terms(unit=unit))]
+        terms = make_terms(unit=unit, epsilon="1.00000000000000000001", delta=delta)
+        guarantee = make_statement(tmp_path / unit, terms, drawn=drawn)["guarantee"]
+        person = guarantee["person"]
+        if unit == "person":
+            assert (person["epsilon"], person["delta"]) == (terms.epsilon, decimal_text(delta))
+        else:
+            assert person["epsilon"] == "2.00000000000000000002"
 
 
 def test_build_statement__loss_of_a_person_as_told_or_void(tmp_path):
@@ -182,6 +197,11 @@ def test_build_statement__profile(tmp_path, epsilon):
     assert shares == [Fraction(fifths, 5) for fifths in range(1, 11)]
     for point in profile["deltas"]:
         assert float(point["delta"]) == pytest.approx(gdp_delta(mu, float(point["epsilon"])), rel=1e-5)
+
+
+def test_describe_profile__begins_with_the_pure_part():
+    profile = describe_profile(Cost(Fraction(1, 4), Fraction(1)), "0.5")
+    assert {point["epsilon"] for point in profile["deltas"]} == {"1"}
 
 
 @pytest.mark.parametrize(
@@ -251,11 +271,12 @@ def test_validate__all_problems_at_once(tmp_path):
     statement = make_statement(tmp_path)
     statement["guarantee"]["epsilon"] = "1e0"
     statement["mechanisms"][1]["sigma"] = "0.0"
-    statement["curation"]["publication_date"] = "today"
+    statement["curation"]["publication_date"] = "today " * 99
     with pytest.raises(UsageError) as caught:
         validate(statement)
     for name in ("guarantee.epsilon", "mechanisms[1].sigma", "curation.publication_date"):
         assert name in str(caught.value)
+    assert max(map(len, str(caught.value).splitlines())) < 300
 
 
 @pytest.mark.parametrize(

@@ -45,6 +45,11 @@ def test_summarise_audits__keeps_the_case_that_came_closest():
     ]
 
 
+def test_summarise_audits__of_one_case():
+    audit = summarise(make_finding())
+    assert (audit["confidence"], len(audit["mechanisms"])) == ("0.999999", 1)
+
+
 @pytest.mark.parametrize(
     ("findings", "message"),
     [

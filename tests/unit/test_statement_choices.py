@@ -123,6 +123,14 @@ def test_describe_draws__records_of_the_first_releases_name_no_family():
     assert describe_draws(nameless) == describe_draws(events)
 
 
+def test_describe_draws__exact_text_stands_for_a_float():
+    events = [event.as_dict() for event in make_events(make_terms())]
+    written = [event | {name: exact_text(event[name]) for name in ("sigma", "step")} for event in events]
+    assert describe_draws(written) == describe_draws(events)
+    with pytest.raises(UsageError, match="`event` must be an exact number"):
+        describe_draws([events[0] | {"sigma": " 1 "}])
+
+
 def test_describe_draws__raise_on_a_family_for_benchmarks():
     with pytest.raises(UsageError, match="gaussian, laplace, choice, subset, got gumbel choice"):
         describe_draws([make_choice().as_dict() | {"family": "gumbel choice"}])

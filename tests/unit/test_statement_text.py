@@ -1,3 +1,5 @@
+import re
+
 import pytest
 
 from audit_data import make_audit, make_finding
@@ -13,7 +15,7 @@ def told(statement):
 def test_plain_language__holds_what_matters(tmp_path):
     statement = make_statement(tmp_path, preprocessing=("a private count, charged",))
     text = plain_language(statement)
-    assert max(map(len, text.splitlines())) <= 100
+    assert 90 < max(map(len, text.splitlines())) <= 100
     for part in (
         statement["guarantee"]["plain_language"],
         *statement["not_protected"],
@@ -26,6 +28,38 @@ def test_plain_language__holds_what_matters(tmp_path):
         "pure epsilon 0 spent and 0 left.",
     ):
         assert part in " ".join(text.split())
+
+
+def test_plain_language__says_all_of_it_under_headings(tmp_path):
+    statement = make_statement(tmp_path)
+    curation, guarantee = statement["curation"], statement["guarantee"]
+    curation |= {"data_use_terms": "https://" + 60 * "a-", "acknowledgement": "Thanks."}
+    text = plain_language(statement)
+    assert curation["data_use_terms"] in text
+    _, *parts = re.split(r"^(.+)\n-+$", text, flags=re.MULTILINE)
+    said = {title: " ".join(lines.split()) for title, lines in zip(parts[::2], parts[1::2], strict=True)}
+    budget, accuracy = said.pop("Budget"), said.pop("Accuracy")
+    assert budget.startswith(budget_in_words(statement))
+    assert accuracy.startswith("Withheld: ")
+    assert accuracy.endswith(statement["subgroups"])
+    assert said == {
+        "What this is": f"{curation['title']}, by {curation['curator']}. "
+        f"Intended use: {curation['intended_use']} Terms of use: {curation['data_use_terms']}. "
+        f"License: {curation['license']}. Thanks.",
+        "What is promised": " ".join(
+            guarantee[name] for name in ("plain_language", "definition", "contribution")
+        ),
+        "What is not protected": " ".join(statement["not_protected"]),
+        "Who is trusted, and with what": f"{statement['trust_model']} {statement['randomness']}",
+        "What the guarantee rests on": " ".join(statement["assumptions"]),
+        "What was taken as public": " ".join(
+            f"{public['name']}: {public['value']} ({public['origin']})"
+            for public in statement["public_inputs"]
+        ),
+        "What saw private data before the noise": "Nothing.",
+        "What was done after the noise": " ".join(statement["post_processing"]),
+        "Audit": "The mechanisms were not audited for this release.",
+    }
 
 
 def test_plain_language__audit(tmp_path):
@@ -78,8 +112,8 @@ def test_budget_in_words__epsilon_of_the_limit_and_of_what_is_spent(tmp_path):
     statement = make_statement(tmp_path)
     statement["ledger"]["spent"] |= {"mu_squared": "0.2", "pure_epsilon": "0.25", "epsilon": "2.2413"}
     # mu^2 of (4, 1e-6), rounded down, and pure mechanisms beside it.
-    statement["ledger"]["remaining"] |= {"mu_squared": "0.502007296721984", "pure_epsilon": "0.75"}
+    statement["ledger"]["remaining"] |= {"mu_squared": "0.502007296721984", "pure_epsilon": "0.5"}
     text = budget_in_words(statement)
-    assert "may cost one haplotype an epsilon of at most 5, at a delta of 0.000001." in text
+    assert "may cost one haplotype an epsilon of at most 4.75, at a delta of 0.000001." in text
     assert "which is an epsilon of 2.25," in text
-    assert "an epsilon of 0.25 is spent, of at most 1." in text
+    assert "an epsilon of 0.25 is spent, of at most 0.75." in text

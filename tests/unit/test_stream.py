@@ -83,6 +83,10 @@ def test_peek__read_only():
     assert not KeyStream(KEY, b"identity").peek(3).flags.writeable
 
 
+def test_take__words_are_of_32_bits():
+    assert KeyStream(KEY, b"identity").take(3).dtype == np.uint32
+
+
 def test_key_stream__other_key_or_identity_other_words():
     streams = [KeyStream(KEY, b"a"), KeyStream(KEY, b"b"), KeyStream(bytes(32), b"a")]
     assert len({tuple(words.take(4).tolist()) for words in streams}) == 3

@@ -1,6 +1,7 @@
 import hashlib
 import os
 import stat
+import tempfile
 
 import pytest
 
@@ -38,6 +39,11 @@ def test_create_study_key__is_safe_on_disk_before_it_has_its_name(path, monkeypa
     monkeypatch.setattr(os, "link", lambda *names: steps.append("link") or link(*names))
     create_study_key()
     assert steps == [KEY_BYTES, "link"]
+
+
+def test_create_study_key__writes_nothing_elsewhere(path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(path / "nowhere"))
+    assert create_study_key() == path
 
 
 def test_create_study_key__never_overwrites(path):
@@ -84,8 +90,9 @@ def test_study_key__raise_on_unset_variable(monkeypatch, value):
 
 
 def test_load_study_key__raise_on_missing_file(path):
-    with pytest.raises(UsageError, match=r"No such file or directory. Restore .* `dpgrs key create`"):
+    with pytest.raises(UsageError, match=r"No such file .* Restore .* `dpgrs key create`") as raised:
         load_study_key()
+    assert f"got {path}:" in str(raised.value)
 
 
 def test_load_study_key__raise_on_a_path_that_is_too_long(path, monkeypatch):
@@ -125,6 +132,23 @@ def test_load_study_key__raise_on_no_plain_file(path, make):
     make(path, 0o600)
     with pytest.raises(UsageError, match="plain file"):
         load_study_key()
+
+
+def test_load_study_key__raise_on_a_folder_of_the_size_of_a_key(path, monkeypatch):
+    path.mkdir(parents=True)
+    status = os.stat_result((stat.S_IFDIR | 0o700, 0, 0, 1, os.geteuid(), 0, KEY_BYTES, 0, 0, 0))
+    monkeypatch.setattr(os, "fstat", lambda _: status)
+    with pytest.raises(UsageError, match="plain file"):
+        load_study_key()
+
+
+def test_load_study_key__closes_the_file(path, monkeypatch):
+    create_study_key()
+    opened, open_file = [], os.open
+    monkeypatch.setattr(os, "open", lambda *options: opened.append(open_file(*options)) or opened[-1])
+    load_study_key()
+    with pytest.raises(OSError, match="Bad file descriptor"):
+        os.fstat(*opened)
 
 
 def test_errors__do_not_show_the_key(path):

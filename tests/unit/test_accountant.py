@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from dpgrs.errors import UsageError
 from dpgrs.privacy.accountant import (
     LARGEST_MU,
+    MARGIN,
     SMALLEST_DELTA,
     gdp_delta,
     gdp_epsilon,
@@ -72,6 +73,13 @@ def test_gdp_epsilon__counts_a_tiny_mu_as_the_smallest():
 def test_gdp_epsilon__is_zero_where_delta_alone_covers_the_loss():
     assert gdp_epsilon(0.0, 1e-6) == gdp_epsilon(0.0, SMALLEST_DELTA) == 0.0
     assert gdp_epsilon(0.1, 0.5) == 0.0
+
+
+@pytest.mark.parametrize("mu", [0.1, 1.0, 3.0])
+def test_gdp_epsilon__is_zero_only_where_the_margin_of_delta_is_covered_too(mu):
+    covered = gdp_delta(mu, 0.0)
+    assert gdp_epsilon(mu, covered / (1 + MARGIN)) > 0
+    assert gdp_epsilon(mu, covered * (1 + 2 * MARGIN)) == 0
 
 
 def test_split_budget__shares_of_mu_squared():
@@ -140,6 +148,13 @@ def test_split_budget__paper_stays_within_the_budget(epsilon, delta, share):
 def test_split_budget__raise_on_shares(shares):
     with pytest.raises(UsageError, match=r"`privacy\.shares` must be numbers >= 0 with sum 1"):
         split_budget(1.0, 1e-6, shares=shares, accounting="gdp")
+
+
+@pytest.mark.parametrize("accounting", ["gdp", "paper"])
+@pytest.mark.parametrize("delta", [1.5, 9.9e-31])
+def test_split_budget__raise_on_a_delta_of_which_parts_would_do(delta, accounting):
+    with pytest.raises(UsageError, match=r"`privacy\.delta` must be at least 1e-30 and below 1"):
+        split_budget(1.0, delta, shares=(0.5, 0.5), accounting=accounting)
 
 
 @pytest.mark.parametrize("function", [gdp_mu, paper_noise_multiplier])

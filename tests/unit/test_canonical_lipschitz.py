@@ -78,6 +78,13 @@ def test_set_classes__sizes_in_float64(n, k):
             assert abs(nearest / exact - 1) < Fraction(1, 2**40)
 
 
+def test_set_classes__of_equal_scores_the_first_entry_comes_first():
+    scores = np.arange(1000) % 3
+    assert SetClasses(scores, 5).order.tolist() == sorted(
+        range(1000), key=lambda entry: (-scores[entry], entry)
+    )
+
+
 def test_set_classes__scores_at_the_ends_of_int64():
     scores = np.array([-(2**63), 2**63 - 1, 0])
     assert SetClasses(scores, 1).gaps(0, 3) == (2**64 - 1, 0)
@@ -145,7 +152,8 @@ def exact_noise(size, r):
 
 @pytest.mark.parametrize("size", [1, 2, 10**6, math.comb(99_998, 49)])
 @pytest.mark.parametrize(
-    "r", [Fraction(1, 2**31), Fraction(1, 3), Fraction(2**31 - 1, 2**31), Fraction(1, 2**200)]
+    "r",
+    [Fraction(1, 2**31), Fraction(1, 3), Fraction(17, 25), Fraction(2**31 - 1, 2**31), Fraction(1, 2**200)],
 )
 @pytest.mark.parametrize("places", [5, 6, 7, 60, 400])
 @pytest.mark.parametrize("loss", [Fraction(0), Fraction(10**6, 7)])  # with none its digits are the noise's
@@ -279,6 +287,12 @@ def test_seeded_set__takes_the_largest_value(n, k, n_sets):
             assert class_of(chosen, scores, k) == expected
             seen.add(expected)
     assert len(seen) > n_sets // 10
+
+
+def test_seeded_set__of_more_sets_than_float64_has_numbers_for():
+    scores = np.zeros(3000, dtype=np.int64)
+    chosen = seeded_set(np.random.default_rng(1), scores, n_choices=300, **TERMS)
+    assert len(set(chosen.tolist())) == 300
 
 
 @pytest.mark.parametrize("word", [0, 2**31, 2**32 - 1])

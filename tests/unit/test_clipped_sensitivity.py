@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -107,6 +108,13 @@ def test_clipped_gram_sensitivity__of_long_rows_counts_the_diagonal_once():
     assert claim.value**2 == pytest.approx(16**2 + 16 / 2 + 1 / 8 - 1 / 16 + 4 * 2**4 / 2, rel=1e-12)
 
 
+def test_clipped_gram_sensitivity__of_very_long_rows_is_never_below():
+    d = 100_000_004
+    options = {"rows": "people", "neighbours": "add-remove", "unit": "person"}
+    claim = gram_sensitivity(d, row_norm=1e5, **options)
+    assert Fraction(claim.value) ** 2 >= Fraction((4 * d) ** 2 + 16 * d, 2) + d
+
+
 @pytest.mark.parametrize(("rows", "entry"), [("haplotypes", 1), ("people", 2)])
 def test_clipped_gram_sensitivity__of_a_norm_between_whole_entries_is_attained(rows, entry):
     """Two entries as large as they can be, and one that takes what is left of the norm."""
@@ -160,6 +168,8 @@ def test_cross_sensitivity__feature_takes_the_smaller_distance():
     options |= {"protection": "feature", "outcome_norm": 2.0}
     assert cross_sensitivity(16, 4, row_norm=1.5, **options).value == 2 * 1.5 * 2
     assert cross_sensitivity(16, 4, row_norm=3.0, **options).value == 4 * 2
+    people = options | {"rows": "people", "unit": "person"}
+    assert cross_sensitivity(16, 4, row_norm=7.0, **people).value == 8 * 2
     assert cross_sensitivity(16, 4, **options).value == 4 * 2
 
 

@@ -91,6 +91,17 @@ def test_intervals__round_to_either_side():
     assert [str(end) for end in Intervals(3).times(third, third)] == ["0.110", "0.112"]
 
 
+def test_intervals__of_numbers_of_any_size():
+    large, small = (Interval(Decimal(text), Decimal(text)) for text in ("1e999999", "1e-999999"))
+    assert Intervals(50).times(large, large) == (Decimal("1e1999998"), Decimal("1e1999998"))
+    assert Intervals(50).times(small, small) == (Decimal("1e-1999998"), Decimal("1e-1999998"))
+
+
+def test_intervals__no_decay_is_below_0_or_above_1():
+    assert 0 == Intervals(50).decay(Fraction(10**20)).low < Intervals(50).decay(Fraction(10**20)).high
+    assert Intervals(50).decay(Fraction(1, 10**60)).low < Intervals(50).decay(Fraction(1, 10**60)).high == 1
+
+
 @pytest.mark.parametrize("models", SETS.values(), ids=SETS)
 def test_draw_point__every_point_of_a_depth_has_one_number(models, monkeypatch):
     regions, points = DepthRegions(models), grid_points(models)

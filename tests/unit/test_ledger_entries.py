@@ -1,12 +1,22 @@
+import json
 import math
 from fractions import Fraction
 
 import pytest
 
 from dpgrs.errors import UsageError
-from dpgrs.privacy.accountant import gdp_delta, gdp_epsilon, split_budget
+from dpgrs.privacy.accountant import SMALLEST_DELTA, gdp_delta, gdp_epsilon, gdp_mu, split_budget
 from dpgrs.privacy.exact_numbers import exact_text
-from dpgrs.privacy.ledger_entries import Account, Cost, GaussianCharge, LaplaceCharge, PureCharge, make_budget
+from dpgrs.privacy.ledger_entries import (
+    Account,
+    Cost,
+    GaussianCharge,
+    LaplaceCharge,
+    PureCharge,
+    Request,
+    make_budget,
+)
+from ledger_requests import ACCOUNT, KEY, STATISTIC, identity
 
 
 @pytest.mark.parametrize(
@@ -77,11 +87,24 @@ def test_make_budget__allows_one_release_of_all_of_it(epsilon, delta):
         assert sum((GaussianCharge("sum", "1", sigma).cost for sigma in sigmas), Cost()).is_within(limit)
 
 
+@pytest.mark.parametrize("epsilon", ["0.1", "0.7", "1", "3", "10"])
+def test_make_budget__allows_the_square_of_mu_exactly(epsilon):
+    limit = make_budget(epsilon=epsilon, delta="1e-6").limit
+    assert limit == Cost(Fraction(gdp_mu(float(epsilon), 1e-6)) ** 2)
+
+
+def test_request__is_read_as_it_was_written():
+    charges = [GaussianCharge("gram", "1", "3"), PureCharge("choice", "0.1")]
+    request = Request.of(identity(), charges, ACCOUNT, statistic_digest=STATISTIC, study_key=KEY)
+    assert Request.from_entry(json.loads(json.dumps(request.entry()))) == request
+
+
 def test_make_budget__counter_and_total_give_the_smaller():
     assert make_budget(epsilon="1", delta="1e-6", mu_squared="0.001").mu_squared == "0.001"
     assert Fraction(make_budget(epsilon="1", delta="1e-6", mu_squared="9").mu_squared) < Fraction("0.06")
     assert make_budget(epsilon="1", delta="1e-6", pure_epsilon="1").limit == Cost(pure_epsilon=Fraction(1))
-    assert make_budget(mu_squared="1", delta="1e-30").limit == Cost(mu_squared=Fraction(1))
+    for delta in ("1e-30", exact_text(SMALLEST_DELTA)):
+        assert make_budget(mu_squared="1", delta=delta).limit == Cost(mu_squared=Fraction(1))
 
 
 @pytest.mark.parametrize(

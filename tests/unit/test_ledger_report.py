@@ -6,12 +6,12 @@ from fractions import Fraction
 
 import pytest
 
-from dpgrs.errors import DpgrsError
+from dpgrs.errors import DpgrsError, UsageError
 from dpgrs.privacy.hash_chain import creating_chain
-from dpgrs.privacy.ledger import Ledger, refusals
-from dpgrs.privacy.ledger_entries import Cost, GaussianCharge, LaplaceCharge
+from dpgrs.privacy.ledger import Ledger, refusals, shown_delta
+from dpgrs.privacy.ledger_entries import Account, Cost, GaussianCharge, LaplaceCharge, make_budget
 from dpgrs.privacy.ledger_report import describe_ledger, summarise_ledger
-from ledger_requests import ACCOUNT, DATASET, OUTPUT, gaussian, identity, new_ledger, reserve
+from ledger_requests import ACCOUNT, DATASET, OUTPUT, forge, gaussian, identity, new_ledger, reserve
 
 CHARGES = [GaussianCharge("gram", "1", "3"), LaplaceCharge("count", "1", "6")]
 
@@ -97,3 +97,37 @@ def test_refusals__hint_at_a_budget_for_choices_where_there_is_none(
     assert len(lines) == is_refused
     assert any("see `--pure-epsilon`" in line for line in lines) == has_hint
     assert all(("pure epsilon 0.5, spent" in line.replace(")", "")) == bool(pure_epsilon) for line in lines)
+
+
+def test_refusals__of_a_choice_name_both_counters(tmp_path):
+    (line,) = refusals(new_ledger(tmp_path).read(), Cost(pure_epsilon=Fraction(1, 2)), ACCOUNT)
+    assert "cost epsilon 0.5 (mu^2 0 and pure epsilon 0.5), spent epsilon 0 of 4.887 (" in line
+    assert "(mu^2 0 and pure epsilon 0 of mu^2 1 and pure epsilon 0), at delta 1e-06." in line
+
+
+def test_reserve__names_the_accounts_that_there_are(tmp_path):
+    other = Account("full", "haplotype", "add-remove")
+    with pytest.raises(UsageError, match=f"one of the ledger's, {ACCOUNT}, got {other}"):
+        reserve(new_ledger(tmp_path), account=other)
+
+
+@pytest.mark.parametrize("digest", [7, b"a" * 64])
+def test_reserve__raise_on_a_digest_that_is_no_text(tmp_path, digest):
+    with pytest.raises(UsageError, match="`statistic_digest` must be a SHA-256"):
+        reserve(new_ledger(tmp_path), statistic=digest)
+
+
+def test_read__raise_on_an_account_of_other_fields(tmp_path):
+    ledger = new_ledger(tmp_path)
+    forge(ledger, {"kind": "account", "account": vars(ACCOUNT), "budget": {}})
+    with pytest.raises(DpgrsError, match="does not understand"):
+        ledger.read()
+
+
+def test_ledger__a_path_may_be_text(tmp_path):
+    ledger = new_ledger(tmp_path)
+    assert Ledger(str(ledger.path)).path == ledger.path
+
+
+def test_shown_delta__of_any_exact_number():
+    assert shown_delta(make_budget(delta="1/3", mu_squared="1")) == "0.333333"

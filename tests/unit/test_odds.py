@@ -111,13 +111,23 @@ def test_odds_chance__of_both_parts_is_that_of_what_the_pure_part_leaves(pure):
     assert Cost(Fraction(mu) ** 2, Fraction(pure)).odds_chance(Fraction(pure) / 2) == 1
 
 
-@pytest.mark.parametrize("mu", [1e-9, 1e-3, 0.1, 0.2367, 1.0, 5.0, 20.0, 100.0])
-@pytest.mark.parametrize("epsilon", [1e-4, 0.3, 1.0, 5.0, 300.0, 1e4])
+@pytest.mark.parametrize("mu", [1e-9, 1e-3, 0.1, 0.2367, 1.0, 5.0, 10.0, 20.0, 100.0])
+@pytest.mark.parametrize("epsilon", [1e-4, 0.3, 1.0, 5.0, 60.0, 300.0, 1e4])
 def test_odds_chance__is_rounded_up_and_close_to_other_arithmetic(mu, epsilon):
     chance, exact = odds_chance(mu, epsilon), float(chance_bound(Fraction(mu) ** 2, Fraction(epsilon)))
     assert max(exact, 1e-30) <= chance <= 1
     if 1e-25 < exact < 0.5:  # beyond, thresholds lie where t would be below 0
         assert chance == pytest.approx(exact, rel=1e-7)
+
+
+@pytest.mark.parametrize(
+    ("mu", "epsilon"),
+    [(0.0059, 0.0649), (1.0811, 1.0), (4.9535, 5.3367), (12.7178, 195.331), (140.0, 10570.0)],
+)
+def test_odds_chance__is_the_smallest_that_any_place_gives(mu, epsilon):
+    distances = epsilon * np.geomspace(1e-4, 1, 5000)
+    bounds = [gdp_delta(mu, epsilon - distance) / -math.expm1(-distance) for distance in distances.tolist()]
+    assert odds_chance(mu, epsilon) == pytest.approx(min(1, *bounds), rel=2e-6)
 
 
 def test_odds_chance__limits():
@@ -126,6 +136,8 @@ def test_odds_chance__limits():
     assert odds_chance(mu, 0) == odds_chance(mu, -1.0) == odds_chance(0, -1.0) == 1
     assert odds_chance(1e-12, 1.0) == odds_chance(1e-9, 1.0)
     assert odds_chance(LARGEST_MU, 1e4) == 1
+    # Here places that differ in their last digit lie on either side of epsilon.
+    assert odds_chance(40.831143365164046, 2.2267607065481188e-13) == 1
     chances = [odds_chance(mu, epsilon) for epsilon in (0.2, 0.5, 1.0, 2.0)]
     assert chances == sorted(chances, reverse=True)
     assert all(
@@ -134,7 +146,8 @@ def test_odds_chance__limits():
 
 
 @pytest.mark.parametrize(
-    ("mu", "epsilon"), [(-1.0, 1.0), (1.0, math.inf), (1.0, -math.inf), (1.0, math.nan), (2e4, 1.0)]
+    ("mu", "epsilon"),
+    [(-1.0, 1.0), (-1.0, 0.0), (1.0, math.inf), (1.0, -math.inf), (1.0, math.nan), (2e4, 1.0), (2e4, 0.0)],
 )
 def test_odds_chance__raise_on_arguments(mu, epsilon):
     with pytest.raises(UsageError, match="must be"):

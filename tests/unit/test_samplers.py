@@ -144,6 +144,15 @@ def test_indices_below__words_that_do_not_divide_evenly_are_left_out():
     assert (alone.tolist(), alone.dtype) == ([0, 0], np.int64)
 
 
+def test_indices_below__take_no_more_words_than_they_need():
+    """Nearly half of all words are left out."""
+    bound = 2**31 + 1
+    stream, same = KeyStream(KEY, b"uneven"), KeyStream(KEY, b"uneven")
+    drawn = samplers.indices_below(stream, 1000, bound).tolist()
+    assert drawn == [word for word in same.take(3000).tolist() if word < bound][:1000]
+    assert samplers.indices_below(stream, 0, bound).tolist() == []
+
+
 @pytest.mark.parametrize("block_words", [1, 100])
 def test_permute_and_flip__equals_its_twin(block_words, monkeypatch):
     scores = np.array([3, -1, 4, 1, -5, 9, 2, 6])
@@ -164,6 +173,14 @@ def test_permute_and_flip__equals_its_twin(block_words, monkeypatch):
         assert samplers.permute_and_flip(stream, scores, **options).tolist() == [one_by_twin(digits)]
 
 
+def test_permute_and_flip__of_as_many_as_the_kernel_can_number(monkeypatch):
+    monkeypatch.setattr(samplers, "LARGEST_CHOICE", 3)
+    options = {"epsilon": 10**6, "sensitivity": 1}
+    assert samplers.permute_and_flip(KeyStream(KEY, b"choice"), [0, 1, 2], **options).tolist() == [2]
+    with pytest.raises(UsageError, match="`scores` must be"):
+        samplers.permute_and_flip(KeyStream(KEY, b"choice"), [0, 1, 2, 3], **options)
+
+
 def test_permute_and_flip__choices_are_different():
     scores = np.arange(20) % 3
     choices = samplers.permute_and_flip(
@@ -176,11 +193,25 @@ def test_permute_and_flip__numbers_of_numpy_are_exact():
     scores = np.arange(20) * 2**58
     draws = [
         samplers.permute_and_flip(
-            KeyStream(KEY, b"numpy"), scores, epsilon=whole(3), sensitivity=whole(2**62), n_choices=whole(20)
+            KeyStream(KEY, b"numpy"), scores, epsilon=epsilon, sensitivity=whole(2**62), n_choices=whole(20)
         )
         for whole in (int, np.int64)
+        for epsilon in (whole(3), Fraction(21, whole(7)))
     ]
-    assert draws[0].tolist() == draws[1].tolist()
+    assert all(drawn.tolist() == draws[0].tolist() for drawn in draws)
+
+
+def test_permute_and_flip__gaps_of_twins_at_the_ends_of_int64(monkeypatch):
+    scores, gaps = np.array([-(2**63), 2**63 - 1]), []
+
+    def visit(digits, order, done, exponent_of):
+        gaps.extend(exponent_of(candidate) for candidate in order)
+        return 1
+
+    monkeypatch.setattr(kernels, "permute_and_flip", lambda words, order, done, *terms: (done, 0, -1))
+    monkeypatch.setattr(twins, "flip_next", visit)
+    samplers.permute_and_flip(KeyStream(KEY, b"twins"), scores, epsilon=2, sensitivity=1)
+    assert gaps == [2**64 - 1, 0]
 
 
 def test_permute_and_flip__scores_at_the_ends_of_int64():
@@ -279,7 +310,11 @@ def test_scale_parameters__bracket_the_scale(scale):
         (lambda s: samplers.bernoulli_exp(s, 1, 1, 0), "q"),
         (lambda s: samplers.indices_below(s, 1, 0), "bound"),
         (lambda s: samplers.indices_below(s, 1, 2**32 + 1), "bound"),
+        (lambda s: samplers.indices_below(s, -1, 5), "size"),
+        (lambda s: samplers.indices_below(s, 1.0, 5), "size"),
         (lambda s: samplers.permute_and_flip(s, [1.0], epsilon=1, sensitivity=1), "scores"),
+        (lambda s: samplers.permute_and_flip(s, [True], epsilon=1, sensitivity=1), "scores"),
+        (lambda s: samplers.permute_and_flip(s, np.zeros(0, dtype=int), epsilon=1, sensitivity=1), "scores"),
         (lambda s: samplers.permute_and_flip(s, [], epsilon=1, sensitivity=1), "scores"),
         (lambda s: samplers.permute_and_flip(s, [2**63], epsilon=1, sensitivity=1), "scores"),
         (lambda s: samplers.permute_and_flip(s, [[1, 2]], epsilon=1, sensitivity=1), "scores"),

@@ -219,3 +219,28 @@ def test_sensitivity__proof_pages_exist(repository):
     ]
     assert all((repository / claim.proof).is_file() for claim in claims)
     assert all(isinstance(claim, Sensitivity) and claim.norm == "l2" for claim in claims)
+
+
+BOUNDS = [tenths / 10 for tenths in range(1, 60)]
+
+
+def test_cross_sensitivity__is_never_below_for_any_bound():
+    terms = {"rows": "haplotypes", "neighbours": "add-remove", "unit": "haplotype"}
+    for bound in BOUNDS:
+        claim = cross_sensitivity(3, 2, outcome_bound=bound, **terms)
+        assert Fraction(claim.value) ** 2 >= Fraction(3, 4) * 2 * Fraction(bound) ** 2
+
+
+def test_accuracy_sensitivity__is_never_below_for_any_bounds():
+    terms = {"rows": "people", "neighbours": "add-remove", "unit": "person"}
+    for outcome_bound, residual_bound in itertools.product(BOUNDS, repeat=2):
+        B, C = Fraction(outcome_bound), Fraction(residual_bound)
+        claim = accuracy_sensitivity(1, outcome_bound=outcome_bound, residual_bound=residual_bound, **terms)
+        assert Fraction(claim.value) ** 2 >= C**4 + B**4 + B**2
+
+
+def test_smallest_eigenvalue_sensitivity__is_never_below_for_any_error():
+    terms = {"rows": "haplotypes", "neighbours": "add-remove", "unit": "haplotype"}
+    for d, error in itertools.product(range(1, 8), [0.0, 1e-9, 0.1, 0.3]):
+        claim = smallest_eigenvalue_sensitivity(d, error=error, **terms)
+        assert Fraction(claim.value) >= Fraction(d, 4) + 2 * Fraction(error)

@@ -1,0 +1,63 @@
+"""The files of a chain: how they are named, that they are closed again, and what is said of them."""
+
+import re
+from datetime import datetime
+from pathlib import Path
+
+import pytest
+
+from dpgrs.errors import DpgrsError
+from dpgrs.privacy import hash_chain
+from dpgrs.privacy.hash_chain import appending_to, creating_chain, head_path, reading_chain, repair
+
+
+@pytest.fixture
+def path(tmp_path):
+    with creating_chain(tmp_path / "chain.jsonl") as chain:
+        chain.append({"kind": "first"})
+    return tmp_path / "chain.jsonl"
+
+
+def test_chain__a_path_may_be_text(tmp_path):
+    path = str(tmp_path / "chain.jsonl")
+    with creating_chain(path) as chain:
+        chain.append({"kind": "first"})
+    with appending_to(path) as chain:
+        chain.append({"kind": "second"})
+    assert repair(path) == 0
+    with reading_chain(path) as chain:
+        assert [entry["kind"] for entry in chain.entries] == ["first", "second"]
+
+
+def open_files():
+    return sorted(one.name for one in Path("/proc/self/fd").iterdir())
+
+
+def test_append__leaves_no_file_open(path):
+    before = open_files()
+    with appending_to(path) as chain:
+        chain.append({"kind": "second"})
+    assert open_files() == before
+
+
+def test_append__tells_the_second_in_utc(path, monkeypatch):
+    monkeypatch.setattr(hash_chain, "datetime", datetime)
+    with appending_to(path) as chain:
+        entry = chain.append({"kind": "second"})
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\+00:00", entry["time"])
+
+
+def test_read__names_the_head_that_does_not_fit(path):
+    head_path(path).write_bytes(b"{}\n")
+    with (
+        pytest.raises(DpgrsError, match=f"its chain breaks at its head {head_path(path)}\\."),
+        reading_chain(path),
+    ):
+        pass
+
+
+@pytest.mark.parametrize("opening", [b"[", b'{"a":'])
+def test_read__raise_on_a_line_too_deep_to_be_parsed(path, opening):
+    path.write_bytes(opening * 100_000 + b"\n")
+    with pytest.raises(DpgrsError, match=r"its chain breaks at line 1\. Restore"), reading_chain(path):
+        pass

@@ -27,7 +27,7 @@ def noise(epsilon, delta, *, count_share=0.01, accounting="gdp", **terms):
 
 
 @pytest.mark.parametrize("steps", [1, 50])
-@pytest.mark.parametrize("epsilon", [0.1, 1.0, 8.0])
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 8.0, 100.0])
 def test_noise__of_steps_on_all_rows_is_the_closed_form(epsilon, steps):
     multiplier, mu_count = noise(epsilon, 1e-6, steps=steps, sampling_rate=1.0)
     exact = math.sqrt(steps / (gdp_mu(epsilon, 1e-6) ** 2 - mu_count**2))
@@ -68,6 +68,19 @@ def test_noise__falls_back_where_losses_lack_digits(epsilon, delta):
     assert 0 < multiplier < math.inf
     # Sampling never asks for more noise than steps on all rows, but for what Renyi divergences lose.
     assert multiplier <= 1.5 * math.sqrt(20 / 0.99) / gdp_mu(epsilon, delta)
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "delta", "steps", "rate"),
+    [(1e4, 1e-6, 1, 1.0), (1e3, 1e-6, 20, 0.2), (1.0, 3e-13, 20, 0.2), (1.0, 1e-20, 20, 0.2)],
+)
+def test_noise__falls_back_to_renyi_divergences_of_whole_orders(epsilon, delta, steps, rate):
+    """Nothing is left of delta = 3e-13 after 10^-14 for each of 10 + 20 mechanisms."""
+    terms = {"steps": steps, "sampling_rate": rate}
+    multiplier, mu_count = noise(epsilon, delta, **terms)
+    event = sgd_event(multiplier, mu_count=mu_count, **terms)
+    spent = RdpAccountant(ORDERS).compose(event).get_epsilon(delta)
+    assert epsilon * (1 - 1e-5) < spent <= epsilon
 
 
 @pytest.mark.parametrize("rate", [0.1, 0.5])

@@ -98,6 +98,7 @@ def test_with_covariates__equals_plain_float_sums(rows):
     X = half_coded(alleles, rows=rows)[is_selected]
     X = np.column_stack([X[:, :-1], units[:, is_selected].T * GENOTYPE_STEP, X[:, -1]])
     y = Y[:, is_selected] * OUTCOME_STEP
+    assert {sums.dtype for sums in (G, *V.values())} == {np.dtype(np.int64)}
     np.testing.assert_array_equal(G * CLIPPED_GRAM_STEP, X.T @ X)
     np.testing.assert_allclose(V[5] * CLIPPED_CROSS_STEP, y @ X, rtol=0, atol=1e-9)
     np.testing.assert_allclose(V[2] * CLIPPED_CROSS_STEP, y @ X[:, [1, 3, 5, 6, 7]], rtol=0, atol=1e-9)

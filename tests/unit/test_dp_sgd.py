@@ -45,6 +45,15 @@ class NoNoise(NoiseSource):
         return statistic, event
 
 
+class NotedParts(NoNoise):
+    def __init__(self):
+        self.parts = []
+
+    def of(self, *part):
+        self.parts.append(part)
+        return super().of(*part)
+
+
 def request(**options):
     defaults = {"rows": "haplotypes", "unit": "haplotype", "n_variants": D, "n_outcomes": L}
     defaults |= {"outcome_bound": 9.0, "epsilon": 1.0, "delta": 1e-6, "steps": 3, "sampling_rate": 1.0}
@@ -106,8 +115,22 @@ def test_private_sgd__takes_only_the_units_of_the_sample(unit):
     np.testing.assert_allclose(result.fit.weights, expected[:, :-1], atol=1e-4)
 
 
+def test_private_sgd__parts_are_the_genotypes_and_the_outcomes_of_each_budget():
+    noise = NotedParts()
+    run(request(n_outcomes=1, steps=1), noise=noise)
+    assert noise.parts == [("genotypes",), *[("outcomes", str(number)) for number in range(L)]]
+
+
+@pytest.mark.parametrize("learning_rate", [1.0, 1e9])
+def test_private_sgd__weights_are_whole_steps_below_the_cut(learning_rate):
+    weights = run(request(learning_rate=learning_rate)).fit.weights / WEIGHT_STEP
+    np.testing.assert_array_equal(weights, np.rint(weights))
+    assert 0 < np.abs(weights).max() <= LARGEST_PREDICTION / (2 * (D + 1))
+
+
 def test_private_sgd__events_and_noise_of_every_step_and_budget():
     result = run(request(n_outcomes=1))
+    assert isinstance(result.events, tuple)
     names = [event.statistic for event in result.events]
     assert names == ["count", *[f"gradients, step {step}" for step in range(3) for _ in range(L)]]
     assert {event.mu for event in result.events[1:]} == {1 / request(n_outcomes=1).noise_multiplier}
@@ -179,6 +202,14 @@ def test_gradient_sensitivity__is_attained(rows, d, n_outcomes):
 def test_gradient_sensitivity__of_a_person_with_two_haplotype_rows():
     row, person = (gradient_sensitivity(request(unit=unit)).value for unit in ("haplotype", "person"))
     assert person == pytest.approx(2 * row, rel=1e-15)
+    assert gradient_sensitivity(request()).proof == "docs/proofs/dp_sgd.md"
+
+
+@pytest.mark.parametrize(("clip_steps", "n_outcomes"), [(55418265, 195), (39309591, 261)])
+def test_gradient_sensitivity__is_no_less_where_float64_rounds_down(clip_steps, n_outcomes):
+    exact = n_outcomes * (clip_steps * Fraction(OUTCOME_STEP)) ** 2
+    terms = request(clip=clip_steps * OUTCOME_STEP, n_outcomes=n_outcomes)
+    assert Fraction(gradient_sensitivity(terms).value) ** 2 >= exact
 
 
 @pytest.mark.parametrize("clip_steps", [1, 12345, 2**26])
@@ -221,7 +252,7 @@ def test_on_weight_grid__keeps_predictions_exact():
     assert 2 * np.abs(W).sum() <= LARGEST_PREDICTION
     assert W[0, 2] == 0
     cut = on_weight_grid(np.full((1, 5), 1e300))
-    np.testing.assert_array_equal(cut, np.floor(cut))
+    np.testing.assert_array_equal(cut, np.full((1, 5), LARGEST_PREDICTION // 10))
 
 
 def test_limits__keep_residuals_exact():
@@ -234,6 +265,7 @@ def test_clip_steps__are_of_a_row_and_at_most_of_the_largest_bound():
     assert request(n_variants=3).clip_steps * OUTCOME_STEP == 1.0
     assert request(n_variants=2, rows="people", unit="person").clip_steps * OUTCOME_STEP == 1.5
     assert request(n_variants=3, clip=OUTCOME_STEP).clip_steps == 1
+    assert request(n_variants=3, clip=2.9 * OUTCOME_STEP).clip_steps == 2
     assert request(n_variants=10**8).clip_steps * OUTCOME_STEP == LARGEST_BOUND
 
 

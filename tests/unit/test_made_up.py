@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from dpgrs.errors import UsageError
+from dpgrs.regression.clipped_statistics import grid_frequency
 from dpgrs.regression.made_up import made_up_cohort, noisy_made_up, require_domain
 from dpgrs.regression.requests import PrivacyRequest
 from dpgrs.regression.statistics import column_moments
@@ -42,6 +43,14 @@ def test_made_up_cohort__rows_are_clipped(rows):
     by_row = (cohort.root @ cohort.root.T).diagonal()
     np.testing.assert_allclose(by_row, (z**2).mean(axis=0), rtol=0.04)
     np.testing.assert_allclose(cohort.coded_mean, 0, atol=1e-3)
+
+
+def test_made_up_cohort__row_of_one_variant_is_clipped_exactly():
+    request = PrivacyRequest("haplotypes", 1, 1, 3.0, 1.0, 1e-6, coding="frequency", row_norm=0.2)
+    gram = made_up_cohort(request, n_rows=10**12, frequency=np.array([0.05]), number=0).gram
+    # Of alleles 0 and 1, at -0.05 and 0.95 about their mean.
+    np.testing.assert_allclose(gram[0, 0], 0.95 * 0.05**2 + 0.05 * 0.2**2, rtol=1e-4)
+    np.testing.assert_allclose(2 * gram[0, 1], 0.95 * -0.05 + 0.05 * 0.2, rtol=1e-4)
 
 
 @pytest.mark.parametrize("rows", ["haplotypes", "people"])
@@ -85,6 +94,16 @@ def test_noisy_made_up__draws_what_the_request_draws(protection, counts_outcomes
         assert (first.observed != other.observed).any()
     assert first.cross.shape == (7, len(P))
     assert not first.cross.any()
+
+
+def test_noisy_made_up__counts_rows_with_noise_and_knows_the_zero_of_the_coding():
+    request = request_of(coding="frequency", row_norm=100.0)
+    cohort = made_up_cohort(request, n_rows=5000, frequency=P, number=0)
+    draws = [noisy_made_up(request, cohort, n_outcomes=1, key=(key,)) for key in range(5)]
+    assert len({draw.n for draw in draws}) > 1
+    zero = column_moments(grid_frequency(P), rows="haplotypes")[0]
+    assert (zero != column_moments(P, rows="haplotypes")[0]).any()
+    np.testing.assert_array_equal(draws[0].origin, zero)
 
 
 def test_require_domain__ends_are_inside():

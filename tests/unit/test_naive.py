@@ -85,16 +85,25 @@ def test_even_part__the_better_of_basic_and_advanced_composition(times, is_basic
     assert paper_noise_multiplier(epsilon, delta) <= paper_noise_multiplier(0.9 / times, 9e-7 / times)
 
 
+@pytest.mark.parametrize("times", [2, 10**6])
 @pytest.mark.parametrize("epsilon", [1e-4, 1e4])
-def test_even_part__extreme_budgets(epsilon):
-    part, _ = even_part(epsilon, 1e-12, 10**6)
+def test_even_part__extreme_budgets(epsilon, times):
+    part, _ = even_part(epsilon, 1e-12, times)
     assert 0 < part < epsilon
+
+
+@pytest.mark.parametrize("epsilon", [1e-9, 1e-6, 1e-3])
+def test_even_part__advanced_composition_is_used_up_however_small(epsilon):
+    part, _ = even_part(epsilon, 1e-6, 1000)
+    total = math.sqrt(2000 * math.log(2e6)) * part + 1000 * part * math.expm1(part)
+    assert epsilon * (1 - 1e-8) < total <= epsilon
 
 
 def test_fit_separately__is_ridge_without_noise():
     exact = statistics()
     plain = fit_ridge(*exact, penalty=0.05)
     fit = fit_separately(release(NoNoise()), penalty=0.05)
+    assert fit.means.shape == (L, D)
     np.testing.assert_allclose(fit.weights, plain.weights, rtol=0, atol=1e-8)
     X = coded_rows(random_bits(D, 64, seed=1), n_haplotypes=64, rows="haplotypes")
     np.testing.assert_allclose(fit.predict(X), plain.predict(X), rtol=0, atol=1e-8)
@@ -119,6 +128,7 @@ def test_collect__holds_all_and_fits_the_same():
     )
     np.testing.assert_array_equal(first.weights, second.weights)
     assert [event.statistic for event in together.events] == ["count", *["gram", "cross product"] * L]
+    assert together.events == sum((one.events for one in drawn), ())
 
 
 def test_private_separate_statistics__events_are_all_that_is_spent():

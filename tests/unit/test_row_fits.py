@@ -1,5 +1,7 @@
 """Fits that read rows, at the budget of one of several outcomes."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -47,6 +49,16 @@ def test_fit_rows__bas_does_not_shorten_rows_within_the_largest_norm():
     np.testing.assert_allclose(short.weights, long.weights, atol=0.03)
     clipped = fit("bas", largest_norm=LARGEST_NORM / 8)
     assert np.abs(clipped.weights - short.weights).max() > 0.1
+
+
+def test_fit_rows__bas_takes_the_longest_rows_at_norm_1_with_half_of_its_square_in_the_intercept(monkeypatch):
+    taken, found = [], SimpleNamespace(weights=np.zeros(3), events=())
+    monkeypatch.setattr(
+        "dpgrs.regression.row_fits.private_boosted_adassp", lambda rows, *_, **__: taken.append(rows) or found
+    )
+    fit("bas")
+    np.testing.assert_allclose((taken[0][:, :-1] ** 2).sum(axis=1), 0.5)
+    np.testing.assert_allclose(taken[0][:, -1] ** 2, 0.5)
 
 
 @pytest.mark.parametrize("accounting", ["gdp", "paper"])

@@ -1,4 +1,5 @@
 import math
+from decimal import Decimal, localcontext
 
 import numpy as np
 import pytest
@@ -48,6 +49,14 @@ def test_base_terms__are_the_inverse_of_the_amplification(epsilon, q):
     assert amplified == pytest.approx(epsilon, rel=1e-7)
     assert 1e-6 * (1 - 1e-11) < q * delta0 <= 1e-6
     assert epsilon0 >= epsilon * (1 - 1e-11)
+
+
+@pytest.mark.parametrize("q", [0.01, 0.1, 0.5, 0.9])
+@pytest.mark.parametrize("epsilon", [0.1, 0.5, 5.0, 50.0])
+def test_base_terms__are_rounded_down(epsilon, q):
+    epsilon0 = base_terms(epsilon, 1e-6, sampling_rate=q)[0]
+    with localcontext(prec=60):
+        assert (1 + Decimal(q) * (Decimal(epsilon0).exp() - 1)).ln() <= Decimal(epsilon)
 
 
 @pytest.mark.parametrize(("epsilon", "delta", "q"), [(1e4, 1e-6, 1e-3), (800.0, 0.3, 1e-6), (1.0, 0.9, 0.5)])

@@ -104,6 +104,14 @@ def test_cross_product__takes_outcomes_at_the_largest_bound():
     np.testing.assert_array_equal(V[0], -LARGEST_BOUND * half_coded(alleles, rows="haplotypes").sum(axis=0))
 
 
+def test_cross_product__takes_outcomes_at_the_limit_and_none_at_all():
+    alleles, options = random_alleles(3, 64), {"n_haplotypes": 64, "rows": "haplotypes"}
+    V = cross_product(pack(alleles), np.full((1, 64), LARGEST_OUTCOME), **options) * CROSS_STEP
+    expected = LARGEST_OUTCOME * OUTCOME_STEP * half_coded(alleles, rows="haplotypes").sum(axis=0)
+    np.testing.assert_array_equal(V[0], expected)
+    assert cross_product(pack(alleles), np.zeros((0, 64), dtype=np.int64), **options).shape == (0, 4)
+
+
 def test_limits__keep_sums_of_outcomes_exact():
     assert 2 * LARGEST_OUTCOME * LARGEST_ROWS < 2**53  # in float64, with genotypes of a person
 
@@ -233,6 +241,12 @@ def test_coded_rows__equals_plain_coding(rows):
     )
 
 
+def test_coded_rows__of_dosages():
+    dosages = np.array([[-4096, 0, 1], [2048, 4096, -1]], dtype=np.int16)
+    coded = coded_rows(dosages, n_haplotypes=6, rows="people")
+    np.testing.assert_array_equal(coded, [[-1, 0.5], [0, 1], [2.0**-12, -(2.0**-12)]])
+
+
 @pytest.mark.parametrize(
     ("n_shared", "expected"), [(4, math.sqrt(1 + 25 + 25 + 49)), (2, math.sqrt(25 + 49)), (1, 7.0)]
 )
@@ -250,6 +264,11 @@ def test_largest_row_norm__is_no_less_where_long_sums_round_down():
     assert int(plain[0, 0]) < square
     norm = Fraction(largest_row_norm(Y, n_shared=len(Y))) / Fraction(OUTCOME_STEP)
     assert norm**2 >= square
+
+
+def test_largest_row_norm__of_more_outcomes_than_int64_could_sum():
+    Y = np.full((2**12, 1), LARGEST_OUTCOME)
+    assert largest_row_norm(Y, n_shared=len(Y)) == pytest.approx(2**6 * LARGEST_OUTCOME * OUTCOME_STEP)
 
 
 def test_largest_row_norm__nobody_and_nothing_known():

@@ -253,7 +253,7 @@ def test_private_tukey__events_are_the_budget_whether_it_passes_or_not(neighbour
 def test_private_tukey__finds_the_weights(check):
     request = replace(REQUEST, check=check, rows_per_coefficient=3.0)
     fit = private_tukey(X, Y, request=request, noise=BenchmarkNoise(2))
-    assert fit.status == Status.RELEASED
+    assert (fit.status, type(fit.n_models)) == (Status.RELEASED, int)
     np.testing.assert_allclose(fit.weights, WEIGHTS, atol=0.1)
 
 
@@ -380,7 +380,7 @@ def test_number_of_models__whole_and_bounded(n_rows, expected):
     ],
 )
 def test_request__raise_on_terms(name, value):
-    with pytest.raises(UsageError, match=f"`{name}` must be .*, got {re.escape(str(value))}"):
+    with pytest.raises(UsageError, match=f"`{name}` must be [^<]*, got {re.escape(str(value))}"):
         replace(REQUEST, **{name: value})
 
 

@@ -108,6 +108,13 @@ def test_heritability_posterior__of_outcomes_that_contradict_every_prior_is_fini
     assert posterior[:500, 20:].sum(axis=1).min() > 0.999
 
 
+@pytest.mark.parametrize(("small", "tells"), [(1e-12, True), (1e-13, False)])
+def test_prior_moments__a_direction_tells_something_where_its_residuals_are_above_rounding(small, tells):
+    """Those of the smallest heritability, beside the largest variance of all, which is 1000."""
+    prior = prior_moments(noisy_spectrum(np.diag([small, 1.0]), gram_sd=0.0), 1000, cross_sd=0.0)
+    assert prior.is_informative.tolist() == [tells, True]
+
+
 def test_interval_scale__makes_the_intervals_of_a_mixture_cover():
     posterior = np.array([[0.5, 0.5, 0.0], [0.2, 0.2, 0.6], [0.0, 1.0, 0.0], [0.98, 0.0, 0.02]])
     given, between = np.array([0.05, 0.8, 0.4]), np.array([0.0, 0.1, 0.2, 0.0])

@@ -5,6 +5,7 @@ import pytest
 from scipy.special import softmax
 from scipy.stats import multivariate_normal
 
+from dpgrs.errors import UsageError
 from dpgrs.regression.blup import (
     fit_blup,
     fit_blup_public_outcomes,
@@ -12,6 +13,7 @@ from dpgrs.regression.blup import (
     stieltjes_transform,
 )
 from dpgrs.regression.blup_model import HERITABILITIES
+from dpgrs.regression.denoising import noisy_spectrum
 from dpgrs.regression.penalties import evidence_penalty
 
 EXACT = {"gram_sd": 0.0, "cross_sd": 0.0, "heritability": 0.5}
@@ -133,3 +135,58 @@ def test_sample_overlaps__of_more_variants_than_rows_add_up_to_1():
     transform = stieltjes_transform(sample, n=3)
     overlap = sample_overlaps(sample, np.linspace(0.3, 5, 7), noise=0.3, n=3, transform=transform)
     np.testing.assert_allclose(overlap.sum(axis=1), 1)
+
+
+@pytest.mark.parametrize("size", [2.0**-40, 2.0**40])
+@pytest.mark.parametrize(
+    ("odd_cohort", "sd"),
+    [(cohort, 0.0), (cohort, 0.5), (many_times_the_same, 0.5)],
+    ids=["exact", "", "same"],
+)
+def test_fits__do_not_hang_on_the_unit_of_the_variants(size, odd_cohort, sd):
+    X, Y = odd_cohort()
+    gram, cross, n = X.T @ X, Y @ X, len(X)
+    larger = {"gram": gram * size**2, "cross": cross * size, "n": n, "gram_sd": 0.0, "cross_sd": sd * size}
+    terms = {"gram": gram, "cross": cross, "n": n, "gram_sd": 0.0, "cross_sd": sd}
+    for fit, public in ((fit_blup, {}), (fit_blup_public_outcomes, {"outcomes": Y})):
+        one, other = fit(**terms, **public), fit(**larger, **public)
+        np.testing.assert_allclose(other.weights * size, one.weights, rtol=1e-6, atol=1e-12)
+        np.testing.assert_allclose(other.heritability, one.heritability, rtol=1e-6)
+    penalty = evidence_penalty(**terms)
+    assert evidence_penalty(**larger) / size**2 == pytest.approx(penalty, rel=1e-6)
+
+
+def test_fit_blup_public_outcomes__is_0_along_directions_without_variance():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((60, 40)) * np.geomspace(0.01, 1, 40)
+    upper = np.triu(rng.standard_normal((40, 40))) * 5
+    gram = X.T @ X + upper + np.triu(upper, 1).T
+    spectrum, Y = noisy_spectrum(gram, gram_sd=5.0), rng.standard_normal((3, 60))
+    fit = fit_blup_public_outcomes(gram, Y @ X, 60, outcomes=Y, gram_sd=5.0, cross_sd=1.0)
+    along = np.abs(fit.weights @ spectrum.vectors).max(axis=0)
+    is_lost = spectrum.first == 0
+    assert is_lost.any()
+    assert along[is_lost].max() < 1e-12 * along.max()
+
+
+def test_fit_blup__standard_errors_of_outcomes_far_beyond_the_model_are_numbers():
+    X, Y = cohort(d=1)
+    terms = {"gram_sd": 0.0, "cross_sd": 1.0, "heritability": 0.5}
+    errors = [fit_blup(X.T @ X, size * Y @ X, len(X), **terms).standard_errors for size in (1, 1e12)]
+    assert (errors[1] >= errors[0] * (1 - 1e-9)).all()
+
+
+@pytest.mark.parametrize("wrong", [{"n": 0}, {"gram_sd": -1.0}, {"cross_sd": -1.0}, {"heritability": 1.0}])
+def test_fit_blup_public_outcomes__raise_on_numbers_out_of_their_domain(wrong):
+    (name,) = wrong
+    terms = {"n": 10, "gram_sd": 1.0, "cross_sd": 1.0} | wrong
+    with pytest.raises(UsageError, match=f"`{name}` must be"):
+        fit_blup_public_outcomes(np.eye(2), np.ones((1, 2)), outcomes=np.ones((1, 10)), **terms)
+
+
+def test_fit_blup__standard_errors_of_a_heritability_next_to_1_are_numbers():
+    """Rounding may leave an effect no variance, or less."""
+    terms = {"gram_sd": 0.0, "cross_sd": 0.0, "heritability": 1 - 1e-15}
+    for size in np.geomspace(1e-3, 1e9, 40):
+        errors = fit_blup(np.array([[size]]), np.array([[1.0]]), 1e6, **terms).standard_errors
+        assert 0 <= errors[0, 0] < 1e-3 * np.sqrt(1e6 / size)

@@ -103,12 +103,32 @@ def test_tukey__is_the_mechanism_alone(relation):
 
 
 def test_nondp__is_least_squares_whatever_the_units_and_the_rank():
-    scaled = np.column_stack([X * 10.0 ** np.arange(-12, 18, 5), X[:, 0] * 1e-12, np.zeros(len(X))])
+    scaled = np.column_stack([X * 10.0 ** np.arange(-22, 20, 7), X[:, 0] * 1e-12, np.zeros(len(X))])
     request = replace(REQUEST, epsilon=1e-3)
     fitted = fit_method(scaled, Y, method=METHODS["nondp"], request=request, noise=BenchmarkNoise(1))
     exact = with_intercept(X) @ np.linalg.lstsq(with_intercept(X), Y, rcond=None)[0]
     np.testing.assert_allclose(fitted.predict(scaled), exact, atol=1e-8)
     assert fitted.events == ()
+
+
+def test_nondp__without_rows_has_weights_of_0():
+    fitted = fit_method(X[:0], Y[:0], method=METHODS["nondp"], request=REQUEST, noise=BenchmarkNoise(1))
+    assert fitted.weights.tolist() == [0.0] * 7
+
+
+def test_l_bas__a_row_has_a_key_of_its_features_and_its_outcome(monkeypatch):
+    seen = []
+
+    def spy(X, y, *, unit_keys, **terms):
+        seen.extend(unit_keys)
+        return np.arange(2), "chosen"
+
+    monkeypatch.setattr("dpgrs.screening.compositions.private_sublasso", spy)
+    x, y = X[[0, 0, 1, 0]], Y[[0, 1, 0, 0]]
+    fit_method(x, y, method=METHODS["l-bas"], request=REQUEST, noise=BenchmarkNoise(1))
+    first, other_outcome, other_features, same = seen
+    assert first == same
+    assert len({first, other_outcome, other_features}) == 3
 
 
 def test_k_bas__is_fitted_and_predicts_on_clipped_rows_of_the_chosen_columns():
@@ -130,6 +150,15 @@ def test_fit_method__too_few_models_spend_count_and_choice_alone():
     fitted = fit_method(X[:40], Y[:40], method=METHODS["k-tukey"], request=REQUEST, noise=BenchmarkNoise(1))
     assert fitted.status == Status.TOO_FEW_MODELS
     assert cost(fitted.events)[0] == pytest.approx(COUNT + SCREENING)
+
+
+def test_k_tukey__draws_among_models_of_all_rows():
+    request, fitted = replace(REQUEST, neighbours=Neighbours.REPLACE_ONE), []
+    for n in (23, 24, 6000):
+        terms = {"method": METHODS["k-tukey"], "request": request, "noise": BenchmarkNoise(1)}
+        fitted.append(fit_method(X[:n], Y[:n], **terms))
+    assert [one.n_models for one in fitted] == [7, 8, 1000]
+    assert [one.status == Status.TOO_FEW_MODELS for one in fitted] == [True, False, False]
 
 
 @pytest.mark.parametrize(

@@ -286,6 +286,15 @@ def test_reference_loadings__raise_on_more_components_than_directions(reference)
         reference_loadings(X[:5], frequency, n_components=6, rows="people")
 
 
+def test_reference_loadings__raise_on_directions_that_are_rounding():
+    for seed in range(20):
+        alleles = np.random.default_rng(seed).integers(0, 2, (2, 60))
+        X = np.repeat(alleles.T - 0.5, 150, axis=1)
+        frequency = np.repeat(alleles.mean(axis=1), 150)
+        with pytest.raises(UsageError, match=r"`covariates\.pcs` must be at most the directions .* got 3"):
+            reference_loadings(X, frequency, n_components=3, rows="haplotypes")
+
+
 def test_project__raise_on_loadings_off_their_grid():
     with pytest.raises(UsageError, match="Loadings must be multiples of"):
         project(random_bits(1, 4), np.array([[0.1]]), means=np.zeros(1), n_haplotypes=4, rows="people")
@@ -298,6 +307,10 @@ def test_project__is_exact_up_to_the_largest_loadings():
     np.testing.assert_array_equal(found, loadings @ coded_rows(bits, **options).T)
     with pytest.raises(UsageError, match="whose sums are exact"):
         project(bits, loadings + np.array([LOADING_STEP, 0]), means=np.zeros(2), **options)
+    # Of each component by itself.
+    twice = project(bits, np.repeat(loadings, 2, axis=0), means=np.zeros(2), **options)
+    np.testing.assert_array_equal(twice, np.repeat(found, 2, axis=0))
+    assert project(bits, loadings[:0], means=np.zeros(2), **options).shape == (0, 20)
 
 
 def test_loadings__come_back_exactly_and_find_their_sites(tmp_path):

@@ -2,8 +2,9 @@
 
 import numpy as np
 import pytest
+from scipy.optimize import isotonic_regression
 
-from dpgrs.regression.denoising import denoised_means, denoised_moments, noisy_spectrum
+from dpgrs.regression.denoising import BULK_EDGE, denoised_means, denoised_moments, noisy_spectrum
 
 
 def test_denoised_moments__tell_what_the_noisy_eigenvectors_see():
@@ -143,3 +144,18 @@ def test_noisy_spectrum__small_variance_is_not_rounding():
 @pytest.mark.parametrize(("diagonal", "trace"), [([-9.0, 1.0], 0.0), ([0.25, 0.25], 0.5)])
 def test_noisy_spectrum__trace_is_never_below_0(diagonal, trace):
     assert noisy_spectrum(np.diag(diagonal), gram_sd=0.0).trace == trace
+
+
+def test_noisy_spectrum__of_nothing_is_nothing():
+    spectrum = noisy_spectrum(np.zeros((0, 0)), gram_sd=1.0)
+    assert (spectrum.first.size, spectrum.trace) == (0, 0)
+
+
+def test_denoised_moments__in_the_bulk_are_the_formula_1_over_the_root_of_d_off_the_axis():
+    x = np.linspace(-1.9, 2.05, 16)
+    assert x.max() < BULK_EDGE
+    z = x - 1j / 4
+    g = np.array([np.mean([1 / (at - own) for own in x]) for at in z])
+    Z = z - g
+    expected = np.maximum(isotonic_regression((Z * g).imag / g.imag).x, 0)
+    np.testing.assert_allclose(denoised_moments(x, noise_sd=1 / 4)[0], expected, atol=1e-12)

@@ -76,3 +76,11 @@ def test_private_kendall__of_dosages_at_a_huge_epsilon_is_greedy():
     other = KendallRequest(n_choices=3, epsilon=1e6, rows="haplotypes")
     with pytest.raises(UsageError):
         private_kendall(pairs, request=other, noise=BenchmarkNoise(1).on("data"))
+
+
+def test_dosage_pairs__have_units_of_python_s_numbers():
+    """Those of NumPy would wrap around in exact products."""
+    dosages = np.array([[0.0, 10.0, 20.0]])
+    (pairs,) = dosage_pairs(dosages, np.arange(3.0)[np.newaxis], n_steps=N_STEPS)
+    units = [RoundScores(pairs)(chosen)[1] for chosen in ([], [0])]
+    assert {type(part) for unit in units for part in unit.as_integer_ratio()} == {int}

@@ -77,6 +77,23 @@ def test_round_scores__equal_the_definition(kind, data, n_rows):
 
 
 @every_kind
+def test_round_scores__of_choices_that_are_overwritten(kind):
+    X, y = study(kind)
+    score, chosen = RoundScores(make_pairs(X, y, kind)), np.array([3])
+    score(chosen)
+    chosen[0] = 5
+    assert in_taus(score, chosen) == by_definition(X, y, [5], kind)
+
+
+@every_kind
+def test_round_scores__have_units_of_python_s_numbers(kind):
+    """Those of NumPy would wrap around in exact products."""
+    score = RoundScores(make_pairs(*study(kind), kind))
+    units = [score(chosen)[1] for chosen in ([], [0])]
+    assert {type(part) for unit in units for part in unit.as_integer_ratio()} == {int}
+
+
+@every_kind
 @pytest.mark.parametrize("y", [[MISSING, MISSING], [MISSING, 1.0], [2.0, 2.0]])
 def test_round_scores__without_a_pair_are_zero(kind, y):
     score = RoundScores(make_pairs([[0, 1], [1, 0]], y, kind))
@@ -236,6 +253,10 @@ def test_scores__raise_before_they_leave_int64(is_private):
     if is_private:
         choose(enormous_pairs(n_rows))
         assert list(noise.draws) == [()]
+
+
+def test_greedy_kendall__takes_scores_up_to_the_largest():
+    assert greedy_kendall(enormous_pairs(2**30), n_choices=1).tolist() == [0]
 
 
 @pytest.mark.parametrize(

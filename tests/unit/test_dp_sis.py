@@ -205,6 +205,13 @@ def test_private_sis__a_person_of_two_haplotype_rows_has_twice_the_sensitivity()
     assert two.sensitivity.value == 2 * one.sensitivity.value == 3.0
 
 
+def test_private_sis__raise_on_add_remove_under_label_protection():
+    scores = SisScores(np.arange(10), 2.0**-17, 0.5, 3.0, "haplotypes")
+    request = SisRequest(epsilon=1.0, n_choices=2, protection="label")
+    with pytest.raises(UsageError, match="must be replace-one under label protection"):
+        private_sis(scores, request=request, noise=Rehearsal())
+
+
 @pytest.mark.parametrize("gamma", [0.0, 0.25])
 def test_private_sis__is_drawn_and_named_as_asked(gamma):
     scores = SisScores(np.arange(10), 2.0**-17, 0.5, 3.0, "haplotypes")

@@ -195,6 +195,7 @@ def test_genotype_scores__exact_at_the_largest_sums(rows, n_largest, n_more):
 
 
 def test_dosage_scores__exact_at_the_largest_sums():
+    assert dosage_scores(np.array([[0.0, 2.0**53]]), np.array([[-1, 1]]), n_steps=2**53).tolist() == [[2**53]]
     n_rows = 3000
     n_steps = 4 * 2**53 // n_rows**2
     dosages = np.where(np.arange(n_rows) < n_rows // 2, 0.0, n_steps)[np.newaxis]

@@ -1,5 +1,7 @@
 """The Lasso as a selector: against scikit-learn, and on rows that no Lasso likes."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 from sklearn.linear_model import Lasso, lars_path
@@ -72,6 +74,29 @@ def test_lasso_coefficients__finite_and_silent_whatever_the_data(size, is_standa
     assert np.isfinite(lasso_coefficients(X, Y * size, **options)).all()
 
 
+@pytest.mark.parametrize("sign", [-1, 1])
+def test_lasso_coefficients__cut_entries_far_out(sign):
+    far, cut = (np.where(X == 2, sign * size, X) for size in (1e300, 1e50))
+    expected = lasso_coefficients(cut, Y, penalty=0.01)
+    assert expected.any()
+    np.testing.assert_array_equal(lasso_coefficients(far, Y, penalty=0.01), expected)
+
+
+@pytest.mark.parametrize("column", [[-1, 0, 1], [0, 1, 0], [1, 0, 0]])
+def test_lasso_coefficients__zero_where_a_spread_is_lost(column):
+    """Its square is below all numbers."""
+    own = np.array([column]).T * 1e-300
+    assert lasso_coefficients(own, [1.0, 2.0, 4.0], penalty=1e-3).tolist() == [0]
+
+
+def test_lasso_coefficients__make_no_square_of_the_features():
+    rows = RNG.standard_normal((3, 2000))
+    tracemalloc.start()
+    lasso_coefficients(rows, rows[:, 0], penalty=0.5)
+    assert tracemalloc.get_traced_memory()[1] < 2000**2
+    tracemalloc.stop()
+
+
 def test_lasso_coefficients__does_not_say_that_it_did_not_converge():
     """Whether it does is a matter of private rows. Warnings fail a test."""
     common = RNG.standard_normal((100, 1))
@@ -112,7 +137,7 @@ def test_choose_by_lasso__takes_the_features_that_enter_first(seed, k):
     assert sorted(choose_by_lasso(A, b, k=k)) == sorted(first)
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", [*range(6), 11, 22])
 def test_choose_by_lasso__has_the_order_of_the_largest_penalty_that_keeps_enough(seed):
     A, b = related_features(seed)
     largest = max(abs(np.corrcoef(column, b)[0, 1]) for column in A.T)

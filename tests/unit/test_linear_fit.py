@@ -61,7 +61,7 @@ def test_ridge_weights__nothing_along_a_singular_direction():
     [
         # Below entries of 1, rounding is that of 1.
         pytest.param(np.full(50, 8e-15), False, id="of nothing but rounding"),
-        pytest.param(np.full(50, 1e-13), True, id="small and above rounding"),
+        pytest.param(np.full(50, 1.3e-14), True, id="small and above rounding"),
         pytest.param(np.array([1e6, 4e-10]), [True, False], id="rounding of a large one"),
         pytest.param(np.array([-1e6, 4e-10]), False, id="rounding of a large one below 0"),
     ],
@@ -70,3 +70,7 @@ def test_ridge_weights__rounding_is_no_variance(eigenvalues, is_left):
     V = np.ones((1, len(eigenvalues)))
     expected = np.where(is_left, 1 / eigenvalues, 0.0)
     np.testing.assert_allclose(ridge_weights(np.diag(eigenvalues), V, 1, penalty=0.0), [expected], rtol=1e-9)
+
+
+def test_ridge_weights__without_variants_are_none():
+    assert ridge_weights(np.zeros((0, 0)), np.zeros((2, 0)), 3, penalty=0.0).shape == (2, 0)

@@ -79,3 +79,19 @@ def test_sign_scores__leave_their_inputs_as_they_are():
 def test_sign_scores__infinity_is_a_value():
     features = np.array([[-np.inf, np.inf, 0.0, np.inf]])
     assert sign_scores(features, np.arange(4.0)).tolist() == [pair_sum([0, 2, 1, 2], range(4), "sign")]
+
+
+@pytest.mark.parametrize("start", [0.5, 2.0, -0.5, -2.0])
+def test_sign_scores__tell_neighbours_among_numbers_apart(start):
+    features = start + np.spacing(start) * np.arange(8.0)[np.newaxis]
+    assert len(set(features[0])) == 8
+    assert sign_scores(features, np.arange(8.0)).tolist() == [pair_sum(features[0], range(8), "sign")]
+
+
+def test_sign_scores__without_features_are_none():
+    scores = sign_scores(np.zeros((0, 3)), np.arange(3.0))
+    assert (scores.dtype, scores.shape) == (np.int64, (0,))
+
+
+def test_pair_count__is_exact():
+    assert merge_sort._pair_count(3_000_000_000) == 4_499_999_998_500_000_000

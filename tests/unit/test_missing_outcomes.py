@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy.stats import multivariate_normal
 
 from dpgrs.config import resolve
 from dpgrs.errors import DpgrsError
@@ -10,6 +11,7 @@ from dpgrs.mechanisms import mechanism_of
 from dpgrs.preflight import problems
 from dpgrs.privacy.noise import BenchmarkNoise, NoiseSource
 from dpgrs.regression.blup import fit_blup
+from dpgrs.regression.blup_model import HERITABILITIES, beta_priors, heritability_posterior
 from dpgrs.regression.fits import FitTerms, fit_released
 from dpgrs.regression.ols import fit_ols
 from dpgrs.regression.penalties import evidence_penalty
@@ -199,6 +201,24 @@ def test_fit_blup__equals_dense_conditioning_on_rescaled_sums():
         np.testing.assert_allclose(found.weights[number], r * cross[number] @ gain.T, rtol=1e-6)
         deviation = np.sqrt(np.diag(t2 * identity - gain @ gram * t2))
         np.testing.assert_allclose(found.standard_errors[number], deviation, rtol=1e-6)
+
+
+def test_fit_blup__estimates_the_heritability_by_rescaled_sums():
+    n, sd = 400, 6.0
+    gram, cross, _, _, inflation = sums_of_known_rows(n=n)
+    found = fit_blup(gram, cross, n, gram_sd=0.0, cross_sd=sd, inflation=inflation)
+    log_likelihood = [
+        [
+            multivariate_normal(
+                np.zeros(len(gram)),
+                h2 * n / np.trace(gram) * gram @ gram + (r - h2) * gram + (r * sd) ** 2 * np.eye(len(gram)),
+            ).logpdf(r * own)
+            for h2 in HERITABILITIES
+        ]
+        for r, own in zip(inflation, cross, strict=True)
+    ]
+    posterior = heritability_posterior(np.array(log_likelihood), beta_priors(tuple(HERITABILITIES)))
+    np.testing.assert_allclose(found.heritability, posterior @ HERITABILITIES, rtol=1e-6)
 
 
 def test_fit_blup__intervals_cover_the_effects_of_outcomes_that_are_missing():

@@ -118,6 +118,23 @@ def test_evidence_penalty__of_one_variant_is_the_best_of_its_direction():
     np.testing.assert_allclose(ridge_weights(gram, cross, 200, penalty=penalty), cross * slope)
 
 
+@pytest.mark.parametrize(
+    ("small", "means", "cross_sd"),
+    [(1e-8, np.zeros(2), 100.0), (1.0, np.array([30.0, 0.0]), 1.0)],
+    ids=["least penalty", "largest"],
+)
+def test_evidence_penalty__is_the_best_of_a_direction_beside_which_others_are_small(small, means, cross_sd):
+    gram, cross = np.diag([1e4, small]), np.array([[4e3, 5.0]])
+    penalty = evidence_penalty(gram, cross, 200, gram_sd=0.0, cross_sd=cross_sd, means=means)
+    spectrum = noisy_spectrum(gram, gram_sd=0.0)
+    prior = prior_moments(spectrum, 200, cross_sd=cross_sd, means=means)
+    share = softmax(prior.log_likelihood(cross @ spectrum.vectors).sum(axis=0))
+    best = (prior.variance @ share + prior.loading**2) / (prior.signal @ share) - spectrum.eigenvalues
+    other, own = best
+    assert abs(math.log(other / own)) > 1
+    assert 200 * penalty == pytest.approx(own, rel=1e-3)
+
+
 def test_evidence_penalty__shrinks_everything_away_where_noise_leaves_nothing():
     cross = np.random.default_rng(3).standard_normal((L, D))
     penalty = evidence_penalty(-np.eye(D), cross, N, gram_sd=1.0, cross_sd=1.0)

@@ -156,6 +156,36 @@ def test_project__follows_the_scale(by, reach, of_matrix, of_radii, joint):
     np.testing.assert_allclose(projected / s, expected, rtol=1e-10, atol=1e-13 * np.abs(expected).max())
 
 
+@pytest.mark.parametrize("sign", [-1, 1])
+def test_project__of_large_entries_of_one_sign_follows_the_scale(sign):
+    A = np.abs(normal(6, 9))
+    points, radii = by_feature(A).points()
+    projected = by_feature(sign * 1e200 * A).project(points * 1e200, radii)
+    np.testing.assert_allclose(projected / 1e200, by_feature(A).project(points, radii), rtol=1e-10)
+
+
+def test_project__a_joint_ball_of_tiny_points_follows_the_scale():
+    case, size = CASES["label"], 1e-200
+    points, radii = case.points()
+    projected = case.project(size * points, size * radii / 10, joint=True)
+    np.testing.assert_allclose(projected / size, case.project(points, radii / 10, joint=True), rtol=1e-10)
+
+
+@pytest.mark.parametrize(
+    ("project", "shape"),
+    [
+        (partial(project_label, gram=np.zeros((0, 0)), radii=1.0), (3, 0)),
+        (partial(project_ellipsoid, gram=np.zeros((0, 0)), radii=1.0), (3, 0)),
+        (partial(project_label, gram=np.eye(3), radii=1.0), (0, 3)),
+        (partial(project_feature, Y=normal(3, 8), radii=1.0), (3, 0)),
+        (partial(project_feature, Y=np.zeros((3, 0)), radii=1.0), (3, 2)),
+        (partial(project_feature, Y=np.zeros((0, 8)), radii=1.0), (0, 3)),
+    ],
+)
+def test_project__nothing_is_nothing(project, shape, joint):
+    np.testing.assert_array_equal(project(np.ones(shape), joint=joint), np.zeros(shape))
+
+
 @every_case
 def test_project__zero_statistics_stay_zero(case, joint):
     points = np.zeros((3, case.A.shape[1]))
@@ -264,9 +294,11 @@ V, G, Y = normal(3, 6), np.eye(6), normal(3, 8)
             lambda: project_label(V, G, np.array([1, -2, 1])),
             "`radii` must be .* at least 0, got -2.0",
         ),
+        (lambda: project_feature(V, Y, -0.5), "`radii` must be .* at least 0, got -0.5"),
         (lambda: project_feature(V, Y, np.inf), "`radii` must be .* at least 0, got inf"),
         (lambda: project_label(V * np.nan, G, 1.0), "`cross` must be finite"),
         (lambda: project_ellipsoid(V, np.full((6, 6), np.inf), 1.0), "`gram` must be finite"),
+        (lambda: project_feature(V * np.nan, Y, 1.0), "`cross` must be finite"),
         (lambda: project_feature(V, np.where(Y > 1, np.nan, Y), 1.0), "`Y` must be finite"),
     ],
 )

@@ -167,6 +167,16 @@ def test_assign_groups__by_the_own_name():
     assert np.mean(assign_groups(NAMES, n_groups=7, seed=2) != groups) > 0.5
 
 
+def test_assign_groups__of_another_number_are_others():
+    fine, coarse = (assign_groups(NAMES, n_groups=n, seed=1) for n in (14, 7))
+    assert np.mean(fine // 2 != coarse) > 0.5
+
+
+def test_group_votes__fixed_votes_begin_at_the_group_s_share_of_the_features():
+    groups, nothing = np.arange(3), np.full(3, np.nan)
+    assert group_votes(X[:3, :7], nothing, groups, n_groups=3, k=1).tolist() == [1, 0, 1, 0, 1, 0, 0]
+
+
 def test_group_votes__fixed_votes_are_spread_over_the_features():
     nothing = np.full(N_UNITS, np.nan)
     groups = assign_groups(NAMES, n_groups=D, seed=1)

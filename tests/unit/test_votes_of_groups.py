@@ -63,6 +63,13 @@ def test_count_votes__a_group_has_all_rows_of_its_units_in_an_order_of_their_own
     assert len(fits) == 4
 
 
+def test_count_votes__without_units_are_of_groups_without_rows(fits):
+    X, y = numbered_rows(1)
+    options = {"k": 3, "n_groups": 4, "seed": 1, "rows_per_unit": 1}
+    assert count_votes(X[:0], y[:0], [], **options, **LASSO).sum() == 12
+    assert [own.size for own, *_ in fits] == [0] * 4
+
+
 def test_group_votes__are_for_the_largest_absolute_coefficients(monkeypatch):
     """Whatever the order in which a group has the features; of equal ones the first in it."""
     size = np.array([0.0, -5.0, 0.0, 2.0, -3.0, 0.0, 1.0])
@@ -171,6 +178,16 @@ def test_two_stage__without_noise_has_groups_of_people(fits, rows):
     y, groups = data.Y[1, data.is_training], [set(own) for _, own, _ in fits]
     for first in range(0, n_rows, per_person):
         assert any(set(y[first : first + per_person]) <= group for group in groups)
+
+
+def test_two_stage__without_noise_has_the_groups_of_its_private_twin(fits):
+    data, terms = voting_cohort("people"), {"outcome_bound": 3.0}
+    SELECTORS["two-stage"].exact(data, 1, n_choices=2, **terms)
+    request = ask("people", "person", neighbours="replace-one", count_epsilon=0.0)
+    SELECTORS["two-stage"].private(data, 1, request=request, noise=BenchmarkNoise(1), **terms)
+    outcomes = [own.tolist() for _, own, _ in fits]
+    half = len(outcomes) // 2
+    assert outcomes[:half] == outcomes[half:]
 
 
 def test_two_stage__has_groups_by_the_noisy_count_where_it_is_private(fits):

@@ -116,5 +116,4 @@ def resolvent(at, eigenvalues, *, offset):
     """Return the mean of 1/(z - eigenvalue) at z = at - i offset, block by block."""
     blocks = range(0, len(at), BLOCK)
     z = at - 1j * offset
-    values = [(1 / (z[i : i + BLOCK, np.newaxis] - eigenvalues)).mean(axis=1) for i in blocks]
-    return np.concatenate(values) if values else np.zeros(0, dtype=complex)
+    return np.concatenate([(1 / (z[i : i + BLOCK, np.newaxis] - eigenvalues)).mean(axis=1) for i in blocks])

@@ -27,7 +27,6 @@ def top_k(scores, k):
     >>> top_k(np.array([3, 7, 3, 5]), 3).tolist()
     [1, 3, 0]
     """
-    scores = np.asarray(scores)
     if not 1 <= k <= len(scores):
         raise UsageError(f"`k` must be from 1 to the {len(scores)} scores, got {k}. Choose fewer, or one.")
     # The lowest first, of equal scores the last first, turned round.

@@ -2,11 +2,13 @@
 
 cosmic-ray makes the changes, one at a time, and so does `mutants.operators`. A changed module is never
 written to disk: every mutant is tested in a fork, by the tests that run the changed line, those of its module
-first. Survivors are printed, and all verdicts kept in ``.mutants/results``.
+first. Survivors are printed, and all verdicts kept in ``.mutants/results``. ``harmless.tsv`` has the changes
+that need no test, each with a reason.
 """
 
 import argparse
 import ast
+import csv
 import gc
 import importlib
 import json
@@ -98,6 +100,23 @@ def changed(source, mutant):
     return code if code != source else None
 
 
+def difference(source, code):
+    """Return the lines of a unified diff of two texts, without its head."""
+    return [*unified_diff(source.splitlines(), code.splitlines(), n=0, lineterm="")][2:]
+
+
+def was_and_becomes(diff):
+    """Return what a change takes away and what it puts there, each a line of text."""
+    return tuple(" ".join(line[1:].strip() for line in diff if line.startswith(sign)) for sign in "-+")
+
+
+def harmless(module):
+    """Return the changes of a module that need no test, as `was_and_becomes` gives them."""
+    with (Path(__file__).parent / "harmless.tsv").open(newline="") as file:
+        lines = csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE)
+        return {(line["was"], line["becomes"]) for line in lines if line["module"] == module}
+
+
 class Module:
     """A module, its mutants, and what became of each.
 
@@ -116,12 +135,15 @@ class Module:
         self.source = self.path.read_text()
         self._results = KEPT / "results" / f"{name.replace('/', '.')}.jsonl"
         self._console = os.dup(1)  # forks are silent otherwise
+        self._harmless = harmless(name)
         before = self.of(SURVIVED, UNTESTED)
         self.mutants = [one for one in mutants_of(self.source, lines) if not again or one[:2] in before]
 
     def changed(self, mutant):
-        """Return the changed code; None where the change is none."""
-        return changed(self.source, mutant)
+        """Return the changed code; None where the change is none, or is known to be harmless."""
+        code = changed(self.source, mutant)
+        is_harmless = code and was_and_becomes(difference(self.source, code)) in self._harmless
+        return None if is_harmless else code
 
     def forget(self):
         """Begin with no verdicts."""
@@ -131,7 +153,7 @@ class Module:
     def tell(self, mutant, code, verdict):
         """Keep a verdict; print a survivor."""
         operator, occurrence, line = mutant
-        diff = [*unified_diff(self.source.splitlines(), code.splitlines(), n=0, lineterm="")][2:]
+        diff = difference(self.source, code)
         record = {"operator": operator, "occurrence": occurrence, "verdict": verdict, "diff": diff}
         with self._results.open("a") as file:
             file.write(json.dumps(record) + "\n")

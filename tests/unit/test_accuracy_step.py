@@ -273,6 +273,18 @@ def test_load_accuracy__raise_on_other_numbers(study):
         load(study)
 
 
+@pytest.mark.parametrize("part", ["sigma", "mu", "epsilon", "residual_bound", "delta"])
+def test_load_accuracy__raise_on_other_terms(study, part):
+    """As `load_released` does: a statement claims what they say."""
+    run(study)
+    ((label, arrays),) = load_labelled(study.accuracy)
+    terms = label["events"][0] if part in ("sigma", "mu") else label["request"]
+    terms[part] *= 0.9
+    save_labelled(study.accuracy, [(label, arrays)])
+    with pytest.raises(DpgrsError, match="must be what the ledger charged for"):
+        load(study)
+
+
 def test_load_accuracy__raise_on_incomplete_request(study):
     """As if killed before the ledger was told; the next run completes what is paid for."""
     with pytest.MonkeyPatch.context() as killed:

@@ -51,8 +51,8 @@ def test_base_terms__are_the_inverse_of_the_amplification(epsilon, q):
     assert epsilon0 >= epsilon * (1 - 1e-11)
 
 
-@pytest.mark.parametrize("q", [0.01, 0.1, 0.5, 0.9])
-@pytest.mark.parametrize("epsilon", [0.1, 0.5, 5.0, 50.0])
+@pytest.mark.parametrize("q", [1e-6, 0.01, 0.3, 0.9])
+@pytest.mark.parametrize("epsilon", [1e-8, 1e-5, 0.1, 0.5, 5.0, 50.0])
 def test_base_terms__are_rounded_down(epsilon, q):
     epsilon0 = base_terms(epsilon, 1e-6, sampling_rate=q)[0]
     with localcontext(prec=60):

@@ -119,8 +119,11 @@ def base_terms(epsilon, delta, *, sampling_rate):
     (2.013, 5e-06)
     """
     q = sampling_rate
-    # log(1 + (exp(epsilon) - 1)/q), without overflow.
-    epsilon0 = epsilon - math.log(q) + math.log1p((q - 1) * math.exp(-epsilon))
+    # log(1 + (exp(epsilon) - 1)/q), without cancellation where it is small or overflow where it is large.
+    if epsilon < 1:
+        epsilon0 = math.log1p(math.expm1(epsilon) / q)
+    else:
+        epsilon0 = epsilon - math.log(q) + math.log1p((q - 1) * math.exp(-epsilon))
     delta0 = max(delta, min(delta / q, LARGEST_BASE_DELTA))
     return min(max(epsilon, epsilon0 * (1 - MARGIN)), LARGEST_EPSILON), delta0 * (1 - MARGIN)
 

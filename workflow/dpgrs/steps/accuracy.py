@@ -32,6 +32,7 @@ from dpgrs.steps.covariates import joined_rows, selected_units
 from dpgrs.steps.evaluate import METRICS, TERMS
 from dpgrs.steps.release_constants import no_copies, published, reference_sums
 from dpgrs.steps.released import (
+    claimed_draws,
     exact_values,
     fit_of_release,
     identify_part,
@@ -237,7 +238,7 @@ def load_accuracy(path, book, released, *, fit):
     Raises
     ------
     DpgrsError
-        If the sums are not the stored output of completed requests, or other weights were measured.
+        If the sums or their terms are not those of completed requests, or other weights were measured.
     """
     measured = load_labelled(path)
     if not measured:
@@ -250,7 +251,7 @@ def load_accuracy(path, book, released, *, fit):
     stored = {part: book.outputs.get(request_id) for part, request_id in requests.items()}
     # A part is one draw; the ledger holds the digest of the list of its draws.
     drawn = {part: digest([one]) for part, one in _digests_by_part(sums, label["outcomes"], request).items()}
-    if drawn != stored:
+    if drawn != stored or not all(_is_charged(label, book, request, own) for own in requests.values()):
         raise DpgrsError(
             f"`{path}` must be what the ledger charged for, got other numbers or an incomplete request. "
             "Remove it and run the study again: that is a replay."
@@ -263,6 +264,18 @@ def load_accuracy(path, book, released, *, fit):
             "Run the study again."
         )
     return label["events"], _stated(label["outcomes"], measure(sums, request=request), request)
+
+
+def _is_charged(label, book, request, request_id):
+    """Tell whether a request of the ledger is about what the label claims of it: its draw and its terms."""
+    reserved, claimed = book.requests[request_id], claimed_draws(label, request_id)
+    bound = reserved.identity["residual_bound"]
+    return (
+        (reserved.account.unit, reserved.account.neighbours) == (request.unit, request.neighbours)
+        and reserved.identity["draws"] == claimed
+        and (bound, [draw["mu"] for draw in claimed])
+        == (exact_text(request.residual_bound), [exact_text(request.mu)])
+    )
 
 
 def load_reference_sums(path):

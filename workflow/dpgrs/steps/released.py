@@ -153,17 +153,21 @@ def fit_of_release(label, noisy, fit):
     return mechanism.fit(method, noisy, request=request_of(label), terms=terms)
 
 
+def claimed_draws(label, request_id):
+    """Return what a label claims that one of its requests drew, as an entry of a ledger says it."""
+    return [public_terms(event_of(event)) for event in label["events"] if event["request"] == request_id]
+
+
 def _is_charged(label, book, request, part, request_id):
     """Tell whether a request of the ledger is about this part, and about what the label claims of it."""
     reserved, mechanism = book.requests[request_id], mechanism_of_file(label)
     identity, (_, *names) = reserved.identity, mechanism.behind(part, tuple(label["outcomes"]), request)
-    claimed = [public_terms(event_of(event)) for event in label["events"] if event["request"] == request_id]
     return (
         reserved.account == Account(request.protection, request.unit, request.neighbours)
         and identity["mechanism"] == mechanism.name
         and identity["part"] == list(part)
         and identity.get("outcomes", {}).get("names", []) == names
-        and identity["draws"] == claimed
+        and identity["draws"] == claimed_draws(label, request_id)
     )
 
 

@@ -8,7 +8,7 @@ READY := $(VENV)/.ready
 SIDE_BY_SIDE := --durations 15 --dist worksteal --numprocesses
 STUDIES := workflow or release or experiments or faults or slurm
 FUZZ_SECONDS ?= 600
-# Modules of workflow/dpgrs to change, such as privacy/noise.py; empty means all on which a guarantee hangs.
+# Modules of workflow/dpgrs to change, such as privacy/noise/sources.py; empty means all on which a guarantee hangs.
 MODULES ?=
 MUTANTS := .mutants/venv
 

@@ -5,9 +5,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from dpgrs.privacy.audit import audit
-from dpgrs.privacy.events import LaplaceEvent
-from dpgrs.privacy.noise_source import NoiseSource
+from dpgrs.privacy.accounting.events import LaplaceEvent
+from dpgrs.privacy.audit.audit import audit
+from dpgrs.privacy.noise.base import NoiseSource
 from dpgrs.steps.audit import noise_of
 
 

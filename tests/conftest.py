@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-from dpgrs.privacy import hash_chain
+from dpgrs.privacy.ledger import hash_chain
 from every_process.stopped_clock import StoppedClock
 
 REPOSITORY = Path(__file__).resolve().parents[1]

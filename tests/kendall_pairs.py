@@ -4,9 +4,9 @@ import numpy as np
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from dpgrs.bits import pack
-from dpgrs.privacy.noise_source import data_digest
-from dpgrs.screening.dp_kendall import KendallRequest, TablePairs, genotype_pairs
+from dpgrs.genotypes.bits import pack
+from dpgrs.privacy.noise.base import data_digest
+from dpgrs.selection.dp_kendall import KendallRequest, TablePairs, genotype_pairs
 from row_enumeration import UNIT_OF_A_ROW
 
 KERNELS = {"haplotypes": ("bounded", "product"), "people": ("bounded", "product"), "table": ("sign", "sign")}

@@ -11,10 +11,10 @@ from contextlib import suppress
 from pathlib import Path
 
 from dpgrs.errors import DpgrsError, UsageError
-from dpgrs.privacy.hash_chain import repair
-from dpgrs.privacy.ledger import Ledger
-from dpgrs.privacy.ledger_entries import make_budget
-from dpgrs.privacy.ledger_verify import verify_ledger
+from dpgrs.privacy.ledger.entries import make_budget
+from dpgrs.privacy.ledger.hash_chain import repair
+from dpgrs.privacy.ledger.ledger import Ledger
+from dpgrs.privacy.ledger.verify import verify_ledger
 from ledger_requests import ACCOUNT, DATASET, OUTPUT, reserve
 
 # Between two of these calls nothing outside the process changes, so a kill before each is a kill anywhere.

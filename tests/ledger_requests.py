@@ -1,9 +1,9 @@
 """A ledger with one account, requests to it, and the study key of all tests."""
 
-from dpgrs.privacy.hash_chain import appending_to
-from dpgrs.privacy.ledger import Ledger, Order, start_ledger
-from dpgrs.privacy.ledger_entries import Account, GaussianCharge
-from dpgrs.privacy.study_key import StudyKey, create_study_key
+from dpgrs.privacy.ledger.entries import Account, GaussianCharge
+from dpgrs.privacy.ledger.hash_chain import appending_to
+from dpgrs.privacy.ledger.ledger import Ledger, Order, start_ledger
+from dpgrs.privacy.noise.study_key import StudyKey, create_study_key
 
 DATASET = {"accession": "phs000001", "consent": "c1"}
 ACCOUNT = Account("full", "person", "add-remove")

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from dpgrs.bits import pack
+from dpgrs.genotypes.bits import pack
 
 
 def random_alleles(n_variants, n_haplotypes, *, seed=0):

@@ -5,10 +5,10 @@ from fractions import Fraction
 
 import numpy as np
 
-from dpgrs.privacy.events import ChoiceEvent, LaplaceEvent
-from dpgrs.privacy.exact_numbers import text_above
+from dpgrs.privacy.accounting.events import ChoiceEvent, LaplaceEvent
+from dpgrs.privacy.accounting.exact_numbers import text_above
 from dpgrs.privacy.sensitivity import Sensitivity
-from dpgrs.privacy.statement_content import Total
+from dpgrs.privacy.statement.content import Total
 from release_data import OUTCOMES, SITES, make_events, make_statement, make_terms
 from release_report_data import make_release
 

@@ -5,13 +5,13 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
-from dpgrs.privacy.exact_numbers import exact_text
-from dpgrs.privacy.ledger_entries import Account
-from dpgrs.privacy.noise import BenchmarkNoise
+from dpgrs.methods.requests import PrivacyRequest
+from dpgrs.privacy.accounting.exact_numbers import exact_text
+from dpgrs.privacy.ledger.entries import Account
+from dpgrs.privacy.noise.sources import BenchmarkNoise
 from dpgrs.privacy.sensitivity import count_sensitivity, cross_sensitivity, gram_sensitivity
-from dpgrs.privacy.statement import build_statement, ledger_standing
-from dpgrs.privacy.statement_content import Curation, PublicInput, StatementContent, Terms, Total
-from dpgrs.regression.requests import PrivacyRequest
+from dpgrs.privacy.statement.content import Curation, PublicInput, StatementContent, Terms, Total
+from dpgrs.privacy.statement.statement import build_statement, ledger_standing
 from dpgrs.release.bundle import write_bundle
 from dpgrs.release.pgs_catalog import Constants, Scores, site_digest
 from dpgrs.steps.release_constants import reference_sums

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from dpgrs.io.files import write_table
-from dpgrs.privacy.statement_text import budget_in_words
+from dpgrs.privacy.statement.text import budget_in_words
 from dpgrs.public_random import generator
 from dpgrs.reporting.data import VARIANT_COLUMNS
 from dpgrs.reporting.release_data import ReleaseData

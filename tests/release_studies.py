@@ -6,9 +6,9 @@ from contextlib import contextmanager
 
 import pysam
 
-from dpgrs.privacy.ledger import start_ledger
-from dpgrs.privacy.ledger_entries import Account
-from dpgrs.privacy.study_key import VARIABLE
+from dpgrs.privacy.ledger.entries import Account
+from dpgrs.privacy.ledger.ledger import start_ledger
+from dpgrs.privacy.noise.study_key import VARIABLE
 from dpgrs.simulation.cohorts import simulate_cohort
 from ledger_requests import create_fixed_key
 from study_runs import run

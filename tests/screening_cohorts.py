@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from dpgrs.bits import pack
-from dpgrs.screening.chosen import ScreeningData
+from dpgrs.genotypes.bits import pack
+from dpgrs.methods.chosen import ScreeningData
 from random_cohorts import half_coded, random_alleles
 
 N_VARIANTS, N_PEOPLE, NAMES = 8, 600, ("a", "b", "c")

@@ -6,26 +6,27 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 
-from dpgrs.config import counts_outcomes, resolve
-from dpgrs.identity import fit_settings, public_identity
 from dpgrs.io.sites import write_sites
 from dpgrs.io.trials import Outcomes, save_labelled
-from dpgrs.methods import METHODS
-from dpgrs.privacy.ledger_entries import Account
-from dpgrs.privacy.study_key import VARIABLE
-from dpgrs.regression.statistics import coded_rows
+from dpgrs.linalg.statistics import coded_rows
+from dpgrs.methods.chosen_requests import ScreeningTerms
+from dpgrs.methods.registry import METHODS
+from dpgrs.privacy.ledger.entries import Account
+from dpgrs.privacy.noise.study_key import VARIABLE
 from dpgrs.release.verify import verify_release
-from dpgrs.screening.requests import ScreeningTerms
 from dpgrs.steps import accuracy as accuracy_step
 from dpgrs.steps import baselines as baselines_step
+from dpgrs.steps import compute_statistics as statistics_step
 from dpgrs.steps import release_chosen as chosen_step
-from dpgrs.steps import statistics as statistics_step
-from dpgrs.steps.fit import fit_weights
+from dpgrs.steps.fit_weights import fit_weights
 from dpgrs.steps.noise import release_statistics
 from dpgrs.steps.release import write_release
+from dpgrs.study.identity import fit_settings, public_identity
+from dpgrs.study.settings import counts_outcomes, resolve
 from ledger_requests import DATASET, create_fixed_key, new_ledger
 from random_cohorts import random_bits
 from release_studies import CURATION
+from step_settings import settings_for
 
 N_VARIANTS, N_PEOPLE, NAMES = 4, 300, ("a", "b", "c")
 RAW = {
@@ -104,17 +105,10 @@ class Study:
 
     def sum_up(self, config, *, count=3):
         """Compute the exact statistics; return the path."""
-        privacy, output = config["privacy"], self.root / "statistics.npz"
-        statistics_step.compute_statistics(
-            "panel",
-            self.root / "outcomes.npz",
-            output=output,
-            outcome_bound=3.0,
-            bounds=privacy["bounds"],
-            counts=[count],
-            outcome_budget=privacy["outcome_budget"],
-            covariates=self.covariates,
-        )
+        output, outcomes = self.root / "statistics.npz", config["outcomes"] | {"count": [count]}
+        settings = settings_for("compute-statistics", **config | {"outcomes": outcomes})
+        files = {"covariates": self.covariates, "output": output}
+        statistics_step.compute_statistics(settings, "panel", self.root / "outcomes.npz", **files)
         return output
 
     def release(self, config, *, count=3, identity=None):
@@ -176,7 +170,7 @@ class Study:
         fit, values = fit_settings(config), Outcomes.load(self.root / "outcomes.npz").values
         values = {size: one[:, skipped:] for size, one in values.items()}
         Outcomes(NAMES, values, {}, np.zeros(N_PEOPLE - skipped, dtype=bool), "people").save(held_out)
-        fit_weights(noisy, output=weights, seconds=seconds, methods=[fit["method"]], penalty=fit["lambda"])
+        fit_weights(settings_for("fit-weights", **config), noisy, output=weights, seconds=seconds)
         accuracy_step.release_metrics(
             noisy,
             held_out,

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 from threadpoolctl import threadpool_limits
 
-from dpgrs.bits import pack
-from dpgrs.regression.statistics import gram
+from dpgrs.genotypes.bits import pack
+from dpgrs.linalg.statistics import gram
 
 CPU_INFO = Path("/proc/cpuinfo")
 HAS_VECTOR_POPCOUNT = CPU_INFO.is_file() and "avx512_vpopcntdq" in CPU_INFO.read_text()

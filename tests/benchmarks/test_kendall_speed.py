@@ -12,16 +12,16 @@ import pytest
 from scipy.stats import kendalltau
 from threadpoolctl import threadpool_limits
 
-from dpgrs.bits import unpack, word_count
+from dpgrs.genotypes.bits import unpack, word_count
 from dpgrs.io.haplotype_store import HaplotypeStore
 from dpgrs.io.ingest import ingest_chromosome
 from dpgrs.io.panel import alternate_frequency
-from dpgrs.privacy.noise import BenchmarkNoise, Rehearsal, ReleaseNoise
-from dpgrs.privacy.noise_source import data_digest
-from dpgrs.privacy.study_key import StudyKey
-from dpgrs.screening.dp_kendall import KendallRequest, genotype_pairs, greedy_kendall, private_kendall
-from dpgrs.screening.kendall import correlations, genotype_scores, rank_weights
-from dpgrs.screening.merge_sort import sign_scores
+from dpgrs.privacy.noise.base import data_digest
+from dpgrs.privacy.noise.sources import BenchmarkNoise, Rehearsal, ReleaseNoise
+from dpgrs.privacy.noise.study_key import StudyKey
+from dpgrs.selection.dp_kendall import KendallRequest, genotype_pairs, greedy_kendall, private_kendall
+from dpgrs.selection.kendall import correlations, genotype_scores, rank_weights
+from dpgrs.selection.merge_sort import sign_scores
 
 N_ROUNDS = 7
 N_OUTCOMES = 100

@@ -12,7 +12,7 @@ from scipy.linalg import eigh
 from scipy.optimize import brentq
 from threadpoolctl import threadpool_limits
 
-from dpgrs.regression.projection import project_feature, project_label
+from dpgrs.linalg.projection import project_feature, project_label
 
 N_ROUNDS = 3
 SMALL = {"n_rows": 400, "n_variants": 20, "n_outcomes": 50}

@@ -10,8 +10,8 @@ import numpy as np
 import opendp.prelude as dp
 import pytest
 
-from dpgrs.privacy import samplers
-from dpgrs.privacy.stream import KeyStream
+from dpgrs.privacy.noise import samplers
+from dpgrs.privacy.noise.stream import KeyStream
 
 AIM = 40
 N_ROUNDS = 5

@@ -9,8 +9,8 @@ from fractions import Fraction
 
 import numpy as np
 
-from dpgrs.privacy.canonical_lipschitz import certified_set, seeded_set
-from dpgrs.privacy.stream import KeyStream
+from dpgrs.privacy.noise.canonical_lipschitz import certified_set, seeded_set
+from dpgrs.privacy.noise.stream import KeyStream
 from subset_laws import all_sets, utilities
 
 AIM = 10

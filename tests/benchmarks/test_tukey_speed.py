@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from threadpoolctl import threadpool_limits
 
-from dpgrs.privacy.noise import BenchmarkNoise
-from dpgrs.regression.tukey import TukeyRequest, private_tukey
-from dpgrs.regression.tukey_models import RANK_TOLERANCE, fit_models
+from dpgrs.methods.tukey import TukeyRequest, private_tukey
+from dpgrs.methods.tukey_models import RANK_TOLERANCE, fit_models
+from dpgrs.privacy.noise.sources import BenchmarkNoise
 
 N_ROUNDS = 3
 D = 6

@@ -7,9 +7,9 @@ from dataclasses import fields
 import numpy as np
 import pytest
 
-from dpgrs.privacy.audit import GaussianLoss
-from dpgrs.privacy.noise import NoiseSource
-from dpgrs.regression.audits import EPSILON
+from dpgrs.methods.audits.sums import EPSILON
+from dpgrs.privacy.audit.audit import GaussianLoss
+from dpgrs.privacy.noise.sources import NoiseSource
 from dpgrs.steps.audit import choose_cases, markdown_row
 from study_runs import REPOSITORY
 

@@ -8,16 +8,16 @@ import pytest
 
 from dpgrs.errors import UsageError
 from dpgrs.evaluation.private_metrics import AccuracyRequest, accuracy_sums, private_accuracy
-from dpgrs.privacy.events import MECHANISM_VERSION
-from dpgrs.privacy.noise import BenchmarkNoise
-from dpgrs.regression.requests import PrivacyRequest
-from dpgrs.regression.reusecov import (
+from dpgrs.linalg.statistics import coded_rows, cross_product, gram, grid_outcomes
+from dpgrs.methods.requests import PrivacyRequest
+from dpgrs.methods.reusecov import (
     private_count,
     private_cross_product,
     private_gram,
     private_outcome_counts,
 )
-from dpgrs.regression.statistics import coded_rows, cross_product, gram, grid_outcomes
+from dpgrs.privacy.accounting.events import MECHANISM_VERSION
+from dpgrs.privacy.noise.sources import BenchmarkNoise
 from random_cohorts import random_bits
 
 N_VARIANTS, N_OUTCOMES, N_HAPLOTYPES = 30, 40, 64

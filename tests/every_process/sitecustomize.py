@@ -21,7 +21,7 @@ class ChangedOnImport(importlib.abc.MetaPathFinder):
 
     Parameters
     ----------
-    place : str, as in ``dpgrs.privacy.noise.ReleaseNoise._draw``.
+    place : str, as in ``dpgrs.privacy.noise.sources.ReleaseNoise._draw``.
     value : what stands there from then on.
     """
 
@@ -54,7 +54,7 @@ def find_no_room(*_, **__):
     raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
-sys.meta_path.insert(0, ChangedOnImport("dpgrs.privacy.hash_chain.datetime", StoppedClock))
+sys.meta_path.insert(0, ChangedOnImport("dpgrs.privacy.ledger.hash_chain.datetime", StoppedClock))
 if KILL_AT in os.environ:
     sys.meta_path.insert(0, ChangedOnImport(os.environ[KILL_AT], die))
 if FULL_AT in os.environ:

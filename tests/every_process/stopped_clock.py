@@ -4,7 +4,7 @@ from datetime import datetime
 
 
 class StoppedClock(datetime):
-    """Stands for `datetime` in `dpgrs.privacy.hash_chain`, so that tests draw the same noise in every run."""
+    """Stands for the `datetime` of the ledger, so that tests draw the same noise in every run."""
 
     @classmethod
     def now(cls, tz=None):

@@ -8,7 +8,7 @@ import traceback
 from multiprocessing.connection import Connection
 from pathlib import Path
 
-from dpgrs.io.vcf_text import ContigText
+from dpgrs.io.vcf.text import ContigText
 from fuzz.vcf_bodies import Case
 from fuzz.vcf_readings import CONTIG, MemoryText, outcome, share_parsers
 

@@ -19,9 +19,12 @@ import pysam
 # Functions that atheris follows cannot be compiled, and these are not looked at here.
 with atheris.instrument_imports(
     include=["dpgrs.io"],
-    exclude=["dpgrs.io._vcf_kernels", "dpgrs.io._dosage_kernels", "dpgrs.io._packing_kernels", "dpgrs.bits"],
+    exclude=[
+        *("dpgrs.io.vcf._kernels", "dpgrs.io._dosage_kernels", "dpgrs.io._packing_kernels"),
+        "dpgrs.genotypes.bits",
+    ],
 ):
-    from dpgrs.io.vcf_text import ContigText
+    from dpgrs.io.vcf.text import ContigText
     from fuzz.vcf_readings import CONTIG, MemoryText, outcome, require_readable
 
 from fuzz.corpus import fuzz

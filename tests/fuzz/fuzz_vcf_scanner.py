@@ -16,8 +16,9 @@ from pathlib import Path
 import atheris
 
 os.environ["NUMBA_DISABLE_JIT"] = "1"
-with atheris.instrument_imports(include=["dpgrs.io", "dpgrs.bits"]):
-    from dpgrs.io import _dosage_kernels, _vcf_kernels
+with atheris.instrument_imports(include=["dpgrs.io", "dpgrs.genotypes.bits"]):
+    from dpgrs.io import _dosage_kernels
+    from dpgrs.io.vcf import _kernels as _vcf_kernels
     from fuzz.vcf_readings import MemoryText, guard, outcome, require_readable, share_parsers
 
 from fuzz.corpus import fuzz

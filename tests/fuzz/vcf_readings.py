@@ -8,9 +8,9 @@ from inspect import isfunction, signature
 import numpy as np
 
 from dpgrs.errors import DpgrsError
-from dpgrs.io import vcf_records
-from dpgrs.io.vcf import SCANNERS
-from dpgrs.io.vcf_text import match_contig, record_error
+from dpgrs.io.vcf import records as vcf_records
+from dpgrs.io.vcf.text import match_contig, record_error
+from dpgrs.io.vcf.vcf import SCANNERS
 
 CONTIG = "1"
 _NAMES = (b"1", b"chr1")
@@ -19,7 +19,7 @@ _CANARY = b"\t0|1\n1\t9" * 20
 
 
 class MemoryText:
-    """A VCF in memory, for the place of `dpgrs.io.vcf_text.ContigText`, with bytes around it that lure.
+    """A VCF in memory, for the place of `dpgrs.io.vcf.text.ContigText`, with bytes around it that lure.
 
     With an index the records are not counted: there is none.
     """

@@ -46,10 +46,11 @@ PACKAGE, KEPT = ROOT / "workflow" / "dpgrs", ROOT / ".mutants"
 TESTS = ("tests/unit", "tests/contract", "tests/reference")
 # Where a wrong line may break a guarantee; compiled kernels cannot be changed in a fork.
 GUARDED = (
-    "privacy/[!_]*.py",
-    "screening/[!_]*.py",
-    "regression/[!_]*.py",
-    *(f"steps/{name}.py" for name in ("noise", "outcomes", "statistics", "release")),
+    "privacy/**/[!_]*.py",
+    "linalg/[!_]*.py",
+    "selection/**/[!_]*.py",
+    "methods/**/[!_]*.py",
+    *(f"steps/{name}.py" for name in ("noise", "make_outcomes", "compute_statistics", "release")),
 )
 # Stars among parameters, names that equal the members of their enumerations, and lists of equal length.
 NAMES = "|".join(re.findall(r"^class (\w+)\(StrEnum\)", (PACKAGE / "types.py").read_text(), re.MULTILINE))
@@ -123,7 +124,7 @@ class Module:
     Parameters
     ----------
     name : str
-        Such as ``privacy/noise.py``.
+        Such as ``privacy/noise/sources.py``.
     lines : range
         Where changes are made.
     again : bool
@@ -192,7 +193,9 @@ def _import_and_run(module, tests):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument(
-        "modules", nargs="*", help="such as privacy/noise.py, or privacy/noise.py:130-190 for some lines"
+        "modules",
+        nargs="*",
+        help="such as linalg/covariates.py, or linalg/covariates.py:30-90 for some lines",
     )
     parser.add_argument("--again", action="store_true", help="only what survived before")
     parser.add_argument("--quick", action="store_true", help="only changes inside of functions")

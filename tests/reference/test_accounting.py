@@ -10,7 +10,7 @@ from dp_accounting.pld.common import DifferentialPrivacyParameters
 from dp_accounting.pld.privacy_loss_mechanism import GaussianPrivacyLoss
 from dp_accounting.rdp import rdp_privacy_accountant as rdp
 
-from dpgrs.privacy.accountant import (
+from dpgrs.privacy.accounting.accountant import (
     LARGEST_MU,
     SMALLEST_MU,
     _trade_off,
@@ -19,8 +19,8 @@ from dpgrs.privacy.accountant import (
     gdp_mu,
     paper_noise_multiplier,
 )
-from dpgrs.privacy.composition import totals
-from dpgrs.privacy.ledger_entries import GaussianCharge, LaplaceCharge, PureCharge
+from dpgrs.privacy.accounting.composition import totals
+from dpgrs.privacy.ledger.entries import GaussianCharge, LaplaceCharge, PureCharge
 
 GRID = [(epsilon, delta) for epsilon in (0.1, 0.5, 1.0, 2.0, 5.0, 10.0) for delta in (1e-5, 1e-6, 1e-9)]
 # The corners of what is claimed, and points between.

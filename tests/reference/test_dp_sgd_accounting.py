@@ -14,9 +14,9 @@ from dp_accounting import (
 from dp_accounting.pld import PLDAccountant
 from dp_accounting.rdp import RdpAccountant
 
-from dpgrs.privacy.accountant import gdp_mu
-from dpgrs.regression.dp_sgd import ORDERS, sampled_noise_multiplier, sgd_event
-from dpgrs.regression.sketch import base_terms
+from dpgrs.methods.dp_sgd import ORDERS, sampled_noise_multiplier, sgd_event
+from dpgrs.methods.sketch import base_terms
+from dpgrs.privacy.accounting.accountant import gdp_mu
 
 
 def noise(epsilon, delta, *, count_share=0.01, accounting="gdp", **terms):

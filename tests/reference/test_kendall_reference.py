@@ -3,20 +3,17 @@
 import numpy as np
 import pytest
 
-from dpgrs.screening.kendall import (
+from dpgrs.selection.kendall import (
     correlations,
-    dosage_scores,
     feature_scores,
     genotype_scores,
-    grid_dosages,
     rank_weights,
 )
-from dpgrs.screening.merge_sort import sign_scores
+from dpgrs.selection.merge_sort import sign_scores
 from kendall_pairs import packed
 
 pytestmark = pytest.mark.realdata
 RANGES = {"haplotypes": 1, "people": 2}
-FINEST = 2**40  # steps of the grid: 80 rows are exact with far more than a study has
 
 
 @pytest.fixture(scope="module")
@@ -33,13 +30,6 @@ def test_genotype_scores__equal_reference_answers(answers, rows, name):
     scores = genotype_scores(bits, rank_weights([answers["y"]]), **options)[0]
     correlated = correlations(scores, len(answers["y"]), pair_range=RANGES[rows])
     np.testing.assert_allclose(correlated, answers[f"tau_{name}"], rtol=1e-14)
-
-
-def test_dosage_scores__equal_reference_answers(answers):
-    dosages = grid_dosages(answers["fractional"].T, n_steps=FINEST)
-    scores = dosage_scores(dosages, rank_weights([answers["y"]]), n_steps=FINEST)[0]
-    correlated = correlations(scores, len(answers["y"]), pair_range=FINEST)
-    np.testing.assert_allclose(correlated, answers["tau_fractional"], rtol=0, atol=1e-9)
 
 
 def test_sign_scores__equal_reference_answers(answers):

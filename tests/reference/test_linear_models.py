@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LinearRegression, Ridge
 
-from dpgrs.regression.ols import fit_ols, fit_ridge
-from dpgrs.regression.statistics import OUTCOME_STEP, coded_rows, cross_product, gram, grid_outcomes
+from dpgrs.linalg.statistics import OUTCOME_STEP, coded_rows, cross_product, gram, grid_outcomes
+from dpgrs.methods.ols import fit_ols, fit_ridge
 from random_cohorts import random_bits
 
 N_HAPLOTYPES = 1200

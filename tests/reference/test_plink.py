@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from dosage_files import dosage_text
-from dpgrs.bits import unpack
+from dpgrs.genotypes.bits import unpack
 from dpgrs.io.genotype_files import genotype_header, genotype_reader
-from dpgrs.io.plink import has_provisional_ref
+from dpgrs.io.plink.plink import has_provisional_ref
 from vcf_files import record, vcf_text, write_text
 
 N_PEOPLE = 37

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from dpgrs.regression.projection import project_ellipsoid, project_feature, project_label
+from dpgrs.linalg.projection import project_ellipsoid, project_feature, project_label
 
 
 def solved(A, v, radius):

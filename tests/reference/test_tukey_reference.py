@@ -5,9 +5,9 @@ import math
 import numpy as np
 import pytest
 
-from dpgrs.privacy.deep_points import DepthRegions
-from dpgrs.regression.tukey_check import Check, largest_safe_step, safety_terms
-from dpgrs.regression.tukey_models import models_on_grid
+from dpgrs.methods.tukey_check import Check, largest_safe_step, safety_terms
+from dpgrs.methods.tukey_models import models_on_grid
+from dpgrs.privacy.noise.depth_sampler import DepthRegions
 
 pytestmark = pytest.mark.realdata
 # So fine that the points of a region are its volume but for the last digits of a float.

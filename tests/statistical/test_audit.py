@@ -1,6 +1,7 @@
 """Audits of every mechanism and of the pure noise, with controls that must be caught.
 
-`dpgrs.privacy.audit` says how an audit decides. Keys are fixed, so a result never changes. Under other keys
+`dpgrs.privacy.audit.audit` says how an audit decides. Keys are fixed, so a result never changes. Under other
+keys
 
 - an honest mechanism would fail its test with a probability of at most 1e-6, whatever its law; by exact
   binomials below 1e-11 for normal noise, below 1e-8 for pure noise (`test_rates__*`);
@@ -17,7 +18,7 @@ import pytest
 from scipy.stats import norm
 
 from audit_controls import SpoiledNoise, broken, run_audit
-from dpgrs.privacy.audit import (
+from dpgrs.privacy.audit.audit import (
     ENOUGH_TO_VARY,
     N_DRAWS,
     AuditCase,
@@ -25,7 +26,7 @@ from dpgrs.privacy.audit import (
     PureLoss,
     alarm_probability,
 )
-from dpgrs.privacy.noise import BenchmarkNoise, NoiseSource
+from dpgrs.privacy.noise.sources import BenchmarkNoise, NoiseSource
 from dpgrs.privacy.sensitivity import Sensitivity
 from dpgrs.steps.audit import choose_cases
 

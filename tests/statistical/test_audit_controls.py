@@ -11,7 +11,7 @@ import math
 import pytest
 
 from audit_controls import SpoiledNoise, broken, run_audit
-from dpgrs.privacy.audit import ENOUGH_TO_VARY, N_DRAWS, alarm_probability
+from dpgrs.privacy.audit.audit import ENOUGH_TO_VARY, N_DRAWS, alarm_probability
 from dpgrs.steps.audit import choose_cases
 
 CASES = {case.name: case for case in choose_cases()}

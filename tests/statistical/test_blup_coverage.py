@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 from scipy.stats import t as student
 
-from dpgrs.regression.blup import fit_blup
-from dpgrs.regression.denoising import denoised_means
+from dpgrs.linalg.denoising import denoised_means
+from dpgrs.methods.blup import fit_blup
 
 N_TRIALS, FALSE_FAILURE = 20, 1e-6
 N_ROWS, N_VARIANTS = 3000, 60

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from scipy.stats import chi2
 
-from dpgrs.privacy.canonical_lipschitz import certified_set, seeded_set
-from dpgrs.privacy.stream import KeyStream
+from dpgrs.privacy.noise.canonical_lipschitz import certified_set, seeded_set
+from dpgrs.privacy.noise.stream import KeyStream
 from subset_laws import all_sets, law, printed_law, tickets
 
 FALSE_FAILURE = 1e-6

@@ -10,7 +10,7 @@ import math
 
 import pytest
 
-from dpgrs.privacy.audit import alarm_probability, audit
+from dpgrs.privacy.audit.audit import alarm_probability, audit
 from dpgrs.steps.audit import choose_cases, seeded_noise
 
 CASES = {case.name: case for case in choose_cases(["private_choices"])}

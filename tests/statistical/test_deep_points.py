@@ -7,8 +7,8 @@ import pytest
 from scipy.stats import chi2
 
 from depth_laws import SETS, grid_points, law
-from dpgrs.privacy.deep_points import certified_deep_point
-from dpgrs.privacy.stream import KeyStream
+from dpgrs.privacy.noise.depth_sampler import certified_deep_point
+from dpgrs.privacy.noise.stream import KeyStream
 
 FAILURE = 1e-6
 

@@ -11,8 +11,8 @@ from functools import lru_cache, partial
 
 import pytest
 
-from dpgrs.privacy.audit import alarm_probability, audit
-from dpgrs.privacy.noise import NoiseSource
+from dpgrs.privacy.audit.audit import alarm_probability, audit
+from dpgrs.privacy.noise.sources import NoiseSource
 from dpgrs.steps.audit import choose_cases, noise_of
 
 CASES = {case.name: case for case in choose_cases(["private_kendall"])}

@@ -13,11 +13,11 @@ import opendp.prelude as dp
 import pytest
 from scipy.stats import chi2, norm
 
-from dpgrs.privacy import samplers
-from dpgrs.privacy.noise import BenchmarkNoise, Rehearsal, ReleaseNoise
+from dpgrs.privacy.noise import samplers
+from dpgrs.privacy.noise.sources import BenchmarkNoise, Rehearsal, ReleaseNoise
+from dpgrs.privacy.noise.stream import KeyStream
+from dpgrs.privacy.noise.study_key import StudyKey
 from dpgrs.privacy.sensitivity import Sensitivity
-from dpgrs.privacy.stream import KeyStream
-from dpgrs.privacy.study_key import StudyKey
 
 FALSE_FAILURE = 1e-6  # of the one draw there is: keys are fixed
 OPENDP_FALSE_FAILURE = 1e-10  # OpenDP cannot be seeded, so it draws anew in every run

@@ -13,10 +13,10 @@ import numpy as np
 import pytest
 from scipy.stats import beta, binom
 
-from dpgrs.privacy.audit import CONFIDENCE, AuditCase, PureLoss, alarm_probability, audit
-from dpgrs.privacy.noise import BenchmarkNoise, NoiseSource
+from dpgrs.privacy.audit.audit import CONFIDENCE, AuditCase, PureLoss, alarm_probability, audit
+from dpgrs.privacy.noise.sources import BenchmarkNoise, NoiseSource
 from dpgrs.privacy.sensitivity import Sensitivity
-from dpgrs.screening import sis_audits
+from dpgrs.selection.audits import sis as sis_audits
 from dpgrs.steps.audit import choose_cases, seeded_noise
 from subset_laws import all_sets, law
 

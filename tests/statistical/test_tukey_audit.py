@@ -12,8 +12,8 @@ from functools import lru_cache, partial
 import pytest
 from scipy.special import expit
 
-from dpgrs.privacy.audit import RangeLoss, alarm_probability, audit
-from dpgrs.privacy.noise import NoiseSource
+from dpgrs.privacy.audit.audit import RangeLoss, alarm_probability, audit
+from dpgrs.privacy.noise.sources import NoiseSource
 from dpgrs.steps.audit import choose_cases, noise_of
 
 MECHANISMS = ["private_lower_count", "private_tukey", "private_deep_point"]

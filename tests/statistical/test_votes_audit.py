@@ -10,8 +10,8 @@ from dataclasses import replace
 
 import pytest
 
-from dpgrs.privacy.audit import alarm_probability, audit
-from dpgrs.privacy.noise_source import NoiseSource
+from dpgrs.privacy.audit.audit import alarm_probability, audit
+from dpgrs.privacy.noise.base import NoiseSource
 from dpgrs.steps.audit import choose_cases, noise_of
 
 CASES = {case.name: case for case in choose_cases(["private_peel", "private_sublasso"])}

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpgrs.errors import UsageError
-from dpgrs.privacy.accountant import (
+from dpgrs.privacy.accounting.accountant import (
     LARGEST_MU,
     MARGIN,
     SMALLEST_DELTA,

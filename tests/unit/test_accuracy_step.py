@@ -7,24 +7,25 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpgrs.dosages import LARGEST_DOSAGE, half_coded
 from dpgrs.errors import DpgrsError
+from dpgrs.evaluation.metrics import METRICS
 from dpgrs.evaluation.private_metrics import AccuracyRequest, accuracy_sums, grid_weights, measure
+from dpgrs.genotypes.dosages import LARGEST_DOSAGE, half_coded
 from dpgrs.io.trials import Outcomes, load_labelled, save_labelled
-from dpgrs.privacy.exact_numbers import exact_text
-from dpgrs.privacy.ledger import Ledger
-from dpgrs.privacy.noise import ReleaseNoise
-from dpgrs.privacy.study_key import VARIABLE
-from dpgrs.regression.linear_fit import LinearFit
-from dpgrs.regression.statistics import coded_rows
+from dpgrs.linalg.linear_fit import LinearFit
+from dpgrs.linalg.statistics import coded_rows
+from dpgrs.privacy.accounting.exact_numbers import exact_text
+from dpgrs.privacy.ledger.ledger import Ledger
+from dpgrs.privacy.noise.sources import ReleaseNoise
+from dpgrs.privacy.noise.study_key import VARIABLE
 from dpgrs.steps import accuracy as step
-from dpgrs.steps import statistics as statistics_step
-from dpgrs.steps.evaluate import METRICS
-from dpgrs.steps.fit import fit_weights
+from dpgrs.steps import compute_statistics as statistics_step
+from dpgrs.steps.fit_weights import fit_weights
 from dpgrs.steps.noise import release_statistics
 from dpgrs.steps.release_constants import prediction_constants, published
 from ledger_requests import ACCOUNT, DATASET, create_fixed_key, new_ledger
 from random_cohorts import random_bits
+from step_settings import settings_for
 
 N_VARIANTS, N_PEOPLE, EPSILON, PENALTY = 4, 3000, 20.0, 0.1
 FIT = {"method": "reusecov-gauss", "lambda": PENALTY, "lambda_from": "fixed", "heritability": None}
@@ -77,7 +78,8 @@ def study(tmp_path, monkeypatch):
     ).save(folder.outcomes)
     folder.set_outcomes(Y)
     folder.all_outcomes = Y
-    statistics_step.compute_statistics("panel", folder.outcomes, output=folder.statistics, outcome_bound=3.0)
+    settings = settings_for("compute-statistics", outcomes={"count": 3})
+    statistics_step.compute_statistics(settings, "panel", folder.outcomes, output=folder.statistics)
     train(folder)
     return folder
 
@@ -131,9 +133,8 @@ def train(study, *, outcome_budget="joint"):
         count_share=0.01,
         outcome_budget=outcome_budget,
     )
-    fit_weights(
-        study.noisy, output=study.weights, seconds=study.seconds, methods=["reusecov-gauss"], penalty=PENALTY
-    )
+    settings = settings_for("fit-weights", methods=["reusecov-gauss"], regression={"lambda": PENALTY})
+    fit_weights(settings, study.noisy, output=study.weights, seconds=study.seconds)
 
 
 def written_by(measure, study, **options):

@@ -7,13 +7,24 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpgrs.bits import pack
 from dpgrs.errors import UsageError
-from dpgrs.privacy.accountant import gdp_mu
-from dpgrs.privacy.noise import BenchmarkNoise, NoiseSource
-from dpgrs.privacy.sensitivity import smallest_eigenvalue_sensitivity
-from dpgrs.regression import adassp
-from dpgrs.regression.adassp import (
+from dpgrs.genotypes.bits import pack
+from dpgrs.linalg.clipped_statistics import (
+    GENOTYPE_STEP,
+    LARGEST_CLIPPED_ROWS,
+    clipped_gram,
+    frequency_rows,
+)
+from dpgrs.linalg.statistics import (
+    LARGEST_ROWS,
+    clip_norms,
+    coded_rows,
+    cross_product,
+    gram,
+    grid_outcomes,
+)
+from dpgrs.methods import adassp
+from dpgrs.methods.adassp import (
     LARGEST_VARIANTS,
     adassp_request,
     eigenvalue_step,
@@ -22,22 +33,11 @@ from dpgrs.regression.adassp import (
     private_adassp,
     private_smallest_eigenvalue,
 )
-from dpgrs.regression.clipped_statistics import (
-    GENOTYPE_STEP,
-    LARGEST_CLIPPED_ROWS,
-    clipped_gram,
-    frequency_rows,
-)
-from dpgrs.regression.ols import fit_ridge
-from dpgrs.regression.requests import PrivacyRequest
-from dpgrs.regression.statistics import (
-    LARGEST_ROWS,
-    clip_norms,
-    coded_rows,
-    cross_product,
-    gram,
-    grid_outcomes,
-)
+from dpgrs.methods.ols import fit_ridge
+from dpgrs.methods.requests import PrivacyRequest
+from dpgrs.privacy.accounting.accountant import gdp_mu
+from dpgrs.privacy.noise.sources import BenchmarkNoise, NoiseSource
+from dpgrs.privacy.sensitivity import smallest_eigenvalue_sensitivity
 from random_cohorts import random_alleles, random_bits
 from row_enumeration import UNIT_OF_A_ROW, all_rows
 

@@ -6,14 +6,15 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpgrs.bits import pack
 from dpgrs.errors import UsageError
 from dpgrs.evaluation.attacks import advantage_bound
+from dpgrs.genotypes.bits import pack
 from dpgrs.io.trials import Outcomes, Statistics, load_labelled, save_labelled
-from dpgrs.regression.linear_fit import centred_gram, ridge_weights
-from dpgrs.regression.statistics import CROSS_STEP, GRAM_STEP, cross_product, gram, grid_outcomes
-from dpgrs.steps import attack as attack_step
-from dpgrs.steps.attack import ATTACKS
+from dpgrs.linalg.linear_fit import centred_gram, ridge_weights
+from dpgrs.linalg.statistics import CROSS_STEP, GRAM_STEP, cross_product, gram, grid_outcomes
+from dpgrs.steps import attack_trial as attack_step
+from dpgrs.steps.attack_trial import ATTACKS
+from step_settings import settings_for
 
 N_PEOPLE, N_VARIANTS, SIZES = 80, 6, {3: np.array([0, 2, 5]), 6: np.arange(6)}
 TERMS = {"protection": "full", "neighbours": "add-remove", "accounting": "gdp", "epsilon": 1.0, "delta": 1e-6}
@@ -82,9 +83,10 @@ def write_trial(folder, monkeypatch, *, rows="haplotypes", unit="haplotype", ord
     return paths
 
 
-def attack(files, *, counts=(), trial=1):
+def attack(files, *, counts=(2,), trial=1):
     output = files["panel"].with_name("attacks.tsv")
-    attack_step.attack_trial(**files, output=output, trial=trial, counts=list(counts), penalty=0.2, seed=1)
+    settings = settings_for("attack-trial", outcomes={"count": list(counts)}, regression={"lambda": 0.2})
+    attack_step.attack_trial(settings, **files, output=output, trial=trial)
     return pd.read_csv(
         output, sep="\t", keep_default_na=False, na_values={"epsilon": [""], "auc_bound": [""]}
     )

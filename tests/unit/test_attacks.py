@@ -21,9 +21,9 @@ from dpgrs.evaluation.attacks import (
     weights_scores,
 )
 from dpgrs.evaluation.roc import advantage, area_under_curve
-from dpgrs.privacy.accountant import gdp_delta
+from dpgrs.linalg.linear_fit import LinearFit, centred_gram, ridge_weights
+from dpgrs.privacy.accounting.accountant import gdp_delta
 from dpgrs.privacy.sensitivity import cross_sensitivity, gram_sensitivity
-from dpgrs.regression.linear_fit import LinearFit, centred_gram, ridge_weights
 
 
 def population(n_rows, n_variants, n_outcomes, *, seed, rows="haplotypes", heritability=0.5):

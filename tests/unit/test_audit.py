@@ -10,12 +10,12 @@ from click.testing import CliRunner
 from scipy.special import expit, logit
 from scipy.stats import binom, binomtest, norm
 
-from dpgrs.cli import main
+from dpgrs.cli.main import main
 from dpgrs.errors import DpgrsError, UsageError
-from dpgrs.privacy import audit as audits
-from dpgrs.privacy.audit import AuditCase, GaussianLoss, PureLoss, RangeLoss, alarm_probability, audit
-from dpgrs.privacy.audit_parts import Part, PartResult, audit_parts
-from dpgrs.privacy.study_key import StudyKey
+from dpgrs.privacy.audit import audit as audits
+from dpgrs.privacy.audit.audit import AuditCase, GaussianLoss, PureLoss, RangeLoss, alarm_probability, audit
+from dpgrs.privacy.audit.parts import Part, PartResult, audit_parts
+from dpgrs.privacy.noise.study_key import StudyKey
 from dpgrs.steps.audit import (
     as_markdown,
     as_table,

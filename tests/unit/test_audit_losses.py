@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy.stats import binom, binomtest
 
-from dpgrs.privacy.accountant import gdp_delta
-from dpgrs.privacy.audit import (
+from dpgrs.privacy.accounting.accountant import gdp_delta
+from dpgrs.privacy.audit.audit import (
     NEGLIGIBLE,
     AuditCase,
     AuditResult,
@@ -14,7 +14,7 @@ from dpgrs.privacy.audit import (
     _likely_counts,
     alarm_probability,
 )
-from dpgrs.privacy.audit_losses import rates_above
+from dpgrs.privacy.audit.losses import rates_above
 
 
 @pytest.mark.parametrize("n_draws", [1, 2, 50])

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from dpgrs.privacy.audit_losses import rates_above
-from dpgrs.privacy.audit_parts import Part, audit_parts
+from dpgrs.privacy.audit.losses import rates_above
+from dpgrs.privacy.audit.parts import Part, audit_parts
 
 PART = Part("sum", (0.0, 1.0), sd=0.5)
 

@@ -3,11 +3,12 @@
 import numpy as np
 
 from dpgrs.io.trials import load_labelled
-from dpgrs.methods import BASELINES
-from dpgrs.regression.linear_fit import LinearFit
+from dpgrs.linalg.linear_fit import LinearFit
+from dpgrs.methods.registry import BASELINES
 from dpgrs.steps.baselines import fit_baselines
-from dpgrs.steps.fit import fit_weights
+from dpgrs.steps.fit_weights import fit_weights
 from dpgrs.steps.noise import add_noise
+from step_settings import settings_for
 from step_studies import N_VARIANTS, Study
 
 GRID = {"protections": ["full"], "accountings": ["gdp"], "epsilons": [1e4], "delta": 1e-5}
@@ -26,8 +27,8 @@ def test_fit_baselines__of_sums_keep_to_the_studys_bounds(tmp_path, monkeypatch)
         endings = [label["statuses"] for label, _ in load_labelled(weights) if "statuses" in label]
         assert endings == [["ok"]] * 2
         add_noise(statistics, outcomes, output=noisy, events=tmp_path / "events.json", **GRID)
-        plain = {"methods": ["reusecov-gauss"], "penalty": 0, "seconds": tmp_path / "seconds.tsv"}
-        fit_weights(noisy, output=weights, **plain)
+        settings = settings_for("fit-weights", methods=["reusecov-gauss"], regression={"lambda": 0})
+        fit_weights(settings, noisy, output=weights, seconds=tmp_path / "seconds.tsv")
         ((_, fit),) = load_labelled(weights)
         for method in ("naive", "adassp"):
             predicted = fits[method].predict(study.X)

@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dpgrs.errors import DpgrsError
-from dpgrs.io.bcf import is_bcf
 from dpgrs.io.genotype_files import genotype_header, genotype_reader
 from dpgrs.io.ingest import ingest_chromosome
+from dpgrs.io.vcf.bcf import is_bcf
 from vcf_files import record, vcf_text, write_bgzf, write_text
 
 ALTS = ("C", "c,G", "<DEL>", "*,T", ".", "CT,<INS>,AG")

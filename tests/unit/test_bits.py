@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from dpgrs.bits import WORD_BITS, pack, unpack, word_count
+from dpgrs.genotypes.bits import WORD_BITS, pack, unpack, word_count
 
 
 @pytest.mark.parametrize(("n_haplotypes", "expected"), [(1, 1), (63, 1), (64, 1), (65, 2), (5008, 79)])

@@ -5,13 +5,14 @@ import pytest
 from scipy.stats import beta, binom, multivariate_normal, norm
 
 from dpgrs.errors import UsageError
-from dpgrs.regression.blup import (
+from dpgrs.linalg.denoising import noisy_spectrum
+from dpgrs.methods.blup import (
     fit_blup,
     fit_blup_public_outcomes,
     sample_overlaps,
     stieltjes_transform,
 )
-from dpgrs.regression.blup_model import (
+from dpgrs.methods.blup_model import (
     CONCENTRATIONS,
     HERITABILITIES,
     beta_priors,
@@ -20,7 +21,6 @@ from dpgrs.regression.blup_model import (
     interval_scale,
     prior_moments,
 )
-from dpgrs.regression.denoising import noisy_spectrum
 
 
 def _cohort(seed, *, n=200, d=12, n_outcomes=3):

@@ -6,15 +6,15 @@ from scipy.special import softmax
 from scipy.stats import multivariate_normal
 
 from dpgrs.errors import UsageError
-from dpgrs.regression.blup import (
+from dpgrs.linalg.denoising import noisy_spectrum
+from dpgrs.methods.blup import (
     fit_blup,
     fit_blup_public_outcomes,
     sample_overlaps,
     stieltjes_transform,
 )
-from dpgrs.regression.blup_model import HERITABILITIES
-from dpgrs.regression.denoising import noisy_spectrum
-from dpgrs.regression.penalties import evidence_penalty
+from dpgrs.methods.blup_model import HERITABILITIES
+from dpgrs.methods.penalties import evidence_penalty
 
 EXACT = {"gram_sd": 0.0, "cross_sd": 0.0, "heritability": 0.5}
 

@@ -10,11 +10,10 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from dpgrs.errors import UsageError
-from dpgrs.privacy.accountant import gdp_epsilon
-from dpgrs.privacy.noise import BenchmarkNoise
-from dpgrs.regression import boosted_adassp
-from dpgrs.regression.adassp import LARGEST_VARIANTS
-from dpgrs.regression.boosted_adassp import (
+from dpgrs.linalg.statistics import LARGEST_ROWS
+from dpgrs.methods import boosted_adassp
+from dpgrs.methods.adassp import LARGEST_VARIANTS
+from dpgrs.methods.boosted_adassp import (
     RESIDUAL_STEP,
     ROW_STEP,
     WEIGHT_STEP,
@@ -23,7 +22,8 @@ from dpgrs.regression.boosted_adassp import (
     private_boosted_adassp,
     residual_sums,
 )
-from dpgrs.regression.statistics import LARGEST_ROWS
+from dpgrs.privacy.accounting.accountant import gdp_epsilon
+from dpgrs.privacy.noise.sources import BenchmarkNoise
 
 REQUEST = BoostedRequest(epsilon=2.0, delta=1e-5)
 RNG = np.random.default_rng(0)

@@ -9,16 +9,16 @@ import yaml
 
 from dpgrs.errors import DpgrsError
 from dpgrs.io.trials import Outcomes, load_labelled, save_labelled
-from dpgrs.mechanisms import mechanism_of
-from dpgrs.privacy.noise import BenchmarkNoise, Rehearsal, ReleaseNoise
-from dpgrs.privacy.noise_source import data_digest
-from dpgrs.regression import boosted_adassp
-from dpgrs.regression.boosted_adassp import BoostedRequest, private_boosted_adassp
-from dpgrs.regression.requests import PrivacyRequest
+from dpgrs.methods import boosted_adassp
+from dpgrs.methods.boosted_adassp import BoostedRequest, private_boosted_adassp
+from dpgrs.methods.chosen_requests import request_of_rows
+from dpgrs.methods.mechanisms import mechanism_of
+from dpgrs.methods.requests import PrivacyRequest
+from dpgrs.privacy.noise.base import data_digest
+from dpgrs.privacy.noise.sources import BenchmarkNoise, Rehearsal, ReleaseNoise
+from dpgrs.privacy.statement.boosting_rounds import gather_rounds
 from dpgrs.release.claim_check import smallest_delta
 from dpgrs.release.verify import verify_release
-from dpgrs.rounds import gather_rounds
-from dpgrs.screening.requests import request_of_rows
 from dpgrs.steps.released import load_released
 from forged_releases import STATEMENT, seal
 from ledger_requests import KEY

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from dpgrs.errors import DpgrsError, UsageError
-from dpgrs.privacy.statement import validate
+from dpgrs.privacy.statement.statement import validate
 from dpgrs.release.bundle import remove_bundle, write_bundle
 from dpgrs.release.verify import verify_release
 from release_choices import CHOSEN, chosen_content

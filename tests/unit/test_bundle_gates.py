@@ -3,11 +3,11 @@ from pathlib import Path
 
 import pytest
 
-from dpgrs.bundle_gates import bundle_problems, require_same_release
-from dpgrs.config import resolve
 from dpgrs.errors import DpgrsError
-from dpgrs.identity import fit_settings, public_identity
 from dpgrs.io.sites import read_chosen_sites, write_sites
+from dpgrs.study.bundle_room import bundle_problems, require_same_release
+from dpgrs.study.identity import fit_settings, public_identity
+from dpgrs.study.settings import resolve
 from step_studies import Study
 
 BUNDLE = Path("results/demo/release")

@@ -5,11 +5,11 @@ import numpy as np
 import pytest
 
 from dpgrs.errors import DpgrsError
-from dpgrs.privacy.charging import complete, release
-from dpgrs.privacy.events import MECHANISM_VERSION
-from dpgrs.privacy.noise import ReleaseNoise
+from dpgrs.privacy.accounting.events import MECHANISM_VERSION
+from dpgrs.privacy.ledger.charging import complete, release
+from dpgrs.privacy.noise.sources import ReleaseNoise
+from dpgrs.privacy.noise.study_key import StudyKey
 from dpgrs.privacy.sensitivity import Sensitivity
-from dpgrs.privacy.study_key import StudyKey
 from ledger_requests import ACCOUNT, DATASET, KEY, new_ledger
 
 SENSITIVITY = Sensitivity(1.0, "l2", "add-remove", "person", "docs/proofs/gram.md")

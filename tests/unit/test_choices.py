@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 from dpgrs.errors import DpgrsError, UsageError
-from dpgrs.privacy import noise as door
-from dpgrs.privacy.noise import BenchmarkNoise, Rehearsal, ReleaseNoise
-from dpgrs.privacy.noise_source import data_digest, json_digest, statistic_digest
+from dpgrs.privacy.noise import sources as door
+from dpgrs.privacy.noise.base import data_digest, json_digest, statistic_digest
+from dpgrs.privacy.noise.sources import BenchmarkNoise, Rehearsal, ReleaseNoise
+from dpgrs.privacy.noise.study_key import StudyKey
 from dpgrs.privacy.sensitivity import Sensitivity
-from dpgrs.privacy.study_key import StudyKey
 
 L2 = Sensitivity(2.0, "l2", "add-remove", "person", "docs/proofs/gram.md")
 EACH = replace(L2, norm="linf")

@@ -6,27 +6,27 @@ from itertools import chain
 import numpy as np
 import pytest
 
-from dpgrs.privacy.accountant import gdp_epsilon
-from dpgrs.privacy.composition import _zcdp_epsilon, total_cost
-from dpgrs.privacy.exact_numbers import root_above
-from dpgrs.privacy.noise import BenchmarkNoise, ReleaseNoise
-from dpgrs.privacy.study_key import StudyKey
-from dpgrs.regression.clipped_statistics import GENOTYPE_STEP
-from dpgrs.regression.fits import FitTerms
-from dpgrs.regression.requests import PrivacyRequest
-from dpgrs.regression.row_fits import RowFit
-from dpgrs.regression.statistics import grid_outcomes
-from dpgrs.screening import chosen as chosen_variants
-from dpgrs.screening.chosen import (
+from dpgrs.linalg.clipped_statistics import GENOTYPE_STEP
+from dpgrs.linalg.statistics import grid_outcomes
+from dpgrs.methods import chosen as chosen_variants
+from dpgrs.methods.chosen import (
     fit_chosen,
     fit_chosen_exactly,
     fit_chosen_rows,
     private_choices,
     private_chosen_statistics,
 )
-from dpgrs.screening.dp_kendall import greedy_kendall
-from dpgrs.screening.requests import ScreeningTerms, screened_request
-from dpgrs.screening.selectors import SELECTORS
+from dpgrs.methods.chosen_requests import ScreeningTerms, screened_request
+from dpgrs.methods.fits import FitTerms
+from dpgrs.methods.requests import PrivacyRequest
+from dpgrs.methods.row_fits import RowFit
+from dpgrs.privacy.accounting.accountant import gdp_epsilon
+from dpgrs.privacy.accounting.composition import _zcdp_epsilon, total_cost
+from dpgrs.privacy.accounting.exact_numbers import root_above
+from dpgrs.privacy.noise.sources import BenchmarkNoise, ReleaseNoise
+from dpgrs.privacy.noise.study_key import StudyKey
+from dpgrs.selection.dp_kendall import greedy_kendall
+from dpgrs.selection.selectors import SELECTORS
 from screening_cohorts import CAUSAL, HUGE, N_VARIANTS, NAMES, cohort, frequencies
 
 BLUP = FitTerms(0.0)

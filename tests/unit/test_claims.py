@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dpgrs.errors import UsageError
-from dpgrs.privacy.claims import scale_of
-from dpgrs.privacy.samplers import rounded_normal
+from dpgrs.privacy.noise.claims import scale_of
+from dpgrs.privacy.noise.samplers import rounded_normal
+from dpgrs.privacy.noise.stream import KeyStream
 from dpgrs.privacy.sensitivity import Sensitivity
-from dpgrs.privacy.stream import KeyStream
 
 
 def scale(value, *, share=1.0, step=1.0):

@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from dpgrs.cli import main
+from dpgrs.cli.main import main
+from dpgrs.study.settings import resolve
+from dpgrs.study.verbs import settings_read
 from study_runs import REPOSITORY
 from vcf_files import record, vcf_text, write_bgzf
 
@@ -27,15 +29,16 @@ def test_main__every_rule_calls_a_verb_that_exists():
     rules = "".join(path.read_text() for path in (REPOSITORY / "workflow" / "rules").glob("*.smk"))
     called = set(re.findall(r"python -m dpgrs (?:-\S+ )*([a-z][a-z-]*)", rules))
     assert len(called) > 9
-    assert called <= set(main.commands)
+    assert called <= set(main.list_commands(None))
 
 
-@pytest.mark.parametrize("verb", sorted(main.commands))
+@pytest.mark.parametrize("verb", main.list_commands(None))
 def test_main__every_verb_explains_itself(verb):
     result = invoke(verb, "--help")
     assert result.exit_code == 0
-    assert main.commands[verb].help
-    options = [option for option in main.commands[verb].params if isinstance(option, click.Option)]
+    command = main.get_command(None, verb)
+    assert command.help
+    options = [option for option in command.params if isinstance(option, click.Option)]
     assert [option.name for option in options if not option.help] == []
     # A delta is no chance: docs/proofs/odds.md.
     assert [option.name for option in options if "delta" in option.name and "hance" in option.help] == []
@@ -78,7 +81,7 @@ def test_main__what_has_no_words_of_its_own_is_one_line_too(tmp_path, monkeypatc
     def fail(*_, **__):
         raise raised
 
-    monkeypatch.setattr("dpgrs.steps.collect.collect_tables", fail)
+    monkeypatch.setattr("dpgrs.steps.collect_tables.collect_tables", fail)
     result = invoke("collect-tables", "a.tsv", "--output", tmp_path / "b.tsv")
     assert result.exit_code == 1
     assert result.stderr.startswith(line)
@@ -123,7 +126,7 @@ def test_collect_tables__joins_and_refuses_other_headers(tmp_path):
 def test_fit_weights__wrong_file_is_one_line(tmp_path):
     np.savez(tmp_path / "other.npz", x=np.ones(2))
     other = tmp_path / "other.npz"
-    options = ["--method", "ols", "--penalty", 0, "--seconds", tmp_path / "s", "--output", tmp_path / "w"]
+    options = ["--seconds", tmp_path / "s", "--output", tmp_path / "w"]
     result = invoke("fit-weights", other, "--statistics", other, *options)
     assert result.exit_code == 1
     assert "another kind of file" in result.stderr
@@ -131,7 +134,7 @@ def test_fit_weights__wrong_file_is_one_line(tmp_path):
 
 def modules_after(*arguments):
     """Run a command in a process of its own; return the modules that it has imported."""
-    program = "import sys; from dpgrs.cli import main; main(standalone_mode=False); print(*sys.modules)"
+    program = "import sys; from dpgrs.cli.main import main; main(standalone_mode=False); print(*sys.modules)"
     process = subprocess.run(
         [sys.executable, "-c", program, *map(str, arguments)],
         env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)},
@@ -151,7 +154,9 @@ def test_main__help_imports_no_library(verb):
 
 def test_ingest_chromosome__imports_only_what_a_vcf_needs(tmp_path):
     vcf = write_bgzf(tmp_path / "1.vcf.gz", vcf_text(record(4, "0|0 0|1 1|1")))
-    modules = modules_after("ingest-chromosome", vcf, "--chromosome", "1", "--output", tmp_path / "1.zarr")
+    settings = settings_read(resolve({}), "ingest-chromosome")
+    options = ["--chromosome", "1", "--output", tmp_path / "1.zarr", "--settings", settings]
+    modules = modules_after("ingest-chromosome", vcf, *options)
     assert {"numpy", "zarr", "numba", "pysam"} <= modules
     # numba looks for scipy, whether or not a kernel uses it.
     assert modules & LIBRARIES <= {"numpy", "zarr", "numba", "pysam", "scipy"}

@@ -3,8 +3,8 @@ import stat
 import pytest
 from click.testing import CliRunner
 
-from dpgrs.cli import main
-from dpgrs.privacy.study_key import VARIABLE
+from dpgrs.cli.main import main
+from dpgrs.privacy.noise.study_key import VARIABLE
 from ledger_requests import DATASET
 
 ACCOUNT = ("--protection=full", "--unit=person", "--neighbours=add-remove")

@@ -5,13 +5,15 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from dpgrs.bits import pack
+from dpgrs.genotypes.bits import pack
 from dpgrs.io.trials import ClipCounts, Outcomes, Statistics
-from dpgrs.regression import clipped_statistics as core
+from dpgrs.linalg import clipped_statistics as core
+from dpgrs.linalg.norms import outcome_norm
 from dpgrs.reporting.data import ClippedRows
-from dpgrs.steps import report
-from dpgrs.steps import statistics as step
+from dpgrs.steps import compute_statistics as step
+from dpgrs.steps import render_report as report
 from random_cohorts import half_coded, random_alleles
+from step_settings import settings_for
 
 N_VARIANTS, N_HAPLOTYPES, N_OUTCOMES, BOUND = 7, 150, 12, 1.5
 FREQUENCY = np.array([0.1, 0.25, 0.5, 0.375, 0.125, 0.75, 0.625])  # on the grid of the coding
@@ -42,16 +44,16 @@ def study(request, tmp_path, monkeypatch):
     )
 
 
-def compute(study, **options):
-    output = study.folder / "statistics.npz"
-    step.compute_statistics(
-        "panel", study.folder / "outcomes.npz", output=output, outcome_bound=BOUND, **options
-    )
+def compute(study, *, mode="benchmark", counts=(N_OUTCOMES,), **privacy):
+    output, outcomes = study.folder / "statistics.npz", {"bound": BOUND, "count": counts}
+    privacy = {"outcome_clip": 1.0} | privacy
+    settings = settings_for("compute-statistics", mode=mode, outcomes=outcomes, privacy=privacy)
+    step.compute_statistics(settings, "panel", study.folder / "outcomes.npz", output=output)
     return output
 
 
 def test_compute_statistics__counts_values_beyond_the_bound(study):
-    clips = Statistics.load(compute(study, count_clips=True)).clips
+    clips = Statistics.load(compute(study, bounds="worst-case")).clips
 
     assert clips.rows == {}
     assert set(clips.values) == {4, N_VARIANTS}
@@ -64,7 +66,7 @@ def test_compute_statistics__counts_values_beyond_the_bound(study):
 @pytest.mark.parametrize("budget", ["joint", "separate"])
 def test_compute_statistics__counts_rows_beyond_tight_norms(study, budget):
     options = {"counts": [1, 10, N_OUTCOMES], "bounds": "tight", "outcome_budget": budget}
-    saved = Statistics.load(compute(study, count_clips=True, **options))
+    saved = Statistics.load(compute(study, **options))
 
     for count in (10, N_OUTCOMES):
         lengths = np.linalg.norm(np.nan_to_num(np.clip(study.Y[4][:count], -BOUND, BOUND)), axis=0)
@@ -90,20 +92,20 @@ def test_compute_statistics__clips_are_factors_of_root_mean_squares(study):
 
 
 def test_outcome_norm__of_ten_outcomes_or_more():
-    assert step.outcome_norm(9, factor=1.25, bound=BOUND) is None
-    assert step.outcome_norm(10, factor=1.25, bound=BOUND) == pytest.approx(1.25 * np.sqrt(10))
+    assert outcome_norm(9, factor=1.25, bound=BOUND) is None
+    assert outcome_norm(10, factor=1.25, bound=BOUND) == pytest.approx(1.25 * np.sqrt(10))
 
 
 @pytest.mark.parametrize("bounds", ["worst-case", "tight"])
 def test_compute_statistics__a_release_counts_nothing(study, bounds, monkeypatch):
-    counted = dict(np.load(compute(study, bounds=bounds, count_clips=True)))
+    counted = dict(np.load(compute(study, bounds=bounds)))
 
     def refuse(*arguments, **options):
         raise AssertionError("counted")
 
     for name in ("_clip_counts", "count_long_rows", "long_rows"):
         monkeypatch.setattr(step, name, refuse)
-    path = compute(study, bounds=bounds)
+    path = compute(study, mode="release", bounds=bounds)
 
     released = dict(np.load(path))
     assert {name.partition("/")[0] for name in counted.keys() - released.keys()} >= {"clipped_values"}

@@ -9,10 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpgrs.bits import pack
 from dpgrs.errors import UsageError
-from dpgrs.privacy.sensitivity import cross_sensitivity, gram_sensitivity, smallest_eigenvalue_sensitivity
-from dpgrs.regression.clipped_statistics import (
+from dpgrs.genotypes.bits import pack
+from dpgrs.linalg.clipped_statistics import (
     CLIPPED_CROSS_STEP,
     CLIPPED_GRAM_STEP,
     GENOTYPE_STEP,
@@ -20,7 +19,8 @@ from dpgrs.regression.clipped_statistics import (
     clipped_gram,
     frequency_rows,
 )
-from dpgrs.regression.statistics import CROSS_STEP, clip_norms, coded_rows, cross_product, grid_outcomes
+from dpgrs.linalg.statistics import CROSS_STEP, clip_norms, coded_rows, cross_product, grid_outcomes
+from dpgrs.privacy.sensitivity import cross_sensitivity, gram_sensitivity, smallest_eigenvalue_sensitivity
 from row_enumeration import RELATIONS, UNIT_OF_A_ROW, all_rows, largest_distance
 
 

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpgrs.bits import pack
 from dpgrs.errors import UsageError
-from dpgrs.regression.clipped_statistics import (
+from dpgrs.genotypes.bits import pack
+from dpgrs.linalg.clipped_statistics import (
     CLIPPED_CROSS_STEP,
     CLIPPED_GRAM_STEP,
     GENOTYPE_STEP,
@@ -24,7 +24,7 @@ from dpgrs.regression.clipped_statistics import (
     tight_outcome_norm,
     tight_row_norm,
 )
-from dpgrs.regression.statistics import (
+from dpgrs.linalg.statistics import (
     LARGEST_OUTCOME,
     OUTCOME_STEP,
     coded_rows,
@@ -60,7 +60,7 @@ def random_outcomes(n_outcomes, rows):
 @pytest.mark.parametrize("rows", ROWS)
 @pytest.mark.parametrize("selected", [False, True])
 def test_frequency_rows__equals_plain_coding_where_nothing_is_long(rows, selected, monkeypatch):
-    monkeypatch.setattr("dpgrs.regression.clipped_statistics.VARIANT_BLOCK", 3)
+    monkeypatch.setattr("dpgrs.linalg.clipped_statistics.VARIANT_BLOCK", 3)
     alleles = random_alleles(7, N_HAPLOTYPES)
     is_selected = random_selection(rows) if selected else None
     options = {"n_haplotypes": N_HAPLOTYPES, "rows": rows, "is_selected": is_selected}
@@ -119,7 +119,7 @@ def test_grid_frequency__raise_on_frequency(wrong):
 
 @pytest.mark.parametrize("rows", ROWS)
 def test_clipped_statistics__equal_dense_products(rows, monkeypatch):
-    monkeypatch.setattr("dpgrs.regression.clipped_statistics.ROW_BLOCK", 64)
+    monkeypatch.setattr("dpgrs.linalg.clipped_statistics.ROW_BLOCK", 64)
     bits, Y = random_bits(7, N_HAPLOTYPES), random_outcomes(4, rows)
     X = frequency_rows(bits, FREQUENCY, row_norm=1.25, n_haplotypes=N_HAPLOTYPES, rows=rows)
     with_intercept = np.column_stack([X * GENOTYPE_STEP, np.full(len(X), 0.5)])
@@ -136,7 +136,7 @@ def test_clipped_statistics__add_up_over_any_chunks_of_rows(rows, part):
     bits, Y, part = random_bits(7, N_HAPLOTYPES), random_outcomes(3, rows), np.array(part)[: n_rows(rows)]
     options = {"row_norm": 1.25, "n_haplotypes": N_HAPLOTYPES, "rows": rows}
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("dpgrs.regression.clipped_statistics.ROW_BLOCK", 64)
+        patch.setattr("dpgrs.linalg.clipped_statistics.ROW_BLOCK", 64)
         chunks = [
             clipped_statistics(bits, FREQUENCY, Y, is_selected=part == chunk, **options) for chunk in range(3)
         ]

@@ -3,8 +3,8 @@ import json
 import pytest
 from click.testing import CliRunner
 
-from dpgrs.cli import main
-from dpgrs.config import resolve
+from dpgrs.cli.main import main
+from dpgrs.study.settings import resolve
 
 KEPT = {"private/settings.json", "private/provenance.json", "release/SHA256SUMS", "public/sites.tsv"}
 DERIVED = {

@@ -7,7 +7,7 @@ from dpgrs.errors import UsageError
 from dpgrs.io.haplotype_store import HaplotypeStore
 from dpgrs.io.ingest import ingest_chromosome
 from dpgrs.io.panel import alternate_frequency, site_names
-from dpgrs.io.vcf import read_header
+from dpgrs.io.vcf.vcf import read_header
 from dpgrs.simulation.cohorts import simulate_cohort
 
 SMALL = {"chromosomes": [21, "chr22"], "people": 31, "length": 20_000, "seed": 4}

@@ -9,16 +9,16 @@ from hypothesis import strategies as st
 from scipy.special import ndtr
 
 from dpgrs.errors import UsageError
-from dpgrs.privacy.accountant import gdp_delta, gdp_epsilon, gdp_mu, split_budget
-from dpgrs.privacy.composition import (
+from dpgrs.privacy.accounting.accountant import gdp_delta, gdp_epsilon, gdp_mu, split_budget
+from dpgrs.privacy.accounting.composition import (
     Guarantee,
     group_guarantee,
     study_totals,
     total_cost,
     totals,
 )
-from dpgrs.privacy.ledger_entries import Cost, GaussianCharge, LaplaceCharge, PureCharge
-from dpgrs.privacy.noise import BenchmarkNoise
+from dpgrs.privacy.ledger.entries import Cost, GaussianCharge, LaplaceCharge, PureCharge
+from dpgrs.privacy.noise.sources import BenchmarkNoise
 from dpgrs.privacy.sensitivity import count_sensitivity
 
 DELTA = 1e-6

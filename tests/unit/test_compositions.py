@@ -5,12 +5,8 @@ import numpy as np
 import pytest
 
 from dpgrs.errors import UsageError
-from dpgrs.methods import TABULAR
-from dpgrs.privacy.events import ChoiceEvent, DepthEvent, GaussianEvent, LaplaceEvent
-from dpgrs.privacy.noise import BenchmarkNoise, Rehearsal
-from dpgrs.regression.boosted_adassp import clip_rows
-from dpgrs.regression.tukey import Status, private_tukey
-from dpgrs.screening.compositions import (
+from dpgrs.methods.boosted_adassp import clip_rows
+from dpgrs.methods.compositions import (
     BOOSTED,
     ENOUGH_MODELS,
     LEAST_SQUARES,
@@ -22,6 +18,10 @@ from dpgrs.screening.compositions import (
     fit_method,
     with_intercept,
 )
+from dpgrs.methods.registry import TABULAR
+from dpgrs.methods.tukey import Status, private_tukey
+from dpgrs.privacy.accounting.events import ChoiceEvent, DepthEvent, GaussianEvent, LaplaceEvent
+from dpgrs.privacy.noise.sources import BenchmarkNoise, Rehearsal
 from dpgrs.types import Neighbours
 
 REQUEST = TableRequest(epsilon=2.0, delta=1e-5, k=2)
@@ -123,7 +123,7 @@ def test_l_bas__a_row_has_a_key_of_its_features_and_its_outcome(monkeypatch):
         seen.extend(unit_keys)
         return np.arange(2), "chosen"
 
-    monkeypatch.setattr("dpgrs.screening.compositions.private_sublasso", spy)
+    monkeypatch.setattr("dpgrs.methods.compositions.private_sublasso", spy)
     x, y = X[[0, 0, 1, 0]], Y[[0, 1, 0, 0]]
     fit_method(x, y, method=METHODS["l-bas"], request=REQUEST, noise=BenchmarkNoise(1))
     first, other_outcome, other_features, same = seen

@@ -7,10 +7,10 @@ import pytest
 import yaml
 from jsonschema import Draft202012Validator
 
-from dpgrs.config import PATHS, coerce, examine, keys, load_schema, resolve
 from dpgrs.errors import UsageError
-from dpgrs.preflight import NOT_OFFERED
-from dpgrs.settings_files import read_settings
+from dpgrs.preflight.checks import NOT_OFFERED
+from dpgrs.study.settings import PATHS, coerce, examine, keys, load_schema, resolve
+from dpgrs.study.settings_files import read_settings
 
 
 def settings(key, value):

@@ -1,6 +1,6 @@
 import pytest
 
-from dpgrs.config import examine, keys
+from dpgrs.study.settings import examine, keys
 
 
 @pytest.mark.parametrize(

@@ -1,8 +1,8 @@
 import pytest
 
-from dpgrs.config import resolve
-from dpgrs.controlled_gates import controlled_problems, is_controlled
-from dpgrs.preflight import problems
+from dpgrs.preflight.checks import problems
+from dpgrs.preflight.controlled import controlled_problems, is_controlled
+from dpgrs.study.settings import resolve
 from release_studies import APPROVAL
 
 VCF = "phs000999.v2.p1.c1.GRU/chr{chrom}.vcf.gz"

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from dpgrs.config import resolve
-from dpgrs.covariate_gates import covariate_problems
-from dpgrs.release_gates import benchmark_problems
+from dpgrs.preflight.covariates import covariate_problems
+from dpgrs.preflight.release import benchmark_problems
+from dpgrs.study.settings import resolve
 
 CROWD = tuple(f"HG{number:05}" for number in range(96, 108))
 REFERENCE = tuple(f"R{number}" for number in range(10, 22))

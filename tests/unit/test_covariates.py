@@ -10,12 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpgrs.bits import pack
 from dpgrs.errors import DpgrsError, UsageError
 from dpgrs.evaluation.private_metrics import WEIGHT_STEP, accuracy_sums
+from dpgrs.genotypes.bits import pack
 from dpgrs.io.loadings import read_loadings, write_loadings
-from dpgrs.privacy.sensitivity import cross_sensitivity, gram_sensitivity
-from dpgrs.regression.clipped_statistics import (
+from dpgrs.linalg.clipped_statistics import (
     CLIPPED_CROSS_STEP,
     CLIPPED_GRAM_STEP,
     GENOTYPE_STEP,
@@ -25,11 +24,10 @@ from dpgrs.regression.clipped_statistics import (
     frequency_rows,
     tight_row_norm,
 )
-from dpgrs.regression.covariates import covariate_units, entry_scale, with_covariates
-from dpgrs.regression.ols import fit_ols
-from dpgrs.regression.principal_components import LOADING_STEP, project, reference_loadings
-from dpgrs.regression.requests import PrivacyRequest
-from dpgrs.regression.statistics import (
+from dpgrs.linalg.covariates import covariate_units, entry_scale, with_covariates
+from dpgrs.linalg.norms import row_norm_of
+from dpgrs.linalg.principal_components import LOADING_STEP, project, reference_loadings
+from dpgrs.linalg.statistics import (
     OUTCOME_STEP,
     coded_rows,
     column_moments,
@@ -37,7 +35,9 @@ from dpgrs.regression.statistics import (
     gram,
     grid_outcomes,
 )
-from dpgrs.steps.statistics import row_norm_of
+from dpgrs.methods.ols import fit_ols
+from dpgrs.methods.requests import PrivacyRequest
+from dpgrs.privacy.sensitivity import cross_sensitivity, gram_sensitivity
 from random_cohorts import half_coded, random_alleles, random_bits
 from row_enumeration import RELATIONS, UNIT_OF_A_ROW
 
@@ -115,7 +115,7 @@ def test_clipped_statistics__with_covariates_whatever_the_chunks_and_the_order_o
     X = frequency_rows(bits, frequency, **options)
     assert X.shape == (n_rows(rows), N_VARIANTS + 2)
     whole = clipped_gram(X), clipped_cross_product(X, Y)
-    monkeypatch.setattr("dpgrs.regression.clipped_statistics.ROW_BLOCK", 64)
+    monkeypatch.setattr("dpgrs.linalg.clipped_statistics.ROW_BLOCK", 64)
     G, V = clipped_statistics(bits, frequency, Y, **options)
     np.testing.assert_array_equal(G, whole[0])
     np.testing.assert_array_equal(V, whole[1])
@@ -269,7 +269,7 @@ def test_project__a_row_is_what_it_is_alone(reference, rows, monkeypatch):
     whole = project(bits, loadings, means=means, n_haplotypes=120, rows=rows)
     X = coded_rows(bits, n_haplotypes=120, rows=rows)
     np.testing.assert_allclose(whole, loadings @ (X - means).T, atol=1e-12)
-    monkeypatch.setattr("dpgrs.regression.principal_components.VARIANT_BLOCK", 5)
+    monkeypatch.setattr("dpgrs.linalg.principal_components.VARIANT_BLOCK", 5)
     first_word = bits[:, :1]
     part = project(first_word, loadings, means=means, n_haplotypes=64, rows=rows)
     np.testing.assert_array_equal(part, whole[:, : part.shape[1]])

@@ -9,33 +9,38 @@ import pandas as pd
 import pytest
 
 from dpgrs.errors import DpgrsError, UsageError
-from dpgrs.identity import fit_settings, public_identity
 from dpgrs.io.covariates import Covariates
 from dpgrs.io.files import written_digest
 from dpgrs.io.sites import read_chosen_sites
 from dpgrs.io.trials import Outcomes, Statistics, load_labelled
-from dpgrs.privacy.ledger_entries import Cost
-from dpgrs.regression.clipped_statistics import GENOTYPE_STEP
-from dpgrs.regression.linear_fit import LinearFit
+from dpgrs.linalg.clipped_statistics import GENOTYPE_STEP
+from dpgrs.linalg.linear_fit import LinearFit
+from dpgrs.privacy.ledger.entries import Cost
 from dpgrs.release.covariate_check import covariate_problems
 from dpgrs.release.verify import verify_release
-from dpgrs.release_cost import certain_cost
 from dpgrs.reporting.plan import plan_as_text
-from dpgrs.steps import attack as attack_step
-from dpgrs.steps import covariates as covariates_step
-from dpgrs.steps import evaluate as evaluate_step
-from dpgrs.steps import loadings as loadings_step
-from dpgrs.steps import statistics as statistics_step
-from dpgrs.steps.covariates import make_covariates
-from dpgrs.steps.fit import fit_weights
-from dpgrs.steps.loadings import make_loadings
+from dpgrs.steps import attack_trial as attack_step
+from dpgrs.steps import compute_statistics as statistics_step
+from dpgrs.steps import evaluate_trial as evaluate_step
+from dpgrs.steps import make_covariates as covariates_step
+from dpgrs.steps import make_loadings as loadings_step
+from dpgrs.steps.fit_weights import fit_weights
+from dpgrs.steps.make_covariates import make_covariates
+from dpgrs.steps.make_loadings import make_loadings
 from dpgrs.steps.noise import add_noise
 from dpgrs.steps.plan import plan_study
 from dpgrs.steps.release_report import _table
+from dpgrs.study.identity import fit_settings, public_identity
+from dpgrs.study.release_cost import certain_cost
+from step_settings import settings_for
 from step_studies import N_PEOPLE, N_VARIANTS, NAMES, Study
 
 SCALES = "covariate\tcentre\tscale\tprevalence\nage\t50\t10\tNA\ncase\tNA\tNA\t0.2\n"
 AGES = np.random.default_rng(6).normal(50, 10, N_PEOPLE)
+
+
+def loadings_of(*, rows="people"):
+    return settings_for("make-loadings", cohort={"rows": rows}, covariates={"pcs": 1})
 
 
 class CovariateStudy(Study):
@@ -61,7 +66,7 @@ class CovariateStudy(Study):
         self.with_covariates = {"file": str(self.table), "columns": ["age", "case"], "pcs": 1}
         self.with_covariates |= {"scales": str(self.scales)}
         self.loadings, self.covariates = root / "pca_loadings.tsv", root / "covariates.npz"
-        make_loadings("panel", output=self.loadings, rows="people", n_components=1)
+        make_loadings(loadings_of(), "panel", output=self.loadings)
         self.make()
         random = np.random.default_rng(5)
         values = random.standard_normal((3, N_PEOPLE))
@@ -69,11 +74,18 @@ class CovariateStudy(Study):
         is_training = np.arange(N_PEOPLE) % 4 > 0
         Outcomes(NAMES, {N_VARIANTS: values}, {}, is_training, "people").save(root / "outcomes.npz")
 
-    def make(self, **changed):
-        options = {"table": self.table, "scales": self.scales, "names": ["age", "case"], "rows": "people"}
-        options |= {"bound": 3.0, "loadings": self.loadings, "output": self.covariates}
-        make_covariates("panel", **options | changed)
-        return Covariates.load(options["output"])
+    def make(self, *, names=("age", "case"), rows="people", mode="benchmark", least_share=0.5, **changed):
+        settings = settings_for(
+            "make-covariates",
+            mode=mode,
+            cohort={"rows": rows},
+            covariates=self.with_covariates | {"columns": names, "bound": 3.0},
+            outcomes={"least_share": least_share},
+        )
+        files = {"table": self.table, "scales": self.scales, "loadings": self.loadings}
+        files |= {"output": self.covariates} | changed
+        make_covariates(settings, "panel", **files)
+        return Covariates.load(self.covariates)
 
 
 @pytest.fixture
@@ -96,7 +108,7 @@ def test_make_covariates__by_person_with_missing_values_at_the_centre(study):
 
 
 def test_make_covariates__both_haplotypes_of_a_person_have_the_persons(study):
-    make_loadings("panel", output=study.loadings, rows="haplotypes", n_components=1)
+    make_loadings(loadings_of(rows="haplotypes"), "panel", output=study.loadings)
     found = study.make(rows="haplotypes")
     age, _, component = found.units
     np.testing.assert_array_equal(age[::2], age[1::2])
@@ -113,7 +125,7 @@ def test_make_covariates__raise_on_columns_values_and_people(study):
         study.make(names=["sex"])
     study.scales.write_text("covariate\tprevalence\nage\t0.5\n")
     with pytest.raises(DpgrsError, match=r"Column `age` must hold 0 and 1 alone.*tell nobody") as failure:
-        study.make(names=["age"], is_release=True)
+        study.make(names=["age"], mode="release")
     assert not any(f"{age:.1f}" in str(failure.value) for age in AGES)
     study.table.write_text("sample\tage\nelse\t1\n")
     study.scales.write_text(SCALES)
@@ -126,11 +138,11 @@ def test_make_covariates__too_few_people_are_refused(study, tmp_path):
     study.table.write_text("\n".join(lines[:-150]) + "\n")
     study.covariates = tmp_path / "other.npz"
     with pytest.raises(DpgrsError, match=r"covariates\.tsv` must share at least 0\.5 .*tell nobody"):
-        study.make(is_release=True, output=study.covariates)
+        study.make(mode="release", output=study.covariates)
     assert not study.covariates.exists()
-    study.make(is_release=True, least_share=0.4, people_counts=tmp_path / "counts.tsv")
+    study.make(mode="release", least_share=0.4, people_counts=tmp_path / "counts.tsv")
     with pytest.raises(DpgrsError, match=r"must have values .* got fewer in age\. Leave .*tell nobody"):
-        study.make(is_release=True, least_share=0.48, output=study.covariates.with_name("third.npz"))
+        study.make(mode="release", least_share=0.48, output=study.covariates.with_name("third.npz"))
     _, *counts = (tmp_path / "counts.tsv").read_text().splitlines()
     assert [line.split("\t")[:6] for line in counts] == [
         ["covariate", "age", "300", "145", "146", "141"],
@@ -168,22 +180,16 @@ def trial(study, *, covariates, protections=("full",)):
     )
     methods = ["ols", "ridge", "reusecov-gauss", "reusecov-proj", "reusecov-ellipsoid", "blup"]
     files = {"output": root / "weights.npz", "seconds": root / "seconds.tsv"}
-    fit_weights(
-        root / "noisy.npz",
-        methods=methods,
-        penalty=0.001,
-        statistics=statistics,
-        outcomes=root / "outcomes.npz",
-        **files,
-    )
+    settings = settings_for("fit-weights", methods=methods, regression={"lambda": 0.001})
+    paths = {"statistics": statistics, "outcomes": root / "outcomes.npz"}
+    fit_weights(settings, root / "noisy.npz", **paths, **files)
     evaluate_step.evaluate_trial(
+        settings_for("evaluate-trial", outcomes={"count": 3}),
         "panel",
         root / "outcomes.npz",
         files["output"],
         files["seconds"],
         trial=1,
-        counts=[3],
-        populations=None,
         metrics=root / "metrics.tsv",
         population_metrics=root / "population.tsv",
         covariates=covariates,
@@ -204,8 +210,9 @@ def test_attack_trial__weights_with_covariates_and_statistics_without(study):
     trial(study, covariates=study.covariates)
     root = study.root
     paths = [root / f"{name}.npz" for name in ("outcomes", "statistics", "noisy", "weights")]
-    options = {"output": root / "attacks.tsv", "trial": 1, "counts": [3], "penalty": 0.001, "seed": 1}
-    attack_step.attack_trial("panel", *paths, covariates=study.covariates, **options)
+    settings = settings_for("attack-trial", outcomes={"count": 3}, regression={"lambda": 0.001})
+    options = {"output": root / "attacks.tsv", "trial": 1, "covariates": study.covariates}
+    attack_step.attack_trial(settings, "panel", *paths, **options)
     table = pd.read_csv(root / "attacks.tsv", sep="\t")
     assert table["advantage"].notna().all()
     assert {"gram", "statistics", "weights"} == set(table["attack"])
@@ -256,9 +263,8 @@ def test_release__weights_of_covariates_predict_from_raw_values(study):
     weights = pd.read_csv(study.root / "bundle" / "covariate_weights.tsv", sep="\t")
     settings_file, root = study.root / "settings.json", study.root
     fit = fit_settings(json.loads(settings_file.read_text()))
-    fit_weights(
-        noisy, output=root / "w.npz", seconds=root / "s.tsv", methods=[fit["method"]], penalty=fit["lambda"]
-    )
+    settings = settings_for("fit-weights", methods=[fit["method"]], regression={"lambda": fit["lambda"]})
+    fit_weights(settings, noisy, output=root / "w.npz", seconds=root / "s.tsv")
     ((_, arrays),) = load_labelled(root / "w.npz")
     X = np.zeros((2, N_VARIANTS + 3))
     X[1, N_VARIANTS] = 1 / 3 * 0.7  # of somebody of 57

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from dpgrs.errors import DpgrsError, UsageError
-from dpgrs.io.csv_tables import MOST_LEVELS, read_feature_table, read_scales
+from dpgrs.io.tables.csv_tables import MOST_LEVELS, read_feature_table, read_scales
 
 TEXT = "size,colour,weight,price\n1,red,2.5,10\n2,blue,1e-3,20\n\n3,red,-4,15\n"
 

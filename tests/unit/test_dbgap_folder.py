@@ -4,9 +4,11 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from dpgrs.cli import main
+from dpgrs.cli.main import main
 from dpgrs.io.haplotype_store import HaplotypeStore
 from dpgrs.public_random import generator
+from dpgrs.study.settings import resolve
+from dpgrs.study.verbs import settings_read
 from random_cohorts import random_alleles
 from vcf_files import record, vcf_text, write_gzip
 
@@ -45,40 +47,30 @@ def statistics_of(folder, alleles, outcomes):
     sites.write_text("contig\tposition\tref\talt\tfrequency\n" + "".join(lines))
 
     private = folder / "private"
-    invoke(
-        *("choose-people", vcf, "--consent", consent, "--consent-column", "CONSENT", "--allow", 1),
-        *("--output", private / "people.txt"),
-    )
-    invoke(
-        *("ingest-chromosome", vcf, "--chromosome", 1, "--keep-filtered", "--people", private / "people.txt"),
-        *("--output", private / "1.zarr"),
-    )
-    chosen = ["--sites", sites, "--size", N_VARIANTS, "--maf", 0.01, "--seed", 1]
-    invoke("choose-sites", "--chromosome", 1, *chosen, "--output", private / "sites.tsv")
-    invoke(
-        *("make-panel", private / "1.zarr", "--sites", private / "sites.tsv"),
-        *("--output", private / "panel.zarr"),
-    )
-    invoke(
-        *(
-            "make-outcomes",
-            private / "panel.zarr",
-            "--table",
-            table,
-            "--is-release",
-            "--trial",
-            1,
-            "--seed",
-            1,
-        ),
-        *("--rows", "people", "--size", N_VARIANTS, "--heritability", 0.5, "--causal-share", 1),
+    settings = {
+        "mode": "release",
+        "cohort": {"chromosomes": 1, "rows": "people"},
+        "people": {"consent": {"file": str(consent), "column": "CONSENT", "allow": 1}},
+        "panel": {"size": N_VARIANTS},
         # Most of the table's people are of another consent group.
-        *("--test-share", 0, "--least-share", 0.2, "--output", private / "outcomes.npz"),
-    )
-    invoke(
-        *("compute-statistics", private / "panel.zarr", private / "outcomes.npz", "--outcome-bound", 3),
-        *("--output", private / "statistics.npz"),
-    )
+        "outcomes": {"source": "file", "file": str(table), "least_share": 0.2},
+        "privacy": {"bounds": "worst-case"},
+        "public": {"sites": str(sites)},
+    }
+
+    def run(verb, *arguments, output):
+        invoke(verb, *arguments, "--settings", settings_read(resolve(settings), verb), "--output", output)
+
+    run("choose-people", vcf, output=private / "people.txt")
+    people = ("--people", private / "people.txt")
+    run("ingest-chromosome", vcf, "--chromosome", 1, *people, output=private / "1.zarr")
+    run("choose-sites", "--qc", private / "qc.tsv", output=private / "sites.tsv")
+    chosen = ("--sites", private / "sites.tsv")
+    run("make-panel", private / "1.zarr", *chosen, output=private / "panel.zarr")
+    paths = (private / "panel.zarr", "--trial", 1, "--table", table)
+    run("make-outcomes", *paths, output=private / "outcomes.npz")
+    paths = (private / "panel.zarr", private / "outcomes.npz")
+    run("compute-statistics", *paths, output=private / "statistics.npz")
     return private
 
 

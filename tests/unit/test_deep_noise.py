@@ -5,9 +5,9 @@ import numpy as np
 import pytest
 
 from dpgrs.errors import DpgrsError, UsageError
-from dpgrs.privacy import noise as door
-from dpgrs.privacy.events import DepthEvent
-from dpgrs.privacy.noise import BenchmarkNoise, Rehearsal, ReleaseNoise
+from dpgrs.privacy.accounting.events import DepthEvent
+from dpgrs.privacy.noise import sources as door
+from dpgrs.privacy.noise.sources import BenchmarkNoise, Rehearsal, ReleaseNoise
 from dpgrs.privacy.sensitivity import Sensitivity
 from ledger_requests import KEY
 

@@ -11,9 +11,9 @@ from hypothesis.extra.numpy import arrays
 
 from depth_laws import EVEN, ODD, SETS, depth, grid_points
 from dpgrs.errors import UsageError
-from dpgrs.privacy import _sampler_twins as twins
-from dpgrs.privacy import deep_points
-from dpgrs.privacy.deep_points import (
+from dpgrs.privacy.noise import _sampler_twins as twins
+from dpgrs.privacy.noise import depth_sampler as deep_points
+from dpgrs.privacy.noise.depth_sampler import (
     DepthRegions,
     DepthWeights,
     Interval,

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.optimize import isotonic_regression
 
-from dpgrs.regression.denoising import BULK_EDGE, denoised_means, denoised_moments, noisy_spectrum
+from dpgrs.linalg.denoising import BULK_EDGE, denoised_means, denoised_moments, noisy_spectrum
 
 
 def test_denoised_moments__tell_what_the_noisy_eigenvectors_see():

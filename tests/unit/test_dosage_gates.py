@@ -2,9 +2,9 @@
 
 import pytest
 
-from dpgrs.config import resolve
-from dpgrs.dosage_gates import dosage_problems
-from dpgrs.identity import public_identity
+from dpgrs.preflight.dosages import dosage_problems
+from dpgrs.study.identity import public_identity
+from dpgrs.study.settings import resolve
 from plink_sets import write_bed
 
 SOUND = {

@@ -9,8 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dosage_files import dosage_text
-from dpgrs.bits import unpack
-from dpgrs.dosages import (
+from dpgrs.errors import DpgrsError, UsageError
+from dpgrs.genotypes.bits import unpack
+from dpgrs.genotypes.dosages import (
     DOSAGE_STEP,
     LARGEST_DOSAGE,
     STEPS_PER_ALLELE,
@@ -20,7 +21,6 @@ from dpgrs.dosages import (
     hard_calls,
     nearest_planes,
 )
-from dpgrs.errors import DpgrsError, UsageError
 from dpgrs.io import _dosage_kernels as kernels
 from dpgrs.io.genotype_files import genotype_header, genotype_reader
 from dpgrs.io.haplotype_store import HaplotypeStore

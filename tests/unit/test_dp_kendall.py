@@ -15,9 +15,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpgrs.errors import UsageError
-from dpgrs.privacy.composition import epsilon_of_choices
-from dpgrs.privacy.noise import BenchmarkNoise, Rehearsal, ReleaseNoise
-from dpgrs.screening.dp_kendall import (
+from dpgrs.privacy.accounting.composition import epsilon_of_choices
+from dpgrs.privacy.noise.sources import BenchmarkNoise, Rehearsal, ReleaseNoise
+from dpgrs.selection.dp_kendall import (
     GenotypePairs,
     RoundScores,
     genotype_pairs,

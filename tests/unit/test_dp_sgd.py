@@ -9,11 +9,16 @@ from dp_accounting.rdp import RdpAccountant
 from scipy.stats import norm
 
 from dpgrs.errors import UsageError
-from dpgrs.privacy.accountant import gdp_delta
-from dpgrs.privacy.composition import NUMERIC_ERROR
-from dpgrs.privacy.noise import BenchmarkNoise, NoiseSource
-from dpgrs.regression import dp_sgd
-from dpgrs.regression.dp_sgd import (
+from dpgrs.linalg.statistics import (
+    CROSS_STEP,
+    LARGEST_BOUND,
+    LARGEST_OUTCOME,
+    OUTCOME_STEP,
+    coded_rows,
+    grid_outcomes,
+)
+from dpgrs.methods import dp_sgd
+from dpgrs.methods.dp_sgd import (
     LARGEST_PREDICTION,
     WEIGHT_STEP,
     SgdRequest,
@@ -24,14 +29,9 @@ from dpgrs.regression.dp_sgd import (
     private_sgd,
     sampled_noise_multiplier,
 )
-from dpgrs.regression.statistics import (
-    CROSS_STEP,
-    LARGEST_BOUND,
-    LARGEST_OUTCOME,
-    OUTCOME_STEP,
-    coded_rows,
-    grid_outcomes,
-)
+from dpgrs.privacy.accounting.accountant import gdp_delta
+from dpgrs.privacy.accounting.composition import NUMERIC_ERROR
+from dpgrs.privacy.noise.sources import BenchmarkNoise, NoiseSource
 from random_cohorts import random_bits
 
 D, L, N_HAPLOTYPES = 4, 3, 120

@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from dpgrs.errors import UsageError
-from dpgrs.privacy.canonical_lipschitz import seeded_set
-from dpgrs.privacy.noise import BenchmarkNoise, Rehearsal
+from dpgrs.linalg.statistics import grid_outcomes
+from dpgrs.privacy.noise.canonical_lipschitz import seeded_set
+from dpgrs.privacy.noise.sources import BenchmarkNoise, Rehearsal
 from dpgrs.privacy.sensitivity import sis_sensitivity
-from dpgrs.regression.statistics import grid_outcomes
-from dpgrs.screening.dp_sis import (
+from dpgrs.selection.dp_sis import (
     PAPER_STEP,
     SisRequest,
     SisScores,
@@ -25,7 +25,7 @@ from dpgrs.screening.dp_sis import (
     private_sis,
     table_sis_scores,
 )
-from dpgrs.screening.top_k import top_k
+from dpgrs.selection.top_k import top_k
 from dpgrs.types import Scaling
 from kendall_pairs import packed
 from row_enumeration import RELATIONS, UNIT_OF_A_ROW
@@ -286,7 +286,7 @@ def test_paper_sis__draws_by_the_paper_s_sensitivity_of_1(monkeypatch):
         seen.append((generator.random(), terms))
         return seeded_set(generator, scores, **terms)
 
-    monkeypatch.setattr("dpgrs.screening.dp_sis.seeded_set", spy)
+    monkeypatch.setattr("dpgrs.selection.dp_sis.seeded_set", spy)
     X = np.sign(RNG.standard_normal((50, 6)))
     first = SisRequest(epsilon=5.0, n_choices=2)
     changes = ({}, {}, {"epsilon": 4.0}, {"n_choices": 3}, {"gamma": 0.25})

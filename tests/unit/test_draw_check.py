@@ -6,15 +6,15 @@ import numpy as np
 import pytest
 
 from dpgrs.errors import DpgrsError
-from dpgrs.mechanisms import mechanism_of
-from dpgrs.methods import METHODS, RELEASED
-from dpgrs.privacy.noise import Rehearsal
-from dpgrs.privacy.statement_content import Total
-from dpgrs.regression.requests import PrivacyRequest
+from dpgrs.methods.chosen_requests import ScreeningTerms, request_of_rows
+from dpgrs.methods.mechanisms import mechanism_of
+from dpgrs.methods.registry import METHODS, RELEASED
+from dpgrs.methods.requests import PrivacyRequest
+from dpgrs.privacy.noise.sources import Rehearsal
+from dpgrs.privacy.statement.boosting_rounds import without_round
+from dpgrs.privacy.statement.content import Total
 from dpgrs.release.draw_check import BY_METHOD, draw_problems
 from dpgrs.release.verify import verify_release
-from dpgrs.rounds import without_round
-from dpgrs.screening.requests import ScreeningTerms, request_of_rows
 from release_choices import make_chosen_release
 from release_data import OUTCOMES, make_bundle, make_events, make_terms
 from screening_cohorts import N_VARIANTS, NAMES, cohort, frequencies

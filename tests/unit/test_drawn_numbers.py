@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from dpgrs.io.trials import Outcomes, load_labelled
-from dpgrs.methods import METHODS, RELEASED
-from dpgrs.regression import reusecov, row_fits
+from dpgrs.methods import reusecov, row_fits
+from dpgrs.methods.registry import METHODS, RELEASED
 from step_studies import NAMES, Study
 
 # So many keys that no drawn number is the same under all: see `test_release__every_number_is_drawn`.

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dpgrs.errors import UsageError
-from dpgrs.privacy.exact_numbers import (
+from dpgrs.privacy.accounting.exact_numbers import (
     exact,
     exact_positive,
     exact_text,

@@ -10,7 +10,7 @@ from types import SimpleNamespace
 import pytest
 from click.testing import CliRunner
 
-from dpgrs.cli import main
+from dpgrs.cli.main import main
 from dpgrs.errors import DpgrsError, UsageError
 from dpgrs.fetching import downloads
 from dpgrs.fetching.manifests import Entry, read_entries

@@ -2,9 +2,9 @@ from pathlib import Path
 
 import pytest
 
-from dpgrs.config import resolve
-from dpgrs.fetch_gates import files_to_fetch
-from dpgrs.preflight import problems
+from dpgrs.preflight.checks import problems
+from dpgrs.study.fetched_files import files_to_fetch
+from dpgrs.study.settings import resolve
 
 HOST = "https://example.org"
 COHORT = {

@@ -20,10 +20,10 @@ from dpgrs.io.files import (
 )
 from dpgrs.io.json_files import read_json, write_json
 from dpgrs.io.loadings import read_loadings, write_loadings
-from dpgrs.io.people import find_people
 from dpgrs.io.sites import read_chosen_sites, write_sites
-from dpgrs.io.tables import read_populations
-from dpgrs.steps.collect import collect_tables
+from dpgrs.io.tables.people import find_people
+from dpgrs.io.tables.tables import read_populations
+from dpgrs.steps.collect_tables import collect_tables
 from flips import after_flips
 
 

@@ -5,17 +5,17 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from dpgrs.methods import FROM_STATISTICS, METHODS
-from dpgrs.privacy.noise import BenchmarkNoise, NoiseSource
-from dpgrs.regression.blup import fit_blup, fit_blup_public_outcomes
-from dpgrs.regression.denoising import denoised_means
-from dpgrs.regression.fits import FitTerms, fit_released
-from dpgrs.regression.ols import fit_ols, fit_ridge
-from dpgrs.regression.penalties import adassp_penalty, evidence_penalty
-from dpgrs.regression.projection import project_ellipsoid, project_feature, project_label
-from dpgrs.regression.requests import PrivacyRequest
-from dpgrs.regression.reusecov import NoisyStatistics, fit_reusecov, private_statistics
-from dpgrs.regression.statistics import OUTCOME_STEP, coded_rows, cross_product, gram, grid_outcomes
+from dpgrs.linalg.denoising import denoised_means
+from dpgrs.linalg.projection import project_ellipsoid, project_feature, project_label
+from dpgrs.linalg.statistics import OUTCOME_STEP, coded_rows, cross_product, gram, grid_outcomes
+from dpgrs.methods.blup import fit_blup, fit_blup_public_outcomes
+from dpgrs.methods.fits import FitTerms, fit_released
+from dpgrs.methods.ols import fit_ols, fit_ridge
+from dpgrs.methods.penalties import adassp_penalty, evidence_penalty
+from dpgrs.methods.registry import FROM_STATISTICS, METHODS
+from dpgrs.methods.requests import PrivacyRequest
+from dpgrs.methods.reusecov import NoisyStatistics, fit_reusecov, private_statistics
+from dpgrs.privacy.noise.sources import BenchmarkNoise, NoiseSource
 from random_cohorts import random_bits
 
 D, L, N_HAPLOTYPES, BOUND = 6, 3, 400, 9.0

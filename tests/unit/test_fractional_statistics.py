@@ -5,11 +5,11 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from dpgrs.dosages import DOSAGE_STEP, STEPS_PER_ALLELE, half_coded
 from dpgrs.errors import DpgrsError, UsageError
+from dpgrs.genotypes.dosages import DOSAGE_STEP, STEPS_PER_ALLELE, half_coded
 from dpgrs.io.covariates import Covariates
 from dpgrs.io.trials import Outcomes, Statistics
-from dpgrs.regression.clipped_statistics import (
+from dpgrs.linalg.clipped_statistics import (
     CLIPPED_CROSS_STEP,
     CLIPPED_GRAM_STEP,
     clipped_statistics,
@@ -17,9 +17,10 @@ from dpgrs.regression.clipped_statistics import (
     frequency_rows,
     grid_frequency,
 )
-from dpgrs.regression.covariates import fractional_statistics
-from dpgrs.regression.principal_components import LOADING_STEP, project
-from dpgrs.regression.statistics import (
+from dpgrs.linalg.covariates import fractional_statistics
+from dpgrs.linalg.norms import row_norm_of
+from dpgrs.linalg.principal_components import LOADING_STEP, project
+from dpgrs.linalg.statistics import (
     CROSS_STEP,
     GRAM_STEP,
     OUTCOME_STEP,
@@ -29,9 +30,10 @@ from dpgrs.regression.statistics import (
     gram,
     grid_outcomes,
 )
-from dpgrs.steps import statistics as statistics_step
+from dpgrs.steps import compute_statistics as statistics_step
 from dpgrs.steps.noise import exact_data, requests_of
 from random_cohorts import random_bits
+from step_settings import settings_for
 
 N_PEOPLE, D = 2500, 7
 OPTIONS = {"n_haplotypes": 2 * N_PEOPLE, "rows": "people"}
@@ -120,13 +122,13 @@ def test_compute_statistics__of_dosages_and_covariates(tmp_path, monkeypatch, ha
     values = dict.fromkeys(COLUMNS, RNG.normal(size=(3, N_PEOPLE)))
     Outcomes(("a", "b", "c"), values, {}, IS_SELECTED, "people").save(tmp_path / "y.npz")
     paths = {"output": tmp_path / "s.npz", "covariates": None}
+    settings = settings_for("compute-statistics", outcomes={"count": 3}, privacy={"bounds": "tight"})
     units, own = None, {}
     if has_covariates:
         paths["covariates"], units = tmp_path / "c.npz", COVARIATES
         own = {"n_covariates": 2, "covariate_bound": 3.0}
         Covariates(("age", "sex"), units, np.zeros(2), np.ones(2), 3.0, "people").save(paths["covariates"])
-    terms = {"outcome_bound": 3.0, "bounds": "tight", "count_clips": True}
-    statistics_step.compute_statistics("panel", tmp_path / "y.npz", **paths, **terms)
+    statistics_step.compute_statistics(settings, "panel", tmp_path / "y.npz", **paths)
     found = Statistics.load(tmp_path / "s.npz")
     gridded = {size: grid_outcomes(one, bound=3.0) for size, one in values.items()}
     rows = genotypes if has_dosages else whole(bits)
@@ -136,6 +138,7 @@ def test_compute_statistics__of_dosages_and_covariates(tmp_path, monkeypatch, ha
     assert found.n_covariates == own.get("n_covariates", 0)
     assert found.covariate_bound == own.get("covariate_bound")
     part, columns = found.clipped[4, 3], COLUMNS[4]
+    assert part.row_norm == row_norm_of(FREQUENCY[columns], rows="people", factor=1.0, **own)
     assert part.row_norm == statistics_step.row_norm_of(FREQUENCY[columns], rows="people", factor=1.0, **own)
     zero = np.append(column_moments(grid_frequency(FREQUENCY[columns]), rows="people")[0], np.zeros(len(own)))
     np.testing.assert_array_equal(found.origin[4], zero)
@@ -149,7 +152,7 @@ def test_compute_statistics__of_dosages_and_covariates(tmp_path, monkeypatch, ha
         others = Covariates(("age", "sex"), units[:, 1:], np.zeros(2), np.ones(2), 3.0, "people")
         others.save(paths["covariates"])
         with pytest.raises(DpgrsError, match="must be of the same people"):
-            statistics_step.compute_statistics("panel", tmp_path / "y.npz", **paths, **terms)
+            statistics_step.compute_statistics(settings, "panel", tmp_path / "y.npz", **paths)
 
 
 def test_compute_statistics__raise_on_dosages_under_other_bounds(monkeypatch):
@@ -162,7 +165,7 @@ def test_compute_statistics__raise_on_dosages_under_other_bounds(monkeypatch):
         )
         monkeypatch.setattr(statistics_step, name, opener)
     with pytest.raises(UsageError, match="must be tight with dosages"):
-        statistics_step.compute_statistics(None, None, output=None, outcome_bound=3.0)
+        statistics_step.compute_statistics(settings_for("compute-statistics"), None, None, output=None)
 
 
 def test_exact_data__raise_where_sums_are_finer_than_the_request():

@@ -12,7 +12,7 @@ from dpgrs.io.genome_builds import (
     DeclaredBuild,
     declared_builds,
 )
-from dpgrs.io.vcf import VcfHeader, read_header
+from dpgrs.io.vcf.vcf import VcfHeader, read_header
 
 
 def header(**contigs):

@@ -1,7 +1,7 @@
 import allel
 import numpy as np
 
-from dpgrs.bits import pack, unpack
+from dpgrs.genotypes.bits import pack, unpack
 from dpgrs.genotypes.counts import genotype_counts, swapped
 from random_cohorts import random_bits
 

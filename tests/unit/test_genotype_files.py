@@ -2,12 +2,12 @@ import hashlib
 
 import pytest
 
-from dpgrs.bits import unpack
-from dpgrs.cohort_files import cohort_files, cohort_pattern, reference_files_of, tables_of
 from dpgrs.errors import DpgrsError
+from dpgrs.genotypes.bits import unpack
 from dpgrs.io.genotype_files import find_genotype_files, genotype_header, genotype_reader
 from dpgrs.io.haplotype_store import HaplotypeStore
 from dpgrs.io.ingest import ingest_chromosome
+from dpgrs.study.cohort_files import cohort_files, cohort_pattern, reference_files_of, tables_of
 from plink_sets import FAM, write_bed, write_pgen
 from vcf_files import record, vcf_text, write_bgzf, write_text
 

@@ -5,8 +5,8 @@ import pandas as pd
 import pytest
 import zarr
 
-from dpgrs.bits import pack
 from dpgrs.errors import DpgrsError
+from dpgrs.genotypes.bits import pack
 from dpgrs.io.haplotype_store import FORMAT_VERSION, HaplotypeStore, StoreWriter, rows_per_chunk
 from flips import after_flips
 

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpgrs.errors import DpgrsError, UsageError
-from dpgrs.privacy.hash_chain import (
+from dpgrs.privacy.ledger.hash_chain import (
     GENESIS,
     appending_to,
     canonical,
@@ -23,7 +23,7 @@ from dpgrs.privacy.hash_chain import (
     reading_files,
     repair,
 )
-from dpgrs.privacy.ledger_verify import verify_ledger
+from dpgrs.privacy.ledger.verify import verify_ledger
 from ledger_requests import OUTPUT, new_ledger, reserve
 
 N_ENTRIES = 5

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from dpgrs.errors import DpgrsError
-from dpgrs.privacy import hash_chain
-from dpgrs.privacy.hash_chain import appending_to, creating_chain, head_path, reading_chain, repair
+from dpgrs.privacy.ledger import hash_chain
+from dpgrs.privacy.ledger.hash_chain import appending_to, creating_chain, head_path, reading_chain, repair
 
 
 @pytest.fixture

@@ -4,8 +4,8 @@ import numpy as np
 import pysam.bcftools
 import pytest
 
-from dpgrs.bits import unpack
 from dpgrs.errors import DpgrsError
+from dpgrs.genotypes.bits import unpack
 from dpgrs.io.haplotype_store import HaplotypeStore
 from dpgrs.io.ingest import ingest_chromosome
 from plink_sets import PVAR, write_pgen

@@ -7,14 +7,10 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from scipy.stats import kendalltau, rankdata
 
-from dpgrs.errors import UsageError
-from dpgrs.screening.kendall import (
+from dpgrs.selection.kendall import (
     correlations,
-    dosage_feature_scores,
-    dosage_scores,
     feature_scores,
     genotype_scores,
-    grid_dosages,
     rank_weights,
 )
 from kendall_pairs import packed, pair_sum
@@ -100,40 +96,6 @@ def test_genotype_scores__of_haplotypes_are_the_numerator_of_tau_b():
     assert genotype_scores(bits, rank_weights([y]), **options)[0, 0] == pytest.approx(expected, rel=1e-12)
 
 
-@pytest.mark.parametrize("n_steps", [2, 7, 2000])
-def test_dosage_scores__equal_the_definition(n_steps):
-    _, Y = study(1, 80, largest=1)
-    dosages = grid_dosages(np.random.default_rng(1).uniform(-0.2, 2.2, (5, 80)), n_steps=n_steps)
-    assert dosages.min() == 0
-    assert dosages.max() == n_steps
-    scores = dosage_scores(dosages, rank_weights(Y), n_steps=n_steps)
-    np.testing.assert_array_equal(scores, by_definition(dosages, Y))
-    for known in (None, ~np.isnan(Y[2])):
-        kept = dosages if known is None else dosages[:, known]
-        expected = [pair_sum(x, kept[1], "product") for x in kept]
-        columns = dosage_feature_scores(dosages, dosages[1], n_steps=n_steps, is_selected=known)
-        np.testing.assert_array_equal(columns, expected)
-
-
-def test_dosage_scores__of_whole_dosages_are_those_of_bits():
-    genotypes, Y = study(6, 90, largest=2)
-    bits, options = packed(genotypes, "people")
-    weights, known = rank_weights(Y), ~np.isnan(Y[2])
-    dosages = grid_dosages(genotypes, n_steps=2)
-    np.testing.assert_array_equal(
-        dosage_scores(dosages, weights, n_steps=2), genotype_scores(bits, weights, **options)
-    )
-    np.testing.assert_array_equal(
-        dosage_feature_scores(dosages, dosages[3], n_steps=2, is_selected=known),
-        feature_scores(bits, bits[3], is_selected=known, **options),
-    )
-
-
-def test_grid_dosages__clip_and_round_each_entry_by_itself():
-    dosages = np.array([[-1.0, 0.1234, 1.0006, 2.5, np.inf, np.nan]])
-    assert grid_dosages(dosages, n_steps=2000).tolist() == [[0, 123, 1001, 2000, 2000, 0]]
-
-
 @every_rows
 def test_scores__chunks_of_variants_do_not_matter(rows):
     genotypes, Y = study(600, 40, largest=RANGES[rows])
@@ -192,36 +154,6 @@ def test_genotype_scores__exact_at_the_largest_sums(rows, n_largest, n_more):
     bits, options = packed([largest_sum, largest_sum - (weights[0] == 1)], rows)
     expected = RANGES[rows] * len(y) ** 2 // 4
     assert genotype_scores(bits, weights, **options).tolist() == [[expected, expected - 1]]
-
-
-def test_dosage_scores__exact_at_the_largest_sums():
-    assert dosage_scores(np.array([[0.0, 2.0**53]]), np.array([[-1, 1]]), n_steps=2**53).tolist() == [[2**53]]
-    n_rows = 3000
-    n_steps = 4 * 2**53 // n_rows**2
-    dosages = np.where(np.arange(n_rows) < n_rows // 2, 0.0, n_steps)[np.newaxis]
-    weights = rank_weights([np.arange(n_rows)])
-    assert dosage_scores(dosages, weights, n_steps=n_steps)[0, 0] == n_steps * (n_rows // 2) ** 2
-    with pytest.raises(UsageError, match=r"Sums over all rows must be at most .* a smaller `n_steps`"):
-        dosage_scores(dosages, weights, n_steps=n_steps + 1)
-    with pytest.raises(UsageError, match="Sums over all rows must be at most"):
-        dosage_feature_scores(dosages, dosages[0], n_steps=n_steps)
-
-
-@pytest.mark.parametrize(("n_rows", "n_steps"), [(2, 2**26), (2**9, 2**22), (2**13, 2**18)])
-def test_dosage_feature_scores__exact_at_the_largest_sums(n_rows, n_steps):
-    """Of products, of dosages, and of both at once."""
-    half, largest = n_rows // 2, np.full(n_rows, float(n_steps))
-    carried = np.where(np.arange(n_rows) < half, largest, 0.0)
-    fewer = carried - (np.arange(n_rows) == 0)
-    scores = dosage_feature_scores(np.array([largest, carried, fewer]), carried, n_steps=n_steps)
-    # All pairs of a carrier and another.
-    assert scores.tolist() == [0, half**2 * n_steps**2, half**2 * n_steps**2 - half * n_steps]
-
-
-@pytest.mark.parametrize(("n_rows", "n_steps"), [(2, 2**26 + 1), (2**13, 2**18 + 1)])
-def test_dosage_feature_scores__raise_beyond_the_largest_sums(n_rows, n_steps):
-    with pytest.raises(UsageError, match="Sums over all rows must be at most"):
-        dosage_feature_scores(np.zeros((1, n_rows)), np.zeros(n_rows), n_steps=n_steps)
 
 
 def test_correlations__scale():

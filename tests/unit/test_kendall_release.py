@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from dpgrs.errors import DpgrsError, UsageError
-from dpgrs.privacy.charging import check, complete, release
-from dpgrs.privacy.noise import ReleaseNoise
-from dpgrs.screening.dp_kendall import GenotypePairs, KendallRequest, private_kendall
+from dpgrs.privacy.ledger.charging import check, complete, release
+from dpgrs.privacy.noise.sources import ReleaseNoise
+from dpgrs.selection.dp_kendall import GenotypePairs, KendallRequest, private_kendall
 from kendall_pairs import digest_of, make_pairs, make_request, study
 from ledger_requests import ACCOUNT, DATASET, KEY, new_ledger
 

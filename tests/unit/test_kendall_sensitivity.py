@@ -11,42 +11,33 @@ from scipy.stats import kendalltau
 
 from dpgrs.errors import UsageError
 from dpgrs.privacy.sensitivity import kendall_sensitivity
-from dpgrs.screening.kendall import (
+from dpgrs.selection.kendall import (
     correlations,
-    dosage_feature_scores,
-    dosage_scores,
     feature_scores,
     genotype_scores,
     rank_weights,
 )
-from dpgrs.screening.merge_sort import sign_scores
+from dpgrs.selection.merge_sort import sign_scores
 from kendall_pairs import packed
 from row_enumeration import RELATIONS, UNIT_OF_A_ROW
 
 KERNELS = ["bounded", "product", "sign"]
 ROW = {"rows": "people", "unit": "person"}
-GENOTYPES = {"haplotypes": (0, 1), "people": (0, 1, 2), "fractions": (0, 1, 2, 3)}
-RANGES = {"haplotypes": 1, "people": 2, "fractions": 3}
-GENOTYPE_CASES = [("haplotypes", 5), ("people", 4), ("fractions", 3)]  # and the largest number of rows
+GENOTYPES = {"haplotypes": (0, 1), "people": (0, 1, 2)}
+RANGES = {"haplotypes": 1, "people": 2}
+GENOTYPE_CASES = [("haplotypes", 5), ("people", 4)]  # and the largest number of rows
 
 
 def bounded(X, Y, kind):
     """Correlate all genotypes (n_variants, n_rows) with all outcomes (n_outcomes, n_rows)."""
-    if kind == "fractions":
-        scores = dosage_scores(X.astype(float), rank_weights(Y), n_steps=RANGES[kind])
-    else:
-        bits, options = packed(X, kind)
-        scores = genotype_scores(bits, rank_weights(Y), **options)
+    bits, options = packed(X, kind)
+    scores = genotype_scores(bits, rank_weights(Y), **options)
     return correlations(scores, rows_with(Y), pair_range=RANGES[kind])
 
 
 def product(X, Z, kind):
-    if kind == "fractions":
-        X, Z = X.astype(float), Z.astype(float)
-        scores = [dosage_feature_scores(X, z, n_steps=RANGES[kind]) for z in Z]
-    else:
-        (bits, options), (features, _) = packed(X, kind), packed(Z, kind)
-        scores = [feature_scores(bits, feature, **options) for feature in features]
+    (bits, options), (features, _) = packed(X, kind), packed(Z, kind)
+    scores = [feature_scores(bits, feature, **options) for feature in features]
     return correlations(np.array(scores), X.shape[1], pair_range=RANGES[kind] ** 2)
 
 

@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from dpgrs.regression import _kernels
-from dpgrs.regression._kernels import (
+from dpgrs.linalg import _kernels
+from dpgrs.linalg._kernels import (
     centre_counts,
     centre_counts_numpy,
     joint_counts,

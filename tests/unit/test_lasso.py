@@ -7,7 +7,7 @@ import pytest
 from sklearn.linear_model import Lasso, lars_path
 
 from dpgrs.errors import UsageError
-from dpgrs.screening.lasso import choose_by_lasso, lasso_coefficients
+from dpgrs.selection.lasso import choose_by_lasso, lasso_coefficients
 
 RNG = np.random.default_rng(0)
 X = RNG.integers(0, 3, (60, 8)).astype(float)

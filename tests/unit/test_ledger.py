@@ -6,9 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpgrs.errors import DpgrsError, UsageError
-from dpgrs.privacy.accountant import gdp_epsilon
-from dpgrs.privacy.ledger import Ledger, Order, start_ledger
-from dpgrs.privacy.ledger_entries import (
+from dpgrs.privacy.accounting.accountant import gdp_epsilon
+from dpgrs.privacy.ledger.entries import (
     Account,
     Cost,
     GaussianCharge,
@@ -17,9 +16,10 @@ from dpgrs.privacy.ledger_entries import (
     Request,
     make_budget,
 )
-from dpgrs.privacy.ledger_report import describe_ledger, summarise_ledger
-from dpgrs.privacy.ledger_verify import verify_ledger
-from dpgrs.privacy.study_key import StudyKey
+from dpgrs.privacy.ledger.ledger import Ledger, Order, start_ledger
+from dpgrs.privacy.ledger.verify import verify_ledger
+from dpgrs.privacy.noise.study_key import StudyKey
+from dpgrs.reporting.ledger import describe_ledger, summarise_ledger
 from ledger_requests import (
     ACCOUNT,
     DATASET,

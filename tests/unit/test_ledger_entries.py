@@ -5,9 +5,9 @@ from fractions import Fraction
 import pytest
 
 from dpgrs.errors import UsageError
-from dpgrs.privacy.accountant import SMALLEST_DELTA, gdp_delta, gdp_epsilon, gdp_mu, split_budget
-from dpgrs.privacy.exact_numbers import exact_text
-from dpgrs.privacy.ledger_entries import (
+from dpgrs.privacy.accounting.accountant import SMALLEST_DELTA, gdp_delta, gdp_epsilon, gdp_mu, split_budget
+from dpgrs.privacy.accounting.exact_numbers import exact_text
+from dpgrs.privacy.ledger.entries import (
     Account,
     Cost,
     GaussianCharge,

@@ -8,7 +8,7 @@ import sys
 import pytest
 
 import ledger_processes
-from dpgrs.privacy.ledger_verify import verify_ledger
+from dpgrs.privacy.ledger.verify import verify_ledger
 from ledger_requests import ACCOUNT, new_ledger
 from study_runs import REPOSITORY
 

@@ -7,10 +7,10 @@ from fractions import Fraction
 import pytest
 
 from dpgrs.errors import DpgrsError, UsageError
-from dpgrs.privacy.hash_chain import creating_chain
-from dpgrs.privacy.ledger import Ledger, refusals, shown_delta
-from dpgrs.privacy.ledger_entries import Account, Cost, GaussianCharge, LaplaceCharge, make_budget
-from dpgrs.privacy.ledger_report import describe_ledger, summarise_ledger
+from dpgrs.privacy.ledger.entries import Account, Cost, GaussianCharge, LaplaceCharge, make_budget
+from dpgrs.privacy.ledger.hash_chain import creating_chain
+from dpgrs.privacy.ledger.ledger import Ledger, refusals, shown_delta
+from dpgrs.reporting.ledger import describe_ledger, summarise_ledger
 from ledger_requests import ACCOUNT, DATASET, OUTPUT, forge, gaussian, identity, new_ledger, reserve
 
 CHARGES = [GaussianCharge("gram", "1", "3"), LaplaceCharge("count", "1", "6")]

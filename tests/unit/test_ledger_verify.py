@@ -6,9 +6,8 @@ from fractions import Fraction
 import pytest
 
 from dpgrs.errors import DpgrsError
-from dpgrs.privacy.exact_numbers import exact_text
-from dpgrs.privacy.hash_chain import digest
-from dpgrs.privacy.ledger_entries import (
+from dpgrs.privacy.accounting.exact_numbers import exact_text
+from dpgrs.privacy.ledger.entries import (
     Account,
     GaussianCharge,
     LaplaceCharge,
@@ -16,7 +15,8 @@ from dpgrs.privacy.ledger_entries import (
     Request,
     make_budget,
 )
-from dpgrs.privacy.ledger_verify import verify_ledger
+from dpgrs.privacy.ledger.hash_chain import digest
+from dpgrs.privacy.ledger.verify import verify_ledger
 from ledger_requests import ACCOUNT, KEY, OUTPUT, STATISTIC, forge, gaussian, identity, new_ledger, reserve
 
 HAPLOTYPE = Account("full", "haplotype", "add-remove")

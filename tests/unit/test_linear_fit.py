@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from dpgrs.regression.linear_fit import LinearFit, centred_gram, ridge_weights
+from dpgrs.linalg.linear_fit import LinearFit, centred_gram, ridge_weights
 from random_cohorts import half_coded, random_alleles
 
 

@@ -3,8 +3,8 @@ import numpy as np
 import pytest
 from scipy.spatial.distance import squareform
 
-from dpgrs.bits import pack, unpack
 from dpgrs.errors import UsageError
+from dpgrs.genotypes.bits import pack, unpack
 from dpgrs.genotypes.linkage import ComparedVariants, LinkageLimit, choose_unlinked
 from random_cohorts import random_bits
 

@@ -5,7 +5,7 @@ import pytest
 
 from dpgrs.errors import DpgrsError
 from dpgrs.io.trials import Statistics, load_labelled, save_labelled
-from dpgrs.methods import METHODS, RELEASED
+from dpgrs.methods.registry import METHODS, RELEASED
 from dpgrs.steps.release import fit_settings
 from dpgrs.steps.released import fit_of_release, load_released
 from step_studies import N_VARIANTS

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from dpgrs.errors import UsageError
-from dpgrs.regression.clipped_statistics import grid_frequency
-from dpgrs.regression.made_up import made_up_cohort, noisy_made_up, require_domain
-from dpgrs.regression.requests import PrivacyRequest
-from dpgrs.regression.statistics import column_moments
+from dpgrs.linalg.clipped_statistics import grid_frequency
+from dpgrs.linalg.statistics import column_moments
+from dpgrs.methods.requests import PrivacyRequest
+from dpgrs.methods.synthetic_cohort import made_up_cohort, noisy_made_up, require_domain
 
 P = np.array([0.05, 0.1, 0.3, 0.5, 0.9])
 N_COHORTS = 150

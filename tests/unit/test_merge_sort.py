@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from scipy.stats import kendalltau
 
-from dpgrs.screening import merge_sort
-from dpgrs.screening.merge_sort import sign_scores
+from dpgrs.selection import merge_sort
+from dpgrs.selection.merge_sort import sign_scores
 from kendall_pairs import pair_sum
 
 KERNELS = ["_score", "_pair_count", "_tied_pairs", "_sorted", "_insert", "_merge"]

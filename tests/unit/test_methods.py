@@ -2,9 +2,9 @@
 
 import pytest
 
-from dpgrs.config import keys, resolve
-from dpgrs.methods import METHODS
-from dpgrs.preflight import problems
+from dpgrs.methods.registry import METHODS
+from dpgrs.preflight.checks import problems
+from dpgrs.study.settings import keys, resolve
 from dpgrs.types import Exactness, Protection
 
 

@@ -4,20 +4,9 @@ import numpy as np
 import pytest
 from scipy.stats import multivariate_normal
 
-from dpgrs.config import resolve
 from dpgrs.errors import DpgrsError
 from dpgrs.io.trials import load_labelled, save_labelled
-from dpgrs.mechanisms import mechanism_of
-from dpgrs.preflight import problems
-from dpgrs.privacy.noise import BenchmarkNoise, NoiseSource
-from dpgrs.regression.blup import fit_blup
-from dpgrs.regression.blup_model import HERITABILITIES, beta_priors, heritability_posterior
-from dpgrs.regression.fits import FitTerms, fit_released
-from dpgrs.regression.ols import fit_ols
-from dpgrs.regression.penalties import evidence_penalty
-from dpgrs.regression.requests import PrivacyRequest
-from dpgrs.regression.reusecov import SMALLEST_KNOWN, private_outcome_counts, private_statistics
-from dpgrs.regression.statistics import (
+from dpgrs.linalg.statistics import (
     OUTCOME_STEP,
     coded_rows,
     count_known,
@@ -25,10 +14,21 @@ from dpgrs.regression.statistics import (
     gram,
     grid_outcomes,
 )
-from dpgrs.rule_options import privacy_options
-from dpgrs.screening.chosen import fit_chosen, fit_chosen_exactly, private_chosen_statistics
-from dpgrs.screening.requests import ScreeningTerms, screened_request
+from dpgrs.methods.blup import fit_blup
+from dpgrs.methods.blup_model import HERITABILITIES, beta_priors, heritability_posterior
+from dpgrs.methods.chosen import fit_chosen, fit_chosen_exactly, private_chosen_statistics
+from dpgrs.methods.chosen_requests import ScreeningTerms, screened_request
+from dpgrs.methods.fits import FitTerms, fit_released
+from dpgrs.methods.mechanisms import mechanism_of
+from dpgrs.methods.ols import fit_ols
+from dpgrs.methods.penalties import evidence_penalty
+from dpgrs.methods.requests import PrivacyRequest
+from dpgrs.methods.reusecov import SMALLEST_KNOWN, private_outcome_counts, private_statistics
+from dpgrs.preflight.checks import problems
+from dpgrs.privacy.noise.sources import BenchmarkNoise, NoiseSource
 from dpgrs.steps.released import load_released
+from dpgrs.study.rule_options import privacy_options
+from dpgrs.study.settings import resolve
 from random_cohorts import random_bits
 from screening_cohorts import HUGE, N_VARIANTS, NAMES, cohort
 from step_studies import NAMES as STUDY_NAMES

@@ -5,18 +5,18 @@ import numpy as np
 import pytest
 
 from dpgrs.errors import UsageError
-from dpgrs.privacy.accountant import gdp_epsilon, gdp_mu, paper_noise_multiplier
-from dpgrs.privacy.noise import BenchmarkNoise, NoiseSource
-from dpgrs.regression.naive import (
+from dpgrs.linalg.statistics import coded_rows, cross_product, gram, grid_outcomes
+from dpgrs.methods.naive import (
     collect,
     even_part,
     fit_separately,
     private_separate_statistics,
     separate_request,
 )
-from dpgrs.regression.ols import fit_ridge
-from dpgrs.regression.requests import PrivacyRequest
-from dpgrs.regression.statistics import coded_rows, cross_product, gram, grid_outcomes
+from dpgrs.methods.ols import fit_ridge
+from dpgrs.methods.requests import PrivacyRequest
+from dpgrs.privacy.accounting.accountant import gdp_epsilon, gdp_mu, paper_noise_multiplier
+from dpgrs.privacy.noise.sources import BenchmarkNoise, NoiseSource
 from random_cohorts import random_bits
 
 D, L, N_HAPLOTYPES = 5, 4, 200

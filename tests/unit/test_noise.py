@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from dpgrs.errors import DpgrsError, UsageError
-from dpgrs.privacy import noise as door
-from dpgrs.privacy.events import FAMILIES, MECHANISM_VERSION, GaussianEvent, event_of
-from dpgrs.privacy.noise import BenchmarkNoise, Rehearsal, ReleaseNoise
+from dpgrs.privacy.accounting.events import FAMILIES, MECHANISM_VERSION, GaussianEvent, event_of
+from dpgrs.privacy.noise import sources as door
+from dpgrs.privacy.noise.sources import BenchmarkNoise, Rehearsal, ReleaseNoise
+from dpgrs.privacy.noise.study_key import StudyKey
 from dpgrs.privacy.sensitivity import Sensitivity
-from dpgrs.privacy.study_key import StudyKey
 
 SENSITIVITY = Sensitivity(2.0, "l2", "add-remove", "person", "docs/proofs/gram.md")
 OPTIONS = {"name": "gram", "step": 0.25, "sensitivity": SENSITIVITY, "mu": 0.5}

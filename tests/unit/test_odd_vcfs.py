@@ -9,8 +9,8 @@ import pysam
 import pytest
 from click.testing import CliRunner
 
-from dpgrs.bits import unpack
-from dpgrs.cli import main
+from dpgrs.cli.main import main
+from dpgrs.genotypes.bits import unpack
 from dpgrs.io.haplotype_store import HaplotypeStore
 from vcf_files import record, vcf_text
 

@@ -9,8 +9,8 @@ from scipy.optimize import brentq
 from scipy.special import log_ndtr, ndtr
 
 from dpgrs.errors import UsageError
-from dpgrs.privacy.accountant import LARGEST_MU, gdp_delta, gdp_mu, odds_chance
-from dpgrs.privacy.ledger_entries import Cost
+from dpgrs.privacy.accounting.accountant import LARGEST_MU, gdp_delta, gdp_mu, odds_chance
+from dpgrs.privacy.ledger.entries import Cost
 from dpgrs.release.claim_check import chance_bound
 
 CASES = [(0.5, 1e-6), (1.0, 1e-6), (2.0, 1e-6), (5.0, 1e-6), (1.0, 1e-4), (0.3, 0.01)]

@@ -1,9 +1,9 @@
 import numpy as np
 import pytest
 
-from dpgrs.bits import pack
-from dpgrs.regression.ols import fit_ols, fit_ridge
-from dpgrs.regression.statistics import coded_rows, cross_product, gram, grid_outcomes
+from dpgrs.genotypes.bits import pack
+from dpgrs.linalg.statistics import coded_rows, cross_product, gram, grid_outcomes
+from dpgrs.methods.ols import fit_ols, fit_ridge
 from random_cohorts import random_alleles
 
 OPTIONS = {"n_haplotypes": 300, "rows": "haplotypes"}

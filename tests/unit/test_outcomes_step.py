@@ -5,11 +5,12 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from dpgrs.bits import pack
 from dpgrs.errors import DpgrsError, UsageError
+from dpgrs.genotypes.bits import pack
 from dpgrs.io.trials import Outcomes
-from dpgrs.steps import outcomes as outcomes_step
+from dpgrs.steps import make_outcomes as outcomes_step
 from random_cohorts import random_alleles
+from step_settings import settings_for
 
 PEOPLE = [f"HG{number:05}" for number in range(40)]
 STANDARD = np.random.default_rng(1).standard_normal(len(PEOPLE))
@@ -22,25 +23,16 @@ def make(tmp_path, monkeypatch):
     panel = SimpleNamespace(sample_id=np.array(PEOPLE))
     monkeypatch.setattr(outcomes_step, "Panel", SimpleNamespace(open=lambda path: panel))
 
-    def make(columns, *, rows="people", is_release=True, count=None, others=(), test_share=0, **more):
+    def make(columns, *, rows="people", mode="release", others=(), scales=None, people_counts=None, **terms):
         lines = [["sample", *columns], *zip(PEOPLE, *columns.values(), strict=True), *others]
         table, output = tmp_path / "y.tsv", tmp_path / "outcomes.npz"
         table.write_text("\n".join("\t".join(map(str, line)) for line in lines) + "\n")
-        outcomes_step.make_outcomes(
-            "panel",
-            output=output,
-            trial=1,
-            rows=rows,
-            sizes=[5],
-            count=count,
-            heritability=0.5,
-            causal_share=1.0,
-            test_share=test_share,
-            seed=1,
-            table=table,
-            is_release=is_release,
-            **more,
+        outcomes = {"count": None, "test_share": 0} | terms
+        settings = settings_for(
+            "make-outcomes", mode=mode, cohort={"rows": rows}, panel={"size": 5}, outcomes=outcomes
         )
+        files = {"table": table, "scales": scales, "people_counts": people_counts, "output": output}
+        outcomes_step.make_outcomes(settings, "panel", trial=1, **files)
         return Outcomes.load(output)
 
     return make
@@ -70,14 +62,14 @@ def test_make_outcomes__release_refuses_raw_ones_and_tells_nothing_of_them(make,
     assert not (tmp_path / "outcomes.npz").exists()
 
 
-@pytest.mark.parametrize("is_release", [True, False])
-def test_make_outcomes__too_few_people_are_told_to_the_log_alone(make, tmp_path, capsys, is_release):
+@pytest.mark.parametrize("mode", ["release", "benchmark"])
+def test_make_outcomes__too_few_people_are_told_to_the_log_alone(make, tmp_path, capsys, mode):
     others = [(f"X{number}", 0) for number in range(len(PEOPLE) + 1)]
     with pytest.raises(DpgrsError, match=r"y\.tsv` must share at least 0\.5 .*least_share") as caught:
-        make({"good": STANDARD}, others=others, is_release=is_release)
+        make({"good": STANDARD}, others=others, mode=mode)
     message = str(caught.value).replace(str(tmp_path), "")
     assert not any(word in message for word in ("40", "41", "81", "HG"))
-    assert ("tell nobody that it failed" in message) == is_release
+    assert ("tell nobody that it failed" in message) == (mode == "release")
     assert not (tmp_path / "outcomes.npz").exists()
     log = capsys.readouterr()
     assert log.out == ""
@@ -85,36 +77,36 @@ def test_make_outcomes__too_few_people_are_told_to_the_log_alone(make, tmp_path,
         "40 of 40 people with genotypes (100.0%) are in the table of outcomes; 40 of its"
     )
     counts = tmp_path / "counts.tsv"
-    make({"good": STANDARD}, others=others, is_release=is_release, least_share=0.4, people_counts=counts)
+    make({"good": STANDARD}, others=others, mode=mode, least_share=0.4, people_counts=counts)
     assert counts.read_text().splitlines()[1] == "outcome\tgood\t40\t40\t81\t40\t0"
 
 
-@pytest.mark.parametrize("is_release", [True, False])
-def test_make_outcomes__columns_of_too_few_values_are_refused(make, tmp_path, capsys, is_release):
+@pytest.mark.parametrize("mode", ["release", "benchmark"])
+def test_make_outcomes__columns_of_too_few_values_are_refused(make, tmp_path, capsys, mode):
     few, none = [*STANDARD[:19], *["NA"] * 21], ["NA"] * len(PEOPLE)
     columns = {"good": STANDARD, "few": few, "none": none}
     with pytest.raises(DpgrsError, match=r"y\.tsv` must have values .* got fewer in few, none\.") as caught:
-        make(columns, is_release=is_release)
+        make(columns, mode=mode)
     message = str(caught.value).replace(str(tmp_path), "")
     assert not any(word in message for word in ("19", "21", "40", "HG"))
-    assert ("tell nobody that it failed" in message) == is_release
+    assert ("tell nobody that it failed" in message) == (mode == "release")
     assert not (tmp_path / "outcomes.npz").exists()
     assert "none 0 (100.0% missing), few 19 (52.5% missing)" in capsys.readouterr().err
     del columns["none"]
     # Standardised as it is, whether few or many have it.
     columns["few"] = [*(STANDARD[:19] - STANDARD[:19].mean()), *["NA"] * 21]
-    assert make(columns, is_release=is_release, least_share=0.47).names == ("good", "few")
+    assert make(columns, mode=mode, least_share=0.47).names == ("good", "few")
 
 
 def test_make_outcomes__columns_are_judged_by_the_people_with_genotypes(make):
     few = [value if number < 15 else "" for number, value in enumerate(STANDARD)]
     others = [(f"else{number}", 0.5, 0.5) for number in range(20)]
     with pytest.raises(DpgrsError, match="got fewer in few"):
-        make({"few": few, "all": STANDARD}, is_release=False, others=others)
+        make({"few": few, "all": STANDARD}, mode="benchmark", others=others)
 
 
 def test_make_outcomes__both_haplotypes_of_a_person_have_the_outcome(make):
-    outcomes = make({"a": STANDARD}, rows="haplotypes", is_release=False, test_share=0.5)
+    outcomes = make({"a": STANDARD}, rows="haplotypes", mode="benchmark", test_share=0.5)
     np.testing.assert_array_equal(outcomes.values[5], [np.repeat(STANDARD, 2)])
     first, second = outcomes.is_training.reshape(-1, 2).T
     np.testing.assert_array_equal(first, second)
@@ -143,7 +135,7 @@ def test_make_outcomes__release_tells_nothing_of_values_that_are_not_binary(make
 
 
 def test_make_outcomes__benchmark_leaves_it_to_preflight(make):
-    assert make({"raw": 170 + STANDARD}, is_release=False).values[5].mean() == pytest.approx(170)
+    assert make({"raw": 170 + STANDARD}, mode="benchmark").values[5].mean() == pytest.approx(170)
 
 
 @pytest.fixture
@@ -151,7 +143,7 @@ def simulate(tmp_path, monkeypatch):
     """Simulate outcomes of people, and split them: a value and a side for each person."""
     alleles = random_alleles(5, 2 * len(PEOPLE))
 
-    def simulate(people, *, is_release, test_share=0.0, **changes):
+    def simulate(people, *, mode, rows="people", seed=1, trial=1, **changes):
         own = alleles.reshape(5, len(PEOPLE), 2)[:, people].reshape(5, -1)
         panel = SimpleNamespace(
             sample_id=np.array(PEOPLE)[people],
@@ -162,11 +154,10 @@ def simulate(tmp_path, monkeypatch):
             genotypes=lambda columns: pack(own[columns]),
         )
         monkeypatch.setattr(outcomes_step, "Panel", SimpleNamespace(open=lambda path: panel))
-        terms = {"trial": 1, "rows": "people", "sizes": [5], "count": 1, "heritability": 0.5}
-        terms |= {"causal_share": 1.0, "seed": 1, "table": None}
-        output = tmp_path / "outcomes.npz"
-        options = terms | {"test_share": test_share, "is_release": is_release} | changes
-        outcomes_step.make_outcomes("panel", output=output, **options)
+        terms = {"count": 1, "heritability": 0.5, "causal_share": 1.0, "test_share": 0.0} | changes
+        output, sections = tmp_path / "outcomes.npz", {"cohort": {"rows": rows}, "panel": {"size": 5}}
+        settings = settings_for("make-outcomes", mode=mode, seed=seed, outcomes=terms, **sections)
+        outcomes_step.make_outcomes(settings, "panel", trial=trial, output=output)
         made = Outcomes.load(output)
         assert made.names[0] == "simulated_0001"
         return made.values[5][0], made.is_training
@@ -177,28 +168,28 @@ def simulate(tmp_path, monkeypatch):
 def test_make_outcomes__release_depends_on_nobody_else(simulate):
     """Who leaves moves neither the outcomes nor the sides of the others, also where all are on one side."""
     everybody, share = np.arange(len(PEOPLE)), 1e-6
-    values, is_training = simulate(everybody, is_release=True, test_share=share)
+    values, is_training = simulate(everybody, mode="release", test_share=share)
     assert is_training.all()
     for leaves in (0, 17):
         others = np.delete(everybody, leaves)
-        own, sides = simulate(others, is_release=True, test_share=share)
+        own, sides = simulate(others, mode="release", test_share=share)
         np.testing.assert_array_equal(own, values[others])
         np.testing.assert_array_equal(sides, is_training[others])
 
 
 def test_make_outcomes__benchmark_scales_by_the_cohort_and_keeps_both_sides(simulate):
     everybody = np.arange(len(PEOPLE))
-    values, is_training = simulate(everybody, is_release=False, test_share=1e-6)
+    values, is_training = simulate(everybody, mode="benchmark", test_share=1e-6)
     assert np.count_nonzero(~is_training) == 1
     others = everybody[is_training]
-    own, sides = simulate(others, is_release=False, test_share=1e-6)
+    own, sides = simulate(others, mode="benchmark", test_share=1e-6)
     assert (own != values[others]).all()
     assert np.count_nonzero(~sides) == 1
 
 
 @pytest.mark.parametrize("change", [{"trial": 2}, {"seed": 2}])
 def test_make_outcomes__every_trial_and_seed_has_outcomes_and_sides_of_its_own(simulate, change):
-    everybody, options = np.arange(len(PEOPLE)), {"is_release": True, "test_share": 0.5}
+    everybody, options = np.arange(len(PEOPLE)), {"mode": "release", "test_share": 0.5}
     values, sides = simulate(everybody, **options)
     again, same = simulate(everybody, **options)
     assert (values == again).all()
@@ -208,21 +199,21 @@ def test_make_outcomes__every_trial_and_seed_has_outcomes_and_sides_of_its_own(s
     assert (sides != changed).any()
 
 
-@pytest.mark.parametrize(("share", "least", "most"), [(0.0, 0, 0), (0.5, 60, 140), (1.0, 200, 200)])
+@pytest.mark.parametrize(("share", "least", "most"), [(0.01, 0, 10), (0.5, 60, 140), (1.0, 200, 200)])
 def test_make_outcomes__causal_share_is_the_chance_of_an_effect(simulate, tmp_path, share, least, most):
-    simulate(np.arange(len(PEOPLE)), is_release=True, causal_share=share, count=40)
+    simulate(np.arange(len(PEOPLE)), mode="release", causal_share=share, count=40)
     effects = Outcomes.load(tmp_path / "outcomes.npz").effects[5]
     # 200 of them: the limits are more than 5 standard deviations wide.
     assert least <= np.count_nonzero(effects) <= most
 
 
 def test_make_outcomes__simulated_for_haplotypes(simulate):
-    values, is_training = simulate(np.arange(len(PEOPLE)), is_release=True, test_share=0.5, rows="haplotypes")
+    values, is_training = simulate(np.arange(len(PEOPLE)), mode="release", test_share=0.5, rows="haplotypes")
     assert values.shape == is_training.shape == (2 * len(PEOPLE),)
     np.testing.assert_array_equal(is_training[::2], is_training[1::2])
     assert (values[::2] != values[1::2]).any()
 
 
 def test_make_outcomes__raise_without_a_number_of_simulated_ones(simulate):
-    with pytest.raises(UsageError, match="`--count` must be given for simulated outcomes"):
-        simulate(np.arange(len(PEOPLE)), is_release=True, count=None)
+    with pytest.raises(UsageError, match=r"`outcomes\.count` must be given for simulated outcomes"):
+        simulate(np.arange(len(PEOPLE)), mode="release", count=None)

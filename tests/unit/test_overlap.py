@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from dpgrs.bits import pack
 from dpgrs.evaluation.overlap import n_shared, overlap, squared_correlations, strongest_partner
+from dpgrs.genotypes.bits import pack
 from random_cohorts import random_alleles
 
 R2 = np.array([[1.0, 0.9, 0.1, 0.0], [0.9, 1.0, 0.2, 0.0], [0.1, 0.2, 1.0, 0.79], [0.0, 0.0, 0.79, 1.0]])

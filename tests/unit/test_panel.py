@@ -2,8 +2,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpgrs.bits import pack, unpack
 from dpgrs.errors import DpgrsError, UsageError
+from dpgrs.genotypes.bits import pack, unpack
 from dpgrs.genotypes.linkage import LinkageLimit
 from dpgrs.io.haplotype_store import HaplotypeStore
 from dpgrs.io.ingest import ingest_chromosome

@@ -10,9 +10,9 @@ import pytest
 from scipy.stats import chisquare
 
 from dpgrs.errors import UsageError
-from dpgrs.privacy.noise import BenchmarkNoise
+from dpgrs.privacy.noise.sources import BenchmarkNoise
 from dpgrs.privacy.sensitivity import votes_sensitivity
-from dpgrs.screening.peel import private_peel
+from dpgrs.selection.peel import private_peel
 
 ONE = votes_sensitivity(neighbours="add-remove", unit="person")
 EPSILON = 2.0

@@ -7,14 +7,14 @@ import pytest
 from scipy.special import softmax
 
 from dpgrs.errors import UsageError
-from dpgrs.privacy.events import GaussianEvent
+from dpgrs.linalg.denoising import noisy_spectrum
+from dpgrs.linalg.linear_fit import ridge_weights
+from dpgrs.methods.adassp import AdasspStatistics
+from dpgrs.methods.blup import fit_blup
+from dpgrs.methods.blup_model import prior_moments
+from dpgrs.methods.penalties import adassp_penalty, evidence_penalty
+from dpgrs.privacy.accounting.events import GaussianEvent
 from dpgrs.privacy.sensitivity import Sensitivity
-from dpgrs.regression.adassp import AdasspStatistics
-from dpgrs.regression.blup import fit_blup
-from dpgrs.regression.blup_model import prior_moments
-from dpgrs.regression.denoising import noisy_spectrum
-from dpgrs.regression.linear_fit import ridge_weights
-from dpgrs.regression.penalties import adassp_penalty, evidence_penalty
 
 N, D, L = 1500, 40, 8
 

@@ -6,11 +6,11 @@ from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dpgrs.bits import pack, unpack
-from dpgrs.cli import main
+from dpgrs.cli.main import main
 from dpgrs.errors import DpgrsError
+from dpgrs.genotypes.bits import pack, unpack
 from dpgrs.io.haplotype_store import HaplotypeStore
-from dpgrs.io.people import (
+from dpgrs.io.tables.people import (
     choose_people,
     find_people,
     is_never_allowed,
@@ -21,7 +21,7 @@ from dpgrs.io.people import (
     take_people,
     unrelated,
 )
-from dpgrs.people_terms import PeopleTerms
+from dpgrs.study.people_terms import PeopleTerms
 from random_cohorts import random_alleles, random_bits
 from vcf_files import record, vcf_text, write_gzip
 
@@ -217,7 +217,8 @@ def test_ingest_chromosome__store_equals_that_of_a_smaller_file(tmp_path, monkey
     (tmp_path / "keep.txt").write_text("".join(f"{name}\n" for name in samples[:0:-2]))
     whole = tmp_path / "all.vcf.gz"
     ingested(tmp_path, "all", alleles, samples)
-    options = ["--keep", tmp_path / "keep.txt", "--output", tmp_path / "people.txt"]
+    (tmp_path / "study.yaml").write_text(f"people: {{keep: {tmp_path / 'keep.txt'}}}")
+    options = ["--settings", tmp_path / "study.yaml", "--output", tmp_path / "people.txt"]
     result = CliRunner().invoke(main, list(map(str, ["choose-people", whole, *options])))
     assert result.exit_code == 0, result.output
     assert (result.stdout, result.stderr) == ("", "")
@@ -234,7 +235,9 @@ def test_ingest_chromosome__store_equals_that_of_a_smaller_file(tmp_path, monkey
 
 def test_choose_people__counts_are_written_where_they_are_asked_for(tmp_path, write):
     vcf = write_gzip(tmp_path / "a.vcf.gz", vcf_text(record(1, "0|0 0|1 1|1")))
-    command = ["choose-people", vcf, "--remove", write("A\nelse\n"), "--output", tmp_path / "p.txt"]
+    removed = write("A\nelse\n")
+    (tmp_path / "study.yaml").write_text(f"people: {{remove: {removed}}}")
+    command = ["choose-people", vcf, "--settings", tmp_path / "study.yaml", "--output", tmp_path / "p.txt"]
     command += ["--counts", tmp_path / "c.json"]
     assert CliRunner().invoke(main, list(map(str, command))).exit_code == 0
     assert (tmp_path / "p.txt").read_text() == "B\nC\n"

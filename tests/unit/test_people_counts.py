@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from dpgrs.io.files import write_table
-from dpgrs.io.people_counts import PeopleCount, describe_counts, read_counts
+from dpgrs.io.tables.people_counts import PeopleCount, describe_counts, read_counts
 
 PEOPLE = [f"HG{number:05}" for number in range(300)]
 

@@ -2,8 +2,8 @@ from pathlib import Path
 
 import pytest
 
-from dpgrs.config import resolve
-from dpgrs.people_gates import chosen_people
+from dpgrs.preflight.people import chosen_people
+from dpgrs.study.settings import resolve
 from vcf_files import SAMPLES
 
 PAIRS = "IID1\tIID2\tKINSHIP\nA\tB\t0.25\n"

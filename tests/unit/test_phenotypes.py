@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 
 from dpgrs.errors import DpgrsError
-from dpgrs.io import parquet, phenotypes
-from dpgrs.io.phenotypes import (
+from dpgrs.io.tables import parquet, phenotypes
+from dpgrs.io.tables.phenotypes import (
     OutcomeScale,
     constants_of,
     describe_scale,

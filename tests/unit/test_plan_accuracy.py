@@ -3,11 +3,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dpgrs.regression.requests import PrivacyRequest
+from dpgrs.methods.requests import PrivacyRequest
 from dpgrs.reporting.plan import plan_as_text
-from dpgrs.settings_files import read_settings
 from dpgrs.steps.plan import plan_study
 from dpgrs.steps.plan_accuracy import planned_methods, unplanned_methods
+from dpgrs.study.settings_files import read_settings
 
 # Small panels and few outcomes, so that a plan takes no time.
 SMALL = ("panel={size: 8}", "outcomes={count: 3}", "privacy={epsilon: 2, accounting: gdp}")

@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 
 from dpgrs.errors import UsageError
-from dpgrs.regression import planning
-from dpgrs.regression.fits import FitTerms
-from dpgrs.regression.linear_fit import LinearFit
-from dpgrs.regression.made_up import made_up_cohort, noisy_made_up
-from dpgrs.regression.planning import expected_fit, expected_r2, expected_ridge, neutral_frequencies
-from dpgrs.regression.requests import PrivacyRequest
-from dpgrs.regression.reusecov import NoisyStatistics, fit_reusecov
-from dpgrs.regression.statistics import column_moments
+from dpgrs.linalg.linear_fit import LinearFit
+from dpgrs.linalg.statistics import column_moments
+from dpgrs.methods import planning
+from dpgrs.methods.fits import FitTerms
+from dpgrs.methods.planning import expected_fit, expected_r2, expected_ridge, neutral_frequencies
+from dpgrs.methods.requests import PrivacyRequest
+from dpgrs.methods.reusecov import NoisyStatistics, fit_reusecov
+from dpgrs.methods.synthetic_cohort import made_up_cohort, noisy_made_up
 
 D, PENALTY, HERITABILITY = 6, 0.2, 0.5
 TERMS = FitTerms(PENALTY)

@@ -6,8 +6,8 @@ import pytest
 
 from dpgrs.errors import UsageError
 from dpgrs.reporting.plan import plan_as_text
-from dpgrs.settings_files import read_settings
 from dpgrs.steps.plan import plan_study
+from dpgrs.study.settings_files import read_settings
 
 SMALL = ("panel={size: 8}", "privacy={epsilon: 2, accounting: gdp}")
 RELEASE = ("mode=release", "cohort={rows: people}", *SMALL)

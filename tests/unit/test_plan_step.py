@@ -7,18 +7,18 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from dpgrs.cli import main
-from dpgrs.config import resolve
+from dpgrs.cli.main import main
 from dpgrs.errors import DpgrsError, UsageError
-from dpgrs.preflight import problems
-from dpgrs.privacy.ledger import Order
-from dpgrs.privacy.ledger_entries import Account, GaussianCharge, exact_text
-from dpgrs.privacy.noise import BenchmarkNoise
-from dpgrs.regression.requests import PrivacyRequest
-from dpgrs.regression.reusecov import private_statistics
-from dpgrs.release_cost import total_epsilon
-from dpgrs.settings_files import read_settings
+from dpgrs.methods.requests import PrivacyRequest
+from dpgrs.methods.reusecov import private_statistics
+from dpgrs.preflight.checks import problems
+from dpgrs.privacy.ledger.entries import Account, GaussianCharge, exact_text
+from dpgrs.privacy.ledger.ledger import Order
+from dpgrs.privacy.noise.sources import BenchmarkNoise
 from dpgrs.steps.plan import plan_study
+from dpgrs.study.release_cost import total_epsilon
+from dpgrs.study.settings import resolve
+from dpgrs.study.settings_files import read_settings
 from ledger_requests import DATASET, KEY, STATISTIC, identity, new_ledger, reserve
 
 # Small panels and few outcomes, so that a plan takes no time.

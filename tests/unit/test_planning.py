@@ -4,15 +4,13 @@ from statistics import stdev
 import numpy as np
 import pytest
 
-from dpgrs.bits import pack
 from dpgrs.errors import UsageError
-from dpgrs.privacy.noise import BenchmarkNoise
-from dpgrs.public_random import generator
-from dpgrs.regression import planning
-from dpgrs.regression.clipped_statistics import clipped_statistics, grid_frequency, tight_row_norm
-from dpgrs.regression.fits import FitTerms, fit_released
-from dpgrs.regression.made_up import made_up_cohort, noisy_made_up
-from dpgrs.regression.planning import (
+from dpgrs.genotypes.bits import pack
+from dpgrs.linalg.clipped_statistics import clipped_statistics, grid_frequency, tight_row_norm
+from dpgrs.linalg.statistics import CROSS_STEP, GRAM_STEP, column_moments, grid_outcomes
+from dpgrs.methods import planning
+from dpgrs.methods.fits import FitTerms, fit_released
+from dpgrs.methods.planning import (
     ExpectedFit,
     expected_fit,
     expected_noise_sd,
@@ -21,9 +19,11 @@ from dpgrs.regression.planning import (
     is_ridge,
     neutral_frequencies,
 )
-from dpgrs.regression.requests import PrivacyRequest
-from dpgrs.regression.reusecov import NoisyStatistics, fit_reusecov, private_statistics
-from dpgrs.regression.statistics import CROSS_STEP, GRAM_STEP, column_moments, grid_outcomes
+from dpgrs.methods.requests import PrivacyRequest
+from dpgrs.methods.reusecov import NoisyStatistics, fit_reusecov, private_statistics
+from dpgrs.methods.synthetic_cohort import made_up_cohort, noisy_made_up
+from dpgrs.privacy.noise.sources import BenchmarkNoise
+from dpgrs.public_random import generator
 
 PENALTY, HERITABILITY = 0.2, 0.5
 N_SIMULATED = 10  # outcomes; each so many as a request says share a budget

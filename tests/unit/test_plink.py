@@ -1,10 +1,10 @@
 import numpy as np
 import pytest
 
-from dpgrs.bits import unpack
 from dpgrs.errors import DpgrsError, UsageError
+from dpgrs.genotypes.bits import unpack
 from dpgrs.io.genotype_files import genotype_header, genotype_reader
-from dpgrs.io.plink import PlinkReader, has_provisional_ref
+from dpgrs.io.plink.plink import PlinkReader, has_provisional_ref
 from plink_sets import ALLELES, BIM, FAM, PSAM, PVAR, write_bed, write_lines, write_pgen
 
 KEPT = {"phased": "any", "keep_filtered": True}

@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 
 from dpgrs import __version__
-from dpgrs.config import examine, keys, resolve
 from dpgrs.errors import UsageError
 from dpgrs.io.genome_builds import LENGTHS
-from dpgrs.preflight import NOT_OFFERED, check, problems
+from dpgrs.preflight.checks import NOT_OFFERED, check, problems
+from dpgrs.study.settings import examine, keys, resolve
 
 PEOPLE = ("HG00096", "HG00097", "HG00099")
 CROWD = (*PEOPLE, *(f"HG{number:05}" for number in range(100, 109)))

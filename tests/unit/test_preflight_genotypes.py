@@ -3,9 +3,9 @@
 import pysam.bcftools
 import pytest
 
-from dpgrs.config import resolve
 from dpgrs.io.genome_builds import LENGTHS
-from dpgrs.preflight import problems
+from dpgrs.preflight.checks import problems
+from dpgrs.study.settings import resolve
 from plink_sets import BIM, FAM, PVAR, write_bed, write_lines, write_pgen
 from vcf_files import record, vcf_text, write_text
 

@@ -21,10 +21,10 @@ from dpgrs.evaluation.private_metrics import (
     measure,
     private_accuracy,
 )
-from dpgrs.privacy.accountant import gdp_mu, paper_noise_multiplier
-from dpgrs.privacy.noise import BenchmarkNoise
-from dpgrs.regression.linear_fit import LinearFit
-from dpgrs.regression.statistics import LARGEST_BOUND, LARGEST_ROWS
+from dpgrs.linalg.linear_fit import LinearFit
+from dpgrs.linalg.statistics import LARGEST_BOUND, LARGEST_ROWS
+from dpgrs.privacy.accounting.accountant import gdp_mu, paper_noise_multiplier
+from dpgrs.privacy.noise.sources import BenchmarkNoise
 
 N_ROWS, N_VARIANTS, N_OUTCOMES = 400, 12, 3
 BOUNDS = {"outcome_bound": 3.0, "residual_bound": 3.0}

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from dpgrs.errors import DpgrsError, UsageError
-from dpgrs.private_places import close_folder, require_closed
+from dpgrs.privacy.private_folders import close_folder, require_closed
 from dpgrs.steps.accuracy import release_metrics
 from dpgrs.steps.noise import release_statistics
 from dpgrs.steps.release_chosen import release_chosen

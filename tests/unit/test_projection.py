@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpgrs.errors import UsageError
-from dpgrs.regression import projection
-from dpgrs.regression.projection import project_ellipsoid, project_feature, project_label
+from dpgrs.linalg import projection
+from dpgrs.linalg.projection import project_ellipsoid, project_feature, project_label
 
 PROPERTY = settings(deadline=None, derandomize=True, max_examples=25)
 

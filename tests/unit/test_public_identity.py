@@ -2,12 +2,12 @@
 
 import pytest
 
-from dpgrs.config import resolve
 from dpgrs.errors import DpgrsError
-from dpgrs.identity import public_identity
 from dpgrs.io.trials import load_labelled
-from dpgrs.privacy.ledger_entries import Cost
-from dpgrs.release_cost import certain_cost
+from dpgrs.privacy.ledger.entries import Cost
+from dpgrs.study.identity import public_identity
+from dpgrs.study.release_cost import certain_cost
+from dpgrs.study.settings import resolve
 from step_studies import Study
 
 

@@ -5,10 +5,10 @@ import itertools
 import numpy as np
 import pytest
 
-from dpgrs.bits import pack
-from dpgrs.regression.requests import PrivacyRequest
-from dpgrs.regression.reusecov import private_gram
-from dpgrs.regression.statistics import GRAM_STEP, gram
+from dpgrs.genotypes.bits import pack
+from dpgrs.linalg.statistics import GRAM_STEP, gram
+from dpgrs.methods.requests import PrivacyRequest
+from dpgrs.methods.reusecov import private_gram
 from dpgrs.steps.audit import seeded_noise
 from random_cohorts import random_alleles, random_bits
 

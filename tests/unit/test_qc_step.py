@@ -5,12 +5,14 @@ from dpgrs.errors import DpgrsError
 from dpgrs.io.files import read_table, save_arrays
 from dpgrs.io.genotype_summary import GenotypeSummary
 from dpgrs.io.ingest import ingest_chromosome
-from dpgrs.steps import qc
-from dpgrs.steps.panel import make_panel
+from dpgrs.steps import summarise_genotypes as qc
+from dpgrs.steps.make_panel import make_panel
 from random_cohorts import random_alleles
+from step_settings import settings_for
 from vcf_files import record, vcf_text, write_text
 
 N_PEOPLE = 60
+LOOSE = {"missing": 1, "ambiguous": "keep", "multiallelic": "keep"}
 
 
 @pytest.fixture
@@ -32,9 +34,8 @@ def cohort(tmp_path):
 
 
 def summary(tmp_path, stores, populations, **filters):
-    qc.summarise_genotypes(
-        stores, populations=populations, seed=1, output=tmp_path / "summary.npz", **{"maf": 0.05} | filters
-    )
+    settings = settings_for("summarise-genotypes", panel=LOOSE | {"maf": 0.05} | filters)
+    qc.summarise_genotypes(settings, stores, populations=populations, output=tmp_path / "summary.npz")
     return GenotypeSummary.load(tmp_path / "summary.npz")
 
 
@@ -90,12 +91,16 @@ def males(tmp_path):
     return tmp_path / "X.zarr"
 
 
+def panel_of(**filters):
+    return settings_for("make-panel", panel=LOOSE | {"size": 20, "maf": 0} | filters)
+
+
 LIKELY = "Likely cause: calls of one allele, as of males on X: with `cohort.rows: haplotypes` the second"
 
 
 def test_make_panel__warns_of_missing_alleles_and_counts_them(tmp_path, males):
     paths = {"output": tmp_path / "panel.zarr", "qc": tmp_path / "qc.tsv"}
-    found = make_panel([males], **paths, size=20, maf=0, seed=1, missing=0.5)
+    found = make_panel(panel_of(missing=0.5), [males], **paths)
     known = 1 - (30 * 12 + 16) / (30 * 40)
     first, of_panel = found["warnings"]
     assert first.startswith(f"Missing: {100 * (1 - known):.0f} % of the alleles of chromosome X. {LIKELY}")
@@ -107,12 +112,12 @@ def test_make_panel__warns_of_missing_alleles_and_counts_them(tmp_path, males):
     with pytest.raises(
         DpgrsError, match=rf"none of 30, got 20\. .* 30 by `panel\.missing`\. .* X\. {LIKELY}"
     ):
-        make_panel([males], output=tmp_path / "none.zarr", size=20, maf=0, seed=1, missing=0.05)
+        make_panel(panel_of(missing=0.05), [males], output=tmp_path / "none.zarr")
 
 
 def test_make_panel__without_missing_alleles_warns_of_nothing(tmp_path, cohort):
     stores, _ = cohort
-    found = make_panel(stores, output=tmp_path / "panel.zarr", size=20, maf=0, seed=1)
+    found = make_panel(panel_of(), stores, output=tmp_path / "panel.zarr")
     assert set(found) == {"n_variants", "n_usable", "n_filled"}
 
 

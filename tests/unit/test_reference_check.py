@@ -5,8 +5,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from dpgrs.bits import pack
 from dpgrs.errors import DpgrsError, UsageError
+from dpgrs.genotypes.bits import pack
 from dpgrs.io.covariates import Covariates
 from dpgrs.io.trials import Outcomes
 from dpgrs.release import reference_check

@@ -8,13 +8,13 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from dpgrs import mechanisms as release_mechanisms
 from dpgrs.errors import DpgrsError
 from dpgrs.io.trials import load_labelled, save_labelled
-from dpgrs.privacy.ledger_entries import Account
+from dpgrs.methods import mechanisms as release_mechanisms
+from dpgrs.methods.naive import SeparateStatistics
+from dpgrs.methods.sum_mechanisms import SeparateFits
+from dpgrs.privacy.ledger.entries import Account
 from dpgrs.privacy.sensitivity import Sensitivity
-from dpgrs.regression.naive import SeparateStatistics
-from dpgrs.regression.released_sums import SeparateFits
 from ledger_requests import new_ledger
 from step_studies import NAMES, Study
 

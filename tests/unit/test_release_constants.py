@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from dpgrs.regression.linear_fit import LinearFit
-from dpgrs.regression.naive import fit_separately
-from dpgrs.regression.reusecov import NoisyStatistics
+from dpgrs.linalg.linear_fit import LinearFit
+from dpgrs.methods.naive import fit_separately
+from dpgrs.methods.reusecov import NoisyStatistics
 from dpgrs.steps.release_constants import prediction_constants, published, reference_sums
 
 N_VARIANTS, N_COMPONENTS = 5, 2

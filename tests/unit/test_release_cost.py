@@ -5,18 +5,18 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from dpgrs.config import counts_outcomes, resolve
 from dpgrs.evaluation.private_metrics import AccuracyRequest, private_accuracy
-from dpgrs.identity import fit_settings, public_identity
-from dpgrs.mechanisms import mechanism_of
-from dpgrs.privacy.accountant import gdp_epsilon
-from dpgrs.privacy.charging import release
-from dpgrs.privacy.ledger_entries import Cost
-from dpgrs.regression.requests import request_grid
-from dpgrs.release_cost import account_of, certain_cost, screening_terms, total_epsilon
-from dpgrs.screening.requests import request_of_rows
-from dpgrs.steps.accuracy import SHARED_TERMS, identify_accuracy, weights_origin
-from dpgrs.steps.released import identify_part
+from dpgrs.methods.chosen_requests import request_of_rows
+from dpgrs.methods.mechanisms import mechanism_of
+from dpgrs.methods.requests import request_grid
+from dpgrs.privacy.accounting.accountant import gdp_epsilon
+from dpgrs.privacy.ledger.charging import release
+from dpgrs.privacy.ledger.entries import Cost
+from dpgrs.steps.accuracy import SHARED_TERMS
+from dpgrs.study.identity import fit_settings, public_identity
+from dpgrs.study.release_cost import account_of, certain_cost, screening_terms, total_epsilon
+from dpgrs.study.request_identity import identify_accuracy, identify_part, weights_origin
+from dpgrs.study.settings import counts_outcomes, resolve
 from ledger_requests import DATASET, KEY, new_ledger
 from screening_cohorts import N_VARIANTS, NAMES, cohort, frequencies
 

@@ -2,14 +2,14 @@ import math
 
 import pytest
 
-from dpgrs.config import resolve
 from dpgrs.errors import UsageError
-from dpgrs.methods import RELEASED
-from dpgrs.preflight import check
-from dpgrs.privacy.accountant import gdp_epsilon, gdp_mu
-from dpgrs.privacy.ledger import Ledger
-from dpgrs.privacy.study_key import VARIABLE
-from dpgrs.release_cost import total_epsilon
+from dpgrs.methods.registry import RELEASED
+from dpgrs.preflight.checks import check
+from dpgrs.privacy.accounting.accountant import gdp_epsilon, gdp_mu
+from dpgrs.privacy.ledger.ledger import Ledger
+from dpgrs.privacy.noise.study_key import VARIABLE
+from dpgrs.study.release_cost import total_epsilon
+from dpgrs.study.settings import resolve
 from ledger_requests import DATASET, create_fixed_key, new_ledger, reserve
 from release_studies import CURATION
 from vcf_files import record, vcf_text, write_text

@@ -7,24 +7,25 @@ import pytest
 
 from dpgrs.errors import DpgrsError
 from dpgrs.evaluation.private_metrics import grid_weights
-from dpgrs.identity import fit_settings
 from dpgrs.io.trials import load_labelled, save_labelled
-from dpgrs.mechanisms import mechanism_of
-from dpgrs.methods import METHODS, RELEASED
-from dpgrs.privacy.hash_chain import digest
-from dpgrs.privacy.noise import NoiseSource, Rehearsal, ReleaseNoise
-from dpgrs.privacy.statement_audit import mechanism_of as audited_name
-from dpgrs.regression.linear_fit import LinearFit
-from dpgrs.regression.requests import PrivacyRequest
+from dpgrs.linalg.linear_fit import LinearFit
+from dpgrs.methods.chosen import ScreeningData
+from dpgrs.methods.chosen_requests import ScreeningTerms, screened_request
+from dpgrs.methods.mechanisms import mechanism_of
+from dpgrs.methods.registry import METHODS, RELEASED
+from dpgrs.methods.requests import PrivacyRequest
+from dpgrs.privacy.ledger.hash_chain import digest
+from dpgrs.privacy.noise.sources import NoiseSource, Rehearsal, ReleaseNoise
+from dpgrs.privacy.statement.audits import mechanism_of as audited_name
 from dpgrs.release.claim_check import smallest_delta
-from dpgrs.screening.chosen import ScreeningData
-from dpgrs.screening.requests import ScreeningTerms, screened_request
 from dpgrs.steps import accuracy as accuracy_step
-from dpgrs.steps.fit import fit_weights
+from dpgrs.steps.fit_weights import fit_weights
 from dpgrs.steps.noise import add_noise
 from dpgrs.steps.released import fit_of_release, load_released
+from dpgrs.study.identity import fit_settings
 from flips import after_flips
 from ledger_requests import DATASET
+from step_settings import settings_for
 from step_studies import N_VARIANTS, NAMES
 
 METHODS_OF_MECHANISMS = ["reusecov-gauss", "naive", "adassp"]
@@ -301,7 +302,8 @@ def test_load_released__raise_on_a_benchmark_that_says_adassp(study):
 def test_fit_weights__of_a_release_are_those_that_are_bundled(study, method, bounds):
     config = study.settings(method, bounds=bounds)
     noisy, seconds = study.release(config), study.root / "seconds.tsv"
-    fit_weights(noisy, output=study.root / "weights.npz", seconds=seconds, methods=[method], penalty=0.1)
+    settings = settings_for("fit-weights", methods=[method], regression={"lambda": 0.1})
+    fit_weights(settings, noisy, output=study.root / "weights.npz", seconds=seconds)
     ((label, fit),) = load_labelled(study.root / "weights.npz")
     settings = {"method": method, "lambda": 0.1, "lambda_from": "fixed", "heritability": None}
     again = fit_of_release(*load_released(noisy, study.ledger(config).read()), settings)

@@ -14,17 +14,16 @@ import pytest
 import step_studies
 from audit_data import make_finding
 from dpgrs.errors import DpgrsError
-from dpgrs.identity import fit_settings, public_identity
 from dpgrs.io.sites import read_chosen_sites, write_sites
 from dpgrs.io.trials import Outcomes, load_labelled
-from dpgrs.mechanisms import request_of
-from dpgrs.privacy.accountant import gdp_delta, gdp_epsilon, gdp_mu
-from dpgrs.privacy.events import ChoiceEvent
-from dpgrs.privacy.ledger_entries import Account
+from dpgrs.methods.mechanisms import request_of
+from dpgrs.methods.planning import expected_noise_sd
+from dpgrs.privacy.accounting.accountant import gdp_delta, gdp_epsilon, gdp_mu
+from dpgrs.privacy.accounting.events import ChoiceEvent
+from dpgrs.privacy.ledger.entries import Account
 from dpgrs.privacy.sensitivity import Sensitivity
-from dpgrs.regression.planning import expected_noise_sd
 from dpgrs.steps.accuracy import public_metrics
-from dpgrs.steps.fit import fit_weights
+from dpgrs.steps.fit_weights import fit_weights
 from dpgrs.steps.release import (
     _inputs_of_accuracy,
     _inputs_of_fit,
@@ -33,9 +32,11 @@ from dpgrs.steps.release import (
     _served,
     _totals,
 )
+from dpgrs.study.identity import fit_settings, public_identity
 from ledger_requests import new_ledger
 from release_choices import make_choice
 from release_data import make_events, make_terms
+from step_settings import settings_for
 from step_studies import N_PEOPLE, N_VARIANTS, NAMES, Study
 
 DELTA = 1e-6
@@ -275,7 +276,7 @@ def test_release__accuracy_on_public_people_follows_from_sums_in_the_bundle(stud
     config["evaluation"]["metrics"] = "public"
     noisy, fit, root = study.release(config), fit_settings(config), study.root
     files = {"output": root / "weights.npz", "seconds": root / "seconds.tsv"}
-    fit_weights(noisy, methods=[fit["method"]], penalty=fit["lambda"], **files)
+    fit_weights(settings_for("fit-weights", **config), noisy, **files)
     public_metrics(
         noisy,
         root / "outcomes.npz",

@@ -3,7 +3,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from dpgrs.bits import pack
+from dpgrs.genotypes.bits import pack
 from dpgrs.io.trials import Outcomes, save_labelled
 from dpgrs.steps.report_screening import read_screening
 from random_cohorts import random_alleles

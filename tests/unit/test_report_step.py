@@ -4,8 +4,10 @@ from types import SimpleNamespace
 import pytest
 
 from dpgrs.errors import UsageError
-from dpgrs.steps.report import render_report, write_report
+from dpgrs.reporting.writing import write_report
+from dpgrs.steps.render_report import render_report
 from html_pages import contents
+from step_settings import settings_for
 
 
 def test_write_report__takes_the_place_of_a_report_and_of_nothing_else(tmp_path):
@@ -26,11 +28,11 @@ def test_write_report__takes_the_place_of_a_report_and_of_nothing_else(tmp_path)
 
 
 def test_render_report__raise_on_a_release(tmp_path):
-    (tmp_path / "settings.json").write_text('{"mode": "release"}')
+    settings = settings_for("render-report", mode="release")
     absent = dict.fromkeys(
         ("metrics", "population_metrics", "panel", "outcomes", "statistics", "weights"), tmp_path / "absent"
     )
     with pytest.raises(
         UsageError, match="`mode` must be benchmark for pages with exact figures, got release"
     ):
-        render_report(**absent, settings=tmp_path / "settings.json", output=tmp_path / "report", processes=1)
+        render_report(settings, **absent, output=tmp_path / "report")

@@ -2,8 +2,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from dpgrs.reporting.chance_level import COLUMNS, chance_r2, drowned, remedy
 from dpgrs.reporting.data import read_metrics
-from dpgrs.reporting.drowned import COLUMNS, chance_r2, drowned, remedy
 from dpgrs.reporting.pages import write_overview
 from html_pages import Page
 from report_data import make_report_data

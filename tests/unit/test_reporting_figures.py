@@ -5,7 +5,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpgrs.methods import METHODS
+from dpgrs.methods.registry import METHODS
 from dpgrs.reporting.accuracy import Accuracy
 from dpgrs.reporting.figures import spread_figure, write_r2_figure
 from dpgrs.reporting.fits import Fit

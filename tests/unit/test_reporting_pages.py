@@ -6,12 +6,12 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from dpgrs.reporting import pages
+from dpgrs.reporting import pages, writing
 from dpgrs.reporting.data import ClippedRows, Clipping, ReportData
 from dpgrs.reporting.outcomes import correlation
 from dpgrs.reporting.pages import write_outcome_pages, write_overview
 from dpgrs.reporting.rendering import Chunk, chunks
-from dpgrs.steps import report as report_step
+from dpgrs.steps import render_report as report_step
 from html_pages import Page, contents
 from report_data import GRID, NASTY_NAME, POPULATIONS, make_report_data
 
@@ -299,9 +299,9 @@ def test_pages__what_was_clipped(data, tmp_path):
 
 def test_write_report__processes_share_the_folders(data, tmp_path, monkeypatch):
     folders = [Chunk("01", 1, 1), Chunk("02", 2, 2), Chunk("03", 3, 3)]
-    monkeypatch.setattr(report_step, "chunks", lambda n_outcomes: folders)
+    monkeypatch.setattr(writing, "chunks", lambda n_outcomes: folders)
 
-    report_step.write_report(pages, data, tmp_path / "report", processes=2)
+    writing.write_report(pages, data, tmp_path / "report", processes=2)
 
     found = sorted(path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("outcome_*.html"))
     assert found == [f"report/outcomes/0{i}/outcome_000{i}.html" for i in (1, 2, 3)]

@@ -5,12 +5,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpgrs.config import resolve
 from dpgrs.io.genotype_summary import GenotypeSummary
 from dpgrs.io.variant_filters import REASONS
 from dpgrs.reporting.data import Quality
 from dpgrs.reporting.pages import write_overview
 from dpgrs.reporting.qc import COLUMNS, call_rows, filter_words, shown_columns
+from dpgrs.study.settings import resolve
 from html_pages import Page
 from report_data import NASTY_NAME, make_report_data
 

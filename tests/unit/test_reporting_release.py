@@ -10,8 +10,8 @@ import pytest
 from audit_data import make_audit
 from dpgrs.errors import DpgrsError, UsageError
 from dpgrs.io.files import table_text, write_table
-from dpgrs.privacy.statement_content import Total
-from dpgrs.privacy.statement_text import budget_in_words
+from dpgrs.privacy.statement.content import Total
+from dpgrs.privacy.statement.text import budget_in_words
 from dpgrs.reporting.release_data import terms_rows
 from dpgrs.reporting.release_pages import write_outcome_pages, write_overview
 from dpgrs.steps.release_report import _scales, render_release_report

@@ -2,8 +2,8 @@
 
 import pytest
 
-from dpgrs.regression.requests import PrivacyRequest
-from dpgrs.regression.reusecov import noisy_entries
+from dpgrs.methods.requests import PrivacyRequest
+from dpgrs.methods.reusecov import noisy_entries
 
 TERMS = {"epsilon": 1.0, "delta": 1e-6, "neighbours": "replace-one"}
 

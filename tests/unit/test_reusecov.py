@@ -6,13 +6,9 @@ import numpy as np
 import pytest
 
 from dpgrs.errors import UsageError
-from dpgrs.privacy.accountant import gdp_mu, split_budget
-from dpgrs.privacy.noise import BenchmarkNoise, NoiseSource
-from dpgrs.regression.clipped_statistics import CLIPPED_CROSS_STEP, CLIPPED_GRAM_STEP
-from dpgrs.regression.ols import fit_ridge
-from dpgrs.regression.requests import PrivacyRequest, budget_groups, request_grid
-from dpgrs.regression.reusecov import fit_reusecov, private_statistics
-from dpgrs.regression.statistics import (
+from dpgrs.linalg.clipped_statistics import CLIPPED_CROSS_STEP, CLIPPED_GRAM_STEP
+from dpgrs.linalg.norms import budget_groups
+from dpgrs.linalg.statistics import (
     CROSS_STEP,
     GRAM_STEP,
     coded_rows,
@@ -20,6 +16,11 @@ from dpgrs.regression.statistics import (
     gram,
     grid_outcomes,
 )
+from dpgrs.methods.ols import fit_ridge
+from dpgrs.methods.requests import PrivacyRequest, request_grid
+from dpgrs.methods.reusecov import fit_reusecov, private_statistics
+from dpgrs.privacy.accounting.accountant import gdp_mu, split_budget
+from dpgrs.privacy.noise.sources import BenchmarkNoise, NoiseSource
 from random_cohorts import random_bits
 
 D, L, N_HAPLOTYPES = 6, 3, 400

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from dpgrs.errors import UsageError
-from dpgrs.privacy.composition import totals
-from dpgrs.privacy.events import DepthEvent
-from dpgrs.privacy.noise import BenchmarkNoise
-from dpgrs.regression.requests import PrivacyRequest
-from dpgrs.regression.row_fits import boosted_request, fit_rows
-from dpgrs.regression.tukey import Status
+from dpgrs.methods.requests import PrivacyRequest
+from dpgrs.methods.row_fits import boosted_request, fit_rows
+from dpgrs.methods.tukey import Status
+from dpgrs.privacy.accounting.composition import totals
+from dpgrs.privacy.accounting.events import DepthEvent
+from dpgrs.privacy.noise.sources import BenchmarkNoise
 
 WEIGHTS, INTERCEPT = np.array([0.8, -0.5]), 0.3
 RNG = np.random.default_rng(0)
@@ -54,7 +54,7 @@ def test_fit_rows__bas_does_not_shorten_rows_within_the_largest_norm():
 def test_fit_rows__bas_takes_the_longest_rows_at_norm_1_with_half_of_its_square_in_the_intercept(monkeypatch):
     taken, found = [], SimpleNamespace(weights=np.zeros(3), events=())
     monkeypatch.setattr(
-        "dpgrs.regression.row_fits.private_boosted_adassp", lambda rows, *_, **__: taken.append(rows) or found
+        "dpgrs.methods.row_fits.private_boosted_adassp", lambda rows, *_, **__: taken.append(rows) or found
     )
     fit("bas")
     np.testing.assert_allclose((taken[0][:, :-1] ** 2).sum(axis=1), 0.5)

@@ -4,9 +4,9 @@ import subprocess
 import pytest
 from snakemake.io import contains_wildcard
 
-from dpgrs.cli import main
-from dpgrs.config import resolve
-from dpgrs.rule_options import filter_flags, flags, panel_flags, privacy_options, screening_options
+from dpgrs.cli.main import main
+from dpgrs.study.rule_options import flags, privacy_options, screening_options
+from dpgrs.study.settings import resolve
 
 
 def test_flags__what_a_shell_reads_is_what_was_meant():
@@ -24,16 +24,6 @@ def test_flags__hold_nothing_that_snakemake_would_fill_in(text):
         ["bash", "-c", f"printf '%s ' {written}"], capture_output=True, text=True, check=True
     )
     assert read.stdout == f"--text {text} "
-
-
-def test_panel_flags__take_the_largest_panel():
-    settings = resolve({"panel": {"size": [10, 30, 20], "classes": "snp", "ld_r2": 0.2}, "seed": 7})
-    assert filter_flags(settings) == (
-        "--maf 0.01 --missing 0.05 --hwe 0.0 --ambiguous drop --multiallelic drop --class snp --seed 7"
-    )
-    assert panel_flags(settings) == (
-        f"--size 30 {filter_flags(settings)} --ld-r2 0.2 --ld-window 250.0 --rows haplotypes"
-    )
 
 
 @pytest.mark.parametrize(("methods", "share"), [(["k-blup"], None), (["k-blup", "l-blup"], 0.1)])

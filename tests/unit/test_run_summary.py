@@ -6,8 +6,8 @@ import pytest
 
 from dpgrs.errors import DpgrsError
 from dpgrs.io.files import write_table
-from dpgrs.privacy.ledger_entries import Cost
-from dpgrs.run_summary import describe_ahead, describe_failure, describe_success, ledger_requests
+from dpgrs.privacy.ledger.entries import Cost
+from dpgrs.study.run_summary import describe_ahead, describe_failure, describe_success, ledger_requests
 from ledger_requests import new_ledger, reserve
 from report_data import PRIVATE, make_report_data
 
@@ -120,7 +120,7 @@ def test_describe_success__of_a_benchmark_says_where_alleles_are_missing(results
     ],
 )
 def test_describe_ahead__says_what_would_be_charged(settings, monkeypatch, cost, charge):
-    monkeypatch.setattr("dpgrs.run_summary.certain_cost", lambda config, book: cost)
+    monkeypatch.setattr("dpgrs.study.run_summary.certain_cost", lambda config, book: cost)
     assert describe_ahead(settings) == [
         f"Would be charged: {charge}; so far epsilon 0 of 4 is spent, at delta 1e-06."
     ]

@@ -11,7 +11,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from dpgrs.privacy import _sampler_twins as twins
+from dpgrs.privacy.noise import _sampler_twins as twins
 
 ROUNDING = 1e-12
 

@@ -15,10 +15,10 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from dpgrs.errors import UsageError
-from dpgrs.privacy import _sampler_kernels as kernels
-from dpgrs.privacy import _sampler_twins as twins
-from dpgrs.privacy import samplers
-from dpgrs.privacy.stream import KeyStream
+from dpgrs.privacy.noise import _sampler_kernels as kernels
+from dpgrs.privacy.noise import _sampler_twins as twins
+from dpgrs.privacy.noise import samplers
+from dpgrs.privacy.noise.stream import KeyStream
 
 KEY = bytes(range(32))
 # Sampler, twin, arguments, the twin's argument.
@@ -231,8 +231,8 @@ def test_discrete_laplace__raises_on_overflow():
 SHOW_CODE = """
 import json
 import numba
-from dpgrs.privacy import _sampler_kernels, samplers
-from dpgrs.privacy.stream import KeyStream
+from dpgrs.privacy.noise import _sampler_kernels, samplers
+from dpgrs.privacy.noise.stream import KeyStream
 
 stream = KeyStream(bytes(32), b"compiled")
 samplers.rounded_normal(stream, 1, 1)
@@ -264,8 +264,8 @@ def test_sources__have_no_floats(module):
 
 
 UNJITTED = """
-from dpgrs.privacy import samplers
-from dpgrs.privacy.stream import KeyStream
+from dpgrs.privacy.noise import samplers
+from dpgrs.privacy.noise.stream import KeyStream
 
 def draws():
     stream = KeyStream(bytes(32), b"unjitted")

@@ -2,12 +2,12 @@
 
 import pytest
 
-from dpgrs.config import resolve
-from dpgrs.methods import SCREENED
-from dpgrs.preflight import problems
-from dpgrs.regression.requests import PrivacyRequest
-from dpgrs.screening.requests import ScreeningTerms, screened_request
-from dpgrs.screening_gates import screening_problems
+from dpgrs.methods.chosen_requests import ScreeningTerms, screened_request
+from dpgrs.methods.registry import SCREENED
+from dpgrs.methods.requests import PrivacyRequest
+from dpgrs.preflight.checks import problems
+from dpgrs.preflight.selection import screening_problems
+from dpgrs.study.settings import resolve
 
 
 def found(*methods, **raw):

@@ -9,10 +9,9 @@ import numpy as np
 import pytest
 
 from dpgrs.errors import UsageError
-from dpgrs.regression.clipped_statistics import tight_row_norm
-from dpgrs.regression.requests import PrivacyRequest
-from dpgrs.regression.statistics import coded_rows
-from dpgrs.screening.requests import (
+from dpgrs.linalg.clipped_statistics import tight_row_norm
+from dpgrs.linalg.statistics import coded_rows
+from dpgrs.methods.chosen_requests import (
     ScreeningTerms,
     request_of_rows,
     restored_request,
@@ -20,6 +19,7 @@ from dpgrs.screening.requests import (
     row_norm_of_half,
     screened_request,
 )
+from dpgrs.methods.requests import PrivacyRequest
 from random_cohorts import random_bits
 
 FREQUENCY = np.array([0.02, 0.5, 0.31, 0.97, 0.75, 0.31])

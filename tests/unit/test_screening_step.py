@@ -10,13 +10,14 @@ import pytest
 
 from dpgrs.io.files import write_table
 from dpgrs.io.trials import Outcomes, load_labelled, save_labelled
-from dpgrs.methods import METHODS, SCREENED
-from dpgrs.regression.linear_fit import LinearFit
-from dpgrs.steps import evaluate as evaluate_step
+from dpgrs.linalg.linear_fit import LinearFit
+from dpgrs.methods.labels import NO_PRIVACY
+from dpgrs.methods.registry import METHODS, SCREENED
+from dpgrs.steps import evaluate_trial as evaluate_step
 from dpgrs.steps import screening as screening_step
-from dpgrs.steps.fit import NO_PRIVACY
 from dpgrs.types import Selector
 from screening_cohorts import CAUSAL, NAMES, cohort, frequencies
+from step_settings import settings_for
 
 SIZES = (5, 8)
 KENDALL = [name for name in SCREENED if name.startswith("k-")]
@@ -80,8 +81,9 @@ class Files:
         ridge = [(label | {"method": "ridge"}, arrays) for label, arrays in stand_in]
         save_labelled(weights, [*ridge, *fits])
         write_table(seconds, pd.DataFrame({"seconds": [0.5] * (len(ridge) + len(fits))}))
-        paths = {"metrics": metrics, "population_metrics": populations, "populations": None}
-        evaluate_step.evaluate_trial("panel", outcomes, weights, seconds, trial=1, counts=counts, **paths)
+        paths = {"metrics": metrics, "population_metrics": populations}
+        settings = settings_for("evaluate-trial", outcomes={"count": counts})
+        evaluate_step.evaluate_trial(settings, "panel", outcomes, weights, seconds, trial=1, **paths)
         return pd.read_csv(metrics, sep="\t")
 
 

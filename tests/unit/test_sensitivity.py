@@ -9,10 +9,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpgrs.bits import pack
 from dpgrs.errors import UsageError
 from dpgrs.evaluation.private_metrics import SQUARE_STEP, WEIGHT_STEP, accuracy_sums
-from dpgrs.privacy.exact_numbers import root_above
+from dpgrs.genotypes.bits import pack
+from dpgrs.linalg.statistics import (
+    CROSS_STEP,
+    GRAM_STEP,
+    count_known,
+    cross_product,
+    gram,
+    grid_outcomes,
+)
+from dpgrs.methods.reusecov import noisy_entries
+from dpgrs.privacy.accounting.exact_numbers import root_above
 from dpgrs.privacy.sensitivity import (
     Sensitivity,
     accuracy_sensitivity,
@@ -21,15 +30,6 @@ from dpgrs.privacy.sensitivity import (
     gram_sensitivity,
     outcome_counts_sensitivity,
     smallest_eigenvalue_sensitivity,
-)
-from dpgrs.regression.reusecov import noisy_entries
-from dpgrs.regression.statistics import (
-    CROSS_STEP,
-    GRAM_STEP,
-    count_known,
-    cross_product,
-    gram,
-    grid_outcomes,
 )
 from row_enumeration import RELATIONS, UNIT_OF_A_ROW, all_rows, largest_distance
 

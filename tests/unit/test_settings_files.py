@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from dpgrs.config import resolve
 from dpgrs.errors import UsageError
-from dpgrs.preflight import check
-from dpgrs.settings_files import read_settings, require_plain
+from dpgrs.preflight.checks import check
+from dpgrs.study.settings import resolve
+from dpgrs.study.settings_files import read_settings, require_plain
 
 
 @pytest.fixture(autouse=True)

@@ -6,19 +6,19 @@ import pytest
 from scipy.stats import norm
 
 from dpgrs.errors import UsageError
-from dpgrs.privacy.accountant import gdp_delta, gdp_mu
-from dpgrs.privacy.noise import BenchmarkNoise, NoiseSource
-from dpgrs.privacy.sensitivity import gram_sensitivity
-from dpgrs.regression.requests import PrivacyRequest
-from dpgrs.regression.reusecov import private_cross_product, private_statistics
-from dpgrs.regression.sketch import (
+from dpgrs.linalg.statistics import cross_product, gram
+from dpgrs.methods.requests import PrivacyRequest
+from dpgrs.methods.reusecov import private_cross_product, private_statistics
+from dpgrs.methods.sketch import (
     SketchRequest,
     base_terms,
     private_sketch,
     private_sketched_gram,
     sketched_gram,
 )
-from dpgrs.regression.statistics import cross_product, gram
+from dpgrs.privacy.accounting.accountant import gdp_delta, gdp_mu
+from dpgrs.privacy.noise.sources import BenchmarkNoise, NoiseSource
+from dpgrs.privacy.sensitivity import gram_sensitivity
 from random_cohorts import half_coded, random_alleles, random_bits
 
 D, N_HAPLOTYPES = 7, 200

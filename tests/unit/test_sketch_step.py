@@ -6,13 +6,14 @@ import numpy as np
 import pytest
 
 from dpgrs.io.trials import Outcomes, Statistics, load_labelled
-from dpgrs.regression.reusecov import fit_reusecov
-from dpgrs.regression.sketch import private_sketch
+from dpgrs.methods.reusecov import fit_reusecov
+from dpgrs.methods.sketch import private_sketch
 from dpgrs.steps import baselines as baselines_step
-from dpgrs.steps import statistics as statistics_step
-from dpgrs.steps.fit import fit_weights
+from dpgrs.steps import compute_statistics as statistics_step
+from dpgrs.steps.fit_weights import fit_weights
 from dpgrs.steps.noise import add_noise
 from random_cohorts import random_bits
+from step_settings import settings_for
 
 D, N_HAPLOTYPES, PENALTY = 6, 400, 0.1
 BITS = random_bits(D, N_HAPLOTYPES)
@@ -50,7 +51,8 @@ def study(tmp_path, monkeypatch):
     values = {4: rng.standard_normal((3, N_HAPLOTYPES))}
     outcomes, statistics = tmp_path / "outcomes.npz", tmp_path / "statistics.npz"
     Outcomes(("a", "b", "c"), values, {}, is_training, "haplotypes").save(outcomes)
-    statistics_step.compute_statistics("panel", outcomes, output=statistics, outcome_bound=2.0)
+    settings = settings_for("compute-statistics", outcomes={"bound": 2.0, "count": 3})
+    statistics_step.compute_statistics(settings, "panel", outcomes, output=statistics)
     return SimpleNamespace(outcomes=outcomes, statistics=statistics, is_training=is_training)
 
 
@@ -67,7 +69,8 @@ def test_sketch__of_everybody_with_hardly_any_noise_is_reusecov(study, tmp_path)
     paths = {"output": tmp_path / "noisy.npz", "events": tmp_path / "events.json"}
     add_noise(study.statistics, study.outcomes, **paths, **GRID | certain)
     fitted = {"output": tmp_path / "weights.npz", "seconds": tmp_path / "seconds.tsv"}
-    fit_weights(tmp_path / "noisy.npz", methods=["reusecov-gauss"], penalty=PENALTY, **fitted)
+    settings = settings_for("fit-weights", methods=["reusecov-gauss"], regression={"lambda": PENALTY})
+    fit_weights(settings, tmp_path / "noisy.npz", **fitted)
     ((plain, expected),) = load_labelled(fitted["output"])
     assert label | {"method": "reusecov-gauss"} == plain | {"seconds": label["seconds"]}
     np.testing.assert_allclose(arrays["weights"], expected["weights"], rtol=0, atol=0.02)

@@ -10,17 +10,17 @@ from scipy.special import ndtr
 
 from audit_data import make_audit
 from dpgrs.errors import DpgrsError, UsageError
-from dpgrs.privacy.accountant import gdp_delta
-from dpgrs.privacy.ledger_entries import Account, Cost, GaussianCharge, PureCharge, make_budget
-from dpgrs.privacy.statement import (
+from dpgrs.privacy.accounting.accountant import gdp_delta
+from dpgrs.privacy.ledger.entries import Account, Cost, GaussianCharge, PureCharge, make_budget
+from dpgrs.privacy.statement.content import PublicInput, Total, decimal_text
+from dpgrs.privacy.statement.odds import describe_profile, factor
+from dpgrs.privacy.statement.statement import (
     REQUIRED_INPUTS,
     build_statement,
     ledger_standing,
     problems_of,
     validate,
 )
-from dpgrs.privacy.statement_content import PublicInput, Total, decimal_text
-from dpgrs.privacy.statement_odds import describe_profile, factor
 from ledger_requests import ACCOUNT, new_ledger, reserve
 from release_data import make_content, make_events, make_statement, make_terms
 

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpgrs.bits import pack
 from dpgrs.errors import UsageError
-from dpgrs.regression.statistics import (
+from dpgrs.genotypes.bits import pack
+from dpgrs.linalg.statistics import (
     CROSS_STEP,
     GRAM_STEP,
     LARGEST_BOUND,
@@ -74,7 +74,7 @@ def test_gram__raise_on_unknown_rows():
 @pytest.mark.parametrize("rows", ROWS)
 @pytest.mark.parametrize("selected", [False, True])
 def test_cross_product__equals_dense_product(rows, selected, monkeypatch):
-    monkeypatch.setattr("dpgrs.regression.statistics.VARIANT_BLOCK", 3)
+    monkeypatch.setattr("dpgrs.linalg.statistics.VARIANT_BLOCK", 3)
     alleles, Y = random_alleles(7, N_HAPLOTYPES), random_outcomes(4, rows)
     is_selected = random_selection(rows) if selected else None
     keep = slice(None) if is_selected is None else is_selected
@@ -91,7 +91,7 @@ def test_cross_product__raise_beyond_exact_range():
 
 
 def test_cross_product__raise_on_more_rows_than_are_exact(monkeypatch):
-    monkeypatch.setattr("dpgrs.regression.statistics.LARGEST_ROWS", 4)
+    monkeypatch.setattr("dpgrs.linalg.statistics.LARGEST_ROWS", 4)
     options = {"rows": "haplotypes", "n_haplotypes": 4}
     cross_product(random_bits(2, 4), np.ones((1, 4), dtype=np.int64), **options)
     with pytest.raises(UsageError, match="Sums are exact for at most 4 rows"):

@@ -8,29 +8,26 @@ import pytest
 
 from dpgrs.errors import DpgrsError, UsageError
 from dpgrs.io.trials import Outcomes, Statistics, load_labelled, save_labelled
-from dpgrs.methods import BASELINES, FROM_STATISTICS, METHODS
-from dpgrs.privacy.exact_numbers import exact_text
-from dpgrs.privacy.ledger_entries import Account
-from dpgrs.privacy.study_key import VARIABLE
-from dpgrs.regression.clipped_statistics import CLIPPED_GRAM_STEP
-from dpgrs.regression.reusecov import NoisyStatistics, fit_reusecov
-from dpgrs.regression.statistics import OUTCOME_STEP, coded_rows
+from dpgrs.linalg.clipped_statistics import CLIPPED_GRAM_STEP
+from dpgrs.linalg.norms import clipped_outcomes
+from dpgrs.linalg.statistics import OUTCOME_STEP, coded_rows
+from dpgrs.methods.registry import BASELINES, FROM_STATISTICS, METHODS
+from dpgrs.methods.reusecov import NoisyStatistics, fit_reusecov
+from dpgrs.privacy.accounting.exact_numbers import exact_text
+from dpgrs.privacy.ledger.entries import Account
+from dpgrs.privacy.noise.study_key import VARIABLE
 from dpgrs.steps import baselines as baselines_step
-from dpgrs.steps import statistics as statistics_step
-from dpgrs.steps.fit import fit_weights
+from dpgrs.steps import compute_statistics as statistics_step
+from dpgrs.steps.fit_weights import fit_weights
 from dpgrs.steps.noise import add_noise, release_statistics
 from dpgrs.steps.released import fit_of_release, load_released
 from ledger_requests import create_fixed_key, new_ledger
 from random_cohorts import random_bits
+from step_settings import settings_for
 
 N_VARIANTS, N_HAPLOTYPES, SIZES = 5, 200, {2: np.array([1, 4]), 5: np.arange(5)}
-TERMS = {
-    "neighbours": "add-remove",
-    "unit": "haplotype",
-    "delta": 1e-5,
-    "gram_share": 0.3,
-    "count_share": 0.1,
-}
+TERMS = {"neighbours": "add-remove", "unit": "haplotype", "delta": 1e-5}
+TERMS |= {"gram_share": 0.3, "count_share": 0.1}
 FREQUENCY = np.array([0.1, 0.5, 0.3, 0.45, 0.2])
 GRID = {"protections": ["full"], "accountings": ["gdp", "paper"], "epsilons": [1.0, 3.0]}
 GRID |= {"sizes": [2, 5], "counts": [1, 3]}
@@ -56,7 +53,8 @@ def statistics(tmp_path, monkeypatch):
     is_training = np.repeat(rng.random(N_HAPLOTYPES // 2) < 0.5, 2)
     Outcomes(("a", "b", "c"), values, {}, is_training, "haplotypes").save(tmp_path / "outcomes.npz")
     path = tmp_path / "statistics.npz"
-    statistics_step.compute_statistics("panel", tmp_path / "outcomes.npz", output=path, outcome_bound=1.5)
+    settings = settings_for("compute-statistics", outcomes={"bound": 1.5, "count": 3})
+    statistics_step.compute_statistics(settings, "panel", tmp_path / "outcomes.npz", output=path)
     X = coded_rows(bits, n_haplotypes=N_HAPLOTYPES, rows="haplotypes", is_selected=is_training)
     outcomes = tmp_path / "outcomes.npz"
     return SimpleNamespace(
@@ -125,10 +123,8 @@ def test_add_noise__every_request_trial_and_seed_has_noise_of_its_own(statistics
 
 def test_fit_weights__private_fits_see_released_numbers_alone(statistics, tmp_path):
     released = release(statistics, tmp_path)
-    options = {"methods": ["reusecov-gauss"], "penalty": 0.3, "seconds": tmp_path / "seconds.tsv"}
-    options |= {"statistics": statistics.path, "output": tmp_path / "weights.npz"}
-    fit_weights(tmp_path / "noisy1.npz", **options)
-    fits = [arrays for label, arrays in load_labelled(tmp_path / "weights.npz") if label["reported"]]
+    found = fitted(tmp_path, ["reusecov-gauss"], penalty=0.3, statistics=statistics.path)
+    fits = [arrays for label, arrays in found if label["reported"]]
     assert len(fits) == len(released)
     for (label, arrays), fit in zip(released, fits, strict=True):
         noisy = NoisyStatistics(arrays["gram"], arrays["cross"], label["n"], events=())
@@ -270,15 +266,16 @@ def test_add_noise__every_protection_has_its_own_relation_and_bound(statistics, 
             np.testing.assert_array_equal(arrays["gram"], exact.gram_of_size(size) / 4)
 
 
-def fitted(statistics, tmp_path, methods, **options):
-    terms = {"penalty": 0.1, "seconds": tmp_path / "seconds.tsv", "output": tmp_path / "weights.npz"}
-    fit_weights(tmp_path / "noisy1.npz", methods=methods, **terms | options)
+def fitted(tmp_path, methods, *, penalty=0.1, **files):
+    settings = settings_for("fit-weights", methods=methods, regression={"lambda": penalty})
+    files |= {"seconds": tmp_path / "seconds.tsv", "output": tmp_path / "weights.npz"}
+    fit_weights(settings, tmp_path / "noisy1.npz", **files)
     return load_labelled(tmp_path / "weights.npz")
 
 
 def test_fit_weights__every_method_under_the_protections_that_it_has(statistics, tmp_path):
     release(statistics, tmp_path, **RELAXED)
-    fits = fitted(statistics, tmp_path, list(FROM_STATISTICS), outcomes=statistics.outcomes)
+    fits = fitted(tmp_path, list(FROM_STATISTICS), outcomes=statistics.outcomes)
     cells = {(label["method"], label["protection"]) for label, _ in fits}
     assert cells == {
         (method, str(side)) for method in FROM_STATISTICS for side in METHODS[method].protections
@@ -298,7 +295,7 @@ def test_fit_baselines__are_handed_on_with_their_times(statistics, tmp_path, mon
     baselines_step.fit_baselines(*paths, output=tmp_path / "first.npz", **grid)
     baselines_step.fit_baselines(*paths, output=tmp_path / "again.npz", **grid)
     given = {"outcomes": statistics.outcomes, "drawn": [tmp_path / "first.npz"]}
-    fits = fitted(statistics, tmp_path, BASELINES, **given)
+    fits = fitted(tmp_path, BASELINES, **given)
     # Under full protection alone, for each of two panels and two numbers of outcomes.
     assert [label["method"] for label, _ in fits] == ["naive", "adassp", "dp-sgd", "bas", "tukey"] * 4
     assert {label["protection"] for label, _ in fits} == {"full"}
@@ -326,10 +323,11 @@ def panel_of_all():
     )
 
 
-def compute_tight(statistics, tmp_path, **options):
+def compute_tight(statistics, tmp_path, *, counts=(1, 3), **privacy):
+    outcomes, privacy = {"bound": 1.5, "count": counts}, {"bounds": "tight"} | privacy
     output = tmp_path / "tight.npz"
-    terms = {"outcome_bound": 1.5, "counts": [1, 3], "bounds": "tight"} | options
-    statistics_step.compute_statistics("panel", statistics.outcomes, output=output, **terms)
+    settings = settings_for("compute-statistics", outcomes=outcomes, privacy=privacy)
+    statistics_step.compute_statistics(settings, "panel", statistics.outcomes, output=output)
     return replace_path(statistics, output)
 
 
@@ -363,12 +361,12 @@ def test_tight_bounds__reach_the_requests_and_the_fits(statistics, tmp_path):
         part = saved.clipped[request["n_variants"], label["n_outcomes"]]
         assert (request["coding"], request["row_norm"]) == ("frequency", part.row_norm)
         np.testing.assert_array_equal(arrays["origin"], saved.origin[request["n_variants"]])
-    fits = fitted(statistics, tmp_path, list(FROM_STATISTICS), outcomes=statistics.outcomes)
+    fits = fitted(tmp_path, list(FROM_STATISTICS), outcomes=statistics.outcomes)
     assert all(np.isfinite(arrays["weights"]).all() for _, arrays in fits)
     # With hardly any noise and no clip the means are those of the training rows, told in half coding.
     loose = compute_tight(statistics, tmp_path, genotype_clip=50)
     release(loose, tmp_path, trial=1, **RELAXED | {"epsilons": [5000.0], "protections": ["full"]})
-    for label, arrays in fitted(statistics, tmp_path, ["reusecov-gauss"]):
+    for label, arrays in fitted(tmp_path, ["reusecov-gauss"]):
         X = statistics.X[:, SIZES[label["n_variants"]]]
         np.testing.assert_allclose(arrays["means"], X.mean(axis=0), atol=0.1)
 
@@ -376,7 +374,7 @@ def test_tight_bounds__reach_the_requests_and_the_fits(statistics, tmp_path):
 def test_tight_bounds__many_outcomes_are_clipped_together_or_each_by_itself(tmp_path):
     values = np.random.default_rng(5).standard_normal((12, 50))
     together, alone = (
-        statistics_step.clipped_outcomes(values, bound=3.0, norm=norm, n_shared=n_shared) * OUTCOME_STEP
+        clipped_outcomes(values, bound=3.0, norm=norm, n_shared=n_shared) * OUTCOME_STEP
         for norm, n_shared in [(3.0, 12), (None, 1)]
     )
     assert np.linalg.norm(together, axis=0).max() <= 3.0

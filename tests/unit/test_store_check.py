@@ -4,7 +4,7 @@ import pytest
 import zarr
 from click.testing import CliRunner
 
-from dpgrs.cli import main
+from dpgrs.cli.main import main
 from dpgrs.errors import DpgrsError
 from dpgrs.io.haplotype_store import HaplotypeStore, StoreWriter
 from dpgrs.io.ingest import ingest_chromosome

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from dpgrs.errors import DpgrsError, UsageError
-from dpgrs.privacy import stream
-from dpgrs.privacy.stream import KeyStream
+from dpgrs.privacy.noise import stream
+from dpgrs.privacy.noise.stream import KeyStream
 
 KEY = bytes(range(32))
 MASK = 2**32 - 1

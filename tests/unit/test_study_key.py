@@ -6,7 +6,7 @@ import tempfile
 import pytest
 
 from dpgrs.errors import UsageError
-from dpgrs.privacy.study_key import KEY_BYTES, VARIABLE, StudyKey, create_study_key, load_study_key
+from dpgrs.privacy.noise.study_key import KEY_BYTES, VARIABLE, StudyKey, create_study_key, load_study_key
 
 
 @pytest.fixture

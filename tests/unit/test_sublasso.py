@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from dpgrs.errors import DpgrsError, UsageError
-from dpgrs.privacy.noise import BenchmarkNoise, Rehearsal, ReleaseNoise
-from dpgrs.privacy.noise_source import data_digest
+from dpgrs.privacy.noise.base import data_digest
+from dpgrs.privacy.noise.sources import BenchmarkNoise, Rehearsal, ReleaseNoise
+from dpgrs.privacy.noise.study_key import StudyKey
 from dpgrs.privacy.sensitivity import Sensitivity, votes_sensitivity
-from dpgrs.privacy.study_key import StudyKey
-from dpgrs.screening.sublasso import (
+from dpgrs.selection.sublasso import (
     LARGEST_NUMBER,
     assign_groups,
     choose_by_votes,

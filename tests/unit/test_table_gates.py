@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from dpgrs import table_gates
-from dpgrs.config import resolve
+from dpgrs.preflight import tables as table_gates
+from dpgrs.study.settings import resolve
 
 CROWD = tuple(f"HG{number:05}" for number in range(96, 108))
 STANDARD = [-1.5, -1, -0.8, -0.4, -0.1, 0, 0.2, 0.3, 0.6, 0.9, 1.2, "NA"]

@@ -3,8 +3,8 @@ import re
 import pytest
 
 from dpgrs.errors import DpgrsError
-from dpgrs.io import tables
-from dpgrs.io.tables import describe_mismatch, header_of, read_populations, rows_of
+from dpgrs.io.tables import tables
+from dpgrs.io.tables.tables import describe_mismatch, header_of, read_populations, rows_of
 
 
 def test_describe_mismatch__none_where_one_person_is_common():

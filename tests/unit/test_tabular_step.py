@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from dpgrs.cli import main
+from dpgrs.cli.main import main
 from dpgrs.steps.tabular import median_r2
 
 RNG = np.random.default_rng(0)

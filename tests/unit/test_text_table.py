@@ -1,6 +1,6 @@
 import pytest
 
-from dpgrs.text_table import text_table
+from dpgrs.reporting.text_table import text_table
 
 
 def test_text_table__aligns_numbers_to_the_right_and_words_to_the_left():

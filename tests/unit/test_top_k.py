@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from dpgrs.errors import UsageError
-from dpgrs.screening.top_k import top_k
+from dpgrs.selection.top_k import top_k
 
 
 @pytest.mark.parametrize("scores", [[5, 1, 5, 7, 1], [5.0, -np.inf, 5.0, 7.0, -np.inf]])

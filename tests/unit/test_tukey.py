@@ -13,22 +13,21 @@ from hypothesis import strategies as st
 
 from depth_laws import law, line_classes
 from dpgrs.errors import UsageError
-from dpgrs.privacy.deep_points import DepthRegions
-from dpgrs.privacy.events import DepthEvent, LaplaceEvent
-from dpgrs.privacy.noise import BenchmarkNoise
-from dpgrs.regression import tukey, tukey_models
-from dpgrs.regression.tukey import (
+from dpgrs.methods import tukey, tukey_models
+from dpgrs.methods.tukey import (
     Status,
     TukeyRequest,
-    count_margin,
     models_of_groups,
     number_of_models,
     private_deep_point,
-    private_lower_count,
     private_tukey,
 )
-from dpgrs.regression.tukey_check import Check, largest_safe_step, safety_terms, smallest_passing
-from dpgrs.regression.tukey_models import fit_models, models_on_grid
+from dpgrs.methods.tukey_check import Check, largest_safe_step, safety_terms, smallest_passing
+from dpgrs.methods.tukey_models import fit_models, models_on_grid
+from dpgrs.privacy.accounting.events import DepthEvent, LaplaceEvent
+from dpgrs.privacy.lower_count import count_margin, private_lower_count
+from dpgrs.privacy.noise.depth_sampler import DepthRegions
+from dpgrs.privacy.noise.sources import BenchmarkNoise
 
 REQUEST = TukeyRequest(epsilon=2.0, delta=1e-5)
 WEIGHTS = np.array([1.0, -2.0, 0.5])

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from dpgrs.regression.tukey_models import LARGEST_ENTRY, fit_models
+from dpgrs.methods.tukey_models import LARGEST_ENTRY, fit_models
 
 RNG = np.random.default_rng(1)
 GROUPS = RNG.integers(0, 30, size=150)

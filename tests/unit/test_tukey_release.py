@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from dpgrs.errors import DpgrsError, UsageError
-from dpgrs.privacy.charging import release
-from dpgrs.privacy.noise import Rehearsal, ReleaseNoise
-from dpgrs.privacy.noise_source import json_digest
-from dpgrs.privacy.study_key import StudyKey
-from dpgrs.regression import tukey
-from dpgrs.regression.tukey import Status, TukeyRequest, models_of_groups, private_deep_point, private_tukey
+from dpgrs.methods import tukey
+from dpgrs.methods.tukey import Status, TukeyRequest, models_of_groups, private_deep_point, private_tukey
+from dpgrs.privacy.ledger.charging import release
+from dpgrs.privacy.noise.base import json_digest
+from dpgrs.privacy.noise.sources import Rehearsal, ReleaseNoise
+from dpgrs.privacy.noise.study_key import StudyKey
 from dpgrs.types import Exactness
 from ledger_requests import ACCOUNT, DATASET, KEY, new_ledger
 

@@ -3,9 +3,9 @@ import gzip
 import numpy as np
 import pytest
 
-from dpgrs.bits import unpack
 from dpgrs.errors import DpgrsError, UsageError
-from dpgrs.io.vcf import ContigReader, read_header
+from dpgrs.genotypes.bits import unpack
+from dpgrs.io.vcf.vcf import ContigReader, read_header
 from vcf_files import record, vcf_text, write_bgzf, write_gzip, write_text
 
 WRITERS = {

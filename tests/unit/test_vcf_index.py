@@ -5,10 +5,10 @@ import pysam
 import pytest
 
 from dpgrs.errors import DpgrsError
-from dpgrs.io import vcf_blocks
-from dpgrs.io.vcf import ContigReader, read_header
-from dpgrs.io.vcf_index import read_index
-from dpgrs.io.vcf_text import ContigText
+from dpgrs.io.vcf import blocks as vcf_blocks
+from dpgrs.io.vcf.index import read_index
+from dpgrs.io.vcf.text import ContigText
+from dpgrs.io.vcf.vcf import ContigReader, read_header
 from vcf_files import record, vcf_text, write_bgzf, write_gzip, write_text
 
 COUNTS = {"1": 3, "2": 4}

@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 
 from dosage_files import dosage_text
 from dpgrs.errors import DpgrsError
-from dpgrs.io.vcf_blocks import line_blocks
-from dpgrs.io.vcf_dosages import DosageScanner
-from dpgrs.io.vcf_parallel import ParallelScanner
-from dpgrs.io.vcf_scan import LineScanner
-from dpgrs.io.vcf_text import ContigText
+from dpgrs.io.vcf.blocks import line_blocks
+from dpgrs.io.vcf.dosages import DosageScanner
+from dpgrs.io.vcf.parallel import ParallelScanner
+from dpgrs.io.vcf.scan import LineScanner
+from dpgrs.io.vcf.text import ContigText
 from vcf_files import record, vcf_text, write_bgzf, write_gzip, write_text
 
 THREADS = (1, 2, 3, 8)

@@ -12,13 +12,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpgrs.bits import pack
 from dpgrs.errors import DpgrsError
-from dpgrs.io import _vcf_kernels as kernels
-from dpgrs.io import vcf_scan
-from dpgrs.io.vcf_parallel import ParallelScanner
-from dpgrs.io.vcf_scan import LineScanner
-from dpgrs.io.vcf_text import ContigText, record_error
+from dpgrs.genotypes.bits import pack
+from dpgrs.io.vcf import _kernels as kernels
+from dpgrs.io.vcf import scan as vcf_scan
+from dpgrs.io.vcf.parallel import ParallelScanner
+from dpgrs.io.vcf.scan import LineScanner
+from dpgrs.io.vcf.text import ContigText, record_error
 from vcf_files import record, vcf_text, write_bgzf, write_text
 
 SAMPLES = ("A", "B", "C")

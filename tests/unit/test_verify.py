@@ -10,8 +10,8 @@ import pytest
 
 from audit_data import make_audit
 from dpgrs.errors import DpgrsError, UsageError
-from dpgrs.privacy.accountant import gdp_delta
-from dpgrs.privacy.statement_content import Total
+from dpgrs.privacy.accounting.accountant import gdp_delta
+from dpgrs.privacy.statement.content import Total
 from dpgrs.release.claim_check import smallest_delta
 from dpgrs.release.verify import verify_release
 from forged_releases import STATEMENT, edit, edit_statement, seal

@@ -6,7 +6,7 @@ import pytest
 
 from audit_data import STATISTICS, make_finding
 from dpgrs.errors import DpgrsError
-from dpgrs.privacy.statement_audit import summarise_audits
+from dpgrs.privacy.statement.audits import summarise_audits
 from dpgrs.release.pgs_catalog import site_digest
 from dpgrs.release.verify import verify_release
 from forged_releases import STATEMENT, edit, edit_statement, seal

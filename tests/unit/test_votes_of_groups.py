@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from dpgrs.errors import UsageError
-from dpgrs.privacy.noise import BenchmarkNoise
-from dpgrs.screening import sublasso
-from dpgrs.screening.selectors import SELECTORS
-from dpgrs.screening.sublasso import (
+from dpgrs.privacy.noise.sources import BenchmarkNoise
+from dpgrs.selection import sublasso
+from dpgrs.selection.selectors import SELECTORS
+from dpgrs.selection.sublasso import (
     VotesRequest,
     assign_groups,
     choose_by_votes,

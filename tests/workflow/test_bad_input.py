@@ -4,7 +4,7 @@ import gzip
 
 import pytest
 
-from dpgrs.methods import SCREENED
+from dpgrs.methods.registry import SCREENED
 from study_runs import REPOSITORY, SMALL, run
 from vcf_files import record, vcf_text, write_gzip
 

@@ -7,7 +7,7 @@ from itertools import islice
 import numpy as np
 import pytest
 
-from dpgrs.bits import unpack
+from dpgrs.genotypes.bits import unpack
 from dpgrs.io.haplotype_store import HaplotypeStore
 from dpgrs.io.ingest import ingest_chromosome
 from dpgrs.simulation.cohorts import simulate_cohort

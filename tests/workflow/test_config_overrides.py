@@ -8,13 +8,13 @@ import sys
 import pytest
 import yaml
 
-from dpgrs.config import resolve
+from dpgrs.study.settings import resolve
 
 # The rule runs in a process of its own, which reads the configuration from Snakemake once more.
 SNAKEFILE = """
 import json
 from pathlib import Path
-from dpgrs.config import resolve
+from dpgrs.study.settings import resolve
 
 configfile: "config/config.yaml"
 

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from dosage_files import imputed_copy
-from dpgrs.dosages import DOSAGE_STEP
+from dpgrs.genotypes.dosages import DOSAGE_STEP
 from dpgrs.io.panel import Panel
 from dpgrs.release.verify import verify_release
 from release_studies import RELEASE, bundle, released_site

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from dpgrs.io.trials import load_labelled
-from dpgrs.privacy.ledger import Ledger
-from dpgrs.privacy.ledger_verify import verify_ledger
-from dpgrs.privacy.study_key import VARIABLE
+from dpgrs.privacy.ledger.ledger import Ledger
+from dpgrs.privacy.ledger.verify import verify_ledger
+from dpgrs.privacy.noise.study_key import VARIABLE
 from dpgrs.release.verify import verify_release
 from every_process.stopped_clock import StoppedClock
 from ledger_requests import reserve
@@ -231,7 +231,7 @@ def test_release__killed_at_a_step_resumes_at_no_new_cost(copy, monkeypatch, ste
     """The mechanism's job kills itself with SIGKILL at one step; the next run replays."""
     settings = RELEASE | {"dataset": RELEASE["dataset"] | {"version": "killed"}}
     place = {
-        "before the draw": "dpgrs.privacy.noise.ReleaseNoise._draw",
+        "before the draw": "dpgrs.privacy.noise.sources.ReleaseNoise._draw",
         "after the draw": "dpgrs.steps.noise.save_labelled",
         "after the output is stored": "dpgrs.steps.noise.complete",
     }[step]

@@ -6,11 +6,11 @@ import json
 import pandas as pd
 import pytest
 
-from dpgrs.config import resolve
 from dpgrs.io.trials import Outcomes
-from dpgrs.privacy.ledger import Ledger
+from dpgrs.preflight.release import total_epsilon
+from dpgrs.privacy.ledger.ledger import Ledger
 from dpgrs.release.verify import verify_release
-from dpgrs.release_gates import total_epsilon
+from dpgrs.study.settings import resolve
 from release_studies import CURATION, bundle, copied_site, leave_out, released_site, run_and_kill
 from study_runs import run
 

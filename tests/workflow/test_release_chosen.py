@@ -6,8 +6,8 @@ import shutil
 
 import pytest
 
-from dpgrs.privacy.ledger import Ledger
-from dpgrs.privacy.ledger_verify import verify_ledger
+from dpgrs.privacy.ledger.ledger import Ledger
+from dpgrs.privacy.ledger.verify import verify_ledger
 from dpgrs.release.verify import verify_release
 from html_pages import Page
 from release_studies import CURATION, RELEASE, bundle, copied_site, make_ledger, released_site

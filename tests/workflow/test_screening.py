@@ -3,7 +3,7 @@
 import pandas as pd
 import pytest
 
-from dpgrs.methods import SCREENED
+from dpgrs.methods.registry import SCREENED
 from study_runs import SMALL, run
 
 pytestmark = pytest.mark.workflow

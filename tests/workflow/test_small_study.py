@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpgrs.methods import BASELINES, FROM_STATISTICS
+from dpgrs.methods.registry import BASELINES, FROM_STATISTICS
 from html_pages import Page
 from study_runs import SMALL, results, run
 

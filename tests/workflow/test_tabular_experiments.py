@@ -5,7 +5,7 @@ import json
 import pytest
 from click.testing import CliRunner
 
-from dpgrs.cli import main
+from dpgrs.cli.main import main
 
 pytestmark = [pytest.mark.experiments, pytest.mark.realdata]
 

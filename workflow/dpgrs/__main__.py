@@ -1,6 +1,6 @@
 """`python -m dpgrs` is the command line."""
 
-from dpgrs.cli import main
+from dpgrs.cli.main import main
 
 if __name__ == "__main__":
     main()

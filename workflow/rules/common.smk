@@ -3,7 +3,6 @@ import json
 import os
 import shlex
 import sys
-from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 
@@ -11,25 +10,25 @@ from pathlib import Path
 PACKAGE_ROOT = Path(workflow.current_basedir.get_path_or_uri(secret_free=False)).parent
 sys.path.insert(0, str(PACKAGE_ROOT))
 
-from dpgrs.cohort_files import cohort_files, reference_files_of, tables_of
-from dpgrs.config import counts_outcomes, resolve
-from dpgrs.controlled_gates import is_controlled
-from dpgrs.identity import fit_settings, public_identity
+from dpgrs.study.code import code_digest
+from dpgrs.study.cohort_files import cohort_files, reference_files_of, tables_of
+from dpgrs.study.verbs import code_read, settings_read
+from dpgrs.study.settings import counts_outcomes, resolve
+from dpgrs.preflight.controlled import is_controlled
+from dpgrs.study.identity import fit_settings, public_identity
 from dpgrs.errors import UsageError
-from dpgrs.fetch_gates import files_to_fetch
-from dpgrs.methods import BASELINES, METHODS, SCREENED
-from dpgrs.people_terms import terms_of
-from dpgrs.privacy.events import MECHANISM_VERSION
-from dpgrs.private_places import RECORDS as SNAKEMAKE_RECORDS, close_folder
-from dpgrs.provenance import code_digest, stamp
-from dpgrs.rule_options import (
-    filter_flags,
+from dpgrs.study.fetched_files import files_to_fetch
+from dpgrs.methods.registry import BASELINES, METHODS, SCREENED
+from dpgrs.study.people_terms import terms_of
+from dpgrs.privacy.accounting.events import MECHANISM_VERSION
+from dpgrs.privacy.private_folders import RECORDS as SNAKEMAKE_RECORDS, close_folder
+from dpgrs.study.provenance import stamp
+from dpgrs.study.rule_options import (
     flags,
-    panel_flags,
     privacy_options,
     screening_options,
 )
-from dpgrs.table_settings import has_covariates, table_columns
+from dpgrs.study.table_settings import has_covariates
 from snakemake.persistence import PersistenceBase
 from snakemake.settings.enums import PersistenceBackend
 
@@ -39,8 +38,8 @@ def checked_settings(raw):
     try:
         if not workflow.is_main_process:
             return resolve(raw)
-        from dpgrs.preflight import check
-        from dpgrs.settings_files import require_plain
+        from dpgrs.preflight.checks import check
+        from dpgrs.study.settings_files import require_plain
 
         require_plain(workflow.configfiles)
         # Who has outcomes and covariates: on the console, before anything is drawn, and in no record of Snakemake's.
@@ -82,7 +81,7 @@ def close_private_places():
     """Close what is derived from people to all other users, in a release also Snakemake's own records.
 
     Snakemake would note a plain digest of each small input, also of exact statistics: whoever guesses one could
-    confirm it. A release keeps none. Steps that charge check both: see `dpgrs.private_places.require_closed`.
+    confirm it. A release keeps none. Steps that charge check both: see `dpgrs.privacy.private_folders.require_closed`.
     """
     if IS_CLOSED:
         os.umask(0o077)
@@ -104,14 +103,10 @@ def close_private_places():
         refuse(error)
 
 
-def ingest_options(**more):
-    """Return how genotype files of cohort and reference alike are read."""
-    return flags(
-        phased="required" if ROWS == "haplotypes" else "any",
-        keep_filtered=SETTINGS["cohort"]["keep_filtered"],
-        genome_build=SETTINGS["release"]["genome_build"],
-        **more,
-    )
+def settings_of(verb):
+    """Return the settings that a verb reads, as the parameter that it gets: a change of any other reruns nothing."""
+    # A function, since settings may hold {chrom}, which is no wildcard here.
+    return lambda wildcards: settings_read(SETTINGS, verb)
 
 
 def genotype_files(wildcards):
@@ -195,7 +190,6 @@ IS_RELEASE = SETTINGS["mode"] == "release"
 # Nothing may be read by others, not even what is to be published later: that is the curator's to open.
 IS_CLOSED = IS_RELEASE or is_controlled(SETTINGS)
 CHROMOSOMES = SETTINGS["cohort"]["chromosomes"]
-ROWS = SETTINGS["cohort"]["rows"]
 PEOPLE = terms_of(SETTINGS)
 SEED = SETTINGS["seed"]
 STAMP = stamp(SETTINGS)
@@ -211,8 +205,6 @@ SCREENED_USED = (
     [] if IS_RELEASE else [name for name in SCREENED if name in SETTINGS["methods"]]
 )
 
-FILTERS = filter_flags(SETTINGS)
-PANEL_OPTIONS = panel_flags(SETTINGS)
 PRIVACY_OPTIONS = privacy_options(SETTINGS)
 SCREENING_OPTIONS = screening_options(SETTINGS)
 LEDGER_OPTIONS = {

@@ -16,15 +16,10 @@ rule make_loadings:
         mem_mb=4000,
         runtime=60,
     params:
-        options=flags(rows=ROWS, components=SETTINGS["covariates"]["pcs"]),
-        code=code_digest(
-            "regression/principal_components.py",
-            "regression/statistics.py",
-            "io",
-            "steps/loadings.py",
-        ),
+        settings=settings_of("make-loadings"),
+        code=code_read("make-loadings"),
     shell:
-        "python -m dpgrs make-loadings {input.panel} --output {output.loadings} {params.options} 2> {log}"
+        "python -m dpgrs make-loadings --settings {params.settings:q} {input.panel} --output {output.loadings} 2> {log}"
 
 
 # Exact counts of people, for the operator; in a benchmark its pages show them too.
@@ -59,22 +54,8 @@ rule make_covariates:
         counts=lambda wildcards, output: flags(
             people_counts=list(output.get("counts", []))
         ),
-        options=flags(
-            rows=ROWS,
-            bound=SETTINGS["covariates"]["bound"],
-            column=table_columns(SETTINGS["covariates"]),
-            is_release=IS_RELEASE,
-            least_share=SETTINGS["outcomes"]["least_share"],
-        ),
-        code=code_digest(
-            "regression/covariates.py",
-            "regression/principal_components.py",
-            "regression/statistics.py",
-            "evaluation/split.py",
-            "io",
-            "steps/covariates.py",
-            "steps/people.py",
-        ),
+        settings=settings_of("make-covariates"),
+        code=code_read("make-covariates"),
     shell:
-        "python -m dpgrs make-covariates {input.panel} --output {output.covariates} {params.files} {params.counts}"
-        " {params.options} 2> {log}"
+        "python -m dpgrs make-covariates --settings {params.settings:q} {input.panel} --output {output.covariates} {params.files} {params.counts}"
+        " 2> {log}"

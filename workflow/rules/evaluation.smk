@@ -28,12 +28,12 @@ rule evaluate_trial:
         files=lambda wildcards, input: flags(
             populations=list(input.populations), covariates=list(input.covariates)
         ),
-        options=flags(count=SETTINGS["outcomes"]["count"]),
-        code=code_digest("evaluation", "io", "steps/evaluate.py", "steps/covariates.py"),
+        settings=settings_of("evaluate-trial"),
+        code=code_read("evaluate-trial"),
     shell:
-        "python -m dpgrs evaluate-trial {input.panel} {input.outcomes} {input.weights} {input.seconds}"
+        "python -m dpgrs evaluate-trial --settings {params.settings:q} {input.panel} {input.outcomes} {input.weights} {input.seconds}"
         " --trial {wildcards.trial} --metrics {output.metrics} --population-metrics {output.population_metrics}"
-        " {params.files} {params.options} 2> {log}"
+        " {params.files} 2> {log}"
 
 
 rule collect_metrics:
@@ -50,7 +50,7 @@ rule collect_metrics:
         mem_mb=2000,
         runtime=30,
     params:
-        code=code_digest("io/files.py", "steps/collect.py"),
+        code=code_read("collect-tables"),
     shell:
         "python -m dpgrs collect-tables {input.tables} --output {output.table} 2> {log}"
 
@@ -84,21 +84,11 @@ rule attack_trial:
         runtime=60,
     params:
         files=lambda wildcards, input: flags(covariates=list(input.covariates)),
-        options=flags(
-            count=SETTINGS["outcomes"]["count"],
-            penalty=SETTINGS["regression"]["lambda"],
-            seed=SEED,
-        ),
-        code=code_digest(
-            "evaluation",
-            "regression",
-            "io",
-            "steps/attack.py",
-            "steps/covariates.py",
-        ),
+        settings=settings_of("attack-trial"),
+        code=code_read("attack-trial"),
     shell:
-        "python -m dpgrs attack-trial {input.panel} {input.outcomes} {input.statistics} {input.noisy} {input.weights}"
-        " --trial {wildcards.trial} --output {output.attacks} {params.files} {params.options} 2> {log}"
+        "python -m dpgrs attack-trial --settings {params.settings:q} {input.panel} {input.outcomes} {input.statistics} {input.noisy} {input.weights}"
+        " --trial {wildcards.trial} --output {output.attacks} {params.files} 2> {log}"
 
 
 use rule collect_metrics as collect_attacks with:
@@ -129,14 +119,13 @@ rule plot_r2:
         runtime=10,
     params:
         stamp=STAMP,
-        code=code_digest("io/files.py", "reporting"),
+        code=code_digest("io/files.py", "reporting/figures.py"),
     script:
         "../scripts/plot_r2.py"
 
 
 rule render_report:
     input:
-        settings=SETTINGS_FILE,
         metrics=f"{RESULTS}/metrics.tsv",
         population_metrics=f"{PRIVATE}/population_metrics.tsv",
         panel=f"{PRIVATE}/panel.zarr",
@@ -172,16 +161,11 @@ rule render_report:
             people_counts=list(input.counts),
             covariates=list(input.covariates),
         ),
-        code=code_digest(
-            "reporting",
-            "io",
-            "evaluation/overlap.py",
-            "steps/report.py",
-            "steps/report_screening.py",
-        ),
+        settings=settings_of("render-report"),
+        code=code_read("render-report"),
     shell:
-        "python -m dpgrs render-report {input.metrics} {input.population_metrics} {input.panel} {input.outcomes}"
-        " {input.statistics} {input.weights} --attacks {input.attacks} --settings {input.settings} --output {params.pages}"
+        "python -m dpgrs render-report --settings {params.settings:q} {input.metrics} {input.population_metrics} {input.panel} {input.outcomes}"
+        " {input.statistics} {input.weights} --attacks {input.attacks} --output {params.pages}"
         " --qc {input.qc} --genotypes {input.genotypes} --processes {threads} {params.optional} 2> {log}"
 
 

@@ -21,15 +21,11 @@ rule simulate_cohort:
         runtime=60,
     params:
         directory=subpath(output.populations, parent=True),
-        options=flags(
-            chromosome=CHROMOSOMES,
-            seed=SEED,
-            reference=f"{PUBLIC}/reference" if IS_RELEASE else None,
-            **SETTINGS["cohort"]["simulation"],
-        ),
-        code=code_digest("simulation/cohorts.py"),
+        reference=(flags(reference=f"{PUBLIC}/reference") if IS_RELEASE else ""),
+        settings=settings_of("simulate-cohort"),
+        code=code_read("simulate-cohort"),
     shell:
-        "python -m dpgrs simulate-cohort {params.directory} {params.options} 2> {log}"
+        "python -m dpgrs simulate-cohort --settings {params.settings:q} {params.directory} {params.reference} 2> {log}"
 
 
 # Runs only where not everybody is in the study. All files hold the same people, so the first header tells.
@@ -53,11 +49,11 @@ rule choose_people:
         mem_mb=1000,
         runtime=30,
     params:
-        options=flags(**asdict(PEOPLE) | {"allow": list(PEOPLE.allow)}),
         counts=lambda wildcards, output: flags(counts=output.counts or None),
-        code=code_digest("io", "steps/people.py"),
+        settings=settings_of("choose-people"),
+        code=code_read("choose-people"),
     shell:
-        "python -m dpgrs choose-people --output {output.people} {params.counts} {params.options}"
+        "python -m dpgrs choose-people --settings {params.settings:q} --output {output.people} {params.counts}"
         " -- {input.genotypes:q} 2> {log}"
 
 
@@ -79,12 +75,12 @@ rule ingest_chromosome:
         mem_mb=2000,
         runtime=240,
     params:
-        options=ingest_options(field=SETTINGS["cohort"]["field"], known_ref=IS_RELEASE),
         people=lambda wildcards, input: flags(people=list(input.people)),
-        code=code_digest("io"),
+        settings=settings_of("ingest-chromosome"),
+        code=code_read("ingest-chromosome"),
     shell:
-        "python -m dpgrs ingest-chromosome --chromosome {wildcards.chrom} --output {output.store} --threads {threads}"
-        " {params.people} {params.options} -- {input.genotypes:q} 2> {log}"
+        "python -m dpgrs ingest-chromosome --settings {params.settings:q} --chromosome {wildcards.chrom} --output {output.store} --threads {threads}"
+        " {params.people} -- {input.genotypes:q} 2> {log}"
 
 
 rule make_panel:
@@ -93,7 +89,7 @@ rule make_panel:
         sites=SITES,
     output:
         panel=directory(f"{PRIVATE}/panel.zarr"),
-        qc=[] if IS_RELEASE else QC,
+        qc=[] if IS_RELEASE else [QC],
     log:
         f"{LOGS}/make_panel.log",
     conda:
@@ -103,8 +99,10 @@ rule make_panel:
         mem_mb=4000,
         runtime=60,
     params:
-        sites=lambda wildcards, input: flags(sites=list(input.sites)),
-        options="" if IS_RELEASE else f"{PANEL_OPTIONS} --qc {QC}",
-        code=code_digest("io", "genotypes", "steps/panel.py"),
+        files=lambda wildcards, input, output: flags(
+            sites=list(input.sites), qc=list(output.get("qc", []))
+        ),
+        settings=settings_of("make-panel"),
+        code=code_read("make-panel"),
     shell:
-        "python -m dpgrs make-panel {input.stores} --output {output.panel} {params.sites} {params.options} 2> {log}"
+        "python -m dpgrs make-panel --settings {params.settings:q} {input.stores} --output {output.panel} {params.files} 2> {log}"

@@ -25,28 +25,8 @@ rule make_outcomes:
         counts=lambda wildcards, output: flags(
             people_counts=list(output.get("counts", []))
         ),
-        options=flags(
-            rows=ROWS,
-            size=SETTINGS["panel"]["size"],
-            count=(
-                max(SETTINGS["outcomes"]["count"])
-                if SETTINGS["outcomes"]["count"]
-                else None
-            ),
-            heritability=SETTINGS["outcomes"]["heritability"],
-            causal_share=SETTINGS["outcomes"]["causal_share"],
-            test_share=SETTINGS["outcomes"]["test_share"],
-            is_release=IS_RELEASE,
-            least_share=SETTINGS["outcomes"]["least_share"],
-            seed=SEED,
-        ),
-        code=code_digest(
-            "simulation/outcomes.py",
-            "evaluation/split.py",
-            "io",
-            "steps/outcomes.py",
-            "steps/people.py",
-        ),
+        settings=settings_of("make-outcomes"),
+        code=code_read("make-outcomes"),
     shell:
-        "python -m dpgrs make-outcomes {input.panel} --trial {wildcards.trial} --output {output.outcomes}"
-        " {params.table} {params.counts} {params.options} 2> {log}"
+        "python -m dpgrs make-outcomes --settings {params.settings:q} {input.panel} --trial {wildcards.trial} --output {output.outcomes}"
+        " {params.table} {params.counts} 2> {log}"

@@ -17,8 +17,8 @@ rule summarise_genotypes:
         runtime=60,
     params:
         populations=lambda wildcards, input: flags(populations=list(input.populations)),
-        options=FILTERS,
-        code=code_digest("io", "genotypes", "steps/qc.py", "steps/evaluate.py"),
+        settings=settings_of("summarise-genotypes"),
+        code=code_read("summarise-genotypes"),
     shell:
-        "python -m dpgrs summarise-genotypes {input.stores} --output {output.summary}"
-        " {params.populations} {params.options} 2> {log}"
+        "python -m dpgrs summarise-genotypes --settings {params.settings:q} {input.stores} --output {output.summary}"
+        " {params.populations} 2> {log}"

@@ -28,9 +28,7 @@ rule fit_baselines:
             seed=SEED,
             **PRIVACY_OPTIONS,
         ),
-        code=code_digest(
-            "regression", "screening", "privacy", "io", "steps/baselines.py"
-        ),
+        code=code_digest("steps/baselines.py"),
     shell:
         "python -m dpgrs fit-baselines {input.panel} {input.outcomes} {input.statistics} --trial {wildcards.trial}"
         " --output {output.weights} {params.options} 2> {log}"
@@ -67,16 +65,8 @@ rule fit_weights:
             outcomes=list(input.outcomes),
             drawn=list(input.drawn),
         ),
-        options=flags(
-            method=SETTINGS["methods"],
-            penalty=SETTINGS["regression"]["lambda"],
-            penalty_rule=SETTINGS["regression"]["lambda_from"],
-            heritability=SETTINGS["regression"]["heritability"],
-            is_joint=SETTINGS["regression"]["joint_projection"],
-        ),
-        code=code_digest(
-            "regression", "screening", "mechanisms.py", "io", "steps/fit.py"
-        ),
+        settings=settings_of("fit-weights"),
+        code=code_read("fit-weights"),
     shell:
-        "python -m dpgrs fit-weights {input.noisy} {params.files} --output {output.weights}"
-        " --seconds {output.seconds} {params.options} 2> {log}"
+        "python -m dpgrs fit-weights --settings {params.settings:q} {input.noisy} {params.files} --output {output.weights}"
+        " --seconds {output.seconds} 2> {log}"

@@ -58,15 +58,7 @@ rule audit_mechanisms:
             draws=SETTINGS["release"]["audit_draws"],
             seed=SEED,
         ),
-        code=code_digest(
-            "privacy",
-            "regression",
-            "screening",
-            "evaluation",
-            "io/files.py",
-            "io/json_files.py",
-            "steps/audit.py",
-        ),
+        code=code_digest("steps/audit.py"),
     message:
         "Auditing the mechanisms of this release before anything is charged: this takes minutes"
     shell:
@@ -83,10 +75,9 @@ use rule ingest_chromosome as ingest_reference with:
     log:
         f"{LOGS}/ingest_reference/{{chrom}}.log",
     params:
-        # Public people are read by their calls, whatever is read of the cohort.
-        options=ingest_options(),
-        people="",
-        code=code_digest("io"),
+        people="--is-reference",
+        settings=settings_of("ingest-chromosome"),
+        code=code_read("ingest-chromosome"),
 
 
 rule choose_sites:
@@ -105,16 +96,11 @@ rule choose_sites:
         mem_mb=4000,
         runtime=60,
     params:
-        options=flags(
-            chromosome=CHROMOSOMES,
-            sites=SETTINGS["public"]["sites"],
-            frequencies=SETTINGS["public"]["frequencies"],
-        ),
-        panel=PANEL_OPTIONS,
-        code=code_digest("io", "genotypes", "steps/panel.py"),
+        settings=settings_of("choose-sites"),
+        code=code_read("choose-sites"),
     shell:
-        "python -m dpgrs choose-sites {input.stores} --output {output.sites} --qc {output.qc}"
-        " {params.options} {params.panel} 2> {log}"
+        "python -m dpgrs choose-sites --settings {params.settings:q} {input.stores} --output {output.sites} --qc {output.qc}"
+        " 2> {log}"
 
 
 # People to measure on in public; jobs run only if `evaluation.metrics` is public.
@@ -183,18 +169,7 @@ rule release_metrics:
         mem_mb=4000,
         runtime=60,
     params:
-        version=(
-            MECHANISM_VERSION
-            if IS_CHARGED
-            else code_digest(
-                "evaluation",
-                "regression",
-                "screening",
-                "io",
-                "steps/accuracy.py",
-                "steps/covariates.py",
-            )
-        ),
+        version=(MECHANISM_VERSION if IS_CHARGED else code_digest("steps/accuracy.py")),
         verb="public-metrics" if IS_PUBLIC else "release-metrics",
         files=lambda wildcards, input: flags(
             panel=list(input.panel),
@@ -232,20 +207,7 @@ rule write_release:
         options=lambda wildcards, input: flags(
             audit=list(input.audit), loadings=list(input.loadings)
         ),
-        code=code_digest(
-            "release",
-            "privacy",
-            "io",
-            "regression",
-            "screening",
-            "mechanisms.py",
-            "evaluation/private_metrics.py",
-            "steps/accuracy.py",
-            "steps/release.py",
-            "steps/release_covariates.py",
-            "steps/released.py",
-            "schemas/privacy_statement.schema.yaml",
-        ),
+        code=code_digest("steps/release.py"),
     shell:
         "python -m dpgrs write-release {input.settings} {input.sites} {input.noisy} {input.accuracy}"
         " --output {params.bundle} {params.options} 2> {log}"
@@ -270,9 +232,7 @@ rule render_release_report:
     params:
         bundle=subpath(input.bundle, parent=True),
         pages=subpath(output.overview, parent=True),
-        code=code_digest(
-            "reporting", "release", "io", "steps/report.py", "steps/release_report.py"
-        ),
+        code=code_digest("steps/release_report.py"),
     shell:
         "python -m dpgrs render-release-report {params.bundle} {input.sites} {input.metrics}"
         " --output {params.pages} --processes {threads} 2> {log}"

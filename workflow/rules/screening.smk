@@ -27,9 +27,7 @@ rule screen_variants:
             **PRIVACY_OPTIONS,
             seed=SEED,
         ),
-        code=code_digest(
-            "screening", "regression", "privacy", "io", "steps/screening.py"
-        ),
+        code=code_digest("steps/screening.py"),
     shell:
         "python -m dpgrs screen-variants {input.panel} {input.outcomes} --trial {wildcards.trial}"
         " --output {output.choices} --events {output.events} {params.options} 2> {log}"
@@ -58,9 +56,7 @@ rule fit_screened:
             count_share=SETTINGS["screening"]["count_share"],
             seed=SEED,
         ),
-        code=code_digest(
-            "screening", "regression", "privacy", "io", "steps/screening.py"
-        ),
+        code=code_digest("steps/screening.py"),
     shell:
         "python -m dpgrs fit-screened {input.panel} {input.outcomes} {input.choices} --trial {wildcards.trial}"
         " --output {output.weights} {params.options} 2> {log}"

@@ -18,25 +18,8 @@ rule compute_statistics:
         runtime=60,
     params:
         files=lambda wildcards, input: flags(covariates=list(input.covariates)),
-        options=flags(
-            outcome_bound=SETTINGS["outcomes"]["bound"],
-            count=SETTINGS["outcomes"]["count"],
-            bounds=SETTINGS["privacy"]["bounds"],
-            genotype_clip=SETTINGS["privacy"]["genotype_clip"],
-            outcome_clip=SETTINGS["privacy"]["outcome_clip"],
-            outcome_budget=SETTINGS["privacy"]["outcome_budget"],
-            # Exact numbers about people.
-            count_clips=not IS_RELEASE,
-        ),
-        code=code_digest(
-            "regression/statistics.py",
-            "regression/clipped_statistics.py",
-            "regression/covariates.py",
-            "regression/requests.py",
-            "regression/_kernels.py",
-            "io",
-            "steps/statistics.py",
-        ),
+        settings=settings_of("compute-statistics"),
+        code=code_read("compute-statistics"),
     shell:
-        "python -m dpgrs compute-statistics {input.panel} {input.outcomes} --output {output.statistics}"
-        " {params.files} {params.options} 2> {log}"
+        "python -m dpgrs compute-statistics --settings {params.settings:q} {input.panel} {input.outcomes}"
+        " --output {output.statistics} {params.files} 2> {log}"

@@ -1,7 +1,7 @@
 import atexit
 import contextlib
 
-from dpgrs.run_summary import (
+from dpgrs.study.run_summary import (
     describe_ahead,
     describe_failure,
     describe_success,

@@ -11,7 +11,7 @@ import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 from scipy.special import ndtr, ndtri
 
-from dpgrs.regression.linear_fit import LinearFit, centred_gram, ridge_weights
+from dpgrs.linalg.linear_fit import LinearFit, centred_gram, ridge_weights
 from dpgrs.types import Rows
 
 # Among these the attacker chooses the penalty, per row, of a fit to the reference.

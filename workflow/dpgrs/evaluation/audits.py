@@ -18,10 +18,17 @@ from dpgrs.evaluation.private_metrics import (
     accuracy_sums,
     private_accuracy,
 )
-from dpgrs.privacy.audit import HAPLOTYPE, PERSON, TWO_HAPLOTYPES, AuditCase, GaussianLoss, register_audits
-from dpgrs.privacy.audit_parts import Part, log_likelihood_ratio
-from dpgrs.regression.audits import DELTA, EPSILON, TERMS
-from dpgrs.regression.requests import budget_groups
+from dpgrs.linalg.norms import budget_groups
+from dpgrs.methods.audits.sums import DELTA, EPSILON, TERMS
+from dpgrs.privacy.audit.audit import (
+    HAPLOTYPE,
+    PERSON,
+    TWO_HAPLOTYPES,
+    AuditCase,
+    GaussianLoss,
+    register_audits,
+)
+from dpgrs.privacy.audit.parts import Part, log_likelihood_ratio
 from dpgrs.types import Accounting, Neighbours, Rows, Unit
 
 N_OTHERS = 10  # rows

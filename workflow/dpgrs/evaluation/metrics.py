@@ -2,6 +2,11 @@
 
 import numpy as np
 
+# Columns of the tables of metrics: the terms of a fit, and all of a table by outcome.
+TERMS = ["method", "protection", "neighbours", "unit", "accounting", "epsilon", "delta"]
+METRICS = ["trial", "outcome", *TERMS, "n_rows", "n_variants", "n_outcomes"]
+METRICS += ["r2", "mse", "mse_nonprivate", "seconds", "status"]
+
 
 def mse(Y, prediction):
     """Return the mean squared error of each outcome.

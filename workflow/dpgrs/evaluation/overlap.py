@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dpgrs.regression.linear_fit import centred_gram
-from dpgrs.regression.statistics import GRAM_STEP, gram, selected_haplotypes
+from dpgrs.linalg.linear_fit import centred_gram
+from dpgrs.linalg.statistics import GRAM_STEP, gram, selected_haplotypes
 from dpgrs.types import Rows
 
 PARTNER_R2 = 0.8

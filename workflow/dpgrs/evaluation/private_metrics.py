@@ -10,15 +10,15 @@ from functools import cached_property
 import numpy as np
 
 from dpgrs.errors import DpgrsError, UsageError
-from dpgrs.privacy.accountant import split_budget
-from dpgrs.privacy.sensitivity import accuracy_sensitivity
-from dpgrs.regression.statistics import (
+from dpgrs.linalg.statistics import (
     LARGEST_BOUND,
     LARGEST_OUTCOME,
     LARGEST_ROWS,
     OUTCOME_STEP,
     grid_outcomes,
 )
+from dpgrs.privacy.accounting.accountant import split_budget
+from dpgrs.privacy.sensitivity import accuracy_sensitivity
 from dpgrs.types import Accounting, Neighbours, Rows, Unit
 
 WEIGHT_STEP = 2.0**-24  # one unit of a weight on its grid
@@ -174,8 +174,7 @@ def private_accuracy(sums, *, request, noise, outcome_names=None):
     sums : (3, n_outcomes) int64 of the held-out rows, from `accuracy_sums`; of as many outcomes as the
         request says, or a multiple: every so many of them have a budget of their own.
     request : AccuracyRequest
-    noise : a noise source of `dpgrs.privacy.noise`. Its parts are ``accuracy`` with the names of the outcomes
-        of each budget.
+    noise : NoiseSource. Its parts are ``accuracy`` with the names of the outcomes of each budget.
     outcome_names : n_outcomes str, public; None numbers them.
 
     Returns

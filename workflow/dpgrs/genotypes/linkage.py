@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dpgrs.bits import word_count
 from dpgrs.errors import UsageError
+from dpgrs.genotypes.bits import word_count
 from dpgrs.genotypes.counts import bit_counts, swapped
 from dpgrs.types import Rows
 

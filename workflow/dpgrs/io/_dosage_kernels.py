@@ -3,8 +3,8 @@
 import numba
 import numpy as np
 
-from dpgrs.bits import WORD_BITS
-from dpgrs.dosages import STEPS_PER_ALLELE
+from dpgrs.genotypes.bits import WORD_BITS
+from dpgrs.genotypes.dosages import STEPS_PER_ALLELE
 
 TAB, COLON, COMMA, DOT, ZERO, ONE, NINE, MINUS, LOWER_E, UPPER_E = b"\t:,.019-eE"
 MISSING, ODD = -1, -2
@@ -118,7 +118,7 @@ def decode_dosages(text, place, steps):
 
 @_jit
 def pack_dosages(steps, dosages, haplotypes, missing):
-    """Write one row of dosages and of `dpgrs.dosages.nearest_planes`.
+    """Write one row of dosages and of `dpgrs.genotypes.dosages.nearest_planes`.
 
     Parameters
     ----------

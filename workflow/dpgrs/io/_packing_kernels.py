@@ -3,7 +3,7 @@
 import numba
 import numpy as np
 
-from dpgrs.bits import WORD_BITS
+from dpgrs.genotypes.bits import WORD_BITS
 
 # A call `a|b` and its tab are four bytes, two calls a word; 16 such words make one word of 64 alleles.
 _WORDS_PER_WORD = 16

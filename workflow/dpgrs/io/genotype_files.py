@@ -6,12 +6,12 @@ from pathlib import Path
 import numpy as np
 
 from dpgrs.errors import DpgrsError
-from dpgrs.io.bcf import BcfReader, first_bcf_line, is_bcf, read_bcf_header
 from dpgrs.io.files import file_digest
-from dpgrs.io.plink_tables import GENOTYPES, plink_files
-from dpgrs.io.vcf import N_THREADS, ContigReader, VcfHeader, read_header
-from dpgrs.io.vcf_records import PROVISIONAL
-from dpgrs.io.vcf_text import numbered_lines
+from dpgrs.io.plink.tables import GENOTYPES, plink_files
+from dpgrs.io.vcf.bcf import BcfReader, first_bcf_line, is_bcf, read_bcf_header
+from dpgrs.io.vcf.records import PROVISIONAL
+from dpgrs.io.vcf.text import numbered_lines
+from dpgrs.io.vcf.vcf import N_THREADS, ContigReader, VcfHeader, read_header
 
 INDEX_ENDINGS = (".tbi", ".csi")
 
@@ -84,7 +84,7 @@ def genotype_header(paths):
 
     Returns
     -------
-    dpgrs.io.vcf.VcfHeader; of parts, its path is that of the first, and its contigs are those of any.
+    dpgrs.io.vcf.vcf.VcfHeader; of parts, its path is that of the first, and its contigs are those of any.
 
     Raises
     ------
@@ -119,7 +119,7 @@ def genotype_reader(
     ----------
     paths : path, or list of the paths of the chromosome's parts, in any order.
     chromosome : str, as in the files or with ``chr`` in front added or left out.
-    phased, keep_filtered, known_ref, field : see `dpgrs.io.vcf.ContigReader`.
+    phased, keep_filtered, known_ref, field : see `dpgrs.io.vcf.vcf.ContigReader`.
     n_threads : int, those that read a VCF, see there; BCF and PLINK files are read in one.
 
     Returns
@@ -184,7 +184,7 @@ def describe_files(paths):
 class PartsReader:
     """The variants of a chromosome from several files, one after the other.
 
-    Its other attributes are the counters of `dpgrs.io.vcf.ContigReader`, summed over the parts.
+    Its other attributes are the counters of `dpgrs.io.vcf.vcf.ContigReader`, summed over the parts.
 
     Parameters
     ----------
@@ -248,7 +248,7 @@ def _is_plink(path):
 
 
 def _plink():
-    from dpgrs.io import plink  # brings pandas, which takes 0.2 s and a VCF does without
+    from dpgrs.io.plink import plink  # brings pandas, which takes 0.2 s and a VCF does without
 
     return plink
 

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import numpy as np
 
-from dpgrs.bits import word_count
-from dpgrs.dosages import DOSAGE_STEP
 from dpgrs.errors import DpgrsError
+from dpgrs.genotypes.bits import word_count
+from dpgrs.genotypes.dosages import DOSAGE_STEP
 from dpgrs.io.files import replacing
 
 FORMAT = "dpgrs haplotype store"
@@ -140,7 +140,7 @@ class HaplotypeStore:
         return "dosages" in self._group
 
     def dosages(self, selection=slice(None)):
-        """Return (n_selected, n_samples) uint16 in units of `dpgrs.dosages.DOSAGE_STEP`, 0 where missing."""
+        """Return (n_selected, n_samples) uint16 in units of `DOSAGE_STEP`, 0 where missing."""
         return self._read("dosages", selection)
 
     def chunks(self):

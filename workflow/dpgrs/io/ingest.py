@@ -10,7 +10,7 @@ from dpgrs.errors import DpgrsError
 from dpgrs.io.genome_builds import BuildCheck
 from dpgrs.io.genotype_files import describe_files, genotype_header, genotype_reader
 from dpgrs.io.haplotype_store import StoreWriter, rows_per_batch
-from dpgrs.io.vcf import N_THREADS, VariantBatch
+from dpgrs.io.vcf.vcf import N_THREADS, VariantBatch
 
 _FIRST_ALLELES = np.uint64(0x5555_5555_5555_5555)
 
@@ -37,14 +37,14 @@ def ingest_chromosome(
         ``.bed`` or ``.pgen`` of a set of PLINK files; or a list of the paths of the chromosome's parts.
     chromosome : str or int, as in the file or with ``chr`` in front added or left out.
     store : path of the store to write, new or empty.
-    phased : ``required`` or ``any``, see `dpgrs.io.vcf.ContigReader`.
+    phased : ``required`` or ``any``, see `dpgrs.io.vcf.vcf.ContigReader`.
     keep_filtered : bool, whether to keep records whose FILTER is neither PASS nor ``.``.
     known_ref : bool, whether to refuse REF that is provisional: ``INFO/PR``, a ``.bed``, or a ``.pgen`` that
         says so.
     field : ``GT``, or ``DS`` for the dosages of people beside their nearest calls.
     people : path of a list of ids, one a line: nobody else's calls reach the store; None takes everybody.
     genome_build : ``GRCh37`` or ``GRCh38``, which the positions must be of; None checks none.
-    threads : int, those that read a VCF, see `dpgrs.io.vcf.ContigReader`; they change no byte of the store.
+    threads : int, those that read a VCF, see `ContigReader`; they change no byte of the store.
     progress : bool, whether to show a running count on stderr; by default where stderr is a terminal.
 
     Returns
@@ -77,7 +77,7 @@ def ingest_chromosome(
     if genome_build is not None:
         batches = _of_build(batches, BuildCheck(header.path, genome_build))
     if people is not None:
-        from dpgrs.io.people import find_people  # brings pandas, which takes 0.2 s
+        from dpgrs.io.tables.people import find_people  # brings pandas, which takes 0.2 s
 
         places = find_people(people, samples)
         batches = _of_people(batches, places, n_people=len(samples))
@@ -120,7 +120,7 @@ def _of_build(batches, check):
 
 def _of_people(batches, places, *, n_people):
     """Leave everybody else out of batches."""
-    from dpgrs.io.people import take_people
+    from dpgrs.io.tables.people import take_people
 
     for columns, haplotypes, missing, dosages in batches:
         planes = (take_people(words, places, n_people=n_people) for words in (haplotypes, missing))
@@ -150,7 +150,7 @@ def _append_beside_reading(writer, batches):
 
 
 def _may_be_haploid(chromosome):
-    from dpgrs.io.plink import is_autosome  # brings pandas, which takes 0.2 s
+    from dpgrs.io.plink.plink import is_autosome  # brings pandas, which takes 0.2 s
 
     return not is_autosome(chromosome)
 

@@ -8,7 +8,7 @@ import pandas as pd
 
 from dpgrs.errors import DpgrsError
 from dpgrs.io.files import read_bytes, require_regular, write_table
-from dpgrs.io.tables import number_of
+from dpgrs.io.tables.tables import number_of
 
 SITE_COLUMNS = ["contig", "position", "ref", "alt"]
 

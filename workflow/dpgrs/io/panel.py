@@ -6,9 +6,9 @@ from functools import cached_property
 import numpy as np
 import pandas as pd
 
-from dpgrs.bits import unpack, word_count
-from dpgrs.dosages import fill_dosages, half_coded
 from dpgrs.errors import DpgrsError
+from dpgrs.genotypes.bits import unpack, word_count
+from dpgrs.genotypes.dosages import fill_dosages, half_coded
 from dpgrs.io.haplotype_store import HaplotypeStore, StoreWriter
 from dpgrs.public_random import uniforms
 from dpgrs.types import Rows
@@ -39,12 +39,12 @@ class Panel(HaplotypeStore):
         return self._read("variant_frequency")
 
     def genotypes(self, selection=slice(None)):
-        """Return the genotypes of variants as `dpgrs.regression` takes them.
+        """Return the genotypes of variants as `dpgrs.linalg` takes them.
 
         Returns
         -------
         (n_selected, n_words) uint64 bits; of a panel with dosages (n_selected, n_samples) int16 in `half`
-        coding, in units of `dpgrs.dosages.DOSAGE_STEP`.
+        coding, in units of `dpgrs.genotypes.dosages.DOSAGE_STEP`.
         """
         return half_coded(self.dosages(selection)) if self.has_dosages else self.haplotypes(selection)
 

@@ -6,8 +6,8 @@ from functools import partial
 import numpy as np
 import pandas as pd
 
-from dpgrs.bits import word_count
 from dpgrs.errors import DpgrsError, UsageError
+from dpgrs.genotypes.bits import word_count
 from dpgrs.genotypes.linkage import choose_unlinked
 from dpgrs.io.panel import (
     PanelSelection,

@@ -7,7 +7,7 @@ from dpgrs.errors import DpgrsError, UsageError, shown
 from dpgrs.io.files import read_table, write_table
 from dpgrs.io.panel import alternate_frequency, site_names
 from dpgrs.io.selection import thin
-from dpgrs.io.tables import find_column, header_of, number_of, plain_name, rows_of
+from dpgrs.io.tables.tables import find_column, header_of, number_of, plain_name, rows_of
 from dpgrs.io.variant_filters import (
     DROP,
     REASONS,

@@ -4,15 +4,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dpgrs.bits import unpack
-from dpgrs.dosages import DOSAGE_STEP, hard_calls
 from dpgrs.errors import DpgrsError
-from dpgrs.io.bcf import is_bcf
+from dpgrs.genotypes.bits import unpack
+from dpgrs.genotypes.dosages import DOSAGE_STEP, hard_calls
 from dpgrs.io.genotype_files import as_paths, order_parts
 from dpgrs.io.haplotype_store import HaplotypeStore
-from dpgrs.io.plink_tables import GENOTYPES
-from dpgrs.io.vcf_records import PROVISIONAL, SET_REF, sample_place
-from dpgrs.io.vcf_text import COPY_AGAIN, find_index, require_one_header
+from dpgrs.io.plink.tables import GENOTYPES
+from dpgrs.io.vcf.bcf import is_bcf
+from dpgrs.io.vcf.records import PROVISIONAL, SET_REF, sample_place
+from dpgrs.io.vcf.text import COPY_AGAIN, find_index, require_one_header
 
 _MAKE_AGAIN = "Make the store again: dpgrs ingest-chromosome"
 

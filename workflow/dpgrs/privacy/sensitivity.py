@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from dpgrs.errors import UsageError
-from dpgrs.privacy.exact_numbers import root_above
+from dpgrs.privacy.accounting.exact_numbers import root_above
 from dpgrs.types import Neighbours, PairKernel, Protection, Rows, Unit
 
 

@@ -11,8 +11,8 @@ import pandas as pd
 
 from dpgrs.errors import DpgrsError, UsageError
 from dpgrs.io.files import file_digest, remove_own, replacing, table_text
-from dpgrs.privacy.statement import validate
-from dpgrs.privacy.statement_text import plain_language
+from dpgrs.privacy.statement.statement import validate
+from dpgrs.privacy.statement.text import plain_language
 from dpgrs.release.pgs_catalog import (
     file_stems,
     format_weight,
@@ -43,7 +43,7 @@ def write_bundle(
     ----------
     directory : the folder, new or empty.
     scores : Scores
-    statement : dict, from `dpgrs.privacy.statement.build_statement`.
+    statement : dict, from `dpgrs.privacy.statement.statement.build_statement`.
     provenance : dict, of the run; only `PUBLIC_PROVENANCE` is published.
     scales : pandas.DataFrame of the outcomes' public centre, scale and origin; None where there are none.
     covariates : pandas.DataFrame of the weights of covariates with their public constants; None likewise.

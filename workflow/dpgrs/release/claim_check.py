@@ -11,7 +11,7 @@ from functools import lru_cache
 
 from mpmath import mp
 
-from dpgrs.privacy.statement_audit import mechanism_of
+from dpgrs.privacy.statement.audits import mechanism_of
 
 GAUSSIAN, LAPLACE = "gaussian", "laplace"
 # Text is rounded up at the 15th digit.

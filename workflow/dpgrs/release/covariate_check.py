@@ -4,7 +4,7 @@ import csv
 import hashlib
 import math
 
-from dpgrs.privacy.statement_content import COVARIATES_INPUT
+from dpgrs.privacy.statement.content import COVARIATES_INPUT
 
 FILE, LOADINGS = "covariate_weights.tsv", "pca_loadings.tsv"
 COLUMNS = ["outcome", "covariate", "weight", "centre", "scale", "bound"]

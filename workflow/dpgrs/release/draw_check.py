@@ -4,7 +4,7 @@ from collections import Counter
 from enum import StrEnum
 from typing import NamedTuple
 
-from dpgrs.rounds import without_round
+from dpgrs.privacy.statement.boosting_rounds import without_round
 from dpgrs.types import Missing
 
 GAUSSIAN, CHOICE, SUBSET = "gaussian", "choice", "subset"

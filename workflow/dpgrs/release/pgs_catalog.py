@@ -19,7 +19,7 @@ import numpy as np
 import pandas as pd
 
 from dpgrs.errors import DpgrsError, UsageError
-from dpgrs.privacy.statement_content import Terms
+from dpgrs.privacy.statement.content import Terms
 
 FIRST_LINE = (
     "###PGS CATALOG SCORING FILE - see https://www.pgscatalog.org/downloads/#dl_ftp_scoring "

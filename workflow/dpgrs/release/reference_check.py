@@ -4,9 +4,9 @@ import csv
 
 import numpy as np
 
-from dpgrs.bits import unpack
-from dpgrs.dosages import DOSAGE_STEP
 from dpgrs.errors import DpgrsError
+from dpgrs.genotypes.bits import unpack
+from dpgrs.genotypes.dosages import DOSAGE_STEP
 from dpgrs.io.covariates import Covariates
 from dpgrs.io.panel import Panel
 from dpgrs.io.trials import Outcomes

@@ -14,9 +14,9 @@ import re
 
 import yaml
 
-from dpgrs.privacy.statement_content import NOT_RELEASED
-from dpgrs.privacy.statement_text import n_chosen
-from dpgrs.rounds import gather_rounds
+from dpgrs.privacy.statement.boosting_rounds import gather_rounds
+from dpgrs.privacy.statement.content import NOT_RELEASED
+from dpgrs.privacy.statement.text import n_chosen
 
 
 class _Dumper(yaml.SafeDumper):
@@ -35,7 +35,7 @@ def to_registry_yaml(statement):
 
     Parameters
     ----------
-    statement : dict, from `dpgrs.privacy.statement.build_statement`.
+    statement : dict, from `dpgrs.privacy.statement.statement.build_statement`.
 
     Returns
     -------

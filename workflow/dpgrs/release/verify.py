@@ -11,7 +11,7 @@ from pathlib import Path
 import yaml
 
 from dpgrs.errors import DpgrsError, UsageError, shown
-from dpgrs.privacy.statement import problems_of
+from dpgrs.privacy.statement.statement import problems_of
 from dpgrs.release.claim_check import claim_problems
 from dpgrs.release.covariate_check import FILE as COVARIATES
 from dpgrs.release.covariate_check import covariate_problems

@@ -2,10 +2,10 @@
 
 from pathlib import Path
 
-from dpgrs.methods import FROM_STATISTICS
+from dpgrs.methods.registry import FROM_STATISTICS
 from dpgrs.reporting.accuracy import Accuracy, mean, summary
 from dpgrs.reporting.attacks import attack_rows, attacks_figure
-from dpgrs.reporting.drowned import chance_r2, drowned, remedy
+from dpgrs.reporting.chance_level import chance_r2, drowned, remedy
 from dpgrs.reporting.figures import spread_figure
 from dpgrs.reporting.fits import best_fits, label_fits, shown_private
 from dpgrs.reporting.grid_figures import LOWEST, r2_figure

@@ -2,8 +2,8 @@
 
 import textwrap
 
-from dpgrs.methods import METHODS
-from dpgrs.text_table import text_table
+from dpgrs.methods.registry import METHODS
+from dpgrs.reporting.text_table import text_table
 
 WIDTH = 100
 CHOICES = {

@@ -4,12 +4,12 @@ from pathlib import Path
 
 import numpy as np
 
+from dpgrs.privacy.statement.boosting_rounds import gather_rounds
 from dpgrs.reporting.outcome_figures import MAX_BARS, WeightsFigure
 from dpgrs.reporting.release_data import AUDITED, STATISTICS, terms_rows
 from dpgrs.reporting.rendering import inline_figure, outcome_links, page_name, write_assets, write_page
 from dpgrs.reporting.svg import PALETTE, styled
 from dpgrs.reporting.terms import protected_in_words
-from dpgrs.rounds import gather_rounds
 
 STRIP_HEIGHT = 140
 

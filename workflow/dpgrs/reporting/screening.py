@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dpgrs.methods import METHODS, SCREENED
+from dpgrs.methods.registry import METHODS, SCREENED
 from dpgrs.reporting.accuracy import largest_design
 from dpgrs.reporting.fits import METHOD_NAMES, Fit, label_fits, thin
 from dpgrs.reporting.screening_figure import ScoresFigure

@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from dpgrs.methods import FROM_STATISTICS
+from dpgrs.methods.registry import FROM_STATISTICS
 from dpgrs.types import Bounds, Penalty
 
 PENALTY_RULES = {

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from dpgrs.errors import DpgrsError
-from dpgrs.evaluation.metrics import mse, r_squared
+from dpgrs.evaluation.metrics import METRICS, TERMS, mse, r_squared
 from dpgrs.evaluation.private_metrics import (
     AccuracyRequest,
     accuracy_sums,
@@ -14,34 +14,32 @@ from dpgrs.evaluation.private_metrics import (
     measure,
     private_accuracy,
 )
+from dpgrs.evaluation.rows import joined_rows, selected_units
 from dpgrs.io.covariates import Covariates
 from dpgrs.io.files import read_table, write_table, written_digest
 from dpgrs.io.panel import Panel, check_same_people
 from dpgrs.io.trials import Outcomes, load_labelled, save_labelled, write_events
-from dpgrs.mechanisms import request_of
-from dpgrs.privacy.charging import check, complete, release
-from dpgrs.privacy.exact_numbers import exact_text
-from dpgrs.privacy.hash_chain import digest
-from dpgrs.privacy.ledger import Ledger
-from dpgrs.privacy.ledger_entries import Account
-from dpgrs.privacy.noise import statistic_digest
-from dpgrs.privacy.study_key import load_study_key
-from dpgrs.private_places import require_closed
-from dpgrs.regression.requests import budget_groups
-from dpgrs.steps.covariates import joined_rows, selected_units
-from dpgrs.steps.evaluate import METRICS, TERMS
+from dpgrs.linalg.norms import budget_groups
+from dpgrs.methods.mechanisms import request_of
+from dpgrs.privacy.accounting.exact_numbers import exact_text
+from dpgrs.privacy.ledger.charging import check, complete, release
+from dpgrs.privacy.ledger.entries import Account
+from dpgrs.privacy.ledger.hash_chain import digest
+from dpgrs.privacy.ledger.ledger import Ledger
+from dpgrs.privacy.noise.sources import statistic_digest
+from dpgrs.privacy.noise.study_key import load_study_key
+from dpgrs.privacy.private_folders import require_closed
 from dpgrs.steps.release_constants import no_copies, published, reference_sums
-from dpgrs.steps.released import (
-    claimed_draws,
-    exact_values,
-    fit_of_release,
+from dpgrs.steps.released import claimed_draws, fit_of_release, load_released
+from dpgrs.study.request_identity import (
+    ACCURACY,
+    identify_accuracy,
     identify_part,
-    load_released,
     loadings_identity,
+    weights_origin,
 )
-from dpgrs.types import Metrics, Penalty
+from dpgrs.types import Metrics
 
-MECHANISM = "accuracy"
 SHARED_TERMS = ("rows", "n_outcomes", "outcome_bound", "delta", "neighbours", "unit", "accounting")
 
 
@@ -113,7 +111,9 @@ def release_metrics(
     (sums, drawn), receipt = release(
         lambda noise: private_accuracy(exact, request=request, noise=noise, outcome_names=names),
         identify=lambda part: identify_accuracy(
-            identify_part(identity, written_digest(sites), trained, ("outcomes", *part[1:])),
+            identify_part(
+                identity, written_digest(sites), trained, ("outcomes", *part[1:]), mechanism=ACCURACY
+            ),
             residual_bound=residual_bound,
             weights=weights_origin(released, part[1:], fit=fit),
         ),
@@ -176,48 +176,6 @@ def public_metrics(
     write_events(events, [])
     table = _terms(noisy, names, weights, seconds)
     write_table(output, table.assign(**found, mse_nonprivate=np.nan, status="ok")[METRICS])
-
-
-def identify_accuracy(identity, *, residual_bound, weights):
-    """Return the public identity of the accuracy of one budget's outcomes.
-
-    Parameters
-    ----------
-    identity : dict, that of the outcomes, from `dpgrs.steps.released.identify_part`.
-    residual_bound : float, public.
-    weights : dict, from `weights_origin`.
-
-    Returns
-    -------
-    dict of JSON values; floats are exact text.
-    """
-    exact = {"residual_bound": exact_text(residual_bound), "weights": weights}
-    return {**identity, "mechanism": MECHANISM} | exact
-
-
-def weights_origin(released, names, *, fit):
-    """Say which weights are measured by what they follow from exactly: machines differ in their last digits.
-
-    Parameters
-    ----------
-    released : dict, label of the noisy statistics of a release.
-    names : sequence of str, the outcomes of one budget.
-    fit : dict, settings of the fit.
-
-    Returns
-    -------
-    dict of the ledger's request ids of the statistics, and the settings as exact text; of ridge with a fixed
-    lambda, lambda alone.
-    """
-    # What serves all outcomes, and what serves these.
-    behind = [request_id for (_, *served), request_id in released["requests"] if set(served) <= set(names)]
-    return {"statistics": behind} | fit_identity(fit)
-
-
-def fit_identity(fit):
-    """Return the settings of a fit on which weights hang, floats as exact text."""
-    is_plain = (fit["method"], fit["lambda_from"]) == ("reusecov-gauss", Penalty.FIXED)
-    return exact_values({"lambda": fit["lambda"]} if is_plain else dict(fit))
 
 
 def load_accuracy(path, book, released, *, fit):

@@ -6,20 +6,20 @@ from dataclasses import asdict
 from functools import lru_cache
 
 import dpgrs.evaluation.audits
-import dpgrs.regression.audits
-import dpgrs.regression.baseline_audits
-import dpgrs.regression.boosted_audits
-import dpgrs.regression.tukey_audits
-import dpgrs.screening.chosen_audits
-import dpgrs.screening.kendall_audits
-import dpgrs.screening.sis_audits
-import dpgrs.screening.votes_audits  # noqa: F401 - their cases join as they are imported
+import dpgrs.methods.audits.baselines
+import dpgrs.methods.audits.boosted
+import dpgrs.methods.audits.chosen
+import dpgrs.methods.audits.sums
+import dpgrs.methods.audits.tukey
+import dpgrs.selection.audits.kendall
+import dpgrs.selection.audits.sis
+import dpgrs.selection.audits.votes  # noqa: F401 - their cases join as they are imported
 from dpgrs.errors import DpgrsError, UsageError
-from dpgrs.privacy.audit import alarm_probability, audit, registered_cases
-from dpgrs.privacy.noise import BenchmarkNoise, Rehearsal, ReleaseNoise
-from dpgrs.privacy.statement_audit import RESULTS
-from dpgrs.privacy.study_key import StudyKey
-from dpgrs.text_table import text_table
+from dpgrs.privacy.audit.audit import alarm_probability, audit, registered_cases
+from dpgrs.privacy.noise.sources import BenchmarkNoise, Rehearsal, ReleaseNoise
+from dpgrs.privacy.noise.study_key import StudyKey
+from dpgrs.privacy.statement.audits import RESULTS
+from dpgrs.reporting.text_table import text_table
 
 # What an audit must be able to catch: noise too small by this factor.
 CONTROL_FACTOR = math.sqrt(2)

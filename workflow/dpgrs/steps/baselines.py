@@ -7,16 +7,16 @@ import numpy as np
 
 from dpgrs.io.panel import Panel
 from dpgrs.io.trials import Outcomes, Statistics, save_labelled
-from dpgrs.methods import BASELINES, METHODS
-from dpgrs.privacy.noise import BenchmarkNoise
-from dpgrs.regression.adassp import fit_adassp, private_adassp
-from dpgrs.regression.dp_sgd import SgdRequest, private_sgd
-from dpgrs.regression.naive import fit_separately, private_separate_statistics
-from dpgrs.regression.reusecov import fit_reusecov
-from dpgrs.regression.sketch import SketchRequest, private_sketch
-from dpgrs.regression.statistics import coded_rows, grid_outcomes
-from dpgrs.screening.chosen import fit_chosen_rows
-from dpgrs.steps.fit import fit_label, timed
+from dpgrs.linalg.statistics import coded_rows, grid_outcomes
+from dpgrs.methods.adassp import fit_adassp, private_adassp
+from dpgrs.methods.chosen import fit_chosen_rows
+from dpgrs.methods.dp_sgd import SgdRequest, private_sgd
+from dpgrs.methods.labels import fit_label, timed
+from dpgrs.methods.naive import fit_separately, private_separate_statistics
+from dpgrs.methods.registry import BASELINES, METHODS
+from dpgrs.methods.reusecov import fit_reusecov
+from dpgrs.methods.sketch import SketchRequest, private_sketch
+from dpgrs.privacy.noise.sources import BenchmarkNoise
 from dpgrs.steps.noise import exact_data, requests_of, within_bounds
 from dpgrs.steps.screening import screening_data
 from dpgrs.types import Coding
@@ -52,7 +52,7 @@ def fit_baselines(
     ----------
     panel, outcomes, statistics : paths; all but DP-SGD and the sketch read the statistics alone.
     output : path of the weights, labelled as in `fit_weights`.
-    methods : list of str; those of `dpgrs.methods.BASELINES` are fitted.
+    methods : list of str; those of `dpgrs.methods.registry.BASELINES` are fitted.
     trial, seed : int, key of the benchmark noise.
     penalty : float, the lambda of `naive` and `reusecov-sketch`, per row.
     sketch_share : float in (0, 1], share of the units in the sample of `reusecov-sketch`.

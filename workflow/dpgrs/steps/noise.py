@@ -3,23 +3,24 @@
 from dataclasses import asdict, replace
 from functools import partial
 
-from dpgrs.bundle_gates import require_room
 from dpgrs.errors import UsageError
 from dpgrs.io.files import written_digest
 from dpgrs.io.trials import Outcomes, Statistics, save_labelled, write_events
-from dpgrs.mechanisms import MECHANISMS, mechanism_of
-from dpgrs.privacy.charging import check, complete, release
-from dpgrs.privacy.ledger import Ledger
-from dpgrs.privacy.ledger_entries import Account
-from dpgrs.privacy.noise import BenchmarkNoise
-from dpgrs.privacy.study_key import load_study_key
-from dpgrs.private_places import require_closed
-from dpgrs.regression.released_sums import SharedStatistics
-from dpgrs.regression.requests import request_grid
-from dpgrs.regression.reusecov import private_statistics
-from dpgrs.regression.statistics import OUTCOME_STEP, largest_row_norm
-from dpgrs.steps.released import identify_part, loadings_identity, output_digests
-from dpgrs.steps.statistics import clipped_outcomes
+from dpgrs.linalg.norms import clipped_outcomes
+from dpgrs.linalg.statistics import OUTCOME_STEP, largest_row_norm
+from dpgrs.methods.mechanisms import MECHANISMS, mechanism_of
+from dpgrs.methods.requests import request_grid
+from dpgrs.methods.reusecov import private_statistics
+from dpgrs.methods.sum_mechanisms import SharedStatistics
+from dpgrs.privacy.ledger.charging import check, complete, release
+from dpgrs.privacy.ledger.entries import Account
+from dpgrs.privacy.ledger.ledger import Ledger
+from dpgrs.privacy.noise.sources import BenchmarkNoise
+from dpgrs.privacy.noise.study_key import load_study_key
+from dpgrs.privacy.private_folders import require_closed
+from dpgrs.steps.released import output_digests
+from dpgrs.study.bundle_room import require_room
+from dpgrs.study.request_identity import identify_part, loadings_identity
 from dpgrs.types import Coding, Protection
 
 # What a request says of how rows were clipped.
@@ -74,7 +75,7 @@ def release_statistics(
     ledger : path of the ledger.
     identity : dict of ``dataset``, ``genotypes`` and ``outcomes``: the public settings that define the data,
         those on which the genotypes' rows hang and those on which the outcomes do.
-    method : str, one of `dpgrs.methods.RELEASED`: what is drawn is what it is fitted from.
+    method : str, one of `dpgrs.methods.registry.RELEASED`: what is drawn is what it is fitted from.
     loadings : path of the public loadings of principal components; None without them.
     **options : see `requests_of`; they must make one request.
     """
@@ -103,7 +104,7 @@ def release_drawn(draw, *, mechanism, request, names, output, events, sites, led
     Parameters
     ----------
     draw : callable that takes `noise`, a source, and returns what the mechanism releases.
-    mechanism : one of `dpgrs.mechanisms.MECHANISMS`.
+    mechanism : one of `dpgrs.methods.mechanisms.MECHANISMS`.
     request : PrivacyRequest
     names : tuple of str, of the outcomes.
     output, events, sites, ledger, identity : as in `release_statistics`.

@@ -10,24 +10,24 @@ from dataclasses import asdict, replace
 from itertools import chain
 from pathlib import Path
 
-from dpgrs.config import counts_outcomes, examine
 from dpgrs.errors import DpgrsError, UsageError
-from dpgrs.io.phenotypes import outcome_names, read_scales
 from dpgrs.io.sites import choose_sites, read_chosen_sites, read_sites
-from dpgrs.preflight import problems
-from dpgrs.privacy.accountant import MARGIN
-from dpgrs.privacy.composition import study_totals, total_cost
-from dpgrs.privacy.events import GaussianEvent
-from dpgrs.privacy.exact_numbers import shown_above, text_above, text_below
-from dpgrs.privacy.ledger import Ledger
-from dpgrs.privacy.ledger_entries import Account
-from dpgrs.privacy.study_key import VARIABLE
-from dpgrs.regression.planning import neutral_frequencies
-from dpgrs.regression.requests import request_grid
-from dpgrs.rounds import without_round
+from dpgrs.io.tables.phenotypes import outcome_names, read_scales
+from dpgrs.methods.planning import neutral_frequencies
+from dpgrs.methods.requests import request_grid
+from dpgrs.preflight.checks import problems
+from dpgrs.privacy.accounting.accountant import MARGIN
+from dpgrs.privacy.accounting.composition import study_totals, total_cost
+from dpgrs.privacy.accounting.events import GaussianEvent
+from dpgrs.privacy.accounting.exact_numbers import shown_above, text_above, text_below
+from dpgrs.privacy.ledger.entries import Account
+from dpgrs.privacy.ledger.ledger import Ledger
+from dpgrs.privacy.noise.study_key import VARIABLE
+from dpgrs.privacy.statement.boosting_rounds import without_round
 from dpgrs.steps.plan_accuracy import plan_accuracy, unplanned_methods, within_bounds
 from dpgrs.steps.plan_draws import rehearse
-from dpgrs.table_settings import covariate_terms
+from dpgrs.study.settings import counts_outcomes, examine
+from dpgrs.study.table_settings import covariate_terms
 from dpgrs.types import Rows, Unit
 
 REQUEST_TERMS = ("delta", "neighbours", "unit", "gram_share", "count_share")
@@ -44,7 +44,7 @@ def plan_study(settings, *, people=None, heritabilities=()):
 
     Parameters
     ----------
-    settings : dict, as from `dpgrs.settings_files.read_settings`; resolved ones may be given, too.
+    settings : dict, as from `dpgrs.study.settings_files.read_settings`; resolved ones may be given, too.
     people : int, assumed number of people, trained or tested on; None takes that of a simulated cohort.
     heritabilities : sequence of float, assumed shares of variance that the panel explains; empty takes
         `outcomes.heritability`.

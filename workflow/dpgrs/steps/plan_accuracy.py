@@ -3,11 +3,11 @@
 from dataclasses import asdict, replace
 from itertools import product
 
-from dpgrs.methods import FROM_STATISTICS, METHODS
-from dpgrs.regression.fits import FitTerms
-from dpgrs.regression.planning import expected_fit, expected_r2
-from dpgrs.steps.statistics import outcome_norm, row_norm_of
-from dpgrs.table_settings import covariate_terms
+from dpgrs.linalg.norms import outcome_norm, row_norm_of
+from dpgrs.methods.fits import FitTerms
+from dpgrs.methods.planning import expected_fit, expected_r2
+from dpgrs.methods.registry import FROM_STATISTICS, METHODS
+from dpgrs.study.table_settings import covariate_terms
 from dpgrs.types import Bounds, Coding, Neighbours, Protection
 
 # Under feature protection all others take the outcomes themselves, which a plan does not have.
@@ -22,7 +22,7 @@ def within_bounds(request, bounds, *, frequency, config):
     request : PrivacyRequest
     bounds : Bounds
     frequency : (n_variants,) float64, planned ALT allele frequencies.
-    config : dict from `dpgrs.config.resolve`.
+    config : dict from `dpgrs.study.settings.resolve`.
 
     Returns
     -------
@@ -63,7 +63,7 @@ def plan_accuracy(request, count, *, n_rows, frequency, heritabilities, config):
     n_rows : int, rows to train on.
     frequency : (n_variants,) float64, planned ALT allele frequencies.
     heritabilities : list of float, assumed; the comparison takes the first.
-    config : dict from `dpgrs.config.resolve`.
+    config : dict from `dpgrs.study.settings.resolve`.
 
     Returns
     -------

@@ -4,12 +4,12 @@ import numpy as np
 
 from dpgrs.errors import UsageError
 from dpgrs.evaluation.private_metrics import AccuracyRequest, private_accuracy
-from dpgrs.mechanisms import mechanism_of_study
-from dpgrs.privacy.noise import Rehearsal
-from dpgrs.release_cost import screening_terms
-from dpgrs.screening.chosen import ScreeningData
-from dpgrs.screening.requests import request_of_rows
+from dpgrs.methods.chosen import ScreeningData
+from dpgrs.methods.chosen_requests import request_of_rows
+from dpgrs.methods.mechanisms import mechanism_of_study
+from dpgrs.privacy.noise.sources import Rehearsal
 from dpgrs.steps.accuracy import SHARED_TERMS as ACCURACY_TERMS
+from dpgrs.study.release_cost import screening_terms
 from dpgrs.types import Bounds, Metrics, Rows
 
 
@@ -21,7 +21,7 @@ def rehearse(request, count, *, frequency, config):
     request : PrivacyRequest
     count : int, number of outcomes.
     frequency : (n_variants,) public frequencies.
-    config : dict from `dpgrs.config.resolve`.
+    config : dict from `dpgrs.study.settings.resolve`.
 
     Returns
     -------

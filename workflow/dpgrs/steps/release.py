@@ -3,27 +3,26 @@
 from fractions import Fraction
 
 from dpgrs import __version__
-from dpgrs.bundle_gates import require_same_release
-from dpgrs.config import without_paths
-from dpgrs.dosages import DOSAGE_STEP
 from dpgrs.errors import DpgrsError
-from dpgrs.identity import fit_settings, public_identity
+from dpgrs.genotypes.dosages import DOSAGE_STEP
 from dpgrs.io.files import written_digest
 from dpgrs.io.json_files import read_json
-from dpgrs.io.phenotypes import constants_of, read_scales
 from dpgrs.io.sites import read_chosen_sites
-from dpgrs.mechanisms import request_of
-from dpgrs.methods import METHODS
-from dpgrs.people_terms import terms_of
-from dpgrs.privacy.accountant import gdp_delta
-from dpgrs.privacy.composition import group_guarantee, study_totals, total_cost
-from dpgrs.privacy.events import event_of
-from dpgrs.privacy.exact_numbers import float_below, root_above, text_above
-from dpgrs.privacy.ledger import Ledger
-from dpgrs.privacy.ledger_entries import Account
-from dpgrs.privacy.statement import build_statement, ledger_standing
-from dpgrs.privacy.statement_audit import summarise_audits
-from dpgrs.privacy.statement_content import (
+from dpgrs.io.tables.phenotypes import constants_of, read_scales
+from dpgrs.methods.adassp import CAUTION
+from dpgrs.methods.boosted_adassp import CLIP, ROUNDS
+from dpgrs.methods.mechanisms import request_of
+from dpgrs.methods.planning import expected_noise_sd
+from dpgrs.methods.registry import METHODS
+from dpgrs.methods.reusecov import SMALLEST_KNOWN
+from dpgrs.privacy.accounting.accountant import gdp_delta
+from dpgrs.privacy.accounting.composition import group_guarantee, study_totals, total_cost
+from dpgrs.privacy.accounting.events import event_of
+from dpgrs.privacy.accounting.exact_numbers import float_below, root_above, text_above
+from dpgrs.privacy.ledger.entries import Account
+from dpgrs.privacy.ledger.ledger import Ledger
+from dpgrs.privacy.statement.audits import summarise_audits
+from dpgrs.privacy.statement.content import (
     NOT_RELEASED,
     Curation,
     PublicInput,
@@ -31,23 +30,19 @@ from dpgrs.privacy.statement_content import (
     Terms,
     Total,
 )
-from dpgrs.provenance import provenance
-from dpgrs.regression.adassp import CAUTION
-from dpgrs.regression.boosted_adassp import CLIP, ROUNDS
-from dpgrs.regression.planning import expected_noise_sd
-from dpgrs.regression.reusecov import SMALLEST_KNOWN
+from dpgrs.privacy.statement.statement import build_statement, ledger_standing
 from dpgrs.release.bundle import SCALES, remove_bundle, write_bundle
 from dpgrs.release.pgs_catalog import Scores, site_digest
 from dpgrs.steps.accuracy import load_accuracy, load_reference_sums
 from dpgrs.steps.release_constants import prediction_constants, published
 from dpgrs.steps.release_covariates import covariate_inputs, covariate_weights
-from dpgrs.steps.released import (
-    WHERE_THERE,
-    exact_values,
-    fit_of_release,
-    load_released,
-    loadings_identity,
-)
+from dpgrs.steps.released import fit_of_release, load_released
+from dpgrs.study.bundle_room import require_same_release
+from dpgrs.study.identity import fit_settings, public_identity
+from dpgrs.study.people_terms import terms_of
+from dpgrs.study.provenance import provenance
+from dpgrs.study.request_identity import WHERE_THERE, exact_values, loadings_identity
+from dpgrs.study.settings import without_paths
 from dpgrs.types import Coding, Metrics, Missing, Neighbours, Penalty, Rows, Unit
 
 CLAIM_DIGITS = 6

@@ -4,11 +4,11 @@ from functools import partial
 
 from dpgrs.io.panel import Panel, check_same_people
 from dpgrs.io.trials import Outcomes
-from dpgrs.mechanisms import mechanism_of
-from dpgrs.methods import METHODS
-from dpgrs.private_places import require_closed
-from dpgrs.regression.requests import request_grid
-from dpgrs.screening.requests import request_of_rows
+from dpgrs.methods.chosen_requests import request_of_rows
+from dpgrs.methods.mechanisms import mechanism_of
+from dpgrs.methods.registry import METHODS
+from dpgrs.methods.requests import request_grid
+from dpgrs.privacy.private_folders import require_closed
 from dpgrs.steps.noise import only_request, release_drawn
 from dpgrs.steps.screening import screening_data
 from dpgrs.types import Bounds
@@ -37,7 +37,7 @@ def release_chosen(
     ----------
     panel, outcomes : paths.
     output, events, sites, ledger, identity : as in `dpgrs.steps.noise.release_statistics`.
-    method : str, one of `dpgrs.methods.FROM_ROWS`.
+    method : str, one of `dpgrs.methods.registry.FROM_ROWS`.
     terms : ScreeningTerms; methods that take all variants choose none by them.
     bounds : Bounds, within which rows are read.
     genotype_clip, outcome_bound : float, of these bounds.

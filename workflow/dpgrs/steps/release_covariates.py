@@ -5,10 +5,15 @@ import pandas as pd
 
 from dpgrs.errors import DpgrsError
 from dpgrs.io.files import written_digest
-from dpgrs.privacy.statement_content import COVARIATES_INPUT, PublicInput
-from dpgrs.regression.covariates import entry_scale
+from dpgrs.linalg.covariates import entry_scale
+from dpgrs.privacy.statement.content import COVARIATES_INPUT, PublicInput
 from dpgrs.release.bundle import COVARIATES, LOADINGS
-from dpgrs.table_settings import covariate_constants, covariate_identity, covariate_names, has_covariates
+from dpgrs.study.table_settings import (
+    covariate_constants,
+    covariate_identity,
+    covariate_names,
+    has_covariates,
+)
 
 
 def covariate_weights(weights, outcomes, *, settings):

@@ -8,14 +8,14 @@ import pandas as pd
 
 from dpgrs.errors import DpgrsError, UsageError
 from dpgrs.io.sites import SITE_COLUMNS, read_chosen_sites
-from dpgrs.privacy.statement_text import budget_in_words, n_chosen
+from dpgrs.privacy.statement.text import budget_in_words, n_chosen
 from dpgrs.release.bundle import CONSTANTS, COVARIATES, SCALES, STATEMENT
 from dpgrs.release.pgs_catalog import in_file_order, site_digest
 from dpgrs.release.verify import verify_release
 from dpgrs.reporting import release_pages
 from dpgrs.reporting.data import VARIANT_COLUMNS, read_metrics
 from dpgrs.reporting.release_data import ReleaseData
-from dpgrs.steps.report import write_report
+from dpgrs.reporting.writing import write_report
 
 SITE = {"chr_name": "contig", "chr_position": "position", "effect_allele": "alt", "other_allele": "ref"}
 ACCURACY = ["r2", "mse"]

@@ -5,62 +5,14 @@ import hashlib
 import numpy as np
 
 from dpgrs.errors import DpgrsError
-from dpgrs.io.files import written_digest
 from dpgrs.io.trials import load_labelled
-from dpgrs.mechanisms import mechanism_of, mechanism_of_file, request_of
-from dpgrs.privacy.charging import public_terms
-from dpgrs.privacy.events import event_of
-from dpgrs.privacy.exact_numbers import exact_text
-from dpgrs.privacy.ledger_entries import Account
-from dpgrs.regression.fits import FitTerms
-from dpgrs.regression.released_sums import SharedStatistics
-from dpgrs.types import Coding
+from dpgrs.methods.fits import FitTerms
+from dpgrs.methods.mechanisms import mechanism_of, mechanism_of_file, request_of
+from dpgrs.privacy.accounting.events import event_of
+from dpgrs.privacy.ledger.charging import public_terms
+from dpgrs.privacy.ledger.entries import Account
 
 SOURCE = "release"
-# Left out of an identity where a study has none, so that releases from before there were any are replayed.
-WHERE_THERE = ("covariates", "loadings", "people")
-
-
-def identify_part(identity, site_digest, request, part, *, mechanism=SharedStatistics.name):
-    """Return the public identity of one part of a release: all on which its exact statistic hangs.
-
-    Parameters
-    ----------
-    identity : dict of ``dataset``, ``genotypes`` and ``outcomes``: the public settings that define the data,
-        those on which the genotypes' rows hang and those on which the outcomes do. With covariates also
-        ``covariates``, and with principal components ``loadings``, the digest of the table of these; where
-        lists choose the people, ``people``.
-    site_digest : str, SHA-256 of the public sites in hexadecimal.
-    request : PrivacyRequest
-    part : tuple of str, ``genotypes`` alone, or ``outcomes`` and the names of those of one budget.
-    mechanism : str, the name of what draws.
-
-    Returns
-    -------
-    dict of JSON values; floats are exact text.
-    """
-    kind, *names = part
-    public = {
-        "mechanism": mechanism,
-        **identity["dataset"],
-        "genotypes": identity["genotypes"],
-        "sites": site_digest,
-        "rows": str(request.rows),
-        "n_variants": request.n_variants,
-    }
-    bound = {"names": names, "bound": request.outcome_bound}
-    if request.coding != Coding.HALF:
-        public |= {"coding": str(request.coding), "row_norm": request.row_norm}
-        bound |= {"norm": request.outcome_norm}
-    public |= {name: identity[name] for name in WHERE_THERE if name in identity}
-    if kind == "outcomes":
-        public["outcomes"] = identity["outcomes"] | bound
-    return exact_values(public)
-
-
-def loadings_identity(path):
-    """Return what identifies public loadings of principal components, as a dict; empty without them."""
-    return {} if path is None else {"loadings": written_digest(path)}
 
 
 def output_digests(outputs):
@@ -114,25 +66,13 @@ def load_released(path, book):
     return label, noisy
 
 
-def exact_values(value):
-    """Write floats as exact text, in dicts and lists."""
-    match value:
-        case dict():
-            return {name: exact_values(inner) for name, inner in value.items()}
-        case list() | tuple():
-            return [exact_values(inner) for inner in value]
-        case float():
-            return exact_text(value)
-    return value
-
-
 def fit_of_release(label, noisy, fit):
     """Fit the weights of a release from its noisy statistics.
 
     Parameters
     ----------
     label, noisy : from `load_released`.
-    fit : dict, from `dpgrs.identity.fit_settings`.
+    fit : dict, from `dpgrs.study.identity.fit_settings`.
 
     Returns
     -------

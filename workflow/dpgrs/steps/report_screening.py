@@ -10,7 +10,7 @@ from dpgrs.evaluation.overlap import (
     strongest_partner,
 )
 from dpgrs.io.trials import load_labelled
-from dpgrs.methods import SCREENED
+from dpgrs.methods.registry import SCREENED
 from dpgrs.reporting.data import Choice, ChoiceRow, Screening
 from dpgrs.types import Selector
 

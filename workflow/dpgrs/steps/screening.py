@@ -8,11 +8,7 @@ import numpy as np
 
 from dpgrs.io.panel import Panel
 from dpgrs.io.trials import Outcomes, load_labelled, save_labelled, write_events
-from dpgrs.methods import METHODS, SCREENED
-from dpgrs.privacy.noise import BenchmarkNoise
-from dpgrs.regression.fits import FitTerms
-from dpgrs.regression.requests import request_grid
-from dpgrs.screening.chosen import (
+from dpgrs.methods.chosen import (
     ScreeningData,
     fit_chosen,
     fit_chosen_exactly,
@@ -21,10 +17,14 @@ from dpgrs.screening.chosen import (
     private_choices,
     private_chosen_statistics,
 )
-from dpgrs.screening.kendall import correlations
-from dpgrs.screening.requests import ScreeningTerms, restored_request, screened_request
-from dpgrs.screening.selectors import SELECTORS
-from dpgrs.steps.fit import NO_PRIVACY, fit_label, timed
+from dpgrs.methods.chosen_requests import ScreeningTerms, restored_request, screened_request
+from dpgrs.methods.fits import FitTerms
+from dpgrs.methods.labels import NO_PRIVACY, fit_label, timed
+from dpgrs.methods.registry import METHODS, SCREENED
+from dpgrs.methods.requests import request_grid
+from dpgrs.privacy.noise.sources import BenchmarkNoise
+from dpgrs.selection.kendall import correlations
+from dpgrs.selection.selectors import SELECTORS
 from dpgrs.types import Bounds, Coding, Protection, Scaling, Selector
 
 
@@ -57,7 +57,7 @@ def screen_variants(
     output : path of the choices of the methods' selectors, first those without privacy, and of the exact
         Kendall scores: for benchmarks alone.
     events : path of a record of what was drawn, JSON; choices that are not private are not in it.
-    methods : list of str, names of `dpgrs.methods.SCREENED`.
+    methods : list of str, names of `dpgrs.methods.registry.SCREENED`.
     n_choices, share, law, composition, votes_count_share : as in `ScreeningTerms`, the last as `count_share`.
     bounds : Bounds, within which chosen variants are to be summed.
     genotype_clip, outcome_bound : float, of these bounds.
@@ -111,7 +111,7 @@ def fit_screened(panel, outcomes, choices, *, output, methods, trial, seed, **te
     panel, outcomes : paths.
     choices : path of what `screen_variants` wrote.
     output : path of the weights, labelled as in `fit_weights`.
-    methods : list of str, names of `dpgrs.methods.SCREENED`.
+    methods : list of str, names of `dpgrs.methods.registry.SCREENED`.
     trial, seed : int, key of the benchmark noise.
     **terms : heritability, as in `FitTerms`; count_share and rows_per_coefficient, as in `TukeyRequest`.
     """

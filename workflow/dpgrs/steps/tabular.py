@@ -6,11 +6,11 @@ import numpy as np
 
 from dpgrs.errors import UsageError
 from dpgrs.evaluation.metrics import r_squared
-from dpgrs.io.csv_tables import read_feature_table, read_scales
-from dpgrs.privacy.noise import BenchmarkNoise
+from dpgrs.io.tables.csv_tables import read_feature_table, read_scales
+from dpgrs.methods.compositions import METHODS, TableRequest, fit_method
+from dpgrs.privacy.noise.sources import BenchmarkNoise
 from dpgrs.public_random import generator
-from dpgrs.screening.compositions import METHODS, TableRequest, fit_method
-from dpgrs.text_table import text_table
+from dpgrs.reporting.text_table import text_table
 
 OWN_SCALE = "data"
 

@@ -1,0 +1,110 @@
+import ast
+import inspect
+import re
+from functools import cache
+
+import pytest
+
+from dpgrs.cli.main import main
+from dpgrs.study.code import PACKAGE, code_digest, package_digest, reached_files
+from study_runs import REPOSITORY
+
+RULES = REPOSITORY / "workflow" / "rules"
+FILES = {
+    "__init__.py": "",
+    "steps/fit.py": "import dpgrs.bits\nfrom dpgrs.io import (\n    panel,  # of the study\n    calls,\n)\n",
+    "bits.py": "def late():\n    from dpgrs.io.late import read\n",
+    "io/__init__.py": "",
+    "io/panel.py": 'SCHEMA = "schemas/panel.yaml"\n',
+    "io/calls.py": 'TEMPLATES = HERE / "templates"\n',
+    "io/late.py": "from dpgrs import steps\n",
+    "steps/__init__.py": "",
+    "schemas/panel.yaml": "",
+    "io/templates/page.html": "",
+    # Not reached:
+    "schemas/other.yaml": "",
+    "steps/report.py": "from dpgrs.steps import fit\n",
+    "io/notes.txt": "",
+}
+REACHED = list(FILES)[:10]
+
+
+def write_package(folder, *, changed=None):
+    for name, text in FILES.items():
+        file = folder / name
+        file.parent.mkdir(exist_ok=True, parents=True)
+        file.write_text(f"{text}# changed\n" if name == changed else text)
+    return folder
+
+
+def test_reached_files__are_all_that_is_imported_or_read(tmp_path):
+    package = write_package(tmp_path)
+    reached = reached_files("steps/fit.py", package=package)
+    assert {file.relative_to(package).as_posix() for file in reached} == set(REACHED)
+
+
+@pytest.mark.parametrize("name", list(FILES))
+def test_code_digest__changes_with_what_is_reached_alone(tmp_path, name):
+    before, after = write_package(tmp_path / "a"), write_package(tmp_path / "b", changed=name)
+    digests = [code_digest("steps/fit.py", package=package) for package in (before, after)]
+    assert (digests[0] == digests[1]) == (name not in REACHED)
+    assert package_digest(before) != package_digest(after)
+
+
+def test_package_digest__leaves_out_what_is_compiled(tmp_path):
+    package = write_package(tmp_path)
+    before = package_digest(package)
+    (package / "__pycache__").mkdir()
+    (package / "__pycache__" / "bits.pyc").write_bytes(b"compiled")
+    assert package_digest(package) == before
+
+
+def test_code_digest__a_missing_module_is_an_error():
+    with pytest.raises(FileNotFoundError):
+        code_digest("no_such_module.py")
+
+
+@cache
+def imported_by(file):
+    """Return the modules of the package that a syntax tree says a file imports."""
+    found = set()
+    for node in ast.walk(ast.parse(file.read_text())):
+        names = [alias.name for alias in node.names] if isinstance(node, ast.Import | ast.ImportFrom) else []
+        if isinstance(node, ast.ImportFrom):
+            names = [node.module, *(f"{node.module}.{name}" for name in names)]
+        for name in names:
+            module = PACKAGE.parent.joinpath(*name.split(".")).with_suffix(".py")
+            if module.is_file():
+                found.add(module)
+    return found
+
+
+@pytest.mark.parametrize("step", sorted((PACKAGE / "steps").glob("*.py")), ids=lambda file: file.stem)
+def test_reached_files__no_import_is_overlooked(step):
+    reached = reached_files(step)
+    assert {module for file in reached if file.suffix == ".py" for module in imported_by(file)} <= reached
+
+
+def test_reached_files__templates_and_schemas_are_of_who_reads_them():
+    reached = {file.name for file in reached_files("steps/render_report.py")}
+    assert {"index.html", "macros.html", "report.css"} <= reached
+    assert "privacy_statement.schema.yaml" not in reached
+    assert "privacy_statement.schema.yaml" in {file.name for file in reached_files("steps/release.py")}
+
+
+def rules_with_code():
+    """Return what each rule that has a digest of its code runs, and of which module the digest is."""
+    for file in sorted(RULES.glob("*.smk")):
+        for text in re.split(r"\n(?=(?:use )?rule )", file.read_text()):
+            verb = re.search(r'"python -m dpgrs (?:--quiet )?([\w-]+)', text)
+            module = re.search(r'code_digest\("([\w/.]+)"\)', text)
+            if verb and module:
+                yield verb[1], module[1]
+
+
+@pytest.mark.parametrize(("verb", "module"), list(rules_with_code()))
+def test_rules__the_digest_is_of_the_module_that_the_verb_runs(verb, module):
+    source = inspect.getsource(main.commands[verb].callback)
+    name = module.removesuffix(".py").replace("/", ".")
+    package, _, own = name.rpartition(".")
+    assert re.search(rf"from dpgrs\.({re.escape(name)} import|{re.escape(package)} import {own}\b)", source)

@@ -1,0 +1,35 @@
+"""The commands that fetch public files; no other command uses the network."""
+
+import json
+
+import click
+
+from dpgrs.cli.options import output
+
+
+@click.command()
+@click.argument("url")
+@click.option("--manifest", required=True, help="File or address of the publisher's list of checksums.")
+@output
+@click.pass_obj
+def fetch(context, url, manifest, output):
+    """Fetch a public file, resumed where it broke off; it appears only with the right checksum."""
+    from dpgrs.steps.fetch import fetch_file
+
+    fetched = fetch_file(url, manifest=manifest, output=output, progress=not context["quiet"])
+    click.echo(json.dumps(fetched), err=True)
+
+
+@click.command()
+@click.argument("url")
+@output
+@click.pass_obj
+def fetch_manifest(context, url, output):
+    """Fetch a publisher's list of checksums."""
+    from dpgrs.steps import fetch
+
+    fetched = fetch.fetch_manifest(url, output=output, progress=not context["quiet"])
+    click.echo(json.dumps(fetched), err=True)
+
+
+COMMANDS = (fetch, fetch_manifest)

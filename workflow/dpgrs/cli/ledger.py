@@ -1,0 +1,135 @@
+"""Commands of those who answer for a dataset: the study key and the ledger."""
+
+import json
+
+import click
+
+from dpgrs.cli.options import AT_LEAST_1, FiniteRange, account_terms, path_argument
+
+
+@click.group()
+def key():
+    """The secret study key, in the file that DPGRS_STUDY_KEY names."""
+
+
+@key.command("create")
+def create_key():
+    """Make the study key, once."""
+    from dpgrs.privacy.noise.study_key import create_study_key
+
+    click.echo(
+        f"Made the study key {create_study_key()}. Keep a copy: a lost key costs every replay. Show it to "
+        "nobody: who has it can take the noise off every release."
+    )
+
+
+@click.group()
+def ledger():
+    """What the releases of a dataset have cost, and what they may."""
+
+
+@ledger.command("init")
+@path_argument("path")
+@click.option("--accession", required=True, help="Accession or cohort, without a version.")
+@click.option("--consent", required=True, help="Consent group.")
+@account_terms
+def init_ledger(path, protection, unit, neighbours, **options):
+    """Begin the ledger of a dataset, with one account."""
+    from dpgrs.privacy.ledger.entries import Account
+    from dpgrs.privacy.ledger.ledger import start_ledger
+    from dpgrs.reporting.ledger import describe_budget
+
+    account = Account(protection, unit, neighbours)
+    budget = start_ledger(path, account=account, **options)
+    dataset = f"{options['accession']}, consent group {options['consent']}"
+    click.echo(f"Made the ledger {path} of {dataset}. {describe_budget(account, budget)}")
+
+
+@ledger.command("add-account")
+@path_argument("path")
+@account_terms
+def add_account(path, protection, unit, neighbours, **options):
+    """Open one more account in a ledger."""
+    from dpgrs.privacy.ledger.entries import Account, make_budget
+    from dpgrs.privacy.ledger.ledger import Ledger
+    from dpgrs.reporting.ledger import describe_budget
+
+    account, budget = Account(protection, unit, neighbours), make_budget(**options)
+    Ledger(path).open_account(account, budget)
+    click.echo(f"Opened an account in the ledger {path}. {describe_budget(account, budget)}")
+
+
+@ledger.command("show")
+@path_argument("path")
+@click.option("--json", "is_json", is_flag=True, help="For programs.")
+def show_ledger(path, is_json):
+    """Show accounts and requests."""
+    from dpgrs.reporting.ledger import describe_ledger, summarise_ledger
+
+    click.echo(json.dumps(summarise_ledger(path), indent=2) if is_json else describe_ledger(path))
+
+
+@ledger.command("verify")
+@path_argument("path")
+def verify_ledger_file(path):
+    """Read a ledger again by another route, and add its costs up anew."""
+    from dpgrs.privacy.ledger.verify import verify_ledger
+
+    click.echo(json.dumps(verify_ledger(path)))
+
+
+@ledger.command("repair")
+@path_argument("path")
+def repair_ledger(path):
+    """Cut off a torn last line, on which nothing was drawn."""
+    from dpgrs.privacy.ledger.hash_chain import repair
+
+    click.echo(json.dumps({"bytes_cut": repair(path)}))
+
+
+@click.command()
+@path_argument("path", metavar="CONFIG")
+@click.option(
+    "--config", "changes", multiple=True, metavar="KEY=VALUE", help="Setting to change. May be repeated."
+)
+@click.option("--people", type=AT_LEAST_1, help="Assumed number of people; default: of a simulated cohort.")
+@click.option(
+    "--heritability",
+    "heritabilities",
+    type=FiniteRange(0, 1),
+    multiple=True,
+    help="Assumed share of variance that the panel explains; default: of the configuration. May be repeated.",
+)
+@click.option("--json", "is_json", is_flag=True, help="For programs.")
+def plan(path, changes, is_json, **assumed):
+    """Show what a study would spend, and what to expect of it; touches nothing.
+
+    CONFIG is a file, or what somebody writes to already: `/dev/stdin`, `<(...)`.
+    """
+    from dpgrs.reporting.plan import plan_as_text
+    from dpgrs.steps.plan import plan_study
+    from dpgrs.study.settings_files import read_settings
+
+    found = plan_study(read_settings(path, changes=changes), **assumed)
+    click.echo(json.dumps(found, indent=2) if is_json else plan_as_text(found))
+
+
+@click.group()
+def release():
+    """Bundles of releases."""
+
+
+@release.command("verify")
+@path_argument("directory")
+@click.option(
+    "--reference",
+    type=click.Path(),
+    help="Folder `public` of the study: score its public people by the weights, and compare the sums.",
+)
+@click.option("--json", "is_json", is_flag=True, help="For programs.")
+def verify_bundle(directory, reference, is_json):
+    """Check a bundle offline: digests, statement, scoring files, privacy arithmetic, R^2 on public people."""
+    from dpgrs.release.verify import verdict, verify_release
+
+    report = verify_release(directory, reference=reference)
+    click.echo(json.dumps(report, indent=2) if is_json else verdict(report))

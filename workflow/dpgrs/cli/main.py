@@ -1,0 +1,171 @@
+"""The command line: one verb per step of the workflow. Heavy imports wait until a verb runs."""
+
+import atexit
+import gc
+import json
+import os
+import sys
+import traceback
+
+import click
+
+import dpgrs
+from dpgrs.cli.fetch import COMMANDS as FETCHING
+from dpgrs.cli.ledger import key, ledger, plan, release
+from dpgrs.cli.options import (
+    AT_LEAST_1,
+    NOT_ZERO,
+    POSITIVE,
+    SHARE,
+    events,
+    output,
+    path_argument,
+    penalty,
+    request_terms,
+    seed,
+    several,
+    trial,
+)
+from dpgrs.cli.people import COMMANDS as PEOPLE
+from dpgrs.cli.release import COMMANDS
+from dpgrs.cli.report import COMMANDS as REPORTING
+from dpgrs.cli.selection import COMMANDS as SCREENING
+from dpgrs.cli.store import store
+from dpgrs.cli.tabular import tabular
+from dpgrs.cli.verbs import command_of
+from dpgrs.errors import DpgrsError, shown
+from dpgrs.methods.registry import BASELINES
+from dpgrs.study.verbs import verb_names
+
+OUT_OF_MEMORY = (
+    "Memory ran out. Ask for fewer variants or outcomes, or run it where there is more memory; on a cluster "
+    "ask for it with `--set-resources RULE:mem_mb=N`."
+)
+NO_THREAD = "can't start new thread"  # Python's words where memory lacks for its stack
+ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+
+
+class Verbs(click.Group):
+    """A group whose verbs report what the user can mend in one line, and the rest with a traceback on -vv."""
+
+    def list_commands(self, context):
+        return sorted({*super().list_commands(context), *verb_names()})
+
+    def get_command(self, context, name):
+        """Return a command; that of a step is made when it is asked for."""
+        return command_of(name) if name in verb_names() else super().get_command(context, name)
+
+    def invoke(self, context):
+        try:
+            return super().invoke(context)
+        except DpgrsError as error:
+            fail(context, error, exit_code=error.exit_code)
+        except OSError as error:
+            fail(context, words_of(error), exit_code=1)
+        except MemoryError:
+            # Not its own words, which may tell how many people there are.
+            fail(context, OUT_OF_MEMORY, exit_code=1)
+        except RuntimeError as error:
+            if str(error) != NO_THREAD:
+                raise
+            fail(context, OUT_OF_MEMORY, exit_code=1)
+
+
+def words_of(error):
+    """Return what the operating system says was wrong, and of which path."""
+    if error.filename is None or error.strerror is None:
+        return str(error) or type(error).__name__
+    path = shown(str(error.filename), n_characters=200)
+    return f"`{path}`: {error.strerror}. Correct the path, or mend what lies there."
+
+
+def fail(context, error, *, exit_code):
+    """Print an error, each of its lines with the name of the program, and end; with -vv its traceback too."""
+    if context.params["verbose"] > 1:
+        traceback.print_exc()
+    for line in str(error).splitlines():
+        click.echo(f"dpgrs: {line}", err=True)
+    sys.exit(exit_code)
+
+
+@click.group(cls=Verbs, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(dpgrs.__version__, prog_name="dpgrs")
+@click.option("-v", "--verbose", count=True, help="Say more; -vv shows the traceback of an error.")
+@click.option("-q", "--quiet", is_flag=True, help="No progress.")
+@click.pass_context
+def main(context, verbose, quiet):
+    """Differentially private genomic risk scores: the steps of the workflow, one verb each."""
+    # Results must not depend on the number of cores. Numpy, which reads these, is loaded by the verbs.
+    os.environ.update(dict.fromkeys(ONE_THREAD, "1"))
+    # Imports make a million objects and no garbage: fewer looks for it, and none at the end, save 0.4 s.
+    gc.set_threshold(10_000, 50)
+    atexit.register(gc.freeze)
+    context.obj = {"quiet": quiet}
+
+
+@main.command()
+@path_argument("statistics")
+@path_argument("outcomes")
+@trial
+@request_terms
+@seed
+@events
+@output
+def add_noise(statistics, outcomes, **options):
+    """Draw seeded noise for a benchmark, one set per budget, panel size and number of outcomes."""
+    from dpgrs.steps import noise
+
+    noise.add_noise(statistics, outcomes, **options)
+
+
+@main.command()
+@path_argument("panel")
+@path_argument("outcomes")
+@path_argument("statistics")
+@trial
+@several("--method", "methods", type=click.Choice(BASELINES), help="Method.")
+@request_terms
+@penalty
+@click.option("--tukey-count-share", type=SHARE, default=0.05, help="Of the rows of the Tukey mechanism.")
+@click.option("--rows-per-coefficient", type=POSITIVE, default=2.0, help="Of one of its models.")
+@click.option("--sketch-share", type=NOT_ZERO, default=0.5, help="Share of the units in a sketch's sample.")
+@seed
+@output
+def fit_baselines(panel, outcomes, statistics, **options):
+    """Fit methods that draw noise of their own, in a benchmark."""
+    from dpgrs.steps import baselines
+
+    baselines.fit_baselines(panel, outcomes, statistics, **options)
+
+
+@main.command("audit")
+@click.option("--mechanism", "mechanisms", multiple=True, help="Name of a private_* function; default: all.")
+@click.option("--of-releases", is_flag=True, help="Leave out what a release cannot draw.")
+@click.option("--draws", type=AT_LEAST_1, default=4000, show_default=True, help="Draws of each input.")
+@click.option("--confidence", type=SHARE, default=0.999999, show_default=True, help="Of an observed loss.")
+@click.option("--mode", type=click.Choice(["release", "benchmark"]), default="release", help="Whose noise.")
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of the noise.")
+@click.option("--json", "is_json", is_flag=True, help="For programs.")
+@click.option("--markdown", "is_markdown", is_flag=True, help="A table for a page; no single statistics.")
+@click.option("--output", type=click.Path(), help="File to write as JSON, in place of standard output.")
+@click.pass_obj
+def audit_mechanisms(context, mechanisms, of_releases, mode, seed, is_json, is_markdown, output, **options):
+    """Run mechanisms on worst-case neighbours: the privacy loss that is claimed, and what is seen."""
+    from dpgrs.io.json_files import write_json
+    from dpgrs.steps import audit
+
+    cases = audit.choose_cases(mechanisms, of_releases=of_releases)
+    with click.progressbar(cases, label="Audits", file=sys.stderr, hidden=context["quiet"]) as bar:
+        findings = [audit.run_audit(case, audit.noise_of(case, seed, mode=mode), **options) for case in bar]
+    if output:
+        write_json(output, findings)
+    else:
+        lay_out = audit.as_markdown if is_markdown else audit.as_table
+        click.echo(json.dumps(findings, indent=2) if is_json else lay_out(findings))
+    audit.require_within_claims(findings)
+
+
+for command in (key, ledger, plan, release, store, tabular):
+    main.add_command(command)
+for command in (*FETCHING, *PEOPLE, *COMMANDS, *SCREENING, *REPORTING):
+    main.add_command(command)

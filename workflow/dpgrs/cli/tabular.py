@@ -1,0 +1,52 @@
+"""The command for plain tables."""
+
+import json
+import math
+
+import click
+
+from dpgrs.cli.options import SHARE, choice, path_option
+from dpgrs.methods.registry import TABULAR
+from dpgrs.types import Neighbours
+
+
+def _shown(*names, help, **options):
+    """Return the decorator of an option whose default the help shows."""
+    return click.option(*names, help=help, show_default=True, **options)
+
+
+# Ranges that hang on the table, or where nan would pass, are checked with it: one line says what is wrong.
+@click.command()
+@path_option("--csv", "Table with names in its first line; commas, tabs or semicolons, plain or gzipped.")
+@click.option("--target", help="Column of outcomes; default: the last that stays.")
+@click.option("--one-hot", default="", help="Columns of labels, by commas: a feature for each level.")
+@click.option("--drop", default="", help="Columns to leave out, by commas, such as one of ids.")
+@click.option("--method", type=click.Choice(TABULAR), required=True, help="Method.")
+@_shown("--k", type=int, default=5, help="Features that a k- method chooses.")
+@_shown("--epsilon", type=float, default=round(math.log(3), 4), help="Privacy loss of all parts together.")
+@_shown("--delta", type=float, default=1e-5, help="Delta of (epsilon, delta).")
+@_shown("--trials", type=click.IntRange(1, 10_000), default=10, help="Random splits, each with own noise.")
+@_shown("--seed", type=click.IntRange(min=0), default=1, help="Public seed of splits and noise.")
+@_shown("--neighbours", type=choice(Neighbours), default="add-remove", help="Data sets compared.")
+@_shown("--count-share", type=float, default=0.05, help="Share of epsilon for the number of rows.")
+@_shown("--screening-share", type=float, default=0.05, help="Share of epsilon to choose features.")
+@click.option(
+    "--rows-per-coefficient",
+    type=float,
+    help="Mean rows of a Tukey model for each of its coefficients; default: 1 to 2, by the number of rows.",
+)
+@_shown("--test-share", type=SHARE, default=0.1, help="Share of rows to test on.")
+@click.option("--scale", help="Table of public column, centre, scale; `data`: the rows' own, not private.")
+@click.option("--json", "is_json", is_flag=True, help="For programs.")
+def tabular(csv, one_hot, drop, is_json, **options):
+    """Try private regression, with or without a private choice of features, on a plain table."""
+    from dpgrs.steps.tabular import as_text, caveats, run_tabular
+
+    result = run_tabular(csv, one_hot=_names(one_hot), drop=_names(drop), **options)
+    for line in caveats(result):
+        click.echo(line, err=True)
+    click.echo(json.dumps(result, indent=2, allow_nan=False) if is_json else as_text(result))
+
+
+def _names(text):
+    return tuple(name.strip() for name in text.split(",") if name.strip())

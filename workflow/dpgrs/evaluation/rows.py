@@ -1,0 +1,39 @@
+"""Rows as fits predict from: genotypes, then covariates."""
+
+import numpy as np
+
+from dpgrs.linalg.clipped_statistics import GENOTYPE_STEP
+from dpgrs.linalg.statistics import coded_rows
+
+
+def joined_rows(panel, size, *, rows, covariates=None, is_selected=None):
+    """Return X as fits predict from: genotypes in `half` coding, then covariates, without a clip of rows.
+
+    Parameters
+    ----------
+    panel : Panel
+    size : int, of the panel.
+    rows : Rows
+    covariates : Covariates or None.
+    is_selected : (n_rows,) bool, the rows to return; None returns all.
+
+    Returns
+    -------
+    (n_selected, size + n_covariates) float64.
+    """
+    X = coded_rows(
+        panel.genotypes(panel.of_size(size)),
+        n_haplotypes=panel.n_haplotypes,
+        rows=rows,
+        is_selected=is_selected,
+    )
+    if covariates is None:
+        return X
+    return np.hstack([X, selected_units(covariates, is_selected).T * GENOTYPE_STEP])
+
+
+def selected_units(covariates, is_selected):
+    """Return the (n_covariates, n_selected) int16 units of selected rows, all if None; None without any."""
+    if covariates is None:
+        return None
+    return covariates.units if is_selected is None else covariates.units[:, is_selected]

@@ -1,0 +1,93 @@
+"""The calls and dosages of .bed and .pgen files, as bed_reader and pgenlib decode them."""
+
+import os
+from contextlib import contextmanager
+
+import numpy as np
+
+from dpgrs.errors import DpgrsError
+from dpgrs.io.vcf.text import COPY_AGAIN
+
+
+def bed_calls(path, *, n_samples, n_alts):
+    """Return a function from record numbers to calls.
+
+    Parameters
+    ----------
+    path : of the .bed.
+    n_samples : int
+    n_alts : (n_records,) numbers of ALT alleles.
+
+    Returns
+    -------
+    callable that takes (n,) record numbers and returns (n, 2 n_samples) alleles, below 0 where missing, and
+    (n, n_samples) bool, whether the order of a call's alleles is known.
+    """
+    from bed_reader import open_bed
+
+    bed = open_bed(path, iid_count=n_samples, sid_count=len(n_alts), num_threads=1)
+    last_bytes = np.memmap(path, mode="r", offset=3).reshape(len(n_alts), -1)[:, -1]
+    n_last = n_samples % 4 or 4
+
+    def read(records):
+        # Bits beyond the last person are 0: the size alone does not tell 5 people from 8.
+        if (last_bytes[records].astype(np.int64) >> (2 * n_last)).any():
+            fam = path.with_suffix(".fam").name
+            raise DpgrsError(f"`{path}` has calls of more people than `{fam}` has lines. {COPY_AGAIN}")
+        counts = bed.read(np.s_[:, records], dtype="int8", order="F").T
+        alleles = np.stack([counts == 2, counts >= 1], axis=2).astype(np.int8)
+        alleles[counts < 0] = -1
+        return alleles.reshape(len(records), -1), counts != 1
+
+    return read
+
+
+def pgen_calls(path, *, n_samples, n_alts):
+    """Do for a ``.pgen`` what `bed_calls` does for a ``.bed``."""
+    pgen = _open_pgen(path, n_samples, n_alts)
+
+    def read(records):
+        alleles = np.empty((len(records), 2 * n_samples), dtype=np.int32)
+        is_phased = np.empty((len(records), n_samples), dtype=bool)
+        with _damage_named(path):
+            pgen.read_alleles_and_phasepresent_list(records.astype(np.uint32), alleles, is_phased)
+        return alleles, is_phased
+
+    return read
+
+
+def pgen_dosages(path, *, n_samples, n_alts):
+    """Do the same for the dosages of alleles.
+
+    Returns
+    -------
+    callable that takes (n,) numbers of records and of their alleles, and returns (n, n_samples) float32
+    dosages, -9 where missing.
+    """
+    pgen = _open_pgen(path, n_samples, n_alts)
+
+    def read(records, alleles):
+        dosages = np.empty((len(records), n_samples), dtype=np.float32)
+        with _damage_named(path):
+            for row, record, allele in zip(dosages, records, alleles, strict=True):
+                pgen.read_dosages(int(record), row, int(allele))
+        return dosages
+
+    return read
+
+
+def _open_pgen(path, n_samples, n_alts):
+    from pgenlib import PgenReader
+
+    offsets = np.concatenate([[0], np.cumsum(n_alts + 1)]).astype(np.uintp)
+    with _damage_named(path):
+        return PgenReader(os.fsencode(path), n_samples, len(n_alts), None, offsets)
+
+
+@contextmanager
+def _damage_named(path):
+    """Turn what pgenlib raises, which names no file, into our error."""
+    try:
+        yield
+    except RuntimeError as error:
+        raise DpgrsError(f"`{path}` is truncated or damaged. {COPY_AGAIN}") from error

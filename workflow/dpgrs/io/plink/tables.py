@@ -1,0 +1,199 @@
+"""The text files of PLINK: which people (.fam, .psam) and variants (.bim, .pvar) a set of files holds."""
+
+import os
+from pathlib import Path
+from typing import NamedTuple
+
+from dpgrs.errors import DpgrsError
+from dpgrs.io.files import require_regular
+from dpgrs.io.vcf.text import COPY_AGAIN, first_repeat
+from dpgrs.io.vcf.vcf import declared_contig
+
+GENOTYPES = (".pgen", ".bed")
+# PLINK's numbers of the chromosomes beyond the autosomes.
+NAMES = {"23": "X", "24": "Y", "25": "XY", "26": "MT"}
+
+_TABLES = {".bed": (".bim", ".fam"), ".pgen": (".pvar", ".psam")}
+_BIM = {5: ("contig", "id", "position", "alt", "ref"), 6: ("contig", "id", "cm", "position", "alt", "ref")}
+_PVAR = {"#CHROM": "contig", "POS": "position", "ID": "id", "REF": "ref", "ALT": "alt", "FILTER": "filter"}
+_NEEDED = ("#CHROM", "POS", "ID", "REF", "ALT")
+
+
+class PlinkFiles(NamedTuple):
+    """The three files of a set, as pathlib.Path."""
+
+    genotypes: Path
+    variants: Path
+    samples: Path
+
+
+def plink_files(path):
+    """Return the set that a ``.bed`` or ``.pgen`` belongs to, whether or not the files are there.
+
+    Raises
+    ------
+    DpgrsError
+        Another ending.
+    """
+    path = Path(path)
+    if path.suffix not in GENOTYPES:
+        raise DpgrsError(f"`{path}` must end in .bed or .pgen. Name the genotypes of a set of PLINK files.")
+    return PlinkFiles(path, *(path.with_suffix(ending) for ending in _TABLES[path.suffix]))
+
+
+def read_samples(path):
+    """Read the sample ids, IID, of a ``.fam`` or ``.psam``.
+
+    Returns
+    -------
+    tuple of str, in file order.
+
+    Raises
+    ------
+    DpgrsError
+        Missing, empty or malformed file, ids that are not distinct.
+    """
+    first, n_skipped = _first_row(path)
+    column = 1
+    if first[:1] in (["#FID"], ["#IID"]):
+        column, n_skipped = _iid_column(path, first), n_skipped + 1
+    elif len(first) != 6:
+        raise DpgrsError(f"`{path}` must have 6 columns, got {len(first)}. {COPY_AGAIN}")
+    # The last one, too: where an IID is empty, the field after it would be taken for it.
+    places = sorted({column, len(first) - 1})
+    table = _read_table(path, places, separator=r"\s+", n_skipped=n_skipped)
+    samples = tuple(table[column])
+    if not samples:
+        raise DpgrsError(f"`{path}` has no samples. {COPY_AGAIN}")
+    if unseen := next((place for place, name in enumerate(samples, 1) if not name.isprintable()), None):
+        raise DpgrsError(
+            f"`{path}` must have IIDs without control characters, got another for sample {unseen}. Rename "
+            "them: plink2 --update-ids"
+        )
+    if same := first_repeat(samples):
+        raise DpgrsError(
+            f"`{path}` must have distinct IIDs, got the same for samples {same[0]} and {same[1]}: the IID "
+            "alone is the id of a sample. Rename them: plink2 --update-ids"
+        )
+    return samples
+
+
+def read_variants(path, *, columns=("contig", "position", "id", "ref", "alt", "filter")):
+    """Read the variants of a ``.bim`` or ``.pvar``.
+
+    Of a ``.bim``, A2 (the last column) is REF and A1 is ALT, as plink2 has it.
+
+    Parameters
+    ----------
+    path : pathlib.Path
+    columns : those wanted; a file without FILTER gives none.
+
+    Returns
+    -------
+    data frame of text, a row for each variant in file order; contigs have PLINK's numbers written as names.
+
+    Raises
+    ------
+    DpgrsError
+        Missing, empty, compressed or malformed file.
+    """
+    names, separator, n_skipped = _variant_columns(path)
+    used = {index: name for index, name in names.items() if name in columns}
+    table = _read_table(path, list(used), separator=separator, n_skipped=n_skipped).rename(columns=used)
+    bare = table["contig"].str.removeprefix("chr")
+    return table.assign(contig=table["contig"].mask(bare.isin(list(NAMES)), bare.map(NAMES)))
+
+
+def readdeclared_contigs(path):
+    """Return the contigs that the header of a ``.pvar`` declares: name to length, or None without one."""
+    declared = {}
+    if path.suffix == ".pvar":
+        for line in _lines(path):
+            if not line.startswith("##"):
+                break
+            if line.startswith("##contig="):
+                declared |= declared_contig(line.encode())
+    return {NAMES.get(name.removeprefix("chr"), name): length for name, length in declared.items()}
+
+
+def require_file(path):
+    """Refuse a file that is missing, unreadable or empty, and one that is there in a compressed form alone.
+
+    Raises
+    ------
+    DpgrsError
+    """
+    require_regular(path)
+    if not path.is_file():
+        packed = path.with_name(f"{path.name}.zst")
+        fix = f"Decompress it: zstd -d {packed}" if packed.is_file() else "Mend the path, or fetch the file."
+        raise DpgrsError(f"`{path}` is not there. {fix}")
+    if not os.access(path, os.R_OK):
+        raise DpgrsError(f"`{path}` cannot be read. Mend its permissions.")
+    if path.stat().st_size == 0:
+        raise DpgrsError(f"`{path}` is empty. {COPY_AGAIN}")
+
+
+def _iid_column(path, header):
+    names = [name.removeprefix("#") for name in header]
+    if "IID" not in names:
+        raise DpgrsError(f"`{path}` must have a column IID. Make it again: plink2 --make-just-psam")
+    return names.index("IID")
+
+
+def _variant_columns(path):
+    """Return the columns of a table of variants by place, their separator, and the lines above the first."""
+    first, n_skipped = _first_row(path)
+    if path.suffix == ".bim":
+        if len(first) not in _BIM:
+            raise DpgrsError(f"`{path}` must have 6 columns, got {len(first)}. {COPY_AGAIN}")
+        return dict(enumerate(_BIM[len(first)])), r"\s+", n_skipped
+    if not set(_NEEDED) <= set(first):
+        raise DpgrsError(
+            f"`{path}` must have a line of {', '.join(_NEEDED)}. Make it again: plink2 --make-just-pvar"
+        )
+    return {first.index(name): _PVAR[name] for name in _PVAR if name in first}, "\t", n_skipped + 1
+
+
+def _first_row(path):
+    """Return the fields of the first line that is no comment (``##``), and the number of lines above it."""
+    n_skipped = 0
+    for n_skipped, line in enumerate(_lines(path)):
+        if not line.startswith("##"):
+            return line.split(), n_skipped
+    raise DpgrsError(f"`{path}` is truncated after line {n_skipped + 1}. {COPY_AGAIN}")
+
+
+def _lines(path):
+    require_file(path)
+    with path.open(encoding="utf-8", errors="replace") as file:
+        yield from file
+
+
+def _read_table(path, places, *, separator, n_skipped):
+    """Read columns by their place as text; a short row is an error."""
+    import pandas as pd  # takes 0.2 s, and who asks for the names of files needs none
+
+    try:
+        table = pd.read_csv(
+            path,
+            sep=separator,
+            header=None,
+            usecols=places,
+            skiprows=n_skipped,
+            dtype=str,
+            keep_default_na=False,
+            na_values=[""],
+            quoting=3,
+        )
+    except pd.errors.EmptyDataError:
+        return pd.DataFrame({place: pd.Series(dtype=str) for place in places})
+    except (pd.errors.ParserError, UnicodeDecodeError, ValueError) as error:
+        raise DpgrsError(
+            f"`{path}` must be text in UTF-8 with the same columns in every line. {COPY_AGAIN}"
+        ) from error
+    is_short = table.isna().any(axis=1)
+    if is_short.any():
+        line = int(is_short.to_numpy().argmax()) + 1 + n_skipped
+        raise DpgrsError(f"`{path}`, line {line}: the line is cut short. {COPY_AGAIN}")
+    return table

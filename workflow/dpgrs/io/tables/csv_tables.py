@@ -1,0 +1,231 @@
+"""Plain tables of features and one outcome, for benchmarks: open data, so messages may quote a cell."""
+
+import shlex
+from collections import Counter
+from dataclasses import dataclass
+from difflib import get_close_matches
+
+import numpy as np
+import pandas as pd
+
+from dpgrs.errors import UsageError
+from dpgrs.io.tables.tables import MISSING, header_of, rows_of
+
+# Beyond, squares and products leave float64; no measured thing is so large.
+LARGEST_VALUE = 1e50
+# A column with more levels is an id or a measurement.
+MOST_LEVELS = 1000
+SCALE_COLUMNS = ("column", "centre", "scale")
+
+
+@dataclass(frozen=True)
+class _Column:
+    """The cells of a column, and where they are."""
+
+    path: str
+    name: str
+    texts: pd.Series
+    lines: list
+
+    @property
+    def whole(self):
+        return f"`{self.path}`, column `{self.name}`"
+
+    def place(self, row):
+        return f"`{self.path}`, line {self.lines[row]}, column `{self.name}`"
+
+
+@dataclass(frozen=True)
+class FeatureTable:
+    """Features and an outcome.
+
+    Attributes
+    ----------
+    X : (n_rows, n_features) float64, finite, without an intercept.
+    y : (n_rows,) float64, finite.
+    features : list of n_features str; a level of a column is ``column=level``.
+    target : str
+    """
+
+    X: np.ndarray
+    y: np.ndarray
+    features: list
+    target: str
+
+
+def read_feature_table(path, *, target=None, one_hot=(), drop=()):
+    """Read a table with names in its first line: CSV, TSV or semicolons, plain or gzipped.
+
+    Parameters
+    ----------
+    path : the file.
+    target : str, the column of outcomes; None takes the last that is not left out.
+    one_hot : sequence of str, columns of labels. Each becomes a column of 0 and 1 for each of its levels.
+    drop : sequence of str, columns to leave out, such as one of ids; nothing in them is looked at.
+
+    Returns
+    -------
+    FeatureTable
+
+    Raises
+    ------
+    DpgrsError
+        Missing or unreadable file, or a line of another length than the first.
+    UsageError
+        A column that is not there, or is not of finite numbers or labels as it should be, or is constant.
+    """
+    rows = rows_of(path)
+    names = header_of(rows, path)
+    drop = [_known("--drop", name, names, path) for name in drop]
+    kept = [name for name in names if name not in drop]
+    if not kept:
+        raise UsageError(f"`--drop` must leave columns of `{path}`, got all. Name fewer.")
+    target = kept[-1] if target is None else _known("--target", target, names, path)
+    one_hot = [_known("--one-hot", name, names, path) for name in one_hot]
+    for option, named in (("--one-hot", one_hot), ("--drop", drop)):
+        if target in named:
+            raise UsageError(f"`{option}` must name features, got the target `{target}`. Take it out.")
+    both = next((name for name in drop if name in one_hot), None)
+    if both is not None:
+        raise UsageError(f"`--drop` must name columns that nothing else names, got `{both}`. Name it once.")
+    if all(map(_is_number_or_missing, names)):
+        raise UsageError(f"`{path}`, line 1: must be the names of the columns, got numbers. Put names first.")
+    if len(kept) < 2:
+        raise UsageError(
+            f"`{path}` must have a feature beside the target `{target}`, got none. "
+            "Add columns, or separate them by commas."
+        )
+    lines, cells = [], []
+    for line, row in rows:
+        lines.append(line)
+        cells.append(row)
+    if not cells:
+        raise UsageError(f"`{path}` must have a row for each case, got only the names. Add the rows.")
+    columns, y = [], None
+    for name, texts in zip(names, zip(*cells, strict=True), strict=True):
+        column = _Column(path, name, pd.Series(texts, dtype=str), lines)
+        if name in drop:
+            continue
+        if name == target:
+            y = _numbers(column, is_target=True)
+        elif name in one_hot:
+            columns += _levels(column)
+        else:
+            columns.append((name, _numbers(column, is_target=False)))
+    features, values = zip(*columns, strict=True)
+    twice = [name for name, number in Counter(features).items() if number > 1]
+    if twice:
+        raise UsageError(
+            f"`{path}`: a level of `--one-hot` must not be named like a column, got `{twice[0]}`. Rename it."
+        )
+    return FeatureTable(np.column_stack(values), y, list(features), target)
+
+
+def read_scales(path, table):
+    """Read what is subtracted from columns and what they are divided by then: public numbers.
+
+    Parameters
+    ----------
+    path : a table with the columns `column`, `centre` and `scale`. What it does not name stays as it is.
+    table : FeatureTable
+
+    Returns
+    -------
+    centres, scales : (n_features + 1,) float64, of the features and of the outcome, which is the last.
+
+    Raises
+    ------
+    DpgrsError
+        Missing or unreadable file.
+    UsageError
+        Other columns, a name that the table does not have or that comes twice, or a scale not above 0.
+    """
+    rows = rows_of(path)
+    header = header_of(rows, path)
+    if tuple(header) != SCALE_COLUMNS:
+        raise UsageError(
+            f"`{path}`, line 1: the columns must be {', '.join(SCALE_COLUMNS)}, got {', '.join(header)}. "
+            "Name them so."
+        )
+    names = [*table.features, table.target]
+    scales = pd.DataFrame({"centre": 0.0, "scale": 1.0}, index=names)
+    seen = set()
+    for line, (name, *values) in rows:
+        where = f"`{path}`, line {line}"
+        if name in seen or name not in names:
+            fault = "a second line for" if name in seen else "the unknown"
+            raise UsageError(
+                f"{where}: each line must name another column, got {fault} `{name}`. {_hint(name, names)}"
+            )
+        seen.add(name)
+        numbers = pd.to_numeric(pd.Series(values), errors="coerce").to_numpy(dtype=np.float64)
+        # NaN, of text too, is in no range.
+        if not (np.abs(numbers) <= LARGEST_VALUE).all() or not numbers[1] >= 1 / LARGEST_VALUE:
+            raise UsageError(
+                f"{where}: centre and scale must be numbers, the scale above 0, got {', '.join(values)}. "
+                "Correct them."
+            )
+        scales.loc[name] = numbers
+    return scales["centre"].to_numpy(), scales["scale"].to_numpy()
+
+
+def _known(option, name, names, path):
+    """Return the name of a column that is there."""
+    if name not in names:
+        raise UsageError(f"`{option}` must be a column of `{path}`, got `{name}`. {_hint(name, names)}")
+    return name
+
+
+def _hint(name, names):
+    close = get_close_matches(name, names, n=1)
+    if close:
+        return f"Did you mean `{close[0]}`?"
+    listed = ", ".join(f"`{known}`" for known in names[:20]) + (", ..." if len(names) > 20 else "")
+    return f"There are {listed}."
+
+
+def _numbers(column, *, is_target):
+    """Turn the cells of a column into finite numbers: (n_rows,) float64."""
+    numbers = pd.to_numeric(column.texts, errors="coerce").to_numpy(dtype=np.float64)
+    is_bad = ~(np.abs(numbers) <= LARGEST_VALUE)  # so is NaN, of text too
+    if is_bad.any():
+        row = int(np.argmax(is_bad))
+        text = column.texts[row]
+        if is_target or _is_number_or_missing(text):
+            fix = "Correct the cell, or remove the line."
+        else:
+            name = shlex.quote(column.name)
+            fix = f"If these are labels, add `--one-hot {name}`; if they are ids, `--drop {name}`."
+        raise UsageError(
+            f"{column.place(row)}: must be a finite number, at most {LARGEST_VALUE:g}, got `{text}`. {fix}"
+        )
+    if numbers.min() == numbers.max():
+        fix = "Choose another `--target`." if is_target else f"Add `--drop {shlex.quote(column.name)}`."
+        raise UsageError(
+            f"{column.whole}: must have at least two values, got {column.texts[0]} in every row. {fix}"
+        )
+    return numbers
+
+
+def _levels(column):
+    """Turn a column of labels into one for each level: list of ``column=level`` and (n_rows,) float64."""
+    is_empty = column.texts == ""
+    if is_empty.any():
+        row = int(np.argmax(is_empty))
+        raise UsageError(f"{column.place(row)}: a label must not be empty. Give it, or remove the line.")
+    n_levels = column.texts.nunique()
+    if not 2 <= n_levels <= MOST_LEVELS:
+        raise UsageError(
+            f"{column.whole}: `--one-hot` must have 2 to {MOST_LEVELS} levels, got {n_levels}. "
+            f"Take it out of `--one-hot`; if it holds ids, add `--drop {shlex.quote(column.name)}`."
+        )
+    coded = pd.get_dummies(column.texts, prefix=column.name, prefix_sep="=", dtype=np.float64)
+    return [(level, coded[level].to_numpy()) for level in coded]
+
+
+def _is_number_or_missing(text):
+    try:
+        float(text)
+    except ValueError:
+        return text in MISSING
+    return True

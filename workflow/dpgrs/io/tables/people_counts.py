@@ -1,0 +1,127 @@
+"""How many people with genotypes have outcomes and covariates: counted before anything is drawn.
+
+Exact counts about people: in a release for the operator alone, on the console and in `private/`.
+"""
+
+import pandas as pd
+
+from dpgrs.errors import shown
+from dpgrs.io.files import read_table
+from dpgrs.io.tables.phenotypes import FEWEST_OBSERVED
+from dpgrs.io.tables.tables import describe_mismatch
+
+COLUMNS = ["kind", "name", "people", "in_table", "ids", "values", "missing"]
+# Names that a summary has room for, all of them or those with the fewest values.
+FEW, FEWEST = 5, 3
+EXAMPLES = 1000
+LEAVE_OUT = {
+    "outcome": "Take these columns out of the table",
+    "covariate": "Leave these columns out by `covariates.columns`",
+}
+
+
+class PeopleCount:
+    """Counts whom a table has of the people with genotypes, part of it by part.
+
+    Parameters
+    ----------
+    kind : str, what its columns are: ``outcome`` or ``covariate``.
+    sample_ids : sequence of n_people str, the people of the study, who have genotypes.
+    """
+
+    def __init__(self, kind, sample_ids):
+        self.kind = kind
+        self._people, self._examples = dict.fromkeys(sample_ids), []
+        self._n_ids, self._n_both, self._values = 0, 0, 0
+
+    def add(self, table):
+        """Count a part of the table; return its people with genotypes.
+
+        Parameters
+        ----------
+        table : pandas.DataFrame as from `dpgrs.io.tables.phenotypes.outcome_chunks`; nobody is in two parts.
+        """
+        own = table[[name in self._people for name in table.index]]
+        self._examples += table.index[: EXAMPLES - len(self._examples)].tolist()
+        self._n_ids += len(table)
+        self._n_both += len(own)
+        self._values = self._values + own.notna().sum()
+        return own
+
+    @property
+    def table(self):
+        """A row per column: `COLUMNS`, of which `missing` is the share of people without a value."""
+        n_people = len(self._people)
+        found = {"kind": self.kind, "name": self._values.index, "people": n_people, "in_table": self._n_both}
+        found |= {"ids": self._n_ids, "values": self._values.to_numpy()}
+        return pd.DataFrame(found).assign(missing=lambda rows: 1 - rows["values"] / n_people)[COLUMNS]
+
+    def problem(self, least_share, *, shows_ids, of="the genotypes"):
+        """Say that nobody, or too few people, are in both or have a value of a column; None if enough do.
+
+        Parameters
+        ----------
+        least_share : float, of the people with genotypes and of the people of the table, each; of the former
+            also for each column, and whatever it is `FEWEST_OBSERVED` people.
+        shows_ids, of : as in `describe_mismatch`.
+
+        Returns
+        -------
+        str, the end of a sentence that begins with the table's name, without any count, but with the names of
+        all columns of too few; or None.
+        """
+        if not self._n_both:
+            return describe_mismatch(self._examples, list(self._people), shows_ids=shows_ids, of=of)
+        n_people, share = len(self._people), f"{least_share:g} (`outcomes.least_share`)"
+        if self._n_both < least_share * max(n_people, self._n_ids):
+            return (
+                f"must share at least {share} of its sample ids, and of the people of {of}, got fewer. Look "
+                "at the counts: name people alike, take some out, or lower it if that is how it is."
+            )
+        is_few = self._values < max(least_share * n_people, FEWEST_OBSERVED)
+        if not is_few.any():
+            return None
+        few = ", ".join(map(shown, is_few.index[is_few]))
+        return (
+            f"must have values for at least {share} of the people of {of}, and for {FEWEST_OBSERVED} people "
+            f"in any case, in each column that is used, got fewer in {few}. {LEAVE_OUT[self.kind]}, or lower "
+            "the share if that is how it is."
+        )
+
+
+def read_counts(path):
+    """Read a table of counts, as `PeopleCount.table` is and `write_table` writes it."""
+    return read_table(path, needed=COLUMNS, dtype={"kind": str, "name": str}, keep_default_na=False)
+
+
+def describe_counts(table):
+    """Put counts into words.
+
+    Parameters
+    ----------
+    table : pandas.DataFrame as from `PeopleCount.table`.
+
+    Returns
+    -------
+    list of str: who is in the table, and how many have a value of each column, of many columns of some.
+    """
+    first = table.iloc[0]
+    n_people, n_both, n_ids = (int(first[name]) for name in ("people", "in_table", "ids"))
+    people = (
+        f"{n_both:,} of {n_people:,} people with genotypes ({n_both / n_people:.1%}) are in the table of "
+        f"{first['kind']}s; {n_both:,} of its {n_ids:,} ids ({n_both / n_ids:.1%}) have genotypes."
+    )
+    table = table.sort_values("values", kind="stable")
+    values = table["values"].tolist()
+    named = [
+        f"{shown(name)} {value:,} ({missing:.1%} missing)"
+        for name, value, missing in zip(table["name"], values, table["missing"], strict=True)
+    ]
+    if len(named) <= FEW:
+        return [people, f"With a value: {', '.join(named)}."]
+    spread = (
+        f"With a value of {len(table):,} {first['kind']}s: {values[0]:,} people at least, "
+        f"{values[(len(values) - 1) // 2]:,} in the median, {values[-1]:,} at most. Fewest: "
+        f"{', '.join(named[:FEWEST])}."
+    )
+    return [people, spread]

@@ -1,0 +1,341 @@
+"""Tables of phenotypes, TSV, CSV, blanks or Parquet, and the public constants that standardise them.
+
+Phenotypes are private, so messages name files, lines and columns, never a sample or a value.
+"""
+
+import hashlib
+import json
+import math
+from itertools import islice
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from dpgrs.errors import DpgrsError
+from dpgrs.io.tables.parquet import parquet_columns, parquet_numbers
+from dpgrs.io.tables.tables import (
+    FAMILY_COLUMN,
+    SAMPLE_COLUMNS,
+    add_once,
+    find_column,
+    header_of,
+    numbers_of,
+    plain_name,
+    require_people,
+    rows_of,
+    sample_index,
+)
+
+PARQUET = (".parquet", ".pq")
+# The first so that ids fit in memory; the second is 4 GB: 1,000 outcomes of 500,000 people.
+MOST_PEOPLE, MOST_VALUES = 5_000_000, 500_000_000
+CHUNK_CELLS = 200_000
+# Fewer people with a value tell nothing of a column.
+FEWEST_OBSERVED = 10
+# Standardised outcomes may be off by as much in one cohort; raw centimetres or 0/1 codes are further off.
+LARGEST_MEAN, SMALLEST_SD, LARGEST_SD = 0.5, 0.6, 2.5
+SCALE_COLUMNS = {
+    "name": {"outcome", "covariate", "phenotype", "name"},
+    "centre": {"centre", "center", "mean"},
+    "scale": {"scale", "sd"},
+    "prevalence": {"prevalence"},
+    "origin": {"origin", "source"},
+}
+
+
+def read_outcomes(path, *, columns=None):
+    """Read a table of phenotypes.
+
+    Parameters
+    ----------
+    path : the file. Its first line names the columns: `sample` or `IID` first (a `FID` is ignored), then one
+        column an outcome. Empty cells, `MISSING` and PLINK's -9, however written, are missing. In Parquet
+        (`.parquet`, `.pq`) the ids may be any column of these names; null, NaN and -9 are missing.
+    columns : slice of the outcomes, or list of their names, to read; others are not looked at. None reads
+        all.
+
+    Returns
+    -------
+    pandas.DataFrame, (n_people, n_outcomes) float64, NaN where missing; the index holds sample ids as text.
+
+    Raises
+    ------
+    DpgrsError
+        Missing or unreadable file, no outcome column, no person, more of them than `MOST_PEOPLE` or than
+        `MOST_VALUES` together, ids that are empty, repeated or hold control characters, repeated columns, a
+        line of another length than the first, a cell that is not a finite number, a column that is not there.
+    """
+    return pd.concat(list(outcome_chunks(path, columns=columns)))
+
+
+def outcome_chunks(path, *, columns=None):
+    """Yield a table of phenotypes in parts of whole people, so that no more than one is in memory.
+
+    Parameters, what each part is and errors are those of `read_outcomes`.
+    """
+    known, n_values = set(), 0
+    for table in _chunks(path, columns):
+        n_values += table.size
+        known.update(table.index)
+        if len(known) > MOST_PEOPLE or n_values > MOST_VALUES:
+            raise DpgrsError(
+                f"`{path}` must have at most {MOST_PEOPLE} people, and {MOST_VALUES} values in the columns "
+                "that are used, got more. Take people without genotypes out, or use fewer columns."
+            )
+        yield table
+
+
+def outcome_names(path):
+    """Return the names of the outcomes of a table, without a look at a value.
+
+    Raises
+    ------
+    DpgrsError
+        Missing or unreadable file, no ids or no outcome column.
+    """
+    if _is_parquet(path):
+        return _parquet_names(path)[1]
+    return _text_names(header_of(rows_of(path), path), path)[2]
+
+
+def match_outcomes(table, sample_ids):
+    """Bring outcomes into the order of the genotypes.
+
+    Parameters
+    ----------
+    table : pandas.DataFrame from `read_outcomes`.
+    sample_ids : (n_samples,) str, the genotypes' people.
+
+    Returns
+    -------
+    Y : (n_outcomes, n_samples) float64, NaN for people who are not in the table.
+    names : list of n_outcomes str.
+    """
+    Y = np.ascontiguousarray(table.reindex(list(sample_ids)).to_numpy(dtype=np.float64).T)
+    assert Y.shape == (table.shape[1], len(sample_ids))
+    return Y, list(table.columns)
+
+
+def read_scales(path, *, kind="outcome"):
+    """Read the public constants that standardise outcomes, or covariates.
+
+    Parameters
+    ----------
+    path : a table with a line an outcome: `outcome` (or `covariate`), its name; `centre` and `scale` of a
+        quantitative one, or `prevalence` of a binary one, whose centre is p and whose scale is
+        sqrt(p (1 - p)); perhaps `origin`, where the constants come from.
+    kind : str, what they are of, for messages.
+
+    Returns
+    -------
+    pandas.DataFrame, indexed by outcome: centre and scale float64, is_binary bool, origin str.
+
+    Raises
+    ------
+    DpgrsError
+        Missing or unreadable file, missing columns, an outcome without constants, with both, or twice, a
+        scale that is not above 0, a prevalence that is not between 0 and 1.
+    """
+    rows = rows_of(path)
+    header = [plain_name(name) for name in header_of(rows, path)]
+    places = {name: find_column(header, aliases) for name, aliases in SCALE_COLUMNS.items()}
+    if places["name"] is None:
+        raise DpgrsError(f"`{path}`, line 1: the column `{kind}` must be there. Name it in the first line.")
+    lines, scales = {}, []
+    for line, cells in rows:
+        cell = {name: "" if place is None else cells[place] for name, place in places.items()}
+        if cell["name"] in lines or not cell["name"]:
+            got = f"that of line {lines[cell['name']]}" if cell["name"] else "none"
+            raise DpgrsError(f"`{path}`, line {line}: must name each {kind} once, got {got}. Correct it.")
+        lines[cell["name"]] = line
+        scales.append(_scale(cell, path, line))
+    columns = ["centre", "scale", "is_binary", "origin"]
+    return pd.DataFrame(scales, index=pd.Index(list(lines), name=kind, dtype=str), columns=columns)
+
+
+def constants_of(names, scales, *, path, kind="outcome"):
+    """Return the constants of outcomes, in their order.
+
+    Parameters
+    ----------
+    names : sequence of str
+    scales : pandas.DataFrame from `read_scales`.
+    path : of the constants, for messages.
+
+    Raises
+    ------
+    DpgrsError
+        If an outcome has none.
+    """
+    unknown = [name for name in names if name not in scales.index]
+    if unknown:
+        raise DpgrsError(
+            f"`{path}` must have a line for every {kind}, got none for `{unknown[0]}`. "
+            "Add its centre and scale, or its prevalence."
+        )
+    return scales.loc[list(names)]
+
+
+def scales_digest(constants):
+    """Return the SHA-256 of public constants, in whatever order of lines, without where they come from."""
+    values = constants[["centre", "scale"]].T.to_dict("list")
+    return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()
+
+
+def standardise(table, constants):
+    """Standardise outcomes by public constants.
+
+    Parameters
+    ----------
+    table : pandas.DataFrame from `read_outcomes`.
+    constants : pandas.DataFrame from `constants_of`.
+
+    Returns
+    -------
+    pandas.DataFrame, (y - centre)/scale of every outcome.
+
+    Raises
+    ------
+    DpgrsError
+        If a binary outcome has values beside 0 and 1. That depends on private data; the message names the
+        column alone.
+    """
+    for name in constants.index[constants["is_binary"]]:
+        if not table[name].dropna().isin((0.0, 1.0)).all():
+            raise DpgrsError(
+                f"Column `{name}` must hold 0 and 1 alone, as it has a prevalence, got other values. "
+                "Recode it (PLINK's 1 and 2 to 0 and 1), or give centre and scale."
+            )
+    return (table - constants["centre"]) / constants["scale"]
+
+
+def describe_scale(table):
+    """Tell outcomes that plainly are not standardised from those that may be.
+
+    Parameters
+    ----------
+    table : pandas.DataFrame, (n_people, n_outcomes) as from `read_outcomes`, of the people who count.
+
+    Returns
+    -------
+    pandas.DataFrame, a row per outcome: mean and sd of its values, and is_raw where these are far from 0 and
+    1, of `FEWEST_OBSERVED` values or more.
+    """
+    scale = OutcomeScale()
+    scale.add(table)
+    return scale.describe()
+
+
+class OutcomeScale:
+    """Number, mean and deviation of the values of outcomes, from their tables part by part."""
+
+    def __init__(self):
+        self._n = self._mean = self._squares = 0
+
+    # Values so large that their sums overflow give NaN, which is standardised in no sense.
+    @np.errstate(all="ignore")
+    def add(self, table):
+        """Take a part of the table, as from `outcome_chunks`."""
+        n, mean = table.notna().sum(), table.mean().fillna(0)
+        squares = ((table - mean) ** 2).sum()
+        total, shift = self._n + n, mean - self._mean
+        share = (n / total).fillna(0)
+        self._squares = self._squares + squares + shift**2 * self._n * share
+        self._mean, self._n = self._mean + shift * share, total
+
+    def describe(self):
+        """Return what `describe_scale` returns."""
+        sd = np.sqrt(self._squares / (self._n - 1).where(self._n > 1))
+        mean = self._mean.where(self._n > 0)
+        is_standard = (mean.abs() <= LARGEST_MEAN) & sd.between(SMALLEST_SD, LARGEST_SD)
+        return pd.DataFrame({"mean": mean, "sd": sd, "is_raw": (self._n >= FEWEST_OBSERVED) & ~is_standard})
+
+
+def _chunks(path, columns):
+    if _is_parquet(path):
+        sample, names = _parquet_names(path)
+        yield from parquet_numbers(path, sample=sample, columns=_picked(names, columns, path))
+        return
+    rows = rows_of(path)
+    header = header_of(rows, path)
+    sample, places, names = _text_names(header, path)
+    places = dict(zip(names, places, strict=True))
+    names = _picked(names, columns, path)
+    places, lines = [places[name] for name in names], {}
+    while batch := list(islice(rows, max(CHUNK_CELLS // len(header), 1))):
+        values = np.empty((len(batch), len(names)))
+        for person, (line, cells) in enumerate(batch):
+            add_once(lines, cells[sample], path, line)
+            values[person] = numbers_of([cells[place] for place in places], names, path, line)
+        ids = [cells[sample] for _, cells in batch]
+        yield pd.DataFrame(values, index=sample_index(ids), columns=names)
+    require_people(lines, path)
+
+
+def _picked(names, columns, path):
+    if columns is None or isinstance(columns, slice):
+        return names[columns or slice(None)]
+    known = set(names)
+    missing = [name for name in columns if name not in known]
+    if missing:
+        raise DpgrsError(
+            f"`{path}` must have a column `{missing[0]}`, got none. Correct the name, or add the column."
+        )
+    return list(columns)
+
+
+def _is_parquet(path):
+    return Path(path).name.lower().endswith(PARQUET)
+
+
+def _text_names(header, path):
+    """Return the places of ids and outcomes in a line, and the names of the outcomes."""
+    columns = [i for i, name in enumerate(header) if plain_name(name) != FAMILY_COLUMN]
+    sample, outcomes = columns[0] if columns else 0, columns[1:]
+    if plain_name(header[sample]) not in SAMPLE_COLUMNS:
+        raise DpgrsError(
+            f"`{path}`, line 1: the first column must be `sample` or `IID`, got another name. "
+            "Put the ids first and name them so, without quotes in tables of tabs or blanks."
+        )
+    return sample, outcomes, _some([header[i] for i in outcomes], path)
+
+
+def _parquet_names(path):
+    columns = parquet_columns(path)
+    samples = [name for name in columns if plain_name(name) in SAMPLE_COLUMNS]
+    if len(samples) != 1:
+        raise DpgrsError(
+            f"`{path}` must have one column `sample` or `IID`, got {len(samples)}. Name the ids so."
+        )
+    others = [name for name in columns if name != samples[0] and plain_name(name) != FAMILY_COLUMN]
+    return samples[0], _some(others, path)
+
+
+def _some(names, path):
+    if not names:
+        raise DpgrsError(
+            f"`{path}` must have at least one outcome column beside the ids, got none. Add the phenotypes."
+        )
+    return names
+
+
+def _scale(cell, path, line):
+    """Return centre, scale, is_binary and origin of one line."""
+    number = {}
+    for name in ("centre", "scale", "prevalence"):
+        number[name] = float(numbers_of([cell[name]], [name], path, line)[0])
+    is_binary = not math.isnan(number["prevalence"])
+    is_given = [not math.isnan(number[name]) for name in ("centre", "scale")]
+    if any(is_given) if is_binary else not all(is_given):
+        raise DpgrsError(
+            f"`{path}`, line {line}: must have centre and scale, or prevalence alone (-9 is missing). Give "
+            "one of the two."
+        )
+    if is_binary and not 0 < number["prevalence"] < 1:
+        raise DpgrsError(f"`{path}`, line {line}: the prevalence must be between 0 and 1. Correct it.")
+    if not is_binary and number["scale"] <= 0:
+        raise DpgrsError(f"`{path}`, line {line}: the scale must be above 0. Correct it.")
+    p = number["prevalence"]
+    constants = (p, math.sqrt(p * (1 - p))) if is_binary else (number["centre"], number["scale"])
+    return *constants, is_binary, cell["origin"]

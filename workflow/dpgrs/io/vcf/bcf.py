@@ -1,0 +1,164 @@
+"""Genotypes from a BCF: htslib writes its records as lines of a VCF, and both forms take the same way."""
+
+import gzip
+import zlib
+from pathlib import Path
+
+import numpy as np
+import pysam
+import pysam.bcftools
+
+from dpgrs.errors import DpgrsError
+from dpgrs.io.files import require_regular
+from dpgrs.io.vcf.blocks import BLOCK_BYTES
+from dpgrs.io.vcf.text import COPY_AGAIN, find_index, match_contig, record_error
+from dpgrs.io.vcf.vcf import ContigReader, VcfHeader, declared_contig, sample_ids
+
+
+def is_bcf(path):
+    """Tell a BCF, compressed or not, by its first bytes; what cannot be read is none, and a pipe an error."""
+    require_regular(path)
+    try:
+        with Path(path).open("rb") as file:
+            is_gzip = file.read(2) == b"\x1f\x8b"
+        with gzip.open(path) if is_gzip else Path(path).open("rb") as file:
+            return file.read(3) == b"BCF"
+    except (OSError, EOFError, zlib.error):
+        return False
+
+
+def read_bcf_header(path):
+    """Read the header of a BCF.
+
+    Returns
+    -------
+    dpgrs.io.vcf.vcf.VcfHeader
+
+    Raises
+    ------
+    DpgrsError
+        Missing, empty, truncated or damaged file, no samples.
+    """
+    path = Path(path)
+    with _open(path) as file:
+        lines = str(file.header).encode().splitlines()
+    contigs = {}
+    for line in lines:
+        if line.startswith(b"##contig="):
+            contigs |= declared_contig(line)
+    return VcfHeader(path, sample_ids(path, lines[-1]), contigs)
+
+
+def first_bcf_line(path):
+    """Return the first record of a BCF as a line of a VCF, bytes, or None where it has none.
+
+    Raises
+    ------
+    DpgrsError
+        Missing, truncated or damaged file.
+    """
+    return next((_line(path, record) for record in _records(Path(path))), None)
+
+
+class BcfText:
+    """The records of one contig as lines of a VCF; see `dpgrs.io.vcf.text.ContigText`.
+
+    Lines have no numbers: a record is named by its contig and position.
+    """
+
+    def __init__(self, path, contig):
+        self._path, self._contig = path, contig
+        self._counts = _indexed_contigs(path) if find_index(path) else None
+        self.is_indexed = self._counts is not None
+        self._name = match_contig(path, contig, self._counts) if self.is_indexed else None
+        self._seen = {}
+
+    def blocks(self, *, n_bytes=BLOCK_BYTES):
+        """Yield blocks of whole lines, see `dpgrs.io.vcf.blocks.line_blocks`.
+
+        Raises
+        ------
+        DpgrsError
+            Truncated or damaged file, or a record that is no text.
+        """
+        lines, size = [], 0
+        for record in _records(self._path, self._name):
+            self._seen[record.contig] = None
+            if not self.has(record.contig.encode()):
+                continue
+            lines.append(_line(self._path, record))
+            size += len(lines[-1])
+            if size >= n_bytes:
+                yield _as_block(lines)
+                lines, size = [], 0
+        if lines:
+            yield _as_block(lines)
+
+    def has(self, name):
+        """Tell whether a name, as bytes, is that of the contig."""
+        return name.removeprefix(b"chr") == self._contig.removeprefix("chr").encode()
+
+    def record_error(self, number, line, problem):
+        """Return the error for a record."""
+        return record_error(self._path, None, line, problem)
+
+    def require_complete(self, names, n_records):
+        """Refuse what `dpgrs.io.vcf.text.ContigText.require_complete` refuses."""
+        if not self.is_indexed:
+            match_contig(self._path, self._contig, self._seen)
+        elif n_records != self._counts[self._name]:
+            raise DpgrsError(
+                f"the index of `{self._path}` must list as many records on contig {self._name} as there are, "
+                "got another number: it belongs to another version of the file. Index again: "
+                f"bcftools index -f {self._path}"
+            )
+
+
+class BcfReader(ContigReader):
+    """The variants of one contig of a BCF; see `ContigReader` for parameters and counters."""
+
+    text_of = BcfText
+
+
+def _as_block(lines):
+    text = np.frombuffer(bytearray(b"".join(lines)), dtype=np.uint8)
+    return text, 0, len(text)
+
+
+def _indexed_contigs(path):
+    """Return the number of records of each contig that has any, as the index has it."""
+    try:
+        table = pysam.bcftools.index("-s", str(path.absolute()))  # a name may begin with a dash
+    except pysam.SamtoolsError as error:
+        raise DpgrsError(
+            f"the index of `{path}` cannot be read. Index again: bcftools index -f {path}"
+        ) from error
+    rows = (line.split("\t") for line in table.splitlines())
+    return {name: int(count) for name, _, count in rows}
+
+
+def _records(path, contig=None):
+    with _open(path) as file:
+        try:
+            yield from file.fetch(contig) if contig else file
+        except (OSError, ValueError) as error:
+            raise DpgrsError(f"`{path}` is truncated or damaged. {COPY_AGAIN}") from error
+
+
+def _open(path):
+    find_index(path)  # refuses a file that cannot be whole
+    pysam.set_verbosity(0)  # htslib's lines on stderr would stand where ours belong
+    try:
+        return pysam.VariantFile(str(path.absolute()))
+    except (OSError, ValueError) as error:
+        raise DpgrsError(
+            f"`{path}` is no BCF that htslib can read, or it has two samples of one name. {COPY_AGAIN}"
+        ) from error
+
+
+def _line(path, record):
+    try:
+        return str(record).encode()
+    except UnicodeDecodeError as error:
+        site = f"{record.contig}\t{record.pos}".encode()
+        raise record_error(path, None, site, "the record must be text in UTF-8. Mend it.") from error

@@ -1,0 +1,209 @@
+"""The lines of one contig scanned in several threads: what `dpgrs.io.vcf.scan` gives, from blocks of lines.
+
+A block of whole lines can be scanned without the blocks before it. Blocks are cut where lines end, not where
+an index says so: a file without an index is read the same way, and a wrong index can do no harm to a cut.
+"""
+
+import itertools
+import queue
+from collections import Counter, deque
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import NamedTuple
+
+import numpy as np
+
+from dpgrs.errors import DpgrsError
+from dpgrs.io.vcf.scan import LineScanner
+
+
+class ParallelScanner:
+    """Reads the lines of one contig, and counts; see `dpgrs.io.vcf.scan.LineScanner`.
+
+    The same threads inflate and scan. Rows, counts and errors are those of one thread; before an error there
+    may be other batches.
+
+    Parameters
+    ----------
+    text : ContigText
+    n_threads : int, at least 1.
+    new_scanner : class, `LineScanner` or one like it.
+    **options : of `LineScanner`.
+
+    Attributes
+    ----------
+    n_records, skipped, haploid_calls : see `dpgrs.io.vcf.vcf.ContigReader`.
+    """
+
+    def __init__(self, text, *, n_threads, new_scanner=LineScanner, **options):
+        self._text = text
+        self._n_threads = n_threads
+        self._n_samples = options["n_samples"]
+        self._scanners = queue.SimpleQueue()
+        for _ in range(n_threads):
+            self._scanners.put(_BlockScanner(text, new_scanner, **options))
+        self._names = {}
+        self._n_lines = 0
+        self.n_records = 0
+        self.skipped = Counter()
+        self.haploid_calls = 0
+
+    def rows(self, n_rows, **options):
+        """Yield (columns, haplotypes, missing), dosages too; see `dpgrs.io.vcf.scan.LineScanner.rows`."""
+        yield from _of_size(self._batches(n_rows, **options), n_rows)
+
+    def _batches(self, n_rows, **options):
+        """Yield the batches of all blocks in file order, each of at most `n_rows`."""
+        # Where a thread waits for one block, the others have the next ones.
+        n_held = self._n_threads + 1
+        pool = ThreadPoolExecutor(self._n_threads)
+        blocks = self._text.blocks(n_threads=self._n_threads, n_held=n_held, pool=pool, **options)
+        try:
+            for block in _in_order(self._scans(pool, blocks, n_rows), n_held):
+                self._count(block)
+                yield from block.batches
+                if block.is_over:
+                    break
+        finally:
+            pool.shutdown(cancel_futures=True)
+            blocks.close()
+        self._text.require_complete(self._names, self.n_records)
+
+    def _scans(self, pool, blocks, n_rows):
+        """Yield the future of each block; damage stands in file order like what is wrong with a line."""
+        try:
+            for block in blocks:
+                yield pool.submit(self._scan, block, n_rows)
+        except DpgrsError as error:
+            damage = Future()
+            damage.set_exception(error)
+            yield damage
+
+    def _scan(self, block, n_rows):
+        _, start, stop = block
+        scanner = self._scanners.get()
+        try:
+            # Room for as many rows as there can be lines: a call has a byte or more, and one behind it.
+            return scanner.scan(block, min(n_rows, (stop - start) // (2 * self._n_samples) + 1))
+        finally:
+            self._scanners.put(scanner)
+
+    def _count(self, block):
+        if block.bad_line:
+            number, line, problem = block.bad_line
+            raise self._text.record_error(self._n_lines + number, line, problem)
+        self._names.update(dict.fromkeys(block.names))
+        self._n_lines += block.n_lines
+        self.n_records += block.n_records
+        self.skipped += block.skipped
+        self.haploid_calls += block.haploid_calls
+
+
+class _Block(NamedTuple):
+    """All that was found in one block of lines; `bad_line`, where there is one, ends it."""
+
+    batches: list
+    names: list  # of contigs met so far by the scanner, all of them in this block or in blocks before it
+    n_lines: int
+    n_records: int
+    skipped: Counter
+    haploid_calls: int
+    is_over: bool
+    bad_line: tuple | None
+
+
+class _BlockScanner:
+    """A scanner for one block after the other, which keeps what it has made ready for the lines."""
+
+    def __init__(self, text, new_scanner, **options):
+        self._feed = _Feed(text)
+        self._scanner = new_scanner(self._feed, **options)
+
+    def scan(self, block, n_rows):
+        """Return the `_Block` of a block of whole lines, its batches of at most `n_rows`."""
+        scanner, feed = self._scanner, self._feed
+        scanner.n_records, scanner.skipped, scanner.haploid_calls = 0, Counter(), 0
+        n_before, feed.block = scanner.n_lines, block
+        batches, bad_line = [], None
+        try:
+            batches.extend(scanner.rows(n_rows))
+        except _BadLineError as error:
+            number, *rest = error.args
+            bad_line = (number - n_before, *rest)
+        return _Block(
+            batches,
+            feed.names,
+            scanner.n_lines - n_before,
+            scanner.n_records,
+            scanner.skipped,
+            scanner.haploid_calls,
+            scanner.is_over,
+            bad_line,
+        )
+
+
+class _BadLineError(Exception):
+    """The number of a line, counted by one scanner, the line, and what is wrong with it."""
+
+
+class _Feed:
+    """One block in the place of a `ContigText`."""
+
+    def __init__(self, text):
+        self.is_indexed = text.is_indexed
+        self.has = text.has
+        self.block = None
+        self.names = []
+
+    def blocks(self):
+        yield self.block
+
+    def record_error(self, number, line, problem):
+        return _BadLineError(number, line, problem)
+
+    def require_complete(self, names, n_records):
+        self.names = list(names)
+
+
+def _in_order(futures, n_held):
+    """Yield the results in order, at most `n_held` of them under way."""
+    pending = deque()
+    for future in futures:
+        pending.append(future)
+        if len(pending) == n_held:
+            yield pending.popleft().result()
+    while pending:
+        yield pending.popleft().result()
+
+
+def _of_size(batches, n_rows):
+    """Cut and join batches of at most `n_rows` to batches of `n_rows` each but the last."""
+    held, n = [], 0
+    for batch in batches:
+        held.append(batch)
+        n += len(batch[1])
+        if n >= n_rows:
+            n_more = n - n_rows
+            last, rest = _split(held.pop(), len(batch[1]) - n_more)
+            yield _joined([*held, last])
+            held, n = [rest] if n_more else [], n_more
+    if held:
+        yield _joined(held)
+
+
+def _split(batch, place):
+    return _part(batch, slice(place)), _part(batch, slice(place, None))
+
+
+def _part(batch, part):
+    columns, *planes = batch
+    return {name: values[part] for name, values in columns.items()}, *(plane[part] for plane in planes)
+
+
+def _joined(batches):
+    columns, *planes = zip(*batches, strict=True)
+    values = {name: [part[name] for part in columns] for name in columns[0]}
+    joined = {
+        name: np.concatenate(parts) if name == "position" else list(itertools.chain.from_iterable(parts))
+        for name, parts in values.items()
+    }
+    return joined, *map(np.concatenate, planes)

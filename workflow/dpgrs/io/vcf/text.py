@@ -1,0 +1,266 @@
+"""The text of a VCF: whole or an error, by the index where there is one."""
+
+import gzip
+import os
+import zlib
+from collections import deque
+
+from dpgrs.errors import DpgrsError, shown
+from dpgrs.io.files import require_regular
+from dpgrs.io.vcf import blocks as vcf_blocks
+from dpgrs.io.vcf._kernels import line_end
+from dpgrs.io.vcf.blocks import (
+    BGZF_END,
+    DamagedError,
+    LongLineError,
+    end_marks,
+    first_byte,
+    is_bgzf,
+    line_blocks,
+)
+from dpgrs.io.vcf.index import read_index
+
+COPY_AGAIN = "Copy or download the file again."
+HEADER_AGAIN = (
+    "a line that begins with `#` must stand above all records: after a second header they may be of other "
+    "people. Join files with bcftools concat."
+)
+
+_GZIP_MAGIC = b"\x1f\x8b"
+_HASH = ord("#")
+
+
+def first_repeat(names):
+    """Return the places, from 1, of the first name that was there before: (earlier, later), or None."""
+    places = {}
+    for place, name in enumerate(names, start=1):
+        if places.setdefault(name, place) != place:
+            return places[name], place
+    return None
+
+
+def numbered_lines(path):
+    """Yield (line number from 1, line without its end) from BGZF, plain gzip or plain text.
+
+    Raises
+    ------
+    DpgrsError
+        Missing, empty, truncated or damaged file, or a line of more than `vcf_blocks.LONGEST_LINE` bytes.
+    """
+    find_index(path)
+    number = 0
+    try:
+        with _open(path) as file:
+            lines = iter(lambda: file.readline(vcf_blocks.LONGEST_LINE + 1), b"")
+            for number, line in enumerate(lines, start=1):
+                if len(line) > vcf_blocks.LONGEST_LINE:
+                    raise _long_line(path)
+                yield number, line.rstrip(b"\r\n")
+    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+        raise DpgrsError(f"`{path}` is truncated or damaged after line {number}. {COPY_AGAIN}") from error
+
+
+class ContigText:
+    """The part of a VCF that holds one contig: by the index where there is one, else the whole file.
+
+    Parameters
+    ----------
+    path : pathlib.Path of the VCF.
+    contig : str, as in the file or with ``chr`` in front added or left out.
+
+    Attributes
+    ----------
+    is_indexed : bool; then no line is asked for after the last of the contig, and lines have no numbers.
+
+    Raises
+    ------
+    DpgrsError
+        No such file, a file without its end, or a contig that the index does not name, or by two names.
+    """
+
+    def __init__(self, path, contig):
+        self._path, self._contig = path, contig
+        self._aliases = {name.encode() for name in _aliases(contig)}
+        self._index = find_index(path)
+        self._places = read_index(self._index) if self._index else None
+        # The count guards against an index that is older than its file. Without a count, scan the whole file.
+        self.is_indexed = self._places is not None
+        self._name = match_contig(path, contig, self._places) if self.is_indexed else None
+        self._n_header_lines = 0
+        if self.is_indexed:
+            self._require_one_header()
+
+    def blocks(self, **options):
+        """Yield blocks of whole lines below the header, see `dpgrs.io.vcf.blocks.line_blocks`.
+
+        Raises
+        ------
+        DpgrsError
+            Truncated or damaged file, or a line of more than `vcf_blocks.LONGEST_LINE` bytes.
+        """
+        is_header = not self._earlier_offsets()
+        try:
+            for text, start, stop in line_blocks(self._path, offset=self._offset, **options):
+                at = start
+                while is_header and at < stop:
+                    is_header = text[at] == _HASH
+                    if is_header:
+                        at = line_end(text, at, stop) + 1
+                        self._n_header_lines += 1
+                if at < stop:
+                    yield text, at, stop
+        except DamagedError:
+            raise self._damage() from None
+        except LongLineError:
+            raise _long_line(self._path) from None
+
+    def has(self, name):
+        """Tell whether a name, as bytes, is that of the contig."""
+        return name in self._aliases
+
+    def record_error(self, number, line, problem):
+        """Return the error for a line; `number`, from 1 below the header, is not used where the index was."""
+        number = None if self.is_indexed else number + self._n_header_lines
+        return record_error(self._path, number, line, problem)
+
+    def require_complete(self, names, n_records):
+        """Refuse a file that did not name the contig exactly once, or had not as many records as its index.
+
+        Parameters
+        ----------
+        names : the contigs that were read, as bytes.
+        n_records : int, records of the contig.
+        """
+        if not self.is_indexed:
+            match_contig(self._path, self._contig, [name.decode(errors="replace") for name in names])
+        elif n_records != self._places[self._name].n_records:
+            raise DpgrsError(
+                f"`{self._index}` must list as many records on contig {self._name} as there are, got another "
+                "number: it belongs to another version of the file. Index again: "
+                f"tabix -f -p vcf {self._path}"
+            )
+
+    @property
+    def _offset(self):
+        return self._places[self._name].offset if self.is_indexed else 0
+
+    def _earlier_offsets(self):
+        """Return where the contigs begin that lie before this one."""
+        return [place.offset for place in (self._places or {}).values() if place.offset < self._offset]
+
+    def _require_one_header(self):
+        """Refuse a second header before the contig, which is not read from the begin of the file.
+
+        It stands where two files were joined: behind the end mark of the first, or where a contig begins.
+        """
+        for offset in [*self._earlier_offsets(), *end_marks(self._path, stop=self._offset)]:
+            try:
+                is_header = first_byte(self._path, offset) == _HASH
+            except DamagedError:
+                raise self._damage() from None
+            if is_header:
+                raise DpgrsError(f"`{self._path}`, before contig {self._name}: {HEADER_AGAIN}")
+
+    def _damage(self):
+        """Return the error for damage, with the last line before it where lines have numbers."""
+        if self.is_indexed:
+            return DpgrsError(
+                f"`{self._path}` is truncated or damaged on contig {self._name}, or its index is of another "
+                f"version of it. {COPY_AGAIN[:-1]}, or index again: tabix -f -p vcf {self._path}"
+            )
+        try:
+            deque(numbered_lines(self._path), maxlen=0)
+        except DpgrsError as error:
+            return error
+        return DpgrsError(f"`{self._path}` is damaged somewhere. {COPY_AGAIN}")
+
+
+def _long_line(path):
+    return DpgrsError(
+        f"`{path}` must have lines of at most {vcf_blocks.LONGEST_LINE:,} bytes, got a longer one. Leave "
+        "fields out: bcftools annotate --remove ^FORMAT/GT"
+    )
+
+
+def record_error(path, number, line, problem):
+    """Return the error for one record: its line, or its contig and position where the line is not known."""
+    site = shown(b":".join(line.split(b"\t", 2)[:2]).decode(errors="replace"))
+    unnumbered = "among its records" if line.startswith(b"#") else f"record at {site}"
+    place = f"line {number}" if number else unnumbered
+    return DpgrsError(f"`{path}`, {place}: {problem}")
+
+
+def find_index(path):
+    """Return the path of the index beside a BGZF file, or None; refuse a file that cannot be whole.
+
+    Raises
+    ------
+    DpgrsError
+        Missing, unreadable or empty file, a BGZF file without its end mark, or an index beside another file.
+    """
+    require_regular(path)
+    if not path.is_file():
+        raise DpgrsError(f"`{path}` is not there. Mend the path, or fetch the file.")
+    if not os.access(path, os.R_OK):
+        raise DpgrsError(f"`{path}` cannot be read. Mend its permissions.")
+    size = path.stat().st_size
+    if size == 0:
+        raise DpgrsError(f"`{path}` is empty. {COPY_AGAIN}")
+    with path.open("rb") as file:
+        is_packed = is_bgzf(file.read(18))
+        file.seek(max(0, size - len(BGZF_END)))
+        if is_packed and file.read() != BGZF_END:
+            raise DpgrsError(f"`{path}` is truncated: it lacks the end mark of a BGZF file. {COPY_AGAIN}")
+    indices = (path.with_name(path.name + suffix) for suffix in (".csi", ".tbi"))
+    index = next((index for index in indices if index.is_file()), None)
+    # Read without the index, a file whose first bytes are damaged could lack whole blocks unseen.
+    if index and not is_packed:
+        raise DpgrsError(
+            f"`{path}` must be BGZF, for `{index.name}` lies beside it, got something else. "
+            f"{COPY_AGAIN[:-1]}, or remove an index that is not its own."
+        )
+    return index
+
+
+def require_one_header(path):
+    """Read a whole VCF, and refuse one with a header among its records.
+
+    Raises
+    ------
+    DpgrsError
+    """
+    is_header = True
+    for number, line in numbered_lines(path):
+        if line.startswith(b"#") and not is_header:
+            raise record_error(path, number, line, HEADER_AGAIN)
+        is_header = is_header and not line.startswith(b"#CHROM")
+
+
+def match_contig(path, contig, names):
+    """Return the one of `names` that is `contig`, up to a leading ``chr``.
+
+    Raises
+    ------
+    DpgrsError
+        None of them is, or two.
+    """
+    found = [name for name in _aliases(contig) if name in names]
+    if not found:
+        there = shown(", ".join(list(names)[:30]), n_characters=600) or "no records at all"
+        raise DpgrsError(
+            f"contig {contig} is not in `{path}`; there: {there}. Mend the list of chromosomes or the path."
+        )
+    if len(found) > 1:
+        raise DpgrsError(f"`{path}` names one contig both {found[0]} and {found[1]}. Rename one of them.")
+    return found[0]
+
+
+def _aliases(contig):
+    bare = contig.removeprefix("chr")
+    return bare, f"chr{bare}"
+
+
+def _open(path):
+    with path.open("rb") as file:
+        is_gzip = file.read(2) == _GZIP_MAGIC
+    return gzip.open(path, "rb") if is_gzip else path.open("rb")

@@ -1,0 +1,1 @@
+"""Exact statistics, clips, projections and fits: arrays alone."""

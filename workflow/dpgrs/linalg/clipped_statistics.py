@@ -1,0 +1,315 @@
+"""Exact statistics in `frequency` coding, with rows clipped at a public norm (docs/proofs/clipped_gram.md).
+
+A row holds t = x/GENOTYPE_STEP with x = a - p for haplotypes and x = a1 + a2 - 2 p for people, p a public
+frequency on the grid, shrunk where the row is longer than its norm. The intercept column is the constant
+x = 1/2, appended last.
+
+A fit predicts from rows that are not clipped, and these differ from `half` coding by a public constant a
+variant: once `column_moments(grid_frequency(frequency), rows=rows)[0]` is added to its means, it predicts the
+same from `dpgrs.linalg.statistics.coded_rows`.
+"""
+
+import math
+
+import numpy as np
+
+from dpgrs.errors import UsageError
+from dpgrs.genotypes.bits import WORD_BITS
+from dpgrs.genotypes.dosages import DOSAGE_STEP
+from dpgrs.linalg.statistics import (
+    LARGEST_OUTCOME,
+    OUTCOME_STEP,
+    VARIANT_BLOCK,
+    clip_norms,
+    column_moments,
+    half_units,
+    is_fractional,
+    long_rows,
+)
+from dpgrs.types import Rows
+
+GENOTYPE_STEP = DOSAGE_STEP  # one unit of a genotype on its grid
+CLIPPED_GRAM_STEP = GENOTYPE_STEP**2  # one unit of the integer Gram matrix
+CLIPPED_CROSS_STEP = GENOTYPE_STEP * OUTCOME_STEP  # one unit of the integer X'Y
+HALF = 2**11  # x = 1/2 in grid steps, the intercept
+LARGEST_GENOTYPE = 2**13  # x = 2 in grid steps
+
+# Sums stay exact in int64 whatever the data: 2^23 rows of products up to 2^13 * 2^26 are at most 2^62. Within
+# a block they are at most 2^51, so BLAS is exact in float64.
+LARGEST_CLIPPED_ROWS = 2**23
+ROW_BLOCK = 2**12
+# A smaller norm is no clip but a rounding to 0: a genotype would span too few steps of the grid.
+SMALLEST_ROW_NORM = 2.0**-4
+
+
+def grid_frequency(frequency):
+    """Round public frequencies to the grid of the coding.
+
+    Parameters
+    ----------
+    frequency : (n_variants,) ALT allele frequencies of a public panel.
+
+    Returns
+    -------
+    (n_variants,) float64, multiples of `GENOTYPE_STEP`.
+
+    Raises
+    ------
+    UsageError
+        If one is missing or not between 0 and 1, here and in all functions below that take frequencies.
+    """
+    frequency = np.asarray(frequency, dtype=np.float64)
+    wrong = frequency[~((frequency >= 0) & (frequency <= 1))]
+    if wrong.size:
+        raise UsageError(
+            f"A public frequency must be between 0 and 1, got {wrong[0]}. "
+            "Drop the variant, or take its frequency from another panel."
+        )
+    return np.rint(frequency / GENOTYPE_STEP) * GENOTYPE_STEP
+
+
+def tight_row_norm(frequency, *, rows, factor, covariate_square=0.0):
+    """Return a norm about which rows of genotypes lie: a multiple of their root mean square, publicly known.
+
+    Parameters
+    ----------
+    frequency : (n_variants,) ALT allele frequencies of a public panel, never of the cohort.
+    rows : Rows; the two alleles of a person are taken as independent.
+    factor : float > 0, public: 1 clips about half of the rows, a little.
+    covariate_square : float >= 0, the public mean square of all covariates of a row together.
+
+    Returns
+    -------
+    float, factor sqrt(sum p (1 - p)) for haplotypes and factor sqrt(sum 2 p (1 - p)) for people, with the
+    square of covariates under the root, rounded down to a multiple of `GENOTYPE_STEP`, at least
+    `SMALLEST_ROW_NORM`.
+
+    Raises
+    ------
+    UsageError
+        If the factor is not a finite number above 0, or a frequency is missing or not between 0 and 1.
+    """
+    grid_frequency(frequency)
+    variance = column_moments(np.asarray(frequency, dtype=np.float64), rows=rows)[1]
+    # fsum rounds once, so that every machine gets the same norm.
+    norm = _checked_factor(factor) * math.sqrt(math.fsum([*variance, covariate_square]))
+    return max(math.floor(norm / GENOTYPE_STEP) * GENOTYPE_STEP, SMALLEST_ROW_NORM)
+
+
+def tight_outcome_norm(n_outcomes, *, factor, bound):
+    """Return a norm about which rows of standardised outcomes lie, never above that of the bound alone.
+
+    Parameters
+    ----------
+    n_outcomes : int, the outcomes of one budget.
+    factor : float > 0, public: a multiple of the root mean square, which is 1 for standardised outcomes.
+    bound : float, the public bound on every outcome.
+
+    Returns
+    -------
+    float, min(factor, bound) sqrt(n_outcomes).
+
+    Raises
+    ------
+    UsageError
+        If the factor is not a finite number above 0.
+    """
+    return min(_checked_factor(factor), bound) * math.sqrt(n_outcomes)
+
+
+def frequency_rows(genotypes, frequency, *, row_norm, n_haplotypes, rows, is_selected=None, covariates=None):
+    """Code, clip and round rows, each by itself.
+
+    Parameters
+    ----------
+    genotypes : (n_variants, n_words) uint64, or (n_variants, n_rows) int16 dosages.
+    frequency : (n_variants,) ALT allele frequencies of a public panel.
+    row_norm : float > 0, public bound on the norm of a row, without the intercept.
+    n_haplotypes : int
+    rows : Rows
+    is_selected : (n_rows,) bool, the rows to return; None returns all.
+    covariates : (n_covariates, n_rows) int16 in units of `GENOTYPE_STEP`, of all rows, as from
+        `dpgrs.linalg.covariates`; None where there are none.
+
+    Returns
+    -------
+    (n_selected, n_variants + n_covariates) int16 in units of `GENOTYPE_STEP`, rounded towards zero where
+    clipped; no row is longer than ``row_norm / GENOTYPE_STEP``.
+
+    Raises
+    ------
+    UsageError
+        If there is not one frequency a variant, or the norm is not a finite number above 0.
+    """
+    options = {"n_haplotypes": n_haplotypes, "rows": rows, "is_selected": is_selected}
+    T = _frequency_units(genotypes, frequency, covariates=covariates, **options)
+    clip_norms(T, norm=row_norm, step=GENOTYPE_STEP)
+    return T.T
+
+
+def _frequency_units(genotypes, frequency, *, n_haplotypes, rows, is_selected, covariates=None):
+    """Code rows without a clip, (n_variants + n_covariates, n_selected) int16."""
+    keep = slice(None) if is_selected is None else is_selected
+    frequency = grid_frequency(frequency)
+    if frequency.shape != (len(genotypes),):
+        raise UsageError(
+            f"There must be one public frequency a variant, got {frequency.size} for {len(genotypes)} "
+            "variants. "
+            "Take both from the same list of sites."
+        )
+    means = column_moments(frequency, rows=rows)[0] / GENOTYPE_STEP
+    n_rows = n_haplotypes if Rows(rows) == Rows.HAPLOTYPES else n_haplotypes // 2
+    n_selected = n_rows if is_selected is None else np.count_nonzero(is_selected)
+    n_covariates = 0 if covariates is None else len(covariates)
+    T = np.empty((len(genotypes) + n_covariates, n_selected), dtype=np.int16)
+    if n_covariates:
+        T[len(genotypes) :] = covariates[:, keep]
+    for start in range(0, len(genotypes), VARIANT_BLOCK):
+        block = slice(start, min(start + VARIANT_BLOCK, len(genotypes)))
+        half = half_coded(genotypes[block], n_haplotypes=n_haplotypes, rows=rows)[:, keep]
+        T[block] = half - means[block, np.newaxis].astype(np.int16)
+    return T
+
+
+def half_coded(genotypes, **options):
+    """Return genotypes in `half` coding, (n_variants, n_rows) int16 in units of `GENOTYPE_STEP`."""
+    return genotypes if is_fractional(genotypes) else half_units(genotypes, **options) * np.int16(HALF)
+
+
+def clipped_gram(X):
+    """Sum the outer products of rows with their intercept.
+
+    Parameters
+    ----------
+    X : (n_rows, n_variants) int16 in units of `GENOTYPE_STEP`, as `frequency_rows` gives; covariates count as
+        variants, here and below.
+
+    Returns
+    -------
+    (n_variants + 1, n_variants + 1) int64 symmetric, in units of `CLIPPED_GRAM_STEP`, the intercept last.
+
+    Raises
+    ------
+    UsageError
+        With more than `LARGEST_CLIPPED_ROWS` rows or a genotype beyond `LARGEST_GENOTYPE`.
+    """
+    _check_exact(len(X), X)
+    G = np.zeros((X.shape[1] + 1,) * 2, dtype=np.int64)
+    for start in range(0, len(X), ROW_BLOCK):
+        block = _with_intercept(X[start : start + ROW_BLOCK])
+        G += (block.T @ block).astype(np.int64)
+    return G
+
+
+def clipped_cross_product(X, Y):
+    """Sum the products of outcomes and rows with their intercept.
+
+    Parameters
+    ----------
+    X : (n_rows, n_variants) int16 in units of `GENOTYPE_STEP`, as `frequency_rows` gives.
+    Y : (n_outcomes, n_rows) int64 in units of `OUTCOME_STEP`, as `grid_outcomes` gives, of the same rows.
+
+    Returns
+    -------
+    (n_outcomes, n_variants + 1) int64 in units of `CLIPPED_CROSS_STEP`, the intercept last.
+
+    Raises
+    ------
+    UsageError
+        With more than `LARGEST_CLIPPED_ROWS` rows, or a genotype or an outcome beyond `LARGEST_GENOTYPE` or
+        `LARGEST_OUTCOME`.
+    """
+    _check_exact(len(X), X, Y)
+    V = np.zeros((len(Y), X.shape[1] + 1), dtype=np.int64)
+    for start in range(0, len(X), ROW_BLOCK):
+        block = slice(start, start + ROW_BLOCK)
+        V += (Y[:, block].astype(np.float64) @ _with_intercept(X[block])).astype(np.int64)
+    return V
+
+
+def clipped_statistics(
+    genotypes, frequency, Y, *, row_norm, n_haplotypes, rows, is_selected=None, covariates=None
+):
+    """Sum both statistics over the selected rows, a block of people at a time.
+
+    Parameters
+    ----------
+    genotypes, frequency, row_norm, n_haplotypes, rows, is_selected, covariates : as in `frequency_rows`.
+    Y : (n_outcomes, n_rows) int64 in units of `OUTCOME_STEP`, as `grid_outcomes` gives, of all rows.
+
+    Returns
+    -------
+    gram, cross : as `clipped_gram` and `clipped_cross_product` give for all these rows together.
+
+    Raises
+    ------
+    UsageError
+        As `frequency_rows` and `clipped_cross_product`.
+    """
+    _check_exact(Y.shape[1])
+    is_selected = np.ones(Y.shape[1], dtype=bool) if is_selected is None else is_selected
+    size = len(genotypes) + (0 if covariates is None else len(covariates)) + 1
+    G, V = np.zeros((size, size), dtype=np.int64), np.zeros((len(Y), size), dtype=np.int64)
+    whole = {"n_haplotypes": n_haplotypes, "rows": rows, "covariates": covariates}
+    for part, block, options in _row_blocks(genotypes, is_selected, **whole):
+        X = frequency_rows(part, frequency, row_norm=row_norm, **options)
+        G += clipped_gram(X)
+        V += clipped_cross_product(X, Y[:, block][:, options["is_selected"]])
+    return G, V
+
+
+def count_long_rows(genotypes, frequency, *, row_norm, n_haplotypes, rows, is_selected, covariates=None):
+    """Count the rows that `frequency_rows` shrinks: an exact number about the data, for benchmarks alone.
+
+    Parameters
+    ----------
+    genotypes, frequency, row_norm, n_haplotypes, rows, covariates : as in `frequency_rows`.
+    is_selected : (n_rows,) bool
+
+    Returns
+    -------
+    int
+    """
+    count = 0
+    whole = {"n_haplotypes": n_haplotypes, "rows": rows, "covariates": covariates}
+    for part, _, options in _row_blocks(genotypes, is_selected, **whole):
+        T = _frequency_units(part, frequency, **options)
+        count += int(long_rows(T, norm=row_norm, step=GENOTYPE_STEP)[0].sum())
+    return count
+
+
+def _row_blocks(genotypes, is_selected, *, n_haplotypes, rows, covariates):
+    """Yield the genotypes of a block of people, the slice of their rows, and the options of its coding."""
+    n_alleles = 1 if Rows(rows) == Rows.HAPLOTYPES else 2
+    for first in range(0, n_haplotypes, ROW_BLOCK):
+        last = min(first + ROW_BLOCK, n_haplotypes)
+        block = slice(first // n_alleles, last // n_alleles)
+        columns = block if is_fractional(genotypes) else slice(first // WORD_BITS, -(-last // WORD_BITS))
+        options = {"n_haplotypes": last - first, "rows": rows, "is_selected": is_selected[block]}
+        own = None if covariates is None else covariates[:, block]
+        yield genotypes[:, columns], block, options | {"covariates": own}
+
+
+def _with_intercept(X):
+    return np.column_stack([X.astype(np.float64), np.full(len(X), float(HALF))])
+
+
+def _check_exact(n_rows, X=(), Y=()):
+    is_small = _largest(X) <= LARGEST_GENOTYPE and _largest(Y) <= LARGEST_OUTCOME
+    if n_rows > LARGEST_CLIPPED_ROWS or not is_small:
+        raise UsageError(
+            f"Sums are exact for at most {LARGEST_CLIPPED_ROWS} rows of genotypes of at most "
+            f"{LARGEST_GENOTYPE} and outcomes of at most {LARGEST_OUTCOME} grid steps. Put both onto their "
+            "grids, and split the rows."
+        )
+
+
+def _largest(entries):
+    """Return the largest absolute value; that of the least int16 does not fit into int16."""
+    return max(int(np.max(entries, initial=0)), -int(np.min(entries, initial=0)))
+
+
+def _checked_factor(factor):
+    if not 0 < factor < math.inf:
+        raise UsageError(f"`factor` must be a finite number above 0, got {factor}. Use 1.")
+    return factor

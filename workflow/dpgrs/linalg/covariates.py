@@ -1,0 +1,142 @@
+"""Covariates as further columns of X: clipped by public constants, on the grid of clipped genotypes.
+
+A standardised value z becomes x = b/B clip(z, -B, B), B the public bound and b = 1/2 where rows are
+haplotypes and 1 where they are people, rounded towards zero onto `GENOTYPE_STEP`. So |x| <= b, and two
+entries of a column are at most as far apart as those of a variant: docs/proofs/clipped_gram.md, "Covariates".
+"""
+
+import math
+
+import numpy as np
+
+from dpgrs.errors import UsageError
+from dpgrs.linalg.clipped_statistics import (
+    CLIPPED_CROSS_STEP,
+    CLIPPED_GRAM_STEP,
+    GENOTYPE_STEP,
+    clipped_cross_product,
+    clipped_gram,
+)
+from dpgrs.linalg.statistics import CROSS_STEP, GRAM_STEP, cross_product
+from dpgrs.types import Rows
+
+# Of a product of a covariate and a genotype or the intercept, in half units of these.
+CROSS_UNITS = round(GENOTYPE_STEP / 2 / CLIPPED_GRAM_STEP)
+
+
+def entry_scale(*, bound, rows):
+    """Return what one standard deviation of a covariate is in X: b/bound.
+
+    Parameters
+    ----------
+    bound : float > 0, public, in standard deviations.
+    rows : Rows
+
+    Returns
+    -------
+    float
+
+    Raises
+    ------
+    UsageError
+        If the bound is not a finite number above 0.
+    """
+    if not 0 < bound < math.inf:
+        raise UsageError(f"`covariates.bound` must be a finite number above 0, got {bound}. Use 3.")
+    return (0.5 if Rows(rows) == Rows.HAPLOTYPES else 1.0) / bound
+
+
+def covariate_units(Z, *, bound, rows):
+    """Clip standardised covariates and round them towards zero onto the grid, each entry by itself.
+
+    Parameters
+    ----------
+    Z : (n_covariates, n_rows) float64, publicly standardised; NaN where missing.
+    bound : float > 0, public, in standard deviations.
+    rows : Rows, what a row is.
+
+    Returns
+    -------
+    (n_covariates, n_rows) int16 in units of `GENOTYPE_STEP`; 0, the public centre, where missing.
+
+    Raises
+    ------
+    UsageError
+        If the bound is not a finite number above 0.
+    """
+    scale = entry_scale(bound=bound, rows=rows)
+    x = np.nan_to_num(np.clip(Z, -bound, bound)) * scale
+    return np.trunc(x / GENOTYPE_STEP).astype(np.int16)
+
+
+def fractional_statistics(dosages, *, covariates, Y, columns, is_selected):
+    """Sum the exact statistics of dosages, with covariates before the intercept.
+
+    Parameters
+    ----------
+    dosages : (n_variants, n_rows) int16, as from `dpgrs.io.panel.Panel.genotypes`.
+    covariates : (n_covariates, n_rows) int16, as from `covariate_units`, or None.
+    Y : dict of panel size to (n_outcomes, n_rows) int64 in units of `OUTCOME_STEP`.
+    columns : dict of panel size to the indices of its variants.
+    is_selected : (n_rows,) bool
+
+    Returns
+    -------
+    gram, cross : as from `with_covariates`.
+
+    Raises
+    ------
+    UsageError
+        With more rows than `clipped_gram` can sum exactly.
+    """
+    own = dosages[:0] if covariates is None else covariates
+    X = np.vstack([dosages, own])[:, is_selected].T
+    last = len(dosages) + np.arange(len(own))
+    cross = {
+        size: clipped_cross_product(X[:, np.append(columns[size], last)], values[:, is_selected])
+        for size, values in Y.items()
+    }
+    return clipped_gram(X), cross
+
+
+def with_covariates(gram, cross, *, bits, covariates, Y, n_haplotypes, rows, is_selected):
+    """Append covariates to the exact statistics of variants, before the intercept.
+
+    Parameters
+    ----------
+    gram : (n_variants + 1, n_variants + 1) int64 in units of `GRAM_STEP`, the intercept last.
+    cross : dict of panel size to (n_outcomes, size + 1) int64 in units of `CROSS_STEP`, likewise.
+    bits : (n_variants, n_words) uint64
+    covariates : (n_covariates, n_rows) int16, as from `covariate_units`.
+    Y : dict of panel size to (n_outcomes, n_rows) int64 in units of `OUTCOME_STEP`.
+    n_haplotypes, rows, is_selected : as in `dpgrs.linalg.statistics.gram`, without None.
+
+    Returns
+    -------
+    gram : (n_variants + n_covariates + 1,) * 2 int64 in units of `CLIPPED_GRAM_STEP`.
+    cross : dict of panel size to (n_outcomes, size + n_covariates + 1) int64 in units of
+        `CLIPPED_CROSS_STEP`.
+
+    Raises
+    ------
+    UsageError
+        With more rows than `clipped_gram` can sum exactly.
+    """
+    chosen = covariates[:, is_selected]
+    d, c = len(gram) - 1, len(chosen)
+    options = {"n_haplotypes": n_haplotypes, "rows": rows, "is_selected": is_selected}
+    # Of variants and the intercept, in half units of the genotypes.
+    of_variants = cross_product(bits, covariates.astype(np.int64), **options) * CROSS_UNITS
+    among = clipped_gram(chosen.T)[:-1, :-1]
+    finer = gram * round(GRAM_STEP / CLIPPED_GRAM_STEP)
+    joined = np.zeros((d + c + 1,) * 2, dtype=np.int64)
+    first, own = np.append(np.arange(d), d + c), np.arange(d, d + c)
+    joined[np.ix_(first, first)] = finer
+    joined[np.ix_(own, own)] = among
+    joined[np.ix_(own, first)], joined[np.ix_(first, own)] = of_variants, of_variants.T
+    finer_cross = {}
+    for size, sums in cross.items():
+        coarse = sums * round(CROSS_STEP / CLIPPED_CROSS_STEP)
+        of_covariates = clipped_cross_product(chosen.T, Y[size][:, is_selected])[:, :-1]
+        finer_cross[size] = np.hstack([coarse[:, :-1], of_covariates, coarse[:, -1:]])
+    return joined, finer_cross

@@ -1,0 +1,72 @@
+"""Norms at which tight bounds clip rows, and the outcomes that share a budget."""
+
+import numpy as np
+
+from dpgrs.linalg.clipped_statistics import tight_outcome_norm, tight_row_norm
+from dpgrs.linalg.covariates import entry_scale
+from dpgrs.linalg.statistics import grid_outcomes
+
+# The norm of fewer standardised outcomes is often far above its root mean square, so a clip would bias.
+FEWEST_CLIPPED_OUTCOMES = 10
+
+
+def outcome_norm(n_shared, *, factor, bound):
+    """Return the norm at which `tight` bounds clip rows of outcomes that share a budget; None if they do not.
+
+    Parameters
+    ----------
+    n_shared : int
+    factor : float, times the root of their number.
+    bound : float, of every outcome.
+    """
+    if n_shared < FEWEST_CLIPPED_OUTCOMES:
+        return None
+    return tight_outcome_norm(n_shared, factor=factor, bound=bound)
+
+
+def row_norm_of(frequency, *, rows, factor, n_covariates=0, covariate_bound=None):
+    """Return the norm at which `tight` bounds clip rows of genotypes and covariates.
+
+    Parameters
+    ----------
+    frequency : (n_variants,) ALT allele frequencies of a public panel.
+    rows : Rows
+    factor : float, times their root mean square.
+    n_covariates : int
+    covariate_bound : float, at which they are clipped, in standard deviations; None without covariates.
+    """
+    square = n_covariates * entry_scale(bound=covariate_bound, rows=rows) ** 2 if n_covariates else 0.0
+    return tight_row_norm(frequency, rows=rows, factor=factor, covariate_square=square)
+
+
+def clipped_outcomes(values, *, bound, norm, n_shared):
+    """Clip outcomes and round them to their grid, those of each budget by themselves.
+
+    Parameters
+    ----------
+    values : (n_outcomes, n_rows) float64, NaN where missing.
+    bound : float, of every outcome.
+    norm : float or None, of a row of the outcomes of one budget.
+    n_shared : int, outcomes that share a budget.
+
+    Returns
+    -------
+    (n_outcomes, n_rows) int64 in units of `OUTCOME_STEP`.
+    """
+    groups = budget_groups(len(values), n_shared=n_shared)
+    return np.vstack([grid_outcomes(values[group], bound=bound, row_norm=norm) for group in groups])
+
+
+def budget_groups(n_outcomes, *, n_shared):
+    """Return the outcomes of each budget.
+
+    Parameters
+    ----------
+    n_outcomes : int, a multiple of `n_shared`.
+    n_shared : int, outcomes that share a budget: `PrivacyRequest.n_outcomes`.
+
+    Returns
+    -------
+    list of slice, in the order of the outcomes.
+    """
+    return [slice(first, first + n_shared) for first in range(0, n_outcomes, n_shared)]

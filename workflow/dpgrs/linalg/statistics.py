@@ -1,0 +1,288 @@
+"""Exact sufficient statistics: sums over rows in integers, so that chunks of rows add up in any order.
+
+Genotypes are bits, or fractional dosages of people: int16 in `half` coding, dosage - 1, in whole steps.
+
+Coding `half`, half units: a haplotype row holds t = 2 x = 2 a - 1 (alleles a = 0 or 1), a person's row
+t = 2 x = 2 (a1 + a2) - 2. The intercept column is the constant x = 1/2, t = 1, appended last.
+"""
+
+from fractions import Fraction
+
+import numpy as np
+
+from dpgrs.errors import UsageError
+from dpgrs.genotypes.bits import pack, unpack
+from dpgrs.genotypes.dosages import DOSAGE_STEP
+from dpgrs.types import Rows
+
+GRAM_STEP = 1 / 4  # one unit of the integer Gram matrix
+OUTCOME_STEP = 2.0**-16  # one unit of an outcome on its grid
+CROSS_STEP = OUTCOME_STEP / 2  # one unit of the integer X'Y
+
+# Sums of outcomes stay exact in float64 whatever the data: 2 * 2^26 * 2^25 grid steps are below 2^53.
+LARGEST_BOUND = 1000.0
+LARGEST_OUTCOME = 2**26  # in grid steps, above LARGEST_BOUND
+LARGEST_ROWS = 2**25
+VARIANT_BLOCK = 256  # variants unpacked at a time
+# Of a square in `clip_norms`.
+HALF_BITS = 31
+HALF_MASK = 2**HALF_BITS - 1
+# More than makes up for the float64 roundings of a scale, so that no product is above the true one.
+BELOW_ONE = 1 - 2.0**-48
+# More than float64 loses in a sum of 10^6 squares and its root.
+ABOVE_ROUNDING = 1 + 2.0**-30
+EVEN_BITS = np.uint64(0x5555555555555555)
+
+
+def gram(bits, *, n_haplotypes, rows, is_selected=None, n_threads=1):
+    """Sum t t' over the selected rows.
+
+    Parameters
+    ----------
+    bits : (n_variants, n_words) uint64
+    n_haplotypes : int
+    rows : Rows
+    is_selected : (n_rows,) bool, the rows to sum over; None takes all.
+    n_threads : int, at least 1; the result does not depend on it.
+
+    Returns
+    -------
+    (n_variants + 1, n_variants + 1) int64 symmetric, in units of `GRAM_STEP`, the intercept last.
+    """
+    from dpgrs.linalg._kernels import centre_counts, joint_counts  # brings numba, which takes 0.3 s
+
+    selected = pack(selected_haplotypes(is_selected, n_haplotypes=n_haplotypes, rows=rows))
+    # The selection itself is the bit row of the intercept: allele 1 on every selected haplotype.
+    A = np.vstack([bits & selected, selected])
+    G = joint_counts(A, n_threads=n_threads)
+    if Rows(rows) == Rows.PEOPLE:
+        # sum (a1 + a2)(b1 + b2): the two alleles of a person meet straight and crosswise.
+        G += joint_counts(A, phases_swapped(A), n_threads=n_threads)
+    centre_counts(G)
+    if Rows(rows) == Rows.PEOPLE:
+        # The selection is a dosage of 2, t = 2: twice the intercept.
+        G[-1] //= 2
+        G[:, -1] //= 2
+    return G
+
+
+def grid_outcomes(Y, *, bound, row_norm=None):
+    """Clip outcomes and round them towards zero onto the public grid.
+
+    Parameters
+    ----------
+    Y : (n_outcomes, n_rows) float64, publicly standardised; NaN where missing.
+    bound : float, public. Clipping is by row, so it costs no privacy.
+    row_norm : float > 0, public: a row (one column of Y) that is longer, after the clip at `bound`, is shrunk
+        to this norm over all outcomes given, which are those of one budget. None shrinks nothing.
+
+    Returns
+    -------
+    (n_outcomes, n_rows) int64 in units of `OUTCOME_STEP`, of absolute value at most ``bound / OUTCOME_STEP``;
+    0 where missing. No row is longer than ``row_norm / OUTCOME_STEP``.
+
+    Raises
+    ------
+    UsageError
+        If the bound is not positive, or above `LARGEST_BOUND`, or the norm is not a finite number above 0.
+    """
+    if not 0 < bound <= LARGEST_BOUND:
+        raise UsageError(
+            f"`outcomes.bound` must be above 0 and at most {LARGEST_BOUND:g}, got {bound}. "
+            "Use the default, 3."
+        )
+    gridded = np.trunc(np.nan_to_num(np.clip(Y, -bound, bound)) / OUTCOME_STEP).astype(np.int64)
+    if row_norm is not None:
+        clip_norms(gridded, norm=row_norm, step=OUTCOME_STEP)
+    return gridded
+
+
+def clip_norms(entries, *, norm, step):
+    """Shrink rows that are longer than a norm, in place and rounding towards zero.
+
+    What becomes of a row depends on that row alone (docs/proofs/clipped_gram.md, "What is computed").
+
+    Parameters
+    ----------
+    entries : (n_entries, n_rows) int16, int32 or int64 in units of `step`, below 2^31; a row is a column.
+    norm : float > 0, public, in the units of `step`.
+    step : float, a power of 2.
+
+    Raises
+    ------
+    UsageError
+        If the norm is not a finite number above 0.
+    """
+    if not 0 < norm < np.inf:
+        raise UsageError(f"`row_norm` must be a finite number above 0, got {norm}. Give a public bound.")
+    is_long, length = long_rows(entries, norm=norm, step=step)
+    scale = norm / step / length * BELOW_ONE
+    for entry in entries if is_long.any() else ():
+        entry[is_long] = np.trunc(entry[is_long] * scale)
+
+
+def long_rows(entries, *, norm, step):
+    """Tell which rows are longer than a norm, exactly.
+
+    Parameters
+    ----------
+    entries, norm, step : as in `clip_norms`.
+
+    Returns
+    -------
+    is_long : (n_rows,) bool
+    length : (n_long,) float64, of the long rows, in units of `step`.
+    """
+    # Squares below 2^62 in two halves: their sums are exact, hence the same in every order.
+    high, low = np.zeros((2, entries.shape[1]), dtype=np.int64)
+    for entry in entries:
+        square = np.square(entry, dtype=np.int64)
+        high += square >> HALF_BITS
+        low += square & HALF_MASK
+    high += low >> HALF_BITS
+    low &= HALF_MASK
+    largest_high, largest_low = divmod(int((Fraction(norm) / Fraction(step)) ** 2), 2**HALF_BITS)
+    is_long = (high > largest_high) | ((high == largest_high) & (low > largest_low))
+    return is_long, np.sqrt(high[is_long] * 2.0**HALF_BITS + low[is_long])
+
+
+def count_known(Y):
+    """Count on how many rows each outcome is known.
+
+    Parameters
+    ----------
+    Y : (n_outcomes, n_rows) float64, NaN where missing.
+
+    Returns
+    -------
+    (n_outcomes,) int64
+    """
+    return np.isfinite(Y).sum(axis=1)
+
+
+def largest_row_norm(Y, *, n_shared):
+    """Bound the norm of a row over the outcomes of one budget, by the rows themselves: for public outcomes.
+
+    Parameters
+    ----------
+    Y : (n_outcomes, n_rows) int64 in units of `OUTCOME_STEP`, as `grid_outcomes` gives.
+    n_shared : int, outcomes that share a budget; they divide the outcomes.
+
+    Returns
+    -------
+    float, in the units of the outcomes, rounded up; 0 without rows.
+    """
+    budgets = (len(Y) // n_shared, n_shared, Y.shape[1])
+    squares = np.square(Y, dtype=np.float64).reshape(budgets).sum(axis=1)
+    return float(np.sqrt(squares.max(initial=0.0))) * OUTCOME_STEP * ABOVE_ROUNDING
+
+
+def cross_product(bits, Y, *, n_haplotypes, rows, is_selected=None):
+    """Sum y t' over the selected rows.
+
+    Parameters
+    ----------
+    bits : (n_variants, n_words) uint64
+    Y : (n_outcomes, n_rows) int64 in units of `OUTCOME_STEP`, as `grid_outcomes` gives.
+    n_haplotypes : int
+    rows : Rows
+    is_selected : (n_rows,) bool, the rows to sum over; None takes all.
+
+    Returns
+    -------
+    (n_outcomes, n_variants + 1) int64 in units of `CROSS_STEP`, the intercept last.
+
+    Raises
+    ------
+    UsageError
+        With more than `LARGEST_ROWS` rows, or an outcome beyond `LARGEST_OUTCOME`.
+    """
+    if Y.shape[1] > LARGEST_ROWS or np.abs(Y).max(initial=0) > LARGEST_OUTCOME:
+        raise UsageError(
+            f"Sums are exact for at most {LARGEST_ROWS} rows of outcomes of at most {LARGEST_OUTCOME} grid "
+            "steps. Put outcomes onto the grid, and split the rows."
+        )
+    keep = slice(None) if is_selected is None else is_selected
+    Y = Y[:, keep]
+    V = np.empty((len(Y), len(bits) + 1), dtype=np.int64)
+    V[:, -1] = Y.sum(axis=1)
+    # Products and partial sums are integers below 2^53: BLAS is exact in float64, whatever its order.
+    Y = Y.astype(np.float64)
+    for start in range(0, len(bits), VARIANT_BLOCK):
+        block = slice(start, min(start + VARIANT_BLOCK, len(bits)))
+        T = half_units(bits[block], n_haplotypes=n_haplotypes, rows=rows)[:, keep]
+        V[:, block] = Y @ T.T.astype(np.float64)
+    return V
+
+
+def is_fractional(genotypes):
+    """Tell dosages from bits."""
+    return genotypes.dtype == np.int16
+
+
+def coded_rows(genotypes, *, n_haplotypes, rows, is_selected=None):
+    """Return the genotype matrix in `half` coding, without the intercept.
+
+    Parameters
+    ----------
+    genotypes : (n_variants, n_words) uint64, or (n_variants, n_rows) int16 dosages.
+    n_haplotypes : int
+    rows : Rows
+    is_selected : (n_rows,) bool, the rows to return; None returns all.
+
+    Returns
+    -------
+    (n_selected, n_variants) float64: -1/2 and 1/2 for haplotypes, -1, 0 and 1 for people, between -1 and 1
+    for dosages.
+    """
+    keep = slice(None) if is_selected is None else is_selected
+    if is_fractional(genotypes):
+        return genotypes[:, keep].T * DOSAGE_STEP
+    return half_units(genotypes, n_haplotypes=n_haplotypes, rows=rows)[:, keep].T / 2
+
+
+def half_units(bits, *, n_haplotypes, rows):
+    """Return the genotype matrix in `half` coding and half units, variants first.
+
+    Parameters
+    ----------
+    bits : (n_variants, n_words) uint64
+    n_haplotypes : int
+    rows : Rows
+
+    Returns
+    -------
+    (n_variants, n_rows) int8: t, as at the top of this page.
+    """
+    alleles = unpack(bits, n_haplotypes).astype(np.int8)
+    if Rows(rows) == Rows.HAPLOTYPES:
+        return 2 * alleles - 1
+    return 2 * (alleles[:, 0::2] + alleles[:, 1::2]) - 2
+
+
+def column_moments(frequency, *, rows):
+    """Return mean and variance of the columns in `half` coding, from frequencies alone.
+
+    Parameters
+    ----------
+    frequency : (n_variants,) ALT allele frequencies.
+    rows : Rows; the two alleles of a person are taken as independent.
+
+    Returns
+    -------
+    means, variances : (n_variants,) float64.
+    """
+    n_alleles = 1 if Rows(rows) == Rows.HAPLOTYPES else 2
+    return n_alleles * (frequency - 0.5), n_alleles * frequency * (1 - frequency)
+
+
+def selected_haplotypes(is_selected, *, n_haplotypes, rows):
+    """Return (n_haplotypes,) bool, the haplotypes of the selected rows: (n_rows,) bool, or None for all."""
+    if is_selected is None:
+        return np.ones(n_haplotypes, dtype=bool)
+    return is_selected if Rows(rows) == Rows.HAPLOTYPES else np.repeat(is_selected, 2)
+
+
+def phases_swapped(words):
+    """Exchange the two haplotypes of every person: neighbouring bits of (..., n_words) uint64 are swapped."""
+    return (words & EVEN_BITS) << np.uint64(1) | words >> np.uint64(1) & EVEN_BITS

@@ -1,0 +1,1 @@
+"""Regression methods: what each draws, and how its weights are fitted."""

@@ -1,0 +1,254 @@
+"""AdaSSP (Wang 2018) for many outcomes: a ridge penalty chosen by a noisy smallest eigenvalue of X'X.
+
+References
+----------
+.. [1] Wang (2018). Revisiting differentially private linear regression. UAI. arXiv 1803.02596.
+"""
+
+import math
+from dataclasses import asdict, dataclass
+from functools import cached_property, lru_cache
+
+import numpy as np
+
+from dpgrs.errors import UsageError
+from dpgrs.linalg.statistics import GRAM_STEP
+from dpgrs.methods.requests import PrivacyRequest
+from dpgrs.methods.reusecov import NoisyStatistics, fit_reusecov, private_statistics
+from dpgrs.privacy.accounting.accountant import split_budget
+from dpgrs.privacy.sensitivity import smallest_eigenvalue_sensitivity
+from dpgrs.types import Rows
+
+# The grid of the eigenvalue is at most 2^-11 of the squared norm of a row wide.
+RELATIVE_STEP = 11
+# Up to here factorisations in float64 decide within half a grid step (docs/proofs/smallest_eigenvalue.md).
+LARGEST_VARIANTS = 2**12
+# With this probability the penalty is too small for the noise of X'X: the rho of the formula.
+FAILURE = 0.05
+# The noisy eigenvalue is lowered by so many standard deviations: too high in 5 of 100 draws.
+CAUTION = 1.645
+
+
+@dataclass(frozen=True, kw_only=True)
+class AdasspRequest(PrivacyRequest):
+    """The terms of AdaSSP: `gram_share` is not used, as the statistics but counts get equal shares."""
+
+    @cached_property
+    def budget(self):
+        """The mu of ``count``, ``observed``, ``eigenvalue``, ``gram`` and ``cross``, a dict."""
+        counts = self.shares_of_counts
+        shares = (*counts, *[(1 - counts[0] - counts[1]) / 3] * 3)
+        mus = split_budget(self.epsilon, self.delta, shares=shares, accounting=self.accounting)
+        return dict(zip(("count", "observed", "eigenvalue", "gram", "cross"), mus, strict=True))
+
+
+@dataclass(frozen=True, kw_only=True)
+class AdasspStatistics(NoisyStatistics):
+    """Statistics after the mechanisms: all that follows is post-processing.
+
+    Attributes
+    ----------
+    smallest_eigenvalue : float, noisy, of X'X without its intercept. Its event is the last.
+    """
+
+    smallest_eigenvalue: float
+
+    @property
+    def penalty(self):
+        """The ridge penalty that the noise of X'X asks for, on the scale of X'X, a float >= 0."""
+        scales = {event.statistic: event.sigma for event in self.events}
+        n_variants = len(self.gram) - 1
+        # Without noise it is at least this, but for 5 of 100 draws, and never below 0.
+        lowered = max(0.0, self.smallest_eigenvalue - CAUTION * scales["smallest eigenvalue"])
+        # The spectral norm of the noise of X'X, but for `FAILURE`.
+        spread = math.sqrt(n_variants * math.log(2 * n_variants**2 / FAILURE)) * scales["gram"]
+        return max(0.0, spread - lowered)
+
+
+@lru_cache(maxsize=256)
+def adassp_request(request):
+    """Return the terms of AdaSSP, for a PrivacyRequest; kept, as the split takes milliseconds."""
+    return AdasspRequest(**asdict(request))
+
+
+def private_adassp(gram, cross, n_rows, *, request, noise, **options):
+    """Release the number of rows, X'X, X'Y and the smallest eigenvalue of X'X.
+
+    Parameters
+    ----------
+    gram, cross, n_rows, request, noise : as in `private_statistics`.
+    **options : its outcome_names and observed.
+
+    Returns
+    -------
+    AdasspStatistics
+
+    Privacy
+    -------
+    Unit and neighbours as requested. The composition of `private_statistics` (docs/proofs/count.md,
+    docs/proofs/gram.md, docs/proofs/cross_product.md) and `private_smallest_eigenvalue`
+    (docs/proofs/smallest_eigenvalue.md), one GaussianEvent each, is (epsilon, delta)-DP for the outcomes of
+    one budget; with several budgets the whole costs more (docs/accounting.md). Public: all of the request; n
+    under replace-one. Not covered: relatives.
+
+    Raises
+    ------
+    UsageError
+        If the statistics do not have the shape of the request, or are of more than `LARGEST_VARIANTS`.
+    """
+    terms = adassp_request(request)
+    noisy = private_statistics(gram, cross, n_rows, request=terms, noise=noise, **options)
+    eigenvalue, event = private_smallest_eigenvalue(gram, request=terms, noise=noise.of("genotypes"))
+    released = vars(noisy) | {"events": (*noisy.events, event)}
+    return AdasspStatistics(**released, smallest_eigenvalue=eigenvalue)
+
+
+def private_smallest_eigenvalue(gram, *, request, noise):
+    """Release the smallest eigenvalue of X'X without its intercept, rounded to `eigenvalue_step`.
+
+    Parameters
+    ----------
+    gram : (n_variants + 1, n_variants + 1) int64 in units of the request's `gram_step`, intercept last.
+    request : AdasspRequest
+    noise : as in `private_statistics`.
+
+    Returns
+    -------
+    float, which noise can make negative, and the event.
+
+    Privacy
+    -------
+    Unit and neighbours as requested. Sensitivity `smallest_eigenvalue_sensitivity`, with `eigenvalue_error`
+    for `eigenvalue_steps`: docs/proofs/smallest_eigenvalue.md. Event GaussianEvent.
+
+    Raises
+    ------
+    UsageError
+        With more than `LARGEST_VARIANTS` variants and covariates.
+    """
+    if request.n_columns > LARGEST_VARIANTS:
+        raise UsageError(
+            f"`panel.size` and covariates must be at most {LARGEST_VARIANTS} together for adassp, got "
+            f"{request.n_columns}. Lower them, or leave the method out."
+        )
+    step = eigenvalue_step(request.n_columns, rows=request.rows, row_norm=request.row_norm)
+    noisy, event = noise.gaussian(
+        eigenvalue_steps(gram[:-1, :-1] * request.gram_step, step=step),
+        name="smallest eigenvalue",
+        step=step,
+        sensitivity=smallest_eigenvalue_sensitivity(
+            request.n_columns,
+            row_norm=request.row_norm,
+            error=eigenvalue_error(step, row_norm=request.row_norm),
+            **request.relation,
+        ),
+        mu=request.budget["eigenvalue"],
+    )
+    return float(noisy) * step, event
+
+
+def eigenvalue_step(n_variants, *, rows, row_norm=None):
+    """Return the width of the eigenvalue's grid: a power of 2, small beside the squared norm of a row.
+
+    Parameters
+    ----------
+    n_variants : int
+    rows : Rows
+    row_norm : float > 0, public bound on the norm of a row in `frequency` coding; None for `half` coding,
+        where the squared norm is a whole number of steps.
+
+    Returns
+    -------
+    float
+    """
+    is_haplotype = Rows(rows) == Rows.HAPLOTYPES
+    if row_norm is None:
+        unit = GRAM_STEP if is_haplotype else 1.0
+        return min(_power_below(n_variants * unit), unit)
+    return _power_below(min(row_norm**2, n_variants * (1 if is_haplotype else 4)))
+
+
+def _power_below(square):
+    return 2.0 ** (math.floor(math.log2(square)) - RELATIVE_STEP)
+
+
+def eigenvalue_error(step, *, row_norm=None):
+    """Bound how far the rounded eigenvalue lies from the true one, as far as that is not free.
+
+    Half a step, and another half where the squared norm of a row is no whole number of steps
+    (docs/proofs/smallest_eigenvalue.md).
+    """
+    return step / 2 if row_norm is None else step
+
+
+def eigenvalue_steps(gram, *, step):
+    """Round the smallest eigenvalue of X'X to a grid, by factorisations that decide.
+
+    What LAPACK says of an eigenvalue is a guess: its error is small, but not proven. A Cholesky factorisation
+    ends if and only if the matrix is positive definite, but for an error with a proven bound.
+
+    Parameters
+    ----------
+    gram : (d, d) float64, exact, of at least one column.
+    step : float, width of the grid.
+
+    Returns
+    -------
+    int64 >= 0, in steps, within half a step and the error of docs/proofs/smallest_eigenvalue.md.
+    """
+
+    def is_at_least(steps):
+        # No eigenvalue is below 0. Thresholds lie between steps, where a singular matrix is no tie.
+        return steps <= 0 or _is_positive(gram, threshold=(steps - 0.5) * step)
+
+    guess = _guess(gram, step)
+    if is_at_least(guess) and not is_at_least(guess + 1):
+        return np.int64(guess)
+    # The smallest eigenvalue is at most any entry of the diagonal.
+    low, high = 0, math.ceil(gram.diagonal().min() / step) + 2
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if is_at_least(middle) else (low, middle)
+    return np.int64(low)
+
+
+def _guess(gram, step):
+    """Return about how many steps the smallest eigenvalue has; 0 where LAPACK finds none."""
+    try:
+        return max(0, math.floor(np.linalg.eigvalsh(gram)[0] / step + 0.5))
+    except (np.linalg.LinAlgError, ValueError, OverflowError):
+        # It did not converge, or to no number. A failure would tell of the data, and a guess decides nothing.
+        return 0
+
+
+def _is_positive(gram, *, threshold):
+    """Tell whether a Cholesky factorisation of X'X less a multiple of the identity ends."""
+    lowered = gram.copy()
+    np.fill_diagonal(lowered, lowered.diagonal() - threshold)
+    try:
+        np.linalg.cholesky(lowered)
+    except np.linalg.LinAlgError:
+        return False
+    return True
+
+
+def fit_adassp(statistics):
+    """Solve W = (G_c + lambda I)^-1 V for all outcomes, with the penalty that the noise of G asks for.
+
+    lambda = max(0, sqrt(d ln(2 d^2/rho)) s_G - max(0, eigenvalue~ - 1.645 s)), rho = 0.05, s_G and s the
+    standard deviations of the noise. Centred as in `fit_reusecov`.
+
+    Parameters
+    ----------
+    statistics : AdasspStatistics
+
+    Returns
+    -------
+    LinearFit
+
+    Privacy
+    -------
+    Post-processing: costs nothing.
+    """
+    fit = fit_reusecov(statistics, penalty=statistics.penalty / statistics.n)
+    return fit.in_half_coding(statistics.origin)

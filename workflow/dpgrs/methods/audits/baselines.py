@@ -1,0 +1,330 @@
+"""Audit cases of the baselines and of the sketch: neighbours that attain what is claimed, by the real code.
+
+Inputs differ in one unit; everyone else has outcomes of 0. What would be released without noise, and how
+large the noise is said to be, is learnt from the mechanism itself by a source that draws none.
+"""
+
+import math
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+
+from dpgrs.genotypes.bits import pack
+from dpgrs.linalg.clipped_statistics import clipped_statistics
+from dpgrs.linalg.statistics import LARGEST_BOUND, coded_rows, cross_product, gram, grid_outcomes
+from dpgrs.methods.adassp import (
+    AdasspRequest,
+    adassp_request,
+    eigenvalue_error,
+    eigenvalue_step,
+    private_adassp,
+    private_smallest_eigenvalue,
+)
+from dpgrs.methods.audits.sums import (
+    DELTA,
+    EPSILON,
+    LONG_MEMBER,
+    MEMBER,
+    MIRRORED_MEMBER,
+    N_OTHERS,
+    OTHER_HAPLOTYPE,
+    OTHER_PERSON,
+    TERMS,
+    ExactStatistics,
+)
+from dpgrs.methods.dp_sgd import SgdRequest, private_sgd
+from dpgrs.methods.naive import private_separate_statistics, separate_request
+from dpgrs.methods.requests import PrivacyRequest
+from dpgrs.methods.reusecov import noisy_entries
+from dpgrs.methods.sketch import SketchRequest, private_sketch, private_sketched_gram
+from dpgrs.privacy.audit.audit import AuditCase, GaussianLoss, register_audits
+from dpgrs.privacy.audit.parts import Part, log_likelihood_ratio
+from dpgrs.privacy.noise.sources import NoiseSource
+from dpgrs.types import Accounting, Coding, Neighbours, Rows, Unit
+
+HAPLOTYPE = {"rows": Rows.HAPLOTYPES, "unit": Unit.HAPLOTYPE}
+TWO_HAPLOTYPES = {"rows": Rows.HAPLOTYPES, "unit": Unit.PERSON}
+PERSON = {"rows": Rows.PEOPLE, "unit": Unit.PERSON}
+ADDED = {"neighbours": Neighbours.ADD_REMOVE}
+REPLACED = {"neighbours": Neighbours.REPLACE_ONE}
+CLIPPED = {"coding": Coding.FREQUENCY}
+COUNTED = {"counts_outcomes": True, "count_share": 0.2}
+GDP, PAPER = {"accounting": Accounting.GDP}, {"accounting": Accounting.PAPER}
+
+# A member whose row is orthogonal to everyone else's, so that all of it is in the smallest eigenvalue.
+CROSSING = ((1, 1), (1, -1))
+# Members of a step of DP-SGD, whose rows have a whole norm.
+SHORT_MEMBER = ((1, -1), (1, -1))
+# A learning rate at which the grid of the weights is too fine to be seen in a step.
+STEEP = 2.0**21
+
+
+@dataclass(frozen=True, eq=False)
+class Cohort:
+    """Rows, for mechanisms that need more than sums.
+
+    Attributes
+    ----------
+    bits : (n_variants, n_words) uint64
+    n_haplotypes : int
+    outcomes : (n_outcomes, n_rows) int64 in units of `OUTCOME_STEP`.
+    """
+
+    bits: np.ndarray
+    n_haplotypes: int
+    outcomes: np.ndarray
+
+
+@dataclass(frozen=True)
+class ExactRows:
+    """The input of such a mechanism.
+
+    Attributes
+    ----------
+    n_rows : int
+    cohort : Cohort
+    """
+
+    n_rows: int
+    cohort: Cohort
+
+
+class Silence(NoiseSource):
+    """Draws nothing, and notes what would be drawn.
+
+    Attributes
+    ----------
+    events : list
+    """
+
+    source = "benchmark"
+
+    def __init__(self):
+        self.events = []
+
+    def _draw(self, statistic, event):
+        self.events.append(event)
+        return statistic, event
+
+
+@register_audits
+def baseline_cases():
+    """Return the cases of AdaSSP, the separate fits, one step of DP-SGD, and the sketch."""
+    return [
+        _smallest_eigenvalue(**TWO_HAPLOTYPES, **ADDED, **GDP, epsilon=15.0),
+        _smallest_eigenvalue(**HAPLOTYPE, **REPLACED, **PAPER, epsilon=40.0),
+        _adassp(**TWO_HAPLOTYPES, **ADDED, **GDP),
+        _smallest_eigenvalue(**PERSON, **REPLACED, **GDP, **CLIPPED, row_norm=2.0, epsilon=15.0),
+        _adassp(**HAPLOTYPE, **ADDED, **PAPER),
+        _adassp(**TWO_HAPLOTYPES, **ADDED, **GDP, **COUNTED),
+        _adassp(**TWO_HAPLOTYPES, **ADDED, **GDP, **CLIPPED, row_norm=1.0),
+        _separate_statistics(MEMBER, **TWO_HAPLOTYPES, **ADDED, **GDP, count_share=0.1),
+        _separate_statistics(MEMBER, **PERSON, **ADDED, **PAPER),
+        _separate_statistics(MEMBER, **TWO_HAPLOTYPES, **ADDED, **GDP, **COUNTED),
+        _separate_statistics(LONG_MEMBER, **PERSON, **ADDED, **GDP, **CLIPPED, row_norm=4.0),
+        _sgd(MEMBER, **TWO_HAPLOTYPES, **ADDED, **GDP, count_share=0.1),
+        _sgd(SHORT_MEMBER, **PERSON, **ADDED, **PAPER),
+        _sketched_gram(OTHER_HAPLOTYPE, **TWO_HAPLOTYPES, **REPLACED, **GDP, gram_share=0.98),
+        _sketched_gram(OTHER_PERSON, **PERSON, **REPLACED, **PAPER, gram_share=0.8),
+        _sketch(**TWO_HAPLOTYPES, **REPLACED, **GDP, gram_share=0.7),
+        _sketch(**HAPLOTYPE, **REPLACED, **PAPER),
+    ]
+
+
+def _smallest_eigenvalue(**terms):
+    request = AdasspRequest(**request_terms(CROSSING, **terms))
+
+    def run(exact, noise):
+        return [private_smallest_eigenvalue(exact.gram, request=request, noise=noise)[0]]
+
+    pair = _crossed_pair(request)
+    return normal_case(private_smallest_eigenvalue, request, pair=pair, run=run, mu=_eigenvalue_mu(request))
+
+
+def _adassp(**terms):
+    request = PrivacyRequest(**request_terms(CROSSING, **terms))
+    split = adassp_request(request)
+
+    def run(exact, noise):
+        options = {"request": request, "noise": noise, "observed": exact.observed}
+        statistics = private_adassp(exact.gram, exact.cross, exact.n_rows, **options)
+        return [*_noisy_parts(statistics, request), statistics.smallest_eigenvalue]
+
+    drawn = ("count", "observed", "gram", "cross")
+    mu = math.hypot(*(split.budget[name] for name in drawn), _eigenvalue_mu(split))
+    return normal_case(private_adassp, request, pair=_crossed_pair(request), run=run, mu=mu)
+
+
+def _eigenvalue_mu(request):
+    """Return what the pair shows of the eigenvalue's mu: it does not use up what floating point may need."""
+    per_row = request.n_variants / 4 if request.row_norm is None else request.row_norm**2
+    moved = per_row * request.rows_per_unit
+    step = eigenvalue_step(request.n_variants, rows=request.rows, row_norm=request.row_norm)
+    slack = 2 * eigenvalue_error(step, row_norm=request.row_norm)
+    return request.budget["eigenvalue"] * moved / (moved + slack)
+
+
+def _separate_statistics(member, **terms):
+    request = PrivacyRequest(**request_terms(member, **terms))
+
+    def run(exact, noise):
+        released = []
+        options = {"request": request, "noise": noise, "observed": exact.observed}
+        for noisy in private_separate_statistics(exact.gram, exact.cross, exact.n_rows, **options):
+            parts = _noisy_parts(noisy, request)
+            released.extend(parts[1:] if released else parts)  # the count is drawn once
+        return released
+
+    budget = separate_request(request).budget
+    times = math.sqrt(request.n_outcomes)
+    mu = math.hypot(budget["count"], *(times * budget[name] for name in ("observed", "gram", "cross")))
+    pair = _sums(member, request), _sums(None, request)
+    return normal_case(private_separate_statistics, request, pair=pair, run=run, mu=mu)
+
+
+def _sgd(member, **terms):
+    """Build the case of one step on all rows: what a secret sample hides is accounted for, not audited."""
+    options = {"steps": 1, "sampling_rate": 1.0, "learning_rate": STEEP}
+    request = SgdRequest(**request_terms(member, **terms), **options)
+    rows_of_a_unit = 2 if request.rows == Rows.HAPLOTYPES and request.unit == Unit.PERSON else 1
+
+    def run(exact, noise):
+        cohort = exact.cohort
+        X = coded_rows(cohort.bits, n_haplotypes=cohort.n_haplotypes, rows=request.rows)
+        everybody = np.ones(len(X) // rows_of_a_unit, dtype=bool)
+        result = private_sgd(X, cohort.outcomes, request=request, noise=noise, sample=lambda _: everybody)
+        W = np.column_stack([result.fit.weights, 2 * result.fit.intercept])
+        return [result.n, -W * (result.n * request.row_norm_squared / STEEP)]
+
+    mu = math.hypot(request.budget["count"], 1 / request.noise_multiplier)
+    pair = cohort_rows(member, request), cohort_rows(None, request)
+    return normal_case(private_sgd, request, pair=pair, run=run, mu=mu)
+
+
+def _sketched_gram(other, **terms):
+    """Build the case of a sample that is everybody: what a secret one hides is proven, not audited."""
+    request, everybody = _sketch_of_all(MEMBER, **terms)
+
+    def run(exact, noise):
+        options = {"n_haplotypes": exact.cohort.n_haplotypes, "request": request, "noise": noise}
+        G, _ = private_sketched_gram(exact.cohort.bits, everybody, **options)
+        return [G[noisy_entries(request.n_variants, rows=request.rows)]]
+
+    pair = cohort_rows(MEMBER, request), cohort_rows(other, request)
+    return normal_case(private_sketched_gram, request, pair=pair, run=run, mu=request.budget["gram"])
+
+
+def _sketch(**terms):
+    """Build the case of both steps on everybody: as if the sample were public, their mu^2 add up."""
+    request, everybody = _sketch_of_all(SHORT_MEMBER, **terms)
+
+    def run(exact, noise):
+        bits, n_haplotypes = exact.cohort.bits, exact.cohort.n_haplotypes
+        V = cross_product(bits, exact.cohort.outcomes, n_haplotypes=n_haplotypes, rows=request.rows)
+        options = {"n_haplotypes": n_haplotypes, "request": request, "noise": noise}
+        noisy = private_sketch(bits, V, everybody, **options)
+        return _noisy_parts(noisy, request)[1:]
+
+    pair = cohort_rows(SHORT_MEMBER, request), cohort_rows(MIRRORED_MEMBER, request)
+    mu = math.hypot(request.budget["gram"], request.budget["cross"])
+    return normal_case(private_sketch, request, pair=pair, run=run, mu=mu)
+
+
+def _sketch_of_all(member, **terms):
+    """Return a request whose sample is everybody, and that sample."""
+    n_units = N_OTHERS // (1 if terms["unit"] == Unit.HAPLOTYPE else 2) + 1
+    request = SketchRequest(**request_terms(member, **terms), n_units=n_units, n_chosen=n_units)
+    return request, np.ones(n_units, dtype=bool)
+
+
+def request_terms(member, *, accounting, **terms):
+    """Return the fields of a request about a member; without a budget they get that of the other audits."""
+    sizes = {"n_variants": len(member[0]), "n_outcomes": len(member[1]), "outcome_bound": 3.0}
+    return {"epsilon": EPSILON[accounting], "delta": DELTA, "accounting": accounting} | sizes | terms
+
+
+def normal_case(mechanism, request, *, pair, run, mu):
+    """Build a case of normal noise.
+
+    Parameters
+    ----------
+    mechanism : the ``private_*`` function.
+    request : PrivacyRequest, for the terms.
+    pair : two inputs.
+    run : function (input, noise) -> list of an array for every draw, in the order of the draws.
+    mu : float, claimed.
+
+    Returns
+    -------
+    AuditCase
+    """
+    silence = Silence()
+    exact = [run(one, silence) for one in pair]
+    # Both inputs have the same events, so the first half are those of one.
+    events = silence.events[: len(exact[0])]
+    parts = tuple(
+        Part(event.statistic, numbers, event.sigma) for event, *numbers in zip(events, *exact, strict=True)
+    )
+    # As the audits of ReuseCov say it.
+    coded = {} if request.coding == Coding.HALF else {"coding": str(request.coding)}
+    coded |= {"counts_outcomes": "True"} if request.counts_outcomes else {}
+    return AuditCase(
+        mechanism=mechanism.__name__,
+        terms={**{name: str(getattr(request, name)) for name in TERMS}, "budget": "joint"} | coded,
+        pair=pair,
+        claim=GaussianLoss(mu, delta=DELTA),
+        run=run,
+        score=partial(log_likelihood_ratio, parts=parts),
+        parts=parts,
+    )
+
+
+def _noisy_parts(noisy, request):
+    """Return all counts, and of X'X and X'Y the entries with noise, in the order of the draws."""
+    entries = noisy_entries(request.n_variants, rows=request.rows, coding=request.coding)
+    return [noisy.n, noisy.gram[entries], *([] if noisy.observed is None else [noisy.observed]), noisy.cross]
+
+
+def _crossed_pair(request):
+    """Return sums with the crossing member and without: under replace-one with one more of the others."""
+    member, other, others = CROSSING[0], (1, -1), np.tile([[0, 1], [1, 0]], N_OTHERS // 2)
+    if request.coding == Coding.FREQUENCY:
+        # Where both alleles have a frequency of 0, one each.
+        member, other, others = (1, -1), (-1, 1), np.tile([[0], [1]], N_OTHERS)
+    second = None if request.has_private_count else (other, CROSSING[1])
+    return tuple(_sums(unit, request, others=others) for unit in ((member, CROSSING[1]), second))
+
+
+def _sums(member, request, *, others=None):
+    exact = cohort_rows(member, request, others=others)
+    bits, options = exact.cohort.bits, {"n_haplotypes": exact.cohort.n_haplotypes, "rows": request.rows}
+    observed = np.full(request.n_outcomes, exact.n_rows)
+    if request.coding == Coding.FREQUENCY:
+        rare = np.zeros(request.n_variants)
+        sums = clipped_statistics(bits, rare, exact.cohort.outcomes, row_norm=request.row_norm, **options)
+        return ExactStatistics(exact.n_rows, *sums, observed)
+    cross = cross_product(bits, exact.cohort.outcomes, **options)
+    return ExactStatistics(exact.n_rows, gram(bits, **options), cross, observed)
+
+
+def cohort_rows(member, request, *, others=None):
+    """Return the rows of ten people, and of one more unit with these signs, or nobody."""
+    if others is None:
+        others = np.arange(N_OTHERS) >> np.arange(request.n_variants)[:, np.newaxis] & 1
+    haplotypes_of_a_row = 1 if request.rows == Rows.HAPLOTYPES else 2
+    n_copies = _haplotypes_of_a_unit(request) if member else 0
+    genotypes, outcomes = member or ([1] * request.n_variants, [1] * request.n_outcomes)
+    alleles = np.hstack([others, _columns(np.greater(genotypes, 0), n_copies)])
+    own = _columns(np.multiply(outcomes, LARGEST_BOUND), n_copies // haplotypes_of_a_row)
+    Y = np.hstack([np.zeros((request.n_outcomes, N_OTHERS // haplotypes_of_a_row)), own])
+    gridded = grid_outcomes(Y, bound=request.outcome_bound)
+    return ExactRows(Y.shape[1], Cohort(pack(alleles), alleles.shape[1], gridded))
+
+
+def _haplotypes_of_a_unit(request):
+    return 1 if request.unit == Unit.HAPLOTYPE else 2
+
+
+def _columns(values, n_copies):
+    return np.tile(np.reshape(values, (-1, 1)), n_copies)

@@ -1,0 +1,162 @@
+"""Audit cases of screening in a study: choices by outcome, and statistics of the chosen variants."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from dpgrs.genotypes.bits import pack
+from dpgrs.linalg.statistics import OUTCOME_STEP
+from dpgrs.methods.audits.baselines import (
+    ADDED,
+    COUNTED,
+    GDP,
+    HAPLOTYPE,
+    PAPER,
+    PERSON,
+    TWO_HAPLOTYPES,
+    cohort_rows,
+    normal_case,
+    request_terms,
+)
+from dpgrs.methods.audits.sums import MEMBER, TERMS
+from dpgrs.methods.chosen import ScreeningData, private_choices, private_chosen_statistics
+from dpgrs.methods.chosen_requests import ScreeningTerms, screened_request
+from dpgrs.methods.requests import PrivacyRequest
+from dpgrs.methods.reusecov import noisy_entries
+from dpgrs.privacy.audit.audit import AuditCase, PureLoss, register_audits
+from dpgrs.selection.dp_kendall import KendallRequest
+from dpgrs.selection.dp_sis import SisRequest
+from dpgrs.types import Rows, Selector
+
+CHOICE_EPSILON = 2.0
+# So many rows that a correlation moves by all but two thousandths of what is claimed.
+N_ROWS = 4096
+# Of sets, where every row counts alike: few rows, with outcomes beyond the bound.
+N_OTHERS, OUTCOME_BOUND = 8, 3.0
+
+
+@dataclass(frozen=True, eq=False)
+class Chosen:
+    """The input of a mechanism that screens.
+
+    Attributes
+    ----------
+    n_rows : int
+    data : ScreeningData
+    """
+
+    n_rows: int
+    data: ScreeningData
+
+
+@register_audits
+def chosen_cases():
+    """Return the cases: a member more, with one row or two."""
+    return [
+        _choices(**HAPLOTYPE),
+        _choices(**TWO_HAPLOTYPES),
+        _choices(**PERSON),
+        _sets(**TWO_HAPLOTYPES),
+        _statistics(**TWO_HAPLOTYPES, **ADDED, **GDP, count_share=0.1),
+        _statistics(**TWO_HAPLOTYPES, **ADDED, **GDP, **COUNTED),
+        _statistics(**HAPLOTYPE, **ADDED, **PAPER),
+    ]
+
+
+def _choices(**unit):
+    """Take out carriers of the smallest outcome: the variant that was ahead falls level with the other."""
+    request = KendallRequest(n_choices=1, epsilon=CHOICE_EPSILON, **unit, **ADDED)
+    n_copies = 2 if unit == TWO_HAPLOTYPES else 1
+    pair = (_carriers(n_copies, request.rows, is_whole=is_whole) for is_whole in (True, False))
+    options = {"pair": pair, "claimed": CHOICE_EPSILON, "sign": 1, "budget": "joint"}
+    return _choice_case(request, request.rows, **options)
+
+
+def _sets(*, rows, unit):
+    """Take out a person who raises the product of the first variant alone: then both are level."""
+    request = SisRequest(n_choices=1, epsilon=2 * CHOICE_EPSILON, unit=unit, **ADDED)
+    n_copies = 2 if rows == Rows.HAPLOTYPES else 1
+    x, y = np.ones((2, N_OTHERS + n_copies), dtype=bool), np.full((1, N_OTHERS + n_copies), 2 * OUTCOME_BOUND)
+    x[1, N_OTHERS:] = False
+    pair = (_one_outcome(x[:, :end], y[:, :end], rows) for end in (None, N_OTHERS))
+    options = {"pair": pair, "claimed": request.gamma * request.epsilon, "sign": -1, "budget": "a set"}
+    named = {"selector": Selector.SIS, "outcome_bound": OUTCOME_BOUND}
+    return _choice_case(request, rows, **options, **named)
+
+
+def _choice_case(request, rows, *, pair, claimed, sign, budget, **options):
+    def run(exact, noise):
+        return private_choices(exact.data, request=request, noise=noise, outcome_names=["a"], **options)[0][
+            0, 0
+        ]
+
+    return AuditCase(
+        mechanism=private_choices.__name__,
+        # Choices know no accounting; the budget is of the one outcome.
+        terms={
+            **{name: str(getattr(request, name)) for name in TERMS[:2]},
+            "rows": str(rows),
+            "accounting": "",
+            "budget": budget,
+        },
+        pair=tuple(pair),
+        claim=PureLoss(claimed),
+        run=run,
+        score=lambda number: sign * (0.5 - number),
+    )
+
+
+def _carriers(n_copies, rows, *, is_whole):
+    """Return rows of which one variant goes with the outcome and the other against it, as far.
+
+    A whole has a unit more, `n_copies` rows of the smallest outcome that carry both.
+    """
+    n_carriers = 2 * n_copies
+    x, y = np.zeros((2, N_ROWS + n_copies), dtype=bool), np.zeros((1, N_ROWS + n_copies))
+    x[0, :n_carriers], y[0, :n_carriers] = True, 1.0
+    x[1, n_carriers : 2 * n_carriers], y[0, n_carriers : 2 * n_carriers] = True, -1.0
+    x[:, N_ROWS:], y[0, N_ROWS:] = True, -2.0
+    if not is_whole:
+        x, y = x[:, :N_ROWS], y[:, :N_ROWS]
+    return _one_outcome(x, y, rows)
+
+
+def _one_outcome(x, y, rows):
+    """Return rows that all train: of people, both of whose alleles are alike, or of haplotypes."""
+    alleles = x if rows == Rows.HAPLOTYPES else np.repeat(x, 2, axis=1)
+    data = ScreeningData(pack(alleles), y, np.ones(y.shape[1], dtype=bool), alleles.shape[1], rows)
+    return Chosen(y.shape[1], data)
+
+
+def _statistics(**terms):
+    """Let all variants be chosen: their sums are those of a study that does not screen."""
+    of_all = PrivacyRequest(**request_terms(MEMBER, **terms))
+    request = screened_request(of_all, ScreeningTerms(n_choices=of_all.n_variants, share=0.01))
+    names = [str(number) for number in range(of_all.n_outcomes)]
+    chosen = np.tile(np.arange(of_all.n_variants), (of_all.n_outcomes, 1))
+    entries = noisy_entries(of_all.n_variants, rows=of_all.rows)
+
+    def run(exact, noise):
+        options = {"request": request.statistics, "noise": noise, "outcome_names": names}
+        drawn = private_chosen_statistics(exact.data, chosen, **options)
+        parts = [drawn.n]
+        for one in drawn.by_outcome():
+            known = [] if one.observed is None else [one.observed]
+            parts += [one.gram[entries], *known, one.cross[0]]
+        return parts
+
+    budget, times = request.statistics.budget, math.sqrt(of_all.n_outcomes)
+    mu = math.hypot(budget["count"], *(times * budget[name] for name in ("observed", "gram", "cross")))
+    pair = _cohort(MEMBER, of_all), _cohort(None, of_all)
+    return normal_case(private_chosen_statistics, request, pair=pair, run=run, mu=mu)
+
+
+def _cohort(member, request):
+    exact = cohort_rows(member, request)
+    Y = exact.cohort.outcomes * OUTCOME_STEP
+    is_training = np.ones(exact.n_rows, dtype=bool)
+    return Chosen(
+        exact.n_rows,
+        ScreeningData(exact.cohort.bits, Y, is_training, exact.cohort.n_haplotypes, request.rows),
+    )

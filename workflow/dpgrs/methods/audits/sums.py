@@ -1,0 +1,290 @@
+"""Audit cases of ReuseCov's mechanisms: the worst neighbours of docs/proofs, by the real statistics.
+
+Inputs differ in one unit among ten people. Its genotypes are all -1/2 or 1/2 (haplotypes), -1 or 1 (people),
+and its outcomes lie far beyond their bound, so that the statistics clip them. In most cases the signs are
+such that noise that repeats itself, among the entries of a statistic or from one statistic to the next,
+cancels in the score: an audit catches that too.
+"""
+
+import math
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+
+from dpgrs.genotypes.bits import pack
+from dpgrs.linalg.clipped_statistics import clipped_statistics
+from dpgrs.linalg.covariates import covariate_units
+from dpgrs.linalg.norms import budget_groups
+from dpgrs.linalg.statistics import (
+    LARGEST_BOUND,
+    count_known,
+    cross_product,
+    gram,
+    grid_outcomes,
+)
+from dpgrs.methods.requests import PrivacyRequest
+from dpgrs.methods.reusecov import (
+    noisy_entries,
+    private_count,
+    private_cross_product,
+    private_gram,
+    private_outcome_counts,
+    private_statistics,
+)
+from dpgrs.privacy.audit.audit import (
+    HAPLOTYPE,
+    PERSON,
+    TWO_HAPLOTYPES,
+    AuditCase,
+    GaussianLoss,
+    register_audits,
+)
+from dpgrs.privacy.audit.parts import Part, log_likelihood_ratio
+from dpgrs.privacy.sensitivity import count_sensitivity
+from dpgrs.types import Accounting, Coding, Neighbours, Protection, Rows, Unit
+
+# Budgets of which every audited share is a mu of about 2, where an audit sees most.
+EPSILON = {Accounting.GDP: 8.0, Accounting.PAPER: 16.0}
+DELTA = 1e-3
+N_OTHERS = 20  # haplotypes of the other people
+PUBLIC_ROWS = 10  # the n that is public by the time of X'X
+
+TERMS = ("neighbours", "unit", "rows", "accounting")  # of a request
+# Of these only where they are not the default.
+NAMED = ("protection", "coding", "n_covariates", "counts_outcomes")
+COUNT, OBSERVED, GRAM, CROSS = "count", "observed", "gram", "cross"  # the names in `PrivacyRequest.budget`
+
+# Signs of a member's genotypes and outcomes. In X'Y, and in X'X of haplotypes, as many entries rise as fall.
+MEMBER = ((1, -1, 1), (1, -1))
+# Each entry of X'Y moves against the same entry of X'X.
+OPPOSED_MEMBER = ((-1, 1, -1), (-1, -1))
+# Who moves X'X furthest in the place of `MEMBER` (docs/proofs/gram.md: k = 2; e = 1 and o = 2), and X'Y.
+OTHER_HAPLOTYPE = ((-1, 1, 1), (1, -1))
+OTHER_PERSON = ((1, 1, -1), (1, -1))
+OTHER_OUTCOMES = ((1, -1, 1), (-1, 1))
+OTHER_GENOTYPES = ((-1, 1, -1), (1, -1))
+# One has the outcome that the other lacks, so that one count falls as the other rises.
+FIRST_ALONE, SECOND_ALONE = ((1, -1, 1), (1, math.nan)), ((1, -1, 1), (math.nan, 1))
+# In `frequency` coding, where these alleles have a frequency of 0: a row of the largest norm, all entries of
+# the largest size (docs/proofs/clipped_gram.md).
+LONG_MEMBER = ((1, 1, 1, 1), (1, -1))
+# With two variants these two move both furthest at once.
+SHORT_MEMBER = ((1, -1), (1, -1))
+MIRRORED_MEMBER = ((-1, 1), (1, -1))
+
+
+@dataclass(frozen=True)
+class ExactStatistics:
+    """The input of a mechanism: what is summed over all rows.
+
+    Attributes
+    ----------
+    n_rows : int
+    gram : (n_variants + 1, n_variants + 1) int64 in units of the request's `gram_step`.
+    cross : (n_outcomes, n_variants + 1) int64 in units of its `cross_step`.
+    observed : (n_outcomes,) int64, rows on which each outcome is known.
+    """
+
+    n_rows: int
+    gram: np.ndarray
+    cross: np.ndarray
+    observed: np.ndarray
+
+
+@register_audits
+def reusecov_cases():
+    """Return the cases of the count, X'X and X'Y, each alone and all together."""
+    paper = {"accounting": Accounting.PAPER}
+    mostly_count, mostly_gram, mostly_cross = {"count_share": 0.8}, {"gram_share": 0.8}, {"gram_share": 0.2}
+    all_shares = {"count_share": 0.1, "gram_share": 0.4}
+    label, feature = {"protection": Protection.LABEL}, {"protection": Protection.FEATURE}
+    clipped = {"coding": Coding.FREQUENCY}
+    covariate = {"n_covariates": 1, "covariate_bound": 3.0}
+    counted = {"counts_outcomes": True, "count_share": 0.2}
+    return [
+        _added(private_count, MEMBER, **TWO_HAPLOTYPES, **mostly_count),
+        _added(private_count, MEMBER, **PERSON, **paper, **mostly_count),
+        _added(private_outcome_counts, MEMBER, **TWO_HAPLOTYPES, **counted | {"count_share": 0.45}),
+        _replaced(
+            private_outcome_counts,
+            FIRST_ALONE,
+            SECOND_ALONE,
+            **PERSON,
+            **paper,
+            **counted | {"count_share": 0.8},
+        ),
+        _added(private_gram, MEMBER, **HAPLOTYPE, **mostly_gram),
+        _added(private_gram, MEMBER, **PERSON, **paper, **mostly_gram),
+        _replaced(private_gram, MEMBER, OTHER_HAPLOTYPE, **TWO_HAPLOTYPES, **paper, **mostly_gram),
+        _replaced(private_gram, MEMBER, OTHER_PERSON, **PERSON, **mostly_gram),
+        _added(private_cross_product, MEMBER, **TWO_HAPLOTYPES, **mostly_cross),
+        _added(private_cross_product, MEMBER, **PERSON, **paper, **mostly_cross, outcome_bound=0.5),
+        _replaced(private_cross_product, MEMBER, OTHER_OUTCOMES, **HAPLOTYPE, **paper, **mostly_cross),
+        _replaced(private_cross_product, MEMBER, OTHER_OUTCOMES, **PERSON, **mostly_cross, outcome_bound=7.0),
+        _added(private_statistics, OPPOSED_MEMBER, **TWO_HAPLOTYPES, **all_shares, outcome_bound=1.5),
+        _added(private_statistics, OPPOSED_MEMBER, **PERSON, **paper, **all_shares),
+        _replaced(private_statistics, SHORT_MEMBER, MIRRORED_MEMBER, **TWO_HAPLOTYPES, gram_share=0.3),
+        _replaced(private_statistics, SHORT_MEMBER, MIRRORED_MEMBER, **HAPLOTYPE, **paper, n_budgets=2),
+        _replaced(private_cross_product, MEMBER, OTHER_OUTCOMES, **TWO_HAPLOTYPES, **label),
+        _replaced(private_statistics, MEMBER, OTHER_OUTCOMES, **PERSON, **paper, **label),
+        _replaced(private_cross_product, MEMBER, OTHER_GENOTYPES, **PERSON, **mostly_cross, **feature),
+        _replaced(
+            private_cross_product, MEMBER, OTHER_GENOTYPES, **HAPLOTYPE, **paper, **mostly_cross, **feature
+        ),
+        _added(private_gram, LONG_MEMBER, **HAPLOTYPE, **mostly_gram, **clipped, row_norm=2.0),
+        _added(private_statistics, LONG_MEMBER, **PERSON, **paper, **all_shares, **clipped, row_norm=4.0),
+        _added(private_statistics, OPPOSED_MEMBER, **PERSON, **counted, gram_share=0.4),
+        _added(private_statistics, OPPOSED_MEMBER, **TWO_HAPLOTYPES, **paper, **counted, n_budgets=2),
+        # Two entries of 2 and a covariate of 1.
+        _added(private_statistics, MEMBER, **PERSON, **all_shares, **clipped, row_norm=3.0, **covariate),
+    ]
+
+
+def _added(mechanism, member, **terms):
+    return _case(mechanism, member, None, neighbours=Neighbours.ADD_REMOVE, **terms)
+
+
+def _replaced(mechanism, member, other, **terms):
+    return _case(mechanism, member, other, neighbours=Neighbours.REPLACE_ONE, **terms)
+
+
+def _case(mechanism, member, other, *, outcome_bound=3.0, accounting=Accounting.GDP, n_budgets=1, **terms):
+    """Build the case of two cohorts, of which one has the member and the other `other`, or nobody."""
+    request = PrivacyRequest(
+        n_variants=len(member[0]),
+        n_outcomes=len(member[1]) // n_budgets,
+        outcome_bound=outcome_bound,
+        epsilon=EPSILON[accounting],
+        delta=DELTA,
+        accounting=accounting,
+        **terms,
+    )
+    release, statistics = RELEASES[mechanism]
+    # What is public has no share of the budget, and no noise.
+    statistics = tuple(name for name in statistics if request.budget[name])
+    n_copies = 1 if request.unit == Unit.HAPLOTYPE else 2
+    pair = (
+        _sum_up(member, n_copies, request),
+        _sum_up(other, n_copies, request) if other else _sum_up(member, 0, request),
+    )
+    # Each budget has draws of its own for its outcomes.
+    draws = [(name, None) for name in (COUNT, GRAM) if name in statistics]
+    for budget in budget_groups(len(member[1]), n_shared=request.n_outcomes):
+        draws += [(name, budget) for name in (OBSERVED, CROSS) if name in statistics]
+    exact = [_exact_output(one, request) for one in pair]
+    parts = tuple(
+        Part(name, [_own(name, one[name], request, budget) for one in exact], _noise_scale(name, request))
+        for name, budget in draws
+    )
+
+    def run(exact, noise):
+        released = release(exact, noise, request=request)
+        return [_own(name, released[name], request, budget) for name, budget in draws]
+
+    return AuditCase(
+        mechanism=mechanism.__name__,
+        terms={
+            **{name: str(getattr(request, name)) for name in TERMS},
+            "budget": "joint" if n_budgets == 1 else "separate",
+            **{name: str(terms[name]) for name in NAMED if name in terms},
+        },
+        pair=pair,
+        claim=GaussianLoss(_total_mu(statistics, request, n_budgets), delta=DELTA),
+        run=run,
+        score=partial(log_likelihood_ratio, parts=parts),
+        parts=parts,
+    )
+
+
+def _total_mu(statistics, request, n_budgets):
+    """Return the mu of all statistics together: what outcomes are in is drawn once for every budget."""
+    draws = {COUNT: 1, OBSERVED: n_budgets, GRAM: 1, CROSS: n_budgets}
+    return math.sqrt(sum(draws[name] * request.budget[name] ** 2 for name in statistics))
+
+
+def _release_count(exact, noise, *, request):
+    n, _ = private_count(exact.n_rows, request=request, noise=noise)
+    return {COUNT: n}
+
+
+def _release_outcome_counts(exact, noise, *, request):
+    observed, _ = private_outcome_counts(exact.observed, request=request, noise=noise)
+    return {OBSERVED: observed}
+
+
+def _release_gram(exact, noise, *, request):
+    G, _ = private_gram(exact.gram, PUBLIC_ROWS, request=request, noise=noise)
+    return {GRAM: G}
+
+
+def _release_cross(exact, noise, *, request):
+    V, _ = private_cross_product(exact.cross, request=request, noise=noise)
+    return {CROSS: V}
+
+
+def _release_all(exact, noise, *, request):
+    options = {"request": request, "noise": noise, "observed": exact.observed}
+    noisy = private_statistics(exact.gram, exact.cross, exact.n_rows, **options)
+    return {COUNT: noisy.n, OBSERVED: noisy.observed, GRAM: noisy.gram, CROSS: noisy.cross}
+
+
+# How to run a mechanism, and what it protects.
+RELEASES = {
+    private_count: (_release_count, (COUNT,)),
+    private_gram: (_release_gram, (GRAM,)),
+    private_cross_product: (_release_cross, (CROSS,)),
+    private_outcome_counts: (_release_outcome_counts, (OBSERVED,)),
+    # In the order of the draws.
+    private_statistics: (_release_all, (COUNT, GRAM, OBSERVED, CROSS)),
+}
+
+
+def _exact_output(exact, request):
+    """Return what would be released without noise."""
+    cross = exact.cross[:, :-1] * request.cross_step
+    gram = exact.gram * request.gram_step
+    return {COUNT: exact.n_rows, OBSERVED: exact.observed, GRAM: gram, CROSS: cross}
+
+
+def _own(name, numbers, request, budget):
+    """Return the numbers of a draw: X'X is symmetric, and its entries n/4 are public."""
+    if name != GRAM:
+        return numbers if budget is None else numbers[budget]
+    return numbers[noisy_entries(request.n_columns, rows=request.rows, coding=request.coding)]
+
+
+def _noise_scale(name, request):
+    """Return the standard deviation that is claimed to be enough."""
+    if name == COUNT:
+        return count_sensitivity(**request.relation).value / request.budget[COUNT]
+    return request.noise_sd[name]
+
+
+def _sum_up(member, n_copies, request):
+    """Sum up ten people, and one more unit of so many haplotypes."""
+    genotypes, outcomes = member
+    haplotypes_per_row = 1 if request.rows == Rows.HAPLOTYPES else 2
+    n_others, n_rows = N_OTHERS // haplotypes_per_row, n_copies // haplotypes_per_row
+    others = np.arange(N_OTHERS) >> np.arange(request.n_variants)[:, np.newaxis] & 1
+    alleles = np.hstack([others, _columns(np.greater(genotypes, 0), n_copies)])
+    Y = np.hstack(
+        [np.zeros((len(outcomes), n_others)), _columns(np.multiply(outcomes, LARGEST_BOUND), n_rows)]
+    )
+    bits, options = pack(alleles), {"n_haplotypes": alleles.shape[1], "rows": request.rows}
+    gridded, observed = grid_outcomes(Y, bound=request.outcome_bound), count_known(Y)
+    if request.coding == Coding.FREQUENCY:
+        rare = np.zeros(request.n_variants)
+        if request.n_covariates:
+            # The member's are as large as they can be.
+            Z = np.tile(np.repeat([0.0, 1.0], [n_others, n_rows]), (request.n_covariates, 1))
+            bound = request.covariate_bound
+            options["covariates"] = covariate_units(Z * bound, bound=bound, rows=request.rows)
+        sums = clipped_statistics(bits, rare, gridded, row_norm=request.row_norm, **options)
+        return ExactStatistics(Y.shape[1], *sums, observed)
+    sums = gram(bits, **options), cross_product(bits, gridded, **options)
+    return ExactStatistics(Y.shape[1], *sums, observed)
+
+
+def _columns(values, n_copies):
+    return np.tile(np.reshape(values, (-1, 1)), n_copies)

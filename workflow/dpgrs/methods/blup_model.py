@@ -1,0 +1,260 @@
+"""The model behind the noise-aware BLUP, in the eigenbasis of a noisy Gram matrix.
+
+An outcome of public variance 1 [1]_: v~ = G theta + X'e + N(0, s_A^2 I), with theta ~ N(0, t2 I),
+e ~ N(0, s2), h2 = t2 tr(G)/n and s2 = 1 - h2. G itself is seen through noise, G~ = G + E, E symmetric and
+of standard deviation s_G. Let u_k be the eigenvectors of G~ and
+
+    a_k = u_k'G u_k,  b_k = u_k'G^2 u_k,
+
+which the eigenvalues of G~ tell by themselves (`dpgrs.linalg.denoising`). Then c_k = u_k'v~ has the
+variance t2 b_k + s2 a_k + s_A^2 and the covariance t2 a_k with u_k'theta, so that
+
+    u_k'theta^ = slope_k c_k,   Var(u_k'theta | c) = t2 - t2 a_k slope_k,
+    slope_k = t2 a_k / (t2 b_k + s2 a_k + s_A^2).
+
+Columns of X that are not centred, of means m, add n m ybar to X'Y, with ybar ~ N(0, 1/n) the outcome's mean.
+With D the diagonal matrix of the variances above and q = sqrt(n) U'm, c then has the covariance D + qq'. The
+mean of z = sqrt(n) ybar is z^ = q'D^-1 c/k, k = 1 + q'D^-1 q. The formulas hold with c - q z^ for c, and
+(slope q)(slope q)'/k, of the elementwise product, adds to the covariance.
+
+Of an outcome that is known on n/r rows, at random, v~ is X'Y times r. Row i then counts o_i r times, o_i = 1
+where it is known and 0 elsewhere, of mean 1 and variance r - 1, so that beside e the rows that are lacking
+add (r - 1) h2 a_k to the variance of c_k, and e r s2 a_k: together (s2 + r - 1) a_k. The noise is r s_A, and
+the mean of the outcome has the variance r/n, so that q is sqrt(r) times as long.
+
+h2 lies on a grid. Its prior is a Beta distribution of mean m and concentration c, cut into the cells of the
+grid; (m, c) lie on a grid too, all points alike before the outcomes are seen, and are averaged over with
+
+    p(m, c | c_1, c_2, ...) ~ prod over outcomes i of sum_h p(c_i | h) p(h | m, c).
+
+Given h2 an effect is normal. Averaged over h2 it is a mixture, which is not: see `interval_scale`.
+
+References
+----------
+.. [1] Bernstein, Sheldon (2019). Differentially private Bayesian linear regression. NeurIPS 32.
+"""
+
+from dataclasses import dataclass
+from functools import cache, cached_property
+
+import numpy as np
+from scipy.special import betainc, erfc, ndtri, softmax
+
+from dpgrs.errors import UsageError
+
+HERITABILITIES = np.r_[1e-3, np.arange(0.0125, 1.0, 0.025)]
+# From outcomes of which each has h2 near 0 or 1 to outcomes that share one h2; the measurements chose them.
+CONCENTRATIONS = (0.25, 1.0, 4.0, 16.0, 64.0)
+COVERAGE = 0.95
+
+
+@dataclass(frozen=True)
+class PriorMoments:
+    """Moments of c_k and u_k'theta under each heritability.
+
+    Attributes
+    ----------
+    effect : (n_grid,) float64, the variance t2 of an effect.
+    signal : (n_variants, n_grid) float64, the covariance of u_k'theta and c_k.
+    variance : (n_variants, n_grid) float64, that of c_k but for the outcome's mean.
+    loading : (n_variants,) float64, what a mean of 1/sqrt(n) adds to c_k: q.
+    is_informative : (n_variants,) bool, False where c_k has neither signal nor noise: it tells nothing.
+    """
+
+    effect: np.ndarray
+    signal: np.ndarray
+    variance: np.ndarray
+    loading: np.ndarray
+    is_informative: np.ndarray
+
+    @cached_property
+    def slope(self):
+        """The factor of c_k in the mean of u_k'theta, (n_variants, n_grid) float64."""
+        return ratio_where(self.signal, self.variance, where=self.is_informative[:, np.newaxis])
+
+    @cached_property
+    def mean_precision(self):
+        """1 over the variance of z given c: k, (n_grid,) float64."""
+        return 1 + self.loading @ self._loading_by_variance
+
+    @cached_property
+    def mean_variance(self):
+        """The variance of an effect given c, averaged over variants, (n_grid,) float64."""
+        known = np.maximum(self.effect - self.slope * self.signal, 0)
+        of_mean = (self.slope * self.loading[:, np.newaxis]) ** 2 / self.mean_precision
+        return (known + of_mean).mean(axis=0)
+
+    def outcome_means(self, C):
+        """Return the (n_outcomes, n_grid) means of z given the entries of (n_outcomes, n_variants) C."""
+        return C @ self._loading_by_variance / self.mean_precision
+
+    def log_likelihood(self, C):
+        """Return the log-likelihoods of every outcome under every heritability, up to a constant.
+
+        Parameters
+        ----------
+        C : (n_outcomes, n_variants), X'Y in the eigenbasis.
+
+        Returns
+        -------
+        (n_outcomes, n_grid) float64
+        """
+        usable, k = self.is_informative, self.mean_precision
+        variance = self.variance[usable]
+        of_mean = np.log(k) - k * self.outcome_means(C) ** 2
+        return -0.5 * (np.log(variance).sum(axis=0) + C[:, usable] ** 2 @ (1 / variance) + of_mean)
+
+    @cached_property
+    def _loading_by_variance(self):
+        usable = self.is_informative[:, np.newaxis]
+        return ratio_where(self.loading[:, np.newaxis], self.variance, where=usable)
+
+
+def prior_moments(spectrum, n, *, cross_sd, means=None, heritabilities=HERITABILITIES, inflation=1.0):
+    """Return the PriorMoments of the model in the eigenbasis of a noisy Gram matrix.
+
+    Parameters
+    ----------
+    spectrum : NoisySpectrum, whose trace is above 0.
+    n : float > 0, number of rows.
+    cross_sd : float >= 0, standard deviation of the noise of an entry of X'Y.
+    means : (n_variants,) column means of X, where X'Y is not of centred columns; None takes 0.
+    heritabilities : (n_grid,) float64, in (0, 1).
+    inflation : float >= 1, by what X'Y and its noise were multiplied, since outcomes are missing.
+    """
+    t2, s2 = heritabilities * n / spectrum.trace, 1 - heritabilities
+    a, b = spectrum.first[:, np.newaxis], spectrum.second[:, np.newaxis]
+    variance = t2 * b + (s2 + (inflation - 1)) * a + (inflation * cross_sd) ** 2
+    assert variance.shape == (len(a), len(heritabilities))
+    loading = np.zeros(len(a)) if means is None else np.sqrt(n * inflation) * (means @ spectrum.vectors)
+    is_informative = variance[:, 0] > np.finfo(float).eps * variance.max()
+    return PriorMoments(t2, t2 * a, variance, loading, is_informative)
+
+
+@cache
+def beta_priors(grid):
+    """Return the priors of h2 that are averaged over: Beta(m c, (1 - m) c), of mean m and concentration c.
+
+    Parameters
+    ----------
+    grid : tuple of n_grid ascending values of h2 in (0, 1), which serve as the means too. Each takes the mass
+        of the cell around it, which ends half way to the next.
+
+    Returns
+    -------
+    (n_grid, n_priors) float64, columns of sum 1, all above 0.
+    """
+    grid = np.array(grid)
+    means, concentrations = (terms.ravel() for terms in np.meshgrid(grid, CONCENTRATIONS))
+    ends = np.r_[0.0, (grid[1:] + grid[:-1]) / 2, 1.0]
+    cumulative = betainc(means * concentrations, (1 - means) * concentrations, ends[:, np.newaxis])
+    return np.maximum(np.diff(cumulative, axis=0), np.finfo(float).tiny)
+
+
+def heritability_posterior(log_likelihood, priors):
+    """Return each outcome's posterior of h2, averaged over priors that all outcomes tell apart.
+
+    Parameters
+    ----------
+    log_likelihood : (n_outcomes, n_grid)
+    priors : (n_grid, n_priors) float64 > 0, of `beta_priors`.
+
+    Returns
+    -------
+    (n_outcomes, n_grid) float64, of sum 1.
+    """
+    likelihood = np.exp(log_likelihood - log_likelihood.max(axis=1, keepdims=True))
+    evidence = likelihood @ priors
+    shares = softmax(np.log(evidence).sum(axis=0))
+    return likelihood * (shares / evidence @ priors.T)
+
+
+def effect_moments(C, prior, posterior):
+    """Return the means and variances of U'theta, averaged over the posterior of h2.
+
+    Parameters
+    ----------
+    C : (n_outcomes, n_variants), X'Y in the eigenbasis.
+    prior : PriorMoments
+    posterior : (n_outcomes, n_grid), of `heritability_posterior`.
+
+    Returns
+    -------
+    means, variances : (n_outcomes, n_variants) float64. What the unknown mean of an outcome adds to the
+        variances, as a matrix that is not diagonal, is left to the caller.
+    """
+    slope, q, z = prior.slope, prior.loading, prior.outcome_means(C)
+    squares = slope**2
+    effects = (posterior @ slope.T) * C - (posterior * z) @ slope.T * q
+    assert effects.shape == C.shape
+    # Law of total variance: within a value of h2, and between values.
+    within = posterior @ np.maximum(prior.effect - slope * prior.signal, 0).T
+    square = posterior @ squares.T * C**2 - 2 * ((posterior * z) @ squares.T * C * q)
+    square += (posterior * z**2) @ squares.T * q**2
+    return effects, within + np.maximum(square - effects**2, 0)
+
+
+def interval_scale(posterior, given, total):
+    """Return by how much the 95 % interval of an outcome's effects is wider than 1.96 standard deviations.
+
+    An effect is a mixture over h2 of normals. Where h2 is far from certain, a normal of the same variance is
+    not wide enough: of outcomes with h2 near 0 or 0.8, and nothing to tell them apart, it covers 0.92. The
+    half width x solves sum_h p(h) P(|N(0, v_h)| > x) = 0.05, v_h the variance of an effect given h, averaged
+    over variants, plus what its mean owes to h. It is never taken to be narrower than that of the normal.
+
+    Parameters
+    ----------
+    posterior : (n_outcomes, n_grid), of `heritability_posterior`.
+    given : (n_grid,) mean variance of an effect given h2 and the data: `PriorMoments.mean_variance`.
+    total : (n_outcomes,) mean variance of an effect given the data.
+
+    Returns
+    -------
+    (n_outcomes,) float64 >= 1
+    """
+    from scipy.optimize.elementwise import find_root  # takes 0.4 s, which most steps do without
+
+    tiny = np.finfo(float).tiny
+    between = np.maximum(total - posterior @ given, 0)
+    scales = np.sqrt(2 * np.maximum(given + between[:, np.newaxis], tiny))
+
+    def excess(x, outcome):
+        return (posterior[outcome] * erfc(x[:, np.newaxis] / scales[outcome])).sum(axis=1) - (1 - COVERAGE)
+
+    ends = np.zeros(len(scales)), 2 * scales.max(axis=1)
+    width = find_root(excess, ends, args=(np.arange(len(scales)),)).x
+    return np.maximum(width / (ndtri((1 + COVERAGE) / 2) * np.sqrt(np.maximum(total, tiny))), 1)
+
+
+def require_terms(*, n, gram_sd, cross_sd, heritability=None):
+    """Raise UsageError if a term of `fit_blup` is out of its domain; n stays unnamed, it may be private."""
+    for name, value in (("gram_sd", gram_sd), ("cross_sd", cross_sd)):
+        if not 0 <= value < np.inf:
+            raise UsageError(
+                f"`{name}` must be a finite number >= 0, got {value}. Take it from the event of the release."
+            )
+    if not 0 < n < np.inf:
+        raise UsageError("`n` must be a finite number above 0. Bound the released count from below by 1.")
+    if heritability is not None and not 0 < heritability < 1:
+        raise UsageError(
+            f"`heritability` must be between 0 and 1, got {heritability}. Leave it out to estimate it."
+        )
+
+
+def equally_inflated(inflation, n_outcomes):
+    """Yield every value of the inflation, and the mask of the outcomes that have it.
+
+    Parameters
+    ----------
+    inflation : (n_outcomes,) float64 >= 1, as in `dpgrs.methods.blup.fit_blup`, or None.
+    n_outcomes : int
+    """
+    inflation = np.ones(n_outcomes) if inflation is None else inflation
+    for value in np.unique(inflation):
+        yield float(value), inflation == value
+
+
+def ratio_where(numerator, denominator, *, where):
+    """Return numerator/denominator as float64, 0 where the mask `where` is False."""
+    shape = np.broadcast_shapes(np.shape(numerator), denominator.shape)
+    return np.divide(numerator, denominator, out=np.zeros(shape), where=where)

@@ -1,0 +1,347 @@
+"""Variants chosen for each outcome in private, and noisy statistics of the chosen ones alone."""
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from dpgrs.genotypes.bits import pack
+from dpgrs.linalg.clipped_statistics import clipped_statistics, grid_frequency
+from dpgrs.linalg.linear_fit import LinearFit
+from dpgrs.linalg.statistics import (
+    coded_rows,
+    column_moments,
+    count_known,
+    cross_product,
+    gram,
+    grid_outcomes,
+    selected_haplotypes,
+)
+from dpgrs.methods.chosen_requests import row_norm_of_half
+from dpgrs.methods.fits import fit_released
+from dpgrs.methods.naive import SeparateStatistics
+from dpgrs.methods.reusecov import (
+    private_count,
+    private_cross_product,
+    private_gram,
+    private_outcome_counts,
+)
+from dpgrs.methods.row_fits import fit_rows
+from dpgrs.privacy.noise.base import data_digest
+from dpgrs.selection.dp_kendall import genotype_pairs
+from dpgrs.selection.dp_sis import genotype_sis_scores, paper_sis
+from dpgrs.selection.selectors import SELECTORS
+from dpgrs.types import Coding, Rows, Selector
+
+
+@dataclass(frozen=True, eq=False)
+class ScreeningData:
+    """Genotypes and outcomes of the training rows.
+
+    Attributes
+    ----------
+    bits : (n_variants, n_words) uint64
+    Y : (n_outcomes, n_rows) float64, NaN where missing and outside the training.
+    is_training : (n_rows,) bool
+    n_haplotypes : int
+    rows : Rows
+    sample_id : (n_people,) str, by which two-stage puts people into groups; None where nothing does.
+    """
+
+    bits: np.ndarray
+    Y: np.ndarray
+    is_training: np.ndarray
+    n_haplotypes: int
+    rows: Rows
+    sample_id: np.ndarray | None = None
+
+    @cached_property
+    def training_rows(self):
+        """The training rows of all variants in `half` coding: (n_training, n_variants) float64."""
+        return self.rows_of(np.arange(len(self.bits)), self.is_training)
+
+    def unit_keys(self, rows_per_unit):
+        """Return a public name of every unit that is trained on, a list of str, in the order of rows."""
+        n_alleles = 1 if self.rows == Rows.PEOPLE else 2
+        people = np.repeat(np.asarray(self.sample_id, dtype=str), n_alleles)[self.is_training]
+        if rows_per_unit == n_alleles:
+            return people[::n_alleles].tolist()
+        return [f"{name} {place % 2 + 1}" for place, name in enumerate(people)]
+
+    @cached_property
+    def pairs(self):
+        """The GenotypePairs of every outcome, a list: all are scored at once."""
+        return genotype_pairs(self.bits, self.Y, n_haplotypes=self.n_haplotypes, rows=self.rows)
+
+    def sis_scores(self, outcome_bound):
+        """Return the SisScores of every outcome, clipped at a public bound: all are scored at once."""
+        if outcome_bound not in self._sis_scores:
+            self._sis_scores[outcome_bound] = genotype_sis_scores(
+                self.bits,
+                self.Y,
+                n_haplotypes=self.n_haplotypes,
+                rows=self.rows,
+                outcome_bound=outcome_bound,
+                is_selected=self.is_training,
+            )
+        return self._sis_scores[outcome_bound]
+
+    @cached_property
+    def _sis_scores(self):
+        return {}
+
+    @cached_property
+    def genotype_digest(self):
+        """The digest of the training rows' genotypes, str."""
+        selected = selected_haplotypes(self.is_training, n_haplotypes=self.n_haplotypes, rows=self.rows)
+        return data_digest(self.bits & pack(selected), self.is_training)
+
+    def source(self, noise, name, number):
+        """Return the source of all that is drawn for one outcome of that name and number."""
+        y = np.where(np.isnan(self.Y[number]), np.nan, self.Y[number])
+        return noise.of("outcomes", name).on(self.genotype_digest, data_digest(y))
+
+    def rows_of(self, chosen, is_selected):
+        """Return the rows of chosen variants in `half` coding: (n_selected, n_choices) float64."""
+        options = {"n_haplotypes": self.n_haplotypes, "rows": self.rows, "is_selected": is_selected}
+        return coded_rows(self.bits[chosen], **options)
+
+    def n_known(self, number):
+        """Return on how many training rows an outcome is known, (1,) int64."""
+        return count_known(self.Y[[number]])
+
+    def sums(self, chosen, number, *, request, frequency=None):
+        """Return the exact X'X and X'y of chosen variants and one outcome, as the request codes them.
+
+        Parameters
+        ----------
+        chosen : (n_choices,) int64
+        number : int, of the outcome.
+        request : PrivacyRequest of these variants.
+        frequency : (n_variants,) public frequencies, for `frequency` coding.
+        """
+        options = {"n_haplotypes": self.n_haplotypes, "rows": self.rows, "is_selected": self.is_training}
+        bits, Y = self.bits[chosen], grid_outcomes(self.Y[number : number + 1], bound=request.outcome_bound)
+        if request.coding == Coding.HALF:
+            return gram(bits, **options), cross_product(bits, Y, **options)
+        return clipped_statistics(bits, frequency[chosen], Y, row_norm=request.row_norm, **options)
+
+
+@dataclass(frozen=True)
+class ChosenStatistics(SeparateStatistics):
+    """The statistics of separate fits, each of its own variants: all that follows is post-processing.
+
+    Attributes
+    ----------
+    chosen : (n_outcomes, n_choices) int64, in the order of choice. Here `gram` and `cross` are of these.
+    origin : (n_variants,) float64 or None, of all variants that could be chosen.
+    """
+
+    chosen: np.ndarray | None = None
+
+
+def private_choices(data, *, request, noise, outcome_names, selector=Selector.KENDALL, outcome_bound=None):
+    """Choose variants for each outcome by itself.
+
+    Parameters
+    ----------
+    data : ScreeningData
+    request : KendallRequest, SisRequest or VotesRequest, of one outcome.
+    noise : NoiseSource. An outcome's part is ``outcomes`` with its name.
+    outcome_names : n_outcomes str
+    selector : Selector, that of the request.
+    outcome_bound : float, public, at which DP-SIS clips outcomes.
+
+    Returns
+    -------
+    chosen : (n_outcomes, n_choices) int64, in the order of choice; ascending where a set is chosen at once.
+    events : tuple of ChoiceEvent or SubsetEvent
+
+    Privacy
+    -------
+    As `private_kendall` (docs/proofs/kendall.md), `private_sis` (docs/proofs/canonical_lipschitz.md) or
+    `private_sublasso` (docs/proofs/votes.md) with a LaplaceEvent of the count (docs/proofs/tukey.md), once
+    for every outcome: one ChoiceEvent or SubsetEvent each.
+
+    Raises
+    ------
+    UsageError
+        If there are fewer variants than choices.
+    """
+    options = {"request": request, "outcome_bound": outcome_bound}
+    choose = SELECTORS[selector].private
+    drawn = [
+        choose(data, number, noise=data.source(noise, name, number), **options)
+        for number, name in enumerate(outcome_names)
+    ]
+    return np.array([chosen for chosen, *_ in drawn]), tuple(event for _, *own in drawn for event in own)
+
+
+def paper_choices(data, *, request, noise, outcome_names):
+    """Choose variants for each outcome by DP-SIS in the paper's scaling: not private, only to compare with.
+
+    Parameters
+    ----------
+    data, noise, outcome_names : as in `private_choices`, of a benchmark.
+    request : SisRequest, of one outcome.
+
+    Returns
+    -------
+    (n_outcomes, n_choices) int64, ascending. There are no events: nothing is promised.
+
+    Raises
+    ------
+    UsageError
+        As `paper_sis`.
+    """
+    chosen = []
+    for number, name in enumerate(outcome_names):
+        y = data.Y[number, data.is_training]
+        is_known, source = ~np.isnan(y), data.source(noise, name, number)
+        made = paper_sis(data.training_rows[is_known], y[is_known], request=request, noise=source)
+        chosen.append(made.chosen)
+    return np.array(chosen)
+
+
+def private_chosen_statistics(data, chosen, *, request, noise, outcome_names, frequency=None):
+    """Release X'X and X'y of the variants that were chosen for each outcome.
+
+    Parameters
+    ----------
+    data : ScreeningData
+    chosen : (n_outcomes, n_choices) int64, released.
+    request : SeparateRequest of the chosen variants, `ScreenedRequest.statistics`.
+    noise : NoiseSource. The count is drawn in the part ``genotypes``, and all else in ``outcomes`` with the
+        outcome's name.
+    outcome_names : n_outcomes str
+    frequency : (n_variants,) public frequencies, for `frequency` coding.
+
+    Returns
+    -------
+    ChosenStatistics
+
+    Privacy
+    -------
+    Unit and neighbours as requested. The composition of `private_count` (docs/proofs/count.md), and for every
+    outcome of `private_outcome_counts`, where outcomes may be missing, `private_gram` (docs/proofs/gram.md,
+    docs/proofs/clipped_gram.md) and `private_cross_product` (docs/proofs/cross_product.md), one GaussianEvent
+    each. Public: the request; what was chosen; n under replace-one. Not covered: relatives.
+    """
+    n_rows, events = int(np.count_nonzero(data.is_training)), []
+    if request.has_private_count:
+        n_rows, event = private_count(n_rows, request=request, noise=noise.of("genotypes"))
+        events.append(event)
+    grams, crosses, known = [], [], []
+    for number, name in enumerate(outcome_names):
+        G, V = data.sums(chosen[number], number, request=request, frequency=frequency)
+        terms = {"request": request, "noise": data.source(noise, name, number)}
+        noisy_gram, event = private_gram(G, n_rows, **terms)
+        events.append(event)
+        if request.has_private_outcome_counts:
+            counted, event = private_outcome_counts(data.n_known(number), **terms)
+            known += counted.tolist()
+            events.append(event)
+        noisy_cross, event = private_cross_product(V, **terms)
+        events.append(event)
+        grams.append(noisy_gram)
+        crosses.append(noisy_cross[0])
+    origin = None
+    if request.coding == Coding.FREQUENCY:
+        origin = column_moments(grid_frequency(frequency), rows=data.rows)[0]
+    return ChosenStatistics(
+        np.array(grams),
+        np.array(crosses),
+        n_rows,
+        tuple(events),
+        origin,
+        observed=np.array(known) if known else None,
+        chosen=chosen,
+    )
+
+
+def fit_chosen(drawn, method, *, request, terms, n_variants):
+    """Fit each outcome from the statistics of its own variants.
+
+    Parameters
+    ----------
+    drawn : ChosenStatistics
+    method : str, one of `dpgrs.methods.registry.FROM_STATISTICS`.
+    request : SeparateRequest, under which they were released.
+    terms : FitTerms
+    n_variants : int, that could be chosen.
+
+    Returns
+    -------
+    LinearFit of all variants; those not chosen have weights of 0. Its `chosen` is in the order of the
+    variants. It has no standard errors: who is chosen for a large effect is estimated too large.
+
+    Privacy
+    -------
+    Post-processing: costs nothing.
+    """
+    weights, at_means = np.zeros((len(drawn.chosen), n_variants)), np.empty(len(drawn.chosen))
+    origin = np.zeros(n_variants) if drawn.origin is None else drawn.origin
+    for number, (noisy, chosen) in enumerate(zip(drawn.by_outcome(), drawn.chosen, strict=True)):
+        own = replace(noisy, origin=None if drawn.origin is None else origin[chosen])
+        one = fit_released(method, own, request=request, terms=terms)
+        weights[number, chosen] = one.weights[0]
+        at_means[number] = one.intercept[0] - one.weights[0] @ (one.means - origin[chosen])
+    return LinearFit(weights, origin, at_means, chosen=np.sort(drawn.chosen, axis=1))
+
+
+def fit_chosen_rows(method, data, chosen, *, request, noise, outcome_names, frequency=None, **options):
+    """Fit each outcome from the rows of its own variants, or of all.
+
+    Parameters
+    ----------
+    method : as in `fit_rows`.
+    data : ScreeningData
+    chosen : (n_outcomes, n_choices) int64, released or public.
+    request : PrivacyRequest of the chosen variants, with the budget of all outcomes that share one.
+    noise : NoiseSource; for `tukey` of a benchmark.
+    outcome_names : n_outcomes str
+    frequency : (n_variants,) public frequencies, to centre by them; None keeps to `half` coding.
+    **options : n_fits of `fit_rows`, for `tukey` also count_share and rows_per_coefficient.
+
+    Returns
+    -------
+    fit : LinearFit, as from `fit_chosen`.
+    fits : list of RowFit, one for each outcome.
+
+    Privacy
+    -------
+    As `fit_rows`, for every outcome.
+    """
+    weights, at_means, fits = np.zeros((len(chosen), len(data.bits))), np.empty(len(chosen)), []
+    origin, norm = np.zeros(len(data.bits)), row_norm_of_half(chosen.shape[1], rows=data.rows)
+    if frequency is not None:
+        origin, norm = column_moments(frequency, rows=data.rows)[0], request.row_norm
+    for number, (own, name) in enumerate(zip(chosen, outcome_names, strict=True)):
+        X = data.rows_of(own, data.is_training) - origin[own]
+        source = data.source(noise, name, number)
+        y = data.Y[number, data.is_training]
+        one = fit_rows(method, X, y, request=request, noise=source, largest_norm=norm, **options)
+        weights[number, own], at_means[number] = one.weights, one.intercept
+        fits.append(one)
+    return LinearFit(weights, origin, at_means, chosen=np.sort(chosen, axis=1)), fits
+
+
+def fit_chosen_exactly(data, chosen):
+    """Fit each outcome by least squares on its own variants, without privacy.
+
+    Parameters
+    ----------
+    data : ScreeningData
+    chosen : (n_outcomes, n_choices) int64
+
+    Returns
+    -------
+    LinearFit, as from `fit_chosen`.
+    """
+    weights, at_means = np.zeros((len(chosen), len(data.bits))), np.empty(len(chosen))
+    for number, own in enumerate(chosen):
+        is_known = ~np.isnan(data.Y[number])
+        X = data.rows_of(own, is_known)
+        design = np.column_stack([X, np.ones(len(X))])
+        *weights[number, own], at_means[number] = np.linalg.lstsq(design, data.Y[number, is_known])[0]
+    return LinearFit(weights, np.zeros(len(data.bits)), at_means, chosen=np.sort(chosen, axis=1))

@@ -1,0 +1,200 @@
+"""What a study asks of screening, and how its budget is divided between choices and what follows."""
+
+import math
+from dataclasses import asdict, dataclass, fields, replace
+from functools import cached_property
+
+from dpgrs.errors import UsageError
+from dpgrs.linalg.clipped_statistics import tight_row_norm
+from dpgrs.linalg.statistics import column_moments
+from dpgrs.methods.naive import SeparateRequest
+from dpgrs.methods.requests import PrivacyRequest
+from dpgrs.selection.dp_kendall import KendallRequest
+from dpgrs.selection.dp_sis import SisRequest
+from dpgrs.selection.sublasso import VotesRequest
+from dpgrs.types import Coding, Composition, Rows, Selection, Selector
+
+# Parts are less by a trifle, so that no rounding adds them up to more than the whole.
+ROUNDING = 1 - 1e-12
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScreeningTerms:
+    """How variants are chosen, for each outcome by itself; all of it is public.
+
+    Attributes
+    ----------
+    n_choices : int, variants chosen.
+    share : float in (0, 1), of epsilon, and of delta where the composition spends one.
+    selector : Selector
+    law, composition : Selection and Composition, of DPKendall alone.
+    count_share : float in (0, 1), of epsilon, for the private number of people, which two-stage needs.
+
+    Raises
+    ------
+    UsageError
+        For a share that leaves one side without a budget, or no choice.
+    """
+
+    n_choices: int
+    share: float = 0.05
+    selector: Selector = Selector.KENDALL
+    law: Selection = Selection.PERMUTE_AND_FLIP
+    composition: Composition = Composition.BASIC
+    count_share: float = 0.05
+
+    def __post_init__(self):
+        if self.n_choices < 1:
+            raise UsageError(f"`screening.size` must be at least 1, got {self.n_choices}. Choose some.")
+        if not 0 < self.share < 1:
+            raise UsageError(f"`screening.share` must be between 0 and 1, got {self.share}. Change it.")
+        if not 0 < self.count_share < 1:
+            raise UsageError(
+                f"`screening.count_share` must be between 0 and 1, got {self.count_share}. Change it."
+            )
+
+    @property
+    def delta_share(self):
+        """The share of delta that choices spend."""
+        spends_delta = (self.selector, self.composition) == (Selector.KENDALL, Composition.ZCDP)
+        return self.share if spends_delta else 0.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScreenedRequest(PrivacyRequest):
+    """All public terms of fits of chosen variants: `n_variants` can be chosen, `row_norm` is of the chosen.
+
+    Attributes
+    ----------
+    screening : ScreeningTerms
+    """
+
+    screening: ScreeningTerms
+
+    @property
+    def share_of_count(self):
+        """The share of epsilon for the private number of people, which two-stage alone needs."""
+        is_counted = self.screening.selector == Selector.TWO_STAGE and self.has_private_count
+        return self.screening.count_share if is_counted else 0.0
+
+    @property
+    def share_of_choices(self):
+        """The share of epsilon that choices spend, with that count."""
+        return self.screening.share + self.share_of_count
+
+    @property
+    def choices(self):
+        """The KendallRequest, SisRequest or VotesRequest of one outcome: all of a budget have equal parts."""
+        terms = self.screening
+        own = {
+            "n_choices": terms.n_choices,
+            "epsilon": terms.share * self.epsilon / self.n_outcomes * ROUNDING,
+            "protection": self.protection,
+        }
+        if terms.selector == Selector.SIS:
+            # The rows are those of the scores.
+            return SisRequest(neighbours=self.neighbours, unit=self.unit, **own)
+        if terms.selector == Selector.TWO_STAGE:
+            count = self.share_of_count * self.epsilon / self.n_outcomes * ROUNDING
+            return VotesRequest(count_epsilon=count, **own, **self.relation)
+        return KendallRequest(
+            delta=terms.delta_share * self.delta / self.n_outcomes,
+            law=terms.law,
+            composition=terms.composition,
+            **own,
+            **self.relation,
+        )
+
+    @property
+    def choosing(self):
+        """The arguments of `private_choices` that say how it chooses."""
+        named = {"selector": self.screening.selector, "outcome_bound": self.outcome_bound}
+        return {"request": self.choices, **named}
+
+    @cached_property
+    def rest(self):
+        """The PrivacyRequest of what follows the choices, of the chosen variants."""
+        terms = {name: value for name, value in vars(self).items() if name in _SHARED}
+        left = {
+            "epsilon": (1 - self.share_of_choices) * self.epsilon * ROUNDING,
+            "delta": (1 - self.screening.delta_share) * self.delta,
+            "n_variants": self.screening.n_choices,
+        }
+        return PrivacyRequest(**terms | left)
+
+    @cached_property
+    def statistics(self):
+        """The SeparateRequest of the count, and of an X'X and an X'y of each outcome's chosen variants."""
+        return SeparateRequest(**asdict(self.rest) | {"n_outcomes": 1}, n_fits=self.n_outcomes)
+
+
+_SHARED = {field.name for field in fields(PrivacyRequest)}
+
+
+def screened_request(request, terms, *, frequency=None, factor=1.0):
+    """Return the terms of fits of chosen variants.
+
+    Parameters
+    ----------
+    request : PrivacyRequest, of all variants.
+    terms : ScreeningTerms
+    frequency : (n_variants,) public frequencies, for tight bounds on the chosen variants; None keeps to
+        `half` coding.
+    factor : float, as in `tight_row_norm`.
+
+    Returns
+    -------
+    ScreenedRequest
+    """
+    bounds = {"coding": Coding.HALF, "row_norm": None, "outcome_norm": None}
+    if frequency is not None:
+        options = {"n_choices": terms.n_choices, "rows": request.rows, "factor": factor}
+        bounds |= {"coding": Coding.FREQUENCY, "row_norm": row_norm_of_any(frequency, **options)}
+    return ScreenedRequest(**asdict(request) | bounds, screening=terms)
+
+
+def request_of_rows(request, terms=None, *, frequency=None, factor=1.0):
+    """Return the terms of a release that draws from rows.
+
+    Parameters
+    ----------
+    request, frequency, factor : as in `screened_request`.
+    terms : ScreeningTerms; None takes all variants.
+
+    Returns
+    -------
+    PrivacyRequest, or a ScreenedRequest.
+    """
+    if terms is not None:
+        return screened_request(request, terms, frequency=frequency, factor=factor)
+    if frequency is None:
+        return replace(request, coding=Coding.HALF, row_norm=None, outcome_norm=None)
+    norm = tight_row_norm(frequency, rows=request.rows, factor=factor)
+    return replace(request, coding=Coding.FREQUENCY, row_norm=norm, outcome_norm=None)
+
+
+def restored_request(terms):
+    """Make a ScreenedRequest again from what ``asdict`` made of it."""
+    return ScreenedRequest(**terms | {"screening": ScreeningTerms(**terms["screening"])})
+
+
+def row_norm_of_any(frequency, *, n_choices, rows, factor):
+    """Return a norm for rows of any chosen variants: that of the most variable ones, publicly known.
+
+    Parameters
+    ----------
+    frequency : (n_variants,) public ALT allele frequencies.
+    n_choices : int
+    rows, factor : as in `tight_row_norm`.
+
+    Returns
+    -------
+    float
+    """
+    variance = column_moments(frequency, rows=rows)[1]
+    return tight_row_norm(frequency[variance.argsort()[-n_choices:]], rows=rows, factor=factor)
+
+
+def row_norm_of_half(n_variants, *, rows):
+    """Return the largest norm of a row in `half` coding, a float."""
+    return math.sqrt(n_variants) * (0.5 if Rows(rows) == Rows.HAPLOTYPES else 1.0)

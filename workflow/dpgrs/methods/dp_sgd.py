@@ -1,0 +1,325 @@
+"""DP-SGD for linear regression in many outcomes, by matrix products in exact integers. Benchmarks only.
+
+The event of a step does not tell that only a secret sample of the rows is in it, and what a step sums up
+hangs on the noise of the steps before it. A release can neither charge the one nor rehearse the other.
+"""
+
+import math
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cached_property, lru_cache
+
+import numpy as np
+from dp_accounting import (
+    ComposedDpEvent,
+    GaussianDpEvent,
+    NeighboringRelation,
+    PoissonSampledDpEvent,
+    SelfComposedDpEvent,
+)
+from dp_accounting.pld import PLDAccountant
+from dp_accounting.rdp import RdpAccountant
+
+from dpgrs.errors import UsageError
+from dpgrs.linalg.linear_fit import LinearFit
+from dpgrs.linalg.statistics import CROSS_STEP, LARGEST_BOUND, OUTCOME_STEP
+from dpgrs.methods.requests import PrivacyRequest
+from dpgrs.methods.reusecov import private_count
+from dpgrs.privacy.accounting.accountant import gdp_mu
+from dpgrs.privacy.accounting.composition import LARGEST_TIGHT_EPSILON, NUMERIC_ERROR
+from dpgrs.privacy.accounting.exact_numbers import root_above
+from dpgrs.privacy.sensitivity import count_sensitivity
+from dpgrs.types import Accounting, Neighbours, Rows
+
+# Weights lie on this grid and below this bound over their number, so that predictions are exact in float64.
+WEIGHT_STEP = 2.0**-24
+LARGEST_PREDICTION = 2**51  # in steps of a weight
+LARGEST_RATE = 1e9
+ROW_BLOCK = 4096  # rows whose residuals are in memory at a time
+# Of a privacy-loss distribution, relative to epsilon.
+LOSS_STEP = 1e-3
+# Whole orders only: the series of the others does not converge where little noise is needed.
+ORDERS = (*range(2, 65), 128, 256, 512, 1024)
+# Of the noise, relative.
+TOLERANCE = 1e-6
+
+
+@dataclass(frozen=True, kw_only=True)
+class SgdRequest(PrivacyRequest):
+    """The terms of DP-SGD: `gram_share` is not used. All are public and none is tuned on the data.
+
+    Attributes
+    ----------
+    steps : int > 0
+    sampling_rate : float in (0, 1], the chance of every unit to be in a step.
+    clip : float > 0, largest norm of the gradient of a row for an outcome; None for that of a row of largest
+        norm and a residual of 1. It is rounded down to a multiple of `OUTCOME_STEP`.
+    learning_rate : float > 0, times the inverse of the largest squared norm of a row: below 2 the steps would
+        converge without noise.
+
+    Raises
+    ------
+    UsageError
+        Under replace-one, for which Poisson samples are not accounted, for terms out of their domain,
+        and as `PrivacyRequest`.
+    """
+
+    steps: int = 100
+    sampling_rate: float = 0.1
+    clip: float | None = None
+    learning_rate: float = 1.0
+
+    def __post_init__(self):
+        super().__post_init__()
+        if Neighbours(self.neighbours) != Neighbours.ADD_REMOVE:
+            raise UsageError(
+                f"`privacy.neighbours` must be {Neighbours.ADD_REMOVE} for DP-SGD, got {self.neighbours}. "
+                "Change it, or leave the method out."
+            )
+        clip_is_met = self.clip is None or OUTCOME_STEP <= self.clip <= LARGEST_BOUND
+        for name, domain, is_met in (
+            ("steps", "at least 1", self.steps >= 1),
+            ("sampling_rate", "above 0 and at most 1", 0 < self.sampling_rate <= 1),
+            ("clip", f"at least {OUTCOME_STEP:g} and at most {LARGEST_BOUND:g}", clip_is_met),
+            (
+                "learning_rate",
+                f"above 0 and at most {LARGEST_RATE:g}",
+                0 < self.learning_rate <= LARGEST_RATE,
+            ),
+        ):
+            if not is_met:
+                raise UsageError(f"`{name}` must be {domain}, got {getattr(self, name)}. Use the default.")
+
+    @property
+    def row_norm_squared(self):
+        """The largest squared norm of a row with its intercept 1/2, a float."""
+        return self.n_variants / (4 if self.rows == Rows.HAPLOTYPES else 1) + 1 / 4
+
+    @property
+    def clip_steps(self):
+        """The clip in units of `OUTCOME_STEP`, an int."""
+        clip = math.sqrt(self.row_norm_squared) if self.clip is None else self.clip
+        return int(min(clip, LARGEST_BOUND) / OUTCOME_STEP)
+
+    @cached_property
+    def noise_multiplier(self):
+        """The standard deviation of a step's noise, per unit of its sensitivity, a float."""
+        return sampled_noise_multiplier(
+            self.epsilon,
+            self.delta,
+            steps=self.steps,
+            sampling_rate=self.sampling_rate,
+            mu_count=self.budget["count"],
+            accounting=self.accounting,
+        )
+
+
+@dataclass(frozen=True)
+class SgdFit:
+    """What DP-SGD gives and costs.
+
+    Attributes
+    ----------
+    fit : LinearFit, with means of 0: the intercept is a weight.
+    n : int, the noisy number of rows.
+    events : tuple of GaussianEvent, the count's, then each budget's of each step.
+    """
+
+    fit: LinearFit
+    n: int
+    events: tuple
+
+
+def sampled_noise_multiplier(epsilon, delta, *, steps, sampling_rate, mu_count, accounting):
+    """Find the noise with which a Gaussian count and Poisson-sampled Gaussian steps are (epsilon, delta)-DP.
+
+    Parameters
+    ----------
+    epsilon, delta : float
+    steps : int > 0
+    sampling_rate : float in (0, 1]
+    mu_count : float > 0, of the count.
+    accounting : Accounting. `gdp`: privacy-loss distributions, or Renyi divergences where these lack digits.
+        `paper`: Renyi divergences, the form that the paper's concentrated DP takes under sampling.
+
+    Returns
+    -------
+    float, standard deviation per unit of sensitivity, rounded up.
+    """
+    guess = math.sqrt(steps) / gdp_mu(epsilon, delta)
+    terms = (float(epsilon), float(delta), steps, float(sampling_rate), float(mu_count))
+    return _smallest_noise(*terms, Accounting(accounting), guess)
+
+
+@lru_cache(maxsize=256)
+def _smallest_noise(epsilon, delta, steps, sampling_rate, mu_count, accounting, guess):
+    from scipy.optimize import brentq  # takes 0.4 s, which most steps do without
+
+    def excess(multiplier):
+        event = sgd_event(multiplier, steps=steps, sampling_rate=sampling_rate, mu_count=mu_count)
+        accountant, certain = _accountant(epsilon, delta, steps, accounting)
+        return accountant.compose(event).get_epsilon(certain) - epsilon
+
+    high = guess
+    while excess(high) > 0:
+        high *= 2
+    low = high / 2
+    while excess(low) <= 0:
+        high, low = low, low / 2
+    root = brentq(excess, low, high, xtol=TOLERANCE * low, rtol=TOLERANCE)
+    while excess(root) > 0:
+        root *= 1 + TOLERANCE
+    return root
+
+
+def sgd_event(multiplier, *, steps, sampling_rate, mu_count):
+    """Return the whole of DP-SGD, count and steps, as an event of `dp_accounting`."""
+    step = PoissonSampledDpEvent(sampling_rate, GaussianDpEvent(multiplier))
+    return ComposedDpEvent([GaussianDpEvent(1 / mu_count), SelfComposedDpEvent(step, steps)])
+
+
+def _accountant(epsilon, delta, steps, accounting):
+    """Return a fresh accountant, and the delta that it may use up: its own errors are taken off."""
+    certain = delta - NUMERIC_ERROR * (10 + steps)
+    if accounting == Accounting.PAPER or certain <= 0 or epsilon > LARGEST_TIGHT_EPSILON:
+        return RdpAccountant(ORDERS), delta
+    relation = NeighboringRelation.ADD_OR_REMOVE_ONE
+    return PLDAccountant(relation, value_discretization_interval=LOSS_STEP * epsilon), certain
+
+
+def gradient_sensitivity(request):
+    """Bound the sum of all outcomes' clipped gradients over the rows of a step: sqrt(l) clip for each row.
+
+    Parameters
+    ----------
+    request : SgdRequest
+
+    Returns
+    -------
+    Sensitivity
+    """
+    one_row = count_sensitivity(**request.relation)
+    rows, clip = Fraction(one_row.value), request.clip_steps * Fraction(OUTCOME_STEP)
+    value = root_above(request.n_outcomes * (rows * clip) ** 2)
+    return replace(one_row, value=value, proof="docs/proofs/dp_sgd.md")
+
+
+def private_sgd(X, Y, *, request, noise, sample, outcome_names=None):
+    """Descend the squared error of all outcomes by noisy sums of clipped gradients.
+
+    Parameters
+    ----------
+    X : (n_rows, n_variants), `half` coding, as `coded_rows` gives.
+    Y : (n_outcomes, n_rows) int64 in units of `OUTCOME_STEP`, as `grid_outcomes` gives; of as many outcomes
+        as the request says, or a multiple: every so many of them have a budget of their own.
+    request : SgdRequest
+    noise, outcome_names : as in `private_statistics`.
+    sample : function number of a step -> (n_units,) bool, the secret sample of the step: every unit is in it
+        independently with the request's `sampling_rate`. A person is in it with both haplotype rows or not
+        at all.
+
+    Returns
+    -------
+    SgdFit
+
+    Privacy
+    -------
+    Unit as requested, neighbours add-remove. Sensitivity of a step `gradient_sensitivity`:
+    docs/proofs/dp_sgd.md. Event GaussianEvent, as if the samples were public; as they are secret, all steps
+    and the count (docs/proofs/count.md) are together (epsilon, delta)-DP for the outcomes of one budget.
+    Public: all of the request. Not covered: relatives, and loss to those who know a sample.
+
+    Raises
+    ------
+    UsageError
+        If X or Y do not have the shape of the request.
+    """
+    names = outcome_names or [str(number) for number in range(len(Y))]
+    if X.shape != (Y.shape[1], request.n_variants) or len(Y) % request.n_outcomes:
+        raise UsageError(
+            f"The rows must be of {request.n_variants} variants and {request.n_outcomes} outcomes a budget, "
+            f"got {X.shape[1]} and {len(Y)}, or differ in number. Recompute them for this study."
+        )
+    T = np.ones((len(X), request.n_variants + 1), dtype=np.int8)
+    T[:, :-1] = 2 * X
+    n, event = private_count(len(X), request=request, noise=noise.of("genotypes"))
+    budgets = range(0, len(Y), request.n_outcomes)
+    sources = [noise.of("outcomes", *names[first : first + request.n_outcomes]) for first in budgets]
+    W, events = np.zeros((len(Y), T.shape[1])), [event]
+    rate = request.learning_rate / request.row_norm_squared / (request.sampling_rate * n)
+    for step in range(request.steps):
+        is_chosen = _rows_of(sample(step), request)
+        exact = gradient_sums(T[is_chosen], Y[:, is_chosen], W, clip_steps=request.clip_steps)
+        for first, source in zip(budgets, sources, strict=True):
+            group = slice(first, first + request.n_outcomes)
+            noisy, event = source.gaussian(
+                exact[group],
+                name=f"gradients, step {step}",
+                step=CROSS_STEP,
+                sensitivity=gradient_sensitivity(request),
+                mu=1 / request.noise_multiplier,
+            )
+            events.append(event)
+            W[group] = on_weight_grid(W[group] - rate * CROSS_STEP / WEIGHT_STEP * noisy)
+    weights = W * WEIGHT_STEP
+    fit = LinearFit(weights[:, :-1], np.zeros(request.n_variants), weights[:, -1] / 2)
+    return SgdFit(fit, n, tuple(events))
+
+
+def gradient_sums(T, Y, W, *, clip_steps):
+    """Sum the clipped gradients of rows in exact integers.
+
+    The gradient of (x'w - y)^2/2 is the residual times x. It is clipped by its coefficient, which is then
+    rounded towards zero to `OUTCOME_STEP`, row by row (docs/proofs/dp_sgd.md).
+
+    Parameters
+    ----------
+    T : (n_rows, n_variants + 1) int8, twice the genotypes in `half` coding, the intercept 1 last.
+    Y : (n_outcomes, n_rows) int64 in units of `OUTCOME_STEP`.
+    W : (n_outcomes, n_variants + 1) float64, whole steps of `WEIGHT_STEP`, from `on_weight_grid`.
+    clip_steps : int, largest norm of a gradient in units of `OUTCOME_STEP`.
+
+    Returns
+    -------
+    (n_outcomes, n_variants + 1) int64 in units of `CROSS_STEP`.
+    """
+    sums = np.zeros(W.shape, dtype=np.int64)
+    scale = OUTCOME_STEP / (WEIGHT_STEP / 2)  # units of a prediction in one of an outcome
+    for start in range(0, len(T), ROW_BLOCK):
+        block = slice(start, start + ROW_BLOCK)
+        rows = T[block].astype(np.float64)
+        largest = largest_coefficients((rows**2).sum(axis=1), clip_steps=clip_steps)
+        # Integers below 2^53 throughout: exact in float64, whatever the order of the sums in BLAS.
+        residuals = W @ rows.T - Y[:, block] * scale
+        assert residuals.shape == (len(W), len(rows))
+        coefficients = np.trunc(np.clip(residuals / scale, -largest, largest))
+        sums += (coefficients @ rows).astype(np.int64)
+    return sums
+
+
+def largest_coefficients(squares, *, clip_steps):
+    """Return the largest whole c with c ||x|| <= clip.
+
+    Parameters
+    ----------
+    squares : (n_rows,) the squared norms of 2 x, whole numbers.
+    clip_steps : int
+
+    Returns
+    -------
+    (n_rows,) int64
+    """
+    squares = squares.astype(np.int64)
+    bound = 4 * clip_steps**2  # c ||2 x|| <= 2 clip
+    largest = np.sqrt(bound // squares).astype(np.int64)
+    return largest - (largest**2 * squares > bound)
+
+
+def on_weight_grid(W):
+    """Round weights in units of `WEIGHT_STEP` to whole ones, and cut them, so that predictions stay exact."""
+    largest = LARGEST_PREDICTION // (2 * W.shape[-1])
+    return np.clip(np.rint(W), -largest, largest)
+
+
+def _rows_of(is_unit_chosen, request):
+    return np.repeat(is_unit_chosen, request.rows_per_unit)

@@ -1,0 +1,147 @@
+"""Fits from released statistics, one function a method. All of it is post-processing and costs nothing."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from dpgrs.linalg.covariates import entry_scale
+from dpgrs.linalg.denoising import denoised_means
+from dpgrs.linalg.linear_fit import LinearFit, centred_gram
+from dpgrs.linalg.projection import project_ellipsoid, project_feature, project_label
+from dpgrs.linalg.statistics import column_moments, count_known
+from dpgrs.methods.blup import fit_blup, fit_blup_public_outcomes
+from dpgrs.methods.penalties import adassp_penalty, evidence_penalty
+from dpgrs.methods.reusecov import fit_reusecov
+from dpgrs.types import Coding, Penalty, Protection, Rows
+
+# Standardised outcomes have a mean square of 1: the public bound on which projections rest.
+OUTCOME_RMS = 1.0
+
+
+@dataclass(frozen=True)
+class FitTerms:
+    """What fits take beside the statistics; all of it is public.
+
+    Attributes
+    ----------
+    penalty : float >= 0, lambda per row, for `Penalty.FIXED`.
+    rule : Penalty, where lambda comes from.
+    heritability : float in (0, 1), stated for BLUP; None estimates it.
+    is_joint : bool, whether projections share one ball over all outcomes or variants, as the paper does.
+    """
+
+    penalty: float
+    rule: Penalty = Penalty.FIXED
+    heritability: float | None = None
+    is_joint: bool = False
+
+
+def fit_released(method, noisy, *, request, terms, outcomes=None):
+    """Fit all outcomes by one method.
+
+    Parameters
+    ----------
+    method : str, one of `dpgrs.methods.registry.FROM_STATISTICS`.
+    noisy : NoisyStatistics
+    request : PrivacyRequest, under which they were released.
+    terms : FitTerms
+    outcomes : (n_outcomes, n_rows) float64, clipped, NaN where missing; public, under feature protection
+        alone.
+
+    Returns
+    -------
+    LinearFit
+
+    Privacy
+    -------
+    Post-processing: costs nothing.
+    """
+    if outcomes is not None:
+        noisy = replace(noisy, observed=np.maximum(count_known(outcomes), 1))
+    fit = _FITS[method](noisy, request=request, terms=terms, outcomes=outcomes)
+    return fit.in_half_coding(noisy.origin)
+
+
+def _gauss(noisy, *, request, terms, outcomes):
+    return fit_reusecov(noisy, penalty=_penalty(noisy, request, terms))
+
+
+def _projected(noisy, *, request, terms, outcomes):
+    """Move X'Y to where it could lie, given the public side."""
+    if Protection(request.protection) == Protection.LABEL:
+        cross = project_label(noisy.cross, noisy.gram[:-1, :-1], _norms(noisy), joint=terms.is_joint)
+    else:
+        Y, radii = np.nan_to_num(outcomes), _column_norm(noisy, request)
+        cross = project_feature(noisy.cross, Y, radii, joint=terms.is_joint)
+    return _gauss(replace(noisy, cross=cross), request=request, terms=terms, outcomes=outcomes)
+
+
+def _in_ellipsoid(noisy, *, request, terms, outcomes):
+    """Move X'Y to where the noisy Gram matrix says that it could lie."""
+    cross = project_ellipsoid(noisy.cross, noisy.gram[:-1, :-1], _norms(noisy), joint=terms.is_joint)
+    return _gauss(replace(noisy, cross=cross), request=request, terms=terms, outcomes=outcomes)
+
+
+def _blup(noisy, *, request, terms, outcomes):
+    means, G_c = _centred(noisy, request)
+    known = {"gram_sd": request.noise_sd["gram"], "cross_sd": request.noise_sd["cross"]}
+    known |= {"heritability": terms.heritability, "means": means}
+    known |= {"inflation": noisy.inflation}
+    if outcomes is None:
+        found = fit_blup(G_c, noisy.cross, noisy.n, **known)
+    else:
+        public = {"outcomes": np.nan_to_num(outcomes)}
+        found = fit_blup_public_outcomes(G_c, noisy.cross, noisy.n, **public, **known)
+    return LinearFit(found.weights, means, np.zeros(len(found.weights)), found.standard_errors)
+
+
+_FITS = {
+    "reusecov-gauss": _gauss,
+    "reusecov-proj": _projected,
+    "reusecov-ellipsoid": _in_ellipsoid,
+    "blup": _blup,
+}
+
+
+def _centred(noisy, request):
+    """Return the column means, seen through the noise of the Gram matrix, and the matrix without them."""
+    if not request.has_private_gram:
+        G_c, means = centred_gram(noisy.gram, noisy.n)
+        return means, G_c
+    means = denoised_means(noisy.gram, noisy.n, gram_sd=request.noise_sd["gram"])
+    return means, noisy.gram[:-1, :-1] - noisy.n * np.outer(means, means)
+
+
+def _penalty(noisy, request, terms):
+    gram_sd = request.noise_sd["gram"]
+    # Where X'X has no noise, the rule of AdaSSP has nothing to go by.
+    if Penalty(terms.rule) == Penalty.FIXED or (Penalty(terms.rule) == Penalty.ADASSP and not gram_sd):
+        return terms.penalty
+    if Penalty(terms.rule) == Penalty.ADASSP:
+        return adassp_penalty(request.n_columns, gram_sd=gram_sd, n=noisy.n)
+    means, G_c = _centred(noisy, request)
+    known = {"gram_sd": gram_sd, "cross_sd": request.noise_sd["cross"], "means": means}
+    known |= {"inflation": noisy.inflation}
+    return evidence_penalty(G_c, noisy.cross, noisy.n, **known)
+
+
+def _norms(noisy):
+    """Bound the norm of each outcome, 0 where it is missing: (n_outcomes,) float64."""
+    return OUTCOME_RMS * np.sqrt(noisy.n / noisy.inflation)
+
+
+def _column_norm(noisy, request):
+    """Bound the norm of a column of X publicly.
+
+    In `half` coding entries are 1/2 or -1/2 (haplotypes), or at most 1 (people). In `frequency` coding their
+    mean square is what public frequencies say that it is, and covariates are standardised.
+    """
+    n_alleles = 1 if Rows(request.rows) == Rows.HAPLOTYPES else 2
+    if request.coding == Coding.HALF:
+        return np.sqrt(noisy.n) * n_alleles / 2
+    frequency = noisy.origin[: request.n_variants] / n_alleles + 0.5
+    _, variance = column_moments(frequency, rows=request.rows)
+    if request.n_covariates:
+        square = entry_scale(bound=request.covariate_bound, rows=request.rows) ** 2
+        variance = np.append(variance, np.full(request.n_covariates, square))
+    return np.sqrt(noisy.n * variance)

@@ -1,0 +1,137 @@
+"""Ridge penalties of ReuseCov that come from public terms and released statistics: nothing is tuned.
+
+References
+----------
+.. [1] Wang (2018). Revisiting differentially private linear regression. UAI. arXiv 1803.02596.
+"""
+
+import math
+
+import numpy as np
+from scipy.special import softmax
+
+from dpgrs.errors import UsageError
+from dpgrs.linalg.denoising import noisy_spectrum
+from dpgrs.methods.adassp import FAILURE
+from dpgrs.methods.blup_model import equally_inflated, prior_moments, require_terms
+
+N_PENALTIES = 400  # in the first search, evenly on the log scale
+NEGLIGIBLE = 1e-6  # of the smallest eigenvalue that counts: a penalty below it is none
+TOLERANCE = 1e-9  # of the logarithm of the penalty
+
+
+def evidence_penalty(gram, cross, n, *, gram_sd, cross_sd, means=None, inflation=None):
+    """Return the penalty with which ridge comes closest to the noise-aware BLUP, one for all outcomes.
+
+    In the notation of `dpgrs.methods.blup_model`, let w_k be the eigenvalues of G~, cut off at 0, and V_k
+    the variance of c_k, t2 b_k + s2 a_k + s_A^2 + q_k^2. Ridge takes f_k c_k with f_k = 1/(w_k + n lambda)
+    for u_k'theta. By the model the squared error of its predictions is
+
+        sum_k a_k E(f_k c_k - u_k'theta)^2 = constant + sum_k a_k V_k (f_k - t2 a_k/V_k)^2,
+
+    which lambda minimises. For one k alone the best n lambda is V_k/(t2 a_k) - w_k, that is s2/t2 +
+    s_A^2/(t2 a_k) and what noise makes of the rest; the common one lies among these. V_k of an outcome hangs
+    on how many rows it is known on, and the error is the mean over outcomes. t2 and V_k are means over the
+    posterior of an h2 that all outcomes share, under a flat prior. With exact statistics of centred columns
+    and a known h2, ridge with this penalty is BLUP.
+
+    Parameters
+    ----------
+    gram : (n_variants, n_variants) symmetric, centred X'X as the ridge solves it, noisy or exact.
+    cross : (n_outcomes, n_variants), noisy X'Y of publicly standardised outcomes.
+    n : float > 0, number of rows, noisy or exact.
+    gram_sd, cross_sd : float >= 0, standard deviations of the noise of their entries; 0 where exact.
+    means : (n_variants,) column means of X, where X'Y is not of centred columns; None takes 0.
+    inflation : (n_outcomes,) float64 >= 1 or None, as in `fit_blup`.
+
+    Returns
+    -------
+    float >= 0, per row, as `penalty` of `fit_reusecov`; inf, which makes all weights 0, where the noise
+    leaves nothing of the Gram matrix to be seen.
+
+    Privacy
+    -------
+    Post-processing: costs nothing, if all that is passed is released or public.
+
+    Raises
+    ------
+    UsageError
+        For a number of rows or a standard deviation out of its domain.
+    """
+    require_terms(n=n, gram_sd=gram_sd, cross_sd=cross_sd)
+    spectrum = noisy_spectrum(gram, gram_sd=gram_sd)
+    if spectrum.trace <= 0:
+        return math.inf
+    seen, log_likelihood = spectrum.first > 0, 0.0
+    groups = list(equally_inflated(inflation, len(cross)))
+    for factor, own in groups:
+        prior = prior_moments(spectrum, n, cross_sd=cross_sd, means=means, inflation=factor)
+        seen &= prior.is_informative
+        log_likelihood += prior.log_likelihood(cross[own] * factor @ spectrum.vectors).sum(axis=0)
+    posterior = softmax(log_likelihood)
+    variance = np.empty((len(groups), np.count_nonzero(seen)))
+    for number, (factor, _) in enumerate(groups):
+        prior = prior_moments(spectrum, n, cross_sd=cross_sd, means=means, inflation=factor)
+        variance[number] = prior.variance[seen] @ posterior + prior.loading[seen] ** 2
+    signal = prior.signal[seen] @ posterior
+    eigenvalues = np.maximum(spectrum.eigenvalues, 0)[seen]
+    share = np.array([own.mean() for _, own in groups])
+    importance = share[:, np.newaxis] * spectrum.first[seen] * variance
+
+    def excess(log_penalty):
+        """Return the expected squared error above that of BLUP."""
+        ridge = 1 / (eigenvalues + math.exp(log_penalty))
+        return float(np.vdot(importance, (ridge - signal / variance) ** 2))
+
+    # Each term falls up to the best penalty of its own direction and rises from there.
+    inverse = variance / signal
+    best = np.maximum(inverse - eigenvalues, 0)
+    low, high = max(best.min(), NEGLIGIBLE * inverse.min()), best.max()
+    if high <= low:
+        return low / n
+    grid = np.linspace(math.log(low), math.log(high), N_PENALTIES)
+    place = int(np.argmin([excess(point) for point in grid]))
+    around = grid[max(place - 1, 0)], grid[min(place + 1, N_PENALTIES - 1)]
+    from scipy.optimize import minimize_scalar  # takes 0.4 s, which most steps do without
+
+    nearest = minimize_scalar(excess, bounds=around, method="bounded", options={"xatol": TOLERANCE})
+    return math.exp(nearest.x) / n
+
+
+def adassp_penalty(n_variants, *, gram_sd, n, rho=FAILURE):
+    """Return AdaSSP's penalty [1]_ with the smallest eigenvalue of X'X taken as 0, which is always safe.
+
+    lambda = sqrt(d ln(2 d^2/rho)) s_G / n: but for a probability of rho no eigenvalue of the noise of X'X is
+    further from 0. `fit_adassp` pays for the smallest eigenvalue of X'X and lowers the penalty by it; this
+    one pays for nothing. It knows nothing of the noise of X'Y, which decides where X'X is exact.
+
+    Parameters
+    ----------
+    n_variants : int >= 1
+    gram_sd : float > 0, standard deviation of the noise of an entry of X'X.
+    n : float > 0, number of rows, noisy or public.
+    rho : float in (0, 1), probability that the noise is larger.
+
+    Returns
+    -------
+    float > 0, per row, as `penalty` of `fit_reusecov`.
+
+    Privacy
+    -------
+    Post-processing: costs nothing, if n is released or public.
+
+    Raises
+    ------
+    UsageError
+        For a number out of its domain.
+    """
+    require_terms(n=n, gram_sd=gram_sd, cross_sd=0.0)
+    if gram_sd == 0:
+        raise UsageError(
+            "`gram_sd` must be above 0, got 0. Take `evidence_penalty` where the Gram matrix is exact."
+        )
+    if n_variants < 1:
+        raise UsageError(f"`n_variants` must be at least 1, got {n_variants}. Choose a panel of variants.")
+    if not 0 < rho < 1:
+        raise UsageError(f"`rho` must be between 0 and 1, got {rho}. The default is {FAILURE}.")
+    return math.sqrt(n_variants * math.log(2 * n_variants**2 / rho)) * gram_sd / n

@@ -1,0 +1,270 @@
+"""What a fit can be expected to be worth, before anything is released: public quantities alone.
+
+The real mechanism, with seeded noise, and the real fit run on the statistics of made-up cohorts. Ridge with
+a stated lambda is linear in X'Y, given its noisy Gram matrix: the means over effects, residuals and the noise
+of X'Y have a closed form, and draws are of Gram matrices alone. Of all other fits outcomes are drawn too.
+docs/plan.md derives it all.
+"""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from dpgrs.linalg.linear_fit import centred_gram, ridge_weights
+from dpgrs.methods.fits import fit_released
+from dpgrs.methods.synthetic_cohort import SEED, made_up_cohort, noisy_made_up, require_domain
+from dpgrs.privacy.accounting.accountant import LARGEST_EPSILON
+from dpgrs.public_random import generator
+from dpgrs.types import Penalty
+
+# The more variants, the less one draw differs from the next.
+DRAWS_TIMES_VARIANTS, FEWEST_DRAWS, MOST_DRAWS = 1000, 2, 8
+# Of fits that need drawn outcomes: as many outcomes as make the mean good enough, in no more fits than this.
+OUTCOMES_DRAWN, FITS_TIMES_VARIANTS = 32, 3200
+# How far the counts of known outcomes are off is a mean over so many draws of them.
+COUNTS_DRAWN = 1000
+# More outcomes at once teach a fit nothing more about their common heritability.
+MOST_OUTCOMES = 100
+# Linear algebra differs in its last digits between processors; a statement must not.
+STATED_DIGITS = 3
+
+
+@dataclass(frozen=True)
+class ExpectedFit:
+    """What to expect of an outcome's weights; standard deviations are root mean squares over variants.
+
+    Attributes
+    ----------
+    weight_sd : float, of a weight of the fit without noise, about 0.
+    noise_sd : float, of the difference between a weight and what it would be without noise.
+    noise_sd_gram, noise_sd_cross : float, what the noise of X'X (and of counts) and of X'Y adds to it;
+        None where the two cannot be told apart.
+    r2 : float, R^2 in new people of the same population.
+    r2_sd : float, how far that differs between draws of a cohort and its noise.
+    r2_without_noise : float, of the same fit without noise.
+    """
+
+    weight_sd: float
+    noise_sd: float
+    noise_sd_gram: float | None
+    noise_sd_cross: float | None
+    r2: float
+    r2_sd: float
+    r2_without_noise: float
+
+
+def expected_fit(method, request, *, n_rows, frequency, terms, heritability, n_outcomes):
+    """Work out the noise of a weight and R^2 of `fit_released` under a model of the cohort.
+
+    Rows are independent, variants too (linkage equilibrium), y = (x - mean)'theta + e with theta normal, of
+    one variance for all variants, and Var(x'theta) = `heritability` = 1 - Var(e).
+
+    Parameters
+    ----------
+    method : str, one of `dpgrs.methods.registry.FROM_STATISTICS` that does not need public outcomes.
+    request : PrivacyRequest; its bounds are taken into account.
+    n_rows : int >= 1, rows to train on: assumed, public, or released with noise.
+    frequency : (n_variants,) float64 in [0, 1], public ALT allele frequencies.
+    terms : FitTerms
+    heritability : float in [0, 1], share of an outcome's variance that the variants explain.
+    n_outcomes : int >= 1, outcomes of the study, which are fitted together.
+
+    Returns
+    -------
+    ExpectedFit
+
+    Raises
+    ------
+    UsageError
+        If an argument is out of its domain.
+
+    Privacy
+    -------
+    No data are read and nothing is spent: made-up rows meet seeded noise.
+    """
+    model = {"n_rows": n_rows, "frequency": frequency, "heritability": heritability}
+    if is_ridge(method, terms):
+        return expected_ridge(request, penalty=terms.penalty, **model)
+    model |= {"terms": terms, "n_outcomes": n_outcomes}
+    weights, r2 = _drawn_fits(method, request, **model)
+    # The largest epsilon leaves noise far below the chance of the sample.
+    clean = replace(request, epsilon=LARGEST_EPSILON)
+    clean_weights, clean_r2 = _drawn_fits(method, clean, **model)
+    return ExpectedFit(
+        weight_sd=_root_mean_square(clean_weights),
+        noise_sd=_root_mean_square(weights - clean_weights),
+        noise_sd_gram=None,
+        noise_sd_cross=None,
+        r2=float(r2.mean()),
+        r2_sd=float(r2.mean(axis=1).std(ddof=1)),
+        r2_without_noise=float(clean_r2.mean()),
+    )
+
+
+def expected_r2(method, request, *, n_rows, frequency, terms, heritability, n_outcomes):
+    """Return the R^2 of `expected_fit` alone, in less time; arguments and errors as there."""
+    model = {"n_rows": n_rows, "frequency": frequency, "heritability": heritability}
+    if is_ridge(method, terms):
+        return expected_ridge(request, penalty=terms.penalty, **model).r2
+    _, r2 = _drawn_fits(method, request, terms=terms, n_outcomes=n_outcomes, **model)
+    return float(r2.mean())
+
+
+def is_ridge(method, terms):
+    """Say whether a fit is ridge regression with a stated lambda, of which outcomes need not be drawn."""
+    return method == "reusecov-gauss" and Penalty(terms.rule) == Penalty.FIXED
+
+
+def expected_ridge(request, *, n_rows, frequency, penalty, heritability):
+    """Work out `expected_fit` of `fit_reusecov`, by closed forms but for the Gram matrix.
+
+    Parameters
+    ----------
+    request, n_rows, frequency, heritability : as in `expected_fit`.
+    penalty : float >= 0, per row.
+
+    Returns
+    -------
+    ExpectedFit
+
+    Raises
+    ------
+    UsageError
+        If an argument is out of its domain.
+    """
+    require_domain(request, n_rows=n_rows, frequency=frequency, heritability=heritability)
+    terms = {"penalty": penalty, "heritability": heritability}
+    draws = []
+    for number in range(_n_draws(request.n_variants)):
+        cohort = made_up_cohort(request, n_rows=int(n_rows), frequency=frequency, number=number)
+        draws.append(_ridge_of_cohort(request, cohort, key=("plan", number), **terms))
+    *squares, r2, r2_without_noise = np.mean(draws, axis=0).tolist()
+    # Rounding may leave a square of 0 just below it.
+    weight, gram, cross = np.sqrt(np.maximum(squares, 0)).tolist()
+    noise, r2_sd = float(np.hypot(gram, cross)), float(np.array(draws)[:, 3].std(ddof=1))
+    return ExpectedFit(weight, noise, gram, cross, r2, r2_sd, r2_without_noise)
+
+
+def expected_noise_sd(request, *, n_rows, frequency, penalty, heritability=0.5):
+    """Return the expected noise sd of a weight, to `STATED_DIGITS` significant digits, for a statement.
+
+    Parameters
+    ----------
+    request, n_rows, frequency, penalty, heritability : as in `expected_ridge`; in a statement `n_rows` is the
+        released count.
+
+    Returns
+    -------
+    float
+    """
+    fit = expected_ridge(
+        request, n_rows=n_rows, frequency=frequency, penalty=penalty, heritability=heritability
+    )
+    return float(f"{fit.noise_sd:.{STATED_DIGITS}g}")
+
+
+def neutral_frequencies(n_variants, *, rarest):
+    """Return ALT allele frequencies of neutral variants: density proportional to 1/p from `rarest` on.
+
+    Parameters
+    ----------
+    n_variants : int
+    rarest : float in (0, 0.5), least minor-allele frequency.
+
+    Returns
+    -------
+    (n_variants,) float64, the quantiles at (i + 1/2)/n_variants.
+    """
+    quantiles = (np.arange(n_variants) + 0.5) / n_variants
+    return rarest * ((1 - rarest) / rarest) ** quantiles
+
+
+def _n_draws(n_variants):
+    return min(max(DRAWS_TIMES_VARIANTS // n_variants, FEWEST_DRAWS), MOST_DRAWS)
+
+
+def _root_mean_square(values):
+    return float(np.sqrt(np.mean(values**2)))
+
+
+def _ridge_of_cohort(request, cohort, *, penalty, heritability, key):
+    """Average over outcomes and the noise of X'Y, for one cohort and one draw of the other noise.
+
+    C is the covariance of X'Y/n over outcomes, and w = f P (V + E_V)/n for a matrix P that hangs on the noisy
+    Gram matrix alone, and the factor f of an outcome on the noisy counts.
+
+    Returns
+    -------
+    tuple of three means of squares: of a weight, of its noise from X'X and from X'Y; R^2 with and without
+    noise.
+    """
+    n, A, variance = cohort.n, cohort.slope, cohort.variance
+    noisy = noisy_made_up(request, cohort, n_outcomes=COUNTS_DRAWN, key=key)
+    P, shift = _solution(noisy.gram, noisy.n, cohort, penalty=penalty)
+    factor = noisy.inflation
+    P, spread = P * factor.mean(), float(factor.var() / factor.mean() ** 2)
+    P_exact, shift_exact = _solution(cohort.gram * n, n, cohort, penalty=penalty)
+
+    effect_variance = heritability / variance.sum()
+    C = effect_variance * A @ A.T + (1 - heritability) / n * cohort.root @ cohort.root.T
+
+    def r2(P, shift, C, spread=0.0):
+        """Subtract the expected squared error from the variance of an outcome, which is 1."""
+        explained = 2 * effect_variance * np.sum(variance[:, np.newaxis] * P * A.T)
+        return explained - (1 + spread) * (np.sum(P @ C * P, axis=1) @ variance + shift @ P @ C @ P @ shift)
+
+    difference, noise_variance = P - P_exact, (request.noise_sd["cross"] / n) ** 2
+    return (
+        np.sum(P_exact @ C * P_exact) / len(C),
+        (np.sum(difference @ C * difference) + spread * np.sum(P @ C * P)) / len(C),
+        (1 + spread) * noise_variance * np.sum(P * P) / len(C),
+        r2(P, shift, C + noise_variance * np.eye(len(C)), spread),
+        r2(P_exact, shift_exact, C),
+    )
+
+
+def _solution(G, n_used, cohort, *, penalty):
+    """Return P with w = P V/n, and how far the means that are subtracted lie from the true ones."""
+    G_c, used_mean = centred_gram(G, n_used)
+    V = np.eye(len(used_mean)) * cohort.n
+    return ridge_weights(G_c, V, n_used, penalty=penalty), used_mean - cohort.coded_mean
+
+
+def _drawn_fits(method, request, *, n_rows, frequency, terms, heritability, n_outcomes):
+    """Fit made-up outcomes of made-up cohorts from noisy statistics.
+
+    Effects, residuals and cohorts are the same for all requests, so that these compare.
+
+    Returns
+    -------
+    weights : (n_draws, n_outcomes_drawn, n_variants) float64
+    r2 : (n_draws, n_outcomes_drawn) float64
+    """
+    require_domain(request, n_rows=n_rows, frequency=frequency, heritability=heritability)
+    d, n_together = request.n_variants, min(n_outcomes, MOST_OUTCOMES)
+    n_draws = _n_draws(d)
+    wanted = -(-OUTCOMES_DRAWN // (n_draws * n_together))
+    n_repeats = min(wanted, max(FITS_TIMES_VARIANTS // (d * n_draws), 1))
+    weights, r2 = np.empty((n_draws, n_repeats, n_together, d)), np.empty((n_draws, n_repeats, n_together))
+    for number in range(n_draws):
+        cohort = made_up_cohort(request, n_rows=int(n_rows), frequency=frequency, number=number)
+        for repeat in range(n_repeats):
+            key = ("plan", number, repeat)
+            effects, cross = _outcomes(request, cohort, n_together, heritability=heritability, key=key)
+            noisy = replace(noisy_made_up(request, cohort, n_outcomes=n_together, key=key), cross=cross)
+            fit = fit_released(method, noisy, request=request, terms=terms)
+            error = (fit.weights - effects) ** 2 @ cohort.variance
+            weights[number, repeat] = fit.weights
+            r2[number, repeat] = heritability - error - (fit.weights @ (fit.means - cohort.mean)) ** 2
+    return weights.reshape(n_draws, -1, d), r2.reshape(n_draws, -1)
+
+
+def _outcomes(request, cohort, n_outcomes, *, heritability, key):
+    """Draw effects of outcomes of just the heritability, and noisy X'Y."""
+    stream = generator(SEED, "outcomes", *key)
+    effects = stream.standard_normal((n_outcomes, len(cohort.mean)))
+    effects *= np.sqrt(heritability / (effects**2 @ cohort.variance))[:, np.newaxis]
+    residual = stream.standard_normal((n_outcomes, cohort.root.shape[1])) @ cohort.root.T
+    noise = stream.standard_normal(effects.shape)
+    by_chance = np.sqrt(cohort.n * (1 - heritability)) * residual
+    return effects, cohort.n * effects @ cohort.slope.T + by_chance + request.noise_sd["cross"] * noise

@@ -1,0 +1,268 @@
+"""What a study asks for: the public terms of every release of statistics."""
+
+import math
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from itertools import product
+
+from dpgrs.errors import UsageError
+from dpgrs.linalg.clipped_statistics import CLIPPED_CROSS_STEP, CLIPPED_GRAM_STEP
+from dpgrs.linalg.statistics import CROSS_STEP, GRAM_STEP
+from dpgrs.privacy.accounting.accountant import split_budget
+from dpgrs.privacy.sensitivity import (
+    cross_sensitivity,
+    gram_sensitivity,
+    outcome_counts_sensitivity,
+    rows_per_unit,
+)
+from dpgrs.types import Accounting, Coding, Neighbours, Protection, Rows, Unit
+
+# A common p(1-p) of panels, for the default share alone: where it is far off, the split is a little worse.
+TYPICAL_VARIANCE = 0.1
+
+
+@dataclass(frozen=True)
+class PrivacyRequest:
+    """All public terms of one release of statistics.
+
+    Attributes
+    ----------
+    rows : Rows
+    n_variants : int
+    n_outcomes : int, outcomes that share (epsilon, delta): all of a study under a joint budget. Under
+        separate budgets 1: each outcome has (epsilon, delta) of its own, and the Gram matrix is drawn once.
+    outcome_bound : float, the bound at which the outcomes were clipped.
+    epsilon, delta : float
+    gram_share : float in (0, 1) or None, share of the Gram matrix in what counts leave over; X'Y gets the
+        rest. None takes it from the other terms: see `share_of_gram`. Under label protection X'X is public,
+        and X'Y gets all.
+    count_share : float in (0, 1), share of the noisy count, used under add-remove only, where n is private;
+        and again of the counts of all outcomes, where they are private. Below 1/2 where both are.
+    protection : Protection, other than ``none``.
+    neighbours : Neighbours; replace-one where one side is public.
+    unit : Unit
+    accounting : Accounting
+    coding : Coding, of the genotypes.
+    row_norm : float or None, bound on the norm of a row of genotypes; None is that of `half` coding.
+    outcome_norm : float or None, bound on the norm of a row of the outcomes of one budget; None is that of
+        `outcome_bound` alone.
+    n_covariates : int >= 0, further columns of X, which count as variants in every claim.
+    covariate_bound : float or None, the public clip of covariates in standard deviations.
+    counts_outcomes : bool, whether outcomes may be missing, so that the rows on which each is known are
+        counted; public, never found from the data.
+
+    Raises
+    ------
+    UsageError
+        For a share that leaves a mechanism without a budget, no protection, a private number of rows where
+        one side is public, `frequency` coding without a norm, or covariates in another coding.
+    """
+
+    rows: Rows
+    n_variants: int
+    n_outcomes: int
+    outcome_bound: float
+    epsilon: float
+    delta: float
+    gram_share: float | None = None
+    count_share: float = 0.01
+    protection: Protection = Protection.FULL
+    neighbours: Neighbours = Neighbours.ADD_REMOVE
+    unit: Unit = Unit.PERSON
+    accounting: Accounting = Accounting.GDP
+    coding: Coding = Coding.HALF
+    row_norm: float | None = None
+    outcome_norm: float | None = None
+    n_covariates: int = 0
+    covariate_bound: float | None = None
+    counts_outcomes: bool = False
+
+    def __post_init__(self):
+        if self.protection == Protection.NONE:
+            raise UsageError("`privacy.protection` must be full, feature or label, got none. Change it.")
+        if self.protection != Protection.FULL and self.has_private_count:
+            raise UsageError(
+                f"`privacy.neighbours` must be replace-one under {self.protection} protection, where one "
+                f"side of every row is public, got {self.neighbours}. Change it."
+            )
+        if (self.coding == Coding.FREQUENCY) != (self.row_norm is not None):
+            raise UsageError(
+                f"`row_norm` must be given for `frequency` coding alone, got {self.row_norm} for "
+                f"{self.coding}. Only there rows are clipped."
+            )
+        if self.n_covariates and (self.coding != Coding.FREQUENCY or self.covariate_bound is None):
+            raise UsageError(
+                "`privacy.bounds` must be tight with `covariates`, which share the norm of a row, got "
+                "worst-case. Set it to tight."
+            )
+        for name in ("gram_share", "count_share"):
+            share = getattr(self, name)
+            if share is not None and not 0 < share < 1:
+                raise UsageError(f"`privacy.{name}` must be between 0 and 1, got {share}. Change it.")
+        if sum(self.shares_of_counts) >= 1:
+            raise UsageError(
+                "`privacy.count_share` must be below 0.5 where rows and known outcomes are both counted, got "
+                f"{self.count_share}. Lower it."
+            )
+
+    @property
+    def has_private_count(self):
+        """Whether neighbours differ in the number of rows."""
+        return Neighbours(self.neighbours) == Neighbours.ADD_REMOVE
+
+    @property
+    def has_private_outcome_counts(self):
+        """Whether the rows on which each outcome is known are counted in private: not where Y is public."""
+        return self.counts_outcomes and Protection(self.protection) != Protection.FEATURE
+
+    @property
+    def has_private_gram(self):
+        """Whether X'X hangs on what is protected."""
+        return Protection(self.protection) != Protection.LABEL
+
+    @property
+    def n_columns(self):
+        """How many columns X has beside the intercept: variants, then covariates."""
+        return self.n_variants + self.n_covariates
+
+    @property
+    def key(self):
+        """The terms as a tuple of text, to tell draws apart; those of what a study has not are left out."""
+        terms = asdict(self)
+        if not self.n_covariates:
+            terms = {name: value for name, value in terms.items() if "covariate" not in name}
+        if not self.counts_outcomes:
+            del terms["counts_outcomes"]
+        return tuple(map(str, terms.values()))
+
+    @property
+    def rows_per_unit(self):
+        """How many rows one unit owns: a person has two haplotypes."""
+        return rows_per_unit(self.rows, self.unit)
+
+    @property
+    def relation(self):
+        """The arguments that every sensitivity takes."""
+        return {"rows": self.rows, "neighbours": self.neighbours, "unit": self.unit}
+
+    @cached_property
+    def gram_claim(self):
+        """The sensitivity of X'X."""
+        return gram_sensitivity(self.n_columns, row_norm=self.row_norm, **self.relation)
+
+    @cached_property
+    def cross_claim(self):
+        """The sensitivity of X'Y, of the outcomes of one budget."""
+        bounds = {name: getattr(self, name) for name in ("outcome_bound", "row_norm", "outcome_norm")}
+        return cross_sensitivity(
+            self.n_columns, self.n_outcomes, protection=self.protection, **bounds, **self.relation
+        )
+
+    @cached_property
+    def observed_claim(self):
+        """The sensitivity of the counts of the outcomes of one budget."""
+        return outcome_counts_sensitivity(self.n_outcomes, **self.relation)
+
+    @cached_property
+    def noise_sd(self):
+        """The standard deviations of the noise on an entry of ``observed``, ``gram`` and ``cross``, a dict.
+
+        0 where there is none.
+        """
+        claims = {"observed": self.observed_claim, "gram": self.gram_claim, "cross": self.cross_claim}
+        shares = {name: self.budget.get(name, 0.0) for name in claims}
+        return {name: claim.value / shares[name] if shares[name] else 0.0 for name, claim in claims.items()}
+
+    @property
+    def shares_of_counts(self):
+        """The shares of the number of rows and of the counts of all outcomes; 0 where these are public."""
+        return tuple(
+            self.count_share if is_private else 0.0
+            for is_private in (self.has_private_count, self.has_private_outcome_counts)
+        )
+
+    @property
+    def share_of_gram(self):
+        """The share of the Gram matrix: `gram_share`, or by default one that public terms alone decide.
+
+        The more outcomes share a budget, the more X'Y needs; the more columns d, the more the noise of X'X
+        adds up in its eigenvalues. By default
+
+            share/(1 - share) = min(1, (sqrt(d) D_G/D_V)^(2/3)/3),
+
+        with D_G and D_V the sensitivities of X'X and X'Y for rows of haplotypes of norm sqrt(d)/2 (`half`),
+        or of their root mean square at p(1-p) = 0.1 (`frequency`); people are the same on another scale. How
+        it was found and what it gains: docs/blup.md.
+        """
+        if self.gram_share is not None:
+            return self.gram_share
+        mean_square = 1 / 4 if self.coding == Coding.HALF else TYPICAL_VARIANCE
+        norm = self.outcome_norm or self.outcome_bound * math.sqrt(self.n_outcomes)
+        # D_G is R^2/sqrt(2) and D_V is R C under add-remove, R^2 and 2 R C under replace-one.
+        ratio = math.sqrt(mean_square / 2) * self.n_columns / norm
+        if not self.has_private_count:
+            ratio /= math.sqrt(2)
+        odds = min(1.0, ratio ** (2 / 3) / 3)
+        return odds / (1 + odds)
+
+    @property
+    def gram_step(self):
+        """One unit of the integer X'X."""
+        return GRAM_STEP if self.coding == Coding.HALF else CLIPPED_GRAM_STEP
+
+    @property
+    def cross_step(self):
+        """One unit of the integer X'Y."""
+        return CROSS_STEP if self.coding == Coding.HALF else CLIPPED_CROSS_STEP
+
+    @cached_property
+    def budget(self):
+        """The split of (epsilon, delta): mu of ``count``, ``observed``, ``gram`` and ``cross``, a dict."""
+        count, observed = self.shares_of_counts
+        rest = 1 - count - observed
+        gram = rest * self.share_of_gram if self.has_private_gram else 0.0
+        shares = (count, observed, gram, rest - gram)
+        mus = split_budget(self.epsilon, self.delta, shares=shares, accounting=self.accounting)
+        return dict(zip(("count", "observed", "gram", "cross"), mus, strict=True))
+
+
+def request_grid(
+    *, protections, accountings, epsilons, sizes, counts, neighbours, outcome_budget="joint", **terms
+):
+    """List every combination of the terms that a study compares.
+
+    Parameters
+    ----------
+    protections, accountings, epsilons : sequences of what `PrivacyRequest` takes one of.
+    sizes : sequence of int, numbers of variants.
+    counts : sequence of int, numbers of outcomes.
+    neighbours : Neighbours, of full protection; where one side is public it is replace-one.
+    outcome_budget : ``joint`` if all outcomes share (epsilon, delta), ``separate`` if each has its own.
+    **terms : the other fields of `PrivacyRequest`, the same for all.
+
+    Returns
+    -------
+    list of (PrivacyRequest, number of outcomes), the last of the lists running fastest.
+
+    Raises
+    ------
+    UsageError
+        As `PrivacyRequest` does.
+    """
+    return [
+        (
+            PrivacyRequest(
+                protection=protection,
+                accounting=accounting,
+                epsilon=epsilon,
+                n_variants=size,
+                n_outcomes=count if outcome_budget == "joint" else 1,
+                neighbours=neighbours if protection == Protection.FULL else Neighbours.REPLACE_ONE,
+                **terms,
+            ),
+            count,
+        )
+        for protection, accounting, epsilon, size, count in product(
+            protections, accountings, epsilons, sizes, counts
+        )
+    ]

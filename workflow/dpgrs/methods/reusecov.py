@@ -1,0 +1,271 @@
+"""ReuseCov (PRIMO, Algorithm 1) with Gaussian noise: one noisy Gram matrix serves all outcomes."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from dpgrs.errors import UsageError
+from dpgrs.linalg.linear_fit import LinearFit, centred_gram, ridge_weights
+from dpgrs.linalg.norms import budget_groups
+from dpgrs.privacy.sensitivity import count_sensitivity
+from dpgrs.types import Coding, Rows
+
+# In rows: so fine that the noise of several counts together hardly falls on the same sum twice.
+COUNT_STEP = 2.0**-10
+# Standard deviations of the noise of a count of rows; below, an outcome is taken as known on so many.
+SMALLEST_KNOWN = 3
+
+
+@dataclass(frozen=True)
+class NoisyStatistics:
+    """Statistics after the mechanisms: all that follows is post-processing.
+
+    Attributes
+    ----------
+    gram : (n_variants + 1, n_variants + 1) float64 symmetric, noisy X'X, intercept last. Covariates count as
+        variants and follow these, here and below.
+    cross : (n_outcomes, n_variants) float64, noisy X'Y.
+    n : int, the number of rows: noisy under add-remove, exact and public under replace-one.
+    events : tuple of GaussianEvent
+    origin : (n_variants,) float64, public: the zero of the request's coding, in `half` coding, and 0 for
+        covariates; None where that is its coding.
+    observed : (n_outcomes,) float64 above 0, on how many rows each outcome is known: noisy, or public; None
+        takes all as known.
+    """
+
+    gram: np.ndarray
+    cross: np.ndarray
+    n: int
+    events: tuple = ()
+    origin: np.ndarray | None = None
+    observed: np.ndarray | None = None
+
+    @property
+    def inflation(self):
+        """By what X'Y is to be multiplied for the rows without an outcome: (n_outcomes,) float64 >= 1."""
+        if self.observed is None:
+            return np.ones(len(self.cross))
+        return np.maximum(self.n / self.observed, 1.0)
+
+
+def private_statistics(gram, cross, n_rows, *, request, noise, outcome_names=None, observed=None):
+    """Release the number of rows, X'X and X'Y; where the genotypes are public, X'Y alone.
+
+    Where outcomes may be missing, the numbers of rows on which they are known are released too.
+
+    Parameters
+    ----------
+    gram : (n_variants + 1, n_variants + 1) int64 in units of the request's `gram_step`, intercept last.
+    cross : (n_outcomes, n_variants + 1) int64 in units of its `cross_step`, intercept last; of as many
+        outcomes as the request says, or a multiple: every so many of them have a budget of their own.
+    n_rows : int, rows that were summed.
+    request : PrivacyRequest
+    noise : NoiseSource. Its parts are ``genotypes``, and ``outcomes`` with their names for each budget.
+    outcome_names : n_outcomes str, public; None numbers them.
+    observed : (n_outcomes,) int64, rows on which each outcome is known; read if the request counts them.
+
+    Returns
+    -------
+    NoisyStatistics
+
+    Privacy
+    -------
+    Unit and neighbours as requested. The composition of `private_count` and `private_outcome_counts`
+    (docs/proofs/count.md), `private_gram` (docs/proofs/gram.md) and `private_cross_product`
+    (docs/proofs/cross_product.md), one GaussianEvent each, is (epsilon, delta)-DP for the outcomes of one
+    budget; with several budgets the whole costs more (docs/accounting.md). Public: all of the request; n
+    under replace-one. Not covered: relatives.
+
+    Raises
+    ------
+    UsageError
+        If the statistics do not have the shape of the request.
+    """
+    names = outcome_names or [str(number) for number in range(len(cross))]
+    shares = request.n_outcomes
+    if (
+        gram.shape != (request.n_columns + 1,) * 2
+        or cross.shape != (len(names), len(gram))
+        or len(cross) % shares
+    ):
+        raise UsageError(
+            f"The statistics must be of {request.n_columns} variants and {shares} outcomes a budget, "
+            f"got {gram.shape[0] - 1} and {cross.shape[0]}. Recompute them for this study."
+        )
+    is_counted = request.has_private_outcome_counts
+    if is_counted:
+        require_counts(observed, n_outcomes=len(names))
+    genotypes, events = noise.of("genotypes"), []
+    if request.has_private_count:
+        n_rows, event = private_count(n_rows, request=request, noise=genotypes)
+        events.append(event)
+    noisy_gram = gram * request.gram_step
+    if request.has_private_gram:
+        noisy_gram, event = private_gram(gram, n_rows, request=request, noise=genotypes)
+        events.append(event)
+    noisy_cross, known = np.empty((len(cross), request.n_columns)), np.empty(len(cross))
+    for group in budget_groups(len(cross), n_shared=shares):
+        outcomes = noise.of("outcomes", *names[group])
+        if is_counted:
+            known[group], event = private_outcome_counts(observed[group], request=request, noise=outcomes)
+            events.append(event)
+        noisy_cross[group], event = private_cross_product(cross[group], request=request, noise=outcomes)
+        events.append(event)
+    known = known if is_counted else None
+    return NoisyStatistics(noisy_gram, noisy_cross, n_rows, tuple(events), observed=known)
+
+
+def require_counts(observed, *, n_outcomes):
+    """Raise a UsageError if there is not one number of rows for each outcome."""
+    if np.shape(observed) != (n_outcomes,):
+        raise UsageError(
+            f"`observed` must be a number of rows for each of {n_outcomes} outcomes, got an array of "
+            f"{np.shape(observed)}. Count the rows on which each is known."
+        )
+
+
+def private_count(n_rows, *, request, noise):
+    """Release the number of rows, at least 1; parameters as in `private_statistics`.
+
+    Returns
+    -------
+    int, and the event.
+
+    Privacy
+    -------
+    Unit as requested, neighbours add-remove. Sensitivity 1 a row: docs/proofs/count.md. Event GaussianEvent.
+    """
+    noisy, event = noise.gaussian(
+        n_rows,
+        name="count",
+        step=1.0,
+        sensitivity=count_sensitivity(**request.relation),
+        mu=request.budget["count"],
+    )
+    return max(int(noisy), 1), event
+
+
+def private_outcome_counts(observed, *, request, noise):
+    """Release on how many rows each outcome is known.
+
+    Parameters
+    ----------
+    observed : (n_outcomes,) int64, of the outcomes of one budget.
+    request, noise : as in `private_statistics`.
+
+    Returns
+    -------
+    (n_outcomes,) float64, at least 1 and at least `SMALLEST_KNOWN` standard deviations of the noise, and the
+    event. Fewer rows tell nothing through the noise of X'Y either, and would blow it up.
+
+    Privacy
+    -------
+    Unit and neighbours as requested. Sensitivity `outcome_counts_sensitivity`: docs/proofs/count.md. Event
+    GaussianEvent. Public: that outcomes may be missing.
+    """
+    noisy, event = noise.gaussian(
+        np.asarray(observed) * int(1 / COUNT_STEP),
+        name="outcome counts",
+        step=COUNT_STEP,
+        sensitivity=request.observed_claim,
+        mu=request.budget["observed"],
+    )
+    fewest = max(1.0, SMALLEST_KNOWN * request.noise_sd["observed"])
+    return np.maximum(noisy * COUNT_STEP, fewest), event
+
+
+def private_gram(gram, n, *, request, noise):
+    """Release X'X with noise on its upper triangle.
+
+    Entries that are n/4 whatever the genotypes (haplotypes in `half` coding: the diagonal; else the
+    intercept's) are set from the n that is public by now, never computed from the data.
+
+    Parameters
+    ----------
+    gram : (n_variants + 1, n_variants + 1) int64 in units of the request's `gram_step`, intercept last.
+    n : int, public or already released.
+    request, noise : as in `private_statistics`.
+
+    Returns
+    -------
+    (n_variants + 1, n_variants + 1) float64 symmetric, and the event.
+
+    Privacy
+    -------
+    Unit and neighbours as requested. Sensitivity `gram_sensitivity`: docs/proofs/gram.md, and with clipped
+    rows docs/proofs/clipped_gram.md. Event GaussianEvent. Public: all of the request.
+    """
+    upper = noisy_entries(request.n_columns, rows=request.rows, coding=request.coding)
+    noisy, event = noise.gaussian(
+        gram[upper],
+        name="gram",
+        step=request.gram_step,
+        sensitivity=request.gram_claim,
+        mu=request.budget["gram"],
+    )
+    # n/4 everywhere on the diagonal; the draws overwrite those entries that are not public.
+    G = np.diag(np.full(len(gram), n / 4))
+    G[upper] = G.T[upper] = noisy * request.gram_step
+    return G, event
+
+
+def private_cross_product(cross, *, request, noise):
+    """Release X'Y without its intercept column: outcomes are standardised with public constants.
+
+    Parameters
+    ----------
+    cross : (n_outcomes, n_variants + 1) int64 in units of the request's `cross_step`, intercept last.
+    request, noise : as in `private_statistics`.
+
+    Returns
+    -------
+    (n_outcomes, n_variants) float64, and the event.
+
+    Privacy
+    -------
+    Unit and neighbours as requested. Sensitivity `cross_sensitivity`: docs/proofs/cross_product.md. Event
+    GaussianEvent. Public: the outcome bound.
+    """
+    noisy, event = noise.gaussian(
+        cross[:, :-1],
+        name="cross product",
+        step=request.cross_step,
+        sensitivity=request.cross_claim,
+        mu=request.budget["cross"],
+    )
+    return noisy * request.cross_step, event
+
+
+def fit_reusecov(noisy, *, penalty):
+    """Solve W = (G_c/n + penalty I)^-1 V/n_j for all outcomes, with G_c = G - n m m' (docs/methods.md).
+
+    n_j is the number of rows on which outcome j is known.
+
+    Negative eigenvalues of G_c, which only noise can cause, count as 0. Outcomes are taken to have mean 0: a
+    noisy mean would put noise along m into X'Y and ruin the fit.
+
+    Parameters
+    ----------
+    noisy : NoisyStatistics
+    penalty : float >= 0, per row.
+
+    Returns
+    -------
+    LinearFit
+
+    Privacy
+    -------
+    Post-processing: costs nothing, if `penalty` is public.
+    """
+    G_c, means = centred_gram(noisy.gram, noisy.n)
+    weights = ridge_weights(G_c, noisy.cross * noisy.inflation[:, np.newaxis], noisy.n, penalty=penalty)
+    return LinearFit(weights, means, np.zeros(len(weights)))
+
+
+def noisy_entries(n_variants, *, rows, coding=Coding.HALF):
+    """Return the index of the entries of X'X's upper triangle that carry noise; the others are n/4."""
+    size = n_variants + 1
+    if Rows(rows) == Rows.HAPLOTYPES and Coding(coding) == Coding.HALF:
+        return np.triu_indices(size, k=1)
+    i, j = np.triu_indices(size)  # the last one is the intercept with itself
+    return i[:-1], j[:-1]

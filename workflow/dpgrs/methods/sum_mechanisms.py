@@ -1,0 +1,170 @@
+"""Mechanisms of releases that draw sums over all variants: the parts of their requests, and their weights."""
+
+from dataclasses import replace
+from types import MappingProxyType
+
+import numpy as np
+
+from dpgrs.linalg.norms import budget_groups
+from dpgrs.methods.adassp import AdasspStatistics, adassp_request, fit_adassp, private_adassp
+from dpgrs.methods.fits import fit_released
+from dpgrs.methods.naive import (
+    SeparateStatistics,
+    collect,
+    fit_separately,
+    private_separate_statistics,
+    separate_request,
+)
+from dpgrs.methods.registry import FROM_STATISTICS
+from dpgrs.methods.requests import PrivacyRequest
+from dpgrs.methods.reusecov import NoisyStatistics, private_statistics
+from dpgrs.privacy.accounting.events import event_of
+
+
+class SharedStatistics:
+    """The count, one X'X for all outcomes, and for each budget an X'Y and the rows on which they are known.
+
+    Attributes
+    ----------
+    name : str, in the public identity of every request.
+    methods : tuple of str, those of `dpgrs.methods.registry.METHODS` that fit from what it releases.
+    draws : mapping of a kind of part, ``genotypes`` first, to the names of its draws in the budget, in order.
+    reads_rows : bool, whether it draws from a `ScreeningData`, not from exact sums.
+    """
+
+    name = "reusecov-statistics"
+    reads_rows = False
+    methods = FROM_STATISTICS
+    draws = MappingProxyType({"genotypes": ("count", "gram"), "outcomes": ("observed", "cross")})
+
+    def request(self, terms):
+        """Make the request again from what ``asdict`` made of it."""
+        return PrivacyRequest(**terms)
+
+    def terms(self, request):
+        """Return the terms whose ``budget`` the draws have, for a PrivacyRequest."""
+        return request
+
+    def pure_budget(self, request):
+        """Return the pure epsilons of one part ``outcomes``, a tuple, in the order of the draws."""
+        return ()
+
+    def draw(self, gram, cross, n_rows, *, origin=None, **options):
+        """Release the statistics; parameters as in `private_statistics`, `origin` as in `NoisyStatistics`.
+
+        Returns
+        -------
+        NoisyStatistics or the like, with n, cross, origin and all events.
+        """
+        return replace(private_statistics(gram, cross, n_rows, **options), origin=origin)
+
+    def arrays(self, drawn):
+        """Return what was drawn as a dict of arrays, for a file; n and events stand in its label."""
+        arrays = {name: getattr(drawn, name) for name in ("gram", "cross", "origin", "observed")}
+        return {name: array for name, array in arrays.items() if array is not None}
+
+    def restore(self, label, arrays):
+        """Make what was drawn again, from its label and `arrays`."""
+        return NoisyStatistics(**arrays, n=label["n"])
+
+    def outputs(self, drawn, names, request):
+        """Return the numbers that each part gave.
+
+        Parameters
+        ----------
+        drawn : from `draw` or `restore`.
+        names : n_outcomes str
+        request : PrivacyRequest; here and below.
+
+        Returns
+        -------
+        dict of part to a tuple of arrays and numbers.
+        """
+        parts = {("genotypes",): (drawn.n, drawn.gram)}
+        for group in budget_groups(len(names), n_shared=request.n_outcomes):
+            counts = () if drawn.observed is None else (drawn.observed[group],)
+            parts["outcomes", *names[group]] = (*counts, drawn.cross[group])
+        return parts
+
+    def behind(self, part, names, request):
+        """Return a part with the names of all outcomes on whose values its exact statistics hang."""
+        return part
+
+    def requests_of_outcomes(self, n_outcomes, request):
+        """Return how many parts ``outcomes`` there are."""
+        return n_outcomes // request.n_outcomes
+
+    def fit(self, method, drawn, *, request, terms, outcomes=None):
+        """Fit all outcomes by one of `methods`; parameters as in `fit_released`. It is post-processing."""
+        return fit_released(method, drawn, request=request, terms=terms, outcomes=outcomes)
+
+
+class Adassp(SharedStatistics):
+    """The same and the smallest eigenvalue of X'X, from which AdaSSP takes its penalty."""
+
+    name = "adassp-statistics"
+    methods = ("adassp",)
+    draws = MappingProxyType(
+        {"genotypes": ("count", "gram", "eigenvalue"), "outcomes": ("observed", "cross")}
+    )
+
+    def terms(self, request):
+        return adassp_request(request)
+
+    def draw(self, gram, cross, n_rows, *, origin=None, **options):
+        return replace(private_adassp(gram, cross, n_rows, **options), origin=origin)
+
+    def arrays(self, drawn):
+        return super().arrays(drawn) | {"smallest_eigenvalue": np.array(drawn.smallest_eigenvalue)}
+
+    def restore(self, label, arrays):
+        # The penalty follows from the scales of the noise.
+        terms = {"n": label["n"], "events": tuple(map(event_of, label["events"]))}
+        eigenvalue = float(arrays["smallest_eigenvalue"])
+        return AdasspStatistics(**arrays | terms | {"smallest_eigenvalue": eigenvalue})
+
+    def outputs(self, drawn, names, request):
+        parts = super().outputs(drawn, names, request)
+        parts["genotypes",] += (drawn.smallest_eigenvalue,)
+        return parts
+
+    def fit(self, method, drawn, *, request, terms, outcomes=None):
+        return fit_adassp(drawn)
+
+
+class SeparateFits(SharedStatistics):
+    """The count, and all else for every outcome by itself, also where outcomes share a budget."""
+
+    name = "naive-statistics"
+    methods = ("naive",)
+    draws = MappingProxyType({"genotypes": ("count",), "outcomes": ("gram", "observed", "cross")})
+
+    def terms(self, request):
+        return separate_request(request)
+
+    def draw(self, gram, cross, n_rows, *, origin=None, **options):
+        drawn = private_separate_statistics(gram, cross, n_rows, **options)
+        return collect(drawn, len(cross), origin=origin)
+
+    def restore(self, label, arrays):
+        return SeparateStatistics(**arrays, n=label["n"])
+
+    def outputs(self, drawn, names, request):
+        known = [()] * len(names) if drawn.observed is None else drawn.observed[:, np.newaxis]
+        drawn_alone = zip(names, known, drawn.gram, drawn.cross, strict=True)
+        parts = {("outcomes", name): (drawn.n, *own, gram, cross) for name, own, gram, cross in drawn_alone}
+        return ({("genotypes",): (drawn.n,)} if request.has_private_count else {}) | parts
+
+    def behind(self, part, names, request):
+        # The rows of outcomes that share a budget may be clipped together.
+        kind, *own = part
+        for group in budget_groups(len(names), n_shared=request.n_outcomes):
+            if set(own) & set(names[group]):
+                return (kind, *names[group])
+        return part
+
+    def requests_of_outcomes(self, n_outcomes, request):
+        return n_outcomes
+
+    def fit(self, method, drawn, *, request, terms, outcomes=None):
+        return fit_separately(drawn.by_outcome(), penalty=terms.penalty, origin=drawn.origin)

@@ -1,0 +1,70 @@
+"""What of genotype files keeps a release from starting: shared people, no phase, REF that hangs on people."""
+
+from dpgrs.errors import DpgrsError
+from dpgrs.io.genotype_files import genotype_header, has_provisional_ref
+from dpgrs.io.plink.plink import require_phase
+from dpgrs.io.plink.tables import GENOTYPES
+from dpgrs.io.vcf.records import SET_REF
+from dpgrs.preflight.people import chosen_people
+from dpgrs.study.cohort_files import cohort_files, cohort_pattern, reference_files_of
+from dpgrs.types import Rows
+
+
+def reference_problems(config):
+    """Refuse a reference that shares people with the cohort: its frequencies would be the cohort's own."""
+    cohort, reference = config["cohort"], config["public"]["reference"]
+    if cohort["source"] == "simulate" or not (cohort_pattern(cohort)[1] and reference):
+        return []
+    for chromosome in cohort["chromosomes"]:
+        try:
+            people, others = (
+                genotype_header(files).samples
+                for files in (cohort_files(cohort, chromosome), reference_files_of(reference, chromosome))
+            )
+        except DpgrsError as error:
+            return [f"`public.reference`: {error}"]
+        people, _ = chosen_people(config, people, shows_ids=False)
+        if set(people) & set(others):
+            return [
+                "`public.reference` must hold other people than the cohort, got some of the same on "
+                f"chromosome {chromosome}. Take them out of one side."
+            ]
+    return []
+
+
+def phase_problems(config):
+    """Refuse PLINK files of the reference that cannot give haplotypes, before hours of ingest."""
+    cohort, reference = config["cohort"], config["public"]["reference"]
+    if cohort["source"] == "simulate" or reference is None or cohort["rows"] != Rows.HAPLOTYPES:
+        return []
+    for chromosome in cohort["chromosomes"]:
+        try:
+            for path in reference_files_of(reference, chromosome):
+                if path.suffix in GENOTYPES:
+                    require_phase(path, chromosome)
+        except DpgrsError as error:
+            return [f"`public.reference`: {error}"]
+    return []
+
+
+def provisional_problems(config):
+    """Refuse genotype files whose REF alleles are not known to be those of the genome.
+
+    PLINK 1 takes the allele that is rarer among the people for A1. One person can exchange the two, and by
+    that move everybody's row. All records of a VCF are looked at as they are ingested.
+    """
+    cohort = config["cohort"]
+    if cohort["source"] == "simulate" or not cohort_pattern(cohort)[1]:
+        return []
+    for chromosome in cohort["chromosomes"]:
+        try:
+            files = cohort_files(cohort, chromosome)
+            found = next((path for path in files if has_provisional_ref(path)), None)
+        except DpgrsError:
+            return []  # said by other gates
+        if found:
+            return [
+                f"`cohort.{cohort['source']}` must have REF from the genome in a release, got {found}, which "
+                f"says that it is provisional. {SET_REF}"
+            ]
+    return []

@@ -1,0 +1,80 @@
+"""What keeps the people of a study from being chosen: lists that are mixed up, or unfit for a release."""
+
+from dpgrs.errors import DpgrsError
+from dpgrs.io.tables.people import choose_people, is_never_allowed, is_pair_table
+from dpgrs.preflight.controlled import ENCRYPTED
+from dpgrs.study.people_terms import terms_of
+
+
+def chosen_people(config, samples, *, shows_ids, tell=None):
+    """Choose the people whom the rest of preflight is about, and list what is wrong with the choice.
+
+    Parameters
+    ----------
+    config : dict from `dpgrs.study.settings.resolve`.
+    samples : sequence of str, the people of the genotypes; None where no header could be read.
+    shows_ids : bool, whether a line may quote ids and numbers of people (open data only).
+    tell : function of a line for the operator alone, how many are chosen and how many ids of the lists the
+        genotypes lack; None tells nobody.
+
+    Returns
+    -------
+    people : sequence of str, or `samples` where they cannot be chosen.
+    lines : list of str, one line a problem.
+    """
+    terms = terms_of(config)
+    lines = _setting_problems(config, terms)
+    is_encrypted = any(path.endswith(ENCRYPTED) for path in terms.paths.values())  # said by other gates
+    if samples is None or lines or is_encrypted or not terms.paths:
+        return samples, lines
+    try:
+        people, counts = choose_people(samples, terms, shows_ids=shows_ids)
+    except DpgrsError as error:
+        return samples, [f"`people`: {error}"]
+    if tell is not None:
+        tell(f"{counts['n_chosen']:,} of {counts['n_people']:,} people with genotypes are chosen (`people`).")
+        for name, number in counts["unknown"].items():
+            if number:
+                tell(f"{getattr(terms, name)}: {number:,} of its ids are not in the genotypes.")
+    if len(people) < 2:
+        got = f"{counts['n_chosen']} of {counts['n_people']}" if shows_ids else "fewer"
+        return people, [f"`people` must leave at least 2 people of the genotypes, got {got}. Choose more."]
+    return people, []
+
+
+def _setting_problems(config, terms):
+    if terms.paths and config["cohort"]["source"] == "simulate":
+        key, path = next(iter(terms.paths.items()))
+        return [f"`{key}` is for `cohort.source: vcf`, got {path} with simulated people. Leave it out."]
+    lines = _consent_problems(terms)
+    if config["mode"] == "release" and terms.related:
+        lines += _pair_problems(terms.related)
+    return lines
+
+
+def _consent_problems(terms):
+    key = "people.consent.allow"
+    if terms.consent is None:
+        wanted = "come with `people.consent.file`"
+        return [f"`{key}` must {wanted}, got it alone. Give the table of codes."] if terms.allow else []
+    if not terms.allow:
+        return [f"`{key}` must list the codes that let a person in, got null. For example `allow: [1]`."]
+    return [
+        f"`{key}` must hold codes of people who consented, got `{code}`, which lets nobody in. Leave it out."
+        for code in terms.allow
+        if is_never_allowed(code)
+    ]
+
+
+def _pair_problems(path):
+    try:
+        is_pairs = is_pair_table(path)
+    except DpgrsError:
+        return []  # said where people are chosen
+    if not is_pairs:
+        return []
+    return [
+        f"`people.related` must be a fixed list of ids in a release, got the table of pairs {path}: who "
+        "is left out by it depends on who else is there, so one person could move the rows of others. Give a "
+        "list of ids."
+    ]

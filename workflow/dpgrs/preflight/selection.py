@@ -1,0 +1,102 @@
+"""What keeps a study from screening: settings that leave nothing to choose from, or nothing to fit with."""
+
+from dpgrs.methods.adassp import LARGEST_VARIANTS
+from dpgrs.methods.registry import METHODS
+from dpgrs.privacy.accounting.accountant import SMALLEST_EPSILON
+from dpgrs.types import Composition, Scaling, Selection, Selector
+
+# What is judged here, beside the methods.
+SCREENING_KEYS = (
+    "panel.size",
+    "outcomes.count",
+    "privacy.epsilon",
+    "privacy.outcome_budget",
+    "screening.size",
+    "screening.share",
+    "screening.count_share",
+    "screening.law",
+    "screening.composition",
+    "screening.scaling",
+    "mode",
+)
+
+
+def screening_problems(config):
+    """List the problems of methods that choose variants.
+
+    Parameters
+    ----------
+    config : dict from `dpgrs.study.settings.resolve`.
+
+    Returns
+    -------
+    list of str, one line a problem.
+    """
+    screening, methods = config["screening"], config["methods"]
+    lines = _scaling_problems(config)
+    if not any(METHODS[name].is_screened for name in methods):
+        return lines
+    size, smallest_panel = screening["size"], min(config["panel"]["size"])
+    if size >= smallest_panel:
+        lines.append(
+            f"`screening.size` must be below {smallest_panel}, the smallest `panel.size`, got {size}. "
+            "Choose fewer, or leave the methods `k-...` and `s-...` out."
+        )
+    # The intercept counts as a variant.
+    if "k-bas" in methods and size >= LARGEST_VARIANTS:
+        lines.append(
+            f"`screening.size` must be below {LARGEST_VARIANTS} for `methods: k-bas`, got {size}. Lower it."
+        )
+    share, count_share = screening["share"], screening["count_share"]
+    counts = [name for name in ("k-tukey", "l-blup") if name in methods]
+    if counts and share + count_share >= 1:
+        lines.append(
+            "`screening.share` and `screening.count_share` must be below 1 together for `methods: "
+            f"{counts[0]}`, got {share:g} and {count_share:g}. Lower one."
+        )
+    if config["mode"] == "release" and any(METHODS[name].selector == Selector.KENDALL for name in methods):
+        lines += _release_problems(screening)
+    return lines + _epsilon_problems(config)
+
+
+def _scaling_problems(config):
+    """Refuse a release of what is not private, whatever it would be used by."""
+    scaling = config["screening"]["scaling"]
+    if (config["mode"], scaling) == ("release", Scaling.PAPER):
+        return [
+            f"`screening.scaling` must be {Scaling.PUBLIC} in a release, got {scaling}. The data's own "
+            "mean and maximum are not private: leave it out."
+        ]
+    return []
+
+
+def _release_problems(screening):
+    """Refuse laws and compositions of DPKendall that no ledger counts."""
+    return [
+        f"`screening.{key}` must be {wanted} in a release, got {screening[key]}. {why}"
+        for key, wanted, why in (
+            ("law", Selection.PERMUTE_AND_FLIP, "Gumbel noise is not drawn exactly."),
+            ("composition", Composition.BASIC, "A ledger adds up the epsilons of choices."),
+        )
+        if screening[key] != wanted
+    ]
+
+
+def _epsilon_problems(config):
+    """Refuse an epsilon of which the choices leave less than the accounting is accurate for."""
+    privacy, smallest = config["privacy"], min(config["privacy"]["epsilon"])
+    is_joint, counts = privacy["outcome_budget"] == "joint", config["outcomes"]["count"] or [1]
+    share, count_share = config["screening"]["share"], config["screening"]["count_share"]
+    for name, spent, n_parts in (
+        ("k-blup", share, 1),
+        ("s-blup", share, 1),
+        ("l-blup", share + count_share, 1),
+        ("k-bas", share, max(counts) if is_joint else 1),
+    ):
+        left = (1 - spent) * smallest / n_parts
+        if name in config["methods"] and left < SMALLEST_EPSILON:
+            return [
+                f"`privacy.epsilon` must leave {name} at least {SMALLEST_EPSILON:g} for each fit, got "
+                f"{smallest:g}, which leaves {left:.3g}. Raise it, or lower `screening.share`."
+            ]
+    return []

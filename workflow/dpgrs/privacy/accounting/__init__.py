@@ -1,0 +1,1 @@
+"""What draws cost, alone and together."""

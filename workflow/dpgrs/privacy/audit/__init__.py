@@ -1,0 +1,1 @@
+"""Claimed and observed privacy loss."""

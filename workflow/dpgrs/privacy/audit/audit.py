@@ -1,0 +1,191 @@
+"""Audits: how much privacy loss a mechanism really shows at worst-case neighbours, bounded from below.
+
+An attacker who knows two neighbouring inputs and the output guesses which one was the input, and errs with
+probability alpha on the first and beta on the second. A guarantee bounds both from below [1]_:
+
+    mu-GDP:       Phi^-1(1 - alpha) - Phi^-1(beta) <= mu
+    epsilon-DP:   log((1 - beta)/alpha) <= epsilon  and  log((1 - alpha)/beta) <= epsilon
+    range r:      logit(1 - alpha) - logit(beta) <= r
+
+The errors are counted over draws and bounded from above by Clopper and Pearson, each with half of the chance
+that `confidence` leaves. Two rates say what an audit is worth:
+
+- False alarm: the observed loss of an honest mechanism exceeds its claim with a probability of at most
+  ``1 - confidence``, 1e-6 an audit, whatever the law of its output. So does that of each part, normal noise.
+- Power: with `N_DRAWS` draws, noise too small by sqrt(2) is caught with a probability of at least 1 - 1e-6 if
+  mu is between 1.3 and 3, epsilon between 1.5 and 2, or a range between 2 and 6.
+
+`alarm_probability` computes both from binomials where alpha and beta are known.
+
+References
+----------
+.. [1] Dong, Roth, Su (2022). Gaussian differential privacy. J. R. Stat. Soc. B 84(1).
+.. [2] Durfee, Rogers (2019). Practical differentially private top-k selection. NeurIPS.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+from scipy import stats
+
+from dpgrs.privacy.audit.losses import GaussianLoss, PureLoss, RangeLoss, rates_above
+from dpgrs.privacy.audit.parts import audit_parts
+from dpgrs.types import Rows, Unit
+
+N_DRAWS = 4_000
+CONFIDENCE = 1 - 1e-6
+# What a row is, and whose data are one unit, in every way that studies have them.
+HAPLOTYPE = {"rows": Rows.HAPLOTYPES, "unit": Unit.HAPLOTYPE}
+TWO_HAPLOTYPES = {"rows": Rows.HAPLOTYPES, "unit": Unit.PERSON}
+PERSON = {"rows": Rows.PEOPLE, "unit": Unit.PERSON}
+# Draws of which the guess of an honest mechanism is the same in all with a chance below 1e-15.
+ENOUGH_TO_VARY = 1_000
+# Counts of errors less likely than this are left out of a probability of an alarm.
+NEGLIGIBLE = 1e-17
+
+
+@dataclass(frozen=True)
+class AuditCase:
+    """A mechanism under one set of terms, with the neighbours that should move it most.
+
+    Attributes
+    ----------
+    mechanism : str, name of the ``private_*`` function.
+    terms : dict of str, such as neighbours, unit, rows and accounting. They tell a mechanism's cases apart.
+    pair : tuple of the two inputs.
+    claim : GaussianLoss, PureLoss or RangeLoss, that of this case.
+    run : function (input, noise) -> output. It calls the mechanism itself, with the noise source it is given.
+    score : function output -> float. Above 0 the guess is the second input. For a `GaussianLoss` it is the
+        logarithm of the second's likelihood over the first's.
+    is_for_releases : bool, whether a release can draw the noise. If not, it is audited with seeded noise.
+    parts : tuple of Part, of normal noise: what each draw gives, in the order of the list that `run` returns.
+        Empty where a mechanism has one draw alone, which the whole audits.
+    """
+
+    mechanism: str
+    terms: dict[str, str]
+    pair: tuple[Any, Any]
+    claim: GaussianLoss | PureLoss | RangeLoss
+    run: Callable
+    score: Callable
+    is_for_releases: bool = True
+    parts: tuple = ()
+
+    @property
+    def name(self):
+        """What tells cases apart."""
+        return ", ".join([self.mechanism, *self.terms.values()])
+
+
+@dataclass(frozen=True)
+class AuditResult:
+    """What an audit saw.
+
+    Attributes
+    ----------
+    case : AuditCase
+    n_draws : int, of each input.
+    confidence : float in (0, 1)
+    false_guesses : tuple of two int, on the first and on the second input.
+    observed : float, lower bound of the loss, in the units of the claim.
+    parts : tuple of PartResult, of each draw by itself.
+    is_constant : bool, whether a mechanism without parts gave the same guess in all draws of an input.
+    """
+
+    case: AuditCase
+    n_draws: int
+    confidence: float
+    false_guesses: tuple[int, int]
+    observed: float
+    parts: tuple = ()
+    is_constant: bool = False
+
+    @property
+    def is_within_claim(self):
+        """Whether there is noise and no more loss than is claimed, of the whole and of every part."""
+        is_within = self.observed <= self.case.claim.value and not self.is_constant
+        return is_within and all(part.is_within_claim for part in self.parts)
+
+
+_builders = []
+
+
+def register_audits(builder):
+    """Let a function join that returns the `AuditCase`s of one or more mechanisms; a decorator."""
+    _builders.append(builder)
+    return builder
+
+
+def registered_cases():
+    """Return all cases that have joined, a list."""
+    return [case for builder in _builders for case in builder()]
+
+
+def audit(case, with_noise, *, n_draws=N_DRAWS, confidence=CONFIDENCE):
+    """Run a mechanism many times on both inputs and bound its loss from below.
+
+    Parameters
+    ----------
+    case : AuditCase
+    with_noise : function (run, draw) -> run(noise source): calls a function with the noise of a draw. Draws
+        from 0 to 2 n_draws - 1 must be independent. It gets the same function for all draws of one input.
+    n_draws : int > 0, of each input.
+    confidence : float in (0, 1), at least which the bound is below the true loss.
+
+    Returns
+    -------
+    AuditResult
+    """
+    runs = [partial(case.run, one) for one in case.pair]
+    outputs = [
+        [with_noise(run, draw) for draw in draws]
+        for run, draws in zip(runs, [range(n_draws), range(n_draws, 2 * n_draws)], strict=True)
+    ]
+    guesses = [[case.score(output) > 0 for output in side] for side in outputs]
+    false_guesses = int(np.sum(guesses[0])), n_draws - int(np.sum(guesses[1]))
+    observed = case.claim.observed(*rates_above(np.array(false_guesses), n_draws, confidence))
+    options = {"delta": case.claim.delta, "confidence": confidence}
+    parts = audit_parts(case.parts, outputs, **options)
+    # Of two inputs between which scores are level a choice without noise is the same.
+    can_tell = not case.parts and n_draws >= ENOUGH_TO_VARY
+    is_constant = can_tell and any(count in (0, n_draws) for count in false_guesses)
+    return AuditResult(case, n_draws, confidence, false_guesses, float(observed), parts, is_constant)
+
+
+def alarm_probability(claim, error_rates, *, n_draws=N_DRAWS, confidence=CONFIDENCE):
+    """Return the probability that an audit observes more than the claim, given the true rates of error.
+
+    Of an honest mechanism this is a false alarm, of a broken one the power of the audit.
+
+    Parameters
+    ----------
+    claim : GaussianLoss, PureLoss or RangeLoss
+    error_rates : alpha and beta, each in (0, 1).
+    n_draws, confidence : as in `audit`.
+
+    Returns
+    -------
+    float, exact but for counts of errors that together are less likely than 4 `NEGLIGIBLE`.
+
+    Examples
+    --------
+    >>> claim = GaussianLoss(2.0, delta=1e-3)
+    >>> alarm_probability(claim, claim.error_rates()) < 1e-11
+    True
+    >>> alarm_probability(claim, claim.error_rates(factor=2**0.5)) > 1 - 1e-6
+    True
+    """
+    counts = [_likely_counts(n_draws, rate) for rate in error_rates]
+    chances = [stats.binom.pmf(count, n_draws, rate) for count, rate in zip(counts, error_rates, strict=True)]
+    alpha, beta = (rates_above(count, n_draws, confidence) for count in counts)
+    is_alarm = claim.observed(alpha[:, np.newaxis], beta) > claim.value
+    return min(float(chances[0] @ is_alarm @ chances[1]), 1.0)
+
+
+def _likely_counts(n_draws, rate):
+    return np.arange(
+        stats.binom.ppf(NEGLIGIBLE, n_draws, rate), stats.binom.isf(NEGLIGIBLE, n_draws, rate) + 1
+    )

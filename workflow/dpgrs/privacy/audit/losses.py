@@ -1,0 +1,121 @@
+"""Claims that an audit holds against what it saw, each as the loss that two rates of error show."""
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from scipy import stats
+from scipy.special import expit, log1p, logit, ndtr, ndtri
+
+from dpgrs.errors import UsageError
+from dpgrs.privacy.accounting.accountant import gdp_epsilon
+
+
+@dataclass(frozen=True)
+class GaussianLoss:
+    """A claim of mu-GDP.
+
+    Attributes
+    ----------
+    value : float, mu.
+    delta : float in (0, 1), at which the loss is also shown as an epsilon.
+    """
+
+    symbol: ClassVar = "mu"
+    value: float
+    delta: float
+
+    def observed(self, alpha, beta):
+        """Return the smallest mu that allows both error rates; arrays are broadcast."""
+        return np.maximum(-ndtri(alpha) - ndtri(beta), 0.0)
+
+    def epsilon(self, mu):
+        """Return what mu means as an epsilon at `delta`."""
+        return gdp_epsilon(mu, self.delta)
+
+    def error_rates(self, factor=1.0):
+        """Return alpha and beta of the guess halfway, with noise too small by a factor."""
+        error = float(ndtr(-factor * self.value / 2))
+        return error, error
+
+
+@dataclass(frozen=True)
+class PureLoss:
+    """A claim of (epsilon, 0)-DP.
+
+    Attributes
+    ----------
+    value : float, epsilon.
+    """
+
+    symbol: ClassVar = "epsilon"
+    delta: ClassVar = 0.0
+    value: float
+
+    def observed(self, alpha, beta):
+        """Return the smallest epsilon that allows both error rates; arrays are broadcast."""
+        ratios = np.maximum(log1p(-beta) - np.log(alpha), log1p(-alpha) - np.log(beta))
+        return np.maximum(ratios, 0.0)
+
+    def epsilon(self, epsilon):
+        """Return the loss as it is."""
+        return epsilon
+
+    def error_rates(self, factor=1.0):
+        """Return alpha and beta of the guess by an output of probability 1/2 on the second input.
+
+        Such are permute-and-flip between two candidates, and Laplace noise cut at the second statistic.
+        """
+        return math.exp(-factor * self.value) / 2, 0.5
+
+
+@dataclass(frozen=True)
+class RangeLoss:
+    """A claim that the likelihood ratios of all outputs lie in an interval of length r, as logarithms.
+
+    It implies r-DP, and is what exponential mechanisms keep: their loss in both directions together is r.
+
+    Attributes
+    ----------
+    value : float, r.
+    """
+
+    symbol: ClassVar = "range"
+    delta: ClassVar = 0.0
+    value: float
+
+    def observed(self, alpha, beta):
+        """Return the smallest range that allows both error rates; arrays are broadcast."""
+        return np.maximum(-logit(alpha) - logit(beta), 0.0)
+
+    def epsilon(self, r):
+        """Return the loss as it is."""
+        return r
+
+    def error_rates(self, factor=1.0):
+        """Return alpha and beta of the guess by two outputs, each as likely on its input as the other."""
+        error = float(expit(-factor * self.value / 2))
+        return error, error
+
+
+def rates_above(n_errors, n_draws, confidence):
+    """Bound error rates from above by Clopper and Pearson, so that both bounds hold at the confidence.
+
+    Parameters
+    ----------
+    n_errors : (...) int
+    n_draws : int > 0
+    confidence : float in (0, 1)
+
+    Returns
+    -------
+    (...) float64
+    """
+    if not (n_draws > 0 and 0 < confidence < 1):
+        raise UsageError(
+            "An audit must have at least one draw and a confidence between 0 and 1, "
+            f"got {n_draws} and {confidence}. Use the defaults."
+        )
+    bound = stats.beta.isf((1 - confidence) / 2, n_errors + 1, np.maximum(n_draws - n_errors, 1))
+    return np.where(n_errors < n_draws, bound, 1.0)

@@ -1,0 +1,1 @@
+"""What was charged to a dataset."""

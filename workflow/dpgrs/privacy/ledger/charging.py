@@ -1,0 +1,128 @@
+"""A release from beginning to end: rehearse, reserve in the ledger, draw, complete.
+
+Every part of a release (the statistics of the genotypes; each group of outcomes that shares a budget) is one
+request of the ledger, with an identity of its own. All are reserved at once, before anything is drawn.
+"""
+
+from dataclasses import dataclass
+from itertools import chain
+
+from dpgrs.errors import DpgrsError
+from dpgrs.privacy.accounting.events import MECHANISM_VERSION, GaussianEvent
+from dpgrs.privacy.accounting.exact_numbers import exact_text
+from dpgrs.privacy.ledger.hash_chain import digest
+from dpgrs.privacy.ledger.ledger import Order
+from dpgrs.privacy.noise.sources import Rehearsal, ReleaseNoise
+
+# What an event says of itself that is no term of the draw, or is said for all draws together.
+LATER = ("source", "request", "version")
+
+
+@dataclass(frozen=True)
+class Receipt:
+    """What the ledger has reserved for a release, and what came of it.
+
+    Attributes
+    ----------
+    requests : dict of part to request id.
+    outputs : dict of part to the digest of its noisy statistics.
+    """
+
+    requests: dict
+    outputs: dict
+
+    @property
+    def by_request(self):
+        """The digests of the outputs, a dict by request id."""
+        return {request_id: self.outputs[part] for part, request_id in self.requests.items()}
+
+
+def release(mechanism, *, identify, account, ledger, study_key):
+    """Run a mechanism with secret noise, charged before it is drawn.
+
+    Parameters
+    ----------
+    mechanism : callable that takes a noise source and returns what it releases. It is called twice, first to
+        learn what it draws. What a draw costs must not hang on what was drawn before; what it is made of may,
+        if the source is that of `NoiseSource.on`.
+    identify : callable that takes a part and returns its public identity: a dict of accession, consent,
+        dataset_version, mechanism and every public parameter. The draws are added to it.
+    account : Account
+    ledger : Ledger
+    study_key : StudyKey
+
+    Returns
+    -------
+    The mechanism's own result, and a Receipt for `complete`.
+
+    Raises
+    ------
+    DpgrsError
+        If the ledger refuses, see `Ledger.reserve_all`, or a claim is about other neighbours or another unit
+        than the account. Nothing is drawn then.
+    """
+    rehearsal = Rehearsal()
+    mechanism(rehearsal)
+    _require_same_terms(chain.from_iterable(rehearsal.draws.values()), account)
+    orders = [_order(identify(part), part, draws) for part, draws in rehearsal.draws.items()]
+    ids = ledger.reserve_all(orders, account, study_key=study_key)
+    requests = dict(zip(rehearsal.draws, ids, strict=True))
+    noise = ReleaseNoise(study_key, draws=rehearsal.draws, requests=requests)
+    result = mechanism(noise)
+    noise.require_exhausted()
+    return result, Receipt(requests, {part: digest(listed) for part, listed in noise.outputs.items()})
+
+
+def check(receipt, ledger):
+    """Raise DpgrsError if the ledger knows another output of a request: before a second one is stored."""
+    ledger.check_all(receipt.by_request)
+
+
+def complete(receipt, ledger):
+    """Note in the ledger that the output of a release is stored.
+
+    Raises
+    ------
+    DpgrsError
+        If a replay gave another output than the first time.
+    """
+    ledger.complete_all(receipt.by_request)
+
+
+def _require_same_terms(draws, account):
+    """Refuse a claim that says nothing of what the account counts."""
+    for event, _ in draws:
+        claim = event.sensitivity
+        if (claim.neighbours, claim.unit) != (account.neighbours, account.unit):
+            raise DpgrsError(
+                f"The sensitivity of the {event.statistic} must be that of the account {account}, got "
+                f"{claim.neighbours} of a {claim.unit}. Nothing was drawn. Ask for the account's terms."
+            )
+
+
+def _order(identity, part, draws):
+    identity = {
+        **identity,
+        "version": MECHANISM_VERSION,
+        "part": list(part),
+        "draws": [public_terms(event) for event, _ in draws],
+    }
+    charges = [event.charge for event, _ in draws]
+    return Order(identity, charges, digest([statistic for _, statistic in draws]))
+
+
+def public_terms(event):
+    """Return what a ledger's entry says of a draw: what its family has, numbers as exact text.
+
+    The ledger itself gives the request's id.
+    """
+    terms = event.as_dict()
+    if terms["family"] == GaussianEvent.family:
+        del terms["family"]  # so that a release from before there were others stays a replay
+    claim = {name: _text(value) for name, value in terms.pop("sensitivity").items()}
+    named = {name: _text(value) for name, value in terms.items() if name not in LATER}
+    return named | {"sensitivity": claim.pop("value")} | claim
+
+
+def _text(value):
+    return exact_text(value) if isinstance(value, float) else value if isinstance(value, int) else str(value)

@@ -1,0 +1,352 @@
+"""What a ledger is about: what a release costs, whom an account protects, how much it allows, a request.
+
+A ledger counts two numbers: mu^2 of Gaussian mechanisms and epsilon of pure ones. Both add up, also where
+later requests depend on earlier results: adaptive filters are proven for each [1]_ [2]_. Together they give
+(epsilon(mu, delta) + pure epsilon, delta): between the transcripts of a data set and of its neighbour stands
+one whose Gaussian mechanisms see the neighbour and whose pure ones do not, and one filter bounds each step.
+
+References
+----------
+.. [1] Smith, Thakurta (2022). Fully adaptive composition for Gaussian differential privacy. arXiv 2210.17520.
+.. [2] Rogers, Roth, Ullman, Vadhan (2016). Privacy odometers and filters. NeurIPS.
+"""
+
+from dataclasses import asdict, dataclass, fields
+from fractions import Fraction
+from functools import cached_property
+
+from dpgrs.errors import UsageError
+from dpgrs.privacy.accounting.accountant import SMALLEST_DELTA, gdp_delta, gdp_epsilon, gdp_mu, odds_chance
+from dpgrs.privacy.accounting.exact_numbers import exact, exact_positive, exact_text, float_below, root_above
+from dpgrs.privacy.ledger.hash_chain import digest
+from dpgrs.types import Neighbours, Protection, Unit
+
+# Every request says at least what was done to which data.
+REQUIRED = ("mechanism", "version", "accession", "consent", "dataset_version")
+GENOTYPES, OUTCOMES, COUNT = "the genotypes", "the outcomes", "the number of rows"
+PROTECTED = {
+    Protection.FULL: {GENOTYPES, OUTCOMES},
+    Protection.FEATURE: {GENOTYPES},
+    Protection.LABEL: {OUTCOMES},
+}
+
+
+@dataclass(frozen=True)
+class Cost:
+    """The two counters of a ledger, of a request, an account or its limit.
+
+    Attributes
+    ----------
+    mu_squared, pure_epsilon : Fraction
+    """
+
+    mu_squared: Fraction = Fraction(0)
+    pure_epsilon: Fraction = Fraction(0)
+
+    def __add__(self, other):
+        return Cost(self.mu_squared + other.mu_squared, self.pure_epsilon + other.pure_epsilon)
+
+    def for_group(self, size):
+        """Return the cost to a group of `size` units."""
+        return Cost(self.mu_squared * size**2, self.pure_epsilon * size)
+
+    def is_within(self, limit):
+        return self.mu_squared <= limit.mu_squared and self.pure_epsilon <= limit.pure_epsilon
+
+    def epsilon(self, delta):
+        """Return an epsilon, never below the smallest, such that all of it together is (epsilon, delta)-DP.
+
+        Parameters
+        ----------
+        delta : Fraction in (0, 1)
+
+        Returns
+        -------
+        Fraction
+        """
+        return Fraction(gdp_epsilon(root_above(self.mu_squared), float_below(delta))) + self.pure_epsilon
+
+    def delta(self, epsilon):
+        """Return a delta, never below the smallest, such that all of it together is (epsilon, delta)-DP.
+
+        Parameters
+        ----------
+        epsilon : Fraction
+
+        Returns
+        -------
+        Fraction, 1 where epsilon is below the pure part.
+        """
+        rest = epsilon - self.pure_epsilon
+        return (
+            Fraction(gdp_delta(root_above(self.mu_squared), float_below(rest))) if rest >= 0 else Fraction(1)
+        )
+
+    def odds_chance(self, epsilon):
+        """Bound the chance that odds of what is true rise by more than e^epsilon (docs/proofs/odds.md).
+
+        Parameters
+        ----------
+        epsilon : Fraction
+
+        Returns
+        -------
+        Fraction, rounded up.
+        """
+        rest = epsilon - self.pure_epsilon
+        return Fraction(odds_chance(root_above(self.mu_squared), float_below(rest)))
+
+
+@dataclass(frozen=True)
+class GaussianCharge:
+    """Normal noise of deviation `sigma` on a statistic of l2 sensitivity `sensitivity`: exactly mu-GDP.
+
+    Attributes
+    ----------
+    statistic : str, what was released; here and below.
+    sensitivity, sigma : str, exact, in the same units.
+    """
+
+    statistic: str
+    sensitivity: str
+    sigma: str
+
+    @cached_property
+    def cost(self):
+        return Cost(mu_squared=_ratio(self, "sensitivity", "sigma") ** 2)
+
+
+@dataclass(frozen=True)
+class LaplaceCharge:
+    """Laplace noise of scale `scale` on a statistic of l1 sensitivity `sensitivity`: pure."""
+
+    statistic: str
+    sensitivity: str
+    scale: str
+
+    @cached_property
+    def cost(self):
+        return Cost(pure_epsilon=_ratio(self, "sensitivity", "scale"))
+
+
+@dataclass(frozen=True)
+class PureCharge:
+    """Any other mechanism that is `epsilon`-DP, such as a private choice."""
+
+    statistic: str
+    epsilon: str
+
+    @cached_property
+    def cost(self):
+        return Cost(pure_epsilon=exact_positive(self.epsilon, name="epsilon"))
+
+
+CHARGES = {"gaussian": GaussianCharge, "laplace": LaplaceCharge, "pure": PureCharge}
+
+
+@dataclass(frozen=True)
+class Account:
+    """Whom and what a budget protects.
+
+    Attributes
+    ----------
+    protection : Protection, other than ``none``.
+    unit : Unit
+    neighbours : Neighbours; ``replace-one`` for protection of one side alone.
+    """
+
+    protection: Protection
+    unit: Unit
+    neighbours: Neighbours
+
+    def __post_init__(self):
+        for field in fields(self):
+            value = getattr(self, field.name)
+            allowed = [member.value for member in field.type if member != Protection.NONE]
+            if value not in allowed:
+                raise UsageError(
+                    f"`{field.name}` must be one of {', '.join(allowed)}, got {value}. Choose one."
+                )
+            object.__setattr__(self, field.name, field.type(value))
+        if self.protection != Protection.FULL and self.neighbours != Neighbours.REPLACE_ONE:
+            raise UsageError(
+                f"`neighbours` must be {Neighbours.REPLACE_ONE} under {self.protection} protection, where a "
+                f"row keeps its public side, got {self.neighbours}. Change it."
+            )
+
+    def __str__(self):
+        return f"{self.protection}/{self.unit}/{self.neighbours}"
+
+    def made_public_of(self, other):
+        """Return the set of what this account takes as public while `other` protects it."""
+        return other._protected - self._protected
+
+    def rows_in_unit_of(self, other):
+        """Return how many units of this account one unit of `other` holds: a person has two haplotypes.
+
+        The other way round it is 1: claims about a person are proven row by row, so they cover each row.
+        """
+        return 2 if (self.unit, other.unit) == (Unit.HAPLOTYPE, Unit.PERSON) else 1
+
+    @property
+    def _protected(self):
+        has_private_count = self.neighbours == Neighbours.ADD_REMOVE
+        return PROTECTED[self.protection] | ({COUNT} if has_private_count else set())
+
+
+@dataclass(frozen=True)
+class Budget:
+    """How much an account allows.
+
+    Attributes
+    ----------
+    mu_squared, pure_epsilon : str, exact limits of the two counters.
+    delta : str, exact, at which totals are shown as (epsilon, delta).
+    """
+
+    mu_squared: str
+    pure_epsilon: str
+    delta: str
+
+    @cached_property
+    def limit(self):
+        return Cost(exact(self.mu_squared, name="mu_squared"), exact(self.pure_epsilon, name="pure_epsilon"))
+
+    def epsilon(self, cost):
+        """Return the epsilon of a cost at the account's delta."""
+        return cost.epsilon(Fraction(self.delta))
+
+
+def make_budget(*, delta, epsilon=None, mu_squared=None, pure_epsilon="0"):
+    """Return what an account allows: counters, a total (epsilon, delta), or the smaller of both.
+
+    Parameters
+    ----------
+    delta : str, exact, between 0 and 1.
+    epsilon : str, exact, for all releases together; what `pure_epsilon` leaves of it becomes mu^2.
+    mu_squared, pure_epsilon : str, exact counters.
+
+    Returns
+    -------
+    Budget
+
+    Raises
+    ------
+    UsageError
+        If a number is out of its domain, or nothing is allowed.
+    """
+    pure, delta = exact(pure_epsilon, name="pure_epsilon"), exact(delta, name="delta")
+    if not SMALLEST_DELTA <= delta < 1:
+        raise UsageError(f"`delta` must be at least 1e-30 and below 1, got {exact_text(delta)}. Set it.")
+    allowances = [] if mu_squared is None else [exact(mu_squared, name="mu_squared")]
+    if epsilon is not None:
+        rest = exact(epsilon, name="epsilon") - pure
+        if rest < 0:
+            raise UsageError(
+                f"`epsilon` must be at least `pure_epsilon`, {pure_epsilon}, got {epsilon}. Raise it."
+            )
+        # The very mu that a study shares out: one release of all of the total must fit. It is lowered by far
+        # more than these floats may lie above what was said.
+        mu = gdp_mu(float(rest), float(delta)) if rest else 0
+        allowances.append(Fraction(mu) ** 2)
+    budget = Budget(exact_text(min(allowances, default=0)), exact_text(pure), exact_text(delta))
+    if budget.limit == Cost():
+        raise UsageError("An account must allow something: give `epsilon`, `mu_squared` or `pure_epsilon`.")
+    return budget
+
+
+@dataclass(frozen=True)
+class Request:
+    """One release: its public identity, and the mark of the statistic that it was asked for.
+
+    Attributes
+    ----------
+    account : Account
+    charges : tuple of charges.
+    identity : dict of JSON values without floats: mechanism, version, every parameter, dataset version.
+    statistic_mark, key_id : str, by the study key; secret data enter by the mark alone.
+    """
+
+    account: Account
+    charges: tuple
+    identity: dict
+    statistic_mark: str
+    key_id: str
+
+    @classmethod
+    def of(cls, identity, charges, account, *, statistic_digest, study_key):
+        """Check and mark a request.
+
+        Raises
+        ------
+        UsageError
+            If the identity lacks a required part or holds a float, or nothing is charged.
+        """
+        for name in REQUIRED:
+            if not identity.get(name):
+                raise UsageError(
+                    f"The identity of a release must state `{name}`, got {identity.get(name)!r}."
+                )
+        _require_exact(identity)
+        if not charges:
+            raise UsageError("A release must be charged, got no charge. Public values need no request.")
+        unmarked = cls(account, tuple(charges), identity, "", study_key.id)
+        mark = study_key.mark(unmarked.identity_digest, statistic_digest)
+        return cls(account, unmarked.charges, identity, mark, study_key.id)
+
+    @classmethod
+    def from_entry(cls, entry):
+        charges = tuple(
+            CHARGES[charge["kind"]](**{name: value for name, value in charge.items() if name != "kind"})
+            for charge in entry["charges"]
+        )
+        return cls(
+            Account(**entry["account"]), charges, entry["identity"], entry["statistic_mark"], entry["key_id"]
+        )
+
+    @cached_property
+    def cost(self):
+        return sum((charge.cost for charge in self.charges), Cost())
+
+    @cached_property
+    def identity_digest(self):
+        """SHA-256 of all that is public: whatever changes the noise or its cost is another request."""
+        return digest(self._public)
+
+    def entry(self):
+        """Return the fields of the entry that reserves this request."""
+        return self._public | {
+            "kind": "reserved",
+            "identity_digest": self.identity_digest,
+            "statistic_mark": self.statistic_mark,
+            "key_id": self.key_id,
+        }
+
+    @property
+    def _public(self):
+        kinds = {charge: kind for kind, charge in CHARGES.items()}
+        return {
+            "account": asdict(self.account),
+            "charges": [{"kind": kinds[type(charge)]} | asdict(charge) for charge in self.charges],
+            "identity": self.identity,
+        }
+
+
+def _ratio(charge, above, below):
+    numerator, denominator = (exact_positive(getattr(charge, name), name=name) for name in (above, below))
+    return numerator / denominator
+
+
+def _require_exact(value, where="identity"):
+    """Refuse floats, whose text could differ between platforms, and keys that JSON would turn into text."""
+    if isinstance(value, dict) and all(isinstance(key, str) for key in value):
+        for key, inner in value.items():
+            _require_exact(inner, f"{where}.{key}")
+    elif isinstance(value, list | tuple):
+        for i, inner in enumerate(value):
+            _require_exact(inner, f"{where}[{i}]")
+    elif not isinstance(value, str | int | None):
+        raise UsageError(
+            f"`{where}` must be text, a whole number, true, false or null, got {value!r}. "
+            "Write a float with `exact_text`."
+        )

@@ -1,0 +1,145 @@
+"""A second reading of a ledger by another route: raw bytes, and sums that share no code with the first."""
+
+import hashlib
+import json
+from fractions import Fraction
+
+from dpgrs.errors import DpgrsError
+from dpgrs.privacy.ledger.hash_chain import head_path, reading_files
+
+
+def verify_ledger(path):
+    """Check the chain of a ledger, its head, and that no account was ever over its limit.
+
+    The first reader writes every entry anew and compares bytes; here the hash of an entry is cut out of its
+    raw line and the rest is hashed.
+
+    Parameters
+    ----------
+    path : the ledger.
+
+    Returns
+    -------
+    dict of the numbers of entries, of requests reserved and of requests completed.
+
+    Raises
+    ------
+    DpgrsError
+        For the first thing that is wrong, with its line.
+    """
+    with reading_files(path) as (data, head):
+        *lines, rest = data.split(b"\n")
+    recount, heads, previous = _Recount(), [b""], "0" * 64
+    for number, line in enumerate(lines):
+        try:
+            entry = _opened(line, number=number, previous=previous)
+            recount.take(entry)
+        except (
+            _Fault,
+            KeyError,
+            TypeError,
+            ValueError,
+            AttributeError,
+            ArithmeticError,
+            RecursionError,
+        ) as fault:
+            raise DpgrsError(
+                f"The ledger {path} is wrong at line {number + 1}: {fault}. "
+                "Restore it from a copy made after the last release."
+            ) from None
+        previous = entry["hash"]
+        heads.append(b'{"entries":%d,"hash":"%s"}\n' % (number + 1, previous.encode()))
+    if rest or not lines:
+        raise DpgrsError(f"The ledger {path} ends in an unfinished line. See `dpgrs ledger repair`.")
+    if head not in heads[-2:]:
+        raise DpgrsError(
+            f"The ledger {path} does not end where its head {head_path(path)} says. Restore both."
+        )
+    return {
+        "entries": len(lines),
+        "reserved": len(recount.requests),
+        "completed": len(recount.completed),
+    }
+
+
+class _Fault(Exception):
+    """What is wrong with a line."""
+
+
+class _Recount:
+    """Adds the costs up again, entry by entry."""
+
+    def __init__(self):
+        self.limits, self.spent, self.requests, self.completed = {}, {}, {}, set()
+
+    def take(self, entry):
+        kinds = {"account": self._account, "reserved": self._reserved, "completed": self._completed}
+        if entry["kind"] != "dataset":
+            kinds[entry["kind"]](entry)
+        _require(
+            (entry["kind"] == "dataset") == (entry["number"] == 0), "the first line alone names the dataset"
+        )
+
+    def _account(self, entry):
+        account = _account_key(entry)
+        _require(account not in self.limits, "an account is opened twice")
+        budget = entry["budget"]
+        self.limits[account] = Fraction(budget["mu_squared"]), Fraction(budget["pure_epsilon"])
+        self.spent[account] = [
+            sum(_cost_to(account, earlier)[counter] for earlier in self.requests.values())
+            for counter in (0, 1)
+        ]
+
+    def _reserved(self, entry):
+        public = {name: entry[name] for name in ("account", "charges", "identity")}
+        text = json.dumps(public, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+        _require(
+            hashlib.sha256(text.encode()).hexdigest() == entry["identity_digest"], "another identity digest"
+        )
+        seen = {earlier["identity_digest"] for earlier in self.requests.values()}
+        _require(entry["identity_digest"] not in seen, "a release is reserved twice")
+        _require(_account_key(entry) in self.limits, "its account is not open")
+        for account, limits in self.limits.items():
+            for counter, cost in enumerate(_cost_to(account, entry)):
+                self.spent[account][counter] += cost
+                _require(self.spent[account][counter] <= limits[counter], "an account is over its limit")
+        self.requests[entry["hash"]] = entry
+
+    def _completed(self, entry):
+        _require(entry["request"] in self.requests, "a release is completed that was never reserved")
+        _require(entry["request"] not in self.completed, "a release is completed twice")
+        self.completed.add(entry["request"])
+
+
+def _opened(line, *, number, previous):
+    entry = json.loads(line)
+    sealed = b'"hash":"%s",' % entry["hash"].encode()
+    own_hash = hashlib.sha256(line.replace(sealed, b"", 1)).hexdigest()
+    _require(own_hash == entry["hash"], "its bytes do not have its hash")
+    _require(
+        entry["number"] == number and entry["previous"] == previous, "it does not follow the line before"
+    )
+    return entry
+
+
+def _cost_to(account, entry):
+    """Return (mu^2, pure epsilon) that a request costs an account: a person owns two haplotypes."""
+    size = 2 if (entry["account"]["unit"], account[1]) == ("haplotype", "person") else 1
+    mu_squared = pure_epsilon = Fraction(0)
+    for charge in entry["charges"]:
+        if charge["kind"] == "gaussian":
+            mu_squared += (size * Fraction(charge["sensitivity"]) / Fraction(charge["sigma"])) ** 2
+        elif charge["kind"] == "laplace":
+            pure_epsilon += size * Fraction(charge["sensitivity"]) / Fraction(charge["scale"])
+        else:
+            pure_epsilon += size * Fraction(charge["epsilon"])
+    return mu_squared, pure_epsilon
+
+
+def _account_key(entry):
+    return tuple(entry["account"][name] for name in ("protection", "unit", "neighbours"))
+
+
+def _require(is_met, fault):
+    if not is_met:
+        raise _Fault(fault)

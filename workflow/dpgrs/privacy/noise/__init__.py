@@ -1,0 +1,1 @@
+"""The one door of noise: exact samplers, their sources and the study key."""

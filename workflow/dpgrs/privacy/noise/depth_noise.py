@@ -1,0 +1,74 @@
+"""The part of the one door for deep points (docs/proofs/tukey.md): groups of units, and the point itself."""
+
+from dpgrs.errors import UsageError
+from dpgrs.privacy.accounting.events import DepthEvent
+from dpgrs.privacy.noise.claims import scale_of
+
+# A word of the key stream names a group.
+LARGEST_NUMBER_OF_GROUPS = 2**32
+
+
+class DeepNoise:
+    """What `dpgrs.privacy.noise.base.NoiseSource` has for deep points."""
+
+    def assign_groups(self, n_units, *, name, n_groups):
+        """Put every unit into a group at random, each by itself, in secret; it is not charged.
+
+        The source must be that of `NoiseSource.on` all that the groups divide.
+
+        Parameters
+        ----------
+        n_units : int, which may be private.
+        name : str, what the groups are for: the same name and numbers give the same groups.
+        n_groups : int in [1, 2^32]
+
+        Returns
+        -------
+        (n_units,) int64 in [0, n_groups), independent and uniform; zeros in a rehearsal.
+
+        Raises
+        ------
+        UsageError
+            Where the data are not named, or for another number of groups.
+        """
+        if self._data is None:
+            raise UsageError(f"The {name} must be of data that are named. Name what they divide by `on`.")
+        if not 1 <= n_groups <= LARGEST_NUMBER_OF_GROUPS:
+            raise UsageError(f"`n_groups` must be from 1 to 2^32, got {n_groups}. Make fewer groups.")
+        return self._assign(n_units, name, int(n_groups))
+
+    def deep_point(self, models, *, name, sensitivity, epsilon, delta, is_safe):
+        """Draw a point of the grid of depth floor(n_models/4) or more, each by e^(epsilon depth/2).
+
+        Parameters
+        ----------
+        models : (n_models, d) float64 of whole numbers, the models in grid steps.
+        name : str, what it is.
+        sensitivity : Sensitivity, of a depth, in linf.
+        epsilon : float > 0, the share of the budget, of the draw alone.
+        delta : float, of the draw and of the check before it.
+        is_safe : bool, whether a noisy check has passed. It is charged for all the same, as what a draw costs
+            must not hang on noise.
+
+        Returns
+        -------
+        point : list of d ints in grid steps; None if it is not safe, and in a rehearsal.
+        event : DepthEvent
+
+        Raises
+        ------
+        UsageError
+            If the models are not of whole numbers, the claim in another norm, or the share of the budget not
+            positive.
+        """
+        scale_of(sensitivity, share=epsilon, norm=DepthEvent.norm, step=1.0, name=name)
+        event = DepthEvent(
+            statistic=name,
+            sensitivity=sensitivity,
+            step=1.0,
+            entries=models.shape[1],
+            source=self.source,
+            epsilon=float(epsilon),
+            delta=float(delta),
+        )
+        return self._deep_point(models, event, is_safe)

@@ -1,0 +1,251 @@
+"""Exact samplers for release noise, driven by a key stream. No floating-point operation decides a draw.
+
+Values depend on the key stream's position and the arguments alone, not on how many words are read at a time.
+Compiled kernels draw nearly everything; the few draws that need more digits go to their plain-Python twins.
+docs/proofs/exact_noise.md proves the laws exact and says which accounting fits which.
+"""
+
+from fractions import Fraction
+from numbers import Integral, Rational
+
+import numpy as np
+
+from dpgrs.errors import UsageError
+from dpgrs.privacy.noise import _sampler_kernels as kernels
+from dpgrs.privacy.noise import _sampler_twins as twins
+from dpgrs.privacy.noise._sampler_twins import LARGEST_SCALE
+
+# The kernel forms remainders of sigma times 2^31 in int64.
+LARGEST_DISCRETE_SIGMA = 2**31
+LARGEST_CHOICE = 2**31
+
+# Words read at a time: a speed, never a result.
+BLOCK_WORDS = 2**16
+WORDS_PER_DRAW = 32
+
+
+def rounded_normal(stream, size, sigma):
+    """Draw round(sigma z) for standard normal z, by Karney's algorithm N [1]_.
+
+    Parameters
+    ----------
+    stream : KeyStream
+    size : int >= 0
+    sigma : Fraction or int in (0, 2^48], standard deviation in grid steps.
+
+    Returns
+    -------
+    (size,) int64, independent, distributed exactly as the rounded real-valued normal.
+
+    Raises
+    ------
+    UsageError
+        If an argument is not exact or out of its domain, here and in all functions below.
+    OverflowError
+        If a draw leaves int64, here and in all functions below; nothing is ever truncated. A draw of
+        2^15 scales is less likely than exp(-2^14) by any of these laws.
+
+    References
+    ----------
+    .. [1] Karney, C. F. F. (2016). Sampling exactly from the normal distribution. ACM TOMS 42(1).
+
+    Examples
+    --------
+    >>> from dpgrs.privacy.noise.stream import KeyStream
+    >>> rounded_normal(KeyStream(bytes(32), b"example"), 5, Fraction(7, 2)).tolist()
+    [5, -5, -1, 6, 0]
+    """
+    sigma = _scale("sigma", sigma)
+    parameters = kernels.scale_parameters(sigma)
+    return _draw(stream, size, kernels.ROUNDED_NORMAL, parameters, twins.rounded_normal, sigma)
+
+
+def discrete_laplace(stream, size, scale):
+    """Draw integers y with probability proportional to exp(-|y|/scale).
+
+    Parameters
+    ----------
+    stream : KeyStream
+    size : int >= 0
+    scale : Fraction or int in (0, 2^48], in grid steps.
+
+    Returns
+    -------
+    (size,) int64, independent.
+    """
+    scale = _scale("scale", scale)
+    parameters = kernels.scale_parameters(scale)
+    return _draw(stream, size, kernels.DISCRETE_LAPLACE, parameters, twins.discrete_laplace, scale)
+
+
+def discrete_gaussian(stream, size, sigma):
+    """Draw integers y with probability proportional to exp(-y^2/(2 sigma^2)), by rejection [1]_.
+
+    Parameters
+    ----------
+    stream : KeyStream
+    size : int >= 0
+    sigma : int in [1, 2^31], in grid steps.
+
+    Returns
+    -------
+    (size,) int64, independent.
+
+    References
+    ----------
+    .. [1] Canonne, C., Kamath, G. & Steinke, T. (2020). The discrete Gaussian for differential privacy.
+    """
+    sigma = _integer("sigma", sigma, "an int from 1 to 2^31", lambda s: 1 <= s <= LARGEST_DISCRETE_SIGMA)
+    parameters = kernels.scale_parameters(Fraction(sigma))
+    return _draw(stream, size, kernels.DISCRETE_GAUSSIAN, parameters, twins.discrete_gaussian, sigma)
+
+
+def bernoulli_exp(stream, size, p, q):
+    """Flip coins that show heads with probability exp(-p/q).
+
+    Parameters
+    ----------
+    stream : KeyStream
+    size : int >= 0
+    p : int >= 0
+    q : int > 0
+
+    Returns
+    -------
+    (size,) bool, independent.
+    """
+    exponent = Fraction(
+        _integer("p", p, "an int >= 0", lambda p: p >= 0), _integer("q", q, "an int > 0", lambda q: q > 0)
+    )
+    parameters = (*kernels.exponent_parameters(exponent), 0, 0)
+    return _draw(stream, size, kernels.BERNOULLI_EXP, parameters, twins.bernoulli_exp, exponent) == 1
+
+
+def indices_below(stream, size, bound):
+    """Draw integers of 0, ..., bound - 1, all equally likely.
+
+    A word of the stream modulo the bound is the next value; the last few of the 2^32 words, which do not
+    divide evenly, are left out.
+
+    Parameters
+    ----------
+    stream : KeyStream
+    size : int >= 0
+    bound : int in [1, 2^32]
+
+    Returns
+    -------
+    (size,) int64, independent.
+    """
+    size = _integer("size", size, "an int >= 0", lambda size: size >= 0)
+    bound = _integer("bound", bound, "an int from 1 to 2^32", lambda bound: 1 <= bound <= 2**32)
+    values, n_even = np.empty(size, dtype=np.int64), 2**32 // bound * bound
+    done = 0
+    while done < size:
+        words = stream.take(size - done).astype(np.int64)
+        kept = words[words < n_even] % bound
+        values[done : done + len(kept)] = kept
+        done += len(kept)
+    return values
+
+
+def permute_and_flip(stream, scores, *, epsilon, sensitivity, n_choices=1):
+    """Choose candidates of high score, each by permute-and-flip [1]_ among those that are left.
+
+    Candidates come in random order, each with a coin of probability exp(-epsilon gap/(2 sensitivity)), where
+    gap is the distance to the highest score; the first to show heads is chosen.
+
+    Parameters
+    ----------
+    stream : KeyStream
+    scores : (n,) integers on their grid, 1 <= n <= 2^31.
+    epsilon : Fraction or int > 0, of each choice.
+    sensitivity : Fraction or int > 0, largest change of a score between neighbours, in grid steps.
+    n_choices : int in [1, n]; together they are (n_choices epsilon)-DP.
+
+    Returns
+    -------
+    (n_choices,) int64, indices into the scores, different, in the order of choice.
+
+    References
+    ----------
+    .. [1] McKenna, R. & Sheldon, D. (2020). Permute-and-flip: a new mechanism for differentially private
+       selection. NeurIPS.
+    """
+    scores = _grid_scores(scores)
+    epsilon = _fraction("epsilon", epsilon, "an int or Fraction > 0", lambda epsilon: epsilon > 0)
+    sensitivity = _fraction("sensitivity", sensitivity, "an int or Fraction > 0", lambda bound: bound > 0)
+    n_choices = _integer("n_choices", n_choices, "an int from 1 to n", lambda k: 1 <= k <= len(scores))
+    left = np.arange(len(scores))
+    choices = np.empty(n_choices, dtype=np.int64)
+    for i in range(n_choices):
+        position = _choose(stream, scores[left], epsilon / (2 * sensitivity))
+        choices[i] = left[position]
+        left = np.delete(left, position)
+    return choices
+
+
+def _draw(stream, size, law, parameters, twin, exact_parameter):
+    """Let the kernel draw; where it stops, let the twin draw one value."""
+    size = _integer("size", size, "an int >= 0", lambda size: size >= 0)
+    values = np.empty(size, dtype=np.int64)
+    done = 0
+    while done < size:
+        words = stream.peek(min(BLOCK_WORDS, WORDS_PER_DRAW * (size - done)))
+        done, used = kernels.fill(words, values, done, law, parameters)
+        stream.skip(used)
+        if done < size:
+            values[done] = twin(twins.Digits(stream), exact_parameter)
+            done += 1
+    return values
+
+
+def _choose(stream, scores, rate):
+    """Return the position of one choice.
+
+    Parameters
+    ----------
+    stream : KeyStream
+    scores : (n,) int64
+    rate : Fraction, coin exponent per step below the highest score.
+    """
+    best = int(scores.max())
+    parameters = kernels.gap_parameters(scores, rate)
+    order = np.arange(len(scores))
+    done, chosen = 0, -1
+    # A candidate of the highest score has exponent 0 and always shows heads.
+    while chosen < 0:
+        words = stream.peek(min(BLOCK_WORDS, WORDS_PER_DRAW * (len(order) - done)))
+        done, used, chosen = kernels.permute_and_flip(words, order, done, *parameters)
+        stream.skip(used)
+        if chosen < 0:
+            digits = twins.Digits(stream)
+            chosen = twins.flip_next(digits, order, done, lambda one: rate * (best - int(scores[one])))
+            done += 1
+    return chosen
+
+
+def _scale(name, value):
+    return _fraction(name, value, "an int or Fraction in (0, 2^48]", lambda value: 0 < value <= LARGEST_SCALE)
+
+
+def _fraction(name, value, domain, is_met):
+    """Return an exact number in Python's own integers, which never overflow."""
+    if not isinstance(value, Rational) or not is_met(value):
+        raise UsageError(f"`{name}` must be {domain}, got {value!r}. Give the sampler an exact number.")
+    return Fraction(int(value.numerator), int(value.denominator))
+
+
+def _integer(name, value, domain, is_met):
+    if not isinstance(value, Integral):
+        raise UsageError(f"`{name}` must be {domain}, got {value!r}. Give the sampler an exact number.")
+    return int(_fraction(name, value, domain, is_met))
+
+
+def _grid_scores(scores):
+    # Scores are private: neither they nor how many there are is quoted.
+    scores = np.asarray(scores)
+    is_grid = np.issubdtype(scores.dtype, np.integer) and np.can_cast(scores.dtype, np.int64)
+    if not is_grid or scores.ndim != 1 or not 1 <= scores.size <= LARGEST_CHOICE:
+        raise UsageError("`scores` must be one row of 1 to 2^31 int64. Round them to a public grid first.")
+    return scores.astype(np.int64)

@@ -1,0 +1,1 @@
+"""What a release promises, for programs and people."""

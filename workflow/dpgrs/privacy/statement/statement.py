@@ -1,0 +1,273 @@
+"""The privacy statement: all that a reader must know to judge a release, for programs.
+
+Every number of the accounting is decimal text, exact or rounded to the safe side, so that a reader can check
+the claims with exact arithmetic and two replays give the same bytes. Times, hosts and paths have no place.
+"""
+
+import textwrap
+from collections import defaultdict
+from dataclasses import asdict
+from decimal import ROUND_CEILING, Context, Decimal
+from fractions import Fraction
+from functools import cache
+from pathlib import Path
+
+import yaml
+from jsonschema import Draft202012Validator
+
+from dpgrs.errors import DpgrsError, UsageError
+from dpgrs.privacy.accounting.exact_numbers import root_above, text_above, text_below
+from dpgrs.privacy.ledger.entries import Cost
+from dpgrs.privacy.statement.content import (
+    ASSUMED_OF,
+    ASSUMPTIONS,
+    BOTH_THEOREM,
+    NOT_PROTECTED,
+    PURE_THEOREM,
+    RANDOMNESS,
+    RELEASE_TYPE,
+    ROWS_OF_A_PERSON,
+    SUBGROUPS,
+    THEOREM,
+    TRUST_MODEL,
+    Total,
+    decimal_text,
+)
+from dpgrs.privacy.statement.mechanisms import DIGITS, describe_draws
+from dpgrs.privacy.statement.odds import CHANCE_DIGITS, describe_profile, plain_line, with_chance
+from dpgrs.types import Metrics, Neighbours, Protection, Rows, Unit
+
+SCHEMA = Path(__file__).parents[2] / "schemas/privacy_statement.schema.yaml"
+FORMAT, FORMAT_VERSION = "dpgrs privacy statement", 1
+
+# What every release rests on; each is named with its origin.
+REQUIRED_INPUTS = ("site list", "allele frequencies", "outcome bound", "number of rows", "seed")
+
+
+def ledger_standing(book, account, request_ids):
+    """Say where a dataset's budget stands right after a release; later releases do not change the answer.
+
+    Parameters
+    ----------
+    book : Book of the dataset's ledger.
+    account : Account that the release is charged to.
+    request_ids : the release's requests.
+
+    Returns
+    -------
+    dict, the section ``ledger`` of a statement.
+
+    Raises
+    ------
+    DpgrsError
+        If the ledger does not hold one of the requests, or nothing was requested.
+    """
+    order = {request_id: place for place, request_id in enumerate(book.requests)}
+    unknown = sorted(set(request_ids) - order.keys())
+    if unknown or not request_ids:
+        raise DpgrsError(
+            "The ledger must hold every request of a release, at least one, but lacks "
+            f"{', '.join(unknown) or 'any'}. Name the ledger that was charged."
+        )
+    last = max(request_ids, key=order.get)
+    counted = list(book.requests.values())[: order[last] + 1]
+    costs = [request.cost.for_group(request.account.rows_in_unit_of(account)) for request in counted]
+    spent, budget = sum(costs, Cost()), book.budgets[account]
+    epsilon = text_above(budget.epsilon(spent), digits=DIGITS)
+    return {
+        "account": str(account),
+        "head": last,
+        "delta": budget.delta,
+        "spent": {
+            "mu_squared": text_above(spent.mu_squared, digits=DIGITS),
+            "pure_epsilon": text_above(spent.pure_epsilon, digits=DIGITS),
+            "epsilon": epsilon,
+            "chance": text_above(spent.odds_chance(Fraction(epsilon)), digits=CHANCE_DIGITS),
+        },
+        "remaining": {
+            name: text_below(getattr(budget.limit, name) - getattr(spent, name), digits=DIGITS)
+            for name in ("mu_squared", "pure_epsilon")
+        },
+    }
+
+
+def build_statement(content):
+    """Put a statement together; the bundle adds the digests of the released files.
+
+    Parameters
+    ----------
+    content : StatementContent
+
+    Returns
+    -------
+    dict, ready for JSON.
+
+    Raises
+    ------
+    UsageError
+        If a public input lacks its origin, or the result does not fit the schema.
+    """
+    terms = content.terms.as_text()
+    protected = Protection(terms["protection"]).of_unit(has_covariates=content.has_covariates)
+    mechanisms, costs = describe_draws(content.events)
+    cost = sum(costs, Cost())
+    _require_inputs(content.public_inputs)
+    promised = with_chance({name: terms[name] for name in ("epsilon", "delta")}, [cost])
+    rows_lost = cost if content.terms.unit == Unit.PERSON else cost.for_group(2)
+    person = with_chance(_person(content).as_text(), [rows_lost])
+    statement = {
+        "format": FORMAT,
+        "format_version": FORMAT_VERSION,
+        **({} if content.method is None else {"method": content.method}),
+        **({} if content.fit is None else {"fit": dict(content.fit)}),
+        "software": {"name": "dpgrs", "version": content.version, "commit": content.commit},
+        "curation": _curation(content.curation),
+        "dataset": dict(content.dataset),
+        "guarantee": terms
+        | promised
+        | {
+            "mu": text_above(Fraction(root_above(cost.mu_squared)), digits=DIGITS),
+            **_pure_part(cost),
+            "definition": _definition(terms, protected),
+            "contribution": f"A person gives {ROWS_OF_A_PERSON[Rows(terms['rows'])]}.",
+            "person": person,
+            "plain_language": plain_line(terms, promised, person, protected=protected),
+        },
+        "profile": describe_profile(cost, terms["epsilon"]),
+        "assumptions": _assumptions(mechanisms),
+        "data_domain": {
+            "genome_build": content.genome_build,
+            "n_variants": int(content.n_variants),
+            "site_digest": content.site_digest,
+            "outcomes": list(content.outcomes),
+            **_missing(content.missing_outcomes),
+        },
+        "public_inputs": [asdict(public) for public in content.public_inputs],
+        "mechanisms": mechanisms,
+        "composition": {
+            "theorem": _theorem(cost),
+            "per_outcome": with_chance(content.per_outcome.as_text(), _costs_of_outcomes(mechanisms, costs)),
+            "whole_study": with_chance(content.whole_study.as_text(), [cost]),
+        },
+        "ledger": dict(content.ledger),
+        "post_processing": list(content.post_processing),
+        "preprocessing": list(content.preprocessing),
+        "randomness": RANDOMNESS,
+        "trust_model": TRUST_MODEL,
+        "release_type": RELEASE_TYPE,
+        "expected_noise_sd": None if content.expected_noise_sd is None else float(content.expected_noise_sd),
+        "accuracy": str(content.accuracy) if content.accuracy == Metrics.WITHHELD else list(content.accuracy),
+        "subgroups": SUBGROUPS,
+        "audit": content.audit,
+        "not_protected": list(NOT_PROTECTED),
+        "scores": [],
+        "files": {},
+    }
+    validate(statement)
+    return statement
+
+
+def problems_of(statement):
+    """Return what is wrong with a statement by the schema, a list of str; empty if it fits."""
+    errors = sorted(
+        _validator().iter_errors(statement), key=lambda error: (list(map(str, error.path)), error.message)
+    )
+    return [
+        f"{error.json_path.removeprefix('$.')}: {textwrap.shorten(error.message, 200)}" for error in errors
+    ]
+
+
+def validate(statement):
+    """Check a statement against the schema.
+
+    Raises
+    ------
+    UsageError
+        With all problems, one a line.
+    """
+    problems = problems_of(statement)
+    if problems:
+        lines = "\n".join(f"  {problem}" for problem in problems)
+        raise UsageError(
+            f"The privacy statement must fit {SCHEMA.name}, but\n{lines}\nCorrect these entries."
+        )
+
+
+def _curation(curation):
+    """Return what the curator says; no acknowledgement where none is asked for."""
+    said = asdict(curation)
+    acknowledgement = said.pop("acknowledgement")
+    return said | ({"acknowledgement": acknowledgement} if acknowledgement else {})
+
+
+def _assumptions(mechanisms):
+    """List what the guarantee rests on: always, and by what was drawn."""
+    drawn = {part[name] for part in mechanisms for name in ("statistic", "mechanism")}
+    own = dict.fromkeys(said for name, said in ASSUMED_OF.items() if name in drawn)
+    return [*ASSUMPTIONS, *own]
+
+
+def _costs_of_outcomes(mechanisms, costs):
+    """Return what each outcome costs that has draws of its own; of others, what serves all."""
+    by_owner = defaultdict(Cost)
+    for part, cost in zip(mechanisms, costs, strict=True):
+        by_owner[part["outcome"]] += cost
+    shared = by_owner.pop(None, Cost())
+    return [shared + own for own in by_owner.values()] or [shared]
+
+
+def _missing(missing_outcomes):
+    return {} if missing_outcomes is None else {"missing_outcomes": str(missing_outcomes)}
+
+
+def _pure_part(cost):
+    """Return the field of what is lost without a delta, where anything is."""
+    if not cost.pure_epsilon:
+        return {}
+    return {"pure_epsilon": text_above(cost.pure_epsilon, digits=DIGITS)}
+
+
+def _theorem(cost):
+    gaussian, pure = bool(cost.mu_squared), bool(cost.pure_epsilon)
+    said = {THEOREM: gaussian or not pure, PURE_THEOREM: pure, BOTH_THEOREM: gaussian and pure}
+    return " ".join(text for text, holds in said.items() if holds)
+
+
+def _person(content):
+    """Return what a person loses: that of the unit, or of a group of two haplotypes."""
+    epsilon, delta = Decimal(decimal_text(content.terms.epsilon)), Decimal(decimal_text(content.terms.delta))
+    if content.terms.unit == Unit.PERSON:
+        return Total(str(epsilon), str(delta))
+    if content.person is not None:
+        return content.person
+    up = Context(prec=DIGITS, rounding=ROUND_CEILING)
+    group_delta = up.multiply(up.add(1, up.next_plus(up.exp(epsilon))), delta)
+    return Total(str(2 * epsilon), str(min(group_delta, Decimal(1))))
+
+
+def _definition(terms, protected):
+    unit = terms["unit"]
+    change = {
+        Neighbours.ADD_REMOVE: f"one {unit} is there or not",
+        Neighbours.REPLACE_ONE: f"the {protected} of one {unit} are replaced by any others",
+    }[Neighbours(terms["neighbours"])]
+    return (
+        f"({terms['epsilon']}, {terms['delta']})-differential privacy of the {protected}: for any two data "
+        f"sets in which {change}, and any set of results, the probability of the set under one is at most "
+        "e^epsilon times that under the other, plus delta."
+    )
+
+
+def _require_inputs(public_inputs):
+    missing = set(REQUIRED_INPUTS) - {public.name for public in public_inputs}
+    nameless = {public.name for public in public_inputs if not public.origin.strip()}
+    if missing or nameless:
+        raise UsageError(
+            f"The statement must name the origin of: {', '.join(sorted(missing | nameless))}. "
+            "State where each comes from; nothing public may come from the private data."
+        )
+
+
+@cache
+def _validator():
+    return Draft202012Validator(yaml.safe_load(SCHEMA.read_text(encoding="utf-8")))

@@ -1,0 +1,186 @@
+"""A privacy statement in plain language, for people who do not read JSON."""
+
+import math
+import textwrap
+from fractions import Fraction
+
+from dpgrs.privacy.accounting.exact_numbers import text_above
+from dpgrs.privacy.ledger.entries import Cost
+from dpgrs.privacy.statement.content import decimal_text
+from dpgrs.types import Metrics
+
+DIGITS = 3
+
+_UNBROKEN = {"break_long_words": False, "break_on_hyphens": False}
+
+
+def plain_language(statement):
+    """Tell a statement to people who do not read JSON.
+
+    Parameters
+    ----------
+    statement : dict, from `dpgrs.privacy.statement.statement.build_statement`.
+
+    Returns
+    -------
+    str, lines of at most 100 characters unless a word is longer.
+    """
+    curation, guarantee = statement["curation"], statement["guarantee"]
+    sections = {
+        "What this is": [
+            f"{curation['title']}, by {curation['curator']}. Intended use: {curation['intended_use']}",
+            f"Terms of use: {curation['data_use_terms']}. License: {curation['license']}.",
+            *([acknowledged] if (acknowledged := curation.get("acknowledgement")) else []),
+            *([chosen_in_words(statement)] if n_chosen(statement) else []),
+        ],
+        "What is promised": [guarantee["plain_language"], guarantee["definition"], guarantee["contribution"]],
+        "What is not protected": statement["not_protected"],
+        "Who is trusted, and with what": [statement["trust_model"], statement["randomness"]],
+        "What the guarantee rests on": statement["assumptions"],
+        "What was taken as public": [
+            f"{public['name']}: {public['value']} ({public['origin']})"
+            for public in statement["public_inputs"]
+        ],
+        "What saw private data before the noise": statement["preprocessing"] or ["Nothing."],
+        "What was done after the noise": statement["post_processing"] or ["Nothing."],
+        "Accuracy": [*_accuracy(statement["accuracy"]), statement["subgroups"]],
+        "Audit": _audit(statement["audit"]),
+        "Budget": [budget_in_words(statement), _counters(statement)],
+    }
+    parts = [_heading("Privacy statement", "=")]
+    for title, lines in sections.items():
+        parts += [_heading(title, "-"), *(textwrap.fill(line, 100, **_UNBROKEN) for line in lines)]
+    return "\n\n".join(parts) + "\n"
+
+
+def n_chosen(statement):
+    """Return how many variants were chosen in private for the score of every outcome; None if none were."""
+    return next((score.get("n_variants") for score in statement["scores"]), None)
+
+
+def chosen_in_words(statement):
+    """Say what every score holds where its variants were chosen in private."""
+    number, n_sites = n_chosen(statement), statement["data_domain"]["n_variants"]
+    held = "1 variant" if number == 1 else f"{number} variants"
+    return (
+        f"The score of every outcome holds {held}, chosen for it in private among {n_sites} public sites. "
+        "Which were chosen tells something of the data, and is charged."
+    )
+
+
+def budget_in_words(statement):
+    """Say what a release spent of its data set's budget, what all releases spent, and what is left.
+
+    Percentages are of mu^2 and of pure epsilon, which add up from release to release; what is spent is
+    rounded up.
+
+    Parameters
+    ----------
+    statement : dict, from `dpgrs.privacy.statement.statement.build_statement`.
+
+    Returns
+    -------
+    str, sentences to be read aloud.
+    """
+    ledger, guarantee = statement["ledger"], statement["guarantee"]
+    spent, left = _cost(ledger["spent"]), _cost(ledger["remaining"])
+    limit = spent + left
+    mine = Cost(Fraction(guarantee["mu"]) ** 2, Fraction(guarantee.get("pure_epsilon", 0)))
+    epsilon = _above(Fraction(ledger["spent"]["epsilon"]))
+    words = (
+        f"All releases from this data set together may cost one {guarantee['unit']} an epsilon of at most "
+        f"{_rounded(limit.epsilon(Fraction(ledger['delta'])))}, at a delta of {ledger['delta']}. "
+        f"{_spent(mine, spent, limit)}, which is an epsilon of {epsilon}, and {_left(mine, spent, limit)}. "
+        "What is spent never comes back. Later releases are not counted here."
+    )
+    if mine.pure_epsilon or not limit.pure_epsilon:
+        return words
+    return words + (
+        " Mechanisms without a delta have a budget of their own: an epsilon of "
+        f"{_above(spent.pure_epsilon)} is spent, of at most {_rounded(limit.pure_epsilon)}."
+    )
+
+
+def _spent(mine, spent, limit):
+    """Say what a release and all releases spent of mu^2, and of pure epsilon if the release has any."""
+    (by_this, pure_by_this), (by_all, pure_by_all) = _percents(mine, limit), _percents(spent, limit)
+    together = "Together with all releases before it"
+    if not mine.pure_epsilon:
+        return f"This release spent {by_this} percent of that budget. {together}, {by_all} percent is spent"
+    return (
+        f"This release spent {by_this} percent of that budget's part for noise with a delta, and "
+        f"{pure_by_this} percent of its part for mechanisms without one, such as private choices. "
+        f"{together}, {by_all} percent and {pure_by_all} percent are spent"
+    )
+
+
+def _left(mine, spent, limit):
+    left, pure_left = (100 - percent for percent in _percents(spent, limit))
+    if not mine.pure_epsilon:
+        return f"{left} percent is left"
+    return f"{left} percent and {pure_left} percent are left"
+
+
+def _percents(part, whole):
+    """Return the percentages of mu^2 and of pure epsilon, rounded up."""
+    return _percent(part.mu_squared, whole.mu_squared), _percent(part.pure_epsilon, whole.pure_epsilon)
+
+
+def _cost(counters):
+    return Cost(Fraction(counters["mu_squared"]), Fraction(counters["pure_epsilon"]))
+
+
+def _percent(part, whole):
+    return min(100, math.ceil(100 * part / whole)) if whole else 100
+
+
+def _above(number):
+    return decimal_text(text_above(number, digits=DIGITS))
+
+
+def _rounded(number):
+    """Write a limit, which the ledger's accounting has rounded in its last digits already."""
+    return decimal_text(f"{float(number):.6g}")
+
+
+def _counters(statement):
+    ledger = statement["ledger"]
+    spent, left = ledger["spent"], ledger["remaining"]
+    has_pure = "pure_epsilon" in statement["guarantee"]
+    counters = "mu^2 and of pure epsilon, which add" if has_pure else "mu^2, which adds"
+    return (
+        f"Percentages are of {counters} up from release to release, unlike epsilon. Account "
+        f"{ledger['account']}: mu^2 {spent['mu_squared']} spent and {left['mu_squared']} left, pure epsilon "
+        f"{spent['pure_epsilon']} spent and {left['pure_epsilon']} left."
+    )
+
+
+def _accuracy(accuracy):
+    """Tell the accuracy of each outcome, and what all of it cost once if that is the same."""
+    if accuracy == Metrics.WITHHELD:
+        return ["Withheld: measuring it on private people would cost privacy, and none was spent on it."]
+    costs = {item["cost"] for item in accuracy}
+    if len(costs) > 1:
+        return [f"{item['name']} {item['value']} (cost: {item['cost']})." for item in accuracy]
+    return [*(f"{item['name']} {item['value']}." for item in accuracy), f"Cost: {costs.pop()}."]
+
+
+def _audit(audit):
+    if audit is None:
+        return ["The mechanisms were not audited for this release."]
+    listed = [
+        f"{one['mechanism']}: {one['loss']} claimed {one['claimed']}, observed at least {one['observed']}, "
+        f"the closest of {one['cases']} {'case' if one['cases'] == 1 else 'cases'}."
+        for one in audit["mechanisms"]
+    ]
+    return [
+        f"Every mechanism was run {audit['draws']} times on each of two made-up neighbouring inputs, with "
+        "noise of throwaway keys and at budgets where an audit sees most, not those of this release. The "
+        "loss that was observed stayed within the claim in each of the cases. An audit may find noise that "
+        "is too small; it proves no claim.",
+        *listed,
+    ]
+
+
+def _heading(title, line):
+    return f"{title}\n{line * len(title)}"

@@ -1,1 +1,0 @@
-"""Linear models from sufficient statistics: exact integers in, weights of all outcomes out."""

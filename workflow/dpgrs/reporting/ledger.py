@@ -1,0 +1,118 @@
+"""What a ledger holds, for people and for programs: what is spent is rounded up, what is allowed down."""
+
+from dataclasses import asdict
+
+from dpgrs.privacy.accounting.exact_numbers import shown_above, text_above, text_below
+from dpgrs.privacy.ledger.ledger import Ledger, shown_delta, shown_epsilon
+from dpgrs.reporting.text_table import text_table
+
+DIGITS, JSON_DIGITS = 4, 15
+ACCOUNT_COLUMNS = ("account", "(epsilon, delta)", "limit", "mu^2", "limit", "pure epsilon", "limit")
+REQUEST_COLUMNS = ("request", "status", "account", "mu^2", "pure epsilon", "mechanism", "dataset version")
+
+
+def summarise_ledger(path):
+    """Return what a ledger holds, as JSON values.
+
+    Parameters
+    ----------
+    path : the ledger.
+
+    Returns
+    -------
+    dict of accession, consent, accounts and requests. Numbers are decimal text.
+
+    Raises
+    ------
+    DpgrsError
+        If the ledger is missing or damaged.
+    """
+    book = Ledger(path).read()
+    return {
+        "accession": book.accession,
+        "consent": book.consent,
+        "accounts": [
+            {
+                "account": asdict(account),
+                "delta": budget.delta,
+                "spent": _numbers(book.spent(account), text_above, budget),
+                "limit": _numbers(budget.limit, text_below, budget),
+            }
+            for account, budget in book.budgets.items()
+        ],
+        "requests": [
+            {
+                "id": request_id,
+                "status": book.status(request_id),
+                "output_digest": book.outputs.get(request_id),
+                "account": asdict(request.account),
+                "cost": _counters(request.cost, text_above),
+                "identity": request.identity,
+            }
+            for request_id, request in book.requests.items()
+        ],
+    }
+
+
+def describe_ledger(path):
+    """Return what a ledger holds, as text: a table of accounts and a table of requests."""
+    book = Ledger(path).read()
+    accounts, requests = [], []
+    for account, budget in book.budgets.items():
+        spent, limit = book.spent(account), budget.limit
+        accounts.append(
+            (
+                str(account),
+                f"({_epsilon(spent, budget)}, {budget.delta})",
+                f"({_epsilon(limit, budget)}, {budget.delta})",
+                text_above(spent.mu_squared, digits=DIGITS),
+                text_below(limit.mu_squared, digits=DIGITS),
+                text_above(spent.pure_epsilon, digits=DIGITS),
+                text_below(limit.pure_epsilon, digits=DIGITS),
+            )
+        )
+    for request_id, request in book.requests.items():
+        requests.append(
+            (
+                request_id[:12],
+                book.status(request_id),
+                str(request.account),
+                text_above(request.cost.mu_squared, digits=DIGITS),
+                text_above(request.cost.pure_epsilon, digits=DIGITS),
+                str(request.identity["mechanism"]),
+                str(request.identity["dataset_version"]),
+            )
+        )
+    title = f"Dataset {book.accession}, consent group {book.consent}"
+    tables = text_table(ACCOUNT_COLUMNS, accounts), text_table(REQUEST_COLUMNS, requests)
+    return "\n\n".join([title, *tables])
+
+
+def describe_budget(account, budget):
+    """Say in one sentence what an account allows.
+
+    Parameters
+    ----------
+    account : Account
+    budget : Budget
+    """
+    counters = {"mu^2": budget.limit.mu_squared, "pure epsilon": budget.limit.pure_epsilon}
+    limits = " and ".join(
+        f"{name} {text_below(value, digits=DIGITS)}" for name, value in counters.items() if value
+    )
+    return (
+        f"The account {account} allows epsilon {shown_epsilon(budget.limit, budget)} at delta "
+        f"{shown_delta(budget)} for all releases together ({limits})."
+    )
+
+
+def _numbers(cost, rounded, budget):
+    return _counters(cost, rounded) | {"epsilon": _epsilon(cost, budget)}
+
+
+def _counters(cost, rounded):
+    return {name: rounded(value, digits=JSON_DIGITS) for name, value in asdict(cost).items()}
+
+
+def _epsilon(cost, budget):
+    return shown_above(budget.epsilon(cost), digits=DIGITS)

@@ -1,0 +1,46 @@
+"""How the pages of any study are written."""
+
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
+from multiprocessing import get_context
+
+from dpgrs.io.files import remove_own, replacing
+from dpgrs.reporting.rendering import chunks
+
+# Snakemake's file is of versions whose rules had the folder as output.
+PAGES = {"index.html", "genotypes.html", "assets", "outcomes", ".snakemake_timestamp"}
+
+
+def write_report(writers, data, output, *, processes):
+    """Write the pages of a study, in place of earlier ones; the folder is whole or absent.
+
+    Parameters
+    ----------
+    writers : module with `write_overview` and `write_outcome_pages`.
+    data : what these take, with `outcomes`.
+    output : folder to write.
+    processes : int, how many processes write outcome pages; the pages do not depend on it.
+
+    Raises
+    ------
+    UsageError
+        If the folder holds anything but a report.
+    """
+    remove_own(output, names=PAGES, kind="a report")
+    with replacing(output) as temporary:
+        temporary.mkdir()
+        writers.write_overview(data, temporary)
+        found = chunks(len(data.outcomes))
+        # The data go to every process once, with all that it is to write: a large study's take seconds.
+        shares = [found[start::processes] for start in range(min(processes, len(found)))]
+        write = partial(_write_chunks, writers.write_outcome_pages, data, temporary)
+        if len(shares) == 1:
+            write(shares[0])
+        else:  # a process needs a second or two to start
+            with ProcessPoolExecutor(processes, mp_context=get_context("spawn")) as pool:
+                list(pool.map(write, shares))
+
+
+def _write_chunks(write_outcome_pages, data, directory, share):
+    for chunk in share:
+        write_outcome_pages(data, chunk.first, chunk.last, directory / "outcomes" / chunk.name)

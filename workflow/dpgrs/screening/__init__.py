@@ -1,1 +1,0 @@
-"""Choosing variants: scores of all variants for all outcomes as exact integers."""

@@ -1,0 +1,326 @@
+"""Audit cases of DPKendall: its first choice, a later one, and both, at neighbours that move scores furthest.
+
+The guess is by the last feature: whether it was chosen. It leads on the second input, by as far as one unit
+can take it back; on the first it is level (permute-and-flip, whose loss is largest there) or as far behind
+(Gumbel). Other rows are many and carry few values, so that a pair of scores moves by nearly all that is
+claimed; `error_rates` are exact, from the scores themselves (docs/audits.md).
+"""
+
+from dataclasses import dataclass
+from functools import cached_property, partial
+
+import numpy as np
+
+from dpgrs.genotypes.bits import pack
+from dpgrs.privacy.audit.audit import (
+    HAPLOTYPE,
+    PERSON,
+    TWO_HAPLOTYPES,
+    AuditCase,
+    PureLoss,
+    RangeLoss,
+    register_audits,
+)
+from dpgrs.privacy.noise.base import data_digest
+from dpgrs.selection.dp_kendall import (
+    KendallRequest,
+    RoundScores,
+    TablePairs,
+    genotype_pairs,
+    private_kendall,
+)
+from dpgrs.types import Neighbours, PairKernel, Rows, Selection, Unit
+
+# Of the choices that are audited: pure ones, and ranges, where 4,000 draws see most.
+LOSS = {Selection.PERMUTE_AND_FLIP: 2.0, Selection.GUMBEL: 4.0}
+# Of so many rows, two features of SHARE carriers should have one in common: with none they go against each
+# other, and with one they do not.
+SHARE = 64
+N_OTHERS = SHARE**2
+# Rows of a large outcome, those among them that carry a feature which is always chosen first, and as many of
+# a small outcome. All others have the same, so a feature of carriers among them goes with nothing.
+TOP, LEADERS = slice(0, 8), slice(8, 8 + SHARE)
+BOTTOM = slice(100, 100 + LEADERS.stop)
+SPREAD, OTHERS_SPREAD = slice(200, 400), slice(400, 600)
+
+
+@dataclass(frozen=True)
+class ExactRows:
+    """The input of the mechanism.
+
+    Attributes
+    ----------
+    n_rows : int
+    outcome : (n_rows,) float64
+    features : (n_features, n_rows) float64, of genotypes 0 and the range of a row.
+    request : KendallRequest
+    """
+
+    n_rows: int
+    outcome: np.ndarray
+    features: np.ndarray
+    request: KendallRequest
+
+    @cached_property
+    def digest(self):
+        """What is chosen on."""
+        return data_digest(self.outcome, self.features)
+
+    @cached_property
+    def pairs(self):
+        """The Kendall scores."""
+        rows = self.request.rows
+        if self.request.against_outcome == PairKernel.SIGN:
+            return TablePairs(self.features, self.outcome, rows=rows)
+        alleles = np.repeat(self.features > 0, 1 if rows == Rows.HAPLOTYPES else 2, axis=1)
+        (pairs,) = genotype_pairs(
+            pack(alleles), self.outcome[np.newaxis], n_haplotypes=alleles.shape[1], rows=rows
+        )
+        return pairs
+
+
+@dataclass(frozen=True)
+class PureChoice(PureLoss):
+    """A claim of (epsilon, 0)-DP, with the law of a guess.
+
+    Attributes
+    ----------
+    law : function factor -> alpha and beta of the case's guess, with noise too small by that factor.
+    """
+
+    law: object
+
+    def error_rates(self, factor=1.0):
+        """Return alpha and beta of the guess by whether the last feature was chosen."""
+        return self.law(factor)
+
+
+@dataclass(frozen=True)
+class RangeChoice(RangeLoss):
+    """A claim of a range, with the law of a guess, as in `PureChoice`."""
+
+    law: object
+
+    def error_rates(self, factor=1.0):
+        """Return alpha and beta of the guess by whether the last feature was chosen."""
+        return self.law(factor)
+
+
+CLAIMS = {Selection.PERMUTE_AND_FLIP: PureChoice, Selection.GUMBEL: RangeChoice}
+
+
+@register_audits
+def kendall_cases():
+    """Return the cases of genotypes, and of tables without a public range."""
+    gumbel = {"law": Selection.GUMBEL}
+    return [
+        _first_added(**HAPLOTYPE),
+        _first_added(**PERSON, **gumbel),
+        _first_replaced(**TWO_HAPLOTYPES),
+        _first_replaced(**HAPLOTYPE, **gumbel),
+        _second_added(**PERSON),
+        _second_added(**HAPLOTYPE, **gumbel),
+        _second_replaced(**HAPLOTYPE),
+        _second_replaced(**PERSON, **gumbel),
+        _both_added(**TWO_HAPLOTYPES),
+        _table_first_added(**PERSON),
+        _table_first_added(**PERSON, **gumbel),
+        _table_first_replaced(**PERSON),
+        _table_first_replaced(**PERSON, **gumbel),
+        _table_second_replaced(**PERSON),
+        _table_second_replaced(**PERSON, **gumbel),
+    ]
+
+
+def _first_added(**terms):
+    """Add carriers of the smallest outcome: the first feature goes from 0 to 1, the last one falls by 1."""
+    request = _request(Neighbours.ADD_REMOVE, **terms)
+    others = _others(2)
+    others.carry(1, TOP, _copies(request) * (1 if _is_gumbel(request) else 2))
+    return _case("first choice", request, others, rows=[(-2, (1, 1)), None])
+
+
+def _first_replaced(**terms):
+    """Turn their outcomes round: the first feature goes from 0 to 2, the last one falls by 2."""
+    request = _request(Neighbours.REPLACE_ONE, **terms)
+    others = _others(2)
+    others.carry(0, TOP, _copies(request))
+    others.carry(1, BOTTOM, _copies(request) * (1 if _is_gumbel(request) else 3))
+    return _case("first choice", request, others, rows=[(2, (1, 1)), (-2, (1, 1))])
+
+
+def _second_added(**terms):
+    """Add carriers of all: the middle feature leaves the first chosen and joins the outcome."""
+    request = _request(Neighbours.ADD_REMOVE, n_choices=2, **terms)
+    others = _others(3)
+    others.carry(0, LEADERS, SHARE)
+    others.carry(1, SPREAD, _copies(request) * SHARE)
+    others.carry(2, TOP, _copies(request) * (1 if _is_gumbel(request) else 3))
+    return _case("second choice", request, others, rows=[(-2, (1, 1, 1)), None])
+
+
+def _second_replaced(**terms):
+    """Turn their outcomes round, and let them carry the first chosen."""
+    request = _request(Neighbours.REPLACE_ONE, n_choices=2, **terms)
+    others = _others(3)
+    others.carry(0, LEADERS, SHARE)
+    others.carry(1, SPREAD, SHARE)
+    others.carry(1, TOP, 1)
+    others.carry(2, BOTTOM, 1 if _is_gumbel(request) else 4)
+    return _case("second choice", request, others, rows=[(2, (1, 1, 1)), (-2, (0, 1, 1))])
+
+
+def _both_added(**terms):
+    """Add carriers of all: each of the first two leaves the other and joins the outcome."""
+    request = _request(Neighbours.ADD_REMOVE, n_choices=2, n_audited=2, **terms)
+    others = _others(3)
+    others.carry(0, SPREAD, SHARE)
+    others.carry(1, OTHERS_SPREAD, _copies(request) * SHARE)
+    others.carry(2, TOP, 5)
+    return _case("both choices", request, others, rows=[(-2, (1, 1, 1)), None])
+
+
+def _table_first_added(**terms):
+    """Add a row that is discordant with all others for the last feature; the first feature was a constant."""
+    request = _request(Neighbours.ADD_REMOVE, kernel=PairKernel.SIGN, **terms)
+    order = np.arange(3.0 if _is_gumbel(request) else 5.0)
+    others = _Others(order, np.array([0 * order, order]))
+    return _case("table, first choice", request, others, rows=[(9, (9, -9)), None])
+
+
+def _table_first_replaced(**terms):
+    """Move a row of the largest outcome: the first feature goes from 0 to 2, the last one falls by 2."""
+    request = _request(Neighbours.REPLACE_ONE, kernel=PairKernel.SIGN, **terms)
+    others = _others(2)
+    others.carry(0, TOP, 1)
+    others.carry(1, TOP, 1 if _is_gumbel(request) else 3)
+    return _case("table, first choice", request, others, rows=[(2, (1, -1)), (2, (-1, 1))])
+
+
+def _table_second_replaced(**terms):
+    """Move a row that is largest by the outcome and by the first chosen."""
+    request = _request(Neighbours.REPLACE_ONE, kernel=PairKernel.SIGN, n_choices=2, **terms)
+    others = _others(3)
+    others.carry(0, LEADERS, SHARE)
+    others.features[0, 0] = -1  # goes against the first chosen, with the outcome
+    others.carry(1, TOP, 1)
+    others.carry(2, TOP, 1 if _is_gumbel(request) else 5)
+    return _case("table, second choice", request, others, rows=[(2, (2, 1, -1)), (2, (2, -1, 1))])
+
+
+@dataclass(frozen=True)
+class _Others:
+    """The rows of both inputs: outcome (n_rows,), features (n_features, n_rows) that are filled in."""
+
+    outcome: np.ndarray
+    features: np.ndarray
+
+    def carry(self, feature, place, n_carriers):
+        """Let the first rows of a place carry a feature."""
+        self.features[feature, place][:n_carriers] = 1
+
+
+def _others(n_features):
+    others = _Others(np.zeros(N_OTHERS), np.zeros((n_features, N_OTHERS)))
+    others.outcome[TOP] = others.outcome[LEADERS] = 1
+    others.outcome[BOTTOM] = -1
+    return others
+
+
+def _request(neighbours, *, law=Selection.PERMUTE_AND_FLIP, kernel=None, n_choices=1, n_audited=1, **terms):
+    """Ask for `LOSS` in the audited choices."""
+    kernels = {} if kernel is None else {"against_outcome": kernel, "against_feature": kernel}
+    epsilon = LOSS[law] * n_choices / n_audited
+    return KendallRequest(
+        n_choices=n_choices, epsilon=epsilon, law=law, neighbours=neighbours, **kernels, **terms
+    )
+
+
+def _case(step, request, others, *, rows):
+    """Build the case of the other rows and one unit of (outcome, features), or none."""
+    inputs = [_with_unit(others, row, request) for row in rows]
+    is_gumbel = _is_gumbel(request)
+    return AuditCase(
+        mechanism=private_kendall.__name__,
+        terms={
+            **{name: str(getattr(request, name)) for name in ("neighbours", "unit", "rows")},
+            "budget": f"{step}, {request.law}",
+        },
+        pair=tuple(inputs),
+        claim=CLAIMS[request.law](LOSS[request.law], partial(_error_rates, inputs)),
+        run=_choose,
+        score=partial(_guess, last=len(others.features) - 1),
+        is_for_releases=not is_gumbel,
+    )
+
+
+def _with_unit(others, row, request):
+    n_copies = 0 if row is None else _copies(request)
+    y, x = row or (0, np.zeros(len(others.features)))
+    outcome = np.append(others.outcome, np.full(n_copies, float(y)))
+    features = np.hstack([others.features, np.tile(np.reshape(x, (-1, 1)), n_copies)])
+    if request.against_outcome == PairKernel.BOUNDED and request.rows == Rows.PEOPLE:
+        features = 2 * features
+    return ExactRows(len(outcome), outcome, features, request)
+
+
+def _copies(request):
+    """Return how many rows a unit has."""
+    return 2 if (request.rows, request.unit) == (Rows.HAPLOTYPES, Unit.PERSON) else 1
+
+
+def _is_gumbel(request):
+    return request.law == Selection.GUMBEL
+
+
+def _choose(exact, noise):
+    return private_kendall(exact.pairs, request=exact.request, noise=noise.on(exact.digest))[0]
+
+
+def _guess(chosen, *, last):
+    return 1 if last in chosen else -1
+
+
+def _error_rates(inputs, factor):
+    first, second = (_chance_of_last(exact, factor) for exact in inputs)
+    return first, 1 - second
+
+
+def _chance_of_last(exact, factor):
+    """Return the probability that the last feature is chosen, with noise too small by a factor."""
+    request = exact.request
+    score = RoundScores(exact.pairs, first_factor=request.first_factor)
+    rate = factor * request.epsilon / request.n_choices / (2 * request.claim.value)
+    law = _gumbel_law if _is_gumbel(request) else _permute_and_flip_law
+    last = len(exact.features) - 1
+
+    def chance(chosen):
+        if len(chosen) == request.n_choices:
+            return 0.0
+        scores, unit = score(np.array(chosen, dtype=np.int64))
+        left = [number for number in range(last + 1) if number not in chosen]
+        odds = law(np.exp(rate * float(unit) * (scores[left] - scores[left].max())))
+        others = zip(odds[:-1], left[:-1], strict=True)
+        return odds[-1] + sum(one * chance([*chosen, number]) for one, number in others)
+
+    return float(chance([]))
+
+
+def _gumbel_law(weights):
+    return weights / weights.sum()
+
+
+def _permute_and_flip_law(heads):
+    """Integrate heads_j prod (1 - t heads_i) over t: the time of a visit, uniform, for each candidate."""
+    return [
+        float(one * np.polyval(np.polyint(np.poly1d(_misses(np.delete(heads, place)))), 1))
+        for place, one in enumerate(heads)
+    ]
+
+
+def _misses(heads):
+    """Return the coefficients of prod (1 - t heads), highest first."""
+    coefficients = np.ones(1)
+    for one in heads:
+        coefficients = np.convolve(coefficients, [-one, 1.0])
+    return coefficients

@@ -1,0 +1,330 @@
+"""DPKendall (Algorithm 1 of [1]_): features that go with an outcome and not with each other, one by one.
+
+In round t the score of a feature is |tau^(x_j, y)| less the mean of |tau^(x_j, x_s)| over the features s that
+are chosen already. A choice compares exact integers. No bounds on outcomes are needed (docs/screening.md).
+
+References
+----------
+.. [1] Dick, Gillenwater, Joseph (2023). Better private linear regression through better private feature
+   selection. NeurIPS.
+"""
+
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import ClassVar
+
+import numpy as np
+
+from dpgrs.errors import UsageError
+from dpgrs.privacy.accounting.composition import epsilon_of_choices
+from dpgrs.privacy.accounting.events import CHOICES
+from dpgrs.privacy.sensitivity import Sensitivity, kendall_sensitivity
+from dpgrs.selection.kendall import (
+    feature_scores,
+    genotype_scores,
+    rank_weights,
+)
+from dpgrs.types import Composition, Neighbours, PairKernel, Protection, Rows, Selection, Unit
+
+LARGEST_SCORE = 2**62
+
+
+@dataclass(frozen=True, kw_only=True)
+class KendallRequest:
+    """The public terms of one choice of features.
+
+    Attributes
+    ----------
+    n_choices : int, features to choose.
+    epsilon : float, of all choices together.
+    delta : float, of all choices together; spent by zCDP composition alone.
+    rows : Rows
+    neighbours : Neighbours
+    unit : Unit
+    protection : Protection
+    against_outcome, against_feature : PairKernel; `sign` twice for features without a public range.
+    law : Selection
+    composition : Composition
+    """
+
+    n_choices: int
+    epsilon: float
+    delta: float = 0.0
+    rows: Rows = Rows.PEOPLE
+    neighbours: Neighbours = Neighbours.ADD_REMOVE
+    unit: Unit = Unit.PERSON
+    protection: Protection = Protection.FULL
+    against_outcome: PairKernel = PairKernel.BOUNDED
+    against_feature: PairKernel = PairKernel.PRODUCT
+    law: Selection = Selection.PERMUTE_AND_FLIP
+    composition: Composition = Composition.BASIC
+
+    def _claim(self, kernel):
+        terms = {name: getattr(self, name) for name in ("rows", "neighbours", "unit", "protection")}
+        return kendall_sensitivity(kernel=kernel, **terms)
+
+    @cached_property
+    def claim(self):
+        """The Sensitivity of a score, of the first round too: there scores count `first_factor` times.
+
+        So under label protection too: features are compared over the rows with the outcome, which is private.
+        """
+        outcome = self._claim(self.against_outcome)
+        value = outcome.value + self._claim(self.against_feature).value
+        return Sensitivity(value, outcome.norm, outcome.neighbours, outcome.unit, outcome.proof)
+
+    @property
+    def first_factor(self):
+        """How many times less the scores of the first round move than those of a later one, a Fraction."""
+        return Fraction(self.claim.value) / Fraction(self._claim(self.against_outcome).value)
+
+    @property
+    def epsilon_of_choices(self):
+        """What all choices cost under basic composition: at least `epsilon`, and more of many under zCDP."""
+        terms = {name: getattr(self, name) for name in ("n_choices", "law", "composition")}
+        return epsilon_of_choices(self.epsilon, self.delta, **terms)
+
+    @property
+    def family(self):
+        """That of the event of a choice, a str."""
+        return CHOICES[Selection(self.law)].family
+
+
+@dataclass(frozen=True)
+class GenotypePairs:
+    """Kendall's scores of the genotypes with one outcome, and with each other where it is known.
+
+    Attributes
+    ----------
+    bits : (n_variants, n_words) uint64
+    outcome_scores : (n_variants,) int64, from `genotype_scores`.
+    n_haplotypes : int
+    rows : Rows
+    is_selected : (n_rows,) bool, rows with the outcome; `genotype_pairs` takes both from the outcome.
+
+    Raises
+    ------
+    UsageError
+        If there is not one score for each variant and one truth value for each row.
+    """
+
+    against_outcome: ClassVar = PairKernel.BOUNDED
+    against_feature: ClassVar = PairKernel.PRODUCT
+    bits: np.ndarray
+    outcome_scores: np.ndarray
+    n_haplotypes: int
+    rows: Rows
+    is_selected: np.ndarray
+
+    def __post_init__(self):
+        # The number of selected rows scales the noise: "all", said in any other way, must not count as none.
+        mask = np.asarray(self.is_selected)
+        n_rows = self.n_haplotypes if Rows(self.rows) == Rows.HAPLOTYPES else self.n_haplotypes // 2
+        if (mask.dtype, mask.shape) != (np.dtype(bool), (n_rows,)):
+            raise UsageError("`is_selected` must be a truth value for each row. Say which have the outcome.")
+        if np.shape(self.outcome_scores) != (len(self.bits),):
+            raise UsageError(
+                "`outcome_scores` must be one row of a score for each variant. Score all of them."
+            )
+
+    @property
+    def n_rows(self):
+        """The rows that take part."""
+        return int(np.count_nonzero(self.is_selected))
+
+    @property
+    def pair_range(self):
+        """The number of units that a pair of rows adds at most to a score with the outcome."""
+        return 1 if Rows(self.rows) == Rows.HAPLOTYPES else 2
+
+    @property
+    def feature_range(self):
+        """The same of a score of two features, a multiple of `pair_range`."""
+        return self.pair_range**2
+
+    def feature_scores(self, number):
+        """Compare all features with one of them: (n_variants,) int64."""
+        options = {"n_haplotypes": self.n_haplotypes, "rows": self.rows, "is_selected": self.is_selected}
+        return feature_scores(self.bits, self.bits[number], **options)
+
+
+class TablePairs:
+    """Kendall's scores of features without a public range with an outcome, and with each other.
+
+    Parameters
+    ----------
+    features : (n_features, n_rows) float64, without NaN.
+    outcome : (n_rows,) float64, NaN where missing.
+    rows : Rows, what a row of the table is.
+    n_threads : int
+    """
+
+    against_outcome = against_feature = PairKernel.SIGN
+    pair_range = feature_range = 1
+
+    def __init__(self, features, outcome, *, rows=Rows.PEOPLE, n_threads=1):
+        self._features, self._outcome, self.rows, self._n_threads = features, outcome, rows, n_threads
+        self.n_rows = int(np.count_nonzero(~np.isnan(outcome)))
+
+    @cached_property
+    def outcome_scores(self):
+        """(n_features,) int64"""
+        return self._scores(self._outcome)
+
+    def feature_scores(self, number):
+        """Compare all features with one of them: (n_features,) int64."""
+        against = np.where(np.isnan(self._outcome), np.nan, self._features[number])
+        return self._scores(against)
+
+    def _scores(self, against):
+        from dpgrs.selection.merge_sort import sign_scores  # brings numba, which takes 0.3 s
+
+        return sign_scores(self._features, against, n_threads=self._n_threads)
+
+
+def genotype_pairs(bits, Y, *, n_haplotypes, rows):
+    """Compare genotypes with all outcomes at once.
+
+    Parameters
+    ----------
+    bits : (n_variants, n_words) uint64
+    Y : (n_outcomes, n_rows) float64, NaN where missing.
+    n_haplotypes : int
+    rows : Rows
+
+    Returns
+    -------
+    list of GenotypePairs, one for each outcome.
+
+    Raises
+    ------
+    UsageError
+        As `genotype_scores`.
+    """
+    scores = genotype_scores(bits, rank_weights(Y), n_haplotypes=n_haplotypes, rows=rows)
+    return [
+        GenotypePairs(bits, own, n_haplotypes, rows, ~np.isnan(y)) for own, y in zip(scores, Y, strict=True)
+    ]
+
+
+class RoundScores:
+    """The scores of every round, as `NoiseSource.choose_in_rounds` asks for them.
+
+    Parameters
+    ----------
+    pairs : GenotypePairs or TablePairs
+    first_factor : Fraction, of `KendallRequest`.
+    """
+
+    def __init__(self, pairs, *, first_factor=Fraction(1)):
+        self._pairs, self._first_factor = pairs, first_factor
+        self._strengths = np.abs(pairs.outcome_scores)
+        self._sums, self._summed = np.zeros_like(self._strengths), np.empty(0, dtype=np.int64)
+
+    def __call__(self, chosen):
+        """Score all features after the (n_chosen,) choices so far.
+
+        Returns
+        -------
+        scores : (n_features,) int64
+        unit : Fraction, in units of tau^; private.
+        """
+        pairs = self._pairs
+        n_pairs = max(pairs.n_rows - 1, 1)
+        if not len(chosen):
+            return self._strengths, self._first_factor / (pairs.pair_range * n_pairs)
+        if not np.array_equal(chosen[: len(self._summed)], self._summed):
+            self._sums[:], self._summed = 0, self._summed[:0]
+        for number in chosen[len(self._summed) :]:
+            self._sums += np.abs(pairs.feature_scores(number))
+        self._summed = np.array(chosen)
+        factor = pairs.feature_range // pairs.pair_range * len(chosen)
+        unit = Fraction(1, pairs.feature_range * len(chosen) * n_pairs)
+        return factor * self._strengths - self._sums, unit
+
+
+def private_kendall(pairs, *, request, noise):
+    """Choose features by noisy scores.
+
+    Parameters
+    ----------
+    pairs : GenotypePairs or TablePairs
+    request : KendallRequest
+    noise : NoiseSource, `on` the data of which the pairs are made.
+
+    Returns
+    -------
+    chosen : (n_choices,) int64, in the order of choice.
+    event : ChoiceEvent, at the cost under basic composition.
+
+    Privacy
+    -------
+    Unit, neighbours and protection as requested. Sensitivity of a score: the sum of two claims of
+    `kendall_sensitivity`; docs/proofs/kendall.md. Event ChoiceEvent: epsilon-DP, or (epsilon, delta)-DP by
+    zCDP composition. Public: the number of features, their ranges and the request; the number of rows is not
+    used in public. Not covered: relatives.
+
+    Raises
+    ------
+    UsageError
+        If there are fewer features than choices, scores could leave int64, or the request is about other
+        kernels or rows than the pairs.
+    """
+    asked = request.against_outcome, request.against_feature, Rows(request.rows)
+    given = pairs.against_outcome, pairs.against_feature, Rows(pairs.rows)
+    if asked != given:
+        raise UsageError(
+            f"The request must be about the kernels and rows of the pairs, {', '.join(given)}, "
+            f"got {', '.join(asked)}. Ask for theirs."
+        )
+    _require_exact(pairs, request.n_choices)
+    return noise.choose_in_rounds(
+        RoundScores(pairs, first_factor=request.first_factor),
+        n_entries=len(pairs.outcome_scores),
+        name="Kendall's correlations",
+        sensitivity=request.claim,
+        epsilon=request.epsilon_of_choices,
+        n_choices=request.n_choices,
+        law=request.law,
+    )
+
+
+def greedy_kendall(pairs, *, n_choices):
+    """Choose features by the exact scores, without privacy; ties go to the first.
+
+    Returns
+    -------
+    (n_choices,) int64, in the order of choice.
+
+    Raises
+    ------
+    UsageError
+        If there are fewer features than choices, or scores could leave int64.
+    """
+    _require_exact(pairs, n_choices)
+    score, n_features = RoundScores(pairs), len(pairs.outcome_scores)
+    if not 1 <= n_choices <= n_features:
+        raise UsageError(
+            f"`n_choices` must be from 1 to {n_features}, the features, got {n_choices}. Change it."
+        )
+    chosen = np.empty(0, dtype=np.int64)
+    for _ in range(n_choices):
+        scores, _ = score(chosen)
+        scores = scores.copy()
+        scores[chosen] = np.iinfo(np.int64).min
+        chosen = np.append(chosen, np.argmax(scores))
+    return chosen
+
+
+def _require_exact(pairs, n_choices):
+    """Refuse numbers of rows and choices for which a score could leave int64: before anything is charged.
+
+    With an outcome a score is at most range n^2/4, or n^2/2 without a range, with a feature range^2 n^2/4 or
+    n^2/2; `RoundScores` takes the first feature_range/pair_range times for each choice before, and the sum
+    of the second.
+    """
+    if n_choices * pairs.feature_range * pairs.n_rows**2 > LARGEST_SCORE:
+        raise UsageError(
+            "Sums over all rows and choices must be at most 2^62 to be exact. Choose fewer features."
+        )

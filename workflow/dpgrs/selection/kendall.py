@@ -1,0 +1,158 @@
+"""Kendall statistics of genotypes as exact integers (docs/screening.md).
+
+A *score* sums a kernel over all pairs of rows, an integer in units of 1/range or 1/range^2. The range is
+1 for haplotypes and 2 for people.
+
+- `bounded`, a genotype x against anything that has an order: (x_i - x_k)/range sign(y_i - y_k);
+- `product`, two genotypes: (x_i - x_k) (z_i - z_k)/range^2.
+
+The first is X'w with integer weights w_i = #{y_k < y_i} - #{y_k > y_i}, so all variants against all outcomes
+are one matrix product. Features without a public range have the kernel `sign`: `dpgrs.selection.merge_sort`.
+"""
+
+import numpy as np
+
+from dpgrs.errors import UsageError
+from dpgrs.genotypes.bits import pack, unpack
+from dpgrs.linalg.statistics import VARIANT_BLOCK, phases_swapped, selected_haplotypes
+from dpgrs.types import Rows
+
+# Integers up to here are exact, and so are sums of products of which no partial sum is larger, in any order.
+LARGEST_EXACT = 2**53
+LARGEST_EXACT_SINGLE = 2**24
+
+NOT_EXACT = "Sums over all rows must be at most 2^53 to be exact. Choose fewer rows."
+
+
+def tied_runs(values):
+    """Sort values, and say which of them are equal.
+
+    Parameters
+    ----------
+    values : (n_rows,) float64, NaN where missing.
+
+    Returns
+    -------
+    order : (n_known,) int64, rows with a value in ascending order.
+    starts : (n_runs + 1,) int64, where in `order` each run of equal values starts, and n_known.
+    """
+    n_known = len(values) - np.count_nonzero(np.isnan(values))
+    order = np.argsort(values)[:n_known]  # NaN is sorted to the end
+    ordered = values[order]
+    is_new = np.ones(n_known, dtype=bool)
+    np.not_equal(ordered[1:], ordered[:-1], out=is_new[1:])
+    return order, np.append(np.flatnonzero(is_new), n_known)
+
+
+def rank_weights(Y):
+    """Return how many rows have a smaller value less how many have a larger one: 2 midrank - n - 1.
+
+    Parameters
+    ----------
+    Y : (n_outcomes, n_rows) float64; NaN where missing, or where a row is not to take part.
+
+    Returns
+    -------
+    (n_outcomes, n_rows) int64, 0 where missing. An outcome's weights add up to 0.
+
+    Examples
+    --------
+    >>> rank_weights(np.array([[0.5, 2.0, 0.5, np.nan]])).tolist()
+    [[-1, 2, -1, 0]]
+    """
+    Y = np.asarray(Y, dtype=np.float64)
+    weights = np.zeros(Y.shape, dtype=np.int64)
+    for outcome, values in zip(weights, Y, strict=True):
+        order, starts = tied_runs(values)
+        runs = starts[:-1] + starts[1:] - len(order)
+        outcome[order] = np.repeat(runs, np.diff(starts))
+    return weights
+
+
+def genotype_scores(bits, weights, *, n_haplotypes, rows):
+    """Compare variants with outcomes, kernel `bounded`.
+
+    Parameters
+    ----------
+    bits : (n_variants, n_words) uint64
+    weights : (n_outcomes, n_rows) int64, as `rank_weights` gives.
+    n_haplotypes : int
+    rows : Rows
+
+    Returns
+    -------
+    (n_outcomes, n_variants) int64
+
+    Raises
+    ------
+    UsageError
+        If range n_rows^2/4 is above `LARGEST_EXACT`.
+    """
+    is_person = Rows(rows) == Rows.PEOPLE
+    weights = weights.astype(_exact_type(weights.shape[1], 2 if is_person else 1))
+    scores = np.empty((len(weights), len(bits)), dtype=np.int64)
+    for start in range(0, len(bits), VARIANT_BLOCK):
+        block = slice(start, start + VARIANT_BLOCK)
+        alleles = unpack(bits[block], n_haplotypes)
+        if is_person:
+            alleles = alleles[:, 0::2] + alleles[:, 1::2]
+        scores[:, block] = weights @ alleles.T.astype(weights.dtype)
+    return scores
+
+
+def feature_scores(bits, feature, *, n_haplotypes, rows, is_selected=None):
+    """Compare variants with one variant, kernel `product`: a column of the centred Gram matrix.
+
+    Parameters
+    ----------
+    bits : (n_variants, n_words) uint64
+    feature : (n_words,) uint64, the one variant.
+    n_haplotypes : int
+    rows : Rows
+    is_selected : (n_rows,) bool, rows that take part: those with the outcome that features are chosen for.
+        None takes all.
+
+    Returns
+    -------
+    (n_variants,) int64
+    """
+    selected = pack(selected_haplotypes(is_selected, n_haplotypes=n_haplotypes, rows=rows))
+    feature = feature & selected
+    factors = [selected, feature]
+    if Rows(rows) == Rows.PEOPLE:
+        # sum (a1 + a2)(b1 + b2): the two alleles of a person meet straight and crosswise.
+        factors.append(phases_swapped(feature))
+    counts = np.array([np.bitwise_count(words & bits).sum(axis=1, dtype=np.int64) for words in factors])
+    n_selected, n_carried = np.bitwise_count([selected, feature]).sum(axis=1, dtype=np.int64)
+    n_rows = n_selected // (len(factors) - 1)
+    return n_rows * counts[1:].sum(axis=0) - n_carried * counts[0]
+
+
+def correlations(scores, n_rows, *, pair_range):
+    """Return Kendall's correlation in the scale that has a bounded sensitivity, tau^ = S/(n - 1).
+
+    For reading and plotting: a mechanism compares the integers.
+
+    Parameters
+    ----------
+    scores : (n_outcomes, n_variants) or (n_variants,) int64
+    n_rows : int, or (n_outcomes, 1): rows that take part, those with the outcome.
+    pair_range : int, what one pair adds at most in the units of the scores: range, range^2, or 1 for `sign`.
+
+    Returns
+    -------
+    float64 of the shape of the scores, between -n/2 and n/2; 0 where fewer than two rows take part.
+    """
+    return scores / (pair_range * np.maximum(np.asarray(n_rows) - 1, 1))
+
+
+def _exact_type(n_rows, largest):
+    """Return the smallest type in which sums of weights times 0 to `largest` are exact.
+
+    Positive weights add up to n^2/4 at most, negative ones to -n^2/4: no partial sum lies beyond that.
+    """
+    if n_rows**2 * largest <= 4 * LARGEST_EXACT_SINGLE:
+        return np.float32
+    if n_rows**2 * largest <= 4 * LARGEST_EXACT:
+        return np.float64
+    raise UsageError(NOT_EXACT)

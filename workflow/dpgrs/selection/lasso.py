@@ -1,0 +1,135 @@
+"""The Lasso as a selector of features: not private by itself, it casts the votes of `sublasso`.
+
+min |y - b - X w|_2^2/(2 n) + penalty |w|_1 over w and the intercept b, by coordinate descent (scikit-learn).
+"""
+
+import math
+import warnings
+
+import numpy as np
+
+from dpgrs.errors import UsageError
+from dpgrs.selection.top_k import top_k
+
+# Of the DP-SIS paper. The public code of DPKendall has 1, without standardisation.
+PENALTY = 0.1
+# Data are cut here, so that nothing overflows.
+LARGEST_ENTRY = 1e50
+# Below, no line has a slope.
+SMALLEST_GROUP = 2
+# The path of penalties from the largest that keeps a feature down to this part of it.
+N_PENALTIES, SMALLEST_PART = 100, 1e-3
+
+
+def choose_by_lasso(X, y, *, k, penalty=None, is_standardised=True):
+    """Choose the features of the largest absolute coefficients of a Lasso on all rows, without privacy.
+
+    Parameters
+    ----------
+    X : (n_rows, d), without an intercept column.
+    y : (n_rows,). A row with a value that is not finite takes no part.
+    k : int in [1, d]
+    penalty : float > 0, below 1 if standardised. None takes the largest of a path that keeps k features.
+    is_standardised : bool, as in `lasso_coefficients`.
+
+    Returns
+    -------
+    (k,) int64, different, the largest first. Where fewer than k coefficients are not 0, the lowest indices
+    follow.
+
+    Raises
+    ------
+    UsageError
+        For terms out of their domain.
+    """
+    check_lasso(X, y, k=k, penalty=PENALTY if penalty is None else penalty, is_standardised=is_standardised)
+    if penalty is not None:
+        return top_k(np.abs(lasso_coefficients(X, y, penalty=penalty, is_standardised=is_standardised)), k)
+    X, y = _usable(X, y, is_standardised=is_standardised)
+    coefficients = np.zeros(X.shape[1])
+    highest = np.abs(y @ X).max() / max(len(y), 1)
+    for penalty in highest * np.geomspace(1, SMALLEST_PART, N_PENALTIES):
+        coefficients = _descend(X, y, penalty, start=coefficients)
+        if np.count_nonzero(coefficients) >= k:
+            break
+    return top_k(np.abs(coefficients), k)
+
+
+def lasso_coefficients(X, y, *, penalty, is_standardised=True):
+    """Fit a Lasso with an intercept.
+
+    The same rows in the same order give the same coefficients, whatever else there is.
+
+    Parameters
+    ----------
+    X : (n_rows, d)
+    y : (n_rows,). A row with a value that is not finite takes no part.
+    penalty : float > 0. Where standardised, a feature needs a correlation above it to enter first.
+    is_standardised : bool, whether every feature and y are divided by their standard deviations in these
+        rows. They are centred in any case.
+
+    Returns
+    -------
+    (d,) finite float64, 0 for a constant feature; zeros for fewer than two rows or a constant y.
+    """
+    X, y = _usable(X, y, is_standardised=is_standardised)
+    return _descend(X, y, penalty, start=np.zeros(X.shape[1]))
+
+
+def check_lasso(X, y, *, k, penalty, is_standardised):
+    """Refuse what no Lasso can choose k features of; the parameters are those of `choose_by_lasso`.
+
+    Raises
+    ------
+    UsageError
+        For terms out of their domain. It names public terms alone.
+    """
+    if np.ndim(X) != 2 or np.shape(y) != np.shape(X)[:1]:
+        raise UsageError("`X` must be a table with one entry of `y` for each row. Pass all rows of both.")
+    if not 1 <= k <= X.shape[1]:
+        raise UsageError(f"`k` must be between 1 and the {X.shape[1]} features, got {k}. Change it.")
+    if not 0 < penalty < math.inf:
+        raise UsageError(f"`penalty` must be a finite number above 0, got {penalty}. Change it.")
+    if is_standardised and penalty >= 1:
+        raise UsageError(
+            f"`penalty` must be below 1 where features are standardised, got {penalty}: no correlation is "
+            "above it. Lower it, or set `is_standardised` to False."
+        )
+
+
+def _usable(X, y, *, is_standardised):
+    """Return the finite rows, cut at `LARGEST_ENTRY`, centred and perhaps scaled; zeros where constant."""
+    X, y = np.asarray(X, dtype=np.float64), np.asarray(y, dtype=np.float64)
+    is_finite = np.isfinite(X).all(axis=1) & np.isfinite(y)
+    if np.count_nonzero(is_finite) < SMALLEST_GROUP:
+        return np.zeros((0, X.shape[1])), np.zeros(0)
+    # In one layout, as the order of sums hangs on it.
+    table = np.array(np.column_stack([X[is_finite], y[is_finite]]), order="C")
+    table = table.clip(-LARGEST_ENTRY, LARGEST_ENTRY)
+    # By their ends: equal numbers can have a mean beside them, and then a spread that is rounding alone.
+    is_constant = table.max(axis=0) == table.min(axis=0)
+    table -= table.mean(axis=0)
+    with np.errstate(all="ignore"):
+        if is_standardised:
+            table /= table.std(axis=0)
+    table[:, is_constant] = 0.0
+    table = np.nan_to_num(table, nan=0.0, posinf=0.0, neginf=0.0)
+    return np.asfortranarray(table[:, :-1]), table[:, -1].copy()
+
+
+def _descend(X, y, penalty, *, start):
+    """Fit usable rows."""
+    if not (y @ X).any():
+        return np.zeros(X.shape[1])
+    # Every start of the workflow imports this module, few fit a lasso, and these take half a second.
+    from sklearn.exceptions import ConvergenceWarning
+    from sklearn.linear_model import lasso_path
+
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        # That a fit of private rows did not converge is theirs to know; its last coefficients serve.
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        # No Gram matrix: rows are few where features are many.
+        options = {"precompute": False, "check_input": False, "random_state": 0}
+        _, path, _ = lasso_path(X, y, alphas=[penalty], coef_init=start, **options)
+    assert path.shape == (X.shape[1], 1)
+    return np.nan_to_num(path[:, 0], nan=0.0)

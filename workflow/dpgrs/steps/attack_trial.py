@@ -1,0 +1,327 @@
+"""Membership inference on everything that a trial would publish. For benchmarks alone: it knows who is in."""
+
+import math
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from dpgrs.errors import UsageError
+from dpgrs.evaluation.attacks import (
+    Reference,
+    advantage_bound,
+    area_bound,
+    gram_scores,
+    statistics_scores,
+    true_positive_bound,
+    weights_scores,
+)
+from dpgrs.evaluation.roc import advantage, area_under_curve, true_positive_rate
+from dpgrs.evaluation.rows import joined_rows
+from dpgrs.evaluation.split import per_row
+from dpgrs.io.covariates import Covariates
+from dpgrs.io.files import write_table
+from dpgrs.io.panel import Panel
+from dpgrs.io.trials import Outcomes, Statistics, load_labelled
+from dpgrs.linalg.linear_fit import LinearFit, centred_gram
+from dpgrs.public_random import uniforms
+from dpgrs.types import Coding, Protection, Rows, Unit
+
+TERMS = ["method", "protection", "neighbours", "unit", "accounting", "epsilon", "delta"]
+DESIGN = ["n_variants", "n_outcomes"]
+ESTIMATES = ["advantage", "tpr", "auc"]
+ATTACKS = ["trial", "attack", *TERMS, *DESIGN, "target", "n_members", "n_others", "n_reference", "fpr"]
+ATTACKS += [f"{name}{part}" for name in ESTIMATES for part in ("", "_low", "_high", "_bound")]
+NO_PRIVACY = dict.fromkeys(TERMS, "") | {"protection": str(Protection.NONE)}
+# All fits of ReuseCov's statistics, and those without privacy; where nobody's data are public.
+ATTACKED = ("ols", "ridge", "reusecov-gauss", "reusecov-ellipsoid", "blup")
+ATTACKED_UNDER = (Protection.NONE, Protection.FULL)
+FPR = 0.01
+# Fewer people tell an attacker nothing, and their covariances would be singular.
+SMALLEST_REFERENCE = 4
+
+
+@dataclass(frozen=True)
+class Targets:
+    """All rows of one panel, in two folds: who is outside and in one fold is the reference for the other.
+
+    Attributes
+    ----------
+    X : (n_rows, n_variants)
+    Y : (n_outcomes, n_rows), clipped as in the statistics.
+    rows : Rows
+    is_member : (n_rows,) bool
+    fold : (n_rows,) int, 0 or 1.
+    references : the Reference that attacks each fold.
+    """
+
+    X: np.ndarray
+    Y: np.ndarray
+    rows: Rows
+    is_member: np.ndarray
+    fold: np.ndarray
+    references: list
+
+    @classmethod
+    def of(cls, X, Y, *, rows, is_member, fold):
+        known = [(fold != own) & ~is_member for own in (0, 1)]
+        return cls(X, Y, rows, is_member, fold, [Reference.of(X[chosen], Y[:, chosen]) for chosen in known])
+
+    def scores(self, attack):
+        """Return the (n_rows,) scores; `attack` takes genotypes, outcomes and reference."""
+        scores = np.empty(len(self.X))
+        for fold, reference in enumerate(self.references):
+            own = self.fold == fold
+            scores[own] = attack(self.X[own], self.Y[:, own], reference=reference)
+        return scores
+
+
+@dataclass(frozen=True)
+class Release:
+    """Something published: what it is, and how a target's rows are scored from it.
+
+    Attributes
+    ----------
+    label : dict of attack, `TERMS` and `DESIGN`.
+    mu : float, the loss of a row; None without privacy.
+    attack : function of genotypes, outcomes and reference.
+    has_covariates : bool, whether the attack takes covariates beside the genotypes.
+    """
+
+    label: dict
+    mu: float | None
+    attack: partial
+    has_covariates: bool = False
+
+
+READS = ("seed", "outcomes.count", "regression.lambda")
+
+
+def attack_trial(
+    settings,
+    panel: Path,
+    outcomes: Path,
+    statistics: Path,
+    noisy: Path,
+    weights: Path,
+    *,
+    trial: int,
+    covariates: Path | None = None,
+    output: Path,
+):
+    """Infer who was trained on, from exact and noisy statistics and from all weights; for benchmarks alone.
+
+    Members are the people trained on, the others those held out, half of whom serve as the attacker's
+    reference for the other half. Where too few people are held out the table is empty. Attacked are fits of
+    `ATTACKED`, without protection and under full protection. What is not private does not depend on the
+    number of outcomes.
+
+    Parameters
+    ----------
+    settings : Settings
+    panel : the panel.
+    outcomes : outcomes and split of the trial.
+    statistics : exact statistics.
+    noisy : noisy statistics.
+    weights : of all methods.
+    trial : number of the trial, from 1.
+    covariates : which the attacker of weights knows too; of statistics the part of the variants is attacked.
+    output : the table, with the columns `ATTACKS` (docs/attacks.md).
+
+    Raises
+    ------
+    UsageError
+        If the noise is a release's: who is in the data must then not be used.
+    """
+    noisy = load_labelled(noisy)
+    _require_benchmark(noisy)
+    panel, outcomes, statistics = Panel.open(panel), Outcomes.load(outcomes), Statistics.load(statistics)
+    covariates = Covariates.load(covariates)
+    counts, seed, penalty = settings.outcomes.count, settings.seed, settings.regression["lambda"]
+    counts = counts or [len(outcomes.names)]
+    people = outcomes.is_training[:: _rows_per_person(outcomes.rows)]
+    fold = _folds(panel.sample_id, people, seed=seed, key=("attack", trial))
+    records = []
+    if fold is not None:
+        folds = per_row(fold, rows=outcomes.rows)
+        fits = load_labelled(weights)
+        for size in outcomes.values:
+            options = {"bound": statistics.outcome_bound}
+            targets = _targets(panel, outcomes, size, folds, **options)
+            in_full = targets
+            if covariates is not None:
+                in_full = _targets(panel, outcomes, size, folds, covariates=covariates, **options)
+            releases = [
+                *_exact_releases(statistics, size, counts),
+                *_noisy_releases(noisy, size),
+                *_weights_releases(
+                    fits, noisy, size, counts, n=statistics.n_rows, penalties=_penalties(in_full, penalty)
+                ),
+            ]
+            for release in releases:
+                records += _outcome_of(release, in_full if release.has_covariates else targets)
+    table = pd.DataFrame(records, columns=ATTACKS[1:])
+    table.insert(0, "trial", trial)
+    write_table(output, table)
+
+
+def _require_benchmark(noisy):
+    sources = {event["source"] for label, _ in noisy for event in label["events"]}
+    if sources - {"benchmark"}:
+        raise UsageError(
+            "Attacks are for noise of benchmark mode, got a release: they would tell who is in the data. "
+            "Set `mode: benchmark`, on open or simulated data."
+        )
+
+
+def _rows_per_person(rows):
+    return 2 if rows == Rows.HAPLOTYPES else 1
+
+
+def _folds(sample_id, is_member, *, seed, key):
+    """Deal members and others out into two folds of people, by their names; None where people are too few."""
+    place = uniforms(seed, sample_id, *key)
+    fold = np.empty(len(sample_id), dtype=int)
+    for side in (is_member, ~is_member):
+        order = np.flatnonzero(side)[np.argsort(place[side], kind="stable")]
+        if len(order) < 2 * SMALLEST_REFERENCE:
+            return None
+        fold[order] = np.arange(len(order)) % 2
+    return fold
+
+
+def _targets(panel, outcomes, size, fold, *, bound, covariates=None):
+    X = joined_rows(panel, size, rows=outcomes.rows, covariates=covariates)
+    Y = np.clip(outcomes.values[size], -bound, bound)
+    return Targets.of(X, Y, rows=outcomes.rows, is_member=outcomes.is_training, fold=fold)
+
+
+def _exact_releases(statistics, size, counts):
+    gram, cross = _exact(statistics, size)
+    for count in counts:
+        terms = NO_PRIVACY | {"n_variants": size, "n_outcomes": count}
+        yield from _statistics_releases(
+            terms, None, gram=gram, cross=cross[:count], n=statistics.n_rows, rows=statistics.rows
+        )
+
+
+def _exact(statistics, size):
+    """Return X'X of variants, intercept last, and the centred X'Y, scaled up where outcomes are missing."""
+    gram = statistics.gram_of_size(size, has_covariates=False) * statistics.gram_step
+    cross = statistics.cross[size][:, [*range(size), -1]] * statistics.cross_step
+    _, means = centred_gram(gram, statistics.n_rows)
+    scale = statistics.n_rows / np.maximum(statistics.n_observed, 1)
+    return gram, (cross[:, :-1] - 2 * np.outer(cross[:, -1], means)) * scale[:, np.newaxis]
+
+
+def _noisy_releases(noisy, size):
+    for label, arrays in noisy:
+        if label["request"]["n_variants"] == size and _is_attacked(label["request"]):
+            sigma = {event["statistic"]: event["sigma"] for event in label["events"]}
+            yield from _statistics_releases(
+                {"method": ""} | _terms(label["request"], arrays["cross"]),
+                _row_loss(label),
+                gram=arrays["gram"],
+                cross=arrays["cross"],
+                n=label["n"],
+                rows=label["request"]["rows"],
+                gram_sigma=sigma.get("gram", 0.0),
+                cross_sigma=sigma.get("cross product", 0.0),
+            )
+
+
+def _is_attacked(request):
+    return request["protection"] == Protection.FULL and request["coding"] == Coding.HALF
+
+
+def _statistics_releases(terms, mu, *, gram, cross, n, rows, gram_sigma=0.0, cross_sigma=0.0):
+    """Yield the attacks on X'X, for which genotypes suffice, and on X'X with X'Y."""
+    known = {"gram": gram, "n": n, "rows": rows}
+    yield Release({"attack": "gram"} | terms, mu, partial(_without_outcomes, sigma=gram_sigma, **known))
+    known |= {"cross": cross, "gram_sigma": gram_sigma, "cross_sigma": cross_sigma}
+    yield Release({"attack": "statistics"} | terms, mu, partial(statistics_scores, **known))
+
+
+def _without_outcomes(X, Y, **known):
+    return gram_scores(X, **known)
+
+
+def _penalties(targets, penalty):
+    """Return the ridge penalty per row that an attacker takes every fit to have.
+
+    BLUP's is that of ridge for a heritability of 1/2 without noise: the sum of the variances over n.
+    """
+    of_blup = targets.X.var(axis=0).sum() / np.count_nonzero(targets.is_member)
+    return dict.fromkeys(ATTACKED, penalty) | {"ols": 0.0, "blup": of_blup}
+
+
+def _weights_releases(fits, noisy, size, counts, *, n, penalties):
+    losses = {
+        tuple(_terms(label["request"], arrays["cross"]).values()): _row_loss(label) for label, arrays in noisy
+    }
+    for label, arrays in fits:
+        is_attacked = label["method"] in ATTACKED and label["protection"] in ATTACKED_UNDER
+        if not (label["reported"] and label["n_variants"] == size and is_attacked):
+            continue
+        is_private = label["protection"] != Protection.NONE
+        for count in [len(arrays["weights"])] if is_private else counts:
+            fit = LinearFit(arrays["weights"][:count], arrays["means"], arrays["intercept"][:count])
+            terms = _terms(label, fit.weights)
+            known = {"fit": fit, "n": n, "penalty": penalties[label["method"]]}
+            yield Release(
+                {"attack": "weights", "method": label["method"]} | terms,
+                losses[tuple(terms.values())] if is_private else None,
+                partial(weights_scores, **known),
+                has_covariates=True,
+            )
+
+
+def _terms(label, outcomes):
+    """Return the terms of a release but for the method; `outcomes` has a row for each outcome."""
+    terms = {name: label[name] for name in TERMS if name != "method"}
+    return terms | {"n_variants": label["n_variants"], "n_outcomes": len(outcomes)}
+
+
+def _row_loss(label):
+    """Return the mu of one row from the events of a release, whose unit may own several rows."""
+    request = label["request"]
+    is_group = request["unit"] == Unit.PERSON and request["rows"] == Rows.HAPLOTYPES
+    return math.hypot(*(event["mu"] for event in label["events"])) / (2 if is_group else 1)
+
+
+def _outcome_of(release, targets):
+    """Return the records of an attack: on people and, where rows are haplotypes, on these too."""
+    scores = targets.scores(release.attack)
+    known = release.label | {"n_reference": min(len(reference.X) for reference in targets.references)}
+    n_rows = _rows_per_person(targets.rows)
+    units = {Unit.PERSON: n_rows} | ({Unit.HAPLOTYPE: 1} if n_rows > 1 else {})
+    return [
+        known | {"target": str(unit)} | _success(scores, targets, release.mu, n_rows=rows)
+        for unit, rows in units.items()
+    ]
+
+
+def _success(scores, targets, mu, *, n_rows):
+    """Measure the attack on targets of `n_rows` rows each, beside what mu allows."""
+    scores = scores.reshape(-1, n_rows).sum(axis=1)
+    is_member, fold = targets.is_member[::n_rows], targets.fold[::n_rows]
+    sides = scores[is_member], scores[~is_member]
+    tpr, fpr = true_positive_rate(*sides, fpr=FPR)
+    estimates = {
+        "advantage": advantage(*sides, member_folds=fold[is_member], other_folds=fold[~is_member]),
+        "tpr": tpr,
+        "auc": area_under_curve(*sides),
+    }
+    record = {"n_members": len(sides[0]), "n_others": len(sides[1]), "fpr": fpr}
+    for name, estimate in estimates.items():
+        record |= {name: estimate.value, f"{name}_low": estimate.low, f"{name}_high": estimate.high}
+    if mu is not None:
+        loss = mu * n_rows
+        record |= {
+            "advantage_bound": advantage_bound(loss),
+            "tpr_bound": true_positive_bound(loss, fpr),
+            "auc_bound": area_bound(loss),
+        }
+    return record

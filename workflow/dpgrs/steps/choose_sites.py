@@ -1,0 +1,40 @@
+"""The public sites of a release."""
+
+from pathlib import Path
+
+from dpgrs.io import sites
+from dpgrs.io.haplotype_store import HaplotypeStore
+from dpgrs.io.variant_filters import VariantFilters, write_counts
+from dpgrs.study.panel_terms import filters_of, linkage_of
+
+READS = ("seed", "cohort.chromosomes", "cohort.rows", "panel", "public.sites", "public.frequencies")
+
+
+def choose_sites(settings, stores: list[Path] = (), *, qc: Path, output: Path):
+    """Choose the sites of a release from public tables or stores.
+
+    Parameters
+    ----------
+    settings : Settings
+    stores : of a public reference, one a chromosome, where no table lists the sites.
+    qc : what became of all sites.
+    output : the table of sites.
+    """
+    public, filters = settings.public, filters_of(settings.panel)
+    stores = [HaplotypeStore.open(store) for store in stores] if public.sites is None else []
+    if stores:
+        measured = VariantFilters(missing=filters["missing"], hwe=filters["hwe"])
+        candidates = sites.reference_sites(stores, filters=measured)
+    else:
+        candidates = sites.read_sites(public.sites, frequencies=public.frequencies)
+    chosen, counts = sites.choose_sites(
+        candidates,
+        chromosomes=settings.cohort.chromosomes,
+        stores=stores,
+        linkage=linkage_of(settings),
+        size=max(settings.panel.size),
+        seed=settings.seed,
+        **filters,
+    )
+    sites.write_sites(output, chosen)
+    write_counts(qc, counts)

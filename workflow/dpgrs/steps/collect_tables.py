@@ -1,0 +1,31 @@
+"""Tables of all trials in one."""
+
+from pathlib import Path
+
+from dpgrs.errors import UsageError
+from dpgrs.io.files import not_as_written, read_bytes, write_text
+
+
+def collect_tables(tables: list[Path], *, output: Path):
+    """Join tables with the same header line, byte for byte, in the order given.
+
+    Parameters
+    ----------
+    tables : of the trials.
+    output : the table of all.
+    """
+    headers, bodies = zip(*map(_split, tables), strict=True)
+    if len(set(headers)) > 1:
+        raise UsageError(
+            "Tables must have the same header line to be joined, got different ones. Name others."
+        )
+    write_text(output, f"{headers[0]}\n" + "".join(bodies))
+
+
+def _split(path):
+    """Return the header line of a table, and what follows it."""
+    try:
+        header, body = read_bytes(path).decode("utf-8").split("\n", maxsplit=1)
+    except (OSError, ValueError):
+        raise not_as_written(path) from None
+    return header, body

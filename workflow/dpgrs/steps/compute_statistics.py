@@ -1,0 +1,170 @@
+"""Exact integer statistics of the training rows."""
+
+from pathlib import Path
+
+import numpy as np
+
+from dpgrs.errors import UsageError
+from dpgrs.io.covariates import Covariates
+from dpgrs.io.panel import Panel, check_same_people
+from dpgrs.io.trials import ClipCounts, ClippedStatistics, Outcomes, Statistics
+from dpgrs.linalg.clipped_statistics import (
+    CLIPPED_CROSS_STEP,
+    CLIPPED_GRAM_STEP,
+    clipped_statistics,
+    count_long_rows,
+    grid_frequency,
+)
+from dpgrs.linalg.covariates import fractional_statistics, with_covariates
+from dpgrs.linalg.norms import clipped_outcomes, outcome_norm, row_norm_of
+from dpgrs.linalg.statistics import (
+    OUTCOME_STEP,
+    column_moments,
+    count_known,
+    cross_product,
+    gram,
+    grid_outcomes,
+    is_fractional,
+    long_rows,
+)
+from dpgrs.types import Bounds
+
+READS = (
+    "mode",
+    "outcomes.bound",
+    "outcomes.count",
+    "privacy.bounds",
+    "privacy.genotype_clip",
+    "privacy.outcome_clip",
+    "privacy.outcome_budget",
+)
+
+
+def compute_statistics(
+    settings, panel: Path, outcomes: Path, *, covariates: Path | None = None, output: Path
+):
+    """Sum X'X and X'Y over the training rows, once for all methods and budgets.
+
+    Parameters
+    ----------
+    settings : Settings. Under `tight` bounds rows are clipped besides, by the frequencies of the panel:
+        public ones in a release, in a benchmark the cohort's own as a stand-in. What is clipped is counted
+        in a benchmark alone, as such numbers are exact.
+    panel : the panel.
+    outcomes : outcomes and split of a trial.
+    covariates : further columns of X, for `tight` bounds alone.
+    output : the statistics.
+
+    Raises
+    ------
+    UsageError
+        With covariates or dosages under other bounds.
+    DpgrsError
+        If the files are not of the same people. No number is told.
+    """
+    panel, outcomes, covariates = Panel.open(panel), Outcomes.load(outcomes), Covariates.load(covariates)
+    privacy, outcome_bound = settings.privacy, settings.outcomes.bound
+    for kind, is_there in (("covariates", covariates is not None), ("dosages", panel.has_dosages)):
+        if is_there and privacy.bounds != Bounds.TIGHT:
+            raise UsageError(
+                f"`privacy.bounds` must be tight with {kind}, got {privacy.bounds}. Set it to tight."
+            )
+    check_same_people(panel, outcomes, covariates)
+    is_training = outcomes.is_training
+    options = {"n_haplotypes": panel.n_haplotypes, "rows": outcomes.rows, "is_selected": is_training}
+    columns = {size: panel.of_size(size) for size in outcomes.values}
+    genotypes, own, clipped, origin = panel.genotypes(), {}, {}, {}
+    Y = {size: grid_outcomes(values, bound=outcome_bound) for size, values in outcomes.values.items()}
+    sums, cross = _exact_sums(genotypes, Y, columns, covariates, **options)
+    if covariates is not None:
+        own = {"n_covariates": len(covariates.names), "covariate_bound": covariates.bound}
+    if covariates is not None or panel.has_dosages:
+        own |= {"gram_step": CLIPPED_GRAM_STEP, "cross_step": CLIPPED_CROSS_STEP}
+    if privacy.bounds == Bounds.TIGHT:
+        for size in columns:
+            frequency = panel.frequency[columns[size]]
+            zero = column_moments(grid_frequency(frequency), rows=outcomes.rows)[0]
+            origin[size] = np.append(zero, np.zeros(own.get("n_covariates", 0)))
+            for count in settings.outcomes.count or [len(outcomes.names)]:
+                clipped[size, count] = _clipped(
+                    genotypes[columns[size]],
+                    frequency,
+                    outcomes.values[size][:count],
+                    bound=outcome_bound,
+                    clips=(privacy.genotype_clip, privacy.outcome_clip),
+                    n_shared=count if privacy.outcome_budget == "joint" else 1,
+                    covariates=covariates,
+                    **options,
+                )
+    Statistics(
+        gram=sums,
+        cross=cross,
+        n_rows=int(is_training.sum()),
+        n_observed=_observed(outcomes),
+        columns=columns,
+        rows=outcomes.rows,
+        outcome_bound=outcome_bound,
+        clipped=clipped,
+        origin=origin,
+        clips=_clip_counts(panel, outcomes, clipped, covariates, bound=outcome_bound)
+        if settings.mode == "benchmark"
+        else None,
+        **own,
+    ).save(output)
+
+
+def _exact_sums(genotypes, Y, columns, covariates, **options):
+    """Sum X'X, and X'Y of every panel size, without a clip of rows."""
+    units = None if covariates is None else covariates.units
+    if is_fractional(genotypes):
+        terms = {"Y": Y, "columns": columns, "is_selected": options["is_selected"]}
+        return fractional_statistics(genotypes, covariates=units, **terms)
+    cross = {size: cross_product(genotypes[columns[size]], values, **options) for size, values in Y.items()}
+    sums = gram(genotypes, **options)
+    if covariates is None:
+        return sums, cross
+    return with_covariates(sums, cross, bits=genotypes, covariates=units, Y=Y, **options)
+
+
+def _clipped(genotypes, frequency, values, *, bound, clips, n_shared, rows, covariates, **options):
+    """Sum one panel and one set of outcomes within tight bounds."""
+    genotype_clip, outcome_clip = clips
+    own, units = {}, None
+    if covariates is not None:
+        own = {"n_covariates": len(covariates.names), "covariate_bound": covariates.bound}
+        units = covariates.units
+    row_norm = row_norm_of(frequency, rows=rows, factor=genotype_clip, **own)
+    norm = outcome_norm(n_shared, factor=outcome_clip, bound=bound)
+    Y = clipped_outcomes(values, bound=bound, norm=norm, n_shared=n_shared)
+    options |= {"rows": rows, "covariates": units}
+    X_sums, Y_sums = clipped_statistics(genotypes, frequency, Y, row_norm=row_norm, **options)
+    return ClippedStatistics(X_sums, Y_sums, row_norm, norm)
+
+
+def _clip_counts(panel, outcomes, clipped, covariates, *, bound):
+    """Count the training values beyond the bound, and the training rows that tight bounds shrink."""
+    is_training = outcomes.is_training
+    values = {
+        size: np.count_nonzero(np.abs(Y[:, is_training]) > bound, axis=1)
+        for size, Y in outcomes.values.items()
+    }
+    rows, genotypes = {}, panel.genotypes() if clipped else None
+    options = {"n_haplotypes": panel.n_haplotypes, "rows": outcomes.rows, "is_selected": is_training}
+    options |= {"covariates": None if covariates is None else covariates.units}
+    for (size, count), part in clipped.items():
+        columns = panel.of_size(size)
+        n_genotypes = count_long_rows(
+            genotypes[columns], panel.frequency[columns], row_norm=part.row_norm, **options
+        )
+        n_outcomes = 0
+        if part.outcome_norm is not None:
+            Y = grid_outcomes(outcomes.values[size][:count, is_training], bound=bound)
+            n_outcomes = int(long_rows(Y, norm=part.outcome_norm, step=OUTCOME_STEP)[0].sum())
+        rows[size, count] = np.array([n_genotypes, n_outcomes])
+    return ClipCounts(values, rows)
+
+
+def _observed(outcomes):
+    """Count, per outcome, the training rows with a value; missing values do not depend on the panel size."""
+    values = next(iter(outcomes.values.values()))
+    return count_known(values[:, outcomes.is_training])

@@ -1,0 +1,95 @@
+"""Covariates of a study's people: from a table, and principal components from public loadings."""
+
+from pathlib import Path
+
+import numpy as np
+
+from dpgrs.errors import DpgrsError
+from dpgrs.evaluation.split import per_row
+from dpgrs.io.covariates import Covariates
+from dpgrs.io.loadings import read_loadings
+from dpgrs.io.panel import Panel
+from dpgrs.io.tables.phenotypes import constants_of, match_outcomes, read_outcomes, read_scales, standardise
+from dpgrs.linalg.covariates import covariate_units
+from dpgrs.linalg.principal_components import project
+from dpgrs.linalg.statistics import column_moments
+from dpgrs.study.counted_people import TELL_NOBODY, count_people
+from dpgrs.study.table_settings import table_columns
+
+READS = ("mode", "cohort.rows", "covariates", "outcomes.least_share")
+
+
+def make_covariates(
+    settings,
+    panel: Path,
+    *,
+    table: Path | None = None,
+    scales: Path | None = None,
+    loadings: Path | None = None,
+    people_counts: Path | None = None,
+    output: Path,
+):
+    """Standardise, clip and round covariates, and project genotypes on principal components.
+
+    A person's covariates are those of each of their rows, but components are of the row itself.
+
+    Parameters
+    ----------
+    settings : Settings
+    panel : the panel, for its people and, with loadings, their genotypes.
+    table : table of covariates.
+    scales : public constants of its columns.
+    loadings : loadings of principal components, from make-loadings.
+    people_counts : how many have each covariate, for the operator.
+    output : the covariates.
+
+    Raises
+    ------
+    DpgrsError
+        If a column or its constants are missing, or too few people of the genotypes are in the table.
+    """
+    panel, rows, parts = Panel.open(panel), settings.cohort.rows, []
+    is_release, bound = settings.mode == "release", settings.covariates.bound
+    if table is not None:
+        names = table_columns(settings.covariates)
+        counting = {
+            "least_share": settings.outcomes.least_share,
+            "output": people_counts,
+            "is_release": is_release,
+        }
+        parts.append(_of_table(panel.sample_id, table, names, scales, rows=rows, **counting))
+    if loadings is not None:
+        parts.append(_of_genotypes(panel, read_loadings(loadings), rows=rows))
+    found, Z, centre, scale = zip(*parts, strict=True)
+    Covariates(
+        tuple(name for part in found for name in part),
+        covariate_units(np.vstack(Z), bound=bound, rows=rows),
+        np.concatenate(centre),
+        np.concatenate(scale),
+        bound,
+        rows,
+    ).save(output)
+
+
+def _of_table(sample_id, path, names, scales, *, rows, is_release, **counting):
+    """Return names, standardised values (n_covariates, n_rows) and constants of the columns of a table."""
+    constants = constants_of(names, read_scales(scales, kind="covariate"), path=scales, kind="covariate")
+    table = read_outcomes(path, columns=names)
+    count_people(table, sample_id, path=path, kind="covariate", is_release=is_release, **counting)
+    try:
+        standard = standardise(table, constants)
+    except DpgrsError as error:
+        raise DpgrsError(f"{error} {TELL_NOBODY}" if is_release else str(error)) from None
+    values = per_row(match_outcomes(standard, sample_id)[0], rows=rows)
+    return names, values, constants["centre"].to_numpy(), constants["scale"].to_numpy()
+
+
+def _of_genotypes(panel, loadings, *, rows):
+    """Return the same of principal components; they are scaled by the reference already."""
+    columns = loadings.places(panel.variants)
+    means = column_moments(loadings.frequency, rows=rows)[0]
+    Z = project(
+        panel.genotypes(columns), loadings.values, means=means, n_haplotypes=panel.n_haplotypes, rows=rows
+    )
+    n = len(loadings.names)
+    return loadings.names, Z, np.zeros(n), np.ones(n)

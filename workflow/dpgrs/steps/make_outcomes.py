@@ -1,0 +1,138 @@
+"""Outcomes of a trial and its split into training and test rows."""
+
+from pathlib import Path
+
+from dpgrs.errors import DpgrsError, UsageError
+from dpgrs.evaluation.split import per_row, row_names, split_rows
+from dpgrs.io.panel import Panel
+from dpgrs.io.tables.phenotypes import (
+    constants_of,
+    describe_scale,
+    match_outcomes,
+    read_outcomes,
+    read_scales,
+    standardise,
+)
+from dpgrs.io.trials import Outcomes
+from dpgrs.linalg.statistics import coded_rows, column_moments
+from dpgrs.simulation.outcomes import simulate_outcomes
+from dpgrs.study.counted_people import TELL_NOBODY, count_people
+
+READS = (
+    "mode",
+    "seed",
+    "cohort.rows",
+    "panel.size",
+    "outcomes.count",
+    "outcomes.heritability",
+    "outcomes.causal_share",
+    "outcomes.test_share",
+    "outcomes.least_share",
+)
+
+
+def make_outcomes(
+    settings,
+    panel: Path,
+    *,
+    trial: int,
+    table: Path | None = None,
+    scales: Path | None = None,
+    people_counts: Path | None = None,
+    output: Path,
+):
+    """Simulate outcomes, or read them from a table, and split people into training and test rows.
+
+    In a release every row depends on itself alone: simulated outcomes are scaled by the panel's frequencies,
+    which are public, a side of the split may be empty, and a table of raw values is refused.
+
+    Parameters
+    ----------
+    settings : Settings
+    panel : the panel.
+    trial : number of the trial, from 1: it tells the trials' draws apart.
+    table : table of real outcomes; they are simulated if it is left out.
+    scales : public constants that standardise the table's outcomes, which are taken as they are otherwise.
+    people_counts : how many have each outcome, for the operator.
+    output : outcomes and split.
+
+    Raises
+    ------
+    DpgrsError
+        If the table and the genotypes share too few people; in a release, outcomes of the table that plainly
+        are not standardised. Both depend on private data.
+    """
+    panel, rows, sizes = Panel.open(panel), settings.cohort.rows, settings.panel.size
+    terms, seed, is_release = settings.outcomes, settings.seed, settings.mode == "release"
+    count = max(terms.count) if terms.count else None
+    is_training = split_rows(
+        panel.sample_id,
+        rows=rows,
+        test_share=terms.test_share,
+        seed=seed,
+        key=(trial,),
+        keeps_both_sides=not is_release,
+    )
+    if table is None and count is None:
+        raise UsageError("`outcomes.count` must be given for simulated outcomes, got null. Give it.")
+    if table is None:
+        options = {
+            "n_outcomes": count,
+            "heritability": terms.heritability,
+            "causal_share": terms.causal_share,
+            "is_release": is_release,
+            "seed": seed,
+        }
+        simulated = {size: _simulate(panel, size, rows=rows, key=(trial,), **options) for size in sizes}
+        values = {size: both[0] for size, both in simulated.items()}
+        effects = {size: both[1] for size, both in simulated.items()}
+        names = [f"simulated_{i + 1:04d}" for i in range(count)]
+    else:
+        outcomes = read_outcomes(table, columns=slice(count))
+        count_people(
+            outcomes,
+            panel.sample_id,
+            path=table,
+            kind="outcome",
+            least_share=terms.least_share,
+            output=people_counts,
+            is_release=is_release,
+        )
+        if scales is not None:
+            outcomes = _standardised(outcomes, scales, is_release=is_release)
+        per_person, names = match_outcomes(outcomes, panel.sample_id)
+        if is_release:
+            _require_standardised(outcomes.loc[outcomes.index.isin(panel.sample_id)], table)
+        values = dict.fromkeys(sizes, per_row(per_person, rows=rows))
+        effects = {}
+    Outcomes(tuple(names[:count]), values, effects, is_training, rows).save(output)
+
+
+def _standardised(outcomes, scales, *, is_release):
+    constants = constants_of(outcomes.columns, read_scales(scales), path=scales)
+    try:
+        return standardise(outcomes, constants)
+    except DpgrsError as error:
+        raise DpgrsError(f"{error} {TELL_NOBODY}" if is_release else str(error)) from None
+
+
+def _require_standardised(outcomes, path):
+    """Refuse raw units before they are clipped to nothing at the price of a release; tell nothing of them."""
+    if describe_scale(outcomes)["is_raw"].any():
+        raise DpgrsError(
+            "`outcomes.file` and `evaluation.outcomes` must hold outcomes of mean 0 and standard deviation "
+            f"1, got others in `{path}`. Give the public constants that standardise them, `outcomes.scales`. "
+            f"{TELL_NOBODY}"
+        )
+
+
+def _simulate(panel, size, *, rows, is_release, **options):
+    columns = panel.of_size(size)
+    X = coded_rows(panel.genotypes(columns), n_haplotypes=panel.n_haplotypes, rows=rows)
+    return simulate_outcomes(
+        X,
+        row_id=row_names(panel.sample_id, rows=rows),
+        variant_rank=panel.variant_rank[columns],
+        public_moments=column_moments(panel.frequency[columns], rows=rows) if is_release else None,
+        **options,
+    )

@@ -1,0 +1,49 @@
+"""The panel of a study from the stores of its chromosomes."""
+
+from pathlib import Path
+
+from dpgrs.io.haplotype_store import HaplotypeStore
+from dpgrs.io.panel import take_sites, write_panel
+from dpgrs.io.selection import select_panel
+from dpgrs.io.sites import read_chosen_sites
+from dpgrs.io.variant_filters import MUCH_MISSING, poorly_called, write_counts
+from dpgrs.study.panel_terms import filters_of, linkage_of
+
+READS = ("seed", "cohort.rows", "panel")
+
+
+def make_panel(
+    settings, stores: list[Path], *, sites: Path | None = None, qc: Path | None = None, output: Path
+):
+    """Choose the variants of a study from haplotype stores.
+
+    Parameters
+    ----------
+    settings : Settings
+    stores : one a chromosome, in genome order.
+    sites : public sites of a release, taken as they are; otherwise the cohort's own genotypes decide.
+    qc : what became of all variants, where no sites are given.
+    output : the panel.
+
+    Returns
+    -------
+    dict of counts, in a benchmark with `warnings` about missing alleles, if there are any.
+    """
+    stores = [HaplotypeStore.open(store) for store in stores]
+    if sites is not None:
+        return write_panel(output, stores, take_sites(stores, read_chosen_sites(sites)))
+    selection = select_panel(
+        stores,
+        size=max(settings.panel.size),
+        seed=settings.seed,
+        linkage=linkage_of(settings),
+        **filters_of(settings.panel),
+    )
+    if qc:
+        write_counts(qc, selection.counts)
+    found = write_panel(output, stores, selection)
+    share = found["n_filled"] / (found["n_variants"] * stores[0].n_haplotypes)
+    warnings = poorly_called(selection.counts)
+    if share > MUCH_MISSING:
+        warnings.append(f"Missing: {100 * share:.0f} % of the panel's alleles; `panel.missing` lowers it.")
+    return found | ({"warnings": warnings} if warnings else {})

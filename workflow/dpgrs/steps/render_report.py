@@ -1,0 +1,254 @@
+"""Pages for readers of a benchmark, and how the pages of any study are written."""
+
+from itertools import chain
+from pathlib import Path
+
+import numpy as np
+
+from dpgrs.errors import UsageError
+from dpgrs.io.covariates import Covariates
+from dpgrs.io.files import read_table
+from dpgrs.io.genotype_summary import GenotypeSummary
+from dpgrs.io.json_files import read_json
+from dpgrs.io.panel import Panel
+from dpgrs.io.tables.people_counts import describe_counts, read_counts
+from dpgrs.io.trials import Outcomes, Statistics, load_labelled
+from dpgrs.reporting import pages
+from dpgrs.reporting.data import (
+    VARIANT_COLUMNS,
+    ClippedRows,
+    Clipping,
+    FitWeights,
+    Quality,
+    ReportData,
+    StudyInfo,
+    read_metrics,
+)
+from dpgrs.reporting.writing import write_report
+from dpgrs.steps.report_screening import read_screening
+
+LEFT_OUT = {
+    "not_kept": "not on the list to keep",
+    "removed": "on the list to remove",
+    "no_consent": "without consent",
+    "related": "related",
+}
+
+
+READS = (
+    "study",
+    "mode",
+    "seed",
+    "methods",
+    "trials",
+    "cohort",
+    "panel",
+    "outcomes",
+    "covariates",
+    "privacy",
+    "regression",
+    "screening",
+)
+
+
+def render_report(
+    settings,
+    metrics: Path,
+    population_metrics: Path,
+    panel: Path,
+    outcomes: Path,
+    statistics: Path,
+    weights: Path,
+    *,
+    attacks: Path | None = None,
+    choices: Path | None = None,
+    people: Path | None = None,
+    people_counts: list[Path] = (),
+    qc: Path | None = None,
+    genotypes: Path | None = None,
+    covariates: Path | None = None,
+    processes: int = 1,
+    output: Path,
+):
+    """Write the pages of a benchmark: the overview and one page per outcome.
+
+    They show the largest panel and number of outcomes, and tell of people in the data.
+
+    Parameters
+    ----------
+    settings : Settings
+    metrics : of the study.
+    population_metrics : by population.
+    panel : the panel.
+    outcomes : of the first trial, here and in the next two, whose weights the pages show.
+    statistics : exact statistics.
+    weights : of all methods.
+    attacks : table of attacks.
+    choices : variants that were chosen.
+    people : counts of people who were left out, JSON.
+    people_counts : counts of people in a table.
+    qc : what became of all variants.
+    genotypes : summary of the genotypes; with `--qc` it gets a page.
+    covariates : further columns of X.
+    processes : processes that write outcome pages, which do not depend on it.
+    output : folder of the pages.
+
+    Raises
+    ------
+    UsageError
+        If the study is a release.
+    """
+    if settings.mode != "benchmark":
+        raise UsageError(
+            f"`mode` must be benchmark for pages with exact figures, got {settings.mode}."
+            " Use `dpgrs render-release-report`."
+        )
+    data = _report_data(
+        settings,
+        metrics=metrics,
+        population_metrics=population_metrics,
+        panel=panel,
+        outcomes=outcomes,
+        statistics=statistics,
+        weights=weights,
+        attacks=attacks,
+        choices=choices,
+        people=people,
+        qc=qc,
+        genotypes=genotypes,
+        covariates=covariates,
+        people_counts=people_counts,
+    )
+    write_report(pages, data, output, processes=processes)
+
+
+def _report_data(
+    settings,
+    *,
+    metrics,
+    population_metrics,
+    panel,
+    outcomes,
+    statistics,
+    weights,
+    attacks=None,
+    choices=None,
+    people=None,
+    qc=None,
+    genotypes=None,
+    covariates=None,
+    people_counts=(),
+):
+    panel, outcomes = Panel.open(panel), Outcomes.load(outcomes)
+    metrics = read_metrics(metrics)
+    largest = panel.n_variants
+    fits = [
+        FitWeights(
+            label["method"],
+            label["protection"],
+            label["accounting"] or "",
+            label["epsilon"],
+            arrays["weights"][:, :largest],
+        )
+        for label, arrays in load_labelled(weights)
+        if label["reported"] and (label["n_variants"], label["n_outcomes"]) == (largest, len(outcomes.names))
+    ]
+    return ReportData(
+        study=_study_info(
+            settings,
+            panel,
+            outcomes,
+            metrics,
+            Covariates.load(covariates),
+            left_out=_left_out(people),
+            people_counts=tuple(chain.from_iterable(map(describe_counts, map(read_counts, people_counts)))),
+        ),
+        outcomes=outcomes.names,
+        metrics=metrics,
+        population_metrics=read_metrics(population_metrics),
+        variants=panel.variants.assign(frequency=panel.frequency)[list(VARIANT_COLUMNS)],
+        weights=fits,
+        effects=outcomes.effects.get(largest),
+        attacks=read_metrics(attacks) if attacks else None,
+        clipping=_clipping(Statistics.load(statistics), largest),
+        screening=read_screening(choices, panel, outcomes, settings) if choices else None,
+        binary=_binary(outcomes, largest),
+        quality=_quality(qc, genotypes, settings) if qc and genotypes else None,
+    )
+
+
+def _binary(outcomes, largest):
+    """Name the measured outcomes that have two values and no other; simulated ones are of no such kind."""
+    if outcomes.effects:
+        return ()
+    values = outcomes.values[largest]
+    low, high = (reduce(values, axis=1, keepdims=True) for reduce in (np.fmin.reduce, np.fmax.reduce))
+    is_binary = ((values == low) | (values == high) | np.isnan(values)).all(axis=1) & (low < high)[:, 0]
+    return tuple(name for name, is_it in zip(outcomes.names, is_binary, strict=True) if is_it)
+
+
+def _quality(qc, genotypes, settings):
+    counts = read_table(qc, needed=["chromosome"], dtype={"chromosome": "str"})
+    return Quality(counts, GenotypeSummary.load(genotypes), settings["panel"])
+
+
+def _clipping(statistics, largest):
+    """Tell what was clipped as pages show it; None where nothing was counted."""
+    if statistics.clips is None:
+        return None
+    rows = []
+    for (size, count), (n_genotypes, n_outcomes) in sorted(statistics.clips.rows.items(), reverse=True):
+        has_norm = statistics.clipped[size, count].outcome_norm is not None
+        shares = np.array([n_genotypes, n_outcomes if has_norm else np.nan]) / statistics.n_rows
+        rows.append(ClippedRows(size, count, *shares.tolist()))
+    return Clipping(statistics.clips.values[largest], statistics.n_observed, rows)
+
+
+def _study_info(settings, panel, outcomes, metrics, covariates, **counted):
+    simulated = settings["outcomes"]["source"] == "simulate"
+    return StudyInfo(
+        name=settings["study"],
+        n_people=panel.n_samples,
+        n_rows=len(outcomes.is_training),
+        rows=settings["cohort"]["rows"],
+        panel_sizes=tuple(sorted(settings["panel"]["size"])),
+        outcome_counts=tuple(sorted(metrics["n_outcomes"].unique().tolist())),
+        trials=settings["trials"],
+        source=_source(settings["cohort"]),
+        field=settings["cohort"]["field"],
+        chromosomes=tuple(settings["cohort"]["chromosomes"]),
+        heritability=settings["outcomes"]["heritability"] if simulated else None,
+        test_share=settings["outcomes"]["test_share"],
+        outcome_bound=settings["outcomes"]["bound"],
+        delta=settings["privacy"]["delta"],
+        penalty=settings["regression"]["lambda"],
+        penalty_rule=settings["regression"]["lambda_from"],
+        stated_heritability=settings["regression"]["heritability"],
+        is_joint=settings["regression"]["joint_projection"],
+        bounds=settings["privacy"]["bounds"],
+        genotype_clip=settings["privacy"]["genotype_clip"],
+        outcome_clip=settings["privacy"]["outcome_clip"],
+        outcome_budget=settings["privacy"]["outcome_budget"],
+        seed=settings["seed"],
+        **counted,
+        covariates=() if covariates is None else covariates.names,
+        covariate_bound=settings["covariates"]["bound"],
+    )
+
+
+def _left_out(people):
+    """Say how many people were left out of the genotypes, by reason; None where nobody was asked about."""
+    if people is None:
+        return None
+    found = read_json(people)
+    total = found["n_people"] - found["n_chosen"]
+    reasons = (f"{number:,} {LEFT_OUT[reason]}" for reason, number in found["left_out"].items() if number)
+    return f"{total:,} of {found['n_people']:,}" + (f": {', '.join(reasons)}" if total else "")
+
+
+def _source(cohort):
+    """Say where the genotypes come from; file names alone, since folders tell about a machine."""
+    if cohort["source"] == "simulate":
+        return f"simulated under {cohort['simulation']['model']} (stdpopsim)"
+    source = cohort["source"]
+    return f"{source.upper()} {Path(cohort[source]).name}"

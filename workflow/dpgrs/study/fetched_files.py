@@ -1,0 +1,134 @@
+"""Which files of a study are yet to be fetched, and what is wrong with where they come from."""
+
+import re
+import shlex
+from pathlib import Path
+
+from dpgrs.fetching.downloads import address_fault
+
+KEYS = ("vcf", "populations", "manifest")
+# The one place that is fetched into: public data must not take the name of a file whose path was mistyped.
+FOLDER = "downloads"
+NO_NAMES = ("", ".", "..")
+
+
+def files_to_fetch(config):
+    """Map the path of every public file that is not there yet to its address.
+
+    A file that is there is never fetched or touched, whoever put it there, and nothing is fetched to a place
+    outside of a folder `downloads`, nor beside genotypes that are. A release fetches nothing either: all its
+    files are checked before anything is charged.
+
+    Parameters
+    ----------
+    config : dict from `dpgrs.study.settings.resolve`.
+
+    Returns
+    -------
+    dict of str to str.
+    """
+    cohort = config["cohort"]
+    if config["mode"] == "release" or not _is_download(cohort["vcf"]):
+        return {}
+    return {path: url for path, url in _absent_files(cohort).items() if _is_download(path)}
+
+
+def implied_populations(cohort):
+    """Return the path of a cohort's table of populations: beside the genotypes, where both are fetched."""
+    url = cohort["fetch"]["populations"]
+    if cohort["populations"] or not url or not _is_download(cohort["vcf"]):
+        return cohort["populations"]
+    name = url.rpartition("/")[2]
+    return None if name in NO_NAMES else str(Path(cohort["vcf"]).with_name(name))
+
+
+def fetch_problems(config):
+    """List what is wrong with the addresses of `cohort.fetch`, one line a problem.
+
+    Parameters
+    ----------
+    config : dict from `dpgrs.study.settings.resolve`.
+
+    Returns
+    -------
+    list of str
+    """
+    cohort, fetch = config["cohort"], config["cohort"]["fetch"]
+    given = [key for key in KEYS if fetch[key] is not None]
+    if not given:
+        return []
+    if cohort["source"] == "simulate":
+        return ["`cohort.source` must be vcf where `cohort.fetch` is given, got simulate. Say `source: vcf`."]
+    misplaced = [key for key in ("vcf", "populations") if cohort[key] and not _is_download(cohort[key])]
+    if misplaced:
+        return _misplaced(misplaced[0], cohort)
+    lines = [line for key in given for line in _address_problems(key, cohort)]
+    if "manifest" not in given:
+        lines.append(
+            "`cohort.fetch.manifest` must be the address of the checksums of what is fetched, got null. "
+            "Give it: no file is fetched without a checksum."
+        )
+    if given == ["manifest"]:
+        lines.append(
+            "`cohort.fetch.manifest` must come with `vcf` or `populations`, got it alone. Give addresses."
+        )
+    if config["mode"] == "release":
+        lines += [
+            f"`cohort.fetch` must have nothing left to fetch in a release, got {path}. Fetch it first: "
+            + shlex.join(["dpgrs", "fetch", url, "--manifest", str(fetch["manifest"]), "--output", path])
+            for path, url in _absent_files(cohort).items()
+        ]
+    return lines
+
+
+def _misplaced(key, cohort):
+    """Say why nothing is fetched where a path is not one of downloads, if some file is absent."""
+    if not _absent_files(cohort):
+        return []
+    return [
+        f"`cohort.fetch` is for `cohort.{key}` in a folder `{FOLDER}`, got {cohort[key]}: it is not fetched. "
+        "Give files that are there, or a path in such a folder, from which no link or `..` leads away."
+    ]
+
+
+def _is_download(path):
+    """Tell whether a path, without its links and `..`, lies in a folder `downloads` that it names."""
+    if path is None:
+        return False
+    place = Path(path).resolve()
+    folders = [folder.resolve() for folder in Path(path).parents if folder.name == FOLDER]
+    return any(folder.name == FOLDER and folder in place.parents for folder in folders)
+
+
+def _absent_files(cohort):
+    fetch = cohort["fetch"]
+    if cohort["source"] == "simulate":
+        return {}
+    pairs = {}
+    if cohort["vcf"] and fetch["vcf"]:
+        for chromosome in cohort["chromosomes"]:
+            path, url = (text.replace("{chrom}", chromosome) for text in (cohort["vcf"], fetch["vcf"]))
+            pairs[path] = url
+    if cohort["populations"] and fetch["populations"]:
+        pairs[cohort["populations"]] = fetch["populations"]
+    return {path: url for path, url in pairs.items() if not Path(path).exists()}
+
+
+def _address_problems(key, cohort):
+    url, name = cohort["fetch"][key], f"cohort.fetch.{key}"
+    fault = address_fault(url)
+    if fault:
+        return [f"`{name}` must {fault}"]
+    if key == "populations" and cohort[key] is None and url.rpartition("/")[2] in NO_NAMES:
+        return [f"`{name}` must end with the name of a file, got {url}. Give `cohort.populations` besides."]
+    allowed = {"{chrom}"} if key == "vcf" else set()
+    stray = [name for name in re.findall(r"{[^}]*}", url) if name not in allowed]
+    if stray:
+        wanted = "no placeholder but {chrom}" if allowed else "no placeholder"
+        return [f"`{name}` must have {wanted}, got {stray[0]}. Write the whole address."]
+    if key == "vcf" and ("{chrom}" in url) != ("{chrom}" in cohort[key]):
+        return [
+            f"`{name}` must have {{chrom}} where `cohort.{key}` has it, got {url} and {cohort[key]}. "
+            "Write {chrom} in both or in neither."
+        ]
+    return []

@@ -1,0 +1,54 @@
+"""By which settings a release is known again: those that define its data, and those that make its weights."""
+
+from dpgrs.study.people_terms import terms_of
+
+
+def public_identity(config):
+    """Return the public settings that say which data a release is about, and nothing of a machine.
+
+    Parameters
+    ----------
+    config : dict from `resolve`.
+
+    Returns
+    -------
+    dict of ``dataset`` (which data, in which state), ``genotypes`` (on what the rows hang), ``outcomes``,
+    ``covariates`` where there are any, and ``people`` where not everybody is taken.
+
+    Of the lists of people only their kinds are here, as ids are private and a digest confirms a guessed list.
+    Lists that change under one `dataset.version` change the statistics: to the ledger the data changed.
+    """
+    from dpgrs.study.table_settings import covariate_identity, scales_identity  # pandas, for whoever needs it
+
+    cohort, outcomes, dataset = config["cohort"], config["outcomes"], config["dataset"]
+    is_simulated = cohort["source"] == "simulate"
+    drawn = ("source", "heritability", "causal_share") if outcomes["source"] == "simulate" else ("source",)
+    return {
+        "dataset": {
+            "accession": dataset["accession"],
+            "consent": dataset["consent"],
+            "dataset_version": dataset["version"],
+        },
+        "genotypes": {
+            "simulation": cohort["simulation"] if is_simulated else None,
+            # REF may differ from that of a VCF of the same people, and so do the rows.
+            **({"source": "plink"} if cohort["source"] == "plink" else {}),
+            # Nothing of calls: earlier releases are replayed.
+            **({"field": cohort["field"]} if cohort["field"] != "GT" else {}),
+            "keep_filtered": cohort["keep_filtered"],
+            "test_share": outcomes["test_share"],
+            "seed": config["seed"],
+        },
+        "outcomes": {name: outcomes[name] for name in drawn} | scales_identity(outcomes["scales"]),
+        **covariate_identity(config["covariates"]),
+        # Nothing where everybody is taken: earlier releases are replayed.
+        **({"people": people} if (people := terms_of(config).public) else {}),
+    }
+
+
+def fit_settings(config):
+    """Return the settings on which the weights of a release hang, beside its statistics: all are public."""
+    regression = config["regression"]
+    return {"method": config["methods"][0]} | {
+        name: regression[name] for name in ("lambda", "lambda_from", "heritability")
+    }

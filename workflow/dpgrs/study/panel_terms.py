@@ -1,0 +1,16 @@
+"""What the settings say of the variants that may enter a panel."""
+
+from dpgrs.genotypes.linkage import LinkageLimit
+
+FILTERS = ("maf", "missing", "hwe", "ambiguous", "multiallelic", "classes")
+
+
+def filters_of(panel):
+    """Return the fields of a `dpgrs.io.variant_filters.VariantFilters` that the section `panel` states."""
+    return {name: panel[name] for name in FILTERS}
+
+
+def linkage_of(settings):
+    """Return the LinkageLimit of a study's panel; None where variants are thinned at random alone."""
+    r2, window = settings["panel"]["ld_r2"], settings["panel"]["ld_window"]
+    return None if r2 is None else LinkageLimit(r2, window, settings["cohort"]["rows"])

@@ -1,0 +1,78 @@
+"""How results came about: versions, commit, command, digests."""
+
+import datetime
+import hashlib
+import importlib.metadata
+import json
+import os
+import platform
+import socket
+import subprocess
+from pathlib import Path
+
+import dpgrs
+from dpgrs.io.files import file_digest
+from dpgrs.study.code import PACKAGE, package_digest
+
+LIBRARIES = (
+    *("numpy", "scipy", "numba", "pandas", "zarr", "cyvcf2", "pysam", "bed-reader", "pgenlib"),
+    *("matplotlib", "snakemake"),
+)
+
+
+def settings_digest(settings):
+    """Digest resolved settings, whatever the order of their keys."""
+    return hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()
+
+
+def stamp(settings):
+    """Return the words that mark everything made in benchmark mode; empty in release mode."""
+    return "benchmark: not private" if settings["mode"] == "benchmark" else ""
+
+
+def provenance(settings, outputs):
+    """Describe a run: the one place for time, host and command, which pages never hold.
+
+    Parameters
+    ----------
+    settings : dict, the resolved settings.
+    outputs : list of files whose digests are recorded.
+
+    Returns
+    -------
+    dict, ready for JSON.
+    """
+    return {
+        "study": settings["study"],
+        "mode": settings["mode"],
+        "stamp": stamp(settings),
+        "finished": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        "host": socket.gethostname(),
+        "command": os.environ.get("DPGRS_COMMAND"),
+        "dpgrs": dpgrs.__version__,
+        "commit": _commit(),
+        "code_digest": package_digest(),
+        "python": platform.python_version(),
+        "platform": platform.platform(),
+        "libraries": {name: importlib.metadata.version(name) for name in LIBRARIES if _is_installed(name)},
+        "settings_digest": settings_digest(settings),
+        "settings": settings,
+        "outputs": {Path(path).name: file_digest(path) for path in outputs},
+    }
+
+
+def _commit():
+    """Return the checkout's commit, marked if files were changed since; None outside a checkout."""
+    git = ["git", "-C", str(PACKAGE), "describe", "--always", "--abbrev=40", "--dirty", "--exclude=*"]
+    try:
+        return subprocess.run(git, capture_output=True, text=True, check=True).stdout.strip()
+    except (OSError, subprocess.CalledProcessError):
+        return None
+
+
+def _is_installed(name):
+    try:
+        importlib.metadata.version(name)
+    except importlib.metadata.PackageNotFoundError:
+        return False
+    return True

@@ -1,0 +1,229 @@
+"""What a release costs, from its settings: the budget of every draw is public before anything is read."""
+
+import math
+from collections import Counter
+from dataclasses import asdict, dataclass, replace
+from fractions import Fraction
+
+from dpgrs.io.tables.phenotypes import outcome_names
+from dpgrs.linalg.norms import outcome_norm
+from dpgrs.methods.chosen_requests import ScreenedRequest, ScreeningTerms
+from dpgrs.methods.mechanisms import mechanism_of
+from dpgrs.methods.registry import METHODS
+from dpgrs.methods.requests import PrivacyRequest
+from dpgrs.privacy.accounting.accountant import MARGIN, gdp_epsilon, split_budget
+from dpgrs.privacy.accounting.events import MECHANISM_VERSION
+from dpgrs.privacy.accounting.exact_numbers import exact_text
+from dpgrs.privacy.ledger.entries import Account, Cost
+from dpgrs.privacy.ledger.hash_chain import digest
+from dpgrs.study.identity import fit_settings, public_identity
+from dpgrs.study.request_identity import fit_identity, identify_accuracy, identify_part
+from dpgrs.study.settings import counts_outcomes
+from dpgrs.study.table_settings import covariate_terms
+from dpgrs.types import Bounds, Coding, Metrics
+
+# What an identity says that a run finds out: the sites chosen, and by them and the draws all that follows.
+FOUND_LATER = ("sites", "part", "row_norm", "loadings")
+UNKNOWN_NORM = 1.0
+TERMS = ("gram_share", "count_share", "neighbours", "unit")
+
+
+@dataclass(frozen=True)
+class Part:
+    """One request of a release to its ledger, or several alike.
+
+    Attributes
+    ----------
+    kind : str, ``genotypes``, ``outcomes`` or ``accuracy``.
+    mus : tuple of float, the budget of every Gaussian draw.
+    times : int, how many requests there are.
+    epsilons : tuple of float, the budget of every pure draw; these come first.
+    """
+
+    kind: str
+    mus: tuple
+    times: int
+    epsilons: tuple = ()
+
+    @property
+    def cost(self):
+        """The cost of one of them; a ledger counts less by no more than a rounding of the noise."""
+        return Cost(
+            sum((Fraction(mu) ** 2 for mu in self.mus), Fraction(0)),
+            sum(map(Fraction, self.epsilons), Fraction(0)),
+        )
+
+
+def account_of(privacy):
+    """Return the account of the ledger that a study's privacy settings name."""
+    return Account(privacy["protection"][0], privacy["unit"], privacy["neighbours"])
+
+
+def total_epsilon(config):
+    """Return the epsilon of all that a release tells together, at its delta.
+
+    With separate budgets every outcome adds its own cross product, and its own accuracy if that is charged.
+    """
+    privacy = config["privacy"]
+    if privacy["outcome_budget"] == "joint" and config["evaluation"]["metrics"] != Metrics.CHARGED:
+        return privacy["epsilon"][0]
+    parts = _all_parts(config)[1]
+    mu_squared = sum(part.times * part.cost.mu_squared for part in parts)
+    pure = sum(part.times * part.cost.pure_epsilon for part in parts)
+    return gdp_epsilon(math.sqrt(mu_squared), privacy["delta"]) + float(pure)
+
+
+def certain_cost(config, book):
+    """Return what a release costs beyond what its ledger holds already, at least.
+
+    A request that the ledger holds is a replay and free. Which sites are chosen, and which noisy statistics
+    are measured, a run finds out; a request that differs from an earlier one in these or in names of outcomes
+    alone counts as a replay here. The job that charges compares everything.
+
+    Parameters
+    ----------
+    config : dict from `dpgrs.study.settings.resolve`, of a release.
+    book : Book of the dataset's ledger.
+
+    Returns
+    -------
+    Cost, to a unit of the release's account.
+
+    Raises
+    ------
+    DpgrsError
+        If the number of outcomes is to be read from a table that cannot be read.
+    """
+    wanted = _wanted(config)
+    new = Counter({known: part.times for known, part in wanted.items()})
+    new -= Counter(_as_known(earlier.identity, earlier.account) for earlier in book.requests.values())
+    costs = [(times, wanted[known].cost) for known, times in new.items()]
+    mu_squared = sum(times * cost.mu_squared for times, cost in costs)
+    pure = sum((times * cost.pure_epsilon for times, cost in costs), Fraction(0))
+    return Cost(mu_squared * (1 - Fraction(MARGIN)), pure)
+
+
+def asks_again(config, requests):
+    """Tell whether a release asks for all of these requests again, as far as is known before a run.
+
+    Parameters
+    ----------
+    config : dict from `dpgrs.study.settings.resolve`, of a release.
+    requests : list of Request, from the dataset's ledger.
+    """
+    wanted = Counter({known: part.times for known, part in _wanted(config).items()})
+    return Counter(_as_known(earlier.identity, earlier.account) for earlier in requests) <= wanted
+
+
+def _wanted(config):
+    """Map what is known of every request of a release before a run to its Part."""
+    account, (request, parts) = account_of(config["privacy"]), _all_parts(config)
+    return {_as_known(_identity(part, config, request), account): part for part in parts}
+
+
+def _all_parts(config):
+    """Return the request of a release, and what its steps ask of the ledger."""
+    outcomes = config["outcomes"]
+    count = outcomes["count"][0] if outcomes["count"] else len(outcome_names(outcomes["file"]))
+    request = _request(config, n_shared=count if config["privacy"]["outcome_budget"] == "joint" else 1)
+    return request, _parts(config, request, n_budgets=count // request.n_outcomes)
+
+
+def _request(config, *, n_shared):
+    privacy = config["privacy"]
+    bounds = _norms(config, n_shared) if privacy["bounds"] == Bounds.TIGHT else {}
+    request = PrivacyRequest(
+        **bounds,
+        rows=config["cohort"]["rows"],
+        n_variants=config["panel"]["size"][0],
+        n_outcomes=n_shared,
+        outcome_bound=config["outcomes"]["bound"],
+        protection=privacy["protection"][0],
+        epsilon=privacy["epsilon"][0],
+        delta=privacy["delta"],
+        accounting=privacy["accounting"][0],
+        counts_outcomes=counts_outcomes(config),
+        **{name: privacy[name] for name in TERMS},
+    )
+    if not METHODS[config["methods"][0]].draws_from_rows:
+        return request
+    request, terms = replace(request, outcome_norm=None), screening_terms(config)
+    return request if terms is None else ScreenedRequest(**asdict(request), screening=terms)
+
+
+def screening_terms(config):
+    """Return how a release chooses variants, as ScreeningTerms; None where its method takes all."""
+    selector = METHODS[config["methods"][0]].selector
+    if selector is None:
+        return None
+    named = {name: config["screening"][name] for name in ("share", "law", "composition")}
+    return ScreeningTerms(n_choices=config["screening"]["size"], selector=selector, **named)
+
+
+def _norms(config, n_shared):
+    """Return how rows will be clipped; the norm of genotypes follows from sites that are yet to be chosen."""
+    outcomes, privacy = config["outcomes"], config["privacy"]
+    norm = outcome_norm(n_shared, factor=privacy["outcome_clip"], bound=outcomes["bound"])
+    known = {"coding": Coding.FREQUENCY, "row_norm": UNKNOWN_NORM, "outcome_norm": norm}
+    return known | covariate_terms(config["covariates"])
+
+
+def _parts(config, request, *, n_budgets):
+    """List the requests of a release, as its steps make them."""
+    mechanism, evaluation = mechanism_of(config["methods"][0]), config["evaluation"]
+    budget = mechanism.terms(request).budget
+    # What is public has no share, and is not drawn.
+    shared, own = ([budget[name] for name in draws if budget[name]] for draws in mechanism.draws.values())
+    parts = [Part("genotypes", tuple(shared), times=1)] if shared else []
+    times = mechanism.requests_of_outcomes(n_budgets * request.n_outcomes, request)
+    parts.append(Part("outcomes", tuple(own), times=times, epsilons=mechanism.pure_budget(request)))
+    if evaluation["metrics"] == Metrics.CHARGED:
+        terms = {"shares": (1.0,), "accounting": request.accounting}
+        parts.append(
+            Part("accuracy", split_budget(evaluation["epsilon"], request.delta, **terms), times=n_budgets)
+        )
+    return parts
+
+
+def _identity(part, config, request):
+    """Return the public identity of a part as far as it is known before a run; outcomes are numbered."""
+    mechanism = mechanism_of(config["methods"][0])
+    behind = _behind(part.kind, mechanism, request)
+    identity = identify_part(public_identity(config), "", request, behind, mechanism=mechanism.name)
+    if part.kind == "accuracy":
+        bound = config["evaluation"]["residual_bound"] or config["outcomes"]["bound"]
+        weights = fit_identity(fit_settings(config))
+        identity = identify_accuracy(identity, residual_bound=bound, weights=weights)
+    draws = [
+        {
+            "family": request.choices.family,
+            "epsilon": exact_text(epsilon),
+            "n_choices": request.choices.n_choices,
+        }
+        for epsilon in part.epsilons
+    ]
+    draws += [{"mu": exact_text(mu)} for mu in part.mus]
+    return identity | {"version": MECHANISM_VERSION, "draws": draws}
+
+
+def _behind(kind, mechanism, request):
+    """Return a part with as many numbers as its identity has names of outcomes."""
+    names = tuple(map(str, range(request.n_outcomes)))
+    if kind == "genotypes":
+        return (kind,)
+    if kind == "accuracy":
+        return ("outcomes", *names)
+    n_own = len(names) // mechanism.requests_of_outcomes(len(names), request)
+    return mechanism.behind((kind, *names[:n_own]), names, request)
+
+
+def _as_known(identity, account):
+    """Digest what was known of a request before its run: also of names their number alone."""
+    known = {name: value for name, value in identity.items() if name not in FOUND_LATER}
+    of_draw = ("family", "mu", "epsilon", "n_choices")
+    known["draws"] = [[draw.get(name) for name in of_draw] for draw in identity.get("draws", [])]
+    if "outcomes" in known:
+        known["outcomes"] = known["outcomes"] | {"names": len(known["outcomes"]["names"])}
+    if "weights" in known:
+        known["weights"] = {name: value for name, value in known["weights"].items() if name != "statistics"}
+    return digest([str(account), known])

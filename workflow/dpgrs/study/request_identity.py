@@ -1,0 +1,107 @@
+"""By which public terms the ledger knows the requests of a release again."""
+
+from dpgrs.io.files import written_digest
+from dpgrs.privacy.accounting.exact_numbers import exact_text
+from dpgrs.types import Coding, Penalty
+
+ACCURACY = "accuracy"
+
+
+# Left out of an identity where a study has none, so that releases from before there were any are replayed.
+WHERE_THERE = ("covariates", "loadings", "people")
+
+
+def identify_part(identity, site_digest, request, part, *, mechanism):
+    """Return the public identity of one part of a release: all on which its exact statistic hangs.
+
+    Parameters
+    ----------
+    identity : dict of ``dataset``, ``genotypes`` and ``outcomes``: the public settings that define the data,
+        those on which the genotypes' rows hang and those on which the outcomes do. With covariates also
+        ``covariates``, and with principal components ``loadings``, the digest of the table of these; where
+        lists choose the people, ``people``.
+    site_digest : str, SHA-256 of the public sites in hexadecimal.
+    request : PrivacyRequest
+    part : tuple of str, ``genotypes`` alone, or ``outcomes`` and the names of those of one budget.
+    mechanism : str, the name of what draws.
+
+    Returns
+    -------
+    dict of JSON values; floats are exact text.
+    """
+    kind, *names = part
+    public = {
+        "mechanism": mechanism,
+        **identity["dataset"],
+        "genotypes": identity["genotypes"],
+        "sites": site_digest,
+        "rows": str(request.rows),
+        "n_variants": request.n_variants,
+    }
+    bound = {"names": names, "bound": request.outcome_bound}
+    if request.coding != Coding.HALF:
+        public |= {"coding": str(request.coding), "row_norm": request.row_norm}
+        bound |= {"norm": request.outcome_norm}
+    public |= {name: identity[name] for name in WHERE_THERE if name in identity}
+    if kind == "outcomes":
+        public["outcomes"] = identity["outcomes"] | bound
+    return exact_values(public)
+
+
+def loadings_identity(path):
+    """Return what identifies public loadings of principal components, as a dict; empty without them."""
+    return {} if path is None else {"loadings": written_digest(path)}
+
+
+def exact_values(value):
+    """Write floats as exact text, in dicts and lists."""
+    match value:
+        case dict():
+            return {name: exact_values(inner) for name, inner in value.items()}
+        case list() | tuple():
+            return [exact_values(inner) for inner in value]
+        case float():
+            return exact_text(value)
+    return value
+
+
+def identify_accuracy(identity, *, residual_bound, weights):
+    """Return the public identity of the accuracy of one budget's outcomes.
+
+    Parameters
+    ----------
+    identity : dict, that of the outcomes, from `identify_part`.
+    residual_bound : float, public.
+    weights : dict, from `weights_origin`.
+
+    Returns
+    -------
+    dict of JSON values; floats are exact text.
+    """
+    exact = {"residual_bound": exact_text(residual_bound), "weights": weights}
+    return {**identity, "mechanism": ACCURACY} | exact
+
+
+def weights_origin(released, names, *, fit):
+    """Say which weights are measured by what they follow from exactly: machines differ in their last digits.
+
+    Parameters
+    ----------
+    released : dict, label of the noisy statistics of a release.
+    names : sequence of str, the outcomes of one budget.
+    fit : dict, settings of the fit.
+
+    Returns
+    -------
+    dict of the ledger's request ids of the statistics, and the settings as exact text; of ridge with a fixed
+    lambda, lambda alone.
+    """
+    # What serves all outcomes, and what serves these.
+    behind = [request_id for (_, *served), request_id in released["requests"] if set(served) <= set(names)]
+    return {"statistics": behind} | fit_identity(fit)
+
+
+def fit_identity(fit):
+    """Return the settings of a fit on which weights hang, floats as exact text."""
+    is_plain = (fit["method"], fit["lambda_from"]) == ("reusecov-gauss", Penalty.FIXED)
+    return exact_values({"lambda": fit["lambda"]} if is_plain else dict(fit))

@@ -1,0 +1,140 @@
+"""What a run says: where report and bundle are, what is all noise, what is or would be charged."""
+
+from pathlib import Path
+
+from dpgrs.io.json_files import read_json
+from dpgrs.privacy.ledger.entries import Cost
+from dpgrs.privacy.ledger.ledger import Ledger, cost_to, shown_delta, shown_epsilon
+from dpgrs.study.release_cost import account_of, certain_cost
+
+EVENTS = ("events.json", "accuracy_events.json")
+
+
+def ledger_requests(settings):
+    """Return the ids of all requests in the ledger of a release, a set; of a benchmark none.
+
+    Parameters
+    ----------
+    settings : dict from `dpgrs.study.settings.resolve`; here and below.
+
+    Raises
+    ------
+    DpgrsError
+        If the ledger is missing or damaged; here and below.
+    """
+    return set(_book(settings).requests) if _is_release(settings) else set()
+
+
+def describe_ahead(settings):
+    """Say what a release would be charged if it ran now; nothing of a benchmark.
+
+    Returns
+    -------
+    list of str, one line each; here and below.
+    """
+    if not _is_release(settings):
+        return []
+    book, account = _book(settings), account_of(settings["privacy"])
+    cost = certain_cost(settings, book)
+    charge = "nothing, if sites and outcomes are those of an earlier release, which is replayed"
+    if cost != Cost():
+        charge = f"epsilon {shown_epsilon(cost, book.budgets[account])}"
+    return [f"Would be charged: {charge}; so far {_standing(settings)}."]
+
+
+def describe_success(settings, *, results, earlier):
+    """Say where the results of a run are, where all is noise, and what a release was charged.
+
+    Parameters
+    ----------
+    results : folder of the study.
+    earlier : set from `ledger_requests`, before the run.
+    """
+    places = {"Report": Path(results, "report", "index.html")}
+    if _is_release(settings):
+        places["Bundle"] = Path(results, "release", "SHA256SUMS").parent
+    lines = [f"{name}: {path}" for name, path in places.items() if path.exists()]
+    if _is_release(settings):
+        return lines + _charge(settings, _own_requests(results), earlier)
+    return (
+        lines + _missing(Path(results, "private", "qc.tsv")) + _noise(settings, Path(results, "metrics.tsv"))
+    )
+
+
+def describe_failure(settings, *, earlier):
+    """Say what was charged to the ledger since a run began that did not end well; empty if nothing was."""
+    if not _is_release(settings):
+        return []
+    book, standing = _book(settings), _standing(settings)
+    if not book.requests.keys() - earlier:
+        return [f"Nothing was charged; {standing}."]
+    return [
+        f"The ledger was charged during this run; {standing}. Run it again as it is: what it was charged is "
+        "replayed, not charged twice."
+    ]
+
+
+def _missing(counts):
+    """Say on which chromosomes of a benchmark many alleles are missing, if there are any."""
+    if not counts.exists():
+        return []
+    from dpgrs.io.files import read_table
+    from dpgrs.io.variant_filters import poorly_called
+
+    return poorly_called(read_table(counts, needed=["chromosome", "call_rate"]).iloc[:-1])
+
+
+def _noise(settings, metrics):
+    """Say under how many terms and designs no private method predicts anything, if there are any."""
+    if not metrics.exists():
+        return []
+    # Every job imports this module, and pandas takes longer than the rest of it.
+    from dpgrs.reporting import chance_level as drowned
+    from dpgrs.reporting.data import read_metrics
+
+    table = read_metrics(metrics, columns=drowned.COLUMNS)
+    least = drowned.chance_r2(table, test_share=settings["outcomes"]["test_share"])
+    found, n_cells = drowned.drowned(table, least_r2=least)
+    n_drowned = sum(one.n_designs for one in found)
+    if not n_drowned:
+        return []
+    share = f"all {n_cells}" if n_drowned == n_cells else f"{n_drowned} of {n_cells}"
+    remedy = drowned.remedy(settings["privacy"]["bounds"], epsilon="epsilon")
+    return [
+        f"All noise at {share} combinations of protection, accounting, epsilon, variants and outcomes: no "
+        f"private method has a mean R^2 of {least:.2g} or more, as chance gives on as many test rows in one "
+        f"case of twenty. The report names them. {remedy}"
+    ]
+
+
+def _charge(settings, own, earlier):
+    """Say what a run was charged; what other studies were charged meanwhile is spent, but not its own."""
+    book, account = _book(settings), account_of(settings["privacy"])
+    new = [cost_to(account, book.requests[request]) for request in own - earlier]
+    if new:
+        cost = shown_epsilon(sum(new, Cost()), book.budgets[account])
+        return [f"Charged: epsilon {cost}; in all {_standing(settings)}."]
+    return [f"{'Replayed: nothing' if own else 'Nothing'} was charged; {_standing(settings)}."]
+
+
+def _standing(settings):
+    """Say how much of the account's limit all releases of the dataset have spent together."""
+    book, account = _book(settings), account_of(settings["privacy"])
+    budget = book.budgets[account]
+    spent, limit = (shown_epsilon(cost, budget) for cost in (book.spent(account), budget.limit))
+    return f"epsilon {spent} of {limit} is spent, at delta {shown_delta(budget)}"
+
+
+def _book(settings):
+    return Ledger(settings["privacy"]["ledger"]).read()
+
+
+def _is_release(settings):
+    return settings["mode"] == "release"
+
+
+def _own_requests(results):
+    """Return the ids of the requests behind a study's stored statistics and metrics, a set."""
+    paths = [Path(results, "private", "trial1", name) for name in EVENTS]
+    labels = [label for path in paths if path.is_file() for label in read_json(path, kind=list)]
+    return {request for label in labels for _, request in label["requests"]}

@@ -1,0 +1,172 @@
+"""Configurations as the command line reads them: what Snakemake makes of them, but text alone is ever read.
+
+Snakemake's own reader runs Python that a file with the key ``__use_yte__`` holds; here that is no key.
+"""
+
+import json
+import os
+from pathlib import Path
+
+import yaml
+from snakemake.utils import update_config
+
+from dpgrs.errors import UsageError
+
+# Snakemake lays this file of a checkout under every other; an installed package has none, and needs none.
+BASE = Path(__file__).parents[3] / "config" / "config.yaml"
+RUNS_CODE = "__use_yte__"
+# Aliases make a short text large, or endless: this is far more than a study has settings.
+MOST_VALUES = 1_000_000
+MOST_BYTES = 2**24
+
+
+def read_settings(path, *, changes=()):
+    """Read a configuration as Snakemake does with ``--configfile`` and ``--config``.
+
+    Parameters
+    ----------
+    path : YAML or JSON file. A key that is there twice is refused: Snakemake would take the last.
+    changes : sequence of str, ``KEY=VALUE``; the value of a section is in braces.
+
+    Returns
+    -------
+    dict of settings as they stand, for `dpgrs.study.settings.resolve` or `examine`.
+
+    Raises
+    ------
+    UsageError
+        If the file cannot be read.
+    """
+    raw = {}
+    for source in [BASE] * BASE.is_file() + [path]:
+        update_config(raw, _read(source))
+    for change in changes:
+        update_config(raw, _parse(change))
+    return raw
+
+
+def require_plain(paths):
+    """Refuse files of settings that are programs, which Snakemake has run by then.
+
+    Parameters
+    ----------
+    paths : sequence of str or Path, as Snakemake read them. A pipe, which can be read but once, is left out.
+
+    Raises
+    ------
+    UsageError
+    """
+    for path in paths:
+        if Path(path).is_file() and RUNS_CODE in _read(path):
+            raise UsageError(
+                f"`{_shown(path)}` must be plain settings, got `{RUNS_CODE}`, by which Snakemake has run the "
+                "Python in it. Look at what that did, and remove the key."
+            )
+
+
+class _Loader(yaml.SafeLoader):
+    """Reads plain values alone, and no key twice."""
+
+    def compose_mapping_node(self, anchor):
+        node, seen = super().compose_mapping_node(anchor), set()
+        for key, _ in node.value:
+            if isinstance(key, yaml.ScalarNode):
+                if key.value in seen:
+                    raise yaml.composer.ComposerError(
+                        problem=f"found the key `{key.value}` a second time", problem_mark=key.start_mark
+                    )
+                seen.add(key.value)
+        return node
+
+
+def _read(path):
+    try:
+        with open(path, "rb", opener=_open_at_once) as file:
+            content = file.read(MOST_BYTES + 1)
+        if not content and Path(path).is_fifo():
+            raise UsageError(
+                f"`{_shown(path)}` must be a configuration, got a pipe that nobody writes to. Name a file."
+            )
+        if len(content) > MOST_BYTES:
+            raise UsageError(
+                f"`{_shown(path)}` must be a configuration of at most {MOST_BYTES} bytes, got more."
+            )
+        text = content.decode("utf-8-sig")
+        found = _loaded(text)
+    except UnicodeDecodeError:
+        fault = "its text is not UTF-8. Save it as UTF-8."
+    except OSError as error:
+        fault = f"{error.strerror}. Correct the path."
+    except yaml.reader.ReaderError as error:
+        before = text[: error.position]
+        line, column = before.count("\n") + 1, error.position - before.rfind("\n")
+        fault = f"line {line}, column {column}: a character that YAML does not allow. Remove it."
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark
+        fault = (
+            f"line {mark.line + 1}, column {mark.column + 1}: {error.problem}. Look there and just before."
+        )
+    except RecursionError:
+        fault = "its brackets are nested too deeply. Correct them."
+    except ValueError as error:
+        fault = f"it holds a date or number that cannot be: {error}. Correct it."
+    else:
+        if isinstance(found, dict) and not is_endless(found):
+            return found
+        fault = "it must have keys with values at its top, and not without end. Correct it."
+    raise UsageError(f"`{_shown(path)}` must be a configuration in YAML or JSON: {fault}")
+
+
+def _open_at_once(path, flags):
+    """Open a file without waiting for somebody to write to it, but read as usual what is written."""
+    descriptor = os.open(path, flags | os.O_NONBLOCK)
+    os.set_blocking(descriptor, True)
+    return descriptor
+
+
+def _loaded(text):
+    try:
+        return json.loads(text, object_pairs_hook=_without_repeats)
+    except ValueError:
+        return yaml.load(text, Loader=_Loader)
+
+
+def _without_repeats(pairs):
+    if len(dict(pairs)) < len(pairs):
+        raise ValueError  # the reader of YAML says where
+    return dict(pairs)
+
+
+def is_endless(value):
+    """Tell whether a value holds more than `MOST_VALUES`, each counted as often as aliases repeat it."""
+    waiting, n_seen = [value], 0
+    while waiting and n_seen <= MOST_VALUES:
+        inner = waiting.pop()
+        n_seen += 1
+        if isinstance(inner, dict):
+            waiting += [*inner, *inner.values()]
+        elif isinstance(inner, list | tuple | set):
+            waiting += inner
+    return n_seen > MOST_VALUES
+
+
+def _parse(change):
+    key, sign, text = change.partition("=")
+    if not (key and sign):
+        raise UsageError(
+            f"`--config` must be KEY=VALUE, got {change}. For example --config 'privacy={{epsilon: 2}}'."
+        )
+    try:
+        value = yaml.load(text, Loader=yaml.BaseLoader) if text else None
+    except (yaml.YAMLError, RecursionError):
+        return {key: text}
+    if is_endless(value):
+        raise UsageError(
+            f"`--config {key}` must be settings of some size, got values without end. Correct it."
+        )
+    return {key: value}
+
+
+def _shown(path):
+    text = str(path)
+    return text if len(text) <= 80 else f"{text[:77]}..."

@@ -1,0 +1,75 @@
+"""What the settings of a study say of covariates and constants: all public, and no private file is read."""
+
+from dpgrs.errors import DpgrsError
+from dpgrs.io.loadings import component_names
+from dpgrs.io.tables.phenotypes import constants_of, read_scales, scales_digest
+
+
+def scales_identity(path):
+    """Return the digest of the constants of outcomes as a dict, empty where there are none."""
+    return {} if path is None else {"scales": scales_digest(read_scales(path))}
+
+
+def table_columns(covariates):
+    """Return the columns of the table of covariates that a study uses.
+
+    Parameters
+    ----------
+    covariates : dict, that section of the configuration; here and below.
+
+    Returns
+    -------
+    list of str: those named, or else all that have public constants.
+
+    Raises
+    ------
+    DpgrsError
+        If the table of constants is missing or cannot be read.
+    """
+    if covariates["file"] is None:
+        return []
+    if covariates["scales"] is None:
+        raise DpgrsError("`covariates.scales` must be given with `covariates.file`, got null. Give them.")
+    return covariates["columns"] or list(read_scales(covariates["scales"], kind="covariate").index)
+
+
+def has_covariates(covariates):
+    """Tell whether a study has covariates, from a table or from genotypes."""
+    return covariates["file"] is not None or covariates["pcs"] > 0
+
+
+def covariate_names(covariates):
+    """Return the names of all covariates, principal components last; errors as in `table_columns`."""
+    return [*table_columns(covariates), *component_names(covariates["pcs"])]
+
+
+def covariate_terms(covariates):
+    """Return what a PrivacyRequest says of covariates, as keywords.
+
+    A table of constants that cannot be read counts for none: preflight names it.
+    """
+    if not has_covariates(covariates):
+        return {}
+    try:
+        n_covariates = len(covariate_names(covariates))
+    except DpgrsError:
+        n_covariates = covariates["pcs"]
+    return {"n_covariates": n_covariates, "covariate_bound": covariates["bound"]} if n_covariates else {}
+
+
+def covariate_constants(covariates):
+    """Return the constants of the table's columns, DataFrame as from `constants_of`; None without a table."""
+    if covariates["file"] is None:
+        return None
+    path, options = covariates["scales"], {"kind": "covariate"}
+    return constants_of(table_columns(covariates), read_scales(path, **options), path=path, **options)
+
+
+def covariate_identity(covariates):
+    """Return what identifies the covariates of a release, as a dict; empty where there are none."""
+    if not has_covariates(covariates):
+        return {}
+    constants = covariate_constants(covariates)
+    digest = {} if constants is None else {"scales": scales_digest(constants)}
+    named = {"names": covariate_names(covariates), "bound": covariates["bound"], "pcs": covariates["pcs"]}
+    return {"covariates": named | digest}

@@ -18,7 +18,7 @@ include: "workflow/rules/outcomes.smk"
 include: "workflow/rules/covariates.smk"
 include: "workflow/rules/statistics.smk"
 include: "workflow/rules/screening.smk"
-include: f"workflow/rules/{'noise_of_chosen' if RELEASES_FROM_ROWS else 'noise'}.smk"
+include: "workflow/rules/draw.smk"
 include: "workflow/rules/regression.smk"
 # Measured on the cohort's own rows in a benchmark; bundled from released numbers in a release.
 include: f"workflow/rules/{'release' if IS_RELEASE else 'evaluation'}.smk"

@@ -13,8 +13,8 @@ from dpgrs.privacy.sensitivity import count_sensitivity, cross_sensitivity, gram
 from dpgrs.privacy.statement.content import Curation, PublicInput, StatementContent, Terms, Total
 from dpgrs.privacy.statement.statement import build_statement, ledger_standing
 from dpgrs.release.bundle import write_bundle
+from dpgrs.release.constants import reference_sums
 from dpgrs.release.pgs_catalog import Constants, Scores, site_digest
-from dpgrs.steps.release_constants import reference_sums
 from ledger_requests import DATASET, new_ledger, reserve
 
 OUTCOMES = ("height", "LDL/HDL = ratio", "größe")

@@ -97,6 +97,11 @@ def copied_site(site, folder):
     return folder
 
 
+def drawn_file(folder, study="release"):
+    """Return the path of what a study drew."""
+    return folder / "results" / study / "private" / "trial1" / "drawn" / "reusecov-statistics.npz"
+
+
 def bundle(folder, study):
     """Return the files of a bundle as a dict of relative path to content."""
     root = folder / "results" / study / "release"

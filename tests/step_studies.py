@@ -9,20 +9,17 @@ import pandas as pd
 from dpgrs.io.sites import write_sites
 from dpgrs.io.trials import Outcomes, save_labelled
 from dpgrs.linalg.statistics import coded_rows
-from dpgrs.methods.chosen_requests import ScreeningTerms
-from dpgrs.methods.registry import METHODS
+from dpgrs.methods.mechanisms import mechanism_of
 from dpgrs.privacy.ledger.entries import Account
 from dpgrs.privacy.noise.study_key import VARIABLE
 from dpgrs.release.verify import verify_release
-from dpgrs.steps import accuracy as accuracy_step
-from dpgrs.steps import baselines as baselines_step
 from dpgrs.steps import compute_statistics as statistics_step
-from dpgrs.steps import release_chosen as chosen_step
+from dpgrs.steps import measure_release as measure_step
+from dpgrs.steps.draw import draw
 from dpgrs.steps.fit_weights import fit_weights
-from dpgrs.steps.noise import release_statistics
-from dpgrs.steps.release import write_release
-from dpgrs.study.identity import fit_settings, public_identity
-from dpgrs.study.settings import counts_outcomes, resolve
+from dpgrs.steps.write_release import write_release
+from dpgrs.study import training_data
+from dpgrs.study.settings import resolve
 from ledger_requests import DATASET, create_fixed_key, new_ledger
 from random_cohorts import random_bits
 from release_studies import CURATION
@@ -35,6 +32,7 @@ RAW = {
     "cohort": {"rows": "people"},
     "panel": {"size": N_VARIANTS},
     "outcomes": {"count": 3},
+    "screening": {"size": 2, "share": 0.25},
     "release": CURATION,
 }
 
@@ -71,7 +69,7 @@ class Study:
             sample_id=np.arange(N_PEOPLE).astype(str),
             frequency=frequency,
         )
-        for module in (accuracy_step, baselines_step, chosen_step, statistics_step):
+        for module in (measure_step, statistics_step, training_data):
             monkeypatch.setattr(module, "Panel", SimpleNamespace(open=lambda path: panel))
         places = {"contig": "1", "position": range(10, 14), "id": ".", "ref": "A", "alt": "C"}
         write_sites(self.sites, pd.DataFrame({**places, "frequency": frequency, "rank": range(4)}))
@@ -111,81 +109,50 @@ class Study:
         statistics_step.compute_statistics(settings, "panel", self.root / "outcomes.npz", **files)
         return output
 
-    def release(self, config, *, count=3, identity=None):
-        """Release statistics as the rules do; return the path."""
-        privacy, output = config["privacy"], self.root / "noisy.npz"
-        terms = ("neighbours", "unit", "delta", "gram_share", "count_share")
-        release_statistics(
-            self.sum_up(config, count=count),
+    def release(self, config, *, count=3, loadings=None):
+        """Release as the rule does, of two variants if the method chooses; return the path."""
+        mechanism, output = mechanism_of(config["methods"][0]), self.root / "noisy.npz"
+        places = {"statistics": self.root / "statistics.npz", "panel": "panel"}
+        if "statistics" in mechanism.takes:
+            self.sum_up(config, count=count)
+        draw(
+            settings_for("draw", **config | {"outcomes": config["outcomes"] | {"count": [count]}}),
             self.root / "outcomes.npz",
+            mechanism=mechanism.name,
+            method=[method for method in mechanism.drawn_for(config["methods"]) if method],
+            **{name: places[name] for name in mechanism.takes if name in places},
+            sites=self.sites,
+            loadings=loadings,
             output=output,
             events=self.root / "events.json",
-            sites=self.sites,
-            ledger=privacy["ledger"],
-            identity=identity or json.loads(json.dumps(public_identity(config))),
-            method=config["methods"][0],
-            sizes=[N_VARIANTS],
-            protections=privacy["protection"],
-            accountings=privacy["accounting"],
-            epsilons=privacy["epsilon"],
-            **{name: privacy[name] for name in terms},
-            counts_outcomes=counts_outcomes(config),
-            counts=[count],
-            outcome_budget=privacy["outcome_budget"],
         )
         return output
 
-    def release_from_rows(self, config):
-        """Release by a method that reads rows, as its rule does, of two variants if it chooses; the path."""
-        privacy, method, output = config["privacy"], config["methods"][0], self.root / "noisy.npz"
-        terms = ("neighbours", "unit", "delta", "gram_share", "count_share", "bounds", "genotype_clip")
-        chosen_step.release_chosen(
-            "panel",
-            self.root / "outcomes.npz",
-            output=output,
-            events=self.root / "events.json",
-            sites=self.sites,
-            ledger=privacy["ledger"],
-            identity=json.loads(json.dumps(public_identity(config))),
-            method=method,
-            terms=ScreeningTerms(n_choices=2, share=0.25, selector=METHODS[method].selector),
-            outcome_bound=3.0,
-            sizes=[N_VARIANTS],
-            protections=privacy["protection"],
-            accountings=privacy["accounting"],
-            epsilons=privacy["epsilon"],
-            **{name: privacy[name] for name in terms},
-            counts_outcomes=counts_outcomes(config),
-            counts=[3],
-            outcome_budget=privacy["outcome_budget"],
-        )
+    def fit(self, config, noisy):
+        """Fit the weights; return their path."""
+        settings, output = settings_for("fit-weights", **config), self.root / "weights.npz"
+        fit_weights(settings, [noisy], output=output, seconds=self.root / "s.tsv")
         return output
 
-    def measure(self, config, noisy, *, epsilon, skipped=0):
+    def measure(self, config, noisy, *, skipped=0):
         """Fit, and measure the weights on everybody as if held out; return the path of the accuracy.
 
         The first of the outcomes' rows can be skipped, so that the files are not of the same people.
         """
-        held_out, weights, seconds = (self.root / name for name in ("held_out.npz", "weights.npz", "s.tsv"))
-        fit, values = fit_settings(config), Outcomes.load(self.root / "outcomes.npz").values
+        held_out, values = self.root / "held_out.npz", Outcomes.load(self.root / "outcomes.npz").values
         values = {size: one[:, skipped:] for size, one in values.items()}
         Outcomes(NAMES, values, {}, np.zeros(N_PEOPLE - skipped, dtype=bool), "people").save(held_out)
-        fit_weights(settings_for("fit-weights", **config), noisy, output=weights, seconds=seconds)
-        accuracy_step.release_metrics(
+        measure_step.measure_release(
+            settings_for("measure-release", **config),
             noisy,
             held_out,
-            weights,
-            seconds,
+            self.fit(config, noisy),
+            self.root / "s.tsv",
+            panel="panel",
+            sites=self.sites,
             output=self.root / "metrics.tsv",
             accuracy=self.root / "accuracy.npz",
             events=self.root / "accuracy_events.json",
-            panel="panel",
-            sites=self.sites,
-            ledger=config["privacy"]["ledger"],
-            identity=json.loads(json.dumps(public_identity(config))),
-            epsilon=epsilon,
-            residual_bound=2.0,
-            fit=fit,
         )
         return self.root / "accuracy.npz"
 
@@ -195,7 +162,8 @@ class Study:
         settings.write_text(json.dumps(config))
         if not is_measured:
             save_labelled(accuracy, [])
-        write_release(settings, self.sites, noisy, accuracy, output=folder, **files)
+        weights = self.fit(config, noisy)
+        write_release(settings, self.sites, noisy, weights, accuracy, output=folder, **files)
         verify_release(folder)
         return {path.relative_to(folder): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 

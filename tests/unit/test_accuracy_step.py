@@ -18,11 +18,13 @@ from dpgrs.privacy.accounting.exact_numbers import exact_text
 from dpgrs.privacy.ledger.ledger import Ledger
 from dpgrs.privacy.noise.sources import ReleaseNoise
 from dpgrs.privacy.noise.study_key import VARIABLE
-from dpgrs.steps import accuracy as step
+from dpgrs.release.constants import prediction_constants, published
 from dpgrs.steps import compute_statistics as statistics_step
+from dpgrs.steps import draw as draw_step
+from dpgrs.steps import measure_release as step
 from dpgrs.steps.fit_weights import fit_weights
-from dpgrs.steps.noise import release_statistics
-from dpgrs.steps.release_constants import prediction_constants, published
+from dpgrs.study.released_accuracy import load_accuracy, load_reference_sums
+from draws import SHARED, sections_of
 from ledger_requests import ACCOUNT, DATASET, create_fixed_key, new_ledger
 from random_cohorts import random_bits
 from step_settings import settings_for
@@ -113,49 +115,48 @@ def test_sum_up__of_dosages_is_exact():
 
 
 def train(study, *, outcome_budget="joint"):
-    release_statistics(
-        study.statistics,
-        study.outcomes,
-        output=study.noisy,
-        events=study.root / "events.json",
-        sites=study.sites,
-        ledger=study.ledger.path,
-        identity=IDENTITY,
-        sizes=[N_VARIANTS],
-        counts=[],
-        protections=["full"],
-        accountings=["gdp"],
-        epsilons=[10.0],
-        delta=1e-6,
-        neighbours="add-remove",
-        unit="person",
-        gram_share=0.5,
-        count_share=0.01,
-        outcome_budget=outcome_budget,
-    )
+    terms = {"sizes": [N_VARIANTS], "counts": [3], "epsilons": [10.0], "delta": 1e-6, "unit": "person"}
+    terms |= {"neighbours": "add-remove", "gram_share": 0.5, "outcome_budget": outcome_budget}
+    sections = sections_of(**terms, ledger=str(study.ledger.path))
+    settings = settings_for("draw", mode="release", cohort={"rows": "people"}, **sections)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(draw_step, "public_identity", lambda config: IDENTITY)
+        draw_step.draw(
+            settings,
+            study.outcomes,
+            mechanism=SHARED,
+            statistics=study.statistics,
+            sites=study.sites,
+            output=study.noisy,
+            events=study.root / "events.json",
+        )
     settings = settings_for("fit-weights", methods=["reusecov-gauss"], regression={"lambda": PENALTY})
-    fit_weights(settings, study.noisy, output=study.weights, seconds=study.seconds)
+    fit_weights(settings, [study.noisy], output=study.weights, seconds=study.seconds)
 
 
-def written_by(measure, study, **options):
-    """Run a step that measures; return the table that it wrote."""
-    measure(
-        study.noisy,
-        study.outcomes,
-        study.weights,
-        study.seconds,
-        output=study.metrics,
-        accuracy=study.accuracy,
-        events=study.root / "accuracy_events.json",
-        **options,
-    )
+def written_by(study, evaluation, **files):
+    """Run the step that measures; return the table that it wrote."""
+    settings = {"methods": ["reusecov-gauss"], "regression": {"lambda": PENALTY}, "evaluation": evaluation}
+    settings |= {"cohort": {"rows": "people"}, "privacy": {"ledger": str(study.ledger.path)}}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(step, "public_identity", lambda config: IDENTITY)
+        step.measure_release(
+            settings_for("measure-release", **settings),
+            study.noisy,
+            study.outcomes,
+            study.weights,
+            study.seconds,
+            output=study.metrics,
+            accuracy=study.accuracy,
+            events=study.root / "accuracy_events.json",
+            **files,
+        )
     return pd.read_csv(study.metrics, sep="\t")
 
 
-def run(study, *, epsilon=EPSILON, **changes):
-    charge = {"panel": "panel", "sites": study.sites, "ledger": study.ledger.path, "identity": IDENTITY}
-    charge |= {"epsilon": epsilon, "residual_bound": 2.0, "fit": FIT} | changes
-    return written_by(step.release_metrics, study, **charge)
+def run(study, **changes):
+    charged = {"metrics": "charged", "epsilon": EPSILON, "residual_bound": 2.0} | changes
+    return written_by(study, charged, panel="panel", sites=study.sites)
 
 
 def fit_of(study):
@@ -165,14 +166,14 @@ def fit_of(study):
 
 def load(study):
     ((released, _),) = load_labelled(study.noisy)
-    return step.load_accuracy(study.accuracy, study.ledger.read(), released, fit=FIT)
+    return load_accuracy(study.accuracy, study.ledger.read(), released, fit=FIT)
 
 
 def spent(study):
     return float(study.ledger.read().spent(ACCOUNT).mu_squared)
 
 
-def test_release_metrics__measures_the_held_out_people(study):
+def test_measure_release__measures_the_held_out_people(study):
     before = spent(study)
     table = run(study)
     request = AccuracyRequest(
@@ -193,7 +194,7 @@ def test_release_metrics__measures_the_held_out_people(study):
     assert spent(study) - before == pytest.approx(request.mu**2, rel=1e-9)
 
 
-def test_release_metrics__what_noise_drowns_is_withheld(study):
+def test_measure_release__what_noise_drowns_is_withheld(study):
     table = run(study, epsilon=0.01)
     assert set(table["status"]) == {"withheld"}
     assert table[["r2", "mse", "mse_nonprivate"]].isna().all(axis=None)
@@ -202,7 +203,7 @@ def test_release_metrics__what_noise_drowns_is_withheld(study):
     assert {one["value"] for one in stated} == {"withheld: the noise drowns it"}
 
 
-def test_release_metrics__again_is_a_replay(study):
+def test_measure_release__again_is_a_replay(study):
     run(study)
     first, cost = (study.accuracy.read_bytes(), study.metrics.read_bytes()), study.ledger.path.read_bytes()
     study.accuracy.unlink()
@@ -211,7 +212,7 @@ def test_release_metrics__again_is_a_replay(study):
     assert study.ledger.path.read_bytes() == cost
 
 
-def test_release_metrics__changed_people_under_one_label_are_refused_before_any_draw(study, monkeypatch):
+def test_measure_release__changed_people_under_one_label_are_refused_before_any_draw(study, monkeypatch):
     run(study)
     before = study.ledger.path.read_bytes()
     study.set_outcomes(study.all_outcomes * 1.01)
@@ -222,7 +223,7 @@ def test_release_metrics__changed_people_under_one_label_are_refused_before_any_
 
 
 @pytest.mark.parametrize("change", [{"epsilon": 19.0}, {"residual_bound": 2.5}])
-def test_release_metrics__other_terms_are_charged_and_draw_fresh_noise(study, change):
+def test_measure_release__other_terms_are_charged_and_draw_fresh_noise(study, change):
     (first,), cost = load_after(study), spent(study)
     (second,) = load_after(study, **change)
     assert first["request"] != second["request"]
@@ -234,7 +235,7 @@ def load_after(study, **changes):
     return load(study)[0]
 
 
-def test_release_metrics__over_budget_nothing_is_drawn(study, monkeypatch):
+def test_measure_release__over_budget_nothing_is_drawn(study, monkeypatch):
     monkeypatch.setattr(ReleaseNoise, "_draw", lambda *_: pytest.fail("Noise was drawn."))
     before = study.ledger.path.read_bytes()
     with pytest.raises(DpgrsError, match="does not allow this release"):
@@ -243,7 +244,7 @@ def test_release_metrics__over_budget_nothing_is_drawn(study, monkeypatch):
     assert not study.metrics.exists()
 
 
-def test_release_metrics__separate_budgets_are_one_request_an_outcome(study):
+def test_measure_release__separate_budgets_are_one_request_an_outcome(study):
     train(study, outcome_budget="separate")
     cost = spent(study)
     run(study)
@@ -307,18 +308,19 @@ def test_load_accuracy__raise_on_other_weights(study):
     other["requests"][1] = [released["requests"][1][0], "another"]
     for label, penalty in [(released, 0.2), (other, PENALTY)]:
         with pytest.raises(DpgrsError, match="must be the accuracy of the weights that are released"):
-            step.load_accuracy(study.accuracy, study.ledger.read(), label, fit=FIT | {"lambda": penalty})
+            load_accuracy(study.accuracy, study.ledger.read(), label, fit=FIT | {"lambda": penalty})
 
 
-def test_release_metrics__weights_that_are_not_of_the_released_statistics_are_not_measured(study):
-    """Forged weights beside the statistics change nothing, and forged statistics are refused."""
-    table = run(study)
-    ((label, fit),) = load_labelled(study.weights)
-    save_labelled(study.weights, [(label, fit | {"weights": fit["weights"] + 1.0})])
-    pd.testing.assert_frame_equal(run(study), table)
+def test_measure_release__weights_that_are_not_of_the_released_statistics_are_not_measured(study):
+    before, ((label, fit),) = study.ledger.path.read_bytes(), load_labelled(study.weights)
+    others = [(label, fit | {"weights": fit["weights"] + 1.0}), (label | {"seal": "0"}, fit)]
+    for items in (others[:1], others[1:], [], [(label, fit)] * 2):
+        save_labelled(study.weights, items)
+        with pytest.raises(DpgrsError, match="must be the weights that `methods: reusecov-gauss` gives"):
+            run(study)
+    save_labelled(study.weights, [(label, fit)])
     ((label, arrays),) = load_labelled(study.noisy)
     save_labelled(study.noisy, [(label, arrays | {"cross": arrays["cross"] + 1.0})])
-    before = study.ledger.path.read_bytes()
     with pytest.raises(DpgrsError, match="must be what the ledger charged for"):
         run(study)
     assert study.ledger.path.read_bytes() == before
@@ -327,10 +329,10 @@ def test_release_metrics__weights_that_are_not_of_the_released_statistics_are_no
 def measure_in_public(study, names=NAMES):
     everybody = np.zeros(N_PEOPLE, dtype=bool)
     Outcomes(names, {N_VARIANTS: study.all_outcomes}, {}, everybody, "people").save(study.outcomes)
-    return written_by(step.public_metrics, study, panel="panel", ledger=study.ledger.path, fit=FIT)
+    return written_by(study, {"metrics": "public"}, panel="panel")
 
 
-def test_public_metrics__are_those_of_all_public_people_at_no_cost(study):
+def test_measure_release__in_public_is_that_of_all_public_people_at_no_cost(study):
     before = study.ledger.path.read_bytes()
     table = measure_in_public(study)
     Y, predicted = study.all_outcomes, fit_of(study).predict(study.all_X)
@@ -347,28 +349,28 @@ def test_public_metrics__are_those_of_all_public_people_at_no_cost(study):
     ]
     assert stated[0]["value"].startswith(f"R^2 {table['r2'][0]:.4f}")
     # R^2 follows from the sums and the constant alone.
-    sums, fit = step.load_reference_sums(study.accuracy), published(fit_of(study))
+    sums, fit = load_reference_sums(study.accuracy), published(fit_of(study))
     constants = prediction_constants(fit, n_variants=N_VARIANTS, n_components=0, rows="people").of_person
     n, y, yy, s, ss, sy = sums.T
     rss = yy - 2 * (constants * y + sy) + n * constants**2 + 2 * constants * s + ss
     np.testing.assert_allclose(1 - rss / yy, table["r2"], rtol=1e-9)
 
 
-def test_public_metrics__raise_on_other_outcomes(study):
+def test_measure_release__public_raise_on_other_outcomes(study):
     with pytest.raises(DpgrsError, match="must be the study's, with the same names in the same order"):
         measure_in_public(study, names=("b", "a", "c"))
 
 
-def test_withhold_metrics__terms_alone_and_no_charge(study):
+def test_measure_release__withheld_terms_alone_and_no_charge(study):
     before = study.ledger.path.read_bytes()
-    table = written_by(step.withhold_metrics, study)
+    table = written_by(study, {"metrics": "withheld"})
     assert list(table) == METRICS
     assert set(table["status"]) == {"withheld"}
     assert table[["r2", "mse", "mse_nonprivate"]].isna().all(axis=None)
     ((label, _),) = load_labelled(study.noisy)
     assert set(table["n_rows"]) == {label["n"]}
     assert load(study) == ([], [])
-    assert step.load_reference_sums(study.accuracy) is None
+    assert load_reference_sums(study.accuracy) is None
     assert study.ledger.path.read_bytes() == before
 
 

@@ -19,7 +19,7 @@ from dpgrs.privacy.noise.sources import BenchmarkNoise, Rehearsal, ReleaseNoise
 from dpgrs.privacy.statement.boosting_rounds import gather_rounds
 from dpgrs.release.claim_check import smallest_delta
 from dpgrs.release.verify import verify_release
-from dpgrs.steps.released import load_released
+from dpgrs.study.released import load_released
 from forged_releases import STATEMENT, seal
 from ledger_requests import KEY
 from screening_cohorts import N_VARIANTS, NAMES, cohort, frequencies
@@ -44,7 +44,7 @@ def test_release__raise_on_other_people_without_a_number(study):
     fewer = {size: values[:, 1:] for size, values in outcomes.values.items()}
     Outcomes(outcomes.names, fewer, {}, outcomes.is_training[1:], "people").save(study.root / "outcomes.npz")
     config = settings(study, "bas")
-    for step in (study.sum_up, study.release_from_rows):
+    for step in (study.sum_up, study.release):
         with pytest.raises(DpgrsError, match="must be of the same people, got others") as raised:
             step(config)
         assert not any(map(str.isdigit, str(raised.value)))
@@ -55,7 +55,7 @@ def test_release__raise_on_other_people_without_a_number(study):
 @every_method
 def test_release__is_charged_bundled_and_replayed(study, method, neighbours, bounds):
     config = settings(study, method, neighbours=neighbours, bounds=bounds)
-    noisy = study.release_from_rows(config)
+    noisy = study.release(config)
     first, files = noisy.read_bytes(), study.bundle(config, noisy)
     statement, ledger = study.statement(), study.ledger(config)
     drawn = [(one["statistic"], one["outcome"]) for one in statement["mechanisms"]]
@@ -76,7 +76,7 @@ def test_release__is_charged_bundled_and_replayed(study, method, neighbours, bou
     assert 0.999e-6 < smallest_delta(mu_squared, 2 - pure) <= 1e-6
     before = ledger.path.read_bytes()
     noisy.unlink()
-    assert study.release_from_rows(config).read_bytes() == first
+    assert study.release(config).read_bytes() == first
     assert study.bundle(config, noisy) == files
     assert ledger.path.read_bytes() == before
 
@@ -84,7 +84,7 @@ def test_release__is_charged_bundled_and_replayed(study, method, neighbours, bou
 @every_method
 def test_statement__says_what_the_method_took_and_counts_no_rows(study, method):
     config = settings(study, method, bounds="tight")
-    study.bundle(config, study.release_from_rows(config))
+    study.bundle(config, study.release(config))
     statement = study.statement()
     public = {one["name"]: one["value"] for one in statement["public_inputs"]}
     assert public["number of rows"] == "not released"
@@ -106,37 +106,37 @@ def test_release__over_budget_nothing_is_drawn(study, method, monkeypatch):
     monkeypatch.setattr(ReleaseNoise, "_choose", lambda *_: pytest.fail("A choice was made."))
     before = study.ledger(config).path.read_bytes()
     with pytest.raises(DpgrsError, match="does not allow this release"):
-        study.release_from_rows(config)
+        study.release(config)
     assert study.ledger(config).path.read_bytes() == before
 
 
 @every_method
 def test_release__changed_data_are_refused_before_any_draw(study, method, monkeypatch):
     config = settings(study, method)
-    study.release_from_rows(config)
+    study.release(config)
     before = study.ledger(config).path.read_bytes()
     change_outcomes(study)
     monkeypatch.setattr(ReleaseNoise, "_draw", lambda *_: pytest.fail("Noise was drawn."))
     with pytest.raises(DpgrsError, match="data changed under the label 1"):
-        study.release_from_rows(config)
+        study.release(config)
     assert study.ledger(config).path.read_bytes() == before
 
 
 def test_release__code_that_sums_up_rounds_otherwise_is_not_stored(study, monkeypatch):
     config = settings(study, "bas")
-    noisy = study.release_from_rows(config)
+    noisy = study.release(config)
     stored = noisy.read_bytes()
     honest = boosted_adassp.residual_sums
     monkeypatch.setattr(boosted_adassp, "residual_sums", lambda *data, **terms: honest(*data, **terms) // 2)
     with pytest.raises(DpgrsError, match="must give the stored bytes"):
-        study.release_from_rows(config)
+        study.release(config)
     assert noisy.read_bytes() == stored
 
 
 @every_method
 def test_load_released__raise_on_other_weights(study, method):
     config = settings(study, method)
-    noisy = study.release_from_rows(config)
+    noisy = study.release(config)
     ((label, arrays),) = load_labelled(noisy)
     book = study.ledger(config).read()
     load_released(noisy, book)
@@ -168,7 +168,7 @@ def name_another_outcome(mechanisms):
 )
 def test_verify_release__forged_rounds(study, forge, message):
     config = settings(study, "bas")
-    study.bundle(config, study.release_from_rows(config))
+    study.bundle(config, study.release(config))
     path = study.root / "bundle" / STATEMENT
     statement = json.loads(path.read_text())
     forge(statement["mechanisms"])

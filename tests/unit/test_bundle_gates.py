@@ -5,8 +5,8 @@ import pytest
 
 from dpgrs.errors import DpgrsError
 from dpgrs.io.sites import read_chosen_sites, write_sites
-from dpgrs.study.bundle_room import bundle_problems, require_same_release
-from dpgrs.study.identity import fit_settings, public_identity
+from dpgrs.release.bundle_room import bundle_problems, require_same_release
+from dpgrs.study.identity import fit_settings
 from dpgrs.study.settings import resolve
 from step_studies import Study
 
@@ -78,13 +78,13 @@ def test_bundle_problems__raise_on_a_bundle_that_nobody_knows(study):
     assert line.startswith("`study`: `results/demo/release/privacy_statement.json` must be JSON")
 
 
-def test_release_statistics__on_other_sites_or_data_beside_a_bundle_is_refused_before_the_charge(study):
+def test_draw__on_other_sites_or_data_beside_a_bundle_is_refused_before_the_charge(study):
     ledger = study.ledger(study.config)
     before = ledger.path.read_bytes()
     study.release(study.config)  # a replay
-    other = public_identity(changed(study.config, dataset={"version": "2"}))
+    other = changed(study.config, dataset={"version": "2"})
     with pytest.raises(DpgrsError, match=r"`study` must be new .* Nothing was charged"):
-        study.release(study.config, identity=json.loads(json.dumps(other)))
+        study.release(other)
     sites = read_chosen_sites(study.sites)
     write_sites(study.sites, sites.assign(frequency=sites["frequency"] * 0.9))
     with pytest.raises(DpgrsError, match=r"`study` must be new .* Nothing was charged"):

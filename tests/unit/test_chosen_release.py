@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from dpgrs.io.trials import load_labelled
-from dpgrs.steps.release import fit_settings
-from dpgrs.steps.released import fit_of_release, load_released
+from dpgrs.study.released import load_released
+from draws import fit_as_released
 from step_studies import N_VARIANTS, NAMES
 
 N_CHOSEN = 2
@@ -22,7 +22,7 @@ def settings(study, method, **privacy):
 def test_release__is_charged_bundled_and_replayed(study, method):
     config = settings(study, method)
     study.hide_outcomes()
-    noisy = study.release_from_rows(config)
+    noisy = study.release(config)
     first, files, statement = noisy.read_bytes(), study.bundle(config, noisy), study.statement()
     for name in NAMES:
         families = [one["mechanism"] for one in statement["mechanisms"] if one["outcome"] == name]
@@ -37,17 +37,17 @@ def test_release__is_charged_bundled_and_replayed(study, method):
     assert float(book.spent(account).pure_epsilon) == pytest.approx(0.5)
     before = study.ledger(config).path.read_bytes()
     noisy.unlink()
-    assert study.release_from_rows(config).read_bytes() == first
+    assert study.release(config).read_bytes() == first
     assert study.bundle(config, noisy) == files
     assert study.ledger(config).path.read_bytes() == before
 
 
 @every_method
-def test_fit_of_release__is_of_the_chosen_variants(study, method):
+def test_fit__is_of_the_chosen_variants(study, method):
     config = settings(study, method)
-    ((label, arrays),) = load_labelled(study.release_from_rows(config))
+    ((label, arrays),) = load_labelled(study.release(config))
     _, noisy = load_released(study.root / "noisy.npz", study.ledger(config).read())
-    fit = fit_of_release(label, noisy, fit_settings(config))
+    fit = fit_as_released(label, noisy, config)
     assert fit.weights.shape == (3, N_VARIANTS)
     np.testing.assert_array_equal(fit.chosen, np.sort(arrays["chosen"], axis=1))
     for weights, chosen in zip(fit.weights, arrays["chosen"], strict=True):

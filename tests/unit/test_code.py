@@ -89,7 +89,7 @@ def test_reached_files__templates_and_schemas_are_of_who_reads_them():
     reached = {file.name for file in reached_files("steps/render_report.py")}
     assert {"index.html", "macros.html", "report.css"} <= reached
     assert "privacy_statement.schema.yaml" not in reached
-    assert "privacy_statement.schema.yaml" in {file.name for file in reached_files("steps/release.py")}
+    assert "privacy_statement.schema.yaml" in {file.name for file in reached_files("steps/write_release.py")}
 
 
 def rules_with_code():

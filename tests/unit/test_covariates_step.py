@@ -15,6 +15,7 @@ from dpgrs.io.sites import read_chosen_sites
 from dpgrs.io.trials import Outcomes, Statistics, load_labelled
 from dpgrs.linalg.clipped_statistics import GENOTYPE_STEP
 from dpgrs.linalg.linear_fit import LinearFit
+from dpgrs.planning.plan import plan_study
 from dpgrs.privacy.ledger.entries import Cost
 from dpgrs.release.covariate_check import covariate_problems
 from dpgrs.release.verify import verify_release
@@ -27,11 +28,10 @@ from dpgrs.steps import make_loadings as loadings_step
 from dpgrs.steps.fit_weights import fit_weights
 from dpgrs.steps.make_covariates import make_covariates
 from dpgrs.steps.make_loadings import make_loadings
-from dpgrs.steps.noise import add_noise
-from dpgrs.steps.plan import plan_study
-from dpgrs.steps.release_report import _table
+from dpgrs.steps.render_release_report import _table
 from dpgrs.study.identity import fit_settings, public_identity
 from dpgrs.study.release_cost import certain_cost
+from draws import draw_seeded
 from step_settings import settings_for
 from step_studies import N_PEOPLE, N_VARIANTS, NAMES, Study
 
@@ -160,29 +160,15 @@ def trial(study, *, covariates, protections=("full",)):
     study.covariates = covariates
     config = study.settings("blup", bounds="tight", neighbours="replace-one")
     statistics, root = study.sum_up(config), study.root
-    add_noise(
-        statistics,
-        root / "outcomes.npz",
-        output=root / "noisy.npz",
-        events=root / "events.json",
-        trial=1,
-        seed=1,
-        sizes=[N_VARIANTS],
-        counts=[3],
-        protections=protections,
-        accountings=["gdp"],
-        epsilons=[1000.0],
-        delta=1e-6,
-        neighbours="replace-one",
-        unit="person",
-        gram_share=None,
-        count_share=0.01,
-    )
+    terms = {"sizes": [N_VARIANTS], "counts": [3], "protections": protections, "epsilons": [1000.0]}
+    terms |= {"accountings": ["gdp"]}
+    terms |= {"delta": 1e-6, "neighbours": "replace-one", "unit": "person"}
+    draw_seeded(root / "outcomes.npz", root / "noisy.npz", files={"statistics": statistics}, **terms)
     methods = ["ols", "ridge", "reusecov-gauss", "reusecov-proj", "reusecov-ellipsoid", "blup"]
     files = {"output": root / "weights.npz", "seconds": root / "seconds.tsv"}
     settings = settings_for("fit-weights", methods=methods, regression={"lambda": 0.001})
     paths = {"statistics": statistics, "outcomes": root / "outcomes.npz"}
-    fit_weights(settings, root / "noisy.npz", **paths, **files)
+    fit_weights(settings, [root / "noisy.npz"], **paths, **files)
     evaluate_step.evaluate_trial(
         settings_for("evaluate-trial", outcomes={"count": 3}),
         "panel",
@@ -264,7 +250,7 @@ def test_release__weights_of_covariates_predict_from_raw_values(study):
     settings_file, root = study.root / "settings.json", study.root
     fit = fit_settings(json.loads(settings_file.read_text()))
     settings = settings_for("fit-weights", methods=[fit["method"]], regression={"lambda": fit["lambda"]})
-    fit_weights(settings, noisy, output=root / "w.npz", seconds=root / "s.tsv")
+    fit_weights(settings, [noisy], output=root / "w.npz", seconds=root / "s.tsv")
     ((_, arrays),) = load_labelled(root / "w.npz")
     X = np.zeros((2, N_VARIANTS + 3))
     X[1, N_VARIANTS] = 1 / 3 * 0.7  # of somebody of 57
@@ -278,12 +264,11 @@ def test_release__weights_of_covariates_predict_from_raw_values(study):
 
 def test_release__holds_the_loadings_that_its_statistics_are_of(study):
     config = study.settings("blup", bounds="tight")
-    loadings = {"loadings": written_digest(study.loadings)}
-    noisy = study.release(config, identity=json.loads(json.dumps(public_identity(config))) | loadings)
+    noisy = study.release(config, loadings=study.loadings)
     files = study.bundle(config, noisy, loadings=study.loadings)
     assert study.loadings.read_bytes() in files.values()
     stated = {one["name"]: one["value"] for one in study.statement()["public_inputs"]}
-    assert stated["loadings of principal components"] == loadings["loadings"]
+    assert stated["loadings of principal components"] == written_digest(study.loadings)
     with pytest.raises(DpgrsError, match="were released for another loadings than the study's"):
         study.bundle(config, noisy)
 

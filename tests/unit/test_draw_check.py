@@ -8,7 +8,7 @@ import pytest
 from dpgrs.errors import DpgrsError
 from dpgrs.methods.chosen_requests import ScreeningTerms, request_of_rows
 from dpgrs.methods.mechanisms import mechanism_of
-from dpgrs.methods.registry import METHODS, RELEASED
+from dpgrs.methods.registry import METHODS, methods_that
 from dpgrs.methods.requests import PrivacyRequest
 from dpgrs.privacy.noise.sources import Rehearsal
 from dpgrs.privacy.statement.boosting_rounds import without_round
@@ -18,6 +18,8 @@ from dpgrs.release.verify import verify_release
 from release_choices import make_chosen_release
 from release_data import OUTCOMES, make_bundle, make_events, make_terms
 from screening_cohorts import N_VARIANTS, NAMES, cohort, frequencies
+
+RELEASED = methods_that("may_be_released")
 
 RELATIONS = list(product(["add-remove", "replace-one"], ["joint", "separate"], [1, 3]))
 

@@ -8,8 +8,10 @@ import pytest
 
 from dpgrs.io.trials import Outcomes, load_labelled
 from dpgrs.methods import reusecov, row_fits
-from dpgrs.methods.registry import METHODS, RELEASED
+from dpgrs.methods.registry import methods_that
 from step_studies import NAMES, Study
+
+RELEASED = methods_that("may_be_released")
 
 # So many keys that no drawn number is the same under all: see `test_release__every_number_is_drawn`.
 N_KEYS = 6
@@ -37,8 +39,7 @@ def released(folder, monkeypatch, method, *, key, bounds, with_others=False):
     missing = "counted" if bounds == "tight" else "none"
     terms = {"accounting": "gdp", "epsilon": 0.5, "bounds": bounds}
     config = study.settings(method, pure_epsilon="2", missing=missing, **terms)
-    release = study.release_from_rows if METHODS[method].draws_from_rows else study.release
-    ((label, arrays),) = load_labelled(release(config))
+    ((label, arrays),) = load_labelled(study.release(config))
     return label, arrays
 
 

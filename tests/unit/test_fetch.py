@@ -13,8 +13,8 @@ from click.testing import CliRunner
 from dpgrs.cli.main import main
 from dpgrs.errors import DpgrsError, UsageError
 from dpgrs.fetching import downloads
+from dpgrs.fetching.files import fetch_file, fetch_manifest
 from dpgrs.fetching.manifests import Entry, read_entries
-from dpgrs.steps.fetch import fetch_file, fetch_manifest
 from http_server import md5, serving, tree_line
 
 CONTENT = bytes(range(256)) * 40

@@ -12,11 +12,13 @@ from dpgrs.methods.blup import fit_blup, fit_blup_public_outcomes
 from dpgrs.methods.fits import FitTerms, fit_released
 from dpgrs.methods.ols import fit_ols, fit_ridge
 from dpgrs.methods.penalties import adassp_penalty, evidence_penalty
-from dpgrs.methods.registry import FROM_STATISTICS, METHODS
+from dpgrs.methods.registry import METHODS, methods_that
 from dpgrs.methods.requests import PrivacyRequest
 from dpgrs.methods.reusecov import NoisyStatistics, fit_reusecov, private_statistics
 from dpgrs.privacy.noise.sources import BenchmarkNoise, NoiseSource
 from random_cohorts import random_bits
+
+FROM_STATISTICS = methods_that("is_post_processing")
 
 D, L, N_HAPLOTYPES, BOUND = 6, 3, 400, 9.0
 CASES = [(method, str(side)) for method in FROM_STATISTICS for side in METHODS[method].protections]

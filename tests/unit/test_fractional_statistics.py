@@ -1,5 +1,6 @@
 """Statistics of dosages: those of calls where they are whole, and sums of products of floats elsewhere."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -30,8 +31,9 @@ from dpgrs.linalg.statistics import (
     gram,
     grid_outcomes,
 )
+from dpgrs.methods.requests import PrivacyRequest
 from dpgrs.steps import compute_statistics as statistics_step
-from dpgrs.steps.noise import exact_data, requests_of
+from dpgrs.study.training_data import TrainingData
 from random_cohorts import random_bits
 from step_settings import settings_for
 
@@ -168,15 +170,19 @@ def test_compute_statistics__raise_on_dosages_under_other_bounds(monkeypatch):
         statistics_step.compute_statistics(settings_for("compute-statistics"), None, None, output=None)
 
 
-def test_exact_data__raise_where_sums_are_finer_than_the_request():
+def test_training_data__raise_where_sums_are_others_than_the_request_says(tmp_path):
     terms = {"covariates": None, "Y": {4: Y}, "columns": {4: COLUMNS[4]}}
     G, V = fractional_statistics(half_coded(STEPS), is_selected=IS_SELECTED, **terms)
     steps = {"gram_step": CLIPPED_GRAM_STEP, "cross_step": CLIPPED_CROSS_STEP}
     known = {"n_rows": 9, "n_observed": np.array([9, 9]), "rows": "people", "outcome_bound": 3.0}
-    statistics = Statistics(gram=G, cross=V, columns={4: COLUMNS[4]}, **known, **steps)
+    Statistics(gram=G, cross=V, columns={4: COLUMNS[4]}, **known, **steps).save(tmp_path / "statistics.npz")
+    Outcomes(("a", "b"), {4: Y}, {}, IS_SELECTED, "people").save(tmp_path / "outcomes.npz")
+    data = TrainingData(tmp_path / "outcomes.npz", statistics=tmp_path / "statistics.npz")
+    bounds = {"outcome_bound": 3.0, "epsilon": 1.0, "delta": 1e-6}
+    request = PrivacyRequest(rows="people", n_variants=4, n_outcomes=2, **bounds)
     # Nothing was clipped for two outcomes: such a request is about calls, whose unit is 2^22 times as large.
-    lists = {"protections": ["full"], "accountings": ["gdp"], "epsilons": [1.0], "sizes": [4], "counts": [2]}
-    options = {"delta": 1e-6, "neighbours": "add-remove", "unit": "person"}
-    ((request, _),) = requests_of(statistics, **lists, **options)
     with pytest.raises(UsageError, match="within tight bounds, got none that are for 2 outcomes on 4"):
-        exact_data(statistics, ("a", "b"), request)
+        data.sums(request, 2)
+    for other in ({"outcome_bound": 2.0}, {"rows": "haplotypes"}):
+        with pytest.raises(DpgrsError, match=r"statistics must be of .* got people within 3\.0"):
+            data.sums(replace(request, **other), 2)

@@ -5,10 +5,12 @@ import pytest
 
 from dpgrs.errors import DpgrsError
 from dpgrs.io.trials import Statistics, load_labelled, save_labelled
-from dpgrs.methods.registry import METHODS, RELEASED
-from dpgrs.steps.release import fit_settings
-from dpgrs.steps.released import fit_of_release, load_released
+from dpgrs.methods.registry import methods_that
+from dpgrs.study.released import load_released
+from draws import fit_as_released
 from step_studies import N_VARIANTS
+
+RELEASED = methods_that("may_be_released")
 
 # Where zero lies, by the frequencies of the public panel: drawn by nobody.
 PUBLIC = {"origin"}
@@ -17,8 +19,7 @@ PUBLIC = {"origin"}
 def released(study, method, **privacy):
     """Release by a method; return the path, its label and arrays, and what the ledger says."""
     config = study.settings(method, pure_epsilon="2", missing="counted", accounting="gdp", **privacy)
-    release = study.release_from_rows if METHODS[method].draws_from_rows else study.release
-    path = release(config)
+    path = study.release(config)
     return config, path, *load_labelled(path)[0], study.ledger(config).read()
 
 
@@ -42,8 +43,8 @@ def test_load_released__knows_where_zero_lies(study, method):
     assert origin.any()
     np.testing.assert_array_equal(arrays["origin"], origin)
     _, noisy = load_released(path, book)
-    fit = fit_of_release(label, noisy, fit_settings(config))
-    untold = fit_of_release(label, type(noisy)(**vars(noisy) | {"origin": None}), fit_settings(config))
+    fit = fit_as_released(label, noisy, config)
+    untold = fit_as_released(label, type(noisy)(**vars(noisy) | {"origin": None}), config)
     np.testing.assert_array_equal(fit.weights, untold.weights)
     x = np.linspace(-1, 1, N_VARIANTS)
     np.testing.assert_allclose(fit.at(x + origin), untold.at(x), rtol=0, atol=1e-12)

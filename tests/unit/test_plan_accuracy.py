@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from dpgrs.methods.requests import PrivacyRequest
+from dpgrs.planning.accuracy import planned_methods, unplanned_methods
+from dpgrs.planning.plan import plan_study
 from dpgrs.reporting.plan import plan_as_text
-from dpgrs.steps.plan import plan_study
-from dpgrs.steps.plan_accuracy import planned_methods, unplanned_methods
 from dpgrs.study.settings_files import read_settings
 
 # Small panels and few outcomes, so that a plan takes no time.

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from dpgrs.errors import UsageError
+from dpgrs.planning.plan import plan_study
 from dpgrs.reporting.plan import plan_as_text
-from dpgrs.steps.plan import plan_study
 from dpgrs.study.settings_files import read_settings
 
 SMALL = ("panel={size: 8}", "privacy={epsilon: 2, accounting: gdp}")

@@ -11,11 +11,11 @@ from dpgrs.cli.main import main
 from dpgrs.errors import DpgrsError, UsageError
 from dpgrs.methods.requests import PrivacyRequest
 from dpgrs.methods.reusecov import private_statistics
+from dpgrs.planning.plan import plan_study
 from dpgrs.preflight.checks import problems
 from dpgrs.privacy.ledger.entries import Account, GaussianCharge, exact_text
 from dpgrs.privacy.ledger.ledger import Order
 from dpgrs.privacy.noise.sources import BenchmarkNoise
-from dpgrs.steps.plan import plan_study
 from dpgrs.study.release_cost import total_epsilon
 from dpgrs.study.settings import resolve
 from dpgrs.study.settings_files import read_settings

@@ -6,9 +6,9 @@ import pytest
 
 from dpgrs.errors import DpgrsError, UsageError
 from dpgrs.privacy.private_folders import close_folder, require_closed
-from dpgrs.steps.accuracy import release_metrics
-from dpgrs.steps.noise import release_statistics
-from dpgrs.steps.release_chosen import release_chosen
+from dpgrs.steps.draw import draw
+from dpgrs.steps.measure_release import measure_release
+from dpgrs.study.step_settings import Settings
 
 EXACT = "results/a/private/trial1/statistics.npz"
 
@@ -24,10 +24,10 @@ def site(tmp_path, monkeypatch):
     return tmp_path
 
 
-def note(name="record", *, log="results/a/private/logs/add_noise/1.log", checksums):
+def note(name="record", *, log="results/a/private/logs/draw/1.log", checksums):
     path = Path(".snakemake/metadata", name)
     path.parent.mkdir(exist_ok=True)
-    path.write_text(json.dumps({"rule": "add_noise", "log": log and [log], "input_checksums": checksums}))
+    path.write_text(json.dumps({"rule": "draw", "log": log and [log], "input_checksums": checksums}))
     return path
 
 
@@ -118,9 +118,8 @@ def test_require_closed__without_snakemake_the_files_own_folder_counts(tmp_path,
 
 
 PRIVATE_FILES = {
-    release_statistics: ("statistics", "outcomes", "output", "events"),
-    release_chosen: ("panel", "outcomes", "output", "events"),
-    release_metrics: ("noisy", "outcomes", "panel", "accuracy", "events"),
+    draw: ("statistics", "panel", "outcomes", "output", "events"),
+    measure_release: ("drawn", "weights", "outcomes", "panel", "accuracy", "events"),
 }
 
 
@@ -130,6 +129,8 @@ PRIVATE_FILES = {
 def test_require_closed__is_asked_for_every_private_file_of_a_step_that_charges(site, step, name):
     """Before anything is read: of the other files there is not even one."""
     (site / "open").mkdir(mode=0o755)
-    places = {one: "results/a/private/x" for one in inspect.signature(step).parameters if one != "options"}
+    settings = Settings({"mode": "release", "evaluation": {"metrics": "charged"}})
+    known = {"settings": settings, "mechanism": "adassp-statistics"}
+    places = {one: known.get(one, "results/a/private/x") for one in inspect.signature(step).parameters}
     with pytest.raises(DpgrsError, match="open` must be closed to other users before anything is charged"):
         step(**places | {name: "open/x"})

@@ -10,7 +10,7 @@ import pytest
 
 from dpgrs.errors import DpgrsError
 from dpgrs.io.trials import load_labelled, save_labelled
-from dpgrs.methods import mechanisms as release_mechanisms
+from dpgrs.methods import mechanisms
 from dpgrs.methods.naive import SeparateStatistics
 from dpgrs.methods.sum_mechanisms import SeparateFits
 from dpgrs.privacy.ledger.entries import Account
@@ -29,6 +29,8 @@ class ChoosesFirst(SeparateFits):
     epsilon : float, of an outcome's choices.
     gaussian_epsilon : float, of all else together; None for what is asked for.
     """
+
+    methods = ("naive",)
 
     def __init__(self, epsilon, gaussian_epsilon=None):
         self.epsilon, self.gaussian_epsilon = epsilon, gaussian_epsilon
@@ -78,8 +80,8 @@ def study(tmp_path, monkeypatch):
     """A function that makes a study whose `naive` is `ChoosesFirst`, of the same arguments."""
 
     def make(*epsilons):
-        mechanisms = release_mechanisms.MECHANISMS | {SeparateFits.name: ChoosesFirst(*epsilons)}
-        monkeypatch.setattr(release_mechanisms, "MECHANISMS", mechanisms)
+        known = mechanisms.all_mechanisms() | {SeparateFits.name: ChoosesFirst(*epsilons)}
+        monkeypatch.setattr(mechanisms, "all_mechanisms", lambda: known)
         made = Study(tmp_path, monkeypatch)
         (tmp_path / "pure").mkdir()
         account = Account("full", "person", "add-remove")

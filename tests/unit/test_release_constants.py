@@ -6,7 +6,7 @@ import pytest
 from dpgrs.linalg.linear_fit import LinearFit
 from dpgrs.methods.naive import fit_separately
 from dpgrs.methods.reusecov import NoisyStatistics
-from dpgrs.steps.release_constants import prediction_constants, published, reference_sums
+from dpgrs.release.constants import prediction_constants, published, reference_sums
 
 N_VARIANTS, N_COMPONENTS = 5, 2
 

@@ -12,7 +12,6 @@ from dpgrs.methods.requests import request_grid
 from dpgrs.privacy.accounting.accountant import gdp_epsilon
 from dpgrs.privacy.ledger.charging import release
 from dpgrs.privacy.ledger.entries import Cost
-from dpgrs.steps.accuracy import SHARED_TERMS
 from dpgrs.study.identity import fit_settings, public_identity
 from dpgrs.study.release_cost import account_of, certain_cost, screening_terms, total_epsilon
 from dpgrs.study.request_identity import identify_accuracy, identify_part, weights_origin
@@ -72,7 +71,7 @@ def make_release(config, ledger, *, sites=SITES):
     public = json.loads(json.dumps(public_identity(config)))
 
     def identify(part):
-        behind = mechanism.behind(part, names, request)
+        behind = mechanism.depends_on(part, names, request)
         return identify_part(public, sites, request, behind, mechanism=mechanism.name)
 
     charge = {"account": account_of(privacy), "ledger": ledger, "study_key": KEY}
@@ -84,15 +83,13 @@ def make_release(config, ledger, *, sites=SITES):
     )
     if evaluation["metrics"] != "charged":
         return
-    bound = evaluation["residual_bound"] or config["outcomes"]["bound"]
-    terms = {name: getattr(request, name) for name in SHARED_TERMS}
-    accuracy = AccuracyRequest(epsilon=evaluation["epsilon"], residual_bound=bound, **terms)
+    accuracy = AccuracyRequest.of(request, evaluation)
     fit, made = fit_settings(config), {"requests": list(receipt.requests.items())}
     release(
         lambda noise: private_accuracy(cross[:, :3].T, request=accuracy, noise=noise, outcome_names=names),
         identify=lambda part: identify_accuracy(
             identify(("outcomes", *part[1:])),
-            residual_bound=bound,
+            residual_bound=accuracy.residual_bound,
             weights=weights_origin(made, part[1:], fit=fit),
         ),
         **charge,

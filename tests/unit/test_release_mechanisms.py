@@ -3,30 +3,31 @@
 from fractions import Fraction
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from dpgrs.errors import DpgrsError
 from dpgrs.evaluation.private_metrics import grid_weights
 from dpgrs.io.trials import load_labelled, save_labelled
-from dpgrs.linalg.linear_fit import LinearFit
 from dpgrs.methods.chosen import ScreeningData
 from dpgrs.methods.chosen_requests import ScreeningTerms, screened_request
 from dpgrs.methods.mechanisms import mechanism_of
-from dpgrs.methods.registry import METHODS, RELEASED
+from dpgrs.methods.registry import METHODS, methods_that
 from dpgrs.methods.requests import PrivacyRequest
 from dpgrs.privacy.ledger.hash_chain import digest
 from dpgrs.privacy.noise.sources import NoiseSource, Rehearsal, ReleaseNoise
 from dpgrs.privacy.statement.audits import mechanism_of as audited_name
 from dpgrs.release.claim_check import smallest_delta
-from dpgrs.steps import accuracy as accuracy_step
-from dpgrs.steps.fit_weights import fit_weights
-from dpgrs.steps.noise import add_noise
-from dpgrs.steps.released import fit_of_release, load_released
+from dpgrs.steps import draw as draw_step
 from dpgrs.study.identity import fit_settings
+from dpgrs.study.released import load_released, load_weights
+from dpgrs.study.released_accuracy import load_accuracy
+from draws import draw_seeded, fit_as_released
 from flips import after_flips
 from ledger_requests import DATASET
-from step_settings import settings_for
 from step_studies import N_VARIANTS, NAMES
+
+RELEASED = methods_that("may_be_released")
 
 METHODS_OF_MECHANISMS = ["reusecov-gauss", "naive", "adassp"]
 
@@ -119,8 +120,7 @@ FIRST = {
 @pytest.mark.parametrize("method", ["reusecov-gauss", "k-blup"])
 def test_release__a_flipped_bit_in_the_sites_is_seen_before_a_charge(study, method):
     config = study.settings(method)
-    release = study.release_from_rows if METHODS[method].draws_from_rows else study.release
-    found = after_flips(study.sites, lambda: release(config), places=lambda n: (0, n // 2, n - 1))
+    found = after_flips(study.sites, lambda: study.release(config), places=lambda n: (0, n // 2, n - 1))
     assert [str(error) for error in found] == [
         f"`{study.sites}` must be a table that dpgrs wrote, but is missing, cut off or damaged. "
         "Remove it, and run the study again."
@@ -129,9 +129,10 @@ def test_release__a_flipped_bit_in_the_sites_is_seen_before_a_charge(study, meth
 
 
 @pytest.mark.parametrize("bounds", FIRST)
-def test_identity__of_reusecov_stays_what_it_is(study, bounds):
+def test_identity__of_reusecov_stays_what_it_is(study, bounds, monkeypatch):
+    monkeypatch.setattr(draw_step, "public_identity", lambda config: IDENTITY)
     config = study.settings("reusecov-gauss", gram_share=0.25, count_share=0.03125, bounds=bounds)
-    study.release(config, identity=IDENTITY)
+    study.release(config)
     requests = study.ledger(config).read().requests.values()
     assert [digest(request.identity) for request in requests] == FIRST[bounds]
 
@@ -170,16 +171,14 @@ def loaded(study, method, **privacy):
 
 
 @pytest.mark.parametrize(
-    ("method", "other"), [("adassp", None), ("naive", None), ("reusecov-gauss", "adassp")]
+    ("method", "other"),
+    [("adassp", "reusecov-gauss"), ("naive", "reusecov-gauss"), ("reusecov-gauss", "adassp")],
 )
 def test_load_released__raise_on_another_mechanisms_name(study, method, other):
     label, arrays, book = loaded(study, method)
-    label.pop("mechanism", None)
-    if other is None:
-        arrays.pop("smallest_eigenvalue", None)
-    else:
-        label["mechanism"] = mechanism_of(other).name
-        arrays["smallest_eigenvalue"] = np.array(0.0)
+    label["mechanism"] = mechanism_of(other).name
+    arrays.pop("smallest_eigenvalue", None)
+    arrays |= {"smallest_eigenvalue": np.array(0.0)} if other == "adassp" else {}
     save_labelled(study.root / "forged.npz", [(label, arrays)])
     with pytest.raises(DpgrsError, match="must be what the ledger charged for"):
         load_released(study.root / "forged.npz", book)
@@ -188,7 +187,7 @@ def test_load_released__raise_on_another_mechanisms_name(study, method, other):
 def test_load_released__raise_on_a_mechanism_nobody_knows(study):
     label, arrays, book = loaded(study, "adassp")
     save_labelled(study.root / "forged.npz", [(label | {"mechanism": "sketch"}, arrays)])
-    with pytest.raises(DpgrsError, match="must be one of reusecov-statistics, adassp-statistics, naive-st"):
+    with pytest.raises(DpgrsError, match="must be one of reusecov-statistics, choices, naive-st"):
         load_released(study.root / "forged.npz", book)
 
 
@@ -258,39 +257,41 @@ def test_load_released__raise_on_another_public_number_of_rows(study):
         load_released(study.root / "forged.npz", study.ledger(config).read())
 
 
-def test_fit_of_release__raise_on_a_method_of_another_mechanism(study):
-    for method, other in [("adassp", "blup"), ("reusecov-gauss", "naive")]:
-        config = study.settings(method)
-        label, drawn = load_released(study.release(config), study.ledger(config).read())
-        fit = {"method": other, "lambda": 0.1, "lambda_from": "fixed", "heritability": None}
-        with pytest.raises(DpgrsError, match=f"for `methods: {other}`, got {mechanism_of(method).name}"):
-            fit_of_release(label, drawn, fit)
+@pytest.mark.parametrize(
+    "other", [{"methods": ["blup"]}, {"methods": ["naive"]}, {"regression": {"lambda": 0.7}}], ids=str
+)
+def test_load_weights__raise_on_those_of_another_fit(study, other):
+    config = study.settings("reusecov-gauss")
+    path = study.release(config)
+    released = load_released(path, study.ledger(config).read())
+    load_weights(study.fit(config, path), *released, fit=fit_settings(config))
+    changed = {name: config[name] | part if isinstance(part, dict) else part for name, part in other.items()}
+    weights = study.fit(config | changed, path)
+    with pytest.raises(DpgrsError, match="must be the weights that `methods: reusecov-gauss` gives of what"):
+        load_weights(weights, *released, fit=fit_settings(config))
+
+
+def test_load_weights__raise_on_those_of_other_draws(study):
+    config = study.settings("reusecov-gauss")
+    weights = study.fit(config, study.release(config))
+    other = study.settings("reusecov-gauss", epsilon=1)
+    released = load_released(study.release(other), study.ledger(other).read())
+    with pytest.raises(DpgrsError, match="gives of what the ledger charged for, got others"):
+        load_weights(weights, *released, fit=fit_settings(other))
 
 
 def test_load_released__raise_on_a_benchmark_that_says_adassp(study):
     config = study.settings("adassp")
     study.release(config)
+    path, files = study.root / "benchmark.npz", {"statistics": study.root / "statistics.npz"}
     terms = {
-        "neighbours": "add-remove",
+        "accountings": ["gdp"],
+        "epsilons": [2.0],
+        "sizes": [N_VARIANTS],
+        "counts": [3],
         "unit": "person",
-        "delta": 1e-6,
-        "gram_share": 0.5,
-        "count_share": 0.01,
     }
-    grid = {"protections": ["full"], "accountings": ["gdp"], "epsilons": [2.0], "sizes": [N_VARIANTS]}
-    path = study.root / "benchmark.npz"
-    add_noise(
-        study.root / "statistics.npz",
-        study.root / "outcomes.npz",
-        output=path,
-        events=study.root / "benchmark.json",
-        trial=1,
-        seed=1,
-        counts=[3],
-        **terms,
-        **grid,
-    )
-    ((label, arrays),) = load_labelled(path)
+    ((label, arrays),) = draw_seeded(study.root / "outcomes.npz", path, files=files, **terms)
     label |= {"mechanism": "adassp-statistics", "requests": []}
     save_labelled(path, [(label, arrays | {"smallest_eigenvalue": np.array(0.0)})])
     with pytest.raises(DpgrsError, match="must hold the statistics of one release, got a benchmark's"):
@@ -301,26 +302,27 @@ def test_load_released__raise_on_a_benchmark_that_says_adassp(study):
 @pytest.mark.parametrize("method", ["naive", "adassp"])
 def test_fit_weights__of_a_release_are_those_that_are_bundled(study, method, bounds):
     config = study.settings(method, bounds=bounds)
-    noisy, seconds = study.release(config), study.root / "seconds.tsv"
-    settings = settings_for("fit-weights", methods=[method], regression={"lambda": 0.1})
-    fit_weights(settings, noisy, output=study.root / "weights.npz", seconds=seconds)
-    ((label, fit),) = load_labelled(study.root / "weights.npz")
-    settings = {"method": method, "lambda": 0.1, "lambda_from": "fixed", "heritability": None}
-    again = fit_of_release(*load_released(noisy, study.ledger(config).read()), settings)
-    assert label["method"] == method
-    np.testing.assert_array_equal(grid_weights(LinearFit(**fit)), grid_weights(again))
+    noisy = study.release(config)
+    weights, released = study.fit(config, noisy), load_released(noisy, study.ledger(config).read())
+    again = fit_as_released(*released, config)
+    found = load_weights(weights, *released, fit=fit_settings(config))
+    np.testing.assert_array_equal(grid_weights(found), grid_weights(again))
+    study.bundle(config, noisy)
+    scores = pd.read_csv(study.root / "bundle" / "scores" / "a.txt.gz", sep="\t", comment="#")
+    np.testing.assert_allclose(scores["effect_weight"], again.weights[0], rtol=1e-9)
 
 
 @pytest.mark.parametrize("method", ["naive", "adassp"])
-def test_release_metrics__measures_all_weights_of_a_budget(study, method):
+def test_measure_release__measures_all_weights_of_a_budget(study, method):
     """Also where the outcomes of a budget have requests of their own."""
     config = study.settings(method)
+    config["evaluation"] |= {"metrics": "charged", "epsilon": 1.0}
     noisy, fit = study.release(config), fit_settings(config)
     with pytest.raises(DpgrsError, match="must be of the same people, got others"):
-        study.measure(config, noisy, epsilon=1.0, skipped=1)
-    accuracy = study.measure(config, noisy, epsilon=1.0)
+        study.measure(config, noisy, skipped=1)
+    accuracy = study.measure(config, noisy)
     book, ((label, _),) = study.ledger(config).read(), load_labelled(noisy)
-    events, stated = accuracy_step.load_accuracy(accuracy, book, label, fit=fit)
+    events, stated = load_accuracy(accuracy, book, label, fit=fit)
     assert (len(events), len(stated)) == (1, 3)
     measured = list(book.requests.values())[-1].identity
     assert measured["weights"]["statistics"] == [request for _, request in label["requests"]]

@@ -22,9 +22,7 @@ from dpgrs.privacy.accounting.accountant import gdp_delta, gdp_epsilon, gdp_mu
 from dpgrs.privacy.accounting.events import ChoiceEvent
 from dpgrs.privacy.ledger.entries import Account
 from dpgrs.privacy.sensitivity import Sensitivity
-from dpgrs.steps.accuracy import public_metrics
-from dpgrs.steps.fit_weights import fit_weights
-from dpgrs.steps.release import (
+from dpgrs.release.content import (
     _inputs_of_accuracy,
     _inputs_of_fit,
     _is_as_asked,
@@ -36,7 +34,6 @@ from dpgrs.study.identity import fit_settings, public_identity
 from ledger_requests import new_ledger
 from release_choices import make_choice
 from release_data import make_events, make_terms
-from step_settings import settings_for
 from step_studies import N_PEOPLE, N_VARIANTS, NAMES, Study
 
 DELTA = 1e-6
@@ -248,8 +245,8 @@ def test_release__accuracy_is_charged_and_stated_with_the_rest(study, budget, co
     study.bundle(config, noisy)
     withheld = study.statement()
     assert withheld["composition"]["per_outcome"]["epsilon"] == "1.1"
-    study.measure(config, noisy, epsilon=0.5)
     config["evaluation"] |= {"metrics": "charged", "epsilon": 0.5, "residual_bound": 2.0}
+    study.measure(config, noisy)
     study.bundle(config, noisy, is_measured=True)
     statement = study.statement()
     owners = [one["outcome"] for one in statement["mechanisms"] if one["statistic"] == "accuracy"]
@@ -274,20 +271,8 @@ def test_release__accuracy_is_charged_and_stated_with_the_rest(study, budget, co
 def test_release__accuracy_on_public_people_follows_from_sums_in_the_bundle(study):
     config = study.settings("reusecov-gauss")
     config["evaluation"]["metrics"] = "public"
-    noisy, fit, root = study.release(config), fit_settings(config), study.root
-    files = {"output": root / "weights.npz", "seconds": root / "seconds.tsv"}
-    fit_weights(settings_for("fit-weights", **config), noisy, **files)
-    public_metrics(
-        noisy,
-        root / "outcomes.npz",
-        *files.values(),
-        output=root / "metrics.tsv",
-        accuracy=root / "accuracy.npz",
-        events=root / "accuracy_events.json",
-        panel="panel",
-        ledger=config["privacy"]["ledger"],
-        fit=fit,
-    )
+    noisy = study.release(config)
+    study.measure(config, noisy)
     assert Path("accuracy_sums.tsv") in study.bundle(config, noisy, is_measured=True)
     assert "300 people of the public reference" in study.statement()["accuracy"][0]["cost"]
     assert "people measured on, with their outcomes" in public_inputs(study)
@@ -391,3 +376,20 @@ def test_is_as_asked__takes_an_epsilon_as_it_was_written():
     """The float 1.1 is above 1.1."""
     assert not _is_as_asked([make_choice(epsilon=1.1)], {"epsilon": 1.1, "delta": DELTA})
     assert _is_as_asked([make_choice(epsilon=0.5)], {"epsilon": 0.5, "delta": DELTA})
+
+
+def test_release__outcomes_that_are_moved_together_are_stated_and_another_release(study):
+    config = study.settings("reusecov-ellipsoid", epsilon=0.1)
+    noisy = study.release(config)
+    alone, stated = study.bundle(config, noisy), study.statement()
+    config["regression"]["joint_projection"] = True
+    with pytest.raises(DpgrsError, match=r"`study` must be new .* by another fit"):
+        study.bundle(config, noisy)
+    (study.root / "bundle").rename(study.root / "published")
+    scores = study.bundle(config, noisy)[Path("scores/a.txt.gz")]
+    assert scores != alone[Path("scores/a.txt.gz")]
+    together = study.statement()
+    assert together["fit"] == stated["fit"] | {"joint_projection": True}
+    changed = [one for one in together["post_processing"] if one not in stated["post_processing"]]
+    assert len(changed) == 1
+    assert "moved together, to the nearest point of one ellipsoid" in changed[0]

@@ -5,7 +5,7 @@ import pytest
 
 from dpgrs.genotypes.bits import pack
 from dpgrs.io.trials import Outcomes, save_labelled
-from dpgrs.steps.report_screening import read_screening
+from dpgrs.reporting.screening_data import read_screening
 from random_cohorts import random_alleles
 
 SETTINGS = {"methods": ["ridge", "k-tukey", "k-ols"], "screening": {"share": 0.1}}
@@ -42,7 +42,7 @@ def screening(path, items, effects):
     save_labelled(path / "choices.npz", items)
     is_training = np.arange(300) < 240
     outcomes = Outcomes(("a", "b"), {}, effects, is_training, "haplotypes")
-    return read_screening(path / "choices.npz", PANEL, outcomes, SETTINGS)
+    return read_screening([path / "choices.npz"], PANEL, outcomes, SETTINGS)
 
 
 def test_read_screening__every_design_against_its_own_exact_choice(tmp_path):

@@ -7,7 +7,7 @@ from dpgrs.io.files import write_table
 from dpgrs.reporting.attacks import attack_rows, attacks_figure
 from dpgrs.reporting.data import read_metrics
 from dpgrs.reporting.pages import write_overview
-from dpgrs.reporting.styles import LOOKS
+from dpgrs.reporting.styles import look_of
 from dpgrs.reporting.svg import styled
 from report_data import make_attacks, make_report_data
 
@@ -65,7 +65,7 @@ def test_attacks_figure__points_intervals_and_bounds_of_the_largest_design(attac
     intervals = [tuple(line.get_xdata()) for line in lines if line.get_linewidth() == 1.1]
     assert intervals == [(row["advantage_low"], row["advantage_high"]) for row in rows[:9]]
     colors = {line.get_color() for line in lines if line.get_marker() == "o"}
-    assert LOOKS["reusecov-gauss"][0] in colors
+    assert look_of("reusecov-gauss")[0] in colors
     assert len(colors) == 4  # exact statistics, OLS, noisy statistics, ReuseCovGauss
     low, high = axes.get_xlim()
     assert low < min(row["advantage_low"] for row in rows)

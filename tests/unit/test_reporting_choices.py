@@ -10,8 +10,8 @@ import pytest
 from dpgrs.errors import DpgrsError
 from dpgrs.io.files import write_table
 from dpgrs.reporting.release_data import STATISTICS
-from dpgrs.steps import release_report
-from dpgrs.steps.release_report import render_release_report
+from dpgrs.steps import render_release_report as report_step
+from dpgrs.steps.render_release_report import render_release_report
 from forged_releases import STATEMENT
 from html_pages import text_of
 from release_choices import CHOSEN, make_chosen_release, make_laplace
@@ -118,6 +118,6 @@ def test_render__raise_on_chosen_variants_that_are_no_public_sites(tmp_path, mon
     sites = pd.read_csv(arguments["sites"], sep="\t")
     write_table(arguments["sites"], sites.assign(position=sites["position"] + 1))
     stated = json.loads((arguments["bundle"] / STATEMENT).read_text())["data_domain"]["site_digest"]
-    monkeypatch.setattr(release_report, "site_digest", lambda sites: stated)
+    monkeypatch.setattr(report_step, "site_digest", lambda sites: stated)
     with pytest.raises(DpgrsError, match="must be among the public sites"):
         render_release_report(**arguments, processes=1)

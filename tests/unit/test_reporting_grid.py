@@ -13,7 +13,7 @@ from dpgrs.reporting.grid_layout import (
     left_out_words,
     views,
 )
-from dpgrs.reporting.styles import LOOKS, series_styles
+from dpgrs.reporting.styles import look_of, series_styles
 from dpgrs.reporting.svg import styled
 from report_data import GRID, PRIVATE, make_report_data
 
@@ -57,7 +57,7 @@ def test_r2_figure__against_outcomes_draws_means_and_the_range_of_trials(demo):
 
     rows = demo.query("n_variants == 24 and epsilon == 4 and accounting == 'gdp'")
     trials = rows.groupby(["n_outcomes", "trial"])["r2"].mean().groupby("n_outcomes")
-    x, y = drawn(axis, color=LOOKS["reusecov-gauss"][0], linewidth=1.5)
+    x, y = drawn(axis, color=look_of("reusecov-gauss")[0], linewidth=1.5)
     assert x == [1, 3]
     np.testing.assert_allclose(y, trials.mean())
     bands = [collection.get_paths()[0].vertices[:, 1] for collection in axis.collections]
@@ -74,7 +74,7 @@ def test_r2_figure__against_epsilon_references_are_level_lines(demo):
     assert x == list(axis.get_xlim())
     np.testing.assert_allclose(y, ridge)
     gdp = demo.query("n_variants == 12 and n_outcomes == 3 and accounting == 'gdp'")
-    x, y = drawn(axis, color=LOOKS["reusecov-gauss"][0], linewidth=1.5)
+    x, y = drawn(axis, color=look_of("reusecov-gauss")[0], linewidth=1.5)
     np.testing.assert_allclose(y, gdp.groupby("epsilon")["r2"].mean())
 
 

@@ -14,7 +14,7 @@ from dpgrs.privacy.statement.content import Total
 from dpgrs.privacy.statement.text import budget_in_words
 from dpgrs.reporting.release_data import terms_rows
 from dpgrs.reporting.release_pages import write_outcome_pages, write_overview
-from dpgrs.steps.release_report import _scales, render_release_report
+from dpgrs.steps.render_release_report import _scales, render_release_report
 from html_pages import Page, contents, text_of
 from release_data import CURATION, SITES, make_statement, make_terms
 from release_report_data import EXACT_COUNT, SAMPLE_ID, make_data, make_release, write_pages

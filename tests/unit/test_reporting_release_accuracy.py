@@ -2,7 +2,7 @@ import re
 
 import numpy as np
 
-from dpgrs.steps.release_report import render_release_report
+from dpgrs.steps.render_release_report import render_release_report
 from html_pages import text_of
 from release_data import OUTCOMES, make_statement
 from release_report_data import make_data, make_release, write_pages

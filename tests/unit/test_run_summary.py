@@ -11,6 +11,8 @@ from dpgrs.study.run_summary import describe_ahead, describe_failure, describe_s
 from ledger_requests import new_ledger, reserve
 from report_data import PRIVATE, make_report_data
 
+DRAWN = "drawn/reusecov-statistics.json"
+
 
 @pytest.fixture
 def ledger(tmp_path):
@@ -20,14 +22,14 @@ def ledger(tmp_path):
 @pytest.fixture
 def settings(ledger):
     terms = {"protection": ["full"], "unit": "person", "neighbours": "add-remove"}
-    return {"mode": "release", "privacy": {"ledger": str(ledger.path)} | terms}
+    return {"mode": "release", "methods": ["blup"], "privacy": {"ledger": str(ledger.path)} | terms}
 
 
 @pytest.fixture
 def results(tmp_path):
     """The folder of a release that ended well."""
     root = tmp_path / "results" / "demo"
-    for name in ("report/index.html", "release/SHA256SUMS", "private/trial1/events.json"):
+    for name in ("report/index.html", "release/SHA256SUMS", f"private/trial1/{DRAWN}"):
         (root / name).parent.mkdir(parents=True, exist_ok=True)
         (root / name).touch()
     return root
@@ -42,7 +44,7 @@ def store(results, name, *requests):
 def test_describe_success__says_what_the_run_was_charged_and_what_is_spent(settings, results, ledger):
     reserve(ledger, mu="0.1", number=1)
     earlier = ledger_requests(settings)
-    store(results, "events.json", reserve(ledger, mu="0.3", number=2), reserve(ledger, mu="0.2", number=3))
+    store(results, DRAWN, reserve(ledger, mu="0.3", number=2), reserve(ledger, mu="0.2", number=3))
     store(results, "accuracy_events.json", reserve(ledger, mu="0.1", number=4))
     reserve(ledger, mu="0.5", number=5)  # of another study, meanwhile
     # mu^2 = 0.14 of 0.40: epsilons of mu 0.3742 and 0.6325, by the mu-GDP formula.
@@ -54,7 +56,7 @@ def test_describe_success__says_what_the_run_was_charged_and_what_is_spent(setti
 
 
 def test_describe_success__a_replay_says_that_nothing_was_charged(settings, results, ledger):
-    store(results, "events.json", reserve(ledger, mu="0.3"))
+    store(results, DRAWN, reserve(ledger, mu="0.3"))
     assert describe_success(settings, results=results, earlier=ledger_requests(settings))[-1] == (
         "Replayed: nothing was charged; epsilon 1.292 of 4 is spent, at delta 1e-06."
     )
@@ -66,8 +68,10 @@ def test_describe_success__without_statistics_nothing_was_replayed(settings, tmp
 
 
 def test_describe_success__raise_on_a_damaged_record_of_what_was_drawn(settings, results):
-    (results / "private" / "trial1" / "events.json").write_text('[{"events": [')
-    with pytest.raises(DpgrsError, match=r"events\.json` must be JSON that dpgrs wrote, but is missing, cut"):
+    (results / "private" / "trial1" / DRAWN).write_text('[{"events": [')
+    with pytest.raises(
+        DpgrsError, match=r"reusecov-statistics\.json` must be JSON that dpgrs wrote, but is missing, cut"
+    ):
         describe_success(settings, results=results, earlier=set())
 
 

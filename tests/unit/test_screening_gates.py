@@ -3,11 +3,13 @@
 import pytest
 
 from dpgrs.methods.chosen_requests import ScreeningTerms, screened_request
-from dpgrs.methods.registry import SCREENED
+from dpgrs.methods.registry import methods_that
 from dpgrs.methods.requests import PrivacyRequest
 from dpgrs.preflight.checks import problems
 from dpgrs.preflight.selection import screening_problems
 from dpgrs.study.settings import resolve
+
+SCREENED = methods_that("is_screened")
 
 
 def found(*methods, **raw):

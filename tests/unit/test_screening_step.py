@@ -11,25 +11,28 @@ import pytest
 from dpgrs.io.files import write_table
 from dpgrs.io.trials import Outcomes, load_labelled, save_labelled
 from dpgrs.linalg.linear_fit import LinearFit
+from dpgrs.methods import row_mechanisms
 from dpgrs.methods.labels import NO_PRIVACY
-from dpgrs.methods.registry import METHODS, SCREENED
+from dpgrs.methods.registry import METHODS, methods_that
 from dpgrs.steps import evaluate_trial as evaluate_step
-from dpgrs.steps import screening as screening_step
+from dpgrs.steps.choose_exactly import choose_exactly
+from dpgrs.steps.fit_weights import fit_weights
+from dpgrs.study import training_data
 from dpgrs.types import Selector
+from draws import draw_all, sections_of
 from screening_cohorts import CAUSAL, NAMES, cohort, frequencies
 from step_settings import settings_for
+
+SCREENED = methods_that("is_screened")
 
 SIZES = (5, 8)
 KENDALL = [name for name in SCREENED if name.startswith("k-")]
 FAMILIES = {Selector.KENDALL: "choice", Selector.SIS: "subset"}
 PRIVATE = [name for name in SCREENED if not METHODS[name].is_non_private]
 GRID = {"protections": ["full"], "accountings": ["gdp"], "epsilons": [1e4], "delta": 1e-6}
-GRID |= {"sizes": SIZES, "counts": [1, 3], "neighbours": "add-remove", "unit": "person"}
-GRID |= {"gram_share": None, "count_share": 0.01, "outcome_bound": 5.0, "outcome_budget": "joint"}
-TERMS = {"methods": SCREENED, "n_choices": 2, "share": 0.5, "law": "permute-and-flip"}
-TERMS |= {"votes_count_share": 0.05}
-TERMS |= {"composition": "basic", "bounds": "worst-case", "genotype_clip": 1.0, "trial": 1, "seed": 1}
-FIT = {"heritability": None, "count_share": 0.05, "rows_per_coefficient": 4.0}
+GRID |= {"sizes": SIZES, "counts": [1, 3], "neighbours": "add-remove", "unit": "person", "outcome_bound": 5.0}
+SCREENING = {"size": 2, "share": 0.5}
+FIT = {"rows_per_coefficient": 4.0}
 
 
 class Files:
@@ -47,7 +50,7 @@ class Files:
             sample_id=np.array([f"P{number}" for number in range(data.n_haplotypes // 2)]),
             frequency=frequencies(),
         )
-        for module in (screening_step, evaluate_step):
+        for module in (training_data, evaluate_step):
             monkeypatch.setattr(module, "Panel", SimpleNamespace(open=lambda path: panel))
         rng = np.random.default_rng(5)
         # The values of test people are known, and told apart by the split alone.
@@ -55,27 +58,39 @@ class Files:
         self.folder, self.size_of = folder, {size: panel.of_size(size) for size in SIZES}
         Outcomes(NAMES, dict.fromkeys(SIZES, Y), {}, data.is_training, rows).save(folder / "outcomes.npz")
 
-    def screen(self, **changes):
-        """Choose; return the labelled choices and the events."""
-        options = GRID | TERMS | changes
-        paths = {"output": self.folder / "choices.npz", "events": self.folder / "events.json"}
-        screening_step.screen_variants("panel", self.folder / "outcomes.npz", **paths, **options)
-        return load_labelled(paths["output"]), json.loads(paths["events"].read_text())
+    def screen(self, *, methods=SCREENED, screening=None, **changes):
+        """Choose, exactly and by what is drawn; return the labelled choices and the events."""
+        screening, outcomes, exact = SCREENING | (screening or {}), self.folder / "outcomes.npz", []
+        terms = GRID | changes | {"screening": screening}
+        self.drawn = draw_all(self.folder, methods, regression=FIT, **terms)
+        terms.pop("trial", None)
+        settings = settings_for("choose-exactly", methods=methods, **sections_of(**terms))
+        choose_exactly(settings, "panel", outcomes, output=self.folder / "exact.npz")
+        private = self.drawn.pop("choices", None)
+        exact = load_labelled(self.folder / "exact.npz")
+        if private is None:
+            return exact, []
+        return exact + load_labelled(private), json.loads(private.with_suffix(".json").read_text())
 
-    def fit(self, *, methods=SCREENED, seed=1, **changes):
+    def fit(self, *, methods=SCREENED):
         """Fit what was chosen; return (label, LinearFit) pairs."""
-        paths = [self.folder / f"{name}.npz" for name in ("outcomes", "choices")]
-        output, options = self.folder / "screened.npz", FIT | changes
-        screening_step.fit_screened(
-            "panel", *paths, output=output, methods=methods, trial=1, seed=seed, **options
+        files = {name: self.folder / f"{name}.npz" for name in ("outcomes", "weights")}
+        fit_weights(
+            settings_for("fit-weights", methods=methods),
+            self.drawn.values(),
+            choices=self.folder / "exact.npz",
+            panel="panel",
+            outcomes=files["outcomes"],
+            output=files["weights"],
+            seconds=self.folder / "seconds.tsv",
         )
-        return [(label, LinearFit(**arrays)) for label, arrays in load_labelled(output)]
+        return [(label, LinearFit(**arrays)) for label, arrays in load_labelled(files["weights"])]
 
     def evaluate(self, counts, *, compared="k-ols"):
         """Measure what was fitted, with a fit in the place of ridge; return the metrics."""
         names = ("weights.npz", "seconds.tsv", "metrics.tsv", "populations.tsv", "outcomes.npz")
         weights, seconds, metrics, populations, outcomes = (self.folder / name for name in names)
-        fits = load_labelled(self.folder / "screened.npz")
+        fits = load_labelled(weights)
         # Metrics compare with ridge.
         stand_in = [item for item in fits if item[0]["method"] == compared]
         ridge = [(label | {"method": "ridge"}, arrays) for label, arrays in stand_in]
@@ -138,8 +153,7 @@ def test_steps__every_combination_is_chosen_and_fitted(tmp_path, monkeypatch, ro
         expected = found[f"{method[0]}-ols", size, 3].weights[:count]
         np.testing.assert_allclose(fit.weights, expected, atol=0.3)
     for label, _ in fits:
-        statuses = {"k-bas": ["ok"] * label["n_outcomes"], "k-tukey": ["ok"] * label["n_outcomes"]}
-        assert label.get("statuses") == statuses.get(label["method"])
+        assert "statuses" not in label
 
 
 def test_steps__repeat_and_draw_anew_for_every_trial_and_request(files):
@@ -150,9 +164,11 @@ def test_steps__repeat_and_draw_anew_for_every_trial_and_request(files):
     assert first == again
     assert len({json.dumps(chosen) for chosen in (*first, *trial, *seed)}) == 12
     methods = ["k-blup", "k-bas"]
-    files.screen(sizes=[8], counts=[3], epsilons=[50.0])
-    one, two, other = (files.fit(methods=methods, seed=seed) for seed in (1, 1, 2))
-    for (_, fit), (_, same), (_, different) in zip(one, two, other, strict=True):
+    fits = []
+    for seed in (1, 1, 2):
+        files.screen(sizes=[8], counts=[3], epsilons=[50.0], seed=seed)
+        fits.append(files.fit(methods=methods))
+    for (_, fit), (_, same), (_, different) in zip(*fits, strict=True):
         np.testing.assert_array_equal(fit.weights, same.weights)
         assert (fit.weights[fit.weights != 0] != different.weights[fit.weights != 0]).all()
 
@@ -166,7 +182,7 @@ def test_steps__outcomes_with_separate_budgets_do_not_hang_on_their_number(files
         np.testing.assert_array_equal(alone.weights[0], together.weights[0])
 
 
-def test_screen_variants__selectors_share_no_choice(files):
+def test_draw__selectors_share_no_choice(files):
     """Each has its own draws, and a private method of one leaves the other without private choices."""
     terms = {"sizes": [8], "counts": [3], "epsilons": [0.01], "n_choices": 4}
     choices, _ = files.screen(**terms)
@@ -184,21 +200,21 @@ def test_screen_variants__selectors_share_no_choice(files):
 
 def test_steps__paper_scaling_promises_nothing_and_says_so(files):
     methods = ["s-ols", "s-blup", "k-blup"]
-    terms = {"sizes": [8], "epsilons": [2.0, 2e4], "scaling": "paper", "methods": methods}
-    choices, records = files.screen(**terms)
+    terms = {"sizes": [8], "epsilons": [2.0, 1e4], "screening": {"scaling": "paper"}}
+    choices, records = files.screen(methods=methods, **terms)
     noted = [(label, arrays) for label, arrays in choices if "note" in label]
     assert {label["selector"] for label, _ in noted} == {Selector.SIS}
-    assert not any("events" in label for label, _ in noted)
+    assert not any(label["events"] for label, _ in noted)
     # No record of draws knows of it; that of DPKendall is as ever.
     assert {event["family"] for record in records for event in record["events"]} == {"choice"}
     # With hardly any noise it finds what each outcome hangs on most.
     for label, arrays in noted:
-        if label["request"]["epsilon"] == 2e4:
+        if label["request"]["epsilon"] == 1e4:
             assert arrays["chosen"].tolist() == [sorted(pair) for pair in CAUSAL[: label["n_outcomes"]]]
     fits = [label for label, _ in files.fit(methods=methods) if label["method"].startswith("s-blup")]
     assert [(label["method"], label["n_outcomes"]) for label in fits] == [
         (f"s-blup, paper scaling, gdp noise of epsilon {epsilon}", count)
-        for epsilon, count in product(["2", "20000"], [1, 3])
+        for epsilon, count in product(["2", "10000"], [1, 3])
     ]
     for label in fits:
         assert label | {"protection": "none", **NO_PRIVACY, "is_of_count": True} == label
@@ -211,7 +227,7 @@ def test_steps__paper_scaling_promises_nothing_and_says_so(files):
     assert metrics[metrics["method"] == "s-ols"].groupby("n_outcomes").size().tolist() == [2 * 1, 2 * 3]
 
 
-def test_screen_variants__asks_nothing_where_there_is_nothing_to_ask(files):
+def test_draw__asks_nothing_where_there_is_nothing_to_ask(files):
     label_alone = {"protections": ["label"], "neighbours": "replace-one", "methods": KENDALL}
     for changes in ({"methods": ["k-ols"]}, label_alone):
         choices, records = files.screen(**changes)
@@ -226,20 +242,19 @@ def test_screen_variants__asks_nothing_where_there_is_nothing_to_ask(files):
         "reported": True,
         "n_variants": 5,
         "n_outcomes": 3,
-        "seconds": label["seconds"],
     }
 
 
-def test_fit_screened__the_count_of_tukey_gets_its_share_of_all_of_epsilon(files, monkeypatch):
+def test_draw__the_count_of_tukey_gets_its_share_of_all_of_epsilon(files, monkeypatch):
     noted = {}
 
     def fit_nothing(method, data, chosen, *, request, **options):
         noted.update(options, epsilon=request.epsilon)
         return LinearFit(np.zeros((3, 8)), np.zeros(8), np.zeros(3)), []
 
-    monkeypatch.setattr(screening_step, "fit_chosen_rows", fit_nothing)
-    files.screen(sizes=[8], counts=[3], epsilons=[2.0], share=0.2, methods=KENDALL)
-    files.fit(methods=["k-tukey"], count_share=0.1)
+    monkeypatch.setattr(row_mechanisms, "fit_chosen_rows", fit_nothing)
+    terms = {"share": 0.2, "count_share": 0.1}
+    files.screen(sizes=[8], counts=[3], epsilons=[2.0], screening=terms, methods=["k-tukey"])
     assert noted["epsilon"] == pytest.approx(0.8 * 2.0)
     assert noted["count_share"] * noted["epsilon"] == pytest.approx(0.1 * 2.0)
     assert noted["n_fits"] == 3

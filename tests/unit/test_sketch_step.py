@@ -6,12 +6,13 @@ import numpy as np
 import pytest
 
 from dpgrs.io.trials import Outcomes, Statistics, load_labelled
+from dpgrs.methods import benchmark_mechanisms as mechanisms_step
 from dpgrs.methods.reusecov import fit_reusecov
 from dpgrs.methods.sketch import private_sketch
-from dpgrs.steps import baselines as baselines_step
 from dpgrs.steps import compute_statistics as statistics_step
 from dpgrs.steps.fit_weights import fit_weights
-from dpgrs.steps.noise import add_noise
+from dpgrs.study import training_data
+from draws import draw_seeded
 from random_cohorts import random_bits
 from step_settings import settings_for
 
@@ -24,6 +25,7 @@ PANEL = SimpleNamespace(
     of_size=lambda size: np.arange(1, 1 + size),
     n_haplotypes=N_HAPLOTYPES,
     n_variants=D,
+    sample_id=np.arange(N_HAPLOTYPES // 2).astype(str),
 )
 GRID = {
     "protections": ["full"],
@@ -36,15 +38,14 @@ GRID = {
     "unit": "person",
     "gram_share": 0.5,
     "count_share": 0.1,
-    "trial": 1,
-    "seed": 1,
+    "outcome_bound": 2.0,
 }
 
 
 @pytest.fixture
 def study(tmp_path, monkeypatch):
     """The paths of the outcomes and statistics of about a third of the people as training rows."""
-    for step in (baselines_step, statistics_step):
+    for step in (training_data, statistics_step):
         monkeypatch.setattr(step, "Panel", SimpleNamespace(open=lambda path: PANEL))
     rng = np.random.default_rng(2)
     is_training = np.repeat(rng.random(N_HAPLOTYPES // 2) < 0.3, 2)
@@ -57,22 +58,28 @@ def study(tmp_path, monkeypatch):
 
 
 def sketched(study, tmp_path, *, share, **changes):
-    options = GRID | {"methods": ["reusecov-sketch"], "penalty": PENALTY, "sketch_share": share} | changes
-    output = tmp_path / "baselines.npz"
-    baselines_step.fit_baselines("panel", study.outcomes, study.statistics, output=output, **options)
-    return load_labelled(output)
+    """Draw and fit; return label and arrays of each fit."""
+    terms = GRID | changes | {"regression": {"sketch_share": share}}
+    files = {"statistics": study.statistics, "panel": "panel"}
+    named = {"mechanism": "sketched-statistics", "method": ["reusecov-sketch"], "files": files}
+    draw_seeded(study.outcomes, tmp_path / "drawn.npz", **named, **terms)
+    return fits_of(tmp_path, "reusecov-sketch")
+
+
+def fits_of(tmp_path, method):
+    settings = settings_for("fit-weights", methods=[method], regression={"lambda": PENALTY})
+    fitted = {"output": tmp_path / "weights.npz", "seconds": tmp_path / "seconds.tsv"}
+    fit_weights(settings, [tmp_path / "drawn.npz"], **fitted)
+    return load_labelled(fitted["output"])
 
 
 def test_sketch__of_everybody_with_hardly_any_noise_is_reusecov(study, tmp_path):
     certain = {"epsilons": [1e4]}
     ((label, arrays),) = sketched(study, tmp_path, share=1.0, **certain)
-    paths = {"output": tmp_path / "noisy.npz", "events": tmp_path / "events.json"}
-    add_noise(study.statistics, study.outcomes, **paths, **GRID | certain)
-    fitted = {"output": tmp_path / "weights.npz", "seconds": tmp_path / "seconds.tsv"}
-    settings = settings_for("fit-weights", methods=["reusecov-gauss"], regression={"lambda": PENALTY})
-    fit_weights(settings, tmp_path / "noisy.npz", **fitted)
-    ((plain, expected),) = load_labelled(fitted["output"])
-    assert label | {"method": "reusecov-gauss"} == plain | {"seconds": label["seconds"]}
+    files = {"statistics": study.statistics}
+    draw_seeded(study.outcomes, tmp_path / "drawn.npz", files=files, **GRID | certain)
+    ((plain, expected),) = fits_of(tmp_path, "reusecov-gauss")
+    assert label | {"method": "reusecov-gauss"} == plain
     np.testing.assert_allclose(arrays["weights"], expected["weights"], rtol=0, atol=0.02)
     np.testing.assert_allclose(arrays["means"], expected["means"], rtol=0, atol=0.01)
     assert np.abs(expected["weights"]).max() > 0.1
@@ -86,7 +93,7 @@ def test_sketch__samples_the_share_of_the_training_units(study, tmp_path, monkey
         seen.append((bits, is_unit_chosen, options))
         return private_sketch(bits, cross, is_unit_chosen, **options)
 
-    monkeypatch.setattr(baselines_step, "private_sketch", spy)
+    monkeypatch.setattr(mechanisms_step, "private_sketch", spy)
     for trial in (1, 2, 1):
         sketched(study, tmp_path, share=0.3, unit=unit, trial=trial)
     n_units = study.is_training.sum() // rows_per_unit
@@ -107,7 +114,7 @@ def test_sketch__takes_the_penalty_and_at_least_one_unit(study, tmp_path, monkey
         released.append((noisy, penalty))
         return fit_reusecov(noisy, penalty=penalty)
 
-    monkeypatch.setattr(baselines_step, "fit_reusecov", spy)
+    monkeypatch.setattr(mechanisms_step, "fit_reusecov", spy)
     ((_, arrays),) = sketched(study, tmp_path, share=1e-9)
     ((noisy, penalty),) = released
     assert penalty == PENALTY

@@ -11,19 +11,22 @@ from dpgrs.io.trials import Outcomes, Statistics, load_labelled, save_labelled
 from dpgrs.linalg.clipped_statistics import CLIPPED_GRAM_STEP
 from dpgrs.linalg.norms import clipped_outcomes
 from dpgrs.linalg.statistics import OUTCOME_STEP, coded_rows
-from dpgrs.methods.registry import BASELINES, FROM_STATISTICS, METHODS
+from dpgrs.methods.registry import METHODS, methods_that
 from dpgrs.methods.reusecov import NoisyStatistics, fit_reusecov
 from dpgrs.privacy.accounting.exact_numbers import exact_text
 from dpgrs.privacy.ledger.entries import Account
 from dpgrs.privacy.noise.study_key import VARIABLE
-from dpgrs.steps import baselines as baselines_step
 from dpgrs.steps import compute_statistics as statistics_step
+from dpgrs.steps.draw import draw
 from dpgrs.steps.fit_weights import fit_weights
-from dpgrs.steps.noise import add_noise, release_statistics
-from dpgrs.steps.released import fit_of_release, load_released
+from dpgrs.study.released import load_released
+from dpgrs.study.settings import resolve
+from draws import SHARED, draw_seeded, fit_as_released, sections_of
 from ledger_requests import create_fixed_key, new_ledger
 from random_cohorts import random_bits
 from step_settings import settings_for
+
+FROM_STATISTICS = methods_that("is_post_processing")
 
 N_VARIANTS, N_HAPLOTYPES, SIZES = 5, 200, {2: np.array([1, 4]), 5: np.arange(5)}
 TERMS = {"neighbours": "add-remove", "unit": "haplotype", "delta": 1e-5}
@@ -62,18 +65,10 @@ def statistics(tmp_path, monkeypatch):
     )
 
 
-def release(statistics, tmp_path, *, trial=1, seed=1, **changes):
-    output = tmp_path / f"noisy{trial}.npz"
-    add_noise(
-        statistics.path,
-        statistics.outcomes,
-        output=output,
-        events=tmp_path / "events.json",
-        trial=trial,
-        seed=seed,
-        **GRID | TERMS | changes,
-    )
-    return load_labelled(output)
+def release(statistics, tmp_path, *, trial=1, **changes):
+    output, files = tmp_path / f"noisy{trial}.npz", {"statistics": statistics.path}
+    terms = GRID | TERMS | {"outcome_bound": 1.5} | changes
+    return draw_seeded(statistics.outcomes, output, files=files, trial=trial, **terms)
 
 
 def test_compute_statistics__training_rows_clipped_at_the_bound(statistics):
@@ -91,7 +86,7 @@ def test_compute_statistics__training_rows_clipped_at_the_bound(statistics):
     np.testing.assert_array_equal(saved.n_observed, np.isfinite(statistics.Y[2]).sum(axis=1))
 
 
-def test_add_noise__releases_what_was_requested(statistics, tmp_path):
+def test_draw__releases_what_was_requested(statistics, tmp_path):
     released = release(statistics, tmp_path)
     requests = [label["request"] for label, _ in released]
     cells = {(r["accounting"], r["epsilon"], r["n_variants"], r["n_outcomes"]) for r in requests}
@@ -101,7 +96,7 @@ def test_add_noise__releases_what_was_requested(statistics, tmp_path):
 
 
 @pytest.mark.parametrize("neighbours", ["add-remove", "replace-one"])
-def test_add_noise__n_is_noisy_exactly_where_it_is_private(statistics, tmp_path, neighbours):
+def test_draw__n_is_noisy_exactly_where_it_is_private(statistics, tmp_path, neighbours):
     released = release(statistics, tmp_path, neighbours=neighbours)
     n = [label["n"] for label, _ in released]
     assert [len(label["events"]) for label, _ in released] == [3 if neighbours == "add-remove" else 2] * 16
@@ -110,7 +105,7 @@ def test_add_noise__n_is_noisy_exactly_where_it_is_private(statistics, tmp_path,
     assert all((4 * np.diag(arrays["gram"]) == label["n"]).all() for label, arrays in released)
 
 
-def test_add_noise__every_request_trial_and_seed_has_noise_of_its_own(statistics, tmp_path):
+def test_draw__every_request_trial_and_seed_has_noise_of_its_own(statistics, tmp_path):
     exact = Statistics.load(statistics.path)
     draws = []
     for key in ({"trial": 1}, {"trial": 2}, {"trial": 1, "seed": 2}):
@@ -133,7 +128,7 @@ def test_fit_weights__private_fits_see_released_numbers_alone(statistics, tmp_pa
 
 # Releases
 
-DATASET = {"accession": "phs000001", "consent": "c1", "dataset_version": "v1"}
+DATASET = {"accession": "phs000001", "consent": "c1", "version": "v1"}
 ONE = {"protections": ["full"], "accountings": ["gdp"], "epsilons": [1.0], "sizes": [5], "counts": [3]}
 
 
@@ -149,16 +144,16 @@ def released(statistics, tmp_path, monkeypatch):
 
     def make(name="noisy.npz", outcomes=statistics.outcomes, **changes):
         path = tmp_path / name
-        identity = {"dataset": DATASET, "genotypes": {"seed": 1}, "outcomes": {"source": "file"}}
-        options = {"sites": tmp_path / "sites.tsv", "ledger": ledger.path, "identity": identity}
-        options |= {"output": path, "events": path.with_suffix(".json")}
-        release_statistics(statistics.path, outcomes, **options, **ONE | TERMS | changes)
+        terms = sections_of(**ONE | TERMS | {"outcome_bound": 1.5, "ledger": str(ledger.path)} | changes)
+        settings = settings_for("draw", mode="release", dataset=DATASET, **terms)
+        options = {"sites": tmp_path / "sites.tsv", "output": path, "events": path.with_suffix(".json")}
+        draw(settings, outcomes, mechanism=SHARED, statistics=statistics.path, **options)
         return path
 
     return make, ledger
 
 
-def test_release_statistics__loads_back_as_what_the_ledger_charged_for(released):
+def test_draw__loads_back_as_what_the_ledger_charged_for(released):
     make, ledger = released
     path, book = make(), ledger.read()
     label, noisy = load_released(path, book)
@@ -176,11 +171,9 @@ def test_release_statistics__loads_back_as_what_the_ledger_charged_for(released)
         ({"protections": ["feature"]}, "must be full in a release, got feature"),
         ({"protections": ["label"]}, "must be full in a release, got label"),
         ({"epsilons": [1.0, 2.0]}, "must be one request, got 2"),
-        ({"outcome_norm": 0.1}, "they come with the statistics"),
-        ({"coding": "frequency", "row_norm": 0.1}, "they come with the statistics"),
     ],
 )
-def test_release_statistics__refuses_before_any_charge(released, wrong, message):
+def test_draw__refuses_before_any_charge(released, wrong, message):
     make, ledger = released
     before = ledger.path.read_bytes()
     with pytest.raises(UsageError, match=message):
@@ -188,7 +181,7 @@ def test_release_statistics__refuses_before_any_charge(released, wrong, message)
     assert ledger.path.read_bytes() == before
 
 
-def test_release_statistics__separate_budgets_leave_other_outcomes_unchanged(released, statistics, tmp_path):
+def test_draw__separate_budgets_leave_other_outcomes_unchanged(released, statistics, tmp_path):
     make, ledger = released
     (_, two), (_, three) = (
         load_labelled(make(name, counts=[count], outcome_budget="separate"))[0]
@@ -200,7 +193,7 @@ def test_release_statistics__separate_budgets_leave_other_outcomes_unchanged(rel
     assert len(ledger.read().requests) == 4
 
 
-def test_release_statistics__joint_budget_keeps_the_gram_matrix_and_draws_the_rest_anew(released):
+def test_draw__joint_budget_keeps_the_gram_matrix_and_draws_the_rest_anew(released):
     make, ledger = released
     (_, two), (_, three) = (load_labelled(make(f"{count}.npz", counts=[count]))[0] for count in (2, 3))
     np.testing.assert_array_equal(two["gram"], three["gram"])
@@ -245,7 +238,7 @@ def test_load_released__raise_on_a_benchmark(statistics, released, tmp_path):
 RELAXED = {"protections": ["full", "feature", "label"], "accountings": ["gdp"], "epsilons": [3.0]}
 
 
-def test_add_noise__every_protection_has_its_own_relation_and_bound(statistics, tmp_path):
+def test_draw__every_protection_has_its_own_relation_and_bound(statistics, tmp_path):
     released = {
         (label["request"]["protection"], label["n_outcomes"], label["request"]["n_variants"]): (label, arrays)
         for label, arrays in release(statistics, tmp_path, **RELAXED)
@@ -269,7 +262,7 @@ def test_add_noise__every_protection_has_its_own_relation_and_bound(statistics, 
 def fitted(tmp_path, methods, *, penalty=0.1, **files):
     settings = settings_for("fit-weights", methods=methods, regression={"lambda": penalty})
     files |= {"seconds": tmp_path / "seconds.tsv", "output": tmp_path / "weights.npz"}
-    fit_weights(settings, tmp_path / "noisy1.npz", **files)
+    fit_weights(settings, [tmp_path / "noisy1.npz"], **files)
     return load_labelled(tmp_path / "weights.npz")
 
 
@@ -285,42 +278,6 @@ def test_fit_weights__every_method_under_the_protections_that_it_has(statistics,
         assert arrays["weights"].shape == (label["n_outcomes"], label["n_variants"])
         has_errors = (label["method"], label["protection"]) == ("blup", "label")
         assert ("standard_errors" in arrays) == has_errors
-
-
-def test_fit_baselines__are_handed_on_with_their_times(statistics, tmp_path, monkeypatch):
-    monkeypatch.setattr(baselines_step, "Panel", SimpleNamespace(open=lambda path: panel_of_all()))
-    release(statistics, tmp_path, **RELAXED)
-    grid = GRID | TERMS | RELAXED | {"methods": ["ridge", *BASELINES], "penalty": 0.1, "trial": 1, "seed": 1}
-    paths = "panel", statistics.outcomes, statistics.path
-    baselines_step.fit_baselines(*paths, output=tmp_path / "first.npz", **grid)
-    baselines_step.fit_baselines(*paths, output=tmp_path / "again.npz", **grid)
-    given = {"outcomes": statistics.outcomes, "drawn": [tmp_path / "first.npz"]}
-    fits = fitted(tmp_path, BASELINES, **given)
-    # Under full protection alone, for each of two panels and two numbers of outcomes.
-    assert [label["method"] for label, _ in fits] == ["naive", "adassp", "dp-sgd", "bas", "tukey"] * 4
-    assert {label["protection"] for label, _ in fits} == {"full"}
-    for (label, arrays), (_, again) in zip(fits, load_labelled(tmp_path / "again.npz"), strict=True):
-        assert arrays["weights"].shape == (label["n_outcomes"], label["n_variants"])
-        np.testing.assert_array_equal(arrays["weights"], again["weights"])
-
-
-def test_fit_baselines__no_samples_of_dp_sgd_under_replace_one(statistics, tmp_path, monkeypatch):
-    monkeypatch.setattr(baselines_step, "Panel", SimpleNamespace(open=lambda path: None))
-    methods = ["naive", "adassp", "dp-sgd"]
-    grid = GRID | TERMS | {"methods": methods, "penalty": 0.1, "trial": 1, "seed": 1}
-    grid |= {"neighbours": "replace-one", "epsilons": [1.0], "counts": [1], "accountings": ["gdp"]}
-    output = tmp_path / "fits.npz"
-    baselines_step.fit_baselines("panel", statistics.outcomes, statistics.path, output=output, **grid)
-    assert {label["method"] for label, _ in load_labelled(output)} == {"naive", "adassp"}
-
-
-def panel_of_all():
-    return SimpleNamespace(
-        haplotypes=lambda columns: random_bits(N_VARIANTS, N_HAPLOTYPES)[columns],
-        of_size=SIZES.__getitem__,
-        n_haplotypes=N_HAPLOTYPES,
-        sample_id=np.arange(N_HAPLOTYPES // 2).astype(str),
-    )
 
 
 def compute_tight(statistics, tmp_path, *, counts=(1, 3), **privacy):
@@ -381,7 +338,7 @@ def test_tight_bounds__many_outcomes_are_clipped_together_or_each_by_itself(tmp_
     np.testing.assert_allclose(alone, np.clip(values, -3, 3), atol=OUTCOME_STEP)
 
 
-def test_release_statistics__tight_bounds_are_in_the_identity_and_load_back(released, statistics, tmp_path):
+def test_draw__tight_bounds_are_in_the_identity_and_load_back(released, statistics, tmp_path):
     make, ledger = released
     tight = compute_tight(statistics, tmp_path, counts=[3])
     vars(statistics)["path"] = tight.path
@@ -391,6 +348,5 @@ def test_release_statistics__tight_bounds_are_in_the_identity_and_load_back(rele
     for request in ledger.read().requests.values():
         assert request.identity["coding"] == "frequency"
         assert request.identity["row_norm"] == exact_text(label["request"]["row_norm"])
-    fit = {"method": "blup", "lambda": 0.1, "lambda_from": "fixed", "heritability": 0.4}
-    fitted_again = fit_of_release(label, noisy, fit)
-    assert fitted_again.standard_errors.shape == fitted_again.weights.shape == (3, 5)
+    fit = fit_as_released(label, noisy, resolve({"methods": ["blup"], "regression": {"heritability": 0.4}}))
+    assert fit.standard_errors.shape == fit.weights.shape == (3, 5)

@@ -4,9 +4,11 @@ import gzip
 
 import pytest
 
-from dpgrs.methods.registry import SCREENED
+from dpgrs.methods.registry import methods_that
 from study_runs import REPOSITORY, SMALL, run
 from vcf_files import record, vcf_text, write_gzip
+
+SCREENED = methods_that("is_screened")
 
 SAMPLES = tuple(f"person{number}" for number in range(12))
 # Every person heterozygous or not, differently at each site: all variants are common.

@@ -13,7 +13,7 @@ from study_runs import SMALL, command, environment, results, run
 @pytest.mark.faults
 @pytest.mark.parametrize(
     "first_output",
-    ["private/store/21.zarr", "private/trial1/noisy_statistics.npz", "metrics.tsv"],
+    ["private/store/21.zarr", "private/trial1/drawn/reusecov-statistics.npz", "metrics.tsv"],
 )
 def test_kill__resume_gives_the_results_of_an_undisturbed_run(tmp_path, first_output):
     settings = SMALL | {"trials": 1}

@@ -20,6 +20,7 @@ from release_studies import (
     RELEASE,
     bundle,
     copied_site,
+    drawn_file,
     leave_out,
     make_key,
     make_ledger,
@@ -49,7 +50,7 @@ def ledger_bytes(folder):
 
 
 def noisy(folder, study="release"):
-    ((_, arrays),) = load_labelled(folder / "results" / study / "private" / "trial1" / "noisy_statistics.npz")
+    ((_, arrays),) = load_labelled(drawn_file(folder, study))
     return arrays
 
 
@@ -90,7 +91,7 @@ def test_release__other_draws_are_not_taken_for_those_that_are_there(site, tmp_p
     shutil.copytree(site, copy)
     (copy / "results" / "release" / "release").rename(copy / "published")
     planned = run(copy, RELEASE | change, "--dry-run").stdout
-    assert "rule add_noise" in planned
+    assert "rule draw" in planned
     assert "Would be charged: epsilon 2; so far epsilon 2 of 4 is spent" in planned
 
 
@@ -119,8 +120,7 @@ def test_release__metrics_are_withheld(site):
 
 
 def _labels(folder):
-    path = folder / "results" / "release" / "private" / "trial1" / "noisy_statistics.npz"
-    with np.load(path) as arrays:
+    with np.load(drawn_file(folder)) as arrays:
         return str(arrays["labels"])
 
 
@@ -131,7 +131,7 @@ def test_release__replay_from_nothing_and_forced_rerun_give_the_same_bytes_at_no
     assert results(copy, "release").keys() == results(site, "release").keys()
     assert ledger_bytes(copy) == ledger_bytes(site)
     first = noisy(copy)
-    run(copy, RELEASE, "--forcerun", "add_noise")
+    run(copy, RELEASE, "--forcerun", "draw")
     assert all(np.array_equal(first[name], again) for name, again in noisy(copy).items())
     assert bundle(copy, "release") == bundle(site, "release")
     assert ledger_bytes(copy) == ledger_bytes(site)
@@ -157,7 +157,7 @@ def test_release__one_person_less_under_the_same_label_is_refused(copy):
     assert process.returncode == 1
     assert "The data changed under the label 1" in process.stdout
     assert ledger_bytes(copy) == before
-    assert not (copy / "results" / "release" / "private" / "trial1" / "noisy_statistics.npz").exists()
+    assert not drawn_file(copy).exists()
     assert not (copy / "results" / "release" / "release").exists()
 
 
@@ -214,7 +214,7 @@ def test_release__other_sites_over_budget_are_refused_before_any_draw(copy):
     assert "does not allow this release: cost epsilon 2 " in process.stdout
     assert "Nothing was charged; epsilon 3." in process.stdout
     assert ledger_bytes(copy) == before
-    assert not (copy / "results" / "release" / "private" / "trial1" / "noisy_statistics.npz").exists()
+    assert not drawn_file(copy).exists()
 
 
 def test_release__a_full_disk_under_snakemake_still_says_what_was_charged(copy):
@@ -232,8 +232,8 @@ def test_release__killed_at_a_step_resumes_at_no_new_cost(copy, monkeypatch, ste
     settings = RELEASE | {"dataset": RELEASE["dataset"] | {"version": "killed"}}
     place = {
         "before the draw": "dpgrs.privacy.noise.sources.ReleaseNoise._draw",
-        "after the draw": "dpgrs.steps.noise.save_labelled",
-        "after the output is stored": "dpgrs.steps.noise.complete",
+        "after the draw": "dpgrs.steps.draw.save_labelled",
+        "after the output is stored": "dpgrs.steps.draw.complete",
     }[step]
     run_and_kill(copy, settings, place)
     reserved = Ledger(copy / "ledger.jsonl").read()

@@ -93,7 +93,7 @@ def test_release__statement_counts_the_metrics(site):
 def test_release__replay_and_forced_rerun_give_the_same_at_no_cost(site, copy):
     before = (site / "ledger.jsonl").read_bytes()
     run(copy, SETTINGS, cores=1)
-    run(copy, SETTINGS, "--forcerun", "release_metrics")
+    run(copy, SETTINGS, "--forcerun", "measure_release")
     pd.testing.assert_frame_equal(metrics(copy), metrics(site))
     assert bundle(copy, "measured") == bundle(site, "measured")
     assert (copy / "ledger.jsonl").read_bytes() == before
@@ -104,10 +104,10 @@ def test_release__replay_and_forced_rerun_give_the_same_at_no_cost(site, copy):
 @pytest.mark.parametrize(
     "place",
     [
-        "dpgrs.steps.accuracy.release",
-        "dpgrs.steps.accuracy.check",
-        "dpgrs.steps.accuracy.write_table",
-        "dpgrs.steps.accuracy.complete",
+        "dpgrs.steps.measure_release.release",
+        "dpgrs.steps.measure_release.check",
+        "dpgrs.steps.measure_release.write_table",
+        "dpgrs.steps.measure_release.complete",
     ],
 )
 def test_release__metrics_killed_at_a_step_resume_at_no_new_cost(copy, place):
@@ -131,7 +131,7 @@ def test_release__one_person_less_among_those_held_out_is_refused(site, copy):
     before = (copy / "ledger.jsonl").read_bytes()
     process = run(copy, SETTINGS, check=False)
     assert process.returncode == 1
-    assert "Error in rule release_metrics" in process.stdout
+    assert "Error in rule measure_release" in process.stdout
     assert "The data changed under the label 1" in process.stdout
     assert (copy / "ledger.jsonl").read_bytes() == before
     assert not (copy / "results" / "measured" / "release").exists()

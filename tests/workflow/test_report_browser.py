@@ -13,7 +13,7 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 
 from dpgrs.reporting import pages, rendering
-from dpgrs.steps.release_report import render_release_report
+from dpgrs.steps.render_release_report import render_release_report
 from release_report_data import make_release
 from report_data import NASTY_NAME, make_attacks, make_screened_data
 

@@ -6,9 +6,16 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpgrs.methods.registry import BASELINES, FROM_STATISTICS
+from dpgrs.methods.registry import METHODS, methods_that
 from html_pages import Page
 from study_runs import SMALL, results, run
+
+FROM_STATISTICS = methods_that("is_post_processing")
+BASELINES = [
+    name
+    for name, row in METHODS.items()
+    if not (row.is_post_processing or row.is_screened or row.is_non_private)
+]
 
 pytestmark = pytest.mark.workflow
 
@@ -61,8 +68,8 @@ def test_small_study__second_run_does_nothing(study):
     ("change", "rule"),
     [
         ({"panel": SMALL["panel"] | {"maf": 0.2}}, "make_panel"),
-        ({"seed": 2}, "add_noise"),
-        ({"privacy": {"epsilon": [1, 4]}}, "add_noise"),
+        ({"seed": 2}, "draw"),
+        ({"privacy": {"epsilon": [1, 4]}}, "draw"),
         ({"regression": {"lambda": 0.7}}, "fit_weights"),
         ({"evaluation": {"metrics": "withheld"}}, None),
     ],
@@ -78,7 +85,7 @@ def test_small_study__forced_rerun_and_one_core_give_the_same_bytes(study, tmp_p
     again = results(tmp_path, "small")
     assert list(again) == list(expected)
     assert [name for name in expected if again[name] != expected[name]] == []
-    run(tmp_path, SMALL, "--forcerun", "add_noise")
+    run(tmp_path, SMALL, "--forcerun", "draw")
     again = results(tmp_path, "small")
     assert [name for name in expected if again[name] != expected[name]] == []
 

@@ -109,6 +109,14 @@ class Metrics(StrEnum):
     PUBLIC = "public"
 
 
+class RidgeOf(StrEnum):
+    """Which penalty of a ridge regression an attacker takes weights to have."""
+
+    NOTHING = "nothing"
+    LAMBDA = "lambda"  # of the settings
+    HALF = "half"  # that of a heritability of 1/2 without noise
+
+
 class Exactness(StrEnum):
     """How sure a draw of a release is to have the law that its guarantee needs (docs/proofs/exact_noise.md).
 

@@ -15,19 +15,16 @@ from dpgrs.study.cohort_files import cohort_files, reference_files_of, tables_of
 from dpgrs.study.verbs import code_read, settings_read
 from dpgrs.study.settings import counts_outcomes, resolve
 from dpgrs.preflight.controlled import is_controlled
-from dpgrs.study.identity import fit_settings, public_identity
 from dpgrs.errors import UsageError
 from dpgrs.study.fetched_files import files_to_fetch
-from dpgrs.methods.registry import BASELINES, METHODS, SCREENED
+from dpgrs.methods.mechanisms import mechanism_named, mechanisms_of
+from dpgrs.methods.registry import METHODS
 from dpgrs.study.people_terms import terms_of
 from dpgrs.privacy.accounting.events import MECHANISM_VERSION
 from dpgrs.privacy.private_folders import RECORDS as SNAKEMAKE_RECORDS, close_folder
 from dpgrs.study.provenance import stamp
-from dpgrs.study.rule_options import (
-    flags,
-    privacy_options,
-    screening_options,
-)
+from dpgrs.study.requests import READS_OF_METRICS, reads_of_draw
+from dpgrs.study.rule_options import flags
 from dpgrs.study.table_settings import has_covariates
 from snakemake.persistence import PersistenceBase
 from snakemake.settings.enums import PersistenceBackend
@@ -146,6 +143,19 @@ def public_tables():
     return [path for path in named if path]
 
 
+def files_of_draw(wildcards):
+    """Return what a mechanism draws from, by name; choices of a release it draws itself."""
+    places = {
+        "statistics": f"{TRIAL}/statistics.npz",
+        "panel": f"{PRIVATE}/panel.zarr",
+        "choices": f"{TRIAL}/drawn/choices.npz",
+    }
+    takes = mechanism_named(wildcards.mechanism).takes
+    return {
+        name: places[name] for name in takes if not (IS_RELEASE and name == "choices")
+    }
+
+
 def populations_file():
     """Return the table of populations as a list of no or one file."""
     if SETTINGS["cohort"]["source"] == "simulate":
@@ -196,26 +206,16 @@ STAMP = stamp(SETTINGS)
 FETCHED = files_to_fetch(SETTINGS)
 TRIALS = range(1, SETTINGS["trials"] + 1)
 
-# A release draws for them as for all methods, and fits them from what was drawn.
-BASELINES_USED = (
-    [] if IS_RELEASE else [name for name in BASELINES if name in SETTINGS["methods"]]
-)
-RELEASES_FROM_ROWS = IS_RELEASE and METHODS[SETTINGS["methods"][0]].draws_from_rows
-SCREENED_USED = (
-    [] if IS_RELEASE else [name for name in SCREENED if name in SETTINGS["methods"]]
-)
-
-PRIVACY_OPTIONS = privacy_options(SETTINGS)
-SCREENING_OPTIONS = screening_options(SETTINGS)
-LEDGER_OPTIONS = {
-    "ledger": SETTINGS["privacy"]["ledger"],
-    "identity": json.dumps(public_identity(SETTINGS)),
-}
+# What draws noise, by name; of a release it is one.
+DRAWS = [one.name for one in mechanisms_of(SETTINGS["methods"], is_release=IS_RELEASE)]
+SCREENED_USED = [name for name in SETTINGS["methods"] if METHODS[name].is_screened]
+CHOOSES_EXACTLY = bool(SCREENED_USED) and not IS_RELEASE
 
 RESULTS = f"results/{SETTINGS['study']}"
 PRIVATE = f"{RESULTS}/private"
 PUBLIC = f"{RESULTS}/public"
 TRIAL = f"{PRIVATE}/trial{{trial}}"
+DRAWN = f"{TRIAL}/drawn/{{mechanism}}.npz"
 # Records hold paths, host and command, and logs may tell about people: counts of what was skipped, or what an
 # error was about. Those of a release stay with what is private.
 RECORDS = PRIVATE if IS_RELEASE else RESULTS
@@ -249,3 +249,4 @@ shell.prefix(shell_prefix())
 wildcard_constraints:
     chrom="[A-Za-z0-9_.-]+",
     trial=r"\d+",
+    mechanism="[a-z-]+",

@@ -69,7 +69,7 @@ rule attack_trial:
         panel=f"{PRIVATE}/panel.zarr",
         outcomes=f"{TRIAL}/outcomes.npz",
         statistics=f"{TRIAL}/statistics.npz",
-        noisy=f"{TRIAL}/noisy_statistics.npz",
+        noisy=f"{TRIAL}/drawn/reusecov-statistics.npz",
         weights=f"{TRIAL}/weights.npz",
         covariates=COVARIATES,
     output:
@@ -133,7 +133,11 @@ rule render_report:
         statistics=f"{PRIVATE}/trial1/statistics.npz",
         weights=f"{PRIVATE}/trial1/weights.npz",
         attacks=f"{RESULTS}/attacks.tsv",
-        choices=[f"{PRIVATE}/trial1/choices.npz"] if SCREENED_USED else [],
+        choices=[
+            f"{PRIVATE}/trial1/{name}.npz"
+            for name in ("exact_choices", "drawn/choices")
+            if CHOOSES_EXACTLY and (name != "drawn/choices" or "choices" in DRAWS)
+        ],
         people=[f"{PRIVATE}/people.json"] if PEOPLE.paths else [],
         qc=QC,
         genotypes=f"{PRIVATE}/genotypes.npz",

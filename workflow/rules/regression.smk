@@ -1,53 +1,27 @@
-# Weights: of baselines, which draw noise of their own, and of all other methods from statistics alone.
-
-
-rule fit_baselines:
-    input:
-        panel=f"{PRIVATE}/panel.zarr",
-        outcomes=f"{TRIAL}/outcomes.npz",
-        statistics=f"{TRIAL}/statistics.npz",
-    output:
-        weights=f"{TRIAL}/baselines.npz",
-    log:
-        f"{LOGS}/fit_baselines/{{trial}}.log",
-    conda:
-        "../../envs/dpgrs.yaml"
-    threads: 1
-    resources:
-        mem_mb=4000,
-        runtime=240,
-    params:
-        options=flags(
-            method=BASELINES_USED,
-            size=SETTINGS["panel"]["size"],
-            count=SETTINGS["outcomes"]["count"],
-            penalty=SETTINGS["regression"]["lambda"],
-            sketch_share=SETTINGS["regression"]["sketch_share"],
-            tukey_count_share=SETTINGS["screening"]["count_share"],
-            rows_per_coefficient=SETTINGS["regression"]["rows_per_coefficient"],
-            seed=SEED,
-            **PRIVACY_OPTIONS,
-        ),
-        code=code_digest("steps/baselines.py"),
-    shell:
-        "python -m dpgrs fit-baselines {input.panel} {input.outcomes} {input.statistics} --trial {wildcards.trial}"
-        " --output {output.weights} {params.options} 2> {log}"
+# Weights of all methods, from what was drawn; those without privacy from exact statistics and choices.
 
 
 rule fit_weights:
     input:
+        drawn=[
+            f"{TRIAL}/drawn/{name}.npz"
+            for name in DRAWS
+            if mechanism_named(name).methods
+        ],
+        draw_seconds=[
+            f"{TRIAL}/drawn/{name}.tsv"
+            for name in DRAWS
+            if mechanism_named(name).methods and not IS_RELEASE
+        ],
         statistics=[] if IS_RELEASE else [f"{TRIAL}/statistics.npz"],
-        noisy=f"{TRIAL}/noisy_statistics.npz",
+        choices=[f"{TRIAL}/exact_choices.npz"] if CHOOSES_EXACTLY else [],
+        panel=[f"{PRIVATE}/panel.zarr"] if CHOOSES_EXACTLY else [],
         # Feature protection takes outcomes as public, and fits may use them.
         outcomes=(
             [f"{TRIAL}/outcomes.npz"]
-            if "feature" in SETTINGS["privacy"]["protection"]
+            if CHOOSES_EXACTLY or "feature" in SETTINGS["privacy"]["protection"]
             else []
         ),
-        drawn=[
-            *([f"{TRIAL}/baselines.npz"] if BASELINES_USED else []),
-            *([f"{TRIAL}/screened.npz"] if SCREENED_USED else []),
-        ],
     output:
         weights=f"{TRIAL}/weights.npz",
         seconds=f"{TRIAL}/fit_seconds.tsv",
@@ -61,12 +35,19 @@ rule fit_weights:
         runtime=120,
     params:
         files=lambda wildcards, input: flags(
-            statistics=list(input.statistics),
-            outcomes=list(input.outcomes),
-            drawn=list(input.drawn),
+            **{
+                name: list(input[name])
+                for name in (
+                    "draw_seconds",
+                    "statistics",
+                    "choices",
+                    "panel",
+                    "outcomes",
+                )
+            }
         ),
         settings=settings_of("fit-weights"),
         code=code_read("fit-weights"),
     shell:
-        "python -m dpgrs fit-weights --settings {params.settings:q} {input.noisy} {params.files} --output {output.weights}"
+        "python -m dpgrs fit-weights --settings {params.settings:q} {input.drawn} {params.files} --output {output.weights}"
         " --seconds {output.seconds} 2> {log}"

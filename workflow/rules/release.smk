@@ -1,26 +1,14 @@
 # What a release takes from outside its cohort, its metrics, and the bundle that it ends in.
 
+RELEASED = f"{PRIVATE}/trial1/drawn/{DRAWS[0]}.npz"
 IS_CHARGED = SETTINGS["evaluation"]["metrics"] == "charged"
 IS_PUBLIC = SETTINGS["evaluation"]["metrics"] == "public"
 # Whose genotypes accuracy is measured on; nobody's where it is withheld.
 MEASURED_PANEL = [f"{PRIVATE}/panel.zarr"] if IS_CHARGED else []
 MEASURED_COVARIATES = COVARIATES if IS_CHARGED else []
-ACCURACY_OPTIONS = {}
 if IS_PUBLIC:
     MEASURED_PANEL = [f"{PUBLIC}/panel.zarr"]
     MEASURED_COVARIATES = [f"{PUBLIC}/covariates.npz"] if COVARIATES else []
-    ACCURACY_OPTIONS = {
-        "ledger": SETTINGS["privacy"]["ledger"],
-        "fit": json.dumps(fit_settings(SETTINGS)),
-    }
-if IS_CHARGED:
-    ACCURACY_OPTIONS = {
-        "epsilon": SETTINGS["evaluation"]["epsilon"],
-        "residual_bound": SETTINGS["evaluation"]["residual_bound"]
-        or SETTINGS["outcomes"]["bound"],
-        "fit": json.dumps(fit_settings(SETTINGS)),
-        **LEDGER_OPTIONS,
-    }
 
 
 # The functions that draw noise, and the one that draws all statistics together.
@@ -143,10 +131,10 @@ use rule make_covariates as make_reference_covariates with:
         f"{LOGS}/make_reference_covariates.log",
 
 
-# A mechanism where the metrics are charged, see add_noise.
-rule release_metrics:
+# A mechanism where the metrics are charged, see draw.
+rule measure_release:
     input:
-        noisy=f"{PRIVATE}/trial1/noisy_statistics.npz",
+        drawn=RELEASED,
         outcomes=f"{PUBLIC if IS_PUBLIC else PRIVATE}/trial1/outcomes.npz",
         weights=f"{PRIVATE}/trial1/weights.npz",
         seconds=f"{PRIVATE}/trial1/fit_seconds.tsv",
@@ -160,7 +148,7 @@ rule release_metrics:
         accuracy=f"{PRIVATE}/trial1/accuracy.npz",
         events=f"{PRIVATE}/trial1/accuracy_events.json",
     log:
-        f"{LOGS}/release_metrics.log",
+        f"{LOGS}/measure_release.log",
     retries: 0
     conda:
         "../../envs/dpgrs.yaml"
@@ -169,25 +157,28 @@ rule release_metrics:
         mem_mb=4000,
         runtime=60,
     params:
-        version=(MECHANISM_VERSION if IS_CHARGED else code_digest("steps/accuracy.py")),
-        verb="public-metrics" if IS_PUBLIC else "release-metrics",
+        version=MECHANISM_VERSION if IS_CHARGED else code_read("measure-release"),
         files=lambda wildcards, input: flags(
             panel=list(input.panel),
             sites=list(input.sites),
             covariates=list(input.covariates),
             loadings=list(input.loadings),
         ),
-        options=flags(**ACCURACY_OPTIONS),
+        settings=lambda wildcards: settings_read(
+            SETTINGS, "measure-release", READS_OF_METRICS
+        ),
     shell:
-        "python -m dpgrs {params.verb} {input.noisy} {input.outcomes} {input.weights} {input.seconds} {params.files}"
-        " --output {output.metrics} --accuracy {output.accuracy} --events {output.events} {params.options} 2> {log}"
+        "python -m dpgrs measure-release --settings {params.settings:q} {input.drawn} {input.outcomes} {input.weights}"
+        " {input.seconds} {params.files} --output {output.metrics} --accuracy {output.accuracy} --events {output.events}"
+        " 2> {log}"
 
 
 rule write_release:
     input:
         settings=SETTINGS_FILE,
         sites=f"{PUBLIC}/sites.tsv",
-        noisy=f"{PRIVATE}/trial1/noisy_statistics.npz",
+        drawn=RELEASED,
+        weights=f"{PRIVATE}/trial1/weights.npz",
         accuracy=f"{PRIVATE}/trial1/accuracy.npz",
         audit=AUDIT,
         loadings=LOADINGS,
@@ -207,9 +198,9 @@ rule write_release:
         options=lambda wildcards, input: flags(
             audit=list(input.audit), loadings=list(input.loadings)
         ),
-        code=code_digest("steps/release.py"),
+        code=code_read("write-release"),
     shell:
-        "python -m dpgrs write-release {input.settings} {input.sites} {input.noisy} {input.accuracy}"
+        "python -m dpgrs write-release {input.settings} {input.sites} {input.drawn} {input.weights} {input.accuracy}"
         " --output {params.bundle} {params.options} 2> {log}"
 
 
@@ -232,7 +223,7 @@ rule render_release_report:
     params:
         bundle=subpath(input.bundle, parent=True),
         pages=subpath(output.overview, parent=True),
-        code=code_digest("steps/release_report.py"),
+        code=code_read("render-release-report"),
     shell:
         "python -m dpgrs render-release-report {params.bundle} {input.sites} {input.metrics}"
         " --output {params.pages} --processes {threads} 2> {log}"

@@ -19,6 +19,7 @@ rule write_settings:
     params:
         # A function, since the settings may hold {chrom}, which is no wildcard here.
         settings=lambda wildcards: json.dumps(SETTINGS, indent=2, sort_keys=True),
+        code=code_read("write-settings"),
     shell:
         "python -m dpgrs write-settings {params.settings:q} --output {output.settings} 2> {log}"
 
@@ -38,6 +39,8 @@ rule write_provenance:
     resources:
         mem_mb=500,
         runtime=10,
+    params:
+        code=code_read("write-provenance"),
     shell:
-        "python -m dpgrs write-provenance --settings {input.settings} --metrics {input.metrics}"
+        "python -m dpgrs write-provenance {input.settings} {input.metrics}"
         " --output {output.provenance} 2> {log}"

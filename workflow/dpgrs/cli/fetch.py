@@ -14,7 +14,7 @@ from dpgrs.cli.options import output
 @click.pass_obj
 def fetch(context, url, manifest, output):
     """Fetch a public file, resumed where it broke off; it appears only with the right checksum."""
-    from dpgrs.steps.fetch import fetch_file
+    from dpgrs.fetching.files import fetch_file
 
     fetched = fetch_file(url, manifest=manifest, output=output, progress=not context["quiet"])
     click.echo(json.dumps(fetched), err=True)
@@ -26,9 +26,9 @@ def fetch(context, url, manifest, output):
 @click.pass_obj
 def fetch_manifest(context, url, output):
     """Fetch a publisher's list of checksums."""
-    from dpgrs.steps import fetch
+    from dpgrs.fetching import files
 
-    fetched = fetch.fetch_manifest(url, output=output, progress=not context["quiet"])
+    fetched = files.fetch_manifest(url, output=output, progress=not context["quiet"])
     click.echo(json.dumps(fetched), err=True)
 
 

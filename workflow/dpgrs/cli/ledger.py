@@ -106,8 +106,8 @@ def plan(path, changes, is_json, **assumed):
 
     CONFIG is a file, or what somebody writes to already: `/dev/stdin`, `<(...)`.
     """
+    from dpgrs.planning.plan import plan_study
     from dpgrs.reporting.plan import plan_as_text
-    from dpgrs.steps.plan import plan_study
     from dpgrs.study.settings_files import read_settings
 
     found = plan_study(read_settings(path, changes=changes), **assumed)

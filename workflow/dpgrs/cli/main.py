@@ -12,29 +12,12 @@ import click
 import dpgrs
 from dpgrs.cli.fetch import COMMANDS as FETCHING
 from dpgrs.cli.ledger import key, ledger, plan, release
-from dpgrs.cli.options import (
-    AT_LEAST_1,
-    NOT_ZERO,
-    POSITIVE,
-    SHARE,
-    events,
-    output,
-    path_argument,
-    penalty,
-    request_terms,
-    seed,
-    several,
-    trial,
-)
+from dpgrs.cli.options import AT_LEAST_1, SHARE
 from dpgrs.cli.people import COMMANDS as PEOPLE
-from dpgrs.cli.release import COMMANDS
-from dpgrs.cli.report import COMMANDS as REPORTING
-from dpgrs.cli.selection import COMMANDS as SCREENING
 from dpgrs.cli.store import store
 from dpgrs.cli.tabular import tabular
 from dpgrs.cli.verbs import command_of
 from dpgrs.errors import DpgrsError, shown
-from dpgrs.methods.registry import BASELINES
 from dpgrs.study.verbs import verb_names
 
 OUT_OF_MEMORY = (
@@ -103,41 +86,6 @@ def main(context, verbose, quiet):
     context.obj = {"quiet": quiet}
 
 
-@main.command()
-@path_argument("statistics")
-@path_argument("outcomes")
-@trial
-@request_terms
-@seed
-@events
-@output
-def add_noise(statistics, outcomes, **options):
-    """Draw seeded noise for a benchmark, one set per budget, panel size and number of outcomes."""
-    from dpgrs.steps import noise
-
-    noise.add_noise(statistics, outcomes, **options)
-
-
-@main.command()
-@path_argument("panel")
-@path_argument("outcomes")
-@path_argument("statistics")
-@trial
-@several("--method", "methods", type=click.Choice(BASELINES), help="Method.")
-@request_terms
-@penalty
-@click.option("--tukey-count-share", type=SHARE, default=0.05, help="Of the rows of the Tukey mechanism.")
-@click.option("--rows-per-coefficient", type=POSITIVE, default=2.0, help="Of one of its models.")
-@click.option("--sketch-share", type=NOT_ZERO, default=0.5, help="Share of the units in a sketch's sample.")
-@seed
-@output
-def fit_baselines(panel, outcomes, statistics, **options):
-    """Fit methods that draw noise of their own, in a benchmark."""
-    from dpgrs.steps import baselines
-
-    baselines.fit_baselines(panel, outcomes, statistics, **options)
-
-
 @main.command("audit")
 @click.option("--mechanism", "mechanisms", multiple=True, help="Name of a private_* function; default: all.")
 @click.option("--of-releases", is_flag=True, help="Leave out what a release cannot draw.")
@@ -167,5 +115,5 @@ def audit_mechanisms(context, mechanisms, of_releases, mode, seed, is_json, is_m
 
 for command in (key, ledger, plan, release, store, tabular):
     main.add_command(command)
-for command in (*FETCHING, *PEOPLE, *COMMANDS, *SCREENING, *REPORTING):
+for command in (*FETCHING, *PEOPLE):
     main.add_command(command)

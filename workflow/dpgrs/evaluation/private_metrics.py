@@ -30,6 +30,7 @@ LOW_BITS = 24  # of a weight
 COVARIATE_BITS = 11  # of an entry of a covariate or dosage, in steps of 2^-12, below 1/2
 # Standard deviations of the noise; noise alone is as large with a probability of 3e-7.
 SMALLEST_DENOMINATOR = 5
+TERMS_OF_REQUEST = ("rows", "n_outcomes", "outcome_bound", "delta", "neighbours", "unit", "accounting")
 
 
 @dataclass(frozen=True)
@@ -57,6 +58,13 @@ class AccuracyRequest:
     neighbours: Neighbours = Neighbours.ADD_REMOVE
     unit: Unit = Unit.PERSON
     accounting: Accounting = Accounting.GDP
+
+    @classmethod
+    def of(cls, request, evaluation):
+        """Ask for accuracy under the terms of a request, by the section ``evaluation`` of the settings."""
+        terms = {name: getattr(request, name) for name in TERMS_OF_REQUEST}
+        bound = evaluation["residual_bound"] or request.outcome_bound
+        return cls(epsilon=evaluation["epsilon"], residual_bound=bound, **terms)
 
     @cached_property
     def mu(self):

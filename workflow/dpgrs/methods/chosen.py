@@ -18,7 +18,7 @@ from dpgrs.linalg.statistics import (
     selected_haplotypes,
 )
 from dpgrs.methods.chosen_requests import row_norm_of_half
-from dpgrs.methods.fits import fit_released
+from dpgrs.methods.fits import STEPS_OF_BLUP, fit_released
 from dpgrs.methods.naive import SeparateStatistics
 from dpgrs.methods.reusecov import (
     private_count,
@@ -32,6 +32,11 @@ from dpgrs.selection.dp_kendall import genotype_pairs
 from dpgrs.selection.dp_sis import genotype_sis_scores, paper_sis
 from dpgrs.selection.selectors import SELECTORS
 from dpgrs.types import Coding, Rows, Selector
+
+STEPS = (
+    "Every outcome is fitted by itself, from a noisy Gram matrix of the variants chosen for it.",
+    *STEPS_OF_BLUP,
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,9 +140,11 @@ class ChosenStatistics(SeparateStatistics):
     ----------
     chosen : (n_outcomes, n_choices) int64, in the order of choice. Here `gram` and `cross` are of these.
     origin : (n_variants,) float64 or None, of all variants that could be chosen.
+    note : str, how the variants were chosen if that was not private.
     """
 
     chosen: np.ndarray | None = None
+    note: str = ""
 
 
 def private_choices(data, *, request, noise, outcome_names, selector=Selector.KENDALL, outcome_bound=None):
@@ -265,7 +272,7 @@ def fit_chosen(drawn, method, *, request, terms, n_variants):
     Parameters
     ----------
     drawn : ChosenStatistics
-    method : str, one of `dpgrs.methods.registry.FROM_STATISTICS`.
+    method : str, as in `fit_released`.
     request : SeparateRequest, under which they were released.
     terms : FitTerms
     n_variants : int, that could be chosen.

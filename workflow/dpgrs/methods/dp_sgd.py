@@ -10,15 +10,6 @@ from fractions import Fraction
 from functools import cached_property, lru_cache
 
 import numpy as np
-from dp_accounting import (
-    ComposedDpEvent,
-    GaussianDpEvent,
-    NeighboringRelation,
-    PoissonSampledDpEvent,
-    SelfComposedDpEvent,
-)
-from dp_accounting.pld import PLDAccountant
-from dp_accounting.rdp import RdpAccountant
 
 from dpgrs.errors import UsageError
 from dpgrs.linalg.linear_fit import LinearFit
@@ -174,12 +165,24 @@ def _smallest_noise(epsilon, delta, steps, sampling_rate, mu_count, accounting, 
 
 def sgd_event(multiplier, *, steps, sampling_rate, mu_count):
     """Return the whole of DP-SGD, count and steps, as an event of `dp_accounting`."""
+    # Takes 1 s, which whoever does without DP-SGD need not wait for; so below.
+    from dp_accounting import (
+        ComposedDpEvent,
+        GaussianDpEvent,
+        PoissonSampledDpEvent,
+        SelfComposedDpEvent,
+    )
+
     step = PoissonSampledDpEvent(sampling_rate, GaussianDpEvent(multiplier))
     return ComposedDpEvent([GaussianDpEvent(1 / mu_count), SelfComposedDpEvent(step, steps)])
 
 
 def _accountant(epsilon, delta, steps, accounting):
     """Return a fresh accountant, and the delta that it may use up: its own errors are taken off."""
+    from dp_accounting import NeighboringRelation
+    from dp_accounting.pld import PLDAccountant
+    from dp_accounting.rdp import RdpAccountant
+
     certain = delta - NUMERIC_ERROR * (10 + steps)
     if accounting == Accounting.PAPER or certain <= 0 or epsilon > LARGEST_TIGHT_EPSILON:
         return RdpAccountant(ORDERS), delta

@@ -11,9 +11,37 @@ from dpgrs.linalg.projection import project_ellipsoid, project_feature, project_
 from dpgrs.linalg.statistics import column_moments, count_known
 from dpgrs.methods.blup import fit_blup, fit_blup_public_outcomes
 from dpgrs.methods.penalties import adassp_penalty, evidence_penalty
-from dpgrs.methods.reusecov import fit_reusecov
+from dpgrs.methods.registry import METHODS, named
+from dpgrs.methods.reusecov import CENTRED, fit_reusecov
 from dpgrs.types import Coding, Penalty, Protection, Rows
 
+
+def _in_words(fit):
+    """Say which lambda a ridge regression has, by the settings of a fit, a dict; here and below."""
+    return {
+        Penalty.FIXED: f"Ridge regression with lambda {fit['lambda']} per row.",
+        Penalty.ADASSP: "Ridge regression, lambda from the spread of the noise on the Gram matrix.",
+        Penalty.EVIDENCE: "Ridge regression, lambda from the marginal likelihood of what was released.",
+    }[Penalty(fit["lambda_from"])]
+
+
+def _moved_in_words(fit):
+    """Say whether outcomes are moved together."""
+    if "joint_projection" in fit:
+        return (
+            "The noisy X'Y of all outcomes is moved together, to the nearest point of one ellipsoid, that of "
+            "the noisy Gram matrix with a radius for all."
+        )
+    return "The noisy X'Y is moved to the nearest point of the ellipsoid of the noisy Gram matrix."
+
+
+STEPS = (*CENTRED, _in_words)
+STEPS_IN_ELLIPSOID = (_moved_in_words, *STEPS)
+STEPS_APART = ("Every outcome is fitted by itself, from a noisy Gram matrix of its own.", *STEPS)
+STEPS_OF_BLUP = (
+    "The means are those of the denoised Gram matrix.",
+    "A noise-aware best linear unbiased prediction (docs/blup.md).",
+)
 # Standardised outcomes have a mean square of 1: the public bound on which projections rest.
 OUTCOME_RMS = 1.0
 
@@ -35,13 +63,19 @@ class FitTerms:
     heritability: float | None = None
     is_joint: bool = False
 
+    @classmethod
+    def of(cls, regression):
+        """Take them from the section ``regression`` of the settings of a study."""
+        names = ("lambda", "lambda_from", "heritability", "joint_projection")
+        return cls(*(regression[name] for name in names))
+
 
 def fit_released(method, noisy, *, request, terms, outcomes=None):
     """Fit all outcomes by one method.
 
     Parameters
     ----------
-    method : str, one of `dpgrs.methods.registry.FROM_STATISTICS`.
+    method : str, one whose row in the registry names a fit.
     noisy : NoisyStatistics
     request : PrivacyRequest, under which they were released.
     terms : FitTerms
@@ -58,31 +92,31 @@ def fit_released(method, noisy, *, request, terms, outcomes=None):
     """
     if outcomes is not None:
         noisy = replace(noisy, observed=np.maximum(count_known(outcomes), 1))
-    fit = _FITS[method](noisy, request=request, terms=terms, outcomes=outcomes)
+    fit = named(METHODS[method].fit)(noisy, request=request, terms=terms, outcomes=outcomes)
     return fit.in_half_coding(noisy.origin)
 
 
-def _gauss(noisy, *, request, terms, outcomes):
+def gauss(noisy, *, request, terms, outcomes):
     return fit_reusecov(noisy, penalty=_penalty(noisy, request, terms))
 
 
-def _projected(noisy, *, request, terms, outcomes):
+def projected(noisy, *, request, terms, outcomes):
     """Move X'Y to where it could lie, given the public side."""
     if Protection(request.protection) == Protection.LABEL:
         cross = project_label(noisy.cross, noisy.gram[:-1, :-1], _norms(noisy), joint=terms.is_joint)
     else:
         Y, radii = np.nan_to_num(outcomes), _column_norm(noisy, request)
         cross = project_feature(noisy.cross, Y, radii, joint=terms.is_joint)
-    return _gauss(replace(noisy, cross=cross), request=request, terms=terms, outcomes=outcomes)
+    return gauss(replace(noisy, cross=cross), request=request, terms=terms, outcomes=outcomes)
 
 
-def _in_ellipsoid(noisy, *, request, terms, outcomes):
+def in_ellipsoid(noisy, *, request, terms, outcomes):
     """Move X'Y to where the noisy Gram matrix says that it could lie."""
     cross = project_ellipsoid(noisy.cross, noisy.gram[:-1, :-1], _norms(noisy), joint=terms.is_joint)
-    return _gauss(replace(noisy, cross=cross), request=request, terms=terms, outcomes=outcomes)
+    return gauss(replace(noisy, cross=cross), request=request, terms=terms, outcomes=outcomes)
 
 
-def _blup(noisy, *, request, terms, outcomes):
+def blup(noisy, *, request, terms, outcomes):
     means, G_c = _centred(noisy, request)
     known = {"gram_sd": request.noise_sd["gram"], "cross_sd": request.noise_sd["cross"]}
     known |= {"heritability": terms.heritability, "means": means}
@@ -93,14 +127,6 @@ def _blup(noisy, *, request, terms, outcomes):
         public = {"outcomes": np.nan_to_num(outcomes)}
         found = fit_blup_public_outcomes(G_c, noisy.cross, noisy.n, **public, **known)
     return LinearFit(found.weights, means, np.zeros(len(found.weights)), found.standard_errors)
-
-
-_FITS = {
-    "reusecov-gauss": _gauss,
-    "reusecov-proj": _projected,
-    "reusecov-ellipsoid": _in_ellipsoid,
-    "blup": _blup,
-}
 
 
 def _centred(noisy, request):

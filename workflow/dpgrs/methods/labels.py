@@ -2,6 +2,8 @@
 
 import time
 
+from dpgrs.types import Protection
+
 # What a label says of a method without privacy.
 NO_PRIVACY = dict.fromkeys(["neighbours", "unit", "accounting", "epsilon", "delta"])
 
@@ -10,6 +12,12 @@ def fit_label(method, request, n_outcomes):
     """Return the label of a private fit: its method, the terms of its request and the number of outcomes."""
     terms = {term: request[term] for term in ("protection", *NO_PRIVACY, "n_variants")}
     return {"method": method, "reported": True, "n_outcomes": n_outcomes} | terms
+
+
+def exact_label(method, n_variants, n_outcomes):
+    """Return the label of a fit without privacy."""
+    label = {"method": method, "protection": str(Protection.NONE), **NO_PRIVACY, "reported": True}
+    return label | {"n_variants": n_variants, "n_outcomes": n_outcomes}
 
 
 def timed(function, *arguments, **options):

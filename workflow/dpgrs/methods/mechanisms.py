@@ -1,21 +1,74 @@
-"""What a release may draw: all mechanisms, by name and by method.
+"""All that draws noise: mechanisms by name and by method.
 
 A mechanism has a name in the ledger, so that two never share noise or stand for one another, and what it
 released is fitted by its own methods alone.
 """
 
-from dpgrs.errors import DpgrsError
-from dpgrs.methods.row_mechanisms import BoostedFits, ChosenBoostedFits, ChosenFits
-from dpgrs.methods.sum_mechanisms import Adassp, SeparateFits, SharedStatistics
+from functools import cache
 
-ALL = (SharedStatistics(), Adassp(), SeparateFits(), ChosenFits(), BoostedFits(), ChosenBoostedFits())
-MECHANISMS = {mechanism.name: mechanism for mechanism in ALL}
+from dpgrs.errors import UsageError
+from dpgrs.methods.drawn_choices import Choices
+from dpgrs.methods.registry import METHODS, named
+from dpgrs.methods.sum_mechanisms import SharedStatistics
+
+SHARED = SharedStatistics()
 
 
-def mechanism_of(method):
-    """Return the mechanism from which a method is fitted; what no release may draw for gets ReuseCov's."""
-    found = [mechanism for mechanism in MECHANISMS.values() if method in mechanism.methods]
-    return found[0] if found else MECHANISMS[SharedStatistics.name]
+def mechanism_of(method, *, is_release=True):
+    """Return the mechanism from which a method is fitted; without one of its own it is ReuseCov's."""
+    row = METHODS.get(method)
+    if row is None:
+        return SHARED
+    place = row.mechanism if is_release else row.mechanism_of_benchmark or row.mechanism
+    return _made(named(place)) if place else SHARED
+
+
+def all_mechanisms():
+    """Return all mechanisms by name, a dict."""
+    known = [SHARED, _made(Choices)]
+    known += [mechanism_of(name, is_release=is_release) for name in METHODS for is_release in (True, False)]
+    return {mechanism.name: mechanism for mechanism in known}
+
+
+def mechanism_named(name):
+    """Return a mechanism.
+
+    Raises
+    ------
+    UsageError
+        If there is none of this name.
+    """
+    known = all_mechanisms()
+    if name not in known:
+        raise UsageError(
+            f"The name of a mechanism must be one of {', '.join(known)}, got {name}. Correct it."
+        )
+    return known[name]
+
+
+@cache
+def _made(mechanism):
+    return mechanism()
+
+
+def mechanisms_of(methods, *, is_release):
+    """Return the mechanisms that a study draws by: a benchmark always by ReuseCov's, which it attacks too.
+
+    Parameters
+    ----------
+    methods : list of str
+    is_release : bool
+
+    Returns
+    -------
+    list of mechanisms; the choices of a benchmark, on which others rest, come before these.
+    """
+    if is_release:
+        return [mechanism_of(methods[0])]
+    private = [name for name in methods if not METHODS[name].is_non_private]
+    choices = [Choices.name] if any(METHODS[name].is_screened for name in private) else []
+    own = (mechanism_of(name, is_release=False).name for name in private)
+    return [mechanism_named(name) for name in dict.fromkeys([SHARED.name, *choices, *own])]
 
 
 def mechanism_of_study(config):
@@ -29,20 +82,8 @@ def mechanism_of_study(config):
 
 
 def mechanism_of_file(label):
-    """Return the mechanism that a file of noisy statistics names in a label; without a name it is ReuseCov's.
-
-    Raises
-    ------
-    DpgrsError
-        If the name is not known.
-    """
-    name = label.get("mechanism", SharedStatistics.name)
-    if name not in MECHANISMS:
-        raise DpgrsError(
-            f"The mechanism of noisy statistics must be one of {', '.join(MECHANISMS)}, got {name}. "
-            "Run the study again."
-        )
-    return MECHANISMS[name]
+    """Return the mechanism that a file of what was drawn names in a label; errors as `mechanism_named`."""
+    return mechanism_named(label.get("mechanism"))
 
 
 def request_of(label):

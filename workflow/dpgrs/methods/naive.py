@@ -22,7 +22,6 @@ from dpgrs.privacy.accounting.accountant import paper_noise_multiplier, split_bu
 from dpgrs.types import Accounting
 
 # Entries of all X'X of a release, which are kept: 2 GiB of float64.
-LARGEST_SEPARATE = 2**28
 # Beyond this epsilon of one fit, advanced composition never beats basic composition.
 _LARGEST_ADVANCED = 100.0
 

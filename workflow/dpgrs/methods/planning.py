@@ -61,7 +61,7 @@ def expected_fit(method, request, *, n_rows, frequency, terms, heritability, n_o
 
     Parameters
     ----------
-    method : str, one of `dpgrs.methods.registry.FROM_STATISTICS` that does not need public outcomes.
+    method : str, one whose row in the registry names a fit, and that does not need public outcomes.
     request : PrivacyRequest; its bounds are taken into account.
     n_rows : int >= 1, rows to train on: assumed, public, or released with noise.
     frequency : (n_variants,) float64 in [0, 1], public ALT allele frequencies.

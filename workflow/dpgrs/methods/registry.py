@@ -1,46 +1,75 @@
-"""The methods of a study: what each one protects, and how sure its noise is in a release."""
+"""The methods of a study, a row each: all that is known of one beside its own module.
 
+Nothing heavy is imported: what draws and what fits are named here, and looked up when they are needed.
+"""
+
+import importlib
 from dataclasses import dataclass
+from functools import cache
 
-from dpgrs.types import Exactness, Neighbours, Protection, Selector
+from dpgrs.types import Exactness, Neighbours, Protection, RidgeOf, Selector
 
 FULL, FEATURE, LABEL = Protection.FULL, Protection.FEATURE, Protection.LABEL
-KENDALL, SIS, TWO_STAGE = Selector.KENDALL, Selector.SIS, Selector.TWO_STAGE
-
+LARGEST_FACTORED = 2**12  # variants and covariates, of what is factored exactly
+LARGEST_SEPARATE = 2**28  # entries of all that is kept for each outcome
 
 SUMS = ("private_gram", "private_cross_product")
-OF_NAIVE = (*SUMS, "private_separate_statistics")
-OF_CHOICES = (*SUMS, "private_kendall", "private_choices", "private_chosen_statistics")
-OF_SETS = (*SUMS, "private_sis", "private_choices", "private_chosen_statistics")
-OF_ADASSP = (*SUMS, "private_smallest_eigenvalue", "private_adassp")
 OF_BOOSTED = ("private_boosted_adassp",)
-OF_BOOSTED_CHOICES = ("private_kendall", "private_choices", *OF_BOOSTED)
+OF_KENDALL = ("private_kendall", "private_choices")
+OF_SIS = ("private_sis", "private_choices")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Method:
     """What is known of a method before it runs.
 
     Attributes
     ----------
+    label : str, its name on pages.
+    look : (colour, marker) in figures; None of what is not private.
     protections : tuple of Protection, those under which it exists.
     exactness : Exactness or None. A method without one draws noise that is for benchmarks alone, or none.
-    draws_itself : bool, whether it has a mechanism of its own, beside ReuseCov's noisy statistics.
     neighbours : Neighbours or None, the only ones for which what its secret sample hides is accounted; None
         for all.
+    selector : Selector or None, by what variants are chosen for each outcome, on which alone it is fitted.
+    mechanism : str, the class of what draws for it, ``module.Class``; None where nothing does.
+    mechanism_of_benchmark : the same in a benchmark, where that is another.
+    fit : str, the function by which ReuseCov's statistics become its weights (`dpgrs.methods.fits`); None
+        where its mechanism says.
+    reads : tuple of str, the keys of ``regression`` on which its fit hangs.
+    takes_covariates : bool, whether covariates and dosages are in what it is fitted from.
+    takes_outcomes : bool, whether its fit uses the outcomes themselves where they are public.
+    reads_rows : bool, whether it is fitted from rows, not from sums over them; it then counts no rows.
+    counts_units : bool, whether it counts units at `screening.count_share`.
+    has_normal_noise : bool, whether there is any among its draws.
+    most_columns : int or None, the most columns of X, the intercept among them, that it can be fitted on.
+    most_entries : int or None, the most entries of X'X that it can keep for all outcomes.
+    ridge : RidgeOf or None, as what an attacker takes its weights; None where they are not attacked.
     audited : tuple of str, the functions that draw for it in a release, beside `private_count`: a release
         audits them.
-    selector : Selector or None, by what variants are chosen for each outcome, on which alone it is fitted.
-    reads_rows : bool, whether it is fitted from rows, not from sums over them; it then counts no rows.
+    steps : str, a tuple of what a statement says of its fit: each text, or a function of the fit's settings.
     """
 
-    protections: tuple
+    label: str
+    look: tuple | None = None
+    protections: tuple = (FULL,)
     exactness: Exactness | None = None
-    draws_itself: bool = False
     neighbours: Neighbours | None = None
-    audited: tuple = (*SUMS, "private_statistics")
     selector: Selector | None = None
+    mechanism: str | None = "sum_mechanisms.SharedStatistics"
+    mechanism_of_benchmark: str | None = None
+    fit: str | None = None
+    reads: tuple = ()
+    takes_covariates: bool = False
+    takes_outcomes: bool = False
     reads_rows: bool = False
+    counts_units: bool = False
+    has_normal_noise: bool = True
+    most_columns: int | None = None
+    most_entries: int | None = None
+    ridge: RidgeOf | None = None
+    audited: tuple = (*SUMS, "private_statistics")
+    steps: str | None = None
 
     @property
     def is_non_private(self):
@@ -62,46 +91,196 @@ class Method:
         """Whether its guarantee holds for the draws of a release, and a release offers it."""
         return self.exactness is not None
 
+    @property
+    def is_post_processing(self):
+        """Whether it is fitted from ReuseCov's statistics: to look at it as well costs nothing."""
+        return self.fit is not None
 
-# Methods that share ReuseCov's statistics share their draws too: which of them is looked at costs nothing.
+
+@cache
+def named(place):
+    """Return what a row names: ``module.attribute`` of this package, or with the whole path of another."""
+    module, _, attribute = place.rpartition(".")
+    module = module if "." in module else f"dpgrs.methods.{module}"
+    return getattr(importlib.import_module(module), attribute)
+
+
+RIDGE = ("lambda", "lambda_from")
 METHODS = {
-    "ols": Method((Protection.NONE,)),
-    "ridge": Method((Protection.NONE,)),
-    "reusecov-gauss": Method((FULL, FEATURE, LABEL), Exactness.EXACT),
-    "reusecov-proj": Method((FEATURE, LABEL)),
-    "reusecov-ellipsoid": Method((FULL,), Exactness.EXACT),
-    "blup": Method((FULL, FEATURE, LABEL), Exactness.EXACT),
-    "naive": Method((FULL,), Exactness.EXACT, draws_itself=True, audited=OF_NAIVE),
-    "adassp": Method((FULL,), Exactness.GRIDDED, draws_itself=True, audited=OF_ADASSP),
-    "dp-sgd": Method((FULL,), draws_itself=True, neighbours=Neighbours.ADD_REMOVE),
-    "reusecov-sketch": Method((FULL,), draws_itself=True, neighbours=Neighbours.REPLACE_ONE),
-    "bas": Method((FULL,), Exactness.GRIDDED, draws_itself=True, audited=OF_BOOSTED, reads_rows=True),
-    "tukey": Method((FULL,), draws_itself=True, reads_rows=True),
-    "k-ols": Method((Protection.NONE,), selector=KENDALL),
-    "k-blup": Method((FULL,), Exactness.EXACT, draws_itself=True, selector=KENDALL, audited=OF_CHOICES),
-    "k-bas": Method(
-        (FULL,),
-        Exactness.GRIDDED,
-        draws_itself=True,
-        audited=OF_BOOSTED_CHOICES,
-        selector=KENDALL,
-        reads_rows=True,
+    "ols": Method(
+        label="OLS",
+        protections=(Protection.NONE,),
+        mechanism=None,
+        takes_covariates=True,
+        ridge=RidgeOf.NOTHING,
     ),
-    "k-tukey": Method((FULL,), draws_itself=True, selector=KENDALL, reads_rows=True),
-    "l-ols": Method((Protection.NONE,), selector=TWO_STAGE),
-    "l-blup": Method((FULL,), draws_itself=True, selector=TWO_STAGE),
-    "s-ols": Method((Protection.NONE,), selector=SIS),
-    "s-blup": Method((FULL,), Exactness.CERTIFIED, draws_itself=True, selector=SIS, audited=OF_SETS),
+    "ridge": Method(
+        label="Ridge",
+        protections=(Protection.NONE,),
+        mechanism=None,
+        reads=("lambda",),
+        takes_covariates=True,
+        ridge=RidgeOf.LAMBDA,
+    ),
+    "reusecov-gauss": Method(
+        label="ReuseCovGauss",
+        look=("#0072b2", "o"),
+        protections=(FULL, FEATURE, LABEL),
+        exactness=Exactness.EXACT,
+        fit="fits.gauss",
+        reads=RIDGE,
+        takes_covariates=True,
+        ridge=RidgeOf.LAMBDA,
+        steps="fits.STEPS",
+    ),
+    "reusecov-proj": Method(
+        label="ReuseCovProj",
+        look=("#009e73", "s"),
+        protections=(FEATURE, LABEL),
+        fit="fits.projected",
+        reads=(*RIDGE, "joint_projection"),
+        takes_covariates=True,
+        takes_outcomes=True,
+    ),
+    "reusecov-ellipsoid": Method(
+        label="ReuseCovEllipsoid",
+        look=("#56b4e9", "D"),
+        exactness=Exactness.EXACT,
+        fit="fits.in_ellipsoid",
+        reads=(*RIDGE, "joint_projection"),
+        takes_covariates=True,
+        ridge=RidgeOf.LAMBDA,
+        steps="fits.STEPS_IN_ELLIPSOID",
+    ),
+    "blup": Method(
+        label="BLUP",
+        look=("#d55e00", "p"),
+        protections=(FULL, FEATURE, LABEL),
+        exactness=Exactness.EXACT,
+        fit="fits.blup",
+        reads=("heritability",),
+        takes_covariates=True,
+        takes_outcomes=True,
+        ridge=RidgeOf.HALF,
+        steps="fits.STEPS_OF_BLUP",
+    ),
+    "naive": Method(
+        label="Naive",
+        look=("#e69f00", "*"),
+        exactness=Exactness.EXACT,
+        mechanism="sum_mechanisms.SeparateFits",
+        mechanism_of_benchmark="benchmark_mechanisms.FittedSeparately",
+        reads=("lambda",),
+        takes_covariates=True,
+        most_entries=LARGEST_SEPARATE,
+        audited=(*SUMS, "private_separate_statistics"),
+        steps="fits.STEPS_APART",
+    ),
+    "adassp": Method(
+        label="AdaSSP",
+        look=("#cc79a7", "h"),
+        exactness=Exactness.GRIDDED,
+        mechanism="sum_mechanisms.Adassp",
+        takes_covariates=True,
+        most_columns=LARGEST_FACTORED + 1,
+        audited=(*SUMS, "private_smallest_eigenvalue", "private_adassp"),
+        steps="adassp.STEPS",
+    ),
+    "dp-sgd": Method(
+        label="DP-SGD",
+        look=("#882255", "X"),
+        neighbours=Neighbours.ADD_REMOVE,
+        mechanism="benchmark_mechanisms.SgdFits",
+    ),
+    "reusecov-sketch": Method(
+        label="ReuseCovSketch",
+        look=("#6b4c1e", "P"),
+        neighbours=Neighbours.REPLACE_ONE,
+        mechanism="benchmark_mechanisms.SketchedStatistics",
+        reads=("lambda",),
+    ),
+    "bas": Method(
+        label="BAS",
+        look=("#332288", ">"),
+        exactness=Exactness.GRIDDED,
+        mechanism="row_mechanisms.BoostedFits",
+        reads_rows=True,
+        most_columns=LARGEST_FACTORED,
+        audited=OF_BOOSTED,
+        steps="boosted_adassp.STEPS",
+    ),
+    "tukey": Method(
+        label="Tukey",
+        look=("#f00048", (4, 1, 0)),
+        mechanism="row_mechanisms.TukeyFits",
+        reads_rows=True,
+        counts_units=True,
+        has_normal_noise=False,
+    ),
+    "k-ols": Method(
+        label="Kendall + OLS", protections=(Protection.NONE,), selector=Selector.KENDALL, mechanism=None
+    ),
+    "k-blup": Method(
+        label="Kendall + BLUP",
+        look=("#9000f0", "d"),
+        exactness=Exactness.EXACT,
+        selector=Selector.KENDALL,
+        mechanism="row_mechanisms.ChosenFits",
+        reads=("heritability",),
+        audited=(*SUMS, *OF_KENDALL, "private_chosen_statistics"),
+        steps="chosen.STEPS",
+    ),
+    "k-bas": Method(
+        label="Kendall + BAS",
+        look=("#9060f0", "8"),
+        exactness=Exactness.GRIDDED,
+        selector=Selector.KENDALL,
+        mechanism="row_mechanisms.ChosenBoostedFits",
+        reads_rows=True,
+        most_columns=LARGEST_FACTORED,
+        audited=(*OF_KENDALL, *OF_BOOSTED),
+        steps="boosted_adassp.STEPS",
+    ),
+    "k-tukey": Method(
+        label="Kendall + Tukey",
+        look=("#300048", "H"),
+        selector=Selector.KENDALL,
+        mechanism="row_mechanisms.ChosenTukeyFits",
+        reads_rows=True,
+        counts_units=True,
+        has_normal_noise=False,
+    ),
+    "l-ols": Method(
+        label="Two-stage + OLS", protections=(Protection.NONE,), selector=Selector.TWO_STAGE, mechanism=None
+    ),
+    "l-blup": Method(
+        label="Two-stage + BLUP",
+        look=("#00c878", "<"),
+        selector=Selector.TWO_STAGE,
+        mechanism="row_mechanisms.ChosenFits",
+        reads=("heritability",),
+        counts_units=True,
+    ),
+    "s-ols": Method(
+        label="DP-SIS + OLS", protections=(Protection.NONE,), selector=Selector.SIS, mechanism=None
+    ),
+    "s-blup": Method(
+        label="DP-SIS + BLUP",
+        look=("#480000", "v"),
+        exactness=Exactness.CERTIFIED,
+        selector=Selector.SIS,
+        mechanism="row_mechanisms.ChosenFits",
+        reads=("heritability",),
+        audited=(*SUMS, *OF_SIS, "private_chosen_statistics"),
+        steps="chosen.STEPS",
+    ),
 }
-FROM_STATISTICS = tuple(
-    name
-    for name, method in METHODS.items()
-    if not (method.draws_itself or method.is_non_private or method.is_screened)
-)
-RELEASED = tuple(name for name, method in METHODS.items() if method.may_be_released)
-FROM_ROWS = tuple(name for name in RELEASED if METHODS[name].draws_from_rows)
-SCREENED = tuple(name for name, method in METHODS.items() if method.is_screened)
-BASELINES = tuple(name for name, method in METHODS.items() if method.draws_itself and not method.is_screened)
+
+
+def methods_that(condition):
+    """List the names of the methods of which a condition holds, such as ``is_screened``."""
+    return tuple(name for name, method in METHODS.items() if getattr(method, condition))
+
 
 # Methods for a plain table (docs/tabular.md); what they are made of: `dpgrs.methods.compositions`.
 TABULAR = ("nondp", "lasso", "bas", "tukey", "l-bas", "l-tukey", "k-bas", "k-tukey")

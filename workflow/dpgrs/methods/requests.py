@@ -1,5 +1,6 @@
 """What a study asks for: the public terms of every release of statistics."""
 
+import json
 import math
 from dataclasses import asdict, dataclass
 from functools import cached_property
@@ -128,7 +129,8 @@ class PrivacyRequest:
     @property
     def key(self):
         """The terms as a tuple of text, to tell draws apart; those of what a study has not are left out."""
-        terms = asdict(self)
+        # As a file gives them back, so that a request read again has the same draws.
+        terms = json.loads(json.dumps(asdict(self)))
         if not self.n_covariates:
             terms = {name: value for name, value in terms.items() if "covariate" not in name}
         if not self.counts_outcomes:

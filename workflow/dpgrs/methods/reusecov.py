@@ -14,6 +14,11 @@ from dpgrs.types import Coding, Rows
 COUNT_STEP = 2.0**-10
 # Standard deviations of the noise of a count of rows; below, an outcome is taken as known on so many.
 SMALLEST_KNOWN = 3
+# What `fit_reusecov` does first, for statements.
+CENTRED = (
+    "The noisy Gram matrix is centred by its own intercept column.",
+    "Its negative eigenvalues, which only noise can cause, count as 0.",
+)
 
 
 @dataclass(frozen=True)

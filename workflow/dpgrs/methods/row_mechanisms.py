@@ -1,4 +1,4 @@
-"""Mechanisms of releases that draw from rows: those of variants chosen for each outcome, or of all."""
+"""Mechanisms that draw from rows: of variants chosen for each outcome, or of all."""
 
 from dataclasses import dataclass, replace
 from types import MappingProxyType
@@ -8,17 +8,12 @@ import numpy as np
 from dpgrs.errors import DpgrsError
 from dpgrs.linalg.linear_fit import LinearFit
 from dpgrs.methods.boosted_adassp import ROUNDS
-from dpgrs.methods.chosen import (
-    ChosenStatistics,
-    fit_chosen,
-    fit_chosen_rows,
-    private_choices,
-    private_chosen_statistics,
-)
+from dpgrs.methods.chosen import ChosenStatistics, fit_chosen, fit_chosen_rows, private_chosen_statistics
 from dpgrs.methods.chosen_requests import restored_request
+from dpgrs.methods.drawn_choices import READS_OF_CHOICES, asked_of_choices, draw_choices
 from dpgrs.methods.registry import METHODS
 from dpgrs.methods.row_fits import boosted_request
-from dpgrs.methods.sum_mechanisms import SeparateFits, SharedStatistics
+from dpgrs.methods.sum_mechanisms import OwnStatistics, SeparateFits
 from dpgrs.types import Coding
 
 
@@ -26,12 +21,20 @@ class ChosenFits(SeparateFits):
     """The count, and for every outcome by itself the variants chosen for it, their X'X and X'y, and rows."""
 
     name = "chosen-statistics"
-    methods = ("k-blup", "s-blup")
     draws = MappingProxyType({"genotypes": ("count",), "outcomes": ("gram", "observed", "cross")})
-    reads_rows = True
+    takes, reads = ("panel", "choices"), READS_OF_CHOICES
 
     def request(self, terms):
         return restored_request(terms)
+
+    def asked(self, request, *, method, data, n_outcomes, settings):
+        return asked_of_choices(request, METHODS[method].selector, data=data, settings=settings)
+
+    def exact(self, request, *, data, names, settings):
+        return exact_rows(request, data=data, names=names) | {"choices": data.choices(request, len(names))}
+
+    def remarks(self, drawn):
+        return {"note": drawn.note} if drawn.note else {}
 
     def terms(self, request):
         return request.statistics
@@ -39,20 +42,21 @@ class ChosenFits(SeparateFits):
     def pure_budget(self, request):
         return (request.choices.epsilon_of_choices,)
 
-    def draw(self, data, *, request, noise, outcome_names, frequency):
+    def draw(self, data, *, request, noise, outcome_names, frequency, choices=None):
         """Choose, then release the statistics; parameters as in `private_chosen_statistics`.
 
         Parameters
         ----------
         data : ScreeningData
         request : ScreenedRequest
+        choices : DrawnChoices of the same request that were drawn before, in a benchmark.
         """
         options = {"noise": noise, "outcome_names": outcome_names}
-        chosen, events = private_choices(data, **request.choosing, **options)
+        choices = choices or draw_choices(data, request=request, **options)
         drawn = private_chosen_statistics(
-            data, chosen, request=request.statistics, frequency=frequency, **options
+            data, choices.chosen, request=request.statistics, frequency=frequency, **options
         )
-        return replace(drawn, events=(*events, *drawn.events))
+        return replace(drawn, events=(*choices.events, *drawn.events), note=choices.note)
 
     def arrays(self, drawn):
         return super().arrays(drawn) | {"chosen": drawn.chosen}
@@ -66,7 +70,7 @@ class ChosenFits(SeparateFits):
             parts["outcomes", name] += (chosen,)
         return parts
 
-    def behind(self, part, names, request):
+    def depends_on(self, part, names, request):
         return part
 
     def fit(self, method, drawn, *, request, terms, outcomes=None):
@@ -80,6 +84,13 @@ class ChosenFits(SeparateFits):
         return fit_chosen(drawn, "blup", **options)
 
 
+def exact_rows(request, *, data, names):
+    """Return what mechanisms draw from rows, as keywords; parameters as in `SharedStatistics.exact`."""
+    size = request.n_variants
+    known = {"request": request, "outcome_names": names, "frequency": data.frequency(size)}
+    return {"data": data.rows(size)} | known
+
+
 @dataclass(frozen=True)
 class DrawnFits:
     """Fits that were drawn as a whole, of which nothing is kept but what they predict.
@@ -88,29 +99,62 @@ class DrawnFits:
     ----------
     fit : LinearFit
     events : tuple of events
+    statuses : tuple of str, how the fit of each outcome ended; empty where all end well.
+    note : str, as in `ChosenStatistics`.
     """
 
     fit: LinearFit
     events: tuple = ()
+    statuses: tuple = ()
+    note: str = ""
     n = None  # the rows are not counted
 
 
-class BoostedFits(SharedStatistics):
+class WholeFits(OwnStatistics):
+    """Fits that are drawn as a whole."""
+
+    is_fitted = True
+
+    def arrays(self, drawn):
+        return drawn.fit.arrays()
+
+    def restore(self, label, arrays):
+        return DrawnFits(LinearFit(**arrays))
+
+    def remarks(self, drawn):
+        statuses = {"statuses": drawn.statuses} if set(drawn.statuses) - {"ok"} else {}
+        return statuses | ({"note": drawn.note} if drawn.note else {})
+
+    def fit(self, method, drawn, *, request, terms, outcomes=None):
+        return drawn.fit
+
+
+class BoostedFits(WholeFits):
     """Boosted AdaSSP of every outcome by itself, on all variants: smallest eigenvalue, X'X and rounds.
 
     The noisy numbers end in weights on a grid, which are all that is kept: to work them out again elsewhere
     could change a last digit.
+
+    Attributes
+    ----------
+    of_rows : str, the method of `dpgrs.methods.row_fits.fit_rows`.
     """
 
     name = "boosted-fits"
-    methods = ("bas",)
+    of_rows = "bas"
     draws = MappingProxyType({"genotypes": (), "outcomes": ("eigenvalue", "gram", *("round",) * ROUNDS)})
-    reads_rows = True
+    takes, reads = ("panel",), ("privacy.bounds", "privacy.genotype_clip")
 
     def terms(self, request):
         return boosted_request(request, n_fits=request.n_outcomes)
 
-    def draw(self, data, *, request, noise, outcome_names, frequency):
+    def asked(self, request, *, method, data, n_outcomes, settings):
+        return asked_of_choices(request, None, data=data, settings=settings)
+
+    def exact(self, request, *, data, names, settings):
+        return exact_rows(request, data=data, names=names)
+
+    def draw(self, data, *, request, noise, outcome_names, frequency, **terms):
         """Fit all outcomes.
 
         Parameters
@@ -120,21 +164,16 @@ class BoostedFits(SharedStatistics):
         noise : NoiseSource. All that an outcome needs is drawn in the part ``outcomes`` with its name.
         outcome_names : n_outcomes str
         frequency : (n_variants,) public frequencies, for `frequency` coding.
+        **terms : count_share and rows_per_coefficient of the Tukey mechanism, as in `fit_rows`.
 
         Returns
         -------
         DrawnFits
         """
         everything = np.tile(np.arange(request.n_variants), (len(outcome_names), 1))
-        options = {"noise": noise, "outcome_names": outcome_names, "frequency": frequency}
-        drawn = self._fit(data, everything, request=request, **options)
+        terms |= {"noise": noise, "outcome_names": outcome_names, "frequency": frequency}
+        drawn = self._fit(data, everything, request=request, **terms)
         return replace(drawn, fit=replace(drawn.fit, chosen=None))
-
-    def arrays(self, drawn):
-        return drawn.fit.arrays()
-
-    def restore(self, label, arrays):
-        return DrawnFits(LinearFit(**arrays))
 
     def outputs(self, drawn, names, request):
         fit, parts = drawn.fit, {}
@@ -146,27 +185,25 @@ class BoostedFits(SharedStatistics):
     def requests_of_outcomes(self, n_outcomes, request):
         return n_outcomes
 
-    def fit(self, method, drawn, *, request, terms, outcomes=None):
-        return drawn.fit
-
-    def _fit(self, data, chosen, *, request, frequency, **options):
+    def _fit(self, data, chosen, *, request, frequency, **terms):
         fit, fits = fit_chosen_rows(
-            "bas",
+            self.of_rows,
             data,
             chosen,
             request=request,
             n_fits=request.n_outcomes,
             frequency=frequency if request.coding == Coding.FREQUENCY else None,
-            **options,
+            **terms,
         )
-        return DrawnFits(fit, tuple(event for one in fits for event in one.events))
+        events = tuple(event for one in fits for event in one.events)
+        return DrawnFits(fit, events, tuple(one.ending for one in fits))
 
 
 class ChosenBoostedFits(BoostedFits):
     """The same on the variants that are chosen for each outcome, and their choices."""
 
     name = "chosen-boosted-fits"
-    methods = ("k-bas",)
+    takes, reads = ("panel", "choices"), READS_OF_CHOICES
 
     def request(self, terms):
         return restored_request(terms)
@@ -177,8 +214,49 @@ class ChosenBoostedFits(BoostedFits):
     def pure_budget(self, request):
         return (request.choices.epsilon_of_choices,)
 
-    def draw(self, data, *, request, noise, outcome_names, frequency):
+    def asked(self, request, *, method, data, n_outcomes, settings):
+        return asked_of_choices(request, METHODS[method].selector, data=data, settings=settings)
+
+    def exact(self, request, *, data, names, settings):
+        return exact_rows(request, data=data, names=names) | {"choices": data.choices(request, len(names))}
+
+    def draw(self, data, *, request, noise, outcome_names, frequency, choices=None, **terms):
         options = {"noise": noise, "outcome_names": outcome_names}
-        chosen, events = private_choices(data, **request.choosing, **options)
-        drawn = self._fit(data, chosen, request=request.rest, frequency=frequency, **options)
-        return replace(drawn, events=(*events, *drawn.events))
+        choices = choices or draw_choices(data, request=request, **options)
+        drawn = self._fit(data, choices.chosen, request=request.rest, frequency=frequency, **options, **terms)
+        return replace(drawn, events=(*choices.events, *drawn.events), note=choices.note)
+
+
+OF_TUKEY = ("screening.count_share", "regression.rows_per_coefficient")
+
+
+class TukeyFits(BoostedFits):
+    """The Tukey mechanism on all variants, within worst-case bounds, for benchmarks alone."""
+
+    name = "tukey-fits"
+    of_rows = "tukey"
+    reads = OF_TUKEY
+
+    def asked(self, request, *, method, data, n_outcomes, settings):
+        return request
+
+    def exact(self, request, *, data, names, settings):
+        return super().exact(request, data=data, names=names, settings=settings) | _of_tukey(settings)
+
+
+class ChosenTukeyFits(ChosenBoostedFits):
+    """The same on the variants that are chosen for each outcome."""
+
+    name = "chosen-tukey-fits"
+    of_rows = "tukey"
+    reads = (*READS_OF_CHOICES, *OF_TUKEY)
+
+    def exact(self, request, *, data, names, settings):
+        # The count's share is of all of epsilon.
+        terms = _of_tukey(settings, rest=1 - request.screening.share)
+        return super().exact(request, data=data, names=names, settings=settings) | terms
+
+
+def _of_tukey(settings, *, rest=1.0):
+    share, needed = settings.screening.count_share, settings.regression.rows_per_coefficient
+    return {"count_share": share / rest, "rows_per_coefficient": needed}

@@ -15,7 +15,7 @@ from dpgrs.methods.naive import (
     private_separate_statistics,
     separate_request,
 )
-from dpgrs.methods.registry import FROM_STATISTICS
+from dpgrs.methods.registry import METHODS, named
 from dpgrs.methods.requests import PrivacyRequest
 from dpgrs.methods.reusecov import NoisyStatistics, private_statistics
 from dpgrs.privacy.accounting.events import event_of
@@ -27,15 +27,26 @@ class SharedStatistics:
     Attributes
     ----------
     name : str, in the public identity of every request.
-    methods : tuple of str, those of `dpgrs.methods.registry.METHODS` that fit from what it releases.
+    methods : tuple of str, those whose rows in the registry name it.
     draws : mapping of a kind of part, ``genotypes`` first, to the names of its draws in the budget, in order.
-    reads_rows : bool, whether it draws from a `ScreeningData`, not from exact sums.
+    takes : tuple of str, what it draws from: ``statistics``, the exact sums, or ``panel``, the rows.
+    is_fitted : bool, whether what it draws is fits.
+    reads : tuple of str, dotted keys of the settings on which its draws hang, beside those of every request.
     """
 
     name = "reusecov-statistics"
-    reads_rows = False
-    methods = FROM_STATISTICS
+    takes = ("statistics",)
+    reads = ()
+    is_fitted = False
     draws = MappingProxyType({"genotypes": ("count", "gram"), "outcomes": ("observed", "cross")})
+
+    @property
+    def methods(self):
+        return tuple(
+            name
+            for name, row in METHODS.items()
+            if type(self) in [named(place) for place in (row.mechanism, row.mechanism_of_benchmark) if place]
+        )
 
     def request(self, terms):
         """Make the request again from what ``asdict`` made of it."""
@@ -48,6 +59,40 @@ class SharedStatistics:
     def pure_budget(self, request):
         """Return the pure epsilons of one part ``outcomes``, a tuple, in the order of the draws."""
         return ()
+
+    def drawn_for(self, methods):
+        """Return the methods that have draws of their own, a list; None stands for all at once."""
+        return [None]
+
+    def serves(self, method, request):
+        """Tell whether a method, or any where it is None, exists under the protection of a request."""
+        return any(request.protection in METHODS[one].protections for one in self.methods)
+
+    def key(self, method):
+        """Return by what the draws for a method are told from those of others, a tuple of text."""
+        return ()
+
+    def asked(self, request, *, method, data, n_outcomes, settings):
+        """Return what is asked for: a request of the study, with what this mechanism takes of its bounds.
+
+        Parameters
+        ----------
+        request : PrivacyRequest
+        method : str, one of those of `drawn_for`.
+        data : TrainingData
+        n_outcomes : int
+        settings : Settings, with those that it reads.
+        """
+        return data.with_public_outcomes(data.within_bounds(request, n_outcomes), n_outcomes)
+
+    def exact(self, request, *, data, names, settings):
+        """Return all that `draw` takes beside the noise, as keywords; parameters as in `asked`."""
+        exact = data.sums(request, len(names)) | {"request": request, "outcome_names": names}
+        return exact | {"origin": data.origin(request.n_variants)}
+
+    def remarks(self, drawn):
+        """Return what a label says of what was drawn, beside the request and its events, a dict."""
+        return {}
 
     def draw(self, gram, cross, n_rows, *, origin=None, **options):
         """Release the statistics; parameters as in `private_statistics`, `origin` as in `NoisyStatistics`.
@@ -86,7 +131,7 @@ class SharedStatistics:
             parts["outcomes", *names[group]] = (*counts, drawn.cross[group])
         return parts
 
-    def behind(self, part, names, request):
+    def depends_on(self, part, names, request):
         """Return a part with the names of all outcomes on whose values its exact statistics hang."""
         return part
 
@@ -99,11 +144,24 @@ class SharedStatistics:
         return fit_released(method, drawn, request=request, terms=terms, outcomes=outcomes)
 
 
-class Adassp(SharedStatistics):
+class OwnStatistics(SharedStatistics):
+    """Statistics that each of the methods has for itself."""
+
+    def drawn_for(self, methods):
+        return [method for method in self.methods if method in methods]
+
+    def serves(self, method, request):
+        known = METHODS[method]
+        return request.protection in known.protections and known.neighbours in (None, request.neighbours)
+
+    def key(self, method):
+        return (method,)
+
+
+class Adassp(OwnStatistics):
     """The same and the smallest eigenvalue of X'X, from which AdaSSP takes its penalty."""
 
     name = "adassp-statistics"
-    methods = ("adassp",)
     draws = MappingProxyType(
         {"genotypes": ("count", "gram", "eigenvalue"), "outcomes": ("observed", "cross")}
     )
@@ -132,11 +190,10 @@ class Adassp(SharedStatistics):
         return fit_adassp(drawn)
 
 
-class SeparateFits(SharedStatistics):
+class SeparateFits(OwnStatistics):
     """The count, and all else for every outcome by itself, also where outcomes share a budget."""
 
     name = "naive-statistics"
-    methods = ("naive",)
     draws = MappingProxyType({"genotypes": ("count",), "outcomes": ("gram", "observed", "cross")})
 
     def terms(self, request):
@@ -155,7 +212,7 @@ class SeparateFits(SharedStatistics):
         parts = {("outcomes", name): (drawn.n, *own, gram, cross) for name, own, gram, cross in drawn_alone}
         return ({("genotypes",): (drawn.n,)} if request.has_private_count else {}) | parts
 
-    def behind(self, part, names, request):
+    def depends_on(self, part, names, request):
         # The rows of outcomes that share a budget may be clipped together.
         kind, *own = part
         for group in budget_groups(len(names), n_shared=request.n_outcomes):

@@ -5,13 +5,11 @@ import pandas as pd
 from dpgrs.errors import DpgrsError, must
 from dpgrs.io.loadings import component_names
 from dpgrs.io.tables.phenotypes import constants_of, outcome_names, read_scales, standardise
-from dpgrs.methods.registry import FROM_STATISTICS
+from dpgrs.methods.registry import methods_that
 from dpgrs.preflight.tables import count_reference_table, count_table, encrypted_line, is_encrypted, noting
 from dpgrs.study.table_settings import has_covariates, table_columns
 from dpgrs.types import Bounds, Metrics
 
-# All that are fitted from the sums that covariates are in.
-WITH_COVARIATES = ("ols", "ridge", *FROM_STATISTICS, "naive", "adassp")
 # What is judged here.
 COVARIATE_KEYS = (
     "covariates",
@@ -48,9 +46,10 @@ def covariate_problems(config, people, *, shows_ids, reference_people=None, tell
         fix = "Say `privacy: {bounds: tight}`."
         got = config["privacy"]["bounds"]
         lines.append(must("privacy.bounds", "be tight with `covariates`, whose rows are clipped", got, fix))
-    others = [name for name in config["methods"] if name not in WITH_COVARIATES]
+    taking = methods_that("takes_covariates")
+    others = [name for name in config["methods"] if name not in taking]
     if others:
-        wanted = f"be among {', '.join(WITH_COVARIATES)} with `covariates`"
+        wanted = f"be among {', '.join(taking)} with `covariates`"
         lines.append(must("methods", wanted, ", ".join(others), "Leave out the one or the other."))
     lines += _component_problems(config)
     if covariates["file"] is not None:

@@ -2,7 +2,7 @@
 
 from dpgrs.errors import DpgrsError, must
 from dpgrs.io.plink.plink import is_autosome
-from dpgrs.preflight.covariates import WITH_COVARIATES
+from dpgrs.methods.registry import methods_that
 from dpgrs.study.cohort_files import cohort_files
 from dpgrs.types import Bounds, Rows
 
@@ -36,9 +36,10 @@ def dosage_problems(config):
     if (bounds := config["privacy"]["bounds"]) != Bounds.TIGHT:
         fix = "Say `privacy: {bounds: tight}`."
         lines.append(must("privacy.bounds", "be tight with `cohort.field: DS`", bounds, fix))
-    others = [name for name in config["methods"] if name not in WITH_COVARIATES]
+    taking = methods_that("takes_covariates")
+    others = [name for name in config["methods"] if name not in taking]
     if others:
-        wanted = f"be among {', '.join(WITH_COVARIATES)} with `cohort.field: DS`"
+        wanted = f"be among {', '.join(taking)} with `cohort.field: DS`"
         fix = "Leave them out, or say `field: GT`."
         lines.append(must("methods", wanted, ", ".join(others), fix))
     if others := [name for name in cohort["chromosomes"] if not is_autosome(name)]:

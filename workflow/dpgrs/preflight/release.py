@@ -3,15 +3,13 @@
 from dpgrs.errors import DpgrsError
 from dpgrs.io.sites import SITE_COLUMNS, read_sites
 from dpgrs.io.tables.phenotypes import outcome_names
-from dpgrs.methods.adassp import LARGEST_VARIANTS
-from dpgrs.methods.naive import LARGEST_SEPARATE
-from dpgrs.methods.registry import METHODS, RELEASED
+from dpgrs.methods.registry import METHODS, methods_that
 from dpgrs.preflight.genome_builds import table_problems
 from dpgrs.preflight.genotypes import phase_problems, provisional_problems, reference_problems
 from dpgrs.preflight.panel import panel_problems
 from dpgrs.privacy.ledger.ledger import Ledger, refusals
 from dpgrs.privacy.noise.study_key import load_study_key
-from dpgrs.study.bundle_room import bundle_problems
+from dpgrs.release.bundle_room import bundle_problems
 from dpgrs.study.release_cost import account_of, certain_cost, total_epsilon
 from dpgrs.study.settings import keys
 from dpgrs.study.table_settings import covariate_terms
@@ -154,38 +152,36 @@ def _design_problems(config, is_clear):
 
 def _size_problems(config):
     """Refuse more variants or outcomes than a method's mechanism can do, before hours of computing."""
-    size, lines = max(config["panel"]["size"]), []
+    size, n_outcomes, lines = max(config["panel"]["size"]), _n_outcomes(config) or 0, []
     n_covariates = covariate_terms(config["covariates"]).get("n_covariates", 0)
+    n_columns = size + n_covariates + 1
     beside = f" with {n_covariates} covariates" if n_covariates else ""
-    if "adassp" in config["methods"] and size + n_covariates > LARGEST_VARIANTS:
-        lines.append(
-            f"`panel.size` must be at most {LARGEST_VARIANTS - n_covariates} for `methods: adassp`{beside}, "
-            f"got {size}. Lower it."
-        )
-    # The intercept counts as a variant.
-    if "bas" in config["methods"] and size >= LARGEST_VARIANTS:
-        lines.append(
-            f"`panel.size` must be below {LARGEST_VARIANTS} for `methods: bas`, got {size}. Lower it."
-        )
-    n_outcomes, most = _n_outcomes(config) or 0, LARGEST_SEPARATE // (size + n_covariates + 1) ** 2
-    if "naive" in config["methods"] and n_outcomes > most:
-        lines.append(
-            f"`outcomes.count` must be at most {most} for `methods: naive` at `panel.size: {size}`{beside}, "
-            f"got {n_outcomes}: every outcome keeps an X'X of its own. Lower one of them."
-        )
-    if "naive" in config["methods"] and config["regression"]["lambda_from"] != Penalty.FIXED:
-        lines.append(
-            "`regression.lambda_from` must be fixed for `methods: naive` in a release, got "
-            f"{config['regression']['lambda_from']}. Leave it out."
-        )
+    for name in config["methods"]:
+        method, rule = METHODS[name], config["regression"]["lambda_from"]
+        # What chooses variants first is fitted on few, see `screening_problems`.
+        if method.most_columns and not method.is_screened and n_columns > method.most_columns:
+            most = method.most_columns - n_covariates - 1
+            lines.append(
+                f"`panel.size` must be at most {most} for `methods: {name}`{beside}, got {size}. Lower it."
+            )
+        if method.most_entries and n_outcomes > (most := method.most_entries // n_columns**2):
+            lines.append(
+                f"`outcomes.count` must be at most {most} for `methods: {name}` at `panel.size: {size}`"
+                f"{beside}, got {n_outcomes}: every outcome keeps an X'X of its own. Lower one of them."
+            )
+        if "lambda" in method.reads and "lambda_from" not in method.reads and rule != Penalty.FIXED:
+            lines.append(
+                f"`regression.lambda_from` must be fixed for `methods: {name}` in a release, got {rule}. "
+                "Leave it out."
+            )
     return lines
 
 
 def _method_problems(methods):
     """Refuse by name what has no guarantee, or whose draws or fits are for benchmarks so far."""
-    offered = ", ".join(RELEASED)
-    lines = []
-    if len(set(methods) & set(RELEASED)) > 1:
+    released, lines = methods_that("may_be_released"), []
+    offered = ", ".join(released)
+    if len(set(methods) & set(released)) > 1:
         lines.append(
             f"`methods` must be one value in a release, got {', '.join(methods)}. Choose one to publish."
         )

@@ -1,6 +1,5 @@
 """What keeps a study from screening: settings that leave nothing to choose from, or nothing to fit with."""
 
-from dpgrs.methods.adassp import LARGEST_VARIANTS
 from dpgrs.methods.registry import METHODS
 from dpgrs.privacy.accounting.accountant import SMALLEST_EPSILON
 from dpgrs.types import Composition, Scaling, Selection, Selector
@@ -42,13 +41,15 @@ def screening_problems(config):
             f"`screening.size` must be below {smallest_panel}, the smallest `panel.size`, got {size}. "
             "Choose fewer, or leave the methods `k-...` and `s-...` out."
         )
-    # The intercept counts as a variant.
-    if "k-bas" in methods and size >= LARGEST_VARIANTS:
-        lines.append(
-            f"`screening.size` must be below {LARGEST_VARIANTS} for `methods: k-bas`, got {size}. Lower it."
-        )
+    screened = {name: METHODS[name] for name in methods if METHODS[name].is_screened}
+    lines += [
+        f"`screening.size` must be below {method.most_columns} for `methods: {name}`, got {size}. Lower it."
+        for name, method in screened.items()
+        # The intercept counts as a variant.
+        if method.most_columns and size >= method.most_columns
+    ]
     share, count_share = screening["share"], screening["count_share"]
-    counts = [name for name in ("k-tukey", "l-blup") if name in methods]
+    counts = [name for name, method in screened.items() if method.counts_units]
     if counts and share + count_share >= 1:
         lines.append(
             "`screening.share` and `screening.count_share` must be below 1 together for `methods: "
@@ -87,14 +88,14 @@ def _epsilon_problems(config):
     privacy, smallest = config["privacy"], min(config["privacy"]["epsilon"])
     is_joint, counts = privacy["outcome_budget"] == "joint", config["outcomes"]["count"] or [1]
     share, count_share = config["screening"]["share"], config["screening"]["count_share"]
-    for name, spent, n_parts in (
-        ("k-blup", share, 1),
-        ("s-blup", share, 1),
-        ("l-blup", share + count_share, 1),
-        ("k-bas", share, max(counts) if is_joint else 1),
-    ):
-        left = (1 - spent) * smallest / n_parts
-        if name in config["methods"] and left < SMALLEST_EPSILON:
+    for name in config["methods"]:
+        method = METHODS[name]
+        if not method.is_screened or method.is_non_private or not method.has_normal_noise:
+            continue
+        spent = share + (count_share if method.counts_units else 0)
+        # What reads rows is drawn for each outcome by itself.
+        left = (1 - spent) * smallest / (max(counts) if method.reads_rows and is_joint else 1)
+        if left < SMALLEST_EPSILON:
             return [
                 f"`privacy.epsilon` must leave {name} at least {SMALLEST_EPSILON:g} for each fit, got "
                 f"{smallest:g}, which leaves {left:.3g}. Raise it, or lower `screening.share`."

@@ -49,7 +49,7 @@ def write_bundle(
     covariates : pandas.DataFrame of the weights of covariates with their public constants; None likewise.
     loadings : path of the public loadings of principal components; None likewise.
     sums : (n_outcomes, 6) float64, over the public people measured on, from
-        `dpgrs.steps.release_constants.reference_sums`; None where there are none.
+        `dpgrs.release.constants.reference_sums`; None where there are none.
 
     Returns
     -------

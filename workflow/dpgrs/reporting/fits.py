@@ -5,31 +5,10 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
+from dpgrs.methods.registry import METHODS
 from dpgrs.reporting.terms import ACCOUNTING_NAMES
 from dpgrs.types import Protection
 
-METHOD_NAMES = {
-    "ols": "OLS",
-    "ridge": "Ridge",
-    "reusecov-gauss": "ReuseCovGauss",
-    "reusecov-proj": "ReuseCovProj",
-    "reusecov-ellipsoid": "ReuseCovEllipsoid",
-    "blup": "BLUP",
-    "naive": "Naive",
-    "adassp": "AdaSSP",
-    "dp-sgd": "DP-SGD",
-    "reusecov-sketch": "ReuseCovSketch",
-    "bas": "BAS",
-    "tukey": "Tukey",
-    "k-ols": "Kendall + OLS",
-    "k-blup": "Kendall + BLUP",
-    "k-bas": "Kendall + BAS",
-    "k-tukey": "Kendall + Tukey",
-    "l-ols": "Two-stage + OLS",
-    "l-blup": "Two-stage + BLUP",
-    "s-ols": "DP-SIS + OLS",
-    "s-blup": "DP-SIS + BLUP",
-}
 REFERENCE_METHOD = "ridge"
 # Between a method and how it was made, of fits with noise that are not private all the same.
 NOTE = ", "
@@ -59,7 +38,7 @@ class Fit(NamedTuple):
     @property
     def method_name(self):
         method, comma, note = self.method.partition(NOTE)
-        return METHOD_NAMES.get(method, method) + comma + note
+        return (METHODS[method].label if method in METHODS else method) + comma + note
 
     @property
     def series(self):

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from dpgrs.methods.registry import FROM_STATISTICS
+from dpgrs.methods.registry import METHODS
 from dpgrs.reporting.accuracy import Accuracy, mean, summary
 from dpgrs.reporting.attacks import attack_rows, attacks_figure
 from dpgrs.reporting.chance_level import chance_r2, drowned, remedy
@@ -162,7 +162,7 @@ def _grid_figures(metrics):
 def _shared_draws(terms):
     """Name the methods of a study that are post-processing of the same noisy statistics."""
     fits = [fit for kept in terms.values() for fit in kept]
-    return list(dict.fromkeys(fit.method_name for fit in fits if fit.method in FROM_STATISTICS))
+    return list(dict.fromkeys(fit.method_name for fit in fits if METHODS[fit.method].is_post_processing))
 
 
 def _overview_columns(accuracy):

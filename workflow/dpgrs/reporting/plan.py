@@ -13,7 +13,7 @@ CHOICES = {
 
 
 def plan_as_text(plan):
-    """Lay out what `dpgrs.steps.plan.plan_study` found.
+    """Lay out what `dpgrs.planning.plan.plan_study` found.
 
     Parameters
     ----------
@@ -237,7 +237,11 @@ def _notes(plan):
     unplanned = [f"{method} ({reason})" for method, reason in plan["not_planned"].items()]
     if unplanned:
         lines.append(f"Methods without a planned R2: {', '.join(unplanned)}.")
-    uncosted = [method for method in plan["not_planned"] if METHODS[method].draws_itself]
+    uncosted = [
+        method
+        for method in plan["not_planned"]
+        if not (METHODS[method].is_post_processing or METHODS[method].is_non_private)
+    ]
     if uncosted and plan["mode"] == "benchmark":
         lines.append(
             f"Mechanisms and totals are those of ReuseCov's statistics, not of {', '.join(uncosted)}: each "

@@ -4,9 +4,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dpgrs.methods.registry import METHODS, SCREENED
+from dpgrs.methods.registry import METHODS, methods_that
 from dpgrs.reporting.accuracy import largest_design
-from dpgrs.reporting.fits import METHOD_NAMES, Fit, label_fits, thin
+from dpgrs.reporting.fits import Fit, label_fits, thin
 from dpgrs.reporting.screening_figure import ScoresFigure
 from dpgrs.types import Selector
 
@@ -72,7 +72,7 @@ class ScreeningViews:
         taking = _methods_of(found.methods, self._selector)
         if not private:
             taking = [name for name in taking if METHODS[name].is_non_private] or taking
-        self.names = [METHOD_NAMES[name] for name in taking]
+        self.names = [METHODS[name].label for name in taking]
         self.has_others = len(self.names) < len(found.methods)
         self.has_effects = data.effects is not None
         self.knows_causal, self.partner_r2 = found.causal_r2 is not None, found.partner_r2
@@ -143,7 +143,7 @@ def overview_context(data):
     found, n_variants = data.screening, len(data.variants)
     return {
         "screening": found,
-        "names": [METHOD_NAMES[name] for name in found.methods],
+        "names": [METHODS[name].label for name in found.methods],
         "ways": [WAYS[one] for one in Selector if _methods_of(found.methods, one)],
         "choices": [{"row": row, "methods": _methods(found.methods, row)} for row in found.rows],
         "has_notes": any(row.note for row in found.rows),
@@ -204,7 +204,7 @@ def _columns(data, choice):
     columns = []
     for one in data.weights:
         fit = Fit.of(one)
-        is_by_choice = fit.method in _methods_of(SCREENED, choice.selector)
+        is_by_choice = fit.method in _methods_of(methods_that("is_screened"), choice.selector)
         if is_by_choice and (fit.accounting, fit.epsilon) == (choice.accounting, choice.epsilon):
             columns.append(Column(fit.label, choice, fit, one.weights))
     return columns or [Column(f"Chosen, {_terms(choice)}", choice, None, None)]
@@ -216,7 +216,7 @@ def _methods_of(methods, selector):
 
 def _methods(methods, row):
     names = [
-        METHOD_NAMES[name]
+        METHODS[name].label
         for name in _methods_of(methods, row.selector)
         if METHODS[name].is_non_private == (row.epsilon is None and not row.note)
     ]

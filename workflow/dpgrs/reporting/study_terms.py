@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from dpgrs.methods.registry import FROM_STATISTICS
+from dpgrs.methods.registry import METHODS
 from dpgrs.types import Bounds, Penalty
 
 PENALTY_RULES = {
@@ -10,7 +10,6 @@ PENALTY_RULES = {
     Penalty.ADASSP: "adassp, from the noise on X′X; the ridge penalty above where that has none",
     Penalty.EVIDENCE: "evidence, from the marginal likelihood of the released statistics",
 }
-PROJECTIONS = ("reusecov-proj", "reusecov-ellipsoid")
 
 
 class Fact(NamedTuple):
@@ -38,13 +37,14 @@ def method_facts(study, methods):
         facts.append(Fact("Covariates", f"{named}, clipped at {bound:g} standard deviations"))
     if has_bounds(methods):
         facts.append(Fact("Bounds", _bounds(study)))
-    if any(method.startswith("reusecov") for method in methods):
+    read = {key for method in methods for key in METHODS[method].reads}
+    if "lambda_from" in read:
         facts.append(Fact("Penalty of ReuseCov", PENALTY_RULES[study.penalty_rule]))
-    if "blup" in methods:
+    if "heritability" in read:
         stated = study.stated_heritability
         words = "estimated from the released statistics" if stated is None else f"stated as {stated:g}"
         facts.append(Fact("Heritability for BLUP", words))
-    if methods.intersection(PROJECTIONS):
+    if "joint_projection" in read:
         words = (
             "joint, all outcomes or variants into one ball" if study.is_joint else "each into its own ball"
         )
@@ -60,7 +60,7 @@ def method_facts(study, methods):
 
 def has_bounds(methods):
     """Tell whether any of some methods is fitted from statistics within the study's bounds."""
-    return bool(methods.intersection(FROM_STATISTICS))
+    return any(METHODS[method].is_post_processing for method in methods)
 
 
 def _bounds(study):

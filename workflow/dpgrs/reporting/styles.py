@@ -4,8 +4,9 @@ from itertools import cycle
 
 import numpy as np
 
+from dpgrs.methods.registry import METHODS
 from dpgrs.reporting.fits import reference
-from dpgrs.reporting.svg import INK, MARKERS, MUTED, PALETTE
+from dpgrs.reporting.svg import INK, MUTED
 from dpgrs.types import Protection
 
 WIDTH = 700
@@ -14,26 +15,13 @@ FLOOR_SHARE = 0.5
 MANY_ROWS = 12
 OTHER_LINES = ("-.", "--", ":")
 LINES = {Protection.FULL: "-", Protection.FEATURE: (0, (5, 2)), Protection.LABEL: (0, (1, 1.3))}
-# A method looks the same in every study. All pairs differ under the three kinds of colour blindness.
-LOOKS = {
-    "reusecov-gauss": (PALETTE[0], MARKERS[0]),
-    "reusecov-proj": (PALETTE[2], MARKERS[1]),
-    "reusecov-ellipsoid": (PALETTE[5], MARKERS[2]),
-    "blup": (PALETTE[1], MARKERS[3]),
-    "naive": (PALETTE[4], MARKERS[4]),
-    "adassp": (PALETTE[3], MARKERS[5]),
-    "dp-sgd": ("#882255", "X"),
-    "reusecov-sketch": ("#6b4c1e", "P"),
-    "k-blup": ("#9000f0", "d"),
-    "k-bas": ("#9060f0", "8"),
-    "k-tukey": ("#300048", "H"),
-    "l-blup": ("#00c878", "<"),
-    "s-blup": ("#480000", "v"),
-    "bas": ("#332288", ">"),
-    "tukey": ("#f00048", (4, 1, 0)),
-    # Statistics that no method is named for, as attacks are on.
-    "": ("#999933", "o"),
-}
+# Statistics that no method is named for, as attacks are on.
+PLAIN = ("#999933", "o")
+
+
+def look_of(method):
+    """Return the colour and the marker of a method, which are the same in every study."""
+    return METHODS[method].look if method else PLAIN
 
 
 def series_styles(fits):
@@ -61,7 +49,7 @@ def series_styles(fits):
             color, line = (INK, "-") if is_reference else (MUTED, next(others))
             styles[fit.series] = {"color": color, "linestyle": line, "linewidth": 1.1}
             continue
-        color, marker = LOOKS[fit.method]
+        color, marker = look_of(fit.method)
         is_first = fit.accounting == accountings[0]
         styles[fit.series] = {
             "color": color,

@@ -26,8 +26,9 @@ from dpgrs.io.files import write_table
 from dpgrs.io.panel import Panel
 from dpgrs.io.trials import Outcomes, Statistics, load_labelled
 from dpgrs.linalg.linear_fit import LinearFit, centred_gram
+from dpgrs.methods.registry import METHODS
 from dpgrs.public_random import uniforms
-from dpgrs.types import Coding, Protection, Rows, Unit
+from dpgrs.types import Coding, Protection, RidgeOf, Rows, Unit
 
 TERMS = ["method", "protection", "neighbours", "unit", "accounting", "epsilon", "delta"]
 DESIGN = ["n_variants", "n_outcomes"]
@@ -35,8 +36,7 @@ ESTIMATES = ["advantage", "tpr", "auc"]
 ATTACKS = ["trial", "attack", *TERMS, *DESIGN, "target", "n_members", "n_others", "n_reference", "fpr"]
 ATTACKS += [f"{name}{part}" for name in ESTIMATES for part in ("", "_low", "_high", "_bound")]
 NO_PRIVACY = dict.fromkeys(TERMS, "") | {"protection": str(Protection.NONE)}
-# All fits of ReuseCov's statistics, and those without privacy; where nobody's data are public.
-ATTACKED = ("ols", "ridge", "reusecov-gauss", "reusecov-ellipsoid", "blup")
+# Where nobody's data are public.
 ATTACKED_UNDER = (Protection.NONE, Protection.FULL)
 FPR = 0.01
 # Fewer people tell an attacker nothing, and their covariances would be singular.
@@ -115,8 +115,8 @@ def attack_trial(
 
     Members are the people trained on, the others those held out, half of whom serve as the attacker's
     reference for the other half. Where too few people are held out the table is empty. Attacked are fits of
-    `ATTACKED`, without protection and under full protection. What is not private does not depend on the
-    number of outcomes.
+    sums, without protection and under full protection. What is not private does not depend on the number of
+    outcomes.
 
     Parameters
     ----------
@@ -249,12 +249,9 @@ def _without_outcomes(X, Y, **known):
 
 
 def _penalties(targets, penalty):
-    """Return the ridge penalty per row that an attacker takes every fit to have.
-
-    BLUP's is that of ridge for a heritability of 1/2 without noise: the sum of the variances over n.
-    """
-    of_blup = targets.X.var(axis=0).sum() / np.count_nonzero(targets.is_member)
-    return dict.fromkeys(ATTACKED, penalty) | {"ols": 0.0, "blup": of_blup}
+    """Return the penalty per row of each RidgeOf: for a heritability of 1/2 the sum of variances over n."""
+    of_half = targets.X.var(axis=0).sum() / np.count_nonzero(targets.is_member)
+    return {RidgeOf.NOTHING: 0.0, RidgeOf.LAMBDA: penalty, RidgeOf.HALF: of_half}
 
 
 def _weights_releases(fits, noisy, size, counts, *, n, penalties):
@@ -262,14 +259,15 @@ def _weights_releases(fits, noisy, size, counts, *, n, penalties):
         tuple(_terms(label["request"], arrays["cross"]).values()): _row_loss(label) for label, arrays in noisy
     }
     for label, arrays in fits:
-        is_attacked = label["method"] in ATTACKED and label["protection"] in ATTACKED_UNDER
+        taken = METHODS[label["method"]].ridge if label["method"] in METHODS else None
+        is_attacked = taken is not None and label["protection"] in ATTACKED_UNDER
         if not (label["reported"] and label["n_variants"] == size and is_attacked):
             continue
         is_private = label["protection"] != Protection.NONE
         for count in [len(arrays["weights"])] if is_private else counts:
             fit = LinearFit(arrays["weights"][:count], arrays["means"], arrays["intercept"][:count])
             terms = _terms(label, fit.weights)
-            known = {"fit": fit, "n": n, "penalty": penalties[label["method"]]}
+            known = {"fit": fit, "n": n, "penalty": penalties[taken]}
             yield Release(
                 {"attack": "weights", "method": label["method"]} | terms,
                 losses[tuple(terms.values())] if is_private else None,

@@ -1,19 +1,24 @@
-"""Weights of all methods from statistics alone."""
+"""Weights of all methods, from what was drawn and, without privacy, from exact statistics."""
 
+from itertools import zip_longest
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
-from dpgrs.io.files import write_table
+from dpgrs.io.files import read_table, write_table
 from dpgrs.io.trials import Outcomes, Statistics, load_labelled, save_labelled
 from dpgrs.linalg.norms import clipped_outcomes
 from dpgrs.linalg.statistics import OUTCOME_STEP
+from dpgrs.methods.chosen import fit_chosen_exactly
 from dpgrs.methods.fits import FitTerms
-from dpgrs.methods.labels import NO_PRIVACY, fit_label, timed
+from dpgrs.methods.labels import exact_label, fit_label, timed
 from dpgrs.methods.mechanisms import mechanism_of_file, request_of
 from dpgrs.methods.ols import fit_ols, fit_ridge
 from dpgrs.methods.registry import METHODS
+from dpgrs.study.identity import fit_settings
+from dpgrs.study.released import seal
+from dpgrs.study.training_data import TrainingData
 from dpgrs.types import Protection
 
 READS = (
@@ -27,15 +32,17 @@ READS = (
 
 def fit_weights(
     settings,
-    noisy: Path,
-    *,
-    statistics: Path | None = None,
-    outcomes: Path | None = None,
     drawn: list[Path] = (),
+    *,
+    draw_seconds: list[Path] = (),
+    statistics: Path | None = None,
+    choices: Path | None = None,
+    panel: Path | None = None,
+    outcomes: Path | None = None,
     output: Path,
     seconds: Path,
 ):
-    """Fit the weights of all outcomes, by every method, on every panel, from statistics.
+    """Fit the weights of all outcomes, by every method, on every panel, from what was drawn.
 
     With exact statistics ridge is always fitted, as the reference of the metrics; labels say which fits are
     to be reported. It takes lambda as it is.
@@ -43,23 +50,24 @@ def fit_weights(
     Parameters
     ----------
     settings : Settings
-    noisy : noisy statistics.
+    drawn : what was drawn, by one mechanism or by several.
+    draw_seconds : the time that each took, of a benchmark.
     statistics : exact statistics, for fits without privacy.
-    outcomes : outcomes, which feature protection takes as public.
-    drawn : weights of methods that draw themselves, which are handed on.
+    choices : choices without privacy, for fits of these.
+    panel : the panel, for fits of these.
+    outcomes : outcomes, for fits of these, and where they are public.
     output : the weights.
     seconds : the time that each fit took.
     """
-    methods, terms = settings.methods, settings.regression
-    penalty = terms["lambda"]
-    fits = []
+    methods, fits = settings.methods, []
     if statistics is not None:
-        fits += _non_private_fits(Statistics.load(statistics), methods, penalty)
-    terms = FitTerms(penalty, terms.lambda_from, terms.heritability, terms.joint_projection)
+        fits += _non_private_fits(Statistics.load(statistics), methods, settings.regression["lambda"])
     public = None if outcomes is None else Outcomes.load(outcomes)
-    fits += _released_fits(load_labelled(noisy), methods, terms, public)
-    for path in drawn:
-        fits += [(label, arrays, label.pop("seconds")) for label, arrays in load_labelled(path)]
+    for path, took in zip_longest(drawn, draw_seconds):
+        took = None if took is None else read_table(took, needed=["seconds"])["seconds"]
+        fits += _drawn_fits(load_labelled(path), took, settings, public)
+    if choices is not None:
+        fits += _fits_of_choices(load_labelled(choices), methods, TrainingData(outcomes, panel=panel))
     save_labelled(output, [(label, arrays) for label, arrays, _ in fits])
     write_table(seconds, pd.DataFrame({"seconds": [elapsed for *_, elapsed in fits]}))
 
@@ -73,21 +81,51 @@ def _non_private_fits(statistics, methods, penalty):
             data = (statistics.gram_of_size(size), cross, statistics.n_rows)
             steps = {"gram_step": statistics.gram_step, "cross_step": statistics.cross_step}
             fit, elapsed = timed(solve, *data, n_observed=statistics.n_observed, **steps)
-            label = {"method": method, "protection": "none", **NO_PRIVACY, "reported": method in methods}
-            yield {**label, "n_variants": size, "n_outcomes": len(cross)}, fit.arrays(), elapsed
+            label = exact_label(method, size, len(cross)) | {"reported": method in methods}
+            yield label, fit.arrays(), elapsed
 
 
-def _released_fits(released, methods, terms, public):
-    for label, arrays in released:
-        request, mechanism = request_of(label), mechanism_of_file(label)
-        noisy = mechanism.restore(label, arrays)
-        outcomes = _public_outcomes(public, request, count=label["n_outcomes"])
-        for method in mechanism.methods:
-            if method not in methods or request.protection not in METHODS[method].protections:
+def _drawn_fits(drawn, took, settings, public):
+    terms = FitTerms.of(settings.regression)
+    for number, (label, arrays) in enumerate(drawn):
+        request, mechanism, count = request_of(label), mechanism_of_file(label), label["n_outcomes"]
+        found = mechanism.restore(label, arrays)
+        outcomes = _public_outcomes(public, request, count=count)
+        for method in [label["method"]] if "method" in label else mechanism.methods:
+            if method not in settings.methods or request.protection not in METHODS[method].protections:
                 continue
             options = {"request": request, "terms": terms, "outcomes": outcomes}
-            found, elapsed = timed(mechanism.fit, method, noisy, **options)
-            yield fit_label(method, label["request"], label["n_outcomes"]), found.arrays(), elapsed
+            fit, elapsed = timed(mechanism.fit, method, found, **options)
+            if mechanism.is_fitted and took is not None:
+                elapsed = took[number]  # it was fitted as it was drawn
+            own = _label(method, label) | _statuses(label)
+            if "requests" in label:
+                own["seal"] = seal(label, found, fit_settings(settings), fit.arrays())
+            yield own, fit.arrays(), elapsed
+
+
+def _fits_of_choices(choices, methods, data):
+    for label, arrays in choices:
+        size, chosen = label["n_variants"], arrays["chosen"]
+        for method in methods:
+            known = METHODS[method]
+            if known.is_non_private and known.selector == label["selector"]:
+                fit, elapsed = timed(fit_chosen_exactly, data.rows(size), chosen)
+                yield exact_label(method, size, len(chosen)), fit.arrays(), elapsed
+
+
+def _label(method, label):
+    """Return the label of a private fit; of a note that what was drawn is not private, by its name alone."""
+    request, count = label["request"], label["n_outcomes"]
+    if "note" not in label:
+        return fit_label(method, request, count)
+    own = exact_label(f"{method}, {label['note']}", request["n_variants"], count)
+    # Unlike other fits without privacy it hangs on how many outcomes share a budget.
+    return own | {"is_of_count": True}
+
+
+def _statuses(label):
+    return {"statuses": label["statuses"]} if "statuses" in label else {}
 
 
 def _public_outcomes(public, request, *, count):

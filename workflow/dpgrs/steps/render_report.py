@@ -24,8 +24,8 @@ from dpgrs.reporting.data import (
     StudyInfo,
     read_metrics,
 )
+from dpgrs.reporting.screening_data import read_screening
 from dpgrs.reporting.writing import write_report
-from dpgrs.steps.report_screening import read_screening
 
 LEFT_OUT = {
     "not_kept": "not on the list to keep",
@@ -61,7 +61,7 @@ def render_report(
     weights: Path,
     *,
     attacks: Path | None = None,
-    choices: Path | None = None,
+    choices: list[Path] = (),
     people: Path | None = None,
     people_counts: list[Path] = (),
     qc: Path | None = None,
@@ -132,7 +132,7 @@ def _report_data(
     statistics,
     weights,
     attacks=None,
-    choices=None,
+    choices=(),
     people=None,
     qc=None,
     genotypes=None,

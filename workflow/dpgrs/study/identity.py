@@ -2,6 +2,34 @@
 
 from dpgrs.study.people_terms import terms_of
 
+# On which `public_identity` hangs.
+READS_OF_IDENTITY = (
+    "dataset.accession",
+    "dataset.consent",
+    "dataset.version",
+    "cohort.source",
+    "cohort.simulation",
+    "cohort.field",
+    "cohort.keep_filtered",
+    "outcomes.source",
+    "outcomes.heritability",
+    "outcomes.causal_share",
+    "outcomes.scales",
+    "outcomes.test_share",
+    "seed",
+    "covariates",
+    "people",
+)
+
+# And `fit_settings`.
+READS_OF_FIT = (
+    "methods",
+    "regression.lambda",
+    "regression.lambda_from",
+    "regression.heritability",
+    "regression.joint_projection",
+)
+
 
 def public_identity(config):
     """Return the public settings that say which data a release is about, and nothing of a machine.
@@ -49,6 +77,7 @@ def public_identity(config):
 def fit_settings(config):
     """Return the settings on which the weights of a release hang, beside its statistics: all are public."""
     regression = config["regression"]
-    return {"method": config["methods"][0]} | {
-        name: regression[name] for name in ("lambda", "lambda_from", "heritability")
-    }
+    fit = {name: regression[name] for name in ("lambda", "lambda_from", "heritability")}
+    # Nothing where each outcome is moved by itself: earlier releases are replayed.
+    is_joint = {"joint_projection": True} if regression["joint_projection"] else {}
+    return {"method": config["methods"][0]} | fit | is_joint

@@ -214,7 +214,7 @@ def _behind(kind, mechanism, request):
     if kind == "accuracy":
         return ("outcomes", *names)
     n_own = len(names) // mechanism.requests_of_outcomes(len(names), request)
-    return mechanism.behind((kind, *names[:n_own]), names, request)
+    return mechanism.depends_on((kind, *names[:n_own]), names, request)
 
 
 def _as_known(identity, account):

@@ -3,11 +3,10 @@
 from pathlib import Path
 
 from dpgrs.io.json_files import read_json
+from dpgrs.methods.mechanisms import mechanism_of
 from dpgrs.privacy.ledger.entries import Cost
 from dpgrs.privacy.ledger.ledger import Ledger, cost_to, shown_delta, shown_epsilon
 from dpgrs.study.release_cost import account_of, certain_cost
-
-EVENTS = ("events.json", "accuracy_events.json")
 
 
 def ledger_requests(settings):
@@ -55,7 +54,7 @@ def describe_success(settings, *, results, earlier):
         places["Bundle"] = Path(results, "release", "SHA256SUMS").parent
     lines = [f"{name}: {path}" for name, path in places.items() if path.exists()]
     if _is_release(settings):
-        return lines + _charge(settings, _own_requests(results), earlier)
+        return lines + _charge(settings, _own_requests(settings, results), earlier)
     return (
         lines + _missing(Path(results, "private", "qc.tsv")) + _noise(settings, Path(results, "metrics.tsv"))
     )
@@ -133,8 +132,9 @@ def _is_release(settings):
     return settings["mode"] == "release"
 
 
-def _own_requests(results):
+def _own_requests(settings, results):
     """Return the ids of the requests behind a study's stored statistics and metrics, a set."""
-    paths = [Path(results, "private", "trial1", name) for name in EVENTS]
+    drawn = f"drawn/{mechanism_of(settings['methods'][0]).name}.json"
+    paths = [Path(results, "private", "trial1", name) for name in (drawn, "accuracy_events.json")]
     labels = [label for path in paths if path.is_file() for label in read_json(path, kind=list)]
     return {request for label in labels for _, request in label["requests"]}

@@ -20,6 +20,7 @@ from jsonschema.validators import extend
 
 from dpgrs.errors import UsageError
 from dpgrs.io.genome_builds import SIMULATED_BUILD
+from dpgrs.methods.registry import METHODS
 from dpgrs.study.fetched_files import implied_populations
 from dpgrs.types import Missing, Rows, Unit
 
@@ -135,7 +136,9 @@ def counts_outcomes(config):
 @cache
 def load_schema():
     """Load the schema of the configuration as a dict; do not change it."""
-    return yaml.safe_load(SCHEMA.read_text(encoding="utf-8"))
+    schema = yaml.safe_load(SCHEMA.read_text(encoding="utf-8"))
+    schema["properties"]["methods"]["items"] = {"enum": list(METHODS)}
+    return schema
 
 
 def keys(schema=None, prefix=""):

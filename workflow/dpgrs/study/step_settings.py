@@ -37,6 +37,11 @@ class Settings:
         """Return the names of the keys, so that a section can be given as keywords."""
         return [name for name in vars(self) if name != "_place"]
 
+    def as_dict(self):
+        """Return the section as nested dicts."""
+        values = ((name, getattr(self, name)) for name in self.keys())
+        return {name: value.as_dict() if isinstance(value, Settings) else value for name, value in values}
+
     def __getitem__(self, name):
         """Return the value of a key that is no name in Python, such as ``lambda``."""
         return getattr(self, name)
@@ -63,7 +68,9 @@ def load_settings(given, verb):
     reads = read_verb(verb).reads
     if given is not None and given.startswith("{"):
         try:
-            return Settings(part_of(json.loads(given), reads))
+            values = json.loads(given)
+            # Of whole sections a rule gives what its job reads, which may be none.
+            return Settings(part_of(values, [key for key in reads if "." in key or key in values]))
         except (ValueError, KeyError, TypeError):
             raise UsageError(
                 f"`--settings` must be what `{verb}` reads, got {shown(given)}. Name a configuration."

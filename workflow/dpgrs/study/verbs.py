@@ -98,19 +98,20 @@ def read_verb(name):
     return Verb(name, summary, tuple(_parameters(function.args, helps)), reads, shows_progress)
 
 
-def settings_read(settings, verb):
+def settings_read(settings, verb, keys=None):
     """Return the settings that a verb reads, as it takes them; a rule runs again when they change.
 
     Parameters
     ----------
     settings : dict from `dpgrs.study.settings.resolve`.
     verb : str
+    keys : sequence of str, those that one job reads; None means all.
 
     Returns
     -------
     str, JSON.
     """
-    return json.dumps(part_of(settings, read_verb(verb).reads))
+    return json.dumps(part_of(settings, keys or read_verb(verb).reads))
 
 
 def code_read(verb):

@@ -21,16 +21,16 @@ SITE = {"chr_name": "contig", "chr_position": "position", "effect_allele": "alt"
 ACCURACY = ["r2", "mse"]
 
 
-def render_release_report(bundle, sites, metrics, *, output, processes):
+def render_release_report(bundle: Path, sites: Path, metrics: Path, *, output: Path, processes: int = 1):
     """Write the overview and one page per outcome of a release.
 
     Parameters
     ----------
     bundle : folder of the release; it is verified first.
-    sites : path of the public sites, for their frequencies and names.
-    metrics : path of the release's metrics, where only R^2 and error that were charged for stand.
+    sites : the public sites, for their frequencies and names.
+    metrics : the release's metrics, where only R^2 and error that were charged for stand.
     output : folder to write, beside the bundle: pages link to its files.
-    processes : int, how many processes write outcome pages; the pages do not depend on it.
+    processes : how many processes write outcome pages; the pages do not depend on it.
 
     Raises
     ------
@@ -39,7 +39,6 @@ def render_release_report(bundle, sites, metrics, *, output, processes):
     DpgrsError
         If the bundle cannot be trusted, or the metrics hold what was not released.
     """
-    bundle = Path(bundle)
     if bundle.resolve().parent != Path(output).resolve().parent:
         raise UsageError(f"`output` must lie beside the release {bundle}, got {output}. Put it there.")
     verify_release(bundle)

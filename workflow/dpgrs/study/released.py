@@ -1,4 +1,4 @@
-"""Noisy statistics of a release, held against the ledger: nothing else may become a score."""
+"""What a release drew, and its weights, held against the ledger: nothing else may become a score."""
 
 import hashlib
 
@@ -6,11 +6,13 @@ import numpy as np
 
 from dpgrs.errors import DpgrsError
 from dpgrs.io.trials import load_labelled
-from dpgrs.methods.fits import FitTerms
-from dpgrs.methods.mechanisms import mechanism_of, mechanism_of_file, request_of
+from dpgrs.linalg.linear_fit import LinearFit
+from dpgrs.methods.mechanisms import mechanism_of_file, request_of
 from dpgrs.privacy.accounting.events import event_of
 from dpgrs.privacy.ledger.charging import public_terms
 from dpgrs.privacy.ledger.entries import Account
+from dpgrs.privacy.ledger.hash_chain import digest
+from dpgrs.study.request_identity import exact_values
 
 SOURCE = "release"
 
@@ -55,10 +57,9 @@ def load_released(path, book):
         )
     ((label, arrays),) = released
     noisy, request = mechanism_of_file(label).restore(label, arrays), request_of(label)
-    outputs = mechanism_of_file(label).outputs(noisy, tuple(label["outcomes"]), request)
     stored = {tuple(part): book.outputs.get(id_) for part, id_ in label["requests"]}
     charged = (_is_charged(label, book, request, tuple(part), id_) for part, id_ in label["requests"])
-    if output_digests(outputs) != stored or not all(charged):
+    if output_digests(_outputs(label, noisy)) != stored or not all(charged):
         raise DpgrsError(
             f"`{path}` must be what the ledger charged for, got other numbers or an incomplete request. "
             "Remove it and run the study again: that is a replay."
@@ -66,11 +67,30 @@ def load_released(path, book):
     return label, noisy
 
 
-def fit_of_release(label, noisy, fit):
-    """Fit the weights of a release from its noisy statistics.
+def seal(label, noisy, fit, arrays):
+    """Digest weights with all that they follow from.
 
     Parameters
     ----------
+    label, noisy : from `load_released`.
+    fit : dict, from `dpgrs.study.identity.fit_settings`.
+    arrays : dict of arrays, the weights.
+
+    Returns
+    -------
+    str, SHA-256 in hexadecimal.
+    """
+    drawn = output_digests(_outputs(label, noisy)).values()
+    weights = {name: _digest([array]) for name, array in arrays.items()}
+    return digest([list(drawn), exact_values(fit), weights])
+
+
+def load_weights(path, label, noisy, *, fit):
+    """Read the weights of a release, and check that they were fitted from what the ledger charged for.
+
+    Parameters
+    ----------
+    path : the weights.
     label, noisy : from `load_released`.
     fit : dict, from `dpgrs.study.identity.fit_settings`.
 
@@ -81,16 +101,15 @@ def fit_of_release(label, noisy, fit):
     Raises
     ------
     DpgrsError
-        If they were released for another kind of method.
+        If they are others, or were fitted with other settings.
     """
-    terms = FitTerms(fit["lambda"], fit["lambda_from"], fit["heritability"])
-    mechanism, method = mechanism_of_file(label), fit["method"]
-    if method not in mechanism.methods:
+    fitted = load_labelled(path)
+    if len(fitted) != 1 or fitted[0][0].get("seal") != seal(label, noisy, fit, fitted[0][1]):
         raise DpgrsError(
-            f"The noisy statistics must be {mechanism_of(method).name} for `methods: {method}`, got "
-            f"{mechanism.name}. Run the study again."
+            f"`{path}` must be the weights that `methods: {fit['method']}` gives of what the ledger charged "
+            "for, got others. Remove it and run the study again."
         )
-    return mechanism.fit(method, noisy, request=request_of(label), terms=terms)
+    return LinearFit(**fitted[0][1])
 
 
 def claimed_draws(label, request_id):
@@ -98,10 +117,14 @@ def claimed_draws(label, request_id):
     return [public_terms(event_of(event)) for event in label["events"] if event["request"] == request_id]
 
 
+def _outputs(label, noisy):
+    return mechanism_of_file(label).outputs(noisy, tuple(label["outcomes"]), request_of(label))
+
+
 def _is_charged(label, book, request, part, request_id):
     """Tell whether a request of the ledger is about this part, and about what the label claims of it."""
     reserved, mechanism = book.requests[request_id], mechanism_of_file(label)
-    identity, (_, *names) = reserved.identity, mechanism.behind(part, tuple(label["outcomes"]), request)
+    identity, (_, *names) = reserved.identity, mechanism.depends_on(part, tuple(label["outcomes"]), request)
     return (
         reserved.account == Account(request.protection, request.unit, request.neighbours)
         and identity["mechanism"] == mechanism.name
@@ -112,9 +135,9 @@ def _is_charged(label, book, request, part, request_id):
 
 
 def _digest(arrays):
-    digest = hashlib.sha256()
+    found = hashlib.sha256()
     for array in arrays:
         # A number becomes an array of one.
         array = np.ascontiguousarray(array, dtype="<f8")
-        digest.update(repr(array.shape).encode() + array.tobytes())
-    return digest.hexdigest()
+        found.update(repr(array.shape).encode() + array.tobytes())
+    return found.hexdigest()

@@ -15,6 +15,8 @@ from dpgrs.io.sites import choose_sites, read_chosen_sites, read_sites
 from dpgrs.io.tables.phenotypes import outcome_names, read_scales
 from dpgrs.methods.planning import neutral_frequencies
 from dpgrs.methods.requests import request_grid
+from dpgrs.planning.accuracy import plan_accuracy, unplanned_methods, within_bounds
+from dpgrs.planning.draws import rehearse
 from dpgrs.preflight.checks import problems
 from dpgrs.privacy.accounting.accountant import MARGIN
 from dpgrs.privacy.accounting.composition import study_totals, total_cost
@@ -24,8 +26,6 @@ from dpgrs.privacy.ledger.entries import Account
 from dpgrs.privacy.ledger.ledger import Ledger
 from dpgrs.privacy.noise.study_key import VARIABLE
 from dpgrs.privacy.statement.boosting_rounds import without_round
-from dpgrs.steps.plan_accuracy import plan_accuracy, unplanned_methods, within_bounds
-from dpgrs.steps.plan_draws import rehearse
 from dpgrs.study.settings import counts_outcomes, examine
 from dpgrs.study.table_settings import covariate_terms
 from dpgrs.types import Rows, Unit

@@ -1,27 +1,19 @@
-"""The bundle of a release: from released values, public files and the ledger alone."""
+"""What the statement of a release says: from released values, public files and the ledger alone."""
 
 from fractions import Fraction
 
 from dpgrs import __version__
-from dpgrs.errors import DpgrsError
 from dpgrs.genotypes.dosages import DOSAGE_STEP
-from dpgrs.io.files import written_digest
-from dpgrs.io.json_files import read_json
-from dpgrs.io.sites import read_chosen_sites
-from dpgrs.io.tables.phenotypes import constants_of, read_scales
-from dpgrs.methods.adassp import CAUTION
 from dpgrs.methods.boosted_adassp import CLIP, ROUNDS
 from dpgrs.methods.mechanisms import request_of
 from dpgrs.methods.planning import expected_noise_sd
-from dpgrs.methods.registry import METHODS
+from dpgrs.methods.registry import METHODS, named
 from dpgrs.methods.reusecov import SMALLEST_KNOWN
 from dpgrs.privacy.accounting.accountant import gdp_delta
 from dpgrs.privacy.accounting.composition import group_guarantee, study_totals, total_cost
 from dpgrs.privacy.accounting.events import event_of
 from dpgrs.privacy.accounting.exact_numbers import float_below, root_above, text_above
 from dpgrs.privacy.ledger.entries import Account
-from dpgrs.privacy.ledger.ledger import Ledger
-from dpgrs.privacy.statement.audits import summarise_audits
 from dpgrs.privacy.statement.content import (
     NOT_RELEASED,
     Curation,
@@ -30,19 +22,13 @@ from dpgrs.privacy.statement.content import (
     Terms,
     Total,
 )
-from dpgrs.privacy.statement.statement import build_statement, ledger_standing
-from dpgrs.release.bundle import SCALES, remove_bundle, write_bundle
-from dpgrs.release.pgs_catalog import Scores, site_digest
-from dpgrs.steps.accuracy import load_accuracy, load_reference_sums
-from dpgrs.steps.release_constants import prediction_constants, published
-from dpgrs.steps.release_covariates import covariate_inputs, covariate_weights
-from dpgrs.steps.released import fit_of_release, load_released
-from dpgrs.study.bundle_room import require_same_release
+from dpgrs.privacy.statement.statement import ledger_standing
+from dpgrs.release.bundle import SCALES
+from dpgrs.release.covariates import covariate_inputs
+from dpgrs.release.pgs_catalog import site_digest
 from dpgrs.study.identity import fit_settings, public_identity
 from dpgrs.study.people_terms import terms_of
 from dpgrs.study.provenance import provenance
-from dpgrs.study.request_identity import WHERE_THERE, exact_values, loadings_identity
-from dpgrs.study.settings import without_paths
 from dpgrs.types import Coding, Metrics, Missing, Neighbours, Penalty, Rows, Unit
 
 CLAIM_DIGITS = 6
@@ -54,129 +40,26 @@ RESCALED = (
 )
 ROUNDED = "Weights are rounded to 10 significant digits."
 CONSTANT = "The constant of a prediction follows from its weights and from noisy or public means."
-CENTRED = "The noisy Gram matrix is centred by its own intercept column."
-CUT_OFF = "Its negative eigenvalues, which only noise can cause, count as 0."
-ELLIPSOID = "The noisy X'Y is moved to the nearest point of the ellipsoid of the noisy Gram matrix."
-LAMBDA = {
-    Penalty.FIXED: "Ridge regression with lambda {penalty} per row.",
-    Penalty.ADASSP: "Ridge regression, lambda from the spread of the noise on the Gram matrix.",
-    Penalty.EVIDENCE: "Ridge regression, lambda from the marginal likelihood of what was released.",
-}
-BLUP = (
-    "The means are those of the denoised Gram matrix.",
-    "A noise-aware best linear unbiased prediction (docs/blup.md).",
-)
-ADASSP = (
-    f"The noisy smallest eigenvalue is lowered by {CAUTION} standard deviations of its noise, to at least 0.",
-    "Ridge regression, lambda from the spread of the noise on the Gram matrix less that eigenvalue.",
-)
-CHOSEN = "Every outcome is fitted by itself, from a noisy Gram matrix of the variants chosen for it."
-BOOSTED = (
-    "Every outcome is fitted by itself by boosted AdaSSP, from a noisy Gram matrix and sums of residuals.",
-    "Negative eigenvalues of the noisy Gram matrix, which only noise can cause, count as 0.",
-    ADASSP[0],
-    "Lambda is the spread of the noise on the Gram matrix less that eigenvalue, at least 0.",
-    "Weights rise by (Gram matrix + lambda)^-1 times the noisy sum of residuals, round by round.",
-    "After every round weights are cut to a grid and shortened, if need be, to a norm of 4096.",
-    "In the end they are scaled back from rows of norm 1 to genotypes.",
-)
-SEPARATE = "Every outcome is fitted by itself, from a noisy Gram matrix of its own."
 OF_ACCURACY = ("R^2 = 1 - RSS/TSS and MSE = RSS/n of noisy sums over people held out, TSS about 0.",)
 
 
-def write_release(settings, sites, noisy, accuracy, *, output, audit=None, loadings=None):
-    """Write the bundle of a release.
-
-    The weights are fitted here, from noisy statistics that are held against the ledger.
+def release_content(settings, sites, label, book, *, measured, stated, audits, loadings):
+    """Bring together what the statement of a release says.
 
     Parameters
     ----------
-    settings : path of the resolved configuration, JSON.
-    sites : path of the public sites.
-    noisy : path of the noisy statistics.
-    accuracy : path of the noisy sums behind the metrics, which are held against the ledger too.
-    output : folder to write; an earlier bundle there is replaced.
-    audit : path of the mechanisms' audits, from ``dpgrs audit --json``; None if `release.audit_draws` is 0.
+    settings : dict, the resolved configuration.
+    sites : pandas.DataFrame, the public sites.
+    label : dict, of what was drawn, from `dpgrs.study.released.load_released`.
+    book : Book of the dataset's ledger.
+    measured, stated : from `dpgrs.study.released_accuracy.load_accuracy`.
+    audits : list of dict, from `summarise_audits`; None where a study leaves them out.
     loadings : path of the public loadings of principal components; None without them.
 
-    Raises
-    ------
-    DpgrsError
-        If a file does not belong to this release, or an audit is missing or failed.
+    Returns
+    -------
+    StatementContent
     """
-    settings = read_json(settings)
-    book = Ledger(settings["privacy"]["ledger"]).read()
-    label, statistics = load_released(noisy, book)
-    _require_same_data(settings, {"sites": written_digest(sites)} | loadings_identity(loadings), label, book)
-    terms = fit_settings(settings)
-    fit = published(fit_of_release(label, statistics, terms))
-    names, sites = tuple(label["outcomes"]), read_chosen_sites(sites)
-    measured, stated = load_accuracy(accuracy, book, label, fit=terms)
-    audits = _audits(audit, label["events"] + measured, settings)
-    content = _content(
-        settings, sites, label, book, measured=measured, stated=stated, audits=audits, loadings=loadings
-    )
-    size, covariates = len(sites), settings["covariates"]
-    scores = Scores(
-        outcomes=names,
-        sites=sites,
-        weights=fit.weights[:, :size],
-        constants=prediction_constants(
-            fit, n_variants=size, n_components=covariates["pcs"], rows=settings["cohort"]["rows"]
-        ),
-        standard_errors=None if fit.standard_errors is None else fit.standard_errors[:, :size],
-        chosen=fit.chosen,
-        genome_build=settings["release"]["genome_build"],
-        terms=content.terms,
-        source=_source(content.events),
-    )
-    require_same_release(output, {event["request"] for event in content.events}, fit=terms)
-    remove_bundle(output)
-    scales = settings["outcomes"]["scales"]
-    write_bundle(
-        output,
-        scores=scores,
-        statement=build_statement(content),
-        provenance=provenance(without_paths(settings), []),
-        scales=None if scales is None else constants_of(names, read_scales(scales), path=scales),
-        covariates=covariate_weights(fit.weights[:, size:], names, settings=settings),
-        loadings=loadings,
-        sums=load_reference_sums(accuracy),
-    )
-
-
-def _require_same_data(settings, files, label, book):
-    """Refuse statistics of other data, sites, covariates, loadings or choices of people than are named."""
-    identity = public_identity(settings)
-    # None where a study has none: statistics with covariates, say, must not pass for those without.
-    named = {name: identity.get(name) for name in WHERE_THERE}
-    wanted = identity["dataset"] | exact_values(named) | files
-    for part, request in label["requests"]:
-        identity = book.requests[request].identity
-        other = [name for name, value in wanted.items() if identity.get(name) != value]
-        if other:
-            raise DpgrsError(
-                f"The statistics of the {part[0]} were released for another {other[0]} than the study's. "
-                "Run the study again."
-            )
-
-
-def _audits(path, events, settings):
-    """Read and sum up the audits of what was drawn; None where a study leaves them out."""
-    draws = settings["release"]["audit_draws"]
-    if draws == 0:
-        return None
-    if path is None:
-        raise DpgrsError(f"A release with `release.audit_draws` = {draws} must have audits. Give --audit.")
-    return summarise_audits(
-        read_json(path, kind=list),
-        statistics=[event["statistic"] for event in events],
-        draws=draws,
-        seed=settings["seed"],
-    )
-
-
-def _content(settings, sites, label, book, *, measured, stated, audits, loadings):
     request, digest, served = label["request"], site_digest(sites), _served(label, measured)
     run, totals = provenance(settings, []), _totals(label, served)
     account = Account(request["protection"], request["unit"], request["neighbours"])
@@ -216,22 +99,11 @@ def _content(settings, sites, label, book, *, measured, stated, audits, loadings
 
 def _post_processing(fit, *, is_counted):
     """List what was done to the noisy statistics, in words."""
-    return (*_steps_of_fit(fit, is_counted=is_counted), ROUNDED, CONSTANT)
-
-
-def _steps_of_fit(fit, *, is_counted):
-    if METHODS[fit["method"]].reads_rows:
-        return BOOSTED
-    counts = (AT_LEAST_ONE_ROW, *(RESCALED if is_counted else ()))
-    if fit["method"] == "blup":
-        return (*counts, *BLUP)
-    if METHODS[fit["method"]].is_screened:
-        return (*counts, CHOSEN, *BLUP)
-    if fit["method"] == "adassp":
-        return (*counts, CENTRED, CUT_OFF, *ADASSP)
-    projected = {"reusecov-ellipsoid": (ELLIPSOID,), "naive": (SEPARATE,)}.get(fit["method"], ())
-    penalty = LAMBDA[Penalty(fit["lambda_from"])].format(penalty=fit["lambda"])
-    return (*counts, *projected, CENTRED, CUT_OFF, penalty)
+    method, counts = METHODS[fit["method"]], ()
+    if not method.reads_rows:
+        counts = (AT_LEAST_ONE_ROW, *(RESCALED if is_counted else ()))
+    steps = (step(fit) if callable(step) else step for step in named(method.steps))
+    return (*counts, *steps, ROUNDED, CONSTANT)
 
 
 def _noise_of_weights(settings, sites, label):
@@ -242,11 +114,6 @@ def _noise_of_weights(settings, sites, label):
         return None
     frequency = sites["frequency"].to_numpy()
     return expected_noise_sd(request, n_rows=label["n"], frequency=frequency, penalty=fit["lambda"])
-
-
-def _source(events):
-    """Return where the noise of all events came from; anything but ``release`` is refused by the bundle."""
-    return " and ".join(sorted({event["source"] for event in events}))
 
 
 def _served(label, measured):
@@ -376,8 +243,7 @@ def _inputs_of_fit(fit, request):
     if method.reads_rows:
         yield PublicInput("rounds of boosted AdaSSP", str(ROUNDS), "always so many")
         yield PublicInput("largest residual of a round", f"{CLIP:g}", "always the same")
-    has_penalty = fit["method"] not in ("blup", "adassp") and not method.draws_from_rows
-    if has_penalty and fit["lambda_from"] == Penalty.FIXED:
+    if "lambda" in method.reads and fit["lambda_from"] == Penalty.FIXED:
         yield PublicInput("lambda", f"{fit['lambda']:g}", chosen)
     if fit["heritability"] is not None:
         yield PublicInput("heritability", f"{fit['heritability']:g}", chosen)

@@ -103,10 +103,12 @@ def _requests(statement):
 
 def _is_fitted_by(statement, fit):
     """Tell whether a fit gives the weights of a bundle, by what its statement says of them."""
-    statement = statement or {}
-    # Statements of earlier versions say less.
+    if statement is None:
+        return True
+    # Statements of earlier versions say less, and their weights are of no joint projection.
     stated = {"method": statement.get("method", fit["method"]), **statement.get("fit", {})}
-    return fit_identity(fit | stated) == fit_identity(fit)
+    left_out = {"joint_projection": False}
+    return fit_identity(fit | left_out | stated) == fit_identity(left_out | fit)
 
 
 def _taken(folder):

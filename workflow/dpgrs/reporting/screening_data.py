@@ -10,7 +10,7 @@ from dpgrs.evaluation.overlap import (
     strongest_partner,
 )
 from dpgrs.io.trials import load_labelled
-from dpgrs.methods.registry import SCREENED
+from dpgrs.methods.registry import METHODS
 from dpgrs.reporting.data import Choice, ChoiceRow, Screening
 from dpgrs.types import Selector
 
@@ -20,7 +20,7 @@ def read_screening(choices, panel, outcomes, settings):
 
     Parameters
     ----------
-    choices : path of what `screen_variants` wrote.
+    choices : list of paths of choices, those without privacy among them.
     panel : Panel
     outcomes : Outcomes of the same trial.
     settings : dict, resolved.
@@ -29,7 +29,7 @@ def read_screening(choices, panel, outcomes, settings):
     -------
     Screening
     """
-    found = [_Found(*item) for item in load_labelled(choices)]
+    found = [_Found(*item) for path in choices for item in load_labelled(path)]
     exact = {(one.selector, one.size): one for one in found if one.is_exact}
     largest, shown = panel.n_variants, found[0].selector
     causal = _Causal(panel, outcomes) if _some_are_causal(outcomes) else None
@@ -39,7 +39,7 @@ def read_screening(choices, panel, outcomes, settings):
         for count in (_counts(found, one) if one.is_exact else [one.count])
     ]
     return Screening(
-        methods=tuple(name for name in SCREENED if name in settings["methods"]),
+        methods=tuple(name for name in METHODS if METHODS[name].is_screened and name in settings["methods"]),
         share=settings["screening"]["share"],
         partner_r2=PARTNER_R2,
         scores=exact[shown, largest].arrays["scores"],

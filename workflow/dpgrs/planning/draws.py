@@ -8,7 +8,6 @@ from dpgrs.methods.chosen import ScreeningData
 from dpgrs.methods.chosen_requests import request_of_rows
 from dpgrs.methods.mechanisms import mechanism_of_study
 from dpgrs.privacy.noise.sources import Rehearsal
-from dpgrs.steps.accuracy import SHARED_TERMS as ACCURACY_TERMS
 from dpgrs.study.release_cost import screening_terms
 from dpgrs.types import Bounds, Metrics, Rows
 
@@ -34,7 +33,7 @@ def rehearse(request, count, *, frequency, config):
         If metrics are to be charged without a budget.
     """
     size, rehearsal, mechanism = request.n_columns + 1, Rehearsal(), mechanism_of_study(config)
-    if mechanism.reads_rows:
+    if "panel" in mechanism.takes:
         _rehearse_rows(mechanism, request, count, frequency=frequency, config=config, noise=rehearsal)
     else:
         gram, cross = (np.zeros((n, size), dtype=np.int64) for n in (size, count))
@@ -42,7 +41,7 @@ def rehearse(request, count, *, frequency, config):
         mechanism.draw(gram, cross, 1, request=request, noise=rehearsal, observed=observed)
     if config["evaluation"]["metrics"] == Metrics.CHARGED:
         sums = np.zeros((3, count), dtype=np.int64)
-        private_accuracy(sums, request=_accuracy_request(request, config), noise=rehearsal)
+        private_accuracy(sums, request=_accuracy_request(request, config["evaluation"]), noise=rehearsal)
     shared, own = [], {}
     for (kind, *outcomes), draws in rehearsal.draws.items():
         is_shared = kind == "genotypes" or len(outcomes) == count
@@ -67,15 +66,10 @@ def _rehearse_rows(mechanism, request, count, *, frequency, config, noise):
     mechanism.draw(data, request=asked, noise=noise, outcome_names=names, frequency=frequency)
 
 
-def _accuracy_request(request, config):
-    evaluation = config["evaluation"]
+def _accuracy_request(request, evaluation):
     if evaluation["epsilon"] is None:
         raise UsageError(
             f"`evaluation.epsilon` must be given for `evaluation.metrics: {Metrics.CHARGED}`, got null. "
             "Set it."
         )
-    return AccuracyRequest(
-        epsilon=evaluation["epsilon"],
-        residual_bound=evaluation["residual_bound"] or config["outcomes"]["bound"],
-        **{name: getattr(request, name) for name in ACCURACY_TERMS},
-    )
+    return AccuracyRequest.of(request, evaluation)

@@ -6,12 +6,9 @@ from itertools import product
 from dpgrs.linalg.norms import outcome_norm, row_norm_of
 from dpgrs.methods.fits import FitTerms
 from dpgrs.methods.planning import expected_fit, expected_r2
-from dpgrs.methods.registry import FROM_STATISTICS, METHODS
+from dpgrs.methods.registry import METHODS
 from dpgrs.study.table_settings import covariate_terms
 from dpgrs.types import Bounds, Coding, Neighbours, Protection
-
-# Under feature protection all others take the outcomes themselves, which a plan does not have.
-WITHOUT_OUTCOMES = ("reusecov-gauss",)
 
 
 def within_bounds(request, bounds, *, frequency, config):
@@ -71,7 +68,8 @@ def plan_accuracy(request, count, *, n_rows, frequency, heritabilities, config):
     ``bounds_and_neighbours``, one for each pair of them, R^2 being that of the first planned method.
     """
     methods = planned_methods(config["methods"], request.protection)
-    model = {"n_rows": n_rows, "frequency": frequency, "n_outcomes": count, "terms": _fit_terms(config)}
+    model = {"n_rows": n_rows, "frequency": frequency, "n_outcomes": count}
+    model["terms"] = FitTerms.of(config["regression"])
     expected = [
         {
             "method": method,
@@ -121,21 +119,11 @@ def _why_not(name, protections):
         return "not private"
     if method.is_screened:
         return "chooses variants first"
-    if name not in FROM_STATISTICS:
+    if not method.is_post_processing:
         return "draws noise of its own"
     own = [protection for protection in protections if protection in method.protections]
     if not own:
         return f"not made for {' and '.join(protections)} protection"
-    if Protection.FEATURE in own and name not in WITHOUT_OUTCOMES:
+    if Protection.FEATURE in own and method.takes_outcomes:
         return "under feature protection, where it needs the outcomes themselves"
     return None
-
-
-def _fit_terms(config):
-    regression = config["regression"]
-    return FitTerms(
-        penalty=regression["lambda"],
-        rule=regression["lambda_from"],
-        heritability=regression["heritability"],
-        is_joint=regression["joint_projection"],
-    )

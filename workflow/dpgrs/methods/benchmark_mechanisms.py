@@ -1,0 +1,102 @@
+"""Mechanisms of benchmarks alone: samples that are not secret, or statistics too many to be kept."""
+
+from dataclasses import asdict
+from types import MappingProxyType
+
+import numpy as np
+
+from dpgrs.linalg.statistics import grid_outcomes
+from dpgrs.methods.dp_sgd import SgdRequest, private_sgd
+from dpgrs.methods.naive import fit_separately, private_separate_statistics
+from dpgrs.methods.reusecov import fit_reusecov
+from dpgrs.methods.row_mechanisms import DrawnFits, WholeFits
+from dpgrs.methods.sketch import SketchRequest, private_sketch
+from dpgrs.methods.sum_mechanisms import OwnStatistics
+
+NO_PARTS = MappingProxyType({"genotypes": (), "outcomes": ()})  # no ledger knows them
+
+
+class FittedSeparately(WholeFits):
+    """Naive's fits: a benchmark keeps them in place of an X'X for each outcome, budget and panel."""
+
+    name = "naive-fits"
+    draws, reads = NO_PARTS, ("regression.lambda",)
+
+    def exact(self, request, *, data, names, settings):
+        exact = super().exact(request, data=data, names=names, settings=settings)
+        return exact | {"penalty": settings.regression["lambda"]}
+
+    def draw(self, gram, cross, n_rows, *, penalty, origin=None, **options):
+        # One outcome's X'X at a time: all of them may not fit into memory.
+        drawn, events = private_separate_statistics(gram, cross, n_rows, **options), []
+        return DrawnFits(
+            fit_separately(_noting(drawn, events), penalty=penalty, origin=origin), tuple(events)
+        )
+
+
+class SgdFits(WholeFits):
+    """DP-SGD, whose samples hang on a public seed."""
+
+    name = "sgd-fits"
+    draws, takes = NO_PARTS, ("panel",)
+
+    def asked(self, request, *, method, data, n_outcomes, settings):
+        return request
+
+    def exact(self, request, *, data, names, settings):
+        return {"data": data.rows(request.n_variants), "request": request, "outcome_names": names}
+
+    def draw(self, data, *, request, noise, outcome_names):
+        X, terms = data.training_rows, SgdRequest(**asdict(request))
+        Y = grid_outcomes(data.Y[: len(outcome_names), data.is_training], bound=request.outcome_bound)
+        n_units = len(X) // terms.rows_per_unit
+
+        def sample(step):
+            return noise.poisson_sample(n_units, name=f"step {step}", probability=terms.sampling_rate)
+
+        found = private_sgd(X, Y, request=terms, noise=noise, sample=sample, outcome_names=outcome_names)
+        return DrawnFits(found.fit, found.events)
+
+
+class SketchedStatistics(OwnStatistics):
+    """ReuseCov's statistics, with X'X of a sample whose choice hangs on a public seed."""
+
+    name = "sketched-statistics"
+    draws = NO_PARTS
+    takes, reads = ("statistics", "panel"), ("regression.sketch_share",)
+
+    def asked(self, request, *, method, data, n_outcomes, settings):
+        return request
+
+    def exact(self, request, *, data, names, settings):
+        return {
+            "data": data.rows(request.n_variants),
+            "cross": data.sums(request, len(names))["cross"],
+            "share": settings.regression.sketch_share,
+            "request": request,
+            "outcome_names": names,
+        }
+
+    def draw(self, data, cross, *, share, request, noise, outcome_names):
+        n_units = int(np.count_nonzero(data.is_training)) // request.rows_per_unit
+        terms = SketchRequest(**asdict(request), n_units=n_units, n_chosen=max(1, round(share * n_units)))
+        return private_sketch(
+            data.bits,
+            cross,
+            noise.sample_without_replacement(n_units, name="the sketch", n_chosen=terms.n_chosen),
+            n_haplotypes=data.n_haplotypes,
+            request=terms,
+            noise=noise,
+            is_selected=data.is_training,
+            outcome_names=outcome_names,
+        )
+
+    def fit(self, method, drawn, *, request, terms, outcomes=None):
+        return fit_reusecov(drawn, penalty=terms.penalty)
+
+
+def _noting(drawn, events):
+    """Hand on statistics one after the other, and collect their events."""
+    for one in drawn:
+        events += one.events
+        yield one

@@ -1,0 +1,132 @@
+"""Variants chosen for each outcome: in a benchmark once for all methods that are fitted on them."""
+
+from dataclasses import dataclass
+from types import MappingProxyType
+
+import numpy as np
+
+from dpgrs.methods.chosen import paper_choices, private_choices
+from dpgrs.methods.chosen_requests import ScreeningTerms, request_of_rows, restored_request
+from dpgrs.methods.registry import METHODS
+from dpgrs.methods.sum_mechanisms import OwnStatistics
+from dpgrs.types import Bounds, Protection, Scaling, Selector
+
+READS_OF_CHOICES = (
+    "screening.size",
+    "screening.share",
+    "screening.law",
+    "screening.composition",
+    "screening.count_share",
+    "privacy.bounds",
+    "privacy.genotype_clip",
+)
+
+
+@dataclass(frozen=True)
+class DrawnChoices:
+    """The variants that were chosen for each outcome.
+
+    Attributes
+    ----------
+    chosen : (n_outcomes, n_choices) int64
+    events : tuple of events
+    selector : Selector
+    note : str, how they were chosen if that was not private.
+    """
+
+    chosen: np.ndarray
+    events: tuple
+    selector: Selector
+    note: str = ""
+    n = None  # the rows are not counted
+
+
+def asked_of_choices(request, selector, *, data, settings):
+    """Return what is asked for of chosen variants, or of all.
+
+    Parameters
+    ----------
+    request : PrivacyRequest of all variants.
+    selector : Selector; None takes all.
+    data : TrainingData, for the public frequencies.
+    settings : Settings, with `READS_OF_CHOICES`, or of all variants with the bounds alone.
+
+    Returns
+    -------
+    ScreenedRequest, or a PrivacyRequest.
+    """
+    is_tight = settings.privacy.bounds == Bounds.TIGHT
+    frequency = data.frequency(request.n_variants) if is_tight else None
+    bounds = {"frequency": frequency, "factor": settings.privacy.genotype_clip}
+    return request_of_rows(request, selector and _terms(settings.screening, selector), **bounds)
+
+
+def draw_choices(data, *, request, noise, outcome_names, scaling=Scaling.PUBLIC):
+    """Choose variants for each outcome; parameters as in `private_choices`.
+
+    Parameters
+    ----------
+    request : ScreenedRequest
+    scaling : Scaling, of DP-SIS; the paper's is not private.
+
+    Returns
+    -------
+    DrawnChoices
+    """
+    selector, options = request.screening.selector, {"noise": noise, "outcome_names": outcome_names}
+    if (selector, scaling) == (Selector.SIS, Scaling.PAPER):
+        chosen = paper_choices(data, request=request.choices, **options)
+        # Epsilon and accounting set their noise alone.
+        note = f"paper scaling, {request.accounting} noise of epsilon {request.epsilon:g}"
+        return DrawnChoices(chosen, (), selector, note)
+    return DrawnChoices(*private_choices(data, **request.choosing, **options), selector)
+
+
+class Choices(OwnStatistics):
+    """The choices of every selector, for benchmarks alone: what a release chooses it draws with the rest."""
+
+    name = "choices"
+    methods = ()
+    draws = MappingProxyType({"genotypes": (), "outcomes": ()})
+    takes, reads = ("panel",), (*READS_OF_CHOICES, "screening.scaling")
+
+    def request(self, terms):
+        return restored_request(terms)
+
+    def drawn_for(self, methods):
+        """Return one private method of each selector in use, in the order of `Selector`."""
+        private = [name for name in methods if METHODS[name].is_screened and not METHODS[name].is_non_private]
+        of_selector = {METHODS[name].selector: name for name in reversed(private)}
+        return [of_selector[selector] for selector in Selector if selector in of_selector]
+
+    def serves(self, method, request):
+        return request.protection == Protection.FULL
+
+    def key(self, method):
+        return (self.name,)
+
+    def asked(self, request, *, method, data, n_outcomes, settings):
+        return asked_of_choices(request, METHODS[method].selector, data=data, settings=settings)
+
+    def exact(self, request, *, data, names, settings):
+        known = {"request": request, "outcome_names": names, "scaling": settings.screening.scaling}
+        return {"data": data.rows(request.n_variants)} | known
+
+    def draw(self, data, **terms):
+        return draw_choices(data, **terms)
+
+    def arrays(self, drawn):
+        return {"chosen": drawn.chosen}
+
+    def restore(self, label, arrays):
+        return DrawnChoices(arrays["chosen"], (), Selector(label["selector"]), label.get("note", ""))
+
+    def remarks(self, drawn):
+        return {"selector": drawn.selector} | ({"note": drawn.note} if drawn.note else {})
+
+
+def _terms(screening, selector):
+    named = {name: getattr(screening, name) for name in ("share", "law", "composition")}
+    if selector == Selector.TWO_STAGE:
+        named["count_share"] = screening.count_share
+    return ScreeningTerms(n_choices=screening.size, selector=selector, **named)

@@ -1,0 +1,45 @@
+"""Variants chosen for each outcome without privacy, to compare with. For benchmarks alone."""
+
+from pathlib import Path
+
+import numpy as np
+
+from dpgrs.io.trials import save_labelled
+from dpgrs.methods.registry import METHODS
+from dpgrs.selection.kendall import correlations
+from dpgrs.selection.selectors import SELECTORS
+from dpgrs.study.training_data import TrainingData
+from dpgrs.types import Selector
+
+READS = ("methods", "screening.size", "outcomes.bound")
+
+
+def choose_exactly(settings, panel: Path, outcomes: Path, *, output: Path):
+    """Choose variants by every selector of a study, for every panel, without noise.
+
+    Parameters
+    ----------
+    settings : Settings
+    panel : the panel.
+    outcomes : outcomes and split of the trial.
+    output : the choices, and of one selector the exact Kendall scores, which the pages show of all.
+    """
+    data = TrainingData(outcomes, panel=panel)
+    used = {METHODS[name].selector for name in settings.methods}
+    terms = {"n_choices": settings.screening.size, "outcome_bound": settings.outcomes.bound}
+    chosen = [
+        _choices(data.rows(size), size, selector, has_scores=not place, **terms)
+        for place, selector in enumerate(one for one in Selector if one in used)
+        for size in data.outcomes.values
+    ]
+    save_labelled(output, chosen)
+
+
+def _choices(data, size, selector, *, has_scores, **terms):
+    choose = SELECTORS[selector].exact
+    arrays = {"chosen": np.array([choose(data, number, **terms) for number in range(len(data.Y))])}
+    if has_scores:
+        n_rows = np.array([[one.n_rows] for one in data.pairs])
+        scores = np.array([one.outcome_scores for one in data.pairs])
+        arrays["scores"] = correlations(scores, n_rows, pair_range=data.pairs[0].pair_range)
+    return {"n_variants": size, "selector": selector}, arrays

@@ -1,0 +1,188 @@
+"""Noise: statistics, choices or fits from which all weights follow, drawn by one mechanism."""
+
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+
+import pandas as pd
+
+from dpgrs.errors import UsageError
+from dpgrs.io.files import write_table, written_digest
+from dpgrs.io.trials import save_labelled, write_events
+from dpgrs.methods.labels import timed
+from dpgrs.methods.mechanisms import mechanism_named
+from dpgrs.methods.requests import PrivacyRequest
+from dpgrs.methods.sum_mechanisms import SharedStatistics
+from dpgrs.privacy.ledger.charging import check, complete, release
+from dpgrs.privacy.ledger.entries import Account
+from dpgrs.privacy.ledger.ledger import Ledger
+from dpgrs.privacy.noise.sources import BenchmarkNoise
+from dpgrs.privacy.noise.study_key import load_study_key
+from dpgrs.privacy.private_folders import require_closed
+from dpgrs.release.bundle_room import require_room
+from dpgrs.study.identity import public_identity
+from dpgrs.study.released import output_digests
+from dpgrs.study.request_identity import identify_part, loadings_identity
+from dpgrs.study.requests import requests_of
+from dpgrs.study.step_settings import Settings
+from dpgrs.study.training_data import TrainingData
+from dpgrs.types import Protection
+
+# Rules give of these what the mechanism reads, see `reads_of`.
+READS = (
+    "mode",
+    "seed",
+    "panel.size",
+    "outcomes",
+    "privacy",
+    "screening",
+    "regression",
+    "dataset",
+    "cohort",
+    "covariates",
+    "people",
+)
+
+
+def draw(
+    settings,
+    outcomes: Path,
+    *,
+    mechanism: str,
+    method: list[str] = (),
+    statistics: Path | None = None,
+    panel: Path | None = None,
+    choices: Path | None = None,
+    sites: Path | None = None,
+    loadings: Path | None = None,
+    trial: int = 1,
+    output: Path,
+    events: Path,
+    seconds: Path | None = None,
+):
+    """Draw noise by one mechanism: from a public seed in a benchmark, in a release secret and charged before.
+
+    A benchmark draws for every combination of protection, accounting, epsilon, panel and number of outcomes;
+    each is a release of its own, with its own noise.
+
+    Parameters
+    ----------
+    settings : Settings
+    outcomes : outcomes and split of the trial.
+    mechanism : name of what draws, such as reusecov-statistics.
+    method : method to draw for, where each has its own draws.
+    statistics : exact statistics, for what draws from sums.
+    panel : the panel, for what draws from rows.
+    choices : choices of variants, drawn before; of a benchmark.
+    sites : public sites; of a release.
+    loadings : public loadings of principal components; of a release.
+    trial : number of the trial, from 1.
+    output : what was drawn.
+    events : record of what was drawn, JSON; in a release all is complete in the ledger once both are stored.
+    seconds : the time that each draw took; of a benchmark.
+    """
+    drawing = mechanism_named(mechanism)
+    if settings.mode == "release":
+        require_closed(*filter(None, (statistics, panel)), outcomes, output, events)
+    data = TrainingData(outcomes, statistics=statistics, panel=panel, choices=choices)
+    draws = list(_draws(settings, drawing, method or [None], data))
+    if settings.mode == "release":
+        _only(draws).charge(output, events, sites=sites, loadings=loadings)
+        return
+    found = [timed(one.draw_seeded, settings.seed, trial) for one in draws]
+    drawn = [one for one, _ in found]
+    save_labelled(output, drawn)
+    if seconds is not None:
+        write_table(seconds, pd.DataFrame({"seconds": [elapsed for _, elapsed in found]}))
+    # What is not private has none.
+    write_events(events, [label for label, _ in drawn if label["events"]])
+
+
+def _draws(settings, mechanism, methods, data):
+    """Yield every Draw that settings ask for."""
+    n_outcomes, rows = len(data.outcomes.names), data.outcomes.rows
+    grid = requests_of(settings, rows=rows, n_outcomes=n_outcomes)
+    for method in methods:
+        for request, count in grid:
+            if mechanism.serves(method, request):
+                known = {"method": method, "data": data, "n_outcomes": count, "settings": settings}
+                asked = mechanism.asked(request, **known)
+                yield Draw(settings, mechanism, method, data, asked, data.outcomes.names[:count])
+
+
+def _only(draws):
+    """Return the one draw of a release; others raise UsageError."""
+    if len(draws) != 1:
+        raise UsageError(f"A release must be one request, got {len(draws)}. Give one value each.")
+    (one,) = draws
+    if one.request.protection != Protection.FULL:
+        raise UsageError(
+            f"`privacy.protection` must be {Protection.FULL} in a release, got {one.request.protection}. "
+            "Change it."
+        )
+    return one
+
+
+@dataclass(frozen=True)
+class Draw:
+    """One request to a mechanism.
+
+    Attributes
+    ----------
+    settings : Settings
+    mechanism : from `dpgrs.methods.mechanisms.mechanism_named`.
+    method : str, for which it is drawn; None where all methods of the mechanism share it.
+    data : TrainingData
+    request : PrivacyRequest
+    names : tuple of str, of the outcomes.
+    """
+
+    settings: Settings
+    mechanism: SharedStatistics
+    method: str | None
+    data: TrainingData
+    request: PrivacyRequest
+    names: tuple
+
+    def draw(self, noise):
+        """Return what the mechanism gives."""
+        terms = {"data": self.data, "names": self.names, "settings": self.settings}
+        return self.mechanism.draw(**self.mechanism.exact(self.request, **terms), noise=noise)
+
+    def draw_seeded(self, seed, trial):
+        """Draw for a benchmark; returns label and arrays."""
+        noise = BenchmarkNoise(seed, trial, *self.mechanism.key(self.method), *self.request.key)
+        drawn = self.draw(noise)
+        own = {"method": self.method} if self.method else {}
+        return self.label(drawn) | own, self.mechanism.arrays(drawn)
+
+    def charge(self, output, events, *, sites, loadings):
+        """Charge the ledger, draw, store, and note that it is stored; parameters as in `draw`."""
+        ledger, site_digest = Ledger(self.settings.privacy.ledger), written_digest(sites)
+        identity = public_identity(self.settings.as_dict()) | loadings_identity(loadings)
+        require_room(output, ledger=ledger, terms={"sites": site_digest} | identity["dataset"])
+        mechanism, request = self.mechanism, self.request
+
+        def identify(part):
+            about = mechanism.depends_on(part, self.names, request)
+            return identify_part(identity, site_digest, request, about, mechanism=mechanism.name)
+
+        drawn, receipt = release(
+            self.draw,
+            identify=identify,
+            account=Account(request.protection, request.unit, request.neighbours),
+            ledger=ledger,
+            study_key=load_study_key(),
+        )
+        label = self.label(drawn) | {"requests": list(receipt.requests.items())}
+        receipt = replace(receipt, outputs=output_digests(mechanism.outputs(drawn, self.names, request)))
+        check(receipt, ledger)
+        save_labelled(output, [(label, mechanism.arrays(drawn))])
+        write_events(events, [label])
+        complete(receipt, ledger)
+
+    def label(self, drawn):
+        """Describe what was drawn: the request with its events."""
+        label = {"mechanism": self.mechanism.name, "request": asdict(self.request), "n": drawn.n}
+        label |= {"n_outcomes": len(self.names), "outcomes": self.names}
+        label |= {"events": [event.as_dict() for event in drawn.events]}
+        return label | self.mechanism.remarks(drawn)

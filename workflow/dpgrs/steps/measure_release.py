@@ -1,0 +1,200 @@
+"""The metrics of a release: withheld, measured on people held out at a charge, or on public people."""
+
+from dataclasses import asdict
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from dpgrs.errors import DpgrsError
+from dpgrs.evaluation.metrics import METRICS, TERMS, mse, r_squared
+from dpgrs.evaluation.private_metrics import (
+    AccuracyRequest,
+    accuracy_sums,
+    grid_weights,
+    measure,
+    private_accuracy,
+)
+from dpgrs.evaluation.rows import joined_rows, selected_units
+from dpgrs.io.covariates import Covariates
+from dpgrs.io.files import read_table, write_table, written_digest
+from dpgrs.io.panel import Panel, check_same_people
+from dpgrs.io.trials import Outcomes, load_labelled, save_labelled, write_events
+from dpgrs.methods.mechanisms import request_of
+from dpgrs.privacy.ledger.charging import check, complete, release
+from dpgrs.privacy.ledger.entries import Account
+from dpgrs.privacy.ledger.ledger import Ledger
+from dpgrs.privacy.noise.study_key import load_study_key
+from dpgrs.privacy.private_folders import require_closed
+from dpgrs.release.constants import no_copies, published, reference_sums
+from dpgrs.study.identity import fit_settings, public_identity
+from dpgrs.study.released import load_released, load_weights
+from dpgrs.study.request_identity import (
+    ACCURACY,
+    identify_accuracy,
+    identify_part,
+    loadings_identity,
+    weights_origin,
+)
+from dpgrs.types import Metrics
+
+# Rules give of these what the metrics hang on, see `reads_of_metrics`.
+READS = (
+    "seed",
+    "methods",
+    "outcomes",
+    "privacy.ledger",
+    "regression",
+    "evaluation",
+    "dataset",
+    "cohort",
+    "covariates",
+    "people",
+)
+
+
+def measure_release(
+    settings,
+    drawn: Path,
+    outcomes: Path,
+    weights: Path,
+    seconds: Path,
+    *,
+    panel: Path | None = None,
+    sites: Path | None = None,
+    covariates: Path | None = None,
+    loadings: Path | None = None,
+    output: Path,
+    accuracy: Path,
+    events: Path,
+):
+    """Measure a release on people held out, at a charge, or on public people, or withhold its metrics.
+
+    Parameters
+    ----------
+    settings : Settings
+    drawn : what the release drew.
+    outcomes : outcomes of the people to measure on.
+    weights : of one fit.
+    seconds : that it took.
+    panel : the panel of the people to measure on, unless metrics are withheld.
+    sites : public sites, where metrics are charged.
+    covariates : those that the fit has weights of.
+    loadings : public loadings of principal components.
+    output : the table of metrics.
+    accuracy : the numbers behind it, which are noisy where they are charged.
+    events : record of what was drawn, JSON.
+
+    Raises
+    ------
+    DpgrsError
+        If files do not belong together, or not to what the ledger charged for.
+    """
+    if settings.evaluation.metrics == Metrics.CHARGED:
+        require_closed(drawn, weights, outcomes, panel, accuracy, events)
+    ledger = Ledger(settings.privacy.ledger)
+    label, noisy = load_released(drawn, ledger.read())
+    fit = load_weights(weights, label, noisy, fit=fit_settings(settings))
+    outcomes = Outcomes.load(outcomes)
+
+    def write(columns, numbers, drawn):
+        """Write the table, what is behind it, and what was drawn for it."""
+        save_labelled(accuracy, numbers)
+        write_events(events, drawn)
+        table = _terms(label, weights, seconds)
+        write_table(output, table.assign(mse_nonprivate=np.nan, **columns)[METRICS])
+
+    if settings.evaluation.metrics == Metrics.WITHHELD:
+        write({"r2": np.nan, "mse": np.nan, "status": Metrics.WITHHELD.value}, [], [])
+        return
+    people = {"panel": Panel.open(panel), "outcomes": outcomes, "covariates": Covariates.load(covariates)}
+    if settings.evaluation.metrics == Metrics.PUBLIC:
+        found, own = _measure_in_public(label, fit, **people)
+        write({**found, "status": "ok"}, [own], [])
+        return
+    identity = public_identity(settings.as_dict()) | loadings_identity(loadings)
+    public = {"identity": identity, "site_digest": written_digest(sites), "fit": fit_settings(settings)}
+    request = AccuracyRequest.of(request_of(label), settings.evaluation)
+    (own, sums), receipt = _charge(label, grid_weights(fit), request, ledger, **people, **public)
+    check(receipt, ledger)
+    found = measure(sums, request=request)
+    status = np.where(np.isnan(found.r2), Metrics.WITHHELD.value, "ok")
+    write({"r2": found.r2, "mse": found.mse, "status": status}, [(own, {"sums": sums})], [own])
+    complete(receipt, ledger)
+
+
+def _charge(label, weights, request, ledger, *, panel, outcomes, covariates, identity, site_digest, fit):
+    """Charge the ledger, then draw the sums; returns their label and numbers, and the receipt."""
+    trained, names = request_of(label), tuple(label["outcomes"])
+    exact = _sum_up(panel, trained.n_variants, outcomes, covariates, weights, request)
+
+    def identify(part):
+        about = ("outcomes", *part[1:])
+        return identify_accuracy(
+            identify_part(identity, site_digest, trained, about, mechanism=ACCURACY),
+            residual_bound=request.residual_bound,
+            weights=weights_origin(label, part[1:], fit=fit),
+        )
+
+    (sums, drawn), receipt = release(
+        lambda noise: private_accuracy(exact, request=request, noise=noise, outcome_names=names),
+        identify=identify,
+        account=Account(trained.protection, trained.unit, trained.neighbours),
+        ledger=ledger,
+        study_key=load_study_key(),
+    )
+    own = {"request": asdict(request), "outcomes": names, "requests": list(receipt.requests.items())}
+    return (own | {"events": [event.as_dict() for event in drawn]}, sums), receipt
+
+
+def _measure_in_public(label, fit, *, panel, outcomes, covariates):
+    """Return R^2 and error of all outcomes on public people, and what is behind them: label and arrays.
+
+    R^2 compares with a prediction of 0, the public mean.
+    """
+    names = tuple(label["outcomes"])
+    if outcomes.names != names:
+        raise DpgrsError(
+            "The outcomes of the public people must be the study's, with the same names in the same order. "
+            "Name the columns of `evaluation.outcomes` alike."
+        )
+    n_variants = label["request"]["n_variants"]
+    X = joined_rows(panel, n_variants, rows=outcomes.rows, covariates=covariates)
+    Y = outcomes.values[n_variants]
+    # What is stated is measured on what is published.
+    fit = published(fit)
+    predicted = fit.predict(X)
+    n_people = np.isfinite(Y).sum(axis=1) * panel.n_samples // Y.shape[1]
+    found = {"r2": r_squared(Y, predicted, training_mean=np.zeros(len(names))), "mse": mse(Y, predicted)}
+    scores = fit.weights @ (X - no_copies(X.shape[1], n_variants, rows=outcomes.rows)).T
+    behind = found | {"sums": reference_sums(Y, scores)}
+    return found, ({"outcomes": names, "n_people": n_people.tolist()}, behind)
+
+
+def _terms(released, weights, seconds):
+    """Return one row for each outcome: the terms of its fit, and the number of rows that was released."""
+    ((label, _),) = load_labelled(weights)
+    known = {name: label[name] for name in (*TERMS, "n_variants", "n_outcomes")}
+    known |= {"trial": 1, "outcome": released["outcomes"], "n_rows": released["n"]}
+    return pd.DataFrame(known | {"seconds": read_table(seconds, needed=["seconds"])["seconds"].item()})
+
+
+def _sum_up(panel, size, outcomes, covariates, weights, request):
+    """Return the exact sums of the held-out rows, for as many outcomes as there are weights."""
+    check_same_people(panel, outcomes, covariates)
+    is_test = ~outcomes.is_training
+    units = selected_units(covariates, is_test)
+    if panel.has_dosages:
+        # As whole steps, like covariates: only of calls are predictions exact in float64.
+        dosages = panel.genotypes(panel.of_size(size))[:, is_test]
+        X, units = np.empty((dosages.shape[1], 0)), np.vstack([dosages, *([] if units is None else [units])])
+    else:
+        X = joined_rows(panel, size, rows=outcomes.rows, is_selected=is_test)
+    return accuracy_sums(
+        outcomes.values[size][: len(weights), is_test],
+        X,
+        weights,
+        outcome_bound=request.outcome_bound,
+        residual_bound=request.residual_bound,
+        covariates=units,
+    )

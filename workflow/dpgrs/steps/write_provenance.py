@@ -1,0 +1,18 @@
+"""The record of how results came about."""
+
+from pathlib import Path
+
+from dpgrs.io.json_files import read_json, write_json
+from dpgrs.study.provenance import provenance
+
+
+def write_provenance(settings: Path, results: list[Path] = (), *, output: Path):
+    """Record versions, commit, command, settings and digests of a run.
+
+    Parameters
+    ----------
+    settings : the resolved settings, JSON.
+    results : files to digest.
+    output : the record, JSON.
+    """
+    write_json(output, provenance(read_json(settings), results))

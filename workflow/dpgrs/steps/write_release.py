@@ -1,0 +1,130 @@
+"""The bundle of a release: from released values, public files and the ledger alone."""
+
+from pathlib import Path
+
+from dpgrs.errors import DpgrsError
+from dpgrs.io.files import written_digest
+from dpgrs.io.json_files import read_json
+from dpgrs.io.sites import read_chosen_sites
+from dpgrs.io.tables.phenotypes import constants_of, read_scales
+from dpgrs.privacy.ledger.ledger import Ledger
+from dpgrs.privacy.statement.audits import summarise_audits
+from dpgrs.privacy.statement.statement import build_statement
+from dpgrs.release.bundle import remove_bundle, write_bundle
+from dpgrs.release.bundle_room import require_same_release
+from dpgrs.release.constants import prediction_constants, published
+from dpgrs.release.content import release_content
+from dpgrs.release.covariates import covariate_weights
+from dpgrs.release.pgs_catalog import Scores
+from dpgrs.study.identity import fit_settings, public_identity
+from dpgrs.study.provenance import provenance
+from dpgrs.study.released import load_released, load_weights
+from dpgrs.study.released_accuracy import load_accuracy, load_reference_sums
+from dpgrs.study.request_identity import WHERE_THERE, exact_values, loadings_identity
+from dpgrs.study.settings import without_paths
+
+
+def write_release(
+    settings: Path,
+    sites: Path,
+    drawn: Path,
+    weights: Path,
+    accuracy: Path,
+    *,
+    audit: Path | None = None,
+    loadings: Path | None = None,
+    output: Path,
+):
+    """Write the bundle of a release.
+
+    Parameters
+    ----------
+    settings : the resolved configuration, JSON.
+    sites : the public sites.
+    drawn : what the release drew.
+    weights : of one fit.
+    accuracy : the numbers behind the metrics.
+    audit : audits of the mechanisms, from `dpgrs audit --json`; none if `release.audit_draws` is 0.
+    loadings : public loadings of principal components.
+    output : folder to write; an earlier bundle there is replaced.
+
+    Raises
+    ------
+    DpgrsError
+        If a file does not belong to this release or to what the ledger charged for, or an audit is missing or
+        failed.
+    """
+    settings = read_json(settings)
+    book = Ledger(settings["privacy"]["ledger"]).read()
+    label, noisy = load_released(drawn, book)
+    _require_same_data(settings, {"sites": written_digest(sites)} | loadings_identity(loadings), label, book)
+    terms = fit_settings(settings)
+    fit = published(load_weights(weights, label, noisy, fit=terms))
+    names, sites = tuple(label["outcomes"]), read_chosen_sites(sites)
+    measured, stated = load_accuracy(accuracy, book, label, fit=terms)
+    audits = _audits(audit, label["events"] + measured, settings)
+    found = {"measured": measured, "stated": stated, "audits": audits, "loadings": loadings}
+    content = release_content(settings, sites, label, book, **found)
+    size, covariates = len(sites), settings["covariates"]
+    scores = Scores(
+        outcomes=names,
+        sites=sites,
+        weights=fit.weights[:, :size],
+        constants=prediction_constants(
+            fit, n_variants=size, n_components=covariates["pcs"], rows=settings["cohort"]["rows"]
+        ),
+        standard_errors=None if fit.standard_errors is None else fit.standard_errors[:, :size],
+        chosen=fit.chosen,
+        genome_build=settings["release"]["genome_build"],
+        terms=content.terms,
+        source=_source(content.events),
+    )
+    require_same_release(output, {event["request"] for event in content.events}, fit=terms)
+    remove_bundle(output)
+    scales = settings["outcomes"]["scales"]
+    write_bundle(
+        output,
+        scores=scores,
+        statement=build_statement(content),
+        provenance=provenance(without_paths(settings), []),
+        scales=None if scales is None else constants_of(names, read_scales(scales), path=scales),
+        covariates=covariate_weights(fit.weights[:, size:], names, settings=settings),
+        loadings=loadings,
+        sums=load_reference_sums(accuracy),
+    )
+
+
+def _require_same_data(settings, files, label, book):
+    """Refuse statistics of other data, sites, covariates, loadings or choices of people than are named."""
+    identity = public_identity(settings)
+    # None where a study has none: statistics with covariates, say, must not pass for those without.
+    named = {name: identity.get(name) for name in WHERE_THERE}
+    wanted = identity["dataset"] | exact_values(named) | files
+    for part, request in label["requests"]:
+        identity = book.requests[request].identity
+        other = [name for name, value in wanted.items() if identity.get(name) != value]
+        if other:
+            raise DpgrsError(
+                f"The statistics of the {part[0]} were released for another {other[0]} than the study's. "
+                "Run the study again."
+            )
+
+
+def _audits(path, events, settings):
+    """Read and sum up the audits of what was drawn; None where a study leaves them out."""
+    draws = settings["release"]["audit_draws"]
+    if draws == 0:
+        return None
+    if path is None:
+        raise DpgrsError(f"A release with `release.audit_draws` = {draws} must have audits. Give --audit.")
+    return summarise_audits(
+        read_json(path, kind=list),
+        statistics=[event["statistic"] for event in events],
+        draws=draws,
+        seed=settings["seed"],
+    )
+
+
+def _source(events):
+    """Return where the noise of all events came from; anything but ``release`` is refused by the bundle."""
+    return " and ".join(sorted({event["source"] for event in events}))

@@ -1,0 +1,16 @@
+"""The record of what a study was asked to do."""
+
+from pathlib import Path
+
+from dpgrs.io.files import write_text
+
+
+def write_settings(settings: str, *, output: Path):
+    """Record the resolved settings of a study.
+
+    Parameters
+    ----------
+    settings : JSON.
+    output : the record.
+    """
+    write_text(output, f"{settings}\n")

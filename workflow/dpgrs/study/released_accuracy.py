@@ -1,0 +1,125 @@
+"""The accuracy that a release measured, held against the ledger, and what its statement says of it."""
+
+import numpy as np
+
+from dpgrs.errors import DpgrsError
+from dpgrs.evaluation.private_metrics import AccuracyRequest, measure
+from dpgrs.io.trials import load_labelled
+from dpgrs.linalg.norms import budget_groups
+from dpgrs.privacy.accounting.exact_numbers import exact_text
+from dpgrs.privacy.ledger.hash_chain import digest
+from dpgrs.privacy.noise.sources import statistic_digest
+from dpgrs.study.released import claimed_draws
+from dpgrs.study.request_identity import weights_origin
+
+
+def load_accuracy(path, book, released, *, fit):
+    """Read what a release measured, and check that the ledger charged for it and whose weights it is about.
+
+    Parameters
+    ----------
+    path : the noisy sums.
+    book : Book of the dataset's ledger.
+    released : dict, label of the noisy statistics of the release.
+    fit : dict, settings of its fit.
+
+    Returns
+    -------
+    events : list of dict, one for each budget; empty where accuracy is withheld.
+    stated : list of dict, what the statement says of each outcome.
+
+    Raises
+    ------
+    DpgrsError
+        If the sums or their terms are not those of completed requests, or other weights were measured.
+    """
+    measured = load_labelled(path)
+    if not measured:
+        return [], []
+    ((label, arrays),) = measured
+    if "n_people" in label:
+        return [], _stated_of_public(label, arrays)
+    request, sums = AccuracyRequest(**label["request"]), arrays["sums"]
+    requests = {tuple(part): request_id for part, request_id in label["requests"]}
+    stored = {part: book.outputs.get(request_id) for part, request_id in requests.items()}
+    # A part is one draw; the ledger holds the digest of the list of its draws.
+    drawn = {part: digest([one]) for part, one in _digests_by_part(sums, label["outcomes"], request).items()}
+    if drawn != stored or not all(_is_charged(label, book, request, own) for own in requests.values()):
+        raise DpgrsError(
+            f"`{path}` must be what the ledger charged for, got other numbers or an incomplete request. "
+            "Remove it and run the study again: that is a replay."
+        )
+    for part, request_id in requests.items():
+        if book.requests[request_id].identity["weights"] == weights_origin(released, part[1:], fit=fit):
+            continue
+        raise DpgrsError(
+            f"`{path}` must be the accuracy of the weights that are released, got that of others. "
+            "Run the study again."
+        )
+    return label["events"], _stated(label["outcomes"], measure(sums, request=request), request)
+
+
+def load_reference_sums(path):
+    """Return the sums over public people behind the metrics of a release; None where it has others or none.
+
+    Parameters
+    ----------
+    path : as in `load_accuracy`.
+
+    Returns
+    -------
+    (n_outcomes, 6) float64, from `dpgrs.release.constants.reference_sums`, or None.
+    """
+    measured = load_labelled(path)
+    return measured[0][1]["sums"] if measured and "n_people" in measured[0][0] else None
+
+
+def _is_charged(label, book, request, request_id):
+    """Tell whether a request of the ledger is about what the label claims of it: its draw and its terms."""
+    reserved, claimed = book.requests[request_id], claimed_draws(label, request_id)
+    bound = reserved.identity["residual_bound"]
+    return (
+        (reserved.account.unit, reserved.account.neighbours) == (request.unit, request.neighbours)
+        and reserved.identity["draws"] == claimed
+        and (bound, [draw["mu"] for draw in claimed])
+        == (exact_text(request.residual_bound), [exact_text(request.mu)])
+    )
+
+
+def _digests_by_part(columns, names, request):
+    """Digest the columns, one an outcome, of every part that `private_accuracy` draws: a dict."""
+    groups = budget_groups(len(names), n_shared=request.n_outcomes)
+    return {("accuracy", *names[group]): statistic_digest(columns[:, group]) for group in groups}
+
+
+def _stated(names, accuracy, request):
+    """Return what the statement says of the accuracy of each outcome."""
+    shared = "for all outcomes together" if request.n_outcomes == len(names) else "for each outcome alone"
+    cost = f"epsilon {request.epsilon:g} at delta {request.delta:g}, {shared}"
+    values = zip(accuracy.r2, accuracy.r2_sd, accuracy.mse, accuracy.mse_sd, strict=True)
+    return [
+        {"name": name, "value": _in_words(*one), "cost": cost}
+        for name, one in zip(names, values, strict=True)
+    ]
+
+
+def _stated_of_public(label, found):
+    """Return what the statement says of accuracy on public people."""
+    values = zip(label["outcomes"], found["r2"], found["mse"], label["n_people"], strict=True)
+    return [
+        {
+            "name": name,
+            "value": f"R^2 {r2:.4f}, mean squared error {error:.4f}",
+            "cost": f"none, measured on {n_people} people of the public reference",
+        }
+        for name, r2, error, n_people in values
+    ]
+
+
+def _in_words(r2, r2_sd, mse, mse_sd):
+    if np.isnan(r2):
+        return "withheld: the noise drowns it"
+    return (
+        f"R^2 {r2:.4f} with noise of standard deviation {r2_sd:.4f}, "
+        f"mean squared error {mse:.4f} with {mse_sd:.4f}"
+    )

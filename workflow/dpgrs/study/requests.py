@@ -1,0 +1,66 @@
+"""The requests of a study: every grid point of its privacy settings, panels and numbers of outcomes."""
+
+from dpgrs.methods.mechanisms import mechanism_named
+from dpgrs.methods.requests import request_grid
+from dpgrs.study.identity import READS_OF_FIT, READS_OF_IDENTITY
+from dpgrs.study.settings import counts_outcomes
+
+READS_OF_REQUESTS = (
+    "panel.size",
+    "outcomes.count",
+    "outcomes.bound",
+    "outcomes.missing",
+    "privacy.protection",
+    "privacy.neighbours",
+    "privacy.unit",
+    "privacy.accounting",
+    "privacy.epsilon",
+    "privacy.delta",
+    "privacy.gram_share",
+    "privacy.count_share",
+    "privacy.outcome_budget",
+)
+# Of what a release measures.
+READS_OF_METRICS = (*READS_OF_IDENTITY, *READS_OF_FIT, "evaluation", "privacy.ledger")
+
+
+def requests_of(settings, *, rows, n_outcomes):
+    """List every request of a study, with its number of outcomes.
+
+    Parameters
+    ----------
+    settings : Settings, with `READS_OF_REQUESTS`.
+    rows : Rows
+    n_outcomes : int, all that there are.
+
+    Returns
+    -------
+    list of (PrivacyRequest, int), as from `request_grid`.
+    """
+    privacy = settings.privacy
+    return request_grid(
+        protections=privacy.protection,
+        accountings=privacy.accounting,
+        epsilons=privacy.epsilon,
+        sizes=settings.panel.size,
+        counts=settings.outcomes.count or [n_outcomes],
+        rows=rows,
+        outcome_bound=settings.outcomes.bound,
+        counts_outcomes=counts_outcomes(settings),
+        **{
+            name: getattr(privacy, name)
+            for name in ("neighbours", "unit", "delta", "gram_share", "count_share", "outcome_budget")
+        },
+    )
+
+
+def reads_of_draw(config, mechanism):
+    """Return the keys of the settings on which the draws of a mechanism hang, a list.
+
+    Parameters
+    ----------
+    config : dict from `dpgrs.study.settings.resolve`.
+    mechanism : str, its name.
+    """
+    of_mode = (*READS_OF_IDENTITY, "privacy.ledger") if config["mode"] == "release" else ("seed",)
+    return ["mode", *READS_OF_REQUESTS, *mechanism_named(mechanism).reads, *of_mode]

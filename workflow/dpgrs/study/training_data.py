@@ -1,0 +1,145 @@
+"""The exact data of a trial's training rows, from which mechanisms draw."""
+
+from dataclasses import replace
+from functools import cached_property
+
+import numpy as np
+
+from dpgrs.errors import DpgrsError, UsageError
+from dpgrs.io.panel import Panel, check_same_people
+from dpgrs.io.trials import Outcomes, Statistics, load_labelled
+from dpgrs.linalg.norms import clipped_outcomes
+from dpgrs.linalg.statistics import OUTCOME_STEP, largest_row_norm
+from dpgrs.methods.chosen import ScreeningData
+from dpgrs.methods.drawn_choices import Choices
+from dpgrs.methods.mechanisms import mechanism_named, request_of
+from dpgrs.types import Coding, Protection
+
+
+class TrainingData:
+    """Files of a trial, each read when something of it is asked for.
+
+    Parameters
+    ----------
+    outcomes : path of the outcomes.
+    statistics : path of the exact statistics; None for what draws from rows alone.
+    panel : path of the panel; None for what draws from sums alone.
+    choices : path of variants that were chosen for each outcome before; None where each draw chooses its own.
+
+    Attributes
+    ----------
+    outcomes : Outcomes
+    """
+
+    def __init__(self, outcomes, *, statistics=None, panel=None, choices=None):
+        self.outcomes = Outcomes.load(outcomes)
+        self._paths = {"statistics": statistics, "panel": panel, "choices": choices}
+        self._rows = {}
+
+    @cached_property
+    def statistics(self):
+        """The exact sums."""
+        return Statistics.load(self._paths["statistics"])
+
+    @cached_property
+    def panel(self):
+        """The genotypes, of the same people as the outcomes."""
+        panel = Panel.open(self._paths["panel"])
+        check_same_people(panel, self.outcomes)
+        return panel
+
+    def within_bounds(self, request, n_outcomes):
+        """Name the norms at which rows were clipped, if they were, and the covariates among their columns.
+
+        Parameters
+        ----------
+        request : PrivacyRequest
+        n_outcomes : int
+        """
+        part = self.statistics.clipped.get((request.n_variants, n_outcomes))
+        if part is None:
+            return request
+        return replace(
+            request,
+            coding=Coding.FREQUENCY,
+            row_norm=part.row_norm,
+            outcome_norm=part.outcome_norm,
+            n_covariates=self.statistics.n_covariates,
+            covariate_bound=self.statistics.covariate_bound,
+        )
+
+    def with_public_outcomes(self, request, n_outcomes):
+        """Bound rows of outcomes by the largest there is, where outcomes are public."""
+        if request.protection != Protection.FEATURE:
+            return request
+        values = self.outcomes.values[request.n_variants][:n_outcomes, self.outcomes.is_training]
+        bounds = {"bound": request.outcome_bound, "norm": request.outcome_norm}
+        Y = clipped_outcomes(values, n_shared=request.n_outcomes, **bounds)
+        norm = largest_row_norm(Y, n_shared=request.n_outcomes)
+        # Outcomes that are all missing have no length, and a sensitivity must be above 0.
+        return replace(request, outcome_norm=max(norm, OUTCOME_STEP))
+
+    def sums(self, request, n_outcomes):
+        """Return the exact statistics that a request is about, as keywords of the functions that draw.
+
+        Raises
+        ------
+        DpgrsError
+            If they were made of other rows or bounds than those by which the request states its
+            sensitivities.
+        UsageError
+            If they are of finer units.
+        """
+        statistics = self.statistics
+        if (statistics.rows, statistics.outcome_bound) != (request.rows, request.outcome_bound):
+            raise DpgrsError(
+                f"The statistics must be of {request.rows} and outcomes within {request.outcome_bound}, got "
+                f"{statistics.rows} within {statistics.outcome_bound}. Compute them again."
+            )
+        gram, cross = statistics.gram_of_size(request.n_variants), statistics.cross[request.n_variants]
+        if request.coding == Coding.FREQUENCY:
+            part = statistics.clipped[request.n_variants, n_outcomes]
+            gram, cross = part.gram, part.cross
+        elif (statistics.gram_step, statistics.cross_step) != (request.gram_step, request.cross_step):
+            raise UsageError(
+                "Statistics of dosages or covariates must be within tight bounds, got none that are for "
+                f"{n_outcomes} outcomes on {request.n_variants} variants. Compute them for these numbers."
+            )
+        return {
+            "gram": gram,
+            "cross": cross[:n_outcomes],
+            "n_rows": statistics.n_rows,
+            "observed": statistics.n_observed[:n_outcomes],
+        }
+
+    def origin(self, n_variants):
+        """Return the zero of `frequency` coding in `half` coding; None where statistics are in the latter."""
+        return self.statistics.origin.get(n_variants)
+
+    def rows(self, n_variants):
+        """Return the ScreeningData of a panel size, with all outcomes: draws take as many as are named."""
+        if n_variants not in self._rows:
+            outcomes, panel = self.outcomes, self.panel
+            Y = np.where(outcomes.is_training, outcomes.values[n_variants], np.nan)
+            bits = panel.haplotypes(panel.of_size(n_variants))
+            terms = outcomes.is_training, panel.n_haplotypes, outcomes.rows, panel.sample_id
+            self._rows[n_variants] = ScreeningData(bits, Y, *terms)
+        return self._rows[n_variants]
+
+    def frequency(self, n_variants):
+        """Return the public frequencies of a panel size, (n_variants,) float64."""
+        return self.panel.frequency[self.panel.of_size(n_variants)]
+
+    def choices(self, request, n_outcomes):
+        """Return the DrawnChoices that were drawn before for a ScreenedRequest, or None."""
+        return self._choices.get((request, n_outcomes))
+
+    @cached_property
+    def _choices(self):
+        if self._paths["choices"] is None:
+            return {}
+        mechanism, found = mechanism_named(Choices.name), load_labelled(self._paths["choices"])
+        return {
+            (request_of(label), label["n_outcomes"]): mechanism.restore(label, arrays)
+            for label, arrays in found
+        }

@@ -1,0 +1,49 @@
+# Noise: drawn here alone, but for that of charged metrics (release.smk).
+
+
+# Of a release no retries, and no digest of the code among its parameters: it runs again only when its files, the
+# request or the hand-raised version of the mechanisms change, and that is a replay.
+rule draw:
+    input:
+        unpack(files_of_draw),
+        outcomes=f"{TRIAL}/outcomes.npz",
+        sites=SITES,
+        audit=AUDIT,
+        loadings=LOADINGS if IS_RELEASE else [],
+    output:
+        drawn=DRAWN,
+        events=f"{TRIAL}/drawn/{{mechanism}}.json",
+        # How long it took to draw from people is told of benchmarks alone.
+        seconds=[] if IS_RELEASE else [f"{TRIAL}/drawn/{{mechanism}}.tsv"],
+    log:
+        f"{LOGS}/draw/{{trial}}.{{mechanism}}.log",
+    retries: 0
+    conda:
+        "../../envs/dpgrs.yaml"
+    threads: 1
+    resources:
+        mem_mb=4000,
+        runtime=240,
+    params:
+        version=MECHANISM_VERSION if IS_RELEASE else code_read("draw"),
+        # Snakemake never compares what is made from input files, so this holds their paths alone.
+        files=lambda wildcards, input: flags(
+            **{
+                name: (
+                    list(input[name]) if name in ("sites", "loadings") else input[name]
+                )
+                for name in ("statistics", "panel", "choices", "sites", "loadings")
+                if name in input.keys()
+            }
+        ),
+        options=lambda wildcards, output: flags(
+            method=mechanism_named(wildcards.mechanism).drawn_for(SETTINGS["methods"]),
+            seconds=list(output.seconds),
+        ),
+        settings=lambda wildcards: settings_read(
+            SETTINGS, "draw", reads_of_draw(SETTINGS, wildcards.mechanism)
+        ),
+    shell:
+        "python -m dpgrs draw --settings {params.settings:q} {input.outcomes} --mechanism {wildcards.mechanism}"
+        " {params.options} {params.files} --trial {wildcards.trial} --output {output.drawn} --events {output.events}"
+        " 2> {log}"

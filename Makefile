@@ -6,6 +6,7 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3.12 || command -v p
 READY := $(VENV)/.ready
 # One worker for each core; one that has nothing left to do takes tests of another.
 SIDE_BY_SIDE := --durations 15 --dist worksteal --numprocesses
+OF_STUDIES := tests/workflow tests/contract
 STUDIES := workflow or release or experiments or faults or slurm
 FUZZ_SECONDS ?= 600
 # Modules of workflow/dpgrs to change, such as privacy/noise/sources.py; empty means all on which a guarantee hangs.
@@ -42,11 +43,11 @@ test-faults:  ## kill runs and releases at many places and resume them
 test-slurm:  ## run the demo through a real single-machine SLURM (needs root, slurm-wlm, munge)
 
 test-workflow test-release test-experiments test-faults test-slurm: test-%: $(READY)
-	$(BIN)/pytest $(SIDE_BY_SIDE) auto -m $* tests/workflow
+	$(BIN)/pytest $(SIDE_BY_SIDE) auto -m $* $(OF_STUDIES)
 
 # One worker more than cores: a run through SLURM mostly waits.
 test-studies: $(READY)  ## the five above at once
-	$(BIN)/pytest $(SIDE_BY_SIDE) $$(($$(getconf _NPROCESSORS_ONLN) + 1)) -m "$(STUDIES)" tests/workflow
+	$(BIN)/pytest $(SIDE_BY_SIDE) $$(($$(getconf _NPROCESSORS_ONLN) + 1)) -m "$(STUDIES)" $(OF_STUDIES)
 
 benchmark: $(READY)  ## measure speed as ratios of two things in one run
 	$(BIN)/pytest --benchmark-enable -s tests/benchmarks

@@ -1,4 +1,4 @@
-"""Every mechanism has joined the audits, with neighbours that attain its claim; see `register_audits`."""
+"""Every mechanism has joined the audits, with neighbours that attain its claim; see `Method.audits`."""
 
 import ast
 import math

@@ -16,6 +16,7 @@ from dpgrs.privacy.audit import audit as audits
 from dpgrs.privacy.audit.audit import AuditCase, GaussianLoss, PureLoss, RangeLoss, alarm_probability, audit
 from dpgrs.privacy.audit.parts import Part, PartResult, audit_parts
 from dpgrs.privacy.noise.study_key import StudyKey
+from dpgrs.steps import audit as step
 from dpgrs.steps.audit import (
     as_markdown,
     as_table,
@@ -184,13 +185,6 @@ def test_alarm_probability__power_as_the_module_says(claim):
 def test_alarm_probability__too_few_draws_catch_nothing():
     claim = CLAIMS[0]
     assert alarm_probability(claim, claim.error_rates(math.sqrt(2)), n_draws=20) < 1e-6
-
-
-def test_register_audits__joins_every_case(monkeypatch):
-    monkeypatch.setattr(audits, "_builders", [])
-    cases = [scripted_case(), scripted_case(CLAIMS[1])]
-    builder = audits.register_audits(lambda: cases)
-    assert audits.registered_cases() == builder() == cases
 
 
 def test_choose_cases__by_mechanism():
@@ -376,7 +370,7 @@ def test_command__table_on_stdout_and_progress_on_stderr():
 
 def test_command__exit_1_if_a_claim_is_exceeded(monkeypatch):
     lie = replace(choose_cases(["private_gram"])[0], claim=GaussianLoss(0.01, delta=1e-3))
-    monkeypatch.setattr(audits, "_builders", [lambda: [lie]])
+    monkeypatch.setattr(step, "all_cases", lambda: [lie])
     result = invoke("audit", "--draws", 300)
     assert result.exit_code == 1
     assert "EXCEEDS CLAIM" in result.stdout

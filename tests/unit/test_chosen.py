@@ -25,8 +25,8 @@ from dpgrs.privacy.accounting.composition import _zcdp_epsilon, total_cost
 from dpgrs.privacy.accounting.exact_numbers import root_above
 from dpgrs.privacy.noise.sources import BenchmarkNoise, ReleaseNoise
 from dpgrs.privacy.noise.study_key import StudyKey
+from dpgrs.selection import dp_sis
 from dpgrs.selection.dp_kendall import greedy_kendall
-from dpgrs.selection.selectors import SELECTORS
 from screening_cohorts import CAUSAL, HUGE, N_VARIANTS, NAMES, cohort, frequencies
 
 BLUP = FitTerms(0.0)
@@ -100,7 +100,7 @@ def test_private_choices__sets_with_hardly_any_noise_are_the_highest_products(ro
     np.testing.assert_array_equal(chosen, np.sort(highest, axis=1))
     for number, own in enumerate(highest):
         terms = {"n_choices": 3, "outcome_bound": 5.0}
-        np.testing.assert_array_equal(SELECTORS["sis"].exact(data, number, **terms), own)
+        np.testing.assert_array_equal(dp_sis.choose_exactly(data, number, **terms), own)
     assert {event.family for event in events} == {"subset"}
 
 

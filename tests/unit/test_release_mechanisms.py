@@ -351,7 +351,7 @@ def test_draw__draws_what_the_table_of_methods_audits(method, neighbours):
         pure = mechanism.pure_budget(request) if kind == "outcomes" else ()
         assert [getattr(event, "mu", None) or event.epsilon for event, _ in listed] == [*pure, *shares]
     drawn_by = {audited_name(event.statistic) for listed in parts.values() for event, _ in listed}
-    assert drawn_by - {"private_count"} <= set(METHODS[method].audited)
+    assert drawn_by - {"private_count"} <= set(METHODS[method].all_audited)
     restored = mechanism.restore(
         {"n": drawn.n, "events": [event.as_dict() for event in drawn.events]}, mechanism.arrays(drawn)
     )

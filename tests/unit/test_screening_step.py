@@ -14,11 +14,11 @@ from dpgrs.linalg.linear_fit import LinearFit
 from dpgrs.methods import row_mechanisms
 from dpgrs.methods.labels import NO_PRIVACY
 from dpgrs.methods.registry import METHODS, methods_that
+from dpgrs.selection.registry import SELECTORS
 from dpgrs.steps import evaluate_trial as evaluate_step
 from dpgrs.steps.choose_exactly import choose_exactly
 from dpgrs.steps.fit_weights import fit_weights
 from dpgrs.study import training_data
-from dpgrs.types import Selector
 from draws import draw_all, sections_of
 from screening_cohorts import CAUSAL, NAMES, cohort, frequencies
 from step_settings import settings_for
@@ -27,7 +27,7 @@ SCREENED = methods_that("is_screened")
 
 SIZES = (5, 8)
 KENDALL = [name for name in SCREENED if name.startswith("k-")]
-FAMILIES = {Selector.KENDALL: "choice", Selector.SIS: "subset"}
+FAMILIES = {"kendall": "choice", "sis": "subset"}
 PRIVATE = [name for name in SCREENED if not METHODS[name].is_non_private]
 GRID = {"protections": ["full"], "accountings": ["gdp"], "epsilons": [1e4], "delta": 1e-6}
 GRID |= {"sizes": SIZES, "counts": [1, 3], "neighbours": "add-remove", "unit": "person", "outcome_bound": 5.0}
@@ -112,7 +112,7 @@ def files(tmp_path, monkeypatch):
 def test_steps__every_combination_is_chosen_and_fitted(tmp_path, monkeypatch, rows, bounds):
     files = Files(tmp_path, monkeypatch, rows=rows)
     choices, records = files.screen(bounds=bounds, genotype_clip=3.0)
-    keys = list(product(Selector, SIZES))
+    keys = list(product(SELECTORS, SIZES))
     exact, private = choices[: len(keys)], choices[len(keys) :]
     assert [(label["selector"], label["n_variants"]) for label, _ in exact] == keys
     best = {key: arrays["chosen"] for key, (_, arrays) in zip(keys, exact, strict=True)}
@@ -120,12 +120,12 @@ def test_steps__every_combination_is_chosen_and_fitted(tmp_path, monkeypatch, ro
     assert [arrays["scores"].shape for _, arrays in exact if "scores" in arrays] == [(3, 5), (3, 8)]
     asked = [(5, 1), (5, 3), (8, 1), (8, 3)]
     found = [(label["selector"], label["request"]["n_variants"], label["n_outcomes"]) for label, _ in private]
-    assert found == [(selector, *pair) for selector in Selector for pair in asked]
+    assert found == [(selector, *pair) for selector in SELECTORS for pair in asked]
     for (label, arrays), record in zip(private, records, strict=True):
         selector, size, count = label["selector"], label["request"]["n_variants"], label["n_outcomes"]
         assert record["events"] == label["events"]
         spent = sum(event["epsilon"] for event in record["events"])
-        if selector == Selector.TWO_STAGE:
+        if selector == "two-stage":
             # Equal votes are told apart by chance, and haplotypes make other groups than people.
             assert [len(set(own)) for own in arrays["chosen"].tolist()] == [2] * count
             assert {event["family"] for event in label["events"]} == {"laplace", "choice"}
@@ -133,7 +133,7 @@ def test_steps__every_combination_is_chosen_and_fitted(tmp_path, monkeypatch, ro
             continue
         chosen = best[selector, size][:count]
         # What is chosen at once is in ascending order.
-        chosen = np.sort(chosen, axis=1) if selector == Selector.SIS else chosen
+        chosen = np.sort(chosen, axis=1) if selector == "sis" else chosen
         np.testing.assert_array_equal(arrays["chosen"], chosen)
         assert {event["family"] for event in label["events"]} == {FAMILIES[selector]}
         assert spent == pytest.approx(5e3)
@@ -145,7 +145,7 @@ def test_steps__every_combination_is_chosen_and_fitted(tmp_path, monkeypatch, ro
     }
     for (method, size, count), fit in found.items():
         selector = METHODS[method].selector
-        if selector == Selector.TWO_STAGE and method != "l-ols":
+        if selector == "two-stage" and method != "l-ols":
             assert (fit.weights != 0).sum(axis=1).tolist() == [2] * count
             continue
         chosen = best[selector, size][:count]
@@ -187,12 +187,12 @@ def test_draw__selectors_share_no_choice(files):
     terms = {"sizes": [8], "counts": [3], "epsilons": [0.01], "n_choices": 4}
     choices, _ = files.screen(**terms)
     found = [np.sort(arrays["chosen"], axis=1) for label, arrays in choices if "request" in label]
-    by_sis = found[list(Selector).index(Selector.SIS)]
+    by_sis = found[list(SELECTORS).index("sis")]
     assert all((one != other).any() for one, other in combinations(found, 2))
     choices, _ = files.screen(**terms, methods=["k-ols", "s-blup"])
     private = [(label["selector"], arrays) for label, arrays in choices if "request" in label]
     ((selector, arrays),) = private
-    assert selector == Selector.SIS
+    assert selector == "sis"
     np.testing.assert_array_equal(arrays["chosen"], by_sis)
     assert {label["method"] for label, _ in files.fit()} == {"k-ols", "s-ols", "s-blup"}
     assert {label["method"] for label, _ in files.fit(methods=["s-blup"])} == {"s-blup"}
@@ -203,7 +203,7 @@ def test_steps__paper_scaling_promises_nothing_and_says_so(files):
     terms = {"sizes": [8], "epsilons": [2.0, 1e4], "screening": {"scaling": "paper"}}
     choices, records = files.screen(methods=methods, **terms)
     noted = [(label, arrays) for label, arrays in choices if "note" in label]
-    assert {label["selector"] for label, _ in noted} == {Selector.SIS}
+    assert {label["selector"] for label, _ in noted} == {"sis"}
     assert not any(label["events"] for label, _ in noted)
     # No record of draws knows of it; that of DPKendall is as ever.
     assert {event["family"] for record in records for event in record["events"]} == {"choice"}

@@ -24,10 +24,10 @@ ALLOWED = {
     "selection": {"genotypes", "privacy", "linalg"},
     "methods": {"genotypes", "privacy", "linalg", "selection"},
     "evaluation": {"privacy", "linalg", "methods"},
-    "reporting": {"io", "privacy", "methods", "evaluation"},
+    "reporting": {"io", "privacy", "selection", "methods", "evaluation"},
     "study": {"genotypes", "io", "fetching", "privacy", "linalg", "methods", "evaluation", "reporting"},
     "release": {"genotypes", "io", "privacy", "linalg", "methods", "study"},
-    "preflight": {"io", "privacy", "methods", "study", "release"},
+    "preflight": {"io", "privacy", "selection", "methods", "study", "release"},
     "planning": {"io", "privacy", "linalg", "methods", "evaluation", "study", "preflight"},
 }
 ALLOWED["steps"] = set(ALLOWED) - {"preflight", "planning"}

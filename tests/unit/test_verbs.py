@@ -97,6 +97,13 @@ def test_load_settings__of_text_of_a_file_and_by_default(tmp_path):
         assert load_settings(given, "make-loadings").cohort.rows == SETTINGS["cohort"]["rows"]
 
 
+@pytest.mark.parametrize("verb", VERBS)
+def test_verbs__no_option_repeats_a_key_of_the_schema(verb):
+    """Beside files a verb takes which job it is, such as a trial; all else are settings."""
+    names = {one.name for one in read_verb(verb).parameters if "Path" not in one.kind}
+    assert names.isdisjoint(key.rpartition(".")[2] for key in keys())
+
+
 def rules():
     """Return the text of every rule that runs a verb of `steps`."""
     for file in sorted((REPOSITORY / "workflow" / "rules").glob("*.smk")):

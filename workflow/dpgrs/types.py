@@ -72,14 +72,6 @@ class Selection(StrEnum):
     GUMBEL = "gumbel"  # the exponential mechanism; of bounded range, so that zCDP adds up to less
 
 
-class Selector(StrEnum):
-    """By what variants are chosen for an outcome of a study."""
-
-    KENDALL = "kendall"  # DPKendall: one after the other, by rank correlations with it and with each other
-    SIS = "sis"  # DP-SIS: all at once, by their products with it
-    TWO_STAGE = "two-stage"  # groups of people fit a Lasso each and vote
-
-
 class Composition(StrEnum):
     """How the losses of many choices add up."""
 

@@ -22,7 +22,7 @@ COUNTS_OUTCOMES = (
 AUDITED = [
     *(["private_count"] if COUNTS_ROWS else []),
     *(["private_outcome_counts"] if COUNTS_OUTCOMES else []),
-    *METHODS[SETTINGS["methods"][0]].audited,
+    *METHODS[SETTINGS["methods"][0]].all_audited,
     *(["private_accuracy"] if IS_CHARGED else []),
 ]
 

@@ -26,7 +26,6 @@ from dpgrs.privacy.audit.audit import (
     TWO_HAPLOTYPES,
     AuditCase,
     GaussianLoss,
-    register_audits,
 )
 from dpgrs.privacy.audit.parts import Part, log_likelihood_ratio
 from dpgrs.types import Accounting, Neighbours, Rows, Unit
@@ -53,7 +52,6 @@ class HeldOutSums:
     sums: np.ndarray
 
 
-@register_audits
 def accuracy_cases():
     """Return the cases of accuracy, with one budget and with one for each outcome."""
     added = {"neighbours": Neighbours.ADD_REMOVE, "pair": (MEMBER, None)}

@@ -29,9 +29,9 @@ from dpgrs.methods.reusecov import (
 from dpgrs.methods.row_fits import fit_rows
 from dpgrs.privacy.noise.base import data_digest
 from dpgrs.selection.dp_kendall import genotype_pairs
-from dpgrs.selection.dp_sis import genotype_sis_scores, paper_sis
-from dpgrs.selection.selectors import SELECTORS
-from dpgrs.types import Coding, Rows, Selector
+from dpgrs.selection.dp_sis import genotype_sis_scores
+from dpgrs.selection.registry import SELECTORS, named
+from dpgrs.types import Coding, Rows
 
 STEPS = (
     "Every outcome is fitted by itself, from a noisy Gram matrix of the variants chosen for it.",
@@ -147,7 +147,9 @@ class ChosenStatistics(SeparateStatistics):
     note: str = ""
 
 
-def private_choices(data, *, request, noise, outcome_names, selector=Selector.KENDALL, outcome_bound=None):
+def private_choices(
+    data, *, request, noise, outcome_names, selector="kendall", outcome_bound=None, is_papers=False
+):
     """Choose variants for each outcome by itself.
 
     Parameters
@@ -156,8 +158,9 @@ def private_choices(data, *, request, noise, outcome_names, selector=Selector.KE
     request : KendallRequest, SisRequest or VotesRequest, of one outcome.
     noise : NoiseSource. An outcome's part is ``outcomes`` with its name.
     outcome_names : n_outcomes str
-    selector : Selector, that of the request.
+    selector : str, that of the request.
     outcome_bound : float, public, at which DP-SIS clips outcomes.
+    is_papers : bool, whether to choose in the scaling of a paper, which promises nothing; for benchmarks.
 
     Returns
     -------
@@ -176,38 +179,13 @@ def private_choices(data, *, request, noise, outcome_names, selector=Selector.KE
         If there are fewer variants than choices.
     """
     options = {"request": request, "outcome_bound": outcome_bound}
-    choose = SELECTORS[selector].private
+    row = SELECTORS[selector]
+    choose = named(row.paper if is_papers else row.private)
     drawn = [
         choose(data, number, noise=data.source(noise, name, number), **options)
         for number, name in enumerate(outcome_names)
     ]
     return np.array([chosen for chosen, *_ in drawn]), tuple(event for _, *own in drawn for event in own)
-
-
-def paper_choices(data, *, request, noise, outcome_names):
-    """Choose variants for each outcome by DP-SIS in the paper's scaling: not private, only to compare with.
-
-    Parameters
-    ----------
-    data, noise, outcome_names : as in `private_choices`, of a benchmark.
-    request : SisRequest, of one outcome.
-
-    Returns
-    -------
-    (n_outcomes, n_choices) int64, ascending. There are no events: nothing is promised.
-
-    Raises
-    ------
-    UsageError
-        As `paper_sis`.
-    """
-    chosen = []
-    for number, name in enumerate(outcome_names):
-        y = data.Y[number, data.is_training]
-        is_known, source = ~np.isnan(y), data.source(noise, name, number)
-        made = paper_sis(data.training_rows[is_known], y[is_known], request=request, noise=source)
-        chosen.append(made.chosen)
-    return np.array(chosen)
 
 
 def private_chosen_statistics(data, chosen, *, request, noise, outcome_names, frequency=None):

@@ -9,10 +9,8 @@ from dpgrs.linalg.clipped_statistics import tight_row_norm
 from dpgrs.linalg.statistics import column_moments
 from dpgrs.methods.naive import SeparateRequest
 from dpgrs.methods.requests import PrivacyRequest
-from dpgrs.selection.dp_kendall import KendallRequest
-from dpgrs.selection.dp_sis import SisRequest
-from dpgrs.selection.sublasso import VotesRequest
-from dpgrs.types import Coding, Composition, Rows, Selection, Selector
+from dpgrs.selection.registry import SELECTORS, named
+from dpgrs.types import Coding, Composition, Rows, Selection
 
 # Parts are less by a trifle, so that no rounding adds them up to more than the whole.
 ROUNDING = 1 - 1e-12
@@ -26,7 +24,7 @@ class ScreeningTerms:
     ----------
     n_choices : int, variants chosen.
     share : float in (0, 1), of epsilon, and of delta where the composition spends one.
-    selector : Selector
+    selector : str, one of `dpgrs.selection.registry.SELECTORS`.
     law, composition : Selection and Composition, of DPKendall alone.
     count_share : float in (0, 1), of epsilon, for the private number of people, which two-stage needs.
 
@@ -38,10 +36,18 @@ class ScreeningTerms:
 
     n_choices: int
     share: float = 0.05
-    selector: Selector = Selector.KENDALL
+    selector: str = "kendall"
     law: Selection = Selection.PERMUTE_AND_FLIP
     composition: Composition = Composition.BASIC
     count_share: float = 0.05
+
+    @classmethod
+    def of(cls, screening, selector):
+        """Take them from the section ``screening`` of the settings of a study."""
+        names = ("share", "law", "composition")
+        names = (*names, "count_share") if SELECTORS[selector].counts_units else names
+        named = {name: screening[name] for name in names}
+        return cls(n_choices=screening["size"], selector=selector, **named)
 
     def __post_init__(self):
         if self.n_choices < 1:
@@ -56,7 +62,7 @@ class ScreeningTerms:
     @property
     def delta_share(self):
         """The share of delta that choices spend."""
-        spends_delta = (self.selector, self.composition) == (Selector.KENDALL, Composition.ZCDP)
+        spends_delta = SELECTORS[self.selector].is_composed and self.composition == Composition.ZCDP
         return self.share if spends_delta else 0.0
 
 
@@ -73,8 +79,8 @@ class ScreenedRequest(PrivacyRequest):
 
     @property
     def share_of_count(self):
-        """The share of epsilon for the private number of people, which two-stage alone needs."""
-        is_counted = self.screening.selector == Selector.TWO_STAGE and self.has_private_count
+        """The share of epsilon for the private number of people, where the selector needs it."""
+        is_counted = SELECTORS[self.screening.selector].counts_units and self.has_private_count
         return self.screening.count_share if is_counted else 0.0
 
     @property
@@ -84,26 +90,14 @@ class ScreenedRequest(PrivacyRequest):
 
     @property
     def choices(self):
-        """The KendallRequest, SisRequest or VotesRequest of one outcome: all of a budget have equal parts."""
+        """The request of one outcome's choice, such as a KendallRequest: all of a budget have equal parts."""
         terms = self.screening
-        own = {
-            "n_choices": terms.n_choices,
-            "epsilon": terms.share * self.epsilon / self.n_outcomes * ROUNDING,
-            "protection": self.protection,
-        }
-        if terms.selector == Selector.SIS:
-            # The rows are those of the scores.
-            return SisRequest(neighbours=self.neighbours, unit=self.unit, **own)
-        if terms.selector == Selector.TWO_STAGE:
-            count = self.share_of_count * self.epsilon / self.n_outcomes * ROUNDING
-            return VotesRequest(count_epsilon=count, **own, **self.relation)
-        return KendallRequest(
-            delta=terms.delta_share * self.delta / self.n_outcomes,
-            law=terms.law,
-            composition=terms.composition,
-            **own,
-            **self.relation,
-        )
+        own = {"n_choices": terms.n_choices, "epsilon": self.epsilon_of_one(terms.share)}
+        return named(SELECTORS[terms.selector].asked)(self, **own, protection=self.protection)
+
+    def epsilon_of_one(self, share):
+        """Return what one outcome has of a share of epsilon."""
+        return share * self.epsilon / self.n_outcomes * ROUNDING
 
     @property
     def choosing(self):

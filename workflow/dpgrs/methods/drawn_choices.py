@@ -5,11 +5,12 @@ from types import MappingProxyType
 
 import numpy as np
 
-from dpgrs.methods.chosen import paper_choices, private_choices
+from dpgrs.methods.chosen import private_choices
 from dpgrs.methods.chosen_requests import ScreeningTerms, request_of_rows, restored_request
 from dpgrs.methods.registry import METHODS
 from dpgrs.methods.sum_mechanisms import OwnStatistics
-from dpgrs.types import Bounds, Protection, Scaling, Selector
+from dpgrs.selection.registry import SELECTORS
+from dpgrs.types import Bounds, Protection, Scaling
 
 READS_OF_CHOICES = (
     "screening.size",
@@ -30,13 +31,13 @@ class DrawnChoices:
     ----------
     chosen : (n_outcomes, n_choices) int64
     events : tuple of events
-    selector : Selector
+    selector : str
     note : str, how they were chosen if that was not private.
     """
 
     chosen: np.ndarray
     events: tuple
-    selector: Selector
+    selector: str
     note: str = ""
     n = None  # the rows are not counted
 
@@ -47,7 +48,7 @@ def asked_of_choices(request, selector, *, data, settings):
     Parameters
     ----------
     request : PrivacyRequest of all variants.
-    selector : Selector; None takes all.
+    selector : str; None takes all.
     data : TrainingData, for the public frequencies.
     settings : Settings, with `READS_OF_CHOICES`, or of all variants with the bounds alone.
 
@@ -58,7 +59,7 @@ def asked_of_choices(request, selector, *, data, settings):
     is_tight = settings.privacy.bounds == Bounds.TIGHT
     frequency = data.frequency(request.n_variants) if is_tight else None
     bounds = {"frequency": frequency, "factor": settings.privacy.genotype_clip}
-    return request_of_rows(request, selector and _terms(settings.screening, selector), **bounds)
+    return request_of_rows(request, selector and ScreeningTerms.of(settings.screening, selector), **bounds)
 
 
 def draw_choices(data, *, request, noise, outcome_names, scaling=Scaling.PUBLIC):
@@ -74,12 +75,12 @@ def draw_choices(data, *, request, noise, outcome_names, scaling=Scaling.PUBLIC)
     DrawnChoices
     """
     selector, options = request.screening.selector, {"noise": noise, "outcome_names": outcome_names}
-    if (selector, scaling) == (Selector.SIS, Scaling.PAPER):
-        chosen = paper_choices(data, request=request.choices, **options)
+    is_papers, note = scaling == Scaling.PAPER and SELECTORS[selector].paper is not None, ""
+    if is_papers:
         # Epsilon and accounting set their noise alone.
         note = f"paper scaling, {request.accounting} noise of epsilon {request.epsilon:g}"
-        return DrawnChoices(chosen, (), selector, note)
-    return DrawnChoices(*private_choices(data, **request.choosing, **options), selector)
+    drawn = private_choices(data, **request.choosing, **options, is_papers=is_papers)
+    return DrawnChoices(*drawn, selector, note)
 
 
 class Choices(OwnStatistics):
@@ -94,10 +95,10 @@ class Choices(OwnStatistics):
         return restored_request(terms)
 
     def drawn_for(self, methods):
-        """Return one private method of each selector in use, in the order of `Selector`."""
+        """Return one private method of each selector in use, in the order of `SELECTORS`."""
         private = [name for name in methods if METHODS[name].is_screened and not METHODS[name].is_non_private]
         of_selector = {METHODS[name].selector: name for name in reversed(private)}
-        return [of_selector[selector] for selector in Selector if selector in of_selector]
+        return [of_selector[selector] for selector in SELECTORS if selector in of_selector]
 
     def serves(self, method, request):
         return request.protection == Protection.FULL
@@ -119,14 +120,7 @@ class Choices(OwnStatistics):
         return {"chosen": drawn.chosen}
 
     def restore(self, label, arrays):
-        return DrawnChoices(arrays["chosen"], (), Selector(label["selector"]), label.get("note", ""))
+        return DrawnChoices(arrays["chosen"], (), label["selector"], label.get("note", ""))
 
     def remarks(self, drawn):
         return {"selector": drawn.selector} | ({"note": drawn.note} if drawn.note else {})
-
-
-def _terms(screening, selector):
-    named = {name: getattr(screening, name) for name in ("share", "law", "composition")}
-    if selector == Selector.TWO_STAGE:
-        named["count_share"] = screening.count_share
-    return ScreeningTerms(n_choices=screening.size, selector=selector, **named)

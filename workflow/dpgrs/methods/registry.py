@@ -3,11 +3,13 @@
 Nothing heavy is imported: what draws and what fits are named here, and looked up when they are needed.
 """
 
-import importlib
 from dataclasses import dataclass
-from functools import cache
+from functools import partial
+from importlib.metadata import entry_points
 
-from dpgrs.types import Exactness, Neighbours, Protection, RidgeOf, Selector
+from dpgrs.errors import UsageError
+from dpgrs.selection import registry as selectors
+from dpgrs.types import Exactness, Neighbours, Protection, RidgeOf
 
 FULL, FEATURE, LABEL = Protection.FULL, Protection.FEATURE, Protection.LABEL
 LARGEST_FACTORED = 2**12  # variants and covariates, of what is factored exactly
@@ -15,8 +17,7 @@ LARGEST_SEPARATE = 2**28  # entries of all that is kept for each outcome
 
 SUMS = ("private_gram", "private_cross_product")
 OF_BOOSTED = ("private_boosted_adassp",)
-OF_KENDALL = ("private_kendall", "private_choices")
-OF_SIS = ("private_sis", "private_choices")
+OF_CHOSEN = (*SUMS, "private_chosen_statistics")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,7 +32,8 @@ class Method:
     exactness : Exactness or None. A method without one draws noise that is for benchmarks alone, or none.
     neighbours : Neighbours or None, the only ones for which what its secret sample hides is accounted; None
         for all.
-    selector : Selector or None, by what variants are chosen for each outcome, on which alone it is fitted.
+    selector : str or None, the one of `dpgrs.selection.registry.SELECTORS` by which the variants of each
+        outcome are chosen, on which alone it is fitted.
     mechanism : str, the class of what draws for it, ``module.Class``; None where nothing does.
     mechanism_of_benchmark : the same in a benchmark, where that is another.
     fit : str, the function by which ReuseCov's statistics become its weights (`dpgrs.methods.fits`); None
@@ -40,13 +42,15 @@ class Method:
     takes_covariates : bool, whether covariates and dosages are in what it is fitted from.
     takes_outcomes : bool, whether its fit uses the outcomes themselves where they are public.
     reads_rows : bool, whether it is fitted from rows, not from sums over them; it then counts no rows.
-    counts_units : bool, whether it counts units at `screening.count_share`.
+    reads_count : bool, whether its fit counts units at `screening.count_share`.
     has_normal_noise : bool, whether there is any among its draws.
     most_columns : int or None, the most columns of X, the intercept among them, that it can be fitted on.
     most_entries : int or None, the most entries of X'X that it can keep for all outcomes.
     ridge : RidgeOf or None, as what an attacker takes its weights; None where they are not attacked.
-    audited : tuple of str, the functions that draw for it in a release, beside `private_count`: a release
-        audits them.
+    audited : tuple of str, the functions that draw for it in a release, beside `private_count` and those of
+        its selector: a release audits them.
+    audits : str, the function that returns their `AuditCase`s, or those of what draws for it in a benchmark;
+        None where nothing does.
     steps : str, a tuple of what a statement says of its fit: each text, or a function of the fit's settings.
     """
 
@@ -55,7 +59,7 @@ class Method:
     protections: tuple = (FULL,)
     exactness: Exactness | None = None
     neighbours: Neighbours | None = None
-    selector: Selector | None = None
+    selector: str | None = None
     mechanism: str | None = "sum_mechanisms.SharedStatistics"
     mechanism_of_benchmark: str | None = None
     fit: str | None = None
@@ -63,12 +67,13 @@ class Method:
     takes_covariates: bool = False
     takes_outcomes: bool = False
     reads_rows: bool = False
-    counts_units: bool = False
+    reads_count: bool = False
     has_normal_noise: bool = True
     most_columns: int | None = None
     most_entries: int | None = None
     ridge: RidgeOf | None = None
     audited: tuple = (*SUMS, "private_statistics")
+    audits: str | None = "audits.sums.reusecov_cases"
     steps: str | None = None
 
     @property
@@ -80,6 +85,16 @@ class Method:
     def is_screened(self):
         """Whether it is fitted on variants that were chosen for each outcome."""
         return self.selector is not None
+
+    @property
+    def counts_units(self):
+        """Whether it or its selector counts units at `screening.count_share`."""
+        return self.reads_count or (self.is_screened and selectors.SELECTORS[self.selector].counts_units)
+
+    @property
+    def all_audited(self):
+        """The functions that draw for it and its selector."""
+        return (*(selectors.SELECTORS[self.selector].audited if self.is_screened else ()), *self.audited)
 
     @property
     def draws_from_rows(self):
@@ -97,20 +112,14 @@ class Method:
         return self.fit is not None
 
 
-@cache
-def named(place):
-    """Return what a row names: ``module.attribute`` of this package, or with the whole path of another."""
-    module, _, attribute = place.rpartition(".")
-    module = module if "." in module else f"dpgrs.methods.{module}"
-    return getattr(importlib.import_module(module), attribute)
-
-
+named = partial(selectors.named, package="dpgrs.methods")
 RIDGE = ("lambda", "lambda_from")
 METHODS = {
     "ols": Method(
         label="OLS",
         protections=(Protection.NONE,),
         mechanism=None,
+        audits=None,
         takes_covariates=True,
         ridge=RidgeOf.NOTHING,
     ),
@@ -118,6 +127,7 @@ METHODS = {
         label="Ridge",
         protections=(Protection.NONE,),
         mechanism=None,
+        audits=None,
         reads=("lambda",),
         takes_covariates=True,
         ridge=RidgeOf.LAMBDA,
@@ -169,6 +179,7 @@ METHODS = {
         look=("#e69f00", "*"),
         exactness=Exactness.EXACT,
         mechanism="sum_mechanisms.SeparateFits",
+        audits="audits.baselines.baseline_cases",
         mechanism_of_benchmark="benchmark_mechanisms.FittedSeparately",
         reads=("lambda",),
         takes_covariates=True,
@@ -181,6 +192,7 @@ METHODS = {
         look=("#cc79a7", "h"),
         exactness=Exactness.GRIDDED,
         mechanism="sum_mechanisms.Adassp",
+        audits="audits.baselines.baseline_cases",
         takes_covariates=True,
         most_columns=LARGEST_FACTORED + 1,
         audited=(*SUMS, "private_smallest_eigenvalue", "private_adassp"),
@@ -191,12 +203,14 @@ METHODS = {
         look=("#882255", "X"),
         neighbours=Neighbours.ADD_REMOVE,
         mechanism="benchmark_mechanisms.SgdFits",
+        audits="audits.baselines.baseline_cases",
     ),
     "reusecov-sketch": Method(
         label="ReuseCovSketch",
         look=("#6b4c1e", "P"),
         neighbours=Neighbours.REPLACE_ONE,
         mechanism="benchmark_mechanisms.SketchedStatistics",
+        audits="audits.baselines.baseline_cases",
         reads=("lambda",),
     ),
     "bas": Method(
@@ -204,6 +218,7 @@ METHODS = {
         look=("#332288", ">"),
         exactness=Exactness.GRIDDED,
         mechanism="row_mechanisms.BoostedFits",
+        audits="audits.boosted.boosted_cases",
         reads_rows=True,
         most_columns=LARGEST_FACTORED,
         audited=OF_BOOSTED,
@@ -213,65 +228,76 @@ METHODS = {
         label="Tukey",
         look=("#f00048", (4, 1, 0)),
         mechanism="row_mechanisms.TukeyFits",
+        audits="audits.tukey.tukey_cases",
         reads_rows=True,
-        counts_units=True,
+        reads_count=True,
         has_normal_noise=False,
     ),
     "k-ols": Method(
-        label="Kendall + OLS", protections=(Protection.NONE,), selector=Selector.KENDALL, mechanism=None
+        label="Kendall + OLS",
+        protections=(Protection.NONE,),
+        selector="kendall",
+        mechanism=None,
+        audits=None,
     ),
     "k-blup": Method(
         label="Kendall + BLUP",
         look=("#9000f0", "d"),
         exactness=Exactness.EXACT,
-        selector=Selector.KENDALL,
+        selector="kendall",
         mechanism="row_mechanisms.ChosenFits",
+        audits="audits.chosen.chosen_cases",
         reads=("heritability",),
-        audited=(*SUMS, *OF_KENDALL, "private_chosen_statistics"),
+        audited=OF_CHOSEN,
         steps="chosen.STEPS",
     ),
     "k-bas": Method(
         label="Kendall + BAS",
         look=("#9060f0", "8"),
         exactness=Exactness.GRIDDED,
-        selector=Selector.KENDALL,
+        selector="kendall",
         mechanism="row_mechanisms.ChosenBoostedFits",
+        audits="audits.boosted.boosted_cases",
         reads_rows=True,
         most_columns=LARGEST_FACTORED,
-        audited=(*OF_KENDALL, *OF_BOOSTED),
+        audited=OF_BOOSTED,
         steps="boosted_adassp.STEPS",
     ),
     "k-tukey": Method(
         label="Kendall + Tukey",
         look=("#300048", "H"),
-        selector=Selector.KENDALL,
+        selector="kendall",
         mechanism="row_mechanisms.ChosenTukeyFits",
+        audits="audits.tukey.tukey_cases",
         reads_rows=True,
-        counts_units=True,
+        reads_count=True,
         has_normal_noise=False,
     ),
     "l-ols": Method(
-        label="Two-stage + OLS", protections=(Protection.NONE,), selector=Selector.TWO_STAGE, mechanism=None
+        label="Two-stage + OLS",
+        protections=(Protection.NONE,),
+        selector="two-stage",
+        mechanism=None,
+        audits=None,
     ),
     "l-blup": Method(
         label="Two-stage + BLUP",
         look=("#00c878", "<"),
-        selector=Selector.TWO_STAGE,
+        selector="two-stage",
         mechanism="row_mechanisms.ChosenFits",
+        audits="audits.chosen.chosen_cases",
         reads=("heritability",),
-        counts_units=True,
     ),
-    "s-ols": Method(
-        label="DP-SIS + OLS", protections=(Protection.NONE,), selector=Selector.SIS, mechanism=None
-    ),
+    "s-ols": Method(label="DP-SIS + OLS", protections=(Protection.NONE,), selector="sis", mechanism=None),
     "s-blup": Method(
         label="DP-SIS + BLUP",
         look=("#480000", "v"),
         exactness=Exactness.CERTIFIED,
-        selector=Selector.SIS,
+        selector="sis",
         mechanism="row_mechanisms.ChosenFits",
+        audits="audits.chosen.chosen_cases",
         reads=("heritability",),
-        audited=(*SUMS, *OF_SIS, "private_chosen_statistics"),
+        audited=OF_CHOSEN,
         steps="chosen.STEPS",
     ),
 }
@@ -284,3 +310,19 @@ def methods_that(condition):
 
 # Methods for a plain table (docs/tabular.md); what they are made of: `dpgrs.methods.compositions`.
 TABULAR = ("nondp", "lasso", "bas", "tukey", "l-bas", "l-tukey", "k-bas", "k-tukey")
+
+
+def _join(rows, group):
+    """Let the rows join that other installed packages name as entry points of a group."""
+    for point in entry_points(group=group):
+        if point.name in rows:
+            raise UsageError(
+                f"An entry point of `{group}` must have a name of its own, got {point.name}. Remove the "
+                "package that has it, or ask its authors."
+            )
+        rows[point.name] = point.load()
+
+
+# Last, as such a package imports what is above.
+_join(selectors.SELECTORS, "dpgrs.selectors")
+_join(METHODS, "dpgrs.methods")

@@ -2,7 +2,8 @@
 
 from dpgrs.methods.registry import METHODS
 from dpgrs.privacy.accounting.accountant import SMALLEST_EPSILON
-from dpgrs.types import Composition, Scaling, Selection, Selector
+from dpgrs.selection.registry import SELECTORS
+from dpgrs.types import Composition, Scaling, Selection
 
 # What is judged here, beside the methods.
 SCREENING_KEYS = (
@@ -55,7 +56,9 @@ def screening_problems(config):
             "`screening.share` and `screening.count_share` must be below 1 together for `methods: "
             f"{counts[0]}`, got {share:g} and {count_share:g}. Lower one."
         )
-    if config["mode"] == "release" and any(METHODS[name].selector == Selector.KENDALL for name in methods):
+    if config["mode"] == "release" and any(
+        SELECTORS[method.selector].is_composed for method in screened.values()
+    ):
         lines += _release_problems(screening)
     return lines + _epsilon_problems(config)
 

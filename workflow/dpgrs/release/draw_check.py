@@ -2,6 +2,7 @@
 
 from collections import Counter
 from enum import StrEnum
+from importlib.metadata import entry_points
 from typing import NamedTuple
 
 from dpgrs.privacy.statement.boosting_rounds import without_round
@@ -57,6 +58,8 @@ BY_METHOD = {
     "k-bas": (KENDALL, *BOOSTED),
     "s-blup": (Draws("products with the outcome", Serves.EACH, SUBSET), *SEPARATE),
 }
+# Of methods of other packages, which say so themselves.
+BY_METHOD |= {point.name: point.load() for point in entry_points(group="dpgrs.draws")}
 ACCURACY = Draws("accuracy", Serves.BUDGET)
 FREE = "none"  # how the cost of an accuracy begins that was measured on public people
 

@@ -9,7 +9,6 @@ import pandas as pd
 from dpgrs.errors import DpgrsError
 from dpgrs.io.files import read_table
 from dpgrs.io.genotype_summary import GenotypeSummary
-from dpgrs.types import Selector
 
 VARIANT_COLUMNS = ("contig", "position", "id", "ref", "alt", "frequency")
 TEXT_COLUMNS = (
@@ -168,13 +167,13 @@ class Choice:
     accounting : str, empty without privacy.
     epsilon : float, or None without privacy.
     chosen : (n_outcomes, n_choices) int64, in the order of choice.
-    selector : Selector
+    selector : str
     """
 
     accounting: str
     epsilon: float | None
     chosen: np.ndarray
-    selector: Selector = Selector.KENDALL
+    selector: str = "kendall"
 
 
 class ChoiceRow(NamedTuple):
@@ -188,7 +187,7 @@ class ChoiceRow(NamedTuple):
     shared : float, chosen without privacy too.
     causal, near, found, n_causal : float, of an `Overlap`, and causal variants there are; NaN where nothing
         is known of them, or all are causal.
-    selector : Selector
+    selector : str
     note : str, how a choice with noise was made that is not private; empty of all others.
     """
 
@@ -201,7 +200,7 @@ class ChoiceRow(NamedTuple):
     near: float = np.nan
     found: float = np.nan
     n_causal: float = np.nan
-    selector: Selector = Selector.KENDALL
+    selector: str = "kendall"
     note: str = ""
 
 

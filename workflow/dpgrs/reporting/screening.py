@@ -8,16 +8,11 @@ from dpgrs.methods.registry import METHODS, methods_that
 from dpgrs.reporting.accuracy import largest_design
 from dpgrs.reporting.fits import Fit, label_fits, thin
 from dpgrs.reporting.screening_figure import ScoresFigure
-from dpgrs.types import Selector
+from dpgrs.selection.registry import SELECTORS
 
 SHOWN_EPSILONS = 3
 REASONS = {"check failed": "the check failed", "too few models": "there were too few models"}
 NOT_PRIVATE = "not private"
-WAYS = {
-    Selector.KENDALL: "by Kendall scores (DPKendall)",
-    Selector.SIS: "by the products of variant and outcome (DP-SIS)",
-    Selector.TWO_STAGE: "by the votes of groups, each with a Lasso of its own (two-stage)",
-}
 
 
 class Column(NamedTuple):
@@ -68,7 +63,8 @@ class ScreeningViews:
         )
         self._choices = [found.choices[0], *thin(first, SHOWN_EPSILONS)]
         self.has_more = len(self._choices) <= len(private)
-        self.way, self.is_by_scores = WAYS[self._selector], self._selector == Selector.KENDALL
+        row = SELECTORS[self._selector]
+        self.way, self.is_by_scores = row.way, row.has_scores
         taking = _methods_of(found.methods, self._selector)
         if not private:
             taking = [name for name in taking if METHODS[name].is_non_private] or taking
@@ -144,7 +140,7 @@ def overview_context(data):
     return {
         "screening": found,
         "names": [METHODS[name].label for name in found.methods],
-        "ways": [WAYS[one] for one in Selector if _methods_of(found.methods, one)],
+        "ways": [row.way for one, row in SELECTORS.items() if _methods_of(found.methods, one)],
         "choices": [{"row": row, "methods": _methods(found.methods, row)} for row in found.rows],
         "has_notes": any(row.note for row in found.rows),
         "knows_causal": found.causal_r2 is not None,

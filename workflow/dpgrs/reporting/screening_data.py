@@ -12,7 +12,6 @@ from dpgrs.evaluation.overlap import (
 from dpgrs.io.trials import load_labelled
 from dpgrs.methods.registry import METHODS
 from dpgrs.reporting.data import Choice, ChoiceRow, Screening
-from dpgrs.types import Selector
 
 
 def read_screening(choices, panel, outcomes, settings):
@@ -60,7 +59,7 @@ class _Found:
         request = label.get("request", {"n_variants": label.get("n_variants")})
         self.arrays, self.chosen, self.is_exact = arrays, arrays["chosen"], "request" not in label
         self.size, self.count = request["n_variants"], len(self.chosen)
-        self.selector, self.note = Selector(label["selector"]), label.get("note", "")
+        self.selector, self.note = label["selector"], label.get("note", "")
         self.is_private, self.accounting, self.epsilon = False, "", None
         if not (self.is_exact or self.note):
             self.is_private, self.accounting, self.epsilon = True, request["accounting"], request["epsilon"]

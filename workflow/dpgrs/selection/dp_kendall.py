@@ -328,3 +328,21 @@ def _require_exact(pairs, n_choices):
         raise UsageError(
             "Sums over all rows and choices must be at most 2^62 to be exact. Choose fewer features."
         )
+
+
+def choose_privately(data, number, *, request, noise, outcome_bound):
+    """Choose for one outcome of a study, by its number."""
+    return private_kendall(data.pairs[number], request=request, noise=noise)
+
+
+def choose_exactly(data, number, *, n_choices, outcome_bound):
+    """Choose without noise."""
+    return greedy_kendall(data.pairs[number], n_choices=n_choices)
+
+
+def asked(screened, **own):
+    """Return what is asked for one outcome of a study."""
+    terms = screened.screening
+    delta = terms.delta_share * screened.delta / screened.n_outcomes
+    laws = {"law": terms.law, "composition": terms.composition}
+    return KendallRequest(delta=delta, **laws, **own, **screened.relation)

@@ -19,8 +19,11 @@ from dpgrs.linalg.statistics import CROSS_STEP, OUTCOME_STEP, cross_product, gri
 from dpgrs.privacy.accounting.events import SubsetEvent
 from dpgrs.privacy.noise.canonical_lipschitz import seeded_set
 from dpgrs.privacy.sensitivity import sis_sensitivity
+from dpgrs.selection.top_k import top_k
 from dpgrs.types import Neighbours, Protection, Rows, Scaling, Unit
 
+# Its name in ledgers and statements, beside those of other draws.
+SIS_STATISTIC = "products with the outcome"
 ENTRY_STEP = 2.0**-15  # one unit of an entry of a table, which lies between -1 and 1
 TABLE_STEP = ENTRY_STEP * OUTCOME_STEP
 PAPER_STEP = 2.0**-20
@@ -262,3 +265,26 @@ def paper_sis(X, y, *, request, noise):
         gamma=Fraction(request.gamma),
     )
     return PaperChoice(chosen)
+
+
+def choose_privately(data, number, *, request, noise, outcome_bound):
+    """Choose for one outcome of a study, by its number."""
+    scores = data.sis_scores(outcome_bound).of_outcome(number)
+    return private_sis(scores, request=request, noise=noise, name=SIS_STATISTIC)
+
+
+def choose_exactly(data, number, *, n_choices, outcome_bound):
+    """Choose without noise."""
+    return top_k(data.sis_scores(outcome_bound).values[number], n_choices)
+
+
+def choose_as_paper(data, number, *, request, noise, outcome_bound):
+    """Choose in the paper's scaling: not private, only to compare with."""
+    y = data.Y[number, data.is_training]
+    is_known = ~np.isnan(y)
+    return (paper_sis(data.training_rows[is_known], y[is_known], request=request, noise=noise).chosen,)
+
+
+def asked(screened, **own):
+    """Return what is asked for one outcome of a study; the rows are those of the scores."""
+    return SisRequest(neighbours=screened.neighbours, unit=screened.unit, **own)

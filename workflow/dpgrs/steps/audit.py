@@ -5,21 +5,16 @@ import math
 from dataclasses import asdict
 from functools import lru_cache
 
-import dpgrs.evaluation.audits
-import dpgrs.methods.audits.baselines
-import dpgrs.methods.audits.boosted
-import dpgrs.methods.audits.chosen
-import dpgrs.methods.audits.sums
-import dpgrs.methods.audits.tukey
-import dpgrs.selection.audits.kendall
-import dpgrs.selection.audits.sis
-import dpgrs.selection.audits.votes  # noqa: F401 - their cases join as they are imported
 from dpgrs.errors import DpgrsError, UsageError
-from dpgrs.privacy.audit.audit import alarm_probability, audit, registered_cases
+from dpgrs.evaluation.audits import accuracy_cases
+from dpgrs.methods.registry import METHODS, named
+from dpgrs.privacy.audit.audit import alarm_probability, audit
 from dpgrs.privacy.noise.sources import BenchmarkNoise, Rehearsal, ReleaseNoise
 from dpgrs.privacy.noise.study_key import StudyKey
 from dpgrs.privacy.statement.audits import RESULTS
 from dpgrs.reporting.text_table import text_table
+from dpgrs.selection.registry import SELECTORS
+from dpgrs.selection.registry import named as named_by_selector
 
 # What an audit must be able to catch: noise too small by this factor.
 CONTROL_FACTOR = math.sqrt(2)
@@ -72,6 +67,14 @@ def _rehearse(run):
     return rehearsal.draws
 
 
+def all_cases():
+    """Return the AuditCases of all that draws noise, a list."""
+    of_methods = dict.fromkeys(row.audits for row in METHODS.values() if row.audits)
+    of_selectors = dict.fromkeys(row.audits for row in SELECTORS.values())
+    builders = [*map(named, of_methods), *map(named_by_selector, of_selectors), accuracy_cases]
+    return [case for builder in builders for case in builder()]
+
+
 def choose_cases(mechanisms=(), *, of_releases=False):
     """Return the audit cases of mechanisms.
 
@@ -89,7 +92,7 @@ def choose_cases(mechanisms=(), *, of_releases=False):
     UsageError
         For a mechanism that has no case.
     """
-    cases = registered_cases()
+    cases = all_cases()
     known = sorted({case.mechanism for case in cases})
     for name in mechanisms:
         if name not in known:

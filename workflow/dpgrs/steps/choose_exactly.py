@@ -7,9 +7,8 @@ import numpy as np
 from dpgrs.io.trials import save_labelled
 from dpgrs.methods.registry import METHODS
 from dpgrs.selection.kendall import correlations
-from dpgrs.selection.selectors import SELECTORS
+from dpgrs.selection.registry import SELECTORS, named
 from dpgrs.study.training_data import TrainingData
-from dpgrs.types import Selector
 
 READS = ("methods", "screening.size", "outcomes.bound")
 
@@ -29,14 +28,14 @@ def choose_exactly(settings, panel: Path, outcomes: Path, *, output: Path):
     terms = {"n_choices": settings.screening.size, "outcome_bound": settings.outcomes.bound}
     chosen = [
         _choices(data.rows(size), size, selector, has_scores=not place, **terms)
-        for place, selector in enumerate(one for one in Selector if one in used)
+        for place, selector in enumerate(one for one in SELECTORS if one in used)
         for size in data.outcomes.values
     ]
     save_labelled(output, chosen)
 
 
 def _choices(data, size, selector, *, has_scores, **terms):
-    choose = SELECTORS[selector].exact
+    choose = named(SELECTORS[selector].exact)
     arrays = {"chosen": np.array([choose(data, number, **terms) for number in range(len(data.Y))])}
     if has_scores:
         n_rows = np.array([[one.n_rows] for one in data.pairs])

@@ -3,6 +3,8 @@
 import hashlib
 import re
 from functools import cache
+from importlib.metadata import entry_points
+from importlib.util import find_spec
 from pathlib import Path
 
 PACKAGE = Path(__file__).resolve().parents[1]
@@ -11,13 +13,16 @@ IMPORT = re.compile(
     r"^[ \t]*(?:from (dpgrs[.\w]*) import (\([^)]*\)|.*)|import (dpgrs[.\w]*))", flags=re.MULTILINE
 )
 TEXT = re.compile(r'"([\w./]+)"')
+# A row of a registry names a function or a class so, of a module beside it or below.
+PLACE = re.compile(r'"(\w+(?:\.\w+)*)\.\w+"')
 
 
 def code_digest(*modules, package=PACKAGE):
     """Digest the code that a rule runs, so that an update of that code reruns it, and no other update does.
 
-    Imports inside functions count as well. A file that is no module counts where a module has its path, or
-    that of its folder, from a folder of the package on, as one text.
+    Imports inside functions count as well, and for who imports ``named`` from a registry all that its rows
+    name. A file that is no module counts where a module has its path, or that of its folder, from a folder of
+    the package on, as one text.
 
     Parameters
     ----------
@@ -71,9 +76,21 @@ def _named_in(file, package):
         # What is imported may be a module, or stand in one.
         places = [place, *(place / name for name in re.findall(r"\w+", names))]
         named |= {path for one in places for path in (one.with_suffix(".py"), one / "__init__.py")}
+        if "named" in re.findall(r"\w+", names):
+            rows = place.with_suffix(".py").read_text(encoding="utf-8")
+            below = (module.replace(".", "/") for module in PLACE.findall(rows))
+            named |= {place.parent / f"{path}.py" for path in below} | _of_other_packages()
     texts = {found for found in TEXT.findall(text) if "/" in found or found.isidentifier()}
     named |= {path for path, tails in _other_files(package).items() if tails & texts}
     return frozenset(path for path in named if path.is_file())
+
+
+@cache
+def _of_other_packages():
+    """Return the modules of other packages that name rows of registries, a set."""
+    groups = (f"dpgrs.{name}" for name in ("methods", "selectors"))
+    modules = {point.module for group in groups for point in entry_points(group=group)}
+    return {Path(find_spec(module).origin) for module in modules}
 
 
 @cache
@@ -95,6 +112,7 @@ def _is_source(path):
 
 def _digest(files, package):
     digest = hashlib.sha256()
-    for name, file in sorted((file.relative_to(package).as_posix(), file) for file in files):
+    own = {file: file.relative_to(package).as_posix() for file in files if file.is_relative_to(package)}
+    for name, file in sorted((own.get(file, file.name), file) for file in files):
         digest.update(name.encode() + b"\0" + file.read_bytes() + b"\0")
     return digest.hexdigest()[:16]

@@ -154,10 +154,7 @@ def _request(config, *, n_shared):
 def screening_terms(config):
     """Return how a release chooses variants, as ScreeningTerms; None where its method takes all."""
     selector = METHODS[config["methods"][0]].selector
-    if selector is None:
-        return None
-    named = {name: config["screening"][name] for name in ("share", "law", "composition")}
-    return ScreeningTerms(n_choices=config["screening"]["size"], selector=selector, **named)
+    return selector and ScreeningTerms.of(config["screening"], selector)
 
 
 def _norms(config, n_shared):

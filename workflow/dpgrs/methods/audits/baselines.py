@@ -38,7 +38,7 @@ from dpgrs.methods.naive import private_separate_statistics, separate_request
 from dpgrs.methods.requests import PrivacyRequest
 from dpgrs.methods.reusecov import noisy_entries
 from dpgrs.methods.sketch import SketchRequest, private_sketch, private_sketched_gram
-from dpgrs.privacy.audit.audit import AuditCase, GaussianLoss, register_audits
+from dpgrs.privacy.audit.audit import AuditCase, GaussianLoss
 from dpgrs.privacy.audit.parts import Part, log_likelihood_ratio
 from dpgrs.privacy.noise.sources import NoiseSource
 from dpgrs.types import Accounting, Coding, Neighbours, Rows, Unit
@@ -108,7 +108,6 @@ class Silence(NoiseSource):
         return statistic, event
 
 
-@register_audits
 def baseline_cases():
     """Return the cases of AdaSSP, the separate fits, one step of DP-SGD, and the sketch."""
     return [

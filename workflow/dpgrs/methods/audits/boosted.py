@@ -14,7 +14,7 @@ from dpgrs.methods.boosted_adassp import (
     BoostedRequest,
     private_boosted_adassp,
 )
-from dpgrs.privacy.audit.audit import AuditCase, GaussianLoss, register_audits
+from dpgrs.privacy.audit.audit import AuditCase, GaussianLoss
 from dpgrs.privacy.audit.parts import Part, log_likelihood_ratio
 from dpgrs.privacy.noise.base import data_digest
 from dpgrs.types import Accounting, Neighbours, Rows, Unit
@@ -23,7 +23,6 @@ N_OTHERS = 10  # units
 MEMBER, OTHER = (1.0, 0.0), (0.0, 1.0)
 
 
-@register_audits
 def boosted_cases():
     """Return the cases: a member more, with one row or two, and one in the place of another."""
     return [

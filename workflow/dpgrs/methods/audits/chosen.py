@@ -24,10 +24,10 @@ from dpgrs.methods.chosen import ScreeningData, private_choices, private_chosen_
 from dpgrs.methods.chosen_requests import ScreeningTerms, screened_request
 from dpgrs.methods.requests import PrivacyRequest
 from dpgrs.methods.reusecov import noisy_entries
-from dpgrs.privacy.audit.audit import AuditCase, PureLoss, register_audits
+from dpgrs.privacy.audit.audit import AuditCase, PureLoss
 from dpgrs.selection.dp_kendall import KendallRequest
 from dpgrs.selection.dp_sis import SisRequest
-from dpgrs.types import Rows, Selector
+from dpgrs.types import Rows
 
 CHOICE_EPSILON = 2.0
 # So many rows that a correlation moves by all but two thousandths of what is claimed.
@@ -50,7 +50,6 @@ class Chosen:
     data: ScreeningData
 
 
-@register_audits
 def chosen_cases():
     """Return the cases: a member more, with one row or two."""
     return [
@@ -81,7 +80,7 @@ def _sets(*, rows, unit):
     x[1, N_OTHERS:] = False
     pair = (_one_outcome(x[:, :end], y[:, :end], rows) for end in (None, N_OTHERS))
     options = {"pair": pair, "claimed": request.gamma * request.epsilon, "sign": -1, "budget": "a set"}
-    named = {"selector": Selector.SIS, "outcome_bound": OUTCOME_BOUND}
+    named = {"selector": "sis", "outcome_bound": OUTCOME_BOUND}
     return _choice_case(request, rows, **options, **named)
 
 

@@ -38,7 +38,6 @@ from dpgrs.privacy.audit.audit import (
     TWO_HAPLOTYPES,
     AuditCase,
     GaussianLoss,
-    register_audits,
 )
 from dpgrs.privacy.audit.parts import Part, log_likelihood_ratio
 from dpgrs.privacy.sensitivity import count_sensitivity
@@ -92,7 +91,6 @@ class ExactStatistics:
     observed: np.ndarray
 
 
-@register_audits
 def reusecov_cases():
     """Return the cases of the count, X'X and X'Y, each alone and all together."""
     paper = {"accounting": Accounting.PAPER}

@@ -10,7 +10,7 @@ from functools import partial
 import numpy as np
 
 from dpgrs.methods.tukey import STEP, Status, TukeyRequest, private_deep_point, private_tukey
-from dpgrs.privacy.audit.audit import AuditCase, PureLoss, RangeLoss, register_audits
+from dpgrs.privacy.audit.audit import AuditCase, PureLoss, RangeLoss
 from dpgrs.privacy.lower_count import count_margin, private_lower_count
 from dpgrs.types import Neighbours
 
@@ -54,7 +54,6 @@ class ExactRows:
     y: np.ndarray
 
 
-@register_audits
 def tukey_cases():
     """Return the cases of the count, alone and as the first step of all, of the check and of the draw."""
     # Someone more or less, and the guess is the second where the count is no higher than the second's own.

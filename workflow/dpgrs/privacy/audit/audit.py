@@ -110,20 +110,6 @@ class AuditResult:
         return is_within and all(part.is_within_claim for part in self.parts)
 
 
-_builders = []
-
-
-def register_audits(builder):
-    """Let a function join that returns the `AuditCase`s of one or more mechanisms; a decorator."""
-    _builders.append(builder)
-    return builder
-
-
-def registered_cases():
-    """Return all cases that have joined, a list."""
-    return [case for builder in _builders for case in builder()]
-
-
 def audit(case, with_noise, *, n_draws=N_DRAWS, confidence=CONFIDENCE):
     """Run a mechanism many times on both inputs and bound its loss from below.
 

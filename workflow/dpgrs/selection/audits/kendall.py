@@ -19,7 +19,6 @@ from dpgrs.privacy.audit.audit import (
     AuditCase,
     PureLoss,
     RangeLoss,
-    register_audits,
 )
 from dpgrs.privacy.noise.base import data_digest
 from dpgrs.selection.dp_kendall import (
@@ -109,7 +108,6 @@ class RangeChoice(RangeLoss):
 CLAIMS = {Selection.PERMUTE_AND_FLIP: PureChoice, Selection.GUMBEL: RangeChoice}
 
 
-@register_audits
 def kendall_cases():
     """Return the cases of genotypes, and of tables without a public range."""
     gumbel = {"law": Selection.GUMBEL}

@@ -10,7 +10,7 @@ from functools import partial
 import numpy as np
 
 from dpgrs.genotypes.bits import pack
-from dpgrs.privacy.audit.audit import AuditCase, PureLoss, register_audits
+from dpgrs.privacy.audit.audit import AuditCase, PureLoss
 from dpgrs.selection.dp_sis import SisRequest, genotype_sis_scores, private_sis, table_sis_scores
 from dpgrs.types import Neighbours, Rows, Unit
 
@@ -35,7 +35,6 @@ class ExactRows:
     y: np.ndarray
 
 
-@register_audits
 def sis_cases():
     """Return cases of haplotypes, of people and of a table."""
     added, replaced = Neighbours.ADD_REMOVE, Neighbours.REPLACE_ONE

@@ -10,7 +10,7 @@ from itertools import count
 
 import numpy as np
 
-from dpgrs.privacy.audit.audit import AuditCase, PureLoss, RangeLoss, register_audits
+from dpgrs.privacy.audit.audit import AuditCase, PureLoss, RangeLoss
 from dpgrs.privacy.sensitivity import votes_sensitivity
 from dpgrs.selection.peel import private_peel
 from dpgrs.selection.sublasso import GroupRule, assign_groups, private_sublasso
@@ -51,7 +51,6 @@ class ExactRows:
     keys: tuple | None
 
 
-@register_audits
 def votes_cases():
     """Return the cases of Peel by both laws, and of SubLasso under both relations, by names and by places."""
     return [*_peel_cases(), _added(), _replaced_by_name(), _replaced_by_place()]

@@ -1,0 +1,112 @@
+"""A method and a selector of another package: `test_new_method.py` runs studies with them."""
+
+import numpy as np
+
+from dpgrs.methods.registry import SUMS, Method
+from dpgrs.methods.reusecov import fit_reusecov
+from dpgrs.methods.sum_mechanisms import OwnStatistics
+from dpgrs.privacy.audit.audit import AuditCase, PureLoss
+from dpgrs.privacy.sensitivity import Sensitivity, sis_sensitivity
+from dpgrs.selection.dp_kendall import KendallRequest
+from dpgrs.selection.registry import Selector
+from dpgrs.selection.top_k import top_k
+from dpgrs.types import Exactness
+
+STEPS = ("Ridge regression with twice the lambda.",)
+
+
+class MadeUpStatistics(OwnStatistics):
+    """ReuseCov's statistics, drawn for this method alone."""
+
+    name = "made-up-statistics"
+
+    def fit(self, method, drawn, *, request, terms, outcomes=None):
+        return fit_reusecov(drawn, penalty=2 * terms.penalty).in_half_coding(drawn.origin)
+
+
+METHOD = Method(
+    label="Made-up",
+    look=("#114477", "v"),
+    exactness=Exactness.EXACT,
+    mechanism="made_up:MadeUpStatistics",
+    reads=("lambda",),
+    takes_covariates=True,
+    audited=(*SUMS, "private_statistics"),
+    steps="made_up:STEPS",
+)
+
+
+def private_made_up_scores(scores, claim, *, step, request, noise):
+    """Choose the variants of the largest products with an outcome, by permute-and-flip.
+
+    Privacy
+    -------
+    As docs/proofs/kendall.md, with products in place of correlations: a ChoiceEvent.
+    """
+    return noise.choose(
+        scores,
+        name="made up scores",
+        step=step,
+        sensitivity=claim,
+        epsilon=request.epsilon,
+        n_choices=request.n_choices,
+    )
+
+
+def choose_privately(data, number, *, request, noise, outcome_bound):
+    """Choose for one outcome of a study, by its number."""
+    scores = data.sis_scores(outcome_bound).of_outcome(number)
+    terms = {"neighbours": request.neighbours, "unit": request.unit, "protection": request.protection}
+    bounds = {"entry_bound": scores.entry_bound, "outcome_bound": scores.outcome_bound}
+    claim = sis_sensitivity(rows=scores.rows, **terms, **bounds)
+    return private_made_up_scores(scores.values, claim, step=scores.step, request=request, noise=noise)
+
+
+def choose_exactly(data, number, *, n_choices, outcome_bound):
+    """Choose without noise."""
+    return top_k(data.sis_scores(outcome_bound).values[number], n_choices)
+
+
+def asked(screened, **own):
+    """Return what is asked for one outcome of a study."""
+    return KendallRequest(delta=0.0, **own, **screened.relation)
+
+
+def cases():
+    """Return the audit of one choice of two variants."""
+    claim = Sensitivity(1.0, "linf", "add-remove", "person", "docs/proofs/kendall.md")
+    request = KendallRequest(n_choices=1, epsilon=2.0, delta=0.0, rows="people")
+    terms = {"neighbours": "add-remove", "unit": "person"}
+    return [
+        AuditCase(
+            mechanism="private_made_up_scores",
+            terms=terms,
+            pair=(np.array([1, 0]), np.array([0, 1])),
+            claim=PureLoss(2.0),
+            run=lambda scores, noise: private_made_up_scores(
+                scores, claim, step=1.0, request=request, noise=noise.of("outcomes", "a")
+            )[0],
+            score=lambda chosen: 2 * chosen[0] - 1,
+        )
+    ]
+
+
+SELECTOR = Selector(
+    way="by products that somebody made up",
+    private="made_up:choose_privately",
+    exact="made_up:choose_exactly",
+    asked="made_up:asked",
+    audits="made_up:cases",
+    audited=("private_made_up_scores",),
+)
+CHOSEN = Method(
+    label="Made-up + BLUP",
+    look=("#774411", "<"),
+    exactness=Exactness.EXACT,
+    selector="made-up",
+    mechanism="row_mechanisms.ChosenFits",
+    audits="audits.chosen.chosen_cases",
+    reads=("heritability",),
+    audited=(*SUMS, "private_chosen_statistics"),
+    steps="chosen.STEPS",
+)

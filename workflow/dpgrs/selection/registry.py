@@ -1,0 +1,81 @@
+"""The selectors of studies, a row each: all that is known of one beside its own module.
+
+A selector chooses variants for one outcome by itself, in private and, as its twin, exactly.
+"""
+
+import importlib
+from dataclasses import dataclass
+from functools import cache
+
+
+@dataclass(frozen=True, kw_only=True)
+class Selector:
+    """What is known of a selector before it runs.
+
+    Attributes
+    ----------
+    way : str, how it chooses, on pages.
+    private : str, the function ``module.name`` of a ScreeningData and the number of an outcome; request,
+        noise and outcome_bound by name. It returns the chosen variants and the events.
+    exact : str, the same without noise; n_choices and outcome_bound by name. It returns the chosen variants.
+    asked : str, the function of a ScreenedRequest and of the terms that all selectors share, by name, that
+        returns the request of one outcome: with n_choices, epsilon_of_choices and family.
+    paper : str or None, the same as `private` in a paper's scaling, which promises nothing: no events.
+    counts_units : bool, whether it counts units at `screening.count_share`.
+    is_composed : bool, whether it chooses one variant after the other, by `screening.law` and
+        `screening.composition`, some of which spend a share of delta.
+    has_scores : bool, whether it chooses by Kendall's correlations.
+    audited : tuple of str, the functions that draw for it in a release.
+    audits : str, the function that returns their `AuditCase`s.
+    """
+
+    way: str
+    private: str
+    exact: str
+    asked: str
+    audits: str
+    paper: str | None = None
+    counts_units: bool = False
+    is_composed: bool = False
+    has_scores: bool = False
+    audited: tuple = ()
+
+
+@cache
+def named(place, package="dpgrs.selection"):
+    """Return what a row names: ``module.attribute`` of a package, or ``whole.path:attribute`` of another."""
+    module, colon, attribute = place.partition(":")
+    if not colon:
+        module, _, attribute = f"{package}.{place}".rpartition(".")
+    return getattr(importlib.import_module(module), attribute)
+
+
+SELECTORS = {
+    "kendall": Selector(
+        way="by Kendall scores (DPKendall)",
+        private="dp_kendall.choose_privately",
+        exact="dp_kendall.choose_exactly",
+        asked="dp_kendall.asked",
+        audits="audits.kendall.kendall_cases",
+        is_composed=True,
+        has_scores=True,
+        audited=("private_kendall", "private_choices"),
+    ),
+    "sis": Selector(
+        way="by the products of variant and outcome (DP-SIS)",
+        private="dp_sis.choose_privately",
+        exact="dp_sis.choose_exactly",
+        asked="dp_sis.asked",
+        audits="audits.sis.sis_cases",
+        paper="dp_sis.choose_as_paper",
+        audited=("private_sis", "private_choices"),
+    ),
+    "two-stage": Selector(
+        way="by the votes of groups, each with a Lasso of its own (two-stage)",
+        private="two_stage.choose_privately",
+        exact="two_stage.choose_exactly",
+        asked="two_stage.asked",
+        audits="audits.votes.votes_cases",
+        counts_units=True,
+    ),
+}

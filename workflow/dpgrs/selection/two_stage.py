@@ -1,0 +1,47 @@
+"""Two-stage choices: groups of people fit a Lasso each and vote, how many groups by a private count."""
+
+from dpgrs.privacy.lower_count import private_lower_count
+from dpgrs.selection.sublasso import GroupRule, VotesRequest, choose_by_votes, private_sublasso
+from dpgrs.types import Rows
+
+GROUP_SEED = 0  # of the public hash that puts people into groups
+
+
+def choose_privately(data, number, *, request, noise, outcome_bound):
+    """Choose for one outcome of a study, by its number."""
+    keys, events = data.unit_keys(request.rows_per_unit), []
+    n_low = len(keys)
+    if request.has_private_count:
+        terms = {"epsilon": request.count_epsilon, "request": request, "noise": noise}
+        n_low, *events = private_lower_count(n_low, **terms)
+    chosen, event = private_sublasso(
+        data.training_rows,
+        data.Y[number, data.is_training],
+        k=request.n_choices,
+        epsilon=request.epsilon,
+        n_low=n_low,
+        rule=GroupRule.TWO_STAGE,
+        seed=GROUP_SEED,
+        noise=noise,
+        unit_keys=keys,
+        neighbours=request.neighbours,
+        unit=request.unit,
+        protection=request.protection,
+        rows_per_unit=request.rows_per_unit,
+    )
+    return chosen, *events, event
+
+
+def choose_exactly(data, number, *, n_choices, outcome_bound):
+    """Choose without noise."""
+    # People, whatever the unit of the private twin.
+    per_person = 2 if data.rows == Rows.HAPLOTYPES else 1
+    y, keys = data.Y[number, data.is_training], data.unit_keys(per_person)
+    terms = {"rule": GroupRule.TWO_STAGE, "seed": GROUP_SEED, "rows_per_unit": per_person}
+    return choose_by_votes(data.training_rows, y, k=n_choices, unit_keys=keys, **terms)
+
+
+def asked(screened, **own):
+    """Return what is asked for one outcome of a study."""
+    count_epsilon = screened.epsilon_of_one(screened.share_of_count)
+    return VotesRequest(count_epsilon=count_epsilon, **own, **screened.relation)

@@ -1,19 +1,43 @@
 """The table of methods agrees with the configuration's schema, and says what it means."""
 
+import re
+from dataclasses import replace
+
 import pytest
 
+from dpgrs.errors import UsageError
 from dpgrs.methods.registry import METHODS
 from dpgrs.preflight.checks import problems
-from dpgrs.study.settings import keys, resolve
+from dpgrs.study.settings import resolve
 from dpgrs.types import Exactness, Protection
+from study_runs import REPOSITORY
 
 
 def found(**raw):
     return problems(resolve(raw))
 
 
-def test_methods__are_those_of_the_schema():
-    assert list(METHODS) == keys()["methods"]["items"]["enum"]
+def test_methods__are_those_of_the_manual():
+    manual = (REPOSITORY / "config" / "README.md").read_text()
+    table = manual.partition("| method | protection | what |\n")[2].partition("\n\n")[0]
+    first_cells = [line.split("|")[1] for line in table.splitlines()]
+    named = [name for cell in first_cells for name in re.findall(r"`([\w-]+)`", cell)]
+    assert named == list(METHODS)
+
+
+@pytest.mark.parametrize("part", ["look", "audits", "steps", "mechanism"])
+def test_methods__what_a_release_needs_is_asked_for_before_it(part):
+    with pytest.raises(UsageError, match="must have mechanism, look, audits and steps"):
+        replace(METHODS["blup"], **{part: None})
+
+
+def test_release__raise_on_a_method_that_the_check_of_bundles_does_not_know(monkeypatch):
+    monkeypatch.setitem(METHODS, "other", METHODS["blup"])
+    line = "`methods` must be known to `dpgrs release verify` in a release, got other. Ask its authors"
+    raw = {"mode": "release", "methods": ["blup"]}
+    assert not any(one.startswith(line[:60]) for one in found(**raw))
+    config = resolve(raw) | {"methods": ["other"]}
+    assert any(one.startswith(line) for one in problems(config))
 
 
 def test_methods__without_protection_none_may_be_released():

@@ -76,6 +76,14 @@ class Method:
     audits: str | None = "audits.sums.reusecov_cases"
     steps: str | None = None
 
+    def __post_init__(self):
+        # A release would miss them after it was charged.
+        if self.may_be_released and not (self.look and self.audits and self.steps and self.mechanism):
+            raise UsageError(
+                f"A method that can be released must have mechanism, look, audits and steps, got {self}. "
+                "Add what its row lacks."
+            )
+
     @property
     def is_non_private(self):
         """Whether it is there to compare with."""

@@ -10,6 +10,7 @@ from dpgrs.preflight.panel import panel_problems
 from dpgrs.privacy.ledger.ledger import Ledger, refusals
 from dpgrs.privacy.noise.study_key import load_study_key
 from dpgrs.release.bundle_room import bundle_problems
+from dpgrs.release.draw_check import BY_METHOD
 from dpgrs.study.release_cost import account_of, certain_cost, total_epsilon
 from dpgrs.study.settings import keys
 from dpgrs.study.table_settings import covariate_terms
@@ -192,6 +193,12 @@ def _method_problems(methods):
         )
         if not method.may_be_released:
             lines.append(f"`methods` must {wanted} in a release, got {name}. Use one of {offered}.")
+        elif name not in BY_METHOD:
+            # Of another package; the check of the bundle would refuse it after the charge.
+            lines.append(
+                f"`methods` must be known to `dpgrs release verify` in a release, got {name}. Ask its "
+                "authors for an entry point of the group `dpgrs.draws`."
+            )
     return lines
 
 

@@ -27,7 +27,7 @@ from dpgrs.study.step_settings import Settings
 from dpgrs.study.training_data import TrainingData
 from dpgrs.types import Protection
 
-# Rules give of these what the mechanism reads, see `reads_of`.
+# Rules give of these what the mechanism reads, see `dpgrs.study.requests.reads_of_draw`.
 READS = (
     "mode",
     "seed",

@@ -38,7 +38,7 @@ from dpgrs.study.request_identity import (
 )
 from dpgrs.types import Metrics
 
-# Rules give of these what the metrics hang on, see `reads_of_metrics`.
+# Rules give of these `dpgrs.study.requests.READS_OF_METRICS`.
 READS = (
     "seed",
     "methods",

@@ -43,11 +43,12 @@ class Study:
     Attributes
     ----------
     root : folder of all files.
+    rows : str, what a row is.
     covariates : path of covariates, further columns of X; None without.
     with_covariates : dict, the section of the settings that goes with them.
     """
 
-    covariates, with_covariates = None, {}
+    rows, covariates, with_covariates = "people", None, {}
 
     def __init__(self, root, monkeypatch):
         monkeypatch.setenv(VARIABLE, str(root / "key" / "study.key"))
@@ -57,7 +58,7 @@ class Study:
         self.root, self.sites, self.ledgers = root, root / "sites.tsv", {}
         bits = random_bits(N_VARIANTS, 2 * N_PEOPLE)
         frequency = np.array([0.2, 0.4, 0.3, 0.45])
-        self.X = coded_rows(bits, n_haplotypes=2 * N_PEOPLE, rows="people")
+        self.X = coded_rows(bits, n_haplotypes=2 * N_PEOPLE, rows=self.rows)
         panel = SimpleNamespace(
             haplotypes=lambda columns=None: bits,
             genotypes=lambda columns=None: bits,
@@ -73,9 +74,9 @@ class Study:
             monkeypatch.setattr(module, "Panel", SimpleNamespace(open=lambda path: panel))
         places = {"contig": "1", "position": range(10, 14), "id": ".", "ref": "A", "alt": "C"}
         write_sites(self.sites, pd.DataFrame({**places, "frequency": frequency, "rank": range(4)}))
-        values = np.random.default_rng(5).standard_normal((3, N_PEOPLE))
-        everybody = np.ones(N_PEOPLE, dtype=bool)
-        Outcomes(NAMES, {N_VARIANTS: values}, {}, everybody, "people").save(root / "outcomes.npz")
+        values = np.random.default_rng(5).standard_normal((3, len(self.X)))
+        everybody = np.ones(len(self.X), dtype=bool)
+        Outcomes(NAMES, {N_VARIANTS: values}, {}, everybody, self.rows).save(root / "outcomes.npz")
 
     def hide_outcomes(self):
         """Leave the second outcome known of two thirds of the people."""
@@ -95,7 +96,7 @@ class Study:
             )
         path = str(self.ledgers[neighbours].path)
         named = {"methods": [method], "privacy": privacy | {"ledger": path}}
-        named |= {"outcomes": RAW["outcomes"] | {"missing": missing}}
+        named |= {"outcomes": RAW["outcomes"] | {"missing": missing}, "cohort": {"rows": self.rows}}
         return resolve(RAW | named | {"covariates": self.with_covariates})
 
     def ledger(self, config):

@@ -9,7 +9,7 @@ import pytest
 
 from dpgrs.methods.audits.sums import EPSILON
 from dpgrs.privacy.audit.audit import GaussianLoss
-from dpgrs.privacy.noise.sources import NoiseSource
+from dpgrs.privacy.audit.parts import Silence
 from dpgrs.steps.audit import choose_cases, markdown_row
 from study_runs import REPOSITORY
 
@@ -19,22 +19,6 @@ all_cases = pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 # The other losses are held against the laws of their noise: tests/statistical/test_*_audit.py.
 NORMAL_CASES = [case for case in CASES if isinstance(case.claim, GaussianLoss)]
 normal_cases = pytest.mark.parametrize("case", NORMAL_CASES, ids=lambda case: case.name)
-
-
-class NoNoise(NoiseSource):
-    """What the attacker of an audit knows: the exact output of both inputs.
-
-    Attributes
-    ----------
-    drawn : list of str, the statistics.
-    """
-
-    def __init__(self):
-        self.drawn = []
-
-    def _draw(self, statistic, event):
-        self.drawn.append(event.statistic)
-        return statistic, event
 
 
 def private_functions(source):
@@ -91,7 +75,7 @@ def test_cases__cover_the_terms():
 @normal_cases
 def test_cases__neighbours_attain_the_claim(case):
     """Of no pair could the claimed loss be larger, or smaller: mu is the distance in units of the noise."""
-    first, second = (case.score(case.run(exact, NoNoise())) for exact in case.pair)
+    first, second = (case.score(case.run(exact, Silence())) for exact in case.pair)
     assert first == pytest.approx(-second)
     assert math.sqrt(second - first) == pytest.approx(case.claim.value, rel=1e-12)
 
@@ -101,9 +85,9 @@ def test_cases__every_draw_is_a_part(case):
     """The unit moves each, and together they are worth all that is claimed: no draw is left out."""
     assert all(part.mu > 0 for part in case.parts)
     assert math.hypot(*(part.mu for part in case.parts)) == pytest.approx(case.claim.value, rel=1e-12)
-    noise = NoNoise()
+    noise = Silence()
     released = case.run(case.pair[0], noise)
-    assert len(noise.drawn) == len(case.parts)
+    assert len(noise.events) == len(case.parts)
     for numbers, part in zip(released, case.parts, strict=True):
         np.testing.assert_array_equal(numbers, part.exact[0])
 

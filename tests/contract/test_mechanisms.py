@@ -1,139 +1,209 @@
-"""What every mechanism promises. A new one joins by a subclass of `MechanismContract`."""
+"""What every mechanism promises. A new one joins by its row in the registry, without a line here."""
 
+import json
 import math
-from dataclasses import asdict, replace
+from dataclasses import asdict
 
 import numpy as np
 import pytest
 
-from dpgrs.errors import UsageError
+from dpgrs.errors import DpgrsError, UsageError
 from dpgrs.evaluation.private_metrics import AccuracyRequest, accuracy_sums, private_accuracy
-from dpgrs.linalg.statistics import coded_rows, cross_product, gram, grid_outcomes
-from dpgrs.methods.requests import PrivacyRequest
-from dpgrs.methods.reusecov import (
-    private_count,
-    private_cross_product,
-    private_gram,
-    private_outcome_counts,
+from dpgrs.io.trials import load_labelled
+from dpgrs.methods.mechanisms import all_mechanisms
+from dpgrs.methods.registry import METHODS, methods_that
+from dpgrs.privacy.accounting.events import (
+    FAMILIES,
+    MECHANISM_VERSION,
+    GaussianEvent,
+    LaplaceEvent,
+    event_of,
 )
-from dpgrs.privacy.accounting.events import MECHANISM_VERSION
-from dpgrs.privacy.noise.sources import BenchmarkNoise
-from random_cohorts import random_bits
+from dpgrs.privacy.noise.sources import BenchmarkNoise, ReleaseNoise
+from dpgrs.steps import draw as draw_step
+from dpgrs.study.released import load_released
+from dpgrs.study.training_data import TrainingData
+from step_settings import settings_for
+from step_studies import Study
 
-N_VARIANTS, N_OUTCOMES, N_HAPLOTYPES = 30, 40, 64
-OPTIONS = {"n_haplotypes": N_HAPLOTYPES, "rows": "haplotypes"}
-BITS = random_bits(N_VARIANTS, N_HAPLOTYPES)
-OUTCOMES = np.random.default_rng(1).standard_normal((N_OUTCOMES, N_HAPLOTYPES))
-REQUEST = PrivacyRequest(
-    rows="haplotypes",
-    n_variants=N_VARIANTS,
-    n_outcomes=N_OUTCOMES,
-    outcome_bound=3.0,
-    epsilon=1.0,
-    delta=1e-6,
-    unit="haplotype",
-)
+EVERY = [(one, method) for one in all_mechanisms().values() for method in one.drawn_for(list(METHODS))]
+NAMES_OF_EVERY = [" ".join(filter(None, (one.name, method))) for one, method in EVERY]
+RELEASED = methods_that("may_be_released")
+# What is counted in units, or in votes of their groups, moves by as much for a person of one row as of two.
+COUNTED_IN_UNITS = ("docs/proofs/tukey.md", "docs/proofs/votes.md")
+
+
+class NotedNoise(BenchmarkNoise):
+    """Notes the stream of every draw, and its noise in units of its scale."""
+
+    def __init__(self, *key):
+        super().__init__(*key)
+        self.streams, self.scaled = [], []
+
+    def _draw(self, statistic, event):
+        noisy, event = super()._draw(statistic, event)
+        self.scaled.append((noisy - statistic) * event.step / scale(event))
+        return noisy, event
+
+    def _digest(self, identity):
+        digest = super()._digest(identity)
+        # Secret samples are no noise: they have lists for identities, and stay at another budget.
+        if isinstance(identity, dict):
+            self.streams.append(digest)
+        return digest
 
 
 class UntouchedNoise(BenchmarkNoise):
     """Fails the test if a draw is begun."""
 
-    def _generator(self, event):
+    def _digest(self, identity):
         raise AssertionError("Noise was drawn before the request was refused.")
 
 
-class MechanismContract:
-    """Subclasses have `share`, the name of their budget, and `release(noise, request)` -> (values, event)."""
+class HaplotypeStudy(Study):
+    rows = "haplotypes"
 
-    request = REQUEST
 
-    def mu(self, request):
-        return request.budget[self.share]
+def scale(event):
+    return event.sigma if isinstance(event, GaussianEvent) else event.scale
 
-    def test_event_holds_what_accounting_needs(self):
-        _, event = self.release(BenchmarkNoise(1), self.request)
-        assert event.mu == self.mu(self.request)
-        assert event.sensitivity.neighbours == self.request.neighbours
-        assert event.sensitivity.unit == self.request.unit
-        assert event.sensitivity.value / event.sigma <= event.mu
+
+class Asked:
+    """A mechanism as a benchmark asks it to draw for a method, None where all methods share its draws."""
+
+    def __init__(self, study, mechanism, method):
+        self.study, self.mechanism, self.method = study, mechanism, method
+
+    def ask(self, **privacy):
+        """Return the Draw under some settings of privacy."""
+        known = METHODS[self.method].neighbours if self.method else None
+        config = self.study.settings(self.method or "blup", **{"neighbours": known or "add-remove"} | privacy)
+        files = {"statistics": self.study.sum_up(config), "panel": "panel"}
+        data = TrainingData(self.study.root / "outcomes.npz", **files)
+        settings = settings_for("draw", **config | {"mode": "benchmark"})
+        (one,) = draw_step._draws(settings, self.mechanism, [self.method], data)
+        return one
+
+    def draw(self, noise, **privacy):
+        """Return the arrays that were drawn, and the events."""
+        drawn = self.ask(**privacy).draw(noise)
+        return list(self.mechanism.arrays(drawn).values()), drawn.events
+
+
+class AskedAccuracy:
+    """Charged metrics, the one other place that draws."""
+
+    def draw(self, noise, *, epsilon=1.0, unit="person"):
+        bounds = {"outcome_bound": 3.0, "residual_bound": 3.0}
+        terms = {"rows": "haplotypes", "n_outcomes": 3, "epsilon": epsilon, "delta": 1e-6, "unit": unit}
+        X, Y = np.ones((64, 4), dtype=np.int64), np.random.default_rng(1).standard_normal((3, 64))
+        sums = accuracy_sums(Y, X, np.ones((3, 5), dtype=np.int64), **bounds)
+        noisy, events = private_accuracy(sums, request=AccuracyRequest(**bounds | terms), noise=noise)
+        return [noisy], events
+
+
+@pytest.fixture(params=EVERY, ids=NAMES_OF_EVERY)
+def asked(request, tmp_path, monkeypatch):
+    return Asked(HaplotypeStudy(tmp_path, monkeypatch), *request.param)
+
+
+@pytest.fixture(params=[*EVERY, None], ids=[*NAMES_OF_EVERY, "charged metrics"])
+def drawing(request, tmp_path, monkeypatch):
+    """All that draws: the mechanisms of the registry, and charged metrics."""
+    if request.param is None:
+        return AskedAccuracy()
+    return Asked(HaplotypeStudy(tmp_path, monkeypatch), *request.param)
+
+
+@pytest.mark.parametrize("unit", ["haplotype", "person"])
+def test_draw__events_hold_what_accounting_needs(drawing, unit):
+    _, events = drawing.draw(BenchmarkNoise(1), unit=unit)
+    assert events
+    for event in events:
+        assert (event.sensitivity.unit, event.sensitivity.norm) == (unit, event.norm)
         assert event.version == MECHANISM_VERSION
-        assert all(not isinstance(value, np.ndarray) for value in asdict(event).values())
-
-    def test_same_key_same_bytes__other_key_other_noise(self):
-        first, again, other = (
-            self.release(BenchmarkNoise(*key), self.request)[0] for key in [(1, 2), (1, 2), (1, 3)]
-        )
-        np.testing.assert_array_equal(first, again)
-        assert np.any(np.asarray(first) != other)
-
-    def test_other_budget_other_noise(self):
-        """Equal noise at two scales would give the exact statistic away."""
-        budgets = [self.request, replace(self.request, epsilon=2.0)]
-        values, events = zip(*(self.release(BenchmarkNoise(1), request) for request in budgets), strict=True)
-        exact, _ = self.release(BenchmarkNoise(1), replace(self.request, epsilon=10_000.0, delta=0.5))
-        scaled = [(value - exact) / event.sigma for value, event in zip(values, events, strict=True)]
-        assert not np.allclose(*scaled, atol=0.01)
-
-    def test_twice_the_noise_for_a_person_of_two_rows(self):
-        one, two = (
-            self.release(BenchmarkNoise(1), replace(self.request, unit=unit))[1]
-            for unit in ["haplotype", "person"]
-        )
-        assert two.sigma == pytest.approx(2 * one.sigma)
-
-    def test_refused_before_any_draw(self):
-        with pytest.raises(UsageError):
-            self.release(UntouchedNoise(1), replace(self.request, epsilon=math.inf))
+        assert not any(isinstance(value, np.ndarray) for value in asdict(event).values())
+        if event.family in FAMILIES:
+            assert event_of(json.loads(json.dumps(event.as_dict()))) == event
+        if isinstance(event, GaussianEvent | LaplaceEvent):
+            share = event.mu if isinstance(event, GaussianEvent) else event.epsilon
+            assert event.sensitivity.value / scale(event) <= share
 
 
-class TestCount(MechanismContract):
-    share = "count"
-
-    def release(self, noise, request):
-        return private_count(10_000, request=request, noise=noise)
-
-
-class TestOutcomeCounts(MechanismContract):
-    share = "observed"
-    request = replace(REQUEST, counts_outcomes=True)
-
-    def release(self, noise, request):
-        return private_outcome_counts(np.full(N_OUTCOMES, 10_000), request=request, noise=noise)
+def test_draw__same_key_same_bytes__other_key_other_noise(drawing):
+    changes = []
+    # At the second the Tukey mechanism draws for few rows; at the first choices of few variants differ.
+    for epsilon in (16.0, 50.0):
+        drawn = (drawing.draw(BenchmarkNoise(1, key), epsilon=epsilon) for key in (2, 2, 3, 4))
+        first, again, *others = (arrays for arrays, _ in drawn)
+        np.testing.assert_equal(first, again)
+        changes += [not np.array_equal(*pair) for other in others for pair in zip(first, other, strict=True)]
+    assert any(changes)
 
 
-class TestGram(MechanismContract):
-    share = "gram"
-
-    def release(self, noise, request):
-        return private_gram(gram(BITS, **OPTIONS), N_HAPLOTYPES, request=request, noise=noise)
-
-
-class TestCrossProduct(MechanismContract):
-    share = "cross"
-
-    def release(self, noise, request):
-        statistic = cross_product(BITS, grid_outcomes(OUTCOMES, bound=request.outcome_bound), **OPTIONS)
-        return private_cross_product(statistic, request=request, noise=noise)
+def test_draw__no_two_share_noise(drawing):
+    """Also at another budget: equal noise at two scales would give the exact statistic away."""
+    drawn = [NotedNoise(1), NotedNoise(1)]
+    for noise, epsilon in zip(drawn, (1.0, 2.0), strict=True):
+        drawing.draw(noise, epsilon=epsilon)
+    streams = [stream for noise in drawn for stream in noise.streams]
+    assert len(set(streams)) == len(streams) > 1
+    for one, other in zip(*(noise.scaled for noise in drawn), strict=True):
+        assert not np.allclose(one, other, atol=0.01)
 
 
-class TestAccuracy(MechanismContract):
-    request = AccuracyRequest(
-        rows="haplotypes",
-        n_outcomes=N_OUTCOMES,
-        outcome_bound=3.0,
-        residual_bound=3.0,
-        epsilon=1.0,
-        delta=1e-6,
-        unit="haplotype",
+def test_draw__a_person_of_two_rows_is_twice_as_much_to_hide(drawing):
+    one, two = (drawing.draw(BenchmarkNoise(1), unit=unit)[1] for unit in ("haplotype", "person"))
+    for own, both in zip(one, two, strict=True):
+        times = 1 if own.sensitivity.proof in COUNTED_IN_UNITS else 2
+        # Some sensitivities hold a step of the grid, once.
+        assert both.sensitivity.value == pytest.approx(times * own.sensitivity.value, rel=1e-3)
+
+
+@pytest.mark.parametrize("epsilon", [math.inf, 0.0, -1.0])
+def test_draw__is_refused_before_any_noise(drawing, epsilon):
+    with pytest.raises(UsageError):
+        drawing.draw(UntouchedNoise(1), epsilon=epsilon)
+
+
+def test_mechanism__a_file_gives_the_request_and_what_was_drawn_again(asked):
+    mechanism, one = asked.mechanism, asked.ask()
+    drawn = one.draw(BenchmarkNoise(1))
+    label = json.loads(json.dumps(one.label(drawn)))
+    assert mechanism.request(label["request"]) == one.request
+    restored = mechanism.restore(label, mechanism.arrays(drawn))
+    np.testing.assert_equal(mechanism.arrays(restored), mechanism.arrays(drawn))
+
+
+@pytest.fixture(params=RELEASED)
+def released(request, tmp_path, monkeypatch):
+    """Release by a method, within a budget of 4 for mu squared and for pure epsilon."""
+    study = HaplotypeStudy(tmp_path, monkeypatch)
+    return lambda epsilon: (
+        study,
+        study.settings(request.param, unit="person", pure_epsilon="4", epsilon=epsilon),
     )
 
-    def mu(self, request):
-        return request.mu
 
-    def release(self, noise, request):
-        weights = np.ones((N_OUTCOMES, N_VARIANTS + 1), dtype=np.int64)
-        X = coded_rows(BITS, **OPTIONS)
-        bounds = {name: getattr(request, name) for name in ("outcome_bound", "residual_bound")}
-        sums = accuracy_sums(OUTCOMES, X, weights, **bounds)
-        noisy, events = private_accuracy(sums, request=request, noise=noise)
-        return noisy, *events
+def test_release__is_charged_what_was_drawn_and_repeats_it_for_nothing(released):
+    study, config = released(2)
+    first = study.release(config).read_bytes()
+    before, book = study.ledger(config).path.read_bytes(), study.ledger(config).read()
+    load_released(study.root / "noisy.npz", book)
+    ((label, _),) = load_labelled(study.root / "noisy.npz")
+    drawn = [event_of(event).cost for event in label["events"]]
+    (account,) = book.budgets
+    assert book.spent(account) == sum(drawn[1:], drawn[0])
+    (study.root / "noisy.npz").unlink()
+    assert study.release(config).read_bytes() == first
+    assert study.ledger(config).path.read_bytes() == before
+
+
+def test_release__over_budget_nothing_is_drawn_or_charged(released, monkeypatch):
+    study, config = released(90)
+    for name in ("_draw", "_choose", "_choose_set", "_deep_point"):
+        monkeypatch.setattr(ReleaseNoise, name, lambda *_: pytest.fail("Noise was drawn."))
+    before = study.ledger(config).path.read_bytes()
+    with pytest.raises(DpgrsError, match="does not allow this release"):
+        study.release(config)
+    assert study.ledger(config).path.read_bytes() == before

@@ -36,19 +36,13 @@ from dpgrs.methods.adassp import (
 from dpgrs.methods.ols import fit_ridge
 from dpgrs.methods.requests import PrivacyRequest
 from dpgrs.privacy.accounting.accountant import gdp_mu
-from dpgrs.privacy.noise.sources import BenchmarkNoise, NoiseSource
+from dpgrs.privacy.audit.parts import Silence
+from dpgrs.privacy.noise.sources import BenchmarkNoise
 from dpgrs.privacy.sensitivity import smallest_eigenvalue_sensitivity
 from random_cohorts import random_alleles, random_bits
 from row_enumeration import UNIT_OF_A_ROW, all_rows
 
 D, L, N_HAPLOTYPES = 6, 3, 400
-
-
-class NoNoise(NoiseSource):
-    source = "benchmark"
-
-    def _draw(self, statistic, event):
-        return statistic, event
 
 
 def statistics(bits=None, n_haplotypes=N_HAPLOTYPES):
@@ -71,7 +65,7 @@ def rounded_eigenvalue(alleles, rows):
     """Return what the mechanism would release of the alleles without noise."""
     terms = request(n_variants=len(alleles), rows=rows, unit=UNIT_OF_A_ROW[rows])
     G = gram(pack(alleles), n_haplotypes=alleles.shape[1], rows=rows)
-    return private_smallest_eigenvalue(G, request=adassp_request(terms), noise=NoNoise())[0]
+    return private_smallest_eigenvalue(G, request=adassp_request(terms), noise=Silence())[0]
 
 
 @pytest.mark.parametrize("neighbours", ["add-remove", "replace-one"])
@@ -92,7 +86,7 @@ def test_private_adassp__events_are_all_that_is_spent():
 def test_fit_adassp__is_ridge_with_the_penalty_of_the_formula():
     exact = statistics()
     terms = request(epsilon=1.0)
-    result = private_adassp(*exact, request=terms, noise=NoNoise())
+    result = private_adassp(*exact, request=terms, noise=Silence())
     # The scales, written out anew: of X'X d (d + 1)/32 and of the eigenvalue d/4, twice for a person.
     mu = adassp_request(terms).budget["gram"]
     s_G = 2 * math.sqrt(D * (D + 1) / 32) / mu
@@ -270,9 +264,9 @@ def test_eigenvalue_steps__factorisations_decide_as_far_as_is_proven(d, beyond):
 def test_private_smallest_eigenvalue__needs_no_bound_on_lapack(lie, monkeypatch):
     exact, terms = statistics()[0], adassp_request(request())
     honest = np.linalg.eigvalsh
-    released = private_smallest_eigenvalue(exact, request=terms, noise=NoNoise())[0]
+    released = private_smallest_eigenvalue(exact, request=terms, noise=Silence())[0]
     monkeypatch.setattr(np.linalg, "eigvalsh", lambda matrix: honest(matrix) + lie)
-    assert private_smallest_eigenvalue(exact, request=terms, noise=NoNoise())[0] == released
+    assert private_smallest_eigenvalue(exact, request=terms, noise=Silence())[0] == released
 
 
 CLIPPED = {"coding": "frequency"}
@@ -283,7 +277,7 @@ def rounded_clipped(gram_of_cohort, rows, row_norm):
     terms = request(
         n_variants=len(gram_of_cohort) - 1, rows=rows, unit=UNIT_OF_A_ROW[rows], row_norm=row_norm, **CLIPPED
     )
-    return private_smallest_eigenvalue(gram_of_cohort, request=adassp_request(terms), noise=NoNoise())
+    return private_smallest_eigenvalue(gram_of_cohort, request=adassp_request(terms), noise=Silence())
 
 
 @pytest.mark.parametrize("row_norm", [0.3, 1.0, 1.7, 9.0])

@@ -100,17 +100,6 @@ def test_statement__says_what_the_method_took_and_counts_no_rows(study, method):
 
 
 @every_method
-def test_release__over_budget_nothing_is_drawn(study, method, monkeypatch):
-    config = settings(study, method, epsilon=15)
-    monkeypatch.setattr(ReleaseNoise, "_draw", lambda *_: pytest.fail("Noise was drawn."))
-    monkeypatch.setattr(ReleaseNoise, "_choose", lambda *_: pytest.fail("A choice was made."))
-    before = study.ledger(config).path.read_bytes()
-    with pytest.raises(DpgrsError, match="does not allow this release"):
-        study.release(config)
-    assert study.ledger(config).path.read_bytes() == before
-
-
-@every_method
 def test_release__changed_data_are_refused_before_any_draw(study, method, monkeypatch):
     config = settings(study, method)
     study.release(config)

@@ -31,22 +31,17 @@ from dpgrs.methods.dp_sgd import (
 )
 from dpgrs.privacy.accounting.accountant import gdp_delta
 from dpgrs.privacy.accounting.composition import NUMERIC_ERROR
-from dpgrs.privacy.noise.sources import BenchmarkNoise, NoiseSource
+from dpgrs.privacy.audit.parts import Silence
+from dpgrs.privacy.noise.sources import BenchmarkNoise
 from random_cohorts import random_bits
 
 D, L, N_HAPLOTYPES = 4, 3, 120
 ENTRIES = {"haplotypes": (-1, 1), "people": (-2, 0, 2)}
 
 
-class NoNoise(NoiseSource):
-    source = "benchmark"
-
-    def _draw(self, statistic, event):
-        return statistic, event
-
-
-class NotedParts(NoNoise):
+class NotedParts(Silence):
     def __init__(self):
+        super().__init__()
         self.parts = []
 
     def of(self, *part):
@@ -86,7 +81,7 @@ def test_private_sgd__is_gradient_descent_without_noise(rows, unit, square):
     W = np.zeros((L, D + 1))
     for _ in range(50):
         W -= 1.5 / (D * square + 1 / 4) / len(X) * (W @ U.T - Y) @ U
-    result = run(terms, noise=NoNoise())
+    result = run(terms, noise=Silence())
     np.testing.assert_allclose(result.fit.weights, W[:, :-1], atol=1e-4)
     np.testing.assert_allclose(result.fit.predict(X), W @ U.T, atol=1e-4)
 
@@ -94,7 +89,7 @@ def test_private_sgd__is_gradient_descent_without_noise(rows, unit, square):
 def test_private_sgd__ends_at_least_squares_without_noise():
     X, Y = cohort()
     expected = np.linalg.lstsq(np.column_stack([X, np.full(len(X), 0.5)]), Y.T, rcond=None)[0].T
-    result = run(request(steps=300, clip=100.0), noise=NoNoise())
+    result = run(request(steps=300, clip=100.0), noise=Silence())
     np.testing.assert_allclose(result.fit.weights, expected[:, :-1], atol=1e-3)
 
 
@@ -103,7 +98,7 @@ def test_private_sgd__takes_only_the_units_of_the_sample(unit):
     is_chosen = np.random.default_rng(1).random(N_HAPLOTYPES // (2 if unit == "person" else 1)) < 0.3
     steps = []
     terms = request(unit=unit, sampling_rate=0.3, steps=1, accounting="paper")
-    result = run(terms, noise=NoNoise(), sample=lambda step: steps.append(step) or is_chosen)
+    result = run(terms, noise=Silence(), sample=lambda step: steps.append(step) or is_chosen)
     assert steps == [0]
     assert result.n == N_HAPLOTYPES
     X, Y = cohort()

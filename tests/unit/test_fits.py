@@ -15,7 +15,8 @@ from dpgrs.methods.penalties import adassp_penalty, evidence_penalty
 from dpgrs.methods.registry import METHODS, methods_that
 from dpgrs.methods.requests import PrivacyRequest
 from dpgrs.methods.reusecov import NoisyStatistics, fit_reusecov, private_statistics
-from dpgrs.privacy.noise.sources import BenchmarkNoise, NoiseSource
+from dpgrs.privacy.audit.parts import Silence
+from dpgrs.privacy.noise.sources import BenchmarkNoise
 from random_cohorts import random_bits
 
 FROM_STATISTICS = methods_that("is_post_processing")
@@ -23,11 +24,6 @@ FROM_STATISTICS = methods_that("is_post_processing")
 D, L, N_HAPLOTYPES, BOUND = 6, 3, 400, 9.0
 CASES = [(method, str(side)) for method in FROM_STATISTICS for side in METHODS[method].protections]
 every_fit = pytest.mark.parametrize(("method", "protection"), CASES)
-
-
-class NoNoise(NoiseSource):
-    def gaussian(self, statistic, **_):
-        return np.asarray(statistic), None
 
 
 class Cohort:
@@ -75,7 +71,7 @@ def test_fits__without_noise_they_are_ridge_and_ols(method, protection, is_joint
         (0.0, fit_ols(*exact, **known)),
     ]:
         terms = FitTerms(penalty=penalty, is_joint=is_joint)
-        fit = cohort.fit(method, protection, noise=NoNoise(), terms=terms)
+        fit = cohort.fit(method, protection, noise=Silence(), terms=terms)
         np.testing.assert_allclose(fit.weights, expected.weights, rtol=1e-8)
         assert not fit.intercept.any()
 
@@ -153,7 +149,7 @@ def test_fits__public_outcomes_tell_how_many_are_known(missing):
         Y[:, : int(missing * N_HAPLOTYPES)] = np.nan
 
     cohort = Cohort(spoil=hide)
-    fit = cohort.fit("reusecov-gauss", "feature", noise=NoNoise(), terms=FitTerms(penalty=0.0))
+    fit = cohort.fit("reusecov-gauss", "feature", noise=Silence(), terms=FitTerms(penalty=0.0))
     observed = np.full(L, N_HAPLOTYPES - int(missing * N_HAPLOTYPES))
     expected = fit_ols(cohort.gram, cohort.cross, N_HAPLOTYPES, n_observed=observed)
     slopes = [

@@ -16,17 +16,11 @@ from dpgrs.methods.naive import (
 from dpgrs.methods.ols import fit_ridge
 from dpgrs.methods.requests import PrivacyRequest
 from dpgrs.privacy.accounting.accountant import gdp_epsilon, gdp_mu, paper_noise_multiplier
-from dpgrs.privacy.noise.sources import BenchmarkNoise, NoiseSource
+from dpgrs.privacy.audit.parts import Silence
+from dpgrs.privacy.noise.sources import BenchmarkNoise
 from random_cohorts import random_bits
 
 D, L, N_HAPLOTYPES = 5, 4, 200
-
-
-class NoNoise(NoiseSource):
-    source = "benchmark"
-
-    def _draw(self, statistic, event):
-        return statistic, event
 
 
 def statistics(d=D, n_outcomes=L):
@@ -102,7 +96,7 @@ def test_even_part__advanced_composition_is_used_up_however_small(epsilon):
 def test_fit_separately__is_ridge_without_noise():
     exact = statistics()
     plain = fit_ridge(*exact, penalty=0.05)
-    fit = fit_separately(release(NoNoise()), penalty=0.05)
+    fit = fit_separately(release(Silence()), penalty=0.05)
     assert fit.means.shape == (L, D)
     np.testing.assert_allclose(fit.weights, plain.weights, rtol=0, atol=1e-8)
     X = coded_rows(random_bits(D, 64, seed=1), n_haplotypes=64, rows="haplotypes")

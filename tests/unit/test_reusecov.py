@@ -20,15 +20,11 @@ from dpgrs.methods.ols import fit_ridge
 from dpgrs.methods.requests import PrivacyRequest, request_grid
 from dpgrs.methods.reusecov import fit_reusecov, private_statistics
 from dpgrs.privacy.accounting.accountant import gdp_mu, split_budget
-from dpgrs.privacy.noise.sources import BenchmarkNoise, NoiseSource
+from dpgrs.privacy.audit.parts import Silence
+from dpgrs.privacy.noise.sources import BenchmarkNoise
 from random_cohorts import random_bits
 
 D, L, N_HAPLOTYPES = 6, 3, 400
-
-
-class NoNoise(NoiseSource):
-    def gaussian(self, statistic, **_):
-        return np.asarray(statistic), None
 
 
 def statistics(rows):
@@ -302,7 +298,7 @@ def test_request__is_frozen_and_replaceable():
 @pytest.mark.parametrize("rows", ["haplotypes", "people"])
 def test_fit_reusecov__is_ridge_without_noise(rows):
     exact = statistics(rows)
-    silent = private_statistics(*exact, request=request(rows=rows), noise=NoNoise())
+    silent = private_statistics(*exact, request=request(rows=rows), noise=Silence())
     private, plain = fit_reusecov(silent, penalty=0.05), fit_ridge(*exact, penalty=0.05)
     # The outcomes have mean 0 up to their grid, which is all that the two fits treat differently.
     np.testing.assert_allclose(private.weights, plain.weights, atol=1e-5)

@@ -17,18 +17,12 @@ from dpgrs.methods.sketch import (
     sketched_gram,
 )
 from dpgrs.privacy.accounting.accountant import gdp_delta, gdp_mu
-from dpgrs.privacy.noise.sources import BenchmarkNoise, NoiseSource
+from dpgrs.privacy.audit.parts import Silence
+from dpgrs.privacy.noise.sources import BenchmarkNoise
 from dpgrs.privacy.sensitivity import gram_sensitivity
 from random_cohorts import half_coded, random_alleles, random_bits
 
 D, N_HAPLOTYPES = 7, 200
-
-
-class NoNoise(NoiseSource):
-    source = "benchmark"
-
-    def _draw(self, statistic, event):
-        return statistic, event
 
 
 def request(**options):
@@ -122,7 +116,7 @@ def test_private_sketched_gram__scales_the_sample_up():
     """Everybody is in two samples that split the cohort: without noise their mean is X'X."""
     terms = request(n_chosen=N_HAPLOTYPES // 2)
     is_chosen, bits = chosen(N_HAPLOTYPES, N_HAPLOTYPES // 2), random_bits(D, N_HAPLOTYPES)
-    options = {"n_haplotypes": N_HAPLOTYPES, "request": terms, "noise": NoNoise()}
+    options = {"n_haplotypes": N_HAPLOTYPES, "request": terms, "noise": Silence()}
     halves = [private_sketched_gram(bits, sample, **options)[0] for sample in (is_chosen, ~is_chosen)]
     exact = gram(bits, n_haplotypes=N_HAPLOTYPES, rows="haplotypes") / 4
     np.testing.assert_allclose(np.mean(halves, axis=0), exact, rtol=0, atol=1e-8)
@@ -134,7 +128,7 @@ def test_private_sketched_gram__samples_people_with_both_haplotypes():
     terms = request(unit="person", n_units=n_people, n_chosen=30)
     is_chosen = chosen(n_people, 30)
     options = {"n_haplotypes": N_HAPLOTYPES, "request": terms}
-    G, event = private_sketched_gram(bits, is_chosen, noise=NoNoise(), **options)
+    G, event = private_sketched_gram(bits, is_chosen, noise=Silence(), **options)
     rows = np.repeat(is_chosen, 2)
     exact = sketched_gram(bits, rows, n_haplotypes=N_HAPLOTYPES, rows="haplotypes") / 4
     np.testing.assert_allclose(G * 0.3, exact, rtol=0, atol=1e-8)
@@ -172,7 +166,7 @@ def some_rows(*, rows):
 def test_private_sketch__of_everybody_is_that_of_reusecov_but_for_noise(rows, n_outcomes):
     bits, V, options = some_rows(rows=rows)
     terms = request(rows=rows, unit="person", n_units=43, n_chosen=43, n_outcomes=n_outcomes)
-    n_rows, known = int(options["is_selected"].sum()), {"request": terms, "noise": NoNoise()}
+    n_rows, known = int(options["is_selected"].sum()), {"request": terms, "noise": Silence()}
     plain = private_statistics(gram(bits, **options), V, n_rows, **known)
     del options["rows"]
     noisy = private_sketch(bits, V, chosen(43, 43), **options, **known)
@@ -188,7 +182,7 @@ def test_private_sketch__noise_is_of_the_request_and_of_the_parts_of_a_release()
     del options["rows"]
     drawn = [
         private_sketch(bits, V, chosen(86, 9), request=terms, noise=noise, **options)
-        for noise in [NoNoise(), *(BenchmarkNoise(1, trial) for trial in range(300))]
+        for noise in [Silence(), *(BenchmarkNoise(1, trial) for trial in range(300))]
     ]
     upper = np.triu_indices(D + 1, k=1)
     G = [noisy.gram - drawn[0].gram for noisy in drawn[1:]]
@@ -209,7 +203,7 @@ def test_private_sketch__people_are_in_it_with_both_haplotypes_of_the_selected_r
     bits, V, options = some_rows(rows="haplotypes")
     terms = request(unit="person", n_units=43, n_chosen=11)
     is_chosen, is_selected = chosen(43, 11), options["is_selected"]
-    known = {"n_haplotypes": N_HAPLOTYPES, "request": terms, "noise": NoNoise(), "is_selected": is_selected}
+    known = {"n_haplotypes": N_HAPLOTYPES, "request": terms, "noise": Silence(), "is_selected": is_selected}
     first, again = (private_sketch(bits, V, is_chosen, **known, n_threads=count) for count in (1, 3))
     X = half_coded(random_alleles(D, N_HAPLOTYPES), rows="haplotypes")
     people = X.reshape(-1, 2, D + 1)[is_selected[::2]][is_chosen]
@@ -221,7 +215,7 @@ def test_private_sketch__people_are_in_it_with_both_haplotypes_of_the_selected_r
 
 def test_private_sketch__raise_on_statistics_or_rows_of_others():
     bits, V, options = some_rows(rows="haplotypes")
-    known = {"n_haplotypes": N_HAPLOTYPES, "noise": NoNoise()}
+    known = {"n_haplotypes": N_HAPLOTYPES, "noise": Silence()}
     selected = options["is_selected"]
     terms = request(unit="person", n_units=43, n_chosen=11)
     with pytest.raises(UsageError, match="must be of 7 variants and 3 outcomes a budget, got 7 and 2"):
@@ -261,5 +255,5 @@ def test_private_sketched_gram__raise_on_another_sample(n_units, n_chosen):
             chosen(n_units, n_chosen),
             n_haplotypes=N_HAPLOTYPES,
             request=request(),
-            noise=NoNoise(),
+            noise=Silence(),
         )

@@ -39,8 +39,7 @@ from dpgrs.methods.requests import PrivacyRequest
 from dpgrs.methods.reusecov import noisy_entries
 from dpgrs.methods.sketch import SketchRequest, private_sketch, private_sketched_gram
 from dpgrs.privacy.audit.audit import AuditCase, GaussianLoss
-from dpgrs.privacy.audit.parts import Part, log_likelihood_ratio
-from dpgrs.privacy.noise.sources import NoiseSource
+from dpgrs.privacy.audit.parts import log_likelihood_ratio, parts_of
 from dpgrs.types import Accounting, Coding, Neighbours, Rows, Unit
 
 HAPLOTYPE = {"rows": Rows.HAPLOTYPES, "unit": Unit.HAPLOTYPE}
@@ -88,24 +87,6 @@ class ExactRows:
 
     n_rows: int
     cohort: Cohort
-
-
-class Silence(NoiseSource):
-    """Draws nothing, and notes what would be drawn.
-
-    Attributes
-    ----------
-    events : list
-    """
-
-    source = "benchmark"
-
-    def __init__(self):
-        self.events = []
-
-    def _draw(self, statistic, event):
-        self.events.append(event)
-        return statistic, event
 
 
 def baseline_cases():
@@ -258,13 +239,7 @@ def normal_case(mechanism, request, *, pair, run, mu):
     -------
     AuditCase
     """
-    silence = Silence()
-    exact = [run(one, silence) for one in pair]
-    # Both inputs have the same events, so the first half are those of one.
-    events = silence.events[: len(exact[0])]
-    parts = tuple(
-        Part(event.statistic, numbers, event.sigma) for event, *numbers in zip(events, *exact, strict=True)
-    )
+    parts = parts_of(run, pair)
     # As the audits of ReuseCov say it.
     coded = {} if request.coding == Coding.HALF else {"coding": str(request.coding)}
     coded |= {"counts_outcomes": "True"} if request.counts_outcomes else {}

@@ -5,7 +5,6 @@ from functools import partial
 
 import numpy as np
 
-from dpgrs.methods.audits.baselines import Silence
 from dpgrs.methods.audits.sums import DELTA, EPSILON, TERMS
 from dpgrs.methods.audits.tukey import ExactRows
 from dpgrs.methods.boosted_adassp import (
@@ -15,7 +14,7 @@ from dpgrs.methods.boosted_adassp import (
     private_boosted_adassp,
 )
 from dpgrs.privacy.audit.audit import AuditCase, GaussianLoss
-from dpgrs.privacy.audit.parts import Part, log_likelihood_ratio
+from dpgrs.privacy.audit.parts import log_likelihood_ratio, parts_of
 from dpgrs.privacy.noise.base import data_digest
 from dpgrs.types import Accounting, Neighbours, Rows, Unit
 
@@ -48,12 +47,8 @@ def _case(neighbours, unit, rows, accounting):
     eigenvalue = request.rows_per_unit / (request.rows_per_unit + EIGENVALUE_STEP)
     shown = {"eigenvalue": eigenvalue, "gram": 1.0, "round": 1.0 if is_added else math.sqrt(1 / 2)}
     mu = math.hypot(*(request.budget[name] * part for name, part in shown.items()))
-    silence = Silence()
-    exact = [_run(one, silence, request=request) for one in pair]
-    parts = tuple(
-        Part(event.statistic, numbers, event.sigma)
-        for event, *numbers in zip(silence.events[: len(exact[0])], *exact, strict=True)
-    )
+    run = partial(_run, request=request)
+    parts = parts_of(run, pair)
     return AuditCase(
         mechanism=private_boosted_adassp.__name__,
         terms={
@@ -62,7 +57,7 @@ def _case(neighbours, unit, rows, accounting):
         },
         pair=pair,
         claim=GaussianLoss(mu, delta=DELTA),
-        run=partial(_run, request=request),
+        run=run,
         score=partial(log_likelihood_ratio, parts=parts),
         parts=parts,
     )

@@ -11,11 +11,30 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpgrs.privacy.audit.losses import GaussianLoss, rates_above
+from dpgrs.privacy.noise.base import NoiseSource
 
 # The mu that an audit sees best.
 CLEAREST = 2.0
 # Draws of which honest noise on the coarsest grid is the same in all with a chance below 1e-15.
 ENOUGH_TO_VARY = 100
+
+
+class Silence(NoiseSource):
+    """Draws nothing, and notes what would be drawn.
+
+    Attributes
+    ----------
+    events : list
+    """
+
+    source = "benchmark"
+
+    def __init__(self):
+        self.events = []
+
+    def _draw(self, statistic, event):
+        self.events.append(event)
+        return statistic, event
 
 
 @dataclass(frozen=True)
@@ -77,6 +96,22 @@ class PartResult:
     def is_within_claim(self):
         """Whether every number has noise, and enough of it."""
         return self.observed <= self.claimed and not self.is_constant
+
+
+def parts_of(run, pair):
+    """Return a tuple with the Part of every draw of normal noise.
+
+    Parameters
+    ----------
+    run : function (input, noise) -> list of an array for every draw, in the order of the draws.
+    pair : two inputs, for which the same is drawn.
+    """
+    silence = Silence()
+    exact = [run(one, silence) for one in pair]
+    events = silence.events[: len(exact[0])]
+    return tuple(
+        Part(event.statistic, numbers, event.sigma) for event, *numbers in zip(events, *exact, strict=True)
+    )
 
 
 def log_likelihood_ratio(output, *, parts):

@@ -8,7 +8,7 @@ import yaml
 from jsonschema import Draft202012Validator
 
 from dpgrs.errors import UsageError
-from dpgrs.preflight.checks import NOT_OFFERED
+from dpgrs.preflight.settings import NOT_OFFERED
 from dpgrs.study.settings import PATHS, coerce, examine, keys, load_schema, resolve
 from dpgrs.study.settings_files import read_settings
 

@@ -87,7 +87,7 @@ def test_plan_study__rounds_of_boosted_adassp_are_one_line(method, choices):
 
 @pytest.mark.parametrize("metrics", ["{metrics: withheld}", "{metrics: charged, epsilon: 1}"])
 @pytest.mark.parametrize("outcome_budget", ["joint", "separate"])
-def test_plan_study__totals_are_those_that_the_gates_hold_against_the_budget(outcome_budget, metrics):
+def test_plan_study__totals_are_those_that_the_checks_hold_against_the_budget(outcome_budget, metrics):
     changes = [*RELEASE, f"privacy={{outcome_budget: {outcome_budget}}}", f"evaluation={metrics}"]
     settings = resolve(read_settings("study.yaml", changes=changes))
     (request,) = plan_study(settings)["requests"]

@@ -7,7 +7,8 @@ import pytest
 from dpgrs import __version__
 from dpgrs.errors import UsageError
 from dpgrs.io.genome_builds import LENGTHS
-from dpgrs.preflight.checks import NOT_OFFERED, check, problems
+from dpgrs.preflight.checks import check, problems
+from dpgrs.preflight.settings import NOT_OFFERED
 from dpgrs.study.settings import examine, keys, resolve
 
 PEOPLE = ("HG00096", "HG00097", "HG00099")

@@ -7,9 +7,9 @@ import pandas as pd
 import pytest
 
 from dpgrs.io.trials import Outcomes
-from dpgrs.preflight.release import total_epsilon
 from dpgrs.privacy.ledger.ledger import Ledger
 from dpgrs.release.verify import verify_release
+from dpgrs.study.release_cost import total_epsilon
 from dpgrs.study.settings import resolve
 from release_studies import CURATION, bundle, copied_site, leave_out, released_site, run_and_kill
 from study_runs import run

@@ -1,67 +1,166 @@
-"""What can be seen to go wrong before any job runs: files, ids, contigs, budgets, what is not offered yet."""
+"""All checks of a study before any job runs: what each finds, and which keys it reads."""
 
-import re
-from contextlib import suppress
-from dataclasses import dataclass
-from functools import reduce
-from operator import getitem
-from pathlib import Path
+from collections.abc import Callable
+from functools import partial
+from typing import NamedTuple
 
-from dpgrs import __version__
-from dpgrs.errors import DpgrsError, UsageError, must
-from dpgrs.io.genome_builds import LENGTHS, SIMULATED_BUILD, declared_builds
-from dpgrs.io.genotype_files import genotype_header, order_parts
-from dpgrs.io.plink.plink import require_phase
-from dpgrs.io.plink.tables import GENOTYPES
-from dpgrs.methods.registry import METHODS
-from dpgrs.preflight.controlled import controlled_problems
-from dpgrs.preflight.covariates import COVARIATE_KEYS, covariate_problems
-from dpgrs.preflight.dosages import DOSAGE_KEYS, dosage_problems
-from dpgrs.preflight.genome_builds import position_problems
-from dpgrs.preflight.people import chosen_people
-from dpgrs.preflight.release import benchmark_problems, release_problems
-from dpgrs.preflight.selection import SCREENING_KEYS, screening_problems
-from dpgrs.preflight.tables import (
-    encrypted_line,
-    is_encrypted,
-    outcome_problems,
-    population_problems,
-    reference_outcome_problems,
+from dpgrs.errors import UsageError
+from dpgrs.preflight import (
+    controlled,
+    covariates,
+    dosages,
+    genome_builds,
+    genotypes,
+    headers,
+    ledger,
+    people,
+    release,
+    selection,
+    settings,
+    sites,
+    tables,
 )
-from dpgrs.study.cohort_files import cohort_files, cohort_pattern, reference_files_of
-from dpgrs.study.fetched_files import fetch_problems, files_to_fetch
-from dpgrs.study.settings import PATHS, counts_outcomes, examine
+from dpgrs.preflight.inspection import Inspection
+from dpgrs.preflight.settings import NOT_OFFERED
+from dpgrs.study.settings import PATHS, examine, keys
 from dpgrs.study.settings_files import is_endless
-from dpgrs.types import Protection, Rows, Unit
 
-BRACED = re.compile(r"{[^{}]*}")
 # The ledger is no input of a rule; genotypes are judged where they are read.
-WITH_ANY_NAME = frozenset({"privacy.ledger", "cohort.vcf", "cohort.plink"})
-AUTOSOMES = frozenset(str(number) for number in range(1, 23))
+WITHOUT_BRACES = sorted({*PATHS} - {"privacy.ledger", "cohort.vcf", "cohort.plink"})
+# What several checks read.
+GENOTYPES = ("cohort.source", "cohort.vcf", "cohort.plink", "cohort.chromosomes")
+OUTCOMES = ("outcomes.source", "outcomes.file", "outcomes.count", "outcomes.least_share")
+COVARIATES = ("covariates.file", "covariates.pcs")
+SCALED = ("covariates.file", "covariates.scales", "covariates.columns")
+REFERENCE = ("cohort.source", "public.reference")
+SITES = ("public.sites", "public.frequencies", "public.reference")
+CONSENT = ("dataset.consent", "dataset.data_use", "people.consent.allow")
+SHARES = ("methods", "screening.share", "screening.count_share")
 
 
-@dataclass(frozen=True)
-class Refusal:
-    """A setting that the schema knows but this version does not offer.
+class Check(NamedTuple):
+    """One look at a study.
 
     Attributes
     ----------
-    key : str, dotted path.
-    remedy : str, what to do instead.
-    values : frozenset of the values refused; empty refuses every value but null.
-    mode : str, the mode that refuses it; empty for both.
+    find : function of an Inspection to a list of str, one line a problem: what, where, how to mend it.
+    reads : tuple of str, dotted keys and sections; where a value of theirs is in doubt, it does not run.
+    mode : str, the mode that it is of; empty for both.
     """
 
-    key: str
-    remedy: str
-    values: frozenset = frozenset()
+    find: Callable
+    reads: tuple
     mode: str = ""
 
+    def lines(self, inspection):
+        """List what it finds, if it can run."""
+        is_due = self.mode in ("", inspection.mode) and inspection.is_clear(*self.reads)
+        return self.find(inspection) if is_due else []
 
-NOT_OFFERED = (
-    Refusal("privacy.protection", "Use `protection: full`.", frozenset({"feature", "label"}), "release"),
-    Refusal("public.genotypes", "Leave it out: all genotypes are protected."),
-    Refusal("public.outcomes", "Leave it out: all outcomes are protected."),
+
+def each(find, keys, beside=()):
+    """Return a check for each of several keys: `find` takes the key, and reads those beside it, too."""
+    return (Check(partial(find, key=key), (key, *beside)) for key in keys)
+
+
+def only(mode, *checks):
+    """Return checks as those of one mode."""
+    return tuple(check._replace(mode=mode) for check in checks)
+
+
+# Once nothing is wrong with these, it is known what a release costs.
+TERMS = only(
+    "release",
+    *each(release.single_problems, release.SINGLE),
+    Check(release.delta_problems, ("privacy.delta",)),
+    Check(release.epsilon_problems, ("privacy.epsilon",)),
+    Check(release.trial_problems, ("trials",)),
+    Check(release.neighbour_problems, ("privacy.neighbours", "outcomes.test_share")),
+    Check(release.filtered_problems, ("cohort.keep_filtered",)),
+    Check(release.method_problems, ("methods",)),
+    Check(release.size_problems, release.SIZES),
+    Check(release.reference_problems, (*REFERENCE, *release.MEASURED)),
+    *each(release.uncharged_problems, release.CHARGED, ("evaluation.metrics",)),
+    Check(release.held_out_problems, ("outcomes.test_share", "evaluation.metrics")),
+    Check(release.charge_problems, ("evaluation.epsilon", "evaluation.metrics")),
+    *each(ledger.dataset_problems, ledger.EXAMPLES),
+    Check(ledger.ledger_problems, ("privacy.ledger",)),
+    *each(ledger.name_problems, ("dataset.accession", "dataset.consent"), ("privacy.ledger",)),
+    Check(ledger.budget_problems, ledger.PRICED),
+    Check(ledger.account_problems, ledger.ACCOUNT),
+)
+
+
+def _cost_problems(inspection):
+    """Look at costs where the terms are right."""
+    return [] if any(check.lines(inspection) for check in TERMS) else ledger.cost_problems(inspection)
+
+
+# In the order in which problems are reported.
+CHECKS = (
+    *(Check(partial(settings.refused, refusal), (refusal.key,), refusal.mode) for refusal in NOT_OFFERED),
+    Check(settings.mode_problems, ("mode", "study")),
+    *each(settings.brace_problems, WITHOUT_BRACES),
+    *only(
+        "benchmark",
+        *each(release.ignored_problems, release.RELEASE_ONLY),
+        Check(release.untested_problems, ("outcomes.test_share",)),
+        Check(release.measured_problems, ("evaluation.metrics",)),
+    ),
+    *TERMS,
+    *only(
+        "release",
+        Check(_cost_problems, tuple(keys())),
+        *each(sites.given_problems, SITES, ("cohort.source",)),
+        Check(sites.source_problems, ("cohort.source", *SITES, "public.origin")),
+        Check(sites.site_problems, sites.SITE_KEYS),
+        *each(sites.filter_problems, ("panel.ambiguous", "panel.multiallelic", "panel.classes")),
+        *each(sites.genotype_problems, sites.OFF, ("public.sites",)),
+        Check(genotypes.reference_problems, (*GENOTYPES, "public.reference", "people")),
+        Check(genotypes.phase_problems, (*REFERENCE, "cohort.chromosomes", "cohort.rows")),
+        Check(genotypes.provisional_problems, GENOTYPES),
+        Check(ledger.key_problems, ()),
+        *each(release.needed_problems, release.NEEDED_OF_THE_CURATOR),
+        Check(release.preprocessing_problems, release.PREPROCESSING),
+    ),
+    *each(controlled.encrypted_problems, controlled.ENCRYPTION_UNCHECKED),
+    *only("benchmark", *each(controlled.open_problems, controlled.DATA_PATHS)),
+    *only(
+        "release",
+        *each(controlled.path_problems, controlled.PRIVATE_PATHS, ("dataset.accession", "dataset.consent")),
+        *each(controlled.public_path_problems, controlled.PUBLIC_PATHS),
+        *each(controlled.approval_problems, controlled.NEEDED_OF_CONTROLLED, controlled.CONTROLLED_KEYS),
+        Check(controlled.sensitive_problems, ("dataset.sensitive", *controlled.CONTROLLED_KEYS)),
+        Check(controlled.accession_problems, controlled.CONTROLLED_KEYS),
+        Check(controlled.consent_problems, (*CONSENT, *controlled.CONSENT_KEYS, *controlled.CONTROLLED_KEYS)),
+    ),
+    Check(controlled.ancestry_problems, (*CONSENT, *controlled.DATA_PATHS)),
+    Check(settings.address_problems, settings.ADDRESSES),
+    Check(headers.simulation_problems, (*GENOTYPES, "cohort.populations")),
+    Check(headers.header_problems, headers.HEADER_KEYS),
+    Check(genome_builds.build_problems, ("mode", "cohort.source", "release.genome_build")),
+    Check(genome_builds.position_problems, ("mode", *GENOTYPES, "public.reference", "release.genome_build")),
+    Check(people.people_problems, people.PEOPLE_KEYS),
+    Check(tables.population_problems, ("cohort.source", "cohort.populations")),
+    Check(tables.outcome_problems, (*OUTCOMES, "outcomes.scales")),
+    Check(tables.reference_problems, (*OUTCOMES, "evaluation.outcomes", "evaluation.metrics")),
+    *each(covariates.unused_problems, ("covariates.columns", "covariates.scales"), ("covariates.file",)),
+    Check(covariates.needed_problems, ("mode", "covariates.file", *covariates.MEASURED)),
+    Check(covariates.bounds_problems, ("privacy.bounds", *COVARIATES)),
+    Check(covariates.method_problems, ("methods", *COVARIATES)),
+    Check(covariates.component_problems, ("mode", "covariates.pcs", "panel.size", *REFERENCE)),
+    Check(covariates.table_problems, ("covariates", "outcomes.least_share")),
+    Check(covariates.reference_problems, (*covariates.MEASURED, *SCALED, "outcomes.least_share")),
+    Check(dosages.dosage_problems, ("methods", "privacy.bounds", "cohort.field", "cohort.rows", *GENOTYPES)),
+    Check(settings.method_problems, ("methods", "privacy.protection", "privacy.neighbours")),
+    *only("release", Check(selection.scaling_problems, ("screening.scaling",))),
+    Check(selection.choice_problems, ("methods", "screening.size", "panel.size")),
+    Check(selection.column_problems, ("methods", "screening.size")),
+    Check(selection.share_problems, SHARES),
+    *only("release", *each(selection.composition_problems, selection.COUNTED, ("methods",))),
+    Check(selection.epsilon_problems, (*SHARES, *selection.EPSILON_KEYS)),
+    Check(settings.unit_problems, ("cohort.rows", "privacy.unit")),
+    Check(settings.count_problems, ("outcomes.missing", "privacy.neighbours", "privacy.count_share")),
 )
 
 
@@ -106,277 +205,5 @@ def problems(config, *, doubtful=frozenset(), tell=None):
     -------
     list of str, one line a problem: what, where, how to mend it.
     """
-    cohort, outcomes = config["cohort"], config["outcomes"]
-
-    def is_clear(*needed):
-        return not any(key == doubt or key.startswith(f"{doubt}.") for key in needed for doubt in doubtful)
-
-    shows_ids = config["mode"] == "benchmark" and is_clear("mode")
-    lines = _not_offered(config) + _mode_problems(config) + _brace_problems(config)
-    if is_clear("mode"):
-        gates = release_problems if config["mode"] == "release" else benchmark_problems
-        lines += gates(config, is_clear=is_clear)
-    if is_clear("mode", "dataset", "cohort", "people", "public"):
-        lines += controlled_problems(config)
-    if is_clear("mode", "cohort.source", "cohort.chromosomes", "cohort.fetch"):
-        lines += fetch_problems(config)
-    headers, absent = {}, files_to_fetch(config)
-    if is_clear("cohort.source", "cohort.vcf", "cohort.plink", "cohort.chromosomes", "cohort.rows"):
-        headers, found = _read_headers(cohort, absent=absent, shows_ids=shows_ids)
-        lines += found
-    reference = _reference_headers(config)
-    if is_clear("mode", "cohort.source", "cohort.chromosomes", "release.genome_build"):
-        # What a header tells, positions need not tell again.
-        lines += _build_problems(config, headers, reference) or position_problems(config)
-    people = _people_of(headers)
-    if is_clear("mode", "cohort.source", "people"):
-        people, found = chosen_people(config, people, shows_ids=shows_ids, tell=tell)
-        lines += found
-    if is_clear("cohort.source", "cohort.populations") and cohort["populations"] not in absent:
-        lines += population_problems(cohort, people, shows_ids=shows_ids)
-    if is_clear("outcomes.source", "outcomes.file", "outcomes.count", "outcomes.least_share"):
-        lines += outcome_problems(outcomes, people, shows_ids=shows_ids, tell=tell)
-    others = _people_of(reference)
-    if is_clear("mode", "outcomes", "evaluation"):
-        lines += reference_outcome_problems(config, others, tell=tell)
-    if is_clear(*COVARIATE_KEYS):
-        options = {"shows_ids": shows_ids, "reference_people": others, "tell": tell}
-        lines += covariate_problems(config, people, **options)
-    if is_clear(*DOSAGE_KEYS):
-        lines += dosage_problems(config)
-    if is_clear("methods", "privacy.protection", "privacy.neighbours"):
-        lines += _method_problems(config["methods"], config["privacy"])
-    if is_clear("methods", *SCREENING_KEYS):
-        lines += screening_problems(config)
-    if is_clear("cohort.rows", "privacy.unit"):
-        lines += _privacy_problems(cohort["rows"], config["privacy"]["unit"])
-    if is_clear("outcomes.missing", "privacy.neighbours", "privacy.count_share"):
-        lines += _count_problems(config)
-    return list(dict.fromkeys(lines))
-
-
-def _not_offered(config):
-    """Refuse, rather than ignore, what this version does not do."""
-    lines = []
-    for refusal in NOT_OFFERED:
-        if refusal.mode not in ("", config["mode"]):
-            continue
-        section, _, name = refusal.key.rpartition(".")
-        value = (config[section] if section else config)[name]
-        for entry in value if isinstance(value, list) else [value]:
-            if entry in refusal.values or (not refusal.values and entry is not None):
-                where = f" for `mode: {refusal.mode}`" if refusal.mode else ""
-                lines.append(
-                    f"`{refusal.key}: {entry}` is not available in dpgrs {__version__}{where}. "
-                    f"{refusal.remedy}"
-                )
-    return lines
-
-
-def _brace_problems(config):
-    """Find paths that Snakemake would fill in as patterns; it has no way to escape braces."""
-    lines = []
-    for key in set(PATHS) - WITH_ANY_NAME:
-        braced = BRACED.findall(reduce(getitem, key.split("."), config) or "")
-        is_pattern = key == "public.reference"
-        stray = [found for found in braced if not (is_pattern and found == "{chrom}")]
-        if stray:
-            wanted = "have no placeholder but {chrom}" if is_pattern else "be a path without braces"
-            lines.append(must(key, wanted, stray[0], "Rename the file or folder."))
-    return sorted(lines)
-
-
-def _mode_problems(config):
-    """Refuse to mix a benchmark and a release in one folder: its numbers could be taken for released."""
-    folder = Path("results") / config["study"]
-    for record in (folder / "settings.json", folder / "private" / "settings.json"):
-        # Half a record, from a run that was killed, is written again by the next one.
-        found = re.search(r'"mode": "(\w+)"', record.read_text()) if record.is_file() else None
-        if found and found[1] != config["mode"]:
-            wanted = f"be new for `mode: {config['mode']}`"
-            return [must("study", wanted, f"that of a {found[1]}", "Name another.")]
-    return []
-
-
-def _read_headers(cohort, *, absent, shows_ids):
-    """Read the header of all files that are there; return a dict of chromosome to header, and the problems.
-
-    Those in `absent` are yet to be fetched, and checked by the jobs that read them.
-    """
-    if cohort["source"] == "simulate":
-        return {}, _simulation_problems(cohort)
-    key, path = cohort_pattern(cohort)
-    lines = _pattern_problems(cohort, key, path)
-    if path is None or is_encrypted(path):
-        return {}, lines
-    headers, known = {}, {}
-    for chromosome in cohort["chromosomes"]:
-        if path.replace("{chrom}", chromosome) in absent:
-            continue
-        try:
-            files = tuple(cohort_files(cohort, chromosome))
-            known[files] = headers[chromosome] = known.get(files) or genotype_header(files)
-            if len(files) > 1:
-                order_parts(files, chromosome)
-            if cohort["rows"] == Rows.HAPLOTYPES and files[0].suffix in GENOTYPES:
-                require_phase(files[0], chromosome)
-        except DpgrsError as error:
-            lines.append(f"`{key}`: {error}")
-    return headers, lines + _contig_problems(headers) + _sample_problems(headers, key, shows_ids=shows_ids)
-
-
-def _people_of(headers):
-    """Return the people of the first header; None where there is none."""
-    return next(iter(headers.values())).samples if headers else None
-
-
-def _simulation_problems(cohort):
-    lines = [
-        must(
-            "cohort.source",
-            f"be {source} where `cohort.{key}` is given",
-            "simulate",
-            f"Say `source: {source}`.",
-        )
-        for key, source in (("vcf", "vcf"), ("plink", "plink"), ("populations", "vcf"))
-        if cohort[key] is not None
-    ]
-    foreign = [name for name in cohort["chromosomes"] if name.removeprefix("chr") not in AUTOSOMES]
-    if foreign:
-        fix = "Correct them, or give VCFs with `source: vcf`."
-        lines.append(must("cohort.chromosomes", "be among 1 to 22 for simulation", ", ".join(foreign), fix))
-    return lines
-
-
-def _pattern_problems(cohort, key, path):
-    source = cohort["source"]
-    other = "plink" if source == "vcf" else "vcf"
-    if cohort[other] is not None:
-        wanted = f"be {other} where `cohort.{other}` is given"
-        return [must("cohort.source", wanted, source, "Correct it, or leave one of the two out.")]
-    if path is None:
-        fix = f"Give the {source.upper()} files, or simulate."
-        return [must(key, f"be a path for `cohort.source: {source}`", "null", fix)]
-    if is_encrypted(path):
-        return [encrypted_line(key, path)]
-    if source == "vcf" and path.endswith(GENOTYPES):
-        return [must(key, "be a VCF or BCF", path, "Say `source: plink`, and give it as `plink`.")]
-    stray = [name for name in BRACED.findall(path) if name != "{chrom}"]
-    if stray:
-        return [must(key, "have no placeholder but {chrom}", stray[0], "Write {chrom}.")]
-    return []
-
-
-def _contig_problems(headers):
-    """Find chromosomes that a header does not declare; a header that declares none is not judged."""
-    names = [chromosome.removeprefix("chr") for chromosome in headers]
-    lines = []
-    if len(set(names)) < len(names):
-        fix = "Name each once, with or without `chr`."
-        lines.append(must("cohort.chromosomes", "name every chromosome once", ", ".join(headers), fix))
-    for chromosome, header in headers.items():
-        name = chromosome.removeprefix("chr")
-        if header.contigs and not {name, f"chr{name}"} & set(header.contigs):
-            declared = ", ".join(list(header.contigs)[:5])
-            wanted = f"be contigs of {header.path}, such as {declared}"
-            lines.append(must("cohort.chromosomes", wanted, chromosome, "Correct the name or the path."))
-    return lines
-
-
-def _sample_problems(headers, key, *, shows_ids):
-    """Find files that do not hold the same people in the same order as the first."""
-    if not headers:
-        return []
-    first, *others = headers.values()
-    lines = []
-    if len(first.samples) < 2:
-        lines.append(must(key, "hold at least 2 people", f"1 in {first.path}", "Add people to test on."))
-    for other in others:
-        if other.samples == first.samples:
-            continue
-        common = len(set(other.samples) & set(first.samples))
-        got = f"others in {first.path} than in {other.path}"
-        if shows_ids:
-            sizes = (f"{len(header.samples)} in {header.path}" for header in (first, other))
-            got = f"{', '.join(sizes)}, {common} in both"
-        fix = "Select them with `bcftools view --samples-file`."
-        if key == "cohort.plink":
-            fix = "Select them with `plink2 --keep`."
-        lines.append(must(key, "hold the same people in the same order in all files", got, fix))
-    return lines
-
-
-def _build_problems(config, headers, reference):
-    """Find a genome build that is not stated, or that the chromosomes of cohort or reference do not have."""
-    key, stated = "release.genome_build", config["release"]["genome_build"]
-    if config["cohort"]["source"] == "simulate":
-        wanted = f"be {SIMULATED_BUILD} for a simulated cohort"
-        return [] if stated == SIMULATED_BUILD else [must(key, wanted, stated, "Leave it out.")]
-    ours = declared_builds(headers)
-    theirs = declared_builds(reference)
-    mixed = next(((one, other) for one in ours for other in theirs if one.build != other.build), None)
-    lines = [_mixed_builds(*mixed)] if mixed else []
-    if stated is None:
-        return lines + ([_missing_build(key, ours + theirs)] if config["mode"] == "release" else [])
-    # Where the two differ, the cohort's positions are those that are released.
-    other = next((one for one in (ours if mixed else ours + theirs) if one.build != stated), None)
-    if other:
-        wanted = f"be the build of {_evidence(other)} ({other.build})"
-        lines.append(must(key, wanted, stated, "Correct it, or lift the positions over."))
-    return lines
-
-
-def _reference_headers(config):
-    """Read the headers of the public reference; `release_problems` names one that cannot be read."""
-    path, headers = config["public"]["reference"], {}
-    for chromosome in config["cohort"]["chromosomes"] if path else []:
-        with suppress(DpgrsError):
-            headers[chromosome] = genotype_header(reference_files_of(path, chromosome))
-    return headers
-
-
-def _missing_build(key, declared):
-    fix = "Say of which build the positions are."
-    if declared:
-        fix = f"It is {declared[0].build} by {_evidence(declared[0])}."
-    return must(key, f"be {' or '.join(LENGTHS)} for a cohort from files", "null", fix)
-
-
-def _mixed_builds(cohort, reference):
-    wanted = f"be of the build of the cohort, {cohort.build} by {_evidence(cohort)}"
-    got = f"{reference.build} by {_evidence(reference)}"
-    return must("public.reference", wanted, got, "Lift one over.")
-
-
-def _evidence(declared):
-    return f"{declared.path}, whose chromosome {declared.chromosome} has length {declared.length}"
-
-
-def _method_problems(methods, privacy):
-    """Find methods that no protection of the study has, and samples that are not accounted for."""
-    lines = []
-    for name in methods:
-        known, neighbours = METHODS[name].protections, METHODS[name].neighbours
-        if Protection.NONE not in known and not set(known) & set(privacy["protection"]):
-            wanted = f"have {' or '.join(known)} for `methods: {name}`"
-            got = ", ".join(privacy["protection"])
-            lines.append(must("privacy.protection", wanted, got, "Add it, or leave the method out."))
-        if neighbours not in (None, privacy["neighbours"]):
-            wanted, got = f"be {neighbours} for `methods: {name}`", privacy["neighbours"]
-            lines.append(must("privacy.neighbours", wanted, got, "Change it, or leave the method out."))
-    return lines
-
-
-def _count_problems(config):
-    share, is_private = config["privacy"]["count_share"], config["privacy"]["neighbours"] == "add-remove"
-    if is_private and counts_outcomes(config) and share >= 1 / 2:
-        wanted = "be below 0.5, as rows and known outcomes are both counted"
-        return [must("privacy.count_share", wanted, f"{share:g}", "Lower it.")]
-    return []
-
-
-def _privacy_problems(rows, unit):
-    if rows == Rows.PEOPLE and unit == Unit.HAPLOTYPE:
-        wanted = "be person where `cohort.rows` is people"
-        return [must("privacy.unit", wanted, "haplotype", "Leave it out.")]
-    return []
+    inspection = Inspection(config, tell=tell, doubtful=doubtful)
+    return list(dict.fromkeys(line for check in CHECKS for line in check.lines(inspection)))

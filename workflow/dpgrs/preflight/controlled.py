@@ -2,32 +2,31 @@
 
 import re
 
+from dpgrs.errors import must
 from dpgrs.study.settings import PATHS
 
 ENCRYPTED = (".ncbi_enc", ".ngc")
-# Others are looked at where their files are read.
-ENCRYPTION_UNCHECKED = frozenset(PATHS) - {
-    "cohort.vcf",
-    "cohort.populations",
-    "outcomes.file",
-    "covariates.file",
-}
+# The ledger names its data set itself.
+DATA_PATHS = tuple(key for key in PATHS if key != "privacy.ledger")
+PUBLIC_PATHS = tuple(key for key in DATA_PATHS if key.startswith(("public.", "evaluation.")))
+PRIVATE_PATHS = tuple(key for key in DATA_PATHS if key not in PUBLIC_PATHS)
+# Of these encryption is looked at where their files are read.
+READ_HERE = ("cohort.vcf", "cohort.populations", "outcomes.file", "covariates.file")
+ENCRYPTION_UNCHECKED = tuple(key for key in DATA_PATHS if key not in READ_HERE)
+CONSENT_KEYS = ("cohort.vcf", "cohort.plink", "people.consent.file")
+CONTROLLED_KEYS = ("dataset.accession", "cohort.source", "outcomes.source")
 NEEDED_OF_CONTROLLED = {
-    "data_use": "the consent group's code, as HMB-IRB or GRU",
-    "approved_by": "who approved the use",
-    "dar_id": "the number of the approved request",
-    "approval_date": "a date such as 2026-01-31",
-    "acknowledgement": "the words that the study asks for",
+    "dataset.data_use": "the consent group's code, as HMB-IRB or GRU",
+    "dataset.approved_by": "who approved the use",
+    "dataset.dar_id": "the number of the approved request",
+    "dataset.approval_date": "a date such as 2026-01-31",
+    "dataset.acknowledgement": "the words that the study asks for",
 }
 ACCESSION, GROUPS, CODE = re.compile(r"phs\d{6}"), re.compile(r"c\d+(\+c\d+)*"), re.compile(r"c?(\d+)")
 # A folder or file such as phs000000.v1.p1.c1.GRU; table and name may stand between. A folder of the user's
 # own may be named after a study without its version, and hold public files too.
 IN_PATH, GROUP_IN_PATH = re.compile(r"(?i)phs\d{6}"), re.compile(r"(?i)\.c(\d+)(?=[._-]|$)")
 WITH_VERSION = re.compile(r"(?i)phs\d{6}(\.[^/]*)?\.v\d+")
-PUBLIC_KEYS = frozenset(key for key in PATHS if key.startswith("public.")) | {
-    "evaluation.outcomes",
-    "evaluation.covariates",
-}
 HEALTH_ALONE = re.compile(r"(?<![A-Za-z])HMB(?![A-Za-z])")
 
 
@@ -37,137 +36,115 @@ def is_controlled(config):
     return bool(re.match(r"phs\d", config["dataset"]["accession"] or "")) and not is_simulated
 
 
-def controlled_problems(config):
-    """List what controlled data lack, or contradict.
-
-    Parameters
-    ----------
-    config : dict from `dpgrs.study.settings.resolve`.
-
-    Returns
-    -------
-    list of str, one line a problem.
-    """
-    # The ledger names its data set itself.
-    paths = {key: path for key in PATHS if key != "privacy.ledger" and (path := _value(config, key))}
-    lines = [
-        f"`{key}` must be a decrypted file, got {path}. Decrypt it with `vdb-decrypt` of the SRA Toolkit."
-        for key, path in paths.items()
-        if key in ENCRYPTION_UNCHECKED and path.endswith(ENCRYPTED)
-    ]
-    if config["mode"] == "benchmark":
-        lines += _open_problems(paths)
-    else:
-        lines += _path_problems(config["dataset"], paths)
-        if is_controlled(config):
-            lines += _approval_problems(config["dataset"]) + _consent_problems(config, paths)
-    return lines + _ancestry_problems(config, paths)
+def is_encrypted(path):
+    """Tell whether a path is that of a file as dbGaP hands it out."""
+    return path.endswith(ENCRYPTED)
 
 
-def _value(config, key):
-    for name in key.split("."):
-        config = config[name]
-    return config
+def encrypted_line(key, path):
+    """Word that a file must be decrypted."""
+    return must(key, "be a decrypted file", path, "Decrypt it with `vdb-decrypt` of the SRA Toolkit first.")
 
 
-def _open_problems(paths):
-    return [
-        f"`{key}` must be open data in a benchmark, got {path} of {found[0]}: its figures are exact. Use "
-        "`mode: release`."
-        for key, path in paths.items()
-        if (found := IN_PATH.search(path))
-    ]
+def encrypted_problems(inspection, key):
+    """Refuse a path of an encrypted file."""
+    path, fix = inspection[key], "Decrypt it with `vdb-decrypt` of the SRA Toolkit."
+    return [must(key, "be a decrypted file", path, fix)] if path and is_encrypted(path) else []
 
 
-def _path_problems(dataset, paths):
-    """Hold accession and consent group in the names of files and folders against those of the ledger."""
-    accession, lines = dataset["accession"], []
-    groups = _groups(dataset["consent"])
-    for key, path in paths.items():
-        if key in PUBLIC_KEYS:
-            if found := WITH_VERSION.search(path):
-                lines.append(
-                    f"`{key}` must be public data, got {path} of {found[0][:9]}. Name another source."
-                )
-            continue
-        for named, group in _named_in(path):
-            if named != accession:
-                lines.append(
-                    f"`dataset.accession` must be {named} as in `{key}`, {path}, got {accession or 'null'}. "
-                    "Correct it, or name files of that study."
-                )
-            elif group is not None and groups is not None and group not in groups:
-                lines.append(
-                    f"`dataset.consent` must be c{group} as in `{key}`, {path}, got {dataset['consent']}. "
-                    "Correct it, or name files of that group."
-                )
+def open_problems(inspection, key):
+    """Refuse a path of controlled data in a benchmark."""
+    found = IN_PATH.search(inspection[key] or "")
+    if not found:
+        return []
+    got = f"{inspection[key]} of {found[0]}: its figures are exact"
+    return [must(key, "be open data in a benchmark", got, "Use `mode: release`.")]
+
+
+def path_problems(inspection, key):
+    """Hold accession and consent group in the names of folders and file against those of the ledger."""
+    accession, consent = inspection["dataset.accession"], inspection["dataset.consent"]
+    path, groups, lines = inspection[key], _groups(consent), []
+    for named, group in _named_in(path or ""):
+        if named != accession:
+            wanted, fix = f"be {named} as in `{key}`, {path}", "Correct it, or name files of that study."
+            lines.append(must("dataset.accession", wanted, accession or "null", fix))
+        elif group is not None and groups is not None and group not in groups:
+            wanted, fix = f"be c{group} as in `{key}`, {path}", "Correct it, or name files of that group."
+            lines.append(must("dataset.consent", wanted, consent, fix))
     return lines
 
 
-def _approval_problems(dataset):
-    lines = [
-        f"`dataset.{name}` must be given for a release of dbGaP data, got null: {what}. Fill it in."
-        for name, what in NEEDED_OF_CONTROLLED.items()
-        if not dataset[name]
-    ]
-    if dataset["sensitive"] is None:
-        lines.append(
-            "`dataset.sensitive` must say whether summary results of the study may not be public, got null. "
-            "See the study's page in dbGaP."
-        )
-    elif dataset["sensitive"]:
-        lines.append(
-            "`dataset.sensitive` must be false for a release, got true: its bundle is made to be public. Ask "
-            "the data access committee."
-        )
-    if not ACCESSION.fullmatch(dataset["accession"]):
-        lines.append(
-            "`dataset.accession` must be phs and six digits for dbGaP data, without version, got "
-            f"{dataset['accession']}. Versions of a study share one ledger."
-        )
-    return lines
+def public_path_problems(inspection, key):
+    """Refuse a path of controlled data where public data are asked for."""
+    found = WITH_VERSION.search(inspection[key] or "")
+    got = f"{inspection[key]} of {found[0][:9]}" if found else ""
+    return [must(key, "be public data", got, "Name another source.")] if found else []
 
 
-def _consent_problems(config, paths):
+def approval_problems(inspection, key):
+    """Ask for one of the words about the approval of dbGaP data."""
+    if inspection[key] or not is_controlled(inspection.config):
+        return []
+    got = f"null: {NEEDED_OF_CONTROLLED[key]}"
+    return [must(key, "be given for a release of dbGaP data", got, "Fill it in.")]
+
+
+def sensitive_problems(inspection):
+    """Ask whether results of dbGaP data may be public."""
+    is_sensitive, key = inspection["dataset.sensitive"], "dataset.sensitive"
+    if is_sensitive is False or not is_controlled(inspection.config):
+        return []
+    if is_sensitive:
+        got, fix = "true: its bundle is made to be public", "Ask the data access committee."
+        return [must(key, "be false for a release", got, fix)]
+    wanted = "say whether summary results of the study may not be public"
+    return [must(key, wanted, "null", "See the study's page in dbGaP.")]
+
+
+def accession_problems(inspection):
+    """Refuse the accession of one version of a study."""
+    accession = inspection["dataset.accession"]
+    if not is_controlled(inspection.config) or ACCESSION.fullmatch(accession):
+        return []
+    wanted = "be phs and six digits for dbGaP data, without version"
+    return [must("dataset.accession", wanted, accession, "Versions of a study share one ledger.")]
+
+
+def consent_problems(inspection):
     """Hold the codes that people need against the consent group that the ledger counts for."""
-    consent, allow = config["dataset"]["consent"], config["people"]["consent"]["allow"] or []
-    groups, known = _groups(consent), (config["dataset"]["data_use"] or "").casefold()
-    if consent and groups is None:
-        return [
-            f"`dataset.consent` must be groups as c1 or c1+c2 for dbGaP data, got {consent}. Write them so."
-        ]
-    if groups is None:
+    consent = inspection["dataset.consent"]
+    groups, known = _groups(consent), (inspection["dataset.data_use"] or "").casefold()
+    if not (consent and is_controlled(inspection.config)):
         return []  # missing, which a release says by itself
+    if groups is None:
+        wanted = "be groups as c1 or c1+c2 for dbGaP data"
+        return [must("dataset.consent", wanted, consent, "Write them so.")]
     lines = []
-    for code in allow:
+    for code in inspection["people.consent.allow"] or []:
         number = CODE.fullmatch(code)
         if int(number[1]) not in groups if number else code.casefold() != known:
-            lines.append(
-                f"`people.consent.allow` must be of `dataset.consent` ({consent}) or `dataset.data_use`, got "
-                f"{code}. Correct one of them."
-            )
-    key = next((key for key in ("cohort.vcf", "cohort.plink") if key in paths), None)
-    is_by_path = key is None or any(group is not None for _, group in _named_in(paths[key]))
-    if "people.consent.file" not in paths and not is_by_path:
-        lines.append(
-            f"`people.consent.file` must be given where the path in `{key}` names no consent group, got "
-            "null. Give the table of consent codes."
-        )
+            wanted = f"be of `dataset.consent` ({consent}) or `dataset.data_use`"
+            lines.append(must("people.consent.allow", wanted, code, "Correct one of them."))
+    key = next((key for key in ("cohort.vcf", "cohort.plink") if inspection[key]), None)
+    is_by_path = key is None or any(group is not None for _, group in _named_in(inspection[key]))
+    if not inspection["people.consent.file"] and not is_by_path:
+        wanted = f"be given where the path in `{key}` names no consent group"
+        lines.append(must("people.consent.file", wanted, "null", "Give the table of consent codes."))
     return lines
 
 
-def _ancestry_problems(config, paths):
+def ancestry_problems(inspection):
     """Refuse results by population where data may serve health research alone."""
-    populations, dataset = config["cohort"]["populations"], config["dataset"]
-    allow = config["people"]["consent"]["allow"] or []
-    of_dbgap = [path for path in paths.values() if IN_PATH.search(path)]
-    said = [dataset["data_use"] or "", dataset["consent"] or "", *allow, *of_dbgap]
+    populations = inspection["cohort.populations"]
+    of_dbgap = [path for key in DATA_PATHS if IN_PATH.search(path := inspection[key] or "")]
+    said = [inspection["dataset.data_use"] or "", inspection["dataset.consent"] or "", *of_dbgap]
+    said += inspection["people.consent.allow"] or []
     if populations is None or not any(map(HEALTH_ALONE.search, said)):
         return []
-    return [
-        f"`cohort.populations` must be null under consent to health research alone (HMB), got {populations}: "
-        "results by population are about ancestry. Leave it out."
-    ]
+    wanted = "be null under consent to health research alone (HMB)"
+    got = f"{populations}: results by population are about ancestry"
+    return [must("cohort.populations", wanted, got, "Leave it out.")]
 
 
 def _groups(consent):

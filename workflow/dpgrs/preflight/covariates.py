@@ -4,143 +4,129 @@ import pandas as pd
 
 from dpgrs.errors import DpgrsError, must
 from dpgrs.io.loadings import component_names
-from dpgrs.io.tables.phenotypes import constants_of, outcome_names, read_scales, standardise
+from dpgrs.io.tables.phenotypes import standardise
 from dpgrs.methods.registry import methods_that
-from dpgrs.preflight.tables import count_reference_table, count_table, encrypted_line, is_encrypted, noting
-from dpgrs.study.table_settings import has_covariates, table_columns
+from dpgrs.preflight.controlled import encrypted_line, is_encrypted
+from dpgrs.preflight.tables import count_reference_table, count_table, noting
+from dpgrs.study.table_settings import covariate_constants, has_covariates, table_columns
 from dpgrs.types import Bounds, Metrics
 
-# What is judged here.
-COVARIATE_KEYS = (
-    "covariates",
-    "methods",
-    "privacy.bounds",
-    "panel.size",
-    "evaluation",
-    "mode",
-    "cohort.source",
-    "outcomes.least_share",
-)
+MEASURED = ("evaluation.metrics", "evaluation.covariates")
 
 
-def covariate_problems(config, people, *, shows_ids, reference_people=None, tell=None):
-    """List the problems of covariates.
-
-    Parameters
-    ----------
-    config : dict from `dpgrs.study.settings.resolve`.
-    people : sequence of str, the ids of the genotypes; None where they are not known.
-    shows_ids : bool, whether messages may quote ids and judge values: of open data alone.
-    reference_people : sequence of str, the ids of the public reference; None where they are not known.
-    tell : as in `dpgrs.preflight.tables.count_table`.
-
-    Returns
-    -------
-    list of str, one line a problem.
-    """
-    covariates = config["covariates"]
-    lines = _unused_problems(config)
-    if not has_covariates(covariates):
-        return lines
-    if config["privacy"]["bounds"] != Bounds.TIGHT:
-        fix = "Say `privacy: {bounds: tight}`."
-        got = config["privacy"]["bounds"]
-        lines.append(must("privacy.bounds", "be tight with `covariates`, whose rows are clipped", got, fix))
-    taking = methods_that("takes_covariates")
-    others = [name for name in config["methods"] if name not in taking]
-    if others:
-        wanted = f"be among {', '.join(taking)} with `covariates`"
-        lines.append(must("methods", wanted, ", ".join(others), "Leave out the one or the other."))
-    lines += _component_problems(config)
-    if covariates["file"] is not None:
-        options = {"least_share": config["outcomes"]["least_share"], "tell": tell}
-        lines += _table_problems(covariates, people, shows_ids=shows_ids, **options)
-    if _measures_on_table(config) and config["evaluation"]["covariates"] is not None:
-        lines += _reference_table_problems(config, reference_people, tell=tell)
-    return lines
+def unused_problems(inspection, key):
+    """Find a key that is given without the table that it is about."""
+    if inspection[key] is None or inspection["covariates.file"] is not None:
+        return []
+    return [must(key, "come with `covariates.file`", "it alone", "Give the table.")]
 
 
-def _unused_problems(config):
-    """Find keys that are given for nothing, and a table for the reference that is given or missing."""
-    covariates, evaluation = config["covariates"], config["evaluation"]
-    lines = [
-        must(f"covariates.{key}", "come with `covariates.file`", "it alone", "Give the table.")
-        for key in ("columns", "scales")
-        if covariates[key] is not None and covariates["file"] is None
-    ]
-    is_needed = _measures_on_table(config)
-    path = evaluation["covariates"]
+def needed_problems(inspection):
+    """Find a table for the reference that is given for nothing, or missing."""
+    path, key = inspection["evaluation.covariates"], "evaluation.covariates"
+    is_needed = _measures_on_table(inspection)
     if is_needed and path is None:
         wanted = f"be given for `evaluation.metrics: {Metrics.PUBLIC}` with covariates from a file"
         fix = "Give those of the reference people, or withhold the metrics."
-        lines.append(must("evaluation.covariates", wanted, "null", fix))
-    if path is not None and not is_needed and config["mode"] == "release":
+        return [must(key, wanted, "null", fix)]
+    if path is not None and not is_needed and inspection["mode"] == "release":
         wanted = f"come with `metrics: {Metrics.PUBLIC}` and `covariates.file`"
-        lines.append(must("evaluation.covariates", wanted, f"{path} alone", "Leave it out."))
-    return lines
+        return [must(key, wanted, f"{path} alone", "Leave it out.")]
+    return []
 
 
-def _measures_on_table(config):
-    """Tell whether accuracy is measured on people of the reference, with covariates from a table."""
-    return config["evaluation"]["metrics"] == Metrics.PUBLIC and config["covariates"]["file"] is not None
+def bounds_problems(inspection):
+    """Find bounds that covariates do not have."""
+    got = inspection["privacy.bounds"]
+    if got == Bounds.TIGHT or not _has_any(inspection):
+        return []
+    fix = "Say `privacy: {bounds: tight}`."
+    return [must("privacy.bounds", "be tight with `covariates`, whose rows are clipped", got, fix)]
 
 
-def _component_problems(config):
-    n_components, largest = config["covariates"]["pcs"], max(config["panel"]["size"])
+def method_problems(inspection):
+    """Find methods that take no covariates."""
+    taking = methods_that("takes_covariates")
+    others = [name for name in inspection["methods"] if name not in taking]
+    if not (others and _has_any(inspection)):
+        return []
+    wanted = f"be among {', '.join(taking)} with `covariates`"
+    return [must("methods", wanted, ", ".join(others), "Leave out the one or the other.")]
+
+
+def component_problems(inspection):
+    """Find more principal components than variants, or nobody to compute them on."""
+    n_components, largest = inspection["covariates.pcs"], max(inspection["panel.size"])
     if n_components == 0:
         return []
     lines = []
     if n_components > largest:
         fix = "Lower it."
         lines.append(must("covariates.pcs", f"be at most `panel.size`, {largest}", n_components, fix))
-    is_real_release = config["mode"] == "release" and config["cohort"]["source"] != "simulate"
-    if is_real_release and config["public"]["reference"] is None:
+    is_real_release = inspection["mode"] == "release" and inspection["cohort.source"] != "simulate"
+    if is_real_release and inspection["public.reference"] is None:
         fix = "Name the genotypes of public people, or leave `covariates.pcs` out."
         lines.append(must("public.reference", "be given for `covariates.pcs` in a release", "null", fix))
     return lines
 
 
-def _table_problems(covariates, people, *, shows_ids, **options):
+def table_problems(inspection):
     """Judge the table and that of its constants by names and ids, and values where these may be spoken of."""
+    covariates, key = inspection.config["covariates"], "covariates.file"
     path, scales = covariates["file"], covariates["scales"]
+    if path is None:
+        return []
     if is_encrypted(path):
-        return [encrypted_line("covariates.file", path)]
+        return [encrypted_line(key, path)]
     if scales is None:
         fix = "Name a table of public centres and scales, for 0/1 of prevalences."
         return [must("covariates.scales", "be given with `covariates.file`", "null", fix)]
     try:
-        named = outcome_names(path)
+        named = inspection.names(path)
     except DpgrsError as error:
-        return [f"`covariates.file`: {error}"]
+        return [f"`{key}`: {error}"]
     try:
-        constants = read_scales(scales, kind="covariate")
-        columns = table_columns(covariates)
-        constants = constants_of(columns, constants, path=scales, kind="covariate")
+        constants = covariate_constants(covariates)
     except DpgrsError as error:
         return [f"`covariates.scales`: {error}"]
+    columns = list(constants.index)
     lines = _column_problems(covariates, columns, named)
     if lines:
         return lines
     values, faults = _Clipped(constants, bound=covariates["bound"]), []
 
     def judge(table):
-        with noting(faults, "covariates.file"):
+        with noting(faults, key):
             values.add(table)
 
-    options |= {"kind": "covariate", "columns": columns, "judge": judge if shows_ids else None}
-    lines = count_table("covariates.file", path, people, shows_ids=shows_ids, **options)[1]
+    options = {"kind": "covariate", "columns": columns, "judge": judge if inspection.shows_ids else None}
+    _, lines = count_table(
+        inspection, key, path, inspection.people, shows_ids=inspection.shows_ids, **options
+    )
     return lines + (faults or values.problems())
 
 
-def _reference_table_problems(config, people, *, tell):
+def reference_problems(inspection):
     """Judge the table of the reference people by names, ids and how many have values."""
-    path = config["evaluation"]["covariates"]
+    key, is_told = "evaluation.covariates", True
+    if not _measures_on_table(inspection) or inspection[key] is None:
+        return []
     try:
-        columns = table_columns(config["covariates"])
+        columns = table_columns(inspection.config["covariates"])
     except DpgrsError:
-        columns, tell = slice(0), None  # said of the study's own table; ids can be judged without
-    options = {"columns": columns, "least_share": config["outcomes"]["least_share"], "tell": tell}
-    return count_reference_table("evaluation.covariates", path, people, kind="covariate", **options)[1]
+        columns, is_told = slice(0), False  # said of the study's own table; ids can be judged without
+    options = {"kind": "covariate", "columns": columns, "is_told": is_told}
+    return count_reference_table(inspection, key, inspection[key], **options)[1]
+
+
+def _has_any(inspection):
+    return has_covariates(inspection.config["covariates"])
+
+
+def _measures_on_table(inspection):
+    """Tell whether accuracy is measured on people of the reference, with covariates from a table."""
+    is_public = inspection["evaluation.metrics"] == Metrics.PUBLIC
+    return is_public and inspection["covariates.file"] is not None
 
 
 def _column_problems(covariates, columns, named):

@@ -6,24 +6,10 @@ from dpgrs.methods.registry import methods_that
 from dpgrs.study.cohort_files import cohort_files
 from dpgrs.types import Bounds, Rows
 
-# What is judged here.
-DOSAGE_KEYS = (
-    *("cohort.field", "cohort.rows", "cohort.source", "cohort.vcf", "cohort.plink", "cohort.chromosomes"),
-    *("methods", "privacy.bounds"),
-)
 
-
-def dosage_problems(config):
-    """List the problems of `cohort.field: DS`.
-
-    Parameters
-    ----------
-    config : dict from `dpgrs.study.settings.resolve`.
-
-    Returns
-    -------
-    list of str, one line a problem.
-    """
+def dosage_problems(inspection):
+    """List the problems of `cohort.field: DS`."""
+    config = inspection.config
     cohort, lines = config["cohort"], []
     if cohort["field"] != "DS":
         return lines
@@ -56,7 +42,7 @@ def _bed_problems(cohort):
         try:
             found = next((file for file in cohort_files(cohort, chromosome) if file.suffix == ".bed"), None)
         except DpgrsError:
-            return []  # said by other gates
+            return []  # said by other checks
         if found:
             fix = "Say `field: GT`, or give a .pgen, VCF or BCF."
             return [must("cohort.plink", "have dosages for `cohort.field: DS`", f"{found}, a .bed", fix)]

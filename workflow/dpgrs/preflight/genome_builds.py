@@ -1,33 +1,47 @@
-"""What the positions of tables say against the genome build that is stated for them, before any job."""
+"""What headers and the positions of tables say against the genome build that is stated for them."""
 
 from collections import defaultdict
 
-from dpgrs.errors import DpgrsError
-from dpgrs.io.genome_builds import LENGTHS, BuildCheck
+from dpgrs.errors import DpgrsError, must
+from dpgrs.io.genome_builds import KEY, LENGTHS, SIMULATED_BUILD, BuildCheck, declared_builds
 from dpgrs.io.plink.plink import read_plink_sites
 from dpgrs.io.plink.tables import GENOTYPES, plink_files
 from dpgrs.study.cohort_files import cohort_files, reference_files_of
 
 
-def position_problems(config):
+def build_problems(inspection):
+    """Find a genome build that is not stated, or that the chromosomes of cohort or reference do not have."""
+    stated = inspection["release.genome_build"]
+    if inspection["cohort.source"] == "simulate":
+        wanted = f"be {SIMULATED_BUILD} for a simulated cohort"
+        return [] if stated == SIMULATED_BUILD else [must(KEY, wanted, stated, "Leave it out.")]
+    ours = declared_builds(inspection.genotypes[0])
+    theirs = declared_builds(inspection.reference)
+    mixed = next(((one, other) for one in ours for other in theirs if one.build != other.build), None)
+    lines = [_mixed_builds(*mixed)] if mixed else []
+    if stated is None:
+        return lines + ([_missing_build(ours + theirs)] if inspection["mode"] == "release" else [])
+    # Where the two differ, the cohort's positions are those that are released.
+    other = next((one for one in (ours if mixed else ours + theirs) if one.build != stated), None)
+    if other:
+        wanted = f"be the build of {_evidence(other)} ({other.build})"
+        lines.append(must(KEY, wanted, stated, "Correct it, or lift the positions over."))
+    return lines
+
+
+def position_problems(inspection):
     """Find PLINK files of the cohort or the reference whose positions are not of the stated build.
 
     VCF and BCF files are too long to be read here: their positions are checked as they are ingested.
-
-    Parameters
-    ----------
-    config : dict from `dpgrs.study.settings.resolve`.
-
-    Returns
-    -------
-    list of str, one line a problem.
     """
-    stated, lines = config["release"]["genome_build"], []
-    for path, chromosomes in _plink_sets(config).items() if stated else ():
+    if build_problems(inspection):
+        return []  # what a header tells, positions need not tell again
+    stated, lines = inspection["release.genome_build"], []
+    for path, chromosomes in _plink_sets(inspection.config).items() if stated else ():
         try:
             variants = read_plink_sites(path, chromosomes)
         except DpgrsError:
-            continue  # said by other gates, or by the job that reads it
+            continue  # said by other checks, or by the job that reads it
         lines += table_problems(variants, path=plink_files(path).variants, build=stated)
     return lines
 
@@ -66,8 +80,25 @@ def _plink_sets(config):
             files = cohort_files(cohort, chromosome) if is_plink else []
             files = [*files, *(reference_files_of(reference, chromosome) if reference else [])]
         except DpgrsError:
-            continue  # said by other gates
+            continue  # said by other checks
         for path in files:
             if path.suffix in GENOTYPES:
                 sets[path].add(chromosome)
     return sets
+
+
+def _missing_build(declared):
+    fix = "Say of which build the positions are."
+    if declared:
+        fix = f"It is {declared[0].build} by {_evidence(declared[0])}."
+    return must(KEY, f"be {' or '.join(LENGTHS)} for a cohort from files", "null", fix)
+
+
+def _mixed_builds(cohort, reference):
+    wanted = f"be of the build of the cohort, {cohort.build} by {_evidence(cohort)}"
+    got = f"{reference.build} by {_evidence(reference)}"
+    return must("public.reference", wanted, got, "Lift one over.")
+
+
+def _evidence(declared):
+    return f"{declared.path}, whose chromosome {declared.chromosome} has length {declared.length}"

@@ -1,7 +1,7 @@
 """What of genotype files keeps a release from starting: shared people, no phase, REF that hangs on people."""
 
 from dpgrs.errors import DpgrsError
-from dpgrs.io.genotype_files import genotype_header, has_provisional_ref
+from dpgrs.io.genotype_files import has_provisional_ref
 from dpgrs.io.plink.plink import require_phase
 from dpgrs.io.plink.tables import GENOTYPES
 from dpgrs.io.vcf.records import SET_REF
@@ -10,20 +10,23 @@ from dpgrs.study.cohort_files import cohort_files, cohort_pattern, reference_fil
 from dpgrs.types import Rows
 
 
-def reference_problems(config):
+def reference_problems(inspection):
     """Refuse a reference that shares people with the cohort: its frequencies would be the cohort's own."""
-    cohort, reference = config["cohort"], config["public"]["reference"]
+    cohort, reference = inspection.config["cohort"], inspection["public.reference"]
     if cohort["source"] == "simulate" or not (cohort_pattern(cohort)[1] and reference):
         return []
     for chromosome in cohort["chromosomes"]:
         try:
             people, others = (
-                genotype_header(files).samples
+                inspection.header(tuple(files)).samples
                 for files in (cohort_files(cohort, chromosome), reference_files_of(reference, chromosome))
             )
         except DpgrsError as error:
             return [f"`public.reference`: {error}"]
-        people, _ = chosen_people(config, people, shows_ids=False)
+        if people == inspection.samples:
+            people = inspection.people
+        else:  # said by other checks
+            people, _ = chosen_people(inspection.config, people, shows_ids=False)
         if set(people) & set(others):
             return [
                 "`public.reference` must hold other people than the cohort, got some of the same on "
@@ -32,9 +35,9 @@ def reference_problems(config):
     return []
 
 
-def phase_problems(config):
+def phase_problems(inspection):
     """Refuse PLINK files of the reference that cannot give haplotypes, before hours of ingest."""
-    cohort, reference = config["cohort"], config["public"]["reference"]
+    cohort, reference = inspection.config["cohort"], inspection["public.reference"]
     if cohort["source"] == "simulate" or reference is None or cohort["rows"] != Rows.HAPLOTYPES:
         return []
     for chromosome in cohort["chromosomes"]:
@@ -47,13 +50,13 @@ def phase_problems(config):
     return []
 
 
-def provisional_problems(config):
+def provisional_problems(inspection):
     """Refuse genotype files whose REF alleles are not known to be those of the genome.
 
     PLINK 1 takes the allele that is rarer among the people for A1. One person can exchange the two, and by
     that move everybody's row. All records of a VCF are looked at as they are ingested.
     """
-    cohort = config["cohort"]
+    cohort = inspection.config["cohort"]
     if cohort["source"] == "simulate" or not cohort_pattern(cohort)[1]:
         return []
     for chromosome in cohort["chromosomes"]:
@@ -61,7 +64,7 @@ def provisional_problems(config):
             files = cohort_files(cohort, chromosome)
             found = next((path for path in files if has_provisional_ref(path)), None)
         except DpgrsError:
-            return []  # said by other gates
+            return []  # said by other checks
         if found:
             return [
                 f"`cohort.{cohort['source']}` must have REF from the genome in a release, got {found}, which "

@@ -2,8 +2,15 @@
 
 from dpgrs.errors import DpgrsError
 from dpgrs.io.tables.people import choose_people, is_never_allowed, is_pair_table
-from dpgrs.preflight.controlled import ENCRYPTED
+from dpgrs.preflight.controlled import is_encrypted
 from dpgrs.study.people_terms import terms_of
+
+PEOPLE_KEYS = ("mode", "cohort.source", "people")
+
+
+def people_problems(inspection):
+    """List what is wrong with the choice of people."""
+    return inspection.choice[1]
 
 
 def chosen_people(config, samples, *, shows_ids, tell=None):
@@ -24,8 +31,8 @@ def chosen_people(config, samples, *, shows_ids, tell=None):
     """
     terms = terms_of(config)
     lines = _setting_problems(config, terms)
-    is_encrypted = any(path.endswith(ENCRYPTED) for path in terms.paths.values())  # said by other gates
-    if samples is None or lines or is_encrypted or not terms.paths:
+    is_unreadable = any(map(is_encrypted, terms.paths.values()))  # said by other checks
+    if samples is None or lines or is_unreadable or not terms.paths:
         return samples, lines
     try:
         people, counts = choose_people(samples, terms, shows_ids=shows_ids)

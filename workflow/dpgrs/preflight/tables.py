@@ -9,50 +9,35 @@ from dpgrs.io.tables.phenotypes import (
     OutcomeScale,
     constants_of,
     outcome_chunks,
-    outcome_names,
     read_scales,
     standardise,
 )
 from dpgrs.io.tables.tables import describe_mismatch, read_populations
-from dpgrs.preflight.controlled import ENCRYPTED
+from dpgrs.preflight.controlled import encrypted_line, is_encrypted
 from dpgrs.types import Metrics
 
 FEW = 3
 PUBLIC_CONSTANTS = "Give its public centre and scale, for 0/1 its prevalence, in a table `outcomes.scales`."
 
 
-def population_problems(cohort, people, *, shows_ids):
-    """List what is wrong with the table of populations.
-
-    Parameters
-    ----------
-    cohort : dict, that section of the configuration.
-    people : sequence of str, the ids of the genotypes; None where they are not known.
-    shows_ids : bool, whether messages may quote ids and values: of open data alone.
-
-    Returns
-    -------
-    list of str
-    """
-    path = cohort["populations"]
-    if path is None or cohort["source"] == "simulate":
+def population_problems(inspection):
+    """List what is wrong with the table of populations."""
+    key, path = "cohort.populations", inspection["cohort.populations"]
+    if path is None or path in inspection.absent or inspection["cohort.source"] == "simulate":
         return []
-    return _read_table("cohort.populations", path, read_populations, people, shows_ids=shows_ids)[1]
+    if is_encrypted(path):
+        return [encrypted_line(key, path)]
+    try:
+        index, people = read_populations(path).index, inspection.people
+    except DpgrsError as error:
+        return [f"`{key}`: {error}"]
+    mismatch = describe_mismatch(index, people, shows_ids=inspection.shows_ids) if people else None
+    return [f"`{key}`: `{path}` {mismatch}"] if mismatch else []
 
 
-def outcome_problems(outcomes, people, *, shows_ids, tell=None):
-    """List what is wrong with the table of outcomes and that of their constants.
-
-    Parameters
-    ----------
-    outcomes : dict, that section of the configuration.
-    people, shows_ids : as in `population_problems`.
-    tell : as in `count_table`.
-
-    Returns
-    -------
-    list of str
-    """
+def outcome_problems(inspection):
+    """List what is wrong with the table of outcomes and that of their constants."""
+    outcomes = inspection.config["outcomes"]
     path, counts, key = outcomes["file"], outcomes["count"], "outcomes.file"
     if outcomes["source"] == "simulate":
         return _simulated_outcome_problems(outcomes)
@@ -62,53 +47,42 @@ def outcome_problems(outcomes, people, *, shows_ids, tell=None):
     if is_encrypted(path):
         return [encrypted_line(key, path)]
     used, scale = slice(counts and max(counts)), OutcomeScale()
-    constants, faults = _constants(path, used, outcomes["scales"])
+    constants, faults = _constants(inspection, path, used, outcomes["scales"])
 
     def judge(table):
         with noting(faults, "outcomes.scales"):
             scale.add(table if constants is None else standardise(table, constants))
 
-    names, lines = count_table(
-        key,
-        path,
-        people,
-        kind="outcome",
-        columns=used,
-        least_share=outcomes["least_share"],
-        shows_ids=shows_ids,
-        judge=judge if shows_ids and not faults else None,
-        tell=tell,
-    )
+    is_judged = inspection.shows_ids and not faults
+    options = {
+        "kind": "outcome",
+        "columns": used,
+        "shows_ids": inspection.shows_ids,
+        "judge": judge if is_judged else None,
+    }
+    names, lines = count_table(inspection, key, path, inspection.people, **options)
     if names is not None and counts is not None and max(counts) > len(names):
         wanted = f"be at most {len(names)}, the outcomes in {path}"
         lines.append(must("outcomes.count", wanted, max(counts), "Lower it, or leave it out to use all."))
     if names is None or faults:
         return lines + faults
-    return lines + (_value_problems(scale.describe()) if shows_ids else [])
+    return lines + (_value_problems(scale.describe()) if inspection.shows_ids else [])
 
 
-def reference_outcome_problems(config, people, *, tell=None):
-    """List what is wrong with the table of outcomes of the public reference.
-
-    Parameters
-    ----------
-    config : dict from `dpgrs.study.settings.resolve`.
-    people : sequence of str, the ids of the reference; None where they are not known.
-    tell : as in `count_table`.
-
-    Returns
-    -------
-    list of str
-    """
-    outcomes, path = config["outcomes"], config["evaluation"]["outcomes"]
-    is_used = config["evaluation"]["metrics"] == Metrics.PUBLIC and outcomes["source"] == "file"
+def reference_problems(inspection):
+    """List what is wrong with the table of outcomes of the public reference."""
+    outcomes, path, key = (
+        inspection.config["outcomes"],
+        inspection["evaluation.outcomes"],
+        "evaluation.outcomes",
+    )
+    is_used = inspection["evaluation.metrics"] == Metrics.PUBLIC and outcomes["source"] == "file"
     if path is None or not is_used:
         return []
     used = slice(outcomes["count"] and max(outcomes["count"]))
-    options = {"kind": "outcome", "columns": used, "least_share": outcomes["least_share"], "tell": tell}
-    names, lines = count_reference_table("evaluation.outcomes", path, people, **options)
+    names, lines = count_reference_table(inspection, key, path, kind="outcome", columns=used)
     try:
-        wanted = outcome_names(outcomes["file"])[used] if outcomes["file"] else []
+        wanted = inspection.names(outcomes["file"])[used] if outcomes["file"] else []
     except DpgrsError:
         return lines  # said of the study's own table
     if names is None or not wanted:
@@ -117,31 +91,33 @@ def reference_outcome_problems(config, people, *, tell=None):
         if ours != theirs:
             got = f"{theirs} as outcome {place} of {path} where that has {ours}"
             wanted = "have the outcomes of `outcomes.file` in the same order"
-            return [*lines, must("evaluation.outcomes", wanted, got, "Name and order the columns alike.")]
+            return [*lines, must(key, wanted, got, "Name and order the columns alike.")]
     return lines
 
 
-def count_reference_table(key, path, people, **options):
+def count_reference_table(inspection, key, path, **options):
     """Do the work of `count_table` for a table of the people of the public reference."""
     if is_encrypted(path):
-        return None, []  # said by the gates of controlled data
+        return None, []  # said by the checks of controlled data
     # A table of private people may be named by mistake, so ids are not quoted.
-    return count_table(key, path, people, shows_ids=False, of="`public.reference`", **options)
+    options |= {"shows_ids": False, "of": "`public.reference`"}
+    return count_table(inspection, key, path, inspection.reference_people, **options)
 
 
-def count_table(key, path, people, *, kind, columns=None, least_share, judge=None, tell=None, **whose):
+def count_table(inspection, key, path, people, *, kind, columns=None, judge=None, is_told=True, **whose):
     """Read a table of outcomes or covariates part by part, and count whom it shares with the genotypes.
 
     Parameters
     ----------
+    inspection : Inspection, whose operator alone may see counts of a release.
     key : str, dotted path of the setting that names it.
     path : str, the table, as `read_outcomes` reads it.
     people : sequence of str, the ids of the genotypes; None where they are not known.
     kind : ``outcome`` or ``covariate``.
     columns : as in `read_outcomes`.
-    least_share, **whose : as in `PeopleCount.problem`.
     judge : function of each part, its people with genotypes alone, or None.
-    tell : function of a line for the operator, who alone may see counts of a release; None tells nobody.
+    is_told : bool, whether the operator is told of the counts.
+    **whose : as in `PeopleCount.problem`.
 
     Returns
     -------
@@ -150,7 +126,7 @@ def count_table(key, path, people, *, kind, columns=None, least_share, judge=Non
     """
     count = PeopleCount(kind, people or ())
     try:
-        names = outcome_names(path)
+        names = inspection.names(path)
         for table in outcome_chunks(path, columns=columns):
             own = count.add(table)
             if judge:
@@ -159,9 +135,9 @@ def count_table(key, path, people, *, kind, columns=None, least_share, judge=Non
         return None, [f"`{key}`: {error}"]
     if not people:
         return names, []
-    for line in describe_counts(count.table) if tell else ():
-        tell(f"{path}: {line}")
-    problem = count.problem(least_share, **whose)
+    for line in describe_counts(count.table) if inspection.tell and is_told else ():
+        inspection.tell(f"{path}: {line}")
+    problem = count.problem(inspection["outcomes.least_share"], **whose)
     return names, [f"`{key}`: `{path}` {problem}"] if problem else []
 
 
@@ -174,23 +150,13 @@ def noting(faults, key):
         faults[:] = faults or [f"`{key}`: {error}"]
 
 
-def is_encrypted(path):
-    """Tell whether a path is that of a file as dbGaP hands it out."""
-    return path.endswith(ENCRYPTED)
-
-
-def encrypted_line(key, path):
-    """Word that a file must be decrypted."""
-    return must(key, "be a decrypted file", path, "Decrypt it with `vdb-decrypt` of the SRA Toolkit first.")
-
-
-def _constants(path, used, scales):
+def _constants(inspection, path, used, scales):
     """Return the constants of outcomes, None without any, and what is wrong with them."""
     constants, faults = None, []
     with noting(faults, "outcomes.scales"):
         constants = scales and read_scales(scales)
     try:
-        names = outcome_names(path)[used] if scales and not faults else []
+        names = inspection.names(path)[used] if scales and not faults else []
     except DpgrsError:
         return None, faults  # said of the table
     with noting(faults, "outcomes.scales"):
@@ -221,15 +187,3 @@ def _simulated_outcome_problems(outcomes):
             must("outcomes.count", "be given for simulated outcomes", "null", "Give it, or leave it out.")
         )
     return lines
-
-
-def _read_table(key, path, read, people, **whose):
-    """Read a table; return it (None where it cannot be read) and the problems."""
-    if is_encrypted(path):
-        return None, [encrypted_line(key, path)]
-    try:
-        table = read(path)
-    except DpgrsError as error:
-        return None, [f"`{key}`: {error}"]
-    mismatch = describe_mismatch(table.index, people, **whose) if people else None
-    return table, [f"`{key}`: `{path}` {mismatch}"] if mismatch else []

@@ -1,8 +1,9 @@
 import pytest
 
+from dpgrs.preflight import controlled
 from dpgrs.preflight.checks import problems
-from dpgrs.preflight.controlled import controlled_problems, is_controlled
 from dpgrs.study.settings import resolve
+from found_by import found_by
 from release_studies import APPROVAL
 
 VCF = "phs000999.v2.p1.c1.GRU/chr{chrom}.vcf.gz"
@@ -22,6 +23,10 @@ def config(**changes):
     return resolve({"mode": "release"} | raw | changes)
 
 
+def found(config):
+    return found_by(controlled, config)
+
+
 def only(lines):
     assert len(lines) == 1, lines
     assert "\n" not in lines[0]
@@ -29,16 +34,16 @@ def only(lines):
 
 
 def test_controlled_problems__none():
-    assert controlled_problems(config()) == []
-    assert controlled_problems(resolve({})) == []
+    assert found(config()) == []
+    assert found(resolve({})) == []
 
 
 @pytest.mark.parametrize("name", ["data_use", "approved_by", "dar_id", "approval_date", "acknowledgement"])
 def test_controlled_problems__approval_is_missing(name):
-    line = only(controlled_problems(config(dataset={name: None})))
+    line = only(found(config(dataset={name: None})))
     assert line.startswith(f"`dataset.{name}` must be given for a release of dbGaP data, got null")
     # Of other data nobody asks.
-    assert controlled_problems(config(dataset={name: None, "accession": "mine"}, cohort={"vcf": "a"})) == []
+    assert found(config(dataset={name: None, "accession": "mine"}, cohort={"vcf": "a"})) == []
 
 
 @pytest.mark.parametrize(
@@ -91,7 +96,7 @@ def test_controlled_problems__approval_is_missing(name):
 def test_controlled_problems__raise_on(changes, message):
     if changes.get("people") == "consent":
         changes["people"] = {"consent": {"file": "c.tsv", "allow": [1]}}
-    assert message in only(controlled_problems(config(**changes)))
+    assert message in only(found(config(**changes)))
 
 
 @pytest.mark.parametrize(
@@ -103,7 +108,7 @@ def test_controlled_problems__raise_on(changes, message):
     ],
 )
 def test_controlled_problems__nothing_wrong(changes):
-    assert controlled_problems(config(**changes)) == []
+    assert found(config(**changes)) == []
 
 
 @pytest.mark.parametrize(
@@ -116,10 +121,10 @@ def test_controlled_problems__nothing_wrong(changes):
 )
 def test_controlled_problems__health_research_alone_has_no_populations(changes):
     changes["cohort"] = changes.get("cohort", {}) | {"populations": "p.tsv"}
-    line = only(controlled_problems(config(**changes)))
+    line = only(found(config(**changes)))
     assert line.startswith("`cohort.populations` must be null under consent to health research alone (HMB)")
     changes["cohort"]["populations"] = None
-    assert controlled_problems(config(**changes)) == []
+    assert found(config(**changes)) == []
 
 
 def test_controlled_problems__health_research_alone_in_a_benchmark():
@@ -127,21 +132,21 @@ def test_controlled_problems__health_research_alone_in_a_benchmark():
         "dataset": {"data_use": "HMB"},
         "cohort": {"source": "vcf", "vcf": "a.vcf", "populations": "p.tsv"},
     }
-    assert "health research alone" in only(controlled_problems(resolve(raw)))
+    assert "health research alone" in only(found(resolve(raw)))
 
 
 def test_controlled_problems__a_benchmark_is_of_open_data():
     raw = {"cohort": {"source": "vcf", "vcf": "phs000999/chr{chrom}.vcf.gz"}}
-    assert "must be open data in a benchmark, got" in only(controlled_problems(resolve(raw)))
+    assert "must be open data in a benchmark, got" in only(found(resolve(raw)))
 
 
 def test_is_controlled__simulated_data_are_nobodys():
-    assert is_controlled(config())
-    assert not is_controlled(resolve({"mode": "release", "dataset": {"accession": "phs000999"}}))
-    assert not is_controlled(config(dataset={"accession": "mine"}))
+    assert controlled.is_controlled(config())
+    assert not controlled.is_controlled(resolve({"mode": "release", "dataset": {"accession": "phs000999"}}))
+    assert not controlled.is_controlled(config(dataset={"accession": "mine"}))
 
 
-def test_preflight__asks_these_gates():
+def test_preflight__asks_these_checks():
     assert any(
         "`dataset.approved_by` must" in line for line in problems(config(dataset={"approved_by": None}))
     )

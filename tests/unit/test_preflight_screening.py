@@ -5,9 +5,10 @@ import pytest
 from dpgrs.methods.chosen_requests import ScreeningTerms, screened_request
 from dpgrs.methods.registry import methods_that
 from dpgrs.methods.requests import PrivacyRequest
+from dpgrs.preflight import selection
 from dpgrs.preflight.checks import problems
-from dpgrs.preflight.selection import screening_problems
 from dpgrs.study.settings import resolve
+from found_by import found_by
 
 SCREENED = methods_that("is_screened")
 
@@ -88,7 +89,7 @@ def test_screening_problems__what_passes_has_a_budget(accounting):
 def test_release__choices_that_no_ledger_counts_are_refused(key, value, wanted):
     settings = {"methods": ["k-blup"], "panel": {"size": 20}, "screening": {key: value}}
     for mode, expected in [("benchmark", 0), ("release", 1)]:
-        lines = screening_problems(resolve(settings | {"mode": mode}))
+        lines = found_by(selection, resolve(settings | {"mode": mode}))
         assert len(lines) == expected
         assert all(f"`screening.{key}` must be {wanted} in a release, got {value}" in line for line in lines)
 
@@ -96,6 +97,6 @@ def test_release__choices_that_no_ledger_counts_are_refused(key, value, wanted):
 @pytest.mark.parametrize("method", ["s-blup", "k-blup", "blup"])
 def test_release__scores_in_units_of_the_data_are_refused(method):
     settings = {"methods": [method], "panel": {"size": 20}, "screening": {"scaling": "paper"}}
-    assert screening_problems(resolve(settings | {"mode": "benchmark"})) == []
-    (line,) = screening_problems(resolve(settings | {"mode": "release"}))
+    assert found_by(selection, resolve(settings | {"mode": "benchmark"})) == []
+    (line,) = found_by(selection, resolve(settings | {"mode": "release"}))
     assert line.startswith("`screening.scaling` must be public in a release, got paper.")

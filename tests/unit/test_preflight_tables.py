@@ -4,8 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from dpgrs.preflight import tables as table_gates
+from dpgrs.preflight import tables
 from dpgrs.study.settings import resolve
+from found_by import found_by
 
 CROWD = tuple(f"HG{number:05}" for number in range(96, 108))
 STANDARD = [-1.5, -1, -0.8, -0.4, -0.1, 0, 0.2, 0.3, 0.6, 0.9, 1.2, "NA"]
@@ -33,8 +34,8 @@ def found(*, scales=None, people=CROWD, shows_ids=True, tell=None, least_share=0
         Path("scales.tsv").write_text(scales)
         scales = "scales.tsv"
     outcomes = {"source": "file", "file": "outcomes.tsv", "scales": scales, "least_share": least_share}
-    outcomes = resolve({"outcomes": outcomes})["outcomes"]
-    return table_gates.outcome_problems(outcomes, people, shows_ids=shows_ids, tell=tell)
+    known = {"people": people, "shows_ids": shows_ids}
+    return found_by(tables, resolve({"outcomes": outcomes}), tell=tell, **known)
 
 
 def only(lines):
@@ -76,8 +77,7 @@ def test_problems__outcomes_with_wrong_constants(scales, words):
 
 
 def test_problems__constants_of_simulated_outcomes():
-    outcomes = resolve({"outcomes": {"scales": "scales.tsv"}})["outcomes"]
-    line = only(table_gates.outcome_problems(outcomes, None, shows_ids=True))
+    line = only(found_by(tables, resolve({"outcomes": {"scales": "scales.tsv"}})))
     assert "be file where `outcomes.scales` is given" in line
 
 
@@ -118,8 +118,7 @@ def test_problems__people_are_counted_for_the_operator_alone(shows_ids):
 def test_problems__columns_beyond_the_count_are_not_read():
     outcomes = {"source": "file", "file": "outcomes.tsv", "count": 1}
     write_outcomes(good=STANDARD, note=["tall"] * 12)
-    outcomes = resolve({"outcomes": outcomes})["outcomes"]
-    assert table_gates.outcome_problems(outcomes, CROWD, shows_ids=True) == []
+    assert found_by(tables, resolve({"outcomes": outcomes}), people=CROWD) == []
 
 
 def test_problems__many_bad_outcomes_are_counted():
@@ -139,7 +138,8 @@ def found_of_reference(names, people=REFERENCE, cells=None, **outcomes):
     Path("r.tsv").write_text("\n".join(lines) + "\n")
     settings = {"outcomes": {"source": "file", "file": "outcomes.tsv", **outcomes}, "mode": "release"}
     settings["evaluation"] = {"metrics": "public", "outcomes": "r.tsv"}
-    return table_gates.reference_outcome_problems(resolve(settings), people)
+    lines = found_by(tables, resolve(settings), reference_people=people)
+    return [line for line in lines if line.startswith("`evaluation.outcomes`")]
 
 
 def test_reference_problems__none_of_the_studys_outcomes():

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from dpgrs.preflight.covariates import covariate_problems
-from dpgrs.preflight.release import benchmark_problems
+from dpgrs.preflight import covariates, release
 from dpgrs.study.settings import resolve
+from found_by import found_by
 
 CROWD = tuple(f"HG{number:05}" for number in range(96, 108))
 REFERENCE = tuple(f"R{number}" for number in range(10, 22))
@@ -33,13 +33,15 @@ def found(
     more=(),
     reference=REFERENCE,
     tell=None,
-    **covariates,
+    **changes,
 ):
     Path("scales.tsv").write_text(constants)
-    covariates = {"file": "covariates.tsv", "scales": "scales.tsv"} | covariates
-    settings = {"privacy": {"bounds": "tight"}, "methods": ["blup"], "covariates": covariates}
-    options = {"shows_ids": shows_ids, "reference_people": reference, "tell": tell}
-    return covariate_problems(resolve(settings | dict(more)), people, **options)
+    section = {"file": "covariates.tsv", "scales": "scales.tsv"} | changes
+    config = resolve(
+        {"privacy": {"bounds": "tight"}, "methods": ["blup"], "covariates": section} | dict(more)
+    )
+    known = {"people": people, "shows_ids": shows_ids, "reference_people": reference}
+    return found_by(covariates, config, tell=tell, **known)
 
 
 def only(lines):
@@ -61,7 +63,7 @@ def test_problems__none_of_sound_covariates_and_none_without_any():
 
 
 @pytest.mark.parametrize(
-    ("covariates", "complaint"),
+    ("changes", "complaint"),
     [
         ({"scales": None}, "`covariates.scales` must be given with `covariates.file`, got null"),
         ({"file": None}, "`covariates.scales` must come with `covariates.file`, got it alone"),
@@ -74,8 +76,8 @@ def test_problems__none_of_sound_covariates_and_none_without_any():
         ({"bound": 0.1}, "`covariates.scales` must bring most values within `covariates.bound`, 0.1"),
     ],
 )
-def test_problems__of_the_tables(covariates, complaint):
-    lines = found(**covariates)
+def test_problems__of_the_tables(changes, complaint):
+    lines = found(**changes)
     assert (lines == []) if complaint is None else complaint in only(lines)
 
 
@@ -190,8 +192,7 @@ def test_problems__a_table_of_the_reference_is_needed_to_measure_on_it():
     line = only(found(more={"mode": "release", "evaluation": {"covariates": "r.tsv"}}))
     assert "must come with `metrics: public` and `covariates.file`, got r.tsv alone" in line
     benchmark = resolve({"evaluation": {"covariates": "r.tsv"}})
-    lines = benchmark_problems(benchmark, is_clear=lambda *_: True)
-    assert "`evaluation.covariates` is for `mode: release`" in only(lines)
+    assert "`evaluation.covariates` is for `mode: release`" in only(found_by(release, benchmark))
 
 
 @pytest.mark.parametrize(

@@ -2,9 +2,10 @@
 
 import pytest
 
-from dpgrs.preflight.dosages import dosage_problems
+from dpgrs.preflight import dosages
 from dpgrs.study.identity import public_identity
 from dpgrs.study.settings import resolve
+from found_by import found_by
 from plink_sets import write_bed
 
 SOUND = {
@@ -23,7 +24,7 @@ SOUND = {
 def found(**changes):
     settings = {name: SOUND[name] for name in SOUND}
     settings["cohort"] = SOUND["cohort"] | changes.pop("cohort", {})
-    return dosage_problems(resolve(settings | changes))
+    return found_by(dosages, resolve(settings | changes))
 
 
 def test_problems__none_of_a_sound_study_and_none_of_calls():

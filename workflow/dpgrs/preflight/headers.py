@@ -1,0 +1,144 @@
+"""What can be seen to be wrong with the genotype files of a cohort by their names and headers."""
+
+import re
+
+from dpgrs.errors import DpgrsError, must
+from dpgrs.io.genotype_files import order_parts
+from dpgrs.io.plink.plink import require_phase
+from dpgrs.io.plink.tables import GENOTYPES
+from dpgrs.preflight.controlled import encrypted_line, is_encrypted
+from dpgrs.study.cohort_files import cohort_files, cohort_pattern
+from dpgrs.types import Rows
+
+HEADER_KEYS = ("cohort.source", "cohort.vcf", "cohort.plink", "cohort.chromosomes", "cohort.rows")
+BRACED = re.compile(r"{[^{}]*}")
+AUTOSOMES = frozenset(str(number) for number in range(1, 23))
+
+
+def read_headers(cohort, *, absent, read):
+    """Read the headers of a cohort's files.
+
+    Parameters
+    ----------
+    cohort : dict, that section of the configuration.
+    absent : container of the paths that are yet to be fetched.
+    read : function of a tuple of paths, as `Inspection.header`.
+
+    Returns
+    -------
+    headers : dict of chromosome to VcfHeader.
+    lines : list of str, one line for each chromosome that cannot be read as is asked.
+    """
+    headers, lines = {}, []
+    if cohort["source"] == "simulate":
+        return headers, lines
+    key, path = cohort_pattern(cohort)
+    if path is None or is_encrypted(path):
+        return headers, lines
+    for chromosome in cohort["chromosomes"]:
+        if path.replace("{chrom}", chromosome) in absent:
+            continue
+        try:
+            files = tuple(cohort_files(cohort, chromosome))
+            headers[chromosome] = read(files)
+            if len(files) > 1:
+                order_parts(files, chromosome)
+            if cohort["rows"] == Rows.HAPLOTYPES and files[0].suffix in GENOTYPES:
+                require_phase(files[0], chromosome)
+        except DpgrsError as error:
+            lines.append(f"`{key}`: {error}")
+    return headers, lines
+
+
+def simulation_problems(inspection):
+    """Find keys of files, and chromosomes, that a simulated cohort does not have."""
+    cohort = inspection.config["cohort"]
+    if cohort["source"] != "simulate":
+        return []
+    lines = [
+        must(
+            "cohort.source",
+            f"be {source} where `cohort.{key}` is given",
+            "simulate",
+            f"Say `source: {source}`.",
+        )
+        for key, source in (("vcf", "vcf"), ("plink", "plink"), ("populations", "vcf"))
+        if cohort[key] is not None
+    ]
+    foreign = [name for name in cohort["chromosomes"] if name.removeprefix("chr") not in AUTOSOMES]
+    if foreign:
+        fix = "Correct them, or give VCFs with `source: vcf`."
+        lines.append(must("cohort.chromosomes", "be among 1 to 22 for simulation", ", ".join(foreign), fix))
+    return lines
+
+
+def header_problems(inspection):
+    """List what is wrong with the names of the cohort's files, and with their headers."""
+    cohort, (headers, lines) = inspection.config["cohort"], inspection.genotypes
+    if cohort["source"] == "simulate":
+        return []
+    key, path = cohort_pattern(cohort)
+    return [
+        *_pattern_problems(cohort, key, path),
+        *lines,
+        *_contig_problems(headers),
+        *_sample_problems(headers, key, shows_ids=inspection.shows_ids),
+    ]
+
+
+def _pattern_problems(cohort, key, path):
+    source = cohort["source"]
+    other = "plink" if source == "vcf" else "vcf"
+    if cohort[other] is not None:
+        wanted = f"be {other} where `cohort.{other}` is given"
+        return [must("cohort.source", wanted, source, "Correct it, or leave one of the two out.")]
+    if path is None:
+        fix = f"Give the {source.upper()} files, or simulate."
+        return [must(key, f"be a path for `cohort.source: {source}`", "null", fix)]
+    if is_encrypted(path):
+        return [encrypted_line(key, path)]
+    if source == "vcf" and path.endswith(GENOTYPES):
+        return [must(key, "be a VCF or BCF", path, "Say `source: plink`, and give it as `plink`.")]
+    stray = [name for name in BRACED.findall(path) if name != "{chrom}"]
+    if stray:
+        return [must(key, "have no placeholder but {chrom}", stray[0], "Write {chrom}.")]
+    return []
+
+
+def _contig_problems(headers):
+    """Find chromosomes that a header does not declare; a header that declares none is not judged."""
+    names = [chromosome.removeprefix("chr") for chromosome in headers]
+    lines = []
+    if len(set(names)) < len(names):
+        fix = "Name each once, with or without `chr`."
+        lines.append(must("cohort.chromosomes", "name every chromosome once", ", ".join(headers), fix))
+    for chromosome, header in headers.items():
+        name = chromosome.removeprefix("chr")
+        if header.contigs and not {name, f"chr{name}"} & set(header.contigs):
+            declared = ", ".join(list(header.contigs)[:5])
+            wanted = f"be contigs of {header.path}, such as {declared}"
+            lines.append(must("cohort.chromosomes", wanted, chromosome, "Correct the name or the path."))
+    return lines
+
+
+def _sample_problems(headers, key, *, shows_ids):
+    """Find files that do not hold the same people in the same order as the first."""
+    if not headers:
+        return []
+    first, *others = headers.values()
+    lines = []
+    if len(first.samples) < 2:
+        lines.append(must(key, "hold at least 2 people", f"1 in {first.path}", "Add people to test on."))
+    for other in others:
+        if other.samples == first.samples:
+            continue
+        common = len(set(other.samples) & set(first.samples))
+        got = f"others in {first.path} than in {other.path}"
+        if shows_ids:
+            sizes = (f"{len(header.samples)} in {header.path}" for header in (first, other))
+            got = f"{', '.join(sizes)}, {common} in both"
+        fix = "Select them with `bcftools view --samples-file`."
+        if key == "cohort.plink":
+            fix = "Select them with `plink2 --keep`."
+        lines.append(must(key, "hold the same people in the same order in all files", got, fix))
+    return lines

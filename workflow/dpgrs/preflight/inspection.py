@@ -1,0 +1,110 @@
+"""What the checks of a study look at: its settings, and its files, each read once for all checks."""
+
+from contextlib import suppress
+from functools import cache, cached_property, reduce, wraps
+from operator import getitem
+
+from dpgrs.errors import DpgrsError
+from dpgrs.io.genotype_files import genotype_header
+from dpgrs.io.tables.phenotypes import outcome_names
+from dpgrs.preflight.headers import HEADER_KEYS, read_headers
+from dpgrs.preflight.people import PEOPLE_KEYS, chosen_people
+from dpgrs.privacy.ledger.ledger import Ledger
+from dpgrs.study.cohort_files import reference_files_of
+from dpgrs.study.fetched_files import files_to_fetch
+
+
+def fact(*reads, unknown=None):
+    """Make a method a property, worked out once; `unknown` where a key that it reads is in doubt."""
+
+    def decorate(find):
+        @wraps(find)
+        def found(inspection):
+            return find(inspection) if inspection.is_clear(*reads) else unknown
+
+        found.reads = reads
+        return cached_property(found)
+
+    return decorate
+
+
+class Inspection:
+    """A study that is checked.
+
+    Parameters
+    ----------
+    config : dict from `dpgrs.study.settings.resolve`.
+    tell : function of a line for the operator alone; None tells nobody.
+    doubtful : set of str, keys whose values are not what the user meant.
+
+    Attributes
+    ----------
+    mode : str; None where it is in doubt.
+    shows_ids : bool, whether a line may quote ids and values: of open data alone.
+    header : function of the paths of a chromosome's files, a tuple; it returns a VcfHeader.
+    names : function of the path of a table of outcomes or covariates; it returns its columns, a list of str.
+    book : function of the path of a ledger; it returns a Book.
+    """
+
+    def __init__(self, config, *, tell=None, doubtful=frozenset()):
+        self.config, self.tell, self._doubtful = config, tell, doubtful
+        self.mode = config["mode"] if self.is_clear("mode") else None
+        self.shows_ids = self.mode == "benchmark"
+        self.header, self.names = cache(genotype_header), cache(outcome_names)
+        self.book = cache(lambda path: Ledger(path).read())
+
+    def __getitem__(self, key):
+        """Return the value of a dotted key."""
+        return reduce(getitem, key.split("."), self.config)
+
+    def is_clear(self, *reads):
+        """Tell whether nothing that these keys and sections hold is in doubt."""
+        return not any(
+            f"{key}.".startswith(f"{doubt}.") or doubt.startswith(f"{key}.")
+            for key in reads
+            for doubt in self._doubtful
+        )
+
+    @cached_property
+    def absent(self):
+        """The files that are yet to be fetched, and checked by the jobs that read them: path to address."""
+        return files_to_fetch(self.config)
+
+    @fact(*HEADER_KEYS, unknown=({}, []))
+    def genotypes(self):
+        """Dict of chromosome to VcfHeader of the cohort, and what keeps others from being read."""
+        return read_headers(self.config["cohort"], absent=self.absent, read=self.header)
+
+    @fact("cohort.chromosomes", "public.reference", unknown={})
+    def reference(self):
+        """Dict of chromosome to VcfHeader of the public reference; those that cannot be read are left out."""
+        path, headers = self["public.reference"], {}
+        for chromosome in self["cohort.chromosomes"] if path else []:
+            with suppress(DpgrsError):
+                headers[chromosome] = self.header(tuple(reference_files_of(path, chromosome)))
+        return headers
+
+    @cached_property
+    def samples(self):
+        """The ids of the people with genotypes, a tuple of str; None where no header can be read."""
+        return _samples(self.genotypes[0])
+
+    @fact(*PEOPLE_KEYS)
+    def choice(self):
+        """The people chosen, and what is wrong with the choice; see `chosen_people`."""
+        return chosen_people(self.config, self.samples, shows_ids=self.shows_ids, tell=self.tell)
+
+    @cached_property
+    def people(self):
+        """The ids of the people that the study is about; None where they are not known."""
+        return self.choice[0] if self.choice else self.samples
+
+    @cached_property
+    def reference_people(self):
+        """The ids of the people of the public reference; None where they are not known."""
+        return _samples(self.reference)
+
+
+def _samples(headers):
+    """Return the people of the first header; None where there is none."""
+    return next(iter(headers.values())).samples if headers else None

@@ -1,0 +1,125 @@
+"""What keeps a release from its ledger and key: names, budgets, costs that it is certain to refuse."""
+
+from dpgrs.errors import DpgrsError, must
+from dpgrs.privacy.ledger.ledger import refusals
+from dpgrs.privacy.noise.study_key import load_study_key
+from dpgrs.release.bundle_room import bundle_problems
+from dpgrs.study.release_cost import account_of, certain_cost, total_epsilon
+from dpgrs.types import Metrics, Protection
+
+ACCOUNT = ("privacy.ledger", "privacy.protection", "privacy.unit", "privacy.neighbours")
+PRICED = (
+    *("methods", "panel.size", "cohort.rows"),
+    *("outcomes", "covariates", "privacy", "screening", "evaluation"),
+)
+EXAMPLES = {"dataset.accession": "phs000001", "dataset.consent": "c1", "dataset.version": "2026-11-01"}
+
+
+def dataset_problems(inspection, key):
+    """Ask what the dataset is called."""
+    if inspection[key]:
+        return []
+    example = f"For example `{key.partition('.')[2]}: {EXAMPLES[key]}`."
+    return [must(key, "be given for a release", "null", example)]
+
+
+def ledger_problems(inspection):
+    """Ask for a ledger that can be read."""
+    key, path = "privacy.ledger", inspection["privacy.ledger"]
+    if path is None:
+        return [must(key, "name the dataset's ledger", "null", "See `dpgrs ledger init --help`.")]
+    try:
+        inspection.book(path)
+    except DpgrsError as error:
+        return [f"`{key}`: {error}"]
+    return []
+
+
+def name_problems(inspection, key):
+    """Hold the name of the dataset against its ledger."""
+    book, name = _book(inspection), key.partition(".")[2]
+    if not (book and inspection[key]) or inspection[key] == getattr(book, name):
+        return []
+    wanted = f"be {getattr(book, name)} as in {inspection['privacy.ledger']}"
+    return [must(key, wanted, inspection[key], "Name the ledger of the dataset that is used.")]
+
+
+def budget_problems(inspection):
+    """Refuse to spend more than the study's own budget."""
+    budget, evaluation = inspection["privacy.budget"], inspection.config["evaluation"]
+    is_priced = evaluation["metrics"] != Metrics.CHARGED or evaluation["epsilon"] is not None
+    is_known = _is_full(inspection) and n_outcomes_of(inspection) is not None
+    if budget is None or not (is_priced and is_known):
+        return []
+    total = total_epsilon(_counted(inspection))
+    if total <= budget:
+        return []
+    wanted = f"be at least {total:.4g}, what this study spends"
+    return [must("privacy.budget", wanted, f"{budget:g}", "Raise it, or ask for less.")]
+
+
+def account_problems(inspection):
+    """Find that a ledger lacks the study's account."""
+    if not _is_full(inspection):
+        return []
+    budgets, account = _book(inspection).budgets, account_of(inspection.config["privacy"])
+    if account in budgets:
+        return []
+    known = ", ".join(map(str, budgets)) or "none"
+    fix = "Open it with `dpgrs ledger add-account`, or change `privacy`."
+    return [must("privacy.ledger", f"have an account {account}", known, fix)]
+
+
+def cost_problems(inspection):
+    """Refuse a release that its ledger is certain to refuse, before hours of computing, or without room."""
+    config, path = inspection.config, inspection["privacy.ledger"]
+    if n_outcomes_of(inspection) is None:
+        return []
+    try:
+        book = inspection.book(path)
+        lines = refusals(book, certain_cost(_counted(inspection), book), account_of(config["privacy"]))
+    except DpgrsError:
+        lines = []  # of outcomes or protection, which other checks judge
+    return [
+        f"`privacy.ledger`, {path}: {line} Ask for less, as by a lower `privacy.epsilon`." for line in lines
+    ] or bundle_problems(config)
+
+
+def key_problems(inspection):
+    """Ask for the study key."""
+    try:
+        load_study_key()
+    except DpgrsError as error:
+        return [str(error)]
+    return []
+
+
+def n_outcomes_of(inspection):
+    """Count the outcomes; None where there is no table of them that can be read, which other checks judge."""
+    count, path = inspection["outcomes.count"], inspection["outcomes.file"]
+    if count:
+        return max(count)
+    try:
+        return len(inspection.names(path)) if path else None
+    except DpgrsError:
+        return None
+
+
+def _counted(inspection):
+    """Return the configuration with the number of outcomes, for which no table need be read again."""
+    config = inspection.config
+    return config | {"outcomes": config["outcomes"] | {"count": [n_outcomes_of(inspection)]}}
+
+
+def _is_full(inspection):
+    """Tell whether there is a ledger for the protection, which other checks refuse unless it is full."""
+    return _book(inspection) is not None and inspection["privacy.protection"][0] == Protection.FULL
+
+
+def _book(inspection):
+    """Return the Book of the ledger; None where it cannot be read."""
+    path = inspection["privacy.ledger"]
+    try:
+        return None if path is None else inspection.book(path)
+    except DpgrsError:
+        return None

@@ -1,0 +1,107 @@
+"""What is wrong with settings of no file: what is not offered, or contradicts other settings."""
+
+import re
+from pathlib import Path
+from typing import NamedTuple
+
+from dpgrs import __version__
+from dpgrs.errors import must
+from dpgrs.methods.registry import METHODS
+from dpgrs.preflight.headers import BRACED
+from dpgrs.study.fetched_files import fetch_problems
+from dpgrs.study.settings import counts_outcomes
+from dpgrs.types import Protection, Rows, Unit
+
+
+class Refusal(NamedTuple):
+    """A setting that the schema knows but this version does not offer.
+
+    Attributes
+    ----------
+    key : str, dotted path.
+    remedy : str, what to do instead.
+    values : frozenset of the values refused; empty refuses every value but null.
+    mode : str, the mode that refuses it; empty for both.
+    """
+
+    key: str
+    remedy: str
+    values: frozenset = frozenset()
+    mode: str = ""
+
+
+NOT_OFFERED = (
+    Refusal("privacy.protection", "Use `protection: full`.", frozenset({"feature", "label"}), "release"),
+    Refusal("public.genotypes", "Leave it out: all genotypes are protected."),
+    Refusal("public.outcomes", "Leave it out: all outcomes are protected."),
+)
+ADDRESSES = ("mode", *(f"cohort.{name}" for name in ("source", "vcf", "populations", "chromosomes", "fetch")))
+
+
+def refused(refusal, inspection):
+    """Refuse, rather than ignore, what this version does not do."""
+    value = inspection[refusal.key]
+    where = f" for `mode: {refusal.mode}`" if refusal.mode else ""
+    return [
+        f"`{refusal.key}: {entry}` is not available in dpgrs {__version__}{where}. {refusal.remedy}"
+        for entry in (value if isinstance(value, list) else [value])
+        if entry in refusal.values or (not refusal.values and entry is not None)
+    ]
+
+
+def mode_problems(inspection):
+    """Refuse to mix a benchmark and a release in one folder: its numbers could be taken for released."""
+    folder, mode = Path("results") / inspection["study"], inspection["mode"]
+    for record in (folder / "settings.json", folder / "private" / "settings.json"):
+        # Half a record, from a run that was killed, is written again by the next one.
+        found = re.search(r'"mode": "(\w+)"', record.read_text()) if record.is_file() else None
+        if found and found[1] != mode:
+            return [must("study", f"be new for `mode: {mode}`", f"that of a {found[1]}", "Name another.")]
+    return []
+
+
+def brace_problems(inspection, key):
+    """Find a path that Snakemake would fill in as a pattern; it has no way to escape braces."""
+    is_pattern = key == "public.reference"
+    braced = BRACED.findall(inspection[key] or "")
+    stray = [found for found in braced if not (is_pattern and found == "{chrom}")]
+    wanted = "have no placeholder but {chrom}" if is_pattern else "be a path without braces"
+    return [must(key, wanted, stray[0], "Rename the file or folder.")] if stray else []
+
+
+def address_problems(inspection):
+    """List what is wrong with the addresses of `cohort.fetch`."""
+    return fetch_problems(inspection.config)
+
+
+def method_problems(inspection):
+    """Find methods that no protection of the study has, and samples that are not accounted for."""
+    privacy, lines = inspection.config["privacy"], []
+    for name in inspection["methods"]:
+        known, neighbours = METHODS[name].protections, METHODS[name].neighbours
+        if Protection.NONE not in known and not set(known) & set(privacy["protection"]):
+            wanted = f"have {' or '.join(known)} for `methods: {name}`"
+            got = ", ".join(privacy["protection"])
+            lines.append(must("privacy.protection", wanted, got, "Add it, or leave the method out."))
+        if neighbours not in (None, privacy["neighbours"]):
+            wanted, got = f"be {neighbours} for `methods: {name}`", privacy["neighbours"]
+            lines.append(must("privacy.neighbours", wanted, got, "Change it, or leave the method out."))
+    return lines
+
+
+def unit_problems(inspection):
+    """Refuse to protect less than a row."""
+    if inspection["cohort.rows"] == Rows.PEOPLE and inspection["privacy.unit"] == Unit.HAPLOTYPE:
+        wanted = "be person where `cohort.rows` is people"
+        return [must("privacy.unit", wanted, "haplotype", "Leave it out.")]
+    return []
+
+
+def count_problems(inspection):
+    """Refuse to spend all on the counts of rows and of known outcomes."""
+    privacy = inspection.config["privacy"]
+    is_counted = privacy["neighbours"] == "add-remove" and counts_outcomes(inspection.config)
+    if is_counted and privacy["count_share"] >= 1 / 2:
+        wanted = "be below 0.5, as rows and known outcomes are both counted"
+        return [must("privacy.count_share", wanted, f"{privacy['count_share']:g}", "Lower it.")]
+    return []

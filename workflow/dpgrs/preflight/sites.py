@@ -1,0 +1,73 @@
+"""What keeps a release from its sites: no public source, filters that no release has or need genotypes."""
+
+from dpgrs.errors import DpgrsError, must
+from dpgrs.io.sites import RELEASED, SITE_COLUMNS, read_sites
+from dpgrs.preflight.genome_builds import table_problems
+
+# The values that look at no genotypes.
+SITE_KEYS = ("cohort.source", "public.sites", "public.frequencies", "panel.size", "release.genome_build")
+OFF = {"panel.missing": 1, "panel.hwe": 0, "panel.ld_r2": None}
+
+
+def given_problems(inspection, key):
+    """Refuse a public file beside a simulated cohort."""
+    if inspection["cohort.source"] != "simulate" or inspection[key] is None:
+        return []
+    fix = "It brings a reference of its own."
+    return [must(key, "be left out for a simulated cohort", inspection[key], fix)]
+
+
+def source_problems(inspection):
+    """Ask for sites from one public source, and a word about it."""
+    if inspection["cohort.source"] == "simulate":
+        return []
+    public, lines = inspection.config["public"], []
+    given = [key for key in ("sites", "frequencies", "reference") if public[key] is not None]
+    if ("sites" in given) == ("reference" in given):
+        got = "both" if "sites" in given else "neither"
+        lines.append(
+            f"`public.sites` or `public.reference` must be given for a release, got {got}. "
+            "Sites and frequencies may not come from the cohort."
+        )
+    if "frequencies" in given and "sites" not in given:
+        lines.append("`public.frequencies` must come with `public.sites`, got it alone. Give the sites.")
+    if given and not public["origin"]:
+        lines.append("`public.origin` must say where the public sites come from, got null. Say it in words.")
+    return lines
+
+
+def site_problems(inspection):
+    """List what is wrong with the table of public sites."""
+    path, size = inspection["public.sites"], max(inspection["panel.size"])
+    if path is None or inspection["cohort.source"] == "simulate":
+        return []
+    try:
+        sites = read_sites(path, frequencies=inspection["public.frequencies"])
+    except DpgrsError as error:
+        return [f"`public.sites`: {error}"]
+    if len(sites) < size:
+        wanted = f"list at least `panel.size`, {size}, sites by {', '.join(SITE_COLUMNS)}"
+        return [must("public.sites", wanted, len(sites), "Add sites, or lower the size.")]
+    return table_problems(sites, path=path, build=inspection["release.genome_build"])
+
+
+def filter_problems(inspection, key):
+    """Refuse a filter that no release has."""
+    found, wanted = (
+        ", ".join([*value] if isinstance(value, list | tuple) else [value])
+        for value in (inspection[key], RELEASED[key.removeprefix("panel.")])
+    )
+    if found == wanted:
+        return []
+    got = f"{found}: users of scores could not match the others"
+    return [must(key, f"be {wanted} in a release", got, "Leave it out.")]
+
+
+def genotype_problems(inspection, key):
+    """Refuse a filter that needs genotypes of a reference where there are only sites."""
+    if inspection["public.sites"] is None or inspection[key] == OFF[key]:
+        return []
+    return [
+        f"`{key}` needs genotypes of a public reference, got {inspection[key]:g} with `public.sites`. "
+        "Give `public.reference`, or leave it out: the cohort's own genotypes may not decide."
+    ]

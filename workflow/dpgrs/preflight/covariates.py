@@ -7,7 +7,7 @@ from dpgrs.io.loadings import component_names
 from dpgrs.io.tables.phenotypes import standardise
 from dpgrs.methods.registry import methods_that
 from dpgrs.preflight.controlled import encrypted_line, is_encrypted
-from dpgrs.preflight.tables import count_reference_table, count_table, noting
+from dpgrs.preflight.tables import count_table, noting
 from dpgrs.study.table_settings import covariate_constants, has_covariates, table_columns
 from dpgrs.types import Bounds, Metrics
 
@@ -99,10 +99,8 @@ def table_problems(inspection):
         with noting(faults, key):
             values.add(table)
 
-    options = {"kind": "covariate", "columns": columns, "judge": judge if inspection.shows_ids else None}
-    _, lines = count_table(
-        inspection, key, path, inspection.people, shows_ids=inspection.shows_ids, **options
-    )
+    options = {"columns": columns, "judge": judge if inspection.shows_ids else None}
+    _, lines = count_table(inspection, key, kind="covariate", **options)
     return lines + (faults or values.problems())
 
 
@@ -115,8 +113,8 @@ def reference_problems(inspection):
         columns = table_columns(inspection.config["covariates"])
     except DpgrsError:
         columns, is_told = slice(0), False  # said of the study's own table; ids can be judged without
-    options = {"kind": "covariate", "columns": columns, "is_told": is_told}
-    return count_reference_table(inspection, key, inspection[key], **options)[1]
+    options = {"columns": columns, "is_told": is_told, "is_reference": True}
+    return count_table(inspection, key, kind="covariate", **options)[1]
 
 
 def _has_any(inspection):

@@ -107,8 +107,8 @@ def n_outcomes_of(inspection):
 
 def _counted(inspection):
     """Return the configuration with the number of outcomes, for which no table need be read again."""
-    config = inspection.config
-    return config | {"outcomes": config["outcomes"] | {"count": [n_outcomes_of(inspection)]}}
+    config, count = inspection.config, inspection["outcomes.count"] or [n_outcomes_of(inspection)]
+    return config | {"outcomes": config["outcomes"] | {"count": count}}
 
 
 def _is_full(inspection):

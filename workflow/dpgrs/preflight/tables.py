@@ -28,10 +28,11 @@ def population_problems(inspection):
     if is_encrypted(path):
         return [encrypted_line(key, path)]
     try:
-        index, people = read_populations(path).index, inspection.people
+        ids = read_populations(path).index
     except DpgrsError as error:
         return [f"`{key}`: {error}"]
-    mismatch = describe_mismatch(index, people, shows_ids=inspection.shows_ids) if people else None
+    people, shows_ids = inspection.people, inspection.shows_ids
+    mismatch = describe_mismatch(ids, people, shows_ids=shows_ids) if people else None
     return [f"`{key}`: `{path}` {mismatch}"] if mismatch else []
 
 
@@ -53,14 +54,8 @@ def outcome_problems(inspection):
         with noting(faults, "outcomes.scales"):
             scale.add(table if constants is None else standardise(table, constants))
 
-    is_judged = inspection.shows_ids and not faults
-    options = {
-        "kind": "outcome",
-        "columns": used,
-        "shows_ids": inspection.shows_ids,
-        "judge": judge if is_judged else None,
-    }
-    names, lines = count_table(inspection, key, path, inspection.people, **options)
+    options = {"columns": used, "judge": judge if inspection.shows_ids and not faults else None}
+    names, lines = count_table(inspection, key, kind="outcome", **options)
     if names is not None and counts is not None and max(counts) > len(names):
         wanted = f"be at most {len(names)}, the outcomes in {path}"
         lines.append(must("outcomes.count", wanted, max(counts), "Lower it, or leave it out to use all."))
@@ -71,16 +66,13 @@ def outcome_problems(inspection):
 
 def reference_problems(inspection):
     """List what is wrong with the table of outcomes of the public reference."""
-    outcomes, path, key = (
-        inspection.config["outcomes"],
-        inspection["evaluation.outcomes"],
-        "evaluation.outcomes",
-    )
+    outcomes, key = inspection.config["outcomes"], "evaluation.outcomes"
+    path = inspection[key]
     is_used = inspection["evaluation.metrics"] == Metrics.PUBLIC and outcomes["source"] == "file"
     if path is None or not is_used:
         return []
     used = slice(outcomes["count"] and max(outcomes["count"]))
-    names, lines = count_reference_table(inspection, key, path, kind="outcome", columns=used)
+    names, lines = count_table(inspection, key, kind="outcome", columns=used, is_reference=True)
     try:
         wanted = inspection.names(outcomes["file"])[used] if outcomes["file"] else []
     except DpgrsError:
@@ -95,35 +87,30 @@ def reference_problems(inspection):
     return lines
 
 
-def count_reference_table(inspection, key, path, **options):
-    """Do the work of `count_table` for a table of the people of the public reference."""
-    if is_encrypted(path):
-        return None, []  # said by the checks of controlled data
-    # A table of private people may be named by mistake, so ids are not quoted.
-    options |= {"shows_ids": False, "of": "`public.reference`"}
-    return count_table(inspection, key, path, inspection.reference_people, **options)
-
-
-def count_table(inspection, key, path, people, *, kind, columns=None, judge=None, is_told=True, **whose):
+def count_table(inspection, key, *, kind, columns=None, judge=None, is_told=True, is_reference=False):
     """Read a table of outcomes or covariates part by part, and count whom it shares with the genotypes.
 
     Parameters
     ----------
     inspection : Inspection, whose operator alone may see counts of a release.
     key : str, dotted path of the setting that names it.
-    path : str, the table, as `read_outcomes` reads it.
-    people : sequence of str, the ids of the genotypes; None where they are not known.
     kind : ``outcome`` or ``covariate``.
     columns : as in `read_outcomes`.
     judge : function of each part, its people with genotypes alone, or None.
     is_told : bool, whether the operator is told of the counts.
-    **whose : as in `PeopleCount.problem`.
+    is_reference : bool, whether it is of the people of the public reference.
 
     Returns
     -------
     names : list of str, all columns of the table; None where it cannot be read.
     lines : list of str, one line a problem.
     """
+    path, people, whose = inspection[key], inspection.people, {"shows_ids": inspection.shows_ids}
+    if is_reference:
+        if is_encrypted(path):
+            return None, []  # said by the checks of controlled data
+        # A table of private people may be named by mistake, so ids are not quoted.
+        people, whose = inspection.reference_people, {"shows_ids": False, "of": "`public.reference`"}
     count = PeopleCount(kind, people or ())
     try:
         names = inspection.names(path)

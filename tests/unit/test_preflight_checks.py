@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from dpgrs.errors import UsageError
 from dpgrs.preflight import inspection, tables
 from dpgrs.preflight.checks import CHECKS, check, problems
 from dpgrs.preflight.inspection import Inspection
@@ -213,5 +214,5 @@ def test_problems__files_are_read_once(monkeypatch, name):
 
 def test_check__of_a_key_in_doubt_does_not_run():
     raw = STUDIES["fetched"]["cohort"] | {"vcf": ["a", "b"]}
-    with pytest.raises(Exception, match=r"^`cohort.vcf` must be [^\n]*$"):
+    with pytest.raises(UsageError, match=r"^`cohort.vcf` must be [^\n]*$"):
         check({"cohort": raw})

@@ -15,10 +15,6 @@ from dpgrs.privacy.noise.stream import KeyStream
 
 AIM = 40
 N_ROUNDS = 5
-CASES = [
-    *((samplers.rounded_normal, sigma) for sigma in (1, 2**10, 2**20, 2**30, 2**40, 2**48)),
-    *((samplers.discrete_gaussian, sigma) for sigma in (1, 2**10, 2**20, 2**30)),
-]
 
 dp.enable_features("contrib")
 
@@ -29,14 +25,14 @@ def seconds_per_draw(draw, size):
     return (time.perf_counter() - start) / size
 
 
-@pytest.mark.parametrize(("sampler", "sigma"), CASES)
-def test_samplers__faster_than_opendp(sampler, sigma, request, capsys):
+@pytest.mark.parametrize("sigma", [1, 2**10, 2**20, 2**30, 2**40, 2**48])
+def test_rounded_normal__faster_than_opendp(sigma, request, capsys):
     stream = KeyStream(bytes(32), b"speed")
     domain = dp.vector_domain(dp.atom_domain(T=dp.i64))
     gaussian = dp.m.make_gaussian(domain, dp.l2_distance(T=float), scale=float(sigma))
 
     def exact(size):
-        return sampler(stream, size, sigma)
+        return samplers.rounded_normal(stream, size, sigma)
 
     def opendp(size):
         return np.array(gaussian([0] * size))
@@ -48,5 +44,5 @@ def test_samplers__faster_than_opendp(sampler, sigma, request, capsys):
     timings = [(seconds_per_draw(opendp, 10_000), seconds_per_draw(exact, 400_000)) for _ in range(N_ROUNDS)]
     theirs, ours = np.array(timings).min(axis=0)
     with capsys.disabled():
-        print(f"\n{sampler.__name__}, {sigma}: {theirs:.2e} s / {ours:.2e} s = {theirs / ours:.0f}")
+        print(f"\nrounded_normal, {sigma}: {theirs:.2e} s / {ours:.2e} s = {theirs / ours:.0f}")
     assert theirs / ours >= AIM

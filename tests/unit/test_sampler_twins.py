@@ -70,7 +70,7 @@ def test_exp_trial__all_bit_strings(exponent):
 
 def test_exp_trial__half_square_of_known_number():
     def draw(bits):
-        return twins.exp_trial(bits, twins.HalfSquare(twins.Known(2, 3)))
+        return twins.exp_trial(bits, twins.HalfSquare(twins.Known(Fraction(2, 3))))
 
     assert_brackets(draw, coin(math.exp(-2 / 9)), depth=16, left_open=0.1)
 

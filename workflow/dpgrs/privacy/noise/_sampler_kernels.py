@@ -23,7 +23,7 @@ LARGEST_WHOLE = 64
 # Of `gap_parameters`.
 RATE_BITS, LARGEST_GAP = 55, 2**62
 
-ROUNDED_NORMAL, DISCRETE_LAPLACE, DISCRETE_GAUSSIAN, BERNOULLI_EXP = range(4)
+ROUNDED_NORMAL, DISCRETE_LAPLACE = range(2)
 
 _compiled = numba.njit(nogil=True, cache=True)
 
@@ -37,9 +37,8 @@ def fill(words, values, done, law, parameters):
     words : (n_words,) uint32
     values : (size,) int64, filled in from `done` on.
     done : int, values that are there already.
-    law : int, one of the four constants above.
-    parameters : tuple of 5 int; of `BERNOULLI_EXP` the `exponent_parameters` and two zeros, of all others the
-        `scale_parameters`.
+    law : int, one of the two constants above.
+    parameters : tuple of 5 int, the `scale_parameters`.
 
     Returns
     -------
@@ -51,13 +50,8 @@ def fill(words, values, done, law, parameters):
         start = position
         if law == ROUNDED_NORMAL:
             value, position = _rounded_normal(words, start, parameters)
-        elif law == DISCRETE_LAPLACE:
-            value, position = _discrete_laplace(words, start, parameters)
-        elif law == DISCRETE_GAUSSIAN:
-            value, position = _discrete_gaussian(words, start, parameters)
         else:
-            succeeds, position = _bernoulli_exp(words, start, parameters[0], parameters[1], parameters[2])
-            value = np.int64(succeeds)
+            value, position = _discrete_laplace(words, start, parameters)
         if position > len(words):
             return i, start
         values[i] = value
@@ -287,24 +281,4 @@ def _discrete_laplace(words, position, scale):
         # Zero would come twice, once with each sign.
         if value > 0 or sign & 1 == 0:
             return (-value if sign & 1 else value), position
-    return 0, position
-
-
-@_compiled
-def _discrete_gaussian(words, position, scale):
-    """Draw y with probability proportional to exp(-y^2/(2 sigma^2)) from discrete Laplace of scale sigma.
-
-    The proposal is kept with probability exp(-(|y| - sigma)^2/(2 sigma^2)) = exp(-(whole + x)^2/2).
-    """
-    sigma = scale[0]
-    while position <= len(words):
-        value, position = _discrete_laplace(words, position, scale)
-        distance = abs(abs(value) - sigma)
-        whole = distance // sigma
-        first = ((distance - whole * sigma) << DIGIT_BITS) // sigma
-        succeeds, position = _exp_trials(words, position, whole * whole, HALF, HALF)
-        if succeeds:
-            succeeds, position = _bell_trial(words, position, whole, first, first + 1)
-        if succeeds:
-            return value, position
     return 0, position

@@ -60,8 +60,8 @@ class Uniform:
 class Known:
     """A rational number, with the interface of `Uniform`."""
 
-    def __init__(self, *value):
-        self.low = self.high = Fraction(*value)
+    def __init__(self, value):
+        self.low = self.high = Fraction(value)
 
     def extend(self):
         """Nothing is left to be known."""
@@ -163,16 +163,6 @@ def discrete_laplace(digits, scale):
         is_negative = digits.draw() & 1
         if magnitude or not is_negative:
             return -magnitude if is_negative else magnitude
-
-
-def discrete_gaussian(digits, sigma):
-    """Draw y with probability proportional to exp(-y^2/(2 sigma^2)), sigma an int."""
-    while True:
-        value = discrete_laplace(digits, sigma)
-        whole, remainder = divmod(abs(abs(value) - sigma), sigma)
-        x = Known(remainder, sigma)
-        if _all_succeed(digits, whole * whole, HALF) and _bell_trial(digits, whole, x):
-            return value
 
 
 def _is_below(u, bound):

@@ -15,8 +15,6 @@ from dpgrs.privacy.noise import _sampler_kernels as kernels
 from dpgrs.privacy.noise import _sampler_twins as twins
 from dpgrs.privacy.noise._sampler_twins import LARGEST_SCALE
 
-# The kernel forms remainders of sigma times 2^31 in int64.
-LARGEST_DISCRETE_SIGMA = 2**31
 LARGEST_CHOICE = 2**31
 
 # Words read at a time: a speed, never a result.
@@ -76,49 +74,6 @@ def discrete_laplace(stream, size, scale):
     scale = _scale("scale", scale)
     parameters = kernels.scale_parameters(scale)
     return _draw(stream, size, kernels.DISCRETE_LAPLACE, parameters, twins.discrete_laplace, scale)
-
-
-def discrete_gaussian(stream, size, sigma):
-    """Draw integers y with probability proportional to exp(-y^2/(2 sigma^2)), by rejection [1]_.
-
-    Parameters
-    ----------
-    stream : KeyStream
-    size : int >= 0
-    sigma : int in [1, 2^31], in grid steps.
-
-    Returns
-    -------
-    (size,) int64, independent.
-
-    References
-    ----------
-    .. [1] Canonne, C., Kamath, G. & Steinke, T. (2020). The discrete Gaussian for differential privacy.
-    """
-    sigma = _integer("sigma", sigma, "an int from 1 to 2^31", lambda s: 1 <= s <= LARGEST_DISCRETE_SIGMA)
-    parameters = kernels.scale_parameters(Fraction(sigma))
-    return _draw(stream, size, kernels.DISCRETE_GAUSSIAN, parameters, twins.discrete_gaussian, sigma)
-
-
-def bernoulli_exp(stream, size, p, q):
-    """Flip coins that show heads with probability exp(-p/q).
-
-    Parameters
-    ----------
-    stream : KeyStream
-    size : int >= 0
-    p : int >= 0
-    q : int > 0
-
-    Returns
-    -------
-    (size,) bool, independent.
-    """
-    exponent = Fraction(
-        _integer("p", p, "an int >= 0", lambda p: p >= 0), _integer("q", q, "an int > 0", lambda q: q > 0)
-    )
-    parameters = (*kernels.exponent_parameters(exponent), 0, 0)
-    return _draw(stream, size, kernels.BERNOULLI_EXP, parameters, twins.bernoulli_exp, exponent) == 1
 
 
 def indices_below(stream, size, bound):

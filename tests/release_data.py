@@ -88,6 +88,9 @@ def make_terms(**changed):
     return Terms(**(fields | changed))
 
 
+FIT = {"lambda": 0.2, "lambda_from": "fixed", "heritability": None, "joint_projection": False}
+
+
 def make_events(terms, *, source="release"):
     """Return the events of `private_statistics`, drawn by nobody."""
     named = {
@@ -157,6 +160,8 @@ def make_content(folder, terms=None, *, drawn=None, **changed):
         "ledger": ledger_standing(ledger.read(), account, [request_id]),
         "public_inputs": tuple(PublicInput(name, value, "a public panel") for name, value in inputs.items()),
         "post_processing": ("centring", "eigenvalues below 0 set to 0", "ridge with lambda = 0.2"),
+        "method": "reusecov-gauss",
+        "fit": FIT,
         "expected_noise_sd": 0.01,
     }
     return StatementContent(**(fields | changed))

@@ -2,7 +2,7 @@ import gzip
 import hashlib
 import json
 import shutil
-from dataclasses import asdict, replace
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -135,7 +135,7 @@ def test_write_bundle__raise_on_event(tmp_path, change, message):
 
 def test_build_statement__raise_on_benchmark_event(tmp_path):
     events = [
-        asdict(event) | {"request": "a" * 64} for event in make_events(make_terms(), source="benchmark")
+        event.as_dict() | {"request": "a" * 64} for event in make_events(make_terms(), source="benchmark")
     ]
     with pytest.raises(UsageError, match=r"mechanisms\[0\].source"):
         make_statement(tmp_path, events=tuple(events))

@@ -8,6 +8,7 @@ from dpgrs.io.sites import read_chosen_sites, write_sites
 from dpgrs.release.bundle_room import bundle_problems, require_same_release
 from dpgrs.study.identity import fit_settings
 from dpgrs.study.settings import resolve
+from release_data import FIT
 from step_studies import Study
 
 BUNDLE = Path("results/demo/release")
@@ -31,8 +32,7 @@ def study(tmp_path, monkeypatch):
 
 def write_statement(*requests):
     mechanisms = [{"statistic": "gram", "request": request} for request in requests]
-    fit = {"lambda": 0.2, "lambda_from": "fixed", "heritability": None}
-    statement = {"method": "reusecov-gauss", "fit": fit, "mechanisms": mechanisms}
+    statement = {"method": "reusecov-gauss", "fit": FIT, "mechanisms": mechanisms}
     (BUNDLE / "privacy_statement.json").write_text(json.dumps(statement))
 
 
@@ -98,7 +98,7 @@ def test_write_release__leaves_the_bundle_of_other_requests_as_it_is(study):
     assert study.bundle(study.config, noisy) == first
     folder = study.root / "bundle"
     (BUNDLE / "privacy_statement.json").unlink()
-    assert study.statement()["fit"] == {"lambda": 0.2, "lambda_from": "fixed", "heritability": None}
+    assert study.statement()["fit"] == FIT
     for other in (changed(study.config, regression={"lambda": 0.7}), study.settings("blup")):
         with pytest.raises(DpgrsError, match=r"`study` must be new .* by another fit"):
             study.bundle(other, noisy)  # the same draws

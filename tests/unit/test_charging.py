@@ -60,8 +60,13 @@ def test_release__identities_name_the_part_and_its_draws(ledger):
     assert [one["part"] for one in named] == [["genotypes"], ["outcomes", "a"], ["outcomes", "b"]]
     for (draw,), version in [(one["draws"], one["version"]) for one in named]:
         assert draw["statistic"] == "sum"
-        assert not draw.keys() & {"source", "request", "version", "family"}
-        assert (draw["sensitivity"], draw["norm"], draw["step"]) == ("1", "l2", "0.5")
+        assert not draw.keys() & {"source", "request", "version"}
+        assert (draw["family"], draw["sensitivity"], draw["norm"], draw["step"]) == (
+            "gaussian",
+            "1",
+            "l2",
+            "0.5",
+        )
         assert version == MECHANISM_VERSION
 
 
@@ -165,7 +170,12 @@ def test_release__every_family_is_charged_by_its_own_counter(tmp_path):
     # Each share is rounded down by one unit in the last place; a choice costs exactly its own.
     assert spent.mu_squared == pytest.approx(0.25, rel=1e-12)
     assert spent.pure_epsilon == pytest.approx(0.5, rel=1e-12)
-    assert [draw.get("family") for draw in request.identity["draws"]] == [None, "laplace", "choice", "subset"]
+    assert [draw["family"] for draw in request.identity["draws"]] == [
+        "gaussian",
+        "laplace",
+        "choice",
+        "subset",
+    ]
 
 
 @pytest.mark.parametrize("terms", [{"unit": "haplotype"}, {"neighbours": "replace-one"}])

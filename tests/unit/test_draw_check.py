@@ -110,15 +110,6 @@ def test_draw_problems__a_choice_must_be_a_choice():
     assert draw_problems(statement)
 
 
-def test_draw_problems__of_an_earlier_version_are_those_of_any_method():
-    statement = statement_of("adassp")
-    del statement["method"]
-    assert draw_problems(statement) == []
-    assert draw_problems(without(statement, 0)) == [
-        "the mechanisms must hold all that reusecov-gauss draws, but lack count for all outcomes"
-    ]
-
-
 def test_draw_problems__unknown_method():
     (problem,) = draw_problems(statement_of("blup") | {"method": "ols"})
     assert problem.startswith("method must be one of ")
@@ -154,7 +145,7 @@ def of_naive_with_one_gram():
         ("blup", of_shared("count"), "blup draws, but lack count for all outcomes"),
         ("blup", of_shared("gram"), "blup draws, but lack gram for all outcomes"),
         ("blup", of_shared("cross product"), "blup draws, but lack cross product for height"),
-        (None, of_shared("gram"), "reusecov-gauss draws, but lack gram for all outcomes"),
+        ("reusecov-gauss", of_shared("gram"), "reusecov-gauss draws, but lack gram for all outcomes"),
         ("adassp", of_shared(None), "adassp draws, but lack smallest eigenvalue for all outcomes"),
         ("naive", of_naive_with_one_gram(), "naive draws, but lack gram for LDL/HDL = ratio"),
     ],

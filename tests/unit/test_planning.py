@@ -16,9 +16,9 @@ from dpgrs.methods.planning import (
     expected_noise_sd,
     expected_r2,
     expected_ridge,
-    is_ridge,
     neutral_frequencies,
 )
+from dpgrs.methods.registry import METHODS
 from dpgrs.methods.requests import PrivacyRequest
 from dpgrs.methods.reusecov import NoisyStatistics, fit_reusecov, private_statistics
 from dpgrs.methods.synthetic_cohort import made_up_cohort, noisy_made_up
@@ -215,7 +215,7 @@ def test_expected_fit__r2_sd_is_that_of_draws(monkeypatch):
 
 def test_is_ridge__needs_a_stated_lambda_and_no_projection():
     fits = [("reusecov-gauss", "fixed"), ("reusecov-gauss", "evidence"), ("reusecov-ellipsoid", "fixed")]
-    assert [is_ridge(method, FitTerms(PENALTY, rule)) for method, rule in fits] == [True, False, False]
+    assert [METHODS[method].is_ridge(rule) for method, rule in fits] == [True, False, False]
 
 
 @pytest.mark.parametrize("method", ["reusecov-gauss", "blup"])

@@ -33,7 +33,7 @@ from dpgrs.release.content import (
 from dpgrs.study.identity import fit_settings, public_identity
 from ledger_requests import new_ledger
 from release_choices import make_choice
-from release_data import make_events, make_terms
+from release_data import FIT, make_events, make_terms
 from step_studies import N_PEOPLE, N_VARIANTS, NAMES, Study
 
 DELTA = 1e-6
@@ -138,7 +138,7 @@ BLUP = ("means are those", "best linear unbiased")
     ],
 )
 def test_post_processing__says_what_the_method_did(method, lambda_from, is_counted, steps):
-    fit = {"method": method, "lambda": 0.7, "lambda_from": lambda_from, "heritability": None}
+    fit = FIT | {"method": method, "lambda": 0.7, "lambda_from": lambda_from}
     said, steps = _post_processing(fit, is_counted=is_counted), [*steps, *ROUNDED]
     assert [word for word, step in zip(steps, said, strict=True) if word not in step] == []
 

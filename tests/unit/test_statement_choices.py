@@ -117,12 +117,6 @@ def test_describe_draws__a_subset_is_a_choice_of_another_law():
     assert (cost.mu_squared, cost.pure_epsilon) == (0, Fraction(EPSILON))
 
 
-def test_describe_draws__records_of_the_first_releases_name_no_family():
-    events = [event.as_dict() for event in make_events(make_terms())]
-    nameless = [{name: value for name, value in event.items() if name != "family"} for event in events]
-    assert describe_draws(nameless) == describe_draws(events)
-
-
 def test_describe_draws__exact_text_stands_for_a_float():
     events = [event.as_dict() for event in make_events(make_terms())]
     written = [event | {name: exact_text(event[name]) for name in ("sigma", "step")} for event in events]

@@ -144,7 +144,7 @@ def read_bytes(path):
     content = Path(path).read_bytes()
     try:
         digest = digest_file(path).read_bytes()[:64]
-    # Files of earlier versions, and of the user's own, have none.
+    # Files of the user's own have none.
     except FileNotFoundError:
         return content
     if digest != hashlib.sha256(content).hexdigest().encode():

@@ -27,7 +27,7 @@ def _in_words(fit):
 
 def _moved_in_words(fit):
     """Say whether outcomes are moved together."""
-    if "joint_projection" in fit:
+    if fit["joint_projection"]:
         return (
             "The noisy X'Y of all outcomes is moved together, to the nearest point of one ellipsoid, that of "
             "the noisy Gram matrix with a radius for all."

@@ -12,10 +12,10 @@ import numpy as np
 
 from dpgrs.linalg.linear_fit import centred_gram, ridge_weights
 from dpgrs.methods.fits import fit_released
+from dpgrs.methods.registry import METHODS
 from dpgrs.methods.synthetic_cohort import SEED, made_up_cohort, noisy_made_up, require_domain
 from dpgrs.privacy.accounting.accountant import LARGEST_EPSILON
 from dpgrs.public_random import generator
-from dpgrs.types import Penalty
 
 # The more variants, the less one draw differs from the next.
 DRAWS_TIMES_VARIANTS, FEWEST_DRAWS, MOST_DRAWS = 1000, 2, 8
@@ -83,7 +83,7 @@ def expected_fit(method, request, *, n_rows, frequency, terms, heritability, n_o
     No data are read and nothing is spent: made-up rows meet seeded noise.
     """
     model = {"n_rows": n_rows, "frequency": frequency, "heritability": heritability}
-    if is_ridge(method, terms):
+    if METHODS[method].is_ridge(terms.rule):
         return expected_ridge(request, penalty=terms.penalty, **model)
     model |= {"terms": terms, "n_outcomes": n_outcomes}
     weights, r2 = _drawn_fits(method, request, **model)
@@ -104,15 +104,10 @@ def expected_fit(method, request, *, n_rows, frequency, terms, heritability, n_o
 def expected_r2(method, request, *, n_rows, frequency, terms, heritability, n_outcomes):
     """Return the R^2 of `expected_fit` alone, in less time; arguments and errors as there."""
     model = {"n_rows": n_rows, "frequency": frequency, "heritability": heritability}
-    if is_ridge(method, terms):
+    if METHODS[method].is_ridge(terms.rule):
         return expected_ridge(request, penalty=terms.penalty, **model).r2
     _, r2 = _drawn_fits(method, request, terms=terms, n_outcomes=n_outcomes, **model)
     return float(r2.mean())
-
-
-def is_ridge(method, terms):
-    """Say whether a fit is ridge regression with a stated lambda, of which outcomes need not be drawn."""
-    return method == "reusecov-gauss" and Penalty(terms.rule) == Penalty.FIXED
 
 
 def expected_ridge(request, *, n_rows, frequency, penalty, heritability):

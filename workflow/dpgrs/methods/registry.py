@@ -9,7 +9,7 @@ from importlib.metadata import entry_points
 
 from dpgrs.errors import UsageError
 from dpgrs.selection import registry as selectors
-from dpgrs.types import Exactness, Neighbours, Protection, RidgeOf
+from dpgrs.types import Exactness, Neighbours, Penalty, Protection, RidgeOf
 
 FULL, FEATURE, LABEL = Protection.FULL, Protection.FEATURE, Protection.LABEL
 LARGEST_FACTORED = 2**12  # variants and covariates, of what is factored exactly
@@ -39,6 +39,7 @@ class Method:
     fit : str, the function by which ReuseCov's statistics become its weights (`dpgrs.methods.fits`); None
         where its mechanism says.
     reads : tuple of str, the keys of ``regression`` on which its fit hangs.
+    fits_ridge : bool, whether lambda alone turns what was drawn into its weights, where lambda is stated.
     takes_covariates : bool, whether covariates and dosages are in what it is fitted from.
     takes_outcomes : bool, whether its fit uses the outcomes themselves where they are public.
     reads_rows : bool, whether it is fitted from rows, not from sums over them; it then counts no rows.
@@ -64,6 +65,7 @@ class Method:
     mechanism_of_benchmark: str | None = None
     fit: str | None = None
     reads: tuple = ()
+    fits_ridge: bool = False
     takes_covariates: bool = False
     takes_outcomes: bool = False
     reads_rows: bool = False
@@ -114,6 +116,10 @@ class Method:
         """Whether its guarantee holds for the draws of a release, and a release offers it."""
         return self.exactness is not None
 
+    def is_ridge(self, lambda_from):
+        """Whether its fit is ridge regression with a stated lambda, linear in X'Y."""
+        return self.fits_ridge and lambda_from == Penalty.FIXED
+
     @property
     def is_post_processing(self):
         """Whether it is fitted from ReuseCov's statistics: to look at it as well costs nothing."""
@@ -147,6 +153,7 @@ METHODS = {
         exactness=Exactness.EXACT,
         fit="fits.gauss",
         reads=RIDGE,
+        fits_ridge=True,
         takes_covariates=True,
         ridge=RidgeOf.LAMBDA,
         steps="fits.STEPS",

@@ -105,10 +105,9 @@ def _is_fitted_by(statement, fit):
     """Tell whether a fit gives the weights of a bundle, by what its statement says of them."""
     if statement is None:
         return True
-    # Statements of earlier versions say less, and their weights are of no joint projection.
-    stated = {"method": statement.get("method", fit["method"]), **statement.get("fit", {})}
-    left_out = {"joint_projection": False}
-    return fit_identity(fit | left_out | stated) == fit_identity(left_out | fit)
+    stated = {"method": statement.get("method"), **statement.get("fit", {})}
+    is_alike = (stated["method"], stated.keys()) == (fit["method"], fit.keys())
+    return is_alike and fit_identity(stated) == fit_identity(fit)
 
 
 def _taken(folder):

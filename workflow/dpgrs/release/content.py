@@ -109,8 +109,7 @@ def _post_processing(fit, *, is_counted):
 def _noise_of_weights(settings, sites, label):
     """Return the expected noise sd of a weight of ridge with a stated lambda; None of any other fit."""
     request, fit = request_of(label), fit_settings(settings)
-    is_known = (fit["method"], fit["lambda_from"]) == ("reusecov-gauss", Penalty.FIXED)
-    if not is_known or request.coding != Coding.HALF:
+    if not METHODS[fit["method"]].is_ridge(fit["lambda_from"]) or request.coding != Coding.HALF:
         return None
     frequency = sites["frequency"].to_numpy()
     return expected_noise_sd(request, n_rows=label["n"], frequency=frequency, penalty=fit["lambda"])

@@ -67,8 +67,6 @@ FREE = "none"  # how the cost of an accuracy begins that was measured on public 
 def draw_problems(statement):
     """Find draws that a statement leaves out.
 
-    Without a method, as in statements of earlier versions, it must hold all draws of some method.
-
     Parameters
     ----------
     statement : dict that fits the schema.
@@ -77,16 +75,13 @@ def draw_problems(statement):
     -------
     list of str, what is wrong: one line at most.
     """
-    method = statement.get("method")
-    if method is not None and method not in BY_METHOD:
+    method = statement["method"]
+    if method not in BY_METHOD:
         return [f"method must be one of {', '.join(BY_METHOD)}, got {method}"]
-    known = {method: BY_METHOD[method]} if method else BY_METHOD
-    lacking = {name: _lacking(statement, draws) for name, draws in known.items()}
-    # The method that is closest says most.
-    name, missing = min(lacking.items(), key=lambda item: len(item[1]))
+    missing = _lacking(statement, BY_METHOD[method])
     if not missing:
         return []
-    return [f"the mechanisms must hold all that {name} draws, but lack {'; '.join(missing)}"]
+    return [f"the mechanisms must hold all that {method} draws, but lack {'; '.join(missing)}"]
 
 
 def _lacking(statement, draws):

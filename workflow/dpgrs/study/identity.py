@@ -61,15 +61,13 @@ def public_identity(config):
             "simulation": cohort["simulation"] if is_simulated else None,
             # REF may differ from that of a VCF of the same people, and so do the rows.
             **({"source": "plink"} if cohort["source"] == "plink" else {}),
-            # Nothing of calls: earlier releases are replayed.
-            **({"field": cohort["field"]} if cohort["field"] != "GT" else {}),
+            "field": cohort["field"],
             "keep_filtered": cohort["keep_filtered"],
             "test_share": outcomes["test_share"],
             "seed": config["seed"],
         },
         "outcomes": {name: outcomes[name] for name in drawn} | scales_identity(outcomes["scales"]),
         **covariate_identity(config["covariates"]),
-        # Nothing where everybody is taken: earlier releases are replayed.
         **({"people": people} if (people := terms_of(config).public) else {}),
     }
 
@@ -77,7 +75,5 @@ def public_identity(config):
 def fit_settings(config):
     """Return the settings on which the weights of a release hang, beside its statistics: all are public."""
     regression = config["regression"]
-    fit = {name: regression[name] for name in ("lambda", "lambda_from", "heritability")}
-    # Nothing where each outcome is moved by itself: earlier releases are replayed.
-    is_joint = {"joint_projection": True} if regression["joint_projection"] else {}
-    return {"method": config["methods"][0]} | fit | is_joint
+    names = ("lambda", "lambda_from", "heritability", "joint_projection")
+    return {"method": config["methods"][0]} | {name: regression[name] for name in names}

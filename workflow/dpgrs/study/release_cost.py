@@ -12,7 +12,7 @@ from dpgrs.methods.mechanisms import mechanism_of
 from dpgrs.methods.registry import METHODS
 from dpgrs.methods.requests import PrivacyRequest
 from dpgrs.privacy.accounting.accountant import MARGIN, gdp_epsilon, split_budget
-from dpgrs.privacy.accounting.events import MECHANISM_VERSION
+from dpgrs.privacy.accounting.events import MECHANISM_VERSION, GaussianEvent
 from dpgrs.privacy.accounting.exact_numbers import exact_text
 from dpgrs.privacy.ledger.entries import Account, Cost
 from dpgrs.privacy.ledger.hash_chain import digest
@@ -199,7 +199,7 @@ def _identity(part, config, request):
         }
         for epsilon in part.epsilons
     ]
-    draws += [{"mu": exact_text(mu)} for mu in part.mus]
+    draws += [{"family": GaussianEvent.family, "mu": exact_text(mu)} for mu in part.mus]
     return identity | {"version": MECHANISM_VERSION, "draws": draws}
 
 

@@ -1,13 +1,14 @@
 """By which public terms the ledger knows the requests of a release again."""
 
 from dpgrs.io.files import written_digest
+from dpgrs.methods.registry import METHODS
 from dpgrs.privacy.accounting.exact_numbers import exact_text
-from dpgrs.types import Coding, Penalty
+from dpgrs.types import Coding
 
 ACCURACY = "accuracy"
 
 
-# Left out of an identity where a study has none, so that releases from before there were any are replayed.
+# Left out of an identity where a study has none.
 WHERE_THERE = ("covariates", "loadings", "people")
 
 
@@ -103,5 +104,5 @@ def weights_origin(released, names, *, fit):
 
 def fit_identity(fit):
     """Return the settings of a fit on which weights hang, floats as exact text."""
-    is_plain = (fit["method"], fit["lambda_from"]) == ("reusecov-gauss", Penalty.FIXED)
-    return exact_values({"lambda": fit["lambda"]} if is_plain else dict(fit))
+    is_ridge = METHODS[fit["method"]].is_ridge(fit["lambda_from"])
+    return exact_values({"lambda": fit["lambda"]} if is_ridge else dict(fit))

@@ -215,10 +215,10 @@ def event_of(record):
     UsageError
         If the family is not known.
     """
-    # Records of the first releases name no family: there was one.
-    family = FAMILIES.get(record.get("family", GaussianEvent.family))
-    if family is None:
+    name = record.get("family")
+    if name not in FAMILIES:
         known = ", ".join(FAMILIES)
-        raise UsageError(f"The family of an event must be one of {known}, got {record.get('family')}.")
+        raise UsageError(f"The family of an event must be one of {known}, got {name}.")
+    family = FAMILIES[name]
     terms = {field.name: record[field.name] for field in fields(family)}
     return family(**terms | {"sensitivity": Sensitivity(**record["sensitivity"])})

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import chain
 
 from dpgrs.errors import DpgrsError
-from dpgrs.privacy.accounting.events import MECHANISM_VERSION, GaussianEvent
+from dpgrs.privacy.accounting.events import MECHANISM_VERSION
 from dpgrs.privacy.accounting.exact_numbers import exact_text
 from dpgrs.privacy.ledger.hash_chain import digest
 from dpgrs.privacy.ledger.ledger import Order
@@ -117,8 +117,6 @@ def public_terms(event):
     The ledger itself gives the request's id.
     """
     terms = event.as_dict()
-    if terms["family"] == GaussianEvent.family:
-        del terms["family"]  # so that a release from before there were others stays a replay
     claim = {name: _text(value) for name, value in terms.pop("sensitivity").items()}
     named = {name: _text(value) for name, value in terms.items() if name not in LATER}
     return named | {"sensitivity": claim.pop("value")} | claim

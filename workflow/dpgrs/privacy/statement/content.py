@@ -170,6 +170,8 @@ class StatementContent:
     ledger : dict, from `ledger_standing`.
     public_inputs : tuple of PublicInput; at least those of `REQUIRED_INPUTS`.
     post_processing : tuple of str, steps after the noise; they cost nothing.
+    method : str, by which the weights were made. A check of the release knows by it what was drawn.
+    fit : dict, the settings by which it made them, beside the noisy statistics.
     preprocessing : tuple of str, steps before the noise that saw private data, each with its charge; empty
         where none did.
     expected_noise_sd : float or None, of a weight.
@@ -177,8 +179,6 @@ class StatementContent:
     audit : dict or None, from `dpgrs.privacy.statement.audits.summarise_audits`.
     person : Total or None, a person's loss where the unit is a haplotype; None stands for
         (2 epsilon, (1 + e^epsilon) delta), the group bound.
-    method : str or None, by which the weights were made. A check of the release knows by it what was drawn.
-    fit : dict or None, the settings by which it made them, beside the noisy statistics.
     missing_outcomes : Missing or None, whether the rows on which each outcome is known were counted; None of
         methods that need no such count.
     """
@@ -198,13 +198,13 @@ class StatementContent:
     ledger: dict
     public_inputs: tuple
     post_processing: tuple
+    method: str
+    fit: dict
     preprocessing: tuple = ()
     expected_noise_sd: float | None = None
     accuracy: str | tuple = Metrics.WITHHELD
     audit: dict | None = None
     person: Total | None = None
-    method: str | None = None
-    fit: dict | None = None
     missing_outcomes: Missing | None = None
 
     @property

@@ -39,8 +39,7 @@ def describe_draws(events):
 
 
 def _describe(event):
-    # Records of the first releases name no family: there was one.
-    family = event.get("family", GAUSSIAN)
+    family = event["family"]
     if family not in NOISE:
         raise UsageError(
             f"The family of an event in a statement must be one of {', '.join(NOISE)}, got {family}. "

@@ -118,8 +118,8 @@ def build_statement(content):
     statement = {
         "format": FORMAT,
         "format_version": FORMAT_VERSION,
-        **({} if content.method is None else {"method": content.method}),
-        **({} if content.fit is None else {"fit": dict(content.fit)}),
+        "method": content.method,
+        "fit": dict(content.fit),
         "software": {"name": "dpgrs", "version": content.version, "commit": content.commit},
         "curation": _curation(content.curation),
         "dataset": dict(content.dataset),

@@ -16,7 +16,7 @@ from dpgrs.privacy.noise.sources import BenchmarkNoise
 
 N_ROUNDS = 3
 D = 6
-REQUEST = TukeyRequest(epsilon=np.log(3), delta=1e-5)
+REQUEST = TukeyRequest(epsilon=np.log(3), delta=1e-5, rows_per_coefficient=1.0)
 
 
 @pytest.fixture(autouse=True)

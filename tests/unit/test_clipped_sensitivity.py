@@ -203,11 +203,10 @@ def test_sensitivity__raise_on_norm(wrong):
         cross_sensitivity(3, 1, outcome_bound=3.0, outcome_norm=wrong, **relation)
 
 
-def smallest_eigenvalues(rows, d, has_intercept):
+def smallest_eigenvalues(rows, d):
     """Return the eigenvalue of every data set of up to four rows, keyed by its row numbers."""
     inputs = [bits_of(row, rows) for row in all_rows(d, rows)]
-    coded = [coded_rows(bits, **options) for bits, options in inputs]
-    coded = [np.append(x, 0.5) if has_intercept else x[0] for x in coded]
+    coded = [coded_rows(bits, **options)[0] for bits, options in inputs]
     outer = [np.outer(x, x) for x in coded]
     choices = itertools.chain.from_iterable(
         itertools.combinations_with_replacement(range(len(outer)), size) for size in range(5)
@@ -217,30 +216,24 @@ def smallest_eigenvalues(rows, d, has_intercept):
 
 
 @pytest.mark.parametrize("neighbours", RELATIONS)
-@pytest.mark.parametrize("has_intercept", [False, True])
 @pytest.mark.parametrize("rows", ["haplotypes", "people"])
-def test_smallest_eigenvalue_sensitivity__holds_and_is_attained(rows, has_intercept, neighbours):
-    eigenvalues, worst = smallest_eigenvalues(rows, 2, has_intercept), 0.0
+def test_smallest_eigenvalue_sensitivity__holds_and_is_attained(rows, neighbours):
+    eigenvalues, worst = smallest_eigenvalues(rows, 2), 0.0
     for rest in [chosen for chosen in eigenvalues if len(chosen) < 4]:
         added = [tuple(sorted((*rest, row))) for row in range(len(all_rows(2, rows)))]
         values = [eigenvalues[chosen] for chosen in added]
         if neighbours == "add-remove":
             values = [value - eigenvalues[rest] for value in values] + [0.0]
         worst = max(worst, max(values) - min(values))
-    claim = smallest_eigenvalue_sensitivity(
-        2, rows=rows, neighbours=neighbours, unit=UNIT_OF_A_ROW[rows], has_intercept=has_intercept
-    )
-    assert worst <= claim.value + 1e-12
-    if not has_intercept or (rows, neighbours) == ("haplotypes", "add-remove"):
-        assert worst == pytest.approx(claim.value, rel=1e-12)
+    claim = smallest_eigenvalue_sensitivity(2, rows=rows, neighbours=neighbours, unit=UNIT_OF_A_ROW[rows])
+    assert worst == pytest.approx(claim.value, rel=1e-12)
 
 
 def test_smallest_eigenvalue_sensitivity__terms():
     options = {"rows": "haplotypes", "neighbours": "add-remove"}
     assert smallest_eigenvalue_sensitivity(8, unit="haplotype", **options).value == 2.0
     assert smallest_eigenvalue_sensitivity(8, unit="haplotype", row_norm=1.5, **options).value == 2.25
-    terms = {"has_intercept": True, "error": 0.125}
-    assert smallest_eigenvalue_sensitivity(8, unit="person", **terms, **options).value == 4.75
+    assert smallest_eigenvalue_sensitivity(8, unit="person", error=0.125, **options).value == 4.25
     for wrong in (math.nan, math.inf, -1e-9):
         with pytest.raises(UsageError, match=f"`error` must be a finite number >= 0, got {wrong}"):
             smallest_eigenvalue_sensitivity(8, unit="person", error=wrong, **options)

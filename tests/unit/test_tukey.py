@@ -29,7 +29,7 @@ from dpgrs.privacy.lower_count import count_margin, private_lower_count
 from dpgrs.privacy.noise.depth_sampler import DepthRegions
 from dpgrs.privacy.noise.sources import BenchmarkNoise
 
-REQUEST = TukeyRequest(epsilon=2.0, delta=1e-5)
+REQUEST = TukeyRequest(epsilon=2.0, delta=1e-5, rows_per_coefficient=1.0)
 WEIGHTS = np.array([1.0, -2.0, 0.5])
 RNG = np.random.default_rng(0)
 X = np.column_stack([RNG.standard_normal((3000, 2)), np.ones(3000)])

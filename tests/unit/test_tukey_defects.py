@@ -18,7 +18,7 @@ from dpgrs.privacy.noise.depth_sampler import DepthRegions, draw_point
 from dpgrs.privacy.noise.sources import BenchmarkNoise
 from dpgrs.privacy.noise.stream import KeyStream
 
-REQUEST = TukeyRequest(epsilon=1.0, delta=1e-5)
+REQUEST = TukeyRequest(epsilon=1.0, delta=1e-5, rows_per_coefficient=1.0)
 RNG = np.random.default_rng(0)
 MODELS = models_on_grid(RNG.standard_normal((400, 3)), 2.0**-40)
 

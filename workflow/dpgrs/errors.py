@@ -18,6 +18,19 @@ def must(key, wanted, got, fix):
     return f"`{key}` must {wanted}, got {got}. {fix}"
 
 
+def require_domains(terms, *domains):
+    """Raise a UsageError for the first field of some terms out of its domain.
+
+    Parameters
+    ----------
+    terms : object with the fields.
+    *domains : tuples of a field's name, its domain in words, and whether it is met.
+    """
+    for name, domain, is_met in domains:
+        if not is_met:
+            raise UsageError(f"`{name}` must be {domain}, got {getattr(terms, name)}. Change it.")
+
+
 def shown(text, *, n_characters=40):
     """Return text of a file as a message can hold it: short, on one line, nothing that a terminal obeys.
 

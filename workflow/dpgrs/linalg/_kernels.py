@@ -1,4 +1,4 @@
-"""Compiled kernels on packed bits, each with a plain numpy twin that the tests hold it against.
+"""Compiled kernels on packed bits.
 
 Kernels return integers, so neither blocking nor the number of threads can change a result.
 """
@@ -38,11 +38,6 @@ def joint_counts(A, B=None, *, n_threads=1):
     return counts[:n_variants, :n_variants]
 
 
-def joint_counts_numpy(A, B):
-    """Count the bits that two sets of variants share; the plain twin of `joint_counts`, symmetric or not."""
-    return np.array([np.bitwise_count(words & B).sum(axis=1, dtype=np.int64) for words in A])
-
-
 @numba.njit(nogil=True, cache=True)
 def centre_counts(counts):
     """Turn sums of a a' into sums of t t', in place, where t = 2 a - a_last and the last a is a constant.
@@ -55,12 +50,6 @@ def centre_counts(counts):
     for i in range(len(counts)):
         for j in range(len(counts)):
             counts[i, j] = 4 * counts[i, j] - totals[i] - totals[j] + n_last
-
-
-def centre_counts_numpy(counts):
-    """Turn sums of a a' into sums of t t', in place; the plain twin of `centre_counts`."""
-    totals, n_last = 2 * counts[-1], counts[-1, -1]
-    counts[:] = 4 * counts - totals - totals[:, np.newaxis] + n_last
 
 
 def _padded(words):

@@ -16,7 +16,7 @@ from functools import cached_property
 
 import numpy as np
 
-from dpgrs.errors import UsageError
+from dpgrs.errors import UsageError, require_domains
 from dpgrs.linalg.statistics import LARGEST_ROWS
 from dpgrs.methods.adassp import CAUTION, FAILURE, LARGEST_VARIANTS, LOWERED, eigenvalue_steps
 from dpgrs.methods.naive import even_part
@@ -78,7 +78,8 @@ class BoostedRequest:
     n_fits: int = 1
 
     def __post_init__(self):
-        for name, domain, is_met in (
+        require_domains(
+            self,
             ("rows_per_unit", "at least 1", self.rows_per_unit >= 1),
             ("rounds", "at least 1", self.rounds >= 1),
             ("n_fits", "at least 1", self.n_fits >= 1),
@@ -87,9 +88,7 @@ class BoostedRequest:
                 f"at least {RESIDUAL_STEP:g} and at most {LARGEST_OUTCOME:g}",
                 RESIDUAL_STEP <= self.clip <= LARGEST_OUTCOME,
             ),
-        ):
-            if not is_met:
-                raise UsageError(f"`{name}` must be {domain}, got {getattr(self, name)}. Change it.")
+        )
 
     @cached_property
     def budget(self):

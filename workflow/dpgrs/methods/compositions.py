@@ -17,7 +17,7 @@ from functools import cached_property
 
 import numpy as np
 
-from dpgrs.errors import UsageError
+from dpgrs.errors import UsageError, require_domains
 from dpgrs.methods.boosted_adassp import BoostedRequest, clip_rows, private_boosted_adassp
 from dpgrs.methods.tukey import (
     SMALLEST_NUMBER,
@@ -68,16 +68,15 @@ class TableRequest:
     rows_per_coefficient: float | None = None
 
     def __post_init__(self):
-        for name, domain, is_met in (
+        require_domains(
+            self,
             ("epsilon", "at least 0.001 and at most 10000", 0.001 <= self.epsilon <= 10_000),
             ("delta", "at least 1e-30 and below 1", 1e-30 <= self.delta < 1),
             ("k", "at least 1", self.k >= 1),
             ("count_share", "between 0 and 1", 0 < self.count_share < 1),
             ("screening_share", "between 0 and 1", 0 < self.screening_share < 1),
             ("rows_per_coefficient", "a finite number above 0", 0 < self.least_per_coefficient < math.inf),
-        ):
-            if not is_met:
-                raise UsageError(f"`{name}` must be {domain}, got {getattr(self, name)}. Change it.")
+        )
         total = self.count_share + self.screening_share
         if total >= 1:
             raise UsageError(

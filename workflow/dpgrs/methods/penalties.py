@@ -98,19 +98,19 @@ def evidence_penalty(gram, cross, n, *, gram_sd, cross_sd, means=None, inflation
     return math.exp(nearest.x) / n
 
 
-def adassp_penalty(n_variants, *, gram_sd, n, rho=FAILURE):
+def adassp_penalty(n_variants, *, gram_sd, n):
     """Return AdaSSP's penalty [1]_ with the smallest eigenvalue of X'X taken as 0, which is always safe.
 
-    lambda = sqrt(d ln(2 d^2/rho)) s_G / n: but for a probability of rho no eigenvalue of the noise of X'X is
-    further from 0. `fit_adassp` pays for the smallest eigenvalue of X'X and lowers the penalty by it; this
-    one pays for nothing. It knows nothing of the noise of X'Y, which decides where X'X is exact.
+    lambda = sqrt(d ln(2 d^2/rho)) s_G / n: but for a probability of rho = `FAILURE` no eigenvalue of the
+    noise of X'X is further from 0. `fit_adassp` pays for the smallest eigenvalue of X'X and lowers the
+    penalty by it; this one pays for nothing. It knows nothing of the noise of X'Y, which decides where X'X is
+    exact.
 
     Parameters
     ----------
     n_variants : int >= 1
     gram_sd : float > 0, standard deviation of the noise of an entry of X'X.
     n : float > 0, number of rows, noisy or public.
-    rho : float in (0, 1), probability that the noise is larger.
 
     Returns
     -------
@@ -132,6 +132,4 @@ def adassp_penalty(n_variants, *, gram_sd, n, rho=FAILURE):
         )
     if n_variants < 1:
         raise UsageError(f"`n_variants` must be at least 1, got {n_variants}. Choose a panel of variants.")
-    if not 0 < rho < 1:
-        raise UsageError(f"`rho` must be between 0 and 1, got {rho}. The default is {FAILURE}.")
-    return math.sqrt(n_variants * math.log(2 * n_variants**2 / rho)) * gram_sd / n
+    return math.sqrt(n_variants * math.log(2 * n_variants**2 / FAILURE)) * gram_sd / n

@@ -26,7 +26,7 @@ COUNTS_DRAWN = 1000
 # More outcomes at once teach a fit nothing more about their common heritability.
 MOST_OUTCOMES = 100
 # Linear algebra differs in its last digits between processors; a statement must not.
-STATED_DIGITS = 3
+STATED_DIGITS, STATED_HERITABILITY = 3, 0.5
 
 
 @dataclass(frozen=True)
@@ -140,21 +140,19 @@ def expected_ridge(request, *, n_rows, frequency, penalty, heritability):
     return ExpectedFit(weight, noise, gram, cross, r2, r2_sd, r2_without_noise)
 
 
-def expected_noise_sd(request, *, n_rows, frequency, penalty, heritability=0.5):
+def expected_noise_sd(request, *, n_rows, frequency, penalty):
     """Return the expected noise sd of a weight, to `STATED_DIGITS` significant digits, for a statement.
 
     Parameters
     ----------
-    request, n_rows, frequency, penalty, heritability : as in `expected_ridge`; in a statement `n_rows` is the
-        released count.
+    request, n_rows, frequency, penalty : as in `expected_ridge`; `n_rows` is the released count.
 
     Returns
     -------
     float
     """
-    fit = expected_ridge(
-        request, n_rows=n_rows, frequency=frequency, penalty=penalty, heritability=heritability
-    )
+    model = {"n_rows": n_rows, "frequency": frequency, "heritability": STATED_HERITABILITY}
+    fit = expected_ridge(request, penalty=penalty, **model)
     return float(f"{fit.noise_sd:.{STATED_DIGITS}g}")
 
 

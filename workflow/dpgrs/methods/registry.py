@@ -16,7 +16,6 @@ LARGEST_FACTORED = 2**12  # variants and covariates, of what is factored exactly
 LARGEST_SEPARATE = 2**28  # entries of all that is kept for each outcome
 
 SUMS = ("private_gram", "private_cross_product")
-OF_BOOSTED = ("private_boosted_adassp",)
 OF_CHOSEN = (*SUMS, "private_chosen_statistics")
 
 
@@ -128,20 +127,37 @@ class Method:
 
 named = partial(selectors.named, package="dpgrs.methods")
 RIDGE = ("lambda", "lambda_from")
+# What rows share.
+NOT_PRIVATE = {"protections": (Protection.NONE,), "mechanism": None, "audits": None}
+BOOSTED = {
+    "exactness": Exactness.GRIDDED,
+    "audits": "audits.boosted.boosted_cases",
+    "reads_rows": True,
+    "most_columns": LARGEST_FACTORED,
+    "audited": ("private_boosted_adassp",),
+    "steps": "boosted_adassp.STEPS",
+}
+TUKEY = {
+    "audits": "audits.tukey.tukey_cases",
+    "reads_rows": True,
+    "reads_count": True,
+    "has_normal_noise": False,
+}
+CHOSEN_BLUP = {
+    "mechanism": "row_mechanisms.ChosenFits",
+    "audits": "audits.chosen.chosen_cases",
+    "reads": ("heritability",),
+}
 METHODS = {
     "ols": Method(
         label="OLS",
-        protections=(Protection.NONE,),
-        mechanism=None,
-        audits=None,
+        **NOT_PRIVATE,
         takes_covariates=True,
         ridge=RidgeOf.NOTHING,
     ),
     "ridge": Method(
         label="Ridge",
-        protections=(Protection.NONE,),
-        mechanism=None,
-        audits=None,
+        **NOT_PRIVATE,
         reads=("lambda",),
         takes_covariates=True,
         ridge=RidgeOf.LAMBDA,
@@ -231,87 +247,53 @@ METHODS = {
     "bas": Method(
         label="BAS",
         look=("#332288", ">"),
-        exactness=Exactness.GRIDDED,
         mechanism="row_mechanisms.BoostedFits",
-        audits="audits.boosted.boosted_cases",
-        reads_rows=True,
-        most_columns=LARGEST_FACTORED,
-        audited=OF_BOOSTED,
-        steps="boosted_adassp.STEPS",
+        **BOOSTED,
     ),
     "tukey": Method(
         label="Tukey",
         look=("#f00048", (4, 1, 0)),
         mechanism="row_mechanisms.TukeyFits",
-        audits="audits.tukey.tukey_cases",
-        reads_rows=True,
-        reads_count=True,
-        has_normal_noise=False,
+        **TUKEY,
     ),
-    "k-ols": Method(
-        label="Kendall + OLS",
-        protections=(Protection.NONE,),
-        selector="kendall",
-        mechanism=None,
-        audits=None,
-    ),
+    "k-ols": Method(label="Kendall + OLS", selector="kendall", **NOT_PRIVATE),
     "k-blup": Method(
         label="Kendall + BLUP",
         look=("#9000f0", "d"),
         exactness=Exactness.EXACT,
         selector="kendall",
-        mechanism="row_mechanisms.ChosenFits",
-        audits="audits.chosen.chosen_cases",
-        reads=("heritability",),
+        **CHOSEN_BLUP,
         audited=OF_CHOSEN,
         steps="chosen.STEPS",
     ),
     "k-bas": Method(
         label="Kendall + BAS",
         look=("#9060f0", "8"),
-        exactness=Exactness.GRIDDED,
         selector="kendall",
         mechanism="row_mechanisms.ChosenBoostedFits",
-        audits="audits.boosted.boosted_cases",
-        reads_rows=True,
-        most_columns=LARGEST_FACTORED,
-        audited=OF_BOOSTED,
-        steps="boosted_adassp.STEPS",
+        **BOOSTED,
     ),
     "k-tukey": Method(
         label="Kendall + Tukey",
         look=("#300048", "H"),
         selector="kendall",
         mechanism="row_mechanisms.ChosenTukeyFits",
-        audits="audits.tukey.tukey_cases",
-        reads_rows=True,
-        reads_count=True,
-        has_normal_noise=False,
+        **TUKEY,
     ),
-    "l-ols": Method(
-        label="Two-stage + OLS",
-        protections=(Protection.NONE,),
-        selector="two-stage",
-        mechanism=None,
-        audits=None,
-    ),
+    "l-ols": Method(label="Two-stage + OLS", selector="two-stage", **NOT_PRIVATE),
     "l-blup": Method(
         label="Two-stage + BLUP",
         look=("#00c878", "<"),
         selector="two-stage",
-        mechanism="row_mechanisms.ChosenFits",
-        audits="audits.chosen.chosen_cases",
-        reads=("heritability",),
+        **CHOSEN_BLUP,
     ),
-    "s-ols": Method(label="DP-SIS + OLS", protections=(Protection.NONE,), selector="sis", mechanism=None),
+    "s-ols": Method(label="DP-SIS + OLS", selector="sis", **NOT_PRIVATE),
     "s-blup": Method(
         label="DP-SIS + BLUP",
         look=("#480000", "v"),
         exactness=Exactness.CERTIFIED,
         selector="sis",
-        mechanism="row_mechanisms.ChosenFits",
-        audits="audits.chosen.chosen_cases",
-        reads=("heritability",),
+        **CHOSEN_BLUP,
         audited=OF_CHOSEN,
         steps="chosen.STEPS",
     ),

@@ -17,7 +17,7 @@ from enum import StrEnum
 
 import numpy as np
 
-from dpgrs.errors import UsageError
+from dpgrs.errors import UsageError, require_domains
 from dpgrs.methods.tukey_check import Check, largest_safe_step, safety_terms, smallest_passing
 from dpgrs.methods.tukey_models import fit_models, models_on_grid
 from dpgrs.privacy.lower_count import private_lower_count
@@ -75,11 +75,12 @@ class TukeyRequest:
     rows_per_unit: int = 1
     check: Check = Check.TIGHT
     count_share: float = 0.05
-    rows_per_coefficient: float = 1.0
+    rows_per_coefficient: float
     step: float = STEP
 
     def __post_init__(self):
-        for name, domain, is_met in (
+        require_domains(
+            self,
             ("epsilon", "above 0 and at most 1000000", 0 < self.epsilon <= LARGEST_EPSILON),
             ("delta", "between 0 and 1", 0 < self.delta < 1),
             ("rows_per_unit", "at least 1", self.rows_per_unit >= 1),
@@ -87,9 +88,7 @@ class TukeyRequest:
             ("count_share", "between 0 and 1", 0 < self.count_share < 1),
             ("rows_per_coefficient", "a finite number above 0", 0 < self.rows_per_coefficient < math.inf),
             ("step", f"a power of 2, 2^-{LARGEST_EXPONENT} to 2^{LARGEST_EXPONENT}", _is_step(self.step)),
-        ):
-            if not is_met:
-                raise UsageError(f"`{name}` must be {domain}, got {getattr(self, name)}. Change it.")
+        )
 
     @property
     def has_private_count(self):

@@ -131,9 +131,7 @@ def cross_sensitivity(
     return _claim(square, rows=rows, neighbours=neighbours, unit=unit, proof="docs/proofs/cross_product.md")
 
 
-def smallest_eigenvalue_sensitivity(
-    n_variants, *, rows, neighbours, unit, row_norm=None, has_intercept=False, error=0.0
-):
+def smallest_eigenvalue_sensitivity(n_variants, *, rows, neighbours, unit, row_norm=None, error=0.0):
     """Bound the smallest eigenvalue of X'X: the largest squared norm of a row, under either relation.
 
     Parameters
@@ -143,7 +141,6 @@ def smallest_eigenvalue_sensitivity(
     neighbours : Neighbours
     unit : Unit
     row_norm : float > 0, as in `gram_sensitivity`.
-    has_intercept : bool, whether X'X includes the intercept column.
     error : float >= 0, public: how far what is computed can lie from the eigenvalue, by floating point and
         by any rounding that the proof page does not show to be free. It counts twice, whatever the unit.
 
@@ -158,7 +155,7 @@ def smallest_eigenvalue_sensitivity(
     """
     if not 0 <= error < math.inf:
         raise UsageError(f"`error` must be a finite number >= 0, got {error}. Bound it from public numbers.")
-    size = _row_square(n_variants, rows=rows, row_norm=row_norm) + Fraction(int(has_intercept), 4)
+    size = _row_square(n_variants, rows=rows, row_norm=row_norm)
     moved = rows_per_unit(rows, unit) * size + 2 * Fraction(error)
     proof = "docs/proofs/smallest_eigenvalue.md"
     return Sensitivity(root_above(moved**2), "l2", Neighbours(neighbours), Unit(unit), proof)

@@ -113,7 +113,7 @@ def _run_deep(exact, noise, *, epsilon):
 
 
 def _request(neighbours, **terms):
-    return TukeyRequest(delta=DELTA, neighbours=neighbours, **terms)
+    return TukeyRequest(delta=DELTA, neighbours=neighbours, rows_per_coefficient=1.0, **terms)
 
 
 def _terms(neighbours, *, step):

@@ -20,7 +20,6 @@ from fractions import Fraction
 from functools import lru_cache, reduce
 from itertools import chain
 from numbers import Integral
-from typing import Protocol
 
 from dpgrs.errors import UsageError
 from dpgrs.privacy.accounting.accountant import MARGIN, SMALLEST_DELTA, SMALLEST_MU, gdp_delta, gdp_epsilon
@@ -37,15 +36,6 @@ NUMERIC_ERROR = 1e-14
 SMALLEST_RHO = SMALLEST_MU**2 / 2
 # e to this power voids any delta that is not 0.
 _LARGEST_EXPONENT = 700
-
-
-class PrivacyEvent(Protocol):
-    """A release and its exact cost: an event of `events` or a charge of the ledger."""
-
-    statistic: str
-
-    @property
-    def cost(self) -> Cost: ...
 
 
 @dataclass(frozen=True)
@@ -93,16 +83,11 @@ class Guarantee:
     Attributes
     ----------
     epsilon : float
-    delta : float in [0, 1].
+    delta : float in [0, 1]; of 1 it is void, as any mechanism is (epsilon, 1)-DP.
     """
 
     epsilon: float
     delta: float
-
-    @property
-    def is_void(self):
-        """Whether it says nothing: any mechanism is (epsilon, 1)-DP."""
-        return self.delta >= 1
 
 
 def total_cost(events, *, group_size=1):
@@ -110,7 +95,7 @@ def total_cost(events, *, group_size=1):
 
     Parameters
     ----------
-    events : iterable of PrivacyEvent; here and below.
+    events : iterable of events or charges, with a ``cost``; here and below.
     group_size : int, units that change together, such as 2 haplotype rows of a person; here and below.
 
     Returns
@@ -194,8 +179,8 @@ def group_guarantee(epsilon, delta, *, size=2, cost=None):
 
     Examples
     --------
-    >>> group_guarantee(20.0, 1e-6).is_void, group_guarantee(0.5, 0)
-    (True, Guarantee(epsilon=1.0, delta=0.0))
+    >>> group_guarantee(0.5, 0)
+    Guarantee(epsilon=1.0, delta=0.0)
     """
     if not (0 <= epsilon < math.inf and (delta == 0 or SMALLEST_DELTA <= delta < 1) and size >= 1):
         raise UsageError(

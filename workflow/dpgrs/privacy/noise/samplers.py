@@ -104,8 +104,8 @@ def indices_below(stream, size, bound):
     return values
 
 
-def permute_and_flip(stream, scores, *, epsilon, sensitivity, n_choices=1):
-    """Choose candidates of high score, each by permute-and-flip [1]_ among those that are left.
+def permute_and_flip(stream, scores, *, epsilon, sensitivity):
+    """Choose a candidate of high score by permute-and-flip [1]_.
 
     Candidates come in random order, each with a coin of probability exp(-epsilon gap/(2 sensitivity)), where
     gap is the distance to the highest score; the first to show heads is chosen.
@@ -114,13 +114,12 @@ def permute_and_flip(stream, scores, *, epsilon, sensitivity, n_choices=1):
     ----------
     stream : KeyStream
     scores : (n,) integers on their grid, 1 <= n <= 2^31.
-    epsilon : Fraction or int > 0, of each choice.
+    epsilon : Fraction or int > 0
     sensitivity : Fraction or int > 0, largest change of a score between neighbours, in grid steps.
-    n_choices : int in [1, n]; together they are (n_choices epsilon)-DP.
 
     Returns
     -------
-    (n_choices,) int64, indices into the scores, different, in the order of choice.
+    int, index into the scores.
 
     References
     ----------
@@ -130,14 +129,21 @@ def permute_and_flip(stream, scores, *, epsilon, sensitivity, n_choices=1):
     scores = _grid_scores(scores)
     epsilon = _fraction("epsilon", epsilon, "an int or Fraction > 0", lambda epsilon: epsilon > 0)
     sensitivity = _fraction("sensitivity", sensitivity, "an int or Fraction > 0", lambda bound: bound > 0)
-    n_choices = _integer("n_choices", n_choices, "an int from 1 to n", lambda k: 1 <= k <= len(scores))
-    left = np.arange(len(scores))
-    choices = np.empty(n_choices, dtype=np.int64)
-    for i in range(n_choices):
-        position = _choose(stream, scores[left], epsilon / (2 * sensitivity))
-        choices[i] = left[position]
-        left = np.delete(left, position)
-    return choices
+    rate = epsilon / (2 * sensitivity)  # coin exponent per step below the highest score
+    best = int(scores.max())
+    parameters = kernels.gap_parameters(scores, rate)
+    order = np.arange(len(scores))
+    done, chosen = 0, -1
+    # A candidate of the highest score has exponent 0 and always shows heads.
+    while chosen < 0:
+        words = stream.peek(min(BLOCK_WORDS, WORDS_PER_DRAW * (len(order) - done)))
+        done, used, chosen = kernels.permute_and_flip(words, order, done, *parameters)
+        stream.skip(used)
+        if chosen < 0:
+            digits = twins.Digits(stream)
+            chosen = twins.flip_next(digits, order, done, lambda one: rate * (best - int(scores[one])))
+            done += 1
+    return int(chosen)
 
 
 def _draw(stream, size, law, parameters, twin, exact_parameter):
@@ -153,31 +159,6 @@ def _draw(stream, size, law, parameters, twin, exact_parameter):
             values[done] = twin(twins.Digits(stream), exact_parameter)
             done += 1
     return values
-
-
-def _choose(stream, scores, rate):
-    """Return the position of one choice.
-
-    Parameters
-    ----------
-    stream : KeyStream
-    scores : (n,) int64
-    rate : Fraction, coin exponent per step below the highest score.
-    """
-    best = int(scores.max())
-    parameters = kernels.gap_parameters(scores, rate)
-    order = np.arange(len(scores))
-    done, chosen = 0, -1
-    # A candidate of the highest score has exponent 0 and always shows heads.
-    while chosen < 0:
-        words = stream.peek(min(BLOCK_WORDS, WORDS_PER_DRAW * (len(order) - done)))
-        done, used, chosen = kernels.permute_and_flip(words, order, done, *parameters)
-        stream.skip(used)
-        if chosen < 0:
-            digits = twins.Digits(stream)
-            chosen = twins.flip_next(digits, order, done, lambda one: rate * (best - int(scores[one])))
-            done += 1
-    return chosen
 
 
 def _scale(name, value):

@@ -253,7 +253,7 @@ def _seeded(event, statistic, generator):
 def _exact_choice(event, scores, unit, stream):
     """Choose one entry by the exact law."""
     moved = Fraction(event.sensitivity.value) / unit
-    return permute_and_flip(stream, scores, epsilon=event.epsilon_each, sensitivity=moved)[0]
+    return permute_and_flip(stream, scores, epsilon=event.epsilon_each, sensitivity=moved)
 
 
 def _seeded_choice(event, scores, unit, generator):

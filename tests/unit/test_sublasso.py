@@ -81,12 +81,10 @@ def test_count_votes__one_unit_changes_one_group(data, n_units, n_groups, rows_p
     shape = (n_units + 1, rows_per_unit)
     X = data.draw(hnp.arrays(float, (*shape, 5), elements=st.sampled_from([0.0, 1.0, 2.0])))
     y = data.draw(hnp.arrays(float, shape, elements=outcomes))
-    is_standardised = data.draw(st.booleans())
     k, seed = data.draw(st.integers(1, 4)), data.draw(st.integers(0, 99))
 
     def votes(units, keys):
         options = {"k": k, "n_groups": n_groups, "seed": seed, "rows_per_unit": rows_per_unit}
-        options |= {"penalty": 0.01, "is_standardised": is_standardised}
         counted = count_votes(X[units].reshape(-1, 5), y[units].ravel(), keys, **options)
         assert counted.sum() == k * n_groups
         return counted
@@ -105,10 +103,9 @@ def test_count_votes__one_unit_changes_one_group(data, n_units, n_groups, rows_p
     np.testing.assert_array_equal(votes(first[::-1], names[:-1][::-1]), both)
 
 
-@pytest.mark.parametrize("is_standardised", [True, False])
-def test_group_votes__every_group_is_fitted_by_itself(is_standardised):
+def test_group_votes__every_group_is_fitted_by_itself():
     """What is far out in one group, or in how many rows, is nothing to the others."""
-    options = {"n_groups": 8, "k": 3, "penalty": 0.01, "is_standardised": is_standardised}
+    options = {"n_groups": 8, "k": 3}
     groups = assign_groups(NAMES, n_groups=8, seed=1)
     spread = np.where(groups == 5, 1e4, 1.0)[:, np.newaxis]
     rows, y = (X + RNG.standard_normal(X.shape)) * spread ** np.arange(D).clip(max=2), Y * spread[:, 0]
@@ -187,14 +184,13 @@ def test_group_votes__fixed_votes_are_spread_over_the_features():
 
 
 @pytest.mark.parametrize(("rule", "n_low"), [("sublasso", 60), ("two-stage", N_UNITS)])
-@pytest.mark.parametrize("law", ["permute-and-flip", "gumbel"])
-def test_private_sublasso__chooses_what_most_groups_would(rule, n_low, law):
+def test_private_sublasso__chooses_what_most_groups_would(rule, n_low):
     """Twenty groups of twenty rows each."""
-    options = PRIVATE | {"rule": rule, "n_low": n_low, "law": law}
+    options = PRIVATE | {"rule": rule, "n_low": n_low}
     chosen, event = private_sublasso(X, Y, noise=BenchmarkNoise(1), **options)
     assert sorted(chosen.tolist()) == CAUSAL
     assert chosen.dtype == np.int64
-    assert (event.epsilon, event.family) == (50, {"gumbel": "gumbel choice"}.get(law, "choice"))
+    assert (event.epsilon, event.family) == (50, "choice")
     assert event.sensitivity == Sensitivity(1.0, "linf", "add-remove", "person", "docs/proofs/votes.md")
 
 

@@ -22,17 +22,16 @@ from screening_cohorts import voting_cohort
 N_UNITS, D = 100, 7
 NAMES = [f"sample {i}" for i in range(N_UNITS)]
 TERMS = {"k": 3, "rule": "two-stage", "seed": 1}
-LASSO = {"penalty": 0.3, "is_standardised": False}
 every_unit = pytest.mark.parametrize("rows_per_unit", [1, 2])
 
 
 @pytest.fixture
 def fits(monkeypatch):
-    """What the Lasso is given: rows of X and of y, and options."""
+    """What the Lasso is given: rows of X and of y."""
     noted = []
 
-    def note(X, y, **options):
-        noted.append((X, y, options))
+    def note(X, y):
+        noted.append((X, y))
         return np.zeros(X.shape[1])
 
     monkeypatch.setattr(sublasso, "lasso_coefficients", note)
@@ -51,28 +50,27 @@ def test_count_votes__a_group_has_all_rows_of_its_units_in_an_order_of_their_own
     """By name, or by place where there are no names: not as others of the table have it."""
     X, y = numbered_rows(rows_per_unit)
     options = {"k": 3, "n_groups": 4, "seed": 1, "rows_per_unit": rows_per_unit}
-    count_votes(X, y, names, **options, **LASSO)
+    count_votes(X, y, names, **options)
     groups = assign_groups(names or [str(i) for i in range(N_UNITS)], n_groups=4, seed=1)
-    for group, (own_X, own_y, given) in enumerate(fits):
+    for group, (own_X, own_y) in enumerate(fits):
         units = sorted(np.flatnonzero(groups == group), key=lambda unit: NAMES[unit] if names else unit)
         expected = [unit * rows_per_unit + row for unit in units for row in range(rows_per_unit)]
         assert own_y.tolist() == expected
         assert (own_X == own_y[:, np.newaxis]).all()
-        assert given == LASSO
     assert len(fits) == 4
 
 
 def test_count_votes__without_units_are_of_groups_without_rows(fits):
     X, y = numbered_rows(1)
     options = {"k": 3, "n_groups": 4, "seed": 1, "rows_per_unit": 1}
-    assert count_votes(X[:0], y[:0], [], **options, **LASSO).sum() == 12
-    assert [own.size for own, *_ in fits] == [0] * 4
+    assert count_votes(X[:0], y[:0], [], **options).sum() == 12
+    assert [own.size for own, _ in fits] == [0] * 4
 
 
 def test_group_votes__are_for_the_largest_absolute_coefficients(monkeypatch):
     """Whatever the order in which a group has the features; of equal ones the first in it."""
     size = np.array([0.0, -5.0, 0.0, 2.0, -3.0, 0.0, 1.0])
-    monkeypatch.setattr(sublasso, "lasso_coefficients", lambda X, y, **_: size[X[0].astype(int)])
+    monkeypatch.setattr(sublasso, "lasso_coefficients", lambda X, y: size[X[0].astype(int)])
     X, groups = np.tile(np.arange(D), (N_UNITS, 1)), np.arange(N_UNITS) % 5
     votes = group_votes(X, np.zeros(N_UNITS), groups, n_groups=5, k=3)
     assert votes.tolist() == [0, 5, 0, 5, 5, 0, 0]
@@ -85,13 +83,12 @@ def test_group_votes__are_for_the_largest_absolute_coefficients(monkeypatch):
 @every_unit
 def test_choices__have_groups_by_the_number_of_rows(fits, rows_per_unit):
     X, y = numbered_rows(rows_per_unit)
-    terms = TERMS | LASSO | {"unit_keys": NAMES, "rows_per_unit": rows_per_unit}
+    terms = TERMS | {"unit_keys": NAMES, "rows_per_unit": rows_per_unit}
     n_groups = {1: 10, 2: 14}[rows_per_unit]  # the root of 100, and of 200
     choose_by_votes(X, y, **terms)
     assert len(fits) == n_groups
     private_sublasso(X, y, **terms, epsilon=1.0, n_low=N_UNITS, noise=BenchmarkNoise(1))
     assert len(fits) == 2 * n_groups
-    assert all(options == LASSO for _, _, options in fits)
 
 
 @pytest.mark.parametrize(
@@ -117,16 +114,12 @@ def test_private_sublasso__is_charged_by_what_a_unit_changes(fits, terms, value,
     ("terms", "message"),
     [
         ({"k": D + 1}, "`k` must be between 1 and the 7 features, got 8"),
-        (
-            {"penalty": 1.0, "is_standardised": True},
-            "`penalty` must be below 1 where features are standardised",
-        ),
         ({"unit_keys": NAMES[1:]}, "must be of whole units of 1 with a key each"),
     ],
 )
 def test_choices__raise_on_terms_before_any_fit(fits, terms, message):
     X, y = numbered_rows(1)
-    terms = TERMS | LASSO | {"unit_keys": NAMES} | terms
+    terms = TERMS | {"unit_keys": NAMES} | terms
     with pytest.raises(UsageError, match=message):
         choose_by_votes(X, y, **terms)
     with pytest.raises(UsageError, match=message):
@@ -160,7 +153,7 @@ def test_two_stage__asks_for_what_the_study_does(fits, rows, unit, rows_per_unit
     n_rows = data.is_training.sum()
     assert len(fits) == int(np.sqrt(n_rows))
     # All rows of a unit are in one group.
-    groups = [set(own) for _, own, _ in fits]
+    groups = [set(own) for _, own in fits]
     assert sum(map(len, groups)) == n_rows
     y = data.Y[1, data.is_training]
     for first in range(0, n_rows, rows_per_unit):
@@ -174,7 +167,7 @@ def test_two_stage__without_noise_has_groups_of_people(fits, rows):
     assert len(chosen) == 2
     n_rows, per_person = data.is_training.sum(), {"haplotypes": 2, "people": 1}[rows]
     assert len(fits) == int(np.sqrt(n_rows))
-    y, groups = data.Y[1, data.is_training], [set(own) for _, own, _ in fits]
+    y, groups = data.Y[1, data.is_training], [set(own) for _, own in fits]
     for first in range(0, n_rows, per_person):
         assert any(set(y[first : first + per_person]) <= group for group in groups)
 
@@ -184,7 +177,7 @@ def test_two_stage__without_noise_has_the_groups_of_its_private_twin(fits):
     two_stage.choose_exactly(data, 1, n_choices=2, **terms)
     request = ask("people", "person", neighbours="replace-one", count_epsilon=0.0)
     two_stage.choose_privately(data, 1, request=request, noise=BenchmarkNoise(1), **terms)
-    outcomes = [own.tolist() for _, own, _ in fits]
+    outcomes = [own.tolist() for _, own in fits]
     half = len(outcomes) // 2
     assert outcomes[:half] == outcomes[half:]
 

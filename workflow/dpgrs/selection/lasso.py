@@ -3,7 +3,6 @@
 min |y - b - X w|_2^2/(2 n) + penalty |w|_1 over w and the intercept b, by coordinate descent (scikit-learn).
 """
 
-import math
 import warnings
 
 import numpy as np
@@ -21,16 +20,16 @@ SMALLEST_GROUP = 2
 N_PENALTIES, SMALLEST_PART = 100, 1e-3
 
 
-def choose_by_lasso(X, y, *, k, penalty=None, is_standardised=True):
+def choose_by_lasso(X, y, *, k):
     """Choose the features of the largest absolute coefficients of a Lasso on all rows, without privacy.
+
+    Of a path of penalties the largest counts that keeps k features.
 
     Parameters
     ----------
     X : (n_rows, d), without an intercept column.
     y : (n_rows,). A row with a value that is not finite takes no part.
     k : int in [1, d]
-    penalty : float > 0, below 1 if standardised. None takes the largest of a path that keeps k features.
-    is_standardised : bool, as in `lasso_coefficients`.
 
     Returns
     -------
@@ -42,10 +41,8 @@ def choose_by_lasso(X, y, *, k, penalty=None, is_standardised=True):
     UsageError
         For terms out of their domain.
     """
-    check_lasso(X, y, k=k, penalty=PENALTY if penalty is None else penalty, is_standardised=is_standardised)
-    if penalty is not None:
-        return top_k(np.abs(lasso_coefficients(X, y, penalty=penalty, is_standardised=is_standardised)), k)
-    X, y = _usable(X, y, is_standardised=is_standardised)
+    check_lasso(X, y, k=k)
+    X, y = _usable(X, y)
     coefficients = np.zeros(X.shape[1])
     highest = np.abs(y @ X).max() / max(len(y), 1)
     for penalty in highest * np.geomspace(1, SMALLEST_PART, N_PENALTIES):
@@ -55,8 +52,8 @@ def choose_by_lasso(X, y, *, k, penalty=None, is_standardised=True):
     return top_k(np.abs(coefficients), k)
 
 
-def lasso_coefficients(X, y, *, penalty, is_standardised=True):
-    """Fit a Lasso with an intercept.
+def lasso_coefficients(X, y, *, penalty=PENALTY):
+    """Fit a Lasso with an intercept; features and y are standardised in these rows.
 
     The same rows in the same order give the same coefficients, whatever else there is.
 
@@ -64,19 +61,17 @@ def lasso_coefficients(X, y, *, penalty, is_standardised=True):
     ----------
     X : (n_rows, d)
     y : (n_rows,). A row with a value that is not finite takes no part.
-    penalty : float > 0. Where standardised, a feature needs a correlation above it to enter first.
-    is_standardised : bool, whether every feature and y are divided by their standard deviations in these
-        rows. They are centred in any case.
+    penalty : float in (0, 1). A feature needs a correlation above it to enter first.
 
     Returns
     -------
     (d,) finite float64, 0 for a constant feature; zeros for fewer than two rows or a constant y.
     """
-    X, y = _usable(X, y, is_standardised=is_standardised)
+    X, y = _usable(X, y)
     return _descend(X, y, penalty, start=np.zeros(X.shape[1]))
 
 
-def check_lasso(X, y, *, k, penalty, is_standardised):
+def check_lasso(X, y, *, k):
     """Refuse what no Lasso can choose k features of; the parameters are those of `choose_by_lasso`.
 
     Raises
@@ -88,17 +83,10 @@ def check_lasso(X, y, *, k, penalty, is_standardised):
         raise UsageError("`X` must be a table with one entry of `y` for each row. Pass all rows of both.")
     if not 1 <= k <= X.shape[1]:
         raise UsageError(f"`k` must be between 1 and the {X.shape[1]} features, got {k}. Change it.")
-    if not 0 < penalty < math.inf:
-        raise UsageError(f"`penalty` must be a finite number above 0, got {penalty}. Change it.")
-    if is_standardised and penalty >= 1:
-        raise UsageError(
-            f"`penalty` must be below 1 where features are standardised, got {penalty}: no correlation is "
-            "above it. Lower it, or set `is_standardised` to False."
-        )
 
 
-def _usable(X, y, *, is_standardised):
-    """Return the finite rows, cut at `LARGEST_ENTRY`, centred and perhaps scaled; zeros where constant."""
+def _usable(X, y):
+    """Return the finite rows, cut at `LARGEST_ENTRY`, centred and scaled; zeros where constant."""
     X, y = np.asarray(X, dtype=np.float64), np.asarray(y, dtype=np.float64)
     is_finite = np.isfinite(X).all(axis=1) & np.isfinite(y)
     if np.count_nonzero(is_finite) < SMALLEST_GROUP:
@@ -110,8 +98,7 @@ def _usable(X, y, *, is_standardised):
     is_constant = table.max(axis=0) == table.min(axis=0)
     table -= table.mean(axis=0)
     with np.errstate(all="ignore"):
-        if is_standardised:
-            table /= table.std(axis=0)
+        table /= table.std(axis=0)
     table[:, is_constant] = 0.0
     table = np.nan_to_num(table, nan=0.0, posinf=0.0, neginf=0.0)
     return np.asfortranarray(table[:, :-1]), table[:, -1].copy()

@@ -22,10 +22,10 @@ import numpy as np
 from dpgrs.errors import UsageError
 from dpgrs.privacy.sensitivity import Sensitivity, votes_sensitivity
 from dpgrs.public_random import uniforms
-from dpgrs.selection.lasso import PENALTY, check_lasso, lasso_coefficients
+from dpgrs.selection.lasso import check_lasso, lasso_coefficients
 from dpgrs.selection.peel import private_peel
 from dpgrs.selection.top_k import top_k
-from dpgrs.types import Neighbours, Protection, Rows, Selection, Unit
+from dpgrs.types import Neighbours, Protection, Rows, Unit
 
 COUNT_PROOF = "docs/proofs/tukey.md"
 # Above, memory is wasted on a failed count.
@@ -92,9 +92,6 @@ def private_sublasso(
     unit=Unit.PERSON,
     protection=Protection.FULL,
     rows_per_unit=1,
-    penalty=PENALTY,
-    is_standardised=True,
-    law=Selection.PERMUTE_AND_FLIP,
 ):
     """Choose k features by the votes of a Lasso on every group of rows.
 
@@ -115,54 +112,40 @@ def private_sublasso(
     unit : Unit
     protection : Protection
     rows_per_unit : int > 0, rows in a row that belong to one unit: 2 for the haplotypes of a person.
-    penalty, is_standardised : as in `lasso_coefficients`, of every group by itself.
-    law : Selection
 
     Returns
     -------
     chosen : (k,) int64, different, the first choice first.
-    event : ChoiceEvent or GumbelEvent
+    event : ChoiceEvent
 
     Privacy
     -------
     Unit and neighbours as told. Sensitivity of a count of votes 1, or 2 under replace-one by keys:
-    docs/proofs/votes.md. Event ChoiceEvent (GumbelEvent for benchmarks alone). Public: d, `n_low`, the hash
-    and all terms. Not covered: relatives, keys that hang on who else is there, how long it takes.
+    docs/proofs/votes.md. Event ChoiceEvent. Public: d, `n_low`, the hash and all terms. Not covered:
+    relatives, keys that hang on who else is there, how long it takes.
 
     Raises
     ------
     UsageError
         For terms out of their domain, rows that are not whole units, or no keys under add-remove.
     """
-    check_lasso(X, y, k=k, penalty=penalty, is_standardised=is_standardised)
+    check_lasso(X, y, k=k)
     sensitivity = votes_sensitivity(
         neighbours=neighbours, unit=unit, protection=protection, is_by_place=unit_keys is None
     )
     n_groups = number_of_groups(n_low, k, rule=rule, rows_per_unit=rows_per_unit)
-    votes = count_votes(
-        X,
-        y,
-        unit_keys,
-        k=k,
-        n_groups=n_groups,
-        seed=seed,
-        rows_per_unit=rows_per_unit,
-        penalty=penalty,
-        is_standardised=is_standardised,
-    )
+    votes = count_votes(X, y, unit_keys, k=k, n_groups=n_groups, seed=seed, rows_per_unit=rows_per_unit)
     name = f"votes of {GroupRule(rule)}"
-    options = {"sensitivity": sensitivity, "epsilon": epsilon, "noise": noise, "name": name, "law": law}
+    options = {"sensitivity": sensitivity, "epsilon": epsilon, "noise": noise, "name": name}
     return private_peel(votes, k=k, **options)
 
 
-def choose_by_votes(
-    X, y, *, k, rule, seed, unit_keys=None, rows_per_unit=1, penalty=PENALTY, is_standardised=True
-):
+def choose_by_votes(X, y, *, k, rule, seed, unit_keys=None, rows_per_unit=1):
     """Choose the k features of most votes, without privacy: the twin of `private_sublasso`.
 
     Parameters
     ----------
-    X, y, k, rule, seed, unit_keys, rows_per_unit, penalty, is_standardised : as in `private_sublasso`.
+    X, y, k, rule, seed, unit_keys, rows_per_unit : as in `private_sublasso`.
 
     Returns
     -------
@@ -173,12 +156,11 @@ def choose_by_votes(
     UsageError
         As `private_sublasso`.
     """
-    check_lasso(X, y, k=k, penalty=penalty, is_standardised=is_standardised)
+    check_lasso(X, y, k=k)
     n_units = _number_of_units(X, unit_keys, rows_per_unit=rows_per_unit)
     n_groups = number_of_groups(n_units, k, rule=rule, rows_per_unit=rows_per_unit)
-    options = {"seed": seed, "rows_per_unit": rows_per_unit}
-    options |= {"penalty": penalty, "is_standardised": is_standardised}
-    return top_k(count_votes(X, y, unit_keys, k=k, n_groups=n_groups, **options), k)
+    options = {"k": k, "n_groups": n_groups, "seed": seed, "rows_per_unit": rows_per_unit}
+    return top_k(count_votes(X, y, unit_keys, **options), k)
 
 
 def number_of_groups(n_low, k, *, rule, rows_per_unit=1):
@@ -226,12 +208,12 @@ def assign_groups(unit_keys, *, n_groups, seed):
     return (uniforms(seed, unit_keys, "groups", n_groups) * n_groups).astype(np.int64)
 
 
-def count_votes(X, y, unit_keys, *, k, n_groups, seed, rows_per_unit, penalty, is_standardised):
+def count_votes(X, y, unit_keys, *, k, n_groups, seed, rows_per_unit):
     """Assign units to groups and count the groups' votes.
 
     Parameters
     ----------
-    X, y, unit_keys, k, seed, rows_per_unit, penalty, is_standardised : as in `private_sublasso`.
+    X, y, unit_keys, k, seed, rows_per_unit : as in `private_sublasso`.
     n_groups : int > 0, public.
 
     Returns
@@ -253,11 +235,10 @@ def count_votes(X, y, unit_keys, *, k, n_groups, seed, rows_per_unit, penalty, i
         rows = (order[:, np.newaxis] * rows_per_unit + np.arange(rows_per_unit)).ravel()
         X, y = X[rows], y[rows]
     groups = np.repeat(groups, rows_per_unit)
-    options = {"k": k, "penalty": penalty, "is_standardised": is_standardised}
-    return group_votes(X, y, groups, n_groups=n_groups, **options)
+    return group_votes(X, y, groups, n_groups=n_groups, k=k)
 
 
-def group_votes(X, y, groups, *, n_groups, k, penalty=PENALTY, is_standardised=True):
+def group_votes(X, y, groups, *, n_groups, k):
     """Let every group vote for the k features of the largest absolute coefficients of its own Lasso.
 
     Each group is fitted by itself, so that its votes hang on its rows alone, to the last bit. A group counts
@@ -270,7 +251,6 @@ def group_votes(X, y, groups, *, n_groups, k, penalty=PENALTY, is_standardised=T
     y : (n_rows,)
     groups : (n_rows,) int64 in [0, n_groups)
     n_groups, k : int > 0
-    penalty, is_standardised : as in `lasso_coefficients`.
 
     Returns
     -------
@@ -283,8 +263,7 @@ def group_votes(X, y, groups, *, n_groups, k, penalty=PENALTY, is_standardised=T
     for group, rows in enumerate(members):
         start = group * d // n_groups
         features = np.roll(np.arange(d), -start)
-        own = X[rows][:, features], y[rows]
-        coefficients = lasso_coefficients(*own, penalty=penalty, is_standardised=is_standardised)
+        coefficients = lasso_coefficients(X[rows][:, features], y[rows])
         votes[features[top_k(np.abs(coefficients), k)]] += 1
     return votes
 

@@ -12,7 +12,7 @@ from hypothesis.extra.numpy import arrays
 from depth_laws import EVEN, ODD, SETS, depth, grid_points
 from dpgrs.errors import UsageError
 from dpgrs.privacy.noise import _sampler_twins as twins
-from dpgrs.privacy.noise import depth_sampler as deep_points
+from dpgrs.privacy.noise import depth_sampler
 from dpgrs.privacy.noise.depth_sampler import (
     DepthRegions,
     DepthWeights,
@@ -137,7 +137,7 @@ def test_draw_depth__digits_are_drawn_until_they_decide(n_digits):
 def test_draw_depth__bounds_weights_more_closely_where_they_do_not_decide(monkeypatch):
     regions, seen = DepthRegions(ODD), []
     monkeypatch.setattr(
-        deep_points,
+        depth_sampler,
         "DepthWeights",
         lambda regions, rate, places: seen.append(places) or DepthWeights(regions, rate, places),
     )
@@ -157,6 +157,6 @@ def test_draw_depth__waits_for_weights_that_leave_no_doubt(edge, expected, monke
         )
         for places, first_ends in [(50, ("0.4", "0.6")), (100, (edge, edge))]
     ]
-    monkeypatch.setattr(deep_points, "weights_of_ever_more_places", lambda *_: iter(every_weights))
+    monkeypatch.setattr(depth_sampler, "weights_of_rising_precision", lambda *_: iter(every_weights))
     regions = SimpleNamespace(deepest=2, least=1)
     assert draw_depth(Script(Fraction(1, 2), n_digits=1), regions, rate=Fraction(1)) == expected

@@ -13,7 +13,7 @@ from dpgrs.methods.fits import FitTerms
 from dpgrs.methods.planning import expected_fit, expected_r2, expected_ridge, neutral_frequencies
 from dpgrs.methods.requests import PrivacyRequest
 from dpgrs.methods.reusecov import NoisyStatistics, fit_reusecov
-from dpgrs.methods.synthetic_cohort import made_up_cohort, noisy_made_up
+from dpgrs.methods.synthetic_cohort import noisy_statistics, synthetic_cohort
 
 D, PENALTY, HERITABILITY = 6, 0.2, 0.5
 TERMS = FitTerms(PENALTY)
@@ -64,8 +64,8 @@ def test_expected_ridge__is_the_mean_over_effects_residuals_noise_and_counts():
     n_rows = round(6 * request.noise_sd["observed"])
     model, draws = {"n_rows": n_rows, "frequency": neutral_frequencies(D, rarest=0.05)}, []
     for number in range(planning.MOST_DRAWS):
-        cohort = made_up_cohort(request, number=number, **model)
-        noisy = noisy_made_up(request, cohort, n_outcomes=planning.COUNTS_DRAWN, key=("plan", number))
+        cohort = synthetic_cohort(request, number=number, **model)
+        noisy = noisy_statistics(request, cohort, n_outcomes=planning.COUNTS_DRAWN, key=("plan", number))
         draws.append(sums_of_ridge(request, cohort, noisy))
     *squares, r2, plain_r2 = np.mean(draws, axis=0)
     expected = expected_ridge(request, penalty=PENALTY, heritability=HERITABILITY, **model)
@@ -81,7 +81,7 @@ def test_expected_ridge__square_that_rounding_leaves_below_zero_is_zero(monkeypa
 
 def test_outcomes__are_effects_and_chance_by_the_heritability():
     request = request_of(neighbours="replace-one", epsilon=1e4)
-    cohort = made_up_cohort(request, n_rows=1000, frequency=MODEL["frequency"], number=0)
+    cohort = synthetic_cohort(request, n_rows=1000, frequency=MODEL["frequency"], number=0)
     assert request.noise_sd["cross"] < 1
     of_effects, of_chance = (
         planning._outcomes(request, cohort, 2000, heritability=heritability, key=("x",))

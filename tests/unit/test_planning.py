@@ -21,7 +21,7 @@ from dpgrs.methods.planning import (
 from dpgrs.methods.registry import METHODS
 from dpgrs.methods.requests import PrivacyRequest
 from dpgrs.methods.reusecov import NoisyStatistics, fit_reusecov, private_statistics
-from dpgrs.methods.synthetic_cohort import made_up_cohort, noisy_made_up
+from dpgrs.methods.synthetic_cohort import noisy_statistics, synthetic_cohort
 from dpgrs.privacy.noise.sources import BenchmarkNoise
 from dpgrs.public_random import generator
 
@@ -179,8 +179,8 @@ def test_expected_ridge__noise_of_the_cross_product_is_multiplied_by_noisy_count
     n_rows = round(6 * request.noise_sd["observed"])
     model, squares = {"n_rows": n_rows, "frequency": neutral_frequencies(6, rarest=0.05)}, []
     for number in range(planning.MOST_DRAWS):
-        cohort = made_up_cohort(request, number=number, **model)
-        noisy = noisy_made_up(request, cohort, n_outcomes=planning.COUNTS_DRAWN, key=("plan", number))
+        cohort = synthetic_cohort(request, number=number, **model)
+        noisy = noisy_statistics(request, cohort, n_outcomes=planning.COUNTS_DRAWN, key=("plan", number))
         cross = request.noise_sd["cross"] * np.eye(6)
         plain = fit_reusecov(replace(noisy, cross=cross, observed=None), penalty=PENALTY)
         counted = noisy.inflation[:, np.newaxis, np.newaxis] * plain.weights

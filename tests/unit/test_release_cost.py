@@ -71,8 +71,8 @@ def make_release(config, ledger, *, sites=SITES):
     public = json.loads(json.dumps(public_identity(config)))
 
     def identify(part):
-        behind = mechanism.depends_on(part, names, request)
-        return identify_part(public, sites, request, behind, mechanism=mechanism.name)
+        about = mechanism.depends_on(part, names, request)
+        return identify_part(public, sites, request, about, mechanism=mechanism.name)
 
     charge = {"account": account_of(privacy), "ledger": ledger, "study_key": KEY}
     terms = {"request": request, "outcome_names": names, "observed": known}

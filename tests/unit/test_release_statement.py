@@ -23,11 +23,11 @@ from dpgrs.privacy.accounting.events import ChoiceEvent
 from dpgrs.privacy.ledger.entries import Account
 from dpgrs.privacy.sensitivity import Sensitivity
 from dpgrs.release.content import (
+    _draws_of_outcomes,
     _inputs_of_accuracy,
     _inputs_of_fit,
     _is_as_asked,
     _post_processing,
-    _served,
     _totals,
 )
 from dpgrs.study.identity import fit_settings, public_identity
@@ -315,17 +315,17 @@ def drawn(epsilon, *owners):
 def test_served__raise_on_accuracy_of_fewer_budgets():
     label = {"outcomes": ["a", "b"], "n_outcomes": 2, "request": {"n_outcomes": 1}}
     label |= {"requests": [], "events": []}
-    assert _served(label, [{}, {}]) == [({}, "a"), ({}, "b")]
+    assert _draws_of_outcomes(label, [{}, {}]) == [({}, "a"), ({}, "b")]
     with pytest.raises(ValueError, match="is longer"):
-        _served(label, [{}])
+        _draws_of_outcomes(label, [{}])
 
 
 @pytest.mark.parametrize("spent", [0.5, 1.0, 3.0])
 def test_totals__are_what_was_asked_for_or_what_was_drawn_where_that_is_more(spent):
     request = {"epsilon": 1.0, "delta": DELTA, "n_outcomes": 2, "rows": "people", "unit": "person"}
-    served = drawn(spent, None)
-    label = {"request": request, "n_outcomes": 2, "events": [event for event, _ in served]}
-    found = _totals(label, served)
+    draws = drawn(spent, None)
+    label = {"request": request, "n_outcomes": 2, "events": [event for event, _ in draws]}
+    found = _totals(label, draws)
     assert float(found["epsilon"]) == float(found["per_outcome"]) == pytest.approx(max(spent, 1.0), rel=1e-6)
     choice = ChoiceEvent(
         statistic="choice",
@@ -336,17 +336,17 @@ def test_totals__are_what_was_asked_for_or_what_was_drawn_where_that_is_more(spe
         n_choices=1,
         step=1.0,
     )
-    both = [*served, (choice.as_dict(), None)]
+    both = [*draws, (choice.as_dict(), None)]
     found = _totals(label | {"events": [event for event, _ in both]}, both)
     # What was chosen leaves a quarter for noise.
     assert float(found["epsilon"]) == pytest.approx(0.75 + spent, rel=1e-6)
-    served = drawn(spent, "a", "b")
+    draws = drawn(spent, "a", "b")
     label = {
         "request": request | {"n_outcomes": 1},
         "n_outcomes": 2,
-        "events": [event for event, _ in served],
+        "events": [event for event, _ in draws],
     }
-    found = _totals(label, served)
+    found = _totals(label, draws)
     assert float(found["per_outcome"]) == pytest.approx(max(spent, 1.0), rel=1e-6)
     assert is_epsilon_of(found["epsilon"], 2 * gdp_mu(spent, DELTA) ** 2)
     assert found["person"] is None
@@ -355,15 +355,15 @@ def test_totals__are_what_was_asked_for_or_what_was_drawn_where_that_is_more(spe
 @pytest.mark.parametrize(("owners", "n_shared"), [([None], 2), (["a", "b"], 1)])
 def test_totals__a_budget_that_is_kept_is_told_as_it_was_asked_for(owners, n_shared):
     request = {"epsilon": 0.5, "delta": DELTA, "n_outcomes": n_shared, "rows": "people", "unit": "person"}
-    served = drawn(0.5, *owners)
-    label = {"request": request, "n_outcomes": 2, "events": [event for event, _ in served]}
-    assert _totals(label, served)["per_outcome"] == "0.5"
+    draws = drawn(0.5, *owners)
+    label = {"request": request, "n_outcomes": 2, "events": [event for event, _ in draws]}
+    assert _totals(label, draws)["per_outcome"] == "0.5"
 
 
 def test_totals__a_person_loses_by_every_outcomes_draws_of_both_haplotypes():
     request = {"epsilon": 1.0, "delta": DELTA, "n_outcomes": 1, "rows": "haplotypes", "unit": "haplotype"}
-    served = drawn(1.1, None, "a", "b")
-    found = _totals({"request": request, "n_outcomes": 2, "events": [event for event, _ in served]}, served)
+    draws = drawn(1.1, None, "a", "b")
+    found = _totals({"request": request, "n_outcomes": 2, "events": [event for event, _ in draws]}, draws)
     person, mu = found["person"], math.sqrt(3) * gdp_mu(1.1, DELTA)
     assert is_epsilon_of(found["epsilon"], mu**2)
     assert float(person.epsilon) == pytest.approx(2 * float(found["epsilon"]), rel=1e-5)

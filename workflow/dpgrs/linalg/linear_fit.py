@@ -1,4 +1,4 @@
-"""What every linear method returns, and the one solver behind it."""
+"""What every linear method returns, and its one solver."""
 
 from dataclasses import dataclass, replace
 

@@ -1,4 +1,4 @@
-"""The model behind the noise-aware BLUP, in the eigenbasis of a noisy Gram matrix.
+"""The model of the noise-aware BLUP, in the eigenbasis of a noisy Gram matrix.
 
 An outcome of public variance 1 [1]_: v~ = G theta + X'e + N(0, s_A^2 I), with theta ~ N(0, t2 I),
 e ~ N(0, s2), h2 = t2 tr(G)/n and s2 = 1 - h2. G itself is seen through noise, G~ = G + E, E symmetric and

@@ -1,6 +1,6 @@
 """What a fit can be expected to be worth, before anything is released: public quantities alone.
 
-The real mechanism, with seeded noise, and the real fit run on the statistics of made-up cohorts. Ridge with
+The real mechanism, with seeded noise, and the real fit run on the statistics of synthetic cohorts. Ridge with
 a stated lambda is linear in X'Y, given its noisy Gram matrix: the means over effects, residuals and the noise
 of X'Y have a closed form, and draws are of Gram matrices alone. Of all other fits outcomes are drawn too.
 docs/plan.md derives it all.
@@ -13,7 +13,7 @@ import numpy as np
 from dpgrs.linalg.linear_fit import centred_gram, ridge_weights
 from dpgrs.methods.fits import fit_released
 from dpgrs.methods.registry import METHODS
-from dpgrs.methods.synthetic_cohort import SEED, made_up_cohort, noisy_made_up, require_domain
+from dpgrs.methods.synthetic_cohort import SEED, noisy_statistics, require_domain, synthetic_cohort
 from dpgrs.privacy.accounting.accountant import LARGEST_EPSILON
 from dpgrs.public_random import generator
 
@@ -80,7 +80,7 @@ def expected_fit(method, request, *, n_rows, frequency, terms, heritability, n_o
 
     Privacy
     -------
-    No data are read and nothing is spent: made-up rows meet seeded noise.
+    No data are read and nothing is spent: synthetic rows meet seeded noise.
     """
     model = {"n_rows": n_rows, "frequency": frequency, "heritability": heritability}
     if METHODS[method].is_ridge(terms.rule):
@@ -131,7 +131,7 @@ def expected_ridge(request, *, n_rows, frequency, penalty, heritability):
     terms = {"penalty": penalty, "heritability": heritability}
     draws = []
     for number in range(_n_draws(request.n_variants)):
-        cohort = made_up_cohort(request, n_rows=int(n_rows), frequency=frequency, number=number)
+        cohort = synthetic_cohort(request, n_rows=int(n_rows), frequency=frequency, number=number)
         draws.append(_ridge_of_cohort(request, cohort, key=("plan", number), **terms))
     *squares, r2, r2_without_noise = np.mean(draws, axis=0).tolist()
     # Rounding may leave a square of 0 just below it.
@@ -192,7 +192,7 @@ def _ridge_of_cohort(request, cohort, *, penalty, heritability, key):
     noise.
     """
     n, A, variance = cohort.n, cohort.slope, cohort.variance
-    noisy = noisy_made_up(request, cohort, n_outcomes=COUNTS_DRAWN, key=key)
+    noisy = noisy_statistics(request, cohort, n_outcomes=COUNTS_DRAWN, key=key)
     P, shift = _solution(noisy.gram, noisy.n, cohort, penalty=penalty)
     factor = noisy.inflation
     P, spread = P * factor.mean(), float(factor.var() / factor.mean() ** 2)
@@ -224,7 +224,7 @@ def _solution(G, n_used, cohort, *, penalty):
 
 
 def _drawn_fits(method, request, *, n_rows, frequency, terms, heritability, n_outcomes):
-    """Fit made-up outcomes of made-up cohorts from noisy statistics.
+    """Fit synthetic outcomes of synthetic cohorts from noisy statistics.
 
     Effects, residuals and cohorts are the same for all requests, so that these compare.
 
@@ -240,11 +240,11 @@ def _drawn_fits(method, request, *, n_rows, frequency, terms, heritability, n_ou
     n_repeats = min(wanted, max(FITS_TIMES_VARIANTS // (d * n_draws), 1))
     weights, r2 = np.empty((n_draws, n_repeats, n_together, d)), np.empty((n_draws, n_repeats, n_together))
     for number in range(n_draws):
-        cohort = made_up_cohort(request, n_rows=int(n_rows), frequency=frequency, number=number)
+        cohort = synthetic_cohort(request, n_rows=int(n_rows), frequency=frequency, number=number)
         for repeat in range(n_repeats):
             key = ("plan", number, repeat)
             effects, cross = _outcomes(request, cohort, n_together, heritability=heritability, key=key)
-            noisy = replace(noisy_made_up(request, cohort, n_outcomes=n_together, key=key), cross=cross)
+            noisy = replace(noisy_statistics(request, cohort, n_outcomes=n_together, key=key), cross=cross)
             fit = fit_released(method, noisy, request=request, terms=terms)
             error = (fit.weights - effects) ** 2 @ cohort.variance
             weights[number, repeat] = fit.weights

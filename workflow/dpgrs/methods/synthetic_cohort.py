@@ -1,7 +1,7 @@
 """Made-up cohorts: what a plan sums in place of people. Public quantities alone.
 
 A cohort of independent rows and variants is drawn by its moments, so that its cost does not grow with the
-number of rows. What a clip at a norm does to rows is a mean over few made-up rows. docs/plan.md derives it.
+number of rows. What a clip at a norm does to rows is a mean over few synthetic rows. docs/plan.md derives it.
 """
 
 from dataclasses import dataclass
@@ -32,7 +32,7 @@ CLIPS_KEPT = 64
 
 
 @dataclass(frozen=True)
-class MadeUpCohort:
+class SyntheticCohort:
     """Sums over the rows of a cohort, in the coding and within the bounds of a request, over their number n.
 
     Given effects theta, X'Y/n is A theta + R g sqrt((1 - h2)/n) with g standard normal.
@@ -75,8 +75,8 @@ def require_domain(request, *, n_rows, frequency, heritability):
         raise UsageError(f"`heritability` must be from 0 to 1, got {heritability}. Correct it.")
 
 
-def made_up_cohort(request, *, n_rows, frequency, number):
-    """Sum a made-up cohort as a request asks for it.
+def synthetic_cohort(request, *, n_rows, frequency, number):
+    """Sum a synthetic cohort as a request asks for it.
 
     Allele counts are binomial; the correlations between columns, of order 1/sqrt(n), are those of normal
     columns (Bartlett's decomposition of the Wishart distribution).
@@ -90,7 +90,7 @@ def made_up_cohort(request, *, n_rows, frequency, number):
 
     Returns
     -------
-    MadeUpCohort
+    SyntheticCohort
     """
     frequency = np.clip(np.asarray(frequency, dtype=np.float64), RAREST, 1 - RAREST)
     mean, variance = column_moments(frequency, rows=request.rows)
@@ -106,7 +106,7 @@ def made_up_cohort(request, *, n_rows, frequency, number):
     of_outcomes, of_squares = _outcome_clip(request.n_outcomes, request.outcome_norm)
     Q = L @ L.T
     gram = scale[:, np.newaxis] * Q * scale + np.outer(summed_mean, summed_mean)
-    return MadeUpCohort(
+    return SyntheticCohort(
         n=n_rows,
         gram=_with_intercept(gram, summed_mean),
         slope=of_outcomes * (slope_scale[:, np.newaxis] * Q + np.outer(summed_mean, deviation)),
@@ -117,13 +117,13 @@ def made_up_cohort(request, *, n_rows, frequency, number):
     )
 
 
-def noisy_made_up(request, cohort, *, n_outcomes, key):
-    """Run the mechanisms on the Gram matrix of a made-up cohort, and on its counts, with seeded noise.
+def noisy_statistics(request, cohort, *, n_outcomes, key):
+    """Run the mechanisms on the Gram matrix of a synthetic cohort, and on its counts, with seeded noise.
 
     Parameters
     ----------
     request : PrivacyRequest
-    cohort : MadeUpCohort
+    cohort : SyntheticCohort
     n_outcomes : int, all of which are known of everyone; they are counted if the request counts them.
     key : tuple of str and int, tells draws apart.
 
@@ -181,7 +181,7 @@ class _RowClip:
 
 @lru_cache(maxsize=CLIPS_KEPT)
 def _row_clip(frequency, rows, row_norm):
-    """Average the clip of each genotype over the rest of made-up rows, and over the genotype exactly."""
+    """Average the clip of each genotype over the rest of synthetic rows, and over the genotype exactly."""
     frequency, n_alleles = np.array(frequency), _alleles(rows)
     values = np.arange(n_alleles + 1)[:, np.newaxis] - n_alleles * frequency
     p, q = frequency, 1 - frequency

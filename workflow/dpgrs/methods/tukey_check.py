@@ -6,7 +6,7 @@ from enum import StrEnum
 from fractions import Fraction
 from itertools import accumulate
 
-from dpgrs.privacy.noise.depth_sampler import Interval, weights_of_ever_more_places
+from dpgrs.privacy.noise.depth_sampler import Interval, weights_of_rising_precision
 
 # Decimal places of the threshold.
 PLACES = 40
@@ -92,7 +92,7 @@ class _Sides:
 
     def __init__(self, regions, rate, limit, check):
         self._regions, self._limit, self._check = regions, limit, Check(check)
-        self._every_weights = weights_of_ever_more_places(regions, rate)
+        self._every_weights = weights_of_rising_precision(regions, rate)
         self._refine()
 
     def is_safe(self, k):

@@ -106,7 +106,7 @@ def plan_accuracy(request, count, *, n_rows, frequency, heritabilities, config):
 
 
 def _of_variants(request):
-    """Return the request of the variants alone, with the noise of all: made-up people have no covariates."""
+    """Return the request of the variants alone, with the noise of all: people here have no covariates."""
     if not request.n_covariates:
         return request
     return replace(request, n_covariates=0, covariate_bound=None, gram_share=request.share_of_gram)

@@ -1,4 +1,4 @@
-"""What a study would draw: its mechanisms on made-up statistics, without a draw."""
+"""What a study would draw: its mechanisms on synthetic statistics, without a draw."""
 
 import numpy as np
 
@@ -51,7 +51,7 @@ def rehearse(request, count, *, frequency, config):
 
 
 def _rehearse_rows(mechanism, request, count, *, frequency, config, noise):
-    """Rehearse what is drawn from rows on a made-up one without variants."""
+    """Rehearse what is drawn from rows on a synthetic one without variants."""
     n_haplotypes = 1 if request.rows == Rows.HAPLOTYPES else 2
     bits = np.zeros((request.n_variants, 1), dtype=np.uint64)
     data = ScreeningData(bits, np.zeros((count, 1)), np.ones(1, dtype=bool), n_haplotypes, request.rows)

@@ -1,6 +1,6 @@
 """What a study would spend, and what it can be expected to buy, before anything is touched.
 
-Every combination of a configuration's lists is a request. The mechanism is rehearsed on made-up statistics,
+Every combination of a configuration's lists is a request. The mechanism is rehearsed on synthetic statistics,
 which tells what would be drawn and charged; nothing private is read, and nothing is drawn or written.
 """
 

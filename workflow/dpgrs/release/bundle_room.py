@@ -15,7 +15,7 @@ from dpgrs.study.request_identity import fit_identity
 def bundle_problems(config):
     """List what is wrong with the place of a bundle: it may be free, or hold one that is written again.
 
-    What a run finds out, such as the sites chosen, is left to the steps: `require_room` and
+    What a run finds out, such as the sites chosen, is left to the steps: `require_no_other_bundle` and
     `require_same_release`.
 
     Parameters
@@ -51,7 +51,7 @@ def bundled_statement(folder):
     return read_json(path, fix=fix) if path.is_file() else None
 
 
-def require_room(output, *, ledger, terms):
+def require_no_other_bundle(output, *, ledger, terms):
     """Refuse to charge for a release whose study holds the bundle of another one.
 
     Parameters
@@ -63,7 +63,7 @@ def require_room(output, *, ledger, terms):
     Raises
     ------
     DpgrsError
-        If a request behind the bundle says something else. Nothing was charged.
+        If a request of the bundle says something else. Nothing was charged.
     """
     private = next((folder for folder in Path(output).parents if folder.name == PRIVATE), None)
     statement = bundled_statement(private.with_name(RELEASE)) if private else None
@@ -81,7 +81,7 @@ def require_same_release(folder, requests, *, fit):
     Parameters
     ----------
     folder : the bundle, which need not be there.
-    requests : set of str, ids of the requests behind the new one, maybe more than before.
+    requests : set of str, ids of the requests of the new one, maybe more than before.
     fit : dict, from `dpgrs.study.identity.fit_settings`, of the new one.
 
     Raises

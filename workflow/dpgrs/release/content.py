@@ -60,8 +60,8 @@ def release_content(settings, sites, label, book, *, measured, stated, audits, l
     -------
     StatementContent
     """
-    request, digest, served = label["request"], site_digest(sites), _served(label, measured)
-    run, totals = provenance(settings, []), _totals(label, served)
+    request, digest, draws = label["request"], site_digest(sites), _draws_of_outcomes(label, measured)
+    run, totals = provenance(settings, []), _totals(label, draws)
     account = Account(request["protection"], request["unit"], request["neighbours"])
     fit, missing = fit_settings(settings), None
     method = fit.pop("method")
@@ -77,10 +77,10 @@ def release_content(settings, sites, label, book, *, measured, stated, audits, l
         site_digest=digest,
         outcomes=tuple(label["outcomes"]),
         terms=_terms(request, totals),
-        events=tuple(event | {"outcome": owner} for event, owner in served),
+        events=tuple(event | {"outcome": owner} for event, owner in draws),
         per_outcome=Total(totals["per_outcome"], request["delta"]),
         whole_study=Total(totals["epsilon"], request["delta"]),
-        ledger=ledger_standing(book, account, sorted({event["request"] for event, _ in served})),
+        ledger=ledger_standing(book, account, sorted({event["request"] for event, _ in draws})),
         public_inputs=(*_public_inputs(settings, digest, label), *covariate_inputs(settings, loadings)),
         post_processing=(
             *_post_processing(fit_settings(settings), is_counted=missing == Missing.COUNTED),
@@ -115,31 +115,31 @@ def _noise_of_weights(settings, sites, label):
     return expected_noise_sd(request, n_rows=label["n"], frequency=frequency, penalty=fit["lambda"])
 
 
-def _served(label, measured):
-    """List every draw with the outcome that it serves alone, or None: those of accuracy come last."""
+def _draws_of_outcomes(label, measured):
+    """List every draw with the one outcome that it is of, or None: those of accuracy come last."""
     names, n_budgets = label["outcomes"], label["n_outcomes"] // label["request"]["n_outcomes"]
-    parts = {request: served for (_, *served), request in label["requests"]}
+    parts = {request: outcomes for (_, *outcomes), request in label["requests"]}
     drawn = [(event, parts[event["request"]]) for event in label["events"]]
     owners = names if n_budgets > 1 else [None]
     return [
         # Of a single outcome nothing is told apart.
-        *((event, served[0] if len(served) == 1 < len(names) else None) for event, served in drawn),
+        *((event, own[0] if len(own) == 1 < len(names) else None) for event, own in drawn),
         *zip(measured, owners, strict=bool(measured)),
     ]
 
 
-def _totals(label, served):
+def _totals(label, draws):
     """Return epsilon of one outcome, of the whole study, and a person's loss if that is another.
 
     Without accuracy the outcomes of a budget cost what was asked for, if their draws do not exceed it.
     """
     request, by_owner = label["request"], {}
-    for event, owner in served:
+    for event, owner in draws:
         by_owner.setdefault(owner, []).append(event_of(event))
     shared = by_owner.pop(None, [])
     events = [*shared, *(event for owned in by_owner.values() for event in owned)]
     summed = study_totals(shared, by_owner, delta=request["delta"])
-    has_accuracy, is_joint = len(served) > len(label["events"]), request["n_outcomes"] == label["n_outcomes"]
+    has_accuracy, is_joint = len(draws) > len(label["events"]), request["n_outcomes"] == label["n_outcomes"]
     epsilon = summed.study.ledger
     if is_joint and not has_accuracy and _is_as_asked(events, request):
         epsilon = request["epsilon"]

@@ -11,8 +11,8 @@ from dpgrs.types import Missing
 GAUSSIAN, CHOICE, SUBSET = "gaussian", "choice", "subset"
 
 
-class Serves(StrEnum):
-    """Whom a draw serves; of a single outcome a statement tells nothing apart."""
+class Scope(StrEnum):
+    """Of which outcomes a draw is; of a single outcome a statement tells nothing apart."""
 
     ALL = "all outcomes"
     EACH = "each outcome by itself"
@@ -25,42 +25,42 @@ class Draws(NamedTuple):
     Attributes
     ----------
     statistic : str
-    serves : Serves
+    scope : Scope
     family : str, of the noise.
-    times : int, for whom they serve.
+    times : int, for all outcomes of the scope, or each.
     """
 
     statistic: str
-    serves: Serves
+    scope: Scope
     family: str = GAUSSIAN
     times: int = 1
 
 
-COUNT, GRAM = Draws("count", Serves.ALL), Draws("gram", Serves.ALL)
+COUNT, GRAM = Draws("count", Scope.ALL), Draws("gram", Scope.ALL)
 KNOWN = "outcome counts"
-REUSECOV = (COUNT, GRAM, Draws(KNOWN, Serves.BUDGET), Draws("cross product", Serves.BUDGET))
-SEPARATE = (COUNT, *(Draws(statistic, Serves.EACH) for statistic in (KNOWN, "gram", "cross product")))
-KENDALL = Draws("Kendall's correlations", Serves.EACH, CHOICE)
+REUSECOV = (COUNT, GRAM, Draws(KNOWN, Scope.BUDGET), Draws("cross product", Scope.BUDGET))
+SEPARATE = (COUNT, *(Draws(statistic, Scope.EACH) for statistic in (KNOWN, "gram", "cross product")))
+KENDALL = Draws("Kendall's correlations", Scope.EACH, CHOICE)
 BOOSTED = (
-    Draws("boosted smallest eigenvalue", Serves.EACH),
-    Draws("boosted gram", Serves.EACH),
-    Draws("boosted residuals", Serves.EACH, times=100),
+    Draws("boosted smallest eigenvalue", Scope.EACH),
+    Draws("boosted gram", Scope.EACH),
+    Draws("boosted residuals", Scope.EACH, times=100),
 )
 # A line for each method that can be released.
 BY_METHOD = {
     "reusecov-gauss": REUSECOV,
     "reusecov-ellipsoid": REUSECOV,
     "blup": REUSECOV,
-    "adassp": (*REUSECOV, Draws("smallest eigenvalue", Serves.ALL)),
+    "adassp": (*REUSECOV, Draws("smallest eigenvalue", Scope.ALL)),
     "naive": SEPARATE,
     "bas": BOOSTED,
     "k-blup": (KENDALL, *SEPARATE),
     "k-bas": (KENDALL, *BOOSTED),
-    "s-blup": (Draws("products with the outcome", Serves.EACH, SUBSET), *SEPARATE),
+    "s-blup": (Draws("products with the outcome", Scope.EACH, SUBSET), *SEPARATE),
 }
 # Of methods of other packages, which say so themselves.
 BY_METHOD |= {point.name: point.load() for point in entry_points(group="dpgrs.draws")}
-ACCURACY = Draws("accuracy", Serves.BUDGET)
+ACCURACY = Draws("accuracy", Scope.BUDGET)
 FREE = "none"  # how the cost of an accuracy begins that was measured on public people
 
 
@@ -91,7 +91,7 @@ def _lacking(statement, draws):
     return [
         f"{one.statistic} for {whom}"
         for one in needed
-        for whom in _not_served(one, statement["mechanisms"], statement["data_domain"]["outcomes"])[:1]
+        for whom in _outcomes_lacking(one, statement["mechanisms"], statement["data_domain"]["outcomes"])[:1]
     ]
 
 
@@ -111,16 +111,16 @@ def _has_charged_accuracy(statement):
     return isinstance(measured, list) and any(not one["cost"].startswith(FREE) for one in measured)
 
 
-def _not_served(wanted, mechanisms, outcomes):
-    """Return for whom there are too few draws of a statistic, a list of words."""
+def _outcomes_lacking(wanted, mechanisms, outcomes):
+    """Return for which outcomes there are too few draws of a statistic, a list of words."""
     found = Counter(
         part["outcome"]
         for part in mechanisms
         if (without_round(part["statistic"]), part["mechanism"]) == (wanted.statistic, wanted.family)
     )
     of_all = found[None]
-    if wanted.serves == Serves.ALL:
-        return [] if of_all >= wanted.times else [Serves.ALL]
-    if wanted.serves == Serves.EACH and len(outcomes) > 1:
+    if wanted.scope == Scope.ALL:
+        return [] if of_all >= wanted.times else [Scope.ALL]
+    if wanted.scope == Scope.EACH and len(outcomes) > 1:
         of_all = 0
     return [name for name in outcomes if found[name] + of_all < wanted.times]

@@ -18,7 +18,7 @@ from dpgrs.privacy.ledger.ledger import Ledger
 from dpgrs.privacy.noise.sources import BenchmarkNoise
 from dpgrs.privacy.noise.study_key import load_study_key
 from dpgrs.privacy.private_folders import require_closed
-from dpgrs.release.bundle_room import require_room
+from dpgrs.release.bundle_room import require_no_other_bundle
 from dpgrs.study.identity import public_identity
 from dpgrs.study.released import output_digests
 from dpgrs.study.request_identity import identify_part, loadings_identity
@@ -159,7 +159,7 @@ class Draw:
         """Charge the ledger, draw, store, and note that it is stored; parameters as in `draw`."""
         ledger, site_digest = Ledger(self.settings.privacy.ledger), written_digest(sites)
         identity = public_identity(self.settings.as_dict()) | loadings_identity(loadings)
-        require_room(output, ledger=ledger, terms={"sites": site_digest} | identity["dataset"])
+        require_no_other_bundle(output, ledger=ledger, terms={"sites": site_digest} | identity["dataset"])
         mechanism, request = self.mechanism, self.request
 
         def identify(part):

@@ -82,7 +82,7 @@ def measure_release(
     covariates : those that the fit has weights of.
     loadings : public loadings of principal components.
     output : the table of metrics.
-    accuracy : the numbers behind it, which are noisy where they are charged.
+    accuracy : the numbers that it follows from, which are noisy where they are charged.
     events : record of what was drawn, JSON.
 
     Raises
@@ -98,7 +98,7 @@ def measure_release(
     outcomes = Outcomes.load(outcomes)
 
     def write(columns, numbers, drawn):
-        """Write the table, what is behind it, and what was drawn for it."""
+        """Write the table, what it follows from, and what was drawn for it."""
         save_labelled(accuracy, numbers)
         write_events(events, drawn)
         table = _terms(label, weights, seconds)
@@ -148,7 +148,7 @@ def _charge(label, weights, request, ledger, *, panel, outcomes, covariates, ide
 
 
 def _measure_in_public(label, fit, *, panel, outcomes, covariates):
-    """Return R^2 and error of all outcomes on public people, and what is behind them: label and arrays.
+    """Return R^2 and error of all outcomes on public people, and what they follow from: label and arrays.
 
     R^2 compares with a prediction of 0, the public mean.
     """
@@ -167,8 +167,8 @@ def _measure_in_public(label, fit, *, panel, outcomes, covariates):
     n_people = np.isfinite(Y).sum(axis=1) * panel.n_samples // Y.shape[1]
     found = {"r2": r_squared(Y, predicted, training_mean=np.zeros(len(names))), "mse": mse(Y, predicted)}
     scores = fit.weights @ (X - no_copies(X.shape[1], n_variants, rows=outcomes.rows)).T
-    behind = found | {"sums": reference_sums(Y, scores)}
-    return found, ({"outcomes": names, "n_people": n_people.tolist()}, behind)
+    numbers = found | {"sums": reference_sums(Y, scores)}
+    return found, ({"outcomes": names, "n_people": n_people.tolist()}, numbers)
 
 
 def _terms(released, weights, seconds):

@@ -43,7 +43,7 @@ def write_release(
     sites : the public sites.
     drawn : what the release drew.
     weights : of one fit.
-    accuracy : the numbers behind the metrics.
+    accuracy : the numbers that the metrics follow from.
     audit : audits of the mechanisms, from `dpgrs audit --json`; none if `release.audit_draws` is 0.
     loadings : public loadings of principal components.
     output : folder to write; an earlier bundle there is replaced.

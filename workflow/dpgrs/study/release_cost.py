@@ -185,8 +185,8 @@ def _parts(config, request, *, n_budgets):
 def _identity(part, config, request):
     """Return the public identity of a part as far as it is known before a run; outcomes are numbered."""
     mechanism = mechanism_of(config["methods"][0])
-    behind = _behind(part.kind, mechanism, request)
-    identity = identify_part(public_identity(config), "", request, behind, mechanism=mechanism.name)
+    about = _numbered(part.kind, mechanism, request)
+    identity = identify_part(public_identity(config), "", request, about, mechanism=mechanism.name)
     if part.kind == "accuracy":
         bound = config["evaluation"]["residual_bound"] or config["outcomes"]["bound"]
         weights = fit_identity(fit_settings(config))
@@ -203,7 +203,7 @@ def _identity(part, config, request):
     return identity | {"version": MECHANISM_VERSION, "draws": draws}
 
 
-def _behind(kind, mechanism, request):
+def _numbered(kind, mechanism, request):
     """Return a part with as many numbers as its identity has names of outcomes."""
     names = tuple(map(str, range(request.n_outcomes)))
     if kind == "genotypes":

@@ -60,7 +60,7 @@ def load_accuracy(path, book, released, *, fit):
 
 
 def load_reference_sums(path):
-    """Return the sums over public people behind the metrics of a release; None where it has others or none.
+    """Return the sums over public people of the metrics of a release; None where it has others or none.
 
     Parameters
     ----------

@@ -97,9 +97,9 @@ def weights_origin(released, names, *, fit):
     dict of the ledger's request ids of the statistics, and the settings as exact text; of ridge with a fixed
     lambda, lambda alone.
     """
-    # What serves all outcomes, and what serves these.
-    behind = [request_id for (_, *served), request_id in released["requests"] if set(served) <= set(names)]
-    return {"statistics": behind} | fit_identity(fit)
+    # Those of all outcomes, and those of these.
+    requests = [request_id for (_, *own), request_id in released["requests"] if set(own) <= set(names)]
+    return {"statistics": requests} | fit_identity(fit)
 
 
 def fit_identity(fit):

@@ -88,17 +88,17 @@ def _noise(settings, metrics):
     if not metrics.exists():
         return []
     # Every job imports this module, and pandas takes longer than the rest of it.
-    from dpgrs.reporting import chance_level as drowned
+    from dpgrs.reporting import chance_level
     from dpgrs.reporting.data import read_metrics
 
-    table = read_metrics(metrics, columns=drowned.COLUMNS)
-    least = drowned.chance_r2(table, test_share=settings["outcomes"]["test_share"])
-    found, n_cells = drowned.drowned(table, least_r2=least)
+    table = read_metrics(metrics, columns=chance_level.COLUMNS)
+    least = chance_level.chance_r2(table, test_share=settings["outcomes"]["test_share"])
+    found, n_cells = chance_level.drowned(table, least_r2=least)
     n_drowned = sum(one.n_designs for one in found)
     if not n_drowned:
         return []
     share = f"all {n_cells}" if n_drowned == n_cells else f"{n_drowned} of {n_cells}"
-    remedy = drowned.remedy(settings["privacy"]["bounds"], epsilon="epsilon")
+    remedy = chance_level.remedy(settings["privacy"]["bounds"], epsilon="epsilon")
     return [
         f"All noise at {share} combinations of protection, accounting, epsilon, variants and outcomes: no "
         f"private method has a mean R^2 of {least:.2g} or more, as chance gives on as many test rows in one "
@@ -133,7 +133,7 @@ def _is_release(settings):
 
 
 def _own_requests(settings, results):
-    """Return the ids of the requests behind a study's stored statistics and metrics, a set."""
+    """Return the ids of the requests of a study's stored statistics and metrics, a set."""
     drawn = f"drawn/{mechanism_of(settings['methods'][0]).name}.json"
     paths = [Path(results, "private", "trial1", name) for name in (drawn, "accuracy_events.json")]
     labels = [label for path in paths if path.is_file() for label in read_json(path, kind=list)]

@@ -17,9 +17,9 @@ from dpgrs.genotypes.dosages import DTYPE, dosage_steps, nearest_planes
 from dpgrs.io.plink.calls import bed_calls, pgen_calls, pgen_dosages
 from dpgrs.io.plink.tables import (
     plink_files,
+    read_declared_contigs,
     read_samples,
     read_variants,
-    readdeclared_contigs,
     require_file,
 )
 from dpgrs.io.vcf.records import SET_REF, BadRecordError, require_distinct_alleles, skip_reason
@@ -62,7 +62,7 @@ def read_plink_header(path):
     contigs = read_variants(files.variants, columns=("contig",))["contig"]
     check = _check_bed if files.genotypes.suffix == ".bed" else _check_pgen
     check(files, n_samples=len(samples), n_variants=len(contigs))
-    declared = readdeclared_contigs(files.variants)
+    declared = read_declared_contigs(files.variants)
     return VcfHeader(files.genotypes, samples, {name: declared.get(name) for name in contigs.unique()})
 
 

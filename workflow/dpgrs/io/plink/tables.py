@@ -104,7 +104,7 @@ def read_variants(path, *, columns=("contig", "position", "id", "ref", "alt", "f
     return table.assign(contig=table["contig"].mask(bare.isin(list(NAMES)), bare.map(NAMES)))
 
 
-def readdeclared_contigs(path):
+def read_declared_contigs(path):
     """Return the contigs that the header of a ``.pvar`` declares: name to length, or None without one."""
     declared = {}
     if path.suffix == ".pvar":

@@ -131,7 +131,7 @@ class DepthWeights:
             self.tails.append(self.intervals.plus_times(self.tails[-1], Decimal(shell), power))
 
 
-def weights_of_ever_more_places(regions, rate):
+def weights_of_rising_precision(regions, rate):
     """Yield `DepthWeights`, each of twice the places of the one before."""
     places = FIRST_PLACES
     while True:
@@ -173,7 +173,7 @@ def draw_depth(digits, regions, *, rate):
     int
     """
     u, n_digits = twins.Uniform(digits), 1
-    every_weights = weights_of_ever_more_places(regions, rate)
+    every_weights = weights_of_rising_precision(regions, rate)
     n_shells = regions.deepest - regions.least + 1
     while True:
         weights = next(every_weights)

@@ -7,7 +7,7 @@ from dpgrs.errors import UsageError
 from dpgrs.linalg.clipped_statistics import grid_frequency
 from dpgrs.linalg.statistics import column_moments
 from dpgrs.methods.requests import PrivacyRequest
-from dpgrs.methods.synthetic_cohort import made_up_cohort, noisy_made_up, require_domain
+from dpgrs.methods.synthetic_cohort import noisy_statistics, require_domain, synthetic_cohort
 
 P = np.array([0.05, 0.1, 0.3, 0.5, 0.9])
 N_COHORTS = 150
@@ -31,10 +31,10 @@ def clipped_rows(rows, row_norm, *, n_rows=100_000):
 
 
 @pytest.mark.parametrize("rows", ["haplotypes", "people"])
-def test_made_up_cohort__rows_are_clipped(rows):
+def test_synthetic_cohort__rows_are_clipped(rows):
     row_norm = 0.8 * np.sqrt(alleles(rows))
     request = request_of(rows=rows, coding="frequency", row_norm=row_norm)
-    cohort = made_up_cohort(request, n_rows=10**9, frequency=P, number=0)
+    cohort = synthetic_cohort(request, n_rows=10**9, frequency=P, number=0)
     x, z = clipped_rows(rows, row_norm)
     assert (x != z).any(axis=1).mean() > 0.4
     np.testing.assert_allclose(np.diag(cohort.gram)[:-1], (z**2).mean(axis=0), rtol=0.04)
@@ -45,30 +45,30 @@ def test_made_up_cohort__rows_are_clipped(rows):
     np.testing.assert_allclose(cohort.coded_mean, 0, atol=1e-3)
 
 
-def test_made_up_cohort__row_of_one_variant_is_clipped_exactly():
+def test_synthetic_cohort__row_of_one_variant_is_clipped_exactly():
     request = PrivacyRequest("haplotypes", 1, 1, 3.0, 1.0, 1e-6, coding="frequency", row_norm=0.2)
-    gram = made_up_cohort(request, n_rows=10**12, frequency=np.array([0.05]), number=0).gram
+    gram = synthetic_cohort(request, n_rows=10**12, frequency=np.array([0.05]), number=0).gram
     # Of alleles 0 and 1, at -0.05 and 0.95 about their mean.
     np.testing.assert_allclose(gram[0, 0], 0.95 * 0.05**2 + 0.05 * 0.2**2, rtol=1e-4)
     np.testing.assert_allclose(2 * gram[0, 1], 0.95 * -0.05 + 0.05 * 0.2, rtol=1e-4)
 
 
 @pytest.mark.parametrize("rows", ["haplotypes", "people"])
-def test_made_up_cohort__norms_that_no_row_reaches_move_the_zero_alone(rows):
+def test_synthetic_cohort__norms_that_no_row_reaches_move_the_zero_alone(rows):
     model = {"n_rows": 50, "frequency": P, "number": 0}
-    half = made_up_cohort(request_of(rows=rows), **model)
-    tight = made_up_cohort(request_of(rows=rows, coding="frequency", row_norm=100.0), **model)
+    half = synthetic_cohort(request_of(rows=rows), **model)
+    tight = synthetic_cohort(request_of(rows=rows, coding="frequency", row_norm=100.0), **model)
     np.testing.assert_allclose(2 * tight.gram[-1, :-1], 2 * half.gram[-1, :-1] - tight.origin, atol=1e-3)
     np.testing.assert_allclose(tight.coded_mean, half.mean - tight.origin)
     assert np.abs(half.gram[-1, :-1] * 2 - half.mean).max() > 0.01
 
 
 @pytest.mark.parametrize(("n_outcomes", "norm"), [(1, 1.0), (3, 1.5)])
-def test_made_up_cohort__outcomes_are_clipped(n_outcomes, norm):
+def test_synthetic_cohort__outcomes_are_clipped(n_outcomes, norm):
     tight = {"coding": "frequency", "row_norm": 100.0, "n_outcomes": n_outcomes}
     model = {"n_rows": 1000, "frequency": P, "number": 0}
-    plain = made_up_cohort(request_of(**tight), **model)
-    clipped = made_up_cohort(request_of(outcome_norm=norm, **tight), **model)
+    plain = synthetic_cohort(request_of(**tight), **model)
+    clipped = synthetic_cohort(request_of(outcome_norm=norm, **tight), **model)
     y = np.random.default_rng(2).standard_normal((100_000, n_outcomes))
     factor = np.minimum(1, norm / np.linalg.norm(y, axis=1, keepdims=True))
     np.testing.assert_array_equal(clipped.gram, plain.gram)
@@ -79,12 +79,12 @@ def test_made_up_cohort__outcomes_are_clipped(n_outcomes, norm):
 
 @pytest.mark.parametrize("protection", ["full", "label"])
 @pytest.mark.parametrize("counts_outcomes", [False, True])
-def test_noisy_made_up__draws_what_the_request_draws(protection, counts_outcomes):
+def test_noisy_statistics__draws_what_the_request_draws(protection, counts_outcomes):
     terms = {"epsilon": 100.0, "counts_outcomes": counts_outcomes, "protection": protection}
     neighbours = "add-remove" if protection == "full" else "replace-one"
     request = request_of(neighbours=neighbours, **terms)
-    cohort = made_up_cohort(request, n_rows=5000, frequency=P, number=0)
-    first, other = (noisy_made_up(request, cohort, n_outcomes=7, key=("x", key)) for key in (0, 1))
+    cohort = synthetic_cohort(request, n_rows=5000, frequency=P, number=0)
+    first, other = (noisy_statistics(request, cohort, n_outcomes=7, key=("x", key)) for key in (0, 1))
     np.testing.assert_allclose(first.gram, cohort.gram * 5000, atol=5)
     assert (first.gram == other.gram).all() == (protection == "label")
     assert first.n == pytest.approx(5000, abs=8)
@@ -96,10 +96,10 @@ def test_noisy_made_up__draws_what_the_request_draws(protection, counts_outcomes
     assert not first.cross.any()
 
 
-def test_noisy_made_up__counts_rows_with_noise_and_knows_the_zero_of_the_coding():
+def test_noisy_statistics__counts_rows_with_noise_and_knows_the_zero_of_the_coding():
     request = request_of(coding="frequency", row_norm=100.0)
-    cohort = made_up_cohort(request, n_rows=5000, frequency=P, number=0)
-    draws = [noisy_made_up(request, cohort, n_outcomes=1, key=(key,)) for key in range(5)]
+    cohort = synthetic_cohort(request, n_rows=5000, frequency=P, number=0)
+    draws = [noisy_statistics(request, cohort, n_outcomes=1, key=(key,)) for key in range(5)]
     assert len({draw.n for draw in draws}) > 1
     zero = column_moments(grid_frequency(P), rows="haplotypes")[0]
     assert (zero != column_moments(P, rows="haplotypes")[0]).any()
@@ -119,12 +119,12 @@ def test_require_domain__ends_are_inside():
 
 @pytest.mark.parametrize("n_rows", [2, 4, 8])
 @pytest.mark.parametrize("rows", ["haplotypes", "people"])
-def test_made_up_cohort__means_and_correlations_scatter_as_those_of_rows(rows, n_rows):
+def test_synthetic_cohort__means_and_correlations_scatter_as_those_of_rows(rows, n_rows):
     frequency, n_alleles = np.array([0.3, 0.4, 0.5, 0.6, 0.7]), alleles(rows)
     population, variance = column_moments(frequency, rows=rows)
     squares, correlations, determinants = [], [], []
     for number in range(N_COHORTS):
-        cohort = made_up_cohort(request_of(rows=rows), n_rows=n_rows, frequency=frequency, number=number)
+        cohort = synthetic_cohort(request_of(rows=rows), n_rows=n_rows, frequency=frequency, number=number)
         np.testing.assert_allclose(cohort.gram, cohort.gram.T)
         assert cohort.gram[-1, -1] == 1 / 4
         means = 2 * cohort.gram[-1, :-1]

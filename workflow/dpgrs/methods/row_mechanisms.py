@@ -17,11 +17,9 @@ from dpgrs.methods.sum_mechanisms import OwnStatistics, SeparateFits
 from dpgrs.types import Coding
 
 
-class ChosenFits(SeparateFits):
-    """The count, and for every outcome by itself the variants chosen for it, their X'X and X'y, and rows."""
+class OfChoices:
+    """What mechanisms have in common that choose variants for each outcome first."""
 
-    name = "chosen-statistics"
-    draws = MappingProxyType({"genotypes": ("count",), "outcomes": ("gram", "observed", "cross")})
     takes, reads = ("panel", "choices"), READS_OF_CHOICES
 
     def request(self, terms):
@@ -33,30 +31,40 @@ class ChosenFits(SeparateFits):
     def exact(self, request, *, data, names, settings):
         return exact_rows(request, data=data, names=names) | {"choices": data.choices(request, len(names))}
 
+    def pure_budget(self, request):
+        return (request.choices.epsilon_of_choices,)
+
+    def draw(self, data, *, request, noise, outcome_names, choices=None, **terms):
+        """Choose, then draw the rest.
+
+        Parameters
+        ----------
+        data : ScreeningData
+        request : ScreenedRequest
+        noise, outcome_names : as in `BoostedFits.draw`; **terms too.
+        choices : DrawnChoices of the same request that were drawn before, in a benchmark.
+        """
+        terms |= {"noise": noise, "outcome_names": outcome_names}
+        if choices is None:
+            choices = draw_choices(data, request=request, noise=noise, outcome_names=outcome_names)
+        drawn = self._draw_rest(data, choices.chosen, request=request, **terms)
+        return replace(drawn, events=(*choices.events, *drawn.events), note=choices.note)
+
+
+class ChosenFits(OfChoices, SeparateFits):
+    """The count, and for every outcome by itself the variants chosen for it, their X'X and X'y, and rows."""
+
+    name = "chosen-statistics"
+    draws = MappingProxyType({"genotypes": ("count",), "outcomes": ("gram", "observed", "cross")})
+
     def remarks(self, drawn):
         return {"note": drawn.note} if drawn.note else {}
 
     def terms(self, request):
         return request.statistics
 
-    def pure_budget(self, request):
-        return (request.choices.epsilon_of_choices,)
-
-    def draw(self, data, *, request, noise, outcome_names, frequency, choices=None):
-        """Choose, then release the statistics; parameters as in `private_chosen_statistics`.
-
-        Parameters
-        ----------
-        data : ScreeningData
-        request : ScreenedRequest
-        choices : DrawnChoices of the same request that were drawn before, in a benchmark.
-        """
-        options = {"noise": noise, "outcome_names": outcome_names}
-        choices = choices or draw_choices(data, request=request, **options)
-        drawn = private_chosen_statistics(
-            data, choices.chosen, request=request.statistics, frequency=frequency, **options
-        )
-        return replace(drawn, events=(*choices.events, *drawn.events), note=choices.note)
+    def _draw_rest(self, data, chosen, *, request, **terms):
+        return private_chosen_statistics(data, chosen, request=request.statistics, **terms)
 
     def arrays(self, drawn):
         return super().arrays(drawn) | {"chosen": drawn.chosen}
@@ -199,32 +207,16 @@ class BoostedFits(WholeFits):
         return DrawnFits(fit, events, tuple(one.ending for one in fits))
 
 
-class ChosenBoostedFits(BoostedFits):
+class ChosenBoostedFits(OfChoices, BoostedFits):
     """The same on the variants that are chosen for each outcome, and their choices."""
 
     name = "chosen-boosted-fits"
-    takes, reads = ("panel", "choices"), READS_OF_CHOICES
-
-    def request(self, terms):
-        return restored_request(terms)
 
     def terms(self, request):
         return super().terms(request.rest)
 
-    def pure_budget(self, request):
-        return (request.choices.epsilon_of_choices,)
-
-    def asked(self, request, *, method, data, n_outcomes, settings):
-        return asked_of_choices(request, METHODS[method].selector, data=data, settings=settings)
-
-    def exact(self, request, *, data, names, settings):
-        return exact_rows(request, data=data, names=names) | {"choices": data.choices(request, len(names))}
-
-    def draw(self, data, *, request, noise, outcome_names, frequency, choices=None, **terms):
-        options = {"noise": noise, "outcome_names": outcome_names}
-        choices = choices or draw_choices(data, request=request, **options)
-        drawn = self._fit(data, choices.chosen, request=request.rest, frequency=frequency, **options, **terms)
-        return replace(drawn, events=(*choices.events, *drawn.events), note=choices.note)
+    def _draw_rest(self, data, chosen, *, request, **terms):
+        return self._fit(data, chosen, request=request.rest, **terms)
 
 
 OF_TUKEY = ("screening.count_share", "regression.rows_per_coefficient")

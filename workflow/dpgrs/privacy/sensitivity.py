@@ -98,9 +98,7 @@ def cross_sensitivity(
     Parameters
     ----------
     n_variants, n_outcomes : int
-    rows : Rows
-    neighbours : Neighbours, replace-one where protection is not full.
-    unit : Unit
+    rows, neighbours, unit : as in `gram_sensitivity`; neighbours replace-one where protection is not full.
     outcome_bound : float, public bound B on every entry of Y.
     protection : Protection, full, feature or label.
     row_norm : float > 0, public bound on the norm of a row of X; None for `half` coding. Under label
@@ -137,9 +135,7 @@ def smallest_eigenvalue_sensitivity(n_variants, *, rows, neighbours, unit, row_n
     Parameters
     ----------
     n_variants : int
-    rows : Rows
-    neighbours : Neighbours
-    unit : Unit
+    rows, neighbours, unit : as in `gram_sensitivity`.
     row_norm : float > 0, as in `gram_sensitivity`.
     error : float >= 0, public: how far what is computed can lie from the eigenvalue, by floating point and
         by any rounding that the proof page does not show to be free. It counts twice, whatever the unit.
@@ -200,9 +196,7 @@ def accuracy_sensitivity(n_outcomes, *, rows, neighbours, unit, outcome_bound, r
     Parameters
     ----------
     n_outcomes : int, l.
-    rows : Rows
-    neighbours : Neighbours
-    unit : Unit
+    rows, neighbours, unit : as in `gram_sensitivity`.
     outcome_bound, residual_bound : float, public bounds B and C on the absolute values.
 
     Returns
@@ -226,9 +220,7 @@ def kendall_sensitivity(kernel, *, rows, neighbours, unit, protection=Protection
     Parameters
     ----------
     kernel : PairKernel
-    rows : Rows
-    neighbours : Neighbours
-    unit : Unit
+    rows, neighbours, unit : as in `gram_sensitivity`.
     protection : Protection. Under label protection features are public, and how they correlate with each
         other needs a claim only because rows without an outcome take no part.
 
@@ -294,9 +286,7 @@ def sis_sensitivity(*, rows, neighbours, unit, entry_bound, outcome_bound, prote
 
     Parameters
     ----------
-    rows : Rows
-    neighbours : Neighbours
-    unit : Unit
+    rows, neighbours, unit : as in `gram_sensitivity`.
     entry_bound, outcome_bound : float > 0, public bounds b and B on the absolute values of x and y.
     protection : Protection
 

@@ -157,14 +157,13 @@ class TablePairs:
     features : (n_features, n_rows) float64, without NaN.
     outcome : (n_rows,) float64, NaN where missing.
     rows : Rows, what a row of the table is.
-    n_threads : int
     """
 
     against_outcome = against_feature = PairKernel.SIGN
     pair_range = feature_range = 1
 
-    def __init__(self, features, outcome, *, rows=Rows.PEOPLE, n_threads=1):
-        self._features, self._outcome, self.rows, self._n_threads = features, outcome, rows, n_threads
+    def __init__(self, features, outcome, *, rows=Rows.PEOPLE):
+        self._features, self._outcome, self.rows = features, outcome, rows
         self.n_rows = int(np.count_nonzero(~np.isnan(outcome)))
 
     @cached_property
@@ -180,7 +179,7 @@ class TablePairs:
     def _scores(self, against):
         from dpgrs.selection.merge_sort import sign_scores  # brings numba, which takes 0.3 s
 
-        return sign_scores(self._features, against, n_threads=self._n_threads)
+        return sign_scores(self._features, against)
 
 
 def genotype_pairs(bits, Y, *, n_haplotypes, rows):

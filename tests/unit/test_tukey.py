@@ -22,7 +22,7 @@ from dpgrs.methods.tukey import (
     private_deep_point,
     private_tukey,
 )
-from dpgrs.methods.tukey_check import Check, largest_safe_step, safety_terms, smallest_passing
+from dpgrs.methods.tukey_check import largest_safe_step, safety_terms, smallest_passing
 from dpgrs.methods.tukey_models import fit_models, models_on_grid
 from dpgrs.privacy.accounting.events import DepthEvent, LaplaceEvent
 from dpgrs.privacy.lower_count import count_margin, private_lower_count
@@ -34,23 +34,17 @@ WEIGHTS = np.array([1.0, -2.0, 0.5])
 RNG = np.random.default_rng(0)
 X = np.column_stack([RNG.standard_normal((3000, 2)), np.ones(3000)])
 Y = X @ WEIGHTS + 0.1 * RNG.standard_normal(3000)
-every_check = pytest.mark.parametrize("check", list(Check))
 
 
-def holds(k, regions, *, rate, limit, check):
-    """Say whether the inequality of the check holds, by its definition and in 60 digits."""
+def holds(k, regions, *, rate, limit):
+    """Say whether the inequality holds, by its definition and in 60 digits."""
     t, deepest = regions.least, regions.deepest
     volumes, shells = ([None, *counts] for counts in (regions.volumes, regions.shells))
     with mpmath.workdps(60):
         a, limit = (mpmath.mpf(value.numerator) / value.denominator for value in (rate, limit))
         d0 = limit * mpmath.exp(-2 * a)
-        if check == Check.TIGHT:
-            weight = mpmath.fsum(shells[q] * mpmath.exp(a * q) for q in range(t + k - 1, deepest + 1))
-            return volumes[t - k - 1] * mpmath.exp(a * (t + k + 1)) <= d0 * weight
-        return any(
-            volumes[t - k - 1] <= d0 * mpmath.exp(a * g) * volumes[t + k + g + 1]
-            for g in range(1, deepest - t - k)
-        )
+        weight = mpmath.fsum(shells[q] * mpmath.exp(a * q) for q in range(t + k - 1, deepest + 1))
+        return volumes[t - k - 1] * mpmath.exp(a * (t + k + 1)) <= d0 * weight
 
 
 @st.composite
@@ -65,10 +59,9 @@ def clustered_models(draw):
     return models, other
 
 
-@every_check
 @given(clustered_models(), st.floats(0.05, 3), st.floats(0.01, 0.99))
-def test_largest_safe_step__equals_the_definition_and_moves_by_one(check, pair, rate, limit):
-    options = {"rate": Fraction(rate), "limit": Fraction(limit), "check": check}
+def test_largest_safe_step__equals_the_definition_and_moves_by_one(pair, rate, limit):
+    options = {"rate": Fraction(rate), "limit": Fraction(limit)}
     every_regions = [DepthRegions(models) for models in pair]
     steps = [largest_safe_step(regions, **options) for regions in every_regions]
     for step, regions in zip(steps, every_regions, strict=True):
@@ -78,9 +71,8 @@ def test_largest_safe_step__equals_the_definition_and_moves_by_one(check, pair, 
     assert abs(steps[0] - steps[1]) <= 1
 
 
-@every_check
 @pytest.mark.parametrize("offset", [-1, 1])
-def test_largest_safe_step__decides_what_differs_by_little(check, offset):
+def test_largest_safe_step__decides_what_differs_by_little(offset):
     """A limit 1e-70 of itself on either side of the one where equal models have the step 3."""
     rate, n_models = Fraction(1, 3), 100
     t, deepest = n_models // 4, n_models // 2
@@ -88,35 +80,17 @@ def test_largest_safe_step__decides_what_differs_by_little(check, offset):
         # e^(a (t + k + 1)) = limit e^(-2a) e^(a h) for k = 3.
         edge = mpmath.exp(-mpmath.mpf(deepest - t - 3 - 3) / 3) * (1 + offset * mpmath.mpf(10) ** -70)
         limit = Fraction(int(edge * 10**150), 10**150)
-    step = largest_safe_step(DepthRegions(np.zeros((n_models, 2))), rate=rate, limit=limit, check=check)
+    step = largest_safe_step(DepthRegions(np.zeros((n_models, 2))), rate=rate, limit=limit)
     assert step == (3 if offset == 1 else 2)
 
 
 @pytest.mark.parametrize("n_models", range(1, 8))
-@every_check
-def test_largest_safe_step__none_for_few_models(n_models, check):
+def test_largest_safe_step__none_for_few_models(n_models):
     regions = DepthRegions(np.zeros((n_models, 1)))
-    assert largest_safe_step(regions, rate=Fraction(9), limit=Fraction(1, 2), check=check) == -1
+    assert largest_safe_step(regions, rate=Fraction(9), limit=Fraction(1, 2)) == -1
 
 
-def test_largest_safe_step__tight_passes_wherever_the_original_does():
-    rng = np.random.default_rng(0)
-    rate, limit = safety_terms(1.0, 1e-5)
-    steps = np.array(
-        [
-            [largest_safe_step(regions, rate=rate, limit=limit, check=check) for check in Check]
-            for n_models in (200, 400)
-            for regions in [
-                DepthRegions(models_on_grid(rng.standard_normal((n_models, d)), 2.0**-40)) for d in (1, 2, 3)
-            ]
-        ]
-    )
-    assert (steps[:, 0] >= steps[:, 1]).all()
-    assert (steps[:, 0] > steps[:, 1]).any()
-
-
-@every_check
-def test_draws__of_safe_models_are_indistinguishable_from_any_neighbour(check):
+def test_draws__of_safe_models_are_indistinguishable_from_any_neighbour():
     """The theorem of docs/proofs/tukey.md at epsilon = 4, delta = 0.1, in one coordinate, by exact laws."""
     epsilon, delta, n_models = 4.0, 0.1, 32
     rng, n_safe, largest = np.random.default_rng(0), 0, 0.0
@@ -128,7 +102,7 @@ def test_draws__of_safe_models_are_indistinguishable_from_any_neighbour(check):
         models = np.rint(scale * np.r_[rng.normal(0, 0.1, left), rng.normal(1, 0.1, n_models - left)])
         models[rng.random(n_models) < 0.1] *= rng.choice([1, 5, 100])
         regions = DepthRegions(models[:, np.newaxis])
-        if largest_safe_step(regions, rate=rate, limit=limit, check=check) < 0:
+        if largest_safe_step(regions, rate=rate, limit=limit) < 0:
             continue
         n_safe += 1
         other = models.copy()
@@ -248,9 +222,8 @@ def test_private_tukey__events_are_the_budget_whether_it_passes_or_not(neighbour
     assert (fit.weights is not None) == is_released
 
 
-@pytest.mark.parametrize("check", list(Check))
-def test_private_tukey__finds_the_weights(check):
-    request = replace(REQUEST, check=check, rows_per_coefficient=3.0)
+def test_private_tukey__finds_the_weights():
+    request = replace(REQUEST, rows_per_coefficient=3.0)
     fit = private_tukey(X, Y, request=request, noise=BenchmarkNoise(2))
     assert (fit.status, type(fit.n_models)) == (Status.RELEASED, int)
     np.testing.assert_allclose(fit.weights, WEIGHTS, atol=0.1)
@@ -281,15 +254,14 @@ def test_private_tukey__equal_models_are_drawn_however_large(scale):
     np.testing.assert_allclose(fit.weights, scale * WEIGHTS, rtol=1e-8)
 
 
-@every_check
-def test_largest_safe_step__of_equal_models_is_known(check):
+def test_largest_safe_step__of_equal_models_is_known():
     """All depths have one point: e^(a (t + k + 1)) <= limit e^(-2a) e^(a h)."""
     rate, limit = safety_terms(3.0, 1e-5)
     for n_models in range(8, 160):
         t, deepest = n_models // 4, n_models // 2
         expected = math.floor(deepest - t - 3 - math.log(8e5) / 1.5)
         regions = DepthRegions(np.full((n_models, 2), 7.0))
-        step = largest_safe_step(regions, rate=rate, limit=limit, check=check)
+        step = largest_safe_step(regions, rate=rate, limit=limit)
         assert step == max(min(expected, t - 2), -1)
 
 
@@ -314,13 +286,12 @@ def test_models_of_groups__are_fitted_where_they_are_enough_to_draw_from(n_model
     assert models.any() == are_fitted
 
 
-@every_check
-def test_private_deep_point__checks_as_requested_at_half_of_the_budget(check, monkeypatch):
+def test_private_deep_point__checks_at_half_of_the_budget(monkeypatch):
     seen = []
     monkeypatch.setattr(tukey, "largest_safe_step", lambda regions, **terms: seen.append(terms) or -1)
-    request = replace(REQUEST, check=check, delta=2.0**-10)
+    request = replace(REQUEST, delta=2.0**-10)
     private_deep_point(np.zeros((20, 2)), epsilon=3.0, request=request, noise=BenchmarkNoise(1))
-    assert seen == [{"rate": Fraction(3, 4), "limit": Fraction(1, 2**13), "check": check}]
+    assert seen == [{"rate": Fraction(3, 4), "limit": Fraction(1, 2**13)}]
 
 
 @pytest.mark.parametrize("rows_per_unit", [1, 2])
@@ -370,7 +341,6 @@ def test_number_of_models__whole_and_bounded(n_rows, expected):
         ("delta", 1.0),
         ("delta", 0.0),
         ("rows_per_unit", 0),
-        ("check", "loose"),
         ("count_share", 0.0),
         ("count_share", 1.0),
         ("rows_per_coefficient", 0.0),

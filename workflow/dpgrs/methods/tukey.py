@@ -18,7 +18,7 @@ from enum import StrEnum
 import numpy as np
 
 from dpgrs.errors import UsageError, require_domains
-from dpgrs.methods.tukey_check import Check, largest_safe_step, safety_terms, smallest_passing
+from dpgrs.methods.tukey_check import largest_safe_step, safety_terms, smallest_passing
 from dpgrs.methods.tukey_models import fit_models, models_on_grid
 from dpgrs.privacy.lower_count import private_lower_count
 from dpgrs.privacy.noise.base import data_digest
@@ -55,7 +55,6 @@ class TukeyRequest:
     neighbours : Neighbours. Under replace-one the number of rows is public and costs nothing.
     unit : Unit
     rows_per_unit : int > 0, rows in a row that belong to one unit: 2 for the haplotypes of a person.
-    check : Check
     count_share : float in (0, 1), of epsilon, for the noisy count under add-remove.
     rows_per_coefficient : float > 0. A model gets d times so many rows on average; with 1, as in the papers,
         about half of the groups are short of rows and pull the model towards 0 (docs/tukey.md).
@@ -73,7 +72,6 @@ class TukeyRequest:
     neighbours: Neighbours = Neighbours.ADD_REMOVE
     unit: Unit = Unit.PERSON
     rows_per_unit: int = 1
-    check: Check = Check.TIGHT
     count_share: float = 0.05
     rows_per_coefficient: float
     step: float = STEP
@@ -84,7 +82,6 @@ class TukeyRequest:
             ("epsilon", "above 0 and at most 1000000", 0 < self.epsilon <= LARGEST_EPSILON),
             ("delta", "between 0 and 1", 0 < self.delta < 1),
             ("rows_per_unit", "at least 1", self.rows_per_unit >= 1),
-            ("check", f"one of {', '.join(Check)}", self.check in list(Check)),
             ("count_share", "between 0 and 1", 0 < self.count_share < 1),
             ("rows_per_coefficient", "a finite number above 0", 0 < self.rows_per_coefficient < math.inf),
             ("step", f"a power of 2, 2^-{LARGEST_EXPONENT} to 2^{LARGEST_EXPONENT}", _is_step(self.step)),
@@ -220,7 +217,7 @@ def private_deep_point(models, *, epsilon, request, noise):
     ----------
     models : (n_models, d) float64, whole numbers of steps of the grid.
     epsilon : float > 0, one half for the check and one for the draw.
-    request : TukeyRequest, for delta, the check, the step, the unit and the neighbours.
+    request : TukeyRequest, for delta, the step, the unit and the neighbours.
     noise : NoiseSource. A ledger refuses the DepthEvent.
 
     Returns
@@ -241,7 +238,7 @@ def private_deep_point(models, *, epsilon, request, noise):
     regions, half = DepthRegions(models), epsilon / 2
     rate, limit = safety_terms(half, request.delta)
     noisy_step, checked = noise.laplace(
-        np.int64(largest_safe_step(regions, rate=rate, limit=limit, check=request.check)),
+        np.int64(largest_safe_step(regions, rate=rate, limit=limit)),
         name="safe step",
         step=1.0,
         sensitivity=request.sensitivity("l1"),

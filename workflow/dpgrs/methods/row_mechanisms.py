@@ -55,6 +55,7 @@ class ChosenFits(OfChoices, SeparateFits):
     """The count, and for every outcome by itself the variants chosen for it, their X'X and X'y, and rows."""
 
     name = "chosen-statistics"
+    kind = ChosenStatistics
     draws = MappingProxyType({"genotypes": ("count",), "outcomes": ("gram", "observed", "cross")})
 
     def remarks(self, drawn):
@@ -68,9 +69,6 @@ class ChosenFits(OfChoices, SeparateFits):
 
     def arrays(self, drawn):
         return super().arrays(drawn) | {"chosen": drawn.chosen}
-
-    def restore(self, label, arrays):
-        return ChosenStatistics(**arrays, n=label["n"])
 
     def outputs(self, drawn, names, request):
         parts = super().outputs(drawn, names, request.statistics)

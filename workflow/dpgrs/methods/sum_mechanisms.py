@@ -31,6 +31,7 @@ class SharedStatistics:
     draws : mapping of a kind of part, ``genotypes`` first, to the names of its draws in the budget, in order.
     takes : tuple of str, what it draws from: ``statistics``, the exact sums, or ``panel``, the rows.
     is_fitted : bool, whether what it draws is fits.
+    kind : class of what it draws.
     reads : tuple of str, dotted keys of the settings on which its draws hang, beside those of every request.
     """
 
@@ -38,6 +39,7 @@ class SharedStatistics:
     takes = ("statistics",)
     reads = ()
     is_fitted = False
+    kind = NoisyStatistics
     draws = MappingProxyType({"genotypes": ("count", "gram"), "outcomes": ("observed", "cross")})
 
     @property
@@ -110,7 +112,7 @@ class SharedStatistics:
 
     def restore(self, label, arrays):
         """Make what was drawn again, from its label and `arrays`."""
-        return NoisyStatistics(**arrays, n=label["n"])
+        return self.kind(**arrays, n=label["n"])
 
     def outputs(self, drawn, names, request):
         """Return the numbers that each part gave.
@@ -194,6 +196,7 @@ class SeparateFits(OwnStatistics):
     """The count, and all else for every outcome by itself, also where outcomes share a budget."""
 
     name = "naive-statistics"
+    kind = SeparateStatistics
     draws = MappingProxyType({"genotypes": ("count",), "outcomes": ("gram", "observed", "cross")})
 
     def terms(self, request):
@@ -202,9 +205,6 @@ class SeparateFits(OwnStatistics):
     def draw(self, gram, cross, n_rows, *, origin=None, **options):
         drawn = private_separate_statistics(gram, cross, n_rows, **options)
         return collect(drawn, len(cross), origin=origin)
-
-    def restore(self, label, arrays):
-        return SeparateStatistics(**arrays, n=label["n"])
 
     def outputs(self, drawn, names, request):
         known = [()] * len(names) if drawn.observed is None else drawn.observed[:, np.newaxis]

@@ -20,7 +20,7 @@ from enum import StrEnum
 import numpy as np
 
 from dpgrs.errors import UsageError
-from dpgrs.privacy.sensitivity import Sensitivity, votes_sensitivity
+from dpgrs.privacy.sensitivity import Sensitivity, rows_per_unit, votes_sensitivity
 from dpgrs.public_random import uniforms
 from dpgrs.selection.lasso import check_lasso, lasso_coefficients
 from dpgrs.selection.peel import private_peel
@@ -70,7 +70,7 @@ class VotesRequest:
     @property
     def rows_per_unit(self):
         """How many rows one unit owns, one after the other."""
-        return 2 if (self.rows, self.unit) == (Rows.HAPLOTYPES, Unit.PERSON) else 1
+        return rows_per_unit(self.rows, self.unit)
 
     def sensitivity(self, norm):
         """Return the claim of the number of units: 1."""

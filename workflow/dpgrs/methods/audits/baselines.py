@@ -32,6 +32,7 @@ from dpgrs.methods.audits.sums import (
     OTHER_PERSON,
     TERMS,
     ExactStatistics,
+    copied_columns,
 )
 from dpgrs.methods.dp_sgd import SgdRequest, private_sgd
 from dpgrs.methods.naive import private_separate_statistics, separate_request
@@ -289,8 +290,8 @@ def cohort_rows(member, request, *, others=None):
     haplotypes_of_a_row = 1 if request.rows == Rows.HAPLOTYPES else 2
     n_copies = _haplotypes_of_a_unit(request) if member else 0
     genotypes, outcomes = member or ([1] * request.n_variants, [1] * request.n_outcomes)
-    alleles = np.hstack([others, _columns(np.greater(genotypes, 0), n_copies)])
-    own = _columns(np.multiply(outcomes, LARGEST_BOUND), n_copies // haplotypes_of_a_row)
+    alleles = np.hstack([others, copied_columns(np.greater(genotypes, 0), n_copies)])
+    own = copied_columns(np.multiply(outcomes, LARGEST_BOUND), n_copies // haplotypes_of_a_row)
     Y = np.hstack([np.zeros((request.n_outcomes, N_OTHERS // haplotypes_of_a_row)), own])
     gridded = grid_outcomes(Y, bound=request.outcome_bound)
     return ExactRows(Y.shape[1], Cohort(pack(alleles), alleles.shape[1], gridded))
@@ -298,7 +299,3 @@ def cohort_rows(member, request, *, others=None):
 
 def _haplotypes_of_a_unit(request):
     return 1 if request.unit == Unit.HAPLOTYPE else 2
-
-
-def _columns(values, n_copies):
-    return np.tile(np.reshape(values, (-1, 1)), n_copies)

@@ -265,9 +265,9 @@ def _sum_up(member, n_copies, request):
     haplotypes_per_row = 1 if request.rows == Rows.HAPLOTYPES else 2
     n_others, n_rows = N_OTHERS // haplotypes_per_row, n_copies // haplotypes_per_row
     others = np.arange(N_OTHERS) >> np.arange(request.n_variants)[:, np.newaxis] & 1
-    alleles = np.hstack([others, _columns(np.greater(genotypes, 0), n_copies)])
+    alleles = np.hstack([others, copied_columns(np.greater(genotypes, 0), n_copies)])
     Y = np.hstack(
-        [np.zeros((len(outcomes), n_others)), _columns(np.multiply(outcomes, LARGEST_BOUND), n_rows)]
+        [np.zeros((len(outcomes), n_others)), copied_columns(np.multiply(outcomes, LARGEST_BOUND), n_rows)]
     )
     bits, options = pack(alleles), {"n_haplotypes": alleles.shape[1], "rows": request.rows}
     gridded, observed = grid_outcomes(Y, bound=request.outcome_bound), count_known(Y)
@@ -284,5 +284,6 @@ def _sum_up(member, n_copies, request):
     return ExactStatistics(Y.shape[1], *sums, observed)
 
 
-def _columns(values, n_copies):
+def copied_columns(values, n_copies):
+    """Return so many equal columns: (n_values, n_copies)."""
     return np.tile(np.reshape(values, (-1, 1)), n_copies)

@@ -36,7 +36,7 @@ unit: $(READY)
 test-audits: $(READY)  ## audit every mechanism at worst-case neighbours, with controls that must be caught, and hold draws to exact laws
 	$(BIN)/pytest $(SIDE_BY_SIDE) auto tests/statistical
 
-test-workflow:  ## whole studies, forced anew, drowned in noise, of people and of real files, and bad input
+test-workflow:  ## whole studies, forced anew, at chance level, of people and of real files, and bad input
 test-release:  ## whole releases with metrics that are paid for, replayed and refused
 test-experiments:  ## quick experiments of the papers on real data, with margins
 test-faults:  ## kill runs and releases at many places and resume them

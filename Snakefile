@@ -32,5 +32,6 @@ rule all:
     input:
         f"{RESULTS}/metrics.tsv",
         f"{RESULTS}/report/index.html",
+        f"{RESULTS}/figures",
         PROVENANCE_FILE,
         RESULTS_OF_MODE,

@@ -1,5 +1,6 @@
 """Running the workflow in a scratch folder and comparing what it made."""
 
+import json
 import os
 import subprocess
 import sys
@@ -75,6 +76,17 @@ def results(folder, study):
         if path.is_file() and is_timeless:
             found[name] = _without_seconds(path) if path.suffix == ".tsv" else path.read_bytes()
     return found
+
+
+def figures_reported(folder, settings, report):
+    """Return, of each category of the report that Snakemake makes of a study, the file names and captions."""
+    run(folder, settings, "--report", str(report))
+    page = report.read_text()
+    found, _ = json.JSONDecoder().raw_decode(page, page.index("{", page.index('var results = {"')))
+    categories = {}
+    for path, one in found.items():
+        categories.setdefault(Path(path).parent.name, {})[one["name"]] = one["caption"]
+    return categories
 
 
 def _without_seconds(path):

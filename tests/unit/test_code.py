@@ -98,7 +98,7 @@ def test_reached_files__what_draws_and_fits_is_reached_by_its_row():
 
 def test_reached_files__templates_and_schemas_are_of_who_reads_them():
     reached = {file.name for file in reached_files("steps/render_report.py")}
-    assert {"index.html", "macros.html", "report.css"} <= reached
+    assert {"index.html", "macros.html", "attacks.html", "report.css"} <= reached
     assert "privacy_statement.schema.yaml" not in reached
     assert "privacy_statement.schema.yaml" in {file.name for file in reached_files("steps/write_release.py")}
 

@@ -7,7 +7,7 @@ import pytest
 
 from dpgrs.methods.registry import METHODS
 from dpgrs.reporting.accuracy import Accuracy
-from dpgrs.reporting.figures import spread_figure, write_r2_figure
+from dpgrs.reporting.figures import spread_figure
 from dpgrs.reporting.fits import Fit
 from dpgrs.reporting.outcome_figures import (
     MAX_BARS,
@@ -17,8 +17,10 @@ from dpgrs.reporting.outcome_figures import (
     genome_axis,
     thin_bars,
 )
+from dpgrs.reporting.pages import write_outcome_pages, write_overview
 from dpgrs.reporting.styles import fit_colors, limits, series_styles
 from dpgrs.reporting.svg import inline_svg, styled
+from html_pages import contents
 from report_data import make_report_data
 
 
@@ -32,20 +34,44 @@ def texts(path_or_svg):
     return [element.text for element in root.iter("{http://www.w3.org/2000/svg}text")]
 
 
-def test_write_r2_figure__text_is_text_and_bytes_repeat(tmp_path, data):
-    for name in ("a.svg", "b.svg"):
-        write_r2_figure(data.metrics, tmp_path / name, stamp="benchmark: not private")
-    assert ">benchmark: not private</text>" in (tmp_path / "a.svg").read_text()
+def texts_of_page(page):
+    return {text for svg in re.findall(r"<svg.*?</svg>", page, re.DOTALL) for text in texts(svg)}
 
-    svg = (tmp_path / "a.svg").read_text()
-    assert svg == (tmp_path / "b.svg").read_text()
+
+def test_figures__are_kept_as_files_in_categories(tmp_path, data):
+    figures = [tmp_path / name for name in ("a", "b")]
+    for folder in figures:
+        write_overview(data, tmp_path / "report", figures=folder)
+        write_outcome_pages(data, 2, 3, tmp_path / "report", figures=folder)
+
+    assert {path.as_posix() for path in contents(figures[0])} == {
+        "Accuracy/by_epsilon.svg",
+        "Accuracy/by_outcomes.svg",
+        "Accuracy/spread.svg",
+        *(
+            f"Outcomes/outcome_000{i}_{name}.svg"
+            for i in (2, 3)
+            for name in ("populations", "trials", "weights")
+        ),
+    }
+    assert contents(figures[0]) == contents(figures[1])
+    # Each carries the stamp once, which the next outcome's would repeat otherwise.
+    for svg in contents(figures[0]).values():
+        assert svg.count(b">benchmark: not private</text>") == 1
+        assert not re.search(rb"<metadata>\s*\S*date|20\d\d-\d\d|Matplotlib v", svg)
+
+
+def test_figures__of_the_page_and_of_the_file_are_the_same(tmp_path, data):
+    write_overview(data, tmp_path / "report", figures=tmp_path / "figures")
+
+    svg = (tmp_path / "figures" / "Accuracy" / "by_outcomes.svg").read_text()
+    page = texts_of_page((tmp_path / "report" / "index.html").read_text())
+    assert set(texts(svg)) - page == {"benchmark: not private"}
     assert {
         "24 variants, ε\u00a0=\u00a04",
         "12 variants, ε\u00a0=\u00a01",
         "ReuseCovGauss (full, paper’s accounting)",
     } <= set(texts(svg))
-    assert not re.search(r"<metadata>\s*\S*date|20\d\d-\d\d|Matplotlib v", svg)
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.svg", "b.svg"]
 
 
 def test_spread_figure__quartiles_of_the_outcomes(data):

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from dpgrs.reporting import pages, writing
-from dpgrs.reporting.data import ClippedRows, Clipping, ReportData
+from dpgrs.reporting.data import ClippedRows, Clipping
 from dpgrs.reporting.outcomes import correlation
 from dpgrs.reporting.pages import write_outcome_pages, write_overview
 from dpgrs.reporting.rendering import Chunk, chunks
@@ -319,7 +319,7 @@ def test_pages__withheld_values_are_dashes(data, tmp_path):
     metrics, populations = data.metrics.copy(), data.population_metrics.copy()
     metrics.loc[metrics["outcome"] == data.outcomes[1], ["r2", "mse"]] = np.nan
     populations["r2"] = np.nan
-    withheld = ReportData(**vars(data) | {"metrics": metrics, "population_metrics": populations})
+    withheld = replace(data, metrics=metrics, population_metrics=populations)
 
     report = write_report(withheld, tmp_path / "report")
 

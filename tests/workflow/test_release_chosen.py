@@ -11,7 +11,7 @@ from dpgrs.privacy.ledger.verify import verify_ledger
 from dpgrs.release.verify import verify_release
 from html_pages import Page
 from release_studies import CURATION, RELEASE, bundle, copied_site, make_ledger, released_site
-from study_runs import run
+from study_runs import figures_reported, run
 
 K = 5
 CHOSEN = RELEASE | {
@@ -42,6 +42,13 @@ def sites_of(files):
             place = [head.index(column) for column in ("chr_name", "chr_position", "effect_weight")]
             found.append([tuple(row[column] for column in place) for row in rows])
     return found
+
+
+def test_release_of_chosen__report_of_snakemake_holds_the_figures_of_the_pages(site, tmp_path):
+    reported = figures_reported(site, CHOSEN, tmp_path / "report.html")
+    names = [f"outcome_000{number}_weights.svg" for number in (1, 2, 3)]
+    assert {category: list(figures) for category, figures in reported.items()} == {"Outcomes": names}
+    assert "weights of k-blup as released, with epsilon 2" in reported["Outcomes"][names[0]]
 
 
 def test_release_of_chosen__shows_them_alone_with_their_weights(site):

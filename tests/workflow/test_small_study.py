@@ -8,7 +8,7 @@ import pytest
 
 from dpgrs.methods.registry import METHODS, methods_that
 from html_pages import Page
-from study_runs import SMALL, results, run
+from study_runs import SMALL, figures_reported, results, run
 
 FROM_STATISTICS = methods_that("is_post_processing")
 BASELINES = [
@@ -90,6 +90,20 @@ def test_small_study__forced_rerun_and_one_core_give_the_same_bytes(study, tmp_p
     assert [name for name in expected if again[name] != expected[name]] == []
 
 
+def test_small_study__report_of_snakemake_holds_the_figures_of_the_pages(study, tmp_path):
+    reported = figures_reported(study, SMALL, tmp_path / "report.html")
+    assert {name: len(figures) for name, figures in reported.items()} == {
+        "Accuracy": 3,
+        "Attacks": 1,
+        "Genotypes": 3,
+        "Outcomes": 9,
+    }
+    assert "over 2 trials, for panels of 10, 25 variants and epsilon 1.0, 5.0" in " ".join(
+        reported["Accuracy"]["spread.svg"].split()
+    )
+    assert "Outcome 3 at 25 variants" in reported["Outcomes"]["outcome_0003_trials.svg"]
+
+
 def test_small_study__private_folder_is_closed(study):
     private = study / "results" / "small" / "private"
     assert stat.S_IMODE(private.stat().st_mode) == 0o700
@@ -119,10 +133,10 @@ def test_small_study__pages_hold_no_trace_of_the_machine(study):
     assert [page for page in pages if str(study) in page.read_text() or "/tmp" in page.read_text()] == []
 
 
-def test_small_study__drowned_in_noise_runs_and_says_so(tmp_path):
+def test_small_study__at_chance_level_runs_and_says_so(tmp_path):
     # With fewer people the public mean may beat that of the training rows by more than chance gives.
     cohort = {"chromosomes": ["21"], "simulation": {"people": 400, "length": 100_000}}
-    settings = {"study": "drowned", "cohort": cohort, "panel": {"size": [25]}, "outcomes": {"count": [10]}}
+    settings = {"study": "noise", "cohort": cohort, "panel": {"size": [25]}, "outcomes": {"count": [10]}}
     settings |= {
         "trials": 1,
         "methods": ["ridge", *FROM_STATISTICS, *(name for name in BASELINES if name != "reusecov-sketch")],
@@ -134,7 +148,7 @@ def test_small_study__drowned_in_noise_runs_and_says_so(tmp_path):
 
     assert "All noise at all 2 combinations" in process.stdout
     assert "no private method has a mean R^2 of 0.024 or more, as chance gives" in process.stdout
-    root = tmp_path / "results" / "drowned"
+    root = tmp_path / "results" / "noise"
     metrics = pd.read_csv(root / "metrics.tsv", sep="\t")
     assert set(metrics["method"]) == set(settings["methods"])
     assert np.isfinite(metrics[["r2", "mse", "mse_nonprivate"]]).all(axis=None)

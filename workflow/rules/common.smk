@@ -22,7 +22,6 @@ from dpgrs.methods.registry import METHODS
 from dpgrs.study.people_terms import terms_of
 from dpgrs.privacy.accounting.events import MECHANISM_VERSION
 from dpgrs.privacy.private_folders import RECORDS as SNAKEMAKE_RECORDS, close_folder
-from dpgrs.study.provenance import stamp
 from dpgrs.study.requests import READS_OF_METRICS, reads_of_draw
 from dpgrs.study.rule_options import flags
 from dpgrs.study.table_settings import has_covariates
@@ -202,7 +201,6 @@ IS_CLOSED = IS_RELEASE or is_controlled(SETTINGS)
 CHROMOSOMES = SETTINGS["cohort"]["chromosomes"]
 PEOPLE = terms_of(SETTINGS)
 SEED = SETTINGS["seed"]
-STAMP = stamp(SETTINGS)
 FETCHED = files_to_fetch(SETTINGS)
 TRIALS = range(1, SETTINGS["trials"] + 1)
 

@@ -1,5 +1,5 @@
-# R^2 and error on the test rows, per outcome, method and population; membership inference; and one figure of
-# accuracy for Snakemake's own report. All of it knows who is in the data, so no release may ask for it.
+# R^2 and error on the test rows, per outcome, method and population; membership inference; and the pages. All
+# of it knows who is in the data, so no release may ask for it.
 
 
 include: "qc.smk"
@@ -100,30 +100,6 @@ use rule collect_metrics as collect_attacks with:
         f"{LOGS}/collect_attacks.log",
 
 
-rule plot_r2:
-    input:
-        metrics=f"{RESULTS}/metrics.tsv",
-    output:
-        figure=report(
-            f"{RESULTS}/figures/r2_by_method.svg",
-            caption="../report/r2_by_method.rst",
-            category="Accuracy",
-        ),
-    log:
-        f"{LOGS}/plot_r2.log",
-    conda:
-        "../../envs/dpgrs.yaml"
-    threads: 1
-    resources:
-        mem_mb=1000,
-        runtime=10,
-    params:
-        stamp=STAMP,
-        code=code_digest("io/files.py", "reporting/figures.py"),
-    script:
-        "../scripts/plot_r2.py"
-
-
 rule render_report:
     input:
         metrics=f"{RESULTS}/metrics.tsv",
@@ -149,6 +125,13 @@ rule render_report:
     output:
         # A folder as output would get a file of Snakemake's own into it, and be published with it.
         overview=f"{RESULTS}/report/index.html",
+        figures=report(
+            directory(f"{RESULTS}/figures"),
+            patterns=["{category}/{figure}.svg"],
+            caption="../report/figure.rst",
+            category="{category}",
+            labels={"figure": "{figure}"},
+        ),
     log:
         f"{LOGS}/render_report.log",
     conda:
@@ -169,8 +152,8 @@ rule render_report:
         code=code_read("render-report"),
     shell:
         "python -m dpgrs render-report --settings {params.settings:q} {input.metrics} {input.population_metrics} {input.panel} {input.outcomes}"
-        " {input.statistics} {input.weights} --attacks {input.attacks} --output {params.pages}"
+        " {input.statistics} {input.weights} --attacks {input.attacks} --output {params.pages} --figures {output.figures}"
         " --qc {input.qc} --genotypes {input.genotypes} --processes {threads} {params.optional} 2> {log}"
 
 
-RESULTS_OF_MODE = [f"{RESULTS}/attacks.tsv", f"{RESULTS}/figures/r2_by_method.svg"]
+RESULTS_OF_MODE = [f"{RESULTS}/attacks.tsv"]

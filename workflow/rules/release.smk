@@ -27,7 +27,7 @@ AUDITED = [
 ]
 
 
-# On made-up inputs and with throwaway keys of the public seed: neither data nor the study key are near.
+# On synthetic inputs and with throwaway keys of the public seed: neither data nor the study key are near.
 rule audit_mechanisms:
     output:
         audit=f"{PUBLIC}/audit.json",
@@ -212,6 +212,13 @@ rule render_release_report:
         metrics=f"{RESULTS}/metrics.tsv",
     output:
         overview=f"{RESULTS}/report/index.html",
+        figures=report(
+            directory(f"{RESULTS}/figures"),
+            patterns=["{category}/{figure}.svg"],
+            caption="../report/figure.rst",
+            category="{category}",
+            labels={"figure": "{figure}"},
+        ),
     log:
         f"{LOGS}/render_release_report.log",
     conda:
@@ -226,7 +233,7 @@ rule render_release_report:
         code=code_read("render-release-report"),
     shell:
         "python -m dpgrs render-release-report {params.bundle} {input.sites} {input.metrics}"
-        " --output {params.pages} --processes {threads} 2> {log}"
+        " --output {params.pages} --figures {output.figures} --processes {threads} 2> {log}"
 
 
 RESULTS_OF_MODE = [f"{RESULTS}/release/SHA256SUMS"]

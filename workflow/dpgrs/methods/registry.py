@@ -51,6 +51,7 @@ class Method:
         its selector: a release audits them.
     audits : str, the function that returns their `AuditCase`s, or those of what draws for it in a benchmark;
         None where nothing does.
+    accounting : str, what pages say of how its privacy is accounted, where that is special.
     steps : str, a tuple of what a statement says of its fit: each text, or a function of the fit's settings.
     """
 
@@ -75,6 +76,7 @@ class Method:
     ridge: RidgeOf | None = None
     audited: tuple = (*SUMS, "private_statistics")
     audits: str | None = "audits.sums.reusecov_cases"
+    accounting: str = ""
     steps: str | None = None
 
     def __post_init__(self):
@@ -234,6 +236,8 @@ METHODS = {
         look=("#882255", "X"),
         neighbours=Neighbours.ADD_REMOVE,
         mechanism="benchmark_mechanisms.SgdFits",
+        accounting="DP-SGD, which samples rows, is accounted by privacy-loss distributions (exact accounting)"
+        " or by Rényi divergences (paper’s accounting).",
         audits="audits.baselines.baseline_cases",
     ),
     "reusecov-sketch": Method(
@@ -241,6 +245,8 @@ METHODS = {
         look=("#6b4c1e", "P"),
         neighbours=Neighbours.REPLACE_ONE,
         mechanism="benchmark_mechanisms.SketchedStatistics",
+        accounting="ReuseCovSketch gives a part of ε and δ to each of its two statistics under both; its Gram"
+        " matrix is of a sample, which would have to stay secret.",
         audits="audits.baselines.baseline_cases",
         reads=("lambda",),
     ),

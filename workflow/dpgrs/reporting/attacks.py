@@ -1,6 +1,7 @@
 """What an attacker learns: the attacks of a benchmark as rows of a table and as a figure."""
 
 from dpgrs.reporting.fits import label_fits
+from dpgrs.reporting.rendering import Drawing, Section
 from dpgrs.reporting.styles import series_styles
 from dpgrs.reporting.svg import FAINT, INK, MUTED, few_ticks, new_figure, text_width
 from dpgrs.types import Unit
@@ -80,3 +81,14 @@ def attacks_figure(rows):
     axes.spines["left"].set_visible(False)
     few_ticks(axes.xaxis, 6)
     return figure
+
+
+def _context(data):
+    rows = attack_rows(data.attacks)
+    if not rows:
+        return None
+    figure = Drawing(attacks_figure(rows), "Advantage of every attack, and its bound")
+    return {"attacks": rows, "figures": {"attacks": figure}}
+
+
+ATTACKS = Section("What an attacker learns", "attacks.html", _context, anchor="attacks", label="Attacks")

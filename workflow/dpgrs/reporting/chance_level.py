@@ -16,8 +16,8 @@ DESIGN = ["n_variants", "n_outcomes"]
 COLUMNS = [*TERMS, *DESIGN, "n_rows", "method", "r2", "mse", "mse_nonprivate"]
 
 
-class Drowned(NamedTuple):
-    """Privacy terms under which all is noise.
+class ChanceTerms(NamedTuple):
+    """Privacy terms under which all is noise, no better than chance.
 
     Attributes
     ----------
@@ -50,11 +50,11 @@ def chance_r2(metrics, *, test_share):
     return CHANCE / n_test if n_test else math.inf
 
 
-def drowned(metrics, *, least_r2):
+def at_chance_level(metrics, *, least_r2):
     """Find the terms and designs at which no private method has a mean R^2 of `least_r2` or more.
 
     The mean is over outcomes and trials. Left out are designs at which ridge regression without privacy, on
-    the same rows, has no such R^2 either: there is nothing to drown.
+    the same rows, has no such R^2 either: there is nothing to predict.
 
     Parameters
     ----------
@@ -63,7 +63,7 @@ def drowned(metrics, *, least_r2):
 
     Returns
     -------
-    found : list of Drowned, in the order of the metrics.
+    found : list of ChanceTerms, in the order of the metrics.
     n_cells : int, pairs of terms and design with a private fit.
     """
     private = metrics[metrics["protection"] != Protection.NONE]
@@ -73,13 +73,13 @@ def drowned(metrics, *, least_r2):
         table = private.assign(ridge=ridge)
         means = table.groupby([*TERMS, *DESIGN, "method"], sort=False)[["r2", "ridge"]].mean()
     best = means.groupby([*TERMS, *DESIGN], sort=False).max().reset_index()
-    is_drowned = (best["r2"] < least_r2) & (best["ridge"] >= least_r2)
+    is_at_chance = (best["r2"] < least_r2) & (best["ridge"] >= least_r2)
     found = []
-    for terms, cells in best.assign(is_drowned=is_drowned).groupby(TERMS, sort=False):
-        designs = cells.loc[cells["is_drowned"], DESIGN]
+    for terms, cells in best.assign(is_at_chance=is_at_chance).groupby(TERMS, sort=False):
+        designs = cells.loc[cells["is_at_chance"], DESIGN]
         if len(designs):
             words = "every design" if len(designs) == len(cells) > 1 else _in_words(designs)
-            found.append(Drowned(*terms, words, len(designs)))
+            found.append(ChanceTerms(*terms, words, len(designs)))
     return found, len(best)
 
 

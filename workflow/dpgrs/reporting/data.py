@@ -1,6 +1,7 @@
 """What the pages of a benchmark are made from."""
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -9,6 +10,7 @@ import pandas as pd
 from dpgrs.errors import DpgrsError
 from dpgrs.io.files import read_table
 from dpgrs.io.genotype_summary import GenotypeSummary
+from dpgrs.reporting.accuracy import Accuracy
 
 VARIANT_COLUMNS = ("contig", "position", "id", "ref", "alt", "frequency")
 TEXT_COLUMNS = (
@@ -311,3 +313,8 @@ class ReportData:
                     f"`{name}` must be of shape {shape} (outcomes, variants), got {array.shape}."
                     " Rerun the fit of trial 1."
                 )
+
+    @cached_property
+    def accuracy(self):
+        """The `Accuracy` of the largest design."""
+        return Accuracy.of(self.metrics, outcomes=self.outcomes, trials=self.study.trials)

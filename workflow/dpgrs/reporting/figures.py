@@ -1,28 +1,11 @@
-"""Figures of a whole study: its overview as a file, and how R^2 differs between outcomes."""
+"""How R^2 differs between the outcomes of a whole study."""
 
 import numpy as np
 
 from dpgrs.reporting.accuracy import mean
 from dpgrs.reporting.fits import fitting_rows
-from dpgrs.reporting.grid_figures import r2_figure
-from dpgrs.reporting.grid_layout import curves, views
 from dpgrs.reporting.styles import WIDTH, limits, row_height, series_styles
-from dpgrs.reporting.svg import FAINT, MUTED, few_ticks, new_figure, save_svg, styled, text_width
-
-
-def write_r2_figure(metrics, path, *, stamp=""):
-    """Draw mean R^2 along the first of the study's views, to an SVG file.
-
-    Parameters
-    ----------
-    metrics : the study's metrics, as read from metrics.tsv.
-    path : the file to write.
-    stamp : str, printed into the corner: a figure may travel without its study.
-    """
-    with styled():
-        figure = r2_figure(*curves(metrics), views(metrics)[0])
-        figure.text(0.995, 0.005, stamp, ha="right", va="bottom", color=MUTED, fontsize=7)
-        save_svg(figure, path)
+from dpgrs.reporting.svg import FAINT, MUTED, few_ticks, new_figure, text_width
 
 
 def spread_figure(accuracy):

@@ -6,7 +6,7 @@ import numpy as np
 
 from dpgrs.io.genotype_summary import CALL_EDGES
 from dpgrs.io.variant_filters import CALLS
-from dpgrs.reporting.rendering import inline_figure, write_page
+from dpgrs.reporting.rendering import Drawing, Section
 from dpgrs.reporting.styles import WIDTH
 from dpgrs.reporting.svg import (
     FAINT,
@@ -18,10 +18,9 @@ from dpgrs.reporting.svg import (
     marker_size,
     new_figure,
     shortened,
-    styled,
+    stamp,
 )
 
-PAGE = "genotypes.html"
 STAMP = "benchmark: not private"
 N_BINS = 30
 ALL, OTHERS = "all people", "others"
@@ -50,46 +49,6 @@ COLUMNS = {
     "half_calls": "Half calls",
 }
 ALWAYS = ("chromosome", "records", "rows", "thinned", "kept", "call_rate")
-
-
-def write_quality_page(quality, directory, *, study):
-    """Write the page beside the overview.
-
-    Parameters
-    ----------
-    quality : Quality
-    directory : pathlib.Path, folder of the report, with its assets.
-    study : StudyInfo
-    """
-    summary = quality.summary
-    groups = _groups(summary)
-    with styled():
-        figures = {
-            "heterozygosity": inline_figure(
-                heterozygosity_figure(summary, groups), "heterozygosity", "Heterozygosity of people"
-            ),
-            "decay": inline_figure(decay_figure(summary), "decay", "r² of variants by their distance"),
-        }
-        if np.isfinite(summary.explained).all():
-            figures["components"] = inline_figure(
-                components_figure(summary, groups), "components", "First two principal components of people"
-            )
-    write_page(
-        directory / PAGE,
-        PAGE,
-        mode="benchmark",
-        root="",
-        study=study,
-        filters=filter_words(quality.settings),
-        columns=shown_columns(quality.counts),
-        rows=quality.counts.to_dict("records"),
-        summary=summary,
-        n_people=len(summary.heterozygosity),
-        shares=CALLS,
-        calls=call_rows(summary),
-        populations=_population_rows(summary),
-        figures=figures,
-    )
 
 
 def filter_words(panel):
@@ -173,7 +132,7 @@ def components_figure(summary, groups):
     for axis in (axes.xaxis, axes.yaxis):
         few_ticks(axis, 5)
     _legend(figure, groups)
-    figure.text(0.995, 0.005, STAMP, ha="right", va="bottom", color=MUTED, fontsize=7)
+    stamp(figure, STAMP)
     return figure
 
 
@@ -247,3 +206,55 @@ def _population_rows(summary):
             strict=True,
         )
     ]
+
+
+def _variants(data):
+    counts = data.quality.counts
+    return {
+        "filters": filter_words(data.quality.settings),
+        "columns": shown_columns(counts),
+        "rows": counts.to_dict("records"),
+        "shares": CALLS,
+    }
+
+
+def _people(summary):
+    return {"summary": summary, "n_people": len(summary.heterozygosity)}
+
+
+def _calls(data):
+    summary = data.quality.summary
+    return _people(summary) | {"calls": call_rows(summary)}
+
+
+def _heterozygosity(data):
+    summary = data.quality.summary
+    figure = Drawing(heterozygosity_figure(summary, _groups(summary)), "Heterozygosity of people")
+    return _people(summary) | {
+        "populations": _population_rows(summary),
+        "figures": {"heterozygosity": figure},
+    }
+
+
+def _populations(data):
+    summary, figures = data.quality.summary, {}
+    if np.isfinite(summary.explained).all():
+        figure = components_figure(summary, _groups(summary))
+        figures["components"] = Drawing(figure, "First two principal components of people")
+    if not figures and len(summary.names) < 2:
+        return None
+    return {"populations": _population_rows(summary), "figures": figures}
+
+
+def _linkage(data):
+    figure = Drawing(decay_figure(data.quality.summary), "r² of variants by their distance")
+    return {"figures": {"decay": figure}}
+
+
+SECTIONS = [
+    Section("Variants", "variants.html", _variants, anchor="variants"),
+    Section("Call rates", "calls.html", _calls, anchor="calls"),
+    Section("Heterozygosity", "heterozygosity.html", _heterozygosity, anchor="heterozygosity"),
+    Section("Populations", "populations.html", _populations, anchor="populations"),
+    Section("Linkage", "linkage.html", _linkage, anchor="linkage"),
+]

@@ -7,6 +7,8 @@ import numpy as np
 from dpgrs.methods.registry import METHODS, methods_that
 from dpgrs.reporting.accuracy import largest_design
 from dpgrs.reporting.fits import Fit, label_fits, thin
+from dpgrs.reporting.outcome_figures import MAX_BARS
+from dpgrs.reporting.rendering import Drawing, Section
 from dpgrs.reporting.screening_figure import ScoresFigure
 from dpgrs.selection.registry import SELECTORS
 
@@ -77,6 +79,15 @@ class ScreeningViews:
         labels = [_terms(choice) for choice in self._choices]
         self._figure = ScoresFigure(data.variants, labels=labels, has_causal=self.knows_causal)
 
+    def __call__(self, outcome):
+        """Return the context of an outcome, by its index."""
+        return {
+            "chosen": self,
+            "rows": self.rows(outcome),
+            "is_thinned": len(self._data.variants) > MAX_BARS,
+            "figures": {"scores": Drawing(self.figure(outcome), "Kendall scores along the genome")},
+        }
+
     def figure(self, outcome):
         """Draw the scores of an outcome; call within `styled`."""
         causal = np.flatnonzero(self._data.effects[outcome]) if self.knows_causal else None
@@ -122,29 +133,20 @@ class ScreeningViews:
         return "no model" if (column.fit, name) in self._no_model else float(column.weights[outcome, variant])
 
 
-def overview_context(data):
-    """Return what the overview shows of the choices of a study that makes any.
-
-    Parameters
-    ----------
-    data : ReportData with `screening`.
-
-    Returns
-    -------
-    dict with screening, names of its methods, ways in which they choose, choices (per design and terms a dict
-    of a `ChoiceRow` as row and the fits' names as methods), has_notes (whether any noisy choice is not
-    private), knows_causal, is_all_causal, and shared_by_chance and causal_by_chance, what a choice at random
-    would have at the largest design.
-    """
+def _choices(data):
+    if data.screening is None:
+        return None
     found, n_variants = data.screening, len(data.variants)
     return {
         "screening": found,
         "names": [METHODS[name].label for name in found.methods],
         "ways": [row.way for one, row in SELECTORS.items() if _methods_of(found.methods, one)],
         "choices": [{"row": row, "methods": _methods(found.methods, row)} for row in found.rows],
+        # Noise without a promise.
         "has_notes": any(row.note for row in found.rows),
         "knows_causal": found.causal_r2 is not None,
         "is_all_causal": data.effects is not None and found.causal_r2 is None,
+        # What a choice at random would have at the largest design.
         "shared_by_chance": found.n_choices**2 / n_variants,
         "causal_by_chance": found.n_choices * found.rows[0].n_causal / n_variants,
     }
@@ -217,3 +219,7 @@ def _methods(methods, row):
         if METHODS[name].is_non_private == (row.epsilon is None and not row.note)
     ]
     return ", ".join([*names, row.note] if row.note else names) or "no fit"
+
+
+CHOICES = Section("Chosen variants", "choices.html", _choices, anchor="chosen")
+CHOSEN = Section("Chosen variants", "chosen.html", lambda data: data.screening and ScreeningViews(data))

@@ -1,9 +1,12 @@
-"""Settings of a study that matter to some of its methods alone, as its pages name them."""
+"""What was run in a study, and what its privacy terms mean, as its pages say it."""
 
 from typing import NamedTuple
 
 from dpgrs.methods.registry import METHODS
-from dpgrs.types import Bounds, Penalty
+from dpgrs.reporting.fits import label_fits
+from dpgrs.reporting.rendering import Section, same_for_all
+from dpgrs.reporting.terms import ACCOUNTING_NAMES, ACCOUNTINGS, Terms, promise
+from dpgrs.types import Bounds, Penalty, Protection
 
 PENALTY_RULES = {
     Penalty.FIXED: "fixed, the ridge penalty above",
@@ -58,6 +61,20 @@ def method_facts(study, methods):
     return facts
 
 
+def distinct_terms(data):
+    """Return the distinct `Terms` of a study's private fits, each with the list of fits that keep them."""
+    fits, codes = label_fits(data.metrics)
+    records = data.metrics.assign(fit=codes).drop_duplicates("fit").set_index("fit")
+    terms = {}
+    for code, fit in enumerate(fits):
+        if fit.is_private:
+            own = Terms.of(
+                fit, records.loc[code], rows=data.study.rows, has_covariates=bool(data.study.covariates)
+            )
+            terms.setdefault(own, []).append(fit)
+    return terms
+
+
 def has_bounds(methods):
     """Tell whether any of some methods is fitted from statistics within the study's bounds."""
     return any(METHODS[method].is_post_processing for method in methods)
@@ -67,3 +84,46 @@ def _bounds(study):
     if study.bounds != Bounds.TIGHT:
         return "worst-case, what the coding of genotypes and the bound on every outcome allow"
     return f"tight, factors {study.genotype_clip:g} for genotypes and {study.outcome_clip:g} for outcomes"
+
+
+def _is_tight(data):
+    return data.study.bounds == Bounds.TIGHT and has_bounds(_private_methods(data))
+
+
+def _private_methods(data):
+    return set(data.metrics.loc[data.metrics["protection"] != Protection.NONE, "method"])
+
+
+def _run(data):
+    return {
+        "n_training": sorted(set(data.metrics["n_rows"])),
+        "facts": method_facts(data.study, _private_methods(data)),
+        "is_tight": _is_tight(data),
+        "clipping": data.clipping,
+    }
+
+
+def _privacy(data):
+    terms, promises = distinct_terms(data), {}
+    for term, fits in terms.items():
+        protection = fits[0].protection
+        words = promise(protection, term.neighbours, term.unit, has_covariates=bool(data.study.covariates))
+        promises.setdefault(str(protection), words)
+    fits = [fit for kept in terms.values() for fit in kept]
+    methods = {fit.method: fit.method_name for fit in fits}
+    return {
+        "terms": terms,
+        "promises": promises,
+        "accountings": {ACCOUNTING_NAMES[fit.accounting]: ACCOUNTINGS[fit.accounting] for fit in fits},
+        "other_accountings": [
+            row.accounting for name, row in METHODS.items() if name in methods and row.accounting
+        ],
+        # Post-processing of the same noisy statistics.
+        "shared_draws": [name for method, name in methods.items() if METHODS[method].is_post_processing],
+        "is_tight": _is_tight(data),
+    }
+
+
+RUN = Section("What was run", "run.html", _run, anchor="run")
+PRIVACY = Section("What the privacy terms mean", "privacy.html", _privacy, anchor="privacy", label="Privacy")
+PRIVACY_OF_OUTCOME = Section(PRIVACY.title, PRIVACY.template, same_for_all(_privacy))

@@ -107,10 +107,19 @@ def inline_svg(figure, *, prefix, label):
     return svg.replace("<svg ", f'<svg role="img" aria-label="{escape(label)}" ', 1).strip()
 
 
-def save_svg(figure, path):
-    """Write a figure to an SVG file."""
+def stamp(figure, words):
+    """Print words into the corner of a figure; return their text."""
+    return figure.text(0.995, 0.005, words, ha="right", va="bottom", color=MUTED, fontsize=7)
+
+
+def save_svg(figure, path, *, words=""):
+    """Write a figure to an SVG file, with words in its corner that the figure itself does not keep."""
+    is_stamped = words in [text.get_text() for text in figure.texts]
+    added = None if is_stamped else stamp(figure, words)
     with replacing(path) as temporary:
         temporary.write_text(_svg(figure), encoding="utf-8")
+    if added:
+        added.remove()
 
 
 def _svg(figure):

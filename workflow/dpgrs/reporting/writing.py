@@ -1,6 +1,7 @@
 """How the pages of any study are written."""
 
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import nullcontext
 from functools import partial
 from multiprocessing import get_context
 
@@ -11,7 +12,7 @@ from dpgrs.reporting.rendering import chunks
 PAGES = {"index.html", "genotypes.html", "assets", "outcomes", ".snakemake_timestamp"}
 
 
-def write_report(writers, data, output, *, processes):
+def write_report(writers, data, output, *, processes, figures=None):
     """Write the pages of a study, in place of earlier ones; the folder is whole or absent.
 
     Parameters
@@ -20,20 +21,23 @@ def write_report(writers, data, output, *, processes):
     data : what these take, with `outcomes`.
     output : folder to write.
     processes : int, how many processes write outcome pages; the pages do not depend on it.
+    figures : folder to make of files of the figures; None: keep none.
 
     Raises
     ------
     UsageError
-        If the folder holds anything but a report.
+        If the folder holds anything but a report, or that of the figures holds anything.
     """
     remove_own(output, names=PAGES, kind="a report")
-    with replacing(output) as temporary:
+    with replacing(output) as temporary, replacing(figures) if figures else nullcontext() as kept:
         temporary.mkdir()
-        writers.write_overview(data, temporary)
+        if kept:
+            kept.mkdir()
+        writers.write_overview(data, temporary, figures=kept)
         found = chunks(len(data.outcomes))
         # The data go to every process once, with all that it is to write: a large study's take seconds.
         shares = [found[start::processes] for start in range(min(processes, len(found)))]
-        write = partial(_write_chunks, writers.write_outcome_pages, data, temporary)
+        write = partial(_write_chunks, writers.write_outcome_pages, data, temporary, kept)
         if len(shares) == 1:
             write(shares[0])
         else:  # a process needs a second or two to start
@@ -41,6 +45,7 @@ def write_report(writers, data, output, *, processes):
                 list(pool.map(write, shares))
 
 
-def _write_chunks(write_outcome_pages, data, directory, share):
+def _write_chunks(write_outcome_pages, data, directory, figures, share):
     for chunk in share:
-        write_outcome_pages(data, chunk.first, chunk.last, directory / "outcomes" / chunk.name)
+        folder = directory / "outcomes" / chunk.name
+        write_outcome_pages(data, chunk.first, chunk.last, folder, figures=figures)

@@ -21,7 +21,15 @@ SITE = {"chr_name": "contig", "chr_position": "position", "effect_allele": "alt"
 ACCURACY = ["r2", "mse"]
 
 
-def render_release_report(bundle: Path, sites: Path, metrics: Path, *, output: Path, processes: int = 1):
+def render_release_report(
+    bundle: Path,
+    sites: Path,
+    metrics: Path,
+    *,
+    output: Path,
+    figures: Path | None = None,
+    processes: int = 1,
+):
     """Write the overview and one page per outcome of a release.
 
     Parameters
@@ -30,6 +38,7 @@ def render_release_report(bundle: Path, sites: Path, metrics: Path, *, output: P
     sites : the public sites, for their frequencies and names.
     metrics : the release's metrics, where only R^2 and error that were charged for stand.
     output : folder to write, beside the bundle: pages link to its files.
+    figures : folder to make of the figures as files, of the first ten outcomes.
     processes : how many processes write outcome pages; the pages do not depend on it.
 
     Raises
@@ -57,7 +66,7 @@ def render_release_report(bundle: Path, sites: Path, metrics: Path, *, output: P
         scales=_scales(bundle / SCALES),
         **_of_chosen(variants, scores, bundle, statement),
     )
-    write_report(release_pages, data, output, processes=processes)
+    write_report(release_pages, data, output, processes=processes, figures=figures)
 
 
 def _read_score(path):

@@ -67,6 +67,7 @@ def render_report(
     qc: Path | None = None,
     genotypes: Path | None = None,
     covariates: Path | None = None,
+    figures: Path | None = None,
     processes: int = 1,
     output: Path,
 ):
@@ -90,6 +91,7 @@ def render_report(
     qc : what became of all variants.
     genotypes : summary of the genotypes; with `--qc` it gets a page.
     covariates : further columns of X.
+    figures : folder to make of the figures as files; of outcomes those of the first ten.
     processes : processes that write outcome pages, which do not depend on it.
     output : folder of the pages.
 
@@ -119,7 +121,7 @@ def render_report(
         covariates=covariates,
         people_counts=people_counts,
     )
-    write_report(pages, data, output, processes=processes)
+    write_report(pages, data, output, processes=processes, figures=figures)
 
 
 def _report_data(

@@ -93,11 +93,11 @@ def _noise(settings, metrics):
 
     table = read_metrics(metrics, columns=chance_level.COLUMNS)
     least = chance_level.chance_r2(table, test_share=settings["outcomes"]["test_share"])
-    found, n_cells = chance_level.drowned(table, least_r2=least)
-    n_drowned = sum(one.n_designs for one in found)
-    if not n_drowned:
+    found, n_cells = chance_level.at_chance_level(table, least_r2=least)
+    n_found = sum(one.n_designs for one in found)
+    if not n_found:
         return []
-    share = f"all {n_cells}" if n_drowned == n_cells else f"{n_drowned} of {n_cells}"
+    share = f"all {n_cells}" if n_found == n_cells else f"{n_found} of {n_cells}"
     remedy = chance_level.remedy(settings["privacy"]["bounds"], epsilon="epsilon")
     return [
         f"All noise at {share} combinations of protection, accounting, epsilon, variants and outcomes: no "

@@ -2,7 +2,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpgrs.reporting.chance_level import COLUMNS, chance_r2, drowned, remedy
+from dpgrs.reporting.chance_level import COLUMNS, at_chance_level, chance_r2, remedy
 from dpgrs.reporting.data import read_metrics
 from dpgrs.reporting.pages import write_overview
 from html_pages import Page
@@ -34,7 +34,7 @@ def cell(method, *, protection="full", epsilon=0.1, n_variants=100, n_outcomes=1
     return method, protection, "gdp", epsilon, n_variants, n_outcomes
 
 
-def test_drowned__where_the_best_private_method_stays_below_a_hundredth():
+def test_at_chance_level__where_the_best_private_method_stays_below_a_hundredth():
     cells = {
         cell("blup"): 0.0099,
         cell("reusecov-gauss"): -3.0,
@@ -46,7 +46,7 @@ def test_drowned__where_the_best_private_method_stays_below_a_hundredth():
         cell("blup", protection="label", n_outcomes=10): -0.5,
     }
 
-    found, n_cells = drowned(make_metrics(cells), least_r2=0.01)
+    found, n_cells = at_chance_level(make_metrics(cells), least_r2=0.01)
 
     assert n_cells == 6
     assert [one[:4] for one in found] == [
@@ -57,11 +57,11 @@ def test_drowned__where_the_best_private_method_stays_below_a_hundredth():
 
 
 @pytest.mark.parametrize("total", [1e-3, 1.0, 50.0])
-def test_drowned__not_where_there_is_nothing_to_predict(total):
+def test_at_chance_level__not_where_there_is_nothing_to_predict(total):
     cells = {cell("blup"): 0.002}
 
-    assert drowned(make_metrics(cells, ridge=0.009, total=total), least_r2=0.01) == ([], 1)
-    assert len(drowned(make_metrics(cells, ridge=0.011, total=total), least_r2=0.01)[0]) == 1
+    assert at_chance_level(make_metrics(cells, ridge=0.009, total=total), least_r2=0.01) == ([], 1)
+    assert len(at_chance_level(make_metrics(cells, ridge=0.011, total=total), least_r2=0.01)[0]) == 1
 
 
 def test_chance_r2__is_what_a_score_without_knowledge_stays_below():
@@ -76,11 +76,11 @@ def test_chance_r2__is_what_a_score_without_knowledge_stays_below():
     assert chance_r2(metrics, test_share=0) == np.inf
 
 
-def test_drowned__not_where_no_r2_is_known():
+def test_at_chance_level__not_where_no_r2_is_known():
     metrics = make_metrics({cell("blup"): 0.002}).assign(r2=np.nan)
 
-    assert drowned(metrics, least_r2=0.01) == ([], 1)
-    assert drowned(metrics[metrics["protection"] == "none"], least_r2=0.01) == ([], 0)
+    assert at_chance_level(metrics, least_r2=0.01) == ([], 1)
+    assert at_chance_level(metrics[metrics["protection"] == "none"], least_r2=0.01) == ([], 0)
 
 
 def test_remedy__names_tight_bounds_unless_they_are_there():
@@ -109,4 +109,4 @@ def test_read_metrics__the_columns_asked_for(tmp_path):
     read = read_metrics(tmp_path / "metrics.tsv", columns=COLUMNS)
 
     assert set(read) == set(COLUMNS)
-    assert len(drowned(read, least_r2=0.01)[0]) == 1
+    assert len(at_chance_level(read, least_r2=0.01)[0]) == 1

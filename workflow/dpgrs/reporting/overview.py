@@ -1,0 +1,55 @@
+"""Accuracy of a whole study, and the table of its outcomes, on the overview."""
+
+from dpgrs.reporting.accuracy import mean, summary
+from dpgrs.reporting.chance_level import at_chance_level, chance_r2, remedy
+from dpgrs.reporting.figures import spread_figure
+from dpgrs.reporting.fits import best_fits, shown_private
+from dpgrs.reporting.grid_figures import LOWEST, r2_figure
+from dpgrs.reporting.grid_layout import curves, lay_out, left_out_words, views
+from dpgrs.reporting.rendering import Drawing, Section, outcome_links
+
+
+def _accuracy(data):
+    least_r2 = chance_r2(data.metrics, test_share=data.study.test_share)
+    found, n_cells = at_chance_level(data.metrics, least_r2=least_r2)
+    drawn, shown = curves(data.metrics), views(data.metrics)
+    figures = {
+        view.name: Drawing(r2_figure(*drawn, view), f"Mean R² of every method against {view.words}")
+        for view in shown
+    }
+    figures["spread"] = Drawing(spread_figure(data.accuracy), "R² of single outcomes by method")
+    return {
+        "best": best_fits(data.accuracy.fits, mean(data.accuracy.r2, axis=(1, 2))),
+        "at_chance_level": found,
+        "n_at_chance_level": sum(one.n_designs for one in found),
+        "n_cells": n_cells,
+        "least_r2": least_r2,
+        "remedy": remedy(data.study.bounds),
+        # With the values that a figure has no room for, in words.
+        "grid": [(view, left_out_words(lay_out(*drawn, view), view)) for view in shown],
+        "lowest": LOWEST,
+        "has_exact": any(not fit.is_private for fit in data.accuracy.fits),
+        "summary": summary(data.metrics),
+        "figures": figures,
+    }
+
+
+def _outcomes(data):
+    fits, links = data.accuracy.fits, outcome_links(len(data.outcomes), "outcomes/")
+    means = mean(data.accuracy.r2, axis=2)
+    # The table has room for all fits without privacy and a few private ones.
+    shown = shown_private(fits, mean(data.accuracy.r2, axis=(1, 2)))
+    return {
+        "columns": [(place, fit) for place, fit in enumerate(fits) if not fit.is_private or fit in shown],
+        "n_fits": len(fits),
+        "binary": data.binary,
+        "clipping": data.clipping,
+        "outcomes": [
+            {"number": number, "name": name, "link": links[number], "r2": means[:, number - 1]}
+            for number, name in enumerate(data.outcomes, start=1)
+        ],
+    }
+
+
+ACCURACY = Section("Accuracy", "accuracy.html", _accuracy, anchor="accuracy")
+OUTCOMES = Section("Outcomes", "outcomes.html", _outcomes, anchor="outcomes")

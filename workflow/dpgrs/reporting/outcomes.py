@@ -173,5 +173,5 @@ def _shown(accuracy):
     return [free] * (free is not None) + shown_private(fits, mean(accuracy.r2, axis=(1, 2)))
 
 
-WEIGHTS = Section("Weights along the genome", "weights.html", OutcomeWeights)
-FITS = Section("Accuracy", "fits.html", OutcomeFits)
+WEIGHTS = Section("Weights along the genome", "weights.html", OutcomeWeights, category="Outcomes")
+FITS = Section("Accuracy", "fits.html", OutcomeFits, category="Outcomes")

@@ -2,15 +2,16 @@
 
 from pathlib import Path
 
-from dpgrs.reporting import overview, qc, study_terms
+from dpgrs.reporting import overview, study_terms
 from dpgrs.reporting.attacks import ATTACKS
 from dpgrs.reporting.outcomes import FITS, WEIGHTS
-from dpgrs.reporting.rendering import FigureFolder, write_assets, write_outcomes, write_page
+from dpgrs.reporting.qc import GENOTYPES
+from dpgrs.reporting.rendering import write_assets, write_outcomes, write_page
 from dpgrs.reporting.screening import CHOICES, CHOSEN
 
 OVERVIEW = [study_terms.RUN, overview.ACCURACY, CHOICES, overview.OUTCOMES, ATTACKS, study_terms.PRIVACY]
 OF_OUTCOME = [WEIGHTS, CHOSEN, FITS, study_terms.PRIVACY_OF_OUTCOME]
-GENOTYPES = "genotypes.html"
+PAGE_OF_GENOTYPES = "genotypes.html"
 
 
 def write_overview(data, directory, *, figures=None):
@@ -26,18 +27,17 @@ def write_overview(data, directory, *, figures=None):
     """
     directory = Path(directory)
     write_assets(directory)
-    others, shared, kept = {}, _shared(data, root=""), _folder(figures)
-    if data.quality:
-        others[GENOTYPES] = "Genotypes"
-        own = kept and kept._replace(category="Genotypes")
-        write_page(directory / GENOTYPES, GENOTYPES, qc.SECTIONS, data, shared=shared, figures=own, others={})
+    shared = _shared(data, root="")
+    others = {PAGE_OF_GENOTYPES: "Genotypes"} if data.quality else {}
+    for name in others:
+        write_page(directory / name, name, GENOTYPES, data, shared=shared, figures=figures, others={})
     write_page(
         directory / "index.html",
         "index.html",
         OVERVIEW,
         data,
         shared=shared,
-        figures=kept,
+        figures=figures,
         others=others,
         has_private=any(fit.is_private for fit in data.accuracy.fits),
         has_exact=any(not fit.is_private for fit in data.accuracy.fits),
@@ -62,12 +62,8 @@ def write_outcome_pages(data, first, last, directory, *, figures=None):
         (first, last),
         shared=_shared(data, root="../../"),
         head=lambda outcome: {"is_binary": data.outcomes[outcome] in data.binary},
-        figures=_folder(figures),
+        figures=figures,
     )
-
-
-def _folder(path):
-    return path and FigureFolder(Path(path), qc.STAMP)
 
 
 def _shared(data, *, root):

@@ -6,7 +6,7 @@ import numpy as np
 
 from dpgrs.io.genotype_summary import CALL_EDGES
 from dpgrs.io.variant_filters import CALLS
-from dpgrs.reporting.rendering import Drawing, Section
+from dpgrs.reporting.rendering import STAMP, Drawing, Section
 from dpgrs.reporting.styles import WIDTH
 from dpgrs.reporting.svg import (
     FAINT,
@@ -21,7 +21,7 @@ from dpgrs.reporting.svg import (
     stamp,
 )
 
-STAMP = "benchmark: not private"
+CATEGORY = "Genotypes"
 N_BINS = 30
 ALL, OTHERS = "all people", "others"
 LEGEND_LINE = 14
@@ -251,10 +251,12 @@ def _linkage(data):
     return {"figures": {"decay": figure}}
 
 
-SECTIONS = [
+GENOTYPES = [
     Section("Variants", "variants.html", _variants, anchor="variants"),
     Section("Call rates", "calls.html", _calls, anchor="calls"),
-    Section("Heterozygosity", "heterozygosity.html", _heterozygosity, anchor="heterozygosity"),
-    Section("Populations", "populations.html", _populations, anchor="populations"),
-    Section("Linkage", "linkage.html", _linkage, anchor="linkage"),
+    Section(
+        "Heterozygosity", "heterozygosity.html", _heterozygosity, anchor="heterozygosity", category=CATEGORY
+    ),
+    Section("Populations", "populations.html", _populations, anchor="populations", category=CATEGORY),
+    Section("Linkage", "linkage.html", _linkage, anchor="linkage", category=CATEGORY),
 ]

@@ -2,18 +2,140 @@
 
 from pathlib import Path
 
-from dpgrs.reporting import release_sections as release
-from dpgrs.reporting.rendering import FigureFolder, write_assets, write_outcomes, write_page
+import numpy as np
+
+from dpgrs.privacy.statement.boosting_rounds import gather_rounds
+from dpgrs.reporting.outcome_figures import MAX_BARS, WeightsFigure
+from dpgrs.reporting.release_data import AUDITED, STATISTICS, terms_rows
+from dpgrs.reporting.rendering import (
+    Drawing,
+    Section,
+    outcome_links,
+    same_for_all,
+    write_assets,
+    write_outcomes,
+    write_page,
+)
+from dpgrs.reporting.svg import PALETTE
+from dpgrs.reporting.terms import protected_in_words
+
+STRIP_HEIGHT = 140
+
+
+def _released(data):
+    return {
+        "terms": terms_rows(data.statement),
+        "n_rows": data.n_rows,
+        "has_private_count": data.has_private_count,
+    }
+
+
+def _outcomes(data):
+    links = outcome_links(len(data.outcomes), "outcomes/")
+    rows = []
+    for place, (name, score) in enumerate(zip(data.outcomes, data.statement["scores"], strict=True)):
+        largest = np.abs(data.weights[place]).argmax()
+        rows.append(
+            {
+                "number": place + 1,
+                "name": name,
+                "link": links[place + 1],
+                "largest": abs(data.weights[place, largest]),
+                "site": data.variants.iloc[data.places(place)[largest]],
+                "score": score,
+                "accuracy": data.accuracy.loc[name],
+            }
+        )
+    return {"outcomes": rows}
+
+
+def _promise(data):
+    protection, has_covariates = data.statement["guarantee"]["protection"], data.covariates is not None
+    return {
+        "terms": terms_rows(data.statement),
+        "protected": protected_in_words(protection, has_covariates=has_covariates),
+    }
+
+
+def _guarantee(data):
+    return _promise(data) | {
+        "statistics": STATISTICS,
+        "audited": AUDITED,
+        "mechanisms": gather_rounds(data.statement["mechanisms"]),
+    }
+
+
+def _weights(data):
+    drawing = WeightsFigure(
+        data.variants, labels=["Released weights"], colors=PALETTE[:1], strip_height=STRIP_HEIGHT
+    )
+    is_chosen = data.chosen is not None
+    label = f"Released weights of {'the chosen' if is_chosen else 'all'} variants along the genome"
+
+    def of_outcome(outcome):
+        largest = data.largest_rows(outcome)
+        rows = data.chosen_rows(outcome) if is_chosen else largest
+        tallest = largest.iloc[0]
+        figure = drawing.draw(
+            data.weights[outcome][np.newaxis],
+            [f"tallest: {tallest.contig}:{tallest.position:,}"],
+            places=data.places(outcome),
+        )
+        return {
+            "is_thinned": data.n_weights > MAX_BARS,
+            "rows": list(rows.itertuples(index=False)),
+            "has_errors": "standard_error" in rows,
+            "score": data.statement["scores"][outcome],
+            "figures": {"weights": Drawing(figure, label)},
+        }
+
+    return of_outcome
+
+
+def _prediction(data):
+    constants = data.constants["constant"]
+    return lambda outcome: {
+        "constant": constants[data.outcomes[outcome]],
+        "covariates": data.covariates_of(outcome),
+    }
+
+
+def _covariates(data):
+    if data.covariates is None:
+        return None
+    return lambda outcome: {"covariates": data.covariates_of(outcome)}
+
+
+def _accuracy(data):
+    return lambda outcome: {"accuracy_in_words": data.accuracy_in_words(outcome)}
+
+
+def _budget(data):
+    return {"budget": data.budget}
+
+
+def _nothing(data):
+    """Return what a section knows that shows nothing but what all of them know."""
+    return {}
+
 
 OVERVIEW = [
-    release.RELEASED,
-    release.OUTCOMES,
-    release.GUARANTEE,
-    release.BUDGET,
-    release.PUBLIC_INPUTS,
-    release.CHECK,
+    Section("What was released", "released.html", _released, anchor="release"),
+    Section("Outcomes", "released_outcomes.html", _outcomes, anchor="outcomes"),
+    Section("What is promised", "guarantee.html", _guarantee, anchor="privacy", label="Privacy"),
+    Section("The data set’s budget", "budget.html", _budget, anchor="budget", label="Budget"),
+    Section(
+        "What was taken as public", "public_inputs.html", _nothing, anchor="public", label="Public inputs"
+    ),
+    Section("Check it", "check.html", _nothing, anchor="check"),
 ]
-OF_OUTCOME = [release.WEIGHTS, release.PREDICTION, release.COVARIATES, release.ACCURACY, release.PROMISE]
+OF_OUTCOME = [
+    Section("Weights along the genome", "released_weights.html", _weights, category="Outcomes"),
+    Section("From score to prediction", "prediction.html", _prediction, anchor="prediction"),
+    Section("Covariates", "released_covariates.html", _covariates, anchor="covariates"),
+    Section("Accuracy", "released_accuracy.html", _accuracy),
+    Section("What is promised", "promise.html", same_for_all(_promise)),
+]
 
 
 def write_overview(data, directory, *, figures=None):
@@ -35,7 +157,7 @@ def write_overview(data, directory, *, figures=None):
         OVERVIEW,
         data,
         shared=_shared(data, root=""),
-        figures=_folder(figures),
+        figures=figures,
         others={},
     )
 
@@ -61,12 +183,8 @@ def write_outcome_pages(data, first, last, directory, *, figures=None):
             "score": data.statement["scores"][outcome],
             "scale": None if data.scales is None else data.scales.loc[data.outcomes[outcome]],
         },
-        figures=_folder(figures),
+        figures=figures,
     )
-
-
-def _folder(path):
-    return path and FigureFolder(Path(path), words="")
 
 
 def _shared(data, *, root):

@@ -28,7 +28,7 @@ MIN_CHUNK_SIZE = 100
 MAX_CHUNKS = 20
 # Of as many outcomes figures are kept as files; Snakemake's report would hold thousands otherwise.
 MAX_FIGURED = 10
-OUTCOMES = "Outcomes"
+STAMP = "benchmark: not private"
 
 
 class Drawing(NamedTuple):
@@ -49,7 +49,8 @@ class Section(NamedTuple):
         to `Drawing` in it, or None where there is nothing to show. On the pages of outcomes it returns such a
         function of an outcome's index, or None. Figures are drawn within `styled`.
     anchor : str, its id on a page; None where nothing leads to it.
-    label : str, its name among the links of the page, and the category of its figures; default: the title.
+    label : str, its name among the links of the page; default: the title.
+    category : str, of its figures in Snakemake's report; default: the label.
     """
 
     title: str
@@ -57,27 +58,12 @@ class Section(NamedTuple):
     context: Callable
     anchor: str | None = None
     label: str | None = None
+    category: str | None = None
 
     @property
     def name(self):
+        """Its label, or the title."""
         return self.label or self.title
-
-
-class FigureFolder(NamedTuple):
-    """Where figures are kept as files, for Snakemake's report.
-
-    Attributes
-    ----------
-    path : pathlib.Path, with a folder for every category.
-    words : str, printed into the corner of each: a figure may travel without its study.
-    category : str, of all figures of a page; default: the names of their sections.
-    prefix : str, of the names of the files, which are unique in all categories together.
-    """
-
-    path: Path
-    words: str
-    category: str | None = None
-    prefix: str = ""
 
 
 class Chunk(NamedTuple):
@@ -109,7 +95,7 @@ def chunks(n_outcomes):
 
 def page_name(number):
     """Return the file name of an outcome's page; `number` counts from 1."""
-    return f"{_stem(number)}.html"
+    return f"outcome_{number:04d}.html"
 
 
 def outcome_links(n_outcomes, start):
@@ -144,7 +130,7 @@ def same_for_all(context):
     return prepare
 
 
-def write_page(path, template, sections, subject, *, shared, figures=None, others=None, **head):
+def write_page(path, template, sections, subject, *, shared, figures=None, prefix="", others=None, **head):
     """Write a page of those sections that have something to show.
 
     Parameters
@@ -153,25 +139,28 @@ def write_page(path, template, sections, subject, *, shared, figures=None, other
     template : str, that of the head of the page.
     sections : list of Section.
     subject : what their contexts take.
-    shared : dict, what the head and all sections know.
-    figures : FigureFolder, or None: keep none.
-    others : dict of address to name of pages that the head links after the sections with an anchor; None for
-        a head without links.
+    shared : dict, what the head and all sections know; ``mode`` and ``root`` among it.
+    figures : folder for files of the figures too, by category; None: write none.
+    prefix : str, of the names of these files, which must differ between all pages.
+    others : dict of address to name of pages that the head links after the sections; None for a head without
+        links.
     **head : what the head knows beside this.
     """
-    bodies = []
+    bodies, stamp = [], STAMP if shared["mode"] == "benchmark" else ""
     for section in sections:
         with styled():
             context = section.context(subject)
             if context is None:
                 continue
-            drawn = {
-                name: _draw(drawing, name, section, figures)
-                for name, drawing in context.get("figures", {}).items()
-            }
+            drawings, drawn = context.get("figures", {}), {}
+            for name, (figure, label) in drawings.items():
+                drawn[name] = Markup(inline_svg(figure, prefix=name, label=label))
+                if figures:
+                    folder = figures / (section.category or section.name)
+                    save_svg(figure, folder / f"{prefix}{name}.svg", words=stamp)
         text = _environment().get_template(section.template).render(shared | context | {"figures": drawn})
         bodies.append((section, Markup(text)))
-    links = [(f"#{section.anchor}", section.name) for section, _ in bodies] if others is not None else []
+    links = [] if others is None else [(f"#{section.anchor}", section.name) for section, _ in bodies]
     links += (others or {}).items()
     _write(path, _environment().get_template(template).render(shared | head, sections=bodies, links=links))
 
@@ -182,7 +171,7 @@ def write_outcomes(directory, template, sections, data, numbers, *, shared, head
     Parameters
     ----------
     directory : folder of their `Chunk`, ``<report>/outcomes/<chunk name>``; made if absent.
-    template, sections, shared, figures : as in `write_page`, for pages of outcomes.
+    template, sections, shared, figures : as in `write_page`; figures of the first `MAX_FIGURED` outcomes.
     data : what the sections take, with `outcomes`.
     numbers : first and last, from 1, both included.
     head : function of an outcome's index that returns what the head of its page knows beside this.
@@ -194,34 +183,21 @@ def write_outcomes(directory, template, sections, data, numbers, *, shared, head
         views = [(section, section.context(data)) for section in sections]
     sections = [section._replace(context=view) for section, view in views if view is not None]
     for number in range(numbers[0], numbers[1] + 1):
-        is_kept = figures and number <= MAX_FIGURED
+        path = directory / page_name(number)
         write_page(
-            directory / page_name(number),
+            path,
             template,
             sections,
             number - 1,
             shared=shared,
-            figures=figures._replace(category=OUTCOMES, prefix=f"{_stem(number)}_") if is_kept else None,
+            figures=figures if number <= MAX_FIGURED else None,
+            prefix=f"{path.stem}_",
             outcome_number=number,
             name=data.outcomes[number - 1],
             previous=links.get(number - 1),
             next=links.get(number + 1),
             **head(number - 1),
         )
-
-
-def _stem(number):
-    return f"outcome_{number:04d}"
-
-
-def _draw(drawing, name, section, folder):
-    """Return a figure as a part of a page, and keep it."""
-    svg = Markup(inline_svg(drawing.figure, prefix=name, label=drawing.label))
-    if folder:
-        category = folder.path / (folder.category or section.name)
-        category.mkdir(parents=True, exist_ok=True)
-        save_svg(drawing.figure, category / f"{folder.prefix}{name}.svg", words=folder.words)
-    return svg
 
 
 @cache

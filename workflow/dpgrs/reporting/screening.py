@@ -222,4 +222,9 @@ def _methods(methods, row):
 
 
 CHOICES = Section("Chosen variants", "choices.html", _choices, anchor="chosen")
-CHOSEN = Section("Chosen variants", "chosen.html", lambda data: data.screening and ScreeningViews(data))
+CHOSEN = Section(
+    "Chosen variants",
+    "chosen.html",
+    lambda data: data.screening and ScreeningViews(data),
+    category="Outcomes",
+)

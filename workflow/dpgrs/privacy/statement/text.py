@@ -174,7 +174,7 @@ def _audit(audit):
         for one in audit["mechanisms"]
     ]
     return [
-        f"Every mechanism was run {audit['draws']} times on each of two made-up neighbouring inputs, with "
+        f"Every mechanism was run {audit['draws']} times on each of two synthetic neighbouring inputs, with "
         "noise of throwaway keys and at budgets where an audit sees most, not those of this release. The "
         "loss that was observed stayed within the claim in each of the cases. An audit may find noise that "
         "is too small; it proves no claim.",

@@ -64,7 +64,7 @@ def test_plain_language__says_all_of_it_under_headings(tmp_path):
 
 def test_plain_language__audit(tmp_path):
     text = told(make_statement(tmp_path, audit=make_audit()))
-    assert "Every mechanism was run 500 times on each of two made-up neighbouring inputs" in text
+    assert "Every mechanism was run 500 times on each of two synthetic neighbouring inputs" in text
     assert "private_gram: mu claimed 1.855, observed at least 1.5, the closest of 1 case." in text
     twice = summarise_audits(
         [make_finding(), make_finding(observed=1.0)], statistics=["gram"], draws=500, seed=1

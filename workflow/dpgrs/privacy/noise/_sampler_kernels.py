@@ -10,6 +10,7 @@ beside its line. In a mixture with uint64 the type would hang on the version of 
 """
 
 from fractions import Fraction
+from functools import lru_cache
 
 import numba
 import numpy as np
@@ -91,6 +92,7 @@ def permute_and_flip(words, order, done, wholes, lows, highs):
     return len(order), position, -1
 
 
+@lru_cache(typed=True)
 def scale_parameters(scale):
     """Write a scale c as C/2^shift <= c < (C + 1)/2^shift, with C < 2^62 and shift <= 56.
 

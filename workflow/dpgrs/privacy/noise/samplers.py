@@ -19,7 +19,7 @@ LARGEST_CHOICE = 2**31
 
 # Words read at a time: a speed, never a result.
 BLOCK_WORDS = 2**16
-WORDS_PER_DRAW = 32
+WORDS_PER_DRAW, SPARE_WORDS = 32, 96
 
 
 def rounded_normal(stream, size, sigma):
@@ -136,7 +136,7 @@ def permute_and_flip(stream, scores, *, epsilon, sensitivity):
     done, chosen = 0, -1
     # A candidate of the highest score has exponent 0 and always shows heads.
     while chosen < 0:
-        words = stream.peek(min(BLOCK_WORDS, WORDS_PER_DRAW * (len(order) - done)))
+        words = stream.peek(min(BLOCK_WORDS, WORDS_PER_DRAW * (len(order) - done) + SPARE_WORDS))
         done, used, chosen = kernels.permute_and_flip(words, order, done, *parameters)
         stream.skip(used)
         if chosen < 0:
@@ -152,7 +152,7 @@ def _draw(stream, size, law, parameters, twin, exact_parameter):
     values = np.empty(size, dtype=np.int64)
     done = 0
     while done < size:
-        words = stream.peek(min(BLOCK_WORDS, WORDS_PER_DRAW * (size - done)))
+        words = stream.peek(min(BLOCK_WORDS, WORDS_PER_DRAW * (size - done) + SPARE_WORDS))
         done, used = kernels.fill(words, values, done, law, parameters)
         stream.skip(used)
         if done < size:

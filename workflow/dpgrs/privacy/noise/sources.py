@@ -9,6 +9,7 @@ it is drawn (`dpgrs.privacy.ledger.charging`).
 import math
 from dataclasses import replace
 from fractions import Fraction
+from functools import lru_cache
 
 import numpy as np
 
@@ -231,12 +232,16 @@ def _set_terms(event):
 
 def _exact(event, statistic, stream):
     """Draw by the exact law: integers alone decide."""
-    step = Fraction(event.step)
     if isinstance(event, LaplaceEvent):
-        noise = discrete_laplace(stream, statistic.size, Fraction(event.scale) / step)
+        noise = discrete_laplace(stream, statistic.size, _in_steps(event.scale, event.step))
     else:
-        noise = rounded_normal(stream, statistic.size, Fraction(event.sigma) / step)
+        noise = rounded_normal(stream, statistic.size, _in_steps(event.sigma, event.step))
     return statistic + noise.reshape(statistic.shape)
+
+
+@lru_cache(typed=True)  # an audit draws by the same few thousands of times
+def _in_steps(scale, step):
+    return Fraction(scale) / Fraction(step)
 
 
 def _seeded(event, statistic, generator):

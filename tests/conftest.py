@@ -7,11 +7,15 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+from dpgrs.cli.main import ONE_THREAD
 from dpgrs.privacy.ledger import hash_chain
 from every_process.stopped_clock import StoppedClock
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 REAL_DATA = Path(os.environ.get("DPGRS_TEST_DATA", REPOSITORY.parent / "shared" / "data"))
+
+# Before numpy is loaded: the threads of its libraries, many in each worker, mostly wait for each other.
+os.environ.update(dict.fromkeys(ONE_THREAD, "1"))
 
 # The same examples in every run, and none refused because the machine was busy.
 settings.register_profile(

@@ -9,6 +9,8 @@ from pathlib import Path
 import pandas as pd
 import yaml
 
+from dpgrs.cli.main import ONE_THREAD
+
 REPOSITORY = Path(__file__).resolve().parents[1]
 SNAKEMAKE = Path(sys.executable).with_name("snakemake")
 EVERY_PROCESS = REPOSITORY / "tests" / "every_process"
@@ -56,7 +58,7 @@ def environment():
 
     The one folder on PYTHONPATH makes the noise of a release a function of the code; see `every_process`.
     """
-    added = ("PYTHON", "VIRTUAL_ENV", "COVERAGE")
+    added = ("PYTHON", "VIRTUAL_ENV", "COVERAGE", *ONE_THREAD)
     kept = {name: value for name, value in os.environ.items() if not name.startswith(added)}
     own = str(Path(sys.executable).parent)
     kept["PATH"] = os.pathsep.join(part for part in kept["PATH"].split(os.pathsep) if part != own)

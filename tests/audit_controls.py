@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 
 from dpgrs.privacy.accounting.events import LaplaceEvent
-from dpgrs.privacy.audit.audit import audit
+from dpgrs.privacy.audit.audit import ENOUGH_TO_VARY, N_DRAWS, alarm_probability, audit
 from dpgrs.privacy.noise.base import NoiseSource
 from dpgrs.steps.audit import noise_of
 
@@ -82,3 +82,10 @@ def run_audit(case, *, mode="benchmark", **options):
 def broken(case, control, *terms, **options):
     """Return a case whose mechanism spoils its noise; the claim stays."""
     return replace(case, run=lambda exact, noise: case.run(exact, control(noise, *terms, **options)))
+
+
+def draws_that_show_halved(case):
+    """Return how many draws catch a case with halved noise, with a probability of at least 1 - 1e-9."""
+    rates = case.claim.error_rates(2.0)
+    sizes = [ENOUGH_TO_VARY] if case.parts else [N_DRAWS // 2, N_DRAWS]
+    return next(n for n in sizes if 1 - alarm_probability(case.claim, rates, n_draws=n) < 1e-9)

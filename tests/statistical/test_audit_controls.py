@@ -10,8 +10,9 @@ import math
 
 import pytest
 
-from audit_controls import SpoiledNoise, broken, run_audit
-from dpgrs.privacy.audit.audit import ENOUGH_TO_VARY, N_DRAWS, alarm_probability
+from audit_controls import SpoiledNoise, broken, draws_that_show_halved, run_audit
+from dpgrs.privacy.audit import parts
+from dpgrs.privacy.audit.audit import ENOUGH_TO_VARY, alarm_probability
 from dpgrs.steps.audit import choose_cases
 
 CASES = {case.name: case for case in choose_cases()}
@@ -24,12 +25,13 @@ ENOUGH, FEWER = ENOUGH_TO_VARY, 500  # draws that show normal noise that is halv
 @every_case
 def test_cases__halved_noise_is_caught(name):
     case = broken(CASES[name], SpoiledNoise, 2)
-    assert not run_audit(case, n_draws=ENOUGH if case.parts else N_DRAWS).is_within_claim
+    assert not run_audit(case, n_draws=draws_that_show_halved(case)).is_within_claim
 
 
 @every_case
 def test_cases__absent_noise_is_caught_in_every_part(name):
-    result = run_audit(broken(CASES[name], SpoiledNoise, math.inf), n_draws=ENOUGH)
+    n_draws = parts.ENOUGH_TO_VARY if CASES[name].parts else ENOUGH
+    result = run_audit(broken(CASES[name], SpoiledNoise, math.inf), n_draws=n_draws)
     assert not result.is_within_claim
     assert len(result.parts) == len(CASES[name].parts)
     assert all(part.is_constant and not part.is_within_claim for part in result.parts)

@@ -11,6 +11,7 @@ from functools import lru_cache, partial
 
 import pytest
 
+from audit_controls import draws_that_show_halved
 from dpgrs.privacy.audit.audit import alarm_probability, audit
 from dpgrs.privacy.noise.sources import NoiseSource
 from dpgrs.steps.audit import choose_cases, noise_of
@@ -35,9 +36,9 @@ class WeakChoices(NoiseSource):
         return self._noise.choose_in_rounds(score, sensitivity=weaker, **options)
 
 
-def run_audit(case, *, mode="benchmark"):
+def run_audit(case, *, mode="benchmark", **options):
     with_noise = noise_of(case, 7, mode=mode)
-    return audit(case, lambda run, draw: with_noise(run, case.name, draw))
+    return audit(case, lambda run, draw: with_noise(run, case.name, draw), **options)
 
 
 @lru_cache
@@ -61,7 +62,8 @@ def test_private_kendall__loses_no_more_than_claimed(name, mode):
 
 @secret_cases
 def test_private_kendall__halved_release_noise_is_caught(name):
-    assert not run_audit(halved(CASES[name]), mode="release").is_within_claim
+    case = halved(CASES[name])
+    assert not run_audit(case, mode="release", n_draws=draws_that_show_halved(case)).is_within_claim
 
 
 @every_case

@@ -7,7 +7,7 @@ claimed; `error_rates` are exact, from the scores themselves (docs/audits.md).
 """
 
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cache, cached_property, partial
 
 import numpy as np
 
@@ -70,7 +70,10 @@ class ExactRows:
         """The Kendall scores."""
         rows = self.request.rows
         if self.request.against_outcome == PairKernel.SIGN:
-            return TablePairs(self.features, self.outcome, rows=rows)
+            pairs = TablePairs(self.features, self.outcome, rows=rows)
+            # They are the same in every draw.
+            pairs.feature_scores = cache(pairs.feature_scores)
+            return pairs
         alleles = np.repeat(self.features > 0, 1 if rows == Rows.HAPLOTYPES else 2, axis=1)
         (pairs,) = genotype_pairs(
             pack(alleles), self.outcome[np.newaxis], n_haplotypes=alleles.shape[1], rows=rows

@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 import numpy as np
-from scipy.stats import beta, norm, rankdata
+from scipy.special import betainccinv, betaincinv, ndtri  # scipy.stats, with the same, takes 0.6 s
 
 CONFIDENCE = 0.95
 
@@ -30,16 +30,16 @@ def area_under_curve(members, others):
     -------
     Estimate
     """
-    ranks = rankdata(np.concatenate([members, others]))
+    ranks = _ranks(np.concatenate([members, others]))
     # Of every target, the share of the other side that lies on the side where it should.
-    above = (ranks[: len(members)] - rankdata(members)) / len(others)
-    below = 1 - (ranks[len(members) :] - rankdata(others)) / len(members)
+    above = (ranks[: len(members)] - _ranks(members)) / len(others)
+    below = 1 - (ranks[len(members) :] - _ranks(others)) / len(members)
     area = float(above.mean())
     error = float(np.sqrt(above.var(ddof=1) / len(members) + below.var(ddof=1) / len(others)))
     if error == 0:
         pairs = min(len(members), len(others))
         return _proportion(round(area * pairs), pairs, error=1 - CONFIDENCE)._replace(value=area)
-    reach = norm.isf((1 - CONFIDENCE) / 2) * error
+    reach = -ndtri((1 - CONFIDENCE) / 2) * error
     return Estimate(area, max(0.0, area - reach), min(1.0, area + reach))
 
 
@@ -88,6 +88,12 @@ def true_positive_rate(members, others, *, fpr):
     return _proportion(count, len(members), error=1 - CONFIDENCE), allowed / len(others)
 
 
+def _ranks(scores):
+    """Return ranks from 1 on; equal scores have the mean of theirs."""
+    _, places, counts = np.unique(scores, return_inverse=True, return_counts=True)
+    return (np.cumsum(counts) - (counts - 1) / 2)[places]
+
+
 def _best_threshold(members, others):
     """Return the score above which TPR - FPR is largest."""
     candidates = np.sort(np.concatenate([members, others]))
@@ -99,6 +105,6 @@ def _best_threshold(members, others):
 
 
 def _proportion(count, total, *, error):
-    low = beta.ppf(error / 2, count, total - count + 1) if count else 0.0
-    high = beta.isf(error / 2, count + 1, total - count) if count < total else 1.0
+    low = betaincinv(count, total - count + 1, error / 2) if count else 0.0
+    high = betainccinv(count + 1, total - count, error / 2) if count < total else 1.0
     return Estimate(count / total, float(low), float(high))

@@ -136,7 +136,7 @@ def counts_outcomes(config):
 @cache
 def load_schema():
     """Load the schema of the configuration as a dict; do not change it."""
-    schema = yaml.safe_load(SCHEMA.read_text(encoding="utf-8"))
+    schema = yaml.load(SCHEMA.read_text(encoding="utf-8"), yaml.CSafeLoader)
     schema["properties"]["methods"]["items"] = {"enum": list(METHODS)}
     return schema
 

@@ -18,7 +18,6 @@ from dpgrs.privacy.accounting.events import GumbelEvent, LaplaceEvent
 from dpgrs.privacy.noise.base import NoiseSource, data_digest, json_digest, statistic_digest
 from dpgrs.privacy.noise.canonical_lipschitz import certified_set, seeded_set
 from dpgrs.privacy.noise.depth_sampler import certified_deep_point
-from dpgrs.privacy.noise.samplers import discrete_laplace, indices_below, permute_and_flip, rounded_normal
 from dpgrs.privacy.noise.stream import KeyStream
 
 
@@ -61,7 +60,7 @@ class BenchmarkNoise(NoiseSource):
         return seeded_set(self._generator(event.as_dict()), scores, **_set_terms(event)), event
 
     def _assign(self, n_units, name, n_groups):
-        return indices_below(self._stream(["groups", name, n_units, n_groups]), n_units, n_groups)
+        return _samplers().indices_below(self._stream(["groups", name, n_units, n_groups]), n_units, n_groups)
 
     def _deep_point(self, models, event, is_safe):
         # The code of a release, fast enough: there is no twin in floats.
@@ -175,7 +174,9 @@ class ReleaseNoise(NoiseSource):
         if self._part not in self._requests:
             raise _not_reserved(name)
         identity = ["groups", self._part, self._requests[self._part], name, n_units, n_groups, self._data]
-        return indices_below(KeyStream(self._study_key.secret, json_digest(identity)), n_units, n_groups)
+        return _samplers().indices_below(
+            KeyStream(self._study_key.secret, json_digest(identity)), n_units, n_groups
+        )
 
     def _deep_point(self, models, event, is_safe):
         exact = data_digest(models)
@@ -233,10 +234,16 @@ def _set_terms(event):
 def _exact(event, statistic, stream):
     """Draw by the exact law: integers alone decide."""
     if isinstance(event, LaplaceEvent):
-        noise = discrete_laplace(stream, statistic.size, _in_steps(event.scale, event.step))
+        noise = _samplers().discrete_laplace(stream, statistic.size, _in_steps(event.scale, event.step))
     else:
-        noise = rounded_normal(stream, statistic.size, _in_steps(event.sigma, event.step))
+        noise = _samplers().rounded_normal(stream, statistic.size, _in_steps(event.sigma, event.step))
     return statistic + noise.reshape(statistic.shape)
+
+
+def _samplers():
+    from dpgrs.privacy.noise import samplers  # brings numba, which takes 0.3 s
+
+    return samplers
 
 
 @lru_cache(typed=True)  # an audit draws by the same few thousands of times
@@ -258,7 +265,7 @@ def _seeded(event, statistic, generator):
 def _exact_choice(event, scores, unit, stream):
     """Choose one entry by the exact law."""
     moved = Fraction(event.sensitivity.value) / unit
-    return permute_and_flip(stream, scores, epsilon=event.epsilon_each, sensitivity=moved)
+    return _samplers().permute_and_flip(stream, scores, epsilon=event.epsilon_each, sensitivity=moved)
 
 
 def _seeded_choice(event, scores, unit, generator):

@@ -58,6 +58,11 @@ def write(tmp_path):
     return write
 
 
+def pytest_collection_modifyitems(items):
+    """Begin with the runs through SLURM: they mostly wait, and longest."""
+    items.sort(key=lambda item: item.get_closest_marker("slurm") is None)
+
+
 def pytest_sessionfinish(session):
     """Fail where a test skipped although everything is said to be installed (CI)."""
     # Where tests run side by side, workers have no reporter: the process that started them has all results.

@@ -1,10 +1,12 @@
 """What a release needs beside its data: a study key, a ledger, and settings that a curator would write."""
 
+import fcntl
 import os
 import shutil
 from contextlib import contextmanager
 
 import pysam
+import pytest
 
 from dpgrs.privacy.ledger.entries import Account
 from dpgrs.privacy.ledger.ledger import start_ledger
@@ -74,8 +76,8 @@ def released_site(folder, settings, *, people, prepare=None, **budget):
 
     `prepare` is called with the folder before the release.
     """
-    earlier = os.environ.get(VARIABLE)
-    try:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(VARIABLE, "set again by make_key")
         make_key(folder)
         make_ledger(folder / "ledger.jsonl", **budget)
         chromosomes = settings["cohort"]["chromosomes"]
@@ -85,10 +87,25 @@ def released_site(folder, settings, *, people, prepare=None, **budget):
             prepare(folder)
         run(folder, settings)
         yield folder
-    finally:
-        os.environ.pop(VARIABLE, None)
-        if earlier is not None:
-            os.environ[VARIABLE] = earlier
+
+
+@contextmanager
+def shared_site(factory, settings, **options):
+    """Give a copy of a folder as of `released_site`, which is made once for all workers of pytest.
+
+    `factory` is pytest's `tmp_path_factory`; `study` names a folder that no others share.
+    """
+    root = factory.getbasetemp()
+    made = (root.parent if "PYTEST_XDIST_WORKER" in os.environ else root) / f"shared-{settings['study']}"
+    with made.with_suffix(".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not made.exists():
+            with released_site(factory.mktemp("site"), settings, **options) as folder:
+                folder.rename(made)
+    copy = shutil.copytree(made, factory.mktemp("site") / "copy")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(VARIABLE, str(copy / "key" / "study.key"))
+        yield copy
 
 
 def copied_site(site, folder):

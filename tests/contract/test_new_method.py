@@ -86,7 +86,7 @@ def test_release__is_audited_charged_bundled_verified_and_shown(tmp_path, monkey
     settings = RELEASE | {
         "methods": [method],
         "screening": {"size": 3},
-        "release": RELEASE["release"] | {"audit_draws": 300},
+        "release": RELEASE["release"] | {"audit_draws": 100},
         "privacy": RELEASE["privacy"] | {"bounds": "tight"},
     }
     monkeypatch.setattr("release_studies.run", lambda *given: run(*given, variables=WITH_PLUGIN))

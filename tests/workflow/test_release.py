@@ -24,8 +24,8 @@ from release_studies import (
     leave_out,
     make_key,
     make_ledger,
-    released_site,
     run_and_kill,
+    shared_site,
 )
 from study_runs import REPOSITORY, results, run
 from vcf_files import write_bgzf
@@ -36,7 +36,7 @@ pytestmark = pytest.mark.release
 @pytest.fixture(scope="module")
 def site(tmp_path_factory):
     # So many that the noise never drowns X'X, and with it the weights.
-    with released_site(tmp_path_factory.mktemp("site"), RELEASE, people=200) as folder:
+    with shared_site(tmp_path_factory, RELEASE, people=200) as folder:
         yield folder
 
 
@@ -276,7 +276,7 @@ def test_demo_release__is_replayed_from_nothing_and_measured_in_public(tmp_path,
 def test_release__audits_come_before_the_charge_and_into_the_statement(copy):
     # Braces are no wildcards.
     settings = RELEASE | {"study": "audited", "dataset": RELEASE["dataset"] | {"version": "audited{x}"}}
-    settings["release"] = RELEASE["release"] | {"audit_draws": 500}
+    settings["release"] = RELEASE["release"] | {"audit_draws": 100}
     before = ledger_bytes(copy)
     run_and_kill(copy, settings, "dpgrs.steps.audit.require_within_claims")
     assert ledger_bytes(copy) == before
@@ -285,19 +285,19 @@ def test_release__audits_come_before_the_charge_and_into_the_statement(copy):
     assert "before anything is charged: this takes minutes" in run(copy, settings).stdout
     first, charged = bundle(copy, "audited"), ledger_bytes(copy)
     audit = json.loads(first["privacy_statement.json"])["audit"]
-    assert (audit["draws"], audit["seed"]) == (500, 1)
+    assert (audit["draws"], audit["seed"]) == (100, 1)
     names = ["private_count", "private_gram", "private_cross_product", "private_statistics"]
     assert [one["mechanism"] for one in audit["mechanisms"]] == names
     page = (copy / "results" / "audited" / "report" / "index.html").read_text()
-    assert "dpgrs audit --draws 500 --seed 1" in page
+    assert "dpgrs audit --draws 100 --seed 1" in page
 
     shutil.rmtree(copy / "results" / "audited")
     run(copy, settings, cores=1)
     assert bundle(copy, "audited") == first
     # With other audits it is the same release, at no cost.
-    settings["release"] |= {"audit_draws": 501}
+    settings["release"] |= {"audit_draws": 101}
     run(copy, settings)
-    assert json.loads(bundle(copy, "audited")["privacy_statement.json"])["audit"]["draws"] == 501
+    assert json.loads(bundle(copy, "audited")["privacy_statement.json"])["audit"]["draws"] == 101
     assert ledger_bytes(copy) == charged
 
 
@@ -357,7 +357,7 @@ def test_release__where_snakemake_keeps_records_elsewhere_it_is_refused(site):
 def test_release__adassp_is_audited_bundled_and_replayed(copy):
     settings = RELEASE | {"study": "adassp", "methods": ["adassp"]}
     settings["privacy"] = RELEASE["privacy"] | {"epsilon": 1}
-    settings["release"] = RELEASE["release"] | {"audit_draws": 500}
+    settings["release"] = RELEASE["release"] | {"audit_draws": 100}
     run(copy, settings)
     folder = copy / "results" / "adassp"
     first, before = bundle(copy, "adassp"), ledger_bytes(copy)

@@ -11,7 +11,7 @@ from dpgrs.privacy.ledger.ledger import Ledger
 from dpgrs.release.verify import verify_release
 from dpgrs.study.release_cost import total_epsilon
 from dpgrs.study.settings import resolve
-from release_studies import CURATION, bundle, copied_site, leave_out, released_site, run_and_kill
+from release_studies import CURATION, bundle, copied_site, leave_out, run_and_kill, shared_site
 from study_runs import run
 
 SETTINGS = {
@@ -39,7 +39,7 @@ pytestmark = pytest.mark.release
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory):
-    with released_site(tmp_path_factory.mktemp("site"), SETTINGS, people=300, epsilon="200") as folder:
+    with shared_site(tmp_path_factory, SETTINGS, people=300, epsilon="200") as folder:
         yield folder
 
 

@@ -10,7 +10,7 @@ from dpgrs.privacy.ledger.ledger import Ledger
 from dpgrs.privacy.ledger.verify import verify_ledger
 from dpgrs.release.verify import verify_release
 from html_pages import Page
-from release_studies import CURATION, RELEASE, bundle, copied_site, make_ledger, released_site
+from release_studies import CURATION, RELEASE, bundle, copied_site, make_ledger, shared_site
 from study_runs import figures_reported, run
 
 K = 5
@@ -18,7 +18,7 @@ CHOSEN = RELEASE | {
     "study": "chosen",
     "methods": "k-blup",
     "screening": {"size": K, "share": 0.3},
-    "release": CURATION | {"audit_draws": 400},
+    "release": CURATION | {"audit_draws": 100},
 }
 
 pytestmark = pytest.mark.release
@@ -28,7 +28,7 @@ pytestmark = pytest.mark.release
 def site(tmp_path_factory):
     # No more than this release, to the last bit.
     budget = {"epsilon": "2", "pure_epsilon": "0.6"}
-    with released_site(tmp_path_factory.mktemp("site"), CHOSEN, people=200, **budget) as folder:
+    with shared_site(tmp_path_factory, CHOSEN, people=200, **budget) as folder:
         yield folder
 
 
@@ -120,7 +120,7 @@ def test_release_of_chosen__other_choices_are_another_release(site, tmp_path, ch
 def test_release_of_chosen__by_dp_sis_all_at_once(site, tmp_path):
     copy = copied_site(site, tmp_path / "copy")
     make_ledger(copy / "sis.jsonl", epsilon="2", pure_epsilon="0.6")
-    settings = CHOSEN | {"study": "sis", "methods": "s-blup", "release": CURATION | {"audit_draws": 200}}
+    settings = CHOSEN | {"study": "sis", "methods": "s-blup", "release": CURATION | {"audit_draws": 100}}
     settings |= {"privacy": CHOSEN["privacy"] | {"ledger": "sis.jsonl"}}
     run(copy, settings)
     files, ledger = bundle(copy, "sis"), (copy / "sis.jsonl").read_bytes()
@@ -142,7 +142,7 @@ def test_release_of_chosen__by_dp_sis_all_at_once(site, tmp_path):
 def test_release_of_rows__by_boosted_adassp(site, tmp_path, method, n_weights):
     copy = copied_site(site, tmp_path / "copy")
     make_ledger(copy / "boosted.jsonl", epsilon="2", pure_epsilon="0.6" if method == "k-bas" else "0")
-    settings = CHOSEN | {"study": method, "methods": method, "release": CURATION | {"audit_draws": 200}}
+    settings = CHOSEN | {"study": method, "methods": method, "release": CURATION | {"audit_draws": 100}}
     settings |= {"privacy": CHOSEN["privacy"] | {"ledger": "boosted.jsonl"}}
     run(copy, settings)
     statement = json.loads(bundle(copy, method)["privacy_statement.json"])

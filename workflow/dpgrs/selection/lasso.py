@@ -109,14 +109,16 @@ def _descend(X, y, penalty, *, start):
     if not (y @ X).any():
         return np.zeros(X.shape[1])
     # Every start of the workflow imports this module, few fit a lasso, and these take half a second.
+    from sklearn import config_context
     from sklearn.exceptions import ConvergenceWarning
     from sklearn.linear_model import lasso_path
 
-    with warnings.catch_warnings(), np.errstate(all="ignore"):
+    with config_context(skip_parameter_validation=True), warnings.catch_warnings(), np.errstate(all="ignore"):
         # That a fit of private rows did not converge is theirs to know; its last coefficients serve.
         warnings.simplefilter("ignore", ConvergenceWarning)
-        # No Gram matrix: rows are few where features are many.
-        options = {"precompute": False, "check_input": False, "random_state": 0}
+        # No Gram matrix: rows are few where features are many. Checks, and the seed of what draws nothing,
+        # would take ten times as long as a small fit.
+        options = {"precompute": False, "check_input": False}
         _, path, _ = lasso_path(X, y, alphas=[penalty], coef_init=start, **options)
     assert path.shape == (X.shape[1], 1)
     return np.nan_to_num(path[:, 0], nan=0.0)

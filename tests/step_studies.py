@@ -170,3 +170,9 @@ class Study:
 
     def statement(self):
         return json.loads((self.root / "bundle" / "privacy_statement.json").read_text())
+
+
+class HaplotypeStudy(Study):
+    """The same with two rows for each person."""
+
+    rows = "haplotypes"

@@ -24,7 +24,7 @@ from dpgrs.steps import draw as draw_step
 from dpgrs.study.released import load_released
 from dpgrs.study.training_data import TrainingData
 from step_settings import settings_for
-from step_studies import Study
+from step_studies import HaplotypeStudy
 
 EVERY = [(one, method) for one in all_mechanisms().values() for method in one.drawn_for(list(METHODS))]
 NAMES_OF_EVERY = [" ".join(filter(None, (one.name, method))) for one, method in EVERY]
@@ -58,10 +58,6 @@ class UntouchedNoise(BenchmarkNoise):
 
     def _digest(self, identity):
         raise AssertionError("Noise was drawn before the request was refused.")
-
-
-class HaplotypeStudy(Study):
-    rows = "haplotypes"
 
 
 def scale(event):

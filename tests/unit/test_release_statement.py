@@ -7,15 +7,13 @@ from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
 import pytest
 
-import step_studies
 from audit_data import make_finding
 from dpgrs.errors import DpgrsError
 from dpgrs.io.sites import read_chosen_sites, write_sites
-from dpgrs.io.trials import Outcomes, load_labelled
+from dpgrs.io.trials import load_labelled
 from dpgrs.methods.mechanisms import request_of
 from dpgrs.methods.planning import expected_noise_sd
 from dpgrs.privacy.accounting.accountant import gdp_delta, gdp_epsilon, gdp_mu
@@ -34,7 +32,7 @@ from dpgrs.study.identity import fit_settings, public_identity
 from ledger_requests import new_ledger
 from release_choices import make_choice
 from release_data import FIT, make_events, make_terms
-from step_studies import N_PEOPLE, N_VARIANTS, NAMES, Study
+from step_studies import NAMES, HaplotypeStudy
 
 DELTA = 1e-6
 
@@ -220,14 +218,10 @@ def is_epsilon_of(text, mu_squared):
 
 
 def test_release__a_person_of_two_haplotypes_loses_twice_the_mu(tmp_path, monkeypatch):
-    monkeypatch.setitem(step_studies.RAW, "cohort", {"rows": "haplotypes"})
-    study = Study(tmp_path, monkeypatch)
+    study = HaplotypeStudy(tmp_path, monkeypatch)
     (tmp_path / "haplotypes").mkdir()
     account = Account("full", "haplotype", "add-remove")
     study.ledgers["add-remove"] = new_ledger(tmp_path / "haplotypes", account=account, mu_squared="4")
-    values = np.random.default_rng(6).standard_normal((3, 2 * N_PEOPLE))
-    everybody = np.ones(2 * N_PEOPLE, dtype=bool)
-    Outcomes(NAMES, {N_VARIANTS: values}, {}, everybody, "haplotypes").save(tmp_path / "outcomes.npz")
     config = study.settings("reusecov-gauss", unit="haplotype", accounting="gdp")
     study.bundle(config, study.release(config))
     statement = study.statement()

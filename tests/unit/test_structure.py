@@ -171,3 +171,14 @@ def test_citation__names_a_release_just_where_the_changelog_does():
 def test_modules__stay_small():
     sources = [*MODULES, *(REPOSITORY / "tests").rglob("*.py"), *(REPOSITORY / "workflow").rglob("*.smk")]
     assert [path.name for path in sources if len(path.read_text().splitlines()) > 400] == []
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/development.md"])
+def test_pages__name_only_what_is_there(page):
+    """A newcomer finds every module, folder and page that these name, from the root or in the package."""
+    text = (REPOSITORY / page).read_text()
+    rooms = "|".join([*ALLOWED, "workflow", "tests", "docs"])
+    named = re.findall(rf"(?<![\w./])(?:{rooms})/[\w./*-]+(?![\w{{])", text)
+    assert len(named) > 20
+    found = [path.rstrip("./") for path in named]
+    assert [path for path in found if not ((REPOSITORY / path).exists() or (PACKAGE / path).exists())] == []

@@ -52,6 +52,7 @@ class Method:
     audits : str, the function that returns their `AuditCase`s, or those of what draws for it in a benchmark;
         None where nothing does.
     accounting : str, what pages say of how its privacy is accounted, where that is special.
+    bounds : str, what pages say of its bounds, where they are not those of the study.
     steps : str, a tuple of what a statement says of its fit: each text, or a function of the fit's settings.
     """
 
@@ -77,6 +78,7 @@ class Method:
     audited: tuple = (*SUMS, "private_statistics")
     audits: str | None = "audits.sums.reusecov_cases"
     accounting: str = ""
+    bounds: str = ""
     steps: str | None = None
 
     def __post_init__(self):
@@ -144,6 +146,7 @@ TUKEY = {
     "reads_rows": True,
     "reads_count": True,
     "has_normal_noise": False,
+    "bounds": "The Tukey mechanism needs no bounds.",
 }
 CHOSEN_BLUP = {
     "mechanism": "row_mechanisms.ChosenFits",
@@ -238,6 +241,7 @@ METHODS = {
         mechanism="benchmark_mechanisms.SgdFits",
         accounting="DP-SGD, which samples rows, is accounted by privacy-loss distributions (exact accounting)"
         " or by Rényi divergences (paper’s accounting).",
+        bounds="DP-SGD stays within worst-case bounds.",
         audits="audits.baselines.baseline_cases",
     ),
     "reusecov-sketch": Method(
@@ -247,6 +251,7 @@ METHODS = {
         mechanism="benchmark_mechanisms.SketchedStatistics",
         accounting="ReuseCovSketch gives a part of ε and δ to each of its two statistics under both; its Gram"
         " matrix is of a sample, which would have to stay secret.",
+        bounds="ReuseCovSketch stays within worst-case bounds.",
         audits="audits.baselines.baseline_cases",
         reads=("lambda",),
     ),

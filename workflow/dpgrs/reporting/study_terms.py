@@ -94,11 +94,18 @@ def _private_methods(data):
     return set(data.metrics.loc[data.metrics["protection"] != Protection.NONE, "method"])
 
 
+def _said_of(name, methods):
+    """List what rows of the registry say of some methods, each text once."""
+    said = (getattr(row, name) for method, row in METHODS.items() if method in methods)
+    return list(dict.fromkeys(filter(None, said)))
+
+
 def _run(data):
     return {
         "n_training": sorted(set(data.metrics["n_rows"])),
         "facts": method_facts(data.study, _private_methods(data)),
         "is_tight": _is_tight(data),
+        "other_bounds": _said_of("bounds", _private_methods(data)),
         "clipping": data.clipping,
     }
 
@@ -115,9 +122,7 @@ def _privacy(data):
         "terms": terms,
         "promises": promises,
         "accountings": {ACCOUNTING_NAMES[fit.accounting]: ACCOUNTINGS[fit.accounting] for fit in fits},
-        "other_accountings": [
-            row.accounting for name, row in METHODS.items() if name in methods and row.accounting
-        ],
+        "other_accountings": _said_of("accounting", methods),
         # Post-processing of the same noisy statistics.
         "shared_draws": [name for method, name in methods.items() if METHODS[method].is_post_processing],
         "is_tight": _is_tight(data),

@@ -69,11 +69,10 @@ def test_compute_statistics__counts_rows_beyond_tight_norms(study, budget):
     saved = Statistics.load(compute(study, **options))
 
     for count in (10, N_OUTCOMES):
-        lengths = np.linalg.norm(np.nan_to_num(np.clip(study.Y[4][:count], -BOUND, BOUND)), axis=0)
-        n_long = np.sum(lengths > np.sqrt(count)) if budget == "joint" else 0
-        assert saved.clips.rows[4, count][1] == n_long
-    # A budget of fewer than ten outcomes has no norm.
-    assert saved.clips.rows[4, 1][1] == 0
+        Y = np.nan_to_num(np.clip(study.Y[4][:count], -BOUND, BOUND))
+        lengths = np.linalg.norm(Y, axis=0) / (1 + 0.5 / count)
+        # The norm of an outcome by itself is not below its bound here.
+        assert saved.clips.rows[4, count][1] == (np.sum(lengths > np.sqrt(count)) if budget == "joint" else 0)
     for (size, count), (n_genotypes, _) in saved.clips.rows.items():
         row_norm = saved.clipped[size, count].row_norm
         assert n_genotypes == np.sum(np.linalg.norm(study.X[:, :size], axis=1) > row_norm) > 0
@@ -87,13 +86,17 @@ def test_compute_statistics__clips_are_factors_of_root_mean_squares(study):
     assert set(wider) == {(4, N_OUTCOMES), (N_VARIANTS, N_OUTCOMES)}
     for key, part in wider.items():
         assert part.row_norm == pytest.approx(2 * plain[key].row_norm, abs=1e-3)
-        assert part.outcome_norm == pytest.approx(1.25 * plain[key].outcome_norm)
-        assert plain[key].outcome_norm == pytest.approx(np.sqrt(N_OUTCOMES))
+        assert part.outcome_norm == pytest.approx(1.25 * np.sqrt(N_OUTCOMES))
+        assert plain[key].outcome_norm == pytest.approx((1 + 0.5 / N_OUTCOMES) * np.sqrt(N_OUTCOMES))
 
 
-def test_outcome_norm__of_ten_outcomes_or_more():
-    assert outcome_norm(9, factor=1.25, bound=BOUND) is None
-    assert outcome_norm(10, factor=1.25, bound=BOUND) == pytest.approx(1.25 * np.sqrt(10))
+def test_outcome_norm__is_wider_for_few_outcomes_within_their_bound():
+    assert outcome_norm(1, factor=1.05, bound=BOUND) == BOUND
+    assert outcome_norm(1, factor=1.05, bound=3.0) == 1.5
+    assert outcome_norm(4, factor=1.05, bound=BOUND) == pytest.approx(1.125 * 2)
+    assert outcome_norm(4, factor=1.25, bound=BOUND) == pytest.approx(1.25 * 2)
+    assert outcome_norm(10, factor=1.05, bound=BOUND) == pytest.approx(1.05 * np.sqrt(10))
+    assert outcome_norm(4, factor=1.05, bound=1.0) == 2.0
 
 
 @pytest.mark.parametrize("bounds", ["worst-case", "tight"])
@@ -116,15 +119,12 @@ def test_compute_statistics__a_release_counts_nothing(study, bounds, monkeypatch
 
 
 def test_clipping__shares_of_rows_as_pages_show_them():
-    parts = {(7, 12): SimpleNamespace(outcome_norm=3.5), (7, 1): SimpleNamespace(outcome_norm=None)}
-    clips = ClipCounts({4: np.array([9]), 7: np.array([5])}, {(7, 1): [30, 0], (7, 12): [30, 50]})
-    statistics = SimpleNamespace(clips=clips, clipped=parts, n_rows=100, n_observed=np.array([90]))
+    clips = ClipCounts({4: np.array([9]), 7: np.array([5])}, {(7, 1): [30, 10], (7, 12): [30, 50]})
+    statistics = SimpleNamespace(clips=clips, n_rows=100, n_observed=np.array([90]))
 
     clipping = report._clipping(statistics, 7)
 
     assert (clipping.values.tolist(), clipping.known.tolist()) == ([5], [90])
-    assert clipping.rows[0] == ClippedRows(7, 12, 0.3, 0.5)
-    assert clipping.rows[1][:3] == (7, 1, 0.3)
-    assert np.isnan(clipping.rows[1].outcomes)
+    assert clipping.rows == [ClippedRows(7, 12, 0.3, 0.5), ClippedRows(7, 1, 0.3, 0.1)]
     statistics.clips = None
     assert report._clipping(statistics, 7) is None

@@ -141,7 +141,7 @@ def public_part(protection, row, outcomes):
 
 
 @pytest.mark.parametrize("protection", ["full", "feature", "label"])
-@pytest.mark.parametrize("outcome_norm", [None, 2.5])
+@pytest.mark.parametrize("outcome_norm", [None, 2.5, 1.25 * math.sqrt(2)])  # the last as `tight` has it
 @pytest.mark.parametrize("row_norm", [None, 1.0, 3.5])
 @pytest.mark.parametrize(
     ("rows", "unit"), [("haplotypes", "haplotype"), ("haplotypes", "person"), ("people", "person")]

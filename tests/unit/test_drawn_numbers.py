@@ -20,7 +20,7 @@ CODED = ("reusecov-gauss", "k-blup")
 # What a label says of a release beside what was drawn: nothing of it may hang on data or noise.
 PUBLIC_TERMS = {"request", "n_outcomes", "outcomes", "mechanism", "events"}
 # Public arrays: where zero lies, by the frequencies of the public panel.
-PUBLIC_ARRAYS = {"origin", "means"}
+PUBLIC_ARRAYS = {"origin", "means", "slopes"}
 
 
 def released(folder, monkeypatch, method, *, key, bounds, with_others=False):

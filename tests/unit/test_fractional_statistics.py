@@ -19,7 +19,7 @@ from dpgrs.linalg.clipped_statistics import (
     grid_frequency,
 )
 from dpgrs.linalg.covariates import fractional_statistics
-from dpgrs.linalg.norms import row_norm_of
+from dpgrs.linalg.norms import outcome_norm, row_norm_of
 from dpgrs.linalg.principal_components import LOADING_STEP, project
 from dpgrs.linalg.statistics import (
     CROSS_STEP,
@@ -145,11 +145,14 @@ def test_compute_statistics__of_dosages_and_covariates(tmp_path, monkeypatch, ha
     zero = np.append(column_moments(grid_frequency(FREQUENCY[columns]), rows="people")[0], np.zeros(len(own)))
     np.testing.assert_array_equal(found.origin[4], zero)
     options = OPTIONS | {"row_norm": part.row_norm, "is_selected": IS_SELECTED, "covariates": units}
-    of_norm = clipped_statistics(genotypes[columns], FREQUENCY[columns], gridded[4], **options)
+    assert part.outcome_norm == outcome_norm(3, factor=1.05, bound=3.0)
+    shrunk = grid_outcomes(values[4], bound=3.0, row_norm=part.outcome_norm)
+    of_norm = clipped_statistics(genotypes[columns], FREQUENCY[columns], shrunk, **options)
     np.testing.assert_array_equal(part.gram, of_norm[0])
     np.testing.assert_array_equal(part.cross, of_norm[1])
     n_long = count_long_rows(genotypes[columns], FREQUENCY[columns], **options)
-    assert found.clips.rows[4, 3].tolist() == [n_long, 0]
+    n_shrunk = np.count_nonzero((shrunk != gridded[4])[:, IS_SELECTED].any(axis=0))
+    assert found.clips.rows[4, 3].tolist() == [n_long, n_shrunk]
     if has_covariates:
         others = Covariates(("age", "sex"), units[:, 1:], np.zeros(2), np.ones(2), 3.0, "people")
         others.save(paths["covariates"])

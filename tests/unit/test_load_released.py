@@ -13,7 +13,7 @@ from step_studies import N_VARIANTS
 RELEASED = methods_that("may_be_released")
 
 # Where zero lies, by the frequencies of the public panel: drawn by nobody.
-PUBLIC = {"origin"}
+PUBLIC = {"origin", "slopes"}
 
 
 def released(study, method, **privacy):

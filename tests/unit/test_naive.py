@@ -112,7 +112,7 @@ def test_fit_separately__origin_moves_what_is_predicted_from():
 
 def test_collect__holds_all_and_fits_the_same():
     drawn, origin = release(), np.linspace(-0.3, 0.4, D)
-    together = collect(iter(drawn), L, origin=origin)
+    together = collect(iter(drawn), L)
     for number, (one, again) in enumerate(zip(drawn, together.by_outcome(), strict=True)):
         np.testing.assert_array_equal(one.gram, together.gram[number])
         np.testing.assert_array_equal(one.cross, again.cross)

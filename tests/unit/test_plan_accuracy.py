@@ -25,7 +25,7 @@ def plan_of(*changes, **assumed):
     return plan_study(read_settings("study.yaml", changes=changes), people=1000, **assumed)
 
 
-@pytest.mark.parametrize(("count", "outcome_norm"), [(9, None), (16, 1.1 * 4)])
+@pytest.mark.parametrize(("count", "outcome_norm"), [(2, 1.25 * 2**0.5), (9, 1.1 * 3), (16, 1.1 * 4)])
 def test_plan_study__tight_bounds_are_planned_with_their_norms(count, outcome_norm):
     lines = [f"21\t{position}\tA\tC\t0.{position}" for position in range(1, 9)]
     Path("sites.tsv").write_text("\n".join(["contig\tposition\tref\talt\tfrequency", *lines]) + "\n")

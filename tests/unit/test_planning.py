@@ -6,6 +6,7 @@ import pytest
 
 from dpgrs.errors import UsageError
 from dpgrs.genotypes.bits import pack
+from dpgrs.linalg.attenuation import clip_slopes
 from dpgrs.linalg.clipped_statistics import clipped_statistics, grid_frequency, tight_row_norm
 from dpgrs.linalg.statistics import CROSS_STEP, GRAM_STEP, column_moments, grid_outcomes
 from dpgrs.methods import planning
@@ -258,7 +259,13 @@ def r2_of_runs(method, request, frequency, n_rows, terms, *, n_runs):
         gram, cross, origin = summed(request, X, Y, frequency)
         noise = BenchmarkNoise(1, "test", repeat)
         noisy = private_statistics(gram, cross, n_rows, request=request, noise=noise)
-        noisy = replace(noisy, origin=origin)
+        slopes = clip_slopes(
+            np.full(len(Y), np.nan),
+            bound=request.outcome_bound,
+            norm=request.outcome_norm,
+            n_shared=request.n_outcomes,
+        )
+        noisy = replace(noisy, origin=origin, slopes=slopes if request.outcome_norm else None)
         fit = fit_released(method, noisy, request=request, terms=terms)
         missed = (fit.weights - effects) ** 2 @ variance + (fit.weights @ (fit.means - mean)) ** 2
         accuracies.append(effects**2 @ variance - missed)

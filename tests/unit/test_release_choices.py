@@ -35,7 +35,7 @@ class ChoosesFirst(SeparateFits):
     def __init__(self, epsilon, gaussian_epsilon=None):
         self.epsilon, self.gaussian_epsilon = epsilon, gaussian_epsilon
 
-    def draw(self, gram, cross, n_rows, *, request, noise, outcome_names, observed, origin=None):
+    def draw(self, gram, cross, n_rows, *, request, noise, outcome_names, observed, origin=None, slopes=None):
         numbers = replace(request, epsilon=self.gaussian_epsilon or request.epsilon)
         options = {"request": numbers, "noise": noise, "outcome_names": outcome_names}
         drawn, chosen, events = super().draw(gram, cross, n_rows, **options), [], []

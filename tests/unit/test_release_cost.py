@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from dpgrs.evaluation.private_metrics import AccuracyRequest, private_accuracy
+from dpgrs.linalg.norms import outcome_norm
 from dpgrs.methods.chosen_requests import request_of_rows
 from dpgrs.methods.mechanisms import mechanism_of
 from dpgrs.methods.requests import request_grid
@@ -62,8 +63,11 @@ def make_release(config, ledger, *, sites=SITES):
         **{name: privacy[name] for name in ("delta", "gram_share", "count_share", "neighbours", "unit")},
     )
     if privacy["bounds"] == "tight":
-        # What follows from the sites is not known before a run; few outcomes have their bounds alone.
-        request = replace(request, coding="frequency", row_norm=1.7)
+        # What follows from the sites is not known before a run.
+        norm = outcome_norm(
+            request.n_outcomes, factor=privacy["outcome_clip"], bound=config["outcomes"]["bound"]
+        )
+        request = replace(request, coding="frequency", row_norm=1.7, outcome_norm=norm)
     size = request.n_variants + 1
     gram, cross = np.zeros((size, size), dtype=np.int64), np.zeros((count, size), dtype=np.int64)
     mechanism, known = mechanism_of(config["methods"][0]), np.zeros(count, dtype=np.int64)
@@ -220,6 +224,7 @@ def make_screened_release(config, ledger):
     )
     bounds = {"frequency": frequencies()} if privacy["bounds"] == "tight" else {}
     request, public = request_of_rows(request, screening_terms(config), **bounds), public_identity(config)
+    request = mechanism.with_outcome_norm(request, factor=privacy["outcome_clip"])
     terms = {"request": request, "outcome_names": NAMES, "frequency": frequencies()}
     release(
         lambda noise: mechanism.draw(cohort(), noise=noise, **terms),

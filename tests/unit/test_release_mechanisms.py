@@ -102,7 +102,7 @@ FIRST = {
     ],
     "tight": [
         "573a621b213ecb2b71bb40a05881ef54e470ff43f5e64941c6f2d7e39bca38c6",
-        "29284997323e598b128ae3ca6c9b4d08fa1a28434c839d6347b140a0d895d961",
+        "4b14158c31858834c4d2d4e724f06ef74cd63b049071a9adddfb882bf5e6beb0",
     ],
 }
 

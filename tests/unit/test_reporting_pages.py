@@ -279,7 +279,7 @@ def test_overview__settings_that_matter_to_its_methods(tmp_path, options, presen
 
 
 def test_pages__what_was_clipped(data, tmp_path):
-    rows = [ClippedRows(24, 12, 0.4567, 0.123), ClippedRows(24, 3, 0.4567, np.nan)]
+    rows = [ClippedRows(24, 12, 0.4567, 0.123), ClippedRows(24, 3, 0.4567, 0.0)]
     clipping = Clipping(np.array([0, 7, 1234]), np.array([400, 400, 2000]), rows)
 
     report = write_report(replace(data, clipping=clipping), tmp_path / "report")
@@ -288,7 +288,7 @@ def test_pages__what_was_clipped(data, tmp_path):
     text = " ".join(index.text.split())
     assert "In trial 1, 1,241 of 2,800 training values of all outcomes (44.32 %) lie beyond ±3" in text
     assert "A release clips as well, but does not count" in text
-    assert "24 12 45.7 % 12.3 % 24 3 45.7 % –" in text
+    assert "24 12 45.7 % 12.3 % 24 3 45.7 % 0.0 %" in text
     assert "1234" in index.values("data-value")
     page = " ".join(Page(report / "outcomes/01/outcome_0002.html").text.split())
     assert "Values clipped: 7 of 400 training values lie beyond ±3, in trial 1." in page

@@ -122,7 +122,7 @@ def test_fit_weights__private_fits_see_released_numbers_alone(statistics, tmp_pa
     fits = [arrays for label, arrays in found if label["reported"]]
     assert len(fits) == len(released)
     for (label, arrays), fit in zip(released, fits, strict=True):
-        noisy = NoisyStatistics(arrays["gram"], arrays["cross"], label["n"], events=())
+        noisy = NoisyStatistics(arrays["gram"], arrays["cross"], label["n"], slopes=arrays["slopes"])
         np.testing.assert_array_equal(fit["weights"], fit_reusecov(noisy, penalty=0.3).weights)
 
 
@@ -299,8 +299,7 @@ def test_compute_statistics__tight_bounds_clip_rows_at_public_norms(statistics, 
         frequency = FREQUENCY[SIZES[size]]
         expected = np.sqrt(np.sum(frequency * (1 - frequency)))
         assert 0 <= expected - part.row_norm < CLIPPED_GRAM_STEP**0.5
-        # Fewer than ten outcomes have their bounds alone.
-        assert part.outcome_norm is None
+        assert part.outcome_norm == pytest.approx((1 + 0.5 / count) * np.sqrt(count))
         X = statistics.X[:, SIZES[size]] + 0.5 - frequency
         X *= np.minimum(1, part.row_norm / np.linalg.norm(X, axis=1))[:, np.newaxis]
         G = np.column_stack([X, np.full(len(X), 0.5)])

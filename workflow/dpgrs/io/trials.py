@@ -24,6 +24,7 @@ class Outcomes:
     effects : dict of panel size to (n_outcomes, panel size) float64, the simulated truth; empty where real.
     is_training : (n_rows,) bool. All rows of a person are on the same side.
     rows : Rows, what a row is.
+    prevalence : (n_outcomes,) float64, public, of 0/1 outcomes; NaN of all others.
     """
 
     names: tuple
@@ -31,23 +32,29 @@ class Outcomes:
     effects: dict
     is_training: np.ndarray
     rows: Rows
+    prevalence: np.ndarray | None = None
+
+    def __post_init__(self):
+        if self.prevalence is None:
+            object.__setattr__(self, "prevalence", np.full(len(self.names), np.nan))
 
     def save(self, path):
         arrays = {"names": np.array(self.names, dtype=str), "is_training": self.is_training}
-        arrays |= {"rows": np.array(str(self.rows))}
+        arrays |= {"rows": np.array(str(self.rows)), "prevalence": self.prevalence}
         arrays |= {f"values/{size}": values for size, values in self.values.items()}
         arrays |= {f"effects/{size}": effects for size, effects in self.effects.items()}
         save_arrays(path, arrays)
 
     @classmethod
     def load(cls, path):
-        arrays = _load(path, "names", "is_training", "rows")
+        arrays = _load(path, "names", "is_training", "rows", "prevalence")
         return cls(
             tuple(arrays["names"].tolist()),
             _by_size(arrays, "values"),
             _by_size(arrays, "effects"),
             arrays["is_training"],
             Rows(str(arrays["rows"])),
+            arrays["prevalence"],
         )
 
 
@@ -60,13 +67,13 @@ class ClippedStatistics:
     gram : (n_variants + 1, n_variants + 1) int64, intercept last, in units of `CLIPPED_GRAM_STEP`.
     cross : (n_outcomes, n_variants + 1) int64, in units of `CLIPPED_CROSS_STEP`.
     row_norm : float, of the genotypes.
-    outcome_norm : float or None, of the outcomes of one budget; None where each outcome has its bound alone.
+    outcome_norm : float, of the outcomes of one budget.
     """
 
     gram: np.ndarray
     cross: np.ndarray
     row_norm: float
-    outcome_norm: float | None
+    outcome_norm: float
 
 
 @dataclass(frozen=True)
@@ -146,7 +153,7 @@ class Statistics:
         arrays |= {f"columns/{size}": columns for size, columns in self.columns.items()}
         arrays |= {f"origin/{size}": origin for size, origin in self.origin.items()}
         for (size, count), part in self.clipped.items():
-            norms = np.array([part.row_norm, np.nan if part.outcome_norm is None else part.outcome_norm])
+            norms = np.array([part.row_norm, part.outcome_norm])
             named = {"gram": part.gram, "cross": part.cross, "norms": norms}
             arrays |= {f"clipped/{size}/{count}/{name}": array for name, array in named.items()}
         if self.clips is not None:
@@ -244,8 +251,5 @@ def _clipped(arrays):
     parts = {}
     for size, count in sorted(_designs(arrays, "clipped")):
         gram, cross, norms = (arrays[f"clipped/{size}/{count}/{name}"] for name in ("gram", "cross", "norms"))
-        row_norm, outcome_norm = norms.tolist()
-        parts[size, count] = ClippedStatistics(
-            gram, cross, row_norm, None if np.isnan(outcome_norm) else outcome_norm
-        )
+        parts[size, count] = ClippedStatistics(gram, cross, *norms.tolist())
     return parts

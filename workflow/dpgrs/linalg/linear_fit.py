@@ -44,6 +44,12 @@ class LinearFit:
         """
         return self if origin is None else replace(self, means=self.means + origin)
 
+    def times(self, factors):
+        """Return the fit whose weights are multiplied by one number > 0 for each outcome."""
+        factors = factors[:, np.newaxis]
+        errors = None if self.standard_errors is None else self.standard_errors * factors
+        return replace(self, weights=self.weights * factors, standard_errors=errors)
+
     def at(self, x):
         """Return the (n_outcomes,) predictions of one row x, (n_variants,) in `half` coding."""
         return self.intercept + (self.weights * (x - self.means)).sum(axis=1)

@@ -6,22 +6,21 @@ from dpgrs.linalg.clipped_statistics import tight_outcome_norm, tight_row_norm
 from dpgrs.linalg.covariates import entry_scale
 from dpgrs.linalg.statistics import grid_outcomes
 
-# The norm of fewer standardised outcomes is often far above its root mean square, so a clip would bias.
-FEWEST_CLIPPED_OUTCOMES = 10
+# The norm of l standardised outcomes is often above its root mean square, by about this share of it over l.
+SPREAD = 0.5
 
 
 def outcome_norm(n_shared, *, factor, bound):
-    """Return the norm at which `tight` bounds clip rows of outcomes that share a budget; None if they do not.
+    """Return the norm at which `tight` bounds clip rows of outcomes that share a budget.
 
     Parameters
     ----------
     n_shared : int
-    factor : float, times the root of their number.
+    factor : float, times the root of their number; of l outcomes at least 1 + 1/(2 l), which fits undo
+        (`dpgrs.linalg.attenuation`).
     bound : float, of every outcome.
     """
-    if n_shared < FEWEST_CLIPPED_OUTCOMES:
-        return None
-    return tight_outcome_norm(n_shared, factor=factor, bound=bound)
+    return tight_outcome_norm(n_shared, factor=max(factor, 1 + SPREAD / n_shared), bound=bound)
 
 
 def row_norm_of(frequency, *, rows, factor, n_covariates=0, covariate_bound=None):

@@ -26,12 +26,12 @@ class FittedSeparately(WholeFits):
         exact = super().exact(request, data=data, names=names, settings=settings)
         return exact | {"penalty": settings.regression["lambda"]}
 
-    def draw(self, gram, cross, n_rows, *, penalty, origin=None, **options):
+    def draw(self, gram, cross, n_rows, *, penalty, origin=None, slopes=None, **options):
         # One outcome's X'X at a time: all of them may not fit into memory.
         drawn, events = private_separate_statistics(gram, cross, n_rows, **options), []
-        return DrawnFits(
-            fit_separately(_noting(drawn, events), penalty=penalty, origin=origin), tuple(events)
-        )
+        fit = fit_separately(_noting(drawn, events), penalty=penalty, origin=origin)
+        # Ridge is linear in X'Y.
+        return DrawnFits(fit if slopes is None else fit.times(1 / slopes), tuple(events))
 
 
 class SgdFits(WholeFits):

@@ -19,9 +19,9 @@ from dpgrs.methods.blup_model import (
     HERITABILITIES,
     beta_priors,
     effect_moments,
-    equally_inflated,
     heritability_posterior,
     interval_scale,
+    outcomes_alike,
     prior_moments,
     ratio_where,
     require_terms,
@@ -48,7 +48,9 @@ class BlupFit:
     heritability: np.ndarray
 
 
-def fit_blup(gram, cross, n, *, gram_sd, cross_sd, means=None, heritability=None, inflation=None):
+def fit_blup(
+    gram, cross, n, *, gram_sd, cross_sd, means=None, heritability=None, inflation=None, slopes=None
+):
     """Estimate effects from noisy statistics, under full or label protection.
 
     Standard errors are returned where they were measured to be calibrated: with an exact Gram matrix, or
@@ -65,6 +67,8 @@ def fit_blup(gram, cross, n, *, gram_sd, cross_sd, means=None, heritability=None
     heritability : float in (0, 1), public; None estimates it for every outcome.
     inflation : (n_outcomes,) float64 >= 1, n over the number of rows on which each outcome is known, on which
         alone it was summed; None takes all as known.
+    slopes : (n_outcomes,) float64 in (0, 1], of clipped outcomes (`dpgrs.linalg.attenuation`); None takes all
+        as not clipped.
 
     Returns
     -------
@@ -87,17 +91,19 @@ def fit_blup(gram, cross, n, *, gram_sd, cross_sd, means=None, heritability=None
         return _nothing(cross.shape, heritability)
     U, known = spectrum.vectors, {"cross_sd": cross_sd, "means": means, "heritabilities": grid}
     C, log_likelihood = np.empty(cross.shape), np.empty((len(cross), len(grid)))
-    for factor, own in equally_inflated(inflation, len(cross)):
-        C[own] = cross[own] * factor @ U
-        prior = prior_moments(spectrum, n, inflation=factor, **known)
-        log_likelihood[own] = prior.log_likelihood(C[own])
+    groups = list(outcomes_alike(inflation, slopes, len(cross)))
+    for alike in groups:
+        C[alike.own] = cross[alike.own] * alike.factor @ U
+        prior = prior_moments(spectrum, n, inflation=alike.inflation, slope=alike.slope, **known)
+        log_likelihood[alike.own] = prior.log_likelihood(C[alike.own])
     posterior = heritability_posterior(log_likelihood, beta_priors(tuple(grid)))
     effects, errors = np.empty_like(C), None
     if gram_sd == 0 or heritability is not None:
         errors = np.empty_like(C)
-    for factor, own in equally_inflated(inflation, len(cross)):
+    for alike in groups:
+        own = alike.own
         # Made anew: all at once are too many.
-        prior = prior_moments(spectrum, n, inflation=factor, **known)
+        prior = prior_moments(spectrum, n, inflation=alike.inflation, slope=alike.slope, **known)
         effects[own], variances = effect_moments(C[own], prior, posterior[own])
         if errors is not None:
             errors[own] = _standard_errors(variances, prior, posterior[own], U)
@@ -114,7 +120,7 @@ def _standard_errors(variances, prior, posterior, U):
 
 
 def fit_blup_public_outcomes(
-    gram, cross, n, *, outcomes, gram_sd, cross_sd, means=None, heritability=None, inflation=None
+    gram, cross, n, *, outcomes, gram_sd, cross_sd, means=None, heritability=None, inflation=None, slopes=None
 ):
     """Estimate effects from noisy statistics where the outcomes are public: feature protection.
 
@@ -130,8 +136,8 @@ def fit_blup_public_outcomes(
     ----------
     outcomes : (n_outcomes, n_rows), the clipped outcomes that were summed.
     gram, cross, n, gram_sd, cross_sd, means, heritability : as in `fit_blup`; h2 is common to all outcomes.
-    inflation : as in `fit_blup`. The model is that of outcomes that are 0 where they are missing; their
-        weights are multiplied by it.
+    inflation, slopes : as in `fit_blup`. The model is that of outcomes that are 0 where they are missing, and
+        as they were clipped; their weights are multiplied by the one and divided by the other.
 
     Returns
     -------
@@ -181,8 +187,8 @@ def fit_blup_public_outcomes(
             shrinkage += share * ridge * ratio_where(prior, variance, where=variance > 0)
     mean_h2 = posterior.sum(axis=1) @ grid
     weights = Q @ (shrinkage * C) @ U.T
-    if inflation is not None:
-        weights *= inflation[:, np.newaxis]
+    for alike in outcomes_alike(inflation, slopes, len(cross)):
+        weights[alike.own] *= alike.factor
     return BlupFit(weights, None, np.full(len(cross), mean_h2))
 
 

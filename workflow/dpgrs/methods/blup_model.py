@@ -22,6 +22,10 @@ where it is known and 0 elsewhere, of mean 1 and variance r - 1, so that beside 
 add (r - 1) h2 a_k to the variance of c_k, and e r s2 a_k: together (s2 + r - 1) a_k. The noise is r s_A, and
 the mean of the outcome has the variance r/n, so that q is sqrt(r) times as long.
 
+Of an outcome whose clip leaves a slope s of all effects (`dpgrs.linalg.attenuation`), v~ is X'Y over s, and
+the noise s_A/s. A clipped 0/1 outcome, over s, is the outcome itself but for a constant; a normal one has the
+variance that it had, but for a few percent.
+
 h2 lies on a grid. Its prior is a Beta distribution of mean m and concentration c, cut into the cells of the
 grid; (m, c) lie on a grid too, all points alike before the outcomes are seen, and are averaged over with
 
@@ -110,7 +114,9 @@ class PriorMoments:
         return ratio_where(self.loading[:, np.newaxis], self.variance, where=usable)
 
 
-def prior_moments(spectrum, n, *, cross_sd, means=None, heritabilities=HERITABILITIES, inflation=1.0):
+def prior_moments(
+    spectrum, n, *, cross_sd, means=None, heritabilities=HERITABILITIES, inflation=1.0, slope=1.0
+):
     """Return the PriorMoments of the model in the eigenbasis of a noisy Gram matrix.
 
     Parameters
@@ -121,10 +127,11 @@ def prior_moments(spectrum, n, *, cross_sd, means=None, heritabilities=HERITABIL
     means : (n_variants,) column means of X, where X'Y is not of centred columns; None takes 0.
     heritabilities : (n_grid,) float64, in (0, 1).
     inflation : float >= 1, by what X'Y and its noise were multiplied, since outcomes are missing.
+    slope : float in (0, 1], by what they were divided, since outcomes were clipped.
     """
     t2, s2 = heritabilities * n / spectrum.trace, 1 - heritabilities
     a, b = spectrum.first[:, np.newaxis], spectrum.second[:, np.newaxis]
-    variance = t2 * b + (s2 + (inflation - 1)) * a + (inflation * cross_sd) ** 2
+    variance = t2 * b + (s2 + (inflation - 1)) * a + (inflation / slope * cross_sd) ** 2
     assert variance.shape == (len(a), len(heritabilities))
     loading = np.zeros(len(a)) if means is None else np.sqrt(n * inflation) * (means @ spectrum.vectors)
     is_informative = variance[:, 0] > np.finfo(float).eps * variance.max()
@@ -241,17 +248,40 @@ def require_terms(*, n, gram_sd, cross_sd, heritability=None):
         )
 
 
-def equally_inflated(inflation, n_outcomes):
-    """Yield every value of the inflation, and the mask of the outcomes that have it.
+@dataclass(frozen=True)
+class Alike:
+    """Outcomes of the same inflation and slope.
+
+    Attributes
+    ----------
+    own : (n_outcomes,) bool, which these are.
+    inflation, slope : float
+    """
+
+    own: np.ndarray
+    inflation: float
+    slope: float
+
+    @property
+    def factor(self):
+        """By what their X'Y is multiplied."""
+        return self.inflation / self.slope
+
+
+def outcomes_alike(inflation, slopes, n_outcomes):
+    """Yield the Alike of every pair of an inflation and a slope.
 
     Parameters
     ----------
-    inflation : (n_outcomes,) float64 >= 1, as in `dpgrs.methods.blup.fit_blup`, or None.
+    inflation, slopes : (n_outcomes,) float64, as in `dpgrs.methods.blup.fit_blup`, or None.
     n_outcomes : int
     """
-    inflation = np.ones(n_outcomes) if inflation is None else inflation
-    for value in np.unique(inflation):
-        yield float(value), inflation == value
+    pairs = np.ones((n_outcomes, 2))
+    for column, values in enumerate((inflation, slopes)):
+        if values is not None:
+            pairs[:, column] = values
+    for pair in np.unique(pairs, axis=0):
+        yield Alike((pairs == pair).all(axis=1), *pair.tolist())
 
 
 def ratio_where(numerator, denominator, *, where):

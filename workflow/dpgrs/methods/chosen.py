@@ -6,6 +6,7 @@ from functools import cached_property
 import numpy as np
 
 from dpgrs.genotypes.bits import pack
+from dpgrs.linalg.attenuation import clip_slopes
 from dpgrs.linalg.clipped_statistics import clipped_statistics, grid_frequency
 from dpgrs.linalg.linear_fit import LinearFit
 from dpgrs.linalg.statistics import (
@@ -51,6 +52,7 @@ class ScreeningData:
     n_haplotypes : int
     rows : Rows
     sample_id : (n_people,) str, by which two-stage puts people into groups; None where nothing does.
+    prevalence : (n_outcomes,) float64, public, of 0/1 outcomes, NaN of others; None takes all as normal.
     """
 
     bits: np.ndarray
@@ -59,11 +61,17 @@ class ScreeningData:
     n_haplotypes: int
     rows: Rows
     sample_id: np.ndarray | None = None
+    prevalence: np.ndarray | None = None
 
     @cached_property
     def training_rows(self):
         """The training rows of all variants in `half` coding: (n_training, n_variants) float64."""
         return self.rows_of(np.arange(len(self.bits)), self.is_training)
+
+    def slopes(self, n_outcomes, *, bound, norm):
+        """Return what clips leave of the effects on each of the first outcomes, (n_outcomes,) float64."""
+        prevalence = np.full(n_outcomes, np.nan) if self.prevalence is None else self.prevalence[:n_outcomes]
+        return clip_slopes(prevalence, bound=bound, norm=norm, n_shared=1)
 
     def unit_keys(self, rows_per_unit):
         """Return a public name of every unit that is trained on, a list of str, in the order of rows."""
@@ -126,7 +134,8 @@ class ScreeningData:
         frequency : (n_variants,) public frequencies, for `frequency` coding.
         """
         options = {"n_haplotypes": self.n_haplotypes, "rows": self.rows, "is_selected": self.is_training}
-        bits, Y = self.bits[chosen], grid_outcomes(self.Y[number : number + 1], bound=request.outcome_bound)
+        clips = {"bound": request.outcome_bound, "row_norm": request.outcome_norm}
+        bits, Y = self.bits[chosen], grid_outcomes(self.Y[number : number + 1], **clips)
         if request.coding == Coding.HALF:
             return gram(bits, **options), cross_product(bits, Y, **options)
         return clipped_statistics(bits, frequency[chosen], Y, row_norm=request.row_norm, **options)
@@ -240,6 +249,7 @@ def private_chosen_statistics(data, chosen, *, request, noise, outcome_names, fr
         tuple(events),
         origin,
         observed=np.array(known) if known else None,
+        slopes=data.slopes(len(outcome_names), bound=request.outcome_bound, norm=request.outcome_norm),
         chosen=chosen,
     )
 

@@ -70,6 +70,8 @@ class ScreeningTerms:
 class ScreenedRequest(PrivacyRequest):
     """All public terms of fits of chosen variants: `n_variants` can be chosen, `row_norm` is of the chosen.
 
+    Here `outcome_norm` is of a single outcome: each is summed by itself.
+
     Attributes
     ----------
     screening : ScreeningTerms

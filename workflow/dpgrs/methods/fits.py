@@ -12,7 +12,7 @@ from dpgrs.linalg.statistics import column_moments, count_known
 from dpgrs.methods.blup import fit_blup, fit_blup_public_outcomes
 from dpgrs.methods.penalties import adassp_penalty, evidence_penalty
 from dpgrs.methods.registry import METHODS, named
-from dpgrs.methods.reusecov import CENTRED, fit_reusecov
+from dpgrs.methods.reusecov import CENTRED, SHOWN_IN_FULL, fit_reusecov
 from dpgrs.types import Coding, Penalty, Protection, Rows
 
 
@@ -39,6 +39,7 @@ STEPS = (*CENTRED, _in_words)
 STEPS_IN_ELLIPSOID = (_moved_in_words, *STEPS)
 STEPS_APART = ("Every outcome is fitted by itself, from a noisy Gram matrix of its own.", *STEPS)
 STEPS_OF_BLUP = (
+    SHOWN_IN_FULL,
     "The means are those of the denoised Gram matrix.",
     "A noise-aware best linear unbiased prediction (docs/blup.md).",
 )
@@ -120,7 +121,7 @@ def blup(noisy, *, request, terms, outcomes):
     means, G_c = _centred(noisy, request)
     known = {"gram_sd": request.noise_sd["gram"], "cross_sd": request.noise_sd["cross"]}
     known |= {"heritability": terms.heritability, "means": means}
-    known |= {"inflation": noisy.inflation}
+    known |= {"inflation": noisy.inflation, "slopes": noisy.slopes}
     if outcomes is None:
         found = fit_blup(G_c, noisy.cross, noisy.n, **known)
     else:
@@ -147,7 +148,7 @@ def _penalty(noisy, request, terms):
         return adassp_penalty(request.n_columns, gram_sd=gram_sd, n=noisy.n)
     means, G_c = _centred(noisy, request)
     known = {"gram_sd": gram_sd, "cross_sd": request.noise_sd["cross"], "means": means}
-    known |= {"inflation": noisy.inflation}
+    known |= {"inflation": noisy.inflation, "slopes": noisy.slopes}
     return evidence_penalty(G_c, noisy.cross, noisy.n, **known)
 
 

@@ -68,7 +68,7 @@ class SeparateStatistics:
     Attributes
     ----------
     gram : (n_outcomes, n_variants + 1, n_variants + 1) float64, the noisy X'X of every outcome.
-    cross, n, events, observed : as in `NoisyStatistics`.
+    cross, n, events, observed, slopes : as in `NoisyStatistics`.
     origin : (n_variants,) float64 or None, as there; the same for all.
     """
 
@@ -78,12 +78,14 @@ class SeparateStatistics:
     events: tuple = ()
     origin: np.ndarray | None = None
     observed: np.ndarray | None = None
+    slopes: np.ndarray | None = None
 
     def by_outcome(self):
         """Yield the NoisyStatistics of one outcome after the other, without events."""
         for number, (gram, cross) in enumerate(zip(self.gram, self.cross, strict=True)):
-            known = None if self.observed is None else self.observed[number : number + 1]
-            yield NoisyStatistics(gram, cross[np.newaxis], self.n, observed=known)
+            own = {"observed": self.observed, "slopes": self.slopes}
+            own = {name: array[number : number + 1] for name, array in own.items() if array is not None}
+            yield NoisyStatistics(gram, cross[np.newaxis], self.n, **own)
 
 
 @lru_cache(maxsize=256)
@@ -139,14 +141,13 @@ def private_separate_statistics(gram, cross, n_rows, *, request, noise, outcome_
         events = ()
 
 
-def collect(drawn, n_outcomes, *, origin=None):
+def collect(drawn, n_outcomes):
     """Put the statistics of all outcomes into one.
 
     Parameters
     ----------
     drawn : iterable of NoisyStatistics of one outcome each, as from `private_separate_statistics`.
     n_outcomes : int, how many there are.
-    origin : (n_variants,) float64 or None, as in `NoisyStatistics`.
 
     Returns
     -------
@@ -161,7 +162,7 @@ def collect(drawn, n_outcomes, *, origin=None):
         events += one.events
         known += [] if one.observed is None else one.observed.tolist()
     observed = np.array(known) if known else None
-    return SeparateStatistics(grams, crosses, n, tuple(events), origin, observed)
+    return SeparateStatistics(grams, crosses, n, tuple(events), observed=observed)
 
 
 def fit_separately(drawn, *, penalty, origin=None):

@@ -13,14 +13,14 @@ from scipy.special import softmax
 from dpgrs.errors import UsageError
 from dpgrs.linalg.denoising import noisy_spectrum
 from dpgrs.methods.adassp import FAILURE
-from dpgrs.methods.blup_model import equally_inflated, prior_moments, require_terms
+from dpgrs.methods.blup_model import outcomes_alike, prior_moments, require_terms
 
 N_PENALTIES = 400  # in the first search, evenly on the log scale
 NEGLIGIBLE = 1e-6  # of the smallest eigenvalue that counts: a penalty below it is none
 TOLERANCE = 1e-9  # of the logarithm of the penalty
 
 
-def evidence_penalty(gram, cross, n, *, gram_sd, cross_sd, means=None, inflation=None):
+def evidence_penalty(gram, cross, n, *, gram_sd, cross_sd, means=None, inflation=None, slopes=None):
     """Return the penalty with which ridge comes closest to the noise-aware BLUP, one for all outcomes.
 
     In the notation of `dpgrs.methods.blup_model`, let w_k be the eigenvalues of G~, cut off at 0, and V_k
@@ -42,7 +42,7 @@ def evidence_penalty(gram, cross, n, *, gram_sd, cross_sd, means=None, inflation
     n : float > 0, number of rows, noisy or exact.
     gram_sd, cross_sd : float >= 0, standard deviations of the noise of their entries; 0 where exact.
     means : (n_variants,) column means of X, where X'Y is not of centred columns; None takes 0.
-    inflation : (n_outcomes,) float64 >= 1 or None, as in `fit_blup`.
+    inflation, slopes : (n_outcomes,) float64 or None, as in `fit_blup`.
 
     Returns
     -------
@@ -63,19 +63,22 @@ def evidence_penalty(gram, cross, n, *, gram_sd, cross_sd, means=None, inflation
     if spectrum.trace <= 0:
         return math.inf
     seen, log_likelihood = spectrum.first > 0, 0.0
-    groups = list(equally_inflated(inflation, len(cross)))
-    for factor, own in groups:
-        prior = prior_moments(spectrum, n, cross_sd=cross_sd, means=means, inflation=factor)
+    groups, known = (
+        list(outcomes_alike(inflation, slopes, len(cross))),
+        {"cross_sd": cross_sd, "means": means},
+    )
+    for alike in groups:
+        prior = prior_moments(spectrum, n, inflation=alike.inflation, slope=alike.slope, **known)
         seen &= prior.is_informative
-        log_likelihood += prior.log_likelihood(cross[own] * factor @ spectrum.vectors).sum(axis=0)
+        log_likelihood += prior.log_likelihood(cross[alike.own] * alike.factor @ spectrum.vectors).sum(axis=0)
     posterior = softmax(log_likelihood)
     variance = np.empty((len(groups), np.count_nonzero(seen)))
-    for number, (factor, _) in enumerate(groups):
-        prior = prior_moments(spectrum, n, cross_sd=cross_sd, means=means, inflation=factor)
+    for number, alike in enumerate(groups):
+        prior = prior_moments(spectrum, n, inflation=alike.inflation, slope=alike.slope, **known)
         variance[number] = prior.variance[seen] @ posterior + prior.loading[seen] ** 2
     signal = prior.signal[seen] @ posterior
     eigenvalues = np.maximum(spectrum.eigenvalues, 0)[seen]
-    share = np.array([own.mean() for _, own in groups])
+    share = np.array([alike.own.mean() for alike in groups])
     importance = share[:, np.newaxis] * spectrum.first[seen] * variance
 
     def excess(log_penalty):

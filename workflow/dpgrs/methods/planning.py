@@ -194,9 +194,10 @@ def _ridge_of_cohort(request, cohort, *, penalty, heritability, key):
     n, A, variance = cohort.n, cohort.slope, cohort.variance
     noisy = noisy_statistics(request, cohort, n_outcomes=COUNTS_DRAWN, key=key)
     P, shift = _solution(noisy.gram, noisy.n, cohort, penalty=penalty)
-    factor = noisy.inflation
+    factor = noisy.inflation / noisy.shown
     P, spread = P * factor.mean(), float(factor.var() / factor.mean() ** 2)
     P_exact, shift_exact = _solution(cohort.gram * n, n, cohort, penalty=penalty)
+    P_exact = P_exact / noisy.shown.mean()
 
     effect_variance = heritability / variance.sum()
     C = effect_variance * A @ A.T + (1 - heritability) / n * cohort.root @ cohort.root.T

@@ -15,7 +15,12 @@ COUNT_STEP = 2.0**-10
 # Standard deviations of the noise of a count of rows; below, an outcome is taken as known on so many.
 SMALLEST_KNOWN = 3
 # What `fit_reusecov` does first, for statements.
+SHOWN_IN_FULL = (
+    "The noisy X'Y of every outcome is divided by the share of effects that its clip leaves, which public "
+    "constants tell."
+)
 CENTRED = (
+    SHOWN_IN_FULL,
     "The noisy Gram matrix is centred by its own intercept column.",
     "Its negative eigenvalues, which only noise can cause, count as 0.",
 )
@@ -36,6 +41,8 @@ class NoisyStatistics:
         covariates; None where that is its coding.
     observed : (n_outcomes,) float64 above 0, on how many rows each outcome is known: noisy, or public; None
         takes all as known.
+    slopes : (n_outcomes,) float64 in (0, 1], how much of its effects X'Y shows of each outcome, as it was
+        clipped: public (`dpgrs.linalg.attenuation`). None takes all as shown in full.
     """
 
     gram: np.ndarray
@@ -44,6 +51,7 @@ class NoisyStatistics:
     events: tuple = ()
     origin: np.ndarray | None = None
     observed: np.ndarray | None = None
+    slopes: np.ndarray | None = None
 
     @property
     def inflation(self):
@@ -51,6 +59,11 @@ class NoisyStatistics:
         if self.observed is None:
             return np.ones(len(self.cross))
         return np.maximum(self.n / self.observed, 1.0)
+
+    @property
+    def shown(self):
+        """The slopes, of all outcomes: (n_outcomes,) float64 in (0, 1]."""
+        return np.ones(len(self.cross)) if self.slopes is None else self.slopes
 
 
 def private_statistics(gram, cross, n_rows, *, request, noise, outcome_names=None, observed=None):
@@ -263,7 +276,9 @@ def fit_reusecov(noisy, *, penalty):
     Post-processing: costs nothing, if `penalty` is public.
     """
     G_c, means = centred_gram(noisy.gram, noisy.n)
-    weights = ridge_weights(G_c, noisy.cross * noisy.inflation[:, np.newaxis], noisy.n, penalty=penalty)
+    weights = ridge_weights(
+        G_c, noisy.cross * (noisy.inflation / noisy.shown)[:, np.newaxis], noisy.n, penalty=penalty
+    )
     return LinearFit(weights, means, np.zeros(len(weights)))
 
 

@@ -87,27 +87,41 @@ class SharedStatistics:
         """
         return data.with_public_outcomes(data.within_bounds(request, n_outcomes), n_outcomes)
 
+    def with_outcome_norm(self, request, *, factor):
+        """Return the request with the norm at which this mechanism clips outcomes, where it alone does.
+
+        Parameters
+        ----------
+        factor : float, as in `dpgrs.linalg.norms.outcome_norm`.
+        """
+        return request
+
     def exact(self, request, *, data, names, settings):
         """Return all that `draw` takes beside the noise, as keywords; parameters as in `asked`."""
         exact = data.sums(request, len(names)) | {"request": request, "outcome_names": names}
-        return exact | {"origin": data.origin(request.n_variants)}
+        public = {"origin": data.origin(request.n_variants), "slopes": data.slopes(request, len(names))}
+        return exact | public
 
     def remarks(self, drawn):
         """Return what a label says of what was drawn, beside the request and its events, a dict."""
         return {}
 
-    def draw(self, gram, cross, n_rows, *, origin=None, **options):
-        """Release the statistics; parameters as in `private_statistics`, `origin` as in `NoisyStatistics`.
+    def draw(self, gram, cross, n_rows, *, origin=None, slopes=None, **options):
+        """Release the statistics.
+
+        Parameters
+        ----------
+        origin, slopes : public, as in `NoisyStatistics`; all others as in `private_statistics`.
 
         Returns
         -------
         NoisyStatistics or the like, with n, cross, origin and all events.
         """
-        return replace(private_statistics(gram, cross, n_rows, **options), origin=origin)
+        return replace(private_statistics(gram, cross, n_rows, **options), origin=origin, slopes=slopes)
 
     def arrays(self, drawn):
         """Return what was drawn as a dict of arrays, for a file; n and events stand in its label."""
-        arrays = {name: getattr(drawn, name) for name in ("gram", "cross", "origin", "observed")}
+        arrays = {name: getattr(drawn, name) for name in ("gram", "cross", "origin", "observed", "slopes")}
         return {name: array for name, array in arrays.items() if array is not None}
 
     def restore(self, label, arrays):
@@ -171,8 +185,8 @@ class Adassp(OwnStatistics):
     def terms(self, request):
         return adassp_request(request)
 
-    def draw(self, gram, cross, n_rows, *, origin=None, **options):
-        return replace(private_adassp(gram, cross, n_rows, **options), origin=origin)
+    def draw(self, gram, cross, n_rows, *, origin=None, slopes=None, **options):
+        return replace(private_adassp(gram, cross, n_rows, **options), origin=origin, slopes=slopes)
 
     def arrays(self, drawn):
         return super().arrays(drawn) | {"smallest_eigenvalue": np.array(drawn.smallest_eigenvalue)}
@@ -202,9 +216,9 @@ class SeparateFits(OwnStatistics):
     def terms(self, request):
         return separate_request(request)
 
-    def draw(self, gram, cross, n_rows, *, origin=None, **options):
-        drawn = private_separate_statistics(gram, cross, n_rows, **options)
-        return collect(drawn, len(cross), origin=origin)
+    def draw(self, gram, cross, n_rows, *, origin=None, slopes=None, **options):
+        drawn = collect(private_separate_statistics(gram, cross, n_rows, **options), len(cross))
+        return replace(drawn, origin=origin, slopes=slopes)
 
     def outputs(self, drawn, names, request):
         known = [()] * len(names) if drawn.observed is None else drawn.observed[:, np.newaxis]

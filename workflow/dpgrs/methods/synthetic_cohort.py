@@ -10,6 +10,7 @@ from functools import lru_cache
 import numpy as np
 
 from dpgrs.errors import UsageError
+from dpgrs.linalg.attenuation import clip_slopes
 from dpgrs.linalg.clipped_statistics import grid_frequency
 from dpgrs.linalg.statistics import column_moments
 from dpgrs.methods.reusecov import (
@@ -103,7 +104,7 @@ def synthetic_cohort(request, *, n_rows, frequency, number):
         clip = _row_clip(tuple(frequency.tolist()), Rows(request.rows), request.row_norm)
         scale, slope_scale = clip.scale, clip.slope
         summed_mean = clip.mean + slope_scale * deviation
-    of_outcomes, of_squares = _outcome_clip(request.n_outcomes, request.outcome_norm)
+    of_outcomes, of_squares = outcome_clip(request)
     Q = L @ L.T
     gram = scale[:, np.newaxis] * Q * scale + np.outer(summed_mean, summed_mean)
     return SyntheticCohort(
@@ -142,7 +143,8 @@ def noisy_statistics(request, cohort, *, n_outcomes, key):
     if request.has_private_gram:
         noisy, _ = private_gram(gram, n, request=request, noise=noise)
     cross = np.zeros((n_outcomes, request.n_variants))
-    return NoisyStatistics(noisy, cross, n, origin=cohort.origin, observed=observed)
+    slopes = None if request.outcome_norm is None else np.full(n_outcomes, outcome_clip(request)[0])
+    return NoisyStatistics(noisy, cross, n, origin=cohort.origin, observed=observed, slopes=slopes)
 
 
 def _sample(frequency, n, *, rows, number):
@@ -198,11 +200,17 @@ def _row_clip(frequency, rows, row_norm):
     return _RowClip(mean, scale, (shares * values**2 * first).sum(axis=0) / square)
 
 
-@lru_cache(maxsize=CLIPS_KEPT)
-def _outcome_clip(n_outcomes, norm):
-    """Return E cy^2/E y^2 and E c^2y^2/E y^2 of standard normal outcomes whose rows are clipped by c."""
-    if norm is None:
+def outcome_clip(request):
+    """Return E gy/E y^2 and E g^2/E y^2 of standard normal outcomes y that are clipped to g."""
+    if request.outcome_norm is None:
         return 1.0, 1.0
+    return _outcome_clip(request.n_outcomes, request.outcome_bound, request.outcome_norm)
+
+
+@lru_cache(maxsize=CLIPS_KEPT)
+def _outcome_clip(n_outcomes, bound, norm):
     squares = generator(SEED, "clip", "outcomes").chisquare(n_outcomes, ROWS_TO_CLIP * 10)
     factor = np.minimum(1, norm / np.sqrt(squares))
-    return float(factor @ squares / squares.sum()), float(factor**2 @ squares / squares.sum())
+    normal = np.full(n_outcomes, np.nan)
+    slope = clip_slopes(normal, bound=bound, norm=norm, n_shared=n_outcomes)[0]
+    return float(slope), float(factor**2 @ squares / squares.sum())

@@ -117,7 +117,7 @@ class ClippedRows(NamedTuple):
     Attributes
     ----------
     n_variants, n_outcomes : int
-    genotypes, outcomes : float; NaN where every outcome has its bound alone.
+    genotypes, outcomes : float
     """
 
     n_variants: int

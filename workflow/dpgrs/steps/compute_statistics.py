@@ -16,7 +16,7 @@ from dpgrs.linalg.clipped_statistics import (
     grid_frequency,
 )
 from dpgrs.linalg.covariates import fractional_statistics, with_covariates
-from dpgrs.linalg.norms import clipped_outcomes, outcome_norm, row_norm_of
+from dpgrs.linalg.norms import budget_groups, clipped_outcomes, outcome_norm, row_norm_of
 from dpgrs.linalg.statistics import (
     OUTCOME_STEP,
     column_moments,
@@ -80,6 +80,10 @@ def compute_statistics(
         own = {"n_covariates": len(covariates.names), "covariate_bound": covariates.bound}
     if covariates is not None or panel.has_dosages:
         own |= {"gram_step": CLIPPED_GRAM_STEP, "cross_step": CLIPPED_CROSS_STEP}
+
+    def shared(count):
+        return count if privacy.outcome_budget == "joint" else 1
+
     if privacy.bounds == Bounds.TIGHT:
         for size in columns:
             frequency = panel.frequency[columns[size]]
@@ -92,7 +96,7 @@ def compute_statistics(
                     outcomes.values[size][:count],
                     bound=outcome_bound,
                     clips=(privacy.genotype_clip, privacy.outcome_clip),
-                    n_shared=count if privacy.outcome_budget == "joint" else 1,
+                    n_shared=shared(count),
                     covariates=covariates,
                     **options,
                 )
@@ -106,7 +110,7 @@ def compute_statistics(
         outcome_bound=outcome_bound,
         clipped=clipped,
         origin=origin,
-        clips=_clip_counts(panel, outcomes, clipped, covariates, bound=outcome_bound)
+        clips=_clip_counts(panel, outcomes, clipped, covariates, bound=outcome_bound, shared=shared)
         if settings.mode == "benchmark"
         else None,
         **own,
@@ -141,7 +145,7 @@ def _clipped(genotypes, frequency, values, *, bound, clips, n_shared, rows, cova
     return ClippedStatistics(X_sums, Y_sums, row_norm, norm)
 
 
-def _clip_counts(panel, outcomes, clipped, covariates, *, bound):
+def _clip_counts(panel, outcomes, clipped, covariates, *, bound, shared):
     """Count the training values beyond the bound, and the training rows that tight bounds shrink."""
     is_training = outcomes.is_training
     values = {
@@ -156,10 +160,10 @@ def _clip_counts(panel, outcomes, clipped, covariates, *, bound):
         n_genotypes = count_long_rows(
             genotypes[columns], panel.frequency[columns], row_norm=part.row_norm, **options
         )
-        n_outcomes = 0
-        if part.outcome_norm is not None:
-            Y = grid_outcomes(outcomes.values[size][:count, is_training], bound=bound)
-            n_outcomes = int(long_rows(Y, norm=part.outcome_norm, step=OUTCOME_STEP)[0].sum())
+        Y = grid_outcomes(outcomes.values[size][:count, is_training], bound=bound)
+        groups = [Y[group] for group in budget_groups(count, n_shared=shared(count))]
+        is_long = [long_rows(group, norm=part.outcome_norm, step=OUTCOME_STEP)[0] for group in groups]
+        n_outcomes = int(np.any(is_long, axis=0).sum())
         rows[size, count] = np.array([n_genotypes, n_outcomes])
     return ClipCounts(values, rows)
 

@@ -73,6 +73,7 @@ def make_outcomes(
         key=(trial,),
         keeps_both_sides=not is_release,
     )
+    prevalence = None
     if table is None and count is None:
         raise UsageError("`outcomes.count` must be given for simulated outcomes, got null. Give it.")
     if table is None:
@@ -99,17 +100,19 @@ def make_outcomes(
             is_release=is_release,
         )
         if scales is not None:
-            outcomes = _standardised(outcomes, scales, is_release=is_release)
+            constants = constants_of(outcomes.columns, read_scales(scales), path=scales)
+            outcomes = _standardised(outcomes, constants, is_release=is_release)
+            prevalence = constants["centre"].where(constants["is_binary"]).to_numpy()
         per_person, names = match_outcomes(outcomes, panel.sample_id)
         if is_release:
             _require_standardised(outcomes.loc[outcomes.index.isin(panel.sample_id)], table)
         values = dict.fromkeys(sizes, per_row(per_person, rows=rows))
         effects = {}
-    Outcomes(tuple(names[:count]), values, effects, is_training, rows).save(output)
+    prevalence = None if prevalence is None else prevalence[:count]
+    Outcomes(tuple(names[:count]), values, effects, is_training, rows, prevalence).save(output)
 
 
-def _standardised(outcomes, scales, *, is_release):
-    constants = constants_of(outcomes.columns, read_scales(scales), path=scales)
+def _standardised(outcomes, constants, *, is_release):
     try:
         return standardise(outcomes, constants)
     except DpgrsError as error:

@@ -200,9 +200,8 @@ def _clipping(statistics, largest):
         return None
     rows = []
     for (size, count), (n_genotypes, n_outcomes) in sorted(statistics.clips.rows.items(), reverse=True):
-        has_norm = statistics.clipped[size, count].outcome_norm is not None
-        shares = np.array([n_genotypes, n_outcomes if has_norm else np.nan]) / statistics.n_rows
-        rows.append(ClippedRows(size, count, *shares.tolist()))
+        shares = (n_genotypes / statistics.n_rows, n_outcomes / statistics.n_rows)
+        rows.append(ClippedRows(size, count, *shares))
     return Clipping(statistics.clips.values[largest], statistics.n_observed, rows)
 
 

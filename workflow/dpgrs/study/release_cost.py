@@ -148,7 +148,11 @@ def _request(config, *, n_shared):
     if not METHODS[config["methods"][0]].draws_from_rows:
         return request
     request, terms = replace(request, outcome_norm=None), screening_terms(config)
-    return request if terms is None else ScreenedRequest(**asdict(request), screening=terms)
+    if terms is None:
+        return request
+    mechanism = mechanism_of(config["methods"][0])
+    asked = ScreenedRequest(**asdict(request), screening=terms)
+    return mechanism.with_outcome_norm(asked, factor=privacy["outcome_clip"])
 
 
 def screening_terms(config):

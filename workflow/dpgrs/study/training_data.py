@@ -8,6 +8,7 @@ import numpy as np
 from dpgrs.errors import DpgrsError, UsageError
 from dpgrs.io.panel import Panel, check_same_people
 from dpgrs.io.trials import Outcomes, Statistics, load_labelled
+from dpgrs.linalg.attenuation import clip_slopes
 from dpgrs.linalg.norms import clipped_outcomes
 from dpgrs.linalg.statistics import OUTCOME_STEP, largest_row_norm
 from dpgrs.methods.chosen import ScreeningData
@@ -116,13 +117,26 @@ class TrainingData:
         """Return the zero of `frequency` coding in `half` coding; None where statistics are in the latter."""
         return self.statistics.origin.get(n_variants)
 
+    def slopes(self, request, n_outcomes):
+        """Return how much clips leave of the effects on each of the first outcomes, by public constants."""
+        part = self.statistics.clipped.get((request.n_variants, n_outcomes))
+        # Of public outcomes the request tells the largest row there is, at which nothing was clipped.
+        bounds = {"bound": request.outcome_bound, "norm": None if part is None else part.outcome_norm}
+        return clip_slopes(self.outcomes.prevalence[:n_outcomes], n_shared=request.n_outcomes, **bounds)
+
     def rows(self, n_variants):
         """Return the ScreeningData of a panel size, with all outcomes: draws take as many as are named."""
         if n_variants not in self._rows:
             outcomes, panel = self.outcomes, self.panel
             Y = np.where(outcomes.is_training, outcomes.values[n_variants], np.nan)
             bits = panel.haplotypes(panel.of_size(n_variants))
-            terms = outcomes.is_training, panel.n_haplotypes, outcomes.rows, panel.sample_id
+            terms = (
+                outcomes.is_training,
+                panel.n_haplotypes,
+                outcomes.rows,
+                panel.sample_id,
+                outcomes.prevalence,
+            )
             self._rows[n_variants] = ScreeningData(bits, Y, *terms)
         return self._rows[n_variants]
 
@@ -132,7 +146,7 @@ class TrainingData:
 
     def choices(self, request, n_outcomes):
         """Return the DrawnChoices that were drawn before for a ScreenedRequest, or None."""
-        return self._choices.get((request, n_outcomes))
+        return self._choices.get((replace(request, outcome_norm=None), n_outcomes))
 
     @cached_property
     def _choices(self):

@@ -1,0 +1,118 @@
+"""By how much clips attenuate outcomes, from public constants alone (docs/methods.md).
+
+Linear effects on an outcome y of mean 0 and variance 1 are seen through its clip g at E[g y] of their size:
+of 0/1 outcomes exactly, whose clip is a line through two points, and of normal ones where effects are small,
+by Stein's lemma. A fit that divides X'Y by it is not attenuated.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from dpgrs.errors import UsageError
+from dpgrs.linalg.norms import budget_groups
+
+# Points of the law of the squared norm of a row, and of half a normal law.
+N_POINTS, N_NODES = 4096, 200
+
+
+def clip_slopes(prevalence, *, bound, norm, n_shared):
+    """Return the slope of each clipped outcome on the outcome itself.
+
+    Outcomes are taken as independent of each other and as known of all people: those that go together are
+    attenuated more, and those of which others are missing less.
+
+    Parameters
+    ----------
+    prevalence : (n_outcomes,) float64, public, of 0/1 outcomes; NaN for normal ones. All are standardised.
+    bound : float > 0, at which every outcome is clipped.
+    norm : float > 0, at which a row of the outcomes of one budget is clipped after that; None clips no row.
+    n_shared : int, outcomes that share a budget.
+
+    Returns
+    -------
+    (n_outcomes,) float64 in (0, 1]
+
+    Raises
+    ------
+    UsageError
+        If a prevalence is not between 0 and 1.
+    """
+    prevalence = np.asarray(prevalence, dtype=np.float64)
+    wrong = prevalence[~np.isnan(prevalence) & ~((prevalence > 0) & (prevalence < 1))]
+    if wrong.size:
+        raise UsageError(f"A prevalence must be between 0 and 1, got {wrong[0]}. Correct it.")
+    normal, slopes = _normal(bound), np.empty(len(prevalence))
+    for group in budget_groups(len(prevalence), n_shared=n_shared):
+        laws = [normal if math.isnan(p) else _binary(p, bound) for p in prevalence[group]]
+        slopes[group] = _slopes(laws, math.inf if norm is None else norm)
+    return slopes
+
+
+class _Law(NamedTuple):
+    """An outcome: the values that it takes, up to their sign, with their shares, and those values clipped."""
+
+    shares: np.ndarray
+    values: np.ndarray
+    clipped: np.ndarray
+
+    @property
+    def squares(self):
+        return self.clipped**2
+
+    def points(self, step):
+        """Return the law of the clipped square on a grid, which keeps its mean."""
+        place, rest = np.divmod(self.squares / step, 1.0)
+        below = np.minimum(place.astype(np.int64), N_POINTS - 2)
+        rest += place - below
+        found = np.bincount(below, self.shares * (1 - rest), N_POINTS)
+        return found + np.bincount(below + 1, self.shares * rest, N_POINTS)
+
+    def slope(self, shrinkage):
+        """Return E[g y], given by how much rows with each of the values are shrunk."""
+        return float((self.shares * self.values * self.clipped) @ shrinkage)
+
+
+def _binary(prevalence, bound):
+    odds = math.sqrt(prevalence / (1 - prevalence))
+    values = np.array([odds, 1 / odds])
+    return _Law(np.array([1 - prevalence, prevalence]), values, np.minimum(values, bound))
+
+
+def _normal(bound):
+    """Return a normal law: nodes within the bound, and all that is beyond it."""
+    nodes, weights = np.polynomial.legendre.leggauss(N_NODES)
+    values = (nodes + 1) * bound / 2
+    shares = np.sqrt(2 / np.pi) * np.exp(-(values**2) / 2) * weights * bound / 2
+    beyond = math.erfc(bound / math.sqrt(2))
+    # E |y| beyond the bound, which may be too rare for floats.
+    mean = math.sqrt(2 / math.pi) * math.exp(-(bound**2) / 2) / beyond if beyond else bound
+    return _Law(np.append(shares, beyond), np.append(values, mean), np.append(values, bound))
+
+
+def _slopes(laws, norm):
+    """Return the slopes of outcomes that are shrunk together."""
+    largest = sum(law.squares.max() for law in laws)
+    if norm**2 >= largest:
+        return [law.slope(np.ones_like(law.shares)) for law in laws]
+    step = largest / (N_POINTS - 1)
+    # An outcome is shrunk with its row: the law of the squares of all others is a product of transforms.
+    transforms = [np.fft.rfft(law.points(step)) for law in laws]
+    before, after = [1.0], [1.0]
+    for first, last in zip(transforms, transforms[::-1], strict=True):
+        before.append(before[-1] * first)
+        after.append(after[-1] * last)
+    squares, found = step * np.arange(N_POINTS), []
+    for place, law in enumerate(laws):
+        product = before[place] * after[len(laws) - 1 - place] * np.ones_like(transforms[0])
+        others = np.fft.irfft(product, N_POINTS)
+        found.append(law.slope(_mean_shrinkage(law.squares, others, squares, norm)))
+    return found
+
+
+def _mean_shrinkage(own, others, squares, norm):
+    """Return by how much rows with an outcome of some square are shrunk, on average over all others."""
+    shares = others[others > 1e-12]
+    rows = own[:, np.newaxis] + squares[others > 1e-12]
+    return np.minimum(1, norm / np.sqrt(np.maximum(rows, norm**2))) @ shares / shares.sum()

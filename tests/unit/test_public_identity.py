@@ -39,13 +39,15 @@ def test_public_identity__hangs_on_the_constants_of_outcomes_and_not_on_their_or
     path = tmp_path / "scales.tsv"
 
     def identity(text):
-        path.write_text(f"outcome\tcentre\tscale\torigin\n{text}")
+        path.write_text(f"outcome\tcentre\tscale\torigin\tprevalence\n{text}")
         outcomes = {"source": "file", "file": "y.tsv", "scales": str(path)}
         return public_identity(resolve({"outcomes": outcomes}))["outcomes"]
 
-    first = identity("a\t1\t2\tsurvey\n")
-    assert first == identity("a\t1\t2\t\n")
-    assert first != identity("a\t1\t2.5\tsurvey\n")
+    first = identity("a\t0.2\t0.4\tsurvey\t\n")
+    assert first == identity("a\t0.2\t0.4\t\t\n")
+    assert first != identity("a\t0.2\t0.5\tsurvey\t\n")
+    # The same constants; but fits take it as a 0/1 outcome, and other weights follow.
+    assert first != identity("a\t\t\tsurvey\t0.2\n")
     assert public_identity(resolve({}))["outcomes"].keys() == {"source", "heritability", "causal_share"}
 
 

@@ -179,7 +179,7 @@ def constants_of(names, scales, *, path, kind="outcome"):
 
 def scales_digest(constants):
     """Return the SHA-256 of public constants, in whatever order of lines, without where they come from."""
-    values = constants[["centre", "scale"]].T.to_dict("list")
+    values = constants[["centre", "scale", "is_binary"]].T.to_dict("list")
     return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()
 
 

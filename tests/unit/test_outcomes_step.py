@@ -124,6 +124,22 @@ def test_make_outcomes__public_constants_standardise(make, tmp_path):
     scales.write_text("outcome\tcentre\tscale\nheight\t170\t5\n")
     outcomes = make({"height": 170 + 5 * STANDARD}, scales=scales)
     np.testing.assert_allclose(outcomes.values[5], [STANDARD], atol=1e-12)
+    assert np.isnan(outcomes.prevalence).all()
+
+
+@pytest.mark.parametrize("count", [None, 2])
+def test_make_outcomes__prevalence_is_that_of_the_constants(make, tmp_path, count):
+    """A quantitative outcome with the same centre and scale has none, and nothing is found from values."""
+    scales = tmp_path / "scales.tsv"
+    lines = ["outcome\tcentre\tscale\tprevalence", "other\t0.2\t0.4\t", "case\t\t\t0.2", "height\t0\t1\t"]
+    scales.write_text("\n".join(lines) + "\n")
+    columns = {"height": STANDARD, "case": np.arange(len(PEOPLE)) % 2, "other": STANDARD}
+    outcomes = make(columns, scales=scales, count=count, mode="benchmark")
+    np.testing.assert_array_equal(outcomes.prevalence, [np.nan, 0.2, np.nan][:count])
+
+
+def test_make_outcomes__without_constants_no_prevalence_is_known(make):
+    assert np.isnan(make({"case": np.arange(len(PEOPLE)) % 2}, mode="benchmark").prevalence).all()
 
 
 def test_make_outcomes__release_tells_nothing_of_values_that_are_not_binary(make, tmp_path):

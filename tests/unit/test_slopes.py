@@ -1,0 +1,145 @@
+"""Every fit divides X'Y, and its noise, by what public constants say that the clips leave of effects."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from dpgrs.io.trials import Outcomes, load_labelled
+from dpgrs.linalg.attenuation import clip_slopes
+from dpgrs.linalg.denoising import noisy_spectrum
+from dpgrs.linalg.statistics import coded_rows, cross_product, gram, grid_outcomes
+from dpgrs.methods.blup import fit_blup
+from dpgrs.methods.blup_model import prior_moments
+from dpgrs.methods.fits import FitTerms, fit_released
+from dpgrs.methods.mechanisms import mechanism_named
+from dpgrs.methods.penalties import evidence_penalty
+from dpgrs.methods.requests import PrivacyRequest
+from dpgrs.methods.reusecov import private_statistics
+from dpgrs.privacy.noise.sources import BenchmarkNoise
+from dpgrs.study.training_data import TrainingData
+from random_cohorts import random_bits
+from step_settings import settings_for
+from step_studies import N_VARIANTS, Study
+
+D, N_PEOPLE, BOUND, H2 = 6, 400, 3.0, 0.4
+SLOPES = np.array([0.38, 0.87, 1.0])
+OPTIONS = {"n_haplotypes": 2 * N_PEOPLE, "rows": "people"}
+BITS = random_bits(D, 2 * N_PEOPLE)
+X = coded_rows(BITS, **OPTIONS)
+X_C = X - X.mean(axis=0)
+Y = np.random.default_rng(8).standard_normal((3, D)) @ X_C.T
+Y = Y / Y.std(axis=1, keepdims=True) * H2**0.5
+Y += np.random.default_rng(9).standard_normal(Y.shape) * (1 - H2) ** 0.5
+SUMS = gram(BITS, **OPTIONS), cross_product(BITS, grid_outcomes(Y, bound=BOUND), **OPTIONS), N_PEOPLE
+
+
+def asked(protection="full", **changes):
+    terms = {"rows": "people", "n_variants": D, "n_outcomes": 3, "outcome_bound": BOUND, "epsilon": 8.0}
+    terms |= {"delta": 1e-6, "protection": protection}
+    return PrivacyRequest(**terms | {"neighbours": "replace-one"} | changes)
+
+
+@pytest.mark.parametrize(
+    ("method", "protection", "rule"),
+    [
+        ("reusecov-gauss", "full", "fixed"),
+        ("reusecov-gauss", "full", "evidence"),
+        *(("blup", protection, "fixed") for protection in ("full", "label", "feature")),
+    ],
+)
+def test_fit_released__of_attenuated_sums_is_the_fit_of_whole_ones(method, protection, rule):
+    request = asked(protection, epsilon=10_000.0)
+    whole = private_statistics(*SUMS, request=request, noise=BenchmarkNoise(1))
+    known = {"request": request, "terms": FitTerms(penalty=0.1, rule=rule)}
+    known |= {"outcomes": Y} if protection == "feature" else {}
+    expected = fit_released(method, whole, **known).weights
+    if protection == "feature":
+        # The model is of outcomes as they were clipped: these were not.
+        found = fit_released(method, replace(whole, slopes=SLOPES), **known).weights
+        np.testing.assert_allclose(found * SLOPES[:, np.newaxis], expected, rtol=1e-12)
+        return
+    seen = replace(whole, cross=whole.cross * SLOPES[:, np.newaxis], slopes=SLOPES)
+    np.testing.assert_allclose(fit_released(method, seen, **known).weights, expected, atol=1e-4)
+
+
+def test_fit_blup__noise_is_divided_too():
+    """Of a given heritability each outcome is fitted by itself, with more noise where its slope is less."""
+    terms = {"gram_sd": 3.0, "heritability": H2}
+    together = fit_blup(X_C.T @ X_C, Y @ X_C, N_PEOPLE, cross_sd=20.0, slopes=SLOPES, **terms)
+    for number, slope in enumerate(SLOPES):
+        own = (Y[[number]] @ X_C / slope, N_PEOPLE)
+        alone = fit_blup(X_C.T @ X_C, *own, cross_sd=20.0 / slope, **terms)
+        np.testing.assert_allclose(together.weights[[number]], alone.weights, rtol=1e-12)
+        np.testing.assert_allclose(together.standard_errors[[number]], alone.standard_errors, rtol=1e-12)
+
+
+def test_prior_moments__noise_of_missing_and_clipped_outcomes():
+    spectrum = noisy_spectrum(X_C.T @ X_C, gram_sd=3.0)
+    known = {"inflation": 2.0, "heritabilities": np.array([H2])}
+    seen = prior_moments(spectrum, N_PEOPLE, cross_sd=10.0, slope=0.5, **known)
+    plain = prior_moments(spectrum, N_PEOPLE, cross_sd=20.0, **known)
+    np.testing.assert_allclose(seen.variance, plain.variance, rtol=1e-12)
+
+
+def test_evidence_penalty__of_one_slope_is_that_of_more_noise():
+    sums, slopes = (X_C.T @ X_C, Y @ X_C, N_PEOPLE), np.full(3, 0.5)
+    seen = evidence_penalty(*sums, gram_sd=3.0, cross_sd=10.0, slopes=slopes)
+    halved = (sums[0], 2 * sums[1], N_PEOPLE)
+    assert seen == pytest.approx(evidence_penalty(*halved, gram_sd=3.0, cross_sd=20.0), rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("name", "method"),
+    [
+        ("reusecov-statistics", "reusecov-gauss"),
+        ("adassp-statistics", "adassp"),
+        ("naive-statistics", "naive"),
+        ("naive-fits", "naive"),
+    ],
+)
+def test_draw__slopes_reach_the_fit_and_no_noise(name, method):
+    """Ridge is linear in X'Y."""
+    mechanism, request, terms = mechanism_named(name), asked(), FitTerms(penalty=0.1)
+    own = {"penalty": 0.1} if name == "naive-fits" else {}
+    weights = []
+    for slopes in (None, SLOPES):
+        options = {"request": request, "noise": BenchmarkNoise(1), "outcome_names": ["a", "b", "c"]}
+        drawn = mechanism.draw(*SUMS, slopes=slopes, **options, **own)
+        weights.append(mechanism.fit(method, drawn, request=request, terms=terms).weights)
+    np.testing.assert_allclose(weights[1] * SLOPES[:, np.newaxis], weights[0], rtol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("method", "protection", "shared"),
+    [
+        ("blup", "full", 3),
+        ("blup", "label", 3),
+        ("blup", "feature", 3),
+        ("blup", "full", 1),
+        ("k-blup", "full", 1),
+    ],
+)
+def test_training_data__slopes_are_of_the_norm_that_clips_and_of_public_prevalence(
+    tmp_path, monkeypatch, method, protection, shared
+):
+    study = Study(tmp_path, monkeypatch)
+    outcomes, prevalence = Outcomes.load(tmp_path / "outcomes.npz"), np.array([math.nan, 0.05, 0.3])
+    replace(outcomes, prevalence=prevalence).save(tmp_path / "outcomes.npz")
+    norms = {1: 1.5, 3: (1 + 1 / 6) * math.sqrt(3)}
+    budget = "separate" if shared == 1 and method == "blup" else "joint"
+    config = study.settings(
+        method, bounds="tight", outcome_budget=budget, protection=protection, pure_epsilon="1"
+    )
+    expected = clip_slopes(prevalence, bound=3.0, norm=norms[shared], n_shared=shared)
+    if protection == "full":
+        ((_, arrays),) = load_labelled(study.release(config))
+        np.testing.assert_array_equal(arrays["slopes"], expected)
+        return
+    data = TrainingData(tmp_path / "outcomes.npz", statistics=study.sum_up(config), panel="panel")
+    request = replace(asked(protection), n_variants=N_VARIANTS)
+    terms = {"method": None, "data": data, "n_outcomes": 3}
+    mechanism, settings = mechanism_named("reusecov-statistics"), settings_for("draw", **config)
+    request = mechanism.asked(request, settings=settings, **terms)
+    np.testing.assert_array_equal(data.slopes(request, 3), expected)

@@ -19,6 +19,7 @@ from dpgrs.linalg.clipped_statistics import (
     clipped_gram,
     frequency_rows,
 )
+from dpgrs.linalg.norms import outcome_norm
 from dpgrs.linalg.statistics import CROSS_STEP, clip_norms, coded_rows, cross_product, grid_outcomes
 from dpgrs.privacy.sensitivity import cross_sensitivity, gram_sensitivity, smallest_eigenvalue_sensitivity
 from row_enumeration import RELATIONS, UNIT_OF_A_ROW, all_rows, largest_distance
@@ -141,14 +142,14 @@ def public_part(protection, row, outcomes):
 
 
 @pytest.mark.parametrize("protection", ["full", "feature", "label"])
-@pytest.mark.parametrize("outcome_norm", [None, 2.5, 1.25 * math.sqrt(2)])  # the last as `tight` has it
+@pytest.mark.parametrize("shared_norm", [None, 2.5])
 @pytest.mark.parametrize("row_norm", [None, 1.0, 3.5])
 @pytest.mark.parametrize(
     ("rows", "unit"), [("haplotypes", "haplotype"), ("haplotypes", "person"), ("people", "person")]
 )
-def test_cross_sensitivity__of_each_protection_and_bound(rows, unit, row_norm, outcome_norm, protection):
+def test_cross_sensitivity__of_each_protection_and_bound(rows, unit, row_norm, shared_norm, protection):
     """Group all rows of one unit by what is public: the worst pair of a group is the claim."""
-    norms, worst = {"row_norm": row_norm, "outcome_norm": outcome_norm}, 0.0
+    norms, worst = {"row_norm": row_norm, "outcome_norm": shared_norm}, 0.0
     for frequency in ([0, 1], [0.5, 0.5]):
         groups = {}
         for row, y in itertools.product(all_rows(2, rows), OUTCOMES):
@@ -161,6 +162,26 @@ def test_cross_sensitivity__of_each_protection_and_bound(rows, unit, row_norm, o
     options = {"rows": rows, "neighbours": "replace-one", "unit": unit, "outcome_bound": 3.0}
     claim = cross_sensitivity(2, 2, protection=protection, **norms, **options).value
     assert claim * (1 - 1e-3) <= worst <= claim * (1 + 1e-14)
+
+
+@pytest.mark.parametrize("neighbours", RELATIONS)
+@pytest.mark.parametrize("n_outcomes", range(1, 10))
+@pytest.mark.parametrize("rows", ["haplotypes", "people"])
+def test_cross_sensitivity__of_one_to_nine_outcomes_within_tight_bounds(rows, n_outcomes, neighbours):
+    """All rows of two variants, each with outcomes beyond every bound, at one of them, and missing."""
+    norm = outcome_norm(n_outcomes, factor=1.05, bound=3.0)
+    norms, alone = {"row_norm": 1.0, "outcome_norm": norm}, np.arange(n_outcomes) == 0
+    outcomes = [
+        sign * size * one for sign in (-1, 1) for size in (0.5, norm, 9) for one in (alone, alone + 1)
+    ]
+    outcomes += [np.where(alone, 9.0, math.nan), np.full(n_outcomes, math.nan)]
+    added = [
+        released_cross(row, y, rows, frequency=[0, 1], **norms)
+        for row, y in itertools.product(all_rows(2, rows), outcomes)
+    ]
+    options = {"rows": rows, "neighbours": neighbours, "unit": UNIT_OF_A_ROW[rows], "outcome_bound": 3.0}
+    claim = cross_sensitivity(2, n_outcomes, **norms, **options).value
+    assert claim * (1 - 1e-3) <= largest_distance(added, neighbours) <= claim * (1 + 1e-14)
 
 
 def test_cross_sensitivity__feature_takes_the_smaller_distance():

@@ -385,11 +385,11 @@ def test_expected_ridge__raise_on_misuse(changed, message):
 
 
 def test_expected_noise_sd__is_that_of_the_fit_in_few_digits():
-    frequency = neutral_frequencies(30, rarest=0.01)
-    stated = expected_noise_sd(request_of(), n_rows=3000, frequency=frequency, penalty=PENALTY)
-    expected = expected_ridge(request_of(), n_rows=3000, frequency=frequency, **FIT)
-    assert stated == float(f"{stated:.3g}")
-    assert stated == pytest.approx(expected.noise_sd, rel=0.006)
+    terms = {"n_rows": 3000, "frequency": neutral_frequencies(30, rarest=0.01)}
+    slopes, expected = np.array([0.5, 1.0]), expected_ridge(request_of(), **terms, **FIT)
+    stated = expected_noise_sd(request_of(), penalty=PENALTY, slopes=slopes, **terms)
+    noise_sd = np.hypot(expected.noise_sd_gram, expected.noise_sd_cross * np.sqrt((4 + 1) / 2))
+    assert (stated, float(f"{stated:.3g}")) == (pytest.approx(noise_sd, rel=0.006), stated)
 
 
 def test_neutral_frequencies__have_density_one_over_p():

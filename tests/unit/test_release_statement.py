@@ -45,7 +45,7 @@ def test_release__says_what_was_public_where_little_is(study):
     config = study.settings("reusecov-gauss")
     noisy = study.release(config)
     study.bundle(config, noisy)
-    statement, ((label, _),) = study.statement(), load_labelled(noisy)
+    statement, ((label, arrays),) = study.statement(), load_labelled(noisy)
     chosen, origin = "chosen in the configuration", "a simulated reference cohort of 1000 other people"
     origin = origin.replace("1000", str(config["cohort"]["simulation"]["reference_people"]))
     assert public_inputs(study) == {
@@ -63,6 +63,7 @@ def test_release__says_what_was_public_where_little_is(study):
         n_rows=label["n"],
         frequency=read_chosen_sites(study.sites)["frequency"].to_numpy(),
         penalty=config["regression"]["lambda"],
+        slopes=arrays["slopes"],
     )
     fit = fit_settings(config)
     assert statement["post_processing"] == list(_post_processing(fit, is_counted=False))

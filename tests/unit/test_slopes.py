@@ -15,6 +15,7 @@ from dpgrs.methods.blup_model import prior_moments
 from dpgrs.methods.fits import FitTerms, fit_released
 from dpgrs.methods.mechanisms import mechanism_named
 from dpgrs.methods.penalties import evidence_penalty
+from dpgrs.methods.planning import expected_ridge
 from dpgrs.methods.requests import PrivacyRequest
 from dpgrs.methods.reusecov import private_statistics
 from dpgrs.privacy.noise.sources import BenchmarkNoise
@@ -109,6 +110,21 @@ def test_draw__slopes_reach_the_fit_and_no_noise(name, method):
         drawn = mechanism.draw(*SUMS, slopes=slopes, **options, **own)
         weights.append(mechanism.fit(method, drawn, request=request, terms=terms).weights)
     np.testing.assert_allclose(weights[1] * SLOPES[:, np.newaxis], weights[0], rtol=1e-9)
+
+
+def test_expected_ridge__undoes_the_clip_of_an_outcome():
+    """Effects are those of an outcome that is hardly clipped, and the noise of X'Y is divided as they are."""
+    terms = {"n_outcomes": 1, "coding": "frequency", "row_norm": 1.5, "gram_share": 0.5}
+    model = {"n_rows": 1500, "frequency": np.full(D, 0.3), "penalty": 0.2, "heritability": H2}
+    fits, slopes, noise = [], [], []
+    for norm in (1.5, 6.0):
+        request = asked(outcome_norm=norm, **terms)
+        fits.append(expected_ridge(request, **model))
+        slopes.append(clip_slopes([math.nan], bound=BOUND, norm=norm, n_shared=1).item())
+        noise.append(fits[-1].noise_sd_cross * slopes[-1] / request.noise_sd["cross"])
+    assert 0.86 < slopes[0] / slopes[1] < 0.88
+    assert fits[0].weight_sd == pytest.approx(fits[1].weight_sd, rel=0.05)
+    assert noise[0] == pytest.approx(noise[1])
 
 
 @pytest.mark.parametrize(

@@ -140,20 +140,22 @@ def expected_ridge(request, *, n_rows, frequency, penalty, heritability):
     return ExpectedFit(weight, noise, gram, cross, r2, r2_sd, r2_without_noise)
 
 
-def expected_noise_sd(request, *, n_rows, frequency, penalty):
+def expected_noise_sd(request, *, n_rows, frequency, penalty, slopes):
     """Return the expected noise sd of a weight, to `STATED_DIGITS` significant digits, for a statement.
 
     Parameters
     ----------
     request, n_rows, frequency, penalty : as in `expected_ridge`; `n_rows` is the released count.
+    slopes : (n_outcomes,) float64, by which X'Y of each outcome is divided.
 
     Returns
     -------
-    float
+    float, the root mean square over outcomes.
     """
     model = {"n_rows": n_rows, "frequency": frequency, "heritability": STATED_HERITABILITY}
     fit = expected_ridge(request, penalty=penalty, **model)
-    return float(f"{fit.noise_sd:.{STATED_DIGITS}g}")
+    noise_sd = np.hypot(fit.noise_sd_gram, fit.noise_sd_cross * _root_mean_square(1 / slopes))
+    return float(f"{noise_sd:.{STATED_DIGITS}g}")
 
 
 def neutral_frequencies(n_variants, *, rarest):

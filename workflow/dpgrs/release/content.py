@@ -43,7 +43,7 @@ CONSTANT = "The constant of a prediction follows from its weights and from noisy
 OF_ACCURACY = ("R^2 = 1 - RSS/TSS and MSE = RSS/n of noisy sums over people held out, TSS about 0.",)
 
 
-def release_content(settings, sites, label, book, *, measured, stated, audits, loadings):
+def release_content(settings, sites, label, book, *, noisy, measured, stated, audits, loadings):
     """Bring together what the statement of a release says.
 
     Parameters
@@ -52,6 +52,7 @@ def release_content(settings, sites, label, book, *, measured, stated, audits, l
     sites : pandas.DataFrame, the public sites.
     label : dict, of what was drawn, from `dpgrs.study.released.load_released`.
     book : Book of the dataset's ledger.
+    noisy : what was drawn, from there too.
     measured, stated : from `dpgrs.study.released_accuracy.load_accuracy`.
     audits : list of dict, from `summarise_audits`; None where a study leaves them out.
     loadings : path of the public loadings of principal components; None without them.
@@ -87,7 +88,7 @@ def release_content(settings, sites, label, book, *, measured, stated, audits, l
             *(OF_ACCURACY if measured else ()),
         ),
         preprocessing=_preprocessing(settings),
-        expected_noise_sd=_noise_of_weights(settings, sites, label),
+        expected_noise_sd=_noise_of_weights(settings, sites, label, noisy),
         accuracy=tuple(stated) or Metrics.WITHHELD,
         audit=audits,
         person=totals["person"],
@@ -106,13 +107,13 @@ def _post_processing(fit, *, is_counted):
     return (*counts, *steps, ROUNDED, CONSTANT)
 
 
-def _noise_of_weights(settings, sites, label):
+def _noise_of_weights(settings, sites, label, noisy):
     """Return the expected noise sd of a weight of ridge with a stated lambda; None of any other fit."""
     request, fit = request_of(label), fit_settings(settings)
     if not METHODS[fit["method"]].is_ridge(fit["lambda_from"]) or request.coding != Coding.HALF:
         return None
-    frequency = sites["frequency"].to_numpy()
-    return expected_noise_sd(request, n_rows=label["n"], frequency=frequency, penalty=fit["lambda"])
+    terms = {"n_rows": label["n"], "frequency": sites["frequency"].to_numpy(), "penalty": fit["lambda"]}
+    return expected_noise_sd(request, slopes=noisy.slopes, **terms)
 
 
 def _draws_of_outcomes(label, measured):

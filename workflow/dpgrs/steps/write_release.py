@@ -63,7 +63,7 @@ def write_release(
     names, sites = tuple(label["outcomes"]), read_chosen_sites(sites)
     measured, stated = load_accuracy(accuracy, book, label, fit=terms)
     audits = _audits(audit, label["events"] + measured, settings)
-    found = {"measured": measured, "stated": stated, "audits": audits, "loadings": loadings}
+    found = {"noisy": noisy, "measured": measured, "stated": stated, "audits": audits, "loadings": loadings}
     content = release_content(settings, sites, label, book, **found)
     size, covariates = len(sites), settings["covariates"]
     scores = Scores(

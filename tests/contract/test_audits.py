@@ -72,19 +72,26 @@ def test_cases__cover_the_terms():
         assert accountings == {"gdp", "paper"}
 
 
+def rounding(case):
+    """Rows of outcomes that are shrunk to their norm are rounded onto their grid, towards zero."""
+    return 1e-5 if "outcome_norm" in case.terms else 1e-12
+
+
 @normal_cases
 def test_cases__neighbours_attain_the_claim(case):
     """Of no pair could the claimed loss be larger, or smaller: mu is the distance in units of the noise."""
     first, second = (case.score(case.run(exact, Silence())) for exact in case.pair)
     assert first == pytest.approx(-second)
-    assert math.sqrt(second - first) == pytest.approx(case.claim.value, rel=1e-12)
+    assert math.sqrt(second - first) == pytest.approx(case.claim.value, rel=rounding(case))
 
 
 @normal_cases
 def test_cases__every_draw_is_a_part(case):
     """The unit moves each, and together they are worth all that is claimed: no draw is left out."""
     assert all(part.mu > 0 for part in case.parts)
-    assert math.hypot(*(part.mu for part in case.parts)) == pytest.approx(case.claim.value, rel=1e-12)
+    assert math.hypot(*(part.mu for part in case.parts)) == pytest.approx(
+        case.claim.value, rel=rounding(case)
+    )
     noise = Silence()
     released = case.run(case.pair[0], noise)
     assert len(noise.events) == len(case.parts)

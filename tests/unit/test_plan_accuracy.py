@@ -25,10 +25,15 @@ def plan_of(*changes, **assumed):
     return plan_study(read_settings("study.yaml", changes=changes), people=1000, **assumed)
 
 
-@pytest.mark.parametrize(("count", "outcome_norm"), [(2, 1.25 * 2**0.5), (9, 1.1 * 3), (16, 1.1 * 4)])
-def test_plan_study__tight_bounds_are_planned_with_their_norms(count, outcome_norm):
+def write_sites():
+    """Write eight public sites, with frequencies of 0.1 to 0.8."""
     lines = [f"21\t{position}\tA\tC\t0.{position}" for position in range(1, 9)]
     Path("sites.tsv").write_text("\n".join(["contig\tposition\tref\talt\tfrequency", *lines]) + "\n")
+
+
+@pytest.mark.parametrize(("count", "outcome_norm"), [(2, 1.25 * 2**0.5), (9, 1.1 * 3), (16, 1.1 * 4)])
+def test_plan_study__tight_bounds_are_planned_with_their_norms(count, outcome_norm):
+    write_sites()
     bounds = "privacy={bounds: tight, genotype_clip: 1.5, outcome_clip: 1.1}"
     changes = [*RELEASE, "public={sites: sites.tsv}", f"outcomes={{count: {count}}}", bounds]
     plan = plan_of(*changes)
@@ -40,6 +45,14 @@ def test_plan_study__tight_bounds_are_planned_with_their_norms(count, outcome_no
     assert noise_sd["gram"] == pytest.approx(asked.noise_sd["gram"])
     assert noise_sd["cross product"] == pytest.approx(asked.noise_sd["cross"])
     assert plan["privacy"]["bounds"] == "tight"
+
+
+def test_plan_study__chosen_variants_are_planned_with_the_norm_of_one_outcome():
+    write_sites()
+    changes = [*RELEASE, "methods=[k-blup]", "screening={size: 2}", "public={sites: sites.tsv}"]
+    (request,) = plan_of(*changes, "privacy={bounds: tight}")["requests"]
+    moved = {mechanism["statistic"]: mechanism["sensitivity"] for mechanism in request["mechanisms"]}
+    assert moved["cross product"] == pytest.approx(1.5 * np.sqrt(2 * 0.5**2 + 2 * 0.4 * 0.6), rel=1e-3)
 
 
 @pytest.mark.parametrize("bounds", ["worst-case", "tight"])

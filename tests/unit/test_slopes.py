@@ -127,30 +127,34 @@ def test_expected_ridge__undoes_the_clip_of_an_outcome():
     assert noise[0] == pytest.approx(noise[1])
 
 
+TOGETHER = (1 + 1 / 6) * math.sqrt(3)
+
+
 @pytest.mark.parametrize(
-    ("method", "protection", "shared"),
+    ("method", "protection", "budget", "norm"),
     [
-        ("blup", "full", 3),
-        ("blup", "label", 3),
-        ("blup", "feature", 3),
-        ("blup", "full", 1),
-        ("k-blup", "full", 1),
+        ("blup", "full", "joint", TOGETHER),
+        ("blup", "label", "joint", TOGETHER),
+        ("blup", "feature", "joint", TOGETHER),
+        ("blup", "full", "separate", 1.5),
+        ("k-blup", "full", "joint", 1.5),
+        ("blup", "full", "joint", None),
+        ("k-blup", "full", "joint", None),
     ],
 )
-def test_training_data__slopes_are_of_the_norm_that_clips_and_of_public_prevalence(
-    tmp_path, monkeypatch, method, protection, shared
+def test_slopes__are_of_the_norm_that_clips_and_of_public_prevalence(
+    tmp_path, monkeypatch, method, protection, budget, norm
 ):
     study = Study(tmp_path, monkeypatch)
     outcomes, prevalence = Outcomes.load(tmp_path / "outcomes.npz"), np.array([math.nan, 0.05, 0.3])
     replace(outcomes, prevalence=prevalence).save(tmp_path / "outcomes.npz")
-    norms = {1: 1.5, 3: (1 + 1 / 6) * math.sqrt(3)}
-    budget = "separate" if shared == 1 and method == "blup" else "joint"
-    config = study.settings(
-        method, bounds="tight", outcome_budget=budget, protection=protection, pure_epsilon="1"
-    )
-    expected = clip_slopes(prevalence, bound=3.0, norm=norms[shared], n_shared=shared)
+    bounds = "tight" if norm else "worst-case"
+    privacy = {"bounds": bounds, "outcome_budget": budget, "protection": protection}
+    config = study.settings(method, pure_epsilon="1", **privacy)
+    expected = clip_slopes(prevalence, bound=3.0, norm=norm, n_shared=3 if norm == TOGETHER else 1)
     if protection == "full":
-        ((_, arrays),) = load_labelled(study.release(config))
+        ((label, arrays),) = load_labelled(study.release(config))
+        assert label["request"]["outcome_norm"] == (pytest.approx(norm) if norm else None)
         np.testing.assert_array_equal(arrays["slopes"], expected)
         return
     data = TrainingData(tmp_path / "outcomes.npz", statistics=study.sum_up(config), panel="panel")

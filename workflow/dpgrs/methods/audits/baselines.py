@@ -33,6 +33,7 @@ from dpgrs.methods.audits.sums import (
     TERMS,
     ExactStatistics,
     copied_columns,
+    term_text,
 )
 from dpgrs.methods.dp_sgd import SgdRequest, private_sgd
 from dpgrs.methods.naive import private_separate_statistics, separate_request
@@ -244,6 +245,7 @@ def normal_case(mechanism, request, *, pair, run, mu):
     # As the audits of ReuseCov say it.
     coded = {} if request.coding == Coding.HALF else {"coding": str(request.coding)}
     coded |= {"counts_outcomes": "True"} if request.counts_outcomes else {}
+    coded |= {"outcome_norm": term_text(request.outcome_norm)} if request.outcome_norm else {}
     return AuditCase(
         mechanism=mechanism.__name__,
         terms={**{name: str(getattr(request, name)) for name in TERMS}, "budget": "joint"} | coded,

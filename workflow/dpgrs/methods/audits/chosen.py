@@ -1,7 +1,7 @@
 """Audit cases of screening in a study: choices by outcome, and statistics of the chosen variants."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 import numpy as np
 
@@ -9,6 +9,7 @@ from dpgrs.genotypes.bits import pack
 from dpgrs.linalg.statistics import OUTCOME_STEP
 from dpgrs.methods.audits.baselines import (
     ADDED,
+    CLIPPED,
     COUNTED,
     GDP,
     HAPLOTYPE,
@@ -19,9 +20,9 @@ from dpgrs.methods.audits.baselines import (
     normal_case,
     request_terms,
 )
-from dpgrs.methods.audits.sums import MEMBER, TERMS
+from dpgrs.methods.audits.sums import LONG_MEMBER, MEMBER, TERMS, tight_norms
 from dpgrs.methods.chosen import ScreeningData, private_choices, private_chosen_statistics
-from dpgrs.methods.chosen_requests import ScreeningTerms, screened_request
+from dpgrs.methods.chosen_requests import ScreenedRequest, ScreeningTerms
 from dpgrs.methods.requests import PrivacyRequest
 from dpgrs.methods.reusecov import noisy_entries
 from dpgrs.privacy.audit.audit import AuditCase, PureLoss
@@ -59,7 +60,7 @@ def chosen_cases():
         _sets(**TWO_HAPLOTYPES),
         _statistics(**TWO_HAPLOTYPES, **ADDED, **GDP, count_share=0.1),
         _statistics(**TWO_HAPLOTYPES, **ADDED, **GDP, **COUNTED),
-        _statistics(**HAPLOTYPE, **ADDED, **PAPER),
+        _statistics(**HAPLOTYPE, **ADDED, **PAPER, **CLIPPED, **tight_norms(2.0, n_shared=1)),
     ]
 
 
@@ -130,15 +131,18 @@ def _one_outcome(x, y, rows):
 
 def _statistics(**terms):
     """Let all variants be chosen: their sums are those of a study that does not screen."""
-    of_all = PrivacyRequest(**request_terms(MEMBER, **terms))
-    request = screened_request(of_all, ScreeningTerms(n_choices=of_all.n_variants, share=0.01))
+    member = LONG_MEMBER if "coding" in terms else MEMBER
+    of_all = PrivacyRequest(**request_terms(member, **terms))
+    screening = ScreeningTerms(n_choices=of_all.n_variants, share=0.01)
+    request = ScreenedRequest(**asdict(of_all), screening=screening)
     names = [str(number) for number in range(of_all.n_outcomes)]
     chosen = np.tile(np.arange(of_all.n_variants), (of_all.n_outcomes, 1))
-    entries = noisy_entries(of_all.n_variants, rows=of_all.rows)
+    entries = noisy_entries(of_all.n_variants, rows=of_all.rows, coding=of_all.coding)
+    options = {"request": request.statistics, "outcome_names": names}
+    options |= {"frequency": np.zeros(of_all.n_variants)}
 
     def run(exact, noise):
-        options = {"request": request.statistics, "noise": noise, "outcome_names": names}
-        drawn = private_chosen_statistics(exact.data, chosen, **options)
+        drawn = private_chosen_statistics(exact.data, chosen, noise=noise, **options)
         parts = [drawn.n]
         for one in drawn.by_outcome():
             known = [] if one.observed is None else [one.observed]
@@ -147,7 +151,7 @@ def _statistics(**terms):
 
     budget, times = request.statistics.budget, math.sqrt(of_all.n_outcomes)
     mu = math.hypot(budget["count"], *(times * budget[name] for name in ("observed", "gram", "cross")))
-    pair = _cohort(MEMBER, of_all), _cohort(None, of_all)
+    pair = _cohort(member, of_all), _cohort(None, of_all)
     return normal_case(private_chosen_statistics, request, pair=pair, run=run, mu=mu)
 
 

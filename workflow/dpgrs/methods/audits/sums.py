@@ -15,13 +15,12 @@ import numpy as np
 from dpgrs.genotypes.bits import pack
 from dpgrs.linalg.clipped_statistics import clipped_statistics
 from dpgrs.linalg.covariates import covariate_units
-from dpgrs.linalg.norms import budget_groups
+from dpgrs.linalg.norms import budget_groups, clipped_outcomes, outcome_norm
 from dpgrs.linalg.statistics import (
     LARGEST_BOUND,
     count_known,
     cross_product,
     gram,
-    grid_outcomes,
 )
 from dpgrs.methods.requests import PrivacyRequest
 from dpgrs.methods.reusecov import (
@@ -51,7 +50,7 @@ PUBLIC_ROWS = 10  # the n that is public by the time of X'X
 
 TERMS = ("neighbours", "unit", "rows", "accounting")  # of a request
 # Of these only where they are not the default.
-NAMED = ("protection", "coding", "n_covariates", "counts_outcomes")
+NAMED = ("protection", "coding", "n_covariates", "counts_outcomes", "outcome_norm")
 COUNT, OBSERVED, GRAM, CROSS = "count", "observed", "gram", "cross"  # the names in `PrivacyRequest.budget`
 
 # Signs of a member's genotypes and outcomes. In X'Y, and in X'X of haplotypes, as many entries rise as fall.
@@ -68,6 +67,8 @@ FIRST_ALONE, SECOND_ALONE = ((1, -1, 1), (1, math.nan)), ((1, -1, 1), (math.nan,
 # In `frequency` coding, where these alleles have a frequency of 0: a row of the largest norm, all entries of
 # the largest size (docs/proofs/clipped_gram.md).
 LONG_MEMBER = ((1, 1, 1, 1), (1, -1))
+# Of three outcomes, which are clipped together or each by itself.
+MEMBER_OF_THREE = ((1, 1, 1, 1), (1, -1, 1))
 # With two variants these two move both furthest at once.
 SHORT_MEMBER = ((1, -1), (1, -1))
 MIRRORED_MEMBER = ((-1, 1), (1, -1))
@@ -131,12 +132,34 @@ def reusecov_cases():
             private_cross_product, MEMBER, OTHER_GENOTYPES, **HAPLOTYPE, **paper, **mostly_cross, **feature
         ),
         _added(private_gram, LONG_MEMBER, **HAPLOTYPE, **mostly_gram, **clipped, row_norm=2.0),
-        _added(private_statistics, LONG_MEMBER, **PERSON, **paper, **all_shares, **clipped, row_norm=4.0),
+        _added(
+            private_statistics,
+            MEMBER_OF_THREE,
+            **PERSON,
+            **paper,
+            **all_shares,
+            **clipped,
+            **tight_norms(4.0, n_shared=3),
+        ),
         _added(private_statistics, OPPOSED_MEMBER, **PERSON, **counted, gram_share=0.4),
         _added(private_statistics, OPPOSED_MEMBER, **TWO_HAPLOTYPES, **paper, **counted, n_budgets=2),
+        _added(
+            private_statistics,
+            MEMBER_OF_THREE,
+            **TWO_HAPLOTYPES,
+            **clipped,
+            **tight_norms(2.0, n_shared=1),
+            gram_share=0.4,
+            n_budgets=3,
+        ),
         # Two entries of 2 and a covariate of 1.
         _added(private_statistics, MEMBER, **PERSON, **all_shares, **clipped, row_norm=3.0, **covariate),
     ]
+
+
+def tight_norms(row_norm, *, n_shared):
+    """Return the norms of a request within tight bounds, as keywords: that of outcomes as a study has it."""
+    return {"row_norm": row_norm, "outcome_norm": outcome_norm(n_shared, factor=1.05, bound=3.0)}
 
 
 def _added(mechanism, member, **terms):
@@ -185,7 +208,7 @@ def _case(mechanism, member, other, *, outcome_bound=3.0, accounting=Accounting.
         terms={
             **{name: str(getattr(request, name)) for name in TERMS},
             "budget": "joint" if n_budgets == 1 else "separate",
-            **{name: str(terms[name]) for name in NAMED if name in terms},
+            **{name: term_text(terms[name]) for name in NAMED if name in terms},
         },
         pair=pair,
         claim=GaussianLoss(_total_mu(statistics, request, n_budgets), delta=DELTA),
@@ -270,7 +293,7 @@ def _sum_up(member, n_copies, request):
         [np.zeros((len(outcomes), n_others)), copied_columns(np.multiply(outcomes, LARGEST_BOUND), n_rows)]
     )
     bits, options = pack(alleles), {"n_haplotypes": alleles.shape[1], "rows": request.rows}
-    gridded, observed = grid_outcomes(Y, bound=request.outcome_bound), count_known(Y)
+    gridded, observed = request_outcomes(Y, request), count_known(Y)
     if request.coding == Coding.FREQUENCY:
         rare = np.zeros(request.n_variants)
         if request.n_covariates:
@@ -282,6 +305,17 @@ def _sum_up(member, n_copies, request):
         return ExactStatistics(Y.shape[1], *sums, observed)
     sums = gram(bits, **options), cross_product(bits, gridded, **options)
     return ExactStatistics(Y.shape[1], *sums, observed)
+
+
+def request_outcomes(Y, request):
+    """Clip outcomes as the terms of a request say, (n_outcomes, n_rows) int64 in units of `OUTCOME_STEP`."""
+    norms = {"bound": request.outcome_bound, "norm": request.outcome_norm}
+    return clipped_outcomes(Y, n_shared=request.n_outcomes, **norms)
+
+
+def term_text(value):
+    """Write a term of a request, a float to four digits."""
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
 def copied_columns(values, n_copies):

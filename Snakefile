@@ -14,6 +14,7 @@ include: "workflow/rules/common.smk"
 # The way of the data.
 include: "workflow/rules/fetch.smk"
 include: "workflow/rules/ingest.smk"
+include: "workflow/rules/public.smk"
 include: "workflow/rules/outcomes.smk"
 include: "workflow/rules/covariates.smk"
 include: "workflow/rules/statistics.smk"

@@ -14,7 +14,7 @@ FROM_STATISTICS = methods_that("is_post_processing")
 BASELINES = [
     name
     for name, row in METHODS.items()
-    if not (row.is_post_processing or row.is_screened or row.is_non_private)
+    if not (row.is_post_processing or row.is_screened or row.is_non_private or row.takes_ld)
 ]
 
 pytestmark = pytest.mark.workflow

@@ -19,6 +19,7 @@ from dpgrs.errors import UsageError
 from dpgrs.study.fetched_files import files_to_fetch
 from dpgrs.methods.mechanisms import mechanism_named, mechanisms_of
 from dpgrs.methods.registry import METHODS
+from dpgrs.study.panel_terms import has_public_sites, takes_ld
 from dpgrs.study.people_terms import terms_of
 from dpgrs.privacy.accounting.events import MECHANISM_VERSION
 from dpgrs.privacy.private_folders import RECORDS as SNAKEMAKE_RECORDS, close_folder
@@ -220,15 +221,17 @@ RECORDS = PRIVATE if IS_RELEASE else RESULTS
 LOGS = f"{RECORDS}/logs"
 SETTINGS_FILE = f"{RECORDS}/settings.json"
 PROVENANCE_FILE = f"{RECORDS}/provenance.json"
-SITES = [f"{PUBLIC}/sites.tsv"] if IS_RELEASE else []
+# A study has them where it is a release, or where a fit rests on public genotypes.
+SITES = [f"{PUBLIC}/sites.tsv"] if has_public_sites(SETTINGS) else []
+LD = [f"{PUBLIC}/ld.npz"] if takes_ld(SETTINGS["methods"]) else []
 # An input of all that charges, though not read: nothing is charged before the mechanisms have passed.
 AUDIT = (
     [f"{PUBLIC}/audit.json"]
     if IS_RELEASE and SETTINGS["release"]["audit_draws"]
     else []
 )
-# What became of all variants: of the cohort's in a benchmark, of the public ones in a release.
-QC = f"{PUBLIC if IS_RELEASE else PRIVATE}/qc.tsv"
+# What became of all variants: of the cohort's, or of the public ones where these decide.
+QC = f"{PUBLIC if SITES else PRIVATE}/qc.tsv"
 COVARIATES = (
     [f"{PRIVATE}/covariates.npz"] if has_covariates(SETTINGS["covariates"]) else []
 )

@@ -8,7 +8,7 @@ rule simulate_cohort:
         populations=f"{PRIVATE}/cohort/populations.tsv",
         reference=(
             expand(f"{PUBLIC}/reference/{{chrom}}.vcf.gz", chrom=CHROMOSOMES)
-            if IS_RELEASE
+            if SITES
             else []
         ),
     log:
@@ -21,7 +21,7 @@ rule simulate_cohort:
         runtime=60,
     params:
         directory=subpath(output.populations, parent=True),
-        reference=(flags(reference=f"{PUBLIC}/reference") if IS_RELEASE else ""),
+        reference=(flags(reference=f"{PUBLIC}/reference") if SITES else ""),
         settings=settings_of("simulate-cohort"),
         code=code_read("simulate-cohort"),
     shell:
@@ -89,7 +89,7 @@ rule make_panel:
         sites=SITES,
     output:
         panel=directory(f"{PRIVATE}/panel.zarr"),
-        qc=[] if IS_RELEASE else [QC],
+        qc=[] if SITES else [QC],
     log:
         f"{LOGS}/make_panel.log",
     conda:

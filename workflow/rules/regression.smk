@@ -22,6 +22,7 @@ rule fit_weights:
             if CHOOSES_EXACTLY or "feature" in SETTINGS["privacy"]["protection"]
             else []
         ),
+        ld=LD,
     output:
         weights=f"{TRIAL}/weights.npz",
         seconds=f"{TRIAL}/fit_seconds.tsv",
@@ -43,6 +44,7 @@ rule fit_weights:
                     "choices",
                     "panel",
                     "outcomes",
+                    "ld",
                 )
             }
         ),

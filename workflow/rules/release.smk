@@ -1,4 +1,4 @@
-# What a release takes from outside its cohort, its metrics, and the bundle that it ends in.
+# The audits of a release, its metrics, and the bundle that it ends in.
 
 RELEASED = f"{PRIVATE}/trial1/drawn/{DRAWS[0]}.npz"
 IS_CHARGED = SETTINGS["evaluation"]["metrics"] == "charged"
@@ -53,55 +53,6 @@ rule audit_mechanisms:
         "python -m dpgrs --quiet audit --output {output.audit} {params.options} 2> {log}"
 
 
-use rule ingest_chromosome as ingest_reference with:
-    input:
-        genotypes=reference_files,
-        tables=reference_tables,
-        people=[],
-    output:
-        store=directory(f"{PUBLIC}/store/{{chrom}}.zarr"),
-    log:
-        f"{LOGS}/ingest_reference/{{chrom}}.log",
-    params:
-        people="--is-reference",
-        settings=settings_of("ingest-chromosome"),
-        code=code_read("ingest-chromosome"),
-
-
-rule choose_sites:
-    input:
-        stores=reference_stores(),
-        tables=public_tables(),
-    output:
-        sites=f"{PUBLIC}/sites.tsv",
-        qc=QC,
-    log:
-        f"{LOGS}/choose_sites.log",
-    conda:
-        "../../envs/dpgrs.yaml"
-    threads: 1
-    resources:
-        mem_mb=4000,
-        runtime=60,
-    params:
-        settings=settings_of("choose-sites"),
-        code=code_read("choose-sites"),
-    shell:
-        "python -m dpgrs choose-sites --settings {params.settings:q} {input.stores} --output {output.sites} --qc {output.qc}"
-        " 2> {log}"
-
-
-# People to measure on in public; jobs run only if `evaluation.metrics` is public.
-use rule make_panel as make_reference_panel with:
-    input:
-        stores=reference_stores(),
-        sites=SITES,
-    output:
-        panel=directory(f"{PUBLIC}/panel.zarr"),
-    log:
-        f"{LOGS}/make_reference_panel.log",
-
-
 # Everybody in the reference is measured on.
 use rule make_outcomes as make_reference_outcomes with:
     input:
@@ -143,6 +94,7 @@ rule measure_release:
         audit=AUDIT if IS_CHARGED else [],
         covariates=MEASURED_COVARIATES,
         loadings=LOADINGS if IS_CHARGED else [],
+        ld=LD,
     output:
         metrics=f"{RESULTS}/metrics.tsv",
         accuracy=f"{PRIVATE}/trial1/accuracy.npz",
@@ -163,6 +115,7 @@ rule measure_release:
             sites=list(input.sites),
             covariates=list(input.covariates),
             loadings=list(input.loadings),
+            ld=list(input.ld),
         ),
         settings=lambda wildcards: settings_read(
             SETTINGS, "measure-release", READS_OF_METRICS
@@ -182,6 +135,7 @@ rule write_release:
         accuracy=f"{PRIVATE}/trial1/accuracy.npz",
         audit=AUDIT,
         loadings=LOADINGS,
+        ld=LD,
     output:
         # The last file of the bundle; a folder as output would get a file of Snakemake's own into it.
         sums=f"{RESULTS}/release/SHA256SUMS",
@@ -196,7 +150,7 @@ rule write_release:
     params:
         bundle=subpath(output.sums, parent=True),
         options=lambda wildcards, input: flags(
-            audit=list(input.audit), loadings=list(input.loadings)
+            audit=list(input.audit), loadings=list(input.loadings), ld=list(input.ld)
         ),
         code=code_read("write-release"),
     shell:

@@ -17,7 +17,11 @@ rule compute_statistics:
         mem_mb=4000,
         runtime=60,
     params:
-        files=lambda wildcards, input: flags(covariates=list(input.covariates)),
+        # Of a benchmark others take it, too.
+        files=lambda wildcards, input: flags(
+            covariates=list(input.covariates),
+            without_gram=IS_RELEASE and takes_ld(SETTINGS["methods"]),
+        ),
         settings=settings_of("compute-statistics"),
         code=code_read("compute-statistics"),
     shell:

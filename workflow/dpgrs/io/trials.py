@@ -64,13 +64,14 @@ class ClippedStatistics:
 
     Attributes
     ----------
-    gram : (n_variants + 1, n_variants + 1) int64, intercept last, in units of `CLIPPED_GRAM_STEP`.
+    gram : (n_variants + 1, n_variants + 1) int64, intercept last, in units of `CLIPPED_GRAM_STEP`; None where
+        nothing takes it.
     cross : (n_outcomes, n_variants + 1) int64, in units of `CLIPPED_CROSS_STEP`.
     row_norm : float, of the genotypes.
     outcome_norm : float, of the outcomes of one budget.
     """
 
-    gram: np.ndarray
+    gram: np.ndarray | None
     cross: np.ndarray
     row_norm: float
     outcome_norm: float
@@ -98,7 +99,8 @@ class Statistics:
     Attributes
     ----------
     gram : (n_variants + 1, n_variants + 1) int64 of the largest panel, intercept last, in units of
-        `gram_step`. Covariates follow the variants, here and in all arrays below.
+        `gram_step`; None where nothing takes it. Covariates follow the variants, here and in all arrays
+        below.
     cross : dict of panel size to (n_outcomes, panel size + 1) int64, in units of `cross_step`.
     n_rows : int, training rows.
     n_observed : (n_outcomes,) int64, training rows on which an outcome is known.
@@ -116,7 +118,7 @@ class Statistics:
         covariates or dosages.
     """
 
-    gram: np.ndarray
+    gram: np.ndarray | None
     cross: dict
     n_rows: int
     n_observed: np.ndarray
@@ -141,7 +143,8 @@ class Statistics:
         return self.gram[np.ix_(columns, columns)]
 
     def save(self, path):
-        arrays = {"gram": self.gram, "n_rows": np.int64(self.n_rows), "n_observed": self.n_observed}
+        arrays = {} if self.gram is None else {"gram": self.gram}
+        arrays |= {"n_rows": np.int64(self.n_rows), "n_observed": self.n_observed}
         arrays |= {"rows": np.array(str(self.rows)), "outcome_bound": np.float64(self.outcome_bound)}
         if self.n_covariates:
             bound = np.float64(self.covariate_bound)
@@ -154,7 +157,7 @@ class Statistics:
         arrays |= {f"origin/{size}": origin for size, origin in self.origin.items()}
         for (size, count), part in self.clipped.items():
             norms = np.array([part.row_norm, part.outcome_norm])
-            named = {"gram": part.gram, "cross": part.cross, "norms": norms}
+            named = {"cross": part.cross, "norms": norms} | ({} if part.gram is None else {"gram": part.gram})
             arrays |= {f"clipped/{size}/{count}/{name}": array for name, array in named.items()}
         if self.clips is not None:
             arrays |= {f"clipped_values/{size}": values for size, values in self.clips.values.items()}
@@ -163,9 +166,9 @@ class Statistics:
 
     @classmethod
     def load(cls, path):
-        arrays = _load(path, "gram", "n_rows", "n_observed", "rows", "outcome_bound")
+        arrays = _load(path, "n_rows", "n_observed", "rows", "outcome_bound")
         return cls(
-            arrays["gram"],
+            arrays.get("gram"),
             _by_size(arrays, "cross"),
             int(arrays["n_rows"]),
             arrays["n_observed"],
@@ -250,6 +253,8 @@ def _designs(arrays, name):
 def _clipped(arrays):
     parts = {}
     for size, count in sorted(_designs(arrays, "clipped")):
-        gram, cross, norms = (arrays[f"clipped/{size}/{count}/{name}"] for name in ("gram", "cross", "norms"))
+        gram, cross, norms = (
+            arrays.get(f"clipped/{size}/{count}/{name}") for name in ("gram", "cross", "norms")
+        )
         parts[size, count] = ClippedStatistics(gram, cross, *norms.tolist())
     return parts

@@ -228,7 +228,16 @@ def clipped_cross_product(X, Y):
 
 
 def clipped_statistics(
-    genotypes, frequency, Y, *, row_norm, n_haplotypes, rows, is_selected=None, covariates=None
+    genotypes,
+    frequency,
+    Y,
+    *,
+    row_norm,
+    n_haplotypes,
+    rows,
+    is_selected=None,
+    covariates=None,
+    has_gram=True,
 ):
     """Sum both statistics over the selected rows, a block of people at a time.
 
@@ -236,6 +245,7 @@ def clipped_statistics(
     ----------
     genotypes, frequency, row_norm, n_haplotypes, rows, is_selected, covariates : as in `frequency_rows`.
     Y : (n_outcomes, n_rows) int64 in units of `OUTCOME_STEP`, as `grid_outcomes` gives, of all rows.
+    has_gram : bool, whether X'X is wanted; otherwise it is None.
 
     Returns
     -------
@@ -249,11 +259,13 @@ def clipped_statistics(
     _check_exact(Y.shape[1])
     is_selected = np.ones(Y.shape[1], dtype=bool) if is_selected is None else is_selected
     size = len(genotypes) + (0 if covariates is None else len(covariates)) + 1
-    G, V = np.zeros((size, size), dtype=np.int64), np.zeros((len(Y), size), dtype=np.int64)
+    G = np.zeros((size, size), dtype=np.int64) if has_gram else None
+    V = np.zeros((len(Y), size), dtype=np.int64)
     whole = {"n_haplotypes": n_haplotypes, "rows": rows, "covariates": covariates}
     for part, block, options in _row_blocks(genotypes, is_selected, **whole):
         X = frequency_rows(part, frequency, row_norm=row_norm, **options)
-        G += clipped_gram(X)
+        if has_gram:
+            G += clipped_gram(X)
         V += clipped_cross_product(X, Y[:, block][:, options["is_selected"]])
     return G, V
 

@@ -19,6 +19,8 @@ class LinearFit:
         calibrated.
     chosen : (n_outcomes, n_chosen) int64, ascending: the variants that were chosen for each outcome; all
         others have a weight of 0. None where a method chooses none.
+    mismatch : () float64, how far the people of public genotypes are from the cohort's
+        (`dpgrs.methods.blup_ld`); None of fits without these.
     """
 
     weights: np.ndarray
@@ -26,6 +28,7 @@ class LinearFit:
     intercept: np.ndarray
     standard_errors: np.ndarray | None = None
     chosen: np.ndarray | None = None
+    mismatch: np.ndarray | None = None
 
     def arrays(self):
         """Return the fit as a dict of arrays, from which ``LinearFit(**arrays)`` makes it again."""

@@ -9,18 +9,20 @@ References
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from scipy.linalg import eigh
 from scipy.special import softmax
 
-from dpgrs.linalg.denoising import noisy_spectrum, resolvent
+from dpgrs.linalg.denoising import NoisySpectrum, noisy_spectrum, resolvent
 from dpgrs.methods.blup_model import (
     HERITABILITIES,
     beta_priors,
     effect_moments,
     heritability_posterior,
     interval_scale,
+    log_evidence,
     outcomes_alike,
     prior_moments,
     ratio_where,
@@ -85,29 +87,80 @@ def fit_blup(
         For a number of rows, a standard deviation or a heritability out of its domain.
     """
     require_terms(n=n, gram_sd=gram_sd, cross_sd=cross_sd, heritability=heritability)
-    grid = HERITABILITIES if heritability is None else np.array([heritability])
     spectrum = noisy_spectrum(gram, gram_sd=gram_sd)
     if spectrum.trace <= 0:
         return _nothing(cross.shape, heritability)
-    U, known = spectrum.vectors, {"cross_sd": cross_sd, "means": means, "heritabilities": grid}
-    C, log_likelihood = np.empty(cross.shape), np.empty((len(cross), len(grid)))
-    groups = list(outcomes_alike(inflation, slopes, len(cross)))
-    for alike in groups:
-        C[alike.own] = cross[alike.own] * alike.factor @ U
-        prior = prior_moments(spectrum, n, inflation=alike.inflation, slope=alike.slope, **known)
-        log_likelihood[alike.own] = prior.log_likelihood(C[alike.own])
-    posterior = heritability_posterior(log_likelihood, beta_priors(tuple(grid)))
-    effects, errors = np.empty_like(C), None
-    if gram_sd == 0 or heritability is not None:
-        errors = np.empty_like(C)
-    for alike in groups:
-        own = alike.own
-        # Made anew: all at once are too many.
-        prior = prior_moments(spectrum, n, inflation=alike.inflation, slope=alike.slope, **known)
-        effects[own], variances = effect_moments(C[own], prior, posterior[own])
-        if errors is not None:
-            errors[own] = _standard_errors(variances, prior, posterior[own], U)
-    return BlupFit(effects @ U.T, errors, posterior @ grid)
+    known = {"cross_sd": cross_sd, "heritability": heritability, "means": means}
+    seen = OutcomesSeen.of(cross, spectrum, n, inflation=inflation, slopes=slopes, **known)
+    return seen.fit(has_errors=gram_sd == 0 or heritability is not None)
+
+
+@dataclass(frozen=True)
+class OutcomesSeen:
+    """Noisy X'Y in the eigenbasis of a Gram matrix: what the model says of it.
+
+    Attributes
+    ----------
+    spectrum : NoisySpectrum, whose trace is above 0.
+    entries : (n_outcomes, n_variants) float64, U'X'Y, undone of clips and of missing rows.
+    n, cross_sd, heritability, means, inflation, slopes : as in `fit_blup`.
+    """
+
+    spectrum: NoisySpectrum
+    entries: np.ndarray
+    n: float
+    cross_sd: float
+    heritability: float | None = None
+    means: np.ndarray | None = None
+    inflation: np.ndarray | None = None
+    slopes: np.ndarray | None = None
+
+    @classmethod
+    def of(cls, cross, spectrum, n, *, inflation=None, slopes=None, **known):
+        """Turn X'Y into the eigenbasis; parameters as in `fit_blup`."""
+        C = np.empty(cross.shape)
+        for alike in outcomes_alike(inflation, slopes, len(cross)):
+            C[alike.own] = cross[alike.own] * alike.factor @ spectrum.vectors
+        return cls(spectrum, C, n, inflation=inflation, slopes=slopes, **known)
+
+    @property
+    def grid(self):
+        """The heritabilities that there may be, (n_grid,) float64."""
+        return HERITABILITIES if self.heritability is None else np.array([self.heritability])
+
+    @cached_property
+    def log_likelihood(self):
+        """That of every outcome under every heritability, (n_outcomes, n_grid) float64."""
+        found = np.empty((len(self.entries), len(self.grid)))
+        for alike in self._alike:
+            found[alike.own] = self._prior(alike).log_likelihood(self.entries[alike.own])
+        return found
+
+    @property
+    def evidence(self):
+        """The log-likelihood of all outcomes, averaged over heritabilities, up to a constant."""
+        return log_evidence(self.log_likelihood, beta_priors(tuple(self.grid)))
+
+    def fit(self, *, has_errors):
+        """Return the BlupFit."""
+        C, U = self.entries, self.spectrum.vectors
+        posterior = heritability_posterior(self.log_likelihood, beta_priors(tuple(self.grid)))
+        effects, errors = np.empty_like(C), np.empty_like(C) if has_errors else None
+        for alike in self._alike:
+            # Made anew: all at once are too many.
+            own, prior = alike.own, self._prior(alike)
+            effects[own], variances = effect_moments(C[own], prior, posterior[own])
+            if has_errors:
+                errors[own] = _standard_errors(variances, prior, posterior[own], U)
+        return BlupFit(effects @ U.T, errors, posterior @ self.grid)
+
+    @property
+    def _alike(self):
+        return outcomes_alike(self.inflation, self.slopes, len(self.entries))
+
+    def _prior(self, alike):
+        terms = {"cross_sd": self.cross_sd, "means": self.means, "heritabilities": self.grid}
+        return prior_moments(self.spectrum, self.n, inflation=alike.inflation, slope=alike.slope, **terms)
 
 
 def _standard_errors(variances, prior, posterior, U):

@@ -42,7 +42,7 @@ from dataclasses import dataclass
 from functools import cache, cached_property
 
 import numpy as np
-from scipy.special import betainc, erfc, ndtri, softmax
+from scipy.special import betainc, erfc, logsumexp, ndtri, softmax
 
 from dpgrs.errors import UsageError
 
@@ -174,6 +174,13 @@ def heritability_posterior(log_likelihood, priors):
     evidence = likelihood @ priors
     shares = softmax(np.log(evidence).sum(axis=0))
     return likelihood * (shares / evidence @ priors.T)
+
+
+def log_evidence(log_likelihood, priors):
+    """Return the log-likelihood of all outcomes, averaged over h2 and its priors; parameters as above."""
+    largest = log_likelihood.max(axis=1, keepdims=True)
+    of_outcomes = np.log(np.exp(log_likelihood - largest) @ priors) + largest
+    return float(logsumexp(of_outcomes.sum(axis=0)))
 
 
 def effect_moments(C, prior, posterior):

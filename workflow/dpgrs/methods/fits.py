@@ -1,6 +1,6 @@
 """Fits from released statistics, one function a method. All of it is post-processing and costs nothing."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -57,18 +57,20 @@ class FitTerms:
     rule : Penalty, where lambda comes from.
     heritability : float in (0, 1), stated for BLUP; None estimates it.
     is_joint : bool, whether projections share one ball over all outcomes or variants, as the paper does.
+    ld : dict of panel size to PublicLd, for fits on public linkage disequilibrium.
     """
 
     penalty: float
     rule: Penalty = Penalty.FIXED
     heritability: float | None = None
     is_joint: bool = False
+    ld: dict = field(default_factory=dict)
 
     @classmethod
-    def of(cls, regression):
-        """Take them from the section ``regression`` of the settings of a study."""
+    def of(cls, regression, **public):
+        """Take them from the section ``regression`` of the settings of a study, and from public files."""
         names = ("lambda", "lambda_from", "heritability", "joint_projection")
-        return cls(*(regression[name] for name in names))
+        return cls(*(regression[name] for name in names), **public)
 
 
 def fit_released(method, noisy, *, request, terms, outcomes=None):

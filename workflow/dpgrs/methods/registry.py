@@ -13,6 +13,7 @@ from dpgrs.types import Exactness, Neighbours, Penalty, Protection, RidgeOf
 
 FULL, FEATURE, LABEL = Protection.FULL, Protection.FEATURE, Protection.LABEL
 LARGEST_FACTORED = 2**12  # variants and covariates, of what is factored exactly
+LARGEST_DECOMPOSED = 2**14  # variants whose linkage disequilibrium is decomposed
 LARGEST_SEPARATE = 2**28  # entries of all that is kept for each outcome
 
 SUMS = ("private_gram", "private_cross_product")
@@ -41,6 +42,7 @@ class Method:
     fits_ridge : bool, whether lambda alone turns what was drawn into its weights, where lambda is stated.
     takes_covariates : bool, whether covariates and dosages are in what it is fitted from.
     takes_outcomes : bool, whether its fit uses the outcomes themselves where they are public.
+    takes_ld : bool, whether its fit rests on linkage disequilibrium of a public reference, in place of X'X.
     reads_rows : bool, whether it is fitted from rows, not from sums over them; it then counts no rows.
     reads_count : bool, whether its fit counts units at `screening.count_share`.
     has_normal_noise : bool, whether there is any among its draws.
@@ -69,6 +71,7 @@ class Method:
     fits_ridge: bool = False
     takes_covariates: bool = False
     takes_outcomes: bool = False
+    takes_ld: bool = False
     reads_rows: bool = False
     reads_count: bool = False
     has_normal_noise: bool = True
@@ -209,6 +212,18 @@ METHODS = {
         takes_outcomes=True,
         ridge=RidgeOf.HALF,
         steps="fits.STEPS_OF_BLUP",
+    ),
+    "blup-ld": Method(
+        label="BLUP on public LD",
+        look=("#a04000", "^"),
+        exactness=Exactness.EXACT,
+        mechanism="sum_mechanisms.CrossProducts",
+        reads=("heritability",),
+        takes_ld=True,
+        most_columns=LARGEST_DECOMPOSED,
+        ridge=RidgeOf.HALF,
+        audited=("private_cross_product", "private_statistics"),
+        steps="blup_ld.STEPS",
     ),
     "naive": Method(
         label="Naive",

@@ -78,6 +78,9 @@ class PrivacyRequest:
     covariate_bound: float | None = None
     counts_outcomes: bool = False
 
+    # Whether X'X is among what is released or public.
+    has_gram = True
+
     def __post_init__(self):
         if self.protection == Protection.NONE:
             raise UsageError("`privacy.protection` must be full, feature or label, got none. Change it.")
@@ -118,8 +121,8 @@ class PrivacyRequest:
 
     @property
     def has_private_gram(self):
-        """Whether X'X hangs on what is protected."""
-        return Protection(self.protection) != Protection.LABEL
+        """Whether an X'X is released that hangs on what is protected."""
+        return self.has_gram and Protection(self.protection) != Protection.LABEL
 
     @property
     def n_columns(self):

@@ -32,8 +32,8 @@ class NoisyStatistics:
 
     Attributes
     ----------
-    gram : (n_variants + 1, n_variants + 1) float64 symmetric, noisy X'X, intercept last. Covariates count as
-        variants and follow these, here and below.
+    gram : (n_variants + 1, n_variants + 1) float64 symmetric, noisy X'X, intercept last; None where none was
+        released. Covariates count as variants and follow these, here and below.
     cross : (n_outcomes, n_variants) float64, noisy X'Y.
     n : int, the number of rows: noisy under add-remove, exact and public under replace-one.
     events : tuple of GaussianEvent
@@ -45,7 +45,7 @@ class NoisyStatistics:
         clipped: public (`dpgrs.linalg.attenuation`). None takes all as shown in full.
     """
 
-    gram: np.ndarray
+    gram: np.ndarray | None
     cross: np.ndarray
     n: int
     events: tuple = ()
@@ -101,14 +101,15 @@ def private_statistics(gram, cross, n_rows, *, request, noise, outcome_names=Non
     """
     names = outcome_names or [str(number) for number in range(len(cross))]
     shares = request.n_outcomes
+    size = request.n_columns + 1
     if (
-        gram.shape != (request.n_columns + 1,) * 2
-        or cross.shape != (len(names), len(gram))
+        (gram is not None and gram.shape != (size, size))
+        or cross.shape != (len(names), size)
         or len(cross) % shares
     ):
         raise UsageError(
             f"The statistics must be of {request.n_columns} variants and {shares} outcomes a budget, "
-            f"got {gram.shape[0] - 1} and {cross.shape[0]}. Recompute them for this study."
+            f"got {cross.shape[1] - 1} and {cross.shape[0]}. Recompute them for this study."
         )
     is_counted = request.has_private_outcome_counts
     if is_counted:
@@ -117,7 +118,7 @@ def private_statistics(gram, cross, n_rows, *, request, noise, outcome_names=Non
     if request.has_private_count:
         n_rows, event = private_count(n_rows, request=request, noise=genotypes)
         events.append(event)
-    noisy_gram = gram * request.gram_step
+    noisy_gram = None if gram is None else gram * request.gram_step
     if request.has_private_gram:
         noisy_gram, event = private_gram(gram, n_rows, request=request, noise=genotypes)
         events.append(event)

@@ -7,6 +7,7 @@ import numpy as np
 
 from dpgrs.linalg.norms import budget_groups
 from dpgrs.methods.adassp import AdasspStatistics, adassp_request, fit_adassp, private_adassp
+from dpgrs.methods.blup_ld import LdRequest, blup_ld, ld_request
 from dpgrs.methods.fits import fit_released
 from dpgrs.methods.naive import (
     SeparateStatistics,
@@ -158,6 +159,36 @@ class SharedStatistics:
     def fit(self, method, drawn, *, request, terms, outcomes=None):
         """Fit all outcomes by one of `methods`; parameters as in `fit_released`. It is post-processing."""
         return fit_released(method, drawn, request=request, terms=terms, outcomes=outcomes)
+
+
+class CrossProducts(SharedStatistics):
+    """X'Y and the counts alone, for fits on public linkage disequilibrium."""
+
+    name = "cross-products"
+    draws = MappingProxyType({"genotypes": ("count",), "outcomes": ("observed", "cross")})
+
+    def request(self, terms):
+        return LdRequest(**terms)
+
+    def terms(self, request):
+        return ld_request(request)
+
+    def key(self, method):
+        return (self.name,)
+
+    def draw(self, gram, cross, n_rows, *, request, **options):
+        return super().draw(None, cross, n_rows, request=ld_request(request), **options)
+
+    def restore(self, label, arrays):
+        return self.kind(gram=None, **arrays, n=label["n"])
+
+    def outputs(self, drawn, names, request):
+        parts = super().outputs(drawn, names, request)
+        del parts["genotypes",]
+        return ({("genotypes",): (drawn.n,)} if request.has_private_count else {}) | parts
+
+    def fit(self, method, drawn, *, request, terms, outcomes=None):
+        return blup_ld(drawn, request=request, terms=terms)
 
 
 class OwnStatistics(SharedStatistics):

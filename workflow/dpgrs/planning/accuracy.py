@@ -5,6 +5,7 @@ from itertools import product
 
 from dpgrs.linalg.norms import outcome_norm, row_norm_of
 from dpgrs.methods.fits import FitTerms
+from dpgrs.methods.mechanisms import mechanism_of_study
 from dpgrs.methods.planning import expected_fit, expected_r2
 from dpgrs.methods.registry import METHODS
 from dpgrs.study.table_settings import covariate_terms
@@ -78,7 +79,7 @@ def plan_accuracy(request, count, *, n_rows, frequency, heritabilities, config):
         }
         for method, h2 in product(methods, heritabilities)
     ]
-    is_full = request.protection == Protection.FULL
+    is_full, mechanism = request.protection == Protection.FULL, mechanism_of_study(config)
     # Rows with covariates are clipped whatever is asked.
     all_bounds = [Bounds.TIGHT] if request.n_covariates else Bounds
     compared = []
@@ -90,13 +91,14 @@ def plan_accuracy(request, count, *, n_rows, frequency, heritabilities, config):
             r2 = expected[0]["r2"] if expected else None
         elif methods:
             r2 = expected_r2(methods[0], _of_variants(other), heritability=heritabilities[0], **model)
+        noise_sd = other.noise_sd if "panel" in mechanism.takes else mechanism.terms(other).noise_sd
         compared.append(
             {
                 "bounds": bounds.value,
                 "neighbours": neighbours.value,
                 "is_own": other == request,
-                "noise_sd_gram": other.noise_sd["gram"],
-                "noise_sd_cross": other.noise_sd["cross"],
+                "noise_sd_gram": noise_sd["gram"],
+                "noise_sd_cross": noise_sd["cross"],
                 "method": methods[0] if methods else None,
                 "heritability": heritabilities[0],
                 "r2": r2,

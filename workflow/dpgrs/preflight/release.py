@@ -13,7 +13,7 @@ RELEASE_ONLY = (
     *("dataset.accession", "dataset.consent", "dataset.version", "dataset.sensitive"),
     *("dataset.approved_by", "dataset.dar_id", "dataset.approval_date", "dataset.acknowledgement"),
     *("privacy.ledger", "privacy.budget"),
-    *("public.sites", "public.frequencies", "public.reference", "public.origin"),
+    *("public.sites", "public.frequencies"),
     *("evaluation.epsilon", "evaluation.residual_bound", "evaluation.outcomes", "evaluation.covariates"),
 )
 NEEDED_OF_THE_CURATOR = (

@@ -106,6 +106,8 @@ def _is_fitted_by(statement, fit):
     if statement is None:
         return True
     stated = {"method": statement.get("method"), **statement.get("fit", {})}
+    if "ld" not in fit:
+        stated.pop("ld", None)  # which public genotypes: found out in a run
     is_alike = (stated["method"], stated.keys()) == (fit["method"], fit.keys())
     return is_alike and fit_identity(stated) == fit_identity(fit)
 

@@ -4,6 +4,7 @@ from fractions import Fraction
 
 from dpgrs import __version__
 from dpgrs.genotypes.dosages import DOSAGE_STEP
+from dpgrs.methods.blup_ld import mismatch_in_words
 from dpgrs.methods.boosted_adassp import CLIP, ROUNDS
 from dpgrs.methods.mechanisms import request_of
 from dpgrs.methods.planning import expected_noise_sd
@@ -26,7 +27,7 @@ from dpgrs.privacy.statement.statement import ledger_standing
 from dpgrs.release.bundle import SCALES
 from dpgrs.release.covariates import covariate_inputs
 from dpgrs.release.pgs_catalog import site_digest
-from dpgrs.study.identity import fit_settings, public_identity
+from dpgrs.study.identity import public_identity
 from dpgrs.study.people_terms import terms_of
 from dpgrs.study.provenance import provenance
 from dpgrs.types import Coding, Metrics, Missing, Neighbours, Penalty, Rows, Unit
@@ -43,7 +44,9 @@ CONSTANT = "The constant of a prediction follows from its weights and from noisy
 OF_ACCURACY = ("R^2 = 1 - RSS/TSS and MSE = RSS/n of noisy sums over people held out, TSS about 0.",)
 
 
-def release_content(settings, sites, label, book, *, noisy, measured, stated, audits, loadings):
+def release_content(
+    settings, sites, label, book, *, noisy, measured, stated, audits, loadings, fit, mismatch=None
+):
     """Bring together what the statement of a release says.
 
     Parameters
@@ -56,6 +59,8 @@ def release_content(settings, sites, label, book, *, noisy, measured, stated, au
     measured, stated : from `dpgrs.study.released_accuracy.load_accuracy`.
     audits : list of dict, from `summarise_audits`; None where a study leaves them out.
     loadings : path of the public loadings of principal components; None without them.
+    fit : dict, by what the weights were made: the settings of the fit, and which public genotypes it took.
+    mismatch : float, how far these are from the cohort's; None of fits without them.
 
     Returns
     -------
@@ -64,8 +69,7 @@ def release_content(settings, sites, label, book, *, noisy, measured, stated, au
     request, digest, draws = label["request"], site_digest(sites), _draws_of_outcomes(label, measured)
     run, totals = provenance(settings, []), _totals(label, draws)
     account = Account(request["protection"], request["unit"], request["neighbours"])
-    fit, missing = fit_settings(settings), None
-    method = fit.pop("method")
+    method, missing = fit["method"], None
     if not METHODS[method].reads_rows:
         missing = Missing.COUNTED if request["counts_outcomes"] else Missing.NONE
     return StatementContent(
@@ -82,18 +86,19 @@ def release_content(settings, sites, label, book, *, noisy, measured, stated, au
         per_outcome=Total(totals["per_outcome"], request["delta"]),
         whole_study=Total(totals["epsilon"], request["delta"]),
         ledger=ledger_standing(book, account, sorted({event["request"] for event, _ in draws})),
-        public_inputs=(*_public_inputs(settings, digest, label), *covariate_inputs(settings, loadings)),
+        public_inputs=(*_public_inputs(settings, digest, label, fit), *covariate_inputs(settings, loadings)),
         post_processing=(
-            *_post_processing(fit_settings(settings), is_counted=missing == Missing.COUNTED),
+            *_post_processing(fit, is_counted=missing == Missing.COUNTED),
+            *(() if mismatch is None else (mismatch_in_words(mismatch),)),
             *(OF_ACCURACY if measured else ()),
         ),
         preprocessing=_preprocessing(settings),
-        expected_noise_sd=_noise_of_weights(settings, sites, label, noisy),
+        expected_noise_sd=_noise_of_weights(fit, sites, label, noisy),
         accuracy=tuple(stated) or Metrics.WITHHELD,
         audit=audits,
         person=totals["person"],
         method=method,
-        fit=fit,
+        fit={name: value for name, value in fit.items() if name != "method"},
         missing_outcomes=missing,
     )
 
@@ -107,9 +112,9 @@ def _post_processing(fit, *, is_counted):
     return (*counts, *steps, ROUNDED, CONSTANT)
 
 
-def _noise_of_weights(settings, sites, label, noisy):
+def _noise_of_weights(fit, sites, label, noisy):
     """Return the expected noise sd of a weight of ridge with a stated lambda; None of any other fit."""
-    request, fit = request_of(label), fit_settings(settings)
+    request = request_of(label)
     if not METHODS[fit["method"]].is_ridge(fit["lambda_from"]) or request.coding != Coding.HALF:
         return None
     terms = {"n_rows": label["n"], "frequency": sites["frequency"].to_numpy(), "penalty": fit["lambda"]}
@@ -198,13 +203,15 @@ def _curation(settings):
     return Curation(**said | {"title": settings["release"]["title"] or settings["study"]})
 
 
-def _public_inputs(settings, digest, label):
+def _public_inputs(settings, digest, label, fit):
     origin = settings["public"]["origin"] or (
         f"a simulated reference cohort of {settings['cohort']['simulation']['reference_people']} other people"
     )
     is_public_count = label["request"]["neighbours"] == Neighbours.REPLACE_ONE
     yield PublicInput("site list", digest, origin)
     yield PublicInput("allele frequencies", "in the site list", origin)
+    if "ld" in fit:
+        yield PublicInput("genotypes whose linkage disequilibrium stands for X'X", fit["ld"], origin)
     yield PublicInput(
         "outcome bound", f"{label['request']['outcome_bound']:g}", "chosen in the configuration"
     )
@@ -230,7 +237,7 @@ def _public_inputs(settings, digest, label):
     for number in sorted({event["n_choices"] for event in label["events"] if "n_choices" in event}):
         yield PublicInput("variants to choose for an outcome", str(number), "chosen in the configuration")
     yield from _inputs_of_accuracy(settings["evaluation"], settings["outcomes"], origin)
-    yield from _inputs_of_fit(fit_settings(settings), label["request"])
+    yield from _inputs_of_fit(fit, label["request"])
 
 
 def _inputs_of_fit(fit, request):

@@ -109,6 +109,8 @@ class StudyInfo:
     covariate_bound: float | None = None
     field: str = "GT"
     people_counts: tuple = ()
+    has_public_sites: bool = False
+    misfit: tuple = ()
 
 
 class ClippedRows(NamedTuple):

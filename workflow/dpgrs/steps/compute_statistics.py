@@ -41,7 +41,13 @@ READS = (
 
 
 def compute_statistics(
-    settings, panel: Path, outcomes: Path, *, covariates: Path | None = None, output: Path
+    settings,
+    panel: Path,
+    outcomes: Path,
+    *,
+    covariates: Path | None = None,
+    without_gram: bool = False,
+    output: Path,
 ):
     """Sum X'X and X'Y over the training rows, once for all methods and budgets.
 
@@ -53,6 +59,7 @@ def compute_statistics(
     panel : the panel.
     outcomes : outcomes and split of a trial.
     covariates : further columns of X, for `tight` bounds alone.
+    without_gram : whether X'X is left out, where nothing is drawn from it.
     output : the statistics.
 
     Raises
@@ -75,7 +82,9 @@ def compute_statistics(
     columns = {size: panel.of_size(size) for size in outcomes.values}
     genotypes, own, clipped, origin = panel.genotypes(), {}, {}, {}
     Y = {size: grid_outcomes(values, bound=outcome_bound) for size, values in outcomes.values.items()}
-    sums, cross = _exact_sums(genotypes, Y, columns, covariates, **options)
+    sums, cross = None, {}
+    if not without_gram:
+        sums, cross = _exact_sums(genotypes, Y, columns, covariates, **options)
     if covariates is not None:
         own = {"n_covariates": len(covariates.names), "covariate_bound": covariates.bound}
     if covariates is not None or panel.has_dosages:
@@ -98,6 +107,7 @@ def compute_statistics(
                     clips=(privacy.genotype_clip, privacy.outcome_clip),
                     n_shared=shared(count),
                     covariates=covariates,
+                    has_gram=not without_gram,
                     **options,
                 )
     Statistics(

@@ -10,6 +10,7 @@ from dpgrs.io.files import read_table, write_table
 from dpgrs.io.trials import Outcomes, Statistics, load_labelled, save_labelled
 from dpgrs.linalg.norms import clipped_outcomes
 from dpgrs.linalg.statistics import OUTCOME_STEP
+from dpgrs.methods.blup_ld import misfit_in_words
 from dpgrs.methods.chosen import fit_chosen_exactly
 from dpgrs.methods.fits import FitTerms
 from dpgrs.methods.labels import exact_label, fit_label, timed
@@ -17,7 +18,9 @@ from dpgrs.methods.mechanisms import mechanism_of_file, request_of
 from dpgrs.methods.ols import fit_ols, fit_ridge
 from dpgrs.methods.registry import METHODS
 from dpgrs.study.identity import fit_settings
+from dpgrs.study.public_ld_files import load_ld
 from dpgrs.study.released import seal
+from dpgrs.study.request_identity import ld_identity
 from dpgrs.study.training_data import TrainingData
 from dpgrs.types import Protection
 
@@ -39,6 +42,7 @@ def fit_weights(
     choices: Path | None = None,
     panel: Path | None = None,
     outcomes: Path | None = None,
+    ld: Path | None = None,
     output: Path,
     seconds: Path,
 ):
@@ -56,8 +60,13 @@ def fit_weights(
     choices : choices without privacy, for fits of these.
     panel : the panel, for fits of these.
     outcomes : outcomes, for fits of these, and where they are public.
+    ld : linkage disequilibrium of public genotypes, for fits that take it.
     output : the weights.
     seconds : the time that each fit took.
+
+    Returns
+    -------
+    dict of `warnings` about public genotypes that do not fit, None without one.
     """
     methods, fits = settings.methods, []
     if statistics is not None:
@@ -65,11 +74,13 @@ def fit_weights(
     public = None if outcomes is None else Outcomes.load(outcomes)
     for path, took in zip_longest(drawn, draw_seconds):
         took = None if took is None else read_table(took, needed=["seconds"])["seconds"]
-        fits += _drawn_fits(load_labelled(path), took, settings, public)
+        fits += _drawn_fits(load_labelled(path), took, settings, public, ld)
     if choices is not None:
         fits += _fits_of_choices(load_labelled(choices), methods, TrainingData(outcomes, panel=panel))
     save_labelled(output, [(label, arrays) for label, arrays, _ in fits])
     write_table(seconds, pd.DataFrame({"seconds": [elapsed for *_, elapsed in fits]}))
+    warnings = misfit_in_words(arrays for _, arrays, _ in fits)
+    return {"warnings": warnings} if warnings else None
 
 
 def _non_private_fits(statistics, methods, penalty):
@@ -85,8 +96,9 @@ def _non_private_fits(statistics, methods, penalty):
             yield label, fit.arrays(), elapsed
 
 
-def _drawn_fits(drawn, took, settings, public):
-    terms = FitTerms.of(settings.regression)
+def _drawn_fits(drawn, took, settings, public, ld):
+    found_ld = {} if ld is None else {size: one for size, (one, _) in load_ld(ld).items()}
+    terms = FitTerms.of(settings.regression, ld=found_ld)
     for number, (label, arrays) in enumerate(drawn):
         request, mechanism, count = request_of(label), mechanism_of_file(label), label["n_outcomes"]
         found = mechanism.restore(label, arrays)
@@ -100,7 +112,7 @@ def _drawn_fits(drawn, took, settings, public):
                 elapsed = took[number]  # it was fitted as it was drawn
             own = _label(method, label) | _statuses(label)
             if "requests" in label:
-                own["seal"] = seal(label, found, fit_settings(settings), fit.arrays())
+                own["seal"] = seal(label, found, fit_settings(settings) | ld_identity(ld), fit.arrays())
             yield own, fit.arrays(), elapsed
 
 

@@ -33,6 +33,7 @@ from dpgrs.study.request_identity import (
     ACCURACY,
     identify_accuracy,
     identify_part,
+    ld_identity,
     loadings_identity,
     weights_origin,
 )
@@ -64,6 +65,7 @@ def measure_release(
     sites: Path | None = None,
     covariates: Path | None = None,
     loadings: Path | None = None,
+    ld: Path | None = None,
     output: Path,
     accuracy: Path,
     events: Path,
@@ -81,6 +83,7 @@ def measure_release(
     sites : public sites, where metrics are charged.
     covariates : those that the fit has weights of.
     loadings : public loadings of principal components.
+    ld : linkage disequilibrium of public genotypes, of fits that take it.
     output : the table of metrics.
     accuracy : the numbers that it follows from, which are noisy where they are charged.
     events : record of what was drawn, JSON.
@@ -94,7 +97,8 @@ def measure_release(
         require_closed(drawn, weights, outcomes, panel, accuracy, events)
     ledger = Ledger(settings.privacy.ledger)
     label, noisy = load_released(drawn, ledger.read())
-    fit = load_weights(weights, label, noisy, fit=fit_settings(settings))
+    terms = fit_settings(settings) | ld_identity(ld)
+    fit = load_weights(weights, label, noisy, fit=terms)
     outcomes = Outcomes.load(outcomes)
 
     def write(columns, numbers, drawn):
@@ -113,7 +117,7 @@ def measure_release(
         write({**found, "status": "ok"}, [own], [])
         return
     identity = public_identity(settings.as_dict()) | loadings_identity(loadings)
-    public = {"identity": identity, "site_digest": written_digest(sites), "fit": fit_settings(settings)}
+    public = {"identity": identity, "site_digest": written_digest(sites), "fit": terms}
     request = AccuracyRequest.of(request_of(label), settings.evaluation)
     (own, sums), receipt = _charge(label, grid_weights(fit), request, ledger, **people, **public)
     check(receipt, ledger)

@@ -13,6 +13,7 @@ from dpgrs.io.json_files import read_json
 from dpgrs.io.panel import Panel
 from dpgrs.io.tables.people_counts import describe_counts, read_counts
 from dpgrs.io.trials import Outcomes, Statistics, load_labelled
+from dpgrs.methods.blup_ld import misfit_in_words
 from dpgrs.reporting import pages
 from dpgrs.reporting.data import (
     VARIANT_COLUMNS,
@@ -26,6 +27,7 @@ from dpgrs.reporting.data import (
 )
 from dpgrs.reporting.screening_data import read_screening
 from dpgrs.reporting.writing import write_report
+from dpgrs.study.panel_terms import has_public_sites
 
 LEFT_OUT = {
     "not_kept": "not on the list to keep",
@@ -144,6 +146,7 @@ def _report_data(
     panel, outcomes = Panel.open(panel), Outcomes.load(outcomes)
     metrics = read_metrics(metrics)
     largest = panel.n_variants
+    fitted = load_labelled(weights)
     fits = [
         FitWeights(
             label["method"],
@@ -152,7 +155,7 @@ def _report_data(
             label["epsilon"],
             arrays["weights"][:, :largest],
         )
-        for label, arrays in load_labelled(weights)
+        for label, arrays in fitted
         if label["reported"] and (label["n_variants"], label["n_outcomes"]) == (largest, len(outcomes.names))
     ]
     return ReportData(
@@ -163,6 +166,7 @@ def _report_data(
             metrics,
             Covariates.load(covariates),
             left_out=_left_out(people),
+            misfit=tuple(misfit_in_words(arrays for _, arrays in fitted)),
             people_counts=tuple(chain.from_iterable(map(describe_counts, map(read_counts, people_counts)))),
         ),
         outcomes=outcomes.names,
@@ -231,6 +235,7 @@ def _study_info(settings, panel, outcomes, metrics, covariates, **counted):
         outcome_clip=settings["privacy"]["outcome_clip"],
         outcome_budget=settings["privacy"]["outcome_budget"],
         seed=settings["seed"],
+        has_public_sites=has_public_sites(settings),
         **counted,
         covariates=() if covariates is None else covariates.names,
         covariate_bound=settings["covariates"]["bound"],

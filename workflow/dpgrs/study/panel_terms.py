@@ -1,6 +1,7 @@
 """What the settings say of the variants that may enter a panel."""
 
 from dpgrs.genotypes.linkage import LinkageLimit
+from dpgrs.methods.registry import METHODS
 
 FILTERS = ("maf", "missing", "hwe", "ambiguous", "multiallelic", "classes")
 
@@ -14,3 +15,13 @@ def linkage_of(settings):
     """Return the LinkageLimit of a study's panel; None where variants are thinned at random alone."""
     r2, window = settings["panel"]["ld_r2"], settings["panel"]["ld_window"]
     return None if r2 is None else LinkageLimit(r2, window, settings["cohort"]["rows"])
+
+
+def takes_ld(methods):
+    """Tell whether a method of a study rests on linkage disequilibrium of public genotypes."""
+    return any(METHODS[name].takes_ld for name in methods)
+
+
+def has_public_sites(config):
+    """Tell whether public genotypes or tables decide on the sites of a study, and on their frequencies."""
+    return config["mode"] == "release" or takes_ld(config["methods"])

@@ -3,6 +3,7 @@
 from dpgrs.io.files import written_digest
 from dpgrs.methods.registry import METHODS
 from dpgrs.privacy.accounting.exact_numbers import exact_text
+from dpgrs.study.public_ld_files import load_ld
 from dpgrs.types import Coding
 
 ACCURACY = "accuracy"
@@ -52,6 +53,14 @@ def identify_part(identity, site_digest, request, part, *, mechanism):
 def loadings_identity(path):
     """Return what identifies public loadings of principal components, as a dict; empty without them."""
     return {} if path is None else {"loadings": written_digest(path)}
+
+
+def ld_identity(path):
+    """Return what identifies the public linkage disequilibrium of a release, as a dict; empty without it."""
+    if path is None:
+        return {}
+    ((_, found),) = load_ld(path).values()
+    return {"ld": found}
 
 
 def exact_values(value):

@@ -6,6 +6,7 @@ from dpgrs.io.json_files import read_json
 from dpgrs.methods.mechanisms import mechanism_of
 from dpgrs.privacy.ledger.entries import Cost
 from dpgrs.privacy.ledger.ledger import Ledger, cost_to, shown_delta, shown_epsilon
+from dpgrs.study.panel_terms import takes_ld
 from dpgrs.study.release_cost import account_of, certain_cost
 
 
@@ -52,7 +53,7 @@ def describe_success(settings, *, results, earlier):
     places = {"Report": Path(results, "report", "index.html")}
     if _is_release(settings):
         places["Bundle"] = Path(results, "release", "SHA256SUMS").parent
-    lines = [f"{name}: {path}" for name, path in places.items() if path.exists()]
+    lines = [f"{name}: {path}" for name, path in places.items() if path.exists()] + _misfit(settings, results)
     if _is_release(settings):
         return lines + _charge(settings, _own_requests(settings, results), earlier)
     return (
@@ -71,6 +72,17 @@ def describe_failure(settings, *, earlier):
         f"The ledger was charged during this run; {standing}. Run it again as it is: what it was charged is "
         "replayed, not charged twice."
     ]
+
+
+def _misfit(settings, results):
+    """Say how badly public genotypes fit, if they do and a fit rests on them."""
+    if not takes_ld(settings["methods"]):
+        return []
+    from dpgrs.io.trials import load_labelled
+    from dpgrs.methods.blup_ld import misfit_in_words
+
+    weights = Path(results, "private").glob("trial*/weights.npz")
+    return misfit_in_words(arrays for path in weights for _, arrays in load_labelled(path))
 
 
 def _missing(counts):

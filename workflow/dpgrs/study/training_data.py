@@ -97,7 +97,6 @@ class TrainingData:
                 f"The statistics must be of {request.rows} and outcomes within {request.outcome_bound}, got "
                 f"{statistics.rows} within {statistics.outcome_bound}. Compute them again."
             )
-        gram, cross = statistics.gram_of_size(request.n_variants), statistics.cross[request.n_variants]
         if request.coding == Coding.FREQUENCY:
             part = statistics.clipped[request.n_variants, n_outcomes]
             gram, cross = part.gram, part.cross
@@ -106,6 +105,9 @@ class TrainingData:
                 "Statistics of dosages or covariates must be within tight bounds, got none that are for "
                 f"{n_outcomes} outcomes on {request.n_variants} variants. Compute them for these numbers."
             )
+        else:
+            size = request.n_variants
+            gram, cross = statistics.gram_of_size(size), statistics.cross[size]
         return {
             "gram": gram,
             "cross": cross[:n_outcomes],

@@ -1,0 +1,195 @@
+"""BLUP on public linkage disequilibrium: the formula, the mismatch, and a budget without a Gram matrix."""
+
+from dataclasses import asdict, replace
+
+import numpy as np
+import pytest
+from scipy.special import softmax
+
+from dpgrs.errors import UsageError
+from dpgrs.linalg.public_ld import PublicLd, public_ld
+from dpgrs.methods.blup_ld import (
+    FEW_ROWS,
+    MISMATCHES,
+    LdRequest,
+    blup_ld,
+    fit_blup_ld,
+    ld_request,
+    misfit_in_words,
+    mismatch_in_words,
+)
+from dpgrs.methods.blup_model import HERITABILITIES, beta_priors
+from dpgrs.methods.fits import FitTerms
+from dpgrs.methods.requests import PrivacyRequest
+from dpgrs.methods.reusecov import NoisyStatistics, private_statistics
+from dpgrs.privacy.noise.sources import BenchmarkNoise
+from dpgrs.types import Coding, Penalty
+
+N, D = 300, 8
+
+
+@pytest.fixture
+def rng():
+    return np.random.default_rng(11)
+
+
+def correlated(rng, n, *, strength, d=D):
+    """Return rows whose columns go together with their neighbours."""
+    X = rng.standard_normal((n, d))
+    for column in range(1, d):
+        X[:, column] = strength * X[:, column - 1] + np.sqrt(1 - strength**2) * X[:, column]
+    return X
+
+
+def ld_of(X):
+    places = {"contig": np.full(X.shape[1], "1"), "position": np.arange(X.shape[1])}
+    return public_ld(X, **places, rows_per_person=1)
+
+
+def outcomes_of(rng, X, *, n_outcomes, h2=0.5):
+    effects = rng.standard_normal((n_outcomes, X.shape[1]))
+    genetic = effects @ X.T
+    genetic /= genetic.std(axis=1, keepdims=True)
+    return np.sqrt(h2) * genetic + np.sqrt(1 - h2) * rng.standard_normal(genetic.shape)
+
+
+def request_of(**terms):
+    known = {"rows": "haplotypes", "n_variants": D, "n_outcomes": 2, "outcome_bound": 3.0}
+    known |= {"coding": Coding.FREQUENCY, "row_norm": 2.0, "outcome_norm": 1.8, "epsilon": 2, "delta": 1e-6}
+    return PrivacyRequest(**known | terms)
+
+
+def densely(ld, V, n, *, cross_sd, mismatch, h2):
+    """Return effects and the log-likelihood of every outcome by plain algebra, from the whole matrices."""
+    spectrum = ld.spectrum(n)
+    U, a = spectrum.vectors, spectrum.first
+    A = (U * a) @ U.T
+    B = (U * (spectrum.second + mismatch * a * spectrum.trace)) @ U.T
+    t2, s2 = h2 * n / spectrum.trace, 1 - h2
+    covariance = t2 * B + s2 * A + cross_sd**2 * np.eye(len(a))
+    effects = t2 * V @ np.linalg.solve(covariance, A)
+    squares = (V * np.linalg.solve(covariance, V.T).T).sum(axis=1)
+    return effects, -0.5 * (np.linalg.slogdet(covariance)[1] + squares)
+
+
+@pytest.mark.parametrize("heritability", [0.3, None])
+def test_fit_blup_ld__is_the_plain_formula_at_the_most_probable_mismatch(rng, heritability):
+    ld, X = ld_of(correlated(rng, 100, strength=0.8)), correlated(rng, N, strength=0.1)
+    V, cross_sd = outcomes_of(rng, X, n_outcomes=4) @ X + 5 * rng.standard_normal((4, D)), 5.0
+    found, mismatch = fit_blup_ld(ld, V, N, cross_sd=cross_sd, heritability=heritability)
+    grid = HERITABILITIES if heritability is None else np.array([heritability])
+    priors, by_mismatch = beta_priors(tuple(grid)), []
+    for one in MISMATCHES:
+        effects, likelihood = zip(
+            *(densely(ld, V, N, cross_sd=cross_sd, mismatch=one, h2=h2) for h2 in grid), strict=True
+        )
+        of_outcomes = np.exp(np.array(likelihood).T) @ priors
+        shares = softmax(np.log(of_outcomes).sum(axis=0))
+        posterior = np.exp(np.array(likelihood).T) * (shares / of_outcomes @ priors.T)
+        # Half of the prior is on none, the other half evenly on all others.
+        prior = 0.5 if one == 0 else 0.5 / (len(MISMATCHES) - 1)
+        evidence = np.log(prior * np.prod(of_outcomes, axis=0).sum())
+        by_mismatch.append((evidence, one, np.einsum("jh,hjd->jd", posterior, np.array(effects))))
+    _, wanted, effects = max(by_mismatch, key=lambda one: one[0])
+    assert mismatch == wanted > 0
+    np.testing.assert_allclose(found.weights, effects, rtol=1e-9, atol=1e-12)
+    assert found.standard_errors is None
+
+
+def test_fit_blup_ld__undoes_clips_and_missing_rows(rng):
+    ld, X = ld_of(correlated(rng, 100, strength=0.5)), correlated(rng, N, strength=0.5)
+    V = outcomes_of(rng, X, n_outcomes=3) @ X
+    plain, _ = fit_blup_ld(ld, V, N, cross_sd=2.0, heritability=0.5)
+    slopes, inflation = np.array([1.0, 0.5, 1.0]), np.array([1.0, 1.0, 1.0])
+    found, _ = fit_blup_ld(
+        ld, V * slopes[:, np.newaxis], N, cross_sd=2.0, heritability=0.5, slopes=slopes, inflation=inflation
+    )
+    np.testing.assert_allclose(found.weights[[0, 2]], plain.weights[[0, 2]])
+    # Its noise is twice as large, so that it is shrunk more.
+    assert np.linalg.norm(found.weights[1]) < np.linalg.norm(plain.weights[1])
+    missing, _ = fit_blup_ld(ld, V / 2, N, cross_sd=2.0, heritability=0.5, inflation=np.full(3, 2.0))
+    assert (np.linalg.norm(missing.weights, axis=1) < np.linalg.norm(plain.weights, axis=1)).all()
+
+
+def test_fit_blup_ld__tells_another_population_by_its_mismatch(rng):
+    X = correlated(rng, 2000, strength=0.2, d=30)
+    V, found = outcomes_of(rng, X, n_outcomes=20) @ X, {}
+    for strength in (0.2, 0.9):
+        ld = ld_of(correlated(rng, 2000, strength=strength, d=30))
+        _, found[strength] = fit_blup_ld(ld, V, len(X), cross_sd=20.0)
+    assert found[0.2] < 0.01 < found[0.9]
+
+
+def test_fit_blup_ld__gives_nothing_where_public_genotypes_do_not_vary():
+    ld = PublicLd(np.array([0]), (np.zeros((D, D)),), np.empty((0, D)), 10)
+    found, mismatch = fit_blup_ld(ld, np.ones((2, D)), 10, cross_sd=1.0)
+    assert (found.weights == 0).all()
+    assert mismatch == 0
+
+
+@pytest.mark.parametrize("wrong", [{"n": 0}, {"cross_sd": -1.0}, {"heritability": 1.0}])
+def test_fit_blup_ld__raise_on_terms_out_of_their_domain(rng, wrong):
+    terms = {"n": 10, "cross_sd": 1.0, "heritability": None} | wrong
+    with pytest.raises(UsageError):
+        fit_blup_ld(ld_of(correlated(rng, 20, strength=0.5)), np.ones((1, D)), terms.pop("n"), **terms)
+
+
+def test_ld_request__leaves_all_but_counts_to_x_y():
+    request = request_of()
+    terms = ld_request(request)
+    assert asdict(terms) == asdict(request)
+    assert terms.budget["gram"] == 0
+    assert terms.noise_sd["gram"] == 0
+    assert terms.budget["count"] == pytest.approx(request.budget["count"])
+    assert terms.budget["cross"] > request.budget["cross"]
+    whole = np.hypot(terms.budget["cross"], terms.budget["count"])
+    assert whole == pytest.approx(
+        np.hypot(np.hypot(*(request.budget[name] for name in ("gram", "cross"))), request.budget["count"])
+    )
+
+
+def test_private_statistics__without_a_gram_matrix_draws_none(rng):
+    request = ld_request(request_of(counts_outcomes=True))
+    cross, observed = rng.integers(-9, 9, (2, D + 1)), np.array([20, 25])
+    noisy = private_statistics(None, cross, 30, request=request, noise=BenchmarkNoise(1), observed=observed)
+    assert noisy.gram is None
+    assert [event.statistic for event in noisy.events] == ["count", "outcome counts", "cross product"]
+    with pytest.raises(UsageError, match="variants"):
+        private_statistics(
+            None, cross[:, 1:], 30, request=request, noise=BenchmarkNoise(1), observed=observed
+        )
+
+
+def test_blup_ld__fits_in_the_coding_of_the_statistics(rng):
+    ld, X = ld_of(correlated(rng, 100, strength=0.5)), correlated(rng, N, strength=0.5)
+    V, origin = outcomes_of(rng, X, n_outcomes=2) @ X, np.linspace(-0.4, 0.3, D)
+    request = LdRequest(**asdict(request_of()))
+    terms = FitTerms(0.0, Penalty.FIXED, ld={D: ld})
+    noisy = NoisyStatistics(None, V, N, origin=origin, slopes=np.array([0.9, 0.9]))
+    fit = blup_ld(noisy, request=request, terms=terms)
+    known = {"cross_sd": request.noise_sd["cross"], "slopes": noisy.slopes}
+    found, mismatch = fit_blup_ld(ld, V, N, **known)
+    np.testing.assert_array_equal(fit.weights, found.weights)
+    np.testing.assert_array_equal(fit.means, origin)
+    assert float(fit.mismatch) == mismatch
+    stated = blup_ld(noisy, request=request, terms=replace(terms, heritability=0.9))
+    assert not np.array_equal(stated.weights, fit.weights)
+
+
+def test_fit_blup_ld__sees_no_mismatch_where_nothing_is_to_be_seen(rng):
+    """Of outcomes without effects, behind much noise, at most one in twenty-five is told to misfit."""
+    ld, told = ld_of(correlated(rng, 200, strength=0.5)), 0
+    for _ in range(200):
+        V = 20 * rng.standard_normal((1, D))
+        told += bool(misfit_in_words([{"mismatch": np.array(fit_blup_ld(ld, V, N, cross_sd=20.0)[1])}]))
+    assert told <= 8
+
+
+def test_misfit_in_words__warns_by_the_median_of_all_fits():
+    small, large = {"mismatch": np.array(0.5 / FEW_ROWS)}, {"mismatch": np.array(0.04)}
+    assert misfit_in_words([{}, small]) == misfit_in_words([]) == []
+    assert misfit_in_words([small, small, large]) == []
+    (line,) = misfit_in_words([small, large, large, {}])
+    assert "as those of 25 random rows" in line
+    assert "of 25 random rows" in mismatch_in_words(large["mismatch"])
+    assert "No difference" in mismatch_in_words(np.array(0.0))

@@ -1,0 +1,105 @@
+"""Fits on linkage disequilibrium of public genotypes: a release without X'X, and benchmarks beside others."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from dpgrs.privacy.ledger.ledger import Ledger
+from dpgrs.release.verify import verify_release
+from html_pages import Page
+from release_studies import RELEASE, bundle, copied_site, shared_site
+from study_runs import run
+
+SETTINGS = RELEASE | {
+    "study": "ld",
+    "methods": ["blup-ld"],
+    "outcomes": {"count": 3, "test_share": 0.5},
+    "privacy": {"epsilon": 5, "ledger": "ledger.jsonl"},
+    "evaluation": {"metrics": "charged", "epsilon": 2},
+    "release": RELEASE["release"] | {"audit_draws": 100},
+}
+pytestmark = pytest.mark.release
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    with shared_site(tmp_path_factory, SETTINGS, people=200, epsilon="20") as folder:
+        yield folder
+
+
+@pytest.fixture
+def copy(site, tmp_path):
+    return copied_site(site, tmp_path / "copy")
+
+
+def take_people_out_of_the_reference(folder):
+    """Leave five people out of the reference, whose frequencies and sites change with it or not."""
+    import pysam
+
+    for path in sorted((folder / "reference").glob("*.vcf.gz")):
+        smaller = folder / "smaller.vcf.gz"
+        with pysam.VariantFile(str(path)) as file:
+            file.subset_samples(list(file.header.samples)[5:])
+            with pysam.VariantFile(str(smaller), "wz", header=file.header) as target:
+                for record in file:
+                    target.write(record)
+        smaller.replace(path)
+        path.with_name(f"{path.name}.tbi").unlink()
+
+
+def test_release__draws_no_gram_matrix_and_says_what_stands_for_it(site):
+    files = bundle(site, "ld")
+    statement = json.loads(files["privacy_statement.json"])
+    assert [one["statistic"] for one in statement["mechanisms"]] == ["count", "cross product", "accuracy"]
+    inputs = {one["name"]: one["value"] for one in statement["public_inputs"]}
+    assert inputs["genotypes whose linkage disequilibrium stands for X'X"] == statement["fit"]["ld"]
+    assert any("nothing about the cohort's own is released" in one for one in statement["post_processing"])
+    assert any("public genotypes" in one for one in statement["post_processing"][-5:])
+    audited = {one["mechanism"] for one in statement["audit"]["mechanisms"]}
+    assert audited == {"private_count", "private_cross_product", "private_statistics", "private_accuracy"}
+    assert verify_release(site / "results" / "ld" / "release")["n_requests"] == 3
+    # It was not even summed.
+    with np.load(site / "results" / "ld" / "private" / "trial1" / "statistics.npz") as arrays:
+        assert [name for name in arrays if "gram" in name] == []
+    page = Page(site / "results" / "ld" / "report" / "index.html").text
+    assert "BLUP on public LD" in page
+
+
+def test_release__is_replayed_from_nothing_at_no_cost(site, copy):
+    first, before = bundle(site, "ld"), (site / "ledger.jsonl").read_bytes()
+    assert "Replayed: nothing was charged" in run(copy, SETTINGS).stdout
+    assert bundle(copy, "ld") == first
+    assert (copy / "ledger.jsonl").read_bytes() == before
+
+
+def test_release__accuracy_of_other_public_genotypes_is_another_request(copy, site):
+    """Other weights follow from the same noisy X'Y: their accuracy must have noise of its own."""
+    take_people_out_of_the_reference(copy)
+    end = run(copy, SETTINGS | {"study": "other"}).stdout
+    assert "Charged: epsilon" in end
+    known = [request.identity for request in Ledger(copy / "ledger.jsonl").read().requests.values()]
+    of_accuracy = [one["weights"]["ld"] for one in known if one["mechanism"] == "accuracy"]
+    assert len(of_accuracy) == len(set(of_accuracy)) == 2
+
+
+def test_benchmark__compares_it_with_others_on_public_sites(site, tmp_path):
+    folder = copied_site(site, tmp_path / "benchmark")
+    settings = {
+        "study": "compared",
+        "trials": 1,
+        "cohort": SETTINGS["cohort"],
+        "public": {"reference": "reference/{chrom}.vcf.gz"},
+        "panel": {"size": [10, 20]},
+        "outcomes": {"count": [1, 3]},
+        "methods": ["ridge", "blup", "blup-ld"],
+        "privacy": {"epsilon": [20], "bounds": "tight", "accounting": ["gdp"]},
+    }
+    run(folder, settings)
+    root = folder / "results" / "compared"
+    metrics = pd.read_csv(root / "metrics.tsv", sep="\t")
+    assert metrics.groupby("method")["r2"].count().to_dict() == {"ridge": 8, "blup": 8, "blup-ld": 8}
+    assert set(metrics["status"]) == {"ok"}
+    text = " ".join(Page(root / "report" / "index.html").text.split())
+    assert "The frequencies are those of the public reference." in text

@@ -1,0 +1,134 @@
+"""Linkage disequilibrium as public genotypes show it, in place of a Gram matrix of the cohort's own.
+
+The matrix of mean products of two columns is taken as it is within blocks of neighbouring variants. Beyond
+them nothing but ancestry makes variants go together: there it is that of few principal components, as many as
+predict the people who were left out best. All of it is public (docs/public_ld.md).
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.linalg import eigh
+from scipy.sparse.linalg import svds
+
+from dpgrs.linalg.denoising import NoisySpectrum
+
+# Base pairs; linkage disequilibrium hardly reaches farther.
+BLOCK_LENGTH = 2_000_000
+MOST_COMPONENTS = 32
+
+
+@dataclass(frozen=True)
+class PublicLd:
+    """Mean products of the columns of public rows.
+
+    Attributes
+    ----------
+    starts : (n_blocks,) int64, the first variant of each block, 0 first.
+    blocks : tuple of (n_own, n_own) float64 symmetric, those of the variants of each block.
+    components : (n_components, n_variants) float64, principal axes times the roots of their variances, from
+        which follows all between blocks.
+    n_rows : int, public rows.
+    """
+
+    starts: np.ndarray
+    blocks: tuple
+    components: np.ndarray
+    n_rows: int
+
+    @property
+    def of_blocks(self):
+        """The variants of each block, a list of slice."""
+        ends = [*self.starts[1:].tolist(), self.components.shape[1]]
+        return [slice(start, end) for start, end in zip(self.starts.tolist(), ends, strict=True)]
+
+    def spectrum(self, n):
+        """Decompose n times the matrix, as an estimate of X'X of n other rows of the same population.
+
+        Parameters
+        ----------
+        n : float > 0
+
+        Returns
+        -------
+        NoisySpectrum, whose `second` has what the chance of n rows adds to squares, a_k tr(G)/n, and as much
+        again for that of the public rows, of which only the entries within blocks were estimated.
+        """
+        G = n * (self.components.T @ self.components)
+        for own, block in zip(self.of_blocks, self.blocks, strict=True):
+            G[own, own] = n * block
+        eigenvalues, U = eigh(G, overwrite_a=True)
+        first = np.maximum(eigenvalues, 0)
+        trace = n * float(sum(np.trace(block) for block in self.blocks))
+        of_public = np.zeros_like(first)
+        for own, block in zip(self.of_blocks, self.blocks, strict=True):
+            of_public += np.trace(block) * ((block @ U[own]) * U[own]).sum(axis=0)
+        second = first**2 + first * trace / n + n**2 * np.maximum(of_public, 0) / self.n_rows
+        return NoisySpectrum(eigenvalues, U, first, second, trace)
+
+
+def public_ld(rows, *, contig, position, rows_per_person):
+    """Estimate linkage disequilibrium from public rows.
+
+    Parameters
+    ----------
+    rows : (n_rows, n_variants) float64, centred at public frequencies and clipped as those of a cohort.
+    contig, position : (n_variants,), in genome order.
+    rows_per_person : int, of people one after the other.
+
+    Returns
+    -------
+    PublicLd
+    """
+    starts, empty = block_starts(contig, position), np.empty((0, rows.shape[1]))
+    whole = PublicLd(starts, tuple(_products(rows, starts)), empty, len(rows))
+    if len(starts) == 1:
+        return whole
+    n_components = _best_number(rows, whole, rows_per_person=rows_per_person)
+    return PublicLd(starts, whole.blocks, principal_axes(rows, n_components), len(rows))
+
+
+def block_starts(contig, position):
+    """Return the first variant of every block, (n_blocks,) int64: none is longer than `BLOCK_LENGTH`."""
+    starts = [0]
+    for place in range(1, len(position)):
+        first = starts[-1]
+        if contig[place] != contig[first] or position[place] - position[first] > BLOCK_LENGTH:
+            starts.append(place)
+    return np.array(starts)
+
+
+def principal_axes(rows, n_components):
+    """Return principal axes times the roots of their variances, largest first: (n_components, n_variants)."""
+    if n_components == 0:
+        return np.empty((0, rows.shape[1]))
+    # A start of its own, as a random one would differ from run to run.
+    _, values, axes = svds(rows, k=n_components, v0=np.ones(min(rows.shape)))
+    order = np.argsort(-values)
+    return axes[order] * values[order, np.newaxis] / np.sqrt(len(rows))
+
+
+def _best_number(rows, whole, *, rows_per_person):
+    """Return how many components of half of the people come nearest to the others, between blocks.
+
+    The squared distance of L'L to the products of the others is, but for a constant, |L'L|^2 less twice their
+    inner product, each without what is within blocks.
+    """
+    is_even = np.arange(len(rows)) // rows_per_person % 2 == 0
+    half, others = rows[is_even], rows[~is_even]
+    most = min(MOST_COMPONENTS, *(size - 1 for size in half.shape))
+    if most < 1 or not len(others):
+        return 0
+    L = principal_axes(half, most)
+    overlap, squares = ((others @ L.T) ** 2).sum(axis=0), (L @ L.T) ** 2
+    for own in whole.of_blocks:
+        overlap -= ((others[:, own] @ L[:, own].T) ** 2).sum(axis=0)
+        squares -= (L[:, own] @ L[:, own].T) ** 2
+    numbers = range(most + 1)
+    loss = [squares[:k, :k].sum() - 2 * overlap[:k].sum() / len(others) for k in numbers]
+    return int(np.argmin(loss))
+
+
+def _products(rows, starts):
+    for own in np.split(rows, starts[1:], axis=1):
+        yield own.T @ own / len(rows)

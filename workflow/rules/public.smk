@@ -1,0 +1,70 @@
+# What a study takes from public genotypes: its sites, people to measure on, linkage disequilibrium.
+
+
+use rule ingest_chromosome as ingest_reference with:
+    input:
+        genotypes=reference_files,
+        tables=reference_tables,
+        people=[],
+    output:
+        store=directory(f"{PUBLIC}/store/{{chrom}}.zarr"),
+    log:
+        f"{LOGS}/ingest_reference/{{chrom}}.log",
+    params:
+        people="--is-reference",
+        settings=settings_of("ingest-chromosome"),
+        code=code_read("ingest-chromosome"),
+
+
+rule choose_sites:
+    input:
+        stores=reference_stores(),
+        tables=public_tables(),
+    output:
+        sites=f"{PUBLIC}/sites.tsv",
+        qc=QC,
+    log:
+        f"{LOGS}/choose_sites.log",
+    conda:
+        "../../envs/dpgrs.yaml"
+    threads: 1
+    resources:
+        mem_mb=4000,
+        runtime=60,
+    params:
+        settings=settings_of("choose-sites"),
+        code=code_read("choose-sites"),
+    shell:
+        "python -m dpgrs choose-sites --settings {params.settings:q} {input.stores} --output {output.sites} --qc {output.qc}"
+        " 2> {log}"
+
+
+# People to measure on in public, or whose linkage disequilibrium a fit takes; jobs run only where there are such.
+use rule make_panel as make_reference_panel with:
+    input:
+        stores=reference_stores(),
+        sites=SITES,
+    output:
+        panel=directory(f"{PUBLIC}/panel.zarr"),
+    log:
+        f"{LOGS}/make_reference_panel.log",
+
+
+rule measure_ld:
+    input:
+        panel=f"{PUBLIC}/panel.zarr",
+    output:
+        ld=f"{PUBLIC}/ld.npz",
+    log:
+        f"{LOGS}/measure_ld.log",
+    conda:
+        "../../envs/dpgrs.yaml"
+    threads: 1
+    resources:
+        mem_mb=4000,
+        runtime=60,
+    params:
+        settings=settings_of("measure-ld"),
+        code=code_read("measure-ld"),
+    shell:
+        "python -m dpgrs measure-ld --settings {params.settings:q} {input.panel} --output {output.ld} 2> {log}"

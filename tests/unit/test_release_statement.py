@@ -134,6 +134,7 @@ BLUP, FIT_OF_SUMS = (SHOWN, "means are those", "best linear unbiased"), (SHOWN, 
         ("naive", "fixed", False, [COUNT, "fitted by itself", *FIT_OF_SUMS, "with lambda 0.7 per row"]),
         ("adassp", "fixed", True, [COUNT, *RESCALED, *FIT_OF_SUMS, "is lowered by", "less that eigen"]),
         ("blup", "fixed", False, [COUNT, *BLUP]),
+        ("blup-shared", "fixed", False, [COUNT, *BLUP, "share factors"]),
         ("k-blup", "fixed", True, [COUNT, *RESCALED, "variants chosen for it", *BLUP]),
     ],
 )

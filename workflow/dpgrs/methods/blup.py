@@ -126,14 +126,14 @@ class OutcomesSeen:
     @property
     def grid(self):
         """The heritabilities that there may be, (n_grid,) float64."""
-        return HERITABILITIES if self.heritability is None else np.array([self.heritability])
+        return heritability_grid(self.heritability)
 
     @cached_property
     def log_likelihood(self):
         """That of every outcome under every heritability, (n_outcomes, n_grid) float64."""
         found = np.empty((len(self.entries), len(self.grid)))
-        for alike in self._alike:
-            found[alike.own] = self._prior(alike).log_likelihood(self.entries[alike.own])
+        for alike in self.alike:
+            found[alike.own] = self.prior(alike).log_likelihood(self.entries[alike.own])
         return found
 
     @property
@@ -141,26 +141,37 @@ class OutcomesSeen:
         """The log-likelihood of all outcomes, averaged over heritabilities, up to a constant."""
         return log_evidence(self.log_likelihood, beta_priors(tuple(self.grid)))
 
+    @cached_property
+    def posterior(self):
+        """Each outcome's posterior of h2, (n_outcomes, n_grid) float64, of sum 1."""
+        return heritability_posterior(self.log_likelihood, beta_priors(tuple(self.grid)))
+
     def fit(self, *, has_errors):
         """Return the BlupFit."""
-        C, U = self.entries, self.spectrum.vectors
-        posterior = heritability_posterior(self.log_likelihood, beta_priors(tuple(self.grid)))
+        C, U, posterior = self.entries, self.spectrum.vectors, self.posterior
         effects, errors = np.empty_like(C), np.empty_like(C) if has_errors else None
-        for alike in self._alike:
+        for alike in self.alike:
             # Made anew: all at once are too many.
-            own, prior = alike.own, self._prior(alike)
+            own, prior = alike.own, self.prior(alike)
             effects[own], variances = effect_moments(C[own], prior, posterior[own])
             if has_errors:
                 errors[own] = _standard_errors(variances, prior, posterior[own], U)
         return BlupFit(effects @ U.T, errors, posterior @ self.grid)
 
     @property
-    def _alike(self):
+    def alike(self):
+        """The outcomes of one law, as from `outcomes_alike`."""
         return outcomes_alike(self.inflation, self.slopes, len(self.entries))
 
-    def _prior(self, alike):
+    def prior(self, alike):
+        """Return the PriorMoments of outcomes of one law."""
         terms = {"cross_sd": self.cross_sd, "means": self.means, "heritabilities": self.grid}
         return prior_moments(self.spectrum, self.n, inflation=alike.inflation, slope=alike.slope, **terms)
+
+
+def heritability_grid(heritability):
+    """Return the (n_grid,) heritabilities that a fit takes into account: the stated one, or all."""
+    return HERITABILITIES if heritability is None else np.array([heritability])
 
 
 def _standard_errors(variances, prior, posterior, U):
@@ -206,8 +217,7 @@ def fit_blup_public_outcomes(
         As in `fit_blup`.
     """
     require_terms(n=n, gram_sd=gram_sd, cross_sd=cross_sd, heritability=heritability)
-    grid = HERITABILITIES if heritability is None else np.array([heritability])
-    spectrum = noisy_spectrum(gram, gram_sd=gram_sd)
+    grid, spectrum = heritability_grid(heritability), noisy_spectrum(gram, gram_sd=gram_sd)
     squares, Q = eigh(outcomes @ outcomes.T)
     squares = np.maximum(squares, 0)
     if spectrum.trace <= 0 or squares[-1] == 0:

@@ -10,6 +10,7 @@ from dpgrs.linalg.linear_fit import LinearFit, centred_gram
 from dpgrs.linalg.projection import project_ellipsoid, project_feature, project_label
 from dpgrs.linalg.statistics import column_moments, count_known
 from dpgrs.methods.blup import fit_blup, fit_blup_public_outcomes
+from dpgrs.methods.blup_shared import fit_blup_shared
 from dpgrs.methods.penalties import adassp_penalty, evidence_penalty
 from dpgrs.methods.registry import METHODS, named
 from dpgrs.methods.reusecov import CENTRED, SHOWN_IN_FULL, fit_reusecov
@@ -42,6 +43,11 @@ STEPS_OF_BLUP = (
     SHOWN_IN_FULL,
     "The means are those of the denoised Gram matrix.",
     "A noise-aware best linear unbiased prediction (docs/blup.md).",
+)
+STEPS_OF_SHARED = (
+    *STEPS_OF_BLUP,
+    "Effects of outcomes share factors, by variational Bayes, where X'Y shows more of them than a bootstrap "
+    "of outcomes that share nothing.",
 )
 # Standardised outcomes have a mean square of 1: the public bound on which projections rest.
 OUTCOME_RMS = 1.0
@@ -120,15 +126,22 @@ def in_ellipsoid(noisy, *, request, terms, outcomes):
 
 
 def blup(noisy, *, request, terms, outcomes):
+    if outcomes is None:
+        return _by_model(fit_blup, noisy, request, terms)
+    return _by_model(fit_blup_public_outcomes, noisy, request, terms, outcomes=np.nan_to_num(outcomes))
+
+
+def blup_shared(noisy, *, request, terms, outcomes):
+    return _by_model(fit_blup_shared, noisy, request, terms)
+
+
+def _by_model(fit, noisy, request, terms, **public):
+    """Fit by a model that knows the noise."""
     means, G_c = _centred(noisy, request)
     known = {"gram_sd": request.noise_sd["gram"], "cross_sd": request.noise_sd["cross"]}
     known |= {"heritability": terms.heritability, "means": means}
     known |= {"inflation": noisy.inflation, "slopes": noisy.slopes}
-    if outcomes is None:
-        found = fit_blup(G_c, noisy.cross, noisy.n, **known)
-    else:
-        public = {"outcomes": np.nan_to_num(outcomes)}
-        found = fit_blup_public_outcomes(G_c, noisy.cross, noisy.n, **public, **known)
+    found = fit(G_c, noisy.cross, noisy.n, **public, **known)
     return LinearFit(found.weights, means, np.zeros(len(found.weights)), found.standard_errors)
 
 

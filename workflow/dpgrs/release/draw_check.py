@@ -51,6 +51,7 @@ BY_METHOD = {
     "reusecov-gauss": REUSECOV,
     "reusecov-ellipsoid": REUSECOV,
     "blup": REUSECOV,
+    "blup-shared": REUSECOV,
     "blup-ld": tuple(draws for draws in REUSECOV if draws != GRAM),
     "adassp": (*REUSECOV, Draws("smallest eigenvalue", Scope.ALL)),
     "naive": SEPARATE,

@@ -1,0 +1,247 @@
+"""Noise-aware BLUP of outcomes that share causes: a few factors of effects, where the statistics show any.
+
+In the notation of `dpgrs.methods.blup_model`, c_jk = u_k'v~_j of outcome j, less the part of its mean, is
+
+    c_jk = sqrt(h2_j n/tr(G) b_k) (sum_r g_jr f_kr + eps_jk) + N(0, v_jk),
+    f_kr ~ N(0, 1),  g_jr ~ N(0, tau_r),  eps_jk ~ N(0, psi),  v_jk = (s2_j + r_j - 1) a_k + s_A^2 + ...
+
+with h2_j from BLUP: tau = 0, psi = 1 is BLUP itself, but for its mean over h2. The brackets are u_k'G theta_j
+over its standard deviation. In it is what the noise of G hides of a direction, b_k - a_k^2: effects on other
+directions, of the same G for all outcomes, so that outcomes which share effects share it as they do the rest.
+Hence b_k stands there and no part of it in v_jk, which holds what outcomes do not share: residuals, the rows
+that are lacking, the noise of X'Y, and what is left open of an outcome's mean. Effects follow from the
+brackets by a_k/b_k, their regression on u_k'G theta_j.
+
+Mean-field variational Bayes [1]_ for g and f with eps integrated out, tau and psi by empirical Bayes: factors
+that explain nothing get tau = 0. Directions are taken as independent, as in BLUP. They are not quite, given
+the noise of G, in the same way for all outcomes: what then looks like a factor without being one is in the
+bootstrap by which `shows_factors` tells whether there are any.
+
+References
+----------
+.. [1] Bishop (1999). Variational principal components. ICANN.
+"""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy.linalg import eigvalsh
+
+from dpgrs.linalg.denoising import NoisySpectrum, noisy_spectrum
+from dpgrs.methods.blup import BlupFit, OutcomesSeen, fit_blup
+from dpgrs.methods.blup_model import outcomes_alike, ratio_where, require_terms
+from dpgrs.public_random import generator
+
+# How often outcomes that share nothing are drawn, and by how much the largest singular values of these draws
+# must be exceeded (docs/blup.md).
+DRAWS, MARGIN, SEED = 10, 1.05, 0
+MOST_FACTORS = 20
+MOST_STEPS, TOLERANCE = 200, 1e-4
+LEAST_SHARE = 1e-3  # of a prior variance of about 1: a factor of less is dropped
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What BLUP makes of the statistics.
+
+    Attributes
+    ----------
+    spectrum : NoisySpectrum
+    residual : (n_outcomes, n_variants) float64, c_jk less the part of the outcome's mean.
+    heritability : (n_outcomes,) float64, the means of their posteriors.
+    signal : (n_outcomes, n_variants) float64, the variance of u_k'G theta_j that BLUP expects.
+    rest : (n_outcomes, n_variants) float64, the variance of all else, v_jk.
+    own, noise : (n_outcomes,) float64, what an outcome adds to v_jk: the factor of a_k, and the noise of X'Y.
+    """
+
+    spectrum: NoisySpectrum
+    residual: np.ndarray
+    heritability: np.ndarray
+    signal: np.ndarray
+    rest: np.ndarray
+    own: np.ndarray
+    noise: np.ndarray
+
+    @property
+    def standardised(self):
+        """The residuals over the standard deviations that BLUP expects, times what weighs directions.
+
+        (n_outcomes, n_variants). A weight is the fourth root of the share of the signal, half way from all
+        alike to BLUP's estimates of the brackets. Either end misses factors that the other shows.
+        """
+        variance, where = self.signal + self.rest, self.signal > 0
+        share = ratio_where(self.signal, variance, where=where)
+        return ratio_where(self.residual * share**0.25, np.sqrt(variance), where=where)
+
+
+def fit_blup_shared(gram, cross, n, **terms):
+    """Estimate effects from noisy statistics, under full or label protection, of outcomes that share causes.
+
+    Where no factor is seen the weights are those of `fit_blup`, bit for bit. No standard errors are returned:
+    none were shown to be calibrated.
+
+    Parameters
+    ----------
+    gram, cross, n, **terms : as in `fit_blup`.
+
+    Returns
+    -------
+    BlupFit, with the heritabilities of BLUP.
+
+    Privacy
+    -------
+    Post-processing: costs nothing, if all that is passed is released or public. The bootstrap is of what was
+    released, and seeded by a public constant.
+
+    Raises
+    ------
+    UsageError
+        As in `fit_blup`.
+    """
+    seen = None
+    if min(cross.shape) > 1:
+        seen = see(gram, cross, n, **terms)
+    if seen is None or not shows_factors(seen, n, **terms):
+        return replace(fit_blup(gram, cross, n, **terms), standard_errors=None)
+    effects = shared_effects(seen)
+    return BlupFit(effects @ seen.spectrum.vectors.T, None, seen.heritability)
+
+
+def see(gram, cross, n, *, gram_sd, cross_sd, means=None, heritability=None, inflation=None, slopes=None):
+    """Return the Seen of statistics, as in `fit_blup`; None where the noise leaves nothing to be seen."""
+    require_terms(n=n, gram_sd=gram_sd, cross_sd=cross_sd, heritability=heritability)
+    spectrum = noisy_spectrum(gram, gram_sd=gram_sd)
+    if spectrum.trace <= 0:
+        return None
+    known = {"cross_sd": cross_sd, "heritability": heritability, "means": means}
+    blup = OutcomesSeen.of(cross, spectrum, n, inflation=inflation, slopes=slopes, **known)
+    C, posterior = blup.entries, blup.posterior
+    h2, own, noise, of_mean = posterior @ blup.grid, *np.empty((3, len(cross)))
+    residual, rest = np.empty_like(C), np.empty_like(C)
+    for alike in blup.alike:
+        mine, prior = alike.own, blup.prior(alike)
+        z = (posterior[mine] * prior.outcome_means(C[mine])).sum(axis=1)
+        residual[mine] = C[mine] - np.outer(z, prior.loading)
+        own[mine] = alike.inflation - h2[mine]
+        noise[mine] = (alike.factor * cross_sd) ** 2
+        of_mean[mine] = posterior[mine] @ (1 / prior.mean_precision)
+        rest[mine] = np.outer(of_mean[mine], prior.loading**2)
+    rest += np.outer(own, spectrum.first) + noise[:, np.newaxis]
+    signal = np.outer(h2 * n / spectrum.trace, spectrum.second)
+    return Seen(spectrum, residual, h2, signal, rest, own, noise)
+
+
+def shows_factors(seen, n, **terms):
+    """Tell whether outcomes which share nothing would hardly give such statistics.
+
+    Such outcomes are drawn from the law of what was released, with the heritabilities that BLUP found: in the
+    eigenbasis, of a G of eigenvalues sqrt(b_k), seen through new noise, and of X'Y with new noise. BLUP sees
+    each draw anew. Drawn outcomes are taken in the order of their laws, whatever the order of the outcomes.
+
+    Parameters
+    ----------
+    seen : Seen
+    n, **terms : as in `fit_blup`.
+
+    Returns
+    -------
+    bool, whether the largest singular value, directions weighed as they tell, is above `MARGIN` times that of
+    each draw; False where the noise leaves nothing of a draw to be seen.
+    """
+    spectrum, (n_outcomes, d) = seen.spectrum, seen.residual.shape
+    order = np.lexsort((seen.heritability, seen.noise, seen.own))
+    h2, own, noise = (values[order, np.newaxis] for values in (seen.heritability, seen.own, seen.noise))
+    eigenvalues, effect = np.sqrt(spectrum.second), np.sqrt(h2 * n / spectrum.trace)
+    each = {name: terms.get(name) for name in ("inflation", "slopes")}
+    each = {name: None if values is None else values[order] for name, values in each.items()}
+    alike = list(outcomes_alike(**each, n_outcomes=n_outcomes))
+    factor = sum(group.own * group.factor for group in alike)[:, np.newaxis]
+    inflation = sum(group.own * group.inflation for group in alike)[:, np.newaxis]
+    means = None if terms.get("means") is None else terms["means"] @ spectrum.vectors
+    largest = _largest_singular_value(seen.standardised)
+    for number in range(DRAWS):
+        stream = generator(SEED, "shared causes", number)
+        upper = np.triu(stream.standard_normal((d, d))) * terms["gram_sd"]
+        gram = np.diag(eigenvalues) + upper + np.triu(upper, 1).T
+        normal = stream.standard_normal((3, n_outcomes, d))
+        cross = effect * normal[0] * eigenvalues + np.sqrt(own * eigenvalues) * normal[1]
+        cross += np.sqrt(noise) * normal[2]
+        if means is not None:
+            cross += np.sqrt(n * inflation) * stream.standard_normal((n_outcomes, 1)) * means
+        drawn = see(gram, cross / factor, n, **terms | each | {"means": means})
+        if drawn is None or largest <= MARGIN * _largest_singular_value(drawn.standardised):
+            return False
+    return True
+
+
+def shared_effects(seen):
+    """Return U'theta, (n_outcomes, n_variants) float64, by the model of this module; parameters as above."""
+    scale = np.sqrt(seen.signal)
+    is_seen = scale > 0
+    Y = ratio_where(seen.residual, scale, where=is_seen)
+    noise = np.full_like(Y, np.inf)
+    np.divide(seen.rest, seen.signal, out=noise, where=is_seen)
+    n_factors = min(MOST_FACTORS, *Y.shape)
+    _, _, Vt = np.linalg.svd(seen.standardised, full_matrices=False)
+    shared, psi = factorise(Y, noise, Vt[:n_factors].T * np.sqrt(Y.shape[1]))
+    values = shared + psi / (psi + noise) * (Y - shared)
+    a, b = seen.spectrum.first, seen.spectrum.second
+    return scale * values * ratio_where(a, b, where=b > 0)
+
+
+def factorise(Y, noise, F):
+    """Fit Y_jk = sum_r g_jr f_kr + eps_jk + N(0, noise_jk).
+
+    Parameters
+    ----------
+    Y : (n_outcomes, n_variants)
+    noise : (n_outcomes, n_variants) >= 0, known variances; inf where nothing is known.
+    F : (n_variants, n_factors), where f starts.
+
+    Returns
+    -------
+    shared : (n_outcomes, n_variants) float64, the mean of the sum.
+    psi : float >= 0, the variance of eps.
+    """
+    (n_outcomes, n_variants), n_factors = Y.shape, F.shape[1]
+    tau, psi, before = np.full(n_factors, 0.8 / n_factors), 0.2, 0.0
+    of_F = np.zeros((n_variants, n_factors, n_factors))
+    for _ in range(MOST_STEPS):
+        R, precision = len(tau), 1 / (psi + noise)
+        weighted = precision * Y
+        G, of_G = _posterior(weighted @ F, precision @ _squares(F, of_F), 1 / tau)
+        F, of_F = _posterior(weighted.T @ G, precision.T @ _squares(G, of_G), np.ones(R))
+        # The product allows any A in F A, G A^-T: f is best of unit covariance, and g of a diagonal one.
+        root = np.linalg.cholesky(_squares(F, of_F).mean(axis=0).reshape(R, R))
+        tau, Q = np.linalg.eigh(root.T @ _squares(G, of_G).mean(axis=0).reshape(R, R) @ root)
+        kept = tau > min(LEAST_SHARE, tau[-1] / 2)
+        A, B, tau = (np.linalg.inv(root).T @ Q)[:, kept], (root @ Q)[:, kept], tau[kept]
+        F, of_F, G, of_G = F @ A, A.T @ of_F @ A, G @ B, B.T @ of_G @ B
+        shared = G @ F.T
+        misfit = (Y - shared) ** 2 - shared**2 + _squares(G, of_G) @ _squares(F, of_F).T
+        assert misfit.shape == (n_outcomes, n_variants)
+        # Fisher scoring, not to 0 at once.
+        weight = precision**2
+        step = (np.vdot(weight, misfit) - precision.sum()) / weight.sum()
+        moved, psi = psi, max(psi + step, psi / 4)
+        change, before = np.abs(shared - before).max(), shared
+        if change <= TOLERANCE * np.abs(shared).max() and abs(psi - moved) <= TOLERANCE:
+            break
+    return shared, psi
+
+
+def _posterior(linear, squares, precision):
+    """Return means and covariances of normals, from sums of products and the precisions of their priors."""
+    R = len(precision)
+    covariance = np.linalg.inv(squares.reshape(-1, R, R) + np.diag(precision))
+    return np.einsum("irs,is->ir", covariance, linear), covariance
+
+
+def _squares(means, covariances):
+    """Return the second moments of normals, (n, R^2)."""
+    return (np.einsum("ir,is->irs", means, means) + covariances).reshape(len(means), -1)
+
+
+def _largest_singular_value(W):
+    smaller = W @ W.T if W.shape[0] <= W.shape[1] else W.T @ W
+    return np.sqrt(eigvalsh(smaller)[-1])

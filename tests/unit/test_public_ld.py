@@ -90,6 +90,26 @@ def test_principal_axes__give_the_matrix_again(rng):
     np.testing.assert_array_equal(principal_axes(X, 3), principal_axes(X, 3))
 
 
+@pytest.mark.parametrize("n_rows", [32, 64, 128])
+def test_principal_axes__of_columns_that_sum_to_nothing(rng, n_rows):
+    """Frequencies of a power of two of alleles lie on the grid, so that rows of few people are centred."""
+    alleles = rng.integers(0, 2, (n_rows, 200)).astype(float)
+    X = alleles - alleles.mean(axis=0)
+    assert (X.sum(axis=0) == 0).all()
+    values = np.linalg.svd(X, compute_uv=False)[:3]
+    np.testing.assert_allclose((principal_axes(X, 3) ** 2).sum(axis=1) * n_rows, values**2)
+
+
+@pytest.mark.parametrize("is_varying", [False, True])
+def test_public_ld__of_people_of_whom_half_or_all_are_alike(rng, is_varying):
+    X = np.zeros((40, 6))
+    if is_varying:
+        X[2::4], X[3::4] = rng.standard_normal((2, 10, 6))
+    ld = public_ld(X, **places(3, 3), rows_per_person=2)
+    assert len(ld.components) == 0
+    assert (ld.spectrum(10.0).trace > 0) == is_varying
+
+
 def test_spectrum__has_the_chance_of_other_rows(rng):
     """Of normal rows of a known population u'G^2 u is what `second` says, but for a share of 1/n."""
     d, n = 6, 100

@@ -100,10 +100,10 @@ def block_starts(contig, position):
 
 def principal_axes(rows, n_components):
     """Return principal axes times the roots of their variances, largest first: (n_components, n_variants)."""
-    if n_components == 0:
-        return np.empty((0, rows.shape[1]))
-    # A start of its own, as a random one would differ from run to run.
-    _, values, axes = svds(rows, k=n_components, v0=np.ones(min(rows.shape)))
+    if n_components == 0 or not rows.any():
+        return np.zeros((n_components, rows.shape[1]))
+    # A start of its own, as a random one would differ from run to run; not ones, as centred columns sum to 0.
+    _, values, axes = svds(rows, k=n_components, v0=np.cos(np.arange(min(rows.shape))))
     order = np.argsort(-values)
     return axes[order] * values[order, np.newaxis] / np.sqrt(len(rows))
 

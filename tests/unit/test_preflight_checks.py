@@ -54,6 +54,13 @@ STUDIES = {
     "dosages": {"cohort": PLINK | {"field": "DS"}, "release": {"genome_build": "GRCh37"}},
     "fetched": {"cohort": VCF | {"vcf": "downloads/{chrom}.vcf", "fetch": {"vcf": "http://x.org/{chrom}"}}},
     "screened": {"methods": ["k-tukey", "l-blup"]},
+    "public LD": {
+        "cohort": VCF,
+        "methods": ["blup-ld"],
+        "privacy": {"bounds": "tight"},
+        "public": {"reference": "r{chrom}.vcf", "origin": "x"},
+    },
+    "public LD, simulated": {"methods": ["blup-ld"], "public": {"reference": "r{chrom}.vcf", "origin": "x"}},
     "release": RELEASE,
     "sites": RELEASE
     | {"public": {"sites": "sites.tsv", "origin": "x"}, "panel": {"size": 1, "missing": 0.1}},

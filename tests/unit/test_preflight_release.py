@@ -10,6 +10,7 @@ from dpgrs.privacy.ledger.ledger import Ledger
 from dpgrs.privacy.noise.study_key import VARIABLE
 from dpgrs.study.release_cost import total_epsilon
 from dpgrs.study.settings import resolve
+from dpgrs.types import Bounds
 from ledger_requests import DATASET, create_fixed_key, new_ledger, reserve
 from release_studies import CURATION
 from vcf_files import record, vcf_text, write_text
@@ -51,8 +52,8 @@ def found(settings):
     [
         (method, bounds)
         for method in RELEASED
-        for bounds in ("worst-case", "tight")
-        if bounds == "tight" or not METHODS[method].takes_ld
+        for bounds in Bounds
+        if bounds == Bounds.TIGHT or not METHODS[method].takes_ld
     ],
 )
 def test_release__a_complete_study_passes(study, method, bounds):

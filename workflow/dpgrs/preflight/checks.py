@@ -105,7 +105,7 @@ CHECKS = (
     *only(
         "benchmark",
         *each(release.ignored_problems, release.RELEASE_ONLY),
-        *each(public_ld.unused_problems, public_ld.REFERENCE_KEYS, ("methods",)),
+        *each(public_ld.unused_problems, public_ld.REFERENCE_KEYS, ("methods", "cohort.source")),
         Check(release.untested_problems, ("outcomes.test_share",)),
         Check(release.measured_problems, ("evaluation.metrics",)),
     ),
@@ -125,7 +125,8 @@ CHECKS = (
     ),
     Check(genotypes.reference_problems, (*GENOTYPES, "public.reference", "people")),
     Check(genotypes.phase_problems, (*REFERENCE, "cohort.chromosomes", "cohort.rows")),
-    Check(public_ld.reference_problems, ("methods", *REFERENCE, "public.sites")),
+    Check(public_ld.reference_problems, ("methods", *REFERENCE)),
+    *only("release", Check(public_ld.site_problems, ("methods", "cohort.source", "public.sites"))),
     Check(public_ld.bounds_problems, ("methods", "privacy.bounds")),
     *each(controlled.encrypted_problems, controlled.ENCRYPTION_UNCHECKED),
     *only("benchmark", *each(controlled.open_problems, controlled.DATA_PATHS)),

@@ -2,6 +2,7 @@
 
 from dpgrs.errors import must
 from dpgrs.methods.registry import methods_that
+from dpgrs.preflight.sites import given_problems
 from dpgrs.study.panel_terms import takes_ld
 from dpgrs.types import Bounds
 
@@ -10,28 +11,33 @@ REFERENCE_KEYS = ("public.reference", "public.origin")
 
 
 def unused_problems(inspection, key):
-    """Refuse what a benchmark without such a fit would ignore."""
+    """Refuse what a benchmark would ignore."""
     value = inspection[key]
-    if value is None or takes_ld(inspection["methods"]):
+    if value is None:
         return []
+    if takes_ld(inspection["methods"]):
+        return given_problems(inspection, key)
     taking = ", ".join(methods_that("takes_ld"))
     return [f"`{key}` is for `mode: release` or `methods: {taking}`, got {value} without. Leave it out."]
 
 
 def reference_problems(inspection):
     """Ask for public genotypes."""
-    if not takes_ld(inspection["methods"]) or inspection["cohort.source"] == "simulate":
+    if not _needs_reference(inspection) or inspection["public.reference"] is not None:
         return []
-    name = ", ".join(name for name in inspection["methods"] if takes_ld([name]))
-    lines = []
-    if inspection["public.reference"] is None:
-        fix = "Name the genotypes of other people of the same ancestry, or use `methods: blup`."
-        lines.append(must("public.reference", f"be given for `methods: {name}`", "null", fix))
-    if inspection["public.sites"] is not None:
-        fix = "Leave it out: sites come from `public.reference`."
-        wanted = f"be null for `methods: {name}`"
-        lines.append(must("public.sites", wanted, inspection["public.sites"], fix))
-    return lines
+    taking = ", ".join(methods_that("takes_ld"))
+    fix = "Name the genotypes of other people of the same ancestry, or use `methods: blup`."
+    return [must("public.reference", f"be given for `methods: {taking}`", "null", fix)]
+
+
+def site_problems(inspection):
+    """Refuse a table of sites, of which there are no genotypes."""
+    sites = inspection["public.sites"]
+    if sites is None or not _needs_reference(inspection):
+        return []
+    taking = ", ".join(methods_that("takes_ld"))
+    fix = "Leave it out: sites come from `public.reference`."
+    return [must("public.sites", f"be null for `methods: {taking}`", sites, fix)]
 
 
 def bounds_problems(inspection):
@@ -42,3 +48,7 @@ def bounds_problems(inspection):
     taking = ", ".join(methods_that("takes_ld"))
     fix = "Say `privacy: {bounds: tight}`."
     return [must("privacy.bounds", f"be tight for `methods: {taking}`", got, fix)]
+
+
+def _needs_reference(inspection):
+    return takes_ld(inspection["methods"]) and inspection["cohort.source"] != "simulate"

@@ -22,7 +22,9 @@ from dpgrs.methods.blup_model import HERITABILITIES, beta_priors
 from dpgrs.methods.fits import FitTerms
 from dpgrs.methods.requests import PrivacyRequest
 from dpgrs.methods.reusecov import NoisyStatistics, private_statistics
+from dpgrs.methods.sum_mechanisms import CrossProducts
 from dpgrs.privacy.noise.sources import BenchmarkNoise
+from dpgrs.study.released import output_digests
 from dpgrs.types import Coding, Penalty
 
 N, D = 300, 8
@@ -158,6 +160,27 @@ def test_private_statistics__without_a_gram_matrix_draws_none(rng):
         private_statistics(
             None, cross[:, 1:], 30, request=request, noise=BenchmarkNoise(1), observed=observed
         )
+
+
+@pytest.mark.parametrize("neighbours", ["add-remove", "replace-one"])
+def test_outputs__of_another_number_of_rows_are_others(neighbours):
+    request = request_of(neighbours=neighbours)
+    drawn = NoisyStatistics(None, np.ones((2, D)), N)
+    found, other = (
+        output_digests(CrossProducts().outputs(one, ("a", "b"), request))
+        for one in (drawn, replace(drawn, n=N + 1))
+    )
+    assert set(found.values()).isdisjoint(other.values())
+
+
+def test_cross_products__fit_by_the_noise_that_was_drawn(rng):
+    """A file says no more than the request of the study: the budget is that without X'X all the same."""
+    ld, request = ld_of(correlated(rng, 100, strength=0.5)), request_of()
+    V = outcomes_of(rng, correlated(rng, N, strength=0.5), n_outcomes=2)[:, :D]
+    terms, noisy = FitTerms(0.0, Penalty.FIXED, ld={D: ld}), NoisyStatistics(None, V, N)
+    fit = CrossProducts().fit("blup-ld", noisy, request=request, terms=terms)
+    found, _ = fit_blup_ld(ld, V, N, cross_sd=ld_request(request).noise_sd["cross"])
+    np.testing.assert_array_equal(fit.weights, found.weights)
 
 
 def test_blup_ld__fits_in_the_coding_of_the_statistics(rng):

@@ -7,7 +7,7 @@ import numpy as np
 
 from dpgrs.linalg.norms import budget_groups
 from dpgrs.methods.adassp import AdasspStatistics, adassp_request, fit_adassp, private_adassp
-from dpgrs.methods.blup_ld import LdRequest, blup_ld, ld_request
+from dpgrs.methods.blup_ld import blup_ld, ld_request
 from dpgrs.methods.fits import fit_released
 from dpgrs.methods.naive import (
     SeparateStatistics,
@@ -167,9 +167,6 @@ class CrossProducts(SharedStatistics):
     name = "cross-products"
     draws = MappingProxyType({"genotypes": ("count",), "outcomes": ("observed", "cross")})
 
-    def request(self, terms):
-        return LdRequest(**terms)
-
     def terms(self, request):
         return ld_request(request)
 
@@ -185,10 +182,12 @@ class CrossProducts(SharedStatistics):
     def outputs(self, drawn, names, request):
         parts = super().outputs(drawn, names, request)
         del parts["genotypes",]
+        # A public n is drawn by no request of its own, but weights hang on it.
+        parts = {part: (drawn.n, *numbers) for part, numbers in parts.items()}
         return ({("genotypes",): (drawn.n,)} if request.has_private_count else {}) | parts
 
     def fit(self, method, drawn, *, request, terms, outcomes=None):
-        return blup_ld(drawn, request=request, terms=terms)
+        return blup_ld(drawn, request=ld_request(request), terms=terms)
 
 
 class OwnStatistics(SharedStatistics):

@@ -1,16 +1,19 @@
 import json
 from fractions import Fraction
 
+import numpy as np
 import pandas as pd
 import pytest
 
 from dpgrs.errors import DpgrsError
 from dpgrs.io.files import write_table
+from dpgrs.io.trials import save_labelled
 from dpgrs.privacy.ledger.entries import Cost
 from dpgrs.study.run_summary import describe_ahead, describe_failure, describe_success, ledger_requests
 from ledger_requests import new_ledger, reserve
 from report_data import PRIVATE, make_report_data
 
+BENCHMARK = {"mode": "benchmark", "methods": ["blup"]}
 DRAWN = "drawn/reusecov-statistics.json"
 
 
@@ -76,14 +79,13 @@ def test_describe_success__raise_on_a_damaged_record_of_what_was_drawn(settings,
 
 
 def test_describe_success__of_a_benchmark_is_where_its_report_is(results):
-    benchmark = {"mode": "benchmark"}
-    assert ledger_requests(benchmark) == set()
-    lines = describe_success(benchmark, results=results, earlier=set())
+    assert ledger_requests(BENCHMARK) == set()
+    lines = describe_success(BENCHMARK, results=results, earlier=set())
     assert lines == [f"Report: {results}/report/index.html"]
 
 
 def test_describe_success__of_a_benchmark_says_where_all_is_noise(results):
-    benchmark = {"mode": "benchmark", "privacy": {"bounds": "worst-case"}, "outcomes": {"test_share": 0.2}}
+    benchmark = BENCHMARK | {"privacy": {"bounds": "worst-case"}, "outcomes": {"test_share": 0.2}}
     metrics = make_report_data(epsilons=(0.05, 16.0), private=PRIVATE[:1]).metrics
     metrics.to_csv(results / "metrics.tsv", sep="\t", index=False)
     _, line = describe_success(benchmark, results=results, earlier=set())
@@ -101,7 +103,7 @@ def test_describe_success__of_a_benchmark_says_where_all_is_noise(results):
 def test_describe_success__of_a_benchmark_says_where_alleles_are_missing(results):
     calls = {"chromosome": ["21", "X", "all"], "call_rate": [0.96, 0.75, 0.9], "half_calls": [0.0, 0.5, 0.1]}
     write_table(results / "private" / "qc.tsv", pd.DataFrame(calls))
-    _, line = describe_success({"mode": "benchmark"}, results=results, earlier=set())
+    _, line = describe_success(BENCHMARK, results=results, earlier=set())
     assert line == (
         "Missing: 25 % of the alleles of chromosome X. Likely cause: calls of one allele, as of males on X: "
         "with `cohort.rows: haplotypes` the second haplotype is missing; with `cohort.rows: people` a call "
@@ -109,8 +111,28 @@ def test_describe_success__of_a_benchmark_says_where_alleles_are_missing(results
     )
     calls["half_calls"][1] = 0.1
     write_table(results / "private" / "qc.tsv", pd.DataFrame(calls))
-    _, line = describe_success({"mode": "benchmark"}, results=results, earlier=set())
+    _, line = describe_success(BENCHMARK, results=results, earlier=set())
     assert line.endswith("Likely cause: calls that were not made, or were masked.")
+
+
+@pytest.mark.parametrize("settings_of", ["release", "benchmark"])
+def test_describe_success__says_where_public_genotypes_fit_badly(settings, results, ledger, settings_of):
+    store(results, DRAWN, reserve(ledger, mu="0.3"))
+    run = {"release": settings, "benchmark": BENCHMARK}[settings_of]
+
+    def misfit(*mismatches, methods=("ridge", "blup-ld")):
+        for trial, mismatch in enumerate(mismatches, 1):
+            path = results / "private" / f"trial{trial}" / "weights.npz"
+            path.parent.mkdir(exist_ok=True)
+            fits = [({"method": "ridge"}, {"weights": np.ones((1, 2))})]
+            save_labelled(path, [*fits, ({"method": "blup-ld"}, {"mismatch": np.array(mismatch)})])
+        lines = describe_success(run | {"methods": [*methods]}, results=results, earlier=set())
+        return [line for line in lines if "ublic genotypes" in line]
+
+    assert misfit() == misfit(0.0, 1 / 256) == []
+    (line,) = misfit(0.0, 0.05)
+    assert "as those of 20 random rows of its own" in line
+    assert misfit(methods=["blup"]) == []  # of an earlier run
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ import pytest
 
 from dpgrs.errors import DpgrsError
 from dpgrs.io.sites import read_chosen_sites, write_sites
-from dpgrs.release.bundle_room import bundle_problems, require_same_release
+from dpgrs.release.bundle_room import _is_fitted_by, bundle_problems, require_same_release
 from dpgrs.study.identity import fit_settings
 from dpgrs.study.settings import resolve
 from release_data import FIT
@@ -90,6 +90,28 @@ def test_draw__on_other_sites_or_data_beside_a_bundle_is_refused_before_the_char
     with pytest.raises(DpgrsError, match=r"`study` must be new .* Nothing was charged"):
         study.release(study.config)
     assert ledger.path.read_bytes() == before
+
+
+def test_measure_release__of_another_fit_beside_a_bundle_is_refused_before_the_charge(study):
+    ledger, noisy = study.ledger(study.config), study.root / "noisy.npz"
+    charged = changed(study.config, evaluation={"metrics": "charged", "epsilon": 0.5})
+    other, before = changed(charged, regression={"lambda": 0.7}), ledger.path.read_bytes()
+    with pytest.raises(DpgrsError, match=r"`study` must be new .* by another fit.* Nothing was charged"):
+        study.measure(other, noisy)
+    assert ledger.path.read_bytes() == before
+    study.measure(charged, noisy)
+    assert ledger.path.read_bytes() != before
+
+
+def test_is_fitted_by__which_public_genotypes_a_run_finds_out(study):
+    stated = {"method": "blup-ld", "fit": FIT | {"ld": "a" * 64}}
+    settings = {"method": "blup-ld"} | FIT
+    assert _is_fitted_by(stated, settings)
+    assert _is_fitted_by(stated, settings | {"ld": "a" * 64})
+    assert not _is_fitted_by(stated, settings | {"ld": "b" * 64})
+    assert not _is_fitted_by(stated | {"fit": FIT}, settings | {"ld": "b" * 64})
+    assert not _is_fitted_by(stated, settings | {"method": "blup"})
+    assert not _is_fitted_by(stated, settings | {"heritability": 0.4})
 
 
 def test_write_release__leaves_the_bundle_of_other_requests_as_it_is(study):

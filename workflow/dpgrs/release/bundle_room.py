@@ -51,7 +51,7 @@ def bundled_statement(folder):
     return read_json(path, fix=fix) if path.is_file() else None
 
 
-def require_no_other_bundle(output, *, ledger, terms):
+def require_no_other_bundle(output, *, ledger, terms, fit=None):
     """Refuse to charge for a release whose study holds the bundle of another one.
 
     Parameters
@@ -59,19 +59,21 @@ def require_no_other_bundle(output, *, ledger, terms):
     output : path of what is released, below the private folder of its study.
     ledger : Ledger of the dataset.
     terms : dict, what every request of the release says in its public identity.
+    fit : dict, as in `require_same_release`, where it is known by then.
 
     Raises
     ------
     DpgrsError
-        If a request of the bundle says something else. Nothing was charged.
+        If a request of the bundle says something else, or its fit. Nothing was charged.
     """
     private = next((folder for folder in Path(output).parents if folder.name == PRIVATE), None)
     statement = bundled_statement(private.with_name(RELEASE)) if private else None
     known = ledger.read().requests if statement else {}
-    if any(
+    is_other = any(
         request not in known or not terms.items() <= known[request].identity.items()
         for request in _requests(statement)
-    ):
+    )
+    if is_other or (fit is not None and not _is_fitted_by(statement, fit)):
         raise DpgrsError(f"{_taken(private.with_name(RELEASE))} Nothing was charged.")
 
 

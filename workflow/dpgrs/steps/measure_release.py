@@ -26,6 +26,7 @@ from dpgrs.privacy.ledger.entries import Account
 from dpgrs.privacy.ledger.ledger import Ledger
 from dpgrs.privacy.noise.study_key import load_study_key
 from dpgrs.privacy.private_folders import require_closed
+from dpgrs.release.bundle_room import require_no_other_bundle
 from dpgrs.release.constants import no_copies, published, reference_sums
 from dpgrs.study.identity import fit_settings, public_identity
 from dpgrs.study.released import load_released, load_weights
@@ -118,6 +119,8 @@ def measure_release(
         return
     identity = public_identity(settings.as_dict()) | loadings_identity(loadings)
     public = {"identity": identity, "site_digest": written_digest(sites), "fit": terms}
+    # Other public genotypes at the same sites give other weights of the same noisy statistics.
+    require_no_other_bundle(accuracy, ledger=ledger, terms=identity["dataset"], fit=terms)
     request = AccuracyRequest.of(request_of(label), settings.evaluation)
     (own, sums), receipt = _charge(label, grid_weights(fit), request, ledger, **people, **public)
     check(receipt, ledger)

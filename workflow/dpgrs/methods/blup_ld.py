@@ -8,23 +8,24 @@ from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
 
 import numpy as np
+from scipy.special import softmax
 
 from dpgrs.linalg.linear_fit import LinearFit
-from dpgrs.methods.blup import BlupFit, OutcomesSeen
+from dpgrs.methods.blup import NEGLIGIBLE, BlupFit, OutcomesSeen
 from dpgrs.methods.blup_model import require_terms
 from dpgrs.methods.requests import PrivacyRequest
 from dpgrs.methods.reusecov import SHOWN_IN_FULL
 
 # What the difference between two populations adds to squares, as the chance of a sample of 1/m rows would.
 MISMATCHES = np.r_[0.0, np.geomspace(1 / 2048, 1, 12)]
-# That there is none counts as much as all others: where X'Y says little it is not to cry wolf.
+# Of what is told: none counts as much as all others. Where X'Y says little it is not to cry wolf.
 LOG_PRIOR = np.log(np.r_[0.5, np.full(12, 0.5 / 12)])
 # From here on a warning: the panel is worth no more than so many random rows of the cohort's own population.
 FEW_ROWS = 100
 STEPS = (
     SHOWN_IN_FULL,
     "The Gram matrix is that of public genotypes: nothing about the cohort's own is released.",
-    "How far these are from the cohort's is taken as most probable by the released numbers.",
+    "How far these are from the cohort's is averaged over, by the likelihood of the released numbers.",
     "A noise-aware best linear unbiased prediction (docs/public_ld.md).",
 )
 
@@ -52,7 +53,8 @@ def fit_blup_ld(ld, cross, n, *, cross_sd, heritability=None, inflation=None, sl
 
     Returns
     -------
-    BlupFit, without standard errors, and the most probable mismatch, a float.
+    BlupFit, without standard errors, averaged over mismatches by their likelihood; and the most probable
+    mismatch, a float.
 
     Privacy
     -------
@@ -70,8 +72,15 @@ def fit_blup_ld(ld, cross, n, *, cross_sd, heritability=None, inflation=None, sl
     known = {"cross_sd": cross_sd, "heritability": heritability, "inflation": inflation, "slopes": slopes}
     seen = OutcomesSeen.of(cross, spectrum, n, **known)
     tried = [_with_mismatch(seen, mismatch) for mismatch in MISMATCHES]
-    best = int(np.argmax(LOG_PRIOR + [one.evidence for one in tried]))
-    return tried[best].fit(has_errors=False), float(MISMATCHES[best])
+    evidence = np.array([one.evidence for one in tried])
+    weights, heritability = np.zeros(cross.shape), np.zeros(len(cross))
+    for one, share in zip(tried, softmax(evidence), strict=True):
+        if share > NEGLIGIBLE:
+            fit = one.fit(has_errors=False)
+            weights += share * fit.weights
+            heritability += share * fit.heritability
+    most_probable = MISMATCHES[np.argmax(LOG_PRIOR + evidence)]
+    return BlupFit(weights, None, heritability), float(most_probable)
 
 
 def _with_mismatch(seen, mismatch):

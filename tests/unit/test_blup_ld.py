@@ -189,9 +189,10 @@ def test_blup_ld__fits_in_the_coding_of_the_statistics(rng):
     V, origin = outcomes_of(rng, X, n_outcomes=2) @ X, np.linspace(-0.4, 0.3, D)
     request = LdRequest(**asdict(request_of()))
     terms = FitTerms(0.0, Penalty.FIXED, ld={D: ld})
-    noisy = NoisyStatistics(None, V, N, origin=origin, slopes=np.array([0.9, 0.9]))
+    known = {"origin": origin, "slopes": np.array([0.9, 0.9]), "observed": np.array([N, N // 2])}
+    noisy = NoisyStatistics(None, V, N, **known)
     fit = blup_ld(noisy, request=request, terms=terms)
-    known = {"cross_sd": request.noise_sd["cross"], "slopes": noisy.slopes}
+    known = {"cross_sd": request.noise_sd["cross"], "slopes": noisy.slopes, "inflation": np.array([1, 2])}
     found, mismatch = fit_blup_ld(ld, V, N, **known)
     np.testing.assert_array_equal(fit.weights, found.weights)
     np.testing.assert_array_equal(fit.means, origin)

@@ -64,6 +64,13 @@ def test_public_ld__without_ancestries_nothing_goes_between_blocks(rng):
     assert len(public_ld(X, **places(40, 30, 50), rows_per_person=2).components) == 0
 
 
+def test_public_ld__nobody_predicts_himself(rng):
+    """Two rows of a person that are alike tell nothing of other people."""
+    X = np.repeat(rng.standard_normal((60, 37)), 2, axis=0)
+    assert len(public_ld(X, **places(15, 10, 12), rows_per_person=2).components) == 0
+    assert len(public_ld(X, **places(15, 10, 12), rows_per_person=1).components) > 3
+
+
 @pytest.mark.parametrize("rows_per_person", [1, 2])
 def test_best_number__is_that_nearest_to_the_others(rng, monkeypatch, rows_per_person):
     monkeypatch.setattr(module, "MOST_COMPONENTS", 6)

@@ -47,12 +47,12 @@ def test_plan_study__tight_bounds_are_planned_with_their_norms(count, outcome_no
     assert plan["privacy"]["bounds"] == "tight"
 
 
-def test_plan_study__chosen_variants_are_planned_with_the_norm_of_one_outcome():
+def test_plan_study__chosen_variants_are_planned_with_the_bound_of_an_outcome():
     write_sites()
     changes = [*RELEASE, "methods=[k-blup]", "screening={size: 2}", "public={sites: sites.tsv}"]
     (request,) = plan_of(*changes, "privacy={bounds: tight}")["requests"]
     moved = {mechanism["statistic"]: mechanism["sensitivity"] for mechanism in request["mechanisms"]}
-    assert moved["cross product"] == pytest.approx(1.5 * np.sqrt(2 * 0.5**2 + 2 * 0.4 * 0.6), rel=1e-3)
+    assert moved["cross product"] == pytest.approx(3 * np.sqrt(2 * 0.5**2 + 2 * 0.4 * 0.6), rel=1e-3)
 
 
 @pytest.mark.parametrize("bounds", ["worst-case", "tight"])

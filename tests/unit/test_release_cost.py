@@ -224,7 +224,6 @@ def make_screened_release(config, ledger):
     )
     bounds = {"frequency": frequencies()} if privacy["bounds"] == "tight" else {}
     request, public = request_of_rows(request, screening_terms(config), **bounds), public_identity(config)
-    request = mechanism.with_outcome_norm(request, factor=privacy["outcome_clip"])
     terms = {"request": request, "outcome_names": NAMES, "frequency": frequencies()}
     release(
         lambda noise: mechanism.draw(cohort(), noise=noise, **terms),

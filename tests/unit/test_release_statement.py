@@ -279,16 +279,16 @@ def test_inputs_of_fit__name_both_norms_of_rows_and_a_lambda_that_is_used():
     fit = {"method": "reusecov-gauss", "lambda_from": "fixed", "lambda": 0.2, "heritability": None}
     request = {"coding": "frequency", "row_norm": 1.5, "outcome_norm": 3.25}
     norms, own = (
-        list(_inputs_of_fit(fit, request, "x")),
+        list(_inputs_of_fit(fit, request)),
         {"coding": "half", "row_norm": None, "outcome_norm": None},
     )
     assert [(one.name, one.value, one.origin) for one in norms[:2]] == [
         ("norm of a row of genotypes", "1.5", "public frequencies"),
         ("norm of a row of outcomes", "3.25", "chosen in the configuration"),
     ]
-    assert norms[2:] == list(_inputs_of_fit(fit, own, "x"))
+    assert norms[2:] == list(_inputs_of_fit(fit, own))
     for method in ("blup", "adassp"):
-        assert list(_inputs_of_fit(fit | {"method": method}, own, "x")) == []
+        assert list(_inputs_of_fit(fit | {"method": method}, own)) == []
 
 
 def test_write_release__rounds_weights_and_digests_settings_without_paths(study):

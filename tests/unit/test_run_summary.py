@@ -130,7 +130,7 @@ def test_describe_success__says_where_public_genotypes_fit_badly(settings, resul
         return [line for line in lines if "ublic genotypes" in line]
 
     assert misfit() == misfit(0.0, 1 / 256) == []
-    (line,) = misfit(0.0, 0.05)
+    (line,) = misfit(0.05, 0.05)
     assert "as those of 20 random rows of its own" in line
     assert misfit(methods=["blup"]) == []  # of an earlier run
 

@@ -137,7 +137,6 @@ TOGETHER = (1 + 1 / 6) * math.sqrt(3)
         ("blup", "label", "joint", TOGETHER),
         ("blup", "feature", "joint", TOGETHER),
         ("blup", "full", "separate", 1.5),
-        ("k-blup", "full", "joint", 1.5),
         ("blup", "full", "joint", None),
         ("k-blup", "full", "joint", None),
     ],

@@ -43,9 +43,10 @@ def test_read_verb__of_a_step():
         ("panel", "Path", True),
         ("outcomes", "Path", True),
         ("covariates", "Path | None", False),
+        ("without_gram", "bool", False),
         ("output", "Path", False),
     ]
-    assert [one.default for one in verb.parameters] == [NEEDED, NEEDED, None, NEEDED]
+    assert [one.default for one in verb.parameters] == [NEEDED, NEEDED, None, False, NEEDED]
     assert verb.parameters[-1].help == "the statistics."
     assert "privacy.bounds" in verb.reads
 

@@ -7,7 +7,6 @@ import numpy as np
 
 from dpgrs.errors import DpgrsError
 from dpgrs.linalg.linear_fit import LinearFit
-from dpgrs.linalg.norms import outcome_norm
 from dpgrs.methods.boosted_adassp import ROUNDS
 from dpgrs.methods.chosen import ChosenStatistics, fit_chosen, fit_chosen_rows, private_chosen_statistics
 from dpgrs.methods.chosen_requests import restored_request
@@ -58,20 +57,9 @@ class ChosenFits(OfChoices, SeparateFits):
     name = "chosen-statistics"
     kind = ChosenStatistics
     draws = MappingProxyType({"genotypes": ("count",), "outcomes": ("gram", "observed", "cross")})
-    reads = (*READS_OF_CHOICES, "privacy.outcome_clip")
 
     def remarks(self, drawn):
         return {"note": drawn.note} if drawn.note else {}
-
-    def asked(self, request, *, settings, **known):
-        asked = super().asked(request, settings=settings, **known)
-        return self.with_outcome_norm(asked, factor=settings.privacy.outcome_clip)
-
-    def with_outcome_norm(self, request, *, factor):
-        if request.coding == Coding.HALF:
-            return request
-        norm = outcome_norm(1, factor=factor, bound=request.outcome_bound)
-        return replace(request, outcome_norm=norm)
 
     def terms(self, request):
         return request.statistics

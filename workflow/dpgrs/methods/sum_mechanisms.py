@@ -88,15 +88,6 @@ class SharedStatistics:
         """
         return data.with_public_outcomes(data.within_bounds(request, n_outcomes), n_outcomes)
 
-    def with_outcome_norm(self, request, *, factor):
-        """Return the request with the norm at which this mechanism clips outcomes, where it alone does.
-
-        Parameters
-        ----------
-        factor : float, as in `dpgrs.linalg.norms.outcome_norm`.
-        """
-        return request
-
     def exact(self, request, *, data, names, settings):
         """Return all that `draw` takes beside the noise, as keywords; parameters as in `asked`."""
         exact = data.sums(request, len(names)) | {"request": request, "outcome_names": names}

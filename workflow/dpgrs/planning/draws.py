@@ -62,7 +62,6 @@ def _rehearse_rows(mechanism, request, count, *, frequency, config, noise):
         frequency=frequency if is_tight else None,
         factor=config["privacy"]["genotype_clip"],
     )
-    asked = mechanism.with_outcome_norm(asked, factor=config["privacy"]["outcome_clip"])
     names = [str(number) for number in range(count)]
     mechanism.draw(data, request=asked, noise=noise, outcome_names=names, frequency=frequency)
 

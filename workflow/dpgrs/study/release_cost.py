@@ -148,11 +148,7 @@ def _request(config, *, n_shared):
     if not METHODS[config["methods"][0]].draws_from_rows:
         return request
     request, terms = replace(request, outcome_norm=None), screening_terms(config)
-    if terms is None:
-        return request
-    mechanism = mechanism_of(config["methods"][0])
-    asked = ScreenedRequest(**asdict(request), screening=terms)
-    return mechanism.with_outcome_norm(asked, factor=privacy["outcome_clip"])
+    return request if terms is None else ScreenedRequest(**asdict(request), screening=terms)
 
 
 def screening_terms(config):

@@ -148,7 +148,7 @@ class TrainingData:
 
     def choices(self, request, n_outcomes):
         """Return the DrawnChoices that were drawn before for a ScreenedRequest, or None."""
-        return self._choices.get((replace(request, outcome_norm=None), n_outcomes))
+        return self._choices.get((request, n_outcomes))
 
     @cached_property
     def _choices(self):

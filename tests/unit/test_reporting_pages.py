@@ -261,6 +261,20 @@ def test_pages__a_grid_of_methods_and_protections(tmp_path):
             ["ReuseCovSketch", "Tukey"],
         ),
         (
+            {
+                "private": GRID[2:3],
+                "bounds": "tight",
+                "has_public_sites": True,
+                "misfit": ("They <fit> badly.",),
+            },
+            [
+                "The frequencies are those of the public reference.",
+                "They <fit> badly.",
+                "if the noise were secret and outcomes were fixed",
+            ],
+            ["stand-in", "the choice of variants by their frequency", "fill missing ones"],
+        ),
+        (
             {"outcome_budget": "separate"},
             [
                 "separate, each outcome has ε and δ for itself",

@@ -22,7 +22,7 @@ from dpgrs.methods.blup_model import HERITABILITIES, beta_priors
 from dpgrs.methods.fits import FitTerms
 from dpgrs.methods.requests import PrivacyRequest
 from dpgrs.methods.reusecov import NoisyStatistics, private_statistics
-from dpgrs.methods.sum_mechanisms import CrossProducts
+from dpgrs.methods.sum_mechanisms import CrossProducts, SharedStatistics
 from dpgrs.privacy.noise.sources import BenchmarkNoise
 from dpgrs.study.released import output_digests
 from dpgrs.types import Coding, Penalty
@@ -164,14 +164,19 @@ def test_private_statistics__without_a_gram_matrix_draws_none(rng):
 
 
 @pytest.mark.parametrize("neighbours", ["add-remove", "replace-one"])
-def test_outputs__of_another_number_of_rows_are_others(neighbours):
+def test_outputs__of_another_number_of_rows_or_cross_product_are_others(neighbours):
     request = request_of(neighbours=neighbours)
     drawn = NoisyStatistics(None, np.ones((2, D)), N)
-    found, other = (
+    found, of_rows, of_cross = (
         output_digests(CrossProducts().outputs(one, ("a", "b"), request))
-        for one in (drawn, replace(drawn, n=N + 1))
+        for one in (drawn, replace(drawn, n=N + 1), replace(drawn, cross=drawn.cross * 2))
     )
-    assert set(found.values()).isdisjoint(other.values())
+    assert set(found.values()).isdisjoint(of_rows.values())
+    assert found["outcomes", "a", "b"] != of_cross["outcomes", "a", "b"]
+
+
+def test_cross_products__of_a_benchmark_have_noise_of_their_own():
+    assert CrossProducts().key(None) not in {(), SharedStatistics().key(None)}
 
 
 def test_cross_products__fit_by_the_noise_that_was_drawn(rng):

@@ -177,7 +177,9 @@ def test_load_released__raise_on_another_mechanisms_name(study, method, other):
 def test_load_released__raise_on_a_mechanism_nobody_knows(study):
     label, arrays, book = loaded(study, "adassp")
     save_labelled(study.root / "forged.npz", [(label | {"mechanism": "sketch"}, arrays)])
-    with pytest.raises(DpgrsError, match="must be one of reusecov-statistics, choices, cross-pr"):
+    with pytest.raises(
+        DpgrsError, match="must be one of reusecov-statistics, choices, cross-products, naive-st"
+    ):
         load_released(study.root / "forged.npz", book)
 
 

@@ -222,4 +222,14 @@ def test_misfit_in_words__warns_by_the_median_of_all_fits():
     (line,) = misfit_in_words([small, large, large, {}])
     assert "as those of 25 random rows" in line
     assert "of 25 random rows" in mismatch_in_words(large["mismatch"])
-    assert "No difference" in mismatch_in_words(np.array(0.0))
+    words = mismatch_in_words(np.array(0.0))
+    assert "No difference" in words
+    assert "does not say that there is none" in words
+
+
+def test_fit_blup_ld__does_not_see_that_a_panel_has_less_linkage(rng):
+    """Therefore no statement may say that a panel fits."""
+    X = correlated(rng, 2000, strength=0.8, d=30)
+    V, ld = outcomes_of(rng, X, n_outcomes=20) @ X, ld_of(correlated(rng, 2000, strength=0.3, d=30))
+    _, mismatch = fit_blup_ld(ld, V, len(X), cross_sd=20.0)
+    assert mismatch < 1 / FEW_ROWS

@@ -113,7 +113,10 @@ def blup_ld(noisy, *, request, terms):
 def mismatch_in_words(mismatch):
     """Say what a mismatch was found to be, for a statement."""
     if not mismatch:
-        return "No difference between the public genotypes and the cohort's was seen."
+        return (
+            "No difference between the public genotypes and the cohort's was seen, which does not say that "
+            "there is none."
+        )
     return (
         "The public genotypes were found to differ from the cohort's as much as those of "
         f"{1 / mismatch:.0f} random rows of its own population would."

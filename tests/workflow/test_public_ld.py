@@ -68,7 +68,7 @@ def test_release__draws_no_gram_matrix_and_says_what_stands_for_it(site):
         assert [name for name in arrays if "gram" in name] == []
     page = " ".join(Page(site / "results" / "ld" / "report" / "index.html").text.split())
     assert "genotypes whose linkage disequilibrium stands for X'X" in page
-    assert "How far these are from the cohort's is taken as most likely" in page
+    assert "How far these are from the cohort's is averaged over" in page
 
 
 def test_release__is_replayed_from_nothing_at_no_cost(site, copy):

@@ -4,7 +4,6 @@ from dataclasses import asdict, replace
 
 import numpy as np
 import pytest
-from scipy.special import softmax
 
 from dpgrs.errors import UsageError
 from dpgrs.linalg.public_ld import PublicLd, public_ld
@@ -64,9 +63,11 @@ def request_of(**terms):
 def densely(ld, V, n, *, cross_sd, mismatch, h2):
     """Return effects and the log-likelihood of every outcome by plain algebra, from the whole matrices."""
     spectrum = ld.spectrum(n)
-    U, a = spectrum.vectors, spectrum.first
+    U, a = spectrum.vectors, spectrum.first ** (1 + mismatch.steepness)
+    a = a / a.sum() * spectrum.first.sum()
+    by_chance = spectrum.second / spectrum.first - spectrum.first
     A = (U * a) @ U.T
-    B = (U * (spectrum.second + mismatch * a * spectrum.trace)) @ U.T
+    B = (U * (a**2 + a * by_chance + mismatch.chance * a * spectrum.trace)) @ U.T
     t2, s2 = h2 * n / spectrum.trace, 1 - h2
     covariance = t2 * B + s2 * A + cross_sd**2 * np.eye(len(a))
     effects = t2 * V @ np.linalg.solve(covariance, A)
@@ -85,17 +86,21 @@ def test_fit_blup_ld__is_the_plain_formula_averaged_over_mismatches(rng, heritab
         effects, likelihood = zip(
             *(densely(ld, V, N, cross_sd=cross_sd, mismatch=one, h2=h2) for h2 in grid), strict=True
         )
-        of_outcomes = np.exp(np.array(likelihood).T) @ priors
-        shares = softmax(np.log(of_outcomes).sum(axis=0))
-        posterior = np.exp(np.array(likelihood).T) * (shares / of_outcomes @ priors.T)
-        weights = np.einsum("jh,hjd->jd", posterior, np.array(effects))
-        by_mismatch.append((np.prod(of_outcomes, axis=0).sum(), weights))
+        likelihood = np.exp(np.array(likelihood, dtype=np.longdouble).T)
+        of_outcomes = likelihood @ priors
+        joint = np.prod(of_outcomes, axis=0)
+        posterior = likelihood * (joint / joint.sum() / of_outcomes @ priors.T)
+        by_mismatch.append((joint.sum(), np.einsum("jh,hjd->jd", posterior, np.array(effects))))
     evidence, weights = (np.array(values) for values in zip(*by_mismatch, strict=True))
-    wanted = np.tensordot(evidence / evidence.sum(), weights, axes=1)
-    np.testing.assert_allclose(found.weights, wanted, rtol=1e-5, atol=1e-9)
-    # Of what is told half of the prior is on none, the other half evenly on all others.
-    prior = np.where(MISMATCHES == 0, 0.5, 0.5 / (len(MISMATCHES) - 1))
-    assert mismatch == MISMATCHES[np.argmax(prior * evidence)] > 0
+    chance, steepness = np.transpose(MISMATCHES)
+    # No steepness has 0.9 of the prior, and of what is told no chance has half of it; the rest is even.
+    prior = np.where(steepness == 0, 0.9, 0.1 / 5)
+    shares = prior * evidence / (prior @ evidence)
+    wanted = np.tensordot(shares, weights, axes=1).astype(float)
+    np.testing.assert_allclose(found.weights, wanted, rtol=1e-4, atol=1e-9)
+    told = prior * np.where(chance == 0, 0.5, 0.5 / 12)
+    assert mismatch == MISMATCHES[np.argmax(told * evidence)]
+    assert mismatch.chance > 0
     assert found.standard_errors is None
 
 
@@ -115,19 +120,35 @@ def test_fit_blup_ld__undoes_clips_and_missing_rows(rng):
 
 
 def test_fit_blup_ld__tells_another_population_by_its_mismatch(rng):
-    X = correlated(rng, 2000, strength=0.2, d=30)
-    V, found = outcomes_of(rng, X, n_outcomes=20) @ X, {}
-    for strength in (0.2, 0.9):
-        ld = ld_of(correlated(rng, 2000, strength=strength, d=30))
-        _, found[strength] = fit_blup_ld(ld, V, len(X), cross_sd=20.0)
-    assert found[0.2] < 0.01 < found[0.9]
+    """Of a panel with more linkage disequilibrium, or with less; the right one has neither."""
+    found = {}
+    for cohort, panel in ((0.2, 0.2), (0.2, 0.9), (0.8, 0.3)):
+        X = correlated(rng, 2000, strength=cohort, d=30)
+        V = outcomes_of(rng, X, n_outcomes=20) @ X
+        ld = ld_of(correlated(rng, 2000, strength=panel, d=30))
+        _, found[cohort, panel] = fit_blup_ld(ld, V, len(X), cross_sd=20.0)
+    right, more, less = found.values()
+    assert right == (pytest.approx(0, abs=0.01), 0)
+    assert more.chance > 0.01
+    assert less.steepness > 0
+
+
+def test_fit_blup_ld__of_a_panel_with_less_linkage_predicts_all_the_same(rng):
+    """By squares alone it would put effects onto directions that are far longer than the panel says."""
+    X, new = (correlated(rng, 2000, strength=0.8, d=30) for _ in range(2))
+    effects = rng.standard_normal((20, 30))
+    effects /= np.sqrt(2 * (effects @ (X.T @ X / len(X)) * effects).sum(axis=1, keepdims=True))
+    Y = effects @ X.T + np.sqrt(0.5) * rng.standard_normal((20, len(X)))
+    fit, _ = fit_blup_ld(ld_of(correlated(rng, 2000, strength=0.3, d=30)), Y @ X, len(X), cross_sd=20.0)
+    truth = effects @ new.T
+    assert ((fit.weights @ new.T - truth) ** 2).mean() < 0.7 * (truth**2).mean()
 
 
 def test_fit_blup_ld__gives_nothing_where_public_genotypes_do_not_vary():
     ld = PublicLd(np.array([0]), (np.zeros((D, D)),), np.empty((0, D)), 10)
     found, mismatch = fit_blup_ld(ld, np.ones((2, D)), 10, cross_sd=1.0)
     assert (found.weights == 0).all()
-    assert mismatch == 0
+    assert mismatch == (0, 0)
 
 
 @pytest.mark.parametrize("wrong", [{"n": 0}, {"cross_sd": -1.0}, {"heritability": 1.0}])
@@ -201,7 +222,7 @@ def test_blup_ld__fits_in_the_coding_of_the_statistics(rng):
     found, mismatch = fit_blup_ld(ld, V, N, **known)
     np.testing.assert_array_equal(fit.weights, found.weights)
     np.testing.assert_array_equal(fit.means, origin)
-    assert float(fit.mismatch) == mismatch
+    assert tuple(fit.mismatch) == mismatch
     stated = blup_ld(noisy, request=request, terms=replace(terms, heritability=0.9))
     assert not np.array_equal(stated.weights, fit.weights)
 
@@ -216,20 +237,16 @@ def test_fit_blup_ld__sees_no_mismatch_where_nothing_is_to_be_seen(rng):
 
 
 def test_misfit_in_words__warns_by_the_median_of_all_fits():
-    small, large = {"mismatch": np.array(0.5 / FEW_ROWS)}, {"mismatch": np.array(0.04)}
+    small, large, steep = ({"mismatch": np.array(one)} for one in ((0.5 / FEW_ROWS, 0), (0.04, 0), (0, 0.5)))
     assert misfit_in_words([{}, small]) == misfit_in_words([]) == []
     assert misfit_in_words([small, small, large]) == []
     (line,) = misfit_in_words([small, large, large, {}])
-    assert "as those of 25 random rows" in line
+    assert "as much as those of 25 random rows" in line
+    assert "less linkage" not in line
+    (line,) = misfit_in_words([steep])
+    assert "cohort's: they have less linkage disequilibrium. They may be" in line
     assert "of 25 random rows" in mismatch_in_words(large["mismatch"])
-    words = mismatch_in_words(np.array(0.0))
+    assert "less linkage disequilibrium." in mismatch_in_words(steep["mismatch"])
+    words = mismatch_in_words(np.zeros(2))
     assert "No difference" in words
     assert "does not say that there is none" in words
-
-
-def test_fit_blup_ld__does_not_see_that_a_panel_has_less_linkage(rng):
-    """Therefore no statement may say that a panel fits."""
-    X = correlated(rng, 2000, strength=0.8, d=30)
-    V, ld = outcomes_of(rng, X, n_outcomes=20) @ X, ld_of(correlated(rng, 2000, strength=0.3, d=30))
-    _, mismatch = fit_blup_ld(ld, V, len(X), cross_sd=20.0)
-    assert mismatch < 1 / FEW_ROWS

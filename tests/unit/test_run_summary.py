@@ -125,7 +125,7 @@ def test_describe_success__says_where_public_genotypes_fit_badly(settings, resul
             path = results / "private" / f"trial{trial}" / "weights.npz"
             path.parent.mkdir(exist_ok=True)
             fits = [({"method": "ridge"}, {"weights": np.ones((1, 2))})]
-            save_labelled(path, [*fits, ({"method": "blup-ld"}, {"mismatch": np.array(mismatch)})])
+            save_labelled(path, [*fits, ({"method": "blup-ld"}, {"mismatch": np.array([mismatch, 0])})])
         lines = describe_success(run | {"methods": [*methods]}, results=results, earlier=set())
         return [line for line in lines if "ublic genotypes" in line]
 

@@ -19,8 +19,8 @@ class LinearFit:
         calibrated.
     chosen : (n_outcomes, n_chosen) int64, ascending: the variants that were chosen for each outcome; all
         others have a weight of 0. None where a method chooses none.
-    mismatch : () float64, how far the people of public genotypes are from the cohort's
-        (`dpgrs.methods.blup_ld`); None of fits without these.
+    mismatch : (2,) float64, how the people of public genotypes differ from the cohort's
+        (`dpgrs.methods.blup_ld.Mismatch`); None of fits without these.
     """
 
     weights: np.ndarray

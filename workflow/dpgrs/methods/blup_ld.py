@@ -6,20 +6,39 @@ far the people of the panel are from those of the cohort, X'Y itself tells.
 
 from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
+from itertools import product
+from typing import NamedTuple
 
 import numpy as np
 from scipy.special import softmax
 
 from dpgrs.linalg.linear_fit import LinearFit
 from dpgrs.methods.blup import NEGLIGIBLE, BlupFit, OutcomesSeen
-from dpgrs.methods.blup_model import require_terms
+from dpgrs.methods.blup_model import ratio_where, require_terms
 from dpgrs.methods.requests import PrivacyRequest
 from dpgrs.methods.reusecov import SHOWN_IN_FULL
 
-# What the difference between two populations adds to squares, as the chance of a sample of 1/m rows would.
-MISMATCHES = np.r_[0.0, np.geomspace(1 / 2048, 1, 12)]
-# Of what is told: none counts as much as all others. Where X'Y says little it is not to cry wolf.
-LOG_PRIOR = np.log(np.r_[0.5, np.full(12, 0.5 / 12)])
+
+class Mismatch(NamedTuple):
+    """How the population of public genotypes differs from the cohort's.
+
+    Attributes
+    ----------
+    chance : float >= 0, what the difference adds to squares: as the chance of a sample of 1/chance rows.
+    steepness : float >= 0, the eigenvalues of the cohort are as the public ones to the power of
+        1 + steepness: above 0 it has more linkage disequilibrium.
+    """
+
+    chance: float = 0.0
+    steepness: float = 0.0
+
+
+CHANCES, STEEPNESSES = np.r_[0.0, np.geomspace(1 / 2048, 1, 12)], (0.0, 0.25, 0.5, 1.0, 2.0, 4.0)
+MISMATCHES = [Mismatch(float(chance), steep) for steep, chance in product(STEEPNESSES, CHANCES)]
+# A steepness has to be plain to see: where it is not, to believe in one costs more than it gives.
+PRIOR = np.array([0.9 if one.steepness == 0 else 0.1 / (len(STEEPNESSES) - 1) for one in MISMATCHES])
+# Of what is told: no chance counts as much as all others, too. Where X'Y says little it is not to cry wolf.
+PRIOR_OF_TOLD = PRIOR * [0.5 if one.chance == 0 else 0.5 / (len(CHANCES) - 1) for one in MISMATCHES]
 # From here on a warning: the panel is worth no more than so many random rows of the cohort's own population.
 FEW_ROWS = 100
 STEPS = (
@@ -54,7 +73,7 @@ def fit_blup_ld(ld, cross, n, *, cross_sd, heritability=None, inflation=None, sl
     Returns
     -------
     BlupFit, without standard errors, averaged over mismatches by their likelihood; and the most probable
-    mismatch, a float.
+    Mismatch.
 
     Privacy
     -------
@@ -68,25 +87,28 @@ def fit_blup_ld(ld, cross, n, *, cross_sd, heritability=None, inflation=None, sl
     require_terms(n=n, gram_sd=0.0, cross_sd=cross_sd, heritability=heritability)
     spectrum = ld.spectrum(n)
     if spectrum.trace <= 0:
-        return BlupFit(np.zeros(cross.shape), None, np.zeros(len(cross))), 0.0
+        return BlupFit(np.zeros(cross.shape), None, np.zeros(len(cross))), Mismatch()
     known = {"cross_sd": cross_sd, "heritability": heritability, "inflation": inflation, "slopes": slopes}
     seen = OutcomesSeen.of(cross, spectrum, n, **known)
     tried = [_with_mismatch(seen, mismatch) for mismatch in MISMATCHES]
     evidence = np.array([one.evidence for one in tried])
     weights, heritability = np.zeros(cross.shape), np.zeros(len(cross))
-    for one, share in zip(tried, softmax(evidence), strict=True):
+    for one, share in zip(tried, softmax(evidence + np.log(PRIOR)), strict=True):
         if share > NEGLIGIBLE:
             fit = one.fit(has_errors=False)
             weights += share * fit.weights
             heritability += share * fit.heritability
-    most_probable = MISMATCHES[np.argmax(LOG_PRIOR + evidence)]
-    return BlupFit(weights, None, heritability), float(most_probable)
+    return BlupFit(weights, None, heritability), MISMATCHES[np.argmax(evidence + np.log(PRIOR_OF_TOLD))]
 
 
 def _with_mismatch(seen, mismatch):
     spectrum = seen.spectrum
-    second = spectrum.second + mismatch * spectrum.first * spectrum.trace
-    return replace(seen, spectrum=replace(spectrum, second=second))
+    first = (spectrum.first / spectrum.first.max()) ** (1 + mismatch.steepness)
+    first *= spectrum.first.sum() / first.sum()
+    # The chance of samples goes with the eigenvalues.
+    by_chance = ratio_where(spectrum.second - spectrum.first**2, spectrum.first, where=spectrum.first > 0)
+    second = first**2 + first * (by_chance + mismatch.chance * spectrum.trace)
+    return replace(seen, spectrum=replace(spectrum, first=first, second=second))
 
 
 def blup_ld(noisy, *, request, terms):
@@ -111,16 +133,15 @@ def blup_ld(noisy, *, request, terms):
 
 
 def mismatch_in_words(mismatch):
-    """Say what a mismatch was found to be, for a statement."""
-    if not mismatch:
+    """Say what a mismatch was found to be, (2,) as a Mismatch, for a statement."""
+    chance, steepness = mismatch
+    if not (chance or steepness):
         return (
             "No difference between the public genotypes and the cohort's was seen, which does not say that "
             "there is none."
         )
-    return (
-        "The public genotypes were found to differ from the cohort's as much as those of "
-        f"{1 / mismatch:.0f} random rows of its own population would."
-    )
+    found = _differences(chance, steepness)
+    return f"The public genotypes were found to differ from the cohort's: {' and '.join(found)}."
 
 
 def misfit_in_words(fits):
@@ -134,13 +155,19 @@ def misfit_in_words(fits):
     -------
     list of str: a line, or none.
     """
-    found = [float(arrays["mismatch"]) for arrays in fits if "mismatch" in arrays]
-    mismatch = np.median(found) if found else 0.0
-    if mismatch * FEW_ROWS < 1:
+    found = [arrays["mismatch"] for arrays in fits if "mismatch" in arrays]
+    chance, steepness = np.median(found, axis=0) if found else Mismatch()
+    if chance * FEW_ROWS < 1 and not steepness:
         return []
-    n_rows = f"{1 / mismatch:.0f}"
+    words = " and ".join(_differences(chance, steepness))
     return [
-        f"Public genotypes differ from the cohort's as much as those of {n_rows} random rows of its own "
-        "population would: they may be of another ancestry. `methods: blup`, which takes the cohort's own "
-        "Gram matrix, may serve better."
+        f"Public genotypes differ from the cohort's: {words}. They may be of another ancestry. "
+        "`methods: blup`, which takes the cohort's own Gram matrix, may serve better."
     ]
+
+
+def _differences(chance, steepness):
+    """Return in words how two populations differ, a list."""
+    n_rows = f"{1 / chance:.0f}" if chance else ""
+    words = [f"as much as those of {n_rows} random rows of its own population would"] if chance else []
+    return words + (["they have less linkage disequilibrium"] if steepness else [])

@@ -60,7 +60,7 @@ def release_content(
     audits : list of dict, from `summarise_audits`; None where a study leaves them out.
     loadings : path of the public loadings of principal components; None without them.
     fit : dict, by what the weights were made: the settings of the fit, and which public genotypes it took.
-    mismatch : float, how far these are from the cohort's; None of fits without them.
+    mismatch : (2,) float64, how these differ from the cohort's; None of fits without them.
 
     Returns
     -------

@@ -8,6 +8,7 @@ import pandas as pd
 
 from dpgrs.io.sites import write_sites
 from dpgrs.io.trials import Outcomes, save_labelled
+from dpgrs.linalg.public_ld import public_ld
 from dpgrs.linalg.statistics import coded_rows
 from dpgrs.methods.mechanisms import mechanism_of
 from dpgrs.privacy.ledger.entries import Account
@@ -19,6 +20,7 @@ from dpgrs.steps.draw import draw
 from dpgrs.steps.fit_weights import fit_weights
 from dpgrs.steps.write_release import write_release
 from dpgrs.study import training_data
+from dpgrs.study.public_ld_files import save_ld
 from dpgrs.study.settings import resolve
 from ledger_requests import DATASET, create_fixed_key, new_ledger
 from random_cohorts import random_bits
@@ -74,6 +76,9 @@ class Study:
             monkeypatch.setattr(module, "Panel", SimpleNamespace(open=lambda path: panel))
         places = {"contig": "1", "position": range(10, 14), "id": ".", "ref": "A", "alt": "C"}
         write_sites(self.sites, pd.DataFrame({**places, "frequency": frequency, "rank": range(4)}))
+        sites = {"contig": np.ones(4), "position": np.arange(4)}
+        public = public_ld(self.X - self.X.mean(axis=0), **sites, rows_per_person=1)
+        save_ld(root / "ld.npz", {N_VARIANTS: (public, "a" * 64)})
         values = np.random.default_rng(5).standard_normal((3, len(self.X)))
         everybody = np.ones(len(self.X), dtype=bool)
         Outcomes(NAMES, {N_VARIANTS: values}, {}, everybody, self.rows).save(root / "outcomes.npz")
@@ -114,6 +119,7 @@ class Study:
         """Release as the rule does, of two variants if the method chooses; return the path."""
         mechanism, output = mechanism_of(config["methods"][0]), self.root / "noisy.npz"
         places = {"statistics": self.root / "statistics.npz", "panel": "panel"}
+        places["ld"] = self.root / "ld.npz"
         if "statistics" in mechanism.takes:
             self.sum_up(config, count=count)
         draw(

@@ -7,6 +7,7 @@ import pytest
 
 from dpgrs.errors import UsageError
 from dpgrs.linalg.public_ld import PublicLd, public_ld
+from dpgrs.linalg.steering import Steering
 from dpgrs.methods.blup_ld import (
     FEW_ROWS,
     MISMATCHES,
@@ -21,7 +22,8 @@ from dpgrs.methods.blup_model import HERITABILITIES, beta_priors
 from dpgrs.methods.fits import FitTerms
 from dpgrs.methods.requests import PrivacyRequest
 from dpgrs.methods.reusecov import NoisyStatistics, private_statistics
-from dpgrs.methods.sum_mechanisms import CrossProducts, SharedStatistics
+from dpgrs.methods.steered_mechanisms import SteeredProducts
+from dpgrs.methods.sum_mechanisms import SharedStatistics
 from dpgrs.privacy.noise.sources import BenchmarkNoise
 from dpgrs.study.released import output_digests
 from dpgrs.types import Coding, Penalty
@@ -187,25 +189,28 @@ def test_private_statistics__without_a_gram_matrix_draws_none(rng):
 @pytest.mark.parametrize("neighbours", ["add-remove", "replace-one"])
 def test_outputs__of_another_number_of_rows_or_cross_product_are_others(neighbours):
     request = request_of(neighbours=neighbours)
-    drawn = NoisyStatistics(None, np.ones((2, D)), N)
-    found, of_rows, of_cross = (
-        output_digests(CrossProducts().outputs(one, ("a", "b"), request))
-        for one in (drawn, replace(drawn, n=N + 1), replace(drawn, cross=drawn.cross * 2))
+    turned = Steering(np.eye(D), np.arange(D), np.zeros(D))
+    drawn = NoisyStatistics(None, np.ones((2, D)), N, steering=turned)
+    others = ({"n": N + 1}, {"cross": drawn.cross * 2}, {"steering": replace(turned, matrix=2 * np.eye(D))})
+    found, of_rows, of_cross, of_matrix = (
+        output_digests(SteeredProducts().outputs(one, ("a", "b"), request))
+        for one in (drawn, *(replace(drawn, **other) for other in others))
     )
     assert set(found.values()).isdisjoint(of_rows.values())
-    assert found["outcomes", "a", "b"] != of_cross["outcomes", "a", "b"]
+    for other in (of_cross, of_matrix):
+        assert found["outcomes", "a", "b"] != other["outcomes", "a", "b"]
 
 
-def test_cross_products__of_a_benchmark_have_noise_of_their_own():
-    assert CrossProducts().key(None) not in {(), SharedStatistics().key(None)}
+def test_steered_products__of_a_benchmark_have_noise_of_their_own():
+    assert SteeredProducts().key(None) not in {(), SharedStatistics().key(None)}
 
 
-def test_cross_products__fit_by_the_noise_that_was_drawn(rng):
+def test_steered_products__fit_by_the_noise_that_was_drawn(rng):
     """A file says no more than the request of the study: the budget is that without X'X all the same."""
     ld, request = ld_of(correlated(rng, 100, strength=0.5)), request_of()
     V = outcomes_of(rng, correlated(rng, N, strength=0.5), n_outcomes=2)[:, :D]
     terms, noisy = FitTerms(0.0, Penalty.FIXED, ld={D: ld}), NoisyStatistics(None, V, N)
-    fit = CrossProducts().fit("blup-ld", noisy, request=request, terms=terms)
+    fit = SteeredProducts().fit("blup-ld", noisy, request=request, terms=terms)
     found, _ = fit_blup_ld(ld, V, N, cross_sd=ld_request(request).noise_sd["cross"])
     np.testing.assert_array_equal(fit.weights, found.weights)
 

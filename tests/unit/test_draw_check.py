@@ -2,7 +2,6 @@
 
 from itertools import product
 
-import numpy as np
 import pytest
 
 from dpgrs.errors import DpgrsError
@@ -41,16 +40,13 @@ def statement_of(
         counts_outcomes=missing == "counted",
     )
     options = {"noise": rehearsal, "outcome_names": names}
-    if METHODS[method].draws_from_rows:
+    if "statistics" not in mechanism.takes:
         selector = METHODS[method].selector
         terms = ScreeningTerms(n_choices=2, share=0.5, selector=selector) if selector else None
         request = request_of_rows(request, terms)
         mechanism.draw(cohort(), request=request, frequency=frequencies(), **options)
     else:
-        size = N_VARIANTS + 1
-        gram, cross = np.zeros((size, size), dtype=np.int64), np.zeros((count, size), dtype=np.int64)
-        known = np.full(count, 5)
-        mechanism.draw(gram, cross, 10, request=request, observed=known, **options)
+        mechanism.draw(**mechanism.zeros(request, count), request=request, **options)
     return {
         "method": method,
         "guarantee": {"neighbours": neighbours, "protection": protection},

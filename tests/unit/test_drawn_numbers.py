@@ -21,6 +21,8 @@ CODED = ("reusecov-gauss", "k-blup")
 PUBLIC_TERMS = {"request", "n_outcomes", "outcomes", "mechanism", "events"}
 # Public arrays: where zero lies, by the frequencies of the public panel.
 PUBLIC_ARRAYS = {"origin", "means", "slopes"}
+# What follows from public and drawn numbers: test_steered.py.
+DERIVED = {"matrix", "places", "centre"}
 
 
 def released(folder, monkeypatch, method, *, key, bounds, with_others=False):
@@ -48,7 +50,8 @@ def public_part(label, arrays):
     terms = {name: label[name] for name in PUBLIC_TERMS & label.keys()}
     events = [{**event, "request": ""} for event in terms["events"]]
     named = {name: arrays[name].tolist() for name in PUBLIC_ARRAYS & arrays.keys()}
-    shapes = {name: [array.shape, str(array.dtype)] for name, array in arrays.items()}
+    own = {name: array for name, array in arrays.items() if name not in DERIVED}
+    shapes = {name: [array.shape, str(array.dtype)] for name, array in own.items()}
     return json.dumps([terms | {"events": events}, named, shapes], sort_keys=True)
 
 
@@ -58,7 +61,7 @@ def drawn_part(label, arrays):
     Of weights only those of chosen variants are drawn: all others are 0.
     """
     rest = {name: value for name, value in label.items() if name not in PUBLIC_TERMS | {"requests"}}
-    rest |= {name: array for name, array in arrays.items() if name not in PUBLIC_ARRAYS}
+    rest |= {name: array for name, array in arrays.items() if name not in PUBLIC_ARRAYS | DERIVED}
     if {"chosen", "weights"} <= rest.keys():
         rest["weights"] = np.take_along_axis(rest["weights"], rest["chosen"], axis=1)
     if "chosen" in rest:

@@ -98,12 +98,14 @@ def sum_up(study):
     statistics_step.compute_statistics(settings, "panel", *files, without_gram=True, output=output)
 
 
-def release(study):
+def release(study, ld=None):
     draw(
         settings_for("draw", **study.config),
         study.root / "outcomes.npz",
-        mechanism="cross-products",
+        mechanism="steered-products",
         statistics=study.root / "statistics.npz",
+        panel="panel",
+        ld=ld or study.ld,
         sites=study.sites,
         output=study.root / "noisy.npz",
         events=study.root / "events.json",
@@ -190,6 +192,22 @@ def test_measure_release__other_public_genotypes_are_charged_anew(study, monkeyp
     assert stated == [ld_identity(ld)["ld"] for ld in (study.ld, other)]
     np.testing.assert_array_equal(found[0], found[2])
     assert not np.array_equal(found[0], found[1])
+
+
+def test_release__steered_by_other_public_genotypes_is_charged_anew(study, monkeypatch):
+    def known():
+        return Ledger(study.ledger(study.config).path).read().requests.values()
+
+    first = (study.root / "noisy.npz").read_bytes()
+    release(study)
+    assert (study.root / "noisy.npz").read_bytes() == first
+    # The count and X'Y.
+    assert len(known()) == 2
+    other, _ = ld_file(study.root / "other.npz", monkeypatch, seed=2)
+    release(study, other)
+    digests = [ld_identity(ld)["ld"] for ld in (study.ld, other)]
+    # The count hangs on no public genotypes.
+    assert [one.identity.get("ld") for one in known()] == [None, *digests]
 
 
 @pytest.mark.parametrize("outcome_budget", ["joint", "separate"])

@@ -69,20 +69,20 @@ def make_release(config, ledger, *, sites=SITES):
             request.n_outcomes, factor=privacy["outcome_clip"], bound=config["outcomes"]["bound"]
         )
         request = replace(request, coding="frequency", row_norm=1.7, outcome_norm=norm)
-    size = request.n_variants + 1
-    gram, cross = np.zeros((size, size), dtype=np.int64), np.zeros((count, size), dtype=np.int64)
-    mechanism, known = mechanism_of(config["methods"][0]), np.zeros(count, dtype=np.int64)
+    mechanism = mechanism_of(config["methods"][0])
     # Rules pass it on as text.
     public = json.loads(json.dumps(public_identity(config)))
 
     def identify(part):
         about = mechanism.depends_on(part, names, request)
-        return identify_part(public, sites, request, about, mechanism=mechanism.name)
+        # What public genotypes there are is found out by a run.
+        ld = {"ld": "b" * 64} if "ld" in mechanism.takes else {}
+        return identify_part(public | ld, sites, request, about, mechanism=mechanism.name)
 
     charge = {"account": account_of(privacy), "ledger": ledger, "study_key": KEY}
-    terms = {"request": request, "outcome_names": names, "observed": known}
+    terms = mechanism.zeros(request, count) | {"request": request, "outcome_names": names}
     _, receipt = release(
-        lambda noise: mechanism.draw(gram, cross, 1, noise=noise, **terms),
+        lambda noise: mechanism.draw(noise=noise, **terms),
         identify=identify,
         **charge,
     )
@@ -93,7 +93,9 @@ def make_release(config, ledger, *, sites=SITES):
     if takes_ld(config["methods"]):
         fit["ld"] = "b" * 64  # found out by a run
     release(
-        lambda noise: private_accuracy(cross[:, :3].T, request=accuracy, noise=noise, outcome_names=names),
+        lambda noise: private_accuracy(
+            np.zeros((3, count), dtype=np.int64), request=accuracy, noise=noise, outcome_names=names
+        ),
         identify=lambda part: identify_accuracy(
             identify(("outcomes", *part[1:])),
             residual_bound=accuracy.residual_bound,
@@ -109,7 +111,7 @@ WITHHELD = {"metrics": "withheld", "epsilon": None}
 
 @pytest.mark.parametrize("accounting", ["gdp", "paper"])
 @pytest.mark.parametrize("budget", ["joint", "separate"])
-@pytest.mark.parametrize("method", ["reusecov-gauss", "naive", "adassp", "blup-ld"])
+@pytest.mark.parametrize("method", ["reusecov-gauss", "naive", "adassp", "blup-steered", "blup-ld"])
 def test_total_epsilon__is_that_of_all_draws(ledger, method, budget, accounting):
     privacy = {"epsilon": 1, "outcome_budget": budget, "accounting": accounting}
     config = settings(methods=[method], privacy=privacy)
@@ -139,7 +141,7 @@ COUNTED = {"count": 3, "test_share": 0.2, "missing": "counted"}
         {"gram_share": None},
     ],
 )
-@pytest.mark.parametrize("method", ["reusecov-gauss", "naive", "adassp", "blup-ld"])
+@pytest.mark.parametrize("method", ["reusecov-gauss", "naive", "adassp", "blup-steered", "blup-ld"])
 def test_certain_cost__is_what_a_release_is_charged_and_of_a_replay_nothing(
     ledger, method, privacy, outcomes, evaluation
 ):

@@ -178,7 +178,7 @@ def test_load_released__raise_on_a_mechanism_nobody_knows(study):
     label, arrays, book = loaded(study, "adassp")
     save_labelled(study.root / "forged.npz", [(label | {"mechanism": "sketch"}, arrays)])
     with pytest.raises(
-        DpgrsError, match="must be one of reusecov-statistics, choices, cross-products, naive-st"
+        DpgrsError, match="must be one of reusecov-statistics, choices, steered-statistics, st"
     ):
         load_released(study.root / "forged.npz", book)
 
@@ -326,9 +326,10 @@ def test_measure_release__measures_all_weights_of_a_budget(study, method):
 def test_draw__draws_what_the_table_of_methods_audits(method, neighbours):
     terms = {"rows": "people", "n_variants": 2, "n_outcomes": 2, "outcome_bound": 3.0, "epsilon": 1.0}
     request, rehearsal = PrivacyRequest(**terms, delta=1e-6, neighbours=neighbours), Rehearsal()
-    data = {"gram": np.zeros((3, 3), dtype=np.int64), "cross": np.zeros((2, 3), dtype=np.int64), "n_rows": 1}
     mechanism = mechanism_of(method)
-    if METHODS[method].draws_from_rows:
+    if "statistics" in mechanism.takes:
+        data = mechanism.zeros(request, 2)
+    else:
         bits, is_training = np.zeros((2, 1), dtype=np.uint64), np.ones(1, dtype=bool)
         data = {"data": ScreeningData(bits, np.zeros((2, 1)), is_training, 2, "people"), "frequency": None}
     if METHODS[method].is_screened:

@@ -149,6 +149,7 @@ def files_of_draw(wildcards):
         "statistics": f"{TRIAL}/statistics.npz",
         "panel": f"{PRIVATE}/panel.zarr",
         "choices": f"{TRIAL}/drawn/choices.npz",
+        "ld": f"{PUBLIC}/ld.npz",
     }
     takes = mechanism_named(wildcards.mechanism).takes
     return {

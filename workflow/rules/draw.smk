@@ -32,7 +32,14 @@ rule draw:
                 name: (
                     list(input[name]) if name in ("sites", "loadings") else input[name]
                 )
-                for name in ("statistics", "panel", "choices", "sites", "loadings")
+                for name in (
+                    "statistics",
+                    "panel",
+                    "choices",
+                    "ld",
+                    "sites",
+                    "loadings",
+                )
                 if name in input.keys()
             }
         ),

@@ -262,7 +262,7 @@ def clipped_statistics(
     G = np.zeros((size, size), dtype=np.int64) if has_gram else None
     V = np.zeros((len(Y), size), dtype=np.int64)
     whole = {"n_haplotypes": n_haplotypes, "rows": rows, "covariates": covariates}
-    for part, block, options in _row_blocks(genotypes, is_selected, **whole):
+    for part, block, options in row_blocks(genotypes, is_selected, **whole):
         X = frequency_rows(part, frequency, row_norm=row_norm, **options)
         if has_gram:
             G += clipped_gram(X)
@@ -284,13 +284,13 @@ def count_long_rows(genotypes, frequency, *, row_norm, n_haplotypes, rows, is_se
     """
     count = 0
     whole = {"n_haplotypes": n_haplotypes, "rows": rows, "covariates": covariates}
-    for part, _, options in _row_blocks(genotypes, is_selected, **whole):
+    for part, _, options in row_blocks(genotypes, is_selected, **whole):
         T = _frequency_units(part, frequency, **options)
         count += int(long_rows(T, norm=row_norm, step=GENOTYPE_STEP)[0].sum())
     return count
 
 
-def _row_blocks(genotypes, is_selected, *, n_haplotypes, rows, covariates):
+def row_blocks(genotypes, is_selected, *, n_haplotypes, rows, covariates):
     """Yield the genotypes of a block of people, the slice of their rows, and the options of its coding."""
     n_alleles = 1 if Rows(rows) == Rows.HAPLOTYPES else 2
     for first in range(0, n_haplotypes, ROW_BLOCK):

@@ -6,6 +6,7 @@ predict the people who were left out best. All of it is public (docs/public_ld.m
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from scipy.linalg import eigh
@@ -54,17 +55,23 @@ class PublicLd:
         NoisySpectrum, whose `second` has what the chance of n rows adds to squares, a_k tr(G)/n, and as much
         again for that of the public rows, of which only the entries within blocks were estimated.
         """
-        G = n * (self.components.T @ self.components)
+        eigenvalues, U, of_public, trace = self._decomposed
+        first = n * np.maximum(eigenvalues, 0)
+        second = first**2 + first * trace + n**2 * of_public / self.n_rows
+        return NoisySpectrum(n * eigenvalues, U, first, second, n * trace)
+
+    @cached_property
+    def _decomposed(self):
+        """Eigenvalues, eigenvectors, what the chance of one public row adds to squares, and the trace."""
+        G = self.components.T @ self.components
         for own, block in zip(self.of_blocks, self.blocks, strict=True):
-            G[own, own] = n * block
+            G[own, own] = block
         eigenvalues, U = eigh(G, overwrite_a=True)
-        first = np.maximum(eigenvalues, 0)
-        trace = n * float(sum(np.trace(block) for block in self.blocks))
-        of_public = np.zeros_like(first)
+        of_public = np.zeros_like(eigenvalues)
         for own, block in zip(self.of_blocks, self.blocks, strict=True):
             of_public += np.trace(block) * ((block @ U[own]) * U[own]).sum(axis=0)
-        second = first**2 + first * trace / n + n**2 * np.maximum(of_public, 0) / self.n_rows
-        return NoisySpectrum(eigenvalues, U, first, second, trace)
+        trace = float(sum(np.trace(block) for block in self.blocks))
+        return eigenvalues, U, np.maximum(of_public, 0), trace
 
 
 def public_ld(rows, *, contig, position, rows_per_person):

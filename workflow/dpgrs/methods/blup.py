@@ -8,7 +8,7 @@ References
 .. [1] Ledoit, Peche (2011). Eigenvectors of some large sample covariance matrix ensembles. PTRF 151.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -51,7 +51,17 @@ class BlupFit:
 
 
 def fit_blup(
-    gram, cross, n, *, gram_sd, cross_sd, means=None, heritability=None, inflation=None, slopes=None
+    gram,
+    cross,
+    n,
+    *,
+    gram_sd,
+    cross_sd,
+    means=None,
+    heritability=None,
+    inflation=None,
+    slopes=None,
+    steering=None,
 ):
     """Estimate effects from noisy statistics, under full or label protection.
 
@@ -71,6 +81,7 @@ def fit_blup(
         alone it was summed; None takes all as known.
     slopes : (n_outcomes,) float64 in (0, 1], of clipped outcomes (`dpgrs.linalg.attenuation`); None takes all
         as not clipped.
+    steering : Steering, of a `cross` that has its directions for columns, and then noise; None of X'Y itself.
 
     Returns
     -------
@@ -89,8 +100,8 @@ def fit_blup(
     require_terms(n=n, gram_sd=gram_sd, cross_sd=cross_sd, heritability=heritability)
     spectrum = noisy_spectrum(gram, gram_sd=gram_sd)
     if spectrum.trace <= 0:
-        return _nothing(cross.shape, heritability)
-    known = {"cross_sd": cross_sd, "heritability": heritability, "means": means}
+        return _nothing((len(cross), len(gram)), heritability)
+    known = {"cross_sd": cross_sd, "heritability": heritability, "means": means, "steering": steering}
     seen = OutcomesSeen.of(cross, spectrum, n, inflation=inflation, slopes=slopes, **known)
     return seen.fit(has_errors=gram_sd == 0 or heritability is not None)
 
@@ -103,25 +114,39 @@ class OutcomesSeen:
     ----------
     spectrum : NoisySpectrum, whose trace is above 0.
     entries : (n_outcomes, n_variants) float64, U'X'Y, undone of clips and of missing rows.
-    n, cross_sd, heritability, means, inflation, slopes : as in `fit_blup`.
+    cross_sd : float or (n_variants,) float64, standard deviation of the noise of an entry; infinite where
+        nothing was released.
+    n, heritability, means, inflation, slopes : as in `fit_blup`.
     """
 
     spectrum: NoisySpectrum
     entries: np.ndarray
     n: float
-    cross_sd: float
+    cross_sd: float | np.ndarray
     heritability: float | None = None
     means: np.ndarray | None = None
     inflation: np.ndarray | None = None
     slopes: np.ndarray | None = None
 
     @classmethod
-    def of(cls, cross, spectrum, n, *, inflation=None, slopes=None, **known):
-        """Turn X'Y into the eigenbasis; parameters as in `fit_blup`."""
-        C = np.empty(cross.shape)
+    def of(
+        cls, cross, spectrum, n, *, cross_sd, means=None, inflation=None, slopes=None, steering=None, **known
+    ):
+        """Turn X'Y into the eigenbasis, if steering has not; parameters as in `fit_blup`."""
+        is_steered, C = steering is not None, np.zeros((len(cross), len(spectrum.first)))
         for alike in outcomes_alike(inflation, slopes, len(cross)):
-            C[alike.own] = cross[alike.own] * alike.factor @ spectrum.vectors
-        return cls(spectrum, C, n, inflation=inflation, slopes=slopes, **known)
+            own = cross[alike.own] * alike.factor
+            if is_steered:
+                C[np.ix_(alike.own, steering.places)] = own[:, : len(steering.places)] / steering.gains
+            else:
+                C[alike.own] = own @ spectrum.vectors
+        known |= {"inflation": inflation, "slopes": slopes}
+        if not is_steered:
+            return cls(spectrum, C, n, cross_sd, means=means, **known)
+        # As they were drawn: another machine may turn eigenvectors round. Rows were centred.
+        U, sd = spectrum.vectors.copy(), np.full(C.shape[1], np.inf)
+        U[:, steering.places], sd[steering.places] = steering.directions.T, cross_sd / steering.gains
+        return cls(replace(spectrum, vectors=U), C, n, sd, **known)
 
     @property
     def grid(self):

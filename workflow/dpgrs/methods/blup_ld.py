@@ -15,8 +15,8 @@ from scipy.special import softmax
 from dpgrs.linalg.linear_fit import LinearFit
 from dpgrs.methods.blup import NEGLIGIBLE, BlupFit, OutcomesSeen
 from dpgrs.methods.blup_model import ratio_where, require_terms
-from dpgrs.methods.requests import PrivacyRequest
 from dpgrs.methods.reusecov import SHOWN_IN_FULL
+from dpgrs.methods.steered import SteeredRequest
 
 
 class Mismatch(NamedTuple):
@@ -50,8 +50,8 @@ STEPS = (
 
 
 @dataclass(frozen=True, kw_only=True)
-class LdRequest(PrivacyRequest):
-    """The terms of a release without X'X: what counts leave is for X'Y."""
+class LdRequest(SteeredRequest):
+    """The terms of a release without X'X: what counts leave is for steered X'Y."""
 
     has_gram = False
 
@@ -62,13 +62,13 @@ def ld_request(request):
     return LdRequest(**asdict(request))
 
 
-def fit_blup_ld(ld, cross, n, *, cross_sd, heritability=None, inflation=None, slopes=None):
+def fit_blup_ld(ld, cross, n, *, cross_sd, heritability=None, inflation=None, slopes=None, steering=None):
     """Estimate effects from noisy X'Y and public linkage disequilibrium.
 
     Parameters
     ----------
     ld : PublicLd
-    cross, n, cross_sd, heritability, inflation, slopes : as in `dpgrs.methods.blup.fit_blup`.
+    cross, n, cross_sd, heritability, inflation, slopes, steering : as in `dpgrs.methods.blup.fit_blup`.
 
     Returns
     -------
@@ -87,12 +87,13 @@ def fit_blup_ld(ld, cross, n, *, cross_sd, heritability=None, inflation=None, sl
     require_terms(n=n, gram_sd=0.0, cross_sd=cross_sd, heritability=heritability)
     spectrum = ld.spectrum(n)
     if spectrum.trace <= 0:
-        return BlupFit(np.zeros(cross.shape), None, np.zeros(len(cross))), Mismatch()
-    known = {"cross_sd": cross_sd, "heritability": heritability, "inflation": inflation, "slopes": slopes}
-    seen = OutcomesSeen.of(cross, spectrum, n, **known)
+        nothing = np.zeros((len(cross), len(spectrum.first)))
+        return BlupFit(nothing, None, nothing[:, 0]), Mismatch()
+    known = {"cross_sd": cross_sd, "heritability": heritability, "steering": steering}
+    seen = OutcomesSeen.of(cross, spectrum, n, inflation=inflation, slopes=slopes, **known)
     tried = [_with_mismatch(seen, mismatch) for mismatch in MISMATCHES]
     evidence = np.array([one.evidence for one in tried])
-    weights, heritability = np.zeros(cross.shape), np.zeros(len(cross))
+    weights, heritability = np.zeros(seen.entries.shape), np.zeros(len(cross))
     for one, share in zip(tried, softmax(evidence + np.log(PRIOR)), strict=True):
         if share > NEGLIGIBLE:
             fit = one.fit(has_errors=False)
@@ -126,6 +127,7 @@ def blup_ld(noisy, *, request, terms):
     """
     ld, known = terms.ld[request.n_variants], {"inflation": noisy.inflation, "slopes": noisy.slopes}
     known |= {"cross_sd": request.noise_sd["cross"], "heritability": terms.heritability}
+    known["steering"] = noisy.steering
     found, mismatch = fit_blup_ld(ld, noisy.cross, noisy.n, **known)
     n_outcomes, n_variants = found.weights.shape
     fit = LinearFit(found.weights, np.zeros(n_variants), np.zeros(n_outcomes), mismatch=np.array(mismatch))

@@ -62,7 +62,8 @@ class PriorMoments:
     signal : (n_variants, n_grid) float64, the covariance of u_k'theta and c_k.
     variance : (n_variants, n_grid) float64, that of c_k but for the outcome's mean.
     loading : (n_variants,) float64, what a mean of 1/sqrt(n) adds to c_k: q.
-    is_informative : (n_variants,) bool, False where c_k has neither signal nor noise: it tells nothing.
+    is_informative : (n_variants,) bool, False where c_k has neither signal nor noise, or was not released: it
+        tells nothing.
     """
 
     effect: np.ndarray
@@ -123,7 +124,8 @@ def prior_moments(
     ----------
     spectrum : NoisySpectrum, whose trace is above 0.
     n : float > 0, number of rows.
-    cross_sd : float >= 0, standard deviation of the noise of an entry of X'Y.
+    cross_sd : float or (n_variants,) float64 >= 0, standard deviation of the noise of an entry of X'Y in the
+        eigenbasis; infinite where nothing was released.
     means : (n_variants,) column means of X, where X'Y is not of centred columns; None takes 0.
     heritabilities : (n_grid,) float64, in (0, 1).
     inflation : float >= 1, by what X'Y and its noise were multiplied, since outcomes are missing.
@@ -131,10 +133,13 @@ def prior_moments(
     """
     t2, s2 = heritabilities * n / spectrum.trace, 1 - heritabilities
     a, b = spectrum.first[:, np.newaxis], spectrum.second[:, np.newaxis]
-    variance = t2 * b + (s2 + (inflation - 1)) * a + (inflation / slope * cross_sd) ** 2
+    noise = (inflation / slope * np.reshape(cross_sd, (-1, 1))) ** 2
+    variance = t2 * b + (s2 + (inflation - 1)) * a + noise
     assert variance.shape == (len(a), len(heritabilities))
     loading = np.zeros(len(a)) if means is None else np.sqrt(n * inflation) * (means @ spectrum.vectors)
-    is_informative = variance[:, 0] > np.finfo(float).eps * variance.max()
+    is_released = np.isfinite(variance[:, 0])
+    largest = variance[is_released].max(initial=0)
+    is_informative = is_released & (variance[:, 0] > np.finfo(float).eps * largest)
     return PriorMoments(t2, t2 * a, variance, loading, is_informative)
 
 

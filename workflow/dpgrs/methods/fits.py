@@ -44,6 +44,11 @@ STEPS_OF_BLUP = (
     "The means are those of the denoised Gram matrix.",
     "A noise-aware best linear unbiased prediction (docs/blup.md).",
 )
+STEERED = (
+    "X'Y is of rows that were turned onto directions of the genotypes and stretched along each by a gain, by "
+    "rule from what was released or public before (docs/proofs/steered.md). The fit undoes the gains."
+)
+STEPS_OF_STEERED = (STEERED, *STEPS_OF_BLUP)
 STEPS_OF_SHARED = (
     *STEPS_OF_BLUP,
     "Effects of outcomes share factors, by variational Bayes, where X'Y shows more of them than a bootstrap "
@@ -131,17 +136,23 @@ def blup(noisy, *, request, terms, outcomes):
     return _by_model(fit_blup_public_outcomes, noisy, request, terms, outcomes=np.nan_to_num(outcomes))
 
 
+def blup_steered(noisy, *, request, terms):
+    """Fit all outcomes from steered statistics; parameters as in `fit_released`."""
+    fit = _by_model(fit_blup, noisy, request, terms, steering=noisy.steering)
+    return fit.in_half_coding(noisy.origin)
+
+
 def blup_shared(noisy, *, request, terms, outcomes):
     return _by_model(fit_blup_shared, noisy, request, terms)
 
 
-def _by_model(fit, noisy, request, terms, **public):
+def _by_model(fit, noisy, request, terms, **more):
     """Fit by a model that knows the noise."""
     means, G_c = _centred(noisy, request)
     known = {"gram_sd": request.noise_sd["gram"], "cross_sd": request.noise_sd["cross"]}
     known |= {"heritability": terms.heritability, "means": means}
     known |= {"inflation": noisy.inflation, "slopes": noisy.slopes}
-    found = fit(G_c, noisy.cross, noisy.n, **public, **known)
+    found = fit(G_c, noisy.cross, noisy.n, **more, **known)
     return LinearFit(found.weights, means, np.zeros(len(found.weights)), found.standard_errors)
 
 

@@ -17,6 +17,7 @@ LARGEST_DECOMPOSED = 2**14  # variants whose linkage disequilibrium is decompose
 LARGEST_SEPARATE = 2**28  # entries of all that is kept for each outcome
 
 SUMS = ("private_gram", "private_cross_product")
+STEERED = ("private_cross_product", "private_steered_statistics")
 OF_CHOSEN = (*SUMS, "private_chosen_statistics")
 
 
@@ -224,16 +225,28 @@ METHODS = {
         ridge=RidgeOf.HALF,
         steps="fits.STEPS_OF_SHARED",
     ),
+    "blup-steered": Method(
+        label="BLUP, steered",
+        look=("#a8ad00", (3, 1, 90)),
+        exactness=Exactness.EXACT,
+        mechanism="steered_mechanisms.SteeredStatistics",
+        reads=("heritability",),
+        ridge=RidgeOf.HALF,
+        audited=("private_gram", *STEERED),
+        audits="audits.steered.steered_cases",
+        steps="fits.STEPS_OF_STEERED",
+    ),
     "blup-ld": Method(
         label="BLUP on public LD",
         look=("#a04000", (6, 1, 0)),
         exactness=Exactness.EXACT,
-        mechanism="sum_mechanisms.CrossProducts",
+        mechanism="steered_mechanisms.SteeredProducts",
         reads=("heritability",),
         takes_ld=True,
         most_columns=LARGEST_DECOMPOSED,
         ridge=RidgeOf.HALF,
-        audited=("private_cross_product", "private_statistics"),
+        audited=STEERED,
+        audits="audits.steered.steered_cases",
         steps="blup_ld.STEPS",
     ),
     "naive": Method(

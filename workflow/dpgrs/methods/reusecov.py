@@ -7,6 +7,7 @@ import numpy as np
 from dpgrs.errors import UsageError
 from dpgrs.linalg.linear_fit import LinearFit, centred_gram, ridge_weights
 from dpgrs.linalg.norms import budget_groups
+from dpgrs.linalg.steering import Steering
 from dpgrs.privacy.sensitivity import count_sensitivity
 from dpgrs.types import Coding, Rows
 
@@ -43,6 +44,8 @@ class NoisyStatistics:
         takes all as known.
     slopes : (n_outcomes,) float64 in (0, 1], how much of its effects X'Y shows of each outcome, as it was
         clipped: public (`dpgrs.linalg.attenuation`). None takes all as shown in full.
+    steering : Steering, by which the rows were turned: `cross` then has a column for each of its directions,
+        and in all others noise alone.
     """
 
     gram: np.ndarray | None
@@ -52,6 +55,7 @@ class NoisyStatistics:
     origin: np.ndarray | None = None
     observed: np.ndarray | None = None
     slopes: np.ndarray | None = None
+    steering: Steering | None = None
 
     @property
     def inflation(self):
@@ -100,38 +104,70 @@ def private_statistics(gram, cross, n_rows, *, request, noise, outcome_names=Non
         If the statistics do not have the shape of the request.
     """
     names = outcome_names or [str(number) for number in range(len(cross))]
-    shares = request.n_outcomes
-    size = request.n_columns + 1
-    if (
-        (gram is not None and gram.shape != (size, size))
-        or cross.shape != (len(names), size)
-        or len(cross) % shares
-    ):
-        raise UsageError(
-            f"The statistics must be of {request.n_columns} variants and {shares} outcomes a budget, "
-            f"got {cross.shape[1] - 1} and {cross.shape[0]}. Recompute them for this study."
-        )
-    is_counted = request.has_private_outcome_counts
-    if is_counted:
-        require_counts(observed, n_outcomes=len(names))
-    genotypes, events = noise.of("genotypes"), []
+    require_shapes(gram, cross, observed, names=names, request=request)
+    n, noisy_gram, events = draw_genotypes(gram, n_rows, request=request, noise=noise)
+    noisy_cross, known, more = draw_outcomes(cross, observed, names=names, request=request, noise=noise)
+    return NoisyStatistics(noisy_gram, noisy_cross, n, events + more, observed=known)
+
+
+def draw_genotypes(gram, n_rows, *, request, noise):
+    """Release the number of rows and X'X, as far as they are private; parameters as in `private_statistics`.
+
+    Returns
+    -------
+    int, the matrix or None, and a tuple of events.
+
+    Privacy
+    -------
+    As `private_count` and `private_gram`.
+    """
+    genotypes, events = noise.of("genotypes"), ()
     if request.has_private_count:
         n_rows, event = private_count(n_rows, request=request, noise=genotypes)
-        events.append(event)
-    noisy_gram = None if gram is None else gram * request.gram_step
+        events += (event,)
+    noisy = None if gram is None else gram * request.gram_step
     if request.has_private_gram:
-        noisy_gram, event = private_gram(gram, n_rows, request=request, noise=genotypes)
-        events.append(event)
-    noisy_cross, known = np.empty((len(cross), request.n_columns)), np.empty(len(cross))
-    for group in budget_groups(len(cross), n_shared=shares):
+        noisy, event = private_gram(gram, n_rows, request=request, noise=genotypes)
+        events += (event,)
+    return n_rows, noisy, events
+
+
+def draw_outcomes(cross, observed, *, names, request, noise):
+    """Release X'Y and on how many rows outcomes are known; parameters as in `private_statistics`.
+
+    Returns
+    -------
+    (n_outcomes, n_variants) float64, (n_outcomes,) float64 or None, and a tuple of events.
+
+    Privacy
+    -------
+    As `private_outcome_counts` and `private_cross_product`, once for every budget.
+    """
+    is_counted, events = request.has_private_outcome_counts, ()
+    noisy, known = np.empty((len(cross), request.n_columns)), np.empty(len(cross))
+    for group in budget_groups(len(cross), n_shared=request.n_outcomes):
         outcomes = noise.of("outcomes", *names[group])
         if is_counted:
             known[group], event = private_outcome_counts(observed[group], request=request, noise=outcomes)
-            events.append(event)
-        noisy_cross[group], event = private_cross_product(cross[group], request=request, noise=outcomes)
-        events.append(event)
-    known = known if is_counted else None
-    return NoisyStatistics(noisy_gram, noisy_cross, n_rows, tuple(events), observed=known)
+            events += (event,)
+        noisy[group], event = private_cross_product(cross[group], request=request, noise=outcomes)
+        events += (event,)
+    return noisy, known if is_counted else None, events
+
+
+def require_shapes(gram, cross, observed, *, names, request):
+    """Raise a UsageError if statistics do not have the shape of a request; None is not looked at."""
+    size, shares = request.n_columns + 1, request.n_outcomes
+    is_off = gram is not None and gram.shape != (size, size)
+    is_off |= cross is not None and cross.shape != (len(names), size)
+    if is_off or len(names) % shares:
+        found = size if cross is None else cross.shape[1]
+        raise UsageError(
+            f"The statistics must be of {request.n_columns} variants and {shares} outcomes a budget, "
+            f"got {found - 1} and {len(names)}. Recompute them for this study."
+        )
+    if request.has_private_outcome_counts:
+        require_counts(observed, n_outcomes=len(names))
 
 
 def require_counts(observed, *, n_outcomes):

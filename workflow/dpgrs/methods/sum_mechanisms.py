@@ -7,7 +7,6 @@ import numpy as np
 
 from dpgrs.linalg.norms import budget_groups
 from dpgrs.methods.adassp import AdasspStatistics, adassp_request, fit_adassp, private_adassp
-from dpgrs.methods.blup_ld import blup_ld, ld_request
 from dpgrs.methods.fits import fit_released
 from dpgrs.methods.naive import (
     SeparateStatistics,
@@ -30,7 +29,8 @@ class SharedStatistics:
     name : str, in the public identity of every request.
     methods : tuple of str, those whose rows in the registry name it.
     draws : mapping of a kind of part, ``genotypes`` first, to the names of its draws in the budget, in order.
-    takes : tuple of str, what it draws from: ``statistics``, the exact sums, or ``panel``, the rows.
+    takes : tuple of str, what it draws from: ``statistics``, the exact sums, ``panel``, the rows, or ``ld``,
+        public linkage disequilibrium.
     is_fitted : bool, whether what it draws is fits.
     kind : class of what it draws.
     reads : tuple of str, dotted keys of the settings on which its draws hang, beside those of every request.
@@ -94,6 +94,12 @@ class SharedStatistics:
         public = {"origin": data.origin(request.n_variants), "slopes": data.slopes(request, len(names))}
         return exact | public
 
+    def zeros(self, request, n_outcomes):
+        """Return what `draw` takes of a cohort without rows, as keywords, to learn what it draws."""
+        size = request.n_columns + 1
+        gram, cross = (np.zeros((n, size), dtype=np.int64) for n in (size, n_outcomes))
+        return {"gram": gram, "cross": cross, "n_rows": 1, "observed": np.zeros(n_outcomes, dtype=np.int64)}
+
     def remarks(self, drawn):
         """Return what a label says of what was drawn, beside the request and its events, a dict."""
         return {}
@@ -150,35 +156,6 @@ class SharedStatistics:
     def fit(self, method, drawn, *, request, terms, outcomes=None):
         """Fit all outcomes by one of `methods`; parameters as in `fit_released`. It is post-processing."""
         return fit_released(method, drawn, request=request, terms=terms, outcomes=outcomes)
-
-
-class CrossProducts(SharedStatistics):
-    """X'Y and the counts alone, for fits on public linkage disequilibrium."""
-
-    name = "cross-products"
-    draws = MappingProxyType({"genotypes": ("count",), "outcomes": ("observed", "cross")})
-
-    def terms(self, request):
-        return ld_request(request)
-
-    def key(self, method):
-        return (self.name,)
-
-    def draw(self, gram, cross, n_rows, *, request, **options):
-        return super().draw(None, cross, n_rows, request=ld_request(request), **options)
-
-    def restore(self, label, arrays):
-        return self.kind(gram=None, **arrays, n=label["n"])
-
-    def outputs(self, drawn, names, request):
-        parts = super().outputs(drawn, names, request)
-        del parts["genotypes",]
-        # A public n is drawn by no request of its own, but weights hang on it.
-        parts = {part: (drawn.n, *numbers) for part, numbers in parts.items()}
-        return ({("genotypes",): (drawn.n,)} if request.has_private_count else {}) | parts
-
-    def fit(self, method, drawn, *, request, terms, outcomes=None):
-        return blup_ld(drawn, request=ld_request(request), terms=terms)
 
 
 class OwnStatistics(SharedStatistics):

@@ -91,7 +91,7 @@ def plan_accuracy(request, count, *, n_rows, frequency, heritabilities, config):
             r2 = expected[0]["r2"] if expected else None
         elif methods:
             r2 = expected_r2(methods[0], _of_variants(other), heritability=heritabilities[0], **model)
-        noise_sd = other.noise_sd if "panel" in mechanism.takes else mechanism.terms(other).noise_sd
+        noise_sd = mechanism.terms(other).noise_sd if "statistics" in mechanism.takes else other.noise_sd
         compared.append(
             {
                 "bounds": bounds.value,

@@ -32,13 +32,11 @@ def rehearse(request, count, *, frequency, config):
     UsageError
         If metrics are to be charged without a budget.
     """
-    size, rehearsal, mechanism = request.n_columns + 1, Rehearsal(), mechanism_of_study(config)
-    if "panel" in mechanism.takes:
-        _rehearse_rows(mechanism, request, count, frequency=frequency, config=config, noise=rehearsal)
+    rehearsal, mechanism = Rehearsal(), mechanism_of_study(config)
+    if "statistics" in mechanism.takes:
+        mechanism.draw(**mechanism.zeros(request, count), request=request, noise=rehearsal)
     else:
-        gram, cross = (np.zeros((n, size), dtype=np.int64) for n in (size, count))
-        observed = np.zeros(count, dtype=np.int64)
-        mechanism.draw(gram, cross, 1, request=request, noise=rehearsal, observed=observed)
+        _rehearse_rows(mechanism, request, count, frequency=frequency, config=config, noise=rehearsal)
     if config["evaluation"]["metrics"] == Metrics.CHARGED:
         sums = np.zeros((3, count), dtype=np.int64)
         private_accuracy(sums, request=_accuracy_request(request, config["evaluation"]), noise=rehearsal)

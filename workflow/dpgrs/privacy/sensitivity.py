@@ -129,6 +129,13 @@ def cross_sensitivity(
     return _claim(square, rows=rows, neighbours=neighbours, unit=unit, proof="docs/proofs/cross_product.md")
 
 
+def largest_row_norm(n_variants, *, rows, row_norm=None):
+    """Return the largest norm of a row of X, a float that is not above it; parameters as above."""
+    square = _row_square(n_variants, rows=rows, row_norm=row_norm)
+    root = math.sqrt(square)
+    return root if Fraction(root) ** 2 <= square else math.nextafter(root, 0)
+
+
 def smallest_eigenvalue_sensitivity(n_variants, *, rows, neighbours, unit, row_norm=None, error=0.0):
     """Bound the smallest eigenvalue of X'X: the largest squared norm of a row, under either relation.
 

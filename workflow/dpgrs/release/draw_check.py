@@ -52,6 +52,7 @@ BY_METHOD = {
     "reusecov-ellipsoid": REUSECOV,
     "blup": REUSECOV,
     "blup-shared": REUSECOV,
+    "blup-steered": REUSECOV,
     "blup-ld": tuple(draws for draws in REUSECOV if draws != GRAM),
     "adassp": (*REUSECOV, Draws("smallest eigenvalue", Scope.ALL)),
     "naive": SEPARATE,

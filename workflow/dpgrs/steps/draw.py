@@ -21,7 +21,7 @@ from dpgrs.privacy.private_folders import require_closed
 from dpgrs.release.bundle_room import require_no_other_bundle
 from dpgrs.study.identity import public_identity
 from dpgrs.study.released import output_digests
-from dpgrs.study.request_identity import identify_part, loadings_identity
+from dpgrs.study.request_identity import identify_part, ld_identity, loadings_identity
 from dpgrs.study.requests import requests_of
 from dpgrs.study.step_settings import Settings
 from dpgrs.study.training_data import TrainingData
@@ -52,6 +52,7 @@ def draw(
     statistics: Path | None = None,
     panel: Path | None = None,
     choices: Path | None = None,
+    ld: Path | None = None,
     sites: Path | None = None,
     loadings: Path | None = None,
     trial: int = 1,
@@ -73,6 +74,7 @@ def draw(
     statistics : exact statistics, for what draws from sums.
     panel : the panel, for what draws from rows.
     choices : choices of variants, drawn before; of a benchmark.
+    ld : linkage disequilibrium of public genotypes, for what draws by it.
     sites : public sites; of a release.
     loadings : public loadings of principal components; of a release.
     trial : number of the trial, from 1.
@@ -83,10 +85,11 @@ def draw(
     drawing = mechanism_named(mechanism)
     if settings.mode == "release":
         require_closed(*filter(None, (statistics, panel)), outcomes, output, events)
-    data = TrainingData(outcomes, statistics=statistics, panel=panel, choices=choices)
+    data = TrainingData(outcomes, statistics=statistics, panel=panel, choices=choices, ld=ld)
     draws = list(_draws(settings, drawing, method or [None], data))
     if settings.mode == "release":
-        _only(draws).charge(output, events, sites=sites, loadings=loadings)
+        public = loadings_identity(loadings) | ld_identity(ld)
+        _only(draws).charge(output, events, sites=sites, public=public)
         return
     found = [timed(one.draw_seeded, settings.seed, trial) for one in draws]
     drawn = [one for one, _ in found]
@@ -155,10 +158,16 @@ class Draw:
         own = {"method": self.method} if self.method else {}
         return self.label(drawn) | own, self.mechanism.arrays(drawn)
 
-    def charge(self, output, events, *, sites, loadings):
-        """Charge the ledger, draw, store, and note that it is stored; parameters as in `draw`."""
+    def charge(self, output, events, *, sites, public):
+        """Charge the ledger, draw, store, and note that it is stored.
+
+        Parameters
+        ----------
+        output, events, sites : as in `draw`.
+        public : dict, what identifies other public files.
+        """
         ledger, site_digest = Ledger(self.settings.privacy.ledger), written_digest(sites)
-        identity = public_identity(self.settings.as_dict()) | loadings_identity(loadings)
+        identity = public_identity(self.settings.as_dict()) | public
         require_no_other_bundle(output, ledger=ledger, terms={"sites": site_digest} | identity["dataset"])
         mechanism, request = self.mechanism, self.request
 

@@ -23,7 +23,7 @@ from dpgrs.study.table_settings import covariate_terms
 from dpgrs.types import Bounds, Coding, Metrics
 
 # What an identity says that a run finds out: the sites chosen, and by them and the draws all that follows.
-FOUND_LATER = ("sites", "part", "row_norm", "loadings")
+FOUND_LATER = ("sites", "part", "row_norm", "loadings", "ld")
 UNKNOWN_NORM = 1.0
 TERMS = ("gram_share", "count_share", "neighbours", "unit")
 

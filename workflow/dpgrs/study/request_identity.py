@@ -21,7 +21,7 @@ def identify_part(identity, site_digest, request, part, *, mechanism):
     identity : dict of ``dataset``, ``genotypes`` and ``outcomes``: the public settings that define the data,
         those on which the genotypes' rows hang and those on which the outcomes do. With covariates also
         ``covariates``, and with principal components ``loadings``, the digest of the table of these; where
-        lists choose the people, ``people``.
+        lists choose the people, ``people``; and ``ld``, that of public genotypes which steer X'Y.
     site_digest : str, SHA-256 of the public sites in hexadecimal.
     request : PrivacyRequest
     part : tuple of str, ``genotypes`` alone, or ``outcomes`` and the names of those of one budget.
@@ -47,6 +47,7 @@ def identify_part(identity, site_digest, request, part, *, mechanism):
     public |= {name: identity[name] for name in WHERE_THERE if name in identity}
     if kind == "outcomes":
         public["outcomes"] = identity["outcomes"] | bound
+        public |= {name: identity[name] for name in ("ld",) if name in identity}
     return exact_values(public)
 
 

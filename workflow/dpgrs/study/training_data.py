@@ -14,6 +14,7 @@ from dpgrs.linalg.statistics import OUTCOME_STEP, largest_row_norm
 from dpgrs.methods.chosen import ScreeningData
 from dpgrs.methods.drawn_choices import Choices
 from dpgrs.methods.mechanisms import mechanism_named, request_of
+from dpgrs.study.public_ld_files import load_ld
 from dpgrs.types import Coding, Protection
 
 
@@ -26,15 +27,16 @@ class TrainingData:
     statistics : path of the exact statistics; None for what draws from rows alone.
     panel : path of the panel; None for what draws from sums alone.
     choices : path of variants that were chosen for each outcome before; None where each draw chooses its own.
+    ld : path of public linkage disequilibrium; None for what draws without.
 
     Attributes
     ----------
     outcomes : Outcomes
     """
 
-    def __init__(self, outcomes, *, statistics=None, panel=None, choices=None):
+    def __init__(self, outcomes, *, statistics=None, panel=None, choices=None, ld=None):
         self.outcomes = Outcomes.load(outcomes)
-        self._paths = {"statistics": statistics, "panel": panel, "choices": choices}
+        self._paths = {"statistics": statistics, "panel": panel, "choices": choices, "ld": ld}
         self._rows = {}
 
     @cached_property
@@ -145,6 +147,14 @@ class TrainingData:
     def frequency(self, n_variants):
         """Return the public frequencies of a panel size, (n_variants,) float64."""
         return self.panel.frequency[self.panel.of_size(n_variants)]
+
+    def ld(self, n_variants):
+        """Return the PublicLd of a panel size."""
+        return self._ld[n_variants][0]
+
+    @cached_property
+    def _ld(self):
+        return load_ld(self._paths["ld"])
 
     def choices(self, request, n_outcomes):
         """Return the DrawnChoices that were drawn before for a ScreenedRequest, or None."""

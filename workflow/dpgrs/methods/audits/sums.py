@@ -22,7 +22,6 @@ from dpgrs.linalg.statistics import (
     cross_product,
     gram,
 )
-from dpgrs.methods.blup_ld import LdRequest
 from dpgrs.methods.requests import PrivacyRequest
 from dpgrs.methods.reusecov import (
     noisy_entries,
@@ -153,8 +152,6 @@ def reusecov_cases():
             gram_share=0.4,
             n_budgets=3,
         ),
-        _added(private_statistics, LONG_MEMBER, **PERSON, **clipped, row_norm=4.0, kind=LdRequest),
-        _added(private_statistics, MEMBER, **TWO_HAPLOTYPES, **paper, **counted, n_budgets=2, kind=LdRequest),
         # Two entries of 2 and a covariate of 1.
         _added(private_statistics, MEMBER, **PERSON, **all_shares, **clipped, row_norm=3.0, **covariate),
     ]
@@ -181,11 +178,10 @@ def _case(
     outcome_bound=3.0,
     accounting=Accounting.GDP,
     n_budgets=1,
-    kind=PrivacyRequest,
     **terms,
 ):
     """Build the case of two cohorts, of which one has the member and the other `other`, or nobody."""
-    request = kind(
+    request = PrivacyRequest(
         n_variants=len(member[0]),
         n_outcomes=len(member[1]) // n_budgets,
         outcome_bound=outcome_bound,
@@ -222,7 +218,6 @@ def _case(
             **{name: str(getattr(request, name)) for name in TERMS},
             "budget": "joint" if n_budgets == 1 else "separate",
             **{name: term_text(terms[name]) for name in NAMED if name in terms},
-            **({} if request.has_gram else {"gram": "none"}),
         },
         pair=pair,
         claim=GaussianLoss(_total_mu(statistics, request, n_budgets), delta=DELTA),
@@ -260,7 +255,7 @@ def _release_cross(exact, noise, *, request):
 
 def _release_all(exact, noise, *, request):
     options = {"request": request, "noise": noise, "observed": exact.observed}
-    noisy = private_statistics(exact.gram if request.has_gram else None, exact.cross, exact.n_rows, **options)
+    noisy = private_statistics(exact.gram, exact.cross, exact.n_rows, **options)
     return {COUNT: noisy.n, OBSERVED: noisy.observed, GRAM: noisy.gram, CROSS: noisy.cross}
 
 

@@ -1,0 +1,210 @@
+"""Statistics of steered rows: what is drawn by them, and BLUP from what was drawn."""
+
+from dataclasses import asdict, replace
+
+import numpy as np
+import pytest
+
+from dpgrs.genotypes.bits import pack
+from dpgrs.linalg.clipped_statistics import clipped_gram, frequency_rows
+from dpgrs.linalg.public_ld import public_ld
+from dpgrs.linalg.statistics import OUTCOME_STEP, gram
+from dpgrs.linalg.steering import SteerableRows, Steering
+from dpgrs.methods.blup import fit_blup
+from dpgrs.methods.blup_ld import fit_blup_ld, ld_request
+from dpgrs.methods.requests import PrivacyRequest
+from dpgrs.methods.reusecov import private_statistics
+from dpgrs.methods.steered import private_steered_statistics, steered_request
+from dpgrs.privacy.audit.parts import Silence
+from dpgrs.privacy.noise.sources import BenchmarkNoise
+from dpgrs.types import Coding
+
+N, D = 400, 6
+DIGEST = ("0" * 64,)
+
+
+@pytest.fixture
+def rng():
+    return np.random.default_rng(3)
+
+
+@pytest.fixture
+def bits(rng):
+    """Haplotypes whose alleles go together with those of the neighbouring variant."""
+    alleles = rng.random((D, N)) < 0.3
+    for variant in range(1, D):
+        same = rng.random(N) < 0.7
+        alleles[variant, same] = alleles[variant - 1, same]
+    return pack(alleles)
+
+
+def request_of(*, is_clipped=True, **terms):
+    known = {
+        "rows": "haplotypes",
+        "n_variants": D,
+        "n_outcomes": 2,
+        "outcome_bound": 3.0,
+        "unit": "haplotype",
+    }
+    known |= {"epsilon": 20, "delta": 1e-6}
+    if is_clipped:
+        known |= {"coding": Coding.FREQUENCY, "row_norm": 1.0, "outcome_norm": 1.8}
+    return PrivacyRequest(**known | terms)
+
+
+def steerable(rng, bits, request, *, is_clipped=True):
+    Y = np.rint(rng.standard_normal((2, N)) / OUTCOME_STEP).astype(np.int64)
+    frequency = np.full(D, 0.3) if is_clipped else None
+    everybody = np.ones(N, dtype=bool)
+    return SteerableRows(bits, Y, N, "haplotypes", everybody, request.row_bound, 3.0, frequency)
+
+
+def ld_of(bits):
+    X = frequency_rows(bits, np.full(D, 0.3), row_norm=1.0, n_haplotypes=N, rows="haplotypes") * 2.0**-12
+    return public_ld(X, contig=np.full(D, "1"), position=np.arange(D), rows_per_person=2)
+
+
+def exact_gram(bits, *, is_clipped=True):
+    options = {"n_haplotypes": N, "rows": "haplotypes"}
+    if is_clipped:
+        return clipped_gram(frequency_rows(bits, np.full(D, 0.3), row_norm=1.0, **options))
+    return gram(bits, **options)
+
+
+@pytest.mark.parametrize("is_clipped", [True, False])
+def test_private_steered_statistics__draws_as_claimed_along_what_was_released(rng, bits, is_clipped):
+    request = steered_request(request_of(is_clipped=is_clipped, counts_outcomes=True))
+    rows, noise = steerable(rng, bits, request, is_clipped=is_clipped), Silence()
+    options = {"request": request, "digest": DIGEST, "observed": np.array([N, N - 9])}
+    drawn = private_steered_statistics(
+        exact_gram(bits, is_clipped=is_clipped), rows, N, noise=noise, **options
+    )
+    assert [one.statistic for one in noise.events] == ["count", "gram", "outcome counts", "cross product"]
+    assert [one.mu for one in noise.events] == [
+        request.budget[name] for name in ("count", "gram", "observed", "cross")
+    ]
+    assert noise.events[-1].sensitivity.proof == "docs/proofs/steered.md"
+    assert noise.events[-1].entries == 2 * D  # however many directions there are
+    n_used = len(drawn.steering.places)
+    np.testing.assert_array_equal(drawn.cross, rows.sums(drawn.steering)[:, :-1] * request.cross_step)
+    assert not drawn.cross[:, n_used:].any()
+    np.testing.assert_array_equal(drawn.observed, [N, N - 9])
+    assert (drawn.n, drawn.gram.shape) == (N, (D + 1, D + 1))
+    # The steering is by the noisy Gram matrix: with other noise, another.
+    first, second = (
+        private_steered_statistics(
+            exact_gram(bits, is_clipped=is_clipped), rows, N, noise=BenchmarkNoise(seed), **options
+        )
+        for seed in (1, 2)
+    )
+    assert not np.array_equal(first.steering.matrix, second.steering.matrix)
+
+
+def test_private_steered_statistics__on_public_genotypes_draws_no_gram_matrix(rng, bits):
+    request = ld_request(request_of())
+    rows, noise = steerable(rng, bits, request), Silence()
+    options = {"request": request, "digest": DIGEST, "ld": ld_of(bits)}
+    drawn = private_steered_statistics(None, rows, N, noise=noise, **options)
+    assert [one.statistic for one in noise.events] == ["count", "cross product"]
+    assert drawn.gram is None
+    np.testing.assert_array_equal(drawn.steering.centre, np.zeros(D))
+    # Clipped outcomes count with more noise, so that fewer directions are worth it.
+    noisier = private_steered_statistics(None, rows, N, noise=Silence(), slopes=np.full(2, 0.002), **options)
+    assert len(noisier.steering.places) < len(drawn.steering.places)
+
+
+@pytest.mark.parametrize("has_gram", [True, False])
+def test_private_steered_statistics__steering_follows_from_what_was_released_or_public(rng, bits, has_gram):
+    """Whatever the rows of the cohort: these are empty, and the noise is the same."""
+    request = (steered_request if has_gram else ld_request)(request_of())
+    whole, ld = steerable(rng, bits, request), None if has_gram else ld_of(bits)
+    options = {"request": request, "digest": DIGEST, "ld": ld, "noise": BenchmarkNoise(5)}
+    gram = exact_gram(bits) if has_gram else None
+    nobody = replace(whole, Y=np.zeros_like(whole.Y), is_selected=np.zeros(N, dtype=bool))
+    drawn, other = (private_steered_statistics(gram, rows, N, **options) for rows in (whole, nobody))
+    for one, same in zip(asdict(drawn.steering).values(), asdict(other.steering).values(), strict=True):
+        np.testing.assert_array_equal(one, same)
+    assert not np.array_equal(drawn.cross, other.cross)
+
+
+def test_fit_blup__of_steered_rows_is_the_plain_formula(rng):
+    X = rng.standard_normal((N, D)) * np.geomspace(0.5, 2, D)
+    G, h2, sd = X.T @ X, 0.4, 7.0
+    _, U = np.linalg.eigh(G)
+    places = np.array([5, 3, 4])
+    M = np.array([3.0, 0.5, 1.5])[:, np.newaxis] * U[:, places].T
+    # As another machine may give them.
+    M[1] *= -1
+    S = rng.standard_normal((2, 3)) * 40
+    slopes, inflation = np.array([0.8, 0.8]), np.array([1.0, 1.0])
+    steering = Steering(M, places, np.zeros(D))
+    terms = {"gram_sd": 0.0, "heritability": h2, "slopes": slopes, "inflation": inflation}
+    found = fit_blup(G, S, N, cross_sd=sd, steering=steering, **terms)
+    t2, s2 = h2 * N / np.trace(G), 1 - h2
+    covariance = M @ (t2 * G @ G + s2 * G) @ M.T + (sd / 0.8) ** 2 * np.eye(3)
+    wanted = t2 * (S / 0.8) @ np.linalg.solve(covariance, M @ G)
+    np.testing.assert_allclose(found.weights, wanted, rtol=1e-9)
+    # What was not released is as uncertain as before.
+    variance = t2 * np.eye(D) - t2**2 * G @ M.T @ np.linalg.solve(covariance, M @ G)
+    np.testing.assert_allclose(found.standard_errors**2, np.tile(np.diag(variance), (2, 1)), rtol=1e-9)
+
+
+def test_fit__steered_rows_of_all_directions_alike_are_those_of_x_y(rng, bits):
+    """With gains of 1 along all directions nothing is steered."""
+    request = ld_request(request_of())
+    ld = ld_of(bits)
+    U = ld.spectrum(N).vectors
+    V = rng.standard_normal((2, D)) * 30
+    plain, _ = fit_blup_ld(ld, V, N, cross_sd=request.noise_sd["cross"])
+    steering = Steering(U.T, np.arange(D), np.zeros(D))
+    found, _ = fit_blup_ld(ld, V @ U, N, cross_sd=request.noise_sd["cross"], steering=steering)
+    np.testing.assert_allclose(found.weights, plain.weights, rtol=1e-9)
+
+
+def test_steered__predicts_better_than_x_y_where_noise_is_large(rng):
+    """Of many outcomes at a small epsilon, on variants with much linkage disequilibrium."""
+    d, n, n_outcomes = 12, 3000, 200
+    alleles = rng.random((d, n)) < 0.4
+    for variant in range(1, d):
+        same = rng.random(n) < 0.85
+        alleles[variant, same] = alleles[variant - 1, same]
+    X = alleles.T - 0.4
+    effects = rng.standard_normal((d, n_outcomes))
+    genetic = X @ effects
+    genetic /= genetic.std(axis=0)
+    Y = np.sqrt(0.5) * genetic + np.sqrt(0.5) * rng.standard_normal((n, n_outcomes))
+    terms = {
+        "n_variants": d,
+        "n_outcomes": n_outcomes,
+        "row_norm": 1.7,
+        "outcome_norm": np.sqrt(n_outcomes),
+        "epsilon": 2.0,
+    }
+    request = ld_request(request_of(**terms))
+    bits, frequency, options = pack(alleles), np.full(d, 0.4), {"n_haplotypes": n, "rows": "haplotypes"}
+    units = frequency_rows(bits, frequency, row_norm=1.7, **options)
+    ld = public_ld(units * 2.0**-12, contig=np.full(d, "1"), position=np.arange(d), rows_per_person=2)
+    gridded = np.trunc(Y.T / np.maximum(1, np.linalg.norm(Y, axis=1) / np.sqrt(n_outcomes)) / OUTCOME_STEP)
+    rows = SteerableRows(
+        bits,
+        gridded.astype(np.int64),
+        n,
+        "haplotypes",
+        np.ones(n, dtype=bool),
+        request.row_bound,
+        3.0,
+        frequency,
+    )
+    cross = np.column_stack([gridded.astype(np.int64) @ units, np.zeros(n_outcomes, dtype=np.int64)])
+    errors = {}
+    for is_steered in (False, True):
+        if is_steered:
+            drawn = private_steered_statistics(
+                None, rows, n, request=request, noise=BenchmarkNoise(1), digest=DIGEST, ld=ld
+            )
+        else:
+            drawn = private_statistics(None, cross, n, request=request, noise=BenchmarkNoise(1))
+        known = {"cross_sd": request.noise_sd["cross"], "steering": drawn.steering}
+        fit, _ = fit_blup_ld(ld, drawn.cross, drawn.n, **known)
+        errors[is_steered] = ((X @ fit.weights.T - np.sqrt(0.5) * genetic) ** 2).mean()
+    assert errors[True] < 0.95 * errors[False] < 0.95 * 0.5

@@ -1,0 +1,136 @@
+"""Audit cases of steered statistics: a unit whose rows are of the largest norm after they are turned.
+
+Where rows are turned to hangs on what was drawn before. So of X'Y the audited number is how far it lies from
+one input towards the other, along the directions of that draw: 0 and 1, but for noise.
+"""
+
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+
+from dpgrs.genotypes.bits import pack
+from dpgrs.linalg.clipped_statistics import clipped_gram, frequency_rows
+from dpgrs.linalg.public_ld import PublicLd
+from dpgrs.linalg.statistics import LARGEST_BOUND
+from dpgrs.linalg.steering import SteerableRows
+from dpgrs.methods.audits.sums import DELTA, EPSILON, TERMS, request_outcomes, tight_norms
+from dpgrs.methods.blup_ld import LdRequest
+from dpgrs.methods.reusecov import noisy_entries
+from dpgrs.methods.steered import SteeredRequest, private_steered_statistics
+from dpgrs.privacy.audit.audit import HAPLOTYPE, PERSON, TWO_HAPLOTYPES, AuditCase, GaussianLoss
+from dpgrs.privacy.audit.parts import Part, log_likelihood_ratio
+from dpgrs.privacy.noise.base import data_digest
+from dpgrs.privacy.sensitivity import count_sensitivity
+from dpgrs.types import Accounting, Coding, Neighbours, Rows, Unit
+
+# So many, and alleles so rare, that every noisy Gram matrix shows directions along which the unit is far out.
+N_VARIANTS, N_OTHERS, RARITY = 4, 400, 10
+OUTCOMES, OTHER_OUTCOMES = (1, -1), (-1, 1)
+FAR = LARGEST_BOUND  # beyond any bound
+
+
+@dataclass(frozen=True)
+class ExactRows:
+    """The input: the number of rows, their X'X and the rows themselves."""
+
+    n_rows: int
+    gram: np.ndarray
+    rows: SteerableRows
+
+
+def steered_cases():
+    """Return the cases of steered statistics, by a Gram matrix of their own and by a public one."""
+    added, replaced = Neighbours.ADD_REMOVE, Neighbours.REPLACE_ONE
+    paper = {"accounting": Accounting.PAPER}
+    return [
+        _case(SteeredRequest, added, **HAPLOTYPE, gram_share=0.4),
+        _case(SteeredRequest, added, **PERSON, **paper, gram_share=0.4),
+        _case(LdRequest, added, **TWO_HAPLOTYPES),
+        _case(LdRequest, replaced, **HAPLOTYPE, **paper),
+        _case(LdRequest, replaced, **PERSON),
+    ]
+
+
+def _case(kind, neighbours, *, accounting=Accounting.GDP, **terms):
+    row_norm = 2.0 if Rows(terms["rows"]) == Rows.HAPLOTYPES else 4.0  # that of a row of all alleles
+    request = kind(
+        n_variants=N_VARIANTS,
+        n_outcomes=len(OUTCOMES),
+        outcome_bound=3.0,
+        epsilon=EPSILON[accounting],
+        delta=DELTA,
+        accounting=accounting,
+        neighbours=neighbours,
+        coding=Coding.FREQUENCY,
+        **tight_norms(row_norm, n_shared=len(OUTCOMES)),
+        **terms,
+    )
+    is_replaced = neighbours == Neighbours.REPLACE_ONE
+    pair = _rows_with(OUTCOMES, request), _rows_with(OTHER_OUTCOMES if is_replaced else None, request)
+    moved = request.cross_claim.value
+    parts = [Part("cross", (0.0, 1.0), request.noise_sd["cross"] / moved)]
+    if request.has_private_gram:
+        both = [_entries(one.gram * request.gram_step, request) for one in pair]
+        parts.insert(0, Part("gram", both, request.noise_sd["gram"]))
+    if request.has_private_count:
+        sd = count_sensitivity(**request.relation).value / request.budget["count"]
+        parts.insert(0, Part("count", [one.n_rows for one in pair], sd))
+    mu = np.linalg.norm([request.budget[part.name] for part in parts])
+    return AuditCase(
+        mechanism=private_steered_statistics.__name__,
+        terms={
+            **{name: str(getattr(request, name)) for name in TERMS},
+            "budget": "joint",
+            "coding": str(request.coding),
+            **({} if request.has_gram else {"gram": "none"}),
+        },
+        pair=pair,
+        claim=GaussianLoss(float(mu), delta=DELTA),
+        run=partial(_run, audited=[part.name for part in parts], pair=pair, request=request),
+        score=partial(log_likelihood_ratio, parts=tuple(parts)),
+        parts=tuple(parts),
+    )
+
+
+def _run(exact, noise, *, audited, pair, request):
+    """Draw, and return the numbers of the audited parts."""
+    rows, ld = exact.rows, None
+    if not request.has_gram:
+        linkage = 0.05 * (np.eye(N_VARIANTS) + np.ones((N_VARIANTS, N_VARIANTS)))
+        ld = PublicLd(np.array([0]), (linkage,), np.empty((0, N_VARIANTS)), 100)
+    options = {"request": request, "noise": noise, "ld": ld, "digest": (data_digest(rows.genotypes, rows.Y),)}
+    gram = exact.gram if request.has_gram else None
+    drawn = private_steered_statistics(gram, rows, exact.n_rows, **options)
+    used = slice(len(drawn.steering.places))
+    first, second = (one.rows.sums(drawn.steering)[:, used] * request.cross_step for one in pair)
+    towards = second - first
+    found = {
+        "cross": np.vdot(drawn.cross[:, used] - first, towards) / np.vdot(towards, towards),
+        "count": drawn.n,
+    }
+    if request.has_private_gram:
+        found["gram"] = _entries(drawn.gram, request)
+    return [found[name] for name in audited]
+
+
+def _entries(gram, request):
+    return gram[noisy_entries(N_VARIANTS, rows=request.rows, coding=request.coding)]
+
+
+def _rows_with(outcomes, request):
+    """Return the rows of 200 people, and of one unit more, who carries all alleles, with these outcomes."""
+    n_copies = 0 if outcomes is None else 1 if request.unit == Unit.HAPLOTYPE else 2
+    n_alleles = 1 if Rows(request.rows) == Rows.HAPLOTYPES else 2
+    alleles = np.zeros((N_VARIANTS, N_OTHERS + n_copies), dtype=int)
+    alleles[:, :N_OTHERS] = np.arange(N_OTHERS) % RARITY == np.arange(N_VARIANTS)[:, np.newaxis]
+    alleles[:, N_OTHERS:] = 1
+    n_haplotypes = alleles.shape[1]
+    Y = np.zeros((len(OUTCOMES), n_haplotypes // n_alleles))
+    Y[:, N_OTHERS // n_alleles :] = np.reshape(outcomes or 0.0, (-1, 1)) * FAR
+    bits, rare = pack(alleles), np.zeros(N_VARIANTS)
+    options = {"n_haplotypes": n_haplotypes, "rows": request.rows}
+    gram = clipped_gram(frequency_rows(bits, rare, row_norm=request.row_norm, **options))
+    everybody, bounds = np.ones(Y.shape[1], dtype=bool), (request.row_bound, request.outcome_bound)
+    whole = (bits, request_outcomes(Y, request), n_haplotypes, request.rows)
+    return ExactRows(Y.shape[1], gram, SteerableRows(*whole, everybody, *bounds, rare))

@@ -1,0 +1,92 @@
+"""ReuseCov with steered X'Y: the noise along each direction of the genotypes is chosen by what they show.
+
+The directions are those of a public Gram matrix or of the noisy one that is released before.
+"""
+
+from dataclasses import asdict, dataclass, replace
+from functools import cached_property, lru_cache
+
+import numpy as np
+
+from dpgrs.linalg.clipped_statistics import CLIPPED_CROSS_STEP
+from dpgrs.linalg.denoising import denoised_means, noisy_spectrum
+from dpgrs.linalg.steering import steer
+from dpgrs.methods.requests import PrivacyRequest
+from dpgrs.methods.reusecov import NoisyStatistics, draw_genotypes, draw_outcomes, require_shapes
+from dpgrs.privacy.sensitivity import largest_row_norm
+
+
+@dataclass(frozen=True, kw_only=True)
+class SteeredRequest(PrivacyRequest):
+    """The terms of a release of steered X'Y."""
+
+    @cached_property
+    def cross_claim(self):
+        return replace(super().cross_claim, proof="docs/proofs/steered.md")
+
+    @property
+    def cross_step(self):
+        return CLIPPED_CROSS_STEP
+
+    @property
+    def row_bound(self):
+        """The norm at which steered rows are clipped."""
+        return largest_row_norm(self.n_columns, rows=self.rows, row_norm=self.row_norm)
+
+
+@lru_cache(maxsize=256)
+def steered_request(request):
+    """Return the terms of steered X'Y for a PrivacyRequest; kept, as they are asked often."""
+    return SteeredRequest(**asdict(request))
+
+
+def private_steered_statistics(
+    gram, rows, n_rows, *, request, noise, digest, ld=None, slopes=None, outcome_names=None, observed=None
+):
+    """Release the number of rows, X'X where none is public, and X'Y along directions that these tell.
+
+    Parameters
+    ----------
+    gram, n_rows, outcome_names, observed : as in `dpgrs.methods.reusecov.private_statistics`.
+    rows : SteerableRows, clipped at the request's bounds.
+    request : SteeredRequest; one without a Gram matrix takes public linkage disequilibrium.
+    noise : NoiseSource, with the parts of `private_statistics`.
+    digest : tuple of str, `data_digest` of the rows.
+    ld : PublicLd, in place of X'X.
+    slopes : (n_outcomes,) float64, public, as in `NoisyStatistics`.
+
+    Returns
+    -------
+    NoisyStatistics
+
+    Privacy
+    -------
+    Unit and neighbours as requested. The adaptive composition of `private_count` (docs/proofs/count.md),
+    `private_gram` (docs/proofs/clipped_gram.md), `private_outcome_counts` and `private_cross_product` of
+    steered rows (docs/proofs/steered.md), one GaussianEvent each, is (epsilon, delta)-DP for the outcomes of
+    one budget. Public: all of the request, the linkage disequilibrium. Not covered: relatives.
+
+    Raises
+    ------
+    UsageError
+        If the statistics do not have the shape of the request.
+    """
+    names = outcome_names or [str(number) for number in range(len(rows.Y))]
+    require_shapes(gram, None, observed, names=names, request=request)
+    n, noisy_gram, events = draw_genotypes(gram, n_rows, request=request, noise=noise)
+    if ld is not None:
+        spectrum, centre = ld.spectrum(n), None
+    else:
+        gram_sd = request.noise_sd["gram"]
+        centre = denoised_means(noisy_gram, n, gram_sd=gram_sd)
+        G_c = noisy_gram[:-1, :-1] - n * np.outer(centre, centre)
+        spectrum = noisy_spectrum(G_c, gram_sd=gram_sd)
+    # The fit divides noise by slopes.
+    spread = 1.0 if slopes is None else float(np.sqrt(np.mean(np.asarray(slopes) ** -2.0)))
+    bounds = {"row_norm": request.row_bound, "rows": request.rows, "centre": centre}
+    steering = steer(spectrum, n, noise_sd=request.noise_sd["cross"] * spread, **bounds)
+    # S hangs on what was drawn before, so that its noise must hang on S.
+    known = {"names": names, "request": request, "noise": noise.on(*digest)}
+    cross, counts, more = draw_outcomes(rows.sums(steering), observed, **known)
+    drawn = {"observed": counts, "slopes": slopes, "steering": steering}
+    return NoisyStatistics(noisy_gram, cross, n, events + more, **drawn)

@@ -1,6 +1,7 @@
 """BLUP of outcomes that share causes: planted factors, and BLUP itself where there are none."""
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from dpgrs.methods.blup_shared import (
     factorise,
     fit_blup_shared,
     see,
+    seen_anew,
     shows_factors,
 )
 
@@ -108,7 +110,11 @@ def test_fit_blup_shared__where_noise_leaves_nothing_or_might_it_is_blup():
     # What is seen here is luck: some draws see nothing.
     gram, cross = np.diag([1.0, 1.0, 1.0, 20.0]), 1e4 * np.ones((3, 4))
     assert see(gram, cross, N, **terms) is not None
-    assert not shows_factors(see(gram, cross, N, **terms), N, **terms)
+    assert not shows(see(gram, cross, N, **terms), **terms)
+
+
+def shows(seen, **terms):
+    return shows_factors(seen, partial(seen_anew, seen, n=N, **terms))
 
 
 @every_variety
@@ -145,7 +151,7 @@ def test_shows_factors__seldom_where_outcomes_share_nothing(gram_sd):
             released, terms, *_ = statistics(
                 seed, rank=rank, n_outcomes=15, d=15, gram_sd=gram_sd, cross_sd=20.0
             )
-            passed[rank] += shows_factors(see(*released, **terms), N, **terms)
+            passed[rank] += shows(see(*released, **terms), **terms)
     # The largest of eleven alike is the last one with a chance of 1/11, without a margin.
     assert passed[0] <= binom.isf(1e-9, trials, 1 / (DRAWS + 1))
     assert passed[2] > trials / 2
@@ -158,7 +164,7 @@ def test_shows_factors__the_noise_of_the_gram_matrix_is_no_factor():
     white = np.random.default_rng(8).standard_normal(seen.residual.shape) * np.sqrt(seen.signal + seen.rest)
     largest, of_white = (np.linalg.norm(one.standardised, 2) for one in (seen, replace(seen, residual=white)))
     assert largest > 1.2 * of_white
-    assert not shows_factors(seen, N, **terms)
+    assert not shows(seen, **terms)
 
 
 def test_factorise__equals_plain_coordinate_ascent():

@@ -15,6 +15,8 @@ from scipy.special import softmax
 from dpgrs.linalg.linear_fit import LinearFit
 from dpgrs.methods.blup import NEGLIGIBLE, BlupFit, OutcomesSeen
 from dpgrs.methods.blup_model import ratio_where, require_terms
+from dpgrs.methods.blup_shared import Seen, shared_effects, shows_factors
+from dpgrs.methods.fits import SHARED, STEERED
 from dpgrs.methods.reusecov import SHOWN_IN_FULL
 from dpgrs.methods.steered import SteeredRequest
 
@@ -42,10 +44,12 @@ PRIOR_OF_TOLD = PRIOR * [0.5 if one.chance == 0 else 0.5 / (len(CHANCES) - 1) fo
 # From here on a warning: the panel is worth no more than so many random rows of the cohort's own population.
 FEW_ROWS = 100
 STEPS = (
+    STEERED,
     SHOWN_IN_FULL,
     "The Gram matrix is that of public genotypes: nothing about the cohort's own is released.",
     "How far these are from the cohort's is averaged over, by the likelihood of the released numbers.",
     "A noise-aware best linear unbiased prediction (docs/public_ld.md).",
+    SHARED,
 )
 
 
@@ -93,13 +97,48 @@ def fit_blup_ld(ld, cross, n, *, cross_sd, heritability=None, inflation=None, sl
     seen = OutcomesSeen.of(cross, spectrum, n, inflation=inflation, slopes=slopes, **known)
     tried = [_with_mismatch(seen, mismatch) for mismatch in MISMATCHES]
     evidence = np.array([one.evidence for one in tried])
+    likely = MISMATCHES[np.argmax(evidence + np.log(PRIOR_OF_TOLD))]
+    shared = shared_fit(tried[np.argmax(evidence + np.log(PRIOR))])
+    if shared is not None:
+        return shared, likely
     weights, heritability = np.zeros(seen.entries.shape), np.zeros(len(cross))
     for one, share in zip(tried, softmax(evidence + np.log(PRIOR)), strict=True):
         if share > NEGLIGIBLE:
             fit = one.fit(has_errors=False)
             weights += share * fit.weights
             heritability += share * fit.heritability
-    return BlupFit(weights, None, heritability), MISMATCHES[np.argmax(evidence + np.log(PRIOR_OF_TOLD))]
+    return BlupFit(weights, None, heritability), likely
+
+
+def shared_fit(blup):
+    """Fit outcomes that share causes (`dpgrs.methods.blup_shared`) on public linkage disequilibrium.
+
+    Parameters
+    ----------
+    blup : OutcomesSeen
+
+    Returns
+    -------
+    BlupFit, or None where no more is seen of shared causes than of outcomes which share nothing.
+    """
+    if min(blup.entries.shape) < 2:
+        return None
+    seen = Seen.of(blup)
+    each = {"inflation": blup.inflation, "slopes": blup.slopes}
+    each = {name: None if values is None else values[seen.order] for name, values in each.items()}
+
+    a, chance = blup.spectrum.first, _by_chance(blup.spectrum) / (2 * blup.spectrum.trace)
+    sd = np.sqrt(np.outer(a, a) * (chance + chance[:, np.newaxis]))
+
+    def draw(stream):
+        # What the panel does not tell of G is the same for all outcomes: of chance, with the squares b_k.
+        upper = np.triu(stream.standard_normal(sd.shape) * sd)
+        gram = np.diag(a) + upper + np.triu(upper, 1).T
+        return Seen.of(replace(blup, entries=seen.drawn_alike(stream, blup.n, gram=gram), **each))
+
+    if not shows_factors(seen, draw):
+        return None
+    return BlupFit(shared_effects(seen) @ seen.spectrum.vectors.T, None, seen.heritability)
 
 
 def _with_mismatch(seen, mismatch):
@@ -107,9 +146,14 @@ def _with_mismatch(seen, mismatch):
     first = (spectrum.first / spectrum.first.max()) ** (1 + mismatch.steepness)
     first *= spectrum.first.sum() / first.sum()
     # The chance of samples goes with the eigenvalues.
-    by_chance = ratio_where(spectrum.second - spectrum.first**2, spectrum.first, where=spectrum.first > 0)
-    second = first**2 + first * (by_chance + mismatch.chance * spectrum.trace)
+    second = first**2 + first * (_by_chance(spectrum) + mismatch.chance * spectrum.trace)
     return replace(seen, spectrum=replace(spectrum, first=first, second=second))
+
+
+def _by_chance(spectrum):
+    """Return what chance adds to squares over eigenvalues, (n_variants,) float64."""
+    a = spectrum.first
+    return ratio_where(spectrum.second - a**2, a, where=a > 0)
 
 
 def blup_ld(noisy, *, request, terms):

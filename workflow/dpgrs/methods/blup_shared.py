@@ -23,6 +23,7 @@ References
 """
 
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 from scipy.linalg import eigvalsh
@@ -51,7 +52,9 @@ class Seen:
     heritability : (n_outcomes,) float64, the means of their posteriors.
     signal : (n_outcomes, n_variants) float64, the variance of u_k'G theta_j that BLUP expects.
     rest : (n_outcomes, n_variants) float64, the variance of all else, v_jk.
-    own, noise : (n_outcomes,) float64, what an outcome adds to v_jk: the factor of a_k, and the noise of X'Y.
+    own : (n_outcomes,) float64, the factor of a_k in v_jk.
+    noise : (n_outcomes, n_variants) float64, the part of the noise of X'Y in it; infinite where nothing was
+        released.
     """
 
     spectrum: NoisySpectrum
@@ -61,6 +64,23 @@ class Seen:
     rest: np.ndarray
     own: np.ndarray
     noise: np.ndarray
+
+    @classmethod
+    def of(cls, blup):
+        """Take it from OutcomesSeen."""
+        spectrum, C, posterior = blup.spectrum, blup.entries, blup.posterior
+        h2, own, noise, of_mean = posterior @ blup.grid, np.empty(len(C)), *np.empty((2, *C.shape))
+        residual = np.empty_like(C)
+        for alike in blup.alike:
+            mine, prior = alike.own, blup.prior(alike)
+            z = (posterior[mine] * prior.outcome_means(C[mine])).sum(axis=1)
+            residual[mine] = C[mine] - np.outer(z, prior.loading)
+            own[mine] = alike.inflation - h2[mine]
+            noise[mine] = (alike.factor * blup.cross_sd) ** 2
+            of_mean[mine] = np.outer(posterior[mine] @ (1 / prior.mean_precision), prior.loading**2)
+        signal = np.outer(h2 * blup.n / spectrum.trace, spectrum.second)
+        rest = of_mean + (np.outer(own, spectrum.first) + noise)
+        return cls(spectrum, residual, h2, signal, rest, own, noise)
 
     @property
     def standardised(self):
@@ -72,6 +92,34 @@ class Seen:
         variance, where = self.signal + self.rest, self.signal > 0
         share = ratio_where(self.signal, variance, where=where)
         return ratio_where(self.residual * share**0.25, np.sqrt(variance), where=where)
+
+    def drawn_alike(self, stream, n, *, gram=None):
+        """Draw outcomes that share nothing from the law of these, whose means are 0, in the order of `order`.
+
+        Parameters
+        ----------
+        stream : numpy Generator
+        n : float, number of rows.
+        gram : (n_variants, n_variants) float64, G in the eigenbasis; None takes the eigenvalues sqrt(b_k).
+
+        Returns
+        -------
+        (n_outcomes, n_variants) float64, X'Y in the eigenbasis, undone of clips and of missing rows; without
+        noise where nothing was released.
+        """
+        order, eigenvalues = self.order, np.sqrt(self.spectrum.second)
+        h2, own, noise = self.heritability[order, np.newaxis], self.own[order, np.newaxis], self.noise[order]
+        normal = stream.standard_normal((3, *self.residual.shape))
+        cross = np.sqrt(h2 * n / self.spectrum.trace) * normal[0]
+        cross = cross * eigenvalues if gram is None else cross @ gram
+        cross += np.sqrt(own * eigenvalues) * normal[1]
+        cross += np.where(np.isfinite(noise), np.sqrt(noise), 0) * normal[2]
+        return cross
+
+    @property
+    def order(self):
+        """Outcomes by their laws, (n_outcomes,) int64: what is drawn does not hang on how they are listed."""
+        return np.lexsort((self.heritability, self.noise.min(axis=1), self.own))
 
 
 def fit_blup_shared(gram, cross, n, **terms):
@@ -98,13 +146,10 @@ def fit_blup_shared(gram, cross, n, **terms):
     UsageError
         As in `fit_blup`.
     """
-    seen = None
-    if min(cross.shape) > 1:
-        seen = see(gram, cross, n, **terms)
-    if seen is None or not shows_factors(seen, n, **terms):
+    seen = see(gram, cross, n, **terms) if min(cross.shape) > 1 else None
+    if seen is None or not shows_factors(seen, partial(seen_anew, seen, n=n, **terms)):
         return replace(fit_blup(gram, cross, n, **terms), standard_errors=None)
-    effects = shared_effects(seen)
-    return BlupFit(effects @ seen.spectrum.vectors.T, None, seen.heritability)
+    return BlupFit(shared_effects(seen) @ seen.spectrum.vectors.T, None, seen.heritability)
 
 
 def see(gram, cross, n, *, gram_sd, cross_sd, means=None, heritability=None, inflation=None, slopes=None):
@@ -114,64 +159,53 @@ def see(gram, cross, n, *, gram_sd, cross_sd, means=None, heritability=None, inf
     if spectrum.trace <= 0:
         return None
     known = {"cross_sd": cross_sd, "heritability": heritability, "means": means}
-    blup = OutcomesSeen.of(cross, spectrum, n, inflation=inflation, slopes=slopes, **known)
-    C, posterior = blup.entries, blup.posterior
-    h2, own, noise, of_mean = posterior @ blup.grid, *np.empty((3, len(cross)))
-    residual, rest = np.empty_like(C), np.empty_like(C)
-    for alike in blup.alike:
-        mine, prior = alike.own, blup.prior(alike)
-        z = (posterior[mine] * prior.outcome_means(C[mine])).sum(axis=1)
-        residual[mine] = C[mine] - np.outer(z, prior.loading)
-        own[mine] = alike.inflation - h2[mine]
-        noise[mine] = (alike.factor * cross_sd) ** 2
-        of_mean[mine] = posterior[mine] @ (1 / prior.mean_precision)
-        rest[mine] = np.outer(of_mean[mine], prior.loading**2)
-    rest += np.outer(own, spectrum.first) + noise[:, np.newaxis]
-    signal = np.outer(h2 * n / spectrum.trace, spectrum.second)
-    return Seen(spectrum, residual, h2, signal, rest, own, noise)
+    return Seen.of(OutcomesSeen.of(cross, spectrum, n, inflation=inflation, slopes=slopes, **known))
 
 
-def shows_factors(seen, n, **terms):
+def shows_factors(seen, draw):
     """Tell whether outcomes which share nothing would hardly give such statistics.
-
-    Such outcomes are drawn from the law of what was released, with the heritabilities that BLUP found: in the
-    eigenbasis, of a G of eigenvalues sqrt(b_k), seen through new noise, and of X'Y with new noise. BLUP sees
-    each draw anew. Drawn outcomes are taken in the order of their laws, whatever the order of the outcomes.
 
     Parameters
     ----------
     seen : Seen
-    n, **terms : as in `fit_blup`.
+    draw : callable that takes a numpy Generator and returns the Seen of such outcomes, of the heritabilities
+        that BLUP found, or None where the noise leaves nothing of them to be seen.
 
     Returns
     -------
     bool, whether the largest singular value, directions weighed as they tell, is above `MARGIN` times that of
     each draw; False where the noise leaves nothing of a draw to be seen.
     """
-    spectrum, (n_outcomes, d) = seen.spectrum, seen.residual.shape
-    order = np.lexsort((seen.heritability, seen.noise, seen.own))
-    h2, own, noise = (values[order, np.newaxis] for values in (seen.heritability, seen.own, seen.noise))
-    eigenvalues, effect = np.sqrt(spectrum.second), np.sqrt(h2 * n / spectrum.trace)
-    each = {name: terms.get(name) for name in ("inflation", "slopes")}
-    each = {name: None if values is None else values[order] for name, values in each.items()}
-    alike = list(outcomes_alike(**each, n_outcomes=n_outcomes))
-    factor = sum(group.own * group.factor for group in alike)[:, np.newaxis]
-    inflation = sum(group.own * group.inflation for group in alike)[:, np.newaxis]
-    means = None if terms.get("means") is None else terms["means"] @ spectrum.vectors
     largest = _largest_singular_value(seen.standardised)
     for number in range(DRAWS):
-        stream = generator(SEED, "shared causes", number)
-        upper = np.triu(stream.standard_normal((d, d))) * terms["gram_sd"]
-        gram = np.diag(eigenvalues) + upper + np.triu(upper, 1).T
-        normal = stream.standard_normal((3, n_outcomes, d))
-        cross = effect * normal[0] * eigenvalues + np.sqrt(own * eigenvalues) * normal[1]
-        cross += np.sqrt(noise) * normal[2]
-        if means is not None:
-            cross += np.sqrt(n * inflation) * stream.standard_normal((n_outcomes, 1)) * means
-        drawn = see(gram, cross / factor, n, **terms | each | {"means": means})
+        drawn = draw(generator(SEED, "shared causes", number))
         if drawn is None or largest <= MARGIN * _largest_singular_value(drawn.standardised):
             return False
     return True
+
+
+def seen_anew(seen, stream, *, n, gram_sd, means=None, inflation=None, slopes=None, **terms):
+    """Return the Seen of outcomes that share nothing, and of new noise of X'X, through which BLUP sees them.
+
+    Parameters
+    ----------
+    seen : Seen
+    stream : numpy Generator
+    n, gram_sd, means, inflation, slopes, **terms : as in `fit_blup`.
+    """
+    spectrum, (n_outcomes, d) = seen.spectrum, seen.residual.shape
+    each = {"inflation": inflation, "slopes": slopes}
+    each = {name: None if values is None else values[seen.order] for name, values in each.items()}
+    alike = list(outcomes_alike(**each, n_outcomes=n_outcomes))
+    factor = sum(group.own * group.factor for group in alike)[:, np.newaxis]
+    inflation = sum(group.own * group.inflation for group in alike)[:, np.newaxis]
+    upper = np.triu(stream.standard_normal((d, d))) * gram_sd
+    gram = np.diag(np.sqrt(spectrum.second)) + upper + np.triu(upper, 1).T
+    cross = seen.drawn_alike(stream, n)
+    if means is not None:
+        means = means @ spectrum.vectors
+        cross += np.sqrt(n * inflation) * stream.standard_normal((n_outcomes, 1)) * means
+    return see(gram, cross / factor, n, gram_sd=gram_sd, means=means, **each, **terms)
 
 
 def shared_effects(seen):

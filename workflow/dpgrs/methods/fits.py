@@ -49,11 +49,11 @@ STEERED = (
     "rule from what was released or public before (docs/proofs/steered.md). The fit undoes the gains."
 )
 STEPS_OF_STEERED = (STEERED, *STEPS_OF_BLUP)
-STEPS_OF_SHARED = (
-    *STEPS_OF_BLUP,
+SHARED = (
     "Effects of outcomes share factors, by variational Bayes, where X'Y shows more of them than a bootstrap "
-    "of outcomes that share nothing.",
+    "of outcomes that share nothing."
 )
+STEPS_OF_SHARED = (*STEPS_OF_BLUP, SHARED)
 # Standardised outcomes have a mean square of 1: the public bound on which projections rest.
 OUTCOME_RMS = 1.0
 

@@ -64,7 +64,8 @@ def write_trial(folder, monkeypatch, *, rows="haplotypes", unit="haplotype", ord
     for size in SIZES:
         G, V = statistics.gram_of_size(size) * GRAM_STEP, statistics.cross[size][:, :-1] * CROSS_STEP
         request = TERMS | {"unit": unit, "rows": rows, "n_variants": size, "n_outcomes": 2}
-        noisy.append(({"request": request, "n": 77, "events": events}, {"gram": G, "cross": V}))
+        named = {"request": request, "n_outcomes": 2, "n": 77, "events": events}
+        noisy.append((named, {"gram": G, "cross": V}))
         G_c, means = centred_gram(G, statistics.n_rows)
         fit = {
             "weights": ridge_weights(G_c, V, statistics.n_rows, penalty=0.2),

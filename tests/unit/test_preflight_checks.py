@@ -60,6 +60,12 @@ STUDIES = {
         "privacy": {"bounds": "tight"},
         "public": {"reference": "r{chrom}.vcf", "origin": "x"},
     },
+    "components": TABLES
+    | {
+        "methods": ["ridge", "bas"],
+        "outcomes": TABLES["outcomes"] | {"loadings": "y_loadings.tsv", "missing": "counted"},
+        "privacy": {"bounds": "tight", "protection": "label", "outcome_budget": "separate"},
+    },
     "public LD, simulated": {"methods": ["blup-ld"], "public": {"reference": "r{chrom}.vcf", "origin": "x"}},
     "release": RELEASE,
     "sites": RELEASE
@@ -129,6 +135,7 @@ def write_files(folder):
         write_table(f"y{prefix}.tsv", people, height=[165, 175] * 6)
         write_table(f"x{prefix}.tsv", people, age=[40, 50] * 6)
     Path("y_scales.tsv").write_text("outcome\tcentre\tscale\nheight\t170\t5\n")
+    Path("y_loadings.tsv").write_text("outcome\torigin\tfactor\nheight\tx\t0.5\n")
     Path("x_scales.tsv").write_text("covariate\tcentre\tscale\nage\t45\t5\n")
     write_table("pop.tsv", CROWD, pop=["GBR"] * 12)
     write_table("consent.tsv", CROWD, consent=["1"] * 12)

@@ -13,7 +13,8 @@ from dpgrs.study.run_summary import describe_ahead, describe_failure, describe_s
 from ledger_requests import new_ledger, reserve
 from report_data import PRIVATE, make_report_data
 
-BENCHMARK = {"mode": "benchmark", "methods": ["blup"]}
+OUTCOMES = {"outcomes": {"loadings": None, "test_share": 0.2}}
+BENCHMARK = {"mode": "benchmark", "methods": ["blup"]} | OUTCOMES
 DRAWN = "drawn/reusecov-statistics.json"
 
 
@@ -25,7 +26,8 @@ def ledger(tmp_path):
 @pytest.fixture
 def settings(ledger):
     terms = {"protection": ["full"], "unit": "person", "neighbours": "add-remove"}
-    return {"mode": "release", "methods": ["blup"], "privacy": {"ledger": str(ledger.path)} | terms}
+    privacy = {"ledger": str(ledger.path)} | terms
+    return {"mode": "release", "methods": ["blup"], "privacy": privacy} | OUTCOMES
 
 
 @pytest.fixture
@@ -85,7 +87,7 @@ def test_describe_success__of_a_benchmark_is_where_its_report_is(results):
 
 
 def test_describe_success__of_a_benchmark_says_where_all_is_noise(results):
-    benchmark = BENCHMARK | {"privacy": {"bounds": "worst-case"}, "outcomes": {"test_share": 0.2}}
+    benchmark = BENCHMARK | {"privacy": {"bounds": "worst-case"}, "outcomes": OUTCOMES["outcomes"]}
     metrics = make_report_data(epsilons=(0.05, 16.0), private=PRIVATE[:1]).metrics
     metrics.to_csv(results / "metrics.tsv", sep="\t", index=False)
     _, line = describe_success(benchmark, results=results, earlier=set())
@@ -133,6 +135,22 @@ def test_describe_success__says_where_public_genotypes_fit_badly(settings, resul
     (line,) = misfit(0.05, 0.05)
     assert "as those of 20 random rows of its own" in line
     assert misfit(methods=["blup"]) == []  # of an earlier run
+
+
+@pytest.mark.parametrize("settings_of", ["release", "benchmark"])
+def test_describe_success__says_of_which_outcome_components_carry_least(
+    settings, results, tmp_path, settings_of
+):
+    run = {"release": settings, "benchmark": BENCHMARK}[settings_of]
+    store(results, DRAWN)
+    table = tmp_path / "loadings.tsv"
+    table.write_text("outcome\torigin\tf\nheight\ta survey\t0.9\nbmi\t\t0.5\n")
+    run = run | {"outcomes": {"loadings": str(table), "test_share": 0.2}}
+    lines = describe_success(run, results=results, earlier=set())
+    assert (
+        "Public loadings carry 25 % of the variance of bmi, the least of 2 outcomes: what genes do to the "
+        "rest is in no weight."
+    ) in lines
 
 
 @pytest.mark.parametrize(

@@ -185,6 +185,12 @@ def scales_file():
     return [SETTINGS["outcomes"]["scales"]] if SETTINGS["outcomes"]["scales"] else []
 
 
+def outcome_loadings_file():
+    """Return the table of public loadings of outcomes as a list of no or one file."""
+    path = SETTINGS["outcomes"]["loadings"]
+    return [path] if path else []
+
+
 def covariates_file(section, name):
     """Return a table that a study with covariates from a file names, as a list of no or one file."""
     is_used = SETTINGS["covariates"]["file"] and SETTINGS[section][name]

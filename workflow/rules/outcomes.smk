@@ -6,6 +6,7 @@ rule make_outcomes:
         panel=f"{PRIVATE}/panel.zarr",
         table=outcomes_file(),
         scales=scales_file(),
+        loadings=outcome_loadings_file(),
     output:
         outcomes=f"{TRIAL}/outcomes.npz",
         # Exact counts of people, for the operator; in a benchmark its pages show them too.
@@ -20,7 +21,9 @@ rule make_outcomes:
         runtime=60,
     params:
         table=lambda wildcards, input: flags(
-            table=list(input.table), scales=list(input.scales)
+            table=list(input.table),
+            scales=list(input.scales),
+            loadings=list(input.get("loadings", [])),
         ),
         counts=lambda wildcards, output: flags(
             people_counts=list(output.get("counts", []))

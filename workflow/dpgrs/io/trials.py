@@ -13,6 +13,11 @@ from dpgrs.types import Rows
 _GRAM_STEP, _CROSS_STEP = 2.0**-2, 2.0**-17  # of calls
 
 
+def simulated_names(count):
+    """Return the names of simulated outcomes, a list."""
+    return [f"simulated_{number:04d}" for number in range(1, count + 1)]
+
+
 @dataclass(frozen=True)
 class Outcomes:
     """Outcomes of one trial and the split of its rows.
@@ -25,6 +30,8 @@ class Outcomes:
     is_training : (n_rows,) bool. All rows of a person are on the same side.
     rows : Rows, what a row is.
     prevalence : (n_outcomes,) float64, public, of 0/1 outcomes; NaN of all others.
+    components : tuple of n_components str, drawn in place of the outcomes; None where these are drawn.
+    loadings : (n_outcomes, n_components) float64, public, on these; None likewise.
     """
 
     names: tuple
@@ -33,14 +40,29 @@ class Outcomes:
     is_training: np.ndarray
     rows: Rows
     prevalence: np.ndarray | None = None
+    components: tuple | None = None
+    loadings: np.ndarray | None = None
 
     def __post_init__(self):
         if self.prevalence is None:
             object.__setattr__(self, "prevalence", np.full(len(self.names), np.nan))
 
+    @property
+    def drawn_names(self):
+        """The names of what is drawn of them."""
+        return self.names if self.components is None else self.components
+
+    def drawn_counts(self, counts):
+        """Return how many are drawn together, a list, for `outcomes.count` of the settings."""
+        if self.components is not None:
+            return [len(self.components)]
+        return counts or [len(self.names)]
+
     def save(self, path):
         arrays = {"names": np.array(self.names, dtype=str), "is_training": self.is_training}
         arrays |= {"rows": np.array(str(self.rows)), "prevalence": self.prevalence}
+        if self.components is not None:
+            arrays |= {"components": np.array(self.components, dtype=str), "loadings": self.loadings}
         arrays |= {f"values/{size}": values for size, values in self.values.items()}
         arrays |= {f"effects/{size}": effects for size, effects in self.effects.items()}
         save_arrays(path, arrays)
@@ -55,6 +77,8 @@ class Outcomes:
             arrays["is_training"],
             Rows(str(arrays["rows"])),
             arrays["prevalence"],
+            tuple(arrays["components"].tolist()) if "components" in arrays else None,
+            arrays.get("loadings"),
         )
 
 

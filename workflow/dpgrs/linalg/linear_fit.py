@@ -47,6 +47,23 @@ class LinearFit:
         """
         return self if origin is None else replace(self, means=self.means + origin)
 
+    def of_outcomes(self, loadings):
+        """Return the fit of outcomes whose components this one is of.
+
+        Parameters
+        ----------
+        loadings : (n_outcomes, n_components) float64, what one unit of each component is of every outcome
+            (`dpgrs.linalg.components.mapped_loadings`); None returns the fit as it is.
+
+        Returns
+        -------
+        LinearFit, without standard errors: what components do not carry of an outcome is in none.
+        """
+        if loadings is None:
+            return self
+        own = {"weights": loadings @ self.weights, "intercept": loadings @ self.intercept}
+        return replace(self, **own, standard_errors=None)
+
     def times(self, factors):
         """Return the fit whose weights are multiplied by one number > 0 for each outcome."""
         factors = factors[:, np.newaxis]

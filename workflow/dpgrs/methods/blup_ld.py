@@ -175,7 +175,7 @@ def blup_ld(noisy, *, request, terms):
     found, mismatch = fit_blup_ld(ld, noisy.cross, noisy.n, **known)
     n_outcomes, n_variants = found.weights.shape
     fit = LinearFit(found.weights, np.zeros(n_variants), np.zeros(n_outcomes), mismatch=np.array(mismatch))
-    return fit.in_half_coding(noisy.origin)
+    return fit.in_half_coding(noisy.origin).of_outcomes(noisy.loadings)
 
 
 def mismatch_in_words(mismatch):

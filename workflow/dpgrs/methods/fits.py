@@ -107,7 +107,7 @@ def fit_released(method, noisy, *, request, terms, outcomes=None):
     if outcomes is not None:
         noisy = replace(noisy, observed=np.maximum(count_known(outcomes), 1))
     fit = named(METHODS[method].fit)(noisy, request=request, terms=terms, outcomes=outcomes)
-    return fit.in_half_coding(noisy.origin)
+    return fit.in_half_coding(noisy.origin).of_outcomes(noisy.loadings)
 
 
 def gauss(noisy, *, request, terms, outcomes):

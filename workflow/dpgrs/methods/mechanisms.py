@@ -86,6 +86,11 @@ def mechanism_of_file(label):
     return mechanism_named(label.get("mechanism"))
 
 
+def drawn_names(label):
+    """Return the names of what a label of a draw says was drawn: of components of outcomes, or of these."""
+    return tuple(label.get("components", label["outcomes"]))
+
+
 def request_of(label):
     """Return the PrivacyRequest of a label of noisy statistics, of the kind that its mechanism takes."""
     return mechanism_of_file(label).request(label["request"])

@@ -123,6 +123,12 @@ class Method:
         """Whether its guarantee holds for the draws of a release, and a release offers it."""
         return self.exactness is not None
 
+    @property
+    def takes_loadings(self):
+        """Whether it can be fitted to components of outcomes, or needs none as nothing is drawn for it."""
+        is_fitted = self.is_post_processing or self.takes_ld
+        return is_fitted or (self.is_non_private and not self.is_screened)
+
     def is_ridge(self, lambda_from):
         """Whether its fit is ridge regression with a stated lambda, linear in X'Y."""
         return self.fits_ridge and lambda_from == Penalty.FIXED

@@ -46,6 +46,8 @@ class NoisyStatistics:
         clipped: public (`dpgrs.linalg.attenuation`). None takes all as shown in full.
     steering : Steering, by which the rows were turned: `cross` then has a column for each of its directions,
         and in all others noise alone.
+    loadings : (n_all, n_outcomes) float64, public, by which weights of components, as which outcomes count
+        above, are mapped back to outcomes (`LinearFit.of_outcomes`); None where these are outcomes.
     """
 
     gram: np.ndarray | None
@@ -56,6 +58,7 @@ class NoisyStatistics:
     observed: np.ndarray | None = None
     slopes: np.ndarray | None = None
     steering: Steering | None = None
+    loadings: np.ndarray | None = None
 
     @property
     def inflation(self):

@@ -92,7 +92,7 @@ class SharedStatistics:
         """Return all that `draw` takes beside the noise, as keywords; parameters as in `asked`."""
         exact = data.sums(request, len(names)) | {"request": request, "outcome_names": names}
         public = {"origin": data.origin(request.n_variants), "slopes": data.slopes(request, len(names))}
-        return exact | public
+        return exact | public | data.public_loadings
 
     def zeros(self, request, n_outcomes):
         """Return what `draw` takes of a cohort without rows, as keywords, to learn what it draws."""
@@ -104,22 +104,24 @@ class SharedStatistics:
         """Return what a label says of what was drawn, beside the request and its events, a dict."""
         return {}
 
-    def draw(self, gram, cross, n_rows, *, origin=None, slopes=None, **options):
+    def draw(self, gram, cross, n_rows, *, origin=None, slopes=None, loadings=None, **options):
         """Release the statistics.
 
         Parameters
         ----------
-        origin, slopes : public, as in `NoisyStatistics`; all others as in `private_statistics`.
+        origin, slopes, loadings : public, as in `NoisyStatistics`; all others as in `private_statistics`.
 
         Returns
         -------
         NoisyStatistics or the like, with n, cross, origin and all events.
         """
-        return replace(private_statistics(gram, cross, n_rows, **options), origin=origin, slopes=slopes)
+        public = {"origin": origin, "slopes": slopes, "loadings": loadings}
+        return replace(private_statistics(gram, cross, n_rows, **options), **public)
 
     def arrays(self, drawn):
         """Return what was drawn as a dict of arrays, for a file; n and events stand in its label."""
-        arrays = {name: getattr(drawn, name) for name in ("gram", "cross", "origin", "observed", "slopes")}
+        names = ("gram", "cross", "origin", "observed", "slopes", "loadings")
+        arrays = {name: getattr(drawn, name, None) for name in names}
         return {name: array for name, array in arrays.items() if array is not None}
 
     def restore(self, label, arrays):

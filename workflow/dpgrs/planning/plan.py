@@ -27,7 +27,7 @@ from dpgrs.privacy.ledger.ledger import Ledger
 from dpgrs.privacy.noise.study_key import VARIABLE
 from dpgrs.privacy.statement.boosting_rounds import without_round
 from dpgrs.study.settings import counts_outcomes, examine
-from dpgrs.study.table_settings import covariate_terms
+from dpgrs.study.table_settings import covariate_terms, drawn_counts
 from dpgrs.types import Rows, Unit
 
 REQUEST_TERMS = ("delta", "neighbours", "unit", "gram_share", "count_share")
@@ -86,6 +86,7 @@ def plan_study(settings, *, people=None, heritabilities=()):
         "privacy": {name: config["privacy"][name] for name in (*REQUEST_TERMS, "outcome_budget", "bounds")},
         "assumptions": {"people": people, "training_rows": n_rows, "frequencies": origin}
         | assumed
+        | _components(config["outcomes"])
         | covariate_terms(config["covariates"]),
         "ledger": _standing(config, book),
         "not_planned": unplanned_methods(config["methods"], config["privacy"]["protection"]),
@@ -138,6 +139,14 @@ def _with_count(config):
     return config | {"outcomes": outcomes | {"count": [count]}}, known
 
 
+def _components(outcomes):
+    """Say as a dict that components are drawn in place of outcomes, if they are."""
+    if outcomes["loadings"] is None:
+        return {}
+    (count,), (own,) = outcomes["count"], drawn_counts(outcomes)
+    return {"outcomes": f"{own} components of {count}, by the loadings of {outcomes['loadings']}"}
+
+
 def _training_rows(config, people):
     trained = max(round(people * (1 - config["outcomes"]["test_share"])), 1)
     return trained * (2 if config["cohort"]["rows"] == Rows.HAPLOTYPES else 1)
@@ -177,7 +186,11 @@ def _public_sites(config, *, size):
 def _requests(config, frequencies):
     """List every combination of the lists as (PrivacyRequest within its bounds, number of outcomes)."""
     privacy, outcomes = config["privacy"], config["outcomes"]
-    lists = (*(privacy[name] for name in LISTS), config["panel"]["size"], outcomes["count"])
+    try:
+        counts = drawn_counts(outcomes)
+    except DpgrsError as error:
+        raise UsageError(f"`outcomes.loadings`: {error}") from None
+    lists = (*(privacy[name] for name in LISTS), config["panel"]["size"], counts)
     n_asked = math.prod(map(len, lists))
     if n_asked > MOST_REQUESTS:
         raise UsageError(
@@ -189,7 +202,7 @@ def _requests(config, frequencies):
         accountings=privacy["accounting"],
         epsilons=privacy["epsilon"],
         sizes=config["panel"]["size"],
-        counts=outcomes["count"],
+        counts=counts,
         outcome_budget=privacy["outcome_budget"],
         rows=config["cohort"]["rows"],
         outcome_bound=outcomes["bound"],

@@ -29,13 +29,23 @@ CONSTANTS, SCALES = "constants.tsv", "outcome_scales.tsv"
 ACCURACY_SUMS = "accuracy_sums.tsv"
 SUM_COLUMNS = ("n", "outcome_sum", "outcome_squares", "score_sum", "score_squares", "products")
 COVARIATES, LOADINGS = "covariate_weights.tsv", "pca_loadings.tsv"
+OUTCOME_LOADINGS = "outcome_loadings.tsv"
 # Of a run's provenance, what two replays share and nobody's machine shows.
 PUBLIC_PROVENANCE = ("dpgrs", "commit", "code_digest", "python", "libraries", "settings_digest")
 RELEASE = "release"
 
 
 def write_bundle(
-    directory, *, scores, statement, provenance, scales=None, covariates=None, loadings=None, sums=None
+    directory,
+    *,
+    scores,
+    statement,
+    provenance,
+    scales=None,
+    covariates=None,
+    loadings=None,
+    outcome_loadings=None,
+    sums=None,
 ):
     """Write a release as one folder; it is whole or absent.
 
@@ -48,6 +58,7 @@ def write_bundle(
     scales : pandas.DataFrame of the outcomes' public centre, scale and origin; None where there are none.
     covariates : pandas.DataFrame of the weights of covariates with their public constants; None likewise.
     loadings : path of the public loadings of principal components; None likewise.
+    outcome_loadings : text of the table of the public loadings of the outcomes; None likewise.
     sums : (n_outcomes, 6) float64, over the public people measured on, from
         `dpgrs.release.constants.reference_sums`; None where there are none.
 
@@ -81,6 +92,8 @@ def write_bundle(
             _write_text(folder / COVARIATES, table_text(covariates))
         if loadings is not None:
             shutil.copyfile(loadings, folder / LOADINGS)
+        if outcome_loadings is not None:
+            _write_text(folder / OUTCOME_LOADINGS, outcome_loadings)
         statement |= {"files": _digests(folder)}
         validate(statement)
         _write_text(folder / STATEMENT, _json(statement))
@@ -98,7 +111,7 @@ def remove_bundle(directory):
         If the folder holds anything else: it could be anybody's.
     """
     files = {STATEMENT, SUMS, PROVENANCE, PLAIN_LANGUAGE, REGISTRY}
-    files |= {CONSTANTS, SCALES, ACCURACY_SUMS, COVARIATES, LOADINGS}
+    files |= {CONSTANTS, SCALES, ACCURACY_SUMS, COVARIATES, LOADINGS, OUTCOME_LOADINGS}
     remove_own(directory, names=files | {"scores", "standard_errors"}, kind="a release")
 
 

@@ -4,9 +4,10 @@ from fractions import Fraction
 
 from dpgrs import __version__
 from dpgrs.genotypes.dosages import DOSAGE_STEP
+from dpgrs.io.tables.outcome_loadings import read_outcome_loadings
 from dpgrs.methods.blup_ld import mismatch_in_words
 from dpgrs.methods.boosted_adassp import CLIP, ROUNDS
-from dpgrs.methods.mechanisms import request_of
+from dpgrs.methods.mechanisms import drawn_names, request_of
 from dpgrs.methods.planning import expected_noise_sd
 from dpgrs.methods.registry import METHODS, named
 from dpgrs.methods.reusecov import SMALLEST_KNOWN
@@ -24,7 +25,7 @@ from dpgrs.privacy.statement.content import (
     Total,
 )
 from dpgrs.privacy.statement.statement import ledger_standing
-from dpgrs.release.bundle import SCALES
+from dpgrs.release.bundle import OUTCOME_LOADINGS, SCALES
 from dpgrs.release.covariates import covariate_inputs
 from dpgrs.release.pgs_catalog import site_digest
 from dpgrs.study.identity import public_identity
@@ -40,6 +41,10 @@ RESCALED = (
     "X'Y of an outcome is multiplied by the number of rows over those on which it is known.",
 )
 ROUNDED = "Weights are rounded to 10 significant digits."
+MAPPED = (
+    "What was released is of components of the outcomes, {names}; the weights of these are mapped back to "
+    "outcomes by their public loadings."
+)
 CONSTANT = "The constant of a prediction follows from its weights and from noisy or public means."
 OF_ACCURACY = ("R^2 = 1 - RSS/TSS and MSE = RSS/n of noisy sums over people held out, TSS about 0.",)
 
@@ -89,6 +94,7 @@ def release_content(
         public_inputs=(*_public_inputs(settings, digest, label, fit), *covariate_inputs(settings, loadings)),
         post_processing=(
             *_post_processing(fit, is_counted=missing == Missing.COUNTED),
+            *([MAPPED.format(names=", ".join(label["components"]))] if "components" in label else ()),
             *(() if mismatch is None else (mismatch_in_words(mismatch),)),
             *(OF_ACCURACY if measured else ()),
         ),
@@ -123,7 +129,8 @@ def _noise_of_weights(fit, sites, label, noisy):
 
 def _draws_of_outcomes(label, measured):
     """List every draw with the one outcome that it is of, or None: those of accuracy come last."""
-    names, n_budgets = label["outcomes"], label["n_outcomes"] // label["request"]["n_outcomes"]
+    names = drawn_names(label)
+    n_budgets = len(names) // label["request"]["n_outcomes"]
     parts = {request: outcomes for (_, *outcomes), request in label["requests"]}
     drawn = [(event, parts[event["request"]]) for event in label["events"]]
     owners = names if n_budgets > 1 else [None]
@@ -145,7 +152,8 @@ def _totals(label, draws):
     shared = by_owner.pop(None, [])
     events = [*shared, *(event for owned in by_owner.values() for event in owned)]
     summed = study_totals(shared, by_owner, delta=request["delta"])
-    has_accuracy, is_joint = len(draws) > len(label["events"]), request["n_outcomes"] == label["n_outcomes"]
+    has_accuracy = len(draws) > len(label["events"])
+    is_joint = "components" in label or request["n_outcomes"] == label["n_outcomes"]
     epsilon = summed.study.ledger
     if is_joint and not has_accuracy and _is_as_asked(events, request):
         epsilon = request["epsilon"]
@@ -229,6 +237,11 @@ def _public_inputs(settings, digest, label, fit):
     if settings["outcomes"]["scales"]:
         digest = public_identity(settings)["outcomes"]["scales"]
         yield PublicInput("centre and scale of the outcomes", digest, f"a table of the curator, {SCALES}")
+    if settings["outcomes"]["loadings"]:
+        found = read_outcome_loadings(settings["outcomes"]["loadings"])
+        yield PublicInput(
+            "loadings of the outcomes on components", found.digest, f"{found.origin}, {OUTCOME_LOADINGS}"
+        )
     if settings["cohort"]["field"] == "DS":
         yield PublicInput("genotypes", "imputed dosages", f"rounded to multiples of {DOSAGE_STEP:g}")
     people = terms_of(settings)

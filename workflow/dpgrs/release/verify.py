@@ -24,6 +24,8 @@ from dpgrs.release.folder_check import (
     read_digests,
     read_text,
 )
+from dpgrs.release.loadings_check import FILE as LOADINGS
+from dpgrs.release.loadings_check import loadings_problems
 from dpgrs.release.prediction_check import CONSTANTS, accuracy_problems, read_constants, read_sums
 from dpgrs.release.prediction_check import SUMS as ACCURACY_SUMS
 from dpgrs.release.reference_check import score_people, sum_problems
@@ -39,7 +41,7 @@ FIXED_FILES = {
     CONSTANTS,
     SUMS,
 }
-TABLES = {ACCURACY_SUMS, "outcome_scales.tsv", "covariate_weights.tsv", "pca_loadings.tsv"}
+TABLES = {ACCURACY_SUMS, "outcome_scales.tsv", "covariate_weights.tsv", "pca_loadings.tsv", LOADINGS}
 PROVENANCE_KEYS = {"dpgrs", "commit", "code_digest", "python", "libraries", "settings_digest"}
 # An absolute path of Unix or Windows, a home folder, a file address; not a web address or a fraction.
 TRACE = re.compile(r"(?<![\w:/.])~?/[\w.+-]+/[\w.+-]+|\b[A-Za-z]:\\+\w|\bfile://|(?<!\w)~/\w")
@@ -101,6 +103,8 @@ def verify_release(directory, *, reference=None):
             constant = constants[number][0] if constants and number < len(constants) else None
             problems += _score_problems(statement, score, files, constant=constant)
         problems += _trace_problems(files, statement)
+    if not problems:
+        problems = loadings_problems(statement, files)
     if not problems and reference is not None:
         problems = _reference_problems(statement, files, Path(reference))
     if problems:

@@ -273,6 +273,8 @@ class ReportData:
     screening : Screening, or None where no method chooses variants.
     binary : tuple of str, the measured outcomes that have two values alone.
     quality : Quality, of the genotypes; None leaves their page out.
+    loadings : (n_outcomes, n_components) float64, public, of the outcomes on what was drawn of them; None
+        where that is the outcomes.
 
     Raises
     ------
@@ -293,6 +295,7 @@ class ReportData:
     screening: Screening | None = None
     quality: Quality | None = None
     binary: tuple = ()
+    loadings: np.ndarray | None = None
 
     def __post_init__(self):
         shape = (len(self.outcomes), len(self.variants))

@@ -4,13 +4,14 @@ from pathlib import Path
 
 from dpgrs.reporting import overview, study_terms
 from dpgrs.reporting.attacks import ATTACKS
+from dpgrs.reporting.loadings import CARRIED
 from dpgrs.reporting.outcomes import FITS, WEIGHTS
 from dpgrs.reporting.qc import GENOTYPES
 from dpgrs.reporting.rendering import write_assets, write_outcomes, write_page
 from dpgrs.reporting.screening import CHOICES, CHOSEN
 
 OVERVIEW = [study_terms.RUN, overview.ACCURACY, CHOICES, overview.OUTCOMES, ATTACKS, study_terms.PRIVACY]
-OF_OUTCOME = [WEIGHTS, CHOSEN, FITS, study_terms.PRIVACY_OF_OUTCOME]
+OF_OUTCOME = [WEIGHTS, CHOSEN, CARRIED, FITS, study_terms.PRIVACY_OF_OUTCOME]
 PAGE_OF_GENOTYPES = "genotypes.html"
 
 

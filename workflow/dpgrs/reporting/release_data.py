@@ -67,6 +67,8 @@ class ReleaseData:
     covariates : data frame of outcome, covariate, weight, centre, scale and bound; None where there are none.
     scales : data frame, indexed by outcome, of the public centre, scale and is_binary; None where there are
         none.
+    loadings : (n_outcomes, n_components) float64, public, of the outcomes on what was released of them; None
+        where that is the outcomes.
 
     Raises
     ------
@@ -86,6 +88,7 @@ class ReleaseData:
     standard_errors: np.ndarray | None = None
     covariates: pd.DataFrame | None = None
     scales: pd.DataFrame | None = None
+    loadings: np.ndarray | None = None
 
     def __post_init__(self):
         n_weights = len(self.variants) if self.chosen is None else self.chosen.shape[1]

@@ -5,6 +5,7 @@ from pathlib import Path
 import numpy as np
 
 from dpgrs.privacy.statement.boosting_rounds import gather_rounds
+from dpgrs.reporting.loadings import CARRIED
 from dpgrs.reporting.outcome_figures import MAX_BARS, WeightsFigure
 from dpgrs.reporting.release_data import AUDITED, STATISTICS, terms_rows
 from dpgrs.reporting.rendering import (
@@ -133,6 +134,7 @@ OF_OUTCOME = [
     Section("Weights along the genome", "released_weights.html", _weights, category="Outcomes"),
     Section("From score to prediction", "prediction.html", _prediction, anchor="prediction"),
     Section("Covariates", "released_covariates.html", _covariates, anchor="covariates"),
+    CARRIED,
     Section("Accuracy", "released_accuracy.html", _accuracy),
     Section("What is promised", "promise.html", same_for_all(_promise)),
 ]

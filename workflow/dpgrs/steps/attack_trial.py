@@ -221,7 +221,7 @@ def _noisy_releases(noisy, size):
         if label["request"]["n_variants"] == size and _is_attacked(label["request"]):
             sigma = {event["statistic"]: event["sigma"] for event in label["events"]}
             yield from _statistics_releases(
-                {"method": ""} | _terms(label["request"], arrays["cross"]),
+                {"method": ""} | _terms(label["request"], label["n_outcomes"]),
                 _row_loss(label),
                 gram=arrays["gram"],
                 cross=arrays["cross"],
@@ -256,7 +256,7 @@ def _penalties(targets, penalty):
 
 def _weights_releases(fits, noisy, size, counts, *, n, penalties):
     losses = {
-        tuple(_terms(label["request"], arrays["cross"]).values()): _row_loss(label) for label, arrays in noisy
+        tuple(_terms(label["request"], label["n_outcomes"]).values()): _row_loss(label) for label, _ in noisy
     }
     for label, arrays in fits:
         taken = METHODS[label["method"]].ridge if label["method"] in METHODS else None
@@ -266,7 +266,7 @@ def _weights_releases(fits, noisy, size, counts, *, n, penalties):
         is_private = label["protection"] != Protection.NONE
         for count in [len(arrays["weights"])] if is_private else counts:
             fit = LinearFit(arrays["weights"][:count], arrays["means"], arrays["intercept"][:count])
-            terms = _terms(label, fit.weights)
+            terms = _terms(label, len(fit.weights))
             known = {"fit": fit, "n": n, "penalty": penalties[taken]}
             yield Release(
                 {"attack": "weights", "method": label["method"]} | terms,
@@ -276,10 +276,10 @@ def _weights_releases(fits, noisy, size, counts, *, n, penalties):
             )
 
 
-def _terms(label, outcomes):
-    """Return the terms of a release but for the method; `outcomes` has a row for each outcome."""
+def _terms(label, n_outcomes):
+    """Return the terms of a release but for the method."""
     terms = {name: label[name] for name in TERMS if name != "method"}
-    return terms | {"n_variants": label["n_variants"], "n_outcomes": len(outcomes)}
+    return terms | {"n_variants": label["n_variants"], "n_outcomes": n_outcomes}
 
 
 def _row_loss(label):

@@ -15,6 +15,7 @@ from dpgrs.linalg.clipped_statistics import (
     count_long_rows,
     grid_frequency,
 )
+from dpgrs.linalg.components import components_of
 from dpgrs.linalg.covariates import fractional_statistics, with_covariates
 from dpgrs.linalg.norms import budget_groups, clipped_outcomes, outcome_norm, row_norm_of
 from dpgrs.linalg.statistics import (
@@ -65,13 +66,14 @@ def compute_statistics(
     Raises
     ------
     UsageError
-        With covariates or dosages under other bounds.
+        With covariates, dosages or components of outcomes under other bounds.
     DpgrsError
         If the files are not of the same people. No number is told.
     """
     panel, outcomes, covariates = Panel.open(panel), Outcomes.load(outcomes), Covariates.load(covariates)
     privacy, outcome_bound = settings.privacy, settings.outcomes.bound
-    for kind, is_there in (("covariates", covariates is not None), ("dosages", panel.has_dosages)):
+    kinds = {"covariates": covariates is not None, "dosages": panel.has_dosages}
+    for kind, is_there in (kinds | {"loadings of outcomes": outcomes.loadings is not None}).items():
         if is_there and privacy.bounds != Bounds.TIGHT:
             raise UsageError(
                 f"`privacy.bounds` must be tight with {kind}, got {privacy.bounds}. Set it to tight."
@@ -93,16 +95,19 @@ def compute_statistics(
     def shared(count):
         return count if privacy.outcome_budget == "joint" else 1
 
+    drawn = outcomes.values
+    if outcomes.loadings is not None:
+        drawn = {size: components_of(Y, outcomes.loadings, bound=outcome_bound) for size, Y in drawn.items()}
     if privacy.bounds == Bounds.TIGHT:
         for size in columns:
             frequency = panel.frequency[columns[size]]
             zero = column_moments(grid_frequency(frequency), rows=outcomes.rows)[0]
             origin[size] = np.append(zero, np.zeros(own.get("n_covariates", 0)))
-            for count in settings.outcomes.count or [len(outcomes.names)]:
+            for count in outcomes.drawn_counts(settings.outcomes.count):
                 clipped[size, count] = _clipped(
                     genotypes[columns[size]],
                     frequency,
-                    outcomes.values[size][:count],
+                    drawn[size][:count],
                     bound=outcome_bound,
                     clips=(privacy.genotype_clip, privacy.outcome_clip),
                     n_shared=shared(count),
@@ -120,7 +125,7 @@ def compute_statistics(
         outcome_bound=outcome_bound,
         clipped=clipped,
         origin=origin,
-        clips=_clip_counts(panel, outcomes, clipped, covariates, bound=outcome_bound, shared=shared)
+        clips=_clip_counts(panel, outcomes, drawn, clipped, covariates, bound=outcome_bound, shared=shared)
         if settings.mode == "benchmark"
         else None,
         **own,
@@ -155,7 +160,7 @@ def _clipped(genotypes, frequency, values, *, bound, clips, n_shared, rows, cova
     return ClippedStatistics(X_sums, Y_sums, row_norm, norm)
 
 
-def _clip_counts(panel, outcomes, clipped, covariates, *, bound, shared):
+def _clip_counts(panel, outcomes, drawn, clipped, covariates, *, bound, shared):
     """Count the training values beyond the bound, and the training rows that tight bounds shrink."""
     is_training = outcomes.is_training
     values = {
@@ -170,7 +175,7 @@ def _clip_counts(panel, outcomes, clipped, covariates, *, bound, shared):
         n_genotypes = count_long_rows(
             genotypes[columns], panel.frequency[columns], row_norm=part.row_norm, **options
         )
-        Y = grid_outcomes(outcomes.values[size][:count, is_training], bound=bound)
+        Y = grid_outcomes(drawn[size][:count, is_training], bound=bound)
         groups = [Y[group] for group in budget_groups(count, n_shared=shared(count))]
         is_long = [long_rows(group, norm=part.outcome_norm, step=OUTCOME_STEP)[0] for group in groups]
         n_outcomes = int(np.any(is_long, axis=0).sum())

@@ -102,14 +102,15 @@ def draw(
 
 def _draws(settings, mechanism, methods, data):
     """Yield every Draw that settings ask for."""
-    n_outcomes, rows = len(data.outcomes.names), data.outcomes.rows
-    grid = requests_of(settings, rows=rows, n_outcomes=n_outcomes)
+    outcomes = data.outcomes
+    counts = outcomes.drawn_counts(settings.outcomes.count)
+    grid = requests_of(settings, rows=outcomes.rows, counts=counts)
     for method in methods:
         for request, count in grid:
             if mechanism.serves(method, request):
                 known = {"method": method, "data": data, "n_outcomes": count, "settings": settings}
                 asked = mechanism.asked(request, **known)
-                yield Draw(settings, mechanism, method, data, asked, data.outcomes.names[:count])
+                yield Draw(settings, mechanism, method, data, asked, outcomes.drawn_names[:count])
 
 
 def _only(draws):
@@ -136,7 +137,7 @@ class Draw:
     method : str, for which it is drawn; None where all methods of the mechanism share it.
     data : TrainingData
     request : PrivacyRequest
-    names : tuple of str, of the outcomes.
+    names : tuple of str, of the outcomes or of their components.
     """
 
     settings: Settings
@@ -193,5 +194,8 @@ class Draw:
         """Describe what was drawn: the request with its events."""
         label = {"mechanism": self.mechanism.name, "request": asdict(self.request), "n": drawn.n}
         label |= {"n_outcomes": len(self.names), "outcomes": self.names}
+        if (outcomes := self.data.outcomes).components is not None:
+            own = {"n_outcomes": len(outcomes.names), "outcomes": outcomes.names}
+            label |= own | {"components": self.names}
         label |= {"events": [event.as_dict() for event in drawn.events]}
         return label | self.mechanism.remarks(drawn)

@@ -5,6 +5,7 @@ from pathlib import Path
 from dpgrs.errors import DpgrsError, UsageError
 from dpgrs.evaluation.split import per_row, row_names, split_rows
 from dpgrs.io.panel import Panel
+from dpgrs.io.tables.outcome_loadings import read_outcome_loadings
 from dpgrs.io.tables.phenotypes import (
     constants_of,
     describe_scale,
@@ -13,7 +14,7 @@ from dpgrs.io.tables.phenotypes import (
     read_scales,
     standardise,
 )
-from dpgrs.io.trials import Outcomes
+from dpgrs.io.trials import Outcomes, simulated_names
 from dpgrs.linalg.statistics import coded_rows, column_moments
 from dpgrs.simulation.outcomes import simulate_outcomes
 from dpgrs.study.counted_people import TELL_NOBODY, count_people
@@ -38,6 +39,7 @@ def make_outcomes(
     trial: int,
     table: Path | None = None,
     scales: Path | None = None,
+    loadings: Path | None = None,
     people_counts: Path | None = None,
     output: Path,
 ):
@@ -53,6 +55,7 @@ def make_outcomes(
     trial : number of the trial, from 1: it tells the trials' draws apart.
     table : table of real outcomes; they are simulated if it is left out.
     scales : public constants that standardise the table's outcomes, which are taken as they are otherwise.
+    loadings : public loadings of the outcomes on components, which are drawn in their place.
     people_counts : how many have each outcome, for the operator.
     output : outcomes and split.
 
@@ -87,7 +90,7 @@ def make_outcomes(
         simulated = {size: _simulate(panel, size, rows=rows, key=(trial,), **options) for size in sizes}
         values = {size: both[0] for size, both in simulated.items()}
         effects = {size: both[1] for size, both in simulated.items()}
-        names = [f"simulated_{i + 1:04d}" for i in range(count)]
+        names = simulated_names(count)
     else:
         outcomes = read_outcomes(table, columns=slice(count))
         count_people(
@@ -109,7 +112,10 @@ def make_outcomes(
         values = dict.fromkeys(sizes, per_row(per_person, rows=rows))
         effects = {}
     prevalence = None if prevalence is None else prevalence[:count]
-    Outcomes(tuple(names[:count]), values, effects, is_training, rows, prevalence).save(output)
+    names = tuple(names[:count])
+    found = None if loadings is None else read_outcome_loadings(loadings)
+    drawn = (None, None) if found is None else (found.components, found.of(names))
+    Outcomes(names, values, effects, is_training, rows, prevalence, *drawn).save(output)
 
 
 def _standardised(outcomes, constants, *, is_release):

@@ -9,7 +9,7 @@ import pandas as pd
 from dpgrs.errors import DpgrsError, UsageError
 from dpgrs.io.sites import SITE_COLUMNS, read_chosen_sites
 from dpgrs.privacy.statement.text import budget_in_words, n_chosen
-from dpgrs.release.bundle import CONSTANTS, COVARIATES, SCALES, STATEMENT
+from dpgrs.release.bundle import CONSTANTS, COVARIATES, OUTCOME_LOADINGS, SCALES, STATEMENT
 from dpgrs.release.pgs_catalog import in_file_order, site_digest
 from dpgrs.release.verify import verify_release
 from dpgrs.reporting import release_pages
@@ -64,6 +64,7 @@ def render_release_report(
         constants=_constants(bundle / CONSTANTS),
         covariates=_table(bundle / COVARIATES),
         scales=_scales(bundle / SCALES),
+        loadings=_loadings(bundle / OUTCOME_LOADINGS, statement["data_domain"]["outcomes"]),
         **_of_chosen(variants, scores, bundle, statement),
     )
     write_report(release_pages, data, output, processes=processes, figures=figures)
@@ -113,6 +114,12 @@ def _scales(path):
     """Return the public constants of outcomes, indexed by outcome; None where a release has none."""
     table = _table(path)
     return None if table is None else table.set_index("outcome")
+
+
+def _loadings(path, outcomes):
+    """Return the public loadings of outcomes, (n_outcomes, n_components); None where a release has none."""
+    table = _table(path)
+    return None if table is None else table.set_index("outcome").loc[outcomes].to_numpy(dtype=np.float64)
 
 
 def _table(path):

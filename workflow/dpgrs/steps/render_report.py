@@ -180,6 +180,7 @@ def _report_data(
         screening=read_screening(choices, panel, outcomes, settings) if choices else None,
         binary=_binary(outcomes, largest),
         quality=_quality(qc, genotypes, settings) if qc and genotypes else None,
+        loadings=outcomes.loadings,
     )
 
 

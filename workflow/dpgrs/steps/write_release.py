@@ -6,6 +6,7 @@ from dpgrs.errors import DpgrsError
 from dpgrs.io.files import written_digest
 from dpgrs.io.json_files import read_json
 from dpgrs.io.sites import read_chosen_sites
+from dpgrs.io.tables.outcome_loadings import read_outcome_loadings
 from dpgrs.io.tables.phenotypes import constants_of, read_scales
 from dpgrs.privacy.ledger.ledger import Ledger
 from dpgrs.privacy.statement.audits import summarise_audits
@@ -84,7 +85,7 @@ def write_release(
     )
     require_same_release(output, {event["request"] for event in content.events}, fit=terms)
     remove_bundle(output)
-    scales = settings["outcomes"]["scales"]
+    scales, outcome_loadings = (settings["outcomes"][name] for name in ("scales", "loadings"))
     write_bundle(
         output,
         scores=scores,
@@ -93,18 +94,24 @@ def write_release(
         scales=None if scales is None else constants_of(names, read_scales(scales), path=scales),
         covariates=covariate_weights(fit.weights[:, size:], names, settings=settings),
         loadings=loadings,
+        outcome_loadings=None if outcome_loadings is None else read_outcome_loadings(outcome_loadings).text,
         sums=load_reference_sums(accuracy),
     )
 
 
 def _require_same_data(settings, files, label, book):
     """Refuse statistics of other data, sites, covariates, loadings or choices of people than are named."""
-    identity = public_identity(settings)
+    public = public_identity(settings)
     # None where a study has none: statistics with covariates, say, must not pass for those without.
-    named = {name: identity.get(name) for name in WHERE_THERE}
-    wanted = identity["dataset"] | exact_values(named) | files
+    named = {name: public.get(name) for name in WHERE_THERE}
+    wanted = public["dataset"] | exact_values(named) | files
     for part, request in label["requests"]:
         identity = book.requests[request].identity
+        if identity.get("outcomes", public["outcomes"]).get("loadings") != public["outcomes"].get("loadings"):
+            raise DpgrsError(
+                "The statistics of the outcomes were released by other `outcomes.loadings` than the study's. "
+                "Run the study again."
+            )
         other = [name for name, value in wanted.items() if identity.get(name) != value]
         if other:
             raise DpgrsError(

@@ -15,6 +15,7 @@ READS_OF_IDENTITY = (
     "outcomes.heritability",
     "outcomes.causal_share",
     "outcomes.scales",
+    "outcomes.loadings",
     "outcomes.test_share",
     "seed",
     "covariates",
@@ -46,7 +47,8 @@ def public_identity(config):
     Of the lists of people only their kinds are here, as ids are private and a digest confirms a guessed list.
     Lists that change under one `dataset.version` change the statistics: to the ledger the data changed.
     """
-    from dpgrs.study.table_settings import covariate_identity, scales_identity  # pandas, for whoever needs it
+    # pandas, for whoever needs it
+    from dpgrs.study.table_settings import covariate_identity, outcome_loadings_identity, scales_identity
 
     cohort, outcomes, dataset = config["cohort"], config["outcomes"], config["dataset"]
     is_simulated = cohort["source"] == "simulate"
@@ -66,7 +68,9 @@ def public_identity(config):
             "test_share": outcomes["test_share"],
             "seed": config["seed"],
         },
-        "outcomes": {name: outcomes[name] for name in drawn} | scales_identity(outcomes["scales"]),
+        "outcomes": {name: outcomes[name] for name in drawn}
+        | scales_identity(outcomes["scales"])
+        | outcome_loadings_identity(outcomes["loadings"]),
         **covariate_identity(config["covariates"]),
         **({"people": people} if (people := terms_of(config).public) else {}),
     }

@@ -19,7 +19,7 @@ from dpgrs.privacy.ledger.hash_chain import digest
 from dpgrs.study.identity import fit_settings, public_identity
 from dpgrs.study.request_identity import fit_identity, identify_accuracy, identify_part
 from dpgrs.study.settings import counts_outcomes
-from dpgrs.study.table_settings import covariate_terms
+from dpgrs.study.table_settings import covariate_terms, drawn_counts
 from dpgrs.types import Bounds, Coding, Metrics
 
 # What an identity says that a run finds out: the sites chosen, and by them and the draws all that follows.
@@ -124,7 +124,8 @@ def _wanted(config):
 def _all_parts(config):
     """Return the request of a release, and what its steps ask of the ledger."""
     outcomes = config["outcomes"]
-    count = outcomes["count"][0] if outcomes["count"] else len(outcome_names(outcomes["file"]))
+    counted = outcomes["count"] or [len(outcome_names(outcomes["file"]))]
+    count = drawn_counts(outcomes | {"count": counted})[0]
     request = _request(config, n_shared=count if config["privacy"]["outcome_budget"] == "joint" else 1)
     return request, _parts(config, request, n_budgets=count // request.n_outcomes)
 

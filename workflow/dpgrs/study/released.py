@@ -7,7 +7,7 @@ import numpy as np
 from dpgrs.errors import DpgrsError
 from dpgrs.io.trials import load_labelled
 from dpgrs.linalg.linear_fit import LinearFit
-from dpgrs.methods.mechanisms import mechanism_of_file, request_of
+from dpgrs.methods.mechanisms import drawn_names, mechanism_of_file, request_of
 from dpgrs.privacy.accounting.events import event_of
 from dpgrs.privacy.ledger.charging import public_terms
 from dpgrs.privacy.ledger.entries import Account
@@ -118,13 +118,13 @@ def claimed_draws(label, request_id):
 
 
 def _outputs(label, noisy):
-    return mechanism_of_file(label).outputs(noisy, tuple(label["outcomes"]), request_of(label))
+    return mechanism_of_file(label).outputs(noisy, drawn_names(label), request_of(label))
 
 
 def _is_charged(label, book, request, part, request_id):
     """Tell whether a request of the ledger is about this part, and about what the label claims of it."""
     reserved, mechanism = book.requests[request_id], mechanism_of_file(label)
-    identity, (_, *names) = reserved.identity, mechanism.depends_on(part, tuple(label["outcomes"]), request)
+    identity, (_, *names) = reserved.identity, mechanism.depends_on(part, drawn_names(label), request)
     return (
         reserved.account == Account(request.protection, request.unit, request.neighbours)
         and identity["mechanism"] == mechanism.name

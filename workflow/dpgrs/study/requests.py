@@ -24,14 +24,14 @@ READS_OF_REQUESTS = (
 READS_OF_METRICS = (*READS_OF_IDENTITY, *READS_OF_FIT, "evaluation", "privacy.ledger")
 
 
-def requests_of(settings, *, rows, n_outcomes):
+def requests_of(settings, *, rows, counts):
     """List every request of a study, with its number of outcomes.
 
     Parameters
     ----------
     settings : Settings, with `READS_OF_REQUESTS`.
     rows : Rows
-    n_outcomes : int, all that there are.
+    counts : list of int, numbers of outcomes that are drawn together.
 
     Returns
     -------
@@ -43,7 +43,7 @@ def requests_of(settings, *, rows, n_outcomes):
         accountings=privacy.accounting,
         epsilons=privacy.epsilon,
         sizes=settings.panel.size,
-        counts=settings.outcomes.count or [n_outcomes],
+        counts=counts,
         rows=rows,
         outcome_bound=settings.outcomes.bound,
         counts_outcomes=counts_outcomes(settings),

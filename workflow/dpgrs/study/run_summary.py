@@ -54,6 +54,7 @@ def describe_success(settings, *, results, earlier):
     if _is_release(settings):
         places["Bundle"] = Path(results, "release", "SHA256SUMS").parent
     lines = [f"{name}: {path}" for name, path in places.items() if path.exists()] + _misfit(settings, results)
+    lines += _lost(settings)
     if _is_release(settings):
         return lines + _charge(settings, _own_requests(settings, results), earlier)
     return (
@@ -83,6 +84,22 @@ def _misfit(settings, results):
 
     weights = Path(results, "private").glob("trial*/weights.npz")
     return misfit_in_words(arrays for path in weights for _, arrays in load_labelled(path))
+
+
+def _lost(settings):
+    """Say of which outcome public loadings carry least, if there are any."""
+    path = settings["outcomes"]["loadings"]
+    if path is None:
+        return []
+    from dpgrs.io.tables.outcome_loadings import carried_shares, read_outcome_loadings
+
+    found = read_outcome_loadings(path)
+    shares = carried_shares(found.values)
+    worst = shares.argmin()
+    return [
+        f"Public loadings carry {100 * shares[worst]:.0f} % of the variance of {found.outcomes[worst]}, the "
+        f"least of {len(shares)} outcomes: what genes do to the rest is in no weight."
+    ]
 
 
 def _missing(counts):

@@ -45,6 +45,7 @@ PATHS = (
     "people.related",
     "outcomes.file",
     "outcomes.scales",
+    "outcomes.loadings",
     "covariates.file",
     "covariates.scales",
     "evaluation.outcomes",
@@ -210,7 +211,9 @@ def _with_implied(raw):
     outcomes = raw.get("outcomes")
     if not isinstance(outcomes, dict) or outcomes.get("source") != "file":
         return raw
-    return {**raw, "outcomes": {"count": None, "missing": Missing.COUNTED.value, **outcomes}}
+    # Of components there are none that are missing.
+    missing = Missing.NONE if outcomes.get("loadings") else Missing.COUNTED
+    return {**raw, "outcomes": {"count": None, "missing": missing.value, **outcomes}}
 
 
 def _over(defaults, raw):

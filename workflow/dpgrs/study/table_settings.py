@@ -2,12 +2,39 @@
 
 from dpgrs.errors import DpgrsError
 from dpgrs.io.loadings import component_names
+from dpgrs.io.tables.outcome_loadings import read_outcome_loadings
 from dpgrs.io.tables.phenotypes import constants_of, read_scales, scales_digest
 
 
 def scales_identity(path):
     """Return the digest of the constants of outcomes as a dict, empty where there are none."""
     return {} if path is None else {"scales": scales_digest(read_scales(path))}
+
+
+def outcome_loadings_identity(path):
+    """Return the digest of the loadings of outcomes as a dict, empty where there are none."""
+    return {} if path is None else {"loadings": read_outcome_loadings(path).digest}
+
+
+def drawn_counts(outcomes):
+    """Return how many outcomes, or components of these, are drawn together.
+
+    Parameters
+    ----------
+    outcomes : dict, that section of the configuration, with `count`.
+
+    Returns
+    -------
+    list of int
+
+    Raises
+    ------
+    DpgrsError
+        If the table of loadings is missing or cannot be read.
+    """
+    if outcomes["loadings"] is None:
+        return outcomes["count"]
+    return [len(read_outcome_loadings(outcomes["loadings"]).components)]
 
 
 def table_columns(covariates):

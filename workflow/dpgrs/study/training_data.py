@@ -9,6 +9,7 @@ from dpgrs.errors import DpgrsError, UsageError
 from dpgrs.io.panel import Panel, check_same_people
 from dpgrs.io.trials import Outcomes, Statistics, load_labelled
 from dpgrs.linalg.attenuation import clip_slopes
+from dpgrs.linalg.components import mapped_loadings
 from dpgrs.linalg.norms import clipped_outcomes
 from dpgrs.linalg.statistics import OUTCOME_STEP, largest_row_norm
 from dpgrs.methods.chosen import ScreeningData
@@ -126,7 +127,17 @@ class TrainingData:
         part = self.statistics.clipped.get((request.n_variants, n_outcomes))
         # Of public outcomes the request tells the largest row there is, at which nothing was clipped.
         bounds = {"bound": request.outcome_bound, "norm": None if part is None else part.outcome_norm}
-        return clip_slopes(self.outcomes.prevalence[:n_outcomes], n_shared=request.n_outcomes, **bounds)
+        prevalence = self.outcomes.prevalence
+        if self.outcomes.loadings is not None:
+            # Components of many outcomes are about normal, whatever these are.
+            prevalence = np.full(n_outcomes, np.nan)
+        return clip_slopes(prevalence[:n_outcomes], n_shared=request.n_outcomes, **bounds)
+
+    @property
+    def public_loadings(self):
+        """By what weights of components are mapped back, as keywords; empty where outcomes are drawn."""
+        found = self.outcomes.loadings
+        return {} if found is None else {"loadings": mapped_loadings(found)}
 
     def rows(self, n_variants):
         """Return the ScreeningData of a panel size, with all outcomes: draws take as many as are named."""

@@ -1,0 +1,149 @@
+"""Components of outcomes: a map of each row by itself, in integers, and weights mapped back."""
+
+from fractions import Fraction
+from itertools import product
+
+import numpy as np
+import pytest
+
+from dpgrs.errors import UsageError
+from dpgrs.linalg import components as module
+from dpgrs.linalg.components import MAP_STEP, component_map, components_of, mapped_loadings
+from dpgrs.linalg.linear_fit import LinearFit
+from dpgrs.linalg.norms import clipped_outcomes
+from dpgrs.linalg.statistics import OUTCOME_STEP
+from dpgrs.privacy.sensitivity import cross_sensitivity
+
+BOUND = 3.0
+
+
+@pytest.fixture
+def rng():
+    return np.random.default_rng(1)
+
+
+def loadings(rng, n_outcomes, n_components, *, share=(0.3, 0.9)):
+    """Draw loadings that carry shares of the variance between two numbers."""
+    L = rng.standard_normal((n_outcomes, n_components))
+    return L * np.sqrt(rng.uniform(*share, n_outcomes) / (L**2).sum(axis=1))[:, np.newaxis]
+
+
+def cohort(rng, L, n_rows):
+    """Draw components and outcomes by the model that loadings state."""
+    Z = rng.standard_normal((L.shape[1], n_rows))
+    residual_sd = np.sqrt(1 - (L**2).sum(axis=1))[:, np.newaxis]
+    return Z, L @ Z + residual_sd * rng.standard_normal((len(L), n_rows))
+
+
+def test_component_map__is_generalised_least_squares_of_variance_one(rng):
+    L = loadings(rng, 12, 3)
+    psi = 1 - (L**2).sum(axis=1)
+    inverse = np.linalg.inv(L.T @ np.diag(1 / psi) @ L)
+    scale = np.sqrt(1 + np.diag(inverse))
+    A = component_map(L) * MAP_STEP
+    np.testing.assert_allclose(A, np.diag(1 / scale) @ inverse @ L.T / psi, atol=MAP_STEP)
+    covariance = L @ L.T + np.diag(psi)
+    np.testing.assert_allclose(np.diag(A @ covariance @ A.T), 1, atol=1e-5)
+
+
+def test_mapped_loadings__give_effects_within_the_loadings_back(rng):
+    L, effects = loadings(rng, 12, 3), rng.standard_normal((3, 5))
+    back = mapped_loadings(L) @ (component_map(L) * MAP_STEP) @ (L @ effects)
+    np.testing.assert_allclose(back, L @ effects, atol=1e-5)
+
+
+def test_component_map__of_loadings_that_carry_all_is_the_pseudo_inverse(rng):
+    L = loadings(rng, 8, 2, share=(1, 1))
+    A = component_map(L) * MAP_STEP
+    wanted = np.linalg.pinv(L)
+    np.testing.assert_allclose(A / wanted, np.ones_like(A) * (A / wanted)[:, :1], rtol=1e-4)
+
+
+def test_components_of__is_what_integers_give(rng):
+    L, Y = loadings(rng, 6, 2), 2 * rng.standard_normal((6, 40))
+    found = components_of(Y, L, bound=BOUND)
+    step, A = Fraction(MAP_STEP), component_map(L)
+    for row, own in enumerate(Y.T):
+        units = [int(max(-BOUND, min(BOUND, value)) / OUTCOME_STEP) for value in own]
+        for component, entries in enumerate(A.tolist()):
+            exact = sum(map(int.__mul__, entries, units)) * step
+            limit = int(BOUND / OUTCOME_STEP)
+            assert found[component, row] / OUTCOME_STEP == max(-limit, min(limit, int(exact)))
+
+
+@pytest.mark.parametrize("missing", [0.0, 0.3])
+def test_components_of__a_row_hangs_on_no_other(rng, missing):
+    L, Y = loadings(rng, 30, 4), rng.standard_normal((30, 50))
+    Y[rng.uniform(size=Y.shape) < missing] = np.nan
+    whole = components_of(Y, L, bound=BOUND)
+    for row in range(50):
+        np.testing.assert_array_equal(components_of(Y[:, [row]], L, bound=BOUND), whole[:, [row]])
+    order = rng.permutation(30)
+    np.testing.assert_array_equal(components_of(Y[order], L[order], bound=BOUND), whole)
+
+
+def test_components_of__neighbours_differ_by_what_is_claimed(rng):
+    """X'Y of all rows with outcomes at both bounds, within them and missing, less that of one row fewer."""
+    L = np.array([[0.9, 0.1], [0.5, -0.6], [0.2, 0.8]])
+    values = (-9.0, -0.4, 0.0, 2.0, 9.0, np.nan)
+    Y = np.array(list(product(values, repeat=3))).T
+    norm = 1.5
+    Z = clipped_outcomes(components_of(Y, L, bound=BOUND), bound=BOUND, norm=norm, n_shared=2) * OUTCOME_STEP
+    X = np.array(list(product((-0.5, 0.5), repeat=2)))
+    products = np.einsum("rn,xd->nxrd", Z, X).reshape(-1, 4)
+    terms = {"rows": "haplotypes", "unit": "haplotype", "outcome_bound": BOUND, "outcome_norm": norm}
+    one, two = (
+        cross_sensitivity(2, 2, neighbours=neighbours, **terms).value
+        for neighbours in ("add-remove", "replace-one")
+    )
+    assert 0.999 * one < np.linalg.norm(products, axis=1).max() <= one
+    assert 0.999 * two < np.linalg.norm(products[:, np.newaxis] - products, axis=2).max() <= two
+
+
+@pytest.mark.parametrize("missing", [0.1, 0.3, 0.5])
+def test_components_of__missing_outcomes_do_not_shrink_them(rng, missing):
+    L = loadings(rng, 100, 5)
+    Z, Y = cohort(rng, L, 2000)
+    whole = components_of(Y, L, bound=BOUND)
+    Y[rng.uniform(size=Y.shape) < missing] = np.nan
+    found = components_of(Y, L, bound=BOUND)
+    slopes = [(one * Z).sum(axis=1) / (Z**2).sum(axis=1) for one in (whole, found)]
+    np.testing.assert_allclose(slopes[1], slopes[0], atol=0.03)
+
+
+def test_components_of__of_nothing_known_is_0(rng):
+    L = loadings(rng, 5, 2)
+    np.testing.assert_array_equal(components_of(np.full((5, 3), np.nan), L, bound=BOUND), np.zeros((2, 3)))
+
+
+def test_components_of__raise_on_sums_beyond_the_integers():
+    L = np.full((400, 1), 1e-3)
+    components_of(np.zeros((400, 1)), L, bound=BOUND)
+    with pytest.raises(UsageError, match=r"Lower `outcomes\.bound`"):
+        components_of(np.zeros((400, 1)), L, bound=1000.0)
+
+
+def test_components_of__is_the_least_squares_of_the_known_in_the_end(rng, monkeypatch):
+    L, Y = loadings(rng, 20, 3), rng.standard_normal((20, 6)) / 2
+    Y[:7, 2:] = np.nan
+    monkeypatch.setattr(module, "FILLS", 200)
+    found = components_of(Y, L, bound=BOUND)
+    psi, scale = 1 - (L**2).sum(axis=1), (mapped_loadings(L) / L)[0]
+    for row in range(6):
+        known = ~np.isnan(Y[:, row])
+        W = L[known].T / psi[known]
+        np.testing.assert_allclose(
+            found[:, row] * scale, np.linalg.solve(W @ L[known], W @ Y[known, row]), atol=1e-3
+        )
+
+
+def test_of_outcomes__maps_predictions_back(rng):
+    L = mapped_loadings(loadings(rng, 6, 2))
+    fit = LinearFit(
+        rng.standard_normal((2, 4)), rng.standard_normal(4), np.array([0.1, 0.2]), np.ones((2, 4))
+    )
+    X = rng.standard_normal((5, 4))
+    mapped = fit.of_outcomes(L)
+    np.testing.assert_allclose(mapped.predict(X), L @ fit.predict(X))
+    assert mapped.standard_errors is None
+    assert fit.of_outcomes(None) is fit

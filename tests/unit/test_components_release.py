@@ -1,0 +1,191 @@
+"""A release of components of outcomes, by its steps: drawn, charged, mapped back, stated and checked."""
+
+import numpy as np
+import pytest
+
+from dpgrs.errors import DpgrsError, UsageError
+from dpgrs.io.tables.outcome_loadings import read_outcome_loadings
+from dpgrs.io.trials import Outcomes, Statistics, load_labelled
+from dpgrs.linalg.components import components_of, mapped_loadings
+from dpgrs.linalg.norms import clipped_outcomes, outcome_norm
+from dpgrs.linalg.statistics import OUTCOME_STEP
+from dpgrs.methods.fits import FitTerms
+from dpgrs.methods.mechanisms import mechanism_of_file, request_of
+from dpgrs.planning.plan import plan_study
+from dpgrs.privacy.ledger.ledger import Ledger
+from dpgrs.release.verify import verify_release
+from dpgrs.study.settings_files import read_settings
+from forged_releases import edit, edit_statement, seal
+from step_studies import N_VARIANTS, NAMES, Study
+
+TABLE = "outcome\torigin\tfirst\tsecond\nc\ta survey, table 2\t0.2\t0.6\na\t\t0.8\t0.1\nb\t\t-0.7\t0.3\n"
+FILE = "outcome_loadings.tsv"
+PRIVACY = {"bounds": "tight", "accounting": "gdp"}
+
+
+@pytest.fixture
+def study(tmp_path, monkeypatch):
+    """A study of three outcomes, by public loadings on two components."""
+    (tmp_path / "private").mkdir(mode=0o700)
+    study = Study(tmp_path / "private", monkeypatch)
+    name_loadings(study, TABLE)
+    study.config = study.settings("reusecov-gauss", **PRIVACY)
+    study.config["outcomes"]["loadings"] = str(study.loadings)
+    return study
+
+
+def name_loadings(study, text):
+    """Lay a table of loadings into the folder, and what the step that makes outcomes takes of it."""
+    study.loadings, path = study.root / "loadings.tsv", study.root / "outcomes.npz"
+    study.loadings.write_text(text)
+    found, outcomes = read_outcome_loadings(study.loadings), Outcomes.load(path)
+    Outcomes(
+        NAMES,
+        outcomes.values,
+        {},
+        outcomes.is_training,
+        outcomes.rows,
+        outcomes.prevalence,
+        found.components,
+        found.of(NAMES),
+    ).save(path)
+
+
+def requests(study):
+    return Ledger(study.ledger(study.config).path).read().requests
+
+
+def test_compute_statistics__sums_components_within_their_own_norm(study):
+    statistics = Statistics.load(study.sum_up(study.config))
+    ((place, part),) = statistics.clipped.items()
+    assert place == (N_VARIANTS, 2)
+    assert part.outcome_norm == outcome_norm(2, factor=1.05, bound=3.0)
+    outcomes = Outcomes.load(study.root / "outcomes.npz")
+    Z = components_of(outcomes.values[N_VARIANTS], outcomes.loadings, bound=3.0)
+    units = clipped_outcomes(Z, bound=3.0, norm=part.outcome_norm, n_shared=2)
+    # The intercept's column is the sum of rows, of 1/2 each.
+    np.testing.assert_array_equal(part.cross[:, -1], units.sum(axis=1) * 2**11)
+    assert np.linalg.norm(units * OUTCOME_STEP, axis=0).max() <= part.outcome_norm
+
+
+def test_compute_statistics__raise_on_other_bounds(study):
+    study.config["privacy"]["bounds"] = "worst-case"
+    with pytest.raises(UsageError, match="must be tight with loadings of outcomes"):
+        study.sum_up(study.config)
+
+
+@pytest.mark.parametrize("method", ["reusecov-gauss", "reusecov-ellipsoid", "blup", "blup-shared"])
+def test_release__draws_components_and_maps_weights_back(study, method):
+    study.config["methods"] = [method]
+    noisy = study.release(study.config)
+    ((label, arrays),) = load_labelled(noisy)
+    assert (label["n_outcomes"], label["outcomes"]) == (3, list(NAMES))
+    assert label["components"] == ["first", "second"]
+    assert arrays["cross"].shape == (2, N_VARIANTS)
+    assert label["request"]["n_outcomes"] == 2
+    ((own, weights),) = load_labelled(study.fit(study.config, noisy))
+    assert own["n_outcomes"] == 3
+    L = mapped_loadings(read_outcome_loadings(study.loadings).of(NAMES))
+    np.testing.assert_array_equal(arrays.pop("loadings"), L)
+    mechanism = mechanism_of_file(label)
+    known = {"request": request_of(label), "terms": FitTerms.of(study.config["regression"])}
+    fit = mechanism.fit(method, mechanism.restore(label, arrays), **known)
+    np.testing.assert_allclose(weights["weights"], L @ fit.weights)
+    np.testing.assert_array_equal(weights["means"], fit.means)
+
+
+def test_release__says_of_what_it_is(study):
+    files = study.bundle(study.config, study.release(study.config))
+    statement, found = study.statement(), read_outcome_loadings(study.loadings)
+    (stated,) = [one for one in statement["public_inputs"] if "loadings" in one["name"]]
+    assert (stated["value"], stated["origin"]) == (found.digest, f"a survey, table 2, {FILE}")
+    assert any("components of the outcomes, first, second;" in one for one in statement["post_processing"])
+    assert statement["data_domain"]["outcomes"] == list(NAMES)
+    assert {str(path): text for path, text in files.items()}[FILE].decode() == found.text
+    identities = [one.identity for one in requests(study).values()]
+    (own,) = [one["outcomes"] for one in identities if "outcomes" in one]
+    assert (own["loadings"], own["names"]) == (found.digest, ["first", "second"])
+
+
+def test_release__of_other_loadings_is_another_request(study):
+    for text, n_requests in ((TABLE, 2), (TABLE.replace("0.6", "0.5"), 3), (TABLE, 3)):
+        name_loadings(study, text)
+        study.release(study.config)
+        assert len(requests(study)) == n_requests
+
+
+def test_write_release__raise_on_other_loadings_than_were_drawn_by(study):
+    noisy = study.release(study.config)
+    study.loadings.write_text(TABLE.replace("0.6", "0.5"))
+    with pytest.raises(DpgrsError, match=r"released by other `outcomes\.loadings`"):
+        study.bundle(study.config, noisy)
+    study.config["outcomes"]["loadings"] = None
+    with pytest.raises(DpgrsError, match=r"released by other `outcomes\.loadings`"):
+        study.bundle(study.config, noisy)
+
+
+def test_verify_release__finds_loadings_that_do_not_fit(study):
+    study.bundle(study.config, study.release(study.config))
+    folder, known = study.root / "bundle", (study.root / "bundle" / FILE).read_text()
+
+    def finding(text, *, is_stated=True):
+        (folder / FILE).write_text(text)
+        if is_stated:
+            (place,) = [
+                place
+                for place, one in enumerate(study.statement()["public_inputs"])
+                if "loadings" in one["name"]
+            ]
+            digest = read_digest(folder / FILE)
+            if study.statement()["public_inputs"][place]["value"] != digest:
+                edit_statement(folder, ["public_inputs", place, "value"], digest)
+        seal(folder)
+        with pytest.raises(DpgrsError) as caught:
+            verify_release(folder)
+        return str(caught.value)
+
+    assert "must be sums of weights of components" in finding(known.replace("0.6", "0.5"))
+    assert "a line of numbers for each outcome and no other" in finding(known.replace("0.6", "high"))
+    assert "a line of numbers for each outcome and no other" in finding(known + "d\t0.1\t0.1\n")
+    assert "with the digest in the public inputs" in finding(known, is_stated=False)
+    finding_of_none = folder / FILE
+    finding_of_none.unlink()
+    seal(folder)
+    with pytest.raises(DpgrsError, match="with the digest in the public inputs"):
+        verify_release(folder)
+
+
+def test_verify_release__finds_weights_that_are_of_no_component(study):
+    study.bundle(study.config, study.release(study.config))
+    folder = study.root / "bundle"
+    verify_release(folder)
+    edit(folder / "scores" / "a.txt.gz", r"(\t-?\d+\.\d)\d(\d+)$", r"\g<1>3\2")
+    seal(folder)
+    with pytest.raises(DpgrsError, match="must be sums of weights of components"):
+        verify_release(folder)
+
+
+def read_digest(path):
+    import hashlib
+
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def test_plan_study__counts_components(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    lines = [f"simulated_{number:04d}\tx\t0.5\t0.{number}\n" for number in range(1, 9)]
+    (tmp_path / "l.tsv").write_text("outcome\torigin\tf\tg\n" + "".join(lines))
+    (tmp_path / "study.yaml").write_text("study: tiny\n")
+    privacy = "privacy={epsilon: 2, accounting: gdp, bounds: tight}"
+    changes = ["mode=release", "cohort={rows: people}", "panel={size: 8}", privacy]
+    plans = [
+        plan_study(
+            read_settings("study.yaml", changes=[*changes, f"outcomes={{count: {terms}}}"]), people=500
+        )
+        for terms in ("8, loadings: l.tsv", "2", "8")
+    ]
+    assert plans[0]["problems"] == plans[1]["problems"]
+    assert plans[0]["assumptions"]["outcomes"] == "2 components of 8, by the loadings of l.tsv"
+    assert "outcomes" not in plans[1]["assumptions"]
+    (own,), (two,), (eight,) = (plan["requests"] for plan in plans)
+    assert own == two != eight

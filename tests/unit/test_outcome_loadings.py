@@ -1,0 +1,71 @@
+"""The public table of loadings of outcomes."""
+
+import numpy as np
+import pytest
+
+from dpgrs.errors import DpgrsError
+from dpgrs.io.tables.outcome_loadings import carried_shares, read_outcome_loadings
+
+TABLE = "outcome,Factor A,origin,b\nheight,0.6,A survey,-.5\nbmi,0.1,,0.2\n"
+
+
+@pytest.fixture
+def read(tmp_path):
+    """Read a table of this text."""
+
+    def read(text):
+        path = tmp_path / "loadings.csv"
+        path.write_text(text)
+        return read_outcome_loadings(path)
+
+    return read
+
+
+def test_read_outcome_loadings__returns_numbers_and_where_they_are_from(read):
+    found = read(TABLE)
+    assert (found.outcomes, found.components) == (("height", "bmi"), ("Factor A", "b"))
+    np.testing.assert_array_equal(found.values, [[0.6, -0.5], [0.1, 0.2]])
+    assert found.origin == "A survey"
+    np.testing.assert_allclose(carried_shares(found.values), [0.61, 0.05])
+    np.testing.assert_array_equal(found.of(["bmi", "height"]), found.values[::-1])
+
+
+def test_digest__is_of_numbers_and_names_alone(read):
+    first = read(TABLE)
+    assert read(TABLE.replace("A survey", "Another word").replace("-.5", "-0.50")).digest == first.digest
+    others = {read(TABLE.replace(*one)).digest for one in (("0.6", "0.61"), ("bmi", "ldl"), ("b\n", "c\n"))}
+    assert len(others | {first.digest}) == 4
+    assert first.text == "outcome\tFactor A\tb\nheight\t0.6\t-0.5\nbmi\t0.1\t0.2\n"
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (("origin", "source"), "the columns `outcome`, `origin`"),
+        (("outcome", "trait"), "the columns `outcome`, `origin`"),
+        (("A survey", ""), "must say in the column `origin`"),
+        (("bmi", "height"), "line 3: must name an outcome that no other"),
+        (("bmi", ""), "line 3: must name an outcome that no other"),
+        (("0.2", "NA"), "line 3: must name an outcome that no other"),
+        (("0.2", "much"), "column `b`: must be a finite number"),
+        (("0.6", "0.95"), "line 2: the squares of the loadings must add up to at most 1"),
+        (("0.1,,0.2", "0,,0"), "linearly independent components, at most one an outcome, got 2 of 2"),
+        (("bmi,0.1,,0.2\n", ""), "linearly independent components, at most one an outcome, got 2 of 1"),
+    ],
+)
+def test_read_outcome_loadings__raise_on_what_is_no_table_of_loadings(read, change, message):
+    with pytest.raises(DpgrsError, match=message):
+        read(TABLE.replace(*change))
+
+
+def test_read_outcome_loadings__raise_on_no_component(read):
+    with pytest.raises(DpgrsError, match="one for each component must be there"):
+        read("outcome,origin\nheight,x\n")
+
+
+@pytest.mark.parametrize(
+    ("names", "side"), [(["height"], "`bmi` in the table"), (["bmi", "height", "z"], "`z` in the study")]
+)
+def test_of__raise_on_other_outcomes(read, names, side):
+    with pytest.raises(DpgrsError, match=side):
+        read(TABLE).of(names)

@@ -1,0 +1,132 @@
+"""The public table of the loadings of outcomes on components, as of a factor analysis of another cohort."""
+
+import hashlib
+from dataclasses import dataclass
+
+import numpy as np
+
+from dpgrs.errors import DpgrsError
+from dpgrs.io.tables.tables import find_column, header_of, numbers_of, plain_name, rows_of
+
+# Outcomes have variance 1, of which loadings that were printed may carry a little more by rounding.
+LARGEST_SHARE = 1.05
+
+
+@dataclass(frozen=True)
+class OutcomeLoadings:
+    """Loadings of standardised outcomes on components of variance 1.
+
+    Attributes
+    ----------
+    outcomes : tuple of n_outcomes str.
+    components : tuple of n_components str.
+    values : (n_outcomes, n_components) float64
+    origin : str, where they come from.
+    path : of the file.
+    """
+
+    outcomes: tuple
+    components: tuple
+    values: np.ndarray
+    origin: str
+    path: str
+
+    @property
+    def text(self):
+        """The table without origins, as bundles hold it: every number as Python gives it back exactly."""
+        lines = zip(self.outcomes, self.values.tolist(), strict=True)
+        cells = [["outcome", *self.components], *([name, *map(repr, own)] for name, own in lines)]
+        return "".join("\t".join(line) + "\n" for line in cells)
+
+    @property
+    def digest(self):
+        """The SHA-256 of `text` in hexadecimal."""
+        return hashlib.sha256(self.text.encode()).hexdigest()
+
+    def of(self, names):
+        """Return the (n_outcomes, n_components) loadings of the outcomes of a study, in their order.
+
+        Raises
+        ------
+        DpgrsError
+            If the study has other outcomes.
+        """
+        others = sorted(set(names) ^ set(self.outcomes))
+        if others:
+            side = "the study alone" if others[0] in names else "the table alone"
+            raise DpgrsError(
+                f"`{self.path}` must have a line for each outcome of the study and no other, got "
+                f"`{others[0]}` in {side}. Add or remove lines, or outcomes."
+            )
+        return self.values[[self.outcomes.index(name) for name in names]]
+
+
+def carried_shares(values):
+    """Return the share of each outcome's variance that components carry.
+
+    Parameters
+    ----------
+    values : (n_outcomes, n_components) float64, as of `OutcomeLoadings`.
+
+    Returns
+    -------
+    (n_outcomes,) float64 in [0, 1]
+    """
+    return np.minimum((values**2).sum(axis=1), 1.0)
+
+
+def read_outcome_loadings(path):
+    """Read public loadings of outcomes.
+
+    Parameters
+    ----------
+    path : a table with a line an outcome: `outcome`, its name; `origin`, where the loadings come from, in one
+        line at least; and a column of numbers for each component.
+
+    Returns
+    -------
+    OutcomeLoadings
+
+    Raises
+    ------
+    DpgrsError
+        Missing or unreadable file, missing columns, an outcome without name or twice, a loading that is
+        missing, an outcome of which components carry more than all, no more outcomes than components, or
+        components that are not linearly independent.
+    """
+    rows = rows_of(path)
+    header = header_of(rows, path)
+    plain = [plain_name(name) for name in header]
+    places = [find_column(plain, {name}) for name in ("outcome", "origin")]
+    components = {name: place for place, name in enumerate(header) if place not in places}
+    if None in places or not components:
+        raise DpgrsError(
+            f"`{path}`, line 1: the columns `outcome`, `origin` and one for each component must be there. "
+            "Name them in the first line."
+        )
+    lines, origins, values = {}, [], []
+    for line, cells in rows:
+        name, origin = (cells[place] for place in places)
+        loadings = numbers_of([cells[place] for place in components.values()], list(components), path, line)
+        if not name or name in lines or np.isnan(loadings).any():
+            raise DpgrsError(
+                f"`{path}`, line {line}: must name an outcome that no other line names, and have a number "
+                "for each component. Correct it."
+            )
+        if (share := (loadings**2).sum()) > LARGEST_SHARE:
+            raise DpgrsError(
+                f"`{path}`, line {line}: the squares of the loadings must add up to at most 1, the variance "
+                f"of a standardised outcome, got {share:.4g}. Standardise them."
+            )
+        lines[name] = line
+        origins.append(origin)
+        values.append(loadings)
+    origin, values = "; ".join(dict.fromkeys(filter(None, origins))), np.array(values)
+    if not origin:
+        raise DpgrsError(f"`{path}` must say in the column `origin` where it comes from, got none. Say so.")
+    if len(lines) < len(components) or np.linalg.matrix_rank(values) < len(components):
+        raise DpgrsError(
+            f"`{path}` must have linearly independent components, at most one an outcome, got "
+            f"{len(components)} of {len(lines)} outcomes. Leave some out."
+        )
+    return OutcomeLoadings(tuple(lines), tuple(components), values, origin, str(path))

@@ -1,0 +1,47 @@
+"""Check the public loadings of outcomes in a bundle, and that weights follow from those of components."""
+
+import csv
+import hashlib
+
+import numpy as np
+
+from dpgrs.release.folder_check import read_text
+from dpgrs.release.scoring_check import read_scoring_file
+
+FILE, STATED = "outcome_loadings.tsv", "loadings of the outcomes on components"
+# Of the largest weight; weights are rounded to ten digits.
+TOLERANCE = 1e-8
+
+
+def loadings_problems(statement, files):
+    """List what is wrong with the loadings of a bundle in which nothing else is.
+
+    Parameters
+    ----------
+    statement : dict that fits the schema.
+    files : dict of a file's name to its path, of the bundle.
+
+    Returns
+    -------
+    list of str
+    """
+    stated = [one["value"] for one in statement["public_inputs"] if one["name"] == STATED]
+    held = [hashlib.sha256(files[FILE].read_bytes()).hexdigest()] if FILE in files else []
+    if stated != held:
+        return [f"{FILE} must be there with the digest in the public inputs, or in neither"]
+    if not held:
+        return []
+    try:
+        _, *lines = csv.reader(read_text(files[FILE]).splitlines(), delimiter="\t")
+        loadings = {name: list(map(float, own)) for name, *own in lines}
+        L = np.array([loadings.pop(name) for name in statement["data_domain"]["outcomes"]])
+    except (ValueError, LookupError, csv.Error):
+        L = np.empty(0)
+    if L.ndim != 2 or loadings or not np.isfinite(L).all():
+        return [f"{FILE} must have a line of numbers for each outcome and no other"]
+    scores = [read_scoring_file(files[score["file"]]) for score in statement["scores"]]
+    W = np.array([list(map(float, score.numbers)) for score in scores])
+    rest = W - L @ np.linalg.lstsq(L, W, rcond=None)[0]
+    if np.abs(rest).max() > TOLERANCE * np.abs(W).max():
+        return ["the weights of the outcomes must be sums of weights of components, by their loadings"]
+    return []

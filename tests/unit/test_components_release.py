@@ -94,6 +94,19 @@ def test_release__draws_components_and_maps_weights_back(study, method):
     np.testing.assert_array_equal(weights["means"], fit.means)
 
 
+def test_benchmark__of_label_protection_maps_projected_components_back(study):
+    names = ["reusecov-proj", "blup"]
+    config = study.config | {"mode": "benchmark", "methods": names}
+    config["privacy"] |= {"protection": ["label"]}
+    fits = load_labelled(study.fit(config, study.release(config)))
+    assert [label["method"] for label, _ in fits] == names
+    basis = read_outcome_loadings(study.loadings).of(NAMES)
+    for label, arrays in fits:
+        assert (label["n_outcomes"], arrays["weights"].shape) == (3, (3, N_VARIANTS))
+        effects = np.linalg.lstsq(basis, arrays["weights"], rcond=None)[0]
+        np.testing.assert_allclose(basis @ effects, arrays["weights"], atol=1e-10)
+
+
 def test_release__says_of_what_it_is(study):
     files = study.bundle(study.config, study.release(study.config))
     statement, found = study.statement(), read_outcome_loadings(study.loadings)

@@ -23,7 +23,17 @@ def make(tmp_path, monkeypatch):
     panel = SimpleNamespace(sample_id=np.array(PEOPLE))
     monkeypatch.setattr(outcomes_step, "Panel", SimpleNamespace(open=lambda path: panel))
 
-    def make(columns, *, rows="people", mode="release", others=(), scales=None, people_counts=None, **terms):
+    def make(
+        columns,
+        *,
+        rows="people",
+        mode="release",
+        others=(),
+        scales=None,
+        people_counts=None,
+        loadings=None,
+        **terms,
+    ):
         lines = [["sample", *columns], *zip(PEOPLE, *columns.values(), strict=True), *others]
         table, output = tmp_path / "y.tsv", tmp_path / "outcomes.npz"
         table.write_text("\n".join("\t".join(map(str, line)) for line in lines) + "\n")
@@ -32,6 +42,7 @@ def make(tmp_path, monkeypatch):
             "make-outcomes", mode=mode, cohort={"rows": rows}, panel={"size": 5}, outcomes=outcomes
         )
         files = {"table": table, "scales": scales, "people_counts": people_counts, "output": output}
+        files |= {"loadings": loadings}
         outcomes_step.make_outcomes(settings, "panel", trial=1, **files)
         return Outcomes.load(output)
 
@@ -233,3 +244,16 @@ def test_make_outcomes__simulated_for_haplotypes(simulate):
 def test_make_outcomes__raise_without_a_number_of_simulated_ones(simulate):
     with pytest.raises(UsageError, match=r"`outcomes\.count` must be given for simulated outcomes"):
         simulate(np.arange(len(PEOPLE)), mode="release", count=None)
+
+
+def test_make_outcomes__takes_loadings_in_the_order_of_the_outcomes(make, tmp_path):
+    table = tmp_path / "loadings.tsv"
+    table.write_text("outcome\torigin\tf\nb\tx\t0.5\na\tx\t0.8\n")
+    outcomes = make({"a": STANDARD, "b": -STANDARD}, loadings=table)
+    assert (outcomes.components, outcomes.drawn_names, outcomes.names) == (("f",), ("f",), ("a", "b"))
+    np.testing.assert_array_equal(outcomes.loadings, [[0.8], [0.5]])
+    assert outcomes.drawn_counts([2]) == [1]
+    with pytest.raises(DpgrsError, match="`b` in the table alone"):
+        make({"a": STANDARD}, loadings=table)
+    without = make({"a": STANDARD})
+    assert (without.components, without.drawn_names, without.drawn_counts(None)) == (None, ("a",), [1])

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from dpgrs.errors import UsageError
-from dpgrs.preflight import inspection, tables
+from dpgrs.preflight import inspection, ledger, tables
 from dpgrs.preflight.checks import CHECKS, check, problems
 from dpgrs.preflight.inspection import Inspection
 from dpgrs.privacy.ledger.ledger import Ledger
@@ -224,6 +224,16 @@ def test_problems__files_are_read_once(monkeypatch, name):
     n_tables, n_sets = (5, 2) if name == "release" else (3, 1)
     labels = Counter(label for label, _ in read)
     assert (labels["header"], labels["table"]) == (2 * n_sets, n_tables)
+
+
+@pytest.mark.parametrize("evaluation", [{}, CHARGED])
+def test_problems__of_a_release_whose_loadings_cannot_be_read(evaluation):
+    outcomes = {"count": 3, "test_share": 0.2, "loadings": "none.tsv"}
+    config = resolve(STUDIES["charged"] | {"outcomes": outcomes, "evaluation": evaluation})
+    line = "`outcomes.loadings`: `none.tsv` must be a table, but is not there. Correct the path."
+    assert line in problems(config)
+    study = Inspection(config)
+    assert ledger.cost_problems(study) == ledger.budget_problems(study) == []
 
 
 def test_check__of_a_key_in_doubt_does_not_run():

@@ -5,6 +5,7 @@ from dpgrs.privacy.ledger.ledger import refusals
 from dpgrs.privacy.noise.study_key import load_study_key
 from dpgrs.release.bundle_room import bundle_problems
 from dpgrs.study.release_cost import account_of, certain_cost, total_epsilon
+from dpgrs.study.table_settings import drawn_counts
 from dpgrs.types import Metrics, Protection
 
 ACCOUNT = ("privacy.ledger", "privacy.protection", "privacy.unit", "privacy.neighbours")
@@ -48,7 +49,7 @@ def budget_problems(inspection):
     """Refuse to spend more than the study's own budget."""
     budget, evaluation = inspection["privacy.budget"], inspection.config["evaluation"]
     is_priced = evaluation["metrics"] != Metrics.CHARGED or evaluation["epsilon"] is not None
-    is_known = _is_full(inspection) and n_outcomes_of(inspection) is not None
+    is_known = _is_full(inspection) and _is_counted(inspection)
     if budget is None or not (is_priced and is_known):
         return []
     total = total_epsilon(_counted(inspection))
@@ -73,7 +74,7 @@ def account_problems(inspection):
 def cost_problems(inspection):
     """Refuse a release that its ledger is certain to refuse, before hours of computing, or without room."""
     config, path = inspection.config, inspection["privacy.ledger"]
-    if n_outcomes_of(inspection) is None:
+    if not _is_counted(inspection):
         return []
     try:
         book = inspection.book(path)
@@ -103,6 +104,17 @@ def n_outcomes_of(inspection):
         return len(inspection.names(path)) if path else None
     except DpgrsError:
         return None
+
+
+def _is_counted(inspection):
+    """Tell whether it is known how many outcomes, or components of these, are drawn."""
+    if n_outcomes_of(inspection) is None:
+        return False
+    try:
+        drawn_counts(inspection.config["outcomes"])
+    except DpgrsError:
+        return False  # other checks judge the loadings
+    return True
 
 
 def _counted(inspection):

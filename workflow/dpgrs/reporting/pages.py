@@ -75,4 +75,6 @@ def _shared(data, *, root):
         "study": data.study,
         "n_variants": len(data.variants),
         "n_outcomes": len(data.outcomes),
+        # Drawn in place of outcomes, if any are.
+        "n_components": 0 if data.loadings is None else data.loadings.shape[1],
     }

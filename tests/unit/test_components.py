@@ -72,7 +72,8 @@ def test_components_of__is_what_integers_give(rng):
 
 
 @pytest.mark.parametrize("missing", [0.0, 0.3])
-def test_components_of__a_row_hangs_on_no_other(rng, missing):
+def test_components_of__a_row_hangs_on_no_other(rng, monkeypatch, missing):
+    monkeypatch.setattr(module, "ROW_BLOCK", 16)
     L, Y = loadings(rng, 30, 4), rng.standard_normal((30, 50))
     Y[rng.uniform(size=Y.shape) < missing] = np.nan
     whole = components_of(Y, L, bound=BOUND)

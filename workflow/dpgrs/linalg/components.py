@@ -21,6 +21,7 @@ LEAST_RESIDUAL = 0.05
 LARGEST_SUM = 2**53
 # How often missing outcomes are filled in: of a row that lacks a share m, about m^10 of them stays 0.
 FILLS = 10
+ROW_BLOCK = 2**12
 
 
 def component_map(loadings):
@@ -72,18 +73,29 @@ def components_of(Y, loadings, *, bound):
                 "The map between outcomes and components must have entries that can be summed exactly, got "
                 "larger ones. Lower `outcomes.bound`, or leave out components that carry next to nothing."
             )
-    T, is_missing = grid_outcomes(Y, bound=bound), np.isnan(Y)
-    some = is_missing.any(axis=0)
-    Z = _mapped(forth, T, bound)
-    for _ in range(FILLS if some.any() else 0):
-        T[:, some] = np.where(is_missing[:, some], _mapped(back, Z[:, some], bound), T[:, some])
-        Z[:, some] = _mapped(forth, T[:, some], bound)
+    Z = np.empty((len(forth), Y.shape[1]))
+    for start in range(0, Y.shape[1], ROW_BLOCK):
+        block = slice(start, start + ROW_BLOCK)
+        Z[:, block] = _components(Y[:, block], forth * MAP_STEP, back * MAP_STEP, bound=bound)
     return Z * OUTCOME_STEP
 
 
-def _mapped(A, T, bound):
-    """Return A T in units of `OUTCOME_STEP`, rounded towards zero as clips do, and clipped."""
-    return grid_outcomes(A.astype(np.float64) @ T * (MAP_STEP * OUTCOME_STEP), bound=bound)
+def _components(Y, forth, back, *, bound):
+    """Return the components of some rows in units of `OUTCOME_STEP`."""
+    T, largest = grid_outcomes(Y, bound=bound).astype(np.float64), np.floor(bound / OUTCOME_STEP)
+
+    def mapped(A, T):
+        """Return A T rounded towards zero, as clips do, and clipped."""
+        return np.clip(np.trunc(A @ T), -largest, largest)
+
+    Z, is_missing = mapped(forth, T), np.isnan(Y)
+    some = is_missing.any(axis=0)
+    if some.any():
+        T, is_missing = T[:, some], is_missing[:, some]
+        for _ in range(FILLS):
+            T = np.where(is_missing, mapped(back, Z[:, some]), T)
+            Z[:, some] = mapped(forth, T)
+    return Z
 
 
 def _parts(loadings):

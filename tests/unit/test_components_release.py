@@ -74,7 +74,10 @@ def test_compute_statistics__raise_on_other_bounds(study):
         study.sum_up(study.config)
 
 
-@pytest.mark.parametrize("method", ["reusecov-gauss", "reusecov-ellipsoid", "blup", "blup-shared"])
+FITTED = ["reusecov-gauss", "reusecov-ellipsoid", "blup", "blup-shared", "blup-steered"]
+
+
+@pytest.mark.parametrize("method", FITTED)
 def test_release__draws_components_and_maps_weights_back(study, method):
     study.config["methods"] = [method]
     noisy = study.release(study.config)

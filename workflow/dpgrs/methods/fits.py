@@ -139,7 +139,7 @@ def blup(noisy, *, request, terms, outcomes):
 def blup_steered(noisy, *, request, terms):
     """Fit all outcomes from steered statistics; parameters as in `fit_released`."""
     fit = _by_model(fit_blup, noisy, request, terms, steering=noisy.steering)
-    return fit.in_half_coding(noisy.origin)
+    return fit.in_half_coding(noisy.origin).of_outcomes(noisy.loadings)
 
 
 def blup_shared(noisy, *, request, terms, outcomes):

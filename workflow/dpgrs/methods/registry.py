@@ -126,7 +126,7 @@ class Method:
     @property
     def takes_loadings(self):
         """Whether it can be fitted to components of outcomes, or needs none as nothing is drawn for it."""
-        is_fitted = self.is_post_processing or self.takes_ld
+        is_fitted = self.is_post_processing or "steered" in (self.mechanism or "")
         return is_fitted or (self.is_non_private and not self.is_screened)
 
     def is_ridge(self, lambda_from):

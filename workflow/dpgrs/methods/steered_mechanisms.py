@@ -33,7 +33,7 @@ class SteeredStatistics(SharedStatistics):
         exact = super().exact(request, data=data, names=names, settings=settings)
         del exact["cross"]
         terms, own = self.terms(request), data.rows(request.n_variants)
-        values = np.where(own.is_training, data.outcomes.values[request.n_variants][: len(names)], np.nan)
+        values = np.where(own.is_training, data.drawn_outcomes(request)[: len(names)], np.nan)
         bounds = {"bound": request.outcome_bound, "norm": request.outcome_norm}
         Y = clipped_outcomes(values, n_shared=request.n_outcomes, **bounds)
         is_clipped = request.coding == Coding.FREQUENCY
@@ -57,20 +57,20 @@ class SteeredStatistics(SharedStatistics):
         bounds = (terms.row_bound, request.outcome_bound)
         return zeros | {"rows": SteerableRows(bits, Y, 0, request.rows, nobody, *bounds), "digest": ("",)}
 
-    def draw(self, gram, rows, n_rows, *, request, origin=None, **options):
+    def draw(self, gram, rows, n_rows, *, request, origin=None, loadings=None, **options):
         """Release the statistics.
 
         Parameters
         ----------
         request : PrivacyRequest
-        origin : public, as in `NoisyStatistics`; all others as in `private_steered_statistics`.
+        origin, loadings : public, as in `NoisyStatistics`; all others as in `private_steered_statistics`.
 
         Returns
         -------
         NoisyStatistics
         """
         drawn = private_steered_statistics(gram, rows, n_rows, request=self.terms(request), **options)
-        return replace(drawn, origin=origin)
+        return replace(drawn, origin=origin, loadings=loadings)
 
     def arrays(self, drawn):
         return super().arrays(drawn) | asdict(drawn.steering)

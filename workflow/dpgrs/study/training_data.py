@@ -9,7 +9,7 @@ from dpgrs.errors import DpgrsError, UsageError
 from dpgrs.io.panel import Panel, check_same_people
 from dpgrs.io.trials import Outcomes, Statistics, load_labelled
 from dpgrs.linalg.attenuation import clip_slopes
-from dpgrs.linalg.components import mapped_loadings
+from dpgrs.linalg.components import components_of, mapped_loadings
 from dpgrs.linalg.norms import clipped_outcomes
 from dpgrs.linalg.statistics import OUTCOME_STEP, largest_row_norm
 from dpgrs.methods.chosen import ScreeningData
@@ -38,7 +38,7 @@ class TrainingData:
     def __init__(self, outcomes, *, statistics=None, panel=None, choices=None, ld=None):
         self.outcomes = Outcomes.load(outcomes)
         self._paths = {"statistics": statistics, "panel": panel, "choices": choices, "ld": ld}
-        self._rows = {}
+        self._rows, self._components = {}, {}
 
     @cached_property
     def statistics(self):
@@ -138,6 +138,16 @@ class TrainingData:
         """By what weights of components are mapped back, as keywords; empty where outcomes are drawn."""
         found = self.outcomes.loadings
         return {} if found is None else {"loadings": mapped_loadings(found)}
+
+    def drawn_outcomes(self, request):
+        """Return outcomes, or their components where these are drawn: (n_drawn, n_rows) float64."""
+        size, outcomes = request.n_variants, self.outcomes
+        if outcomes.loadings is None:
+            return outcomes.values[size]
+        if size not in self._components:
+            own = outcomes.values[size], outcomes.loadings
+            self._components[size] = components_of(*own, bound=request.outcome_bound)
+        return self._components[size]
 
     def rows(self, n_variants):
         """Return the ScreeningData of a panel size, with all outcomes: draws take as many as are named."""

@@ -18,7 +18,7 @@ N_KEYS = 6
 # One mechanism each, with public frequencies.
 CODED = ("reusecov-gauss", "k-blup")
 # What a label says of a release beside what was drawn: nothing of it may hang on data or noise.
-PUBLIC_TERMS = {"request", "n_outcomes", "outcomes", "mechanism", "events"}
+PUBLIC_TERMS = {"request", "n_outcomes", "outcomes", "mechanism", "events", "ld"}
 # Public arrays: where zero lies, by the frequencies of the public panel.
 PUBLIC_ARRAYS = {"origin", "means", "slopes"}
 # What follows from public and drawn numbers: test_steered.py.

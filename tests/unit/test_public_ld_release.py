@@ -185,6 +185,7 @@ def test_measure_release__other_public_genotypes_are_charged_anew(study, monkeyp
     other, _ = ld_file(study.root / "other.npz", monkeypatch, seed=2)
     found = []
     for ld in (study.ld, other, study.ld):
+        release(study, ld)
         measure(study, ld)
         found.append(load_labelled(study.root / "accuracy.npz")[0][1]["sums"])
     known = Ledger(study.ledger(study.config).path).read().requests.values()

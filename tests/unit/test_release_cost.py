@@ -77,7 +77,8 @@ def make_release(config, ledger, *, sites=SITES):
         about = mechanism.depends_on(part, names, request)
         # What public genotypes there are is found out by a run.
         ld = {"ld": "b" * 64} if "ld" in mechanism.takes else {}
-        return identify_part(public | ld, sites, request, about, mechanism=mechanism.name)
+        own = {"mechanism": mechanism.name, "drawn_before": mechanism.drawn_before(request)}
+        return identify_part(public | ld, sites, request, about, **own)
 
     charge = {"account": account_of(privacy), "ledger": ledger, "study_key": KEY}
     terms = mechanism.zeros(request, count) | {"request": request, "outcome_names": names}

@@ -7,9 +7,10 @@ import pytest
 
 from dpgrs.genotypes.bits import pack
 from dpgrs.linalg.clipped_statistics import clipped_gram, frequency_rows
+from dpgrs.linalg.denoising import denoised_means, noisy_spectrum
 from dpgrs.linalg.public_ld import public_ld
 from dpgrs.linalg.statistics import OUTCOME_STEP, gram
-from dpgrs.linalg.steering import SteerableRows, Steering
+from dpgrs.linalg.steering import SteerableRows, Steering, steer
 from dpgrs.methods.blup import fit_blup
 from dpgrs.methods.blup_ld import fit_blup_ld, ld_request
 from dpgrs.methods.requests import PrivacyRequest
@@ -20,7 +21,7 @@ from dpgrs.privacy.noise.sources import BenchmarkNoise
 from dpgrs.types import Coding
 
 N, D = 400, 6
-DIGEST = ("0" * 64,)
+DIGEST = "0" * 64
 
 
 @pytest.fixture
@@ -90,7 +91,7 @@ def test_private_steered_statistics__draws_as_claimed_along_what_was_released(rn
     assert not drawn.cross[:, n_used:].any()
     np.testing.assert_array_equal(drawn.observed, [N, N - 9])
     assert (drawn.n, drawn.gram.shape) == (N, (D + 1, D + 1))
-    # The steering is by the noisy Gram matrix: with other noise, another.
+    # With other noise it is another.
     first, second = (
         private_steered_statistics(
             exact_gram(bits, is_clipped=is_clipped), rows, N, noise=BenchmarkNoise(seed), **options
@@ -111,6 +112,30 @@ def test_private_steered_statistics__on_public_genotypes_draws_no_gram_matrix(rn
     # Clipped outcomes count with more noise, so that fewer directions are worth it.
     noisier = private_steered_statistics(None, rows, N, noise=Silence(), slopes=np.full(2, 0.002), **options)
     assert len(noisier.steering.places) < len(drawn.steering.places)
+
+
+def test_private_steered_statistics__is_steered_by_the_noisy_numbers(rng, bits):
+    noise = BenchmarkNoise(5)
+    request = steered_request(request_of())
+    rows, gram_sd = steerable(rng, bits, request), request.noise_sd["gram"]
+    drawn = private_steered_statistics(exact_gram(bits), rows, N, request=request, noise=noise, digest=DIGEST)
+    assert drawn.n != N
+    assert np.abs(drawn.gram - exact_gram(bits) * request.gram_step)[:-1].min() > 0
+    centre = denoised_means(drawn.gram, drawn.n, gram_sd=gram_sd)
+    G_c = drawn.gram[:-1, :-1] - drawn.n * np.outer(centre, centre)
+    terms = {"row_norm": request.row_bound, "noise_sd": request.noise_sd["cross"], "rows": "haplotypes"}
+    wanted = steer(noisy_spectrum(G_c, gram_sd=gram_sd), drawn.n, **terms, centre=centre)
+    np.testing.assert_array_equal(drawn.steering.matrix, wanted.matrix)
+    np.testing.assert_array_equal(drawn.steering.centre, wanted.centre)
+    # By a public Gram matrix, it is the noisy number of rows.
+    request, ld = ld_request(request_of()), ld_of(bits)
+    options = {"request": request, "digest": DIGEST, "ld": ld, "slopes": np.array([0.5, 1.0])}
+    drawn = private_steered_statistics(None, rows, N, noise=noise, **options)
+    assert drawn.n != N
+    terms["noise_sd"] = request.noise_sd["cross"] * np.sqrt((4 + 1) / 2)
+    wanted = steer(ld.spectrum(drawn.n), drawn.n, **terms)
+    np.testing.assert_array_equal(drawn.steering.matrix, wanted.matrix)
+    assert not np.array_equal(wanted.matrix, steer(ld.spectrum(N), N, **terms).matrix)
 
 
 @pytest.mark.parametrize("has_gram", [True, False])

@@ -1,6 +1,7 @@
 """Steered rows: gains by the rule, rows clipped each by itself, and their sum against brute force."""
 
 import itertools
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -90,7 +91,8 @@ def test_steer__much_noise_leaves_the_longest_direction_alone(rng):
 def test_steer__directions_are_the_eigenvectors_and_their_gains_short_numbers(rng):
     spectrum = spectrum_of(rng, [3, 4, 5, 6])
     steering = steer(spectrum, N, row_norm=1.0, noise_sd=2.0, rows="haplotypes", centre=np.full(4, 0.1))
-    np.testing.assert_allclose(steering.directions, spectrum.vectors[:, steering.places].T, atol=1e-6)
+    cosines = (steering.directions * spectrum.vectors[:, steering.places].T).sum(axis=1)
+    np.testing.assert_allclose(np.abs(cosines), 1, atol=1e-6)
     assert (steering.matrix % MATRIX_STEP == 0).all()
     assert (steering.centre % GENOTYPE_STEP == 0).all()
     # A last digit of the spectrum changes nothing.
@@ -230,3 +232,50 @@ def test_largest_row_norm__is_not_above_that_of_the_claim(rows, row_norm):
         square = Fraction(d) * entry**2 / (4 if row_norm is None else 1)
         square = square if row_norm is None else min(square, Fraction(row_norm) ** 2)
         assert Fraction(found) ** 2 <= square
+
+
+def test_steer__is_pinned():
+    """What is drawn hangs on each constant: a change of one must raise `MECHANISM_VERSION`."""
+    first, second = np.array([1.0, 4, 16]), np.array([2.0, 20, 300])
+    spectrum = NoisySpectrum(first, np.eye(3), first, second, 21.0)
+    terms = {"row_norm": 1.5, "noise_sd": 2.0, "rows": "haplotypes"}
+    steering = steer(spectrum, 10, **terms, centre=np.array([0.1, 0, -0.3]))
+    assert steering.places.tolist() == [2, 1, 0]
+    assert (steering.matrix.sum(axis=1)).tolist() == [0.92529296875, 1.43896484375, 0.716552734375]
+    assert (steering.centre * 2**12).tolist() == [410, 0, -1229]
+
+
+def test_steer__directions_have_signs_of_their_own(rng):
+    spectrum = spectrum_of(rng, [3, 4, 5, 6])
+    turned, terms = replace(spectrum, vectors=-spectrum.vectors), {"row_norm": 1.0, "noise_sd": 2.0}
+    one, other = (steer(each, N, **terms, rows="haplotypes") for each in (spectrum, turned))
+    np.testing.assert_array_equal(one.matrix, other.matrix)
+
+
+@pytest.mark.parametrize("noise_sd", [1e8, 1e12, 1e100])
+def test_steer__behind_any_noise_there_is_one_direction(rng, noise_sd):
+    steering = steer(spectrum_of(rng, [1, 2, 9]), N, row_norm=0.5, noise_sd=noise_sd, rows="people")
+    assert steering.places.tolist() == [2]
+    assert steering.gains**2 * 9 / N == pytest.approx([0.25], rel=1e-3)
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"matrix": 2.0**40}, {"matrix": np.nan}, {"centre": np.nan}, {"centre": 3.0}]
+)
+def test_sums__raise_on_a_steering_beyond_its_bounds(rng, wrong):
+    steering = random_steering(rng, 3, "haplotypes")
+    for name, value in wrong.items():
+        array = getattr(steering, name).copy()
+        array.flat[0] = value
+        steering = replace(steering, **{name: array})
+    whole = SteerableRows(
+        pack(np.ones((3, 4))),
+        np.zeros((1, 4), dtype=np.int64),
+        4,
+        "haplotypes",
+        np.ones(4, dtype=bool),
+        1.0,
+        3.0,
+    )
+    with pytest.raises(UsageError, match="public bounds"):
+        whole.sums(steering)

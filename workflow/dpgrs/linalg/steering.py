@@ -26,6 +26,7 @@ from dpgrs.linalg.statistics import OUTCOME_STEP, clip_norms
 from dpgrs.types import Rows
 
 # Of the variance of an outcome: which share is guessed to be of effects, before anything of them is known.
+# These constants decide what is drawn: change one with `MECHANISM_VERSION` alone.
 HERITABILITY = 0.5
 # Rows and means are at most 2 w sqrt(d) apart, w = 1 (haplotypes) or 2 (people). With gains of at most
 # 2^14/(w sqrt(d)) on a grid of 2^-24 all sums of products stay below 2^53, and turned rows below 2^31.
@@ -93,14 +94,23 @@ def steer(spectrum, n, *, row_norm, noise_sd, rows, centre=None):
     D, w = t2 * b + (1 - HERITABILITY) * a, a / n
     # The level c at which the first k of them spend all: the last k of which the least one has any is right.
     level = (row_norm**2 + np.cumsum(noise_sd**2 * w / D)) / np.cumsum(a**2 / D)
-    last = np.flatnonzero(level * a**2 > noise_sd**2 * w)[-1]
-    q = (level[last] * a**2 - noise_sd**2 * w)[: last + 1] / D[: last + 1]
+    last = np.flatnonzero(level * a**2 > noise_sd**2 * w).max(initial=0)
+    q = np.maximum(level[last] * a**2 - noise_sd**2 * w, 0)[: last + 1] / D[: last + 1]
+    if last == 0:
+        q[0] = row_norm**2  # by the formula, if it were exact behind much noise
     # A last digit that another machine works out otherwise is to change nothing.
     largest_gain = LARGEST_STRETCH / (width * np.sqrt(d))
     mantissa, exponent = np.frexp(np.minimum(np.sqrt(q / w[: last + 1]), largest_gain))
     gains = np.ldexp(np.floor(mantissa * 2**GAIN_BITS), exponent - GAIN_BITS)
-    matrix = gains[:, np.newaxis] * spectrum.vectors[:, places[: last + 1]].T
-    return Steering(np.rint(matrix / MATRIX_STEP) * MATRIX_STEP, places[: last + 1], centre)
+    directions = spectrum.vectors[:, places[: last + 1]].T
+    # An eigenvector has no sign of its own: its largest entry is positive.
+    directions = (
+        directions
+        * np.sign(directions[np.arange(last + 1), np.abs(directions).argmax(axis=1)])[:, np.newaxis]
+    )
+    matrix = np.rint(gains[:, np.newaxis] * directions / MATRIX_STEP) * MATRIX_STEP
+    is_there = matrix.any(axis=1)
+    return Steering(matrix[is_there], places[: last + 1][is_there], centre)
 
 
 def n_alleles(rows):
@@ -153,8 +163,22 @@ class SteerableRows:
         Returns
         -------
         (n_outcomes, n_variants + 1) int64 in units of `CLIPPED_CROSS_STEP`: a column for each direction, and
-        0 in all others, so that the shape tells nothing of how many directions there are.
+        0 in all others: what is drawn has the same shape whatever was drawn before.
+
+        Raises
+        ------
+        UsageError
+            If a gain or the centre is beyond the bounds on which the proof rests.
         """
+        width, d = n_alleles(self.rows), len(self.genotypes)
+        largest = LARGEST_STRETCH / (width * np.sqrt(d)) + np.sqrt(d) * MATRIX_STEP
+        # Comparisons with NaN are False.
+        is_bounded = np.abs(steering.centre).max(initial=0) <= width
+        if not (is_bounded and steering.gains.max(initial=0) <= largest):
+            raise UsageError(
+                "Gains and the centre of steered rows must be within their public bounds, got others. Take "
+                "them from `steer`."
+            )
         S, n_used = np.zeros((len(self.Y), len(self.genotypes) + 1), dtype=np.int64), len(steering.places)
         whole = {"n_haplotypes": self.n_haplotypes, "rows": self.rows, "covariates": None}
         for part, block, options in row_blocks(self.genotypes, self.is_selected, **whole):

@@ -135,8 +135,14 @@ def draw_genotypes(gram, n_rows, *, request, noise):
     return n_rows, noisy, events
 
 
-def draw_outcomes(cross, observed, *, names, request, noise):
-    """Release X'Y and on how many rows outcomes are known; parameters as in `private_statistics`.
+def draw_outcomes(cross, observed, *, names, request, noise, marks=None):
+    """Release X'Y and on how many rows outcomes are known.
+
+    Parameters
+    ----------
+    cross, observed, names, request, noise : as in `private_statistics`.
+    marks : for each budget a tuple of `data_digest`s of all that its X'Y is made of, where this hangs on what
+        was drawn before (`NoiseSource.on`); None where it does not.
 
     Returns
     -------
@@ -148,8 +154,9 @@ def draw_outcomes(cross, observed, *, names, request, noise):
     """
     is_counted, events = request.has_private_outcome_counts, ()
     noisy, known = np.empty((len(cross), request.n_columns)), np.empty(len(cross))
-    for group in budget_groups(len(cross), n_shared=request.n_outcomes):
+    for number, group in enumerate(budget_groups(len(cross), n_shared=request.n_outcomes)):
         outcomes = noise.of("outcomes", *names[group])
+        outcomes = outcomes if marks is None else outcomes.on(*marks[number])
         if is_counted:
             known[group], event = private_outcome_counts(observed[group], request=request, noise=outcomes)
             events += (event,)

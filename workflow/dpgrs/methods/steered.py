@@ -10,9 +10,11 @@ import numpy as np
 
 from dpgrs.linalg.clipped_statistics import CLIPPED_CROSS_STEP
 from dpgrs.linalg.denoising import denoised_means, noisy_spectrum
+from dpgrs.linalg.norms import budget_groups
 from dpgrs.linalg.steering import steer
 from dpgrs.methods.requests import PrivacyRequest
 from dpgrs.methods.reusecov import NoisyStatistics, draw_genotypes, draw_outcomes, require_shapes
+from dpgrs.privacy.noise.base import data_digest
 from dpgrs.privacy.sensitivity import largest_row_norm
 
 
@@ -51,7 +53,7 @@ def private_steered_statistics(
     rows : SteerableRows, clipped at the request's bounds.
     request : SteeredRequest; one without a Gram matrix takes public linkage disequilibrium.
     noise : NoiseSource, with the parts of `private_statistics`.
-    digest : tuple of str, `data_digest` of the rows.
+    digest : str, `data_digest` of the genotypes of the rows.
     ld : PublicLd, in place of X'X.
     slopes : (n_outcomes,) float64, public, as in `NoisyStatistics`.
 
@@ -81,12 +83,18 @@ def private_steered_statistics(
         centre = denoised_means(noisy_gram, n, gram_sd=gram_sd)
         G_c = noisy_gram[:-1, :-1] - n * np.outer(centre, centre)
         spectrum = noisy_spectrum(G_c, gram_sd=gram_sd)
-    # The fit divides noise by slopes.
-    spread = 1.0 if slopes is None else float(np.sqrt(np.mean(np.asarray(slopes) ** -2.0)))
+    # The fit divides noise by slopes. Outcomes with budgets of their own must not hang on others.
+    is_joint = slopes is not None and len(names) == request.n_outcomes
+    spread = float(np.sqrt(np.mean(np.asarray(slopes) ** -2.0))) if is_joint else 1.0
     bounds = {"row_norm": request.row_bound, "rows": request.rows, "centre": centre}
     steering = steer(spectrum, n, noise_sd=request.noise_sd["cross"] * spread, **bounds)
-    # S hangs on what was drawn before, so that its noise must hang on S.
-    known = {"names": names, "request": request, "noise": noise.on(*digest)}
-    cross, counts, more = draw_outcomes(rows.sums(steering), observed, **known)
+    # S hangs on what was drawn before, so that its noise must hang on S, and the ledger on the data.
+    known = np.zeros(len(names), dtype=np.int64) if observed is None else observed
+    marks = [
+        (digest, data_digest(rows.Y[group], known[group], np.array(n_rows)))
+        for group in budget_groups(len(names), n_shared=request.n_outcomes)
+    ]
+    drawn = {"names": names, "request": request, "noise": noise, "marks": marks}
+    cross, counts, more = draw_outcomes(rows.sums(steering), observed, **drawn)
     drawn = {"observed": counts, "slopes": slopes, "steering": steering}
     return NoisyStatistics(noisy_gram, cross, n, events + more, **drawn)

@@ -13,7 +13,6 @@ from dpgrs.methods.fits import blup_steered
 from dpgrs.methods.reusecov import NoisyStatistics
 from dpgrs.methods.steered import private_steered_statistics, steered_request
 from dpgrs.methods.sum_mechanisms import SharedStatistics
-from dpgrs.privacy.noise.base import data_digest
 from dpgrs.types import Coding
 
 
@@ -47,7 +46,7 @@ class SteeredStatistics(SharedStatistics):
             request.outcome_bound,
             data.frequency(request.n_variants) if is_clipped else None,
         )
-        return exact | {"rows": rows, "digest": (own.genotype_digest, data_digest(Y))}
+        return exact | {"rows": rows, "digest": own.genotype_digest}
 
     def zeros(self, request, n_outcomes):
         zeros = super().zeros(request, n_outcomes)
@@ -55,7 +54,7 @@ class SteeredStatistics(SharedStatistics):
         bits = np.zeros((request.n_variants, 1), dtype=np.uint64)
         Y, nobody = np.zeros((len(cross), 0), dtype=np.int64), np.zeros(0, dtype=bool)
         bounds = (terms.row_bound, request.outcome_bound)
-        return zeros | {"rows": SteerableRows(bits, Y, 0, request.rows, nobody, *bounds), "digest": ("",)}
+        return zeros | {"rows": SteerableRows(bits, Y, 0, request.rows, nobody, *bounds), "digest": ""}
 
     def draw(self, gram, rows, n_rows, *, request, origin=None, loadings=None, **options):
         """Release the statistics.
@@ -85,6 +84,10 @@ class SteeredStatistics(SharedStatistics):
         return {
             part: (*numbers, *turned) if "outcomes" in part else numbers for part, numbers in parts.items()
         }
+
+    def drawn_before(self, request):
+        budget = self.terms(request).budget
+        return {"steered_by": {name: budget[name] for name in ("count", "gram")}}
 
     def fit(self, method, drawn, *, request, terms, outcomes=None):
         return blup_steered(drawn, request=self.terms(request), terms=terms)

@@ -151,6 +151,10 @@ class SharedStatistics:
         """Return a part with the names of all outcomes on whose values its exact statistics hang."""
         return part
 
+    def drawn_before(self, request):
+        """Return how a part ``genotypes`` was drawn on which outcomes hang, for their public identity."""
+        return {}
+
     def requests_of_outcomes(self, n_outcomes, request):
         """Return how many parts ``outcomes`` there are."""
         return n_outcomes // request.n_outcomes

@@ -160,7 +160,7 @@ class Draw:
         return self.label(drawn) | own, self.mechanism.arrays(drawn)
 
     def charge(self, output, events, *, sites, public):
-        """Charge the ledger, draw, store, and note that it is stored.
+        """Charge the ledger, draw, note what was drawn, and store it.
 
         Parameters
         ----------
@@ -174,7 +174,8 @@ class Draw:
 
         def identify(part):
             about = mechanism.depends_on(part, self.names, request)
-            return identify_part(identity, site_digest, request, about, mechanism=mechanism.name)
+            own = {"mechanism": mechanism.name, "drawn_before": mechanism.drawn_before(request)}
+            return identify_part(identity, site_digest, request, about, **own)
 
         drawn, receipt = release(
             self.draw,
@@ -184,11 +185,13 @@ class Draw:
             study_key=load_study_key(),
         )
         label = self.label(drawn) | {"requests": list(receipt.requests.items())}
+        label |= {name: public[name] for name in ("ld",) if name in public}
         receipt = replace(receipt, outputs=output_digests(mechanism.outputs(drawn, self.names, request)))
         check(receipt, ledger)
+        # Before it is stored: of a run that is killed here another machine could give a second output.
+        complete(receipt, ledger)
         save_labelled(output, [(label, mechanism.arrays(drawn))])
         write_events(events, [label])
-        complete(receipt, ledger)
 
     def label(self, drawn):
         """Describe what was drawn: the request with its events."""

@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from dpgrs.errors import DpgrsError
 from dpgrs.io.files import read_table, write_table
 from dpgrs.io.trials import Outcomes, Statistics, load_labelled, save_labelled
 from dpgrs.linalg.norms import clipped_outcomes
@@ -67,6 +68,11 @@ def fit_weights(
     Returns
     -------
     dict of `warnings` about public genotypes that do not fit, None without one.
+
+    Raises
+    ------
+    DpgrsError
+        If a release was drawn by other public genotypes than those of `ld`.
     """
     methods, fits = settings.methods, []
     if statistics is not None:
@@ -112,8 +118,17 @@ def _drawn_fits(drawn, took, settings, public, ld):
                 elapsed = took[number]  # it was fitted as it was drawn
             own = _label(method, label) | _statuses(label)
             if "requests" in label:
+                _require_same_ld(label, ld)
                 own["seal"] = seal(label, found, fit_settings(settings) | ld_identity(ld), fit.arrays())
             yield own, fit.arrays(), elapsed
+
+
+def _require_same_ld(label, ld):
+    if label.get("ld") != ld_identity(ld).get("ld"):
+        raise DpgrsError(
+            "The linkage disequilibrium of a fit must be that by which X'Y was drawn, got another. Take the "
+            "same file for both."
+        )
 
 
 def _fits_of_choices(choices, methods, data):

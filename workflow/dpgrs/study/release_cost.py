@@ -187,7 +187,8 @@ def _identity(part, config, request):
     """Return the public identity of a part as far as it is known before a run; outcomes are numbered."""
     mechanism = mechanism_of(config["methods"][0])
     about = _numbered(part.kind, mechanism, request)
-    identity = identify_part(public_identity(config), "", request, about, mechanism=mechanism.name)
+    own = {"mechanism": mechanism.name, "drawn_before": mechanism.drawn_before(request)}
+    identity = identify_part(public_identity(config), "", request, about, **own)
     if part.kind == "accuracy":
         bound = config["evaluation"]["residual_bound"] or config["outcomes"]["bound"]
         weights = fit_identity(fit_settings(config))

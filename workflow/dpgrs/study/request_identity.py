@@ -1,5 +1,7 @@
 """By which public terms the ledger knows the requests of a release again."""
 
+from types import MappingProxyType
+
 from dpgrs.io.files import written_digest
 from dpgrs.methods.registry import METHODS
 from dpgrs.privacy.accounting.exact_numbers import exact_text
@@ -13,7 +15,7 @@ ACCURACY = "accuracy"
 WHERE_THERE = ("covariates", "loadings", "people")
 
 
-def identify_part(identity, site_digest, request, part, *, mechanism):
+def identify_part(identity, site_digest, request, part, *, mechanism, drawn_before=MappingProxyType({})):
     """Return the public identity of one part of a release: all on which its exact statistic hangs.
 
     Parameters
@@ -26,6 +28,7 @@ def identify_part(identity, site_digest, request, part, *, mechanism):
     request : PrivacyRequest
     part : tuple of str, ``genotypes`` alone, or ``outcomes`` and the names of those of one budget.
     mechanism : str, the name of what draws.
+    drawn_before : dict, how the genotypes' part was drawn, where outcomes hang on it.
 
     Returns
     -------
@@ -48,6 +51,7 @@ def identify_part(identity, site_digest, request, part, *, mechanism):
     if kind == "outcomes":
         public["outcomes"] = identity["outcomes"] | bound
         public |= {name: identity[name] for name in ("ld",) if name in identity}
+        public |= drawn_before
     return exact_values(public)
 
 

@@ -97,9 +97,10 @@ def _run(exact, noise, *, audited, pair, request):
     """Draw, and return the numbers of the audited parts."""
     rows, ld = exact.rows, None
     if not request.has_gram:
-        linkage = 0.05 * (np.eye(N_VARIANTS) + np.ones((N_VARIANTS, N_VARIANTS)))
+        # No direction is at a right angle to the unit's row.
+        linkage = np.diag([0.04, 0.05, 0.06, 0.07]) + 0.01
         ld = PublicLd(np.array([0]), (linkage,), np.empty((0, N_VARIANTS)), 100)
-    options = {"request": request, "noise": noise, "ld": ld, "digest": (data_digest(rows.genotypes, rows.Y),)}
+    options = {"request": request, "noise": noise, "ld": ld, "digest": data_digest(rows.genotypes)}
     gram = exact.gram if request.has_gram else None
     drawn = private_steered_statistics(gram, rows, exact.n_rows, **options)
     used = slice(len(drawn.steering.places))

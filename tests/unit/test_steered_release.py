@@ -1,0 +1,124 @@
+"""Steered X'Y of a study: the rows that are summed, and releases whose data change."""
+
+import numpy as np
+import pytest
+
+from dpgrs.errors import DpgrsError
+from dpgrs.genotypes.bits import pack
+from dpgrs.io.trials import Outcomes
+from dpgrs.linalg.clipped_statistics import frequency_rows, half_coded
+from dpgrs.linalg.statistics import OUTCOME_STEP
+from dpgrs.linalg.steering import Steering, steered_rows
+from dpgrs.methods.mechanisms import mechanism_of
+from dpgrs.privacy.ledger.ledger import Ledger
+from dpgrs.steps import draw as draw_step
+from dpgrs.study import training_data
+from dpgrs.study.training_data import TrainingData
+from step_settings import settings_for
+from step_studies import N_PEOPLE, N_VARIANTS, Study
+
+METHODS = ["blup-steered", "blup-ld"]
+
+
+@pytest.fixture
+def study(tmp_path, monkeypatch):
+    (tmp_path / "private").mkdir(mode=0o700)
+    return Study(tmp_path / "private", monkeypatch)
+
+
+def change_outcomes(study, change):
+    """Change outcomes in the file: a callable takes their values and who is trained on."""
+    path = study.root / "outcomes.npz"
+    outcomes = Outcomes.load(path)
+    change(outcomes.values[N_VARIANTS], outcomes.is_training)
+    outcomes.save(path)
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("bounds", ["tight", "worst-case"])
+@pytest.mark.parametrize("outcome_budget", ["joint", "separate"])
+def test_exact__sums_rows_within_their_bounds_by_brute_force(study, method, bounds, outcome_budget):
+    def change(values, is_training):
+        values *= 4  # beyond the bound of 3, and the norm
+        values[1, ::5] = np.nan
+        is_training[::7] = False
+
+    change_outcomes(study, change)
+    config = study.settings(method, bounds=bounds, outcome_budget=outcome_budget, missing="counted")
+    files = {"statistics": study.sum_up(config), "panel": "panel", "ld": study.root / "ld.npz"}
+    data = TrainingData(study.root / "outcomes.npz", **files)
+    mechanism = mechanism_of(method)
+    (one,) = draw_step._draws(settings_for("draw", **config), mechanism, [None], data)
+    request, outcomes = mechanism.terms(one.request), data.outcomes
+    exact = mechanism.exact(one.request, data=data, names=one.names, settings=one.settings)
+    rng = np.random.default_rng(1)
+    steering = Steering(
+        np.rint(rng.standard_normal((3, N_VARIANTS)) * 2**24) / 2**24, np.arange(3), np.zeros(4)
+    )
+    found = exact["rows"].sums(steering)
+    bits, options = data.rows(N_VARIANTS).bits, {"n_haplotypes": 2 * N_PEOPLE, "rows": "people"}
+    if bounds == "tight":
+        row_norm = one.request.row_norm
+        X = frequency_rows(bits, data.frequency(N_VARIANTS), row_norm=row_norm, **options)
+    else:
+        row_norm = np.sqrt(N_VARIANTS)
+        X = half_coded(bits, **options).T
+    assert request.row_bound == pytest.approx(row_norm)
+    Z = steered_rows(X, steering, row_norm=row_norm * (1 - 1e-12))
+    groups = [[0, 1, 2]] if outcome_budget == "joint" else [[0], [1], [2]]
+    wanted = np.zeros((3, N_VARIANTS + 1), dtype=np.int64)
+    values = outcomes.values[N_VARIANTS]
+    for row in np.flatnonzero(outcomes.is_training):
+        for group in groups:
+            y = np.trunc(np.clip(np.nan_to_num(values[group, row]), -3, 3) / OUTCOME_STEP)
+            length = np.linalg.norm(y) * OUTCOME_STEP
+            if one.request.outcome_norm is not None and length > one.request.outcome_norm:
+                y = np.trunc(y * (one.request.outcome_norm / length) * (1 - 2.0**-48))
+            wanted[group, :3] += np.outer(y, Z[row]).astype(np.int64)
+    np.testing.assert_array_equal(found, wanted)
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("what", ["genotype", "outcome", "known", "rows"])
+def test_release__of_changed_data_is_refused_before_any_draw(study, method, what, monkeypatch):
+    def hide(values, is_training):
+        values[1, ::3] = np.nan
+        is_training[-1] = False
+
+    def change(values, is_training):
+        if what == "outcome":
+            values[0, 5] += 0.5
+        if what == "known":
+            values[1, 3] = 0.0  # it was missing, which is 0 in X'Y too
+        if what == "rows":
+            is_training[-1] = True
+            values[:, -1] = 0.0
+
+    change_outcomes(study, hide)
+    config = study.settings(method, missing="counted")
+    study.release(config)
+    before = Ledger(study.ledger(config).path).path.read_bytes()
+    change_outcomes(study, change)
+    if what == "genotype":
+        panel = training_data.Panel.open("panel")
+        bits = panel.haplotypes().copy()
+        bits[0] ^= pack(np.arange(2 * N_PEOPLE)[np.newaxis] == 4)[0]
+        monkeypatch.setattr(panel, "haplotypes", lambda columns=None: bits)
+        monkeypatch.setattr(panel, "genotypes", lambda columns=None: bits)
+    with pytest.raises(DpgrsError, match="data changed"):
+        study.release(config)
+    assert study.ledger(config).path.read_bytes() == before
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_release__of_another_genotype_budget_is_another_request(study, method):
+    """Equal budgets of X'Y do not make equal draws: it hangs on the numbers that were drawn before."""
+    mechanism = mechanism_of(method)
+    shares = ({"count_share": 0.01, "gram_share": 0.2}, {"count_share": 0.1, "gram_share": 0.12})
+    configs = [study.settings(method, **one) for one in shares]
+    files = {"statistics": study.sum_up(configs[0]), "panel": "panel", "ld": study.root / "ld.npz"}
+    data = TrainingData(study.root / "outcomes.npz", **files)
+    settings = [settings_for("draw", **config) for config in configs]
+    draws = [next(draw_step._draws(one, mechanism, [None], data)) for one in settings]
+    first, second = (mechanism.drawn_before(one.request) for one in draws)
+    assert first != second

@@ -67,6 +67,7 @@ STUDIES = {
         "privacy": {"bounds": "tight", "protection": "label", "outcome_budget": "separate"},
     },
     "public LD, simulated": {"methods": ["blup-ld"], "public": {"reference": "r{chrom}.vcf", "origin": "x"}},
+    "public effects": {"methods": ["blup"], "public": {"effects": ["score.txt"]}},
     "release": RELEASE,
     "sites": RELEASE
     | {"public": {"sites": "sites.tsv", "origin": "x"}, "panel": {"size": 1, "missing": 0.1}},

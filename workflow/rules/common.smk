@@ -231,6 +231,11 @@ PROVENANCE_FILE = f"{RECORDS}/provenance.json"
 # A study has them where it is a release, or where a fit rests on public genotypes.
 SITES = [f"{PUBLIC}/sites.tsv"] if has_public_sites(SETTINGS) else []
 LD = [f"{PUBLIC}/ld.npz"] if takes_ld(SETTINGS["methods"]) else []
+EFFECTS = (
+    [f"{PUBLIC if SITES else PRIVATE}/effects.npz"]
+    if SETTINGS["public"]["effects"]
+    else []
+)
 # An input of all that charges, though not read: nothing is charged before the mechanisms have passed.
 AUDIT = (
     [f"{PUBLIC}/audit.json"]

@@ -10,6 +10,8 @@ rule draw:
         sites=SITES,
         audit=AUDIT,
         loadings=LOADINGS if IS_RELEASE else [],
+        # Not read either: nothing is charged before some of them are matched.
+        effects=EFFECTS if IS_RELEASE else [],
     output:
         drawn=DRAWN,
         events=f"{TRIAL}/drawn/{{mechanism}}.json",

@@ -118,6 +118,7 @@ rule render_report:
         qc=QC,
         genotypes=f"{PRIVATE}/genotypes.npz",
         covariates=COVARIATES,
+        effects=EFFECTS,
         counts=[
             *([f"{PRIVATE}/trial1/outcome_counts.tsv"] if outcomes_file() else []),
             *COVARIATE_COUNTS,
@@ -147,6 +148,7 @@ rule render_report:
             people=list(input.people),
             people_counts=list(input.counts),
             covariates=list(input.covariates),
+            effects=list(input.effects),
         ),
         settings=settings_of("render-report"),
         code=code_read("render-report"),

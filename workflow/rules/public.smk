@@ -1,4 +1,4 @@
-# What a study takes from public genotypes: its sites, people to measure on, linkage disequilibrium.
+# What a study takes from public files: its sites, people to measure on, linkage disequilibrium, effects.
 
 
 use rule ingest_chromosome as ingest_reference with:
@@ -68,3 +68,29 @@ rule measure_ld:
         code=code_read("measure-ld"),
     shell:
         "python -m dpgrs measure-ld --settings {params.settings:q} {input.panel} --output {output.ld} 2> {log}"
+
+
+rule match_effects:
+    input:
+        effects=SETTINGS["public"]["effects"],
+        sites=SITES,
+        panel=[] if SITES else [f"{PRIVATE}/panel.zarr"],
+    output:
+        effects=EFFECTS[0] if EFFECTS else f"{PUBLIC}/effects.npz",
+    log:
+        f"{LOGS}/match_effects.log",
+    conda:
+        "../../envs/dpgrs.yaml"
+    threads: 1
+    resources:
+        mem_mb=4000,
+        runtime=60,
+    params:
+        files=lambda wildcards, input: flags(
+            sites=list(input.sites), panel=list(input.panel)
+        ),
+        settings=settings_of("match-effects"),
+        code=code_read("match-effects"),
+    shell:
+        "python -m dpgrs match-effects --settings {params.settings:q} {input.effects:q} {params.files}"
+        " --output {output.effects} 2> {log}"

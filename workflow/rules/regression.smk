@@ -23,6 +23,7 @@ rule fit_weights:
             else []
         ),
         ld=LD,
+        effects=EFFECTS,
     output:
         weights=f"{TRIAL}/weights.npz",
         seconds=f"{TRIAL}/fit_seconds.tsv",
@@ -45,6 +46,7 @@ rule fit_weights:
                     "panel",
                     "outcomes",
                     "ld",
+                    "effects",
                 )
             }
         ),

@@ -95,6 +95,7 @@ rule measure_release:
         covariates=MEASURED_COVARIATES,
         loadings=LOADINGS if IS_CHARGED else [],
         ld=LD,
+        effects=EFFECTS,
     output:
         metrics=f"{RESULTS}/metrics.tsv",
         accuracy=f"{PRIVATE}/trial1/accuracy.npz",
@@ -116,6 +117,7 @@ rule measure_release:
             covariates=list(input.covariates),
             loadings=list(input.loadings),
             ld=list(input.ld),
+            effects=list(input.effects),
         ),
         settings=lambda wildcards: settings_read(
             SETTINGS, "measure-release", READS_OF_METRICS
@@ -136,6 +138,7 @@ rule write_release:
         audit=AUDIT,
         loadings=LOADINGS,
         ld=LD,
+        effects=EFFECTS,
     output:
         # The last file of the bundle; a folder as output would get a file of Snakemake's own into it.
         sums=f"{RESULTS}/release/SHA256SUMS",
@@ -150,7 +153,10 @@ rule write_release:
     params:
         bundle=subpath(output.sums, parent=True),
         options=lambda wildcards, input: flags(
-            audit=list(input.audit), loadings=list(input.loadings), ld=list(input.ld)
+            audit=list(input.audit),
+            loadings=list(input.loadings),
+            ld=list(input.ld),
+            effects=list(input.effects),
         ),
         code=code_read("write-release"),
     shell:

@@ -21,6 +21,8 @@ class LinearFit:
         others have a weight of 0. None where a method chooses none.
     mismatch : (2,) float64, how the people of public genotypes differ from the cohort's
         (`dpgrs.methods.blup_ld.Mismatch`); None of fits without these.
+    correlations : (n_outcomes,) float64, genetic correlations with public effects that were found
+        (`dpgrs.methods.public_effects`); None of fits without these.
     """
 
     weights: np.ndarray
@@ -29,6 +31,7 @@ class LinearFit:
     standard_errors: np.ndarray | None = None
     chosen: np.ndarray | None = None
     mismatch: np.ndarray | None = None
+    correlations: np.ndarray | None = None
 
     def arrays(self):
         """Return the fit as a dict of arrays, from which ``LinearFit(**arrays)`` makes it again."""

@@ -28,6 +28,7 @@ from dpgrs.methods.blup_model import (
     ratio_where,
     require_terms,
 )
+from dpgrs.methods.public_effects import PublicEffects, informed_fit
 
 TRUST = (0.0, 0.25, 0.5, 0.75, 1.0)  # how far public outcomes are believed to tell where X'Y is large
 NEGLIGIBLE = 1e-6  # of a posterior: not worth a matrix
@@ -43,11 +44,13 @@ class BlupFit:
     standard_errors : (n_outcomes, n_variants) float64, or None where they would not be calibrated. A weight's
         95 % interval is 1.96 of them to either side.
     heritability : (n_outcomes,) float64, estimated or as stated.
+    correlations : (n_outcomes,) float64, mean genetic correlations with public effects; None without these.
     """
 
     weights: np.ndarray
     standard_errors: np.ndarray | None
     heritability: np.ndarray
+    correlations: np.ndarray | None = None
 
 
 def fit_blup(
@@ -62,12 +65,14 @@ def fit_blup(
     inflation=None,
     slopes=None,
     steering=None,
+    effects=None,
 ):
     """Estimate effects from noisy statistics, under full or label protection.
 
     Standard errors are returned where they were measured to be calibrated: with an exact Gram matrix, or
-    with a stated heritability. An h2 estimated through the noise of the Gram matrix is not good enough. A
-    stated one must be about right: where the truth is 0.8, stating 0.5 makes 95 % intervals cover 88 %.
+    with a stated heritability, and without public effects. An h2 estimated through the noise of the Gram
+    matrix is not good enough. A stated one must be about right: where the truth is 0.8, stating 0.5 makes
+    95 % intervals cover 88 %.
 
     Parameters
     ----------
@@ -82,6 +87,7 @@ def fit_blup(
     slopes : (n_outcomes,) float64 in (0, 1], of clipped outcomes (`dpgrs.linalg.attenuation`); None takes all
         as not clipped.
     steering : Steering, of a `cross` that has its directions for columns, and then noise; None of X'Y itself.
+    effects : PublicEffects, from which the effects of outcomes may differ; None goes without.
 
     Returns
     -------
@@ -101,7 +107,8 @@ def fit_blup(
     spectrum = noisy_spectrum(gram, gram_sd=gram_sd)
     if spectrum.trace <= 0:
         return _nothing((len(cross), len(gram)), heritability)
-    known = {"cross_sd": cross_sd, "heritability": heritability, "means": means, "steering": steering}
+    known = {"cross_sd": cross_sd, "heritability": heritability, "means": means}
+    known |= {"steering": steering, "effects": effects}
     seen = OutcomesSeen.of(cross, spectrum, n, inflation=inflation, slopes=slopes, **known)
     return seen.fit(has_errors=gram_sd == 0 or heritability is not None)
 
@@ -116,7 +123,8 @@ class OutcomesSeen:
     entries : (n_outcomes, n_variants) float64, U'X'Y, undone of clips and of missing rows.
     cross_sd : float or (n_variants,) float64, standard deviation of the noise of an entry; infinite where
         nothing was released.
-    n, heritability, means, inflation, slopes : as in `fit_blup`.
+    n, heritability, means, inflation, slopes, effects : as in `fit_blup`. What is a property here is that of
+        the model without public effects.
     """
 
     spectrum: NoisySpectrum
@@ -127,6 +135,7 @@ class OutcomesSeen:
     means: np.ndarray | None = None
     inflation: np.ndarray | None = None
     slopes: np.ndarray | None = None
+    effects: PublicEffects | None = None
 
     @classmethod
     def of(
@@ -173,6 +182,9 @@ class OutcomesSeen:
 
     def fit(self, *, has_errors):
         """Return the BlupFit."""
+        if self.effects is not None:
+            weights, heritability, correlations = informed_fit(self)
+            return BlupFit(weights, None, heritability, correlations)
         C, U, posterior = self.entries, self.spectrum.vectors, self.posterior
         effects, errors = np.empty_like(C), np.empty_like(C) if has_errors else None
         for alike in self.alike:
@@ -188,9 +200,9 @@ class OutcomesSeen:
         """The outcomes of one law, as from `outcomes_alike`."""
         return outcomes_alike(self.inflation, self.slopes, len(self.entries))
 
-    def prior(self, alike):
+    def prior(self, alike, **terms):
         """Return the PriorMoments of outcomes of one law."""
-        terms = {"cross_sd": self.cross_sd, "means": self.means, "heritabilities": self.grid}
+        terms |= {"cross_sd": self.cross_sd, "means": self.means, "heritabilities": self.grid}
         return prior_moments(self.spectrum, self.n, inflation=alike.inflation, slope=alike.slope, **terms)
 
 

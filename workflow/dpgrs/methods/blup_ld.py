@@ -66,13 +66,15 @@ def ld_request(request):
     return LdRequest(**asdict(request))
 
 
-def fit_blup_ld(ld, cross, n, *, cross_sd, heritability=None, inflation=None, slopes=None, steering=None):
+def fit_blup_ld(ld, cross, n, *, cross_sd, heritability=None, **known):
     """Estimate effects from noisy X'Y and public linkage disequilibrium.
 
     Parameters
     ----------
     ld : PublicLd
-    cross, n, cross_sd, heritability, inflation, slopes, steering : as in `dpgrs.methods.blup.fit_blup`.
+    cross, n, cross_sd, heritability : as in `dpgrs.methods.blup.fit_blup`.
+    **known : inflation, slopes, steering and effects, too. The mismatch is judged without public effects, and
+        with these outcomes do not share causes.
 
     Returns
     -------
@@ -93,21 +95,24 @@ def fit_blup_ld(ld, cross, n, *, cross_sd, heritability=None, inflation=None, sl
     if spectrum.trace <= 0:
         nothing = np.zeros((len(cross), len(spectrum.first)))
         return BlupFit(nothing, None, nothing[:, 0]), Mismatch()
-    known = {"cross_sd": cross_sd, "heritability": heritability, "steering": steering}
-    seen = OutcomesSeen.of(cross, spectrum, n, inflation=inflation, slopes=slopes, **known)
+    seen = OutcomesSeen.of(cross, spectrum, n, cross_sd=cross_sd, heritability=heritability, **known)
     tried = [_with_mismatch(seen, mismatch) for mismatch in MISMATCHES]
     evidence = np.array([one.evidence for one in tried])
     likely = MISMATCHES[np.argmax(evidence + np.log(PRIOR_OF_TOLD))]
-    shared = shared_fit(tried[np.argmax(evidence + np.log(PRIOR))])
+    has_effects = seen.effects is not None
+    shared = None if has_effects else shared_fit(tried[np.argmax(evidence + np.log(PRIOR))])
     if shared is not None:
         return shared, likely
     weights, heritability = np.zeros(seen.entries.shape), np.zeros(len(cross))
+    correlations = np.zeros(len(cross)) if has_effects else None
     for one, share in zip(tried, softmax(evidence + np.log(PRIOR)), strict=True):
         if share > NEGLIGIBLE:
             fit = one.fit(has_errors=False)
             weights += share * fit.weights
             heritability += share * fit.heritability
-    return BlupFit(weights, None, heritability), likely
+            if has_effects:
+                correlations += share * fit.correlations
+    return BlupFit(weights, None, heritability, correlations), likely
 
 
 def shared_fit(blup):
@@ -171,10 +176,11 @@ def blup_ld(noisy, *, request, terms):
     """
     ld, known = terms.ld[request.n_variants], {"inflation": noisy.inflation, "slopes": noisy.slopes}
     known |= {"cross_sd": request.noise_sd["cross"], "heritability": terms.heritability}
-    known["steering"] = noisy.steering
+    known |= {"steering": noisy.steering, "effects": terms.effects}
     found, mismatch = fit_blup_ld(ld, noisy.cross, noisy.n, **known)
     n_outcomes, n_variants = found.weights.shape
-    fit = LinearFit(found.weights, np.zeros(n_variants), np.zeros(n_outcomes), mismatch=np.array(mismatch))
+    seen = {"mismatch": np.array(mismatch), "correlations": found.correlations}
+    fit = LinearFit(found.weights, np.zeros(n_variants), np.zeros(n_outcomes), **seen)
     return fit.in_half_coding(noisy.origin).of_outcomes(noisy.loadings)
 
 

@@ -116,7 +116,15 @@ class PriorMoments:
 
 
 def prior_moments(
-    spectrum, n, *, cross_sd, means=None, heritabilities=HERITABILITIES, inflation=1.0, slope=1.0
+    spectrum,
+    n,
+    *,
+    cross_sd,
+    means=None,
+    heritabilities=HERITABILITIES,
+    inflation=1.0,
+    slope=1.0,
+    foretold=0.0,
 ):
     """Return the PriorMoments of the model in the eigenbasis of a noisy Gram matrix.
 
@@ -130,16 +138,19 @@ def prior_moments(
     heritabilities : (n_grid,) float64, in (0, 1).
     inflation : float >= 1, by what X'Y and its noise were multiplied, since outcomes are missing.
     slope : float in (0, 1], by what they were divided, since outcomes were clipped.
+    foretold : float in [0, 1), share of the variance of effects that public effects tell; the moments are
+        those of the rest (`dpgrs.methods.public_effects`).
     """
     t2, s2 = heritabilities * n / spectrum.trace, 1 - heritabilities
     a, b = spectrum.first[:, np.newaxis], spectrum.second[:, np.newaxis]
     noise = (inflation / slope * np.reshape(cross_sd, (-1, 1))) ** 2
-    variance = t2 * b + (s2 + (inflation - 1)) * a + noise
+    variance = t2 * (b - foretold * a**2) + (s2 + (inflation - 1)) * a + noise
     assert variance.shape == (len(a), len(heritabilities))
     loading = np.zeros(len(a)) if means is None else np.sqrt(n * inflation) * (means @ spectrum.vectors)
     is_released = np.isfinite(variance[:, 0])
     largest = variance[is_released].max(initial=0)
     is_informative = is_released & (variance[:, 0] > np.finfo(float).eps * largest)
+    t2 = (1 - foretold) * t2
     return PriorMoments(t2, t2 * a, variance, loading, is_informative)
 
 

@@ -12,6 +12,7 @@ from dpgrs.linalg.statistics import column_moments, count_known
 from dpgrs.methods.blup import fit_blup, fit_blup_public_outcomes
 from dpgrs.methods.blup_shared import fit_blup_shared
 from dpgrs.methods.penalties import adassp_penalty, evidence_penalty
+from dpgrs.methods.public_effects import PublicEffects
 from dpgrs.methods.registry import METHODS, named
 from dpgrs.methods.reusecov import CENTRED, SHOWN_IN_FULL, fit_reusecov
 from dpgrs.types import Coding, Penalty, Protection, Rows
@@ -69,6 +70,7 @@ class FitTerms:
     heritability : float in (0, 1), stated for BLUP; None estimates it.
     is_joint : bool, whether projections share one ball over all outcomes or variants, as the paper does.
     ld : dict of panel size to PublicLd, for fits on public linkage disequilibrium.
+    effects : PublicEffects, for fits that take them, of outcomes and panel of one fit; None goes without.
     """
 
     penalty: float
@@ -76,6 +78,7 @@ class FitTerms:
     heritability: float | None = None
     is_joint: bool = False
     ld: dict = field(default_factory=dict)
+    effects: PublicEffects | None = None
 
     @classmethod
     def of(cls, regression, **public):
@@ -132,7 +135,7 @@ def in_ellipsoid(noisy, *, request, terms, outcomes):
 
 def blup(noisy, *, request, terms, outcomes):
     if outcomes is None:
-        return _by_model(fit_blup, noisy, request, terms)
+        return _by_model(fit_blup, noisy, request, terms, effects=terms.effects)
     return _by_model(fit_blup_public_outcomes, noisy, request, terms, outcomes=np.nan_to_num(outcomes))
 
 
@@ -153,7 +156,8 @@ def _by_model(fit, noisy, request, terms, **more):
     known |= {"heritability": terms.heritability, "means": means}
     known |= {"inflation": noisy.inflation, "slopes": noisy.slopes}
     found = fit(G_c, noisy.cross, noisy.n, **more, **known)
-    return LinearFit(found.weights, means, np.zeros(len(found.weights)), found.standard_errors)
+    seen = {"standard_errors": found.standard_errors, "correlations": found.correlations}
+    return LinearFit(found.weights, means, np.zeros(len(found.weights)), **seen)
 
 
 def _centred(noisy, request):

@@ -44,6 +44,7 @@ class Method:
     takes_covariates : bool, whether covariates and dosages are in what it is fitted from.
     takes_outcomes : bool, whether its fit uses the outcomes themselves where they are public.
     takes_ld : bool, whether its fit rests on linkage disequilibrium of a public reference, in place of X'X.
+    takes_effects : bool, whether its fit starts from public effects, where a study has them.
     reads_rows : bool, whether it is fitted from rows, not from sums over them; it then counts no rows.
     reads_count : bool, whether its fit counts units at `screening.count_share`.
     has_normal_noise : bool, whether there is any among its draws.
@@ -73,6 +74,7 @@ class Method:
     takes_covariates: bool = False
     takes_outcomes: bool = False
     takes_ld: bool = False
+    takes_effects: bool = False
     reads_rows: bool = False
     reads_count: bool = False
     has_normal_noise: bool = True
@@ -217,6 +219,7 @@ METHODS = {
         reads=("heritability",),
         takes_covariates=True,
         takes_outcomes=True,
+        takes_effects=True,
         ridge=RidgeOf.HALF,
         steps="fits.STEPS_OF_BLUP",
     ),
@@ -249,6 +252,7 @@ METHODS = {
         mechanism="steered_mechanisms.SteeredProducts",
         reads=("heritability",),
         takes_ld=True,
+        takes_effects=True,
         most_columns=LARGEST_DECOMPOSED,
         ridge=RidgeOf.HALF,
         audited=STEERED,

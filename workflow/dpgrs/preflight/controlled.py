@@ -48,17 +48,20 @@ def encrypted_line(key, path):
 
 def encrypted_problems(inspection, key):
     """Refuse a path of an encrypted file."""
-    path, fix = inspection[key], "Decrypt it with `vdb-decrypt` of the SRA Toolkit."
-    return [must(key, "be a decrypted file", path, fix)] if path and is_encrypted(path) else []
+    fix = "Decrypt it with `vdb-decrypt` of the SRA Toolkit."
+    return [
+        must(key, "be a decrypted file", path, fix) for path in inspection.paths(key) if is_encrypted(path)
+    ]
 
 
 def open_problems(inspection, key):
     """Refuse a path of controlled data in a benchmark."""
-    found = IN_PATH.search(inspection[key] or "")
-    if not found:
-        return []
-    got = f"{inspection[key]} of {found[0]}: its figures are exact"
-    return [must(key, "be open data in a benchmark", got, "Use `mode: release`.")]
+    fix = "Use `mode: release`."
+    return [
+        must(key, "be open data in a benchmark", f"{path} of {found[0]}: its figures are exact", fix)
+        for path in inspection.paths(key)
+        if (found := IN_PATH.search(path))
+    ]
 
 
 def path_problems(inspection, key):
@@ -77,9 +80,11 @@ def path_problems(inspection, key):
 
 def public_path_problems(inspection, key):
     """Refuse a path of controlled data where public data are asked for."""
-    found = WITH_VERSION.search(inspection[key] or "")
-    got = f"{inspection[key]} of {found[0][:9]}" if found else ""
-    return [must(key, "be public data", got, "Name another source.")] if found else []
+    return [
+        must(key, "be public data", f"{path} of {found[0][:9]}", "Name another source.")
+        for path in inspection.paths(key)
+        if (found := WITH_VERSION.search(path))
+    ]
 
 
 def approval_problems(inspection, key):
@@ -137,7 +142,7 @@ def consent_problems(inspection):
 def ancestry_problems(inspection):
     """Refuse results by population where data may serve health research alone."""
     populations = inspection["cohort.populations"]
-    of_dbgap = [path for key in DATA_PATHS if IN_PATH.search(path := inspection[key] or "")]
+    of_dbgap = [path for key in DATA_PATHS for path in inspection.paths(key) if IN_PATH.search(path)]
     said = [inspection["dataset.data_use"] or "", inspection["dataset.consent"] or "", *of_dbgap]
     said += inspection["people.consent.allow"] or []
     if populations is None or not any(map(HEALTH_ALONE.search, said)):

@@ -57,6 +57,11 @@ class Inspection:
         """Return the value of a dotted key."""
         return reduce(getitem, key.split("."), self.config)
 
+    def paths(self, key):
+        """Return the paths of a key, a list; empty where it is null."""
+        value = self[key]
+        return value if isinstance(value, list) else [value] if value else []
+
     def is_clear(self, *reads):
         """Tell whether nothing that these keys and sections hold is in doubt."""
         return not any(

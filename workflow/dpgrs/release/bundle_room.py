@@ -35,7 +35,8 @@ def bundle_problems(config):
         return []
     requests, known = _requests(statement), Ledger(config["privacy"]["ledger"]).read().requests
     is_again = requests <= known.keys() and asks_again(config, [known[request] for request in requests])
-    return [] if is_again and _is_fitted_by(statement, fit_settings(config)) else [_taken(folder)]
+    is_alike = _is_fitted_by(statement, fit_settings(config), is_before_run=True)
+    return [] if is_again and is_alike else [_taken(folder)]
 
 
 def bundled_statement(folder):
@@ -103,13 +104,15 @@ def _requests(statement):
     return {mechanism["request"] for mechanism in statement.get("mechanisms") or [{"request": None}]}
 
 
-def _is_fitted_by(statement, fit):
+def _is_fitted_by(statement, fit, *, is_before_run=False):
     """Tell whether a fit gives the weights of a bundle, by what its statement says of them."""
     if statement is None:
         return True
     stated = {"method": statement.get("method"), **statement.get("fit", {})}
     if "ld" not in fit:
         stated.pop("ld", None)  # which public genotypes: found out in a run
+    if is_before_run:
+        stated.pop("effects", None)  # the same of public effects
     is_alike = (stated["method"], stated.keys()) == (fit["method"], fit.keys())
     return is_alike and fit_identity(stated) == fit_identity(fit)
 

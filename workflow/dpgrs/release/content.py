@@ -9,6 +9,7 @@ from dpgrs.methods.blup_ld import mismatch_in_words
 from dpgrs.methods.boosted_adassp import CLIP, ROUNDS
 from dpgrs.methods.mechanisms import drawn_names, request_of
 from dpgrs.methods.planning import expected_noise_sd
+from dpgrs.methods.public_effects import correlations_in_words
 from dpgrs.methods.registry import METHODS, named
 from dpgrs.methods.reusecov import SMALLEST_KNOWN
 from dpgrs.privacy.accounting.accountant import gdp_delta
@@ -46,11 +47,15 @@ MAPPED = (
     "outcomes by their public loadings."
 )
 CONSTANT = "The constant of a prediction follows from its weights and from noisy or public means."
+START = (
+    "The prior mean of effects is that of public files, listed among the public inputs, times a genetic "
+    "correlation (docs/public_effects.md)."
+)
 OF_ACCURACY = ("R^2 = 1 - RSS/TSS and MSE = RSS/n of noisy sums over people held out, TSS about 0.",)
 
 
 def release_content(
-    settings, sites, label, book, *, noisy, measured, stated, audits, loadings, fit, mismatch=None
+    settings, sites, label, book, *, noisy, measured, stated, audits, loadings, fit, fitted, effects=()
 ):
     """Bring together what the statement of a release says.
 
@@ -64,8 +69,9 @@ def release_content(
     measured, stated : from `dpgrs.study.released_accuracy.load_accuracy`.
     audits : list of dict, from `summarise_audits`; None where a study leaves them out.
     loadings : path of the public loadings of principal components; None without them.
-    fit : dict, by what the weights were made: the settings of the fit, and which public genotypes it took.
-    mismatch : (2,) float64, how these differ from the cohort's; None of fits without them.
+    fit : dict, by what the weights were made: the settings of the fit, and which public files it took.
+    fitted : LinearFit, the weights.
+    effects : list of dict, the files of public effects, from `dpgrs.study.public_effects_files.load_effects`.
 
     Returns
     -------
@@ -91,11 +97,15 @@ def release_content(
         per_outcome=Total(totals["per_outcome"], request["delta"]),
         whole_study=Total(totals["epsilon"], request["delta"]),
         ledger=ledger_standing(book, account, sorted({event["request"] for event, _ in draws})),
-        public_inputs=(*_public_inputs(settings, digest, label, fit), *covariate_inputs(settings, loadings)),
+        public_inputs=(
+            *_public_inputs(settings, digest, label, fit),
+            *(PublicInput(f"effects of {one['name']}", one["digest"], one["matched"]) for one in effects),
+            *covariate_inputs(settings, loadings),
+        ),
         post_processing=(
             *_post_processing(fit, is_counted=missing == Missing.COUNTED),
             *([MAPPED.format(names=", ".join(label["components"]))] if "components" in label else ()),
-            *(() if mismatch is None else (mismatch_in_words(mismatch),)),
+            *_found_in_words(fitted, label["outcomes"]),
             *(OF_ACCURACY if measured else ()),
         ),
         preprocessing=_preprocessing(settings),
@@ -116,6 +126,14 @@ def _post_processing(fit, *, is_counted):
         counts = (AT_LEAST_ONE_ROW, *(RESCALED if is_counted else ()))
     steps = (step(fit) if callable(step) else step for step in named(method.steps))
     return (*counts, *steps, ROUNDED, CONSTANT)
+
+
+def _found_in_words(fitted, names):
+    """Say what a fit found out about the public files that it took."""
+    found = () if fitted.mismatch is None else (mismatch_in_words(fitted.mismatch),)
+    if fitted.correlations is None:
+        return found
+    return (*found, START, correlations_in_words(names, fitted.correlations))
 
 
 def _noise_of_weights(fit, sites, label, noisy):

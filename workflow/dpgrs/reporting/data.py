@@ -80,6 +80,7 @@ class StudyInfo:
     covariate_bound : float, at which they are clipped, in standard deviations.
     field : ``GT`` for calls, ``DS`` for imputed dosages of people.
     people_counts : tuple of str, how many people have the outcomes and covariates of tables, in words.
+    effects : tuple of str, which public effects there are, and how outcomes go with them, in words.
     """
 
     name: str
@@ -111,6 +112,7 @@ class StudyInfo:
     people_counts: tuple = ()
     has_public_sites: bool = False
     misfit: tuple = ()
+    effects: tuple = ()
 
 
 class ClippedRows(NamedTuple):

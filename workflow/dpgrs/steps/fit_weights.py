@@ -1,5 +1,7 @@
 """Weights of all methods, from what was drawn and, without privacy, from exact statistics."""
 
+import re
+from dataclasses import replace
 from itertools import zip_longest
 from pathlib import Path
 
@@ -17,14 +19,19 @@ from dpgrs.methods.fits import FitTerms
 from dpgrs.methods.labels import exact_label, fit_label, timed
 from dpgrs.methods.mechanisms import mechanism_of_file, request_of
 from dpgrs.methods.ols import fit_ols, fit_ridge
+from dpgrs.methods.public_effects import PublicEffects
 from dpgrs.methods.registry import METHODS
+from dpgrs.release.pgs_catalog import file_stems
 from dpgrs.study.identity import fit_settings
+from dpgrs.study.public_effects_files import load_effects
 from dpgrs.study.public_ld_files import load_ld
 from dpgrs.study.released import seal
-from dpgrs.study.request_identity import ld_identity
+from dpgrs.study.request_identity import effects_identity, ld_identity
 from dpgrs.study.training_data import TrainingData
 from dpgrs.types import Protection
 
+# A file of effects, perhaps after an outcome: the name that comes before what tells its kind.
+NAMED_AFTER = re.compile(r"(.*?)(?:\.(?:txt|tsv|csv))?(?:\.gz)?")
 READS = (
     "methods",
     "regression.lambda",
@@ -44,6 +51,7 @@ def fit_weights(
     panel: Path | None = None,
     outcomes: Path | None = None,
     ld: Path | None = None,
+    effects: Path | None = None,
     output: Path,
     seconds: Path,
 ):
@@ -62,6 +70,7 @@ def fit_weights(
     panel : the panel, for fits of these.
     outcomes : outcomes, for fits of these, and where they are public.
     ld : linkage disequilibrium of public genotypes, for fits that take it.
+    effects : public effects, for fits that start from them.
     output : the weights.
     seconds : the time that each fit took.
 
@@ -80,7 +89,7 @@ def fit_weights(
     public = None if outcomes is None else Outcomes.load(outcomes)
     for path, took in zip_longest(drawn, draw_seconds):
         took = None if took is None else read_table(took, needed=["seconds"])["seconds"]
-        fits += _drawn_fits(load_labelled(path), took, settings, public, ld)
+        fits += _drawn_fits(load_labelled(path), took, settings, public, ld, effects)
     if choices is not None:
         fits += _fits_of_choices(load_labelled(choices), methods, TrainingData(outcomes, panel=panel))
     save_labelled(output, [(label, arrays) for label, arrays, _ in fits])
@@ -102,11 +111,13 @@ def _non_private_fits(statistics, methods, penalty):
             yield label, fit.arrays(), elapsed
 
 
-def _drawn_fits(drawn, took, settings, public, ld):
+def _drawn_fits(drawn, took, settings, public, ld, effects):
     found_ld = {} if ld is None else {size: one for size, (one, _) in load_ld(ld).items()}
-    terms = FitTerms.of(settings.regression, ld=found_ld)
+    all_terms = FitTerms.of(settings.regression, ld=found_ld)
+    told = _told(effects, max((label["outcomes"] for label, _ in drawn), key=len, default=()))
     for number, (label, arrays) in enumerate(drawn):
         request, mechanism, count = request_of(label), mechanism_of_file(label), label["n_outcomes"]
+        terms = replace(all_terms, effects=told(request.n_variants, count))
         found = mechanism.restore(label, arrays)
         outcomes = _public_outcomes(public, request, count=count)
         for method in [label["method"]] if "method" in label else mechanism.methods:
@@ -119,7 +130,8 @@ def _drawn_fits(drawn, took, settings, public, ld):
             own = _label(method, label) | _statuses(label)
             if "requests" in label:
                 _require_same_ld(label, ld)
-                own["seal"] = seal(label, found, fit_settings(settings) | ld_identity(ld), fit.arrays())
+                sealed = fit_settings(settings) | ld_identity(ld) | effects_identity(effects)
+                own["seal"] = seal(label, found, sealed, fit.arrays())
             yield own, fit.arrays(), elapsed
 
 
@@ -129,6 +141,25 @@ def _require_same_ld(label, ld):
             "The linkage disequilibrium of a fit must be that by which X'Y was drawn, got another. Take the "
             "same file for both."
         )
+
+
+def _told(effects, names):
+    """Return a function of a panel size and a number of outcomes to their PublicEffects, None without any.
+
+    Files named as the scores of outcomes, such as ``height.txt.gz``, are for these alone, and other outcomes
+    may follow any of the other files.
+    """
+    files, values = load_effects(effects)
+    named = [NAMED_AFTER.fullmatch(one["name"])[1] for one in files]
+    is_for = np.array([[one == stem for one in named] for stem in file_stems(names)], dtype=bool)
+    is_for = is_for.reshape(len(names), len(files))
+    is_for |= ~is_for.any(axis=1, keepdims=True) & ~is_for.any(axis=0)
+    is_marginal = np.array([one["is_marginal"] for one in files], dtype=bool)
+
+    def told(size, count):
+        return PublicEffects(values[size], is_marginal, is_for[:count]) if files else None
+
+    return told
 
 
 def _fits_of_choices(choices, methods, data):

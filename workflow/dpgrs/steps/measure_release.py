@@ -32,6 +32,7 @@ from dpgrs.study.identity import fit_settings, public_identity
 from dpgrs.study.released import load_released, load_weights
 from dpgrs.study.request_identity import (
     ACCURACY,
+    effects_identity,
     identify_accuracy,
     identify_part,
     ld_identity,
@@ -67,6 +68,7 @@ def measure_release(
     covariates: Path | None = None,
     loadings: Path | None = None,
     ld: Path | None = None,
+    effects: Path | None = None,
     output: Path,
     accuracy: Path,
     events: Path,
@@ -85,6 +87,7 @@ def measure_release(
     covariates : those that the fit has weights of.
     loadings : public loadings of principal components.
     ld : linkage disequilibrium of public genotypes, of fits that take it.
+    effects : public effects, of fits that start from them.
     output : the table of metrics.
     accuracy : the numbers that it follows from, which are noisy where they are charged.
     events : record of what was drawn, JSON.
@@ -98,7 +101,7 @@ def measure_release(
         require_closed(drawn, weights, outcomes, panel, accuracy, events)
     ledger = Ledger(settings.privacy.ledger)
     label, noisy = load_released(drawn, ledger.read())
-    terms = fit_settings(settings) | ld_identity(ld)
+    terms = fit_settings(settings) | ld_identity(ld) | effects_identity(effects)
     fit = load_weights(weights, label, noisy, fit=terms)
     outcomes = Outcomes.load(outcomes)
 

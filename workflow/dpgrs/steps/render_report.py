@@ -14,6 +14,7 @@ from dpgrs.io.panel import Panel
 from dpgrs.io.tables.people_counts import describe_counts, read_counts
 from dpgrs.io.trials import Outcomes, Statistics, load_labelled
 from dpgrs.methods.blup_ld import misfit_in_words
+from dpgrs.methods.public_effects import correlations_in_words
 from dpgrs.reporting import pages
 from dpgrs.reporting.data import (
     VARIANT_COLUMNS,
@@ -28,6 +29,7 @@ from dpgrs.reporting.data import (
 from dpgrs.reporting.screening_data import read_screening
 from dpgrs.reporting.writing import write_report
 from dpgrs.study.panel_terms import has_public_sites
+from dpgrs.study.public_effects_files import load_effects
 
 LEFT_OUT = {
     "not_kept": "not on the list to keep",
@@ -69,6 +71,7 @@ def render_report(
     qc: Path | None = None,
     genotypes: Path | None = None,
     covariates: Path | None = None,
+    effects: Path | None = None,
     figures: Path | None = None,
     processes: int = 1,
     output: Path,
@@ -93,6 +96,7 @@ def render_report(
     qc : what became of all variants.
     genotypes : summary of the genotypes; with `--qc` it gets a page.
     covariates : further columns of X.
+    effects : public effects.
     figures : folder to make of the figures as files; of outcomes those of the first ten.
     processes : processes that write outcome pages, which do not depend on it.
     output : folder of the pages.
@@ -121,6 +125,7 @@ def render_report(
         qc=qc,
         genotypes=genotypes,
         covariates=covariates,
+        effects=effects,
         people_counts=people_counts,
     )
     write_report(pages, data, output, processes=processes, figures=figures)
@@ -141,6 +146,7 @@ def _report_data(
     qc=None,
     genotypes=None,
     covariates=None,
+    effects=None,
     people_counts=(),
 ):
     panel, outcomes = Panel.open(panel), Outcomes.load(outcomes)
@@ -167,6 +173,7 @@ def _report_data(
             Covariates.load(covariates),
             left_out=_left_out(people),
             misfit=tuple(misfit_in_words(arrays for _, arrays in fitted)),
+            effects=tuple(_effects_in_words(effects, fitted, outcomes.names)),
             people_counts=tuple(chain.from_iterable(map(describe_counts, map(read_counts, people_counts)))),
         ),
         outcomes=outcomes.names,
@@ -182,6 +189,16 @@ def _report_data(
         quality=_quality(qc, genotypes, settings) if qc and genotypes else None,
         loadings=outcomes.loadings,
     )
+
+
+def _effects_in_words(effects, fitted, names):
+    """Say which public effects were matched, and the median correlations that fits of all outcomes found."""
+    files, _ = load_effects(effects)
+    yield from (f"{one['name']}: {one['matched']}" for one in files)
+    found = [arrays["correlations"] for _, arrays in fitted if "correlations" in arrays]
+    found = [one for one in found if len(one) == len(names)]
+    if found:
+        yield correlations_in_words(names, np.median(found, axis=0))
 
 
 def _binary(outcomes, largest):

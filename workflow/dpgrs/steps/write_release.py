@@ -19,9 +19,16 @@ from dpgrs.release.covariates import covariate_weights
 from dpgrs.release.pgs_catalog import Scores
 from dpgrs.study.identity import fit_settings, public_identity
 from dpgrs.study.provenance import provenance
+from dpgrs.study.public_effects_files import load_effects
 from dpgrs.study.released import load_released, load_weights
 from dpgrs.study.released_accuracy import load_accuracy, load_reference_sums
-from dpgrs.study.request_identity import WHERE_THERE, exact_values, ld_identity, loadings_identity
+from dpgrs.study.request_identity import (
+    WHERE_THERE,
+    effects_identity,
+    exact_values,
+    ld_identity,
+    loadings_identity,
+)
 from dpgrs.study.settings import without_paths
 
 
@@ -35,6 +42,7 @@ def write_release(
     audit: Path | None = None,
     loadings: Path | None = None,
     ld: Path | None = None,
+    effects: Path | None = None,
     output: Path,
 ):
     """Write the bundle of a release.
@@ -49,6 +57,7 @@ def write_release(
     audit : audits of the mechanisms, from `dpgrs audit --json`; none if `release.audit_draws` is 0.
     loadings : public loadings of principal components.
     ld : linkage disequilibrium of public genotypes, of fits that take it.
+    effects : public effects, of fits that start from them.
     output : folder to write; an earlier bundle there is replaced.
 
     Raises
@@ -61,13 +70,13 @@ def write_release(
     book = Ledger(settings["privacy"]["ledger"]).read()
     label, noisy = load_released(drawn, book)
     _require_same_data(settings, {"sites": written_digest(sites)} | loadings_identity(loadings), label, book)
-    terms = fit_settings(settings) | ld_identity(ld)
+    terms = fit_settings(settings) | ld_identity(ld) | effects_identity(effects)
     fit = published(load_weights(weights, label, noisy, fit=terms))
     names, sites = tuple(label["outcomes"]), read_chosen_sites(sites)
     measured, stated = load_accuracy(accuracy, book, label, fit=terms)
     audits = _audits(audit, label["events"] + measured, settings)
     found = {"noisy": noisy, "measured": measured, "stated": stated, "audits": audits, "loadings": loadings}
-    found |= {"fit": terms, "mismatch": fit.mismatch}
+    found |= {"fit": terms, "fitted": fit, "effects": load_effects(effects)[0]}
     content = release_content(settings, sites, label, book, **found)
     size, covariates = len(sites), settings["covariates"]
     scores = Scores(

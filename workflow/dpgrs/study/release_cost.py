@@ -224,6 +224,6 @@ def _as_known(identity, account):
     if "outcomes" in known:
         known["outcomes"] = known["outcomes"] | {"names": len(known["outcomes"]["names"])}
     if "weights" in known:
-        later = ("statistics", "ld")
+        later = ("statistics", "ld", "effects")
         known["weights"] = {name: value for name, value in known["weights"].items() if name not in later}
     return digest([str(account), known])

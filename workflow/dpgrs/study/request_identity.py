@@ -5,6 +5,7 @@ from types import MappingProxyType
 from dpgrs.io.files import written_digest
 from dpgrs.methods.registry import METHODS
 from dpgrs.privacy.accounting.exact_numbers import exact_text
+from dpgrs.study.public_effects_files import load_effects
 from dpgrs.study.public_ld_files import load_ld
 from dpgrs.types import Coding
 
@@ -66,6 +67,12 @@ def ld_identity(path):
         return {}
     ((_, found),) = load_ld(path).values()
     return {"ld": found}
+
+
+def effects_identity(path):
+    """Return what identifies the public effects of a release, as a dict; empty without them."""
+    files, _ = load_effects(path)
+    return {"effects": [one["digest"] for one in files]} if files else {}
 
 
 def exact_values(value):

@@ -54,6 +54,7 @@ PATHS = (
     "public.sites",
     "public.frequencies",
     "public.reference",
+    "public.effects",
     "public.genotypes",
     "public.outcomes",
 )
@@ -232,14 +233,15 @@ def _with_home(config):
 
 
 def _with_paths(config, change):
-    """Return a resolved configuration in which a function has been applied to every path."""
+    """Return a resolved configuration in which a function has been applied to every path, also of a list."""
     changed = dict(config)
     for key in PATHS:
         *sections, name = key.split(".")
         part = changed
         for section in sections:
             part[section] = part = dict(part[section])
-        part[name] = change(part[name])
+        value = part[name]
+        part[name] = [change(path) for path in value] if isinstance(value, list) else change(value)
     return changed
 
 

@@ -9,7 +9,7 @@ import math
 import re
 import zlib
 from contextlib import suppress
-from itertools import chain
+from itertools import chain, takewhile
 from pathlib import Path
 
 import numpy as np
@@ -21,6 +21,7 @@ from dpgrs.io.files import digest_file, read_bytes, require_regular
 # Of a row of text; a longer one would be taken into memory before anything could be said of it.
 LONGEST_LINE = 1 << 24
 MOST_COLUMNS = 20_000
+LONGEST_REMARKS = 1 << 16
 SAMPLE_COLUMNS = {"sample", "sample_id", "iid", "id"}
 FAMILY_COLUMN = "fid"
 POPULATION_COLUMNS = {"population", "pop"}
@@ -121,6 +122,22 @@ def rows_of(path):
         yield line, cells[:width]
 
 
+def remarks_of(path):
+    """Return what lines ``#name=value`` above a table say, a dict; names in lower case.
+
+    What cannot be read says nothing: `rows_of` tells why.
+    """
+    path, remarks = Path(path), {}
+    with suppress(OSError, EOFError, zlib.error, UnicodeDecodeError):
+        own = gzip.open if _is_gzip(path) else open
+        with own(path, "rt", encoding="utf-8") as file:
+            lines = file.read(LONGEST_REMARKS).splitlines()
+        for line in takewhile(lambda line: line.startswith("#"), lines):
+            name, is_one, value = line.lstrip("#").partition("=")
+            remarks |= {name.lower(): value.strip()} if is_one else {}
+    return remarks
+
+
 def _cells(path):
     """Split a file into rows and cells at the separator that its first line shows."""
     require_regular(path)
@@ -132,8 +149,8 @@ def _cells(path):
         ):
             lines = _Lines(path, file)
             first = next(lines, "")
-            # dbGaP writes comments above the names; `#IID` is a name of PLINK's.
-            while first and re.match(r"#[#\s]|\s*$", first):
+            # dbGaP and the PGS Catalog write comments above the names; `#IID` is a name of PLINK's.
+            while first and re.match(r"#[#\s]|#\w+=|\s*$", first):
                 lines.size, first = 0, next(lines, "")
             number, rows = lines.number, _split(first, chain([first], lines))
             for cells in rows:

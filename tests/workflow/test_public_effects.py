@@ -1,0 +1,122 @@
+"""Fits from public effects: a release that says so, its replay, and benchmarks."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from dpgrs.io.sites import read_chosen_sites
+from dpgrs.privacy.ledger.ledger import Ledger
+from dpgrs.release.verify import verify_release
+from effects_files import write_score, write_statistics
+from html_pages import Page
+from release_studies import RELEASE, bundle, copied_site, shared_site
+from study_runs import run
+
+PLAIN = RELEASE | {
+    "study": "plain",
+    "methods": ["blup"],
+    "outcomes": {"count": 3, "test_share": 0.5},
+    "privacy": {"epsilon": 5, "ledger": "ledger.jsonl"},
+    "evaluation": {"metrics": "charged", "epsilon": 2},
+    "release": RELEASE["release"] | {"audit_draws": 0},
+}
+pytestmark = pytest.mark.release
+
+
+def told(settings, *names, study):
+    return settings | {"study": study, "public": settings.get("public", {}) | {"effects": [*names]}}
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    """A release without public effects, and files for others on the same sites."""
+    with shared_site(tmp_path_factory, PLAIN, people=200, epsilon="40") as folder:
+        sites = read_chosen_sites(folder / "results" / "plain" / "public" / "sites.tsv")
+        effects = np.random.default_rng(1).standard_normal((2, len(sites)))
+        write_score(folder / "score.txt.gz", sites, effects[0])
+        write_score(folder / "other.txt", sites.iloc[: len(sites) // 2], effects[1][: len(sites) // 2])
+        write_score(folder / "wrong.txt", sites, effects[0], build="GRCh37")
+        write_statistics(folder / "statistics.tsv", sites, effects[0])
+        run(folder, told(PLAIN, "score.txt.gz", "other.txt", study="told"))
+        yield folder
+
+
+@pytest.fixture
+def copy(site, tmp_path):
+    return copied_site(site, tmp_path / "copy")
+
+
+def test_release__says_which_effects_it_started_from(site):
+    files, plain = bundle(site, "told"), bundle(site, "plain")
+    statement = json.loads(files["privacy_statement.json"])
+    inputs = {one["name"]: one for one in statement["public_inputs"]}
+    stated = [inputs[f"effects of {name}"] for name in ("score.txt.gz", "other.txt")]
+    assert [one["value"] for one in stated] == statement["fit"]["effects"]
+    n_sites = statement["data_domain"]["n_variants"]
+    assert stated[0]["origin"] == f"{n_sites} of {n_sites} variants matched"
+    assert stated[1]["origin"] == f"{n_sites // 2} of {n_sites} variants matched"
+    assert any("Genetic correlations with the public effects" in one for one in statement["post_processing"])
+    assert verify_release(site / "results" / "told" / "release")["n_scores"] == 3
+    assert not [name for name in files if name.startswith("standard_errors")]
+    page = " ".join(Page(site / "results" / "told" / "report" / "index.html").text.split())
+    assert "effects of score.txt.gz" in page
+    assert "Genetic correlations with the public effects" in page
+    assert "effects" not in json.loads(plain["privacy_statement.json"])["fit"]
+    # The same draws, by a replay, and accuracy of other weights, which is charged.
+    known = [request.identity for request in Ledger(site / "ledger.jsonl").read().requests.values()]
+    of_accuracy = [one["weights"] for one in known if one["mechanism"] == "accuracy"]
+    assert [one.get("effects") for one in of_accuracy] == [None, statement["fit"]["effects"]]
+    assert len(known) == 4
+    assert files != plain
+
+
+def test_release__is_replayed_from_nothing_at_no_cost(site, copy):
+    settings = told(PLAIN, "score.txt.gz", "other.txt", study="told")
+    assert "Replayed: nothing was charged" in run(copy, settings).stdout
+    assert bundle(copy, "told") == bundle(site, "told")
+
+
+@pytest.mark.parametrize(
+    ("names", "said"),
+    [
+        (("wrong.txt",), "must be of the study's genome build, GRCh38, got GRCh37"),
+        (("statistics.tsv",), "must hold effect_weight, effects that go together"),
+        (("absent.txt",), "is not there"),
+    ],
+)
+def test_release__effects_that_do_not_fit_are_refused_before_anything_is_charged(site, copy, names, said):
+    before = (site / "ledger.jsonl").read_bytes()
+    ended = run(copy, told(PLAIN, *names, study="refused"), check=False)
+    assert said in ended.stdout
+    assert (copy / "ledger.jsonl").read_bytes() == before
+
+
+def test_release__effects_of_no_site_are_refused_before_anything_is_charged(copy):
+    elsewhere = pd.DataFrame({"contig": ["22"], "position": [1], "ref": ["A"], "alt": ["C"]})
+    write_score(copy / "elsewhere.txt", elsewhere, [1.0])
+    ended = run(copy, told(PLAIN, "elsewhere.txt", study="refused") | {"seed": 9}, check=False)
+    assert "Nothing was charged" in ended.stdout
+
+
+def test_benchmark__starts_from_effects_of_both_kinds(site, tmp_path):
+    folder = copied_site(site, tmp_path / "benchmark")
+    settings = {
+        "study": "compared",
+        "trials": 1,
+        "cohort": PLAIN["cohort"],
+        "panel": {"size": [10, 20]},
+        "outcomes": {"count": [1, 3]},
+        "privacy": {"epsilon": [20], "bounds": "tight", "accounting": ["gdp"]},
+    }
+    reference = {"public": {"reference": "reference/{chrom}.vcf.gz"}}
+    run(folder, told(settings | {"methods": ["ridge", "blup"]}, "score.txt.gz", study="joint"))
+    own = settings | reference | {"methods": ["ridge", "blup-ld"]}
+    run(folder, told(own, "score.txt.gz", "statistics.tsv", study="both"))
+    for study, method in (("joint", "blup"), ("both", "blup-ld")):
+        metrics = pd.read_csv(folder / "results" / study / "metrics.tsv", sep="\t")
+        assert metrics.groupby("method")["r2"].count().to_dict() == {"ridge": 8, method: 8}
+        text = " ".join(Page(folder / "results" / study / "report" / "index.html").text.split())
+        assert "score.txt.gz: " in text
+        assert "Genetic correlations with the public effects" in text

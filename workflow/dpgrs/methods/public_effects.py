@@ -1,0 +1,227 @@
+"""Public effects as the mean of BLUP's prior: scores of the same or related traits, as far as they tell.
+
+In the notation of `dpgrs.methods.blup_model`, with p the effects of a public file, on a scale on which they
+explain a variance of 1, p'Gp = n, and r the genetic correlation of an outcome with that score,
+
+    theta ~ N(r sqrt(h2) p, (1 - r^2) t2 I),
+    c_k ~ N(r sqrt(h2) f_k, t2 (b_k - r^2 a_k^2) + s2 a_k + s_A^2) given h2 and r,  f_k = a_k u_k'p.
+
+h2 is that of all effects: p explains its part r^2. p is known, but G is not: what its noise hides of u_k'Gp
+has the mean 0 and, as that of other effects, the variance b_k - a_k^2, so that f_k is the mean of u_k'Gp, and
+the variance of c_k loses r^2 t2 a_k^2 alone. p'Gp is sum a_k (u_k'p)^2.
+
+Effects of one variant at a time, m, are no theta: v = diag(G) m is about Gp, with noise like q a_k. Then
+u_k'p and f_k are a_k and b_k times u_k'v/(b_k + q a_k), on the scale on which f has the length that it is
+expected to have, with each of `PENALTIES` times the mean of a_k for q, as if it were a file of its own. That
+takes a G without noise, of public genotypes: errors of u_k and of v are the same otherwise.
+
+r lies on a grid. An outcome has no correlation, or one of a law that all outcomes share: any, or normal
+about one value. Which share of them has one, and by which law, all outcomes tell together, as they do of h2;
+that none has any is as probable as `NONE` before they are seen. Of several files an outcome follows one; all
+are alike before, and averaged over.
+"""
+
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+from scipy.special import softmax
+
+from dpgrs.methods.blup_model import beta_priors, ratio_where
+
+SIZES = (0.1, 0.25, 0.4, 0.55, 0.7, 0.85, 0.98)
+CORRELATIONS = np.array([*(-size for size in reversed(SIZES)), 0.0, *SIZES])
+# Useless files are to cost nothing, even of one outcome (docs/public_effects.md).
+NONE = 0.8
+SHARES, SPREADS = (0.1, 0.5, 0.95), (0.07, 0.2)
+PENALTIES = (0.03, 0.3, 3.0, 30.0)
+NEGLIGIBLE = 1e-6
+BLOCK = 64  # outcomes at a time, to bound memory
+MOST_NAMED = 20
+
+
+@dataclass(frozen=True)
+class PublicEffects:
+    """What public files tell of the effects on outcomes.
+
+    Attributes
+    ----------
+    values : (n_files, n_variants) float64, per copy of ALT, 0 where a file tells none; each of any scale.
+    is_marginal : (n_files,) bool, whether they are of one variant at a time, as those of summary statistics.
+    is_for : (n_outcomes, n_files) bool, which outcomes may follow a file.
+    """
+
+    values: np.ndarray
+    is_marginal: np.ndarray
+    is_for: np.ndarray
+
+
+@dataclass(frozen=True)
+class Told:
+    """What files tell in the eigenbasis, row 0 nothing, and which outcome may follow which row.
+
+    Attributes
+    ----------
+    effects, products : (n_told, n_variants) float64, u_k'p and f_k.
+    outcome, row : (n_pairs,) int64, ascending by outcomes, of which each is there.
+    """
+
+    effects: np.ndarray
+    products: np.ndarray
+    outcome: np.ndarray
+    row: np.ndarray
+
+
+def informed_fit(seen):
+    """Estimate effects with public effects as their prior mean.
+
+    Parameters
+    ----------
+    seen : `dpgrs.methods.blup.OutcomesSeen`, with PublicEffects.
+
+    Returns
+    -------
+    weights : (n_outcomes, n_variants) float64
+    heritability : (n_outcomes,) float64
+    correlations : (n_outcomes,) float64, mean genetic correlations with the public effects.
+
+    Privacy
+    -------
+    Post-processing: costs nothing, if all that is seen is released or public.
+    """
+    told = read_files(seen)
+    found = _log_likelihoods(seen, told)
+    starts = np.flatnonzero(np.diff(told.outcome, prepend=-1))
+    n_rows = np.diff(starts, append=len(found))
+    together = np.logaddexp.reduceat(found, starts, axis=0)
+    posterior = _posterior(together - np.log(n_rows)[:, np.newaxis, np.newaxis], seen.grid)
+    together[np.isneginf(together)] = 0.0
+    of_pairs = posterior[told.outcome] * np.exp(found - together[told.outcome])
+    weights = _effects(seen, told, of_pairs) @ seen.spectrum.vectors.T
+    return weights, posterior.sum(axis=2) @ seen.grid, posterior.sum(axis=1) @ CORRELATIONS
+
+
+def correlations_in_words(names, correlations):
+    """Say which genetic correlations with public effects were found: of few outcomes each, of more a summary.
+
+    Parameters
+    ----------
+    names : sequence of n_outcomes str.
+    correlations : (n_outcomes,) float64
+    """
+    words = "Genetic correlations with the public effects, as the released numbers tell:"
+    if len(names) <= MOST_NAMED:
+        return f"{words} {', '.join(f'{name} {r:.2f}' for name, r in zip(names, correlations, strict=True))}."
+    least, median, most = np.quantile(correlations, (0.0, 0.5, 1.0))
+    return f"{words} from {least:.2f} to {most:.2f} of {len(names)} outcomes, median {median:.2f}."
+
+
+def read_files(seen):
+    """Turn what files tell into the eigenbasis.
+
+    Parameters
+    ----------
+    seen : as in `informed_fit`.
+
+    Returns
+    -------
+    Told
+    """
+    effects, U, a = seen.effects, seen.spectrum.vectors, seen.spectrum.first
+    values = np.zeros((len(effects.values), len(a)))  # of covariates nothing is told
+    values[:, : effects.values.shape[1]] = effects.values
+    rows, files = [np.zeros((2, len(a)))], []
+    for number, (own, is_marginal) in enumerate(zip(values, effects.is_marginal, strict=True)):
+        found = _of_marginal(own, seen) if is_marginal else [_scaled(own @ U, seen)]
+        rows, files = rows + found, files + [number] * len(found)
+    P, F = np.stack(rows, axis=1)
+    may_follow = np.zeros((len(seen.entries), len(rows)), dtype=bool)
+    may_follow[:, 1:] = effects.is_for[:, files] & F[1:].any(axis=1)
+    may_follow[:, 0] = ~may_follow.any(axis=1)
+    return Told(P, F, *np.nonzero(may_follow))
+
+
+def _scaled(P, seen):
+    """Return u_k'p and f_k of joint effects."""
+    a = seen.spectrum.first
+    P = P / (np.sqrt(P**2 @ a / seen.n) or 1.0)
+    return np.array([P, a * P])
+
+
+def _of_marginal(effects, seen):
+    """Return u_k'p and f_k of effects of one variant at a time, for each penalty."""
+    U, a, b = seen.spectrum.vectors, seen.spectrum.first, seen.spectrum.second
+    v, found = (effects * (U**2 @ a)) @ U, []
+    for penalty in PENALTIES:
+        share = ratio_where(1.0, b + penalty * a.mean() * a, where=a > 0)
+        expected = seen.n / seen.spectrum.trace * (b**2 * share).sum()
+        size = np.sqrt(((b * share * v) ** 2).sum() / expected)
+        found.append(np.array([a, b]) * share * v / (size or 1.0))
+    return found
+
+
+def _log_likelihoods(seen, told):
+    """Return the log-likelihood of every pair, (n_pairs, n_grid, n_correlations)."""
+    C, F, root = seen.entries, told.products, np.sqrt(seen.grid)
+    found = np.full((len(told.row), len(root), len(CORRELATIONS)), -np.inf)
+    for alike in seen.alike:
+        own = alike.own[told.outcome]
+        c, f = told.outcome[own], told.row[own]
+        for size in (0.0, *SIZES):
+            prior = seen.prior(alike, foretold=size**2)
+            precision = ratio_where(1.0, prior.variance, where=prior.is_informative[:, np.newaxis])
+            k, z = prior.mean_precision, prior.outcome_means(F)
+            product = (C[c] * F[f]) @ precision - k * prior.outcome_means(C)[c] * z[f]
+            square = (F**2 @ precision - k * z**2)[f]
+            alone = prior.log_likelihood(C)[c]
+            for r in (-size, size):
+                slope, place = r * root, np.searchsorted(CORRELATIONS, r)
+                found[own, :, place] = alone + slope * product - slope**2 * square / 2
+    found[np.ix_(told.row == 0, np.full(len(root), True), CORRELATIONS != 0)] = -np.inf
+    return found
+
+
+def _posterior(log_likelihood, grid):
+    """Return the posterior of h2 and r, (n_outcomes, n_grid, n_correlations) float64, of sum 1."""
+    likelihood = np.exp(log_likelihood - log_likelihood.max(axis=(1, 2), keepdims=True))
+    of_grid, (laws, before) = beta_priors(tuple(grid)), correlation_laws()
+    blocks = [slice(start, start + BLOCK) for start in range(0, len(likelihood), BLOCK)]
+
+    def evidence(own):
+        # A law that has nothing where an outcome's likelihood is not 0 is to lose, not to fail.
+        return np.maximum(of_grid.T @ likelihood[own] @ laws.T, np.finfo(float).tiny)
+
+    shares = softmax(np.log(before) + sum(np.log(evidence(own)).sum(axis=0) for own in blocks))
+    for own in blocks:
+        likelihood[own] *= of_grid @ (shares / evidence(own)) @ laws
+    return likelihood / likelihood.sum(axis=(1, 2), keepdims=True)
+
+
+@cache
+def correlation_laws():
+    """Return the laws of r that are averaged over, (n_laws, n_correlations), and their shares before."""
+    laws, is_none = [(CORRELATIONS != 0) / (2 * len(SIZES))], (CORRELATIONS == 0).astype(float)
+    for centre in CORRELATIONS:
+        for spread in SPREADS:
+            law = np.exp(-0.5 * ((CORRELATIONS - centre) / spread) ** 2)
+            laws.append(law / law.sum())
+    mixed = [share * law + (1 - share) * is_none for law in laws for share in SHARES]
+    return np.array([is_none, *mixed]), np.r_[NONE, np.full(len(mixed), (1 - NONE) / len(mixed))]
+
+
+def _effects(seen, told, posterior):
+    """Return the mean of U'theta, (n_outcomes, n_variants), from the posterior of pairs, h2 and r."""
+    C, P, F, root = seen.entries, told.effects, told.products, np.sqrt(seen.grid)
+    effects = np.zeros_like(C)
+    for alike in seen.alike:
+        own = alike.own[told.outcome]
+        c, f = told.outcome[own], told.row[own]
+        for r, share in zip(CORRELATIONS, np.moveaxis(posterior[own], 2, 0), strict=True):
+            if share.max(initial=0) < NEGLIGIBLE:
+                continue
+            prior, slope = seen.prior(alike, foretold=r**2), share * r * root
+            z = share * prior.outcome_means(C)[c] - slope * prior.outcome_means(F)[f]
+            mean = (share @ prior.slope.T) * C[c] - (slope @ prior.slope.T) * F[f]
+            mean += slope.sum(axis=1, keepdims=True) * P[f] - (z @ prior.slope.T) * prior.loading
+            np.add.at(effects, c, mean)
+    return effects

@@ -1,0 +1,57 @@
+"""Public effects of a study's variants, for fits that start from them."""
+
+from pathlib import Path
+
+import numpy as np
+
+from dpgrs.io import public_effects
+from dpgrs.io.files import file_digest
+from dpgrs.io.panel import Panel
+from dpgrs.io.sites import read_chosen_sites
+from dpgrs.study.public_effects_files import save_effects
+
+READS = ("panel.size", "release.genome_build")
+
+
+def match_effects(
+    settings, effects: list[Path], *, sites: Path | None = None, panel: Path | None = None, output: Path
+):
+    """Match effects of public files with the variants of a study, by position and alleles.
+
+    Parameters
+    ----------
+    settings : Settings
+    effects : scoring files or summary statistics.
+    sites : public sites, of a study that has them.
+    panel : the panel, of one without.
+    output : effects of every panel size, per copy of ALT.
+
+    Returns
+    -------
+    dict of each file's name to what was matched, in words.
+
+    Raises
+    ------
+    DpgrsError
+        As in `dpgrs.io.public_effects.match_effects`.
+    """
+    variants = _variants(sites, panel)
+    files, found = [], []
+    for path in effects:
+        file = public_effects.open_effects(path, build=settings.release.genome_build)
+        values, counts = public_effects.match_effects(file, variants)
+        matched = public_effects.describe_counts(counts, len(variants))
+        about = {"name": path.name, "digest": file_digest(path), "matched": matched}
+        files.append(about | {"is_marginal": file.is_marginal})
+        found.append(values)
+    rank, found = variants["rank"].to_numpy(), np.array(found)
+    save_effects(output, files, {size: found[:, rank < size] for size in settings.panel.size})
+    return {one["name"]: one["matched"] for one in files}
+
+
+def _variants(sites, panel):
+    """Return the variants of the largest panel, in genome order, with their rank."""
+    if sites is not None:
+        return read_chosen_sites(sites)
+    panel = Panel.open(panel)
+    return panel.variants.assign(rank=panel.variant_rank)

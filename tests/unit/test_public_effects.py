@@ -211,8 +211,8 @@ def test_correlation_laws__are_laws_and_mostly_none():
 
 
 def test_correlations_in_words__names_few():
-    words = correlations_in_words(["a", "b"], np.array([0.713, -0.02]))
-    assert words.endswith("released numbers tell: a 0.71, b -0.02.")
+    words = correlations_in_words(["a", "b"], np.array([0.713, -0.002]))
+    assert words.endswith("released numbers tell: a 0.71, b 0.00.")
     many = MOST_NAMED + 1
     words = correlations_in_words(list("abc") * many, np.linspace(0, 1, 3 * many))
     assert words.endswith(f"from 0.00 to 1.00 of {3 * many} outcomes, median 0.50.")

@@ -118,6 +118,16 @@ def test_open_effects__takes_the_harmonised_places_of_the_build(tmp_path):
     assert open_effects(path, build=None).columns["position"] == 1
 
 
+@pytest.mark.parametrize(("stated", "is_fine"), [("hg38", True), ("NR", True), ("", True), ("hg18", False)])
+def test_open_effects__knows_other_names_of_builds(tmp_path, stated, is_fine):
+    write_score(tmp_path / "a.txt", SITES, [1, 2, 3, 4], build=stated)
+    if is_fine:
+        assert open_effects(tmp_path / "a.txt", build="GRCh38").build == "GRCh38"
+    else:
+        with pytest.raises(DpgrsError, match=f"GRCh38, got {stated}"):
+            open_effects(tmp_path / "a.txt", build="GRCh38")
+
+
 def test_match_effects__raise_on_known_places_of_another_build(tmp_path):
     lines = [f"{name}\t{chromosome}\t{at37}\tG\tA\t1\n" for name, chromosome, _, at37, _ in SNPS[:3]]
     text = f"rsID\t{COLUMNS}" + "".join(lines) + ".\t1\t10\tG\tA\t1\n"

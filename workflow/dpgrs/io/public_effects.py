@@ -36,6 +36,7 @@ NEEDED = {"contig": "chr_name", "position": "chr_position", "effect_allele": "ef
 BUILDS = {"hg19": "GRCh37", "hg38": "GRCh38", **{build.lower(): build for build in LENGTHS}}
 # What a row may say of how its effect adds up; no score of single alleles has it.
 NOT_ADDITIVE = ("is_haplotype", "is_diplotype", "is_interaction", "is_dominant", "is_recessive")
+NOT_REPORTED = "NR"
 COMPLEMENT = str.maketrans("ACGT", "TGCA")
 
 
@@ -95,8 +96,8 @@ def open_effects(path, *, build):
     if build and BUILDS.get(remarks.get("hmpos_build", "").lower()) == build:
         named = COLUMNS | HARMONISED
     else:
-        stated = BUILDS.get(remarks.get("genome_build", "").lower())
-        if build and stated not in (None, build):
+        stated = remarks.get("genome_build", "")
+        if build and stated not in ("", NOT_REPORTED) and BUILDS.get(stated.lower()) != build:
             raise DpgrsError(
                 f"`{path}` must be of the study's genome build, {build}, got {stated}. Take the file that is "
                 "harmonised to that build."

@@ -110,6 +110,7 @@ def correlations_in_words(names, correlations):
     correlations : (n_outcomes,) float64
     """
     words = "Genetic correlations with the public effects, as the released numbers tell:"
+    correlations = np.round(correlations, 2) + 0.0  # no minus zero
     if len(names) <= MOST_NAMED:
         return f"{words} {', '.join(f'{name} {r:.2f}' for name, r in zip(names, correlations, strict=True))}."
     least, median, most = np.quantile(correlations, (0.0, 0.5, 1.0))

@@ -6,7 +6,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from dpgrs.io.panel import Panel
 from dpgrs.io.sites import read_chosen_sites
+from dpgrs.io.trials import Outcomes
 from dpgrs.privacy.ledger.ledger import Ledger
 from dpgrs.release.verify import verify_release
 from effects_files import write_score, write_statistics
@@ -120,3 +122,35 @@ def test_benchmark__starts_from_effects_of_both_kinds(site, tmp_path):
         text = " ".join(Page(folder / "results" / study / "report" / "index.html").text.split())
         assert "score.txt.gz: " in text
         assert "Genetic correlations with the public effects" in text
+
+
+def test_benchmark__follows_the_true_effects_whichever_allele_they_name(tmp_path):
+    settings = {
+        "study": "plain",
+        "trials": 1,
+        "cohort": {"chromosomes": ["21", "22"], "simulation": {"people": 600, "length": 100_000}},
+        "panel": {"size": [40]},
+        "outcomes": {"count": [3]},
+        "methods": ["ridge", "blup"],
+        "privacy": {"epsilon": [5], "bounds": "tight", "accounting": ["gdp"]},
+    }
+
+    def accuracy(settings):
+        run(tmp_path, settings, f"results/{settings['study']}/metrics.tsv")
+        metrics = pd.read_csv(tmp_path / "results" / settings["study"] / "metrics.tsv", sep="\t")
+        return metrics[metrics["method"] == "blup"]["r2"].to_numpy()
+
+    plain, private = accuracy(settings), tmp_path / "results" / "plain" / "private"
+    outcomes = Outcomes.load(private / "trial1" / "outcomes.npz")
+    variants = Panel.open(private / "panel.zarr").variants
+    turned, signs = variants.copy(), np.where(np.arange(40) % 2, 1, -1)
+    turned.loc[signs < 0, ["ref", "alt"]] = variants.loc[signs < 0, ["alt", "ref"]].to_numpy()
+    names = [f"{name}.txt.gz" for name in outcomes.names]
+    for name, effects in zip(names, outcomes.effects[40], strict=True):
+        write_score(tmp_path / name, turned, 3 * signs * effects)
+    assert (accuracy(told(settings, *names, study="told")) > plain + 0.01).all()
+    # One file that all may follow, and only the first outcome is of it.
+    (tmp_path / "score.txt.gz").write_bytes((tmp_path / names[0]).read_bytes())
+    found = accuracy(told(settings, "score.txt.gz", study="one"))
+    assert found[0] > plain[0] + 0.01
+    np.testing.assert_allclose(found[1:], plain[1:], atol=0.02)

@@ -248,6 +248,10 @@ PRESENT = {"methods": ["ridge", "blup"], "public": {"effects": ["a.txt"]}}
             "`public.effects`.",
         ),
         (
+            {"outcomes": {"loadings": "l.tsv", "count": 2}, "privacy": {"bounds": "tight"}},
+            "`outcomes.loadings` must be null with `public.effects`, got l.tsv. Leave out `public.effects`.",
+        ),
+        (
             {"public": {"effects": ["a.txt", "b.tsv"]}},
             "`public.effects` must hold effect_weight, effects that go together, for `methods: blup`, got "
             "effects of one variant at a time in b.tsv. Use `methods: blup-ld`, or take a scoring file.",

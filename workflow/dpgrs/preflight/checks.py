@@ -130,7 +130,10 @@ CHECKS = (
     Check(public_ld.reference_problems, ("methods", *REFERENCE)),
     *only("release", Check(public_ld.site_problems, ("methods", "cohort.source", "public.sites"))),
     Check(public_ld.bounds_problems, ("methods", "privacy.bounds")),
-    Check(public_effects.unused_problems, ("methods", "privacy.protection", "public.effects")),
+    Check(
+        public_effects.unused_problems,
+        ("methods", "outcomes.loadings", "privacy.protection", "public.effects"),
+    ),
     Check(public_effects.file_problems, ("methods", "public.effects", "release.genome_build")),
     *each(controlled.encrypted_problems, controlled.ENCRYPTION_UNCHECKED),
     *only("benchmark", *each(controlled.open_problems, controlled.DATA_PATHS)),

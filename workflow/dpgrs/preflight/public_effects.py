@@ -20,6 +20,10 @@ def unused_problems(inspection):
     if Protection.FEATURE in inspection["privacy.protection"]:
         wanted = f"be full or label with `{KEY}`"
         return [must("privacy.protection", wanted, "feature", f"Leave out `{KEY}`.")]
+    loadings = inspection["outcomes.loadings"]
+    if loadings is not None:
+        # They are of outcomes, and components are drawn.
+        return [must("outcomes.loadings", f"be null with `{KEY}`", loadings, f"Leave out `{KEY}`.")]
     return []
 
 

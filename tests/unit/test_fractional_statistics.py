@@ -164,7 +164,8 @@ def test_compute_statistics__raise_on_dosages_under_other_bounds(monkeypatch):
     class Fake:
         has_dosages = True
 
-    for name, value in {"Panel": Fake, "Outcomes": None, "Covariates": None}.items():
+    values = {"Panel": Fake, "Outcomes": SimpleNamespace(loadings=None), "Covariates": None}
+    for name, value in values.items():
         opener = type(
             name, (), {"open": lambda path, value=value: value, "load": lambda path, value=value: value}
         )

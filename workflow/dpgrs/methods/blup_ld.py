@@ -15,10 +15,9 @@ from scipy.special import softmax
 from dpgrs.linalg.linear_fit import LinearFit
 from dpgrs.methods.blup import NEGLIGIBLE, BlupFit, OutcomesSeen
 from dpgrs.methods.blup_model import ratio_where, require_terms
-from dpgrs.methods.blup_shared import Seen, shared_effects, shows_factors
-from dpgrs.methods.fits import SHARED, STEERED
+from dpgrs.methods.blup_shared import SHARED, Seen, shared_effects, shows_factors
 from dpgrs.methods.reusecov import SHOWN_IN_FULL
-from dpgrs.methods.steered import SteeredRequest
+from dpgrs.methods.steered import STEERED, SteeredRequest
 
 
 class Mismatch(NamedTuple):

@@ -33,6 +33,11 @@ from dpgrs.methods.blup import BlupFit, OutcomesSeen, fit_blup
 from dpgrs.methods.blup_model import outcomes_alike, ratio_where, require_terms
 from dpgrs.public_random import generator
 
+# Of the fit, for statements.
+SHARED = (
+    "Effects of outcomes share factors, by variational Bayes, where X'Y shows more of them than a bootstrap "
+    "of outcomes that share nothing."
+)
 # How often outcomes that share nothing are drawn, and by how much the largest singular values of these draws
 # must be exceeded (docs/blup.md).
 DRAWS, MARGIN, SEED = 10, 1.05, 0

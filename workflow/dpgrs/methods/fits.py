@@ -10,11 +10,12 @@ from dpgrs.linalg.linear_fit import LinearFit, centred_gram
 from dpgrs.linalg.projection import project_ellipsoid, project_feature, project_label
 from dpgrs.linalg.statistics import column_moments, count_known
 from dpgrs.methods.blup import fit_blup, fit_blup_public_outcomes
-from dpgrs.methods.blup_shared import fit_blup_shared
+from dpgrs.methods.blup_shared import SHARED, fit_blup_shared
 from dpgrs.methods.penalties import adassp_penalty, evidence_penalty
 from dpgrs.methods.public_effects import PublicEffects
 from dpgrs.methods.registry import METHODS, named
 from dpgrs.methods.reusecov import CENTRED, SHOWN_IN_FULL, fit_reusecov
+from dpgrs.methods.steered import STEERED
 from dpgrs.types import Coding, Penalty, Protection, Rows
 
 
@@ -45,15 +46,7 @@ STEPS_OF_BLUP = (
     "The means are those of the denoised Gram matrix.",
     "A noise-aware best linear unbiased prediction (docs/blup.md).",
 )
-STEERED = (
-    "X'Y is of rows that were turned onto directions of the genotypes and stretched along each by a gain, by "
-    "rule from what was released or public before (docs/proofs/steered.md). The fit undoes the gains."
-)
 STEPS_OF_STEERED = (STEERED, *STEPS_OF_BLUP)
-SHARED = (
-    "Effects of outcomes share factors, by variational Bayes, where X'Y shows more of them than a bootstrap "
-    "of outcomes that share nothing."
-)
 STEPS_OF_SHARED = (*STEPS_OF_BLUP, SHARED)
 # Standardised outcomes have a mean square of 1: the public bound on which projections rest.
 OUTCOME_RMS = 1.0

@@ -17,6 +17,13 @@ from dpgrs.methods.reusecov import NoisyStatistics, draw_genotypes, draw_outcome
 from dpgrs.privacy.noise.base import data_digest
 from dpgrs.privacy.sensitivity import largest_row_norm
 
+# Of what was drawn, for statements.
+STEERED = (
+    "X'Y is of rows that were turned onto directions of the genotypes and stretched along each by a gain, by "
+    "rule from what was released or public before, and clipped at the norm of the rows of X "
+    "(docs/proofs/steered.md). The fit undoes the gains."
+)
+
 
 @dataclass(frozen=True, kw_only=True)
 class SteeredRequest(PrivacyRequest):

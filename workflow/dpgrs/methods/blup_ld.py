@@ -10,13 +10,14 @@ from itertools import product
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import softmax
+from scipy.special import logsumexp, softmax
 
 from dpgrs.linalg.linear_fit import LinearFit
 from dpgrs.methods.blup import NEGLIGIBLE, BlupFit, OutcomesSeen
 from dpgrs.methods.blup_model import ratio_where, require_terms
 from dpgrs.methods.blup_shared import SHARED, Seen, shared_effects, shows_factors
 from dpgrs.methods.reusecov import SHOWN_IN_FULL
+from dpgrs.methods.sparse_effects import sparse_effects
 from dpgrs.methods.steered import STEERED, SteeredRequest
 
 
@@ -38,6 +39,8 @@ CHANCES, STEEPNESSES = np.r_[0.0, np.geomspace(1 / 2048, 1, 12)], (0.0, 0.25, 0.
 MISMATCHES = [Mismatch(float(chance), steep) for steep, chance in product(STEEPNESSES, CHANCES)]
 # A steepness has to be plain to see: where it is not, to believe in one costs more than it gives.
 PRIOR = np.array([0.9 if one.steepness == 0 else 0.1 / (len(STEEPNESSES) - 1) for one in MISMATCHES])
+# Few strong effects are weighed against this one, too: a chance of 1/256 (docs/public_ld.md).
+SLIGHT = 4
 # Of what is told: no chance counts as much as all others, too. Where X'Y says little it is not to cry wolf.
 PRIOR_OF_TOLD = PRIOR * [0.5 if one.chance == 0 else 0.5 / (len(CHANCES) - 1) for one in MISMATCHES]
 # From here on a warning: the panel is worth no more than so many random rows of the cohort's own population.
@@ -49,6 +52,8 @@ STEPS = (
     "How far these are from the cohort's is averaged over, by the likelihood of the released numbers.",
     "A noise-aware best linear unbiased prediction (docs/public_ld.md).",
     SHARED,
+    "Where the released numbers speak for few strong effects, it is averaged with a fit of such, by Gibbs "
+    "sampling from a public seed.",
 )
 
 
@@ -77,8 +82,8 @@ def fit_blup_ld(ld, cross, n, *, cross_sd, heritability=None, **known):
 
     Returns
     -------
-    BlupFit, without standard errors, averaged over mismatches by their likelihood; and the most probable
-    Mismatch.
+    BlupFit, without standard errors, averaged over mismatches by their likelihood, and with few strong
+    effects (`dpgrs.methods.sparse_effects`); and the most probable Mismatch.
 
     Privacy
     -------
@@ -111,6 +116,12 @@ def fit_blup_ld(ld, cross, n, *, cross_sd, heritability=None, **known):
             heritability += share * fit.heritability
             if has_effects:
                 correlations += share * fit.correlations
+    if not has_effects:
+        log_rivals = logsumexp((evidence + np.log(PRIOR))[1:])
+        sparse, shares, fits = sparse_effects(tried[0], tried[SLIGHT], log_rivals=log_rivals)
+        weights += shares[:, np.newaxis] * (sparse - weights)
+        # Few strong effects pass for a mismatch where all are taken to be small.
+        likely = MISMATCHES[0] if fits > 0.5 else likely
     return BlupFit(weights, None, heritability, correlations), likely
 
 

@@ -110,6 +110,23 @@ def test_fit_blup_ld__finds_few_strong_effects(monkeypatch):
     assert loss(found, theta, X) < 0.6 * loss(normal, theta, X)
 
 
+@pytest.mark.parametrize("fits", [0.0, 0.9])
+def test_fit_blup_ld__few_strong_effects_are_no_mismatch(monkeypatch, fits):
+    ld, cross, _, _ = statistics(7, 40, n_causal=40, n_outcomes=5, of_panel=0.3)
+    found = np.zeros_like(cross), np.zeros(len(cross)), fits
+    monkeypatch.setattr(blup_ld, "sparse_effects", lambda *_, **__: found)
+    _, mismatch = fit_blup_ld(ld, cross, N, cross_sd=30.0)
+    assert (mismatch.chance == 0) == (fits > 0)
+
+
+def test_sparse_effects__that_would_explain_more_than_there_is_are_not_believed():
+    ld, cross, _, _ = statistics(8, 40, n_causal=2, n_outcomes=3)
+    for scale in (1, 2):
+        seen = OutcomesSeen.of(scale * cross, ld.spectrum(N), N, cross_sd=30.0)
+        _, shares, fits = sparse_effects.sparse_effects(seen, seen, log_rivals=-np.inf)
+        assert (shares > 0).all() == (fits > 0) == (scale == 1)
+
+
 def test_fit_blup_ld__of_many_small_effects_is_as_with_normal_ones(monkeypatch):
     ld, cross, _, _ = statistics(4, 60, n_causal=60, n_outcomes=40)
     found, normal = with_and_without(monkeypatch, ld, cross, cross_sd=30.0)

@@ -40,6 +40,8 @@ BURN_IN = 0.25  # of the sweeps at each power
 SPARSE_SHARES = np.linspace(0, 1, 11)  # of the outcomes
 # Against any mismatch: smaller, and much of the gain is lost; larger, and a wrong panel costs R^2.
 PRIOR_ODDS = 0.01
+# Of an outcome's variance of 1. Who sees more explained is misled by the public genotypes.
+MOST_EXPLAINED = 0.9
 NEGLIGIBLE = 1e-6
 
 
@@ -64,8 +66,7 @@ def sparse_effects(seen, slightly_off, *, log_rivals):
     weights, log_factors = spike_and_slab(seen, last_sweeps=LAST_SWEEPS)
     shares, log_pooled = posterior_of_sparse(log_factors)
     explained = (weights @ seen.spectrum.vectors) ** 2 @ seen.spectrum.first / seen.n
-    # No outcome varies by more than 1: who sees it explained is misled by the public genotypes.
-    if shares.max() <= NEGLIGIBLE or (explained[shares > 0.5] > 1).any():
+    if shares.max() <= NEGLIGIBLE or (explained[shares > 0.5] > MOST_EXPLAINED).any():
         return weights, np.zeros_like(shares), 0.0
     _, log_other = posterior_of_sparse(spike_and_slab(slightly_off, last_sweeps=SWEEPS)[1])
     log_rivals = np.logaddexp(log_rivals, slightly_off.evidence + log_other)

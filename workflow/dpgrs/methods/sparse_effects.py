@@ -39,9 +39,10 @@ SWEEPS, LAST_SWEEPS = 20, 300  # at each power below 1; at 1, where effects are 
 BURN_IN = 0.25  # of the sweeps at each power
 SPARSE_SHARES = np.linspace(0, 1, 11)  # of the outcomes
 # Against any mismatch: smaller, and much of the gain is lost; larger, and a wrong panel costs R^2.
-PRIOR_ODDS = 0.01
-# Of an outcome's variance of 1. Who sees more explained is misled by the public genotypes.
-MOST_EXPLAINED = 0.9
+PRIOR_ODDS = 0.1
+# Of an outcome's variance of 1, by either prior: who sees more is misled by the public genotypes. No outcome
+# is believed to have few effects if this share of those that seem to is misled.
+MOST_EXPLAINED, MOST_MISLED = 0.9, 0.1
 NEGLIGIBLE = 1e-6
 
 
@@ -66,13 +67,16 @@ def sparse_effects(seen, slightly_off, *, log_rivals):
     weights, log_factors = spike_and_slab(seen, last_sweeps=LAST_SWEEPS)
     shares, log_pooled = posterior_of_sparse(log_factors)
     explained = (weights @ seen.spectrum.vectors) ** 2 @ seen.spectrum.first / seen.n
-    if shares.max() <= NEGLIGIBLE or (explained[shares > 0.5] > MOST_EXPLAINED).any():
+    explained = np.maximum(explained, seen.posterior @ seen.grid)
+    is_sparse, is_too_much = shares > 0.5, explained > MOST_EXPLAINED
+    is_misled = MOST_MISLED * max(is_sparse.sum(), 1) <= (is_sparse & is_too_much).sum()
+    if is_misled or shares.max() <= NEGLIGIBLE:
         return weights, np.zeros_like(shares), 0.0
     _, log_other = posterior_of_sparse(spike_and_slab(slightly_off, last_sweeps=SWEEPS)[1])
     log_rivals = np.logaddexp(log_rivals, slightly_off.evidence + log_other)
     fits = float(expit(np.log(PRIOR_ODDS) + seen.evidence + log_pooled - log_rivals))
     shares *= fits
-    return weights, np.where(shares > NEGLIGIBLE, shares, 0), fits
+    return weights, np.where((shares > NEGLIGIBLE) & ~is_too_much, shares, 0), fits
 
 
 def spike_and_slab(seen, *, last_sweeps):

@@ -27,6 +27,7 @@ import numba
 import numpy as np
 from scipy.special import expit, logsumexp, softmax
 
+from dpgrs.methods.blup import NEGLIGIBLE
 from dpgrs.methods.blup_model import ratio_where
 from dpgrs.public_random import generator
 
@@ -42,8 +43,7 @@ SPARSE_SHARES = np.linspace(0, 1, 11)  # of the outcomes
 PRIOR_ODDS = 0.1
 # Of an outcome's variance of 1, by either prior: who sees more is misled by the public genotypes. No outcome
 # is believed to have few effects if this share of those that seem to is misled.
-MOST_EXPLAINED, MOST_MISLED = 0.9, 0.1
-NEGLIGIBLE = 1e-6
+MOST_EXPLAINED, MOST_MISLED = 0.85, 0.1
 
 
 def sparse_effects(seen, slightly_off, *, log_rivals):

@@ -40,7 +40,7 @@ SWEEPS, LAST_SWEEPS = 20, 300  # at each power below 1; at 1, where effects are 
 BURN_IN = 0.25  # of the sweeps at each power
 SPARSE_SHARES = np.linspace(0, 1, 11)  # of the outcomes
 # Against any mismatch: smaller, and much of the gain is lost; larger, and a wrong panel costs R^2.
-PRIOR_ODDS = 0.1
+PRIOR_ODDS = 0.001
 # Of an outcome's variance of 1, by either prior: who sees more is misled by the public genotypes. No outcome
 # is believed to have few effects if this share of those that seem to is misled.
 MOST_EXPLAINED, MOST_MISLED = 0.85, 0.1

@@ -106,8 +106,10 @@ def _run(exact, noise, *, audited, pair, request):
     used = slice(len(drawn.steering.places))
     first, second = (one.rows.sums(drawn.steering)[:, used] * request.cross_step for one in pair)
     towards = second - first
+    squares = np.vdot(towards, towards)
     found = {
-        "cross": np.vdot(drawn.cross[:, used] - first, towards) / np.vdot(towards, towards),
+        # A draw that shows no direction, as a rehearsal, has an S that tells nothing: it lies midway.
+        "cross": np.vdot(drawn.cross[:, used] - first, towards) / squares if squares else 0.5,
         "count": drawn.n,
     }
     if request.has_private_gram:

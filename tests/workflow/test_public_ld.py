@@ -61,7 +61,12 @@ def test_release__draws_no_gram_matrix_and_says_what_stands_for_it(site):
         for one in statement["post_processing"]
     )
     audited = {one["mechanism"] for one in statement["audit"]["mechanisms"]}
-    assert audited == {"private_count", "private_cross_product", "private_statistics", "private_accuracy"}
+    assert audited == {
+        "private_count",
+        "private_cross_product",
+        "private_steered_statistics",
+        "private_accuracy",
+    }
     assert verify_release(site / "results" / "ld" / "release")["n_requests"] == 3
     # It was not even summed.
     with np.load(site / "results" / "ld" / "private" / "trial1" / "statistics.npz") as arrays:

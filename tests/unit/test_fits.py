@@ -7,6 +7,7 @@ import pytest
 
 from dpgrs.linalg.denoising import denoised_means
 from dpgrs.linalg.projection import project_ellipsoid, project_feature, project_label
+from dpgrs.linalg.public_ld import public_ld
 from dpgrs.linalg.statistics import OUTCOME_STEP, coded_rows, cross_product, gram, grid_outcomes
 from dpgrs.methods.blup import fit_blup, fit_blup_public_outcomes
 from dpgrs.methods.fits import FitTerms, fit_released
@@ -41,6 +42,9 @@ class Cohort:
         # Private fits take it for granted that outcomes have mean 0: here they have, to the last bit.
         gridded[:, 0] -= gridded.sum(axis=1)
         self.Y = np.where(np.isnan(Y), np.nan, gridded * OUTCOME_STEP)
+        public = coded_rows(bits, **options)[::2]
+        places = {"contig": np.full(d, "1"), "position": np.arange(d)}
+        self.ld = public_ld(public - public.mean(axis=0), **places, rows_per_person=1)
         self.gram, self.cross = gram(bits, **options), cross_product(bits, gridded, **options)
 
     def request(self, protection, **changes):
@@ -56,7 +60,7 @@ class Cohort:
         request = self.request(protection, **changes)
         noisy = self.release(request, noise)
         public = {"outcomes": self.Y} if protection == "feature" else {}
-        terms = terms or FitTerms(penalty=0.1)
+        terms = replace(terms or FitTerms(penalty=0.1), ld={request.n_variants: self.ld})
         return fit_released(method, noisy, request=request, terms=terms, **public)
 
 

@@ -54,7 +54,7 @@ def test_release__draws_no_gram_matrix_and_says_what_stands_for_it(site):
     statement = json.loads(files["privacy_statement.json"])
     assert [one["statistic"] for one in statement["mechanisms"]] == ["count", "cross product", "accuracy"]
     inputs = {one["name"]: one["value"] for one in statement["public_inputs"]}
-    assert inputs["genotypes whose linkage disequilibrium stands for X'X"] == statement["fit"]["ld"]
+    assert inputs["genotypes whose linkage disequilibrium the fit takes"] == statement["fit"]["ld"]
     assert any("nothing about the cohort's own is released" in one for one in statement["post_processing"])
     assert any(
         "public genotypes and the cohort's" in one or "random rows of its own" in one
@@ -72,7 +72,7 @@ def test_release__draws_no_gram_matrix_and_says_what_stands_for_it(site):
     with np.load(site / "results" / "ld" / "private" / "trial1" / "statistics.npz") as arrays:
         assert [name for name in arrays if "gram" in name] == []
     page = " ".join(Page(site / "results" / "ld" / "report" / "index.html").text.split())
-    assert "genotypes whose linkage disequilibrium stands for X'X" in page
+    assert "genotypes whose linkage disequilibrium the fit takes" in page
     assert "How far these are from the cohort's is averaged over" in page
 
 
@@ -93,6 +93,24 @@ def test_release__accuracy_of_other_public_genotypes_is_another_request(copy, si
     assert len(of_accuracy) == len(set(of_accuracy)) == 2
 
 
+def test_release__hedged_draws_a_gram_matrix_and_says_how_much_public_genotypes_tell(copy):
+    """Its draws are those of `blup`, of which public genotypes are no part; its weights are another fit."""
+    own = {"study": "hedged", "evaluation": {"metrics": "withheld"}, "release": RELEASE["release"]}
+    assert "Charged: epsilon" in run(copy, SETTINGS | own | {"methods": ["blup-hedged"]}).stdout
+    statement = json.loads(bundle(copy, "hedged")["privacy_statement.json"])
+    assert [one["statistic"] for one in statement["mechanisms"]] == ["count", "gram", "cross product"]
+    assert statement["fit"]["ld"] in [one["value"] for one in statement["public_inputs"]]
+    assert any(
+        said.startswith("The fit on public genotypes has a share of") for said in statement["post_processing"]
+    )
+    assert verify_release(copy / "results" / "hedged" / "release")["n_requests"] == 2
+    end = run(copy, SETTINGS | own | {"study": "plain", "methods": ["blup"]}).stdout
+    assert "Replayed: nothing was charged" in end
+    others = json.loads(bundle(copy, "plain")["privacy_statement.json"])
+    assert others["mechanisms"] == statement["mechanisms"]
+    assert "ld" not in others["fit"]
+
+
 def test_benchmark__compares_it_with_others_on_public_sites(site, tmp_path):
     folder = copied_site(site, tmp_path / "benchmark")
     settings = {
@@ -102,13 +120,13 @@ def test_benchmark__compares_it_with_others_on_public_sites(site, tmp_path):
         "public": {"reference": "reference/{chrom}.vcf.gz"},
         "panel": {"size": [10, 20]},
         "outcomes": {"count": [1, 3]},
-        "methods": ["ridge", "blup", "blup-ld"],
+        "methods": ["ridge", "blup", "blup-ld", "blup-hedged"],
         "privacy": {"epsilon": [20], "bounds": "tight", "accounting": ["gdp"]},
     }
     run(folder, settings)
     root = folder / "results" / "compared"
     metrics = pd.read_csv(root / "metrics.tsv", sep="\t")
-    assert metrics.groupby("method")["r2"].count().to_dict() == {"ridge": 8, "blup": 8, "blup-ld": 8}
+    assert metrics.groupby("method")["r2"].count().to_dict() == dict.fromkeys(settings["methods"], 8)
     assert set(metrics["status"]) == {"ok"}
     text = " ".join(Page(root / "report" / "index.html").text.split())
     assert "The frequencies are those of the public reference." in text

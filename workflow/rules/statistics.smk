@@ -20,7 +20,7 @@ rule compute_statistics:
         # Of a benchmark others take it, too.
         files=lambda wildcards, input: flags(
             covariates=list(input.covariates),
-            without_gram=IS_RELEASE and takes_ld(SETTINGS["methods"]),
+            without_gram=not any(mechanism_named(name).draws_gram for name in DRAWS),
         ),
         settings=settings_of("compute-statistics"),
         code=code_read("compute-statistics"),

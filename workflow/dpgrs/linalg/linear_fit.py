@@ -21,6 +21,8 @@ class LinearFit:
         others have a weight of 0. None where a method chooses none.
     mismatch : (2,) float64, how the people of public genotypes differ from the cohort's
         (`dpgrs.methods.blup_ld.Mismatch`); None of fits without these.
+    public_share : () float64, the share in the weights of a fit on public genotypes in place of the cohort's
+        own X'X (`dpgrs.methods.blup_hedged`); None of fits without such.
     correlations : (n_outcomes,) float64, genetic correlations with public effects that were found
         (`dpgrs.methods.public_effects`); None of fits without these.
     """
@@ -31,6 +33,7 @@ class LinearFit:
     standard_errors: np.ndarray | None = None
     chosen: np.ndarray | None = None
     mismatch: np.ndarray | None = None
+    public_share: np.ndarray | None = None
     correlations: np.ndarray | None = None
 
     def arrays(self):

@@ -5,7 +5,7 @@ far the people of the panel are from those of the cohort, X'Y itself tells.
 """
 
 from dataclasses import asdict, dataclass, replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from itertools import product
 from typing import NamedTuple
 
@@ -99,30 +99,56 @@ def fit_blup_ld(ld, cross, n, *, cross_sd, heritability=None, **known):
     if spectrum.trace <= 0:
         nothing = np.zeros((len(cross), len(spectrum.first)))
         return BlupFit(nothing, None, nothing[:, 0]), Mismatch()
-    seen = OutcomesSeen.of(cross, spectrum, n, cross_sd=cross_sd, heritability=heritability, **known)
-    tried = [_with_mismatch(seen, mismatch) for mismatch in MISMATCHES]
-    evidence = np.array([one.evidence for one in tried])
-    likely = MISMATCHES[np.argmax(evidence + np.log(PRIOR_OF_TOLD))]
-    has_effects = seen.effects is not None
-    shared = None if has_effects else shared_fit(tried[np.argmax(evidence + np.log(PRIOR))])
-    if shared is not None:
-        return shared, likely
-    weights, heritability = np.zeros(seen.entries.shape), np.zeros(len(cross))
-    correlations = np.zeros(len(cross)) if has_effects else None
-    for one, share in zip(tried, softmax(evidence + np.log(PRIOR)), strict=True):
-        if share > NEGLIGIBLE:
-            fit = one.fit(has_errors=False)
-            weights += share * fit.weights
-            heritability += share * fit.heritability
-            if has_effects:
-                correlations += share * fit.correlations
-    if not has_effects:
+    known |= {"cross_sd": cross_sd, "heritability": heritability}
+    return OverMismatches(OutcomesSeen.of(cross, spectrum, n, **known)).fit()
+
+
+@dataclass(frozen=True)
+class OverMismatches:
+    """What the model says of X'Y on public linkage disequilibrium under every mismatch.
+
+    Attributes
+    ----------
+    seen : OutcomesSeen, without one.
+    """
+
+    seen: OutcomesSeen
+
+    @cached_property
+    def tried(self):
+        """Those under each of `MISMATCHES`, a list of OutcomesSeen."""
+        return [_with_mismatch(self.seen, mismatch) for mismatch in MISMATCHES]
+
+    @cached_property
+    def evidence(self):
+        """Their log-likelihoods, (n_mismatches,) float64."""
+        return np.array([one.evidence for one in self.tried])
+
+    def average(self, of):
+        """Average over mismatches what a function returns of an OutcomesSeen: arrays, as a tuple."""
+        total = None
+        for one, share in zip(self.tried, softmax(self.evidence + np.log(PRIOR)), strict=True):
+            if share > NEGLIGIBLE:
+                parts = [share * part for part in of(one)]
+                total = parts if total is None else [sum(pair) for pair in zip(total, parts, strict=True)]
+        return tuple(total)
+
+    def fit(self):
+        """Return the BlupFit and the most probable Mismatch, as `fit_blup_ld` does."""
+        seen, evidence = self.seen, self.evidence
+        likely = MISMATCHES[np.argmax(evidence + np.log(PRIOR_OF_TOLD))]
+        if seen.effects is not None:
+            weights, heritability, correlations = self.average(_fitted)
+            return BlupFit(weights, None, heritability, correlations), likely
+        shared = shared_fit(self.tried[np.argmax(evidence + np.log(PRIOR))])
+        if shared is not None:
+            return shared, likely
+        weights, heritability = self.average(_fitted)
         log_rivals = logsumexp((evidence + np.log(PRIOR))[1:])
-        sparse, shares, fits = sparse_effects(tried[0], tried[SLIGHT], log_rivals=log_rivals)
+        sparse, shares, fits = sparse_effects(self.tried[0], self.tried[SLIGHT], log_rivals=log_rivals)
         weights += shares[:, np.newaxis] * (sparse - weights)
         # Few strong effects pass for a mismatch where all are taken to be small.
-        likely = MISMATCHES[0] if fits > 0.5 else likely
-    return BlupFit(weights, None, heritability, correlations), likely
+        return BlupFit(weights, None, heritability), MISMATCHES[0] if fits > 0.5 else likely
 
 
 def shared_fit(blup):
@@ -154,6 +180,12 @@ def shared_fit(blup):
     if not shows_factors(seen, draw):
         return None
     return BlupFit(shared_effects(seen) @ seen.spectrum.vectors.T, None, seen.heritability)
+
+
+def _fitted(seen):
+    fit = seen.fit(has_errors=False)
+    found = (fit.weights, fit.heritability)
+    return found if fit.correlations is None else (*found, fit.correlations)
 
 
 def _with_mismatch(seen, mismatch):

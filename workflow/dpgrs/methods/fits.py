@@ -128,21 +128,21 @@ def in_ellipsoid(noisy, *, request, terms, outcomes):
 
 def blup(noisy, *, request, terms, outcomes):
     if outcomes is None:
-        return _by_model(fit_blup, noisy, request, terms, effects=terms.effects)
-    return _by_model(fit_blup_public_outcomes, noisy, request, terms, outcomes=np.nan_to_num(outcomes))
+        return by_model(fit_blup, noisy, request, terms, effects=terms.effects)
+    return by_model(fit_blup_public_outcomes, noisy, request, terms, outcomes=np.nan_to_num(outcomes))
 
 
 def blup_steered(noisy, *, request, terms):
     """Fit all outcomes from steered statistics; parameters as in `fit_released`."""
-    fit = _by_model(fit_blup, noisy, request, terms, steering=noisy.steering)
+    fit = by_model(fit_blup, noisy, request, terms, steering=noisy.steering)
     return fit.in_half_coding(noisy.origin).of_outcomes(noisy.loadings)
 
 
 def blup_shared(noisy, *, request, terms, outcomes):
-    return _by_model(fit_blup_shared, noisy, request, terms)
+    return by_model(fit_blup_shared, noisy, request, terms)
 
 
-def _by_model(fit, noisy, request, terms, **more):
+def by_model(fit, noisy, request, terms, **more):
     """Fit by a model that knows the noise."""
     means, G_c = _centred(noisy, request)
     known = {"gram_sd": request.noise_sd["gram"], "cross_sd": request.noise_sd["cross"]}

@@ -43,7 +43,7 @@ class Method:
     fits_ridge : bool, whether lambda alone turns what was drawn into its weights, where lambda is stated.
     takes_covariates : bool, whether covariates and dosages are in what it is fitted from.
     takes_outcomes : bool, whether its fit uses the outcomes themselves where they are public.
-    takes_ld : bool, whether its fit rests on linkage disequilibrium of a public reference, in place of X'X.
+    takes_ld : bool, whether its fit takes linkage disequilibrium of a public reference.
     takes_effects : bool, whether its fit starts from public effects, where a study has them.
     reads_rows : bool, whether it is fitted from rows, not from sums over them; it then counts no rows.
     reads_count : bool, whether its fit counts units at `screening.count_share`.
@@ -258,6 +258,18 @@ METHODS = {
         audited=STEERED,
         audits="audits.steered.steered_cases",
         steps="blup_ld.STEPS",
+    ),
+    "blup-hedged": Method(
+        label="BLUP, own and public LD",
+        look=("#2f4f4f", (5, 1, 0)),
+        exactness=Exactness.EXACT,
+        fit="blup_hedged.blup_hedged",
+        reads=("heritability",),
+        takes_ld=True,
+        most_columns=LARGEST_DECOMPOSED,
+        ridge=RidgeOf.HALF,
+        audits="audits.sums.reusecov_cases",
+        steps="blup_hedged.STEPS",
     ),
     "naive": Method(
         label="Naive",

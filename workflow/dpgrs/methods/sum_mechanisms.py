@@ -51,6 +51,11 @@ class SharedStatistics:
             if type(self) in [named(place) for place in (row.mechanism, row.mechanism_of_benchmark) if place]
         )
 
+    @property
+    def draws_gram(self):
+        """Whether a matrix X'X is among its draws."""
+        return any("gram" in names for names in self.draws.values())
+
     def request(self, terms):
         """Make the request again from what ``asdict`` made of it."""
         return PrivacyRequest(**terms)

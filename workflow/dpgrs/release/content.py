@@ -5,6 +5,7 @@ from fractions import Fraction
 from dpgrs import __version__
 from dpgrs.genotypes.dosages import DOSAGE_STEP
 from dpgrs.io.tables.outcome_loadings import read_outcome_loadings
+from dpgrs.methods.blup_hedged import share_in_words
 from dpgrs.methods.blup_ld import mismatch_in_words
 from dpgrs.methods.boosted_adassp import CLIP, ROUNDS
 from dpgrs.methods.mechanisms import drawn_names, request_of
@@ -131,6 +132,8 @@ def _post_processing(fit, *, is_counted):
 def _found_in_words(fitted, names):
     """Say what a fit found out about the public files that it took."""
     found = () if fitted.mismatch is None else (mismatch_in_words(fitted.mismatch),)
+    if fitted.public_share is not None:
+        found += (share_in_words(fitted.public_share),)
     if fitted.correlations is None:
         return found
     return (*found, START, correlations_in_words(names, fitted.correlations))
@@ -237,7 +240,7 @@ def _public_inputs(settings, digest, label, fit):
     yield PublicInput("site list", digest, origin)
     yield PublicInput("allele frequencies", "in the site list", origin)
     if "ld" in fit:
-        yield PublicInput("genotypes whose linkage disequilibrium stands for X'X", fit["ld"], origin)
+        yield PublicInput("genotypes whose linkage disequilibrium the fit takes", fit["ld"], origin)
     yield PublicInput(
         "outcome bound", f"{label['request']['outcome_bound']:g}", "chosen in the configuration"
     )

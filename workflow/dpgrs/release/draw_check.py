@@ -53,6 +53,7 @@ BY_METHOD = {
     "blup": REUSECOV,
     "blup-shared": REUSECOV,
     "blup-steered": REUSECOV,
+    "blup-hedged": REUSECOV,
     "blup-ld": tuple(draws for draws in REUSECOV if draws != GRAM),
     "adassp": (*REUSECOV, Draws("smallest eigenvalue", Scope.ALL)),
     "naive": SEPARATE,

@@ -136,7 +136,7 @@ def _drawn_fits(drawn, took, settings, public, ld, effects):
 
 
 def _require_same_ld(label, ld):
-    if label.get("ld") != ld_identity(ld).get("ld"):
+    if "ld" in label and label["ld"] != ld_identity(ld).get("ld"):
         raise DpgrsError(
             "The linkage disequilibrium of a fit must be that by which X'Y was drawn, got another. Take the "
             "same file for both."

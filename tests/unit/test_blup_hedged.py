@@ -1,0 +1,138 @@
+"""BLUP weighed between a noisy Gram matrix and a public one: unbiased estimates, and what follows."""
+
+import numpy as np
+import pytest
+from scipy.special import ndtr
+
+from dpgrs.linalg.public_ld import public_ld
+from dpgrs.methods.blup import OutcomesSeen
+from dpgrs.methods.blup_hedged import Judged, _explained_by_own, _linearly, fit_blup_hedged, share_in_words
+from dpgrs.methods.blup_ld import OverMismatches, fit_blup_ld
+from dpgrs.methods.blup_shared import fit_blup_shared
+
+N, D, OUTCOMES = 400, 12, 6
+
+
+def population(strength, *, reverse=False):
+    """Return the covariance of columns that go together with their neighbours, of either sign."""
+    places = np.arange(D)
+    signs = np.where(places % 2 if reverse else places >= 0, 1.0, -1.0)
+    return strength ** np.abs(places - places[:, np.newaxis]) * np.outer(signs, signs)
+
+
+def cohort(rng, covariance, *, gram_sd, cross_sd, n_outcomes=OUTCOMES):
+    """Draw exact and noisy statistics of outcomes of h2 = 0.5; return also the effects."""
+    X = rng.multivariate_normal(np.zeros(D), covariance, N)
+    effects = rng.standard_normal((n_outcomes, D))
+    effects *= np.sqrt(0.5 / np.einsum("ji,ik,jk->j", effects, covariance, effects))[:, np.newaxis]
+    Y = effects @ X.T + np.sqrt(0.5) * rng.standard_normal((n_outcomes, N))
+    G, upper = X.T @ X, np.triu(rng.standard_normal((D, D))) * gram_sd
+    cross = Y @ X + cross_sd * rng.standard_normal((n_outcomes, D))
+    return G, G + upper + np.triu(upper, 1).T, cross, effects
+
+
+def panel(rng, covariance, n_rows=400):
+    X = rng.multivariate_normal(np.zeros(D), covariance, n_rows)
+    return public_ld(X, contig=np.full(D, "1"), position=np.arange(D), rows_per_person=1)
+
+
+def explained(weights, effects, G):
+    """Return what weights explain of outcomes, by the exact statistics: what is estimated."""
+    return (2 * (weights @ G * effects).sum(axis=1) - (weights @ G * weights).sum(axis=1)) / N
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+def test_judged__is_unbiased_for_a_public_fit_that_fits_or_not(reverse):
+    """Over 300 cohorts: within 5 standard errors of the mean; the wrong one loses 0.5 and more."""
+    rng, errors = np.random.default_rng(3), []
+    wrong = panel(rng, population(0.7, reverse=reverse))
+    for _ in range(300):
+        G, noisy, cross, effects = cohort(rng, population(0.7), gram_sd=30, cross_sd=15)
+        seen = OutcomesSeen.of(cross, wrong.spectrum(N), N, cross_sd=15, heritability=0.5)
+        judged = Judged(seen, *_linearly(seen))
+        errors.append(np.mean(judged.explained(noisy) - explained(judged.weights, effects, G)))
+    error = np.std(errors) / np.sqrt(len(errors))
+    assert error < 0.03
+    assert abs(np.mean(errors)) < 5 * error
+
+
+def test_explained_by_own__is_nearly_unbiased_where_the_matrix_that_was_fitted_is_not():
+    rng, thinned, plain = np.random.default_rng(4), [], []
+    terms = {"cross_sd": 15, "heritability": 0.5}
+    for _ in range(150):
+        G, noisy, cross, effects = cohort(rng, population(0.7), gram_sd=40, cross_sd=15)
+        fit = fit_blup_shared(noisy, cross, N, gram_sd=40, **terms)
+        true = explained(fit.weights, effects, G).mean()
+        thinned.append(_explained_by_own(noisy, cross, N, gram_sd=40, **terms).mean() - true)
+        # By the matrix from which they are, weights seem to explain more.
+        quadratic = (fit.weights @ noisy * fit.weights).sum(axis=1) - (fit.weights @ G * fit.weights).sum(
+            axis=1
+        )
+        plain.append(-np.mean(quadratic) / N)
+    error = np.std(thinned) / np.sqrt(len(thinned))
+    assert error < 0.01
+    # The fit that is judged has a quarter more noise on its matrix: it explains a little less.
+    assert -0.03 - 5 * error < np.mean(thinned) < 5 * error
+    assert np.mean(plain) != pytest.approx(0, abs=0.01)
+
+
+def test_spread__is_that_of_products_with_noise():
+    rng = np.random.default_rng(5)
+    G, noisy, cross, _ = cohort(rng, population(0.0), gram_sd=0.0, cross_sd=15)
+    seen = OutcomesSeen.of(
+        cross, panel(rng, population(0.0), 10**5).spectrum(N), N, cross_sd=15, heritability=0.5
+    )
+    judged = Judged(seen, *_linearly(seen))
+    weights = rng.standard_normal(cross.shape)
+    variance = 0.5 * np.einsum("ji,ik,jk->", weights, G, weights) + 15**2 * np.sum(weights**2)
+    assert judged.spread(weights, noisy) == pytest.approx(2 * np.sqrt(variance) / N, rel=0.02)
+
+
+def test_fit_blup_hedged__shares_by_what_each_explains():
+    rng = np.random.default_rng(6)
+    shares = {}
+    for name, gram_sd, reverse in (("right", 60.0, False), ("wrong", 5.0, True)):
+        _, noisy, cross, _ = cohort(rng, population(0.8), gram_sd=gram_sd, cross_sd=10)
+        ld = panel(rng, population(0.8, reverse=reverse))
+        terms = {"cross_sd": 10, "heritability": 0.5}
+        fit, share = fit_blup_hedged(noisy, ld, cross, N, gram_sd=gram_sd, **terms)
+        own = fit_blup_shared(noisy, cross, N, gram_sd=gram_sd, **terms).weights
+        public, _ = fit_blup_ld(ld, cross, N, **terms)
+        np.testing.assert_allclose(fit.weights, own + share * (public.weights - own), rtol=1e-12, atol=1e-14)
+        assert fit.standard_errors is None
+        judged = Judged(*_of_public(ld, cross, terms))
+        difference = judged.explained(noisy) - _explained_by_own(noisy, cross, N, gram_sd=gram_sd, **terms)
+        z = difference.sum() / judged.spread(judged.weights - own, noisy)
+        assert share == pytest.approx(ndtr(z))
+        shares[name] = share
+    assert shares["right"] > 0.9
+    assert shares["wrong"] < 0.01
+
+
+def _of_public(ld, cross, terms):
+    seen = OutcomesSeen.of(cross, ld.spectrum(N), N, **terms)
+    return seen, *OverMismatches(seen).average(_linearly)
+
+
+def test_fit_blup_hedged__without_public_variation_is_the_own_fit():
+    rng = np.random.default_rng(7)
+    _, noisy, cross, _ = cohort(rng, population(0.5), gram_sd=20, cross_sd=10, n_outcomes=1)
+    nothing = public_ld(np.zeros((5, D)), contig=np.full(D, "1"), position=np.arange(D), rows_per_person=1)
+    fit, share = fit_blup_hedged(noisy, nothing, cross, N, gram_sd=20, cross_sd=10)
+    own = fit_blup_shared(noisy, cross, N, gram_sd=20, cross_sd=10)
+    assert share == 0
+    np.testing.assert_array_equal(fit.weights, own.weights)
+
+
+def test_fit_blup_hedged__noise_that_hides_the_genotypes_leaves_the_public_fit():
+    rng = np.random.default_rng(8)
+    _, noisy, cross, _ = cohort(rng, population(0.8), gram_sd=0, cross_sd=10)
+    hidden = noisy - 10**5 * np.eye(D)  # of a trace below 0: nothing is seen
+    ld = panel(rng, population(0.8))
+    fit, share = fit_blup_hedged(hidden, ld, cross, N, gram_sd=10**4, cross_sd=10)
+    assert np.isfinite(fit.weights).all()
+    assert 0 <= share <= 1
+
+
+def test_share_in_words():
+    assert "has a share of 0.25 in the weights" in share_in_words(np.array(0.25))

@@ -1,0 +1,177 @@
+"""BLUP from a released Gram matrix and from a public one, weighed by what the released numbers say of each.
+
+X'X and X'Y are released as for BLUP. Weights w of an outcome explain
+
+    R^2 = (2 w'G theta - w'G w)/n
+
+of its variance, G = X'X, and the released numbers tell this of either fit without bias (docs/public_ld.md):
+
+- w'V~ is too large by the noise that w has followed. A fit that is w = U diag(P) U'V~ has followed
+  sum_k P_k (s2 u_k'G u_k + s_A^2) of it (Stein 1981).
+- w'G~w is unbiased where w does not hang on the noise of G~: so it is of a fit on public genotypes, however
+  badly these fit. Of BLUP's own fit G~ is thinned: with E' of the law of its noise, G~ + sqrt(g) E' and
+  G~ - E'/sqrt(g) have independent noise. The one is fitted, the other judges, and draws of E' are averaged.
+
+Weights are those of the public fit with the share Phi(z), z the difference of both sums over outcomes, in
+standard deviations of what the noise of X'Y makes of it.
+"""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy.special import ndtr
+
+from dpgrs.linalg.denoising import noisy_spectrum
+from dpgrs.methods.blup import BlupFit, OutcomesSeen
+from dpgrs.methods.blup_ld import OverMismatches
+from dpgrs.methods.blup_shared import fit_blup_shared
+from dpgrs.methods.fits import STEPS_OF_SHARED, by_model
+from dpgrs.public_random import generator
+
+# How the noise of G~ is split, and how often (docs/public_ld.md).
+THINNING, DRAWS, SEED = 0.25, 8, 0
+STEPS = (
+    *STEPS_OF_SHARED,
+    "A second fit takes the Gram matrix of public genotypes in place of the noisy one.",
+    "Weights are an average of both, by what the released numbers say that each explains "
+    "(docs/public_ld.md).",
+)
+
+
+def fit_blup_hedged(gram, ld, cross, n, *, gram_sd, cross_sd, means=None, heritability=None, **known):
+    """Estimate effects from noisy statistics, with public linkage disequilibrium as far as it helps.
+
+    Parameters
+    ----------
+    gram, cross, n, gram_sd, cross_sd, means, heritability : as in `dpgrs.methods.blup.fit_blup`.
+    ld : PublicLd, of the same variants.
+    **known : inflation and slopes, too.
+
+    Returns
+    -------
+    BlupFit, without standard errors; and the share of the public fit in its weights, from 0 to 1.
+
+    Privacy
+    -------
+    Post-processing: costs nothing, if all that is passed is released or public.
+
+    Raises
+    ------
+    UsageError
+        As in `fit_blup`.
+    """
+    terms = {"cross_sd": cross_sd, "heritability": heritability, **known}
+    own_terms = {"means": means, **terms}
+    own = fit_blup_shared(gram, cross, n, gram_sd=gram_sd, **own_terms)
+    spectrum = ld.spectrum(n)
+    if spectrum.trace <= 0:
+        return own, 0.0
+    public = OverMismatches(OutcomesSeen.of(cross, spectrum, n, **terms))
+    judged = Judged(public.seen, *public.average(_linearly))
+    difference = judged.explained(gram) - _explained_by_own(gram, cross, n, gram_sd=gram_sd, **own_terms)
+    spread = judged.spread(judged.weights - own.weights, gram)
+    share = float(ndtr(difference.sum() / spread)) if spread > 0 else 0.0
+    fit, _ = public.fit()
+    return BlupFit(
+        own.weights + share * (fit.weights - own.weights),
+        None,
+        own.heritability + share * (fit.heritability - own.heritability),
+    ), share
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A fit that is linear in X'Y, as far as what it explains is concerned.
+
+    Attributes
+    ----------
+    seen : OutcomesSeen, from which it is made.
+    weights, gains : (n_outcomes, n_variants) float64, its weights, and the factors P of the entries of X'Y in
+        these, both in their own basis.
+    heritability : (n_outcomes,) float64
+    """
+
+    seen: OutcomesSeen
+    weights: np.ndarray
+    gains: np.ndarray
+    heritability: np.ndarray
+
+    def explained(self, gram):
+        """Estimate what the weights explain of each outcome, (n_outcomes,) float64.
+
+        Parameters
+        ----------
+        gram : (n_variants, n_variants) symmetric, X'X and noise on which the weights do not hang.
+        """
+        U, residual = self.seen.spectrum.vectors, np.empty_like(self.weights)
+        posterior, C = self.seen.posterior, self.seen.entries
+        for alike in self.seen.alike:
+            prior = self.seen.prior(alike)
+            z = (posterior[alike.own] * prior.outcome_means(C[alike.own])).sum(axis=1)
+            residual[alike.own] = C[alike.own] - np.outer(z, prior.loading)
+        along = np.einsum("ik,ik->k", U, gram @ U)
+        followed = (self.gains * self._noise(along)).sum(axis=1)
+        products = (self.weights @ U * residual).sum(axis=1) - followed
+        return (2 * products - (self.weights @ gram * self.weights).sum(axis=1)) / self.seen.n
+
+    def spread(self, weights, gram):
+        """Return the standard deviation of w'X'Y, twice and over n, summed over outcomes, given effects.
+
+        Parameters
+        ----------
+        weights : (n_outcomes, n_variants), w of each outcome.
+        gram : as above.
+        """
+        U = self.seen.spectrum.vectors
+        along = np.maximum(np.einsum("ik,ik->k", U, gram @ U), 0)
+        return float(2 * np.sqrt(((weights @ U) ** 2 * self._noise(along)).sum()) / self.seen.n)
+
+    def _noise(self, along):
+        """Return the variances of the entries of X'Y given effects, (n_outcomes, n_variants) float64."""
+        noise = np.empty_like(self.weights)
+        for alike in self.seen.alike:
+            own = alike.inflation - self.heritability[alike.own]
+            noise[alike.own] = np.outer(own, along) + (alike.factor * self.seen.cross_sd) ** 2
+        return noise
+
+
+def _linearly(seen):
+    """Return weights, gains and heritabilities of a fit, as `Judged` takes them."""
+    fit, gains = seen.fit(has_errors=False), np.empty_like(seen.entries)
+    for alike in seen.alike:
+        gains[alike.own] = seen.posterior[alike.own] @ seen.prior(alike).slope.T
+    return fit.weights, gains, fit.heritability
+
+
+def _explained_by_own(gram, cross, n, *, gram_sd, **terms):
+    """Estimate what BLUP's own fit explains of each outcome, (n_outcomes,) float64."""
+    found, upper = np.zeros(len(cross)), np.triu_indices(len(gram))
+    for number in range(DRAWS):
+        noise = np.zeros_like(gram)
+        noise[upper] = gram_sd * generator(SEED, "hedged", number).standard_normal(len(upper[0]))
+        noise += np.triu(noise, 1).T
+        spectrum = noisy_spectrum(gram + np.sqrt(THINNING) * noise, gram_sd=gram_sd * np.sqrt(1 + THINNING))
+        if spectrum.trace > 0:  # else its weights are 0
+            seen = OutcomesSeen.of(cross, spectrum, n, **terms)
+            found += Judged(seen, *_linearly(seen)).explained(gram - noise / np.sqrt(THINNING)) / DRAWS
+    return found
+
+
+def blup_hedged(noisy, *, request, terms, outcomes):
+    """Fit all outcomes; parameters as in `dpgrs.methods.fits.fit_released`."""
+    share = None
+
+    def fit(gram, cross, n, **known):
+        nonlocal share
+        found, share = fit_blup_hedged(gram, terms.ld[request.n_variants], cross, n, **known)
+        return found
+
+    return replace(by_model(fit, noisy, request, terms), public_share=np.array(share))
+
+
+def share_in_words(share):
+    """Say how much of the weights is of the public fit, for a statement."""
+    return (
+        f"The fit on public genotypes has a share of {share:.2f} in the weights, that on the noisy Gram "
+        "matrix the rest."
+    )

@@ -226,6 +226,20 @@ def test_make_outcomes__every_trial_and_seed_has_outcomes_and_sides_of_its_own(s
     assert (sides != changed).any()
 
 
+def test_make_outcomes__simulated_ones_have_the_prevalence_that_is_asked_for(simulate, tmp_path):
+    everybody = np.arange(len(PEOPLE))
+    values, _ = simulate(everybody, mode="release", count=3, prevalence=0.25)
+    np.testing.assert_allclose(np.unique(values), [-0.25 / np.sqrt(0.1875), 0.75 / np.sqrt(0.1875)])
+    np.testing.assert_array_equal(Outcomes.load(tmp_path / "outcomes.npz").prevalence, [0.25] * 3)
+    simulate(everybody, mode="release")
+    assert np.isnan(Outcomes.load(tmp_path / "outcomes.npz").prevalence).all()
+
+
+def test_make_outcomes__simulated_ones_share_factors(simulate, tmp_path):
+    simulate(np.arange(len(PEOPLE)), mode="release", count=4, factors=2)
+    assert np.linalg.matrix_rank(Outcomes.load(tmp_path / "outcomes.npz").effects[5]) == 2
+
+
 @pytest.mark.parametrize(("share", "least", "most"), [(0.01, 0, 10), (0.5, 60, 140), (1.0, 200, 200)])
 def test_make_outcomes__causal_share_is_the_chance_of_an_effect(simulate, tmp_path, share, least, most):
     simulate(np.arange(len(PEOPLE)), mode="release", causal_share=share, count=40)

@@ -181,3 +181,14 @@ def test_reference_problems__other_people():
     line = only(found_of_reference(["height", "case"], people=["NA12878"]))
     wanted = "`evaluation.outcomes`: `r.tsv` must share sample ids with `public.reference`"
     assert line.startswith(f"{wanted}, got A9 where those have AA99999.")
+
+
+def test_problems__terms_of_simulated_outcomes_beside_a_table():
+    write_outcomes(good=STANDARD)
+    terms = {"factors": 3, "prevalence": 0.1}
+    study = {"outcomes": {"source": "file", "file": "outcomes.tsv"} | terms}
+    assert found_by(tables, resolve(study), people=CROWD, shows_ids=True) == [
+        "`outcomes.factors` is for `outcomes.source: simulate`, got 3 with a table. Leave it out.",
+        "`outcomes.prevalence` is for `outcomes.source: simulate`, got 0.1 with a table. Leave it out.",
+    ]
+    assert found_by(tables, resolve({"outcomes": terms}), people=CROWD, shows_ids=True) == []

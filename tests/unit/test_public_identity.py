@@ -1,5 +1,7 @@
 """By which public settings a ledger knows the data of a release again."""
 
+from pathlib import Path
+
 import pytest
 
 from dpgrs.errors import DpgrsError
@@ -8,7 +10,7 @@ from dpgrs.privacy.ledger.entries import Cost
 from dpgrs.study.identity import public_identity
 from dpgrs.study.release_cost import certain_cost
 from dpgrs.study.settings import resolve
-from step_studies import Study
+from step_studies import NAMES, Study
 
 
 def test_public_identity__holds_what_defines_the_data_and_no_path():
@@ -48,7 +50,14 @@ def test_public_identity__hangs_on_the_constants_of_outcomes_and_not_on_their_or
     assert first != identity("a\t0.2\t0.5\tsurvey\t\n")
     # The same constants; but fits take it as a 0/1 outcome, and other weights follow.
     assert first != identity("a\t\t\tsurvey\t0.2\n")
-    assert public_identity(resolve({}))["outcomes"].keys() == {"source", "heritability", "causal_share"}
+
+
+def test_public_identity__of_simulated_outcomes_names_what_they_are_drawn_by():
+    drawn = [{}, {"factors": 2}, {"factors": 3}, {"prevalence": 0.1}, {"prevalence": 0.2}]
+    found = [public_identity(resolve({"outcomes": terms}))["outcomes"] for terms in drawn]
+    # As before these keys were there, where they are not used.
+    assert found[0].keys() == {"source", "heritability", "causal_share"}
+    assert len(set(map(str, found))) == len(found)
 
 
 def test_release__a_choice_of_people_is_another_release_though_nobody_was_left_out(tmp_path, monkeypatch):
@@ -70,3 +79,16 @@ def test_release__a_choice_of_people_is_another_release_though_nobody_was_left_o
     assert certain_cost(chosen, book) == Cost(0, 0)
     with pytest.raises(DpgrsError, match="were released for another people than the study's"):
         study.bundle(config, noisy)
+
+
+def test_release__simulated_0_1_outcomes_have_public_constants(tmp_path, monkeypatch):
+    study = Study(tmp_path, monkeypatch)
+    config = study.settings("blup", bounds="tight")
+    config["outcomes"]["prevalence"] = 0.2
+    files = study.bundle(config, study.release(config))
+    said = {one["name"]: one["value"] for one in study.statement()["public_inputs"]}
+    assert said["prevalence of the outcomes"] == "0.2"
+    lines = files[Path("outcome_scales.tsv")].decode().splitlines()[1:]
+    assert [line.split("\t") for line in lines] == [
+        [name, "0.2", "0.4", "True", "simulated"] for name in NAMES
+    ]

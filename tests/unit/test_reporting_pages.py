@@ -243,6 +243,14 @@ def test_pages__a_grid_of_methods_and_protections(tmp_path):
         ({"private": GRID[2:3]}, ["Heritability for BLUP estimated"], ["Penalty of ReuseCov", "Projections"]),
         ({"private": GRID[2:3], "stated_heritability": 0.4}, ["BLUP stated as 0.4"], ["BLUP estimated"]),
         (
+            {"private": [], "prevalence": 0.05, "factors": 10},
+            [
+                "with the panel explaining 0.5 of the variance of their liability, 0/1 of prevalence 0.05",
+                ", of 10 shared factors, and clipped",
+            ],
+            [],
+        ),
+        (
             {"private": GRID[1:2], "is_joint": True, "penalty_rule": "adassp"},
             ["Penalty of ReuseCov adassp, from the noise", "Projections joint"],
             [],
@@ -355,8 +363,6 @@ def test_pages__say_which_outcomes_are_binary(data, tmp_path):
     measured = SimpleNamespace(names=data.outcomes, values={24: values}, effects={})
     binary = report_step._binary(measured, 24)
     assert binary == data.outcomes[:1]
-    measured.effects = {24: values}
-    assert report_step._binary(measured, 24) == ()
 
     report = write_report(replace(data, binary=binary), tmp_path / "report")
 

@@ -39,22 +39,25 @@ def test_simulate_outcomes__all_and_nothing_heritable():
     np.testing.assert_array_equal(effects, np.zeros((3, D)))
 
 
-def test_simulate_outcomes__outcome_does_not_depend_on_chunks():
-    Y, effects = simulate(n_outcomes=7)
-    chunks = [simulate(n_outcomes=n, first=first) for first, n in [(0, 2), (2, 1), (3, 4)]]
+@pytest.mark.parametrize("options", [{}, {"n_factors": 2}, {"n_factors": 3, "prevalence": 0.1}])
+def test_simulate_outcomes__outcome_does_not_depend_on_chunks(options):
+    Y, effects = simulate(n_outcomes=7, **options)
+    chunks = [simulate(n_outcomes=n, first=first, **options) for first, n in [(0, 2), (2, 1), (3, 4)]]
     assert np.vstack([chunk[0] for chunk in chunks]).tobytes() == Y.tobytes()
     assert np.vstack([chunk[1] for chunk in chunks]).tobytes() == effects.tobytes()
 
 
-def test_simulate_outcomes__memory_layout_does_not_matter():
-    Y = simulate(np.asfortranarray(X))[0]
-    assert Y.tobytes() == simulate(np.ascontiguousarray(X))[0].tobytes()
+@pytest.mark.parametrize("n_factors", [None, 2])
+def test_simulate_outcomes__memory_layout_does_not_matter(n_factors):
+    Y = simulate(np.asfortranarray(X), n_factors=n_factors)[0]
+    assert Y.tobytes() == simulate(np.ascontiguousarray(X), n_factors=n_factors)[0].tobytes()
 
 
-def test_simulate_outcomes__nested_panels_share_effects_and_noise():
-    small = RANK < 8
-    Y, effects = simulate(heritability=0.5)
-    Y_small, effects_small = simulate(X[:, small], variant_rank=RANK[small], heritability=0.5)
+@pytest.mark.parametrize("n_factors", [None, 2])
+def test_simulate_outcomes__nested_panels_share_effects_and_noise(n_factors):
+    small, options = RANK < 8, {"heritability": 0.5, "n_factors": n_factors}
+    Y, effects = simulate(**options)
+    Y_small, effects_small = simulate(X[:, small], variant_rank=RANK[small], **options)
     ratio = effects[:, small] / effects_small
     np.testing.assert_allclose(ratio, np.repeat(ratio[:, :1], 8, axis=1))
     centred = X - X.mean(axis=0)
@@ -80,15 +83,54 @@ def test_simulate_outcomes__without_genetic_variance_is_noise(options):
     np.testing.assert_array_equal(effects, np.zeros((3, D)))
 
 
-def test_simulate_outcomes__no_outcomes():
-    Y, effects = simulate(n_outcomes=0)
+@pytest.mark.parametrize("n_factors", [None, 2])
+def test_simulate_outcomes__no_outcomes(n_factors):
+    Y, effects = simulate(n_outcomes=0, n_factors=n_factors)
     assert Y.shape == (0, N_ROWS)
     assert effects.shape == (0, D)
 
 
-def test_simulate_outcomes__public_moments_make_rows_independent():
+@pytest.mark.parametrize("n_factors", [1, 4])
+def test_simulate_outcomes__factors_are_the_rank_of_effects_and_of_noise(n_factors):
+    Y, effects = simulate(n_outcomes=200, n_factors=n_factors, heritability=0.3)
+    genetic = effects @ (X - X.mean(axis=0)).T
+    np.testing.assert_allclose(genetic.var(axis=1), 0.3)
+    for found in (effects, Y - genetic):
+        sizes = np.linalg.svd(found, compute_uv=False)
+        assert (sizes > 1e-9 * sizes[0]).sum() == n_factors
+    # A loading has few values of its own: of 200 outcomes a standard error is 0.05 and less.
+    assert (Y - genetic).var(axis=1).mean() == pytest.approx(0.7, abs=0.1)
+
+
+def test_simulate_outcomes__factors_share_their_causal_variants():
+    _, effects = simulate(n_outcomes=50, n_factors=3, causal_share=0.5)
+    is_causal = effects != 0
+    assert (is_causal == is_causal[0]).all()
+    assert 0 < is_causal[0].sum() < D
+
+
+@pytest.mark.parametrize("prevalence", [0.05, 0.5])
+def test_simulate_outcomes__prevalence_cuts_the_liability(prevalence):
+    liability, effects = simulate(n_outcomes=50, heritability=0.5)
+    Y, slopes = simulate(n_outcomes=50, heritability=0.5, prevalence=prevalence)
+    sd = np.sqrt(prevalence * (1 - prevalence))
+    cases = Y > 0
+    np.testing.assert_allclose(Y[cases], (1 - prevalence) / sd)
+    np.testing.assert_allclose(Y[~cases], -prevalence / sd)
+    assert np.where(cases, liability, np.inf).min() > np.where(cases, -np.inf, liability).max()
+    # 150,000 draws, of which those of an outcome share its effects.
+    assert cases.mean() == pytest.approx(prevalence, abs=0.02)
+    # Genetic values of liabilities tell as much of them as their effects say.
+    values = effects @ (X - X.mean(axis=0)).T
+    fitted = (values * Y).sum(axis=1) / (values**2).sum(axis=1)
+    assert fitted.mean() == pytest.approx((slopes / effects).mean(), abs=0.05)
+
+
+@pytest.mark.parametrize("others", [{}, {"n_factors": 2}, {"prevalence": 0.2}])
+def test_simulate_outcomes__public_moments_make_rows_independent(others):
     p = np.linspace(0.1, 0.9, D)
     options = {"public_moments": (p - 0.5, p * (1 - p)), "row_id": [f"row{i}" for i in range(N_ROWS)]}
+    options |= others
     Y, effects = simulate(**options)
     kept = np.r_[5:40, 100:N_ROWS]
     fewer = options | {"row_id": [options["row_id"][i] for i in kept]}

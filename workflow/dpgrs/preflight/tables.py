@@ -17,6 +17,7 @@ from dpgrs.preflight.controlled import encrypted_line, is_encrypted
 from dpgrs.types import Metrics
 
 FEW = 3
+SIMULATED = ("outcomes.factors", "outcomes.prevalence")
 PUBLIC_CONSTANTS = "Give its public centre and scale, for 0/1 its prevalence, in a table `outcomes.scales`."
 
 
@@ -62,6 +63,14 @@ def outcome_problems(inspection):
     if names is None or faults:
         return lines + faults
     return lines + (_value_problems(scale.describe()) if inspection.shows_ids else [])
+
+
+def simulated_problems(inspection, key):
+    """Refuse a term of simulated outcomes beside a table."""
+    value = inspection[key]
+    if inspection["outcomes.source"] == "simulate" or value is None:
+        return []
+    return [f"`{key}` is for `outcomes.source: simulate`, got {value:g} with a table. Leave it out."]
 
 
 def reference_problems(inspection):

@@ -258,6 +258,9 @@ def _public_inputs(settings, digest, label, fit):
     if settings["outcomes"]["scales"]:
         digest = public_identity(settings)["outcomes"]["scales"]
         yield PublicInput("centre and scale of the outcomes", digest, f"a table of the curator, {SCALES}")
+    if settings["outcomes"]["prevalence"]:
+        prevalence = f"{settings['outcomes']['prevalence']:g}"
+        yield PublicInput("prevalence of the outcomes", prevalence, f"of the simulation, {SCALES}")
     if settings["outcomes"]["loadings"]:
         found = read_outcome_loadings(settings["outcomes"]["loadings"])
         yield PublicInput(

@@ -81,6 +81,8 @@ class StudyInfo:
     field : ``GT`` for calls, ``DS`` for imputed dosages of people.
     people_counts : tuple of str, how many people have the outcomes and covariates of tables, in words.
     effects : tuple of str, which public effects there are, and how outcomes go with them, in words.
+    prevalence : float, of simulated 0/1 outcomes; None for others.
+    factors : int, of simulated outcomes that share causes; None for others.
     """
 
     name: str
@@ -113,6 +115,8 @@ class StudyInfo:
     has_public_sites: bool = False
     misfit: tuple = ()
     effects: tuple = ()
+    prevalence: float | None = None
+    factors: int | None = None
 
 
 class ClippedRows(NamedTuple):
@@ -273,7 +277,7 @@ class ReportData:
         nobody was attacked.
     clipping : Clipping, or None where it was not counted.
     screening : Screening, or None where no method chooses variants.
-    binary : tuple of str, the measured outcomes that have two values alone.
+    binary : tuple of str, outcomes that have two values alone.
     quality : Quality, of the genotypes; None leaves their page out.
     loadings : (n_outcomes, n_components) float64, public, of the outcomes on what was drawn of them; None
         where that is the outcomes.

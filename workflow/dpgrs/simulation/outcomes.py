@@ -1,4 +1,7 @@
-"""Simulated outcomes: linear in the genotypes, with normal effects and normal noise."""
+"""Simulated outcomes: linear in the genotypes, with normal effects and normal noise, or cut to 0/1."""
+
+import math
+from statistics import NormalDist
 
 import numpy as np
 
@@ -6,6 +9,8 @@ from dpgrs.public_random import generator
 
 # Effects on this grid make every x'theta exact in float64, so that no BLAS blocking can change an outcome.
 EFFECT_STEP = 2.0**-20
+# Products of a factor and its loading are on it.
+FACTOR_STEP = 2.0**-10
 
 
 def simulate_outcomes(
@@ -16,6 +21,8 @@ def simulate_outcomes(
     n_outcomes,
     heritability,
     causal_share=1.0,
+    n_factors=None,
+    prevalence=None,
     public_moments=None,
     seed,
     key=(),
@@ -37,6 +44,11 @@ def simulate_outcomes(
     n_outcomes : int
     heritability : float in [0, 1], h2: the share of variance that the genotypes explain.
     causal_share : float in [0, 1], probability that a variant has an effect.
+    n_factors : int >= 1: effects of all outcomes are sums of so many normal ones, of the same causal
+        variants, with normal loadings of each outcome's own; and so is the noise. None lets outcomes share
+        nothing.
+    prevalence : float in (0, 1): y is 0/1, whether the above is beyond the normal quantile of this share, and
+        standardised by it. None leaves y as it is.
     public_moments : ((n_variants,), (n_variants,)) float64, public means and variances of the columns of X,
         from which mean and sd of x'theta follow as if the columns were independent: an outcome then depends
         on its own row alone. None takes mean and sd over the rows given, so that each depends on all.
@@ -47,13 +59,18 @@ def simulate_outcomes(
     Returns
     -------
     Y : (n_outcomes, n_rows) float64 of variance about 1.
-    effects : (n_outcomes, n_variants) float64, on the scale of Y: y = x'effects + constant + noise.
+    effects : (n_outcomes, n_variants) float64, on the scale of Y: y = x'effects + constant + noise; of 0/1
+        outcomes those of the best linear fit, if genetic values are normal.
     """
     n_rows, n_variants = X.shape
     numbers = range(first, first + n_outcomes)
-    theta = np.array([_raw_effects(n_variants, causal_share, seed, key, i)[variant_rank] for i in numbers])
-    theta = theta.reshape(n_outcomes, n_variants)
-    noise = _environment(row_id, range(first, first + n_outcomes), seed=seed, key=key)
+    if n_factors is None:
+        drawn = [_raw_effects(n_variants, causal_share, seed, key, i)[variant_rank] for i in numbers]
+        theta = np.array(drawn).reshape(n_outcomes, n_variants)
+        noise = _environment(row_id, numbers, seed=seed, key=key)
+    else:
+        theta = _shared_effects(n_variants, numbers, n_factors, causal_share, seed, key)[:, variant_rank]
+        noise = _shared_environment(row_id, numbers, n_factors, seed, key)
     Y = np.empty((n_outcomes, n_rows))
     effects = np.empty((n_outcomes, n_variants))
     for i, values in enumerate(theta @ X.T):
@@ -62,7 +79,14 @@ def simulate_outcomes(
         scale = np.sqrt(explained) / sd if sd > 0 else 0.0
         Y[i] = scale * (values - mean) + np.sqrt(1 - explained) * noise[i]
         effects[i] = scale * theta[i]
-    return Y, effects
+    return (Y, effects) if prevalence is None else _cut(Y, effects, prevalence)
+
+
+def _cut(liability, effects, prevalence):
+    """Return 0/1 outcomes, standardised, and their effects, by Stein's lemma."""
+    normal, sd = NormalDist(), math.sqrt(prevalence * (1 - prevalence))
+    threshold = -normal.inv_cdf(prevalence)
+    return ((liability > threshold) - prevalence) / sd, normal.pdf(threshold) / sd * effects
 
 
 def _raw_effects(n_variants, causal_share, seed, key, outcome):
@@ -70,6 +94,36 @@ def _raw_effects(n_variants, causal_share, seed, key, outcome):
     theta = generator(seed, "effects", *key, outcome).standard_normal(n_variants)
     is_causal = generator(seed, "causal", *key, outcome).random(n_variants) < causal_share
     return np.rint(theta / EFFECT_STEP) * EFFECT_STEP * is_causal
+
+
+def _shared_effects(n_variants, numbers, n_factors, causal_share, seed, key):
+    """Draw the (n_outcomes, n_variants) effects, by rank: exact products of loadings and factors."""
+    factors = _normals(n_variants, range(n_factors), seed, "shared effects", *key)
+    is_causal = generator(seed, "shared causal", *key).random(n_variants) < causal_share
+    return _loadings(numbers, n_factors, seed, "effects", *key) @ (_on_grid(factors) * is_causal)
+
+
+def _shared_environment(row_id, numbers, n_factors, seed, key):
+    """Draw the (n_outcomes, n_rows) noise likewise, from a stream for every row."""
+    factors = _normals(n_factors, [str(name) for name in row_id], seed, "shared environment", *key)
+    loadings = _loadings(numbers, n_factors, seed, "environment", *key)
+    return loadings @ _on_grid(factors).T / np.sqrt((loadings**2).sum(axis=1, keepdims=True))
+
+
+def _loadings(numbers, n_factors, seed, *key):
+    """Draw the (n_outcomes, n_factors) loadings, on the grid and none of them 0."""
+    drawn = _normals(n_factors, numbers, seed, "loadings", *key)
+    return np.copysign(np.ceil(np.abs(drawn) / FACTOR_STEP) * FACTOR_STEP, drawn)
+
+
+def _normals(n, names, seed, *key):
+    """Draw n standard normal numbers for each name, (n_names, n)."""
+    drawn = [generator(seed, *key, name).standard_normal(n) for name in names]
+    return np.array(drawn).reshape(len(names), n)
+
+
+def _on_grid(factors):
+    return np.rint(factors / FACTOR_STEP) * FACTOR_STEP
 
 
 def _environment(row_id, numbers, *, seed, key):

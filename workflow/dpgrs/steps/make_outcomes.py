@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import numpy as np
+
 from dpgrs.errors import DpgrsError, UsageError
 from dpgrs.evaluation.split import per_row, row_names, split_rows
 from dpgrs.io.panel import Panel
@@ -27,6 +29,8 @@ READS = (
     "outcomes.count",
     "outcomes.heritability",
     "outcomes.causal_share",
+    "outcomes.factors",
+    "outcomes.prevalence",
     "outcomes.test_share",
     "outcomes.least_share",
 )
@@ -84,6 +88,8 @@ def make_outcomes(
             "n_outcomes": count,
             "heritability": terms.heritability,
             "causal_share": terms.causal_share,
+            "n_factors": terms.factors,
+            "prevalence": terms.prevalence,
             "is_release": is_release,
             "seed": seed,
         }
@@ -91,6 +97,7 @@ def make_outcomes(
         values = {size: both[0] for size, both in simulated.items()}
         effects = {size: both[1] for size, both in simulated.items()}
         names = simulated_names(count)
+        prevalence = None if terms.prevalence is None else np.full(count, terms.prevalence)
     else:
         outcomes = read_outcomes(table, columns=slice(count))
         count_people(

@@ -202,9 +202,7 @@ def _effects_in_words(effects, fitted, names):
 
 
 def _binary(outcomes, largest):
-    """Name the measured outcomes that have two values and no other; simulated ones are of no such kind."""
-    if outcomes.effects:
-        return ()
+    """Name the outcomes that have two values and no other."""
     values = outcomes.values[largest]
     low, high = (reduce(values, axis=1, keepdims=True) for reduce in (np.fmin.reduce, np.fmax.reduce))
     is_binary = ((values == low) | (values == high) | np.isnan(values)).all(axis=1) & (low < high)[:, 0]
@@ -241,6 +239,8 @@ def _study_info(settings, panel, outcomes, metrics, covariates, **counted):
         field=settings["cohort"]["field"],
         chromosomes=tuple(settings["cohort"]["chromosomes"]),
         heritability=settings["outcomes"]["heritability"] if simulated else None,
+        prevalence=settings["outcomes"]["prevalence"],
+        factors=settings["outcomes"]["factors"],
         test_share=settings["outcomes"]["test_share"],
         outcome_bound=settings["outcomes"]["bound"],
         delta=settings["privacy"]["delta"],

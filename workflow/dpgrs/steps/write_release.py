@@ -7,7 +7,6 @@ from dpgrs.io.files import written_digest
 from dpgrs.io.json_files import read_json
 from dpgrs.io.sites import read_chosen_sites
 from dpgrs.io.tables.outcome_loadings import read_outcome_loadings
-from dpgrs.io.tables.phenotypes import constants_of, read_scales
 from dpgrs.privacy.ledger.ledger import Ledger
 from dpgrs.privacy.statement.audits import summarise_audits
 from dpgrs.privacy.statement.statement import build_statement
@@ -30,6 +29,7 @@ from dpgrs.study.request_identity import (
     loadings_identity,
 )
 from dpgrs.study.settings import without_paths
+from dpgrs.study.table_settings import outcome_constants
 
 
 def write_release(
@@ -94,13 +94,13 @@ def write_release(
     )
     require_same_release(output, {event["request"] for event in content.events}, fit=terms)
     remove_bundle(output)
-    scales, outcome_loadings = (settings["outcomes"][name] for name in ("scales", "loadings"))
+    outcome_loadings = settings["outcomes"]["loadings"]
     write_bundle(
         output,
         scores=scores,
         statement=build_statement(content),
         provenance=provenance(without_paths(settings), []),
-        scales=None if scales is None else constants_of(names, read_scales(scales), path=scales),
+        scales=outcome_constants(settings["outcomes"], names),
         covariates=covariate_weights(fit.weights[:, size:], names, settings=settings),
         loadings=loadings,
         outcome_loadings=None if outcome_loadings is None else read_outcome_loadings(outcome_loadings).text,

@@ -14,6 +14,8 @@ READS_OF_IDENTITY = (
     "outcomes.source",
     "outcomes.heritability",
     "outcomes.causal_share",
+    "outcomes.factors",
+    "outcomes.prevalence",
     "outcomes.scales",
     "outcomes.loadings",
     "outcomes.test_share",
@@ -52,7 +54,10 @@ def public_identity(config):
 
     cohort, outcomes, dataset = config["cohort"], config["outcomes"], config["dataset"]
     is_simulated = cohort["source"] == "simulate"
-    drawn = ("source", "heritability", "causal_share") if outcomes["source"] == "simulate" else ("source",)
+    drawn = ["source"]
+    if outcomes["source"] == "simulate":
+        drawn += ["heritability", "causal_share"]
+        drawn += [name for name in ("factors", "prevalence") if outcomes[name] is not None]
     return {
         "dataset": {
             "accession": dataset["accession"],

@@ -3,12 +3,35 @@
 from dpgrs.errors import DpgrsError
 from dpgrs.io.loadings import component_names
 from dpgrs.io.tables.outcome_loadings import read_outcome_loadings
-from dpgrs.io.tables.phenotypes import constants_of, read_scales, scales_digest
+from dpgrs.io.tables.phenotypes import binary_constants, constants_of, read_scales, scales_digest
 
 
 def scales_identity(path):
     """Return the digest of the constants of outcomes as a dict, empty where there are none."""
     return {} if path is None else {"scales": scales_digest(read_scales(path))}
+
+
+def outcome_constants(outcomes, names):
+    """Return the public constants of the outcomes of a study; None where there are none.
+
+    Parameters
+    ----------
+    outcomes : dict, that section of the configuration.
+    names : sequence of str, the outcomes.
+
+    Returns
+    -------
+    pandas.DataFrame as from `constants_of`, or None.
+
+    Raises
+    ------
+    DpgrsError
+        If the table of constants cannot be read, or lacks an outcome.
+    """
+    path, prevalence = outcomes["scales"], outcomes["prevalence"]
+    if path is not None:
+        return constants_of(names, read_scales(path), path=path)
+    return None if prevalence is None else binary_constants(names, prevalence)
 
 
 def outcome_loadings_identity(path):

@@ -35,6 +35,7 @@ CHUNK_CELLS = 200_000
 FEWEST_OBSERVED = 10
 # Standardised outcomes may be off by as much in one cohort; raw centimetres or 0/1 codes are further off.
 LARGEST_MEAN, SMALLEST_SD, LARGEST_SD = 0.5, 0.6, 2.5
+CONSTANTS = ["centre", "scale", "is_binary", "origin"]
 SCALE_COLUMNS = {
     "name": {"outcome", "covariate", "phenotype", "name"},
     "centre": {"centre", "center", "mean"},
@@ -150,8 +151,14 @@ def read_scales(path, *, kind="outcome"):
             raise DpgrsError(f"`{path}`, line {line}: must name each {kind} once, got {got}. Correct it.")
         lines[cell["name"]] = line
         scales.append(_scale(cell, path, line))
-    columns = ["centre", "scale", "is_binary", "origin"]
-    return pd.DataFrame(scales, index=pd.Index(list(lines), name=kind, dtype=str), columns=columns)
+    return pd.DataFrame(scales, index=pd.Index(list(lines), name=kind, dtype=str), columns=CONSTANTS)
+
+
+def binary_constants(names, prevalence):
+    """Return constants, as from `constants_of`, of simulated 0/1 outcomes of one prevalence."""
+    constants = (prevalence, math.sqrt(prevalence * (1 - prevalence)), True, "simulated")
+    index = pd.Index(list(names), name="outcome", dtype=str)
+    return pd.DataFrame([constants] * len(index), index=index, columns=CONSTANTS)
 
 
 def constants_of(names, scales, *, path, kind="outcome"):

@@ -58,7 +58,7 @@ STUDIES = {
         "cohort": VCF,
         "methods": ["blup-ld"],
         "privacy": {"bounds": "tight"},
-        "public": {"reference": "r{chrom}.vcf", "origin": "x"},
+        "public": {"reference": "r{chrom}.vcf", "keep": "kept.txt", "origin": "x"},
     },
     "components": TABLES
     | {
@@ -140,6 +140,7 @@ def write_files(folder):
     Path("x_scales.tsv").write_text("covariate\tcentre\tscale\nage\t45\t5\n")
     write_table("pop.tsv", CROWD, pop=["GBR"] * 12)
     write_table("consent.tsv", CROWD, consent=["1"] * 12)
+    Path("kept.txt").write_text("".join(f"{person}\n" for person in PUBLIC))
     Path("remove.txt").write_text(f"{CROWD[0]}\n")
     Path("sites.tsv").write_text("contig\tposition\tref\talt\tfrequency\n1\t5\tA\tC\t0.2\n")
     new_ledger(folder)

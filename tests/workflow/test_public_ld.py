@@ -4,8 +4,10 @@ import json
 
 import numpy as np
 import pandas as pd
+import pysam
 import pytest
 
+from dpgrs.io.haplotype_store import HaplotypeStore
 from dpgrs.privacy.ledger.ledger import Ledger
 from dpgrs.release.verify import verify_release
 from html_pages import Page
@@ -34,10 +36,14 @@ def copy(site, tmp_path):
     return copied_site(site, tmp_path / "copy")
 
 
+def people_of(folder):
+    """Return the people of the VCFs of a folder."""
+    with pysam.VariantFile(str(min(folder.glob("*.vcf.gz")))) as file:
+        return list(file.header.samples)
+
+
 def take_people_out_of_the_reference(folder):
     """Leave five people out of the reference, whose frequencies and sites change with it or not."""
-    import pysam
-
     for path in sorted((folder / "reference").glob("*.vcf.gz")):
         smaller = folder / "smaller.vcf.gz"
         with pysam.VariantFile(str(path)) as file:
@@ -83,10 +89,16 @@ def test_release__is_replayed_from_nothing_at_no_cost(site, copy):
     assert (copy / "ledger.jsonl").read_bytes() == before
 
 
-def test_release__accuracy_of_other_public_genotypes_is_another_request(copy, site):
+@pytest.mark.parametrize("is_listed", [False, True])
+def test_release__accuracy_of_other_public_genotypes_is_another_request(copy, site, is_listed):
     """Other weights follow from the same noisy X'Y: their accuracy must have noise of its own."""
-    take_people_out_of_the_reference(copy)
-    end = run(copy, SETTINGS | {"study": "other"}).stdout
+    public = SETTINGS["public"]
+    if is_listed:
+        public = public | {"keep": "kept.txt"}
+        (copy / "kept.txt").write_text("".join(f"{person}\n" for person in people_of(copy / "reference")[5:]))
+    else:
+        take_people_out_of_the_reference(copy)
+    end = run(copy, SETTINGS | {"study": "other", "public": public}).stdout
     assert "Charged: epsilon" in end
     known = [request.identity for request in Ledger(copy / "ledger.jsonl").read().requests.values()]
     of_accuracy = [one["weights"]["ld"] for one in known if one["mechanism"] == "accuracy"]
@@ -112,12 +124,17 @@ def test_release__hedged_draws_a_gram_matrix_and_says_how_much_public_genotypes_
 
 
 def test_benchmark__compares_it_with_others_on_public_sites(site, tmp_path):
+    """Cohort and reference are the two halves of one file."""
     folder = copied_site(site, tmp_path / "benchmark")
+    people = people_of(folder / "cohort")
+    for name, own in (("cohort", people[:100]), ("reference", people[100:])):
+        (folder / f"{name}.txt").write_text("".join(f"{person}\n" for person in own))
     settings = {
         "study": "compared",
         "trials": 1,
         "cohort": SETTINGS["cohort"],
-        "public": {"reference": "reference/{chrom}.vcf.gz"},
+        "people": {"keep": "cohort.txt"},
+        "public": {"reference": "cohort/{chrom}.vcf.gz", "keep": "reference.txt"},
         "panel": {"size": [10, 20]},
         "outcomes": {"count": [1, 3]},
         "methods": ["ridge", "blup", "blup-ld", "blup-hedged"],
@@ -125,6 +142,8 @@ def test_benchmark__compares_it_with_others_on_public_sites(site, tmp_path):
     }
     run(folder, settings)
     root = folder / "results" / "compared"
+    stores = [HaplotypeStore.open(root / name / "store" / "21.zarr") for name in ("private", "public")]
+    assert [store.sample_id.tolist() for store in stores] == [people[:100], people[100:]]
     metrics = pd.read_csv(root / "metrics.tsv", sep="\t")
     assert metrics.groupby("method")["r2"].count().to_dict() == dict.fromkeys(settings["methods"], 8)
     assert set(metrics["status"]) == {"ok"}

@@ -11,9 +11,10 @@ from dpgrs.release.verify import verify_release
 from release_studies import RELEASE, bundle, released_site
 from study_runs import run
 
-N_PEOPLE, N_REFERENCE = 200, 60  # the latter as in `released_site`
+N_PEOPLE, N_REFERENCE, N_KEPT = 200, 60, 50  # the second as in `released_site`
 COVARIATES = {"file": "covariates.tsv", "scales": "scales.tsv", "pcs": 2}
 STUDY = RELEASE | {
+    "public": RELEASE["public"] | {"keep": "kept.txt"},
     "covariates": COVARIATES,
     "evaluation": {"metrics": "public", "covariates": "reference.tsv"},
 }
@@ -33,6 +34,7 @@ def site(tmp_path_factory):
     folder = tmp_path_factory.mktemp("site")
     write_table(folder / "covariates.tsv", "sim", N_PEOPLE)
     write_table(folder / "reference.tsv", "ref", N_REFERENCE)
+    (folder / "kept.txt").write_text("".join(f"ref{number:04d}\n" for number in range(1, N_KEPT + 1)))
     (folder / "scales.tsv").write_text(
         "covariate\tcentre\tscale\tprevalence\nage\t45\t12\tNA\nsex\tNA\tNA\t0.5\n"
     )
@@ -53,7 +55,7 @@ def test_release__bundles_covariates_and_replays_them_for_nothing(site):
     found = Covariates.load(site / "results" / "release" / "private" / "covariates.npz")
     measured = Covariates.load(site / "results" / "release" / "public" / "covariates.npz")
     assert found.names == measured.names == ("age", "sex", "PC1", "PC2")
-    assert (found.units.shape[1], measured.units.shape[1]) == (N_PEOPLE, N_REFERENCE)
+    assert (found.units.shape[1], measured.units.shape[1]) == (N_PEOPLE, N_KEPT)
     shutil.rmtree(site / "results")
     run(site, STUDY)
     assert bundle(site, "release") == files

@@ -20,7 +20,7 @@ from dpgrs.study.fetched_files import files_to_fetch
 from dpgrs.methods.mechanisms import mechanism_named, mechanisms_of
 from dpgrs.methods.registry import METHODS
 from dpgrs.study.panel_terms import has_public_sites, takes_ld
-from dpgrs.study.people_terms import terms_of
+from dpgrs.study.people_terms import reference_terms_of, terms_of
 from dpgrs.privacy.accounting.events import MECHANISM_VERSION
 from dpgrs.privacy.private_folders import RECORDS as SNAKEMAKE_RECORDS, close_folder
 from dpgrs.study.requests import READS_OF_METRICS, reads_of_draw
@@ -171,6 +171,11 @@ def people_file():
     return [f"{PRIVATE}/people.txt"] if PEOPLE.paths else []
 
 
+def reference_people_file():
+    """Return the list of the people of the public reference likewise."""
+    return [f"{PUBLIC}/people.txt"] if REFERENCE_PEOPLE.paths else []
+
+
 def outcomes_file():
     """Return the table of real outcomes as a list of no or one file."""
     return (
@@ -207,7 +212,7 @@ IS_RELEASE = SETTINGS["mode"] == "release"
 # Nothing may be read by others, not even what is to be published later: that is the curator's to open.
 IS_CLOSED = IS_RELEASE or is_controlled(SETTINGS)
 CHROMOSOMES = SETTINGS["cohort"]["chromosomes"]
-PEOPLE = terms_of(SETTINGS)
+PEOPLE, REFERENCE_PEOPLE = terms_of(SETTINGS), reference_terms_of(SETTINGS)
 SEED = SETTINGS["seed"]
 FETCHED = files_to_fetch(SETTINGS)
 TRIALS = range(1, SETTINGS["trials"] + 1)

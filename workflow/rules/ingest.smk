@@ -50,7 +50,7 @@ rule choose_people:
         runtime=30,
     params:
         counts=lambda wildcards, output: flags(counts=output.counts or None),
-        settings=settings_of("choose-people"),
+        settings=lambda wildcards: settings_read(SETTINGS, "choose-people", ["people"]),
         code=code_read("choose-people"),
     shell:
         "python -m dpgrs choose-people --settings {params.settings:q} --output {output.people} {params.counts}"

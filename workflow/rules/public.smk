@@ -1,17 +1,41 @@
 # What a study takes from public files: its sites, people to measure on, linkage disequilibrium, effects.
 
 
+# Runs only where a part of its files is the public reference.
+use rule choose_people as choose_reference_people with:
+    input:
+        genotypes=lambda wildcards: reference_files_of(
+            SETTINGS["public"]["reference"], CHROMOSOMES[0]
+        ),
+        tables=lambda wildcards: tables_of(
+            reference_files_of(SETTINGS["public"]["reference"], CHROMOSOMES[0])
+        ),
+        lists=list(REFERENCE_PEOPLE.paths.values()),
+    output:
+        people=f"{PUBLIC}/people.txt",
+    log:
+        f"{LOGS}/choose_reference_people.log",
+    params:
+        counts="--is-reference",
+        settings=lambda wildcards: settings_read(
+            SETTINGS, "choose-people", ["public.keep"]
+        ),
+        code=code_read("choose-people"),
+
+
 use rule ingest_chromosome as ingest_reference with:
     input:
         genotypes=reference_files,
         tables=reference_tables,
-        people=[],
+        people=reference_people_file(),
     output:
         store=directory(f"{PUBLIC}/store/{{chrom}}.zarr"),
     log:
         f"{LOGS}/ingest_reference/{{chrom}}.log",
     params:
-        people="--is-reference",
+        people=lambda wildcards, input: flags(
+            people=list(input.people), is_reference=True
+        ),
         settings=settings_of("ingest-chromosome"),
         code=code_read("ingest-chromosome"),
 

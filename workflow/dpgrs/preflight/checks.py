@@ -36,7 +36,7 @@ OUTCOMES = ("outcomes.source", "outcomes.file", "outcomes.count", "outcomes.leas
 COVARIATES = ("covariates.file", "covariates.pcs")
 SCALED = ("covariates.file", "covariates.scales", "covariates.columns")
 REFERENCE = ("cohort.source", "public.reference")
-SITES = ("public.sites", "public.frequencies", "public.reference")
+SITES = ("public.sites", "public.frequencies", "public.reference", "public.keep")
 CONSENT = ("dataset.consent", "dataset.data_use", "people.consent.allow")
 SHARES = ("methods", "screening.share", "screening.count_share")
 
@@ -125,7 +125,7 @@ CHECKS = (
         *each(release.needed_problems, release.NEEDED_OF_THE_CURATOR),
         Check(release.preprocessing_problems, release.PREPROCESSING),
     ),
-    Check(genotypes.reference_problems, (*GENOTYPES, "public.reference", "people")),
+    Check(genotypes.reference_problems, ("mode", *GENOTYPES, "public.reference", "public.keep", "people")),
     Check(genotypes.phase_problems, (*REFERENCE, "cohort.chromosomes", "cohort.rows")),
     Check(public_ld.reference_problems, ("methods", *REFERENCE)),
     *only("release", Check(public_ld.site_problems, ("methods", "cohort.source", "public.sites"))),
@@ -153,6 +153,7 @@ CHECKS = (
     Check(genome_builds.build_problems, ("mode", "cohort.source", "release.genome_build")),
     Check(genome_builds.position_problems, ("mode", *GENOTYPES, "public.reference", "release.genome_build")),
     Check(people.people_problems, people.PEOPLE_KEYS),
+    Check(people.reference_problems, ("public.keep",)),
     Check(tables.population_problems, ("cohort.source", "cohort.populations")),
     Check(tables.outcome_problems, (*OUTCOMES, "outcomes.scales")),
     *each(tables.simulated_problems, tables.SIMULATED, ("outcomes.source",)),

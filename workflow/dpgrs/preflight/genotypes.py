@@ -1,11 +1,11 @@
 """What of genotype files keeps a release from starting: shared people, no phase, REF that hangs on people."""
 
-from dpgrs.errors import DpgrsError
+from dpgrs.errors import DpgrsError, must
 from dpgrs.io.genotype_files import has_provisional_ref
 from dpgrs.io.plink.plink import require_phase
 from dpgrs.io.plink.tables import GENOTYPES
 from dpgrs.io.vcf.records import SET_REF
-from dpgrs.preflight.people import chosen_people
+from dpgrs.preflight.people import chosen_people, chosen_reference
 from dpgrs.study.cohort_files import cohort_files, cohort_pattern, reference_files_of
 from dpgrs.types import Rows
 
@@ -27,11 +27,16 @@ def reference_problems(inspection):
             people = inspection.people
         else:  # said by other checks
             people, _ = chosen_people(inspection.config, people, shows_ids=False)
+        if inspection.mode == "release":  # which sites a file has hangs on everybody in it
+            wanted, fix = "hold other people than the cohort", "Take them out of one side."
+        else:
+            wanted, fix = "be other people than the cohort", "Keep others by `people.keep` or `public.keep`."
+            if others == inspection.reference_samples:
+                others = inspection.reference_people
+            else:
+                others, _ = chosen_reference(inspection.config, others, shows_ids=False)
         if set(people) & set(others):
-            return [
-                "`public.reference` must hold other people than the cohort, got some of the same on "
-                f"chromosome {chromosome}. Take them out of one side."
-            ]
+            return [must("public.reference", wanted, f"some of the same on chromosome {chromosome}", fix)]
     return []
 
 

@@ -8,7 +8,7 @@ from dpgrs.errors import DpgrsError
 from dpgrs.io.genotype_files import genotype_header
 from dpgrs.io.tables.phenotypes import outcome_names
 from dpgrs.preflight.headers import HEADER_KEYS, read_headers
-from dpgrs.preflight.people import PEOPLE_KEYS, chosen_people
+from dpgrs.preflight.people import PEOPLE_KEYS, chosen_people, chosen_reference
 from dpgrs.privacy.ledger.ledger import Ledger
 from dpgrs.study.cohort_files import reference_files_of
 from dpgrs.study.fetched_files import files_to_fetch
@@ -105,9 +105,19 @@ class Inspection:
         return self.choice[0] if self.choice else self.samples
 
     @cached_property
+    def reference_samples(self):
+        """The ids of the people in the files of the public reference; None where no header can be read."""
+        return _samples(self.reference)
+
+    @fact("public.keep")
+    def reference_choice(self):
+        """Whom of these the public reference is, and what is wrong with the choice; see `chosen_people`."""
+        return chosen_reference(self.config, self.reference_samples, shows_ids=self.shows_ids, tell=self.tell)
+
+    @cached_property
     def reference_people(self):
         """The ids of the people of the public reference; None where they are not known."""
-        return _samples(self.reference)
+        return self.reference_choice[0] if self.reference_choice else self.reference_samples
 
 
 def _samples(headers):

@@ -3,14 +3,20 @@
 from dpgrs.errors import DpgrsError
 from dpgrs.io.tables.people import choose_people, is_never_allowed, is_pair_table
 from dpgrs.preflight.controlled import is_encrypted
-from dpgrs.study.people_terms import terms_of
+from dpgrs.study.people_terms import reference_terms_of, terms_of
 
+KEPT = ("public.keep", "genotypes of the reference")
 PEOPLE_KEYS = ("mode", "cohort.source", "people")
 
 
 def people_problems(inspection):
     """List what is wrong with the choice of people."""
     return inspection.choice[1]
+
+
+def reference_problems(inspection):
+    """List what is wrong with the choice of people of the public reference."""
+    return inspection.reference_choice[1]
 
 
 def chosen_people(config, samples, *, shows_ids, tell=None):
@@ -31,21 +37,31 @@ def chosen_people(config, samples, *, shows_ids, tell=None):
     """
     terms = terms_of(config)
     lines = _setting_problems(config, terms)
+    return (samples, lines) if lines else _chosen(samples, terms, shows_ids, tell)
+
+
+def chosen_reference(config, samples, *, shows_ids, tell=None):
+    """Do the same for the people of the public reference."""
+    return _chosen(samples, reference_terms_of(config), shows_ids, tell)
+
+
+def _chosen(samples, terms, shows_ids, tell):
     is_unreadable = any(map(is_encrypted, terms.paths.values()))  # said by other checks
-    if samples is None or lines or is_unreadable or not terms.paths:
-        return samples, lines
+    if samples is None or is_unreadable or not terms.paths:
+        return samples, []
+    key, whose = ("people", "genotypes") if terms.section == "people" else KEPT
     try:
         people, counts = choose_people(samples, terms, shows_ids=shows_ids)
     except DpgrsError as error:
-        return samples, [f"`people`: {error}"]
+        return samples, [f"`{key}`: {error}"]
     if tell is not None:
-        tell(f"{counts['n_chosen']:,} of {counts['n_people']:,} people with genotypes are chosen (`people`).")
+        tell(f"{counts['n_chosen']:,} of {counts['n_people']:,} people with {whose} are chosen (`{key}`).")
         for name, number in counts["unknown"].items():
             if number:
-                tell(f"{getattr(terms, name)}: {number:,} of its ids are not in the genotypes.")
+                tell(f"{getattr(terms, name)}: {number:,} of its ids are not in the {whose}.")
     if len(people) < 2:
         got = f"{counts['n_chosen']} of {counts['n_people']}" if shows_ids else "fewer"
-        return people, [f"`people` must leave at least 2 people of the genotypes, got {got}. Choose more."]
+        return people, [f"`{key}` must leave at least 2 people of the {whose}, got {got}. Choose more."]
     return people, []
 
 

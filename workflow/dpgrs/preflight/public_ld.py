@@ -7,7 +7,7 @@ from dpgrs.study.panel_terms import takes_ld
 from dpgrs.types import Bounds
 
 # Of a release, or of such fits.
-REFERENCE_KEYS = ("public.reference", "public.origin")
+REFERENCE_KEYS = ("public.reference", "public.keep", "public.origin")
 
 
 def unused_problems(inspection, key):

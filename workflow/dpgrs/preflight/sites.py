@@ -31,6 +31,10 @@ def source_problems(inspection):
         )
     if "frequencies" in given and "sites" not in given:
         lines.append("`public.frequencies` must come with `public.sites`, got it alone. Give the sites.")
+    if public["keep"] and "reference" not in given:
+        lines.append(
+            "`public.keep` must come with `public.reference`, got it alone. Give the genotypes of its people."
+        )
     if given and not public["origin"]:
         lines.append("`public.origin` must say where the public sites come from, got null. Say it in words.")
     return lines

@@ -5,13 +5,20 @@ from pathlib import Path
 from dpgrs.io.files import write_text
 from dpgrs.io.json_files import write_json
 from dpgrs.io.tables import people
-from dpgrs.study.people_terms import terms_of
+from dpgrs.study.people_terms import reference_terms_of, terms_of
 
-READS = ("people",)
+READS = ("people", "public")
 
 
-def choose_people(settings, genotypes: list[Path], *, counts: Path | None = None, output: Path):
-    """Choose the people of a study by lists of ids, consent and kinship.
+def choose_people(
+    settings,
+    genotypes: list[Path],
+    *,
+    is_reference: bool = False,
+    counts: Path | None = None,
+    output: Path,
+):
+    """Choose the people of a study, or of its public reference, by lists of ids, consent and kinship.
 
     Their ids are written one a line, in the order of the genotypes.
 
@@ -19,6 +26,7 @@ def choose_people(settings, genotypes: list[Path], *, counts: Path | None = None
     ----------
     settings : Settings
     genotypes : the files of one chromosome; headers alone are read.
+    is_reference : whether they are of the public reference.
     counts : counts by reason, JSON; not in a release, whose counts nobody may see.
     output : the list.
 
@@ -29,7 +37,8 @@ def choose_people(settings, genotypes: list[Path], *, counts: Path | None = None
     """
     from dpgrs.io.genotype_files import genotype_header  # brings numba, which takes 0.3 s
 
-    chosen, found = people.choose_people(genotype_header(genotypes).samples, terms_of(settings))
+    terms = reference_terms_of(settings) if is_reference else terms_of(settings)
+    chosen, found = people.choose_people(genotype_header(genotypes).samples, terms)
     if counts is not None:
         write_json(counts, found)
     write_text(output, "".join(f"{sample}\n" for sample in chosen))

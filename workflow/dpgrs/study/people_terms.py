@@ -15,6 +15,7 @@ class PeopleTerms:
     allow : tuple of str, the codes that let a person in.
     related : path of a list of ids to leave out, or of a table of pairs with their kinship.
     kinship : float; of each pair above it one person is left out.
+    section : str, that of the settings.
     """
 
     keep: str | None = None
@@ -24,17 +25,18 @@ class PeopleTerms:
     allow: tuple = ()
     related: str | None = None
     kinship: float = 0.0884
+    section: str = "people"
 
     @property
     def paths(self):
         """Dict of setting to path, of those that are given."""
         named = {
-            "people.keep": self.keep,
-            "people.remove": self.remove,
-            "people.consent.file": self.consent,
-            "people.related": self.related,
+            "keep": self.keep,
+            "remove": self.remove,
+            "consent.file": self.consent,
+            "related": self.related,
         }
-        return {key: path for key, path in named.items() if path is not None}
+        return {f"{self.section}.{key}": path for key, path in named.items() if path is not None}
 
     @property
     def public(self):
@@ -66,3 +68,8 @@ def terms_of(config):
         related=people["related"],
         kinship=people["kinship"],
     )
+
+
+def reference_terms_of(config):
+    """Return the PeopleTerms of the public reference of a resolved configuration."""
+    return PeopleTerms(keep=config["public"]["keep"], section="public")

@@ -54,6 +54,7 @@ PATHS = (
     "public.sites",
     "public.frequencies",
     "public.reference",
+    "public.keep",
     "public.effects",
     "public.genotypes",
     "public.outcomes",

@@ -13,6 +13,7 @@ from dpgrs.methods.fits import FitTerms
 from dpgrs.methods.planning import expected_fit, expected_r2, expected_ridge, neutral_frequencies
 from dpgrs.methods.requests import PrivacyRequest
 from dpgrs.methods.reusecov import NoisyStatistics, fit_reusecov
+from dpgrs.methods.sum_mechanisms import SharedStatistics
 from dpgrs.methods.synthetic_cohort import noisy_statistics, synthetic_cohort
 
 D, PENALTY, HERITABILITY = 6, 0.2, 0.5
@@ -25,11 +26,11 @@ def request_of(n_variants=D, **terms):
     return PrivacyRequest("haplotypes", n_variants, 1, **fixed | terms)
 
 
-def results_of(monkeypatch, name):
+def results_of(monkeypatch, name, of=planning):
     """Keep what a part of the plan returns, call by call."""
-    results, part = [], getattr(planning, name)
+    results, part = [], getattr(of, name)
     monkeypatch.setattr(
-        planning, name, lambda *terms, **options: results.append(part(*terms, **options)) or results[-1]
+        of, name, lambda *terms, **options: results.append(part(*terms, **options)) or results[-1]
     )
     return results
 
@@ -41,7 +42,7 @@ def sums_of_ridge(request, cohort, noisy):
     exact = NoisyStatistics(cohort.gram * n, n * np.eye(d), n)
     fits = [fit_reusecov(statistics, penalty=PENALTY) for statistics in (drawn, exact)]
     effects = np.sqrt(HERITABILITY / cohort.variance.sum()) * np.eye(d)
-    sources = np.hstack([cohort.slope @ effects, np.sqrt((1 - HERITABILITY) / n) * cohort.root])
+    sources = np.hstack([cohort.slope @ effects, np.sqrt((1 - HERITABILITY) / n) * cohort.root])[:-1]
     noise = request.noise_sd["cross"] / n * np.eye(d)
 
     def r2(weights, means):
@@ -80,17 +81,16 @@ def test_expected_ridge__square_that_rounding_leaves_below_zero_is_zero(monkeypa
 
 
 def test_outcomes__are_effects_and_chance_by_the_heritability():
-    request = request_of(neighbours="replace-one", epsilon=1e4)
+    request = request_of(neighbours="replace-one")
     cohort = synthetic_cohort(request, n_rows=1000, frequency=MODEL["frequency"], number=0)
-    assert request.noise_sd["cross"] < 1
     of_effects, of_chance = (
-        planning._outcomes(request, cohort, 2000, heritability=heritability, key=("x",))
-        for heritability in (1.0, 0.0)
+        planning._outcomes(cohort, 2000, heritability=heritability, key=("x",)) for heritability in (1.0, 0.0)
     )
-    effects, cross = of_effects
+    effects, cross, noise = of_effects
     np.testing.assert_allclose(effects**2 @ cohort.variance, 1)
-    np.testing.assert_allclose(cross, 1000 * effects @ cohort.slope.T, atol=6)
-    effects, cross = of_chance
+    np.testing.assert_allclose(cross, 1000 * effects @ cohort.slope.T, rtol=1e-9)
+    assert noise.std() == pytest.approx(1, abs=0.05)
+    effects, cross, _ = of_chance
     assert not effects.any()
     expected = 1000 * (cohort.root**2).sum(axis=1)
     np.testing.assert_allclose(cross.var(axis=0), expected, rtol=0.2)
@@ -99,14 +99,14 @@ def test_outcomes__are_effects_and_chance_by_the_heritability():
 def test_expected_fit__no_effect_is_drawn_twice(monkeypatch):
     drawn = results_of(monkeypatch, "_outcomes")
     expected_r2("blup", request_of(), terms=TERMS, n_outcomes=1, **MODEL)
-    effects = np.array([effects for effects, _ in drawn])
+    effects = np.array([effects for effects, *_ in drawn])
     assert len(np.unique(effects)) == effects.size
 
 
 def test_expected_r2__of_weights_that_are_known(monkeypatch):
     weights, means = np.arange(1.0, D + 1), np.linspace(0, 0.5, D)
     known = LinearFit(weights[np.newaxis], means, np.zeros(1))
-    monkeypatch.setattr(planning, "fit_released", lambda *_, **__: known)
+    monkeypatch.setattr(SharedStatistics, "fit", lambda *_, **__: known)
     mean, variance = column_moments(MODEL["frequency"], rows="haplotypes")
     # Without heritability all that is explained is error.
     found = expected_r2("blup", request_of(), terms=TERMS, n_outcomes=1, **MODEL | {"heritability": 0.0})
@@ -129,7 +129,7 @@ def test_expected_fit__fits_are_as_many_as_the_limits_allow(
     for name, limit in limits.items():
         monkeypatch.setattr(planning, f"{name}_TIMES_VARIANTS", limit)
     monkeypatch.setattr(planning, "MOST_OUTCOMES", 4)
-    fits = results_of(monkeypatch, "fit_released")
+    fits = results_of(monkeypatch, "fit", of=SharedStatistics)
     expected_r2("blup", request_of(), terms=TERMS, n_outcomes=n_outcomes, **MODEL)
     assert [len(fit.weights) for fit in fits] == [n_together] * n_fits
 

@@ -61,6 +61,17 @@ class PublicLd:
         return NoisySpectrum(n * eigenvalues, U, first, second, n * trace)
 
     @cached_property
+    def correlation_root(self):
+        """A root F of the correlations, FF', of what is no less than 0: (n_variants, k) float64."""
+        eigenvalues, U, *_ = self._decomposed
+        rounding = len(eigenvalues) * np.finfo(float).eps * eigenvalues[-1]
+        is_positive = eigenvalues > rounding
+        F = U[:, is_positive] * np.sqrt(eigenvalues[is_positive])
+        squares = np.sum(F * F, axis=1, keepdims=True)
+        # A variant that does not vary goes with no other.
+        return np.divide(F, np.sqrt(squares), out=np.zeros_like(F), where=squares > rounding)
+
+    @cached_property
     def _decomposed(self):
         """Eigenvalues, eigenvectors, what the chance of one public row adds to squares, and the trace."""
         G = self.components.T @ self.components

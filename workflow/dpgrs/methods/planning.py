@@ -11,9 +11,16 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from dpgrs.linalg.linear_fit import centred_gram, ridge_weights
-from dpgrs.methods.fits import fit_released
+from dpgrs.methods.mechanisms import mechanism_of
 from dpgrs.methods.registry import METHODS
-from dpgrs.methods.synthetic_cohort import SEED, noisy_statistics, require_domain, synthetic_cohort
+from dpgrs.methods.synthetic_cohort import (
+    SEED,
+    noisy_statistics,
+    require_domain,
+    synthetic_cohort,
+    synthetic_panel,
+)
+from dpgrs.methods.synthetic_steering import steered
 from dpgrs.privacy.accounting.accountant import LARGEST_EPSILON
 from dpgrs.public_random import generator
 
@@ -53,21 +60,24 @@ class ExpectedFit:
     r2_without_noise: float
 
 
-def expected_fit(method, request, *, n_rows, frequency, terms, heritability, n_outcomes):
-    """Work out the noise of a weight and R^2 of `fit_released` under a model of the cohort.
+def expected_fit(method, request, *, n_rows, frequency, terms, heritability, n_outcomes, ld=None):
+    """Work out the noise of a weight and R^2 of the fit of a method under a model of the cohort.
 
-    Rows are independent, variants too (linkage equilibrium), y = (x - mean)'theta + e with theta normal, of
-    one variance for all variants, and Var(x'theta) = `heritability` = 1 - Var(e).
+    Rows are independent, variants too or of the correlations of a panel, y = (x - mean)'theta + e with theta
+    normal, of one variance for all variants, and Var(x'theta) = `heritability` = 1 - Var(e).
 
     Parameters
     ----------
-    method : str, one whose row in the registry names a fit, and that does not need public outcomes.
+    method : str, one whose row in the registry names a fit, and that does not need public outcomes, or one
+        of steered X'Y.
     request : PrivacyRequest; its bounds are taken into account.
     n_rows : int >= 1, rows to train on: assumed, public, or released with noise.
     frequency : (n_variants,) float64 in [0, 1], public ALT allele frequencies.
     terms : FitTerms
     heritability : float in [0, 1], share of an outcome's variance that the variants explain.
     n_outcomes : int >= 1, outcomes of the study, which are fitted together.
+    ld : PublicLd of a panel of the cohort's ancestry; None takes variants as independent. A fit on public
+        linkage disequilibrium needs one.
 
     Returns
     -------
@@ -82,7 +92,7 @@ def expected_fit(method, request, *, n_rows, frequency, terms, heritability, n_o
     -------
     No data are read and nothing is spent: synthetic rows meet seeded noise.
     """
-    model = {"n_rows": n_rows, "frequency": frequency, "heritability": heritability}
+    model = {"n_rows": n_rows, "frequency": frequency, "heritability": heritability, "ld": ld}
     if METHODS[method].is_ridge(terms.rule):
         return expected_ridge(request, penalty=terms.penalty, **model)
     model |= {"terms": terms, "n_outcomes": n_outcomes}
@@ -101,21 +111,21 @@ def expected_fit(method, request, *, n_rows, frequency, terms, heritability, n_o
     )
 
 
-def expected_r2(method, request, *, n_rows, frequency, terms, heritability, n_outcomes):
+def expected_r2(method, request, *, n_rows, frequency, terms, heritability, n_outcomes, ld=None):
     """Return the R^2 of `expected_fit` alone, in less time; arguments and errors as there."""
-    model = {"n_rows": n_rows, "frequency": frequency, "heritability": heritability}
+    model = {"n_rows": n_rows, "frequency": frequency, "heritability": heritability, "ld": ld}
     if METHODS[method].is_ridge(terms.rule):
         return expected_ridge(request, penalty=terms.penalty, **model).r2
     _, r2 = _drawn_fits(method, request, terms=terms, n_outcomes=n_outcomes, **model)
     return float(r2.mean())
 
 
-def expected_ridge(request, *, n_rows, frequency, penalty, heritability):
+def expected_ridge(request, *, n_rows, frequency, penalty, heritability, ld=None):
     """Work out `expected_fit` of `fit_reusecov`, by closed forms but for the Gram matrix.
 
     Parameters
     ----------
-    request, n_rows, frequency, heritability : as in `expected_fit`.
+    request, n_rows, frequency, heritability, ld : as in `expected_fit`.
     penalty : float >= 0, per row.
 
     Returns
@@ -131,7 +141,7 @@ def expected_ridge(request, *, n_rows, frequency, penalty, heritability):
     terms = {"penalty": penalty, "heritability": heritability}
     draws = []
     for number in range(_n_draws(request.n_variants)):
-        cohort = synthetic_cohort(request, n_rows=int(n_rows), frequency=frequency, number=number)
+        cohort = synthetic_cohort(request, n_rows=int(n_rows), frequency=frequency, number=number, ld=ld)
         draws.append(_ridge_of_cohort(request, cohort, key=("plan", number), **terms))
     *squares, r2, r2_without_noise = np.mean(draws, axis=0).tolist()
     # Rounding may leave a square of 0 just below it.
@@ -193,7 +203,7 @@ def _ridge_of_cohort(request, cohort, *, penalty, heritability, key):
     tuple of three means of squares: of a weight, of its noise from X'X and from X'Y; R^2 with and without
     noise.
     """
-    n, A, variance = cohort.n, cohort.slope, cohort.variance
+    n, A, R, S = cohort.n, cohort.slope[:-1], cohort.root[:-1], cohort.covariance
     noisy = noisy_statistics(request, cohort, n_outcomes=COUNTS_DRAWN, key=key)
     P, shift = _solution(noisy.gram, noisy.n, cohort, penalty=penalty)
     factor = noisy.inflation / noisy.shown
@@ -201,13 +211,13 @@ def _ridge_of_cohort(request, cohort, *, penalty, heritability, key):
     P_exact, shift_exact = _solution(cohort.gram * n, n, cohort, penalty=penalty)
     P_exact = P_exact / noisy.shown.mean()
 
-    effect_variance = heritability / variance.sum()
-    C = effect_variance * A @ A.T + (1 - heritability) / n * cohort.root @ cohort.root.T
+    effect_variance = heritability / S.trace()
+    C = effect_variance * A @ A.T + (1 - heritability) / n * R @ R.T
 
     def r2(P, shift, C, spread=0.0):
         """Subtract the expected squared error from the variance of an outcome, which is 1."""
-        explained = 2 * effect_variance * np.sum(variance[:, np.newaxis] * P * A.T)
-        return explained - (1 + spread) * (np.sum(P @ C * P, axis=1) @ variance + shift @ P @ C @ P @ shift)
+        explained = 2 * effect_variance * np.sum(S @ P * A.T)
+        return explained - (1 + spread) * np.sum(P @ C @ P * (S + np.outer(shift, shift)))
 
     difference, noise_variance = P - P_exact, (request.noise_sd["cross"] / n) ** 2
     return (
@@ -226,7 +236,7 @@ def _solution(G, n_used, cohort, *, penalty):
     return ridge_weights(G_c, V, n_used, penalty=penalty), used_mean - cohort.coded_mean
 
 
-def _drawn_fits(method, request, *, n_rows, frequency, terms, heritability, n_outcomes):
+def _drawn_fits(method, request, *, n_rows, frequency, terms, heritability, n_outcomes, ld):
     """Fit synthetic outcomes of synthetic cohorts from noisy statistics.
 
     Effects, residuals and cohorts are the same for all requests, so that these compare.
@@ -237,30 +247,40 @@ def _drawn_fits(method, request, *, n_rows, frequency, terms, heritability, n_ou
     r2 : (n_draws, n_outcomes_drawn) float64
     """
     require_domain(request, n_rows=n_rows, frequency=frequency, heritability=heritability)
+    mechanism, is_joint = mechanism_of(method), n_outcomes == request.n_outcomes
+    request = mechanism.terms(request)
     d, n_together = request.n_variants, min(n_outcomes, MOST_OUTCOMES)
     n_draws = _n_draws(d)
     wanted = -(-OUTCOMES_DRAWN // (n_draws * n_together))
     n_repeats = min(wanted, max(FITS_TIMES_VARIANTS // (d * n_draws), 1))
     weights, r2 = np.empty((n_draws, n_repeats, n_together, d)), np.empty((n_draws, n_repeats, n_together))
     for number in range(n_draws):
-        cohort = synthetic_cohort(request, n_rows=int(n_rows), frequency=frequency, number=number)
+        cohort = synthetic_cohort(request, n_rows=int(n_rows), frequency=frequency, number=number, ld=ld)
+        if METHODS[method].takes_ld:
+            panel = synthetic_panel(request, ld, frequency=frequency, number=number)
+            terms = replace(terms, ld={d: panel})
         for repeat in range(n_repeats):
             key = ("plan", number, repeat)
-            effects, cross = _outcomes(request, cohort, n_together, heritability=heritability, key=key)
-            noisy = replace(noisy_statistics(request, cohort, n_outcomes=n_together, key=key), cross=cross)
-            fit = fit_released(method, noisy, request=request, terms=terms)
-            error = (fit.weights - effects) ** 2 @ cohort.variance
+            noisy = noisy_statistics(request, cohort, n_outcomes=n_together, key=key)
+            effects, cross, noise = _outcomes(cohort, n_together, heritability=heritability, key=key)
+            if METHODS[method].is_steered:
+                noisy = steered(noisy, cross, cohort, request=request, ld=terms.ld.get(d), is_joint=is_joint)
+            else:
+                noisy = replace(noisy, cross=cross[:, :-1])
+            noisy = replace(noisy, cross=noisy.cross + request.noise_sd["cross"] * noise)
+            fit = mechanism.fit(method, noisy, request=request, terms=terms)
+            error = cohort.explained(fit.weights - effects)
             weights[number, repeat] = fit.weights
             r2[number, repeat] = heritability - error - (fit.weights @ (fit.means - cohort.mean)) ** 2
     return weights.reshape(n_draws, -1, d), r2.reshape(n_draws, -1)
 
 
-def _outcomes(request, cohort, n_outcomes, *, heritability, key):
-    """Draw effects of outcomes of just the heritability, and noisy X'Y."""
+def _outcomes(cohort, n_outcomes, *, heritability, key):
+    """Draw effects of outcomes of just the heritability, X'Y with the intercept last, and standard noise."""
     stream = generator(SEED, "outcomes", *key)
     effects = stream.standard_normal((n_outcomes, len(cohort.mean)))
-    effects *= np.sqrt(heritability / (effects**2 @ cohort.variance))[:, np.newaxis]
+    effects *= np.sqrt(heritability / cohort.explained(effects))[:, np.newaxis]
     residual = stream.standard_normal((n_outcomes, cohort.root.shape[1])) @ cohort.root.T
     noise = stream.standard_normal(effects.shape)
     by_chance = np.sqrt(cohort.n * (1 - heritability)) * residual
-    return effects, cohort.n * effects @ cohort.slope.T + by_chance + request.noise_sd["cross"] * noise
+    return effects, cohort.n * effects @ cohort.slope.T + by_chance, noise

@@ -128,8 +128,13 @@ class Method:
     @property
     def takes_loadings(self):
         """Whether it can be fitted to components of outcomes, or needs none as nothing is drawn for it."""
-        is_fitted = self.is_post_processing or "steered" in (self.mechanism or "")
+        is_fitted = self.is_post_processing or self.is_steered
         return is_fitted or (self.is_non_private and not self.is_screened)
+
+    @property
+    def is_steered(self):
+        """Whether it is fitted from X'Y of steered rows."""
+        return "steered" in (self.mechanism or "")
 
     def is_ridge(self, lambda_from):
         """Whether its fit is ridge regression with a stated lambda, linear in X'Y."""

@@ -83,18 +83,9 @@ def private_steered_statistics(
     names = outcome_names or [str(number) for number in range(len(rows.Y))]
     require_shapes(gram, None, observed, names=names, request=request)
     n, noisy_gram, events = draw_genotypes(gram, n_rows, request=request, noise=noise)
-    if ld is not None:
-        spectrum, centre = ld.spectrum(n), None
-    else:
-        gram_sd = request.noise_sd["gram"]
-        centre = denoised_means(noisy_gram, n, gram_sd=gram_sd)
-        G_c = noisy_gram[:-1, :-1] - n * np.outer(centre, centre)
-        spectrum = noisy_spectrum(G_c, gram_sd=gram_sd)
-    # The fit divides noise by slopes. Outcomes with budgets of their own must not hang on others.
+    # Outcomes with budgets of their own must not hang on others.
     is_joint = slopes is not None and len(names) == request.n_outcomes
-    spread = float(np.sqrt(np.mean(np.asarray(slopes) ** -2.0))) if is_joint else 1.0
-    bounds = {"row_norm": request.row_bound, "rows": request.rows, "centre": centre}
-    steering = steer(spectrum, n, noise_sd=request.noise_sd["cross"] * spread, **bounds)
+    steering = steering_of(noisy_gram, n, request=request, ld=ld, slopes=slopes if is_joint else None)
     # S hangs on what was drawn before, so that its noise must hang on S, and the ledger on the data.
     known = np.zeros(len(names), dtype=np.int64) if observed is None else observed
     marks = [
@@ -105,3 +96,30 @@ def private_steered_statistics(
     cross, counts, more = draw_outcomes(rows.sums(steering), observed, **drawn)
     drawn = {"observed": counts, "slopes": slopes, "steering": steering}
     return NoisyStatistics(noisy_gram, cross, n, events + more, **drawn)
+
+
+def steering_of(noisy_gram, n, *, request, ld=None, slopes=None):
+    """Choose how rows are turned, from what is public or was released before.
+
+    Parameters
+    ----------
+    noisy_gram : (n_variants + 1, n_variants + 1) float64, noisy X'X, or None with `ld`.
+    n : int, number of rows, public or released.
+    request, ld : as in `private_steered_statistics`.
+    slopes : (n_outcomes,) float64, of the outcomes of a joint budget; None where each has its own.
+
+    Returns
+    -------
+    Steering
+    """
+    if ld is not None:
+        spectrum, centre = ld.spectrum(n), None
+    else:
+        gram_sd = request.noise_sd["gram"]
+        centre = denoised_means(noisy_gram, n, gram_sd=gram_sd)
+        G_c = noisy_gram[:-1, :-1] - n * np.outer(centre, centre)
+        spectrum = noisy_spectrum(G_c, gram_sd=gram_sd)
+    # The fit divides noise by slopes.
+    spread = 1.0 if slopes is None else float(np.sqrt(np.mean(np.asarray(slopes) ** -2.0)))
+    bounds = {"row_norm": request.row_bound, "rows": request.rows, "centre": centre}
+    return steer(spectrum, n, noise_sd=request.noise_sd["cross"] * spread, **bounds)

@@ -1,18 +1,22 @@
 """Made-up cohorts: what a plan sums in place of people. Public quantities alone.
 
-A cohort of independent rows and variants is drawn by its moments, so that its cost does not grow with the
-number of rows. What a clip at a norm does to rows is a mean over few synthetic rows. docs/plan.md derives it.
+A cohort of independent rows is drawn by its moments, so that its cost does not grow with the number of rows;
+its variants are independent, too, or go together as those of a public panel. What a clip at a norm does to
+rows is a mean over few synthetic rows. docs/plan.md derives it.
 """
 
 from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
+from scipy.linalg import eigh
 
 from dpgrs.errors import UsageError
 from dpgrs.linalg.attenuation import clip_slopes
 from dpgrs.linalg.clipped_statistics import grid_frequency
+from dpgrs.linalg.public_ld import PublicLd
 from dpgrs.linalg.statistics import column_moments
+from dpgrs.methods.blup_model import ratio_where
 from dpgrs.methods.reusecov import (
     NoisyStatistics,
     private_count,
@@ -36,15 +40,17 @@ CLIPS_KEPT = 64
 class SyntheticCohort:
     """Sums over the rows of a cohort, in the coding and within the bounds of a request, over their number n.
 
-    Given effects theta, X'Y/n is A theta + R g sqrt((1 - h2)/n) with g standard normal.
+    Given effects theta, X'Y/n is A theta + R g sqrt((1 - h2)/n) with g standard normal, for all columns and
+    the intercept.
 
     Attributes
     ----------
     n : int, number of rows.
     gram : (n_variants + 1, n_variants + 1) float64, X'X/n, the intercept last.
-    slope : (n_variants, n_variants) float64, A.
-    root : (n_variants, k) float64, R.
-    mean, variance : (n_variants,) float64, of the population's columns, in `half` coding and not clipped.
+    slope : (n_variants + 1, n_variants) float64, A.
+    root : (n_variants + 1, k) float64, R.
+    mean : (n_variants,) float64, of the population's columns, in `half` coding and not clipped.
+    covariance : (n_variants, n_variants) float64, likewise.
     origin : (n_variants,) float64, the zero of the request's coding in `half` coding, or None.
     """
 
@@ -53,8 +59,17 @@ class SyntheticCohort:
     slope: np.ndarray
     root: np.ndarray
     mean: np.ndarray
-    variance: np.ndarray
+    covariance: np.ndarray
     origin: np.ndarray | None
+
+    @property
+    def variance(self):
+        """Those of the population's columns, (n_variants,) float64."""
+        return self.covariance.diagonal()
+
+    def explained(self, weights):
+        """Return the variance of what weights predict in the population, one for each row of them."""
+        return ((weights @ self.covariance) * weights).sum(axis=-1)
 
     @property
     def coded_mean(self):
@@ -76,11 +91,11 @@ def require_domain(request, *, n_rows, frequency, heritability):
         raise UsageError(f"`heritability` must be from 0 to 1, got {heritability}. Correct it.")
 
 
-def synthetic_cohort(request, *, n_rows, frequency, number):
+def synthetic_cohort(request, *, n_rows, frequency, number, ld=None, name="cohort"):
     """Sum a synthetic cohort as a request asks for it.
 
-    Allele counts are binomial; the correlations between columns, of order 1/sqrt(n), are those of normal
-    columns (Bartlett's decomposition of the Wishart distribution).
+    Allele counts are binomial; the correlations between columns are those of normal columns (Bartlett's
+    decomposition of the Wishart distribution), of order 1/sqrt(n) where variants are independent.
 
     Parameters
     ----------
@@ -88,6 +103,9 @@ def synthetic_cohort(request, *, n_rows, frequency, number):
     n_rows : int >= 1
     frequency : (n_variants,) float64 in [0, 1], public ALT allele frequencies.
     number : int, tells cohorts apart; all requests see the same people in the cohort of a number.
+    ld : PublicLd, whose correlations are those of the population: neither coding nor clip of the panel
+        matter. None takes variants as independent.
+    name : str, tells cohorts of other people apart.
 
     Returns
     -------
@@ -95,7 +113,9 @@ def synthetic_cohort(request, *, n_rows, frequency, number):
     """
     frequency = np.clip(np.asarray(frequency, dtype=np.float64), RAREST, 1 - RAREST)
     mean, variance = column_moments(frequency, rows=request.rows)
-    L, sample_mean = _sample(frequency, n_rows, rows=request.rows, number=number)
+    F = None if ld is None else ld.correlation_root
+    stream = generator(SEED, name, "plan", number)
+    L, sample_mean = _sample(frequency, n_rows, F, rows=request.rows, stream=stream)
     deviation = sample_mean - mean
     if request.coding == Coding.HALF:
         origin, scale, slope_scale, summed_mean = None, np.ones_like(mean), np.ones_like(mean), sample_mean
@@ -105,17 +125,40 @@ def synthetic_cohort(request, *, n_rows, frequency, number):
         scale, slope_scale = clip.scale, clip.slope
         summed_mean = clip.mean + slope_scale * deviation
     of_outcomes, of_squares = outcome_clip(request)
-    Q = L @ L.T
-    gram = scale[:, np.newaxis] * Q * scale + np.outer(summed_mean, summed_mean)
+    # The intercept is x = 1/2.
+    means = np.append(summed_mean, 1 / 2)
+    varying = np.vstack([slope_scale[:, np.newaxis] * (L @ L.T), np.zeros_like(mean)])
+    root = np.column_stack([np.vstack([scale[:, np.newaxis] * L, np.zeros(L.shape[1])]), means])
+    sd = np.sqrt(variance)[:, np.newaxis]
     return SyntheticCohort(
         n=n_rows,
-        gram=_with_intercept(gram, summed_mean),
-        slope=of_outcomes * (slope_scale[:, np.newaxis] * Q + np.outer(summed_mean, deviation)),
-        root=np.sqrt(of_squares) * np.column_stack([scale[:, np.newaxis] * L, summed_mean]),
+        gram=root @ root.T,
+        slope=of_outcomes * (varying + np.outer(means, deviation)),
+        root=np.sqrt(of_squares) * root,
         mean=mean,
-        variance=variance,
+        covariance=np.diag(variance) if F is None else (sd * F) @ (sd * F).T,
         origin=origin,
     )
+
+
+def synthetic_panel(request, ld, *, frequency, number):
+    """Estimate linkage disequilibrium from as many synthetic rows as a public panel has, of its population.
+
+    Parameters
+    ----------
+    request, frequency, number : as in `synthetic_cohort`, whose rows are other people.
+    ld : PublicLd, of the panel: as many components are taken.
+
+    Returns
+    -------
+    PublicLd
+    """
+    model = {"n_rows": ld.n_rows, "frequency": frequency, "number": number, "ld": ld}
+    G = synthetic_cohort(request, **model, name="panel").gram[:-1, :-1]
+    d, k = len(G), len(ld.components)
+    values, axes = eigh(G, subset_by_index=[d - k, d - 1]) if k else (np.empty(0), np.empty((d, 0)))
+    components = (axes * np.sqrt(np.maximum(values, 0))).T
+    return PublicLd(ld.starts, tuple(G[own, own] for own in ld.of_blocks), components, ld.n_rows)
 
 
 def noisy_statistics(request, cohort, *, n_outcomes, key):
@@ -142,34 +185,36 @@ def noisy_statistics(request, cohort, *, n_outcomes, key):
     noisy = gram * request.gram_step
     if request.has_private_gram:
         noisy, _ = private_gram(gram, n, request=request, noise=noise)
+    elif not request.has_gram:
+        noisy = None
     cross = np.zeros((n_outcomes, request.n_variants))
     slopes = None if request.outcome_norm is None else np.full(n_outcomes, outcome_clip(request)[0])
     return NoisyStatistics(noisy, cross, n, origin=cohort.origin, observed=observed, slopes=slopes)
 
 
-def _sample(frequency, n, *, rows, number):
-    """Draw a cohort: a factor L, L L' the covariance of its columns over n, and their means."""
-    stream = generator(SEED, "cohort", "plan", number)
-    n_alleles = n * _alleles(rows)
-    sample_mean, sample_variance = column_moments(
-        stream.binomial(n_alleles, frequency) / n_alleles, rows=rows
-    )
-    d, degrees = len(frequency), max(n - 1, 1)
+def _sample(frequency, n, F, *, rows, stream):
+    """Draw a cohort of correlations FF': a factor L, L L' the covariance of its columns over n, and means."""
+    n_alleles, d = n * _alleles(rows), len(frequency)
+    if F is None:
+        seen = stream.binomial(n_alleles, frequency) / n_alleles
+    else:
+        d = F.shape[1]
+        sd = np.sqrt(frequency * (1 - frequency) / n_alleles)
+        seen = np.clip(frequency + sd * (F @ stream.standard_normal(d)), 0, 1)
+    sample_mean, sample_variance = column_moments(seen, rows=rows)
+    degrees = max(n - 1, 1)
     L = stream.standard_normal((d, min(d, degrees)))
     if degrees >= d:
         L = np.tril(L, -1) + np.diag(np.sqrt(stream.chisquare(degrees - np.arange(d))))
-    # Unit rows make it a correlation matrix.
-    L *= np.sqrt(sample_variance / np.sum(L * L, axis=1))[:, np.newaxis]
+    L = L if F is None else F @ L
+    # Unit rows make it a correlation matrix; a variant that did not vary in the panel has none.
+    squares = np.sum(L * L, axis=1)
+    L *= np.sqrt(ratio_where(sample_variance, squares, where=squares > 0))[:, np.newaxis]
     return L, sample_mean
 
 
 def _alleles(rows):
     return 1 if Rows(rows) == Rows.HAPLOTYPES else 2
-
-
-def _with_intercept(Q, mean):
-    """Append the intercept x = 1/2 to X'X/n."""
-    return np.block([[Q, mean[:, np.newaxis] / 2], [mean / 2, 1 / 4]])
 
 
 @dataclass(frozen=True)

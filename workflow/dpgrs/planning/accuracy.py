@@ -40,18 +40,25 @@ def within_bounds(request, bounds, *, frequency, config):
     )
 
 
-def planned_methods(methods, protection):
-    """Return those of a study's methods whose accuracy can be planned, in the order of the study."""
-    return [name for name in methods if _why_not(name, [protection]) is None]
+def planned_methods(methods, protection, **known):
+    """Return those of a study's methods whose accuracy can be planned, in the order of the study.
+
+    Parameters
+    ----------
+    methods : list of str
+    protection : Protection
+    **known : has_ld, whether linkage disequilibrium of a public panel was measured, and the bounds.
+    """
+    return [name for name in methods if _why_not(name, [protection], **known) is None]
 
 
-def unplanned_methods(methods, protections):
+def unplanned_methods(methods, protections, **known):
     """Return the study's other methods under any of its protections, as a dict of method to reason."""
-    reasons = {name: _why_not(name, protections) for name in methods}
+    reasons = {name: _why_not(name, protections, **known) for name in methods}
     return {name: reason for name, reason in reasons.items() if reason}
 
 
-def plan_accuracy(request, count, *, n_rows, frequency, heritabilities, config):
+def plan_accuracy(request, count, *, n_rows, frequency, ld, heritabilities, config):
     """Expect the accuracy of a request, and compare bounds and neighbours.
 
     Parameters
@@ -60,6 +67,7 @@ def plan_accuracy(request, count, *, n_rows, frequency, heritabilities, config):
     count : int, outcomes of the study.
     n_rows : int, rows to train on.
     frequency : (n_variants,) float64, planned ALT allele frequencies.
+    ld : PublicLd of the public panel, or None.
     heritabilities : list of float, assumed; the comparison takes the first.
     config : dict from `dpgrs.study.settings.resolve`.
 
@@ -68,8 +76,9 @@ def plan_accuracy(request, count, *, n_rows, frequency, heritabilities, config):
     dict of JSON values: ``expected``, one for each planned method and heritability, and
     ``bounds_and_neighbours``, one for each pair of them, R^2 being that of the first planned method.
     """
-    methods = planned_methods(config["methods"], request.protection)
-    model = {"n_rows": n_rows, "frequency": frequency, "n_outcomes": count}
+    own = {"has_ld": ld is not None, "bounds": config["privacy"]["bounds"]}
+    methods = planned_methods(config["methods"], request.protection, **own)
+    model = {"n_rows": n_rows, "frequency": frequency, "n_outcomes": count, "ld": ld}
     model["terms"] = FitTerms.of(config["regression"])
     expected = [
         {
@@ -89,7 +98,7 @@ def plan_accuracy(request, count, *, n_rows, frequency, heritabilities, config):
         r2 = None
         if other == request:
             r2 = expected[0]["r2"] if expected else None
-        elif methods:
+        elif planned_methods(methods[:1], request.protection, **own | {"bounds": bounds}):
             r2 = expected_r2(methods[0], _of_variants(other), heritability=heritabilities[0], **model)
         noise_sd = mechanism.terms(other).noise_sd if "statistics" in mechanism.takes else other.noise_sd
         compared.append(
@@ -114,15 +123,19 @@ def _of_variants(request):
     return replace(request, n_covariates=0, covariate_bound=None, gram_share=request.share_of_gram)
 
 
-def _why_not(name, protections):
+def _why_not(name, protections, *, has_ld=False, bounds=Bounds.TIGHT):
     """Say why a method is not planned under some of the protections; None if it is under all of its own."""
     method = METHODS[name]
     if Protection.NONE in method.protections:
         return "not private"
     if method.is_screened:
         return "chooses variants first"
-    if not method.is_post_processing:
+    if not (method.is_post_processing or method.is_steered):
         return "draws noise of its own"
+    if method.takes_ld and Bounds(bounds) != Bounds.TIGHT:
+        return "for tight bounds alone"
+    if method.takes_ld and not has_ld:
+        return "needs LD of the public panel: ask Snakemake for results/<study>/public/ld.npz"
     own = [protection for protection in protections if protection in method.protections]
     if not own:
         return f"not made for {' and '.join(protections)} protection"

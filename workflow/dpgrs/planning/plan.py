@@ -11,12 +11,11 @@ from itertools import chain
 from pathlib import Path
 
 from dpgrs.errors import DpgrsError, UsageError
-from dpgrs.io.sites import choose_sites, read_chosen_sites, read_sites
 from dpgrs.io.tables.phenotypes import outcome_names, read_scales
-from dpgrs.methods.planning import neutral_frequencies
 from dpgrs.methods.requests import request_grid
 from dpgrs.planning.accuracy import plan_accuracy, unplanned_methods, within_bounds
 from dpgrs.planning.draws import rehearse
+from dpgrs.planning.public_panel import planned_panel
 from dpgrs.preflight.checks import problems
 from dpgrs.privacy.accounting.accountant import MARGIN
 from dpgrs.privacy.accounting.composition import study_totals, total_cost
@@ -66,30 +65,36 @@ def plan_study(settings, *, people=None, heritabilities=()):
     missing = [doubt.line for doubt in doubts]
     people = _noted(missing, _people, config, people)
     config, assumed = _noted(missing, _with_count, config) or (config, {})
-    frequencies, origin = _noted(missing, _frequencies, config, people or FEWEST_PEOPLE) or (None, None)
+    panel = _noted(missing, planned_panel, config, people or FEWEST_PEOPLE)
     found, hints = _problems(config, doubtful=frozenset(doubt.key for doubt in doubts))
     if missing:
         raise UsageError("\n".join(dict.fromkeys(missing + found)))
     n_rows = _training_rows(config, people)
     heritabilities = list(heritabilities) or [config["outcomes"]["heritability"]]
     book = _book(config)
-    asked, requests = _requests(config, frequencies), []
+    asked, requests = _requests(config, panel.frequencies), []
     for number, (request, count) in enumerate(asked, start=1):
-        known = {"frequency": frequencies[request.n_variants], "config": config}
+        known = {"frequency": panel.frequencies[request.n_variants], "config": config}
         costs = _costs(request, count, book=book, **known)
-        model = {"n_rows": n_rows, **known}
+        model = {"n_rows": n_rows, "ld": panel.ld.get(request.n_variants), **known}
         accuracy = plan_accuracy(request, count, heritabilities=heritabilities, **model)
         requests.append({"number": number, **_terms(request, count), **costs, **accuracy})
     return {
         "study": config["study"],
         "mode": config["mode"],
         "privacy": {name: config["privacy"][name] for name in (*REQUEST_TERMS, "outcome_budget", "bounds")},
-        "assumptions": {"people": people, "training_rows": n_rows, "frequencies": origin}
+        "assumptions": {"people": people, "training_rows": n_rows}
+        | {"frequencies": panel.of_frequencies, "linkage": panel.of_ld}
         | assumed
         | _components(config["outcomes"])
         | covariate_terms(config["covariates"]),
         "ledger": _standing(config, book),
-        "not_planned": unplanned_methods(config["methods"], config["privacy"]["protection"]),
+        "not_planned": unplanned_methods(
+            config["methods"],
+            config["privacy"]["protection"],
+            has_ld=bool(panel.ld),
+            bounds=config["privacy"]["bounds"],
+        ),
         "requests": requests,
         "problems": found,
         "hints": hints,
@@ -150,37 +155,6 @@ def _components(outcomes):
 def _training_rows(config, people):
     trained = max(round(people * (1 - config["outcomes"]["test_share"])), 1)
     return trained * (2 if config["cohort"]["rows"] == Rows.HAPLOTYPES else 1)
-
-
-def _frequencies(config, people):
-    """Return the frequencies of every panel size, as a dict, and where they come from, in words."""
-    sizes = config["panel"]["size"]
-    try:
-        found = _public_sites(config, size=max(sizes))
-    except DpgrsError as error:
-        raise UsageError(f"`public.sites`: {error}") from None
-    if found is None:
-        rarest = max(config["panel"]["maf"], 1 / (2 * people))
-        words = f"of neutral variants (density 1/p from {rarest:g} to {1 - rarest:g}), without a site list"
-        return {size: neutral_frequencies(size, rarest=rarest) for size in sizes}, words
-    sites, words = found
-    return {size: sites.loc[sites["rank"] < size, "frequency"].to_numpy() for size in sizes}, words
-
-
-def _public_sites(config, *, size):
-    """Return the sites that the panel will be made of and where they are, or None if none are there yet."""
-    public, seed, maf = config["public"], config["seed"], config["panel"]["maf"]
-    if public["sites"]:
-        listed = read_sites(public["sites"], frequencies=public["frequencies"])
-        chromosomes = config["cohort"]["chromosomes"]
-        chosen, _ = choose_sites(listed, chromosomes=chromosomes, size=size, maf=maf, seed=seed)
-        return chosen, f"of the {size} public sites chosen from {public['sites']}"
-    path = Path("results", config["study"], "public", "sites.tsv")
-    if config["mode"] == "release" and path.is_file():
-        chosen = read_chosen_sites(path)
-        if len(chosen) >= size:
-            return chosen, f"of the public sites in {path}"
-    return None
 
 
 def _requests(config, frequencies):

@@ -226,8 +226,8 @@ def _notes(plan):
     lines = [
         f"Assumed, not read: {assumed['people']} people, {assumed['training_rows']} rows to train on; "
         f"{outcomes}allele frequencies {assumed['frequencies']}, and so the norms of tight bounds; "
-        "independent variants; normal effects on all of them. Correlated variants have mostly done better "
-        "(docs/plan.md)."
+        "normal effects on all variants.",
+        f"Assumed of linkage disequilibrium: {assumed['linkage']}.",
     ]
     if "n_covariates" in assumed:
         lines.append(
@@ -237,9 +237,10 @@ def _notes(plan):
     unplanned = [f"{method} ({reason})" for method, reason in plan["not_planned"].items()]
     if unplanned:
         lines.append(f"Methods without a planned R2: {', '.join(unplanned)}.")
+    planned = (expected["method"] for request in plan["requests"] for expected in request["expected"])
     uncosted = [
         method
-        for method in plan["not_planned"]
+        for method in dict.fromkeys([*plan["not_planned"], *planned])
         if not (METHODS[method].is_post_processing or METHODS[method].is_non_private)
     ]
     if uncosted and plan["mode"] == "benchmark":

@@ -1,0 +1,105 @@
+"""What public files tell a plan of the variants of a panel: frequencies, and how variants go together."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from dpgrs.errors import DpgrsError, UsageError
+from dpgrs.io.sites import choose_sites, read_chosen_sites, read_sites
+from dpgrs.methods.planning import neutral_frequencies
+from dpgrs.study.panel_terms import has_public_sites
+from dpgrs.study.public_ld_files import load_ld
+
+
+@dataclass(frozen=True)
+class PlannedPanel:
+    """The variants of every panel size, as a plan takes them.
+
+    Attributes
+    ----------
+    frequencies : dict of panel size to (n_variants,) float64, ALT allele frequencies.
+    of_frequencies : str, where they come from.
+    of_ld : str, what is assumed of linkage disequilibrium.
+    ld : dict of panel size to PublicLd; empty where variants are taken as independent.
+    """
+
+    frequencies: dict
+    of_frequencies: str
+    of_ld: str
+    ld: dict = field(default_factory=dict)
+
+
+def planned_panel(config, people):
+    """Take frequencies and linkage disequilibrium from the public files of a study, as far as they are there.
+
+    Parameters
+    ----------
+    config : dict from `dpgrs.study.settings.resolve`.
+    people : int, of whom the rarest neutral variant has an allele.
+
+    Returns
+    -------
+    PlannedPanel
+
+    Raises
+    ------
+    UsageError
+        If a file cannot be read or has too few sites.
+    """
+    sizes = config["panel"]["size"]
+    try:
+        sites = _public_sites(config, size=max(sizes))
+    except DpgrsError as error:
+        raise UsageError(f"`public.sites`: {error}") from None
+    if sites is None:
+        rarest = max(config["panel"]["maf"], 1 / (2 * people))
+        words = f"of neutral variants (density 1/p from {rarest:g} to {1 - rarest:g}), without a site list"
+        frequencies = {size: neutral_frequencies(size, rarest=rarest) for size in sizes}
+        return PlannedPanel(frequencies, words, _independence(config))
+    listed, words = sites
+    frequencies = {size: listed.loc[listed["rank"] < size, "frequency"].to_numpy() for size in sizes}
+    return PlannedPanel(frequencies, words, *_linkage(config, sizes))
+
+
+def _public_sites(config, *, size):
+    """Return the sites that the panel will be made of and where they are, or None if none are there yet."""
+    public, seed, maf = config["public"], config["seed"], config["panel"]["maf"]
+    if public["sites"]:
+        listed = read_sites(public["sites"], frequencies=public["frequencies"])
+        chromosomes = config["cohort"]["chromosomes"]
+        chosen, _ = choose_sites(listed, chromosomes=chromosomes, size=size, maf=maf, seed=seed)
+        return chosen, f"of the {size} public sites chosen from {public['sites']}"
+    path = _folder(config) / "sites.tsv"
+    if has_public_sites(config) and path.is_file():
+        chosen = read_chosen_sites(path)
+        if len(chosen) >= size:
+            return chosen, f"of the public sites in {path}"
+    return None
+
+
+def _linkage(config, sizes):
+    """Return what is assumed of linkage disequilibrium, and that of every size if a run has measured it."""
+    path = _folder(config) / "ld.npz"
+    if config["public"]["sites"] or not path.is_file():
+        return (_independence(config),)
+    try:
+        found = load_ld(path)
+    except DpgrsError as error:
+        raise UsageError(f"`public.reference`: {error}") from None
+    if not found.keys() >= set(sizes):
+        return (_independence(config),)
+    ld = {size: found[size][0] for size in sizes}
+    n_rows = ld[max(sizes)].n_rows
+    words = f"variants that go together as in the {n_rows} public rows of {path}"
+    return f"{words}, whose ancestry is taken to be the cohort's", ld
+
+
+def _independence(config):
+    """Say that variants are taken as independent, and how the linkage disequilibrium of a panel is had."""
+    way = "with a `public.reference`, in a release or a benchmark of `blup-ld`, there is that of its people"
+    if has_public_sites(config) and not config["public"]["sites"]:
+        way = f"ask Snakemake for {_folder(config) / 'ld.npz'} to plan with that of the public panel"
+    return f"independent variants, where correlated ones have mostly done better; {way} (docs/plan.md)"
+
+
+def _folder(config):
+    return Path("results", config["study"], "public")

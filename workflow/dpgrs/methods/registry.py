@@ -171,12 +171,7 @@ CHOSEN_BLUP = {
     "reads": ("heritability",),
 }
 METHODS = {
-    "ols": Method(
-        label="OLS",
-        **NOT_PRIVATE,
-        takes_covariates=True,
-        ridge=RidgeOf.NOTHING,
-    ),
+    "ols": Method(label="OLS", **NOT_PRIVATE, takes_covariates=True, ridge=RidgeOf.NOTHING),
     "ridge": Method(
         label="Ridge",
         **NOT_PRIVATE,
@@ -273,7 +268,6 @@ METHODS = {
         takes_ld=True,
         most_columns=LARGEST_DECOMPOSED,
         ridge=RidgeOf.HALF,
-        audits="audits.sums.reusecov_cases",
         steps="blup_hedged.STEPS",
     ),
     "naive": Method(

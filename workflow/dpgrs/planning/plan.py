@@ -11,7 +11,6 @@ from itertools import chain
 from pathlib import Path
 
 from dpgrs.errors import DpgrsError, UsageError
-from dpgrs.io.tables.phenotypes import outcome_names, read_scales
 from dpgrs.methods.requests import request_grid
 from dpgrs.planning.accuracy import plan_accuracy, unplanned_methods, within_bounds
 from dpgrs.planning.draws import rehearse
@@ -25,8 +24,9 @@ from dpgrs.privacy.ledger.entries import Account
 from dpgrs.privacy.ledger.ledger import Ledger
 from dpgrs.privacy.noise.study_key import VARIABLE
 from dpgrs.privacy.statement.boosting_rounds import without_round
+from dpgrs.study.method_choice import AUTO, candidates, choice_in_words
 from dpgrs.study.settings import counts_outcomes, examine
-from dpgrs.study.table_settings import covariate_terms, drawn_counts
+from dpgrs.study.table_settings import covariate_terms, drawn_counts, stated_count
 from dpgrs.types import Rows, Unit
 
 REQUEST_TERMS = ("delta", "neighbours", "unit", "gram_share", "count_share")
@@ -52,6 +52,7 @@ def plan_study(settings, *, people=None, heritabilities=()):
     -------
     dict of JSON values: ``study``, ``mode``, ``privacy``, ``assumptions``, ``ledger`` (None without one),
     ``not_planned`` (methods without an expected accuracy, and why), ``requests``, and lines of text:
+    ``choice``, what `methods: auto` takes and why; where it is asked for all that it chooses from is planned;
     ``problems`` that keep the study from starting, and ``hints`` about files, a key and a ledger that may be
     yet to come: together, all that a run would list before its first job.
 
@@ -69,6 +70,7 @@ def plan_study(settings, *, people=None, heritabilities=()):
     found, hints = _problems(config, doubtful=frozenset(doubt.key for doubt in doubts))
     if missing:
         raise UsageError("\n".join(dict.fromkeys(missing + found)))
+    choice, config = choice_in_words(config), _beside(config, settings)
     n_rows = _training_rows(config, people)
     heritabilities = list(heritabilities) or [config["outcomes"]["heritability"]]
     book = _book(config)
@@ -95,10 +97,18 @@ def plan_study(settings, *, people=None, heritabilities=()):
             has_ld=bool(panel.ld),
             bounds=config["privacy"]["bounds"],
         ),
+        "choice": choice,
         "requests": requests,
         "problems": found,
         "hints": hints,
     }
+
+
+def _beside(config, settings):
+    """Return a configuration with all that `methods: auto` chooses from, if the settings ask for it."""
+    if AUTO not in (settings.get("methods") or ()):
+        return config
+    return config | {"methods": list(dict.fromkeys([*config["methods"], *candidates(config)]))}
 
 
 def _noted(lines, work_out, *given):
@@ -128,13 +138,10 @@ def _with_count(config):
     outcomes = config["outcomes"]
     if outcomes["count"]:
         return config, {}
-    readers = {"file": outcome_names, "scales": read_scales}
-    there = (name for name in readers if outcomes[name] and Path(outcomes[name]).exists())
-    name = next(there, None)
     try:
-        count = len(readers[name](outcomes[name])) if name else 0
+        count, name = stated_count(outcomes)
     except DpgrsError as error:
-        raise UsageError(f"`outcomes.{name}`: {error}") from None
+        raise UsageError(str(error)) from None
     if count == 0:
         raise UsageError(
             "`outcomes.count` must be given where neither `outcomes.file` nor `outcomes.scales` lists "

@@ -25,6 +25,7 @@ from dpgrs.preflight import (
 )
 from dpgrs.preflight.inspection import Inspection
 from dpgrs.preflight.settings import NOT_OFFERED
+from dpgrs.study.method_choice import AUTO, choice_in_words
 from dpgrs.study.settings import PATHS, examine, keys
 from dpgrs.study.settings_files import is_endless
 
@@ -206,6 +207,9 @@ def check(raw, *, tell=None):
     lines += problems(config, doubtful=frozenset(problem.key for problem in found), tell=tell)
     if lines:
         raise UsageError("\n".join(lines))
+    if tell and AUTO in (raw.get("methods") or ()):
+        for line in choice_in_words(config):
+            tell(line)
     return config
 
 

@@ -31,6 +31,7 @@ from dpgrs.release.bundle import OUTCOME_LOADINGS, SCALES
 from dpgrs.release.covariates import covariate_inputs
 from dpgrs.release.pgs_catalog import site_digest
 from dpgrs.study.identity import public_identity
+from dpgrs.study.method_choice import choice_in_words
 from dpgrs.study.people_terms import terms_of
 from dpgrs.study.provenance import provenance
 from dpgrs.types import Coding, Metrics, Missing, Neighbours, Penalty, Rows, Unit
@@ -104,6 +105,7 @@ def release_content(
             *covariate_inputs(settings, loadings),
         ),
         post_processing=(
+            *choice_in_words(settings),
             *_post_processing(fit, is_counted=missing == Missing.COUNTED),
             *([MAPPED.format(names=", ".join(label["components"]))] if "components" in label else ()),
             *_found_in_words(fitted, label["outcomes"]),

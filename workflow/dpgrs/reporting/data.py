@@ -113,6 +113,7 @@ class StudyInfo:
     field: str = "GT"
     people_counts: tuple = ()
     has_public_sites: bool = False
+    choice: tuple = ()
     misfit: tuple = ()
     effects: tuple = ()
     prevalence: float | None = None

@@ -234,6 +234,7 @@ def _notes(plan):
             f"The {assumed['n_covariates']} covariates share norm and noise with the variants; the R2 is "
             "that of the variants, as if covariates explained nothing."
         )
+    lines += plan["choice"]
     unplanned = [f"{method} ({reason})" for method, reason in plan["not_planned"].items()]
     if unplanned:
         lines.append(f"Methods without a planned R2: {', '.join(unplanned)}.")

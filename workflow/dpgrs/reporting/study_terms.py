@@ -47,6 +47,7 @@ def method_facts(study, methods):
         stated = study.stated_heritability
         words = "estimated from the released statistics" if stated is None else f"stated as {stated:g}"
         facts.append(Fact("Heritability for BLUP", words))
+    facts += [Fact("Choice of a method", words) for words in study.choice]
     facts += [Fact("Public effects", words) for words in study.effects]
     if "joint_projection" in read:
         words = (

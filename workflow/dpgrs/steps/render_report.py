@@ -28,6 +28,7 @@ from dpgrs.reporting.data import (
 )
 from dpgrs.reporting.screening_data import read_screening
 from dpgrs.reporting.writing import write_report
+from dpgrs.study.method_choice import choice_in_words
 from dpgrs.study.panel_terms import has_public_sites
 from dpgrs.study.public_effects_files import load_effects
 
@@ -52,6 +53,7 @@ READS = (
     "privacy",
     "regression",
     "screening",
+    "public",
 )
 
 
@@ -254,6 +256,7 @@ def _study_info(settings, panel, outcomes, metrics, covariates, **counted):
         outcome_budget=settings["privacy"]["outcome_budget"],
         seed=settings["seed"],
         has_public_sites=has_public_sites(settings),
+        choice=tuple(choice_in_words(settings)),
         **counted,
         covariates=() if covariates is None else covariates.names,
         covariate_bound=settings["covariates"]["bound"],

@@ -22,6 +22,7 @@ from dpgrs.errors import UsageError
 from dpgrs.io.genome_builds import SIMULATED_BUILD
 from dpgrs.methods.registry import METHODS
 from dpgrs.study.fetched_files import implied_populations
+from dpgrs.study.method_choice import AUTO, with_chosen_methods
 from dpgrs.types import Missing, Rows, Unit
 
 SCHEMA = Path(__file__).parents[1] / "schemas/config.schema.yaml"
@@ -59,8 +60,7 @@ PATHS = (
     "public.genotypes",
     "public.outcomes",
 )
-# Of Linux.
-LONGEST_NAME, LONGEST_PATH = 255, 4095
+LONGEST_NAME, LONGEST_PATH = 255, 4095  # of Linux
 QUOTED_PATTERN = """--config 'cohort={vcf: "d/chr{chrom}.vcf.gz", chromosomes: [1, 2]}'"""
 
 
@@ -121,9 +121,9 @@ def examine(raw):
     config = _read_section(_with_implied(raw), load_schema(), "", problems)
     config["privacy"]["unit"] = config["privacy"]["unit"] or UNIT_OF_ROWS[config["cohort"]["rows"]].value
     config["cohort"]["populations"] = implied_populations(config["cohort"])
-    if config["cohort"]["source"] == "simulate":
-        config["release"]["genome_build"] = config["release"]["genome_build"] or SIMULATED_BUILD
-    return _with_home(config), problems
+    if config["cohort"]["source"] == "simulate" and not config["release"]["genome_build"]:
+        config["release"]["genome_build"] = SIMULATED_BUILD
+    return with_chosen_methods(_with_home(config)), problems
 
 
 def without_paths(config):
@@ -140,7 +140,7 @@ def counts_outcomes(config):
 def load_schema():
     """Load the schema of the configuration as a dict; do not change it."""
     schema = yaml.load(SCHEMA.read_text(encoding="utf-8"), yaml.CSafeLoader)
-    schema["properties"]["methods"]["items"] = {"enum": list(METHODS)}
+    schema["properties"]["methods"]["items"] = {"enum": [*METHODS, AUTO]}
     return schema
 
 

@@ -1,9 +1,17 @@
 """What the settings of a study say of covariates and constants: all public, and no private file is read."""
 
+from pathlib import Path
+
 from dpgrs.errors import DpgrsError
 from dpgrs.io.loadings import component_names
 from dpgrs.io.tables.outcome_loadings import read_outcome_loadings
-from dpgrs.io.tables.phenotypes import binary_constants, constants_of, read_scales, scales_digest
+from dpgrs.io.tables.phenotypes import (
+    binary_constants,
+    constants_of,
+    outcome_names,
+    read_scales,
+    scales_digest,
+)
 
 
 def scales_identity(path):
@@ -58,6 +66,32 @@ def drawn_counts(outcomes):
     if outcomes["loadings"] is None:
         return outcomes["count"]
     return [len(read_outcome_loadings(outcomes["loadings"]).components)]
+
+
+def stated_count(outcomes):
+    """Count the outcomes of a study that does not state their number: by its table, or by public constants.
+
+    Parameters
+    ----------
+    outcomes : dict, that section of the configuration.
+
+    Returns
+    -------
+    count : int, 0 where neither is there yet.
+    name : str, the key of the table that was counted, ``file`` or ``scales``; None where there is none.
+
+    Raises
+    ------
+    DpgrsError
+        If a table cannot be read.
+    """
+    readers = {"file": outcome_names, "scales": read_scales}
+    there = (name for name in readers if outcomes[name] and Path(outcomes[name]).exists())
+    name = next(there, None)
+    try:
+        return len(readers[name](outcomes[name])) if name else 0, name
+    except DpgrsError as error:
+        raise DpgrsError(f"`outcomes.{name}`: {error}") from None
 
 
 def table_columns(covariates):

@@ -1,0 +1,107 @@
+"""What `methods: auto` is: by public settings and the number of outcomes alone."""
+
+import pytest
+
+from dpgrs.errors import UsageError
+from dpgrs.methods.registry import METHODS
+from dpgrs.planning.plan import plan_study
+from dpgrs.preflight.checks import check
+from dpgrs.reporting.plan import plan_as_text
+from dpgrs.study.method_choice import REASONS, candidates, choice_in_words, chosen_methods
+from dpgrs.study.settings import examine, resolve
+
+VCF = {"source": "vcf", "vcf": "{chrom}.vcf.gz", "chromosomes": ["1"]}
+PANEL = {"reference": "panel.vcf.gz", "origin": "a panel"}
+
+
+def settings(*, count=3, tight=True, public=PANEL, **others):
+    raw = {"methods": "auto", "cohort": VCF, "public": public, "outcomes": {"count": count}}
+    raw["privacy"] = {"bounds": "tight" if tight else "worst-case"}
+    for section, values in others.items():
+        raw[section] = raw.get(section, {}) | values
+    return raw
+
+
+@pytest.mark.parametrize(
+    ("terms", "expected"),
+    [
+        ({}, ["blup-hedged"]),
+        ({"public": PANEL | {"same_ancestry": True}}, ["blup-ld"]),
+        ({"public": {"same_ancestry": True}}, ["blup"]),
+        ({"cohort": {"source": "simulate", "vcf": None}}, ["blup-ld"]),
+        ({"public": {}}, ["blup"]),
+        ({"public": {}, "count": 100}, ["blup-steered"]),
+        ({"public": {}, "count": 99}, ["blup"]),
+        ({"public": {}, "count": [10, 100]}, ["blup", "blup-steered"]),
+        ({"public": {}, "count": 100, "privacy": {"outcome_budget": "separate"}}, ["blup-shared"]),
+        ({"tight": False}, ["blup"]),
+        ({"tight": False, "count": 1000}, ["blup-steered"]),
+        ({"public": PANEL | {"sites": "sites.tsv"}}, ["blup"]),
+        ({"covariates": {"pcs": 2}}, ["blup"]),
+        ({"covariates": {"pcs": 2}, "count": 200}, ["blup-shared"]),
+        ({"cohort": {"field": "DS", "rows": "people"}, "count": 200}, ["blup-shared"]),
+        ({"public": PANEL | {"effects": ["a.txt"]}, "count": 200}, ["blup"]),
+        ({"public": PANEL | {"effects": ["a.txt"], "same_ancestry": True}}, ["blup-ld"]),
+        ({"privacy": {"protection": ["full", "label"]}, "count": 200}, ["blup-hedged", "blup-shared"]),
+        ({"privacy": {"protection": "feature"}, "count": 200}, ["blup"]),
+    ],
+)
+def test_chosen_methods__first_that_serves_and_is_called_for(terms, expected):
+    config, _ = examine(settings(**terms))
+    assert config["methods"] == chosen_methods(config) == expected
+    assert examine(config)[0] == config
+    assert [line.split()[3] for line in choice_in_words(config)] == expected
+    assert set(expected) <= set(candidates(config))
+
+
+def test_chosen_methods__stand_where_auto_stood_once():
+    assert resolve({"methods": ["ridge", "auto", "blup-ld", "ols"]})["methods"] == [
+        "ridge",
+        "blup",
+        "blup-ld",
+        "ols",
+    ]
+
+
+def test_chosen_methods__count_of_a_table_of_outcomes(tmp_path):
+    table = tmp_path / "y.tsv"
+    table.write_text(
+        "\t".join(["sample", *(f"y{number}" for number in range(100))]) + "\nA" + "\t1" * 100 + "\n"
+    )
+    raw = settings(public={}, count=None, outcomes={"source": "file", "file": str(table)})
+    assert examine(raw)[0]["methods"] == ["blup-steered"]
+    table.unlink()
+    assert examine(raw)[0]["methods"] == ["blup"]
+
+
+def test_reasons__are_of_methods_that_can_be_released():
+    assert all(METHODS[name].may_be_released for name in REASONS)
+    assert list(REASONS)[-1] == "blup"
+
+
+def test_check__says_what_auto_is_where_it_is_asked_for():
+    simulated = {"study": "s", "privacy": {"bounds": "tight"}}
+    told = []
+    assert check(simulated | {"methods": "auto"}, tell=told.append)["methods"] == ["blup-ld"]
+    assert told == choice_in_words(resolve(simulated | {"methods": "auto"}))
+    assert "`methods: auto` takes blup-ld here: public genotypes of the cohort's ancestry" in told[0]
+    del told[:]
+    check(simulated | {"methods": "blup-ld"}, tell=told.append)
+    assert told == []
+
+
+def test_auto__is_suggested_where_a_name_is_wrong():
+    with pytest.raises(UsageError, match="s-blup, auto, got automatic"):
+        resolve({"methods": "automatic"})
+
+
+def test_plan__compares_what_auto_chooses_from():
+    small = {"panel": {"size": 20}, "outcomes": {"count": 2}}
+    small |= {"privacy": {"bounds": "tight", "epsilon": 5, "accounting": "gdp"}}
+    plan = plan_study(small | {"methods": "auto"}, people=200)
+    (request,) = plan["requests"]
+    seen = [one["method"] for one in request["expected"]] + list(plan["not_planned"])
+    assert sorted(seen) == sorted(REASONS)
+    assert plan["choice"][0] in " ".join(plan_as_text(plan).split())
+    alone = plan_study(small | {"methods": ["blup-ld"]}, people=200)
+    assert list(alone["not_planned"]) == ["blup-ld"]

@@ -1,0 +1,99 @@
+"""What `methods: auto` is of a study: a choice by public settings alone (docs/plan.md)."""
+
+from itertools import product
+
+from dpgrs.errors import DpgrsError
+from dpgrs.methods.registry import METHODS
+from dpgrs.types import Bounds
+
+AUTO = "auto"
+# X'Y of so many outcomes under one budget gains by steering, whatever the unit (docs/blup.md).
+MANY_OUTCOMES = 100
+# What it chooses from, the first that is called for, and why.
+REASONS = {
+    "blup-ld": "public genotypes of the cohort's ancestry stand for X'X, so that X'Y has the whole budget",
+    "blup-hedged": "public genotypes are at hand, and the released numbers show how far they fit",
+    "blup-steered": f"{MANY_OUTCOMES} outcomes or more share a budget, and X'Y is steered by the noisy X'X",
+    "blup-shared": f"{MANY_OUTCOMES} outcomes or more are released together, and may share causes",
+    "blup": "few outcomes are released from the cohort's own X'X and X'Y",
+}
+
+
+def chosen_methods(config):
+    """Return what `methods: auto` is: of a benchmark of several requests all that it is for any of them.
+
+    Parameters
+    ----------
+    config : dict with every key of the schema.
+
+    Returns
+    -------
+    list of str
+    """
+    protections, counts = config["privacy"]["protection"], _counts(config)
+    return list(dict.fromkeys(_chosen(config, *one) for one in product(protections, counts)))
+
+
+def with_chosen_methods(config):
+    """Return a configuration with methods in place of `auto`."""
+    methods = config["methods"]
+    if AUTO not in methods:
+        return config
+    place = methods.index(AUTO)
+    found = [*methods[:place], *chosen_methods(config), *methods[place + 1 :]]
+    return config | {"methods": list(dict.fromkeys(found))}
+
+
+def choice_in_words(config):
+    """Say which methods of a study `methods: auto` takes, and why: a list of str, a line each."""
+    chosen = [name for name in chosen_methods(config) if name in config["methods"]]
+    return [f"`methods: auto` takes {name} here: {REASONS[name]}." for name in chosen]
+
+
+def candidates(config):
+    """Return the methods among which `methods: auto` chooses with these genotypes, however many outcomes."""
+    protections = config["privacy"]["protection"]
+    return [name for name in REASONS if any(_serves(name, config, one) for one in protections)]
+
+
+def _chosen(config, protection, n_outcomes):
+    """Choose for one request: the first that serves and is called for."""
+    is_many = n_outcomes >= MANY_OUTCOMES
+    called_for = {
+        "blup-ld": config["cohort"]["source"] == "simulate" or config["public"]["same_ancestry"],
+        "blup-steered": is_many and config["privacy"]["outcome_budget"] == "joint",
+        "blup-shared": is_many,
+    }
+    serving = (name for name in REASONS if _serves(name, config, protection))
+    return next(name for name in serving if called_for.get(name, True))
+
+
+def _serves(name, config, protection):
+    """Tell whether a method exists for what the settings of a study bring."""
+    row, has_columns = METHODS[name], config["cohort"]["field"] == "DS"
+    covariates, public = config["covariates"], config["public"]
+    has_columns |= bool(covariates["file"] or covariates["pcs"])
+    has_ld = _has_reference(config) and config["privacy"]["bounds"] == Bounds.TIGHT
+    return (
+        protection in row.protections
+        and (row.takes_covariates or not has_columns)
+        and (row.takes_effects or not public["effects"])
+        and (has_ld or not row.takes_ld)
+    )
+
+
+def _has_reference(config):
+    public = config["public"]
+    return config["cohort"]["source"] == "simulate" or bool(public["reference"] and not public["sites"])
+
+
+def _counts(config):
+    """Return how many outcomes, or components of these, are drawn together: [1] if that is not known yet."""
+    from dpgrs.study.table_settings import drawn_counts, stated_count  # pandas, for studies that ask
+
+    outcomes = config["outcomes"]
+    try:
+        counts = drawn_counts(outcomes) or [stated_count(outcomes)[0]]
+    except DpgrsError:
+        return [1]  # the preflight says what is wrong
+    return [count or 1 for count in counts]

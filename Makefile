@@ -11,10 +11,13 @@ STUDIES := workflow or release or experiments or faults or slurm
 FUZZ_SECONDS ?= 600
 # Modules of workflow/dpgrs to change, such as privacy/noise/sources.py; empty means all on which a guarantee hangs.
 MODULES ?=
+# The folder of public data of `frontier`, and its cases; none means all.
+DATA ?= $(DPGRS_TEST_DATA)
+CASES ?=
 MUTANTS := .mutants/venv
 
 .PHONY: run test lint unit test-audits test-workflow test-release test-experiments test-faults test-slurm test-studies \
-  benchmark fuzz mutants lock clean help
+  benchmark frontier fuzz mutants lock clean help
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -25,8 +28,8 @@ run: $(READY)  ## run the demo study with all cores
 test: lint unit  ## lint and run all tests but the slow suites
 
 lint: $(READY)  ## check the style of Python and Snakemake code
-	$(BIN)/ruff check workflow tests
-	$(BIN)/ruff format --check workflow tests
+	$(BIN)/ruff check workflow tests config
+	$(BIN)/ruff format --check workflow tests config
 	$(BIN)/snakefmt --check Snakefile workflow/rules
 	$(BIN)/snakemake --lint
 
@@ -51,6 +54,9 @@ test-studies: $(READY)  ## the five above at once
 
 benchmark: $(READY)  ## measure speed as ratios of two things in one run
 	$(BIN)/pytest --benchmark-enable -s tests/benchmarks
+
+frontier: $(READY)  ## R^2 of methods on the public data in the folder DATA, all cases or CASES, as a table (hours)
+	$(BIN)/python config/experiments/frontier.py "$(DATA)" $(CASES)
 
 fuzz: $(READY)  ## feed odd and damaged files to the VCF reader, twice FUZZ_SECONDS long, until one is read wrong
 	@$(BIN)/python -c 'import atheris' 2>/dev/null || \

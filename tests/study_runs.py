@@ -1,5 +1,6 @@
 """Running the workflow in a scratch folder and comparing what it made."""
 
+import importlib.util
 import json
 import os
 import subprocess
@@ -51,6 +52,15 @@ def run(folder, settings, *arguments, cores=2, check=True, variables=None):
     if check:
         assert process.returncode == 0, process.stdout
     return process
+
+
+def load_experiment(name):
+    """Load a script of `config/experiments` as a module."""
+    path = REPOSITORY / "config" / "experiments" / f"{name}.py"
+    spec = importlib.util.spec_from_file_location(name, path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
 def environment():

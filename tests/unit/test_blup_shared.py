@@ -8,6 +8,8 @@ import pytest
 from scipy.stats import binom
 
 from dpgrs.errors import UsageError
+from dpgrs.linalg.denoising import noisy_spectrum
+from dpgrs.linalg.steering import steer
 from dpgrs.methods.blup import fit_blup
 from dpgrs.methods.blup_shared import (
     DRAWS,
@@ -141,6 +143,44 @@ def test_fit_blup_shared__does_not_hang_on_the_order_of_outcomes(variety):
     np.testing.assert_allclose(other.weights, fit.weights[order], rtol=1e-3, atol=1e-6)
     again = fit_blup_shared(gram, cross, n, **terms)
     np.testing.assert_array_equal(again.weights, fit.weights)
+
+
+def steered(seed, *, rank, cross_sd, gram_sd=20.0, **design):
+    """Return what `statistics` does, X'Y of rows that were steered by the noisy Gram matrix."""
+    (gram, cross, n), terms, theta, X = statistics(seed, rank=rank, gram_sd=gram_sd, cross_sd=0.0, **design)
+    spectrum = noisy_spectrum(gram, gram_sd=gram_sd)
+    norm = {"row_norm": np.sqrt(spectrum.trace / n), "noise_sd": cross_sd}
+    steering = steer(spectrum, n, rows="haplotypes", **norm)
+    S, n_used = np.zeros_like(cross), len(steering.places)
+    S[:, :n_used] = cross @ steering.matrix.T
+    S += cross_sd * np.random.default_rng((seed, 4)).standard_normal(S.shape)
+    return (gram, S, n), terms | {"cross_sd": cross_sd, "steering": steering}, theta, X
+
+
+@every_variety
+def test_fit_blup_shared__of_steered_rows(variety):
+    design = {"cross_sd": 60.0} | {name: variety[name] for name in variety if name in ("missing", "slopes")}
+    released, terms, theta, X = steered(1, rank=2, **design)
+    shared, plain = (r2(fit(*released, **terms).weights, theta, X) for fit in (fit_blup_shared, fit_blup))
+    assert shared - plain > 0.05
+    for heritability in (None, 0.5):
+        released, terms, *_ = steered(2, rank=0, **design)
+        found, plain = (
+            fit(*released, heritability=heritability, **terms) for fit in (fit_blup_shared, fit_blup)
+        )
+        np.testing.assert_array_equal(found.weights, plain.weights)
+        # Those of steered X'Y are calibrated where heritability is stated.
+        assert (found.standard_errors is None) == (heritability is None)
+
+
+def test_shows_factors__seldom_where_steered_outcomes_share_nothing():
+    trials, passed = 60, {0: 0, 2: 0}
+    for rank in passed:
+        for seed in range(trials):
+            released, terms, *_ = steered(seed, rank=rank, n_outcomes=15, d=15, cross_sd=20.0)
+            passed[rank] += shows(see(*released, **terms), **terms)
+    assert passed[0] <= binom.isf(1e-9, trials, 1 / (DRAWS + 1))
+    assert passed[2] > trials / 2
 
 
 @pytest.mark.parametrize("gram_sd", [0.0, 20.0])

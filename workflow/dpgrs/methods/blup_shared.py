@@ -98,7 +98,7 @@ class Seen:
         share = ratio_where(self.signal, variance, where=where)
         return ratio_where(self.residual * share**0.25, np.sqrt(variance), where=where)
 
-    def drawn_alike(self, stream, n, *, gram=None):
+    def drawn_alike(self, stream, n, *, gram=None, basis=None, places=slice(None)):
         """Draw outcomes that share nothing from the law of these, whose means are 0, in the order of `order`.
 
         Parameters
@@ -106,10 +106,13 @@ class Seen:
         stream : numpy Generator
         n : float, number of rows.
         gram : (n_variants, n_variants) float64, G in the eigenbasis; None takes the eigenvalues sqrt(b_k).
+        basis : (n_variants, n_directions) orthonormal, directions in the eigenbasis along which X'Y is drawn,
+            with the noise of those of some places; None takes the eigenbasis.
+        places : (n_directions,) int64
 
         Returns
         -------
-        (n_outcomes, n_variants) float64, X'Y in the eigenbasis, undone of clips and of missing rows; without
+        (n_outcomes, n_directions) float64, X'Y along these, undone of clips and of missing rows; without
         noise where nothing was released.
         """
         order, eigenvalues = self.order, np.sqrt(self.spectrum.second)
@@ -118,8 +121,8 @@ class Seen:
         cross = np.sqrt(h2 * n / self.spectrum.trace) * normal[0]
         cross = cross * eigenvalues if gram is None else cross @ gram
         cross += np.sqrt(own * eigenvalues) * normal[1]
-        cross += np.where(np.isfinite(noise), np.sqrt(noise), 0) * normal[2]
-        return cross
+        by_noise = np.where(np.isfinite(noise), np.sqrt(noise), 0) * normal[2]
+        return (cross if basis is None else cross @ basis) + by_noise[:, places]
 
     @property
     def order(self):
@@ -127,15 +130,15 @@ class Seen:
         return np.lexsort((self.heritability, self.noise.min(axis=1), self.own))
 
 
-def fit_blup_shared(gram, cross, n, **terms):
+def fit_blup_shared(gram, cross, n, *, steering=None, **terms):
     """Estimate effects from noisy statistics, under full or label protection, of outcomes that share causes.
 
-    Where no factor is seen the weights are those of `fit_blup`, bit for bit. No standard errors are returned:
-    none were shown to be calibrated.
+    Where no factor is seen the weights are those of `fit_blup`, bit for bit. Standard errors are returned of
+    those of steered X'Y alone: of others none were shown to be calibrated.
 
     Parameters
     ----------
-    gram, cross, n, **terms : as in `fit_blup`.
+    gram, cross, n, steering, **terms : as in `fit_blup`.
 
     Returns
     -------
@@ -151,20 +154,22 @@ def fit_blup_shared(gram, cross, n, **terms):
     UsageError
         As in `fit_blup`.
     """
+    terms["steering"] = steering
     seen = see(gram, cross, n, **terms) if min(cross.shape) > 1 else None
     if seen is None or not shows_factors(seen, partial(seen_anew, seen, n=n, **terms)):
-        return replace(fit_blup(gram, cross, n, **terms), standard_errors=None)
+        fit = fit_blup(gram, cross, n, **terms)
+        return replace(fit, standard_errors=None) if steering is None else fit
     return BlupFit(shared_effects(seen) @ seen.spectrum.vectors.T, None, seen.heritability)
 
 
-def see(gram, cross, n, *, gram_sd, cross_sd, means=None, heritability=None, inflation=None, slopes=None):
+def see(gram, cross, n, *, gram_sd, cross_sd, heritability=None, **known):
     """Return the Seen of statistics, as in `fit_blup`; None where the noise leaves nothing to be seen."""
     require_terms(n=n, gram_sd=gram_sd, cross_sd=cross_sd, heritability=heritability)
     spectrum = noisy_spectrum(gram, gram_sd=gram_sd)
     if spectrum.trace <= 0:
         return None
-    known = {"cross_sd": cross_sd, "heritability": heritability, "means": means}
-    return Seen.of(OutcomesSeen.of(cross, spectrum, n, inflation=inflation, slopes=slopes, **known))
+    known |= {"cross_sd": cross_sd, "heritability": heritability}
+    return Seen.of(OutcomesSeen.of(cross, spectrum, n, **known))
 
 
 def shows_factors(seen, draw):
@@ -189,14 +194,16 @@ def shows_factors(seen, draw):
     return True
 
 
-def seen_anew(seen, stream, *, n, gram_sd, means=None, inflation=None, slopes=None, **terms):
+def seen_anew(seen, stream, *, n, gram_sd, means=None, inflation=None, slopes=None, steering=None, **terms):
     """Return the Seen of outcomes that share nothing, and of new noise of X'X, through which BLUP sees them.
+
+    Directions of the new matrix have the gains of those of the old one, in the order of their eigenvalues.
 
     Parameters
     ----------
     seen : Seen
     stream : numpy Generator
-    n, gram_sd, means, inflation, slopes, **terms : as in `fit_blup`.
+    n, gram_sd, means, inflation, slopes, steering, **terms : as in `fit_blup`.
     """
     spectrum, (n_outcomes, d) = seen.spectrum, seen.residual.shape
     each = {"inflation": inflation, "slopes": slopes}
@@ -206,6 +213,14 @@ def seen_anew(seen, stream, *, n, gram_sd, means=None, inflation=None, slopes=No
     inflation = sum(group.own * group.inflation for group in alike)[:, np.newaxis]
     upper = np.triu(stream.standard_normal((d, d))) * gram_sd
     gram = np.diag(np.sqrt(spectrum.second)) + upper + np.triu(upper, 1).T
+    if steering is not None:
+        # Its noise is not the same in all directions, and rows were centred before.
+        U = noisy_spectrum(gram, gram_sd=gram_sd).vectors[:, steering.places]
+        cross = seen.drawn_alike(stream, n, basis=U, places=steering.places)
+        steering = replace(steering, matrix=steering.gains[:, np.newaxis] * U.T)
+        return see(
+            gram, cross * steering.gains / factor, n, gram_sd=gram_sd, steering=steering, **each, **terms
+        )
     cross = seen.drawn_alike(stream, n)
     if means is not None:
         means = means @ spectrum.vectors

@@ -46,7 +46,7 @@ STEPS_OF_BLUP = (
     "The means are those of the denoised Gram matrix.",
     "A noise-aware best linear unbiased prediction (docs/blup.md).",
 )
-STEPS_OF_STEERED = (STEERED, *STEPS_OF_BLUP)
+STEPS_OF_STEERED = (STEERED, *STEPS_OF_BLUP, SHARED)
 STEPS_OF_SHARED = (*STEPS_OF_BLUP, SHARED)
 # Standardised outcomes have a mean square of 1: the public bound on which projections rest.
 OUTCOME_RMS = 1.0
@@ -134,7 +134,7 @@ def blup(noisy, *, request, terms, outcomes):
 
 def blup_steered(noisy, *, request, terms):
     """Fit all outcomes from steered statistics; parameters as in `fit_released`."""
-    fit = by_model(fit_blup, noisy, request, terms, steering=noisy.steering)
+    fit = by_model(fit_blup_shared, noisy, request, terms, steering=noisy.steering)
     return fit.in_half_coding(noisy.origin).of_outcomes(noisy.loadings)
 
 

@@ -65,7 +65,7 @@ def test_components_of__is_what_integers_give(rng):
     step, A = Fraction(MAP_STEP), component_map(L)
     for row, own in enumerate(Y.T):
         units = [int(max(-BOUND, min(BOUND, value)) / OUTCOME_STEP) for value in own]
-        for component, entries in enumerate(A.tolist()):
+        for component, entries in enumerate(A.astype(np.int64).tolist()):
             exact = sum(map(int.__mul__, entries, units)) * step
             limit = int(BOUND / OUTCOME_STEP)
             assert found[component, row] / OUTCOME_STEP == max(-limit, min(limit, int(exact)))
@@ -122,6 +122,28 @@ def test_components_of__raise_on_sums_beyond_the_integers():
     components_of(np.zeros((400, 1)), L, bound=BOUND)
     with pytest.raises(UsageError, match=r"Lower `outcomes\.bound`"):
         components_of(np.zeros((400, 1)), L, bound=1000.0)
+
+
+@pytest.mark.parametrize("apart", [1e-6, 1e-8, 1e-10, 1e-12, 1e-14, 0.0])
+@pytest.mark.parametrize("n_components", [2, 3])
+def test_components_of__raise_where_components_can_hardly_be_told_apart(rng, apart, n_components):
+    """Not that maps which are no numbers, or too large for integers, pass for small ones."""
+    first, third = rng.uniform(0.3, 0.5, 7), rng.uniform(-0.5, 0.5, 7)
+    L = np.column_stack([first, first + apart * rng.standard_normal(7), third])[:, :n_components]
+    with pytest.raises(UsageError, match="summed exactly"):
+        components_of(rng.standard_normal((7, 4)), L, bound=BOUND)
+
+
+def test_components_of__of_hardly_any_loading_is_exact_or_refused(rng):
+    for size in 10.0 ** -np.arange(1, 200, 6):
+        L, Y = np.column_stack([np.full(5, 0.5), size * rng.standard_normal(5)]), rng.standard_normal((5, 9))
+        try:
+            whole = components_of(Y, L, bound=BOUND)
+        except UsageError:
+            assert size < 1e-100
+            continue
+        assert np.abs(component_map(L)).max() * MAP_STEP < 1 / np.sqrt(0.05)
+        np.testing.assert_array_equal(components_of(Y[:, [4]], L, bound=BOUND), whole[:, [4]])
 
 
 def test_components_of__is_the_least_squares_of_the_known_in_the_end(rng, monkeypatch):

@@ -58,6 +58,13 @@ def test_problems(found, changes, wanted):
         assert re.search(wanted, lines[0])
 
 
+def test_problems__of_components_that_cannot_be_told_apart(found, tmp_path):
+    alike = "outcome\torigin\tf\tg\nsimulated_0001\tx\t0.5\t0.5\nsimulated_0002\tx\t0.5\t0.500000001\n"
+    (tmp_path / "l.tsv").write_text(alike)
+    (line,) = found()
+    assert line.startswith("`outcomes.loadings`: The map between outcomes and components must have entries")
+
+
 def test_problems__of_several_numbers_of_outcomes(found):
     assert any("`outcomes.count` must be one number" in line for line in found(outcomes={"count": [1, 2]}))
 

@@ -11,7 +11,7 @@ which S brings to variance 1. As E[z] = S f where y = L f, effects w on componen
 import numpy as np
 
 from dpgrs.errors import UsageError
-from dpgrs.linalg.statistics import OUTCOME_STEP, grid_outcomes
+from dpgrs.linalg.statistics import ABOVE_ROUNDING, OUTCOME_STEP, grid_outcomes
 
 # Of the maps; entries of loadings of 10^6 outcomes are about 10^-3.
 MAP_STEP = 2.0**-24
@@ -33,10 +33,11 @@ def component_map(loadings):
 
     Returns
     -------
-    (n_components, n_outcomes) int64 in units of `MAP_STEP`.
+    (n_components, n_outcomes) float64, whole numbers in units of `MAP_STEP`; NaN where components can hardly
+    be told apart, here and in `mapped_loadings`.
     """
     weighted, inverse, scale = _parts(loadings)
-    return np.rint(inverse @ weighted.T / scale[:, np.newaxis] / MAP_STEP).astype(np.int64)
+    return np.rint(inverse @ weighted.T / scale[:, np.newaxis] / MAP_STEP)
 
 
 def mapped_loadings(loadings):
@@ -65,13 +66,15 @@ def components_of(Y, loadings, *, bound):
     UsageError
         If a sum might not be exact, by public numbers alone.
     """
-    forth = component_map(loadings)
-    back = np.rint(mapped_loadings(loadings) / MAP_STEP).astype(np.int64)
+    forth, back = component_map(loadings), np.rint(mapped_loadings(loadings) / MAP_STEP)
     for A in (forth, back):
-        if np.abs(A).sum(axis=1).max() * bound / OUTCOME_STEP > LARGEST_SUM:
+        # Before they are integers, which might overflow. Comparisons with NaN are False.
+        largest = np.abs(A).sum(axis=1).max() * ABOVE_ROUNDING * bound / OUTCOME_STEP
+        if not largest <= LARGEST_SUM:
             raise UsageError(
                 "The map between outcomes and components must have entries that can be summed exactly, got "
-                "larger ones. Lower `outcomes.bound`, or leave out components that carry next to nothing."
+                "larger ones. Lower `outcomes.bound`, or leave out components that carry next to nothing, or "
+                "what others carry."
             )
     Z = np.empty((len(forth), Y.shape[1]))
     for start in range(0, Y.shape[1], ROW_BLOCK):
@@ -99,8 +102,13 @@ def _components(Y, forth, back, *, bound):
 
 
 def _parts(loadings):
-    """Return P L, (L'P L)^-1 and the diagonal of S^-1."""
+    """Return P L, (L'P L)^-1 and the diagonal of S^-1; the last two NaN where roundings spoil them."""
     psi = np.maximum(1 - (loadings**2).sum(axis=1), LEAST_RESIDUAL)
     weighted = loadings / psi[:, np.newaxis]
-    inverse = np.linalg.inv(loadings.T @ weighted)
+    try:
+        inverse = np.linalg.inv(loadings.T @ weighted)
+    except np.linalg.LinAlgError:
+        inverse = np.full((loadings.shape[1],) * 2, np.nan)
+    if not (np.isfinite(inverse).all() and (np.diag(inverse) > 0).all()):
+        inverse[:] = np.nan
     return weighted, inverse, np.sqrt(1 + np.diag(inverse))

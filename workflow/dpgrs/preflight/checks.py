@@ -158,7 +158,7 @@ CHECKS = (
     Check(tables.population_problems, ("cohort.source", "cohort.populations")),
     Check(tables.outcome_problems, (*OUTCOMES, "outcomes.scales")),
     *each(tables.simulated_problems, tables.SIMULATED, ("outcomes.source",)),
-    Check(loadings.table_problems, ("outcomes.loadings", *OUTCOMES[:3])),
+    Check(loadings.table_problems, ("outcomes.loadings", "outcomes.bound", *OUTCOMES[:3])),
     Check(loadings.method_problems, ("outcomes.loadings", "methods")),
     *each(loadings.term_problems, tuple(loadings.TERMS), ("outcomes.loadings",)),
     Check(tables.reference_problems, (*OUTCOMES, "evaluation.outcomes", "evaluation.metrics")),

@@ -4,6 +4,7 @@ from dpgrs.errors import DpgrsError, must
 from dpgrs.io.tables.outcome_loadings import read_outcome_loadings
 from dpgrs.io.trials import simulated_names
 from dpgrs.methods.registry import METHODS, methods_that
+from dpgrs.study.table_settings import require_exact_components
 from dpgrs.types import Bounds, Metrics, Missing, Protection
 
 KEY = "outcomes.loadings"
@@ -72,6 +73,7 @@ def table_problems(inspection):
         found = read_outcome_loadings(path)
         if names is not None:
             found.of(names)
+        require_exact_components(found, bound=inspection["outcomes.bound"])
     except DpgrsError as error:
         return [f"`{KEY}`: {error}"]
     return []

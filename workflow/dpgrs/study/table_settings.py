@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import numpy as np
+
 from dpgrs.errors import DpgrsError
 from dpgrs.io.loadings import component_names
 from dpgrs.io.tables.outcome_loadings import read_outcome_loadings
@@ -12,6 +14,7 @@ from dpgrs.io.tables.phenotypes import (
     read_scales,
     scales_digest,
 )
+from dpgrs.linalg.components import components_of
 
 
 def scales_identity(path):
@@ -45,6 +48,18 @@ def outcome_constants(outcomes, names):
 def outcome_loadings_identity(path):
     """Return the digest of the loadings of outcomes as a dict, empty where there are none."""
     return {} if path is None else {"loadings": read_outcome_loadings(path).digest}
+
+
+def require_exact_components(loadings, *, bound):
+    """Raise a UsageError if no row of outcomes could be mapped to its components exactly.
+
+    Parameters
+    ----------
+    loadings : OutcomeLoadings
+    bound : float, of every outcome.
+    """
+    # Of nobody: public numbers tell.
+    components_of(np.empty((len(loadings.outcomes), 0)), loadings.values, bound=bound)
 
 
 def drawn_counts(outcomes):

@@ -12,8 +12,9 @@ from dpgrs.methods.requests import PrivacyRequest
 from dpgrs.privacy.noise.sources import Rehearsal
 from dpgrs.privacy.statement.boosting_rounds import without_round
 from dpgrs.privacy.statement.content import Total
-from dpgrs.release.draw_check import BY_METHOD, draw_problems
+from dpgrs.release.draw_check import BY_METHOD, PUBLIC_LD, draw_problems, ld_problems
 from dpgrs.release.verify import verify_release
+from forged_releases import edit_statement, seal
 from release_choices import make_chosen_release
 from release_data import OUTCOMES, make_bundle, make_events, make_terms
 from screening_cohorts import N_VARIANTS, NAMES, cohort, frequencies
@@ -157,4 +158,34 @@ def test_verify_release__a_consistent_statement_that_leaves_a_draw_out(tmp_path,
 def test_verify_release__choices_without_sums_of_their_own(tmp_path):
     folder = make_chosen_release(tmp_path / "study", content={"method": "k-blup"})["bundle"]
     with pytest.raises(DpgrsError, match="k-blup draws, but lack gram for height; cross product for height"):
+        verify_release(folder)
+
+
+def test_ld_problems__public_genotypes_are_named_where_they_stand_for_a_draw():
+    def found(method, stated, **fit):
+        inputs = [{"name": "site list", "value": "x"}]
+        inputs += [{"name": PUBLIC_LD, "value": value} for value in stated]
+        return ld_problems({"method": method, "public_inputs": inputs, "fit": {"lambda": 0.2} | fit})
+
+    one, other = "a" * 64, "b" * 64
+    assert found("blup", []) == found("blup-ld", [one], ld=one) == []
+    for forged in (
+        found("blup-ld", []),
+        found("blup-ld", [], ld=one),
+        found("blup-ld", [one]),
+        found("blup-ld", [other], ld=one),
+        found("blup-ld", [one, one], ld=one),
+        found("blup-ld", ["none"], ld="none"),
+        found("blup", [one], ld=one),
+    ):
+        assert len(forged) == 1
+
+
+@pytest.mark.parametrize("entries", [1, 23, 25, 240])
+def test_verify_release__finds_products_of_more_or_fewer_outcomes(tmp_path, entries):
+    folder = make_bundle(tmp_path)
+    verify_release(folder)
+    edit_statement(folder, ["mechanisms", -1, "entries"], entries)
+    seal(folder)
+    with pytest.raises(DpgrsError, match=f"must be 24 numbers, of 3 outcomes, got {entries}"):
         verify_release(folder)

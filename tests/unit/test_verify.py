@@ -361,7 +361,8 @@ def test_verify_release__slashes_in_outcome_names_are_no_path(tmp_path):
 def test_verify_release__outcomes_with_budgets_of_their_own(tmp_path):
     """Per outcome less is spent than in all, if events serve one outcome each."""
     *shared, cross = make_events(make_terms())
-    drawn = [(event, None) for event in shared] + [(cross, name) for name in OUTCOMES]
+    own = replace(cross, entries=cross.entries // len(OUTCOMES))
+    drawn = [(event, None) for event in shared] + [(own, name) for name in OUTCOMES]
     content = {"drawn": drawn, "per_outcome": Total(1.0, 1e-6)}
     folder = make_bundle(tmp_path, terms=make_terms(epsilon=2.0), content=content)
     assert verify_release(folder)

@@ -1,5 +1,6 @@
-"""Check that a privacy statement lists every draw that its method needs."""
+"""Check that a privacy statement lists every draw that its method needs, and what stands for one."""
 
+import re
 from collections import Counter
 from enum import StrEnum
 from importlib.metadata import entry_points
@@ -62,6 +63,9 @@ BY_METHOD = {
     "k-bas": (KENDALL, *BOOSTED),
     "s-blup": (Draws("products with the outcome", Scope.EACH, SUBSET), *SEPARATE),
 }
+# Those without X'X, and the public input that stands for it.
+ON_PUBLIC_LD = ("blup-ld",)
+PUBLIC_LD = "genotypes whose linkage disequilibrium stands for X'X"
 # Of methods of other packages, which say so themselves.
 BY_METHOD |= {point.name: point.load() for point in entry_points(group="dpgrs.draws")}
 ACCURACY = Draws("accuracy", Scope.BUDGET)
@@ -86,6 +90,26 @@ def draw_problems(statement):
     if not missing:
         return []
     return [f"the mechanisms must hold all that {method} draws, but lack {'; '.join(missing)}"]
+
+
+def ld_problems(statement):
+    """Check that a statement names the public genotypes of a fit that takes them, and of no other.
+
+    Parameters
+    ----------
+    statement : dict that fits the schema.
+
+    Returns
+    -------
+    list of str, what is wrong: one line at most.
+    """
+    stated = [one["value"] for one in statement["public_inputs"] if one["name"] == PUBLIC_LD]
+    of_fit = [value for name, value in statement["fit"].items() if name == "ld"]
+    is_right = stated == of_fit and len(of_fit) == (statement["method"] in ON_PUBLIC_LD)
+    if is_right and all(re.fullmatch("[0-9a-f]{64}", str(value)) for value in of_fit):
+        return []
+    known = ", ".join(ON_PUBLIC_LD)
+    return [f"the public inputs and the fit must name the same public genotypes, of {known} alone"]
 
 
 def _lacking(statement, draws):

@@ -10,12 +10,15 @@ from dpgrs.linalg.components import components_of, mapped_loadings
 from dpgrs.linalg.norms import clipped_outcomes, outcome_norm
 from dpgrs.linalg.statistics import OUTCOME_STEP
 from dpgrs.methods.fits import FitTerms
-from dpgrs.methods.mechanisms import mechanism_of_file, request_of
+from dpgrs.methods.mechanisms import mechanism_of, mechanism_of_file, request_of
 from dpgrs.planning.plan import plan_study
 from dpgrs.privacy.ledger.ledger import Ledger
 from dpgrs.release.verify import verify_release
+from dpgrs.steps import draw as draw_step
 from dpgrs.study.settings_files import read_settings
+from dpgrs.study.training_data import TrainingData
 from forged_releases import edit, edit_statement, seal
+from step_settings import settings_for
 from step_studies import N_VARIANTS, NAMES, Study
 
 TABLE = "outcome\torigin\tfirst\tsecond\nc\ta survey, table 2\t0.2\t0.6\na\t\t0.8\t0.1\nb\t\t-0.7\t0.3\n"
@@ -95,6 +98,23 @@ def test_release__draws_components_and_maps_weights_back(study, method):
     fit = mechanism.fit(method, mechanism.restore(label, arrays), **known)
     np.testing.assert_allclose(weights["weights"], L @ fit.weights)
     np.testing.assert_array_equal(weights["means"], fit.means)
+
+
+@pytest.mark.parametrize("method", ["blup-steered", "blup-ld"])
+def test_exact__steered_rows_are_of_components_within_their_own_norm(study, method):
+    study.config["methods"] = [method]
+    mechanism, files = mechanism_of(method), {"statistics": study.sum_up(study.config), "panel": "panel"}
+    data = TrainingData(study.root / "outcomes.npz", **files, ld=study.root / "ld.npz")
+    (one,) = draw_step._draws(settings_for("draw", **study.config), mechanism, [None], data)
+    exact = mechanism.exact(one.request, data=data, names=one.names, settings=one.settings)
+    assert (one.names, one.request.n_outcomes) == (("first", "second"), 2)
+    outcomes = data.outcomes
+    Z = components_of(outcomes.values[N_VARIANTS], outcomes.loadings, bound=3.0)
+    norm = outcome_norm(2, factor=1.05, bound=3.0)
+    wanted = clipped_outcomes(Z, bound=3.0, norm=norm, n_shared=2)
+    np.testing.assert_array_equal(exact["rows"].Y, wanted)
+    assert one.request.outcome_norm == norm
+    np.testing.assert_array_equal(exact["loadings"], mapped_loadings(outcomes.loadings))
 
 
 def test_benchmark__of_label_protection_maps_projected_components_back(study):
@@ -178,6 +198,23 @@ def test_verify_release__finds_weights_that_are_of_no_component(study):
     edit(folder / "scores" / "a.txt.gz", r"(\t-?\d+\.\d)\d(\d+)$", r"\g<1>3\2")
     seal(folder)
     with pytest.raises(DpgrsError, match="must be sums of weights of components"):
+        verify_release(folder)
+
+
+def test_verify_release__finds_components_whose_loadings_are_left_out_or_too_many(study):
+    study.bundle(study.config, study.release(study.config))
+    folder, inputs = study.root / "bundle", study.statement()["public_inputs"]
+    # With as many components as outcomes any weights are sums of theirs.
+    (folder / FILE).write_text("outcome\tx\ty\tz\na\t1\t0\t0\nb\t0\t1\t0\nc\t0\t0\t1\n")
+    (place,) = [place for place, one in enumerate(inputs) if "loadings" in one["name"]]
+    edit_statement(folder, ["public_inputs", place, "value"], read_digest(folder / FILE))
+    seal(folder)
+    with pytest.raises(DpgrsError, match="must be 12 numbers, of 3 components, got 8"):
+        verify_release(folder)
+    (folder / FILE).unlink()
+    edit_statement(folder, ["public_inputs"], inputs[:place] + inputs[place + 1 :])
+    seal(folder)
+    with pytest.raises(DpgrsError, match="must be 12 numbers, of 3 outcomes, got 8"):
         verify_release(folder)
 
 

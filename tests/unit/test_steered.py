@@ -114,6 +114,17 @@ def test_private_steered_statistics__on_public_genotypes_draws_no_gram_matrix(rn
     assert len(noisier.steering.places) < len(drawn.steering.places)
 
 
+def test_private_steered_statistics__outcomes_with_budgets_of_their_own_do_not_steer_each_other(rng, bits):
+    request = ld_request(request_of(n_outcomes=1))
+    options = {"request": request, "digest": DIGEST, "ld": ld_of(bits)}
+    rows = steerable(rng, bits, request)
+    plain, other = (
+        private_steered_statistics(None, rows, N, noise=Silence(), slopes=slopes, **options)
+        for slopes in (None, np.array([1.0, 0.002]))
+    )
+    np.testing.assert_array_equal(plain.steering.matrix, other.steering.matrix)
+
+
 def test_private_steered_statistics__is_steered_by_the_noisy_numbers(rng, bits):
     noise = BenchmarkNoise(5)
     request = steered_request(request_of())

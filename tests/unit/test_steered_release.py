@@ -6,6 +6,7 @@ import pytest
 from dpgrs.errors import DpgrsError
 from dpgrs.genotypes.bits import pack
 from dpgrs.io.trials import Outcomes
+from dpgrs.linalg import steering
 from dpgrs.linalg.clipped_statistics import frequency_rows, half_coded
 from dpgrs.linalg.statistics import OUTCOME_STEP
 from dpgrs.linalg.steering import Steering, steered_rows
@@ -13,6 +14,7 @@ from dpgrs.methods.mechanisms import mechanism_of
 from dpgrs.privacy.ledger.ledger import Ledger
 from dpgrs.steps import draw as draw_step
 from dpgrs.study import training_data
+from dpgrs.study.request_identity import exact_values
 from dpgrs.study.training_data import TrainingData
 from step_settings import settings_for
 from step_studies import N_PEOPLE, N_VARIANTS, Study
@@ -52,10 +54,10 @@ def test_exact__sums_rows_within_their_bounds_by_brute_force(study, method, boun
     request, outcomes = mechanism.terms(one.request), data.outcomes
     exact = mechanism.exact(one.request, data=data, names=one.names, settings=one.settings)
     rng = np.random.default_rng(1)
-    steering = Steering(
+    turned = Steering(
         np.rint(rng.standard_normal((3, N_VARIANTS)) * 2**24) / 2**24, np.arange(3), np.zeros(4)
     )
-    found = exact["rows"].sums(steering)
+    found = exact["rows"].sums(turned)
     bits, options = data.rows(N_VARIANTS).bits, {"n_haplotypes": 2 * N_PEOPLE, "rows": "people"}
     if bounds == "tight":
         row_norm = one.request.row_norm
@@ -64,7 +66,7 @@ def test_exact__sums_rows_within_their_bounds_by_brute_force(study, method, boun
         row_norm = np.sqrt(N_VARIANTS)
         X = half_coded(bits, **options).T
     assert request.row_bound == pytest.approx(row_norm)
-    Z = steered_rows(X, steering, row_norm=row_norm * (1 - 1e-12))
+    Z = steered_rows(X, turned, row_norm=row_norm * (1 - 1e-12))
     groups = [[0, 1, 2]] if outcome_budget == "joint" else [[0], [1], [2]]
     wanted = np.zeros((3, N_VARIANTS + 1), dtype=np.int64)
     values = outcomes.values[N_VARIANTS]
@@ -122,3 +124,32 @@ def test_release__of_another_genotype_budget_is_another_request(study, method):
     draws = [next(draw_step._draws(one, mechanism, [None], data)) for one in settings]
     first, second = (mechanism.drawn_before(one.request) for one in draws)
     assert first != second
+    for config in configs:
+        study.release(config)
+    known = Ledger(study.ledger(configs[0]).path).read().requests.values()
+    stated = [one.identity["steered_by"] for one in known if one.identity["part"][0] == "outcomes"]
+    assert stated == [exact_values(one["steered_by"]) for one in (first, second)]
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_release__is_noted_in_the_ledger_before_it_is_stored(study, method, monkeypatch):
+    """Of a run that is killed before it stores, a machine with other directions gives no second output."""
+    config = study.settings(method, bounds="tight")
+    stored = study.root / "noisy.npz"
+
+    def killed(path, items):
+        book = Ledger(study.ledger(config).path).read()
+        assert book.requests.keys() == book.outputs.keys()
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(draw_step, "save_labelled", killed)
+        with pytest.raises(KeyboardInterrupt):
+            study.release(config)
+    assert not stored.exists()
+    with monkeypatch.context() as patched:
+        patched.setattr(steering, "HERITABILITY", 0.3)
+        with pytest.raises(DpgrsError, match="must give the stored bytes"):
+            study.release(config)
+    assert not stored.exists()
+    assert study.release(config).exists()

@@ -170,3 +170,12 @@ def test_of_outcomes__maps_predictions_back(rng):
     np.testing.assert_allclose(mapped.predict(X), L @ fit.predict(X))
     assert mapped.standard_errors is None
     assert fit.of_outcomes(None) is fit
+
+
+def test_components_of__is_pinned():
+    """What is drawn hangs on each constant: a change of one must raise `MECHANISM_VERSION`."""
+    L = np.array([[0.9, 0.1], [0.5, -0.6], [0.2, 0.97]])
+    Y = np.array([[1.5, np.nan, -9.0], [0.3, -2.0, np.nan], [np.nan, 1.0, np.nan]])
+    found = components_of(Y, L, bound=BOUND) / OUTCOME_STEP
+    assert found.tolist() == [[91156, -118879, -196608], [10104, 92539, 40855]]
+    assert component_map(L).tolist() == [[14266459, 4550943, 1344247], [-2302413, -2148842, 15732963]]

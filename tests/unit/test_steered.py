@@ -5,6 +5,7 @@ from dataclasses import asdict, replace
 import numpy as np
 import pytest
 
+from dpgrs.errors import UsageError
 from dpgrs.genotypes.bits import pack
 from dpgrs.linalg.clipped_statistics import clipped_gram, frequency_rows
 from dpgrs.linalg.denoising import denoised_means, noisy_spectrum
@@ -123,6 +124,21 @@ def test_private_steered_statistics__outcomes_with_budgets_of_their_own_do_not_s
         for slopes in (None, np.array([1.0, 0.002]))
     )
     np.testing.assert_array_equal(plain.steering.matrix, other.steering.matrix)
+
+
+@pytest.mark.parametrize("wrong", ["covariates", "outcomes"])
+def test_private_steered_statistics__raise_on_other_shapes_without_a_number_of_rows(rng, bits, wrong):
+    terms = {"n_covariates": 1, "covariate_bound": 3.0} if wrong == "covariates" else {}
+    request = steered_request(request_of(**terms))
+    gram, names = np.zeros((request.n_columns + 1,) * 2, dtype=np.int64), ["a", "b"]
+    rows, noise = steerable(rng, bits, request), Silence()
+    if wrong == "outcomes":
+        rows = replace(rows, Y=rows.Y[:1])
+    options = {"request": request, "noise": noise, "digest": DIGEST, "outcome_names": names}
+    with pytest.raises(UsageError, match="Steered rows must be of 2 outcomes and [67] variants") as caught:
+        private_steered_statistics(gram, rows, N, **options)
+    assert str(N) not in str(caught.value)
+    assert noise.events == []
 
 
 def test_private_steered_statistics__is_steered_by_the_noisy_numbers(rng, bits):

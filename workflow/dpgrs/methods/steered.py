@@ -8,6 +8,7 @@ from functools import cached_property, lru_cache
 
 import numpy as np
 
+from dpgrs.errors import UsageError
 from dpgrs.linalg.clipped_statistics import CLIPPED_CROSS_STEP
 from dpgrs.linalg.denoising import denoised_means, noisy_spectrum
 from dpgrs.linalg.norms import budget_groups
@@ -78,10 +79,16 @@ def private_steered_statistics(
     Raises
     ------
     UsageError
-        If the statistics do not have the shape of the request.
+        If the statistics or rows do not have the shape of the request, as rows with covariates have not.
     """
     names = outcome_names or [str(number) for number in range(len(rows.Y))]
     require_shapes(gram, None, observed, names=names, request=request)
+    if (len(rows.Y), len(rows.genotypes)) != (len(names), request.n_columns):
+        # numpy's own words would tell how many rows there are.
+        raise UsageError(
+            f"Steered rows must be of {len(names)} outcomes and {request.n_columns} variants, got "
+            f"{len(rows.Y)} and {len(rows.genotypes)}. Leave out covariates, or take `methods: blup`."
+        )
     n, noisy_gram, events = draw_genotypes(gram, n_rows, request=request, noise=noise)
     # Outcomes with budgets of their own must not hang on others.
     is_joint = slopes is not None and len(names) == request.n_outcomes

@@ -4,6 +4,7 @@ from itertools import product
 
 import pytest
 
+from audit_data import make_audit
 from dpgrs.errors import DpgrsError
 from dpgrs.methods.chosen_requests import ScreeningTerms, request_of_rows
 from dpgrs.methods.mechanisms import mechanism_of
@@ -12,11 +13,19 @@ from dpgrs.methods.requests import PrivacyRequest
 from dpgrs.privacy.noise.sources import Rehearsal
 from dpgrs.privacy.statement.boosting_rounds import without_round
 from dpgrs.privacy.statement.content import Total
-from dpgrs.release.draw_check import BY_METHOD, PUBLIC_LD, draw_problems, ld_problems
+from dpgrs.release.claim_check import claim_problems
+from dpgrs.release.draw_check import (
+    BY_METHOD,
+    ON_PUBLIC_LD,
+    ON_TURNED_ROWS,
+    PUBLIC_LD,
+    draw_problems,
+    ld_problems,
+)
 from dpgrs.release.verify import verify_release
 from forged_releases import edit_statement, seal
 from release_choices import make_chosen_release
-from release_data import OUTCOMES, make_bundle, make_events, make_terms
+from release_data import OUTCOMES, make_bundle, make_events, make_statement, make_terms
 from screening_cohorts import N_VARIANTS, NAMES, cohort, frequencies
 
 RELEASED = methods_that("may_be_released")
@@ -72,6 +81,21 @@ def without(statement, place):
 
 def test_by_method__has_every_method_of_a_release():
     assert BY_METHOD.keys() == set(RELEASED)
+
+
+def test_methods__of_public_genotypes_and_of_turned_rows_are_those_of_the_registry():
+    assert set(ON_PUBLIC_LD) == {name for name in RELEASED if METHODS[name].takes_ld}
+    turning = {name for name in RELEASED if "private_steered_statistics" in METHODS[name].audited}
+    assert set(ON_TURNED_ROWS) == turning
+
+
+def test_claim_problems__audits_of_turned_rows_turn_them(tmp_path):
+    """That of plain X'Y has the same noise, but says nothing of what rows become before it."""
+    statement = make_statement(tmp_path, audit=make_audit())
+    assert claim_problems(statement) == []
+    for method in ON_TURNED_ROWS:
+        wanted = ["audit must cover private_steered_statistics"]
+        assert claim_problems(statement | {"method": method}) == wanted
 
 
 @pytest.mark.parametrize("method", RELEASED)

@@ -135,7 +135,7 @@ def test_private_steered_statistics__raise_on_other_shapes_without_a_number_of_r
     if wrong == "outcomes":
         rows = replace(rows, Y=rows.Y[:1])
     options = {"request": request, "noise": noise, "digest": DIGEST, "outcome_names": names}
-    with pytest.raises(UsageError, match="Steered rows must be of 2 outcomes and [67] variants") as caught:
+    with pytest.raises(UsageError, match=r"Steered rows must be of 2 outcomes and [67] variants") as caught:
         private_steered_statistics(gram, rows, N, **options)
     assert str(N) not in str(caught.value)
     assert noise.events == []

@@ -1,8 +1,11 @@
 """Steered X'Y of a study: the rows that are summed, and releases whose data change."""
 
+import json
+
 import numpy as np
 import pytest
 
+from audit_data import make_finding
 from dpgrs.errors import DpgrsError
 from dpgrs.genotypes.bits import pack
 from dpgrs.io.trials import Outcomes
@@ -153,3 +156,15 @@ def test_release__is_noted_in_the_ledger_before_it_is_stored(study, method, monk
             study.release(config)
     assert not stored.exists()
     assert study.release(config).exists()
+
+
+def test_write_release__raise_without_an_audit_of_turned_rows(study):
+    config = study.settings("blup-steered", bounds="tight")
+    noisy, path = study.release(config), study.root / "audit.json"
+    config["release"]["audit_draws"] = 500
+    drawn = ["count", "gram", "cross product"]
+    path.write_text(json.dumps([make_finding(name) for name in drawn]))
+    with pytest.raises(DpgrsError, match="got one missing for private_steered_statistics"):
+        study.bundle(config, noisy, audit=path)
+    path.write_text(json.dumps([make_finding(name) for name in [*drawn, "steered statistics"]]))
+    study.bundle(config, noisy, audit=path)

@@ -11,7 +11,8 @@ from functools import lru_cache
 
 from mpmath import mp
 
-from dpgrs.privacy.statement.audits import mechanism_of
+from dpgrs.privacy.statement.audits import STEERED, mechanism_of
+from dpgrs.release.draw_check import ON_TURNED_ROWS
 
 GAUSSIAN, LAPLACE = "gaussian", "laplace"
 # Text is rounded up at the 15th digit.
@@ -312,6 +313,7 @@ def _audit_problems(statement):
         return []
     audited = [case["mechanism"] for case in audit["mechanisms"]]
     drawn = {mechanism_of(part["statistic"]) for part in statement["mechanisms"]}
+    drawn |= {mechanism_of(STEERED)} if statement["method"] in ON_TURNED_ROWS else set()
     problems = [f"audit must cover {name}" for name in sorted(drawn - set(audited))]
     if len(set(audited)) < len(audited):
         problems.append("audit must name each mechanism once")

@@ -63,6 +63,8 @@ BY_METHOD = {
     "k-bas": (KENDALL, *BOOSTED),
     "s-blup": (Draws("products with the outcome", Scope.EACH, SUBSET), *SEPARATE),
 }
+# Those that turn rows before they sum them, whose audits do so, too.
+ON_TURNED_ROWS = ("blup-steered", "blup-ld")
 # Those without X'X, and the public input that stands for it.
 ON_PUBLIC_LD = ("blup-ld",)
 PUBLIC_LD = "genotypes whose linkage disequilibrium stands for X'X"

@@ -8,13 +8,14 @@ from dpgrs.io.json_files import read_json
 from dpgrs.io.sites import read_chosen_sites
 from dpgrs.io.tables.outcome_loadings import read_outcome_loadings
 from dpgrs.privacy.ledger.ledger import Ledger
-from dpgrs.privacy.statement.audits import summarise_audits
+from dpgrs.privacy.statement.audits import STEERED, summarise_audits
 from dpgrs.privacy.statement.statement import build_statement
 from dpgrs.release.bundle import remove_bundle, write_bundle
 from dpgrs.release.bundle_room import require_same_release
 from dpgrs.release.constants import prediction_constants, published
 from dpgrs.release.content import release_content
 from dpgrs.release.covariates import covariate_weights
+from dpgrs.release.draw_check import ON_TURNED_ROWS
 from dpgrs.release.pgs_catalog import Scores
 from dpgrs.study.identity import fit_settings, public_identity
 from dpgrs.study.provenance import provenance
@@ -136,9 +137,10 @@ def _audits(path, events, settings):
         return None
     if path is None:
         raise DpgrsError(f"A release with `release.audit_draws` = {draws} must have audits. Give --audit.")
+    turned = [STEERED] if settings["methods"][0] in ON_TURNED_ROWS else []
     return summarise_audits(
         read_json(path, kind=list),
-        statistics=[event["statistic"] for event in events],
+        statistics=[*(event["statistic"] for event in events), *turned],
         draws=draws,
         seed=settings["seed"],
     )

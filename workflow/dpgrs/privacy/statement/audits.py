@@ -22,6 +22,8 @@ RESULTS = (
     "parts",
     "is_within_claim",
 )
+# In whose audit rows are turned before they are summed, beside that of plain X'Y.
+STEERED = "steered statistics"
 # What is released by a function that is not called after it.
 FUNCTIONS = {
     "Kendall's correlations": "private_kendall",

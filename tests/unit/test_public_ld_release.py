@@ -15,6 +15,8 @@ from dpgrs.linalg.public_ld import public_ld
 from dpgrs.methods.blup_ld import mismatch_in_words
 from dpgrs.planning.plan import plan_study
 from dpgrs.privacy.ledger.ledger import Ledger
+from dpgrs.release.draw_check import PUBLIC_LD
+from dpgrs.release.verify import verify_release
 from dpgrs.steps import compute_statistics as statistics_step
 from dpgrs.steps import measure_ld as step
 from dpgrs.steps.draw import draw
@@ -24,6 +26,7 @@ from dpgrs.steps.write_release import write_release
 from dpgrs.study.public_ld_files import load_ld
 from dpgrs.study.request_identity import ld_identity
 from dpgrs.study.settings_files import read_settings
+from forged_releases import edit_statement, seal
 from random_cohorts import random_bits
 from step_settings import settings_for
 from step_studies import N_VARIANTS, Study
@@ -179,6 +182,19 @@ def test_write_release__raise_on_other_public_genotypes_than_were_fitted(study, 
     for ld in (other, None):
         with pytest.raises(DpgrsError, match="must be the weights that"):
             bundle(study, ld)
+
+
+def test_verify_release__finds_other_public_genotypes_or_none(study):
+    measure(study, study.ld)
+    bundle(study, study.ld)
+    folder, inputs = study.root / "bundle", study.statement()["public_inputs"]
+    verify_release(folder)
+    (place,) = [place for place, one in enumerate(inputs) if one["name"] == PUBLIC_LD]
+    for forged in ([inputs[place] | {"value": "b" * 64}], []):
+        edit_statement(folder, ["public_inputs"], inputs[:place] + forged + inputs[place + 1 :])
+        seal(folder)
+        with pytest.raises(DpgrsError, match="must name the same public genotypes"):
+            verify_release(folder)
 
 
 def test_measure_release__other_public_genotypes_are_charged_anew(study, monkeypatch):

@@ -79,7 +79,7 @@ def check(receipt, ledger):
 
 
 def complete(receipt, ledger):
-    """Note in the ledger that the output of a release is stored.
+    """Note in the ledger what the output of a release is.
 
     Raises
     ------

@@ -181,6 +181,12 @@ def test_verify_release__finds_loadings_that_do_not_fit(study):
         return str(caught.value)
 
     assert "must be sums of weights of components" in finding(known.replace("0.6", "0.5"))
+    # Of another scale weights would still be sums of them.
+    header, *lines = [line.split("\t") for line in known.splitlines()]
+    for scale in (2.0, 1e300):
+        scaled = [header, *([name, *(repr(float(one) * scale) for one in own)] for name, *own in lines)]
+        text = "".join("\t".join(line) + "\n" for line in scaled)
+        assert "squares add up to at most 1" in finding(text)
     assert "a line of numbers for each outcome and no other" in finding(known.replace("0.6", "high"))
     assert "a line of numbers for each outcome and no other" in finding(known + "d\t0.1\t0.1\n")
     assert "with the digest in the public inputs" in finding(known, is_stated=False)

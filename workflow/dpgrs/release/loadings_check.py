@@ -17,6 +17,8 @@ FILE, STATED = "outcome_loadings.tsv", "loadings of the outcomes on components"
 CROSS = "cross product"
 # Of the largest weight; weights are rounded to ten digits.
 TOLERANCE = 1e-8
+# Of an outcome's variance of 1, what components carry, but for roundings of loadings that were printed.
+LARGEST_SHARE = 1.05
 
 
 def loadings_problems(statement, files):
@@ -45,12 +47,14 @@ def loadings_problems(statement, files):
         L = np.empty(0)
     if L.ndim != 2 or loadings or not np.isfinite(L).all():
         return [f"{FILE} must have a line of numbers for each outcome and no other"]
+    if np.abs(L).max(initial=0) > LARGEST_SHARE or (L**2).sum(axis=1).max(initial=0) > LARGEST_SHARE:
+        return [f"{FILE} must have loadings whose squares add up to at most 1 for an outcome"]
     if problems := _entry_problems(statement, files, n_drawn=L.shape[1]):
         return problems
     scores = [read_scoring_file(files[score["file"]]) for score in statement["scores"]]
     W = np.array([list(map(float, score.numbers)) for score in scores])
     rest = W - L @ np.linalg.lstsq(L, W, rcond=None)[0]
-    if np.abs(rest).max() > TOLERANCE * np.abs(W).max():
+    if not np.abs(rest).max() <= TOLERANCE * np.abs(W).max():
         return ["the weights of the outcomes must be sums of weights of components, by their loadings"]
     return []
 

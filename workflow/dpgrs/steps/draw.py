@@ -79,7 +79,7 @@ def draw(
     loadings : public loadings of principal components; of a release.
     trial : number of the trial, from 1.
     output : what was drawn.
-    events : record of what was drawn, JSON; in a release all is complete in the ledger once both are stored.
+    events : record of what was drawn, JSON; of a release the ledger knows all before they are stored.
     seconds : the time that each draw took; of a benchmark.
     """
     drawing = mechanism_named(mechanism)

@@ -9,9 +9,13 @@ truth. A law that keeps the bars then fails a test with probability 1e-6 at most
 
 import numpy as np
 import pytest
+from scipy.stats import norm
 from scipy.stats import t as student
 
-from dpgrs.linalg.denoising import denoised_means
+from dpgrs.linalg.attenuation import clip_slopes
+from dpgrs.linalg.denoising import denoised_means, noisy_spectrum
+from dpgrs.linalg.norms import outcome_norm
+from dpgrs.linalg.steering import steer
 from dpgrs.methods.blup import fit_blup
 
 N_TRIALS, FALSE_FAILURE = 20, 1e-6
@@ -19,6 +23,10 @@ N_ROWS, N_VARIANTS = 3000, 60
 NOISE = 12.0  # standard deviation of an entry of X'X, in the cases of full protection
 FEW = {"n_outcomes": 10, "bars": (0.93, 0.97)}
 ONE = {"n_outcomes": 1, "bars": (0.91, 0.98)}
+THREE = {"n_outcomes": 3, "bars": FEW["bars"]}
+# Of 0/1 outcomes the stated heritability is that of the outcome, not of its liability.
+PREVALENCE = 0.05
+OF_BINARY = 0.5 * norm.pdf(norm.isf(PREVALENCE)) ** 2 / (PREVALENCE * (1 - PREVALENCE))
 
 
 def haplotypes(rng):
@@ -31,24 +39,64 @@ def haplotypes(rng):
     return (chain > thresholds) - 0.5
 
 
-def cohort_coverage(seed, *, n_outcomes, is_full, heritability, h2=0.5, noise=60.0, width=1.0):
-    """Return the share of effects that their intervals cover, in one cohort of outcomes of true h2."""
+def cohort_coverage(seed, *, n_outcomes, width=1.0, **terms):
+    """Return the share of effects that their intervals cover, in one cohort."""
+    theta, fit = fitted_cohort(seed, n_outcomes=n_outcomes, **terms)
+    return (np.abs(fit.weights - theta) < 1.96 * width * fit.standard_errors).mean()
+
+
+def fitted_cohort(
+    seed,
+    *,
+    n_outcomes,
+    is_full,
+    heritability,
+    h2=0.5,
+    noise=60.0,
+    prevalence=None,
+    is_clipped=False,
+    is_steered=False,
+):
+    """Return the effects of a cohort of outcomes of true h2, and their fit.
+
+    Outcomes with a prevalence are 0/1, of liabilities of this h2. Clipped ones are clipped by tight bounds,
+    which the fit undoes.
+    """
     rng = np.random.default_rng(seed)
     X = haplotypes(rng)
     centred = X - X.mean(axis=0)
     theta = rng.standard_normal((n_outcomes, N_VARIANTS)) * np.sqrt(h2 / centred.var(axis=0).sum())
     Y = theta @ centred.T + np.sqrt(1 - h2) * rng.standard_normal((n_outcomes, N_ROWS))
+    if prevalence is not None:
+        spread = np.sqrt(prevalence * (1 - prevalence))
+        Y = ((norm.isf(prevalence) < Y) - prevalence) / spread
+        theta = theta * (norm.pdf(norm.isf(prevalence)) / spread)
     cross_sd = noise * np.sqrt(n_outcomes)
-    cross = Y @ X + cross_sd * rng.standard_normal((n_outcomes, N_VARIANTS))
+    terms = {"cross_sd": cross_sd, "heritability": heritability}
+    if is_clipped:
+        bound = outcome_norm(n_outcomes, factor=1.05, bound=3.0)
+        Y = np.clip(Y, -3, 3)
+        Y *= np.minimum(1, bound / np.linalg.norm(Y, axis=0))
+        prevalences = np.full(n_outcomes, np.nan if prevalence is None else prevalence)
+        terms["slopes"] = clip_slopes(prevalences, bound=3.0, norm=bound, n_shared=n_outcomes)
+    of_cross = cross_sd * rng.standard_normal((n_outcomes, N_VARIANTS))
     design = np.c_[X, np.full(N_ROWS, 0.5)]
     gram_sd = NOISE if is_full else 0.0
     upper = np.triu(rng.standard_normal((N_VARIANTS + 1,) * 2), k=1) * gram_sd
     gram = design.T @ design + upper + upper.T
     means = denoised_means(gram, N_ROWS, gram_sd=gram_sd)
     G_c = gram[:-1, :-1] - N_ROWS * np.outer(means, means)
-    terms = {"gram_sd": gram_sd, "cross_sd": cross_sd, "means": means, "heritability": heritability}
-    fit = fit_blup(G_c, cross, N_ROWS, **terms)
-    return (np.abs(fit.weights - theta) < 1.96 * width * fit.standard_errors).mean()
+    terms |= {"gram_sd": gram_sd, "means": means}
+    if not is_steered:
+        return theta, fit_blup(G_c, Y @ X + of_cross, N_ROWS, **terms)
+    bounds = {"row_norm": np.sqrt(centred.var(axis=0).sum()), "rows": "haplotypes", "centre": means}
+    spectrum = noisy_spectrum(G_c, gram_sd=gram_sd)
+    steering = steer(spectrum, N_ROWS, noise_sd=cross_sd, **bounds)
+    Z = (X - steering.centre) @ steering.matrix.T
+    Z *= np.minimum(1, bounds["row_norm"] / np.linalg.norm(Z, axis=1, keepdims=True))
+    assert len(steering.places) < N_VARIANTS  # along the others nothing is released
+    of_cross[:, : len(steering.places)] += Y @ Z
+    return theta, fit_blup(G_c, of_cross, N_ROWS, steering=steering, **terms)
 
 
 def is_within(coverages, bars):
@@ -62,6 +110,15 @@ CASES = [
     pytest.param(ONE, {"is_full": False, "heritability": None}, id="label, 1 outcome"),
     pytest.param(
         {"n_outcomes": 10, "bars": ONE["bars"]}, {"is_full": True, "heritability": 0.5}, id="full, h2 stated"
+    ),
+    pytest.param(
+        FEW, {"is_full": True, "heritability": 0.5, "is_steered": True, "noise": 150.0}, id="steered"
+    ),
+    pytest.param(THREE, {"is_full": True, "heritability": 0.5, "is_clipped": True}, id="clipped"),
+    pytest.param(
+        THREE,
+        {"is_full": True, "heritability": OF_BINARY, "is_clipped": True, "prevalence": PREVALENCE},
+        id="clipped 0/1 outcomes",
     ),
 ]
 

@@ -13,7 +13,8 @@ from dpgrs.linalg.public_ld import public_ld
 from dpgrs.linalg.statistics import OUTCOME_STEP, gram
 from dpgrs.linalg.steering import SteerableRows, Steering, steer
 from dpgrs.methods.blup import fit_blup
-from dpgrs.methods.blup_ld import fit_blup_ld, ld_request
+from dpgrs.methods.blup_ld import blup_ld, fit_blup_ld, ld_request
+from dpgrs.methods.fits import FitTerms, blup_steered
 from dpgrs.methods.requests import PrivacyRequest
 from dpgrs.methods.reusecov import private_statistics
 from dpgrs.methods.steered import private_steered_statistics, steered_request
@@ -199,6 +200,25 @@ def test_fit_blup__of_steered_rows_is_the_plain_formula(rng):
     # What was not released is as uncertain as before.
     variance = t2 * np.eye(D) - t2**2 * G @ M.T @ np.linalg.solve(covariance, M @ G)
     np.testing.assert_allclose(found.standard_errors**2, np.tile(np.diag(variance), (2, 1)), rtol=1e-9)
+
+
+@pytest.mark.parametrize("heritability", [0.5, None])
+def test_fits__give_standard_errors_where_these_are_calibrated(rng, bits, heritability):
+    """With the cohort's own Gram matrix and a stated heritability: docs/blup.md and docs/public_ld.md."""
+    ld, options = ld_of(bits), {"noise": BenchmarkNoise(2), "digest": DIGEST}
+    terms = FitTerms(0.0, heritability=heritability, ld={D: ld})
+    request = steered_request(request_of())
+    rows = steerable(rng, bits, request)
+    drawn = private_steered_statistics(exact_gram(bits), rows, N, request=request, **options)
+    errors = blup_steered(drawn, request=request, terms=terms).standard_errors
+    if heritability is None:
+        assert errors is None
+    else:
+        assert errors.shape == (2, D)
+        assert (errors > 0).all()
+    request = ld_request(request_of())
+    drawn = private_steered_statistics(None, rows, N, request=request, ld=ld, **options)
+    assert blup_ld(drawn, request=request, terms=terms).standard_errors is None
 
 
 def test_fit__steered_rows_of_all_directions_alike_are_those_of_x_y(rng, bits):

@@ -16,7 +16,6 @@ from dpgrs.linalg.attenuation import clip_slopes
 from dpgrs.linalg.clipped_statistics import grid_frequency
 from dpgrs.linalg.public_ld import PublicLd
 from dpgrs.linalg.statistics import column_moments
-from dpgrs.methods.blup_model import ratio_where
 from dpgrs.methods.reusecov import (
     NoisyStatistics,
     private_count,
@@ -206,10 +205,12 @@ def _sample(frequency, n, F, *, rows, stream):
     L = stream.standard_normal((d, min(d, degrees)))
     if degrees >= d:
         L = np.tril(L, -1) + np.diag(np.sqrt(stream.chisquare(degrees - np.arange(d))))
-    L = L if F is None else F @ L
-    # Unit rows make it a correlation matrix; a variant that did not vary in the panel has none.
-    squares = np.sum(L * L, axis=1)
-    L *= np.sqrt(ratio_where(sample_variance, squares, where=squares > 0))[:, np.newaxis]
+    if F is None:
+        # Unit rows make it a correlation matrix.
+        L *= np.sqrt(sample_variance / np.sum(L * L, axis=1))[:, np.newaxis]
+    else:
+        # What does not vary in the population does not in any sample.
+        L = np.sqrt(column_moments(frequency, rows=rows)[1] / n)[:, np.newaxis] * (F @ L)
     return L, sample_mean
 
 

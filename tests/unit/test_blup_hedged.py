@@ -114,6 +114,23 @@ def _of_public(ld, cross, terms):
     return seen, *OverMismatches(seen).average(_linearly)
 
 
+def test_fit_blup_hedged__shares_causes_on_public_genotypes_only_where_its_own_fit_does(monkeypatch):
+    rng, asked = np.random.default_rng(21), []
+    _, noisy, cross, _ = cohort(rng, population(0.8), gram_sd=10, cross_sd=10, n_outcomes=40)
+    ld, terms = panel(rng, population(0.8)), {"gram_sd": 10, "cross_sd": 10}
+
+    def fit(self, *, may_share):
+        asked.append(may_share)
+        return fit_of(self, may_share=may_share)
+
+    fit_of = OverMismatches.fit
+    monkeypatch.setattr(OverMismatches, "fit", fit)
+    fit_blup_hedged(noisy, ld, cross, N, **terms)
+    one_cause = np.outer(rng.standard_normal(40), cross[0])
+    fit_blup_hedged(noisy, ld, one_cause + 10 * rng.standard_normal(cross.shape), N, **terms)
+    assert asked == [False, True]
+
+
 def test_fit_blup_hedged__without_public_variation_is_the_own_fit():
     rng = np.random.default_rng(7)
     _, noisy, cross, _ = cohort(rng, population(0.5), gram_sd=20, cross_sd=10, n_outcomes=1)

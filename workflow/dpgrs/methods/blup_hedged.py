@@ -22,7 +22,7 @@ import numpy as np
 from scipy.special import ndtr
 
 from dpgrs.linalg.denoising import noisy_spectrum
-from dpgrs.methods.blup import BlupFit, OutcomesSeen
+from dpgrs.methods.blup import BlupFit, OutcomesSeen, fit_blup
 from dpgrs.methods.blup_ld import OverMismatches
 from dpgrs.methods.blup_shared import fit_blup_shared
 from dpgrs.methods.fits import STEPS_OF_SHARED, by_model
@@ -71,7 +71,9 @@ def fit_blup_hedged(gram, ld, cross, n, *, gram_sd, cross_sd, means=None, herita
     difference = judged.explained(gram) - _explained_by_own(gram, cross, n, gram_sd=gram_sd, **own_terms)
     spread = judged.spread(judged.weights - own.weights, gram)
     share = float(ndtr(difference.sum() / spread)) if spread > 0 else 0.0
-    fit, _ = public.fit()
+    # People of another ancestry can make outcomes seem to share causes.
+    plain = fit_blup(gram, cross, n, gram_sd=gram_sd, **own_terms)
+    fit, _ = public.fit(may_share=not np.array_equal(own.weights, plain.weights))
     return BlupFit(
         own.weights + share * (fit.weights - own.weights),
         None,

@@ -133,14 +133,19 @@ class OverMismatches:
                 total = parts if total is None else [sum(pair) for pair in zip(total, parts, strict=True)]
         return tuple(total)
 
-    def fit(self):
-        """Return the BlupFit and the most probable Mismatch, as `fit_blup_ld` does."""
+    def fit(self, *, may_share=True):
+        """Return the BlupFit and the most probable Mismatch, as `fit_blup_ld` does.
+
+        Parameters
+        ----------
+        may_share : bool, whether outcomes may share causes.
+        """
         seen, evidence = self.seen, self.evidence
         likely = MISMATCHES[np.argmax(evidence + np.log(PRIOR_OF_TOLD))]
         if seen.effects is not None:
             weights, heritability, correlations = self.average(_fitted)
             return BlupFit(weights, None, heritability, correlations), likely
-        shared = shared_fit(self.tried[np.argmax(evidence + np.log(PRIOR))])
+        shared = shared_fit(self.tried[np.argmax(evidence + np.log(PRIOR))]) if may_share else None
         if shared is not None:
             return shared, likely
         weights, heritability = self.average(_fitted)

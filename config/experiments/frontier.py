@@ -11,15 +11,21 @@ import time
 from pathlib import Path
 from typing import NamedTuple
 
+import numpy as np
 import pandas as pd
+from matplotlib.ticker import NullLocator
 
 from dpgrs.io.genotype_files import find_genotype_files, genotype_header
 from dpgrs.io.tables.tables import read_populations
+from dpgrs.methods.registry import METHODS
 from dpgrs.public_random import uniforms
+from dpgrs.reporting.svg import INK, new_figure, styled
+from dpgrs.study.panel_terms import takes_ld
 
 PROJECT = Path(__file__).resolve().parents[2]
 CONFIG = Path(__file__).with_suffix(".yaml")
 TABLE = Path("results", "frontier", "table.tsv")
+FIGURE = TABLE.with_name("figure.png")
 # In the folder of data.
 REGION, GENOME = (
     {"source": "vcf", "vcf": "1kg/phase3_chr1_region/chr1_11697036-11836540.vcf.gz", "chromosomes": ["1"]},
@@ -68,8 +74,15 @@ def outcomes(*count, **terms):
     return {"outcomes": terms | {"count": list(count)}}
 
 
+# What the PRIMO paper does under full protection, on the same people.
+PAPER = {
+    "methods": ["ridge", "reusecov-gauss", "reusecov-ellipsoid"],
+    "privacy": {"bounds": "worst-case", "accounting": "paper", "gram_share": 0.5},
+    "regression": {"lambda": 0.1},
+}
 CASES = [
     *(Case("matched", {}, seed) for seed in (1, 2, 3)),
+    *(Case("paper", PAPER, seed) for seed in (1, 2, 3)),
     Case("person", {"privacy": {"unit": "person"}}),
     *(Case(f"panel-{name}", {}, cohort=ADMIXED, reference=(name,)) for name in ("EUR", "EAS", "AFR")),
     Case("factors", outcomes(100, 1000, factors=10)),
@@ -126,7 +139,9 @@ def settings_of(case, data, *, sizes=None, counts=None):
         paths = [TABLE.with_name(f"{case.name}-{side}.txt") for side in ("cohort", "reference")]
         for path, people in zip(paths, found, strict=True):
             write_list(path, people)
-        settings |= {"people": {"keep": str(paths[0])}, "public": {"reference": vcf, "keep": str(paths[1])}}
+        settings["people"] = {"keep": str(paths[0])}
+        if takes_ld(settings.get("methods", ["blup-ld"])):
+            settings["public"] = {"reference": vcf, "keep": str(paths[1])}
     for section, key, values in (("panel", "size", sizes), ("outcomes", "count", counts)):
         if values:
             settings[section] = settings.get(section, {}) | {key: values}
@@ -196,6 +211,49 @@ def in_markdown(table):
         yield f"| {group} | {cell} | {' | '.join(found)} | {REFERENCE.get(key, '')} |"
 
 
+# A line of the figure: the groups and the methods, of which the best of each cell is taken.
+LINES = {
+    "no privacy": ("matched", ["ridge"], INK),
+    "public LD, known ancestry": ("matched", ["blup-ld"], METHODS["blup-ld"].look[0]),
+    "public LD, hedged": ("matched", ["blup-hedged"], METHODS["blup-hedged"].look[0]),
+    "BLUP, the cohort's own LD": ("matched", ["blup"], METHODS["blup"].look[0]),
+    "PRIMO's ReuseCov": ("paper", PAPER["methods"][1:], METHODS["reusecov-gauss"].look[0]),
+}
+
+
+def draw(table, path, *, n_variants=400):
+    """Draw R^2 against the number of outcomes, a panel for each epsilon, and write it as PNG."""
+    found = table[table["n_variants"] == n_variants]
+    epsilons = sorted(found["epsilon"].dropna().unique())
+    with styled():
+        figure, (axes,) = new_figure(
+            520, 230, left=40, right=12, top=24, bottom=62, ncols=max(len(epsilons), 1), sharey=True
+        )
+        for axis, epsilon in zip(axes, epsilons, strict=False):
+            for name, (group, methods, colour) in LINES.items():
+                own = found[(found["group"] == group) & found["method"].isin(methods)]
+                own = own[own["epsilon"].isna() | (own["epsilon"] == epsilon)]
+                means = own.groupby(["n_outcomes", "method"])["r2"].mean().groupby("n_outcomes").max()
+                style = "--" if name == "no privacy" else "-"
+                axis.plot(
+                    means.index,
+                    np.maximum(means, 0),
+                    style,
+                    color=colour,
+                    marker="o",
+                    markersize=3.5,
+                    label=name,
+                )
+            axis.set(xscale="log", title=f"epsilon {epsilon:g}", xlabel="outcomes", ylim=(-0.01, 0.55))
+            axis.xaxis.set_minor_locator(NullLocator())
+            axis.set_xticks(
+                sorted(found["n_outcomes"].unique()), map(str, sorted(found["n_outcomes"].unique()))
+            )
+        axes[0].set_ylabel("R² in other people (0 where it is below)")
+        figure.legend(*axes[0].get_legend_handles_labels(), loc="lower center", ncols=3)
+        figure.savefig(path, dpi=200)
+
+
 def _figure(values):
     if values.empty:
         return ""
@@ -224,7 +282,10 @@ def main(arguments=None):
             settings = settings_of(case, given.data, sizes=given.size, counts=given.count)
             if not run(case, settings, cores=given.cores):
                 failed.append(case.name)
-    print(*in_markdown(gather()), sep="\n")
+    table = gather()
+    print(*in_markdown(table), sep="\n")
+    if not table.empty:
+        draw(table, FIGURE)
     if failed:
         print(f"Failed: {', '.join(failed)}.", file=sys.stderr)
     return 1 if failed else 0

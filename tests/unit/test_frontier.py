@@ -44,13 +44,16 @@ def test_cases__are_studies_on_people_of_their_own(frontier, data):
             for name, part in settings.items()
         }
         config = resolve(merged)
-        assert config["privacy"]["bounds"] == "tight"
+        assert (config["privacy"]["bounds"] == "tight") == (case.group != "paper")
         studies.add(config["study"])
         if case.cohort is None:
             assert config["people"]["keep"] is config["public"]["reference"] is None
             assert "blup-ld" not in config["methods"]
             continue
-        sides = [Path(config[section]["keep"]).read_text().split() for section in ("people", "public")]
+        lists = [frontier.TABLE.with_name(f"{case.name}-{side}.txt") for side in ("cohort", "reference")]
+        assert config["people"]["keep"] == str(lists[0])
+        assert config["public"]["keep"] == (None if case.group == "paper" else str(lists[1]))
+        sides = [path.read_text().split() for path in lists]
         assert not set(sides[0]) & set(sides[1])
         n_cohort = round(20 * case.cohort) if isinstance(case.cohort, float) else 8
         assert [len(side) for side in sides] == [n_cohort, 4 if case.reference else 20 - n_cohort]
@@ -111,5 +114,6 @@ def test_main__gathers_what_is_done_and_tells_what_failed(frontier, data, monkey
     ]
     table = pd.read_csv(frontier.TABLE, sep="\t")
     assert table["case"].tolist() == ["matched-1"] * 2 + ["matched-3"] * 2
+    assert frontier.FIGURE.read_bytes().startswith(b"\x89PNG")
     with pytest.raises(SystemExit):
         frontier.main([str(data), "other"])

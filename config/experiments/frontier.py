@@ -83,6 +83,8 @@ PAPER = {
 CASES = [
     *(Case("matched", {}, seed) for seed in (1, 2, 3)),
     *(Case("paper", PAPER, seed) for seed in (1, 2, 3)),
+    # Some 2,400 training rows in place of 2,000.
+    *(Case("more-people", outcomes(10) | {"panel": {"size": [400]}}, seed, cohort=0.6) for seed in (1, 2, 3)),
     Case("person", {"privacy": {"unit": "person"}}),
     *(Case(f"panel-{name}", {}, cohort=ADMIXED, reference=(name,)) for name in ("EUR", "EAS", "AFR")),
     Case("factors", outcomes(100, 1000, factors=10)),
@@ -100,6 +102,7 @@ REFERENCE = {
     ("matched", 1, 400, 100): "blup .109, blup-ld .208",
     ("matched", 5, 400, 10): "blup .367, blup-ld .397",
     ("matched", 5, 400, 1000): "blup .204, blup-ld .245",
+    ("more-people", 1, 400, 10): "blup-ld .345",
     ("panel-EUR", 5, 400, 10): "blup .31, blup-ld .28",
     ("panel-EAS", 5, 400, 10): "blup .31, blup-ld .23",
     ("panel-AFR", 5, 400, 10): "blup .31, blup-ld .14",

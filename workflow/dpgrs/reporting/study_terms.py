@@ -47,7 +47,7 @@ def method_facts(study, methods):
         stated = study.stated_heritability
         words = "estimated from the released statistics" if stated is None else f"stated as {stated:g}"
         facts.append(Fact("Heritability for BLUP", words))
-    facts += [Fact("Choice of a method", words) for words in study.choice]
+    facts += [Fact("Choice of a method", words.replace("`", "")) for words in study.choice]
     facts += [Fact("Public effects", words) for words in study.effects]
     if "joint_projection" in read:
         words = (
@@ -79,7 +79,7 @@ def distinct_terms(data):
 
 def has_bounds(methods):
     """Tell whether any of some methods is fitted from statistics within the study's bounds."""
-    return any(METHODS[method].is_post_processing for method in methods)
+    return any(METHODS[method].is_post_processing or METHODS[method].is_steered for method in methods)
 
 
 def _bounds(study):

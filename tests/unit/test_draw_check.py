@@ -201,6 +201,7 @@ def test_ld_problems__public_genotypes_are_named_where_they_stand_for_a_draw():
         found("blup-ld", [one, one], ld=one),
         found("blup-ld", ["none"], ld="none"),
         found("blup", [one], ld=one),
+        found("blup-hedged", []),
     ):
         assert len(forged) == 1
 

@@ -184,6 +184,12 @@ def test_write_release__raise_on_other_public_genotypes_than_were_fitted(study, 
             bundle(study, ld)
 
 
+def test_fit_weights__raise_on_other_public_genotypes_than_steered(study, monkeypatch):
+    other, _ = ld_file(study.root / "other.npz", monkeypatch, seed=2)
+    with pytest.raises(DpgrsError, match="must be that by which X'Y was drawn"):
+        fit(study, other)
+
+
 def test_verify_release__finds_other_public_genotypes_or_none(study):
     measure(study, study.ld)
     bundle(study, study.ld)

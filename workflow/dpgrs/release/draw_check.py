@@ -1,4 +1,4 @@
-"""Check that a privacy statement lists every draw that its method needs, and what stands for one."""
+"""Check that a privacy statement lists every draw and all public genotypes that its method needs."""
 
 import re
 from collections import Counter
@@ -65,9 +65,9 @@ BY_METHOD = {
 }
 # Those that turn rows before they sum them, whose audits do so, too.
 ON_TURNED_ROWS = ("blup-steered", "blup-ld")
-# Those without X'X, and the public input that stands for it.
-ON_PUBLIC_LD = ("blup-ld",)
-PUBLIC_LD = "genotypes whose linkage disequilibrium stands for X'X"
+# Those that take a public input: which.
+ON_PUBLIC_LD = ("blup-ld", "blup-hedged")
+PUBLIC_LD = "genotypes whose linkage disequilibrium the fit takes"
 # Of methods of other packages, which say so themselves.
 BY_METHOD |= {point.name: point.load() for point in entry_points(group="dpgrs.draws")}
 ACCURACY = Draws("accuracy", Scope.BUDGET)

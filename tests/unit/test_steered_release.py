@@ -8,7 +8,7 @@ import pytest
 from audit_data import make_finding
 from dpgrs.errors import DpgrsError
 from dpgrs.genotypes.bits import pack
-from dpgrs.io.trials import Outcomes
+from dpgrs.io.trials import Outcomes, load_labelled, save_labelled
 from dpgrs.linalg import steering
 from dpgrs.linalg.clipped_statistics import frequency_rows, half_coded
 from dpgrs.linalg.statistics import OUTCOME_STEP
@@ -17,6 +17,7 @@ from dpgrs.methods.mechanisms import mechanism_of
 from dpgrs.privacy.ledger.ledger import Ledger
 from dpgrs.steps import draw as draw_step
 from dpgrs.study import training_data
+from dpgrs.study.released import load_released
 from dpgrs.study.request_identity import exact_values
 from dpgrs.study.training_data import TrainingData
 from step_settings import settings_for
@@ -168,3 +169,14 @@ def test_write_release__raise_without_an_audit_of_turned_rows(study):
         study.bundle(config, noisy, audit=path)
     path.write_text(json.dumps([make_finding(name) for name in [*drawn, "steered statistics"]]))
     study.bundle(config, noisy, audit=path)
+
+
+def test_load_released__raise_on_another_public_number_of_rows(study):
+    """It is drawn by no request, but weights hang on it."""
+    config = study.settings("blup-ld", bounds="tight", neighbours="replace-one")
+    path, book = study.release(config), Ledger(study.ledger(config).path).read()
+    ((label, arrays),) = load_labelled(path)
+    assert load_released(path, book)[0]["n"] == N_PEOPLE
+    save_labelled(path, [(label | {"n": N_PEOPLE + 1}, arrays)])
+    with pytest.raises(DpgrsError, match="must be what the ledger charged for"):
+        load_released(path, book)

@@ -105,7 +105,7 @@ def release_content(
             *covariate_inputs(settings, loadings),
         ),
         post_processing=(
-            *choice_in_words(settings),
+            *choice_in_words(settings, says_default=False),
             *_post_processing(fit, is_counted=missing == Missing.COUNTED),
             *([MAPPED.format(names=", ".join(label["components"]))] if "components" in label else ()),
             *_found_in_words(fitted, label["outcomes"]),

@@ -256,7 +256,7 @@ def _study_info(settings, panel, outcomes, metrics, covariates, **counted):
         outcome_budget=settings["privacy"]["outcome_budget"],
         seed=settings["seed"],
         has_public_sites=has_public_sites(settings),
-        choice=tuple(choice_in_words(settings)),
+        choice=tuple(choice_in_words(settings, says_default=False)),
         **counted,
         covariates=() if covariates is None else covariates.names,
         covariate_bound=settings["covariates"]["bound"],

@@ -6,7 +6,7 @@ from dpgrs.errors import DpgrsError
 from dpgrs.methods.registry import METHODS
 from dpgrs.types import Bounds
 
-AUTO = "auto"
+AUTO, DEFAULT = "auto", "blup"
 # X'Y of so many outcomes under one budget gains by steering, whatever the unit (docs/blup.md).
 MANY_OUTCOMES = 100
 # What it chooses from, the first that is called for, and why.
@@ -15,7 +15,7 @@ REASONS = {
     "blup-hedged": "public genotypes are at hand, and the released numbers show how far they fit",
     "blup-steered": f"{MANY_OUTCOMES} outcomes or more share a budget, and X'Y is steered by the noisy X'X",
     "blup-shared": f"{MANY_OUTCOMES} outcomes or more are released together, and may share causes",
-    "blup": "few outcomes are released from the cohort's own X'X and X'Y",
+    DEFAULT: "few outcomes are released from the cohort's own X'X and X'Y",
 }
 
 
@@ -44,9 +44,16 @@ def with_chosen_methods(config):
     return config | {"methods": list(dict.fromkeys(found))}
 
 
-def choice_in_words(config):
-    """Say which methods of a study `methods: auto` takes, and why: a list of str, a line each."""
+def choice_in_words(config, *, says_default=True):
+    """Say which methods of a study `methods: auto` takes, and why: a list of str, a line each.
+
+    Parameters
+    ----------
+    config : dict with every key of the schema.
+    says_default : bool, whether to say it of the default of a release, too.
+    """
     chosen = [name for name in chosen_methods(config) if name in config["methods"]]
+    chosen = [name for name in chosen if says_default or name != DEFAULT]
     return [f"`methods: auto` takes {name} here: {REASONS[name]}." for name in chosen]
 
 

@@ -108,9 +108,14 @@ def test_release__accuracy_of_other_public_genotypes_is_another_request(copy, si
 def test_release__hedged_draws_a_gram_matrix_and_says_how_much_public_genotypes_tell(copy):
     """Its draws are those of `blup`, of which public genotypes are no part; its weights are another fit."""
     own = {"study": "hedged", "evaluation": {"metrics": "withheld"}, "release": RELEASE["release"]}
-    assert "Charged: epsilon" in run(copy, SETTINGS | own | {"methods": ["blup-hedged"]}).stdout
+    end = run(copy, SETTINGS | own | {"methods": "auto"}).stdout
+    said = "`methods: auto` takes blup-hedged here"
+    assert said in end
+    assert "Charged: epsilon" in end
     statement = json.loads(bundle(copy, "hedged")["privacy_statement.json"])
     assert [one["statistic"] for one in statement["mechanisms"]] == ["count", "gram", "cross product"]
+    assert statement["method"] == "blup-hedged"
+    assert statement["post_processing"][0].startswith(said)
     assert statement["fit"]["ld"] in [one["value"] for one in statement["public_inputs"]]
     assert any(
         said.startswith("The fit on public genotypes has a share of") for said in statement["post_processing"]

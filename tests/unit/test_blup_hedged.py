@@ -95,7 +95,8 @@ def test_fit_blup_hedged__shares_by_what_each_explains():
         _, noisy, cross, _ = cohort(rng, population(0.8), gram_sd=gram_sd, cross_sd=10)
         ld = panel(rng, population(0.8, reverse=reverse))
         terms = {"cross_sd": 10, "heritability": 0.5}
-        fit, share = fit_blup_hedged(noisy, ld, cross, N, gram_sd=gram_sd, **terms)
+        fit = fit_blup_hedged(noisy, cross, N, ld=ld, gram_sd=gram_sd, **terms)
+        share = fit.public_share
         own = fit_blup_shared(noisy, cross, N, gram_sd=gram_sd, **terms).weights
         public, _ = fit_blup_ld(ld, cross, N, **terms)
         np.testing.assert_allclose(fit.weights, own + share * (public.weights - own), rtol=1e-12, atol=1e-14)
@@ -125,9 +126,9 @@ def test_fit_blup_hedged__shares_causes_on_public_genotypes_only_where_its_own_f
 
     fit_of = OverMismatches.fit
     monkeypatch.setattr(OverMismatches, "fit", fit)
-    fit_blup_hedged(noisy, ld, cross, N, **terms)
+    fit_blup_hedged(noisy, cross, N, ld=ld, **terms)
     one_cause = np.outer(rng.standard_normal(40), cross[0])
-    fit_blup_hedged(noisy, ld, one_cause + 10 * rng.standard_normal(cross.shape), N, **terms)
+    fit_blup_hedged(noisy, one_cause + 10 * rng.standard_normal(cross.shape), N, ld=ld, **terms)
     assert asked == [False, True]
 
 
@@ -135,9 +136,9 @@ def test_fit_blup_hedged__without_public_variation_is_the_own_fit():
     rng = np.random.default_rng(7)
     _, noisy, cross, _ = cohort(rng, population(0.5), gram_sd=20, cross_sd=10, n_outcomes=1)
     nothing = public_ld(np.zeros((5, D)), contig=np.full(D, "1"), position=np.arange(D), rows_per_person=1)
-    fit, share = fit_blup_hedged(noisy, nothing, cross, N, gram_sd=20, cross_sd=10)
+    fit = fit_blup_hedged(noisy, cross, N, ld=nothing, gram_sd=20, cross_sd=10)
     own = fit_blup_shared(noisy, cross, N, gram_sd=20, cross_sd=10)
-    assert share == 0
+    assert fit.public_share == 0
     np.testing.assert_array_equal(fit.weights, own.weights)
 
 
@@ -146,9 +147,9 @@ def test_fit_blup_hedged__noise_that_hides_the_genotypes_leaves_the_public_fit()
     _, noisy, cross, _ = cohort(rng, population(0.8), gram_sd=0, cross_sd=10)
     hidden = noisy - 10**5 * np.eye(D)  # of a trace below 0: nothing is seen
     ld = panel(rng, population(0.8))
-    fit, share = fit_blup_hedged(hidden, ld, cross, N, gram_sd=10**4, cross_sd=10)
+    fit = fit_blup_hedged(hidden, cross, N, ld=ld, gram_sd=10**4, cross_sd=10)
     assert np.isfinite(fit.weights).all()
-    assert 0 <= share <= 1
+    assert 0 <= fit.public_share <= 1
 
 
 def test_share_in_words():

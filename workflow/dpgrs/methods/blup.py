@@ -45,12 +45,14 @@ class BlupFit:
         95 % interval is 1.96 of them to either side.
     heritability : (n_outcomes,) float64, estimated or as stated.
     correlations : (n_outcomes,) float64, mean genetic correlations with public effects; None without these.
+    public_share : () float64, as in `dpgrs.linalg.linear_fit.LinearFit`.
     """
 
     weights: np.ndarray
     standard_errors: np.ndarray | None
     heritability: np.ndarray
     correlations: np.ndarray | None = None
+    public_share: np.ndarray | None = None
 
 
 def fit_blup(

@@ -38,7 +38,7 @@ STEPS = (
 )
 
 
-def fit_blup_hedged(gram, ld, cross, n, *, gram_sd, cross_sd, means=None, heritability=None, **known):
+def fit_blup_hedged(gram, cross, n, *, ld, gram_sd, cross_sd, means=None, heritability=None, **known):
     """Estimate effects from noisy statistics, with public linkage disequilibrium as far as it helps.
 
     Parameters
@@ -49,7 +49,7 @@ def fit_blup_hedged(gram, ld, cross, n, *, gram_sd, cross_sd, means=None, herita
 
     Returns
     -------
-    BlupFit, without standard errors; and the share of the public fit in its weights, from 0 to 1.
+    BlupFit, without standard errors, whose `public_share` is from 0 to 1.
 
     Privacy
     -------
@@ -65,7 +65,7 @@ def fit_blup_hedged(gram, ld, cross, n, *, gram_sd, cross_sd, means=None, herita
     own = fit_blup_shared(gram, cross, n, gram_sd=gram_sd, **own_terms)
     spectrum = ld.spectrum(n)
     if spectrum.trace <= 0:
-        return own, 0.0
+        return replace(own, public_share=np.array(0.0))
     public = OverMismatches(OutcomesSeen.of(cross, spectrum, n, **terms))
     judged = Judged(public.seen, *public.average(_linearly))
     difference = judged.explained(gram) - _explained_by_own(gram, cross, n, gram_sd=gram_sd, **own_terms)
@@ -74,11 +74,9 @@ def fit_blup_hedged(gram, ld, cross, n, *, gram_sd, cross_sd, means=None, herita
     # People of another ancestry can make outcomes seem to share causes.
     plain = fit_blup(gram, cross, n, gram_sd=gram_sd, **own_terms)
     fit, _ = public.fit(may_share=not np.array_equal(own.weights, plain.weights))
-    return BlupFit(
-        own.weights + share * (fit.weights - own.weights),
-        None,
-        own.heritability + share * (fit.heritability - own.heritability),
-    ), share
+    weights = own.weights + share * (fit.weights - own.weights)
+    heritability = own.heritability + share * (fit.heritability - own.heritability)
+    return BlupFit(weights, None, heritability, public_share=np.array(share))
 
 
 @dataclass(frozen=True)
@@ -161,14 +159,7 @@ def _explained_by_own(gram, cross, n, *, gram_sd, **terms):
 
 def blup_hedged(noisy, *, request, terms, outcomes):
     """Fit all outcomes; parameters as in `dpgrs.methods.fits.fit_released`."""
-    share = None
-
-    def fit(gram, cross, n, **known):
-        nonlocal share
-        found, share = fit_blup_hedged(gram, terms.ld[request.n_variants], cross, n, **known)
-        return found
-
-    return replace(by_model(fit, noisy, request, terms), public_share=np.array(share))
+    return by_model(fit_blup_hedged, noisy, request, terms, ld=terms.ld[request.n_variants])
 
 
 def share_in_words(share):

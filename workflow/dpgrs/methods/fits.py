@@ -149,7 +149,8 @@ def by_model(fit, noisy, request, terms, **more):
     known |= {"heritability": terms.heritability, "means": means}
     known |= {"inflation": noisy.inflation, "slopes": noisy.slopes}
     found = fit(G_c, noisy.cross, noisy.n, **more, **known)
-    seen = {"standard_errors": found.standard_errors, "correlations": found.correlations}
+    named = ("standard_errors", "correlations", "public_share")
+    seen = {name: getattr(found, name) for name in named}
     return LinearFit(found.weights, means, np.zeros(len(found.weights)), **seen)
 
 

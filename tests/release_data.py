@@ -91,18 +91,19 @@ def make_terms(**changed):
 FIT = {"lambda": 0.2, "lambda_from": "fixed", "heritability": None, "joint_projection": False}
 
 
-def make_events(terms, *, source="release"):
+def make_events(terms, *, source="release", n_outcomes=3):
     """Return the events of `private_statistics`, drawn by nobody."""
     named = {
         name: getattr(terms, name)
         for name in ("epsilon", "delta", "accounting", "unit", "neighbours", "rows")
     }
     request = PrivacyRequest(
-        n_variants=len(SITES), n_outcomes=len(OUTCOMES), outcome_bound=3.0, gram_share=0.5, **named
+        n_variants=len(SITES), n_outcomes=n_outcomes, outcome_bound=3.0, gram_share=0.5, **named
     )
+    products = cross_sensitivity(len(SITES), n_outcomes, outcome_bound=3.0, **request.relation)
     claims = {
         "gram": (gram_sensitivity(len(SITES), **request.relation), 0.25, 36),
-        "cross": (cross_sensitivity(len(SITES), 3, outcome_bound=3.0, **request.relation), 2.0**-17, 24),
+        "cross": (products, 2.0**-17, n_outcomes * len(SITES)),
     }
     if request.has_private_count:
         claims = {"count": (count_sensitivity(**request.relation), 1.0, 1)} | claims
@@ -128,7 +129,8 @@ def make_content(folder, terms=None, *, drawn=None, **changed):
     `make_events`.
     """
     terms = terms or make_terms()
-    drawn = drawn or [(event, None) for event in make_events(terms)]
+    n_outcomes = len(changed.get("outcomes") or OUTCOMES)
+    drawn = drawn or [(event, None) for event in make_events(terms, n_outcomes=n_outcomes)]
     account = Account(terms.protection, terms.unit, terms.neighbours)
     pure = exact_text(4 * sum(event.cost.pure_epsilon for event, _ in drawn))
     ledger = new_ledger(folder, account=account, mu_squared="100", pure_epsilon=pure)

@@ -38,7 +38,7 @@ def make_release(folder, *, outcomes=OUTCOMES, accuracy=None, terms=None, conten
     terms = terms or make_terms()
     content = {"outcomes": outcomes} | dict(content)
     if accuracy is not None:
-        events = make_events(terms)
+        events = make_events(terms, n_outcomes=len(outcomes))
         events.append(replace(events[-1], statistic="accuracy"))
         content["drawn"], terms = [(event, None) for event in events], replace(terms, epsilon=1.5)
         content["accuracy"] = [

@@ -10,6 +10,7 @@ from dpgrs.errors import DpgrsError, UsageError
 from dpgrs.io.trials import Outcomes, Statistics, load_labelled, save_labelled
 from dpgrs.linalg.clipped_statistics import CLIPPED_GRAM_STEP
 from dpgrs.linalg.norms import clipped_outcomes
+from dpgrs.linalg.public_ld import public_ld
 from dpgrs.linalg.statistics import OUTCOME_STEP, coded_rows
 from dpgrs.methods.registry import METHODS, methods_that
 from dpgrs.methods.reusecov import NoisyStatistics, fit_reusecov
@@ -19,6 +20,7 @@ from dpgrs.privacy.noise.study_key import VARIABLE
 from dpgrs.steps import compute_statistics as statistics_step
 from dpgrs.steps.draw import draw
 from dpgrs.steps.fit_weights import fit_weights
+from dpgrs.study.public_ld_files import save_ld
 from dpgrs.study.released import load_released
 from dpgrs.study.settings import resolve
 from draws import SHARED, draw_seeded, fit_as_released, sections_of
@@ -266,9 +268,21 @@ def fitted(tmp_path, methods, *, penalty=0.1, **files):
     return load_labelled(tmp_path / "weights.npz")
 
 
+def measured_ld(statistics, path):
+    """Write linkage disequilibrium of every second row, as of a public panel, and return the path."""
+    found = {}
+    for size, columns in SIZES.items():
+        rows = statistics.X[::2, columns]
+        places = {"contig": np.full(size, "1"), "position": np.arange(size)}
+        found[size] = public_ld(rows - rows.mean(axis=0), **places, rows_per_person=1), "0" * 64
+    save_ld(path, found)
+    return path
+
+
 def test_fit_weights__every_method_under_the_protections_that_it_has(statistics, tmp_path):
     release(statistics, tmp_path, **RELAXED)
-    fits = fitted(tmp_path, list(FROM_STATISTICS), outcomes=statistics.outcomes)
+    public = {"outcomes": statistics.outcomes, "ld": measured_ld(statistics, tmp_path / "ld.npz")}
+    fits = fitted(tmp_path, list(FROM_STATISTICS), **public)
     cells = {(label["method"], label["protection"]) for label, _ in fits}
     assert cells == {
         (method, str(side)) for method in FROM_STATISTICS for side in METHODS[method].protections
@@ -317,7 +331,8 @@ def test_tight_bounds__reach_the_requests_and_the_fits(statistics, tmp_path):
         part = saved.clipped[request["n_variants"], label["n_outcomes"]]
         assert (request["coding"], request["row_norm"]) == ("frequency", part.row_norm)
         np.testing.assert_array_equal(arrays["origin"], saved.origin[request["n_variants"]])
-    fits = fitted(tmp_path, list(FROM_STATISTICS), outcomes=statistics.outcomes)
+    public = {"outcomes": statistics.outcomes, "ld": measured_ld(statistics, tmp_path / "ld.npz")}
+    fits = fitted(tmp_path, list(FROM_STATISTICS), **public)
     assert all(np.isfinite(arrays["weights"]).all() for _, arrays in fits)
     # With hardly any noise and no clip the means are those of the training rows, told in half coding.
     loose = compute_tight(statistics, tmp_path, genotype_clip=50)

@@ -25,7 +25,7 @@ def reference_problems(inspection):
     """Ask for public genotypes."""
     if not _needs_reference(inspection) or inspection["public.reference"] is not None:
         return []
-    taking = ", ".join(methods_that("takes_ld"))
+    taking = _taking(inspection)
     fix = "Name the genotypes of other people of the same ancestry, or use `methods: blup`."
     return [must("public.reference", f"be given for `methods: {taking}`", "null", fix)]
 
@@ -35,7 +35,7 @@ def site_problems(inspection):
     sites = inspection["public.sites"]
     if sites is None or not _needs_reference(inspection):
         return []
-    taking = ", ".join(methods_that("takes_ld"))
+    taking = _taking(inspection)
     fix = "Leave it out: sites come from `public.reference`."
     return [must("public.sites", f"be null for `methods: {taking}`", sites, fix)]
 
@@ -45,9 +45,15 @@ def bounds_problems(inspection):
     got = inspection["privacy.bounds"]
     if got == Bounds.TIGHT or not takes_ld(inspection["methods"]):
         return []
-    taking = ", ".join(methods_that("takes_ld"))
+    taking = _taking(inspection)
     fix = "Say `privacy: {bounds: tight}`."
     return [must("privacy.bounds", f"be tight for `methods: {taking}`", got, fix)]
+
+
+def _taking(inspection):
+    """Name the methods of a study that take it."""
+    taking = methods_that("takes_ld")
+    return ", ".join(name for name in inspection["methods"] if name in taking)
 
 
 def _needs_reference(inspection):

@@ -88,7 +88,11 @@ CASES = [
     Case("person", {"privacy": {"unit": "person"}}),
     *(Case(f"panel-{name}", {}, cohort=ADMIXED, reference=(name,)) for name in ("EUR", "EAS", "AFR")),
     Case("factors", outcomes(100, 1000, factors=10)),
-    *(Case(f"prevalence-{p:g}", outcomes(1, 10, prevalence=p)) for p in (0.05, 0.5)),
+    *(
+        Case(f"prevalence-{p:g}", outcomes(1, 10, prevalence=p), seed)
+        for p in (0.05, 0.5)
+        for seed in range(1, 7)
+    ),
     *(Case(f"heritability-{h2:g}", outcomes(1, 10, 100, heritability=h2)) for h2 in (0.0, 0.1, 0.8)),
     Case("genome", outcomes(10) | {"panel": {"size": [400, 1000]}}, cohort=0.75, genotypes=GENOME),
     Case("all-people", {"methods": WITHOUT_REFERENCE}, cohort=None),

@@ -13,6 +13,7 @@ from dpgrs.methods.blup_ld import (
     FEW_ROWS,
     MISMATCHES,
     LdRequest,
+    _drawn_gram,
     blup_ld,
     fit_blup_ld,
     ld_request,
@@ -299,3 +300,11 @@ def test_fit_blup_ld__what_a_small_panel_does_not_tell_is_not_taken_for_shared_c
         seen = OutcomesSeen.of(V, spectrum, 2000, cross_sd=20.0)
         passed += shared_fit(seen) is not None
     assert passed == 0
+
+
+def test_drawn_gram__is_eigenvalues_and_symmetric_chance(rng):
+    a, chance = rng.random((2, D))
+    found = _drawn_gram(np.random.default_rng(4), a, chance)
+    sd = np.sqrt(np.outer(a, a) * (chance + chance[:, np.newaxis]))
+    upper = np.triu(np.random.default_rng(4).standard_normal((D, D)) * sd)
+    np.testing.assert_array_equal(found, np.diag(a) + upper + np.triu(upper, 1).T)

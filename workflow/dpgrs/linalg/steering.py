@@ -104,11 +104,13 @@ def steer(spectrum, n, *, row_norm, noise_sd, rows, centre=None):
     gains = np.ldexp(np.floor(mantissa * 2**GAIN_BITS), exponent - GAIN_BITS)
     directions = spectrum.vectors[:, places[: last + 1]].T
     # An eigenvector has no sign of its own: its largest entry is positive.
-    directions = (
-        directions
-        * np.sign(directions[np.arange(last + 1), np.abs(directions).argmax(axis=1)])[:, np.newaxis]
-    )
-    matrix = np.rint(gains[:, np.newaxis] * directions / MATRIX_STEP) * MATRIX_STEP
+    signs = np.sign(directions[np.arange(last + 1), np.abs(directions).argmax(axis=1)])
+    matrix = directions  # a copy of some eigenvectors, perhaps of many: in place
+    matrix *= signs[:, np.newaxis]
+    matrix *= gains[:, np.newaxis]
+    matrix /= MATRIX_STEP
+    np.rint(matrix, out=matrix)
+    matrix *= MATRIX_STEP
     is_there = matrix.any(axis=1)
     return Steering(matrix[is_there], places[: last + 1][is_there], centre)
 

@@ -174,17 +174,27 @@ def shared_fit(blup):
     each = {name: None if values is None else values[seen.order] for name, values in each.items()}
 
     a, chance = blup.spectrum.first, _by_chance(blup.spectrum) / (2 * blup.spectrum.trace)
-    sd = np.sqrt(np.outer(a, a) * (chance + chance[:, np.newaxis]))
 
     def draw(stream):
-        # What the panel does not tell of G is the same for all outcomes: of chance, with the squares b_k.
-        upper = np.triu(stream.standard_normal(sd.shape) * sd)
-        gram = np.diag(a) + upper + np.triu(upper, 1).T
+        gram = _drawn_gram(stream, a, chance)
         return Seen.of(replace(blup, entries=seen.drawn_alike(stream, blup.n, gram=gram), **each))
 
     if not shows_factors(seen, draw):
         return None
     return BlupFit(shared_effects(seen) @ seen.spectrum.vectors.T, None, seen.heritability)
+
+
+def _drawn_gram(stream, a, chance):
+    """Draw G in the eigenbasis: what the panel does not tell of it, of chance, with the squares b_k.
+
+    It is the same for all outcomes. Made in place, row by row: of many variants no second matrix has room.
+    """
+    gram = stream.standard_normal((len(a), len(a)))
+    for k, row in enumerate(gram):
+        row[k:] *= np.sqrt(a[k] * a[k:] * (chance[k:] + chance[k]))
+        gram[k:, k] = row[k:]
+    gram[np.diag_indices_from(gram)] += a
+    return gram
 
 
 def _fitted(seen):

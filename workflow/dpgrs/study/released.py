@@ -139,5 +139,6 @@ def _digest(arrays):
     for array in arrays:
         # A number becomes an array of one.
         array = np.ascontiguousarray(array, dtype="<f8")
-        found.update(repr(array.shape).encode() + array.tobytes())
+        found.update(repr(array.shape).encode())
+        found.update(array.data)
     return found.hexdigest()

@@ -95,6 +95,25 @@ def test_spike_and_slab__is_the_exact_posterior(monkeypatch):
     assert np.ptp(factors) > 1
 
 
+def test_spike_and_slab__of_directions_that_were_not_released_nothing_is_known(monkeypatch):
+    d, n_released, precisions = 12, 5, []
+    _, cross, _, X = statistics(2, d, n_causal=2, n_outcomes=3)
+    spectrum = noisy_spectrum(X.T @ X, gram_sd=0.0)
+    cross_sd = np.where(np.arange(d) < d - n_released, np.inf, 30.0)
+    seen = OutcomesSeen(spectrum, cross @ spectrum.vectors * np.isfinite(cross_sd), N, cross_sd)
+    sample = sparse_effects._sample
+    monkeypatch.setattr(
+        sparse_effects, "_sample", lambda first, *more: precisions.append(first) or sample(first, *more)
+    )
+    assert np.isfinite(spike_and_slab(seen, last_sweeps=40)[0]).all()
+    U = spectrum.vectors
+    for precision in precisions:
+        informed = np.diag(U.T @ precision @ U)
+        np.testing.assert_allclose((U * informed) @ U.T, precision, atol=1e-12 * informed.max())
+        assert ((informed > 1e-9 * informed.max()) == np.isfinite(cross_sd)).all()
+    assert len(precisions) == 3
+
+
 def test_sample__unjitted(monkeypatch):
     _, cross, _, X = statistics(2, 12, n_causal=2, n_outcomes=2)
     seen = OutcomesSeen.of(cross, noisy_spectrum(X.T @ X, gram_sd=0.0), N, cross_sd=30.0)

@@ -93,7 +93,12 @@ def spike_and_slab(seen, *, last_sweeps):
             rest = prior.variance[:, h2] - effect * gain**2
             slope = ratio_where(gain, rest, where=prior.is_informative & (rest > 0))
             curvature = gain * slope
-            precision = (U * curvature) @ U.T
+            # What was not released tells nothing: of many variants, most directions.
+            tells = curvature > 0
+            root = U[:, tells]
+            root *= np.sqrt(curvature[tells])
+            precision = root @ root.T
+            del root  # as large as U where all tell
             for outcome in np.flatnonzero(alike.own & (place == h2)):
                 score, rng = slope * seen.entries[outcome], generator(SEED, "sparse effects")
                 grids = (causal, SCALES, POWERS, SWEEPS, last_sweeps, BURN_IN)

@@ -117,6 +117,15 @@ def test_public_ld__of_people_of_whom_half_or_all_are_alike(rng, is_varying):
     assert (ld.spectrum(10.0).trace > 0) == is_varying
 
 
+def test_spectrum__of_nothing_is_not_decomposed(monkeypatch):
+    """A plan rehearses draws on zeros: of many variants that takes minutes and gigabytes."""
+    monkeypatch.setattr(module, "eigh", None)
+    spectrum = PublicLd(np.arange(5), (np.zeros((1, 1)),) * 5, np.empty((0, 5)), 1).spectrum(7)
+    np.testing.assert_array_equal(spectrum.vectors, np.eye(5))
+    for nothing in (spectrum.eigenvalues, spectrum.first, spectrum.second, spectrum.trace):
+        np.testing.assert_array_equal(nothing, 0)
+
+
 def test_spectrum__has_the_chance_of_other_rows(rng):
     """Of normal rows of a known population u'G^2 u is what `second` says, but for a share of 1/n."""
     d, n = 6, 100

@@ -74,10 +74,14 @@ class PublicLd:
     @cached_property
     def _decomposed(self):
         """Eigenvalues, eigenvectors, what the chance of one public row adds to squares, and the trace."""
+        if not any(block.any() for block in self.blocks):
+            nothing = np.zeros(self.components.shape[1])
+            return nothing, np.eye(len(nothing)), nothing, 0.0  # of a rehearsal, say
         G = self.components.T @ self.components
         for own, block in zip(self.of_blocks, self.blocks, strict=True):
             G[own, own] = block
-        eigenvalues, U = eigh(G, overwrite_a=True)
+        # Symmetric, but LAPACK would copy what is in the order of rows.
+        eigenvalues, U = eigh(G.T, overwrite_a=True)
         of_public = np.zeros_like(eigenvalues)
         for own, block in zip(self.of_blocks, self.blocks, strict=True):
             of_public += np.trace(block) * ((block @ U[own]) * U[own]).sum(axis=0)

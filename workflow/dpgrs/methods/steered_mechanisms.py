@@ -1,6 +1,6 @@
 """Mechanisms that draw X'Y of steered rows: after a Gram matrix of their own, or on a public one."""
 
-from dataclasses import asdict, fields, replace
+from dataclasses import fields, replace
 from types import MappingProxyType
 
 import numpy as np
@@ -72,7 +72,7 @@ class SteeredStatistics(SharedStatistics):
         return replace(drawn, origin=origin, loadings=loadings)
 
     def arrays(self, drawn):
-        return super().arrays(drawn) | asdict(drawn.steering)
+        return super().arrays(drawn) | vars(drawn.steering)
 
     def restore(self, label, arrays):
         arrays = dict(arrays)
@@ -80,7 +80,7 @@ class SteeredStatistics(SharedStatistics):
         return NoisyStatistics(**{"gram": None} | arrays, n=label["n"], steering=steering)
 
     def outputs(self, drawn, names, request):
-        parts, turned = super().outputs(drawn, names, request), asdict(drawn.steering).values()
+        parts, turned = super().outputs(drawn, names, request), vars(drawn.steering).values()
         return {
             part: (*numbers, *turned) if "outcomes" in part else numbers for part, numbers in parts.items()
         }
@@ -108,8 +108,8 @@ class SteeredProducts(SteeredStatistics):
         return exact | {"gram": None, "ld": data.ld(request.n_variants)}
 
     def zeros(self, request, n_outcomes):
-        nothing = np.zeros((request.n_variants, request.n_variants))
-        ld = PublicLd(np.array([0]), (nothing,), nothing[:0], 1)
+        d = request.n_variants
+        ld = PublicLd(np.arange(d), (np.zeros((1, 1)),) * d, np.zeros((0, d)), 1)
         return super().zeros(request, n_outcomes) | {"gram": None, "ld": ld}
 
     def outputs(self, drawn, names, request):

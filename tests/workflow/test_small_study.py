@@ -10,7 +10,7 @@ from dpgrs.methods.registry import METHODS, methods_that
 from html_pages import Page
 from study_runs import SMALL, figures_reported, results, run
 
-FROM_STATISTICS = methods_that("is_post_processing")
+FROM_STATISTICS = [name for name in methods_that("is_post_processing") if not METHODS[name].takes_ld]
 BASELINES = [
     name
     for name, row in METHODS.items()

@@ -157,6 +157,15 @@ def files_of_draw(wildcards):
     }
 
 
+def memory_with_ld():
+    """Return the memory in MB of a step that holds public linkage disequilibrium, if there is any.
+
+    At most five matrices of all variants at once: its one block, eigenvectors, and what is made of them.
+    """
+    size = max(SETTINGS["panel"]["size"])
+    return max(4000, 500 + 5 * 8 * size**2 // 10**6) if LD else 4000
+
+
 def populations_file():
     """Return the table of populations as a list of no or one file."""
     if SETTINGS["cohort"]["source"] == "simulate":

@@ -24,7 +24,7 @@ rule draw:
         "../../envs/dpgrs.yaml"
     threads: 1
     resources:
-        mem_mb=4000,
+        mem_mb=memory_with_ld(),
         runtime=240,
     params:
         version=MECHANISM_VERSION if IS_RELEASE else code_read("draw"),

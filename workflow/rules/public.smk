@@ -85,7 +85,7 @@ rule measure_ld:
         "../../envs/dpgrs.yaml"
     threads: 1
     resources:
-        mem_mb=4000,
+        mem_mb=memory_with_ld(),
         runtime=60,
     params:
         settings=settings_of("measure-ld"),

@@ -33,7 +33,7 @@ rule fit_weights:
         "../../envs/dpgrs.yaml"
     threads: 1
     resources:
-        mem_mb=4000,
+        mem_mb=memory_with_ld(),
         runtime=120,
     params:
         files=lambda wildcards, input: flags(

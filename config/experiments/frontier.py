@@ -91,7 +91,7 @@ CASES = [
     *(
         Case(f"prevalence-{p:g}", outcomes(1, 10, prevalence=p), seed)
         for p in (0.05, 0.5)
-        for seed in range(1, 7)
+        for seed in range(1, 5)
     ),
     *(Case(f"heritability-{h2:g}", outcomes(1, 10, 100, heritability=h2)) for h2 in (0.0, 0.1, 0.8)),
     Case("genome", outcomes(10) | {"panel": {"size": [400, 1000]}}, cohort=0.75, genotypes=GENOME),

@@ -105,6 +105,7 @@ def spike_and_slab(seen, *, last_sweeps):
                 weights[outcome], likelihood = _sample(precision, U @ score, effect, *grids, rng)
                 excess = likelihood - _normal_likelihood(curvature, score, effect)
                 log_factors[outcome] = np.trapezoid(np.append(0, excess), np.append(0, POWERS))
+            del precision  # before the next, as large, is made
     return weights, log_factors
 
 

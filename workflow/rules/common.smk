@@ -160,10 +160,11 @@ def files_of_draw(wildcards):
 def memory_with_ld():
     """Return the memory in MB of a step that holds public linkage disequilibrium, if there is any.
 
-    At most five matrices of all variants at once: its one block, eigenvectors, and what is made of them.
+    A fit by `blup-ld` holds at most six matrices of all variants at once: where they are one block and all
+    directions were drawn, this block, these directions, eigenvectors, and what is made of them.
     """
     size = max(SETTINGS["panel"]["size"])
-    return max(4000, 500 + 5 * 8 * size**2 // 10**6) if LD else 4000
+    return max(4000, 500 + 6 * 8 * size**2 // 10**6) if LD else 4000
 
 
 def populations_file():

@@ -80,20 +80,30 @@ PAPER = {
     "privacy": {"bounds": "worst-case", "accounting": "paper", "gram_share": 0.5},
     "regression": {"lambda": 0.1},
 }
+LARGE = outcomes(10) | {"panel": {"size": [400]}}
 CASES = [
     *(Case("matched", {}, seed) for seed in (1, 2, 3)),
     *(Case("paper", PAPER, seed) for seed in (1, 2, 3)),
-    # Some 2,400 training rows in place of 2,000.
-    *(Case("more-people", outcomes(10) | {"panel": {"size": [400]}}, seed, cohort=0.6) for seed in (1, 2, 3)),
+    # Some 2,400 training rows in place of 2,000: of more people, so that fewer are left for the panel, or of the
+    # same with few to test on.
+    *(Case("more-people", LARGE, seed, cohort=0.6) for seed in (1, 2, 3)),
+    *(
+        Case("more-rows", {**LARGE, "trials": 4, "outcomes": {"count": [10], "test_share": 0.04}}, seed)
+        for seed in range(1, 5)
+    ),
     Case("person", {"privacy": {"unit": "person"}}),
     *(Case(f"panel-{name}", {}, cohort=ADMIXED, reference=(name,)) for name in ("EUR", "EAS", "AFR")),
     Case("factors", outcomes(100, 1000, factors=10)),
     *(
         Case(f"prevalence-{p:g}", outcomes(1, 10, prevalence=p), seed)
-        for p in (0.05, 0.5)
-        for seed in range(1, 5)
+        for p, seeds in ((0.05, 12), (0.5, 4))
+        for seed in range(1, seeds + 1)
     ),
-    *(Case(f"heritability-{h2:g}", outcomes(1, 10, 100, heritability=h2)) for h2 in (0.0, 0.1, 0.8)),
+    *(
+        Case(f"heritability-{h2:g}", outcomes(1, 10, 100, heritability=h2), seed)
+        for h2, seeds in ((0.0, 1), (0.1, 6), (0.8, 3))
+        for seed in range(1, seeds + 1)
+    ),
     Case("genome", outcomes(10) | {"panel": {"size": [400, 1000]}}, cohort=0.75, genotypes=GENOME),
     Case("all-people", {"methods": WITHOUT_REFERENCE}, cohort=None),
     Case("all-people-factors", {"methods": WITHOUT_REFERENCE} | outcomes(100, 1000, factors=10), cohort=None),

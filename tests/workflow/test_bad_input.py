@@ -106,6 +106,7 @@ def test_outcomes_file__missing_values_and_few_people(tmp_path):
     assert "\tweight\t" in metrics
 
 
+@pytest.mark.workflow
 def test_screening__of_few_rows_and_tied_values_is_a_normal_result(tmp_path):
     write_gzip(tmp_path / "cohort.vcf.gz", TEXT)
     # Two values alone, and as few people as a table may have.

@@ -7,7 +7,7 @@ from dpgrs.methods.registry import METHODS
 from dpgrs.types import Bounds
 
 AUTO, DEFAULT = "auto", "blup"
-# X'Y of so many outcomes under one budget gains by steering, whatever the unit (docs/blup.md).
+# From so many outcomes under one budget on, X'Y gained by steering in nearly every cell of docs/frontier.md.
 MANY_OUTCOMES = 100
 # What it chooses from, the first that is called for, and why.
 REASONS = {

@@ -30,9 +30,10 @@ def settings(*, count=3, tight=True, public=PANEL, **others):
         ({"public": {"same_ancestry": True}}, ["blup"]),
         ({"cohort": {"source": "simulate", "vcf": None}}, ["blup-ld"]),
         ({"public": {}}, ["blup"]),
-        ({"public": {}, "count": 100}, ["blup-steered"]),
+        ({"public": {}, "count": 200}, ["blup-steered"]),
         ({"public": {}, "count": 99}, ["blup"]),
-        ({"public": {}, "count": [10, 100]}, ["blup", "blup-steered"]),
+        ({"public": {}, "count": [10, 100, 200]}, ["blup", "blup-shared", "blup-steered"]),
+        ({"public": {}, "count": 100, "panel": {"size": [199, 200]}}, ["blup-shared", "blup-steered"]),
         ({"public": {}, "count": 100, "privacy": {"outcome_budget": "separate"}}, ["blup-shared"]),
         ({"tight": False}, ["blup"]),
         ({"tight": False, "count": 1000}, ["blup-steered"]),
@@ -69,7 +70,7 @@ def test_chosen_methods__count_of_a_table_of_outcomes(tmp_path):
         "\t".join(["sample", *(f"y{number}" for number in range(100))]) + "\nA" + "\t1" * 100 + "\n"
     )
     raw = settings(public={}, count=None, outcomes={"source": "file", "file": str(table)})
-    assert examine(raw)[0]["methods"] == ["blup-steered"]
+    assert examine(raw | {"panel": {"size": 200}})[0]["methods"] == ["blup-steered"]
     table.unlink()
     assert examine(raw)[0]["methods"] == ["blup"]
 

@@ -7,13 +7,15 @@ from dpgrs.methods.registry import METHODS
 from dpgrs.types import Bounds
 
 AUTO, DEFAULT = "auto", "blup"
-# From so many outcomes under one budget on, X'Y gained by steering in nearly every cell of docs/frontier.md.
-MANY_OUTCOMES = 100
+# From so many outcomes under one budget and weights of all of them on, X'Y gains by steering whatever the
+# heritability (docs/frontier.md).
+MANY_OUTCOMES, MANY_WEIGHTS = 100, 20_000
 # What it chooses from, the first that is called for, and why.
 REASONS = {
     "blup-ld": "public genotypes of the cohort's ancestry stand for X'X, so that X'Y has the whole budget",
     "blup-hedged": "public genotypes are at hand, and the released numbers show how far they fit",
-    "blup-steered": f"{MANY_OUTCOMES} outcomes or more share a budget, and X'Y is steered by the noisy X'X",
+    "blup-steered": f"{MANY_OUTCOMES} outcomes or more share a budget, with {MANY_WEIGHTS:,} weights or more "
+    "in all, and X'Y is steered by the noisy X'X",
     "blup-shared": f"{MANY_OUTCOMES} outcomes or more are released together, and may share causes",
     DEFAULT: "few outcomes are released from the cohort's own X'X and X'Y",
 }
@@ -30,8 +32,8 @@ def chosen_methods(config):
     -------
     list of str
     """
-    protections, counts = config["privacy"]["protection"], _counts(config)
-    return list(dict.fromkeys(_chosen(config, *one) for one in product(protections, counts)))
+    requests = product(config["privacy"]["protection"], config["panel"]["size"], _counts(config))
+    return list(dict.fromkeys(_chosen(config, *one) for one in requests))
 
 
 def with_chosen_methods(config):
@@ -63,12 +65,12 @@ def candidates(config):
     return [name for name in REASONS if any(_serves(name, config, one) for one in protections)]
 
 
-def _chosen(config, protection, n_outcomes):
+def _chosen(config, protection, n_variants, n_outcomes):
     """Choose for one request: the first that serves and is called for."""
-    is_many = n_outcomes >= MANY_OUTCOMES
+    is_many, shares = n_outcomes >= MANY_OUTCOMES, config["privacy"]["outcome_budget"] == "joint"
     called_for = {
         "blup-ld": config["cohort"]["source"] == "simulate" or config["public"]["same_ancestry"],
-        "blup-steered": is_many and config["privacy"]["outcome_budget"] == "joint",
+        "blup-steered": is_many and shares and n_outcomes * n_variants >= MANY_WEIGHTS,
         "blup-shared": is_many,
     }
     serving = (name for name in REASONS if _serves(name, config, protection))

@@ -20,9 +20,9 @@ from dpgrs.methods.compositions import (
 )
 from dpgrs.methods.registry import TABULAR
 from dpgrs.methods.tukey import Status, private_tukey
-from dpgrs.privacy.accounting.events import ChoiceEvent, DepthEvent, GaussianEvent, LaplaceEvent
+from dpgrs.privacy.accounting.events import ChoiceEvent, DepthEvent, GaussianEvent, GumbelEvent, LaplaceEvent
 from dpgrs.privacy.noise.sources import BenchmarkNoise, Rehearsal
-from dpgrs.types import Neighbours
+from dpgrs.types import Neighbours, Selection
 
 REQUEST = TableRequest(epsilon=2.0, delta=1e-5, k=2)
 RNG = np.random.default_rng(0)
@@ -61,6 +61,15 @@ def cost(events):
     pure = {LaplaceEvent, ChoiceEvent, DepthEvent}
     epsilon = sum(event.epsilon for event in events if any(isinstance(event, kind) for kind in pure))
     return epsilon, sum(event.mu**2 for event in events if isinstance(event, GaussianEvent))
+
+
+@pytest.mark.parametrize("name", ["l-bas", "k-bas"])
+@pytest.mark.parametrize(("law", "kind"), [("permute-and-flip", ChoiceEvent), ("gumbel", GumbelEvent)])
+def test_fit_method__chooses_by_the_law_that_is_asked_for(name, law, kind):
+    fitted = fit(name, replace(REQUEST, law=Selection(law)))
+    (choice,) = (event for event in fitted.events if isinstance(event, ChoiceEvent))
+    assert type(choice) is kind
+    assert choice.epsilon == pytest.approx(SCREENING)
 
 
 @neighbours

@@ -7,7 +7,8 @@ import pytest
 from sklearn.linear_model import Lasso, lars_path
 
 from dpgrs.errors import UsageError
-from dpgrs.selection.lasso import choose_by_lasso, lasso_coefficients
+from dpgrs.selection.lasso import LassoTerms, choose_by_lasso, lasso_coefficients
+from dpgrs.types import LassoScaling
 
 RNG = np.random.default_rng(0)
 X = RNG.integers(0, 3, (60, 8)).astype(float)
@@ -21,6 +22,21 @@ def test_lasso_coefficients__equals_scikit_learn(penalty):
     ours = lasso_coefficients(X, Y, penalty=penalty)
     np.testing.assert_allclose(ours, expected, atol=0.01 * np.abs(expected).max())
     np.testing.assert_array_equal(ours == 0, expected == 0)
+
+
+@pytest.mark.parametrize("penalty", [0.01, 1.0])
+def test_lasso_coefficients__of_raw_columns_equals_scikit_learn(penalty):
+    units = np.array([1.0, 100, 1, 1, 1, 1, 0.01, 1])
+    expected = Lasso(alpha=penalty, tol=1e-10).fit(X * units, Y).coef_
+    ours = lasso_coefficients(X * units, Y, penalty=penalty, scaling=LassoScaling.RAW)
+    np.testing.assert_allclose(ours, expected, atol=0.01 * np.abs(expected).max())
+    np.testing.assert_array_equal(ours == 0, expected == 0)
+
+
+@pytest.mark.parametrize("penalty", [0.0, -1.0, np.inf, np.nan])
+def test_lasso_terms__raise_on_a_penalty(penalty):
+    with pytest.raises(UsageError, match="`penalty` must be a number above 0"):
+        LassoTerms(penalty)
 
 
 def test_lasso_coefficients__rows_that_are_not_finite_take_no_part():

@@ -70,6 +70,20 @@ def test_tabular__text_names_what_was_chosen_spent_and_measured(table):
     assert result.stderr == "Benchmark: not private. The noise is seeded, and anyone can take it off.\n"
 
 
+@pytest.mark.parametrize("method", ["l-bas", "k-bas"])
+def test_tabular__law_and_lasso_are_as_asked_for(table, method):
+    asked = ["--method", method, "--k", 2, "--epsilon", 1]
+    r2 = as_json(table, *asked)["r2"]
+    assert as_json(table, *asked, "--law", "gumbel")["r2"] != r2
+    raw = as_json(table, *asked, "--lasso-scaling", "raw", "--lasso-penalty", 1)["r2"]
+    assert (raw != r2) == (method == "l-bas")
+
+
+def test_tabular__raise_on_penalty(table):
+    options = ["--method", "l-bas", "--lasso-penalty", 0]
+    assert "`penalty` must be a number above 0, got 0" in run(table, *options, exit_code=2).output
+
+
 def test_tabular__no_model_is_an_outcome(table):
     options = ["--method", "tukey", "--epsilon", 0.5]
     result = as_json(table, *options)

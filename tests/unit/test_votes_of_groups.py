@@ -9,6 +9,7 @@ import pytest
 from dpgrs.errors import UsageError
 from dpgrs.privacy.noise.sources import BenchmarkNoise
 from dpgrs.selection import sublasso, two_stage
+from dpgrs.selection.lasso import STANDARD, LassoTerms
 from dpgrs.selection.sublasso import (
     VotesRequest,
     assign_groups,
@@ -17,6 +18,7 @@ from dpgrs.selection.sublasso import (
     group_votes,
     private_sublasso,
 )
+from dpgrs.types import LassoScaling
 from screening_cohorts import voting_cohort
 
 N_UNITS, D = 100, 7
@@ -30,7 +32,7 @@ def fits(monkeypatch):
     """What the Lasso is given: rows of X and of y."""
     noted = []
 
-    def note(X, y):
+    def note(X, y, **terms):
         noted.append((X, y))
         return np.zeros(X.shape[1])
 
@@ -70,7 +72,7 @@ def test_count_votes__without_units_are_of_groups_without_rows(fits):
 def test_group_votes__are_for_the_largest_absolute_coefficients(monkeypatch):
     """Whatever the order in which a group has the features; of equal ones the first in it."""
     size = np.array([0.0, -5.0, 0.0, 2.0, -3.0, 0.0, 1.0])
-    monkeypatch.setattr(sublasso, "lasso_coefficients", lambda X, y: size[X[0].astype(int)])
+    monkeypatch.setattr(sublasso, "lasso_coefficients", lambda X, y, **terms: size[X[0].astype(int)])
     X, groups = np.tile(np.arange(D), (N_UNITS, 1)), np.arange(N_UNITS) % 5
     votes = group_votes(X, np.zeros(N_UNITS), groups, n_groups=5, k=3)
     assert votes.tolist() == [0, 5, 0, 5, 5, 0, 0]
@@ -78,6 +80,17 @@ def test_group_votes__are_for_the_largest_absolute_coefficients(monkeypatch):
     assert (all_but_two[1], all_but_two[3], all_but_two[4], one_more) == (5, 5, 5, 5)
     # One of three that are 0, by each group.
     assert all_but_two[0] + all_but_two[2] + last == 5
+
+
+@pytest.mark.parametrize(("lasso", "first"), [(STANDARD, 0), (LassoTerms(1e-5, LassoScaling.RAW), 1)])
+def test_group_votes__the_unit_of_a_column_decides_in_a_raw_lasso(lasso, first):
+    """In units of a thousandth the largest coefficient is that of the column that counts less."""
+    rng = np.random.default_rng(0)
+    X, groups = rng.standard_normal((200, 4)) * [1, 1e-3, 1, 1], np.arange(200) % 4
+    y = X @ [2.0, 1000.0, 0, 0]
+    assert group_votes(X, y, groups, n_groups=4, k=1, lasso=lasso).tolist() == [
+        4 * (j == first) for j in range(4)
+    ]
 
 
 @every_unit

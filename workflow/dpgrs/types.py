@@ -79,6 +79,13 @@ class Composition(StrEnum):
     ZCDP = "zcdp"  # squares of epsilons add up, at the cost of a delta: for many choices
 
 
+class LassoScaling(StrEnum):
+    """What becomes of features and outcome before a Lasso."""
+
+    STANDARDISED = "standardised"  # centred and scaled by the rows that are fitted
+    RAW = "raw"  # centred alone, as in the public code of DPKendall: the units of columns decide
+
+
 class Scaling(StrEnum):
     """What DP-SIS centres and scales features and outcomes by."""
 

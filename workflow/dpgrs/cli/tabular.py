@@ -7,7 +7,7 @@ import click
 
 from dpgrs.cli.options import SHARE, choice, path_option
 from dpgrs.methods.registry import TABULAR
-from dpgrs.types import Neighbours
+from dpgrs.types import LassoScaling, Neighbours, Selection
 
 
 def _shown(*names, help, **options):
@@ -35,13 +35,18 @@ def _shown(*names, help, **options):
     type=float,
     help="Mean rows of a Tukey model for each of its coefficients; default: 1 to 2, by the number of rows.",
 )
+@_shown("--law", type=choice(Selection), default="permute-and-flip", help="Noise of private choices.")
+@_shown("--lasso-penalty", type=float, default=0.1, help="Penalty of the Lasso of an l- method.")
+@_shown("--lasso-scaling", type=choice(LassoScaling), default="standardised", help="Columns of that Lasso.")
 @_shown("--test-share", type=SHARE, default=0.1, help="Share of rows to test on.")
 @click.option("--scale", help="Table of public column, centre, scale; `data`: the rows' own, not private.")
 @click.option("--json", "is_json", is_flag=True, help="For programs.")
-def tabular(csv, one_hot, drop, is_json, **options):
+def tabular(csv, one_hot, drop, lasso_penalty, lasso_scaling, is_json, **options):
     """Try private regression, with or without a private choice of features, on a plain table."""
+    from dpgrs.selection.lasso import LassoTerms
     from dpgrs.steps.tabular import as_text, caveats, run_tabular
 
+    options["lasso"] = LassoTerms(lasso_penalty, LassoScaling(lasso_scaling))
     result = run_tabular(csv, one_hot=_names(one_hot), drop=_names(drop), **options)
     for line in caveats(result):
         click.echo(line, err=True)

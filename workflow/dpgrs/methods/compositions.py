@@ -30,9 +30,9 @@ from dpgrs.methods.tukey import (
 from dpgrs.privacy.lower_count import private_lower_count
 from dpgrs.privacy.noise.base import data_digest
 from dpgrs.selection.dp_kendall import KendallRequest, TablePairs, private_kendall
-from dpgrs.selection.lasso import choose_by_lasso
+from dpgrs.selection.lasso import STANDARD, LassoTerms, choose_by_lasso
 from dpgrs.selection.sublasso import GroupRule, private_sublasso
-from dpgrs.types import Neighbours, PairKernel
+from dpgrs.types import Neighbours, PairKernel, Selection
 
 # Rows of a model for each coefficient. Two mend the bias of one, where enough models are left: docs/tukey.md.
 LEAST_PER_COEFFICIENT, MOST_PER_COEFFICIENT = 1.0, 2.0
@@ -52,6 +52,8 @@ class TableRequest:
         goes to the fit.
     rows_per_coefficient : float > 0, mean rows of a Tukey model for each of its coefficients. None gives 2
         where that leaves `ENOUGH_MODELS`, by the noisy count, else fewer, but at least the papers' 1.
+    law : Selection, of private choices.
+    lasso : LassoTerms, of the groups that vote.
 
     Raises
     ------
@@ -66,6 +68,8 @@ class TableRequest:
     count_share: float = 0.05
     screening_share: float = 0.05
     rows_per_coefficient: float | None = None
+    law: Selection = Selection.PERMUTE_AND_FLIP
+    lasso: LassoTerms = STANDARD
 
     def __post_init__(self):
         require_domains(
@@ -300,6 +304,7 @@ def choose_by_kendall(X, y, *, n_low, epsilon, request, noise):
         neighbours=request.neighbours,
         against_outcome=PairKernel.SIGN,
         against_feature=PairKernel.SIGN,
+        law=request.law,
     )
     pairs = TablePairs(np.ascontiguousarray(X.T), y)
     return private_kendall(pairs, request=asked, noise=noise.on(data_digest(X, y)))
@@ -318,6 +323,8 @@ def choose_by_sublasso(X, y, *, n_low, epsilon, request, noise):
         noise=noise.on(data_digest(X, y)),
         unit_keys=[row.tobytes().hex() for row in np.column_stack([X, y])],
         neighbours=request.neighbours,
+        lasso=request.lasso,
+        law=request.law,
     )
 
 

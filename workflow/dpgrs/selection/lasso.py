@@ -4,11 +4,13 @@ min |y - b - X w|_2^2/(2 n) + penalty |w|_1 over w and the intercept b, by coord
 """
 
 import warnings
+from dataclasses import dataclass
 
 import numpy as np
 
 from dpgrs.errors import UsageError
 from dpgrs.selection.top_k import top_k
+from dpgrs.types import LassoScaling
 
 # Of the DP-SIS paper. The public code of DPKendall has 1, without standardisation.
 PENALTY = 0.1
@@ -18,6 +20,32 @@ LARGEST_ENTRY = 1e50
 SMALLEST_GROUP = 2
 # The path of penalties from the largest that keeps a feature down to this part of it.
 N_PENALTIES, SMALLEST_PART = 100, 1e-3
+
+
+@dataclass(frozen=True)
+class LassoTerms:
+    """The terms of one Lasso.
+
+    Attributes
+    ----------
+    penalty : float > 0. Of standardised columns a feature needs a correlation above it to enter first.
+    scaling : LassoScaling
+
+    Raises
+    ------
+    UsageError
+        For a penalty that is not a number above 0.
+    """
+
+    penalty: float = PENALTY
+    scaling: LassoScaling = LassoScaling.STANDARDISED
+
+    def __post_init__(self):
+        if not 0 < self.penalty < np.inf:
+            raise UsageError(f"`penalty` must be a number above 0, got {self.penalty}. Use the default.")
+
+
+STANDARD = LassoTerms()
 
 
 def choose_by_lasso(X, y, *, k):
@@ -42,7 +70,7 @@ def choose_by_lasso(X, y, *, k):
         For terms out of their domain.
     """
     check_lasso(X, y, k=k)
-    X, y = _usable(X, y)
+    X, y = _usable(X, y, is_scaled=True)
     coefficients = np.zeros(X.shape[1])
     highest = np.abs(y @ X).max() / max(len(y), 1)
     for penalty in highest * np.geomspace(1, SMALLEST_PART, N_PENALTIES):
@@ -52,8 +80,8 @@ def choose_by_lasso(X, y, *, k):
     return top_k(np.abs(coefficients), k)
 
 
-def lasso_coefficients(X, y, *, penalty=PENALTY):
-    """Fit a Lasso with an intercept; features and y are standardised in these rows.
+def lasso_coefficients(X, y, *, penalty=PENALTY, scaling=LassoScaling.STANDARDISED):
+    """Fit a Lasso with an intercept.
 
     The same rows in the same order give the same coefficients, whatever else there is.
 
@@ -61,13 +89,13 @@ def lasso_coefficients(X, y, *, penalty=PENALTY):
     ----------
     X : (n_rows, d)
     y : (n_rows,). A row with a value that is not finite takes no part.
-    penalty : float in (0, 1). A feature needs a correlation above it to enter first.
+    penalty, scaling : as in `LassoTerms`.
 
     Returns
     -------
     (d,) finite float64, 0 for a constant feature; zeros for fewer than two rows or a constant y.
     """
-    X, y = _usable(X, y)
+    X, y = _usable(X, y, is_scaled=scaling == LassoScaling.STANDARDISED)
     return _descend(X, y, penalty, start=np.zeros(X.shape[1]))
 
 
@@ -85,8 +113,8 @@ def check_lasso(X, y, *, k):
         raise UsageError(f"`k` must be between 1 and the {X.shape[1]} features, got {k}. Change it.")
 
 
-def _usable(X, y):
-    """Return the finite rows, cut at `LARGEST_ENTRY`, centred and scaled; zeros where constant."""
+def _usable(X, y, *, is_scaled):
+    """Return the finite rows, cut at `LARGEST_ENTRY`, centred, perhaps scaled; zeros where constant."""
     X, y = np.asarray(X, dtype=np.float64), np.asarray(y, dtype=np.float64)
     is_finite = np.isfinite(X).all(axis=1) & np.isfinite(y)
     if np.count_nonzero(is_finite) < SMALLEST_GROUP:
@@ -98,7 +126,7 @@ def _usable(X, y):
     is_constant = table.max(axis=0) == table.min(axis=0)
     table -= table.mean(axis=0)
     with np.errstate(all="ignore"):
-        table /= table.std(axis=0)
+        table /= table.std(axis=0) if is_scaled else 1.0
     table[:, is_constant] = 0.0
     table = np.nan_to_num(table, nan=0.0, posinf=0.0, neginf=0.0)
     return np.asfortranarray(table[:, :-1]), table[:, -1].copy()

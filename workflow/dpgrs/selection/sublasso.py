@@ -22,10 +22,10 @@ import numpy as np
 from dpgrs.errors import UsageError
 from dpgrs.privacy.sensitivity import Sensitivity, rows_per_unit, votes_sensitivity
 from dpgrs.public_random import uniforms
-from dpgrs.selection.lasso import check_lasso, lasso_coefficients
+from dpgrs.selection.lasso import STANDARD, check_lasso, lasso_coefficients
 from dpgrs.selection.peel import private_peel
 from dpgrs.selection.top_k import top_k
-from dpgrs.types import Neighbours, Protection, Rows, Unit
+from dpgrs.types import Neighbours, Protection, Rows, Selection, Unit
 
 COUNT_PROOF = "docs/proofs/tukey.md"
 # Above, memory is wasted on a failed count.
@@ -92,6 +92,8 @@ def private_sublasso(
     unit=Unit.PERSON,
     protection=Protection.FULL,
     rows_per_unit=1,
+    lasso=STANDARD,
+    law=Selection.PERMUTE_AND_FLIP,
 ):
     """Choose k features by the votes of a Lasso on every group of rows.
 
@@ -112,11 +114,13 @@ def private_sublasso(
     unit : Unit
     protection : Protection
     rows_per_unit : int > 0, rows in a row that belong to one unit: 2 for the haplotypes of a person.
+    lasso : LassoTerms, of every group.
+    law : Selection, as in `private_peel`.
 
     Returns
     -------
     chosen : (k,) int64, different, the first choice first.
-    event : ChoiceEvent
+    event : ChoiceEvent, or GumbelEvent in a benchmark by that law.
 
     Privacy
     -------
@@ -134,9 +138,10 @@ def private_sublasso(
         neighbours=neighbours, unit=unit, protection=protection, is_by_place=unit_keys is None
     )
     n_groups = number_of_groups(n_low, k, rule=rule, rows_per_unit=rows_per_unit)
-    votes = count_votes(X, y, unit_keys, k=k, n_groups=n_groups, seed=seed, rows_per_unit=rows_per_unit)
+    terms = {"k": k, "n_groups": n_groups, "seed": seed, "rows_per_unit": rows_per_unit, "lasso": lasso}
+    votes = count_votes(X, y, unit_keys, **terms)
     name = f"votes of {GroupRule(rule)}"
-    options = {"sensitivity": sensitivity, "epsilon": epsilon, "noise": noise, "name": name}
+    options = {"sensitivity": sensitivity, "epsilon": epsilon, "noise": noise, "name": name, "law": law}
     return private_peel(votes, k=k, **options)
 
 
@@ -208,12 +213,12 @@ def assign_groups(unit_keys, *, n_groups, seed):
     return (uniforms(seed, unit_keys, "groups", n_groups) * n_groups).astype(np.int64)
 
 
-def count_votes(X, y, unit_keys, *, k, n_groups, seed, rows_per_unit):
+def count_votes(X, y, unit_keys, *, k, n_groups, seed, rows_per_unit, lasso=STANDARD):
     """Assign units to groups and count the groups' votes.
 
     Parameters
     ----------
-    X, y, unit_keys, k, seed, rows_per_unit : as in `private_sublasso`.
+    X, y, unit_keys, k, seed, rows_per_unit, lasso : as in `private_sublasso`.
     n_groups : int > 0, public.
 
     Returns
@@ -235,10 +240,10 @@ def count_votes(X, y, unit_keys, *, k, n_groups, seed, rows_per_unit):
         rows = (order[:, np.newaxis] * rows_per_unit + np.arange(rows_per_unit)).ravel()
         X, y = X[rows], y[rows]
     groups = np.repeat(groups, rows_per_unit)
-    return group_votes(X, y, groups, n_groups=n_groups, k=k)
+    return group_votes(X, y, groups, n_groups=n_groups, k=k, lasso=lasso)
 
 
-def group_votes(X, y, groups, *, n_groups, k):
+def group_votes(X, y, groups, *, n_groups, k, lasso=STANDARD):
     """Let every group vote for the k features of the largest absolute coefficients of its own Lasso.
 
     Each group is fitted by itself, so that its votes hang on its rows alone, to the last bit. A group counts
@@ -251,6 +256,7 @@ def group_votes(X, y, groups, *, n_groups, k):
     y : (n_rows,)
     groups : (n_rows,) int64 in [0, n_groups)
     n_groups, k : int > 0
+    lasso : LassoTerms
 
     Returns
     -------
@@ -263,7 +269,7 @@ def group_votes(X, y, groups, *, n_groups, k):
     for group, rows in enumerate(members):
         start = group * d // n_groups
         features = np.roll(np.arange(d), -start)
-        coefficients = lasso_coefficients(X[rows][:, features], y[rows])
+        coefficients = lasso_coefficients(X[rows][:, features], y[rows], **vars(lasso))
         votes[features[top_k(np.abs(coefficients), k)]] += 1
     return votes
 

@@ -11,13 +11,14 @@ STUDIES := workflow or release or experiments or faults or slurm
 FUZZ_SECONDS ?= 600
 # Modules of workflow/dpgrs to change, such as privacy/noise/sources.py; empty means all on which a guarantee hangs.
 MODULES ?=
-# The folder of public data of `frontier`, and its cases; none means all.
+# The folder of public data of `frontier` and `experiments`, and their cases and names; none means all.
 DATA ?= $(DPGRS_TEST_DATA)
 CASES ?=
+NAMES ?=
 MUTANTS := .mutants/venv
 
 .PHONY: run test lint unit test-audits test-workflow test-release test-experiments test-faults test-slurm test-studies \
-  benchmark frontier fuzz mutants lock clean help
+  benchmark frontier experiments fuzz mutants lock clean help
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -30,7 +31,7 @@ test: lint unit  ## lint and run all tests but the slow suites
 lint: $(READY)  ## check the style of Python and Snakemake code
 	$(BIN)/ruff check workflow tests config
 	$(BIN)/ruff format --check workflow tests config
-	$(BIN)/snakefmt --check Snakefile workflow/rules
+	$(BIN)/snakefmt --check Snakefile workflow/rules config/experiments/Snakefile
 	$(BIN)/snakemake --lint
 
 unit: $(READY)
@@ -57,6 +58,9 @@ benchmark: $(READY)  ## measure speed as ratios of two things in one run
 
 frontier: $(READY)  ## R^2 of methods on the public data in the folder DATA, all cases or CASES, as a table (hours)
 	$(BIN)/python config/experiments/frontier.py "$(DATA)" $(CASES)
+
+experiments: $(READY)  ## figures and tables of the papers on the public data in the folder DATA, all or NAMES (hours)
+	$(BIN)/snakemake -s config/experiments/Snakefile --cores all --config "data=$(DATA)" -- $(NAMES)
 
 fuzz: $(READY)  ## feed odd and damaged files to the VCF reader, twice FUZZ_SECONDS long, until one is read wrong
 	@$(BIN)/python -c 'import atheris' 2>/dev/null || \

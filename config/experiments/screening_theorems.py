@@ -15,11 +15,8 @@ from scipy.special import digamma
 from dpgrs.privacy.noise.base import data_digest
 from dpgrs.privacy.noise.sources import BenchmarkNoise
 from dpgrs.selection.dp_kendall import KendallRequest, TablePairs, greedy_kendall, private_kendall
-from dpgrs.selection.dp_sis import SisRequest, SisScores, paper_sis_scores, private_sis, table_sis_scores
-from dpgrs.selection.lasso import PENALTY, lasso_coefficients
+from dpgrs.selection.dp_sis import SisRequest, SisScores, private_sis
 from dpgrs.selection.merge_sort import sign_scores
-from dpgrs.selection.sublasso import assign_groups
-from dpgrs.selection.top_k import top_k
 from dpgrs.types import PairKernel, Rows, Selection
 
 ETA = 0.05
@@ -230,54 +227,7 @@ def harmonic(given):
     yield from table(["m", "H_m", "measured", "its standard error", "infinite, word for word"], rows)
 
 
-def correlations(X, y):
-    """Score features by SIS without privacy: no standardised entry is above sqrt(n), so none is clipped."""
-    Z, z = ((one - one.mean(axis=0)) / one.std(axis=0) for one in (X, y))
-    bound = len(y) ** 0.5
-    return table_sis_scores(Z, z[np.newaxis], column_bounds=bound, outcome_bound=bound).values[0]
-
-
-def votes(X, y, groups, *, is_raw):
-    """Count in how many groups of rows each feature is in the support, and among the five largest."""
-    supports, largest = np.zeros((2, X.shape[1]), dtype=np.int64)
-    for group in np.unique(groups):
-        own = y[groups == group]
-        penalty = min(PENALTY / own.std(), 0.99) if is_raw else PENALTY
-        coefficients = np.abs(lasso_coefficients(X[groups == group], own, penalty=penalty))
-        supports += coefficients > 0
-        largest[top_k(coefficients, 5)] += 1
-    return supports, largest
-
-
-def instability(given):
-    """DP-SIS, experiments W1 and W1/W2: features chosen without privacy, of 5 that make the outcome."""
-    n, rows = 100, []
-    methods = "SIS, correlation", "SIS, scaled by the largest", "two-stage, support", "two-stage, 5 largest"
-    readings = "noise of variance 0.1", "noise of sd 0.1", "y not scaled", "groups by hash"
-    for design, reading in product(("W1", "W1/W2"), readings):
-        repeats = given.repeats if reading == readings[0] else max(given.repeats // 5, 1)
-        counts = np.zeros((len(methods), n))
-        for repeat in range(repeats):
-            rng = np.random.default_rng([given.seed, repeat])
-            # Feature 1 is in no fixed column: equal votes go to the first.
-            X, order = rng.standard_normal((n, n)), rng.permutation(n)
-            is_outlier = (design == "W1/W2") & (np.arange(n) % 10 == 9)
-            y = np.where(is_outlier, X[:, order[-5:]].sum(axis=1), X[:, order[:5]].sum(axis=1))
-            y += (0.1 if reading == "noise of sd 0.1" else 0.1**0.5) * rng.standard_normal(n)
-            groups = np.arange(n) // 10
-            if reading == "groups by hash":
-                groups = assign_groups([str(row) for row in range(n)], n_groups=10, seed=repeat)
-            voted = votes(X, y, groups, is_raw=reading == "y not scaled")
-            scored = [correlations(X, y), paper_sis_scores(X, y), *voted]
-            counts += [np.isin(order, top_k(scores, 5)) for scores in scored]
-        for method, share in zip(methods, counts / repeats, strict=True):
-            means = share[:5].mean(), share[5:-5].mean(), share[-5:].mean()
-            rows.append([design, reading, method, str(repeats), *means])
-    yield "share of data sets in which a feature is chosen, means over features"
-    yield from table(["", "reading", "method", "data sets", "1 to 5", "6 to 95", "96 to 100"], rows)
-
-
-ORDER = arctan, concentration, gumbel, recovery, counterexample, root, top_sets, harmonic, instability
+ORDER = arctan, concentration, gumbel, recovery, counterexample, root, top_sets, harmonic
 CLAIMS = {claim.__name__: claim for claim in ORDER}
 
 

@@ -91,14 +91,6 @@ def test_set_chances__are_below_and_at_the_law_of_all_sets(gap, gamma):
     assert bound <= exact
 
 
-def test_votes__are_of_groups_and_find_a_clear_feature():
-    X = np.random.default_rng(3).standard_normal((40, 12))
-    for is_raw in (False, True):
-        supports, largest = THEOREMS.votes(X, 4 * X[:, 7], np.arange(40) // 10, is_raw=is_raw)
-        assert supports[7] == largest[7] == 4
-        assert largest.sum() == 4 * 5
-
-
 def test_main__prints_a_table_for_each_claim(capsys):
     THEOREMS.main(["--rows", "500", "--repeats", "5"])
     printed = capsys.readouterr().out

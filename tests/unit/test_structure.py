@@ -30,7 +30,8 @@ ALLOWED = {
     "preflight": {"io", "privacy", "selection", "methods", "study", "release"},
     "planning": {"io", "privacy", "linalg", "methods", "evaluation", "study", "preflight"},
 }
-ALLOWED["steps"] = set(ALLOWED) - {"preflight", "planning"}
+ALLOWED["experiments"] = {*ALLOWED}
+ALLOWED["steps"] = set(ALLOWED) - {"preflight", "planning", "experiments"}
 ALLOWED["cli"] = {*ALLOWED}
 MOST_AT_ROOT = 6
 # Public seeded draws, noise, and the secret key that noise will hang on.

@@ -11,7 +11,9 @@ from release_studies import APPROVAL, CURATION, make_key, make_ledger
 from study_runs import REPOSITORY, run
 from vcf_files import record, vcf_text, write_gzip
 
-SHIPPED = sorted((REPOSITORY / "config").glob("**/*.yaml"))
+# Not of a study.
+EXPERIMENTS = REPOSITORY / "config" / "experiments" / "experiments.yaml"
+SHIPPED = sorted({*(REPOSITORY / "config").glob("**/*.yaml")} - {EXPERIMENTS})
 # Holds places that users fill in.
 DBGAP = REPOSITORY / "config" / "dbgap.yaml"
 

@@ -10,6 +10,7 @@ import traceback
 import click
 
 import dpgrs
+from dpgrs.cli.experiment import experiment
 from dpgrs.cli.fetch import COMMANDS as FETCHING
 from dpgrs.cli.ledger import key, ledger, plan, release
 from dpgrs.cli.options import AT_LEAST_1, SHARE
@@ -113,7 +114,7 @@ def audit_mechanisms(context, mechanisms, of_releases, mode, seed, is_json, is_m
     audit.require_within_claims(findings)
 
 
-for command in (key, ledger, plan, release, store, tabular):
+for command in (experiment, key, ledger, plan, release, store, tabular):
     main.add_command(command)
 for command in (*FETCHING, *PEOPLE):
     main.add_command(command)

@@ -1,0 +1,41 @@
+"""Running experiments of the papers in a scratch folder."""
+
+import subprocess
+
+import pandas as pd
+
+from study_runs import REPOSITORY, SNAKEMAKE, environment
+
+SNAKEFILE = REPOSITORY / "config" / "experiments" / "Snakefile"
+
+
+def run_experiment(name, folder, *arguments, data=None, form="quick", cores=2):
+    """Run an experiment from the command line.
+
+    Parameters
+    ----------
+    name : str
+    folder : Path, the working folder.
+    *arguments : str, for Snakemake.
+    data : Path of public data, or None.
+    form : str, the key of the form, or None.
+
+    Returns
+    -------
+    str, what it printed.
+    """
+    keys = [f"data={data}"] * (data is not None) + [f"{form}=true"] * (form is not None)
+    fixed = ["--snakefile", SNAKEFILE, "--directory", folder, "--cores", str(cores)]
+    config = ["--config", *keys] if keys else []
+    command = [SNAKEMAKE, *fixed, *config, *arguments, "--", name]
+    process = subprocess.run(
+        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment(), check=False
+    )
+    assert process.returncode == 0, process.stdout
+    return process.stdout
+
+
+def numbers_of(name, folder, form="quick"):
+    """Return an experiment's numbers beside the paper's, a data frame."""
+    path = folder / "results" / "experiments" / (form or "") / name / "numbers.tsv"
+    return pd.read_csv(path, sep="\t", keep_default_na=False)

@@ -1,0 +1,47 @@
+"""The frame of experiments: trials are jobs of their own, and nothing runs twice."""
+
+import pytest
+
+from dpgrs.experiments.frame import find
+from dpgrs.experiments.plans import Form, read_plans
+from experiment_runs import SNAKEFILE, numbers_of, run_experiment
+
+pytestmark = pytest.mark.experiments
+PLANS = SNAKEFILE.with_name("experiments.yaml")
+
+
+def test_instability__sis_takes_more_than_two_stage_and_a_lost_trial_is_run_alone(tmp_path):
+    run_experiment("dp_sis_instability", tmp_path)
+    numbers = numbers_of("dp_sis_instability", tmp_path)
+    taken = numbers.set_index(["design", "reading", "method"])["features 1 to 5"].sort_index()
+    for design in ("W1", "W1/W2"):
+        own = taken[design, "noise of variance 0.1"]
+        # Of 20 data sets; 0.9 and 0.5 of 1,000.
+        assert own["SIS, correlation"] > 0.75
+        assert own["two-stage, support"] < 0.7
+    folder = tmp_path / "results" / "experiments" / "quick" / "dp_sis_instability"
+    page = (folder / "report" / "index.html").read_text()
+    assert "Quick form" in page
+    assert "<svg" in page
+    table, kept = (folder / "table.tsv").read_bytes(), folder / "trials" / "W1" / "1.tsv"
+    before = kept.stat().st_mtime_ns
+    assert "Nothing to be done" in run_experiment("dp_sis_instability", tmp_path)
+    (folder / "trials" / "W1-W2" / "2.tsv").unlink()
+    (folder / "summary.md").unlink()
+    assert "rule run_trial" in run_experiment("dp_sis_instability", tmp_path)
+    assert (folder / "table.tsv").read_bytes() == table
+    assert kept.stat().st_mtime_ns == before
+
+
+@pytest.mark.parametrize("form", [None, "whole"])
+def test_experiments__plan_of_all(form, real_data, tmp_path):
+    plan = run_experiment("all", tmp_path, "--dry-run", data=real_data, form=form)
+    found = read_plans(PLANS, form or Form.CUT)
+    n_trials = sum(len(one.parts) * one.trials for one in found.values())
+    assert f"run_trial {n_trials}" in " ".join(plan.split())
+
+
+def test_experiments__each_plan_has_a_module():
+    plans = read_plans(PLANS, Form.CUT)
+    assert len(plans) > 0
+    assert all(find(name).shows for name in plans)

@@ -1,0 +1,64 @@
+"""What an experiment declares of itself, once: a figure or a table of a paper, and how it is made here."""
+
+import importlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+
+from dpgrs.errors import UsageError
+
+
+class Verdict(StrEnum):
+    """Whether a paper's result was found here."""
+
+    REPRODUCED = "reproduced"
+    WITH_DIFFERENCE = "reproduced with a difference"
+    NOT_HERE = "not reproducible here"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Experiment:
+    """A figure or a table of a paper.
+
+    Parts, trials, seed and grid stand in `config/experiments/experiments.yaml`; `settings` is a dict of the
+    last two.
+
+    Attributes
+    ----------
+    paper : str, its name and where it is.
+    shows : str, which figures or tables, such as "Figures 2 to 8".
+    run_trial : function of a part, the number of a trial from 1, `settings` and the paths of the part's files
+        that returns rows, a list of dicts. It depends on nothing else.
+    summarise : function of the rows of all trials, a data frame with `part` and `trial` before their own
+        columns, and of `settings` that returns the table, a data frame.
+    draw : function of the table and `settings` that returns a dict of file name to
+        `dpgrs.reporting.rendering.Drawing`, within `styled`. Axes are the paper's.
+    compare : function of the table and `settings` that returns the paper's numbers beside ours, a data frame.
+    judge : function of the table and `settings` that returns a `Verdict` and its reason, a sentence.
+    choices : tuple of str, what the paper leaves open or does otherwise, a sentence each, for Markdown.
+    """
+
+    paper: str
+    shows: str
+    run_trial: Callable
+    summarise: Callable
+    draw: Callable
+    compare: Callable
+    judge: Callable
+    choices: tuple = ()
+
+
+def find(name):
+    """Return the experiment that `dpgrs.experiments.<name>` declares as `EXPERIMENT`.
+
+    Raises
+    ------
+    UsageError
+        If there is none.
+    """
+    try:
+        return importlib.import_module(f"dpgrs.experiments.{name}").EXPERIMENT
+    except (ModuleNotFoundError, AttributeError) as error:
+        raise UsageError(
+            f"`{name}` must be a module of dpgrs.experiments with an EXPERIMENT. Correct the name."
+        ) from error

@@ -5,7 +5,7 @@ import pytest
 from click.testing import CliRunner
 
 from dpgrs.cli.main import main
-from dpgrs.steps.tabular import median_r2
+from dpgrs.evaluation.table_trials import median_r2
 
 RNG = np.random.default_rng(0)
 N_ROWS = 1500
@@ -48,6 +48,8 @@ def test_tabular__json_is_one_object_with_a_value_for_each_trial(table):
     assert [result[name] for name in KEYS[:5]] == ["k-tukey", 4, 1e-5, 2, 3]
     assert len(result["r2"]) == 3
     assert result["r2_median"] == np.median(result["r2"]) > 0.8
+    assert result["r2_training_median"] == np.median(result["r2_training"]) != result["r2_median"]
+    assert result["r2_training_median"] == pytest.approx(result["r2_median"], abs=0.05)
     assert all(sorted(chosen) == ["a", "c"] for chosen in result["chosen"])
     assert result["target"] == "price"
     assert not result["is_private"]

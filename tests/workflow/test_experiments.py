@@ -45,3 +45,15 @@ def test_experiments__each_plan_has_a_module():
     plans = read_plans(PLANS, Form.CUT)
     assert len(plans) > 0
     assert all(find(name).shows for name in plans)
+
+
+def test_kendall_tables__paper_and_ours_side_by_side(real_data, tmp_path):
+    run_experiment("kendall_tables", tmp_path, data=real_data)
+    numbers = numbers_of("kendall_tables", tmp_path).set_index(["set", "reading"])
+    assert set(numbers["k"]) == {5}
+    for name, paper, least in (("sulfur", 0.37, 0.2), ("Bike_Sharing_Demand", 0.32, 0.2)):
+        assert float(numbers.loc[(name, "paper"), "k-tukey"]) == paper
+        for reading in ("ours", "terms of the public code"):
+            assert float(numbers.loc[(name, reading), "k-tukey"]) > least
+            assert float(numbers.loc[(name, reading), "k-bas"]) < 0
+        assert float(numbers.loc[(name, "ours"), "nondp"]) > 0.3

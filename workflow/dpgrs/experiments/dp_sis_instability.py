@@ -93,7 +93,9 @@ def compare(table, settings):
     for (part, reading, method), own in table.groupby(["part", "reading", "method"], sort=False):
         means = {f"features {name}": own["share"].to_numpy()[where].mean() for name, where in GROUPS.items()}
         n_sets = str(own["repeats"].iloc[0])
-        rows.append({"design": DESIGNS[part], "reading": reading, "method": method, "data sets": n_sets} | means)
+        rows.append(
+            {"design": DESIGNS[part], "reading": reading, "method": method, "data sets": n_sets} | means
+        )
     return pd.DataFrame(rows)
 
 

@@ -1,15 +1,12 @@
 """Run a method on a plain table: random splits, seeded noise, R^2 on the rows left out. Benchmarks only."""
 
-import math
-
 import numpy as np
 
 from dpgrs.errors import UsageError
-from dpgrs.evaluation.metrics import r_squared
+from dpgrs.evaluation.table_trials import fit_split, median_r2, random_split
 from dpgrs.io.tables.csv_tables import read_feature_table, read_scales
-from dpgrs.methods.compositions import METHODS, TableRequest, fit_method
+from dpgrs.methods.compositions import METHODS, TableRequest
 from dpgrs.privacy.noise.sources import BenchmarkNoise
-from dpgrs.public_random import generator
 from dpgrs.reporting.text_table import text_table
 
 OWN_SCALE = "data"
@@ -34,8 +31,9 @@ def run_tabular(path, *, target, one_hot, drop=(), method, trials, seed, test_sh
 
     Returns
     -------
-    dict of JSON values; the lists have an entry for each trial. `r2` is None where there is no model, and
-    `r2_median` where there is none in half of the trials: no model counts as worse than any other.
+    dict of JSON values; the lists have an entry for each trial. `r2` and `r2_training`, on the rows that were
+    fitted, are None where there is no model, and medians where there is none in half of the trials: no model
+    counts as worse than any other.
 
     Raises
     ------
@@ -49,21 +47,21 @@ def run_tabular(path, *, target, one_hot, drop=(), method, trials, seed, test_sh
     n_test = max(round(test_share * n_rows), 1)
     made_of.require_features(n_features, request)
     _require_rows(path, n_rows - n_test, n_test, least=max(made_of.least_rows(n_features, request), 2))
-    r2, fits = [], []
+    found = []
     for trial in range(1, trials + 1):
-        order = generator(seed, "tabular split", trial).permutation(n_rows)
-        test, training = order[:n_test], order[n_test:]
-        X, y = _scaled(table, training, scales=scales, is_own=scale == OWN_SCALE)
+        split = random_split(n_rows, n_test, seed=seed, key=("tabular split", trial))
+        X, y = _scaled(table, split[1], scales=scales, is_own=scale == OWN_SCALE)
         noise = BenchmarkNoise(seed, "tabular", trial)
-        fit = fit_method(X[training], y[training], method=made_of, request=request, noise=noise)
-        r2.append(_test_r2(fit, X[test], y[test], training_mean=y[training].mean()))
-        fits.append(fit)
+        found.append(fit_split(X, y, split, method=made_of, request=request, noise=noise))
+    r2, training, fits = ([getattr(one, name) for one in found] for name in ("r2", "training_r2", "fit"))
     return {
         "method": method,
         **{name: terms[name] for name in ("epsilon", "delta", "k")},
         "trials": trials,
         "r2": r2,
         "r2_median": median_r2(r2),
+        "r2_training": training,
+        "r2_training_median": median_r2(training),
         "status": [str(fit.status) for fit in fits],
         "models": [fit.n_models for fit in fits],
         "chosen": [[table.features[j] for j in fit.chosen] for fit in fits],
@@ -77,17 +75,6 @@ def run_tabular(path, *, target, one_hot, drop=(), method, trials, seed, test_sh
         "test_rows": n_test,
         "is_private": False,
     }
-
-
-def median_r2(r2):
-    """Return the median, no model (None) counting as minus infinity; None where that is the median.
-
-    Parameters
-    ----------
-    r2 : list of float or None
-    """
-    median = float(np.median([-math.inf if value is None else value for value in r2]))
-    return median if math.isfinite(median) else None
 
 
 def as_text(result):
@@ -116,8 +103,10 @@ def caveats(result):
 def _summary(result):
     n_fitted = sum(value is not None for value in result["r2"])
     n_training = result["rows"] - result["test_rows"]
-    median = "no model" if result["r2_median"] is None else _number(result["r2_median"])
-    yield f"Median R2: {median}; {n_fitted} of {result['trials']} trials gave a model."
+    median, fitted = result["r2_median"], result["r2_training_median"]
+    shown = "no model" if median is None else _number(median)
+    shown += "" if fitted is None else f", and {_number(fitted)} on the rows that were fitted"
+    yield f"Median R2: {shown}; {n_fitted} of {result['trials']} trials gave a model."
     yield (
         f"`{result['target']}` from {result['features']} features; "
         f"{n_training} rows to train on and {result['test_rows']} to test on in each trial."
@@ -152,13 +141,3 @@ def _scaled(table, training, *, scales, is_own):
     if scales is not None:
         values = (values - scales[0]) / scales[1]
     return values[:, :-1], values[:, -1]
-
-
-def _test_r2(fit, X, y, *, training_mean):
-    """Return R^2 on test rows, None without a model, or where its predictions leave float64."""
-    prediction = fit.predict(X)
-    if prediction is None:
-        return None
-    with np.errstate(over="ignore", invalid="ignore"):
-        (r2,) = r_squared(y[np.newaxis], prediction[np.newaxis], training_mean=np.array([training_mean]))
-    return float(r2) if np.isfinite(r2) else None

@@ -57,3 +57,17 @@ def test_kendall_tables__paper_and_ours_side_by_side(real_data, tmp_path):
             assert float(numbers.loc[(name, reading), "k-tukey"]) > least
             assert float(numbers.loc[(name, reading), "k-bas"]) < 0
         assert float(numbers.loc[(name, "ours"), "nondp"]) > 0.3
+
+
+def test_genome_screening__finds_without_noise_what_it_finds_at_large_epsilon(real_data, tmp_path):
+    run_experiment("genome_screening", tmp_path, data=real_data)
+    numbers = numbers_of("genome_screening", tmp_path).set_index(["selector", "epsilon"])
+    assert set(numbers["variants of"]) == {"region"}
+    for name in ("kendall", "sis", "two-stage"):
+        shared = {
+            epsilon: float(numbers.loc[(name, epsilon), "of the exact choice"].split()[0])
+            for epsilon in ("2", "50")
+        }
+        assert shared["50"] >= max(shared["2"], 0.9)
+        # By chance 5 of 60 variants are chosen, and their partners.
+        assert float(numbers.loc[(name, "no noise"), "causal found"].split()[0]) > 0.4

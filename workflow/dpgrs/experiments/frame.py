@@ -14,6 +14,7 @@ class Verdict(StrEnum):
     REPRODUCED = "reproduced"
     WITH_DIFFERENCE = "reproduced with a difference"
     NOT_HERE = "not reproducible here"
+    BEYOND = "beyond the papers"  # which have no such figure
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -119,17 +119,16 @@ def summarise(rows, settings):
 
 
 def compare(table, settings):
-    """Return what is found by each selector; no paper has such a figure."""
-    shown = table[["part", "people", "selector", "epsilon"]].rename(columns={"part": "variants of"})
-    shown["epsilon"] = table["epsilon"].map(lambda value: "no noise" if pd.isna(value) else f"{value:g}")
-    for name, words in (
-        ("recovered", "causal found"),
-        ("hit", "chosen that are causal or a partner"),
-        ("shared", "of the exact choice"),
-    ):
-        pairs = zip(table[name], table[f"{name}_error"], strict=True)
-        shown[words] = [f"{value:.2f} ± {error:.2f}" for value, error in pairs]
-    return shown
+    """Return the share of causal variants found, and at the largest epsilon that of the exact choice."""
+    most, rows = max(settings["epsilon"]), []
+    for (part, n_people, name), own in table.groupby(["part", "people", "selector"], sort=False):
+        row = {"variants of": part, "people": n_people, "selector": name}
+        for found in own.itertuples():
+            at = "without noise" if np.isnan(found.epsilon) else f"epsilon {found.epsilon:g}"
+            row[at] = f"{found.recovered:.2f} ± {found.recovered_error:.2f}"
+        same = own.loc[own["epsilon"] == most, "shared"].item()
+        rows.append(row | {f"of the exact choice at {most:g}": f"{same:.2f}"})
+    return pd.DataFrame(rows)
 
 
 def draw(table, settings):

@@ -118,7 +118,7 @@ def shown_cell(value):
 def _write_report(name, experiment, numbers, drawings, folder, *, terms, said):
     sections = [
         Section("Figures", "experiment_figures.html", lambda _: {"figures": drawings, "drawings": drawings}),
-        Section("The paper’s numbers and ours", "experiment_numbers.html", lambda _: shown),
+        Section("Numbers", "experiment_numbers.html", lambda _: shown),
     ]
     cells = [[shown_cell(value) for value in row] for row in numbers.itertuples(index=False)]
     shown = {"columns": list(numbers.columns), "rows": cells, "choices": experiment.choices}

@@ -69,3 +69,10 @@ def test_genome_screening__finds_without_noise_what_it_finds_at_large_epsilon(re
         assert found["without noise"] > 0.4
         assert found["epsilon 50"] == pytest.approx(found["without noise"], abs=0.1)
         assert float(numbers.loc[name, "of the exact choice at 50"]) > 0.9
+
+
+def test_kendall_time__choices_by_votes_take_longer(tmp_path):
+    run_experiment("kendall_time", tmp_path)
+    numbers = numbers_of("kendall_time", tmp_path).set_index("selector")
+    seconds = numbers["seconds at 1000 rows, 16 features"].astype(float)
+    assert seconds["SubLasso"] > seconds["DPKendall"]

@@ -95,8 +95,8 @@ def judge(table, settings):
         return Verdict.WITH_DIFFERENCE, f"{said}."
     if found["SubLasso"][1] < 1.5:
         return Verdict.WITH_DIFFERENCE, (
-            f"{said}; SubLasso as features^{found['SubLasso'][1]:.2f}, not ^2: the time of a Lasso of five rows "
-            "hardly hangs on its features."
+            f"{said}; SubLasso as features^{found['SubLasso'][1]:.2f}, not ^2: the time of a Lasso of five "
+            "rows hardly hangs on its features."
         )
     return Verdict.REPRODUCED, f"{said}."
 

@@ -210,3 +210,11 @@ def test_two_stage__raise_where_a_private_count_has_no_budget(fits):
     with pytest.raises(UsageError, match="budget of the count of units must be a finite number above 0"):
         two_stage.choose_privately(voting_cohort("people"), 0, outcome_bound=3.0, **options)
     assert fits == []
+
+
+def test_group_votes__by_support_are_for_all_that_the_lasso_keeps(monkeypatch):
+    size = np.array([0.0, -5.0, 0.0, 2.0, -3.0, 0.0, 1.0])
+    monkeypatch.setattr(sublasso, "lasso_coefficients", lambda X, y, **terms: size[X[0].astype(int)])
+    X, groups = np.tile(np.arange(D), (N_UNITS, 1)), np.arange(N_UNITS) % 5
+    votes = group_votes(X, np.zeros(N_UNITS), groups, n_groups=5, k=1, ballot="support")
+    assert votes.tolist() == [0, 5, 0, 5, 5, 0, 5]

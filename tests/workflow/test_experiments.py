@@ -1,7 +1,9 @@
 """The frame of experiments: trials are jobs of their own, and nothing runs twice."""
 
+import pandas as pd
 import pytest
 
+from dpgrs.experiments.dp_sis_trial import KNOWN, PAPER, PUBLIC
 from dpgrs.experiments.frame import find
 from dpgrs.experiments.plans import Form, read_plans
 from experiment_runs import SNAKEFILE, numbers_of, run_experiment
@@ -76,3 +78,36 @@ def test_kendall_time__choices_by_votes_take_longer(tmp_path):
     numbers = numbers_of("kendall_time", tmp_path).set_index("selector")
     seconds = numbers["seconds at 1000 rows, 16 features"].astype(float)
     assert seconds["SubLasso"] > seconds["DPKendall"]
+
+
+@pytest.mark.realdata
+def test_dp_sis__is_ahead_of_two_stage_up_to_the_truth_of_sorlie(real_data, tmp_path):
+    require_microarray(real_data)
+    run_experiment("dp_sis", tmp_path, data=real_data)
+    folder = tmp_path / "results" / "experiments" / "quick" / "dp_sis"
+    table = pd.read_csv(folder / "table.tsv", sep="\t").set_index(["part", "method", "k", "epsilon"])
+    found = table["found"].sort_index()
+    # Two of five coefficients, and of six, are not 0: where the paper's curves end.
+    for method in (PUBLIC, KNOWN, PAPER):
+        assert found["sorlie", method, 5, 20] == pytest.approx(0.4, abs=0.1)
+        assert found["sorlie", method, 6, 20] == pytest.approx(1 / 3, abs=0.1)
+        assert found["sorlie", method, 5, 0.1] < 0.2
+    assert found["sorlie", PAPER, 5, 20] >= found["sorlie", "two-stage, supports", 5, 20]
+    # Large scores are told from others, whatever they are worth.
+    for measure in ("top", "great", "good"):
+        assert table[measure]["sorlie", PUBLIC, 10, 0.1] == 0
+    assert {path.stem for path in (folder / "figures").glob("*.svg")} == {"accuracy", "lead", "sets"}
+
+
+@pytest.mark.realdata
+def test_table_1__of_two_sets(real_data, tmp_path):
+    require_microarray(real_data)
+    run_experiment("dp_sis_table1", tmp_path, data=real_data)
+    r2 = numbers_of("dp_sis_table1", tmp_path).set_index("set")["max-scaled"]
+    assert r2["christensen"] == pytest.approx(0.7804, abs=0.002)
+    assert r2["west"] == pytest.approx(0.6644, abs=0.002)
+
+
+def require_microarray(data):
+    if not (data / "microarray").is_dir():
+        pytest.skip(f"no sets at {data / 'microarray'}; they are five of the DP-SIS paper's")

@@ -232,11 +232,31 @@ def paper_sis_scores(X, y):
 
 
 def paper_sis(X, y, *, request, noise):
-    """Choose by the paper's scores and its sensitivity of 1, which is wrong: only to reproduce its figures.
+    """Choose as the paper does: only to reproduce its figures.
 
     Parameters
     ----------
     X, y : as in `paper_sis_scores`.
+    request, noise : as in `choose_by_paper_scores`.
+
+    Returns
+    -------
+    PaperChoice
+
+    Raises
+    ------
+    UsageError
+        As `choose_by_paper_scores`.
+    """
+    return choose_by_paper_scores(paper_sis_scores(X, y), request=request, noise=noise)
+
+
+def choose_by_paper_scores(scores, *, request, noise):
+    """Choose by the paper's scores and its sensitivity of 1, which is wrong.
+
+    Parameters
+    ----------
+    scores : (n_features,) float64, of `paper_sis_scores`.
     request : SisRequest, of which epsilon, n_choices and gamma count.
     noise : NoiseSource of a benchmark.
 
@@ -251,7 +271,7 @@ def paper_sis(X, y, *, request, noise):
     """
     terms = request.epsilon, request.n_choices, request.gamma
     generator = noise.generator("set of features by scores in the paper's scaling", *terms)
-    scores = np.rint(paper_sis_scores(X, y) / PAPER_STEP).astype(np.int64)
+    scores = np.rint(scores / PAPER_STEP).astype(np.int64)
     if not 1 <= request.n_choices <= len(scores):
         raise UsageError(
             f"`n_choices` must be from 1 to {len(scores)} features, got {request.n_choices}. Change it."

@@ -39,6 +39,13 @@ class GroupRule(StrEnum):
     TWO_STAGE = "two-stage"  # floor(sqrt(n)) (DP-SIS paper)
 
 
+class Ballot(StrEnum):
+    """What a group votes for."""
+
+    LARGEST = "largest"  # the k features of its largest absolute coefficients
+    SUPPORT = "support"  # every feature that its Lasso keeps (Kifer 2012, and the DP-SIS paper)
+
+
 @dataclass(frozen=True, kw_only=True)
 class VotesRequest:
     """The public terms of a choice for one outcome of a study: two-stage, groups by sample name.
@@ -213,17 +220,18 @@ def assign_groups(unit_keys, *, n_groups, seed):
     return (uniforms(seed, unit_keys, "groups", n_groups) * n_groups).astype(np.int64)
 
 
-def count_votes(X, y, unit_keys, *, k, n_groups, seed, rows_per_unit, lasso=STANDARD):
+def count_votes(X, y, unit_keys, *, k, n_groups, seed, rows_per_unit, lasso=STANDARD, ballot=Ballot.LARGEST):
     """Assign units to groups and count the groups' votes.
 
     Parameters
     ----------
     X, y, unit_keys, k, seed, rows_per_unit, lasso : as in `private_sublasso`.
     n_groups : int > 0, public.
+    ballot : Ballot
 
     Returns
     -------
-    (d,) int64, all together k n_groups. By keys, the order of units does not matter.
+    (d,) int64, as in `group_votes`. By keys, the order of units does not matter.
 
     Raises
     ------
@@ -240,11 +248,11 @@ def count_votes(X, y, unit_keys, *, k, n_groups, seed, rows_per_unit, lasso=STAN
         rows = (order[:, np.newaxis] * rows_per_unit + np.arange(rows_per_unit)).ravel()
         X, y = X[rows], y[rows]
     groups = np.repeat(groups, rows_per_unit)
-    return group_votes(X, y, groups, n_groups=n_groups, k=k, lasso=lasso)
+    return group_votes(X, y, groups, n_groups=n_groups, k=k, lasso=lasso, ballot=ballot)
 
 
-def group_votes(X, y, groups, *, n_groups, k, lasso=STANDARD):
-    """Let every group vote for the k features of the largest absolute coefficients of its own Lasso.
+def group_votes(X, y, groups, *, n_groups, k, lasso=STANDARD, ballot=Ballot.LARGEST):
+    """Let every group vote for features by its own Lasso.
 
     Each group is fitted by itself, so that its votes hang on its rows alone, to the last bit. A group counts
     features from a place of its own, and equal coefficients in this order: a group that cannot fit a Lasso
@@ -257,10 +265,11 @@ def group_votes(X, y, groups, *, n_groups, k, lasso=STANDARD):
     groups : (n_rows,) int64 in [0, n_groups)
     n_groups, k : int > 0
     lasso : LassoTerms
+    ballot : Ballot
 
     Returns
     -------
-    (d,) int64 in [0, n_groups], all together k n_groups.
+    (d,) int64 in [0, n_groups]; by the ballot `LARGEST` all together k n_groups.
     """
     d = X.shape[1]
     votes = np.zeros(d, dtype=np.int64)
@@ -269,8 +278,8 @@ def group_votes(X, y, groups, *, n_groups, k, lasso=STANDARD):
     for group, rows in enumerate(members):
         start = group * d // n_groups
         features = np.roll(np.arange(d), -start)
-        coefficients = lasso_coefficients(X[rows][:, features], y[rows], **vars(lasso))
-        votes[features[top_k(np.abs(coefficients), k)]] += 1
+        size = np.abs(lasso_coefficients(X[rows][:, features], y[rows], **vars(lasso)))
+        votes[features[size > 0 if ballot == Ballot.SUPPORT else top_k(size, k)]] += 1
     return votes
 
 

@@ -240,6 +240,14 @@ def test_make_outcomes__simulated_ones_share_factors(simulate, tmp_path):
     assert np.linalg.matrix_rank(Outcomes.load(tmp_path / "outcomes.npz").effects[5]) == 2
 
 
+def test_make_outcomes__simulated_ones_follow_networks(simulate, tmp_path):
+    everybody = np.arange(len(PEOPLE))
+    values = [simulate(everybody, mode="release", network=width)[0] for width in (None, 2, 2, 3)]
+    np.testing.assert_array_equal(values[1], values[2])
+    assert (values[1] != values[0]).any()
+    assert (values[1] != values[3]).any()
+
+
 @pytest.mark.parametrize(("share", "least", "most"), [(0.01, 0, 10), (0.5, 60, 140), (1.0, 200, 200)])
 def test_make_outcomes__causal_share_is_the_chance_of_an_effect(simulate, tmp_path, share, least, most):
     simulate(np.arange(len(PEOPLE)), mode="release", causal_share=share, count=40)

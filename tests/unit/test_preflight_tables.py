@@ -185,10 +185,21 @@ def test_reference_problems__other_people():
 
 def test_problems__terms_of_simulated_outcomes_beside_a_table():
     write_outcomes(good=STANDARD)
-    terms = {"factors": 3, "prevalence": 0.1}
+    terms = {"factors": 3, "network": 8, "prevalence": 0.1}
     study = {"outcomes": {"source": "file", "file": "outcomes.tsv"} | terms}
     assert found_by(tables, resolve(study), people=CROWD, shows_ids=True) == [
         "`outcomes.factors` is for `outcomes.source: simulate`, got 3 with a table. Leave it out.",
+        "`outcomes.network` is for `outcomes.source: simulate`, got 8 with a table. Leave it out.",
         "`outcomes.prevalence` is for `outcomes.source: simulate`, got 0.1 with a table. Leave it out.",
     ]
-    assert found_by(tables, resolve({"outcomes": terms}), people=CROWD, shows_ids=True) == []
+    assert (
+        found_by(tables, resolve({"outcomes": terms | {"network": None}}), people=CROWD, shows_ids=True) == []
+    )
+
+
+def test_problems__networks_beside_what_is_of_linear_effects():
+    terms = {"network": 8, "factors": 3, "prevalence": 0.1}
+    assert found_by(tables, resolve({"outcomes": terms}), people=CROWD, shows_ids=True) == [
+        "`outcomes.network` must be null beside `outcomes.factors`, got 8. Leave one out.",
+        "`outcomes.network` must be null beside `outcomes.prevalence`, got 8. Leave one out.",
+    ]

@@ -54,6 +54,7 @@ def test_public_identity__hangs_on_the_constants_of_outcomes_and_not_on_their_or
 
 def test_public_identity__of_simulated_outcomes_names_what_they_are_drawn_by():
     drawn = [{}, {"factors": 2}, {"factors": 3}, {"prevalence": 0.1}, {"prevalence": 0.2}]
+    drawn += [{"network": 2}, {"network": 3}]
     found = [public_identity(resolve({"outcomes": terms}))["outcomes"] for terms in drawn]
     # As before these keys were there, where they are not used.
     assert found[0].keys() == {"source", "heritability", "causal_share"}

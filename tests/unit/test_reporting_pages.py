@@ -250,6 +250,7 @@ def test_pages__a_grid_of_methods_and_protections(tmp_path):
             ],
             [],
         ),
+        ({"private": [], "network": 8}, [", by a network of 8 hidden units each, and clipped"], []),
         (
             {"private": GRID[1:2], "is_joint": True, "penalty_rule": "adassp"},
             ["Penalty of ReuseCov adassp, from the noise", "Projections joint"],

@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 
+from dpgrs.simulation.network import HIDDEN_STEP, network_values
 from dpgrs.simulation.outcomes import simulate_outcomes
 from random_cohorts import half_coded, random_alleles
 
@@ -39,7 +40,7 @@ def test_simulate_outcomes__all_and_nothing_heritable():
     np.testing.assert_array_equal(effects, np.zeros((3, D)))
 
 
-@pytest.mark.parametrize("options", [{}, {"n_factors": 2}, {"n_factors": 3, "prevalence": 0.1}])
+@pytest.mark.parametrize("options", [{}, {"n_factors": 2}, {"n_factors": 3, "prevalence": 0.1}, {"width": 4}])
 def test_simulate_outcomes__outcome_does_not_depend_on_chunks(options):
     Y, effects = simulate(n_outcomes=7, **options)
     chunks = [simulate(n_outcomes=n, first=first, **options) for first, n in [(0, 2), (2, 1), (3, 4)]]
@@ -47,10 +48,10 @@ def test_simulate_outcomes__outcome_does_not_depend_on_chunks(options):
     assert np.vstack([chunk[1] for chunk in chunks]).tobytes() == effects.tobytes()
 
 
-@pytest.mark.parametrize("n_factors", [None, 2])
-def test_simulate_outcomes__memory_layout_does_not_matter(n_factors):
-    Y = simulate(np.asfortranarray(X), n_factors=n_factors)[0]
-    assert Y.tobytes() == simulate(np.ascontiguousarray(X), n_factors=n_factors)[0].tobytes()
+@pytest.mark.parametrize("options", [{}, {"n_factors": 2}, {"width": 4}])
+def test_simulate_outcomes__memory_layout_does_not_matter(options):
+    Y = simulate(np.asfortranarray(X), **options)[0]
+    assert Y.tobytes() == simulate(np.ascontiguousarray(X), **options)[0].tobytes()
 
 
 @pytest.mark.parametrize("n_factors", [None, 2])
@@ -76,16 +77,19 @@ def test_simulate_outcomes__causal_share():
     assert (effects != 0).mean() == pytest.approx(0.25, abs=0.04)
 
 
-@pytest.mark.parametrize("options", [{"X": np.full((N_ROWS, D), 0.5)}, {"causal_share": 0.0}])
+@pytest.mark.parametrize(
+    "options",
+    [{"X": np.full((N_ROWS, D), 0.5)}, {"causal_share": 0.0}, {"causal_share": 0.0, "width": 4}],
+)
 def test_simulate_outcomes__without_genetic_variance_is_noise(options):
     Y, effects = simulate(**options)
     np.testing.assert_allclose(Y.var(axis=1), 1.0, rtol=0.15)
     np.testing.assert_array_equal(effects, np.zeros((3, D)))
 
 
-@pytest.mark.parametrize("n_factors", [None, 2])
-def test_simulate_outcomes__no_outcomes(n_factors):
-    Y, effects = simulate(n_outcomes=0, n_factors=n_factors)
+@pytest.mark.parametrize("options", [{}, {"n_factors": 2}, {"width": 4}])
+def test_simulate_outcomes__no_outcomes(options):
+    Y, effects = simulate(n_outcomes=0, **options)
     assert Y.shape == (0, N_ROWS)
     assert effects.shape == (0, D)
 
@@ -126,7 +130,7 @@ def test_simulate_outcomes__prevalence_cuts_the_liability(prevalence):
     assert fitted.mean() == pytest.approx((slopes / effects).mean(), abs=0.05)
 
 
-@pytest.mark.parametrize("others", [{}, {"n_factors": 2}, {"prevalence": 0.2}])
+@pytest.mark.parametrize("others", [{}, {"n_factors": 2}, {"width": 4}, {"prevalence": 0.2}])
 def test_simulate_outcomes__public_moments_make_rows_independent(others):
     p = np.linspace(0.1, 0.9, D)
     options = {"public_moments": (p - 0.5, p * (1 - p)), "row_id": [f"row{i}" for i in range(N_ROWS)]}
@@ -152,3 +156,51 @@ def test_simulate_outcomes__public_moments_give_the_stated_scale():
     np.testing.assert_allclose(Y.mean(axis=1), 0, atol=0.036)
     np.testing.assert_allclose(Y.var(axis=1), 1, atol=0.05)
     np.testing.assert_allclose((effects @ rows.T).var(axis=1), 0.3, rtol=0.05)
+
+
+def test_simulate_outcomes__network_explains_its_share_and_its_best_line_less():
+    Y, effects = simulate(n_outcomes=200, width=8, heritability=1.0)
+    np.testing.assert_allclose(Y.var(axis=1), 1.0)
+    lines = np.linalg.lstsq(X - X.mean(axis=0), Y.T, rcond=None)[0].T
+    explained = (lines @ (X - X.mean(axis=0)).T).var(axis=1)
+    # pi/(2 (pi - 1)) = 0.734 of a unit; of 200 outcomes the mean has a standard error below 0.01.
+    assert explained.mean() == pytest.approx(np.pi / (2 * (np.pi - 1)), abs=0.05)
+    # By Stein's lemma, of 20 coins in place of normal variants; 3,000 rows leave chance in a line of its own.
+    assert np.corrcoef(lines.ravel(), effects.ravel())[0, 1] > 0.97
+    assert np.vdot(lines, effects) / np.vdot(effects, effects) == pytest.approx(1, abs=0.03)
+
+
+def test_simulate_outcomes__network_by_public_moments_has_the_stated_scale():
+    p = np.full(D, 0.5)
+    rows = (np.random.default_rng(5).random((20_000, D)) < p) - 0.5
+    moments = {"public_moments": (p - 0.5, p * (1 - p)), "row_id": [str(i) for i in range(20_000)]}
+    Y, _ = simulate(rows, **moments, n_outcomes=40, width=8, heritability=1.0)
+    # Twenty coins are nearly normal: what is left of the arc-cosine law is within a tenth.
+    np.testing.assert_allclose(Y.mean(axis=1), 0, atol=0.1)
+    np.testing.assert_allclose(Y.var(axis=1), 1, atol=0.1)
+
+
+def test_simulate_outcomes__network_leaves_out_what_is_not_causal():
+    _, effects = simulate(n_outcomes=200, width=3, causal_share=0.25)
+    assert (effects != 0).mean() == pytest.approx(0.25, abs=0.04)
+
+
+def test_network_values__one_unit_is_the_part_above_the_mean():
+    inner, outer = np.zeros((1, D)), np.array([2.0])
+    inner[0, 3] = 1.5
+    found = network_values(X, inner=inner, outer=outer)
+    centred = 1.5 * (X[:, 3] - X[:, 3].mean())
+    np.testing.assert_allclose(found.values, 2 * np.maximum(centred, 0), atol=4 * HIDDEN_STEP)
+    np.testing.assert_array_equal(found.slopes, np.where(np.arange(D) == 3, 1.5, 0))
+
+
+def test_network_values__public_moments_are_those_of_normal_units():
+    """Against a plain average over normal draws."""
+    draws = np.random.default_rng(2)
+    inner, outer = draws.standard_normal((3, D)), np.array([1.0, -0.5, 2.0])
+    means, variances = draws.standard_normal(D), draws.random(D)
+    rows = means + np.sqrt(variances) * draws.standard_normal((100_000, D))
+    found = network_values(rows, inner=inner, outer=outer, public_moments=(means, variances))
+    # 1e5 draws: the limits are more than five standard errors wide.
+    assert found.mean == pytest.approx(found.values.mean(), abs=0.02 * found.sd)
+    assert found.sd == pytest.approx(found.values.std(), rel=0.02)

@@ -17,7 +17,7 @@ from dpgrs.preflight.controlled import encrypted_line, is_encrypted
 from dpgrs.types import Metrics
 
 FEW = 3
-SIMULATED = ("outcomes.factors", "outcomes.prevalence")
+SIMULATED = ("outcomes.factors", "outcomes.network", "outcomes.prevalence")
 PUBLIC_CONSTANTS = "Give its public centre and scale, for 0/1 its prevalence, in a table `outcomes.scales`."
 
 
@@ -182,4 +182,13 @@ def _simulated_outcome_problems(outcomes):
         lines.append(
             must("outcomes.count", "be given for simulated outcomes", "null", "Give it, or leave it out.")
         )
+    if outcomes["network"] is not None:
+        # Factors are of linear effects, and a prevalence is that of a normal liability.
+        lines += [
+            must(
+                "outcomes.network", f"be null beside `outcomes.{key}`", outcomes["network"], "Leave one out."
+            )
+            for key in ("factors", "prevalence")
+            if outcomes[key] is not None
+        ]
     return lines

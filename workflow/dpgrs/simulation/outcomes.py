@@ -1,4 +1,4 @@
-"""Simulated outcomes: linear in the genotypes, with normal effects and normal noise, or cut to 0/1."""
+"""Simulated outcomes: linear in the genotypes, or by a network, with normal noise, or cut to 0/1."""
 
 import math
 from statistics import NormalDist
@@ -6,6 +6,7 @@ from statistics import NormalDist
 import numpy as np
 
 from dpgrs.public_random import generator
+from dpgrs.simulation.network import GeneticValues, network_values
 
 # Effects on this grid make every x'theta exact in float64, so that no BLAS blocking can change an outcome.
 EFFECT_STEP = 2.0**-20
@@ -22,6 +23,7 @@ def simulate_outcomes(
     heritability,
     causal_share=1.0,
     n_factors=None,
+    width=None,
     prevalence=None,
     public_moments=None,
     seed,
@@ -47,6 +49,8 @@ def simulate_outcomes(
     n_factors : int >= 1: effects of all outcomes are sums of so many normal ones, of the same causal
         variants, with normal loadings of each outcome's own; and so is the noise. None lets outcomes share
         nothing.
+    width : int >= 1: in place of x'theta comes a network of the outcome's own with so many hidden units,
+        rectified and normal (`dpgrs.simulation.network`); without factors and prevalence. None: x'theta.
     prevalence : float in (0, 1): y is 0/1, whether the above is beyond the normal quantile of this share, and
         standardised by it. None leaves y as it is.
     public_moments : ((n_variants,), (n_variants,)) float64, public means and variances of the columns of X,
@@ -60,25 +64,29 @@ def simulate_outcomes(
     -------
     Y : (n_outcomes, n_rows) float64 of variance about 1.
     effects : (n_outcomes, n_variants) float64, on the scale of Y: y = x'effects + constant + noise; of 0/1
-        outcomes those of the best linear fit, if genetic values are normal.
+        outcomes those of the best linear fit, if genetic values are normal, and of networks likewise.
     """
     n_rows, n_variants = X.shape
     numbers = range(first, first + n_outcomes)
-    if n_factors is None:
+    if width is not None:
+        genetic = _networks(X, variant_rank, numbers, width, causal_share, public_moments, seed, key)
+    elif n_factors is None:
         drawn = [_raw_effects(n_variants, causal_share, seed, key, i)[variant_rank] for i in numbers]
-        theta = np.array(drawn).reshape(n_outcomes, n_variants)
-        noise = _environment(row_id, numbers, seed=seed, key=key)
+        genetic = _linear(X, np.array(drawn).reshape(n_outcomes, n_variants), public_moments)
     else:
         theta = _shared_effects(n_variants, numbers, n_factors, causal_share, seed, key)[:, variant_rank]
+        genetic = _linear(X, theta, public_moments)
+    if n_factors is None:
+        noise = _environment(row_id, numbers, seed=seed, key=key)
+    else:
         noise = _shared_environment(row_id, numbers, n_factors, seed, key)
     Y = np.empty((n_outcomes, n_rows))
     effects = np.empty((n_outcomes, n_variants))
-    for i, values in enumerate(theta @ X.T):
-        mean, sd = _moments(values, theta[i], public_moments)
-        explained = heritability if sd > 0 else 0.0
-        scale = np.sqrt(explained) / sd if sd > 0 else 0.0
-        Y[i] = scale * (values - mean) + np.sqrt(1 - explained) * noise[i]
-        effects[i] = scale * theta[i]
+    for i, found in enumerate(genetic):
+        explained = heritability if found.sd > 0 else 0.0
+        scale = np.sqrt(explained) / found.sd if found.sd > 0 else 0.0
+        Y[i] = scale * (found.values - found.mean) + np.sqrt(1 - explained) * noise[i]
+        effects[i] = scale * found.slopes
     return (Y, effects) if prevalence is None else _cut(Y, effects, prevalence)
 
 
@@ -89,11 +97,31 @@ def _cut(liability, effects, prevalence):
     return ((liability > threshold) - prevalence) / sd, normal.pdf(threshold) / sd * effects
 
 
+def _linear(X, theta, public_moments):
+    """Yield the GeneticValues x'theta of each outcome."""
+    for values, effects in zip(theta @ X.T, theta, strict=True):
+        mean, sd = _moments(values, effects, public_moments)
+        yield GeneticValues(values, mean, sd, effects)
+
+
+def _networks(X, variant_rank, numbers, width, causal_share, public_moments, seed, key):
+    """Yield the GeneticValues of the network of each outcome, whose weights are drawn by rank."""
+    n_variants = X.shape[1]
+    for i in numbers:
+        inner = _normals(n_variants, range(width), seed, "hidden units", *key, i)
+        inner = (_on_effect_grid(inner) * _is_causal(n_variants, causal_share, seed, key, i))[:, variant_rank]
+        outer = _loadings([i], width, seed, "hidden units", *key)[0]
+        yield network_values(X, inner=inner, outer=outer, public_moments=public_moments)
+
+
 def _raw_effects(n_variants, causal_share, seed, key, outcome):
     """Draw the effects of an outcome, by rank: longer draws extend shorter ones."""
     theta = generator(seed, "effects", *key, outcome).standard_normal(n_variants)
-    is_causal = generator(seed, "causal", *key, outcome).random(n_variants) < causal_share
-    return np.rint(theta / EFFECT_STEP) * EFFECT_STEP * is_causal
+    return _on_effect_grid(theta) * _is_causal(n_variants, causal_share, seed, key, outcome)
+
+
+def _is_causal(n_variants, causal_share, seed, key, outcome):
+    return generator(seed, "causal", *key, outcome).random(n_variants) < causal_share
 
 
 def _shared_effects(n_variants, numbers, n_factors, causal_share, seed, key):
@@ -120,6 +148,10 @@ def _normals(n, names, seed, *key):
     """Draw n standard normal numbers for each name, (n_names, n)."""
     drawn = [generator(seed, *key, name).standard_normal(n) for name in names]
     return np.array(drawn).reshape(len(names), n)
+
+
+def _on_effect_grid(effects):
+    return np.rint(effects / EFFECT_STEP) * EFFECT_STEP
 
 
 def _on_grid(factors):

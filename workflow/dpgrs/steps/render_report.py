@@ -243,6 +243,7 @@ def _study_info(settings, panel, outcomes, metrics, covariates, **counted):
         heritability=settings["outcomes"]["heritability"] if simulated else None,
         prevalence=settings["outcomes"]["prevalence"],
         factors=settings["outcomes"]["factors"],
+        network=settings["outcomes"]["network"],
         test_share=settings["outcomes"]["test_share"],
         outcome_bound=settings["outcomes"]["bound"],
         delta=settings["privacy"]["delta"],

@@ -15,6 +15,7 @@ READS_OF_IDENTITY = (
     "outcomes.heritability",
     "outcomes.causal_share",
     "outcomes.factors",
+    "outcomes.network",
     "outcomes.prevalence",
     "outcomes.scales",
     "outcomes.loadings",
@@ -57,7 +58,7 @@ def public_identity(config):
     drawn = ["source"]
     if outcomes["source"] == "simulate":
         drawn += ["heritability", "causal_share"]
-        drawn += [name for name in ("factors", "prevalence") if outcomes[name] is not None]
+        drawn += [name for name in ("factors", "network", "prevalence") if outcomes[name] is not None]
     return {
         "dataset": {
             "accession": dataset["accession"],

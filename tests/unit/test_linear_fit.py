@@ -49,6 +49,12 @@ def test_ridge_weights__negative_eigenvalues_count_as_zero():
         np.testing.assert_allclose(ridge_weights(G, V, 2, penalty=0.5), [[0.8, 4.0]])
 
 
+def test_ridge_weights__negative_eigenvalues_stay_where_they_are_kept():
+    V, G = np.array([[4.0, 4.0]]), np.diag([4.0, -2.0])
+    found = ridge_weights(G, V, 2, penalty=0.5, keeps_negative=True)
+    np.testing.assert_allclose(found, [[0.8, -4.0]])
+
+
 def test_ridge_weights__nothing_along_a_singular_direction():
     G, V = np.array([[1.0, 1.0], [1.0, 1.0]]), np.array([[2.0, 2.0], [1.0, -1.0]])
     np.testing.assert_allclose(ridge_weights(G, V, 1, penalty=0.0), [[1.0, 1.0], [0.0, 0.0]], atol=1e-15)

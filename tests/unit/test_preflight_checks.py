@@ -54,6 +54,7 @@ STUDIES = {
     "dosages": {"cohort": PLINK | {"field": "DS"}, "release": {"genome_build": "GRCh37"}},
     "fetched": {"cohort": VCF | {"vcf": "downloads/{chrom}.vcf", "fetch": {"vcf": "http://x.org/{chrom}"}}},
     "screened": {"methods": ["k-tukey", "l-blup"]},
+    "paper": {"methods": ["reusecov-gauss"], "privacy": {"bounds": "paper"}},
     "public LD": {
         "cohort": VCF,
         "methods": ["blup-ld"],

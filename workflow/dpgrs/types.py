@@ -11,10 +11,14 @@ class Rows(StrEnum):
 
 
 class Coding(StrEnum):
-    """How alleles become numbers: less 1/2, or less a public frequency with rows clipped at a public norm."""
+    """How alleles become numbers.
+
+    Less 1/2; less a public frequency, with rows clipped at a public norm; or less the mean of the row.
+    """
 
     HALF = "half"
     FREQUENCY = "frequency"
+    ROW_CENTRED = "row-centred"
 
 
 class Neighbours(StrEnum):
@@ -132,6 +136,7 @@ class Bounds(StrEnum):
 
     WORST_CASE = "worst-case"  # `half` coding, which no row exceeds, and the bound on every outcome
     TIGHT = "tight"  # about the root mean square of a row, by public frequencies and standardised outcomes
+    PAPER = "paper"  # rows centred by their own mean, and the norm of X'X as a whole, as in the PRIMO paper
 
 
 class Missing(StrEnum):

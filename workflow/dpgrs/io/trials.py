@@ -8,7 +8,7 @@ import numpy as np
 from dpgrs.errors import DpgrsError, UsageError
 from dpgrs.io.files import load_arrays, save_arrays
 from dpgrs.io.json_files import write_json
-from dpgrs.types import Rows
+from dpgrs.types import Coding, Rows
 
 _GRAM_STEP, _CROSS_STEP = 2.0**-2, 2.0**-17  # of calls
 
@@ -84,21 +84,26 @@ class Outcomes:
 
 @dataclass(frozen=True)
 class ClippedStatistics:
-    """Exact integer statistics of training rows in `frequency` coding, clipped at public norms.
+    """Exact integer statistics of training rows clipped in `frequency` coding, or row-centred.
 
     Attributes
     ----------
     gram : (n_variants + 1, n_variants + 1) int64, intercept last, in units of `CLIPPED_GRAM_STEP`; None where
         nothing takes it.
     cross : (n_outcomes, n_variants + 1) int64, in units of `CLIPPED_CROSS_STEP`.
-    row_norm : float, of the genotypes.
-    outcome_norm : float, of the outcomes of one budget.
+    row_norm : float, of the genotypes; None where rows are centred by their own mean, and not clipped.
+    outcome_norm : float, of the outcomes of one budget; None likewise.
     """
 
     gram: np.ndarray | None
     cross: np.ndarray
-    row_norm: float
-    outcome_norm: float
+    row_norm: float | None
+    outcome_norm: float | None
+
+    @property
+    def coding(self):
+        """The Coding of the rows."""
+        return Coding.ROW_CENTRED if self.row_norm is None else Coding.FREQUENCY
 
 
 @dataclass(frozen=True)
@@ -180,8 +185,9 @@ class Statistics:
         arrays |= {f"columns/{size}": columns for size, columns in self.columns.items()}
         arrays |= {f"origin/{size}": origin for size, origin in self.origin.items()}
         for (size, count), part in self.clipped.items():
-            norms = np.array([part.row_norm, part.outcome_norm])
-            named = {"cross": part.cross, "norms": norms} | ({} if part.gram is None else {"gram": part.gram})
+            named = {"cross": part.cross} | ({} if part.gram is None else {"gram": part.gram})
+            if part.row_norm is not None:
+                named["norms"] = np.array([part.row_norm, part.outcome_norm])
             arrays |= {f"clipped/{size}/{count}/{name}": array for name, array in named.items()}
         if self.clips is not None:
             arrays |= {f"clipped_values/{size}": values for size, values in self.clips.values.items()}
@@ -280,5 +286,6 @@ def _clipped(arrays):
         gram, cross, norms = (
             arrays.get(f"clipped/{size}/{count}/{name}") for name in ("gram", "cross", "norms")
         )
-        parts[size, count] = ClippedStatistics(gram, cross, *norms.tolist())
+        norms = (None, None) if norms is None else norms.tolist()
+        parts[size, count] = ClippedStatistics(gram, cross, *norms)
     return parts

@@ -53,6 +53,11 @@ class LinearFit:
         """
         return self if origin is None else replace(self, means=self.means + origin)
 
+    def of_centred_rows(self):
+        """Return a fit on rows less their own mean, without an intercept, as one in `half` coding."""
+        weights = self.weights - self.weights.mean(axis=1, keepdims=True)
+        return replace(self, weights=weights, standard_errors=None)
+
     def of_outcomes(self, loadings):
         """Return the fit of outcomes whose components this one is of.
 
@@ -111,7 +116,7 @@ def centred_gram(G, n):
     return G[:-1, :-1] - n * np.outer(means, means), means
 
 
-def ridge_weights(G_c, V, n, *, penalty):
+def ridge_weights(G_c, V, n, *, penalty, keeps_negative=False):
     """Solve (G_+/n + penalty I) w = v/n for every outcome with one factorisation.
 
     G_+ is the nearest matrix to G_c without negative eigenvalues. No X'X has any, but noise gives it some,
@@ -125,15 +130,16 @@ def ridge_weights(G_c, V, n, *, penalty):
     V : (n_outcomes, n_variants), X'Y.
     n : float, number of rows.
     penalty : float, on the scale of a variance of X.
+    keeps_negative : bool, whether G_c is taken as it is, in place of G_+.
 
     Returns
     -------
     (n_outcomes, n_variants) float64.
     """
     eigenvalues, U = eigh(G_c / n)
-    spectrum = np.maximum(eigenvalues, 0.0) + penalty
+    spectrum = (eigenvalues if keeps_negative else np.maximum(eigenvalues, 0.0)) + penalty
     # Entries of X are at most 1: even where G_c vanishes, rounding leaves about d times the machine epsilon.
     rounding = len(spectrum) * np.finfo(float).eps * max(1.0, np.abs(eigenvalues).max(initial=0.0))
-    is_regular = spectrum > rounding
+    is_regular = np.abs(spectrum) > rounding
     inverse = np.divide(1.0, spectrum, where=is_regular, out=np.zeros_like(spectrum))
     return (V / n @ U * inverse) @ U.T

@@ -12,6 +12,7 @@ from dpgrs.methods.reusecov import fit_reusecov
 from dpgrs.methods.row_mechanisms import DrawnFits, WholeFits
 from dpgrs.methods.sketch import SketchRequest, private_sketch
 from dpgrs.methods.sum_mechanisms import OwnStatistics
+from dpgrs.types import Coding
 
 NO_PARTS = MappingProxyType({"genotypes": (), "outcomes": ()})  # no ledger knows them
 
@@ -26,10 +27,12 @@ class FittedSeparately(WholeFits):
         exact = super().exact(request, data=data, names=names, settings=settings)
         return exact | {"penalty": settings.regression["lambda"]}
 
-    def draw(self, gram, cross, n_rows, *, penalty, origin=None, slopes=None, **options):
+    def draw(self, gram, cross, n_rows, *, request, penalty, origin=None, slopes=None, **options):
+        options, is_row_centred = options | {"request": request}, request.coding == Coding.ROW_CENTRED
         # One outcome's X'X at a time: all of them may not fit into memory.
         drawn, events = private_separate_statistics(gram, cross, n_rows, **options), []
-        fit = fit_separately(_noting(drawn, events), penalty=penalty, origin=origin)
+        terms = {"penalty": penalty, "origin": origin, "is_row_centred": is_row_centred}
+        fit = fit_separately(_noting(drawn, events), **terms)
         # Ridge is linear in X'Y.
         return DrawnFits(fit if slopes is None else fit.times(1 / slopes), tuple(events))
 

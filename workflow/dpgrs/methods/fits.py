@@ -103,11 +103,14 @@ def fit_released(method, noisy, *, request, terms, outcomes=None):
     if outcomes is not None:
         noisy = replace(noisy, observed=np.maximum(count_known(outcomes), 1))
     fit = named(METHODS[method].fit)(noisy, request=request, terms=terms, outcomes=outcomes)
+    if request.coding == Coding.ROW_CENTRED:
+        return fit.of_centred_rows()
     return fit.in_half_coding(noisy.origin).of_outcomes(noisy.loadings)
 
 
 def gauss(noisy, *, request, terms, outcomes):
-    return fit_reusecov(noisy, penalty=_penalty(noisy, request, terms))
+    keeps_negative = request.coding == Coding.ROW_CENTRED
+    return fit_reusecov(noisy, penalty=_penalty(noisy, request, terms), keeps_negative=keeps_negative)
 
 
 def projected(noisy, *, request, terms, outcomes):
@@ -188,7 +191,8 @@ def _column_norm(noisy, request):
     mean square is what public frequencies say that it is, and covariates are standardised.
     """
     n_alleles = 1 if Rows(request.rows) == Rows.HAPLOTYPES else 2
-    if request.coding == Coding.HALF:
+    if request.coding != Coding.FREQUENCY:
+        # To centre rows makes no matrix longer, so this holds for the columns of X together.
         return np.sqrt(noisy.n) * n_alleles / 2
     frequency = noisy.origin[: request.n_variants] / n_alleles + 0.5
     _, variance = column_moments(frequency, rows=request.rows)

@@ -165,7 +165,7 @@ def collect(drawn, n_outcomes):
     return SeparateStatistics(grams, crosses, n, tuple(events), observed=observed)
 
 
-def fit_separately(drawn, *, penalty, origin=None):
+def fit_separately(drawn, *, penalty, origin=None, is_row_centred=False):
     """Fit every outcome from statistics of its own, as `fit_reusecov` does.
 
     Parameters
@@ -173,6 +173,7 @@ def fit_separately(drawn, *, penalty, origin=None):
     drawn : iterable of NoisyStatistics of one outcome each.
     penalty : float >= 0, per row.
     origin : (n_variants,) float64 or None, as in `NoisyStatistics`.
+    is_row_centred : bool, whether rows were centred by their own mean, as in the PRIMO paper.
 
     Returns
     -------
@@ -182,13 +183,13 @@ def fit_separately(drawn, *, penalty, origin=None):
     -------
     Post-processing: costs nothing, if `penalty` is public.
     """
-    fits = [fit_reusecov(noisy, penalty=penalty) for noisy in drawn]
+    fits = [fit_reusecov(noisy, penalty=penalty, keeps_negative=is_row_centred) for noisy in drawn]
     together = LinearFit(
         weights=np.concatenate([fit.weights for fit in fits]),
         means=np.array([fit.means for fit in fits]),
         intercept=np.concatenate([fit.intercept for fit in fits]),
     )
-    return together.in_half_coding(origin)
+    return together.of_centred_rows() if is_row_centred else together.in_half_coding(origin)
 
 
 def _require_shapes(gram, cross, names, request):

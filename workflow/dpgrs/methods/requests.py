@@ -153,7 +153,8 @@ class PrivacyRequest:
     @cached_property
     def gram_claim(self):
         """The sensitivity of X'X."""
-        return gram_sensitivity(self.n_columns, row_norm=self.row_norm, **self.relation)
+        is_whole = self.coding == Coding.ROW_CENTRED
+        return gram_sensitivity(self.n_columns, row_norm=self.row_norm, is_whole=is_whole, **self.relation)
 
     @cached_property
     def cross_claim(self):
@@ -201,7 +202,7 @@ class PrivacyRequest:
         """
         if self.gram_share is not None:
             return self.gram_share
-        mean_square = 1 / 4 if self.coding == Coding.HALF else TYPICAL_VARIANCE
+        mean_square = TYPICAL_VARIANCE if self.coding == Coding.FREQUENCY else 1 / 4
         norm = self.outcome_norm or self.outcome_bound * math.sqrt(self.n_outcomes)
         # D_G is R^2/sqrt(2) and D_V is R C under add-remove, R^2 and 2 R C under replace-one.
         ratio = math.sqrt(mean_square / 2) * self.n_columns / norm

@@ -301,7 +301,7 @@ def private_cross_product(cross, *, request, noise):
     return noisy * request.cross_step, event
 
 
-def fit_reusecov(noisy, *, penalty):
+def fit_reusecov(noisy, *, penalty, keeps_negative=False):
     """Solve W = (G_c/n + penalty I)^-1 V/n_j for all outcomes, with G_c = G - n m m' (docs/methods.md).
 
     n_j is the number of rows on which outcome j is known.
@@ -313,6 +313,7 @@ def fit_reusecov(noisy, *, penalty):
     ----------
     noisy : NoisyStatistics
     penalty : float >= 0, per row.
+    keeps_negative : bool, whether negative eigenvalues stay, as in the PRIMO paper.
 
     Returns
     -------
@@ -323,15 +324,16 @@ def fit_reusecov(noisy, *, penalty):
     Post-processing: costs nothing, if `penalty` is public.
     """
     G_c, means = centred_gram(noisy.gram, noisy.n)
-    weights = ridge_weights(
-        G_c, noisy.cross * (noisy.inflation / noisy.shown)[:, np.newaxis], noisy.n, penalty=penalty
-    )
+    V, terms = noisy.cross * (noisy.inflation / noisy.shown)[:, np.newaxis], {"penalty": penalty}
+    weights = ridge_weights(G_c, V, noisy.n, **terms, keeps_negative=keeps_negative)
     return LinearFit(weights, means, np.zeros(len(weights)))
 
 
 def noisy_entries(n_variants, *, rows, coding=Coding.HALF):
     """Return the index of the entries of X'X's upper triangle that carry noise; the others are n/4."""
     size = n_variants + 1
+    if Coding(coding) == Coding.ROW_CENTRED:
+        return np.triu_indices(n_variants)  # rows without an intercept
     if Rows(rows) == Rows.HAPLOTYPES and Coding(coding) == Coding.HALF:
         return np.triu_indices(size, k=1)
     i, j = np.triu_indices(size)  # the last one is the intercept with itself

@@ -29,6 +29,8 @@ def within_bounds(request, bounds, *, frequency, config):
     if Bounds(bounds) == Bounds.WORST_CASE:
         plain = {"coding": Coding.HALF, "row_norm": None, "outcome_norm": None}
         return replace(request, **plain, n_covariates=0, covariate_bound=None)
+    if Bounds(bounds) == Bounds.PAPER:
+        return replace(request, coding=Coding.ROW_CENTRED)
     privacy, own = config["privacy"], covariate_terms(config["covariates"])
     clip, bound = privacy["outcome_clip"], request.outcome_bound
     return replace(
@@ -90,7 +92,7 @@ def plan_accuracy(request, count, *, n_rows, frequency, ld, heritabilities, conf
     ]
     is_full, mechanism = request.protection == Protection.FULL, mechanism_of_study(config)
     # Rows with covariates are clipped whatever is asked.
-    all_bounds = [Bounds.TIGHT] if request.n_covariates else Bounds
+    all_bounds = [Bounds.TIGHT] if request.n_covariates else [Bounds.WORST_CASE, Bounds.TIGHT]
     compared = []
     for bounds, neighbours in product(all_bounds, Neighbours if is_full else [Neighbours.REPLACE_ONE]):
         other = within_bounds(request, bounds, frequency=frequency, config=config)
@@ -132,6 +134,8 @@ def _why_not(name, protections, *, has_ld=False, bounds=Bounds.TIGHT):
         return "chooses variants first"
     if not (method.is_post_processing or method.is_steered):
         return "draws noise of its own"
+    if Bounds(bounds) == Bounds.PAPER:
+        return "within the paper's bounds, of benchmarks alone"
     if method.takes_ld and Bounds(bounds) != Bounds.TIGHT:
         return "for tight bounds alone"
     if method.takes_ld and not has_ld:

@@ -10,7 +10,7 @@ from dpgrs.methods.registry import METHODS
 from dpgrs.preflight.headers import BRACED
 from dpgrs.study.fetched_files import fetch_problems
 from dpgrs.study.settings import counts_outcomes
-from dpgrs.types import Protection, Rows, Unit
+from dpgrs.types import Bounds, Protection, Rows, Unit
 
 
 class Refusal(NamedTuple):
@@ -87,6 +87,23 @@ def method_problems(inspection):
             wanted, got = f"be {neighbours} for `methods: {name}`", privacy["neighbours"]
             lines.append(must("privacy.neighbours", wanted, got, "Change it, or leave the method out."))
     return lines
+
+
+def bounds_problems(inspection):
+    """Refuse the paper's bounds in a release, and of methods that it does not have."""
+    if inspection["privacy.bounds"] != Bounds.PAPER:
+        return []
+    fix = "Say `privacy: {bounds: worst-case}`."
+    if inspection["mode"] == "release":
+        return [must("privacy.bounds", "be tight or worst-case in a release", "paper", fix)]
+    others = [name for name in inspection["methods"] if not _is_within_papers_bounds(METHODS[name])]
+    wanted = f"be tight or worst-case for `methods: {', '.join(others)}`"
+    return [must("privacy.bounds", wanted, "paper", fix)] if others else []
+
+
+def _is_within_papers_bounds(method):
+    """Whether a method is ridge regression, as in the paper, or keeps to bounds of its own, or needs none."""
+    return method.is_non_private or "lambda" in method.reads or bool(method.bounds)
 
 
 def unit_problems(inspection):

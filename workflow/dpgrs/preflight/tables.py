@@ -73,6 +73,15 @@ def simulated_problems(inspection, key):
     return [f"`{key}` is for `outcomes.source: simulate`, got {value:g} with a table. Leave it out."]
 
 
+def network_problems(inspection):
+    """Refuse networks beside factors, of linear effects, and beside a prevalence, of a normal liability."""
+    width, key = inspection["outcomes.network"], "outcomes.network"
+    others = [name for name in ("outcomes.factors", "outcomes.prevalence") if inspection[name] is not None]
+    if width is None or inspection["outcomes.source"] != "simulate":
+        return []
+    return [must(key, f"be null beside `{name}`", width, "Leave one out.") for name in others]
+
+
 def reference_problems(inspection):
     """List what is wrong with the table of outcomes of the public reference."""
     outcomes, key = inspection.config["outcomes"], "evaluation.outcomes"
@@ -182,13 +191,4 @@ def _simulated_outcome_problems(outcomes):
         lines.append(
             must("outcomes.count", "be given for simulated outcomes", "null", "Give it, or leave it out.")
         )
-    if outcomes["network"] is not None:
-        # Factors are of linear effects, and a prevalence is that of a normal liability.
-        lines += [
-            must(
-                "outcomes.network", f"be null beside `outcomes.{key}`", outcomes["network"], "Leave one out."
-            )
-            for key in ("factors", "prevalence")
-            if outcomes[key] is not None
-        ]
     return lines

@@ -35,7 +35,7 @@ class Sensitivity:
     proof: str
 
 
-def gram_sensitivity(n_variants, *, rows, neighbours, unit, row_norm=None):
+def gram_sensitivity(n_variants, *, rows, neighbours, unit, row_norm=None, is_whole=False):
     """Bound the entries of X'X that are released, the intercept column included.
 
     Haplotypes in `half` coding: the strict upper triangle, as the diagonal is n/4. Otherwise the upper
@@ -48,6 +48,8 @@ def gram_sensitivity(n_variants, *, rows, neighbours, unit, row_norm=None):
     neighbours : Neighbours
     unit : Unit, ``person`` for two haplotype rows a person.
     row_norm : float > 0, public bound R on the genotypes of a row in `frequency` coding; None for `half`.
+    is_whole : bool, whether the Frobenius norm of X'X without the intercept is bounded, R^2 under add-remove
+        and sqrt(2) R^2 under replace-one, as the PRIMO paper does: looser.
 
     Returns
     -------
@@ -59,8 +61,12 @@ def gram_sensitivity(n_variants, *, rows, neighbours, unit, row_norm=None):
         If the unit is a haplotype while a row is a person, here and in all functions below, or if the norm
         is not a finite number above 0, here and wherever there is one.
     """
-    if row_norm is not None:
-        square = _clipped_gram_square(n_variants, rows=rows, neighbours=neighbours, row_norm=row_norm)
+    if row_norm is not None or is_whole:
+        if is_whole:
+            n_rows = 1 if Neighbours(neighbours) == Neighbours.ADD_REMOVE else 2
+            square = n_rows * _row_square(n_variants, rows=rows, row_norm=row_norm) ** 2
+        else:
+            square = _clipped_gram_square(n_variants, rows=rows, neighbours=neighbours, row_norm=row_norm)
         return _claim(
             square, rows=rows, neighbours=neighbours, unit=unit, proof="docs/proofs/clipped_gram.md"
         )

@@ -83,6 +83,8 @@ def has_bounds(methods):
 
 
 def _bounds(study):
+    if study.bounds == Bounds.PAPER:
+        return "the PRIMO paper’s: rows less their own mean, no intercept, the norm of X’X as a whole"
     if study.bounds != Bounds.TIGHT:
         return "worst-case, what the coding of genotypes and the bound on every outcome allow"
     return f"tight, factors {study.genotype_clip:g} for genotypes and {study.outcome_clip:g} for outcomes"

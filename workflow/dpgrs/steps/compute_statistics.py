@@ -18,6 +18,7 @@ from dpgrs.linalg.clipped_statistics import (
 from dpgrs.linalg.components import components_of
 from dpgrs.linalg.covariates import fractional_statistics, with_covariates
 from dpgrs.linalg.norms import budget_groups, clipped_outcomes, outcome_norm, row_norm_of
+from dpgrs.linalg.row_centred import row_centred_statistics
 from dpgrs.linalg.statistics import (
     OUTCOME_STEP,
     column_moments,
@@ -98,6 +99,11 @@ def compute_statistics(
     drawn = outcomes.values
     if outcomes.loadings is not None:
         drawn = {size: components_of(Y, outcomes.loadings, bound=outcome_bound) for size, Y in drawn.items()}
+    if privacy.bounds == Bounds.PAPER:
+        for size in columns:
+            centred = row_centred_statistics(genotypes[columns[size]], Y[size], **options)
+            for count in outcomes.drawn_counts(settings.outcomes.count):
+                clipped[size, count] = ClippedStatistics(centred[0], centred[1][:count], None, None)
     if privacy.bounds == Bounds.TIGHT:
         for size in columns:
             frequency = panel.frequency[columns[size]]
@@ -167,6 +173,7 @@ def _clip_counts(panel, outcomes, drawn, clipped, covariates, *, bound, shared):
         size: np.count_nonzero(np.abs(Y[:, is_training]) > bound, axis=1)
         for size, Y in outcomes.values.items()
     }
+    clipped = {key: part for key, part in clipped.items() if part.row_norm is not None}
     rows, genotypes = {}, panel.genotypes() if clipped else None
     options = {"n_haplotypes": panel.n_haplotypes, "rows": outcomes.rows, "is_selected": is_training}
     options |= {"covariates": None if covariates is None else covariates.units}

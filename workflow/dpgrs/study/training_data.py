@@ -65,7 +65,7 @@ class TrainingData:
             return request
         return replace(
             request,
-            coding=Coding.FREQUENCY,
+            coding=part.coding,
             row_norm=part.row_norm,
             outcome_norm=part.outcome_norm,
             n_covariates=self.statistics.n_covariates,
@@ -100,7 +100,7 @@ class TrainingData:
                 f"The statistics must be of {request.rows} and outcomes within {request.outcome_bound}, got "
                 f"{statistics.rows} within {statistics.outcome_bound}. Compute them again."
             )
-        if request.coding == Coding.FREQUENCY:
+        if request.coding != Coding.HALF:
             part = statistics.clipped[request.n_variants, n_outcomes]
             gram, cross = part.gram, part.cross
         elif (statistics.gram_step, statistics.cross_step) != (request.gram_step, request.cross_step):

@@ -13,8 +13,18 @@ report: "workflow/report/workflow.rst"
 include: "workflow/rules/common.smk"
 # The way of the data.
 include: "workflow/rules/fetch.smk"
-include: "workflow/rules/ingest.smk"
-include: "workflow/rules/public.smk"
+
+
+if IS_TABLE:
+
+    include: "workflow/rules/table.smk"
+
+else:
+
+    include: "workflow/rules/ingest.smk"
+    include: "workflow/rules/public.smk"
+
+
 include: "workflow/rules/outcomes.smk"
 include: "workflow/rules/covariates.smk"
 include: "workflow/rules/statistics.smk"

@@ -52,6 +52,11 @@ STUDIES = {
     "open": TABLES | {"cohort": COHORT},
     "unused": {"covariates": {"columns": ["age"]}},
     "dosages": {"cohort": PLINK | {"field": "DS"}, "release": {"genome_build": "GRCh37"}},
+    "table": {
+        "cohort": {"source": "table", "table": "t.tsv", "ranges": "t_ranges.tsv", "id": "sample"},
+        "outcomes": {"source": "table", "columns": ["height"], "scales": "y_scales.tsv"},
+        "methods": ["blup"],
+    },
     "fetched": {"cohort": VCF | {"vcf": "downloads/{chrom}.vcf", "fetch": {"vcf": "http://x.org/{chrom}"}}},
     "screened": {"methods": ["k-tukey", "l-blup"]},
     "paper": {"methods": ["reusecov-gauss"], "privacy": {"bounds": "paper"}},
@@ -136,6 +141,8 @@ def write_files(folder):
     for prefix, people in (("", CROWD), ("r", PUBLIC)):
         write_table(f"y{prefix}.tsv", people, height=[165, 175] * 6)
         write_table(f"x{prefix}.tsv", people, age=[40, 50] * 6)
+    write_table("t.tsv", CROWD, length=[1, 2] * 6, height=[165, 175] * 6)
+    Path("t_ranges.tsv").write_text("column\tlow\thigh\nlength\t0\t3\n")
     Path("y_scales.tsv").write_text("outcome\tcentre\tscale\nheight\t170\t5\n")
     Path("y_loadings.tsv").write_text("outcome\torigin\tfactor\nheight\tx\t0.5\n")
     Path("x_scales.tsv").write_text("covariate\tcentre\tscale\nage\t45\t5\n")

@@ -25,6 +25,7 @@ from dpgrs.privacy.accounting.events import MECHANISM_VERSION
 from dpgrs.privacy.private_folders import RECORDS as SNAKEMAKE_RECORDS, close_folder
 from dpgrs.study.requests import READS_OF_METRICS, reads_of_draw
 from dpgrs.study.rule_options import flags
+from dpgrs.study.table_cohort import is_table, takes_columns
 from dpgrs.study.table_settings import has_covariates
 from snakemake.persistence import PersistenceBase
 from snakemake.settings.enums import PersistenceBackend
@@ -187,7 +188,9 @@ def reference_people_file():
 
 
 def outcomes_file():
-    """Return the table of real outcomes as a list of no or one file."""
+    """Return the table of real outcomes as a list of no or one file; columns of a study's own table become one."""
+    if takes_columns(SETTINGS):
+        return [f"{PRIVATE}/outcome_columns.npz"]
     return (
         [SETTINGS["outcomes"]["file"]]
         if SETTINGS["outcomes"]["source"] == "file"
@@ -219,6 +222,7 @@ if set("{}") & set(str(PACKAGE_ROOT)):
 SETTINGS = checked_settings(config)
 config.update(SETTINGS)  # captions quote what was really used
 IS_RELEASE = SETTINGS["mode"] == "release"
+IS_TABLE = is_table(SETTINGS)
 # Nothing may be read by others, not even what is to be published later: that is the curator's to open.
 IS_CLOSED = IS_RELEASE or is_controlled(SETTINGS)
 CHROMOSOMES = SETTINGS["cohort"]["chromosomes"]
@@ -257,8 +261,9 @@ AUDIT = (
     if IS_RELEASE and SETTINGS["release"]["audit_draws"]
     else []
 )
-# What became of all variants: of the cohort's, or of the public ones where these decide.
+# What became of all variants, of the cohort's, or of the public ones where these decide; and how people differ.
 QC = f"{PUBLIC if SITES else PRIVATE}/qc.tsv"
+GENOTYPE_SUMMARY = f"{PRIVATE}/genotypes.npz"
 COVARIATES = (
     [f"{PRIVATE}/covariates.npz"] if has_covariates(SETTINGS["covariates"]) else []
 )

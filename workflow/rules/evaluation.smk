@@ -115,8 +115,8 @@ rule render_report:
             if CHOOSES_EXACTLY and (name != "drawn/choices" or "choices" in DRAWS)
         ],
         people=[f"{PRIVATE}/people.json"] if PEOPLE.paths else [],
-        qc=QC,
-        genotypes=f"{PRIVATE}/genotypes.npz",
+        qc=[] if IS_TABLE else [QC],
+        genotypes=[] if IS_TABLE else [GENOTYPE_SUMMARY],
         covariates=COVARIATES,
         effects=EFFECTS,
         counts=[
@@ -149,13 +149,15 @@ rule render_report:
             people_counts=list(input.counts),
             covariates=list(input.covariates),
             effects=list(input.effects),
+            qc=list(input.qc),
+            genotypes=list(input.genotypes),
         ),
         settings=settings_of("render-report"),
         code=code_read("render-report"),
     shell:
         "python -m dpgrs render-report --settings {params.settings:q} {input.metrics} {input.population_metrics} {input.panel} {input.outcomes}"
         " {input.statistics} {input.weights} --attacks {input.attacks} --output {params.pages} --figures {output.figures}"
-        " --qc {input.qc} --genotypes {input.genotypes} --processes {threads} {params.optional} 2> {log}"
+        " --processes {threads} {params.optional} 2> {log}"
 
 
 RESULTS_OF_MODE = [f"{RESULTS}/attacks.tsv"]

@@ -6,7 +6,7 @@ rule summarise_genotypes:
         stores=expand(f"{PRIVATE}/store/{{chrom}}.zarr", chrom=CHROMOSOMES),
         populations=populations_file(),
     output:
-        summary=f"{PRIVATE}/genotypes.npz",
+        summary=GENOTYPE_SUMMARY,
     log:
         f"{LOGS}/summarise_genotypes.log",
     conda:

@@ -21,6 +21,7 @@ from dpgrs.preflight import (
     selection,
     settings,
     sites,
+    table_cohort,
     tables,
 )
 from dpgrs.preflight.inspection import Inspection
@@ -28,12 +29,14 @@ from dpgrs.preflight.settings import NOT_OFFERED
 from dpgrs.study.method_choice import AUTO, choice_in_words
 from dpgrs.study.settings import PATHS, examine, keys
 from dpgrs.study.settings_files import is_endless
+from dpgrs.study.table_cohort import TABLE_KEYS
 
 # The ledger is no input of a rule; genotypes are judged where they are read.
 WITHOUT_BRACES = sorted({*PATHS} - {"privacy.ledger", "cohort.vcf", "cohort.plink"})
 # What several checks read.
 GENOTYPES = ("cohort.source", "cohort.vcf", "cohort.plink", "cohort.chromosomes")
 OUTCOMES = ("outcomes.source", "outcomes.file", "outcomes.count", "outcomes.least_share")
+TABLE_OUTCOMES = ("outcomes.source", "outcomes.columns", "outcomes.file")
 COVARIATES = ("covariates.file", "covariates.pcs")
 SCALED = ("covariates.file", "covariates.scales", "covariates.columns")
 REFERENCE = ("cohort.source", "public.reference")
@@ -149,6 +152,14 @@ CHECKS = (
     ),
     Check(controlled.ancestry_problems, (*CONSENT, *controlled.DATA_PATHS)),
     Check(settings.address_problems, settings.ADDRESSES),
+    Check(table_cohort.mode_problems, ("mode", "cohort.source")),
+    *only("benchmark", *each(table_cohort.ignored_problems, table_cohort.GENOTYPE_KEYS, ("cohort.source",))),
+    *each(table_cohort.unused_problems, TABLE_KEYS, ("cohort.source",)),
+    Check(table_cohort.outcome_source_problems, ("cohort.source", *TABLE_OUTCOMES)),
+    Check(
+        table_cohort.table_problems,
+        ("cohort.source", *TABLE_KEYS, "outcomes.source", "outcomes.count", "panel.size"),
+    ),
     Check(headers.simulation_problems, (*GENOTYPES, "cohort.populations")),
     Check(headers.header_problems, headers.HEADER_KEYS),
     Check(genome_builds.build_problems, ("mode", "cohort.source", "release.genome_build")),
@@ -156,7 +167,7 @@ CHECKS = (
     Check(people.people_problems, people.PEOPLE_KEYS),
     Check(people.reference_problems, ("public.keep",)),
     Check(tables.population_problems, ("cohort.source", "cohort.populations")),
-    Check(tables.outcome_problems, (*OUTCOMES, "outcomes.scales")),
+    Check(tables.outcome_problems, (*OUTCOMES, "outcomes.scales", "cohort.source", *TABLE_KEYS)),
     *each(tables.simulated_problems, tables.SIMULATED, ("outcomes.source",)),
     Check(tables.network_problems, (*tables.SIMULATED, "outcomes.source")),
     Check(loadings.table_problems, ("outcomes.loadings", "outcomes.bound", *OUTCOMES[:3])),

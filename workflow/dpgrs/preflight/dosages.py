@@ -1,38 +1,47 @@
-"""What can be seen to be wrong with a study on dosages before any job runs."""
+"""What can be seen to be wrong with a study whose X holds fractions, of dosages or of a table, before any job."""
 
 from dpgrs.errors import DpgrsError, must
 from dpgrs.io.plink.plink import is_autosome
-from dpgrs.methods.registry import methods_that
+from dpgrs.methods.registry import METHODS, methods_that
 from dpgrs.study.cohort_files import cohort_files
+from dpgrs.study.table_cohort import is_fractional, is_table
 from dpgrs.types import Bounds, Rows
 
 
 def dosage_problems(inspection):
-    """List the problems of `cohort.field: DS`."""
+    """List the problems of what only calls of genotypes could have."""
     config = inspection.config
-    cohort, lines = config["cohort"], []
-    if cohort["field"] != "DS":
-        return lines
-    if cohort["source"] == "simulate":
+    if not is_fractional(config):
+        return []
+    cohort, lines, instead = config["cohort"], [], ", or say `field: GT`"
+    given = "`cohort.field: DS`"
+    if is_table(config):
+        given, instead = "`cohort.source: table`", ""
+    elif cohort["source"] == "simulate":
         fix = "Say `field: GT`, or give imputed genotypes."
         lines.append(must("cohort.field", "be GT for a simulated cohort, which has calls", "DS", fix))
     if cohort["rows"] != Rows.PEOPLE:
-        fix = "Say `rows: people`."
-        lines.append(must("cohort.rows", "be people with `cohort.field: DS`", cohort["rows"], fix))
+        lines.append(must("cohort.rows", f"be people with {given}", cohort["rows"], "Say `rows: people`."))
     if (bounds := config["privacy"]["bounds"]) != Bounds.TIGHT:
         fix = "Say `privacy: {bounds: tight}`."
-        lines.append(must("privacy.bounds", "be tight with `cohort.field: DS`", bounds, fix))
-    taking = methods_that("takes_covariates")
+        lines.append(must("privacy.bounds", f"be tight with {given}", bounds, fix))
+    taking = [
+        name for name in methods_that("takes_covariates") if not (is_table(config) and METHODS[name].takes_ld)
+    ]
     others = [name for name in config["methods"] if name not in taking]
     if others:
-        wanted = f"be among {', '.join(taking)} with `cohort.field: DS`"
-        fix = "Leave them out, or say `field: GT`."
-        lines.append(must("methods", wanted, ", ".join(others), fix))
-    if others := [name for name in cohort["chromosomes"] if not is_autosome(name)]:
-        wanted = "be 1 to 22 with `cohort.field: DS`, as nothing says how far the dosages of men go elsewhere"
-        fix = "Leave them out, or say `field: GT`."
-        lines.append(must("cohort.chromosomes", wanted, ", ".join(others), fix))
-    return lines + _bed_problems(cohort)
+        wanted = f"be among {', '.join(taking)} with {given}"
+        lines.append(must("methods", wanted, ", ".join(others), f"Leave them out{instead}."))
+    return lines if is_table(config) else lines + _chromosome_problems(cohort) + _bed_problems(cohort)
+
+
+def _chromosome_problems(cohort):
+    others = [name for name in cohort["chromosomes"] if not is_autosome(name)]
+    if not others:
+        return []
+    wanted = "be 1 to 22 with `cohort.field: DS`, as nothing says how far the dosages of men go elsewhere"
+    fix = "Leave them out, or say `field: GT`."
+    return [must("cohort.chromosomes", wanted, ", ".join(others), fix)]
 
 
 def _bed_problems(cohort):

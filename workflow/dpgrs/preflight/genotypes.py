@@ -6,14 +6,19 @@ from dpgrs.io.plink.plink import require_phase
 from dpgrs.io.plink.tables import GENOTYPES
 from dpgrs.io.vcf.records import SET_REF
 from dpgrs.preflight.people import chosen_people, chosen_reference
-from dpgrs.study.cohort_files import cohort_files, cohort_pattern, reference_files_of
+from dpgrs.study.cohort_files import (
+    cohort_files,
+    cohort_pattern,
+    has_genotype_files,
+    reference_files_of,
+)
 from dpgrs.types import Rows
 
 
 def reference_problems(inspection):
     """Refuse a reference that shares people with the cohort: its frequencies would be the cohort's own."""
     cohort, reference = inspection.config["cohort"], inspection["public.reference"]
-    if cohort["source"] == "simulate" or not (cohort_pattern(cohort)[1] and reference):
+    if not (has_genotype_files(cohort) and cohort_pattern(cohort)[1] and reference):
         return []
     for chromosome in cohort["chromosomes"]:
         try:
@@ -62,7 +67,7 @@ def provisional_problems(inspection):
     that move everybody's row. All records of a VCF are looked at as they are ingested.
     """
     cohort = inspection.config["cohort"]
-    if cohort["source"] == "simulate" or not cohort_pattern(cohort)[1]:
+    if not (has_genotype_files(cohort) and cohort_pattern(cohort)[1]):
         return []
     for chromosome in cohort["chromosomes"]:
         try:

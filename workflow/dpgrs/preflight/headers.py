@@ -7,7 +7,7 @@ from dpgrs.io.genotype_files import order_parts
 from dpgrs.io.plink.plink import require_phase
 from dpgrs.io.plink.tables import GENOTYPES
 from dpgrs.preflight.controlled import encrypted_line, is_encrypted
-from dpgrs.study.cohort_files import cohort_files, cohort_pattern
+from dpgrs.study.cohort_files import cohort_files, cohort_pattern, has_genotype_files
 from dpgrs.types import Rows
 
 HEADER_KEYS = ("cohort.source", "cohort.vcf", "cohort.plink", "cohort.chromosomes", "cohort.rows")
@@ -30,7 +30,7 @@ def read_headers(cohort, *, absent, read):
     lines : list of str, one line for each chromosome that cannot be read as is asked.
     """
     headers, lines = {}, []
-    if cohort["source"] == "simulate":
+    if not has_genotype_files(cohort):
         return headers, lines
     key, path = cohort_pattern(cohort)
     if path is None or is_encrypted(path):
@@ -75,7 +75,7 @@ def simulation_problems(inspection):
 def header_problems(inspection):
     """List what is wrong with the names of the cohort's files, and with their headers."""
     cohort, (headers, lines) = inspection.config["cohort"], inspection.genotypes
-    if cohort["source"] == "simulate":
+    if not has_genotype_files(cohort):
         return []
     key, path = cohort_pattern(cohort)
     return [

@@ -9,9 +9,11 @@ from dpgrs.io.genotype_files import genotype_header
 from dpgrs.io.tables.phenotypes import outcome_names
 from dpgrs.preflight.headers import HEADER_KEYS, read_headers
 from dpgrs.preflight.people import PEOPLE_KEYS, chosen_people, chosen_reference
+from dpgrs.preflight.table_cohort import TableInspection, inspect_table
 from dpgrs.privacy.ledger.ledger import Ledger
 from dpgrs.study.cohort_files import reference_files_of
 from dpgrs.study.fetched_files import files_to_fetch
+from dpgrs.study.table_cohort import TABLE_KEYS, is_table
 
 
 def fact(*reads, unknown=None):
@@ -91,8 +93,13 @@ class Inspection:
 
     @cached_property
     def samples(self):
-        """The ids of the people with genotypes, a tuple of str; None where no header can be read."""
-        return _samples(self.genotypes[0])
+        """The ids of the people with genotypes, or of a table's rows; None where none can be read."""
+        return self.table.row_id if is_table(self.config) else _samples(self.genotypes[0])
+
+    @fact(*TABLE_KEYS, "cohort.source", "outcomes.source", unknown=TableInspection())
+    def table(self):
+        """The TableInspection of a study of a table of real numbers."""
+        return inspect_table(self.config)
 
     @fact(*PEOPLE_KEYS)
     def choice(self):

@@ -3,17 +3,21 @@
 from contextlib import contextmanager
 from itertools import zip_longest
 
+import pandas as pd
+
 from dpgrs.errors import DpgrsError, must
 from dpgrs.io.tables.people_counts import PeopleCount, describe_counts
 from dpgrs.io.tables.phenotypes import (
     OutcomeScale,
     constants_of,
+    describe_scale,
     outcome_chunks,
     read_scales,
     standardise,
 )
 from dpgrs.io.tables.tables import describe_mismatch, read_populations
 from dpgrs.preflight.controlled import encrypted_line, is_encrypted
+from dpgrs.study.table_cohort import takes_columns
 from dpgrs.types import Metrics
 
 FEW = 3
@@ -43,6 +47,8 @@ def outcome_problems(inspection):
     path, counts, key = outcomes["file"], outcomes["count"], "outcomes.file"
     if outcomes["source"] == "simulate":
         return _simulated_outcome_problems(outcomes)
+    if takes_columns(inspection.config):
+        return _own_column_problems(inspection)
     if path is None:
         fix = "Give the table, or simulate."
         return [must(key, "be a path for `outcomes.source: file`", "null", fix)]
@@ -63,6 +69,20 @@ def outcome_problems(inspection):
     if names is None or faults:
         return lines + faults
     return lines + (_value_problems(scale.describe()) if inspection.shows_ids else [])
+
+
+def _own_column_problems(inspection):
+    """List what is wrong with the outcomes that are columns of the study's own table, and their constants."""
+    own, outcomes, faults = inspection.table.outcomes, inspection.config["outcomes"], []
+    if own is None:
+        return []  # said of that table
+    table = pd.DataFrame(own.values, columns=own.names).iloc[
+        :, : outcomes["count"] and max(outcomes["count"])
+    ]
+    with noting(faults, "outcomes.scales"):
+        if path := outcomes["scales"]:
+            table = standardise(table, constants_of(list(table), read_scales(path), path=path))
+    return faults or _value_problems(describe_scale(table), key="outcomes.columns")
 
 
 def simulated_problems(inspection, key):
@@ -169,16 +189,16 @@ def _constants(inspection, path, used, scales):
     return constants, faults
 
 
-def _value_problems(scale):
+def _value_problems(scale, *, key="outcomes.file"):
     """Find outcomes that are not standardised; name the first."""
     raw, lines = scale.index[scale["is_raw"]], []
     standardised = "hold outcomes of mean 0 and standard deviation 1"
     for column in raw[:FEW]:
         mean, sd = scale["mean"][column], scale["sd"][column]
         got = f"mean {mean:.3g} and standard deviation {sd:.3g} in column `{column}`"
-        lines.append(must("outcomes.file", standardised, got, PUBLIC_CONSTANTS))
+        lines.append(must(key, standardised, got, PUBLIC_CONSTANTS))
     n_more = len(raw) - FEW
-    return lines + ([f"`outcomes.file`: {n_more} more columns like these."] if n_more > 0 else [])
+    return lines + ([f"`{key}`: {n_more} more columns like these."] if n_more > 0 else [])
 
 
 def _simulated_outcome_problems(outcomes):

@@ -5,6 +5,11 @@ from pathlib import Path
 from dpgrs.io.genotype_files import find_genotype_files, with_companions
 
 
+def has_genotype_files(cohort):
+    """Tell whether a cohort is read from genotype files: not simulated, and no table of numbers."""
+    return cohort["source"] in ("vcf", "plink")
+
+
 def cohort_pattern(cohort):
     """Return the key of the section `cohort` that names its genotype files, and its value.
 

@@ -57,8 +57,10 @@ def fetch_problems(config):
     given = [key for key in KEYS if fetch[key] is not None]
     if not given:
         return []
-    if cohort["source"] == "simulate":
-        return ["`cohort.source` must be vcf where `cohort.fetch` is given, got simulate. Say `source: vcf`."]
+    if (source := cohort["source"]) in ("simulate", "table"):
+        return [
+            f"`cohort.source` must be vcf where `cohort.fetch` is given, got {source}. Say `source: vcf`."
+        ]
     misplaced = [key for key in ("vcf", "populations") if cohort[key] and not _is_download(cohort[key])]
     if misplaced:
         return _misplaced(misplaced[0], cohort)

@@ -4,6 +4,7 @@ from itertools import product
 
 from dpgrs.errors import DpgrsError
 from dpgrs.methods.registry import METHODS
+from dpgrs.study.table_cohort import is_fractional
 from dpgrs.types import Bounds
 
 AUTO, DEFAULT = "auto", "blup"
@@ -79,7 +80,7 @@ def _chosen(config, protection, n_variants, n_outcomes):
 
 def _serves(name, config, protection):
     """Tell whether a method exists for what the settings of a study bring."""
-    row, has_columns = METHODS[name], config["cohort"]["field"] == "DS"
+    row, has_columns = METHODS[name], is_fractional(config)
     covariates, public = config["covariates"], config["public"]
     has_columns |= bool(covariates["file"] or covariates["pcs"])
     has_ld = _has_reference(config) and config["privacy"]["bounds"] == Bounds.TIGHT

@@ -22,23 +22,17 @@ from dpgrs.errors import UsageError
 from dpgrs.io.genome_builds import SIMULATED_BUILD
 from dpgrs.methods.registry import METHODS
 from dpgrs.study.fetched_files import implied_populations
+from dpgrs.study.implied_settings import with_implied, with_table_sizes
 from dpgrs.study.method_choice import AUTO, with_chosen_methods
 from dpgrs.types import Missing, Rows, Unit
 
 SCHEMA = Path(__file__).parents[1] / "schemas/config.schema.yaml"
 UNIT_OF_ROWS = {Rows.HAPLOTYPES: Unit.HAPLOTYPE, Rows.PEOPLE: Unit.PERSON}
-# What a release does unless told otherwise; the schema's defaults are those of a benchmark.
-RELEASE_DEFAULTS = {
-    "methods": ["blup"],
-    "trials": 1,
-    "cohort": {"keep_filtered": True},
-    "panel": {"classes": ["snp"], "missing": 1},
-    "outcomes": {"test_share": 0},
-    "privacy": {"accounting": ["gdp"], "bounds": "tight"},
-}
 PATHS = (
     "cohort.vcf",
     "cohort.plink",
+    "cohort.table",
+    "cohort.ranges",
     "cohort.populations",
     "people.keep",
     "people.remove",
@@ -118,12 +112,12 @@ def examine(raw):
     problems : list of Problem
     """
     problems = []
-    config = _read_section(_with_implied(raw), load_schema(), "", problems)
+    config = _read_section(with_implied(raw), load_schema(), "", problems)
     config["privacy"]["unit"] = config["privacy"]["unit"] or UNIT_OF_ROWS[config["cohort"]["rows"]].value
     config["cohort"]["populations"] = implied_populations(config["cohort"])
     if config["cohort"]["source"] == "simulate" and not config["release"]["genome_build"]:
         config["release"]["genome_build"] = SIMULATED_BUILD
-    return with_chosen_methods(_with_home(config)), problems
+    return with_chosen_methods(with_table_sizes(_with_home(config), raw)), problems
 
 
 def without_paths(config):
@@ -204,27 +198,6 @@ def _read_section(raw, schema, prefix, problems):
             problems += faults
             section[name] = coerce(part["default"], part)
     return section
-
-
-def _with_implied(raw):
-    """Add the defaults that follow from other settings: of a release, and all columns of a table."""
-    if raw.get("mode") == "release":
-        raw = _over(RELEASE_DEFAULTS, raw)
-    outcomes = raw.get("outcomes")
-    if not isinstance(outcomes, dict) or outcomes.get("source") != "file":
-        return raw
-    # Of components there are none that are missing.
-    missing = Missing.NONE if outcomes.get("loadings") else Missing.COUNTED
-    return {**raw, "outcomes": {"count": None, "missing": missing.value, **outcomes}}
-
-
-def _over(defaults, raw):
-    """Lay settings over defaults, section by section."""
-    merged = {**defaults, **raw}
-    for name, section in defaults.items():
-        if isinstance(section, dict) and isinstance(raw.get(name), dict):
-            merged[name] = {**section, **raw[name]}
-    return merged
 
 
 def _with_home(config):

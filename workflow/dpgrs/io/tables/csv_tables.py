@@ -2,8 +2,10 @@
 
 import shlex
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass
 from difflib import get_close_matches
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -18,8 +20,25 @@ MOST_LEVELS = 1000
 SCALE_COLUMNS = ("column", "centre", "scale")
 
 
+class Naming(NamedTuple):
+    """How messages name what a user says of columns.
+
+    Attributes
+    ----------
+    one_hot, drop : str, the options or keys that name columns of labels, and columns to leave out.
+    with_column : function of one of the two and of a column's name, that returns how to add it.
+    """
+
+    one_hot: str
+    drop: str
+    with_column: Callable
+
+
+OPTIONS = Naming("--one-hot", "--drop", lambda option, name: f"{option} {shlex.quote(name)}")
+
+
 @dataclass(frozen=True)
-class _Column:
+class TextColumn:
     """The cells of a column, and where they are."""
 
     path: str
@@ -95,30 +114,61 @@ def read_feature_table(path, *, target=None, one_hot=(), drop=()):
             f"`{path}` must have a feature beside the target `{target}`, got none. "
             "Add columns, or separate them by commas."
         )
+    columns, y = [], None
+    for column in text_columns(path, names, rows):
+        name = column.name
+        if name in drop:
+            continue
+        if name == target:
+            y = numbers_of_column(column, is_label_possible=False)
+            _require_two_values(column, y, "Choose another `--target`.")
+        elif name in one_hot:
+            columns += levels_of_column(column)
+        else:
+            values = numbers_of_column(column)
+            _require_two_values(column, values, f"Add `{OPTIONS.with_column(OPTIONS.drop, name)}`.")
+            columns.append((name, values))
+    features, values = zip(*columns, strict=True)
+    require_own_names(path, features)
+    return FeatureTable(np.column_stack(values), y, list(features), target)
+
+
+def text_columns(path, names, rows):
+    """Read the cells of all columns.
+
+    Parameters
+    ----------
+    path : the file.
+    names : list of str, those of its columns.
+    rows : iterator of the number and the cells of each line, as from `rows_of`.
+
+    Returns
+    -------
+    list of TextColumn
+
+    Raises
+    ------
+    UsageError
+        Without a row.
+    """
     lines, cells = [], []
     for line, row in rows:
         lines.append(line)
         cells.append(row)
     if not cells:
         raise UsageError(f"`{path}` must have a row for each case, got only the names. Add the rows.")
-    columns, y = [], None
-    for name, texts in zip(names, zip(*cells, strict=True), strict=True):
-        column = _Column(path, name, pd.Series(texts, dtype=str), lines)
-        if name in drop:
-            continue
-        if name == target:
-            y = _numbers(column, is_target=True)
-        elif name in one_hot:
-            columns += _levels(column)
-        else:
-            columns.append((name, _numbers(column, is_target=False)))
-    features, values = zip(*columns, strict=True)
-    twice = [name for name, number in Counter(features).items() if number > 1]
+    columns = zip(names, zip(*cells, strict=True), strict=True)
+    return [TextColumn(path, name, pd.Series(texts, dtype=str), lines) for name, texts in columns]
+
+
+def require_own_names(path, names, naming=OPTIONS):
+    """Raise a UsageError if a level is named like a column, or like a level of another."""
+    twice = [name for name, number in Counter(names).items() if number > 1]
     if twice:
         raise UsageError(
-            f"`{path}`: a level of `--one-hot` must not be named like a column, got `{twice[0]}`. Rename it."
+            f"`{path}`: a level of `{naming.one_hot}` must not be named like a column, got `{twice[0]}`. "
+            "Rename it."
         )
-    return FeatureTable(np.column_stack(values), y, list(features), target)
 
 
 def read_scales(path, table):
@@ -184,43 +234,77 @@ def _hint(name, names):
     return f"There are {listed}."
 
 
-def _numbers(column, *, is_target):
-    """Turn the cells of a column into finite numbers: (n_rows,) float64."""
+def numbers_of_column(column, *, is_label_possible=True, naming=OPTIONS):
+    """Turn the cells of a column into finite numbers.
+
+    Parameters
+    ----------
+    column : TextColumn
+    is_label_possible : bool, whether it could be one of labels or ids, which a message then says.
+    naming : Naming
+
+    Returns
+    -------
+    (n_rows,) float64
+
+    Raises
+    ------
+    UsageError
+        For the first cell that is none.
+    """
     numbers = pd.to_numeric(column.texts, errors="coerce").to_numpy(dtype=np.float64)
     is_bad = ~(np.abs(numbers) <= LARGEST_VALUE)  # so is NaN, of text too
     if is_bad.any():
         row = int(np.argmax(is_bad))
         text = column.texts[row]
-        if is_target or _is_number_or_missing(text):
+        if not is_label_possible or _is_number_or_missing(text):
             fix = "Correct the cell, or remove the line."
         else:
-            name = shlex.quote(column.name)
-            fix = f"If these are labels, add `--one-hot {name}`; if they are ids, `--drop {name}`."
+            labels, ids = (naming.with_column(key, column.name) for key in (naming.one_hot, naming.drop))
+            fix = f"If these are labels, add `{labels}`; if they are ids, `{ids}`."
         raise UsageError(
             f"{column.place(row)}: must be a finite number, at most {LARGEST_VALUE:g}, got `{text}`. {fix}"
-        )
-    if numbers.min() == numbers.max():
-        fix = "Choose another `--target`." if is_target else f"Add `--drop {shlex.quote(column.name)}`."
-        raise UsageError(
-            f"{column.whole}: must have at least two values, got {column.texts[0]} in every row. {fix}"
         )
     return numbers
 
 
-def _levels(column):
-    """Turn a column of labels into one for each level: list of ``column=level`` and (n_rows,) float64."""
+def levels_of_column(column, naming=OPTIONS):
+    """Turn a column of labels into one for each level.
+
+    Parameters
+    ----------
+    column : TextColumn
+    naming : Naming
+
+    Returns
+    -------
+    list of ``column=level`` and (n_rows,) float64 of 0 and 1.
+
+    Raises
+    ------
+    UsageError
+        For an empty label, or too few or too many levels.
+    """
     is_empty = column.texts == ""
     if is_empty.any():
         row = int(np.argmax(is_empty))
         raise UsageError(f"{column.place(row)}: a label must not be empty. Give it, or remove the line.")
     n_levels = column.texts.nunique()
     if not 2 <= n_levels <= MOST_LEVELS:
+        dropped = naming.with_column(naming.drop, column.name)
         raise UsageError(
-            f"{column.whole}: `--one-hot` must have 2 to {MOST_LEVELS} levels, got {n_levels}. "
-            f"Take it out of `--one-hot`; if it holds ids, add `--drop {shlex.quote(column.name)}`."
+            f"{column.whole}: `{naming.one_hot}` must have 2 to {MOST_LEVELS} levels, got {n_levels}. "
+            f"Take it out of `{naming.one_hot}`; if it holds ids, add `{dropped}`."
         )
     coded = pd.get_dummies(column.texts, prefix=column.name, prefix_sep="=", dtype=np.float64)
     return [(level, coded[level].to_numpy()) for level in coded]
+
+
+def _require_two_values(column, numbers, fix):
+    if numbers.min() == numbers.max():
+        raise UsageError(
+            f"{column.whole}: must have at least two values, got {column.texts[0]} in every row. {fix}"
+        )
 
 
 def _is_number_or_missing(text):

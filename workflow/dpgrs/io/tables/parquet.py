@@ -73,6 +73,24 @@ def parquet_numbers(path, *, sample, columns):
     require_people(known, path)
 
 
+def parquet_table(path):
+    """Read all columns as they are, of any type.
+
+    Returns
+    -------
+    pandas.DataFrame
+
+    Raises
+    ------
+    DpgrsError
+        Missing or unreadable file, columns of one name, or no row.
+    """
+    columns = parquet_columns(path)
+    found = pd.concat([batch.to_pandas() for batch in _batches(path, columns)] or [pd.DataFrame()])
+    require_people(list(found.index), path)
+    return found.reset_index(drop=True)
+
+
 def _batches(path, columns):
     """Yield parts of a file that are not empty."""
     import pyarrow.parquet

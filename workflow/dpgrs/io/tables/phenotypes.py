@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 
 from dpgrs.errors import DpgrsError
+from dpgrs.io.tables.outcome_arrays import OUTCOME_ARRAYS, load_outcome_arrays
 from dpgrs.io.tables.parquet import parquet_columns, parquet_numbers
 from dpgrs.io.tables.tables import (
     FAMILY_COLUMN,
@@ -95,6 +96,8 @@ def outcome_names(path):
     DpgrsError
         Missing or unreadable file, no ids or no outcome column.
     """
+    if _is_of_arrays(path):
+        return list(load_outcome_arrays(path))
     if _is_parquet(path):
         return _parquet_names(path)[1]
     return _text_names(header_of(rows_of(path), path), path)[2]
@@ -260,6 +263,10 @@ class OutcomeScale:
 
 
 def _chunks(path, columns):
+    if _is_of_arrays(path):
+        table = load_outcome_arrays(path)
+        yield table[_picked(list(table), columns, path)]
+        return
     if _is_parquet(path):
         sample, names = _parquet_names(path)
         yield from parquet_numbers(path, sample=sample, columns=_picked(names, columns, path))
@@ -294,6 +301,10 @@ def _picked(names, columns, path):
 
 def _is_parquet(path):
     return Path(path).name.lower().endswith(PARQUET)
+
+
+def _is_of_arrays(path):
+    return Path(path).name.endswith(OUTCOME_ARRAYS)
 
 
 def _text_names(header, path):

@@ -1,0 +1,144 @@
+"""Tables of real numbers, and the public ranges of their columns."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from dpgrs.errors import DpgrsError, UsageError
+from dpgrs.io.tables.real_tables import fits, read_ranges, read_real_table
+
+TEXT = "name,sex,length,weight\nu,F,0.5,-9\nv,M,1e-3,2\nw,F,-1,7.25\n"
+VALUES = [[0.5, -9.0], [0.001, 2.0], [-1.0, 7.25]]
+
+
+@pytest.fixture
+def text(tmp_path):
+    path = tmp_path / "table.csv"
+    path.write_text(TEXT)
+    return path
+
+
+def ranges_of(tmp_path, text, table):
+    path = tmp_path / "ranges.tsv"
+    path.write_text(text)
+    return read_ranges(path, table)
+
+
+def test_read__text_with_ids_and_labels(text):
+    table = read_real_table(text, row_id="name", one_hot=["sex"])
+    assert table.names == ["sex=F", "sex=M", "length", "weight"]
+    assert table.row_id.tolist() == ["u", "v", "w"]
+    assert table.values[:, :2].tolist() == [[1, 0], [0, 1], [1, 0]]
+    assert table.values[:, 2:].tolist() == VALUES  # -9 is a number here
+    assert table.levels == {"sex=F", "sex=M"}
+
+
+def test_read__rows_are_numbered_without_ids(text):
+    table = read_real_table(text, drop=["name", "s*"])
+    assert table.row_id.tolist() == ["1", "2", "3"]
+    assert table.values.tolist() == VALUES
+
+
+def test_read__parquet_is_the_same(text, tmp_path):
+    pd.read_csv(text).to_parquet(tmp_path / "table.parquet")
+    options = {"row_id": "name", "one_hot": ["sex"]}
+    found, wanted = (read_real_table(path, **options) for path in (tmp_path / "table.parquet", text))
+    assert found.names == wanted.names
+    assert found.row_id.tolist() == wanted.row_id.tolist()
+    assert np.array_equal(found.values, wanted.values)
+
+
+def test_read__a_cell_that_parquet_lacks(tmp_path):
+    pd.DataFrame({"a": [1.5, None], "b": [1, 2]}).to_parquet(tmp_path / "table.parquet")
+    with pytest.raises(UsageError, match="column `a`: must be a finite number"):
+        read_real_table(tmp_path / "table.parquet")
+
+
+def test_read__arrays(tmp_path):
+    images, labels = np.arange(12, dtype=np.uint8).reshape(3, 2, 2), np.array([4, 5, 6])
+    np.savez(tmp_path / "all.npz", images=images, labels=labels, others=np.zeros((5, 2)))
+    table = read_real_table(tmp_path / "all.npz", arrays=["images", "labels"], drop=["images2"])
+    assert table.names == ["images1", "images3", "images4", "labels"]
+    assert table.values.tolist() == [[0, 2, 3, 4], [4, 6, 7, 5], [8, 10, 11, 6]]
+    with pytest.raises(UsageError, match=r"`cohort\.arrays` must name arrays of one number of rows"):
+        read_real_table(tmp_path / "all.npz")
+    np.save(tmp_path / "one.npy", images)
+    assert read_real_table(tmp_path / "one.npy").names == ["x1", "x2", "x3", "x4"]
+
+
+@pytest.mark.parametrize(
+    ("options", "complaint"),
+    [
+        ({}, "add `cohort.one_hot: \\[name\\]`; if they are ids, `cohort.drop: \\[name\\]`"),
+        ({"row_id": "id"}, "`cohort.id` must name columns"),
+        ({"row_id": "sex", "drop": ["name"]}, "each row must have an id of its own"),
+        ({"drop": ["none*"]}, "`cohort.drop` must name columns"),
+        ({"drop": ["*"]}, "must leave columns"),
+        ({"row_id": "name", "drop": ["na*"]}, "must leave the column of `cohort.id`"),
+        ({"row_id": "name", "one_hot": ["name"]}, "must not name the ids"),
+        ({"arrays": ["x"]}, "is for an .npz"),
+        ({"row_id": "name", "one_hot": ["sex", "weigh"]}, "`cohort.one_hot` must name columns"),
+    ],
+)
+def test_read__raise_on_options(text, options, complaint):
+    with pytest.raises(UsageError, match=complaint):
+        read_real_table(text, **options)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "complaint"),
+    [
+        ("no.npz", None, "is not there"),
+        ("no.csv", None, "is not there"),
+        ("cut.npz", b"PK\3\4", "whole file of numpy arrays"),
+        ("cut.npy", b"\x93NUMPY", "whole file of numpy arrays"),
+        ("head.csv", b"a,b\n", "must have a row for each case"),
+    ],
+)
+def test_read__raise_on_file(tmp_path, name, content, complaint):
+    if content is not None:
+        (tmp_path / name).write_bytes(content)
+    with pytest.raises(DpgrsError, match=complaint):
+        read_real_table(tmp_path / name)
+
+
+@pytest.mark.parametrize(
+    "array", [np.array([[1.0, np.nan]]), np.array(["a"]), np.zeros((0, 2)), np.array(1.0)]
+)
+def test_read__raise_on_array(tmp_path, array):
+    np.save(tmp_path / "one.npy", array)
+    with pytest.raises(UsageError, match="must hold finite numbers"):
+        read_real_table(tmp_path / "one.npy")
+
+
+def test_fits__star_alone_is_special():
+    assert fits("x*", "x12")
+    assert fits("a[1]*", "a[1]2")
+    assert not fits("x?", "x1")
+    assert not fits("x", "x1")
+
+
+def test_ranges__names_before_patterns_and_the_first_of_these(tmp_path, text):
+    table = read_real_table(text, row_id="name", one_hot=["sex"])
+    lines = "column\tlow\thigh\tcentre\n*gth\t-2\t2\t1\n*\t-10\t10\t0\nweight\t0\t8\t2\n"
+    low, high, centre = ranges_of(tmp_path, lines, table)
+    assert low.tolist() == [0, 0, -2, 0]
+    assert high.tolist() == [1, 1, 2, 8]
+    assert centre.tolist() == [0.5, 0.5, 1, 2]
+
+
+@pytest.mark.parametrize(
+    ("lines", "complaint"),
+    [
+        ("column\tlow\nlength\t0\n", "the columns must be column, low, high"),
+        ("column\tlow\thigh\nlength\t0\t1\n", "got none for `weight`"),
+        ("column\tlow\thigh\n*\t1\t1\n", "low < centre < high"),
+        ("column\tlow\thigh\n*\t1\tNA\n", "low < centre < high"),
+        ("column\tlow\thigh\tcentre\n*\t0\t1\t1\n", "low < centre < high"),
+        ("column\tlow\thigh\n*\t0\t1\nlenght\t0\t1\n", "got the unknown `lenght`"),
+        ("column\tlow\thigh\n*\t0\t1\n*\t0\t1\n", "a second line for"),
+    ],
+)
+def test_ranges__raise_on_lines(tmp_path, text, lines, complaint):
+    with pytest.raises(UsageError, match=complaint):
+        ranges_of(tmp_path, lines, read_real_table(text, drop=["name", "sex"]))

@@ -1,0 +1,166 @@
+"""What can be seen to be wrong with a study of a table of real numbers before any job runs."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from dpgrs.errors import DpgrsError, must
+from dpgrs.io.tables.real_tables import RealTable, read_ranges
+from dpgrs.study.settings import keys
+from dpgrs.study.table_cohort import TABLE, is_table, read_cohort_table, takes_columns
+
+# What is of genotypes alone: nothing of a table hangs on these.
+GENOTYPE_SECTIONS = ("people", "public", "cohort.fetch", "cohort.simulation", "panel")
+GENOTYPE_KEYS = (
+    *(f"cohort.{name}" for name in ("vcf", "plink", "chromosomes", "field", "keep_filtered")),
+    *(key for key in keys() if key.startswith(tuple(f"{name}." for name in GENOTYPE_SECTIONS))),
+    "covariates.pcs",
+)
+GENOTYPE_KEYS = tuple(key for key in GENOTYPE_KEYS if key != "panel.size")
+FEWEST_ROWS = 2  # one to train on, one to test on
+
+
+class TableInspection(NamedTuple):
+    """A table as it was read.
+
+    Attributes
+    ----------
+    features, outcomes : RealTable, or None.
+    lines : tuple of str, what keeps it from being read.
+    """
+
+    features: RealTable | None = None
+    outcomes: RealTable | None = None
+    lines: tuple = ()
+
+    @property
+    def row_id(self):
+        """The ids of its rows, a tuple of str; None where it could not be read."""
+        return None if self.features is None else tuple(self.features.row_id.tolist())
+
+
+def inspect_table(config):
+    """Read the table of a study; of one of genotypes there is none.
+
+    Parameters
+    ----------
+    config : dict from `dpgrs.study.settings.resolve`.
+
+    Returns
+    -------
+    TableInspection
+    """
+    path = config["cohort"]["table"]
+    if not is_table(config) or path is None:
+        return TableInspection()
+    try:
+        return TableInspection(*read_cohort_table(config, path))
+    except DpgrsError as error:
+        line = str(error)
+        # A message that begins with a key needs no other.
+        is_named = line.startswith(("`cohort.", "`outcomes."))
+        return TableInspection(lines=(line if is_named else f"`cohort.table`: {line}",))
+
+
+def ignored_problems(inspection, key):
+    """Refuse a key of genotypes beside a table: nothing would come of it."""
+    value = inspection[key]
+    if not is_table(inspection.config) or value == keys()[key]["default"]:
+        return []
+    return [f"`{key}` is for genotypes, got {value} with `cohort.source: table`. Leave it out."]
+
+
+def unused_problems(inspection, key):
+    """Refuse a key of tables beside genotypes."""
+    value = inspection[key]
+    if is_table(inspection.config) or value is None:
+        return []
+    return [f"`{key}` is for `cohort.source: table`, got {value} without. Leave it out."]
+
+
+def mode_problems(inspection):
+    """Refuse to release what nothing but these pages was thought through for: genotypes."""
+    if not is_table(inspection.config) or inspection.mode == "benchmark":
+        return []
+    return [must("mode", "be benchmark with `cohort.source: table`", inspection.mode, "Change it.")]
+
+
+def outcome_source_problems(inspection):
+    """Find outcomes that are columns of no table, and columns named beside other outcomes."""
+    columns = inspection["outcomes.columns"]
+    if not takes_columns(inspection.config):
+        if not is_table(inspection.config) or columns is None:
+            return []
+        wanted = "be table where `outcomes.columns` is given"
+        return [must("outcomes.source", wanted, inspection["outcomes.source"], "Say `source: table`.")]
+    if not is_table(inspection.config):
+        wanted = "be simulate or file without `cohort.source: table`"
+        return [must("outcomes.source", wanted, TABLE, "Name a table of outcomes as `outcomes.file`.")]
+    if (path := inspection["outcomes.file"]) is not None:
+        fix = "Say `source: file`, or leave the file out."
+        return [must("outcomes.source", "be file where `outcomes.file` is given", f"table and {path}", fix)]
+    return []
+
+
+def table_problems(inspection):
+    """List what is wrong with the table, its ranges, and the number of columns asked for."""
+    if not is_table(inspection.config):
+        return []
+    needed = ("cohort.table", "cohort.ranges")
+    lines = [
+        must(key, "be a path for `cohort.source: table`", "null", "Give it.")
+        for key in needed
+        if inspection[key] is None
+    ]
+    features, outcomes, faults = inspection.table
+    lines += faults
+    if features is None:
+        return lines
+    path, n_rows, sizes = inspection["cohort.table"], len(features.row_id), inspection["panel.size"]
+    if n_rows < FEWEST_ROWS:
+        wanted = f"have at least {FEWEST_ROWS} rows"
+        lines.append(must("cohort.table", wanted, f"{n_rows} in {path}", "Add rows to test on."))
+    if max(sizes) > len(features.names):
+        wanted = f"be at most {len(features.names)}, the columns of {path}"
+        lines.append(must("panel.size", wanted, max(sizes), "Lower it, or leave it out to take all."))
+    return (
+        lines
+        + _range_problems(inspection["cohort.ranges"], features, outcomes)
+        + _column_problems(outcomes, inspection)
+    )
+
+
+def _range_problems(path, features, outcomes):
+    if path is None:
+        return []
+    try:
+        low, high, _ = read_ranges(path, features, others=outcomes.names if outcomes else ())
+    except DpgrsError as error:
+        return [f"`cohort.ranges`: {error}"]
+    is_beyond = np.mean((features.values < low) | (features.values > high), axis=0) > 1 / 2
+    return [
+        must(
+            "cohort.ranges", "hold most values", f"most beyond that of column `{name}`", "Correct the range."
+        )
+        for name in np.array(features.names)[is_beyond][:1]
+    ]
+
+
+def _column_problems(outcomes, inspection):
+    """Find columns that are no outcomes: constant ones, and more asked for than there are."""
+    if outcomes is None:
+        return []
+    lines, count = [], inspection["outcomes.count"]
+    if count and max(count) > len(outcomes.names):
+        wanted = f"be at most {len(outcomes.names)}, the columns of `outcomes.columns`"
+        lines.append(must("outcomes.count", wanted, max(count), "Lower it, or leave it out to use all."))
+    is_constant = outcomes.values.min(axis=0) == outcomes.values.max(axis=0)
+    return lines + [
+        must(
+            "outcomes.columns",
+            "have at least two values each",
+            f"one in every row of `{name}`",
+            "Leave it out.",
+        )
+        for name in np.array(outcomes.names)[is_constant][:3]
+    ]

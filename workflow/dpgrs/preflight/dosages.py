@@ -1,4 +1,4 @@
-"""What can be seen to be wrong with a study whose X holds fractions, of dosages or of a table, before any job."""
+"""What can be seen to be wrong with a study whose X holds fractions before any job: dosages, or a table."""
 
 from dpgrs.errors import DpgrsError, must
 from dpgrs.io.plink.plink import is_autosome

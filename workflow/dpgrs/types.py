@@ -69,6 +69,14 @@ class PairKernel(StrEnum):
     SIGN = "sign"  # sign(x_i - x_k) sign(y_i - y_k): values without a public range
 
 
+class TableSelector(StrEnum):
+    """How features of a plain table are chosen by themselves."""
+
+    SIS = "sis"
+    TWO_STAGE = "two-stage"  # votes for the k largest coefficients
+    SUPPORTS = "two-stage-supports"
+
+
 class Selection(StrEnum):
     """How entries of high score are chosen in private."""
 

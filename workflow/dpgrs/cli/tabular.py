@@ -1,4 +1,4 @@
-"""The command for plain tables."""
+"""The commands for plain tables."""
 
 import json
 import math
@@ -7,7 +7,7 @@ import click
 
 from dpgrs.cli.options import SHARE, choice, path_option
 from dpgrs.methods.registry import TABULAR
-from dpgrs.types import LassoScaling, Neighbours, Selection
+from dpgrs.types import LassoScaling, Neighbours, Selection, TableSelector
 
 
 def _shown(*names, help, **options):
@@ -48,6 +48,30 @@ def tabular(csv, one_hot, drop, lasso_penalty, lasso_scaling, is_json, **options
 
     options["lasso"] = LassoTerms(lasso_penalty, LassoScaling(lasso_scaling))
     result = run_tabular(csv, one_hot=_names(one_hot), drop=_names(drop), **options)
+    for line in caveats(result):
+        click.echo(line, err=True)
+    click.echo(json.dumps(result, indent=2, allow_nan=False) if is_json else as_text(result))
+
+
+@click.command("choose")
+@path_option("--csv", "Table, as for `tabular`.")
+@click.option("--target", help="Column of outcomes; default: the last that stays.")
+@click.option("--one-hot", default="", help="Columns of labels, by commas: a feature for each level.")
+@click.option("--drop", default="", help="Columns to leave out, by commas, such as one of ids.")
+@click.option("--selector", type=choice(TableSelector), required=True, help="How features are chosen.")
+@_shown("--k", type=int, default=5, help="Features to choose.")
+@_shown("--epsilon", type=float, default=1.0, help="Privacy loss of all k together.")
+@click.option(
+    "--bounds", help="For sis: table of public column, centre, scale; `data`: the rows' own, not private."
+)
+@_shown("--trials", type=click.IntRange(1, 10_000), default=10, help="Choices, each with own noise.")
+@_shown("--seed", type=click.IntRange(min=0), default=1, help="Public seed of the noise.")
+@click.option("--json", "is_json", is_flag=True, help="For programs.")
+def choose_features(csv, one_hot, drop, is_json, **options):
+    """Try a private choice of features by DP-SIS or two-stage on a plain table."""
+    from dpgrs.steps.table_choices import as_text, caveats, choose_from_table
+
+    result = choose_from_table(csv, one_hot=_names(one_hot), drop=_names(drop), **options)
     for line in caveats(result):
         click.echo(line, err=True)
     click.echo(json.dumps(result, indent=2, allow_nan=False) if is_json else as_text(result))

@@ -4,12 +4,10 @@ import numpy as np
 
 from dpgrs.errors import UsageError
 from dpgrs.evaluation.table_trials import fit_split, median_r2, random_split
-from dpgrs.io.tables.csv_tables import read_feature_table, read_scales
+from dpgrs.io.tables.csv_tables import OWN_SCALE, read_feature_table, read_scales
 from dpgrs.methods.compositions import METHODS, TableRequest
 from dpgrs.privacy.noise.sources import BenchmarkNoise
 from dpgrs.reporting.text_table import text_table
-
-OWN_SCALE = "data"
 
 
 def run_tabular(path, *, target, one_hot, drop=(), method, trials, seed, test_share, scale, **terms):

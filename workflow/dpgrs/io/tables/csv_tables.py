@@ -18,6 +18,7 @@ LARGEST_VALUE = 1e50
 # A column with more levels is an id or a measurement.
 MOST_LEVELS = 1000
 SCALE_COLUMNS = ("column", "centre", "scale")
+OWN_SCALE = "data"  # in place of such a table: by the rows themselves, which is not private
 
 
 class Naming(NamedTuple):

@@ -7,7 +7,7 @@ from dpgrs.io.files import write_table
 from dpgrs.io.trials import load_labelled
 from dpgrs.linalg.linear_fit import LinearFit
 from dpgrs.steps.fit_weights import fit_weights
-from draws import draw_all
+from draws import draw_all, draw_seeded
 from step_settings import settings_for
 from step_studies import N_VARIANTS, Study
 
@@ -78,3 +78,19 @@ def test_draw__of_sums_keep_to_the_studys_bounds(tmp_path, monkeypatch):
     np.testing.assert_array_equal(*sgd)
     assert [fit.means.any() for fit in bas] == [False, True]
     assert np.abs(bas[0].weights - bas[1].weights).max() > 1e-3
+
+
+def test_draw__dp_sgd_descends_as_the_settings_say(tmp_path, monkeypatch):
+    study = Study(tmp_path, monkeypatch)
+    study.sum_up(study.settings("naive"), count=1)
+    terms = {"files": {"panel": "panel"}, "mechanism": "sgd-fits", "method": ["dp-sgd"]} | GRID
+    changes = [{}, {"steps": 3}, {"sampling_rate": 0.5}, {"clip": 0.25}, {"learning_rate": 0.1}]
+    defaults = {"steps": 100, "sampling_rate": 0.1, "clip": None, "learning_rate": 1}
+    found = []
+    for sgd in (defaults, *changes):
+        ((_, arrays),) = draw_seeded(
+            tmp_path / "outcomes.npz", tmp_path / "sgd.npz", **terms, regression={"sgd": sgd}
+        )
+        found.append(arrays["weights"].tobytes())
+    assert found[0] == found[1]
+    assert len(set(found)) == len(changes)

@@ -41,16 +41,17 @@ class SgdFits(WholeFits):
     """DP-SGD, whose samples hang on a public seed."""
 
     name = "sgd-fits"
-    draws, takes = NO_PARTS, ("panel",)
+    draws, takes, reads = NO_PARTS, ("panel",), ("regression.sgd",)
 
     def asked(self, request, *, method, data, n_outcomes, settings):
         return request
 
     def exact(self, request, *, data, names, settings):
-        return {"data": data.rows(request.n_variants), "request": request, "outcome_names": names}
+        known = {"data": data.rows(request.n_variants), "request": request, "outcome_names": names}
+        return known | {"descent": settings.regression.sgd.as_dict()}
 
-    def draw(self, data, *, request, noise, outcome_names):
-        X, terms = data.training_rows, SgdRequest(**asdict(request))
+    def draw(self, data, *, request, noise, outcome_names, descent):
+        X, terms = data.training_rows, SgdRequest(**asdict(request), **descent)
         Y = grid_outcomes(data.Y[: len(outcome_names), data.is_training], bound=request.outcome_bound)
         n_units = len(X) // terms.rows_per_unit
 

@@ -37,7 +37,7 @@ TOLERANCE = 1e-6
 
 @dataclass(frozen=True, kw_only=True)
 class SgdRequest(PrivacyRequest):
-    """The terms of DP-SGD: `gram_share` is not used. All are public and none is tuned on the data.
+    """The terms of DP-SGD: `gram_share` is not used. All are public, never tuned on the data.
 
     Attributes
     ----------

@@ -114,19 +114,29 @@ def gauss(noisy, *, request, terms, outcomes):
 
 
 def projected(noisy, *, request, terms, outcomes):
-    """Move X'Y to where it could lie, given the public side."""
+    known = {"request": request, "terms": terms, "outcomes": outcomes}
+    return gauss(moved_by_public_side(noisy, **known), **known)
+
+
+def in_ellipsoid(noisy, *, request, terms, outcomes):
+    known = {"request": request, "terms": terms, "outcomes": outcomes}
+    return gauss(moved_into_ellipsoid(noisy, **known), **known)
+
+
+def moved_by_public_side(noisy, *, request, terms, outcomes):
+    """Move X'Y to where it could lie, given the public side; here and below lambda changes nothing."""
     if Protection(request.protection) == Protection.LABEL:
         cross = project_label(noisy.cross, noisy.gram[:-1, :-1], _norms(noisy), joint=terms.is_joint)
     else:
         Y, radii = np.nan_to_num(outcomes), _column_norm(noisy, request)
         cross = project_feature(noisy.cross, Y, radii, joint=terms.is_joint)
-    return gauss(replace(noisy, cross=cross), request=request, terms=terms, outcomes=outcomes)
+    return replace(noisy, cross=cross)
 
 
-def in_ellipsoid(noisy, *, request, terms, outcomes):
+def moved_into_ellipsoid(noisy, *, request, terms, outcomes):
     """Move X'Y to where the noisy Gram matrix says that it could lie."""
     cross = project_ellipsoid(noisy.cross, noisy.gram[:-1, :-1], _norms(noisy), joint=terms.is_joint)
-    return gauss(replace(noisy, cross=cross), request=request, terms=terms, outcomes=outcomes)
+    return replace(noisy, cross=cross)
 
 
 def blup(noisy, *, request, terms, outcomes):

@@ -299,6 +299,7 @@ METHODS = {
         look=("#882255", "X"),
         neighbours=Neighbours.ADD_REMOVE,
         mechanism="benchmark_mechanisms.SgdFits",
+        reads=("sgd",),
         accounting="DP-SGD, which samples rows, is accounted by privacy-loss distributions (exact accounting)"
         " or by Rényi divergences (paper’s accounting).",
         bounds="DP-SGD stays within worst-case bounds.",

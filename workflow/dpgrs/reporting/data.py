@@ -83,6 +83,7 @@ class StudyInfo:
     effects : tuple of str, which public effects there are, and how outcomes go with them, in words.
     prevalence : float, of simulated 0/1 outcomes; None for others.
     factors : int, of simulated outcomes that share causes; None for others.
+    descent : str, the settings of DP-SGD, in words.
     network : int, hidden units of the networks of simulated outcomes; None for linear ones.
     """
 
@@ -120,6 +121,7 @@ class StudyInfo:
     prevalence: float | None = None
     factors: int | None = None
     network: int | None = None
+    descent: str = ""
 
 
 class ClippedRows(NamedTuple):

@@ -54,6 +54,8 @@ def method_facts(study, methods):
             "joint, all outcomes or variants into one ball" if study.is_joint else "each into its own ball"
         )
         facts.append(Fact("Projections", words))
+    if "sgd" in read:
+        facts.append(Fact("Descent of DP-SGD", study.descent))
     if methods and max(study.outcome_counts) > 1:
         shared = study.outcome_budget == "joint"
         words = (

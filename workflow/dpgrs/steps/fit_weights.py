@@ -119,7 +119,7 @@ def _drawn_fits(drawn, took, settings, public, ld, effects):
         request, mechanism, count = request_of(label), mechanism_of_file(label), label["n_outcomes"]
         terms = replace(all_terms, effects=told(request.n_variants, count))
         found = mechanism.restore(label, arrays)
-        outcomes = _public_outcomes(public, request, count=count)
+        outcomes = public_outcomes(public, request, count=count)
         for method in [label["method"]] if "method" in label else mechanism.methods:
             if method not in settings.methods or request.protection not in METHODS[method].protections:
                 continue
@@ -186,7 +186,7 @@ def _statuses(label):
     return {"statuses": label["statuses"]} if "statuses" in label else {}
 
 
-def _public_outcomes(public, request, *, count):
+def public_outcomes(public, request, *, count):
     """Return the outcomes of the training rows as they were summed, NaN where missing, if they are public."""
     if request.protection != Protection.FEATURE:
         return None

@@ -227,6 +227,12 @@ def _clipping(statistics, largest):
     return Clipping(statistics.clips.values[largest], statistics.n_observed, rows)
 
 
+def _descent(*, steps, sampling_rate, clip, learning_rate):
+    """Say how DP-SGD descends."""
+    words = f"{steps} steps, each of a share of {sampling_rate:g}, learning rate {learning_rate:g}"
+    return words if clip is None else f"{words}, gradients of a row clipped at {clip:g}"
+
+
 def _study_info(settings, panel, outcomes, metrics, covariates, **counted):
     simulated = settings["outcomes"]["source"] == "simulate"
     return StudyInfo(
@@ -244,6 +250,7 @@ def _study_info(settings, panel, outcomes, metrics, covariates, **counted):
         prevalence=settings["outcomes"]["prevalence"],
         factors=settings["outcomes"]["factors"],
         network=settings["outcomes"]["network"],
+        descent=_descent(**settings["regression"]["sgd"]),
         test_share=settings["outcomes"]["test_share"],
         outcome_bound=settings["outcomes"]["bound"],
         delta=settings["privacy"]["delta"],

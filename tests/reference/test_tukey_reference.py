@@ -8,6 +8,7 @@ import pytest
 from dpgrs.methods.tukey_check import largest_safe_step, safety_terms
 from dpgrs.methods.tukey_models import models_on_grid
 from dpgrs.privacy.noise.depth_sampler import DepthRegions
+from dpgrs.types import DepthCheck
 
 pytestmark = pytest.mark.realdata
 # So fine that the points of a region are its volume but for the last digits of a float.
@@ -34,9 +35,10 @@ def test_regions__equal_reference_answers(answers, regions):
         np.testing.assert_allclose(found, answers[name], rtol=1e-12)
 
 
+@pytest.mark.parametrize("check", DepthCheck)
 @pytest.mark.parametrize("budget", ["a", "b"])
-def test_largest_safe_step__equals_reference_answers(answers, regions, budget):
+def test_largest_safe_step__equals_reference_answers(answers, regions, budget, check):
     epsilon, delta = answers[f"eps_delta_{budget}"]
     rate, limit = safety_terms(epsilon / 2, delta)
-    step = largest_safe_step(regions, rate=rate, limit=limit)
-    assert step == answers[f"kstar_tight_{budget}"]
+    step = largest_safe_step(regions, rate=rate, limit=limit, check=check)
+    assert step == answers[f"kstar_{check}_{budget}"]

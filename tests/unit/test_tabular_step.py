@@ -72,6 +72,13 @@ def test_tabular__text_names_what_was_chosen_spent_and_measured(table):
     assert result.stderr == "Benchmark: not private. The noise is seeded, and anyone can take it off.\n"
 
 
+def test_tabular__original_check_fails_where_the_tight_one_passes(table):
+    """At an epsilon where the safe steps, a few apart, lie on both sides of the threshold: 12 and 1 of 20."""
+    asked = ["--method", "tukey", "--epsilon", 3.2, "--trials", 20]
+    found = [as_json(table, *asked, "--check", check)["status"] for check in ("tight", "original")]
+    assert found[0].count("released") > found[1].count("released") + 5
+
+
 @pytest.mark.parametrize("method", ["l-bas", "k-bas"])
 def test_tabular__law_and_lasso_are_as_asked_for(table, method):
     asked = ["--method", method, "--k", 2, "--epsilon", 1]

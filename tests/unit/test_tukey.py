@@ -28,6 +28,7 @@ from dpgrs.privacy.accounting.events import DepthEvent, LaplaceEvent
 from dpgrs.privacy.lower_count import count_margin, private_lower_count
 from dpgrs.privacy.noise.depth_sampler import DepthRegions
 from dpgrs.privacy.noise.sources import BenchmarkNoise
+from dpgrs.types import DepthCheck
 
 REQUEST = TukeyRequest(epsilon=2.0, delta=1e-5, rows_per_coefficient=1.0)
 WEIGHTS = np.array([1.0, -2.0, 0.5])
@@ -36,14 +37,19 @@ X = np.column_stack([RNG.standard_normal((3000, 2)), np.ones(3000)])
 Y = X @ WEIGHTS + 0.1 * RNG.standard_normal(3000)
 
 
-def holds(k, regions, *, rate, limit):
+def holds(k, regions, *, rate, limit, check):
     """Say whether the inequality holds, by its definition and in 60 digits."""
     t, deepest = regions.least, regions.deepest
     volumes, shells = ([None, *counts] for counts in (regions.volumes, regions.shells))
     with mpmath.workdps(60):
         a, limit = (mpmath.mpf(value.numerator) / value.denominator for value in (rate, limit))
         d0 = limit * mpmath.exp(-2 * a)
-        weight = mpmath.fsum(shells[q] * mpmath.exp(a * q) for q in range(t + k - 1, deepest + 1))
+        if check == "tight":
+            weight = mpmath.fsum(shells[q] * mpmath.exp(a * q) for q in range(t + k - 1, deepest + 1))
+        else:
+            # For some g = 1 ..: V_(t-k-1) <= d0 e^(a g) V_(t+k+g+1).
+            depths = range(t + k + 2, deepest + 1)
+            weight = max(volumes[q] * mpmath.exp(a * q) for q in depths)
         return volumes[t - k - 1] * mpmath.exp(a * (t + k + 1)) <= d0 * weight
 
 
@@ -59,9 +65,10 @@ def clustered_models(draw):
     return models, other
 
 
+@pytest.mark.parametrize("check", DepthCheck)
 @given(clustered_models(), st.floats(0.05, 3), st.floats(0.01, 0.99))
-def test_largest_safe_step__equals_the_definition_and_moves_by_one(pair, rate, limit):
-    options = {"rate": Fraction(rate), "limit": Fraction(limit)}
+def test_largest_safe_step__equals_the_definition_and_moves_by_one(check, pair, rate, limit):
+    options = {"rate": Fraction(rate), "limit": Fraction(limit), "check": check}
     every_regions = [DepthRegions(models) for models in pair]
     steps = [largest_safe_step(regions, **options) for regions in every_regions]
     for step, regions in zip(steps, every_regions, strict=True):
@@ -69,6 +76,30 @@ def test_largest_safe_step__equals_the_definition_and_moves_by_one(pair, rate, l
         assert step == [*safe, False].index(False) - 1
         assert safe == sorted(safe, reverse=True)
     assert abs(steps[0] - steps[1]) <= 1
+    tight = largest_safe_step(every_regions[1], rate=options["rate"], limit=options["limit"])
+    assert steps[1] <= tight
+
+
+def test_private_deep_point__original_check_where_the_tight_one_alone_passes():
+    """The safe steps of 900 normal models of 11 coefficients are some apart."""
+    models = models_on_grid(np.random.default_rng(5).standard_normal((900, 11)), 2.0**-40)
+    rate, limit = safety_terms(1.0, 1e-5)
+    regions = DepthRegions(models)
+    tight, original = (
+        largest_safe_step(regions, rate=rate, limit=limit, check=check) for check in DepthCheck
+    )
+    assert original < tight - 2
+    asked = []
+
+    class Told(BenchmarkNoise):
+        def laplace(self, exact, **terms):
+            asked.append(int(exact))
+            return super().laplace(exact, **terms)
+
+    for check in DepthCheck:
+        request = replace(REQUEST, check=check)
+        private_deep_point(models, epsilon=2.0, request=request, noise=Told(1))
+    assert asked == [tight, original]
 
 
 @pytest.mark.parametrize("offset", [-1, 1])
@@ -291,7 +322,7 @@ def test_private_deep_point__checks_at_half_of_the_budget(monkeypatch):
     monkeypatch.setattr(tukey, "largest_safe_step", lambda regions, **terms: seen.append(terms) or -1)
     request = replace(REQUEST, delta=2.0**-10)
     private_deep_point(np.zeros((20, 2)), epsilon=3.0, request=request, noise=BenchmarkNoise(1))
-    assert seen == [{"rate": Fraction(3, 4), "limit": Fraction(1, 2**13)}]
+    assert seen == [{"rate": Fraction(3, 4), "limit": Fraction(1, 2**13), "check": "tight"}]
 
 
 @pytest.mark.parametrize("rows_per_unit", [1, 2])

@@ -105,6 +105,13 @@ class Scaling(StrEnum):
     PAPER = "paper"  # the data's own mean and maximum, as in the paper: not private
 
 
+class DepthCheck(StrEnum):
+    """How the Tukey mechanism's check bounds the weight of deep points."""
+
+    TIGHT = "tight"  # all of it (DPKendall paper)
+    ORIGINAL = "original"  # as if all points of one depth or more had that depth (Tukey paper)
+
+
 class Accounting(StrEnum):
     """How (epsilon, delta) becomes noise: exact mu-GDP, or the papers' split of the budget."""
 

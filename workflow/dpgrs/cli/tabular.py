@@ -7,7 +7,7 @@ import click
 
 from dpgrs.cli.options import SHARE, choice, path_option
 from dpgrs.methods.registry import TABULAR
-from dpgrs.types import LassoScaling, Neighbours, Selection, TableSelector
+from dpgrs.types import DepthCheck, LassoScaling, Neighbours, Selection, TableSelector
 
 
 def _shown(*names, help, **options):
@@ -35,6 +35,7 @@ def _shown(*names, help, **options):
     type=float,
     help="Mean rows of a Tukey model for each of its coefficients; default: 1 to 2, by the number of rows.",
 )
+@_shown("--check", type=choice(DepthCheck), default="tight", help="Check of the Tukey mechanism.")
 @_shown("--law", type=choice(Selection), default="permute-and-flip", help="Noise of private choices.")
 @_shown("--lasso-penalty", type=float, default=0.1, help="Penalty of the Lasso of an l- method.")
 @_shown("--lasso-scaling", type=choice(LassoScaling), default="standardised", help="Columns of that Lasso.")

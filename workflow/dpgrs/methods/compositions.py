@@ -32,7 +32,7 @@ from dpgrs.privacy.noise.base import data_digest
 from dpgrs.selection.dp_kendall import KendallRequest, TablePairs, private_kendall
 from dpgrs.selection.lasso import STANDARD, LassoTerms, choose_by_lasso
 from dpgrs.selection.sublasso import GroupRule, private_sublasso
-from dpgrs.types import Neighbours, PairKernel, Selection
+from dpgrs.types import DepthCheck, Neighbours, PairKernel, Selection
 
 # Rows of a model for each coefficient. Two mend the bias of one, where enough models are left: docs/tukey.md.
 LEAST_PER_COEFFICIENT, MOST_PER_COEFFICIENT = 1.0, 2.0
@@ -54,6 +54,7 @@ class TableRequest:
         where that leaves `ENOUGH_MODELS`, by the noisy count, else fewer, but at least the papers' 1.
     law : Selection, of private choices.
     lasso : LassoTerms, of the groups that vote.
+    check : DepthCheck, of the Tukey mechanism.
 
     Raises
     ------
@@ -70,6 +71,7 @@ class TableRequest:
     rows_per_coefficient: float | None = None
     law: Selection = Selection.PERMUTE_AND_FLIP
     lasso: LassoTerms = STANDARD
+    check: DepthCheck = DepthCheck.TIGHT
 
     def __post_init__(self):
         require_domains(
@@ -109,6 +111,7 @@ class TableRequest:
             neighbours=self.neighbours,
             count_share=self.count_share,
             rows_per_coefficient=self.least_per_coefficient,
+            check=self.check,
         )
 
 

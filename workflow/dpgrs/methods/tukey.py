@@ -24,7 +24,7 @@ from dpgrs.privacy.lower_count import private_lower_count
 from dpgrs.privacy.noise.base import data_digest
 from dpgrs.privacy.noise.depth_sampler import DepthRegions
 from dpgrs.privacy.sensitivity import Sensitivity
-from dpgrs.types import Neighbours, Unit
+from dpgrs.types import DepthCheck, Neighbours, Unit
 
 PROOF = "docs/proofs/tukey.md"
 # Below, no depth is left that the check could pass; above, memory is wasted on a failed count.
@@ -60,6 +60,7 @@ class TukeyRequest:
         about half of the groups are short of rows and pull the model towards 0 (docs/tukey.md).
     step : float, a power of 2: models and the point are whole multiples of it. A coefficient below half of it
         counts as 0. Any step has the same guarantee.
+    check : DepthCheck. Both have the same guarantee; the original one passes less often.
 
     Raises
     ------
@@ -75,6 +76,7 @@ class TukeyRequest:
     count_share: float = 0.05
     rows_per_coefficient: float
     step: float = STEP
+    check: DepthCheck = DepthCheck.TIGHT
 
     def __post_init__(self):
         require_domains(
@@ -238,7 +240,7 @@ def private_deep_point(models, *, epsilon, request, noise):
     regions, half = DepthRegions(models), epsilon / 2
     rate, limit = safety_terms(half, request.delta)
     noisy_step, checked = noise.laplace(
-        np.int64(largest_safe_step(regions, rate=rate, limit=limit)),
+        np.int64(largest_safe_step(regions, rate=rate, limit=limit, check=request.check)),
         name="safe step",
         step=1.0,
         sensitivity=request.sensitivity("l1"),

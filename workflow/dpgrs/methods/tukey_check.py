@@ -4,7 +4,8 @@ import math
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
 
-from dpgrs.privacy.noise.depth_sampler import weights_of_rising_precision
+from dpgrs.privacy.noise.depth_sampler import ZERO, Interval, weights_of_rising_precision
+from dpgrs.types import DepthCheck
 
 # Decimal places of the threshold.
 PLACES = 40
@@ -45,20 +46,23 @@ def smallest_passing(epsilon, delta):
     return math.nextafter(float(up.divide(log_inverse, Decimal(epsilon))), math.inf)
 
 
-def largest_safe_step(regions, *, rate, limit):
+def largest_safe_step(regions, *, rate, limit, check=DepthCheck.TIGHT):
     """Bound from below how many models must change until drawing a point of depth t or more is unsafe.
 
     With t = floor(n_models/4) and d0 = limit e^(-2a), a = rate, this is the largest k in 0 .. t - 2 such that
 
         V_(t-k-1) e^(a (t+k+1)) <= d0 w(t+k-1), w(p) = sum of B_q e^(a q) over q >= p,
 
-    or -1. It holds for all smaller k if it holds for one. Intervals decide, of as many places as it takes.
+    or -1. The original check has the largest V_q e^(a q), q >= t + k + 2, in the place of w: no more, so that
+    it passes less often. Either holds for all smaller k if it holds for one. Intervals decide, of as many
+    places as it takes.
 
     Parameters
     ----------
     regions : DepthRegions
     rate, limit : Fraction > 0, from `safety_terms`. With a limit below 1, as there, no two sides are equal,
         which no number of places would decide.
+    check : DepthCheck
 
     Returns
     -------
@@ -67,7 +71,7 @@ def largest_safe_step(regions, *, rate, limit):
     t = regions.least
     if t < 2:
         return -1
-    sides = _Sides(regions, rate, limit)
+    sides = _Sides(regions, rate, limit, DepthCheck(check))
     # `low` is -1 or was tested and is safe; `high` is not.
     low, high = -1, t - 1
     while high - low > 1:
@@ -79,8 +83,8 @@ def largest_safe_step(regions, *, rate, limit):
 class _Sides:
     """Both sides of the check's inequality divided by e^(a h), so that all powers are of e^(-a)."""
 
-    def __init__(self, regions, rate, limit):
-        self._regions, self._limit = regions, limit
+    def __init__(self, regions, rate, limit, check):
+        self._regions, self._limit, self._check = regions, limit, check
         self._every_weights = weights_of_rising_precision(regions, rate)
         self._refine()
 
@@ -98,7 +102,17 @@ class _Sides:
         self._weights = next(self._every_weights)
         calculate = self._weights.intervals
         d0 = calculate.times(calculate.exact(self._limit), self._weights.decays[2])
-        self._insides = [calculate.times(d0, tail) for tail in self._weights.tails]
+        is_tight = self._check == DepthCheck.TIGHT
+        deep = self._weights.tails if is_tight else self._peaks()
+        self._insides = [calculate.times(d0, one) for one in deep]
+
+    def _peaks(self):
+        """Return the largest V_q e^(-a (h - q)) of the n deepest regions at index n, as Intervals."""
+        peaks, calculate = [Interval(ZERO, ZERO)], self._weights.intervals
+        for volume, decay in zip(reversed(self._regions.volumes), self._weights.decays, strict=False):
+            one = calculate.times(calculate.exact(volume), decay)
+            peaks.append(Interval(max(peaks[-1].low, one.low), max(peaks[-1].high, one.high)))
+        return peaks
 
     def _outside(self, k):
         regions, calculate = self._regions, self._weights.intervals
@@ -106,5 +120,5 @@ class _Sides:
         return calculate.times(volume, self._weights.decays[regions.deepest - regions.least - k - 1])
 
     def _inside(self, k):
-        first = self._regions.least + k - 1
+        first = self._regions.least + k + (-1 if self._check == DepthCheck.TIGHT else 2)
         return self._insides[self._regions.deepest - first + 1]

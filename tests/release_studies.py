@@ -62,9 +62,18 @@ def make_key(folder):
     create_fixed_key()
 
 
-def make_ledger(path, *, accession="demo", consent="open", epsilon="4", pure_epsilon="0", unit="person"):
-    """Begin a ledger with one account, for full protection under add-remove."""
-    account = Account("full", unit, "add-remove")
+def make_ledger(
+    path,
+    *,
+    accession="demo",
+    consent="open",
+    epsilon="4",
+    pure_epsilon="0",
+    unit="person",
+    protection="full",
+):
+    """Begin a ledger with one account: for full protection under add-remove, for others under replace-one."""
+    account = Account(protection, unit, "add-remove" if protection == "full" else "replace-one")
     budget = {"epsilon": epsilon, "pure_epsilon": pure_epsilon, "delta": "1e-6"}
     start_ledger(path, accession=accession, consent=consent, account=account, **budget)
     return path

@@ -8,7 +8,6 @@ import yaml
 from jsonschema import Draft202012Validator
 
 from dpgrs.errors import UsageError
-from dpgrs.preflight.settings import NOT_OFFERED
 from dpgrs.study.settings import PATHS, coerce, examine, keys, load_schema, resolve
 from dpgrs.study.settings_files import read_settings
 
@@ -152,9 +151,9 @@ def test_resolve__genome_build_follows_source():
 
 
 def test_paths__are_all_keys_that_name_files():
-    # Every key that names a file says so in its description, or is one of the public files.
+    # Every key that names a file says so in its description.
     named = {key for key, part in keys().items() if re.match("Paths? of|Table of", part["description"])}
-    assert set(PATHS) == named | {"public.genotypes", "public.outcomes"}
+    assert set(PATHS) == named
 
 
 @pytest.mark.parametrize("key", PATHS)
@@ -382,12 +381,3 @@ def test_manual__names_every_choice(repository):
     manual = (repository / "config" / "README.md").read_text()
     choices = [choice for part in keys().values() for choice in (part.get("items") or part).get("enum", [])]
     assert [choice for choice in choices if choice and f"`{choice}`" not in manual] == []
-
-
-def test_manual__names_everything_that_is_refused(repository):
-    manual = (repository / "config" / "README.md").read_text()
-    section = manual.partition("## Not available in this version")[2]
-    assert section
-    for refusal in NOT_OFFERED:
-        assert refusal.key in section
-        assert all(value in section for value in refusal.values)

@@ -4,12 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from dpgrs import __version__
 from dpgrs.errors import UsageError
 from dpgrs.io.genome_builds import LENGTHS
 from dpgrs.preflight.checks import check, problems
-from dpgrs.preflight.settings import NOT_OFFERED
-from dpgrs.study.settings import examine, keys, resolve
+from dpgrs.study.settings import examine, resolve
 
 PEOPLE = ("HG00096", "HG00097", "HG00099")
 CROWD = (*PEOPLE, *(f"HG{number:05}" for number in range(100, 109)))
@@ -324,19 +322,6 @@ def test_problems__haplotypes_cannot_be_protected_in_rows_of_people():
     assert line.startswith("`privacy.unit` must be person where `cohort.rows` is people, got haplotype.")
 
 
-@pytest.mark.parametrize("refusal", NOT_OFFERED, ids=lambda refusal: refusal.key)
-def test_problems__what_is_not_offered_is_refused(refusal):
-    section, _, name = refusal.key.rpartition(".")
-    for value in refusal.values or {keys()[refusal.key]["examples"][0]}:
-        raw = {section: {name: value}} if section else {name: value}
-        (line,) = [
-            line
-            for line in found(**raw | {"mode": refusal.mode or "benchmark"})
-            if line.startswith(f"`{refusal.key}: ")
-        ]
-        assert f"is not available in dpgrs {__version__}" in line
-
-
 def test_check__good_configuration_is_resolved():
     assert check({"trials": "3"}) == resolve({"trials": 3})
 
@@ -348,12 +333,12 @@ def test_check__raise_on_faults_of_settings_and_files_together():
                 "trails": 3,
                 "cohort": vcf_cohort(chromosomes=[1]),
                 "privacy": {"epsilon": -1},
-                "public": {"genotypes": "x.vcf"},
+                "public": {"genotypes": {"origin": "a register"}},
                 "outcomes": {"source": "file", "file": "absent.tsv"},
             }
         )
     lines = str(caught.value).splitlines()
-    for word in ("`trails`", "`privacy.epsilon`", "`public.genotypes: x.vcf`", "chr1.vcf", "absent.tsv"):
+    for word in ("`trails`", "`privacy.epsilon`", "`public.genotypes.origin`", "chr1.vcf", "absent.tsv"):
         only([line for line in lines if word in line])
     assert len(lines) == 5
     assert caught.value.exit_code == 2

@@ -46,6 +46,10 @@ RELEASE = TABLES | {
     "release": CURATION | {"genome_build": "GRCh37"},
 }
 PLINK = {"source": "plink", "plink": "a.bed", "chromosomes": [1], "rows": "people"}
+PUBLIC_SIDES = {
+    "outcomes": {"sha256": "0" * 64, "origin": "dbGaP"},
+    "genotypes": {"sha256": ["0" * 64], "origin": "a register"},
+}
 CHARGED = {"metrics": "charged", "epsilon": 0.5}
 STUDIES = {
     "demo": {},
@@ -81,6 +85,17 @@ STUDIES = {
     "phased": RELEASE
     | {"cohort": PLINK | {"plink": "b", "rows": "haplotypes"}, "public": {"reference": "b.pgen"}},
     "charged": RELEASE | {"cohort": {}, "outcomes": {"count": 3, "test_share": 0.2}, "evaluation": CHARGED},
+    **{
+        f"{protection}, {cohort['source']}": RELEASE
+        | {
+            "cohort": cohort,
+            "privacy": RELEASE["privacy"] | {"protection": protection, "neighbours": "replace-one"},
+            "public": RELEASE["public"] | PUBLIC_SIDES,
+            "outcomes": RELEASE["outcomes"] | {"test_share": 0.1},
+        }
+        for protection in ("feature", "label")
+        for cohort in (VCF, PLINK)
+    },
     "composed": {
         "mode": "release",
         "methods": ["k-blup"],

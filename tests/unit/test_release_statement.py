@@ -277,7 +277,7 @@ def test_release__accuracy_on_public_people_follows_from_sums_in_the_bundle(stud
 
 def test_inputs_of_fit__name_both_norms_of_rows_and_a_lambda_that_is_used():
     fit = {"method": "reusecov-gauss", "lambda_from": "fixed", "lambda": 0.2, "heritability": None}
-    request = {"coding": "frequency", "row_norm": 1.5, "outcome_norm": 3.25}
+    request = {"coding": "frequency", "row_norm": 1.5, "outcome_norm": 3.25, "protection": "full"}
     norms, own = (
         list(_inputs_of_fit(fit, request)),
         {"coding": "half", "row_norm": None, "outcome_norm": None},
@@ -299,7 +299,7 @@ def test_write_release__rounds_weights_and_digests_settings_without_paths(study)
     scores = pd.read_csv(study.root / "bundle" / "scores" / "a.txt.gz", sep="\t", comment="#")
     assert scores["effect_weight"].tolist() == [float(f"{one:.10g}") for one in scores["effect_weight"]]
     config["people"]["keep"] = None
-    config["public"]["genotypes"] = "/elsewhere/reference.vcf.gz"
+    config["public"]["keep"] = "/elsewhere/kept.txt"
     assert study.bundle(config, noisy) == first
 
 

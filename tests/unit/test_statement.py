@@ -12,7 +12,13 @@ from audit_data import make_audit
 from dpgrs.errors import DpgrsError, UsageError
 from dpgrs.privacy.accounting.accountant import gdp_delta
 from dpgrs.privacy.ledger.entries import Account, Cost, GaussianCharge, PureCharge, make_budget
-from dpgrs.privacy.statement.content import PublicInput, Total, decimal_text
+from dpgrs.privacy.statement.content import (
+    NOT_PROTECTED_UNDER,
+    PUBLIC_SIDE,
+    PublicInput,
+    Total,
+    decimal_text,
+)
 from dpgrs.privacy.statement.odds import describe_profile, factor
 from dpgrs.privacy.statement.statement import (
     REQUIRED_INPUTS,
@@ -21,6 +27,7 @@ from dpgrs.privacy.statement.statement import (
     problems_of,
     validate,
 )
+from dpgrs.release.side_check import side_problems
 from ledger_requests import ACCOUNT, new_ledger, reserve
 from release_data import FIT, make_content, make_events, make_statement, make_terms
 
@@ -101,6 +108,12 @@ def test_build_statement__words(tmp_path, terms, words):
         assert word in text
 
 
+def of_one_side(content, terms):
+    """Give a content other terms, and what is public under their protection."""
+    public = PublicInput(PUBLIC_SIDE[terms.protection], "0" * 64, "a register")
+    return replace(content, terms=terms, public_inputs=(*content.public_inputs, public))
+
+
 @pytest.mark.parametrize(
     ("protection", "words"), [("feature", "possibilities the genotypes of"), ("label", "the outcomes of")]
 )
@@ -108,9 +121,16 @@ def test_build_statement__one_side(tmp_path, protection, words):
     terms = make_terms(neighbours="replace-one")
     content = make_content(tmp_path, terms)
     changed = make_terms(neighbours="replace-one", protection=protection)
-    guarantee = build_statement(type(content)(**(vars(content) | {"terms": changed})))["guarantee"]
-    assert words in guarantee["plain_language"]
-    assert f"privacy of the {words.split()[-2]}:" in guarantee["definition"]
+    with pytest.raises(UsageError, match=f"must name the origin of: {PUBLIC_SIDE[protection]}"):
+        build_statement(replace(content, terms=changed))
+    statement = build_statement(of_one_side(content, changed))
+    assert words in statement["guarantee"]["plain_language"]
+    assert f"privacy of the {words.split()[-2]}:" in statement["guarantee"]["definition"]
+    assert statement["not_protected"][:2] == list(NOT_PROTECTED_UNDER[protection])
+    assert side_problems(statement) == [
+        f"the mechanisms must not draw {name} under {protection} protection, where it is public"
+        for name in (["gram"] if protection == "label" else [])
+    ]
 
 
 @pytest.mark.parametrize(
@@ -126,6 +146,8 @@ def test_build_statement__covariates_go_with_the_genotypes(tmp_path, protection,
     content = make_content(tmp_path, terms)
     inputs = (*content.public_inputs, PublicInput("covariates", "age", "columns of the study"))
     content = replace(content, terms=replace(terms, protection=protection), public_inputs=inputs)
+    if protection != "full":
+        content = of_one_side(content, content.terms)
     guarantee = build_statement(content)["guarantee"]
     assert f"possibilities the {words} of one person are" in guarantee["plain_language"]
     assert f"privacy of the {words}: for any two" in guarantee["definition"]

@@ -38,12 +38,22 @@ def _moved_in_words(fit):
     return "The noisy X'Y is moved to the nearest point of the ellipsoid of the noisy Gram matrix."
 
 
+def _projected_in_words(fit):
+    """Say to where X'Y is moved, and whether one ball serves all."""
+    ball = "one ball for all of them" if fit["joint_projection"] else "a ball for each"
+    return (
+        "The noisy X'Y is moved to the nearest point where it could lie: outcomes by the public genotypes "
+        f"under label protection, variants by the public outcomes under feature protection, with {ball}."
+    )
+
+
 STEPS = (*CENTRED, _in_words)
+STEPS_OF_PROJECTED = (_projected_in_words, *STEPS)
 STEPS_IN_ELLIPSOID = (_moved_in_words, *STEPS)
 STEPS_APART = ("Every outcome is fitted by itself, from a noisy Gram matrix of its own.", *STEPS)
 STEPS_OF_BLUP = (
     SHOWN_IN_FULL,
-    "The means are those of the denoised Gram matrix.",
+    "The means are those of the Gram matrix, denoised where it is noisy.",
     "A noise-aware best linear unbiased prediction (docs/blup.md).",
 )
 STEPS_OF_STEERED = (STEERED, *STEPS_OF_BLUP, SHARED)

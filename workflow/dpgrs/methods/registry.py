@@ -195,10 +195,12 @@ METHODS = {
         label="ReuseCovProj",
         look=("#009e73", "s"),
         protections=(FEATURE, LABEL),
+        exactness=Exactness.EXACT,
         fit="fits.projected",
         reads=(*RIDGE, "joint_projection"),
         takes_covariates=True,
         takes_outcomes=True,
+        steps="fits.STEPS_OF_PROJECTED",
     ),
     "reusecov-ellipsoid": Method(
         label="ReuseCovEllipsoid",

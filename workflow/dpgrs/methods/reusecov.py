@@ -22,7 +22,7 @@ SHOWN_IN_FULL = (
 )
 CENTRED = (
     SHOWN_IN_FULL,
-    "The noisy Gram matrix is centred by its own intercept column.",
+    "The Gram matrix is centred by its own intercept column.",
     "Its negative eigenvalues, which only noise can cause, count as 0.",
 )
 

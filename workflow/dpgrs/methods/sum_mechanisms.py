@@ -91,7 +91,8 @@ class SharedStatistics:
         n_outcomes : int
         settings : Settings, with those that it reads.
         """
-        return data.with_public_outcomes(data.within_bounds(request, n_outcomes), n_outcomes)
+        within = data.within_bounds(request, n_outcomes)
+        return data.with_public_outcomes(within, n_outcomes, keeps_split=settings.mode == "release")
 
     def exact(self, request, *, data, names, settings):
         """Return all that `draw` takes beside the noise, as keywords; parameters as in `asked`."""
@@ -146,10 +147,13 @@ class SharedStatistics:
         -------
         dict of part to a tuple of arrays and numbers.
         """
-        parts = {("genotypes",): (drawn.n, drawn.gram)}
+        of_all = (drawn.n, drawn.gram)
+        is_drawn = request.has_private_count or request.has_private_gram
+        parts = {("genotypes",): of_all} if is_drawn else {}
         for group in budget_groups(len(names), n_shared=request.n_outcomes):
             counts = () if drawn.observed is None else (drawn.observed[group],)
-            parts["outcomes", *names[group]] = (*counts, drawn.cross[group])
+            # What is public has no request of its own, and no other may take its place all the same.
+            parts["outcomes", *names[group]] = (*(() if is_drawn else of_all), *counts, drawn.cross[group])
         return parts
 
     def depends_on(self, part, names, request):

@@ -17,6 +17,7 @@ from dpgrs.preflight import (
     people,
     public_effects,
     public_ld,
+    public_side,
     release,
     selection,
     settings,
@@ -25,7 +26,6 @@ from dpgrs.preflight import (
     tables,
 )
 from dpgrs.preflight.inspection import Inspection
-from dpgrs.preflight.settings import NOT_OFFERED
 from dpgrs.study.method_choice import AUTO, choice_in_words
 from dpgrs.study.settings import PATHS, examine, keys
 from dpgrs.study.settings_files import is_endless
@@ -82,7 +82,7 @@ TERMS = only(
     Check(release.delta_problems, ("privacy.delta",)),
     Check(release.epsilon_problems, ("privacy.epsilon",)),
     Check(release.trial_problems, ("trials",)),
-    Check(release.neighbour_problems, ("privacy.neighbours", "outcomes.test_share")),
+    Check(release.neighbour_problems, ("privacy.neighbours", "privacy.protection", "outcomes.test_share")),
     Check(release.filtered_problems, ("cohort.keep_filtered",)),
     Check(release.method_problems, ("methods",)),
     Check(release.size_problems, release.SIZES),
@@ -95,6 +95,9 @@ TERMS = only(
     *each(ledger.name_problems, ("dataset.accession", "dataset.consent"), ("privacy.ledger",)),
     Check(ledger.budget_problems, ledger.PRICED),
     Check(ledger.account_problems, ledger.ACCOUNT),
+    Check(public_side.neighbour_problems, ("privacy.protection", "privacy.neighbours")),
+    *each(public_side.declared_problems, public_side.KEYS, ("privacy.protection",)),
+    Check(public_side.source_problems, ("privacy.protection", "cohort.source", "outcomes.source")),
 )
 
 
@@ -105,7 +108,6 @@ def _cost_problems(inspection):
 
 # In the order in which problems are reported.
 CHECKS = (
-    *(Check(partial(settings.refused, refusal), (refusal.key,), refusal.mode) for refusal in NOT_OFFERED),
     Check(settings.mode_problems, ("mode", "study")),
     *each(settings.brace_problems, WITHOUT_BRACES),
     *only(
@@ -128,6 +130,17 @@ CHECKS = (
         Check(ledger.key_problems, ()),
         *each(release.needed_problems, release.NEEDED_OF_THE_CURATOR),
         Check(release.preprocessing_problems, release.PREPROCESSING),
+        *each(public_side.list_problems, public_side.LISTS, ("privacy.protection",)),
+        Check(public_side.covariate_problems, ("privacy.protection", "covariates.file")),
+        *(
+            Check(
+                partial(public_side.digest_problems, side=side),
+                ("privacy.protection", f"public.{side}.sha256", *files),
+            )
+            for side, files in public_side.FILES.items()
+        ),
+        Check(public_side.people_problems, ("privacy.protection", "outcomes.file")),
+        Check(public_side.controlled_problems, public_side.CONTROLLED),
     ),
     Check(genotypes.reference_problems, ("mode", *GENOTYPES, "public.reference", "public.keep", "people")),
     Check(genotypes.phase_problems, (*REFERENCE, "cohort.chromosomes", "cohort.rows")),

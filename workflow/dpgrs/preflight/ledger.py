@@ -6,7 +6,7 @@ from dpgrs.privacy.noise.study_key import load_study_key
 from dpgrs.release.bundle_room import bundle_problems
 from dpgrs.study.release_cost import account_of, certain_cost, total_epsilon
 from dpgrs.study.table_settings import drawn_counts
-from dpgrs.types import Metrics, Protection
+from dpgrs.types import Metrics
 
 ACCOUNT = ("privacy.ledger", "privacy.protection", "privacy.unit", "privacy.neighbours")
 PRICED = (
@@ -49,7 +49,7 @@ def budget_problems(inspection):
     """Refuse to spend more than the study's own budget."""
     budget, evaluation = inspection["privacy.budget"], inspection.config["evaluation"]
     is_priced = evaluation["metrics"] != Metrics.CHARGED or evaluation["epsilon"] is not None
-    is_known = _is_full(inspection) and _is_counted(inspection)
+    is_known = _has_account(inspection) and _is_counted(inspection)
     if budget is None or not (is_priced and is_known):
         return []
     total = total_epsilon(_counted(inspection))
@@ -61,7 +61,7 @@ def budget_problems(inspection):
 
 def account_problems(inspection):
     """Find that a ledger lacks the study's account."""
-    if not _is_full(inspection):
+    if not _has_account(inspection):
         return []
     budgets, account = _book(inspection).budgets, account_of(inspection.config["privacy"])
     if account in budgets:
@@ -123,9 +123,13 @@ def _counted(inspection):
     return config | {"outcomes": config["outcomes"] | {"count": count}}
 
 
-def _is_full(inspection):
-    """Tell whether there is a ledger for the protection, which other checks refuse unless it is full."""
-    return _book(inspection) is not None and inspection["privacy.protection"][0] == Protection.FULL
+def _has_account(inspection):
+    """Tell whether there is a ledger, and an account that it could have: other checks judge neighbours."""
+    try:
+        account_of(inspection.config["privacy"])
+    except DpgrsError:
+        return False
+    return _book(inspection) is not None
 
 
 def _book(inspection):

@@ -14,6 +14,7 @@ RELEASE_ONLY = (
     *("dataset.approved_by", "dataset.dar_id", "dataset.approval_date", "dataset.acknowledgement"),
     *("privacy.ledger", "privacy.budget"),
     *("public.sites", "public.frequencies"),
+    *(f"public.{side}.{name}" for side in ("genotypes", "outcomes") for name in ("sha256", "origin")),
     *("evaluation.epsilon", "evaluation.residual_bound", "evaluation.outcomes", "evaluation.covariates"),
 )
 NEEDED_OF_THE_CURATOR = (
@@ -31,7 +32,7 @@ LARGEST_DELTA, LARGEST_EPSILON = 1e-4, 20.0
 def ignored_problems(inspection, key):
     """Refuse what a benchmark would ignore."""
     value = inspection[key]
-    if value is None:
+    if value in (None, []):
         return []
     return [f"`{key}` is for `mode: release`, got {value} in a benchmark. Leave it out."]
 
@@ -83,9 +84,13 @@ def trial_problems(inspection):
 
 
 def neighbour_problems(inspection):
-    """Refuse to set people aside where a neighbour moves the number of rows."""
+    """Refuse to set people aside where a neighbour moves the number of rows.
+
+    With one side public, who is in the study is public too, and neighbours are of the same people.
+    """
     share, neighbours = inspection["outcomes.test_share"], inspection["privacy.neighbours"]
-    if neighbours != Neighbours.REPLACE_ONE or share == 0:
+    is_full = Protection.FULL in inspection["privacy.protection"]
+    if neighbours != Neighbours.REPLACE_ONE or share == 0 or not is_full:
         return []
     wanted = "be 0 under `neighbours: replace-one` in a release"
     got = f"{share:g}: who replaces whom moves the number of rows"

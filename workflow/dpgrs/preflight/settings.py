@@ -1,10 +1,8 @@
-"""What is wrong with settings of no file: what is not offered, or contradicts other settings."""
+"""What is wrong with settings of no file: what contradicts other settings."""
 
 import re
 from pathlib import Path
-from typing import NamedTuple
 
-from dpgrs import __version__
 from dpgrs.errors import must
 from dpgrs.methods.registry import METHODS
 from dpgrs.preflight.headers import BRACED
@@ -12,41 +10,7 @@ from dpgrs.study.fetched_files import fetch_problems
 from dpgrs.study.settings import counts_outcomes
 from dpgrs.types import Bounds, Protection, Rows, Unit
 
-
-class Refusal(NamedTuple):
-    """A setting that the schema knows but this version does not offer.
-
-    Attributes
-    ----------
-    key : str, dotted path.
-    remedy : str, what to do instead.
-    values : frozenset of the values refused; empty refuses every value but null.
-    mode : str, the mode that refuses it; empty for both.
-    """
-
-    key: str
-    remedy: str
-    values: frozenset = frozenset()
-    mode: str = ""
-
-
-NOT_OFFERED = (
-    Refusal("privacy.protection", "Use `protection: full`.", frozenset({"feature", "label"}), "release"),
-    Refusal("public.genotypes", "Leave it out: all genotypes are protected."),
-    Refusal("public.outcomes", "Leave it out: all outcomes are protected."),
-)
 ADDRESSES = ("mode", *(f"cohort.{name}" for name in ("source", "vcf", "populations", "chromosomes", "fetch")))
-
-
-def refused(refusal, inspection):
-    """Refuse, rather than ignore, what this version does not do."""
-    value = inspection[refusal.key]
-    where = f" for `mode: {refusal.mode}`" if refusal.mode else ""
-    return [
-        f"`{refusal.key}: {entry}` is not available in dpgrs {__version__}{where}. {refusal.remedy}"
-        for entry in (value if isinstance(value, list) else [value])
-        if entry in refusal.values or (not refusal.values and entry is not None)
-    ]
 
 
 def mode_problems(inspection):

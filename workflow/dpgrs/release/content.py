@@ -20,6 +20,7 @@ from dpgrs.privacy.accounting.exact_numbers import float_below, root_above, text
 from dpgrs.privacy.ledger.entries import Account
 from dpgrs.privacy.statement.content import (
     NOT_RELEASED,
+    PUBLIC_SIDE,
     Curation,
     PublicInput,
     StatementContent,
@@ -34,7 +35,7 @@ from dpgrs.study.identity import public_identity
 from dpgrs.study.method_choice import choice_in_words
 from dpgrs.study.people_terms import terms_of
 from dpgrs.study.provenance import provenance
-from dpgrs.types import Coding, Metrics, Missing, Neighbours, Penalty, Rows, Unit
+from dpgrs.types import Coding, Metrics, Missing, Neighbours, Penalty, Protection, Rows, Unit
 
 CLAIM_DIGITS = 6
 AT_LEAST_ONE_ROW = "The number of rows is taken as at least 1."
@@ -43,6 +44,9 @@ RESCALED = (
     f"{SMALLEST_KNOWN} standard deviations of its noise, and at most all rows.",
     "X'Y of an outcome is multiplied by the number of rows over those on which it is known.",
 )
+OF_GENOTYPES = "The number of rows and X'X are those of the public genotypes, without noise."
+COUNTED_IN_PUBLIC = "The number of rows with an outcome is that of the public outcomes, at least 1."
+BY_OUTCOMES = ("The fit takes the public outcomes themselves.",)
 ROUNDED = "Weights are rounded to 10 significant digits."
 MAPPED = (
     "What was released is of components of the outcomes, {names}; the weights of these are mapped back to "
@@ -106,7 +110,7 @@ def release_content(
         ),
         post_processing=(
             *choice_in_words(settings, says_default=False),
-            *_post_processing(fit, is_counted=missing == Missing.COUNTED),
+            *_post_processing(fit, is_counted=missing == Missing.COUNTED, protection=request["protection"]),
             *([MAPPED.format(names=", ".join(label["components"]))] if "components" in label else ()),
             *_found_in_words(fitted, label["outcomes"]),
             *(OF_ACCURACY if measured else ()),
@@ -122,11 +126,14 @@ def release_content(
     )
 
 
-def _post_processing(fit, *, is_counted):
+def _post_processing(fit, *, is_counted, protection=Protection.FULL):
     """List what was done to the noisy statistics, in words."""
     method, counts = METHODS[fit["method"]], ()
-    if not method.reads_rows:
-        counts = (AT_LEAST_ONE_ROW, *(RESCALED if is_counted else ()))
+    if protection == Protection.FEATURE:
+        counts = (COUNTED_IN_PUBLIC, RESCALED[1], *(BY_OUTCOMES if method.takes_outcomes else ()))
+    elif not method.reads_rows:
+        is_public = protection == Protection.LABEL
+        counts = (OF_GENOTYPES if is_public else AT_LEAST_ONE_ROW, *(RESCALED if is_counted else ()))
     steps = (step(fit) if callable(step) else step for step in named(method.steps))
     return (*counts, *steps, ROUNDED, CONSTANT)
 
@@ -239,6 +246,7 @@ def _public_inputs(settings, digest, label, fit):
         f"a simulated reference cohort of {settings['cohort']['simulation']['reference_people']} other people"
     )
     is_public_count = label["request"]["neighbours"] == Neighbours.REPLACE_ONE
+    yield from _public_side(settings["public"], label["request"]["protection"])
     yield PublicInput("site list", digest, origin)
     yield PublicInput("allele frequencies", "in the site list", origin)
     if "ld" in fit:
@@ -279,12 +287,23 @@ def _public_inputs(settings, digest, label, fit):
     yield from _inputs_of_fit(fit, label["request"])
 
 
+def _public_side(public, protection):
+    """Yield the files of the data that are taken as public, in the order of their digests."""
+    side = {Protection.FEATURE: "outcomes", Protection.LABEL: "genotypes"}.get(protection)
+    if side is not None:
+        digests, origin = public[side]["sha256"], public[side]["origin"]
+        for digest in [digests] if side == "outcomes" else sorted(digests):
+            yield PublicInput(PUBLIC_SIDE[protection], digest, origin)
+
+
 def _inputs_of_fit(fit, request):
     chosen = "chosen in the configuration"
     if request["coding"] != Coding.HALF:
         yield PublicInput("norm of a row of genotypes", f"{request['row_norm']:g}", "public frequencies")
     if request["outcome_norm"] is not None:
-        yield PublicInput("norm of a row of outcomes", f"{request['outcome_norm']:g}", chosen)
+        is_seen = request["protection"] == Protection.FEATURE
+        said = "the largest there is of the public outcomes" if is_seen else chosen
+        yield PublicInput("norm of a row of outcomes", f"{request['outcome_norm']:g}", said)
     method = METHODS[fit["method"]]
     if method.reads_rows:
         yield PublicInput("rounds of boosted AdaSSP", str(ROUNDS), "always so many")

@@ -50,6 +50,7 @@ BOOSTED = (
 # A line for each method that can be released.
 BY_METHOD = {
     "reusecov-gauss": REUSECOV,
+    "reusecov-proj": REUSECOV,
     "reusecov-ellipsoid": REUSECOV,
     "blup": REUSECOV,
     "blup-shared": REUSECOV,

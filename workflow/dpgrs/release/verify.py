@@ -30,6 +30,7 @@ from dpgrs.release.prediction_check import CONSTANTS, accuracy_problems, read_co
 from dpgrs.release.prediction_check import SUMS as ACCURACY_SUMS
 from dpgrs.release.reference_check import score_people, sum_problems
 from dpgrs.release.scoring_check import read_scoring_file, read_standard_errors
+from dpgrs.release.side_check import side_problems
 from dpgrs.types import Metrics
 
 STATEMENT = "privacy_statement.json"
@@ -94,6 +95,7 @@ def verify_release(directory, *, reference=None):
     if statement is not None:
         problems += _name_problems(statement)
         problems += claim_problems(statement) + draw_problems(statement) + ld_problems(statement)
+        problems += side_problems(statement)
         problems += _choice_problems(statement)
         problems += _text_problems(statement, files)
         problems += covariate_problems(statement, files)

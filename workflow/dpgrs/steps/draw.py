@@ -25,7 +25,6 @@ from dpgrs.study.request_identity import identify_part, ld_identity, loadings_id
 from dpgrs.study.requests import requests_of
 from dpgrs.study.step_settings import Settings
 from dpgrs.study.training_data import TrainingData
-from dpgrs.types import Protection
 
 # Rules give of these what the mechanism reads, see `dpgrs.study.requests.reads_of_draw`.
 READS = (
@@ -40,6 +39,8 @@ READS = (
     "cohort",
     "covariates",
     "people",
+    "public.genotypes.sha256",
+    "public.outcomes.sha256",
 )
 
 
@@ -117,13 +118,7 @@ def _only(draws):
     """Return the one draw of a release; others raise UsageError."""
     if len(draws) != 1:
         raise UsageError(f"A release must be one request, got {len(draws)}. Give one value each.")
-    (one,) = draws
-    if one.request.protection != Protection.FULL:
-        raise UsageError(
-            f"`privacy.protection` must be {Protection.FULL} in a release, got {one.request.protection}. "
-            "Change it."
-        )
-    return one
+    return draws[0]
 
 
 @dataclass(frozen=True)

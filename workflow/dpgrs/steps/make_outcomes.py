@@ -6,6 +6,7 @@ import numpy as np
 
 from dpgrs.errors import DpgrsError, UsageError
 from dpgrs.evaluation.split import per_row, row_names, split_rows
+from dpgrs.io.files import file_digest
 from dpgrs.io.panel import Panel
 from dpgrs.io.tables.outcome_loadings import read_outcome_loadings
 from dpgrs.io.tables.phenotypes import (
@@ -34,6 +35,7 @@ READS = (
     "outcomes.prevalence",
     "outcomes.test_share",
     "outcomes.least_share",
+    "public.outcomes.sha256",
 )
 
 
@@ -101,6 +103,7 @@ def make_outcomes(
         names = simulated_names(count)
         prevalence = None if terms.prevalence is None else np.full(count, terms.prevalence)
     else:
+        _require_published(table, settings.public.outcomes.sha256)
         outcomes = read_outcomes(table, columns=slice(count))
         count_people(
             outcomes,
@@ -125,6 +128,15 @@ def make_outcomes(
     found = None if loadings is None else read_outcome_loadings(loadings)
     drawn = (None, None) if found is None else (found.components, found.of(names))
     Outcomes(names, values, effects, is_training, rows, prevalence, *drawn).save(output)
+
+
+def _require_published(path, digest):
+    """Refuse other outcomes than those that are taken as public; a digest of None takes none as public."""
+    if digest is not None and file_digest(path) != digest:
+        raise DpgrsError(
+            f"`outcomes.file`, `{path}`, must be the file of `public.outcomes.sha256`, got another. "
+            "Restore the published one."
+        )
 
 
 def _standardised(outcomes, constants, *, is_release):

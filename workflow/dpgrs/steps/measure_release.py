@@ -53,6 +53,8 @@ READS = (
     "cohort",
     "covariates",
     "people",
+    "public.genotypes.sha256",
+    "public.outcomes.sha256",
 )
 
 

@@ -23,6 +23,8 @@ READS_OF_IDENTITY = (
     "seed",
     "covariates",
     "people",
+    "public.genotypes.sha256",
+    "public.outcomes.sha256",
 )
 
 # And `fit_settings`.
@@ -54,6 +56,7 @@ def public_identity(config):
     from dpgrs.study.table_settings import covariate_identity, outcome_loadings_identity, scales_identity
 
     cohort, outcomes, dataset = config["cohort"], config["outcomes"], config["dataset"]
+    public = {name: config["public"][name]["sha256"] for name in ("genotypes", "outcomes")}
     is_simulated = cohort["source"] == "simulate"
     drawn = ["source"]
     if outcomes["source"] == "simulate":
@@ -73,8 +76,10 @@ def public_identity(config):
             "keep_filtered": cohort["keep_filtered"],
             "test_share": outcomes["test_share"],
             "seed": config["seed"],
+            **({"public": sorted(public["genotypes"])} if public["genotypes"] else {}),
         },
         "outcomes": {name: outcomes[name] for name in drawn}
+        | ({"public": public["outcomes"]} if public["outcomes"] else {})
         | scales_identity(outcomes["scales"])
         | outcome_loadings_identity(outcomes["loadings"]),
         **covariate_identity(config["covariates"]),

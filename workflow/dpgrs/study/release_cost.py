@@ -20,7 +20,7 @@ from dpgrs.study.identity import fit_settings, public_identity
 from dpgrs.study.request_identity import fit_identity, identify_accuracy, identify_part
 from dpgrs.study.settings import counts_outcomes
 from dpgrs.study.table_settings import covariate_terms, drawn_counts
-from dpgrs.types import Bounds, Coding, Metrics
+from dpgrs.types import Bounds, Coding, Metrics, Protection
 
 # What an identity says that a run finds out: the sites chosen, and by them and the draws all that follows.
 FOUND_LATER = ("sites", "part", "row_norm", "loadings", "ld")
@@ -223,6 +223,8 @@ def _as_known(identity, account):
     known["draws"] = [[draw.get(name) for name in of_draw] for draw in identity.get("draws", [])]
     if "outcomes" in known:
         known["outcomes"] = known["outcomes"] | {"names": len(known["outcomes"]["names"])}
+        if account.protection == Protection.FEATURE:
+            known["outcomes"].pop("norm", None)  # the largest there is of public outcomes
     if "weights" in known:
         later = ("statistics", "ld", "effects")
         known["weights"] = {name: value for name, value in known["weights"].items() if name not in later}

@@ -51,8 +51,6 @@ PATHS = (
     "public.reference",
     "public.keep",
     "public.effects",
-    "public.genotypes",
-    "public.outcomes",
 )
 LONGEST_NAME, LONGEST_PATH = 255, 4095  # of Linux
 QUOTED_PATTERN = """--config 'cohort={vcf: "d/chr{chrom}.vcf.gz", chromosomes: [1, 2]}'"""

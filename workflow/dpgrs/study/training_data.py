@@ -72,8 +72,16 @@ class TrainingData:
             covariate_bound=self.statistics.covariate_bound,
         )
 
-    def with_public_outcomes(self, request, n_outcomes):
-        """Bound rows of outcomes by the largest there is, where outcomes are public."""
+    def with_public_outcomes(self, request, n_outcomes, *, keeps_split):
+        """Bound rows of outcomes by the largest there is, where outcomes are public.
+
+        Parameters
+        ----------
+        request : PrivacyRequest
+        n_outcomes : int
+        keeps_split : bool, whether the split of the budget stays that of settings alone, which a ledger knows
+            again before outcomes are read.
+        """
         if request.protection != Protection.FEATURE:
             return request
         values = self.outcomes.values[request.n_variants][:n_outcomes, self.outcomes.is_training]
@@ -81,7 +89,8 @@ class TrainingData:
         Y = clipped_outcomes(values, n_shared=request.n_outcomes, **bounds)
         norm = largest_row_norm(Y, n_shared=request.n_outcomes)
         # Outcomes that are all missing have no length, and a sensitivity must be above 0.
-        return replace(request, outcome_norm=max(norm, OUTCOME_STEP))
+        known = {"gram_share": request.share_of_gram} if keeps_split else {}
+        return replace(request, outcome_norm=max(norm, OUTCOME_STEP), **known)
 
     def sums(self, request, n_outcomes):
         """Return the exact statistics that a request is about, as keywords of the functions that draw.

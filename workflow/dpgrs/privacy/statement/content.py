@@ -3,7 +3,7 @@
 from dataclasses import asdict, dataclass
 from decimal import Decimal
 
-from dpgrs.types import Metrics, Missing, Rows
+from dpgrs.types import Metrics, Missing, Protection, Rows
 
 RANDOMNESS = (
     "ChaCha20 keyed by HMAC-SHA256 of a 32-byte study key that the curator keeps secret, the public identity "
@@ -52,6 +52,24 @@ NOISE = {
     "laplace": "discrete Laplace, drawn exactly on the grid (docs/proofs/exact_noise.md)",
     "choice": "permute-and-flip, drawn exactly (docs/proofs/exact_noise.md)",
     "subset": "canonical Lipschitz mechanism, certified (docs/proofs/canonical_lipschitz.md)",
+}
+# By protection: the public input that its other side is, one for each file, and what is not protected then.
+PUBLIC_SIDE = {
+    Protection.FEATURE: "public outcomes of the people of the study",
+    Protection.LABEL: "public genotypes of the people of the study",
+}
+WHO = "Who is in the study: neighbours are of the same people, whose ids the public files hold."
+NOT_PROTECTED_UNDER = {
+    Protection.FULL: (),
+    Protection.FEATURE: (
+        "Outcomes, and which of them are missing: all are taken as public, and weights may follow from them "
+        "without noise.",
+        WHO,
+    ),
+    Protection.LABEL: (
+        "Genotypes: all are taken as public, and weights follow from them without noise.",
+        WHO,
+    ),
 }
 NOT_PROTECTED = (
     "Relatives: they share genotypes and are not one unit. What a person's data say about a relative is "

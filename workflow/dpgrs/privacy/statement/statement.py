@@ -23,6 +23,8 @@ from dpgrs.privacy.statement.content import (
     ASSUMPTIONS,
     BOTH_THEOREM,
     NOT_PROTECTED,
+    NOT_PROTECTED_UNDER,
+    PUBLIC_SIDE,
     PURE_THEOREM,
     RANDOMNESS,
     RELEASE_TYPE,
@@ -111,7 +113,7 @@ def build_statement(content):
     protected = Protection(terms["protection"]).of_unit(has_covariates=content.has_covariates)
     mechanisms, costs = describe_draws(content.events)
     cost = sum(costs, Cost())
-    _require_inputs(content.public_inputs)
+    _require_inputs(content.public_inputs, terms["protection"])
     promised = with_chance({name: terms[name] for name in ("epsilon", "delta")}, [cost])
     rows_lost = cost if content.terms.unit == Unit.PERSON else cost.for_group(2)
     person = with_chance(_person(content).as_text(), [rows_lost])
@@ -159,7 +161,7 @@ def build_statement(content):
         "accuracy": str(content.accuracy) if content.accuracy == Metrics.WITHHELD else list(content.accuracy),
         "subgroups": SUBGROUPS,
         "audit": content.audit,
-        "not_protected": list(NOT_PROTECTED),
+        "not_protected": [*NOT_PROTECTED_UNDER[Protection(terms["protection"])], *NOT_PROTECTED],
         "scores": [],
         "files": {},
     }
@@ -258,8 +260,9 @@ def _definition(terms, protected):
     )
 
 
-def _require_inputs(public_inputs):
-    missing = set(REQUIRED_INPUTS) - {public.name for public in public_inputs}
+def _require_inputs(public_inputs, protection):
+    required = {*REQUIRED_INPUTS, *filter(None, [PUBLIC_SIDE.get(protection)])}
+    missing = required - {public.name for public in public_inputs}
     nameless = {public.name for public in public_inputs if not public.origin.strip()}
     if missing or nameless:
         raise UsageError(

@@ -1,0 +1,119 @@
+"""Releases that take outcomes or genotypes as public: whole, replayed, measured at a charge, refused."""
+
+import json
+import shutil
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from dpgrs.errors import DpgrsError
+from dpgrs.io.files import file_digest
+from dpgrs.privacy.ledger.ledger import Ledger
+from dpgrs.privacy.noise.study_key import VARIABLE
+from dpgrs.release.verify import verify_release
+from dpgrs.simulation.cohorts import simulate_cohort
+from forged_releases import edit_statement, seal
+from release_studies import RELEASE, bundle, make_key, make_ledger
+from study_runs import run
+
+N_PEOPLE = 120
+FILES = {"feature": ["outcomes.tsv"], "label": ["cohort/21.vcf.gz", "cohort/22.vcf.gz"]}
+SIDES = {"feature": "outcomes", "label": "genotypes"}
+# One of the two is measured at a charge.
+METRICS = {"feature": {}, "label": {"evaluation": {"metrics": "charged", "epsilon": 1}}}
+METHODS = {"feature": "blup", "label": "reusecov-proj"}
+DRAWN = {"feature": {"gram", "cross product"}, "label": {"outcome counts", "cross product", "accuracy"}}
+
+pytestmark = pytest.mark.release
+
+
+def study(folder, protection):
+    digests = [file_digest(folder / name) for name in FILES[protection]]
+    side, is_one = SIDES[protection], len(digests) == 1
+    declared = {side: {"sha256": digests[0] if is_one else digests, "origin": "a public register"}}
+    privacy = {"protection": protection, "neighbours": "replace-one", "ledger": f"{protection}.jsonl"}
+    table = {"source": "file", "file": "outcomes.tsv", "test_share": 0.2 if METRICS[protection] else 0}
+    own = {"study": protection, "methods": METHODS[protection], "outcomes": table}
+    own |= {"privacy": RELEASE["privacy"] | privacy, "public": RELEASE["public"] | declared}
+    return RELEASE | own | METRICS[protection]
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("site")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(VARIABLE, "set again by make_key")
+        make_key(folder)
+        options = {"chromosomes": ["21", "22"], "people": N_PEOPLE, "length": 100_000, "seed": 5}
+        simulate_cohort(folder / "cohort", reference=folder / "reference", reference_people=60, **options)
+        rng = np.random.default_rng(7)
+        table = pd.DataFrame(rng.normal(size=(N_PEOPLE, 2)), columns=["height", "weight"])
+        table.index = pd.Index([f"sim{number:04d}" for number in range(1, N_PEOPLE + 1)], name="sample")
+        table.mask(rng.random(table.shape) < 0.1).to_csv(folder / "outcomes.tsv", sep="\t", na_rep="NA")
+        for protection in FILES:
+            make_ledger(folder / f"{protection}.jsonl", protection=protection)
+            run(folder, study(folder, protection))
+        yield folder
+
+
+@pytest.mark.parametrize("protection", FILES)
+def test_release__is_whole_and_replays_for_nothing(site, protection):
+    results, ledger = site / "results" / protection, (site / f"{protection}.jsonl").read_bytes()
+    assert verify_release(results / "release")["protection"] == protection
+    book = Ledger(site / f"{protection}.jsonl").read()
+    assert set(book.outputs) == set(book.requests)
+    statement = json.loads((results / "release" / "privacy_statement.json").read_text())
+    assert {part["statistic"] for part in statement["mechanisms"]} == DRAWN[protection]
+    named = [one for one in statement["public_inputs"] if "of the people of the study" in one["name"]]
+    assert [one["value"] for one in named] == sorted(file_digest(site / name) for name in FILES[protection])
+    page = (results / "report" / "index.html").read_text()
+    assert f"{SIDES[protection]} count as public" in page
+    first = bundle(site, protection)
+    shutil.rmtree(results)
+    end = run(site, study(site, protection)).stdout
+    assert "Replayed: nothing was charged" in end
+    assert bundle(site, protection) == first
+    assert (site / f"{protection}.jsonl").read_bytes() == ledger
+
+
+def test_release__label_and_feature_in_one_ledger_are_refused(site):
+    other = study(site, "label") | {"study": "other"}
+    other["privacy"] = other["privacy"] | {"ledger": "feature.jsonl"}
+    process = run(site, other, check=False)
+    assert process.returncode == 2
+    assert "must have an account label/person/replace-one, got feature/person/replace-one" in process.stdout
+
+
+def test_release__changed_public_files_are_refused_before_any_job(site, tmp_path):
+    copy = shutil.copytree(site, tmp_path / "copy", ignore=shutil.ignore_patterns("results"))
+    settings = study(copy, "feature")
+    table = pd.read_csv(copy / "outcomes.tsv", sep="\t")
+    table.loc[0, "height"] = 0.125
+    table.to_csv(copy / "outcomes.tsv", sep="\t", index=False, na_rep="NA")
+    before = (copy / "feature.jsonl").read_bytes()
+    process = run(copy, settings, check=False)
+    assert process.returncode == 2
+    assert "`outcomes.file` must be the files of `public.outcomes.sha256`, got others." in process.stdout
+    assert (copy / "feature.jsonl").read_bytes() == before
+
+
+@pytest.mark.parametrize("protection", FILES)
+def test_verify_release__a_statement_that_claims_more_is_refused(site, tmp_path, protection):
+    for number, (keys, value) in enumerate(
+        [
+            (("guarantee", "protection"), "full"),
+            (("guarantee", "protection"), "label" if protection == "feature" else "feature"),
+            (("guarantee", "neighbours"), "add-remove"),
+            (("public_inputs",), None),
+            (("not_protected",), ["Relatives."]),
+        ]
+    ):
+        forged = shutil.copytree(site / "results" / protection / "release", tmp_path / str(number))
+        if value is None:
+            stated = json.loads((forged / "privacy_statement.json").read_text())["public_inputs"]
+            value = [one for one in stated if "of the people of the study" not in one["name"]]
+        edit_statement(forged, keys, value)
+        seal(forged)
+        with pytest.raises(DpgrsError, match="must not be trusted"):
+            verify_release(forged)

@@ -1,0 +1,86 @@
+"""Check what a privacy statement takes as public: the words, the files and the draws of its protection."""
+
+import re
+
+from dpgrs.privacy.statement.content import NOT_PROTECTED_UNDER, PUBLIC_SIDE
+from dpgrs.types import Neighbours, Protection
+
+PROTECTED = re.compile(r"-differential privacy of the (.+?): for any two data sets in which (.+?), and any")
+# What has no noise where one side is public, since it hangs on that side alone.
+NEVER_DRAWN = {
+    Protection.FEATURE: ("outcome counts", "count"),
+    Protection.LABEL: ("gram", "count"),
+}
+# Fits that rest on a public side.
+ON_PUBLIC_SIDE = ("reusecov-proj",)
+
+
+def side_problems(statement):
+    """Find that a statement protects more, or takes more as public, than its draws and files say.
+
+    Parameters
+    ----------
+    statement : dict that fits the schema.
+
+    Returns
+    -------
+    list of str, what is wrong.
+    """
+    guarantee = statement["guarantee"]
+    protection, neighbours = Protection(guarantee["protection"]), guarantee["neighbours"]
+    problems = _word_problems(guarantee, protection) + _input_problems(statement, protection)
+    if statement["method"] in ON_PUBLIC_SIDE and protection == Protection.FULL:
+        problems.append(f"{statement['method']} must be under feature or label protection, got full")
+    if protection != Protection.FULL and neighbours != Neighbours.REPLACE_ONE:
+        problems.append(f"neighbours must be replace-one under {protection} protection, got {neighbours}")
+    problems += [
+        f"the not_protected must hold `{line}`"
+        for line in NOT_PROTECTED_UNDER[protection]
+        if line not in statement["not_protected"]
+    ]
+    drawn = {part["statistic"] for part in statement["mechanisms"]}
+    return problems + [
+        f"the mechanisms must not draw {name} under {protection} protection, where it is public"
+        for name in NEVER_DRAWN.get(protection, ())
+        if name in drawn
+    ]
+
+
+def _word_problems(guarantee, protection):
+    """Hold what readers are told is protected against the protection that programs read."""
+    unit, definition = guarantee["unit"], PROTECTED.search(guarantee["definition"])
+    sides = [protection.of_unit(has_covariates=has_covariates) for has_covariates in (False, True)]
+    is_replaced = guarantee["neighbours"] == Neighbours.REPLACE_ONE
+    changes = {
+        side: f"the {side} of one {unit} are replaced by any others"
+        if is_replaced
+        else f"one {unit} is there or not"
+        for side in sides
+    }
+    if definition is None or changes.get(definition[1]) != definition[2]:
+        return [f"the definition must be of the {sides[0]} of one {unit} and its neighbours"]
+    unknown = f"which of two possibilities the {definition[1]} of one {unit} are. This"
+    if not is_replaced:
+        unknown = f"whether the data of one {unit} were used. This"
+    if f"everything but {unknown}" in guarantee["plain_language"]:
+        return []
+    return [f"the plain-language line must say what a reader does not know: {unknown.removesuffix('. This')}"]
+
+
+def _input_problems(statement, protection):
+    """Check that the public side, and no other, is named with its digests."""
+    stated = {name: [] for name in PUBLIC_SIDE.values()}
+    for one in statement["public_inputs"]:
+        if one["name"] in stated:
+            stated[one["name"]].append(one["value"])
+    wanted, problems = PUBLIC_SIDE.get(protection), []
+    for name, digests in stated.items():
+        if name != wanted and digests:
+            problems.append(f"the public inputs must not hold {name} under {protection} protection")
+    if wanted is None:
+        return problems
+    digests, most = stated[wanted], 1 if protection == Protection.FEATURE else None
+    is_right = digests and len({*digests}) == len(digests) <= (most or len(digests))
+    if not is_right or not all(re.fullmatch("[0-9a-f]{64}", digest) for digest in digests):
+        problems.append(f"the public inputs must hold {wanted}, each file by its SHA-256")
+    return problems

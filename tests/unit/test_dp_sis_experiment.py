@@ -104,9 +104,10 @@ def table_of(leads):
     rows = []
     for part, lead in leads.items():
         for method in (PAPER, PUBLIC, KNOWN, *VOTING):
-            for k in dp_sis_trial.sizes_of(part, 500) + (10,) * (method not in VOTING):
+            for place, k in enumerate((*dp_sis_trial.sizes_of(part, 500), *(10,) * (method not in VOTING))):
+                end = dp_sis.TOPS.get((part, place), 0.5)
                 for epsilon in (1.0, 12.0, 20.0, math.inf):
-                    found = 0.3 + (lead if method == PAPER else 0.0)
+                    found = end if method == PAPER else end - lead
                     sets = dict.fromkeys(("top", "great", "good"), 0.5)
                     truth = {f"found_{dp_sis.truth_of(part)}": found}
                     terms = {"part": part, "method": method, "k": k, "epsilon": epsilon}
@@ -118,11 +119,15 @@ def table_of(leads):
     ("leads", "verdict", "said"),
     [
         ({"sorlie": 0.2, SYNTHETIC: 0.1}, Verdict.REPRODUCED, "nowhere behind"),
-        ({"sorlie": 0.0, SYNTHETIC: 0.1}, Verdict.WITH_DIFFERENCE, "not clearly ahead on sorlie"),
-        ({"sorlie": 0.2, "west": -0.1}, Verdict.WITH_DIFFERENCE, "behind on west"),
+        (
+            {"sorlie": 0.0, SYNTHETIC: 0.1},
+            Verdict.WITH_DIFFERENCE,
+            "larger epsilon (sorlie, k = 5: inf for 1;",
+        ),
+        ({"sorlie": 0.2, "west": -0.1}, Verdict.WITH_DIFFERENCE, "behind two-stage on west, k = 5"),
     ],
 )
-def test_judge__by_the_papers_two_sentences(leads, verdict, said):
+def test_judge__by_what_the_paper_says(leads, verdict, said):
     table = table_of(leads)
     found, reason = dp_sis.judge(table, SETTINGS)
     assert found == verdict
@@ -132,6 +137,22 @@ def test_judge__by_the_papers_two_sentences(leads, verdict, said):
     assert len(numbers) == 2 * len(leads)
     with styled():
         assert set(dp_sis.draw(table, SETTINGS)) == {"accuracy", "lead", "sets"}
+
+
+def test_judge__of_curves_that_end_elsewhere():
+    table = table_of({"sorlie": 0.2})
+    verdict, reason = dp_sis.judge(table.assign(found=table["found"] - 0.1), SETTINGS)
+    assert verdict == Verdict.WITH_DIFFERENCE
+    assert "(sorlie, k = 5: 0.30 for 0.4; sorlie, k = 6: 0.25 for 0.35)" in reason
+
+
+def test_clearly_ahead__at_two_epsilons_that_follow_each_other():
+    table = table_of({"sorlie": 0.2})
+    assert dp_sis.clearly_ahead(table, "sorlie", 5) == 1
+    for behind, expected in (([12.0], 20.0), ([1.0], 12.0), ([20.0], 1.0), ([12.0, 20.0], math.inf)):
+        is_moved = (table["method"] == PAPER) & table["epsilon"].isin(behind)
+        moved = table.assign(found=table["found"] - 0.3 * is_moved)
+        assert dp_sis.clearly_ahead(moved, "sorlie", 5) == expected
 
 
 def test_orders__of_classes_leave_out_those_that_are_turned_round():

@@ -67,6 +67,8 @@ FIRST_ALONE, SECOND_ALONE = ((1, -1, 1), (1, math.nan)), ((1, -1, 1), (math.nan,
 # In `frequency` coding, where these alleles have a frequency of 0: a row of the largest norm, all entries of
 # the largest size (docs/proofs/clipped_gram.md).
 LONG_MEMBER = ((1, 1, 1, 1), (1, -1))
+# Its furthest neighbours where one side is public: the other side stays.
+OTHER_OF_LONG, NONE_OF_LONG = ((1, 1, 1, 1), (-1, 1)), ((-1, -1, -1, -1), (1, -1))
 # Of three outcomes, which are clipped together or each by itself.
 MEMBER_OF_THREE = ((1, 1, 1, 1), (1, -1, 1))
 # With two variants these two move both furthest at once.
@@ -154,6 +156,27 @@ def reusecov_cases():
         ),
         # Two entries of 2 and a covariate of 1.
         _added(private_statistics, MEMBER, **PERSON, **all_shares, **clipped, row_norm=3.0, **covariate),
+        # As a release draws with one side public: of public outcomes the norm is the largest there is.
+        _replaced(
+            private_statistics,
+            LONG_MEMBER,
+            OTHER_OF_LONG,
+            **PERSON,
+            **label,
+            **clipped,
+            **tight_norms(4.0, n_shared=2),
+        ),
+        _replaced(
+            private_cross_product,
+            LONG_MEMBER,
+            NONE_OF_LONG,
+            **TWO_HAPLOTYPES,
+            **mostly_cross,
+            **feature,
+            **clipped,
+            row_norm=2.0,
+            outcome_norm=1.25,
+        ),
     ]
 
 

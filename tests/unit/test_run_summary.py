@@ -14,7 +14,7 @@ from ledger_requests import new_ledger, reserve
 from report_data import PRIVATE, make_report_data
 
 OUTCOMES = {"outcomes": {"loadings": None, "test_share": 0.2}}
-BENCHMARK = {"mode": "benchmark", "methods": ["blup"]} | OUTCOMES
+BENCHMARK = {"mode": "benchmark", "methods": ["blup"], "cohort": {"source": "simulate"}} | OUTCOMES
 DRAWN = "drawn/reusecov-statistics.json"
 
 

@@ -43,7 +43,7 @@ class Protection(StrEnum):
     LABEL = "label"
     NONE = "none"
 
-    def of_unit(self, *, has_covariates):
+    def of_unit(self, *, has_covariates, features="genotypes"):
         """Say which data of a unit are protected; covariates are columns of X, and go with the genotypes.
 
         Examples
@@ -51,10 +51,10 @@ class Protection(StrEnum):
         >>> Protection.FULL.of_unit(has_covariates=True)
         'genotypes, covariates and outcomes'
         """
-        features = ["genotypes", "covariates"] if has_covariates else ["genotypes"]
+        columns = [features, "covariates"] if has_covariates else [features]
         protected = {
-            Protection.FULL: [*features, "outcomes"],
-            Protection.FEATURE: features,
+            Protection.FULL: [*columns, "outcomes"],
+            Protection.FEATURE: columns,
             Protection.LABEL: ["outcomes"],
         }
         *most, last = protected[self]

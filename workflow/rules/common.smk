@@ -198,6 +198,15 @@ def outcomes_file():
     )
 
 
+def outcome_counts(folder):
+    """Return the exact counts of people with outcomes as a list of no or one file.
+
+    They are for the operator; in a benchmark its pages show them too. Columns of a study's own table lack nobody.
+    """
+    is_counted = outcomes_file() and not takes_columns(SETTINGS)
+    return [f"{folder}/outcome_counts.tsv"] if is_counted else []
+
+
 def scales_file():
     """Return the table of the constants that standardise outcomes, as a list of no or one file."""
     return [SETTINGS["outcomes"]["scales"]] if SETTINGS["outcomes"]["scales"] else []

@@ -120,7 +120,7 @@ rule render_report:
         covariates=COVARIATES,
         effects=EFFECTS,
         counts=[
-            *([f"{PRIVATE}/trial1/outcome_counts.tsv"] if outcomes_file() else []),
+            *outcome_counts(f"{PRIVATE}/trial1"),
             *COVARIATE_COUNTS,
         ],
     output:

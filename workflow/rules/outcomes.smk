@@ -9,8 +9,7 @@ rule make_outcomes:
         loadings=outcome_loadings_file(),
     output:
         outcomes=f"{TRIAL}/outcomes.npz",
-        # Exact counts of people, for the operator; in a benchmark its pages show them too.
-        counts=[f"{TRIAL}/outcome_counts.tsv"] if outcomes_file() else [],
+        counts=outcome_counts(TRIAL),
     log:
         f"{LOGS}/make_outcomes/{{trial}}.log",
     conda:

@@ -6,6 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from dpgrs.reporting.terms import plural
+from dpgrs.reporting.words import GENOTYPE_WORDS
 from dpgrs.types import Bounds, Protection
 
 # On n rows the squared correlation of a score with what it knows nothing of is beyond this over n in one
@@ -50,7 +51,7 @@ def chance_r2(metrics, *, test_share):
     return CHANCE / n_test if n_test else math.inf
 
 
-def at_chance_level(metrics, *, least_r2):
+def at_chance_level(metrics, *, least_r2, words=GENOTYPE_WORDS):
     """Find the terms and designs at which no private method has a mean R^2 of `least_r2` or more.
 
     The mean is over outcomes and trials. Left out are designs at which ridge regression without privacy, on
@@ -60,6 +61,7 @@ def at_chance_level(metrics, *, least_r2):
     ----------
     metrics : the study's metrics, `COLUMNS` at least.
     least_r2 : float, from `chance_r2`.
+    words : Words, what the study is about.
 
     Returns
     -------
@@ -78,28 +80,29 @@ def at_chance_level(metrics, *, least_r2):
     for terms, cells in best.assign(is_at_chance=is_at_chance).groupby(TERMS, sort=False):
         designs = cells.loc[cells["is_at_chance"], DESIGN]
         if len(designs):
-            words = "every design" if len(designs) == len(cells) > 1 else _in_words(designs)
-            found.append(ChanceTerms(*terms, words, len(designs)))
+            said = "every design" if len(designs) == len(cells) > 1 else _in_words(designs, words)
+            found.append(ChanceTerms(*terms, said, len(designs)))
     return found, len(best)
 
 
-def remedy(bounds, *, epsilon="ε"):
+def remedy(bounds, *, epsilon="ε", words=GENOTYPE_WORDS):
     """Say what helps against too much noise, as a sentence.
 
     Parameters
     ----------
     bounds : str, those of the study, a `Bounds`.
     epsilon : str, its name.
+    words : Words, what the study is about.
     """
-    ways = [f"Raise {epsilon}", "ask for fewer variants or outcomes"]
+    ways = [f"Raise {epsilon}", f"ask for fewer {words.variants} or outcomes"]
     ways += ["use tight bounds"] * (bounds != Bounds.TIGHT)
     return f"{', '.join(ways[:-1])}{',' * (len(ways) > 2)} or {ways[-1]}."
 
 
-def _in_words(designs):
+def _in_words(designs, words):
     parts = []
     for size, rows in designs.groupby("n_variants"):
         counts = sorted(rows["n_outcomes"].tolist())
         numbers = " or ".join(f"{count:,}" for count in counts)
-        parts.append(f"{size:,} {plural('variant', size)} with {numbers} {plural('outcome', counts[-1])}")
+        parts.append(f"{size:,} {plural(words.variant, size)} with {numbers} {plural('outcome', counts[-1])}")
     return "; ".join(parts)

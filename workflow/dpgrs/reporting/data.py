@@ -11,6 +11,7 @@ from dpgrs.errors import DpgrsError
 from dpgrs.io.files import read_table
 from dpgrs.io.genotype_summary import GenotypeSummary
 from dpgrs.reporting.accuracy import Accuracy
+from dpgrs.reporting.words import GENOTYPE_WORDS, Words
 
 VARIANT_COLUMNS = ("contig", "position", "id", "ref", "alt", "frequency")
 TEXT_COLUMNS = (
@@ -75,6 +76,7 @@ class StudyInfo:
     genotype_clip, outcome_clip : float, factors of the norms of `tight` bounds.
     outcome_budget : str, `joint` or `separate`.
     seed : int
+    words : Words, what pages call what the study is about.
     left_out : str, how many people were left out and why, in words; None where everybody is in the study.
     covariates : tuple of str, names of further columns of X.
     covariate_bound : float, at which they are clipped, in standard deviations.
@@ -109,6 +111,7 @@ class StudyInfo:
     outcome_clip: float
     outcome_budget: str
     seed: int
+    words: Words = GENOTYPE_WORDS
     left_out: str | None = None
     covariates: tuple = ()
     covariate_bound: float | None = None

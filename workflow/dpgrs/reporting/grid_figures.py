@@ -10,7 +10,7 @@ from dpgrs.reporting.fits import Fit
 from dpgrs.reporting.grid_layout import MAX_LINES, lay_out, panel_title, rows_of
 from dpgrs.reporting.styles import LINES, WIDTH, limits, series_styles
 from dpgrs.reporting.svg import FAINT, MUTED, few_ticks, new_figure, text_width
-from dpgrs.reporting.terms import ACCOUNTING_NAMES, PROTECTED_IN_BRIEF, format_r2
+from dpgrs.reporting.terms import ACCOUNTING_NAMES, format_r2, protected_in_brief
 
 LOWEST = -0.1
 PANEL_HEIGHT, GAP_ABOVE, GAP_BETWEEN = 118, 28, 14
@@ -90,7 +90,7 @@ def r2_figure(fits, table, view):
     """
     layout = lay_out(fits, table, view)
     styles = series_styles(fits)
-    handles = _legend(fits, styles, layout)
+    handles = _legend(fits, styles, layout, view)
     n_columns = len(layout.panels[0])
     width = (WIDTH - LEFT - RIGHT - GAP_BETWEEN * (n_columns - 1)) / n_columns
     scale = Scale.of(table, view, width=width)
@@ -114,7 +114,7 @@ def r2_figure(fits, table, view):
         axis.set_title(panel_title(panel, view))
         if panel.protection not in headed:
             headed.add(panel.protection)
-            _head(axis, panel.protection)
+            _head(axis, protected_in_brief(panel.protection, view.named.features))
     _label_axes(axes, view, scale, has_x=table[view.x].notna().any())
     return figure
 
@@ -144,7 +144,7 @@ def _empty_figure(layout, width, depth, *, legend):
     return figure, axes
 
 
-def _legend(fits, styles, layout):
+def _legend(fits, styles, layout, view):
     """Return a handle per series; if these are many, per method, protection and accounting."""
     if len(styles) <= MAX_LINES:
         return [Line2D([], [], label=series, **style) for series, style in styles.items()]
@@ -158,7 +158,7 @@ def _legend(fits, styles, layout):
         look = {name: styles[fit.series][name] for name in ("color", "linewidth", "marker", "markersize")}
         handles.setdefault(fit.method, Line2D([], [], label=fit.method_name, **look))
     for protection in dict.fromkeys(fit.protection for fit in private if layout.columns != "protection"):
-        label = PROTECTED_IN_BRIEF[protection]
+        label = protected_in_brief(protection, view.named.features)
         handles[protection] = Line2D([], [], color=MUTED, linestyle=LINES[protection], label=label)
     accountings = {} if layout.panels[0][0].accounting else dict.fromkeys(fit.accounting for fit in private)
     for accounting in accountings if len(accountings) > 1 else ():
@@ -282,10 +282,10 @@ def _brief(value):
     return format_r2(value, digits=0 if abs(value) >= 1 else 1)
 
 
-def _head(axis, protection):
-    """Name the protection of a column of panels."""
+def _head(axis, words):
+    """Say above a column of panels which protection it has."""
     axis.annotate(
-        PROTECTED_IN_BRIEF[protection],
+        words,
         (0, 1),
         (0, 19),
         xycoords="axes fraction",

@@ -9,6 +9,7 @@ import numpy as np
 from dpgrs.reporting.accuracy import trial_means
 from dpgrs.reporting.fits import thin
 from dpgrs.reporting.terms import ACCOUNTING_NAMES, plural
+from dpgrs.reporting.words import GENOTYPE_WORDS, Words
 
 # More lines cannot be told apart, more panels one below the other are not looked at.
 MAX_LINES = 9
@@ -23,6 +24,7 @@ class View(NamedTuple):
     facet: str
     label: str
     words: str
+    named: Words = GENOTYPE_WORDS
 
 
 BY_OUTCOMES = View(
@@ -55,19 +57,21 @@ class Layout(NamedTuple):
     left_out: dict
 
 
-def views(metrics):
+def views(metrics, words=GENOTYPE_WORDS):
     """Return the views of a study in which something varies along the axis; one at least.
 
     Parameters
     ----------
     metrics : the study's metrics.
+    words : Words, what the study is about.
 
     Returns
     -------
     list of View, the one to look at first at its head.
     """
     has_counts, has_epsilons = (metrics[view.x].nunique() > 1 for view in (BY_OUTCOMES, BY_EPSILON))
-    return [BY_OUTCOMES] * has_counts + [BY_EPSILON] * (has_epsilons or not has_counts)
+    found = [BY_OUTCOMES] * has_counts + [BY_EPSILON] * (has_epsilons or not has_counts)
+    return [view._replace(named=words) for view in found]
 
 
 def curves(metrics):
@@ -139,7 +143,7 @@ def lay_out(fits, table, view):
 
 def panel_title(panel, view):
     """Say which design a panel shows; its protection stands above the column."""
-    parts = [f"{panel.n_variants:,} {plural('variant', panel.n_variants)}"]
+    parts = [f"{panel.n_variants:,} {plural(view.named.variant, panel.n_variants)}"]
     if panel.facet is not None:
         parts.append(facet_name(panel.facet, view))
     if panel.accounting:
@@ -162,7 +166,7 @@ def left_out_words(layout, view):
         for value in layout.left_out.get(view.facet, [])
     )
     facet_words = {"epsilon": "ε = {}", "n_outcomes": "{} outcomes"}[view.facet]
-    words = [f"{sizes} variants"] * bool(sizes) + [facet_words.format(facets)] * bool(facets)
+    words = [f"{sizes} {view.named.variants}"] * bool(sizes) + [facet_words.format(facets)] * bool(facets)
     return " and ".join(words)
 
 

@@ -33,10 +33,11 @@ class WeightsFigure:
     variants : data frame with contig and position of n_variants variants, in genome order.
     labels : list of str, one per strip.
     colors : list of str, one per strip.
+    place : str, what chromosomes or the like are called.
     strip_height : float, points.
     """
 
-    def __init__(self, variants, *, labels, colors, strip_height=62):
+    def __init__(self, variants, *, labels, colors, place="chromosome", strip_height=62):
         self.x, self._chromosomes = genome_axis(variants["contig"], variants["position"])
         self.figure, axes = new_figure(
             WIDTH,
@@ -57,7 +58,7 @@ class WeightsFigure:
         for axis, label in zip(self._axes, labels, strict=True):
             _text_above(axis, 0, label)
             self._prepare(axis)
-        self._axes[-1].set_xlabel("chromosome", labelpad=2)
+        self._axes[-1].set_xlabel(place, labelpad=2)
         for axis in self._axes:
             without_label(axis.yaxis)
         for axis in self._axes[:-1]:

@@ -35,6 +35,7 @@ class OutcomeWeights:
         self._kept_back = kept_back(data.metrics, trial=1)
         by_fit = {Fit.of(fit): fit.weights for fit in data.weights}
         self._weights = {fit: by_fit[fit] for fit in self._shown if fit in by_fit}
+        self._words = data.study.words
         self._figure = self._build_figure(data.variants)
         self._context = {
             "reference": self._reference,
@@ -44,7 +45,7 @@ class OutcomeWeights:
 
     def __call__(self, outcome):
         """Return the context of an outcome, by its index."""
-        figure = Drawing(self._draw(outcome), "Weights of all variants along the genome, by method")
+        figure = Drawing(self._draw(outcome), f"Weights of all {self._words.variants}, by method")
         return self._context | {"figures": {"weights": figure}}
 
     def _build_figure(self, variants):
@@ -53,7 +54,7 @@ class OutcomeWeights:
         colors = [by_fit[fit] for fit in self._weights]
         if self._effects is not None:
             labels, colors = [TRUTH, *labels], [INK, *colors]
-        return WeightsFigure(variants, labels=labels, colors=colors)
+        return WeightsFigure(variants, labels=labels, colors=colors, place=self._words.axis)
 
     def _draw(self, outcome):
         strips = {fit: weights[outcome] for fit, weights in self._weights.items()}
@@ -63,7 +64,9 @@ class OutcomeWeights:
         if self._effects is not None:
             truth = self._effects[outcome]
             compared["true effects"] = truth
-            notes.append(f"{np.count_nonzero(truth):,} of {len(truth):,} variants have an effect")
+            notes.append(
+                f"{np.count_nonzero(truth):,} of {len(truth):,} {self._words.variants} have an effect"
+            )
             values = [truth, *values]
         name = self._outcomes[outcome]
         notes += [

@@ -10,9 +10,10 @@ from dpgrs.reporting.rendering import Drawing, Section, outcome_links
 
 
 def _accuracy(data):
+    words = data.study.words
     least_r2 = chance_r2(data.metrics, test_share=data.study.test_share)
-    found, n_cells = at_chance_level(data.metrics, least_r2=least_r2)
-    drawn, shown = curves(data.metrics), views(data.metrics)
+    found, n_cells = at_chance_level(data.metrics, least_r2=least_r2, words=words)
+    drawn, shown = curves(data.metrics), views(data.metrics, words)
     figures = {
         view.name: Drawing(r2_figure(*drawn, view), f"Mean R² of every method against {view.words}")
         for view in shown
@@ -24,7 +25,7 @@ def _accuracy(data):
         "n_at_chance_level": sum(one.n_designs for one in found),
         "n_cells": n_cells,
         "least_r2": least_r2,
-        "remedy": remedy(data.study.bounds),
+        "remedy": remedy(data.study.bounds, words=words),
         # With the values that a figure has no room for, in words.
         "grid": [(view, left_out_words(lay_out(*drawn, view), view)) for view in shown],
         "lowest": LOWEST,

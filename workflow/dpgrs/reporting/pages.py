@@ -73,6 +73,7 @@ def _shared(data, *, root):
         "mode": "benchmark",
         "root": root,
         "study": data.study,
+        "words": data.study.words,
         "n_variants": len(data.variants),
         "n_outcomes": len(data.outcomes),
         # Drawn in place of outcomes, if any are.

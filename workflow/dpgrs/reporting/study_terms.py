@@ -51,7 +51,9 @@ def method_facts(study, methods):
     facts += [Fact("Public effects", words) for words in study.effects]
     if "joint_projection" in read:
         words = (
-            "joint, all outcomes or variants into one ball" if study.is_joint else "each into its own ball"
+            f"joint, all outcomes or {study.words.variants} into one ball"
+            if study.is_joint
+            else "each into its own ball"
         )
         facts.append(Fact("Projections", words))
     if "sgd" in read:
@@ -72,9 +74,7 @@ def distinct_terms(data):
     terms = {}
     for code, fit in enumerate(fits):
         if fit.is_private:
-            own = Terms.of(
-                fit, records.loc[code], rows=data.study.rows, has_covariates=bool(data.study.covariates)
-            )
+            own = Terms.of(fit, records.loc[code], rows=data.study.rows, **_of_unit(data.study))
             terms.setdefault(own, []).append(fit)
     return terms
 
@@ -89,7 +89,13 @@ def _bounds(study):
         return "the PRIMO paper’s: rows less their own mean, no intercept, the norm of X’X as a whole"
     if study.bounds != Bounds.TIGHT:
         return "worst-case, what the coding of genotypes and the bound on every outcome allow"
-    return f"tight, factors {study.genotype_clip:g} for genotypes and {study.outcome_clip:g} for outcomes"
+    of_features = f"{study.genotype_clip:g} for {study.words.features}"
+    return f"tight, factors {of_features} and {study.outcome_clip:g} for outcomes"
+
+
+def _of_unit(study):
+    """Return what a unit holds, as keywords of those who say it."""
+    return {"has_covariates": bool(study.covariates), "features": study.words.features}
 
 
 def _is_tight(data):
@@ -120,7 +126,7 @@ def _privacy(data):
     terms, promises = distinct_terms(data), {}
     for term, fits in terms.items():
         protection = fits[0].protection
-        words = promise(protection, term.neighbours, term.unit, has_covariates=bool(data.study.covariates))
+        words = promise(protection, term.neighbours, term.unit, **_of_unit(data.study))
         promises.setdefault(str(protection), words)
     fits = [fit for kept in terms.values() for fit in kept]
     methods = {fit.method: fit.method_name for fit in fits}

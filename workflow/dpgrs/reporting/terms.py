@@ -11,11 +11,6 @@ from dpgrs.types import Accounting, Neighbours, Protection, Rows, Unit
 
 MISSING = "–"
 GREEK = {"epsilon": "ε", "delta": "δ", "mu": "μ", "Phi": "Φ"}
-PROTECTED_IN_BRIEF = {
-    Protection.FULL: "full: genotypes and outcomes protected",
-    Protection.FEATURE: "feature: genotypes protected",
-    Protection.LABEL: "label: outcomes protected",
-}
 CHANGES = {
     Neighbours.ADD_REMOVE: "one {} is added or removed",
     Neighbours.REPLACE_ONE: "one {} is replaced by another",
@@ -54,7 +49,7 @@ class Terms(NamedTuple):
     person_chance: float
 
     @classmethod
-    def of(cls, fit, record, *, rows, has_covariates):
+    def of(cls, fit, record, *, rows, has_covariates, features="genotypes"):
         """Work out the terms of a fit.
 
         Parameters
@@ -63,6 +58,7 @@ class Terms(NamedTuple):
         record : row of the metrics of that fit, for unit, neighbours and delta.
         rows : str, what a row of the genotypes is.
         has_covariates : bool, whether a row holds more than genotypes and outcomes.
+        features : str, what it holds in place of genotypes; here and below.
 
         Notes
         -----
@@ -75,7 +71,7 @@ class Terms(NamedTuple):
             fit.epsilon,
             float(record.delta),
             str(record.unit),
-            protected_in_words(fit.protection, has_covariates=has_covariates),
+            protected_in_words(fit.protection, has_covariates=has_covariates, features=features),
             str(record.neighbours),
             CHANGES[record.neighbours].format(record.unit),
             2 * _exp(fit.epsilon),
@@ -87,7 +83,19 @@ class Terms(NamedTuple):
         )
 
 
-def protected_in_words(protection, *, has_covariates):
+def protected_in_brief(protection, features="genotypes"):
+    """Say what is protected, without what else a row may hold.
+
+    Examples
+    --------
+    >>> protected_in_brief("full")
+    'full: genotypes and outcomes protected'
+    """
+    words = Protection(protection).of_unit(has_covariates=False, features=features)
+    return f"{protection}: {words} protected"
+
+
+def protected_in_words(protection, *, has_covariates, features="genotypes"):
     """Say what is protected, and what counts as public.
 
     Examples
@@ -95,18 +103,19 @@ def protected_in_words(protection, *, has_covariates):
     >>> protected_in_words("label", has_covariates=False)
     'outcomes; genotypes count as public'
     """
-    words = Protection(protection).of_unit(has_covariates=has_covariates)
+    options = {"has_covariates": has_covariates, "features": features}
+    words = Protection(protection).of_unit(**options)
     if protection == Protection.FULL:
         return words
     other = Protection.FEATURE if protection == Protection.LABEL else Protection.LABEL
-    return f"{words}; {other.of_unit(has_covariates=has_covariates)} count as public"
+    return f"{words}; {other.of_unit(**options)} count as public"
 
 
-def promise(protection, neighbours, unit, *, has_covariates):
+def promise(protection, neighbours, unit, *, has_covariates, features="genotypes"):
     """Say what might have been otherwise in the data, after "the weights would be nearly as likely"."""
     if neighbours == Neighbours.ADD_REMOVE:
         return f"had any one {unit} been left out of the data, or one more been in them"
-    words = Protection(protection).of_unit(has_covariates=has_covariates)
+    words = Protection(protection).of_unit(has_covariates=has_covariates, features=features)
     return f"had the {words} of any one {unit} been replaced by others"
 
 

@@ -27,10 +27,12 @@ from dpgrs.reporting.data import (
     read_metrics,
 )
 from dpgrs.reporting.screening_data import read_screening
+from dpgrs.reporting.words import GENOTYPE_WORDS, TABLE_WORDS
 from dpgrs.reporting.writing import write_report
 from dpgrs.study.method_choice import choice_in_words
 from dpgrs.study.panel_terms import has_public_sites
 from dpgrs.study.public_effects_files import load_effects
+from dpgrs.study.table_cohort import is_table
 
 LEFT_OUT = {
     "not_kept": "not on the list to keep",
@@ -245,7 +247,7 @@ def _study_info(settings, panel, outcomes, metrics, covariates, **counted):
         trials=settings["trials"],
         source=_source(settings["cohort"]),
         field=settings["cohort"]["field"],
-        chromosomes=tuple(settings["cohort"]["chromosomes"]),
+        chromosomes=() if is_table(settings) else tuple(settings["cohort"]["chromosomes"]),
         heritability=settings["outcomes"]["heritability"] if simulated else None,
         prevalence=settings["outcomes"]["prevalence"],
         factors=settings["outcomes"]["factors"],
@@ -265,6 +267,7 @@ def _study_info(settings, panel, outcomes, metrics, covariates, **counted):
         seed=settings["seed"],
         has_public_sites=has_public_sites(settings),
         choice=tuple(choice_in_words(settings, says_default=False)),
+        words=TABLE_WORDS if is_table(settings) else GENOTYPE_WORDS,
         **counted,
         covariates=() if covariates is None else covariates.names,
         covariate_bound=settings["covariates"]["bound"],

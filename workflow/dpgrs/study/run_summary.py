@@ -8,6 +8,7 @@ from dpgrs.privacy.ledger.entries import Cost
 from dpgrs.privacy.ledger.ledger import Ledger, cost_to, shown_delta, shown_epsilon
 from dpgrs.study.panel_terms import takes_ld
 from dpgrs.study.release_cost import account_of, certain_cost
+from dpgrs.study.table_cohort import is_table
 
 
 def ledger_requests(settings):
@@ -119,7 +120,9 @@ def _noise(settings, metrics):
     # Every job imports this module, and pandas takes longer than the rest of it.
     from dpgrs.reporting import chance_level
     from dpgrs.reporting.data import read_metrics
+    from dpgrs.reporting.words import GENOTYPE_WORDS, TABLE_WORDS
 
+    words = TABLE_WORDS if is_table(settings) else GENOTYPE_WORDS
     table = read_metrics(metrics, columns=chance_level.COLUMNS)
     least = chance_level.chance_r2(table, test_share=settings["outcomes"]["test_share"])
     found, n_cells = chance_level.at_chance_level(table, least_r2=least)
@@ -127,11 +130,11 @@ def _noise(settings, metrics):
     if not n_found:
         return []
     share = f"all {n_cells}" if n_found == n_cells else f"{n_found} of {n_cells}"
-    remedy = chance_level.remedy(settings["privacy"]["bounds"], epsilon="epsilon")
+    remedy = chance_level.remedy(settings["privacy"]["bounds"], epsilon="epsilon", words=words)
     return [
-        f"All noise at {share} combinations of protection, accounting, epsilon, variants and outcomes: no "
-        f"private method has a mean R^2 of {least:.2g} or more, as chance gives on as many test rows in one "
-        f"case of twenty. The report names them. {remedy}"
+        f"All noise at {share} combinations of protection, accounting, epsilon, {words.variants} and "
+        f"outcomes: no private method has a mean R^2 of {least:.2g} or more, as chance gives on as many test "
+        f"rows in one case of twenty. The report names them. {remedy}"
     ]
 
 

@@ -16,6 +16,7 @@ from dpgrs.linalg.statistics import (
     cross_product,
     gram,
     grid_outcomes,
+    is_fractional,
     selected_haplotypes,
 )
 from dpgrs.methods.chosen_requests import row_norm_of_half
@@ -46,7 +47,7 @@ class ScreeningData:
 
     Attributes
     ----------
-    bits : (n_variants, n_words) uint64
+    bits : (n_variants, n_words) uint64, or (n_variants, n_rows) int16 dosages, for what reads rows alone.
     Y : (n_outcomes, n_rows) float64, NaN where missing and outside the training.
     is_training : (n_rows,) bool
     n_haplotypes : int
@@ -106,6 +107,8 @@ class ScreeningData:
     @cached_property
     def genotype_digest(self):
         """The digest of the training rows' genotypes, str."""
+        if is_fractional(self.bits):
+            return data_digest(self.bits * self.is_training, self.is_training)
         selected = selected_haplotypes(self.is_training, n_haplotypes=self.n_haplotypes, rows=self.rows)
         return data_digest(self.bits & pack(selected), self.is_training)
 

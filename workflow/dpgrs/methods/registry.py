@@ -110,6 +110,10 @@ class Method:
         """Whether it or its selector counts units at `screening.count_share`."""
         return self.reads_count or (self.is_screened and selectors.SELECTORS[self.selector].counts_units)
 
+    def takes_fractions(self, mode):
+        """Whether it can be fitted on dosages or columns of a table; of rows in a benchmark alone."""
+        return self.takes_covariates or (self.reads_rows and not self.is_screened and mode == "benchmark")
+
     @property
     def all_audited(self):
         """The functions that draw for it and its selector."""

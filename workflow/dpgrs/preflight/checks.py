@@ -194,7 +194,7 @@ CHECKS = (
     Check(covariates.component_problems, ("mode", "covariates.pcs", "panel.size", *REFERENCE)),
     Check(covariates.table_problems, ("covariates", "outcomes.least_share")),
     Check(covariates.reference_problems, (*covariates.MEASURED, *SCALED, "outcomes.least_share")),
-    Check(dosages.dosage_problems, ("methods", "privacy.bounds", "cohort.field", "cohort.rows", *GENOTYPES)),
+    Check(dosages.dosage_problems, (*dosages.DOSAGE_KEYS, *GENOTYPES)),
     Check(settings.bounds_problems, ("mode", "methods", "privacy.bounds")),
     Check(settings.method_problems, ("methods", "privacy.protection", "privacy.neighbours")),
     *only("release", Check(selection.scaling_problems, ("screening.scaling",))),

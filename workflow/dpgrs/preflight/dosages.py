@@ -2,10 +2,12 @@
 
 from dpgrs.errors import DpgrsError, must
 from dpgrs.io.plink.plink import is_autosome
-from dpgrs.methods.registry import METHODS, methods_that
+from dpgrs.methods.registry import METHODS
 from dpgrs.study.cohort_files import cohort_files
 from dpgrs.study.table_cohort import is_fractional, is_table
 from dpgrs.types import Bounds, Rows
+
+DOSAGE_KEYS = ("mode", "methods", "privacy.bounds", "cohort.field", "cohort.rows")
 
 
 def dosage_problems(inspection):
@@ -26,7 +28,9 @@ def dosage_problems(inspection):
         fix = "Say `privacy: {bounds: tight}`."
         lines.append(must("privacy.bounds", f"be tight with {given}", bounds, fix))
     taking = [
-        name for name in methods_that("takes_covariates") if not (is_table(config) and METHODS[name].takes_ld)
+        name
+        for name, row in METHODS.items()
+        if row.takes_fractions(config["mode"]) and not (is_table(config) and row.takes_ld)
     ]
     others = [name for name in config["methods"] if name not in taking]
     if others:

@@ -163,7 +163,7 @@ class TrainingData:
         if n_variants not in self._rows:
             outcomes, panel = self.outcomes, self.panel
             Y = np.where(outcomes.is_training, outcomes.values[n_variants], np.nan)
-            bits = panel.haplotypes(panel.of_size(n_variants))
+            genotypes = panel.genotypes(panel.of_size(n_variants))
             terms = (
                 outcomes.is_training,
                 panel.n_haplotypes,
@@ -171,7 +171,7 @@ class TrainingData:
                 panel.sample_id,
                 outcomes.prevalence,
             )
-            self._rows[n_variants] = ScreeningData(bits, Y, *terms)
+            self._rows[n_variants] = ScreeningData(genotypes, Y, *terms)
         return self._rows[n_variants]
 
     def frequency(self, n_variants):

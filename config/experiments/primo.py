@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from matplotlib.ticker import FuncFormatter, NullLocator
 
 from dpgrs.evaluation.rows import joined_rows
 from dpgrs.io.panel import Panel
@@ -175,7 +176,7 @@ def draw(table, path, *, y="r2", x="n_outcomes", zoom=(-0.05, 0.55)):
     """Draw a column against an axis twice, whole and within a range, and write it as PNG."""
     table = table.sort_values(x)
     with styled():
-        figure, (axes,) = new_figure(560, 250, left=46, right=12, top=20, bottom=92, ncols=2)
+        figure, (axes,) = new_figure(560, 250, left=62, right=12, top=20, bottom=92, ncols=2)
         for axis, limits in zip(axes, (None, zoom), strict=True):
             for (method, protection, which), own in table.groupby(["method", "protection", "which"]):
                 look = METHODS[method].look
@@ -192,8 +193,12 @@ def draw(table, path, *, y="r2", x="n_outcomes", zoom=(-0.05, 0.55)):
             axis.set(xscale="log", xlabel="outcomes" if x == "n_outcomes" else "variants")
             if limits is None:
                 axis.set_yscale("symlog", linthresh=1)
+                axis.set_yticks([-1e4, -100, -1, 0, 1])
             else:
                 axis.set_ylim(*limits)
+            for ruler in (axis.xaxis, axis.yaxis):
+                ruler.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,g}"))
+                ruler.set_minor_locator(NullLocator())
         axes[0].set_ylabel("R² in other people" if y == "r2" else "log MSE ratio")
         figure.legend(*axes[0].get_legend_handles_labels(), loc="lower center", ncols=3, fontsize=5)
         figure.savefig(path, dpi=150)

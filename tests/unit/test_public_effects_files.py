@@ -182,7 +182,8 @@ def test_match_effects_step__is_of_every_panel_size(tmp_path, monkeypatch):
         4: [[1, 2, 0, 4], [5, 0, 0, 0]],
     }
     before = effects_identity(output)
-    assert before == {"effects": [one["digest"] for one in found]}
+    names = ["a.txt.gz", "b.tsv"]
+    assert before == {"effects": [one["digest"] for one in found], "effect_names": names}
     panel = SimpleNamespace(variants=SITES, variant_rank=np.array([1, 0, 3, 2]))
     monkeypatch.setattr(step, "Panel", SimpleNamespace(open=lambda path: panel))
     step.match_effects(settings, files, panel=tmp_path / "panel", output=output)
@@ -227,6 +228,30 @@ def test_fit_weights__a_file_named_after_an_outcome_is_for_it_alone(tmp_path, mo
         alone = correlations(changed)
         assert [one == name for one in followed] == (alone != 0).tolist()
     assert len(found) == len(NAMES)
+
+
+def test_effects_identity__a_file_named_after_an_outcome_is_another_fit(tmp_path, monkeypatch):
+    study = Study(tmp_path, monkeypatch)
+    config = study.settings("blup", bounds="tight")
+    noisy, values = study.release(config), np.random.default_rng(2).standard_normal((1, N_VARIANTS))
+    identities, fits = [], []
+    for name in ("x.txt.gz", "b.txt.gz"):
+        files = [{"name": name, "digest": "0", "matched": "", "is_marginal": False}]
+        save_effects(tmp_path / "effects.npz", files, {N_VARIANTS: values})
+        output = tmp_path / f"{name}.npz"
+        terms = {"effects": tmp_path / "effects.npz", "output": output, "seconds": tmp_path / "s.tsv"}
+        fit_weights(settings_for("fit-weights", **config), [noisy], **terms)
+        ((_, arrays),) = load_labelled(output)
+        identities.append(effects_identity(tmp_path / "effects.npz"))
+        fits.append(arrays["weights"])
+    assert not np.array_equal(*fits)
+    assert identities[0] != identities[1]
+    terms = {"lambda": 0.1, "lambda_from": "fixed"}
+    statement = {"method": "blup", "fit": terms | identities[0], "mechanisms": []}
+    (tmp_path / "privacy_statement.json").write_text(json.dumps(statement))
+    require_same_release(tmp_path, {None}, fit={"method": "blup"} | terms | identities[0])
+    with pytest.raises(DpgrsError, match="by another fit"):
+        require_same_release(tmp_path, {None}, fit={"method": "blup"} | terms | identities[1])
 
 
 PRESENT = {"methods": ["ridge", "blup"], "public": {"effects": ["a.txt"]}}

@@ -112,7 +112,8 @@ def _is_fitted_by(statement, fit, *, is_before_run=False):
     if "ld" not in fit:
         stated.pop("ld", None)  # which public genotypes: found out in a run
     if is_before_run:
-        stated.pop("effects", None)  # the same of public effects
+        for name in ("effects", "effect_names"):
+            stated.pop(name, None)  # the same of public effects
     is_alike = (stated["method"], stated.keys()) == (fit["method"], fit.keys())
     return is_alike and fit_identity(stated) == fit_identity(fit)
 

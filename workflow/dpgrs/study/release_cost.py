@@ -226,6 +226,6 @@ def _as_known(identity, account):
         if account.protection == Protection.FEATURE:
             known["outcomes"].pop("norm", None)  # the largest there is of public outcomes
     if "weights" in known:
-        later = ("statistics", "ld", "effects")
+        later = ("statistics", "ld", "effects", "effect_names")
         known["weights"] = {name: value for name, value in known["weights"].items() if name not in later}
     return digest([str(account), known])

@@ -70,9 +70,13 @@ def ld_identity(path):
 
 
 def effects_identity(path):
-    """Return what identifies the public effects of a release, as a dict; empty without them."""
+    """Return what identifies the public effects of a release, as a dict; empty without them.
+
+    By their names files are of an outcome or of all.
+    """
     files, _ = load_effects(path)
-    return {"effects": [one["digest"] for one in files]} if files else {}
+    named = {"effects": "digest", "effect_names": "name"}
+    return {key: [one[what] for one in files] for key, what in named.items()} if files else {}
 
 
 def exact_values(value):

@@ -252,6 +252,19 @@ def test_steer__directions_have_signs_of_their_own(rng):
     np.testing.assert_array_equal(one.matrix, other.matrix)
 
 
+def test_steer__has_no_minus_zero_whose_bytes_are_others():
+    """Its sign hangs on last digits, and the ledger knows an output by its bytes."""
+    vectors = np.array([[1, -1e-17, 1e-17], [-1e-17, 1, 1e-17], [1e-17, -1e-17, 1]])
+    first = np.array([1.0, 4, 16])
+    spectrum = NoisySpectrum(first, vectors, first, first**2, 21.0)
+    terms = {"row_norm": 1.5, "noise_sd": 0.1, "rows": "haplotypes"}
+    steering = steer(spectrum, 10, **terms, centre=np.array([-1e-17, 1e-17, -1e-9]))
+    assert steering.matrix.shape == (3, 3)
+    assert (steering.matrix == 0).sum() == 6
+    assert not np.signbit(steering.matrix[steering.matrix == 0]).any()
+    assert not np.signbit(steering.centre).any()
+
+
 @pytest.mark.parametrize("noise_sd", [1e8, 1e12, 1e100])
 def test_steer__behind_any_noise_there_is_one_direction(rng, noise_sd):
     steering = steer(spectrum_of(rng, [1, 2, 9]), N, row_norm=0.5, noise_sd=noise_sd, rows="people")

@@ -85,7 +85,8 @@ def steer(spectrum, n, *, row_norm, noise_sd, rows, centre=None):
     """
     d, width = len(spectrum.first), n_alleles(rows)
     centre = np.zeros(d) if centre is None else np.clip(centre, -width, width)
-    centre = np.rint(centre / GENOTYPE_STEP) * GENOTYPE_STEP
+    # Plus 0.0: the ledger's digests tell minus zero, a rounding of last digits, from zero, here and below.
+    centre = np.rint(centre / GENOTYPE_STEP) * GENOTYPE_STEP + 0.0
     largest = np.argsort(-spectrum.first, kind="stable")
     places = largest[spectrum.first[largest] > 0] if spectrum.trace > 0 else largest[:0]
     if not len(places):
@@ -111,6 +112,7 @@ def steer(spectrum, n, *, row_norm, noise_sd, rows, centre=None):
     matrix /= MATRIX_STEP
     np.rint(matrix, out=matrix)
     matrix *= MATRIX_STEP
+    matrix += 0.0
     is_there = matrix.any(axis=1)
     return Steering(matrix[is_there], places[: last + 1][is_there], centre)
 

@@ -128,6 +128,9 @@ def test_release__of_another_genotype_budget_is_another_request(study, method):
     draws = [next(draw_step._draws(one, mechanism, [None], data)) for one in settings]
     first, second = (mechanism.drawn_before(one.request) for one in draws)
     assert first != second
+    for one, before in zip(draws, (first, second), strict=True):
+        budget = mechanism.terms(one.request).budget
+        assert before == {"steered_by": {"count": budget["count"], "gram": budget["gram"]}}
     for config in configs:
         study.release(config)
     known = Ledger(study.ledger(configs[0]).path).read().requests.values()

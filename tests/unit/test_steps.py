@@ -170,8 +170,6 @@ def test_draw__loads_back_as_what_the_ledger_charged_for(released):
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        ({"protections": ["feature"]}, "must be full in a release, got feature"),
-        ({"protections": ["label"]}, "must be full in a release, got label"),
         ({"epsilons": [1.0, 2.0]}, "must be one request, got 2"),
     ],
 )

@@ -39,8 +39,7 @@ READS = (
     "cohort",
     "covariates",
     "people",
-    "public.genotypes.sha256",
-    "public.outcomes.sha256",
+    "public",
 )
 
 

@@ -177,11 +177,7 @@ CHOSEN_BLUP = {
 METHODS = {
     "ols": Method(label="OLS", **NOT_PRIVATE, takes_covariates=True, ridge=RidgeOf.NOTHING),
     "ridge": Method(
-        label="Ridge",
-        **NOT_PRIVATE,
-        reads=("lambda",),
-        takes_covariates=True,
-        ridge=RidgeOf.LAMBDA,
+        label="Ridge", **NOT_PRIVATE, reads=("lambda",), takes_covariates=True, ridge=RidgeOf.LAMBDA
     ),
     "reusecov-gauss": Method(
         label="ReuseCovGauss",

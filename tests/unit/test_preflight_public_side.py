@@ -2,12 +2,12 @@
 
 import pytest
 
-from dpgrs.errors import UsageError
 from dpgrs.io.files import file_digest
 from dpgrs.methods.registry import METHODS, methods_that
 from dpgrs.preflight.checks import check
 from dpgrs.privacy.noise.study_key import VARIABLE
 from dpgrs.types import Protection
+from found_by import all_found, merged
 from ledger_requests import create_fixed_key
 from release_studies import APPROVAL, CURATION, make_ledger
 from vcf_files import record, vcf_text, write_text
@@ -58,19 +58,6 @@ def study(tmp_path, monkeypatch):
 
 def write_outcomes(path, people, value="0.5"):
     path.write_text("".join(f"{name}\t{value}\n" for name in ("sample", *people)).replace(value, "height", 1))
-
-
-def merged(study, changes):
-    return study | {
-        name: study.get(name, {}) | value if isinstance(value, dict) else value
-        for name, value in changes.items()
-    }
-
-
-def found(settings):
-    with pytest.raises(UsageError) as caught:
-        check(settings)
-    return str(caught.value).splitlines()
 
 
 @pytest.mark.parametrize(("method", "protection"), RELEASED)
@@ -125,7 +112,7 @@ def test_release__raise_on(study, protection, changes, message):
         for section, values in changes.items()
     }
     (settings := study(protection))["public"].update(changes.pop("public", {}))
-    (line,) = [line for line in found(merged(settings, changes)) if message.format(*names) in line]
+    (line,) = [line for line in all_found(merged(settings, changes)) if message.format(*names) in line]
     assert line
 
 
@@ -134,24 +121,24 @@ def test_release__outcomes_of_other_people_are_not_public(study, tmp_path):
     for people in (PEOPLE[:-1], (*PEOPLE, "HG99999")):
         write_outcomes(tmp_path / "y.tsv", people)
         settings["public"]["outcomes"]["sha256"] = file_digest("y.tsv")
-        (line,) = found(settings)
+        (line,) = all_found(settings)
         assert line.startswith("`outcomes.file` must hold the people with genotypes and no others")
         assert not any(name in line for name in people)
 
 
 def test_release__simulated_outcomes_are_of_private_genotypes(study):
-    lines = found(study("feature") | {"outcomes": {"count": 2}})
+    lines = all_found(study("feature") | {"outcomes": {"count": 2}})
     assert any("`outcomes.source` must be of files under feature protection" in line for line in lines)
 
 
 def test_release__simulated_genotypes_have_no_public_file(study):
     settings = study("label") | {"cohort": {"rows": "people"}}
-    assert any("`cohort.source` must be of files under label" in line for line in found(settings))
+    assert any("`cohort.source` must be of files under label" in line for line in all_found(settings))
 
 
 def test_release__covariates_would_be_public_with_the_genotypes(study, tmp_path):
     (tmp_path / "x.tsv").write_text("sample\tage\n" + "".join(f"{name}\t0.1\n" for name in PEOPLE))
-    lines = found(study("label") | {"covariates": {"file": "x.tsv"}})
+    lines = all_found(study("label") | {"covariates": {"file": "x.tsv"}})
     assert any("`covariates.file` must be null under label protection" in line for line in lines)
 
 
@@ -169,11 +156,11 @@ def test_release__of_dbgap_takes_nothing_of_it_as_public(study, tmp_path, protec
     key = {"feature": "outcomes.file", "label": "cohort.vcf"}[protection]
     assert any(
         line.startswith(f"`{key}` must be public data under {protection} protection, got")
-        for line in found(settings)
+        for line in all_found(settings)
     )
 
 
 def test_benchmark__ignores_no_public_side(study):
-    lines = found({"public": {"outcomes": {"sha256": "0" * 64, "origin": "x"}}})
+    lines = all_found({"public": {"outcomes": {"sha256": "0" * 64, "origin": "x"}}})
     assert all("is for `mode: release`" in line for line in lines)
     assert len(lines) == 2

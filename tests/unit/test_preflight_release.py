@@ -2,7 +2,6 @@ import math
 
 import pytest
 
-from dpgrs.errors import UsageError
 from dpgrs.methods.registry import METHODS, methods_that
 from dpgrs.preflight.checks import check
 from dpgrs.privacy.accounting.accountant import gdp_epsilon, gdp_mu
@@ -11,6 +10,7 @@ from dpgrs.privacy.noise.study_key import VARIABLE
 from dpgrs.study.release_cost import total_epsilon
 from dpgrs.study.settings import resolve
 from dpgrs.types import Bounds, Protection
+from found_by import all_found, merged
 from ledger_requests import DATASET, create_fixed_key, new_ledger, reserve
 from release_studies import CURATION
 from vcf_files import record, vcf_text, write_text
@@ -33,19 +33,6 @@ def study(tmp_path, monkeypatch):
         "privacy": {"epsilon": 1, "ledger": str(new_ledger(tmp_path, pure_epsilon="1").path)},
         "release": CURATION,
     }
-
-
-def merged(study, changes):
-    return study | {
-        name: study.get(name, {}) | value if isinstance(value, dict) else value
-        for name, value in changes.items()
-    }
-
-
-def found(settings):
-    with pytest.raises(UsageError) as caught:
-        check(settings)
-    return str(caught.value).splitlines()
 
 
 @pytest.mark.parametrize(
@@ -145,7 +132,7 @@ def test_release__a_complete_study_passes(study, method, bounds):
     ],
 )
 def test_release__raise_on(study, changes, message):
-    lines = found(merged(study, changes))
+    lines = all_found(merged(study, changes))
     assert any(message in line for line in lines), lines
 
 
@@ -153,7 +140,7 @@ def test_release__over_the_ledgers_limit_is_refused_before_it_starts(study):
     assert check(merged(study, {"privacy": {"epsilon": 4.8}}))
     path = study["privacy"]["ledger"]
     reserve(Ledger(path), mu="0.5")
-    (line,) = found(merged(study, {"privacy": {"epsilon": 4.8}}))
+    (line,) = all_found(merged(study, {"privacy": {"epsilon": 4.8}}))
     # mu^2 = 1 is epsilon 4.8866 at delta 1e-6; the pure counter adds its own 1.
     assert line.startswith(
         f"`privacy.ledger`, {path}: The account full/person/add-remove does not allow this release: "
@@ -167,7 +154,7 @@ def test_release__over_the_ledgers_limit_is_refused_before_it_starts(study):
 
 def test_release__over_the_ledgers_limit_without_key_are_two_lines(study, monkeypatch):
     monkeypatch.delenv(VARIABLE)
-    key, cost = sorted(found(merged(study, {"privacy": {"epsilon": 5}})))
+    key, cost = sorted(all_found(merged(study, {"privacy": {"epsilon": 5}})))
     assert VARIABLE in key
     assert "does not allow this release" in cost
 
@@ -184,7 +171,7 @@ def test_release__over_the_ledgers_limit_without_key_are_two_lines(study, monkey
 )
 def test_release__sites_of_a_real_cohort_are_public(study, public, message):
     cohort = {"source": "vcf", "vcf": "absent{chrom}.vcf", "chromosomes": ["1"]}
-    lines = found(merged(study, {"cohort": cohort, "public": public}))
+    lines = all_found(merged(study, {"cohort": cohort, "public": public}))
     assert any(message in line for line in lines), lines
 
 
@@ -197,7 +184,7 @@ def test_release__reference_of_the_cohorts_own_people(study, tmp_path):
     remove = {"remove": str(tmp_path / "common.txt")}
     for name, people, n_lines in (("own", {}, 1), ("other", {}, 0), ("own", remove, 0)):
         public = {"reference": str(tmp_path / f"{name}.vcf"), "origin": "x"}
-        lines = found(merged(study, {"cohort": cohort, "public": public, "people": people}))
+        lines = all_found(merged(study, {"cohort": cohort, "public": public, "people": people}))
         lines = [line for line in lines if line.startswith("`public.reference`")]
         assert len(lines) == n_lines, lines
         assert all("`public.reference` must hold other people than the cohort" in line for line in lines)
@@ -205,7 +192,7 @@ def test_release__reference_of_the_cohorts_own_people(study, tmp_path):
 
 def test_release__real_data_need_a_word_about_what_was_done_before(study):
     silent = {"source": "file", "file": "absent.tsv"}
-    lines = found(merged(study, {"outcomes": silent, "release": {"preprocessing": None}}))
+    lines = all_found(merged(study, {"outcomes": silent, "release": {"preprocessing": None}}))
     assert any("`release.preprocessing` must be given" in line for line in lines)
 
 
@@ -214,13 +201,13 @@ def test_release__metrics_on_public_people_need_people_and_outcomes(study):
     assert check(merged(study, public))["evaluation"]["metrics"] == "public"
     sites = {"sites": "absent.tsv", "origin": "x"}
     cohort = {"source": "vcf", "vcf": "absent{chrom}.vcf", "chromosomes": ["1"]}
-    lines = found(merged(study, public | {"cohort": cohort, "public": sites}))
+    lines = all_found(merged(study, public | {"cohort": cohort, "public": sites}))
     assert any("`public.reference` must be given for `evaluation.metrics: public`" in line for line in lines)
-    lines = found(merged(study, public | {"outcomes": {"source": "file", "file": "absent.tsv"}}))
+    lines = all_found(merged(study, public | {"outcomes": {"source": "file", "file": "absent.tsv"}}))
     assert any(
         "`evaluation.outcomes` must be given for `evaluation.metrics: public`" in line for line in lines
     )
-    (line,) = found(merged(study, {"evaluation": {"outcomes": "y.tsv"}}))
+    (line,) = all_found(merged(study, {"evaluation": {"outcomes": "y.tsv"}}))
     assert "`evaluation.outcomes` is for `metrics: public` with outcomes from a file, got y.tsv" in line
 
 
@@ -228,7 +215,7 @@ def test_release__too_few_public_sites(study, tmp_path):
     sites = tmp_path / "sites.tsv"
     sites.write_text("contig\tposition\tref\talt\tfrequency\n1\t5\tA\tC\t0.2\n")
     cohort = {"source": "vcf", "vcf": "absent{chrom}.vcf", "chromosomes": ["1"]}
-    lines = found(merged(study, {"cohort": cohort, "public": {"sites": str(sites), "origin": "x"}}))
+    lines = all_found(merged(study, {"cohort": cohort, "public": {"sites": str(sites), "origin": "x"}}))
     assert any("must list at least `panel.size`, 100, sites" in line for line in lines)
 
 
@@ -248,7 +235,7 @@ def test_release__public_sites_of_another_build(study, tmp_path, row, message):
         "panel": {"size": 1},
     }
     for build, is_refused in (("GRCh37", False), ("GRCh38", True)):
-        lines = found(merged(study, changes | {"release": {"genome_build": build}}))
+        lines = all_found(merged(study, changes | {"release": {"genome_build": build}}))
         assert any(message.format(path=sites) in line for line in lines) == is_refused
 
 
@@ -258,17 +245,17 @@ def test_release__filters_of_genotypes_need_a_reference(study, tmp_path):
     cohort = {"source": "vcf", "vcf": "absent{chrom}.vcf", "chromosomes": ["1"]}
     changes = {"cohort": cohort, "public": {"sites": str(sites), "origin": "x"}}
     filters = {"panel": {"missing": 0.1, "hwe": 1e-6, "ld_r2": 0.2, "size": 1}}
-    lines = "\n".join(found(merged(study, changes | filters)))
+    lines = "\n".join(all_found(merged(study, changes | filters)))
     for named in ("`panel.missing` needs", "`panel.hwe` needs", "`panel.ld_r2` needs"):
         assert named in lines
-    assert "needs genotypes" not in "\n".join(found(merged(study, changes)))
+    assert "needs genotypes" not in "\n".join(all_found(merged(study, changes)))
     # The simulated reference has genotypes.
     assert check(merged(study, filters))["panel"]["ld_r2"] == 0.2
 
 
 def test_release__needs_the_study_key(study, monkeypatch):
     monkeypatch.delenv(VARIABLE)
-    assert [line for line in found(study) if VARIABLE in line]
+    assert [line for line in all_found(study) if VARIABLE in line]
 
 
 CHARGED = {"outcomes": {"test_share": 0.2}, "evaluation": {"metrics": "charged", "epsilon": 0.5}}
@@ -308,12 +295,12 @@ def test_release__charged_metrics_pass(study):
     ],
 )
 def test_release__metrics_raise_on(study, changes, message):
-    (line,) = found(merged(study, changes))
+    (line,) = all_found(merged(study, changes))
     assert message in line
 
 
 def test_release__charged_metrics_in_doubt_are_named_once(study):
-    (line,) = found(merged(study, CHARGED | {"evaluation": {"metrics": "charged", "epsilon": "much"}}))
+    (line,) = all_found(merged(study, CHARGED | {"evaluation": {"metrics": "charged", "epsilon": "much"}}))
     assert "`evaluation.epsilon` must be null or a finite number" in line
 
 
@@ -351,5 +338,5 @@ def test_total_epsilon__adds_up_weights_and_metrics(outcome_budget, n_budgets):
     ],
 )
 def test_benchmark__refuses_what_it_would_ignore(settings, message):
-    (line,) = found(settings)
+    (line,) = all_found(settings)
     assert message in line

@@ -1,6 +1,6 @@
 """Read by Python at its start in every process of a workflow under test: changes modules of dpgrs on import.
 
-The ledger's clock stands still. Where the variable `KILL_AT` names a function, a process that calls it
+The ledger's clock stands still. Jobs on a cluster are asked for every two seconds. Where the variable `KILL_AT` names a function, a process that calls it
 kills itself with SIGKILL; where `FULL_AT` names one, it finds a full disk there.
 """
 
@@ -13,6 +13,8 @@ import sys
 
 from stopped_clock import StoppedClock
 
+# The executor for SLURM adds ten seconds whenever it asked in vain, up to three minutes.
+WAIT = "snakemake_interface_executor_plugins.executors.remote.RemoteExecutor.next_seconds_between_status_checks"
 KILL_AT, FULL_AT = "DPGRS_TEST_KILL_AT", "DPGRS_TEST_FULL_AT"
 
 
@@ -55,6 +57,7 @@ def find_no_room(*_, **__):
 
 
 sys.meta_path.insert(0, ChangedOnImport("dpgrs.privacy.ledger.hash_chain.datetime", StoppedClock))
+sys.meta_path.insert(0, ChangedOnImport(WAIT, property(lambda _: 2, lambda *_: None)))
 if KILL_AT in os.environ:
     sys.meta_path.insert(0, ChangedOnImport(os.environ[KILL_AT], die))
 if FULL_AT in os.environ:

@@ -16,16 +16,8 @@ DEMO = {"study": "demo"}
 MISSING = missing_requirement()
 pytestmark = [pytest.mark.slurm, pytest.mark.skipif(MISSING is not None, reason=f"SLURM: {MISSING}")]
 
-# The profile as it is shipped, but asking more often. The executor adds ten seconds whenever it has
-# asked in vain: a first try that is too early, and the second soon enough, cost least on a busy machine.
-THROUGH_SLURM = (
-    "--workflow-profile",
-    REPOSITORY / "workflow" / "profiles" / "slurm",
-    "--slurm-init-seconds-before-status-checks",
-    "2",
-    "--seconds-between-status-checks",
-    "2",
-)
+# The profile as it is shipped; `every_process` asks for the jobs more often.
+THROUGH_SLURM = ("--workflow-profile", REPOSITORY / "workflow" / "profiles" / "slurm")
 
 
 @pytest.fixture

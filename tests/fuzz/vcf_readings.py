@@ -10,7 +10,7 @@ import numpy as np
 from dpgrs.errors import DpgrsError
 from dpgrs.io.vcf import records as vcf_records
 from dpgrs.io.vcf.text import match_contig, record_error
-from dpgrs.io.vcf.vcf import SCANNERS
+from dpgrs.io.vcf.vcf import scanner_of
 
 CONTIG = "1"
 _NAMES = (b"1", b"chr1")
@@ -52,7 +52,7 @@ class MemoryText:
 def outcome(text, case, *, is_compiled, **options):
     """Return all that reading gives, in plain types, or the message of the error."""
     try:
-        scanner = SCANNERS[case.field](
+        scanner = scanner_of(case.field)(
             text() if callable(text) else text,
             n_samples=case.n_samples,
             is_phase_required=case.is_phase_required,

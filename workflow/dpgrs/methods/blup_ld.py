@@ -17,7 +17,6 @@ from dpgrs.methods.blup import NEGLIGIBLE, BlupFit, OutcomesSeen
 from dpgrs.methods.blup_model import ratio_where, require_terms
 from dpgrs.methods.blup_shared import SHARED, Seen, shared_effects, shows_factors
 from dpgrs.methods.reusecov import SHOWN_IN_FULL
-from dpgrs.methods.sparse_effects import sparse_effects
 from dpgrs.methods.steered import STEERED, SteeredRequest
 
 
@@ -150,6 +149,8 @@ class OverMismatches:
             return shared, likely
         weights, heritability = self.average(_fitted)
         log_rivals = logsumexp((evidence + np.log(PRIOR))[1:])
+        from dpgrs.methods.sparse_effects import sparse_effects  # brings numba, which takes 0.2 s
+
         sparse, shares, fits = sparse_effects(self.tried[0], self.tried[SLIGHT], log_rivals=log_rivals)
         weights += shares[:, np.newaxis] * (sparse - weights)
         # Few strong effects pass for a mismatch where all are taken to be small.

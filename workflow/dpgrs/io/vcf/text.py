@@ -8,7 +8,6 @@ from collections import deque
 from dpgrs.errors import DpgrsError, shown
 from dpgrs.io.files import require_regular
 from dpgrs.io.vcf import blocks as vcf_blocks
-from dpgrs.io.vcf._kernels import line_end
 from dpgrs.io.vcf.blocks import (
     BGZF_END,
     DamagedError,
@@ -98,6 +97,8 @@ class ContigText:
         DpgrsError
             Truncated or damaged file, or a line of more than `vcf_blocks.LONGEST_LINE` bytes.
         """
+        from dpgrs.io.vcf._kernels import line_end  # brings numba, which takes 0.3 s and a header does without
+
         is_header = not self._earlier_offsets()
         try:
             for text, start, stop in line_blocks(self._path, offset=self._offset, **options):

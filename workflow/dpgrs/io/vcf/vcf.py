@@ -14,9 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from dpgrs.errors import DpgrsError, UsageError
-from dpgrs.io.vcf.dosages import DosageScanner
-from dpgrs.io.vcf.parallel import ParallelScanner
-from dpgrs.io.vcf.scan import N_FIXED_COLUMNS, LineScanner
+from dpgrs.io.vcf.records import N_FIXED_COLUMNS
 from dpgrs.io.vcf.text import (
     COPY_AGAIN,
     HEADER_AGAIN,
@@ -27,7 +25,7 @@ from dpgrs.io.vcf.text import (
 )
 
 PHASED = ("required", "any")
-SCANNERS = {"GT": LineScanner, "DS": DosageScanner}
+FIELDS = ("GT", "DS")
 _NAME = re.compile(r"[^\x00-\x1f\x7f]+")
 N_THREADS = 2  # so few are busy where one scans beside those that inflate
 
@@ -152,7 +150,7 @@ class ContigReader:
     ):
         check_terms(phased, field)
         self._header = header
-        self._new_scanner = SCANNERS[field]
+        self._field = field
         self._contig = contig
         self._n_threads = n_threads
         self._options = {
@@ -186,18 +184,32 @@ class ContigReader:
         self.n_records, self.skipped = scanner.n_records, scanner.skipped
 
     def _scanner(self, text):
+        new_scanner = scanner_of(self._field)
         if self._n_threads <= N_THREADS:
-            return self._new_scanner(text, **self._options)
-        terms = {"n_threads": self._n_threads, "new_scanner": self._new_scanner}
-        return ParallelScanner(text, **terms, **self._options)
+            return new_scanner(text, **self._options)
+        from dpgrs.io.vcf.parallel import ParallelScanner
+
+        return ParallelScanner(text, n_threads=self._n_threads, new_scanner=new_scanner, **self._options)
+
+
+def scanner_of(field):
+    """Return the class that reads calls (GT) or dosages (DS)."""
+    # They bring numba, which takes 0.3 s: whoever asks for names and headers alone does without.
+    if field == "DS":
+        from dpgrs.io.vcf.dosages import DosageScanner
+
+        return DosageScanner
+    from dpgrs.io.vcf.scan import LineScanner
+
+    return LineScanner
 
 
 def check_terms(phased, field):
     """Refuse terms of reading that do not exist, or dosages for rows that need phase, by a `UsageError`."""
     if phased not in PHASED:
         raise UsageError(f"`phased` must be one of {', '.join(PHASED)}, got {phased}.")
-    if field not in SCANNERS:
-        raise UsageError(f"`field` must be one of {', '.join(SCANNERS)}, got {field}.")
+    if field not in FIELDS:
+        raise UsageError(f"`field` must be one of {', '.join(FIELDS)}, got {field}.")
     if field == "DS" and phased == "required":
         raise UsageError("`phased` must be any with `field` DS, got required. A dosage has no phase.")
 

@@ -1,7 +1,8 @@
 """Read by Python at its start in every process of a workflow under test: changes modules of dpgrs on import.
 
-The ledger's clock stands still. Jobs on a cluster are asked for every two seconds. Where the variable `KILL_AT` names a function, a process that calls it
-kills itself with SIGKILL; where `FULL_AT` names one, it finds a full disk there.
+The ledger's clock stands still. Jobs on a cluster are asked for every two seconds. Where the variable
+`KILL_AT` names a function, a process that calls it kills itself with SIGKILL; where `FULL_AT` names one, it
+finds a full disk there.
 """
 
 import errno
@@ -14,7 +15,9 @@ import sys
 from stopped_clock import StoppedClock
 
 # The executor for SLURM adds ten seconds whenever it asked in vain, up to three minutes.
-WAIT = "snakemake_interface_executor_plugins.executors.remote.RemoteExecutor.next_seconds_between_status_checks"
+WAIT = (
+    "snakemake_interface_executor_plugins.executors.remote.RemoteExecutor.next_seconds_between_status_checks"
+)
 KILL_AT, FULL_AT = "DPGRS_TEST_KILL_AT", "DPGRS_TEST_FULL_AT"
 
 

@@ -1,6 +1,10 @@
-"""The demo through a real SLURM on this machine: same bytes, and errors that arrive on the console."""
+"""Studies through a real SLURM on this machine: same bytes, and errors that arrive on the console.
+
+A job through SLURM starts Snakemake twice, so each study has the fewest that show what is to be seen.
+"""
 
 import contextlib
+import gzip
 import subprocess
 import tempfile
 import time
@@ -8,11 +12,14 @@ from pathlib import Path
 
 import pytest
 
+from dpgrs.simulation.cohorts import simulate_cohort
 from release_studies import RELEASE, bundle, copied_site, released_site
 from slurm_cluster import SlurmCluster, missing_requirement
 from study_runs import REPOSITORY, SMALL, results, run
 
-DEMO = {"study": "demo"}
+ONE = {"chromosomes": ["21"]}
+STUDY = SMALL | {"cohort": SMALL["cohort"] | ONE, "panel": {"size": 10}, "outcomes": {"count": 3}}
+ONE_CHROMOSOME = RELEASE | {"cohort": RELEASE["cohort"] | ONE}
 MISSING = missing_requirement()
 pytestmark = [pytest.mark.slurm, pytest.mark.skipif(MISSING is not None, reason=f"SLURM: {MISSING}")]
 
@@ -39,18 +46,18 @@ def cluster(folder, monkeypatch):
 
 def test_slurm__same_bytes_as_local_run(cluster, tmp_path):
     local, through_slurm = tmp_path / "local", tmp_path / "slurm"
-    run(local, DEMO)
-    console = run(through_slurm, DEMO, *THROUGH_SLURM).stdout
+    run(local, STUDY)
+    console = run(through_slurm, STUDY, *THROUGH_SLURM).stdout
 
-    expected, found = results(local, "demo"), results(through_slurm, "demo")
+    expected, found = results(local, "small"), results(through_slurm, "small")
     assert list(found) == list(expected)
     assert [name for name in expected if found[name] != expected[name]] == []
 
     jobs = cluster.finished_jobs()
     assert {job["JobState"] for job in jobs} == {"COMPLETED"}
     # Run time and memory are those of the rules, not the defaults of the cluster (all of the node, no limit).
-    assert {job["TimeLimit"] for job in jobs} >= {"10", "60", "240"}
-    assert all(f"mem={memory}" in {job["Tres"].split(",")[1] for job in jobs} for memory in ("500M", "2000M"))
+    assert {job["TimeLimit"] for job in jobs} >= {"60", "120", "240"}
+    assert {job["Tres"].split(",")[1] for job in jobs} >= {"mem=2000M", "mem=4000M"}
     # Both trials of a step went into one sbatch.
     assert "Submitted array job" in console
     assert "2" in {job.get("ArrayTaskId") for job in jobs}
@@ -59,22 +66,25 @@ def test_slurm__same_bytes_as_local_run(cluster, tmp_path):
 def test_slurm__release_is_a_replay_of_a_local_one(cluster, tmp_path):
     """No executor may change an exact statistic: the ledger would refuse it, or it would be drawn anew."""
     (tmp_path / "site").mkdir()
-    with released_site(tmp_path / "site", RELEASE, people=80) as site:
+    with released_site(tmp_path / "site", ONE_CHROMOSOME, people=80) as site:
         copy = copied_site(site, tmp_path / "copy")
-        run(copy, RELEASE, *THROUGH_SLURM)
+        run(copy, ONE_CHROMOSOME, *THROUGH_SLURM)
         assert bundle(copy, "release") == bundle(site, "release")
         assert (copy / "ledger.jsonl").read_bytes() == (site / "ledger.jsonl").read_bytes()
     assert {job["JobState"] for job in cluster.finished_jobs()} == {"COMPLETED"}
 
 
 def test_slurm__failed_job_shows_its_log(cluster, tmp_path):
-    too_large = SMALL | {"panel": {"size": 1_000_000}}
-    process = run(tmp_path, too_large, *THROUGH_SLURM, check=False)
+    simulate_cohort(tmp_path / "cohort", chromosomes=["21"], people=20, length=50_000, seed=1)
+    text = gzip.decompress((tmp_path / "cohort" / "21.vcf.gz").read_bytes())
+    (tmp_path / "cohort.vcf.gz").write_bytes(gzip.compress(text)[:-40])
+    cohort = ONE | {"source": "vcf", "vcf": "cohort.vcf.gz"}
+    process = run(tmp_path, STUDY | {"cohort": cohort}, *THROUGH_SLURM, check=False)
     assert process.returncode == 1
-    assert "`panel.size` must be at most" in process.stdout
+    assert "`cohort.vcf.gz` is truncated or damaged" in process.stdout
     assert "Traceback" not in process.stdout
-    assert not (tmp_path / "results" / "small" / "private" / "panel.zarr").exists()
-    assert [job["JobState"] for job in cluster.finished_jobs()].count("FAILED") == 1
+    assert not (tmp_path / "results" / "small" / "private" / "store" / "21.zarr").exists()
+    assert [job["JobState"] for job in cluster.finished_jobs()] == ["FAILED"]
 
 
 def test_cluster__leaves_no_process_behind_on_failure(folder):

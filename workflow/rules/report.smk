@@ -1,8 +1,13 @@
 # The record of how the results came about.
 
 
+# A second each: a job of its own on a cluster would take ten times that.
 localrules:
     write_settings,
+    write_provenance,
+    collect_metrics,
+    collect_population_metrics,
+    collect_attacks,
 
 
 rule write_settings:

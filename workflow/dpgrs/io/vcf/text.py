@@ -97,7 +97,9 @@ class ContigText:
         DpgrsError
             Truncated or damaged file, or a line of more than `vcf_blocks.LONGEST_LINE` bytes.
         """
-        from dpgrs.io.vcf._kernels import line_end  # brings numba, which takes 0.3 s and a header does without
+        from dpgrs.io.vcf._kernels import (
+            line_end,
+        )  # brings numba, which takes 0.3 s and a header does without
 
         is_header = not self._earlier_offsets()
         try:

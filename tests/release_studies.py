@@ -54,6 +54,8 @@ RELEASE = {
     "privacy": {"epsilon": 2, "ledger": "ledger.jsonl"},
     "release": CURATION,
 }
+# The same of one chromosome, for what does not hang on how many there are.
+SHORT_RELEASE = RELEASE | {"cohort": RELEASE["cohort"] | {"chromosomes": ["21"]}}
 
 
 def make_key(folder):

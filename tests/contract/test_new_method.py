@@ -13,7 +13,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from release_studies import RELEASE, released_site
+from release_studies import SHORT_RELEASE, released_site
 from study_runs import EVERY_PROCESS, SMALL, environment, run
 
 PLUGIN = Path(__file__).with_name("plugin")
@@ -83,11 +83,11 @@ def test_benchmark__without_the_package_they_are_no_methods(tmp_path):
 
 @pytest.mark.parametrize("method", METHODS)
 def test_release__is_audited_charged_bundled_verified_and_shown(tmp_path, monkeypatch, method):
-    settings = RELEASE | {
+    settings = SHORT_RELEASE | {
         "methods": [method],
         "screening": {"size": 3},
-        "release": RELEASE["release"] | {"audit_draws": 100},
-        "privacy": RELEASE["privacy"] | {"bounds": "tight"},
+        "release": SHORT_RELEASE["release"] | {"audit_draws": 100},
+        "privacy": SHORT_RELEASE["privacy"] | {"bounds": "tight"},
     }
     monkeypatch.setattr("release_studies.run", lambda *given: run(*given, variables=WITH_PLUGIN))
     with released_site(tmp_path, settings, people=200, pure_epsilon="2") as site:

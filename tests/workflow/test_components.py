@@ -9,11 +9,11 @@ import pytest
 from dpgrs.privacy.ledger.ledger import Ledger
 from dpgrs.release.verify import verify_release
 from html_pages import Page
-from release_studies import RELEASE, bundle, copied_site, shared_site
+from release_studies import SHORT_RELEASE, bundle, copied_site, shared_site
 from study_runs import run
 
 N_OUTCOMES = 6
-SETTINGS = RELEASE | {
+SETTINGS = SHORT_RELEASE | {
     "study": "components",
     "outcomes": {"count": N_OUTCOMES, "loadings": "loadings.tsv"},
     "privacy": {"epsilon": 5, "ledger": "ledger.jsonl"},

@@ -11,13 +11,13 @@ from dosage_files import imputed_copy
 from dpgrs.genotypes.dosages import DOSAGE_STEP
 from dpgrs.io.panel import Panel
 from dpgrs.release.verify import verify_release
-from release_studies import RELEASE, bundle, released_site
+from release_studies import SHORT_RELEASE, bundle, released_site
 from study_runs import run
 
-COHORT = RELEASE["cohort"] | {"vcf": "imputed/{chrom}.vcf.gz", "field": "DS"}
-STUDY = RELEASE | {
+COHORT = SHORT_RELEASE["cohort"] | {"vcf": "imputed/{chrom}.vcf.gz", "field": "DS"}
+STUDY = SHORT_RELEASE | {
     "cohort": COHORT,
-    "privacy": RELEASE["privacy"] | {"bounds": "tight"},
+    "privacy": SHORT_RELEASE["privacy"] | {"bounds": "tight"},
     "evaluation": {"metrics": "public"},
 }
 
@@ -26,7 +26,7 @@ pytestmark = pytest.mark.release
 
 def impute(folder):
     (folder / "imputed").mkdir()
-    for number, name in enumerate(RELEASE["cohort"]["chromosomes"]):
+    for number, name in enumerate(SHORT_RELEASE["cohort"]["chromosomes"]):
         file = f"{name}.vcf.gz"
         imputed_copy(folder / "cohort" / file, folder / "imputed" / file, seed=number)
 

@@ -13,22 +13,22 @@ from dpgrs.privacy.ledger.ledger import Ledger
 from dpgrs.release.verify import verify_release
 from effects_files import write_score, write_statistics
 from html_pages import Page
-from release_studies import RELEASE, bundle, copied_site, shared_site
+from release_studies import SHORT_RELEASE, bundle, copied_site, shared_site
 from study_runs import run
 
-PLAIN = RELEASE | {
+PLAIN = SHORT_RELEASE | {
     "study": "plain",
     "methods": ["blup"],
     "outcomes": {"count": 3, "test_share": 0.5},
     "privacy": {"epsilon": 5, "ledger": "ledger.jsonl"},
     "evaluation": {"metrics": "charged", "epsilon": 2},
-    "release": RELEASE["release"] | {"audit_draws": 0},
+    "release": SHORT_RELEASE["release"] | {"audit_draws": 0},
 }
 pytestmark = pytest.mark.release
 
 
-def told(settings, *names, study):
-    return settings | {"study": study, "public": settings.get("public", {}) | {"effects": [*names]}}
+def told(settings, *names, **own):
+    return settings | own | {"public": settings.get("public", {}) | {"effects": [*names]}}
 
 
 @pytest.fixture(scope="module")
@@ -96,7 +96,7 @@ def test_release__effects_that_do_not_fit_are_refused_before_anything_is_charged
 
 
 def test_release__effects_of_no_site_are_refused_before_anything_is_charged(copy):
-    elsewhere = pd.DataFrame({"contig": ["22"], "position": [1], "ref": ["A"], "alt": ["C"]})
+    elsewhere = pd.DataFrame({"contig": ["21"], "position": [1], "ref": ["A"], "alt": ["C"]})
     write_score(copy / "elsewhere.txt", elsewhere, [1.0])
     ended = run(copy, told(PLAIN, "elsewhere.txt", study="refused") | {"seed": 9}, check=False)
     assert "Nothing was charged" in ended.stdout
@@ -113,22 +113,20 @@ def test_benchmark__starts_from_effects_of_both_kinds(site, tmp_path):
         "privacy": {"epsilon": [20], "bounds": "tight", "accounting": ["gdp"]},
     }
     reference = {"public": {"reference": "reference/{chrom}.vcf.gz"}}
-    run(folder, told(settings | {"methods": ["ridge", "blup"]}, "score.txt.gz", study="joint"))
-    own = settings | reference | {"methods": ["ridge", "blup-ld"]}
-    run(folder, told(own, "score.txt.gz", "statistics.tsv", study="both"))
-    for study, method in (("joint", "blup"), ("both", "blup-ld")):
-        metrics = pd.read_csv(folder / "results" / study / "metrics.tsv", sep="\t")
-        assert metrics.groupby("method")["r2"].count().to_dict() == {"ridge": 8, method: 8}
-        text = " ".join(Page(folder / "results" / study / "report" / "index.html").text.split())
-        assert "score.txt.gz: " in text
-        assert "Genetic correlations with the public effects" in text
+    methods = ["ridge", "blup-ld"]
+    run(folder, told(settings | reference, "score.txt.gz", "statistics.tsv", methods=methods))
+    metrics = pd.read_csv(folder / "results" / "compared" / "metrics.tsv", sep="\t")
+    assert metrics.groupby("method")["r2"].count().to_dict() == dict.fromkeys(methods, 8)
+    text = " ".join(Page(folder / "results" / "compared" / "report" / "index.html").text.split())
+    assert "score.txt.gz: " in text
+    assert "Genetic correlations with the public effects" in text
 
 
 def test_benchmark__follows_the_true_effects_whichever_allele_they_name(tmp_path):
     settings = {
         "study": "plain",
         "trials": 1,
-        "cohort": {"chromosomes": ["21", "22"], "simulation": {"people": 600, "length": 100_000}},
+        "cohort": {"chromosomes": ["21"], "simulation": {"people": 600, "length": 200_000}},
         "panel": {"size": [40]},
         "outcomes": {"count": [3]},
         "methods": ["ridge", "blup"],
@@ -136,8 +134,8 @@ def test_benchmark__follows_the_true_effects_whichever_allele_they_name(tmp_path
     }
 
     def accuracy(settings):
-        run(tmp_path, settings, f"results/{settings['study']}/metrics.tsv")
-        metrics = pd.read_csv(tmp_path / "results" / settings["study"] / "metrics.tsv", sep="\t")
+        run(tmp_path, settings, "results/plain/metrics.tsv")
+        metrics = pd.read_csv(tmp_path / "results" / "plain" / "metrics.tsv", sep="\t")
         return metrics[metrics["method"] == "blup"]["r2"].to_numpy()
 
     plain, private = accuracy(settings), tmp_path / "results" / "plain" / "private"
@@ -148,9 +146,9 @@ def test_benchmark__follows_the_true_effects_whichever_allele_they_name(tmp_path
     names = [f"{name}.txt.gz" for name in outcomes.names]
     for name, effects in zip(names, outcomes.effects[40], strict=True):
         write_score(tmp_path / name, turned, 3 * signs * effects)
-    assert (accuracy(told(settings, *names, study="told")) > plain + 0.01).all()
+    assert (accuracy(told(settings, *names)) > plain + 0.01).all()
     # One file that all may follow, and only the first outcome is of it.
     (tmp_path / "score.txt.gz").write_bytes((tmp_path / names[0]).read_bytes())
-    found = accuracy(told(settings, "score.txt.gz", study="one"))
+    found = accuracy(told(settings, "score.txt.gz"))
     assert found[0] > plain[0] + 0.01
     np.testing.assert_allclose(found[1:], plain[1:], atol=0.02)

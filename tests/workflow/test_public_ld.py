@@ -11,16 +11,16 @@ from dpgrs.io.haplotype_store import HaplotypeStore
 from dpgrs.privacy.ledger.ledger import Ledger
 from dpgrs.release.verify import verify_release
 from html_pages import Page
-from release_studies import RELEASE, bundle, copied_site, shared_site
+from release_studies import SHORT_RELEASE, bundle, copied_site, shared_site
 from study_runs import run
 
-SETTINGS = RELEASE | {
+SETTINGS = SHORT_RELEASE | {
     "study": "ld",
     "methods": ["blup-ld"],
     "outcomes": {"count": 3, "test_share": 0.5},
     "privacy": {"epsilon": 5, "ledger": "ledger.jsonl"},
     "evaluation": {"metrics": "charged", "epsilon": 2},
-    "release": RELEASE["release"] | {"audit_draws": 100},
+    "release": SHORT_RELEASE["release"] | {"audit_draws": 100},
 }
 pytestmark = pytest.mark.release
 
@@ -98,7 +98,8 @@ def test_release__accuracy_of_other_public_genotypes_is_another_request(copy, si
         (copy / "kept.txt").write_text("".join(f"{person}\n" for person in people_of(copy / "reference")[5:]))
     else:
         take_people_out_of_the_reference(copy)
-    end = run(copy, SETTINGS | {"study": "other", "public": public}).stdout
+    own = {"study": "other", "public": public, "release": SHORT_RELEASE["release"]}
+    end = run(copy, SETTINGS | own).stdout
     assert "Charged: epsilon" in end
     known = [request.identity for request in Ledger(copy / "ledger.jsonl").read().requests.values()]
     of_accuracy = [one["weights"]["ld"] for one in known if one["mechanism"] == "accuracy"]
@@ -107,7 +108,7 @@ def test_release__accuracy_of_other_public_genotypes_is_another_request(copy, si
 
 def test_release__hedged_draws_a_gram_matrix_and_says_how_much_public_genotypes_tell(copy):
     """Its draws are those of `blup`, of which public genotypes are no part; its weights are another fit."""
-    own = {"study": "hedged", "evaluation": {"metrics": "withheld"}, "release": RELEASE["release"]}
+    own = {"study": "hedged", "evaluation": {"metrics": "withheld"}, "release": SHORT_RELEASE["release"]}
     end = run(copy, SETTINGS | own | {"methods": "auto"}).stdout
     said = "`methods: auto` takes blup-hedged here"
     assert said in end

@@ -10,11 +10,11 @@ from dpgrs.privacy.ledger.ledger import Ledger
 from dpgrs.privacy.ledger.verify import verify_ledger
 from dpgrs.release.verify import verify_release
 from html_pages import Page
-from release_studies import CURATION, RELEASE, bundle, copied_site, make_ledger, shared_site
+from release_studies import CURATION, SHORT_RELEASE, bundle, copied_site, make_ledger, shared_site
 from study_runs import figures_reported, run
 
 K = 5
-CHOSEN = RELEASE | {
+CHOSEN = SHORT_RELEASE | {
     "study": "chosen",
     "methods": "k-blup",
     "screening": {"size": K, "share": 0.3},

@@ -8,13 +8,13 @@ import pytest
 
 from dpgrs.io.covariates import Covariates
 from dpgrs.release.verify import verify_release
-from release_studies import RELEASE, bundle, released_site
+from release_studies import SHORT_RELEASE, bundle, released_site
 from study_runs import run
 
 N_PEOPLE, N_REFERENCE, N_KEPT = 200, 60, 50  # the second as in `released_site`
 COVARIATES = {"file": "covariates.tsv", "scales": "scales.tsv", "pcs": 2}
-STUDY = RELEASE | {
-    "public": RELEASE["public"] | {"keep": "kept.txt"},
+STUDY = SHORT_RELEASE | {
+    "public": SHORT_RELEASE["public"] | {"keep": "kept.txt"},
     "covariates": COVARIATES,
     "evaluation": {"metrics": "public", "covariates": "reference.tsv"},
 }
@@ -90,7 +90,7 @@ def test_release__counts_of_people_are_for_the_operator_alone(site):
 
 def test_release__other_covariates_are_another_request(site):
     # What is spent leaves no room for it.
-    change = {"covariates": COVARIATES | {"pcs": 1}, "privacy": RELEASE["privacy"] | {"epsilon": 3.9}}
+    change = {"covariates": COVARIATES | {"pcs": 1}, "privacy": SHORT_RELEASE["privacy"] | {"epsilon": 3.9}}
     refused = run(site, STUDY | change, "--dry-run", check=False)
     assert refused.returncode != 0
     assert "`privacy.ledger`" in refused.stdout

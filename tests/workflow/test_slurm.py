@@ -13,13 +13,12 @@ from pathlib import Path
 import pytest
 
 from dpgrs.simulation.cohorts import simulate_cohort
-from release_studies import RELEASE, bundle, copied_site, released_site
+from release_studies import SHORT_RELEASE, bundle, copied_site, released_site
 from slurm_cluster import SlurmCluster, missing_requirement
 from study_runs import REPOSITORY, SMALL, results, run
 
 ONE = {"chromosomes": ["21"]}
 STUDY = SMALL | {"cohort": SMALL["cohort"] | ONE, "panel": {"size": 10}, "outcomes": {"count": 3}}
-ONE_CHROMOSOME = RELEASE | {"cohort": RELEASE["cohort"] | ONE}
 MISSING = missing_requirement()
 pytestmark = [pytest.mark.slurm, pytest.mark.skipif(MISSING is not None, reason=f"SLURM: {MISSING}")]
 
@@ -66,9 +65,9 @@ def test_slurm__same_bytes_as_local_run(cluster, tmp_path):
 def test_slurm__release_is_a_replay_of_a_local_one(cluster, tmp_path):
     """No executor may change an exact statistic: the ledger would refuse it, or it would be drawn anew."""
     (tmp_path / "site").mkdir()
-    with released_site(tmp_path / "site", ONE_CHROMOSOME, people=80) as site:
+    with released_site(tmp_path / "site", SHORT_RELEASE, people=80) as site:
         copy = copied_site(site, tmp_path / "copy")
-        run(copy, ONE_CHROMOSOME, *THROUGH_SLURM)
+        run(copy, SHORT_RELEASE, *THROUGH_SLURM)
         assert bundle(copy, "release") == bundle(site, "release")
         assert (copy / "ledger.jsonl").read_bytes() == (site / "ledger.jsonl").read_bytes()
     assert {job["JobState"] for job in cluster.finished_jobs()} == {"COMPLETED"}

@@ -1,5 +1,6 @@
 """The draws that a statement must list, held against what each method of a release draws."""
 
+import json
 from itertools import product
 
 import pytest
@@ -20,10 +21,11 @@ from dpgrs.release.draw_check import (
     ON_TURNED_ROWS,
     PUBLIC_LD,
     draw_problems,
+    effects_problems,
     ld_problems,
 )
 from dpgrs.release.verify import verify_release
-from forged_releases import edit_statement, seal
+from forged_releases import STATEMENT, edit_statement, seal
 from release_choices import make_chosen_release
 from release_data import OUTCOMES, make_bundle, make_events, make_statement, make_terms
 from screening_cohorts import N_VARIANTS, NAMES, cohort, frequencies
@@ -204,6 +206,42 @@ def test_ld_problems__public_genotypes_are_named_where_they_stand_for_a_draw():
         found("blup-hedged", []),
     ):
         assert len(forged) == 1
+
+
+def test_effects_problems__files_are_those_of_the_fit():
+    def found(stated, **fit):
+        inputs = [{"name": "site list", "value": "x"}]
+        inputs += [{"name": f"effects of {name}", "value": value} for name, value in stated]
+        return effects_problems({"public_inputs": inputs, "fit": {"lambda": 0.2} | fit})
+
+    one, other = "a" * 64, "b" * 64
+    both = {"effects": [one, other], "effect_names": ["height.txt", "all.txt"]}
+    assert found([]) == found([("height.txt", one), ("all.txt", other)], **both) == []
+    for forged in (
+        found([], **both),
+        found([("height.txt", one)]),
+        found([("height.txt", one)], **both),
+        found([("height.txt", other), ("all.txt", one)], **both),
+        found([("all.txt", other), ("height.txt", one)], **both),
+        found([("height.txt", one), ("all.txt", other), ("more.txt", one)], **both),
+        found([("height.txt", one)], effects=[one]),
+        found([("height.txt", one)], effect_names=["height.txt"]),
+        found([("height.txt", one)], effects=[one, other], effect_names=["height.txt"]),
+    ):
+        assert forged == ["the public inputs and the fit must name the same public effects"]
+
+
+def test_verify_release__finds_effects_that_no_input_names(tmp_path):
+    folder = make_bundle(tmp_path)
+    verify_release(folder)
+    fit = json.loads((folder / STATEMENT).read_text())["fit"] | {
+        "effects": ["a" * 64],
+        "effect_names": ["height.txt"],
+    }
+    edit_statement(folder, ["fit"], fit)
+    seal(folder)
+    with pytest.raises(DpgrsError, match="must name the same public effects"):
+        verify_release(folder)
 
 
 @pytest.mark.parametrize("entries", [1, 23, 25, 240])

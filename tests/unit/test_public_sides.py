@@ -161,6 +161,10 @@ def test_side_problems__a_definition_of_both_sides_is_found(tmp_path, protection
 def test_side_problems__projections_have_a_public_side(tmp_path):
     statement = statement_of(tmp_path, "full", method="reusecov-proj")
     assert side_problems(statement) == ["reusecov-proj must be under feature or label protection, got full"]
+    for protection in SIDES:
+        folder = tmp_path / protection
+        folder.mkdir()
+        assert side_problems(statement_of(folder, protection, method="reusecov-proj")) == []
 
 
 def test_side_problems__public_outcomes_are_one_file(tmp_path):
@@ -173,3 +177,59 @@ def test_side_problems__public_outcomes_are_one_file(tmp_path):
     statement = statement_of(folder, "label")
     statement["public_inputs"].append(statement["public_inputs"][-1] | {"value": "1" * 64})
     assert side_problems(statement) == []
+    statement["public_inputs"].append(statement["public_inputs"][-1])
+    assert any("each file by its SHA-256" in found for found in side_problems(statement))
+
+
+@pytest.mark.parametrize("digest", ["0" * 65, "0" * 63, "G" * 64])
+@pytest.mark.parametrize("protection", SIDES)
+def test_side_problems__digests_are_whole(tmp_path, protection, digest):
+    statement = statement_of(tmp_path, protection)
+    forged(statement, ("public_inputs", -1, "value"), digest)
+    (line,) = side_problems(statement)
+    assert line.endswith("each file by its SHA-256")
+
+
+@pytest.mark.parametrize("protection", SIDES)
+def test_side_problems__the_other_side_is_not_public_too(tmp_path, protection):
+    statement = statement_of(tmp_path, protection)
+    (other,) = {*SIDES} - {protection}
+    statement["public_inputs"].append(statement["public_inputs"][-1] | {"name": PUBLIC_SIDE[other]})
+    assert side_problems(statement) == [
+        f"the public inputs must not hold {PUBLIC_SIDE[other]} under {protection} protection"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("protection", "statistic"),
+    [("feature", "count"), ("feature", "outcome counts"), ("label", "count"), ("label", "gram")],
+)
+def test_side_problems__nothing_is_drawn_of_what_is_public(tmp_path, protection, statistic):
+    statement = statement_of(tmp_path, Protection(protection))
+    statement["mechanisms"].append(statement["mechanisms"][-1] | {"statistic": statistic})
+    assert side_problems(statement) == [
+        f"the mechanisms must not draw {statistic} under {protection} protection, where it is public"
+    ]
+
+
+def test_side_problems__of_one_unit_that_is_there_or_not(tmp_path):
+    """The words of add-remove, under full protection, are not those of replace-one."""
+    added = build_statement(make_content(tmp_path, make_terms(unit="person", rows="people")))
+    assert added["guarantee"]["neighbours"] == "add-remove"
+    assert side_problems(added) == []
+    folder = tmp_path / "replaced"
+    folder.mkdir()
+    replaced = statement_of(folder, "full")
+    for name in ("definition", "plain_language"):
+        told = added["guarantee"][name]
+        forged(added, ("guarantee", name), replaced["guarantee"][name])
+        assert len(side_problems(added)) == 1
+        forged(added, ("guarantee", name), told)
+
+
+@pytest.mark.parametrize("protection", SIDES)
+def test_side_problems__a_definition_that_defines_nothing_is_found(tmp_path, protection):
+    statement = statement_of(tmp_path, protection)
+    forged(statement, ("guarantee", "definition"), "It is private.")
+    (line,) = side_problems(statement)
+    assert line.startswith("the definition must be of the ")

@@ -1,4 +1,4 @@
-"""Check that a privacy statement lists every draw and all public genotypes that its method needs."""
+"""Check that a privacy statement lists every draw, and all public genotypes and effects of its fit."""
 
 import re
 from collections import Counter
@@ -69,6 +69,7 @@ ON_TURNED_ROWS = ("blup-steered", "blup-ld")
 # Those that take a public input: which.
 ON_PUBLIC_LD = ("blup-ld", "blup-hedged")
 PUBLIC_LD = "genotypes whose linkage disequilibrium the fit takes"
+OF_EFFECTS = "effects of "  # and the name of a file
 # Of methods of other packages, which say so themselves.
 BY_METHOD |= {point.name: point.load() for point in entry_points(group="dpgrs.draws")}
 ACCURACY = Draws("accuracy", Scope.BUDGET)
@@ -113,6 +114,26 @@ def ld_problems(statement):
         return []
     known = ", ".join(ON_PUBLIC_LD)
     return [f"the public inputs and the fit must name the same public genotypes, of {known} alone"]
+
+
+def effects_problems(statement):
+    """Check that a statement names the public effects of its fit, and no others.
+
+    Parameters
+    ----------
+    statement : dict that fits the schema.
+
+    Returns
+    -------
+    list of str, what is wrong: one line at most.
+    """
+    inputs = [(one["name"], one["value"]) for one in statement["public_inputs"]]
+    stated = [(name, value) for name, value in inputs if name.startswith(OF_EFFECTS)]
+    names, digests = (statement["fit"].get(key, []) for key in ("effect_names", "effects"))
+    of_fit = list(zip((OF_EFFECTS + name for name in names), digests, strict=False))
+    if stated == of_fit and len(names) == len(digests):
+        return []
+    return ["the public inputs and the fit must name the same public effects"]
 
 
 def _lacking(statement, draws):

@@ -15,7 +15,7 @@ from dpgrs.privacy.statement.statement import problems_of
 from dpgrs.release.claim_check import claim_problems
 from dpgrs.release.covariate_check import FILE as COVARIATES
 from dpgrs.release.covariate_check import covariate_problems
-from dpgrs.release.draw_check import draw_problems, ld_problems
+from dpgrs.release.draw_check import draw_problems, effects_problems, ld_problems
 from dpgrs.release.folder_check import (
     SUMS,
     digest_problems,
@@ -95,7 +95,7 @@ def verify_release(directory, *, reference=None):
     if statement is not None:
         problems += _name_problems(statement)
         problems += claim_problems(statement) + draw_problems(statement) + ld_problems(statement)
-        problems += side_problems(statement)
+        problems += effects_problems(statement) + side_problems(statement)
         problems += _choice_problems(statement)
         problems += _text_problems(statement, files)
         problems += covariate_problems(statement, files)

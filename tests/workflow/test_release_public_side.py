@@ -11,6 +11,7 @@ from dpgrs.errors import DpgrsError
 from dpgrs.io.files import file_digest
 from dpgrs.privacy.ledger.ledger import Ledger
 from dpgrs.privacy.noise.study_key import VARIABLE
+from dpgrs.privacy.statement.content import NOT_PROTECTED_UNDER, PUBLIC_SIDE
 from dpgrs.release.verify import verify_release
 from dpgrs.simulation.cohorts import simulate_cohort
 from forged_releases import edit_statement, seal
@@ -100,13 +101,19 @@ def test_release__changed_public_files_are_refused_before_any_job(site, tmp_path
 
 @pytest.mark.parametrize("protection", FILES)
 def test_verify_release__a_statement_that_claims_more_is_refused(site, tmp_path, protection):
-    for number, (keys, value) in enumerate(
+    other = "label" if protection == "feature" else "feature"
+    side, others = PUBLIC_SIDE[protection], PUBLIC_SIDE[other]
+    for number, (keys, value, reason) in enumerate(
         [
-            (("guarantee", "protection"), "full"),
-            (("guarantee", "protection"), "label" if protection == "feature" else "feature"),
-            (("guarantee", "neighbours"), "add-remove"),
-            (("public_inputs",), None),
-            (("not_protected",), ["Relatives."]),
+            (("guarantee", "protection"), "full", f"must not hold {side} under full protection"),
+            (("guarantee", "protection"), other, f"must hold {others}, each file by its SHA-256"),
+            (
+                ("guarantee", "neighbours"),
+                "add-remove",
+                f"neighbours must be replace-one under {protection} protection, got add-remove",
+            ),
+            (("public_inputs",), None, f"must hold {side}, each file by its SHA-256"),
+            (("not_protected",), ["Relatives."], f"must hold `{NOT_PROTECTED_UNDER[protection][0]}`"),
         ]
     ):
         forged = shutil.copytree(site / "results" / protection / "release", tmp_path / str(number))
@@ -115,5 +122,6 @@ def test_verify_release__a_statement_that_claims_more_is_refused(site, tmp_path,
             value = [one for one in stated if "of the people of the study" not in one["name"]]
         edit_statement(forged, keys, value)
         seal(forged)
-        with pytest.raises(DpgrsError, match="must not be trusted"):
+        with pytest.raises(DpgrsError, match="must not be trusted") as error:
             verify_release(forged)
+        assert reason in str(error.value)

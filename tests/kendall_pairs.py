@@ -5,12 +5,20 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from dpgrs.genotypes.bits import pack
+from dpgrs.genotypes.dosages import STEPS_PER_ALLELE
 from dpgrs.privacy.noise.base import data_digest
 from dpgrs.selection.dp_kendall import KendallRequest, TablePairs, genotype_pairs
 from row_enumeration import UNIT_OF_A_ROW
 
-KERNELS = {"haplotypes": ("bounded", "product"), "people": ("bounded", "product"), "table": ("sign", "sign")}
-FEATURE_VALUES = {"haplotypes": [0, 1], "people": [0, 1, 2], "table": [-1, 0, 2, 5]}
+OF_GENOTYPES = ("bounded", "product")
+KERNELS = dict.fromkeys(("haplotypes", "people", "dosages"), OF_GENOTYPES) | {"table": ("sign", "sign")}
+# Fractional dosages are in steps of 2^-12.
+FEATURE_VALUES = {
+    "haplotypes": [0, 1],
+    "people": [0, 1, 2],
+    "dosages": [0, 3001, 8192, 4096],
+    "table": [-1, 0, 2, 5],
+}
 
 
 def pair_sum(x, y, kernel):
@@ -23,8 +31,14 @@ def pair_sum(x, y, kernel):
 
 
 def packed(genotypes, rows):
-    """Pack (n_variants, n_rows) alleles or dosages 0, 1 and 2; return bits and options of the functions."""
+    """Pack (n_variants, n_rows) alleles or dosages 0, 1 and 2; return bits and options of the functions.
+
+    Of rows ``dosages``, fractional ones in steps, return these as functions take them.
+    """
     genotypes = np.asarray(genotypes)
+    if rows == "dosages":
+        options = {"n_haplotypes": 2 * genotypes.shape[1], "rows": "people"}
+        return (genotypes - STEPS_PER_ALLELE).astype(np.int16), options
     if rows == "people":
         alleles = np.stack([genotypes > 0, genotypes > 1], axis=-1)
         genotypes = alleles.reshape(len(genotypes), 2 * genotypes.shape[1])
@@ -43,7 +57,7 @@ def make_pairs(features, y, kind):
 def make_request(kind="people", **terms):
     """Ask for three features of a kind, or on other terms."""
     against_outcome, against_feature = KERNELS[kind]
-    rows = "people" if kind == "table" else kind
+    rows = "haplotypes" if kind == "haplotypes" else "people"
     defaults = {"n_choices": 3, "epsilon": 1.0, "rows": rows, "unit": UNIT_OF_A_ROW[rows]}
     kernels = {"against_outcome": against_outcome, "against_feature": against_feature}
     return KendallRequest(**defaults | kernels | terms)

@@ -65,6 +65,7 @@ class Study:
             haplotypes=lambda columns=None: bits,
             genotypes=lambda columns=None: bits,
             has_dosages=False,
+            is_table=False,
             of_size=lambda size: np.arange(size),
             n_haplotypes=2 * N_PEOPLE,
             n_samples=N_PEOPLE,

@@ -127,11 +127,11 @@ def test_sis_scores__another_bound_has_scores_of_its_own():
 def test_private_choices__test_rows_are_never_looked_at():
     data = cohort()
     kept = np.repeat(data.is_training, 2)
-    others = data.bits.copy()
+    others = data.genotypes.copy()
     alleles = np.unpackbits(others.view(np.uint8), axis=1, bitorder="little")
     alleles[:, : len(kept)][:, ~kept] ^= 1
     others = np.packbits(alleles, axis=1, bitorder="little").view(np.uint64)
-    changed = replace(data, bits=others)
+    changed = replace(data, genotypes=others)
     request = ask(epsilon=10.0)
     np.testing.assert_array_equal(choose(changed, request)[0], choose(data, request)[0])
     chosen, _ = choose(data, request)
@@ -290,10 +290,10 @@ def test_fit_chosen_rows__a_failed_check_is_a_status_and_no_weights():
 @pytest.mark.parametrize("method", ["blup", "bas", "tukey"])
 def test_fits__of_constant_variants_and_empty_outcomes_are_finite(method):
     data = cohort(n_people=300)
-    bits, Y = data.bits.copy(), data.Y.copy()
+    bits, Y = data.genotypes.copy(), data.Y.copy()
     bits[:3] = 0
     Y[0], Y[1, data.is_training] = np.nan, 1.0
-    data, request = replace(data, bits=bits, Y=Y), ask(epsilon=2.0)
+    data, request = replace(data, genotypes=bits, Y=Y), ask(epsilon=2.0)
     chosen, _ = choose(data, request)
     for picked in (chosen, np.array([[0, 1]] * 3)):
         found, _ = fit(data, picked, request, method)
@@ -313,10 +313,10 @@ def test_kendall_scores__chunks_of_outcomes_do_not_matter():
 def test_genotype_digest__marks_the_training_rows_alone():
     data = cohort("haplotypes")
     for is_marked in (True, False):
-        bits = data.bits.copy()
+        bits = data.genotypes.copy()
         row = np.flatnonzero(data.is_training == is_marked)[0]
         bits[0, row // 64] ^= np.uint64(1) << np.uint64(row % 64)
-        assert (replace(data, bits=bits).genotype_digest != data.genotype_digest) == is_marked
+        assert (replace(data, genotypes=bits).genotype_digest != data.genotype_digest) == is_marked
     fewer = data.is_training & (np.arange(len(data.is_training)) > np.flatnonzero(data.is_training)[0])
     assert replace(data, is_training=fewer).genotype_digest != data.genotype_digest
 
@@ -328,12 +328,12 @@ def test_source__is_of_the_training_rows_genotypes_and_outcome():
 
     data = cohort(n_people=50)
     # One person has no ALT allele and no outcome.
-    data.bits[:, 0] &= ~np.uint64(3)
+    data.genotypes[:, 0] &= ~np.uint64(3)
     data.is_training[0], data.Y[:, 0] = True, np.nan
-    others = [replace(data, bits=data.bits.copy(), Y=data.Y.copy()) for _ in range(4)]
+    others = [replace(data, genotypes=data.genotypes.copy(), Y=data.Y.copy()) for _ in range(4)]
     others[0].Y[1] *= 2
     others[1].Y[0] *= 2
-    others[2].bits[0, 0] ^= np.uint64(3)
+    others[2].genotypes[0, 0] ^= np.uint64(3)
     is_other = np.arange(50) > 0
     others[3] = replace(data, is_training=data.is_training & is_other)
     assert [groups(other) == groups(data) for other in others] == [True, False, False, False]

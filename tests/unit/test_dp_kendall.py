@@ -38,7 +38,7 @@ from kendall_pairs import (
 from ledger_requests import KEY
 from row_enumeration import RELATIONS
 
-RANGES = {"haplotypes": 1, "people": 2, "table": 1}
+RANGES = {"haplotypes": 1, "people": 2, "dosages": 8192, "table": 1}
 MISSING = np.nan
 every_kind = pytest.mark.parametrize("kind", list(KERNELS))
 
@@ -99,7 +99,7 @@ def test_round_scores__without_a_pair_are_zero(kind, y):
     score = RoundScores(make_pairs([[0, 1], [1, 0]], y, kind))
     # Two genotypes differ whatever the outcome, if both rows have one.
     with_feature = [-1, -1] if y == [2.0, 2.0] else [0, 0]
-    expected = Fraction(1, RANGES[kind] ** 2) if kind == "people" else 1
+    expected = Fraction(1, RANGES[kind] ** 2)
     assert in_taus(score, []) == [0, 0]
     assert in_taus(score, [0]) == [one * expected for one in with_feature]
 

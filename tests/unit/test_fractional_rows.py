@@ -1,4 +1,4 @@
-"""Rows of fractions for methods that read rows: those of calls are those of bits, and data make the noise."""
+"""Rows of fractions: of calls they give what bits give, and data make the noise."""
 
 from dataclasses import replace
 
@@ -7,9 +7,18 @@ import pytest
 
 from dpgrs.genotypes.dosages import STEPS_PER_ALLELE
 from dpgrs.linalg.statistics import half_units
-from dpgrs.methods.chosen import ScreeningData, fit_chosen_rows
+from dpgrs.methods.chosen import (
+    ScreeningData,
+    fit_chosen_exactly,
+    fit_chosen_rows,
+    private_choices,
+    private_chosen_statistics,
+)
+from dpgrs.methods.chosen_requests import ScreeningTerms, screened_request
 from dpgrs.methods.requests import PrivacyRequest
 from dpgrs.privacy.noise.sources import BenchmarkNoise
+from dpgrs.selection.dp_kendall import TablePairs, choose_privately
+from dpgrs.selection.registry import SELECTORS
 from random_cohorts import random_bits
 
 N_PEOPLE, N_VARIANTS = 60, 4
@@ -36,9 +45,9 @@ def test_digest__hangs_on_the_rows_that_are_trained_on_alone():
     trained, tested = (np.flatnonzero(data.is_training == side)[0] for side in (True, False))
 
     def moved(row):
-        entries = data.bits.copy()
+        entries = data.genotypes.copy()
         entries[2, row] += 1
-        return replace(data, bits=entries).genotype_digest
+        return replace(data, genotypes=entries).genotype_digest
 
     assert moved(tested) == data.genotype_digest
     assert moved(trained) != data.genotype_digest
@@ -69,3 +78,76 @@ def test_bas__is_that_of_its_rows(coding):
     ]
     assert np.array_equal(*found)
     assert found[0].any()
+
+
+def screened(selector, epsilon=5.0):
+    relation = {"neighbours": "add-remove", "unit": "person", "rows": "people"}
+    sizes = {"n_variants": N_VARIANTS, "n_outcomes": 1, "outcome_bound": 3.0}
+    request = PrivacyRequest(epsilon=epsilon, delta=1e-5, **relation, **sizes)
+    terms = ScreeningTerms(n_choices=2, share=0.5, selector=selector)
+    return screened_request(request, terms, frequency=np.full(N_VARIANTS, 0.5))
+
+
+@pytest.mark.parametrize("selector", list(SELECTORS))
+def test_choices_and_sums__of_calls_are_those_of_bits(selector):
+    """Also where noise decides what is chosen, but for DP-SIS, whose draws go by the grid of its scores."""
+    bits, fractions = both()
+    # Of the same data the same noise is drawn; fractions have a digest of their own.
+    object.__setattr__(fractions, "genotype_digest", bits.genotype_digest)
+    drawn, epsilons = [], (1e4,) if selector == "sis" else (1.0, 1e4)
+    for data in (bits, fractions):
+        for epsilon in epsilons:
+            request = screened(selector, epsilon)
+            options = {"noise": BenchmarkNoise(1, "test", 1), "outcome_names": ["y"]}
+            chosen, events = private_choices(data, **request.choosing, **options)
+            options |= {"request": request.statistics, "frequency": np.full(N_VARIANTS, 0.5)}
+            rest = private_chosen_statistics(data, chosen, **options)
+            drawn.append((chosen.tolist(), rest.gram.tolist(), rest.cross.tolist(), rest.n, len(events)))
+    assert drawn[: len(epsilons)] == drawn[len(epsilons) :]
+
+
+def test_sis_scores__of_calls_are_those_of_bits():
+    ours, fractional = (data.sis_scores(2.0) for data in both())
+    assert np.array_equal(ours.values * ours.step, fractional.values * fractional.step)
+    assert (ours.entry_bound, ours.rows) == (fractional.entry_bound, fractional.rows)
+
+
+def test_pairs__of_a_table_compare_orders():
+    _, data = both()
+    (pairs,) = replace(data, is_table=True).pairs
+    own = TablePairs(data.genotypes.astype(float) ** 3, data.Y[0])
+    assert pairs.outcome_scores.tolist() == own.outcome_scores.tolist()
+    assert pairs.feature_scores(1).tolist() == own.feature_scores(1).tolist()
+
+
+def test_choices__of_a_table_have_the_noise_of_orders():
+    """The request is about genotypes, whose scores move less: what is drawn is for those of a table."""
+    _, data = both()
+    request = screened("kendall").choices
+    seen = []
+
+    class Source:
+        def choose_in_rounds(self, *arguments, sensitivity, **options):
+            seen.append(sensitivity.value)
+            return
+
+    for one in (data, replace(data, is_table=True)):
+        choose_privately(one, 0, request=request, noise=Source(), outcome_bound=3.0)
+    assert seen == [2.0, 3.0]
+
+
+@pytest.mark.parametrize("is_table", [False, True])
+def test_fits__on_chosen_columns_find_the_cause(is_table):
+    """Of 400 rows of real numbers one column is the outcome."""
+    rng = np.random.default_rng(7)
+    columns = rng.integers(-4096, 4097, (N_VARIANTS, 400)).astype(np.int16)
+    Y = columns[[2]] / 4096 * np.sqrt(3)
+    data = ScreeningData(columns, Y, np.ones(400, dtype=bool), 800, "people", is_table=is_table)
+    data = replace(data, sample_id=np.arange(400).astype(str))
+    for selector in SELECTORS:
+        request = screened(selector, 1e4)
+        options = {"noise": BenchmarkNoise(1, "test", 1), "outcome_names": ["y"]}
+        chosen, _ = private_choices(data, **request.choosing, **options)
+        assert 2 in chosen, selector
+        fit = fit_chosen_exactly(data, chosen)
+        assert fit.weights[0, 2] == pytest.approx(np.sqrt(3))

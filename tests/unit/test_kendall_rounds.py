@@ -86,6 +86,7 @@ ATTACKS = [
     ("haplotypes", 3, 2, 1, "haplotype"),
     ("haplotypes", 4, 1, 2, "person"),
     ("people", 3, 1, 1, "person"),
+    ("dosages", 3, 1, 1, "person"),
     ("table", 3, 1, 1, "person"),
 ]
 
@@ -105,6 +106,7 @@ def test_claim__of_later_rounds_holds_on_all_small_data(kind, n_rows, n_chosen, 
         ("haplotypes", 5, 1, "haplotype"),
         ("haplotypes", 5, 2, "person"),
         ("people", 4, 1, "person"),
+        ("dosages", 4, 1, "person"),
         ("table", 4, 1, "person"),
     ],
 )

@@ -23,9 +23,9 @@ from row_enumeration import RELATIONS, UNIT_OF_A_ROW
 
 KERNELS = ["bounded", "product", "sign"]
 ROW = {"rows": "people", "unit": "person"}
-GENOTYPES = {"haplotypes": (0, 1), "people": (0, 1, 2)}
-RANGES = {"haplotypes": 1, "people": 2}
-GENOTYPE_CASES = [("haplotypes", 5), ("people", 4)]  # and the largest number of rows
+GENOTYPES = {"haplotypes": (0, 1), "people": (0, 1, 2), "dosages": (0, 3001, 8192)}
+RANGES = {"haplotypes": 1, "people": 2, "dosages": 8192}
+GENOTYPE_CASES = [("haplotypes", 5), ("people", 4), ("dosages", 4)]  # and the largest number of rows
 
 
 def bounded(X, Y, kind):

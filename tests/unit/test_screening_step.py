@@ -42,9 +42,10 @@ class Files:
         data = cohort(rows)
         ranks = np.array([7, 0, 1, 5, 2, 6, 3, 4])
         panel = SimpleNamespace(
-            haplotypes=lambda columns: data.bits[columns],
-            genotypes=lambda columns: data.bits[columns],
+            haplotypes=lambda columns: data.genotypes[columns],
+            genotypes=lambda columns: data.genotypes[columns],
             has_dosages=False,
+            is_table=False,
             of_size=lambda size: np.flatnonzero(ranks < size),
             n_haplotypes=data.n_haplotypes,
             sample_id=np.array([f"P{number}" for number in range(data.n_haplotypes // 2)]),

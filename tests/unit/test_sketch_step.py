@@ -22,6 +22,7 @@ PANEL = SimpleNamespace(
     haplotypes=lambda columns=slice(None): BITS[columns],
     genotypes=lambda columns=slice(None): BITS[columns],
     has_dosages=False,
+    is_table=False,
     of_size=lambda size: np.arange(1, 1 + size),
     n_haplotypes=N_HAPLOTYPES,
     n_variants=D,

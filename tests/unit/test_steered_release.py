@@ -62,7 +62,7 @@ def test_exact__sums_rows_within_their_bounds_by_brute_force(study, method, boun
         np.rint(rng.standard_normal((3, N_VARIANTS)) * 2**24) / 2**24, np.arange(3), np.zeros(4)
     )
     found = exact["rows"].sums(turned)
-    bits, options = data.rows(N_VARIANTS).bits, {"n_haplotypes": 2 * N_PEOPLE, "rows": "people"}
+    bits, options = data.rows(N_VARIANTS).genotypes, {"n_haplotypes": 2 * N_PEOPLE, "rows": "people"}
     if bounds == "tight":
         row_norm = one.request.row_norm
         X = frequency_rows(bits, data.frequency(N_VARIANTS), row_norm=row_norm, **options)

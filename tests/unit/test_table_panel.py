@@ -48,6 +48,7 @@ def panel_of(path, table, ranges=(LOW, HIGH, CENTRE), **options):
 def test_panel__entries_are_the_values_within_their_ranges(tmp_path):
     table = random_table()
     panel = panel_of(tmp_path / "panel.zarr", table)
+    assert panel.is_table
     middle, half = (LOW + HIGH) / 2, HIGH / 2 - LOW / 2
     wanted = np.clip((table.values - middle) / half, -1, 1)
     entries = panel.genotypes().T * DOSAGE_STEP

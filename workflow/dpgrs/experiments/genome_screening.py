@@ -88,7 +88,7 @@ def _choices(data, selector, settings, key):
     share = SHARE - COUNT_SHARE * SELECTORS[selector].counts_units
     terms = ScreeningTerms(n_choices=k, share=share, selector=selector, count_share=COUNT_SHARE)
     for epsilon in settings["epsilon"]:
-        whole = PrivacyRequest(n_variants=len(data.bits), n_outcomes=1, epsilon=epsilon / SHARE, **TERMS)
+        whole = PrivacyRequest(n_variants=len(data.genotypes), n_outcomes=1, epsilon=epsilon / SHARE, **TERMS)
         chosen, _ = private_choices(
             data,
             **request_of_rows(whole, terms).choosing,

@@ -13,6 +13,8 @@ from dpgrs.io.haplotype_store import HaplotypeStore, StoreWriter
 from dpgrs.public_random import uniforms
 from dpgrs.types import Rows
 
+TABLE_KIND = "table"  # of the options of a panel that `dpgrs.io.table_panel` wrote
+
 
 class Panel(HaplotypeStore):
     """A haplotype store of the study's variants, in genome order, from which smaller panels are taken.
@@ -37,6 +39,11 @@ class Panel(HaplotypeStore):
     @cached_property
     def frequency(self):
         return self._read("variant_frequency")
+
+    @property
+    def is_table(self):
+        """Whether its columns are those of a table of real numbers."""
+        return self.attributes.get("options", {}).get("kind") == TABLE_KIND
 
     def genotypes(self, selection=slice(None)):
         """Return the genotypes of variants as `dpgrs.linalg` takes them.

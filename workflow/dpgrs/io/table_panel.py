@@ -11,7 +11,7 @@ import pandas as pd
 from dpgrs.genotypes.bits import pack
 from dpgrs.genotypes.dosages import dosage_steps, hard_calls
 from dpgrs.io.haplotype_store import StoreWriter, rows_per_batch
-from dpgrs.io.panel import thinning_rank
+from dpgrs.io.panel import TABLE_KIND, thinning_rank
 
 CONTIG = "table"
 
@@ -47,7 +47,7 @@ def write_table_panel(path, table, ranges, *, size, seed):
         writer.add_variant_array("variant_rank", rank[taken])
         writer.add_variant_array("variant_frequency", (centre - low) / (high - low))
         counts = {"n_variants": writer.n_variants, "n_usable": len(rank), "n_clipped": n_clipped}
-        writer.attributes.update(source=[str(table.path)], options={"kind": CONTIG}, counts=counts)
+        writer.attributes.update(source=[str(table.path)], options={"kind": TABLE_KIND}, counts=counts)
     return counts
 
 

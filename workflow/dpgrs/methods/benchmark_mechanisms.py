@@ -85,7 +85,7 @@ class SketchedStatistics(OwnStatistics):
         n_units = int(np.count_nonzero(data.is_training)) // request.rows_per_unit
         terms = SketchRequest(**asdict(request), n_units=n_units, n_chosen=max(1, round(share * n_units)))
         return private_sketch(
-            data.bits,
+            data.genotypes,
             cross,
             noise.sample_without_replacement(n_units, name="the sketch", n_chosen=terms.n_chosen),
             n_haplotypes=data.n_haplotypes,

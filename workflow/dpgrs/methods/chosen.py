@@ -30,8 +30,8 @@ from dpgrs.methods.reusecov import (
 )
 from dpgrs.methods.row_fits import fit_rows
 from dpgrs.privacy.noise.base import data_digest
-from dpgrs.selection.dp_kendall import genotype_pairs
-from dpgrs.selection.dp_sis import genotype_sis_scores
+from dpgrs.selection.dp_kendall import TablePairs, genotype_pairs
+from dpgrs.selection.dp_sis import genotype_sis_scores, table_sis_scores
 from dpgrs.selection.registry import SELECTORS, named
 from dpgrs.types import Coding, Rows
 
@@ -47,27 +47,29 @@ class ScreeningData:
 
     Attributes
     ----------
-    bits : (n_variants, n_words) uint64, or (n_variants, n_rows) int16 dosages, for what reads rows alone.
+    genotypes : (n_variants, n_words) uint64 bits; of dosages and of a table (n_variants, n_rows) int16.
     Y : (n_outcomes, n_rows) float64, NaN where missing and outside the training.
     is_training : (n_rows,) bool
     n_haplotypes : int
     rows : Rows
     sample_id : (n_people,) str, by which two-stage puts people into groups; None where nothing does.
     prevalence : (n_outcomes,) float64, public, of 0/1 outcomes, NaN of others; None takes all as normal.
+    is_table : bool, whether the columns are those of a table, of which DPKendall compares the order alone.
     """
 
-    bits: np.ndarray
+    genotypes: np.ndarray
     Y: np.ndarray
     is_training: np.ndarray
     n_haplotypes: int
     rows: Rows
     sample_id: np.ndarray | None = None
     prevalence: np.ndarray | None = None
+    is_table: bool = False
 
     @cached_property
     def training_rows(self):
         """The training rows of all variants in `half` coding: (n_training, n_variants) float64."""
-        return self.rows_of(np.arange(len(self.bits)), self.is_training)
+        return self.rows_of(np.arange(len(self.genotypes)), self.is_training)
 
     def slopes(self, n_outcomes, *, bound, norm):
         """Return what clips leave of the effects on each of the first outcomes, (n_outcomes,) float64."""
@@ -84,21 +86,29 @@ class ScreeningData:
 
     @cached_property
     def pairs(self):
-        """The GenotypePairs of every outcome, a list: all are scored at once."""
-        return genotype_pairs(self.bits, self.Y, n_haplotypes=self.n_haplotypes, rows=self.rows)
+        """The GenotypePairs of every outcome, a list: all are scored at once. Of a table its TablePairs."""
+        if self.is_table:
+            return [TablePairs(self.genotypes, y, rows=self.rows) for y in self.Y]
+        return genotype_pairs(self.genotypes, self.Y, n_haplotypes=self.n_haplotypes, rows=self.rows)
 
     def sis_scores(self, outcome_bound):
         """Return the SisScores of every outcome, clipped at a public bound: all are scored at once."""
         if outcome_bound not in self._sis_scores:
-            self._sis_scores[outcome_bound] = genotype_sis_scores(
-                self.bits,
-                self.Y,
-                n_haplotypes=self.n_haplotypes,
-                rows=self.rows,
-                outcome_bound=outcome_bound,
-                is_selected=self.is_training,
-            )
+            self._sis_scores[outcome_bound] = self._score_by_sis(outcome_bound)
         return self._sis_scores[outcome_bound]
+
+    def _score_by_sis(self, outcome_bound):
+        if is_fractional(self.genotypes):
+            Y = self.Y[:, self.is_training]
+            return table_sis_scores(self.training_rows, Y, column_bounds=1.0, outcome_bound=outcome_bound)
+        return genotype_sis_scores(
+            self.genotypes,
+            self.Y,
+            n_haplotypes=self.n_haplotypes,
+            rows=self.rows,
+            outcome_bound=outcome_bound,
+            is_selected=self.is_training,
+        )
 
     @cached_property
     def _sis_scores(self):
@@ -107,10 +117,10 @@ class ScreeningData:
     @cached_property
     def genotype_digest(self):
         """The digest of the training rows' genotypes, str."""
-        if is_fractional(self.bits):
-            return data_digest(self.bits * self.is_training, self.is_training)
+        if is_fractional(self.genotypes):
+            return data_digest(self.genotypes * self.is_training, self.is_training)
         selected = selected_haplotypes(self.is_training, n_haplotypes=self.n_haplotypes, rows=self.rows)
-        return data_digest(self.bits & pack(selected), self.is_training)
+        return data_digest(self.genotypes & pack(selected), self.is_training)
 
     def source(self, noise, name, number):
         """Return the source of all that is drawn for one outcome of that name and number."""
@@ -120,7 +130,7 @@ class ScreeningData:
     def rows_of(self, chosen, is_selected):
         """Return the rows of chosen variants in `half` coding: (n_selected, n_choices) float64."""
         options = {"n_haplotypes": self.n_haplotypes, "rows": self.rows, "is_selected": is_selected}
-        return coded_rows(self.bits[chosen], **options)
+        return coded_rows(self.genotypes[chosen], **options)
 
     def n_known(self, number):
         """Return on how many training rows an outcome is known, (1,) int64."""
@@ -138,10 +148,10 @@ class ScreeningData:
         """
         options = {"n_haplotypes": self.n_haplotypes, "rows": self.rows, "is_selected": self.is_training}
         clips = {"bound": request.outcome_bound, "row_norm": request.outcome_norm}
-        bits, Y = self.bits[chosen], grid_outcomes(self.Y[number : number + 1], **clips)
+        genotypes, Y = self.genotypes[chosen], grid_outcomes(self.Y[number : number + 1], **clips)
         if request.coding == Coding.HALF:
-            return gram(bits, **options), cross_product(bits, Y, **options)
-        return clipped_statistics(bits, frequency[chosen], Y, row_norm=request.row_norm, **options)
+            return gram(genotypes, **options), cross_product(genotypes, Y, **options)
+        return clipped_statistics(genotypes, frequency[chosen], Y, row_norm=request.row_norm, **options)
 
 
 @dataclass(frozen=True)
@@ -310,8 +320,8 @@ def fit_chosen_rows(method, data, chosen, *, request, noise, outcome_names, freq
     -------
     As `fit_rows`, for every outcome.
     """
-    weights, at_means, fits = np.zeros((len(chosen), len(data.bits))), np.empty(len(chosen)), []
-    origin, norm = np.zeros(len(data.bits)), row_norm_of_half(chosen.shape[1], rows=data.rows)
+    weights, at_means, fits = np.zeros((len(chosen), len(data.genotypes))), np.empty(len(chosen)), []
+    origin, norm = np.zeros(len(data.genotypes)), row_norm_of_half(chosen.shape[1], rows=data.rows)
     if frequency is not None:
         origin, norm = column_moments(frequency, rows=data.rows)[0], request.row_norm
     for number, (own, name) in enumerate(zip(chosen, outcome_names, strict=True)):
@@ -336,10 +346,10 @@ def fit_chosen_exactly(data, chosen):
     -------
     LinearFit, as from `fit_chosen`.
     """
-    weights, at_means = np.zeros((len(chosen), len(data.bits))), np.empty(len(chosen))
+    weights, at_means = np.zeros((len(chosen), len(data.genotypes))), np.empty(len(chosen))
     for number, own in enumerate(chosen):
         is_known = ~np.isnan(data.Y[number])
         X = data.rows_of(own, is_known)
         design = np.column_stack([X, np.ones(len(X))])
         *weights[number, own], at_means[number] = np.linalg.lstsq(design, data.Y[number, is_known])[0]
-    return LinearFit(weights, np.zeros(len(data.bits)), at_means, chosen=np.sort(chosen, axis=1))
+    return LinearFit(weights, np.zeros(len(data.genotypes)), at_means, chosen=np.sort(chosen, axis=1))

@@ -112,7 +112,7 @@ class Method:
 
     def takes_fractions(self, mode):
         """Whether it can be fitted on dosages or columns of a table; of rows in a benchmark alone."""
-        return self.takes_covariates or (self.reads_rows and not self.is_screened and mode == "benchmark")
+        return self.takes_covariates or (self.draws_from_rows and mode == "benchmark")
 
     @property
     def all_audited(self):

@@ -37,7 +37,7 @@ class SteeredStatistics(SharedStatistics):
         Y = clipped_outcomes(values, n_shared=request.n_outcomes, **bounds)
         is_clipped = request.coding == Coding.FREQUENCY
         rows = SteerableRows(
-            own.bits,
+            own.genotypes,
             Y,
             own.n_haplotypes,
             own.rows,

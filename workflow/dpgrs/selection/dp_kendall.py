@@ -9,7 +9,7 @@ References
    selection. NeurIPS.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import ClassVar
@@ -23,6 +23,7 @@ from dpgrs.privacy.sensitivity import Sensitivity, kendall_sensitivity
 from dpgrs.selection.kendall import (
     feature_scores,
     genotype_scores,
+    range_of,
     rank_weights,
 )
 from dpgrs.types import Composition, Neighbours, PairKernel, Protection, Rows, Selection, Unit
@@ -97,7 +98,7 @@ class GenotypePairs:
 
     Attributes
     ----------
-    bits : (n_variants, n_words) uint64
+    genotypes : (n_variants, n_words) uint64, or (n_variants, n_rows) int16 dosages.
     outcome_scores : (n_variants,) int64, from `genotype_scores`.
     n_haplotypes : int
     rows : Rows
@@ -111,7 +112,7 @@ class GenotypePairs:
 
     against_outcome: ClassVar = PairKernel.BOUNDED
     against_feature: ClassVar = PairKernel.PRODUCT
-    bits: np.ndarray
+    genotypes: np.ndarray
     outcome_scores: np.ndarray
     n_haplotypes: int
     rows: Rows
@@ -123,7 +124,7 @@ class GenotypePairs:
         n_rows = self.n_haplotypes if Rows(self.rows) == Rows.HAPLOTYPES else self.n_haplotypes // 2
         if (mask.dtype, mask.shape) != (np.dtype(bool), (n_rows,)):
             raise UsageError("`is_selected` must be a truth value for each row. Say which have the outcome.")
-        if np.shape(self.outcome_scores) != (len(self.bits),):
+        if np.shape(self.outcome_scores) != (len(self.genotypes),):
             raise UsageError(
                 "`outcome_scores` must be one row of a score for each variant. Score all of them."
             )
@@ -136,7 +137,7 @@ class GenotypePairs:
     @property
     def pair_range(self):
         """The number of units that a pair of rows adds at most to a score with the outcome."""
-        return 1 if Rows(self.rows) == Rows.HAPLOTYPES else 2
+        return range_of(self.genotypes, rows=self.rows)
 
     @property
     def feature_range(self):
@@ -146,7 +147,7 @@ class GenotypePairs:
     def feature_scores(self, number):
         """Compare all features with one of them: (n_variants,) int64."""
         options = {"n_haplotypes": self.n_haplotypes, "rows": self.rows, "is_selected": self.is_selected}
-        return feature_scores(self.bits, self.bits[number], **options)
+        return feature_scores(self.genotypes, self.genotypes[number], **options)
 
 
 class TablePairs:
@@ -154,7 +155,7 @@ class TablePairs:
 
     Parameters
     ----------
-    features : (n_features, n_rows) float64, without NaN.
+    features : (n_features, n_rows) numbers that float64 holds, without NaN.
     outcome : (n_rows,) float64, NaN where missing.
     rows : Rows, what a row of the table is.
     """
@@ -182,12 +183,12 @@ class TablePairs:
         return sign_scores(self._features, against)
 
 
-def genotype_pairs(bits, Y, *, n_haplotypes, rows):
+def genotype_pairs(genotypes, Y, *, n_haplotypes, rows):
     """Compare genotypes with all outcomes at once.
 
     Parameters
     ----------
-    bits : (n_variants, n_words) uint64
+    genotypes : (n_variants, n_words) uint64, or (n_variants, n_rows) int16 dosages.
     Y : (n_outcomes, n_rows) float64, NaN where missing.
     n_haplotypes : int
     rows : Rows
@@ -201,9 +202,10 @@ def genotype_pairs(bits, Y, *, n_haplotypes, rows):
     UsageError
         As `genotype_scores`.
     """
-    scores = genotype_scores(bits, rank_weights(Y), n_haplotypes=n_haplotypes, rows=rows)
+    scores = genotype_scores(genotypes, rank_weights(Y), n_haplotypes=n_haplotypes, rows=rows)
     return [
-        GenotypePairs(bits, own, n_haplotypes, rows, ~np.isnan(y)) for own, y in zip(scores, Y, strict=True)
+        GenotypePairs(genotypes, own, n_haplotypes, rows, ~np.isnan(y))
+        for own, y in zip(scores, Y, strict=True)
     ]
 
 
@@ -330,8 +332,10 @@ def _require_exact(pairs, n_choices):
 
 
 def choose_privately(data, number, *, request, noise, outcome_bound):
-    """Choose for one outcome of a study, by its number."""
-    return private_kendall(data.pairs[number], request=request, noise=noise)
+    """Choose for one outcome of a study, by its number, with the kernels of what its columns are."""
+    pairs = data.pairs[number]
+    own = replace(request, against_outcome=pairs.against_outcome, against_feature=pairs.against_feature)
+    return private_kendall(pairs, request=own, noise=noise)
 
 
 def choose_exactly(data, number, *, n_choices, outcome_bound):

@@ -1,7 +1,7 @@
 """Kendall statistics of genotypes as exact integers (docs/screening.md).
 
 A *score* sums a kernel over all pairs of rows, an integer in units of 1/range or 1/range^2. The range is
-1 for haplotypes and 2 for people.
+1 for haplotypes and 2 for people, of fractional dosages 2 alleles in steps (`range_of`).
 
 - `bounded`, a genotype x against anything that has an order: (x_i - x_k)/range sign(y_i - y_k);
 - `product`, two genotypes: (x_i - x_k) (z_i - z_k)/range^2.
@@ -14,7 +14,8 @@ import numpy as np
 
 from dpgrs.errors import UsageError
 from dpgrs.genotypes.bits import pack, unpack
-from dpgrs.linalg.statistics import VARIANT_BLOCK, phases_swapped, selected_haplotypes
+from dpgrs.genotypes.dosages import LARGEST_DOSAGE, STEPS_PER_ALLELE
+from dpgrs.linalg.statistics import VARIANT_BLOCK, is_fractional, phases_swapped, selected_haplotypes
 from dpgrs.types import Rows
 
 # Integers up to here are exact, and so are sums of products of which no partial sum is larger, in any order.
@@ -69,12 +70,25 @@ def rank_weights(Y):
     return weights
 
 
-def genotype_scores(bits, weights, *, n_haplotypes, rows):
+def range_of(genotypes, *, rows):
+    """Return the public range of a genotype in the integers that scores are made of, an int.
+
+    Parameters
+    ----------
+    genotypes : (n_variants, n_words) uint64, or (n_variants, n_rows) int16 dosages.
+    rows : Rows
+    """
+    if is_fractional(genotypes):
+        return LARGEST_DOSAGE
+    return 1 if Rows(rows) == Rows.HAPLOTYPES else 2
+
+
+def genotype_scores(genotypes, weights, *, n_haplotypes, rows):
     """Compare variants with outcomes, kernel `bounded`.
 
     Parameters
     ----------
-    bits : (n_variants, n_words) uint64
+    genotypes : (n_variants, n_words) uint64, or (n_variants, n_rows) int16 dosages.
     weights : (n_outcomes, n_rows) int64, as `rank_weights` gives.
     n_haplotypes : int
     rows : Rows
@@ -88,25 +102,30 @@ def genotype_scores(bits, weights, *, n_haplotypes, rows):
     UsageError
         If range n_rows^2/4 is above `LARGEST_EXACT`.
     """
-    is_person = Rows(rows) == Rows.PEOPLE
-    weights = weights.astype(_exact_type(weights.shape[1], 2 if is_person else 1))
-    scores = np.empty((len(weights), len(bits)), dtype=np.int64)
-    for start in range(0, len(bits), VARIANT_BLOCK):
+    weights = weights.astype(_exact_type(weights.shape[1], range_of(genotypes, rows=rows)))
+    scores = np.empty((len(weights), len(genotypes)), dtype=np.int64)
+    for start in range(0, len(genotypes), VARIANT_BLOCK):
         block = slice(start, start + VARIANT_BLOCK)
-        alleles = unpack(bits[block], n_haplotypes)
-        if is_person:
-            alleles = alleles[:, 0::2] + alleles[:, 1::2]
-        scores[:, block] = weights @ alleles.T.astype(weights.dtype)
+        counts = _alleles(genotypes[block], n_haplotypes=n_haplotypes, rows=rows)
+        scores[:, block] = weights @ counts.T.astype(weights.dtype)
     return scores
 
 
-def feature_scores(bits, feature, *, n_haplotypes, rows, is_selected=None):
+def _alleles(genotypes, *, n_haplotypes, rows):
+    """Return how many alleles each row carries, (n_variants, n_rows) from 0 to `range_of`."""
+    if is_fractional(genotypes):
+        return genotypes + np.int16(STEPS_PER_ALLELE)
+    alleles = unpack(genotypes, n_haplotypes)
+    return alleles if Rows(rows) == Rows.HAPLOTYPES else alleles[:, 0::2] + alleles[:, 1::2]
+
+
+def feature_scores(genotypes, feature, *, n_haplotypes, rows, is_selected=None):
     """Compare variants with one variant, kernel `product`: a column of the centred Gram matrix.
 
     Parameters
     ----------
-    bits : (n_variants, n_words) uint64
-    feature : (n_words,) uint64, the one variant.
+    genotypes : (n_variants, n_words) uint64, or (n_variants, n_rows) int16 dosages.
+    feature : (n_words,) uint64 or (n_rows,) int16, the one variant.
     n_haplotypes : int
     rows : Rows
     is_selected : (n_rows,) bool, rows that take part: those with the outcome that features are chosen for.
@@ -116,16 +135,30 @@ def feature_scores(bits, feature, *, n_haplotypes, rows, is_selected=None):
     -------
     (n_variants,) int64
     """
+    if is_fractional(genotypes):
+        return _dosage_products(genotypes, feature, slice(None) if is_selected is None else is_selected)
     selected = pack(selected_haplotypes(is_selected, n_haplotypes=n_haplotypes, rows=rows))
     feature = feature & selected
     factors = [selected, feature]
     if Rows(rows) == Rows.PEOPLE:
         # sum (a1 + a2)(b1 + b2): the two alleles of a person meet straight and crosswise.
         factors.append(phases_swapped(feature))
-    counts = np.array([np.bitwise_count(words & bits).sum(axis=1, dtype=np.int64) for words in factors])
+    counts = np.array([np.bitwise_count(words & genotypes).sum(axis=1, dtype=np.int64) for words in factors])
     n_selected, n_carried = np.bitwise_count([selected, feature]).sum(axis=1, dtype=np.int64)
     n_rows = n_selected // (len(factors) - 1)
     return n_rows * counts[1:].sum(axis=0) - n_carried * counts[0]
+
+
+def _dosage_products(genotypes, feature, keep):
+    other = feature[keep].astype(np.float64)
+    scores = np.empty(len(genotypes), dtype=np.int64)
+    for start in range(0, len(genotypes), VARIANT_BLOCK):
+        block = slice(start, start + VARIANT_BLOCK)
+        own = genotypes[block][:, keep].astype(np.float64)
+        # Entries are at most 2^12: integers below 2^53, exact in every order.
+        joint, sums = (own @ other).astype(np.int64), own.sum(axis=1).astype(np.int64)
+        scores[block] = len(other) * joint - int(other.sum()) * sums
+    return scores
 
 
 def correlations(scores, n_rows, *, pair_range):

@@ -170,6 +170,7 @@ class TrainingData:
                 outcomes.rows,
                 panel.sample_id,
                 outcomes.prevalence,
+                panel.is_table,
             )
             self._rows[n_variants] = ScreeningData(genotypes, Y, *terms)
         return self._rows[n_variants]

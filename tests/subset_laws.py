@@ -4,6 +4,8 @@ from itertools import combinations
 
 import numpy as np
 
+from dpgrs.experiments.errata_choices import printed_classes
+
 
 def all_sets(n, k):
     return list(combinations(range(n), k))
@@ -18,22 +20,6 @@ def utilities(scores, k, *, rate, gamma):
         for chosen in all_sets(len(scores), k)
     ]
     return rate * (gamma * np.array(worst, dtype=float) - (1 - gamma) * np.array(best, dtype=float))
-
-
-def tickets(scores, k, *, rate, gamma):
-    """Return the sets of the classes as the paper prints them, and their utilities.
-
-    A class holds the best h entries, the t-th and any k - h - 1 of the t - h - 1 between.
-    """
-    order = np.argsort(-np.asarray(scores), kind="stable")
-    x = np.asarray(scores, dtype=float)[order]
-    drawn, values = [], []
-    for head in range(k):
-        for tail in [k] * (head == k - 1) + list(range(k + 1, len(x) + 1)):
-            for body in combinations(range(head, tail - 1), k - head - 1):
-                drawn.append(tuple(sorted(order[[*range(head), *body, tail - 1]].tolist())))
-                values.append(rate * (gamma * x[tail - 1] - (1 - gamma) * x[min(head, k - 1)]))
-    return drawn, np.array(values)
 
 
 def chances(values):
@@ -57,7 +43,7 @@ def law(scores, k, *, rate, gamma):
 
 def printed_law(scores, k, *, rate, gamma):
     """Return the probability of every set if classes are as large as the paper prints."""
-    drawn, values = tickets(scores, k, rate=rate, gamma=gamma)
+    drawn, values = printed_classes(scores, k, rate=rate, gamma=gamma)
     total = dict.fromkeys(all_sets(len(scores), k), 0.0)
     for chosen, chance in zip(drawn, chances(values), strict=True):
         total[chosen] += chance

@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 from scipy.stats import chi2
 
+from dpgrs.experiments.errata_choices import printed_classes
 from dpgrs.privacy.noise.canonical_lipschitz import certified_set, seeded_set
 from dpgrs.privacy.noise.stream import KeyStream
-from subset_laws import all_sets, law, printed_law, tickets
+from subset_laws import all_sets, law, printed_law
 
 FALSE_FAILURE = 1e-6
 SCORES = np.array([3, 9, 5, 5, 0, 7])
@@ -67,7 +68,7 @@ def test_plain_mechanism__is_what_is_compared_with():
     """The exact laws of `subset_laws`, of the plain mechanism and of the paper's classes, by their noise."""
     rng, k, n_draws = np.random.default_rng(2), 3, 200_000
     options = {"rate": RATE, "gamma": 0.5}
-    drawn, values = tickets(SCORES, k, **options)
+    drawn, values = printed_classes(SCORES, k, **options)
     number = {chosen: i for i, chosen in enumerate(all_sets(len(SCORES), k))}
     noisy = values + rng.exponential(size=(n_draws, len(values)))
     sets = np.array([number[chosen] for chosen in drawn])[noisy.argmax(axis=1)]

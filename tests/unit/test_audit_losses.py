@@ -14,7 +14,7 @@ from dpgrs.privacy.audit.audit import (
     _likely_counts,
     alarm_probability,
 )
-from dpgrs.privacy.audit.losses import rates_above
+from dpgrs.privacy.audit.losses import ApproximateLoss, rates_above
 
 
 @pytest.mark.parametrize("n_draws", [1, 2, 50])
@@ -27,6 +27,18 @@ def test_rates_above__are_the_upper_ends_of_clopper_and_pearson(n_draws):
 def test_gaussian_loss__epsilon_is_that_of_the_observed_mu():
     loss = GaussianLoss(9.0, delta=gdp_delta(1.5, 2.0))
     assert loss.epsilon(1.5) == pytest.approx(2.0, rel=1e-8)
+
+
+def test_approximate_loss__is_the_smallest_epsilon_that_allows_the_rates():
+    loss = ApproximateLoss(1.0, delta=0.1)
+    # A loss of 2 at this delta in either direction: 0.4 = e^2 alpha + 0.1.
+    alpha = 0.3 * np.exp(-2)
+    for rates in ((alpha, 0.6), (0.6, alpha)):
+        assert loss.observed(*rates) == pytest.approx(2.0)
+    assert ApproximateLoss(1.0, delta=0.0).observed(0.2, 0.3) == PureLoss(1.0).observed(0.2, 0.3)
+    # What delta allows shows nothing, with no error at all either.
+    assert loss.observed(0.0, 0.9).item() == loss.observed(0.5, 0.5).item() == 0
+    assert loss.observed(0.0, 0.89) == np.inf
 
 
 def test_audit_result__is_within_a_claim_of_all_that_was_observed():

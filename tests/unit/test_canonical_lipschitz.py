@@ -11,11 +11,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dpgrs.experiments.errata_choices import printed_classes
 from dpgrs.privacy.noise import _sampler_twins as twins
 from dpgrs.privacy.noise import canonical_lipschitz
 from dpgrs.privacy.noise.canonical_lipschitz import SetClasses, certified_set, seeded_set
 from dpgrs.privacy.noise.stream import KeyStream
-from subset_laws import all_sets, law, printed_law, tickets, utilities
+from subset_laws import all_sets, law, printed_law, utilities
 
 TERMS = {"epsilon": Fraction(1), "sensitivity": Fraction(10), "gamma": Fraction(1, 2)}
 SIZES = [(2, 1), (4, 1), (4, 3), (5, 2), (6, 3), (7, 4)]
@@ -137,7 +138,7 @@ def test_printed_classes__lose_more_than_epsilon(epsilon, observed):
 
 
 def test_printed_classes__count_sets_more_than_once():
-    drawn, _ = tickets([3, 2, 1, 0], 2, rate=1.0, gamma=0.5)
+    drawn, _ = printed_classes([3, 2, 1, 0], 2, rate=1.0, gamma=0.5)
     assert len(drawn) > len(set(drawn)) == math.comb(4, 2)
 
 

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
-from scipy.stats import kendalltau
 
 from dpgrs.errors import UsageError
+from dpgrs.experiments.errata_choices import published_correlation
 from dpgrs.privacy.sensitivity import kendall_sensitivity
 from dpgrs.selection.kendall import (
     correlations,
@@ -193,10 +193,6 @@ def test_kendall_sensitivity__terms(kernel, repository):
 
 # The public code of DPKendall scales tau-b by n/2 and adds noise for a sensitivity of 3/2. Tau-b divides by
 # the root of the number of untied pairs, of which a genotype has few.
-
-
-def published_correlation(x, y):
-    return len(x) / 2 * kendalltau(x, y).statistic
 
 
 def single_carrier(n_rows):

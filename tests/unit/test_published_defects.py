@@ -5,6 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
+from dpgrs.experiments.errata_sums import published_sensitivity_of_squares, published_squares
 from dpgrs.genotypes.bits import pack
 from dpgrs.linalg.statistics import GRAM_STEP, gram
 from dpgrs.methods.requests import PrivacyRequest
@@ -20,16 +21,6 @@ HAS_NOISE["people"][-1, -1] = False
 
 # Squares without noise: LinearRegression of IBM's diffprivlib takes the lower bound of x twice for the
 # sensitivity of sum x^2. Dosages have the bounds (0, 2), which an intercept shifts by their noisy mean.
-
-
-def published_sensitivity_of_squares(bounds, *, noisy_mean=0.0):
-    lower, _ = np.array(bounds) - noisy_mean
-    return np.abs([lower, lower]).max() ** 2
-
-
-def published_squares(dosages, *, epsilon, rng):
-    noise = rng.laplace(scale=published_sensitivity_of_squares((0, 2)) / epsilon, size=dosages.shape[1])
-    return np.abs((dosages**2).sum(axis=0) + noise)
 
 
 def test_published_squares__have_no_noise():

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from dpgrs.errors import DpgrsError, UsageError
+from dpgrs.experiments.errata_choices import equal_groups
 from dpgrs.privacy.noise.base import data_digest
 from dpgrs.privacy.noise.sources import BenchmarkNoise, Rehearsal, ReleaseNoise
 from dpgrs.privacy.noise.study_key import StudyKey
@@ -127,10 +128,6 @@ def test_group_votes__every_group_is_fitted_by_itself():
 
 
 # Equal groups of shuffled rows: where the size of a group jumps, one row more changes every group.
-
-
-def equal_groups(n_rows, n_groups):
-    return np.minimum(np.arange(n_rows) // (n_rows // n_groups), n_groups - 1)
 
 
 def test_group_votes__move_by_one_unlike_those_of_equal_groups():

@@ -9,6 +9,8 @@ import pytest
 from scipy.special import expit
 
 from depth_laws import depth
+from dpgrs.experiments.errata_choices import equal_groups
+from dpgrs.experiments.errata_tukey import models_at, published_points
 from dpgrs.methods.tukey import TukeyRequest, private_deep_point
 from dpgrs.methods.tukey_check import largest_safe_step, safety_terms, smallest_passing
 from dpgrs.methods.tukey_models import fit_models, models_on_grid
@@ -133,17 +135,6 @@ def our_points(models, exact_depth, n_points):
     return np.array([draw_point(digits, regions, exact_depth) for _ in range(n_points)], dtype=float)
 
 
-def published_point(models, exact_depth, *, generator, skipped=0):
-    low, high = np.sort(models, axis=0)[skipped:], np.sort(models, axis=0)[::-1][skipped:]
-    outer, inner = exact_depth - 1, exact_depth
-    exact = (high[outer] - low[outer]) - (high[inner] - low[inner])
-    j = generator.choice(len(exact), p=exact / exact.sum())
-    point = generator.uniform(low[inner], high[inner])
-    ends = [(low[outer, j], low[inner, j]), (high[inner, j], high[outer, j])]
-    point[j] = generator.uniform(*ends[generator.integers(2)])
-    return point
-
-
 def share_with_two_coordinates(points, models, exact_depth):
     depths = np.column_stack([depth(points[:, [j]], models[:, [j]]) for j in range(points.shape[1])])
     return np.mean((depths == exact_depth).sum(axis=1) >= 2)
@@ -151,7 +142,7 @@ def share_with_two_coordinates(points, models, exact_depth):
 
 def test_draw_point__has_corners_unlike_the_published_one():
     models, rng = models_on_grid(RNG.standard_normal((8, 3)), 2.0**-40), np.random.default_rng(1)
-    published = np.array([published_point(models, 2, generator=rng) for _ in range(2000)])
+    published = published_points(models, np.full(2000, 2), rng)
     low, high = np.sort(models, axis=0)[[1, 2]], np.sort(models, axis=0)[[-2, -3]]
     outer, inner = (high - low)[0], (high - low)[1]
     shell, single = outer.prod() - inner.prod(), ((outer - inner) * inner.prod() / inner).sum()
@@ -164,8 +155,8 @@ def test_draw_point__has_corners_unlike_the_published_one():
 
 def test_draw_point__has_the_depth_that_was_drawn_unlike_the_published_one():
     rng = np.random.default_rng(2)
-    published = [published_point(MODELS, 100, skipped=1, generator=rng) for _ in range(200)]
-    assert set(depth(np.array(published), MODELS)) == {101}
+    published = published_points(MODELS, np.full(200, 100), rng, skipped=1)
+    assert set(depth(published, MODELS)) == {101}
     assert set(depth(our_points(MODELS, 100, 200), MODELS)) == {100}
 
 
@@ -183,10 +174,6 @@ def test_smallest_passing__leaves_half_of_delta_unlike_the_published_one(half):
 
 
 # Equal groups of shuffled rows: where the size of a group jumps, one row more changes every group.
-
-
-def equal_groups(n_rows, n_models):
-    return np.minimum(np.arange(n_rows) // (n_rows // n_models), n_models - 1)
 
 
 def test_fit_models__are_stable_unlike_equal_groups():
@@ -220,10 +207,6 @@ def test_largest_safe_step__weighs_what_the_lemma_says_and_not_its_printed_proof
 # The draw weighs depths by e^(epsilon_2) instead of e^(epsilon_2/2), as if a record could only add a model.
 # In one coordinate: far models hold the safe step down, and a thin interval beside a wide one is a step less
 # deep. The neighbour has one far model less and one on the right more.
-
-
-def models_at(counts, *, step=2.0**-40):
-    return models_on_grid(np.repeat(list(counts), list(counts.values()))[:, np.newaxis], step)
 
 
 ONE = models_at({-1e50: 76, 0.0: 124, 1.0: 1, 1.0 + 0.0824: 199})

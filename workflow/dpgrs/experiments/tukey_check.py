@@ -62,9 +62,13 @@ def chance_of_passing(step, *, is_published):
     if is_published:
         gap = math.log(1 / (2 * DELTA)) / BUDGET - step
         return 1 - math.exp(BUDGET * gap) / 2 if gap < 0 else math.exp(-BUDGET * gap) / 2
-    # Whole noise: P[X >= x] = e^(-epsilon x)/(1 + e^-epsilon) for x >= 1.
-    least = math.floor(smallest_passing(BUDGET, DELTA)) + 1 - step
-    tail = math.exp(-BUDGET * max(least, 1 - least)) / (1 + math.exp(-BUDGET))
+    return whole_tail(math.floor(smallest_passing(BUDGET, DELTA)) + 1 - step, epsilon=BUDGET)
+
+
+def whole_tail(least, *, epsilon):
+    """Return P[X >= least] of discrete Laplace noise of scale 1/epsilon, a float."""
+    # e^(-epsilon x)/(1 + e^-epsilon) for x >= 1.
+    tail = math.exp(-epsilon * max(least, 1 - least)) / (1 + math.exp(-epsilon))
     return tail if least >= 1 else 1 - tail
 
 

@@ -71,6 +71,32 @@ class PureLoss:
 
 
 @dataclass(frozen=True)
+class ApproximateLoss:
+    """A claim of (epsilon, delta)-DP.
+
+    Attributes
+    ----------
+    value : float, epsilon.
+    delta : float in [0, 1)
+    """
+
+    symbol: ClassVar = "epsilon"
+    value: float
+    delta: float
+
+    def observed(self, alpha, beta):
+        """Return the smallest epsilon that allows both error rates at `delta`; arrays are broadcast.
+
+        Infinite where a rate is 0 and the other guess is right with a chance above `delta`.
+        """
+        alpha, beta = np.asarray(alpha, dtype=float), np.asarray(beta, dtype=float)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            right = [np.log(np.maximum(1 - other - self.delta, 0.0)) for other in (beta, alpha)]
+            ratios = [chance - np.log(wrong) for chance, wrong in zip(right, (alpha, beta), strict=True)]
+        return np.maximum(np.fmax(*ratios), 0.0)
+
+
+@dataclass(frozen=True)
 class RangeLoss:
     """A claim that the likelihood ratios of all outputs lie in an interval of length r, as logarithms.
 

@@ -64,7 +64,7 @@ def test_summarise__adds_up_trials_and_judge_names_what_of_ours_exceeds():
     verdict, reason = errata.judge(table, SETTINGS)
     assert verdict == Verdict.BEYOND
     assert "1 of 1 published recipes" in reason
-    assert "squares lose more than they claim" in reason
+    assert "squares loses more than it claims" in reason
 
 
 def test_plan__has_every_defect_as_a_part():

@@ -85,6 +85,8 @@ def draw(table, settings):
         axis.plot([own["claimed"].iloc[0]] * 2, [place - 0.35, place + 0.35], color=INK, linewidth=1.2)
         for recipe, colour in ((PUBLISHED, PALETTE[1]), (OURS, PALETTE[0])):
             loss = known_loss(own.loc[[recipe]]).item()
+            if loss == 0 and math.isnan(own["exact"][recipe]):
+                continue  # nothing was seen, and nothing is known
             marker = ">" if loss > EDGE else "o"
             place_of = min(max(loss, LEAST), EDGE)
             axis.plot(place_of, place, marker, color=colour, markersize=5, clip_on=False)
@@ -98,11 +100,12 @@ def draw(table, settings):
         (INK, "_", "claimed"),
     ):
         axis.plot([], [], marker, color=colour, markersize=5, label=label)
+    ticks = [0.1, 1.0, 10.0, 100.0, EDGE]
+    axis.set(xscale="log", xlim=(LEAST, EDGE), ylim=(-0.6, len(parts) - 0.4))
+    axis.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
     names = table.drop_duplicates("part").set_index("part")["defect"]
     axis.set_yticks(range(len(parts)), [names[part] for part in reversed(parts)], fontsize=7)
-    axis.set(
-        xscale="log", xlim=(LEAST, EDGE), xlabel="epsilon at the claimed delta", ylim=(-0.6, len(parts) - 0.4)
-    )
+    axis.set_xlabel("epsilon at the claimed delta")
     figure.legend(*axis.get_legend_handles_labels(), loc="lower center", ncols=4, fontsize=7)
     return {"leaks": Drawing(figure, "What published recipes claim and lose, and what ours lose.")}
 
@@ -116,7 +119,7 @@ def judge(table, settings):
     ours = ", ".join(table.loc[exceeds & is_ours, "part"]) or "none"
     reason = (
         f"{proven} of {n_defects} published recipes are not private as claimed, {seen} of them by what was "
-        f"drawn. Of ours, on the same neighbours, {ours} lose more than they claim."
+        f"drawn. Of ours, on the same neighbours, {ours} loses more than it claims."
     )
     return Verdict.BEYOND, reason
 

@@ -14,45 +14,21 @@ import numpy as np
 import pandas as pd
 from matplotlib.ticker import FuncFormatter, NullLocator
 
-from dpgrs.evaluation.rows import joined_rows
+from dpgrs.experiments.primo_fits import (
+    CELL,
+    MOVES,
+    NON_PRIVATE,
+    PENALTIES,
+    released_path,
+    ridge_path,
+    rows_to_test_on,
+)
 from dpgrs.io.panel import Panel
 from dpgrs.io.trials import Outcomes, Statistics, load_labelled
-from dpgrs.methods.fits import FitTerms, fit_released, moved_by_public_side, moved_into_ellipsoid
 from dpgrs.methods.mechanisms import mechanism_of_file, request_of
-from dpgrs.methods.ols import fit_ridge
 from dpgrs.methods.registry import METHODS
 from dpgrs.reporting.svg import INK, new_figure, styled
-from dpgrs.steps.fit_weights import public_outcomes
-from dpgrs.types import Penalty
-
-PENALTIES = tuple(10.0 ** (exponent / 2) for exponent in range(-6, 9))  # 0.001 to 10,000
-MOVES = {
-    "reusecov-gauss": lambda noisy, **known: noisy,
-    "reusecov-proj": moved_by_public_side,
-    "reusecov-ellipsoid": moved_into_ellipsoid,
-}
-CELL = ["epsilon", "n_variants", "n_outcomes"]
-NON_PRIVATE = "ridge"
-
-
-class TestRows:
-    """What of the test rows tells errors of any linear fit: sums alone, as there may be many outcomes."""
-
-    __test__ = False  # no test of pytest's
-
-    def __init__(self, X, Y, training_mean):
-        X = np.column_stack([X, np.ones(len(X))])
-        self.n_rows, self.gram, self.cross = len(X), X.T @ X, Y @ X
-        self.squares = (Y**2).sum(axis=1)
-        self.total = ((Y - training_mean[:, np.newaxis]) ** 2).sum(axis=1)
-
-    def errors(self, fit):
-        """Return R^2 and mean squared error of the first outcomes, as many as a LinearFit has."""
-        count = len(fit.weights)
-        weights = np.column_stack([fit.weights, fit.at(np.zeros(fit.weights.shape[1]))])
-        residual = self.squares[:count] - 2 * (weights * self.cross[:count]).sum(axis=1)
-        residual += (weights @ self.gram * weights).sum(axis=1)
-        return 1 - residual / self.total[:count], residual / self.n_rows
+from dpgrs.study.training_data import public_outcomes
 
 
 def path_of_trial(trial, settings, *, panel, penalties=PENALTIES):
@@ -70,43 +46,17 @@ def path_of_trial(trial, settings, *, panel, penalties=PENALTIES):
     list of dict: method, protection, `CELL`, penalty, and means over outcomes of r2 and mse.
     """
     outcomes, statistics = Outcomes.load(trial / "outcomes.npz"), Statistics.load(trial / "statistics.npz")
-    rows, test = [], {size: rows_to_test_on(panel, size, outcomes) for size in outcomes.values}
-    for size, cross in statistics.cross.items():
-        sums = (statistics.gram_of_size(size), cross, statistics.n_rows)
-        for penalty in penalties:
-            r2, mse = test[size].errors(fit_ridge(*sums, penalty=penalty, n_observed=statistics.n_observed))
-            known = {"method": NON_PRIVATE, "protection": "none", "epsilon": math.nan, "n_variants": size}
-            rows += [
-                known | {"n_outcomes": count, "penalty": penalty} | _means(r2[:count], mse[:count])
-                for count in settings["outcomes"]["count"]
-            ]
+    test = {size: rows_to_test_on(panel, size, outcomes) for size in outcomes.values}
+    rows = list(ridge_path(statistics, test, counts=settings["outcomes"]["count"], penalties=penalties))
     for label, arrays in load_labelled(trial / "drawn" / "reusecov-statistics.npz"):
         request, count = request_of(label), label["n_outcomes"]
         noisy = mechanism_of_file(label).restore(label, arrays)
         known = {"request": request, "outcomes": public_outcomes(outcomes, request, count=count)}
-        for method, move in MOVES.items():
-            if method not in settings["methods"] or request.protection not in METHODS[method].protections:
-                continue
-            # Once for the path: a projection of many outcomes takes long.
-            moved = move(noisy, terms=FitTerms.of(settings["regression"]), **known)
-            for penalty in penalties:
-                terms = FitTerms(penalty, Penalty.FIXED)
-                fit = fit_released("reusecov-gauss", moved, terms=terms, **known)
-                cell = {"epsilon": request.epsilon, "n_variants": request.n_variants, "n_outcomes": count}
-                found = {"method": method, "protection": str(request.protection), "penalty": penalty}
-                rows.append(found | cell | _means(*test[request.n_variants].errors(fit)))
+        known |= {"regression": settings["regression"], "penalties": penalties}
+        for method in MOVES:
+            if method in settings["methods"] and request.protection in METHODS[method].protections:
+                rows += released_path(noisy, test, method=method, **known)
     return rows
-
-
-def rows_to_test_on(panel, size, outcomes):
-    """Return the TestRows of a trial, for panels of a size."""
-    X = joined_rows(panel, size, rows=outcomes.rows, covariates=None, is_selected=~outcomes.is_training)
-    Y = outcomes.values[size]
-    return TestRows(X, Y[:, ~outcomes.is_training], Y[:, outcomes.is_training].mean(axis=1))
-
-
-def _means(r2, mse):
-    return {"r2": r2.mean(), "mse": mse.mean()}
 
 
 def path_of_study(folder):

@@ -11,8 +11,8 @@ from itertools import product
 from pathlib import Path
 
 import numpy as np
-from primo import rows_to_test_on
 
+from dpgrs.experiments.primo_fits import rows_to_test_on
 from dpgrs.io.panel import Panel
 from dpgrs.methods.benchmark_mechanisms import SgdFits
 from dpgrs.methods.requests import PrivacyRequest

@@ -12,6 +12,7 @@ from dpgrs.linalg.norms import outcome_norm
 from dpgrs.reporting.data import ClippedRows
 from dpgrs.steps import compute_statistics as step
 from dpgrs.steps import render_report as report
+from dpgrs.study import exact_statistics
 from random_cohorts import half_coded, random_alleles
 from step_settings import settings_for
 
@@ -107,7 +108,7 @@ def test_compute_statistics__a_release_counts_nothing(study, bounds, monkeypatch
         raise AssertionError("counted")
 
     for name in ("_clip_counts", "count_long_rows", "long_rows"):
-        monkeypatch.setattr(step, name, refuse)
+        monkeypatch.setattr(exact_statistics, name, refuse)
     path = compute(study, mode="release", bounds=bounds)
 
     released = dict(np.load(path))

@@ -141,7 +141,6 @@ def test_compute_statistics__of_dosages_and_covariates(tmp_path, monkeypatch, ha
     assert found.covariate_bound == own.get("covariate_bound")
     part, columns = found.clipped[4, 3], COLUMNS[4]
     assert part.row_norm == row_norm_of(FREQUENCY[columns], rows="people", factor=1.0, **own)
-    assert part.row_norm == statistics_step.row_norm_of(FREQUENCY[columns], rows="people", factor=1.0, **own)
     zero = np.append(column_moments(grid_frequency(FREQUENCY[columns]), rows="people")[0], np.zeros(len(own)))
     np.testing.assert_array_equal(found.origin[4], zero)
     options = OPTIONS | {"row_norm": part.row_norm, "is_selected": IS_SELECTED, "covariates": units}

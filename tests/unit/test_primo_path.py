@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 from dpgrs.evaluation.metrics import mse, r_squared
+from dpgrs.experiments.primo_fits import TestRows
 from dpgrs.io.panel import Panel
 from dpgrs.io.trials import Outcomes, load_labelled
 from dpgrs.linalg.linear_fit import LinearFit
@@ -38,11 +39,11 @@ def study(tmp_path, monkeypatch):
     return study
 
 
-def test_test_rows__tell_errors_as_predictions_do(experiment):
+def test_test_rows__tell_errors_as_predictions_do():
     draws = np.random.default_rng(1)
     X, Y, mean = draws.standard_normal((50, 4)), draws.standard_normal((3, 50)), draws.standard_normal(3)
     fit = LinearFit(draws.standard_normal((2, 4)), draws.standard_normal(4), draws.standard_normal(2))
-    r2, error = experiment.TestRows(X, Y, mean).errors(fit)
+    r2, error = TestRows(X, Y, mean).errors(fit)
     np.testing.assert_allclose(r2, r_squared(Y[:2], fit.predict(X), training_mean=mean[:2]))
     np.testing.assert_allclose(error, mse(Y[:2], fit.predict(X)))
 

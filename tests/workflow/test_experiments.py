@@ -123,6 +123,24 @@ def test_table_1__of_two_sets(real_data, tmp_path):
     assert r2["west"] == pytest.approx(0.6644, abs=0.002)
 
 
+@pytest.mark.realdata
+def test_primo_mnist__methods_are_in_their_order(real_data, tmp_path):
+    if not (real_data / "mnist").is_dir():
+        pytest.skip(f"no images at {real_data / 'mnist'}; they are of MNIST, as in PRIMO's figure 6")
+    run_experiment("primo_mnist", tmp_path, data=real_data)
+    numbers = numbers_of("primo_mnist", tmp_path)
+    blup, ridge = (
+        numbers["BLUP"].astype(float),
+        numbers["Ridge, best lambda (peeked), not private"].astype(float),
+    )
+    assert set(numbers["outcomes"]) == {"pixels on pixels", "a noisy linear model of pixels"}
+    # 0.63 and 0.67 at one pixel, 0.31 and 0.46 at all.
+    assert (blup < ridge + 0.03).all()
+    assert (blup > ridge / 2).all()
+    of_paper = "ReuseCovGauss, best lambda (peeked), the paper's terms"
+    assert (blup > numbers[of_paper].astype(float)).all()
+
+
 def require_microarray(data):
     if not (data / "microarray").is_dir():
         pytest.skip(f"no sets at {data / 'microarray'}; they are five of the DP-SIS paper's")

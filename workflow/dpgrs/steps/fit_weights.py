@@ -11,8 +11,6 @@ import pandas as pd
 from dpgrs.errors import DpgrsError
 from dpgrs.io.files import read_table, write_table
 from dpgrs.io.trials import Outcomes, Statistics, load_labelled, save_labelled
-from dpgrs.linalg.norms import clipped_outcomes
-from dpgrs.linalg.statistics import OUTCOME_STEP
 from dpgrs.methods.blup_ld import misfit_in_words
 from dpgrs.methods.chosen import fit_chosen_exactly
 from dpgrs.methods.fits import FitTerms
@@ -27,8 +25,7 @@ from dpgrs.study.public_effects_files import load_effects
 from dpgrs.study.public_ld_files import load_ld
 from dpgrs.study.released import seal
 from dpgrs.study.request_identity import effects_identity, ld_identity
-from dpgrs.study.training_data import TrainingData
-from dpgrs.types import Protection
+from dpgrs.study.training_data import TrainingData, public_outcomes
 
 # A file of effects, perhaps after an outcome: the name that comes before what tells its kind.
 NAMED_AFTER = re.compile(r"(.*?)(?:\.(?:txt|tsv|csv))?(?:\.gz)?")
@@ -184,13 +181,3 @@ def _label(method, label):
 
 def _statuses(label):
     return {"statuses": label["statuses"]} if "statuses" in label else {}
-
-
-def public_outcomes(public, request, *, count):
-    """Return the outcomes of the training rows as they were summed, NaN where missing, if they are public."""
-    if request.protection != Protection.FEATURE:
-        return None
-    values = public.values[request.n_variants][:count, public.is_training]
-    terms = {"norm": request.outcome_norm, "n_shared": request.n_outcomes}
-    clipped = clipped_outcomes(values, bound=request.outcome_bound, **terms) * OUTCOME_STEP
-    return np.where(np.isnan(values), np.nan, clipped)

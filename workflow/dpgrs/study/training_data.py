@@ -200,3 +200,24 @@ class TrainingData:
             (request_of(label), label["n_outcomes"]): mechanism.restore(label, arrays)
             for label, arrays in found
         }
+
+
+def public_outcomes(public, request, *, count):
+    """Return the outcomes of the training rows as they were summed, NaN where missing, if they are public.
+
+    Parameters
+    ----------
+    public : Outcomes of a trial.
+    request : PrivacyRequest
+    count : int, of the first outcomes.
+
+    Returns
+    -------
+    (count, n_training) float64; None under other protection than that of features.
+    """
+    if request.protection != Protection.FEATURE:
+        return None
+    values = public.values[request.n_variants][:count, public.is_training]
+    terms = {"norm": request.outcome_norm, "n_shared": request.n_outcomes}
+    clipped = clipped_outcomes(values, bound=request.outcome_bound, **terms) * OUTCOME_STEP
+    return np.where(np.isnan(values), np.nan, clipped)

@@ -1,0 +1,224 @@
+"""PRIMO's figures: statistics, draws and fits of a study on one trial, ReuseCov along a path of penalties.
+
+A fit is post-processing, so the path costs no privacy. Its best point is found by a look at test rows, which
+is not private: it is named as peeked.
+"""
+
+import math
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from dpgrs.evaluation.rows import joined_rows
+from dpgrs.methods.fits import FitTerms, fit_released, moved_by_public_side, moved_into_ellipsoid
+from dpgrs.methods.mechanisms import mechanisms_of
+from dpgrs.methods.ols import fit_ridge
+from dpgrs.methods.registry import METHODS
+from dpgrs.privacy.noise.sources import BenchmarkNoise
+from dpgrs.study.exact_statistics import exact_statistics
+from dpgrs.study.requests import requests_of
+from dpgrs.study.settings import resolve
+from dpgrs.study.step_settings import Settings
+from dpgrs.study.training_data import TrainingData, public_outcomes
+from dpgrs.types import Penalty
+
+PENALTIES = tuple(10.0 ** (exponent / 2) for exponent in range(-6, 9))  # 0.001 to 10,000
+MOVES = {
+    "reusecov-gauss": lambda noisy, **known: noisy,
+    "reusecov-proj": moved_by_public_side,
+    "reusecov-ellipsoid": moved_into_ellipsoid,
+}
+NON_PRIVATE = "ridge"
+CELL = ["epsilon", "n_variants", "n_outcomes"]
+LINE = ["terms", "method", "protection"]
+# How a fit got its penalty: each of the path, the best of it, by the evidence, or in a way of its own.
+PATH, PEEKED, EVIDENCE, OWN = "path", "peeked", "evidence", "own"
+# What the paper does, and what is best here, as configurations of a study.
+TERMS = {
+    "paper": {
+        "privacy": {"neighbours": "replace-one", "accounting": ["paper"], "gram_share": 0.5},
+        "regression": {"joint_projection": True},
+    },
+    "ours": {"privacy": {"neighbours": "add-remove", "accounting": ["gdp"]}, "regression": {}},
+}
+
+
+class TestRows:
+    """What of the test rows tells errors of any linear fit: sums alone, as there may be many outcomes."""
+
+    __test__ = False  # no test of pytest's
+
+    def __init__(self, X, Y, training_mean):
+        X = np.column_stack([X, np.ones(len(X))])
+        self.n_rows, self.gram, self.cross = len(X), X.T @ X, Y @ X
+        self.squares = (Y**2).sum(axis=1)
+        self.total = ((Y - training_mean[:, np.newaxis]) ** 2).sum(axis=1)
+
+    def errors(self, fit):
+        """Return R^2 and mean squared error of the first outcomes, as many as a LinearFit has."""
+        count = len(fit.weights)
+        weights = np.column_stack([fit.weights, fit.at(np.zeros(fit.weights.shape[1]))])
+        residual = self.squares[:count] - 2 * (weights * self.cross[:count]).sum(axis=1)
+        residual += (weights @ self.gram * weights).sum(axis=1)
+        return 1 - residual / self.total[:count], residual / self.n_rows
+
+
+def rows_to_test_on(panel, size, outcomes):
+    """Return the TestRows of a trial, for panels of a size."""
+    X = joined_rows(panel, size, rows=outcomes.rows, covariates=None, is_selected=~outcomes.is_training)
+    Y = outcomes.values[size]
+    return TestRows(X, Y[:, ~outcomes.is_training], Y[:, outcomes.is_training].mean(axis=1))
+
+
+def means(r2, mse):
+    """Return the means over outcomes, a dict."""
+    return {"r2": r2.mean(), "mse": mse.mean()}
+
+
+def ridge_path(statistics, test, *, counts, penalties=PENALTIES):
+    """Yield the errors of ridge regression without privacy along the path, a dict each.
+
+    Parameters
+    ----------
+    statistics : Statistics
+    test : dict of panel size to TestRows.
+    counts : sequence of int, numbers of outcomes.
+    penalties : sequence of float
+    """
+    known = {"method": NON_PRIVATE, "protection": "none", "epsilon": math.nan}
+    steps = {"gram_step": statistics.gram_step, "cross_step": statistics.cross_step}
+    for size, cross in statistics.cross.items():
+        sums = (statistics.gram_of_size(size), cross, statistics.n_rows)
+        for penalty in penalties:
+            fit = fit_ridge(*sums, penalty=penalty, n_observed=statistics.n_observed, **steps)
+            r2, mse = test[size].errors(fit)
+            for count in counts:
+                cell = {"n_variants": size, "n_outcomes": count, "penalty": penalty}
+                yield known | cell | means(r2[:count], mse[:count])
+
+
+def released_path(noisy, test, *, method, request, regression, outcomes, penalties=PENALTIES):
+    """Yield the errors of a method of `MOVES` along the path, a dict each.
+
+    Parameters
+    ----------
+    noisy : NoisyStatistics
+    test : dict of panel size to TestRows.
+    method : str
+    request : PrivacyRequest
+    regression : that section of the settings.
+    outcomes : (n_outcomes, n_rows) float64, the public ones under feature protection; None otherwise.
+    penalties : sequence of float
+    """
+    known = {"request": request, "outcomes": outcomes}
+    # Once for the path: a projection of many outcomes takes long.
+    moved = MOVES[method](noisy, terms=FitTerms.of(regression), **known)
+    cell = {"epsilon": request.epsilon, "n_variants": request.n_variants, "n_outcomes": len(noisy.cross)}
+    for penalty in penalties:
+        fit = fit_released("reusecov-gauss", moved, terms=FitTerms(penalty), **known)
+        found = {"method": method, "protection": str(request.protection), "penalty": penalty}
+        yield found | cell | means(*test[request.n_variants].errors(fit))
+
+
+def configuration(name, *, sizes, counts, epsilons, genotype_clip, methods):
+    """Return the configuration of a study of a table by the terms of a name of `TERMS`, a dict."""
+    own, config = TERMS[name], {"cohort": {"source": "table"}, "methods": methods, "trials": 1}
+    config |= {"panel": {"size": sizes}, "outcomes": {"count": counts}, "regression": own["regression"]}
+    privacy = {"epsilon": epsilons, "genotype_clip": genotype_clip}
+    if name == "paper":
+        privacy["protection"] = ["full", "feature", "label"]
+    return config | {"privacy": own["privacy"] | privacy}
+
+
+def measure(panel, outcomes, *, configs, folder, seed, key):
+    """Sum, draw, fit and measure as a study does, for each configuration.
+
+    Parameters
+    ----------
+    panel : Panel
+    outcomes : Outcomes
+    configs : dict of a name to a configuration, as of a study.
+    folder : path, for files of the trial.
+    seed : int
+    key : tuple of str and int, tells trials apart.
+
+    Returns
+    -------
+    list of dict: `LINE`, `CELL`, `which`, penalty, and means over outcomes of r2 and mse.
+    """
+    paths = Path(folder, "outcomes.npz"), Path(folder, "statistics.npz")
+    outcomes.save(paths[0])
+    test = {size: rows_to_test_on(panel, size, outcomes) for size in outcomes.values}
+    rows = []
+    for name, config in configs.items():
+        settings = Settings(resolve(config))
+        statistics = exact_statistics(settings, panel, outcomes)
+        statistics.save(paths[1])
+        if not rows:
+            ridge = ridge_path(statistics, test, counts=settings.outcomes.count)
+            rows += [{"terms": "none", "which": PATH} | row for row in ridge]
+        data = TrainingData(paths[0], statistics=paths[1], panel=panel.path)
+        found = _of_study(settings, data, test, seed=seed, key=(*key, name))
+        rows += [{"terms": name} | row for row in found]
+    return rows
+
+
+def _of_study(settings, data, test, *, seed, key):
+    """Yield the errors of all that a study draws and fits, a dict each."""
+    outcomes, counts = data.outcomes, settings.outcomes.count
+    for mechanism in mechanisms_of(settings.methods, is_release=False):
+        for method in mechanism.drawn_for(settings.methods):
+            for request, count in requests_of(settings, rows=outcomes.rows, counts=counts):
+                if not mechanism.serves(method, request):
+                    continue
+                known = {"data": data, "settings": settings}
+                asked = mechanism.asked(request, method=method, n_outcomes=count, **known)
+                exact = mechanism.exact(asked, names=outcomes.names[:count], **known)
+                noise = BenchmarkNoise(seed, *key, *mechanism.key(method))
+                drawn = mechanism.draw(**exact, noise=noise)
+                for fitted in [method] if method else mechanism.methods:
+                    is_asked = fitted in settings.methods
+                    if is_asked and asked.protection in METHODS[fitted].protections:
+                        yield from _fits(mechanism, fitted, drawn, asked, settings, outcomes, test)
+
+
+def _fits(mechanism, method, drawn, request, settings, outcomes, test):
+    """Yield the errors of one method: of ReuseCov those of the path, and of Gauss by the evidence, too."""
+    count = request.n_outcomes
+    known = {"request": request, "outcomes": public_outcomes(outcomes, request, count=count)}
+    terms, which = FitTerms.of(settings.regression), OWN
+    if method in MOVES:
+        options = {"method": method, "regression": settings.regression}
+        yield from ({"which": PATH} | row for row in released_path(drawn, test, **options, **known))
+        if method != "reusecov-gauss":
+            return  # the evidence is of X'Y as it was released, not as it was moved
+        terms, which = replace(terms, rule=Penalty.EVIDENCE), EVIDENCE
+    fit = mechanism.fit(method, drawn, terms=terms, **known)
+    found = {"method": method, "protection": str(request.protection), "which": which, "penalty": math.nan}
+    cell = {"epsilon": request.epsilon, "n_variants": request.n_variants, "n_outcomes": count}
+    yield found | cell | means(*test[request.n_variants].errors(fit))
+
+
+def best_of_path(rows):
+    """Average over trials, and keep the best point of each path.
+
+    Parameters
+    ----------
+    rows : DataFrame of all trials, as from `measure`, with `part` and `trial`.
+
+    Returns
+    -------
+    DataFrame: part, `LINE`, `CELL`, which, penalty, r2, its standard error over trials (NaN of one), mse and
+    log_ratio, the logarithm of mse over that of ridge regression without privacy at its own best penalty.
+    """
+    keys = ["part", *LINE, *CELL, "which"]
+    grouped = rows.groupby([*keys, "penalty"], dropna=False, sort=False)
+    table = grouped.agg(r2=("r2", "mean"), error=("r2", "sem"), mse=("mse", "mean")).reset_index()
+    table = table.loc[table.groupby(keys, dropna=False, sort=False)["r2"].idxmax()].reset_index(drop=True)
+    table["which"] = table["which"].replace(PATH, PEEKED)
+    cell = ["part", "n_variants", "n_outcomes"]
+    own = table[table["method"] == NON_PRIVATE].set_index(cell)["mse"]
+    optimal = own.reindex(pd.MultiIndex.from_frame(table[cell])).to_numpy()
+    return table.assign(log_ratio=np.log(table["mse"] / optimal))

@@ -1,0 +1,167 @@
+"""Exact integer statistics of the training rows of a trial, from a panel and outcomes that are open."""
+
+import numpy as np
+
+from dpgrs.errors import UsageError
+from dpgrs.io.panel import check_same_people
+from dpgrs.io.trials import ClipCounts, ClippedStatistics, Statistics
+from dpgrs.linalg.clipped_statistics import (
+    CLIPPED_CROSS_STEP,
+    CLIPPED_GRAM_STEP,
+    clipped_statistics,
+    count_long_rows,
+    grid_frequency,
+)
+from dpgrs.linalg.components import components_of
+from dpgrs.linalg.covariates import fractional_statistics, with_covariates
+from dpgrs.linalg.norms import budget_groups, clipped_outcomes, outcome_norm, row_norm_of
+from dpgrs.linalg.row_centred import row_centred_statistics
+from dpgrs.linalg.statistics import (
+    OUTCOME_STEP,
+    column_moments,
+    count_known,
+    cross_product,
+    gram,
+    grid_outcomes,
+    is_fractional,
+    long_rows,
+)
+from dpgrs.types import Bounds
+
+
+def exact_statistics(settings, panel, outcomes, covariates=None, *, without_gram=False):
+    """Sum X'X and X'Y over the training rows.
+
+    Parameters
+    ----------
+    settings, without_gram : as in `dpgrs.steps.compute_statistics`; errors, too.
+    panel : Panel
+    outcomes : Outcomes
+    covariates : Covariates or None.
+
+    Returns
+    -------
+    Statistics
+    """
+    privacy, outcome_bound = settings.privacy, settings.outcomes.bound
+    kinds = {"covariates": covariates is not None, "dosages": panel.has_dosages}
+    for kind, is_there in (kinds | {"loadings of outcomes": outcomes.loadings is not None}).items():
+        if is_there and privacy.bounds != Bounds.TIGHT:
+            raise UsageError(
+                f"`privacy.bounds` must be tight with {kind}, got {privacy.bounds}. Set it to tight."
+            )
+    check_same_people(panel, outcomes, covariates)
+    is_training = outcomes.is_training
+    options = {"n_haplotypes": panel.n_haplotypes, "rows": outcomes.rows, "is_selected": is_training}
+    columns = {size: panel.of_size(size) for size in outcomes.values}
+    genotypes, own, clipped, origin = panel.genotypes(), {}, {}, {}
+    Y = {size: grid_outcomes(values, bound=outcome_bound) for size, values in outcomes.values.items()}
+    sums, cross = None, {}
+    if not without_gram:
+        sums, cross = _exact_sums(genotypes, Y, columns, covariates, **options)
+    if covariates is not None:
+        own = {"n_covariates": len(covariates.names), "covariate_bound": covariates.bound}
+    if covariates is not None or panel.has_dosages:
+        own |= {"gram_step": CLIPPED_GRAM_STEP, "cross_step": CLIPPED_CROSS_STEP}
+
+    def shared(count):
+        return count if privacy.outcome_budget == "joint" else 1
+
+    drawn = outcomes.values
+    if outcomes.loadings is not None:
+        drawn = {size: components_of(Y, outcomes.loadings, bound=outcome_bound) for size, Y in drawn.items()}
+    if privacy.bounds == Bounds.PAPER:
+        for size in columns:
+            centred = row_centred_statistics(genotypes[columns[size]], Y[size], **options)
+            for count in outcomes.drawn_counts(settings.outcomes.count):
+                clipped[size, count] = ClippedStatistics(centred[0], centred[1][:count], None, None)
+    if privacy.bounds == Bounds.TIGHT:
+        for size in columns:
+            frequency = panel.frequency[columns[size]]
+            zero = column_moments(grid_frequency(frequency), rows=outcomes.rows)[0]
+            origin[size] = np.append(zero, np.zeros(own.get("n_covariates", 0)))
+            for count in outcomes.drawn_counts(settings.outcomes.count):
+                clipped[size, count] = _clipped(
+                    genotypes[columns[size]],
+                    frequency,
+                    drawn[size][:count],
+                    bound=outcome_bound,
+                    clips=(privacy.genotype_clip, privacy.outcome_clip),
+                    n_shared=shared(count),
+                    covariates=covariates,
+                    has_gram=not without_gram,
+                    **options,
+                )
+    return Statistics(
+        gram=sums,
+        cross=cross,
+        n_rows=int(is_training.sum()),
+        n_observed=_observed(outcomes),
+        columns=columns,
+        rows=outcomes.rows,
+        outcome_bound=outcome_bound,
+        clipped=clipped,
+        origin=origin,
+        clips=_clip_counts(panel, outcomes, drawn, clipped, covariates, bound=outcome_bound, shared=shared)
+        if settings.mode == "benchmark"
+        else None,
+        **own,
+    )
+
+
+def _exact_sums(genotypes, Y, columns, covariates, **options):
+    """Sum X'X, and X'Y of every panel size, without a clip of rows."""
+    units = None if covariates is None else covariates.units
+    if is_fractional(genotypes):
+        terms = {"Y": Y, "columns": columns, "is_selected": options["is_selected"]}
+        return fractional_statistics(genotypes, covariates=units, **terms)
+    cross = {size: cross_product(genotypes[columns[size]], values, **options) for size, values in Y.items()}
+    sums = gram(genotypes, **options)
+    if covariates is None:
+        return sums, cross
+    return with_covariates(sums, cross, bits=genotypes, covariates=units, Y=Y, **options)
+
+
+def _clipped(genotypes, frequency, values, *, bound, clips, n_shared, rows, covariates, **options):
+    """Sum one panel and one set of outcomes within tight bounds."""
+    genotype_clip, outcome_clip = clips
+    own, units = {}, None
+    if covariates is not None:
+        own = {"n_covariates": len(covariates.names), "covariate_bound": covariates.bound}
+        units = covariates.units
+    row_norm = row_norm_of(frequency, rows=rows, factor=genotype_clip, **own)
+    norm = outcome_norm(n_shared, factor=outcome_clip, bound=bound)
+    Y = clipped_outcomes(values, bound=bound, norm=norm, n_shared=n_shared)
+    options |= {"rows": rows, "covariates": units}
+    X_sums, Y_sums = clipped_statistics(genotypes, frequency, Y, row_norm=row_norm, **options)
+    return ClippedStatistics(X_sums, Y_sums, row_norm, norm)
+
+
+def _clip_counts(panel, outcomes, drawn, clipped, covariates, *, bound, shared):
+    """Count the training values beyond the bound, and the training rows that tight bounds shrink."""
+    is_training = outcomes.is_training
+    values = {
+        size: np.count_nonzero(np.abs(Y[:, is_training]) > bound, axis=1)
+        for size, Y in outcomes.values.items()
+    }
+    clipped = {key: part for key, part in clipped.items() if part.row_norm is not None}
+    rows, genotypes = {}, panel.genotypes() if clipped else None
+    options = {"n_haplotypes": panel.n_haplotypes, "rows": outcomes.rows, "is_selected": is_training}
+    options |= {"covariates": None if covariates is None else covariates.units}
+    for (size, count), part in clipped.items():
+        columns = panel.of_size(size)
+        n_genotypes = count_long_rows(
+            genotypes[columns], panel.frequency[columns], row_norm=part.row_norm, **options
+        )
+        Y = grid_outcomes(drawn[size][:count, is_training], bound=bound)
+        groups = [Y[group] for group in budget_groups(count, n_shared=shared(count))]
+        is_long = [long_rows(group, norm=part.outcome_norm, step=OUTCOME_STEP)[0] for group in groups]
+        n_outcomes = int(np.any(is_long, axis=0).sum())
+        rows[size, count] = np.array([n_genotypes, n_outcomes])
+    return ClipCounts(values, rows)
+
+
+def _observed(outcomes):
+    """Count, per outcome, the training rows with a value; missing values do not depend on the panel size."""
+    values = next(iter(outcomes.values.values()))
+    return count_known(values[:, outcomes.is_training])

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
+from matplotlib.ticker import FuncFormatter, NullLocator
 
 from dpgrs.errors import UsageError
 from dpgrs.evaluation.split import split_rows
@@ -19,6 +20,7 @@ from dpgrs.reporting.svg import INK, new_figure
 from dpgrs.types import Rows
 
 TEST_SHARE = 0.2
+WIDE = 3  # panels that leave room for two columns of a legend
 PROTECTIONS = {"full": "", "feature": ", X private", "label": ", Y private", "none": ""}
 RULES = {PEEKED: "best lambda (peeked)", EVIDENCE: "lambda by evidence", OWN: ""}
 STYLES = {"paper": ":", "ours": "-", "none": "--"}
@@ -121,25 +123,33 @@ def at_each_epsilon(table):
 def draw_lines(panels, *, x, y, xlabel, ylabel, limits):
     """Draw the lines of several tables side by side, against a logarithmic axis.
 
+    Gauss by the evidence under the paper's terms is left to the table: lines are many.
+
     Parameters
     ----------
     panels : dict of a title to a table, as from `best_of_path`.
     x, y : str, columns.
     xlabel, ylabel : str
-    limits : pair of float, of y; what is beyond is not seen.
+    limits : pair of float, of y; what is beyond is not seen. None shows all.
 
     Returns
     -------
     matplotlib.figure.Figure
     """
-    layout = {"left": 46, "right": 8, "top": 18, "bottom": 122, "ncols": len(panels), "sharey": True}
-    figure, (axes,) = new_figure(60 + 180 * len(panels), 290, **layout)
-    lines, names = {}, ["terms", "method", "protection", "which"]
+    names = ["terms", "method", "protection", "which"]
+    panels = {
+        title: own[(own["terms"] != "paper") | (own["which"] != EVIDENCE)] for title, own in panels.items()
+    }
+    n_columns = 1 if len(panels) < WIDE else 2
+    n_lines = max(len(own[names].drop_duplicates()) for own in panels.values())
+    bottom = 44 + 9 * -(-n_lines // n_columns)
+    layout = {"left": 46, "right": 8, "top": 18, "bottom": bottom, "ncols": len(panels), "sharey": True}
+    figure, (axes,) = new_figure(60 + 180 * len(panels), 168 + bottom, **layout)
+    lines = {}
     for axis, (title, table) in zip(axes, panels.items(), strict=True):
         for (terms, method, protection, which), own in table.groupby(names, sort=False):
             look, own = METHODS[method].look, own.sort_values(x)
-            name = label(terms, method, protection, which)
-            (lines[name],) = axis.plot(
+            (lines[label(terms, method, protection, which)],) = axis.plot(
                 own[x],
                 own[y],
                 "-." if which == EVIDENCE else STYLES[terms],
@@ -148,8 +158,11 @@ def draw_lines(panels, *, x, y, xlabel, ylabel, limits):
                 markersize=3,
                 linewidth=1,
             )
-        axis.set(xscale="log", title=title, xlabel=xlabel, ylim=limits)
+        axis.set(xscale="log", title=title, xlabel=xlabel)
+        axis.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,g}"))
+        axis.xaxis.set_minor_locator(NullLocator())
+    if limits is not None:
+        axes[0].set_ylim(*limits)
     axes[0].set_ylabel(ylabel)
-    columns = 2 if len(panels) > 1 else 1
-    figure.legend(lines.values(), lines, loc="lower center", ncols=columns, fontsize=6)
+    figure.legend(lines.values(), lines, loc="lower center", ncols=n_columns, fontsize=6, labelspacing=0.3)
     return figure

@@ -9,7 +9,9 @@ from dp_accounting.rdp import RdpAccountant
 from scipy.stats import norm
 
 from dpgrs.errors import UsageError
+from dpgrs.genotypes.dosages import DOSAGE_STEP
 from dpgrs.linalg.statistics import (
+    CALL_STEP,
     CROSS_STEP,
     LARGEST_BOUND,
     LARGEST_OUTCOME,
@@ -224,35 +226,69 @@ def test_largest_coefficients__exactly_where_a_square_root_is_rounded_up():
     assert largest_coefficients(np.array([2.0]), clip_steps=c).tolist() == [m - 1]
 
 
-def test_gradient_sums__equal_fractions_for_any_block(monkeypatch):
+ROWS = {CALL_STEP: [-2, 0, 2], DOSAGE_STEP: [-4096, -4095, -17, 0, 1, 2730, 4096]}
+
+
+@pytest.mark.parametrize("row_step", ROWS)
+def test_gradient_sums__equal_fractions_for_any_block(monkeypatch, row_step):
     rng = np.random.default_rng(3)
     n, d = 11, 5
-    T = np.column_stack([rng.choice([-2, 0, 2], size=(n, d)), np.ones(n)]).astype(np.int8)
+    whole = int(1 / row_step)
+    T = np.column_stack([rng.choice(ROWS[row_step], size=(n, d)), np.full(n, whole // 2)]).astype(np.int16)
     Y = grid_outcomes(3 * rng.standard_normal((L, n)), bound=4.0)
-    W = on_weight_grid(1e7 * rng.standard_normal((L, d + 1)))
+    W = on_weight_grid(1e7 * rng.standard_normal((L, d + 1)), row_step=row_step)
     clip_steps = 2**16
     expected = np.zeros((L, d + 1), dtype=np.int64)
     for k, i in itertools.product(range(L), range(n)):
-        prediction = sum(int(w) * int(t) for w, t in zip(W[k], T[i], strict=True)) * Fraction(WEIGHT_STEP) / 2
-        residual = (prediction - int(Y[k, i]) * Fraction(OUTCOME_STEP)) / Fraction(OUTCOME_STEP)
-        bound = math.isqrt(4 * clip_steps**2 // int((T[i].astype(int) ** 2).sum()))
+        prediction = sum(int(w) * int(t) for w, t in zip(W[k], T[i], strict=True)) * Fraction(WEIGHT_STEP)
+        residual = prediction / whole / Fraction(OUTCOME_STEP) - int(Y[k, i])
+        bound = math.isqrt((whole * clip_steps) ** 2 // int((T[i].astype(int) ** 2).sum()))
         expected[k] += int(max(-bound, min(bound, residual))) * T[i].astype(np.int64)
     for size in (1, 4, 100):
         monkeypatch.setattr(dp_sgd, "ROW_BLOCK", size)
-        np.testing.assert_array_equal(gradient_sums(T, Y, W, clip_steps=clip_steps), expected)
+        sums = gradient_sums(T, Y, W, clip_steps=clip_steps, row_step=row_step)
+        np.testing.assert_array_equal(sums, expected)
 
 
-def test_on_weight_grid__keeps_predictions_exact():
-    W = on_weight_grid(np.array([[1e300, -1e300, 0.4, np.inf]]))
-    assert 2 * np.abs(W).sum() <= LARGEST_PREDICTION
+@pytest.mark.parametrize("row_step", ROWS)
+@pytest.mark.parametrize("clip", [None, OUTCOME_STEP, LARGEST_BOUND])
+def test_gradient_sums__of_a_row_are_within_the_clip(row_step, clip):
+    """Also at the largest of all numbers, where squares are beyond 64 bits."""
+    rng = np.random.default_rng(4)
+    d, whole = 3, int(1 / row_step)
+    terms = request(rows="people", unit="person", n_variants=d, clip=clip)
+    Y = grid_outcomes(np.array([[-1e6], [0.0], [1e6]]), bound=LARGEST_BOUND)
+    for row in itertools.product([-whole, 0, rng.integers(1, whole + 1)], repeat=d):
+        T = np.array([[*row, whole // 2]], dtype=np.int16)
+        W = on_weight_grid(rng.choice([0, 1e5, 1e20]) * rng.standard_normal((3, d + 1)), row_step=row_step)
+        steps = {"clip_steps": terms.clip_steps, "row_step": row_step}
+        sums = gradient_sums(T, Y, W, **steps).astype(object)
+        assert max((sums**2).sum(axis=1)) <= (terms.clip_steps * whole) ** 2
+
+
+@pytest.mark.parametrize("row_step", ROWS)
+def test_private_sgd__fractions_that_are_calls_give_the_fit_of_calls(row_step):
+    terms = request(steps=20, clip=100.0, rows="people", unit="person")
+    X, Y = cohort(rows="people")
+    options = {"request": terms, "noise": Silence(), "sample": lambda _: np.ones(len(X), dtype=bool)}
+    gridded = grid_outcomes(Y, bound=terms.outcome_bound)
+    found = private_sgd(X, gridded, row_step=row_step, **options).fit
+    np.testing.assert_allclose(found.weights, private_sgd(X, gridded, **options).fit.weights, atol=1e-4)
+
+
+@pytest.mark.parametrize("row_step", ROWS)
+def test_on_weight_grid__keeps_predictions_exact(row_step):
+    whole = int(1 / row_step)
+    W = on_weight_grid(np.array([[1e300, -1e300, 0.4, np.inf]]), row_step=row_step)
+    assert whole * np.abs(W).sum() <= LARGEST_PREDICTION
     assert W[0, 2] == 0
-    cut = on_weight_grid(np.full((1, 5), 1e300))
-    np.testing.assert_array_equal(cut, np.full((1, 5), LARGEST_PREDICTION // 10))
+    cut = on_weight_grid(np.full((1, 5), 1e300), row_step=row_step)
+    np.testing.assert_array_equal(cut, np.full((1, 5), LARGEST_PREDICTION // (5 * whole)))
 
 
 def test_limits__keep_residuals_exact():
     assert (OUTCOME_STEP / WEIGHT_STEP).is_integer()
-    scale = int(2 * OUTCOME_STEP / WEIGHT_STEP)
+    scale = int(OUTCOME_STEP / (WEIGHT_STEP * DOSAGE_STEP))
     assert LARGEST_PREDICTION + LARGEST_OUTCOME * scale < 2**53  # in float64
 
 

@@ -40,7 +40,10 @@ def test_problems__none_of_a_sound_study_and_none_of_calls():
         ({"cohort": {"chromosomes": ["1", "chrX"]}}, "`cohort.chromosomes` must be 1 to 22"),
         ({"cohort": {"chromosomes": ["1", "23"]}}, "got 23. Leave them out"),
         ({"privacy": {"bounds": "worst-case"}}, "`privacy.bounds` must be tight with `cohort.field: DS`"),
-        ({"methods": ["ridge", "k-blup", "s-blup", "l-ols", "dp-sgd"]}, "got dp-sgd. Leave them out"),
+        (
+            {"methods": ["ridge", "k-blup", "s-blup", "l-ols", "reusecov-sketch"]},
+            "got reusecov-sketch. Leave them out",
+        ),
     ],
 )
 def test_problems__one_line_each(changes, complaint):

@@ -141,6 +141,21 @@ def test_primo_mnist__methods_are_in_their_order(real_data, tmp_path):
     assert (blup > numbers[of_paper].astype(float)).all()
 
 
+def test_primo_gaussian__blup_is_near_what_the_outcomes_hold(tmp_path):
+    run_experiment("primo_gaussian", tmp_path)
+    numbers = numbers_of("primo_gaussian", tmp_path).set_index(["data", "d", "l"]).sort_index()
+    ridge = numbers["Ridge, best lambda (peeked), not private"].astype(float)
+    blup = numbers["BLUP"].astype(float)
+    for count in (1, 30):
+        # 0.5 is explained; of networks about 0.73 of it by a linear score.
+        assert ridge["linear", 10, count] == pytest.approx(0.5, abs=0.1)
+        assert ridge["network", 10, count] < ridge["linear", 10, count] - 0.1
+        assert blup["linear", 10, count] == pytest.approx(ridge["linear", 10, count], abs=0.05)
+        # At large n privacy costs little.
+        assert blup["large", 30, count] < 0.02
+    assert set(numbers["shown"].xs("large")) == {"log MSE ratio"}
+
+
 def require_microarray(data):
     if not (data / "microarray").is_dir():
         pytest.skip(f"no sets at {data / 'microarray'}; they are five of the DP-SIS paper's")

@@ -18,6 +18,7 @@ from dpgrs.types import Rows
 GRAM_STEP = 1 / 4  # one unit of the integer Gram matrix
 OUTCOME_STEP = 2.0**-16  # one unit of an outcome on its grid
 CROSS_STEP = OUTCOME_STEP / 2  # one unit of the integer X'Y
+CALL_STEP = 1 / 2  # of rows of calls and their intercept, in `half` coding; of others `DOSAGE_STEP`
 
 # Sums of outcomes stay exact in float64 whatever the data: 2 * 2^26 * 2^25 grid steps are below 2^53.
 LARGEST_BOUND = 1000.0

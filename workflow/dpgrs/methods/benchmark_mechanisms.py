@@ -58,7 +58,8 @@ class SgdFits(WholeFits):
         def sample(step):
             return noise.poisson_sample(n_units, name=f"step {step}", probability=terms.sampling_rate)
 
-        found = private_sgd(X, Y, request=terms, noise=noise, sample=sample, outcome_names=outcome_names)
+        options = {"request": terms, "noise": noise, "sample": sample, "outcome_names": outcome_names}
+        found = private_sgd(X, Y, row_step=data.row_step, **options)
         return DrawnFits(found.fit, found.events)
 
 

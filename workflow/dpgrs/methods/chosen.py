@@ -6,10 +6,12 @@ from functools import cached_property
 import numpy as np
 
 from dpgrs.genotypes.bits import pack
+from dpgrs.genotypes.dosages import DOSAGE_STEP
 from dpgrs.linalg.attenuation import clip_slopes
 from dpgrs.linalg.clipped_statistics import clipped_statistics, grid_frequency
 from dpgrs.linalg.linear_fit import LinearFit
 from dpgrs.linalg.statistics import (
+    CALL_STEP,
     coded_rows,
     column_moments,
     count_known,
@@ -65,6 +67,11 @@ class ScreeningData:
     sample_id: np.ndarray | None = None
     prevalence: np.ndarray | None = None
     is_table: bool = False
+
+    @property
+    def row_step(self):
+        """What all entries of the rows are multiples of, a float."""
+        return DOSAGE_STEP if is_fractional(self.genotypes) else CALL_STEP
 
     @cached_property
     def training_rows(self):

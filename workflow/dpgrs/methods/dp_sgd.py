@@ -13,7 +13,7 @@ import numpy as np
 
 from dpgrs.errors import UsageError
 from dpgrs.linalg.linear_fit import LinearFit
-from dpgrs.linalg.statistics import CROSS_STEP, LARGEST_BOUND, OUTCOME_STEP
+from dpgrs.linalg.statistics import CALL_STEP, LARGEST_BOUND, OUTCOME_STEP
 from dpgrs.methods.requests import PrivacyRequest
 from dpgrs.methods.reusecov import private_count
 from dpgrs.privacy.accounting.accountant import gdp_mu
@@ -24,7 +24,7 @@ from dpgrs.types import Accounting, Neighbours, Rows
 
 # Weights lie on this grid and below this bound over their number, so that predictions are exact in float64.
 WEIGHT_STEP = 2.0**-24
-LARGEST_PREDICTION = 2**51  # in steps of a weight
+LARGEST_PREDICTION = 2**51  # in steps of a weight and of a row
 LARGEST_RATE = 1e9
 ROW_BLOCK = 4096  # rows whose residuals are in memory at a time
 # Of a privacy-loss distribution, relative to epsilon.
@@ -207,7 +207,7 @@ def gradient_sensitivity(request):
     return replace(one_row, value=value, proof="docs/proofs/dp_sgd.md")
 
 
-def private_sgd(X, Y, *, request, noise, sample, outcome_names=None):
+def private_sgd(X, Y, *, request, noise, sample, outcome_names=None, row_step=CALL_STEP):
     """Descend the squared error of all outcomes by noisy sums of clipped gradients.
 
     Parameters
@@ -220,6 +220,8 @@ def private_sgd(X, Y, *, request, noise, sample, outcome_names=None):
     sample : function number of a step -> (n_units,) bool, the secret sample of the step: every unit is in it
         independently with the request's `sampling_rate`. A person is in it with both haplotype rows or not
         at all.
+    row_step : float, a power of 2 of which all entries of X are multiples: `CALL_STEP`, or `DOSAGE_STEP` of
+        dosages and columns of tables.
 
     Returns
     -------
@@ -243,8 +245,8 @@ def private_sgd(X, Y, *, request, noise, sample, outcome_names=None):
             f"The rows must be of {request.n_variants} variants and {request.n_outcomes} outcomes a budget, "
             f"got {X.shape[1]} and {len(Y)}, or differ in number. Recompute them for this study."
         )
-    T = np.ones((len(X), request.n_variants + 1), dtype=np.int8)
-    T[:, :-1] = 2 * X
+    T = np.full((len(X), request.n_variants + 1), 1 / 2 / row_step, dtype=np.int16)
+    T[:, :-1] = X / row_step
     n, event = private_count(len(X), request=request, noise=noise.of("genotypes"))
     budgets = range(0, len(Y), request.n_outcomes)
     sources = [noise.of("outcomes", *names[first : first + request.n_outcomes]) for first in budgets]
@@ -252,24 +254,26 @@ def private_sgd(X, Y, *, request, noise, sample, outcome_names=None):
     rate = request.learning_rate / request.row_norm_squared / (request.sampling_rate * n)
     for step in range(request.steps):
         is_chosen = _rows_of(sample(step), request)
-        exact = gradient_sums(T[is_chosen], Y[:, is_chosen], W, clip_steps=request.clip_steps)
+        terms = {"clip_steps": request.clip_steps, "row_step": row_step}
+        exact = gradient_sums(T[is_chosen], Y[:, is_chosen], W, **terms)
         for first, source in zip(budgets, sources, strict=True):
             group = slice(first, first + request.n_outcomes)
             noisy, event = source.gaussian(
                 exact[group],
                 name=f"gradients, step {step}",
-                step=CROSS_STEP,
+                step=OUTCOME_STEP * row_step,
                 sensitivity=gradient_sensitivity(request),
                 mu=1 / request.noise_multiplier,
             )
             events.append(event)
-            W[group] = on_weight_grid(W[group] - rate * CROSS_STEP / WEIGHT_STEP * noisy)
+            descent = rate * (OUTCOME_STEP * row_step) / WEIGHT_STEP * noisy
+            W[group] = on_weight_grid(W[group] - descent, row_step=row_step)
     weights = W * WEIGHT_STEP
     fit = LinearFit(weights[:, :-1], np.zeros(request.n_variants), weights[:, -1] / 2)
     return SgdFit(fit, n, tuple(events))
 
 
-def gradient_sums(T, Y, W, *, clip_steps):
+def gradient_sums(T, Y, W, *, clip_steps, row_step=CALL_STEP):
     """Sum the clipped gradients of rows in exact integers.
 
     The gradient of (x'w - y)^2/2 is the residual times x. It is clipped by its coefficient, which is then
@@ -277,21 +281,22 @@ def gradient_sums(T, Y, W, *, clip_steps):
 
     Parameters
     ----------
-    T : (n_rows, n_variants + 1) int8, twice the genotypes in `half` coding, the intercept 1 last.
+    T : (n_rows, n_variants + 1) int16, genotypes in `half` coding in units of `row_step`, the intercept last.
     Y : (n_outcomes, n_rows) int64 in units of `OUTCOME_STEP`.
     W : (n_outcomes, n_variants + 1) float64, whole steps of `WEIGHT_STEP`, from `on_weight_grid`.
     clip_steps : int, largest norm of a gradient in units of `OUTCOME_STEP`.
+    row_step : float, as in `private_sgd`.
 
     Returns
     -------
-    (n_outcomes, n_variants + 1) int64 in units of `CROSS_STEP`.
+    (n_outcomes, n_variants + 1) int64 in units of `OUTCOME_STEP` times `row_step`.
     """
     sums = np.zeros(W.shape, dtype=np.int64)
-    scale = OUTCOME_STEP / (WEIGHT_STEP / 2)  # units of a prediction in one of an outcome
+    scale = OUTCOME_STEP / (WEIGHT_STEP * row_step)  # units of a prediction in one of an outcome
     for start in range(0, len(T), ROW_BLOCK):
         block = slice(start, start + ROW_BLOCK)
         rows = T[block].astype(np.float64)
-        largest = largest_coefficients((rows**2).sum(axis=1), clip_steps=clip_steps)
+        largest = largest_coefficients((rows**2).sum(axis=1), clip_steps=clip_steps, row_step=row_step)
         # Integers below 2^53 throughout: exact in float64, whatever the order of the sums in BLAS.
         residuals = W @ rows.T - Y[:, block] * scale
         assert residuals.shape == (len(W), len(rows))
@@ -300,27 +305,25 @@ def gradient_sums(T, Y, W, *, clip_steps):
     return sums
 
 
-def largest_coefficients(squares, *, clip_steps):
+def largest_coefficients(squares, *, clip_steps, row_step=CALL_STEP):
     """Return the largest whole c with c ||x|| <= clip.
 
     Parameters
     ----------
-    squares : (n_rows,) the squared norms of 2 x, whole numbers.
-    clip_steps : int
+    squares : (n_rows,) the squared norms of the rows in units of `row_step`, whole numbers > 0.
+    clip_steps, row_step : as in `gradient_sums`.
 
     Returns
     -------
     (n_rows,) int64
     """
-    squares = squares.astype(np.int64)
-    bound = 4 * clip_steps**2  # c ||2 x|| <= 2 clip
-    largest = np.sqrt(bound // squares).astype(np.int64)
-    return largest - (largest**2 * squares > bound)
+    bound = (clip_steps * int(1 / row_step)) ** 2  # may be beyond 64 bits
+    return np.array([math.isqrt(bound // int(square)) for square in squares], dtype=np.int64)
 
 
-def on_weight_grid(W):
+def on_weight_grid(W, *, row_step=CALL_STEP):
     """Round weights in units of `WEIGHT_STEP` to whole ones, and cut them, so that predictions stay exact."""
-    largest = LARGEST_PREDICTION // (2 * W.shape[-1])
+    largest = LARGEST_PREDICTION // (int(1 / row_step) * W.shape[-1])
     return np.clip(np.rint(W), -largest, largest)
 
 

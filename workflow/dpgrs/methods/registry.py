@@ -42,6 +42,7 @@ class Method:
     reads : tuple of str, the keys of ``regression`` on which its fit hangs.
     fits_ridge : bool, whether lambda alone turns what was drawn into its weights, where lambda is stated.
     takes_covariates : bool, whether covariates and dosages are in what it is fitted from.
+    reads_fractions : bool, whether what draws for it in a benchmark alone reads dosages, too.
     takes_outcomes : bool, whether its fit uses the outcomes themselves where they are public.
     takes_ld : bool, whether its fit takes linkage disequilibrium of a public reference.
     takes_effects : bool, whether its fit starts from public effects, where a study has them.
@@ -72,6 +73,7 @@ class Method:
     reads: tuple = ()
     fits_ridge: bool = False
     takes_covariates: bool = False
+    reads_fractions: bool = False
     takes_outcomes: bool = False
     takes_ld: bool = False
     takes_effects: bool = False
@@ -112,7 +114,8 @@ class Method:
 
     def takes_fractions(self, mode):
         """Whether it can be fitted on dosages or columns of a table; of rows in a benchmark alone."""
-        return self.takes_covariates or (self.draws_from_rows and mode == "benchmark")
+        in_benchmarks = self.draws_from_rows or self.reads_fractions
+        return self.takes_covariates or (in_benchmarks and mode == "benchmark")
 
     @property
     def all_audited(self):
@@ -302,6 +305,7 @@ METHODS = {
         neighbours=Neighbours.ADD_REMOVE,
         mechanism="benchmark_mechanisms.SgdFits",
         reads=("sgd",),
+        reads_fractions=True,
         accounting="DP-SGD, which samples rows, is accounted by privacy-loss distributions (exact accounting)"
         " or by Rényi divergences (paper’s accounting).",
         bounds="DP-SGD stays within worst-case bounds.",
@@ -318,12 +322,7 @@ METHODS = {
         audits="audits.baselines.baseline_cases",
         reads=("lambda",),
     ),
-    "bas": Method(
-        label="BAS",
-        look=("#332288", ">"),
-        mechanism="row_mechanisms.BoostedFits",
-        **BOOSTED,
-    ),
+    "bas": Method(label="BAS", look=("#332288", ">"), mechanism="row_mechanisms.BoostedFits", **BOOSTED),
     "tukey": Method(
         label="Tukey",
         look=("#f00048", (4, 1, 0)),

@@ -130,7 +130,7 @@ def test_totals__group_doubles_mu_and_pure_epsilon():
     assert totals(MIXTURE, delta=DELTA, group_size=2).mu == 0.5
 
 
-@settings(deadline=None, derandomize=True, max_examples=10)
+@settings(deadline=None, derandomize=True, max_examples=5)
 @given(
     mus=st.lists(st.floats(1e-3, 3), max_size=4),
     epsilons=st.lists(st.floats(1e-3, 2), max_size=3),
@@ -143,7 +143,7 @@ def test_totals__more_events_never_cost_less(mus, epsilons, delta):
     assert fewer.tight <= fewer.ledger <= fewer.basic * (1 + 1e-8)
 
 
-@settings(deadline=None, derandomize=True, max_examples=10)
+@settings(deadline=None, derandomize=True, max_examples=5)
 @given(mus=st.lists(st.floats(1e-3, 3), min_size=1, max_size=4), epsilon=st.floats(1e-3, 2))
 def test_totals__smaller_delta_never_costs_less(mus, epsilon):
     loose, strict = (totals(events_of(mus, [epsilon]), delta=delta) for delta in (1e-5, 1e-9))

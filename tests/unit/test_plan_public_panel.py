@@ -112,3 +112,15 @@ def test_plan_study__damaged_file_of_ld_is_one_line():
     (PUBLIC / "ld.npz").write_text("x")
     with pytest.raises(UsageError, match=r"`public.reference`: `.*ld.npz` must be a file of arrays"):
         plan_of(*RELEASE)
+
+
+def test_plan_study__of_a_table_takes_the_bounds_of_its_ranges_and_plans_no_accuracy():
+    cohort = "cohort={source: table, table: data.csv, ranges: ranges.tsv, rows: people}"
+    plan = plan_of(*SMALL, cohort, "outcomes={source: table, columns: [y]}", "methods=[ridge, blup]")
+    (request,) = plan["requests"]
+    # Rows are clipped at the root mean square of eight dosages of 1/2, 2; with the intercept, of 1 in all.
+    (gram,) = (one for one in request["mechanisms"] if one["statistic"] == "gram")
+    assert gram["sensitivity"] == pytest.approx(17**0.5, rel=1e-9)
+    assert request["expected"] == []
+    assert "hangs on how far columns spread" in plan["not_planned"]["blup"]
+    assert "no R2 is planned" in plan_as_text(plan)

@@ -154,7 +154,7 @@ def vcf(tmp_path_factory):
     return tmp_path_factory.mktemp("scan") / "a.vcf"
 
 
-@settings(max_examples=400)
+@settings(max_examples=150)
 @given(
     records=st.lists(lines(), min_size=1, max_size=8),
     ends=st.booleans(),
@@ -166,7 +166,7 @@ def test_rows__all_ways_to_read_agree(vcf, records, ends, terms):
     assert_all_same(vcf, **terms)
 
 
-@settings(max_examples=300)
+@settings(max_examples=150)
 @given(data=st.binary(max_size=60), calls=st.lists(st.sampled_from([*FORMS, *BROKEN[:9]]), max_size=5))
 def test_scan_lines__never_leaves_its_bytes(data, calls):
     line = b"1\t5\t.\tA\tC\t.\tPASS\t.\tGT\t" + "\t".join(calls).encode() + b"\n"

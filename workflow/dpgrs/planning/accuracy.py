@@ -8,6 +8,7 @@ from dpgrs.methods.fits import FitTerms
 from dpgrs.methods.mechanisms import mechanism_of_study
 from dpgrs.methods.planning import expected_fit, expected_r2
 from dpgrs.methods.registry import METHODS
+from dpgrs.study.table_cohort import is_table
 from dpgrs.study.table_settings import covariate_terms
 from dpgrs.types import Bounds, Coding, Neighbours, Protection
 
@@ -49,7 +50,8 @@ def planned_methods(methods, protection, **known):
     ----------
     methods : list of str
     protection : Protection
-    **known : has_ld, whether linkage disequilibrium of a public panel was measured, and the bounds.
+    **known : has_ld, whether linkage disequilibrium of a public panel was measured, the bounds, and of_table,
+        whether columns of a table stand for variants.
     """
     return [name for name in methods if _why_not(name, [protection], **known) is None]
 
@@ -78,7 +80,7 @@ def plan_accuracy(request, count, *, n_rows, frequency, ld, heritabilities, conf
     dict of JSON values: ``expected``, one for each planned method and heritability, and
     ``bounds_and_neighbours``, one for each pair of them, R^2 being that of the first planned method.
     """
-    own = {"has_ld": ld is not None, "bounds": config["privacy"]["bounds"]}
+    own = {"has_ld": ld is not None, "bounds": config["privacy"]["bounds"], "of_table": is_table(config)}
     methods = planned_methods(config["methods"], request.protection, **own)
     model = {"n_rows": n_rows, "frequency": frequency, "n_outcomes": count, "ld": ld}
     model["terms"] = FitTerms.of(config["regression"])
@@ -125,7 +127,7 @@ def _of_variants(request):
     return replace(request, n_covariates=0, covariate_bound=None, gram_share=request.share_of_gram)
 
 
-def _why_not(name, protections, *, has_ld=False, bounds=Bounds.TIGHT):
+def _why_not(name, protections, *, has_ld=False, bounds=Bounds.TIGHT, of_table=False):
     """Say why a method is not planned under some of the protections; None if it is under all of its own."""
     method = METHODS[name]
     if Protection.NONE in method.protections:
@@ -134,6 +136,8 @@ def _why_not(name, protections, *, has_ld=False, bounds=Bounds.TIGHT):
         return "chooses variants first"
     if not (method.is_post_processing or method.is_steered):
         return "draws noise of its own"
+    if of_table:
+        return "hangs on how far columns spread within their ranges"
     if Bounds(bounds) == Bounds.PAPER:
         return "within the paper's bounds, of benchmarks alone"
     if method.takes_ld and Bounds(bounds) != Bounds.TIGHT:

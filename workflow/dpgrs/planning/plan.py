@@ -26,6 +26,7 @@ from dpgrs.privacy.noise.study_key import VARIABLE
 from dpgrs.privacy.statement.boosting_rounds import without_round
 from dpgrs.study.method_choice import AUTO, candidates, choice_in_words
 from dpgrs.study.settings import counts_outcomes, examine
+from dpgrs.study.table_cohort import is_table
 from dpgrs.study.table_settings import covariate_terms, drawn_counts, stated_count
 from dpgrs.types import Rows, Unit
 
@@ -96,6 +97,7 @@ def plan_study(settings, *, people=None, heritabilities=()):
             config["privacy"]["protection"],
             has_ld=bool(panel.ld),
             bounds=config["privacy"]["bounds"],
+            of_table=is_table(config),
         ),
         "choice": choice,
         "requests": requests,

@@ -3,11 +3,14 @@
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import numpy as np
+
 from dpgrs.errors import DpgrsError, UsageError
 from dpgrs.io.sites import choose_sites, read_chosen_sites, read_sites
 from dpgrs.methods.planning import neutral_frequencies
 from dpgrs.study.panel_terms import has_public_sites
 from dpgrs.study.public_ld_files import load_ld
+from dpgrs.study.table_cohort import is_table
 
 
 @dataclass(frozen=True)
@@ -46,6 +49,9 @@ def planned_panel(config, people):
         If a file cannot be read or has too few sites.
     """
     sizes = config["panel"]["size"]
+    if is_table(config):
+        words = "of 1/2, as of columns whose centres lie halfway in their ranges"
+        return PlannedPanel({size: np.full(size, 0.5) for size in sizes}, words, "none, and no R2 is planned")
     try:
         sites = _public_sites(config, size=max(sizes))
     except DpgrsError as error:

@@ -47,7 +47,7 @@ def with_and_without(monkeypatch, ld, cross, **known):
     found, _ = fit_blup_ld(ld, cross, N, **known)
     with monkeypatch.context() as patched:
         nothing = np.zeros_like(cross), np.zeros(len(cross)), 0.0
-        patched.setattr(blup_ld, "sparse_effects", lambda *_, **__: nothing)
+        patched.setattr(sparse_effects, "sparse_effects", lambda *_, **__: nothing)
         return found.weights, fit_blup_ld(ld, cross, N, **known)[0].weights
 
 
@@ -133,7 +133,7 @@ def test_fit_blup_ld__finds_few_strong_effects(monkeypatch):
 def test_fit_blup_ld__few_strong_effects_are_no_mismatch(monkeypatch, fits):
     ld, cross, _, _ = statistics(7, 40, n_causal=40, n_outcomes=5, of_panel=0.3)
     found = np.zeros_like(cross), np.zeros(len(cross)), fits
-    monkeypatch.setattr(blup_ld, "sparse_effects", lambda *_, **__: found)
+    monkeypatch.setattr(sparse_effects, "sparse_effects", lambda *_, **__: found)
     # On a panel so wrong all outcomes seem to share causes, which are fitted then.
     monkeypatch.setattr(blup_ld, "shared_fit", lambda _: None)
     _, mismatch = fit_blup_ld(ld, cross, N, cross_sd=30.0)

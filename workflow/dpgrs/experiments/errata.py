@@ -97,7 +97,7 @@ def draw(table, settings):
         (PALETTE[1], "o", "published: exact (arrow: infinite), or audited"),
         (PALETTE[0], "o", "ours, likewise"),
         (MUTED, "|", "audited lower bound"),
-        (INK, "_", "claimed"),
+        (INK, "|", "claimed"),
     ):
         axis.plot([], [], marker, color=colour, markersize=5, label=label)
     ticks = [0.1, 1.0, 10.0, 100.0, EDGE]

@@ -1,9 +1,13 @@
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from dpgrs.errors import UsageError
+from dpgrs.experiments import primo_bounds as experiment
+from dpgrs.experiments.frame import Verdict
+from dpgrs.experiments.plans import Form, read_plans
 from dpgrs.planning.primo_bounds import (
     Setting,
     feature_excess,
@@ -14,7 +18,7 @@ from dpgrs.planning.primo_bounds import (
     sketch_excess,
 )
 from dpgrs.public_random import generator
-from study_runs import load_experiment
+from study_runs import REPOSITORY
 
 SETTING = Setting(
     n_rows=10**6, n_variants=30, n_outcomes=20, row_norm=1.5, outcome_bound=0.5, weights_norm=4.0
@@ -27,11 +31,6 @@ BOUNDS = [
     (label_excess, {"cross_sd": 30.0}),
     (sketch_excess, SKETCH),
 ]
-
-
-@pytest.fixture(scope="module")
-def experiment():
-    return load_experiment("primo_bounds")
 
 
 @pytest.mark.parametrize(
@@ -145,7 +144,7 @@ def test_gauss_excess__takes_norms_that_noise_has():
 
 @pytest.mark.parametrize("is_near", [True, False])
 @pytest.mark.parametrize("theorem", [1, 3, 4, 6])
-def test_measure__bounds_hold_for_what_mechanisms_do(experiment, theorem, is_near):
+def test_measure__bounds_hold_for_what_mechanisms_do(theorem, is_near):
     for epsilon in (1.0, 100.0):
         case = experiment.Case(theorem, 2**13, 8, 16, epsilon)
         found = experiment.measure(case, is_near=is_near)
@@ -154,7 +153,7 @@ def test_measure__bounds_hold_for_what_mechanisms_do(experiment, theorem, is_nea
         assert found.get("error", 0) < found.get("error_bound", 1)
 
 
-def test_measure__near_eigenvalues_lose_more_and_many_outcomes_are_projected(experiment):
+def test_measure__near_eigenvalues_lose_more_and_many_outcomes_are_projected():
     case = experiment.Case(1, 2**15, 8, 4, 4.0)
     near, far = (experiment.measure(case, is_near=is_near) for is_near in (True, False))
     assert near["measured"] / near["bound"] > 3 * far["measured"] / far["bound"]
@@ -162,22 +161,30 @@ def test_measure__near_eigenvalues_lose_more_and_many_outcomes_are_projected(exp
     assert found["error"] < 0.2 * found["unprojected"]
 
 
-def test_rows_needed__are_where_the_bound_begins_to_tell(experiment):
+def test_rows_needed__are_where_the_bound_begins_to_tell():
     case = experiment.Case(4, 1, 16, 4, 1.0)
     needed = experiment.rows_needed(case)
     excess = [case._replace(n=round(n)).bound(2.0).excess for n in (needed, needed / 1.02)]
     assert excess[0] <= 1 / 4 < excess[1]
 
 
-def test_main__prints_three_tables(experiment, monkeypatch, capsys):
-    monkeypatch.setattr(experiment, "AXES", {"n": [256, 512], "l": [2, 4]})
-    monkeypatch.setattr(experiment, "PAPER_COUNTS", [1])
-    experiment.main(n_seeds=1)
-    printed = capsys.readouterr().out
-    assert printed.endswith("Bounds that failed: 0.\n")
-    tables = printed.split("\n\n")[:3]
-    assert [len(table.strip().splitlines()) for table in tables] == [2 + 4 * 3, 2 + 2 * 2, 2 + 4]
-    assert all(len({line.count("|") for line in table.strip().splitlines()}) == 1 for table in tables)
+def test_experiment__holds_bounds_beside_what_is_measured():
+    plan = read_plans(REPOSITORY / "config" / "experiments" / "experiments.yaml", Form.QUICK)["primo_bounds"]
+    rows = pd.concat(
+        pd.DataFrame(experiment.run_trial(part, 1, plan.settings, [])).assign(part=part, trial=1)
+        for part in plan.parts
+    )
+    table = experiment.summarise(rows, plan.settings)
+    numbers = experiment.compare(table, plan.settings)
+    # Five axes and four numbers of outcomes a theorem.
+    assert len(numbers) == 4 * 9
+    assert (table["failed"] == 0).all()
+    gauss = numbers[(numbers["theorem"] == "1, Gauss") & (numbers["eigenvalues"] == "near")]
+    assert float(gauss["its slope"].iloc[0]) == pytest.approx(-1, abs=0.2)
+    verdict, said = experiment.judge(table, plan.settings)
+    assert verdict == Verdict.REPRODUCED
+    assert "no bound failed" in said
+    assert set(experiment.draw(table, plan.settings)) == {"excess"}
 
 
 @pytest.mark.parametrize("name", list(vars(SETTING)))

@@ -234,10 +234,6 @@ EXPERIMENT = Experiment(
     paper="DP-SIS (arXiv 2408.10862)",
     shows="Figures 2, 3, 5 to 8: top-k accuracy over epsilon, TOP, GREAT and GOOD",
     run_trial=run_trial,
-    summarise=summarise,
-    draw=draw,
-    compare=compare,
-    judge=judge,
     choices=(
         "Cells are shares found at epsilon 1, 10 and 20, and without noise.",
         "Five of the paper's nineteen sets are at hand; Alon, Yeoh, Chin and others are not.",

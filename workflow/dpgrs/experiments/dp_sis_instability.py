@@ -137,11 +137,6 @@ def judge(table, settings):
 EXPERIMENT = Experiment(
     paper="DP-SIS (arXiv 2408.10862)",
     shows="Figure 1, experiments W1 and W1/W2",
-    run_trial=run_trial,
-    summarise=summarise,
-    draw=draw,
-    compare=compare,
-    judge=judge,
     choices=(
         "N(0, 0.1) is a variance; also read as a standard deviation.",
         "The Lasso's penalty is 0.1, which the paper gives for its other experiments, on blocks standardised "

@@ -89,6 +89,11 @@ def misses(table):
     )
 
 
+def draw(table, settings):
+    """Draw nothing: it is a table."""
+    return {}
+
+
 def judge(table, settings):
     """Ask for one reading that gives all of the paper's numbers."""
     worst = misses(table)
@@ -107,11 +112,6 @@ def judge(table, settings):
 EXPERIMENT = Experiment(
     paper="DP-SIS (arXiv 2408.10862)",
     shows="Table 1, R² of the Lasso that is taken for the truth",
-    run_trial=run_trial,
-    summarise=summarise,
-    draw=lambda table, settings: {},
-    compare=compare,
-    judge=judge,
     choices=(
         "Penalty 0.1, scikit-learn's Lasso with an intercept; R² on the rows that it was fitted to.",
         "max: centred and divided by the largest entry; raw: as it is; sd: standardised. In the columns in "

@@ -128,10 +128,6 @@ EXPERIMENT = Experiment(
     paper="Errata",
     shows="what published recipes claim and lose",
     run_trial=run_trial,
-    summarise=summarise,
-    draw=draw,
-    compare=compare,
-    judge=judge,
     choices=(
         "One step of a recipe is as published, written anew from its description, and all else is as ours.",
         "A lower bound is Clopper and Pearson's at a confidence of 1 - 1e-6, of one guess between two "

@@ -171,11 +171,6 @@ def judge(table, settings):
 EXPERIMENT = Experiment(
     paper="Beyond the papers",
     shows="private choices of variants on real haplotypes",
-    run_trial=run_trial,
-    summarise=summarise,
-    draw=draw,
-    compare=compare,
-    judge=judge,
     choices=(
         "Found: chosen, or an LD partner is (r^2 of 0.8 or more). Epsilon is that of all k choices for one "
         "outcome, a person the unit, add-remove; two-stage pays a tenth of it for the number of people.",

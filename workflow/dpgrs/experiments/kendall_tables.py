@@ -204,11 +204,6 @@ def judge(table, settings):
 EXPERIMENT = Experiment(
     paper="DPKendall (NeurIPS 2023)",
     shows="Figures 1, 2, 4 and 5",
-    run_trial=run_trial,
-    summarise=summarise,
-    draw=draw,
-    compare=compare,
-    judge=judge,
     choices=(
         "Eight of the 25 sets are at hand, six of them wide enough for k = 10; the paper's numbers are those "
         "of the same sets.",

@@ -104,10 +104,5 @@ def judge(table, settings):
 EXPERIMENT = Experiment(
     paper="DPKendall (NeurIPS 2023)",
     shows="Theorem 3.4 and Lemma 4.1, running time",
-    run_trial=run_trial,
-    summarise=summarise,
-    draw=draw,
-    compare=compare,
-    judge=judge,
     choices=("Normal features, five of which count; the least time of all trials, one thread.",),
 )

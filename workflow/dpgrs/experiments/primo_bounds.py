@@ -284,11 +284,6 @@ def _ends(values):
 EXPERIMENT = Experiment(
     paper="PRIMO (arXiv 2303.04195)",
     shows="Table 1, Theorems 1 to 4 and 6",
-    run_trial=run_trial,
-    summarise=summarise,
-    draw=draw,
-    compare=compare,
-    judge=judge,
     choices=(
         "Formulas are lost in our copy: bounds are derived anew, along the steps that its words describe.",
         "Near: eigenvalues of X'X are about the penalty, where the proof loses least; far: common alleles.",

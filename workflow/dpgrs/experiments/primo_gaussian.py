@@ -112,11 +112,6 @@ def judge(table, settings):
 EXPERIMENT = Experiment(
     paper="PRIMO (arXiv 2303.04195)",
     shows="Normal data of section 7.8, and figures 3 and 4 at large n",
-    run_trial=run_trial,
-    summarise=summarise,
-    draw=draw,
-    compare=compare,
-    judge=judge,
     choices=(
         "The paper does not state n, d, l or epsilon of its normal data in our copy. Here columns are "
         "independent and standard, four fifths of the rows are trained on, half of the variance is "

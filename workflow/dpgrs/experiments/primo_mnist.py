@@ -96,11 +96,6 @@ def judge(table, settings):
 EXPERIMENT = Experiment(
     paper="PRIMO (arXiv 2303.04195)",
     shows="Figure 6: DP-SGD against ReuseCov on MNIST",
-    run_trial=run_trial,
-    summarise=summarise,
-    draw=draw,
-    compare=compare,
-    judge=judge,
     choices=(
         "The paper's outcomes are a noisy linear model of pixels (`linear`); its numbers of images, pixels "
         "and outcomes, its epsilon and its noise are lost in our copy. Here half of the variance is "

@@ -312,11 +312,6 @@ def judge(table, settings):
 EXPERIMENT = Experiment(
     paper="DPKendall (arXiv 2306.00920) and DP-SIS (arXiv 2408.10862)",
     shows="Lemmas 3.5 to 3.7, Theorems 3.8, 4.1 and A.3",
-    run_trial=run_trial,
-    summarise=summarise,
-    draw=draw,
-    compare=compare,
-    judge=judge,
     choices=(
         "Theorem 3.8 states no constant: for equal effects it is asked to hold from 20 times its rows on.",
         "Theorem 4.1 has lost symbols in our copy; both readings are in `table.tsv`.",

@@ -136,11 +136,6 @@ def judge(table, settings):
 EXPERIMENT = Experiment(
     paper="Tukey (arXiv 2208.07353)",
     shows="Figure 2, left: distance to unsafety",
-    run_trial=run_trial,
-    summarise=summarise,
-    draw=draw,
-    compare=compare,
-    judge=judge,
     choices=(
         "(ln 3, 1e-5), half of epsilon for the check, no count. Data as in the paper's public code: normal "
         "features, weights uniform up to 100, noise of sd 10, no intercept.",

@@ -179,11 +179,6 @@ def judge(table, settings):
 EXPERIMENT = Experiment(
     paper="Tukey (arXiv 2208.07353)",
     shows="Theorem 3.1 and figure 3",
-    run_trial=run_trial,
-    summarise=summarise,
-    draw=draw,
-    compare=compare,
-    judge=judge,
     choices=(
         "Models are normal with mean 0, variances 1 and equal correlations. The theorem's formula is lost "
         "in our copy; its proof gives depth/m <= Phi(-r) + alpha, r the distance to the mean in standard "

@@ -128,11 +128,6 @@ def judge(table, settings):
 EXPERIMENT = Experiment(
     paper="Tukey (arXiv 2208.07353)",
     shows="Section 7.7, histograms of the models",
-    run_trial=run_trial,
-    summarise=summarise,
-    draw=draw,
-    compare=compare,
-    judge=judge,
     choices=(
         "2,000 models on equal parts of all rows, as in the paper, or as many as leave a row for each "
         "coefficient.",

@@ -120,10 +120,6 @@ EXPERIMENT = Experiment(
     paper="Tukey (arXiv 2208.07353)",
     shows="Figure 1, figure 2 middle, and R^2 against m on all sets",
     run_trial=run_trial,
-    summarise=summarise,
-    draw=draw,
-    compare=compare,
-    judge=judge,
     choices=(
         "(ln 3, 1e-5), no count, m public. The paper fits and measures on all rows; here nine tenths are "
         "trained and measured on (training), one tenth is measured on alone (test).",

@@ -103,11 +103,6 @@ def judge(table, settings):
 EXPERIMENT = Experiment(
     paper="Tukey (arXiv 2208.07353)",
     shows="Figure 2, right, and Theorem 1.1: time",
-    run_trial=run_trial,
-    summarise=summarise,
-    draw=draw,
-    compare=compare,
-    judge=judge,
     choices=(
         "Seconds of one core that the process itself used, the best of three; figures are of one run on one "
         "machine.",

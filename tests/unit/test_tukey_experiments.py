@@ -8,7 +8,7 @@ import pytest
 from scipy.special import ndtri
 from scipy.stats import dlaplace
 
-from dpgrs.experiments import tukey_check, tukey_depth, tukey_histograms, tukey_models, tukey_time
+from dpgrs.experiments import tukey_check, tukey_depth, tukey_histograms, tukey_models, tukey_sgd, tukey_time
 from dpgrs.experiments.frame import Verdict
 from dpgrs.experiments.tukey_data import BUDGET, DELTA, read_part, synthetic_rows
 from dpgrs.experiments.tukey_models_trial import REQUEST, adassp_of_data_bounds, published_tukey
@@ -148,3 +148,25 @@ def test_time__exponents_are_fitted():
     np.testing.assert_allclose(numbers["m, 100 to 200"], 1)
     np.testing.assert_allclose(numbers["d, 2 to 8"], 2)
     assert tukey_time.judge(table, {})[0] == Verdict.REPRODUCED
+
+
+def test_sgd__names_the_best_setting_and_the_one_that_nine_tenths_are_below():
+    grid = {"steps": [10, 20], "clip": [0.5, 1.0], "learning_rate": [1, 2, 3, 4, 5]}
+    settings = [
+        (steps, clip, rate) for steps in grid["steps"] for clip in grid["clip"] for rate in range(1, 6)
+    ]
+    rows = pd.DataFrame([tukey_sgd.AS_IT_IS, *settings], columns=tukey_sgd.SETTING)
+    # The last one is the best of the median, though not of any trial; trial 3 is an accident.
+    trials = [rows.assign(r2_training=0.04 * rows.index, trial=trial) for trial in (1, 2, 3)]
+    trials[2]["r2_training"] = trials[2]["r2_training"][::-1].to_numpy()
+    known = {"part": "set", "n": 100, "d": 3}
+    table = tukey_sgd.summarise(pd.concat(trials).assign(**known, r2_test=0.0), {})
+    (row,) = tukey_sgd.compare(table, {}).to_dict("records")
+    assert row["tuned, training"] == pytest.approx(0.8)
+    assert row["tuned to"] == "20 steps, clip 1, rate 5"
+    assert row["90 % tuned, training"] == pytest.approx(0.72)
+    assert row["default, training"] == 0
+    assert tukey_sgd.judge(table, {})[0] == Verdict.REPRODUCED
+    flat = table.assign(r2_training=table["r2_training"].clip(lower=0.79))
+    assert tukey_sgd.judge(flat, {})[0] == Verdict.WITH_DIFFERENCE
+    assert set(tukey_sgd.draw(table, {})) == {"settings"}

@@ -35,6 +35,14 @@ def test_models__least_squares_is_the_papers_and_tukey_reaches_it_on_its_synthet
     assert of_tukey.loc[("diamonds-ranked", 2000), "released"] == 1
 
 
+def test_sgd__is_near_least_squares_where_it_is_tuned(tmp_path):
+    run_experiment("tukey_sgd", tmp_path)
+    numbers = numbers_of("tukey_sgd", tmp_path).set_index("set").loc["synthetic"]
+    assert float(numbers["tuned, training"]) > 0.98
+    assert 0.4 < float(numbers["default, training"]) < 0.9
+    assert float(numbers["tuned, test"]) == pytest.approx(float(numbers["tuned, training"]), abs=0.01)
+
+
 @pytest.mark.parametrize("name", ["tukey_depth", "tukey_histograms", "tukey_time"])
 def test_others__make_their_tables_and_figures(name, tmp_path):
     run_experiment(name, tmp_path)

@@ -9,6 +9,7 @@ from dpgrs.io.tables.csv_tables import read_feature_table
 EPSILON, DELTA = math.log(3), 1e-5
 # Of the check and of the draw: the paper has no count.
 BUDGET = EPSILON / 2
+TEST_SHARE = 0.1  # of rows to measure on alone
 LARGEST_WEIGHT, NOISE = 100.0, 10.0
 SYNTHETIC_ROWS, SYNTHETIC_FEATURES = 22_000, 10
 # Labels that are coded in order of the alphabet, and the ranks that the paper gives them.

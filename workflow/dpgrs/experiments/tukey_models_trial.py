@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from dpgrs.evaluation.metrics import r_squared
-from dpgrs.experiments.tukey_data import BUDGET, DELTA, EPSILON, read_part
+from dpgrs.experiments.tukey_data import BUDGET, DELTA, EPSILON, TEST_SHARE, read_part
 from dpgrs.methods.adassp import CAUTION, FAILURE
 from dpgrs.methods.boosted_adassp import BoostedRequest, clip_rows, private_boosted_adassp
 from dpgrs.methods.compositions import fit_least_squares
@@ -20,7 +20,6 @@ from dpgrs.privacy.sensitivity import Sensitivity
 from dpgrs.public_random import generator
 from dpgrs.types import Accounting, DepthCheck, Neighbours, Unit
 
-TEST_SHARE = 0.1
 # The number of models is public, so that nothing is spent on it, as in the paper.
 REQUEST = TukeyRequest(
     epsilon=EPSILON, delta=DELTA, neighbours=Neighbours.REPLACE_ONE, rows_per_coefficient=1.0

@@ -131,7 +131,7 @@ EXPERIMENT = Experiment(
         "are not at hand.",
         "As published, not private as claimed: groups of equal size, the original check with threshold "
         "ln(1/(2 delta))/epsilon, and a draw by e^(epsilon q), though a record moves a depth both ways.",
-        "AdaSSP gets the largest norm and outcome of the data, as in the paper: not private. DP-SGD is left "
-        "out.",
+        "AdaSSP gets the largest norm and outcome of the data, as in the paper: not private. DP-SGD: "
+        "`tukey_sgd`.",
     ),
 )

@@ -143,6 +143,18 @@ def test_attack_trial__order_of_people_changes_nothing(tmp_path, monkeypatch):
     pd.testing.assert_frame_equal(again, first, rtol=1e-9)
 
 
+def test_attack_trial__takes_so_many_of_either_side_by_their_names(tmp_path, monkeypatch):
+    monkeypatch.setattr(attack_step, "MOST_PEOPLE", 12)
+    first = attack(write_trial(tmp_path, monkeypatch, n_test=20))
+    assert set(first.loc[first["target"] == "person", "n_members"]) == {12}
+    assert set(first.loc[first["target"] == "person", "n_others"]) == {12}
+    # Half of those taken, two haplotypes each.
+    assert set(first["n_reference"]) == {12}
+    shuffled = np.random.default_rng(2).permutation(N_PEOPLE)
+    again = attack(write_trial(tmp_path, monkeypatch, n_test=20, order=shuffled))
+    pd.testing.assert_frame_equal(again, first, rtol=1e-9)
+
+
 def test_attack_trial__too_few_held_out_leave_the_table_empty(tmp_path, monkeypatch):
     table = attack(write_trial(tmp_path, monkeypatch, n_test=7))
     assert list(table) == ATTACKS

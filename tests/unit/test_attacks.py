@@ -12,6 +12,7 @@ from sklearn.linear_model import Ridge
 from dpgrs.evaluation.attacks import (
     PENALTIES,
     Reference,
+    Targets,
     advantage_bound,
     area_bound,
     gram_scores,
@@ -55,7 +56,7 @@ def study(n_rows, n_variants, n_outcomes, *, m, seed=0, rows="haplotypes"):
     return SimpleNamespace(
         members=members,
         others=others,
-        reference=Reference.of(*known),
+        reference=Reference.of(*known, rows=rows),
         gram=gram,
         cross=cross,
         ols=LinearFit(ridge_weights(G_c, cross, n_rows, penalty=0.0), means, members[1].mean(axis=1)),
@@ -64,7 +65,7 @@ def study(n_rows, n_variants, n_outcomes, *, m, seed=0, rows="haplotypes"):
 
 
 def both_sides(attack, data):
-    return [attack(*side, reference=data.reference) for side in (data.members, data.others)]
+    return [attack(Targets(*side, data.reference)) for side in (data.members, data.others)]
 
 
 def area(attack, data):
@@ -73,18 +74,16 @@ def area(attack, data):
 
 def gram_attack(data, gram=None, **options):
     gram = data.gram if gram is None else gram
-    return lambda X, Y, reference: gram_scores(X, gram, data.n, reference, **{"rows": "haplotypes"} | options)
+    return lambda targets: gram_scores(targets, gram, data.n, **options)
 
 
 def statistics_attack(data, gram=None, cross=None, **options):
     gram, cross = data.gram if gram is None else gram, data.cross if cross is None else cross
-    return lambda X, Y, reference: statistics_scores(
-        X, Y, gram, cross, data.n, reference, rows="haplotypes", **options
-    )
+    return lambda targets: statistics_scores(targets, gram, cross, data.n, **options)
 
 
 def weights_attack(data, fit=None, penalty=0.0):
-    return lambda X, Y, reference: weights_scores(X, Y, fit or data.ols, data.n, reference, penalty=penalty)
+    return lambda targets: weights_scores(targets, fit or data.ols, data.n, penalty=penalty)
 
 
 def released_entries(X, rows):
@@ -102,7 +101,7 @@ def test_gram_scores__equal_the_likelihood_ratio_written_out(rows, sigma):
     data = study(30, 5, 1, m=25, rows=rows)
     gram = data.gram + np.triu(np.random.default_rng(3).standard_normal(data.gram.shape) * sigma, 1)
     gram = np.triu(gram) + np.triu(gram, 1).T
-    X, m = data.others[0], 25
+    (X, Y), m = data.others, 25
 
     known, entries = released_entries(data.reference.X, rows)
     covariance, _ = ledoit_wolf(known)
@@ -112,7 +111,7 @@ def test_gram_scores__equal_the_likelihood_ratio_written_out(rows, sigma):
     outside = multivariate_normal(mean, C, allow_singular=True)
     expected = [outside.logpdf(released - shift) - outside.logpdf(released) for shift in shifts]
 
-    found = gram_scores(X, gram, data.n, data.reference, rows=rows, sigma=sigma)
+    found = gram_scores(Targets(X, Y, data.reference), gram, data.n, sigma=sigma)
     np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-8)
 
 
@@ -131,10 +130,9 @@ def test_gram_scores__people_who_were_not_summed_cannot_be_told_apart():
 
 
 def test_gram_scores__constant_variants_say_nothing():
-    X = np.full((6, 3), 0.5)
-    reference = Reference.of(X, np.zeros((1, 6)))
-    Z = with_intercept(X)
-    np.testing.assert_array_equal(gram_scores(X, Z.T @ Z, 6, reference, rows="haplotypes"), np.zeros(6))
+    X, Y = np.full((6, 3), 0.5), np.zeros((1, 6))
+    Z, targets = with_intercept(X), Targets(X, Y, Reference.of(X, Y, rows="haplotypes"))
+    np.testing.assert_array_equal(gram_scores(targets, Z.T @ Z, 6), np.zeros(6))
 
 
 def test_residual_scores__area_is_the_closed_form_of_an_orthogonal_design():
@@ -193,15 +191,15 @@ def test_scores__do_not_depend_on_the_order_of_rows_or_outcomes():
     X, Y = data.others
     rng = np.random.default_rng(1)
     rows, known, outcomes = rng.permutation(60), rng.permutation(40), rng.permutation(5)
-    reference = Reference.of(data.reference.X[known], data.reference.Y[outcomes][:, known])
+    reference = Reference.of(data.reference.X[known], data.reference.Y[outcomes][:, known], rows="haplotypes")
     fit = LinearFit(data.ols.weights[outcomes], data.ols.means, data.ols.intercept[outcomes])
     for attack, moved in (
         (gram_attack(data), gram_attack(data)),
         (statistics_attack(data), statistics_attack(data, cross=data.cross[outcomes])),
         (weights_attack(data), weights_attack(data, fit)),
     ):
-        expected = attack(X, Y, reference=data.reference)
-        found = moved(X[rows], Y[outcomes][:, rows], reference=reference)
+        expected = attack(Targets(X, Y, data.reference))
+        found = moved(Targets(X[rows], Y[outcomes][:, rows], reference))
         np.testing.assert_allclose(found, expected[rows], rtol=1e-8, atol=1e-8)
 
 
@@ -209,7 +207,7 @@ def test_residual_scores__are_likelihood_ratios_of_the_two_residuals():
     data = study(60, 4, 3, m=30)
     X, Y = data.others
     leverage = np.linspace(0.01, 0.5, 60)
-    found = residual_scores(X, Y, data.ols, leverage, data.reference)
+    found = residual_scores(Targets(X, Y, data.reference), data.ols, leverage)
     expected = np.zeros(60)
     r, q = Y - data.ols.predict(X), Y - data.reference.fit.predict(X)
     r_known = data.reference.Y - data.ols.predict(data.reference.X)
@@ -229,22 +227,23 @@ def test_residual_scores__missing_outcomes_are_left_out():
     X, Y = data.others
     holes, known = Y.copy(), data.reference.Y.copy()
     holes[2, :20] = np.nan
-    expected = residual_scores(X, Y, data.ols, np.full(60, 0.1), data.reference)
-    found = residual_scores(X, holes, data.ols, np.full(60, 0.1), data.reference)
+    leverage, targets = np.full(60, 0.1), Targets(X, Y, data.reference)
+    expected = residual_scores(targets, data.ols, leverage)
+    found = residual_scores(Targets(X, holes, data.reference), data.ols, leverage)
     two = LinearFit(data.ols.weights[:2], data.ols.means, data.ols.intercept[:2])
     np.testing.assert_allclose(found[20:], expected[20:])
-    np.testing.assert_allclose(found[:20], residual_scores(X, Y, two, np.full(60, 0.1), data.reference)[:20])
+    np.testing.assert_allclose(found[:20], residual_scores(targets, two, leverage)[:20])
     # An outcome that the reference never shows, or that never varies, counts for nothing.
     for nothing in (np.nan, 0.0):
         known[2] = nothing
-        reference = Reference.of(data.reference.X, known)
+        reference = Reference.of(data.reference.X, known, rows="haplotypes")
         flat = LinearFit(data.ols.weights * [[1], [1], [0]], data.ols.means, np.zeros(3))
-        assert np.isfinite(residual_scores(X, holes, flat, np.full(60, 0.1), reference)).all()
+        assert np.isfinite(residual_scores(Targets(X, holes, reference), flat, leverage)).all()
 
 
 def test_reference__residuals_are_those_of_refits_without_the_row():
     X, Y = population(25, 6, 2, seed=4)
-    reference = Reference.of(X, Y)
+    reference = Reference.of(X, Y, rows="haplotypes")
 
     def refitted(penalty):
         residuals = np.empty_like(Y)

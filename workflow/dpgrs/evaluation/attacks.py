@@ -6,14 +6,17 @@ of the scores of their rows.
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve
+from scipy.linalg import eigh
 from scipy.special import ndtr, ndtri
 
-from dpgrs.linalg.linear_fit import LinearFit, centred_gram, ridge_weights
+from dpgrs.linalg.linear_fit import LinearFit, Spectrum, centred_gram
 from dpgrs.types import Rows
 
+# Of those trained on and of those held out, so that the cost of an attack does not grow with a cohort.
+MOST_PEOPLE = 2000
 # Among these the attacker chooses the penalty, per row, of a fit to the reference.
 PENALTIES = np.geomspace(1e-4, 10, 26)
 # A row cannot determine its own prediction by more than this.
@@ -28,17 +31,19 @@ class Reference:
     ----------
     X : (n_rows, n_variants) float64, `half` coding.
     Y : (n_outcomes, n_rows) float64, NaN where missing.
+    rows : Rows
     fit : LinearFit, of the penalty with the least leave-one-out error over all outcomes.
     residuals : (n_outcomes, n_rows) float64, the leave-one-out residuals of that fit; NaN where missing.
     """
 
     X: np.ndarray
     Y: np.ndarray
+    rows: Rows
     fit: LinearFit
     residuals: np.ndarray
 
     @classmethod
-    def of(cls, X, Y):
+    def of(cls, X, Y, *, rows):
         """Fit the outcomes of the reference; parameters as the attributes."""
         n = len(X)
         means, intercept = X.mean(axis=0), _mean_of_observed(Y)
@@ -55,55 +60,99 @@ class Reference:
                 best = error, penalty, residuals
         _, penalty, residuals = best
         weights = rotated * (s / (s**2 + n * penalty)) @ Vt
-        return cls(X, Y, LinearFit(weights, means, intercept), np.where(missing, np.nan, residuals))
+        fit = LinearFit(weights, means, intercept)
+        return cls(X, Y, Rows(rows), fit, np.where(missing, np.nan, residuals))
 
-    @property
+    @cached_property
     def gram(self):
         """X'X of the centred rows, (n_variants, n_variants)."""
         centred = self.X - self.fit.means
         return centred.T @ centred
 
+    @cached_property
+    def spectrum(self):
+        """X'X of the centred rows, decomposed."""
+        return Spectrum.of(self.gram, len(self.X))
 
-def gram_scores(X, gram, n, reference, *, rows, sigma=0.0):
+    @cached_property
+    def entries(self):
+        """Moments of the released entries of X'X, `_Entries`."""
+        return _Entries.of(_with_intercept(self.X), rows=self.rows)
+
+
+@dataclass(frozen=True)
+class Targets:
+    """People to be scored, beside a reference; what all attacks on X'X share is worked out once.
+
+    Attributes
+    ----------
+    X : (n_targets, n_variants) float64, `half` coding.
+    Y : (n_outcomes, n_targets) float64, NaN where missing.
+    reference : Reference
+    """
+
+    X: np.ndarray
+    Y: np.ndarray
+    reference: Reference
+
+    @cached_property
+    def means(self):
+        """The (n_targets,) mean inner products of released entries with those of the reference."""
+        return self._cross.mean(axis=1)
+
+    @cached_property
+    def squares(self):
+        """The (n_targets,) squared norms of the deviations of released entries from the reference's mean."""
+        norms = _squared_norms(_with_intercept(self.X), rows=self.reference.rows)
+        return norms - 2 * self.means + self.reference.entries.mean
+
+    @cached_property
+    def rotated(self):
+        """Inner products of these deviations with those of the reference, times the eigenvectors of K."""
+        entries = self.reference.entries
+        deviations = self._cross - self.means[:, np.newaxis] - entries.means + entries.mean
+        return deviations @ entries.U
+
+    @cached_property
+    def _cross(self):
+        known = _with_intercept(self.reference.X)
+        return _inner(_with_intercept(self.X), known, rows=self.reference.rows)
+
+
+def gram_scores(targets, gram, n, *, sigma=0.0):
     """Score targets by the Gaussian likelihood ratio of a released X'X; outcomes play no part.
 
     Parameters
     ----------
-    X : (n_targets, n_variants) float64, `half` coding.
+    targets : Targets
     gram : (n_variants + 1, n_variants + 1) float64 symmetric, exact or noisy, intercept last.
     n : int, rows that were summed, exact or as released.
-    reference : Reference
-    rows : Rows
     sigma : float, standard deviation of the noise of an entry.
 
     Returns
     -------
     (n_targets,) float64, log likelihood ratios.
     """
-    targets, known = _with_intercept(X), _with_intercept(reference.X)
-    m = len(known)
-    entries = _Entries.of(known, rows=rows)
-    cross = _inner(targets, known, rows=rows)
-    # Inner products of deviations from the reference's mean, of every target and of every row known ...
-    K_t = cross - cross.mean(axis=1, keepdims=True) - entries.means + entries.mean
-    squares = _squared_norms(targets, rows=rows) - 2 * cross.mean(axis=1) + entries.mean
-    # ... with the deviation of the release from what the reference lets expect of it.
-    expected = _released(known, gram, rows=rows).mean() - n * entries.mean
-    b_t = _released(targets, gram, rows=rows) - n * cross.mean(axis=1) - expected
-    b_r = _released(known, gram, rows=rows) - n * entries.means - expected
+    reference = targets.reference
+    entries, rows, m = reference.entries, reference.rows, len(reference.X)
+    # The deviation of the release from what the reference lets expect of it, by the entries of every row.
+    known = _released(_with_intercept(reference.X), gram, rows=rows)
+    expected = known.mean() - n * entries.mean
+    b_t = _released(_with_intercept(targets.X), gram, rows=rows) - n * targets.means - expected
+    b_r = known - n * entries.means - expected
     spread = _spread(n, m)
     alpha = spread * (1 - entries.shrinkage) / m
     beta = spread * entries.shrinkage * entries.variance + sigma**2
     if beta == 0:  # nothing varies and nothing was added
-        return np.zeros(len(X))
+        return np.zeros(len(targets.X))
     # C = alpha Phi'Phi + beta I, inverted on the m rows that are known (Woodbury).
-    factor = cho_factor(alpha * entries.K + beta * np.eye(m))
-    linear = b_t - alpha * K_t @ cho_solve(factor, b_r)
-    quadratic = squares - alpha * (K_t * cho_solve(factor, K_t.T).T).sum(axis=1)
+    inverse = 1 / (alpha * entries.eigenvalues + beta)
+    linear = b_t - alpha * targets.rotated @ (inverse * (entries.U.T @ b_r))
+    quadratic = targets.squares - alpha * targets.rotated**2 @ inverse
     return (linear - quadratic / 2) / beta
 
 
-def statistics_scores(X, Y, gram, cross, n, reference, *, rows, gram_sigma=0.0, cross_sigma=0.0):
+def statistics_scores(targets, gram, cross, n, *, gram_sigma=0.0, cross_sigma=0.0):
     """Score targets by released X'X and X'Y: the residuals of the fit that the attacker makes of them.
 
     X'X is averaged with what the reference lets expect, each weighted by its precision. The fit has the
@@ -111,50 +160,47 @@ def statistics_scores(X, Y, gram, cross, n, reference, *, rows, gram_sigma=0.0, 
 
     Parameters
     ----------
-    X, Y : (n_targets, n_variants), (n_outcomes, n_targets) float64, NaN where an outcome is missing.
+    targets : Targets
     gram : (n_variants + 1, n_variants + 1) float64 symmetric, exact or noisy, intercept last.
     cross : (n_outcomes, n_variants) float64, exact and centred, or noisy.
     n : int
-    reference : Reference
-    rows : Rows
     gram_sigma, cross_sigma : float, standard deviation of the noise of an entry.
 
     Returns
     -------
     (n_targets,) float64
     """
+    reference = targets.reference
     m = len(reference.X)
-    variance = _Entries.of(_with_intercept(reference.X), rows=rows).variance * _spread(n, m)
+    variance = reference.entries.variance * _spread(n, m)
     trust = variance / (variance + gram_sigma**2) if variance > 0 else 1.0
     G_c, means = centred_gram(gram, n)
     G_c = trust * G_c + (1 - trust) * n / m * reference.gram
     means = trust * means + (1 - trust) * reference.fit.means
-    penalty = cross_sigma**2 / n
-    fit = LinearFit(ridge_weights(G_c, cross, n, penalty=penalty), means, np.zeros(len(cross)))
-    leverage = _leverage(X - means, G_c, n, penalty=penalty) + 1 / n
-    return residual_scores(X, Y, fit, leverage, reference)
+    penalty, spectrum = cross_sigma**2 / n, Spectrum.of(G_c, n)
+    fit = LinearFit(spectrum.ridge_weights(cross, penalty=penalty), means, np.zeros(len(cross)))
+    return residual_scores(targets, fit, spectrum.leverage(targets.X - means, penalty=penalty) + 1 / n)
 
 
-def weights_scores(X, Y, fit, n, reference, *, penalty):
+def weights_scores(targets, fit, n, *, penalty):
     """Score targets by released weights alone: the residuals of the fit, with the leverage estimated.
 
     Parameters
     ----------
-    X, Y : (n_targets, n_variants), (n_outcomes, n_targets) float64, NaN where an outcome is missing.
-    fit : LinearFit, as released, for the first outcomes of `Y`.
+    targets : Targets
+    fit : LinearFit, as released, for the first outcomes of the targets.
     n : int, rows that were fitted.
-    reference : Reference
     penalty : float, per row, of the fit; 0 for least squares.
 
     Returns
     -------
     (n_targets,) float64
     """
-    leverage = _expected_leverage(X, n, reference, penalty=penalty)
-    return residual_scores(X, Y, fit, leverage + 1 / n, reference)
+    leverage = _expected_leverage(targets.X, n, targets.reference, penalty=penalty)
+    return residual_scores(targets, fit, leverage + 1 / n)
 
 
-def residual_scores(X, Y, fit, leverage, reference):
+def residual_scores(targets, fit, leverage):
     """Score targets by the Gaussian likelihood ratio of two residuals: of the fit, and of the reference's.
 
     With (r, q) ~ N(0, S) for people outside, a member's pair is distributed as ((1 - leverage) r, q): the
@@ -162,17 +208,16 @@ def residual_scores(X, Y, fit, leverage, reference):
 
     Parameters
     ----------
-    X, Y : (n_targets, n_variants), (n_outcomes, n_targets) float64, NaN where an outcome is missing.
+    targets : Targets
     fit : LinearFit, for the first n_fitted <= n_outcomes outcomes; the others are not used.
     leverage : (n_targets,) float64, how far a row, if fitted, moves its own prediction.
-    reference : Reference
 
     Returns
     -------
     (n_targets,) float64, log likelihood ratios summed over outcomes.
     """
-    count = len(fit.weights)
-    Y, known = Y[:count], reference.residuals[:count]
+    X, reference, count = targets.X, targets.reference, len(fit.weights)
+    Y, known = targets.Y[:count], reference.residuals[:count]
     r = Y - fit.predict(X)
     q = Y - reference.fit.predict(X)[:count]
     r_known = reference.Y[:count] - fit.predict(reference.X)
@@ -210,14 +255,15 @@ class _Entries:
     ----------
     means : (m,), mean inner product of every row's entries with those of all rows.
     mean : float, their mean.
-    K : (m, m), inner products of the deviations from the mean.
+    eigenvalues, U : (m,), (m, m), of the inner products K of the deviations from the mean.
     variance : float, mean variance of an entry.
     shrinkage : float in [0, 1], of the covariance towards variance * I (Ledoit and Wolf 2004).
     """
 
     means: np.ndarray
     mean: float
-    K: np.ndarray
+    eigenvalues: np.ndarray
+    U: np.ndarray
     variance: float
     shrinkage: float
 
@@ -233,7 +279,8 @@ class _Entries:
         distance = square - variance**2 * n_entries
         error = ((np.diag(K) ** 2).sum() / m - square) / m
         shrinkage = min(error, distance) / distance if distance > 0 else 1.0
-        return cls(means, means.mean(), K, variance, shrinkage)
+        eigenvalues, U = eigh(K)
+        return cls(means, means.mean(), np.maximum(eigenvalues, 0.0), U, variance, shrinkage)
 
 
 def _with_intercept(X):
@@ -267,23 +314,19 @@ def _spread(n, m):
     return n * (1 + n / m)
 
 
-def _leverage(X_c, G_c, n, *, penalty):
-    """Return x'(G_c + n penalty I)^-1 x of every row x."""
-    return (ridge_weights(G_c, X_c, n, penalty=penalty) * X_c).sum(axis=1)
-
-
 def _expected_leverage(X, n, reference, *, penalty):
     """Guess the leverage of rows among n of the population, whose X'X is not known.
 
     The mean is that of the reference, times m/n. About it, h/(1 - h) varies as the leverage of a row that is
     added to the reference.
     """
-    m, means = len(reference.X), reference.fit.means
-    known = np.minimum(_leverage(reference.X - means, reference.gram, m, penalty=penalty), LARGEST_LEVERAGE)
+    means = reference.fit.means
+    known = reference.spectrum.leverage(reference.X - means, penalty=penalty)
+    known = np.minimum(known, LARGEST_LEVERAGE)
     mean = min(known.sum() / n, LARGEST_LEVERAGE)
     if mean <= 0:  # nothing varies
         return np.zeros(len(X))
-    relative = _leverage(X - means, reference.gram, m, penalty=penalty) / (known / (1 - known)).mean()
+    relative = reference.spectrum.leverage(X - means, penalty=penalty) / (known / (1 - known)).mean()
     odds = mean / (1 - mean) * relative
     return odds / (1 + odds)
 

@@ -116,6 +116,42 @@ def centred_gram(G, n):
     return G[:-1, :-1] - n * np.outer(means, means), means
 
 
+@dataclass(frozen=True)
+class Spectrum:
+    """A centred X'X decomposed once, to be solved for any right side and penalty.
+
+    Attributes
+    ----------
+    eigenvalues, U : (n_variants,), (n_variants, n_variants) float64, of G_c/n.
+    n : float, number of rows.
+    """
+
+    eigenvalues: np.ndarray
+    U: np.ndarray
+    n: float
+
+    @classmethod
+    def of(cls, G_c, n):
+        """Decompose G_c, (n_variants, n_variants) symmetric, exact or noisy."""
+        return cls(*eigh(G_c / n), n)
+
+    def inverse(self, penalty, *, keeps_negative=False):
+        """Return the (n_variants,) eigenvalues of (G_+/n + penalty I)^-1; terms as of `ridge_weights`."""
+        spectrum = (self.eigenvalues if keeps_negative else np.maximum(self.eigenvalues, 0.0)) + penalty
+        # Entries of X are at most 1: even where G_c vanishes, rounding leaves about d machine epsilons.
+        rounding = len(spectrum) * np.finfo(float).eps * max(1.0, np.abs(self.eigenvalues).max(initial=0.0))
+        is_regular = np.abs(spectrum) > rounding
+        return np.divide(1.0, spectrum, where=is_regular, out=np.zeros_like(spectrum))
+
+    def ridge_weights(self, V, *, penalty, keeps_negative=False):
+        """Solve for V, (n_outcomes, n_variants); terms and result as of `ridge_weights`."""
+        return (V / self.n @ self.U * self.inverse(penalty, keeps_negative=keeps_negative)) @ self.U.T
+
+    def leverage(self, X_c, *, penalty):
+        """Return the (n_rows,) x'(G_+ + n penalty I)^-1 x of rows, (n_rows, n_variants), less their means."""
+        return (X_c @ self.U) ** 2 @ self.inverse(penalty) / self.n
+
+
 def ridge_weights(G_c, V, n, *, penalty, keeps_negative=False):
     """Solve (G_+/n + penalty I) w = v/n for every outcome with one factorisation.
 
@@ -136,10 +172,4 @@ def ridge_weights(G_c, V, n, *, penalty, keeps_negative=False):
     -------
     (n_outcomes, n_variants) float64.
     """
-    eigenvalues, U = eigh(G_c / n)
-    spectrum = (eigenvalues if keeps_negative else np.maximum(eigenvalues, 0.0)) + penalty
-    # Entries of X are at most 1: even where G_c vanishes, rounding leaves about d times the machine epsilon.
-    rounding = len(spectrum) * np.finfo(float).eps * max(1.0, np.abs(eigenvalues).max(initial=0.0))
-    is_regular = np.abs(spectrum) > rounding
-    inverse = np.divide(1.0, spectrum, where=is_regular, out=np.zeros_like(spectrum))
-    return (V / n @ U * inverse) @ U.T
+    return Spectrum.of(G_c, n).ridge_weights(V, penalty=penalty, keeps_negative=keeps_negative)

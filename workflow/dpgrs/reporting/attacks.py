@@ -1,5 +1,6 @@
 """What an attacker learns: the attacks of a benchmark as rows of a table and as a figure."""
 
+from dpgrs.evaluation.attacks import MOST_PEOPLE
 from dpgrs.reporting.fits import label_fits
 from dpgrs.reporting.rendering import Drawing, Section
 from dpgrs.reporting.styles import series_styles
@@ -88,7 +89,7 @@ def _context(data):
     if not rows:
         return None
     figure = Drawing(attacks_figure(rows), "Advantage of every attack, and its bound")
-    return {"attacks": rows, "figures": {"attacks": figure}}
+    return {"attacks": rows, "most_people": MOST_PEOPLE, "figures": {"attacks": figure}}
 
 
 ATTACKS = Section("What an attacker learns", "attacks.html", _context, anchor="attacks", label="Attacks")

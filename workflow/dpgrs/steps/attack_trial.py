@@ -10,7 +10,9 @@ import pandas as pd
 
 from dpgrs.errors import UsageError
 from dpgrs.evaluation.attacks import (
+    MOST_PEOPLE,
     Reference,
+    Targets,
     advantage_bound,
     area_bound,
     gram_scores,
@@ -44,38 +46,45 @@ SMALLEST_REFERENCE = 4
 
 
 @dataclass(frozen=True)
-class Targets:
-    """All rows of one panel, in two folds: who is outside and in one fold is the reference for the other.
+class Sides:
+    """Rows of one panel in two folds: who is outside and in one fold is the reference for the other.
 
     Attributes
     ----------
-    X : (n_rows, n_variants)
-    Y : (n_outcomes, n_rows), clipped as in the statistics.
     rows : Rows
     is_member : (n_rows,) bool
     fold : (n_rows,) int, 0 or 1.
-    references : the Reference that attacks each fold.
+    targets : the Targets of each fold.
+    variance : float, of genotypes, summed over variants.
     """
 
-    X: np.ndarray
-    Y: np.ndarray
     rows: Rows
     is_member: np.ndarray
     fold: np.ndarray
-    references: list
+    targets: list
+    variance: float
 
     @classmethod
     def of(cls, X, Y, *, rows, is_member, fold):
-        known = [(fold != own) & ~is_member for own in (0, 1)]
-        return cls(X, Y, rows, is_member, fold, [Reference.of(X[chosen], Y[:, chosen]) for chosen in known])
+        """Deal out X, (n_rows, n_variants), and Y, (n_outcomes, n_rows), clipped as in the statistics."""
+        targets = []
+        for own in (0, 1):
+            known, is_target = (fold != own) & ~is_member, fold == own
+            reference = Reference.of(X[known], Y[:, known], rows=rows)
+            targets.append(Targets(X[is_target], Y[:, is_target], reference))
+        return cls(rows, is_member, fold, targets, X.var(axis=0).sum())
 
     def scores(self, attack):
-        """Return the (n_rows,) scores; `attack` takes genotypes, outcomes and reference."""
-        scores = np.empty(len(self.X))
-        for fold, reference in enumerate(self.references):
-            own = self.fold == fold
-            scores[own] = attack(self.X[own], self.Y[:, own], reference=reference)
+        """Return the (n_rows,) scores; `attack` takes Targets."""
+        scores = np.empty(len(self.fold))
+        for own, targets in enumerate(self.targets):
+            scores[self.fold == own] = attack(targets)
         return scores
+
+    @property
+    def n_reference(self):
+        """Rows of the smaller reference."""
+        return min(len(targets.reference.X) for targets in self.targets)
 
 
 @dataclass(frozen=True)
@@ -86,7 +95,7 @@ class Release:
     ----------
     label : dict of attack, `TERMS` and `DESIGN`.
     mu : float, the loss of a row; None without privacy.
-    attack : function of genotypes, outcomes and reference.
+    attack : function of Targets that scores them.
     has_covariates : bool, whether the attack takes covariates beside the genotypes.
     """
 
@@ -114,9 +123,9 @@ def attack_trial(
     """Infer who was trained on, from exact and noisy statistics and from all weights; for benchmarks alone.
 
     Members are the people trained on, the others those held out, half of whom serve as the attacker's
-    reference for the other half. Where too few people are held out the table is empty. Attacked are fits of
-    sums, without protection and under full protection. What is not private does not depend on the number of
-    outcomes.
+    reference for the other half; of either at most `MOST_PEOPLE`, drawn by their names and the seed. Where
+    too few people are held out the table is empty. Attacked are fits of sums, without protection and under
+    full protection. What is not private does not depend on the number of outcomes.
 
     Parameters
     ----------
@@ -149,19 +158,19 @@ def attack_trial(
         fits = load_labelled(weights)
         for size in outcomes.values:
             options = {"bound": statistics.outcome_bound}
-            targets = _targets(panel, outcomes, size, folds, **options)
-            in_full = targets
+            sides = _sides(panel, outcomes, size, folds, **options)
+            in_full = sides
             if covariates is not None:
-                in_full = _targets(panel, outcomes, size, folds, covariates=covariates, **options)
+                in_full = _sides(panel, outcomes, size, folds, covariates=covariates, **options)
+            known = {"n": statistics.n_rows}
+            known["penalties"] = _penalties(in_full, penalty, **known)
             releases = [
                 *_exact_releases(statistics, size, counts),
                 *_noisy_releases(noisy, size),
-                *_weights_releases(
-                    fits, noisy, size, counts, n=statistics.n_rows, penalties=_penalties(in_full, penalty)
-                ),
+                *_weights_releases(fits, noisy, size, counts, **known),
             ]
             for release in releases:
-                records += _outcome_of(release, in_full if release.has_covariates else targets)
+                records += _outcome_of(release, in_full if release.has_covariates else sides)
     table = pd.DataFrame(records, columns=ATTACKS[1:])
     table.insert(0, "trial", trial)
     write_table(output, table)
@@ -181,30 +190,33 @@ def _rows_per_person(rows):
 
 
 def _folds(sample_id, is_member, *, seed, key):
-    """Deal members and others out into two folds of people, by their names; None where people are too few."""
+    """Deal members and others out into two folds of people, by their names, and -1 for those beyond.
+
+    None where people are too few.
+    """
     place = uniforms(seed, sample_id, *key)
-    fold = np.empty(len(sample_id), dtype=int)
+    fold = np.full(len(sample_id), -1)
     for side in (is_member, ~is_member):
-        order = np.flatnonzero(side)[np.argsort(place[side], kind="stable")]
+        order = np.flatnonzero(side)[np.argsort(place[side], kind="stable")][:MOST_PEOPLE]
         if len(order) < 2 * SMALLEST_REFERENCE:
             return None
         fold[order] = np.arange(len(order)) % 2
     return fold
 
 
-def _targets(panel, outcomes, size, fold, *, bound, covariates=None):
-    X = joined_rows(panel, size, rows=outcomes.rows, covariates=covariates)
-    Y = np.clip(outcomes.values[size], -bound, bound)
-    return Targets.of(X, Y, rows=outcomes.rows, is_member=outcomes.is_training, fold=fold)
+def _sides(panel, outcomes, size, fold, *, bound, covariates=None):
+    known = {"rows": outcomes.rows, "is_selected": fold >= 0}
+    X = joined_rows(panel, size, covariates=covariates, **known)
+    kept = np.flatnonzero(fold >= 0)
+    Y = np.clip(outcomes.values[size][:, kept], -bound, bound)
+    return Sides.of(X, Y, rows=outcomes.rows, is_member=outcomes.is_training[kept], fold=fold[kept])
 
 
 def _exact_releases(statistics, size, counts):
     gram, cross = _exact(statistics, size)
     for count in counts:
         terms = NO_PRIVACY | {"n_variants": size, "n_outcomes": count}
-        yield from _statistics_releases(
-            terms, None, gram=gram, cross=cross[:count], n=statistics.n_rows, rows=statistics.rows
-        )
+        yield from _statistics_releases(terms, None, gram=gram, cross=cross[:count], n=statistics.n_rows)
 
 
 def _exact(statistics, size):
@@ -226,7 +238,6 @@ def _noisy_releases(noisy, size):
                 gram=arrays["gram"],
                 cross=arrays["cross"],
                 n=label["n"],
-                rows=label["request"]["rows"],
                 gram_sigma=sigma.get("gram", 0.0),
                 cross_sigma=sigma.get("cross product", 0.0),
             )
@@ -236,21 +247,17 @@ def _is_attacked(request):
     return request["protection"] == Protection.FULL and request["coding"] == Coding.HALF
 
 
-def _statistics_releases(terms, mu, *, gram, cross, n, rows, gram_sigma=0.0, cross_sigma=0.0):
+def _statistics_releases(terms, mu, *, gram, cross, n, gram_sigma=0.0, cross_sigma=0.0):
     """Yield the attacks on X'X, for which genotypes suffice, and on X'X with X'Y."""
-    known = {"gram": gram, "n": n, "rows": rows}
-    yield Release({"attack": "gram"} | terms, mu, partial(_without_outcomes, sigma=gram_sigma, **known))
+    known = {"gram": gram, "n": n}
+    yield Release({"attack": "gram"} | terms, mu, partial(gram_scores, sigma=gram_sigma, **known))
     known |= {"cross": cross, "gram_sigma": gram_sigma, "cross_sigma": cross_sigma}
     yield Release({"attack": "statistics"} | terms, mu, partial(statistics_scores, **known))
 
 
-def _without_outcomes(X, Y, **known):
-    return gram_scores(X, **known)
-
-
-def _penalties(targets, penalty):
+def _penalties(sides, penalty, *, n):
     """Return the penalty per row of each RidgeOf: for a heritability of 1/2 the sum of variances over n."""
-    of_half = targets.X.var(axis=0).sum() / np.count_nonzero(targets.is_member)
+    of_half = sides.variance / n
     return {RidgeOf.NOTHING: 0.0, RidgeOf.LAMBDA: penalty, RidgeOf.HALF: of_half}
 
 
@@ -289,30 +296,30 @@ def _row_loss(label):
     return math.hypot(*(event["mu"] for event in label["events"])) / (2 if is_group else 1)
 
 
-def _outcome_of(release, targets):
+def _outcome_of(release, sides):
     """Return the records of an attack: on people and, where rows are haplotypes, on these too."""
-    scores = targets.scores(release.attack)
-    known = release.label | {"n_reference": min(len(reference.X) for reference in targets.references)}
-    n_rows = _rows_per_person(targets.rows)
+    scores = sides.scores(release.attack)
+    known = release.label | {"n_reference": sides.n_reference}
+    n_rows = _rows_per_person(sides.rows)
     units = {Unit.PERSON: n_rows} | ({Unit.HAPLOTYPE: 1} if n_rows > 1 else {})
     return [
-        known | {"target": str(unit)} | _success(scores, targets, release.mu, n_rows=rows)
+        known | {"target": str(unit)} | _success(scores, sides, release.mu, n_rows=rows)
         for unit, rows in units.items()
     ]
 
 
-def _success(scores, targets, mu, *, n_rows):
+def _success(scores, sides, mu, *, n_rows):
     """Measure the attack on targets of `n_rows` rows each, beside what mu allows."""
     scores = scores.reshape(-1, n_rows).sum(axis=1)
-    is_member, fold = targets.is_member[::n_rows], targets.fold[::n_rows]
-    sides = scores[is_member], scores[~is_member]
-    tpr, fpr = true_positive_rate(*sides, fpr=FPR)
+    is_member, fold = sides.is_member[::n_rows], sides.fold[::n_rows]
+    both = scores[is_member], scores[~is_member]
+    tpr, fpr = true_positive_rate(*both, fpr=FPR)
     estimates = {
-        "advantage": advantage(*sides, member_folds=fold[is_member], other_folds=fold[~is_member]),
+        "advantage": advantage(*both, member_folds=fold[is_member], other_folds=fold[~is_member]),
         "tpr": tpr,
-        "auc": area_under_curve(*sides),
+        "auc": area_under_curve(*both),
     }
-    record = {"n_members": len(sides[0]), "n_others": len(sides[1]), "fpr": fpr}
+    record = {"n_members": len(both[0]), "n_others": len(both[1]), "fpr": fpr}
     for name, estimate in estimates.items():
         record |= {name: estimate.value, f"{name}_low": estimate.low, f"{name}_high": estimate.high}
     if mu is not None:

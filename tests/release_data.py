@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
+from dpgrs.methods.registry import METHODS
 from dpgrs.methods.requests import PrivacyRequest
 from dpgrs.privacy.accounting.exact_numbers import exact_text
 from dpgrs.privacy.ledger.entries import Account
@@ -101,8 +102,9 @@ def make_events(terms, *, source="release", n_outcomes=3):
         n_variants=len(SITES), n_outcomes=n_outcomes, outcome_bound=3.0, gram_share=0.5, **named
     )
     products = cross_sensitivity(len(SITES), n_outcomes, outcome_bound=3.0, **request.relation)
+    n_pairs = len(SITES) * (len(SITES) + (3 if terms.rows == "people" else 1)) // 2
     claims = {
-        "gram": (gram_sensitivity(len(SITES), **request.relation), 0.25, 36),
+        "gram": (gram_sensitivity(len(SITES), **request.relation), 0.25, n_pairs),
         "cross": (products, 2.0**-17, n_outcomes * len(SITES)),
     }
     if request.has_private_count:
@@ -144,6 +146,8 @@ def make_content(folder, terms=None, *, drawn=None, **changed):
         "number of rows": "5008",
         "seed": "1, used for simulation, thinning and split only",
     }
+    if "lambda" in METHODS[changed.get("method", "reusecov-gauss")].reads:
+        inputs["lambda"] = "0.2"
     fields = {
         "version": PROVENANCE["dpgrs"],
         "commit": PROVENANCE["commit"],

@@ -151,6 +151,29 @@ def test_draw_problems__accuracy_that_was_charged_needs_a_draw():
     assert draw_problems(statement | charged) == []
 
 
+@pytest.mark.parametrize(
+    ("cost", "problem"),
+    [
+        ("epsilon 1.1 at delta 0.000001, for all outcomes together", None),
+        ("epsilon 0.9 at delta 0.000001, for all outcomes together", "must cover its mechanisms"),
+        ("epsilon 1.1 at delta 0.0000001, for all outcomes together", "must cover its mechanisms"),
+        ("epsilon 0.76 at delta 0.000001, for each outcome alone", None),
+        ("epsilon 0.5 at delta 0.000001, for each outcome alone", "must cover its mechanisms"),
+        ("a little", "must be an epsilon at a delta, got a little"),
+    ],
+)
+def test_claim_problems__the_cost_of_accuracy_covers_its_draws(tmp_path, cost, problem):
+    statement = make_statement(tmp_path)
+    cross = statement["mechanisms"][-1]
+    # mu^2 of X'Y is half of a budget of epsilon 1, so two of them cost it.
+    drawn = [cross | {"statistic": "accuracy", "outcome": outcome} for outcome in OUTCOMES[:2]]
+    told = [{"name": OUTCOMES[0], "value": "R^2 0.1", "cost": cost}]
+    statement |= {"accuracy": told, "mechanisms": [*statement["mechanisms"], *drawn]}
+    found = [line for line in claim_problems(statement) if line.startswith("the cost of the accuracy")]
+    assert len(found) == (problem is not None)
+    assert all(problem in line for line in found)
+
+
 # Statements whose numbers all fit, as somebody would make them who had forgotten a draw.
 def of_shared(left_out):
     return [(event, None) for event in make_events(make_terms()) if event.statistic != left_out]

@@ -111,6 +111,10 @@ def test_release__a_complete_study_passes(study, method, bounds):
             {"methods": ["naive"], "regression": {"lambda_from": "evidence"}},
             "`regression.lambda_from` must be fixed for `methods: naive` in a release, got evidence.",
         ),
+        (
+            {"privacy": {"protection": ["label"]}, "regression": {"lambda_from": "adassp"}},
+            "`regression.lambda_from` must be fixed or evidence under label protection, as X'X has no noise",
+        ),
         ({"privacy": {"epsilon": [1, 2]}}, "`privacy.epsilon` must be one value in a release, got 1.0, 2.0."),
         ({"panel": {"size": [10, 20]}}, "`panel.size` must be one value in a release"),
         ({"outcomes": {"count": [1, 3]}}, "`outcomes.count` must be one value in a release"),

@@ -164,7 +164,10 @@ def test_side_problems__projections_have_a_public_side(tmp_path):
     for protection in SIDES:
         folder = tmp_path / protection
         folder.mkdir()
-        assert side_problems(statement_of(folder, protection, method="reusecov-proj")) == []
+        statement = statement_of(folder, protection, method="reusecov-proj")
+        assert side_problems(statement) == []
+        forged = statement | {"method": "blup-steered"}
+        assert f"blup-steered must be under full protection, got {protection}" in side_problems(forged)
 
 
 def test_side_problems__public_outcomes_are_one_file(tmp_path):

@@ -187,9 +187,7 @@ TEXTS = [
     (STATEMENT, '"commit": "0*"', '"commit": "\\\\ud800"', "version and commit"),
     (STATEMENT, '"citation": "', '"citation": "' + "x" * 10**6, "registry|digest"),
     ("provenance.json", '"dpgrs"', f'"x": {DEEP * 100}, "dpgrs"', "must be JSON"),
-    ("registry.yaml", r"\A", BOMB, "must be a record"),
-    ("registry.yaml", "epsilon: 1.0", f"epsilon: {DIGITS}", "must be a record"),
-    ("registry.yaml", r"\A", "- " * 2000, "must be a record"),
+    ("registry.yaml", r"\A", BOMB, "was changed"),
     ("privacy_statement.txt", r"\A", "\x00" * 1000, "was changed"),
 ]
 

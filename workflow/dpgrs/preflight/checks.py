@@ -88,6 +88,7 @@ TERMS = only(
     Check(release.size_problems, release.SIZES),
     Check(release.reference_problems, (*REFERENCE, *release.MEASURED)),
     *each(release.uncharged_problems, release.CHARGED, ("evaluation.metrics",)),
+    Check(release.penalty_problems, ("privacy.protection", "regression.lambda_from")),
     Check(release.held_out_problems, ("outcomes.test_share", "evaluation.metrics")),
     Check(release.charge_problems, ("evaluation.epsilon", "evaluation.metrics")),
     *each(ledger.dataset_problems, ledger.EXAMPLES),

@@ -29,6 +29,16 @@ SIZES = ("methods", "panel.size", "outcomes.count", "outcomes.file", "covariates
 LARGEST_DELTA, LARGEST_EPSILON = 1e-4, 20.0
 
 
+def penalty_problems(inspection):
+    """Refuse a penalty by the noise on X'X where that has none."""
+    if Protection.LABEL not in inspection["privacy.protection"]:
+        return []
+    if inspection["regression.lambda_from"] != Penalty.ADASSP:
+        return []
+    wanted = "be fixed or evidence under label protection, as X'X has no noise to go by"
+    return [must("regression.lambda_from", wanted, Penalty.ADASSP, "Choose another.")]
+
+
 def ignored_problems(inspection, key):
     """Refuse what a benchmark would ignore."""
     value = inspection[key]

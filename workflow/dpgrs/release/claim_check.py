@@ -12,12 +12,16 @@ from functools import lru_cache
 from mpmath import mp
 
 from dpgrs.privacy.statement.audits import STEERED, mechanism_of
-from dpgrs.release.draw_check import ON_TURNED_ROWS
+from dpgrs.release.draw_check import ACCURACY, ON_TURNED_ROWS
 
 GAUSSIAN, LAPLACE = "gaussian", "laplace"
 # Text is rounded up at the 15th digit.
 ROUNDING = Fraction(1, 10**13)
 LARGEST = 10**6
+LARGEST_LEFT = 10**12
+# How a statement tells the cost of an accuracy that was paid for.
+ALONE = "for each outcome alone"
+COST = re.compile(rf"epsilon ([0-9.]+) at delta ([0-9.]+), (for all outcomes together|{ALONE})")
 # What a loss follows from. Exact sums of many long ones take hours; a release has a few, of 50 digits.
 SIZES, MOST_DIGITS = ("sensitivity", "sigma", "scale", "epsilon"), 20_000
 # Of an interval that holds a chance: it ends far within two digits.
@@ -151,6 +155,7 @@ def _ratio(part):
 
 def _mechanism_problems(part, loss, total, guarantee):
     rules = _family_rules(part, loss, total) | {
+        f"a grid whose step is a power of 2, got {part.get('grid')}": _is_power_of_2(part.get("grid", "1")),
         f"the unit of the guarantee, got {part['unit']}": part["unit"] == guarantee["unit"],
         f"the neighbours of the guarantee, got {part['neighbours']}": (
             part["neighbours"] == guarantee["neighbours"]
@@ -182,6 +187,11 @@ def _is_rounded_up(text, value):
     return 0 <= Fraction(text) / value - 1 <= ROUNDING
 
 
+def _is_power_of_2(text):
+    parts = Fraction(text).as_integer_ratio()
+    return min(parts) == 1 and max(parts).bit_count() == 1
+
+
 def _is_share(share, part, whole):
     return 0 <= 1 - share * whole / part <= Fraction(1, 1000)
 
@@ -194,6 +204,7 @@ def _total_problems(statement, losses):
         *_covering_problems("the guarantee", guarantee, total),
         *_covering_problems("the loss of a person", guarantee["person"], total.for_group(rows_of_person)),
         *_outcome_problems(statement, losses),
+        *_accuracy_problems(statement, losses),
         *_covering_problems("composition.whole_study", composition["whole_study"], total),
     ]
     if not total.mu_squared <= Fraction(guarantee["mu"]) ** 2 <= total.mu_squared * (1 + 3 * ROUNDING):
@@ -205,6 +216,8 @@ def _total_problems(statement, losses):
         problems.append(
             f"the guarantee must have pure_epsilon = the sum over its mechanisms without a delta, got {pure}"
         )
+    if not guarantee["definition"].startswith(f"({guarantee['epsilon']}, {guarantee['delta']})-"):
+        problems.append("the definition must begin with (epsilon, delta)")
     if Fraction(guarantee["delta"]) >= 1:
         problems.append(f"delta must be below 1, got {guarantee['delta']}: it promises nothing")
     return problems
@@ -226,12 +239,36 @@ def _outcome_problems(statement, losses):
     return next(filter(None, found), [])
 
 
+def _accuracy_problems(statement, losses):
+    """Check that what the accuracy of each outcome is said to have cost covers its draws."""
+    drawn = defaultdict(Loss)
+    for part, loss in zip(statement["mechanisms"], losses, strict=True):
+        if part["statistic"] == ACCURACY.statistic:
+            drawn[part["outcome"]] += loss
+    measured, whole = statement["accuracy"], sum(drawn.values(), Loss())
+    costs = (
+        dict.fromkeys((one["cost"], one["name"]) for one in measured) if isinstance(measured, list) else {}
+    )
+    problems = []
+    for cost, name in costs if drawn else ():
+        said = COST.fullmatch(cost)
+        if said is None:
+            problems.append(f"the cost of the accuracy of {name} must be an epsilon at a delta, got {cost}")
+            continue
+        claim = {"epsilon": said[1], "delta": said[2]}
+        loss = drawn[None] + drawn[name] if said[3] == ALONE and len(drawn) > 1 else whole
+        problems += _covering_problems(f"the cost of the accuracy of {name}", claim, loss)
+    return problems
+
+
 def _ledger_problems(statement, total):
     guarantee, ledger = statement["guarantee"], statement["ledger"]
     account = "/".join(guarantee[term] for term in ("protection", "unit", "neighbours"))
     spent = Loss(*(Fraction(ledger["spent"][name]) for name in ("mu_squared", "pure_epsilon")))
     claim = ledger["spent"] | {"delta": ledger["delta"]}
     problems = _covering_problems("ledger.spent", claim, spent)
+    if max(Fraction(ledger["remaining"][name]) for name in ("mu_squared", "pure_epsilon")) > LARGEST_LEFT:
+        problems.append(f"ledger.remaining must be at most {LARGEST_LEFT}: beyond, nothing is promised")
     if spent.mu_squared < total.mu_squared or spent.pure < total.pure:
         problems.append("ledger.spent must be at least what this release costs")
     if ledger["head"] not in {part["request"] for part in statement["mechanisms"]}:
@@ -341,5 +378,5 @@ def _covering_problems(name, claim, loss):
         f"{name} must cover its mechanisms: at its epsilon {number} is {mp.nstr(value, 6)}, "
         f"got {claim[number]}"
         for number, value in needed.items()
-        if value > _to_mpf(Fraction(claim[number]))
+        if number in claim and value > _to_mpf(Fraction(claim[number]))
     ]

@@ -6,8 +6,9 @@ from enum import StrEnum
 from importlib.metadata import entry_points
 from typing import NamedTuple
 
+from dpgrs.methods.registry import METHODS
 from dpgrs.privacy.statement.boosting_rounds import without_round
-from dpgrs.types import Missing
+from dpgrs.types import Missing, Penalty
 
 GAUSSIAN, CHOICE, SUBSET = "gaussian", "choice", "subset"
 
@@ -114,6 +115,31 @@ def ld_problems(statement):
         return []
     known = ", ".join(ON_PUBLIC_LD)
     return [f"the public inputs and the fit must name the same public genotypes, of {known} alone"]
+
+
+def setting_problems(statement):
+    """Check that a statement names the public settings of its fit, and no others.
+
+    Parameters
+    ----------
+    statement : dict that fits the schema.
+
+    Returns
+    -------
+    list of str, what is wrong: one line a setting.
+    """
+    fit, method = statement["fit"], METHODS.get(statement["method"])
+    reads_lambda = method is not None and "lambda" in method.reads
+    wanted = {
+        "lambda": fit.get("lambda") if reads_lambda and fit.get("lambda_from") == Penalty.FIXED else None,
+        "heritability": fit.get("heritability"),
+    }
+    return [
+        f"the public inputs and the fit must name the same {name}"
+        for name, value in wanted.items()
+        if [one["value"] for one in statement["public_inputs"] if one["name"] == name]
+        != ([] if value is None else [f"{value:g}"])
+    ]
 
 
 def effects_problems(statement):

@@ -2,6 +2,7 @@
 
 import re
 
+from dpgrs.methods.registry import METHODS
 from dpgrs.privacy.statement.content import NOT_PROTECTED_UNDER, PUBLIC_SIDE
 from dpgrs.types import Neighbours, Protection
 
@@ -11,8 +12,6 @@ NEVER_DRAWN = {
     Protection.FEATURE: ("outcome counts", "count"),
     Protection.LABEL: ("gram", "count"),
 }
-# Fits that rest on a public side.
-ON_PUBLIC_SIDE = ("reusecov-proj",)
 
 
 def side_problems(statement):
@@ -29,8 +28,11 @@ def side_problems(statement):
     guarantee = statement["guarantee"]
     protection, neighbours = Protection(guarantee["protection"]), guarantee["neighbours"]
     problems = _word_problems(guarantee, protection) + _input_problems(statement, protection)
-    if statement["method"] in ON_PUBLIC_SIDE and protection == Protection.FULL:
-        problems.append(f"{statement['method']} must be under feature or label protection, got full")
+    known = METHODS[statement["method"]].protections if statement["method"] in METHODS else (protection,)
+    if protection not in known:
+        problems.append(
+            f"{statement['method']} must be under {' or '.join(known)} protection, got {protection}"
+        )
     if protection != Protection.FULL and neighbours != Neighbours.REPLACE_ONE:
         problems.append(f"neighbours must be replace-one under {protection} protection, got {neighbours}")
     problems += [

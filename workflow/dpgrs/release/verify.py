@@ -1,21 +1,24 @@
-"""Check a bundle as its reader would: offline, from its files alone, by other code than what wrote it.
+"""Check a bundle as its reader would: offline, from its files alone.
 
-Sums, schema, format rules and arithmetic are all checked, and all problems named at once. What this cannot
-show is that the noise was drawn as stated: that takes the curator's ledger and key.
+Numbers are worked out by other code than what wrote them. Sums, schema, format rules and arithmetic are all
+checked, and all problems named at once. What this cannot show is that the noise was drawn as stated: that
+takes the curator's ledger and key.
 """
 
 import json
 import re
 from pathlib import Path
 
-import yaml
-
+from dpgrs import __version__
 from dpgrs.errors import DpgrsError, UsageError, shown
 from dpgrs.privacy.statement.statement import problems_of
+from dpgrs.privacy.statement.text import plain_language
 from dpgrs.release.claim_check import claim_problems
 from dpgrs.release.covariate_check import FILE as COVARIATES
 from dpgrs.release.covariate_check import covariate_problems
-from dpgrs.release.draw_check import draw_problems, effects_problems, ld_problems
+from dpgrs.release.draw_check import draw_problems, effects_problems, ld_problems, setting_problems
+from dpgrs.release.entry_check import FILE as LOADINGS
+from dpgrs.release.entry_check import entry_problems
 from dpgrs.release.folder_check import (
     SUMS,
     digest_problems,
@@ -24,11 +27,10 @@ from dpgrs.release.folder_check import (
     read_digests,
     read_text,
 )
-from dpgrs.release.loadings_check import FILE as LOADINGS
-from dpgrs.release.loadings_check import loadings_problems
 from dpgrs.release.prediction_check import CONSTANTS, accuracy_problems, read_constants, read_sums
 from dpgrs.release.prediction_check import SUMS as ACCURACY_SUMS
 from dpgrs.release.reference_check import score_people, sum_problems
+from dpgrs.release.registry import to_registry_yaml
 from dpgrs.release.scoring_check import read_scoring_file, read_standard_errors
 from dpgrs.release.side_check import side_problems
 from dpgrs.types import Metrics
@@ -46,8 +48,8 @@ TABLES = {ACCURACY_SUMS, "outcome_scales.tsv", "covariate_weights.tsv", "pca_loa
 PROVENANCE_KEYS = {"dpgrs", "commit", "code_digest", "python", "libraries", "settings_digest"}
 # An absolute path of Unix or Windows, a home folder, a file address; not a web address or a fraction.
 TRACE = re.compile(r"(?<![\w:/.])~?/[\w.+-]+/[\w.+-]+|\b[A-Za-z]:\\+\w|\bfile://|(?<!\w)~/\w")
-# Of a registry record: its characters, and the events of its YAML, of which it has 105.
-LARGEST_RECORD, MOST_EVENTS = 2**24, 200
+# Made anew from a statement in which nothing is wrong.
+TOLD = {"privacy_statement.txt": plain_language, "registry.yaml": to_registry_yaml}
 # What is added to what was checked, and to what was not.
 SUMMED = ", and that R^2 and error on public people follow from constants and sums"
 ACCURACY = {
@@ -95,9 +97,9 @@ def verify_release(directory, *, reference=None):
     if statement is not None:
         problems += _name_problems(statement)
         problems += claim_problems(statement) + draw_problems(statement) + ld_problems(statement)
-        problems += effects_problems(statement) + side_problems(statement)
+        problems += effects_problems(statement) + setting_problems(statement) + side_problems(statement)
         problems += _choice_problems(statement)
-        problems += _text_problems(statement, files)
+        problems += _provenance_problems(statement, files)
         problems += covariate_problems(statement, files)
         constants, faults = read_constants(statement, files)
         problems += faults + accuracy_problems(statement, files, constants)
@@ -106,7 +108,7 @@ def verify_release(directory, *, reference=None):
             problems += _score_problems(statement, score, files, constant=constant)
         problems += _trace_problems(files, statement)
     if not problems:
-        problems = loadings_problems(statement, files)
+        problems = entry_problems(statement, files) + _word_problems(statement, files)
     if not problems and reference is not None:
         problems = _reference_problems(statement, files, Path(reference))
     if problems:
@@ -268,51 +270,26 @@ def _choice_problems(statement):
     ]
 
 
-def _text_problems(statement, files):
-    """Check that the files for people and for the registry say what the statement says."""
-    guarantee, curation = statement["guarantee"], statement["curation"]
-    problems = []
-    if not guarantee["definition"].startswith(f"({guarantee['epsilon']}, {guarantee['delta']})-"):
-        problems.append("the definition must begin with (epsilon, delta)")
-    if "privacy_statement.txt" in files:
-        told = " ".join(read_text(files["privacy_statement.txt"]).split())
-        if " ".join(guarantee["plain_language"].split()) not in told:
-            problems.append("privacy_statement.txt must hold the plain-language line")
-    provenance, faults = _read_json(files, "provenance.json")
-    problems += faults
+def _provenance_problems(statement, files):
+    """Check that provenance holds what may be published, and the program that the statement names."""
+    provenance, problems = _read_json(files, "provenance.json")
     software = {"dpgrs": statement["software"]["version"], "commit": statement["software"]["commit"]}
     if not isinstance(provenance, dict) or provenance.keys() != PROVENANCE_KEYS:
         problems.append(f"provenance.json must hold {', '.join(sorted(PROVENANCE_KEYS))} and nothing else")
     elif {name: provenance[name] for name in software} != software:
         problems.append("provenance.json must name the version and commit of the statement")
-    return problems + _registry_problems(guarantee, curation, files)
+    return problems
 
 
-def _registry_problems(guarantee, curation, files):
-    if "registry.yaml" not in files:
-        return []
-    stated = [float(guarantee["epsilon"]), float(guarantee["delta"]), guarantee["unit"]]
-    stated += [curation[name] for name in ("title", "curator", "publication_date")]
-    try:
-        deployment = _read_registry(files["registry.yaml"].read_text(encoding="utf-8"))["deployment"]
-        loss, basic = deployment["privacy_loss"], deployment["basic"]
-        told = [*loss["privacy_parameters"].values(), loss["privacy_unit"].lower(), basic["name"]]
-        told += [basic["data_curators"][0]["data_curator_name"], basic["publication_date"]]
-    except (yaml.YAMLError, ValueError, RecursionError, LookupError, TypeError, AttributeError):
-        return ["registry.yaml must be a record of the deployments registry"]
-    if told == stated:
-        return []
-    return ["registry.yaml must give epsilon, delta, unit, title, curator and date of the statement"]
-
-
-def _read_registry(text):
-    """Read YAML of no more parts than a record has, without aliases: by these small files become huge."""
-    if len(text) > LARGEST_RECORD:
-        raise ValueError("too long")
-    for number, event in enumerate(yaml.parse(text, Loader=yaml.SafeLoader)):
-        if number == MOST_EVENTS or isinstance(event, yaml.AliasEvent):
-            raise ValueError("more than a record")
-    return yaml.safe_load(text)
+def _word_problems(statement, files):
+    """Check that the texts for people and for the registry are those of the statement, word for word."""
+    version = statement["software"]["version"]
+    other = "" if version == __version__ else f"; this is dpgrs {__version__}: take {version}"
+    return [
+        f"{name} must be what {STATEMENT} says, word for word as dpgrs {version} has it{other}"
+        for name, told in TOLD.items()
+        if read_text(files[name]) != told(statement)
+    ]
 
 
 def _score_problems(statement, score, files, *, constant):

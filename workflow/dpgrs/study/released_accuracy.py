@@ -1,14 +1,17 @@
 """The accuracy that a release measured, held against the ledger, and what its statement says of it."""
 
+from fractions import Fraction
+
 import numpy as np
 
 from dpgrs.errors import DpgrsError
 from dpgrs.evaluation.private_metrics import AccuracyRequest, measure
 from dpgrs.io.trials import load_labelled
 from dpgrs.linalg.norms import budget_groups
-from dpgrs.privacy.accounting.exact_numbers import exact_text
+from dpgrs.privacy.accounting.exact_numbers import exact_text, text_above
 from dpgrs.privacy.ledger.hash_chain import digest
 from dpgrs.privacy.noise.sources import statistic_digest
+from dpgrs.privacy.statement.content import decimal_text
 from dpgrs.study.released import claimed_draws
 from dpgrs.study.request_identity import weights_origin
 
@@ -95,7 +98,10 @@ def _digests_by_part(columns, names, request):
 def _stated(names, accuracy, request):
     """Return what the statement says of the accuracy of each outcome."""
     shared = "for all outcomes together" if request.n_outcomes == len(names) else "for each outcome alone"
-    cost = f"epsilon {request.epsilon:g} at delta {request.delta:g}, {shared}"
+    epsilon, delta = (
+        decimal_text(text_above(Fraction(repr(term)), digits=6)) for term in (request.epsilon, request.delta)
+    )
+    cost = f"epsilon {epsilon} at delta {delta}, {shared}"
     values = zip(accuracy.r2, accuracy.r2_sd, accuracy.mse, accuracy.mse_sd, strict=True)
     return [
         {"name": name, "value": _in_words(*one), "cost": cost}

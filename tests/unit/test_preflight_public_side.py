@@ -9,6 +9,7 @@ from dpgrs.privacy.noise.study_key import VARIABLE
 from dpgrs.types import Protection
 from found_by import all_found, merged
 from ledger_requests import create_fixed_key
+from plink_sets import write_bed
 from release_studies import APPROVAL, CURATION, make_ledger
 from vcf_files import record, vcf_text, write_text
 
@@ -88,10 +89,6 @@ BOTH = [
     ),
     ({"public": {"{1}": {}}}, "`public.{1}.origin` must be given for a release under {0} protection"),
     (
-        {"public": {"{1}": {"sha256": "0" * 64, "origin": "x"}}},
-        "must be the files of `public.{1}.sha256`, got others. Use the published",
-    ),
-    (
         {"public": {"{1}": {"sha256": "0" * 64, "origin": "dbGaP phs000007"}}},
         "`public.{1}.origin` must be a place where anybody can get the files without asking, got dbGaP",
     ),
@@ -114,6 +111,43 @@ def test_release__raise_on(study, protection, changes, message):
     (settings := study(protection))["public"].update(changes.pop("public", {}))
     (line,) = [line for line in all_found(merged(settings, changes)) if message.format(*names) in line]
     assert line
+
+
+def test_release__a_changed_table_of_public_outcomes(study, tmp_path):
+    settings = study("feature")
+    write_outcomes(tmp_path / "y.tsv", PEOPLE, value="0.25")
+    (line,) = all_found(settings)
+    assert line.startswith(
+        "`outcomes.file` must be the file of `public.outcomes.sha256`, got another. Use the"
+    )
+
+
+def test_release__public_genotypes_are_counted_and_not_hashed(study, tmp_path):
+    """Who hashes them is `make_panel`: see test_qc_step.py."""
+    settings = study("label")
+    declared = settings["public"]["genotypes"]
+    declared["sha256"] = ["0" * 64]
+    assert check(settings)
+    declared["sha256"] = ["0" * 64, "1" * 64]
+    (line,) = all_found(settings)
+    assert (
+        "`cohort.vcf` must be as many files as `public.genotypes.sha256` has digests, 2, got 1. Use" in line
+    )
+    settings["cohort"]["vcf"] = "c{chrom}*.vcf"
+    for name in ("c1b.vcf", "c1c.vcf"):
+        (tmp_path / name).write_text((tmp_path / "c1.vcf").read_text().replace("\t5\t", "\t6\t"))
+    assert any("has digests, 2, got 3. Use the published files" in line for line in all_found(settings))
+
+
+def test_release__public_genotypes_of_plink_may_share_their_tables(study, tmp_path):
+    settings = study("label")
+    for name in ("1", "2"):
+        write_bed(tmp_path / f"p{name}")
+    settings["cohort"] |= {"source": "plink", "vcf": None, "plink": "p{chrom}", "chromosomes": [1, 2]}
+    for count, is_found in ((1, True), (2, False), (5, False), (6, False), (7, True)):
+        settings["public"]["genotypes"]["sha256"] = [f"{number:064d}" for number in range(count)]
+        found = any("`cohort.plink` must be as many files as" in line for line in all_found(settings))
+        assert found == is_found
 
 
 def test_release__outcomes_of_other_people_are_not_public(study, tmp_path):

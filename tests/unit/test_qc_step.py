@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from dpgrs.errors import DpgrsError
-from dpgrs.io.files import read_table, save_arrays
+from dpgrs.io.files import file_digest, read_table, save_arrays
 from dpgrs.io.genotype_summary import GenotypeSummary
 from dpgrs.io.ingest import ingest_chromosome
 from dpgrs.steps import summarise_genotypes as qc
@@ -119,6 +119,31 @@ def test_make_panel__without_missing_alleles_warns_of_nothing(tmp_path, cohort):
     stores, _ = cohort
     found = make_panel(panel_of(), stores, output=tmp_path / "panel.zarr")
     assert set(found) == {"n_variants", "n_usable", "n_filled"}
+
+
+def test_make_panel__of_public_genotypes_takes_the_published_files_alone(tmp_path, cohort):
+    (first, second), _ = cohort
+    one, two, other = file_digest(tmp_path / "1.vcf"), file_digest(tmp_path / "2.vcf"), "0" * 64
+
+    def make(stores, *digests):
+        settings = settings_for("make-panel", panel=LOOSE | {"size": 20, "maf": 0}, public=of(digests))
+        return make_panel(settings, stores, output=tmp_path / "panel.zarr")
+
+    for stores, digests, got in (
+        ([first, second], [one, other], "another: 2.vcf"),
+        ([first, second], [one], "another: 2.vcf"),
+        ([first], [one, two], "some of them alone"),
+    ):
+        wanted = f"must be of the files of `public.genotypes.sha256`, got {got}. Restore the published ones."
+        with pytest.raises(DpgrsError, match=wanted):
+            make(stores, *digests)
+        assert not (tmp_path / "panel.zarr").exists()
+    (tmp_path / "2.vcf").write_text("as noted when it was read\n")
+    assert make([first, second], two, one)["n_variants"] == 20
+
+
+def of(digests):
+    return {"genotypes": {"sha256": list(digests)}}
 
 
 def test_summarise_genotypes__call_rates_of_all_variants_and_of_people(tmp_path, males):

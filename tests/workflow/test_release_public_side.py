@@ -15,7 +15,7 @@ from dpgrs.privacy.statement.content import NOT_PROTECTED_UNDER, PUBLIC_SIDE
 from dpgrs.release.verify import verify_release
 from dpgrs.simulation.cohorts import simulate_cohort
 from forged_releases import edit_statement, seal
-from release_studies import RELEASE, bundle, make_key, make_ledger
+from release_studies import RELEASE, bundle, leave_out, make_key, make_ledger
 from study_runs import run
 
 N_PEOPLE = 120
@@ -95,8 +95,25 @@ def test_release__changed_public_files_are_refused_before_any_job(site, tmp_path
     before = (copy / "feature.jsonl").read_bytes()
     process = run(copy, settings, check=False)
     assert process.returncode == 2
-    assert "`outcomes.file` must be the files of `public.outcomes.sha256`, got others." in process.stdout
+    assert "`outcomes.file` must be the file of `public.outcomes.sha256`, got another." in process.stdout
     assert (copy / "feature.jsonl").read_bytes() == before
+
+
+def test_release__changed_public_genotypes_are_refused_before_the_charge(site, tmp_path):
+    """They are noticed by their time, where stores and panel of the right ones are there."""
+    copy = shutil.copytree(site, tmp_path / "copy")
+    settings = study(copy, "label")
+    before = (copy / "label.jsonl").read_bytes()
+    # What would be a new request, and charged.
+    shutil.rmtree(copy / "results" / "label" / "release")
+    leave_out(copy, "sim0001", chromosomes=["21", "22"])
+    process = run(copy, settings | {"dataset": settings["dataset"] | {"version": "2"}}, check=False)
+    assert process.returncode == 1
+    assert (
+        "Genotypes must be of the files of `public.genotypes.sha256`, got another: 21.vcf.gz."
+        in process.stdout
+    )
+    assert (copy / "label.jsonl").read_bytes() == before
 
 
 @pytest.mark.parametrize("protection", FILES)

@@ -135,6 +135,12 @@ class HaplotypeStore:
         return self._read("missing", selection)
 
     @property
+    def source_files(self):
+        """The files that it was made from, a list of dicts of ``file``, a name, and ``sha256``."""
+        source = self.attributes["source"]
+        return source if isinstance(source, list) else [source]
+
+    @property
     def has_dosages(self):
         """Whether the store holds dosages of people beside their nearest calls."""
         return "dosages" in self._group

@@ -220,10 +220,7 @@ def _compare_chunk(store, path, chunk, expected):
 
 
 def _is_of_plink(store):
-    source = store.attributes["source"]
-    return any(
-        file["file"].endswith(GENOTYPES) for file in (source if isinstance(source, list) else [source])
-    )
+    return any(file["file"].endswith(GENOTYPES) for file in store.source_files)
 
 
 def _compare_counts(store, path, records):

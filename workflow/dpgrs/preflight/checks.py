@@ -133,12 +133,13 @@ CHECKS = (
         Check(release.preprocessing_problems, release.PREPROCESSING),
         *each(public_side.list_problems, public_side.LISTS, ("privacy.protection",)),
         Check(public_side.covariate_problems, ("privacy.protection", "covariates.file")),
-        *(
-            Check(
-                partial(public_side.digest_problems, side=side),
-                ("privacy.protection", f"public.{side}.sha256", *files),
-            )
-            for side, files in public_side.FILES.items()
+        Check(
+            public_side.genotype_digest_problems,
+            (*GENOTYPES, "privacy.protection", "public.genotypes.sha256"),
+        ),
+        Check(
+            public_side.outcome_digest_problems,
+            ("privacy.protection", "outcomes.file", "public.outcomes.sha256"),
         ),
         Check(public_side.people_problems, ("privacy.protection", "outcomes.file")),
         Check(public_side.controlled_problems, public_side.CONTROLLED),

@@ -15,14 +15,11 @@ PUBLIC = {Protection.LABEL: "genotypes", Protection.FEATURE: "outcomes"}
 SIDES = {side: protection for protection, side in PUBLIC.items()}
 KEYS = tuple(f"public.{side}.{name}" for side in SIDES for name in ("sha256", "origin"))
 LISTS = ("people.keep", "people.remove", "people.consent.file", "people.related")
-FILES = {
-    "genotypes": ("cohort.source", "cohort.vcf", "cohort.plink", "cohort.chromosomes"),
-    "outcomes": ("outcomes.file",),
-}
 CONTROLLED = (
     *("privacy.protection", "dataset.accession", "public.genotypes.origin", "public.outcomes.origin"),
     *("cohort.source", "cohort.vcf", "cohort.plink", "outcomes.source", "outcomes.file"),
 )
+PUBLISHED = f"Use the published files, or `protection: {Protection.FULL}`."
 ON_REQUEST = re.compile(r"(?i)db ?gap|phs\d{6}")
 
 
@@ -77,22 +74,36 @@ def covariate_problems(inspection):
     return [must("covariates.file", wanted, path, "Leave it out; components of the genotypes may stay.")]
 
 
-def digest_problems(inspection, side):
-    """Hold the files that are used against the digests of those that were published."""
-    if _side(inspection) != side:
-        return []
-    wanted, key = inspection[f"public.{side}.sha256"], _key(inspection)
-    if not wanted or key is None or not inspection[key]:
+def outcome_digest_problems(inspection):
+    """Hold the table of outcomes against the digest of the one that was published."""
+    path, wanted = inspection["outcomes.file"], inspection["public.outcomes.sha256"]
+    if _side(inspection) != "outcomes" or not (path and wanted):
         return []
     try:
-        files = _genotype_files(inspection) if side == "genotypes" else [inspection[key]]
-        found = {file_digest(path) for path in files}
-    except (DpgrsError, OSError):
-        return []  # said where these files are read
-    if found == {*([wanted] if isinstance(wanted, str) else wanted)}:
+        found = file_digest(path)
+    except OSError:
+        return []  # said where it is read
+    if found == wanted:
         return []
-    fix = f"Use the published files, or `protection: {Protection.FULL}`."
-    return [must(key, f"be the files of `public.{side}.sha256`", "others", fix)]
+    return [must("outcomes.file", "be the file of `public.outcomes.sha256`", "another", PUBLISHED)]
+
+
+def genotype_digest_problems(inspection):
+    """Ask for as many files as digests; the step `make_panel` compares them, as hashing may take hours."""
+    cohort, key = inspection.config["cohort"], _key(inspection)
+    wanted = len(inspection["public.genotypes.sha256"])
+    if _side(inspection) != "genotypes" or not wanted or key is None or not inspection[key]:
+        return []
+    try:
+        files = {path for one in cohort["chromosomes"] for path in cohort_files(cohort, one)}
+        # Tables of PLINK sets may be the same ones.
+        least, most = len(files), len(with_companions(files))
+    except DpgrsError:
+        return []  # said where these files are read
+    if least <= wanted <= most:
+        return []
+    as_many = f"be as many files as `public.genotypes.sha256` has digests, {wanted}"
+    return [must(key, as_many, least if wanted < least else most, PUBLISHED)]
 
 
 def people_problems(inspection):
@@ -143,9 +154,3 @@ def _key(inspection):
     if side == "outcomes":
         return "outcomes.file"
     return cohort_pattern(cohort)[0] if side == "genotypes" and cohort["source"] != "simulate" else None
-
-
-def _genotype_files(inspection):
-    cohort = inspection.config["cohort"]
-    found = {path for one in cohort["chromosomes"] for path in cohort_files(cohort, one)}
-    return with_companions(sorted(found))

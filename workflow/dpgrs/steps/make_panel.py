@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from dpgrs.errors import DpgrsError
 from dpgrs.io.haplotype_store import HaplotypeStore
 from dpgrs.io.panel import take_sites, write_panel
 from dpgrs.io.selection import select_panel
@@ -9,7 +10,7 @@ from dpgrs.io.sites import read_chosen_sites
 from dpgrs.io.variant_filters import MUCH_MISSING, poorly_called, write_counts
 from dpgrs.study.panel_terms import filters_of, linkage_of
 
-READS = ("seed", "cohort.rows", "panel")
+READS = ("seed", "cohort.rows", "panel", "public.genotypes.sha256")
 
 
 def make_panel(
@@ -28,8 +29,14 @@ def make_panel(
     Returns
     -------
     dict of counts, in a benchmark with `warnings` about missing alleles, if there are any.
+
+    Raises
+    ------
+    DpgrsError
+        If genotypes that count as public are not the published ones, or nothing is left to choose from.
     """
     stores = [HaplotypeStore.open(store) for store in stores]
+    _require_published(stores, settings.public.genotypes.sha256)
     if sites is not None:
         return write_panel(output, stores, take_sites(stores, read_chosen_sites(sites)))
     selection = select_panel(
@@ -47,3 +54,16 @@ def make_panel(
     if share > MUCH_MISSING:
         warnings.append(f"Missing: {100 * share:.0f} % of the panel's alleles; `panel.missing` lowers it.")
     return found | ({"warnings": warnings} if warnings else {})
+
+
+def _require_published(stores, digests):
+    """Refuse other genotypes than those that are taken as public; no digests take none as public.
+
+    The digests of files are those that were noted as their stores were made: no file is read again.
+    """
+    files = [file for store in stores for file in store.source_files] if digests else []
+    others = sorted({file["file"] for file in files if file["sha256"] not in digests})
+    if others or {*digests} != {file["sha256"] for file in files}:
+        wanted = "be of the files of `public.genotypes.sha256`"
+        got = f"another: {others[0]}" if others else "some of them alone"
+        raise DpgrsError(f"Genotypes must {wanted}, got {got}. Restore the published ones.")

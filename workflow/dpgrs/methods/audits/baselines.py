@@ -11,8 +11,7 @@ from functools import partial
 import numpy as np
 
 from dpgrs.genotypes.bits import pack
-from dpgrs.linalg.clipped_statistics import clipped_statistics
-from dpgrs.linalg.statistics import LARGEST_BOUND, coded_rows, cross_product, gram, grid_outcomes
+from dpgrs.linalg.statistics import LARGEST_BOUND, coded_rows, cross_product, grid_outcomes
 from dpgrs.methods.adassp import (
     AdasspRequest,
     adassp_request,
@@ -33,6 +32,8 @@ from dpgrs.methods.audits.sums import (
     TERMS,
     ExactStatistics,
     copied_columns,
+    gram_share_shown,
+    sum_rows,
     term_text,
 )
 from dpgrs.methods.dp_sgd import SgdRequest, private_sgd
@@ -105,6 +106,7 @@ def baseline_cases():
         _separate_statistics(MEMBER, **PERSON, **ADDED, **PAPER),
         _separate_statistics(MEMBER, **TWO_HAPLOTYPES, **ADDED, **GDP, **COUNTED),
         _separate_statistics(LONG_MEMBER, **PERSON, **ADDED, **GDP, **CLIPPED, row_norm=4.0),
+        _separate_statistics(SHORT_MEMBER, **HAPLOTYPE, **ADDED, **GDP, coding=Coding.ROW_CENTRED),
         _sgd(MEMBER, **TWO_HAPLOTYPES, **ADDED, **GDP, count_share=0.1),
         _sgd(SHORT_MEMBER, **PERSON, **ADDED, **PAPER),
         _sketched_gram(OTHER_HAPLOTYPE, **TWO_HAPLOTYPES, **REPLACED, **GDP, gram_share=0.98),
@@ -160,7 +162,8 @@ def _separate_statistics(member, **terms):
 
     budget = separate_request(request).budget
     times = math.sqrt(request.n_outcomes)
-    mu = math.hypot(budget["count"], *(times * budget[name] for name in ("observed", "gram", "cross")))
+    of_a_fit = budget["observed"], budget["gram"] * math.sqrt(gram_share_shown(request)), budget["cross"]
+    mu = math.hypot(budget["count"], *(times * one for one in of_a_fit))
     pair = _sums(member, request), _sums(None, request)
     return normal_case(private_separate_statistics, request, pair=pair, run=run, mu=mu)
 
@@ -253,6 +256,7 @@ def normal_case(mechanism, request, *, pair, run, mu):
         claim=GaussianLoss(mu, delta=DELTA),
         run=run,
         score=partial(log_likelihood_ratio, parts=parts),
+        is_for_releases=request.coding != Coding.ROW_CENTRED,
         parts=parts,
     )
 
@@ -275,14 +279,9 @@ def _crossed_pair(request):
 
 def _sums(member, request, *, others=None):
     exact = cohort_rows(member, request, others=others)
-    bits, options = exact.cohort.bits, {"n_haplotypes": exact.cohort.n_haplotypes, "rows": request.rows}
-    observed = np.full(request.n_outcomes, exact.n_rows)
-    if request.coding == Coding.FREQUENCY:
-        rare = np.zeros(request.n_variants)
-        sums = clipped_statistics(bits, rare, exact.cohort.outcomes, row_norm=request.row_norm, **options)
-        return ExactStatistics(exact.n_rows, *sums, observed)
-    cross = cross_product(bits, exact.cohort.outcomes, **options)
-    return ExactStatistics(exact.n_rows, gram(bits, **options), cross, observed)
+    bits, n_haplotypes, outcomes = exact.cohort.bits, exact.cohort.n_haplotypes, exact.cohort.outcomes
+    sums = sum_rows(bits, outcomes, n_haplotypes=n_haplotypes, request=request)
+    return ExactStatistics(exact.n_rows, *sums, np.full(request.n_outcomes, exact.n_rows))
 
 
 def cohort_rows(member, request, *, others=None):

@@ -16,6 +16,7 @@ from dpgrs.genotypes.bits import pack
 from dpgrs.linalg.clipped_statistics import clipped_statistics
 from dpgrs.linalg.covariates import covariate_units
 from dpgrs.linalg.norms import budget_groups, clipped_outcomes, outcome_norm
+from dpgrs.linalg.row_centred import row_centred_statistics
 from dpgrs.linalg.statistics import (
     LARGEST_BOUND,
     count_known,
@@ -74,6 +75,9 @@ MEMBER_OF_THREE = ((1, 1, 1, 1), (1, -1, 1))
 # With two variants these two move both furthest at once.
 SHORT_MEMBER = ((1, -1), (1, -1))
 MIRRORED_MEMBER = ((-1, 1), (1, -1))
+OTHER_OF_SHORT = ((1, -1), (-1, 1))
+# Rows without a mean, at a right angle.
+LEVEL_MEMBER, OTHER_LEVEL = ((1, 1, -1, -1), (1, -1)), ((1, -1, 1, -1), (1, -1))
 
 
 @dataclass(frozen=True)
@@ -103,6 +107,7 @@ def reusecov_cases():
     clipped = {"coding": Coding.FREQUENCY}
     covariate = {"n_covariates": 1, "covariate_bound": 3.0}
     counted = {"counts_outcomes": True, "count_share": 0.2}
+    centred = {"coding": Coding.ROW_CENTRED}
     return [
         _added(private_count, MEMBER, **TWO_HAPLOTYPES, **mostly_count),
         _added(private_count, MEMBER, **PERSON, **paper, **mostly_count),
@@ -177,6 +182,21 @@ def reusecov_cases():
             row_norm=2.0,
             outcome_norm=1.25,
         ),
+        _added(private_gram, SHORT_MEMBER, **TWO_HAPLOTYPES, **mostly_gram, **centred),
+        _replaced(private_gram, LEVEL_MEMBER, OTHER_LEVEL, **PERSON, **paper, **mostly_gram, **centred),
+        _added(private_cross_product, LEVEL_MEMBER, **HAPLOTYPE, **mostly_cross, **centred),
+        _replaced(private_cross_product, SHORT_MEMBER, MIRRORED_MEMBER, **PERSON, **mostly_cross, **centred),
+        _replaced(
+            private_cross_product,
+            SHORT_MEMBER,
+            MIRRORED_MEMBER,
+            **HAPLOTYPE,
+            **mostly_cross,
+            **feature,
+            **centred,
+        ),
+        _replaced(private_cross_product, SHORT_MEMBER, OTHER_OF_SHORT, **PERSON, **paper, **label, **centred),
+        _added(private_statistics, SHORT_MEMBER, **PERSON, **paper, **all_shares, **centred),
     ]
 
 
@@ -246,13 +266,25 @@ def _case(
         claim=GaussianLoss(_total_mu(statistics, request, n_budgets), delta=DELTA),
         run=run,
         score=partial(log_likelihood_ratio, parts=parts),
+        is_for_releases=request.coding != Coding.ROW_CENTRED,
         parts=parts,
     )
 
 
+def gram_share_shown(request):
+    """Return the share of X'X's mu^2 that a pair shows, a float.
+
+    1, but for centred rows, where the claim is of the whole matrix, R^4 or 2 R^4, and its upper triangle is
+    released: of this a row of d equal sizes moves (1 + 1/d)/2, and two such rows at a right angle half.
+    """
+    if request.coding != Coding.ROW_CENTRED:
+        return 1.0
+    return (1 + 1 / request.n_variants) / 2 if request.has_private_count else 0.5
+
+
 def _total_mu(statistics, request, n_budgets):
     """Return the mu of all statistics together: what outcomes are in is drawn once for every budget."""
-    draws = {COUNT: 1, OBSERVED: n_budgets, GRAM: 1, CROSS: n_budgets}
+    draws = {COUNT: 1, OBSERVED: n_budgets, GRAM: gram_share_shown(request), CROSS: n_budgets}
     return math.sqrt(sum(draws[name] * request.budget[name] ** 2 for name in statistics))
 
 
@@ -324,19 +356,27 @@ def _sum_up(member, n_copies, request):
     Y = np.hstack(
         [np.zeros((len(outcomes), n_others)), copied_columns(np.multiply(outcomes, LARGEST_BOUND), n_rows)]
     )
-    bits, options = pack(alleles), {"n_haplotypes": alleles.shape[1], "rows": request.rows}
-    gridded, observed = request_outcomes(Y, request), count_known(Y)
+    covariates = None
+    if request.n_covariates:
+        # The member's are as large as they can be.
+        Z = np.tile(np.repeat([0.0, 1.0], [n_others, n_rows]), (request.n_covariates, 1))
+        bound = request.covariate_bound
+        covariates = covariate_units(Z * bound, bound=bound, rows=request.rows)
+    options = {"n_haplotypes": alleles.shape[1], "request": request, "covariates": covariates}
+    sums = sum_rows(pack(alleles), request_outcomes(Y, request), **options)
+    return ExactStatistics(Y.shape[1], *sums, count_known(Y))
+
+
+def sum_rows(bits, outcomes, *, n_haplotypes, request, covariates=None):
+    """Sum X'X and X'Y of all rows in the coding of a request, where alleles have public frequencies of 0."""
+    options = {"n_haplotypes": n_haplotypes, "rows": request.rows}
     if request.coding == Coding.FREQUENCY:
-        rare = np.zeros(request.n_variants)
-        if request.n_covariates:
-            # The member's are as large as they can be.
-            Z = np.tile(np.repeat([0.0, 1.0], [n_others, n_rows]), (request.n_covariates, 1))
-            bound = request.covariate_bound
-            options["covariates"] = covariate_units(Z * bound, bound=bound, rows=request.rows)
-        sums = clipped_statistics(bits, rare, gridded, row_norm=request.row_norm, **options)
-        return ExactStatistics(Y.shape[1], *sums, observed)
-    sums = gram(bits, **options), cross_product(bits, gridded, **options)
-    return ExactStatistics(Y.shape[1], *sums, observed)
+        options |= {"row_norm": request.row_norm, "covariates": covariates}
+        return clipped_statistics(bits, np.zeros(request.n_variants), outcomes, **options)
+    if request.coding == Coding.ROW_CENTRED:
+        everybody = np.ones(outcomes.shape[1], dtype=bool)
+        return row_centred_statistics(bits, outcomes, is_selected=everybody, **options)
+    return gram(bits, **options), cross_product(bits, outcomes, **options)
 
 
 def request_outcomes(Y, request):

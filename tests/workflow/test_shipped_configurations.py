@@ -1,10 +1,12 @@
 """Every configuration that is shipped gives a valid plan of jobs."""
 
 import re
+from pathlib import Path
 
 import pytest
 import yaml
 
+from dpgrs.io.files import file_digest
 from dpgrs.privacy.noise.study_key import VARIABLE
 from dpgrs.study.settings import resolve
 from release_studies import APPROVAL, CURATION, make_key, make_ledger
@@ -82,6 +84,39 @@ def test_dbgap_configuration__filled_in(tmp_path, monkeypatch):
     assert re.search("dpgrs choose-people .*--output results/dbgap/private/people.txt", plan)
     assert "--people results/dbgap/private/people.txt" in plan
     assert "--counts results" not in plan
+
+
+@pytest.mark.parametrize("protection", ["label", "feature"])
+def test_documented_release__with_a_public_side(protection, tmp_path, monkeypatch):
+    """The example of docs/release.md over `config/release.yaml`; under `feature` as its comment says."""
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv(VARIABLE, str(tmp_path / "key" / "study.key"))
+    make_key(tmp_path)
+    page = (REPOSITORY / "docs" / "release.md").read_text()
+    (text,) = re.findall("```yaml\n(study: label\n.*?)```", page, re.DOTALL)
+    if protection == "feature":
+        text = (
+            text.replace("label", "feature")
+            .replace("  genotypes:", "  # ")
+            .replace("# outcomes:", "outcomes:")
+        )
+    settings = yaml.safe_load(text)
+    assert settings["privacy"]["protection"] == protection
+    make_ledger(Path(settings["privacy"]["ledger"]).expanduser(), protection=protection)
+    samples = [f"S{number:02}" for number in range(20)]
+    for folder, people in (("genotypes", samples), ("reference", ["R1", "R2"])):
+        (tmp_path / folder).mkdir()
+        calls = vcf_text(record(1, " ".join(["0|1"] * len(people))), samples=people, contigs=("22",))
+        write_gzip(tmp_path / folder / "chr22.vcf.gz", calls)
+    (tmp_path / "outcomes.tsv").write_text("IID\theight\n" + "".join(f"{one}\t0\n" for one in samples))
+    if protection == "label":
+        settings["public"]["genotypes"]["sha256"] = [file_digest(tmp_path / "genotypes" / "chr22.vcf.gz")]
+    else:
+        settings["public"]["outcomes"]["sha256"] = file_digest(tmp_path / "outcomes.tsv")
+    shipped = REPOSITORY / "config" / "release.yaml"
+    plan = run(tmp_path, settings, "--configfile", shipped, tmp_path / "study.yaml", "--dry-run").stdout
+    assert f"results/{protection}/release" in plan
+    assert "Would be charged: epsilon 2; so far epsilon 0 of 4 is spent" in plan
 
 
 def test_demo_configuration__holds_a_name_alone():

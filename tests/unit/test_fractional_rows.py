@@ -1,12 +1,15 @@
 """Rows of fractions: of calls they give what bits give, and data make the noise."""
 
+import itertools
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from dpgrs.genotypes.dosages import STEPS_PER_ALLELE
-from dpgrs.linalg.statistics import half_units
+from dpgrs.linalg.clipped_statistics import CLIPPED_CROSS_STEP
+from dpgrs.linalg.statistics import grid_outcomes, half_units
+from dpgrs.linalg.steering import MATRIX_STEP, SteerableRows, Steering
 from dpgrs.methods.chosen import (
     ScreeningData,
     fit_chosen_exactly,
@@ -16,10 +19,12 @@ from dpgrs.methods.chosen import (
 )
 from dpgrs.methods.chosen_requests import ScreeningTerms, screened_request
 from dpgrs.methods.requests import PrivacyRequest
+from dpgrs.methods.steered import steered_request
 from dpgrs.privacy.noise.sources import BenchmarkNoise
 from dpgrs.selection.dp_kendall import TablePairs, choose_privately
 from dpgrs.selection.registry import SELECTORS
 from random_cohorts import random_bits
+from row_enumeration import RELATIONS, largest_distance
 
 N_PEOPLE, N_VARIANTS = 60, 4
 
@@ -104,6 +109,45 @@ def test_choices_and_sums__of_calls_are_those_of_bits(selector):
             rest = private_chosen_statistics(data, chosen, **options)
             drawn.append((chosen.tolist(), rest.gram.tolist(), rest.cross.tolist(), rest.n, len(events)))
     assert drawn[: len(epsilons)] == drawn[len(epsilons) :]
+
+
+def turned(seed=3):
+    """Return any directions, of which some make rows far longer than their norm."""
+    U = np.linalg.qr(np.random.default_rng(seed).standard_normal((N_VARIANTS, N_VARIANTS)))[0]
+    matrix = np.rint(np.array([[0.1], [1], [30], [1000]]) * U / MATRIX_STEP) * MATRIX_STEP
+    return Steering(matrix, np.arange(N_VARIANTS), np.array([0.25, 0, -0.5, 0.125]))
+
+
+def steerable(genotypes, Y, frequency, row_norm):
+    n_rows = Y.shape[1]
+    return SteerableRows(genotypes, Y, 2 * n_rows, "people", np.ones(n_rows, bool), row_norm, 3.0, frequency)
+
+
+@pytest.mark.parametrize(("frequency", "row_norm"), [(None, 2.0), (np.full(N_VARIANTS, 0.3), 0.8)])
+def test_steered_sums__of_calls_are_those_of_bits(frequency, row_norm):
+    Y = grid_outcomes(np.random.default_rng(5).standard_normal((2, N_PEOPLE)), bound=3.0)
+    bits, fractions = (steerable(data.genotypes, Y, frequency, row_norm).sums(turned()) for data in both())
+    assert np.array_equal(bits, fractions)
+
+
+@pytest.mark.parametrize("neighbours", RELATIONS)
+@pytest.mark.parametrize("row_norm", [0.7, 4.0])
+def test_steered_sensitivity__of_fractions_is_not_exceeded_and_attained(neighbours, row_norm):
+    relation = {"neighbours": neighbours, "unit": "person", "rows": "people"}
+    terms = {"coding": "frequency", "row_norm": row_norm, "outcome_norm": 3.5, "epsilon": 1, "delta": 1e-6}
+    sizes = {"n_variants": N_VARIANTS, "n_outcomes": 2, "outcome_bound": 3.0}
+    request = steered_request(PrivacyRequest(**relation, **sizes, **terms))
+    outcomes = ((9, 9), (-9, -9), (9, -9))
+    S = []
+    for row, y in itertools.product(
+        itertools.product((-4096, -1235, 777, 4096), repeat=N_VARIANTS), outcomes
+    ):
+        Y = grid_outcomes(np.reshape(y, (-1, 1)).astype(float), bound=3.0, row_norm=3.5)
+        genotypes = np.array(row, dtype=np.int16)[:, np.newaxis]
+        rows = steerable(genotypes, Y, np.array([0, 0.3, 0.71, 0.5]), request.row_bound)
+        S.append(rows.sums(turned())[:, :-1].ravel() * CLIPPED_CROSS_STEP)
+    claim = request.cross_claim.value
+    assert claim * (1 - 2e-3) <= largest_distance(S, neighbours) <= claim
 
 
 def test_sis_scores__of_calls_are_those_of_bits():

@@ -16,7 +16,18 @@ STUDY = {
     "panel": {"size": [4, N_COLUMNS]},
     "privacy": {"epsilon": [5], "accounting": ["gdp"], "genotype_clip": 0.5},
     "regression": {"lambda": 0.001},
-    "methods": ["ols", "ridge", "reusecov-gauss", "blup", "naive", "adassp", "dp-sgd", "bas", "tukey"],
+    "methods": [
+        "ols",
+        "ridge",
+        "reusecov-gauss",
+        "blup",
+        "blup-steered",
+        "naive",
+        "adassp",
+        "dp-sgd",
+        "bas",
+        "tukey",
+    ],
     "trials": 1,
 }
 
@@ -48,14 +59,15 @@ def study(tmp_path_factory):
 def test_table_study__predicts_with_and_without_noise(study):
     folder, _ = study
     metrics = pd.read_csv(folder / "metrics.tsv", sep="\t")
-    # 9 methods, 1 + 3 outcomes, 2 sizes.
-    assert len(metrics) == 9 * 4 * 2
+    # 10 methods, 1 + 3 outcomes, 2 sizes.
+    assert len(metrics) == 10 * 4 * 2
     # The Tukey mechanism has too few rows for a model here.
     assert set(metrics.loc[metrics["method"] != "tukey", "status"]) == {"ok"}
     whole = metrics[(metrics["n_variants"] == N_COLUMNS) & (metrics["n_outcomes"] == 3)]
     r2 = whole.groupby("method")["r2"].mean()
     assert r2["ols"] == pytest.approx(0.8, abs=0.08)
     assert 0.3 < r2["blup"] < r2["ols"]
+    assert 0.3 < r2["blup-steered"] < r2["ols"]
     assert 0.1 < r2["dp-sgd"] < r2["ols"]
     fewer = metrics[(metrics["n_variants"] == 4) & (metrics["method"] == "ols")]["r2"].mean()
     assert fewer < r2["ols"] - 0.2

@@ -244,6 +244,7 @@ METHODS = {
         look=("#a8ad00", (3, 1, 90)),
         exactness=Exactness.EXACT,
         mechanism="steered_mechanisms.SteeredStatistics",
+        reads_fractions=True,
         reads=("heritability",),
         ridge=RidgeOf.HALF,
         audited=("private_gram", *STEERED),

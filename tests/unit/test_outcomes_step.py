@@ -7,6 +7,7 @@ import pytest
 
 from dpgrs.errors import DpgrsError, UsageError
 from dpgrs.genotypes.bits import pack
+from dpgrs.io.files import file_digest
 from dpgrs.io.trials import Outcomes
 from dpgrs.steps import make_outcomes as outcomes_step
 from random_cohorts import random_alleles
@@ -32,15 +33,16 @@ def make(tmp_path, monkeypatch):
         scales=None,
         people_counts=None,
         loadings=None,
+        is_public=False,
         **terms,
     ):
         lines = [["sample", *columns], *zip(PEOPLE, *columns.values(), strict=True), *others]
         table, output = tmp_path / "y.tsv", tmp_path / "outcomes.npz"
         table.write_text("\n".join("\t".join(map(str, line)) for line in lines) + "\n")
         outcomes = {"count": None, "test_share": 0} | terms
-        settings = settings_for(
-            "make-outcomes", mode=mode, cohort={"rows": rows}, panel={"size": 5}, outcomes=outcomes
-        )
+        sections = {"cohort": {"rows": rows}, "panel": {"size": 5}, "outcomes": outcomes}
+        sections |= {"public": {"outcomes": {"sha256": file_digest(table)}}} if is_public else {}
+        settings = settings_for("make-outcomes", mode=mode, **sections)
         files = {"table": table, "scales": scales, "people_counts": people_counts, "output": output}
         files |= {"loadings": loadings}
         outcomes_step.make_outcomes(settings, "panel", trial=1, **files)
@@ -71,6 +73,17 @@ def test_make_outcomes__release_refuses_raw_ones_and_tells_nothing_of_them(make,
     words = message.replace(str(tmp_path), "")
     assert not any(word in words for word in ("good", "weight", "HG0", str(len(PEOPLE)), "170", "0.25"))
     assert not (tmp_path / "outcomes.npz").exists()
+
+
+def test_make_outcomes__public_ones_are_of_the_people_of_the_panel_and_no_others(make, monkeypatch):
+    make({"a": STANDARD}, is_public=True)
+    with pytest.raises(DpgrsError, match="must be of the people of the panel and no others"):
+        make({"a": STANDARD}, others=[("else", 0)], is_public=True)
+    fewer = SimpleNamespace(sample_id=np.array([*PEOPLE, "one more"]))
+    monkeypatch.setattr(outcomes_step, "Panel", SimpleNamespace(open=lambda path: fewer))
+    with pytest.raises(DpgrsError, match="must be of the people of the panel and no others") as caught:
+        make({"a": STANDARD}, is_public=True)
+    assert "one more" not in str(caught.value)
 
 
 @pytest.mark.parametrize("mode", ["release", "benchmark"])

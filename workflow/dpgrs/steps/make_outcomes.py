@@ -69,8 +69,9 @@ def make_outcomes(
     Raises
     ------
     DpgrsError
-        If the table and the genotypes share too few people; in a release, outcomes of the table that plainly
-        are not standardised. Both depend on private data.
+        If the table and the genotypes share too few people, or a public table is another one, or of other
+        people; in a release, outcomes of the table that plainly are not standardised. All of these depend on
+        private data.
     """
     panel, rows, sizes = Panel.open(panel), settings.cohort.rows, settings.panel.size
     terms, seed, is_release = settings.outcomes, settings.seed, settings.mode == "release"
@@ -105,6 +106,8 @@ def make_outcomes(
     else:
         _require_published(table, settings.public.outcomes.sha256)
         outcomes = read_outcomes(table, columns=slice(count))
+        if settings.public.outcomes.sha256 is not None:
+            _require_same_people(outcomes.index, panel.sample_id, table)
         count_people(
             outcomes,
             panel.sample_id,
@@ -136,6 +139,15 @@ def _require_published(path, digest):
         raise DpgrsError(
             f"`outcomes.file`, `{path}`, must be the file of `public.outcomes.sha256`, got another. "
             "Restore the published one."
+        )
+
+
+def _require_same_people(ids, sample_id, path):
+    """Refuse public outcomes of other people than the panel's, whose rows would tell who is in the study."""
+    if {*ids} != {*sample_id}:
+        raise DpgrsError(
+            f"`outcomes.file`, `{path}`, must be of the people of the panel and no others under feature "
+            "protection, got others. Take the genotypes of the same people."
         )
 
 

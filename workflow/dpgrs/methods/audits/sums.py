@@ -120,6 +120,7 @@ def reusecov_cases():
             **paper,
             **counted | {"count_share": 0.8},
         ),
+        _replaced(private_outcome_counts, FIRST_ALONE, SECOND_ALONE, **PERSON, **label, **counted),
         _added(private_gram, MEMBER, **HAPLOTYPE, **mostly_gram),
         _added(private_gram, MEMBER, **PERSON, **paper, **mostly_gram),
         _replaced(private_gram, MEMBER, OTHER_HAPLOTYPE, **TWO_HAPLOTYPES, **paper, **mostly_gram),
@@ -137,6 +138,10 @@ def reusecov_cases():
         _replaced(private_cross_product, MEMBER, OTHER_GENOTYPES, **PERSON, **mostly_cross, **feature),
         _replaced(
             private_cross_product, MEMBER, OTHER_GENOTYPES, **HAPLOTYPE, **paper, **mostly_cross, **feature
+        ),
+        _replaced(private_gram, MEMBER, OTHER_HAPLOTYPE, **HAPLOTYPE, **mostly_gram, **feature),
+        _replaced(
+            private_statistics, SHORT_MEMBER, MIRRORED_MEMBER, **TWO_HAPLOTYPES, **feature, gram_share=0.3
         ),
         _added(private_gram, LONG_MEMBER, **HAPLOTYPE, **mostly_gram, **clipped, row_norm=2.0),
         _added(

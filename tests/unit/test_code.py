@@ -93,7 +93,7 @@ def test_reached_files__what_draws_and_fits_is_reached_by_its_row():
     # Those of a plain table and of a plan are run by no rule.
     of_plans = {"planning.py", "synthetic_cohort.py", "synthetic_steering.py"}
     assert left <= {"__init__.py", "compositions.py", *of_plans}
-    assert PACKAGE / "selection" / "two_stage.py" in reached_files("steps/draw.py")
+    assert PACKAGE / "selection" / "votes.py" in reached_files("steps/draw.py")
     assert PACKAGE / "methods" / "dp_sgd.py" not in reached_files("steps/render_report.py")
 
 

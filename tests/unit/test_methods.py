@@ -61,7 +61,7 @@ def test_problems__a_method_needs_one_of_its_protections():
     assert found(methods=["reusecov-proj"], privacy={"protection": ["full", "label"]}) == []
 
 
-@pytest.mark.parametrize("method", ["k-blup", "k-bas", "k-tukey", "l-blup", "s-blup"])
+@pytest.mark.parametrize("method", ["k-blup", "k-bas", "k-tukey", "l-blup", "l-bas", "l-tukey", "s-blup"])
 def test_problems__screening_protects_fully(method):
     (line,) = found(methods=["k-ols", method], privacy={"protection": ["label"]})
     assert line == (

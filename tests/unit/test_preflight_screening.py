@@ -28,7 +28,7 @@ def test_screening_problems__as_many_choices_as_variants(method, size):
     (line,) = found("ridge", method, panel={"size": [100, 20]}, screening={"size": size})
     assert line == (
         f"`screening.size` must be below 20, the smallest `panel.size`, got {size}. "
-        "Choose fewer, or leave the methods `k-...` and `s-...` out."
+        "Choose fewer, or leave out the methods that choose."
     )
 
 
@@ -51,6 +51,13 @@ def test_screening_problems__nothing_left_for_the_count():
         "got 0.6 and 0.4. Lower one."
     )
     assert found("k-bas", screening=shares) == []
+    shares = {"share": 0.2, "count_share": 0.4}
+    (line,) = found("l-tukey", screening=shares)
+    assert line == (
+        "`screening.share` and twice `screening.count_share` must be below 1 together for "
+        "`methods: l-tukey`, got 0.2 and 0.4. Lower one."
+    )
+    assert found("l-bas", "k-tukey", screening=shares) == []
 
 
 @pytest.mark.parametrize(
@@ -59,6 +66,7 @@ def test_screening_problems__nothing_left_for_the_count():
         ("k-blup", 1e-4, "joint"),
         ("l-blup", 1e-4, "joint"),
         ("s-blup", 1e-4, "joint"),
+        ("l-bas", 1e-3, "joint"),
         ("k-bas", 1e-3, "joint"),
         ("k-bas", 1e-4, "separate"),
     ],

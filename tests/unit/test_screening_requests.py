@@ -25,7 +25,7 @@ from random_cohorts import random_bits
 FREQUENCY = np.array([0.02, 0.5, 0.31, 0.97, 0.75, 0.31])
 
 
-every_selector = pytest.mark.parametrize("selector", ["kendall", "sis", "two-stage"])
+every_selector = pytest.mark.parametrize("selector", ["kendall", "sis", "two-stage", "sublasso"])
 
 
 def ask_all(n_outcomes=4, **terms):

@@ -8,7 +8,7 @@ import pytest
 
 from dpgrs.errors import UsageError
 from dpgrs.privacy.noise.sources import BenchmarkNoise
-from dpgrs.selection import sublasso, two_stage
+from dpgrs.selection import sublasso, votes
 from dpgrs.selection.lasso import STANDARD, LassoTerms
 from dpgrs.selection.sublasso import (
     VotesRequest,
@@ -145,7 +145,8 @@ def test_choices__raise_on_terms_before_any_fit(fits, terms, message):
 
 def ask(rows, unit, **terms):
     relation = {"rows": rows, "neighbours": "add-remove", "unit": unit}
-    return VotesRequest(**{"n_choices": 2, "epsilon": 0.5, "count_epsilon": 0.25} | relation | terms)
+    own = {"n_choices": 2, "rule": "two-stage", "epsilon": 0.5, "count_epsilon": 0.25}
+    return VotesRequest(**own | relation | terms)
 
 
 @pytest.mark.parametrize(
@@ -158,7 +159,7 @@ def test_two_stage__asks_for_what_the_study_does(fits, rows, unit, rows_per_unit
     assert ask(rows, unit).rows_per_unit == rows_per_unit
     options = {"noise": BenchmarkNoise(1), "outcome_bound": 3.0}
     relation = {"neighbours": "replace-one", "protection": protection, "count_epsilon": 0.0}
-    private = two_stage.choose_privately
+    private = votes.choose_privately
     chosen, event = private(data, 1, request=ask(rows, unit, **relation), **options)
     assert (len(chosen), event.n_choices, event.epsilon) == (2, 2, 0.5)
     assert (event.sensitivity.neighbours, event.sensitivity.unit) == ("replace-one", unit)
@@ -176,7 +177,7 @@ def test_two_stage__asks_for_what_the_study_does(fits, rows, unit, rows_per_unit
 @pytest.mark.parametrize("rows", ["haplotypes", "people"])
 def test_two_stage__without_noise_has_groups_of_people(fits, rows):
     data = voting_cohort(rows)
-    chosen = two_stage.choose_exactly(data, 1, n_choices=2, outcome_bound=3.0)
+    chosen = votes.two_stage_exactly(data, 1, n_choices=2, outcome_bound=3.0)
     assert len(chosen) == 2
     n_rows, per_person = data.is_training.sum(), {"haplotypes": 2, "people": 1}[rows]
     assert len(fits) == int(np.sqrt(n_rows))
@@ -187,9 +188,9 @@ def test_two_stage__without_noise_has_groups_of_people(fits, rows):
 
 def test_two_stage__without_noise_has_the_groups_of_its_private_twin(fits):
     data, terms = voting_cohort("people"), {"outcome_bound": 3.0}
-    two_stage.choose_exactly(data, 1, n_choices=2, **terms)
+    votes.two_stage_exactly(data, 1, n_choices=2, **terms)
     request = ask("people", "person", neighbours="replace-one", count_epsilon=0.0)
-    two_stage.choose_privately(data, 1, request=request, noise=BenchmarkNoise(1), **terms)
+    votes.choose_privately(data, 1, request=request, noise=BenchmarkNoise(1), **terms)
     outcomes = [own.tolist() for _, own in fits]
     half = len(outcomes) // 2
     assert outcomes[:half] == outcomes[half:]
@@ -199,7 +200,7 @@ def test_two_stage__has_groups_by_the_noisy_count_where_it_is_private(fits):
     """Lowered by a margin that is more than all people at a small budget."""
     data, request = voting_cohort("people"), ask("people", "person", count_epsilon=0.01)
     options = {"request": request, "noise": BenchmarkNoise(1), "outcome_bound": 3.0}
-    _, count, choice = two_stage.choose_privately(data, 0, **options)
+    _, count, choice = votes.choose_privately(data, 0, **options)
     assert len(fits) == 1
     assert (count.epsilon, count.sensitivity.value, count.statistic) == (0.01, 1.0, "count of units")
     assert (choice.epsilon, choice.sensitivity.value) == (0.5, 1.0)
@@ -208,7 +209,7 @@ def test_two_stage__has_groups_by_the_noisy_count_where_it_is_private(fits):
 def test_two_stage__raise_where_a_private_count_has_no_budget(fits):
     options = {"request": ask("people", "person", count_epsilon=0.0), "noise": BenchmarkNoise(1)}
     with pytest.raises(UsageError, match="budget of the count of units must be a finite number above 0"):
-        two_stage.choose_privately(voting_cohort("people"), 0, outcome_bound=3.0, **options)
+        votes.choose_privately(voting_cohort("people"), 0, outcome_bound=3.0, **options)
     assert fits == []
 
 

@@ -1,4 +1,4 @@
-"""All screeners on real haplotypes: which causal variants they find, over epsilon and numbers of people."""
+"""Screeners on real haplotypes: which causal variants they find, over epsilon and numbers of people."""
 
 from tempfile import TemporaryDirectory
 
@@ -28,6 +28,7 @@ TERMS = {"rows": Rows.HAPLOTYPES, "unit": Unit.PERSON, "outcome_bound": 3.0, "de
 # Of an epsilon, which is twice what choices cost: for two-stage's number of people, and for choices.
 COUNT_SHARE, SHARE = 0.05, 0.5
 MAF = 0.01
+COMPARED = "kendall", "sis", "two-stage"
 
 
 def run_trial(part, trial, settings, files):
@@ -55,7 +56,7 @@ def run_trial(part, trial, settings, files):
         values = np.where(is_taken, Y, np.nan)
         data = ScreeningData(bits, values, is_taken, n_haplotypes, Rows.HAPLOTYPES, samples)
         r2 = squared_correlations(bits, n_haplotypes=n_haplotypes, rows=Rows.HAPLOTYPES, is_training=is_taken)
-        for name in SELECTORS:
+        for name in COMPARED:
             for epsilon, chosen in _choices(data, name, settings, key):
                 own = {"selector": name, "people": n_people, "epsilon": epsilon}
                 rows += [own | found for found in _found(chosen, effects != 0, r2)]
@@ -138,7 +139,7 @@ def draw(table, settings):
         560, 200, left=40, right=10, top=22, bottom=62, ncols=len(cohorts), sharey=True
     )
     for axis, ((part, n_people), cohort) in zip(axes, cohorts, strict=True):
-        for colour, name in zip(PALETTE, SELECTORS, strict=False):
+        for colour, name in zip(PALETTE, COMPARED, strict=False):
             own = cohort[cohort["selector"] == name]
             noisy, exact = own.dropna(subset=["epsilon"]), own[own["epsilon"].isna()]
             points = noisy["epsilon"], noisy["recovered"]
@@ -150,7 +151,7 @@ def draw(table, settings):
         axis.set_xticks(settings["epsilon"], [f"{epsilon:g}" for epsilon in settings["epsilon"]])
         axis.minorticks_off()
     axes[0].set_ylabel("causal variants found")
-    figure.legend(*axes[0].get_legend_handles_labels(), loc="lower center", ncols=len(SELECTORS))
+    figure.legend(*axes[0].get_legend_handles_labels(), loc="lower center", ncols=len(COMPARED))
     words = "Causal variants that are chosen, or an LD partner of theirs. Dotted: without noise."
     return {"recovery": Drawing(figure, words)}
 
@@ -161,7 +162,7 @@ def judge(table, settings):
     for part, own in table.groupby("part", sort=False):
         largest = own[own["people"] == own["people"].max()]
         pairs = []
-        for name in SELECTORS:
+        for name in COMPARED:
             found = largest[largest["selector"] == name].set_index("epsilon")["recovered"]
             pairs.append(f"{name} {found[most]:.2f} for {found[found.index.isna()].item():.2f}")
         said.append(f"{', '.join(pairs)} ({part}, {largest['people'].iloc[0]} people)")

@@ -5,7 +5,6 @@ Nothing heavy is imported: what draws and what fits are named here, and looked u
 
 from dataclasses import dataclass
 from functools import partial
-from importlib.metadata import entry_points
 
 from dpgrs.errors import UsageError
 from dpgrs.selection import registry as selectors
@@ -108,9 +107,9 @@ class Method:
         return self.selector is not None
 
     @property
-    def counts_units(self):
-        """Whether it or its selector counts units at `screening.count_share`."""
-        return self.reads_count or (self.is_screened and selectors.SELECTORS[self.selector].counts_units)
+    def n_counts(self):
+        """How many times units are counted at `screening.count_share`: for its fit, and for its choices."""
+        return self.reads_count + (self.is_screened and selectors.SELECTORS[self.selector].counts_units)
 
     def takes_fractions(self, mode):
         """Whether it can be fitted on dosages or columns of a table; of rows in a benchmark alone."""
@@ -325,11 +324,9 @@ METHODS = {
     ),
     "bas": Method(label="BAS", look=("#332288", ">"), mechanism="row_mechanisms.BoostedFits", **BOOSTED),
     "tukey": Method(
-        label="Tukey",
-        look=("#f00048", (4, 1, 0)),
-        mechanism="row_mechanisms.TukeyFits",
-        **TUKEY,
+        label="Tukey", look=("#f00048", (4, 1, 0)), mechanism="row_mechanisms.TukeyFits", **TUKEY
     ),
+    "lasso": Method(label="Lasso + OLS", selector="lasso", **NOT_PRIVATE),
     "k-ols": Method(label="Kendall + OLS", selector="kendall", **NOT_PRIVATE),
     "k-blup": Method(
         label="Kendall + BLUP",
@@ -355,11 +352,20 @@ METHODS = {
         **TUKEY,
     ),
     "l-ols": Method(label="Two-stage + OLS", selector="two-stage", **NOT_PRIVATE),
-    "l-blup": Method(
-        label="Two-stage + BLUP",
-        look=("#00c878", "<"),
-        selector="two-stage",
-        **CHOSEN_BLUP,
+    "l-blup": Method(label="Two-stage + BLUP", look=("#00c878", "<"), selector="two-stage", **CHOSEN_BLUP),
+    "l-bas": Method(
+        label="SubLasso + BAS",
+        look=("#008060", (3, 1, 30)),
+        selector="sublasso",
+        mechanism="row_mechanisms.ChosenBoostedFits",
+        **BOOSTED | {"exactness": None},
+    ),
+    "l-tukey": Method(
+        label="SubLasso + Tukey",
+        look=("#80c000", (4, 1, 45)),
+        selector="sublasso",
+        mechanism="row_mechanisms.ChosenTukeyFits",
+        **TUKEY,
     ),
     "s-ols": Method(label="DP-SIS + OLS", selector="sis", **NOT_PRIVATE),
     "s-blup": Method(
@@ -383,17 +389,6 @@ def methods_that(condition):
 TABULAR = ("nondp", "lasso", "bas", "tukey", "l-bas", "l-tukey", "k-bas", "k-tukey")
 
 
-def _join(rows, group):
-    """Let the rows join that other installed packages name as entry points of a group."""
-    for point in entry_points(group=group):
-        if point.name in rows:
-            raise UsageError(
-                f"An entry point of `{group}` must have a name of its own, got {point.name}. Remove the "
-                "package that has it, or ask its authors."
-            )
-        rows[point.name] = point.load()
-
-
 # Last, as such a package imports what is above.
-_join(selectors.SELECTORS, "dpgrs.selectors")
-_join(METHODS, "dpgrs.methods")
+selectors.join(selectors.SELECTORS, "dpgrs.selectors")
+selectors.join(METHODS, "dpgrs.methods")

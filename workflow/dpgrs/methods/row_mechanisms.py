@@ -243,7 +243,7 @@ class ChosenTukeyFits(ChosenBoostedFits):
 
     def exact(self, request, *, data, names, settings):
         # The count's share is of all of epsilon.
-        terms = _of_tukey(settings, rest=1 - request.screening.share)
+        terms = _of_tukey(settings, rest=1 - request.share_of_choices)
         return super().exact(request, data=data, names=names, settings=settings) | terms
 
 

@@ -31,7 +31,7 @@ def choice_problems(inspection):
         return []
     return [
         f"`screening.size` must be below {smallest_panel}, the smallest `panel.size`, got {size}. "
-        "Choose fewer, or leave the methods `k-...` and `s-...` out."
+        "Choose fewer, or leave out the methods that choose."
     ]
 
 
@@ -49,13 +49,14 @@ def column_problems(inspection):
 def share_problems(inspection):
     """Refuse choices and counts that take the whole budget."""
     share, count_share = inspection["screening.share"], inspection["screening.count_share"]
-    counts = [name for name, method in _screened(inspection).items() if method.counts_units]
-    if not counts or share + count_share < 1:
-        return []
-    return [
-        "`screening.share` and `screening.count_share` must be below 1 together for `methods: "
-        f"{counts[0]}`, got {share:g} and {count_share:g}. Lower one."
-    ]
+    for name, method in _screened(inspection).items():
+        if method.n_counts and share + method.n_counts * count_share >= 1:
+            times = "twice " if method.n_counts > 1 else ""
+            return [
+                f"`screening.share` and {times}`screening.count_share` must be below 1 together for "
+                f"`methods: {name}`, got {share:g} and {count_share:g}. Lower one."
+            ]
+    return []
 
 
 def composition_problems(inspection, key):
@@ -75,8 +76,7 @@ def epsilon_problems(inspection):
     for name, method in _screened(inspection).items():
         if method.is_non_private or not method.has_normal_noise:
             continue
-        spent = inspection["screening.share"]
-        spent += inspection["screening.count_share"] if method.counts_units else 0
+        spent = inspection["screening.share"] + method.n_counts * inspection["screening.count_share"]
         # What reads rows is drawn for each outcome by itself.
         left = (1 - spent) * smallest / (max(counts) if method.reads_rows and is_joint else 1)
         if left < SMALLEST_EPSILON:

@@ -80,6 +80,11 @@ def choose_by_lasso(X, y, *, k):
     return top_k(np.abs(coefficients), k)
 
 
+def choose_exactly(data, number, *, n_choices, outcome_bound):
+    """Choose for one outcome of a study, by its number, by one Lasso on all rows."""
+    return choose_by_lasso(data.training_rows, data.Y[number, data.is_training], k=n_choices)
+
+
 def lasso_coefficients(X, y, *, penalty=PENALTY, scaling=LassoScaling.STANDARDISED):
     """Fit a Lasso with an intercept.
 

@@ -6,6 +6,9 @@ A selector chooses variants for one outcome by itself, in private and, as its tw
 import importlib
 from dataclasses import dataclass
 from functools import cache
+from importlib.metadata import entry_points
+
+from dpgrs.errors import UsageError
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -16,7 +19,8 @@ class Selector:
     ----------
     way : str, how it chooses, on pages.
     private : str, the function ``module.name`` of a ScreeningData and the number of an outcome; request,
-        noise and outcome_bound by name. It returns the chosen variants and the events.
+        noise and outcome_bound by name. It returns the chosen variants and the events. None, as are `asked`
+        and `audits`, of what is there to compare with.
     exact : str, the same without noise; n_choices and outcome_bound by name. It returns the chosen variants.
     asked : str, the function of a ScreenedRequest and of the terms that all selectors share, by name, that
         returns the request of one outcome: with n_choices, epsilon_of_choices and family.
@@ -30,10 +34,10 @@ class Selector:
     """
 
     way: str
-    private: str
+    private: str | None = None
     exact: str
-    asked: str
-    audits: str
+    asked: str | None = None
+    audits: str | None = None
     paper: str | None = None
     counts_units: bool = False
     is_composed: bool = False
@@ -72,10 +76,30 @@ SELECTORS = {
     ),
     "two-stage": Selector(
         way="by the votes of groups, each with a Lasso of its own (two-stage)",
-        private="two_stage.choose_privately",
-        exact="two_stage.choose_exactly",
-        asked="two_stage.asked",
+        private="votes.choose_privately",
+        exact="votes.two_stage_exactly",
+        asked="votes.asked_of_two_stage",
         audits="audits.votes.votes_cases",
         counts_units=True,
     ),
+    "sublasso": Selector(
+        way="by the votes of small groups, each with a Lasso of its own (SubLasso)",
+        private="votes.choose_privately",
+        exact="votes.sublasso_exactly",
+        asked="votes.asked_of_sublasso",
+        audits="audits.votes.votes_cases",
+        counts_units=True,
+    ),
+    "lasso": Selector(way="by one Lasso on all people, without privacy", exact="lasso.choose_exactly"),
 }
+
+
+def join(rows, group):
+    """Let the rows join that other installed packages name as entry points of a group."""
+    for point in entry_points(group=group):
+        if point.name in rows:
+            raise UsageError(
+                f"An entry point of `{group}` must have a name of its own, got {point.name}. Remove the "
+                "package that has it, or ask its authors."
+            )
+        rows[point.name] = point.load()

@@ -22,7 +22,7 @@ import numpy as np
 from dpgrs.errors import UsageError
 from dpgrs.privacy.sensitivity import Sensitivity, rows_per_unit, votes_sensitivity
 from dpgrs.public_random import uniforms
-from dpgrs.selection.lasso import STANDARD, check_lasso, lasso_coefficients
+from dpgrs.selection.lasso import STANDARD, LassoTerms, check_lasso, lasso_coefficients
 from dpgrs.selection.peel import private_peel
 from dpgrs.selection.top_k import top_k
 from dpgrs.types import Neighbours, Protection, Rows, Selection, Unit
@@ -48,31 +48,39 @@ class Ballot(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class VotesRequest:
-    """The public terms of a choice for one outcome of a study: two-stage, groups by sample name.
+    """The public terms of a choice for one outcome, by groups of units with names.
 
     Attributes
     ----------
     n_choices : int
     epsilon : float, of all choices together.
-    count_epsilon : float, of the number of units; 0 where it is public.
+    rule : GroupRule
+    count_epsilon : float, of the number of units; 0 where none is drawn.
+    n_low : float or None, number of units that was released before.
     rows : Rows
     neighbours : Neighbours
     unit : Unit
     protection : Protection
+    lasso : LassoTerms, of every group.
+    law : Selection
     """
 
     n_choices: int
     epsilon: float
-    count_epsilon: float
-    rows: Rows
-    neighbours: Neighbours
-    unit: Unit
+    rule: GroupRule
+    count_epsilon: float = 0.0
+    n_low: float | None = None
+    rows: Rows = Rows.PEOPLE
+    neighbours: Neighbours = Neighbours.ADD_REMOVE
+    unit: Unit = Unit.PERSON
     protection: Protection = Protection.FULL
+    lasso: LassoTerms = STANDARD
+    law: Selection = Selection.PERMUTE_AND_FLIP
 
     @property
     def has_private_count(self):
-        """Whether the number of units is private."""
-        return Neighbours(self.neighbours) == Neighbours.ADD_REMOVE
+        """Whether the number of units is to be drawn."""
+        return self.n_low is None and Neighbours(self.neighbours) == Neighbours.ADD_REMOVE
 
     @property
     def rows_per_unit(self):

@@ -70,7 +70,7 @@ def _rehearse(run):
 def all_cases():
     """Return the AuditCases of all that draws noise, a list."""
     of_methods = dict.fromkeys(row.audits for row in METHODS.values() if row.audits)
-    of_selectors = dict.fromkeys(row.audits for row in SELECTORS.values())
+    of_selectors = dict.fromkeys(row.audits for row in SELECTORS.values() if row.audits)
     builders = [*map(named, of_methods), *map(named_by_selector, of_selectors), accuracy_cases]
     return [case for builder in builders for case in builder()]
 

@@ -19,7 +19,7 @@ from dpgrs.methods.chosen import (
 from dpgrs.methods.chosen_requests import ScreeningTerms, screened_request
 from dpgrs.methods.fits import FitTerms
 from dpgrs.methods.requests import PrivacyRequest
-from dpgrs.methods.row_fits import RowFit
+from dpgrs.methods.row_fits import BOOSTED, TUKEY, RowFit
 from dpgrs.privacy.accounting.accountant import gdp_epsilon
 from dpgrs.privacy.accounting.composition import _zcdp_epsilon, total_cost
 from dpgrs.privacy.accounting.exact_numbers import root_above
@@ -71,10 +71,12 @@ def fit(data, chosen, request, method, *, names=NAMES, noise=NOISE):
         drawn = draw(data, chosen, request, names=names, noise=noise)
         options = {"request": request.statistics, "terms": BLUP, "n_variants": N_VARIANTS}
         return fit_chosen(drawn, method, **options), None
-    options = {"n_fits": request.n_outcomes, "count_share": 0.1, "rows_per_coefficient": 4.0}
-    options |= {"noise": noise, "outcome_names": names}
+    options = {"n_fits": request.n_outcomes, "noise": noise, "outcome_names": names}
+    of_tukey = {"count_share": 0.1, "rows_per_coefficient": 4.0}
+    fitter, own = (TUKEY, of_tukey) if method == "tukey" else (BOOSTED, {})
+    options |= own
     frequency = frequencies() if request.coding == "frequency" else None
-    found, fits = fit_chosen_rows(method, data, chosen, request=request.rest, frequency=frequency, **options)
+    found, fits = fit_chosen_rows(fitter, data, chosen, request=request.rest, frequency=frequency, **options)
     return found, [one.status for one in fits]
 
 

@@ -1,27 +1,25 @@
 import math
+from collections import Counter
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
 
 from dpgrs.errors import UsageError
+from dpgrs.methods import row_fits
 from dpgrs.methods.boosted_adassp import clip_rows
-from dpgrs.methods.compositions import (
-    BOOSTED,
-    ENOUGH_MODELS,
-    LEAST_SQUARES,
-    METHODS,
-    TUKEY,
-    ColumnSelector,
-    Method,
-    TableRequest,
-    fit_method,
-    with_intercept,
-)
-from dpgrs.methods.registry import TABULAR
+from dpgrs.methods.chosen import ScreeningData
+from dpgrs.methods.chosen_requests import ScreeningTerms, screened_request
+from dpgrs.methods.compositions import ENOUGH_MODELS, TableRequest, fit_method
+from dpgrs.methods.mechanisms import mechanism_of
+from dpgrs.methods.registry import METHODS, table_methods
+from dpgrs.methods.requests import PrivacyRequest
+from dpgrs.methods.row_fits import with_intercept
 from dpgrs.methods.tukey import Status, private_tukey
 from dpgrs.privacy.accounting.events import ChoiceEvent, DepthEvent, GaussianEvent, GumbelEvent, LaplaceEvent
 from dpgrs.privacy.noise.sources import BenchmarkNoise, Rehearsal
+from dpgrs.selection import dp_kendall, votes
 from dpgrs.types import Neighbours, Selection
 
 REQUEST = TableRequest(epsilon=2.0, delta=1e-5, k=2)
@@ -30,15 +28,26 @@ X = RNG.standard_normal((6000, 6))
 # Columns 1 and 4 count, the others do not.
 Y = 1.0 * X[:, 4] - 0.6 * X[:, 1] + 0.5 + 0.2 * RNG.standard_normal(6000)
 COUNT, SCREENING = 0.1, 0.1  # 5 % of epsilon each
+TABULAR = table_methods()
+DRAWING = (
+    (dp_kendall, "private_kendall"),
+    (votes, "private_sublasso"),
+    (row_fits, "private_boosted_adassp"),
+    (row_fits, "private_tukey"),
+)
 neighbours = pytest.mark.parametrize("relation", list(Neighbours))
 
 
 def fit(name, request=REQUEST, *, key=(1,)):
-    return fit_method(X, Y, method=METHODS[name], request=request, noise=BenchmarkNoise(*key))
+    return fit_method(X, Y, method=TABULAR[name], request=request, noise=BenchmarkNoise(*key))
 
 
-def test_methods__are_those_of_the_command_line():
-    assert tuple(METHODS) == TABULAR
+def test_table_methods__are_rows_of_the_registry_that_need_no_ranges():
+    names = {"ols", "bas", "tukey", "lasso"}
+    names |= {f"{letter}-{fit}" for letter in "kl" for fit in ("ols", "bas", "tukey")}
+    assert set(TABULAR) == names | {"nondp"}
+    assert all(TABULAR[name] is METHODS[name] for name in names)
+    assert TABULAR["nondp"] is METHODS["ols"]
 
 
 @pytest.mark.parametrize("name", TABULAR)
@@ -49,7 +58,7 @@ def test_fit_method__predicts(name):
     assert 1 - residual.var() / Y.var() > dict.fromkeys(["bas", "k-bas", "l-bas"], 0.5).get(name, 0.9)
 
 
-@pytest.mark.parametrize("name", ["l-bas", "l-tukey", "k-bas", "k-tukey"])
+@pytest.mark.parametrize("name", [name for name in TABULAR if TABULAR[name].is_screened])
 def test_fit_method__weights_are_0_but_for_what_was_chosen_and_the_intercept(name):
     fitted = fit(name)
     assert set(fitted.chosen) == {1, 4}
@@ -76,12 +85,13 @@ def test_fit_method__chooses_by_the_law_that_is_asked_for(name, law, kind):
 @pytest.mark.parametrize("name", TABULAR)
 def test_fit_method__events_are_the_budget(name, relation):
     request = replace(REQUEST, neighbours=relation)
-    budget, fitted = METHODS[name].budget(request), fit(name, request)
-    counts = ("tukey" in name or name.startswith("l-")) and relation == Neighbours.ADD_REMOVE
-    screens = name.startswith(("k-", "l-"))
+    budget, fitted = request.budget(TABULAR[name]), fit(name, request)
+    is_private = "bas" in name or "tukey" in name
+    counts = ("tukey" in name or name == "l-bas") and relation == Neighbours.ADD_REMOVE
+    screens = name.startswith(("k-", "l-")) and is_private
     assert budget["count"] == pytest.approx(COUNT if counts else 0)
     assert budget["screening"] == pytest.approx(SCREENING if screens else 0)
-    assert sum(budget.values()) == pytest.approx(0 if name in ("nondp", "lasso") else request.epsilon)
+    assert sum(budget.values()) == pytest.approx(request.epsilon if is_private else 0)
     epsilon, mu_squared = cost(fitted.events)
     assert epsilon == pytest.approx(sum(budget.values()) - (budget["fit"] if "bas" in name else 0))
     assert (mu_squared > 0) == ("bas" in name)
@@ -93,7 +103,7 @@ def test_fit_method__events_are_the_budget(name, relation):
 
 def test_fit_method__shares_are_as_asked_for():
     request = replace(REQUEST, count_share=0.2, screening_share=0.3)
-    budget = METHODS["k-tukey"].budget(request)
+    budget = request.budget(TABULAR["k-tukey"])
     assert list(budget.values()) == pytest.approx([0.4, 0.6, 1.0])
     count, choice, *fitted = fit("k-tukey", request).events
     assert count.epsilon == budget["count"]
@@ -114,14 +124,14 @@ def test_tukey__is_the_mechanism_alone(relation):
 def test_nondp__is_least_squares_whatever_the_units_and_the_rank():
     scaled = np.column_stack([X * 10.0 ** np.arange(-22, 20, 7), X[:, 0] * 1e-12, np.zeros(len(X))])
     request = replace(REQUEST, epsilon=1e-3)
-    fitted = fit_method(scaled, Y, method=METHODS["nondp"], request=request, noise=BenchmarkNoise(1))
+    fitted = fit_method(scaled, Y, method=TABULAR["nondp"], request=request, noise=BenchmarkNoise(1))
     exact = with_intercept(X) @ np.linalg.lstsq(with_intercept(X), Y, rcond=None)[0]
     np.testing.assert_allclose(fitted.predict(scaled), exact, atol=1e-8)
     assert fitted.events == ()
 
 
 def test_nondp__without_rows_has_weights_of_0():
-    fitted = fit_method(X[:0], Y[:0], method=METHODS["nondp"], request=REQUEST, noise=BenchmarkNoise(1))
+    fitted = fit_method(X[:0], Y[:0], method=TABULAR["nondp"], request=REQUEST, noise=BenchmarkNoise(1))
     assert fitted.weights.tolist() == [0.0] * 7
 
 
@@ -132,9 +142,9 @@ def test_l_bas__a_row_has_a_key_of_its_features_and_its_outcome(monkeypatch):
         seen.extend(unit_keys)
         return np.arange(2), "chosen"
 
-    monkeypatch.setattr("dpgrs.methods.compositions.private_sublasso", spy)
+    monkeypatch.setattr("dpgrs.selection.votes.private_sublasso", spy)
     x, y = X[[0, 0, 1, 0]], Y[[0, 1, 0, 0]]
-    fit_method(x, y, method=METHODS["l-bas"], request=REQUEST, noise=BenchmarkNoise(1))
+    fit_method(x, y, method=TABULAR["l-bas"], request=REQUEST, noise=BenchmarkNoise(1))
     first, other_outcome, other_features, same = seen
     assert first == same
     assert len({first, other_outcome, other_features}) == 3
@@ -155,16 +165,16 @@ def test_fit_method__no_model_is_an_outcome_and_spends_its_budget():
     assert cost(fitted.events)[0] == pytest.approx(request.epsilon)
 
 
-def test_fit_method__too_few_models_spend_count_and_choice_alone():
-    fitted = fit_method(X[:40], Y[:40], method=METHODS["k-tukey"], request=REQUEST, noise=BenchmarkNoise(1))
+def test_fit_method__too_few_models_spend_the_budget_all_the_same():
+    fitted = fit_method(X[:40], Y[:40], method=TABULAR["k-tukey"], request=REQUEST, noise=BenchmarkNoise(1))
     assert fitted.status == Status.TOO_FEW_MODELS
-    assert cost(fitted.events)[0] == pytest.approx(COUNT + SCREENING)
+    assert cost(fitted.events)[0] == pytest.approx(REQUEST.epsilon)
 
 
 def test_k_tukey__draws_among_models_of_all_rows():
     request, fitted = replace(REQUEST, neighbours=Neighbours.REPLACE_ONE), []
     for n in (23, 24, 6000):
-        terms = {"method": METHODS["k-tukey"], "request": request, "noise": BenchmarkNoise(1)}
+        terms = {"method": TABULAR["k-tukey"], "request": request, "noise": BenchmarkNoise(1)}
         fitted.append(fit_method(X[:n], Y[:n], **terms))
     assert [one.n_models for one in fitted] == [7, 8, 1000]
     assert [one.status == Status.TOO_FEW_MODELS for one in fitted] == [True, False, False]
@@ -180,18 +190,18 @@ def test_rows_per_coefficient__as_many_up_to_two_as_leave_enough_models(n_low, e
 
 
 @neighbours
-def test_selector__a_count_is_paid_once_where_it_or_the_fitter_needs_it(relation):
+def test_selector__a_count_is_paid_once_where_it_or_the_fitter_needs_it(relation, monkeypatch):
     seen = []
 
-    def first_columns(X, y, *, n_low, epsilon, request, noise):
+    def first_columns(*_, k, n_low, epsilon, **__):
         seen.append((n_low, epsilon))
-        return np.arange(request.k), "chosen"
+        return np.arange(k), "chosen"
 
+    monkeypatch.setattr("dpgrs.selection.votes.private_sublasso", first_columns)
     request = replace(REQUEST, neighbours=relation)
     has_count = relation == Neighbours.ADD_REMOVE
-    for fitter in (BOOSTED, TUKEY):
-        method = Method(ColumnSelector(first_columns, needs_count=True), fitter)
-        fitted = fit_method(X, Y, method=method, request=request, noise=BenchmarkNoise(1))
+    for name in ("l-bas", "l-tukey"):
+        fitted = fit(name, request)
         assert sum(event == "chosen" for event in fitted.events) == 1
         counts = [event for event in fitted.events if getattr(event, "statistic", "") == "count of units"]
         assert len(counts) == has_count
@@ -204,8 +214,8 @@ def test_selector__a_count_is_paid_once_where_it_or_the_fitter_needs_it(relation
 def test_least_rows__of_models_times_coefficients():
     request = replace(REQUEST, rows_per_coefficient=2.5)
     expected = {
-        "nondp": 7,
-        "lasso": 3,
+        **dict.fromkeys(["nondp", "ols"], 7),
+        **dict.fromkeys(["lasso", "k-ols", "l-ols"], 3),
         "bas": 0,
         "tukey": 140,
         "l-bas": 0,
@@ -213,8 +223,8 @@ def test_least_rows__of_models_times_coefficients():
         "k-bas": 0,
         "k-tukey": 60,
     }
-    assert {name: method.least_rows(6, request) for name, method in METHODS.items()} == expected
-    assert METHODS["k-tukey"].least_rows(6, REQUEST) == 24
+    assert {name: request.least_rows(method, 6) for name, method in TABULAR.items()} == expected
+    assert REQUEST.least_rows(TABULAR["k-tukey"], 6) == 24
 
 
 def test_fit_method__same_key_same_weights():
@@ -231,12 +241,12 @@ def test_fit_method__raise_where_nothing_is_left_to_choose(k):
 
 def test_fit_method__raise_on_shapes():
     with pytest.raises(UsageError, match="one outcome"):
-        fit_method(X, Y[1:], method=METHODS["nondp"], request=REQUEST, noise=BenchmarkNoise(1))
+        fit_method(X, Y[1:], method=TABULAR["nondp"], request=REQUEST, noise=BenchmarkNoise(1))
 
 
 def test_fit_method__a_release_by_tukey_cannot_be_charged():
     request, rehearsal = replace(REQUEST, neighbours=Neighbours.REPLACE_ONE), Rehearsal()
-    fit_method(X, Y, method=METHODS["tukey"], request=request, noise=rehearsal)
+    fit_method(X, Y, method=TABULAR["tukey"], request=request, noise=rehearsal)
     with pytest.raises(UsageError, match="deep point must be drawn in a benchmark: no ledger counts its"):
         [event.charge for event, _ in rehearsal.draws[()]]
 
@@ -266,14 +276,6 @@ def test_table_request__raise_where_no_share_is_left():
         replace(REQUEST, count_share=0.5, screening_share=0.5)
 
 
-def test_methods__only_least_squares_is_not_private():
-    assert [name for name, method in METHODS.items() if not method.fitter.is_private] == [
-        "nondp",
-        "lasso",
-    ]
-    assert METHODS["nondp"].fitter is LEAST_SQUARES
-
-
 @pytest.mark.parametrize("name", ["bas", "k-bas", "l-bas", "tukey"])
 def test_fit_method__later_draws_are_named_by_all_data(name, monkeypatch):
     seen, on = [], BenchmarkNoise.on
@@ -283,7 +285,7 @@ def test_fit_method__later_draws_are_named_by_all_data(name, monkeypatch):
         x, y = X[:600].copy(), Y[:600].copy()
         if place:
             {"X": x[0], "y": y}[place][0] += 0.25
-        fit_method(x, y, method=METHODS[name], request=REQUEST, noise=BenchmarkNoise(1))
+        fit_method(x, y, method=TABULAR[name], request=REQUEST, noise=BenchmarkNoise(1))
         named.append(set(seen))
         seen.clear()
     first, other_rows, other_outcomes = named
@@ -291,3 +293,38 @@ def test_fit_method__later_draws_are_named_by_all_data(name, monkeypatch):
     assert not first & other_rows
     assert not first & other_outcomes
     assert not other_rows & other_outcomes
+
+
+def draw_in_a_study(name):
+    """Draw by the mechanism of a study of the same rows, their values on its grid; return the events."""
+    everyone, ids = np.ones(len(Y), dtype=bool), np.arange(len(Y)).astype(str)
+    columns = (X.T * 512).round().astype(np.int16)
+    data = ScreeningData(columns, Y[np.newaxis], everyone, 2 * len(Y), "people", ids, is_table=True)
+    request = PrivacyRequest("people", 6, 1, 3.0, 2.0, 1e-5)
+    if METHODS[name].is_screened:
+        request = screened_request(request, ScreeningTerms(n_choices=2, selector=METHODS[name].selector))
+    own = {"count_share": 0.05, "rows_per_coefficient": 2.0} if "tukey" in name else {}
+    own |= {"request": request, "outcome_names": ["y"], "frequency": None, "noise": BenchmarkNoise(1)}
+    return mechanism_of(name, is_release=False).draw(data, **own).events
+
+
+@pytest.mark.parametrize("name", [name for name, row in TABULAR.items() if row.reads_rows])
+def test_fit_method__draws_by_the_functions_of_a_study_of_a_table(name, monkeypatch):
+    """The same in the same order, but that choice and fit of a study have a count each."""
+    called, found = [], []
+
+    def note(function, *of, **terms):
+        called.append(function.__name__)
+        return function(*of, **terms)
+
+    for module, place in DRAWING:
+        monkeypatch.setattr(module, place, partial(note, getattr(module, place)))
+    for draw in (draw_in_a_study, lambda name: fit(name).events):
+        called.clear()
+        statistics = Counter(event.statistic for event in draw(name))
+        found.append((list(called), statistics))
+    (of_study, in_study), (of_table, in_table) = found
+    assert of_study == of_table
+    assert len(of_study) == 1 + METHODS[name].is_screened
+    assert in_study - in_table == Counter({"count of units": 1} if name == "l-tukey" else {})
+    assert not in_table - in_study

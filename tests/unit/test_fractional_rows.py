@@ -19,6 +19,7 @@ from dpgrs.methods.chosen import (
 )
 from dpgrs.methods.chosen_requests import ScreeningTerms, screened_request
 from dpgrs.methods.requests import PrivacyRequest
+from dpgrs.methods.row_fits import BOOSTED
 from dpgrs.methods.steered import steered_request
 from dpgrs.privacy.noise.sources import BenchmarkNoise
 from dpgrs.selection.dp_kendall import TablePairs, choose_privately
@@ -71,7 +72,7 @@ def test_bas__is_that_of_its_rows(coding):
     frequency = np.full(N_VARIANTS, 0.5) if coding == "frequency" else None
     found = [
         fit_chosen_rows(
-            "bas",
+            BOOSTED,
             data,
             np.arange(N_VARIANTS)[np.newaxis],
             request=request,

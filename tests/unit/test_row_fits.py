@@ -7,7 +7,7 @@ import pytest
 
 from dpgrs.errors import UsageError
 from dpgrs.methods.requests import PrivacyRequest
-from dpgrs.methods.row_fits import boosted_request, fit_rows
+from dpgrs.methods.row_fits import BOOSTED, TUKEY, boosted_request, fit_rows
 from dpgrs.methods.tukey import Status
 from dpgrs.privacy.accounting.composition import totals
 from dpgrs.privacy.accounting.events import DepthEvent
@@ -25,9 +25,11 @@ def ask(**terms):
 
 
 def fit(method, X=X, y=Y, *, request=None, n_fits=1, largest_norm=LARGEST_NORM, **options):
-    options = {"count_share": 0.05, "rows_per_coefficient": 2.0, "noise": BenchmarkNoise(1)} | options
-    request = request or ask()
-    return fit_rows(method, X, y, request=request, n_fits=n_fits, largest_norm=largest_norm, **options)
+    terms = {"count_share": 0.05, "rows_per_coefficient": 2.0} | options
+    noise, request = terms.pop("noise", BenchmarkNoise(1)), request or ask()
+    fitter, terms = (TUKEY, terms) if method == "tukey" else (BOOSTED, {})
+    known = {"request": request, "n_fits": n_fits, "largest_norm": largest_norm, "noise": noise}
+    return fit_rows(fitter, X, y, **known, **terms)
 
 
 every_method = pytest.mark.parametrize("method", ["tukey", "bas"])

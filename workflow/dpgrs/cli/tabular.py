@@ -6,7 +6,7 @@ import math
 import click
 
 from dpgrs.cli.options import SHARE, choice, path_option
-from dpgrs.methods.registry import TABULAR
+from dpgrs.methods.registry import table_methods
 from dpgrs.types import DepthCheck, LassoScaling, Neighbours, Selection, TableSelector
 
 
@@ -21,8 +21,8 @@ def _shown(*names, help, **options):
 @click.option("--target", help="Column of outcomes; default: the last that stays.")
 @click.option("--one-hot", default="", help="Columns of labels, by commas: a feature for each level.")
 @click.option("--drop", default="", help="Columns to leave out, by commas, such as one of ids.")
-@click.option("--method", type=click.Choice(TABULAR), required=True, help="Method.")
-@_shown("--k", type=int, default=5, help="Features that a k- method chooses.")
+@click.option("--method", type=click.Choice(table_methods()), required=True, help="Method.")
+@_shown("--k", type=int, default=5, help="Features of a method that chooses.")
 @_shown("--epsilon", type=float, default=round(math.log(3), 4), help="Privacy loss of all parts together.")
 @_shown("--delta", type=float, default=1e-5, help="Delta of (epsilon, delta).")
 @_shown("--trials", type=click.IntRange(1, 10_000), default=10, help="Random splits, each with own noise.")

@@ -8,7 +8,8 @@ import pandas as pd
 from dpgrs.evaluation.table_trials import fit_split, median_r2, random_split
 from dpgrs.experiments.frame import Experiment, Verdict
 from dpgrs.io.tables.csv_tables import read_feature_table
-from dpgrs.methods.compositions import METHODS, TableRequest
+from dpgrs.methods.compositions import TableRequest
+from dpgrs.methods.registry import table_methods
 from dpgrs.privacy.noise.sources import BenchmarkNoise
 from dpgrs.reporting.rendering import Drawing
 from dpgrs.reporting.svg import MUTED, PALETTE, new_figure
@@ -62,7 +63,7 @@ def run_trial(part, trial, settings, files):
         for reading, terms in TERMS.items():
             request = TableRequest(epsilon=settings["epsilon"], delta=settings["delta"], k=k, **terms)
             for name in COMPARED:
-                method = METHODS[name]
+                method = table_methods()[name]
                 if method.selector and k >= table.X.shape[1]:
                     continue
                 noise = BenchmarkNoise(settings["seed"], *key)

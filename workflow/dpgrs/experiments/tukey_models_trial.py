@@ -8,7 +8,7 @@ from dpgrs.evaluation.metrics import r_squared
 from dpgrs.experiments.tukey_data import BUDGET, DELTA, EPSILON, TEST_SHARE, read_part
 from dpgrs.methods.adassp import CAUTION, FAILURE
 from dpgrs.methods.boosted_adassp import BoostedRequest, clip_rows, private_boosted_adassp
-from dpgrs.methods.compositions import fit_least_squares
+from dpgrs.methods.row_fits import least_squares
 from dpgrs.methods.tukey import TukeyRequest, models_of_groups, private_deep_point
 from dpgrs.methods.tukey_check import largest_safe_step, safety_terms
 from dpgrs.methods.tukey_models import fit_models, models_on_grid
@@ -49,7 +49,7 @@ def run_trial(part, trial, settings, files):
         rows.append(keys)
 
     A, b = X[training], y[training]
-    measure(OLS, 0, fit_least_squares(A, b, n_low=0, epsilon=0, request=None, noise=None).weights)
+    measure(OLS, 0, least_squares(A, b))
     measure(ADASSP, 0, adassp_of_data_bounds(A, b, noise=noise))
     asked = BoostedRequest(epsilon=EPSILON, delta=DELTA, neighbours=Neighbours.REPLACE_ONE)
     boosted = private_boosted_adassp(A, b, request=asked, noise=noise)

@@ -30,7 +30,7 @@ from dpgrs.methods.reusecov import (
     private_gram,
     private_outcome_counts,
 )
-from dpgrs.methods.row_fits import fit_rows
+from dpgrs.methods.row_fits import fit_rows, least_squares, with_intercept
 from dpgrs.privacy.noise.base import data_digest
 from dpgrs.selection.dp_kendall import TablePairs, genotype_pairs
 from dpgrs.selection.dp_sis import genotype_sis_scores, table_sis_scores
@@ -304,19 +304,19 @@ def fit_chosen(drawn, method, *, request, terms, n_variants):
     return LinearFit(weights, origin, at_means, chosen=np.sort(drawn.chosen, axis=1))
 
 
-def fit_chosen_rows(method, data, chosen, *, request, noise, outcome_names, frequency=None, **options):
+def fit_chosen_rows(fitter, data, chosen, *, request, noise, outcome_names, frequency=None, **options):
     """Fit each outcome from the rows of its own variants, or of all.
 
     Parameters
     ----------
-    method : as in `fit_rows`.
+    fitter : as in `fit_rows`.
     data : ScreeningData
     chosen : (n_outcomes, n_choices) int64, released or public.
     request : PrivacyRequest of the chosen variants, with the budget of all outcomes that share one.
-    noise : NoiseSource; for `tukey` of a benchmark.
+    noise : NoiseSource; for the Tukey mechanism of a benchmark.
     outcome_names : n_outcomes str
     frequency : (n_variants,) public frequencies, to centre by them; None keeps to `half` coding.
-    **options : n_fits of `fit_rows`, for `tukey` also count_share and rows_per_coefficient.
+    **options : n_fits and terms of `fit_rows`.
 
     Returns
     -------
@@ -335,7 +335,7 @@ def fit_chosen_rows(method, data, chosen, *, request, noise, outcome_names, freq
         X = data.rows_of(own, data.is_training) - origin[own]
         source = data.source(noise, name, number)
         y = data.Y[number, data.is_training]
-        one = fit_rows(method, X, y, request=request, noise=source, largest_norm=norm, **options)
+        one = fit_rows(fitter, X, y, request=request, noise=source, largest_norm=norm, **options)
         weights[number, own], at_means[number] = one.weights, one.intercept
         fits.append(one)
     return LinearFit(weights, origin, at_means, chosen=np.sort(chosen, axis=1)), fits
@@ -357,6 +357,5 @@ def fit_chosen_exactly(data, chosen):
     for number, own in enumerate(chosen):
         is_known = ~np.isnan(data.Y[number])
         X = data.rows_of(own, is_known)
-        design = np.column_stack([X, np.ones(len(X))])
-        *weights[number, own], at_means[number] = np.linalg.lstsq(design, data.Y[number, is_known])[0]
+        *weights[number, own], at_means[number] = least_squares(with_intercept(X), data.Y[number, is_known])
     return LinearFit(weights, np.zeros(len(data.genotypes)), at_means, chosen=np.sort(chosen, axis=1))

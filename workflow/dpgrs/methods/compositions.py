@@ -1,8 +1,9 @@
-"""The methods that the DPKendall paper compares [1]_, each a selector of features and a fitter: one table.
+"""Methods of the registry on a plain table, such as those that the DPKendall paper compares [1]_.
 
-Benchmarks only. A method spends its budget on up to three parts, by basic composition: a noisy count of rows,
-from which numbers of models follow, the choice of k features, and a fit on these and an intercept. The
-intercept takes no part in the choice (docs/tabular.md).
+Selectors and fits are those of a study. What differs is that values are taken as they are, by `TableValues`
+in the place of a panel, which lie on no grid and in no range. Benchmarks only. A method spends its budget on
+up to three parts, by basic composition: a noisy count of rows, which choice and fit share, the choice of k
+features, and a fit on these and an intercept. The intercept takes no part in the choice (docs/tabular.md).
 
 References
 ----------
@@ -11,28 +12,22 @@ References
 """
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
 from dpgrs.errors import UsageError, require_domains
-from dpgrs.methods.boosted_adassp import BoostedRequest, clip_rows, private_boosted_adassp
-from dpgrs.methods.tukey import (
-    SMALLEST_NUMBER,
-    Status,
-    TukeyRequest,
-    models_of_groups,
-    number_of_models,
-    private_deep_point,
-)
+from dpgrs.methods.boosted_adassp import clip_rows
+from dpgrs.methods.registry import named
+from dpgrs.methods.row_fits import with_intercept
+from dpgrs.methods.tukey import Status, TukeyRequest
 from dpgrs.privacy.lower_count import private_lower_count
 from dpgrs.privacy.noise.base import data_digest
-from dpgrs.selection.dp_kendall import KendallRequest, TablePairs, private_kendall
-from dpgrs.selection.lasso import STANDARD, LassoTerms, choose_by_lasso
-from dpgrs.selection.sublasso import GroupRule, private_sublasso
-from dpgrs.types import DepthCheck, Neighbours, PairKernel, Selection
+from dpgrs.selection import registry as selectors
+from dpgrs.selection.dp_kendall import TablePairs
+from dpgrs.selection.lasso import STANDARD, LassoTerms
+from dpgrs.types import DepthCheck, Neighbours, Rows, Selection
 
 # Rows of a model for each coefficient. Two mend the bias of one, where enough models are left: docs/tukey.md.
 LEAST_PER_COEFFICIENT, MOST_PER_COEFFICIENT = 1.0, 2.0
@@ -41,7 +36,7 @@ ENOUGH_MODELS = 1000
 
 @dataclass(frozen=True, kw_only=True)
 class TableRequest:
-    """The public terms of a method.
+    """The public terms of a method; below, `method` is a row of the registry.
 
     Attributes
     ----------
@@ -114,99 +109,65 @@ class TableRequest:
             check=self.check,
         )
 
-
-@dataclass(frozen=True)
-class FittedColumns:
-    """What a fitter gives.
-
-    Attributes
-    ----------
-    weights : (d,) float64, or None if there is no model.
-    events : tuple of events, of all that was paid for.
-    status : Status
-    n_models : int, or None where models are not drawn among.
-    """
-
-    weights: np.ndarray | None
-    events: tuple
-    status: Status = Status.RELEASED
-    n_models: int | None = None
-
-
-@dataclass(frozen=True)
-class ColumnSelector:
-    """A way to choose features.
-
-    Attributes
-    ----------
-    choose : callable (X, y, *, n_low, epsilon, request, noise), for X without the intercept. It returns the
-        (k,) int64 indices of different columns, and the event, or None without privacy.
-    needs_count : bool, whether it uses `n_low`.
-    """
-
-    choose: Callable
-    needs_count: bool = False
-
-
-@dataclass(frozen=True)
-class Fitter:
-    """A way to fit a linear model.
-
-    Attributes
-    ----------
-    fit : callable (X, y, *, n_low, epsilon, request, noise), for X with the intercept last. It returns
-        FittedColumns.
-    needs_count : bool, whether it uses `n_low`.
-    is_private : bool
-    clips_rows : bool, whether weights are for rows that `clip_rows` clipped.
-    least_models : int, models without which it can give none; each needs the rows of its coefficients.
-    """
-
-    fit: Callable
-    needs_count: bool = False
-    is_private: bool = True
-    clips_rows: bool = False
-    least_models: int = 0
-
-
-@dataclass(frozen=True)
-class Method:
-    """A selector, or None to take all features, and a fitter."""
-
-    selector: ColumnSelector | None
-    fitter: Fitter
-
-    def has_private_count(self, request):
+    def has_private_count(self, method):
         """Whether something is to be paid for the number of rows, a bool."""
-        uses_it = self.fitter.needs_count or (self.selector is not None and self.selector.needs_count)
-        return uses_it and request.tukey.has_private_count
+        return method.n_counts > 0 and self.tukey.has_private_count
 
-    def budget(self, request):
+    def budget(self, method):
         """Split epsilon: a dict of ``count``, ``screening`` and ``fit``, 0 where the method has none."""
-        if not self.fitter.is_private:
+        if method.is_non_private:
             return dict.fromkeys(("count", "screening", "fit"), 0.0)
-        count = request.tukey.count_epsilon if self.has_private_count(request) else 0.0
-        screening = request.epsilon * request.screening_share if self.selector else 0.0
-        return {"count": count, "screening": screening, "fit": request.epsilon - count - screening}
+        count = self.tukey.count_epsilon if self.has_private_count(method) else 0.0
+        screening = self.epsilon * self.screening_share if method.is_screened else 0.0
+        return {"count": count, "screening": screening, "fit": self.epsilon - count - screening}
 
-    def require_features(self, n_features, request):
+    def require_features(self, method, n_features):
         """Raise UsageError unless k features can be chosen from `n_features` and some are left."""
-        if self.selector and request.k >= n_features:
+        if method.is_screened and self.k >= n_features:
             raise UsageError(
-                f"`k` must be below the number of features, {n_features}, got {request.k}. "
+                f"`k` must be below the number of features, {n_features}, got {self.k}. "
                 "Choose fewer, or take a method without a choice."
             )
 
-    def n_coefficients(self, n_features, request):
-        """Return the coefficients of a fit, the intercept among them, an int."""
-        return (request.k if self.selector else n_features) + 1
-
-    def least_rows(self, n_features, request):
+    def least_rows(self, method, n_features):
         """Return the number of rows below which there can be no model, an int."""
-        each = self.n_coefficients(n_features, request)
-        if self.fitter.needs_count:
-            each *= request.least_per_coefficient
-        return math.ceil(self.fitter.least_models * each)
+        each = (self.k if method.is_screened else n_features) + 1
+        each *= self.least_per_coefficient if method.reads_count else 1
+        return math.ceil(named(method.of_rows).least_models * each)
+
+
+@dataclass(frozen=True, eq=False)
+class TableValues:
+    """The rows of a plain table, for selectors that otherwise read the ScreeningData of a study.
+
+    Attributes
+    ----------
+    training_rows : (n_rows, n_features) finite float64, without an intercept.
+    y : (n_rows,) finite float64
+    """
+
+    training_rows: np.ndarray
+    y: np.ndarray
+    rows = Rows.PEOPLE
+
+    @property
+    def Y(self):
+        """The outcomes, (1, n_rows)."""
+        return self.y[np.newaxis]
+
+    @property
+    def is_training(self):
+        """All rows, (n_rows,) bool."""
+        return np.ones(len(self.y), dtype=bool)
+
+    @property
+    def pairs(self):
+        """The TablePairs of the outcome, a list."""
+        return [TablePairs(np.ascontiguousarray(self.training_rows.T), self.y)]
+
+    def unit_keys(self, rows_per_unit):
+        """Return a key of every row: what is in it."""
+        return [row.tobytes().hex() for row in np.column_stack([self.training_rows, self.y])]
 
 
 @dataclass(frozen=True)
@@ -254,124 +215,56 @@ def fit_method(X, y, *, method, request, noise):
     ----------
     X : (n_rows, n_features) finite float64, without an intercept. A row is a unit of privacy.
     y : (n_rows,) finite float64
-    method : Method, of `METHODS` or another.
+    method : Method, a row of `dpgrs.methods.registry.table_methods` or another that fits tables.
     request : TableRequest
     noise : NoiseSource of a benchmark.
 
     Returns
     -------
-    TableFit. By basic composition all events together are (epsilon, delta)-DP if the fitter is private.
+    TableFit. By basic composition all events together are (epsilon, delta)-DP if the method is private.
 
     Raises
     ------
     UsageError
         If X and y do not fit together or k features cannot be chosen, and in a release, by its charge.
     """
-    n_features = X.shape[1]
+    n_features, fitter = X.shape[1], named(method.of_rows)
     if y.shape != X.shape[:1]:
         raise UsageError("Each row must have one outcome, got more or fewer outcomes. Pass all rows.")
-    method.require_features(n_features, request)
-    budget, events, n_low = method.budget(request), [], float(len(X))
-    if method.has_private_count(request):
+    request.require_features(method, n_features)
+    budget, events, n_low = request.budget(method), [], float(len(X))
+    if request.has_private_count(method):
         terms = {"epsilon": budget["count"], "request": request.tukey, "noise": noise}
         n_low, *events = private_lower_count(len(X), **terms)
-    options = {"n_low": n_low, "request": request, "noise": noise}
     chosen = np.arange(n_features)
-    if method.selector:
-        chosen, event = method.selector.choose(X, y, epsilon=budget["screening"], **options)
-        events += [] if event is None else [event]
-    fitted = method.fitter.fit(with_intercept(X[:, chosen]), y, epsilon=budget["fit"], **options)
-    weights = None
-    if fitted.weights is not None:
+    if method.is_screened:
+        terms = {"epsilon": budget["screening"], "request": request, "noise": noise}
+        chosen, *of_choice = choose_columns(X, y, method=method, n_low=n_low, **terms)
+        events += of_choice
+    asked = fitter.of_table(request, epsilon=budget["fit"], n_low=n_low, n_coefficients=len(chosen) + 1)
+    fit, weights = fitter.fit(X[:, chosen], y, request=asked, noise=noise), None
+    if fit.status == Status.RELEASED:
         weights = np.zeros(n_features + 1)
-        weights[np.append(chosen, -1)] = fitted.weights
-    events = (*events, *fitted.events)
-    return TableFit(weights, chosen, fitted.status, fitted.n_models, events, method.fitter.clips_rows)
+        weights[np.append(chosen, -1)] = [*fit.weights, fit.intercept]
+    return TableFit(weights, chosen, fit.status, fit.n_models, (*events, *fit.events), fitter.clips_rows)
 
 
-def with_intercept(X):
-    """Return rows with a last column of ones: (n_rows, d + 1) float64."""
-    return np.column_stack([X, np.ones(len(X))])
+def choose_columns(X, y, *, method, n_low, epsilon, request, noise):
+    """Choose features by the selector of a method, without noise where it is not private.
 
+    Parameters
+    ----------
+    X, y, method, request, noise : as in `fit_method`.
+    n_low : float, number of rows, public or released before.
+    epsilon : float, of all choices together.
 
-def choose_by_one_lasso(X, y, *, n_low, epsilon, request, noise):
-    """Choose without privacy by one Lasso on all rows; see `ColumnSelector`. There is no event."""
-    return choose_by_lasso(X, y, k=request.k), None
-
-
-def choose_by_kendall(X, y, *, n_low, epsilon, request, noise):
-    """Choose by DPKendall; see `ColumnSelector`."""
-    asked = KendallRequest(
-        n_choices=request.k,
-        epsilon=epsilon,
-        neighbours=request.neighbours,
-        against_outcome=PairKernel.SIGN,
-        against_feature=PairKernel.SIGN,
-        law=request.law,
-    )
-    pairs = TablePairs(np.ascontiguousarray(X.T), y)
-    return private_kendall(pairs, request=asked, noise=noise.on(data_digest(X, y)))
-
-
-def choose_by_sublasso(X, y, *, n_low, epsilon, request, noise):
-    """Choose by SubLasso, with floor(n~/k) groups; see `ColumnSelector`. A row's key is what is in it."""
-    return private_sublasso(
-        X,
-        y,
-        k=request.k,
-        epsilon=epsilon,
-        n_low=n_low,
-        rule=GroupRule.SUBLASSO,
-        seed=0,
-        noise=noise.on(data_digest(X, y)),
-        unit_keys=[row.tobytes().hex() for row in np.column_stack([X, y])],
-        neighbours=request.neighbours,
-        lasso=request.lasso,
-        law=request.law,
-    )
-
-
-def fit_least_squares(X, y, *, n_low, epsilon, request, noise):
-    """Fit without privacy, of minimum norm in columns of largest value 1; see `Fitter`."""
-    # Columns of very different units would be taken for dependent ones.
-    largest = np.abs(X).max(axis=0, initial=0.0)
-    scale = np.where(largest > 0, largest, 1.0)
-    return FittedColumns(np.linalg.lstsq(X / scale, y, rcond=None)[0] / scale, ())
-
-
-def fit_deep_point(X, y, *, n_low, epsilon, request, noise):
-    """Fit by the Tukey mechanism, with floor(n~/(r d)) models; see `Fitter`."""
-    asked = replace(request.tukey, rows_per_coefficient=request.per_coefficient(n_low, X.shape[1]))
-    n_models = number_of_models(n_low, X.shape[1], request=asked)
-    if n_models < SMALLEST_NUMBER:
-        return FittedColumns(None, (), Status.TOO_FEW_MODELS, n_models)
-    options = {"request": asked, "noise": noise.on(data_digest(X, y))}
-    models = models_of_groups(X, y, n_models=n_models, **options)
-    fit = private_deep_point(models, epsilon=epsilon, **options)
-    return FittedColumns(fit.weights, fit.events, fit.status, n_models)
-
-
-def fit_boosted(X, y, *, n_low, epsilon, request, noise):
-    """Fit by boosted AdaSSP, as the papers do: 100 rounds, rows and residuals clipped at 1; see `Fitter`."""
-    asked = BoostedRequest(epsilon=epsilon, delta=request.delta, neighbours=request.neighbours)
-    fit = private_boosted_adassp(X, y, request=asked, noise=noise)
-    return FittedColumns(fit.weights, fit.events)
-
-
-LASSO = ColumnSelector(choose_by_one_lasso)
-KENDALL = ColumnSelector(choose_by_kendall)
-SUBLASSO = ColumnSelector(choose_by_sublasso, needs_count=True)
-LEAST_SQUARES = Fitter(fit_least_squares, is_private=False, least_models=1)
-TUKEY = Fitter(fit_deep_point, needs_count=True, least_models=SMALLEST_NUMBER)
-BOOSTED = Fitter(fit_boosted, clips_rows=True)
-
-METHODS = {
-    "nondp": Method(None, LEAST_SQUARES),
-    "lasso": Method(LASSO, LEAST_SQUARES),
-    "bas": Method(None, BOOSTED),
-    "tukey": Method(None, TUKEY),
-    "l-bas": Method(SUBLASSO, BOOSTED),
-    "l-tukey": Method(SUBLASSO, TUKEY),
-    "k-bas": Method(KENDALL, BOOSTED),
-    "k-tukey": Method(KENDALL, TUKEY),
-}
+    Returns
+    -------
+    (k,) int64 indices of different columns, and the events.
+    """
+    selector, data, terms = selectors.SELECTORS[method.selector], TableValues(X, y), {"outcome_bound": None}
+    if method.is_non_private:
+        return selectors.named(selector.exact)(data, 0, n_choices=request.k, **terms), *()
+    asked = selectors.named(selector.of_table)(request, epsilon=epsilon, n_low=n_low)
+    source = noise.on(data_digest(X, y))
+    return selectors.named(selector.private)(data, 0, request=asked, noise=source, **terms)

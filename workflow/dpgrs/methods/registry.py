@@ -17,7 +17,6 @@ LARGEST_SEPARATE = 2**28  # entries of all that is kept for each outcome
 
 SUMS = ("private_gram", "private_cross_product")
 STEERED = ("private_cross_product", "private_steered_statistics")
-OF_CHOSEN = (*SUMS, "private_chosen_statistics")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,7 +44,8 @@ class Method:
     takes_outcomes : bool, whether its fit uses the outcomes themselves where they are public.
     takes_ld : bool, whether its fit takes linkage disequilibrium of a public reference.
     takes_effects : bool, whether its fit starts from public effects, where a study has them.
-    reads_rows : bool, whether it is fitted from rows, not from sums over them; it then counts no rows.
+    of_rows : str, the RowFitter (`dpgrs.methods.row_fits`) that fits it from rows; None where it takes
+        sums, or needs public ranges of columns.
     reads_count : bool, whether its fit counts units at `screening.count_share`.
     has_normal_noise : bool, whether there is any among its draws.
     most_columns : int or None, the most columns of X, the intercept among them, that it can be fitted on.
@@ -76,7 +76,7 @@ class Method:
     takes_outcomes: bool = False
     takes_ld: bool = False
     takes_effects: bool = False
-    reads_rows: bool = False
+    of_rows: str | None = None
     reads_count: bool = False
     has_normal_noise: bool = True
     most_columns: int | None = None
@@ -97,6 +97,17 @@ class Method:
             )
 
     @property
+    def reads_rows(self):
+        """Whether a study fits it from rows, not from sums over them; it then counts no rows."""
+        return self.of_rows is not None and not self.is_non_private
+
+    @property
+    def fits_tables(self):
+        """Whether it can be fitted on a plain table, whose columns have no range."""
+        is_free = self.is_non_private or not self.is_screened
+        return self.of_rows is not None and (is_free or bool(selectors.SELECTORS[self.selector].of_table))
+
+    @property
     def is_non_private(self):
         """Whether it is there to compare with."""
         return Protection.NONE in self.protections
@@ -108,8 +119,9 @@ class Method:
 
     @property
     def n_counts(self):
-        """How many times units are counted at `screening.count_share`: for its fit, and for its choices."""
-        return self.reads_count + (self.is_screened and selectors.SELECTORS[self.selector].counts_units)
+        """How many times a study counts units at `screening.count_share`: for fit and for choices."""
+        is_counted = self.is_screened and selectors.SELECTORS[self.selector].counts_units
+        return 0 if self.is_non_private else self.reads_count + is_counted
 
     def takes_fractions(self, mode):
         """Whether it can be fitted on dosages or columns of a table; of rows in a benchmark alone."""
@@ -155,18 +167,20 @@ class Method:
 named = partial(selectors.named, package="dpgrs.methods")
 RIDGE = ("lambda", "lambda_from")
 # What rows share.
+BLUP = {"exactness": Exactness.EXACT, "reads": ("heritability",), "ridge": RidgeOf.HALF}
 NOT_PRIVATE = {"protections": (Protection.NONE,), "mechanism": None, "audits": None}
+LEAST_SQUARES = NOT_PRIVATE | {"of_rows": "row_fits.LEAST_SQUARES"}
 BOOSTED = {
     "exactness": Exactness.GRIDDED,
     "audits": "audits.boosted.boosted_cases",
-    "reads_rows": True,
+    "of_rows": "row_fits.BOOSTED",
     "most_columns": LARGEST_FACTORED,
     "audited": ("private_boosted_adassp",),
     "steps": "boosted_adassp.STEPS",
 }
 TUKEY = {
     "audits": "audits.tukey.tukey_cases",
-    "reads_rows": True,
+    "of_rows": "row_fits.TUKEY",
     "reads_count": True,
     "has_normal_noise": False,
     "bounds": "The Tukey mechanism needs no bounds.",
@@ -175,9 +189,11 @@ CHOSEN_BLUP = {
     "mechanism": "row_mechanisms.ChosenFits",
     "audits": "audits.chosen.chosen_cases",
     "reads": ("heritability",),
+    "audited": (*SUMS, "private_chosen_statistics"),
+    "steps": "chosen.STEPS",
 }
 METHODS = {
-    "ols": Method(label="OLS", **NOT_PRIVATE, takes_covariates=True, ridge=RidgeOf.NOTHING),
+    "ols": Method(label="OLS", **LEAST_SQUARES, takes_covariates=True, ridge=RidgeOf.NOTHING),
     "ridge": Method(
         label="Ridge", **NOT_PRIVATE, reads=("lambda",), takes_covariates=True, ridge=RidgeOf.LAMBDA
     ),
@@ -218,34 +234,28 @@ METHODS = {
         label="BLUP",
         look=("#d55e00", "p"),
         protections=(FULL, FEATURE, LABEL),
-        exactness=Exactness.EXACT,
+        **BLUP,
         fit="fits.blup",
-        reads=("heritability",),
         takes_covariates=True,
         takes_outcomes=True,
         takes_effects=True,
-        ridge=RidgeOf.HALF,
         steps="fits.STEPS_OF_BLUP",
     ),
     "blup-shared": Method(
         label="BLUP, shared causes",
         look=("#5c3a1e", "^"),
         protections=(FULL, LABEL),
-        exactness=Exactness.EXACT,
+        **BLUP,
         fit="fits.blup_shared",
-        reads=("heritability",),
         takes_covariates=True,
-        ridge=RidgeOf.HALF,
         steps="fits.STEPS_OF_SHARED",
     ),
     "blup-steered": Method(
         label="BLUP, steered",
         look=("#a8ad00", (3, 1, 90)),
-        exactness=Exactness.EXACT,
+        **BLUP,
         mechanism="steered_mechanisms.SteeredStatistics",
         reads_fractions=True,
-        reads=("heritability",),
-        ridge=RidgeOf.HALF,
         audited=("private_gram", *STEERED),
         audits="audits.steered.steered_cases",
         steps="fits.STEPS_OF_STEERED",
@@ -253,13 +263,11 @@ METHODS = {
     "blup-ld": Method(
         label="BLUP on public LD",
         look=("#a04000", (6, 1, 0)),
-        exactness=Exactness.EXACT,
+        **BLUP,
         mechanism="steered_mechanisms.SteeredProducts",
-        reads=("heritability",),
         takes_ld=True,
         takes_effects=True,
         most_columns=LARGEST_DECOMPOSED,
-        ridge=RidgeOf.HALF,
         audited=STEERED,
         audits="audits.steered.steered_cases",
         steps="blup_ld.STEPS",
@@ -267,12 +275,10 @@ METHODS = {
     "blup-hedged": Method(
         label="BLUP, own and public LD",
         look=("#2f4f4f", (5, 1, 0)),
-        exactness=Exactness.EXACT,
+        **BLUP,
         fit="blup_hedged.blup_hedged",
-        reads=("heritability",),
         takes_ld=True,
         most_columns=LARGEST_DECOMPOSED,
-        ridge=RidgeOf.HALF,
         steps="blup_hedged.STEPS",
     ),
     "naive": Method(
@@ -326,16 +332,14 @@ METHODS = {
     "tukey": Method(
         label="Tukey", look=("#f00048", (4, 1, 0)), mechanism="row_mechanisms.TukeyFits", **TUKEY
     ),
-    "lasso": Method(label="Lasso + OLS", selector="lasso", **NOT_PRIVATE),
-    "k-ols": Method(label="Kendall + OLS", selector="kendall", **NOT_PRIVATE),
+    "lasso": Method(label="Lasso + OLS", selector="lasso", **LEAST_SQUARES),
+    "k-ols": Method(label="Kendall + OLS", selector="kendall", **LEAST_SQUARES),
     "k-blup": Method(
         label="Kendall + BLUP",
         look=("#9000f0", "d"),
         exactness=Exactness.EXACT,
         selector="kendall",
         **CHOSEN_BLUP,
-        audited=OF_CHOSEN,
-        steps="chosen.STEPS",
     ),
     "k-bas": Method(
         label="Kendall + BAS",
@@ -351,7 +355,7 @@ METHODS = {
         mechanism="row_mechanisms.ChosenTukeyFits",
         **TUKEY,
     ),
-    "l-ols": Method(label="Two-stage + OLS", selector="two-stage", **NOT_PRIVATE),
+    "l-ols": Method(label="Two-stage + OLS", selector="two-stage", **LEAST_SQUARES),
     "l-blup": Method(label="Two-stage + BLUP", look=("#00c878", "<"), selector="two-stage", **CHOSEN_BLUP),
     "l-bas": Method(
         label="SubLasso + BAS",
@@ -374,8 +378,6 @@ METHODS = {
         exactness=Exactness.CERTIFIED,
         selector="sis",
         **CHOSEN_BLUP,
-        audited=OF_CHOSEN,
-        steps="chosen.STEPS",
     ),
 }
 
@@ -385,8 +387,9 @@ def methods_that(condition):
     return tuple(name for name, method in METHODS.items() if getattr(method, condition))
 
 
-# Methods for a plain table (docs/tabular.md); what they are made of: `dpgrs.methods.compositions`.
-TABULAR = ("nondp", "lasso", "bas", "tukey", "l-bas", "l-tukey", "k-bas", "k-tukey")
+def table_methods():
+    """Return the rows of `dpgrs tabular` by name; `nondp` is the DPKendall paper's name of `ols`."""
+    return {"nondp": METHODS["ols"]} | {name: METHODS[name] for name in methods_that("fits_tables")}
 
 
 # Last, as such a package imports what is above.

@@ -11,7 +11,7 @@ from dpgrs.methods.boosted_adassp import ROUNDS
 from dpgrs.methods.chosen import ChosenStatistics, fit_chosen, fit_chosen_rows, private_chosen_statistics
 from dpgrs.methods.chosen_requests import restored_request
 from dpgrs.methods.drawn_choices import READS_OF_CHOICES, asked_of_choices, draw_choices
-from dpgrs.methods.registry import METHODS
+from dpgrs.methods.registry import METHODS, named
 from dpgrs.methods.row_fits import boosted_request
 from dpgrs.methods.sum_mechanisms import OwnStatistics, SeparateFits
 from dpgrs.types import Coding
@@ -140,14 +140,9 @@ class BoostedFits(WholeFits):
 
     The noisy numbers end in weights on a grid, which are all that is kept: to work them out again elsewhere
     could change a last digit.
-
-    Attributes
-    ----------
-    of_rows : str, the method of `dpgrs.methods.row_fits.fit_rows`.
     """
 
     name = "boosted-fits"
-    of_rows = "bas"
     draws = MappingProxyType({"genotypes": (), "outcomes": ("eigenvalue", "gram", *("round",) * ROUNDS)})
     takes, reads = ("panel",), ("privacy.bounds", "privacy.genotype_clip")
 
@@ -193,7 +188,7 @@ class BoostedFits(WholeFits):
 
     def _fit(self, data, chosen, *, request, frequency, **terms):
         fit, fits = fit_chosen_rows(
-            self.of_rows,
+            named(METHODS[self.methods[0]].of_rows),
             data,
             chosen,
             request=request,
@@ -224,7 +219,6 @@ class TukeyFits(BoostedFits):
     """The Tukey mechanism on all variants, within worst-case bounds, for benchmarks alone."""
 
     name = "tukey-fits"
-    of_rows = "tukey"
     reads = OF_TUKEY
 
     def asked(self, request, *, method, data, n_outcomes, settings):
@@ -238,7 +232,6 @@ class ChosenTukeyFits(ChosenBoostedFits):
     """The same on the variants that are chosen for each outcome."""
 
     name = "chosen-tukey-fits"
-    of_rows = "tukey"
     reads = (*READS_OF_CHOICES, *OF_TUKEY)
 
     def exact(self, request, *, data, names, settings):

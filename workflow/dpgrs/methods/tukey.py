@@ -56,6 +56,7 @@ class TukeyRequest:
     unit : Unit
     rows_per_unit : int > 0, rows in a row that belong to one unit: 2 for the haplotypes of a person.
     count_share : float in (0, 1), of epsilon, for the noisy count under add-remove.
+    n_low : float or None, number of units that was released before, so that none is counted here.
     rows_per_coefficient : float > 0. A model gets d times so many rows on average; with 1, as in the papers,
         about half of the groups are short of rows and pull the model towards 0 (docs/tukey.md).
     step : float, a power of 2: models and the point are whole multiples of it. A coefficient below half of it
@@ -74,6 +75,7 @@ class TukeyRequest:
     unit: Unit = Unit.PERSON
     rows_per_unit: int = 1
     count_share: float = 0.05
+    n_low: float | None = None
     rows_per_coefficient: float
     step: float = STEP
     check: DepthCheck = DepthCheck.TIGHT
@@ -91,8 +93,8 @@ class TukeyRequest:
 
     @property
     def has_private_count(self):
-        """Whether neighbours differ in the number of rows."""
-        return Neighbours(self.neighbours) == Neighbours.ADD_REMOVE
+        """Whether the number of rows is to be drawn: neighbours differ in it, and it is not known."""
+        return self.n_low is None and Neighbours(self.neighbours) == Neighbours.ADD_REMOVE
 
     @property
     def count_epsilon(self):
@@ -144,9 +146,9 @@ def private_tukey(X, y, *, request, noise):
     Privacy
     -------
     Unit and neighbours as requested. Sensitivity 1 of the count of units, of the distance to an unsafe set of
-    models and of a depth: docs/proofs/tukey.md. A LaplaceEvent of the count (not under replace-one), another
-    of the check and a DepthEvent are together (epsilon, delta)-DP. Public: d and the request; the number of
-    models, after the count. Not covered: relatives.
+    models and of a depth: docs/proofs/tukey.md. A LaplaceEvent of the count, where it is drawn,
+    another of the check and a DepthEvent are together (epsilon, delta)-DP. Public: d and the request; the
+    number of models, after the count. Not covered: relatives.
 
     Raises
     ------
@@ -158,7 +160,7 @@ def private_tukey(X, y, *, request, noise):
             f"The rows must be of whole units of {request.rows_per_unit} with an outcome each. Pass all rows."
         )
     n_units = len(X) // request.rows_per_unit
-    n_low, events = n_units, ()
+    n_low, events = n_units if request.n_low is None else request.n_low, ()
     if request.has_private_count:
         epsilon = request.count_epsilon
         n_low, *events = private_lower_count(n_units, epsilon=epsilon, request=request, noise=noise)

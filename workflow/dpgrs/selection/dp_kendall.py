@@ -343,6 +343,12 @@ def choose_exactly(data, number, *, n_choices, outcome_bound):
     return greedy_kendall(data.pairs[number], n_choices=n_choices)
 
 
+def of_table(terms, *, epsilon, n_low):
+    """Return what is asked for of a plain table, by its TableRequest."""
+    law = {"neighbours": terms.neighbours, "law": terms.law}
+    return KendallRequest(n_choices=terms.k, epsilon=epsilon, **law)
+
+
 def asked(screened, **own):
     """Return what is asked for one outcome of a study."""
     terms = screened.screening

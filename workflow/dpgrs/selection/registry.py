@@ -31,6 +31,8 @@ class Selector:
     has_scores : bool, whether it chooses by Kendall's correlations.
     audited : tuple of str, the functions that draw for it in a release.
     audits : str, the function that returns their `AuditCase`s.
+    of_table : str or None, the function of the terms of a plain table, where nothing says between which
+        values columns lie, and of epsilon and the number of rows (`n_low`) by name, that returns the request.
     """
 
     way: str
@@ -38,6 +40,7 @@ class Selector:
     exact: str
     asked: str | None = None
     audits: str | None = None
+    of_table: str | None = None
     paper: str | None = None
     counts_units: bool = False
     is_composed: bool = False
@@ -60,6 +63,7 @@ SELECTORS = {
         private="dp_kendall.choose_privately",
         exact="dp_kendall.choose_exactly",
         asked="dp_kendall.asked",
+        of_table="dp_kendall.of_table",
         audits="audits.kendall.kendall_cases",
         is_composed=True,
         has_scores=True,
@@ -87,6 +91,7 @@ SELECTORS = {
         private="votes.choose_privately",
         exact="votes.sublasso_exactly",
         asked="votes.asked_of_sublasso",
+        of_table="votes.sublasso_of_table",
         audits="audits.votes.votes_cases",
         counts_units=True,
     ),

@@ -52,6 +52,12 @@ def asked(screened, *, rule, **own):
     return VotesRequest(count_epsilon=count_epsilon, rule=rule, **own, **screened.relation)
 
 
+def sublasso_of_table(terms, **own):
+    """Return what is asked for of a plain table, by its TableRequest: with epsilon and n_low."""
+    own |= {"neighbours": terms.neighbours, "lasso": terms.lasso, "law": terms.law}
+    return VotesRequest(n_choices=terms.k, rule=GroupRule.SUBLASSO, **own)
+
+
 two_stage_exactly = partial(choose_exactly, rule=GroupRule.TWO_STAGE)
 asked_of_two_stage = partial(asked, rule=GroupRule.TWO_STAGE)
 sublasso_exactly = partial(choose_exactly, rule=GroupRule.SUBLASSO)

@@ -5,7 +5,8 @@ import numpy as np
 from dpgrs.errors import UsageError
 from dpgrs.evaluation.table_trials import fit_split, median_r2, random_split
 from dpgrs.io.tables.csv_tables import OWN_SCALE, read_feature_table, read_scales
-from dpgrs.methods.compositions import METHODS, TableRequest
+from dpgrs.methods.compositions import TableRequest
+from dpgrs.methods.registry import table_methods
 from dpgrs.privacy.noise.sources import BenchmarkNoise
 from dpgrs.reporting.text_table import text_table
 
@@ -19,7 +20,7 @@ def run_tabular(path, *, target, one_hot, drop=(), method, trials, seed, test_sh
     target : str, or None for the last column.
     one_hot : sequence of str, columns of labels.
     drop : sequence of str, columns to leave out.
-    method : str, of `METHODS`.
+    method : str, of `table_methods`.
     trials : int > 0
     seed : int, public.
     test_share : float in (0, 1), share of rows that a trial is measured on.
@@ -38,19 +39,19 @@ def run_tabular(path, *, target, one_hot, drop=(), method, trials, seed, test_sh
     UsageError
         For a table or terms with which no trial can give a model.
     """
-    request, made_of = TableRequest(**terms), METHODS[method]
+    request, row = TableRequest(**terms), table_methods()[method]
     table = read_feature_table(path, target=target, one_hot=one_hot, drop=drop)
     scales = None if scale in (None, OWN_SCALE) else read_scales(scale, table)
     n_rows, n_features = table.X.shape
     n_test = max(round(test_share * n_rows), 1)
-    made_of.require_features(n_features, request)
-    _require_rows(path, n_rows - n_test, n_test, least=max(made_of.least_rows(n_features, request), 2))
+    request.require_features(row, n_features)
+    _require_rows(path, n_rows - n_test, n_test, least=max(request.least_rows(row, n_features), 2))
     found = []
     for trial in range(1, trials + 1):
         split = random_split(n_rows, n_test, seed=seed, key=("tabular split", trial))
         X, y = _scaled(table, split[1], scales=scales, is_own=scale == OWN_SCALE)
         noise = BenchmarkNoise(seed, "tabular", trial)
-        found.append(fit_split(X, y, split, method=made_of, request=request, noise=noise))
+        found.append(fit_split(X, y, split, method=row, request=request, noise=noise))
     r2, training, fits = ([getattr(one, name) for one in found] for name in ("r2", "training_r2", "fit"))
     return {
         "method": method,
@@ -63,7 +64,7 @@ def run_tabular(path, *, target, one_hot, drop=(), method, trials, seed, test_sh
         "status": [str(fit.status) for fit in fits],
         "models": [fit.n_models for fit in fits],
         "chosen": [[table.features[j] for j in fit.chosen] for fit in fits],
-        "budget": made_of.budget(request),
+        "budget": request.budget(row),
         "neighbours": str(request.neighbours),
         "scale": scale,
         "seed": seed,
@@ -77,8 +78,8 @@ def run_tabular(path, *, target, one_hot, drop=(), method, trials, seed, test_sh
 
 def as_text(result):
     """Return the result of `run_tabular` as a table and what is to be known of it, a str."""
-    has_screening = METHODS[result["method"]].selector is not None
-    has_models = METHODS[result["method"]].fitter.needs_count
+    row = table_methods()[result["method"]]
+    has_screening, has_models = row.is_screened, row.reads_count
     columns = ["trial", "R2"] + ["models"] * has_models + ["features"] * has_screening
     rows = []
     for number, value in enumerate(result["r2"]):
@@ -90,7 +91,7 @@ def as_text(result):
 
 def caveats(result):
     """Return what a result of `run_tabular` must not be taken for, a list of str."""
-    is_noisy = METHODS[result["method"]].fitter.is_private
+    is_noisy = not table_methods()[result["method"]].is_non_private
     why = "The noise is seeded, and anyone can take it off." if is_noisy else "This method draws no noise."
     lines = [f"Benchmark: not private. {why}"]
     if result["scale"] == OWN_SCALE:

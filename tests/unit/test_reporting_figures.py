@@ -19,19 +19,15 @@ from dpgrs.reporting.outcome_figures import (
 )
 from dpgrs.reporting.pages import write_outcome_pages, write_overview
 from dpgrs.reporting.styles import fit_colors, limits, series_styles
-from dpgrs.reporting.svg import inline_svg, styled
+from dpgrs.reporting.svg import FAINT, inline_svg, styled
 from html_pages import contents
 from report_data import make_report_data
+from svg_drawings import centre, numbers, paths, texts
 
 
 @pytest.fixture(scope="module")
 def data():
     return make_report_data(n_outcomes=3)
-
-
-def texts(path_or_svg):
-    root = ET.fromstring(path_or_svg)
-    return [element.text for element in root.iter("{http://www.w3.org/2000/svg}text")]
 
 
 def texts_of_page(page):
@@ -91,12 +87,12 @@ def test_spread_figure__fits_without_a_value_have_no_row(data):
     accuracy = Accuracy.of(metrics, outcomes=data.outcomes, trials=2)
 
     with styled():
-        labels = [
-            [label.get_text() for label in figure.axes[0].get_yticklabels()]
-            for figure in (spread_figure(accuracy), TrialsFigure(accuracy).draw(0))
-        ]
+        labels = [label.get_text() for label in spread_figure(accuracy).axes[0].get_yticklabels()]
+    words = list(texts(TrialsFigure(accuracy).draw(0).svg()))
 
-    assert labels == [[fit.brief for fit in accuracy.fits if fit.method != "ols"]] * 2
+    assert labels == [fit.brief for fit in accuracy.fits if fit.method != "ols"]
+    assert words[: len(labels)] == labels
+    assert not any("OLS" in text for text in words)
 
 
 def test_limits__reach_no_further_below_zero_than_half_the_top():
@@ -177,60 +173,73 @@ def test_thin_bars__few_bars_stay():
     assert thin_bars(x, heights) == (x, heights)
 
 
-def test_weights_figure__a_redrawn_figure_equals_a_new_one(data):
-    def figure():
-        return WeightsFigure(data.variants, labels=["true", "fit"], colors=["#000000", "#0072b2"])
+def test_weights_figure__bars_as_tall_as_weights_on_the_scale_of_their_strip(data):
+    drawing = WeightsFigure(data.variants, labels=["true", "fit"], colors=["#000000", "#0072b2"])
+    weights = [np.zeros(24), np.linspace(-2.0, 0.35, 24)]
+    drawing.draw([10 * data.effects[0], np.ones(24)], ["a", "b"])
 
-    weights = [data.effects[1], data.weights[1].weights[1]]
-    with styled():
-        used = figure()
-        inline_svg(used.draw([10 * data.effects[0], np.zeros(24)], ["a", "b"]), prefix="w", label="")
-        again = inline_svg(used.draw(weights, ["c", "d"]), prefix="w", label="")
-        fresh = inline_svg(figure().draw(weights, ["c", "d"]), prefix="w", label="")
+    svg = drawing.draw(weights, ["c", "d"]).svg()
 
-    assert again == fresh
-    assert {"c", "d", "true", "fit", "1", "2"} <= set(texts(fresh))
+    words = texts(svg)
+    assert {"c", "d", "true", "fit", "1", "2", "chromosome"} <= set(words)
+    assert not {"a", "b"} & set(words)
+    assert paths(svg, stroke="#000000") == []
+    (bars,) = paths(svg, stroke="#0072b2")
+    x, zero, end = numbers(bars, 3).T
+    assert (np.diff(x) > 0).all()
+    assert len(set(zero)) == 1
+    # Ticks of both strips are at 0; the last is that of the fit.
+    per_unit = (words["−2"][1] - words["0"][1]) / 2
+    np.testing.assert_allclose((zero - end) / per_unit, weights[1], atol=0.02)
 
 
-def test_dot_plots__a_redrawn_figure_equals_a_new_one(data):
-    r2 = np.array([[[0.3, np.nan, -9.0], [0.2, 0.1, 0.1]], [[0.4, 0.3, 0.2], [0.2, 0.1, 0.1]]])
+def test_trials_figure__points_at_their_values_and_arrows_at_the_edge():
+    r2 = np.array([[[0.5, 0.25, np.nan], [0.0, -0.1, -9.0]]])
     fits = [Fit("ridge", "none", "", None), Fit("blup", "full", "gdp", 1.0)]
     accuracy = Accuracy(fits, np.moveaxis(r2, 0, 1), None, None)
-    options = {"fits": ["a", "b"], "colors": ["#000000", "#0072b2"], "populations": ["x", "y", "z"]}
 
-    def drawings(trials, populations):
-        for place in (1, 0, 1):
-            figures = trials.draw(place), populations.draw(r2[place])
-            yield [inline_svg(figure, prefix="p", label="") for figure in figures]
+    svg = TrialsFigure(accuracy).draw(0).svg()
 
-    with styled():
-        used = list(drawings(TrialsFigure(accuracy), PopulationsFigure(**options)))
-        fresh = next(drawings(TrialsFigure(accuracy), PopulationsFigure(**options)))
-
-    assert used[2] == used[0] == fresh
-    assert used[1] != fresh
+    words = texts(svg)
+    start, per_unit = words["0.0"][0], (words["0.4"][0] - words["0.0"][0]) / 0.4
+    colors = [style["color"] for style in series_styles(fits).values()]
+    exact, (*private, arrow) = [paths(svg, fill=color) for color in colors]
+    dots = [(centre(dot)[0] - start) / per_unit for dot in (*exact, *private)]
+    np.testing.assert_allclose(dots, [0.5, 0.25, 0, -0.1], atol=0.005)
+    # A mean further down has no bar.
+    assert [len(paths(svg, stroke=color)) for color in colors] == [1, 0]
+    (rules,) = paths(svg, stroke=FAINT)
+    assert "a" not in arrow
+    assert centre(arrow)[0] == numbers(rules, 3)[0, 0]
 
 
 def test_populations_figure__names_are_text_however_odd():
     names = ["a$b$", "<i>", "x" * 200]
 
-    with styled():
-        figure = PopulationsFigure(fits=["Ridge"], colors=["#000000"], populations=names)
-        svg = inline_svg(figure.draw(np.array([[0.1, np.nan, -9.0]])), prefix="p", label='"quoted" & <so>')
+    figure = PopulationsFigure(fits=["Ridge"], colors=["#000000"], populations=names)
+    svg = inline_svg(figure.draw(np.array([[0.1, np.nan, -9.0]])), prefix="p", label='"quoted" & <so>')
 
-    assert {"a$b$", "<i>", "x" * 29 + "…"} <= set(texts(svg))
+    assert {"Ridge", "a$b$", "<i>", "x" * 29 + "…"} <= set(texts(svg))
     assert ET.fromstring(svg).get("aria-label") == '"quoted" & <so>'
+    # That of the legend, a dot and an arrow.
+    assert len(paths(svg, fill="#000000")) == 3
 
 
-def test_populations_figure__one_fit_stands_on_its_line_and_a_star_is_as_large_as_others():
-    with styled():
-        (fit,) = PopulationsFigure(fits=["Ridge"], colors=["#000000"], populations=["a", "b"])._dots
-        many = PopulationsFigure(fits=list("abcdef"), colors=["#000000"] * 6, populations=["a"])
-        figure = PopulationsFigure(fits=["Ridge"], colors=["#000000"], populations=["a", "b"])
-        figure.draw(np.array([[0.1, 0.2]]))
-    assert figure._dots[0][0].get_ydata().tolist() == [0, 1]
-    sizes = {points.get_marker(): points.get_markersize() for points, _ in many._dots}
-    assert sizes["*"] > 1.5 * sizes["o"] == 1.5 * fit[0].get_markersize()
+def test_populations_figure__one_fit_stands_on_its_line_and_others_beside_it():
+    def heights(n_fits):
+        names, colors = [f"fit {place}" for place in range(n_fits)], ["#000000"] * n_fits
+        svg = PopulationsFigure(fits=names, colors=colors, populations=["a", "b"]).draw(
+            np.full((n_fits, 2), 0.1)
+        )
+        (rules,) = paths(svg.svg(), stroke=FAINT)
+        dots = [centre(dot)[1] for dot in paths(svg.svg(), stroke="#fff")]
+        return numbers(rules, 3)[:, 1], np.reshape(dots, (n_fits, 2))
+
+    rules, dots = heights(1)
+    np.testing.assert_array_equal(dots, [rules])
+    rules, dots = heights(3)
+    apart = (rules[1] - rules[0]) / 4
+    np.testing.assert_allclose(dots, [rules - apart, rules, rules + apart], atol=0.1)
 
 
 def test_inline_svg__ids_of_two_figures_do_not_meet(data):

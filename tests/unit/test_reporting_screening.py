@@ -1,4 +1,3 @@
-import xml.etree.ElementTree as ET
 from dataclasses import replace
 
 import numpy as np
@@ -8,10 +7,11 @@ from dpgrs.reporting.accuracy import summary
 from dpgrs.reporting.fits import Fit
 from dpgrs.reporting.pages import write_outcome_pages, write_overview
 from dpgrs.reporting.screening import ScreeningViews, kept_back, kept_back_words
-from dpgrs.reporting.screening_figure import ScoresFigure
-from dpgrs.reporting.svg import inline_svg, styled
+from dpgrs.reporting.screening_figure import CAUSAL_COLOR, PRIVATE_COLOR, ScoresFigure
+from dpgrs.reporting.svg import INK, MUTED
 from html_pages import Page
 from report_data import make_report_data, make_screened_data
+from svg_drawings import centre, numbers, paths, texts
 
 TUKEY = [Fit("k-tukey", "full", "gdp", epsilon) for epsilon in (1.0, 4.0, 16.0)]
 
@@ -23,8 +23,7 @@ def data():
 
 @pytest.fixture(scope="module")
 def views(data):
-    with styled():
-        return ScreeningViews(data)
+    return ScreeningViews(data)
 
 
 def words_of(path):
@@ -85,8 +84,7 @@ def test_views__a_few_of_many_epsilons_and_one_accounting():
     others = [replace(choice, accounting="paper") for choice in data.screening.choices[1:]]
     screening = replace(data.screening, choices=[*data.screening.choices, *others])
 
-    with styled():
-        views = ScreeningViews(replace(data, screening=screening))
+    views = ScreeningViews(replace(data, screening=screening))
 
     assert [column.choice.epsilon for column in views.columns] == [None, 1.0, 1.0, 4.0, 4.0, 16.0, 16.0]
     assert {column.choice.accounting for column in views.columns} == {"", "gdp"}
@@ -128,21 +126,22 @@ def test_scores_figure__a_lane_per_choice_and_one_of_causal_variants(data):
     chosen = [np.array([3, 5]), np.array([5, 20])]
     scores = np.linspace(-30.0, 10.0, 24)
 
-    with styled():
-        figure = ScoresFigure(data.variants, labels=["not private", "b"], has_causal=True)
-        figure.draw(-scores, chosen[::-1], np.array([2]))
-        reused = inline_svg(figure.draw(scores, chosen, np.array([0, 23])), prefix="p", label="")
-        again = ScoresFigure(data.variants, labels=["not private", "b"], has_causal=True)
-        fresh = inline_svg(again.draw(scores, chosen, np.array([0, 23])), prefix="p", label="")
+    figure = ScoresFigure(data.variants, labels=["not private", "b"], has_causal=True)
+    figure.draw(-scores, chosen[::-1], np.array([2]))
+    svg = figure.draw(scores, chosen, np.array([0, 23])).svg()
 
-    assert reused == fresh
-    assert {"not private", "b", "causal"} <= {text.text for text in ET.fromstring(fresh).iter()}
-    top, below = again.figure.axes
-    dots = next(line for line in top.get_lines() if line.get_marker() == "o")
-    np.testing.assert_allclose(dots.get_ydata(), np.abs(scores[[3, 5]]))
-    lanes = [line.get_xydata() for line in below.get_lines()]
-    assert [lane[:, 0].tolist() for lane in lanes] == [again.x[own].tolist() for own in (*chosen, [0, 23])]
-    assert [set(lane[:, 1]) for lane in lanes] == [{0}, {1}, {2}]
+    assert {"not private", "b", "causal"} <= set(texts(svg))
+    bars, *lanes = [
+        numbers(path, 3)
+        for color in (MUTED, INK, PRIVATE_COLOR, CAUSAL_COLOR)
+        for path in paths(svg, stroke=color, commands="MV")
+    ]
+    np.testing.assert_allclose((bars[:, 1] - bars[:, 2]) / 120 * 1.1 * 30, np.abs(scores), atol=0.03)
+    for lane, own in zip(lanes, (*chosen, [0, 23]), strict=True):
+        np.testing.assert_array_equal(lane[:, 0], bars[own, 0])
+    assert [lane[0, 1] - lanes[0][0, 1] for lane in lanes] == pytest.approx([0, 18, 36])
+    dots = [centre(path) for path in paths(svg, commands="Maz")]
+    np.testing.assert_allclose(dots, bars[np.concatenate(chosen)][:, [0, 2]])
 
 
 def test_pages__chosen_variants_with_their_causal_partners(data, tmp_path):

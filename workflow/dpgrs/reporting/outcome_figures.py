@@ -5,28 +5,21 @@ from itertools import cycle
 import numpy as np
 
 from dpgrs.reporting.accuracy import mean
+from dpgrs.reporting.charts import Axes, Picture, mark
 from dpgrs.reporting.fits import fitting_rows
 from dpgrs.reporting.styles import MANY_ROWS, WIDTH, limits, row_height, series_styles
-from dpgrs.reporting.svg import (
-    FAINT,
-    MARKERS,
-    MUTED,
-    few_ticks,
-    marker_size,
-    new_figure,
-    shortened,
-    text_width,
-    without_label,
-)
+from dpgrs.reporting.svg import FAINT, MARKERS, MUTED, marker_size, shortened, text_width
 
 MAX_BARS = 1000
 HALF_WIDTH = 345
+LEGEND_LINE = 14
+STRIP_GAP = 0.42
 CHROMOSOME_GAP = 0.012
 SMALLEST_CHROMOSOME = 0.015
 
 
 class WeightsFigure:
-    """Weights of one outcome along the genome, a strip per set of weights; built once, redrawn per outcome.
+    """Weights of outcomes along the genome, a strip per set of weights.
 
     Parameters
     ----------
@@ -39,33 +32,11 @@ class WeightsFigure:
 
     def __init__(self, variants, *, labels, colors, place="chromosome", strip_height=62):
         self.x, self._chromosomes = genome_axis(variants["contig"], variants["position"])
-        self.figure, axes = new_figure(
-            WIDTH,
-            strip_height * len(labels) + 40,
-            left=46,
-            right=6,
-            top=16,
-            bottom=28,
-            nrows=len(labels),
-            sharex=True,
-            gridspec_kw={"hspace": 0.42},
-        )
-        self._axes = axes[:, 0]
-        self._bars = [
-            axis.plot([], [], color=color)[0] for axis, color in zip(self._axes, colors, strict=True)
-        ]
-        self._notes = [_text_above(axis, 1, "", ha="right", color=MUTED) for axis in self._axes]
-        for axis, label in zip(self._axes, labels, strict=True):
-            _text_above(axis, 0, label)
-            self._prepare(axis)
-        self._axes[-1].set_xlabel(place, labelpad=2)
-        for axis in self._axes:
-            without_label(axis.yaxis)
-        for axis in self._axes[:-1]:
-            without_label(axis.xaxis)
+        self._labels, self._colors = labels, colors
+        self._place, self._strip_height = place, strip_height
 
     def draw(self, weights, notes, *, places=slice(None)):
-        """Show the weights of another outcome.
+        """Draw the weights of an outcome.
 
         Parameters
         ----------
@@ -75,39 +46,52 @@ class WeightsFigure:
 
         Returns
         -------
-        matplotlib Figure, the same object every time.
+        Picture
         """
-        for axis, bars, note, values, text in zip(
-            self._axes, self._bars, self._notes, weights, notes, strict=True
+        inner = self._strip_height * len(self._labels) - 4
+        # Between strips is room for two labels.
+        height = inner / (len(self._labels) + STRIP_GAP * (len(self._labels) - 1))
+        picture = Picture(WIDTH, inner + 44)
+        for place, (label, color, note, values) in enumerate(
+            zip(self._labels, self._colors, notes, weights, strict=True)
         ):
+            top = 16 + place * (1 + STRIP_GAP) * height
             x, heights = thin_bars(self.x[places], values)
-            bars.set_data(bar_outline(x, heights))
-            bars.set_linewidth(1.4 if len(x) < 200 else 0.8)
-            reach = np.abs(heights).max(initial=0.0) or 1.0
-            axis.set_ylim(-1.08 * reach, 1.08 * reach)
-            note.set_text(text)
-        return self.figure
-
-    def _prepare(self, axis):
-        axis.axhline(0, color=MUTED, linewidth=0.5)
-        show_chromosomes(axis, self._chromosomes)
-        axis.spines["bottom"].set_visible(False)
-        few_ticks(axis.yaxis, 3)
+            reach = 1.08 * (np.abs(heights).max(initial=0.0) or 1.0)
+            axes = genome_axes(picture, self._chromosomes, 46, top, top + height, y=(-reach, reach))
+            axes.levels(0, color=MUTED, width=0.5)
+            axes.uprights(x, 0, heights, color=color, width=1.4 if len(x) < 200 else 0.8)
+            axes.ticks_left(3)
+            picture.text(46, top - 8, label)
+            picture.text(axes.right, top - 8, note, fill=MUTED, text_anchor="end")
+        name_chromosomes(axes, self._chromosomes, self._place)
+        return picture
 
 
-def show_chromosomes(axis, chromosomes):
-    """Shade every other chromosome and name all of them; `chromosomes` as from `genome_axis`."""
-    for place, (start, end) in enumerate(chromosomes.values()):
-        if place % 2:
-            axis.axvspan(start, end, color=FAINT, alpha=0.45, linewidth=0)
-    centres = [(start + end) / 2 for start, end in chromosomes.values()]
-    axis.set_xticks(centres, [str(name).removeprefix("chr") for name in chromosomes])
-    axis.set_xlim(-0.004, 1.004)
-    axis.tick_params(axis="x", length=0)
+def genome_axes(picture, chromosomes, left, top, bottom, *, y):
+    """Return axes along the genome on which every other chromosome is shaded.
+
+    Parameters
+    ----------
+    picture : Picture
+    chromosomes : as from `genome_axis`.
+    left, top, bottom : float, edges in points; the right one is that of the picture, nearly.
+    y : tuple of 2 float, the values at the bottom and at the top edge.
+
+    Returns
+    -------
+    Axes
+    """
+    axes = Axes(picture, left, top, picture.width - 6, bottom, x=(-0.004, 1.004), y=y)
+    axes.shade(list(chromosomes.values())[1::2])
+    return axes
 
 
-def _text_above(axis, x, text, **style):
-    return axis.text(x, 1.07, text, transform=axis.transAxes, **style)
+def name_chromosomes(axes, chromosomes, place="chromosome"):
+    """Name all chromosomes, from `genome_axis`, under axes, and say that they are chromosomes or the like."""
+    middles = {name: (start + end) / 2 for name, (start, end) in chromosomes.items()}
+    axes.names_below([(middle, str(name).removeprefix("chr")) for name, middle in middles.items()])
+    axes.label_below(place, 18)
 
 
 def genome_axis(contigs, positions):
@@ -151,7 +135,7 @@ def thin_bars(x, heights):
 
 
 class TrialsFigure:
-    """R^2 of one outcome by fit, trials as points and their mean as a bar; built once, redrawn per outcome.
+    """R^2 of outcomes by fit, trials as points and their mean as a bar.
 
     Parameters
     ----------
@@ -162,34 +146,21 @@ class TrialsFigure:
         styles = series_styles(accuracy.fits)
         self._places = row_places(accuracy)
         fits = [accuracy.fits[place] for place in self._places]
-        labels = [shortened(fit.brief, 45) for fit in fits]
+        self._labels = [shortened(fit.brief, 45) for fit in fits]
+        self._colors = [styles[fit.series]["color"] for fit in fits]
         self._r2 = accuracy.r2
-        self._plot = _DotPlot(labels, xlabel="R² on test rows", is_wide=len(labels) > MANY_ROWS)
-        self._rows = []
-        for fit in fits:
-            color = styles[fit.series]["color"]
-            dots = self._plot.dots(marker="o", color=color, alpha=0.6, markersize=4.5)
-            (bar,) = self._plot.axes.plot([], [], color=color, linewidth=1.8)
-            self._rows.append((dots, bar))
 
     def draw(self, outcome):
-        """Show another outcome.
-
-        Parameters
-        ----------
-        outcome : int, index.
-
-        Returns
-        -------
-        matplotlib Figure, the same object every time.
-        """
+        """Draw an outcome, given by its index, as a Picture."""
         values = self._r2[self._places, outcome]
-        self._plot.fit_to(values)
-        for y, (trials, (dots, bar)) in enumerate(zip(values, self._rows, strict=True)):
-            self._plot.place(dots, trials, np.full(len(trials), y))
-            # Cut at the edge like any line: a mean further down has no bar.
-            bar.set_data([mean(trials)] * 2, [y - 0.3, y + 0.3])
-        return self._plot.figure
+        width = WIDTH if len(self._labels) > MANY_ROWS else HALF_WIDTH
+        axes = _dot_axes(self._labels, values, xlabel="R² on test rows", width=width)
+        for y, (trials, color) in enumerate(zip(values, self._colors, strict=True)):
+            _dots(axes, trials, np.full(len(trials), y), color=color, fill_opacity=0.6)
+            middle = mean(trials)
+            if middle >= axes.x[0]:
+                axes.uprights(middle, y - 0.3, y + 0.3, color=color, width=1.8)
+        return axes.picture
 
 
 def row_places(accuracy):
@@ -200,7 +171,7 @@ def row_places(accuracy):
 
 
 class PopulationsFigure:
-    """R^2 of one outcome by population of the test rows, a marker per fit; built once, redrawn per outcome.
+    """R^2 of outcomes by population of the test rows, a marker per fit.
 
     Parameters
     ----------
@@ -210,16 +181,11 @@ class PopulationsFigure:
     """
 
     def __init__(self, *, fits, colors, populations):
-        labels = [shortened(name) for name in populations]
-        self._plot = _DotPlot(labels, xlabel="R², mean over trials", legend=fits)
-        self._dots = [
-            self._plot.dots(marker=marker, color=color, label=label, markersize=marker_size(marker, 5.5))
-            for label, color, marker in zip(fits, colors, cycle(MARKERS), strict=False)
-        ]
-        self._plot.figure.legend(loc="upper left", borderaxespad=0.3, handletextpad=0.2, labelspacing=0.35)
+        self._fits, self._colors = fits, colors
+        self._labels = [shortened(name) for name in populations]
 
     def draw(self, r2):
-        """Show another outcome.
+        """Draw an outcome.
 
         Parameters
         ----------
@@ -227,65 +193,52 @@ class PopulationsFigure:
 
         Returns
         -------
-        matplotlib Figure, the same object every time.
+        Picture
         """
-        self._plot.fit_to(r2)
+        legend = LEGEND_LINE * len(self._fits)
+        axes = _dot_axes(self._labels, r2, xlabel="R², mean over trials", above=legend)
         # Fits of a population stand a little apart, so that equal values can be told apart.
         shifts = np.linspace(-0.25, 0.25, len(r2)) if len(r2) > 1 else [0.0]
-        for dots, values, shift in zip(self._dots, r2, shifts, strict=True):
-            self._plot.place(dots, values, np.arange(len(values)) + shift)
-        return self._plot.figure
+        looks = zip(self._fits, self._colors, cycle(MARKERS), r2, shifts, strict=False)
+        for place, (name, color, marker, values, shift) in enumerate(looks):
+            size, height = marker_size(marker, 5.5), LEGEND_LINE * (place + 0.5) + 3
+            axes.picture.path(mark(marker, 12, height, size), fill=color)
+            axes.picture.text(22, height, name)
+            _dots(axes, values, np.arange(len(values)) + shift, color=color, marker=marker, size=size)
+        return axes.picture
 
 
-class _DotPlot:
-    """A figure with rows of points; those below its floor become arrows at the edge."""
+def _dot_axes(labels, values, *, xlabel, width=HALF_WIDTH, above=0):
+    """Return axes with a row per label that hold all values, but for those far below zero.
 
-    def __init__(self, labels, *, xlabel, legend=(), is_wide=False):
-        self.figure, [[self.axes]] = new_figure(
-            WIDTH if is_wide else HALF_WIDTH,
-            row_height(len(labels)) * len(labels) + 14 * len(legend) + 42,
-            left=text_width(labels) + 16,
-            right=10,
-            top=14 * len(legend) + 8,
-            bottom=34,
-        )
-        axes = self.axes
-        axes.set(xlim=(0, 1), ylim=(len(labels) - 0.4, -0.6), xlabel=xlabel)
-        axes.set_yticks(range(len(labels)), labels)
-        axes.tick_params(axis="y", length=0, pad=7)
-        axes.spines["left"].set_visible(False)
-        self._rules = axes.hlines(range(len(labels)), 0, 1, color=FAINT, linewidth=0.5, zorder=0)
-        self._zero = axes.axvline(0, color=MUTED, linewidth=0.6, zorder=0)
-        few_ticks(axes.xaxis, 4)
-        without_label(axes.yaxis)
+    Parameters
+    ----------
+    labels : list of str
+    values : array of float64
+    xlabel : str
+    width : float, points, of the picture.
+    above : float, points, the room for a legend.
 
-    def fit_to(self, values):
-        """Let the axis hold all values, but for those far below zero."""
-        self._floor, top = limits(values)
-        self.axes.set_xlim(self._floor, top)
-        rows = range(len(self._rules.get_segments()))
-        self._rules.set_segments([[(self._floor, y), (top, y)] for y in rows])
-        self._zero.set_visible(self._floor < 0)
-
-    def dots(self, *, marker, label=None, **style):
-        """Return what `place` moves: points, and arrows for those of them that lie too far down."""
-        style |= {"linestyle": "none", "markeredgecolor": "white", "markeredgewidth": 0.5, "clip_on": False}
-        (points,) = self.axes.plot([], [], marker=marker, label=label, **style)
-        (arrows,) = self.axes.plot([], [], marker="<", **style)
-        return points, arrows
-
-    def place(self, dots, x, y):
-        """Put points at (n_points,) `x` and `y`."""
-        points, arrows = dots
-        is_below = x < self._floor
-        points.set_data(x[~is_below], y[~is_below])
-        arrows.set_data(np.full(is_below.sum(), self._floor), y[is_below])
+    Returns
+    -------
+    Axes
+    """
+    picture = Picture(width, row_height(len(labels)) * len(labels) + above + 42)
+    left, bottom = text_width(labels) + 16, picture.height - 34
+    rows = (len(labels) - 0.4, -0.6)
+    axes = Axes(picture, left, above + 8, width - 10, bottom, x=limits(values), y=rows)
+    axes.levels(np.arange(len(labels)), color=FAINT, width=0.5)
+    if axes.x[0] < 0:
+        axes.uprights(0, *rows, color=MUTED, width=0.6)
+    axes.names_left(labels)
+    axes.ticks_below(4)
+    axes.label_below(xlabel, 24)
+    return axes
 
 
-def bar_outline(x, heights):
-    """Return one broken line that draws a bar from zero to each height: a single path, small as SVG."""
-    nothing = np.full(len(x), np.nan)
-    return (
-        np.column_stack([x, x, nothing]).ravel(),
-        np.column_stack([np.zeros(len(x)), heights, nothing]).ravel(),
-    )
+def _dots(axes, x, y, *, color, marker="o", size=4.5, **style):
+    """Draw (n_points,) values; those below the floor of the axes become arrows at the edge."""
+    is_below = x < axes.x[0]
+    style |= {"fill": color, "stroke": "#fff", "stroke_width": 0.5}
+    axes.marks(x[~is_below], y[~is_below], marker=marker, size=size, **style)
+    axes.marks(np.full(is_below.sum(), axes.x[0]), y[is_below], marker="<", size=size, **style)

@@ -10,6 +10,7 @@ from markupsafe import Markup
 from matplotlib.figure import Figure
 
 from dpgrs.io.files import replacing
+from dpgrs.reporting.charts import Picture
 from dpgrs.reporting.svg import inline_svg, save_svg, styled
 from dpgrs.reporting.terms import (
     ACCOUNTING_NAMES,
@@ -34,7 +35,7 @@ STAMP = "benchmark: not private"
 class Drawing(NamedTuple):
     """A figure of a section, and a label for readers who do not see it."""
 
-    figure: Figure
+    figure: Figure | Picture
     label: str
 
 
@@ -47,7 +48,7 @@ class Section(NamedTuple):
     template : str, a file of ``templates/sections``, which knows the context and what all pages share.
     context : function of the study's data that returns what is shown as a dict, its figures as a dict of name
         to `Drawing` in it, or None where there is nothing to show. On the pages of outcomes it returns such a
-        function of an outcome's index, or None. Figures are drawn within `styled`.
+        function of an outcome's index, or None. Matplotlib's figures are drawn within `styled`.
     anchor : str, its id on a page; None where nothing leads to it.
     label : str, its name among the links of the page; default: the title.
     category : str, of its figures in Snakemake's report; default: the label.
@@ -147,8 +148,8 @@ def write_page(path, template, sections, subject, *, shared, figures=None, prefi
     **head : what the head knows beside this.
     """
     bodies, stamp = [], STAMP if shared["mode"] == "benchmark" else ""
-    for section in sections:
-        with styled():
+    with styled():
+        for section in sections:
             context = section.context(subject)
             if context is None:
                 continue
@@ -158,8 +159,9 @@ def write_page(path, template, sections, subject, *, shared, figures=None, prefi
                 if figures:
                     folder = figures / (section.category or section.name)
                     save_svg(figure, folder / f"{prefix}{name}.svg", words=stamp)
-        text = _environment().get_template(section.template).render(shared | context | {"figures": drawn})
-        bodies.append((section, Markup(text)))
+            known = shared | context | {"figures": drawn}
+            text = _environment().get_template(section.template).render(known)
+            bodies.append((section, Markup(text)))
     links = [] if others is None else [(f"#{section.anchor}", section.name) for section, _ in bodies]
     links += (others or {}).items()
     _write(path, _environment().get_template(template).render(shared | head, sections=bodies, links=links))
@@ -179,8 +181,7 @@ def write_outcomes(directory, template, sections, data, numbers, *, shared, head
     directory = Path(directory)
     directory.mkdir(parents=True, exist_ok=True)
     links = outcome_links(len(data.outcomes), "../")
-    with styled():
-        views = [(section, section.context(data)) for section in sections]
+    views = [(section, section.context(data)) for section in sections]
     sections = [section._replace(context=view) for section, view in views if view is not None]
     for number in range(numbers[0], numbers[1] + 1):
         path = directory / page_name(number)

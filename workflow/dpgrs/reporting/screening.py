@@ -89,7 +89,7 @@ class ScreeningViews:
         }
 
     def figure(self, outcome):
-        """Draw the scores of an outcome; call within `styled`."""
+        """Draw the scores of an outcome."""
         causal = np.flatnonzero(self._data.effects[outcome]) if self.knows_causal else None
         chosen = [choice.chosen[outcome] for choice in self._choices]
         return self._figure.draw(self._data.screening.scores[outcome], chosen, causal)

@@ -2,9 +2,10 @@
 
 import numpy as np
 
-from dpgrs.reporting.outcome_figures import bar_outline, genome_axis, show_chromosomes, thin_bars
+from dpgrs.reporting.charts import Picture
+from dpgrs.reporting.outcome_figures import genome_axes, genome_axis, name_chromosomes, thin_bars
 from dpgrs.reporting.styles import WIDTH
-from dpgrs.reporting.svg import INK, MUTED, PALETTE, few_ticks, new_figure, text_width, without_label
+from dpgrs.reporting.svg import INK, MUTED, PALETTE, text_width
 
 SCORES_HEIGHT, LANE_HEIGHT = 120, 18
 PRIVATE_COLOR, CAUSAL_COLOR = PALETTE[1], PALETTE[2]
@@ -12,7 +13,7 @@ CAUSAL = "causal"
 
 
 class ScoresFigure:
-    """Scores of one outcome, and a lane of ticks per choice; built once, redrawn per outcome.
+    """Scores of outcomes, and a lane of ticks per choice.
 
     Parameters
     ----------
@@ -22,46 +23,12 @@ class ScoresFigure:
     """
 
     def __init__(self, variants, *, labels, has_causal):
-        self.x, chromosomes = genome_axis(variants["contig"], variants["position"])
-        labels = [*labels, CAUSAL] if has_causal else labels
-        lanes = LANE_HEIGHT * len(labels)
-        self.figure, axes = new_figure(
-            WIDTH,
-            SCORES_HEIGHT + lanes + 60,
-            left=max(46, text_width(labels) + 12),
-            right=6,
-            top=16,
-            bottom=28,
-            nrows=2,
-            sharex=True,
-            gridspec_kw={"hspace": 0.12, "height_ratios": [SCORES_HEIGHT, lanes]},
-        )
-        scores, below = axes[:, 0]
-        self._scores = scores
-        self._bars = scores.plot([], [], color=MUTED)[0]
-        marks = {"linestyle": "none", "clip_on": False}
-        self._exact = scores.plot([], [], marker="o", color=INK, markersize=3.6, **marks)[0]
-        ring = {"marker": "o", "markerfacecolor": "none", "markeredgecolor": PRIVATE_COLOR}
-        self._private = scores.plot([], [], markersize=7.5, markeredgewidth=1.3, **ring, **marks)[0]
-        self._lanes = [
-            below.plot([], [], marker="|", markersize=10, markeredgewidth=1.6, color=color, **marks)[0]
-            for color in self._lane_colors(len(labels), has_causal)
-        ]
-        scores.text(0, 1.05, "Kendall score, without its sign", transform=scores.transAxes)
-        below.set_yticks(range(len(labels)), labels)
-        below.set(ylim=(len(labels) - 0.5, -0.5))
-        below.set_xlabel("chromosome", labelpad=2)
-        below.tick_params(axis="y", length=0)
-        for axis in (scores, below):
-            show_chromosomes(axis, chromosomes)
-            without_label(axis.yaxis)
-        scores.tick_params(axis="x", labelbottom=False)
-        without_label(scores.xaxis)
-        below.spines[["left", "bottom"]].set_visible(False)
-        few_ticks(scores.yaxis, 4)
+        self.x, self._chromosomes = genome_axis(variants["contig"], variants["position"])
+        self._labels = [*labels, CAUSAL] if has_causal else labels
+        self._colors = [INK, *[PRIVATE_COLOR] * (len(labels) - 1), *[CAUSAL_COLOR] * has_causal]
 
     def draw(self, scores, chosen, causal):
-        """Show another outcome.
+        """Draw an outcome.
 
         Parameters
         ----------
@@ -71,22 +38,29 @@ class ScoresFigure:
 
         Returns
         -------
-        matplotlib Figure, the same object every time.
+        Picture
         """
+        lanes = LANE_HEIGHT * len(self._labels)
+        picture = Picture(WIDTH, SCORES_HEIGHT + lanes + 60)
+        left, below = max(46, text_width(self._labels) + 12), 32 + SCORES_HEIGHT
         heights = np.abs(scores)
+        top = 1.1 * (heights.max(initial=0.0) or 1.0)
+        axes = genome_axes(picture, self._chromosomes, left, 16, 16 + SCORES_HEIGHT, y=(0, top))
+        axes.levels(0, color=MUTED, width=0.6)
         x, tallest = thin_bars(self.x, heights)
-        self._bars.set_data(bar_outline(x, tallest))
-        self._bars.set_linewidth(1.2 if len(x) < 200 else 0.7)
-        self._scores.set_ylim(0, 1.1 * (heights.max(initial=0.0) or 1.0))
-        self._exact.set_data(self.x[chosen[0]], heights[chosen[0]])
-        if len(chosen) > 1:
-            self._private.set_data(self.x[chosen[-1]], heights[chosen[-1]])
+        axes.uprights(x, 0, tallest, color=MUTED, width=1.2 if len(x) < 200 else 0.7)
+        axes.ticks_left(4)
+        picture.text(left, 7, "Kendall score, without its sign")
+        exact, *private = chosen
+        axes.marks(self.x[exact], heights[exact], marker="o", size=4.6)
+        for own in private[-1:]:
+            ring = {"fill": "none", "stroke": PRIVATE_COLOR, "stroke_width": 1.3}
+            axes.marks(self.x[own], heights[own], marker="o", size=7.5, **ring)
+        rows = (len(self._labels) - 0.5, -0.5)
+        axes = genome_axes(picture, self._chromosomes, left, below, below + lanes, y=rows)
         places = chosen if causal is None else [*chosen, causal]
-        for y, (ticks, own) in enumerate(zip(self._lanes, places, strict=True)):
-            ticks.set_data(self.x[own], np.full(len(own), y))
-        return self.figure
-
-    @staticmethod
-    def _lane_colors(n_lanes, has_causal):
-        n_private = n_lanes - 1 - has_causal
-        return [INK, *[PRIVATE_COLOR] * n_private, *[CAUSAL_COLOR] * has_causal]
+        for y, (own, color) in enumerate(zip(places, self._colors, strict=True)):
+            axes.uprights(self.x[own], y - 0.28, y + 0.28, color=color, width=1.6)
+        axes.names_left(self._labels)
+        name_chromosomes(axes, self._chromosomes)
+        return picture

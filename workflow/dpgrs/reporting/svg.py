@@ -1,4 +1,4 @@
-"""Matplotlib figures as SVG: one look, text as text, the same bytes for the same figure."""
+"""Figures as SVG: one look, text as text, the same bytes for the same figure."""
 
 import io
 import re
@@ -15,6 +15,7 @@ INK, MUTED, FAINT = "#1f2933", "#5f6c7b", "#d9dee4"
 PALETTE = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
 # No triangles: those mark values beyond the edge.
 MARKERS = ("o", "s", "D", "p", "*", "h")
+SIZE = 8  # of text, points
 # A star has thin arms, and is drawn larger to be seen as well.
 STAR = 1.6
 
@@ -25,10 +26,10 @@ STYLE = {
     "axes.spines.right": False,
     "axes.spines.top": False,
     "axes.titlelocation": "left",
-    "axes.titlesize": 8,
+    "axes.titlesize": SIZE,
     "font.family": "sans-serif",
     "font.sans-serif": ["DejaVu Sans"],
-    "font.size": 8,
+    "font.size": SIZE,
     "legend.frameon": False,
     "svg.fonttype": "none",
     "svg.hashsalt": "dpgrs",
@@ -72,12 +73,7 @@ def marker_size(marker, size):
     return STAR * size if marker == "*" else size
 
 
-def without_label(axis):
-    """Spare matplotlib the search for the place of a missing axis label, a fifth of the time of a drawing."""
-    axis.set_label_coords(0, 0)
-
-
-def text_width(texts, size=8):
+def text_width(texts, size=SIZE):
     """Points that the longest of some labels takes, roughly; a layout must not depend on fonts."""
     return 0.58 * size * max((len(text) for text in texts), default=0)
 
@@ -92,7 +88,7 @@ def inline_svg(figure, *, prefix, label):
 
     Parameters
     ----------
-    figure : matplotlib Figure.
+    figure : Picture, or matplotlib Figure.
     prefix : str that keeps the ids of several figures on a page apart.
     label : str, what the figure shows, for readers who do not see it.
 
@@ -101,29 +97,32 @@ def inline_svg(figure, *, prefix, label):
     str
     """
     svg = _svg(figure)
-    svg = svg[svg.index("<svg") :]
-    svg = re.sub(r'(\bid="|url\(#|href="#)', rf"\g<1>{prefix}-", svg)
-    svg = re.sub(r"font-family: [^;\"]*", "font-family: inherit", svg)
+    if isinstance(figure, Figure):
+        svg = svg[svg.index("<svg") :]
+        svg = re.sub(r'(\bid="|url\(#|href="#)', rf"\g<1>{prefix}-", svg)
+        svg = re.sub(r"font-family: [^;\"]*", "font-family: inherit", svg)
     return svg.replace("<svg ", f'<svg role="img" aria-label="{escape(label)}" ', 1).strip()
 
 
 def stamp(figure, words):
-    """Print words into the corner of a figure; return their text."""
+    """Print words into the corner of a matplotlib Figure; return their text."""
     return figure.text(0.995, 0.005, words, ha="right", va="bottom", color=MUTED, fontsize=7)
 
 
 def save_svg(figure, path, *, words=""):
     """Write a figure to an SVG file, with words in its corner that the figure itself does not keep."""
-    is_stamped = words in [text.get_text() for text in figure.texts]
-    added = None if is_stamped else stamp(figure, words)
     with replacing(path) as temporary:
-        temporary.write_text(_svg(figure), encoding="utf-8")
-    if added:
-        added.remove()
+        temporary.write_text(_svg(figure, words), encoding="utf-8")
 
 
-def _svg(figure):
+def _svg(figure, words=""):
+    if not isinstance(figure, Figure):
+        return figure.svg(words)
+    is_stamped = not words or words in [text.get_text() for text in figure.texts]
+    added = None if is_stamped else stamp(figure, words)
     buffer = io.StringIO()
     figure.savefig(buffer, format="svg", metadata=METADATA)
+    if added:
+        added.remove()
     # A hundredth of a point cannot be seen, and what lies below it may differ between machines.
     return re.sub(r' d="[^"]*"', lambda path: re.sub(r"(\.\d\d)\d+", r"\1", path[0]), buffer.getvalue())

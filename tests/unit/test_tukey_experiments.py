@@ -8,7 +8,15 @@ import pytest
 from scipy.special import ndtri
 from scipy.stats import dlaplace
 
-from dpgrs.experiments import tukey_check, tukey_depth, tukey_histograms, tukey_models, tukey_sgd, tukey_time
+from dpgrs.experiments import (
+    sgd_settings,
+    tukey_check,
+    tukey_depth,
+    tukey_histograms,
+    tukey_models,
+    tukey_sgd,
+    tukey_time,
+)
 from dpgrs.experiments.frame import Verdict
 from dpgrs.experiments.tukey_data import BUDGET, DELTA, read_part, synthetic_rows
 from dpgrs.experiments.tukey_models_trial import REQUEST, adassp_of_data_bounds, published_tukey
@@ -155,7 +163,7 @@ def test_sgd__names_the_best_setting_and_the_one_that_nine_tenths_are_below():
     settings = [
         (steps, clip, rate) for steps in grid["steps"] for clip in grid["clip"] for rate in range(1, 6)
     ]
-    rows = pd.DataFrame([tukey_sgd.AS_IT_IS, *settings], columns=tukey_sgd.SETTING)
+    rows = pd.DataFrame([sgd_settings.AS_IT_IS, *settings], columns=sgd_settings.SETTING)
     # The last one is the best of the median, though not of any trial; trial 3 is an accident.
     trials = [rows.assign(r2_training=0.04 * rows.index, trial=trial) for trial in (1, 2, 3)]
     trials[2]["r2_training"] = trials[2]["r2_training"][::-1].to_numpy()

@@ -8,10 +8,7 @@ import pandas as pd
 from dpgrs.evaluation.overlap import n_shared, overlap, squared_correlations
 from dpgrs.evaluation.split import row_names
 from dpgrs.experiments.frame import Experiment, Verdict
-from dpgrs.io.haplotype_store import HaplotypeStore
-from dpgrs.io.ingest import ingest_chromosome
-from dpgrs.io.panel import Panel, write_panel
-from dpgrs.io.selection import select_panel
+from dpgrs.experiments.haplotype_panel import make_panel
 from dpgrs.linalg.statistics import coded_rows
 from dpgrs.methods.chosen import ScreeningData, private_choices
 from dpgrs.methods.chosen_requests import ScreeningTerms, request_of_rows
@@ -27,7 +24,6 @@ from dpgrs.types import Rows, Unit
 TERMS = {"rows": Rows.HAPLOTYPES, "unit": Unit.PERSON, "outcome_bound": 3.0, "delta": 1e-6}
 # Of an epsilon, which is twice what choices cost: for two-stage's number of people, and for choices.
 COUNT_SHARE, SHARE = 0.05, 0.5
-MAF = 0.01
 COMPARED = "kendall", "sis", "two-stage"
 
 
@@ -35,7 +31,8 @@ def run_trial(part, trial, settings, files):
     """Simulate outcomes on a panel of the trial's own and choose variants by every selector."""
     key = ("genome_screening", part, trial)
     with TemporaryDirectory() as folder:
-        panel = _panel(files, settings["chromosomes"][part], folder, settings, trial)
+        chromosomes, seed = settings["chromosomes"][part], settings["seed"] + trial
+        panel = make_panel(files, chromosomes, folder, size=settings["variants"], seed=seed)
         bits, samples = panel.haplotypes(), panel.sample_id
         ranks, n_haplotypes = panel.variant_rank, panel.n_haplotypes
     X = coded_rows(bits, n_haplotypes=n_haplotypes, rows=Rows.HAPLOTYPES)
@@ -65,19 +62,6 @@ def run_trial(part, trial, settings, files):
         of_exact = exact[row["selector"], row["people"], row["outcome"]]["chosen"]
         row["shared"] = int(n_shared([row["chosen"]], [of_exact])[0])
     return [{name: value for name, value in row.items() if name != "chosen"} for row in rows]
-
-
-def _panel(files, chromosomes, folder, settings, trial):
-    """Make a panel of the variants that the trial's seed names."""
-    stores = []
-    for file, chromosome in zip(files, chromosomes, strict=True):
-        store = f"{folder}/{chromosome}"
-        ingest_chromosome(file, chromosome=chromosome, store=store, progress=False)
-        stores.append(HaplotypeStore.open(store))
-    seed = settings["seed"] + trial
-    selection = select_panel(stores, size=settings["variants"], maf=MAF, seed=seed)
-    write_panel(f"{folder}/panel", stores, selection)
-    return Panel.open(f"{folder}/panel")
 
 
 def _choices(data, selector, settings, key):

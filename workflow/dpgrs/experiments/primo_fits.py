@@ -33,12 +33,18 @@ MOVES = {
 NON_PRIVATE = "ridge"
 CELL = ["epsilon", "n_variants", "n_outcomes"]
 LINE = ["terms", "method", "protection"]
-# How a fit got its penalty: each of the path, the best of it, by the evidence, or in a way of its own.
-PATH, PEEKED, EVIDENCE, OWN = "path", "peeked", "evidence", "own"
+# How a fit got its penalty: each of the path, the best of it, a fixed one, by the evidence, or its own way.
+PATH, PEEKED, FIXED, EVIDENCE, OWN = "path", "peeked", "fixed", "evidence", "own"
+FIXED_PENALTY = 0.1
 # What the paper does, and what is best here, as configurations of a study.
 TERMS = {
     "paper": {
-        "privacy": {"neighbours": "replace-one", "accounting": ["paper"], "gram_share": 0.5},
+        "privacy": {
+            "protection": ["full", "feature", "label"],
+            "neighbours": "replace-one",
+            "accounting": ["paper"],
+            "gram_share": 0.5,
+        },
         "regression": {"joint_projection": True},
     },
     "ours": {"privacy": {"neighbours": "add-remove", "accounting": ["gdp"]}, "regression": {}},
@@ -122,14 +128,11 @@ def released_path(noisy, test, *, method, request, regression, outcomes, penalti
         yield found | cell | means(*test[request.n_variants].errors(fit))
 
 
-def configuration(name, *, sizes, counts, epsilons, genotype_clip, methods):
-    """Return the configuration of a study of a table by the terms of a name of `TERMS`, a dict."""
-    own, config = TERMS[name], {"cohort": {"source": "table"}, "methods": methods, "trials": 1}
-    config |= {"panel": {"size": sizes}, "outcomes": {"count": counts}, "regression": own["regression"]}
-    privacy = {"epsilon": epsilons, "genotype_clip": genotype_clip}
-    if name == "paper":
-        privacy["protection"] = ["full", "feature", "label"]
-    return config | {"privacy": own["privacy"] | privacy}
+def configuration(terms, *, source, sizes, counts, epsilons, methods, **privacy):
+    """Return the configuration of a study of a source of rows by terms as of `TERMS`, a dict."""
+    config = {"cohort": {"source": source}, "methods": methods, "trials": 1, "panel": {"size": sizes}}
+    config |= {"outcomes": {"count": counts}, "regression": {"lambda": FIXED_PENALTY} | terms["regression"]}
+    return config | {"privacy": terms["privacy"] | {"epsilon": epsilons} | privacy}
 
 
 def measure(panel, outcomes, *, configs, folder, seed, key):
@@ -201,12 +204,13 @@ def _fits(mechanism, method, drawn, request, settings, outcomes, test):
     yield found | cell | means(*test[request.n_variants].errors(fit))
 
 
-def best_of_path(rows):
+def best_of_path(rows, *, keeps_fixed=False):
     """Average over trials, and keep the best point of each path.
 
     Parameters
     ----------
     rows : DataFrame of all trials, as from `measure`, with `part` and `trial`.
+    keeps_fixed : bool, whether the point at `FIXED_PENALTY` is kept beside it, of what is private.
 
     Returns
     -------
@@ -216,8 +220,12 @@ def best_of_path(rows):
     keys = ["part", *LINE, *CELL, "which"]
     grouped = rows.groupby([*keys, "penalty"], dropna=False, sort=False)
     table = grouped.agg(r2=("r2", "mean"), error=("r2", "sem"), mse=("mse", "mean")).reset_index()
-    table = table.loc[table.groupby(keys, dropna=False, sort=False)["r2"].idxmax()].reset_index(drop=True)
-    table["which"] = table["which"].replace(PATH, PEEKED)
+    is_fixed = np.isclose(table["penalty"], FIXED_PENALTY) & (table["method"] != NON_PRIVATE)
+    fixed = table[is_fixed].replace({"which": {PATH: FIXED}})
+    best = table.loc[table.groupby(keys, dropna=False, sort=False)["r2"].idxmax()]
+    table = best.replace({"which": {PATH: PEEKED}}).reset_index(drop=True)
+    if keeps_fixed:
+        table = pd.concat([table, fixed], ignore_index=True)
     cell = ["part", "n_variants", "n_outcomes"]
     own = table[table["method"] == NON_PRIVATE].set_index(cell)["mse"]
     optimal = own.reindex(pd.MultiIndex.from_frame(table[cell])).to_numpy()

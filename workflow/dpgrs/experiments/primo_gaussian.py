@@ -6,8 +6,17 @@ import pandas as pd
 from dpgrs.evaluation.rows import joined_rows
 from dpgrs.evaluation.split import row_names
 from dpgrs.experiments.frame import Experiment, Verdict
-from dpgrs.experiments.primo_fits import NON_PRIVATE, best_of_path
-from dpgrs.experiments.primo_tables import Columns, draw_lines, run_table, wide
+from dpgrs.experiments.primo_fits import best_of_path
+from dpgrs.experiments.primo_tables import (
+    Columns,
+    draw_lines,
+    draw_ratios,
+    judge_order,
+    judge_ratios,
+    paper_ratios,
+    run_table,
+    wide,
+)
 from dpgrs.public_random import generator
 from dpgrs.reporting.rendering import Drawing
 from dpgrs.simulation.outcomes import simulate_outcomes
@@ -16,7 +25,6 @@ from dpgrs.types import Rows
 # Public: in standard deviations, what lies beyond is clipped.
 LARGEST = 4.0
 NETWORK, LARGE = "network", "large"
-KEPT = 0.8  # of cells, to count as the same order
 KEYS = {"part": "data", "n_variants": "d", "n_outcomes": "l"}
 
 
@@ -70,41 +78,20 @@ def draw(table, settings):
                 figure, f"R^2 against the number of outcomes, {part} outcomes (section 7.8)."
             )
             continue
-        private = own[own["method"] != NON_PRIVATE]
-        ratios = {"y": "log_ratio", "ylabel": "log MSE ratio", "limits": None}
-        by_size = {f"d = {size}": one for size, one in private.groupby("n_variants")}
-        figure = draw_lines(by_size, **axes, **ratios)
-        drawings["large_l"] = Drawing(figure, "Log MSE ratio against l at large n (figure 4).")
-        by_count = {f"l = {count}": one for count, one in private.groupby("n_outcomes")}
-        figure = draw_lines(by_count, x="n_variants", xlabel="columns d", **ratios)
-        drawings["large_d"] = Drawing(figure, "Log MSE ratio against d at large n (figure 4).")
+        drawings |= draw_ratios(own, LARGE)
     return drawings
 
 
 def judge(table, settings):
     """Hold that networks keep the order of Gauss and projection, and that at large n Gauss is ahead."""
-    peeked = table[(table["terms"] == "paper") & (table["which"] == "peeked")]
-    lines = peeked.assign(line=peeked["method"] + " " + peeked["protection"])
-    ratio = lines.pivot_table(index=["part", "n_variants", "n_outcomes"], columns="line", values="log_ratio")
-    gauss, projected = ratio["reusecov-gauss full"], ratio["reusecov-proj feature"]
-    is_ahead, said, is_as_told = projected < gauss, [], []
-    parts = set(table["part"])
+    gauss, projected = paper_ratios(table)
+    parts, found = set(table["part"]), []
     if {"linear", NETWORK} <= parts:
-        both = pd.DataFrame({part: is_ahead[part] for part in ("linear", NETWORK)}).dropna()
-        is_kept = both["linear"] == both[NETWORK]
-        said.append(
-            f"outcomes of a network keep which of the two is ahead in {is_kept.sum()} of {len(both)} cells"
-        )
-        is_as_told.append(is_kept.mean() >= KEPT)
+        found.append(judge_order(gauss, projected, ("linear", NETWORK)))
     if LARGE in parts:
-        own, grown = is_ahead[LARGE], gauss[LARGE].unstack("n_outcomes")
-        is_growing = bool((np.diff(grown, axis=1) > 0).all())
-        said.append(
-            f"at n = {settings['rows'][LARGE]:,} Gauss under full protection is ahead of feature projection "
-            f"in {(~own).sum()} of {len(own)} cells, and its log MSE ratio "
-            f"{'grows' if is_growing else 'does not grow'} with l at every d, to {grown.to_numpy().max():.3f}"
-        )
-        is_as_told += [bool((~own).all()), is_growing]
+        said, is_told = judge_ratios(gauss[LARGE], projected[LARGE])
+        found.append((f"at n = {settings['rows'][LARGE]:,} {said}", is_told))
+    said, is_as_told = zip(*found, strict=True)
     reason = "By the paper's terms, each at its best lambda: " + "; ".join(said) + "."
     return (Verdict.REPRODUCED if all(is_as_told) else Verdict.WITH_DIFFERENCE), reason
 

@@ -1,4 +1,4 @@
-"""What PRIMO's figures on tables of real numbers share: panel and outcomes of a trial, lines and figure."""
+"""What PRIMO's figures share: lines and figures, what is said of them, and panel and outcomes of a table."""
 
 from itertools import chain
 from tempfile import TemporaryDirectory
@@ -10,20 +10,41 @@ from matplotlib.ticker import FuncFormatter, NullLocator
 
 from dpgrs.errors import UsageError
 from dpgrs.evaluation.split import split_rows
-from dpgrs.experiments.primo_fits import EVIDENCE, NON_PRIVATE, OWN, PEEKED, configuration, measure
+from dpgrs.experiments.primo_fits import (
+    EVIDENCE,
+    FIXED,
+    FIXED_PENALTY,
+    LINE,
+    NON_PRIVATE,
+    OWN,
+    PEEKED,
+    TERMS,
+    configuration,
+    measure,
+)
 from dpgrs.io.panel import Panel
 from dpgrs.io.table_panel import write_table_panel
 from dpgrs.io.tables.real_tables import RealTable
 from dpgrs.io.trials import Outcomes, simulated_names
 from dpgrs.methods.registry import METHODS
+from dpgrs.reporting.rendering import Drawing
 from dpgrs.reporting.svg import INK, new_figure
 from dpgrs.types import Rows
 
 TEST_SHARE = 0.2
-WIDE = 3  # panels that leave room for two columns of a legend
+WIDE, MANY = 3, 12  # panels that leave room for two columns of a legend, and lines that need them
+FEW = 5  # values of an axis that are all written there
 PROTECTIONS = {"full": "", "feature": ", X private", "label": ", Y private", "none": ""}
-RULES = {PEEKED: "best lambda (peeked)", EVIDENCE: "lambda by evidence", OWN: ""}
+RULES = {
+    PEEKED: "best lambda (peeked)",
+    FIXED: f"lambda {FIXED_PENALTY:g}",
+    EVIDENCE: "lambda by evidence",
+    OWN: "",
+}
 STYLES = {"paper": ":", "ours": "-", "none": "--"}
+STYLES_OF_RULES = {EVIDENCE: "-.", FIXED: (0, (6, 2))}
+KEPT = 0.8  # of cells, to count as the same order
+NAMES = [*LINE, "which"]
 MARKS = {"full": "o", "feature": "s", "label": "^", "none": None}
 
 
@@ -69,9 +90,11 @@ def run_table(columns, make_outcomes, *, sizes, counts, settings, key):
     row_id, seed = np.arange(1, n_rows + 1).astype(str), settings["seed"]
     table = RealTable("trial", row_id, [f"x{j}" for j in range(1, n_columns + 1)], columns.values)
     is_training = split_rows(row_id, rows=Rows.PEOPLE, test_share=TEST_SHARE, seed=seed, key=key)
-    terms = {"sizes": sizes, "counts": counts, "epsilons": settings["epsilons"]}
-    terms["genotype_clip"] = settings["genotype_clip"]
-    configs = {name: configuration(name, methods=own, **terms) for name, own in settings["methods"].items()}
+    known = {"source": "table", "sizes": sizes, "counts": counts, "epsilons": settings["epsilons"]}
+    known["genotype_clip"] = settings["genotype_clip"]
+    configs = {
+        name: configuration(TERMS[name], methods=own, **known) for name, own in settings["methods"].items()
+    }
     with TemporaryDirectory() as folder:
         path = f"{folder}/panel.zarr"
         write_table_panel(path, table, columns[1:], size=max(sizes), seed=seed)
@@ -94,8 +117,7 @@ def label(terms, method, protection, which):
 
 def with_lines(table):
     """Add the column `line`, the name of each row's line."""
-    names = ["terms", "method", "protection", "which"]
-    return table.assign(line=[label(*row) for row in table[names].itertuples(index=False)])
+    return table.assign(line=[label(*row) for row in table[NAMES].itertuples(index=False)])
 
 
 def wide(table, keys, *, value="r2"):
@@ -112,6 +134,27 @@ def wide(table, keys, *, value="r2"):
     return found.rename(columns=keys).rename_axis(columns=None)
 
 
+def by_line(table, keys, *, value="r2"):
+    """Return a row a line, and a column a cell; parameters as in `by_cell`."""
+    return by_cell(with_lines(table), keys, ["line"], value=value)
+
+
+def by_cell(table, keys, names, *, value="r2"):
+    """Return a column for each cell.
+
+    Parameters
+    ----------
+    table, value : as in `wide`.
+    keys : dict of a column that tells cells apart to its name, a format.
+    names : list of str, columns that tell rows apart.
+    """
+    table = at_each_epsilon(table).sort_values(list(keys), kind="stable")
+    cells = [table[key].map(name.format) for key, name in keys.items()]
+    table = table.assign(cell=cells[0].str.cat(cells[1:], sep=", "))
+    found = table.pivot_table(index=names, columns="cell", values=value, sort=False)
+    return found.reset_index().rename_axis(columns=None)
+
+
 def at_each_epsilon(table):
     """Repeat what is not private for each epsilon."""
     is_private = table["epsilon"].notna()
@@ -120,7 +163,7 @@ def at_each_epsilon(table):
     return pd.concat([table[is_private], *(others.assign(epsilon=epsilon) for epsilon in epsilons)])
 
 
-def draw_lines(panels, *, x, y, xlabel, ylabel, limits):
+def draw_lines(panels, *, x, y, xlabel, ylabel, limits, yscale="linear"):
     """Draw the lines of several tables side by side, against a logarithmic axis.
 
     Gauss by the evidence under the paper's terms is left to the table: lines are many.
@@ -131,38 +174,116 @@ def draw_lines(panels, *, x, y, xlabel, ylabel, limits):
     x, y : str, columns.
     xlabel, ylabel : str
     limits : pair of float, of y; what is beyond is not seen. None shows all.
+    yscale : str, of matplotlib; `symlog` is linear up to 1.
 
     Returns
     -------
     matplotlib.figure.Figure
     """
-    names = ["terms", "method", "protection", "which"]
     panels = {
         title: own[(own["terms"] != "paper") | (own["which"] != EVIDENCE)] for title, own in panels.items()
     }
     n_columns = 1 if len(panels) < WIDE else 2
-    n_lines = max(len(own[names].drop_duplicates()) for own in panels.values())
+    n_lines = len(pd.concat(panels.values())[NAMES].drop_duplicates())
+    if n_lines > MANY:
+        n_columns = 2
     bottom = 44 + 9 * -(-n_lines // n_columns)
     layout = {"left": 46, "right": 8, "top": 18, "bottom": bottom, "ncols": len(panels), "sharey": True}
     figure, (axes,) = new_figure(60 + 180 * len(panels), 168 + bottom, **layout)
     lines = {}
     for axis, (title, table) in zip(axes, panels.items(), strict=True):
-        for (terms, method, protection, which), own in table.groupby(names, sort=False):
+        for (terms, method, protection, which), own in table.groupby(NAMES, sort=False):
             look, own = METHODS[method].look, own.sort_values(x)
             (lines[label(terms, method, protection, which)],) = axis.plot(
                 own[x],
                 own[y],
-                "-." if which == EVIDENCE else STYLES[terms],
+                linestyle=STYLES_OF_RULES.get(which, STYLES[terms]),
                 color=look[0] if look else INK,
                 marker=MARKS[protection],
                 markersize=3,
                 linewidth=1,
             )
-        axis.set(xscale="log", title=title, xlabel=xlabel)
-        axis.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,g}"))
+        axis.set(xscale="log", yscale=yscale, title=title, xlabel=xlabel)
+        if len(seen := table[x].unique()) <= FEW:
+            axis.set_xticks(seen)
+        for ruler in (axis.xaxis, axis.yaxis):
+            ruler.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,g}"))
         axis.xaxis.set_minor_locator(NullLocator())
     if limits is not None:
         axes[0].set_ylim(*limits)
     axes[0].set_ylabel(ylabel)
     figure.legend(lines.values(), lines, loc="lower center", ncols=n_columns, fontsize=6, labelspacing=0.3)
     return figure
+
+
+def draw_ratios(table, name):
+    """Draw the log MSE ratio against l and against d, a dict of `Drawing` by the name and the axis."""
+    private = table[table["method"] != NON_PRIVATE]
+    ratios = {"y": "log_ratio", "ylabel": "log MSE ratio", "limits": None}
+    drawings = {}
+    for x, xlabel, other, of_panel in (
+        ("n_outcomes", "outcomes l", "n_variants", "d"),
+        ("n_variants", "columns d", "n_outcomes", "l"),
+    ):
+        panels = {f"{of_panel} = {value}": own for value, own in private.groupby(other)}
+        figure = draw_lines(panels, x=x, xlabel=xlabel, **ratios)
+        drawings[f"{name}_{xlabel[-1]}"] = Drawing(figure, f"Log MSE ratio against {xlabel} (figure 4).")
+    return drawings
+
+
+def paper_ratios(table):
+    """Return the log MSE ratios by the paper's terms, each at its best penalty.
+
+    Parameters
+    ----------
+    table : DataFrame, as from `best_of_path`.
+
+    Returns
+    -------
+    gauss, projected : Series by part, d and l: of Gauss under full protection, and of feature projection.
+    """
+    peeked = table[(table["terms"] == "paper") & (table["which"] == PEEKED)]
+    lines = peeked.assign(line=peeked["method"] + " " + peeked["protection"])
+    ratio = lines.pivot_table(index=["part", "n_variants", "n_outcomes"], columns="line", values="log_ratio")
+    return ratio["reusecov-gauss full"], ratio["reusecov-proj feature"]
+
+
+def judge_order(gauss, projected, parts):
+    """Hold that the same of Gauss and projection is ahead in both parts.
+
+    Parameters
+    ----------
+    gauss, projected : as from `paper_ratios`.
+    parts : pair of str, outcomes of a linear model and of a network.
+
+    Returns
+    -------
+    said : str
+    is_told : bool
+    """
+    both = pd.DataFrame({part: (projected < gauss)[part] for part in parts}).dropna()
+    is_kept = both[parts[0]] == both[parts[1]]
+    said = f"outcomes of a network keep which of the two is ahead in {is_kept.sum()} of {len(both)} cells"
+    return said, bool(is_kept.mean() >= KEPT)
+
+
+def judge_ratios(gauss, projected):
+    """Hold that Gauss is not behind projection, and that its ratio grows with l.
+
+    Parameters
+    ----------
+    gauss, projected : as from `paper_ratios`, of one part.
+
+    Returns
+    -------
+    said : str
+    is_told : bool
+    """
+    is_ahead, grown = gauss <= projected, gauss.unstack("n_outcomes")
+    is_growing = bool((np.diff(grown, axis=1) > 0).all())
+    said = (
+        f"Gauss under full protection is not behind feature projection in {is_ahead.sum()} of "
+        f"{len(is_ahead)} cells, and its log MSE ratio {'grows' if is_growing else 'does not grow'} with l "
+        f"at every d, to {grown.to_numpy().max():.3f}"
+    )
+    return said, bool(is_ahead.all()) and is_growing

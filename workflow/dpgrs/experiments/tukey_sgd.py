@@ -1,27 +1,26 @@
 """Tukey paper, figure 1, its last two columns: DP-SGD as it is, tuned, and a little less than tuned."""
 
-from itertools import product
-
 import numpy as np
 import pandas as pd
 
 from dpgrs.evaluation.metrics import r_squared
 from dpgrs.experiments.frame import Experiment, Verdict
+from dpgrs.experiments.sgd_settings import (
+    DEFAULT,
+    LESS,
+    SETTING,
+    TUNED,
+    draw_settings,
+    fit_grid,
+    in_words,
+    with_names,
+)
 from dpgrs.experiments.tukey_data import DELTA, EPSILON, TEST_SHARE, read_part
 from dpgrs.genotypes.dosages import DOSAGE_STEP
 from dpgrs.linalg.statistics import grid_outcomes
-from dpgrs.methods.dp_sgd import SgdRequest, private_sgd
-from dpgrs.privacy.noise.sources import BenchmarkNoise
 from dpgrs.public_random import generator
-from dpgrs.reporting.rendering import Drawing
-from dpgrs.reporting.svg import MUTED, PALETTE, new_figure
 from dpgrs.types import Rows, Unit
 
-# Steps, share of the largest gradient of a row with a residual of 1, and learning rate.
-SETTING = ["steps", "clip", "learning_rate"]
-DEFAULT, TUNED, LESS = "default", "tuned", "90 % tuned"
-AS_IT_IS = (100, 1.0, 1.0)
-LESS_SHARE = 0.9
 # Medians of R^2 on the training rows: tuned, 90 % tuned. Bold cells are lost in our copy.
 PAPER = {"diamonds-ranked": (np.nan, 0.371)}
 
@@ -38,21 +37,11 @@ def run_trial(part, trial, settings, files):
     X = np.trunc(X[:, :-1] / np.abs(X[:, :-1]).max(axis=0) / DOSAGE_STEP) * DOSAGE_STEP
     y = y / np.abs(y).max()
     Y, rows = grid_outcomes(y[np.newaxis, training], bound=1.0), []
-    grid = [AS_IT_IS, *product(*(settings[name] for name in SETTING))]
-    for steps, clip, rate in dict.fromkeys(map(tuple, grid)):
-        own = {"steps": steps, "sampling_rate": settings["sampling_rate"], "learning_rate": rate}
-        request = _request(X.shape[1], **own)
-        request = _request(X.shape[1], **own, clip=clip * request.row_norm_squared**0.5)
-        noise = BenchmarkNoise(settings["seed"], *key, steps, clip, rate)
-        fit = private_sgd(
-            X[training],
-            Y,
-            request=request,
-            noise=noise,
-            sample=_sample(noise, request, n=len(training)),
-            row_step=DOSAGE_STEP,
-        ).fit
-        row = {"n": len(y), "d": X.shape[1] + 1, "steps": steps, "clip": clip, "learning_rate": rate}
+    public = {"rows": Rows.PEOPLE, "unit": Unit.PERSON, "n_outcomes": 1, "outcome_bound": 1.0}
+    terms = public | {"epsilon": EPSILON, "delta": DELTA, "n_variants": X.shape[1]}
+    known = {"terms": terms, "settings": settings, "key": key, "row_step": DOSAGE_STEP}
+    for setting, fit in fit_grid(X[training], Y, **known):
+        row = {"n": len(y), "d": X.shape[1] + 1} | setting
         for name, seen in (("r2_training", training), ("r2_test", test)):
             mean = y[training].mean(keepdims=True)
             row[name] = float(r_squared(y[np.newaxis, seen], fit.predict(X[seen]), training_mean=mean)[0])
@@ -60,30 +49,10 @@ def run_trial(part, trial, settings, files):
     return rows
 
 
-def _request(n_columns, **terms):
-    public = {"rows": Rows.PEOPLE, "unit": Unit.PERSON, "n_outcomes": 1, "outcome_bound": 1.0}
-    return SgdRequest(epsilon=EPSILON, delta=DELTA, n_variants=n_columns, **public, **terms)
-
-
-def _sample(noise, request, *, n):
-    def sample(step):
-        return noise.poisson_sample(n, name=f"step {step}", probability=request.sampling_rate)
-
-    return sample
-
-
 def summarise(rows, settings):
     """Return medians over trials of every setting, and which of them are named."""
     by = rows.groupby(["part", "n", "d", *SETTING], sort=False)[["r2_training", "r2_test"]]
-    table = by.median().reset_index()
-    table["name"] = ""
-    table.loc[(table[SETTING] == list(AS_IT_IS)).all(axis=1), "name"] = DEFAULT
-    named = []
-    for _, own in table.groupby("part", sort=False):
-        ranked = own.sort_values("r2_training")
-        place = round(LESS_SHARE * (len(ranked) - 1))
-        named += [ranked.iloc[[-1]].assign(name=TUNED), ranked.iloc[[place]].assign(name=LESS)]
-    return pd.concat([table, *named], ignore_index=True)
+    return with_names(by.median().reset_index(), "part", "r2_training")
 
 
 def compare(table, settings):
@@ -99,24 +68,14 @@ def compare(table, settings):
                 f"{name}, training": by.loc[name, "r2_training"],
                 f"{name}, test": by.loc[name, "r2_test"],
             }
-        best = by.loc[TUNED]
-        row["tuned to"] = f"{best['steps']:g} steps, clip {best['clip']:g}, rate {best['learning_rate']:g}"
+        row["tuned to"] = in_words(by.loc[TUNED])
         rows.append(row)
     return pd.DataFrame(rows)
 
 
 def draw(table, settings):
-    """Draw R^2 of all settings, the best first, a line a set."""
-    figure, ((axis,),) = new_figure(460, 200, left=44, right=120, top=10, bottom=34)
-    for place, (part, own) in enumerate(table.groupby("part", sort=False)):
-        ranked = own[own["name"].isin(["", DEFAULT])]["r2_training"].sort_values(ascending=False)
-        style = "-" if place < len(PALETTE) else "--"
-        colour = PALETTE[place % len(PALETTE)]
-        axis.plot(np.linspace(0, 1, len(ranked)), ranked, style, color=colour, linewidth=1, label=part)
-    axis.axvline(1 - LESS_SHARE, color=MUTED, linewidth=0.8)
-    axis.set(ylim=(-1, 1.03), xlabel="share of the settings, the best first", ylabel="R^2, training rows")
-    figure.legend(*axis.get_legend_handles_labels(), loc="center right", fontsize=7)
-    return {"settings": Drawing(figure, "R^2 of DP-SGD by setting; the line is where 90 % tuned stands.")}
+    """Draw R^2 of all settings, a line a set."""
+    return draw_settings(table, "part", "r2_training", label="{}", ylabel="R^2, training rows")
 
 
 def judge(table, settings):

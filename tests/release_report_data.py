@@ -39,13 +39,13 @@ def make_release(folder, *, outcomes=OUTCOMES, accuracy=None, terms=None, conten
     content = {"outcomes": outcomes} | dict(content)
     if accuracy is not None:
         events = make_events(terms, n_outcomes=len(outcomes))
-        events.append(replace(events[-1], statistic="accuracy"))
+        events.append(replace(events[-1], statistic="accuracy", entries=3 * len(outcomes)))
         content["drawn"], terms = [(event, None) for event in events], replace(terms, epsilon=1.5)
         content["accuracy"] = [
             {
                 "name": name,
                 "value": f"R^2 {r2:.4f} with noise",
-                "cost": "epsilon 0.5, for all outcomes together",
+                "cost": "epsilon 0.8 at delta 0.000001, for all outcomes together",
             }
             for name, r2 in zip(outcomes, accuracy["r2"], strict=True)
         ]

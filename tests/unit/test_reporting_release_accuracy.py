@@ -18,7 +18,7 @@ def test_pages__charged_accuracy_is_shown_with_its_cost(tmp_path):
 
     overview = arguments["output"] / "index.html"
     text = text_of(overview)
-    assert "at a cost of its own: ε 0.5, for all outcomes together." in text
+    assert "at a cost of its own: ε 0.8 at δ 0.000001, for all outcomes together." in text
     assert "Accuracy is withheld" not in text
     cells = r'">file</a></td>\s+<td[^>]*>([^<]*)</td>\s+<td[^>]*>([^<]*)</td>'
     shown = re.findall(cells, overview.read_text())
@@ -51,4 +51,4 @@ def test_pages__charged_accuracy_without_any_value(tmp_path):
 
     text = text_of(arguments["output"] / "index.html")
     assert "none was spent on it" not in text
-    assert "ε 0.5" in text
+    assert "ε 0.8" in text

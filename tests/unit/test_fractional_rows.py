@@ -20,6 +20,7 @@ from dpgrs.methods.chosen import (
 from dpgrs.methods.chosen_requests import ScreeningTerms, screened_request
 from dpgrs.methods.requests import PrivacyRequest
 from dpgrs.methods.row_fits import BOOSTED
+from dpgrs.methods.sketch import SketchRequest, private_sketch
 from dpgrs.methods.steered import steered_request
 from dpgrs.privacy.noise.sources import BenchmarkNoise
 from dpgrs.selection.dp_kendall import TablePairs, choose_privately
@@ -111,6 +112,23 @@ def test_choices_and_sums__of_calls_are_those_of_bits(selector):
             rest = private_chosen_statistics(data, chosen, **options)
             drawn.append((chosen.tolist(), rest.gram.tolist(), rest.cross.tolist(), rest.n, len(events)))
     assert drawn[: len(epsilons)] == drawn[len(epsilons) :]
+
+
+def test_sketch__of_calls_is_that_of_bits():
+    known = {"rows": "people", "unit": "person", "neighbours": "replace-one", "epsilon": 5, "delta": 1e-5}
+    sizes = {"n_variants": N_VARIANTS, "n_outcomes": 1, "outcome_bound": 3.0, "n_units": N_PEOPLE}
+    request = SketchRequest(**known, **sizes, n_chosen=20, coding="frequency", row_norm=0.8)
+    cross, is_chosen = np.arange(N_VARIANTS + 1)[np.newaxis], np.arange(N_PEOPLE) % 3 == 0
+    options = {"n_haplotypes": 2 * N_PEOPLE, "request": request, "frequency": np.full(N_VARIANTS, 0.3)}
+    bits, fractions = (
+        private_sketch(data.genotypes, cross, is_chosen, noise=BenchmarkNoise(1, "test"), **options)
+        for data in both()
+    )
+    assert np.array_equal(bits.gram, fractions.gram)
+    # A sum of what lies between calls.
+    moved = both()[1].genotypes + np.int16(5) * (np.arange(N_PEOPLE) == 3)
+    other = private_sketch(moved, cross, is_chosen, noise=BenchmarkNoise(1, "test"), **options)
+    assert not np.array_equal(other.gram, bits.gram)
 
 
 def turned(seed=3):

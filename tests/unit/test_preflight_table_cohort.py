@@ -119,10 +119,9 @@ def test_problems__of_what_is_for_tables_alone():
         ({"cohort": {"rows": "haplotypes"}}, "`cohort.rows` must be people with `cohort.source: table`"),
         ({"privacy": {"bounds": "worst-case"}}, "`privacy.bounds` must be tight with `cohort.source: table`"),
         (
-            {"methods": ["ridge", "bas", "k-tukey", "l-blup", "s-ols", "blup-steered", "reusecov-sketch"]},
-            "got reusecov-sketch. Leave them out.",
+            {"methods": ["ridge", "bas", "k-tukey", "l-blup", "s-ols", "blup-steered", "dp-sgd", "blup-ld"]},
+            "got blup-ld. Leave them out.",
         ),
-        ({"methods": ["blup-ld"]}, "got blup-ld. Leave them out."),
     ],
 )
 def test_problems__of_what_fractions_cannot_have(folder, changes, complaint):

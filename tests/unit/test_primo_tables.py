@@ -51,8 +51,8 @@ def test_run_trial__measures_all_lines_and_again_the_same(images, part):
 
 
 def test_run_trial__raise_on_methods_of_alleles(images):
-    settings = SETTINGS | {"methods": {"ours": ["reusecov-sketch"]}}
-    with pytest.raises(UsageError, match="must be of those for tables, got reusecov-sketch"):
+    settings = SETTINGS | {"methods": {"ours": ["blup-ld"]}}
+    with pytest.raises(UsageError, match="must be of those for tables, got blup-ld"):
         primo_mnist.run_trial("linear", 1, settings, images)
 
 

@@ -6,7 +6,9 @@ import pytest
 from scipy.stats import norm
 
 from dpgrs.errors import UsageError
-from dpgrs.linalg.statistics import cross_product, gram
+from dpgrs.linalg.clipped_statistics import GENOTYPE_STEP, frequency_rows
+from dpgrs.linalg.row_centred import centred_rows
+from dpgrs.linalg.statistics import coded_rows, cross_product, gram
 from dpgrs.methods.requests import PrivacyRequest
 from dpgrs.methods.reusecov import private_cross_product, private_statistics
 from dpgrs.methods.sketch import (
@@ -14,6 +16,7 @@ from dpgrs.methods.sketch import (
     base_terms,
     private_sketch,
     private_sketched_gram,
+    sampled_gram,
     sketched_gram,
 )
 from dpgrs.privacy.accounting.accountant import gdp_delta, gdp_mu
@@ -110,6 +113,34 @@ def test_sketched_gram__is_that_of_the_chosen_rows(rows):
     options = {"n_haplotypes": N_HAPLOTYPES, "rows": rows}
     G = sketched_gram(random_bits(300, N_HAPLOTYPES), is_chosen, **options)
     np.testing.assert_array_equal(G / 4, X[is_chosen].T @ X[is_chosen])
+
+
+@pytest.mark.parametrize("rows", ["haplotypes", "people"])
+@pytest.mark.parametrize("coding", ["half", "frequency", "row-centred"])
+def test_sampled_gram__is_of_the_rows_of_a_request(rows, coding):
+    bits, frequency = random_bits(D, N_HAPLOTYPES), np.linspace(0.1, 0.9, D)
+    options = {"n_haplotypes": N_HAPLOTYPES, "rows": rows}
+    X, step = coded_rows(bits, **options), 1.0
+    if coding == "frequency":
+        X, step = frequency_rows(bits, frequency, row_norm=0.9, **options), GENOTYPE_STEP
+    elif coding == "row-centred":
+        X, step = centred_rows(np.int16(2**12) * coded_rows(bits, **options).T), GENOTYPE_STEP
+    X, is_chosen = X * step, chosen(len(X), 33)
+    own = {"coding": coding} | ({"row_norm": 0.9} if coding == "frequency" else {})
+    terms = request(rows=rows, unit="person", **own)
+    G = sampled_gram(bits, is_chosen, n_haplotypes=N_HAPLOTYPES, request=terms, frequency=frequency)
+    np.testing.assert_array_equal(G[:-1, :-1] * terms.gram_step, X[is_chosen].T @ X[is_chosen])
+    assert G[-1, -1] * terms.gram_step == 33 / 4
+
+
+def test_private_sketched_gram__of_clipped_rows_claims_what_they_move():
+    terms = request(coding="frequency", row_norm=0.9)
+    options = {"n_haplotypes": N_HAPLOTYPES, "request": terms, "frequency": np.full(D, 0.3)}
+    _, event = private_sketched_gram(
+        random_bits(D, N_HAPLOTYPES), chosen(N_HAPLOTYPES, 50), noise=Silence(), **options
+    )
+    relation = {"rows": "haplotypes", "neighbours": "replace-one", "unit": "haplotype"}
+    assert event.sensitivity == gram_sensitivity(D, row_norm=0.9, **relation)
 
 
 def test_private_sketched_gram__scales_the_sample_up():
@@ -233,7 +264,6 @@ def test_private_sketch__raise_on_statistics_or_rows_of_others():
     [
         ({"neighbours": "add-remove"}, "must be replace-one for a sketch, got add-remove"),
         ({"protection": "label"}, "must be full for a sketch, got label"),
-        ({"coding": "frequency", "row_norm": 1.0}, "must be half for a sketch, got frequency"),
     ],
 )
 def test_request__raise_on_what_the_sums_or_the_proof_are_not_of(terms, words):

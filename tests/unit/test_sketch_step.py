@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from dpgrs.io.trials import Outcomes, Statistics, load_labelled
+from dpgrs.linalg.statistics import half_units
 from dpgrs.methods import benchmark_mechanisms as mechanisms_step
 from dpgrs.methods.reusecov import fit_reusecov
 from dpgrs.methods.sketch import private_sketch
@@ -46,14 +47,21 @@ GRID = {
 @pytest.fixture
 def study(tmp_path, monkeypatch):
     """The paths of the outcomes and statistics of about a third of the people as training rows."""
+    return made_of(PANEL, "haplotypes", "worst-case", tmp_path, monkeypatch)
+
+
+def made_of(panel, rows, bounds, folder, monkeypatch):
     for step in (training_data, statistics_step):
-        monkeypatch.setattr(step, "Panel", SimpleNamespace(open=lambda path: PANEL))
+        monkeypatch.setattr(step, "Panel", SimpleNamespace(open=lambda path: panel))
     rng = np.random.default_rng(2)
     is_training = np.repeat(rng.random(N_HAPLOTYPES // 2) < 0.3, 2)
     values = {4: rng.standard_normal((3, N_HAPLOTYPES))}
-    outcomes, statistics = tmp_path / "outcomes.npz", tmp_path / "statistics.npz"
-    Outcomes(("a", "b", "c"), values, {}, is_training, "haplotypes").save(outcomes)
-    settings = settings_for("compute-statistics", outcomes={"bound": 2.0, "count": 3})
+    if rows == "people":
+        is_training, values = is_training[::2], {4: values[4][:, ::2]}
+    outcomes, statistics = folder / "outcomes.npz", folder / "statistics.npz"
+    Outcomes(("a", "b", "c"), values, {}, is_training, rows).save(outcomes)
+    own = {"cohort": {"rows": rows}, "privacy": {"bounds": bounds}}
+    settings = settings_for("compute-statistics", outcomes={"bound": 2.0, "count": 3}, **own)
     statistics_step.compute_statistics(settings, "panel", outcomes, output=statistics)
     return SimpleNamespace(outcomes=outcomes, statistics=statistics, is_training=is_training)
 
@@ -74,8 +82,24 @@ def fits_of(tmp_path, method):
     return load_labelled(fitted["output"])
 
 
-def test_sketch__of_everybody_with_hardly_any_noise_is_reusecov(study, tmp_path):
-    certain = {"epsilons": [1e4]}
+def dosages():
+    """Return the panel of people with dosages that lie between calls."""
+    half = half_units(BITS, n_haplotypes=N_HAPLOTYPES, rows="people").astype(np.int16) * np.int16(2**11)
+    between = (half * 0.8 + np.arange(D)[:, np.newaxis] * 9).astype(np.int16)
+    known = {"genotypes": lambda columns=slice(None): between[columns], "has_dosages": True}
+    return SimpleNamespace(
+        **vars(PANEL) | known, frequency=np.linspace(0.3, 0.6, D), n_samples=N_HAPLOTYPES // 2
+    )
+
+
+@pytest.mark.parametrize("bounds", ["worst-case", "tight", "paper", "dosages"])
+def test_sketch__of_everybody_with_hardly_any_noise_is_reusecov(tmp_path, monkeypatch, bounds):
+    """Within the bounds of the study, whatever they are."""
+    certain, panel = {"epsilons": [1e4]}, SimpleNamespace(**vars(PANEL), frequency=np.linspace(0.3, 0.6, D))
+    if bounds == "dosages":
+        study = made_of(dosages(), "people", "tight", tmp_path, monkeypatch)
+    else:
+        study = made_of(panel, "haplotypes", bounds, tmp_path, monkeypatch)
     ((label, arrays),) = sketched(study, tmp_path, share=1.0, **certain)
     files = {"statistics": study.statistics}
     draw_seeded(study.outcomes, tmp_path / "drawn.npz", files=files, **GRID | certain)
@@ -111,9 +135,9 @@ def test_sketch__samples_the_share_of_the_training_units(study, tmp_path, monkey
 def test_sketch__takes_the_penalty_and_at_least_one_unit(study, tmp_path, monkeypatch):
     released = []
 
-    def spy(noisy, *, penalty):
+    def spy(noisy, *, penalty, **options):
         released.append((noisy, penalty))
-        return fit_reusecov(noisy, penalty=penalty)
+        return fit_reusecov(noisy, penalty=penalty, **options)
 
     monkeypatch.setattr(mechanisms_step, "fit_reusecov", spy)
     ((_, arrays),) = sketched(study, tmp_path, share=1e-9)

@@ -1,6 +1,6 @@
 """Mechanisms of benchmarks alone: samples that are not secret, or statistics too many to be kept."""
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from types import MappingProxyType
 
 import numpy as np
@@ -70,22 +70,19 @@ class SketchedStatistics(OwnStatistics):
     draws = NO_PARTS
     takes, reads = ("statistics", "panel"), ("regression.sketch_share",)
 
-    def asked(self, request, *, method, data, n_outcomes, settings):
-        return request
-
     def exact(self, request, *, data, names, settings):
-        return {
-            "data": data.rows(request.n_variants),
-            "cross": data.sums(request, len(names))["cross"],
-            "share": settings.regression.sketch_share,
-            "request": request,
-            "outcome_names": names,
-        }
+        exact = super().exact(request, data=data, names=names, settings=settings)
+        for name in ("gram", "n_rows", "observed"):
+            del exact[name]
+        is_clipped = request.coding == Coding.FREQUENCY
+        frequency = data.frequency(request.n_variants) if is_clipped else None
+        own = {"data": data.rows(request.n_variants), "share": settings.regression.sketch_share}
+        return exact | own | {"frequency": frequency}
 
-    def draw(self, data, cross, *, share, request, noise, outcome_names):
+    def draw(self, data, cross, *, share, request, origin=None, slopes=None, noise, **options):
         n_units = int(np.count_nonzero(data.is_training)) // request.rows_per_unit
         terms = SketchRequest(**asdict(request), n_units=n_units, n_chosen=max(1, round(share * n_units)))
-        return private_sketch(
+        drawn = private_sketch(
             data.genotypes,
             cross,
             noise.sample_without_replacement(n_units, name="the sketch", n_chosen=terms.n_chosen),
@@ -93,11 +90,14 @@ class SketchedStatistics(OwnStatistics):
             request=terms,
             noise=noise,
             is_selected=data.is_training,
-            outcome_names=outcome_names,
+            **options,
         )
+        return replace(drawn, origin=origin, slopes=slopes)
 
     def fit(self, method, drawn, *, request, terms, outcomes=None):
-        return fit_reusecov(drawn, penalty=terms.penalty)
+        is_row_centred = request.coding == Coding.ROW_CENTRED
+        fit = fit_reusecov(drawn, penalty=terms.penalty, keeps_negative=is_row_centred)
+        return fit.of_centred_rows() if is_row_centred else fit.in_half_coding(drawn.origin)
 
 
 def _noting(drawn, events):

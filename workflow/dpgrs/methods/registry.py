@@ -324,7 +324,7 @@ METHODS = {
         mechanism="benchmark_mechanisms.SketchedStatistics",
         accounting="ReuseCovSketch gives a part of ε and δ to each of its two statistics under both; its Gram"
         " matrix is of a sample, which would have to stay secret.",
-        bounds="ReuseCovSketch stays within worst-case bounds.",
+        reads_fractions=True,
         audits="audits.baselines.baseline_cases",
         reads=("lambda",),
     ),

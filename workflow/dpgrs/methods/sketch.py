@@ -12,7 +12,9 @@ import numpy as np
 
 from dpgrs.errors import UsageError
 from dpgrs.genotypes.bits import pack, unpack
+from dpgrs.linalg.clipped_statistics import clipped_statistics
 from dpgrs.linalg.norms import budget_groups
+from dpgrs.linalg.row_centred import row_centred_statistics
 from dpgrs.linalg.statistics import VARIANT_BLOCK, gram
 from dpgrs.methods.requests import PrivacyRequest
 from dpgrs.methods.reusecov import NoisyStatistics, private_cross_product, private_gram
@@ -37,8 +39,7 @@ class SketchRequest(PrivacyRequest):
     Raises
     ------
     UsageError
-        Under add-remove, where one side is public, for clipped rows, for a sample of another size, and as
-        `PrivacyRequest`.
+        Under add-remove, where one side is public, for a sample of another size, and as `PrivacyRequest`.
     """
 
     n_units: int
@@ -55,10 +56,6 @@ class SketchRequest(PrivacyRequest):
             raise UsageError(
                 f"`privacy.protection` must be {Protection.FULL} for a sketch, got {self.protection}. "
                 "Change it, or leave the method out."
-            )
-        if Coding(self.coding) != Coding.HALF:
-            raise UsageError(
-                f"`coding` must be {Coding.HALF} for a sketch, got {self.coding}. Its rows are not clipped."
             )
         if not 1 <= self.n_chosen <= self.n_units:
             raise UsageError(
@@ -149,8 +146,32 @@ def sketched_gram(bits, is_row_chosen, *, n_haplotypes, rows, n_threads=1):
     return gram(sample, n_haplotypes=int(chosen.sum()), rows=rows, n_threads=n_threads)
 
 
+def sampled_gram(genotypes, is_row_chosen, *, n_haplotypes, request, frequency=None, n_threads=1):
+    """Sum X'X of the chosen rows in the coding of a request, and clipped as it says.
+
+    Parameters
+    ----------
+    genotypes, is_row_chosen, n_haplotypes, frequency, n_threads : as in `private_sketched_gram`.
+    request : PrivacyRequest
+
+    Returns
+    -------
+    (n_variants + 1, n_variants + 1) int64 symmetric, in units of the request's `gram_step`.
+    """
+    options = {"n_haplotypes": n_haplotypes, "rows": request.rows}
+    if request.coding == Coding.HALF:
+        return sketched_gram(genotypes, is_row_chosen, n_threads=n_threads, **options)
+    no_outcomes, options = (
+        np.empty((0, len(is_row_chosen)), np.int64),
+        options | {"is_selected": is_row_chosen},
+    )
+    if request.coding == Coding.ROW_CENTRED:
+        return row_centred_statistics(genotypes, no_outcomes, **options)[0]
+    return clipped_statistics(genotypes, frequency, no_outcomes, row_norm=request.row_norm, **options)[0]
+
+
 def private_sketch(
-    bits,
+    genotypes,
     cross,
     is_unit_chosen,
     *,
@@ -158,6 +179,7 @@ def private_sketch(
     request,
     noise,
     is_selected=None,
+    frequency=None,
     outcome_names=None,
     n_threads=1,
 ):
@@ -165,9 +187,10 @@ def private_sketch(
 
     Parameters
     ----------
-    bits, is_unit_chosen, n_haplotypes, request, is_selected, n_threads : as in `private_sketched_gram`.
-    cross : (n_outcomes, n_variants + 1) int64 in units of `CROSS_STEP`, intercept last, of all rows of the
-        request's units; of as many outcomes as the request says, or a multiple.
+    genotypes, is_unit_chosen, n_haplotypes, request, is_selected, frequency, n_threads : as in
+        `private_sketched_gram`.
+    cross : (n_outcomes, n_variants + 1) int64 in units of the request's `cross_step`, intercept last, of all
+        rows of the request's units; of as many outcomes as the request says, or a multiple.
     noise, outcome_names : as in `private_statistics`.
 
     Returns
@@ -189,18 +212,19 @@ def private_sketch(
     """
     names = outcome_names or [str(number) for number in range(len(cross))]
     shape = len(names), request.n_variants + 1
-    if len(bits) != request.n_variants or cross.shape != shape or len(cross) % request.n_outcomes:
+    if len(genotypes) != request.n_variants or cross.shape != shape or len(cross) % request.n_outcomes:
         raise UsageError(
             f"The statistics must be of {request.n_variants} variants and {request.n_outcomes} outcomes a "
-            f"budget, got {len(bits)} and {len(cross)}. Recompute them for this study."
+            f"budget, got {len(genotypes)} and {len(cross)}. Recompute them for this study."
         )
     noisy_gram, event = private_sketched_gram(
-        bits,
+        genotypes,
         is_unit_chosen,
         n_haplotypes=n_haplotypes,
         request=request,
         noise=noise.of("genotypes"),
         is_selected=is_selected,
+        frequency=frequency,
         n_threads=n_threads,
     )
     noisy_cross, events = np.empty((len(cross), request.n_variants)), [event]
@@ -212,19 +236,21 @@ def private_sketch(
 
 
 def private_sketched_gram(
-    bits, is_unit_chosen, *, n_haplotypes, request, noise, is_selected=None, n_threads=1
+    genotypes, is_unit_chosen, *, n_haplotypes, request, noise, is_selected=None, frequency=None, n_threads=1
 ):
     """Release X'X of a sample with noise, scaled up to all rows.
 
     Parameters
     ----------
     bits : (n_variants, n_words) uint64
+    genotypes : (n_variants, n_words) uint64 bits, or (n_variants, n_rows) int16 dosages, within tight bounds.
     is_unit_chosen : (n_units,) bool, a secret uniform sample without replacement. A person is in it with both
         haplotypes or not at all.
     n_haplotypes, n_threads : as in `sketched_gram`.
     request : SketchRequest
     noise : as in `private_statistics`.
     is_selected : (n_rows,) bool, the rows that the units own, in their order; None takes all.
+    frequency : (n_variants,) public frequencies, for `frequency` coding.
 
     Returns
     -------
@@ -233,9 +259,10 @@ def private_sketched_gram(
     Privacy
     -------
     Unit as requested, neighbours replace-one. Sensitivity `gram_sensitivity`, of the sample's sum:
-    docs/proofs/gram.md. Event GaussianEvent, as if the sample were public; as it is secret, the step is
-    (epsilon, delta)-DP with its part of the request's `shares`: docs/proofs/sketch.md. Public: n and the size
-    of the sample. Not covered: relatives, and loss to those who know the sample.
+    docs/proofs/gram.md, docs/proofs/clipped_gram.md. Event GaussianEvent, as if the sample were public; as it
+    is secret, the step is (epsilon, delta)-DP with its part of the request's `shares`: docs/proofs/sketch.md.
+    Public: n, the size of the sample, the frequencies. Not covered: relatives, and loss to those who know the
+    sample.
 
     Raises
     ------
@@ -249,9 +276,8 @@ def private_sketched_gram(
     is_row_chosen = np.repeat(is_unit_chosen, request.rows_per_unit)
     if is_selected is not None:
         is_row_chosen = _among(is_selected, is_row_chosen)
-    exact = sketched_gram(
-        bits, is_row_chosen, n_haplotypes=n_haplotypes, rows=request.rows, n_threads=n_threads
-    )
+    options = {"n_haplotypes": n_haplotypes, "frequency": frequency, "n_threads": n_threads}
+    exact = sampled_gram(genotypes, is_row_chosen, request=request, **options)
     G, event = private_gram(exact, int(is_row_chosen.sum()), request=request, noise=noise)
     return G / request.sampling_rate, event
 

@@ -23,11 +23,13 @@ from dpgrs.methods.adassp import (
 from dpgrs.methods.audits.sums import (
     DELTA,
     EPSILON,
+    LEVEL_MEMBER,
     LONG_MEMBER,
     MEMBER,
     MIRRORED_MEMBER,
     N_OTHERS,
     OTHER_HAPLOTYPE,
+    OTHER_LEVEL,
     OTHER_PERSON,
     TERMS,
     ExactStatistics,
@@ -109,8 +111,30 @@ def baseline_cases():
         _separate_statistics(SHORT_MEMBER, **HAPLOTYPE, **ADDED, **GDP, coding=Coding.ROW_CENTRED),
         _sgd(MEMBER, **TWO_HAPLOTYPES, **ADDED, **GDP, count_share=0.1),
         _sgd(SHORT_MEMBER, **PERSON, **ADDED, **PAPER),
-        _sketched_gram(OTHER_HAPLOTYPE, **TWO_HAPLOTYPES, **REPLACED, **GDP, gram_share=0.98),
-        _sketched_gram(OTHER_PERSON, **PERSON, **REPLACED, **PAPER, gram_share=0.8),
+        _sketched_gram(MEMBER, OTHER_HAPLOTYPE, **TWO_HAPLOTYPES, **REPLACED, **GDP, gram_share=0.98),
+        _sketched_gram(MEMBER, OTHER_PERSON, **PERSON, **REPLACED, **PAPER, gram_share=0.8),
+        # Of what is claimed of clipped rows, 5/2 + 1/16, these two move 5/2 (docs/proofs/clipped_gram.md).
+        _sketched_gram(
+            SHORT_MEMBER,
+            MIRRORED_MEMBER,
+            **HAPLOTYPE,
+            **REPLACED,
+            **GDP,
+            **CLIPPED,
+            row_norm=1.0,
+            gram_share=0.98,
+            shown=40 / 41,
+        ),
+        _sketched_gram(
+            LEVEL_MEMBER,
+            OTHER_LEVEL,
+            **PERSON,
+            **REPLACED,
+            **PAPER,
+            coding=Coding.ROW_CENTRED,
+            gram_share=0.8,
+            shown=0.5,
+        ),
         _sketch(**TWO_HAPLOTYPES, **REPLACED, **GDP, gram_share=0.7),
         _sketch(**HAPLOTYPE, **REPLACED, **PAPER),
     ]
@@ -187,17 +211,21 @@ def _sgd(member, **terms):
     return normal_case(private_sgd, request, pair=pair, run=run, mu=mu)
 
 
-def _sketched_gram(other, **terms):
-    """Build the case of a sample that is everybody: what a secret one hides is proven, not audited."""
-    request, everybody = _sketch_of_all(MEMBER, **terms)
+def _sketched_gram(member, other, *, shown=1.0, **terms):
+    """Build the case of a sample that is everybody: what a secret one hides is proven, not audited.
+
+    `shown` is the share of the claim's square that the pair moves.
+    """
+    request, everybody = _sketch_of_all(member, **terms)
+    options = {"request": request, "frequency": np.zeros(request.n_variants)}
 
     def run(exact, noise):
-        options = {"n_haplotypes": exact.cohort.n_haplotypes, "request": request, "noise": noise}
-        G, _ = private_sketched_gram(exact.cohort.bits, everybody, **options)
-        return [G[noisy_entries(request.n_variants, rows=request.rows)]]
+        known = options | {"n_haplotypes": exact.cohort.n_haplotypes, "noise": noise}
+        G, _ = private_sketched_gram(exact.cohort.bits, everybody, **known)
+        return [G[noisy_entries(request.n_variants, rows=request.rows, coding=request.coding)]]
 
-    pair = cohort_rows(MEMBER, request), cohort_rows(other, request)
-    return normal_case(private_sketched_gram, request, pair=pair, run=run, mu=request.budget["gram"])
+    pair, mu = (cohort_rows(member, request), cohort_rows(other, request)), request.budget["gram"]
+    return normal_case(private_sketched_gram, request, pair=pair, run=run, mu=mu * math.sqrt(shown))
 
 
 def _sketch(**terms):

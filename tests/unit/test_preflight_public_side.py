@@ -144,10 +144,10 @@ def test_release__public_genotypes_of_plink_may_share_their_tables(study, tmp_pa
     for name in ("1", "2"):
         write_bed(tmp_path / f"p{name}")
     settings["cohort"] |= {"source": "plink", "vcf": None, "plink": "p{chrom}", "chromosomes": [1, 2]}
-    for count, is_found in ((1, True), (2, False), (5, False), (6, False), (7, True)):
+    for count, got in ((1, 2), (2, None), (5, None), (6, None), (7, 6)):
         settings["public"]["genotypes"]["sha256"] = [f"{number:064d}" for number in range(count)]
-        found = any("`cohort.plink` must be as many files as" in line for line in all_found(settings))
-        assert found == is_found
+        said = f"`cohort.plink` must be as many files as `public.genotypes.sha256` has digests, {count}, got "
+        assert [f"{said}{got}." in line for line in all_found(settings) if said in line] == [True] * bool(got)
 
 
 def test_release__outcomes_of_other_people_are_not_public(study, tmp_path):
@@ -188,10 +188,19 @@ def test_release__of_dbgap_takes_nothing_of_it_as_public(study, tmp_path, protec
     settings["cohort"]["vcf"] = f"{folder.name}/c{{chrom}}.vcf"
     settings["outcomes"]["file"] = f"{folder.name}/y.tsv"
     key = {"feature": "outcomes.file", "label": "cohort.vcf"}[protection]
-    assert any(
-        line.startswith(f"`{key}` must be public data under {protection} protection, got")
-        for line in all_found(settings)
-    )
+    path = settings["outcomes"]["file"] if protection == "feature" else f"{folder.name}/c{{chrom}}.vcf"
+    said = f"`{key}` must be public data under {protection} protection, got {path} of phs000001.v1. Use full."
+    assert said in all_found(settings)
+
+
+@pytest.mark.parametrize(("accession", "is_told"), [("phs000001", True), ("demo", False)])
+def test_release__an_origin_in_dbgap_is_of_controlled_data_on_both_sides(study, accession, is_told):
+    settings = merged(study("label"), {"dataset": APPROVAL | {"accession": accession, "consent": "c1"}})
+    settings["public"]["genotypes"]["origin"] = "dbGaP"
+    (line,) = [
+        line for line in all_found(settings) if line.startswith("`public.genotypes.origin` must be a place")
+    ]
+    assert line.endswith("Genotypes and phenotypes of dbGaP are both controlled.") == is_told
 
 
 def test_benchmark__ignores_no_public_side(study):

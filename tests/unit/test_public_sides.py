@@ -158,6 +158,19 @@ def test_side_problems__a_definition_of_both_sides_is_found(tmp_path, protection
     )
 
 
+@pytest.mark.parametrize("protection", ["full", "feature"])
+def test_side_problems__covariates_go_with_the_genotypes(tmp_path, protection):
+    protection = Protection(protection)
+    statement = statement_of(tmp_path, protection)
+    own, both = (protection.of_unit(has_covariates=has_covariates) for has_covariates in (False, True))
+    told = statement["guarantee"]
+    told["definition"] = told["definition"].replace(own, both)
+    (line,) = side_problems(statement)
+    assert line.startswith("the plain-language line must say what a reader does not know: which of two")
+    told["plain_language"] = told["plain_language"].replace(own, both)
+    assert side_problems(statement) == []
+
+
 def test_side_problems__projections_have_a_public_side(tmp_path):
     statement = statement_of(tmp_path, "full", method="reusecov-proj")
     assert side_problems(statement) == ["reusecov-proj must be under feature or label protection, got full"]

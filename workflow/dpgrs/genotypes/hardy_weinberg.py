@@ -3,7 +3,6 @@
 import math
 
 import numpy as np
-from scipy.special import gammaln
 
 # Rounding must not tell apart what is equally likely.
 TIE = 1e-9
@@ -44,6 +43,8 @@ def hardy_weinberg_p(counts):
 
 def _mid_p(n_people, n_rare):
     """Return the mid-p values of all numbers of heterozygotes, which are as even or odd as `n_rare`."""
+    from scipy.special import gammaln  # takes 0.14 s, which most steps do without
+
     n_het = np.arange(n_rare % 2, n_rare + 1, 2)
     n_twice = (n_rare - n_het) // 2
     logs = (

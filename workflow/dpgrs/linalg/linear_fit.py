@@ -3,7 +3,6 @@
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.linalg import eigh
 
 
 @dataclass(frozen=True)
@@ -133,6 +132,8 @@ class Spectrum:
     @classmethod
     def of(cls, G_c, n):
         """Decompose G_c, (n_variants, n_variants) symmetric, exact or noisy."""
+        from scipy.linalg import eigh  # takes 0.14 s, which predictions do without
+
         return cls(*eigh(G_c / n), n)
 
     def inverse(self, penalty, *, keeps_negative=False):

@@ -6,6 +6,8 @@ from dpgrs.io.files import file_digest
 from dpgrs.methods.registry import METHODS, methods_that
 from dpgrs.preflight.checks import check
 from dpgrs.privacy.noise.study_key import VARIABLE
+from dpgrs.study.people_terms import terms_of
+from dpgrs.study.settings import resolve
 from dpgrs.types import Protection
 from found_by import all_found, merged
 from ledger_requests import create_fixed_key
@@ -82,7 +84,6 @@ BOTH = [
         {"privacy": {"neighbours": "add-remove"}},
         "`privacy.neighbours` must be replace-one under {0}",
     ),
-    ({"people": {"keep": "keep.txt"}}, "`people.keep` must be null under {0} protection, where who is in"),
     (
         {"public": {"{1}": {}}},
         "`public.{1}.sha256` must be given for a release under {0}",
@@ -111,6 +112,18 @@ def test_release__raise_on(study, protection, changes, message):
     (settings := study(protection))["public"].update(changes.pop("public", {}))
     (line,) = [line for line in all_found(merged(settings, changes)) if message.format(*names) in line]
     assert line
+
+
+@pytest.mark.parametrize("protection", SIDES)
+def test_release__no_list_chooses_people_where_who_they_are_is_public(study, protection):
+    lists = dict.fromkeys(("keep", "remove", "related"), "list.txt") | {"consent": {"file": "list.txt"}}
+    settings = merged(study(protection), {"people": lists})
+    keys = list(terms_of(resolve(settings)).paths)
+    assert len(keys) == 4
+    found = all_found(settings)
+    for key in keys:
+        said = f"`{key}` must be null under {protection} protection, where who is in the study is public"
+        assert any(line.startswith(said) for line in found)
 
 
 def test_release__a_changed_table_of_public_outcomes(study, tmp_path):

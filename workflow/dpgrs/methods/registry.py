@@ -44,8 +44,8 @@ class Method:
     takes_outcomes : bool, whether its fit uses the outcomes themselves where they are public.
     takes_ld : bool, whether its fit takes linkage disequilibrium of a public reference.
     takes_effects : bool, whether its fit starts from public effects, where a study has them.
-    of_rows : str, the RowFitter (`dpgrs.methods.row_fits`) that fits it from rows; None where it takes
-        sums, or needs public ranges of columns.
+    of_rows : str or None, the RowFitter (`dpgrs.methods.row_fits`) that fits it from rows; None where it
+        takes sums, or needs public ranges of columns.
     reads_count : bool, whether its fit counts units at `screening.count_share`.
     has_normal_noise : bool, whether there is any among its draws.
     most_columns : int or None, the most columns of X, the intercept among them, that it can be fitted on.
@@ -362,6 +362,7 @@ METHODS = {
         look=("#008060", (3, 1, 30)),
         selector="sublasso",
         mechanism="row_mechanisms.ChosenBoostedFits",
+        # A release does not know people by names, which put them into groups.
         **BOOSTED | {"exactness": None},
     ),
     "l-tukey": Method(

@@ -127,6 +127,7 @@ EXPERIMENT = Experiment(
         "Each change alone starts from the paper's terms; `up to` has all changes before it, too. Under "
         "feature protection one row is replaced throughout, a ball for each outcome or variant touches "
         "projection alone, and bounds are the row mean, the intercept, the norm of X'X and negative "
-        "eigenvalues together. BLUP is for rows that keep their mean.",
+        "eigenvalues together. BLUP is for rows that keep their mean. Tight bounds are by the cohort's own "
+        "frequencies, a stand-in for public ones.",
     ),
 )

@@ -188,8 +188,9 @@ def draw_lines(panels, *, x, y, xlabel, ylabel, limits, yscale="linear"):
     if n_lines > MANY:
         n_columns = 2
     bottom = 44 + 9 * -(-n_lines // n_columns)
-    layout = {"left": 46, "right": 8, "top": 18, "bottom": bottom, "ncols": len(panels), "sharey": True}
-    figure, (axes,) = new_figure(60 + 180 * len(panels), 168 + bottom, **layout)
+    left = 46 if yscale == "linear" else 66
+    layout = {"left": left, "right": 8, "top": 18, "bottom": bottom, "ncols": len(panels), "sharey": True}
+    figure, (axes,) = new_figure(left + 14 + 180 * len(panels), 168 + bottom, **layout)
     lines = {}
     for axis, (title, table) in zip(axes, panels.items(), strict=True):
         for (terms, method, protection, which), own in table.groupby(NAMES, sort=False):

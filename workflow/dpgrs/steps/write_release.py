@@ -122,7 +122,9 @@ def _require_same_data(settings, files, label, book):
                 "The statistics of the outcomes were released by other `outcomes.loadings` than the study's. "
                 "Run the study again."
             )
-        other = [name for name, value in wanted.items() if identity.get(name) != value]
+        # By which X'Y was steered; the fit has held its file against the label.
+        steered = {"ld": label.get("ld")} if part[0] == "outcomes" else {}
+        other = [name for name, value in (wanted | steered).items() if identity.get(name) != value]
         if other:
             raise DpgrsError(
                 f"The statistics of the {part[0]} were released for another {other[0]} than the study's. "

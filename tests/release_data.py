@@ -144,10 +144,17 @@ def make_content(folder, terms=None, *, drawn=None, **changed):
         "allele frequencies": "of each site",
         "outcome bound": "3",
         "number of rows": "5008",
-        "seed": "1, used for simulation, thinning and split only",
+        "seed": "1",
+        "outcome names": str(n_outcomes),
     }
+    if (missing := changed.get("missing_outcomes", "none")) is not None:
+        inputs["whether outcomes may be missing"] = missing
     if "lambda" in METHODS[changed.get("method", "reusecov-gauss")].reads:
         inputs["lambda"] = "0.2"
+    if (heritability := changed.get("fit", FIT)["heritability"]) is not None:
+        inputs["heritability"] = f"{heritability:g}"
+    if chosen := {str(event.n_choices) for event, _ in drawn if hasattr(event, "n_choices")}:
+        (inputs["variants to choose for an outcome"],) = chosen
     fields = {
         "version": PROVENANCE["dpgrs"],
         "commit": PROVENANCE["commit"],
@@ -168,6 +175,7 @@ def make_content(folder, terms=None, *, drawn=None, **changed):
         "post_processing": ("centring", "eigenvalues below 0 set to 0", "ridge with lambda = 0.2"),
         "method": "reusecov-gauss",
         "fit": FIT,
+        "missing_outcomes": "none",
         "expected_noise_sd": 0.01,
     }
     return StatementContent(**(fields | changed))
@@ -178,8 +186,10 @@ def make_statement(folder, terms=None, **changed):
 
 
 def make_bundle(folder, *, terms=None, content=(), sums=None, **changed):
-    """Write a bundle into ``folder/release`` and return its path."""
+    """Write a bundle into ``folder/release`` and return its path; standard errors are those of BLUP."""
     terms = terms or make_terms()
+    if "standard_errors" in changed:
+        content = {"method": "blup", "fit": FIT | {"heritability": 0.5}} | dict(content)
     scores = make_scores(terms=terms, **changed)
     statement = make_statement(folder, terms, **dict(content))
     write_bundle(folder / "release", scores=scores, statement=statement, provenance=PROVENANCE, sums=sums)

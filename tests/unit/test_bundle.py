@@ -9,6 +9,8 @@ import pandas as pd
 import pytest
 
 from dpgrs.errors import DpgrsError, UsageError
+from dpgrs.io.tables.phenotypes import scales_digest
+from dpgrs.privacy.statement.content import PublicInput
 from dpgrs.privacy.statement.statement import validate
 from dpgrs.release.bundle import remove_bundle, write_bundle
 from dpgrs.release.verify import verify_release
@@ -19,6 +21,7 @@ from release_data import (
     PROVENANCE,
     SITES,
     make_bundle,
+    make_content,
     make_events,
     make_scores,
     make_statement,
@@ -83,7 +86,10 @@ def test_write_bundle__constants_of_outcomes(tmp_path):
     scales = pd.DataFrame(
         {"centre": 170.25, "scale": 10.0, "is_binary": False, "origin": "a survey"}, index=index
     )
-    statement = make_statement(tmp_path)
+    of_table = PublicInput("centre and scale of the outcomes", scales_digest(scales), "a survey")
+    inputs = (*make_content(tmp_path).public_inputs, of_table)
+    (tmp_path / "study").mkdir()
+    statement = make_statement(tmp_path / "study", public_inputs=inputs)
     written = write_bundle(
         folder, scores=make_scores(), statement=statement, provenance=PROVENANCE, scales=scales
     )

@@ -1,6 +1,7 @@
 """The draws that a statement must list, held against what each method of a release draws."""
 
 import json
+from dataclasses import replace
 from itertools import product
 
 import pytest
@@ -17,12 +18,9 @@ from dpgrs.privacy.statement.content import Total
 from dpgrs.release.claim_check import claim_problems
 from dpgrs.release.draw_check import (
     BY_METHOD,
-    ON_PUBLIC_LD,
+    KNOWN,
     ON_TURNED_ROWS,
-    PUBLIC_LD,
     draw_problems,
-    effects_problems,
-    ld_problems,
 )
 from dpgrs.release.verify import verify_release
 from forged_releases import STATEMENT, edit_statement, seal
@@ -85,8 +83,7 @@ def test_by_method__has_every_method_of_a_release():
     assert BY_METHOD.keys() == set(RELEASED)
 
 
-def test_methods__of_public_genotypes_and_of_turned_rows_are_those_of_the_registry():
-    assert set(ON_PUBLIC_LD) == {name for name in RELEASED if METHODS[name].takes_ld}
+def test_methods__of_turned_rows_are_those_of_the_registry():
     turning = {name for name in RELEASED if "private_steered_statistics" in METHODS[name].audited}
     assert set(ON_TURNED_ROWS) == turning
 
@@ -210,50 +207,6 @@ def test_verify_release__choices_without_sums_of_their_own(tmp_path):
         verify_release(folder)
 
 
-def test_ld_problems__public_genotypes_are_named_where_they_stand_for_a_draw():
-    def found(method, stated, **fit):
-        inputs = [{"name": "site list", "value": "x"}]
-        inputs += [{"name": PUBLIC_LD, "value": value} for value in stated]
-        return ld_problems({"method": method, "public_inputs": inputs, "fit": {"lambda": 0.2} | fit})
-
-    one, other = "a" * 64, "b" * 64
-    assert found("blup", []) == found("blup-ld", [one], ld=one) == []
-    for forged in (
-        found("blup-ld", []),
-        found("blup-ld", [], ld=one),
-        found("blup-ld", [one]),
-        found("blup-ld", [other], ld=one),
-        found("blup-ld", [one, one], ld=one),
-        found("blup-ld", ["none"], ld="none"),
-        found("blup", [one], ld=one),
-        found("blup-hedged", []),
-    ):
-        assert len(forged) == 1
-
-
-def test_effects_problems__files_are_those_of_the_fit():
-    def found(stated, **fit):
-        inputs = [{"name": "site list", "value": "x"}]
-        inputs += [{"name": f"effects of {name}", "value": value} for name, value in stated]
-        return effects_problems({"public_inputs": inputs, "fit": {"lambda": 0.2} | fit})
-
-    one, other = "a" * 64, "b" * 64
-    both = {"effects": [one, other], "effect_names": ["height.txt", "all.txt"]}
-    assert found([]) == found([("height.txt", one), ("all.txt", other)], **both) == []
-    for forged in (
-        found([], **both),
-        found([("height.txt", one)]),
-        found([("height.txt", one)], **both),
-        found([("height.txt", other), ("all.txt", one)], **both),
-        found([("all.txt", other), ("height.txt", one)], **both),
-        found([("height.txt", one), ("all.txt", other), ("more.txt", one)], **both),
-        found([("height.txt", one)], effects=[one]),
-        found([("height.txt", one)], effect_names=["height.txt"]),
-        found([("height.txt", one)], effects=[one, other], effect_names=["height.txt"]),
-    ):
-        assert forged == ["the public inputs and the fit must name the same public effects"]
-
-
 def test_verify_release__finds_effects_that_no_input_names(tmp_path):
     folder = make_bundle(tmp_path)
     verify_release(folder)
@@ -263,15 +216,26 @@ def test_verify_release__finds_effects_that_no_input_names(tmp_path):
     }
     edit_statement(folder, ["fit"], fit)
     seal(folder)
-    with pytest.raises(DpgrsError, match="must name the same public effects"):
+    with pytest.raises(DpgrsError, match="the fit must have the same effects of"):
         verify_release(folder)
 
 
-@pytest.mark.parametrize("entries", [1, 23, 25, 240])
-def test_verify_release__finds_products_of_more_or_fewer_outcomes(tmp_path, entries):
-    folder = make_bundle(tmp_path)
+@pytest.mark.parametrize(
+    ("place", "entries", "line"),
+    [
+        *((2, entries, "cross product must be 24 numbers, of 3 outcomes") for entries in (1, 23, 25, 240)),
+        (0, 2, "count must be 1 numbers, of all rows"),
+        (3, 2, "outcome counts must be 3 numbers, of 3 outcomes"),
+        (3, 4, "outcome counts must be 3 numbers, of 3 outcomes"),
+    ],
+)
+def test_verify_release__finds_draws_of_more_or_fewer_numbers(tmp_path, place, entries, line):
+    count, *others = make_events(make_terms())
+    drawn = [(event, None) for event in (count, *others, replace(count, statistic=KNOWN, entries=3))]
+    content = {"drawn": drawn, "missing_outcomes": "counted", "per_outcome": Total(2.0, 1e-6)}
+    folder = make_bundle(tmp_path, terms=make_terms(epsilon=2.0), content=content)
     verify_release(folder)
-    edit_statement(folder, ["mechanisms", -1, "entries"], entries)
+    edit_statement(folder, ["mechanisms", place, "entries"], entries)
     seal(folder)
-    with pytest.raises(DpgrsError, match=f"must be 24 numbers, of 3 outcomes, got {entries}"):
+    with pytest.raises(DpgrsError, match=f"the {line}, got {entries}"):
         verify_release(folder)

@@ -9,13 +9,13 @@ import pandas as pd
 import pytest
 
 from dpgrs.errors import DpgrsError
-from dpgrs.io.trials import Outcomes, Statistics, load_labelled
+from dpgrs.io.trials import Outcomes, Statistics, load_labelled, save_labelled
 from dpgrs.linalg.clipped_statistics import GENOTYPE_STEP, frequency_rows, tight_row_norm
 from dpgrs.linalg.public_ld import public_ld
 from dpgrs.methods.blup_ld import mismatch_in_words
 from dpgrs.planning.plan import plan_study
 from dpgrs.privacy.ledger.ledger import Ledger
-from dpgrs.release.draw_check import PUBLIC_LD
+from dpgrs.release.input_check import PUBLIC_LD
 from dpgrs.release.verify import verify_release
 from dpgrs.steps import compute_statistics as statistics_step
 from dpgrs.steps import measure_ld as step
@@ -190,6 +190,17 @@ def test_fit_weights__raise_on_other_public_genotypes_than_steered(study, monkey
         fit(study, other)
 
 
+def test_write_release__raise_on_other_public_genotypes_than_charged_for(study, monkeypatch):
+    """The file of what was drawn, and the fit by it, name others than the ledger."""
+    other, _ = ld_file(study.root / "other.npz", monkeypatch, seed=2)
+    drawn = study.root / "noisy.npz"
+    ((label, arrays),) = load_labelled(drawn)
+    save_labelled(drawn, [(label | ld_identity(other), arrays)])
+    fit(study, other)
+    with pytest.raises(DpgrsError, match="outcomes were released for another ld than the study's"):
+        bundle(study, other)
+
+
 def test_verify_release__finds_other_public_genotypes_or_none(study):
     measure(study, study.ld)
     bundle(study, study.ld)
@@ -199,7 +210,7 @@ def test_verify_release__finds_other_public_genotypes_or_none(study):
     for forged in ([inputs[place] | {"value": "b" * 64}], []):
         edit_statement(folder, ["public_inputs"], inputs[:place] + forged + inputs[place + 1 :])
         seal(folder)
-        with pytest.raises(DpgrsError, match="must name the same public genotypes"):
+        with pytest.raises(DpgrsError, match="must have the same genotypes whose linkage"):
             verify_release(folder)
 
 

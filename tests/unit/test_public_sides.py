@@ -131,7 +131,7 @@ def forged(statement, path, value):
 
 FORGERIES = [
     (("guarantee", "neighbours"), "add-remove", "neighbours must be replace-one under "),
-    (("not_protected",), ["Relatives."], "the not_protected must hold "),
+    (("not_protected",), ["Relatives."], "the not_protected must be, word for word"),
     (("public_inputs",), [], "each file by its SHA-256"),
     (("public_inputs", -1, "value"), "many files", "each file by its SHA-256"),
     (("guarantee", "protection"), "full", "the public inputs must not hold public "),

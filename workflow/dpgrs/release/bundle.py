@@ -87,7 +87,8 @@ def write_bundle(
                 folder / ACCURACY_SUMS, table_text(_plain_table(scores.outcomes, SUM_COLUMNS, sums.T))
             )
         if scales is not None:
-            _write_text(folder / SCALES, table_text(scales.reset_index()))
+            exact = {name: scales[name].map(format_weight) for name in ("centre", "scale")}
+            _write_text(folder / SCALES, table_text(scales.assign(**exact).reset_index()))
         if covariates is not None:
             _write_text(folder / COVARIATES, table_text(covariates))
         if loadings is not None:

@@ -5,6 +5,7 @@ from fractions import Fraction
 from dpgrs import __version__
 from dpgrs.genotypes.dosages import DOSAGE_STEP
 from dpgrs.io.tables.outcome_loadings import read_outcome_loadings
+from dpgrs.io.tables.phenotypes import scales_digest
 from dpgrs.methods.blup_hedged import share_in_words
 from dpgrs.methods.blup_ld import mismatch_in_words
 from dpgrs.methods.boosted_adassp import CLIP, ROUNDS
@@ -35,6 +36,7 @@ from dpgrs.study.identity import public_identity
 from dpgrs.study.method_choice import choice_in_words
 from dpgrs.study.people_terms import terms_of
 from dpgrs.study.provenance import provenance
+from dpgrs.study.table_settings import outcome_constants
 from dpgrs.types import Coding, Metrics, Missing, Neighbours, Penalty, Protection, Rows, Unit
 
 CLAIM_DIGITS = 6
@@ -266,7 +268,8 @@ def _public_inputs(settings, digest, label, fit):
     yield PublicInput("seed", str(settings["seed"]), "simulation, thinning and split alone")
     yield PublicInput("outcome names", str(label["n_outcomes"]), "given by the curator")
     if settings["outcomes"]["scales"]:
-        digest = public_identity(settings)["outcomes"]["scales"]
+        # Of this study's outcomes, as the bundle has them.
+        digest = scales_digest(outcome_constants(settings["outcomes"], label["outcomes"]))
         yield PublicInput("centre and scale of the outcomes", digest, f"a table of the curator, {SCALES}")
     if settings["outcomes"]["prevalence"]:
         prevalence = f"{settings['outcomes']['prevalence']:g}"

@@ -1,14 +1,12 @@
-"""Check that a privacy statement lists every draw, and all public genotypes and effects of its fit."""
+"""Check that a privacy statement lists every draw."""
 
-import re
 from collections import Counter
 from enum import StrEnum
 from importlib.metadata import entry_points
 from typing import NamedTuple
 
-from dpgrs.methods.registry import METHODS
 from dpgrs.privacy.statement.boosting_rounds import without_round
-from dpgrs.types import Missing, Penalty
+from dpgrs.types import Missing
 
 GAUSSIAN, CHOICE, SUBSET = "gaussian", "choice", "subset"
 
@@ -67,10 +65,6 @@ BY_METHOD = {
 }
 # Those that turn rows before they sum them, whose audits do so, too.
 ON_TURNED_ROWS = ("blup-steered", "blup-ld")
-# Those that take a public input: which.
-ON_PUBLIC_LD = ("blup-ld", "blup-hedged")
-PUBLIC_LD = "genotypes whose linkage disequilibrium the fit takes"
-OF_EFFECTS = "effects of "  # and the name of a file
 # Of methods of other packages, which say so themselves.
 BY_METHOD |= {point.name: point.load() for point in entry_points(group="dpgrs.draws")}
 ACCURACY = Draws("accuracy", Scope.BUDGET)
@@ -95,71 +89,6 @@ def draw_problems(statement):
     if not missing:
         return []
     return [f"the mechanisms must hold all that {method} draws, but lack {'; '.join(missing)}"]
-
-
-def ld_problems(statement):
-    """Check that a statement names the public genotypes of a fit that takes them, and of no other.
-
-    Parameters
-    ----------
-    statement : dict that fits the schema.
-
-    Returns
-    -------
-    list of str, what is wrong: one line at most.
-    """
-    stated = [one["value"] for one in statement["public_inputs"] if one["name"] == PUBLIC_LD]
-    of_fit = [value for name, value in statement["fit"].items() if name == "ld"]
-    is_right = stated == of_fit and len(of_fit) == (statement["method"] in ON_PUBLIC_LD)
-    if is_right and all(re.fullmatch("[0-9a-f]{64}", str(value)) for value in of_fit):
-        return []
-    known = ", ".join(ON_PUBLIC_LD)
-    return [f"the public inputs and the fit must name the same public genotypes, of {known} alone"]
-
-
-def setting_problems(statement):
-    """Check that a statement names the public settings of its fit, and no others.
-
-    Parameters
-    ----------
-    statement : dict that fits the schema.
-
-    Returns
-    -------
-    list of str, what is wrong: one line a setting.
-    """
-    fit, method = statement["fit"], METHODS.get(statement["method"])
-    reads_lambda = method is not None and "lambda" in method.reads
-    wanted = {
-        "lambda": fit.get("lambda") if reads_lambda and fit.get("lambda_from") == Penalty.FIXED else None,
-        "heritability": fit.get("heritability"),
-    }
-    return [
-        f"the public inputs and the fit must name the same {name}"
-        for name, value in wanted.items()
-        if [one["value"] for one in statement["public_inputs"] if one["name"] == name]
-        != ([] if value is None else [f"{value:g}"])
-    ]
-
-
-def effects_problems(statement):
-    """Check that a statement names the public effects of its fit, and no others.
-
-    Parameters
-    ----------
-    statement : dict that fits the schema.
-
-    Returns
-    -------
-    list of str, what is wrong: one line at most.
-    """
-    inputs = [(one["name"], one["value"]) for one in statement["public_inputs"]]
-    stated = [(name, value) for name, value in inputs if name.startswith(OF_EFFECTS)]
-    names, digests = (statement["fit"].get(key, []) for key in ("effect_names", "effects"))
-    of_fit = list(zip((OF_EFFECTS + name for name in names), digests, strict=False))
-    if stated == of_fit and len(names) == len(digests):
-        return []
-    return ["the public inputs and the fit must name the same public effects"]
 
 
 def _lacking(statement, draws):

@@ -10,7 +10,7 @@ from collections import Counter
 import numpy as np
 
 from dpgrs.release.covariate_check import FILE as COVARIATES
-from dpgrs.release.draw_check import ACCURACY, BY_METHOD, GRAM, Scope
+from dpgrs.release.draw_check import ACCURACY, BY_METHOD, COUNT, GRAM, KNOWN, Scope
 from dpgrs.release.folder_check import read_text
 from dpgrs.release.scoring_check import read_scoring_file
 from dpgrs.types import Rows
@@ -66,7 +66,7 @@ def entry_problems(statement, files):
 
 
 def _size_problems(statement, files, *, n_drawn):
-    """Check of how many numbers X'X, X'Y and accuracy are, X'Y of so many outcomes or components."""
+    """Check of how many numbers draws are, X'Y and counts of outcomes of so many outcomes or components."""
     n_columns, n_outcomes = statement["data_domain"]["n_variants"], len(statement["data_domain"]["outcomes"])
     if COVARIATES in files:
         _, *lines = csv.reader(read_text(files[COVARIATES]).splitlines(), delimiter="\t")
@@ -74,8 +74,12 @@ def _size_problems(statement, files, *, n_drawn):
     # The upper triangle with the intercept, whose square is public; of alleles in two codes all squares are.
     is_coded = any(one["name"] == ROW_NORM for one in statement["public_inputs"])
     has_squares = is_coded or statement["guarantee"]["rows"] == Rows.PEOPLE
+    each = f"of {n_drawn} {KINDS[FILE in files]}"
     wanted = {
-        (CROSS, Scope.BUDGET): (n_drawn * n_columns, f"of {n_drawn} {KINDS[FILE in files]}"),
+        (COUNT.statistic, Scope.ALL): (1, "of all rows"),
+        (KNOWN, Scope.BUDGET): (n_drawn, each),
+        (KNOWN, Scope.EACH): (n_outcomes, each),
+        (CROSS, Scope.BUDGET): (n_drawn * n_columns, each),
         (GRAM.statistic, Scope.ALL): (n_columns * (n_columns + (3 if has_squares else 1)) // 2, "a triangle"),
         (ACCURACY.statistic, ACCURACY.scope): (SUMS_OF_ACCURACY * n_outcomes, f"of {n_outcomes} outcomes"),
     }

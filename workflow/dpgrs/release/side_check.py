@@ -3,10 +3,25 @@
 import re
 
 from dpgrs.methods.registry import METHODS
-from dpgrs.privacy.statement.content import NOT_PROTECTED_UNDER, PUBLIC_SIDE
+from dpgrs.privacy.statement.content import (
+    NOT_PROTECTED,
+    NOT_PROTECTED_UNDER,
+    PUBLIC_SIDE,
+    RANDOMNESS,
+    RELEASE_TYPE,
+    SUBGROUPS,
+    TRUST_MODEL,
+)
 from dpgrs.types import Neighbours, Protection
 
 PROTECTED = re.compile(r"-differential privacy of the (.+?): for any two data sets in which (.+?), and any")
+# What every release says, whatever it is of.
+FIXED = {
+    "randomness": RANDOMNESS,
+    "trust_model": TRUST_MODEL,
+    "release_type": RELEASE_TYPE,
+    "subgroups": SUBGROUPS,
+}
 # What has no noise where one side is public, since it hangs on that side alone.
 NEVER_DRAWN = {
     Protection.FEATURE: ("outcome counts", "count"),
@@ -35,10 +50,11 @@ def side_problems(statement):
         )
     if protection != Protection.FULL and neighbours != Neighbours.REPLACE_ONE:
         problems.append(f"neighbours must be replace-one under {protection} protection, got {neighbours}")
+    fixed = FIXED | {"not_protected": [*NOT_PROTECTED_UNDER[protection], *NOT_PROTECTED]}
     problems += [
-        f"the not_protected must hold `{line}`"
-        for line in NOT_PROTECTED_UNDER[protection]
-        if line not in statement["not_protected"]
+        f"the {section} must be, word for word, that of every release under {protection} protection"
+        for section, said in fixed.items()
+        if statement[section] != said
     ]
     drawn = {part["statistic"] for part in statement["mechanisms"]}
     return problems + [

@@ -16,7 +16,7 @@ from dpgrs.privacy.statement.text import plain_language
 from dpgrs.release.claim_check import claim_problems
 from dpgrs.release.covariate_check import FILE as COVARIATES
 from dpgrs.release.covariate_check import covariate_problems
-from dpgrs.release.draw_check import draw_problems, effects_problems, ld_problems, setting_problems
+from dpgrs.release.draw_check import draw_problems
 from dpgrs.release.entry_check import FILE as LOADINGS
 from dpgrs.release.entry_check import entry_problems
 from dpgrs.release.folder_check import (
@@ -27,6 +27,7 @@ from dpgrs.release.folder_check import (
     read_digests,
     read_text,
 )
+from dpgrs.release.input_check import SCALES, input_problems, scale_problems
 from dpgrs.release.prediction_check import CONSTANTS, accuracy_problems, read_constants, read_sums
 from dpgrs.release.prediction_check import SUMS as ACCURACY_SUMS
 from dpgrs.release.reference_check import score_people, sum_problems
@@ -44,7 +45,7 @@ FIXED_FILES = {
     CONSTANTS,
     SUMS,
 }
-TABLES = {ACCURACY_SUMS, "outcome_scales.tsv", "covariate_weights.tsv", "pca_loadings.tsv", LOADINGS}
+TABLES = {ACCURACY_SUMS, SCALES, "covariate_weights.tsv", "pca_loadings.tsv", LOADINGS}
 PROVENANCE_KEYS = {"dpgrs", "commit", "code_digest", "python", "libraries", "settings_digest"}
 # An absolute path of Unix or Windows, a home folder, a file address; not a web address or a fraction.
 TRACE = re.compile(r"(?<![\w:/.])~?/[\w.+-]+/[\w.+-]+|\b[A-Za-z]:\\+\w|\bfile://|(?<!\w)~/\w")
@@ -96,11 +97,11 @@ def verify_release(directory, *, reference=None):
     ]
     if statement is not None:
         problems += _name_problems(statement)
-        problems += claim_problems(statement) + draw_problems(statement) + ld_problems(statement)
-        problems += effects_problems(statement) + setting_problems(statement) + side_problems(statement)
+        problems += claim_problems(statement) + draw_problems(statement)
+        problems += input_problems(statement) + side_problems(statement)
         problems += _choice_problems(statement)
         problems += _provenance_problems(statement, files)
-        problems += covariate_problems(statement, files)
+        problems += covariate_problems(statement, files) + scale_problems(statement, files)
         constants, faults = read_constants(statement, files)
         problems += faults + accuracy_problems(statement, files, constants)
         for number, score in enumerate(statement["scores"]):

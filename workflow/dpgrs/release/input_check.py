@@ -1,0 +1,157 @@
+"""Check what a privacy statement takes as public, and what hangs on it: what is said twice must agree."""
+
+import csv
+import hashlib
+import json
+import math
+import re
+from itertools import zip_longest
+
+from dpgrs.methods.registry import METHODS
+from dpgrs.privacy.statement.content import NOT_RELEASED
+from dpgrs.privacy.statement.statement import REQUIRED_INPUTS
+from dpgrs.release.entry_check import ROW_NORM, STATED
+from dpgrs.release.folder_check import read_text
+from dpgrs.types import Penalty, Protection
+
+SCALES, SCALE_COLUMNS = "outcome_scales.tsv", ["outcome", "centre", "scale", "is_binary", "origin"]
+IS_BINARY = {"True": True, "False": False}
+OF_TABLE, OF_SIMULATION = "centre and scale of the outcomes", "prevalence of the outcomes"
+PUBLIC_LD = "genotypes whose linkage disequilibrium the fit takes"
+OF_EFFECTS = "effects of "  # and the name of a file
+OF_CLIPPED_ROWS = "docs/proofs/clipped_gram.md"
+# Methods that give standard errors, where these are calibrated.
+GIVING_ERRORS = ("blup", "blup-steered")
+ROWS, NUMBER = "number of rows", re.compile(r"[1-9]\d*(\.\d+)?", re.ASCII)
+# Equal to no input: a section lacks what it must have, or has what it must not.
+AMISS = [None]
+
+
+def input_problems(statement):
+    """Find public inputs that are left out, or say something else than the rest of a statement.
+
+    Parameters
+    ----------
+    statement : dict that fits the schema.
+
+    Returns
+    -------
+    list of str, what is wrong.
+    """
+    if statement["method"] not in METHODS:
+        return []  # named already
+    stated = {}
+    for one in statement["public_inputs"]:
+        is_file = one["name"].startswith(OF_EFFECTS)
+        value = (one["name"], one["value"]) if is_file else one["value"]
+        stated.setdefault(OF_EFFECTS if is_file else one["name"], []).append(value)
+    needed = [name for name in _required(statement) if len(stated.get(name, [])) != 1]
+    problems = [f"the public inputs must name the {name} once" for name in needed]
+    problems += [
+        f"the public inputs and the {section} must have the same {name.strip()}"
+        for section, twins in _twins(statement).items()
+        for name, values in twins.items()
+        if stated.get(name, []) != values
+    ]
+    needs_none = METHODS[statement["method"]].reads_rows
+    for number in stated.get(ROWS, []):
+        if needs_none != (number == NOT_RELEASED) or not (needs_none or NUMBER.fullmatch(number)):
+            problems.append(
+                f"the {ROWS} must be {NOT_RELEASED if needs_none else 'at least 1'}, got {number}"
+            )
+    rule = statement["fit"]["lambda_from"]
+    if rule not in set(Penalty):
+        problems.append(f"fit.lambda_from must be one of {', '.join(Penalty)}, got {rule}")
+    return problems + _error_problems(statement, has_loadings=STATED in stated)
+
+
+def scale_problems(statement, files):
+    """Hold the constants of outcomes in a bundle against the public input that names them.
+
+    Parameters
+    ----------
+    statement : dict that fits the schema.
+    files : dict of a file's name to its path, of the bundle.
+
+    Returns
+    -------
+    list of str, what is wrong: one line at most.
+    """
+    stated = {one["name"]: one["value"] for one in statement["public_inputs"]}
+    named = [name for name in (OF_TABLE, OF_SIMULATION) if name in stated]
+    if len(named) != (SCALES in files):
+        return [f"{SCALES} must be there if and only if one public input names it"]
+    if not named:
+        return []
+    try:
+        header, *lines = csv.reader(read_text(files[SCALES]).splitlines(), delimiter="\t")
+        constants = [
+            (outcome, [float(centre), float(scale), IS_BINARY[kind]])
+            for outcome, centre, scale, kind, _ in lines
+        ]
+        values = json.dumps(dict(constants), sort_keys=True, allow_nan=False)
+    except (ValueError, KeyError, csv.Error):
+        header = constants = []
+    if header != SCALE_COLUMNS or [name for name, _ in constants] != statement["data_domain"]["outcomes"]:
+        return [f"{SCALES} must have {', '.join(SCALE_COLUMNS)} of every outcome, in their order"]
+    held = {OF_TABLE: [hashlib.sha256(values.encode()).hexdigest()], OF_SIMULATION: _prevalences(constants)}
+    if [stated[named[0]]] == held[named[0]]:
+        return []
+    return [f"{SCALES} must hold the {named[0]} of the public inputs"]
+
+
+def _prevalences(constants):
+    """Return the prevalences of 0/1 outcomes as a statement has them, each once; of others none."""
+    found = {
+        f"{p:g}" if is_binary and 0 < p < 1 and math.isclose(scale, math.sqrt(p * (1 - p))) else None
+        for _, (p, scale, is_binary) in constants
+    }
+    return [*found]
+
+
+def _required(statement):
+    """List the public inputs that a statement must have: those of all, and what rows were clipped at."""
+    is_clipped = any(part["proof"] == OF_CLIPPED_ROWS for part in statement["mechanisms"])
+    return [*REQUIRED_INPUTS, "outcome names", *([ROW_NORM] if is_clipped else [])]
+
+
+def _twins(statement):
+    """Return what public inputs must say as a section says it, too: a dict of section, name and values."""
+    fit, domain, method = statement["fit"], statement["data_domain"], METHODS[statement["method"]]
+    is_stated = "lambda" in method.reads and fit["lambda_from"] == Penalty.FIXED
+    files = zip_longest((OF_EFFECTS + name for name in fit.get("effect_names", [])), fit.get("effects", []))
+    choices = {part["n_choices"] for part in statement["mechanisms"] if "n_choices" in part}
+    known = _where(not method.reads_rows, domain, "missing_outcomes")
+    return {
+        "data domain": {
+            "site list": [domain["site_digest"]],
+            "outcome names": [str(len(domain["outcomes"]))],
+            "whether outcomes may be missing": known,
+        },
+        "fit": {
+            "lambda": [f"{fit['lambda']:g}"] if is_stated else [],
+            "heritability": [f"{one:g}" for one in [fit["heritability"]] if one is not None],
+            PUBLIC_LD: _where(method.takes_ld, fit, "ld"),
+            OF_EFFECTS: list(files) if method.takes_effects or "effects" not in fit else AMISS,
+        },
+        "mechanisms": {"variants to choose for an outcome": [str(number) for number in sorted(choices)]},
+    }
+
+
+def _where(is_needed, section, name):
+    """Return the value of a section as a list, empty where none is needed; `AMISS` where it is amiss."""
+    if is_needed != (name in section):
+        return AMISS
+    return [section[name]] if is_needed else []
+
+
+def _error_problems(statement, *, has_loadings):
+    """Check that there are standard errors where a method gives any that are calibrated, at the most."""
+    if not any(score["standard_errors"] for score in statement["scores"]):
+        return []
+    fit, protection = statement["fit"], statement["guarantee"]["protection"]
+    of_heritability = protection == Protection.LABEL or fit["heritability"] is not None
+    is_known = of_heritability and protection != Protection.FEATURE
+    if statement["method"] in GIVING_ERRORS and is_known and "effects" not in fit and not has_loadings:
+        return []
+    return [f"the statement must name no standard errors: {statement['method']} gives none by these settings"]

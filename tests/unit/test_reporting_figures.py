@@ -7,6 +7,7 @@ import pytest
 
 from dpgrs.methods.registry import METHODS
 from dpgrs.reporting.accuracy import Accuracy
+from dpgrs.reporting.charts import Picture
 from dpgrs.reporting.figures import spread_figure
 from dpgrs.reporting.fits import Fit
 from dpgrs.reporting.outcome_figures import (
@@ -19,7 +20,7 @@ from dpgrs.reporting.outcome_figures import (
 )
 from dpgrs.reporting.pages import write_outcome_pages, write_overview
 from dpgrs.reporting.styles import fit_colors, limits, series_styles
-from dpgrs.reporting.svg import FAINT, inline_svg, styled
+from dpgrs.reporting.svg import FAINT, draw_svg, inline_svg, new_figure, save_svg, stamp, styled
 from html_pages import contents
 from report_data import make_report_data
 from svg_drawings import centre, numbers, paths, texts
@@ -217,7 +218,8 @@ def test_populations_figure__names_are_text_however_odd():
     names = ["a$b$", "<i>", "x" * 200]
 
     figure = PopulationsFigure(fits=["Ridge"], colors=["#000000"], populations=names)
-    svg = inline_svg(figure.draw(np.array([[0.1, np.nan, -9.0]])), prefix="p", label='"quoted" & <so>')
+    svg = figure.draw(np.array([[0.1, np.nan, -9.0]])).svg()
+    svg = inline_svg(svg, prefix="p", label='"quoted" & <so>')
 
     assert {"Ridge", "a$b$", "<i>", "x" * 29 + "…"} <= set(texts(svg))
     assert ET.fromstring(svg).get("aria-label") == '"quoted" & <so>'
@@ -246,7 +248,7 @@ def test_inline_svg__ids_of_two_figures_do_not_meet(data):
     accuracy = Accuracy.of(data.metrics, outcomes=data.outcomes, trials=2)
     with styled():
         figures = [
-            inline_svg(draw, prefix=name, label="")
+            inline_svg(draw_svg(draw), prefix=name, label="")
             for name, draw in (("a", spread_figure(accuracy)), ("b", TrialsFigure(accuracy).draw(0)))
         ]
 
@@ -254,3 +256,18 @@ def test_inline_svg__ids_of_two_figures_do_not_meet(data):
     assert ids[0].isdisjoint(ids[1])
     for svg, known in zip(figures, ids, strict=True):
         assert set(re.findall(r'(?:url\(#|href="#)([^")]+)', svg)) <= known
+
+
+def test_save_svg__words_in_the_corner_once(tmp_path):
+    drawings = [Picture(200, 100).svg()]
+    with styled():
+        figures = [new_figure(200, 100, left=20, right=2, top=2, bottom=20)[0] for _ in range(2)]
+        stamp(figures[1], "not & private")
+        drawings += [draw_svg(figure) for figure in figures]
+
+    for svg in drawings:
+        save_svg(svg, tmp_path / "a.svg", words="not & private")
+        (place,) = (place for words, place in texts((tmp_path / "a.svg").read_text()).items() if "&" in words)
+        assert place == pytest.approx((199, 99), abs=4)
+        save_svg(svg, tmp_path / "b.svg")
+        assert (tmp_path / "b.svg").read_text() == svg + "\n"

@@ -9,7 +9,7 @@ from dpgrs.experiments.frame import find
 from dpgrs.experiments.plans import Form
 from dpgrs.io.files import read_table, replacing, write_table
 from dpgrs.reporting.rendering import Section, write_assets, write_page
-from dpgrs.reporting.svg import save_svg, styled
+from dpgrs.reporting.svg import draw_svg, save_svg, styled
 
 
 def trial_file(folder, part, trial):
@@ -67,7 +67,7 @@ def gather(name, *, folder, terms):
     with styled():
         drawings = experiment.draw(table, settings)
         for label, drawing in drawings.items():
-            save_svg(drawing.figure, folder / "figures" / f"{label}.svg")
+            save_svg(draw_svg(drawing.figure), folder / "figures" / f"{label}.svg")
     with replacing(folder / "summary.md") as temporary:
         temporary.write_text(
             "\n".join(summary(name, experiment, numbers, verdict, reason, terms=terms)), encoding="utf-8"

@@ -38,16 +38,13 @@ class Picture:
         place = {"x": round(x, DIGITS), "y": round(y + MIDDLE * style.get("font_size", SIZE), DIGITS)}
         self._elements.append(f"<text{_attributes(place | style)}>{escape(words)}</text>")
 
-    def svg(self, words=""):
-        """Return the drawing as the text of an <svg> element, with words in its corner."""
+    def svg(self):
+        """Return the drawing as the text of an <svg> element."""
         head = {"width": f"{self.width:g}pt", "height": f"{self.height:g}pt"}
         head |= {"viewBox": f"0 0 {self.width:g} {self.height:g}", "style": "background: #fff"}
         head |= {"font_family": "sans-serif", "font_size": SIZE, "fill": INK}
-        stamp = Picture(self.width, self.height)
-        if words:
-            stamp.text(self.width - 3, self.height - 5, words, text_anchor="end", fill=MUTED, font_size=7)
-        body = "\n".join(self._elements + stamp._elements)
-        return f'<svg xmlns="http://www.w3.org/2000/svg"{_attributes(head)}>\n{body}\n</svg>'
+        start = f'<svg xmlns="http://www.w3.org/2000/svg"{_attributes(head)}>'
+        return "\n".join([start, *self._elements, "</svg>"])
 
 
 class Axes:

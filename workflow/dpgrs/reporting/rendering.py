@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 
 from dpgrs.io.files import replacing
 from dpgrs.reporting.charts import Picture
-from dpgrs.reporting.svg import inline_svg, save_svg, styled
+from dpgrs.reporting.svg import draw_svg, inline_svg, save_svg, styled
 from dpgrs.reporting.terms import (
     ACCOUNTING_NAMES,
     format_bound,
@@ -155,10 +155,11 @@ def write_page(path, template, sections, subject, *, shared, figures=None, prefi
                 continue
             drawings, drawn = context.get("figures", {}), {}
             for name, (figure, label) in drawings.items():
-                drawn[name] = Markup(inline_svg(figure, prefix=name, label=label))
+                svg = draw_svg(figure)
+                drawn[name] = Markup(inline_svg(svg, prefix=name, label=label))
                 if figures:
                     folder = figures / (section.category or section.name)
-                    save_svg(figure, folder / f"{prefix}{name}.svg", words=stamp)
+                    save_svg(svg, folder / f"{prefix}{name}.svg", words=stamp)
             known = shared | context | {"figures": drawn}
             text = _environment().get_template(section.template).render(known)
             bodies.append((section, Markup(text)))

@@ -83,12 +83,29 @@ def shortened(text, length=30):
     return text if len(text) <= length else text[: length - 1] + "…"
 
 
-def inline_svg(figure, *, prefix, label):
-    """Draw a figure as an <svg> element for a page.
+def stamp(figure, words):
+    """Print words into the corner of a matplotlib Figure, on its page, too."""
+    figure.text(0.995, 0.005, words, ha="right", va="bottom", color=MUTED, fontsize=7)
+
+
+def draw_svg(figure):
+    """Draw a Picture, or a matplotlib Figure, as the text of an <svg> element."""
+    if not isinstance(figure, Figure):
+        return figure.svg()
+    buffer = io.StringIO()
+    figure.savefig(buffer, format="svg", metadata=METADATA)
+    svg = buffer.getvalue()
+    # A hundredth of a point cannot be seen, and what lies below it may differ between machines.
+    svg = re.sub(r' d="[^"]*"', lambda path: re.sub(r"(\.\d\d)\d+", r"\1", path[0]), svg)
+    return svg[svg.index("<svg") :].strip()
+
+
+def inline_svg(svg, *, prefix, label):
+    """Fit a drawing into a page.
 
     Parameters
     ----------
-    figure : Picture, or matplotlib Figure.
+    svg : str, as `draw_svg` returns it.
     prefix : str that keeps the ids of several figures on a page apart.
     label : str, what the figure shows, for readers who do not see it.
 
@@ -96,33 +113,19 @@ def inline_svg(figure, *, prefix, label):
     -------
     str
     """
-    svg = _svg(figure)
-    if isinstance(figure, Figure):
-        svg = svg[svg.index("<svg") :]
+    if ' id="' in svg:
         svg = re.sub(r'(\bid="|url\(#|href="#)', rf"\g<1>{prefix}-", svg)
         svg = re.sub(r"font-family: [^;\"]*", "font-family: inherit", svg)
-    return svg.replace("<svg ", f'<svg role="img" aria-label="{escape(label)}" ', 1).strip()
+    return svg.replace("<svg ", f'<svg role="img" aria-label="{escape(label)}" ', 1)
 
 
-def stamp(figure, words):
-    """Print words into the corner of a matplotlib Figure; return their text."""
-    return figure.text(0.995, 0.005, words, ha="right", va="bottom", color=MUTED, fontsize=7)
-
-
-def save_svg(figure, path, *, words=""):
-    """Write a figure to an SVG file, with words in its corner that the figure itself does not keep."""
+def save_svg(svg, path, *, words=""):
+    """Write a drawing to a file, with words in its corner unless it has them."""
+    words = escape(words)
+    if words and f">{words}<" not in svg:
+        width, height = re.search(r'viewBox="0 0 (\S+) (\S+)"', svg).groups()
+        place = f'x="{float(width) - 3:g}" y="{float(height) - 3:g}" text-anchor="end"'
+        look = f"font: 7px DejaVu Sans, sans-serif; fill: {MUTED}"
+        svg = svg.removesuffix("</svg>") + f'<text {place} style="{look}">{words}</text>\n</svg>'
     with replacing(path) as temporary:
-        temporary.write_text(_svg(figure, words), encoding="utf-8")
-
-
-def _svg(figure, words=""):
-    if not isinstance(figure, Figure):
-        return figure.svg(words)
-    is_stamped = not words or words in [text.get_text() for text in figure.texts]
-    added = None if is_stamped else stamp(figure, words)
-    buffer = io.StringIO()
-    figure.savefig(buffer, format="svg", metadata=METADATA)
-    if added:
-        added.remove()
-    # A hundredth of a point cannot be seen, and what lies below it may differ between machines.
-    return re.sub(r' d="[^"]*"', lambda path: re.sub(r"(\.\d\d)\d+", r"\1", path[0]), buffer.getvalue())
+        temporary.write_text(svg + "\n", encoding="utf-8")

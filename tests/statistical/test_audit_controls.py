@@ -7,10 +7,14 @@ its mechanism. A choice without noise is always the same, and always caught.
 """
 
 import math
+from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from audit_controls import SpoiledNoise, broken, draws_that_show_halved, run_audit
+from dpgrs.errors import DpgrsError
+from dpgrs.methods import steered
 from dpgrs.privacy.audit import parts
 from dpgrs.privacy.audit.audit import ENOUGH_TO_VARY, alarm_probability
 from dpgrs.steps.audit import choose_cases
@@ -19,6 +23,10 @@ CASES = {case.name: case for case in choose_cases()}
 every_case = pytest.mark.parametrize("name", CASES)
 # Every draw of every mechanism with normal noise.
 DRAWS = [(name, number) for name, case in CASES.items() for number in range(len(case.parts))]
+STEERED = [name for name in CASES if name.startswith("private_steered_statistics")]
+# Those in which the map hangs on what is private: on an X'X of their own, on the count.
+TURNED_BY_X = [name for name in STEERED if "gram" not in CASES[name].terms]
+TURNED_BY_N = [name for name in STEERED if "add-remove" in name]
 ENOUGH, FEWER = ENOUGH_TO_VARY, 500  # draws that show normal noise that is halved, and that of a part
 
 
@@ -53,6 +61,41 @@ def test_parts__the_whole_alone_misses_a_count_without_noise():
     result = run_audit(broken(CASES[name], SpoiledNoise, math.inf, number=0), n_draws=FEWER)
     assert result.observed <= result.case.claim.value
     assert not result.is_within_claim
+
+
+@pytest.mark.parametrize(
+    ("name", "is_of_x"), [(name, True) for name in TURNED_BY_X] + [(name, False) for name in TURNED_BY_N]
+)
+def test_steered__rows_turned_by_exact_statistics_are_caught(name, is_of_x, monkeypatch):
+    """Gains and directions from the exact X'X, or the exact count, in place of the released one."""
+    honest = steered.steering_of
+
+    def run(exact, noise):
+        def peeking(gram, n, *, request, **options):
+            given = (exact.gram * request.gram_step, n) if is_of_x else (gram, exact.n_rows)
+            return honest(*given, request=request, **options)
+
+        monkeypatch.setattr(steered, "steering_of", peeking)
+        return CASES[name].run(exact, noise)
+
+    with pytest.raises(DpgrsError, match="not private"):
+        run_audit(replace(CASES[name], run=run), n_draws=parts.ENOUGH_TO_VARY)
+
+
+@pytest.mark.parametrize("entries", [np.s_[:, 0], np.s_[1, 2]], ids=["a direction", "an entry"])
+@pytest.mark.parametrize("name", STEERED)
+def test_steered__an_entry_without_noise_is_caught(name, entries, monkeypatch):
+    honest = steered.draw_outcomes
+
+    def lacking(cross, observed, *, request, **options):
+        noisy, *others = honest(cross, observed, request=request, **options)
+        noisy[entries] = (cross[:, :-1] * request.cross_step)[entries]
+        return noisy, *others
+
+    monkeypatch.setattr(steered, "draw_outcomes", lacking)
+    result = run_audit(CASES[name], n_draws=parts.ENOUGH_TO_VARY)
+    assert not result.is_within_claim
+    assert {part.name for part in result.parts if part.is_constant} == {"cross"}
 
 
 @pytest.mark.parametrize("name", [name for name, case in CASES.items() if case.parts])

@@ -1,14 +1,16 @@
 """Audit cases of steered statistics: a unit whose rows are of the largest norm after they are turned.
 
 Where rows are turned to hangs on what was drawn before. So of X'Y the audited number is how far it lies from
-one input towards the other, along the directions of that draw: 0 and 1, but for noise.
+one input towards the other, along the directions of that draw: 0 and 1, but for noise. The noise of every
+entry stands beside it, and an audit ends where the map is not the one that the released numbers give.
 """
 
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from functools import partial
 
 import numpy as np
 
+from dpgrs.errors import DpgrsError
 from dpgrs.genotypes.bits import pack
 from dpgrs.linalg.clipped_statistics import clipped_gram, frequency_rows
 from dpgrs.linalg.public_ld import PublicLd
@@ -17,7 +19,7 @@ from dpgrs.linalg.steering import SteerableRows
 from dpgrs.methods.audits.sums import DELTA, EPSILON, TERMS, request_outcomes, tight_norms
 from dpgrs.methods.blup_ld import LdRequest
 from dpgrs.methods.reusecov import noisy_entries
-from dpgrs.methods.steered import SteeredRequest, private_steered_statistics
+from dpgrs.methods.steered import SteeredRequest, private_steered_statistics, steering_of
 from dpgrs.privacy.audit.audit import HAPLOTYPE, PERSON, TWO_HAPLOTYPES, AuditCase, GaussianLoss
 from dpgrs.privacy.audit.parts import Part, log_likelihood_ratio
 from dpgrs.privacy.noise.base import data_digest
@@ -69,7 +71,9 @@ def _case(kind, neighbours, *, accounting=Accounting.GDP, **terms):
     is_replaced = neighbours == Neighbours.REPLACE_ONE
     pair = _rows_with(OUTCOMES, request), _rows_with(OTHER_OUTCOMES if is_replaced else None, request)
     moved = request.cross_claim.value
-    parts = [Part("cross", (0.0, 1.0), request.noise_sd["cross"] / moved)]
+    exact = np.zeros((2, 1 + len(OUTCOMES) * N_VARIANTS))
+    exact[1, 0] = 1.0
+    parts = [Part("cross", exact, request.noise_sd["cross"] / moved)]
     if request.has_private_gram:
         both = [_entries(one.gram * request.gram_step, request) for one in pair]
         parts.insert(0, Part("gram", both, request.noise_sd["gram"]))
@@ -103,18 +107,28 @@ def _run(exact, noise, *, audited, pair, request):
     options = {"request": request, "noise": noise, "ld": ld, "digest": data_digest(rows.genotypes)}
     gram = exact.gram if request.has_gram else None
     drawn = private_steered_statistics(gram, rows, exact.n_rows, **options)
-    used = slice(len(drawn.steering.places))
-    first, second = (one.rows.sums(drawn.steering)[:, used] * request.cross_step for one in pair)
+    _require_released_map(drawn, request, ld)
+    sums = {id(one): one.rows.sums(drawn.steering)[:, :-1] * request.cross_step for one in pair}
+    first, second = sums.values()
     towards = second - first
     squares = np.vdot(towards, towards)
-    found = {
-        # A draw that shows no direction, as a rehearsal, has an S that tells nothing: it lies midway.
-        "cross": np.vdot(drawn.cross[:, used] - first, towards) / squares if squares else 0.5,
-        "count": drawn.n,
-    }
+    # A draw that shows no direction, as a rehearsal, has an S that tells nothing: it lies midway.
+    along = np.vdot(drawn.cross - first, towards) / squares if squares else 0.5
+    found = {"cross": np.append(along, drawn.cross - sums[id(exact)]), "count": drawn.n}
     if request.has_private_gram:
         found["gram"] = _entries(drawn.gram, request)
     return [found[name] for name in audited]
+
+
+def _require_released_map(drawn, request, ld):
+    """Fail unless rows were turned by what is public or released alone."""
+    known = steering_of(drawn.gram, drawn.n, request=request, ld=ld)
+    pairs = zip(astuple(known), astuple(drawn.steering), strict=True)
+    if not all(np.array_equal(one, other) for one, other in pairs):
+        raise DpgrsError(
+            "Rows must be turned by the map that the released numbers give, and were by another: "
+            "private_steered_statistics is not private. Release nothing with it, and report this."
+        )
 
 
 def _entries(gram, request):

@@ -27,6 +27,8 @@ GRID = [
 SCREENED = [(method, "full", "add-remove", "haplotype", "gdp") for method in ("k-blup", "k-tukey")]
 EXACT = [("gram", ""), ("statistics", ""), ("weights", "ols")]
 NOISY = [("gram", ""), ("statistics", ""), ("weights", "reusecov-gauss")]
+# Options of a study of one design, trial and epsilon, for pages whose figures do not matter.
+ONE_DESIGN = {"n_outcomes": 3, "outcome_counts": (3,), "trials": 1, "epsilons": (1.0,)}
 TERM_COLUMNS = ("method", "protection", "neighbours", "unit", "accounting")
 
 

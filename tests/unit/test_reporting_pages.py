@@ -13,7 +13,7 @@ from dpgrs.reporting.pages import write_outcome_pages, write_overview
 from dpgrs.reporting.rendering import Chunk, chunks
 from dpgrs.steps import render_report as report_step
 from html_pages import Page, contents
-from report_data import GRID, NASTY_NAME, POPULATIONS, make_report_data
+from report_data import GRID, NASTY_NAME, ONE_DESIGN, POPULATIONS, make_report_data
 
 BANNER = "benchmark: not private"
 
@@ -45,13 +45,13 @@ def test_overview__people_who_were_left_out(tmp_path):
     words = report_step._left_out(tmp_path / "people.json")
     assert words == "1,594 of 2,504: 50 on the list to remove, 1,544 without consent"
     assert report_step._left_out(None) is None
-    write_overview(make_report_data(n_outcomes=1, left_out=words), tmp_path / "report")
+    write_overview(make_report_data(**ONE_DESIGN, left_out=words), tmp_path / "report")
     assert words in Page(tmp_path / "report" / "index.html").text
 
 
 def test_overview__people_with_outcomes(tmp_path):
     words = "18 of 300 people with genotypes are in the table of <outcomes>."
-    write_overview(make_report_data(n_outcomes=1, people_counts=(words,)), tmp_path / "report")
+    write_overview(make_report_data(**ONE_DESIGN, people_counts=(words,)), tmp_path / "report")
     assert words in Page(tmp_path / "report" / "index.html").text
 
 
@@ -294,7 +294,7 @@ def test_pages__a_grid_of_methods_and_protections(tmp_path):
     ],
 )
 def test_overview__settings_that_matter_to_its_methods(tmp_path, options, present, absent):
-    write_overview(make_report_data(n_outcomes=3, **options), tmp_path)
+    write_overview(make_report_data(**ONE_DESIGN | options), tmp_path)
 
     text = " ".join(Page(tmp_path / "index.html").text.split())
     assert [words for words in present if words not in text] == []

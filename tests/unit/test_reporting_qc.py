@@ -12,7 +12,7 @@ from dpgrs.reporting.pages import write_overview
 from dpgrs.reporting.qc import COLUMNS, call_rows, filter_words, shown_columns
 from dpgrs.study.settings import resolve
 from html_pages import Page
-from report_data import NASTY_NAME, make_report_data
+from report_data import NASTY_NAME, ONE_DESIGN, make_report_data
 
 PANEL = resolve({})["panel"]
 COUNTS = pd.DataFrame({"chromosome": ["1", "all"], **{name: [0, 0] for name in list(COLUMNS)[1:]}}).assign(
@@ -44,7 +44,7 @@ def make_summary(names=("AFR", NASTY_NAME), n_people=30):
 
 
 def page_of(directory, **changes):
-    data = make_report_data(n_outcomes=2)
+    data = make_report_data(**ONE_DESIGN)
     write_overview(replace(data, quality=Quality(COUNTS, make_summary(**changes), PANEL)), directory)
     return Page(directory / "genotypes.html")
 
@@ -52,7 +52,7 @@ def page_of(directory, **changes):
 def test_overview__links_the_page_where_there_is_one(tmp_path):
     page_of(tmp_path / "with")
     assert "genotypes.html" in Page(tmp_path / "with" / "index.html").values("href")
-    write_overview(make_report_data(n_outcomes=2), tmp_path / "without")
+    write_overview(make_report_data(**ONE_DESIGN), tmp_path / "without")
     assert "genotypes.html" not in Page(tmp_path / "without" / "index.html").values("href")
     assert not (tmp_path / "without" / "genotypes.html").exists()
 
@@ -75,7 +75,7 @@ def test_page__shows_counts_populations_and_the_stamp(tmp_path):
 
 
 def test_page__says_what_half_calls_of_people_are(tmp_path):
-    data = make_report_data(n_outcomes=2)
+    data = make_report_data(**ONE_DESIGN)
     for name, share in (("none", 0.0), ("some", 0.01)):
         quality = Quality(COUNTS.assign(half_calls=share), make_summary(), PANEL)
         write_overview(replace(data, quality=quality), tmp_path / name)
@@ -85,7 +85,7 @@ def test_page__says_what_half_calls_of_people_are(tmp_path):
 
 
 def test_page__without_populations_or_components(tmp_path):
-    data = make_report_data(n_outcomes=2)
+    data = make_report_data(**ONE_DESIGN)
     summary = replace(make_summary(()), explained=np.full(2, np.nan), components=np.full((30, 2), np.nan))
     write_overview(replace(data, quality=Quality(COUNTS, summary, PANEL)), tmp_path)
     ids = Page(tmp_path / "genotypes.html").values("id")

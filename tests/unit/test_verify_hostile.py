@@ -13,8 +13,10 @@ import numpy as np
 import pytest
 
 from dpgrs.errors import DpgrsError
+from dpgrs.privacy.statement.text import plain_language
 from dpgrs.release import folder_check, verify
 from dpgrs.release.folder_check import LARGEST_RATIO, unzip
+from dpgrs.release.registry import to_registry_yaml
 from dpgrs.release.scoring_check import LONGEST_HEADER
 from dpgrs.release.verify import verify_release
 from forged_releases import STATEMENT, edit, edit_statement, seal
@@ -253,3 +255,49 @@ def test_verify_release__any_damage_is_a_finding(release, seed):
         path.write_bytes(gzip.compress(damaged, mtime=0) if name.endswith(".gz") else damaged)
         assert findings(release)
         path.write_bytes(data)
+
+
+def forge_words(folder, keys, value):
+    """Say something else in a statement and in the texts made from it."""
+    edit_statement(folder, keys, value)
+    statement = json.loads((folder / STATEMENT).read_text())
+    (folder / "privacy_statement.txt").write_text(plain_language(statement))
+    (folder / "registry.yaml").write_text(to_registry_yaml(statement))
+    seal(folder)
+
+
+@pytest.mark.parametrize(
+    ("section", "name"),
+    [
+        ("guarantee", "definition"),
+        ("guarantee", "contribution"),
+        ("guarantee", "plain_language"),
+        ("composition", "theorem"),
+    ],
+)
+def test_verify_release__finds_what_is_added_to_the_words_of_a_promise(release, section, name):
+    statement = json.loads((release / STATEMENT).read_text())
+    forge_words(release, [section, name], statement[section][name] + " Or less.")
+    (line,) = findings(release)
+    assert line.startswith(f"the {name} must be what the terms and draws say, word for word")
+
+
+def test_verify_release__finds_what_is_added_to_the_assumptions(release):
+    first, *others = json.loads((release / STATEMENT).read_text())["assumptions"]
+    for forged in ([first + " Or not.", *others], [first, *others, "Nobody looks."]):
+        forge_words(release, ["assumptions"], forged)
+        (line,) = findings(release)
+        assert line.startswith("the assumptions must be what the terms and draws say, word for word")
+
+
+def test_verify_release__finds_what_is_added_to_what_all_releases_say(release):
+    statement = json.loads((release / STATEMENT).read_text())
+    for name in ("randomness", "trust_model", "release_type", "subgroups"):
+        forge_words(release, [name], statement[name] + " Or not.")
+        (line,) = findings(release)
+        assert line == f"the {name} must be, word for word, that of every release under full protection"
+        edit_statement(release, [name], statement[name])
+    *some, _ = statement["not_protected"]
+    forge_words(release, ["not_protected"], some)
+    (line,) = findings(release)
+    assert line.startswith("the not_protected must be, word for word, that of")

@@ -11,7 +11,8 @@ from pathlib import Path
 
 from dpgrs import __version__
 from dpgrs.errors import DpgrsError, UsageError, shown
-from dpgrs.privacy.statement.statement import problems_of
+from dpgrs.privacy.statement.content import COVARIATES_INPUT
+from dpgrs.privacy.statement.statement import problems_of, words_of
 from dpgrs.privacy.statement.text import plain_language
 from dpgrs.release.claim_check import claim_problems
 from dpgrs.release.covariate_check import FILE as COVARIATES
@@ -34,7 +35,7 @@ from dpgrs.release.reference_check import score_people, sum_problems
 from dpgrs.release.registry import to_registry_yaml
 from dpgrs.release.scoring_check import read_scoring_file, read_standard_errors
 from dpgrs.release.side_check import side_problems
-from dpgrs.types import Metrics
+from dpgrs.types import Metrics, Protection
 
 STATEMENT = "privacy_statement.json"
 FIXED_FILES = {
@@ -283,14 +284,23 @@ def _provenance_problems(statement, files):
 
 
 def _word_problems(statement, files):
-    """Check that the texts for people and for the registry are those of the statement, word for word."""
+    """Check that what follows in words from a statement's terms and draws is so, word for word."""
     version = statement["software"]["version"]
     other = "" if version == __version__ else f"; this is dpgrs {__version__}: take {version}"
-    return [
-        f"{name} must be what {STATEMENT} says, word for word as dpgrs {version} has it{other}"
+    guarantee = statement["guarantee"]
+    is_of_more = any(one["name"] == COVARIATES_INPUT for one in statement["public_inputs"])
+    protected = Protection(guarantee["protection"]).of_unit(has_covariates=is_of_more)
+    stated = guarantee | statement["composition"] | {"assumptions": statement["assumptions"]}
+    words = words_of(guarantee, statement["mechanisms"], protected=protected)
+    wrong = [
+        f"the {name} must be what the terms and draws say" for name in words if stated[name] != words[name]
+    ]
+    wrong += [
+        f"{name} must be what {STATEMENT} says"
         for name, told in TOLD.items()
         if read_text(files[name]) != told(statement)
     ]
+    return [f"{line}, word for word as dpgrs {version} has it{other}" for line in wrong]
 
 
 def _score_problems(statement, score, files, *, constant):

@@ -35,7 +35,7 @@ from dpgrs.privacy.statement.content import (
     Total,
     decimal_text,
 )
-from dpgrs.privacy.statement.mechanisms import DIGITS, describe_draws
+from dpgrs.privacy.statement.mechanisms import DIGITS, GAUSSIAN, describe_draws
 from dpgrs.privacy.statement.odds import CHANCE_DIGITS, describe_profile, plain_line, with_chance
 from dpgrs.types import Metrics, Neighbours, Protection, Rows, Unit
 
@@ -117,6 +117,8 @@ def build_statement(content):
     promised = with_chance({name: terms[name] for name in ("epsilon", "delta")}, [cost])
     rows_lost = cost if content.terms.unit == Unit.PERSON else cost.for_group(2)
     person = with_chance(_person(content).as_text(), [rows_lost])
+    guarantee = terms | promised | {"person": person}
+    words = words_of(guarantee, mechanisms, protected=protected)
     statement = {
         "format": FORMAT,
         "format_version": FORMAT_VERSION,
@@ -130,13 +132,13 @@ def build_statement(content):
         | {
             "mu": text_above(Fraction(root_above(cost.mu_squared)), digits=DIGITS),
             **_pure_part(cost),
-            "definition": _definition(terms, protected),
-            "contribution": f"A person gives {ROWS_OF_A_PERSON[Rows(terms['rows'])]}.",
+            "definition": words["definition"],
+            "contribution": words["contribution"],
             "person": person,
-            "plain_language": plain_line(terms, promised, person, protected=protected),
+            "plain_language": words["plain_language"],
         },
         "profile": describe_profile(cost, terms["epsilon"]),
-        "assumptions": _assumptions(mechanisms),
+        "assumptions": words["assumptions"],
         "data_domain": {
             "genome_build": content.genome_build,
             "n_variants": int(content.n_variants),
@@ -147,7 +149,7 @@ def build_statement(content):
         "public_inputs": [asdict(public) for public in content.public_inputs],
         "mechanisms": mechanisms,
         "composition": {
-            "theorem": _theorem(cost),
+            "theorem": words["theorem"],
             "per_outcome": with_chance(content.per_outcome.as_text(), _costs_of_outcomes(mechanisms, costs)),
             "whole_study": with_chance(content.whole_study.as_text(), [cost]),
         },
@@ -167,6 +169,28 @@ def build_statement(content):
     }
     validate(statement)
     return statement
+
+
+def words_of(guarantee, mechanisms, *, protected):
+    """Say in words what follows from the terms and the draws of a release.
+
+    Parameters
+    ----------
+    guarantee : dict, the section of a statement, as far as it is numbers and terms.
+    mechanisms : list of dict, that section.
+    protected : str, from `Protection.of_unit`.
+
+    Returns
+    -------
+    dict of definition, contribution and plain_language, of that section, of the assumptions and the theorem.
+    """
+    return {
+        "definition": _definition(guarantee, protected),
+        "contribution": f"A person gives {ROWS_OF_A_PERSON[Rows(guarantee['rows'])]}.",
+        "plain_language": plain_line(guarantee, guarantee, guarantee["person"], protected=protected),
+        "assumptions": _assumptions(mechanisms),
+        "theorem": _theorem(mechanisms),
+    }
 
 
 def problems_of(statement):
@@ -229,8 +253,9 @@ def _pure_part(cost):
     return {"pure_epsilon": text_above(cost.pure_epsilon, digits=DIGITS)}
 
 
-def _theorem(cost):
-    gaussian, pure = bool(cost.mu_squared), bool(cost.pure_epsilon)
+def _theorem(mechanisms):
+    families = {part["mechanism"] for part in mechanisms}
+    gaussian, pure = GAUSSIAN in families, bool(families - {GAUSSIAN})
     said = {THEOREM: gaussian or not pure, PURE_THEOREM: pure, BOTH_THEOREM: gaussian and pure}
     return " ".join(text for text, holds in said.items() if holds)
 

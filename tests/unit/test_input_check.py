@@ -15,7 +15,7 @@ from dpgrs.privacy.statement.statement import REQUIRED_INPUTS
 from dpgrs.release.bundle import write_bundle
 from dpgrs.release.draw_check import BY_METHOD, KNOWN
 from dpgrs.release.entry_check import ROW_NORM, STATED
-from dpgrs.release.input_check import GIVING_ERRORS, PUBLIC_LD, input_problems
+from dpgrs.release.input_check import GIVING_ERRORS, OUTCOME_NORM, PUBLIC_LD, input_problems
 from dpgrs.release.verify import verify_release
 from forged_releases import STATEMENT, edit, seal
 from release_choices import make_chosen_statement
@@ -101,9 +101,22 @@ def test_input_problems__whether_outcomes_were_counted_cannot_be_left_out(stated
 
 def test_input_problems__bound_of_clipped_rows(stated):
     statement = json.loads(stated)
+    norms, lack = {ROW_NORM: ["1.25"], OUTCOME_NORM: ["2"]}, "the public inputs must name the {} once"
+    both = with_inputs(statement, norms)
+    assert input_problems(both) == []
+    for name in norms:
+        assert input_problems(with_inputs(both, {name: []})) == [lack.format(name)]
+    own = with_inputs(both, {OUTCOME_NORM: [], "lambda": []})
+    assert input_problems(own | {"method": "s-blup"}) == []
     statement["mechanisms"][1]["proof"] = "docs/proofs/clipped_gram.md"
-    assert input_problems(statement) == [f"the public inputs must name the {ROW_NORM} once"]
-    assert input_problems(with_inputs(statement, {ROW_NORM: ["1.25"]})) == []
+    assert input_problems(statement) == [lack.format(ROW_NORM)]
+
+
+def test_input_problems__public_outcomes_have_a_norm_of_their_own(stated):
+    statement = json.loads(stated)
+    statement["guarantee"]["protection"] = "feature"
+    assert input_problems(statement) == [f"the public inputs must name the {OUTCOME_NORM} once"]
+    assert input_problems(with_inputs(statement, {OUTCOME_NORM: ["2"]})) == []
 
 
 def test_input_problems__numbers_of_choices(tmp_path):
@@ -178,7 +191,7 @@ def test_input_problems__standard_errors_of_methods_that_give_them(with_errors, 
         ("full", {}, {}, True),
         ("full", {"heritability": None}, {"heritability": []}, False),
         ("label", {"heritability": None}, {"heritability": []}, True),
-        ("feature", {}, {}, False),
+        ("feature", {}, {OUTCOME_NORM: ["2"]}, False),
         ("full", {"effects": [DIGEST], "effect_names": ["x"]}, {"effects of x": [DIGEST]}, False),
         ("full", {}, {STATED: [DIGEST]}, False),
     ],

@@ -19,6 +19,7 @@ IS_BINARY = {"True": True, "False": False}
 OF_TABLE, OF_SIMULATION = "centre and scale of the outcomes", "prevalence of the outcomes"
 PUBLIC_LD = "genotypes whose linkage disequilibrium the fit takes"
 OF_EFFECTS = "effects of "  # and the name of a file
+OUTCOME_NORM = "norm of a row of outcomes"
 OF_CLIPPED_ROWS = "docs/proofs/clipped_gram.md"
 # Methods that give standard errors, where these are calibrated.
 GIVING_ERRORS = ("blup", "blup-steered")
@@ -45,7 +46,7 @@ def input_problems(statement):
         is_file = one["name"].startswith(OF_EFFECTS)
         value = (one["name"], one["value"]) if is_file else one["value"]
         stated.setdefault(OF_EFFECTS if is_file else one["name"], []).append(value)
-    needed = [name for name in _required(statement) if len(stated.get(name, [])) != 1]
+    needed = [name for name in _required(statement, stated) if len(stated.get(name, [])) != 1]
     problems = [f"the public inputs must name the {name} once" for name in needed]
     problems += [
         f"the public inputs and the {section} must have the same {name.strip()}"
@@ -109,10 +110,20 @@ def _prevalences(constants):
     return [*found]
 
 
-def _required(statement):
-    """List the public inputs that a statement must have: those of all, and what rows were clipped at."""
+def _required(statement, stated):
+    """List the public inputs that a statement must have: those of all, and norms at which rows were clipped.
+
+    Sums of all variants are of clipped genotypes and outcomes, or of neither; public outcomes have a norm of
+    their own.
+    """
+    is_feature = statement["guarantee"]["protection"] == Protection.FEATURE
+    is_of_sums = not METHODS[statement["method"]].draws_from_rows
     is_clipped = any(part["proof"] == OF_CLIPPED_ROWS for part in statement["mechanisms"])
-    return [*REQUIRED_INPUTS, "outcome names", *([ROW_NORM] if is_clipped else [])]
+    norms = {
+        ROW_NORM: is_clipped or (OUTCOME_NORM in stated and not is_feature),
+        OUTCOME_NORM: is_feature or (ROW_NORM in stated and is_of_sums),
+    }
+    return [*REQUIRED_INPUTS, "outcome names", *(name for name, is_needed in norms.items() if is_needed)]
 
 
 def _twins(statement):

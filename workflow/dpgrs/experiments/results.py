@@ -64,15 +64,15 @@ def gather(name, *, folder, terms):
     write_table(folder / "table.tsv", table)
     write_table(folder / "numbers.tsv", numbers)
     (folder / "figures").mkdir(exist_ok=True)
-    with styled():
-        drawings = experiment.draw(table, settings)
-        for label, drawing in drawings.items():
-            save_svg(draw_svg(drawing.figure), folder / "figures" / f"{label}.svg")
     with replacing(folder / "summary.md") as temporary:
         temporary.write_text(
             "\n".join(summary(name, experiment, numbers, verdict, reason, terms=terms)), encoding="utf-8"
         )
-    _write_report(name, experiment, numbers, drawings, folder, terms=terms, said=f"{verdict}: {reason}")
+    with styled():
+        drawings = experiment.draw(table, settings)
+        for label, drawing in drawings.items():
+            save_svg(draw_svg(drawing.figure), folder / "figures" / f"{label}.svg")
+        _write_report(name, experiment, numbers, drawings, folder, terms=terms, said=f"{verdict}: {reason}")
 
 
 def summary(name, experiment, numbers, verdict, reason, *, terms):

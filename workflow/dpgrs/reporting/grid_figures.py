@@ -3,8 +3,6 @@
 from typing import NamedTuple
 
 import numpy as np
-from matplotlib.lines import Line2D
-from matplotlib.ticker import NullLocator
 
 from dpgrs.reporting.fits import Fit
 from dpgrs.reporting.grid_layout import MAX_LINES, lay_out, panel_title, rows_of
@@ -146,6 +144,8 @@ def _empty_figure(layout, width, depth, *, legend):
 
 def _legend(fits, styles, layout, view):
     """Return a handle per series; if these are many, per method, protection and accounting."""
+    from matplotlib.lines import Line2D  # as in `dpgrs.reporting.svg`
+
     if len(styles) <= MAX_LINES:
         return [Line2D([], [], label=series, **style) for series, style in styles.items()]
     handles = {
@@ -308,7 +308,7 @@ def _label_axes(axes, view, scale, *, has_x):
     first = axes[0, 0]
     first.set(xscale="log", xlim=scale.ends)
     first.set_xticks([value for value, _ in kept], [label for _, label in kept])
-    first.xaxis.set_minor_locator(NullLocator())
+    first.minorticks_off()
     few_ticks(first.yaxis, 5)
     first.set_yticks([tick for tick in first.get_yticks() if scale.floor <= tick <= scale.top])
     for axis in axes[:, 0]:

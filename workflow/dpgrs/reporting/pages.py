@@ -9,6 +9,7 @@ from dpgrs.reporting.outcomes import FITS, WEIGHTS
 from dpgrs.reporting.qc import GENOTYPES
 from dpgrs.reporting.rendering import write_assets, write_outcomes, write_page
 from dpgrs.reporting.screening import CHOICES, CHOSEN
+from dpgrs.reporting.svg import styled
 
 OVERVIEW = [study_terms.RUN, overview.ACCURACY, CHOICES, overview.OUTCOMES, ATTACKS, study_terms.PRIVACY]
 OF_OUTCOME = [WEIGHTS, CHOSEN, CARRIED, FITS, study_terms.PRIVACY_OF_OUTCOME]
@@ -30,19 +31,20 @@ def write_overview(data, directory, *, figures=None):
     write_assets(directory)
     shared = _shared(data, root="")
     others = {PAGE_OF_GENOTYPES: "Genotypes"} if data.quality else {}
-    for name in others:
-        write_page(directory / name, name, GENOTYPES, data, shared=shared, figures=figures, others={})
-    write_page(
-        directory / "index.html",
-        "index.html",
-        OVERVIEW,
-        data,
-        shared=shared,
-        figures=figures,
-        others=others,
-        has_private=any(fit.is_private for fit in data.accuracy.fits),
-        has_exact=any(not fit.is_private for fit in data.accuracy.fits),
-    )
+    with styled():
+        for name in others:
+            write_page(directory / name, name, GENOTYPES, data, shared=shared, figures=figures, others={})
+        write_page(
+            directory / "index.html",
+            "index.html",
+            OVERVIEW,
+            data,
+            shared=shared,
+            figures=figures,
+            others=others,
+            has_private=any(fit.is_private for fit in data.accuracy.fits),
+            has_exact=any(not fit.is_private for fit in data.accuracy.fits),
+        )
 
 
 def write_outcome_pages(data, first, last, directory, *, figures=None):

@@ -7,11 +7,9 @@ from typing import NamedTuple
 
 import jinja2
 from markupsafe import Markup
-from matplotlib.figure import Figure
 
 from dpgrs.io.files import replacing
-from dpgrs.reporting.charts import Picture
-from dpgrs.reporting.svg import draw_svg, inline_svg, save_svg, styled
+from dpgrs.reporting.svg import draw_svg, inline_svg, save_svg
 from dpgrs.reporting.terms import (
     ACCOUNTING_NAMES,
     format_bound,
@@ -33,9 +31,9 @@ STAMP = "benchmark: not private"
 
 
 class Drawing(NamedTuple):
-    """A figure of a section, and a label for readers who do not see it."""
+    """A figure of a section, a Picture or a matplotlib Figure, and a label for readers who do not see it."""
 
-    figure: Figure | Picture
+    figure: object
     label: str
 
 
@@ -48,7 +46,7 @@ class Section(NamedTuple):
     template : str, a file of ``templates/sections``, which knows the context and what all pages share.
     context : function of the study's data that returns what is shown as a dict, its figures as a dict of name
         to `Drawing` in it, or None where there is nothing to show. On the pages of outcomes it returns such a
-        function of an outcome's index, or None. Matplotlib's figures are drawn within `styled`.
+        function of an outcome's index, or None. Pages with figures of matplotlib are written within `styled`.
     anchor : str, its id on a page; None where nothing leads to it.
     label : str, its name among the links of the page; default: the title.
     category : str, of its figures in Snakemake's report; default: the label.
@@ -148,21 +146,20 @@ def write_page(path, template, sections, subject, *, shared, figures=None, prefi
     **head : what the head knows beside this.
     """
     bodies, stamp = [], STAMP if shared["mode"] == "benchmark" else ""
-    with styled():
-        for section in sections:
-            context = section.context(subject)
-            if context is None:
-                continue
-            drawings, drawn = context.get("figures", {}), {}
-            for name, (figure, label) in drawings.items():
-                svg = draw_svg(figure)
-                drawn[name] = Markup(inline_svg(svg, prefix=name, label=label))
-                if figures:
-                    folder = figures / (section.category or section.name)
-                    save_svg(svg, folder / f"{prefix}{name}.svg", words=stamp)
-            known = shared | context | {"figures": drawn}
-            text = _environment().get_template(section.template).render(known)
-            bodies.append((section, Markup(text)))
+    for section in sections:
+        context = section.context(subject)
+        if context is None:
+            continue
+        drawings, drawn = context.get("figures", {}), {}
+        for name, (figure, label) in drawings.items():
+            svg = draw_svg(figure)
+            drawn[name] = Markup(inline_svg(svg, prefix=name, label=label))
+            if figures:
+                folder = figures / (section.category or section.name)
+                save_svg(svg, folder / f"{prefix}{name}.svg", words=stamp)
+        known = shared | context | {"figures": drawn}
+        text = _environment().get_template(section.template).render(known)
+        bodies.append((section, Markup(text)))
     links = [] if others is None else [(f"#{section.anchor}", section.name) for section, _ in bodies]
     links += (others or {}).items()
     _write(path, _environment().get_template(template).render(shared | head, sections=bodies, links=links))

@@ -9,11 +9,13 @@ import math
 from dataclasses import replace
 from functools import lru_cache, partial
 
+import numpy as np
 import pytest
 
 from audit_controls import draws_that_show_halved
 from dpgrs.privacy.audit.audit import alarm_probability, audit
 from dpgrs.privacy.noise.sources import NoiseSource
+from dpgrs.privacy.sensitivity import kendall_sensitivity
 from dpgrs.steps.audit import choose_cases, noise_of
 
 CASES = {case.name: case for case in choose_cases(["private_kendall"])}
@@ -79,6 +81,31 @@ def test_rates__show_most_of_the_claim(name):
     claim = CASES[name].claim
     seen = claim.observed(*claim.error_rates()) / claim.value
     assert 5 / 6 * (1 - 1e-12) <= seen <= 1 + 1e-12
+
+
+@pytest.mark.parametrize(
+    ("name", "largest"),
+    [
+        (
+            "private_kendall, add-remove, person, people, table, first choice, permute-and-flip, fractional",
+            1.5,
+        ),
+        (
+            "private_kendall, replace-one, person, people, table, first choice, permute-and-flip, fractional",
+            2,
+        ),
+    ],
+)
+def test_fractional_tables__attain_the_sensitivity(name, largest):
+    pair = CASES[name].pair
+    assert all(exact.features.dtype == np.int16 for exact in pair)
+    first, second = (exact.pairs.outcome_scores / (exact.n_rows - 1) for exact in pair)
+    assert max(abs(second) - abs(first)) == largest
+    request = pair[0].request
+    assert (
+        largest
+        == kendall_sensitivity("sign", neighbours=request.neighbours, rows="people", unit="person").value
+    )
 
 
 @every_case

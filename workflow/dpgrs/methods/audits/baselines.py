@@ -5,13 +5,21 @@ large the noise is said to be, is learnt from the mechanism itself by a source t
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
 
 from dpgrs.genotypes.bits import pack
-from dpgrs.linalg.statistics import LARGEST_BOUND, coded_rows, cross_product, grid_outcomes
+from dpgrs.genotypes.dosages import DOSAGE_STEP
+from dpgrs.linalg.statistics import (
+    CALL_STEP,
+    LARGEST_BOUND,
+    coded_rows,
+    cross_product,
+    grid_outcomes,
+    half_units,
+)
 from dpgrs.methods.adassp import (
     AdasspRequest,
     adassp_request,
@@ -43,7 +51,7 @@ from dpgrs.methods.naive import private_separate_statistics, separate_request
 from dpgrs.methods.requests import PrivacyRequest
 from dpgrs.methods.reusecov import noisy_entries
 from dpgrs.methods.sketch import SketchRequest, private_sketch, private_sketched_gram
-from dpgrs.privacy.audit.audit import AuditCase, GaussianLoss
+from dpgrs.privacy.audit.audit import FRACTIONAL, AuditCase, GaussianLoss
 from dpgrs.privacy.audit.parts import log_likelihood_ratio, parts_of
 from dpgrs.types import Accounting, Coding, Neighbours, Rows, Unit
 
@@ -60,8 +68,11 @@ GDP, PAPER = {"accounting": Accounting.GDP}, {"accounting": Accounting.PAPER}
 CROSSING = ((1, 1), (1, -1))
 # Members of a step of DP-SGD, whose rows have a whole norm.
 SHORT_MEMBER = ((1, -1), (1, -1))
-# A learning rate at which the grid of the weights is too fine to be seen in a step.
-STEEP = 2.0**21
+# A learning rate, times the squared norm, at which the weights of exact sums of 10, 11, 20 or 22 rows lie on
+# their grid, of fractional rows too.
+STEEP = 2.0**5 * 5 * 11
+# The sizes of a fractional row, in steps of 2^-12, one of them odd: of a whole norm with the intercept 1/2.
+FRACTIONS, FRACTIONAL_NORM = (4095, 1018, 1034), 4803
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,7 +81,7 @@ class Cohort:
 
     Attributes
     ----------
-    bits : (n_variants, n_words) uint64
+    bits : (n_variants, n_words) uint64, or (n_variants, n_rows) int16 in units of `DOSAGE_STEP`.
     n_haplotypes : int
     outcomes : (n_outcomes, n_rows) int64 in units of `OUTCOME_STEP`.
     """
@@ -111,6 +122,7 @@ def baseline_cases():
         _separate_statistics(SHORT_MEMBER, **HAPLOTYPE, **ADDED, **GDP, coding=Coding.ROW_CENTRED),
         _sgd(MEMBER, **TWO_HAPLOTYPES, **ADDED, **GDP, count_share=0.1),
         _sgd(SHORT_MEMBER, **PERSON, **ADDED, **PAPER),
+        _sgd(MEMBER, **PERSON, **ADDED, **GDP, fractions=FRACTIONS, clip=FRACTIONAL_NORM * DOSAGE_STEP),
         _sketched_gram(MEMBER, OTHER_HAPLOTYPE, **TWO_HAPLOTYPES, **REPLACED, **GDP, gram_share=0.98),
         _sketched_gram(MEMBER, OTHER_PERSON, **PERSON, **REPLACED, **PAPER, gram_share=0.8),
         # Of what is claimed of clipped rows, 5/2 + 1/16, these two move 5/2 (docs/proofs/clipped_gram.md).
@@ -192,23 +204,39 @@ def _separate_statistics(member, **terms):
     return normal_case(private_separate_statistics, request, pair=pair, run=run, mu=mu)
 
 
-def _sgd(member, **terms):
-    """Build the case of one step on all rows: what a secret sample hides is accounted for, not audited."""
-    options = {"steps": 1, "sampling_rate": 1.0, "learning_rate": STEEP}
-    request = SgdRequest(**request_terms(member, **terms), **options)
+def _sgd(member, *, fractions=None, **terms):
+    """Build the case of one step on all rows: what a secret sample hides is accounted for, not audited.
+
+    With `fractions` the rows are no calls, but have entries of these sizes in units of `DOSAGE_STEP`.
+    """
+    request = SgdRequest(**request_terms(member, **terms), steps=1, sampling_rate=1.0)
+    request = replace(request, learning_rate=STEEP * request.row_norm_squared)
     rows_of_a_unit = 2 if request.rows == Rows.HAPLOTYPES and request.unit == Unit.PERSON else 1
+    row_step = CALL_STEP if fractions is None else DOSAGE_STEP
 
     def run(exact, noise):
         cohort = exact.cohort
         X = coded_rows(cohort.bits, n_haplotypes=cohort.n_haplotypes, rows=request.rows)
         everybody = np.ones(len(X) // rows_of_a_unit, dtype=bool)
-        result = private_sgd(X, cohort.outcomes, request=request, noise=noise, sample=lambda _: everybody)
+        options = {"request": request, "noise": noise, "row_step": row_step}
+        result = private_sgd(X, cohort.outcomes, sample=lambda _: everybody, **options)
         W = np.column_stack([result.fit.weights, 2 * result.fit.intercept])
-        return [result.n, -W * (result.n * request.row_norm_squared / STEEP)]
+        return [result.n, -W * (result.n / STEEP)]
 
     mu = math.hypot(request.budget["count"], 1 / request.noise_multiplier)
-    pair = cohort_rows(member, request), cohort_rows(None, request)
-    return normal_case(private_sgd, request, pair=pair, run=run, mu=mu)
+    pair = [cohort_rows(one, request) for one in (member, None)]
+    if fractions is not None:
+        pair = [_of_fractions(exact, fractions) for exact in pair]
+    case = normal_case(private_sgd, request, pair=tuple(pair), run=run, mu=mu)
+    return case if fractions is None else replace(case, terms=case.terms | FRACTIONAL, is_for_releases=False)
+
+
+def _of_fractions(exact, sizes):
+    """Return people whose entries of -1, 0 and 1 have these sizes, int16 in units of `DOSAGE_STEP`."""
+    cohort = exact.cohort
+    calls = half_units(cohort.bits, n_haplotypes=cohort.n_haplotypes, rows=Rows.PEOPLE) // 2
+    dosages = calls * np.array(sizes, dtype=np.int16)[:, np.newaxis]
+    return replace(exact, cohort=replace(cohort, bits=dosages))
 
 
 def _sketched_gram(member, other, *, shown=1.0, **terms):

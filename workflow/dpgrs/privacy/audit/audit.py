@@ -41,6 +41,8 @@ CONFIDENCE = 1 - 1e-6
 HAPLOTYPE = {"rows": Rows.HAPLOTYPES, "unit": Unit.HAPLOTYPE}
 TWO_HAPLOTYPES = {"rows": Rows.HAPLOTYPES, "unit": Unit.PERSON}
 PERSON = {"rows": Rows.PEOPLE, "unit": Unit.PERSON}
+# A term of cases of dosages or of columns of a table.
+FRACTIONAL = {"genotypes": "fractional"}
 # Draws of which the guess of an honest mechanism is the same in all with a chance below 1e-15.
 ENOUGH_TO_VARY = 1_000
 # Counts of errors less likely than this are left out of a probability of an alarm.

@@ -6,13 +6,15 @@ can take it back; on the first it is level (permute-and-flip, whose loss is larg
 claimed; `error_rates` are exact, from the scores themselves (docs/audits.md).
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, cached_property, partial
 
 import numpy as np
 
 from dpgrs.genotypes.bits import pack
+from dpgrs.genotypes.dosages import LARGEST_DOSAGE, STEPS_PER_ALLELE
 from dpgrs.privacy.audit.audit import (
+    FRACTIONAL,
     HAPLOTYPE,
     PERSON,
     TWO_HAPLOTYPES,
@@ -51,7 +53,7 @@ class ExactRows:
     ----------
     n_rows : int
     outcome : (n_rows,) float64
-    features : (n_features, n_rows) float64, of genotypes 0 and the range of a row.
+    features : (n_features, n_rows) float64, of genotypes 0 and the range of a row; int16 of fractional ones.
     request : KendallRequest
     """
 
@@ -74,10 +76,11 @@ class ExactRows:
             # They are the same in every draw.
             pairs.feature_scores = cache(pairs.feature_scores)
             return pairs
-        alleles = np.repeat(self.features > 0, 1 if rows == Rows.HAPLOTYPES else 2, axis=1)
-        (pairs,) = genotype_pairs(
-            pack(alleles), self.outcome[np.newaxis], n_haplotypes=alleles.shape[1], rows=rows
-        )
+        n_alleles = 1 if rows == Rows.HAPLOTYPES else 2
+        is_fractional = self.features.dtype == np.int16
+        genotypes = self.features if is_fractional else pack(np.repeat(self.features > 0, n_alleles, axis=1))
+        sizes = {"n_haplotypes": n_alleles * self.n_rows, "rows": rows}
+        (pairs,) = genotype_pairs(genotypes, self.outcome[np.newaxis], **sizes)
         return pairs
 
 
@@ -112,7 +115,7 @@ CLAIMS = {Selection.PERMUTE_AND_FLIP: PureChoice, Selection.GUMBEL: RangeChoice}
 
 
 def kendall_cases():
-    """Return the cases of genotypes, and of tables without a public range."""
+    """Return the cases of genotypes, of tables without a public range, and of fractional rows of both."""
     gumbel = {"law": Selection.GUMBEL}
     return [
         _first_added(**HAPLOTYPE),
@@ -130,6 +133,9 @@ def kendall_cases():
         _table_first_replaced(**PERSON, **gumbel),
         _table_second_replaced(**PERSON),
         _table_second_replaced(**PERSON, **gumbel),
+        _second_added(**PERSON, is_fractional=True),
+        _table_first_added(**PERSON, is_fractional=True),
+        _fractional_table_replaced(**PERSON),
     ]
 
 
@@ -150,14 +156,20 @@ def _first_replaced(**terms):
     return _case("first choice", request, others, rows=[(2, (1, 1)), (-2, (1, 1))])
 
 
-def _second_added(**terms):
-    """Add carriers of all: the middle feature leaves the first chosen and joins the outcome."""
+def _second_added(*, is_fractional=False, **terms):
+    """Add carriers of all: the middle feature leaves the first chosen and joins the outcome.
+
+    Of fractional genotypes rows that carry the last one carry an odd number of steps.
+    """
     request = _request(Neighbours.ADD_REMOVE, n_choices=2, **terms)
     others = _others(3)
     others.carry(0, LEADERS, SHARE)
     others.carry(1, SPREAD, _copies(request) * SHARE)
     others.carry(2, TOP, _copies(request) * (1 if _is_gumbel(request) else 3))
-    return _case("second choice", request, others, rows=[(-2, (1, 1, 1)), None])
+    if is_fractional:
+        others.features[2, TOP] = 3 / 8 + np.resize([1, -1], 8) / LARGEST_DOSAGE  # 3 in all
+    rows = [(-2, (1, 1, 1)), None]
+    return _case("second choice", request, others, rows=rows, is_fractional=is_fractional)
 
 
 def _second_replaced(**terms):
@@ -181,12 +193,13 @@ def _both_added(**terms):
     return _case("both choices", request, others, rows=[(-2, (1, 1, 1)), None])
 
 
-def _table_first_added(**terms):
+def _table_first_added(*, is_fractional=False, **terms):
     """Add a row that is discordant with all others for the last feature; the first feature was a constant."""
     request = _request(Neighbours.ADD_REMOVE, kernel=PairKernel.SIGN, **terms)
     order = np.arange(3.0 if _is_gumbel(request) else 5.0)
     others = _Others(order, np.array([0 * order, order]))
-    return _case("table, first choice", request, others, rows=[(9, (9, -9)), None])
+    rows = [(9, (9, -9)), None]
+    return _case("table, first choice", request, others, rows=rows, is_fractional=is_fractional)
 
 
 def _table_first_replaced(**terms):
@@ -207,6 +220,15 @@ def _table_second_replaced(**terms):
     others.carry(1, TOP, 1)
     others.carry(2, TOP, 1 if _is_gumbel(request) else 5)
     return _case("table, second choice", request, others, rows=[(2, (2, 1, -1)), (2, (2, -1, 1))])
+
+
+def _fractional_table_replaced(**terms):
+    """Move a row beyond all others: the first feature goes from 2 to 0, the last one from 2 to 4."""
+    request = _request(Neighbours.REPLACE_ONE, kernel=PairKernel.SIGN, **terms)
+    order = np.arange(7.0)
+    others = _Others(order, np.array([[3, 2, 1, 0, 4, 6, 5], order]))  # 7 and 21 concordant less discordant
+    rows = [(9, (9, -9)), (9, (-9, 9))]
+    return _case("table, first choice", request, others, rows=rows, is_fractional=True)
 
 
 @dataclass(frozen=True)
@@ -237,21 +259,24 @@ def _request(neighbours, *, law=Selection.PERMUTE_AND_FLIP, kernel=None, n_choic
     )
 
 
-def _case(step, request, others, *, rows):
+def _case(step, request, others, *, rows, is_fractional=False):
     """Build the case of the other rows and one unit of (outcome, features), or none."""
     inputs = [_with_unit(others, row, request) for row in rows]
+    if is_fractional:
+        inputs = [replace(one, features=_fractions(one.features, request)) for one in inputs]
     is_gumbel = _is_gumbel(request)
     return AuditCase(
         mechanism=private_kendall.__name__,
         terms={
             **{name: str(getattr(request, name)) for name in ("neighbours", "unit", "rows")},
             "budget": f"{step}, {request.law}",
+            **(FRACTIONAL if is_fractional else {}),
         },
         pair=tuple(inputs),
         claim=CLAIMS[request.law](LOSS[request.law], partial(_error_rates, inputs)),
         run=_choose,
         score=partial(_guess, last=len(others.features) - 1),
-        is_for_releases=not is_gumbel,
+        is_for_releases=not (is_gumbel or is_fractional),
     )
 
 
@@ -263,6 +288,13 @@ def _with_unit(others, row, request):
     if request.against_outcome == PairKernel.BOUNDED and request.rows == Rows.PEOPLE:
         features = 2 * features
     return ExactRows(len(outcome), outcome, features, request)
+
+
+def _fractions(features, request):
+    """Put genotypes of 0 to 2 on the grid of dosages; columns of a table are in steps already."""
+    if request.against_outcome == PairKernel.BOUNDED:
+        features = np.rint((features - 1) * STEPS_PER_ALLELE)
+    return features.astype(np.int16)
 
 
 def _copies(request):

@@ -220,6 +220,22 @@ def test_verify_release__finds_effects_that_no_input_names(tmp_path):
         verify_release(folder)
 
 
+@pytest.mark.parametrize(("statistic", "right"), [("gram", 36), ("cross product", 8)])
+def test_verify_release__finds_draws_of_an_outcome_of_fewer_numbers(tmp_path, statistic, right):
+    count, gram, cross = make_events(make_terms())
+    own = [(one, name) for one, name in product([gram, replace(cross, entries=8)], OUTCOMES)]
+    content = {"drawn": [(count, None), *own], "method": "naive", "per_outcome": Total(3.0, 1e-6)}
+    folder = make_bundle(tmp_path, terms=make_terms(epsilon=3.0), content=content)
+    verify_release(folder)
+    place = [one.statistic for one, _ in content["drawn"]].index(statistic)
+    edit_statement(folder, ["mechanisms", place, "entries"], right - 1)
+    seal(folder)
+    with pytest.raises(
+        DpgrsError, match=f"the {statistic} must be {3 * right} numbers, .* got {3 * right - 1}"
+    ):
+        verify_release(folder)
+
+
 @pytest.mark.parametrize(
     ("place", "entries", "line"),
     [

@@ -92,6 +92,10 @@ def test_input_problems__whether_outcomes_were_counted_cannot_be_left_out(stated
         (line,) = input_problems(with_inputs(statement, inputs))
         assert line.endswith(f"and the data domain must have the same {COUNTED}")
     rows = with_inputs(statement | {"method": "bas"}, {COUNTED: [], "lambda": [], ROWS: ["not released"]})
+    rounds = "rounds of boosted AdaSSP"
+    (line,) = input_problems(rows)
+    assert line == f"the public inputs and the mechanisms must have the same {rounds}"
+    rows = with_inputs(rows, {rounds: ["100"]})
     assert input_problems(rows) == []
     assert len(input_problems(with_inputs(rows, {ROWS: ["300"]}))) == 1
     released = methods_that("may_be_released")

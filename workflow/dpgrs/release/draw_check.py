@@ -37,14 +37,14 @@ class Draws(NamedTuple):
 
 
 COUNT, GRAM = Draws("count", Scope.ALL), Draws("gram", Scope.ALL)
-KNOWN = "outcome counts"
+KNOWN, RESIDUALS = "outcome counts", "boosted residuals"
 REUSECOV = (COUNT, GRAM, Draws(KNOWN, Scope.BUDGET), Draws("cross product", Scope.BUDGET))
 SEPARATE = (COUNT, *(Draws(statistic, Scope.EACH) for statistic in (KNOWN, "gram", "cross product")))
 KENDALL = Draws("Kendall's correlations", Scope.EACH, CHOICE)
 BOOSTED = (
     Draws("boosted smallest eigenvalue", Scope.EACH),
     Draws("boosted gram", Scope.EACH),
-    Draws("boosted residuals", Scope.EACH, times=100),
+    Draws(RESIDUALS, Scope.EACH, times=100),
 )
 # A line for each method that can be released.
 BY_METHOD = {

@@ -74,15 +74,21 @@ def _size_problems(statement, files, *, n_drawn):
     # The upper triangle with the intercept, whose square is public; of alleles in two codes all squares are.
     is_coded = any(one["name"] == ROW_NORM for one in statement["public_inputs"])
     has_squares = is_coded or statement["guarantee"]["rows"] == Rows.PEOPLE
+    triangle = n_columns * (n_columns + (3 if has_squares else 1)) // 2
     each = f"of {n_drawn} {KINDS[FILE in files]}"
     wanted = {
         (COUNT.statistic, Scope.ALL): (1, "of all rows"),
         (KNOWN, Scope.BUDGET): (n_drawn, each),
         (KNOWN, Scope.EACH): (n_outcomes, each),
         (CROSS, Scope.BUDGET): (n_drawn * n_columns, each),
-        (GRAM.statistic, Scope.ALL): (n_columns * (n_columns + (3 if has_squares else 1)) // 2, "a triangle"),
+        (GRAM.statistic, Scope.ALL): (triangle, "a triangle"),
         (ACCURACY.statistic, ACCURACY.scope): (SUMS_OF_ACCURACY * n_outcomes, f"of {n_outcomes} outcomes"),
     }
+    if not any("n_choices" in part for part in statement["mechanisms"]):
+        wanted |= {
+            (CROSS, Scope.EACH): (n_outcomes * n_columns, each),
+            (GRAM.statistic, Scope.EACH): (n_outcomes * triangle, "a triangle of each outcome"),
+        }
     known = {(one.statistic, one.scope) for one in (*BY_METHOD[statement["method"]], ACCURACY)}
     drawn = Counter()
     for part in statement["mechanisms"]:

@@ -10,6 +10,7 @@ from itertools import zip_longest
 from dpgrs.methods.registry import METHODS
 from dpgrs.privacy.statement.content import NOT_RELEASED
 from dpgrs.privacy.statement.statement import REQUIRED_INPUTS
+from dpgrs.release.draw_check import BY_METHOD, RESIDUALS
 from dpgrs.release.entry_check import ROW_NORM, STATED
 from dpgrs.release.folder_check import read_text
 from dpgrs.types import Penalty, Protection
@@ -145,7 +146,12 @@ def _twins(statement):
             PUBLIC_LD: _where(method.takes_ld, fit, "ld"),
             OF_EFFECTS: list(files) if method.takes_effects or "effects" not in fit else AMISS,
         },
-        "mechanisms": {"variants to choose for an outcome": [str(number) for number in sorted(choices)]},
+        "mechanisms": {
+            "variants to choose for an outcome": [str(number) for number in sorted(choices)],
+            "rounds of boosted AdaSSP": [
+                str(one.times) for one in BY_METHOD.get(statement["method"], ()) if one.statistic == RESIDUALS
+            ],
+        },
     }
 
 

@@ -17,6 +17,7 @@ from dpgrs.methods.public_effects import (
     correlation_laws,
     correlations_in_words,
 )
+from dpgrs.release.content import _post_processing
 
 N, D = 500, 12
 
@@ -227,3 +228,17 @@ def test_prior_moments__where_nothing_is_foretold_are_as_without_public_effects(
     np.testing.assert_array_equal(found.variance, variance)
     np.testing.assert_array_equal(found.signal, t2 * spectrum.first[:, np.newaxis])
     np.testing.assert_array_equal(found.effect, t2)
+
+
+def test_blup_ld__with_public_effects_says_what_was_not_done():
+    """`OverMismatches.fit` returns before it looks for shared causes and few strong effects."""
+    fits = {"method": "blup-ld"}, {"method": "blup-ld", "effects": ["0" * 64]}
+    said, other = (_post_processing(fit, is_counted=False) for fit in fits)
+    new = [one for one in other if one not in said]
+    assert len(new) == 2
+    assert "share no factors" in new[0]
+    assert "not looked for" in new[1]
+    dropped = [line for line in said if line not in other]
+    assert len(dropped) == 2
+    assert "Effects of outcomes share factors, by" in dropped[0]
+    assert "Gibbs sampling" in dropped[1]

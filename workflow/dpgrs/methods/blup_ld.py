@@ -44,15 +44,33 @@ SLIGHT = 4
 PRIOR_OF_TOLD = PRIOR * [0.5 if one.chance == 0 else 0.5 / (len(CHANCES) - 1) for one in MISMATCHES]
 # From here on a warning: the panel is worth no more than so many random rows of the cohort's own population.
 FEW_ROWS = 100
+
+
+def _shared_in_words(fit):
+    """Say whether outcomes may share causes, by the settings of a fit, a dict; here and below."""
+    if "effects" in fit:
+        return "Effects of outcomes share no factors: they differ from public ones, each by itself."
+    return SHARED
+
+
+def _few_in_words(fit):
+    """Say whether few strong effects are looked for."""
+    if "effects" in fit:
+        return "Few strong effects are not looked for."
+    return (
+        "Where the released numbers speak for few strong effects, it is averaged with a fit of such, by "
+        "Gibbs sampling from a public seed."
+    )
+
+
 STEPS = (
     STEERED,
     SHOWN_IN_FULL,
     "The Gram matrix is that of public genotypes: nothing about the cohort's own is released.",
     "How far these are from the cohort's is averaged over, by the likelihood of the released numbers.",
     "A noise-aware best linear unbiased prediction (docs/public_ld.md).",
-    SHARED,
-    "Where the released numbers speak for few strong effects, it is averaged with a fit of such, by Gibbs "
-    "sampling from a public seed.",
+    _shared_in_words,
+    _few_in_words,
 )
 
 

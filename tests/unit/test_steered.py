@@ -9,8 +9,9 @@ from dpgrs.errors import UsageError
 from dpgrs.genotypes.bits import pack
 from dpgrs.linalg.clipped_statistics import clipped_gram, frequency_rows
 from dpgrs.linalg.denoising import denoised_means, noisy_spectrum
+from dpgrs.linalg.norms import row_norm_of
 from dpgrs.linalg.public_ld import public_ld
-from dpgrs.linalg.statistics import OUTCOME_STEP, gram
+from dpgrs.linalg.statistics import OUTCOME_STEP, column_moments, gram
 from dpgrs.linalg.steering import SteerableRows, Steering, steer
 from dpgrs.methods.blup import fit_blup
 from dpgrs.methods.blup_ld import blup_ld, fit_blup_ld, ld_request
@@ -23,6 +24,7 @@ from dpgrs.privacy.noise.sources import BenchmarkNoise
 from dpgrs.types import Coding
 
 N, D = 400, 6
+FREQUENCY = np.full(D, 0.3)
 DIGEST = "0" * 64
 
 
@@ -57,20 +59,20 @@ def request_of(*, is_clipped=True, **terms):
 
 def steerable(rng, bits, request, *, is_clipped=True):
     Y = np.rint(rng.standard_normal((2, N)) / OUTCOME_STEP).astype(np.int64)
-    frequency = np.full(D, 0.3) if is_clipped else None
+    frequency = FREQUENCY if is_clipped else None
     everybody = np.ones(N, dtype=bool)
     return SteerableRows(bits, Y, N, "haplotypes", everybody, request.row_bound, 3.0, frequency)
 
 
 def ld_of(bits):
-    X = frequency_rows(bits, np.full(D, 0.3), row_norm=1.0, n_haplotypes=N, rows="haplotypes") * 2.0**-12
+    X = frequency_rows(bits, FREQUENCY, row_norm=1.0, n_haplotypes=N, rows="haplotypes") * 2.0**-12
     return public_ld(X, contig=np.full(D, "1"), position=np.arange(D), rows_per_person=2)
 
 
 def exact_gram(bits, *, is_clipped=True):
     options = {"n_haplotypes": N, "rows": "haplotypes"}
     if is_clipped:
-        return clipped_gram(frequency_rows(bits, np.full(D, 0.3), row_norm=1.0, **options))
+        return clipped_gram(frequency_rows(bits, FREQUENCY, row_norm=1.0, **options))
     return gram(bits, **options)
 
 
@@ -202,23 +204,39 @@ def test_fit_blup__of_steered_rows_is_the_plain_formula(rng):
     np.testing.assert_allclose(found.standard_errors**2, np.tile(np.diag(variance), (2, 1)), rtol=1e-9)
 
 
-@pytest.mark.parametrize("heritability", [0.5, None])
-def test_fits__give_standard_errors_where_these_are_calibrated(rng, bits, heritability):
+@pytest.mark.parametrize(
+    ("heritability", "terms", "has_errors"),
+    [
+        pytest.param(0.5, {}, True, id="given"),
+        pytest.param(None, {}, False, id="h2 estimated"),
+        pytest.param(0.5, {"row_norm": 1.0}, False, id="another norm"),
+        pytest.param(0.5, {"epsilon": 1000}, False, id="little but the clip"),
+        pytest.param(0.5, {"is_clipped": False}, False, id="no public frequencies"),
+    ],
+)
+def test_fits__give_standard_errors_where_these_are_calibrated(rng, bits, heritability, terms, has_errors):
     """With the cohort's own Gram matrix and a stated heritability: docs/blup.md and docs/public_ld.md."""
     ld, options = ld_of(bits), {"noise": BenchmarkNoise(2), "digest": DIGEST}
-    terms = FitTerms(0.0, heritability=heritability, ld={D: ld})
-    request = steered_request(request_of())
-    rows = steerable(rng, bits, request)
-    drawn = private_steered_statistics(exact_gram(bits), rows, N, request=request, **options)
-    errors = blup_steered(drawn, request=request, terms=terms).standard_errors
-    if heritability is None:
-        assert errors is None
-    else:
+    fit_terms = FitTerms(0.0, heritability=heritability, ld={D: ld})
+    is_clipped = terms.get("is_clipped", True)
+    norm = {"row_norm": row_norm_of(FREQUENCY, rows="haplotypes", factor=1.0)} if is_clipped else {}
+    request = steered_request(request_of(**{"epsilon": 0.5} | norm | terms))
+    rows = steerable(rng, bits, request, is_clipped=is_clipped)
+    origin = column_moments(FREQUENCY, rows="haplotypes")[0] if is_clipped else None
+
+    def drawn(gram, request, **public):
+        found = private_steered_statistics(gram, rows, N, request=request, **public, **options)
+        return replace(found, origin=origin)
+
+    noisy = drawn(exact_gram(bits, is_clipped=is_clipped), request)
+    errors = blup_steered(noisy, request=request, terms=fit_terms).standard_errors
+    if has_errors:
         assert errors.shape == (2, D)
         assert (errors > 0).all()
-    request = ld_request(request_of())
-    drawn = private_steered_statistics(None, rows, N, request=request, ld=ld, **options)
-    assert blup_ld(drawn, request=request, terms=terms).standard_errors is None
+    else:
+        assert errors is None
+    request = ld_request(request)
+    assert blup_ld(drawn(None, request, ld=ld), request=request, terms=fit_terms).standard_errors is None
 
 
 def test_fit__steered_rows_of_all_directions_alike_are_those_of_x_y(rng, bits):

@@ -55,11 +55,16 @@ STEPS_OF_BLUP = (
     SHOWN_IN_FULL,
     "The means are those of the Gram matrix, denoised where it is noisy.",
     "A noise-aware best linear unbiased prediction (docs/blup.md).",
+    "Standard errors are withheld where they would not hold: so they are where the clip of rows counts for "
+    "much beside the noise (docs/blup.md).",
 )
 STEPS_OF_STEERED = (STEERED, *STEPS_OF_BLUP, SHARED)
 STEPS_OF_SHARED = (*STEPS_OF_BLUP, SHARED)
 # Standardised outcomes have a mean square of 1: the public bound on which projections rest.
 OUTCOME_RMS = 1.0
+# Of the prior variance of effects, what must be left where rows were clipped, and the relative error of their
+# public root mean square on its grid (docs/blup.md).
+LEAST_LEFT, GRID_ERROR = 0.15, 0.02
 
 
 @dataclass(frozen=True)
@@ -172,9 +177,23 @@ def by_model(fit, noisy, request, terms, **more):
     known |= {"heritability": terms.heritability, "means": means}
     known |= {"inflation": noisy.inflation, "slopes": noisy.slopes}
     found = fit(G_c, noisy.cross, noisy.n, **more, **known)
+    if found.standard_errors is not None and not _errors_hold(found, noisy, request, np.trace(G_c)):
+        found = replace(found, standard_errors=None)
     named = ("standard_errors", "correlations", "public_share")
     seen = {name: getattr(found, name) for name in named}
     return LinearFit(found.weights, means, np.zeros(len(found.weights)), **seen)
+
+
+def _errors_hold(found, noisy, request, trace):
+    """Whether what clips of rows do, of which no model knows, is little beside what a BlupFit leaves open."""
+    if request.row_norm is None:
+        return noisy.steering is None
+    # Measured of rows that are clipped at their public root mean square alone.
+    root_mean_square = np.linalg.norm(_column_norm(noisy, request)) / np.sqrt(noisy.n)
+    if abs(request.row_norm / root_mean_square - 1) > GRID_ERROR:
+        return False
+    left = (found.standard_errors**2).mean(axis=1) * trace / (found.heritability * noisy.n)
+    return left.min() >= LEAST_LEFT
 
 
 def _centred(noisy, request):

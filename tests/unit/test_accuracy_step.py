@@ -250,7 +250,7 @@ def test_measure_release__separate_budgets_are_one_request_an_outcome(study):
     run(study)
     events, stated = load(study)
     assert len({event["request"] for event in events}) == 3
-    assert {one["cost"] for one in stated} == {"epsilon 20 at delta 1e-06, for each outcome alone"}
+    assert {one["cost"] for one in stated} == {"epsilon 20 at delta 0.000001, for each outcome alone"}
     mu = events[0]["mu"]
     assert spent(study) - cost == pytest.approx(3 * mu**2, rel=1e-9)
 
@@ -264,7 +264,7 @@ def test_load_accuracy__says_what_the_table_says(study):
         assert one["name"] == row["outcome"]
         assert f"R^2 {row['r2']:.4f} with noise" in one["value"]
         assert f"mean squared error {row['mse']:.4f} with" in one["value"]
-        assert one["cost"] == "epsilon 20 at delta 1e-06, for all outcomes together"
+        assert one["cost"] == "epsilon 20 at delta 0.000001, for all outcomes together"
 
 
 def test_load_accuracy__raise_on_other_numbers(study):

@@ -249,7 +249,7 @@ def test_resolve__count_follows_source():
         ("privacy.unit", "man", "`privacy.unit` must be one of haplotype, person, null, got man."),
         (
             "methods",
-            ["lasso"],
+            ["elastic-net"],
             "`methods`, entry 1, must be one of ols, ridge, reusecov-gauss, ",
         ),
     ],

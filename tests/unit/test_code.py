@@ -90,9 +90,9 @@ def test_reached_files__no_import_is_overlooked(step):
 def test_reached_files__what_draws_and_fits_is_reached_by_its_row():
     reached = reached_files("steps/draw.py", "steps/fit_weights.py")
     left = {path.name for path in (PACKAGE / "methods").glob("*.py") if path not in reached}
-    # Those of a plain table and of a plan are run by no rule.
+    # Those of a plain table, of a plan and of what a study may ask for are run by no rule.
     of_plans = {"planning.py", "synthetic_cohort.py", "synthetic_steering.py"}
-    assert left <= {"__init__.py", "compositions.py", *of_plans}
+    assert left <= {"__init__.py", "compositions.py", "joined.py", *of_plans}
     assert PACKAGE / "selection" / "votes.py" in reached_files("steps/draw.py")
     assert PACKAGE / "methods" / "dp_sgd.py" not in reached_files("steps/render_report.py")
 

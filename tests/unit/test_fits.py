@@ -1,6 +1,7 @@
 """Every method on released statistics: limits without noise, and no accident on odd data."""
 
 from dataclasses import replace
+from itertools import product
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from dpgrs.linalg.public_ld import public_ld
 from dpgrs.linalg.statistics import OUTCOME_STEP, coded_rows, cross_product, gram, grid_outcomes
 from dpgrs.methods.blup import fit_blup, fit_blup_public_outcomes
 from dpgrs.methods.fits import FitTerms, fit_released
+from dpgrs.methods.joined import joins_outcomes
 from dpgrs.methods.ols import fit_ols, fit_ridge
 from dpgrs.methods.penalties import adassp_penalty, evidence_penalty
 from dpgrs.methods.registry import METHODS, methods_that
@@ -278,3 +280,33 @@ def test_blup__knows_the_noise_that_was_drawn(protection, heritability):
     np.testing.assert_allclose(fit.weights, expected.weights, rtol=1e-6, atol=1e-12)
     np.testing.assert_allclose(fit.means, means, rtol=1e-9, atol=1e-12)
     assert not fit.intercept.any()
+
+
+REGRESSIONS = [
+    {"lambda": 0.1, "lambda_from": rule, "heritability": h2, "joint_projection": is_joint}
+    for rule, h2, is_joint in product(("fixed", "evidence"), (None, 0.5), (False, True))
+]
+
+
+@every_fit
+def test_fits__join_outcomes_only_where_they_say_so(method, protection):
+    """Other draws of one outcome, in a budget of its own, move the weights of others there alone."""
+    cohort, moved = Cohort(), []
+    request = cohort.request(protection, n_outcomes=1)
+    noisy = cohort.release(request)
+    others = replace(noisy, cross=noisy.cross * np.array([[1], [1], [-3]]))
+    public = {"outcomes": cohort.Y} if protection == "feature" else {}
+    for regression in REGRESSIONS:
+        terms = FitTerms.of(regression, ld={request.n_variants: cohort.ld})
+        known = {"request": request, "terms": terms, **public}
+        fits = [fit_released(method, one, **known) for one in (noisy, others)]
+        is_moved = any(
+            not np.array_equal(first[:2], second[:2])
+            for first, second in zip(*(list(fit.arrays().values()) for fit in fits), strict=True)
+            if first.ndim and len(first) == L
+        )
+        moved.append(is_moved)
+        assert joins_outcomes(method, regression, protection=protection) or not is_moved
+    assert any(moved) == any(
+        joins_outcomes(method, regression, protection=protection) for regression in REGRESSIONS
+    )

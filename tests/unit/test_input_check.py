@@ -2,6 +2,7 @@
 
 import json
 import math
+from decimal import Decimal
 
 import numpy as np
 import pandas as pd
@@ -112,8 +113,16 @@ def test_input_problems__bound_of_clipped_rows(stated):
         assert input_problems(with_inputs(both, {name: []})) == [lack.format(name)]
     own = with_inputs(both, {OUTCOME_NORM: [], "lambda": []})
     assert input_problems(own | {"method": "s-blup"}) == []
-    statement["mechanisms"][1]["proof"] = "docs/proofs/clipped_gram.md"
-    assert input_problems(statement) == [lack.format(ROW_NORM)]
+    # The grid tells, whatever a forger leaves out: of X'X, of X'Y alone, and of turned rows by the method.
+    for draw, grid in ((1, 2.0**-24), (2, 2.0**-28)):
+        finer = json.loads(stated)
+        finer["mechanisms"][draw]["grid"] = f"{Decimal(grid):f}"
+        assert input_problems(finer) == [lack.format(name) for name in norms]
+        finer["mechanisms"][draw]["proof"] = "docs/proofs/gram.md"
+        assert input_problems(with_inputs(finer, norms)) == []
+    assert input_problems(with_inputs(finer, {"lambda": []}) | {"method": "blup-steered"}) == []
+    turned = with_fit(with_inputs(statement, {"lambda": [], PUBLIC_LD: [DIGEST]}), ld=DIGEST)
+    assert input_problems(turned | {"method": "blup-ld"}) == [lack.format(name) for name in norms]
 
 
 def test_input_problems__public_outcomes_have_a_norm_of_their_own(stated):
@@ -132,7 +141,8 @@ def test_input_problems__numbers_of_choices(tmp_path):
 def test_input_problems__public_genotypes_are_named_where_they_stand_for_a_draw(stated):
     def found(method, named, **fit):
         statement = with_fit(json.loads(stated), **fit) | {"method": method}
-        return input_problems(with_inputs(statement, {"lambda": [], PUBLIC_LD: named}))
+        norms = {ROW_NORM: ["1.25"], OUTCOME_NORM: ["2"]}
+        return input_problems(with_inputs(statement, {"lambda": [], PUBLIC_LD: named} | norms))
 
     assert found("blup", []) == found("blup-ld", [DIGEST], ld=DIGEST) == []
     for forged in (
@@ -184,6 +194,7 @@ def test_input_problems__standard_errors_of_methods_that_give_them(with_errors, 
     statement = json.loads(with_errors) | {"method": method}
     fit = {"ld": DIGEST} if METHODS[method].takes_ld else {}
     inputs = {PUBLIC_LD: [*fit.values()], "lambda": ["0.2"] if "lambda" in METHODS[method].reads else []}
+    inputs |= {ROW_NORM: ["1.25"], OUTCOME_NORM: ["2"]}
     found = input_problems(with_inputs(with_fit(statement, **fit), inputs))
     wrong = [f"the statement must name no standard errors: {method} gives none by these settings"]
     assert found == ([] if method in GIVING_ERRORS else wrong)

@@ -61,6 +61,27 @@ def test_problems__a_method_needs_one_of_its_protections():
     assert found(methods=["reusecov-proj"], privacy={"protection": ["full", "label"]}) == []
 
 
+@pytest.mark.parametrize(
+    ("method", "changes", "is_joined"),
+    [
+        ("blup", {}, True),
+        ("blup", {"regression": {"heritability": 0.5}}, False),
+        ("blup", {"regression": {"heritability": 0.5}, "privacy": {"protection": ["feature"]}}, True),
+        ("blup-shared", {"regression": {"heritability": 0.5}}, True),
+        ("reusecov-gauss", {}, False),
+        ("reusecov-gauss", {"regression": {"lambda_from": "evidence"}}, True),
+        ("reusecov-ellipsoid", {"regression": {"joint_projection": True}}, True),
+        ("naive", {"regression": {"heritability": None}}, False),
+        ("k-blup", {}, False),
+    ],
+)
+def test_problems__no_budget_for_each_outcome_where_a_fit_joins_them(method, changes, is_joined):
+    privacy = changes.get("privacy", {}) | {"outcome_budget": "separate"}
+    lines = [line for line in found(methods=[method], **changes | {"privacy": privacy}) if "budget" in line]
+    told = f"`privacy.outcome_budget` must be joint for `methods: {method}`, whose fits take all outcomes"
+    assert [line.startswith(told) for line in lines] == [True] * is_joined
+
+
 @pytest.mark.parametrize("method", ["k-blup", "k-bas", "k-tukey", "l-blup", "l-bas", "l-tukey", "s-blup"])
 def test_problems__screening_protects_fully(method):
     (line,) = found(methods=["k-ols", method], privacy={"protection": ["label"]})

@@ -212,6 +212,7 @@ def test_fit_blup__of_steered_rows_is_the_plain_formula(rng):
         pytest.param(0.5, {"row_norm": 1.0}, False, id="another norm"),
         pytest.param(0.5, {"epsilon": 1000}, False, id="little but the clip"),
         pytest.param(0.5, {"is_clipped": False}, False, id="no public frequencies"),
+        pytest.param(0.5, {"n_outcomes": 1}, False, id="a budget for each outcome"),
     ],
 )
 def test_fits__give_standard_errors_where_these_are_calibrated(rng, bits, heritability, terms, has_errors):

@@ -161,7 +161,6 @@ NUMBERS = [
     (["mechanisms", 1, "share"], "0.1", "share = "),
     (["mechanisms", 1, "share"], "0.5", "share = "),
     (["curation", "curator"], "Someone else", RECORD),
-    (["curation", "publication_date"], "2027-01-01", RECORD),
     (["mechanisms", 1, "unit"], "person", "unit of the guarantee"),
     (["mechanisms", 2, "source"], "benchmark", r"mechanisms\[2\].source"),
     (["mechanisms", 2, "request"], None, r"mechanisms\[2\].request"),
@@ -173,7 +172,6 @@ NUMBERS = [
     (["scores"], [], "name each file"),
     (["software", "version"], "9.9", "version and commit"),
     (["software", "commit"], None, "version and commit"),
-    (["curation", "title"], "Another title", RECORD),
     (["curation", "license"], "see /home/someone/LICENSE", "path of the machine"),
     (["format_version"], 2, "format_version"),
     (["audit"], "fine", "audit"),
@@ -270,8 +268,6 @@ TEXTS = [
     ("provenance.json", '"3.12.1"', '"C:\\\\\\\\Users"', "path of the machine"),
     ("provenance.json", "{", "[", "must be JSON"),
     ("registry.yaml", "epsilon: 1.0", "epsilon: 0.1", RECORD),
-    ("registry.yaml", "delta: 1.0e-06", "delta: 1.0e-09", RECORD),
-    ("registry.yaml", "privacy_unit: Haplotype", "privacy_unit: Person", RECORD),
     ("registry.yaml", r"mu 0\.", "mu 0.1", RECORD),
     ("registry.yaml", r"mu\^2 9", "mu^2 8", RECORD),
     ("privacy_statement.txt", r"e\^1 = 2.72", "e^1 = 1.01", TEXT),
@@ -374,6 +370,12 @@ def test_verify_release__outcomes_with_budgets_of_their_own(tmp_path):
     folder = make_bundle(tmp_path, terms=make_terms(epsilon=2.0), content=content)
     assert verify_release(folder)
     edit_statement(folder, ["composition", "per_outcome", "epsilon"], "0.9")
+    seal(folder)
+    with pytest.raises(DpgrsError, match="per_outcome must cover"):
+        verify_release(folder)
+    # A penalty by the evidence is of all outcomes: what one tells is of all draws.
+    edit_statement(folder, ["composition", "per_outcome", "epsilon"], "1")
+    edit_statement(folder, ["fit", "lambda_from"], "evidence")
     seal(folder)
     with pytest.raises(DpgrsError, match="per_outcome must cover"):
         verify_release(folder)

@@ -11,7 +11,7 @@ from dpgrs.errors import DpgrsError
 from dpgrs.io.files import file_digest
 from dpgrs.privacy.ledger.ledger import Ledger
 from dpgrs.privacy.noise.study_key import VARIABLE
-from dpgrs.privacy.statement.content import NOT_PROTECTED_UNDER, PUBLIC_SIDE
+from dpgrs.privacy.statement.content import PUBLIC_SIDE
 from dpgrs.release.verify import verify_release
 from dpgrs.simulation.cohorts import simulate_cohort
 from forged_releases import edit_statement, seal
@@ -21,8 +21,12 @@ from study_runs import run
 N_PEOPLE = 120
 FILES = {"feature": ["outcomes.tsv"], "label": ["cohort/21.vcf.gz", "cohort/22.vcf.gz"]}
 SIDES = {"feature": "outcomes", "label": "genotypes"}
-# One of the two is measured at a charge.
-METRICS = {"feature": {}, "label": {"evaluation": {"metrics": "charged", "epsilon": 1}}}
+# One is measured on people of the reference, for whom nothing is declared, the other at a charge and with
+# principal components of these people.
+MORE = {
+    "feature": {"evaluation": {"metrics": "public", "outcomes": "reference.tsv"}},
+    "label": {"evaluation": {"metrics": "charged", "epsilon": 1}, "covariates": {"pcs": 2}},
+}
 METHODS = {"feature": "blup", "label": "reusecov-proj"}
 DRAWN = {"feature": {"gram", "cross product"}, "label": {"outcome counts", "cross product", "accuracy"}}
 
@@ -34,10 +38,10 @@ def study(folder, protection):
     side, is_one = SIDES[protection], len(digests) == 1
     declared = {side: {"sha256": digests[0] if is_one else digests, "origin": "a public register"}}
     privacy = {"protection": protection, "neighbours": "replace-one", "ledger": f"{protection}.jsonl"}
-    table = {"source": "file", "file": "outcomes.tsv", "test_share": 0.2 if METRICS[protection] else 0}
+    table = {"source": "file", "file": "outcomes.tsv", "test_share": 0.2 if protection == "label" else 0}
     own = {"study": protection, "methods": METHODS[protection], "outcomes": table}
     own |= {"privacy": RELEASE["privacy"] | privacy, "public": RELEASE["public"] | declared}
-    return RELEASE | own | METRICS[protection]
+    return RELEASE | own | MORE[protection]
 
 
 @pytest.fixture(scope="module")
@@ -52,6 +56,9 @@ def site(tmp_path_factory):
         table = pd.DataFrame(rng.normal(size=(N_PEOPLE, 2)), columns=["height", "weight"])
         table.index = pd.Index([f"sim{number:04d}" for number in range(1, N_PEOPLE + 1)], name="sample")
         table.mask(rng.random(table.shape) < 0.1).to_csv(folder / "outcomes.tsv", sep="\t", na_rep="NA")
+        others = pd.Index([f"ref{number:04d}" for number in range(1, 61)], name="sample")
+        measured = pd.DataFrame(rng.normal(size=(60, 2)), columns=table.columns, index=others)
+        measured.to_csv(folder / "reference.tsv", sep="\t")
         for protection in FILES:
             make_ledger(folder / f"{protection}.jsonl", protection=protection)
             run(folder, study(folder, protection))
@@ -69,7 +76,8 @@ def test_release__is_whole_and_replays_for_nothing(site, protection):
     named = [one for one in statement["public_inputs"] if "of the people of the study" in one["name"]]
     assert [one["value"] for one in named] == sorted(file_digest(site / name) for name in FILES[protection])
     page = (results / "report" / "index.html").read_text()
-    assert f"{SIDES[protection]} count as public" in page
+    covered = {"feature": "outcomes", "label": "genotypes and covariates"}[protection]
+    assert f"{covered} count as public" in page
     first = bundle(site, protection)
     shutil.rmtree(results)
     end = run(site, study(site, protection)).stdout
@@ -130,7 +138,7 @@ def test_verify_release__a_statement_that_claims_more_is_refused(site, tmp_path,
                 f"neighbours must be replace-one under {protection} protection, got add-remove",
             ),
             (("public_inputs",), None, f"must hold {side}, each file by its SHA-256"),
-            (("not_protected",), ["Relatives."], f"must hold `{NOT_PROTECTED_UNDER[protection][0]}`"),
+            (("not_protected",), ["Relatives."], f"that of every release under {protection} protection"),
         ]
     ):
         forged = shutil.copytree(site / "results" / protection / "release", tmp_path / str(number))

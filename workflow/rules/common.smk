@@ -107,6 +107,13 @@ def settings_of(verb):
     return lambda wildcards: settings_read(SETTINGS, verb)
 
 
+def settings_of_reference(verb):
+    """Return them for people of the public reference: what is declared public is of the study's own people."""
+    return lambda wildcards: settings_read(
+        SETTINGS | {"public": SETTINGS["public"] | UNDECLARED}, verb
+    )
+
+
 def genotype_files(wildcards):
     """Return the genotype files of a chromosome: simulated, or the user's own, perhaps in parts."""
     if SETTINGS["cohort"]["source"] == "simulate":
@@ -229,6 +236,10 @@ if set("{}") & set(str(PACKAGE_ROOT)):
         f"The path of this clone must have no braces, which Snakemake would fill in, got {PACKAGE_ROOT.parent}. Move it."
     )
 SETTINGS = checked_settings(config)
+UNDECLARED = {
+    "genotypes": {"sha256": [], "origin": None},
+    "outcomes": {"sha256": None, "origin": None},
+}
 config.update(SETTINGS)  # captions quote what was really used
 IS_RELEASE = SETTINGS["mode"] == "release"
 IS_TABLE = is_table(SETTINGS)

@@ -72,6 +72,8 @@ use rule make_panel as make_reference_panel with:
         panel=directory(f"{PUBLIC}/panel.zarr"),
     log:
         f"{LOGS}/make_reference_panel.log",
+    params:
+        settings=settings_of_reference("make-panel"),
 
 
 rule measure_ld:

@@ -67,6 +67,8 @@ use rule make_outcomes as make_reference_outcomes with:
         outcomes=f"{PUBLIC}/trial{{trial}}/outcomes.npz",
     log:
         f"{LOGS}/make_reference_outcomes/{{trial}}.log",
+    params:
+        settings=settings_of_reference("make-outcomes"),
 
 
 # Theirs too; a table of their own, and components by the same loadings.

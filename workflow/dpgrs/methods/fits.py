@@ -188,6 +188,9 @@ def _errors_hold(found, noisy, request, trace):
     """Whether what clips of rows do, of which no model knows, is little beside what a BlupFit leaves open."""
     if request.row_norm is None:
         return noisy.steering is None
+    # It is of all outcomes or of none, and so must not hang on the draws of one budget of several.
+    if request.n_outcomes < len(noisy.cross):
+        return False
     # Measured of rows that are clipped at their public root mean square alone.
     root_mean_square = np.linalg.norm(_column_norm(noisy, request)) / np.sqrt(noisy.n)
     if abs(request.row_norm / root_mean_square - 1) > GRID_ERROR:

@@ -42,6 +42,7 @@ SCALED = ("covariates.file", "covariates.scales", "covariates.columns")
 REFERENCE = ("cohort.source", "public.reference")
 SITES = ("public.sites", "public.frequencies", "public.reference", "public.keep")
 CONSENT = ("dataset.consent", "dataset.data_use", "people.consent.allow")
+JOINING = ("regression.heritability", "regression.lambda_from", "regression.joint_projection")
 SHARES = ("methods", "screening.share", "screening.count_share")
 
 
@@ -197,6 +198,10 @@ CHECKS = (
     Check(covariates.table_problems, ("covariates", "outcomes.least_share")),
     Check(covariates.reference_problems, (*covariates.MEASURED, *SCALED, "outcomes.least_share")),
     Check(dosages.dosage_problems, (*dosages.DOSAGE_KEYS, *GENOTYPES)),
+    Check(
+        settings.budget_problems,
+        ("methods", "privacy.outcome_budget", "privacy.protection", *JOINING),
+    ),
     Check(settings.bounds_problems, ("mode", "methods", "privacy.bounds")),
     Check(settings.method_problems, ("methods", "privacy.protection", "privacy.neighbours")),
     *only("release", Check(selection.scaling_problems, ("screening.scaling",))),

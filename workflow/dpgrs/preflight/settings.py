@@ -4,6 +4,7 @@ import re
 from pathlib import Path
 
 from dpgrs.errors import must
+from dpgrs.methods.joined import joins_outcomes
 from dpgrs.methods.registry import METHODS
 from dpgrs.preflight.headers import BRACED
 from dpgrs.study.fetched_files import fetch_problems
@@ -51,6 +52,25 @@ def method_problems(inspection):
             wanted, got = f"be {neighbours} for `methods: {name}`", privacy["neighbours"]
             lines.append(must("privacy.neighbours", wanted, got, "Change it, or leave the method out."))
     return lines
+
+
+def budget_problems(inspection):
+    """Refuse a budget for each outcome where weights of one hang on what was drawn for others."""
+    regression, key = inspection.config["regression"], "privacy.outcome_budget"
+    protections = inspection["privacy.protection"]
+    joining = [
+        name
+        for name in inspection["methods"]
+        if any(joins_outcomes(name, regression, protection=one) for one in protections)
+    ]
+    if inspection[key] == "joint" or not joining:
+        return []
+    wanted = f"be joint for `methods: {', '.join(joining)}`, whose fits take all outcomes together"
+    fix = (
+        "Leave it out, or state `regression.heritability` for blup, `lambda_from: fixed` and no "
+        "`joint_projection` for the others."
+    )
+    return [must(key, wanted, inspection[key], fix)]
 
 
 def bounds_problems(inspection):

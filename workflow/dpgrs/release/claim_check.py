@@ -11,6 +11,8 @@ from functools import lru_cache
 
 from mpmath import mp
 
+from dpgrs.methods.joined import joins_outcomes
+from dpgrs.methods.registry import METHODS
 from dpgrs.privacy.statement.audits import STEERED, mechanism_of
 from dpgrs.release.draw_check import ACCURACY, ON_TURNED_ROWS
 
@@ -233,8 +235,13 @@ def _outcome_problems(statement, losses):
     if unknown:
         return [f"a mechanism must serve an outcome of the release or all, got {unknown[0]}"]
     claim, shared = statement["composition"]["per_outcome"], by_owner[None]
-    # Most outcomes lose the same.
+    # Most outcomes lose the same; by a fit that takes them together, each what all do.
     distinct = dict.fromkeys(shared + by_owner[outcome] for outcome in outcomes)
+    protection = statement["guarantee"]["protection"]
+    if statement["method"] in METHODS and joins_outcomes(
+        statement["method"], statement["fit"], protection=protection
+    ):
+        distinct = [sum(losses, Loss())]
     found = (_covering_problems("composition.per_outcome", claim, loss) for loss in distinct)
     return next(filter(None, found), [])
 

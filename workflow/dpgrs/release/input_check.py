@@ -5,12 +5,13 @@ import hashlib
 import json
 import math
 import re
+from fractions import Fraction
 from itertools import zip_longest
 
 from dpgrs.methods.registry import METHODS
 from dpgrs.privacy.statement.content import NOT_RELEASED
 from dpgrs.privacy.statement.statement import REQUIRED_INPUTS
-from dpgrs.release.draw_check import BY_METHOD, RESIDUALS
+from dpgrs.release.draw_check import BY_METHOD, ON_TURNED_ROWS, RESIDUALS
 from dpgrs.release.entry_check import ROW_NORM, STATED
 from dpgrs.release.folder_check import read_text
 from dpgrs.types import Penalty, Protection
@@ -21,7 +22,8 @@ OF_TABLE, OF_SIMULATION = "centre and scale of the outcomes", "prevalence of the
 PUBLIC_LD = "genotypes whose linkage disequilibrium the fit takes"
 OF_EFFECTS = "effects of "  # and the name of a file
 OUTCOME_NORM = "norm of a row of outcomes"
-OF_CLIPPED_ROWS = "docs/proofs/clipped_gram.md"
+# Steps of the grids of X'X and X'Y of rows that were not clipped; others are finer.
+WHOLE_STEPS = {"gram": Fraction(1, 4), "cross product": Fraction(1, 2**17)}
 # Methods that give standard errors, where these are calibrated.
 GIVING_ERRORS = ("blup", "blup-steered")
 ROWS, NUMBER = "number of rows", re.compile(r"[1-9]\d*(\.\d+)?", re.ASCII)
@@ -119,10 +121,17 @@ def _required(statement, stated):
     """
     is_feature = statement["guarantee"]["protection"] == Protection.FEATURE
     is_of_sums = not METHODS[statement["method"]].draws_from_rows
-    is_clipped = any(part["proof"] == OF_CLIPPED_ROWS for part in statement["mechanisms"])
+    # Turned rows have a fine grid in any coding.
+    is_turned = statement["method"] in ON_TURNED_ROWS
+    told = {name: step for name, step in WHOLE_STEPS.items() if not (is_turned and name == "cross product")}
+    is_clipped = METHODS[statement["method"]].takes_ld or any(
+        Fraction(part["grid"]) < told[part["statistic"]]
+        for part in statement["mechanisms"]
+        if part["statistic"] in told and "grid" in part
+    )
     norms = {
         ROW_NORM: is_clipped or (OUTCOME_NORM in stated and not is_feature),
-        OUTCOME_NORM: is_feature or (ROW_NORM in stated and is_of_sums),
+        OUTCOME_NORM: is_feature or ((ROW_NORM in stated or is_clipped) and is_of_sums),
     }
     return [*REQUIRED_INPUTS, "outcome names", *(name for name, is_needed in norms.items() if is_needed)]
 

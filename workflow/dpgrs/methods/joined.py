@@ -1,0 +1,33 @@
+"""Which fits take what was drawn for other outcomes: then no outcome has a budget of its own."""
+
+from dpgrs.methods.registry import METHODS
+from dpgrs.types import Penalty, Protection
+
+SHARED = "blup-shared"
+
+
+def joins_outcomes(name, regression, *, protection):
+    """Tell whether the weights of an outcome hang on what was drawn for others.
+
+    Parameters
+    ----------
+    name : str, a method.
+    regression : dict of heritability, lambda_from and joint_projection, as in a configuration.
+    protection : Protection; fits that take public outcomes take those of all.
+
+    Returns
+    -------
+    bool. What is drawn for an outcome alone then tells of it in the weights of others: only the loss of all
+    outcomes together bounds what the weights of one tell.
+    """
+    method = METHODS[name]
+    if not (method.is_post_processing or method.is_steered):
+        return False
+    joining = {
+        "heritability": regression["heritability"] is None,
+        "lambda_from": regression["lambda_from"] == Penalty.EVIDENCE,
+        "joint_projection": bool(regression["joint_projection"]),
+    }
+    is_always = method.is_steered or method.takes_ld or name == SHARED
+    is_always |= method.takes_outcomes and protection == Protection.FEATURE
+    return is_always or any(joining.get(key, False) for key in method.reads)

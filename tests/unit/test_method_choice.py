@@ -7,7 +7,7 @@ from dpgrs.methods.registry import METHODS
 from dpgrs.planning.plan import plan_study
 from dpgrs.preflight.checks import check
 from dpgrs.reporting.plan import plan_as_text
-from dpgrs.study.method_choice import REASONS, candidates, choice_in_words, chosen_methods
+from dpgrs.study.method_choice import ALONE, REASONS, candidates, choice_in_words, chosen_methods
 from dpgrs.study.settings import examine, resolve
 
 VCF = {"source": "vcf", "vcf": "{chrom}.vcf.gz", "chromosomes": ["1"]}
@@ -34,7 +34,11 @@ def settings(*, count=3, tight=True, public=PANEL, **others):
         ({"public": {}, "count": 99}, ["blup"]),
         ({"public": {}, "count": [10, 100, 200]}, ["blup", "blup-shared", "blup-steered"]),
         ({"public": {}, "count": 100, "panel": {"size": [199, 200]}}, ["blup-shared", "blup-steered"]),
-        ({"public": {}, "count": 100, "privacy": {"outcome_budget": "separate"}}, ["blup-shared"]),
+        ({"count": 100, "privacy": {"outcome_budget": "separate"}}, ["reusecov-gauss"]),
+        (
+            {"privacy": {"outcome_budget": "separate"}, "regression": {"heritability": 0.5}},
+            ["blup"],
+        ),
         ({"tight": False}, ["blup"]),
         ({"tight": False, "count": 1000}, ["blup-steered"]),
         ({"public": PANEL | {"sites": "sites.tsv"}}, ["blup"]),
@@ -102,7 +106,8 @@ def test_plan__compares_what_auto_chooses_from():
     plan = plan_study(small | {"methods": "auto"}, people=200)
     (request,) = plan["requests"]
     seen = [one["method"] for one in request["expected"]] + list(plan["not_planned"])
-    assert sorted(seen) == sorted(REASONS)
+    # Under one budget for all.
+    assert sorted([*seen, ALONE]) == sorted(REASONS)
     assert plan["choice"][0] in " ".join(plan_as_text(plan).split())
     alone = plan_study(small | {"methods": ["blup-ld"]}, people=200)
     assert list(alone["not_planned"]) == ["blup-ld"]

@@ -26,6 +26,7 @@ SETTINGS = {
     },
     "public": {"reference": "reference/{chrom}.vcf.gz", "origin": "a simulated reference"},
     "panel": {"size": 10},
+    "methods": "reusecov-gauss",
     "outcomes": {"count": 2, "test_share": 0.5},
     "privacy": {"epsilon": 20, "ledger": "ledger.jsonl", "outcome_budget": "separate"},
     "evaluation": {"metrics": "charged", "epsilon": 20},

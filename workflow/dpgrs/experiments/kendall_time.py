@@ -61,7 +61,7 @@ def compare(table, settings):
         rows.append(
             {
                 "selector": name,
-                f"seconds at {n_rows} rows, {d} features": f"{largest[name]:.2f}",
+                f"seconds at {n_rows} rows, {d} features": f"{largest[name]:.3g}",
                 "exponent of rows": f"{of_rows:.2f} (paper {stated[0]:g})",
                 "exponent of features": f"{of_features:.2f} (paper {stated[1]:g})",
             }

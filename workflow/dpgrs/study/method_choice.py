@@ -3,11 +3,12 @@
 from itertools import product
 
 from dpgrs.errors import DpgrsError
+from dpgrs.methods.joined import joins_outcomes
 from dpgrs.methods.registry import METHODS
 from dpgrs.study.table_cohort import is_fractional
 from dpgrs.types import Bounds
 
-AUTO, DEFAULT = "auto", "blup"
+AUTO, DEFAULT, ALONE = "auto", "blup", "reusecov-gauss"
 # From so many outcomes under one budget and weights of all of them on, X'Y gains by steering whatever the
 # heritability (docs/frontier.md).
 MANY_OUTCOMES, MANY_WEIGHTS = 100, 20_000
@@ -18,6 +19,7 @@ REASONS = {
     "blup-steered": f"{MANY_OUTCOMES} outcomes or more share a budget, with {MANY_WEIGHTS:,} weights or more "
     "in all, and X'Y is steered by the noisy X'X",
     "blup-shared": f"{MANY_OUTCOMES} outcomes or more are released together, and may share causes",
+    ALONE: "each outcome has a budget of its own, and must be fitted by itself",
     DEFAULT: "few outcomes are released from the cohort's own X'X and X'Y",
 }
 
@@ -68,11 +70,12 @@ def candidates(config):
 
 def _chosen(config, protection, n_variants, n_outcomes):
     """Choose for one request: the first that serves and is called for."""
-    is_many, shares = n_outcomes >= MANY_OUTCOMES, config["privacy"]["outcome_budget"] == "joint"
+    is_many = n_outcomes >= MANY_OUTCOMES
     called_for = {
         "blup-ld": config["cohort"]["source"] == "simulate" or config["public"]["same_ancestry"],
-        "blup-steered": is_many and shares and n_outcomes * n_variants >= MANY_WEIGHTS,
+        "blup-steered": is_many and n_outcomes * n_variants >= MANY_WEIGHTS,
         "blup-shared": is_many,
+        ALONE: not _serves(DEFAULT, config, protection),
     }
     serving = (name for name in REASONS if _serves(name, config, protection))
     return next(name for name in serving if called_for.get(name, True))
@@ -84,8 +87,13 @@ def _serves(name, config, protection):
     covariates, public = config["covariates"], config["public"]
     has_columns |= bool(covariates["file"] or covariates["pcs"])
     has_ld = _has_reference(config) and config["privacy"]["bounds"] == Bounds.TIGHT
+    if config["privacy"]["outcome_budget"] == "joint":
+        has_budget = name != ALONE
+    else:
+        has_budget = not joins_outcomes(name, config["regression"], protection=protection)
     return (
-        protection in row.protections
+        has_budget
+        and protection in row.protections
         and (row.takes_covariates or not has_columns)
         and (row.takes_effects or not public["effects"])
         and (has_ld or not row.takes_ld)

@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 
 from dpgrs.errors import UsageError
+from dpgrs.methods.joined import joins_outcomes
 from dpgrs.methods.registry import METHODS
 from dpgrs.preflight.checks import problems
 from dpgrs.study.settings import resolve
@@ -80,6 +81,14 @@ def test_problems__no_budget_for_each_outcome_where_a_fit_joins_them(method, cha
     lines = [line for line in found(methods=[method], **changes | {"privacy": privacy}) if "budget" in line]
     told = f"`privacy.outcome_budget` must be joint for `methods: {method}`, whose fits take all outcomes"
     assert [line.startswith(told) for line in lines] == [True] * is_joined
+
+
+@pytest.mark.parametrize("changes", [{"fit": "made_up:fit"}, {"fit": None, "mechanism": "made_up:Draws"}])
+def test_joins_outcomes__where_nothing_is_known_of_a_fit(monkeypatch, changes):
+    regression = {"heritability": 0.5, "lambda_from": "fixed", "joint_projection": False}
+    assert not joins_outcomes("reusecov-gauss", regression, protection="full")
+    monkeypatch.setitem(METHODS, "reusecov-gauss", replace(METHODS["reusecov-gauss"], **changes))
+    assert joins_outcomes("reusecov-gauss", regression, protection="full")
 
 
 @pytest.mark.parametrize("method", ["k-blup", "k-bas", "k-tukey", "l-blup", "l-bas", "l-tukey", "s-blup"])

@@ -21,6 +21,8 @@ def joins_outcomes(name, regression, *, protection):
     outcomes together bounds what the weights of one tell.
     """
     method = METHODS[name]
+    if any(":" in place for place in (method.mechanism, method.fit) if place):
+        return True  # of another package, of which nothing is known
     if not (method.is_post_processing or method.is_steered):
         return False
     joining = {

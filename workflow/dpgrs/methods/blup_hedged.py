@@ -12,14 +12,14 @@ of its variance, G = X'X, and the released numbers tell this of either fit witho
   badly these fit. Of BLUP's own fit G~ is thinned: with E' of the law of its noise, G~ + sqrt(g) E' and
   G~ - E'/sqrt(g) have independent noise. The one is fitted, the other judges, and draws of E' are averaged.
 
-Weights are those of the public fit with the share Phi(z), z the difference of both sums over outcomes, in
-standard deviations of what the noise of X'Y makes of it.
+With v the difference of both weights and D that of what they explain, the average w + s v explains most at
+s = 1/2 + D/(2q), q = v'G v/n. Weights take the share s of the public fit, between 0 and 1, of a D that is
+smaller by one standard deviation of what all noise makes of it.
 """
 
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.special import ndtr
 
 from dpgrs.linalg.denoising import noisy_spectrum
 from dpgrs.methods.blup import BlupFit, OutcomesSeen, fit_blup
@@ -68,9 +68,12 @@ def fit_blup_hedged(gram, cross, n, *, ld, gram_sd, cross_sd, means=None, herita
         return replace(own, public_share=np.array(0.0))
     public = OverMismatches(OutcomesSeen.of(cross, spectrum, n, **terms))
     judged = Judged(public.seen, *public.average(_linearly))
-    difference = judged.explained(gram) - _explained_by_own(gram, cross, n, gram_sd=gram_sd, **own_terms)
-    spread = judged.spread(judged.weights - own.weights, gram)
-    share = float(ndtr(difference.sum() / spread)) if spread > 0 else 0.0
+    of_own, between = judged_beside(judged, gram, cross, n, gram_sd=gram_sd, **own_terms)
+    spread = np.hypot(
+        judged.spread(judged.weights - own.weights, gram),
+        gram_spread(judged.weights, own.weights, gram_sd=gram_sd) / n,
+    )
+    share = best_share(judged.explained(gram).sum() - of_own - spread, between)
     # People of another ancestry can make outcomes seem to share causes.
     plain = fit_blup(gram, cross, n, gram_sd=gram_sd, **own_terms)
     fit, _ = public.fit(may_share=not np.array_equal(own.weights, plain.weights))
@@ -143,18 +146,63 @@ def _linearly(seen):
     return fit.weights, gains, fit.heritability
 
 
-def _explained_by_own(gram, cross, n, *, gram_sd, **terms):
-    """Estimate what BLUP's own fit explains of each outcome, (n_outcomes,) float64."""
-    found, upper = np.zeros(len(cross)), np.triu_indices(len(gram))
+def best_share(difference, between):
+    """Return the share of the second of two fits at which their average explains most, from 0 to 1.
+
+    Parameters
+    ----------
+    difference : float, what the second explains more than the first.
+    between : float, estimate of v'G v/n, v the difference of their weights, in the sum over outcomes, too.
+    """
+    if between <= 0:  # noise has hidden that they differ
+        return float(difference > 0)
+    return float(np.clip(0.5 + difference / (2 * between), 0, 1))
+
+
+def gram_spread(public, own, *, gram_sd):
+    """Return the standard deviation of the sum over outcomes of w'G~w of two fits, the first less the second.
+
+    That of the second is by judges of the thinned matrix, of which the noise is larger.
+
+    Parameters
+    ----------
+    public, own : (n_outcomes, n_variants), weights.
+    gram_sd : float >= 0, of an entry of the noise of G~, which is symmetric.
+    """
+    of_own = own.T @ own
+    difference = public.T @ public - of_own
+    variances = [2 * (form**2).sum() - (np.diag(form) ** 2).sum() for form in (difference, of_own)]
+    return float(gram_sd * np.sqrt(variances[0] + variances[1] / (THINNING * DRAWS)))
+
+
+def judged_beside(public, gram, cross, n, *, gram_sd, **terms):
+    """Estimate what BLUP's own fit explains, and how far from it another one is.
+
+    Parameters
+    ----------
+    public : Judged, the other fit.
+    gram, cross, n, gram_sd : as in `fit_blup`.
+    **terms : what else that takes.
+
+    Returns
+    -------
+    of_own, between : float, in the sum over outcomes: R^2 of BLUP's own fit, and v'G v/n, v the difference of
+        the weights of both.
+    """
+    of_own, between, upper = 0.0, 0.0, np.triu_indices(len(gram))
     for number in range(DRAWS):
         noise = np.zeros_like(gram)
         noise[upper] = gram_sd * generator(SEED, "hedged", number).standard_normal(len(upper[0]))
         noise += np.triu(noise, 1).T
         spectrum = noisy_spectrum(gram + np.sqrt(THINNING) * noise, gram_sd=gram_sd * np.sqrt(1 + THINNING))
-        if spectrum.trace > 0:  # else its weights are 0
+        judge, v = gram - noise / np.sqrt(THINNING), public.weights
+        if spectrum.trace > 0:  # else the weights are 0
             seen = OutcomesSeen.of(cross, spectrum, n, **terms)
-            found += Judged(seen, *_linearly(seen)).explained(gram - noise / np.sqrt(THINNING)) / DRAWS
-    return found
+            judged = Judged(seen, *_linearly(seen))
+            of_own += judged.explained(judge).sum() / DRAWS
+            v = v - judged.weights
+        between += (v @ judge * v).sum() / (n * DRAWS)
+    return of_own, between
 
 
 def blup_hedged(noisy, *, request, terms, outcomes):

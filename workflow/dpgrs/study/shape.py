@@ -1,0 +1,164 @@
+"""How large a study is, as far as that is known before any job: what memory and run time are asked by."""
+
+from contextlib import suppress
+from functools import cached_property
+from itertools import islice
+from pathlib import Path
+
+from dpgrs.errors import DpgrsError
+from dpgrs.io.genotype_files import genotype_header
+from dpgrs.study.cohort_files import cohort_files, cohort_pattern, has_genotype_files, reference_files_of
+from dpgrs.study.table_cohort import is_table, read_cohort_table, takes_columns
+from dpgrs.types import Protection, Rows
+
+# Of files that are yet to be fetched, or cannot be read: more than public sets of whole genomes have.
+PEOPLE_UNKNOWN = 5_000
+# Of a table that cannot be read.
+COLUMNS_UNKNOWN = 100
+UNREADABLE = (DpgrsError, OSError, ValueError)
+
+
+class Shape:
+    """The size of a study: upper bounds from its settings and the headers of its files.
+
+    Nothing is read before it is asked for, each file at most once, and a file that is absent or damaged has a
+    stated size: what is wrong with it is said by the checks of `dpgrs.preflight` and by the steps.
+
+    Parameters
+    ----------
+    config : dict from `dpgrs.study.settings.resolve`.
+
+    Examples
+    --------
+    >>> from dpgrs.study.settings import resolve
+    >>> shape = Shape(resolve({"cohort": {"simulation": {"people": 500}}, "panel": {"size": [100, 50]}}))
+    >>> shape.n_people, shape.n_rows, shape.n_variants
+    (500, 1000, 100)
+    """
+
+    def __init__(self, config):
+        self._config = config
+        self._rows_a_person = 2 if config["cohort"]["rows"] == Rows.HAPLOTYPES else 1
+
+    @cached_property
+    def n_file_people(self):
+        """The people in the genotype files of the cohort, or the rows of its table, whoever is chosen."""
+        cohort = self._config["cohort"]
+        if cohort["source"] == "simulate":
+            return cohort["simulation"]["people"]
+        with suppress(*UNREADABLE):
+            if is_table(self._config):
+                return len(read_cohort_table(self._config, cohort["table"])[0].row_id)
+            if has_genotype_files(cohort) and cohort_pattern(cohort)[1]:
+                return _n_samples(cohort_files(cohort, cohort["chromosomes"][0]))
+        return PEOPLE_UNKNOWN
+
+    @cached_property
+    def n_people(self):
+        """The people of the cohort, at most: those in its files, fewer where a list says whom to keep."""
+        return min(self.n_file_people, _n_lines(self._config["people"]["keep"]))
+
+    @property
+    def n_rows(self):
+        """The rows of the cohort, at most: haplotypes or people, for training and for the test together."""
+        return self.n_people * self._rows_a_person
+
+    @cached_property
+    def n_reference_people(self):
+        """The people in the files of the public reference; 0 where there is none."""
+        cohort, pattern = self._config["cohort"], self._config["public"]["reference"]
+        if cohort["source"] == "simulate":
+            return cohort["simulation"]["reference_people"]
+        if not pattern:
+            return 0
+        with suppress(*UNREADABLE):
+            return _n_samples(reference_files_of(pattern, cohort["chromosomes"][0]))
+        return PEOPLE_UNKNOWN
+
+    @property
+    def sizes(self):
+        """The sizes of the panels, a tuple in increasing order."""
+        return tuple(sorted(self._config["panel"]["size"]))
+
+    @property
+    def n_variants(self):
+        """The variants, or columns of a table, of the largest panel."""
+        return self.sizes[-1]
+
+    @cached_property
+    def n_table_outcomes(self):
+        """The outcomes that the study's tables of outcomes hold, the widest; 0 where they are simulated."""
+        outcomes, evaluation = self._config["outcomes"], self._config["evaluation"]
+        own = outcomes["file"] if outcomes["source"] == "file" else None
+        found = [_n_columns(path) for path in (own, evaluation["outcomes"]) if path]
+        if takes_columns(self._config):
+            with suppress(*UNREADABLE):
+                table = read_cohort_table(self._config, self._config["cohort"]["table"])[1]
+                found.append(len(table.names))
+        return max(found, default=0)
+
+    @property
+    def counts(self):
+        """The numbers of outcomes that are drawn together, a tuple in increasing order."""
+        return tuple(sorted(self._config["outcomes"]["count"] or [self.n_table_outcomes or COLUMNS_UNKNOWN]))
+
+    @property
+    def n_outcomes(self):
+        """The largest number of outcomes that are drawn together."""
+        return self.counts[-1]
+
+    @cached_property
+    def n_covariates(self):
+        """The covariates, of a table and principal components together."""
+        covariates = self._config["covariates"]
+        named = len(covariates["columns"] or []) or (
+            _n_columns(covariates["file"]) if covariates["file"] else 0
+        )
+        return named + covariates["pcs"]
+
+    @property
+    def n_columns(self):
+        """The columns of X: variants of the largest panel, and covariates."""
+        return self.n_variants + self.n_covariates
+
+    @property
+    def n_requests(self):
+        """The requests of a trial: one for each combination of terms, panel and number of outcomes."""
+        privacy, n = self._config["privacy"], len(self.sizes) * len(self.counts)
+        protections = [one for one in privacy["protection"] if one != Protection.NONE]
+        return n * max(len(protections), 1) * len(privacy["accounting"]) * len(privacy["epsilon"])
+
+    @property
+    def n_methods(self):
+        """The methods of the study."""
+        return len(self._config["methods"])
+
+    @property
+    def n_trials(self):
+        """The trials of the study."""
+        return self._config["trials"]
+
+    @property
+    def n_chromosomes(self):
+        """The chromosomes that variants are taken from."""
+        return len(self._config["cohort"]["chromosomes"])
+
+
+def _n_samples(paths):
+    return len(genotype_header(paths).samples)
+
+
+def _n_columns(path):
+    # pandas, for studies that have tables
+    from dpgrs.io.tables.phenotypes import outcome_names
+
+    with suppress(*UNREADABLE):
+        return len(outcome_names(path))
+    return COLUMNS_UNKNOWN
+
+
+def _n_lines(path, most=10_000_000):
+    """Return the lines of a list, which are at least its people; `most` where there is none."""
+    with suppress(*UNREADABLE, TypeError), Path(path).open("rb") as file:
+        return sum(1 for _ in islice(file, most)) or most
+    return most

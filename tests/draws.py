@@ -65,5 +65,5 @@ def draw_all(folder, methods, *, statistics=None, panel="panel", **terms):
         drawn[mechanism.name] = places[mechanism.name] = folder / f"{mechanism.name}.npz"
         named = {"mechanism": mechanism.name, "files": files}
         named |= {"method": [one for one in mechanism.drawn_for(methods) if one]}
-        draw_seeded(folder / "outcomes.npz", drawn[mechanism.name], **named, **terms)
+        draw_seeded(folder / "outcomes.zarr", drawn[mechanism.name], **named, **terms)
     return drawn

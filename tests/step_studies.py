@@ -6,8 +6,9 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 
+from dpgrs.io.outcomes import Outcomes
 from dpgrs.io.sites import write_sites
-from dpgrs.io.trials import Outcomes, save_labelled
+from dpgrs.io.trials import save_labelled
 from dpgrs.linalg.public_ld import public_ld
 from dpgrs.linalg.statistics import coded_rows
 from dpgrs.methods.mechanisms import mechanism_of
@@ -23,6 +24,8 @@ from dpgrs.study import training_data
 from dpgrs.study.public_ld_files import save_ld
 from dpgrs.study.settings import resolve
 from ledger_requests import DATASET, create_fixed_key, new_ledger
+from outcome_files import changed_outcomes, write_outcomes
+from panels import panel_in_memory
 from random_cohorts import random_bits
 from release_studies import CURATION
 from step_settings import settings_for
@@ -61,15 +64,10 @@ class Study:
         bits = random_bits(N_VARIANTS, 2 * N_PEOPLE)
         frequency = np.array([0.2, 0.4, 0.3, 0.45])
         self.X = coded_rows(bits, n_haplotypes=2 * N_PEOPLE, rows=self.rows)
-        panel = SimpleNamespace(
-            haplotypes=lambda columns=None: bits,
-            genotypes=lambda columns=None: bits,
-            has_dosages=False,
-            is_table=False,
+        panel = panel_in_memory(
+            bits,
             of_size=lambda size: np.arange(size),
             n_haplotypes=2 * N_PEOPLE,
-            n_samples=N_PEOPLE,
-            n_variants=N_VARIANTS,
             sample_id=np.arange(N_PEOPLE).astype(str),
             frequency=frequency,
         )
@@ -82,13 +80,12 @@ class Study:
         save_ld(root / "ld.npz", {N_VARIANTS: (public, "a" * 64)})
         values = np.random.default_rng(5).standard_normal((3, len(self.X)))
         everybody = np.ones(len(self.X), dtype=bool)
-        Outcomes(NAMES, {N_VARIANTS: values}, {}, everybody, self.rows).save(root / "outcomes.npz")
+        Outcomes(NAMES, {N_VARIANTS: values}, {}, everybody, self.rows).save(root / "outcomes.zarr")
 
     def hide_outcomes(self):
         """Leave the second outcome known of two thirds of the people."""
-        outcomes = Outcomes.load(self.root / "outcomes.npz")
-        outcomes.values[N_VARIANTS][1, ::3] = np.nan
-        outcomes.save(self.root / "outcomes.npz")
+        with changed_outcomes(self.root / "outcomes.zarr") as outcomes:
+            outcomes.values[N_VARIANTS][1, ::3] = np.nan
 
     def settings(self, method, *, pure_epsilon="0", missing="none", **privacy):
         privacy = {"epsilon": 2, "bounds": "worst-case", "neighbours": "add-remove"} | privacy
@@ -113,7 +110,7 @@ class Study:
         output, outcomes = self.root / "statistics.npz", config["outcomes"] | {"count": [count]}
         settings = settings_for("compute-statistics", **config | {"outcomes": outcomes})
         files = {"covariates": self.covariates, "output": output}
-        statistics_step.compute_statistics(settings, "panel", self.root / "outcomes.npz", **files)
+        statistics_step.compute_statistics(settings, "panel", self.root / "outcomes.zarr", **files)
         return output
 
     def release(self, config, *, count=3, loadings=None):
@@ -125,7 +122,7 @@ class Study:
             self.sum_up(config, count=count)
         draw(
             settings_for("draw", **config | {"outcomes": config["outcomes"] | {"count": [count]}}),
-            self.root / "outcomes.npz",
+            self.root / "outcomes.zarr",
             mechanism=mechanism.name,
             method=[method for method in mechanism.drawn_for(config["methods"]) if method],
             **{name: places[name] for name in mechanism.takes if name in places},
@@ -147,9 +144,10 @@ class Study:
 
         The first of the outcomes' rows can be skipped, so that the files are not of the same people.
         """
-        held_out, values = self.root / "held_out.npz", Outcomes.load(self.root / "outcomes.npz").values
+        held_out, values = self.root / "held_out.zarr", Outcomes.load(self.root / "outcomes.zarr").values
         values = {size: one[:, skipped:] for size, one in values.items()}
-        Outcomes(NAMES, values, {}, np.zeros(N_PEOPLE - skipped, dtype=bool), "people").save(held_out)
+        nobody = np.zeros(N_PEOPLE - skipped, dtype=bool)
+        write_outcomes(held_out, Outcomes(NAMES, values, {}, nobody, "people"))
         measure_step.measure_release(
             settings_for("measure-release", **config),
             noisy,

@@ -75,7 +75,7 @@ class Asked:
         known = METHODS[self.method].neighbours if self.method else None
         config = self.study.settings(self.method or "blup", **{"neighbours": known or "add-remove"} | privacy)
         files = {"statistics": self.study.sum_up(config), "panel": "panel", "ld": self.study.root / "ld.npz"}
-        data = TrainingData(self.study.root / "outcomes.npz", **files)
+        data = TrainingData(self.study.root / "outcomes.zarr", **files)
         settings = settings_for("draw", **config | {"mode": "benchmark"})
         (one,) = draw_step._draws(settings, self.mechanism, [self.method], data)
         return one

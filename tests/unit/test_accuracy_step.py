@@ -11,7 +11,8 @@ from dpgrs.errors import DpgrsError
 from dpgrs.evaluation.metrics import METRICS
 from dpgrs.evaluation.private_metrics import AccuracyRequest, accuracy_sums, grid_weights, measure
 from dpgrs.genotypes.dosages import LARGEST_DOSAGE, half_coded
-from dpgrs.io.trials import Outcomes, load_labelled, save_labelled
+from dpgrs.io.outcomes import Outcomes
+from dpgrs.io.trials import load_labelled, save_labelled
 from dpgrs.linalg.linear_fit import LinearFit
 from dpgrs.linalg.statistics import coded_rows
 from dpgrs.privacy.accounting.exact_numbers import exact_text
@@ -26,6 +27,8 @@ from dpgrs.steps.fit_weights import fit_weights
 from dpgrs.study.released_accuracy import load_accuracy, load_reference_sums
 from draws import SHARED, sections_of
 from ledger_requests import ACCOUNT, DATASET, create_fixed_key, new_ledger
+from outcome_files import write_outcomes
+from panels import panel_in_memory
 from random_cohorts import random_bits
 from step_settings import settings_for
 
@@ -47,14 +50,7 @@ def study(tmp_path, monkeypatch):
     create_fixed_key()
     ledger = new_ledger(tmp_path, mu_squared="1000")
     bits = random_bits(N_VARIANTS, 2 * N_PEOPLE)
-    panel = SimpleNamespace(
-        genotypes=lambda columns=None: bits,
-        has_dosages=False,
-        of_size=lambda size: np.arange(size),
-        n_haplotypes=2 * N_PEOPLE,
-        n_samples=N_PEOPLE,
-        n_variants=N_VARIANTS,
-    )
+    panel = panel_in_memory(bits, of_size=np.arange, n_haplotypes=2 * N_PEOPLE)
     for module in (step, statistics_step):
         monkeypatch.setattr(module, "Panel", SimpleNamespace(open=lambda path: panel))
     X = coded_rows(bits, n_haplotypes=2 * N_PEOPLE, rows="people")
@@ -75,9 +71,10 @@ def study(tmp_path, monkeypatch):
         **{name: tmp_path / f"{name}.tsv" for name in ("seconds", "metrics", "sites")},
     )
     folder.sites.write_text("public sites\n")
-    folder.set_outcomes = lambda values: Outcomes(
-        NAMES, {N_VARIANTS: values}, {}, is_training, "people"
-    ).save(folder.outcomes)
+    own = {"effects": {}, "is_training": is_training, "rows": "people"}
+    folder.set_outcomes = lambda values: write_outcomes(
+        folder.outcomes, Outcomes(NAMES, {N_VARIANTS: values}, **own)
+    )
     folder.set_outcomes(Y)
     folder.all_outcomes = Y
     settings = settings_for("compute-statistics", outcomes={"count": 3})
@@ -328,7 +325,8 @@ def test_measure_release__weights_that_are_not_of_the_released_statistics_are_no
 
 def measure_in_public(study, names=NAMES):
     everybody = np.zeros(N_PEOPLE, dtype=bool)
-    Outcomes(names, {N_VARIANTS: study.all_outcomes}, {}, everybody, "people").save(study.outcomes)
+    own = {"effects": {}, "is_training": everybody, "rows": "people"}
+    write_outcomes(study.outcomes, Outcomes(names, {N_VARIANTS: study.all_outcomes}, **own))
     return written_by(study, {"metrics": "public"}, panel="panel")
 
 

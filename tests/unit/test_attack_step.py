@@ -9,11 +9,13 @@ import pytest
 from dpgrs.errors import UsageError
 from dpgrs.evaluation.attacks import advantage_bound
 from dpgrs.genotypes.bits import pack
-from dpgrs.io.trials import Outcomes, Statistics, load_labelled, save_labelled
+from dpgrs.io.outcomes import Outcomes
+from dpgrs.io.trials import Statistics, load_labelled, save_labelled
 from dpgrs.linalg.linear_fit import centred_gram, ridge_weights
 from dpgrs.linalg.statistics import CROSS_STEP, GRAM_STEP, cross_product, gram, grid_outcomes
 from dpgrs.steps import attack_trial as attack_step
 from dpgrs.steps.attack_trial import ATTACKS
+from outcome_files import write_outcomes
 from step_settings import settings_for
 
 N_PEOPLE, N_VARIANTS, SIZES = 80, 6, {3: np.array([0, 2, 5]), 6: np.arange(6)}
@@ -47,7 +49,7 @@ def write_trial(folder, monkeypatch, *, rows="haplotypes", unit="haplotype", ord
     )
     monkeypatch.setattr(attack_step, "Panel", SimpleNamespace(open=lambda path: panel))
     paths = {name: folder / f"{name}.npz" for name in ("panel", "outcomes", "statistics", "noisy", "weights")}
-    Outcomes(("a", "b"), values, {}, is_training, rows).save(paths["outcomes"])
+    write_outcomes(paths["outcomes"], Outcomes(("a", "b"), values, {}, is_training, rows))
     known = {"n_haplotypes": 2 * N_PEOPLE, "rows": rows, "is_selected": is_training}
     statistics = Statistics(
         gram=gram(bits, **known),

@@ -89,7 +89,7 @@ def test_draw__dp_sgd_descends_as_the_settings_say(tmp_path, monkeypatch):
     found = []
     for sgd in (defaults, *changes):
         ((_, arrays),) = draw_seeded(
-            tmp_path / "outcomes.npz", tmp_path / "sgd.npz", **terms, regression={"sgd": sgd}
+            tmp_path / "outcomes.zarr", tmp_path / "sgd.npz", **terms, regression={"sgd": sgd}
         )
         found.append(arrays["weights"].tobytes())
     assert found[0] == found[1]

@@ -8,7 +8,8 @@ import pytest
 import yaml
 
 from dpgrs.errors import DpgrsError
-from dpgrs.io.trials import Outcomes, load_labelled, save_labelled
+from dpgrs.io.outcomes import Outcomes
+from dpgrs.io.trials import load_labelled, save_labelled
 from dpgrs.methods import boosted_adassp
 from dpgrs.methods.boosted_adassp import BoostedRequest, private_boosted_adassp
 from dpgrs.methods.chosen_requests import request_of_rows
@@ -22,6 +23,7 @@ from dpgrs.release.verify import verify_release
 from dpgrs.study.released import load_released
 from forged_releases import STATEMENT, seal
 from ledger_requests import KEY
+from outcome_files import changed_outcomes, write_outcomes
 from screening_cohorts import N_VARIANTS, NAMES, cohort, frequencies
 
 every_method = pytest.mark.parametrize("method", ["bas", "k-bas"])
@@ -33,16 +35,14 @@ def settings(study, method, **privacy):
 
 def change_outcomes(study):
     """Give one person another value of the last outcome."""
-    outcomes = Outcomes.load(study.root / "outcomes.npz")
-    for values in outcomes.values.values():
-        values[-1, 0] += 1.0
-    outcomes.save(study.root / "outcomes.npz")
+    with changed_outcomes(study.root / "outcomes.zarr") as outcomes:
+        for values in outcomes.values.values():
+            values[-1, 0] += 1.0
 
 
 def test_release__raise_on_other_people_without_a_number(study):
-    outcomes = Outcomes.load(study.root / "outcomes.npz")
-    fewer = {size: values[:, 1:] for size, values in outcomes.values.items()}
-    Outcomes(outcomes.names, fewer, {}, outcomes.is_training[1:], "people").save(study.root / "outcomes.npz")
+    outcomes = Outcomes.load(study.root / "outcomes.zarr")
+    write_outcomes(study.root / "outcomes.zarr", outcomes.of_rows(slice(1, None)))
     config = settings(study, "bas")
     for step in (study.sum_up, study.release):
         with pytest.raises(DpgrsError, match="must be of the same people, got others") as raised:

@@ -98,7 +98,7 @@ def test_main__traceback_on_request(tmp_path):
 
 def test_draw__a_mechanism_that_is_none_ends_with_2(tmp_path):
     places = ["--output", tmp_path / "drawn.npz", "--events", tmp_path / "drawn.json"]
-    result = invoke("draw", tmp_path / "outcomes.npz", "--mechanism", "adassp", *places)
+    result = invoke("draw", tmp_path / "outcomes.zarr", "--mechanism", "adassp", *places)
     assert result.exit_code == 2
     assert "The name of a mechanism must be one of reusecov-statistics, choices" in result.stderr
 

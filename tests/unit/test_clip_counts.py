@@ -6,13 +6,15 @@ import numpy as np
 import pytest
 
 from dpgrs.genotypes.bits import pack
-from dpgrs.io.trials import ClipCounts, Outcomes, Statistics
+from dpgrs.io.outcomes import Outcomes
+from dpgrs.io.trials import ClipCounts, Statistics
 from dpgrs.linalg import clipped_statistics as core
 from dpgrs.linalg.norms import outcome_norm
 from dpgrs.reporting.data import ClippedRows
 from dpgrs.steps import compute_statistics as step
 from dpgrs.steps import render_report as report
 from dpgrs.study import exact_statistics
+from panels import panel_in_memory
 from random_cohorts import half_coded, random_alleles
 from step_settings import settings_for
 
@@ -25,10 +27,8 @@ def study(request, tmp_path, monkeypatch):
     """Panel and outcomes, some of them missing or far beyond the bound."""
     monkeypatch.setattr(core, "ROW_BLOCK", 64)
     alleles = random_alleles(N_VARIANTS, N_HAPLOTYPES)
-    panel = SimpleNamespace(
-        genotypes=lambda: pack(alleles), has_dosages=False, of_size=np.arange, n_haplotypes=N_HAPLOTYPES
-    )
-    panel.frequency = FREQUENCY
+    known = {"of_size": np.arange, "frequency": FREQUENCY}
+    panel = panel_in_memory(pack(alleles), n_haplotypes=N_HAPLOTYPES, **known)
     monkeypatch.setattr(step, "Panel", SimpleNamespace(open=lambda path: panel))
     rng = np.random.default_rng(3)
     n_rows = N_HAPLOTYPES if request.param == "haplotypes" else N_HAPLOTYPES // 2
@@ -37,7 +37,7 @@ def study(request, tmp_path, monkeypatch):
         Y[2, ::3], Y[3, 0], Y[4, :9] = np.nan, np.inf, BOUND
     is_training = rng.random(n_rows) < 0.7
     names = tuple(f"y{i}" for i in range(N_OUTCOMES))
-    Outcomes(names, values, {}, is_training, request.param).save(tmp_path / "outcomes.npz")
+    Outcomes(names, values, {}, is_training, request.param).save(tmp_path / "outcomes.zarr")
     X = half_coded(alleles, rows=request.param)[is_training, :-1]
     centre = (FREQUENCY - 0.5) * (1 if request.param == "haplotypes" else 2)
     return SimpleNamespace(
@@ -49,7 +49,7 @@ def compute(study, *, mode="benchmark", counts=(N_OUTCOMES,), **privacy):
     output, outcomes = study.folder / "statistics.npz", {"bound": BOUND, "count": counts}
     privacy = {"outcome_clip": 1.0} | privacy
     settings = settings_for("compute-statistics", mode=mode, outcomes=outcomes, privacy=privacy)
-    step.compute_statistics(settings, "panel", study.folder / "outcomes.npz", output=output)
+    step.compute_statistics(settings, "panel", study.folder / "outcomes.zarr", output=output)
     return output
 
 

@@ -1,11 +1,14 @@
 """A release of components of outcomes, by its steps: drawn, charged, mapped back, stated and checked."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from dpgrs.errors import DpgrsError, UsageError
+from dpgrs.io.outcomes import Outcomes
 from dpgrs.io.tables.outcome_loadings import read_outcome_loadings
-from dpgrs.io.trials import Outcomes, Statistics, load_labelled
+from dpgrs.io.trials import Statistics, load_labelled
 from dpgrs.linalg.components import components_of, mapped_loadings
 from dpgrs.linalg.norms import clipped_outcomes, outcome_norm
 from dpgrs.linalg.statistics import OUTCOME_STEP
@@ -18,6 +21,7 @@ from dpgrs.steps import draw as draw_step
 from dpgrs.study.settings_files import read_settings
 from dpgrs.study.training_data import TrainingData
 from forged_releases import edit, edit_statement, seal
+from outcome_files import write_outcomes
 from step_settings import settings_for
 from step_studies import N_VARIANTS, NAMES, Study
 
@@ -39,19 +43,11 @@ def study(tmp_path, monkeypatch):
 
 def name_loadings(study, text):
     """Lay a table of loadings into the folder, and what the step that makes outcomes takes of it."""
-    study.loadings, path = study.root / "loadings.tsv", study.root / "outcomes.npz"
+    study.loadings, path = study.root / "loadings.tsv", study.root / "outcomes.zarr"
     study.loadings.write_text(text)
-    found, outcomes = read_outcome_loadings(study.loadings), Outcomes.load(path)
-    Outcomes(
-        NAMES,
-        outcomes.values,
-        {},
-        outcomes.is_training,
-        outcomes.rows,
-        outcomes.prevalence,
-        found.components,
-        found.of(NAMES),
-    ).save(path)
+    found, outcomes = read_outcome_loadings(study.loadings), Outcomes.load(path).of_rows(slice(None))
+    own = {"effects": {}, "components": found.components, "loadings": found.of(NAMES)}
+    write_outcomes(path, replace(outcomes, **own))
 
 
 def requests(study):
@@ -63,7 +59,7 @@ def test_compute_statistics__sums_components_within_their_own_norm(study):
     ((place, part),) = statistics.clipped.items()
     assert place == (N_VARIANTS, 2)
     assert part.outcome_norm == outcome_norm(2, factor=1.05, bound=3.0)
-    outcomes = Outcomes.load(study.root / "outcomes.npz")
+    outcomes = Outcomes.load(study.root / "outcomes.zarr")
     Z = components_of(outcomes.values[N_VARIANTS], outcomes.loadings, bound=3.0)
     units = clipped_outcomes(Z, bound=3.0, norm=part.outcome_norm, n_shared=2)
     # The intercept's column is the sum of rows, of 1/2 each.
@@ -104,7 +100,7 @@ def test_release__draws_components_and_maps_weights_back(study, method):
 def test_exact__steered_rows_are_of_components_within_their_own_norm(study, method):
     study.config["methods"] = [method]
     mechanism, files = mechanism_of(method), {"statistics": study.sum_up(study.config), "panel": "panel"}
-    data = TrainingData(study.root / "outcomes.npz", **files, ld=study.root / "ld.npz")
+    data = TrainingData(study.root / "outcomes.zarr", **files, ld=study.root / "ld.npz")
     (one,) = draw_step._draws(settings_for("draw", **study.config), mechanism, [None], data)
     exact = mechanism.exact(one.request, data=data, names=one.names, settings=one.settings)
     assert (one.names, one.request.n_outcomes) == (("first", "second"), 2)

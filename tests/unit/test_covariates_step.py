@@ -11,8 +11,9 @@ import pytest
 from dpgrs.errors import DpgrsError, UsageError
 from dpgrs.io.covariates import Covariates
 from dpgrs.io.files import written_digest
+from dpgrs.io.outcomes import Outcomes
 from dpgrs.io.sites import read_chosen_sites
-from dpgrs.io.trials import Outcomes, Statistics, load_labelled
+from dpgrs.io.trials import Statistics, load_labelled
 from dpgrs.linalg.clipped_statistics import GENOTYPE_STEP
 from dpgrs.linalg.linear_fit import LinearFit
 from dpgrs.planning.plan import plan_study
@@ -32,6 +33,7 @@ from dpgrs.steps.render_release_report import _table
 from dpgrs.study.identity import fit_settings, public_identity
 from dpgrs.study.release_cost import certain_cost
 from draws import draw_seeded
+from outcome_files import write_outcomes
 from step_settings import settings_for
 from step_studies import N_PEOPLE, N_VARIANTS, NAMES, Study
 
@@ -72,7 +74,8 @@ class CovariateStudy(Study):
         values = random.standard_normal((3, N_PEOPLE))
         values[0] = 0.9 * (AGES - 50) / 10 + 0.4 * values[0]
         is_training = np.arange(N_PEOPLE) % 4 > 0
-        Outcomes(NAMES, {N_VARIANTS: values}, {}, is_training, "people").save(root / "outcomes.npz")
+        own = {"effects": {}, "is_training": is_training, "rows": "people"}
+        write_outcomes(root / "outcomes.zarr", Outcomes(NAMES, {N_VARIANTS: values}, **own))
 
     def make(self, *, names=("age", "case"), rows="people", mode="benchmark", least_share=0.5, **changed):
         settings = settings_for(
@@ -163,16 +166,16 @@ def trial(study, *, covariates, protections=("full",)):
     terms = {"sizes": [N_VARIANTS], "counts": [3], "protections": protections, "epsilons": [1000.0]}
     terms |= {"accountings": ["gdp"]}
     terms |= {"delta": 1e-6, "neighbours": "replace-one", "unit": "person"}
-    draw_seeded(root / "outcomes.npz", root / "noisy.npz", files={"statistics": statistics}, **terms)
+    draw_seeded(root / "outcomes.zarr", root / "noisy.npz", files={"statistics": statistics}, **terms)
     methods = ["ols", "ridge", "reusecov-gauss", "reusecov-proj", "reusecov-ellipsoid", "blup"]
     files = {"output": root / "weights.npz", "seconds": root / "seconds.tsv"}
     settings = settings_for("fit-weights", methods=methods, regression={"lambda": 0.001})
-    paths = {"statistics": statistics, "outcomes": root / "outcomes.npz"}
+    paths = {"statistics": statistics, "outcomes": root / "outcomes.zarr"}
     fit_weights(settings, [root / "noisy.npz"], **paths, **files)
     evaluate_step.evaluate_trial(
         settings_for("evaluate-trial", outcomes={"count": 3}),
         "panel",
-        root / "outcomes.npz",
+        root / "outcomes.zarr",
         files["output"],
         files["seconds"],
         trial=1,
@@ -195,7 +198,7 @@ def test_covariates__tell_every_method_of_every_protection_what_age_explains(stu
 def test_attack_trial__weights_with_covariates_and_statistics_without(study):
     trial(study, covariates=study.covariates)
     root = study.root
-    paths = [root / f"{name}.npz" for name in ("outcomes", "statistics", "noisy", "weights")]
+    paths = [root / name for name in ("outcomes.zarr", "statistics.npz", "noisy.npz", "weights.npz")]
     settings = settings_for("attack-trial", outcomes={"count": 3}, regression={"lambda": 0.001})
     options = {"output": root / "attacks.tsv", "trial": 1, "covariates": study.covariates}
     attack_step.attack_trial(settings, "panel", *paths, **options)

@@ -68,8 +68,8 @@ def statistics_of(folder, alleles, outcomes):
     chosen = ("--sites", private / "sites.tsv")
     run("make-panel", private / "1.zarr", *chosen, output=private / "panel.zarr")
     paths = (private / "panel.zarr", "--trial", 1, "--table", table)
-    run("make-outcomes", *paths, output=private / "outcomes.npz")
-    paths = (private / "panel.zarr", private / "outcomes.npz")
+    run("make-outcomes", *paths, output=private / "outcomes.zarr")
+    paths = (private / "panel.zarr", private / "outcomes.zarr")
     run("compute-statistics", *paths, output=private / "statistics.npz")
     return private
 

@@ -6,9 +6,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from dpgrs.io.trials import Outcomes, load_labelled
+from dpgrs.io.trials import load_labelled
 from dpgrs.methods import reusecov, row_fits
 from dpgrs.methods.registry import methods_that
+from outcome_files import changed_outcomes
 from step_studies import NAMES, Study
 
 RELEASED = methods_that("may_be_released")
@@ -31,12 +32,10 @@ def released(folder, monkeypatch, method, *, key, bounds, with_others=False):
     study = Study(folder, monkeypatch)
     (folder / "key" / "study.key").write_bytes(bytes([key]) * 32)
     if with_others:
-        path = folder / "outcomes.npz"
-        outcomes = Outcomes.load(path)
-        outcomes.is_training[:20] = False
-        for values in outcomes.values.values():
-            values *= -0.5
-        outcomes.save(path)
+        with changed_outcomes(folder / "outcomes.zarr") as outcomes:
+            outcomes.is_training[:20] = False
+            for values in outcomes.values.values():
+                values *= -0.5
     # Rows on which an outcome is known are counted in one of both ways of bounds.
     missing = "counted" if bounds == "tight" else "none"
     terms = {"accounting": "gdp", "epsilon": 0.5, "bounds": bounds}

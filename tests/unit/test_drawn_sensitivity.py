@@ -6,12 +6,12 @@ Tight bounds of few outcomes: one person among 300 is replaced, or left out, on 
 import numpy as np
 import pytest
 
-from dpgrs.io.trials import Outcomes
 from dpgrs.methods.mechanisms import mechanism_of
 from dpgrs.privacy.noise.sources import BenchmarkNoise
 from dpgrs.steps import compute_statistics as statistics_step
 from dpgrs.steps import draw as draw_step
 from dpgrs.study.training_data import TrainingData
+from outcome_files import changed_outcomes
 from step_settings import settings_for
 from step_studies import N_VARIANTS, HaplotypeStudy, Study
 
@@ -50,11 +50,10 @@ class Worlds:
     def drawn(self, alleles, outcomes, *, is_there=True):
         """Return what is drawn where the person has these alleles, all alike, and outcomes: a list."""
         self.bits[:, 0] = self.bits[:, 0] & ~np.uint64(3) | np.uint64(3 * alleles)
-        path = self.study.root / "outcomes.npz"
-        known = Outcomes.load(path)
-        known.values[N_VARIANTS][:, : self.n_rows] = np.reshape(outcomes, (-1, 1))
-        known.is_training[: self.n_rows] = is_there
-        known.save(path)
+        path = self.study.root / "outcomes.zarr"
+        with changed_outcomes(path) as known:
+            known.values[N_VARIANTS][:, : self.n_rows] = np.reshape(outcomes, (-1, 1))
+            known.is_training[: self.n_rows] = is_there
         mechanism, noise = mechanism_of(self.method), ExactNoise()
         data = TrainingData(path, statistics=self.study.sum_up(self.config), panel="panel")
         settings = settings_for("draw", **self.config | {"mode": "benchmark"})

@@ -9,7 +9,8 @@ import pytest
 from dpgrs.errors import DpgrsError, UsageError
 from dpgrs.genotypes.dosages import DOSAGE_STEP, STEPS_PER_ALLELE, half_coded
 from dpgrs.io.covariates import Covariates
-from dpgrs.io.trials import Outcomes, Statistics
+from dpgrs.io.outcomes import Outcomes
+from dpgrs.io.trials import Statistics
 from dpgrs.linalg.clipped_statistics import (
     CLIPPED_CROSS_STEP,
     CLIPPED_GRAM_STEP,
@@ -34,6 +35,7 @@ from dpgrs.linalg.statistics import (
 from dpgrs.methods.requests import PrivacyRequest
 from dpgrs.steps import compute_statistics as statistics_step
 from dpgrs.study.training_data import TrainingData
+from panels import panel_in_memory
 from random_cohorts import random_bits
 from step_settings import settings_for
 
@@ -112,14 +114,8 @@ def test_compute_statistics__of_dosages_and_covariates(tmp_path, monkeypatch, ha
     """Sums, clips and their counts take all columns; nobody of other people is summed."""
     bits = random_bits(D, 2 * N_PEOPLE)
     genotypes = half_coded(STEPS) if has_dosages else bits
-    panel = SimpleNamespace(
-        genotypes=lambda: genotypes,
-        has_dosages=has_dosages,
-        of_size=COLUMNS.__getitem__,
-        n_haplotypes=2 * N_PEOPLE,
-        n_samples=N_PEOPLE,
-        frequency=FREQUENCY,
-    )
+    options = {"n_haplotypes": 2 * N_PEOPLE, "frequency": FREQUENCY}
+    panel = panel_in_memory(genotypes, of_size=COLUMNS.__getitem__, **options)
     monkeypatch.setattr(statistics_step, "Panel", SimpleNamespace(open=lambda path: panel))
     values = dict.fromkeys(COLUMNS, RNG.normal(size=(3, N_PEOPLE)))
     Outcomes(("a", "b", "c"), values, {}, IS_SELECTED, "people").save(tmp_path / "y.npz")
@@ -161,7 +157,7 @@ def test_compute_statistics__of_dosages_and_covariates(tmp_path, monkeypatch, ha
 
 def test_compute_statistics__raise_on_dosages_under_other_bounds(monkeypatch):
     class Fake:
-        has_dosages = True
+        has_dosages, n_samples = True, N_PEOPLE
 
     values = {"Panel": Fake, "Outcomes": SimpleNamespace(loadings=None), "Covariates": None}
     for name, value in values.items():
@@ -179,8 +175,8 @@ def test_training_data__raise_where_sums_are_others_than_the_request_says(tmp_pa
     steps = {"gram_step": CLIPPED_GRAM_STEP, "cross_step": CLIPPED_CROSS_STEP}
     known = {"n_rows": 9, "n_observed": np.array([9, 9]), "rows": "people", "outcome_bound": 3.0}
     Statistics(gram=G, cross=V, columns={4: COLUMNS[4]}, **known, **steps).save(tmp_path / "statistics.npz")
-    Outcomes(("a", "b"), {4: Y}, {}, IS_SELECTED, "people").save(tmp_path / "outcomes.npz")
-    data = TrainingData(tmp_path / "outcomes.npz", statistics=tmp_path / "statistics.npz")
+    Outcomes(("a", "b"), {4: Y}, {}, IS_SELECTED, "people").save(tmp_path / "outcomes.zarr")
+    data = TrainingData(tmp_path / "outcomes.zarr", statistics=tmp_path / "statistics.npz")
     bounds = {"outcome_bound": 3.0, "epsilon": 1.0, "delta": 1e-6}
     request = PrivacyRequest(rows="people", n_variants=4, n_outcomes=2, **bounds)
     # Nothing was clipped for two outcomes: such a request is about calls, whose unit is 2^22 times as large.

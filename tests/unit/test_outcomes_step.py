@@ -7,8 +7,8 @@ import pytest
 
 from dpgrs.errors import DpgrsError, UsageError
 from dpgrs.genotypes.bits import pack
-from dpgrs.io.files import file_digest
-from dpgrs.io.trials import Outcomes
+from dpgrs.io.files import file_digest, remove
+from dpgrs.io.outcomes import Outcomes
 from dpgrs.steps import make_outcomes as outcomes_step
 from random_cohorts import random_alleles
 from step_settings import settings_for
@@ -21,7 +21,7 @@ STANDARD = (STANDARD - STANDARD.mean()) / STANDARD.std()
 @pytest.fixture
 def make(tmp_path, monkeypatch):
     """Make outcomes of the people from a table with these columns."""
-    panel = SimpleNamespace(sample_id=np.array(PEOPLE))
+    panel = SimpleNamespace(sample_id=np.array(PEOPLE), n_samples=len(PEOPLE))
     monkeypatch.setattr(outcomes_step, "Panel", SimpleNamespace(open=lambda path: panel))
 
     def make(
@@ -37,7 +37,8 @@ def make(tmp_path, monkeypatch):
         **terms,
     ):
         lines = [["sample", *columns], *zip(PEOPLE, *columns.values(), strict=True), *others]
-        table, output = tmp_path / "y.tsv", tmp_path / "outcomes.npz"
+        table, output = tmp_path / "y.tsv", tmp_path / "outcomes.zarr"
+        remove(output)
         table.write_text("\n".join("\t".join(map(str, line)) for line in lines) + "\n")
         outcomes = {"count": None, "test_share": 0} | terms
         sections = {"cohort": {"rows": rows}, "panel": {"size": 5}, "outcomes": outcomes}
@@ -72,14 +73,14 @@ def test_make_outcomes__release_refuses_raw_ones_and_tells_nothing_of_them(make,
     # The same words for every table: no column, value or count.
     words = message.replace(str(tmp_path), "")
     assert not any(word in words for word in ("good", "weight", "HG0", str(len(PEOPLE)), "170", "0.25"))
-    assert not (tmp_path / "outcomes.npz").exists()
+    assert not (tmp_path / "outcomes.zarr").exists()
 
 
 def test_make_outcomes__public_ones_are_of_the_people_of_the_panel_and_no_others(make, monkeypatch):
     make({"a": STANDARD}, is_public=True)
     with pytest.raises(DpgrsError, match="must be of the people of the panel and no others"):
         make({"a": STANDARD}, others=[("else", 0)], is_public=True)
-    fewer = SimpleNamespace(sample_id=np.array([*PEOPLE, "one more"]))
+    fewer = SimpleNamespace(sample_id=np.array([*PEOPLE, "one more"]), n_samples=len(PEOPLE) + 1)
     monkeypatch.setattr(outcomes_step, "Panel", SimpleNamespace(open=lambda path: fewer))
     with pytest.raises(DpgrsError, match="must be of the people of the panel and no others") as caught:
         make({"a": STANDARD}, is_public=True)
@@ -94,7 +95,7 @@ def test_make_outcomes__too_few_people_are_told_to_the_log_alone(make, tmp_path,
     message = str(caught.value).replace(str(tmp_path), "")
     assert not any(word in message for word in ("40", "41", "81", "HG"))
     assert ("tell nobody that it failed" in message) == (mode == "release")
-    assert not (tmp_path / "outcomes.npz").exists()
+    assert not (tmp_path / "outcomes.zarr").exists()
     log = capsys.readouterr()
     assert log.out == ""
     assert log.err.startswith(
@@ -114,7 +115,7 @@ def test_make_outcomes__columns_of_too_few_values_are_refused(make, tmp_path, ca
     message = str(caught.value).replace(str(tmp_path), "")
     assert not any(word in message for word in ("19", "21", "40", "HG"))
     assert ("tell nobody that it failed" in message) == (mode == "release")
-    assert not (tmp_path / "outcomes.npz").exists()
+    assert not (tmp_path / "outcomes.zarr").exists()
     assert "none 0 (100.0% missing), few 19 (52.5% missing)" in capsys.readouterr().err
     del columns["none"]
     # Standardised as it is, whether few or many have it.
@@ -175,7 +176,7 @@ def test_make_outcomes__release_tells_nothing_of_values_that_are_not_binary(make
 
 
 def test_make_outcomes__benchmark_leaves_it_to_preflight(make):
-    assert make({"raw": 170 + STANDARD}, mode="benchmark").values[5].mean() == pytest.approx(170)
+    assert make({"raw": 170 + STANDARD}, mode="benchmark").values[5][:, :].mean() == pytest.approx(170)
 
 
 @pytest.fixture
@@ -187,16 +188,17 @@ def simulate(tmp_path, monkeypatch):
         own = alleles.reshape(5, len(PEOPLE), 2)[:, people].reshape(5, -1)
         panel = SimpleNamespace(
             sample_id=np.array(PEOPLE)[people],
-            n_haplotypes=own.shape[1],
+            n_samples=len(people),
             variant_rank=np.arange(5),
             frequency=np.full(5, 0.3),
             of_size=np.arange,
-            genotypes=lambda columns: pack(own[columns]),
+            genotypes=lambda columns, people: pack(own[columns, 2 * people.start : 2 * people.stop]),
         )
         monkeypatch.setattr(outcomes_step, "Panel", SimpleNamespace(open=lambda path: panel))
         terms = {"count": 1, "heritability": 0.5, "causal_share": 1.0, "test_share": 0.0} | changes
-        output, sections = tmp_path / "outcomes.npz", {"cohort": {"rows": rows}, "panel": {"size": 5}}
+        output, sections = tmp_path / "outcomes.zarr", {"cohort": {"rows": rows}, "panel": {"size": 5}}
         settings = settings_for("make-outcomes", mode=mode, seed=seed, outcomes=terms, **sections)
+        remove(output)
         outcomes_step.make_outcomes(settings, "panel", trial=trial, output=output)
         made = Outcomes.load(output)
         assert made.names[0] == "simulated_0001"
@@ -243,14 +245,14 @@ def test_make_outcomes__simulated_ones_have_the_prevalence_that_is_asked_for(sim
     everybody = np.arange(len(PEOPLE))
     values, _ = simulate(everybody, mode="release", count=3, prevalence=0.25)
     np.testing.assert_allclose(np.unique(values), [-0.25 / np.sqrt(0.1875), 0.75 / np.sqrt(0.1875)])
-    np.testing.assert_array_equal(Outcomes.load(tmp_path / "outcomes.npz").prevalence, [0.25] * 3)
+    np.testing.assert_array_equal(Outcomes.load(tmp_path / "outcomes.zarr").prevalence, [0.25] * 3)
     simulate(everybody, mode="release")
-    assert np.isnan(Outcomes.load(tmp_path / "outcomes.npz").prevalence).all()
+    assert np.isnan(Outcomes.load(tmp_path / "outcomes.zarr").prevalence).all()
 
 
 def test_make_outcomes__simulated_ones_share_factors(simulate, tmp_path):
     simulate(np.arange(len(PEOPLE)), mode="release", count=4, factors=2)
-    assert np.linalg.matrix_rank(Outcomes.load(tmp_path / "outcomes.npz").effects[5]) == 2
+    assert np.linalg.matrix_rank(Outcomes.load(tmp_path / "outcomes.zarr").effects[5]) == 2
 
 
 def test_make_outcomes__simulated_ones_follow_networks(simulate, tmp_path):
@@ -264,7 +266,7 @@ def test_make_outcomes__simulated_ones_follow_networks(simulate, tmp_path):
 @pytest.mark.parametrize(("share", "least", "most"), [(0.01, 0, 10), (0.5, 60, 140), (1.0, 200, 200)])
 def test_make_outcomes__causal_share_is_the_chance_of_an_effect(simulate, tmp_path, share, least, most):
     simulate(np.arange(len(PEOPLE)), mode="release", causal_share=share, count=40)
-    effects = Outcomes.load(tmp_path / "outcomes.npz").effects[5]
+    effects = Outcomes.load(tmp_path / "outcomes.zarr").effects[5]
     # 200 of them: the limits are more than 5 standard deviations wide.
     assert least <= np.count_nonzero(effects) <= most
 

@@ -7,7 +7,8 @@ import pytest
 
 from dpgrs.evaluation.metrics import mse, r_squared
 from dpgrs.experiments.primo_fits import TestRows, released_path, ridge_path, rows_to_test_on
-from dpgrs.io.trials import Outcomes, Statistics, load_labelled
+from dpgrs.io.outcomes import Outcomes
+from dpgrs.io.trials import Statistics, load_labelled
 from dpgrs.linalg.linear_fit import LinearFit
 from dpgrs.methods.mechanisms import mechanism_of_file, request_of
 from dpgrs.methods.registry import METHODS as REGISTRY
@@ -15,6 +16,7 @@ from dpgrs.steps.fit_weights import fit_weights
 from dpgrs.study import training_data
 from dpgrs.study.training_data import public_outcomes
 from draws import draw_all
+from outcome_files import changed_outcomes
 from step_settings import settings_for
 from step_studies import N_VARIANTS, Study
 
@@ -27,9 +29,8 @@ METHODS = ["ridge", "reusecov-gauss", "reusecov-proj"]
 def study(tmp_path, monkeypatch):
     """A study of which every fifth person is to be tested on."""
     study = Study(tmp_path, monkeypatch)
-    outcomes = Outcomes.load(tmp_path / "outcomes.npz")
-    outcomes.is_training[::5] = False
-    outcomes.save(tmp_path / "outcomes.npz")
+    with changed_outcomes(tmp_path / "outcomes.zarr") as outcomes:
+        outcomes.is_training[::5] = False
     return study
 
 
@@ -47,9 +48,9 @@ def test_path__has_the_fits_of_the_study_at_its_penalty(study, tmp_path, bounds)
     config = study.settings("naive", bounds=bounds) | {"mode": "benchmark"}
     statistics = study.sum_up(config, count=2)
     drawn = draw_all(tmp_path, METHODS, statistics=statistics, **GRID)
-    weights, outcomes = tmp_path / "weights.npz", Outcomes.load(tmp_path / "outcomes.npz")
+    weights, outcomes = tmp_path / "weights.npz", Outcomes.load(tmp_path / "outcomes.zarr")
     regression = {"lambda": 0.3, "joint_projection": True}
-    options = {"statistics": statistics, "outcomes": tmp_path / "outcomes.npz", "output": weights}
+    options = {"statistics": statistics, "outcomes": tmp_path / "outcomes.zarr", "output": weights}
     settings = settings_for("fit-weights", methods=METHODS, regression=regression)
     fit_weights(settings, drawn.values(), **options, seconds=tmp_path / "seconds.tsv")
     test = {N_VARIANTS: rows_to_test_on(training_data.Panel.open("panel"), N_VARIANTS, outcomes)}

@@ -9,7 +9,8 @@ import pandas as pd
 import pytest
 
 from dpgrs.errors import DpgrsError
-from dpgrs.io.trials import Outcomes, Statistics, load_labelled, save_labelled
+from dpgrs.io.outcomes import Outcomes
+from dpgrs.io.trials import Statistics, load_labelled, save_labelled
 from dpgrs.linalg.clipped_statistics import GENOTYPE_STEP, frequency_rows, tight_row_norm
 from dpgrs.linalg.public_ld import public_ld
 from dpgrs.methods.blup_ld import mismatch_in_words
@@ -27,6 +28,7 @@ from dpgrs.study.public_ld_files import load_ld
 from dpgrs.study.request_identity import ld_identity
 from dpgrs.study.settings_files import read_settings
 from forged_releases import edit_statement, seal
+from outcome_files import write_outcomes
 from random_cohorts import random_bits
 from step_settings import settings_for
 from step_studies import N_VARIANTS, Study
@@ -96,7 +98,7 @@ def study(tmp_path, monkeypatch):
 
 
 def sum_up(study):
-    settings, files = settings_for("compute-statistics", **study.config), (study.root / "outcomes.npz",)
+    settings, files = settings_for("compute-statistics", **study.config), (study.root / "outcomes.zarr",)
     output = study.root / "statistics.npz"
     statistics_step.compute_statistics(settings, "panel", *files, without_gram=True, output=output)
 
@@ -104,7 +106,7 @@ def sum_up(study):
 def release(study, ld=None):
     draw(
         settings_for("draw", **study.config),
-        study.root / "outcomes.npz",
+        study.root / "outcomes.zarr",
         mechanism="steered-products",
         statistics=study.root / "statistics.npz",
         panel="panel",
@@ -122,9 +124,9 @@ def fit(study, ld):
 
 
 def measure(study, ld):
-    held_out, outcomes = study.root / "held_out.npz", Outcomes.load(study.root / "outcomes.npz")
+    held_out, outcomes = study.root / "held_out.zarr", Outcomes.load(study.root / "outcomes.zarr")
     nobody = np.zeros(len(outcomes.is_training), dtype=bool)
-    Outcomes(outcomes.names, outcomes.values, {}, nobody, "people").save(held_out)
+    write_outcomes(held_out, Outcomes(outcomes.names, outcomes.values, {}, nobody, "people"))
     measure_release(
         settings_for("measure-release", **study.config),
         study.root / "noisy.npz",

@@ -8,7 +8,7 @@ import pytest
 from dpgrs.errors import DpgrsError, UsageError
 from dpgrs.genotypes.bits import pack
 from dpgrs.io.covariates import Covariates
-from dpgrs.io.trials import Outcomes
+from dpgrs.io.outcomes import Outcomes
 from dpgrs.release import reference_check
 from dpgrs.release.constants import reference_sums
 from dpgrs.release.pgs_catalog import Constants
@@ -54,7 +54,7 @@ def make_release(folder, monkeypatch, *, rows, sites=SITES):
     public = folder / "public"
     (public / "trial1").mkdir(parents=True)
     nobody = np.zeros(s.shape[1], dtype=bool)
-    Outcomes(OUTCOMES, {len(SITES): Y}, {}, nobody, rows).save(public / "trial1" / "outcomes.npz")
+    Outcomes(OUTCOMES, {len(SITES): Y}, {}, nobody, rows).save(public / "trial1" / "outcomes.zarr")
     return bundle, public
 
 

@@ -283,7 +283,7 @@ def test_load_released__raise_on_a_benchmark_that_says_adassp(study):
         "counts": [3],
         "unit": "person",
     }
-    ((label, arrays),) = draw_seeded(study.root / "outcomes.npz", path, files=files, **terms)
+    ((label, arrays),) = draw_seeded(study.root / "outcomes.zarr", path, files=files, **terms)
     label |= {"mechanism": "adassp-statistics", "requests": []}
     save_labelled(path, [(label, arrays | {"smallest_eigenvalue": np.array(0.0)})])
     with pytest.raises(DpgrsError, match="must hold the statistics of one release, got a benchmark's"):

@@ -9,7 +9,8 @@ import pandas as pd
 import pytest
 
 from dpgrs.io.files import write_table
-from dpgrs.io.trials import Outcomes, load_labelled, save_labelled
+from dpgrs.io.outcomes import Outcomes
+from dpgrs.io.trials import load_labelled, save_labelled
 from dpgrs.linalg.linear_fit import LinearFit
 from dpgrs.methods import row_mechanisms
 from dpgrs.methods.labels import NO_PRIVACY
@@ -20,6 +21,7 @@ from dpgrs.steps.choose_exactly import choose_exactly
 from dpgrs.steps.fit_weights import fit_weights
 from dpgrs.study import training_data
 from draws import draw_all, sections_of
+from panels import panel_in_memory
 from screening_cohorts import CAUSAL, NAMES, cohort, frequencies
 from step_settings import settings_for
 
@@ -43,11 +45,8 @@ class Files:
     def __init__(self, folder, monkeypatch, *, rows):
         data = cohort(rows)
         ranks = np.array([7, 0, 1, 5, 2, 6, 3, 4])
-        panel = SimpleNamespace(
-            haplotypes=lambda columns: data.genotypes[columns],
-            genotypes=lambda columns: data.genotypes[columns],
-            has_dosages=False,
-            is_table=False,
+        panel = panel_in_memory(
+            data.genotypes,
             of_size=lambda size: np.flatnonzero(ranks < size),
             n_haplotypes=data.n_haplotypes,
             sample_id=np.array([f"P{number}" for number in range(data.n_haplotypes // 2)]),
@@ -59,11 +58,11 @@ class Files:
         # The values of test people are known, and told apart by the split alone.
         Y = np.where(data.is_training, data.Y, rng.standard_normal(data.Y.shape))
         self.folder, self.size_of = folder, {size: panel.of_size(size) for size in SIZES}
-        Outcomes(NAMES, dict.fromkeys(SIZES, Y), {}, data.is_training, rows).save(folder / "outcomes.npz")
+        Outcomes(NAMES, dict.fromkeys(SIZES, Y), {}, data.is_training, rows).save(folder / "outcomes.zarr")
 
     def screen(self, *, methods=SCREENED, screening=None, **changes):
         """Choose, exactly and by what is drawn; return the labelled choices and the events."""
-        screening, outcomes, exact = SCREENING | (screening or {}), self.folder / "outcomes.npz", []
+        screening, outcomes, exact = SCREENING | (screening or {}), self.folder / "outcomes.zarr", []
         terms = GRID | changes | {"screening": screening}
         self.drawn = draw_all(self.folder, methods, regression=FIT, **terms)
         terms.pop("trial", None)
@@ -77,7 +76,7 @@ class Files:
 
     def fit(self, *, methods=SCREENED):
         """Fit what was chosen; return (label, LinearFit) pairs."""
-        files = {name: self.folder / f"{name}.npz" for name in ("outcomes", "weights")}
+        files = {"outcomes": self.folder / "outcomes.zarr", "weights": self.folder / "weights.npz"}
         fit_weights(
             settings_for("fit-weights", methods=methods),
             self.drawn.values(),
@@ -91,7 +90,7 @@ class Files:
 
     def evaluate(self, counts, *, compared="k-ols"):
         """Measure what was fitted, with a fit in the place of ridge; return the metrics."""
-        names = ("weights.npz", "seconds.tsv", "metrics.tsv", "populations.tsv", "outcomes.npz")
+        names = ("weights.npz", "seconds.tsv", "metrics.tsv", "populations.tsv", "outcomes.zarr")
         weights, seconds, metrics, populations, outcomes = (self.folder / name for name in names)
         fits = load_labelled(weights)
         # Metrics compare with ridge.

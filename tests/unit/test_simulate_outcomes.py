@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from dpgrs.simulation.network import HIDDEN_STEP, network_values
-from dpgrs.simulation.outcomes import simulate_outcomes
+from dpgrs.simulation.network import HIDDEN_STEP, Network
+from dpgrs.simulation.outcomes import SimulatedOutcomes, simulate_outcomes
 from random_cohorts import half_coded, random_alleles
 
 N_ROWS, D = 3000, 20
@@ -185,22 +185,38 @@ def test_simulate_outcomes__network_leaves_out_what_is_not_causal():
     assert (effects != 0).mean() == pytest.approx(0.25, abs=0.04)
 
 
-def test_network_values__one_unit_is_the_part_above_the_mean():
+def test_network__one_unit_is_the_part_above_the_mean():
     inner, outer = np.zeros((1, D)), np.array([2.0])
     inner[0, 3] = 1.5
-    found = network_values(X, inner=inner, outer=outer)
+    network = Network(inner, outer)
     centred = 1.5 * (X[:, 3] - X[:, 3].mean())
-    np.testing.assert_allclose(found.values, 2 * np.maximum(centred, 0), atol=4 * HIDDEN_STEP)
-    np.testing.assert_array_equal(found.slopes, np.where(np.arange(D) == 3, 1.5, 0))
+    found = network.values(X, centres=np.array([1.5 * X[:, 3].mean()]))
+    np.testing.assert_allclose(found, 2 * np.maximum(centred, 0), atol=4 * HIDDEN_STEP)
+    np.testing.assert_array_equal(network.slopes, np.where(np.arange(D) == 3, 1.5, 0))
 
 
-def test_network_values__public_moments_are_those_of_normal_units():
+def test_network__public_terms_are_those_of_normal_units():
     """Against a plain average over normal draws."""
     draws = np.random.default_rng(2)
-    inner, outer = draws.standard_normal((3, D)), np.array([1.0, -0.5, 2.0])
+    network = Network(draws.standard_normal((3, D)), np.array([1.0, -0.5, 2.0]))
     means, variances = draws.standard_normal(D), draws.random(D)
     rows = means + np.sqrt(variances) * draws.standard_normal((100_000, D))
-    found = network_values(rows, inner=inner, outer=outer, public_moments=(means, variances))
+    centres, mean, sd = network.public_terms(means, variances)
+    values = network.values(rows, centres=centres)
     # 1e5 draws: the limits are more than five standard errors wide.
-    assert found.mean == pytest.approx(found.values.mean(), abs=0.02 * found.sd)
-    assert found.sd == pytest.approx(found.values.std(), rel=0.02)
+    assert mean == pytest.approx(values.mean(), abs=0.02 * sd)
+    assert sd == pytest.approx(values.std(), rel=0.02)
+
+
+@pytest.mark.parametrize("options", [{}, {"n_factors": 2}, {"width": 4}, {"prevalence": 0.2}])
+@pytest.mark.parametrize("n_part", [1, 700, N_ROWS])
+def test_simulated_outcomes__parts_of_the_rows_change_last_digits_alone(options, n_part):
+    terms = {"variant_rank": RANK, "n_outcomes": 3, "heritability": 0.5, "seed": 1, "key": (0,)} | options
+    parts = [slice(first, first + n_part) for first in range(0, N_ROWS, n_part)]
+    simulated = SimulatedOutcomes(**terms)
+    simulated.measure(lambda: (X[part] for part in parts))
+    names = [f"row{i}" for i in range(N_ROWS)]
+    Y = np.hstack([simulated.of_rows(X[part], row_id=names[part]) for part in parts])
+    whole, effects = simulate(**options)
+    np.testing.assert_allclose(Y, whole, rtol=1e-9, atol=1e-11)
+    np.testing.assert_allclose(simulated.effects, effects, rtol=1e-11)

@@ -5,7 +5,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from dpgrs.io.trials import Outcomes, Statistics, load_labelled
+from dpgrs.io.outcomes import Outcomes
+from dpgrs.io.trials import Statistics, load_labelled
 from dpgrs.linalg.statistics import half_units
 from dpgrs.methods import benchmark_mechanisms as mechanisms_step
 from dpgrs.methods.reusecov import fit_reusecov
@@ -14,19 +15,16 @@ from dpgrs.steps import compute_statistics as statistics_step
 from dpgrs.steps.fit_weights import fit_weights
 from dpgrs.study import training_data
 from draws import draw_seeded
+from panels import panel_in_memory
 from random_cohorts import random_bits
 from step_settings import settings_for
 
 D, N_HAPLOTYPES, PENALTY = 6, 400, 0.1
 BITS = random_bits(D, N_HAPLOTYPES)
-PANEL = SimpleNamespace(
-    haplotypes=lambda columns=slice(None): BITS[columns],
-    genotypes=lambda columns=slice(None): BITS[columns],
-    has_dosages=False,
-    is_table=False,
+PANEL = panel_in_memory(
+    BITS,
     of_size=lambda size: np.arange(1, 1 + size),
     n_haplotypes=N_HAPLOTYPES,
-    n_variants=D,
     sample_id=np.arange(N_HAPLOTYPES // 2).astype(str),
 )
 GRID = {
@@ -58,7 +56,7 @@ def made_of(panel, rows, bounds, folder, monkeypatch):
     values = {4: rng.standard_normal((3, N_HAPLOTYPES))}
     if rows == "people":
         is_training, values = is_training[::2], {4: values[4][:, ::2]}
-    outcomes, statistics = folder / "outcomes.npz", folder / "statistics.npz"
+    outcomes, statistics = folder / "outcomes.zarr", folder / "statistics.npz"
     Outcomes(("a", "b", "c"), values, {}, is_training, rows).save(outcomes)
     own = {"cohort": {"rows": rows}, "privacy": {"bounds": bounds}}
     settings = settings_for("compute-statistics", outcomes={"bound": 2.0, "count": 3}, **own)
@@ -86,10 +84,9 @@ def dosages():
     """Return the panel of people with dosages that lie between calls."""
     half = half_units(BITS, n_haplotypes=N_HAPLOTYPES, rows="people").astype(np.int16) * np.int16(2**11)
     between = (half * 0.8 + np.arange(D)[:, np.newaxis] * 9).astype(np.int16)
-    known = {"genotypes": lambda columns=slice(None): between[columns], "has_dosages": True}
-    return SimpleNamespace(
-        **vars(PANEL) | known, frequency=np.linspace(0.3, 0.6, D), n_samples=N_HAPLOTYPES // 2
-    )
+    known = vars(PANEL) | {"frequency": np.linspace(0.3, 0.6, D)}
+    own = {"genotypes", "haplotypes", "has_dosages", "is_table", "n_variants", "n_samples"}
+    return panel_in_memory(between, **{name: known[name] for name in known.keys() - own})
 
 
 @pytest.mark.parametrize("bounds", ["worst-case", "tight", "paper", "dosages"])

@@ -6,7 +6,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from dpgrs.io.trials import Outcomes, load_labelled
+from dpgrs.io.outcomes import Outcomes
+from dpgrs.io.trials import load_labelled
 from dpgrs.linalg.attenuation import clip_slopes
 from dpgrs.linalg.denoising import noisy_spectrum
 from dpgrs.linalg.statistics import coded_rows, cross_product, gram, grid_outcomes
@@ -20,6 +21,7 @@ from dpgrs.methods.requests import PrivacyRequest
 from dpgrs.methods.reusecov import private_statistics
 from dpgrs.privacy.noise.sources import BenchmarkNoise
 from dpgrs.study.training_data import TrainingData
+from outcome_files import write_outcomes
 from random_cohorts import random_bits
 from step_settings import settings_for
 from step_studies import N_VARIANTS, Study
@@ -145,8 +147,9 @@ def test_slopes__are_of_the_norm_that_clips_and_of_public_prevalence(
     tmp_path, monkeypatch, method, protection, budget, norm
 ):
     study = Study(tmp_path, monkeypatch)
-    outcomes, prevalence = Outcomes.load(tmp_path / "outcomes.npz"), np.array([math.nan, 0.05, 0.3])
-    replace(outcomes, prevalence=prevalence).save(tmp_path / "outcomes.npz")
+    path, prevalence = tmp_path / "outcomes.zarr", np.array([math.nan, 0.05, 0.3])
+    outcomes = Outcomes.load(path).of_rows(slice(None))
+    write_outcomes(path, replace(outcomes, prevalence=prevalence))
     bounds = "tight" if norm else "worst-case"
     privacy = {"bounds": bounds, "outcome_budget": budget, "protection": protection}
     config = study.settings(method, pure_epsilon="1", **privacy)
@@ -156,7 +159,7 @@ def test_slopes__are_of_the_norm_that_clips_and_of_public_prevalence(
         assert label["request"]["outcome_norm"] == (pytest.approx(norm) if norm else None)
         np.testing.assert_array_equal(arrays["slopes"], expected)
         return
-    data = TrainingData(tmp_path / "outcomes.npz", statistics=study.sum_up(config), panel="panel")
+    data = TrainingData(tmp_path / "outcomes.zarr", statistics=study.sum_up(config), panel="panel")
     request = replace(asked(protection), n_variants=N_VARIANTS)
     terms = {"method": None, "data": data, "n_outcomes": 3}
     mechanism, settings = mechanism_named("reusecov-statistics"), settings_for("draw", **config)

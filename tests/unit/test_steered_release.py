@@ -8,7 +8,7 @@ import pytest
 from audit_data import make_finding
 from dpgrs.errors import DpgrsError
 from dpgrs.genotypes.bits import pack
-from dpgrs.io.trials import Outcomes, load_labelled, save_labelled
+from dpgrs.io.trials import load_labelled, save_labelled
 from dpgrs.linalg import steering
 from dpgrs.linalg.clipped_statistics import frequency_rows, half_coded
 from dpgrs.linalg.statistics import OUTCOME_STEP
@@ -20,6 +20,7 @@ from dpgrs.study import training_data
 from dpgrs.study.released import load_released
 from dpgrs.study.request_identity import exact_values
 from dpgrs.study.training_data import TrainingData
+from outcome_files import changed_outcomes
 from step_settings import settings_for
 from step_studies import N_PEOPLE, N_VARIANTS, Study
 
@@ -34,10 +35,8 @@ def study(tmp_path, monkeypatch):
 
 def change_outcomes(study, change):
     """Change outcomes in the file: a callable takes their values and who is trained on."""
-    path = study.root / "outcomes.npz"
-    outcomes = Outcomes.load(path)
-    change(outcomes.values[N_VARIANTS], outcomes.is_training)
-    outcomes.save(path)
+    with changed_outcomes(study.root / "outcomes.zarr") as outcomes:
+        change(outcomes.values[N_VARIANTS], outcomes.is_training)
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -52,7 +51,7 @@ def test_exact__sums_rows_within_their_bounds_by_brute_force(study, method, boun
     change_outcomes(study, change)
     config = study.settings(method, bounds=bounds, outcome_budget=outcome_budget, missing="counted")
     files = {"statistics": study.sum_up(config), "panel": "panel", "ld": study.root / "ld.npz"}
-    data = TrainingData(study.root / "outcomes.npz", **files)
+    data = TrainingData(study.root / "outcomes.zarr", **files)
     mechanism = mechanism_of(method)
     (one,) = draw_step._draws(settings_for("draw", **config), mechanism, [None], data)
     request, outcomes = mechanism.terms(one.request), data.outcomes
@@ -109,8 +108,8 @@ def test_release__of_changed_data_is_refused_before_any_draw(study, method, what
         panel = training_data.Panel.open("panel")
         bits = panel.haplotypes().copy()
         bits[0] ^= pack(np.arange(2 * N_PEOPLE)[np.newaxis] == 4)[0]
-        monkeypatch.setattr(panel, "haplotypes", lambda columns=None: bits)
-        monkeypatch.setattr(panel, "genotypes", lambda columns=None: bits)
+        monkeypatch.setattr(panel, "haplotypes", lambda *selected: bits)
+        monkeypatch.setattr(panel, "genotypes", lambda *selected: bits)
     with pytest.raises(DpgrsError, match="data changed"):
         study.release(config)
     assert study.ledger(config).path.read_bytes() == before
@@ -123,7 +122,7 @@ def test_release__of_another_genotype_budget_is_another_request(study, method):
     shares = ({"count_share": 0.01, "gram_share": 0.2}, {"count_share": 0.1, "gram_share": 0.12})
     configs = [study.settings(method, **one) for one in shares]
     files = {"statistics": study.sum_up(configs[0]), "panel": "panel", "ld": study.root / "ld.npz"}
-    data = TrainingData(study.root / "outcomes.npz", **files)
+    data = TrainingData(study.root / "outcomes.zarr", **files)
     settings = [settings_for("draw", **config) for config in configs]
     draws = [next(draw_step._draws(one, mechanism, [None], data)) for one in settings]
     first, second = (mechanism.drawn_before(one.request) for one in draws)

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from dpgrs.errors import DpgrsError, UsageError
-from dpgrs.io.trials import Outcomes, Statistics, load_labelled, save_labelled
+from dpgrs.io.outcomes import Outcomes
+from dpgrs.io.trials import Statistics, load_labelled, save_labelled
 from dpgrs.linalg.clipped_statistics import CLIPPED_GRAM_STEP
 from dpgrs.linalg.norms import clipped_outcomes
 from dpgrs.linalg.public_ld import public_ld
@@ -25,6 +26,7 @@ from dpgrs.study.released import load_released
 from dpgrs.study.settings import resolve
 from draws import SHARED, draw_seeded, fit_as_released, sections_of
 from ledger_requests import create_fixed_key, new_ledger
+from panels import panel_in_memory
 from random_cohorts import random_bits
 from step_settings import settings_for
 
@@ -43,25 +45,19 @@ def statistics(tmp_path, monkeypatch):
     """Statistics of half of the rows, written by the step; outcomes beyond the bound, some missing."""
     rng = np.random.default_rng(7)
     bits = random_bits(N_VARIANTS, N_HAPLOTYPES)
-    panel = SimpleNamespace(
-        genotypes=lambda: bits,
-        has_dosages=False,
-        of_size=SIZES.__getitem__,
-        n_haplotypes=N_HAPLOTYPES,
-        n_variants=N_VARIANTS,
-        frequency=FREQUENCY,
-    )
+    known = {"of_size": SIZES.__getitem__, "frequency": FREQUENCY}
+    panel = panel_in_memory(bits, n_haplotypes=N_HAPLOTYPES, **known)
     monkeypatch.setattr(statistics_step, "Panel", SimpleNamespace(open=lambda path: panel))
     values = {size: 2 * rng.standard_normal((3, N_HAPLOTYPES)) for size in SIZES}
     for Y in values.values():
         Y[2, ::3] = np.nan
     is_training = np.repeat(rng.random(N_HAPLOTYPES // 2) < 0.5, 2)
-    Outcomes(("a", "b", "c"), values, {}, is_training, "haplotypes").save(tmp_path / "outcomes.npz")
+    Outcomes(("a", "b", "c"), values, {}, is_training, "haplotypes").save(tmp_path / "outcomes.zarr")
     path = tmp_path / "statistics.npz"
     settings = settings_for("compute-statistics", outcomes={"bound": 1.5, "count": 3})
-    statistics_step.compute_statistics(settings, "panel", tmp_path / "outcomes.npz", output=path)
+    statistics_step.compute_statistics(settings, "panel", tmp_path / "outcomes.zarr", output=path)
     X = coded_rows(bits, n_haplotypes=N_HAPLOTYPES, rows="haplotypes", is_selected=is_training)
-    outcomes = tmp_path / "outcomes.npz"
+    outcomes = tmp_path / "outcomes.zarr"
     return SimpleNamespace(
         path=path, outcomes=outcomes, X=X, Y={size: Y[:, is_training] for size, Y in values.items()}
     )

@@ -5,10 +5,11 @@ import pytest
 
 from dpgrs.genotypes.bits import pack
 from dpgrs.genotypes.dosages import DOSAGE_STEP
+from dpgrs.io.outcomes import Outcomes
 from dpgrs.io.panel import Panel
 from dpgrs.io.table_panel import column_steps, write_table_panel
 from dpgrs.io.tables.real_tables import RealTable
-from dpgrs.io.trials import Outcomes, Statistics
+from dpgrs.io.trials import Statistics
 from dpgrs.linalg.clipped_statistics import GENOTYPE_STEP
 from dpgrs.linalg.covariates import fractional_statistics
 from dpgrs.linalg.statistics import (
@@ -82,11 +83,11 @@ def test_statistics__are_the_exact_sums_of_entries_on_the_grid(tmp_path):
     panel = panel_of(tmp_path / "panel.zarr", table, size=4)
     is_training = rng.random(N_ROWS) < 0.7
     Y = rng.standard_normal((2, N_ROWS))
-    Outcomes(("y", "z"), {2: Y, 4: Y}, {}, is_training, "people").save(tmp_path / "outcomes.npz")
+    Outcomes(("y", "z"), {2: Y, 4: Y}, {}, is_training, "people").save(tmp_path / "outcomes.zarr")
     settings = settings_for(
         "compute-statistics", cohort={"source": "table"}, outcomes={"count": [2]}, panel={"size": [2, 4]}
     )
-    compute_statistics(settings, panel.path, tmp_path / "outcomes.npz", output=tmp_path / "statistics.npz")
+    compute_statistics(settings, panel.path, tmp_path / "outcomes.zarr", output=tmp_path / "statistics.npz")
     found = Statistics.load(tmp_path / "statistics.npz")
     # Integers of Python, whose sums have no end.
     X = np.column_stack([panel.genotypes().T.astype(object), np.full(N_ROWS, 2**11)])[is_training]

@@ -3,20 +3,7 @@ import pytest
 
 from dpgrs.errors import DpgrsError, UsageError
 from dpgrs.io.files import save_arrays
-from dpgrs.io.trials import Outcomes, Statistics, load_labelled, save_labelled
-
-
-def test_outcomes__round_trip(tmp_path):
-    values = {2: np.array([[1.0, np.nan]]), 10: np.array([[3.0, 4.0]])}
-    saved = Outcomes(("height",), values, {2: np.array([[0.5, 0.5]])}, np.array([True, False]), "people")
-    saved.save(tmp_path / "outcomes.npz")
-    loaded = Outcomes.load(tmp_path / "outcomes.npz")
-    assert loaded.names == ("height",)
-    assert list(loaded.values) == [2, 10]
-    assert list(loaded.effects) == [2]
-    np.testing.assert_array_equal(loaded.values[2], values[2])
-    np.testing.assert_array_equal(loaded.is_training, saved.is_training)
-    assert loaded.rows == "people"
+from dpgrs.io.trials import Statistics, load_labelled, save_labelled
 
 
 def test_statistics__gram_of_a_smaller_panel_keeps_the_intercept_last(tmp_path):

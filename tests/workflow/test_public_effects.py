@@ -6,9 +6,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from dpgrs.io.outcomes import Outcomes
 from dpgrs.io.panel import Panel
 from dpgrs.io.sites import read_chosen_sites
-from dpgrs.io.trials import Outcomes
 from dpgrs.privacy.ledger.ledger import Ledger
 from dpgrs.release.verify import verify_release
 from effects_files import write_score, write_statistics
@@ -139,7 +139,7 @@ def test_benchmark__follows_the_true_effects_whichever_allele_they_name(tmp_path
         return metrics[metrics["method"] == "blup"]["r2"].to_numpy()
 
     plain, private = accuracy(settings), tmp_path / "results" / "plain" / "private"
-    outcomes = Outcomes.load(private / "trial1" / "outcomes.npz")
+    outcomes = Outcomes.load(private / "trial1" / "outcomes.zarr")
     variants = Panel.open(private / "panel.zarr").variants
     turned, signs = variants.copy(), np.where(np.arange(40) % 2, 1, -1)
     turned.loc[signs < 0, ["ref", "alt"]] = variants.loc[signs < 0, ["alt", "ref"]].to_numpy()

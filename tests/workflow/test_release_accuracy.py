@@ -6,7 +6,7 @@ import json
 import pandas as pd
 import pytest
 
-from dpgrs.io.trials import Outcomes
+from dpgrs.io.outcomes import Outcomes
 from dpgrs.privacy.ledger.ledger import Ledger
 from dpgrs.release.verify import verify_release
 from dpgrs.study.release_cost import total_epsilon
@@ -126,7 +126,7 @@ def test_release__metrics_killed_at_a_step_resume_at_no_new_cost(copy, place):
 
 def test_release__one_person_less_among_those_held_out_is_refused(site, copy):
     """The training statistics are a replay then: it is the accuracy that tells, and that draws nothing."""
-    outcomes = Outcomes.load(site / "results" / "measured" / "private" / "trial1" / "outcomes.npz")
+    outcomes = Outcomes.load(site / "results" / "measured" / "private" / "trial1" / "outcomes.zarr")
     held_out = int((~outcomes.is_training).argmax())
     leave_out(copy, f"sim{held_out + 1:04}", chromosomes=["21"])
     before = (copy / "ledger.jsonl").read_bytes()

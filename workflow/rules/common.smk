@@ -14,6 +14,7 @@ from dpgrs.study.code import code_digest
 from dpgrs.study.cohort_files import cohort_files, reference_files_of, tables_of
 from dpgrs.study.verbs import code_read, settings_read
 from dpgrs.study.settings import counts_outcomes, resolve
+from dpgrs.study.shape import Shape
 from dpgrs.preflight.controlled import is_controlled
 from dpgrs.errors import UsageError
 from dpgrs.study.fetched_files import files_to_fetch
@@ -261,6 +262,9 @@ PRIVATE = f"{RESULTS}/private"
 PUBLIC = f"{RESULTS}/public"
 TRIAL = f"{PRIVATE}/trial{{trial}}"
 DRAWN = f"{TRIAL}/drawn/{{mechanism}}.npz"
+# Of people, whose statistics are summed by one job each.
+SHARD = f"{TRIAL}/shards/{{shard}}.npz"
+N_SHARDS = max(-(-Shape(SETTINGS).n_rows // SETTINGS["scale"]["rows_per_shard"]), 1)
 # Records hold paths, host and command, and logs may tell about people: counts of what was skipped, or what an
 # error was about. Those of a release stay with what is private.
 RECORDS = PRIVATE if IS_RELEASE else RESULTS
@@ -302,4 +306,5 @@ shell.prefix(shell_prefix())
 wildcard_constraints:
     chrom="[A-Za-z0-9_.-]+",
     trial=r"\d+",
+    shard=r"\d+",
     mechanism="[a-z-]+",

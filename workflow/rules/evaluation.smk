@@ -8,7 +8,7 @@ include: "qc.smk"
 rule evaluate_trial:
     input:
         panel=f"{PRIVATE}/panel.zarr",
-        outcomes=f"{TRIAL}/outcomes.npz",
+        outcomes=f"{TRIAL}/outcomes.zarr",
         weights=f"{TRIAL}/weights.npz",
         seconds=f"{TRIAL}/fit_seconds.tsv",
         populations=populations_file(),
@@ -67,7 +67,7 @@ use rule collect_metrics as collect_population_metrics with:
 rule attack_trial:
     input:
         panel=f"{PRIVATE}/panel.zarr",
-        outcomes=f"{TRIAL}/outcomes.npz",
+        outcomes=f"{TRIAL}/outcomes.zarr",
         statistics=f"{TRIAL}/statistics.npz",
         noisy=f"{TRIAL}/drawn/reusecov-statistics.npz",
         weights=f"{TRIAL}/weights.npz",
@@ -105,7 +105,7 @@ rule render_report:
         metrics=f"{RESULTS}/metrics.tsv",
         population_metrics=f"{PRIVATE}/population_metrics.tsv",
         panel=f"{PRIVATE}/panel.zarr",
-        outcomes=f"{PRIVATE}/trial1/outcomes.npz",
+        outcomes=f"{PRIVATE}/trial1/outcomes.zarr",
         statistics=f"{PRIVATE}/trial1/statistics.npz",
         weights=f"{PRIVATE}/trial1/weights.npz",
         attacks=f"{RESULTS}/attacks.tsv",

@@ -8,7 +8,7 @@ rule make_outcomes:
         scales=scales_file(),
         loadings=outcome_loadings_file(),
     output:
-        outcomes=f"{TRIAL}/outcomes.npz",
+        outcomes=directory(f"{TRIAL}/outcomes.zarr"),
         counts=outcome_counts(TRIAL),
     log:
         f"{LOGS}/make_outcomes/{{trial}}.log",

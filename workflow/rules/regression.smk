@@ -18,7 +18,7 @@ rule fit_weights:
         panel=[f"{PRIVATE}/panel.zarr"] if CHOOSES_EXACTLY else [],
         # Feature protection takes outcomes as public, and fits may use them.
         outcomes=(
-            [f"{TRIAL}/outcomes.npz"]
+            [f"{TRIAL}/outcomes.zarr"]
             if CHOOSES_EXACTLY or "feature" in SETTINGS["privacy"]["protection"]
             else []
         ),

@@ -64,7 +64,7 @@ use rule make_outcomes as make_reference_outcomes with:
         ),
         scales=scales_file(),
     output:
-        outcomes=f"{PUBLIC}/trial{{trial}}/outcomes.npz",
+        outcomes=directory(f"{PUBLIC}/trial{{trial}}/outcomes.zarr"),
     log:
         f"{LOGS}/make_reference_outcomes/{{trial}}.log",
     params:
@@ -88,7 +88,7 @@ use rule make_covariates as make_reference_covariates with:
 rule measure_release:
     input:
         drawn=RELEASED,
-        outcomes=f"{PUBLIC if IS_PUBLIC else PRIVATE}/trial1/outcomes.npz",
+        outcomes=f"{PUBLIC if IS_PUBLIC else PRIVATE}/trial1/outcomes.zarr",
         weights=f"{PRIVATE}/trial1/weights.npz",
         seconds=f"{PRIVATE}/trial1/fit_seconds.tsv",
         panel=MEASURED_PANEL,

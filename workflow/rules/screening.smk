@@ -4,7 +4,7 @@
 rule choose_exactly:
     input:
         panel=f"{PRIVATE}/panel.zarr",
-        outcomes=f"{TRIAL}/outcomes.npz",
+        outcomes=f"{TRIAL}/outcomes.zarr",
     output:
         choices=f"{TRIAL}/exact_choices.npz",
     log:

@@ -1,15 +1,15 @@
-# Sums over the training rows as exact integers.
+# Sums over the training rows as exact integers: of all rows at once, or of shards of people, which are added.
 
 
 rule compute_statistics:
     input:
         panel=f"{PRIVATE}/panel.zarr",
-        outcomes=f"{TRIAL}/outcomes.npz",
+        outcomes=f"{TRIAL}/outcomes.zarr",
         covariates=COVARIATES,
     output:
-        statistics=f"{TRIAL}/statistics.npz",
+        statistics=f"{TRIAL}/statistics.npz" if N_SHARDS == 1 else temp(SHARD),
     log:
-        f"{LOGS}/compute_statistics/{{trial}}.log",
+        f"{LOGS}/compute_statistics/{{trial}}{'' if N_SHARDS == 1 else '.{shard}'}.log",
     conda:
         "../../envs/dpgrs.yaml"
     threads: 1
@@ -17,13 +17,36 @@ rule compute_statistics:
         mem_mb=4000,
         runtime=60,
     params:
-        # Of a benchmark others take it, too.
-        files=lambda wildcards, input: flags(
+        # Of a benchmark others take X'X, too.
+        options=lambda wildcards, input: flags(
             covariates=list(input.covariates),
             without_gram=not any(mechanism_named(name).draws_gram for name in DRAWS),
+            shard=wildcards.get("shard"),
+            shards=None if N_SHARDS == 1 else N_SHARDS,
         ),
         settings=settings_of("compute-statistics"),
         code=code_read("compute-statistics"),
     shell:
         "python -m dpgrs compute-statistics --settings {params.settings:q} {input.panel} {input.outcomes}"
-        " --output {output.statistics} {params.files} 2> {log}"
+        " --output {output.statistics} {params.options} 2> {log}"
+
+
+if N_SHARDS > 1:
+
+    rule add_statistics:
+        input:
+            shards=expand(SHARD, shard=range(1, N_SHARDS + 1), allow_missing=True),
+        output:
+            statistics=f"{TRIAL}/statistics.npz",
+        log:
+            f"{LOGS}/add_statistics/{{trial}}.log",
+        conda:
+            "../../envs/dpgrs.yaml"
+        threads: 1
+        resources:
+            mem_mb=4000,
+            runtime=60,
+        params:
+            code=code_read("add-statistics"),
+        shell:
+            "python -m dpgrs add-statistics {input.shards} --output {output.statistics} 2> {log}"

@@ -151,7 +151,7 @@ def measure(panel, outcomes, *, configs, folder, seed, key):
     -------
     list of dict: `LINE`, `CELL`, `which`, penalty, and means over outcomes of r2 and mse.
     """
-    paths = Path(folder, "outcomes.npz"), Path(folder, "statistics.npz")
+    paths = Path(folder, "outcomes.zarr"), Path(folder, "statistics.npz")
     outcomes.save(paths[0])
     test = {size: rows_to_test_on(panel, size, outcomes) for size in outcomes.values}
     rows = []

@@ -6,7 +6,7 @@ from dpgrs.evaluation.rows import joined_rows
 from dpgrs.evaluation.split import row_names, split_rows
 from dpgrs.experiments.haplotype_panel import make_panel
 from dpgrs.experiments.primo_fits import TERMS, configuration, measure
-from dpgrs.io.trials import Outcomes, simulated_names
+from dpgrs.io.outcomes import Outcomes, simulated_names
 from dpgrs.simulation.outcomes import simulate_outcomes
 from dpgrs.types import Rows
 

@@ -3,6 +3,7 @@
 import numpy as np
 
 WORD_BITS = 64
+PEOPLE_OF_WORD = WORD_BITS // 2
 
 
 def word_count(n_haplotypes):

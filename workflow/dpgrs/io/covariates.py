@@ -1,6 +1,6 @@
 """Covariates of a study as its steps hand them on: columns of X on their public grid, and their constants."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -28,6 +28,10 @@ class Covariates:
     scale: np.ndarray
     bound: float
     rows: Rows
+
+    def of_rows(self, rows):
+        """Return the covariates of a slice of the rows."""
+        return replace(self, units=self.units[:, rows])
 
     def save(self, path):
         arrays = {"names": np.array(self.names, dtype=str), "rows": np.array(str(self.rows))}

@@ -1,27 +1,23 @@
 """The haplotype store: a Zarr group of bit-packed haplotypes, its arrays named as in VCF Zarr.
 
-Every chunk on disk ends in its CRC-32C, which is checked before anything is unpacked, and the group's
-attributes hold a digest of all metadata: what is read is what was written, or an error.
+What is read is what was written, or an error: `dpgrs.io.sealed_zarr`.
 """
 
-import hashlib
-import json
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
 
 import numpy as np
 
-from dpgrs.errors import DpgrsError
 from dpgrs.genotypes.bits import word_count
 from dpgrs.genotypes.dosages import DOSAGE_STEP
 from dpgrs.io.files import replacing
+from dpgrs.io.sealed_zarr import Kind, checked, open_sealed, read_sealed, seal
 
-FORMAT = "dpgrs haplotype store"
-FORMAT_VERSION = 2
-_DIGEST = "digest"  # the attribute with that of all metadata
+KIND = Kind("dpgrs haplotype store", 2, "haplotype store", "dpgrs ingest-chromosome")
 
 _CHUNK_BYTES = 2**22
+_CHUNK_WORDS = 2**11  # some 65,000 people: who reads these reads little of others
 _DOSAGE_BYTES = 2**24  # of all people; two batches of them are in memory at a time
 _CHUNK_VARIANTS = 10_000
 _BITS_CODEC = {"id": "blosc", "cname": "lz4", "clevel": 5, "shuffle": 0}
@@ -36,7 +32,7 @@ def rows_per_chunk(n_samples, *, has_dosages=False):
 
     Of dosages it is at most sixteen.
     """
-    n_rows = _CHUNK_BYTES // (8 * word_count(2 * n_samples))
+    n_rows = _CHUNK_BYTES // (8 * min(word_count(2 * n_samples), _CHUNK_WORDS))
     if has_dosages:
         n_rows = min(n_rows, _DOSAGE_BYTES // (2 * n_samples))
     return int(np.clip(n_rows, 1, _CHUNK_VARIANTS))
@@ -76,38 +72,14 @@ class HaplotypeStore:
         DpgrsError
             No store at `path`, a damaged one, or one of another format version.
         """
-        import zarr
+        group, _ = open_sealed(path, KIND)
+        return cls(Path(path), group)
 
-        path = Path(path)
-        attributes = _read_attributes(path)
-        if attributes.get("format") != FORMAT:
-            raise DpgrsError(
-                f"`{path}` is a Zarr group, but no haplotype store. Make one: dpgrs ingest-chromosome"
-            )
-        version = attributes.get("format_version")
-        if version != FORMAT_VERSION:
-            raise DpgrsError(
-                f"`{path}` must have format version {FORMAT_VERSION}, got {version}. "
-                "Remove it, and make it again: dpgrs ingest-chromosome"
-            )
-        # Before Zarr sees any of it.
-        if attributes.get(_DIGEST) != _metadata_digest(path, attributes):
-            raise _damaged(path)
-        group = zarr.open_group(path, mode="r", zarr_format=2)
-        # Zarr reads a part that is not there as zeros.
-        if _count_chunks(group, attributes["n_chunks"]) != attributes["n_chunks"]:
-            raise _damaged(path)
-        return cls(path, group)
-
-    def _read(self, name, selection=slice(None)):
-        """Read rows of an array; a `DpgrsError` where a chunk is not what was written."""
+    def _read(self, name, selection=slice(None), columns=slice(None)):
+        """Read rows, of a plane some columns; a `DpgrsError` where a chunk is not what was written."""
         array = self._group[name]
-        selection = (selection, *[slice(None)] * (array.ndim - 1))
-        try:
-            return array.get_orthogonal_selection(selection)
-        # What the codec raises at a wrong sum, and at a chunk too short to have one.
-        except (RuntimeError, ValueError):
-            raise _damaged(self.path) from None
+        selection = (selection, *[columns] * (array.ndim - 1))
+        return read_sealed(array, selection, KIND.damaged(self.path))
 
     @cached_property
     def sample_id(self):
@@ -124,9 +96,9 @@ class HaplotypeStore:
         table.insert(1, "position", self._read("variant_position").astype(np.int64))
         return table
 
-    def haplotypes(self, selection=slice(None)):
+    def haplotypes(self, selection=slice(None), words=slice(None)):
         """Return (n_selected, n_words) uint64; `selection` is a slice or an array of variant indices."""
-        return self._read("haplotypes", selection)
+        return self._read("haplotypes", selection, words)
 
     def missing(self, selection=slice(None)):
         """Return (n_selected, n_words) uint64, bit 1 where an allele is unknown; None where all are known."""
@@ -145,9 +117,9 @@ class HaplotypeStore:
         """Whether the store holds dosages of people beside their nearest calls."""
         return "dosages" in self._group
 
-    def dosages(self, selection=slice(None)):
+    def dosages(self, selection=slice(None), people=slice(None)):
         """Return (n_selected, n_samples) uint16 in units of `DOSAGE_STEP`, 0 where missing."""
-        return self._read("dosages", selection)
+        return self._read("dosages", selection, people)
 
     def chunks(self):
         """Yield the slices of variants that lie together on disk."""
@@ -256,9 +228,9 @@ class StoreWriter:
         self._group.create_array(
             name,
             shape=(0, self._n_words),
-            chunks=(self._chunk, self._n_words),
+            chunks=(self._chunk, min(self._n_words, _CHUNK_WORDS)),
             dtype="uint64",
-            **_checked(_BITS_CODEC),
+            **checked(_BITS_CODEC),
             attributes={"_ARRAY_DIMENSIONS": ["variants", "words"]},
         )
 
@@ -269,7 +241,7 @@ class StoreWriter:
             shape=(0, self._n_samples),
             chunks=(self._chunk, min(self._n_samples, _CHUNK_SAMPLES)),
             dtype="uint16",
-            **_checked(_DOSAGES_CODEC),
+            **checked(_DOSAGES_CODEC),
             attributes={"_ARRAY_DIMENSIONS": ["variants", "samples"], "step": DOSAGE_STEP},
         )
 
@@ -279,7 +251,7 @@ class StoreWriter:
             shape=(0, *trailing),
             chunks=(_CHUNKS_PER_BATCH * self._chunk, *trailing),
             dtype=dtype,
-            **_checked(_SITES_CODEC, is_text=dtype == "str"),
+            **checked(_SITES_CODEC, is_text=dtype == "str"),
             attributes={"_ARRAY_DIMENSIONS": dimensions},
         )
 
@@ -290,7 +262,7 @@ class StoreWriter:
             shape=values.shape,
             chunks=(max(1, len(values)),),
             dtype=dtype,
-            **_checked(_SITES_CODEC, is_text=dtype == "str"),
+            **checked(_SITES_CODEC, is_text=dtype == "str"),
             attributes={"_ARRAY_DIMENSIONS": dimensions},
         )
         array[:] = values.astype(object) if dtype == "str" else values
@@ -300,57 +272,4 @@ class StoreWriter:
         if "missing" in self._group:
             self._group["missing"].resize((self.n_variants, self._n_words))
         self._put("contig_id", np.array(list(self._contigs), dtype=str), ["contigs"])
-        own = {"format": FORMAT, "format_version": FORMAT_VERSION}
-        own["n_chunks"] = _count_chunks(self._group, sorted(self._group.array_keys()))
-        attributes = own | self.attributes
-        self._group.attrs.update(attributes | {_DIGEST: _metadata_digest(self._path, attributes)})
-
-
-def _checked(packing, *, is_text=False):
-    """Return how chunks are written, as keywords: packed, then with a checksum at the end."""
-    import numcodecs
-
-    packing = numcodecs.get_codec(packing)
-    filters = [numcodecs.VLenUTF8(), packing] if is_text else [packing]
-    return {"filters": filters, "compressors": numcodecs.get_codec({"id": "crc32c"})}
-
-
-def _read_attributes(path):
-    """Return the attributes of a group, a dict; {} of a group without any."""
-    try:
-        attributes = json.loads((path / ".zattrs").read_bytes()) if (path / ".zgroup").is_file() else None
-    except FileNotFoundError:
-        return {}
-    except (OSError, ValueError, RecursionError):
-        raise _damaged(path) from None
-    if attributes is None:
-        raise DpgrsError(f"`{path}` is no haplotype store. Make it: dpgrs ingest-chromosome")
-    if not isinstance(attributes, dict):
-        raise _damaged(path)
-    return attributes
-
-
-def _metadata_digest(path, attributes):
-    """Return a digest over attributes and all other metadata of a group; None where some is not there."""
-    attributes = {name: value for name, value in attributes.items() if name != _DIGEST}
-    found = hashlib.sha256(json.dumps(attributes, sort_keys=True).encode())
-    try:
-        arrays = sorted(attributes["n_chunks"])
-        for name in (".zgroup", *(f"{array}/{name}" for array in arrays for name in (".zarray", ".zattrs"))):
-            found.update(hashlib.sha256((path / name).read_bytes()).digest())
-    # Attributes that are damaged may name anything, or nothing.
-    except (OSError, LookupError, TypeError, ValueError):
-        return None
-    return found.hexdigest()
-
-
-def _count_chunks(group, names):
-    """Return how many chunks of arrays are on disk, by name; those of zeros alone are not written."""
-    return {name: group[name].nchunks_initialized for name in names}
-
-
-def _damaged(path):
-    return DpgrsError(
-        f"`{path}` must be a whole haplotype store, but parts are missing or damaged. Remove it, and make "
-        "it again: dpgrs ingest-chromosome"
-    )
+        seal(self._path, self._group, KIND, self.attributes)

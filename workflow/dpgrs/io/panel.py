@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from dpgrs.errors import DpgrsError
-from dpgrs.genotypes.bits import unpack, word_count
+from dpgrs.genotypes.bits import PEOPLE_OF_WORD, unpack, word_count
 from dpgrs.genotypes.dosages import fill_dosages, half_coded
 from dpgrs.io.haplotype_store import HaplotypeStore, StoreWriter
 from dpgrs.public_random import uniforms
@@ -45,15 +45,24 @@ class Panel(HaplotypeStore):
         """Whether its columns are those of a table of real numbers."""
         return self.attributes.get("options", {}).get("kind") == TABLE_KIND
 
-    def genotypes(self, selection=slice(None)):
+    def genotypes(self, selection=slice(None), people=slice(None)):
         """Return the genotypes of variants as `dpgrs.linalg` takes them.
+
+        Parameters
+        ----------
+        selection : slice or array of variant indices.
+        people : slice of the people, from a whole word of haplotypes on, as of `people_parts`.
 
         Returns
         -------
         (n_selected, n_words) uint64 bits; of a panel with dosages (n_selected, n_samples) int16 in `half`
         coding, in units of `dpgrs.genotypes.dosages.DOSAGE_STEP`.
         """
-        return half_coded(self.dosages(selection)) if self.has_dosages else self.haplotypes(selection)
+        if self.has_dosages:
+            return half_coded(self.dosages(selection, people))
+        first, last, _ = people.indices(self.n_samples)
+        assert first % PEOPLE_OF_WORD == 0
+        return self.haplotypes(selection, slice(first // PEOPLE_OF_WORD, -(-last // PEOPLE_OF_WORD)))
 
     def of_size(self, size):
         """Return the (size,) indices of the panel of `size` variants, in genome order.
@@ -333,7 +342,7 @@ def check_same_people(panel, outcomes, covariates=None):
     Parameters
     ----------
     panel : Panel
-    outcomes : dpgrs.io.trials.Outcomes
+    outcomes : dpgrs.io.outcomes.Outcomes
     covariates : dpgrs.io.covariates.Covariates or None.
 
     Raises

@@ -1,7 +1,7 @@
-"""What one trial hands from step to step: outcomes with their split, exact statistics, labelled arrays."""
+"""What one trial hands from step to step beside its outcomes: exact statistics, labelled arrays."""
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -11,75 +11,6 @@ from dpgrs.io.json_files import write_json
 from dpgrs.types import Coding, Rows
 
 _GRAM_STEP, _CROSS_STEP = 2.0**-2, 2.0**-17  # of calls
-
-
-def simulated_names(count):
-    """Return the names of simulated outcomes, a list."""
-    return [f"simulated_{number:04d}" for number in range(1, count + 1)]
-
-
-@dataclass(frozen=True)
-class Outcomes:
-    """Outcomes of one trial and the split of its rows.
-
-    Attributes
-    ----------
-    names : tuple of n_outcomes str.
-    values : dict of panel size to (n_outcomes, n_rows) float64, NaN where missing.
-    effects : dict of panel size to (n_outcomes, panel size) float64, the simulated truth; empty where real.
-    is_training : (n_rows,) bool. All rows of a person are on the same side.
-    rows : Rows, what a row is.
-    prevalence : (n_outcomes,) float64, public, of 0/1 outcomes; NaN of all others.
-    components : tuple of n_components str, drawn in place of the outcomes; None where these are drawn.
-    loadings : (n_outcomes, n_components) float64, public, on these; None likewise.
-    """
-
-    names: tuple
-    values: dict
-    effects: dict
-    is_training: np.ndarray
-    rows: Rows
-    prevalence: np.ndarray | None = None
-    components: tuple | None = None
-    loadings: np.ndarray | None = None
-
-    def __post_init__(self):
-        if self.prevalence is None:
-            object.__setattr__(self, "prevalence", np.full(len(self.names), np.nan))
-
-    @property
-    def drawn_names(self):
-        """The names of what is drawn of them."""
-        return self.names if self.components is None else self.components
-
-    def drawn_counts(self, counts):
-        """Return how many are drawn together, a list, for `outcomes.count` of the settings."""
-        if self.components is not None:
-            return [len(self.components)]
-        return counts or [len(self.names)]
-
-    def save(self, path):
-        arrays = {"names": np.array(self.names, dtype=str), "is_training": self.is_training}
-        arrays |= {"rows": np.array(str(self.rows)), "prevalence": self.prevalence}
-        if self.components is not None:
-            arrays |= {"components": np.array(self.components, dtype=str), "loadings": self.loadings}
-        arrays |= {f"values/{size}": values for size, values in self.values.items()}
-        arrays |= {f"effects/{size}": effects for size, effects in self.effects.items()}
-        save_arrays(path, arrays)
-
-    @classmethod
-    def load(cls, path):
-        arrays = _load(path, "names", "is_training", "rows", "prevalence")
-        return cls(
-            tuple(arrays["names"].tolist()),
-            _by_size(arrays, "values"),
-            _by_size(arrays, "effects"),
-            arrays["is_training"],
-            Rows(str(arrays["rows"])),
-            arrays["prevalence"],
-            tuple(arrays["components"].tolist()) if "components" in arrays else None,
-            arrays.get("loadings"),
-        )
 
 
 @dataclass(frozen=True)
@@ -100,6 +31,11 @@ class ClippedStatistics:
     row_norm: float | None
     outcome_norm: float | None
 
+    def plus(self, other):
+        """Return the sums over the rows of both."""
+        gram = None if self.gram is None else self.gram + other.gram
+        return replace(self, gram=gram, cross=self.cross + other.cross)
+
     @property
     def coding(self):
         """The Coding of the rows."""
@@ -119,6 +55,10 @@ class ClipCounts:
 
     values: dict
     rows: dict
+
+    def plus(self, other):
+        """Return the counts of the rows of both."""
+        return ClipCounts(_added(self.values, other.values), _added(self.rows, other.rows))
 
 
 @dataclass(frozen=True)
@@ -161,6 +101,42 @@ class Statistics:
     covariate_bound: float | None = None
     gram_step: float = _GRAM_STEP
     cross_step: float = _CROSS_STEP
+
+    def plus(self, other):
+        """Return the statistics of the rows of both, who have nobody in common.
+
+        Raises
+        ------
+        DpgrsError
+            If they are of other columns or other terms.
+        """
+        if not self._is_like(other):
+            raise DpgrsError(
+                "Statistics that are added must be of the same columns and terms, got others. Compute all of "
+                "them again."
+            )
+        return replace(
+            self,
+            gram=None if self.gram is None else self.gram + other.gram,
+            cross=_added(self.cross, other.cross),
+            n_rows=self.n_rows + other.n_rows,
+            n_observed=self.n_observed + other.n_observed,
+            clipped={key: part.plus(other.clipped[key]) for key, part in self.clipped.items()},
+            clips=None if self.clips is None else self.clips.plus(other.clips),
+        )
+
+    def _is_like(self, other):
+        """Tell whether all that is not summed is the same."""
+        terms = ("rows", "outcome_bound", "n_covariates", "covariate_bound", "gram_step", "cross_step")
+        return (
+            all(getattr(self, name) == getattr(other, name) for name in terms)
+            and (self.gram is None) == (other.gram is None)
+            and (self.clips is None) == (other.clips is None)
+            and len(self.n_observed) == len(other.n_observed)
+            and _are_same(self.columns, other.columns)
+            and _are_same(self.origin, other.origin)
+            and _norms(self.clipped) == _norms(other.clipped)
+        )
 
     def gram_of_size(self, size, *, has_covariates=True):
         """Return the Gram matrix of the panel of that size with its covariates, if wanted, intercept last."""
@@ -210,6 +186,18 @@ class Statistics:
             _clip_counts(arrays),
             **_of_further_columns(arrays),
         )
+
+
+def _added(first, second):
+    return {key: values + second[key] for key, values in first.items()}
+
+
+def _are_same(first, second):
+    return first.keys() == second.keys() and all(np.array_equal(first[key], second[key]) for key in first)
+
+
+def _norms(clipped):
+    return {key: (part.gram is None, part.row_norm, part.outcome_norm) for key, part in clipped.items()}
 
 
 def save_labelled(path, items):

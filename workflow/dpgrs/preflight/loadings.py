@@ -1,8 +1,8 @@
 """What keeps components of outcomes from being drawn in their place."""
 
 from dpgrs.errors import DpgrsError, must
+from dpgrs.io.outcomes import simulated_names
 from dpgrs.io.tables.outcome_loadings import read_outcome_loadings
-from dpgrs.io.trials import simulated_names
 from dpgrs.methods.registry import METHODS, methods_that
 from dpgrs.study.table_settings import require_exact_components
 from dpgrs.types import Bounds, Metrics, Missing, Protection

@@ -8,8 +8,8 @@ from dpgrs.errors import DpgrsError
 from dpgrs.genotypes.bits import unpack
 from dpgrs.genotypes.dosages import DOSAGE_STEP
 from dpgrs.io.covariates import Covariates
+from dpgrs.io.outcomes import Outcomes
 from dpgrs.io.panel import Panel
-from dpgrs.io.trials import Outcomes
 from dpgrs.release.folder_check import read_text
 
 # Sums have 12 digits, weights 10.
@@ -24,7 +24,8 @@ def score_people(scores, covariates, folder):
     ----------
     scores : list of ScoringFile, one for each outcome.
     covariates : path of the table of the weights of covariates; None without.
-    folder : pathlib.Path of ``panel.zarr``, ``trial1/outcomes.npz`` and, with covariates, ``covariates.npz``.
+    folder : pathlib.Path of ``panel.zarr``, ``trial1/outcomes.zarr`` and, with covariates,
+        ``covariates.npz``.
 
     Returns
     -------
@@ -36,7 +37,7 @@ def score_people(scores, covariates, folder):
     DpgrsError
         If the people lack a site, or have other outcomes or covariates.
     """
-    panel, outcomes = Panel.open(folder / "panel.zarr"), Outcomes.load(folder / "trial1" / "outcomes.npz")
+    panel, outcomes = Panel.open(folder / "panel.zarr"), Outcomes.load(folder / "trial1" / "outcomes.zarr")
     if len(outcomes.names) != len(scores) or len(outcomes.values) != 1:
         raise DpgrsError(
             f"`{folder}` must hold the outcomes of the release, got others. Name its public people."

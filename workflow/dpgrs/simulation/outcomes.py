@@ -6,7 +6,7 @@ from statistics import NormalDist
 import numpy as np
 
 from dpgrs.public_random import generator
-from dpgrs.simulation.network import GeneticValues, network_values
+from dpgrs.simulation.network import Network
 
 # Effects on this grid make every x'theta exact in float64, so that no BLAS blocking can change an outcome.
 EFFECT_STEP = 2.0**-20
@@ -14,23 +14,21 @@ EFFECT_STEP = 2.0**-20
 FACTOR_STEP = 2.0**-10
 
 
-def simulate_outcomes(
-    X,
-    *,
-    row_id,
-    variant_rank,
-    n_outcomes,
-    heritability,
-    causal_share=1.0,
-    n_factors=None,
-    width=None,
-    prevalence=None,
-    public_moments=None,
-    seed,
-    key=(),
-    first=0,
-):
-    """Simulate y = sqrt(h2) (x - mean)'theta / sd + sqrt(1 - h2) noise (docs/methods.md).
+def simulate_outcomes(X, *, row_id, **terms):
+    """Simulate outcomes of rows that are in memory; parameters as of `SimulatedOutcomes` and its `of_rows`.
+
+    Returns
+    -------
+    Y : (n_outcomes, n_rows) float64 of variance about 1.
+    effects : (n_outcomes, n_variants) float64.
+    """
+    simulated = SimulatedOutcomes(**terms)
+    simulated.measure(lambda: [X])
+    return simulated.of_rows(X, row_id=row_id), simulated.effects
+
+
+class SimulatedOutcomes:
+    """Simulates y = sqrt(h2) (x - mean)'theta / sd + sqrt(1 - h2) noise (docs/methods.md), rows by rows.
 
     Every outcome has its own random streams: it does not depend on how many outcomes are asked for, nor in
     which chunks. Effects are drawn in the order of `variant_rank`: a larger panel keeps the raw effects of
@@ -40,8 +38,6 @@ def simulate_outcomes(
 
     Parameters
     ----------
-    X : (n_rows, n_variants) float64, `half` coding.
-    row_id : (n_rows,) str, all different.
     variant_rank : (n_variants,) int, a permutation of 0, ..., n_variants - 1.
     n_outcomes : int
     heritability : float in [0, 1], h2: the share of variance that the genotypes explain.
@@ -55,63 +51,155 @@ def simulate_outcomes(
         standardised by it. None leaves y as it is.
     public_moments : ((n_variants,), (n_variants,)) float64, public means and variances of the columns of X,
         from which mean and sd of x'theta follow as if the columns were independent: an outcome then depends
-        on its own row alone. None takes mean and sd over the rows given, so that each depends on all.
+        on its own row alone. None takes mean and sd over the rows of `measure`, so that each depends on all.
     seed : int, public.
     key : tuple of str and int, tells trials apart.
     first : int, number of the first outcome, for chunks.
-
-    Returns
-    -------
-    Y : (n_outcomes, n_rows) float64 of variance about 1.
-    effects : (n_outcomes, n_variants) float64, on the scale of Y: y = x'effects + constant + noise; of 0/1
-        outcomes those of the best linear fit, if genetic values are normal, and of networks likewise.
     """
-    n_rows, n_variants = X.shape
-    numbers = range(first, first + n_outcomes)
-    if width is not None:
-        genetic = _networks(X, variant_rank, numbers, width, causal_share, public_moments, seed, key)
-    elif n_factors is None:
-        drawn = [_raw_effects(n_variants, causal_share, seed, key, i)[variant_rank] for i in numbers]
-        genetic = _linear(X, np.array(drawn).reshape(n_outcomes, n_variants), public_moments)
-    else:
-        theta = _shared_effects(n_variants, numbers, n_factors, causal_share, seed, key)[:, variant_rank]
-        genetic = _linear(X, theta, public_moments)
-    if n_factors is None:
-        noise = _environment(row_id, numbers, seed=seed, key=key)
-    else:
-        noise = _shared_environment(row_id, numbers, n_factors, seed, key)
-    Y = np.empty((n_outcomes, n_rows))
-    effects = np.empty((n_outcomes, n_variants))
-    for i, found in enumerate(genetic):
-        explained = heritability if found.sd > 0 else 0.0
-        scale = np.sqrt(explained) / found.sd if found.sd > 0 else 0.0
-        Y[i] = scale * (found.values - found.mean) + np.sqrt(1 - explained) * noise[i]
-        effects[i] = scale * found.slopes
-    return (Y, effects) if prevalence is None else _cut(Y, effects, prevalence)
+
+    def __init__(
+        self,
+        *,
+        variant_rank,
+        n_outcomes,
+        heritability,
+        causal_share=1.0,
+        n_factors=None,
+        width=None,
+        prevalence=None,
+        public_moments=None,
+        seed,
+        key=(),
+        first=0,
+    ):
+        self._numbers, n_variants = range(first, first + n_outcomes), len(variant_rank)
+        self._heritability, self._prevalence, self._n_factors = heritability, prevalence, n_factors
+        self._public_moments, self._seed, self._key = public_moments, seed, key
+        self._networks = None
+        drawn = (seed, key)
+        if width is not None:
+            self._networks = [
+                _network(n_variants, width, causal_share, *drawn, i, variant_rank) for i in self._numbers
+            ]
+            slopes = [network.slopes for network in self._networks]
+        elif n_factors is None:
+            slopes = [_raw_effects(n_variants, causal_share, *drawn, i)[variant_rank] for i in self._numbers]
+        else:
+            slopes = _shared_effects(n_variants, self._numbers, n_factors, causal_share, *drawn)
+            slopes = slopes[:, variant_rank]
+        self._slopes = np.array(slopes).reshape(n_outcomes, n_variants)
+
+    def measure(self, blocks):
+        """Take mean and sd of the genetic values over rows, unless they follow from public moments.
+
+        Parameters
+        ----------
+        blocks : function that returns an iterable over parts of the rows, each (n_rows, n_variants) float64,
+            in `half` coding; called once, or twice for networks.
+        """
+        if self._public_moments is None:
+            if self._networks is not None:
+                entering = [_Moments() for _ in self._networks]
+                for X in blocks():
+                    for moments, network in zip(entering, self._networks, strict=True):
+                        moments.add(network.inner @ X.T)
+                self._centres = [moments.mean for moments in entering]
+            moments = _Moments()
+            for X in blocks():
+                moments.add(self._genetic_values(X))
+            self._mean, self._sd = moments.mean, moments.sd
+        elif self._networks is not None:
+            terms = [network.public_terms(*self._public_moments) for network in self._networks]
+            self._centres = [centres for centres, _, _ in terms]
+            self._mean, self._sd = np.array([both for _, *both in terms]).reshape(-1, 2).T
+        else:
+            means, variances = self._public_moments
+            self._mean = np.array([means @ theta for theta in self._slopes])
+            self._sd = np.array([np.sqrt(variances @ theta**2) for theta in self._slopes])
+
+    @property
+    def effects(self):
+        """(n_outcomes, n_variants) float64, on the scale of Y: y = x'effects + constant + noise; of 0/1
+        outcomes those of the best linear fit, if genetic values are normal, and of networks likewise.
+        """
+        effects = self._scale[:, np.newaxis] * self._slopes
+        return effects if self._prevalence is None else _slope_of_cut(self._prevalence) * effects
+
+    def of_rows(self, X, *, row_id):
+        """Return the outcomes of rows, after `measure`.
+
+        Parameters
+        ----------
+        X : (n_rows, n_variants) float64, `half` coding.
+        row_id : (n_rows,) str, all different.
+
+        Returns
+        -------
+        (n_outcomes, n_rows) float64 of variance about 1.
+        """
+        terms = {"seed": self._seed, "key": self._key}
+        if self._n_factors is None:
+            noise = _environment(row_id, self._numbers, **terms)
+        else:
+            noise = _shared_environment(row_id, self._numbers, self._n_factors, **terms)
+        genetic = self._scale[:, np.newaxis] * (self._genetic_values(X) - self._mean[:, np.newaxis])
+        Y = genetic + np.sqrt(1 - self._explained)[:, np.newaxis] * noise
+        assert Y.shape == (len(self._numbers), len(X))
+        return Y if self._prevalence is None else _cut(Y, self._prevalence)
+
+    @property
+    def _explained(self):
+        return np.where(self._sd > 0, self._heritability, 0.0)
+
+    @property
+    def _scale(self):
+        return np.sqrt(self._explained) / np.where(self._sd > 0, self._sd, 1.0)
+
+    def _genetic_values(self, X):
+        """Return (n_outcomes, n_rows) float64."""
+        if self._networks is None:
+            return self._slopes @ X.T
+        values = np.empty((len(self._networks), len(X)))
+        for own, network, centres in zip(values, self._networks, self._centres, strict=True):
+            own[:] = network.values(X, centres=centres)
+        return values
 
 
-def _cut(liability, effects, prevalence):
-    """Return 0/1 outcomes, standardised, and their effects, by Stein's lemma."""
-    normal, sd = NormalDist(), math.sqrt(prevalence * (1 - prevalence))
-    threshold = -normal.inv_cdf(prevalence)
-    return ((liability > threshold) - prevalence) / sd, normal.pdf(threshold) / sd * effects
+class _Moments:
+    """Mean and sd over parts of the rows, (n_series,) each; parts change at most the last digits."""
+
+    def __init__(self):
+        self._n = self.mean = self._squares = 0.0
+
+    def add(self, values):
+        """Take a part, (n_series, n_rows) float64."""
+        mean, total = values.mean(axis=1), self._n + values.shape[1]
+        squares, shift = ((values - mean[:, np.newaxis]) ** 2).sum(axis=1), mean - self.mean
+        self._squares = self._squares + squares + shift**2 * (self._n * values.shape[1] / total)
+        self.mean, self._n = self.mean + shift * (values.shape[1] / total), total
+
+    @property
+    def sd(self):
+        return np.sqrt(self._squares / self._n)
 
 
-def _linear(X, theta, public_moments):
-    """Yield the GeneticValues x'theta of each outcome."""
-    for values, effects in zip(theta @ X.T, theta, strict=True):
-        mean, sd = _moments(values, effects, public_moments)
-        yield GeneticValues(values, mean, sd, effects)
+def _cut(liability, prevalence):
+    """Return 0/1 outcomes, standardised."""
+    threshold = -NormalDist().inv_cdf(prevalence)
+    return ((liability > threshold) - prevalence) / math.sqrt(prevalence * (1 - prevalence))
 
 
-def _networks(X, variant_rank, numbers, width, causal_share, public_moments, seed, key):
-    """Yield the GeneticValues of the network of each outcome, whose weights are drawn by rank."""
-    n_variants = X.shape[1]
-    for i in numbers:
-        inner = _normals(n_variants, range(width), seed, "hidden units", *key, i)
-        inner = (_on_effect_grid(inner) * _is_causal(n_variants, causal_share, seed, key, i))[:, variant_rank]
-        outer = _loadings([i], width, seed, "hidden units", *key)[0]
-        yield network_values(X, inner=inner, outer=outer, public_moments=public_moments)
+def _slope_of_cut(prevalence):
+    """Return what is left of effects on the liability, by Stein's lemma."""
+    normal = NormalDist()
+    return normal.pdf(normal.inv_cdf(prevalence)) / math.sqrt(prevalence * (1 - prevalence))
+
+
+def _network(n_variants, width, causal_share, seed, key, outcome, variant_rank):
+    """Draw the network of an outcome, its weights by rank."""
+    inner = _on_effect_grid(_normals(n_variants, range(width), seed, "hidden units", *key, outcome))
+    inner *= _is_causal(n_variants, causal_share, seed, key, outcome)
+    return Network(inner[:, variant_rank], _loadings([outcome], width, seed, "hidden units", *key)[0])
 
 
 def _raw_effects(n_variants, causal_share, seed, key, outcome):
@@ -131,7 +219,7 @@ def _shared_effects(n_variants, numbers, n_factors, causal_share, seed, key):
     return _loadings(numbers, n_factors, seed, "effects", *key) @ (_on_grid(factors) * is_causal)
 
 
-def _shared_environment(row_id, numbers, n_factors, seed, key):
+def _shared_environment(row_id, numbers, n_factors, *, seed, key):
     """Draw the (n_outcomes, n_rows) noise likewise, from a stream for every row."""
     factors = _normals(n_factors, [str(name) for name in row_id], seed, "shared environment", *key)
     loadings = _loadings(numbers, n_factors, seed, "environment", *key)
@@ -166,11 +254,3 @@ def _environment(row_id, numbers, *, seed, key):
             numbers.start :
         ]
     return noise.T
-
-
-def _moments(values, theta, public_moments):
-    """Return mean and sd of the genetic values of an outcome."""
-    if public_moments is None:
-        return values.mean(), values.std()
-    means, variances = public_moments
-    return means @ theta, np.sqrt(variances @ theta**2)

@@ -25,8 +25,9 @@ from dpgrs.evaluation.rows import joined_rows
 from dpgrs.evaluation.split import per_row
 from dpgrs.io.covariates import Covariates
 from dpgrs.io.files import write_table
+from dpgrs.io.outcomes import Outcomes
 from dpgrs.io.panel import Panel
-from dpgrs.io.trials import Outcomes, Statistics, load_labelled
+from dpgrs.io.trials import Statistics, load_labelled
 from dpgrs.linalg.linear_fit import LinearFit, centred_gram
 from dpgrs.methods.registry import METHODS
 from dpgrs.public_random import uniforms

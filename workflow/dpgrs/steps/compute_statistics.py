@@ -3,8 +3,9 @@
 from pathlib import Path
 
 from dpgrs.io.covariates import Covariates
+from dpgrs.io.outcomes import Outcomes
 from dpgrs.io.panel import Panel
-from dpgrs.io.trials import Outcomes
+from dpgrs.io.panel_parts import shard_of
 from dpgrs.study.exact_statistics import exact_statistics
 
 READS = (
@@ -25,6 +26,8 @@ def compute_statistics(
     *,
     covariates: Path | None = None,
     without_gram: bool = False,
+    shard: int = 1,
+    shards: int = 1,
     output: Path,
 ):
     """Sum X'X and X'Y over the training rows, once for all methods and budgets.
@@ -38,14 +41,19 @@ def compute_statistics(
     outcomes : outcomes and split of a trial.
     covariates : further columns of X, for `tight` bounds alone.
     without_gram : whether X'X is left out, where nothing is drawn from it.
+    shard : of which people, from 1.
+    shards : parts that people are cut into, whose statistics `dpgrs add-statistics` adds.
     output : the statistics.
 
     Raises
     ------
     UsageError
-        With covariates, dosages or components of outcomes under other bounds.
+        With covariates, dosages or components of outcomes under other bounds, or a shard that there is none
+        of.
     DpgrsError
         If the files are not of the same people. No number is told.
     """
     panel, outcomes, covariates = Panel.open(panel), Outcomes.load(outcomes), Covariates.load(covariates)
-    exact_statistics(settings, panel, outcomes, covariates, without_gram=without_gram).save(output)
+    people = shard_of(panel.n_samples, shard=shard, n_shards=shards)
+    options = {"without_gram": without_gram, "people": people}
+    exact_statistics(settings, panel, outcomes, covariates, **options).save(output)

@@ -11,9 +11,10 @@ from dpgrs.evaluation.rows import joined_rows
 from dpgrs.evaluation.split import per_row
 from dpgrs.io.covariates import Covariates
 from dpgrs.io.files import read_table, write_table
+from dpgrs.io.outcomes import Outcomes
 from dpgrs.io.panel import Panel
 from dpgrs.io.tables.populations import populations_of
-from dpgrs.io.trials import Outcomes, load_labelled
+from dpgrs.io.trials import load_labelled
 from dpgrs.linalg.linear_fit import LinearFit
 
 POPULATION_METRICS = ["trial", "outcome", *TERMS, "n_variants", "n_outcomes", "population", "n_rows", "r2"]

@@ -9,11 +9,12 @@ from dpgrs.evaluation.split import per_row
 from dpgrs.io.covariates import Covariates
 from dpgrs.io.loadings import read_loadings
 from dpgrs.io.panel import Panel
+from dpgrs.io.tables.people_counts import PeopleCount
 from dpgrs.io.tables.phenotypes import constants_of, match_outcomes, read_outcomes, read_scales, standardise
 from dpgrs.linalg.covariates import covariate_units
 from dpgrs.linalg.principal_components import project
 from dpgrs.linalg.statistics import column_moments
-from dpgrs.study.counted_people import TELL_NOBODY, count_people
+from dpgrs.study.counted_people import TELL_NOBODY, require_enough
 from dpgrs.study.table_settings import table_columns
 
 READS = ("mode", "cohort.rows", "covariates", "outcomes.least_share")
@@ -75,7 +76,9 @@ def _of_table(sample_id, path, names, scales, *, rows, is_release, **counting):
     """Return names, standardised values (n_covariates, n_rows) and constants of the columns of a table."""
     constants = constants_of(names, read_scales(scales, kind="covariate"), path=scales, kind="covariate")
     table = read_outcomes(path, columns=names)
-    count_people(table, sample_id, path=path, kind="covariate", is_release=is_release, **counting)
+    counts = PeopleCount("covariate", sample_id)
+    counts.add(table)
+    require_enough(counts, path=path, is_release=is_release, **counting)
     try:
         standard = standardise(table, constants)
     except DpgrsError as error:

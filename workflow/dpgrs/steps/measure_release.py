@@ -18,8 +18,9 @@ from dpgrs.evaluation.private_metrics import (
 from dpgrs.evaluation.rows import joined_rows, selected_units
 from dpgrs.io.covariates import Covariates
 from dpgrs.io.files import read_table, write_table, written_digest
+from dpgrs.io.outcomes import Outcomes
 from dpgrs.io.panel import Panel, check_same_people
-from dpgrs.io.trials import Outcomes, load_labelled, save_labelled, write_events
+from dpgrs.io.trials import load_labelled, save_labelled, write_events
 from dpgrs.methods.mechanisms import request_of
 from dpgrs.privacy.ledger.charging import check, complete, release
 from dpgrs.privacy.ledger.entries import Account

@@ -10,9 +10,10 @@ from dpgrs.io.covariates import Covariates
 from dpgrs.io.files import read_table
 from dpgrs.io.genotype_summary import GenotypeSummary
 from dpgrs.io.json_files import read_json
+from dpgrs.io.outcomes import Outcomes
 from dpgrs.io.panel import Panel
 from dpgrs.io.tables.people_counts import describe_counts, read_counts
-from dpgrs.io.trials import Outcomes, Statistics, load_labelled
+from dpgrs.io.trials import Statistics, load_labelled
 from dpgrs.methods.blup_ld import misfit_in_words
 from dpgrs.methods.public_effects import correlations_in_words
 from dpgrs.reporting import pages

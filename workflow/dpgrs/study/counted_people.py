@@ -4,24 +4,22 @@ import sys
 
 from dpgrs.errors import DpgrsError
 from dpgrs.io.files import write_table
-from dpgrs.io.tables.people_counts import PeopleCount, describe_counts
+from dpgrs.io.tables.people_counts import describe_counts
 
 TELL_NOBODY = "This depends on private data: tell nobody that it failed."
 
 
-def count_people(table, sample_ids, *, path, kind, least_share, output, is_release):
-    """Count the people with genotypes who have outcomes or covariates, and refuse where too few have them.
+def require_enough(counts, *, path, least_share, output, is_release):
+    """Tell how many people with genotypes have outcomes or covariates, and refuse where too few have them.
 
     Whatever is drawn takes what is made after this. The counts are exact: standard error is the operator's
     log, and `output` lies in a private folder.
 
     Parameters
     ----------
-    table : pandas.DataFrame from `dpgrs.io.tables.phenotypes.read_outcomes`.
-    sample_ids : (n_people,) str, who has genotypes.
+    counts : PeopleCount, of a whole table.
     path : of the table, for messages.
-    kind : ``outcome`` or ``covariate``.
-    least_share : float, as in `dpgrs.io.tables.people_counts.PeopleCount.problem`.
+    least_share : float, as in `PeopleCount.problem`.
     output : path of the table of counts; None writes none.
     is_release : bool, whether a failure says that it depends on private data.
 
@@ -31,8 +29,6 @@ def count_people(table, sample_ids, *, path, kind, least_share, output, is_relea
         If table and genotypes share nobody, or too few people, or too few have a value of a column. No count
         is told.
     """
-    counts = PeopleCount(kind, sample_ids)
-    counts.add(table)
     for line in describe_counts(counts.table):
         print(line, file=sys.stderr)
     problem = counts.problem(least_share, shows_ids=False)

@@ -4,10 +4,12 @@ import numpy as np
 
 from dpgrs.errors import UsageError
 from dpgrs.io.panel import check_same_people
+from dpgrs.io.panel_parts import PanelPart, people_parts, rows_of_people
 from dpgrs.io.trials import ClipCounts, ClippedStatistics, Statistics
 from dpgrs.linalg.clipped_statistics import (
     CLIPPED_CROSS_STEP,
     CLIPPED_GRAM_STEP,
+    LARGEST_CLIPPED_ROWS,
     clipped_statistics,
     count_long_rows,
     grid_frequency,
@@ -17,6 +19,7 @@ from dpgrs.linalg.covariates import fractional_statistics, with_covariates
 from dpgrs.linalg.norms import budget_groups, clipped_outcomes, outcome_norm, row_norm_of
 from dpgrs.linalg.row_centred import row_centred_statistics
 from dpgrs.linalg.statistics import (
+    LARGEST_ROWS,
     OUTCOME_STEP,
     column_moments,
     count_known,
@@ -28,9 +31,12 @@ from dpgrs.linalg.statistics import (
 )
 from dpgrs.types import Bounds
 
+# Of the people that are in memory at a time: so many values of outcomes, but whole blocks of rows.
+PART_VALUES, LEAST_PART = 2**22, 2**11
 
-def exact_statistics(settings, panel, outcomes, covariates=None, *, without_gram=False):
-    """Sum X'X and X'Y over the training rows.
+
+def exact_statistics(settings, panel, outcomes, covariates=None, *, without_gram=False, people=None):
+    """Sum X'X and X'Y over the training rows, a part of the people at a time.
 
     Parameters
     ----------
@@ -38,23 +44,62 @@ def exact_statistics(settings, panel, outcomes, covariates=None, *, without_gram
     panel : Panel
     outcomes : Outcomes
     covariates : Covariates or None.
+    people : slice of the people over whom to sum, from a whole word of haplotypes on; None takes all.
 
     Returns
     -------
     Statistics
     """
-    privacy, outcome_bound = settings.privacy, settings.outcomes.bound
     kinds = {"covariates": covariates is not None, "dosages": panel.has_dosages}
     for kind, is_there in (kinds | {"loadings of outcomes": outcomes.loadings is not None}).items():
-        if is_there and privacy.bounds != Bounds.TIGHT:
-            raise UsageError(
-                f"`privacy.bounds` must be tight with {kind}, got {privacy.bounds}. Set it to tight."
-            )
+        bounds = settings.privacy.bounds
+        if is_there and bounds != Bounds.TIGHT:
+            raise UsageError(f"`privacy.bounds` must be tight with {kind}, got {bounds}. Set it to tight.")
     check_same_people(panel, outcomes, covariates)
+    people = slice(0, panel.n_samples) if people is None else people
+    n_most = max(PART_VALUES // max(len(outcomes.names), 1), LEAST_PART)
+
+    def summed(part):
+        rows = rows_of_people(part, rows=outcomes.rows)
+        own = None if covariates is None else covariates.of_rows(rows)
+        options = {"without_gram": without_gram}
+        return _of_part(settings, PanelPart(panel, part), outcomes.of_rows(rows), own, **options)
+
+    return added(map(summed, people_parts(people, n_most)))
+
+
+def added(parts):
+    """Add statistics of parts of the rows.
+
+    Parameters
+    ----------
+    parts : iterable of Statistics, one at least.
+
+    Raises
+    ------
+    DpgrsError
+        If they are of other columns or terms than each other.
+    UsageError
+        With more training rows than can be summed exactly.
+    """
+    parts = iter(parts)
+    found = next(parts)
+    for part in parts:
+        found = found.plus(part)
+        most = LARGEST_CLIPPED_ROWS if found.clipped else LARGEST_ROWS
+        if found.n_rows > most:
+            raise UsageError(f"Sums are exact for at most {most} rows, got more. Take fewer people.")
+    return found
+
+
+def _of_part(settings, part, outcomes, covariates, *, without_gram):
+    """Sum over the training rows of a PanelPart."""
+    panel, genotypes = part.panel, part.genotypes()
+    privacy, outcome_bound = settings.privacy, settings.outcomes.bound
     is_training = outcomes.is_training
-    options = {"n_haplotypes": panel.n_haplotypes, "rows": outcomes.rows, "is_selected": is_training}
+    options = {"n_haplotypes": part.n_haplotypes, "rows": outcomes.rows, "is_selected": is_training}
     columns = {size: panel.of_size(size) for size in outcomes.values}
-    genotypes, own, clipped, origin = panel.genotypes(), {}, {}, {}
+    own, clipped, origin = {}, {}, {}
     Y = {size: grid_outcomes(values, bound=outcome_bound) for size, values in outcomes.values.items()}
     sums, cross = None, {}
     if not without_gram:
@@ -92,6 +137,10 @@ def exact_statistics(settings, panel, outcomes, covariates=None, *, without_gram
                     has_gram=not without_gram,
                     **options,
                 )
+    clips = None
+    if settings.mode == "benchmark":
+        terms = {"bound": outcome_bound, "shared": shared}
+        clips = _clip_counts(part, genotypes, outcomes, drawn, clipped, covariates, **terms)
     return Statistics(
         gram=sums,
         cross=cross,
@@ -102,9 +151,7 @@ def exact_statistics(settings, panel, outcomes, covariates=None, *, without_gram
         outcome_bound=outcome_bound,
         clipped=clipped,
         origin=origin,
-        clips=_clip_counts(panel, outcomes, drawn, clipped, covariates, bound=outcome_bound, shared=shared)
-        if settings.mode == "benchmark"
-        else None,
+        clips=clips,
         **own,
     )
 
@@ -137,25 +184,25 @@ def _clipped(genotypes, frequency, values, *, bound, clips, n_shared, rows, cova
     return ClippedStatistics(X_sums, Y_sums, row_norm, norm)
 
 
-def _clip_counts(panel, outcomes, drawn, clipped, covariates, *, bound, shared):
+def _clip_counts(part, genotypes, outcomes, drawn, clipped, covariates, *, bound, shared):
     """Count the training values beyond the bound, and the training rows that tight bounds shrink."""
     is_training = outcomes.is_training
     values = {
         size: np.count_nonzero(np.abs(Y[:, is_training]) > bound, axis=1)
         for size, Y in outcomes.values.items()
     }
-    clipped = {key: part for key, part in clipped.items() if part.row_norm is not None}
-    rows, genotypes = {}, panel.genotypes() if clipped else None
-    options = {"n_haplotypes": panel.n_haplotypes, "rows": outcomes.rows, "is_selected": is_training}
+    clipped = {key: sums for key, sums in clipped.items() if sums.row_norm is not None}
+    rows, panel = {}, part.panel
+    options = {"n_haplotypes": part.n_haplotypes, "rows": outcomes.rows, "is_selected": is_training}
     options |= {"covariates": None if covariates is None else covariates.units}
-    for (size, count), part in clipped.items():
+    for (size, count), sums in clipped.items():
         columns = panel.of_size(size)
         n_genotypes = count_long_rows(
-            genotypes[columns], panel.frequency[columns], row_norm=part.row_norm, **options
+            genotypes[columns], panel.frequency[columns], row_norm=sums.row_norm, **options
         )
         Y = grid_outcomes(drawn[size][:count, is_training], bound=bound)
         groups = [Y[group] for group in budget_groups(count, n_shared=shared(count))]
-        is_long = [long_rows(group, norm=part.outcome_norm, step=OUTCOME_STEP)[0] for group in groups]
+        is_long = [long_rows(group, norm=sums.outcome_norm, step=OUTCOME_STEP)[0] for group in groups]
         n_outcomes = int(np.any(is_long, axis=0).sum())
         rows[size, count] = np.array([n_genotypes, n_outcomes])
     return ClipCounts(values, rows)

@@ -6,8 +6,9 @@ from functools import cached_property
 import numpy as np
 
 from dpgrs.errors import DpgrsError, UsageError
+from dpgrs.io.outcomes import Outcomes
 from dpgrs.io.panel import Panel, check_same_people
-from dpgrs.io.trials import Outcomes, Statistics, load_labelled
+from dpgrs.io.trials import Statistics, load_labelled
 from dpgrs.linalg.attenuation import clip_slopes
 from dpgrs.linalg.components import components_of, mapped_loadings
 from dpgrs.linalg.norms import clipped_outcomes

@@ -1,0 +1,27 @@
+"""Panels whose genotypes are in memory, in place of those on disk."""
+
+from types import SimpleNamespace
+
+from dpgrs.genotypes.bits import PEOPLE_OF_WORD
+from dpgrs.linalg.statistics import is_fractional
+
+
+def panel_in_memory(genotypes, *, n_haplotypes, **known):
+    """Return what steps take for a panel.
+
+    Parameters
+    ----------
+    genotypes : (n_variants, n_words) uint64 bits, or (n_variants, n_samples) int16 dosages; taken as views.
+    n_haplotypes : int
+    **known : further attributes.
+    """
+
+    def taken(selection=slice(None), people=slice(None)):
+        first, last, _ = people.indices(n_haplotypes // 2)
+        if not is_fractional(genotypes):
+            first, last = first // PEOPLE_OF_WORD, -(-last // PEOPLE_OF_WORD)
+        return genotypes[selection][:, first:last]
+
+    own = {"has_dosages": is_fractional(genotypes), "is_table": False, "n_variants": len(genotypes)}
+    own |= {"n_haplotypes": n_haplotypes, "n_samples": n_haplotypes // 2}
+    return SimpleNamespace(genotypes=taken, haplotypes=taken, **own | known)

@@ -1,0 +1,136 @@
+"""Statistics of shards of people, added: those of all people at once, byte for byte."""
+
+from dataclasses import replace
+from itertools import pairwise, product
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from dpgrs.errors import DpgrsError, UsageError
+from dpgrs.io.covariates import Covariates
+from dpgrs.io.outcomes import Outcomes
+from dpgrs.io.panel_parts import people_parts, shard_of
+from dpgrs.io.trials import Statistics
+from dpgrs.linalg.statistics import half_units
+from dpgrs.steps import compute_statistics as step
+from dpgrs.steps.add_statistics import add_statistics
+from dpgrs.study import exact_statistics
+from panels import panel_in_memory
+from random_cohorts import random_bits
+from step_settings import settings_for
+
+D, N_PEOPLE, N_OUTCOMES = 7, 300, 3
+BITS = random_bits(D, 2 * N_PEOPLE)
+FREQUENCY = np.linspace(0.1, 0.7, D)
+SIZES = {4: np.array([0, 2, 3, 6]), D: np.arange(D)}
+
+
+@pytest.fixture
+def study(request, tmp_path, monkeypatch):
+    """The folder of outcomes of such a study of 300 people, some of them missing or beyond the bound."""
+    rows = "haplotypes" if request.param == "haplotypes" else "people"
+    genotypes = BITS
+    if request.param == "dosages":
+        genotypes = half_units(BITS, n_haplotypes=2 * N_PEOPLE, rows="people").astype(np.int16) * 1900
+        genotypes = genotypes.astype(np.int16)
+    known = {"of_size": SIZES.__getitem__, "frequency": FREQUENCY}
+    panel = panel_in_memory(genotypes, n_haplotypes=2 * N_PEOPLE, **known)
+    monkeypatch.setattr(step, "Panel", SimpleNamespace(open=lambda path: panel))
+    rng, n_rows = np.random.default_rng(2), N_PEOPLE * (2 if rows == "haplotypes" else 1)
+    values = {size: 2 * rng.standard_normal((N_OUTCOMES, n_rows)) for size in SIZES}
+    for Y in values.values():
+        Y[1, ::5] = np.nan
+    is_training = np.repeat(rng.random(N_PEOPLE) < 0.8, n_rows // N_PEOPLE)
+    Outcomes(("a", "b", "c"), values, {}, is_training, rows).save(tmp_path / "outcomes.zarr")
+    covariates = None
+    if request.param == "covariates":
+        covariates = tmp_path / "covariates.npz"
+        units = rng.integers(-2000, 2001, (2, n_rows)).astype(np.int16)
+        Covariates(("age", "sex"), units, np.zeros(2), np.ones(2), 3.0, rows).save(covariates)
+    return SimpleNamespace(folder=tmp_path, covariates=covariates)
+
+
+def sums(study, n_shards, *, bounds, mode="benchmark", **options):
+    """Return the bytes of the statistics of all people, by so many shards."""
+    outcomes = {"bound": 2.5, "count": [1, N_OUTCOMES]}
+    settings = settings_for("compute-statistics", mode=mode, outcomes=outcomes, privacy={"bounds": bounds})
+    whole, paths = study.folder / "whole.npz", [study.folder / f"{one}.npz" for one in range(n_shards)]
+    options |= {"covariates": study.covariates, "shards": n_shards}
+    for number, path in enumerate(paths, start=1):
+        files = ("panel", study.folder / "outcomes.zarr")
+        step.compute_statistics(settings, *files, shard=number, output=path, **options)
+    add_statistics(paths, output=whole)
+    return whole.read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("study", "bounds"),
+    [
+        *product(["haplotypes", "people"], ["tight", "worst-case", "paper"]),
+        *product(["dosages", "covariates"], ["tight"]),
+    ],
+    indirect=["study"],
+)
+@pytest.mark.parametrize("mode", ["benchmark", "release"])
+def test_add_statistics__does_not_depend_on_shards_or_parts(study, monkeypatch, bounds, mode):
+    whole = sums(study, 1, bounds=bounds, mode=mode)
+    monkeypatch.setattr(exact_statistics, "LEAST_PART", 32)
+    monkeypatch.setattr(exact_statistics, "PART_VALUES", 64)
+    for n_shards in (1, 2, 7):
+        assert sums(study, n_shards, bounds=bounds, mode=mode) == whole
+
+
+@pytest.mark.parametrize("study", ["haplotypes"], indirect=True)
+def test_add_statistics__without_gram_and_with_shards_of_nobody(study):
+    options = {"bounds": "tight", "without_gram": True}
+    assert sums(study, 40, **options) == sums(study, 1, **options)
+
+
+@pytest.mark.parametrize("study", ["people"], indirect=True)
+def test_plus__raise_on_other_terms(study):
+    sums(study, 2, bounds="tight")
+    first, second = (Statistics.load(study.folder / f"{one}.npz") for one in range(2))
+    others = [
+        replace(second, outcome_bound=3.0),
+        replace(second, gram=None),
+        replace(second, rows="haplotypes"),
+        replace(second, columns={4: SIZES[4] + 1, D: SIZES[D]}),
+        replace(second, origin={}),
+        replace(second, clips=None),
+        replace(second, clipped={}),
+        replace(second, n_observed=second.n_observed[:2]),
+        replace(second, clipped={key: replace(one, row_norm=1.0) for key, one in second.clipped.items()}),
+    ]
+    for other in others:
+        with pytest.raises(DpgrsError, match="must be of the same columns and terms"):
+            first.plus(other)
+
+
+@pytest.mark.parametrize("study", ["people"], indirect=True)
+def test_added__raise_where_sums_may_overflow(study):
+    for bounds, most in (("tight", 2**23), ("worst-case", 2**25)):
+        sums(study, 2, bounds=bounds)
+        first, second = (Statistics.load(study.folder / f"{one}.npz") for one in range(2))
+        exact_statistics.added([replace(first, n_rows=most - second.n_rows), second])
+        with pytest.raises(UsageError, match=f"exact for at most {most} rows"):
+            exact_statistics.added([replace(first, n_rows=most - second.n_rows + 1), second])
+
+
+def test_shard_of__cuts_people_into_whole_words():
+    for n_people, n_shards in ((300, 1), (300, 7), (64, 3), (31, 2), (0, 1), (10_007, 6)):
+        shards = [shard_of(n_people, shard=one, n_shards=n_shards) for one in range(1, n_shards + 1)]
+        assert (shards[0].start, shards[-1].stop) == (0, n_people)
+        for one, following in pairwise(shards):
+            assert one.stop == following.start
+            assert one.stop % 32 == 0 or one.stop == n_people
+        lengths = [one.stop - one.start for one in shards]
+        assert max(lengths) - min(lengths) <= 64
+    with pytest.raises(UsageError, match="must be at most `--shards`, 2, got 3"):
+        shard_of(100, shard=3, n_shards=2)
+
+
+def test_people_parts__are_whole_words_one_at_least():
+    assert list(people_parts(slice(64, 300), 100)) == [slice(64, 160), slice(160, 256), slice(256, 300)]
+    assert list(people_parts(slice(0, 40), 1)) == [slice(0, 32), slice(32, 40)]
+    assert list(people_parts(slice(32, 32), 100)) == [slice(32, 32)]

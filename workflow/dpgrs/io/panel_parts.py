@@ -1,0 +1,68 @@
+"""A panel in parts of its people, each of which is read by itself."""
+
+from dataclasses import dataclass
+
+from dpgrs.errors import UsageError
+from dpgrs.genotypes.bits import PEOPLE_OF_WORD
+from dpgrs.io.panel import Panel
+from dpgrs.types import Rows
+
+
+@dataclass(frozen=True)
+class PanelPart:
+    """Some of the people of a panel, whose genotypes are read when they are asked for.
+
+    Attributes
+    ----------
+    panel : Panel
+    people : slice, as in `Panel.genotypes`.
+    """
+
+    panel: Panel
+    people: slice
+
+    @property
+    def n_haplotypes(self):
+        first, last, _ = self.people.indices(self.panel.n_samples)
+        return 2 * (last - first)
+
+    def genotypes(self, selection=slice(None)):
+        """Return the genotypes of variants, as `Panel.genotypes`."""
+        return self.panel.genotypes(selection, self.people)
+
+
+def people_parts(people, n_most):
+    """Yield slices of at most `n_most` people, or a word of haplotypes, that make up a slice of people.
+
+    Of nobody there is one slice.
+    """
+    step = max(n_most // PEOPLE_OF_WORD, 1) * PEOPLE_OF_WORD
+    for first in range(people.start, max(people.stop, people.start + 1), step):
+        yield slice(first, min(first + step, people.stop))
+
+
+def shard_of(n_people, *, shard, n_shards):
+    """Return the slice of the people of a shard: about as many in each, and none in shards that are too many.
+
+    Parameters
+    ----------
+    n_people : int
+    shard : int, from 1 to `n_shards`.
+    n_shards : int
+
+    Raises
+    ------
+    UsageError
+        If there is no such shard.
+    """
+    if shard > n_shards:
+        raise UsageError(f"`--shard` must be at most `--shards`, {n_shards}, got {shard}. Correct it.")
+    n_words = -(-n_people // PEOPLE_OF_WORD)
+    ends = (min(n_words * one // n_shards * PEOPLE_OF_WORD, n_people) for one in (shard - 1, shard))
+    return slice(*ends)
+
+
+def rows_of_people(people, *, rows):
+    """Return the slice of the rows of a slice of people."""
+    n_rows = 2 if Rows(rows) == Rows.HAPLOTYPES else 1
+    return slice(people.start * n_rows, people.stop * n_rows)

@@ -136,6 +136,16 @@ def test_make_covariates__raise_on_columns_values_and_people(study):
         study.make(names=["age"])
 
 
+def test_make_covariates__benchmark_names_constants_that_clip_most_values(study, tmp_path):
+    """Of a large table preflight looks at some people alone; a release judges no values."""
+    study.scales.write_text(SCALES.replace("age\t50", "age\t500"))
+    output = tmp_path / "other.npz"
+    with pytest.raises(DpgrsError, match=r"`covariates\.scales` must .* most beyond it in column `age`"):
+        study.make(output=output)
+    assert not output.exists()
+    assert study.make(mode="release").centre[0] == 500
+
+
 def test_make_covariates__too_few_people_are_refused(study, tmp_path):
     lines = study.table.read_text().splitlines()
     study.table.write_text("\n".join(lines[:-150]) + "\n")

@@ -158,13 +158,13 @@ def test_make_outcomes__prevalence_is_that_of_the_constants(make, tmp_path, coun
     scales = tmp_path / "scales.tsv"
     lines = ["outcome\tcentre\tscale\tprevalence", "other\t0.2\t0.4\t", "case\t\t\t0.2", "height\t0\t1\t"]
     scales.write_text("\n".join(lines) + "\n")
-    columns = {"height": STANDARD, "case": np.arange(len(PEOPLE)) % 2, "other": STANDARD}
+    columns = {"height": STANDARD, "case": np.repeat([1, 0], [8, 32]), "other": 0.2 + 0.4 * STANDARD}
     outcomes = make(columns, scales=scales, count=count, mode="benchmark")
     np.testing.assert_array_equal(outcomes.prevalence, [np.nan, 0.2, np.nan][:count])
 
 
 def test_make_outcomes__without_constants_no_prevalence_is_known(make):
-    assert np.isnan(make({"case": np.arange(len(PEOPLE)) % 2}, mode="benchmark").prevalence).all()
+    assert np.isnan(make({"case": np.arange(len(PEOPLE)) % 2 * 2 - 1}, mode="benchmark").prevalence).all()
 
 
 def test_make_outcomes__release_tells_nothing_of_values_that_are_not_binary(make, tmp_path):
@@ -175,8 +175,15 @@ def test_make_outcomes__release_tells_nothing_of_values_that_are_not_binary(make
     assert "7" not in str(caught.value)
 
 
-def test_make_outcomes__benchmark_leaves_it_to_preflight(make):
-    assert make({"raw": 170 + STANDARD}, mode="benchmark").values[5][:, :].mean() == pytest.approx(170)
+def test_make_outcomes__benchmark_names_raw_ones(make, tmp_path):
+    """Of a large table preflight looks at some people alone."""
+    raw = {f"raw{number}": 170 + STANDARD for number in range(5)}
+    with pytest.raises(DpgrsError) as caught:
+        make({"good": STANDARD} | raw, mode="benchmark", others=[("else", 0, *[1] * 5)])
+    first, *_, last = str(caught.value).splitlines()
+    assert "got mean 170 and standard deviation 1.01 in column `raw0`. Give its public centre" in first
+    assert last == "`outcomes.file`: 2 more columns like these."
+    assert not (tmp_path / "outcomes.zarr").exists()
 
 
 @pytest.fixture

@@ -1,14 +1,12 @@
 """What can be seen to be wrong with the covariates of a study before any job runs."""
 
-import pandas as pd
-
 from dpgrs.errors import DpgrsError, must
 from dpgrs.io.loadings import component_names
-from dpgrs.io.tables.phenotypes import standardise
 from dpgrs.methods.registry import methods_that
 from dpgrs.preflight.controlled import encrypted_line, is_encrypted
 from dpgrs.preflight.tables import count_table, noting
 from dpgrs.study.table_settings import covariate_constants, has_covariates, table_columns
+from dpgrs.study.table_values import ClippedValues
 from dpgrs.types import Bounds, Metrics
 
 MEASURED = ("evaluation.metrics", "evaluation.covariates")
@@ -93,15 +91,16 @@ def table_problems(inspection):
     lines = _column_problems(covariates, columns, named)
     if lines:
         return lines
-    values, faults = _Clipped(constants, bound=covariates["bound"]), []
+    values, faults, wholes = ClippedValues(constants, bound=covariates["bound"]), [], []
 
-    def judge(table):
+    def judge(table, is_whole):
+        wholes.append(is_whole)
         with noting(faults, key):
             values.add(table)
 
     options = {"columns": columns, "judge": judge if inspection.shows_ids else None}
     _, lines = count_table(inspection, key, kind="covariate", **options)
-    return lines + (faults or values.problems())
+    return lines + (faults or values.problems(is_whole=all(wholes)))
 
 
 def reference_problems(inspection):
@@ -145,30 +144,3 @@ def _column_problems(covariates, columns, named):
         wanted = "not have the name of a principal component with `covariates.pcs`"
         return [must("covariates.columns", wanted, taken[0], "Rename the column, or say `pcs: 0`.")]
     return []
-
-
-class _Clipped:
-    """Finds covariates most of whose values the public bound would clip: their constants are wrong."""
-
-    def __init__(self, constants, *, bound):
-        self._constants, self._bound = constants, bound
-        self._n_clipped = self._n_values = 0
-
-    def add(self, table):
-        size = standardise(table, self._constants).abs()
-        self._n_clipped = self._n_clipped + (size > self._bound).sum()
-        self._n_values = self._n_values + table.notna().sum()
-
-    def problems(self):
-        """Name the first, if there is any."""
-        is_clipped = pd.Series(self._n_clipped > self._n_values / 2)
-        wanted = f"bring most values within `covariates.bound`, {self._bound:g} standard deviations"
-        return [
-            must(
-                "covariates.scales",
-                wanted,
-                f"most beyond it in column `{name}`",
-                "Correct its centre and scale.",
-            )
-            for name in is_clipped.index[is_clipped][:1]
-        ]

@@ -5,7 +5,7 @@ import re
 from dpgrs.errors import DpgrsError, must
 from dpgrs.io.files import file_digest
 from dpgrs.io.genotype_files import with_companions
-from dpgrs.io.tables.phenotypes import outcome_chunks
+from dpgrs.io.tables.table_samples import outcome_people
 from dpgrs.preflight.controlled import WITH_VERSION, is_controlled
 from dpgrs.study.cohort_files import cohort_files, cohort_pattern
 from dpgrs.types import Neighbours, Protection
@@ -112,7 +112,7 @@ def people_problems(inspection):
     if _side(inspection) != "outcomes" or not (path and people):
         return []
     try:
-        known = {name for table in outcome_chunks(path, columns=slice(1)) for name in table.index}
+        known = {*outcome_people(path)}
     except DpgrsError:
         return []  # said of the table
     if known == {*people}:

@@ -6,7 +6,7 @@ from itertools import zip_longest
 import pandas as pd
 
 from dpgrs.errors import DpgrsError, must
-from dpgrs.io.tables.people_counts import PeopleCount, describe_counts
+from dpgrs.io.tables.people_counts import PeopleCount
 from dpgrs.io.tables.phenotypes import (
     OutcomeScale,
     constants_of,
@@ -15,14 +15,14 @@ from dpgrs.io.tables.phenotypes import (
     read_scales,
     standardise,
 )
+from dpgrs.io.tables.table_samples import describe_chosen, sample_outcomes
 from dpgrs.io.tables.tables import describe_mismatch, read_populations
 from dpgrs.preflight.controlled import encrypted_line, is_encrypted
 from dpgrs.study.table_cohort import takes_columns
+from dpgrs.study.table_values import raw_problems
 from dpgrs.types import Metrics
 
-FEW = 3
 SIMULATED = ("outcomes.factors", "outcomes.network", "outcomes.prevalence")
-PUBLIC_CONSTANTS = "Give its public centre and scale, for 0/1 its prevalence, in a table `outcomes.scales`."
 
 
 def population_problems(inspection):
@@ -54,12 +54,16 @@ def outcome_problems(inspection):
         return [must(key, "be a path for `outcomes.source: file`", "null", fix)]
     if is_encrypted(path):
         return [encrypted_line(key, path)]
-    used, scale = slice(counts and max(counts)), OutcomeScale()
+    used, scale, chosen = slice(counts and max(counts)), OutcomeScale(), []
     constants, faults = _constants(inspection, path, used, outcomes["scales"])
 
-    def judge(table):
+    def judge(table, is_whole):
         with noting(faults, "outcomes.scales"):
-            scale.add(table if constants is None else standardise(table, constants))
+            standard = table if constants is None else standardise(table, constants)
+            if is_whole:
+                scale.add(standard)
+            else:
+                chosen.append(describe_chosen(standard))
 
     options = {"columns": used, "judge": judge if inspection.shows_ids and not faults else None}
     names, lines = count_table(inspection, key, kind="outcome", **options)
@@ -68,7 +72,9 @@ def outcome_problems(inspection):
         lines.append(must("outcomes.count", wanted, max(counts), "Lower it, or leave it out to use all."))
     if names is None or faults:
         return lines + faults
-    return lines + (_value_problems(scale.describe()) if inspection.shows_ids else [])
+    if not inspection.shows_ids:
+        return lines
+    return lines + raw_problems(chosen[0] if chosen else scale.describe())
 
 
 def _own_column_problems(inspection):
@@ -82,7 +88,7 @@ def _own_column_problems(inspection):
     with noting(faults, "outcomes.scales"):
         if path := outcomes["scales"]:
             table = standardise(table, constants_of(list(table), read_scales(path), path=path))
-    return faults or _value_problems(describe_scale(table), key="outcomes.columns")
+    return faults or raw_problems(describe_scale(table), key="outcomes.columns")
 
 
 def simulated_problems(inspection, key):
@@ -126,7 +132,9 @@ def reference_problems(inspection):
 
 
 def count_table(inspection, key, *, kind, columns=None, judge=None, is_told=True, is_reference=False):
-    """Read a table of outcomes or covariates part by part, and count whom it shares with the genotypes.
+    """Read a table of outcomes or covariates, and count whom it shares with the genotypes.
+
+    A large one is read for its ids, and for the values of people chosen at random; the operator is told so.
 
     Parameters
     ----------
@@ -134,7 +142,8 @@ def count_table(inspection, key, *, kind, columns=None, judge=None, is_told=True
     key : str, dotted path of the setting that names it.
     kind : ``outcome`` or ``covariate``.
     columns : as in `read_outcomes`.
-    judge : function of each part, its people with genotypes alone, or None.
+    judge : function of each part, its people with genotypes alone, and of whether all parts together are all
+        these people, or None.
     is_told : bool, whether the operator is told of the counts.
     is_reference : bool, whether it is of the people of the public reference.
 
@@ -149,19 +158,24 @@ def count_table(inspection, key, *, kind, columns=None, judge=None, is_told=True
             return None, []  # said by the checks of controlled data
         # A table of private people may be named by mistake, so ids are not quoted.
         people, whose = inspection.reference_people, {"shows_ids": False, "of": "`public.reference`"}
-    count = PeopleCount(kind, people or ())
+    count, told = PeopleCount(kind, people or ()), []
     try:
         names = inspection.names(path)
-        for table in outcome_chunks(path, columns=columns):
-            own = count.add(table)
+        sample = sample_outcomes(path, columns=columns, people=people and set(people))
+        if sample is not None:
+            count.add_ids(sample.ids)
+            told.append(str(sample))
+        for table in outcome_chunks(path, columns=columns) if sample is None else [sample.table]:
+            own = count.add(table) if sample is None else count.add_chosen(table)
             if judge:
-                judge(own if people else table)
+                judge(own if people else table, count.is_whole)
     except DpgrsError as error:
         return None, [f"`{key}`: {error}"]
+    if inspection.tell and is_told:
+        for line in told + (count.in_words() if people else []):
+            inspection.tell(f"{path}: {line}")
     if not people:
         return names, []
-    for line in describe_counts(count.table) if inspection.tell and is_told else ():
-        inspection.tell(f"{path}: {line}")
     problem = count.problem(inspection["outcomes.least_share"], **whose)
     return names, [f"`{key}`: `{path}` {problem}"] if problem else []
 
@@ -187,18 +201,6 @@ def _constants(inspection, path, used, scales):
     with noting(faults, "outcomes.scales"):
         constants = constants_of(names, constants, path=scales) if names else None
     return constants, faults
-
-
-def _value_problems(scale, *, key="outcomes.file"):
-    """Find outcomes that are not standardised; name the first."""
-    raw, lines = scale.index[scale["is_raw"]], []
-    standardised = "hold outcomes of mean 0 and standard deviation 1"
-    for column in raw[:FEW]:
-        mean, sd = scale["mean"][column], scale["sd"][column]
-        got = f"mean {mean:.3g} and standard deviation {sd:.3g} in column `{column}`"
-        lines.append(must(key, standardised, got, PUBLIC_CONSTANTS))
-    n_more = len(raw) - FEW
-    return lines + ([f"`{key}`: {n_more} more columns like these."] if n_more > 0 else [])
 
 
 def _simulated_outcome_problems(outcomes):

@@ -16,6 +16,7 @@ from dpgrs.linalg.principal_components import project
 from dpgrs.linalg.statistics import column_moments
 from dpgrs.study.counted_people import TELL_NOBODY, require_enough
 from dpgrs.study.table_settings import table_columns
+from dpgrs.study.table_values import ClippedValues
 
 READS = ("mode", "cohort.rows", "covariates", "outcomes.least_share")
 
@@ -47,7 +48,8 @@ def make_covariates(
     Raises
     ------
     DpgrsError
-        If a column or its constants are missing, or too few people of the genotypes are in the table.
+        If a column or its constants are missing, or too few people of the genotypes are in the table; in a
+        benchmark, if most values of a column would be clipped.
     """
     panel, rows, parts = Panel.open(panel), settings.cohort.rows, []
     is_release, bound = settings.mode == "release", settings.covariates.bound
@@ -58,7 +60,7 @@ def make_covariates(
             "output": people_counts,
             "is_release": is_release,
         }
-        parts.append(_of_table(panel.sample_id, table, names, scales, rows=rows, **counting))
+        parts.append(_of_table(panel.sample_id, table, names, scales, rows=rows, bound=bound, **counting))
     if loadings is not None:
         parts.append(_of_genotypes(panel, read_loadings(loadings), rows=rows))
     found, Z, centre, scale = zip(*parts, strict=True)
@@ -72,7 +74,7 @@ def make_covariates(
     ).save(output)
 
 
-def _of_table(sample_id, path, names, scales, *, rows, is_release, **counting):
+def _of_table(sample_id, path, names, scales, *, rows, bound, is_release, **counting):
     """Return names, standardised values (n_covariates, n_rows) and constants of the columns of a table."""
     constants = constants_of(names, read_scales(scales, kind="covariate"), path=scales, kind="covariate")
     table = read_outcomes(path, columns=names)
@@ -83,6 +85,11 @@ def _of_table(sample_id, path, names, scales, *, rows, is_release, **counting):
         standard = standardise(table, constants)
     except DpgrsError as error:
         raise DpgrsError(f"{error} {TELL_NOBODY}" if is_release else str(error)) from None
+    if not is_release:  # which does not judge values, as they are private
+        clipped = ClippedValues(constants, bound=bound)
+        clipped.add(table.loc[table.index.isin(sample_id)])
+        if lines := clipped.problems():
+            raise DpgrsError("\n".join(lines))
     values = per_row(match_outcomes(standard, sample_id)[0], rows=rows)
     return names, values, constants["centre"].to_numpy(), constants["scale"].to_numpy()
 

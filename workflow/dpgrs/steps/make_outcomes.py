@@ -48,7 +48,7 @@ def make_outcomes(
     """Simulate outcomes, or read them from a table, and split people into training and test rows.
 
     In a release every row depends on itself alone: simulated outcomes are scaled by the panel's frequencies,
-    which are public, a side of the split may be empty, and a table of raw values is refused.
+    which are public, and a side of the split may be empty. A table of raw values is refused.
 
     Parameters
     ----------
@@ -65,8 +65,7 @@ def make_outcomes(
     ------
     DpgrsError
         If the table and the genotypes share too few people, or a public table is another one, or of other
-        people; in a release, outcomes of the table that plainly are not standardised. All of these depend on
-        private data.
+        people, or outcomes of the table plainly are not standardised; all of these depend on private data.
     """
     panel, rows, sizes = Panel.open(panel), settings.cohort.rows, settings.panel.size
     terms, is_release = settings.outcomes, settings.mode == "release"

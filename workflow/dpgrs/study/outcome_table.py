@@ -17,6 +17,7 @@ from dpgrs.io.tables.phenotypes import (
     standardise,
 )
 from dpgrs.study.counted_people import TELL_NOBODY, require_enough
+from dpgrs.study.table_values import raw_problems
 
 
 class OutcomeTable:
@@ -42,7 +43,7 @@ class OutcomeTable:
     ------
     DpgrsError
         If the table and the genotypes share too few people, or a public table is another one, or of other
-        people; in a release, outcomes that plainly are not standardised. All of these depend on private data.
+        people, or outcomes plainly are not standardised; all of these depend on private data.
     """
 
     def __init__(
@@ -71,7 +72,10 @@ class OutcomeTable:
                 "protection, got others. Take the genotypes of the same people."
             )
         require_enough(known, path=path, least_share=least_share, output=counts, is_release=is_release)
-        if is_release and scale.describe()["is_raw"].any():
+        found = scale.describe()
+        if not is_release and (lines := raw_problems(found)):
+            raise DpgrsError("\n".join(lines))
+        if found["is_raw"].any():
             raise DpgrsError(
                 "`outcomes.file` and `evaluation.outcomes` must hold outcomes of mean 0 and standard "
                 f"deviation 1, got others in `{path}`. Give the public constants that standardise them, "

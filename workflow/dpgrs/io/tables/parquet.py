@@ -1,5 +1,7 @@
 """Tables in Parquet: columns have types, so that nothing is guessed from text."""
 
+from functools import partial
+
 import numpy as np
 import pandas as pd
 
@@ -54,10 +56,7 @@ def parquet_numbers(path, *, sample, columns):
     kind = schema.field(sample).type
     if not (kinds.is_string(kind) or kinds.is_large_string(kind) or kinds.is_integer(kind)):
         raise DpgrsError(f"`{path}`, column `{sample}`: ids must be text or whole numbers. Convert them.")
-    for name in columns:
-        kind = schema.field(name).type
-        if not (kinds.is_integer(kind) or kinds.is_floating(kind) or kinds.is_boolean(kind)):
-            raise DpgrsError(f"`{path}`, column `{name}`: must hold numbers, got {kind}. Convert it.")
+    require_numbers(path, columns)
     known = set()
     for batch in _batches(path, [sample, *columns]):
         ids = [str(name) for name in batch.column(sample).to_pylist() if name is not None]
@@ -71,6 +70,62 @@ def parquet_numbers(path, *, sample, columns):
         values = {name: _floats(batch.column(name), path, name) for name in columns}
         yield pd.DataFrame(values, index=sample_index(ids), columns=list(columns))
     require_people(known, path)
+
+
+def require_numbers(path, columns):
+    """Refuse columns that are not of numbers or of true and false, by their types."""
+    import pyarrow.parquet
+    import pyarrow.types as kinds
+
+    schema = _read(path, pyarrow.parquet.read_schema)
+    for name in columns:
+        kind = schema.field(name).type
+        if not (kinds.is_integer(kind) or kinds.is_floating(kind) or kinds.is_boolean(kind)):
+            raise DpgrsError(f"`{path}`, column `{name}`: must hold numbers, got {kind}. Convert it.")
+
+
+def parquet_size(path):
+    """Return the number of rows, from the file's footer alone; errors as of `parquet_columns`."""
+    import pyarrow.parquet
+
+    return _read(path, pyarrow.parquet.read_metadata).num_rows
+
+
+def parquet_rows(path, *, columns, places):
+    """Read some rows of columns of numbers, a few columns at a time, so that no more is in memory.
+
+    Parameters
+    ----------
+    path, columns : as in `parquet_numbers`.
+    places : (n_places,) int64, ascending places of the rows.
+
+    Returns
+    -------
+    (n_places, n_columns) float64, NaN where missing.
+
+    Raises
+    ------
+    DpgrsError
+        Unreadable file, or a number that is not finite in these rows.
+    """
+    import pyarrow.parquet
+
+    values, first = np.empty((len(places), len(columns))), 0
+    with open(path, "rb") as file:  # noqa: PTH123 - pyarrow takes it as it is
+        found = _read_from(path, lambda: pyarrow.parquet.ParquetFile(file))
+        for group in range(found.num_row_groups):
+            n_rows = found.metadata.row_group(group).num_rows
+            begin, end = np.searchsorted(places, (first, first + n_rows))
+            step = max(CHUNK_VALUES // max(n_rows, 1), 1) if begin < end else len(columns)
+            for start in range(0, len(columns) if begin < end else 0, step):
+                block = columns[start : start + step]
+                read = partial(found.read_row_group, group, columns=block)
+                rows = _read_from(path, read).take(places[begin:end] - first)
+                for column, name in enumerate(block, start):
+                    values[begin:end, column] = _floats(rows.column(name), path, name)
+            first += n_rows
+    assert values.shape == (len(places), len(columns))
+    return values
 
 
 def parquet_table(path):

@@ -3,11 +3,13 @@
 Exact counts about people: in a release for the operator alone, on the console and in `private/`.
 """
 
+import numpy as np
 import pandas as pd
 
 from dpgrs.errors import shown
 from dpgrs.io.files import read_table
 from dpgrs.io.tables.phenotypes import FEWEST_OBSERVED
+from dpgrs.io.tables.table_samples import share_error
 from dpgrs.io.tables.tables import describe_mismatch
 
 COLUMNS = ["kind", "name", "people", "in_table", "ids", "values", "missing"]
@@ -33,6 +35,7 @@ class PeopleCount:
         self.kind = kind
         self._people, self._examples = dict.fromkeys(sample_ids), []
         self._n_ids, self._n_both, self._values = 0, 0, 0
+        self._n_chosen = None
 
     def add(self, table):
         """Count a part of the table; return its people with genotypes.
@@ -41,20 +44,47 @@ class PeopleCount:
         ----------
         table : pandas.DataFrame as from `dpgrs.io.tables.phenotypes.outcome_chunks`; nobody is in two parts.
         """
-        own = table[[name in self._people for name in table.index]]
-        self._examples += table.index[: EXAMPLES - len(self._examples)].tolist()
-        self._n_ids += len(table)
-        self._n_both += len(own)
+        self.add_ids(table.index.tolist())
+        own = self._own(table)
         self._values = self._values + own.notna().sum()
         return own
 
+    def _own(self, table):
+        return table[np.array([name in self._people for name in table.index], dtype=bool)]
+
+    def add_ids(self, ids):
+        """Count people of the table without their values."""
+        self._examples += ids[: EXAMPLES - len(self._examples)]
+        self._n_ids += len(ids)
+        self._n_both += sum(name in self._people for name in ids)
+
+    def add_chosen(self, table):
+        """Count the values of people chosen at random, after `add_ids`; return those with genotypes."""
+        own = self._own(table)
+        self._values, self._n_chosen = own.notna().sum(), len(own)
+        return own
+
+    @property
+    def is_whole(self):
+        """Whether the values of all people with genotypes are counted."""
+        return self._n_chosen is None or self._n_chosen == self._n_both > 0
+
     @property
     def table(self):
-        """A row per column: `COLUMNS`, of which `missing` is the share of people without a value."""
+        """A row per column: `COLUMNS`, of which `missing` is the share of people without a value.
+
+        Where people were chosen at random, values are of these, and missing is the share of these.
+        """
         n_people = len(self._people)
         found = {"kind": self.kind, "name": self._values.index, "people": n_people, "in_table": self._n_both}
         found |= {"ids": self._n_ids, "values": self._values.to_numpy()}
-        return pd.DataFrame(found).assign(missing=lambda rows: 1 - rows["values"] / n_people)[COLUMNS]
+        n_looked_at = n_people if self.is_whole else max(self._n_chosen, 1)
+        return pd.DataFrame(found).assign(missing=lambda rows: 1 - rows["values"] / n_looked_at)[COLUMNS]
+
+    def in_words(self):
+        """Put the counts into words; a list of str as from `describe_counts`."""
+        who = "" if self.is_whole else f" among {self._n_chosen:,} people chosen"
+        return describe_counts(self.table, who=who)
 
     def problem(self, least_share, *, shows_ids, of="the genotypes"):
         """Say that nobody, or too few people, are in both or have a value of a column; None if enough do.
@@ -78,7 +108,11 @@ class PeopleCount:
                 f"must share at least {share} of its sample ids, and of the people of {of}, got fewer. Look "
                 "at the counts: name people alike, take some out, or lower it if that is how it is."
             )
-        is_few = self._values < max(least_share * n_people, FEWEST_OBSERVED)
+        most = self._values
+        if not self.is_whole:
+            error = share_error(self._n_chosen, self._n_both)
+            most = np.minimum(self._values / self._n_chosen + error, 1) * self._n_both
+        is_few = most < max(least_share * n_people, FEWEST_OBSERVED)
         if not is_few.any():
             return None
         few = ", ".join(map(shown, is_few.index[is_few]))
@@ -94,12 +128,13 @@ def read_counts(path):
     return read_table(path, needed=COLUMNS, dtype={"kind": str, "name": str}, keep_default_na=False)
 
 
-def describe_counts(table):
+def describe_counts(table, *, who=""):
     """Put counts into words.
 
     Parameters
     ----------
     table : pandas.DataFrame as from `PeopleCount.table`.
+    who : str, whose values were counted, where it is not everybody's.
 
     Returns
     -------
@@ -118,9 +153,9 @@ def describe_counts(table):
         for name, value, missing in zip(table["name"], values, table["missing"], strict=True)
     ]
     if len(named) <= FEW:
-        return [people, f"With a value: {', '.join(named)}."]
+        return [people, f"With a value{who}: {', '.join(named)}."]
     spread = (
-        f"With a value of {len(table):,} {first['kind']}s: {values[0]:,} people at least, "
+        f"With a value of {len(table):,} {first['kind']}s{who}: {values[0]:,} people at least, "
         f"{values[(len(values) - 1) // 2]:,} in the median, {values[-1]:,} at most. Fewest: "
         f"{', '.join(named[:FEWEST])}."
     )

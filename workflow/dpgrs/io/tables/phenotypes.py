@@ -29,8 +29,8 @@ from dpgrs.io.tables.tables import (
 )
 
 PARQUET = (".parquet", ".pq")
-# The first so that ids fit in memory; the second is 4 GB: 1,000 outcomes of 500,000 people.
-MOST_PEOPLE, MOST_VALUES = 5_000_000, 500_000_000
+# The first so that ids fit in memory; the second is 40 GB on disk: 10,000 outcomes of 500,000 people.
+MOST_PEOPLE, MOST_VALUES = 5_000_000, 5_000_000_000
 CHUNK_CELLS = 200_000
 # Fewer people with a value tell nothing of a column.
 FEWEST_OBSERVED = 10
@@ -80,12 +80,17 @@ def outcome_chunks(path, *, columns=None):
     for table in _chunks(path, columns):
         n_values += table.size
         known.update(table.index)
-        if len(known) > MOST_PEOPLE or n_values > MOST_VALUES:
-            raise DpgrsError(
-                f"`{path}` must have at most {MOST_PEOPLE} people, and {MOST_VALUES} values in the columns "
-                "that are used, got more. Take people without genotypes out, or use fewer columns."
-            )
+        require_size(path, n_people=len(known), n_values=n_values)
         yield table
+
+
+def require_size(path, *, n_people, n_values):
+    """Refuse a table of more people, or more values in the columns that are used, than a study takes."""
+    if n_people > MOST_PEOPLE or n_values > MOST_VALUES:
+        raise DpgrsError(
+            f"`{path}` must have at most {MOST_PEOPLE} people, and {MOST_VALUES} values in the columns "
+            "that are used, got more. Take people without genotypes out, or use fewer columns."
+        )
 
 
 def outcome_names(path):
@@ -96,11 +101,11 @@ def outcome_names(path):
     DpgrsError
         Missing or unreadable file, no ids or no outcome column.
     """
-    if _is_of_arrays(path):
+    if is_of_arrays(path):
         return list(load_outcome_arrays(path))
-    if _is_parquet(path):
-        return _parquet_names(path)[1]
-    return _text_names(header_of(rows_of(path), path), path)[2]
+    if is_parquet(path):
+        return parquet_names(path)[1]
+    return text_names(header_of(rows_of(path), path), path)[2]
 
 
 def match_outcomes(table, sample_ids):
@@ -263,19 +268,19 @@ class OutcomeScale:
 
 
 def _chunks(path, columns):
-    if _is_of_arrays(path):
+    if is_of_arrays(path):
         table = load_outcome_arrays(path)
-        yield table[_picked(list(table), columns, path)]
+        yield table[picked(list(table), columns, path)]
         return
-    if _is_parquet(path):
-        sample, names = _parquet_names(path)
-        yield from parquet_numbers(path, sample=sample, columns=_picked(names, columns, path))
+    if is_parquet(path):
+        sample, names = parquet_names(path)
+        yield from parquet_numbers(path, sample=sample, columns=picked(names, columns, path))
         return
     rows = rows_of(path)
     header = header_of(rows, path)
-    sample, places, names = _text_names(header, path)
+    sample, places, names = text_names(header, path)
     places = dict(zip(names, places, strict=True))
-    names = _picked(names, columns, path)
+    names = picked(names, columns, path)
     places, lines = [places[name] for name in names], {}
     while batch := list(islice(rows, max(CHUNK_CELLS // len(header), 1))):
         values = np.empty((len(batch), len(names)))
@@ -287,7 +292,8 @@ def _chunks(path, columns):
     require_people(lines, path)
 
 
-def _picked(names, columns, path):
+def picked(names, columns, path):
+    """Return the names of the columns that are used, a list, by `columns` as in `read_outcomes`."""
     if columns is None or isinstance(columns, slice):
         return names[columns or slice(None)]
     known = set(names)
@@ -299,15 +305,17 @@ def _picked(names, columns, path):
     return list(columns)
 
 
-def _is_parquet(path):
+def is_parquet(path):
+    """Tell by its name whether a table is in Parquet."""
     return Path(path).name.lower().endswith(PARQUET)
 
 
-def _is_of_arrays(path):
+def is_of_arrays(path):
+    """Tell by its name whether a table is of arrays that dpgrs wrote."""
     return Path(path).name.endswith(OUTCOME_ARRAYS)
 
 
-def _text_names(header, path):
+def text_names(header, path):
     """Return the places of ids and outcomes in a line, and the names of the outcomes."""
     columns = [i for i, name in enumerate(header) if plain_name(name) != FAMILY_COLUMN]
     sample, outcomes = columns[0] if columns else 0, columns[1:]
@@ -319,7 +327,8 @@ def _text_names(header, path):
     return sample, outcomes, _some([header[i] for i in outcomes], path)
 
 
-def _parquet_names(path):
+def parquet_names(path):
+    """Return the name of the column of ids, and those of the outcomes."""
     columns = parquet_columns(path)
     samples = [name for name in columns if plain_name(name) in SAMPLE_COLUMNS]
     if len(samples) != 1:

@@ -8,7 +8,8 @@ import gzip
 import math
 import re
 import zlib
-from contextlib import suppress
+from contextlib import contextmanager, suppress
+from functools import partial
 from itertools import chain, takewhile
 from pathlib import Path
 
@@ -30,6 +31,8 @@ MISSING = frozenset({"", ".", "NA", "N/A", "NaN", "nan", "null", "NULL", "None",
 # PLINK's, however it is written.
 MISSING_NUMBER = -9.0
 BLANKS = " \t\r\n\u00a0"
+# Separators of tables with quotes, CSV.
+QUOTING = ",;"
 OF_NUMBERS = re.compile(r"[0-9.eE+-]*")
 NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 
@@ -108,18 +111,29 @@ def rows_of(path):
     """Yield the number and the cells of each line that is not blank, cut to the length of the first."""
     width = None
     for line, cells in _cells(Path(path)):
-        cells = [cell.strip(BLANKS) for cell in cells]
-        while width is None and cells and not cells[-1]:
-            cells.pop()
-        if not any(cells):
-            continue
-        width = width or len(cells)
-        if len(cells) < width or any(cells[width:]):
-            raise DpgrsError(
-                f"`{path}`, line {line}: must have {width} columns like the first line, got {len(cells)}. "
-                "Mend the line, or fetch the file again if it was cut off."
-            )
-        yield line, cells[:width]
+        if cells := _fitted(cells, width, path, line):
+            width = len(cells)
+            yield line, cells
+
+
+def ids_of(path, place):
+    """Yield the number of each line below the names, its cell at a place, and a function for all its cells.
+
+    Lines and refusals are those of `rows_of`, in a small part of the time: most lines are not split, but
+    their cells counted.
+    """
+    with _opened(Path(path)) as (first, lines):
+        mark, width, texts = _separator(first), None, chain([first], lines)
+        for text in texts:
+            line, cell = lines.number, width and _cell_of(text, mark, width, place)
+            if cell:
+                yield line, cell, partial(_cells_of, text, mark, width, path, line)
+            # In CSV a row may go on in the next lines, which are taken here.
+            elif cells := _fitted(next(_split(mark, chain([text], texts))), width, path, line):
+                if width:
+                    yield line, cells[place], partial(list, cells)
+                width = len(cells)
+            lines.size = 0
 
 
 def remarks_of(path):
@@ -140,22 +154,64 @@ def remarks_of(path):
 
 def _cells(path):
     """Split a file into rows and cells at the separator that its first line shows."""
+    with _opened(path) as (first, lines):
+        number = lines.number
+        for cells in _split(_separator(first), chain([first], lines)):
+            yield number, cells
+            number, lines.size = lines.number + 1, 0
+
+
+def _fitted(cells, width, path, line):
+    """Strip cells and cut them to the length of the first row, if it is known; none if all are empty."""
+    cells = [cell.strip(BLANKS) for cell in cells]
+    while width is None and cells and not cells[-1]:
+        cells.pop()
+    if not any(cells):
+        return []
+    width = width or len(cells)
+    if len(cells) < width or any(cells[width:]):
+        raise DpgrsError(
+            f"`{path}`, line {line}: must have {width} columns like the first line, got {len(cells)}. "
+            "Mend the line, or fetch the file again if it was cut off."
+        )
+    return cells[:width]
+
+
+def _cells_of(text, mark, width, path, line):
+    """Return the cells of a row that is one line."""
+    return _fitted(next(_split(mark, [text])), width, path, line)
+
+
+def _cell_of(text, mark, width, place):
+    """Return a cell of a line as long as the first, which is not split; None where only splitting tells."""
+    if mark == " ":
+        text = text.rstrip(BLANKS)
+    if text[:1] in mark + BLANKS or text.count(mark) != width - 1 or (mark == " " and "  " in text):
+        return None
+    if mark in QUOTING and '"' in text:
+        # Names and ids alone are in quotes, as R writes them.
+        before, cell, rest = text.split('"', 2) if text.count('"') == 2 else ("", mark, "")
+        is_plain = place == 0 and not before and mark not in cell and rest[:1] == mark
+        return cell.strip(BLANKS) if is_plain else None
+    return text.split(mark, place + 1)[place].strip(BLANKS)
+
+
+@contextmanager
+def _opened(path):
+    """Open a table; give its first line, that of the names, and an iterator over the lines below it."""
     require_regular(path)
     try:
-        with (
-            gzip.open(path, "rt", encoding="utf-8-sig", newline="")
-            if _is_gzip(path)
-            else path.open(encoding="utf-8-sig", newline="") as file
-        ):
+        own = gzip.open if _is_gzip(path) else open
+        with own(path, "rt", encoding="utf-8-sig", newline="") as file:
+            is_old = file.readline(LONGEST_LINE + 1).endswith("\r")
+        # Where a single carriage return is no end of a line, ends are found in half the time.
+        with own(path, "rt", encoding="utf-8-sig", newline="" if is_old else "\n") as file:
             lines = _Lines(path, file)
             first = next(lines, "")
             # dbGaP and the PGS Catalog write comments above the names; `#IID` is a name of PLINK's.
             while first and re.match(r"#[#\s]|#\w+=|\s*$", first):
                 lines.size, first = 0, next(lines, "")
-            number, rows = lines.number, _split(first, chain([first], lines))
-            for cells in rows:
-                yield number, cells
-                number, lines.size = lines.number + 1, 0
+            yield first, lines
     except FileNotFoundError:
         raise DpgrsError(f"`{path}` must be a table, but is not there. Correct the path.") from None
     except (EOFError, zlib.error):
@@ -172,13 +228,17 @@ def _cells(path):
         ) from None
 
 
-def _split(first, lines):
+def _separator(first):
+    """Return what separates the cells of a table with this first line: a tab, comma, semicolon or blank."""
+    return next((mark for mark in ("\t", *QUOTING) if mark in first), " ")
+
+
+def _split(mark, lines):
     """Split lines into cells; in CSV, which alone has quotes (RFC 4180), a row may take several lines."""
-    if "\t" in first:
+    if mark == "\t":
         return (line.rstrip("\r\n").split("\t") for line in lines)
-    separator = next((mark for mark in ",;" if mark in first), None)
-    if separator:
-        return csv.reader(lines, delimiter=separator, strict=True)
+    if mark in QUOTING:
+        return csv.reader(lines, delimiter=mark, strict=True)
     return ([cell for cell in line.strip(BLANKS).split(" ") if cell] for line in lines)
 
 

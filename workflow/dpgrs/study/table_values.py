@@ -1,0 +1,71 @@
+"""Values of a study's tables that plainly are in other units than it takes.
+
+Preflight judges small tables, and people chosen from large ones; the job that reads a table judges all of it.
+"""
+
+import numpy as np
+import pandas as pd
+
+from dpgrs.errors import must
+from dpgrs.io.tables.phenotypes import standardise
+from dpgrs.io.tables.table_samples import share_error
+
+FEW = 3
+PUBLIC_CONSTANTS = "Give its public centre and scale, for 0/1 its prevalence, in a table `outcomes.scales`."
+
+
+def raw_problems(scale, *, key="outcomes.file"):
+    """Name outcomes that are not standardised, of open data alone.
+
+    Parameters
+    ----------
+    scale : pandas.DataFrame from `describe_scale` or `describe_chosen`.
+    key : str, the setting that names them.
+
+    Returns
+    -------
+    list of str, a line for each of the first, and one that counts the others.
+    """
+    raw, lines = scale.index[scale["is_raw"]], []
+    standardised = "hold outcomes of mean 0 and standard deviation 1"
+    for column in raw[:FEW]:
+        mean, sd = scale["mean"][column], scale["sd"][column]
+        got = f"mean {mean:.3g} and standard deviation {sd:.3g} in column `{column}`"
+        lines.append(must(key, standardised, got, PUBLIC_CONSTANTS))
+    n_more = len(raw) - FEW
+    return lines + ([f"`{key}`: {n_more} more columns like these."] if n_more > 0 else [])
+
+
+class ClippedValues:
+    """Finds covariates most of whose values the public bound would clip: their constants are wrong.
+
+    Parameters
+    ----------
+    constants : pandas.DataFrame from `dpgrs.io.tables.phenotypes.constants_of`.
+    bound : float, in standard deviations.
+    """
+
+    def __init__(self, constants, *, bound):
+        self._constants, self._bound = constants, bound
+        self._n_clipped = self._n_values = 0
+
+    def add(self, table):
+        """Take a part of the table, as from `read_outcomes`; errors are those of `standardise`."""
+        size = standardise(table, self._constants).abs()
+        self._n_clipped = self._n_clipped + (size > self._bound).sum()
+        self._n_values = self._n_values + table.notna().sum()
+
+    def problems(self, *, is_whole=True):
+        """Name the first, of open data alone; unless `is_whole`, by people chosen at random."""
+        error = 0 if is_whole else share_error(self._n_values, np.inf)
+        is_clipped = pd.Series(self._n_clipped > self._n_values * (0.5 + error))
+        wanted = f"bring most values within `covariates.bound`, {self._bound:g} standard deviations"
+        return [
+            must(
+                "covariates.scales",
+                wanted,
+                f"most beyond it in column `{name}`",
+                "Correct its centre and scale.",
+            )
+            for name in is_clipped.index[is_clipped][:1]
+        ]

@@ -78,13 +78,14 @@ def environment():
 def results(folder, study):
     """Return all results of a study as a dict of relative path to content, without what tells of time.
 
-    Left out: logs, provenance.json, Snakemake's time stamps, every column `seconds`, and digests.
+    Left out: logs, benchmarks, provenance.json, Snakemake's time stamps, every column `seconds`, and digests.
     """
     root = folder / "results" / study
     found = {}
     for path in sorted(root.rglob("*")):
         name = path.relative_to(root).as_posix()
-        is_timeless = not name.startswith("logs/") and path.name not in TIMED and path.suffix != ".sha256"
+        is_timed = path.name in TIMED or name.removeprefix("private/").startswith(("logs/", "benchmarks/"))
+        is_timeless = not is_timed and path.suffix != ".sha256"
         if path.is_file() and is_timeless:
             found[name] = _without_seconds(path) if path.suffix == ".tsv" else path.read_bytes()
     return found

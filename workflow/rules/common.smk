@@ -14,7 +14,6 @@ from dpgrs.study.code import code_digest
 from dpgrs.study.cohort_files import cohort_files, reference_files_of, tables_of
 from dpgrs.study.verbs import code_read, settings_read
 from dpgrs.study.settings import counts_outcomes, resolve
-from dpgrs.study.shape import Shape
 from dpgrs.preflight.controlled import is_controlled
 from dpgrs.errors import UsageError
 from dpgrs.study.fetched_files import files_to_fetch
@@ -25,7 +24,9 @@ from dpgrs.study.people_terms import reference_terms_of, terms_of
 from dpgrs.privacy.accounting.events import MECHANISM_VERSION
 from dpgrs.privacy.private_folders import RECORDS as SNAKEMAKE_RECORDS, close_folder
 from dpgrs.study.requests import READS_OF_METRICS, reads_of_draw
+from dpgrs.study.resources import resources_of
 from dpgrs.study.rule_options import flags
+from dpgrs.study.shape import ReferenceShape, Shape
 from dpgrs.study.table_cohort import is_table, takes_columns
 from dpgrs.study.table_settings import has_covariates
 from snakemake.persistence import PersistenceBase
@@ -166,16 +167,6 @@ def files_of_draw(wildcards):
     }
 
 
-def memory_with_ld():
-    """Return the memory in MB of a step that holds public linkage disequilibrium, if there is any.
-
-    A fit by `blup-ld` holds at most six matrices of all variants at once: where they are one block and all
-    directions were drawn, this block, these directions, eigenvectors, and what is made of them.
-    """
-    size = max(SETTINGS["panel"]["size"])
-    return max(4000, 500 + 6 * 8 * size**2 // 10**6) if LD else 4000
-
-
 def populations_file():
     """Return the table of populations as a list of no or one file."""
     if SETTINGS["cohort"]["source"] == "simulate":
@@ -250,6 +241,8 @@ CHROMOSOMES = SETTINGS["cohort"]["chromosomes"]
 PEOPLE, REFERENCE_PEOPLE = terms_of(SETTINGS), reference_terms_of(SETTINGS)
 SEED = SETTINGS["seed"]
 FETCHED = files_to_fetch(SETTINGS)
+# By which memory, run time and shards are asked for.
+SHAPE, REFERENCE = Shape(SETTINGS), ReferenceShape(SETTINGS)
 TRIALS = range(1, SETTINGS["trials"] + 1)
 
 # What draws noise, by name; of a release it is one.
@@ -264,11 +257,12 @@ TRIAL = f"{PRIVATE}/trial{{trial}}"
 DRAWN = f"{TRIAL}/drawn/{{mechanism}}.npz"
 # Of people, whose statistics are summed by one job each.
 SHARD = f"{TRIAL}/shards/{{shard}}.npz"
-N_SHARDS = max(-(-Shape(SETTINGS).n_rows // SETTINGS["scale"]["rows_per_shard"]), 1)
+N_SHARDS = SHAPE.n_shards
+OF_SHARD = "{trial}" if N_SHARDS == 1 else "{trial}.{shard}"
 # Records hold paths, host and command, and logs may tell about people: counts of what was skipped, or what an
-# error was about. Those of a release stay with what is private.
+# error was about; time and memory of a job hang on its data, too. Those of a release stay with what is private.
 RECORDS = PRIVATE if IS_RELEASE else RESULTS
-LOGS = f"{RECORDS}/logs"
+LOGS, BENCHMARKS = f"{RECORDS}/logs", f"{RECORDS}/benchmarks"
 SETTINGS_FILE = f"{RECORDS}/settings.json"
 PROVENANCE_FILE = f"{RECORDS}/provenance.json"
 # A study has them where it is a release, or where a fit rests on public genotypes.

@@ -9,12 +9,13 @@ rule make_loadings:
         loadings=LOADINGS_FILE,
     log:
         f"{LOGS}/make_loadings.log",
+    benchmark:
+        f"{BENCHMARKS}/make_loadings.tsv"
     conda:
         "../../envs/dpgrs.yaml"
     threads: 1
     resources:
-        mem_mb=4000,
-        runtime=60,
+        **resources_of("make-loadings", REFERENCE if IS_RELEASE else SHAPE),
     params:
         settings=settings_of("make-loadings"),
         code=code_read("make-loadings"),
@@ -39,12 +40,13 @@ rule make_covariates:
         counts=COVARIATE_COUNTS,
     log:
         f"{LOGS}/make_covariates.log",
+    benchmark:
+        f"{BENCHMARKS}/make_covariates.tsv"
     conda:
         "../../envs/dpgrs.yaml"
     threads: 1
     resources:
-        mem_mb=4000,
-        runtime=60,
+        **resources_of("make-covariates", SHAPE),
     params:
         files=lambda wildcards, input: flags(
             table=list(input.table),

@@ -19,13 +19,14 @@ rule draw:
         seconds=[] if IS_RELEASE else [f"{TRIAL}/drawn/{{mechanism}}.tsv"],
     log:
         f"{LOGS}/draw/{{trial}}.{{mechanism}}.log",
+    benchmark:
+        f"{BENCHMARKS}/draw/{{trial}}.{{mechanism}}.tsv"
     retries: 0
     conda:
         "../../envs/dpgrs.yaml"
     threads: 1
     resources:
-        mem_mb=memory_with_ld(),
-        runtime=240,
+        **resources_of("draw", SHAPE),
     params:
         version=MECHANISM_VERSION if IS_RELEASE else code_read("draw"),
         # Snakemake never compares what is made from input files, so this holds their paths alone.

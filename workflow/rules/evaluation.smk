@@ -18,12 +18,13 @@ rule evaluate_trial:
         population_metrics=f"{TRIAL}/population_metrics.tsv",
     log:
         f"{LOGS}/evaluate_trial/{{trial}}.log",
+    benchmark:
+        f"{BENCHMARKS}/evaluate_trial/{{trial}}.tsv"
     conda:
         "../../envs/dpgrs.yaml"
     threads: 1
     resources:
-        mem_mb=4000,
-        runtime=60,
+        **resources_of("evaluate-trial", SHAPE),
     params:
         files=lambda wildcards, input: flags(
             populations=list(input.populations), covariates=list(input.covariates)
@@ -43,12 +44,13 @@ rule collect_metrics:
         table=f"{RESULTS}/metrics.tsv",
     log:
         f"{LOGS}/collect_metrics.log",
+    benchmark:
+        f"{BENCHMARKS}/collect_metrics.tsv"
     conda:
         "../../envs/dpgrs.yaml"
     threads: 1
     resources:
-        mem_mb=2000,
-        runtime=30,
+        **resources_of("collect-tables", SHAPE),
     params:
         code=code_read("collect-tables"),
     shell:
@@ -62,6 +64,8 @@ use rule collect_metrics as collect_population_metrics with:
         table=f"{PRIVATE}/population_metrics.tsv",
     log:
         f"{LOGS}/collect_population_metrics.log",
+    benchmark:
+        f"{BENCHMARKS}/collect_population_metrics.tsv"
 
 
 rule attack_trial:
@@ -76,12 +80,13 @@ rule attack_trial:
         attacks=f"{TRIAL}/attacks.tsv",
     log:
         f"{LOGS}/attack_trial/{{trial}}.log",
+    benchmark:
+        f"{BENCHMARKS}/attack_trial/{{trial}}.tsv"
     conda:
         "../../envs/dpgrs.yaml"
     threads: 1
     resources:
-        mem_mb=4000,
-        runtime=60,
+        **resources_of("attack-trial", SHAPE),
     params:
         files=lambda wildcards, input: flags(covariates=list(input.covariates)),
         settings=settings_of("attack-trial"),
@@ -98,6 +103,8 @@ use rule collect_metrics as collect_attacks with:
         table=f"{RESULTS}/attacks.tsv",
     log:
         f"{LOGS}/collect_attacks.log",
+    benchmark:
+        f"{BENCHMARKS}/collect_attacks.tsv"
 
 
 rule render_report:
@@ -135,12 +142,13 @@ rule render_report:
         ),
     log:
         f"{LOGS}/render_report.log",
+    benchmark:
+        f"{BENCHMARKS}/render_report.tsv"
     conda:
         "../../envs/dpgrs.yaml"
     threads: 4
     resources:
-        mem_mb=4000,
-        runtime=120,
+        **resources_of("render-report", SHAPE),
     params:
         pages=subpath(output.overview, parent=True),
         optional=lambda wildcards, input: flags(

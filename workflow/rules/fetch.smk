@@ -18,13 +18,14 @@ if FETCHED:
             manifest=temp(MANIFEST),
         log:
             f"{LOGS}/fetch_manifest.log",
+        benchmark:
+            f"{BENCHMARKS}/fetch_manifest.tsv"
         localrule: True
         conda:
             "../../envs/dpgrs.yaml"
         threads: 1
         resources:
-            mem_mb=500,
-            runtime=600,
+            **resources_of("fetch-manifest", SHAPE),
         params:
             url=FETCH["manifest"],
         message:
@@ -42,6 +43,8 @@ if CHROMOSOMES_FETCHED:
             vcf=GENOTYPES,
         log:
             f"{LOGS}/fetch_genotypes/{BY_CHROMOSOME}.log",
+        benchmark:
+            f"{BENCHMARKS}/fetch_genotypes/{BY_CHROMOSOME}.tsv"
         wildcard_constraints:
             chrom="|".join(map(re.escape, CHROMOSOMES_FETCHED)),
         localrule: True
@@ -49,8 +52,7 @@ if CHROMOSOMES_FETCHED:
             "../../envs/dpgrs.yaml"
         threads: 1
         resources:
-            mem_mb=500,
-            runtime=1440,
+            **resources_of("fetch", SHAPE),
         params:
             url=lambda wildcards, output: FETCHED[output.vcf],
         message:
@@ -68,13 +70,14 @@ if SETTINGS["cohort"]["populations"] in FETCHED:
             table=SETTINGS["cohort"]["populations"],
         log:
             f"{LOGS}/fetch_populations.log",
+        benchmark:
+            f"{BENCHMARKS}/fetch_populations.tsv"
         localrule: True
         conda:
             "../../envs/dpgrs.yaml"
         threads: 1
         resources:
-            mem_mb=500,
-            runtime=60,
+            **resources_of("fetch", SHAPE),
         params:
             url=FETCH["populations"],
         message:

@@ -13,12 +13,13 @@ rule simulate_cohort:
         ),
     log:
         f"{LOGS}/simulate_cohort.log",
+    benchmark:
+        f"{BENCHMARKS}/simulate_cohort.tsv"
     conda:
         "../../envs/simulation.yaml"
     threads: 1
     resources:
-        mem_mb=2000,
-        runtime=60,
+        **resources_of("simulate-cohort", SHAPE),
     params:
         directory=subpath(output.populations, parent=True),
         reference=(flags(reference=f"{PUBLIC}/reference") if SITES else ""),
@@ -42,12 +43,13 @@ rule choose_people:
         counts=[] if IS_RELEASE else f"{PRIVATE}/people.json",
     log:
         f"{LOGS}/choose_people.log",
+    benchmark:
+        f"{BENCHMARKS}/choose_people.tsv"
     conda:
         "../../envs/dpgrs.yaml"
     threads: 1
     resources:
-        mem_mb=1000,
-        runtime=30,
+        **resources_of("choose-people", SHAPE),
     params:
         counts=lambda wildcards, output: flags(counts=output.counts or None),
         settings=lambda wildcards: settings_read(SETTINGS, "choose-people", ["people"]),
@@ -67,13 +69,14 @@ rule ingest_chromosome:
         store=directory(f"{PRIVATE}/store/{{chrom}}.zarr"),
     log:
         f"{LOGS}/ingest_chromosome/{{chrom}}.log",
+    benchmark:
+        f"{BENCHMARKS}/ingest_chromosome/{{chrom}}.tsv"
     conda:
         "../../envs/dpgrs.yaml"
     # More read a chromosome faster, but not more chromosomes in an hour: --set-threads ingest_chromosome=8
     threads: 2
     resources:
-        mem_mb=2000,
-        runtime=240,
+        **resources_of("ingest-chromosome", SHAPE),
     params:
         people=lambda wildcards, input: flags(people=list(input.people)),
         settings=settings_of("ingest-chromosome"),
@@ -92,12 +95,13 @@ rule make_panel:
         qc=[] if SITES else [QC],
     log:
         f"{LOGS}/make_panel.log",
+    benchmark:
+        f"{BENCHMARKS}/make_panel.tsv"
     conda:
         "../../envs/dpgrs.yaml"
     threads: 1
     resources:
-        mem_mb=4000,
-        runtime=60,
+        **resources_of("make-panel", SHAPE),
     params:
         files=lambda wildcards, input, output: flags(
             sites=list(input.sites), qc=list(output.get("qc", []))

@@ -12,12 +12,13 @@ rule make_outcomes:
         counts=outcome_counts(TRIAL),
     log:
         f"{LOGS}/make_outcomes/{{trial}}.log",
+    benchmark:
+        f"{BENCHMARKS}/make_outcomes/{{trial}}.tsv"
     conda:
         "../../envs/dpgrs.yaml"
     threads: 1
     resources:
-        mem_mb=4000,
-        runtime=60,
+        **resources_of("make-outcomes", SHAPE),
     params:
         table=lambda wildcards, input: flags(
             table=list(input.table),

@@ -15,6 +15,10 @@ use rule choose_people as choose_reference_people with:
         people=f"{PUBLIC}/people.txt",
     log:
         f"{LOGS}/choose_reference_people.log",
+    benchmark:
+        f"{BENCHMARKS}/choose_reference_people.tsv"
+    resources:
+        **resources_of("choose-people", REFERENCE),
     params:
         counts="--is-reference",
         settings=lambda wildcards: settings_read(
@@ -32,6 +36,10 @@ use rule ingest_chromosome as ingest_reference with:
         store=directory(f"{PUBLIC}/store/{{chrom}}.zarr"),
     log:
         f"{LOGS}/ingest_reference/{{chrom}}.log",
+    benchmark:
+        f"{BENCHMARKS}/ingest_reference/{{chrom}}.tsv"
+    resources:
+        **resources_of("ingest-chromosome", REFERENCE),
     params:
         people=lambda wildcards, input: flags(
             people=list(input.people), is_reference=True
@@ -49,12 +57,13 @@ rule choose_sites:
         qc=QC,
     log:
         f"{LOGS}/choose_sites.log",
+    benchmark:
+        f"{BENCHMARKS}/choose_sites.tsv"
     conda:
         "../../envs/dpgrs.yaml"
     threads: 1
     resources:
-        mem_mb=4000,
-        runtime=60,
+        **resources_of("choose-sites", REFERENCE),
     params:
         settings=settings_of("choose-sites"),
         code=code_read("choose-sites"),
@@ -72,6 +81,10 @@ use rule make_panel as make_reference_panel with:
         panel=directory(f"{PUBLIC}/panel.zarr"),
     log:
         f"{LOGS}/make_reference_panel.log",
+    benchmark:
+        f"{BENCHMARKS}/make_reference_panel.tsv"
+    resources:
+        **resources_of("make-panel", REFERENCE),
     params:
         settings=settings_of_reference("make-panel"),
 
@@ -83,12 +96,13 @@ rule measure_ld:
         ld=f"{PUBLIC}/ld.npz",
     log:
         f"{LOGS}/measure_ld.log",
+    benchmark:
+        f"{BENCHMARKS}/measure_ld.tsv"
     conda:
         "../../envs/dpgrs.yaml"
     threads: 1
     resources:
-        mem_mb=memory_with_ld(),
-        runtime=60,
+        **resources_of("measure-ld", REFERENCE),
     params:
         settings=settings_of("measure-ld"),
         code=code_read("measure-ld"),
@@ -105,12 +119,13 @@ rule match_effects:
         effects=EFFECTS[0] if EFFECTS else f"{PUBLIC}/effects.npz",
     log:
         f"{LOGS}/match_effects.log",
+    benchmark:
+        f"{BENCHMARKS}/match_effects.tsv"
     conda:
         "../../envs/dpgrs.yaml"
     threads: 1
     resources:
-        mem_mb=4000,
-        runtime=60,
+        **resources_of("match-effects", SHAPE),
     params:
         files=lambda wildcards, input: flags(
             sites=list(input.sites), panel=list(input.panel)

@@ -9,12 +9,13 @@ rule summarise_genotypes:
         summary=GENOTYPE_SUMMARY,
     log:
         f"{LOGS}/summarise_genotypes.log",
+    benchmark:
+        f"{BENCHMARKS}/summarise_genotypes.tsv"
     conda:
         "../../envs/dpgrs.yaml"
     threads: 1
     resources:
-        mem_mb=4000,
-        runtime=60,
+        **resources_of("summarise-genotypes", SHAPE),
     params:
         populations=lambda wildcards, input: flags(populations=list(input.populations)),
         settings=settings_of("summarise-genotypes"),

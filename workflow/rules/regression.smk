@@ -29,12 +29,13 @@ rule fit_weights:
         seconds=f"{TRIAL}/fit_seconds.tsv",
     log:
         f"{LOGS}/fit_weights/{{trial}}.log",
+    benchmark:
+        f"{BENCHMARKS}/fit_weights/{{trial}}.tsv"
     conda:
         "../../envs/dpgrs.yaml"
     threads: 1
     resources:
-        mem_mb=memory_with_ld(),
-        runtime=120,
+        **resources_of("fit-weights", SHAPE),
     params:
         files=lambda wildcards, input: flags(
             **{

@@ -33,12 +33,13 @@ rule audit_mechanisms:
         audit=f"{PUBLIC}/audit.json",
     log:
         f"{LOGS}/audit_mechanisms.log",
+    benchmark:
+        f"{BENCHMARKS}/audit_mechanisms.tsv"
     conda:
         "../../envs/dpgrs.yaml"
     threads: 1
     resources:
-        mem_mb=1000,
-        runtime=120,
+        **resources_of("audit", SHAPE),
     params:
         options=flags(
             mechanism=AUDITED,
@@ -67,6 +68,10 @@ use rule make_outcomes as make_reference_outcomes with:
         outcomes=directory(f"{PUBLIC}/trial{{trial}}/outcomes.zarr"),
     log:
         f"{LOGS}/make_reference_outcomes/{{trial}}.log",
+    benchmark:
+        f"{BENCHMARKS}/make_reference_outcomes/{{trial}}.tsv"
+    resources:
+        **resources_of("make-outcomes", REFERENCE),
     params:
         settings=settings_of_reference("make-outcomes"),
 
@@ -82,6 +87,10 @@ use rule make_covariates as make_reference_covariates with:
         covariates=f"{PUBLIC}/covariates.npz",
     log:
         f"{LOGS}/make_reference_covariates.log",
+    benchmark:
+        f"{BENCHMARKS}/make_reference_covariates.tsv"
+    resources:
+        **resources_of("make-covariates", REFERENCE),
 
 
 # A mechanism where the metrics are charged, see draw.
@@ -104,13 +113,14 @@ rule measure_release:
         events=f"{PRIVATE}/trial1/accuracy_events.json",
     log:
         f"{LOGS}/measure_release.log",
+    benchmark:
+        f"{BENCHMARKS}/measure_release.tsv"
     retries: 0
     conda:
         "../../envs/dpgrs.yaml"
     threads: 1
     resources:
-        mem_mb=4000,
-        runtime=60,
+        **resources_of("measure-release", REFERENCE if IS_PUBLIC else SHAPE),
     params:
         version=MECHANISM_VERSION if IS_CHARGED else code_read("measure-release"),
         files=lambda wildcards, input: flags(
@@ -146,12 +156,13 @@ rule write_release:
         sums=f"{RESULTS}/release/SHA256SUMS",
     log:
         f"{LOGS}/write_release.log",
+    benchmark:
+        f"{BENCHMARKS}/write_release.tsv"
     conda:
         "../../envs/dpgrs.yaml"
     threads: 1
     resources:
-        mem_mb=4000,
-        runtime=30,
+        **resources_of("write-release", SHAPE),
     params:
         bundle=subpath(output.sums, parent=True),
         options=lambda wildcards, input: flags(
@@ -183,12 +194,13 @@ rule render_release_report:
         ),
     log:
         f"{LOGS}/render_release_report.log",
+    benchmark:
+        f"{BENCHMARKS}/render_release_report.tsv"
     conda:
         "../../envs/dpgrs.yaml"
     threads: 4
     resources:
-        mem_mb=4000,
-        runtime=120,
+        **resources_of("render-release-report", SHAPE),
     params:
         bundle=subpath(input.bundle, parent=True),
         pages=subpath(output.overview, parent=True),

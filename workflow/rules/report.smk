@@ -15,12 +15,13 @@ rule write_settings:
         settings=SETTINGS_FILE,
     log:
         f"{LOGS}/write_settings.log",
+    benchmark:
+        f"{BENCHMARKS}/write_settings.tsv"
     conda:
         "../../envs/dpgrs.yaml"
     threads: 1
     resources:
-        mem_mb=500,
-        runtime=5,
+        **resources_of("write-settings", SHAPE),
     params:
         # A function, since the settings may hold {chrom}, which is no wildcard here.
         settings=lambda wildcards: json.dumps(SETTINGS, indent=2, sort_keys=True),
@@ -38,12 +39,13 @@ rule write_provenance:
         provenance=PROVENANCE_FILE,
     log:
         f"{LOGS}/write_provenance.log",
+    benchmark:
+        f"{BENCHMARKS}/write_provenance.tsv"
     conda:
         "../../envs/dpgrs.yaml"
     threads: 1
     resources:
-        mem_mb=500,
-        runtime=10,
+        **resources_of("write-provenance", SHAPE),
     params:
         code=code_read("write-provenance"),
     shell:

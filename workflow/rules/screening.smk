@@ -9,12 +9,13 @@ rule choose_exactly:
         choices=f"{TRIAL}/exact_choices.npz",
     log:
         f"{LOGS}/choose_exactly/{{trial}}.log",
+    benchmark:
+        f"{BENCHMARKS}/choose_exactly/{{trial}}.tsv"
     conda:
         "../../envs/dpgrs.yaml"
     threads: 1
     resources:
-        mem_mb=4000,
-        runtime=120,
+        **resources_of("choose-exactly", SHAPE),
     params:
         settings=settings_of("choose-exactly"),
         code=code_read("choose-exactly"),

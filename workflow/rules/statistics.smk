@@ -9,13 +9,14 @@ rule compute_statistics:
     output:
         statistics=f"{TRIAL}/statistics.npz" if N_SHARDS == 1 else temp(SHARD),
     log:
-        f"{LOGS}/compute_statistics/{{trial}}{'' if N_SHARDS == 1 else '.{shard}'}.log",
+        f"{LOGS}/compute_statistics/{OF_SHARD}.log",
+    benchmark:
+        f"{BENCHMARKS}/compute_statistics/{OF_SHARD}.tsv"
     conda:
         "../../envs/dpgrs.yaml"
     threads: 1
     resources:
-        mem_mb=4000,
-        runtime=60,
+        **resources_of("compute-statistics", SHAPE),
     params:
         # Of a benchmark others take X'X, too.
         options=lambda wildcards, input: flags(
@@ -40,12 +41,13 @@ if N_SHARDS > 1:
             statistics=f"{TRIAL}/statistics.npz",
         log:
             f"{LOGS}/add_statistics/{{trial}}.log",
+        benchmark:
+            f"{BENCHMARKS}/add_statistics/{{trial}}.tsv"
         conda:
             "../../envs/dpgrs.yaml"
         threads: 1
         resources:
-            mem_mb=4000,
-            runtime=60,
+            **resources_of("add-statistics", SHAPE),
         params:
             code=code_read("add-statistics"),
         shell:

@@ -10,12 +10,13 @@ rule make_table_panel:
         outcomes=outcomes_file() if takes_columns(SETTINGS) else [],
     log:
         f"{LOGS}/make_table_panel.log",
+    benchmark:
+        f"{BENCHMARKS}/make_table_panel.tsv"
     conda:
         "../../envs/dpgrs.yaml"
     threads: 1
     resources:
-        mem_mb=4000,
-        runtime=60,
+        **resources_of("make-table-panel", SHAPE),
     params:
         outcomes=lambda wildcards, output: flags(
             outcomes=list(output.get("outcomes", []))

@@ -7,6 +7,10 @@ from dpgrs.genotypes.bits import PEOPLE_OF_WORD
 from dpgrs.io.panel import Panel
 from dpgrs.types import Rows
 
+# Of those whose rows are simulated together, whatever the study: a mean over parts hangs on them in its last
+# digits.
+SIMULATED_PEOPLE = 2**12
+
 
 @dataclass(frozen=True)
 class PanelPart:

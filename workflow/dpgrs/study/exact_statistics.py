@@ -57,7 +57,6 @@ def exact_statistics(settings, panel, outcomes, covariates=None, *, without_gram
             raise UsageError(f"`privacy.bounds` must be tight with {kind}, got {bounds}. Set it to tight.")
     check_same_people(panel, outcomes, covariates)
     people = slice(0, panel.n_samples) if people is None else people
-    n_most = max(PART_VALUES // max(len(outcomes.names), 1), LEAST_PART)
 
     def summed(part):
         rows = rows_of_people(part, rows=outcomes.rows)
@@ -65,7 +64,12 @@ def exact_statistics(settings, panel, outcomes, covariates=None, *, without_gram
         options = {"without_gram": without_gram}
         return _of_part(settings, PanelPart(panel, part), outcomes.of_rows(rows), own, **options)
 
-    return added(map(summed, people_parts(people, n_most)))
+    return added(map(summed, people_parts(people, people_of_part(len(outcomes.names)))))
+
+
+def people_of_part(n_outcomes):
+    """Return how many people are in memory at a time, at most."""
+    return max(PART_VALUES // max(n_outcomes, 1), LEAST_PART)
 
 
 def added(parts):

@@ -7,14 +7,21 @@ from pathlib import Path
 
 from dpgrs.errors import DpgrsError
 from dpgrs.io.genotype_files import genotype_header
+from dpgrs.io.plink.tables import GENOTYPES, plink_files
+from dpgrs.methods.registry import METHODS
 from dpgrs.study.cohort_files import cohort_files, cohort_pattern, has_genotype_files, reference_files_of
-from dpgrs.study.table_cohort import is_table, read_cohort_table, takes_columns
+from dpgrs.study.table_cohort import is_fractional, is_table, read_cohort_table, takes_columns
 from dpgrs.types import Protection, Rows
 
 # Of files that are yet to be fetched, or cannot be read: more than public sets of whole genomes have.
 PEOPLE_UNKNOWN = 5_000
 # Of a table that cannot be read.
 COLUMNS_UNKNOWN = 100
+# Of a chromosome that is yet to be fetched; and of a simulated one, by base pair.
+VARIANTS_UNKNOWN, VARIANTS_A_BASE = 3_000_000, 0.03
+# Bytes of a line of a `.bim` or `.pvar`, of a record of a VCF, and of a call there: few, so that what follows
+# is an upper bound of most files.
+SITE_BYTES, RECORD_BYTES, CALL_BYTES = 20, 50, 0.04
 UNREADABLE = (DpgrsError, OSError, ValueError)
 
 
@@ -28,6 +35,10 @@ class Shape:
     ----------
     config : dict from `dpgrs.study.settings.resolve`.
 
+    Attributes
+    ----------
+    rows_a_person : int, 1 or 2.
+
     Examples
     --------
     >>> from dpgrs.study.settings import resolve
@@ -38,7 +49,7 @@ class Shape:
 
     def __init__(self, config):
         self._config = config
-        self._rows_a_person = 2 if config["cohort"]["rows"] == Rows.HAPLOTYPES else 1
+        self.rows_a_person = 2 if config["cohort"]["rows"] == Rows.HAPLOTYPES else 1
 
     @cached_property
     def n_file_people(self):
@@ -49,8 +60,7 @@ class Shape:
         with suppress(*UNREADABLE):
             if is_table(self._config):
                 return len(read_cohort_table(self._config, cohort["table"])[0].row_id)
-            if has_genotype_files(cohort) and cohort_pattern(cohort)[1]:
-                return _n_samples(cohort_files(cohort, cohort["chromosomes"][0]))
+            return _n_samples(self._files(cohort["chromosomes"][0]))
         return PEOPLE_UNKNOWN
 
     @cached_property
@@ -61,7 +71,34 @@ class Shape:
     @property
     def n_rows(self):
         """The rows of the cohort, at most: haplotypes or people, for training and for the test together."""
-        return self.n_people * self._rows_a_person
+        return self.n_people * self.rows_a_person
+
+    @property
+    def has_dosages(self):
+        """Whether genotypes are numbers on a grid rather than bits."""
+        return is_fractional(self._config)
+
+    @cached_property
+    def n_file_variants(self):
+        """The variants in the genotype files of all chromosomes, about: by their bytes, none is counted."""
+        cohort = self._config["cohort"]
+        if is_table(self._config):
+            return self.n_variants
+        if cohort["source"] == "simulate":
+            return int(VARIANTS_A_BASE * cohort["simulation"]["length"]) * self.n_chromosomes
+        return sum(self._in_chromosome(name) for name in cohort["chromosomes"])
+
+    def _in_chromosome(self, name):
+        with suppress(*UNREADABLE):
+            return sum(_n_sites(path, self.n_file_people) for path in self._files(name))
+        return VARIANTS_UNKNOWN
+
+    def _files(self, chromosome):
+        """The genotype files of a chromosome."""
+        cohort = self._config["cohort"]
+        if not has_genotype_files(cohort) or not cohort_pattern(cohort)[1]:
+            raise DpgrsError("No genotype files are named.")
+        return cohort_files(cohort, chromosome)
 
     @cached_property
     def n_reference_people(self):
@@ -74,6 +111,11 @@ class Shape:
         with suppress(*UNREADABLE):
             return _n_samples(reference_files_of(pattern, cohort["chromosomes"][0]))
         return PEOPLE_UNKNOWN
+
+    @property
+    def n_shards(self):
+        """The jobs that sum the statistics of a trial."""
+        return max(-(-self.n_rows // self._config["scale"]["rows_per_shard"]), 1)
 
     @property
     def sizes(self):
@@ -134,6 +176,11 @@ class Shape:
         return len(self._config["methods"])
 
     @property
+    def is_screened(self):
+        """Whether variants are chosen for each outcome."""
+        return any(METHODS[name].is_screened for name in self._config["methods"])
+
+    @property
     def n_trials(self):
         """The trials of the study."""
         return self._config["trials"]
@@ -142,6 +189,30 @@ class Shape:
     def n_chromosomes(self):
         """The chromosomes that variants are taken from."""
         return len(self._config["cohort"]["chromosomes"])
+
+
+class ReferenceShape(Shape):
+    """The same of the public reference: its people in the place of the cohort's."""
+
+    @property
+    def n_people(self):
+        return self.n_reference_people
+
+    @property
+    def n_file_people(self):
+        return self.n_reference_people
+
+    def _files(self, chromosome):
+        if not self._config["public"]["reference"]:
+            raise DpgrsError("No reference is named.")
+        return reference_files_of(self._config["public"]["reference"], chromosome)
+
+
+def _n_sites(path, n_people):
+    """Return about how many variants a genotype file has."""
+    if path.suffix in GENOTYPES:
+        return plink_files(path).variants.stat().st_size // SITE_BYTES
+    return int(path.stat().st_size / (RECORD_BYTES + CALL_BYTES * n_people))
 
 
 def _n_samples(paths):

@@ -1,0 +1,126 @@
+"""What each verb asks for; tests/workflow/test_resources.py holds it against what jobs took."""
+
+import re
+from types import SimpleNamespace
+
+import pytest
+
+from dpgrs.study.resources import GROWTH, NEEDS, resources_of, rounded_up
+from dpgrs.study.settings import resolve
+from dpgrs.study.shape import ReferenceShape, Shape
+from dpgrs.study.verbs import verb_names
+from study_runs import REPOSITORY
+
+RULES = sorted((REPOSITORY / "workflow" / "rules").glob("*.smk"))
+# Commands of other groups, which are no steps.
+COMMANDS = {"audit", "fetch", "fetch-manifest"}
+NOTHING = SimpleNamespace()
+
+
+def shape_of(*, people=2000, size=500, count=100, methods=("blup",), **raw):
+    cohort = {"simulation": {"people": people}} | raw.pop("cohort", {})
+    study = {"cohort": cohort, "panel": {"size": size}, "outcomes": {"count": count}, "methods": [*methods]}
+    return Shape(resolve(study | raw))
+
+
+def asked(verb, shape, *, wildcards=NOTHING, threads=1, attempt=1):
+    """Return memory and run time as the rule of a verb asks for them."""
+    found = resources_of(verb, shape)
+    return (
+        found["mem_mb"](wildcards, threads=threads, attempt=attempt),
+        found["runtime"](wildcards, attempt=attempt),
+    )
+
+
+def rules():
+    """Yield the name and the text of every rule that is written out."""
+    for path in RULES:
+        for part in re.split(r"(?m)^ *(?=rule \w+:|use rule )", path.read_text())[1:]:
+            yield re.search(r"rule (\w+)(?: as (\w+))?", part).groups(), part
+
+
+def test_needs__every_verb_has_one_and_nothing_else_does():
+    assert set(NEEDS) == {*verb_names(), *COMMANDS}
+
+
+def test_rules__ask_by_their_verb_and_note_what_they_took():
+    verbs = {}
+    for (name, own), text in rules():
+        said = re.search(r"python -m dpgrs (?:--quiet )?([a-z-]+)", text)
+        verbs[own or name] = verb = said[1] if said else verbs[name]
+        assert "benchmark:\n" in text, own or name
+        assert re.search(rf'resources_of\("{verb}", ', text) or own, name
+        # A number of its own would not grow with the study.
+        assert not re.search(r"mem_mb=|runtime=", text), name
+    assert len(verbs) > 30
+
+
+@pytest.mark.parametrize("verb", NEEDS)
+def test_resources__grow_with_the_study_and_the_attempt(verb):
+    small = shape_of()
+    least = asked(verb, small)
+    for larger in (shape_of(people=8000), shape_of(size=2000), shape_of(count=400)):
+        assert all(own >= one for own, one in zip(asked(verb, larger), least, strict=True))
+    for first, second in zip(least, asked(verb, small, attempt=2), strict=True):
+        assert GROWTH * first <= second * 1.25
+        assert second > first
+
+
+@pytest.mark.parametrize(
+    ("verb", "larger"),
+    [
+        ("compute-statistics", {"people": 10**6}),
+        ("compute-statistics", {"count": 10**4}),
+        ("make-outcomes", {"people": 10**6}),
+        ("draw", {"size": 10**4}),
+        ("fit-weights", {"size": 10**4}),
+        ("evaluate-trial", {"people": 10**6}),
+        ("attack-trial", {"size": 10**4}),
+        ("measure-release", {"people": 10**6}),
+        ("measure-ld", {"size": 10**4}),
+    ],
+)
+def test_resources__of_the_heavy_verbs_hang_on_what_they_hold(verb, larger):
+    memory, minutes = asked(verb, shape_of(**larger))
+    least_memory, least_minutes = asked(verb, shape_of())
+    assert memory > 2 * least_memory
+    assert minutes > least_minutes
+
+
+def test_resources__of_a_mechanism_that_reads_rows_are_more():
+    shape, of = shape_of(people=10**5), lambda name: SimpleNamespace(mechanism=name)
+    sums = asked("draw", shape, wildcards=of("reusecov-statistics"))
+    fits = asked("draw", shape, wildcards=of("tukey-fits"))
+    assert sums == asked("draw", shape)
+    assert fits[0] > sums[0] + 8 * shape.n_rows * shape.n_variants / 10**6
+    assert fits[1] > sums[1]
+
+
+def test_resources__more_requests_and_threads_take_more():
+    few, many = (shape_of(size=2000, privacy={"epsilon": epsilon}) for epsilon in ([1], [1, 2, 3, 4, 5]))
+    assert asked("draw", many)[0] > asked("draw", few)[0]
+    assert asked("render-report", few, threads=8)[0] > asked("render-report", few, threads=1)[0]
+
+
+def test_resources__of_the_reference_are_those_of_its_own_people():
+    raw = {"cohort": {"simulation": {"people": 10**5, "reference_people": 100}}, "panel": {"size": 1000}}
+    config = resolve(raw)
+    own, reference = (asked("measure-ld", kind(config))[0] for kind in (Shape, ReferenceShape))
+    assert own > 4 * reference
+
+
+@pytest.mark.parametrize(
+    ("number", "rounded"), [(1, 1), (7.2, 8), (301, 320), (320, 320), (321, 384), (1025, 1280)]
+)
+def test_rounded_up__to_three_binary_digits(number, rounded):
+    assert rounded_up(number) == rounded
+
+
+def test_resources__tell_the_number_of_people_roughly():
+    found = {asked("compute-statistics", shape_of(people=n)) for n in range(100_000, 110_000, 500)}
+    assert len(found) <= 3
+
+
+def test_resources__of_an_unknown_verb_are_an_error():
+    with pytest.raises(KeyError):
+        resources_of("no-such-verb", shape_of())

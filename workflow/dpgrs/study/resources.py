@@ -1,0 +1,288 @@
+"""What each verb asks for: memory and run time as functions of a study's size (docs/scale.md).
+
+Memory is that of the arrays which a verb holds at its peak, counted in whole arrays of their number type, and
+held against measured peaks by `tests/workflow/test_resources.py`. In a study n, d and l are its rows, columns
+of X and outcomes.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from dpgrs.evaluation.attacks import MOST_PEOPLE
+from dpgrs.io.panel_parts import SIMULATED_PEOPLE
+from dpgrs.linalg.statistics import VARIANT_BLOCK
+from dpgrs.methods.mechanisms import mechanism_named
+from dpgrs.study.exact_statistics import people_of_part
+from dpgrs.study.shape import Shape
+
+MB = 10**6
+# What Python takes with all imports of a verb, and what a verb holds whatever the study.
+PYTHON = 350 * MB
+# Each attempt after the first asks for so much more of both.
+GROWTH = 1.5
+# Elementary operations a second of a slow machine, and the least run time.
+RATE, LEAST_SECONDS = 10**8, 1200
+FLOAT = 8
+
+
+def _nothing(shape):
+    return 0
+
+
+@dataclass(frozen=True)
+class Need:
+    """What a verb asks for.
+
+    Attributes
+    ----------
+    memory : function of a Shape that returns the bytes that the verb holds beyond `PYTHON`.
+    work : function of a Shape that returns elementary operations, for the run time.
+    of_thread : function of a Shape that returns the bytes that each thread or process holds besides.
+    of_rows, work_of_rows : the same as the first two, besides, for a mechanism that reads rows.
+    """
+
+    memory: Callable[[Shape], float] = _nothing
+    work: Callable[[Shape], float] = _nothing
+    of_thread: Callable[[Shape], float] = _nothing
+    of_rows: Callable[[Shape], float] = _nothing
+    work_of_rows: Callable[[Shape], float] = _nothing
+
+
+def resources_of(verb, shape):
+    """Return what the rule of a verb asks for, as Snakemake takes it.
+
+    Parameters
+    ----------
+    verb : str, one of `NEEDS`.
+    shape : Shape, of the people whom the rule is about.
+
+    Returns
+    -------
+    dict of ``mem_mb``, in megabytes, and ``runtime``, in minutes: functions as Snakemake calls them. Both are
+    rounded up to three binary digits: others on a cluster see them, and learn no more of how many people
+    there are.
+
+    Raises
+    ------
+    KeyError
+        If nothing is declared for the verb.
+    """
+    need = NEEDS[verb]
+
+    def mem_mb(wildcards, threads, attempt):
+        found = PYTHON + need.memory(shape) + threads * need.of_thread(shape)
+        found += need.of_rows(shape) if _reads_rows(wildcards) else 0
+        return rounded_up(found / MB * GROWTH ** (attempt - 1))
+
+    def runtime(wildcards, attempt):
+        work = need.work(shape) + (need.work_of_rows(shape) if _reads_rows(wildcards) else 0)
+        return rounded_up((LEAST_SECONDS + work / RATE) / 60 * GROWTH ** (attempt - 1))
+
+    return {"mem_mb": mem_mb, "runtime": runtime}
+
+
+def rounded_up(number):
+    """Round up to a whole number of three binary digits, such as 320, 384, 448 and 512."""
+    step = 2 ** max(math.floor(math.log2(number)) - 2, 0)
+    return math.ceil(number / step) * step
+
+
+def _reads_rows(wildcards):
+    """Tell whether a job is that of a mechanism which takes the panel."""
+    mechanism = getattr(wildcards, "mechanism", None)
+    return mechanism is not None and "panel" in mechanism_named(mechanism).takes
+
+
+def _genotypes(s):
+    """Bytes of the panel's genotypes: bits, and of dosages or a table's columns int16 besides."""
+    return s.n_variants * s.n_people * (2.25 if s.has_dosages else 0.25)
+
+
+def _rows(s, share=1.0):
+    """Bytes of X as float64."""
+    return share * s.n_rows * s.n_columns * FLOAT
+
+
+def _outcomes(s):
+    """Bytes of Y of one panel size as float64."""
+    return s.n_rows * s.n_outcomes * FLOAT
+
+
+def _all_outcomes(s):
+    """Bytes of Y of all panel sizes, each with its own."""
+    return len(s.sizes) * _outcomes(s)
+
+
+def _table(s):
+    """Bytes of outcomes from a table: a file without a name, of which pages are in memory, and parts."""
+    return s.n_people * min(s.n_table_outcomes, s.n_outcomes) * FLOAT
+
+
+def _part_of_simulated(s):
+    """Bytes of the rows of X and Y that are simulated at a time."""
+    n_rows = min(s.n_people, SIMULATED_PEOPLE) * s.rows_a_person
+    return n_rows * (s.n_columns + len(s.sizes) * s.n_outcomes) * FLOAT
+
+
+def _rows_of_part(s):
+    """The rows that are summed at a time."""
+    return min(s.n_people, people_of_part(s.n_outcomes)) * s.rows_a_person
+
+
+def _part_of_sums(s):
+    """Bytes of the rows of Y that are summed at a time, and of genotypes of a block."""
+    return _rows_of_part(s) * (len(s.sizes) * s.n_outcomes * FLOAT + s.n_columns / 4)
+
+
+def _square(s):
+    """Bytes of X'X of the largest panel."""
+    return (s.n_columns + 1) ** 2 * FLOAT
+
+
+def _products(s):
+    """Bytes of X'X and X'Y, or as many weights, of one request, summed over all panel sizes and counts."""
+    d, covariates = s.sizes, s.n_covariates + 1
+    squares = len(s.counts) * sum((size + covariates) ** 2 for size in d)
+    return (squares + sum(s.counts) * sum(size + covariates for size in d)) * FLOAT
+
+
+def _requests_of_panel(s):
+    """The requests of one panel size and number of outcomes."""
+    return s.n_requests / (len(s.sizes) * len(s.counts))
+
+
+def _weights(s):
+    """Bytes of the weights of all fits."""
+    per_request = sum(s.counts) * sum(size + s.n_covariates + 1 for size in s.sizes) * FLOAT
+    return s.n_methods * _requests_of_panel(s) * per_request
+
+
+def _metrics(s):
+    """Bytes of the table of metrics of a trial: some 400 a line, of text most."""
+    return 400 * s.n_methods * _requests_of_panel(s) * len(s.sizes) * sum(s.counts)
+
+
+def _variant_table(s):
+    """Bytes of a table of all variants of the genotype files, with names of alleles and ids as text."""
+    return 600 * s.n_file_variants
+
+
+def _solving(s):
+    """Operations of one decomposition of X'X and of solving for all outcomes by it."""
+    return s.n_columns**2 * (10 * s.n_columns + 4 * s.n_outcomes)
+
+
+def _gram_work(s):
+    return s.n_rows * s.n_columns * (s.n_columns + s.n_outcomes)
+
+
+def _attacked(s):
+    """Bytes of the rows of those attacked, beside those of their inner products with a reference, twice."""
+    n_rows = min(s.n_rows, 2 * MOST_PEOPLE * s.rows_a_person)
+    return n_rows * (3 * s.n_columns + 4 * s.n_outcomes + n_rows) * FLOAT
+
+
+NEEDS = {
+    # Genotypes
+    "simulate-cohort": Need(
+        lambda s: 300 * MB + 5000 * (s.n_people + s.n_reference_people),
+        lambda s: 20 * s.n_file_variants * (s.n_people + s.n_reference_people),
+    ),
+    "choose-people": Need(lambda s: 1000 * s.n_file_people),
+    "ingest-chromosome": Need(
+        lambda s: 100 * MB + 200 * s.n_file_people + _variant_table(s) / s.n_chromosomes,
+        lambda s: s.n_file_variants / s.n_chromosomes * s.n_file_people,
+        of_thread=lambda s: 40 * MB + 20 * s.n_file_people,
+    ),
+    "make-panel": Need(
+        lambda s: 4 * _genotypes(s) + _variant_table(s), lambda s: s.n_file_variants * s.n_people
+    ),
+    "make-table-panel": Need(
+        lambda s: 40 * s.n_people * (s.n_variants + s.n_outcomes),
+        lambda s: 1000 * s.n_people * (s.n_variants + s.n_outcomes),
+    ),
+    "summarise-genotypes": Need(
+        lambda s: 300 * MB + _variant_table(s), lambda s: 2 * s.n_file_variants * s.n_people
+    ),
+    "choose-sites": Need(_variant_table, lambda s: s.n_file_variants * s.n_people),
+    "match-effects": Need(lambda s: 400 * MB, lambda s: 1000 * s.n_file_variants),
+    "measure-ld": Need(
+        lambda s: _genotypes(s) + 3 * _rows(s) + 6 * _square(s),
+        lambda s: len(s.sizes) * (_gram_work(s) + 20 * s.n_columns**3),
+    ),
+    # Outcomes and covariates
+    "make-outcomes": Need(
+        lambda s: 400 * MB + 4 * _part_of_simulated(s) + 3 * s.n_columns * s.n_outcomes * FLOAT + _table(s),
+        lambda s: 2 * len(s.sizes) * s.n_rows * (3000 + s.n_outcomes * (20 + s.n_columns)),
+    ),
+    "make-loadings": Need(
+        lambda s: _genotypes(s) + 2.5 * _rows(s) + 4 * _square(s),
+        lambda s: _gram_work(s) + 20 * s.n_columns**3,
+    ),
+    "make-covariates": Need(
+        lambda s: _genotypes(s) + s.n_rows * FLOAT * (2 * VARIANT_BLOCK + 10 * s.n_covariates),
+        lambda s: s.n_rows * s.n_covariates * (1000 + s.n_variants),
+    ),
+    # Sums, noise and fits
+    "compute-statistics": Need(
+        lambda s: 6 * _part_of_sums(s) + 11 * VARIANT_BLOCK * _rows_of_part(s) + 6 * _products(s),
+        lambda s: 2 * len(s.sizes) * len(s.counts) * _gram_work(s) / s.n_shards,
+    ),
+    "add-statistics": Need(lambda s: 4 * _products(s), lambda s: s.n_shards * _products(s)),
+    "choose-exactly": Need(
+        lambda s: 3 * _rows(s) + 2 * _all_outcomes(s), lambda s: 20 * len(s.sizes) * _gram_work(s)
+    ),
+    "draw": Need(
+        lambda s: _all_outcomes(s) + (1 + _requests_of_panel(s)) * _products(s) + 6 * _square(s),
+        lambda s: s.n_requests * (1000 * (s.n_columns * (s.n_columns + s.n_outcomes)) + 4 * _solving(s)),
+        of_rows=lambda s: 3 * _rows(s) + _genotypes(s),
+        work_of_rows=lambda s: 100 * s.n_requests * _gram_work(s),
+    ),
+    "fit-weights": Need(
+        lambda s: (
+            (1 + _requests_of_panel(s)) * _products(s)
+            + 6 * _square(s)
+            + 2 * _weights(s)
+            + (_rows(s) + _all_outcomes(s) if s.is_screened else 0)
+        ),
+        lambda s: 4 * s.n_methods * s.n_requests * _solving(s),
+    ),
+    # Measures and pages
+    "evaluate-trial": Need(
+        lambda s: _genotypes(s) + 2 * _all_outcomes(s) + _rows(s) + _weights(s) + _metrics(s),
+        lambda s: s.n_methods * s.n_requests * s.n_rows * s.n_columns * s.n_outcomes,
+    ),
+    "collect-tables": Need(lambda s: 2 * s.n_trials * _metrics(s), lambda s: s.n_trials * _metrics(s)),
+    "attack-trial": Need(
+        lambda s: (
+            _all_outcomes(s)
+            + _attacked(s)
+            + (1 + _requests_of_panel(s)) * _products(s)
+            + _weights(s)
+            + 6 * _square(s)
+        ),
+        lambda s: (1 + s.n_methods) * s.n_requests * _attacked(s) * (s.n_columns + s.n_outcomes),
+    ),
+    "render-report": Need(
+        lambda s: 2 * _all_outcomes(s) + 2 * _products(s) + _weights(s) + 3 * s.n_trials * _metrics(s),
+        lambda s: s.n_outcomes * 10**8 + s.n_trials * _metrics(s),
+        of_thread=lambda s: 150 * MB + s.n_trials * _metrics(s),
+    ),
+    "audit": Need(lambda s: 200 * MB, lambda s: 5 * 10**11),
+    "measure-release": Need(
+        lambda s: _genotypes(s) + 4 * _all_outcomes(s) + 1.5 * _rows(s) + 2 * _products(s),
+        lambda s: 20 * s.n_rows * s.n_columns * s.n_outcomes,
+    ),
+    "write-release": Need(
+        lambda s: 4 * _products(s), lambda s: s.n_variants * s.n_outcomes * 10**4 + 4 * _solving(s)
+    ),
+    "render-release-report": Need(
+        lambda s: 4 * _products(s), lambda s: s.n_outcomes * 10**8, of_thread=lambda s: 150 * MB
+    ),
+    "write-settings": Need(),
+    "write-provenance": Need(),
+    # From their publisher, a block of a file at a time, for as long as that takes.
+    "fetch-manifest": Need(),
+    "fetch": Need(work=lambda s: 10**13),
+}

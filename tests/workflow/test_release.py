@@ -316,7 +316,7 @@ def require_closed_folders(folder):
     assert [record["rule"] for record in records if any(record["input_checksums"].values())] == []
     made = [folder / ".snakemake", *(folder / "results").rglob("*")]
     assert {path.name for path in made if path.stat().st_mode & 0o077} <= {".snakemake_timestamp"}
-    assert not (folder / "results" / "release" / "logs").exists()
+    assert not any((folder / "results" / "release" / name).exists() for name in ("logs", "benchmarks"))
 
 
 def test_release__is_closed_and_snakemake_keeps_no_digest_of_a_private_file(site):

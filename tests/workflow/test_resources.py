@@ -1,0 +1,40 @@
+"""Memory and run time that jobs ask for, held against what they took."""
+
+import pytest
+
+from job_resources import asked_and_used, require_enough
+from release_studies import RELEASE, bundle, shared_site
+from study_runs import SMALL, run
+
+# One method for each thing that draws, but for the slow ones on rows.
+MIDDLE = {
+    "study": "middle",
+    "cohort": {"chromosomes": ["22"], "simulation": {"people": 1000, "length": 300_000}},
+    "panel": {"size": [20, 150]},
+    "outcomes": {"count": [1, 30]},
+    "privacy": {"epsilon": [1], "accounting": ["gdp"], "bounds": "tight"},
+    "methods": ["ols", "ridge", "reusecov-gauss", "blup-ld", "adassp", "dp-sgd", "k-ols", "s-blup"],
+    "trials": 1,
+}
+
+
+@pytest.mark.workflow
+@pytest.mark.parametrize("settings", [SMALL, MIDDLE], ids=lambda settings: settings["study"])
+def test_jobs__ask_for_what_they_take(tmp_path, settings):
+    run(tmp_path, settings)
+    table = asked_and_used(tmp_path, settings)
+    assert {"make_panel", "compute_statistics/1", "fit_weights/1", "render_report"} <= set(table["job"])
+    require_enough(table)
+
+
+@pytest.mark.release
+def test_release__jobs_ask_for_what_they_take_and_note_it_in_private(tmp_path_factory):
+    # As in test_release.py, which shares it.
+    with shared_site(tmp_path_factory, RELEASE, people=200) as site:
+        table = asked_and_used(site, RELEASE)
+        assert {"draw/1.reusecov-statistics", "ingest_reference/21", "measure_release"} <= set(table["job"])
+        require_enough(table)
+        noted = [path for path in site.rglob("*.tsv") if b"max_rss" in path.read_bytes()]
+        assert len(noted) == len(table)
+        assert all("private" in path.parts for path in noted)
+        assert not any(b"max_rss" in content for content in bundle(site, "release").values())

@@ -79,15 +79,16 @@ def test_small_study__changed_settings_are_noticed(study, change, rule):
     assert "Nothing to be done" in plan if rule is None else f"rule {rule}:" in plan
 
 
-def test_small_study__forced_rerun_and_one_core_give_the_same_bytes(study, tmp_path):
-    expected = results(study, "small")
-    run(tmp_path, SMALL, cores=1)
-    again = results(tmp_path, "small")
-    assert list(again) == list(expected)
-    assert [name for name in expected if again[name] != expected[name]] == []
-    run(tmp_path, SMALL, "--forcerun", "draw")
-    again = results(tmp_path, "small")
-    assert [name for name in expected if again[name] != expected[name]] == []
+def test_small_study__forced_rerun_one_core_and_shards_give_the_same_bytes(study, tmp_path):
+    """Three shards of 180 rows in place of one."""
+    settings, expected = SMALL | {"scale": {"rows_per_shard": 64}}, results(study, "small")
+    console = run(tmp_path, settings, cores=1).stdout
+    assert "rule add_statistics:" in console
+    for arguments in ([], ["--forcerun", "draw"]):
+        run(tmp_path, settings, *arguments)
+        again = results(tmp_path, "small")
+        assert list(again) == list(expected)
+        assert [name for name in expected if again[name] != expected[name]] == ["settings.json"]
 
 
 def test_small_study__report_of_snakemake_holds_the_figures_of_the_pages(study, tmp_path):

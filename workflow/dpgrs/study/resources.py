@@ -21,8 +21,8 @@ MB = 10**6
 PYTHON = 350 * MB
 # Each attempt after the first asks for so much more of both.
 GROWTH = 1.5
-# Elementary operations a second of a slow machine, and the least run time.
-RATE, LEAST_SECONDS = 10**8, 1200
+# Multiply-adds a second of one slow core, and the least run time.
+RATE, LEAST_SECONDS = 10**9, 1200
 FLOAT = 8
 
 
@@ -37,7 +37,7 @@ class Need:
     Attributes
     ----------
     memory : function of a Shape that returns the bytes that the verb holds beyond `PYTHON`.
-    work : function of a Shape that returns elementary operations, for the run time.
+    work : function of a Shape that returns operations, `RATE` a second.
     of_thread : function of a Shape that returns the bytes that each thread or process holds besides.
     of_rows, work_of_rows : the same as the first two, besides, for a mechanism that reads rows.
     """
@@ -170,55 +170,62 @@ def _variant_table(s):
 
 def _solving(s):
     """Operations of one decomposition of X'X and of solving for all outcomes by it."""
-    return s.n_columns**2 * (10 * s.n_columns + 4 * s.n_outcomes)
+    return s.n_columns**2 * (2 * s.n_columns + s.n_outcomes)
 
 
-def _gram_work(s):
+def _summing(s):
+    """Operations of X'X and X'Y."""
     return s.n_rows * s.n_columns * (s.n_columns + s.n_outcomes)
 
 
-def _attacked(s):
-    """Bytes of the rows of those attacked, beside those of their inner products with a reference, twice."""
-    n_rows = min(s.n_rows, 2 * MOST_PEOPLE * s.rows_a_person)
-    return n_rows * (3 * s.n_columns + 4 * s.n_outcomes + n_rows) * FLOAT
+def _reading(s):
+    """Operations of a look at all variants of the stores, whose names are hashed."""
+    return s.n_file_variants * (50_000 + 2 * s.n_people)
+
+
+def _attacking(s):
+    """Bytes of the rows that are attacked, and of their inner products with a reference."""
+    n = min(s.n_rows, 2 * MOST_PEOPLE * s.rows_a_person)
+    return n * (3 * s.n_columns + 4 * s.n_outcomes + n) * FLOAT
+
+
+def _held_out(s):
+    """Bytes of the held-out rows of every panel size, and of one as it is unpacked."""
+    return s.n_rows * (s.test_share * FLOAT * sum(s.sizes) + 3 * s.n_variants)
 
 
 NEEDS = {
     # Genotypes
     "simulate-cohort": Need(
         lambda s: 300 * MB + 5000 * (s.n_people + s.n_reference_people),
-        lambda s: 20 * s.n_file_variants * (s.n_people + s.n_reference_people),
+        lambda s: 200 * s.n_file_variants * (s.n_people + s.n_reference_people),
     ),
     "choose-people": Need(lambda s: 1000 * s.n_file_people),
     "ingest-chromosome": Need(
         lambda s: 100 * MB + 200 * s.n_file_people + _variant_table(s) / s.n_chromosomes,
-        lambda s: s.n_file_variants / s.n_chromosomes * s.n_file_people,
+        lambda s: 100 * s.n_file_variants / s.n_chromosomes * s.n_file_people,
         of_thread=lambda s: 40 * MB + 20 * s.n_file_people,
     ),
-    "make-panel": Need(
-        lambda s: 4 * _genotypes(s) + _variant_table(s), lambda s: s.n_file_variants * s.n_people
-    ),
+    "make-panel": Need(lambda s: 4 * _genotypes(s) + _variant_table(s), _reading),
     "make-table-panel": Need(
         lambda s: 40 * s.n_people * (s.n_variants + s.n_outcomes),
         lambda s: 1000 * s.n_people * (s.n_variants + s.n_outcomes),
     ),
-    "summarise-genotypes": Need(
-        lambda s: 300 * MB + _variant_table(s), lambda s: 2 * s.n_file_variants * s.n_people
-    ),
-    "choose-sites": Need(_variant_table, lambda s: s.n_file_variants * s.n_people),
-    "match-effects": Need(lambda s: 400 * MB, lambda s: 1000 * s.n_file_variants),
+    "summarise-genotypes": Need(lambda s: 300 * MB + _variant_table(s), lambda s: 2 * _reading(s)),
+    "choose-sites": Need(_variant_table, _reading),
+    "match-effects": Need(lambda s: 400 * MB, lambda s: 10_000 * s.n_file_variants),
     "measure-ld": Need(
         lambda s: _genotypes(s) + 3 * _rows(s) + 6 * _square(s),
-        lambda s: len(s.sizes) * (_gram_work(s) + 20 * s.n_columns**3),
+        lambda s: len(s.sizes) * (_summing(s) + 20 * s.n_columns**3),
     ),
     # Outcomes and covariates
     "make-outcomes": Need(
         lambda s: 400 * MB + 4 * _part_of_simulated(s) + 3 * s.n_columns * s.n_outcomes * FLOAT + _table(s),
-        lambda s: 2 * len(s.sizes) * s.n_rows * (3000 + s.n_outcomes * (20 + s.n_columns)),
+        lambda s: len(s.sizes) * s.n_rows * (10**5 + 2 * s.n_outcomes * (1000 + s.n_columns)),
     ),
     "make-loadings": Need(
         lambda s: _genotypes(s) + 2.5 * _rows(s) + 4 * _square(s),
-        lambda s: _gram_work(s) + 20 * s.n_columns**3,
+        lambda s: _summing(s) + 20 * s.n_columns**3,
     ),
     "make-covariates": Need(
         lambda s: _genotypes(s) + s.n_rows * FLOAT * (2 * VARIANT_BLOCK + 10 * s.n_covariates),
@@ -227,17 +234,18 @@ NEEDS = {
     # Sums, noise and fits
     "compute-statistics": Need(
         lambda s: 6 * _part_of_sums(s) + 11 * VARIANT_BLOCK * _rows_of_part(s) + 6 * _products(s),
-        lambda s: 2 * len(s.sizes) * len(s.counts) * _gram_work(s) / s.n_shards,
+        lambda s: len(s.sizes) * (1 + len(s.counts)) * _summing(s) / s.n_shards,
     ),
     "add-statistics": Need(lambda s: 4 * _products(s), lambda s: s.n_shards * _products(s)),
     "choose-exactly": Need(
-        lambda s: 3 * _rows(s) + 2 * _all_outcomes(s), lambda s: 20 * len(s.sizes) * _gram_work(s)
+        lambda s: 3 * _rows(s) + 2 * _all_outcomes(s),
+        lambda s: 100 * len(s.sizes) * s.n_rows * s.n_columns * s.n_outcomes,
     ),
     "draw": Need(
         lambda s: _all_outcomes(s) + (1 + _requests_of_panel(s)) * _products(s) + 6 * _square(s),
         lambda s: s.n_requests * (1000 * (s.n_columns * (s.n_columns + s.n_outcomes)) + 4 * _solving(s)),
         of_rows=lambda s: 3 * _rows(s) + _genotypes(s),
-        work_of_rows=lambda s: 100 * s.n_requests * _gram_work(s),
+        work_of_rows=lambda s: s.n_requests * (_summing(s) + 100 * s.n_rows * s.n_columns * s.n_outcomes),
     ),
     "fit-weights": Need(
         lambda s: (
@@ -246,30 +254,30 @@ NEEDS = {
             + 2 * _weights(s)
             + (_rows(s) + _all_outcomes(s) if s.is_screened else 0)
         ),
-        lambda s: 4 * s.n_methods * s.n_requests * _solving(s),
+        lambda s: 2 * s.n_methods * s.n_requests * _solving(s),
     ),
     # Measures and pages
     "evaluate-trial": Need(
-        lambda s: _genotypes(s) + 2 * _all_outcomes(s) + _rows(s) + _weights(s) + _metrics(s),
+        lambda s: _genotypes(s) + 2 * _all_outcomes(s) + _held_out(s) + _weights(s) + _metrics(s),
         lambda s: s.n_methods * s.n_requests * s.n_rows * s.n_columns * s.n_outcomes,
     ),
     "collect-tables": Need(lambda s: 2 * s.n_trials * _metrics(s), lambda s: s.n_trials * _metrics(s)),
     "attack-trial": Need(
         lambda s: (
             _all_outcomes(s)
-            + _attacked(s)
+            + _attacking(s)
             + (1 + _requests_of_panel(s)) * _products(s)
             + _weights(s)
             + 6 * _square(s)
         ),
-        lambda s: (1 + s.n_methods) * s.n_requests * _attacked(s) * (s.n_columns + s.n_outcomes),
+        lambda s: (1 + s.n_methods) * s.n_requests * _attacking(s) * (s.n_columns + s.n_outcomes) / 30,
     ),
     "render-report": Need(
         lambda s: 2 * _all_outcomes(s) + 2 * _products(s) + _weights(s) + 3 * s.n_trials * _metrics(s),
-        lambda s: s.n_outcomes * 10**8 + s.n_trials * _metrics(s),
+        lambda s: s.n_outcomes * 10**9 + s.n_trials * _metrics(s),
         of_thread=lambda s: 150 * MB + s.n_trials * _metrics(s),
     ),
-    "audit": Need(lambda s: 200 * MB, lambda s: 5 * 10**11),
+    "audit": Need(lambda s: 200 * MB, lambda s: 5 * 10**12),
     "measure-release": Need(
         lambda s: _genotypes(s) + 4 * _all_outcomes(s) + 1.5 * _rows(s) + 2 * _products(s),
         lambda s: 20 * s.n_rows * s.n_columns * s.n_outcomes,
@@ -278,11 +286,11 @@ NEEDS = {
         lambda s: 4 * _products(s), lambda s: s.n_variants * s.n_outcomes * 10**4 + 4 * _solving(s)
     ),
     "render-release-report": Need(
-        lambda s: 4 * _products(s), lambda s: s.n_outcomes * 10**8, of_thread=lambda s: 150 * MB
+        lambda s: 4 * _products(s), lambda s: s.n_outcomes * 10**9, of_thread=lambda s: 150 * MB
     ),
     "write-settings": Need(),
     "write-provenance": Need(),
     # From their publisher, a block of a file at a time, for as long as that takes.
     "fetch-manifest": Need(),
-    "fetch": Need(work=lambda s: 10**13),
+    "fetch": Need(work=lambda s: 10**14),
 }

@@ -176,6 +176,11 @@ class Shape:
         return len(self._config["methods"])
 
     @property
+    def test_share(self):
+        """The share of the rows that is held out."""
+        return self._config["outcomes"]["test_share"]
+
+    @property
     def is_screened(self):
         """Whether variants are chosen for each outcome."""
         return any(METHODS[name].is_screened for name in self._config["methods"])

@@ -197,7 +197,7 @@ def _held_out(s):
 NEEDS = {
     # Genotypes
     "simulate-cohort": Need(
-        lambda s: 300 * MB + 5000 * (s.n_people + s.n_reference_people),
+        lambda s: 30 * MB + 10_000 * (s.n_people + s.n_reference_people),
         lambda s: 200 * s.n_file_variants * (s.n_people + s.n_reference_people),
     ),
     "choose-people": Need(lambda s: 1000 * s.n_file_people),
@@ -211,7 +211,9 @@ NEEDS = {
         lambda s: 40 * s.n_people * (s.n_variants + s.n_outcomes),
         lambda s: 1000 * s.n_people * (s.n_variants + s.n_outcomes),
     ),
-    "summarise-genotypes": Need(lambda s: 300 * MB + _variant_table(s), lambda s: 2 * _reading(s)),
+    "summarise-genotypes": Need(
+        lambda s: 10 * MB + 10**5 * min(s.n_people, 2000) + _variant_table(s), lambda s: 2 * _reading(s)
+    ),
     "choose-sites": Need(_variant_table, _reading),
     "match-effects": Need(lambda s: 400 * MB, lambda s: 10_000 * s.n_file_variants),
     "measure-ld": Need(
@@ -275,7 +277,7 @@ NEEDS = {
     "render-report": Need(
         lambda s: 2 * _all_outcomes(s) + 2 * _products(s) + _weights(s) + 3 * s.n_trials * _metrics(s),
         lambda s: s.n_outcomes * 10**9 + s.n_trials * _metrics(s),
-        of_thread=lambda s: 150 * MB + s.n_trials * _metrics(s),
+        of_thread=lambda s: 110 * MB + s.n_trials * _metrics(s),
     ),
     "audit": Need(lambda s: 200 * MB, lambda s: 5 * 10**12),
     "measure-release": Need(
@@ -286,7 +288,7 @@ NEEDS = {
         lambda s: 4 * _products(s), lambda s: s.n_variants * s.n_outcomes * 10**4 + 4 * _solving(s)
     ),
     "render-release-report": Need(
-        lambda s: 4 * _products(s), lambda s: s.n_outcomes * 10**9, of_thread=lambda s: 150 * MB
+        lambda s: 4 * _products(s), lambda s: s.n_outcomes * 10**9, of_thread=lambda s: 110 * MB
     ),
     "write-settings": Need(),
     "write-provenance": Need(),

@@ -148,12 +148,50 @@ def test_clipped_statistics__add_up_over_any_chunks_of_rows(rows, part):
     np.testing.assert_array_equal(cross, clipped_cross_product(X, Y))
 
 
+@pytest.mark.parametrize("rows", ROWS)
+@pytest.mark.parametrize("row_norm", [1 / 16, 1.0, 1.25, 100.0])  # all rows shrunk, most, some, none
+@pytest.mark.parametrize("n_haplotypes", [2, 64, 130, N_HAPLOTYPES])
+def test_clipped_statistics__equal_plain_sums_over_clipped_rows(rows, row_norm, n_haplotypes, monkeypatch):
+    monkeypatch.setattr("dpgrs.linalg.clipped_statistics.ROW_BLOCK", 64)
+    bits, n = random_bits(7, n_haplotypes), n_haplotypes // (1 if rows == "haplotypes" else 2)
+    Y = np.random.default_rng(1).integers(-LARGEST_OUTCOME, LARGEST_OUTCOME + 1, size=(3, n))
+    is_selected = np.arange(n) % 5 != 1
+    options = {"row_norm": row_norm, "n_haplotypes": n_haplotypes, "rows": rows, "is_selected": is_selected}
+    X = frequency_rows(bits, FREQUENCY, **options)
+    X = np.column_stack([X, np.full(len(X), 2**11)]).astype(object)
+    G, V = clipped_statistics(bits, FREQUENCY, Y, **options)
+    np.testing.assert_array_equal(G, X.T @ X)
+    np.testing.assert_array_equal(V, Y[:, is_selected].astype(object) @ X)
+    without, same = clipped_statistics(bits, FREQUENCY, Y, has_gram=False, **options)
+    assert without is None
+    np.testing.assert_array_equal(same, V)
+
+
+@pytest.mark.parametrize("rows", ROWS)
+def test_clipped_statistics__of_no_row_and_of_no_outcome(rows):
+    bits, nobody = random_bits(7, N_HAPLOTYPES), np.zeros(n_rows(rows), dtype=bool)
+    options = {"row_norm": 1.25, "n_haplotypes": N_HAPLOTYPES, "rows": rows}
+    for found in clipped_statistics(bits, FREQUENCY, random_outcomes(2, rows), is_selected=nobody, **options):
+        assert not found.any()
+    gram, cross = clipped_statistics(bits, FREQUENCY, random_outcomes(2, rows)[:0], **options)
+    np.testing.assert_array_equal(gram, clipped_gram(frequency_rows(bits, FREQUENCY, **options)))
+    assert cross.shape == (0, 8)
+
+
 def test_clipped_statistics__are_exact_at_the_largest_values():
     X = np.full((5000, 1), 2**13, dtype=np.int16)
     Y = np.full((1, 5000), LARGEST_OUTCOME)
     Y[0, 0] -= 1
     assert clipped_cross_product(X, Y)[0].tolist() == [2**13 * (5000 * 2**26 - 1), 2**11 * (5000 * 2**26 - 1)]
     assert clipped_gram(X).tolist() == [[5000 * 2**26, 5000 * 2**24], [5000 * 2**24, 5000 * 2**22]]
+
+
+def test_clipped_gram__of_the_longest_rows_of_mixed_signs():
+    """Pairs and sums of products reach what int32 holds."""
+    X = np.full((1003, 37), -(2**13), dtype=np.int16)
+    X[::3, ::2], X[1::5] = 2**13, 2**13 - 1
+    whole = np.column_stack([X, np.full(len(X), 2**11)]).astype(np.int64)
+    np.testing.assert_array_equal(clipped_gram(X), whole.T @ whole)
 
 
 def test_clipped_statistics__raise_beyond_exact_range():

@@ -1,9 +1,23 @@
+import os
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
+from dpgrs.genotypes.bits import pack
 from dpgrs.linalg import _kernels
-from dpgrs.linalg._kernels import centre_counts, joint_counts
-from random_cohorts import random_bits
+from dpgrs.linalg._kernels import (
+    LARGEST_ENTRY,
+    add_joint_products,
+    add_shifted,
+    add_squares,
+    centre_counts,
+    joint_counts,
+    scale_rows,
+    table_sums,
+)
+from random_cohorts import random_alleles, random_bits
 
 
 def joint_counts_numpy(A, B):
@@ -28,10 +42,175 @@ def test_joint_counts__threads_do_not_matter():
     np.testing.assert_array_equal(joint_counts(A, n_threads=3), joint_counts(A))
 
 
-def test_count_tiles__unjitted(monkeypatch):
-    monkeypatch.setattr(_kernels, "_count_tiles", _kernels._count_tiles.py_func)
+def unjitted(monkeypatch, *names):
+    for name in names:
+        monkeypatch.setattr(_kernels, name, getattr(_kernels, name).py_func)
+
+
+def test_joint_counts__unjitted(monkeypatch):
+    unjitted(monkeypatch, "_add_tile_row", "mirror")
     A = random_bits(70, 130)
     np.testing.assert_array_equal(joint_counts(A), joint_counts_numpy(A, A))
+
+
+def test_joint_counts__of_more_words_than_a_segment():
+    A = random_bits(17, 64 * (_kernels.SEGMENT_WORDS + 1))
+    np.testing.assert_array_equal(joint_counts(A), joint_counts_numpy(A, A))
+
+
+def random_entries(n_variants, n_rows, largest=LARGEST_ENTRY):
+    rng = np.random.default_rng(5)
+    return rng.integers(-largest, largest + 1, size=(n_variants, n_rows)).astype(np.int16)
+
+
+def joint_products(T, **options):
+    sums = np.zeros((len(T),) * 2, dtype=np.int64)
+    add_joint_products(T, sums, **options)
+    _kernels.mirror(sums)
+    return sums
+
+
+def joint_products_plain(T):
+    """Sum products in whole numbers of any size."""
+    return np.array([[sum(x * y for x, y in zip(a, b, strict=True)) for b in T.tolist()] for a in T.tolist()])
+
+
+@pytest.mark.parametrize("largest", [1, 4096, LARGEST_ENTRY])
+@pytest.mark.parametrize("shape", [(1, 1), (2, 3), (15, 31), (17, 240), (18, 481), (66, 100)])
+def test_joint_products__equals_plain_sums(shape, largest):
+    T = random_entries(*shape, largest=largest)
+    found = joint_products(T)
+    assert found.dtype == np.int64
+    np.testing.assert_array_equal(found, joint_products_plain(T))
+
+
+@pytest.mark.parametrize("shape", [(0, 5), (3, 0), (0, 0)])
+def test_joint_products__of_nothing(shape):
+    np.testing.assert_array_equal(joint_products(random_entries(*shape)), np.zeros((shape[0],) * 2))
+
+
+@pytest.mark.parametrize("n_rows", [29, 30, 31, 32, 33, 1001])
+def test_joint_products__largest_entries_leave_no_int32(n_rows):
+    T = np.full((3, n_rows), LARGEST_ENTRY, dtype=np.int16)
+    T[1] *= -1
+    T[2, ::2] *= -1
+    square = LARGEST_ENTRY**2 * n_rows
+    mixed = -(LARGEST_ENTRY**2) * (n_rows % 2)
+    expected = [[square, -square, mixed], [-square, square, -mixed], [mixed, -mixed, square]]
+    np.testing.assert_array_equal(joint_products(T), expected)
+
+
+def test_joint_products__one_late_column_of_large_entries():
+    """Sums are cut short by the longest of all, wherever it stands."""
+    T = random_entries(40, 960, largest=100)
+    T[39, 900:] = -LARGEST_ENTRY
+    np.testing.assert_array_equal(joint_products(T), T.astype(np.int64) @ T.T.astype(np.int64))
+
+
+def test_joint_products__threads_and_order_in_memory_do_not_matter():
+    T = random_entries(200, 300)
+    expected = T.astype(np.int64) @ T.T.astype(np.int64)
+    np.testing.assert_array_equal(joint_products(T, n_threads=3), expected)
+    np.testing.assert_array_equal(joint_products(np.asfortranarray(T)), expected)
+    np.testing.assert_array_equal(joint_products(T[:, ::2]), joint_products(T[:, ::2].copy()))
+
+
+def test_add_joint_products__adds_to_what_is_there_and_leaves_the_rest():
+    T, sums = random_entries(5, 9), np.full((7, 7), 3)
+    add_joint_products(T, sums)
+    expected = np.full((7, 7), 3)
+    expected[:5, :5] += np.triu(T.astype(np.int64) @ T.T.astype(np.int64))
+    np.testing.assert_array_equal(np.triu(sums), np.triu(expected))
+
+
+@pytest.mark.parametrize("shift", [add_shifted, add_shifted.py_func])
+def test_add_shifted__equals_sums_over_shifted_rows(shift):
+    rng = np.random.default_rng(8)
+    t, means = rng.integers(-2, 3, size=(50, 6)), rng.integers(-4096, 4096, size=6)
+    t[:, -1], means[-1] = 1, 0
+    sums, x = np.arange(36).reshape(6, 6), 2048 * t - means
+    expected = sums + x.T @ x
+    shift(sums, t.T @ t, means, 2048)
+    np.testing.assert_array_equal(sums, expected)
+
+
+def test_joint_products__unjitted(monkeypatch):
+    unjitted(monkeypatch, "_add_tile_row", "mirror", "_rows_together")
+    T = random_entries(19, 61)
+    np.testing.assert_array_equal(joint_products(T), T.astype(np.int64) @ T.T.astype(np.int64))
+
+
+GENERIC = """
+import numpy as np
+from dpgrs.linalg._kernels import _add_tile_row, add_joint_products
+T = np.random.default_rng(5).integers(-8192, 8193, size=(20, 77)).astype(np.int16)
+T[0] = -8192
+sums = np.zeros((20, 20), dtype=np.int64)
+add_joint_products(T, sums)
+assert (np.triu(sums) == np.triu(T.astype(np.int64) @ T.T.astype(np.int64))).all()
+assert "pmaddwd" not in next(iter(_add_tile_row.inspect_asm().values()))
+"""
+
+
+def test_joint_products__on_a_processor_without_avx2(tmp_path):
+    own = {"NUMBA_CPU_NAME": "generic", "NUMBA_CPU_FEATURES": "", "NUMBA_CACHE_DIR": str(tmp_path)}
+    subprocess.run([sys.executable, "-c", GENERIC], env=os.environ | own, check=True)
+
+
+def table_sums_plain(alleles, Y):
+    return [[sum(y for y, a in zip(row, own, strict=True) if a) for own in alleles] for row in Y.tolist()]
+
+
+@pytest.mark.parametrize(
+    ("n_variants", "n_haplotypes", "n_outcomes"),
+    [(1, 1, 1), (3, 63, 2), (2, 64, 7), (5, 65, 8), (4, 130, 9), (2, 64 * 65 + 3, 17)],
+)
+def test_table_sums__equals_plain_sums(n_variants, n_haplotypes, n_outcomes):
+    alleles = random_alleles(n_variants, n_haplotypes)
+    Y = np.random.default_rng(6).integers(-(2**26), 2**26 + 1, size=(n_outcomes, n_haplotypes))
+    found = table_sums(pack(alleles), Y)
+    assert found.dtype == np.int64
+    np.testing.assert_array_equal(found, table_sums_plain(alleles, Y))
+
+
+@pytest.mark.parametrize(("n_variants", "n_outcomes"), [(0, 3), (3, 0)])
+def test_table_sums__of_nothing(n_variants, n_outcomes):
+    bits, Y = random_bits(3, 70)[:n_variants], np.ones((n_outcomes, 70), dtype=np.int64)
+    assert table_sums(bits, Y).shape == (n_outcomes, n_variants)
+
+
+def test_table_sums__largest_outcomes():
+    bits = np.full((2, 3), 2**64 - 1, dtype=np.uint64)
+    Y = np.full((2, 192), 2**51)
+    Y[1] *= -1
+    np.testing.assert_array_equal(table_sums(bits, Y), [[192 * 2**51] * 2, [-192 * 2**51] * 2])
+
+
+def test_table_sums__unjitted(monkeypatch):
+    unjitted(monkeypatch, "_add_table_sums")
+    alleles, Y = random_alleles(3, 70), np.arange(-70, 70).reshape(2, 70)
+    np.testing.assert_array_equal(table_sums(pack(alleles), Y), Y @ alleles.T)
+
+
+@pytest.mark.parametrize("kernel", [add_squares, add_squares.py_func])
+@pytest.mark.parametrize("dtype", [np.int16, np.int32, np.int64])
+def test_add_squares__equals_whole_numbers(kernel, dtype):
+    largest = min(2**31 - 1, np.iinfo(dtype).max)
+    entries = np.array([[largest, -largest, 3], [largest, 1 - largest, 0]], dtype=dtype)
+    high, low = np.zeros((2, 3), dtype=np.int64)
+    kernel(entries, high, low, 31)
+    found = [int(upper) * 2**31 + int(lower) for upper, lower in zip(high, low, strict=True)]
+    assert found == [sum(int(x) ** 2 for x in column) for column in entries.T]
+
+
+@pytest.mark.parametrize("kernel", [scale_rows, scale_rows.py_func])
+@pytest.mark.parametrize("dtype", [np.int16, np.int32, np.int64])
+def test_scale_rows__rounds_towards_zero(kernel, dtype):
+    entries = np.array([[7, -7, 1, 0, -(2**15)], [-1, 9, 5, 3, 2**15 - 1]], dtype=dtype)
+    chosen, scale = np.array([4, 0, 1]), np.array([1.0, 0.5, 0.99])
+    out = np.empty((2, 3), dtype=dtype)
+    kernel(entries, chosen, scale, out)
+    np.testing.assert_array_equal(out, np.trunc(entries[:, chosen] * scale))
 
 
 @pytest.mark.parametrize("centre", [centre_counts, centre_counts.py_func])

@@ -1,19 +1,22 @@
-"""Compiled kernels on packed bits.
+"""Compiled kernels on packed bits and on small integers.
 
 Kernels return integers, so neither blocking nor the number of threads can change a result.
 """
 
 import numba
 import numpy as np
-from numba import types
-from numba.extending import intrinsic, overload, register_jitable
 
+from dpgrs.linalg._vectors import HEIGHT, LANES, NIBBLES, TABLE_LANES, add_rows, block_sums
 from dpgrs.threads import map_in_threads
 
-BLOCK = 4  # 4 x 4 counts fit into the 32 vector registers of AVX-512
-VECTOR_WORDS = 8  # whole 512-bit vectors leave no scalar remainder loop
-TILE_VARIANTS = 64  # two tiles of 64 variants by 256 words, 256 KiB, stay in the L2 cache
-TILE_WORDS = 256
+# Variants lie in panels, (n_panels, n_words, LANES): a vector holds one word of each variant of a panel.
+TILE_PANELS = 4
+MIRRORED = 64
+SEGMENT_WORDS = 128  # a panel of 128 words, 16 KiB, stays in the L1 cache, and a tile of four in the L2 cache
+SEGMENT_ROWS = 240  # two panels are 15 KiB; also even when halved three times
+LARGEST_SUM = 2**31 - 1  # of products in a vector
+LARGEST_ENTRY = 2**13  # 30 squares are below 2^31
+WORDS_TURNED = 64  # words of all variants whose table sums are taken together
 
 
 def joint_counts(A, B=None, *, n_threads=1):
@@ -29,13 +32,84 @@ def joint_counts(A, B=None, *, n_threads=1):
     -------
     (n_variants, n_variants) int64, entry (i, j) the number of 1 bits of ``A[i] & B[j]``.
     """
-    n_variants = len(A)
-    A = _padded(A)
-    B = A if B is None else _padded(B)
-    counts = np.zeros((len(A), len(B)), dtype=np.int64)
-    tiles = range(0, len(A), TILE_VARIANTS)
-    map_in_threads(lambda first: _count_tiles(A, B, first, counts), tiles, n_threads=n_threads)
-    return counts[:n_variants, :n_variants]
+    counts = np.zeros((len(A),) * 2, dtype=np.int64)
+    panels = _panels(A)
+    others = panels if B is None else _panels(B)
+    _add_tiles(panels, others, SEGMENT_WORDS, counts, n_variants=len(A), n_threads=n_threads)
+    mirror(counts)
+    return counts
+
+
+def add_joint_products(T, sums, *, n_threads=1):
+    """Add the products of every two variants, summed over rows: T T'.
+
+    Parameters
+    ----------
+    T : (n_variants, n_rows) int16, of absolute value at most `LARGEST_ENTRY`.
+    sums : (at least n_variants,) * 2 int64, in place and in its upper triangle alone (`mirror`).
+    n_threads : int, at least 1.
+    """
+    T = np.ascontiguousarray(np.pad(T, [(0, 0), (0, T.shape[1] % 2)]))
+    A, n_pairs = _panels(T.view(np.int32)), _rows_together(T) // 2
+    _add_tiles(A, A, n_pairs, sums, n_variants=len(T), n_threads=n_threads)
+
+
+def table_sums(bits, Y):
+    """Sum, for every variant, outcomes over the haplotypes that have its allele.
+
+    Parameters
+    ----------
+    bits : (n_variants, n_words) uint64
+    Y : (n_outcomes, n_haplotypes) int64, haplotypes at most 64 n_words; 0 where one does not count.
+
+    Returns
+    -------
+    (n_outcomes, n_variants) int64
+    """
+    (n_variants, n_words), n_outcomes = bits.shape, len(Y)
+    V = np.zeros((-(-n_outcomes // TABLE_LANES), n_variants, TABLE_LANES), dtype=np.int64)
+    for start in range(0, n_words, WORDS_TURNED):
+        turned = np.ascontiguousarray(bits[:, start : start + WORDS_TURNED].T)
+        for group, sums in enumerate(V):
+            own = Y[group * TABLE_LANES : (group + 1) * TABLE_LANES, 64 * start : 64 * (start + len(turned))]
+            y = np.zeros((64 * len(turned), TABLE_LANES), dtype=np.int64)
+            y[: own.shape[1], : len(own)] = own.T
+            _add_table_sums(turned, y, sums)
+    return V.transpose(0, 2, 1).reshape(len(V) * TABLE_LANES, n_variants)[:n_outcomes]
+
+
+@numba.njit(nogil=True, cache=True)
+def mirror(sums):
+    """Copy the upper triangle to the lower one, a square at a time, since one of both is read across rows.
+
+    Parameters
+    ----------
+    sums : (n, n) int64, in place.
+    """
+    n = len(sums)
+    for top in range(0, n, MIRRORED):
+        for left in range(top, n, MIRRORED):
+            for j in range(left, min(left + MIRRORED, n)):
+                for i in range(top, min(top + MIRRORED, j)):
+                    sums[j, i] = sums[i, j]
+
+
+@numba.njit(nogil=True, cache=True)
+def add_shifted(sums, gram, means, scale):
+    """Add the sums of x x' over rows x = scale t - m, by those of t t' that have the constant t = 1 last.
+
+    Parameters
+    ----------
+    sums : (n, n) int64, in place.
+    gram : (n, n) int64 symmetric, of t t'.
+    means : (n,) int64, m.
+    scale : int
+    """
+    totals, n_rows = scale * gram[-1], gram[-1, -1]
+    for i in range(len(gram)):
+        for j in range(len(gram)):
+            of_means = totals[i] * means[j] + totals[j] * means[i]
+            sums[i, j] += scale * scale * gram[i, j] - of_means + n_rows * means[i] * means[j]
 
 
 @numba.njit(nogil=True, cache=True)
@@ -52,66 +126,112 @@ def centre_counts(counts):
             counts[i, j] = 4 * counts[i, j] - totals[i] - totals[j] + n_last
 
 
-def _padded(words):
-    """Append zeros up to whole blocks of variants and whole vectors of words."""
+@numba.njit(nogil=True, cache=True)
+def add_squares(entries, high, low, n_bits):
+    """Add the squares of every row's entries, in two halves.
+
+    Parameters
+    ----------
+    entries : (n_entries, n_rows) int16, int32 or int64 below 2^31; a row is a column.
+    high, low : (n_rows,) int64, in place: the square is high 2^n_bits + low.
+    n_bits : int
+    """
+    mask = (1 << n_bits) - 1
+    for entry in entries:
+        for row in range(len(entry)):
+            square = np.int64(entry[row]) * np.int64(entry[row])
+            high[row] += square >> n_bits
+            low[row] += square & mask
+
+
+@numba.njit(nogil=True, cache=True)
+def scale_rows(entries, chosen, scale, out):
+    """Multiply rows, and round their entries towards zero.
+
+    Parameters
+    ----------
+    entries : (n_entries, n_rows) int16, int32 or int64 below 2^31; a row is a column.
+    chosen : (n_chosen,) int64, indices of rows.
+    scale : (n_chosen,) float64, at most 1.
+    out : (n_entries, n_chosen) of the type of the entries, filled in.
+    """
+    for number in range(len(entries)):
+        for k in range(len(chosen)):
+            out[number, k] = np.int64(entries[number, chosen[k]] * scale[k])
+
+
+def _panels(words):
+    """Return (n_panels, n_words, LANES), with zeros up to whole panels."""
     n_variants, n_words = words.shape
-    return np.pad(words, [(0, -n_variants % BLOCK), (0, -n_words % VECTOR_WORDS)])
+    padded = np.pad(words, [(0, -n_variants % LANES), (0, 0)])
+    return np.ascontiguousarray(padded.reshape(len(padded) // LANES, LANES, n_words).transpose(0, 2, 1))
 
 
-@intrinsic
-def _ctpop(typing_context, word):
-    """Emit LLVM's population count, which loops turn into VPOPCNTDQ where the processor has it."""
-
-    def generate(context, builder, signature, arguments):
-        return builder.ctpop(arguments[0])
-
-    return types.int64(types.uint64), generate
-
-
-def _popcount(word):
-    return int(word).bit_count()
-
-
-@overload(_popcount)
-def _popcount_compiled(word):
-    return lambda word: _ctpop(word)
-
-
-@register_jitable
-def _counted(counts, a, b):
-    """Add the bits that one word shares with each of four."""
-    return (
-        counts[0] + _popcount(a & b[0]),
-        counts[1] + _popcount(a & b[1]),
-        counts[2] + _popcount(a & b[2]),
-        counts[3] + _popcount(a & b[3]),
+def _add_tiles(A, B, segment, sums, *, n_variants, n_threads):
+    """Add the sums of all tiles to the upper triangle."""
+    tiles = range(0, len(A), TILE_PANELS)
+    map_in_threads(
+        lambda first: _add_tile_row(A, B, first, segment, n_variants, sums), tiles, n_threads=n_threads
     )
 
 
 @numba.njit(nogil=True, cache=True)
-def _count_tiles(A, B, first, counts):
-    """Fill in the counts of a tile of variants of A, from `first` on, against B's, and mirror them."""
-    n_variants, n_words = A.shape
-    for tile in range(first, n_variants, TILE_VARIANTS):
-        for start in range(0, n_words, TILE_WORDS):
-            words = slice(start, min(start + TILE_WORDS, n_words))
-            for i in range(first, min(first + TILE_VARIANTS, n_variants), BLOCK):
-                a0, a1, a2, a3 = A[i, words], A[i + 1, words], A[i + 2, words], A[i + 3, words]
-                for j in range(max(tile, i), min(tile + TILE_VARIANTS, n_variants), BLOCK):
-                    b0, b1, b2, b3 = B[j, words], B[j + 1, words], B[j + 2, words], B[j + 3, words]
-                    # Sixteen counts for eight loads: the registers, not the cache, feed the inner loop.
-                    c0 = c1 = c2 = c3 = (0, 0, 0, 0)
-                    for w in range(len(a0)):
-                        b = (b0[w], b1[w], b2[w], b3[w])
-                        c0 = _counted(c0, a0[w], b)
-                        c1 = _counted(c1, a1[w], b)
-                        c2 = _counted(c2, a2[w], b)
-                        c3 = _counted(c3, a3[w], b)
-                    for k in range(BLOCK):
-                        counts[i, j + k] += c0[k]
-                        counts[i + 1, j + k] += c1[k]
-                        counts[i + 2, j + k] += c2[k]
-                        counts[i + 3, j + k] += c3[k]
-        for i in range(first, min(first + TILE_VARIANTS, n_variants)):
-            for j in range(max(tile, i + 1), min(tile + TILE_VARIANTS, n_variants)):
-                counts[j, i] = counts[i, j]
+def _add_tile_row(A, B, first, segment, n_variants, sums):
+    """Add the sums of a tile of panels of A, from `first` on, with B's."""
+    n_panels, n_words, _ = A.shape
+    last = min(first + TILE_PANELS, n_panels)
+    block = np.empty((HEIGHT, LANES), dtype=np.int64)
+    for start in range(0, n_words, segment):
+        stop = min(start + segment, n_words)
+        for right in range(first, n_panels):
+            b, n_lanes = B[right, start:stop], min(LANES, n_variants - right * LANES)
+            for left in range(first, min(last, right + 1)):
+                for lane in range(0, min(LANES, n_variants - left * LANES), HEIGHT):
+                    block_sums(A[left, start:stop, lane:], b, block)
+                    top = left * LANES + lane
+                    for k in range(min(HEIGHT, n_variants - top)):
+                        for j in range(n_lanes):
+                            sums[top + k, right * LANES + j] += block[k, j]
+
+
+@numba.njit(nogil=True, cache=True)
+def _rows_together(T):
+    """Return of how many rows, an even number, no sum of products leaves int32: by Cauchy and Schwarz."""
+    n_variants, n_rows = T.shape
+    n_together = SEGMENT_ROWS
+    for variant in range(n_variants):
+        start = 0
+        while start < n_rows:
+            square = np.int64(0)
+            for row in range(start, min(start + n_together, n_rows)):
+                square += np.int64(np.int32(T[variant, row]) * np.int32(T[variant, row]))
+            start += n_together
+            if square > LARGEST_SUM:
+                # Whole segments are halves of longer ones: what is within bounds so far remains so.
+                n_together //= 2
+                start = 0
+    return n_together
+
+
+@numba.njit(nogil=True, cache=True)
+def _add_table_sums(words, y, sums):
+    """Add, for every variant, the sums of y over the 1 bits of its words.
+
+    A table holds the sums over all subsets of four haplotypes.
+
+    Parameters
+    ----------
+    words : (n_words, n_variants) uint64
+    y : (64 n_words, TABLE_LANES) int64
+    sums : (n_variants, TABLE_LANES) int64, in place.
+    """
+    tables = np.zeros((NIBBLES, 16, TABLE_LANES), dtype=np.int64)
+    for w in range(len(words)):
+        for nibble in range(NIBBLES):
+            for bit in range(4):
+                for subset in range(1 << bit):
+                    for k in range(TABLE_LANES):
+                        value = y[64 * w + 4 * nibble + bit, k]
+                        tables[nibble, subset + (1 << bit), k] = tables[nibble, subset, k] + value
+        for j in range(words.shape[1]):
+            add_rows(tables, words[w, j], sums[j])

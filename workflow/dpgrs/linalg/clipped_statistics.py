@@ -22,9 +22,12 @@ from dpgrs.linalg.statistics import (
     VARIANT_BLOCK,
     clip_norms,
     column_moments,
+    cross_product,
+    gram,
     half_units,
     is_fractional,
     long_rows,
+    shrunk_rows,
 )
 from dpgrs.types import Rows
 
@@ -38,6 +41,7 @@ LARGEST_GENOTYPE = 2**13  # x = 2 in grid steps
 # a block they are at most 2^51, so BLAS is exact in float64.
 LARGEST_CLIPPED_ROWS = 2**23
 ROW_BLOCK = 2**12
+CACHED_VARIANTS = 64  # in float64 at a time
 # A smaller norm is no clip but a rounding to 0: a genotype would span too few steps of the grid.
 SMALLEST_ROW_NORM = 2.0**-4
 
@@ -157,7 +161,7 @@ def _frequency_units(genotypes, frequency, *, n_haplotypes, rows, is_selected, c
             "variants. "
             "Take both from the same list of sites."
         )
-    means = column_moments(frequency, rows=rows)[0] / GENOTYPE_STEP
+    means = _means(frequency, rows=rows).astype(np.int16)
     n_rows = n_haplotypes if Rows(rows) == Rows.HAPLOTYPES else n_haplotypes // 2
     n_selected = n_rows if is_selected is None else np.count_nonzero(is_selected)
     n_covariates = 0 if covariates is None else len(covariates)
@@ -167,7 +171,7 @@ def _frequency_units(genotypes, frequency, *, n_haplotypes, rows, is_selected, c
     for start in range(0, len(genotypes), VARIANT_BLOCK):
         block = slice(start, min(start + VARIANT_BLOCK, len(genotypes)))
         half = half_coded(genotypes[block], n_haplotypes=n_haplotypes, rows=rows)[:, keep]
-        T[block] = half - means[block, np.newaxis].astype(np.int16)
+        T[block] = half - means[block, np.newaxis]
     return T
 
 
@@ -193,12 +197,23 @@ def clipped_gram(X):
     UsageError
         With more than `LARGEST_CLIPPED_ROWS` rows or a genotype beyond `LARGEST_GENOTYPE`.
     """
-    _check_exact(len(X), X)
+    from dpgrs.linalg._kernels import mirror  # brings numba, which takes 0.3 s
+
     G = np.zeros((X.shape[1] + 1,) * 2, dtype=np.int64)
-    for start in range(0, len(X), ROW_BLOCK):
-        block = _with_intercept(X[start : start + ROW_BLOCK])
-        G += (block.T @ block).astype(np.int64)
+    _add_gram(X, G)
+    mirror(G)
     return G
+
+
+def _add_gram(X, G):
+    """Add to the upper triangle of G."""
+    from dpgrs.linalg._kernels import add_joint_products
+
+    _check_exact(len(X), X)
+    for start in range(0, len(X), ROW_BLOCK):
+        add_joint_products(X[start : start + ROW_BLOCK].T, G)
+    G[:-1, -1] += HALF * X.sum(axis=0, dtype=np.int64)
+    G[-1, -1] += HALF**2 * len(X)
 
 
 def clipped_cross_product(X, Y):
@@ -221,9 +236,13 @@ def clipped_cross_product(X, Y):
     """
     _check_exact(len(X), X, Y)
     V = np.zeros((len(Y), X.shape[1] + 1), dtype=np.int64)
-    for start in range(0, len(X), ROW_BLOCK):
-        block = slice(start, start + ROW_BLOCK)
-        V += (Y[:, block].astype(np.float64) @ _with_intercept(X[block])).astype(np.int64)
+    V[:, -1] = HALF * Y.sum(axis=1)
+    for start in range(0, len(X) if len(Y) else 0, ROW_BLOCK):
+        rows = slice(start, start + ROW_BLOCK)
+        own = Y[:, rows].astype(np.float64)
+        for first in range(0, X.shape[1], CACHED_VARIANTS):
+            columns = slice(first, min(first + CACHED_VARIANTS, X.shape[1]))
+            V[:, columns] += (own @ X[rows, columns].astype(np.float64)).astype(np.int64)
     return V
 
 
@@ -256,18 +275,55 @@ def clipped_statistics(
     UsageError
         As `frequency_rows` and `clipped_cross_product`.
     """
+    from dpgrs.linalg._kernels import add_shifted, mirror
+
     _check_exact(Y.shape[1])
     is_selected = np.ones(Y.shape[1], dtype=bool) if is_selected is None else is_selected
     size = len(genotypes) + (0 if covariates is None else len(covariates)) + 1
     G = np.zeros((size, size), dtype=np.int64) if has_gram else None
     V = np.zeros((len(Y), size), dtype=np.int64)
     whole = {"n_haplotypes": n_haplotypes, "rows": rows, "covariates": covariates}
+    # Rows that are not shrunk are sums of bits but for a constant a variant.
+    has_bits = not is_fractional(genotypes) and covariates is None
+    is_short = is_selected.copy()
     for part, block, options in row_blocks(genotypes, is_selected, **whole):
-        X = frequency_rows(part, frequency, row_norm=row_norm, **options)
+        if has_bits:
+            X, is_long = _long_frequency_rows(part, frequency, row_norm=row_norm, **options)
+            is_short[block] &= ~is_long
+        else:
+            X, is_long = frequency_rows(part, frequency, row_norm=row_norm, **options), options["is_selected"]
         if has_gram:
-            G += clipped_gram(X)
-        V += clipped_cross_product(X, Y[:, block][:, options["is_selected"]])
+            _add_gram(X, G)
+        V += clipped_cross_product(X, Y[:, block][:, is_long])
+    if has_gram:
+        mirror(G)
+    if has_bits:
+        options = {"n_haplotypes": n_haplotypes, "rows": rows, "is_selected": is_short}
+        means = _means(frequency, rows=rows)
+        if has_gram:
+            add_shifted(G, gram(genotypes, **options), means, HALF)
+        V += _shifted_cross(cross_product(genotypes, Y, **options), means)
     return G, V
+
+
+def _long_frequency_rows(bits, frequency, *, row_norm, is_selected, **options):
+    """Return the selected rows that are shrunk, as `frequency_rows` does, and which these are of all."""
+    T = _frequency_units(bits, frequency, is_selected=None, **options)
+    bound = {"norm": row_norm, "step": GENOTYPE_STEP}
+    is_long, length = long_rows(T, **bound)
+    length = length[is_selected[is_long]]
+    is_long &= is_selected
+    return shrunk_rows(T, is_long, length, **bound).T, is_long
+
+
+def _shifted_cross(V, means):
+    return HALF * V - np.multiply.outer(V[:, -1], means)
+
+
+def _means(frequency, *, rows):
+    """Return what is taken from rows in `half` coding, in units of `GENOTYPE_STEP`, the intercept's last."""
+    means = column_moments(grid_frequency(frequency), rows=rows)[0] / GENOTYPE_STEP
+    return np.append(means, 0).astype(np.int64)
 
 
 def count_long_rows(genotypes, frequency, *, row_norm, n_haplotypes, rows, is_selected, covariates=None):
@@ -300,10 +356,6 @@ def row_blocks(genotypes, is_selected, *, n_haplotypes, rows, covariates):
         options = {"n_haplotypes": last - first, "rows": rows, "is_selected": is_selected[block]}
         own = None if covariates is None else covariates[:, block]
         yield genotypes[:, columns], block, options | {"covariates": own}
-
-
-def _with_intercept(X):
-    return np.column_stack([X.astype(np.float64), np.full(len(X), float(HALF))])
 
 
 def _check_exact(n_rows, X=(), Y=()):

@@ -20,7 +20,7 @@ OUTCOME_STEP = 2.0**-16  # one unit of an outcome on its grid
 CROSS_STEP = OUTCOME_STEP / 2  # one unit of the integer X'Y
 CALL_STEP = 1 / 2  # of rows of calls and their intercept, in `half` coding; of others `DOSAGE_STEP`
 
-# Sums of outcomes stay exact in float64 whatever the data: 2 * 2^26 * 2^25 grid steps are below 2^53.
+# Sums of outcomes stay exact in int64 and in float64 whatever the data: 2 * 2^26 * 2^25 steps are below 2^53.
 LARGEST_BOUND = 1000.0
 LARGEST_OUTCOME = 2**26  # in grid steps, above LARGEST_BOUND
 LARGEST_ROWS = 2**25
@@ -117,9 +117,27 @@ def clip_norms(entries, *, norm, step):
     if not 0 < norm < np.inf:
         raise UsageError(f"`row_norm` must be a finite number above 0, got {norm}. Give a public bound.")
     is_long, length = long_rows(entries, norm=norm, step=step)
-    scale = norm / step / length * BELOW_ONE
-    for entry in entries if is_long.any() else ():
-        entry[is_long] = np.trunc(entry[is_long] * scale)
+    if len(length):
+        entries[:, is_long] = shrunk_rows(entries, is_long, length, norm=norm, step=step)
+
+
+def shrunk_rows(entries, is_long, length, *, norm, step):
+    """Return the rows that are longer than a norm, shrunk to it and rounded towards zero.
+
+    Parameters
+    ----------
+    entries, norm, step : as in `clip_norms`.
+    is_long, length : as from `long_rows`.
+
+    Returns
+    -------
+    (n_entries, n_long) of the type of the entries.
+    """
+    from dpgrs.linalg._kernels import scale_rows
+
+    shrunk = np.empty((len(entries), len(length)), dtype=entries.dtype)
+    scale_rows(entries, np.flatnonzero(is_long), norm / step / length * BELOW_ONE, shrunk)
+    return shrunk
 
 
 def long_rows(entries, *, norm, step):
@@ -134,12 +152,11 @@ def long_rows(entries, *, norm, step):
     is_long : (n_rows,) bool
     length : (n_long,) float64, of the long rows, in units of `step`.
     """
+    from dpgrs.linalg._kernels import add_squares  # brings numba, which takes 0.3 s
+
     # Squares below 2^62 in two halves: their sums are exact, hence the same in every order.
     high, low = np.zeros((2, entries.shape[1]), dtype=np.int64)
-    for entry in entries:
-        square = np.square(entry, dtype=np.int64)
-        high += square >> HALF_BITS
-        low += square & HALF_MASK
+    add_squares(entries, high, low, HALF_BITS)
     high += low >> HALF_BITS
     low &= HALF_MASK
     largest_high, largest_low = divmod(int((Fraction(norm) / Fraction(step)) ** 2), 2**HALF_BITS)
@@ -203,17 +220,14 @@ def cross_product(bits, Y, *, n_haplotypes, rows, is_selected=None):
             f"Sums are exact for at most {LARGEST_ROWS} rows of outcomes of at most {LARGEST_OUTCOME} grid "
             "steps. Put outcomes onto the grid, and split the rows."
         )
-    keep = slice(None) if is_selected is None else is_selected
-    Y = Y[:, keep]
-    V = np.empty((len(Y), len(bits) + 1), dtype=np.int64)
-    V[:, -1] = Y.sum(axis=1)
-    # Products and partial sums are integers below 2^53: BLAS is exact in float64, whatever its order.
-    Y = Y.astype(np.float64)
-    for start in range(0, len(bits), VARIANT_BLOCK):
-        block = slice(start, min(start + VARIANT_BLOCK, len(bits)))
-        T = half_units(bits[block], n_haplotypes=n_haplotypes, rows=rows)[:, keep]
-        V[:, block] = Y @ T.T.astype(np.float64)
-    return V
+    from dpgrs.linalg._kernels import table_sums
+
+    if is_selected is not None:
+        Y = Y * is_selected
+    totals, n_alleles = Y.sum(axis=1), 1 if Rows(rows) == Rows.HAPLOTYPES else 2
+    # Both haplotypes of a person have the outcome: sum y (a1 + a2) is a sum over haplotypes.
+    of_alleles = table_sums(bits, Y if n_alleles == 1 else np.repeat(Y, 2, axis=1))
+    return np.column_stack([2 * of_alleles - n_alleles * totals[:, np.newaxis], totals])
 
 
 def is_fractional(genotypes):

@@ -1,0 +1,165 @@
+"""Inner loops of `_kernels` as vector instructions, which LLVM does not find by itself.
+
+Each is written as a plain function, too, by which kernels run where they are not compiled.
+"""
+
+import numpy as np
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils
+from numba.extending import intrinsic, overload
+
+LANES = 16  # variants side by side: two vectors of AVX-512, four of AVX2 as words, two as pairs
+HEIGHT = 4  # variants against each panel
+# Of these at a time, so that the sums stay within the 16 registers of AVX2.
+WORDS_AT_ONCE, PAIRS_AT_ONCE = 2, 4
+NIBBLES = 16  # of four haplotypes in a word
+TABLE_LANES = 8  # outcomes in a row of a table: 16 tables of 16 rows, 16 KiB, stay in the L1 cache
+INDEX = ir.IntType(32)
+WIDE = ir.IntType(64)
+
+
+def block_sums(a, b, sums):
+    """Sum over words what a few variants have in common with a panel of others.
+
+    Parameters
+    ----------
+    a : (n_words, at least HEIGHT) of the first variants, rows LANES entries apart in memory.
+    b : (n_words, LANES) of a panel, contiguous. Both uint64 words of bits, whose joint 1 bits are counted, or
+        int32 pairs of int16, whose products are added; sums of these must be below 2^31.
+    sums : (HEIGHT, LANES) int64, filled in.
+    """
+    for k in range(HEIGHT):
+        own = a[:, k : k + 1]
+        if a.dtype == np.uint64:
+            sums[k] = np.bitwise_count(own & b).sum(axis=0, dtype=np.int64)
+        else:
+            products = (x * y for x, y in zip(_halves(own), _halves(b), strict=True))
+            sums[k] = sum(products).sum(axis=0)
+
+
+def _halves(pairs):
+    """Return the two int16 of int32 pairs, each as int64."""
+    wide = pairs.astype(np.int64)
+    return (wide + 2**15) % 2**16 - 2**15, wide >> 16
+
+
+@overload(block_sums)
+def _block_sums_compiled(a, b, sums):
+    loop = _count_words if a.dtype == types.uint64 else _multiply_pairs
+    return lambda a, b, sums: loop(a, b, len(b), sums)
+
+
+@intrinsic
+def _count_words(typing_context, a, b, n_words, sums):
+    """Count joint 1 bits: VPOPCNTDQ where the processor has it, otherwise a table of half bytes."""
+
+    def add(context, builder, total, x, y):
+        counts = _call(builder, "llvm.ctpop.v16i64", total.type, builder.and_(x, y))
+        return builder.add(total, counts)
+
+    return types.none(a, b, n_words, sums), _loops(WIDE, add, WORDS_AT_ONCE)
+
+
+@intrinsic
+def _multiply_pairs(typing_context, a, b, n_words, sums):
+    """Multiply and add pairs: VPMADDWD where there is AVX2."""
+
+    def add(context, builder, total, x, y):
+        if "+avx2" in context.codegen().magic_tuple()[2]:
+            return builder.add(total, _paired_products(builder, x, y))
+        # The first of a pair is its lower half on the processors that numba knows.
+        shift = ir.Constant(total.type, [16] * LANES)
+        for half in ("first", "second"):
+            u, v = (builder.shl(z, shift) if half == "first" else z for z in (x, y))
+            total = builder.add(total, builder.mul(builder.ashr(u, shift), builder.ashr(v, shift)))
+        return total
+
+    return types.none(a, b, n_words, sums), _loops(INDEX, add, PAIRS_AT_ONCE)
+
+
+def add_rows(tables, word, sums):
+    """Add the rows that a word chooses, one of each table.
+
+    Parameters
+    ----------
+    tables : (NIBBLES, 16, TABLE_LANES) int64, contiguous.
+    word : uint64, whose nibbles are the indices, the lowest of the first table.
+    sums : (TABLE_LANES,) int64, contiguous, in place.
+    """
+    for number, table in enumerate(tables):
+        sums += table[int(word) >> 4 * number & 15]
+
+
+@overload(add_rows)
+def _add_rows_compiled(tables, word, sums):
+    return lambda tables, word, sums: _add_rows(tables, word, sums)
+
+
+@intrinsic
+def _add_rows(typing_context, tables, word, sums):
+    """Add rows as vectors that stay in registers."""
+    vector = ir.VectorType(WIDE, TABLE_LANES)
+
+    def generate(context, builder, signature, arguments):
+        rows, out = (
+            context.make_array(signature.args[k])(context, builder, arguments[k]).data for k in (0, 2)
+        )
+        at_sums = builder.bitcast(out, vector.as_pointer())
+        total = builder.load(at_sums, align=8)
+        for number in range(NIBBLES):
+            nibble = builder.and_(builder.lshr(arguments[1], WIDE(4 * number)), WIDE(15))
+            place = builder.mul(builder.add(nibble, WIDE(16 * number)), WIDE(TABLE_LANES))
+            at_row = builder.bitcast(builder.gep(rows, [place]), vector.as_pointer())
+            total = builder.add(total, builder.load(at_row, align=8))
+        builder.store(total, at_sums, align=8)
+        return context.get_dummy_value()
+
+    return types.none(tables, word, sums), generate
+
+
+def _paired_products(builder, x, y):
+    """Emit the sums of products of pairs, (LANES,) int32, in two instructions of eight."""
+    pairs, sums = ir.VectorType(ir.IntType(16), LANES), ir.VectorType(INDEX, LANES // 2)
+    parts = []
+    for first in (0, LANES // 2):
+        chosen = ir.Constant(sums, list(range(first, first + LANES // 2)))
+        own = [builder.bitcast(builder.shuffle_vector(z, z, chosen), pairs) for z in (x, y)]
+        parts.append(_call(builder, "llvm.x86.avx2.pmadd.wd", sums, *own))
+    return builder.shuffle_vector(*parts, ir.Constant(x.type, list(range(LANES))))
+
+
+def _loops(entry, add, at_once):
+    """Return what emits loops over words that add, for each of HEIGHT variants, to a vector of sums."""
+    vector, wide = ir.VectorType(entry, LANES), ir.VectorType(WIDE, LANES)
+
+    def generate(context, builder, signature, arguments):
+        a, b, sums = (
+            context.make_array(signature.args[k])(context, builder, arguments[k]).data for k in (0, 1, 3)
+        )
+        for first in range(0, HEIGHT, at_once):
+            totals = [cgutils.alloca_once(builder, vector) for _ in range(at_once)]
+            for total in totals:
+                builder.store(ir.Constant(vector, None), total)
+            with cgutils.for_range(builder, arguments[2]) as words:
+                place = builder.mul(words.index, WIDE(LANES))
+                at_b = builder.bitcast(builder.gep(b, [place]), vector.as_pointer())
+                y = builder.load(at_b, align=entry.width // 8)
+                for k, total in enumerate(totals):
+                    single = builder.load(builder.gep(a, [builder.add(place, WIDE(first + k))]))
+                    x = builder.insert_element(ir.Constant(vector, ir.Undefined), single, INDEX(0))
+                    x = builder.shuffle_vector(x, x, ir.Constant(ir.VectorType(INDEX, LANES), [0] * LANES))
+                    builder.store(add(context, builder, builder.load(total), x, y), total)
+            for k, total in enumerate(totals):
+                found = builder.load(total)
+                found = found if entry == WIDE else builder.sext(found, wide)
+                at_sums = builder.gep(sums, [WIDE((first + k) * LANES)])
+                builder.store(found, builder.bitcast(at_sums, wide.as_pointer()), align=8)
+        return context.get_dummy_value()
+
+    return generate
+
+
+def _call(builder, name, returned, *arguments):
+    kind = ir.FunctionType(returned, [argument.type for argument in arguments])
+    return builder.call(cgutils.get_or_insert_function(builder.module, kind, name), arguments)

@@ -119,6 +119,26 @@ def test_compute_statistics__a_release_counts_nothing(study, bounds, monkeypatch
         np.testing.assert_array_equal(array, counted[name])
 
 
+@pytest.mark.parametrize("bounds", ["tight", "paper"])
+@pytest.mark.parametrize("counts", [[1, 3], [3, 1]])
+def test_compute_statistics__one_gram_for_all_numbers_of_outcomes(study, bounds, counts, monkeypatch):
+    n_products, plain = [], core._add_gram
+    monkeypatch.setattr(core, "_add_gram", lambda X, G: n_products.append(len(X)) or plain(X, G))
+    path = compute(study, bounds=bounds, counts=counts)
+    assert len(n_products) == 2 * 3  # of two panels, in three blocks
+
+    saved = Statistics.load(path)
+    with np.load(path) as arrays:
+        own = {name for name in arrays if name.startswith("clipped/") and name.endswith("/gram")}
+    assert own == {f"clipped/{size}/{counts[0]}/gram" for size in (4, N_VARIANTS)}
+    for size in (4, N_VARIANTS):
+        assert saved.clipped[size, 1].gram is saved.clipped[size, 3].gram
+        for count in counts:
+            alone = Statistics.load(compute(study, bounds=bounds, counts=[count])).clipped[size, count]
+            np.testing.assert_array_equal(saved.clipped[size, count].gram, alone.gram)
+            np.testing.assert_array_equal(saved.clipped[size, count].cross, alone.cross)
+
+
 def test_clipping__shares_of_rows_as_pages_show_them():
     clips = ClipCounts({4: np.array([9]), 7: np.array([5])}, {(7, 1): [30, 10], (7, 12): [30, 50]})
     statistics = SimpleNamespace(clips=clips, n_rows=100, n_observed=np.array([90]))

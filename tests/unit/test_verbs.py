@@ -44,9 +44,11 @@ def test_read_verb__of_a_step():
         ("outcomes", "Path", True),
         ("covariates", "Path | None", False),
         ("without_gram", "bool", False),
+        ("shard", "int", False),
+        ("shards", "int", False),
         ("output", "Path", False),
     ]
-    assert [one.default for one in verb.parameters] == [NEEDED, NEEDED, None, False, NEEDED]
+    assert [one.default for one in verb.parameters] == [NEEDED, NEEDED, None, False, 1, 1, NEEDED]
     assert verb.parameters[-1].help == "the statistics."
     assert "privacy.bounds" in verb.reads
 
@@ -108,7 +110,7 @@ def test_verbs__no_option_repeats_a_key_of_the_schema(verb):
 def rules():
     """Return the text of every rule that runs a verb of `steps`."""
     for file in sorted((REPOSITORY / "workflow" / "rules").glob("*.smk")):
-        for text in re.split(r"\n(?=(?:use )?rule )", file.read_text()):
+        for text in re.split(r"\n *(?=(?:use )?rule )", file.read_text()):
             verb = re.search(r'"python -m dpgrs (?:--quiet )?([\w-]+)', text)
             if verb and verb[1] in VERBS:
                 yield pytest.param(verb[1], text, id=verb[1])

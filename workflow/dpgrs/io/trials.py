@@ -20,7 +20,7 @@ class ClippedStatistics:
     Attributes
     ----------
     gram : (n_variants + 1, n_variants + 1) int64, intercept last, in units of `CLIPPED_GRAM_STEP`; None where
-        nothing takes it.
+        nothing takes it. One array for all numbers of outcomes.
     cross : (n_outcomes, n_variants + 1) int64, in units of `CLIPPED_CROSS_STEP`.
     row_norm : float, of the genotypes; None where rows are centred by their own mean, and not clipped.
     outcome_norm : float, of the outcomes of one budget; None likewise.
@@ -30,11 +30,6 @@ class ClippedStatistics:
     cross: np.ndarray
     row_norm: float | None
     outcome_norm: float | None
-
-    def plus(self, other):
-        """Return the sums over the rows of both."""
-        gram = None if self.gram is None else self.gram + other.gram
-        return replace(self, gram=gram, cross=self.cross + other.cross)
 
     @property
     def coding(self):
@@ -121,7 +116,7 @@ class Statistics:
             cross=_added(self.cross, other.cross),
             n_rows=self.n_rows + other.n_rows,
             n_observed=self.n_observed + other.n_observed,
-            clipped={key: part.plus(other.clipped[key]) for key, part in self.clipped.items()},
+            clipped=_added_clipped(self.clipped, other.clipped),
             clips=None if self.clips is None else self.clips.plus(other.clips),
         )
 
@@ -160,8 +155,12 @@ class Statistics:
         arrays |= {f"cross/{size}": cross for size, cross in self.cross.items()}
         arrays |= {f"columns/{size}": columns for size, columns in self.columns.items()}
         arrays |= {f"origin/{size}": origin for size, origin in self.origin.items()}
+        saved = {}
         for (size, count), part in self.clipped.items():
-            named = {"cross": part.cross} | ({} if part.gram is None else {"gram": part.gram})
+            named = {"cross": part.cross}
+            # One Gram matrix, which all numbers of outcomes share, stands with the first of them.
+            if part.gram is not None and part.gram is not saved.get(size):
+                saved[size] = named["gram"] = part.gram
             if part.row_norm is not None:
                 named["norms"] = np.array([part.row_norm, part.outcome_norm])
             arrays |= {f"clipped/{size}/{count}/{name}": array for name, array in named.items()}
@@ -190,6 +189,17 @@ class Statistics:
 
 def _added(first, second):
     return {key: values + second[key] for key, values in first.items()}
+
+
+def _added_clipped(first, second):
+    grams = {}
+    for (size, count), part in first.items():
+        if size not in grams:
+            grams[size] = None if part.gram is None else part.gram + second[size, count].gram
+    return {
+        key: replace(part, gram=grams[key[0]], cross=part.cross + second[key].cross)
+        for key, part in first.items()
+    }
 
 
 def _are_same(first, second):
@@ -269,11 +279,12 @@ def _designs(arrays, name):
 
 
 def _clipped(arrays):
-    parts = {}
-    for size, count in sorted(_designs(arrays, "clipped")):
-        gram, cross, norms = (
-            arrays.get(f"clipped/{size}/{count}/{name}") for name in ("gram", "cross", "norms")
-        )
+    parts, designs = {}, sorted(_designs(arrays, "clipped"))
+    names = {size: f"clipped/{size}/{count}/gram" for size, count in designs}
+    names |= {size: name for size, count in designs if (name := f"clipped/{size}/{count}/gram") in arrays}
+    grams = {size: arrays.get(name) for size, name in names.items()}
+    for size, count in designs:
+        cross, norms = (arrays.get(f"clipped/{size}/{count}/{name}") for name in ("cross", "norms"))
         norms = (None, None) if norms is None else norms.tolist()
-        parts[size, count] = ClippedStatistics(gram, cross, *norms)
+        parts[size, count] = ClippedStatistics(grams[size], cross, *norms)
     return parts

@@ -1,5 +1,7 @@
 """Exact integer statistics of the training rows of a trial, from a panel and outcomes that are open."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from dpgrs.errors import UsageError
@@ -129,6 +131,7 @@ def _of_part(settings, part, outcomes, covariates, *, without_gram):
             frequency = panel.frequency[columns[size]]
             zero = column_moments(grid_frequency(frequency), rows=outcomes.rows)[0]
             origin[size] = np.append(zero, np.zeros(own.get("n_covariates", 0)))
+            shared_gram = None
             for count in outcomes.drawn_counts(settings.outcomes.count):
                 clipped[size, count] = _clipped(
                     genotypes[columns[size]],
@@ -138,9 +141,13 @@ def _of_part(settings, part, outcomes, covariates, *, without_gram):
                     clips=(privacy.genotype_clip, privacy.outcome_clip),
                     n_shared=shared(count),
                     covariates=covariates,
-                    has_gram=not without_gram,
+                    has_gram=not without_gram and shared_gram is None,
                     **options,
                 )
+                # The clip of genotypes does not know of outcomes.
+                if shared_gram is not None:
+                    clipped[size, count] = replace(clipped[size, count], gram=shared_gram)
+                shared_gram = clipped[size, count].gram
     clips = None
     if settings.mode == "benchmark":
         terms = {"bound": outcome_bound, "shared": shared}
@@ -196,19 +203,20 @@ def _clip_counts(part, genotypes, outcomes, drawn, clipped, covariates, *, bound
         for size, Y in outcomes.values.items()
     }
     clipped = {key: sums for key, sums in clipped.items() if sums.row_norm is not None}
-    rows, panel = {}, part.panel
+    rows, n_long, panel = {}, {}, part.panel
     options = {"n_haplotypes": part.n_haplotypes, "rows": outcomes.rows, "is_selected": is_training}
     options |= {"covariates": None if covariates is None else covariates.units}
     for (size, count), sums in clipped.items():
-        columns = panel.of_size(size)
-        n_genotypes = count_long_rows(
-            genotypes[columns], panel.frequency[columns], row_norm=sums.row_norm, **options
-        )
+        if size not in n_long:
+            columns = panel.of_size(size)
+            n_long[size] = count_long_rows(
+                genotypes[columns], panel.frequency[columns], row_norm=sums.row_norm, **options
+            )
         Y = grid_outcomes(drawn[size][:count, is_training], bound=bound)
         groups = [Y[group] for group in budget_groups(count, n_shared=shared(count))]
         is_long = [long_rows(group, norm=sums.outcome_norm, step=OUTCOME_STEP)[0] for group in groups]
         n_outcomes = int(np.any(is_long, axis=0).sum())
-        rows[size, count] = np.array([n_genotypes, n_outcomes])
+        rows[size, count] = np.array([n_long[size], n_outcomes])
     return ClipCounts(values, rows)
 
 

@@ -48,7 +48,7 @@ def unjitted(monkeypatch, *names):
 
 
 def test_joint_counts__unjitted(monkeypatch):
-    unjitted(monkeypatch, "_add_tile_row", "mirror")
+    unjitted(monkeypatch, "add_tile_row", "mirror")
     A = random_bits(70, 130)
     np.testing.assert_array_equal(joint_counts(A), joint_counts_numpy(A, A))
 
@@ -135,20 +135,20 @@ def test_add_shifted__equals_sums_over_shifted_rows(shift):
 
 
 def test_joint_products__unjitted(monkeypatch):
-    unjitted(monkeypatch, "_add_tile_row", "mirror", "_rows_together")
+    unjitted(monkeypatch, "add_tile_row", "mirror", "_rows_together")
     T = random_entries(19, 61)
     np.testing.assert_array_equal(joint_products(T), T.astype(np.int64) @ T.T.astype(np.int64))
 
 
 GENERIC = """
 import numpy as np
-from dpgrs.linalg._kernels import _add_tile_row, add_joint_products
+from dpgrs.linalg._kernels import add_joint_products, add_tile_row
 T = np.random.default_rng(5).integers(-8192, 8193, size=(20, 77)).astype(np.int16)
 T[0] = -8192
 sums = np.zeros((20, 20), dtype=np.int64)
 add_joint_products(T, sums)
 assert (np.triu(sums) == np.triu(T.astype(np.int64) @ T.T.astype(np.int64))).all()
-assert "pmaddwd" not in next(iter(_add_tile_row.inspect_asm().values()))
+assert "pmaddwd" not in next(iter(add_tile_row.inspect_asm().values()))
 """
 
 
@@ -187,7 +187,7 @@ def test_table_sums__largest_outcomes():
 
 
 def test_table_sums__unjitted(monkeypatch):
-    unjitted(monkeypatch, "_add_table_sums")
+    unjitted(monkeypatch, "add_table_sums")
     alleles, Y = random_alleles(3, 70), np.arange(-70, 70).reshape(2, 70)
     np.testing.assert_array_equal(table_sums(pack(alleles), Y), Y @ alleles.T)
 

@@ -6,11 +6,10 @@ Kernels return integers, so neither blocking nor the number of threads can chang
 import numba
 import numpy as np
 
-from dpgrs.linalg._vectors import HEIGHT, LANES, NIBBLES, TABLE_LANES, add_rows, block_sums
+from dpgrs.linalg._vectors import LANES, TABLE_LANES, TILE_PANELS, add_table_sums, add_tile_row
 from dpgrs.threads import map_in_threads
 
 # Variants lie in panels, (n_panels, n_words, LANES): a vector holds one word of each variant of a panel.
-TILE_PANELS = 4
 MIRRORED = 64
 SEGMENT_WORDS = 128  # a panel of 128 words, 16 KiB, stays in the L1 cache, and a tile of four in the L2 cache
 SEGMENT_ROWS = 240  # two panels are 15 KiB; also even when halved three times
@@ -74,7 +73,7 @@ def table_sums(bits, Y):
             own = Y[group * TABLE_LANES : (group + 1) * TABLE_LANES, 64 * start : 64 * (start + len(turned))]
             y = np.zeros((64 * len(turned), TABLE_LANES), dtype=np.int64)
             y[: own.shape[1], : len(own)] = own.T
-            _add_table_sums(turned, y, sums)
+            add_table_sums(turned, y, sums)
     return V.transpose(0, 2, 1).reshape(len(V) * TABLE_LANES, n_variants)[:n_outcomes]
 
 
@@ -171,27 +170,8 @@ def _add_tiles(A, B, segment, sums, *, n_variants, n_threads):
     """Add the sums of all tiles to the upper triangle."""
     tiles = range(0, len(A), TILE_PANELS)
     map_in_threads(
-        lambda first: _add_tile_row(A, B, first, segment, n_variants, sums), tiles, n_threads=n_threads
+        lambda first: add_tile_row(A, B, first, segment, n_variants, sums), tiles, n_threads=n_threads
     )
-
-
-@numba.njit(nogil=True, cache=True)
-def _add_tile_row(A, B, first, segment, n_variants, sums):
-    """Add the sums of a tile of panels of A, from `first` on, with B's."""
-    n_panels, n_words, _ = A.shape
-    last = min(first + TILE_PANELS, n_panels)
-    block = np.empty((HEIGHT, LANES), dtype=np.int64)
-    for start in range(0, n_words, segment):
-        stop = min(start + segment, n_words)
-        for right in range(first, n_panels):
-            b, n_lanes = B[right, start:stop], min(LANES, n_variants - right * LANES)
-            for left in range(first, min(last, right + 1)):
-                for lane in range(0, min(LANES, n_variants - left * LANES), HEIGHT):
-                    block_sums(A[left, start:stop, lane:], b, block)
-                    top = left * LANES + lane
-                    for k in range(min(HEIGHT, n_variants - top)):
-                        for j in range(n_lanes):
-                            sums[top + k, right * LANES + j] += block[k, j]
 
 
 @numba.njit(nogil=True, cache=True)
@@ -211,27 +191,3 @@ def _rows_together(T):
                 n_together //= 2
                 start = 0
     return n_together
-
-
-@numba.njit(nogil=True, cache=True)
-def _add_table_sums(words, y, sums):
-    """Add, for every variant, the sums of y over the 1 bits of its words.
-
-    A table holds the sums over all subsets of four haplotypes.
-
-    Parameters
-    ----------
-    words : (n_words, n_variants) uint64
-    y : (64 n_words, TABLE_LANES) int64
-    sums : (n_variants, TABLE_LANES) int64, in place.
-    """
-    tables = np.zeros((NIBBLES, 16, TABLE_LANES), dtype=np.int64)
-    for w in range(len(words)):
-        for nibble in range(NIBBLES):
-            for bit in range(4):
-                for subset in range(1 << bit):
-                    for k in range(TABLE_LANES):
-                        value = y[64 * w + 4 * nibble + bit, k]
-                        tables[nibble, subset + (1 << bit), k] = tables[nibble, subset, k] + value
-        for j in range(words.shape[1]):
-            add_rows(tables, words[w, j], sums[j])

@@ -1,8 +1,10 @@
 """Inner loops of `_kernels` as vector instructions, which LLVM does not find by itself.
 
-Each is written as a plain function, too, by which kernels run where they are not compiled.
+Each is written as a plain function, too, by which kernels run where they are not compiled. What calls them
+stands beside them: numba compiles a function anew when its own file changes.
 """
 
+import numba
 import numpy as np
 from llvmlite import ir
 from numba import types
@@ -13,10 +15,54 @@ LANES = 16  # variants side by side: two vectors of AVX-512, four of AVX2 as wor
 HEIGHT = 4  # variants against each panel
 # Of these at a time, so that the sums stay within the 16 registers of AVX2.
 WORDS_AT_ONCE, PAIRS_AT_ONCE = 2, 4
+TILE_PANELS = 4  # of the first variants, which stay in the L2 cache
 NIBBLES = 16  # of four haplotypes in a word
 TABLE_LANES = 8  # outcomes in a row of a table: 16 tables of 16 rows, 16 KiB, stay in the L1 cache
 INDEX = ir.IntType(32)
 WIDE = ir.IntType(64)
+
+
+@numba.njit(nogil=True, cache=True)
+def add_tile_row(A, B, first, segment, n_variants, sums):
+    """Add the sums of a tile of panels of A, from `first` on, with B's."""
+    n_panels, n_words, _ = A.shape
+    last = min(first + TILE_PANELS, n_panels)
+    block = np.empty((HEIGHT, LANES), dtype=np.int64)
+    for start in range(0, n_words, segment):
+        stop = min(start + segment, n_words)
+        for right in range(first, n_panels):
+            b, n_lanes = B[right, start:stop], min(LANES, n_variants - right * LANES)
+            for left in range(first, min(last, right + 1)):
+                for lane in range(0, min(LANES, n_variants - left * LANES), HEIGHT):
+                    block_sums(A[left, start:stop, lane:], b, block)
+                    top = left * LANES + lane
+                    for k in range(min(HEIGHT, n_variants - top)):
+                        for j in range(n_lanes):
+                            sums[top + k, right * LANES + j] += block[k, j]
+
+
+@numba.njit(nogil=True, cache=True)
+def add_table_sums(words, y, sums):
+    """Add, for every variant, the sums of y over the 1 bits of its words.
+
+    A table holds the sums over all subsets of four haplotypes.
+
+    Parameters
+    ----------
+    words : (n_words, n_variants) uint64
+    y : (64 n_words, TABLE_LANES) int64
+    sums : (n_variants, TABLE_LANES) int64, in place.
+    """
+    tables = np.zeros((NIBBLES, 16, TABLE_LANES), dtype=np.int64)
+    for w in range(len(words)):
+        for nibble in range(NIBBLES):
+            for bit in range(4):
+                for subset in range(1 << bit):
+                    for k in range(TABLE_LANES):
+                        value = y[64 * w + 4 * nibble + bit, k]
+                        tables[nibble, subset + (1 << bit), k] = tables[nibble, subset, k] + value
+        for j in range(words.shape[1]):
+            add_rows(tables, words[w, j], sums[j])
 
 
 def block_sums(a, b, sums):

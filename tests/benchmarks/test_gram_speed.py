@@ -1,4 +1,4 @@
-"""The Gram matrix by AND and popcount against numpy's float32 product, timed by `pytest --benchmark-enable`.
+"""Exact sums against products of floats by numpy, timed by `pytest --benchmark-enable`.
 
 Both sides use one thread and take turns, so that a busy machine slows both. Results are always compared; the
 ratio is asserted only when benchmarks are enabled and the processor counts bits in vectors.
@@ -12,7 +12,14 @@ import pytest
 from threadpoolctl import threadpool_limits
 
 from dpgrs.genotypes.bits import pack
-from dpgrs.linalg.statistics import gram
+from dpgrs.linalg.clipped_statistics import (
+    HALF,
+    ROW_BLOCK,
+    clipped_statistics,
+    frequency_rows,
+    tight_row_norm,
+)
+from dpgrs.linalg.statistics import cross_product, gram, grid_outcomes
 
 CPU_INFO = Path("/proc/cpuinfo")
 HAS_VECTOR_POPCOUNT = CPU_INFO.is_file() and "avx512_vpopcntdq" in CPU_INFO.read_text()
@@ -24,6 +31,67 @@ def seconds(function):
     start = time.perf_counter()
     function()
     return time.perf_counter() - start
+
+
+def compared(request, capsys, name, slow, fast):
+    """Return how many times as fast the second is by medians, or None where nothing is timed."""
+    if not request.config.getoption("--benchmark-enable"):
+        return None
+    timings = np.array([(seconds(slow), seconds(fast)) for _ in range(N_ROUNDS)])
+    other, own = np.median(timings, axis=0)
+    with capsys.disabled():
+        print(f"\n{name}: {other:.4f} s / {own:.4f} s = {other / own:.2f}")
+    return other / own
+
+
+def random_panel(request, n_haplotypes):
+    n_variants = N_VARIANTS if request.config.getoption("--benchmark-enable") else 100
+    rng = np.random.default_rng(0)
+    frequency = rng.beta(0.5, 1.5, n_variants)
+    return frequency, (rng.random((n_variants, n_haplotypes)) < frequency[:, np.newaxis]).astype(np.uint8)
+
+
+def test_tight_gram__faster_than_float64_product(request, capsys):
+    """With half of the rows shrunk: against coding them all and multiplying them as floats."""
+    n_haplotypes = 5008
+    frequency, alleles = random_panel(request, n_haplotypes)
+    bits, no_outcomes = pack(alleles), np.empty((0, n_haplotypes), dtype=np.int64)
+    terms = {"n_haplotypes": n_haplotypes, "rows": "haplotypes"}
+    terms["row_norm"] = tight_row_norm(frequency, rows="haplotypes", factor=1.0)
+
+    def by_product():
+        X = frequency_rows(bits, frequency, **terms)
+        G = np.zeros((X.shape[1] + 1,) * 2, dtype=np.int64)
+        for start in range(0, len(X), ROW_BLOCK):
+            block = X[start : start + ROW_BLOCK].astype(np.float64)
+            block = np.column_stack([block, np.full(len(block), float(HALF))])
+            G += (block.T @ block).astype(np.int64)
+        return G
+
+    def by_integers():
+        return clipped_statistics(bits, frequency, no_outcomes, **terms)[0]
+
+    with threadpool_limits(1, user_api="blas"):
+        np.testing.assert_array_equal(by_integers(), by_product())
+        ratio = compared(request, capsys, "tight Gram", by_product, by_integers)
+    assert ratio is None or ratio >= 2
+
+
+def test_cross_product__at_most_half_as_slow_again_as_float32(request, capsys):
+    n_haplotypes = 5008
+    _, alleles = random_panel(request, n_haplotypes)
+    bits, X = pack(alleles), np.ascontiguousarray(alleles.T, dtype=np.float32)
+    Y = grid_outcomes(np.random.default_rng(1).standard_normal((20, n_haplotypes)), bound=3.0)
+    floats = Y.astype(np.float32)
+
+    def by_tables():
+        return cross_product(bits, Y, n_haplotypes=n_haplotypes, rows="haplotypes")
+
+    with threadpool_limits(1, user_api="blas"):
+        expected = Y.astype(np.float64) @ (2 * X.astype(np.float64) - 1)
+        np.testing.assert_array_equal(by_tables()[:, :-1], expected)
+        ratio = compared(request, capsys, "X'Y", lambda: floats @ X, by_tables)
+    assert ratio is None or ratio >= 1 / 1.5
 
 
 @pytest.mark.parametrize(("n_haplotypes", "aim"), [(5008, 5), (65_536, 10)])

@@ -6,14 +6,13 @@ import numpy as np
 import pytest
 
 from dpgrs.genotypes.bits import pack
-from dpgrs.linalg import _kernels
+from dpgrs.linalg import _bit_counts, _kernels
+from dpgrs.linalg._bit_counts import centre_counts, joint_counts
 from dpgrs.linalg._kernels import (
     LARGEST_ENTRY,
     add_joint_products,
     add_shifted,
     add_squares,
-    centre_counts,
-    joint_counts,
     scale_rows,
     table_sums,
 )
@@ -48,13 +47,13 @@ def unjitted(monkeypatch, *names):
 
 
 def test_joint_counts__unjitted(monkeypatch):
-    unjitted(monkeypatch, "add_tile_row", "mirror")
+    monkeypatch.setattr(_bit_counts, "_count_tiles", _bit_counts._count_tiles.py_func)
     A = random_bits(70, 130)
     np.testing.assert_array_equal(joint_counts(A), joint_counts_numpy(A, A))
 
 
-def test_joint_counts__of_more_words_than_a_segment():
-    A = random_bits(17, 64 * (_kernels.SEGMENT_WORDS + 1))
+def test_joint_counts__of_more_words_than_a_tile():
+    A = random_bits(17, 64 * (_bit_counts.TILE_WORDS + 1))
     np.testing.assert_array_equal(joint_counts(A), joint_counts_numpy(A, A))
 
 

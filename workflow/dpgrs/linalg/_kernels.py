@@ -1,4 +1,4 @@
-"""Compiled kernels on packed bits and on small integers.
+"""Compiled kernels on small integers, and on sums over bits.
 
 Kernels return integers, so neither blocking nor the number of threads can change a result.
 """
@@ -9,34 +9,12 @@ import numpy as np
 from dpgrs.linalg._vectors import LANES, TABLE_LANES, TILE_PANELS, add_table_sums, add_tile_row
 from dpgrs.threads import map_in_threads
 
-# Variants lie in panels, (n_panels, n_words, LANES): a vector holds one word of each variant of a panel.
+# Variants lie in panels, (n_panels, n_pairs, LANES): a vector holds a pair of rows of each variant.
 MIRRORED = 64
-SEGMENT_WORDS = 128  # a panel of 128 words, 16 KiB, stays in the L1 cache, and a tile of four in the L2 cache
 SEGMENT_ROWS = 240  # two panels are 15 KiB; also even when halved three times
 LARGEST_SUM = 2**31 - 1  # of products in a vector
 LARGEST_ENTRY = 2**13  # 30 squares are below 2^31
 WORDS_TURNED = 64  # words of all variants whose table sums are taken together
-
-
-def joint_counts(A, B=None, *, n_threads=1):
-    """Count the bits that two sets of variants share.
-
-    Parameters
-    ----------
-    A, B : (n_variants, n_words) uint64 with symmetric counts: ``A[i] & B[j]`` and ``A[j] & B[i]`` hold
-        equally many 1 bits. Only the upper triangle is counted. B is A by default.
-    n_threads : int, at least 1.
-
-    Returns
-    -------
-    (n_variants, n_variants) int64, entry (i, j) the number of 1 bits of ``A[i] & B[j]``.
-    """
-    counts = np.zeros((len(A),) * 2, dtype=np.int64)
-    panels = _panels(A)
-    others = panels if B is None else _panels(B)
-    _add_tiles(panels, others, SEGMENT_WORDS, counts, n_variants=len(A), n_threads=n_threads)
-    mirror(counts)
-    return counts
 
 
 def add_joint_products(T, sums, *, n_threads=1):
@@ -49,8 +27,12 @@ def add_joint_products(T, sums, *, n_threads=1):
     n_threads : int, at least 1.
     """
     T = np.ascontiguousarray(np.pad(T, [(0, 0), (0, T.shape[1] % 2)]))
-    A, n_pairs = _panels(T.view(np.int32)), _rows_together(T) // 2
-    _add_tiles(A, A, n_pairs, sums, n_variants=len(T), n_threads=n_threads)
+    panels, n_pairs = _panels(T.view(np.int32)), _rows_together(T) // 2
+    map_in_threads(
+        lambda first: add_tile_row(panels, first, n_pairs, len(T), sums),
+        range(0, len(panels), TILE_PANELS),
+        n_threads=n_threads,
+    )
 
 
 def table_sums(bits, Y):
@@ -112,20 +94,6 @@ def add_shifted(sums, gram, means, scale):
 
 
 @numba.njit(nogil=True, cache=True)
-def centre_counts(counts):
-    """Turn sums of a a' into sums of t t', in place, where t = 2 a - a_last and the last a is a constant.
-
-    Parameters
-    ----------
-    counts : (n, n) int64 symmetric.
-    """
-    totals, n_last = 2 * counts[-1], counts[-1, -1]
-    for i in range(len(counts)):
-        for j in range(len(counts)):
-            counts[i, j] = 4 * counts[i, j] - totals[i] - totals[j] + n_last
-
-
-@numba.njit(nogil=True, cache=True)
 def add_squares(entries, high, low, n_bits):
     """Add the squares of every row's entries, in two halves.
 
@@ -159,19 +127,11 @@ def scale_rows(entries, chosen, scale, out):
             out[number, k] = np.int64(entries[number, chosen[k]] * scale[k])
 
 
-def _panels(words):
-    """Return (n_panels, n_words, LANES), with zeros up to whole panels."""
-    n_variants, n_words = words.shape
-    padded = np.pad(words, [(0, -n_variants % LANES), (0, 0)])
-    return np.ascontiguousarray(padded.reshape(len(padded) // LANES, LANES, n_words).transpose(0, 2, 1))
-
-
-def _add_tiles(A, B, segment, sums, *, n_variants, n_threads):
-    """Add the sums of all tiles to the upper triangle."""
-    tiles = range(0, len(A), TILE_PANELS)
-    map_in_threads(
-        lambda first: add_tile_row(A, B, first, segment, n_variants, sums), tiles, n_threads=n_threads
-    )
+def _panels(pairs):
+    """Return (n_panels, n_pairs, LANES), with zeros up to whole panels."""
+    n_variants, n_pairs = pairs.shape
+    padded = np.pad(pairs, [(0, -n_variants % LANES), (0, 0)])
+    return np.ascontiguousarray(padded.reshape(len(padded) // LANES, LANES, n_pairs).transpose(0, 2, 1))
 
 
 @numba.njit(nogil=True, cache=True)

@@ -11,10 +11,10 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic, overload
 
-LANES = 16  # variants side by side: two vectors of AVX-512, four of AVX2 as words, two as pairs
+LANES = 16  # variants side by side, as pairs of rows: a vector of AVX-512, two of AVX2
 HEIGHT = 4  # variants against each panel
 # Of these at a time, so that the sums stay within the 16 registers of AVX2.
-WORDS_AT_ONCE, PAIRS_AT_ONCE = 2, 4
+AT_ONCE = 4
 TILE_PANELS = 4  # of the first variants, which stay in the L2 cache
 NIBBLES = 16  # of four haplotypes in a word
 TABLE_LANES = 8  # outcomes in a row of a table: 16 tables of 16 rows, 16 KiB, stay in the L1 cache
@@ -23,18 +23,27 @@ WIDE = ir.IntType(64)
 
 
 @numba.njit(nogil=True, cache=True)
-def add_tile_row(A, B, first, segment, n_variants, sums):
-    """Add the sums of a tile of panels of A, from `first` on, with B's."""
-    n_panels, n_words, _ = A.shape
+def add_tile_row(panels, first, segment, n_variants, sums):
+    """Add the products of a tile of panels, from `first` on, with all that follow, to the upper triangle.
+
+    Parameters
+    ----------
+    panels : (n_panels, n_pairs, LANES) int32, pairs of int16.
+    first : int, the first panel of the tile.
+    segment : int, pairs at a time, whose sums must be below 2^31.
+    n_variants : int
+    sums : (at least n_variants,) * 2 int64, in place.
+    """
+    n_panels, n_pairs, _ = panels.shape
     last = min(first + TILE_PANELS, n_panels)
     block = np.empty((HEIGHT, LANES), dtype=np.int64)
-    for start in range(0, n_words, segment):
-        stop = min(start + segment, n_words)
+    for start in range(0, n_pairs, segment):
+        stop = min(start + segment, n_pairs)
         for right in range(first, n_panels):
-            b, n_lanes = B[right, start:stop], min(LANES, n_variants - right * LANES)
+            b, n_lanes = panels[right, start:stop], min(LANES, n_variants - right * LANES)
             for left in range(first, min(last, right + 1)):
                 for lane in range(0, min(LANES, n_variants - left * LANES), HEIGHT):
-                    block_sums(A[left, start:stop, lane:], b, block)
+                    block_sums(panels[left, start:stop, lane:], b, block)
                     top = left * LANES + lane
                     for k in range(min(HEIGHT, n_variants - top)):
                         for j in range(n_lanes):
@@ -66,22 +75,17 @@ def add_table_sums(words, y, sums):
 
 
 def block_sums(a, b, sums):
-    """Sum over words what a few variants have in common with a panel of others.
+    """Sum the products of a few variants with a panel of others.
 
     Parameters
     ----------
-    a : (n_words, at least HEIGHT) of the first variants, rows LANES entries apart in memory.
-    b : (n_words, LANES) of a panel, contiguous. Both uint64 words of bits, whose joint 1 bits are counted, or
-        int32 pairs of int16, whose products are added; sums of these must be below 2^31.
+    a : (n_pairs, at least HEIGHT) int32 of the first variants, rows LANES entries apart in memory.
+    b : (n_pairs, LANES) int32 of a panel, contiguous.
     sums : (HEIGHT, LANES) int64, filled in.
     """
     for k in range(HEIGHT):
-        own = a[:, k : k + 1]
-        if a.dtype == np.uint64:
-            sums[k] = np.bitwise_count(own & b).sum(axis=0, dtype=np.int64)
-        else:
-            products = (x * y for x, y in zip(_halves(own), _halves(b), strict=True))
-            sums[k] = sum(products).sum(axis=0)
+        products = (x * y for x, y in zip(_halves(a[:, k : k + 1]), _halves(b), strict=True))
+        sums[k] = sum(products).sum(axis=0)
 
 
 def _halves(pairs):
@@ -92,23 +96,11 @@ def _halves(pairs):
 
 @overload(block_sums)
 def _block_sums_compiled(a, b, sums):
-    loop = _count_words if a.dtype == types.uint64 else _multiply_pairs
-    return lambda a, b, sums: loop(a, b, len(b), sums)
+    return lambda a, b, sums: _multiply_pairs(a, b, len(b), sums)
 
 
 @intrinsic
-def _count_words(typing_context, a, b, n_words, sums):
-    """Count joint 1 bits: VPOPCNTDQ where the processor has it, otherwise a table of half bytes."""
-
-    def add(context, builder, total, x, y):
-        counts = _call(builder, "llvm.ctpop.v16i64", total.type, builder.and_(x, y))
-        return builder.add(total, counts)
-
-    return types.none(a, b, n_words, sums), _loops(WIDE, add, WORDS_AT_ONCE)
-
-
-@intrinsic
-def _multiply_pairs(typing_context, a, b, n_words, sums):
+def _multiply_pairs(typing_context, a, b, n_pairs, sums):
     """Multiply and add pairs: VPMADDWD where there is AVX2."""
 
     def add(context, builder, total, x, y):
@@ -121,7 +113,7 @@ def _multiply_pairs(typing_context, a, b, n_words, sums):
             total = builder.add(total, builder.mul(builder.ashr(u, shift), builder.ashr(v, shift)))
         return total
 
-    return types.none(a, b, n_words, sums), _loops(INDEX, add, PAIRS_AT_ONCE)
+    return types.none(a, b, n_pairs, sums), _loops(add)
 
 
 def add_rows(tables, word, sums):
@@ -175,30 +167,29 @@ def _paired_products(builder, x, y):
     return builder.shuffle_vector(*parts, ir.Constant(x.type, list(range(LANES))))
 
 
-def _loops(entry, add, at_once):
-    """Return what emits loops over words that add, for each of HEIGHT variants, to a vector of sums."""
-    vector, wide = ir.VectorType(entry, LANES), ir.VectorType(WIDE, LANES)
+def _loops(add):
+    """Return what emits loops over pairs that add, for each of HEIGHT variants, to a vector of sums."""
+    vector, wide = ir.VectorType(INDEX, LANES), ir.VectorType(WIDE, LANES)
 
     def generate(context, builder, signature, arguments):
         a, b, sums = (
             context.make_array(signature.args[k])(context, builder, arguments[k]).data for k in (0, 1, 3)
         )
-        for first in range(0, HEIGHT, at_once):
-            totals = [cgutils.alloca_once(builder, vector) for _ in range(at_once)]
+        for first in range(0, HEIGHT, AT_ONCE):
+            totals = [cgutils.alloca_once(builder, vector) for _ in range(AT_ONCE)]
             for total in totals:
                 builder.store(ir.Constant(vector, None), total)
-            with cgutils.for_range(builder, arguments[2]) as words:
-                place = builder.mul(words.index, WIDE(LANES))
+            with cgutils.for_range(builder, arguments[2]) as pairs:
+                place = builder.mul(pairs.index, WIDE(LANES))
                 at_b = builder.bitcast(builder.gep(b, [place]), vector.as_pointer())
-                y = builder.load(at_b, align=entry.width // 8)
+                y = builder.load(at_b, align=4)
                 for k, total in enumerate(totals):
                     single = builder.load(builder.gep(a, [builder.add(place, WIDE(first + k))]))
                     x = builder.insert_element(ir.Constant(vector, ir.Undefined), single, INDEX(0))
                     x = builder.shuffle_vector(x, x, ir.Constant(ir.VectorType(INDEX, LANES), [0] * LANES))
                     builder.store(add(context, builder, builder.load(total), x, y), total)
             for k, total in enumerate(totals):
-                found = builder.load(total)
-                found = found if entry == WIDE else builder.sext(found, wide)
+                found = builder.sext(builder.load(total), wide)
                 at_sums = builder.gep(sums, [WIDE((first + k) * LANES)])
                 builder.store(found, builder.bitcast(at_sums, wide.as_pointer()), align=8)
         return context.get_dummy_value()

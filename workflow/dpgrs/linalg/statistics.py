@@ -50,7 +50,7 @@ def gram(bits, *, n_haplotypes, rows, is_selected=None, n_threads=1):
     -------
     (n_variants + 1, n_variants + 1) int64 symmetric, in units of `GRAM_STEP`, the intercept last.
     """
-    from dpgrs.linalg._kernels import centre_counts, joint_counts  # brings numba, which takes 0.3 s
+    from dpgrs.linalg._bit_counts import centre_counts, joint_counts  # brings numba, which takes 0.3 s
 
     selected = pack(selected_haplotypes(is_selected, n_haplotypes=n_haplotypes, rows=rows))
     # The selection itself is the bit row of the intercept: allele 1 on every selected haplotype.

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from dpgrs.evaluation.attacks import MOST_PEOPLE
+from dpgrs.io.outcomes import CHUNK
 from dpgrs.io.panel_parts import SIMULATED_PEOPLE
 from dpgrs.linalg.statistics import VARIANT_BLOCK
 from dpgrs.methods.mechanisms import mechanism_named
@@ -24,6 +25,8 @@ GROWTH = 1.5
 # Multiply-adds a second of one slow core, and the least run time.
 RATE, LEAST_SECONDS = 10**9, 1200
 FLOAT = 8
+# Of Zarr: ten, and what is unpacked of them.
+CHUNKS_AT_A_TIME = 16
 
 
 def _nothing(shape):
@@ -117,6 +120,11 @@ def _all_outcomes(s):
 def _table(s):
     """Bytes of outcomes from a table: a file without a name, of which pages are in memory, and parts."""
     return s.n_people * min(s.n_table_outcomes, s.n_outcomes) * FLOAT
+
+
+def _chunks_of_outcomes(s):
+    """Bytes of the chunks on disk that are written or read at a time."""
+    return min(_outcomes(s), CHUNKS_AT_A_TIME * math.prod(CHUNK) * FLOAT)
 
 
 def _part_of_simulated(s):
@@ -222,7 +230,12 @@ NEEDS = {
     ),
     # Outcomes and covariates
     "make-outcomes": Need(
-        lambda s: 400 * MB + 4 * _part_of_simulated(s) + 3 * s.n_columns * s.n_outcomes * FLOAT + _table(s),
+        lambda s: (
+            4 * _part_of_simulated(s)
+            + 3 * s.n_columns * s.n_outcomes * FLOAT
+            + 2 * _chunks_of_outcomes(s)
+            + _table(s)
+        ),
         lambda s: len(s.sizes) * s.n_rows * (10**5 + 2 * s.n_outcomes * (1000 + s.n_columns)),
     ),
     "make-loadings": Need(
@@ -235,7 +248,12 @@ NEEDS = {
     ),
     # Sums, noise and fits
     "compute-statistics": Need(
-        lambda s: 6 * _part_of_sums(s) + 11 * VARIANT_BLOCK * _rows_of_part(s) + 6 * _products(s),
+        lambda s: (
+            6 * _part_of_sums(s)
+            + 11 * VARIANT_BLOCK * _rows_of_part(s)
+            + 6 * _products(s)
+            + 2 * _chunks_of_outcomes(s)
+        ),
         lambda s: len(s.sizes) * (1 + len(s.counts)) * _summing(s) / s.n_shards,
     ),
     "add-statistics": Need(lambda s: 4 * _products(s), lambda s: s.n_shards * _products(s)),
@@ -254,7 +272,7 @@ NEEDS = {
             (1 + _requests_of_panel(s)) * _products(s)
             + 6 * _square(s)
             + 2 * _weights(s)
-            + (_rows(s) + _all_outcomes(s) if s.is_screened else 0)
+            + (100 * MB + _rows(s) + _all_outcomes(s) if s.is_screened else 0)
         ),
         lambda s: 2 * s.n_methods * s.n_requests * _solving(s),
     ),

@@ -111,7 +111,7 @@ def test_small_study__private_folder_is_closed(study):
 
 
 def test_small_study__sample_ids_stay_in_the_private_folder(study):
-    populations = study / "results" / "small" / "private" / "cohort" / "populations.tsv"
+    populations = study / "results" / "small" / "private" / "cohort" / "21.populations.tsv"
     ids = pd.read_csv(populations, sep="\t")["sample"].str.encode("utf-8")
     outside = [
         path

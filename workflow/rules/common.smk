@@ -170,7 +170,7 @@ def files_of_draw(wildcards):
 def populations_file():
     """Return the table of populations as a list of no or one file."""
     if SETTINGS["cohort"]["source"] == "simulate":
-        return [f"{PRIVATE}/cohort/populations.tsv"]
+        return [f"{PRIVATE}/cohort/{CHROMOSOMES[0]}.populations.tsv"]
     return (
         [SETTINGS["cohort"]["populations"]] if SETTINGS["cohort"]["populations"] else []
     )

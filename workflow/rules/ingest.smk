@@ -3,30 +3,27 @@
 
 rule simulate_cohort:
     output:
-        vcfs=expand(f"{PRIVATE}/cohort/{{chrom}}.vcf.gz", chrom=CHROMOSOMES),
-        indexes=expand(f"{PRIVATE}/cohort/{{chrom}}.vcf.gz.tbi", chrom=CHROMOSOMES),
-        populations=f"{PRIVATE}/cohort/populations.tsv",
-        reference=(
-            expand(f"{PUBLIC}/reference/{{chrom}}.vcf.gz", chrom=CHROMOSOMES)
-            if SITES
-            else []
-        ),
+        vcf=f"{PRIVATE}/cohort/{{chrom}}.vcf.gz",
+        index=f"{PRIVATE}/cohort/{{chrom}}.vcf.gz.tbi",
+        populations=f"{PRIVATE}/cohort/{{chrom}}.populations.tsv",
+        reference=[f"{PUBLIC}/reference/{{chrom}}.vcf.gz"] if SITES else [],
     log:
-        f"{LOGS}/simulate_cohort.log",
+        f"{LOGS}/simulate_cohort/{{chrom}}.log",
     benchmark:
-        f"{BENCHMARKS}/simulate_cohort.tsv"
+        f"{BENCHMARKS}/simulate_cohort/{{chrom}}.tsv"
     conda:
         "../../envs/simulation.yaml"
     threads: 1
     resources:
         **resources_of("simulate-cohort", SHAPE),
     params:
-        directory=subpath(output.populations, parent=True),
+        directory=subpath(output.vcf, parent=True),
         reference=(flags(reference=f"{PUBLIC}/reference") if SITES else ""),
         settings=settings_of("simulate-cohort"),
         code=code_read("simulate-cohort"),
     shell:
-        "python -m dpgrs simulate-cohort --settings {params.settings:q} {params.directory} {params.reference} 2> {log}"
+        "python -m dpgrs simulate-cohort --settings {params.settings:q} {params.directory} --chromosome {wildcards.chrom}"
+        " --populations {output.populations} {params.reference} 2> {log}"
 
 
 # Runs only where not everybody is in the study. All files hold the same people, so the first header tells.

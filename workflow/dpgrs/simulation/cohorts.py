@@ -25,8 +25,9 @@ def simulate_cohort(
     length=1_000_000,
     reference=None,
     reference_people=1000,
+    populations=None,
 ):
-    """Simulate people and write ``{chrom}.vcf.gz``, its index, and ``populations.tsv``.
+    """Simulate people and write ``{chrom}.vcf.gz``, its index, and a table of populations.
 
     Parameters
     ----------
@@ -39,6 +40,7 @@ def simulate_cohort(
     reference : folder to write the VCFs of a second cohort to, of other people of the same populations, which
         may serve as public; None simulates none.
     reference_people : int, people of the second cohort.
+    populations : path of the table of populations, that of all chromosomes; None is ``populations.tsv``.
 
     Returns
     -------
@@ -73,7 +75,7 @@ def simulate_cohort(
                 contig=name,
                 sample_id=tables[i]["sample"].tolist(),
             )
-    write_table(Path(directory) / "populations.tsv", tables[0])
+    write_table(populations or Path(directory) / "populations.tsv", tables[0])
     return tables[0]
 
 

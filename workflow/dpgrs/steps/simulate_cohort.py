@@ -4,18 +4,24 @@ from pathlib import Path
 
 from dpgrs.simulation import cohorts
 
-READS = ("seed", "cohort.chromosomes", "cohort.simulation")
+READS = ("seed", "cohort.simulation")
 
 
-def simulate_cohort(settings, directory: Path, *, reference: Path | None = None):
-    """Simulate phased VCFs of people under a published demographic model.
+def simulate_cohort(
+    settings, directory: Path, *, chromosome: str, populations: Path, reference: Path | None = None
+):
+    """Simulate a chromosome of people under a published demographic model, as phased VCF.
+
+    It does not depend on which other chromosomes there are.
 
     Parameters
     ----------
     settings : Settings
-    directory : folder for ``{chrom}.vcf.gz``, indexes and ``populations.tsv``.
-    reference : folder for the VCFs of a second cohort that is public.
+    directory : folder for ``{chrom}.vcf.gz`` and its index.
+    chromosome : which one.
+    populations : table of the people, the same for all chromosomes.
+    reference : folder for the VCF of a second cohort that is public.
     """
-    cohort = settings.cohort
-    options = {"chromosomes": cohort.chromosomes, "seed": settings.seed, "reference": reference}
-    cohorts.simulate_cohort(directory, **options, **cohort.simulation)
+    options = {"chromosomes": [chromosome], "seed": settings.seed}
+    options |= {"reference": reference, "populations": populations}
+    cohorts.simulate_cohort(directory, **options, **settings.cohort.simulation)

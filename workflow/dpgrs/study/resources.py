@@ -206,7 +206,7 @@ NEEDS = {
     # Genotypes
     "simulate-cohort": Need(
         lambda s: 30 * MB + 10_000 * (s.n_people + s.n_reference_people),
-        lambda s: 200 * s.n_file_variants * (s.n_people + s.n_reference_people),
+        lambda s: 200 * s.n_file_variants / s.n_chromosomes * (s.n_people + s.n_reference_people),
     ),
     "choose-people": Need(lambda s: 1000 * s.n_file_people),
     "ingest-chromosome": Need(

@@ -72,7 +72,7 @@ class Files:
         exact = load_labelled(self.folder / "exact.npz")
         if private is None:
             return exact, []
-        return exact + load_labelled(private), json.loads(private.with_suffix(".json").read_text())
+        return [*exact, *load_labelled(private)], json.loads(private.with_suffix(".json").read_text())
 
     def fit(self, *, methods=SCREENED):
         """Fit what was chosen; return (label, LinearFit) pairs."""

@@ -46,3 +46,35 @@ def test_save_labelled__round_trip(tmp_path):
         assert list(arrays) == list(expected)
         for name, array in expected.items():
             np.testing.assert_array_equal(arrays[name], array)
+
+
+def test_labelled__reads_what_is_taken_alone(tmp_path):
+    """Pairs are written one after another; a damaged array is found when its own pair is read."""
+    written = []
+
+    def items():
+        for number in range(3):
+            written.append(number)
+            yield {"number": number}, {"w": np.full(50, number), "v": np.full((2, 2), -number)}
+
+    save_labelled(tmp_path / "l.npz", items())
+    assert written == [0, 1, 2]
+    found = load_labelled(tmp_path / "l.npz")
+    assert found.labels == [{"number": 0}, {"number": 1}, {"number": 2}]
+    (wanted,) = found.of(lambda label: label["number"] == 1)
+    np.testing.assert_array_equal(wanted[1]["w"], np.full(50, 1))
+    assert [label["number"] for label, _ in found[1:]] == [1, 2]
+    content = (tmp_path / "l.npz").read_bytes()
+    (tmp_path / "l.npz").write_bytes(content.replace(np.full(50, 2).tobytes(), np.full(50, 3).tobytes()))
+    assert found[0][1].keys() == {"w", "v"}
+    with pytest.raises(DpgrsError, match="must be a file of arrays that dpgrs wrote"):
+        found[-1]
+
+
+def test_load_labelled__raise_on_other_files(tmp_path):
+    save_arrays(tmp_path / "other.npz", {"a": np.zeros(2)})
+    with pytest.raises(DpgrsError, match="must hold labels"):
+        load_labelled(tmp_path / "other.npz")
+    save_arrays(tmp_path / "wrong.npz", {"labels": np.array("[{}]"), "w/7": np.zeros(2)})
+    with pytest.raises(DpgrsError, match="must hold labelled arrays"):
+        load_labelled(tmp_path / "wrong.npz")

@@ -171,10 +171,14 @@ def save_arrays(path, arrays):
     Parameters
     ----------
     path : the file.
-    arrays : dict of name to array; no object arrays.
+    arrays : dict of name to array, or iterable of such pairs, of which one is in memory at a time; no object
+        arrays.
     """
-    with replacing(path) as temporary, temporary.open("wb") as file:
-        np.savez(file, allow_pickle=False, **arrays)
+    pairs = arrays.items() if isinstance(arrays, dict) else arrays
+    with replacing(path) as temporary, zipfile.ZipFile(temporary, "w") as file:
+        for name, array in pairs:
+            with file.open(f"{name}.npy", "w", force_zip64=True) as member:
+                np.lib.format.write_array(member, np.asanyarray(array), allow_pickle=False)
 
 
 def load_arrays(path):
@@ -185,9 +189,16 @@ def load_arrays(path):
     DpgrsError
         If the file is missing or not of that kind.
     """
+    with readable_arrays(path) as arrays:
+        return dict(arrays)
+
+
+@contextmanager
+def readable_arrays(path):
+    """Give a mapping of names to arrays of such a file, each read when it is asked for; errors likewise."""
     try:
         with np.load(path, allow_pickle=False) as arrays:
-            return dict(arrays)
+            yield arrays
     # A flipped bit may also pass for an encryption or a compression that Python does not have.
     except (OSError, EOFError, ValueError, TypeError, RuntimeError, zipfile.BadZipFile) as error:
         raise DpgrsError(f"`{path}` must be a file of arrays that dpgrs wrote. Make it again.") from error

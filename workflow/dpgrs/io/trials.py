@@ -1,12 +1,13 @@
 """What one trial hands from step to step beside its outcomes: exact statistics, labelled arrays."""
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from dpgrs.errors import DpgrsError, UsageError
-from dpgrs.io.files import load_arrays, save_arrays
+from dpgrs.io.files import load_arrays, readable_arrays, save_arrays
 from dpgrs.io.json_files import write_json
 from dpgrs.types import Coding, Rows
 
@@ -211,10 +212,22 @@ def _norms(clipped):
 
 
 def save_labelled(path, items):
-    """Write a list of (label, arrays) pairs; a label is a JSON object, arrays a dict of arrays."""
-    labels = [label for label, _ in items]
-    arrays = {f"{name}/{i}": array for i, (_, named) in enumerate(items) for name, array in named.items()}
-    save_arrays(path, {"labels": np.array(json.dumps(labels)), **arrays})
+    """Write (label, arrays) pairs; a label is a JSON object, arrays a dict of arrays.
+
+    Parameters
+    ----------
+    path : the file.
+    items : iterable of the pairs, of which one is in memory at a time.
+    """
+    labels = []
+
+    def named():
+        for i, (label, arrays) in enumerate(items):
+            labels.append(label)
+            yield from ((f"{name}/{i}", array) for name, array in arrays.items())
+        yield "labels", np.array(json.dumps(labels))
+
+    save_arrays(path, named())
 
 
 def write_events(path, labels):
@@ -230,16 +243,57 @@ def write_events(path, labels):
 
 
 def load_labelled(path):
-    """Read what `save_labelled` wrote."""
-    arrays = _load(path, "labels")
-    try:
-        items = [(label, {}) for label in json.loads(str(arrays.pop("labels")))]
-        for key, array in arrays.items():
-            name, _, index = key.rpartition("/")
-            items[int(index)][1][name] = array
-    except (ValueError, LookupError, TypeError):
-        raise DpgrsError(f"`{path}` must hold labelled arrays, got others. Make it again.") from None
-    return items
+    """Open what `save_labelled` wrote.
+
+    Returns
+    -------
+    Labelled
+
+    Raises
+    ------
+    DpgrsError
+        If the file is missing or not of that kind; of damaged arrays only when they are read.
+    """
+    with readable_arrays(path) as arrays:
+        if "labels" not in arrays:
+            raise DpgrsError(f"`{path}` must hold labels, got another kind of file. Name the right one.")
+        try:
+            labels = json.loads(str(arrays["labels"]))
+            names = [{} for _ in labels]
+            for key in arrays:
+                if key != "labels":
+                    name, _, index = key.rpartition("/")
+                    names[int(index)][name] = key
+        except (ValueError, LookupError, TypeError):
+            raise DpgrsError(f"`{path}` must hold labelled arrays, got others. Make it again.") from None
+    return Labelled(path, labels, names)
+
+
+class Labelled(Sequence):
+    """Pairs of a label and arrays in a file; the arrays of a pair are read when it is taken.
+
+    Attributes
+    ----------
+    labels : list of dict
+    """
+
+    def __init__(self, path, labels, names):
+        self._path, self.labels, self._names = path, labels, names
+
+    def of(self, is_wanted):
+        """Yield the pairs whose label is wanted, a function of it; no others are read."""
+        for place, label in enumerate(self.labels):
+            if is_wanted(label):
+                yield self[place]
+
+    def __len__(self):
+        return len(self.labels)
+
+    def __getitem__(self, place):
+        if isinstance(place, slice):
+            return [self[one] for one in range(*place.indices(len(self)))]
+        with readable_arrays(self._path) as arrays:
+            return self.labels[place], {name: arrays[key] for name, key in self._names[place].items()}
 
 
 def _load(path, *names):

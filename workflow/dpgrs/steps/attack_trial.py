@@ -3,6 +3,7 @@
 import math
 from dataclasses import dataclass
 from functools import partial
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -165,12 +166,12 @@ def attack_trial(
                 in_full = _sides(panel, outcomes, size, folds, covariates=covariates, **options)
             known = {"n": statistics.n_rows}
             known["penalties"] = _penalties(in_full, penalty, **known)
-            releases = [
-                *_exact_releases(statistics, size, counts),
-                *_noisy_releases(noisy, size),
-                *_weights_releases(fits, noisy, size, counts, **known),
-            ]
-            for release in releases:
+            releases = (
+                _exact_releases(statistics, size, counts),
+                _noisy_releases(noisy, size),
+                _weights_releases(fits, noisy.labels, size, counts, **known),
+            )
+            for release in chain(*releases):
                 records += _outcome_of(release, in_full if release.has_covariates else sides)
     table = pd.DataFrame(records, columns=ATTACKS[1:])
     table.insert(0, "trial", trial)
@@ -178,7 +179,7 @@ def attack_trial(
 
 
 def _require_benchmark(noisy):
-    sources = {event["source"] for label, _ in noisy for event in label["events"]}
+    sources = {event["source"] for label in noisy.labels for event in label["events"]}
     if sources - {"benchmark"}:
         raise UsageError(
             "Attacks are for noise of benchmark mode, got a release: they would tell who is in the data. "
@@ -230,22 +231,22 @@ def _exact(statistics, size):
 
 
 def _noisy_releases(noisy, size):
-    for label, arrays in noisy:
-        if label["request"]["n_variants"] == size and _is_attacked(label["request"]):
-            sigma = {event["statistic"]: event["sigma"] for event in label["events"]}
-            yield from _statistics_releases(
-                {"method": ""} | _terms(label["request"], label["n_outcomes"]),
-                _row_loss(label),
-                gram=arrays["gram"],
-                cross=arrays["cross"],
-                n=label["n"],
-                gram_sigma=sigma.get("gram", 0.0),
-                cross_sigma=sigma.get("cross product", 0.0),
-            )
+    for label, arrays in noisy.of(lambda label: _is_attacked(label["request"], size)):
+        sigma = {event["statistic"]: event["sigma"] for event in label["events"]}
+        yield from _statistics_releases(
+            {"method": ""} | _terms(label["request"], label["n_outcomes"]),
+            _row_loss(label),
+            gram=arrays["gram"],
+            cross=arrays["cross"],
+            n=label["n"],
+            gram_sigma=sigma.get("gram", 0.0),
+            cross_sigma=sigma.get("cross product", 0.0),
+        )
 
 
-def _is_attacked(request):
-    return request["protection"] == Protection.FULL and request["coding"] == Coding.HALF
+def _is_attacked(request, size):
+    is_full = request["protection"] == Protection.FULL and request["coding"] == Coding.HALF
+    return is_full and request["n_variants"] == size
 
 
 def _statistics_releases(terms, mu, *, gram, cross, n, gram_sigma=0.0, cross_sigma=0.0):
@@ -262,15 +263,20 @@ def _penalties(sides, penalty, *, n):
     return {RidgeOf.NOTHING: 0.0, RidgeOf.LAMBDA: penalty, RidgeOf.HALF: of_half}
 
 
-def _weights_releases(fits, noisy, size, counts, *, n, penalties):
+def _weights_releases(fits, drawn, size, counts, *, n, penalties):
     losses = {
-        tuple(_terms(label["request"], label["n_outcomes"]).values()): _row_loss(label) for label, _ in noisy
+        tuple(_terms(label["request"], label["n_outcomes"]).values()): _row_loss(label) for label in drawn
     }
-    for label, arrays in fits:
-        taken = METHODS[label["method"]].ridge if label["method"] in METHODS else None
-        is_attacked = taken is not None and label["protection"] in ATTACKED_UNDER
-        if not (label["reported"] and label["n_variants"] == size and is_attacked):
-            continue
+
+    def ridge(label):
+        return METHODS[label["method"]].ridge if label["method"] in METHODS else None
+
+    def is_attacked(label):
+        is_known = ridge(label) is not None and label["protection"] in ATTACKED_UNDER
+        return is_known and label["reported"] and label["n_variants"] == size
+
+    for label, arrays in fits.of(is_attacked):
+        taken = ridge(label)
         is_private = label["protection"] != Protection.NONE
         for count in [len(arrays["weights"])] if is_private else counts:
             fit = LinearFit(arrays["weights"][:count], arrays["means"], arrays["intercept"][:count])

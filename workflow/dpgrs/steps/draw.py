@@ -91,13 +91,21 @@ def draw(
         public = loadings_identity(loadings) | ld_identity(ld)
         _only(draws).charge(output, events, sites=sites, public=public)
         return
-    found = [timed(one.draw_seeded, settings.seed, trial) for one in draws]
-    drawn = [one for one, _ in found]
-    save_labelled(output, drawn)
+    labels, took = [], []
+
+    def drawn():
+        """Yield one after another, so that no more than one is in memory."""
+        for one in draws:
+            (label, arrays), elapsed = timed(one.draw_seeded, settings.seed, trial)
+            labels.append(label)
+            took.append(elapsed)
+            yield label, arrays
+
+    save_labelled(output, drawn())
     if seconds is not None:
-        write_table(seconds, pd.DataFrame({"seconds": [elapsed for _, elapsed in found]}))
+        write_table(seconds, pd.DataFrame({"seconds": took}))
     # What is not private has none.
-    write_events(events, [label for label, _ in drawn if label["events"]])
+    write_events(events, [label for label in labels if label["events"]])
 
 
 def _draws(settings, mechanism, methods, data):

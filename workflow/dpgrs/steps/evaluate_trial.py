@@ -76,20 +76,18 @@ def evaluate_trial(
     outcomes, covariates = Outcomes.load(outcomes), Covariates.load(covariates)
     counts = settings.outcomes.count or [len(outcomes.names)]
     held_out = _held_out(Panel.open(panel), outcomes, populations, covariates)
-    fits = [(label, LinearFit(**arrays)) for label, arrays in load_labelled(weights)]
+    fitted = load_labelled(weights)
     elapsed = read_table(seconds, needed=["seconds"])["seconds"]
-    reference = {
-        size: mse(data.Y, fit.predict(data.X))
-        for size, data in held_out.items()
-        for label, fit in fits
-        if label["method"] == "ridge" and label["n_variants"] == size
-    }
+    reference = {}
+    for label, arrays in fitted.of(lambda label: label["method"] == "ridge"):
+        data = held_out[label["n_variants"]]
+        reference[label["n_variants"]] = mse(data.Y, LinearFit(**arrays).predict(data.X))
     tables, population_tables = [], []
-    for (label, fit), fit_seconds in zip(fits, elapsed, strict=True):
+    for (label, arrays), fit_seconds in zip(fitted, elapsed, strict=True):
         if not label["reported"]:
             continue
         size = label["n_variants"]
-        data = held_out[size]
+        data, fit = held_out[size], LinearFit(**arrays)
         predicted = fit.predict(data.X)
         is_of_all = label["protection"] == "none" and not label.get("is_of_count")
         for count in counts if is_of_all else [label["n_outcomes"]]:

@@ -81,18 +81,30 @@ def fit_weights(
     DpgrsError
         If a release was drawn by other public genotypes than those of `ld`.
     """
-    methods, fits = settings.methods, []
-    if statistics is not None:
-        fits += _non_private_fits(Statistics.load(statistics), methods, settings.regression["lambda"])
-    public = None if outcomes is None else Outcomes.load(outcomes)
-    for path, took in zip_longest(drawn, draw_seconds):
-        took = None if took is None else read_table(took, needed=["seconds"])["seconds"]
-        fits += _drawn_fits(load_labelled(path), took, settings, public, ld, effects)
-    if choices is not None:
-        fits += _fits_of_choices(load_labelled(choices), methods, TrainingData(outcomes, panel=panel))
-    save_labelled(output, [(label, arrays) for label, arrays, _ in fits])
-    write_table(seconds, pd.DataFrame({"seconds": [elapsed for *_, elapsed in fits]}))
-    warnings = misfit_in_words(arrays for _, arrays, _ in fits)
+    took, mismatches = [], []
+
+    def fits():
+        """Yield one after another, so that no more than one is in memory, and note what is told of all."""
+        methods, files = settings.methods, {"ld": ld, "effects": effects}
+        if statistics is not None:
+            exact = Statistics.load(statistics)
+            yield from _non_private_fits(exact, methods, settings.regression["lambda"])
+        public = None if outcomes is None else Outcomes.load(outcomes)
+        for path, times in zip_longest(drawn, draw_seconds):
+            times = None if times is None else read_table(times, needed=["seconds"])["seconds"]
+            yield from _drawn_fits(load_labelled(path), times, settings, public, **files)
+        if choices is not None:
+            yield from _fits_of_choices(load_labelled(choices), methods, TrainingData(outcomes, panel=panel))
+
+    def labelled():
+        for label, arrays, elapsed in fits():
+            took.append(elapsed)
+            mismatches.append({name: arrays[name] for name in ("mismatch",) if name in arrays})
+            yield label, arrays
+
+    save_labelled(output, labelled())
+    write_table(seconds, pd.DataFrame({"seconds": took}))
+    warnings = misfit_in_words(mismatches)
     return {"warnings": warnings} if warnings else None
 
 
@@ -112,7 +124,7 @@ def _non_private_fits(statistics, methods, penalty):
 def _drawn_fits(drawn, took, settings, public, ld, effects):
     found_ld = {} if ld is None else {size: one for size, (one, _) in load_ld(ld).items()}
     all_terms = FitTerms.of(settings.regression, ld=found_ld)
-    told = _told(effects, max((label["outcomes"] for label, _ in drawn), key=len, default=()))
+    told = _told(effects, max((label["outcomes"] for label in drawn.labels), key=len, default=()))
     for number, (label, arrays) in enumerate(drawn):
         request, mechanism, count = request_of(label), mechanism_of_file(label), label["n_outcomes"]
         terms = replace(all_terms, effects=told(request.n_variants, count))

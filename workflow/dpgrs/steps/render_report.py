@@ -157,7 +157,11 @@ def _report_data(
     panel, outcomes = Panel.open(panel), Outcomes.load(outcomes)
     metrics = read_metrics(metrics)
     largest = panel.n_variants
-    fitted = load_labelled(weights)
+    fitted, shown = load_labelled(weights), (largest, len(outcomes.names))
+
+    def is_shown(label):
+        return label["reported"] and (label["n_variants"], label["n_outcomes"]) == shown
+
     fits = [
         FitWeights(
             label["method"],
@@ -166,8 +170,7 @@ def _report_data(
             label["epsilon"],
             arrays["weights"][:, :largest],
         )
-        for label, arrays in fitted
-        if label["reported"] and (label["n_variants"], label["n_outcomes"]) == (largest, len(outcomes.names))
+        for label, arrays in fitted.of(is_shown)
     ]
     return ReportData(
         study=_study_info(

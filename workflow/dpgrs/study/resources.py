@@ -262,34 +262,27 @@ NEEDS = {
         lambda s: 100 * len(s.sizes) * s.n_rows * s.n_columns * s.n_outcomes,
     ),
     "draw": Need(
-        lambda s: _all_outcomes(s) + (1 + _requests_of_panel(s)) * _products(s) + 6 * _square(s),
+        lambda s: _all_outcomes(s) + 2 * _products(s) + 6 * _square(s),
         lambda s: s.n_requests * (1000 * (s.n_columns * (s.n_columns + s.n_outcomes)) + 4 * _solving(s)),
         of_rows=lambda s: 3 * _rows(s) + _genotypes(s),
         work_of_rows=lambda s: s.n_requests * (_summing(s) + 100 * s.n_rows * s.n_columns * s.n_outcomes),
     ),
     "fit-weights": Need(
         lambda s: (
-            (1 + _requests_of_panel(s)) * _products(s)
+            3 * _products(s)
             + 6 * _square(s)
-            + 2 * _weights(s)
             + (100 * MB + _rows(s) + _all_outcomes(s) if s.is_screened else 0)
         ),
         lambda s: 2 * s.n_methods * s.n_requests * _solving(s),
     ),
     # Measures and pages
     "evaluate-trial": Need(
-        lambda s: _genotypes(s) + 2 * _all_outcomes(s) + _held_out(s) + _weights(s) + _metrics(s),
+        lambda s: _genotypes(s) + 2 * _all_outcomes(s) + _held_out(s) + _products(s) + _metrics(s),
         lambda s: s.n_methods * s.n_requests * s.n_rows * s.n_columns * s.n_outcomes,
     ),
     "collect-tables": Need(lambda s: 2 * s.n_trials * _metrics(s), lambda s: s.n_trials * _metrics(s)),
     "attack-trial": Need(
-        lambda s: (
-            _all_outcomes(s)
-            + _attacking(s)
-            + (1 + _requests_of_panel(s)) * _products(s)
-            + _weights(s)
-            + 6 * _square(s)
-        ),
+        lambda s: _all_outcomes(s) + _attacking(s) + 3 * _products(s) + 6 * _square(s),
         lambda s: (1 + s.n_methods) * s.n_requests * _attacking(s) * (s.n_columns + s.n_outcomes) / 30,
     ),
     "render-report": Need(

@@ -15,6 +15,7 @@ from dpgrs.methods.fits import FitTerms, fit_released
 from dpgrs.methods.joined import joins_outcomes
 from dpgrs.methods.ols import fit_ols, fit_ridge
 from dpgrs.methods.penalties import adassp_penalty, evidence_penalty
+from dpgrs.methods.public_effects import PublicEffects
 from dpgrs.methods.registry import METHODS, methods_that
 from dpgrs.methods.requests import PrivacyRequest
 from dpgrs.methods.reusecov import NoisyStatistics, fit_reusecov, private_statistics
@@ -288,25 +289,27 @@ REGRESSIONS = [
 ]
 
 
+@pytest.mark.parametrize("has_effects", [False, True])
 @every_fit
-def test_fits__join_outcomes_only_where_they_say_so(method, protection):
-    """Other draws of one outcome, in a budget of its own, move the weights of others there alone."""
-    cohort, moved = Cohort(), []
+def test_fits__join_outcomes_only_where_they_say_so(method, protection, has_effects):
+    """Other draws of one outcome, in a budget of its own, move all that is told of others there alone."""
+    cohort, moved, joined = Cohort(), [], []
     request = cohort.request(protection, n_outcomes=1)
     noisy = cohort.release(request)
     others = replace(noisy, cross=noisy.cross * np.array([[1], [1], [-3]]))
     public = {"outcomes": cohort.Y} if protection == "feature" else {}
+    effects = PublicEffects(np.ones((1, D)), np.array([False]), np.ones((L, 1), dtype=bool))
+    known = {"ld": {request.n_variants: cohort.ld}, "effects": effects if has_effects else None}
     for regression in REGRESSIONS:
-        terms = FitTerms.of(regression, ld={request.n_variants: cohort.ld})
-        known = {"request": request, "terms": terms, **public}
-        fits = [fit_released(method, one, **known) for one in (noisy, others)]
-        is_moved = any(
-            not np.array_equal(first[:2], second[:2])
-            for first, second in zip(*(list(fit.arrays().values()) for fit in fits), strict=True)
-            if first.ndim and len(first) == L
-        )
-        moved.append(is_moved)
-        assert joins_outcomes(method, regression, protection=protection) or not is_moved
-    assert any(moved) == any(
-        joins_outcomes(method, regression, protection=protection) for regression in REGRESSIONS
-    )
+        terms = FitTerms.of(regression, **known)
+        fits = [fit_released(method, one, request=request, terms=terms, **public) for one in (noisy, others)]
+        first, second = ({name: told_of_two(one) for name, one in fit.arrays().items()} for fit in fits)
+        moved.append(first != second)
+        joined.append(joins_outcomes(method, regression, protection=protection, has_effects=has_effects))
+        assert joined[-1] or not moved[-1]
+    assert any(moved) == any(joined)
+
+
+def told_of_two(array):
+    """Return the bytes of what a fit tells of the first two outcomes, or of all of them together."""
+    return (array[:2] if array.shape[:1] == (L,) else array).tobytes()

@@ -5,7 +5,7 @@ import pytest
 from dpgrs.errors import UsageError
 from dpgrs.methods.registry import METHODS
 from dpgrs.planning.plan import plan_study
-from dpgrs.preflight.checks import check
+from dpgrs.preflight.checks import check, problems
 from dpgrs.reporting.plan import plan_as_text
 from dpgrs.study.method_choice import ALONE, REASONS, candidates, choice_in_words, chosen_methods
 from dpgrs.study.settings import examine, resolve
@@ -57,6 +57,22 @@ def test_chosen_methods__first_that_serves_and_is_called_for(terms, expected):
     assert examine(config)[0] == config
     assert [line.split()[3] for line in choice_in_words(config)] == expected
     assert set(expected) <= set(candidates(config))
+
+
+@pytest.mark.parametrize(
+    "terms",
+    [
+        {"regression": {"lambda_from": "evidence"}},
+        {"regression": {"heritability": 0.5}, "public": {"effects": ["a.txt"]}},
+    ],
+)
+def test_chosen_methods__where_none_has_separate_budgets_the_preflight_says_so(terms):
+    raw = settings(**{"public": {}} | terms, privacy={"outcome_budget": "separate"})
+    assert candidates(resolve(raw)) == []
+    lines = problems(resolve(raw))
+    assert any(
+        line.startswith("`privacy.outcome_budget` must be joint for `methods: blup`") for line in lines
+    )
 
 
 def test_chosen_methods__stand_where_auto_stood_once():

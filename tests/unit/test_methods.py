@@ -74,6 +74,8 @@ def test_problems__a_method_needs_one_of_its_protections():
         ("reusecov-ellipsoid", {"regression": {"joint_projection": True}}, True),
         ("naive", {"regression": {"heritability": None}}, False),
         ("k-blup", {}, False),
+        ("blup", {"regression": {"heritability": 0.5}, "public": {"effects": ["a.txt"]}}, True),
+        ("reusecov-gauss", {"public": {"effects": ["a.txt"]}}, False),
     ],
 )
 def test_problems__no_budget_for_each_outcome_where_a_fit_joins_them(method, changes, is_joined):
@@ -86,9 +88,10 @@ def test_problems__no_budget_for_each_outcome_where_a_fit_joins_them(method, cha
 @pytest.mark.parametrize("changes", [{"fit": "made_up:fit"}, {"fit": None, "mechanism": "made_up:Draws"}])
 def test_joins_outcomes__where_nothing_is_known_of_a_fit(monkeypatch, changes):
     regression = {"heritability": 0.5, "lambda_from": "fixed", "joint_projection": False}
-    assert not joins_outcomes("reusecov-gauss", regression, protection="full")
+    known = {"protection": "full", "has_effects": False}
+    assert not joins_outcomes("reusecov-gauss", regression, **known)
     monkeypatch.setitem(METHODS, "reusecov-gauss", replace(METHODS["reusecov-gauss"], **changes))
-    assert joins_outcomes("reusecov-gauss", regression, protection="full")
+    assert joins_outcomes("reusecov-gauss", regression, **known)
 
 
 @pytest.mark.parametrize("method", ["k-blup", "k-bas", "k-tukey", "l-blup", "l-bas", "l-tukey", "s-blup"])

@@ -6,7 +6,7 @@ from dpgrs.types import Penalty, Protection
 SHARED = "blup-shared"
 
 
-def joins_outcomes(name, regression, *, protection):
+def joins_outcomes(name, regression, *, protection, has_effects):
     """Tell whether the weights of an outcome hang on what was drawn for others.
 
     Parameters
@@ -14,6 +14,7 @@ def joins_outcomes(name, regression, *, protection):
     name : str, a method.
     regression : dict of heritability, lambda_from and joint_projection, as in a configuration.
     protection : Protection; fits that take public outcomes take those of all.
+    has_effects : bool, whether a study has public effects: how far these hold, all outcomes tell together.
 
     Returns
     -------
@@ -32,4 +33,5 @@ def joins_outcomes(name, regression, *, protection):
     }
     is_always = method.is_steered or method.takes_ld or name == SHARED
     is_always |= method.takes_outcomes and protection == Protection.FEATURE
+    is_always |= method.takes_effects and has_effects
     return is_always or any(joining.get(key, False) for key in method.reads)

@@ -42,7 +42,10 @@ SCALED = ("covariates.file", "covariates.scales", "covariates.columns")
 REFERENCE = ("cohort.source", "public.reference")
 SITES = ("public.sites", "public.frequencies", "public.reference", "public.keep")
 CONSENT = ("dataset.consent", "dataset.data_use", "people.consent.allow")
-JOINING = ("regression.heritability", "regression.lambda_from", "regression.joint_projection")
+JOINING = (
+    *(f"regression.{name}" for name in ("heritability", "lambda_from", "joint_projection")),
+    "public.effects",
+)
 SHARES = ("methods", "screening.share", "screening.count_share")
 
 

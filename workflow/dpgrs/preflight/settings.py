@@ -57,18 +57,20 @@ def method_problems(inspection):
 def budget_problems(inspection):
     """Refuse a budget for each outcome where weights of one hang on what was drawn for others."""
     regression, key = inspection.config["regression"], "privacy.outcome_budget"
-    protections = inspection["privacy.protection"]
+    protections, has_effects = inspection["privacy.protection"], bool(inspection["public.effects"])
     joining = [
         name
         for name in inspection["methods"]
-        if any(joins_outcomes(name, regression, protection=one) for one in protections)
+        if any(
+            joins_outcomes(name, regression, protection=one, has_effects=has_effects) for one in protections
+        )
     ]
     if inspection[key] == "joint" or not joining:
         return []
     wanted = f"be joint for `methods: {', '.join(joining)}`, whose fits take all outcomes together"
     fix = (
-        "Leave it out, or state `regression.heritability` for blup, `lambda_from: fixed` and no "
-        "`joint_projection` for the others."
+        "Leave it out, or state `regression.heritability` and no `public.effects` for blup, "
+        "`lambda_from: fixed` and no `joint_projection` for the others."
     )
     return [must(key, wanted, inspection[key], fix)]
 

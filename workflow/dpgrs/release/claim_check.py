@@ -237,10 +237,9 @@ def _outcome_problems(statement, losses):
     claim, shared = statement["composition"]["per_outcome"], by_owner[None]
     # Most outcomes lose the same; by a fit that takes them together, each what all do.
     distinct = dict.fromkeys(shared + by_owner[outcome] for outcome in outcomes)
-    protection = statement["guarantee"]["protection"]
-    if statement["method"] in METHODS and joins_outcomes(
-        statement["method"], statement["fit"], protection=protection
-    ):
+    known = {"protection": statement["guarantee"]["protection"]}
+    known |= {"has_effects": "effects" in statement["fit"]}
+    if statement["method"] in METHODS and joins_outcomes(statement["method"], statement["fit"], **known):
         distinct = [sum(losses, Loss())]
     found = (_covering_problems("composition.per_outcome", claim, loss) for loss in distinct)
     return next(filter(None, found), [])

@@ -69,7 +69,7 @@ def candidates(config):
 
 
 def _chosen(config, protection, n_variants, n_outcomes):
-    """Choose for one request: the first that serves and is called for."""
+    """Choose for one request: the first that serves and is called for, or what the preflight refuses."""
     is_many = n_outcomes >= MANY_OUTCOMES
     called_for = {
         "blup-ld": config["cohort"]["source"] == "simulate" or config["public"]["same_ancestry"],
@@ -78,7 +78,7 @@ def _chosen(config, protection, n_variants, n_outcomes):
         ALONE: not _serves(DEFAULT, config, protection),
     }
     serving = (name for name in REASONS if _serves(name, config, protection))
-    return next(name for name in serving if called_for.get(name, True))
+    return next((name for name in serving if called_for.get(name, True)), DEFAULT)
 
 
 def _serves(name, config, protection):
@@ -90,7 +90,8 @@ def _serves(name, config, protection):
     if config["privacy"]["outcome_budget"] == "joint":
         has_budget = name != ALONE
     else:
-        has_budget = not joins_outcomes(name, config["regression"], protection=protection)
+        known = {"protection": protection, "has_effects": bool(public["effects"])}
+        has_budget = not joins_outcomes(name, config["regression"], **known)
     return (
         has_budget
         and protection in row.protections

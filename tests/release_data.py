@@ -89,6 +89,7 @@ def make_terms(**changed):
     return Terms(**(fields | changed))
 
 
+CHARGED = {"residual bound": "3", "people held out": "a share of 0.5"}
 FIT = {"lambda": 0.2, "lambda_from": "fixed", "heritability": None, "joint_projection": False}
 
 
@@ -153,6 +154,9 @@ def make_content(folder, terms=None, *, drawn=None, **changed):
         inputs["lambda"] = "0.2"
     if (heritability := changed.get("fit", FIT)["heritability"]) is not None:
         inputs["heritability"] = f"{heritability:g}"
+    if "accuracy" in changed:
+        is_charged = any(event.statistic == "accuracy" for event, _ in drawn)
+        inputs |= CHARGED if is_charged else {"people measured on, with their outcomes": "simulated"}
     if chosen := {str(event.n_choices) for event, _ in drawn if hasattr(event, "n_choices")}:
         (inputs["variants to choose for an outcome"],) = chosen
     fields = {
@@ -209,9 +213,11 @@ def make_measured_bundle(folder, **changed):
         {
             "name": name,
             "value": f"R^2 {1 - error / whole:.4f}, mean squared error {error:.4f}",
-            "cost": "none, measured on 40 people of the public reference",
+            "cost": f"none, measured on {n_people} people of the public reference",
         }
-        for name, error, whole in zip(OUTCOMES, mse, variance, strict=True)
+        for name, error, whole, n_people in zip(
+            OUTCOMES, mse, variance, np.isfinite(Y).sum(axis=1), strict=True
+        )
     ]
     return make_bundle(
         folder,

@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,9 +12,11 @@ from click.testing import CliRunner
 
 from dpgrs.cli.main import main
 from dpgrs.errors import DpgrsError
+from dpgrs.privacy.statement.content import Total
+from dpgrs.release.prediction_check import IN_PUBLIC
 from dpgrs.release.verify import verify_release
 from forged_releases import STATEMENT, edit, edit_statement, seal
-from release_data import OUTCOMES, make_bundle, make_measured_bundle
+from release_data import OUTCOMES, SITES, make_bundle, make_events, make_measured_bundle, make_terms
 
 SCORE, CONSTANTS, SUMS = "scores/LDL_HDL_ratio.txt.gz", "constants.tsv", "accuracy_sums.tsv"
 
@@ -59,6 +62,14 @@ def state(value):
     return lambda folder: edit_statement(folder, ["accuracy", 1, "value"], value)
 
 
+def leave_out(name):
+    def forge(folder):
+        inputs = json.loads((folder / STATEMENT).read_text())["public_inputs"]
+        edit_statement(folder, ["public_inputs"], [one for one in inputs if one["name"] != name])
+
+    return forge
+
+
 def forge_constant(folder):
     """Change a constant wherever it stands."""
     edit(folder / SCORE, "^#constant=2.25$", "#constant=2.26")
@@ -80,6 +91,15 @@ FORGED = {
     "an outcome": (change(CONSTANTS, 1, "outcome", "height"), "a line for every outcome"),
     "sums left out": (lambda folder: (folder / SUMS).unlink(), "if and only if"),
     "constants left out": (lambda folder: (folder / CONSTANTS).unlink(), "constants.tsv must be there"),
+    "another cost": (
+        lambda folder: edit_statement(folder, ["accuracy", 0, "cost"], "none, measured on 9 people of all"),
+        "the cost of the accuracy of height must be `none, measured on 40 people of the public reference`",
+    ),
+    "a cost of other people": (
+        lambda folder: edit_statement(folder, ["accuracy", 1, "cost"], IN_PUBLIC.format(40)),
+        "must be `none, measured on 30 people of the public reference`",
+    ),
+    "people measured on": (leave_out("people measured on, with their outcomes"), "must name the people"),
     "charged": (
         lambda folder: edit_statement(folder, ["accuracy", 0, "cost"], "epsilon 1 at delta 1e-6"),
         "if and only if",
@@ -105,7 +125,7 @@ def test_verify_release__numbers_beyond_floats(release, constant):
 
 
 def test_verify_release__accuracy_of_haplotypes_takes_their_constant(tmp_path):
-    folder = make_bundle(tmp_path, sums=np.ones((3, 6)), content={"accuracy": stated_of_haplotypes()})
+    folder = make_bundle(tmp_path, sums=np.full((3, 6), 2), content={"accuracy": stated_of_haplotypes()})
     assert verify_release(folder)
     edit(folder / CONSTANTS, "-0.25$", "-0.5")
     seal(folder)
@@ -114,9 +134,10 @@ def test_verify_release__accuracy_of_haplotypes_takes_their_constant(tmp_path):
 
 
 def stated_of_haplotypes():
-    # Of one row with y = s = 1, what remains is the constant.
+    # Of two rows of one person with y = s = 1, what remains is the constant.
+    cost = "none, measured on 1 people of the public reference"
     return [
-        {"name": name, "value": f"R^2 {1 - c**2:.4f}, mean squared error {c**2:.4f}", "cost": "none, of one"}
+        {"name": name, "value": f"R^2 {1 - c**2:.4f}, mean squared error {c**2:.4f}", "cost": cost}
         for name, c in zip(OUTCOMES, (-0.25, 5e-8, 1.5), strict=True)
     ]
 
@@ -151,3 +172,51 @@ def test_verify__counts_its_findings(release):
 def test_verify__json_for_programs(release):
     result = CliRunner().invoke(main, ["release", "verify", str(release), "--json"])
     assert json.loads(result.stdout)["accuracy"] == "recomputed"
+
+
+@pytest.fixture(scope="module")
+def charged(tmp_path_factory):
+    """A bundle whose outcomes have budgets of their own, and its accuracy draws, too."""
+    *shared, cross = make_events(make_terms())
+    drawn = [(event, None) for event in shared]
+    for statistic, entries in (("cross product", len(SITES)), ("accuracy", 3)):
+        drawn += [(replace(cross, statistic=statistic, entries=entries), name) for name in OUTCOMES]
+    cost = "epsilon 0.7 at delta 0.000001, for each outcome alone"
+    value = "R^2 0.1000 with noise of standard deviation 0.0100, mean squared error 0.9000 with 0.0100"
+    accuracy = [{"name": name, "value": value, "cost": cost} for name in OUTCOMES]
+    accuracy[1]["value"] = "withheld: the noise drowns it"
+    folder = tmp_path_factory.mktemp("charged")
+    content = {"drawn": drawn, "per_outcome": Total(1.5, 1e-6), "accuracy": accuracy}
+    return make_bundle(folder, terms=make_terms(epsilon=3.0), content=content)
+
+
+def cheaply(names):
+    """State accuracy under other names, for which nothing was drawn, at next to no cost."""
+    cost = "epsilon 0.000001 at delta 0.000000001, for each outcome alone"
+    value = "R^2 0.9000 with noise of standard deviation 0.0100, mean squared error 0.9000 with 0.0100"
+    return lambda folder: edit_statement(
+        folder, ["accuracy"], [{"name": name, "value": value, "cost": cost} for name in names]
+    )
+
+
+FORGED_CHARGES = {
+    "names": (cheaply([f"{name} " for name in OUTCOMES]), "stated of each outcome, in their order"),
+    "one name": (cheaply(["all"]), "stated of each outcome, in their order"),
+    "no words": (state("R^2 0.99, of all people, exactly"), "must be R.2 and mean squared error, each with"),
+    "more words": (
+        state("withheld: the noise drowns it, of all people"),
+        "LDL/HDL = ratio must be R.2 and mean squared error, each with its noise",
+    ),
+    "the bound": (leave_out("residual bound"), "must name the residual bound once"),
+    "who is held out": (leave_out("people held out"), "must name the people held out once"),
+}
+
+
+@pytest.mark.parametrize(("forge", "message"), FORGED_CHARGES.values(), ids=FORGED_CHARGES)
+def test_verify_release__forged_accuracy_that_was_charged(charged, tmp_path, forge, message):
+    folder = Path(shutil.copytree(charged, tmp_path / "release"))
+    assert verify_release(folder)["accuracy"] == "charged"
+    forge(folder)
+    seal(folder)
+    with pytest.raises(DpgrsError, match=message):
+        verify_release(folder)

@@ -241,6 +241,7 @@ def test_release__a_person_of_two_haplotypes_loses_twice_the_mu(tmp_path, monkey
 @pytest.mark.parametrize(("budget", "count"), [("joint", 3), ("separate", 2)])
 def test_release__accuracy_is_charged_and_stated_with_the_rest(study, budget, count):
     config = study.settings("reusecov-gauss", epsilon=1.1, outcome_budget=budget, accounting="gdp")
+    config["outcomes"]["test_share"] = 0.5
     noisy = study.release(config, count=count)
     study.bundle(config, noisy)
     withheld = study.statement()

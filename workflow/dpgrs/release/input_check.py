@@ -11,7 +11,7 @@ from itertools import zip_longest
 from dpgrs.methods.registry import METHODS
 from dpgrs.privacy.statement.content import NOT_RELEASED
 from dpgrs.privacy.statement.statement import REQUIRED_INPUTS
-from dpgrs.release.draw_check import BY_METHOD, ON_TURNED_ROWS, RESIDUALS
+from dpgrs.release.draw_check import ACCURACY, BY_METHOD, ON_TURNED_ROWS, RESIDUALS
 from dpgrs.release.entry_check import ROW_NORM, STATED
 from dpgrs.release.folder_check import read_text
 from dpgrs.types import Penalty, Protection
@@ -24,6 +24,8 @@ OF_EFFECTS = "effects of "  # and the name of a file
 OUTCOME_NORM = "norm of a row of outcomes"
 # Steps of the grids of X'X and X'Y of rows that were not clipped; others are finer.
 WHOLE_STEPS = {"gram": Fraction(1, 4), "cross product": Fraction(1, 2**17)}
+# What accuracy that was drawn rests on, and where it was not.
+OF_CHARGED, OF_PUBLIC = ("residual bound", "people held out"), ("people measured on, with their outcomes",)
 # Methods that give standard errors, where these are calibrated.
 GIVING_ERRORS = ("blup", "blup-steered")
 ROWS, NUMBER = "number of rows", re.compile(r"[1-9]\d*(\.\d+)?", re.ASCII)
@@ -114,7 +116,7 @@ def _prevalences(constants):
 
 
 def _required(statement, stated):
-    """List the public inputs that a statement must have: those of all, and norms at which rows were clipped.
+    """List the public inputs that a statement must have: of all, of its accuracy, and norms of clipped rows.
 
     Sums of all variants are of clipped genotypes and outcomes, or of neither; public outcomes have a norm of
     their own.
@@ -133,7 +135,12 @@ def _required(statement, stated):
         ROW_NORM: is_clipped or (OUTCOME_NORM in stated and not is_feature),
         OUTCOME_NORM: is_feature or ((ROW_NORM in stated or is_clipped) and is_of_sums),
     }
-    return [*REQUIRED_INPUTS, "outcome names", *(name for name, is_needed in norms.items() if is_needed)]
+    is_charged = any(part["statistic"] == ACCURACY.statistic for part in statement["mechanisms"])
+    of_accuracy = OF_PUBLIC if isinstance(statement["accuracy"], list) else ()
+    return [
+        *(*REQUIRED_INPUTS, "outcome names", *(OF_CHARGED if is_charged else of_accuracy)),
+        *(name for name, is_needed in norms.items() if is_needed),
+    ]
 
 
 def _twins(statement):

@@ -1,4 +1,4 @@
-"""Check that a stated R^2 of public people follows from what a bundle holds: constants and sums."""
+"""Check stated accuracy: its form, and that it follows from constants and sums where people are public."""
 
 import csv
 import re
@@ -8,12 +8,18 @@ from typing import NamedTuple
 
 from dpgrs.release.draw_check import FREE
 from dpgrs.release.folder_check import read_text
+from dpgrs.types import Rows
 
 CONSTANTS, SUMS = "constants.tsv", "accuracy_sums.tsv"
 SUM_COLUMNS = ["outcome", "n", "outcome_sum", "outcome_squares", "score_sum", "score_squares", "products"]
 # No float64 has more digits.
 NUMBER = re.compile(r"-?(0|[1-9]\d{0,400})(\.\d{1,400})?", re.ASCII)
 STATED = re.compile(r"R\^2 (-?\d{1,400}\.\d{4}|nan), mean squared error (\d{1,400}\.\d{4}|nan)", re.ASCII)
+# Of people who are not public: what was drawn, or that it tells nothing.
+R2_WITH_NOISE = r"R\^2 -?\d{1,400}\.\d{4} with noise of standard deviation \d{1,400}\.\d{4}"
+ERROR_WITH_NOISE = r"mean squared error -?\d{1,400}\.\d{4} with \d{1,400}\.\d{4}"
+DRAWN = re.compile(f"{R2_WITH_NOISE}, {ERROR_WITH_NOISE}|withheld: the noise drowns it", re.ASCII)
+IN_PUBLIC = f"{FREE}, measured on {{}} people of the public reference"  # its cost
 # Stated to four digits; what it follows from has ten.
 ABSOLUTE, RELATIVE = Fraction(1, 10**4), Fraction(1, 10**8)
 
@@ -49,7 +55,7 @@ def read_constants(statement, files):
 
 
 def accuracy_problems(statement, files, constants):
-    """Work R^2 and mean squared error on public people out anew, from their sums and the constants.
+    """Hold accuracy against the outcomes, and work that on public people out anew from sums and constants.
 
     Parameters
     ----------
@@ -59,19 +65,31 @@ def accuracy_problems(statement, files, constants):
     -------
     list of str
     """
-    stated = statement["accuracy"]
-    is_public = isinstance(stated, list) and all(one["cost"].startswith(FREE) for one in stated)
+    stated, problems = statement["accuracy"], []
+    is_stated = isinstance(stated, list)
+    is_public = is_stated and all(one["cost"].startswith(FREE) for one in stated)
     if is_public != (SUMS in files):
         return [f"{SUMS} must be there if and only if accuracy was measured on public people"]
-    if not is_public:
-        return []
-    lines, problems = read_sums(statement, files)
-    if [one["name"] for one in stated] != statement["data_domain"]["outcomes"]:
+    if is_stated and [one["name"] for one in stated] != statement["data_domain"]["outcomes"]:
         problems.append("the accuracy must be stated of each outcome, in their order")
+    if not is_public:
+        return problems + [
+            f"the accuracy of {one['name']} must be R^2 and mean squared error, each with its noise"
+            for one in (stated if is_stated else ())
+            if not DRAWN.fullmatch(one["value"])
+        ]
+    lines, faults = read_sums(statement, files)
+    problems += faults
     if problems or constants is None:
         return problems
+    rows_of_person = 2 if statement["guarantee"]["rows"] == Rows.HAPLOTYPES else 1
+    for one, (n, *_) in zip(stated, lines, strict=True):
+        cost = IN_PUBLIC.format(Fraction(n) // rows_of_person)
+        if one["cost"] != cost:
+            problems.append(f"the cost of the accuracy of {one['name']} must be `{cost}`, got {one['cost']}")
     rows = zip(stated, lines, constants, strict=True)
-    return [problem for one, cells, own in rows for problem in _problems(one, cells, Fraction(own[-1]))]
+    worked_out = (problem for one, cells, own in rows for problem in _problems(one, cells, Fraction(own[-1])))
+    return [*problems, *worked_out]
 
 
 def read_sums(statement, files):

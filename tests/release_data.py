@@ -11,7 +11,15 @@ from dpgrs.privacy.accounting.exact_numbers import exact_text
 from dpgrs.privacy.ledger.entries import Account
 from dpgrs.privacy.noise.sources import BenchmarkNoise
 from dpgrs.privacy.sensitivity import count_sensitivity, cross_sensitivity, gram_sensitivity
-from dpgrs.privacy.statement.content import Curation, PublicInput, StatementContent, Terms, Total
+from dpgrs.privacy.statement.content import (
+    ORIGIN_OF_ROWS,
+    ROWS_INPUT,
+    Curation,
+    PublicInput,
+    StatementContent,
+    Terms,
+    Total,
+)
 from dpgrs.privacy.statement.statement import build_statement, ledger_standing
 from dpgrs.release.bundle import write_bundle
 from dpgrs.release.constants import reference_sums
@@ -159,6 +167,7 @@ def make_content(folder, terms=None, *, drawn=None, **changed):
         inputs |= CHARGED if is_charged else {"people measured on, with their outcomes": "simulated"}
     if chosen := {str(event.n_choices) for event, _ in drawn if hasattr(event, "n_choices")}:
         (inputs["variants to choose for an outcome"],) = chosen
+    origins = {ROWS_INPUT: ORIGIN_OF_ROWS[terms.neighbours]}
     fields = {
         "version": PROVENANCE["dpgrs"],
         "commit": PROVENANCE["commit"],
@@ -175,7 +184,9 @@ def make_content(folder, terms=None, *, drawn=None, **changed):
         "per_outcome": Total(terms.epsilon, terms.delta),
         "whole_study": Total(terms.epsilon, terms.delta),
         "ledger": ledger_standing(ledger.read(), account, [request_id]),
-        "public_inputs": tuple(PublicInput(name, value, "a public panel") for name, value in inputs.items()),
+        "public_inputs": tuple(
+            PublicInput(name, value, origins.get(name, "a public panel")) for name, value in inputs.items()
+        ),
         "post_processing": ("centring", "eigenvalues below 0 set to 0", "ridge with lambda = 0.2"),
         "method": "reusecov-gauss",
         "fit": FIT,

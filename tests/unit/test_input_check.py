@@ -11,7 +11,7 @@ import pytest
 from dpgrs.errors import DpgrsError
 from dpgrs.io.tables.phenotypes import binary_constants, scales_digest
 from dpgrs.methods.registry import METHODS, methods_that
-from dpgrs.privacy.statement.content import PublicInput
+from dpgrs.privacy.statement.content import ORIGIN_OF_NO_ROWS, ORIGIN_OF_ROWS, PublicInput
 from dpgrs.privacy.statement.statement import REQUIRED_INPUTS
 from dpgrs.release.bundle import write_bundle
 from dpgrs.release.draw_check import BY_METHOD, KNOWN
@@ -20,7 +20,16 @@ from dpgrs.release.input_check import GIVING_ERRORS, OUTCOME_NORM, PUBLIC_LD, in
 from dpgrs.release.verify import verify_release
 from forged_releases import STATEMENT, edit, seal
 from release_choices import make_chosen_statement
-from release_data import OUTCOMES, PROVENANCE, SITES, make_bundle, make_content, make_scores, make_statement
+from release_data import (
+    OUTCOMES,
+    PROVENANCE,
+    SITES,
+    make_bundle,
+    make_content,
+    make_scores,
+    make_statement,
+    make_terms,
+)
 
 DIGEST, OTHER = "a" * 64, "b" * 64
 COUNTED, ROWS = "whether outcomes may be missing", "number of rows"
@@ -34,8 +43,11 @@ def stated(tmp_path_factory):
 def with_inputs(statement, named):
     """Put other values in the place of the public inputs of these names, or leave them out."""
     kept = [one for one in statement["public_inputs"] if one["name"] not in named]
+    origins = {one["name"]: one["origin"] for one in statement["public_inputs"]}
+    if METHODS[statement["method"]].reads_rows:
+        origins[ROWS] = ORIGIN_OF_NO_ROWS
     new = [
-        {"name": name, "value": value, "origin": "a paper"}
+        {"name": name, "value": value, "origin": origins.get(name, "a paper")}
         for name, values in named.items()
         for value in values
     ]
@@ -76,6 +88,17 @@ def test_input_problems__finds_public_inputs_that_are_not_what_the_rest_says(sta
     assert line in found[0]
     # What is needed and says something is missing in both ways.
     assert len(found) == 1 + ([*inputs.values()] == [[]] and inputs.keys() <= {"site list", "outcome names"})
+
+
+@pytest.mark.parametrize("neighbours", ["add-remove", "replace-one"])
+def test_input_problems__a_public_number_of_rows_is_not_said_to_be_noisy(tmp_path, neighbours):
+    statement = make_statement(tmp_path, make_terms(neighbours=neighbours))
+    assert input_problems(statement) == []
+    for one in statement["public_inputs"]:
+        if one["name"] == ROWS:
+            one["origin"] = next(other for key, other in ORIGIN_OF_ROWS.items() if key != neighbours)
+    (line,) = input_problems(statement)
+    assert line.startswith(f"the origin of the {ROWS} must be `{ORIGIN_OF_ROWS[neighbours]}`, got `")
 
 
 def test_input_problems__rules_of_lambda_are_those_there_are(stated):

@@ -1,3 +1,4 @@
+import pytest
 import yaml
 
 from dpgrs.release.registry import to_registry_yaml
@@ -68,3 +69,18 @@ def test_to_registry_yaml__no_folded_text(tmp_path):
     styles = {token.style for token in yaml.scan(text) if hasattr(token, "style")}
     assert styles <= {None, "", "|", "'", '"'}
     assert "- R^2: 0.1 (cost: none)" in yaml.safe_load(text)["deployment"]["implementation"]["utility"]
+
+
+@pytest.mark.parametrize(("neighbours", "is_public"), [("add-remove", False), ("replace-one", True)])
+def test_to_registry_yaml__what_is_public_stays_whatever_its_origin(tmp_path, neighbours, is_public):
+    """The curator says where public files come from: no word of theirs makes these noisy."""
+    statement = make_statement(tmp_path, make_terms(neighbours=neighbours))
+    said = "released with noise, charged"
+    for one in statement["public_inputs"]:
+        one["origin"] = said
+    variant = yaml.safe_load(to_registry_yaml(statement))["deployment"]["dp_variant"]
+    assert [line.removeprefix("- ") for line in variant["unprotected_quantities"].splitlines()] == [
+        f"{one['name']}: {one['value']} ({said})"
+        for one in statement["public_inputs"]
+        if is_public or one["name"] != "number of rows"
+    ]

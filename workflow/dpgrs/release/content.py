@@ -21,7 +21,10 @@ from dpgrs.privacy.accounting.exact_numbers import float_below, root_above, text
 from dpgrs.privacy.ledger.entries import Account
 from dpgrs.privacy.statement.content import (
     NOT_RELEASED,
+    ORIGIN_OF_NO_ROWS,
+    ORIGIN_OF_ROWS,
     PUBLIC_SIDE,
+    ROWS_INPUT,
     Curation,
     PublicInput,
     StatementContent,
@@ -37,7 +40,7 @@ from dpgrs.study.method_choice import choice_in_words
 from dpgrs.study.people_terms import terms_of
 from dpgrs.study.provenance import provenance
 from dpgrs.study.table_settings import outcome_constants
-from dpgrs.types import Coding, Metrics, Missing, Neighbours, Penalty, Protection, Rows, Unit
+from dpgrs.types import Coding, Metrics, Missing, Penalty, Protection, Rows, Unit
 
 CLAIM_DIGITS = 6
 AT_LEAST_ONE_ROW = "The number of rows is taken as at least 1."
@@ -247,7 +250,6 @@ def _public_inputs(settings, digest, label, fit):
     origin = settings["public"]["origin"] or (
         f"a simulated reference cohort of {settings['cohort']['simulation']['reference_people']} other people"
     )
-    is_public_count = label["request"]["neighbours"] == Neighbours.REPLACE_ONE
     yield from _public_side(settings["public"], label["request"]["protection"])
     yield PublicInput("site list", digest, origin)
     yield PublicInput("allele frequencies", "in the site list", origin)
@@ -257,11 +259,9 @@ def _public_inputs(settings, digest, label, fit):
         "outcome bound", f"{label['request']['outcome_bound']:g}", "chosen in the configuration"
     )
     if label["n"] is None:
-        yield PublicInput("number of rows", NOT_RELEASED, "the method needs none")
+        yield PublicInput(ROWS_INPUT, NOT_RELEASED, ORIGIN_OF_NO_ROWS)
     else:
-        said = "declared public, neighbours replace one row"
-        said = said if is_public_count else "released with noise, charged"
-        yield PublicInput("number of rows", str(label["n"]), said)
+        yield PublicInput(ROWS_INPUT, str(label["n"]), ORIGIN_OF_ROWS[label["request"]["neighbours"]])
     if not METHODS[settings["methods"][0]].reads_rows:
         missing = settings["outcomes"]["missing"]
         yield PublicInput("whether outcomes may be missing", missing, "chosen in the configuration")

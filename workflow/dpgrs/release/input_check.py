@@ -9,7 +9,7 @@ from fractions import Fraction
 from itertools import zip_longest
 
 from dpgrs.methods.registry import METHODS
-from dpgrs.privacy.statement.content import NOT_RELEASED
+from dpgrs.privacy.statement.content import NOT_RELEASED, ORIGIN_OF_NO_ROWS, ORIGIN_OF_ROWS, ROWS_INPUT
 from dpgrs.privacy.statement.statement import REQUIRED_INPUTS
 from dpgrs.release.draw_check import ACCURACY, BY_METHOD, ON_TURNED_ROWS, RESIDUALS
 from dpgrs.release.entry_check import ROW_NORM, STATED
@@ -28,7 +28,7 @@ WHOLE_STEPS = {"gram": Fraction(1, 4), "cross product": Fraction(1, 2**17)}
 OF_CHARGED, OF_PUBLIC = ("residual bound", "people held out"), ("people measured on, with their outcomes",)
 # Methods that give standard errors, where these are calibrated.
 GIVING_ERRORS = ("blup", "blup-steered")
-ROWS, NUMBER = "number of rows", re.compile(r"[1-9]\d*(\.\d+)?", re.ASCII)
+NUMBER = re.compile(r"[1-9]\d*(\.\d+)?", re.ASCII)
 # Equal to no input: a section lacks what it must have, or has what it must not.
 AMISS = [None]
 
@@ -59,16 +59,27 @@ def input_problems(statement):
         for name, values in twins.items()
         if stated.get(name, []) != values
     ]
-    needs_none = METHODS[statement["method"]].reads_rows
-    for number in stated.get(ROWS, []):
-        if needs_none != (number == NOT_RELEASED) or not (needs_none or NUMBER.fullmatch(number)):
-            problems.append(
-                f"the {ROWS} must be {NOT_RELEASED if needs_none else 'at least 1'}, got {number}"
-            )
+    problems += _row_problems(statement)
     rule = statement["fit"]["lambda_from"]
     if rule not in set(Penalty):
         problems.append(f"fit.lambda_from must be one of {', '.join(Penalty)}, got {rule}")
     return problems + _error_problems(statement, has_loadings=STATED in stated)
+
+
+def _row_problems(statement):
+    """Check the number of rows, and that it is said to be public where nothing hides it."""
+    needs_none, problems = METHODS[statement["method"]].reads_rows, []
+    origin = ORIGIN_OF_NO_ROWS if needs_none else ORIGIN_OF_ROWS[statement["guarantee"]["neighbours"]]
+    for one in statement["public_inputs"]:
+        if one["name"] != ROWS_INPUT:
+            continue
+        number = one["value"]
+        if needs_none != (number == NOT_RELEASED) or not (needs_none or NUMBER.fullmatch(number)):
+            wanted = NOT_RELEASED if needs_none else "at least 1"
+            problems.append(f"the {ROWS_INPUT} must be {wanted}, got {number}")
+        if one["origin"] != origin:
+            problems.append(f"the origin of the {ROWS_INPUT} must be `{origin}`, got `{one['origin']}`")
+    return problems
 
 
 def scale_problems(statement, files):

@@ -15,7 +15,7 @@ import re
 import yaml
 
 from dpgrs.privacy.statement.boosting_rounds import gather_rounds
-from dpgrs.privacy.statement.content import NOT_RELEASED
+from dpgrs.privacy.statement.content import NOT_RELEASED, ROWS_INPUT
 from dpgrs.privacy.statement.text import n_chosen
 
 
@@ -48,7 +48,7 @@ def to_registry_yaml(statement):
             "dp_variant": {
                 "variant_name": "Approximate DP",
                 "data_domain": _data_domain(statement),
-                "unprotected_quantities": _items(_name_origin(statement["public_inputs"])),
+                "unprotected_quantities": _items(_name_origin(statement)),
             },
             "privacy_loss": _privacy_loss(statement),
             "deployment_model": {
@@ -162,12 +162,13 @@ def _mechanism(part):
     return f"{part['statistic']}: {made}, {part['noise']}; {claim} of a score, epsilon {part['epsilon']}"
 
 
-def _name_origin(public_inputs):
-    """Name what is unprotected; a number that was released with noise, or not at all, is protected."""
+def _name_origin(statement):
+    """Name what is unprotected: all but a number of rows that was drawn, or not released at all."""
+    is_drawn = any(part["statistic"] == "count" for part in statement["mechanisms"])
     return (
         f"{public['name']}: {public['value']} ({public['origin']})"
-        for public in public_inputs
-        if not (public["origin"].startswith("released with noise") or public["value"] == NOT_RELEASED)
+        for public in statement["public_inputs"]
+        if not (public["name"] == ROWS_INPUT and (is_drawn or public["value"] == NOT_RELEASED))
     )
 
 

@@ -3,7 +3,7 @@
 from dataclasses import asdict, dataclass
 from decimal import Decimal
 
-from dpgrs.types import Metrics, Missing, Protection, Rows
+from dpgrs.types import Metrics, Missing, Neighbours, Protection, Rows
 
 RANDOMNESS = (
     "ChaCha20 keyed by HMAC-SHA256 of a 32-byte study key that the curator keeps secret, the public identity "
@@ -46,6 +46,12 @@ ASSUMED_OF = {
 }
 # Value of a number that a release leaves out.
 NOT_RELEASED = "not released"
+ROWS_INPUT = "number of rows"  # the public input, and where it comes from: it is public, drawn, or not needed
+ORIGIN_OF_ROWS = {
+    Neighbours.REPLACE_ONE: "declared public, neighbours replace one row",
+    Neighbours.ADD_REMOVE: "released with noise, charged",
+}
+ORIGIN_OF_NO_ROWS = "the method needs none"
 # Of every family of events that a release can draw.
 NOISE = {
     "gaussian": "normal, exactly rounded to the grid (docs/proofs/exact_noise.md)",

@@ -6,7 +6,11 @@ from dataclasses import dataclass, field
 
 from dpgrs.release.folder_check import unzip
 
-FIRST_LINE = "###PGS CATALOG SCORING FILE - see https://www.pgscatalog.org/downloads/#dl_ftp_scoring"
+FIRST_LINE = (
+    "###PGS CATALOG SCORING FILE - see https://www.pgscatalog.org/downloads/#dl_ftp_scoring "
+    "for additional information"
+)
+COMMENTS = ["##POLYGENIC SCORE (PGS) INFORMATION", "##SOURCE INFORMATION"]
 HEADER = (
     *("format_version", "pgs_id", "pgs_name", "trait_reported", "trait_mapped", "trait_efo", "genome_build"),
     *(
@@ -21,6 +25,7 @@ HEADER = (
     ),
     *("privacy_statement", "pgp_id", "citation", "license"),
 )
+NOT_REPORTED = "NR"
 # Where whoever gave the data asks for it.
 LAST_OF_HEADER = ("acknowledgement",)
 # Lines of a header, comments and all; each may be a finding or two.
@@ -85,8 +90,11 @@ def read_scoring_file(path):
     n_header = next((i for i, line in enumerate(lines) if not line.startswith("#")), len(lines))
     if n_header > LONGEST_HEADER:
         return ScoringFile(problems=[f"the header must have at most {LONGEST_HEADER} lines"])
-    if not lines or not lines[0].startswith(FIRST_LINE):
+    if lines[:1] != [FIRST_LINE]:
         file.problems.append("the first line must be that of a PGS Catalog scoring file")
+    comments = [line for line in lines[1:n_header] if line.startswith("##")]
+    if comments != COMMENTS:
+        file.problems.append(f"the comments of the header must be {' and '.join(COMMENTS)} alone")
     for line in lines[:n_header]:
         if not line.startswith("##"):
             _read_header_line(line, file)
@@ -109,6 +117,12 @@ def read_standard_errors(path):
     if file.text:
         _read_rows(lines, file, ERROR_COLUMNS)
     return file
+
+
+def header_value(text):
+    """Write a text of the statement as a header holds it: in one line, without `=`, or NR."""
+    printable = "".join(char if char.isprintable() else " " for char in text)
+    return " ".join(printable.replace("=", ":").split()) or NOT_REPORTED
 
 
 def _read_lines(path, file):

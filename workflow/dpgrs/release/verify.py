@@ -33,7 +33,7 @@ from dpgrs.release.prediction_check import CONSTANTS, accuracy_problems, read_co
 from dpgrs.release.prediction_check import SUMS as ACCURACY_SUMS
 from dpgrs.release.reference_check import score_people, sum_problems
 from dpgrs.release.registry import to_registry_yaml
-from dpgrs.release.scoring_check import read_scoring_file, read_standard_errors
+from dpgrs.release.scoring_check import NOT_REPORTED, header_value, read_scoring_file, read_standard_errors
 from dpgrs.release.side_check import side_problems
 from dpgrs.types import Metrics, Protection
 
@@ -319,12 +319,17 @@ def _score_problems(statement, score, files, *, constant):
     stated |= {"variants_number": str(held["n_variants"])}
     stated |= {} if constant is None else {"constant": constant}
     stated |= {"pgs_id": Path(score["file"]).name.removesuffix(".txt.gz")}
+    stated |= dict.fromkeys(("pgs_name", "trait_reported"), header_value(score["outcome"]))
+    stated |= dict.fromkeys(("trait_mapped", "trait_efo", "pgp_id"), NOT_REPORTED)
+    curation = statement["curation"]
+    said = [name for name in ("citation", "license", "acknowledgement") if name in curation]
+    stated |= {name: header_value(curation[name]) for name in said}
     problems = file.problems + [
         f"{key} must be {value} as stated, got {file.header.get(key)}"
         for key, value in stated.items()
         if file.header.get(key) != value
     ]
-    if ("acknowledgement" in file.header) != ("acknowledgement" in statement["curation"]):
+    if ("acknowledgement" in file.header) != ("acknowledgement" in curation):
         problems.append("it must acknowledge who gave the data just where the statement does")
     if file.site_digest != held["site_digest"]:
         problems.append("its sites must be those of the statement's site_digest")
@@ -335,6 +340,8 @@ def _score_problems(statement, score, files, *, constant):
         errors = read_standard_errors(files[score["standard_errors"]])
         is_other = errors.text and errors.sites != file.sites
         faults = errors.problems + ["its sites must be those of the score"] * bool(is_other)
+        is_nothing = errors.numbers and not any(number.strip("0.") for number in errors.numbers)
+        faults += ["some must be above 0"] * bool(is_nothing)
         problems += [f"{score['standard_errors']}: {fault}" for fault in faults]
     return problems
 

@@ -301,6 +301,14 @@ def test_identity__hangs_on_names_constants_bound_and_components(study):
     assert "covariates" not in identity(file=None, pcs=0)
 
 
+TAB = "\t"
+
+
+def bounds(lines, other):
+    """Yield lines of a table with what is to stand in their last column."""
+    return zip(lines, ["bound", *[other] * (len(lines) - 1)], strict=True)
+
+
 @pytest.mark.parametrize(
     ("edit", "complaint"),
     [
@@ -308,6 +316,18 @@ def test_identity__hangs_on_names_constants_bound_and_components(study):
         (lambda lines: [line.replace("age", "size") for line in lines], "must hold the covariates of"),
         (lambda lines: [line.replace("\t10\t", "\t-1\t") for line in lines], "must hold finite numbers"),
         (lambda lines: [*lines[:-1], lines[-1].replace("\t1\t3", "\t2\t3")], "must give a covariate the"),
+        (
+            lambda lines: [line.replace("\t10\t", "\t1e-9\t") for line in lines],
+            "must have the centre and scale",
+        ),
+        (
+            lambda lines: [line.replace("\t50\t", "\t-1e9\t") for line in lines],
+            "must have the centre and scale",
+        ),
+        (
+            lambda lines: [f"{line.rpartition(TAB)[0]}\t{last}" for line, last in bounds(lines, "7")],
+            "must have the bound of covariates as stated",
+        ),
         (lambda lines: [line.rpartition("\t")[0] for line in lines], "must have the columns"),
         (lambda lines: [], "must have the columns"),
         (lambda lines: ["x" * 200_000], "must have the columns"),

@@ -12,6 +12,7 @@ from dpgrs.methods.chosen_requests import ScreeningTerms, request_of_rows
 from dpgrs.methods.mechanisms import mechanism_of
 from dpgrs.methods.registry import METHODS, methods_that
 from dpgrs.methods.requests import PrivacyRequest
+from dpgrs.privacy.accounting.events import MECHANISM_VERSION
 from dpgrs.privacy.noise.sources import Rehearsal
 from dpgrs.privacy.statement.boosting_rounds import without_round
 from dpgrs.privacy.statement.content import Total
@@ -20,6 +21,7 @@ from dpgrs.release.draw_check import (
     BY_METHOD,
     KNOWN,
     ON_TURNED_ROWS,
+    PROOFS,
     draw_problems,
 )
 from dpgrs.release.verify import verify_release
@@ -27,6 +29,7 @@ from forged_releases import STATEMENT, edit_statement, seal
 from release_choices import make_chosen_release
 from release_data import OUTCOMES, make_bundle, make_events, make_statement, make_terms
 from screening_cohorts import N_VARIANTS, NAMES, cohort, frequencies
+from study_runs import REPOSITORY
 
 RELEASED = methods_that("may_be_released")
 
@@ -255,3 +258,27 @@ def test_verify_release__finds_draws_of_more_or_fewer_numbers(tmp_path, place, e
     seal(folder)
     with pytest.raises(DpgrsError, match=f"the {line}, got {entries}"):
         verify_release(folder)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "line"),
+    [
+        ("noise", "none at all", r"the noise of gram must be `normal, exactly rounded .*`, got none at all"),
+        ("proof", "docs/proofs/nonsense.md", r"the proof of gram must be a page of docs/proofs, got docs"),
+        (
+            "version",
+            99,
+            f"the version of the mechanism of gram must be {MECHANISM_VERSION}, got 99: take the",
+        ),
+    ],
+)
+def test_verify_release__draws_are_described_as_their_family_is(tmp_path, name, value, line):
+    folder = make_bundle(tmp_path)
+    edit_statement(folder, ["mechanisms", 1, name], value)
+    seal(folder)
+    with pytest.raises(DpgrsError, match=line):
+        verify_release(folder)
+
+
+def test_proofs__are_pages():
+    assert all((REPOSITORY / page).is_file() for page in PROOFS)

@@ -90,7 +90,8 @@ def write_bundle(
             exact = {name: scales[name].map(format_weight) for name in ("centre", "scale")}
             _write_text(folder / SCALES, table_text(scales.assign(**exact).reset_index()))
         if covariates is not None:
-            _write_text(folder / COVARIATES, table_text(covariates))
+            exact = {name: covariates[name].map(format_weight) for name in ("centre", "scale")}
+            _write_text(folder / COVARIATES, table_text(covariates.assign(**exact)))
         if loadings is not None:
             shutil.copyfile(loadings, folder / LOADINGS)
         if outcome_loadings is not None:

@@ -2,13 +2,18 @@
 
 import csv
 import hashlib
+import json
 import math
+from itertools import product
 
 from dpgrs.privacy.statement.content import COVARIATES_INPUT
 
 FILE, LOADINGS = "covariate_weights.tsv", "pca_loadings.tsv"
 COLUMNS = ["outcome", "covariate", "weight", "centre", "scale", "bound"]
 STATED_LOADINGS = "loadings of principal components"
+BOUND, SCALES = "bound of covariates", "centre and scale of covariates"
+FIRST_COMPONENT = "PC1"  # columns of a table come before it
+MOST_UNSURE = 10  # columns with the scale of a 0/1 covariate that need be none
 
 
 def covariate_problems(statement, files):
@@ -44,6 +49,8 @@ def covariate_problems(statement, files):
         problems.append(f"{FILE} must hold the covariates of the statement, {stated[0]}")
     if not all(_is_sound(line[2:]) for line in lines):
         problems.append(f"{FILE} must hold finite numbers, scales and bounds above 0")
+    elif not problems:
+        problems += _constant_problems(statement, lines[: len(names)])
     constants = {(name, *own) for _, name, _, *own in lines}
     held = [hashlib.sha256(files[name].read_bytes()).hexdigest() for name in (LOADINGS,) if name in files]
     if _stated(statement, STATED_LOADINGS) != held:
@@ -51,6 +58,34 @@ def covariate_problems(statement, files):
     if len(constants) != len(names):
         problems.append(f"{FILE} must give a covariate the same centre, scale and bound for every outcome")
     return problems
+
+
+def _constant_problems(statement, lines):
+    """Hold bound, centres and scales, of one outcome's lines, against the public inputs.
+
+    Columns of a table come first, and have constants of the curator; components are scaled by their loadings.
+    """
+    names = [name for _, name, *_ in lines]
+    constants = [(float(centre), float(scale)) for *_, centre, scale, _ in lines]
+    # Columns of a table may have the names of components.
+    ends = {len(names), *(place for place, name in enumerate(names) if name == FIRST_COMPONENT)}
+    of_table = [end for end in ends if {*constants[end:]} <= {(0.0, 1.0)}]
+    held = [dict(zip(names[:end], constants[:end], strict=True)) for end in of_table]
+    stated = _stated(statement, SCALES)
+    is_right = {
+        BOUND: _stated(statement, BOUND) == [f"{float(lines[0][-1]):g} standard deviations"],
+        SCALES: any(stated in [[one] for one in _digests(own)] if own else not stated for own in held),
+    }
+    return [f"{FILE} must have the {name} as stated" for name, holds in is_right.items() if not holds]
+
+
+def _digests(constants):
+    """Yield the digests that a dict of centres and scales may have: which are 0/1 the table does not say."""
+    may_be = [name for name, (p, scale) in constants.items() if 0 < p < 1 and scale == math.sqrt(p * (1 - p))]
+    for kinds in product([True, False], repeat=min(len(may_be), MOST_UNSURE)):
+        is_binary = dict.fromkeys(may_be, True) | dict(zip(may_be, kinds, strict=False))
+        values = {name: [*own, is_binary.get(name, False)] for name, own in constants.items()}
+        yield hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()
 
 
 def _stated(statement, name):

@@ -5,7 +5,9 @@ from enum import StrEnum
 from importlib.metadata import entry_points
 from typing import NamedTuple
 
+from dpgrs.privacy.accounting.events import MECHANISM_VERSION
 from dpgrs.privacy.statement.boosting_rounds import without_round
+from dpgrs.privacy.statement.content import NOISE
 from dpgrs.types import Missing
 
 GAUSSIAN, CHOICE, SUBSET = "gaussian", "choice", "subset"
@@ -65,6 +67,15 @@ BY_METHOD = {
 }
 # Those that turn rows before they sum them, whose audits do so, too.
 ON_TURNED_ROWS = ("blup-steered", "blup-ld")
+# The pages that prove what draws of these lose.
+PROOFS = {
+    f"docs/proofs/{name}.md"
+    for name in (
+        *("accuracy", "boosted_adassp", "canonical_lipschitz", "clipped_gram", "count", "cross_product"),
+        *("gram", "kendall", "smallest_eigenvalue", "steered"),
+    )
+}
+PROVED = frozenset(BY_METHOD)
 # Of methods of other packages, which say so themselves.
 BY_METHOD |= {point.name: point.load() for point in entry_points(group="dpgrs.draws")}
 ACCURACY = Draws("accuracy", Scope.BUDGET)
@@ -89,6 +100,32 @@ def draw_problems(statement):
     if not missing:
         return []
     return [f"the mechanisms must hold all that {method} draws, but lack {'; '.join(missing)}"]
+
+
+def form_problems(statement):
+    """Find draws that are not described as those of their family are.
+
+    Parameters
+    ----------
+    statement : dict that fits the schema.
+
+    Returns
+    -------
+    list of str, what is wrong.
+    """
+    problems = []
+    for part in statement["mechanisms"]:
+        name, words = part["statistic"], NOISE[part["mechanism"]]
+        if part["noise"] != words:
+            problems.append(f"the noise of {name} must be `{words}`, got {part['noise']}")
+        if part["version"] != MECHANISM_VERSION:
+            line = (
+                f"the version of the mechanism of {name} must be {MECHANISM_VERSION}, got {part['version']}"
+            )
+            problems.append(f"{line}: take the dpgrs that the statement names")
+        if statement["method"] in PROVED and part["proof"] not in PROOFS:
+            problems.append(f"the proof of {name} must be a page of docs/proofs, got {part['proof']}")
+    return problems
 
 
 def _lacking(statement, draws):

@@ -17,7 +17,7 @@ from dpgrs.privacy.statement.text import plain_language
 from dpgrs.release.claim_check import claim_problems
 from dpgrs.release.covariate_check import FILE as COVARIATES
 from dpgrs.release.covariate_check import covariate_problems
-from dpgrs.release.draw_check import draw_problems
+from dpgrs.release.draw_check import draw_problems, form_problems
 from dpgrs.release.entry_check import FILE as LOADINGS
 from dpgrs.release.entry_check import entry_problems
 from dpgrs.release.folder_check import (
@@ -98,7 +98,7 @@ def verify_release(directory, *, reference=None):
     ]
     if statement is not None:
         problems += _name_problems(statement)
-        problems += claim_problems(statement) + draw_problems(statement)
+        problems += claim_problems(statement) + draw_problems(statement) + form_problems(statement)
         problems += input_problems(statement) + side_problems(statement)
         problems += _choice_problems(statement)
         problems += _provenance_problems(statement, files)

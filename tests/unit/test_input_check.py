@@ -326,3 +326,21 @@ def test_verify_release__constants_by_prevalence(tmp_path, name, value, changed,
         return
     with pytest.raises(DpgrsError, match=line):
         verify_release(folder)
+
+
+@pytest.mark.parametrize("value", ["banana", "0", "0.0", "-1", "nan", "1e999", ""])
+def test_input_problems__bounds_are_numbers(stated, value):
+    (line,) = input_problems(with_inputs(json.loads(stated), {"outcome bound": [value]}))
+    assert line == f"the outcome bound must be a number above 0, got {value}"
+    norms = with_inputs(json.loads(stated), {ROW_NORM: [value], OUTCOME_NORM: ["1e-05"]})
+    assert input_problems(norms) == [f"the {ROW_NORM} must be a number above 0, got {value}"]
+
+
+def test_input_problems__public_effects_are_not_of_feature_protection(stated):
+    fit = {"effects": [DIGEST], "effect_names": ["a.txt"], "heritability": 0.5}
+    named = {"effects of a.txt": [DIGEST], "lambda": [], "heritability": ["0.5"], OUTCOME_NORM: ["2"]}
+    statement = with_fit(with_inputs(json.loads(stated), named), **fit) | {"method": "blup"}
+    for protection, n_lines in (("label", 0), ("feature", 1)):
+        statement["guarantee"]["protection"] = protection
+        lines = [line for line in input_problems(statement) if line.endswith("the same effects of")]
+        assert len(lines) == n_lines

@@ -29,6 +29,7 @@ OF_CHARGED, OF_PUBLIC = ("residual bound", "people held out"), ("people measured
 # Methods that give standard errors, where these are calibrated.
 GIVING_ERRORS = ("blup", "blup-steered")
 NUMBER = re.compile(r"[1-9]\d*(\.\d+)?", re.ASCII)
+SIZE = re.compile(r"\d{1,9}(\.\d{1,20})?(e[+-]\d\d)?", re.ASCII)  # of six digits
 # Equal to no input: a section lacks what it must have, or has what it must not.
 AMISS = [None]
 
@@ -59,7 +60,12 @@ def input_problems(statement):
         for name, values in twins.items()
         if stated.get(name, []) != values
     ]
-    problems += _row_problems(statement)
+    problems += _row_problems(statement) + [
+        f"the {name} must be a number above 0, got {number}"
+        for name in (ROW_NORM, OUTCOME_NORM, "outcome bound")
+        for number in stated.get(name, [])
+        if not SIZE.fullmatch(number) or not float(number) > 0
+    ]
     rule = statement["fit"]["lambda_from"]
     if rule not in set(Penalty):
         problems.append(f"fit.lambda_from must be one of {', '.join(Penalty)}, got {rule}")
@@ -161,6 +167,7 @@ def _twins(statement):
     files = zip_longest((OF_EFFECTS + name for name in fit.get("effect_names", [])), fit.get("effects", []))
     choices = {part["n_choices"] for part in statement["mechanisms"] if "n_choices" in part}
     known = _where(not method.reads_rows, domain, "missing_outcomes")
+    may_have_effects = method.takes_effects and statement["guarantee"]["protection"] != Protection.FEATURE
     return {
         "data domain": {
             "site list": [domain["site_digest"]],
@@ -171,7 +178,7 @@ def _twins(statement):
             "lambda": [f"{fit['lambda']:g}"] if is_stated else [],
             "heritability": [f"{one:g}" for one in [fit["heritability"]] if one is not None],
             PUBLIC_LD: _where(method.takes_ld, fit, "ld"),
-            OF_EFFECTS: list(files) if method.takes_effects or "effects" not in fit else AMISS,
+            OF_EFFECTS: list(files) if may_have_effects or "effects" not in fit else AMISS,
         },
         "mechanisms": {
             "variants to choose for an outcome": [str(number) for number in sorted(choices)],

@@ -7,7 +7,7 @@ from itertools import product
 import pytest
 
 from dpgrs.errors import DpgrsError
-from dpgrs.io.trials import Outcomes, load_labelled, save_labelled
+from dpgrs.io.trials import load_labelled, save_labelled
 from dpgrs.linalg.linear_fit import LinearFit
 from dpgrs.methods.mechanisms import mechanism_of
 from dpgrs.methods.registry import METHODS, methods_that
@@ -20,6 +20,7 @@ from dpgrs.steps.draw import _draws
 from dpgrs.study.training_data import TrainingData
 from dpgrs.types import Protection
 from forged_releases import STATEMENT, edit_statement, seal
+from outcome_files import changed_outcomes
 from release_data import FIT, OUTCOMES, SITES, make_bundle, make_events, make_terms
 from step_settings import settings_for
 from step_studies import N_VARIANTS, NAMES
@@ -47,7 +48,7 @@ def draw_in_public(study, config):
     method, path = config["methods"][0], study.root / "noisy.npz"
     mechanism, settings = mechanism_of(method), settings_for("draw", **config)
     statistics = study.sum_up(config) if "statistics" in mechanism.takes else None
-    data = TrainingData(study.root / "outcomes.npz", statistics=statistics, panel="panel")
+    data = TrainingData(study.root / "outcomes.zarr", statistics=statistics, panel="panel")
     (draw,) = _draws(settings, mechanism, mechanism.drawn_for([method]), data)
     save_labelled(path, [draw.draw_seeded(1, 1)])
     return path
@@ -69,9 +70,8 @@ def test_fit__of_an_outcome_is_the_same_whatever_the_draws_of_others(study, meth
     configs = accepted(study, method, bounds)
     before = draw_in_public(study, configs[0]).read_bytes() if configs else None
     found = [told_of_first(study, config, study.root / "noisy.npz") for config in configs]
-    outcomes = Outcomes.load(study.root / "outcomes.npz")
-    outcomes.values[N_VARIANTS][1:] = outcomes.values[N_VARIANTS][1:, ::-1]
-    outcomes.save(study.root / "outcomes.npz")
+    with changed_outcomes(study.root / "outcomes.zarr") as outcomes:
+        outcomes.values[N_VARIANTS][1:] = outcomes.values[N_VARIANTS][1:, ::-1]
     assert not configs or draw_in_public(study, configs[0]).read_bytes() != before
     for config, (*first, others) in zip(configs, found, strict=True):
         *second, moved = told_of_first(study, config, study.root / "noisy.npz")

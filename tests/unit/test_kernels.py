@@ -114,6 +114,12 @@ def test_joint_products__threads_and_order_in_memory_do_not_matter():
     np.testing.assert_array_equal(joint_products(T[:, ::2]), joint_products(T[:, ::2].copy()))
 
 
+@pytest.mark.parametrize("dtype", [np.int32, np.int64])
+def test_joint_products__take_wider_integers(dtype):
+    T = random_entries(5, 33).astype(dtype)
+    np.testing.assert_array_equal(joint_products(T), T.astype(np.int64) @ T.T.astype(np.int64))
+
+
 def test_add_joint_products__adds_to_what_is_there_and_leaves_the_rest():
     T, sums = random_entries(5, 9), np.full((7, 7), 3)
     add_joint_products(T, sums)

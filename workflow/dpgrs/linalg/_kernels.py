@@ -22,11 +22,11 @@ def add_joint_products(T, sums, *, n_threads=1):
 
     Parameters
     ----------
-    T : (n_variants, n_rows) int16, of absolute value at most `LARGEST_ENTRY`.
+    T : (n_variants, n_rows) integers of absolute value at most `LARGEST_ENTRY`.
     sums : (at least n_variants,) * 2 int64, in place and in its upper triangle alone (`mirror`).
     n_threads : int, at least 1.
     """
-    T = np.ascontiguousarray(np.pad(T, [(0, 0), (0, T.shape[1] % 2)]))
+    T = np.ascontiguousarray(np.pad(T, [(0, 0), (0, T.shape[1] % 2)]), dtype=np.int16)
     panels, n_pairs = _panels(T.view(np.int32)), _rows_together(T) // 2
     map_in_threads(
         lambda first: add_tile_row(panels, first, n_pairs, len(T), sums),

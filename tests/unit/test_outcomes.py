@@ -90,6 +90,17 @@ def test_load__raise_on_damage(tmp_path, change):
         np.asarray(Outcomes.load(tmp_path / "outcomes").values[4])
 
 
+def test_load__raise_without_its_terms(tmp_path):
+    Outcomes(NAMES, {4: values()}, {}, IS_TRAINING, "people").save(tmp_path / "outcomes")
+    terms = tmp_path / "outcomes" / store.TERMS
+    terms.write_bytes(terms.read_bytes().replace(b"\x01\x01", b"\x01\x00", 1))
+    with pytest.raises(DpgrsError, match="must be a file of arrays that dpgrs wrote"):
+        Outcomes.load(tmp_path / "outcomes")
+    terms.unlink()
+    with pytest.raises(DpgrsError, match="must be a file of arrays that dpgrs wrote"):
+        Outcomes.load(tmp_path / "outcomes")
+
+
 def test_load__raise_on_what_is_no_store(tmp_path):
     with pytest.raises(DpgrsError, match=r"is no store of outcomes\. Make it: dpgrs make-outcomes"):
         Outcomes.load(tmp_path / "nothing")

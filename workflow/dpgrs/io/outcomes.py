@@ -1,11 +1,14 @@
-"""Outcomes of a trial and its split: on disk a Zarr group, written and read in parts of the rows."""
+"""Outcomes of a trial and its split: on disk a Zarr group, written and read in parts of the rows.
+
+What is small lies beside the values in `TERMS`, since Zarr takes milliseconds for each array.
+"""
 
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 
-from dpgrs.io.files import replacing
+from dpgrs.io.files import load_arrays, replacing, save_arrays
 from dpgrs.io.sealed_zarr import Kind, checked, open_sealed, read_sealed, seal
 from dpgrs.types import Rows
 
@@ -14,6 +17,7 @@ KIND = Kind("dpgrs outcomes", 1, "store of outcomes", "dpgrs make-outcomes")
 CHUNK = (256, 2**13)  # outcomes and rows of a chunk of values: 16 MiB at most
 _PACKING = {"id": "blosc", "cname": "lz4", "clevel": 5, "shuffle": 1}
 _SHARED = "values"  # of every panel size, where these do not differ
+TERMS = "terms.npz"
 
 
 def simulated_names(count):
@@ -106,13 +110,6 @@ class Outcomes:
         parts = [self.values] if parts is None else parts
         with replacing(path) as temporary:
             group = zarr.create_group(temporary, zarr_format=2)
-            named = {"is_training": self.is_training, "prevalence": self.prevalence}
-            named |= {"names": np.array(self.names, dtype=str)}
-            if self.components is not None:
-                named |= {"components": np.array(self.components, dtype=str), "loadings": self.loadings}
-            named |= {f"effects_{size}": effects for size, effects in self.effects.items()}
-            for name, array in named.items():
-                _put(group, name, np.asarray(array))
             start = 0
             for part in parts:
                 by_name = {_place(size, part): values for size, values in part.items()}
@@ -122,8 +119,15 @@ class Outcomes:
                         _create(group, name, (len(values), len(self.is_training)))
                     group[name][:, start : start + n_rows] = np.asarray(values)
                 start += n_rows
-            terms = {"rows": str(self.rows), "sizes": list(self.values)}
-            seal(temporary, group, KIND, terms)
+            seal(temporary, group, KIND, {"rows": str(self.rows), "sizes": list(self.values)})
+            save_arrays(temporary / TERMS, self._terms())  # last, as Zarr warns of what it does not know
+
+    def _terms(self):
+        named = {"names": np.array(self.names, dtype=str), "is_training": self.is_training}
+        named |= {"prevalence": self.prevalence}
+        if self.components is not None:
+            named |= {"components": np.array(self.components, dtype=str), "loadings": self.loadings}
+        return named | {f"effects/{size}": effects for size, effects in self.effects.items()}
 
     @classmethod
     def load(cls, path):
@@ -135,26 +139,19 @@ class Outcomes:
             No such store at `path`, or a damaged one.
         """
         path = Path(path)
-        group, terms = open_sealed(path, KIND)
-
-        def read(name):
-            array = group[name]
-            found = read_sealed(array, (slice(None),) * array.ndim, KIND.damaged(path))
-            return np.array(found.tolist(), dtype=str) if found.dtype.kind in "OT" else found
-
-        sizes, own, stored = terms["sizes"], {}, {}
-        if "components" in group:
-            own = {"components": tuple(read("components").tolist()), "loadings": read("loadings")}
+        group, own = open_sealed(path, KIND)
+        terms, sizes, stored = load_arrays(path / TERMS), own["sizes"], {}
         if _SHARED in group:
             stored = dict.fromkeys(sizes, StoredValues(path, group[_SHARED]))
         return cls(
-            tuple(read("names").tolist()),
+            tuple(terms["names"].tolist()),
             stored or {size: StoredValues(path, group[f"{_SHARED}_{size}"]) for size in sizes},
-            {size: read(f"effects_{size}") for size in sizes if f"effects_{size}" in group},
-            read("is_training"),
-            Rows(terms["rows"]),
-            read("prevalence"),
-            **own,
+            {size: terms[name] for size in sizes if (name := f"effects/{size}") in terms},
+            terms["is_training"],
+            Rows(own["rows"]),
+            terms["prevalence"],
+            tuple(terms["components"].tolist()) if "components" in terms else None,
+            terms.get("loadings"),
         )
 
 
@@ -174,16 +171,3 @@ def _create(group, name, shape):
         **checked(_PACKING),
         attributes={"_ARRAY_DIMENSIONS": ["outcomes", "rows"]},
     )
-
-
-def _put(group, name, array):
-    """Write a small array whole."""
-    is_text = array.dtype.kind == "U"
-    stored = group.create_array(
-        name,
-        shape=array.shape,
-        chunks=tuple(max(length, 1) for length in array.shape),
-        dtype="str" if is_text else array.dtype,
-        **checked(_PACKING, is_text=is_text),
-    )
-    stored[...] = array.astype(object) if is_text else array

@@ -107,7 +107,8 @@ def seal(path, group, kind, attributes):
     own = {"format": kind.format, "format_version": kind.version}
     own["n_chunks"] = _count_chunks(group, sorted(group.array_keys()))
     attributes = own | attributes
-    group.attrs.update(attributes | {_DIGEST: _metadata_digest(path, attributes)})
+    # At once: each key by itself would be a file written anew.
+    group.update_attributes(attributes | {_DIGEST: _metadata_digest(path, attributes)})
 
 
 def checked(packing, *, is_text=False):

@@ -57,6 +57,9 @@ def sums(study, n_shards, *, bounds, mode="benchmark", **options):
     settings = settings_for("compute-statistics", mode=mode, outcomes=outcomes, privacy={"bounds": bounds})
     whole, paths = study.folder / "whole.npz", [study.folder / f"{one}.npz" for one in range(n_shards)]
     options |= {"covariates": study.covariates, "shards": n_shards}
+    if n_shards == 1:
+        step.compute_statistics(settings, "panel", study.folder / "outcomes.zarr", output=whole, **options)
+        return whole.read_bytes()
     for number, path in enumerate(paths, start=1):
         files = ("panel", study.folder / "outcomes.zarr")
         step.compute_statistics(settings, *files, shard=number, output=path, **options)
@@ -105,6 +108,24 @@ def test_plus__raise_on_other_terms(study):
     for other in others:
         with pytest.raises(DpgrsError, match="must be of the same columns and terms"):
             first.plus(other)
+
+
+@pytest.mark.parametrize("study", ["people"], indirect=True)
+def test_add_statistics__raise_unless_everybody_is_there_once(study):
+    sums(study, 3, bounds="tight")
+    shards = [study.folder / f"{one}.npz" for one in range(3)]
+    other = study.folder / "other.npz"
+    settings = settings_for("compute-statistics", outcomes={"bound": 2.5, "count": [1, N_OUTCOMES]})
+    files = ("panel", study.folder / "outcomes.zarr")
+    # Of a cut into fewer, as an earlier run may have left it.
+    step.compute_statistics(settings, *files, shard=1, shards=2, output=other)
+    for wrong in (shards[:2], shards[1:], shards[::-1], [shards[0], *shards], [other, *shards[1:]]):
+        with pytest.raises(DpgrsError, match="must be of"):
+            add_statistics(wrong, output=study.folder / "wrong.npz")
+    step.compute_statistics(settings, *files, output=other)
+    with pytest.raises(DpgrsError, match="must be of all shards"):
+        add_statistics([other], output=study.folder / "wrong.npz")
+    assert not (study.folder / "wrong.npz").exists()
 
 
 @pytest.mark.parametrize("study", ["people"], indirect=True)

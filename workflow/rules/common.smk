@@ -256,7 +256,7 @@ PUBLIC = f"{RESULTS}/public"
 TRIAL = f"{PRIVATE}/trial{{trial}}"
 DRAWN = f"{TRIAL}/drawn/{{mechanism}}.npz"
 # Of people, whose statistics are summed by one job each.
-SHARD = f"{TRIAL}/shards/{{shard}}.npz"
+SHARD = f"{TRIAL}/shards/{{shard}}_of_{SHAPE.n_shards}.npz"
 N_SHARDS = SHAPE.n_shards
 OF_SHARD = "{trial}" if N_SHARDS == 1 else "{trial}.{shard}"
 # Records hold paths, host and command, and logs may tell about people: counts of what was skipped, or what an

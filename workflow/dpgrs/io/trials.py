@@ -81,6 +81,8 @@ class Statistics:
     covariate_bound : float or None, at which covariates were clipped, in standard deviations.
     gram_step, cross_step : float, units of the integers: 1/4 and half an outcome grid step, finer ones with
         covariates or dosages.
+    people : tuple of int, the first person of a shard, the one after its last, and all people of the panel;
+        None of statistics of all people.
     """
 
     gram: np.ndarray | None
@@ -97,6 +99,7 @@ class Statistics:
     covariate_bound: float | None = None
     gram_step: float = _GRAM_STEP
     cross_step: float = _CROSS_STEP
+    people: tuple | None = None
 
     def plus(self, other):
         """Return the statistics of the rows of both, who have nobody in common.
@@ -111,6 +114,11 @@ class Statistics:
                 "Statistics that are added must be of the same columns and terms, got others. Compute all of "
                 "them again."
             )
+        if self.people is not None and self.people[1:] != (other.people[0], other.people[2]):
+            raise DpgrsError(
+                "Statistics that are added must be of shards that follow each other, so that nobody counts "
+                "twice, got others. Compute all of them again."
+            )
         return replace(
             self,
             gram=None if self.gram is None else self.gram + other.gram,
@@ -119,6 +127,7 @@ class Statistics:
             n_observed=self.n_observed + other.n_observed,
             clipped=_added_clipped(self.clipped, other.clipped),
             clips=None if self.clips is None else self.clips.plus(other.clips),
+            people=None if self.people is None else (self.people[0], *other.people[1:]),
         )
 
     def _is_like(self, other):
@@ -132,6 +141,7 @@ class Statistics:
             and _are_same(self.columns, other.columns)
             and _are_same(self.origin, other.origin)
             and _norms(self.clipped) == _norms(other.clipped)
+            and (self.people is None) == (other.people is None)
         )
 
     def gram_of_size(self, size, *, has_covariates=True):
@@ -150,6 +160,8 @@ class Statistics:
         if self.n_covariates:
             bound = np.float64(self.covariate_bound)
             arrays |= {"n_covariates": np.int64(self.n_covariates), "covariate_bound": bound}
+        if self.people is not None:
+            arrays |= {"people": np.array(self.people)}
         # Not where they are those of calls: a ledger knows such statistics by their bytes.
         if (self.gram_step, self.cross_step) != (_GRAM_STEP, _CROSS_STEP):
             arrays |= {"steps": np.array([self.gram_step, self.cross_step])}
@@ -184,6 +196,7 @@ class Statistics:
             _clipped(arrays),
             _by_size(arrays, "origin"),
             _clip_counts(arrays),
+            people=tuple(arrays["people"].tolist()) if "people" in arrays else None,
             **_of_further_columns(arrays),
         )
 
@@ -323,7 +336,9 @@ def _of_further_columns(arrays):
 
 def _clip_counts(arrays):
     values = _by_size(arrays, "clipped_values")
-    rows = {key: arrays[f"clipped_rows/{key[0]}/{key[1]}"] for key in _designs(arrays, "clipped_rows")}
+    rows = {
+        key: arrays[f"clipped_rows/{key[0]}/{key[1]}"] for key in sorted(_designs(arrays, "clipped_rows"))
+    }
     return ClipCounts(values, rows) if values else None
 
 

@@ -73,7 +73,9 @@ def _constant_problems(statement, lines):
     held = [dict(zip(names[:end], constants[:end], strict=True)) for end in of_table]
     stated = _stated(statement, SCALES)
     is_right = {
-        BOUND: _stated(statement, BOUND) == [f"{float(lines[0][-1]):g} standard deviations"],
+        BOUND: all(
+            _stated(statement, BOUND) == [f"{float(line[-1]):g} standard deviations"] for line in lines
+        ),
         SCALES: any(stated in [[one] for one in _digests(own)] if own else not stated for own in held),
     }
     return [f"{FILE} must have the {name} as stated" for name, holds in is_right.items() if not holds]

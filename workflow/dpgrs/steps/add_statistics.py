@@ -1,7 +1,9 @@
 """Exact statistics of shards of people, added."""
 
+from dataclasses import replace
 from pathlib import Path
 
+from dpgrs.errors import DpgrsError
 from dpgrs.io.trials import Statistics
 from dpgrs.study.exact_statistics import added
 
@@ -11,14 +13,21 @@ def add_statistics(shards: list[Path], *, output: Path):
 
     Parameters
     ----------
-    shards : statistics of all shards of a trial.
+    shards : statistics of all shards of a trial, in their order.
     output : the statistics of all rows.
 
     Raises
     ------
     DpgrsError
-        If they are of other columns or terms than each other.
+        If they are of other columns or terms than each other, or not of everybody once.
     UsageError
         If they are of more rows than can be summed exactly.
     """
-    added(map(Statistics.load, shards)).save(output)
+    found = added(map(Statistics.load, shards))
+    first, last, n_people = found.people or (None,) * 3
+    if found.people is None or (first, last) != (0, n_people):
+        raise DpgrsError(
+            "Statistics that are added must be of all shards, in their order, got others. Compute all of "
+            "them again: dpgrs compute-statistics --shard --shards"
+        )
+    replace(found, people=None).save(output)

@@ -1,5 +1,6 @@
 """Exact integer statistics of the training rows."""
 
+from dataclasses import replace
 from pathlib import Path
 
 from dpgrs.io.covariates import Covariates
@@ -56,4 +57,7 @@ def compute_statistics(
     panel, outcomes, covariates = Panel.open(panel), Outcomes.load(outcomes), Covariates.load(covariates)
     people = shard_of(panel.n_samples, shard=shard, n_shards=shards)
     options = {"without_gram": without_gram, "people": people}
-    exact_statistics(settings, panel, outcomes, covariates, **options).save(output)
+    found = exact_statistics(settings, panel, outcomes, covariates, **options)
+    if shards > 1:
+        found = replace(found, people=(people.start, people.stop, panel.n_samples))
+    found.save(output)

@@ -1,5 +1,6 @@
 """Outcomes from a table: checked and standardised part by part, in the order of the genotypes."""
 
+import os
 import tempfile
 
 import numpy as np
@@ -58,6 +59,8 @@ class OutcomeTable:
         self._place = pd.Series(np.arange(len(sample_id)), index=pd.Index(sample_id, dtype=str))
         self._is_there = np.zeros(len(sample_id), dtype=bool)
         with tempfile.TemporaryFile(dir=folder) as file:
+            # A full disk is an error here, and not a signal in the middle.
+            os.posix_fallocate(file.fileno(), 0, max(8 * len(sample_id) * len(self.names), 1))
             self._values = np.memmap(file, np.float64, "w+", shape=(len(sample_id), len(self.names)))
         known, scale, has_others = PeopleCount("outcome", sample_id), OutcomeScale(), False
         for part in outcome_chunks(path, columns=slice(count)):

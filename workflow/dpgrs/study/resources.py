@@ -63,8 +63,8 @@ def resources_of(verb, shape):
     Returns
     -------
     dict of ``mem_mb``, in megabytes, and ``runtime``, in minutes: functions as Snakemake calls them. Both are
-    rounded up to three binary digits: others on a cluster see them, and learn no more of how many people
-    there are.
+    rounded up to three binary digits: others on a cluster see them, and learn from one of them how many
+    people there are to a tenth or so (docs/threat-model.md).
 
     Raises
     ------

@@ -364,5 +364,6 @@ def _scale(cell, path, line):
     if not is_binary and number["scale"] <= 0:
         raise DpgrsError(f"`{path}`, line {line}: the scale must be above 0. Correct it.")
     p = number["prevalence"]
-    constants = (p, math.sqrt(p * (1 - p))) if is_binary else (number["centre"], number["scale"])
+    # A centre written as -0 is 0, also in the digest.
+    constants = (p, math.sqrt(p * (1 - p))) if is_binary else (number["centre"] + 0.0, number["scale"])
     return *constants, is_binary, cell["origin"]

@@ -91,6 +91,7 @@ def study(tmp_path, monkeypatch):
     study = Study(tmp_path / "private", monkeypatch)
     study.config = study.settings("blup-ld", bounds="tight")
     study.config["evaluation"] |= MEASURED
+    study.config["outcomes"]["test_share"] = 0.5  # as accuracy that is charged asks for
     study.ld, _ = ld_file(study.root / "ld.npz", monkeypatch, seed=1)
     sum_up(study)
     release(study)

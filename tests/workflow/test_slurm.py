@@ -13,6 +13,9 @@ from pathlib import Path
 import pytest
 
 from dpgrs.simulation.cohorts import simulate_cohort
+from dpgrs.study.resources import resources_of
+from dpgrs.study.settings import resolve
+from dpgrs.study.shape import Shape
 from release_studies import SHORT_RELEASE, bundle, copied_site, released_site
 from slurm_cluster import SlurmCluster, missing_requirement
 from study_runs import REPOSITORY, SMALL, results, run
@@ -55,8 +58,9 @@ def test_slurm__same_bytes_as_local_run(cluster, tmp_path):
     jobs = cluster.finished_jobs()
     assert {job["JobState"] for job in jobs} == {"COMPLETED"}
     # Run time and memory are those of the rules, not the defaults of the cluster (all of the node, no limit).
-    assert {job["TimeLimit"] for job in jobs} >= {"60", "120", "240"}
-    assert {job["Tres"].split(",")[1] for job in jobs} >= {"mem=2000M", "mem=4000M"}
+    asked = resources_of("make-panel", Shape(resolve(STUDY)))
+    assert str(asked["runtime"](None, 1)) in {job["TimeLimit"] for job in jobs}
+    assert f"mem={asked['mem_mb'](None, 1, 1)}M" in {job["Tres"].split(",")[1] for job in jobs}
     # Both trials of a step went into one sbatch.
     assert "Submitted array job" in console
     assert "2" in {job.get("ArrayTaskId") for job in jobs}

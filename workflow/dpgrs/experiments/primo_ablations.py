@@ -63,7 +63,7 @@ def run_trial(part, trial, settings, files):
             # BLUP is for rows that keep their mean.
             methods = [GAUSS, PROJECTED, *["blup"] * (terms["privacy"]["bounds"] != BOUNDS["paper"])]
             configs = {PAPER: configuration(terms, methods=methods, **known)}
-            found = measure(panel, outcomes, configs=configs, folder=folder, **options)
+            found = measure(panel, outcomes, configs=configs, **options)
             # Ridge without privacy is the same at each step.
             own = (row for row in found if row["method"] != NON_PRIVATE or not rows)
             rows += [row | ({} if row["method"] == NON_PRIVATE else {"terms": name}) for row in own]

@@ -7,6 +7,7 @@ is not private: it is named as peeked.
 import math
 from dataclasses import replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 import pandas as pd
@@ -135,7 +136,7 @@ def configuration(terms, *, source, sizes, counts, epsilons, methods, **privacy)
     return config | {"privacy": terms["privacy"] | {"epsilon": epsilons} | privacy}
 
 
-def measure(panel, outcomes, *, configs, folder, seed, key):
+def measure(panel, outcomes, *, configs, seed, key):
     """Sum, draw, fit and measure as a study does, for each configuration.
 
     Parameters
@@ -143,7 +144,6 @@ def measure(panel, outcomes, *, configs, folder, seed, key):
     panel : Panel
     outcomes : Outcomes
     configs : dict of a name to a configuration, as of a study.
-    folder : path, for files of the trial.
     seed : int
     key : tuple of str and int, tells trials apart.
 
@@ -151,20 +151,21 @@ def measure(panel, outcomes, *, configs, folder, seed, key):
     -------
     list of dict: `LINE`, `CELL`, `which`, penalty, and means over outcomes of r2 and mse.
     """
-    paths = Path(folder, "outcomes.zarr"), Path(folder, "statistics.npz")
-    outcomes.save(paths[0])
     test = {size: rows_to_test_on(panel, size, outcomes) for size in outcomes.values}
     rows = []
-    for name, config in configs.items():
-        settings = Settings(resolve(config))
-        statistics = exact_statistics(settings, panel, outcomes)
-        statistics.save(paths[1])
-        if not rows:
-            ridge = ridge_path(statistics, test, counts=settings.outcomes.count)
-            rows += [{"terms": "none", "which": PATH} | row for row in ridge]
-        data = TrainingData(paths[0], statistics=paths[1], panel=panel.path)
-        found = _of_study(settings, data, test, seed=seed, key=(*key, name))
-        rows += [{"terms": name} | row for row in found]
+    with TemporaryDirectory() as folder:
+        paths = Path(folder, "outcomes.zarr"), Path(folder, "statistics.npz")
+        outcomes.save(paths[0])
+        for name, config in configs.items():
+            settings = Settings(resolve(config))
+            statistics = exact_statistics(settings, panel, outcomes)
+            statistics.save(paths[1])
+            if not rows:
+                ridge = ridge_path(statistics, test, counts=settings.outcomes.count)
+                rows += [{"terms": "none", "which": PATH} | row for row in ridge]
+            data = TrainingData(paths[0], statistics=paths[1], panel=panel.path)
+            found = _of_study(settings, data, test, seed=seed, key=(*key, name))
+            rows += [{"terms": name} | row for row in found]
     return rows
 
 

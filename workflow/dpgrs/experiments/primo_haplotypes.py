@@ -38,7 +38,7 @@ def run_trial(part, trial, settings, files):
     options = {"seed": settings["seed"], "key": ("primo haplotypes", trial, part)}
     with TemporaryDirectory() as folder:
         panel, outcomes = make_cohort(part, trial, settings, files, folder)
-        return measure(panel, outcomes, configs=configs, folder=folder, **options)
+        return measure(panel, outcomes, configs=configs, **options)
 
 
 def make_cohort(part, trial, settings, files, folder):

@@ -102,7 +102,7 @@ def run_table(columns, make_outcomes, *, sizes, counts, settings, key):
         values = {size: make_outcomes(panel, size) for size in sizes}
         names = tuple(simulated_names(max(counts)))
         outcomes = Outcomes(names, values, {}, is_training, Rows.PEOPLE)
-        return measure(panel, outcomes, configs=configs, folder=folder, seed=seed, key=key)
+        return measure(panel, outcomes, configs=configs, seed=seed, key=key)
 
 
 def label(terms, method, protection, which):

@@ -9,6 +9,7 @@ from dpgrs.privacy.accounting.events import ChoiceEvent, LaplaceEvent
 from dpgrs.privacy.accounting.exact_numbers import text_above
 from dpgrs.privacy.sensitivity import Sensitivity
 from dpgrs.privacy.statement.content import Total
+from dpgrs.selection.dp_kendall import KendallRequest
 from release_data import OUTCOMES, SITES, make_events, make_statement, make_terms
 from release_report_data import make_release
 
@@ -49,7 +50,8 @@ def chosen_content(*, terms=None, choice=None, more=()):
     more : pairs of a further event and the outcome that it serves.
     """
     terms, choice = terms or make_terms(), choice or make_choice()
-    claim = replace(choice.sensitivity, neighbours=terms.neighbours, unit=terms.unit)
+    relation = {name: getattr(terms, name) for name in ("rows", "neighbours", "unit")}
+    claim = KendallRequest(n_choices=N_CHOSEN, epsilon=EPSILON, **relation).claim
     choices = [(replace(choice, sensitivity=claim), name) for name in OUTCOMES]
     drawn = [(event, None) for event in make_events(terms)] + choices + list(more)
     owned = {name: [event for event, owner in drawn if owner in (None, name)] for name in OUTCOMES}

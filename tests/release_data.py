@@ -10,7 +10,12 @@ from dpgrs.methods.requests import PrivacyRequest
 from dpgrs.privacy.accounting.exact_numbers import exact_text
 from dpgrs.privacy.ledger.entries import Account
 from dpgrs.privacy.noise.sources import BenchmarkNoise
-from dpgrs.privacy.sensitivity import count_sensitivity, cross_sensitivity, gram_sensitivity
+from dpgrs.privacy.sensitivity import (
+    accuracy_sensitivity,
+    count_sensitivity,
+    cross_sensitivity,
+    gram_sensitivity,
+)
 from dpgrs.privacy.statement.content import (
     ORIGIN_OF_ROWS,
     ROWS_INPUT,
@@ -133,6 +138,16 @@ def make_events(terms, *, source="release", n_outcomes=3):
     ]
 
 
+def make_accuracy_event(terms, *, n_outcomes):
+    """Return the event of accuracy within the bounds of `CHARGED`, as lossy as X'Y, drawn by nobody."""
+    *_, cross = make_events(terms, n_outcomes=n_outcomes)
+    relation = {name: getattr(terms, name) for name in ("rows", "neighbours", "unit")}
+    claim = accuracy_sensitivity(n_outcomes, outcome_bound=3.0, residual_bound=3.0, **relation)
+    sigma = cross.sigma * claim.value / cross.sensitivity.value
+    terms = {"sensitivity": claim, "sigma": sigma, "mu": claim.value / sigma, "entries": 3 * n_outcomes}
+    return replace(cross, statistic="accuracy", **terms)
+
+
 def make_content(folder, terms=None, *, drawn=None, **changed):
     """Charge events to a new ledger and say all that the statement needs.
 
@@ -150,7 +165,7 @@ def make_content(folder, terms=None, *, drawn=None, **changed):
     request_id = reserve(ledger, charges=charges, account=account)
     inputs = {
         "site list": site_digest(SITES),
-        "allele frequencies": "of each site",
+        "allele frequencies": "in the site list",
         "outcome bound": "3",
         "number of rows": "5008",
         "seed": "1",

@@ -12,7 +12,7 @@ from dpgrs.reporting.data import VARIANT_COLUMNS
 from dpgrs.reporting.release_data import ReleaseData
 from dpgrs.reporting.release_pages import write_outcome_pages, write_overview
 from dpgrs.reporting.rendering import chunks
-from release_data import OUTCOMES, SITES, make_bundle, make_events, make_terms
+from release_data import OUTCOMES, SITES, make_accuracy_event, make_bundle, make_events, make_terms
 
 # Planted where the pages must not take them from.
 SAMPLE_ID, EXACT_COUNT = "NA19240", 79_193
@@ -41,7 +41,7 @@ def make_release(folder, *, outcomes=OUTCOMES, accuracy=None, terms=None, conten
     content = {"outcomes": outcomes} | dict(content)
     if accuracy is not None:
         events = make_events(terms, n_outcomes=len(outcomes))
-        events.append(replace(events[-1], statistic="accuracy", entries=3 * len(outcomes)))
+        events.append(make_accuracy_event(terms, n_outcomes=len(outcomes)))
         content["drawn"], terms = [(event, None) for event in events], replace(terms, epsilon=1.5)
         content["accuracy"] = [
             {

@@ -16,7 +16,7 @@ from dpgrs.privacy.statement.statement import REQUIRED_INPUTS
 from dpgrs.release.bundle import write_bundle
 from dpgrs.release.draw_check import BY_METHOD, KNOWN
 from dpgrs.release.entry_check import ROW_NORM, STATED
-from dpgrs.release.input_check import GIVING_ERRORS, OUTCOME_NORM, PUBLIC_LD, input_problems
+from dpgrs.release.input_check import GIVING_ERRORS, MEASURED_ON, OUTCOME_NORM, PUBLIC_LD, input_problems
 from dpgrs.release.verify import verify_release
 from forged_releases import STATEMENT, edit, seal
 from release_choices import make_chosen_statement
@@ -331,9 +331,10 @@ def test_verify_release__constants_by_prevalence(tmp_path, name, value, changed,
 @pytest.mark.parametrize("value", ["banana", "0", "0.0", "-1", "nan", "1e999", ""])
 def test_input_problems__bounds_are_numbers(stated, value):
     (line,) = input_problems(with_inputs(json.loads(stated), {"outcome bound": [value]}))
-    assert line == f"the outcome bound must be a number above 0, got {value}"
+    assert line == f"the outcome bound must be a number above 0 and at most 1000, got {value}"
     norms = with_inputs(json.loads(stated), {ROW_NORM: [value], OUTCOME_NORM: ["1e-05"]})
-    assert input_problems(norms) == [f"the {ROW_NORM} must be a number above 0, got {value}"]
+    wanted = f"the {ROW_NORM} must be a number above 0 and at most 1000000000, got {value}"
+    assert input_problems(norms) == [wanted]
 
 
 def test_input_problems__public_effects_are_not_of_feature_protection(stated):
@@ -344,3 +345,20 @@ def test_input_problems__public_effects_are_not_of_feature_protection(stated):
         statement["guarantee"]["protection"] = protection
         lines = [line for line in input_problems(statement) if line.endswith("the same effects of")]
         assert len(lines) == n_lines
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "line"),
+    [
+        ("outcome bound", "1001", "the outcome bound must be a number above 0 and at most 1000, got 1001"),
+        ("allele frequencies", "of the cohort", "the allele frequencies must be as dpgrs writes it"),
+        (MEASURED_ON, "the cohort itself", f"the {MEASURED_ON} must be as dpgrs writes it"),
+        ("seed", "none was used", "the seed must be as dpgrs writes it, got none was used"),
+        ("hair colours", "black", "the public inputs must not hold hair colours"),
+        (ROWS, "5008.37", f"the {ROWS} must be at least 1, got 5008.37"),
+        (ROWS, "9" * 400, f"the {ROWS} must be at least 1, got 999"),
+    ],
+)
+def test_input_problems__public_inputs_read_as_they_are_written(stated, name, value, line):
+    (problem,) = input_problems(with_inputs(json.loads(stated), {name: [value]}))
+    assert problem.startswith(line)

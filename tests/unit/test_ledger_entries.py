@@ -2,6 +2,7 @@ import json
 import math
 from fractions import Fraction
 
+import numpy as np
 import pytest
 
 from dpgrs.errors import UsageError
@@ -16,6 +17,7 @@ from dpgrs.privacy.ledger.entries import (
     Request,
     make_budget,
 )
+from dpgrs.privacy.sensitivity import cross_sensitivity
 from ledger_requests import ACCOUNT, KEY, STATISTIC, identity
 
 
@@ -64,6 +66,35 @@ def test_account__raise_on_unknown_words(words, match):
 def test_account__names_what_it_takes_as_public_of_what_another_protects(own, other, made_public):
     own, other = (Account(*words.split("/")) for words in (own, other))
     assert own.made_public_of(other) == made_public
+
+
+@pytest.mark.parametrize(
+    ("own", "other", "steps"),
+    [
+        ("full/person/add-remove", "full/person/add-remove", 1),
+        ("full/haplotype/replace-one", "full/haplotype/replace-one", 1),
+        ("full/haplotype/add-remove", "full/person/add-remove", 2),
+        ("label/haplotype/replace-one", "label/person/replace-one", 2),
+        ("full/person/replace-one", "full/haplotype/replace-one", 1),
+        ("full/person/add-remove", "full/haplotype/add-remove", 2),
+    ],
+)
+def test_account__steps_between_neighbours_of_another(own, other, steps):
+    own, other = (Account(*words.split("/")) for words in (own, other))
+    assert own.steps_between(other) == steps
+
+
+def test_account__a_haplotype_less_moves_a_clipped_row_further_than_a_person_less():
+    d = 200
+    relation = {"rows": "people", "unit": "person", "neighbours": "add-remove"}
+    # All frequencies are 1/2; the alleles of the haplotype that is left out count as these.
+    whole, rest = np.repeat([[1.0, 0.0], [0.0, -1.0]], d // 2, axis=1)
+    norm = float(np.linalg.norm(whole))
+    claim = cross_sensitivity(d, 1, outcome_bound=1.0, row_norm=norm, **relation).value
+    moved = np.linalg.norm(whole - rest)
+    assert moved == pytest.approx(np.sqrt(2) * claim)
+    account = Account("full", "person", "add-remove")
+    assert claim < moved <= account.steps_between(Account("full", "haplotype", "add-remove")) * claim
 
 
 @pytest.mark.parametrize("epsilon", ["0.1", "1", "3", "10"])

@@ -1,6 +1,7 @@
 """The second reader of a ledger adds up for itself, and refuses what the first would never have written."""
 
 import json
+from decimal import Decimal
 from fractions import Fraction
 
 import pytest
@@ -64,7 +65,9 @@ def test_verify__an_account_that_is_opened_later_has_spent_what_was_released_bef
     for limit, is_over in (("1", False), ("0.9999", True)):
         ledger = new_ledger(tmp_path / limit, mu_squared="9", pure_epsilon="9")
         reserve(ledger, charges=first)
-        ledger.open_account(HAPLOTYPE, make_budget(delta="1e-6", mu_squared=limit, pure_epsilon=limit))
+        # Each release by the person counts as two steps for a haplotype.
+        limits = {"mu_squared": str(4 * Decimal(limit)), "pure_epsilon": str(2 * Decimal(limit))}
+        ledger.open_account(HAPLOTYPE, make_budget(delta="1e-6", **limits))
         forge(ledger, request_of(second, number=2))
         if is_over:
             with pytest.raises(DpgrsError, match="line 5: an account is over its limit"):

@@ -9,6 +9,7 @@ from dpgrs.errors import UsageError
 from dpgrs.methods.joined import joins_outcomes
 from dpgrs.methods.registry import METHODS
 from dpgrs.preflight.checks import problems
+from dpgrs.selection.registry import SELECTORS
 from dpgrs.study.settings import resolve
 from dpgrs.types import Exactness, Protection
 from study_runs import REPOSITORY
@@ -85,13 +86,25 @@ def test_problems__no_budget_for_each_outcome_where_a_fit_joins_them(method, cha
     assert [line.startswith(told) for line in lines] == [True] * is_joined
 
 
-@pytest.mark.parametrize("changes", [{"fit": "made_up:fit"}, {"fit": None, "mechanism": "made_up:Draws"}])
+@pytest.mark.parametrize(
+    "changes",
+    [{"fit": "made_up:fit"}, {"fit": None, "mechanism": "made_up:Draws"}, {"of_rows": "made_up:ROWS"}],
+)
 def test_joins_outcomes__where_nothing_is_known_of_a_fit(monkeypatch, changes):
     regression = {"heritability": 0.5, "lambda_from": "fixed", "joint_projection": False}
     known = {"protection": "full", "has_effects": False}
     assert not joins_outcomes("reusecov-gauss", regression, **known)
     monkeypatch.setitem(METHODS, "reusecov-gauss", replace(METHODS["reusecov-gauss"], **changes))
     assert joins_outcomes("reusecov-gauss", regression, **known)
+
+
+@pytest.mark.parametrize("name", ["private", "asked"])
+def test_joins_outcomes__where_nothing_is_known_of_a_choice(monkeypatch, name):
+    regression = {"heritability": None, "lambda_from": "fixed", "joint_projection": False}
+    known = {"protection": "full", "has_effects": False}
+    assert not joins_outcomes("k-blup", regression, **known)
+    monkeypatch.setitem(SELECTORS, "kendall", replace(SELECTORS["kendall"], **{name: "made_up:choose"}))
+    assert joins_outcomes("k-blup", regression, **known)
 
 
 @pytest.mark.parametrize("method", ["k-blup", "k-bas", "k-tukey", "l-blup", "l-bas", "l-tukey", "s-blup"])

@@ -89,6 +89,7 @@ def test_plan_study__rounds_of_boosted_adassp_are_one_line(method, choices):
 @pytest.mark.parametrize("outcome_budget", ["joint", "separate"])
 def test_plan_study__totals_are_those_that_the_checks_hold_against_the_budget(outcome_budget, metrics):
     changes = [*RELEASE, f"privacy={{outcome_budget: {outcome_budget}}}", f"evaluation={metrics}"]
+    changes += ["regression={heritability: 0.5}"]
     settings = resolve(read_settings("study.yaml", changes=changes))
     (request,) = plan_study(settings)["requests"]
     assert request["whole_study"]["ledger"] == pytest.approx(total_epsilon(settings))

@@ -16,7 +16,15 @@ from dpgrs.privacy.statement.content import Total
 from dpgrs.release.prediction_check import IN_PUBLIC
 from dpgrs.release.verify import verify_release
 from forged_releases import STATEMENT, edit, edit_statement, seal
-from release_data import OUTCOMES, SITES, make_bundle, make_events, make_measured_bundle, make_terms
+from release_data import (
+    OUTCOMES,
+    SITES,
+    make_accuracy_event,
+    make_bundle,
+    make_events,
+    make_measured_bundle,
+    make_terms,
+)
 
 SCORE, CONSTANTS, SUMS = "scores/LDL_HDL_ratio.txt.gz", "constants.tsv", "accuracy_sums.tsv"
 
@@ -179,8 +187,9 @@ def charged(tmp_path_factory):
     """A bundle whose outcomes have budgets of their own, and its accuracy draws, too."""
     *shared, cross = make_events(make_terms())
     drawn = [(event, None) for event in shared]
-    for statistic, entries in (("cross product", len(SITES)), ("accuracy", 3)):
-        drawn += [(replace(cross, statistic=statistic, entries=entries), name) for name in OUTCOMES]
+    accuracy = make_accuracy_event(make_terms(), n_outcomes=1)
+    for event in (replace(cross, entries=len(SITES)), accuracy):
+        drawn += [(event, name) for name in OUTCOMES]
     cost = "epsilon 0.7 at delta 0.000001, for each outcome alone"
     value = "R^2 0.1000 with noise of standard deviation 0.0100, mean squared error 0.9000 with 0.0100"
     accuracy = [{"name": name, "value": value, "cost": cost} for name in OUTCOMES]

@@ -326,7 +326,7 @@ def test_totals__are_what_was_asked_for_or_what_was_drawn_where_that_is_more(spe
     request = {"epsilon": 1.0, "delta": DELTA, "n_outcomes": 2, "rows": "people", "unit": "person"}
     draws = drawn(spent, None)
     label = {"request": request, "n_outcomes": 2, "events": [event for event, _ in draws]}
-    found = _totals(label, draws)
+    found = _totals(label, draws, is_joined=False)
     assert float(found["epsilon"]) == float(found["per_outcome"]) == pytest.approx(max(spent, 1.0), rel=1e-6)
     choice = ChoiceEvent(
         statistic="choice",
@@ -338,7 +338,7 @@ def test_totals__are_what_was_asked_for_or_what_was_drawn_where_that_is_more(spe
         step=1.0,
     )
     both = [*draws, (choice.as_dict(), None)]
-    found = _totals(label | {"events": [event for event, _ in both]}, both)
+    found = _totals(label | {"events": [event for event, _ in both]}, both, is_joined=False)
     # What was chosen leaves a quarter for noise.
     assert float(found["epsilon"]) == pytest.approx(0.75 + spent, rel=1e-6)
     draws = drawn(spent, "a", "b")
@@ -347,10 +347,12 @@ def test_totals__are_what_was_asked_for_or_what_was_drawn_where_that_is_more(spe
         "n_outcomes": 2,
         "events": [event for event, _ in draws],
     }
-    found = _totals(label, draws)
+    found = _totals(label, draws, is_joined=False)
     assert float(found["per_outcome"]) == pytest.approx(max(spent, 1.0), rel=1e-6)
     assert is_epsilon_of(found["epsilon"], 2 * gdp_mu(spent, DELTA) ** 2)
     assert found["person"] is None
+    joined = _totals(label, draws, is_joined=True)
+    assert joined["per_outcome"] == joined["epsilon"] == found["epsilon"]
 
 
 @pytest.mark.parametrize(("owners", "n_shared"), [([None], 2), (["a", "b"], 1)])
@@ -358,13 +360,15 @@ def test_totals__a_budget_that_is_kept_is_told_as_it_was_asked_for(owners, n_sha
     request = {"epsilon": 0.5, "delta": DELTA, "n_outcomes": n_shared, "rows": "people", "unit": "person"}
     draws = drawn(0.5, *owners)
     label = {"request": request, "n_outcomes": 2, "events": [event for event, _ in draws]}
-    assert _totals(label, draws)["per_outcome"] == "0.5"
+    assert _totals(label, draws, is_joined=False)["per_outcome"] == "0.5"
 
 
 def test_totals__a_person_loses_by_every_outcomes_draws_of_both_haplotypes():
     request = {"epsilon": 1.0, "delta": DELTA, "n_outcomes": 1, "rows": "haplotypes", "unit": "haplotype"}
     draws = drawn(1.1, None, "a", "b")
-    found = _totals({"request": request, "n_outcomes": 2, "events": [event for event, _ in draws]}, draws)
+    found = _totals(
+        {"request": request, "n_outcomes": 2, "events": [event for event, _ in draws]}, draws, is_joined=False
+    )
     person, mu = found["person"], math.sqrt(3) * gdp_mu(1.1, DELTA)
     assert is_epsilon_of(found["epsilon"], mu**2)
     assert float(person.epsilon) == pytest.approx(2 * float(found["epsilon"]), rel=1e-5)

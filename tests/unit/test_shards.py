@@ -13,9 +13,11 @@ from dpgrs.io.outcomes import Outcomes
 from dpgrs.io.panel_parts import people_parts, shard_of
 from dpgrs.io.trials import Statistics
 from dpgrs.linalg.statistics import half_units
+from dpgrs.methods.requests import PrivacyRequest
 from dpgrs.steps import compute_statistics as step
 from dpgrs.steps.add_statistics import add_statistics
 from dpgrs.study import exact_statistics
+from dpgrs.study.training_data import TrainingData
 from panels import panel_in_memory
 from random_cohorts import random_bits
 from step_settings import settings_for
@@ -51,10 +53,11 @@ def study(request, tmp_path, monkeypatch):
     return SimpleNamespace(folder=tmp_path, covariates=covariates)
 
 
-def sums(study, n_shards, *, bounds, mode="benchmark", **options):
+def sums(study, n_shards, *, bounds, mode="benchmark", outcome_budget="joint", **options):
     """Return the bytes of the statistics of all people, by so many shards."""
+    privacy = {"bounds": bounds, "outcome_budget": outcome_budget}
     outcomes = {"bound": 2.5, "count": [1, N_OUTCOMES]}
-    settings = settings_for("compute-statistics", mode=mode, outcomes=outcomes, privacy={"bounds": bounds})
+    settings = settings_for("compute-statistics", mode=mode, outcomes=outcomes, privacy=privacy)
     whole, paths = study.folder / "whole.npz", [study.folder / f"{one}.npz" for one in range(n_shards)]
     options |= {"covariates": study.covariates, "shards": n_shards}
     if n_shards == 1:
@@ -155,3 +158,41 @@ def test_people_parts__are_whole_words_one_at_least():
     assert list(people_parts(slice(64, 300), 100)) == [slice(64, 160), slice(160, 256), slice(256, 300)]
     assert list(people_parts(slice(0, 40), 1)) == [slice(0, 32), slice(32, 40)]
     assert list(people_parts(slice(32, 32), 100)) == [slice(32, 32)]
+
+
+def drawn_from(study, *, n_outcomes):
+    """Ask for the exact sums of all outcomes, with so many in a budget."""
+    data = TrainingData(study.folder / "outcomes.zarr", statistics=study.folder / "whole.npz")
+    terms = {"rows": "people", "n_variants": D, "outcome_bound": 2.5, "epsilon": 1.0, "delta": 1e-6}
+    return data.within_bounds(PrivacyRequest(n_outcomes=n_outcomes, **terms), N_OUTCOMES)
+
+
+@pytest.mark.parametrize("study", ["people"], indirect=True)
+def test_training_data__rows_that_were_clipped_over_other_outcomes_are_not_drawn_of(study):
+    sums(study, 1, bounds="tight", mode="release")
+    norm = drawn_from(study, n_outcomes=N_OUTCOMES).outcome_norm
+    with pytest.raises(DpgrsError, match=r"over the 1 outcomes of a budget, got 3\. Compute them again"):
+        drawn_from(study, n_outcomes=1)
+    sums(study, 1, bounds="tight", mode="release", outcome_budget="separate")
+    assert drawn_from(study, n_outcomes=1).outcome_norm < norm
+    with pytest.raises(DpgrsError, match=r"over the 3 outcomes of a budget, got 1\. Compute them again"):
+        drawn_from(study, n_outcomes=N_OUTCOMES)
+
+
+@pytest.mark.parametrize("study", ["people"], indirect=True)
+def test_training_data__a_shard_is_not_drawn_of(study):
+    sums(study, 2, bounds="tight", mode="release")
+    drawn_from(study, n_outcomes=N_OUTCOMES)
+    (study.folder / "0.npz").replace(study.folder / "whole.npz")
+    with pytest.raises(DpgrsError, match="must be of all people, got those of a shard"):
+        drawn_from(study, n_outcomes=N_OUTCOMES)
+
+
+@pytest.mark.parametrize("study", ["people"], indirect=True)
+def test_statistics__norms_of_another_version_are_refused(study):
+    sums(study, 1, bounds="tight", mode="release")
+    arrays = dict(np.load(study.folder / "whole.npz"))
+    arrays |= {name: norms[:2] for name, norms in arrays.items() if name.endswith("/norms")}
+    np.savez(study.folder / "whole.npz", **arrays)
+    with pytest.raises(DpgrsError, match="of another version of dpgrs"):
+        Statistics.load(study.folder / "whole.npz")

@@ -316,8 +316,9 @@ def test_ledger_standing__of_a_person_counts_both_haplotypes(tmp_path):
     ledger.open_account(account, make_budget(delta="1e-6", mu_squared="1", pure_epsilon="1"))
     charges = [GaussianCharge("gram", "1", "4"), PureCharge("choice", "0.2")]
     reserve(ledger, charges=charges, account=account)
-    last = reserve(ledger, mu="0.5")
-    for one, spent in ((ACCOUNT, ("0.5", "0.4")), (account, ("0.3125", "0.2"))):
+    last = reserve(ledger, mu="0.25")
+    # 1/16 and 0.2 to a haplotype, who costs a person twice as much; 1/16 to a person, who is two steps.
+    for one, spent in ((ACCOUNT, ("0.3125", "0.4")), (account, ("0.3125", "0.2"))):
         standing = ledger_standing(ledger.read(), one, [last])
         assert standing["account"] == str(one)
         assert (standing["spent"]["mu_squared"], standing["spent"]["pure_epsilon"]) == spent

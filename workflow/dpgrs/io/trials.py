@@ -25,12 +25,14 @@ class ClippedStatistics:
     cross : (n_outcomes, n_variants + 1) int64, in units of `CLIPPED_CROSS_STEP`.
     row_norm : float, of the genotypes; None where rows are centred by their own mean, and not clipped.
     outcome_norm : float, of the outcomes of one budget; None likewise.
+    n_shared : int, outcomes of a budget, whose rows are clipped together; None likewise.
     """
 
     gram: np.ndarray | None
     cross: np.ndarray
     row_norm: float | None
     outcome_norm: float | None
+    n_shared: int | None
 
     @property
     def coding(self):
@@ -175,7 +177,7 @@ class Statistics:
             if part.gram is not None and part.gram is not saved.get(size):
                 saved[size] = named["gram"] = part.gram
             if part.row_norm is not None:
-                named["norms"] = np.array([part.row_norm, part.outcome_norm])
+                named["norms"] = np.array([part.row_norm, part.outcome_norm, part.n_shared])
             arrays |= {f"clipped/{size}/{count}/{name}": array for name, array in named.items()}
         if self.clips is not None:
             arrays |= {f"clipped_values/{size}": values for size, values in self.clips.values.items()}
@@ -221,7 +223,10 @@ def _are_same(first, second):
 
 
 def _norms(clipped):
-    return {key: (part.gram is None, part.row_norm, part.outcome_norm) for key, part in clipped.items()}
+    terms = ("row_norm", "outcome_norm", "n_shared")
+    return {
+        key: (part.gram is None, *(getattr(part, name) for name in terms)) for key, part in clipped.items()
+    }
 
 
 def save_labelled(path, items):
@@ -354,6 +359,8 @@ def _clipped(arrays):
     grams = {size: arrays.get(name) for size, name in names.items()}
     for size, count in designs:
         cross, norms = (arrays.get(f"clipped/{size}/{count}/{name}") for name in ("cross", "norms"))
-        norms = (None, None) if norms is None else norms.tolist()
+        norms = (None, None, None) if norms is None else norms.tolist()
+        if len(norms) != 3:
+            raise DpgrsError("The statistics are of another version of dpgrs. Compute them again.")
         parts[size, count] = ClippedStatistics(grams[size], cross, *norms)
     return parts

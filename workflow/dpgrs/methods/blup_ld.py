@@ -250,7 +250,7 @@ def blup_ld(noisy, *, request, terms):
     -------
     LinearFit
     """
-    ld, known = terms.ld[request.n_variants], {"inflation": noisy.inflation, "slopes": noisy.slopes}
+    ld, known = terms.ld[request.n_variants], dict(noisy.model_terms)
     known |= {"cross_sd": request.noise_sd["cross"], "heritability": terms.heritability}
     known |= {"steering": noisy.steering, "effects": terms.effects}
     found, mismatch = fit_blup_ld(ld, noisy.cross, noisy.n, **known)

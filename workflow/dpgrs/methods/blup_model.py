@@ -292,19 +292,23 @@ class Alike:
 
 
 def outcomes_alike(inflation, slopes, n_outcomes):
-    """Yield the Alike of every pair of an inflation and a slope.
+    """Yield the Alike of outcomes of one slope; each outcome by itself where inflations are given.
+
+    These follow from noisy counts: which outcomes are computed together, and with it the last bits of their
+    weights, would else hang on the draws of other outcomes, which may have budgets of their own.
 
     Parameters
     ----------
     inflation, slopes : (n_outcomes,) float64, as in `dpgrs.methods.blup.fit_blup`, or None.
     n_outcomes : int
     """
-    pairs = np.ones((n_outcomes, 2))
-    for column, values in enumerate((inflation, slopes)):
-        if values is not None:
-            pairs[:, column] = values
-    for pair in np.unique(pairs, axis=0):
-        yield Alike((pairs == pair).all(axis=1), *pair.tolist())
+    slopes = np.ones(n_outcomes) if slopes is None else slopes
+    if inflation is not None:
+        for number, own in enumerate(np.eye(n_outcomes, dtype=bool)):
+            yield Alike(own, float(inflation[number]), float(slopes[number]))
+        return
+    for slope in np.unique(slopes):
+        yield Alike(slopes == slope, 1.0, float(slope))
 
 
 def ratio_where(numerator, denominator, *, where):

@@ -175,7 +175,7 @@ def by_model(fit, noisy, request, terms, **more):
     means, G_c = _centred(noisy, request)
     known = {"gram_sd": request.noise_sd["gram"], "cross_sd": request.noise_sd["cross"]}
     known |= {"heritability": terms.heritability, "means": means}
-    known |= {"inflation": noisy.inflation, "slopes": noisy.slopes}
+    known |= noisy.model_terms
     found = fit(G_c, noisy.cross, noisy.n, **more, **known)
     if found.standard_errors is not None and not _errors_hold(found, noisy, request, np.trace(G_c)):
         found = replace(found, standard_errors=None)
@@ -217,7 +217,7 @@ def _penalty(noisy, request, terms):
         return adassp_penalty(request.n_columns, gram_sd=gram_sd, n=noisy.n)
     means, G_c = _centred(noisy, request)
     known = {"gram_sd": gram_sd, "cross_sd": request.noise_sd["cross"], "means": means}
-    known |= {"inflation": noisy.inflation, "slopes": noisy.slopes}
+    known |= noisy.model_terms
     return evidence_penalty(G_c, noisy.cross, noisy.n, **known)
 
 

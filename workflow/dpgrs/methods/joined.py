@@ -1,6 +1,7 @@
 """Which fits take what was drawn for other outcomes: then no outcome has a budget of its own."""
 
 from dpgrs.methods.registry import METHODS
+from dpgrs.selection.registry import SELECTORS
 from dpgrs.types import Penalty, Protection
 
 SHARED = "blup-shared"
@@ -22,7 +23,10 @@ def joins_outcomes(name, regression, *, protection, has_effects):
     outcomes together bounds what the weights of one tell.
     """
     method = METHODS[name]
-    if any(":" in place for place in (method.mechanism, method.fit) if place):
+    places = [method.mechanism, method.fit, method.of_rows]
+    if method.is_screened:
+        places += [SELECTORS[method.selector].private, SELECTORS[method.selector].asked]
+    if any(":" in place for place in places if place):
         return True  # of another package, of which nothing is known
     if not (method.is_post_processing or method.is_steered):
         return False

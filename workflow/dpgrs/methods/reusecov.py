@@ -68,6 +68,14 @@ class NoisyStatistics:
         return np.maximum(self.n / self.observed, 1.0)
 
     @property
+    def model_terms(self):
+        """Inflation and slopes as fits by a model take them, a dict; None where all outcomes are known."""
+        return {
+            "inflation": None if self.observed is None else self.inflation,
+            "slopes": self.slopes,
+        }
+
+    @property
     def shown(self):
         """The slopes, of all outcomes: (n_outcomes,) float64 in (0, 1]."""
         return np.ones(len(self.cross)) if self.slopes is None else self.slopes

@@ -11,6 +11,7 @@ from itertools import chain
 from pathlib import Path
 
 from dpgrs.errors import DpgrsError, UsageError
+from dpgrs.methods.joined import joins_outcomes
 from dpgrs.methods.requests import request_grid
 from dpgrs.planning.accuracy import plan_accuracy, unplanned_methods, within_bounds
 from dpgrs.planning.draws import rehearse
@@ -220,10 +221,12 @@ def _costs(request, count, *, frequency, config, book):
     person = None
     if (request.rows, request.unit) == (Rows.HAPLOTYPES, Unit.HAPLOTYPE):
         person = asdict(study_totals(shared, by_outcome, group_size=2, **terms).study)
-    budget = config["privacy"]["budget"]
+    budget, regression = config["privacy"]["budget"], config["regression"]
+    known = {"protection": request.protection, "has_effects": bool(config["public"]["effects"])}
+    is_joined = any(joins_outcomes(name, regression, **known) for name in config["methods"])
     return {
         "mechanisms": _mechanisms(events),
-        "outcome": asdict(next(iter(totals.outcomes.values()))),
+        "outcome": asdict(totals.study if is_joined else next(iter(totals.outcomes.values()))),
         "whole_study": asdict(totals.study),
         "person": person,
         "is_within_budget": None if budget is None else totals.study.ledger <= budget * (1 + MARGIN),
@@ -292,7 +295,7 @@ def _verdicts(book, request, events, *, dataset):
         faults.append(f"no account {account}")
     verdicts = []
     for other, budget in book.budgets.items():
-        cost = total_cost(events, group_size=account.rows_in_unit_of(other))
+        cost = total_cost(events, group_size=account.steps_between(other))
         spent = book.spent(other)
         after = spent + cost
         is_over = [] if after.is_within(budget.limit) else ["over the limit"]

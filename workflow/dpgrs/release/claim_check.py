@@ -15,6 +15,7 @@ from dpgrs.methods.joined import joins_outcomes
 from dpgrs.methods.registry import METHODS
 from dpgrs.privacy.statement.audits import STEERED, mechanism_of
 from dpgrs.release.draw_check import ACCURACY, ON_TURNED_ROWS
+from dpgrs.release.entry_check import STATED
 
 GAUSSIAN, LAPLACE = "gaussian", "laplace"
 # Text is rounded up at the 15th digit.
@@ -239,7 +240,11 @@ def _outcome_problems(statement, losses):
     distinct = dict.fromkeys(shared + by_owner[outcome] for outcome in outcomes)
     known = {"protection": statement["guarantee"]["protection"]}
     known |= {"has_effects": "effects" in statement["fit"]}
-    if statement["method"] in METHODS and joins_outcomes(statement["method"], statement["fit"], **known):
+    # Weights of outcomes that are mapped back from components mix the draws of all of these.
+    is_joined = any(one["name"] == STATED for one in statement["public_inputs"])
+    if is_joined or (
+        statement["method"] in METHODS and joins_outcomes(statement["method"], statement["fit"], **known)
+    ):
         distinct = [sum(losses, Loss())]
     found = (_covering_problems("composition.per_outcome", claim, loss) for loss in distinct)
     return next(filter(None, found), [])

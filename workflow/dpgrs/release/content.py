@@ -9,6 +9,7 @@ from dpgrs.io.tables.phenotypes import scales_digest
 from dpgrs.methods.blup_hedged import share_in_words
 from dpgrs.methods.blup_ld import mismatch_in_words
 from dpgrs.methods.boosted_adassp import CLIP, ROUNDS
+from dpgrs.methods.joined import joins_outcomes
 from dpgrs.methods.mechanisms import drawn_names, request_of
 from dpgrs.methods.planning import expected_noise_sd
 from dpgrs.methods.public_effects import correlations_in_words
@@ -89,9 +90,11 @@ def release_content(
     StatementContent
     """
     request, digest, draws = label["request"], site_digest(sites), _draws_of_outcomes(label, measured)
-    run, totals = provenance(settings, []), _totals(label, draws)
-    account = Account(request["protection"], request["unit"], request["neighbours"])
     method, missing = fit["method"], None
+    known = {"protection": request["protection"], "has_effects": bool(effects)}
+    is_joined = joins_outcomes(method, fit, **known)
+    run, totals = provenance(settings, []), _totals(label, draws, is_joined=is_joined)
+    account = Account(request["protection"], request["unit"], request["neighbours"])
     if not METHODS[method].reads_rows:
         missing = Missing.COUNTED if request["counts_outcomes"] else Missing.NONE
     return StatementContent(
@@ -125,6 +128,7 @@ def release_content(
         accuracy=tuple(stated) or Metrics.WITHHELD,
         audit=audits,
         person=totals["person"],
+        is_joined=is_joined,
         method=method,
         fit={name: value for name, value in fit.items() if name != "method"},
         missing_outcomes=missing,
@@ -176,10 +180,11 @@ def _draws_of_outcomes(label, measured):
     ]
 
 
-def _totals(label, draws):
+def _totals(label, draws, *, is_joined):
     """Return epsilon of one outcome, of the whole study, and a person's loss if that is another.
 
-    Without accuracy the outcomes of a budget cost what was asked for, if their draws do not exceed it.
+    An outcome whose weights hang on draws of others loses what the whole study does. Without accuracy the
+    outcomes of a budget cost what was asked for, if their draws do not exceed it.
     """
     request, by_owner = label["request"], {}
     for event, owner in draws:
@@ -196,6 +201,8 @@ def _totals(label, draws):
     budgets = [shared + owned for owned in by_owner.values()]
     if not is_joint and not has_accuracy and all(_is_as_asked(drawn, request) for drawn in budgets):
         per_outcome = request["epsilon"]
+    if is_joined:
+        per_outcome = epsilon
     person = None
     if (request["rows"], request["unit"]) == (Rows.HAPLOTYPES, Unit.HAPLOTYPE):
         loss = group_guarantee(epsilon, request["delta"], cost=total_cost(events))

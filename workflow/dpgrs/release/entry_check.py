@@ -5,18 +5,18 @@ How many numbers were drawn tells whether they are of outcomes or of components,
 
 import csv
 import hashlib
-from collections import Counter
 
 import numpy as np
 
+from dpgrs.methods.registry import METHODS
 from dpgrs.release.covariate_check import FILE as COVARIATES
-from dpgrs.release.draw_check import ACCURACY, BY_METHOD, COUNT, GRAM, KNOWN, Scope
+from dpgrs.release.draw_check import ACCURACY, BY_METHOD, COUNT, GRAM, KNOWN
 from dpgrs.release.folder_check import read_text
 from dpgrs.release.scoring_check import read_scoring_file
 from dpgrs.types import Rows
 
 FILE, STATED = "outcome_loadings.tsv", "loadings of the outcomes on components"
-CROSS = "cross product"
+CROSS, EIGENVALUE = "cross product", "smallest eigenvalue"
 # A public input where rows are clipped in `frequency` coding.
 ROW_NORM = "norm of a row of genotypes"
 KINDS = ("outcomes", "components")  # without and with loadings
@@ -65,36 +65,41 @@ def entry_problems(statement, files):
     return []
 
 
-def _size_problems(statement, files, *, n_drawn):
-    """Check of how many numbers draws are, X'Y and counts of outcomes of so many outcomes or components."""
-    n_columns, n_outcomes = statement["data_domain"]["n_variants"], len(statement["data_domain"]["outcomes"])
+def columns_of(statement, files):
+    """Return how many variants and covariates the rows have, an int."""
+    n_columns = statement["data_domain"]["n_variants"]
     if COVARIATES in files:
         _, *lines = csv.reader(read_text(files[COVARIATES]).splitlines(), delimiter="\t")
         n_columns += len({name for _, name, *_ in lines})
+    return n_columns
+
+
+def _size_problems(statement, files, *, n_drawn):
+    """Check of how many numbers draws are, X'Y and counts of outcomes of so many outcomes or components."""
+    n_columns, n_outcomes = columns_of(statement, files), len(statement["data_domain"]["outcomes"])
     # The upper triangle with the intercept, whose square is public; of alleles in two codes all squares are.
     is_coded = any(one["name"] == ROW_NORM for one in statement["public_inputs"])
     has_squares = is_coded or statement["guarantee"]["rows"] == Rows.PEOPLE
-    triangle = n_columns * (n_columns + (3 if has_squares else 1)) // 2
-    each = f"of {n_drawn} {KINDS[FILE in files]}"
-    wanted = {
-        (COUNT.statistic, Scope.ALL): (1, "of all rows"),
-        (KNOWN, Scope.BUDGET): (n_drawn, each),
-        (KNOWN, Scope.EACH): (n_outcomes, each),
-        (CROSS, Scope.BUDGET): (n_drawn * n_columns, each),
-        (GRAM.statistic, Scope.ALL): (triangle, "a triangle"),
-        (ACCURACY.statistic, ACCURACY.scope): (SUMS_OF_ACCURACY * n_outcomes, f"of {n_outcomes} outcomes"),
-    }
-    if not any("n_choices" in part for part in statement["mechanisms"]):
-        wanted |= {
-            (CROSS, Scope.EACH): (n_outcomes * n_columns, each),
-            (GRAM.statistic, Scope.EACH): (n_outcomes * triangle, "a triangle of each outcome"),
-        }
-    known = {(one.statistic, one.scope) for one in (*BY_METHOD[statement["method"]], ACCURACY)}
-    drawn = Counter()
+    method = METHODS[statement["method"]]
+    chosen = {part["outcome"]: part["n_choices"] for part in statement["mechanisms"] if "n_choices" in part}
+    known = {one.statistic for one in (*BY_METHOD[statement["method"]], ACCURACY)}
+    problems = []
     for part in statement["mechanisms"]:
-        drawn[part["statistic"]] += part["entries"]
-    return [
-        f"the {name} must be {number} numbers, {words}, got {drawn[name]}"
-        for (name, scope), (number, words) in wanted.items()
-        if (name, scope) in known and name in drawn and drawn[name] != number
-    ]
+        # A draw is of one outcome, or of all.
+        is_own = part["outcome"] is not None
+        columns = chosen.get(part["outcome"], n_columns) if method.is_screened else n_columns
+        each = "of one outcome" if is_own else f"of {n_drawn} {KINDS[FILE in files]}"
+        n_own = 1 if is_own else n_drawn
+        wanted = {
+            COUNT.statistic: (1, "of all rows"),
+            KNOWN: (n_own, each),
+            CROSS: (n_own * columns, each),
+            GRAM.statistic: (columns * (columns + (3 if has_squares else 1)) // 2, "a triangle"),
+            EIGENVALUE: (1, "of X'X"),
+            ACCURACY.statistic: (SUMS_OF_ACCURACY * (1 if is_own else n_outcomes), "of its outcomes"),
+        }
+        name = part["statistic"]
+        if name in wanted and name in known and part["entries"] != wanted[name][0]:
+            number, words = wanted[name]
+            problems.append(f"the {name} must be {number} numbers, {words}, got {part['entries']}")
+    return problems

@@ -9,27 +9,74 @@ from fractions import Fraction
 from itertools import zip_longest
 
 from dpgrs.methods.registry import METHODS
-from dpgrs.privacy.statement.content import NOT_RELEASED, ORIGIN_OF_NO_ROWS, ORIGIN_OF_ROWS, ROWS_INPUT
+from dpgrs.privacy.statement.content import (
+    COVARIATES_INPUT,
+    NOT_RELEASED,
+    ORIGIN_OF_NO_ROWS,
+    ORIGIN_OF_ROWS,
+    PUBLIC_SIDE,
+    ROWS_INPUT,
+)
 from dpgrs.privacy.statement.statement import REQUIRED_INPUTS
+from dpgrs.release.covariate_check import BOUND, STATED_LOADINGS
+from dpgrs.release.covariate_check import SCALES as SCALES_OF_COVARIATES
 from dpgrs.release.draw_check import ACCURACY, BY_METHOD, ON_TURNED_ROWS, RESIDUALS
 from dpgrs.release.entry_check import ROW_NORM, STATED
 from dpgrs.release.folder_check import read_text
-from dpgrs.types import Penalty, Protection
+from dpgrs.types import Missing, Penalty, Protection
 
 SCALES, SCALE_COLUMNS = "outcome_scales.tsv", ["outcome", "centre", "scale", "is_binary", "origin"]
 IS_BINARY = {"True": True, "False": False}
 OF_TABLE, OF_SIMULATION = "centre and scale of the outcomes", "prevalence of the outcomes"
 PUBLIC_LD = "genotypes whose linkage disequilibrium the fit takes"
 OF_EFFECTS = "effects of "  # and the name of a file
-OUTCOME_NORM = "norm of a row of outcomes"
+OUTCOME_BOUND, OUTCOME_NORM = "outcome bound", "norm of a row of outcomes"
+RESIDUAL_BOUND, LARGEST_RESIDUAL = "residual bound", "largest residual of a round"
 # Steps of the grids of X'X and X'Y of rows that were not clipped; others are finer.
 WHOLE_STEPS = {"gram": Fraction(1, 4), "cross product": Fraction(1, 2**17)}
 # What accuracy that was drawn rests on, and where it was not.
-OF_CHARGED, OF_PUBLIC = ("residual bound", "people held out"), ("people measured on, with their outcomes",)
+HELD_OUT, MEASURED_ON = "people held out", "people measured on, with their outcomes"
+OF_CHARGED, OF_PUBLIC = (RESIDUAL_BOUND, HELD_OUT), (MEASURED_ON,)
 # Methods that give standard errors, where these are calibrated.
 GIVING_ERRORS = ("blup", "blup-steered")
-NUMBER = re.compile(r"[1-9]\d*(\.\d+)?", re.ASCII)
-SIZE = re.compile(r"\d{1,9}(\.\d{1,20})?(e[+-]\d\d)?", re.ASCII)  # of six digits
+NUMBER = re.compile(r"[1-9]\d{0,11}(\.0)?", re.ASCII)
+SIZE = r"\d{1,9}(\.\d{1,20})?(e[+-]\d\d)?"  # of six digits
+LARGEST_BOUND, LARGEST_NORM = 1000, 10**9
+WHOLE, DIGEST, WORDS = r"\d+", "[0-9a-f]{64}", ".+"
+# Every public input that there is, and how its value reads; files of public effects have names of their own.
+VALUES = {
+    "site list": DIGEST,
+    "allele frequencies": "in the site list",
+    ROWS_INPUT: WORDS,
+    "seed": WHOLE,
+    "genotypes": "imputed dosages",
+    "choice of people": WORDS,
+    "lambda": SIZE,
+    "heritability": SIZE,
+    OUTCOME_BOUND: SIZE,
+    OUTCOME_NORM: SIZE,
+    ROW_NORM: SIZE,
+    RESIDUAL_BOUND: SIZE,
+    LARGEST_RESIDUAL: SIZE,
+    "rounds of boosted AdaSSP": WHOLE,
+    "variants to choose for an outcome": WHOLE,
+    "outcome names": WHOLE,
+    "whether outcomes may be missing": "|".join(Missing),
+    OF_TABLE: DIGEST,
+    OF_SIMULATION: SIZE,
+    STATED: DIGEST,
+    PUBLIC_LD: WORDS,
+    COVARIATES_INPUT: WORDS,
+    BOUND: f"{SIZE} standard deviations",
+    SCALES_OF_COVARIATES: DIGEST,
+    STATED_LOADINGS: DIGEST,
+    HELD_OUT: r"a share of 0\.\d+",
+    MEASURED_ON: "simulated|from a table",
+    **dict.fromkeys(PUBLIC_SIDE.values(), DIGEST),
+}
+# Bounds and norms, which are above 0.
+LARGEST = dict.fromkeys((OUTCOME_BOUND, RESIDUAL_BOUND), LARGEST_BOUND)
+LARGEST |= dict.fromkeys((ROW_NORM, OUTCOME_NORM, LARGEST_RESIDUAL), LARGEST_NORM)
 # Equal to no input: a section lacks what it must have, or has what it must not.
 AMISS = [None]
 
@@ -60,16 +107,32 @@ def input_problems(statement):
         for name, values in twins.items()
         if stated.get(name, []) != values
     ]
-    problems += _row_problems(statement) + [
-        f"the {name} must be a number above 0, got {number}"
-        for name in (ROW_NORM, OUTCOME_NORM, "outcome bound")
-        for number in stated.get(name, [])
-        if not SIZE.fullmatch(number) or not float(number) > 0
-    ]
+    problems += _row_problems(statement) + _value_problems(stated)
     rule = statement["fit"]["lambda_from"]
     if rule not in set(Penalty):
         problems.append(f"fit.lambda_from must be one of {', '.join(Penalty)}, got {rule}")
     return problems + _error_problems(statement, has_loadings=STATED in stated)
+
+
+def _value_problems(stated):
+    """Check that there is no public input but those of the program, and that each reads as it writes them."""
+    problems = []
+    for name, values in stated.items():
+        if name not in (*VALUES, OF_EFFECTS):
+            problems.append(f"the public inputs must not hold {name}")
+            continue
+        wanted = f"a number above 0 and at most {LARGEST[name]}" if name in LARGEST else "as dpgrs writes it"
+        problems += [
+            f"the {name} must be {wanted}, got {value}" for value in values if not _is_sound(name, value)
+        ]
+    return problems
+
+
+def _is_sound(name, value):
+    if name == OF_EFFECTS:
+        return True
+    is_written = re.fullmatch(VALUES[name], value, flags=re.ASCII) is not None
+    return is_written and (name not in LARGEST or 0 < float(value) <= LARGEST[name])
 
 
 def _row_problems(statement):

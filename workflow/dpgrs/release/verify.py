@@ -19,7 +19,7 @@ from dpgrs.release.covariate_check import FILE as COVARIATES
 from dpgrs.release.covariate_check import covariate_problems
 from dpgrs.release.draw_check import draw_problems, form_problems
 from dpgrs.release.entry_check import FILE as LOADINGS
-from dpgrs.release.entry_check import entry_problems
+from dpgrs.release.entry_check import columns_of, entry_problems
 from dpgrs.release.folder_check import (
     SUMS,
     digest_problems,
@@ -34,6 +34,7 @@ from dpgrs.release.prediction_check import SUMS as ACCURACY_SUMS
 from dpgrs.release.reference_check import score_people, sum_problems
 from dpgrs.release.registry import to_registry_yaml
 from dpgrs.release.scoring_check import NOT_REPORTED, header_value, read_scoring_file, read_standard_errors
+from dpgrs.release.sensitivity_check import sensitivity_problems
 from dpgrs.release.side_check import side_problems
 from dpgrs.types import Metrics, Protection
 
@@ -110,7 +111,10 @@ def verify_release(directory, *, reference=None):
             problems += _score_problems(statement, score, files, constant=constant)
         problems += _trace_problems(files, statement)
     if not problems:
-        problems = entry_problems(statement, files) + _word_problems(statement, files)
+        problems = entry_problems(statement, files) or sensitivity_problems(
+            statement, n_columns=columns_of(statement, files)
+        )
+        problems += _word_problems(statement, files)
     if not problems and reference is not None:
         problems = _reference_problems(statement, files, Path(reference))
     if problems:

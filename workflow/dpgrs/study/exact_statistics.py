@@ -125,7 +125,7 @@ def _of_part(settings, part, outcomes, covariates, *, without_gram):
         for size in columns:
             centred = row_centred_statistics(genotypes[columns[size]], Y[size], **options)
             for count in outcomes.drawn_counts(settings.outcomes.count):
-                clipped[size, count] = ClippedStatistics(centred[0], centred[1][:count], None, None)
+                clipped[size, count] = ClippedStatistics(centred[0], centred[1][:count], None, None, None)
     if privacy.bounds == Bounds.TIGHT:
         for size in columns:
             frequency = panel.frequency[columns[size]]
@@ -192,7 +192,7 @@ def _clipped(genotypes, frequency, values, *, bound, clips, n_shared, rows, cova
     Y = clipped_outcomes(values, bound=bound, norm=norm, n_shared=n_shared)
     options |= {"rows": rows, "covariates": units}
     X_sums, Y_sums = clipped_statistics(genotypes, frequency, Y, row_norm=row_norm, **options)
-    return ClippedStatistics(X_sums, Y_sums, row_norm, norm)
+    return ClippedStatistics(X_sums, Y_sums, row_norm, norm, n_shared)
 
 
 def _clip_counts(part, genotypes, outcomes, drawn, clipped, covariates, *, bound, shared):

@@ -43,8 +43,19 @@ class TrainingData:
 
     @cached_property
     def statistics(self):
-        """The exact sums."""
-        return Statistics.load(self._paths["statistics"])
+        """The exact sums.
+
+        Raises
+        ------
+        DpgrsError
+            If they are of a shard of the people: who is in it hangs on everybody.
+        """
+        found = Statistics.load(self._paths["statistics"])
+        if found.people is not None:
+            raise DpgrsError(
+                "The statistics must be of all people, got those of a shard. Add the shards (add-statistics)."
+            )
+        return found
 
     @cached_property
     def panel(self):
@@ -60,10 +71,20 @@ class TrainingData:
         ----------
         request : PrivacyRequest
         n_outcomes : int
+
+        Raises
+        ------
+        DpgrsError
+            If rows were clipped over other outcomes than those of a budget.
         """
         part = self.statistics.clipped.get((request.n_variants, n_outcomes))
         if part is None:
             return request
+        if part.n_shared not in (None, request.n_outcomes):
+            raise DpgrsError(
+                f"The statistics must be of rows clipped over the {request.n_outcomes} outcomes of a budget, "
+                f"got {part.n_shared:g}. Compute them again: `privacy.outcome_budget` was another."
+            )
         return replace(
             request,
             coding=part.coding,
@@ -85,7 +106,7 @@ class TrainingData:
         """
         if request.protection != Protection.FEATURE:
             return request
-        values = self.outcomes.values[request.n_variants][:n_outcomes, self.outcomes.is_training]
+        values = self.drawn_outcomes(request)[:n_outcomes, self.outcomes.is_training]
         bounds = {"bound": request.outcome_bound, "norm": request.outcome_norm}
         Y = clipped_outcomes(values, n_shared=request.n_outcomes, **bounds)
         norm = largest_row_norm(Y, n_shared=request.n_outcomes)

@@ -181,12 +181,17 @@ class Account:
         """Return the set of what this account takes as public while `other` protects it."""
         return other._protected - self._protected
 
-    def rows_in_unit_of(self, other):
-        """Return how many units of this account one unit of `other` holds: a person has two haplotypes.
+    def steps_between(self, other):
+        """Return how many steps between neighbours of this account one of `other` is, at most.
 
-        The other way round it is 1: claims about a person are proven row by row, so they cover each row.
+        A person has two haplotypes. The other way round, where a row is a person, one haplotype less is
+        another row in the place of a person's: a step of replace-one, and under add-remove two, one person
+        less and one more.
         """
-        return 2 if (self.unit, other.unit) == (Unit.HAPLOTYPE, Unit.PERSON) else 1
+        if self.unit == other.unit:
+            return 1
+        is_replaced = self.unit == Unit.PERSON and self.neighbours == Neighbours.REPLACE_ONE
+        return 1 if is_replaced else 2
 
     @property
     def _protected(self):

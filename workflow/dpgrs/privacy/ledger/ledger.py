@@ -250,7 +250,7 @@ def refusals(book, cost, account):
     """
     lines = []
     for other, budget in book.budgets.items():
-        due, spent = cost.for_group(account.rows_in_unit_of(other)), book.spent(other)
+        due, spent = cost.for_group(account.steps_between(other)), book.spent(other)
         if not (spent + due).is_within(budget.limit):
             limit = f"epsilon {shown_epsilon(spent, budget)} of {shown_epsilon(budget.limit, budget)}"
             is_pure = bool(due.pure_epsilon)
@@ -296,7 +296,7 @@ def _enter(book, entry):
 
 def cost_to(account, request):
     """Return what a request costs a unit of an account."""
-    return request.cost.for_group(request.account.rows_in_unit_of(account))
+    return request.cost.for_group(request.account.steps_between(account))
 
 
 def _checked(book, requests):

@@ -123,8 +123,13 @@ def _opened(line, *, number, previous):
 
 
 def _cost_to(account, entry):
-    """Return (mu^2, pure epsilon) that a request costs an account: a person owns two haplotypes."""
-    size = 2 if (entry["account"]["unit"], account[1]) == ("haplotype", "person") else 1
+    """Return (mu^2, pure epsilon) that a request costs an account.
+
+    A person owns two haplotypes; a haplotype less or more may replace a person's row, who leaves and comes.
+    """
+    made_under = entry["account"]
+    is_same = made_under["unit"] == account[1]
+    size = 1 if is_same or (made_under["unit"], account[2]) == ("person", "replace-one") else 2
     mu_squared = pure_epsilon = Fraction(0)
     for charge in entry["charges"]:
         if charge["kind"] == "gaussian":

@@ -203,6 +203,7 @@ class StatementContent:
     audit : dict or None, from `dpgrs.privacy.statement.audits.summarise_audits`.
     person : Total or None, a person's loss where the unit is a haplotype; None stands for
         (2 epsilon, (1 + e^epsilon) delta), the group bound.
+    is_joined : bool, whether weights of an outcome hang on draws of others, so that it loses what all do.
     missing_outcomes : Missing or None, whether the rows on which each outcome is known were counted; None of
         methods that need no such count.
     """
@@ -229,6 +230,7 @@ class StatementContent:
     accuracy: str | tuple = Metrics.WITHHELD
     audit: dict | None = None
     person: Total | None = None
+    is_joined: bool = False
     missing_outcomes: Missing | None = None
 
     @property

@@ -73,7 +73,7 @@ def ledger_standing(book, account, request_ids):
         )
     last = max(request_ids, key=order.get)
     counted = list(book.requests.values())[: order[last] + 1]
-    costs = [request.cost.for_group(request.account.rows_in_unit_of(account)) for request in counted]
+    costs = [request.cost.for_group(request.account.steps_between(account)) for request in counted]
     spent, budget = sum(costs, Cost()), book.budgets[account]
     epsilon = text_above(budget.epsilon(spent), digits=DIGITS)
     return {
@@ -150,7 +150,10 @@ def build_statement(content):
         "mechanisms": mechanisms,
         "composition": {
             "theorem": words["theorem"],
-            "per_outcome": with_chance(content.per_outcome.as_text(), _costs_of_outcomes(mechanisms, costs)),
+            "per_outcome": with_chance(
+                content.per_outcome.as_text(),
+                [cost] if content.is_joined else _costs_of_outcomes(mechanisms, costs),
+            ),
             "whole_study": with_chance(content.whole_study.as_text(), [cost]),
         },
         "ledger": dict(content.ledger),

@@ -1,0 +1,175 @@
+"""Work out anew how far a unit can move what was drawn, from the public inputs of a statement alone.
+
+The squares are of one row, by the theorems of the proof pages; they share no code with what made the claims.
+"""
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+from dpgrs.privacy.statement.boosting_rounds import without_round
+from dpgrs.release.draw_check import ON_TURNED_ROWS, PROVED
+from dpgrs.release.entry_check import ROW_NORM, SUMS_OF_ACCURACY
+from dpgrs.release.input_check import LARGEST_RESIDUAL, OUTCOME_BOUND, OUTCOME_NORM, RESIDUAL_BOUND
+from dpgrs.types import Neighbours, Protection, Rows, Unit
+
+# Public inputs have six digits, and a square is of up to the fourth power of one.
+SIX_DIGITS = Fraction(1, 40_000)
+
+
+@dataclass(frozen=True)
+class Row:
+    """What is public of a row.
+
+    Attributes
+    ----------
+    gap : int, how far apart two values of a column can be.
+    is_replaced : bool, whether neighbours have another row in its place.
+    protection : Protection
+    inputs : dict of name to Fraction, the public inputs that are numbers.
+    """
+
+    gap: int
+    is_replaced: bool
+    protection: Protection
+    inputs: dict
+
+    @property
+    def is_clipped(self):
+        return ROW_NORM in self.inputs
+
+    def square(self, n_columns):
+        """Return the largest squared norm of a row of so many columns."""
+        largest = Fraction(n_columns * self.gap**2)
+        return min(self.inputs[ROW_NORM] ** 2, largest) if self.is_clipped else largest / 4
+
+    def outcome_square(self, n_outcomes):
+        """Return the largest squared norm of a row of so many outcomes."""
+        square = n_outcomes * self.inputs[OUTCOME_BOUND] ** 2
+        return min(square, self.inputs[OUTCOME_NORM] ** 2) if OUTCOME_NORM in self.inputs else square
+
+
+def sensitivity_problems(statement, *, n_columns):
+    """Find draws that can move further than their statement says, or with another proof than theirs.
+
+    Of methods of other packages nothing is known, and nothing said.
+
+    Parameters
+    ----------
+    statement : dict in which nothing else is wrong.
+    n_columns : int, variants and covariates.
+
+    Returns
+    -------
+    list of str, what is wrong.
+    """
+    guarantee, problems = statement["guarantee"], []
+    if statement["method"] not in PROVED:
+        return []
+    rows, unit = Rows(guarantee["rows"]), Unit(guarantee["unit"])
+    if rows == Rows.PEOPLE and unit == Unit.HAPLOTYPE:
+        return ["the unit must be a person where a row is one"]
+    row = Row(
+        gap=1 if rows == Rows.HAPLOTYPES else 2,
+        is_replaced=guarantee["neighbours"] == Neighbours.REPLACE_ONE,
+        protection=Protection(guarantee["protection"]),
+        inputs=_numbers(statement["public_inputs"]),
+    )
+    rows_of_unit = 2 if (rows, unit) == (Rows.HAPLOTYPES, Unit.PERSON) else 1
+    chosen = {part["outcome"]: part["n_choices"] for part in statement["mechanisms"] if "n_choices" in part}
+    for part in statement["mechanisms"]:
+        name = part["statistic"]
+        if without_round(name) not in BY_STATISTIC:
+            continue  # nothing of a bundle is made of it
+        square, page = BY_STATISTIC[without_round(name)]
+        if statement["method"] in ON_TURNED_ROWS and name == "cross product":
+            page = "steered"
+        elif row.is_clipped and name == "gram":
+            page = "clipped_gram"
+        least = square(row, chosen.get(part["outcome"], n_columns), part["entries"]) * rows_of_unit**2
+        if Fraction(part["sensitivity"]) ** 2 < least * (1 - SIX_DIGITS):
+            claim = f"at least {float(least) ** 0.5:.6g}, got {part['sensitivity']}"
+            problems.append(f"the sensitivity of {name} must be {claim}")
+        if part["proof"] != (wanted := f"docs/proofs/{page}.md"):
+            problems.append(f"the proof of {name} must be {wanted}, got {part['proof']}")
+    return problems
+
+
+def _numbers(inputs):
+    """Return the values that are numbers, of bounds and norms."""
+    names = (ROW_NORM, OUTCOME_NORM, OUTCOME_BOUND, RESIDUAL_BOUND, LARGEST_RESIDUAL)
+    return {one["name"]: Fraction(one["value"]) for one in inputs if one["name"] in names}
+
+
+def _count(row, n_columns, entries):
+    """Bound counts, of which a row moves each by 1."""
+    return Fraction(entries)
+
+
+def _gram(row, n_columns, entries):
+    """Bound the triangle of X'X with the intercept x = 1/2, squares included where these are released."""
+    d, R2 = n_columns, row.square(n_columns)
+    if not row.is_clipped:
+        if row.gap == 1:
+            return Fraction((d + 1) ** 2 // 4, 4) if row.is_replaced else Fraction(d * (d + 1), 32)
+        one = Fraction(d * (2 * d + 3), 4)
+        return max(one, Fraction(d**2 + d // 2)) if row.is_replaced else one
+    whole, rest = divmod(R2, row.gap**2)
+    fourths = whole * row.gap**4 + rest**2
+    if not row.is_replaced:
+        return (R2**2 + fourths) / 2 + R2 / 4
+    near = min(R2, Fraction(1, 4))
+    return R2**2 + R2 / 2 + near / 2 - near**2 + min(fourths, Fraction(d * row.gap**4, 2))
+
+
+def _cross_product(row, n_columns, entries):
+    """Bound X'Y by the norms of the rows of X and Y."""
+    moved = row.square(n_columns) * (4 if row.is_replaced else 1)
+    if row.protection == Protection.FEATURE:
+        moved = min(moved, Fraction(n_columns * row.gap**2))
+    return moved * row.outcome_square(entries // n_columns)
+
+
+def _smallest_eigenvalue(row, n_columns, entries):
+    return row.square(n_columns) ** 2
+
+
+def _accuracy(row, n_columns, entries):
+    B, C = row.inputs[OUTCOME_BOUND], row.inputs[RESIDUAL_BOUND]
+    return entries // SUMS_OF_ACCURACY * (C**4 + B**4 + B**2)
+
+
+def _boosted_eigenvalue(row, n_columns, entries):
+    return Fraction(1)
+
+
+def _boosted_gram(row, n_columns, entries):
+    return Fraction(2 if row.is_replaced else 1)
+
+
+def _boosted_residuals(row, n_columns, entries):
+    return row.inputs[LARGEST_RESIDUAL] ** 2 * (4 if row.is_replaced else 1)
+
+
+def _kendall(row, n_columns, entries):
+    """Bound a score: its correlation with the outcome, and one with a variant that was chosen before."""
+    return Fraction(3 if row.is_replaced else 2) ** 2
+
+
+def _products(row, n_columns, entries):
+    return (Fraction(row.gap, 2) * row.inputs[OUTCOME_BOUND] * (2 if row.is_replaced else 1)) ** 2
+
+
+# By statistic: the squared sensitivity of a row and the page of its proof.
+BY_STATISTIC = {
+    "count": (_count, "count"),
+    "outcome counts": (_count, "count"),
+    "gram": (_gram, "gram"),
+    "cross product": (_cross_product, "cross_product"),
+    "smallest eigenvalue": (_smallest_eigenvalue, "smallest_eigenvalue"),
+    "accuracy": (_accuracy, "accuracy"),
+    "boosted smallest eigenvalue": (_boosted_eigenvalue, "boosted_adassp"),
+    "boosted gram": (_boosted_gram, "boosted_adassp"),
+    "boosted residuals": (_boosted_residuals, "boosted_adassp"),
+    "Kendall's correlations": (_kendall, "kendall"),
+    "products with the outcome": (_products, "canonical_lipschitz"),
+}

@@ -8,6 +8,7 @@ from study_runs import run
 
 # Memory is NaN of a job that ended before Snakemake looked at it.
 MIB = 2**20 / 10**6
+LOOKED_AT = 5  # seconds from which on a benchmark sees about all of a job
 
 
 def asked_and_used(folder, settings):
@@ -37,10 +38,15 @@ def asked_and_used(folder, settings):
 
 
 def require_enough(table, *, most=4.0, beyond=500):
-    """Fail if a job took more than it asked for, or asked for many times what it took; print the table."""
+    """Fail if a job took more than it asked for, or asked for many times what it took; print the table.
+
+    Of jobs of a few seconds the second is not asked: their memory is looked at every half second, and that of
+    workers which live shortly is missed.
+    """
     print(table.round(2).to_string(index=False))
     seen = table.dropna()
     assert len(seen) > len(table) / 2
     assert (seen["ratio"] >= 1).all()
     assert (seen["took"] <= seen["minutes"]).all()
-    assert (seen.loc[seen["asked"] > beyond, "ratio"] <= most).all()
+    is_long = (seen["asked"] > beyond) & (seen["took"] > LOOKED_AT / 60)
+    assert (seen.loc[is_long, "ratio"] <= most).all()

@@ -110,7 +110,9 @@ def test_draw_problems__all_draws_of_a_method_and_not_one_less(method, neighbour
     assert draw_problems(statement) == []
     for place, part in enumerate(statement["mechanisms"]):
         (problem,) = draw_problems(without(statement, place))
-        assert problem.startswith(f"the mechanisms must hold all that {method} draws, but lack ")
+        assert problem.startswith(
+            f"the mechanisms must hold just what {method} draws, but have fewer or more of "
+        )
         assert without_round(part["statistic"]) in problem
 
 
@@ -187,12 +189,28 @@ def of_naive_with_one_gram():
 @pytest.mark.parametrize(
     ("method", "drawn", "lacking"),
     [
-        ("blup", of_shared("count"), "blup draws, but lack count for all outcomes"),
-        ("blup", of_shared("gram"), "blup draws, but lack gram for all outcomes"),
-        ("blup", of_shared("cross product"), "blup draws, but lack cross product for height"),
-        ("reusecov-gauss", of_shared("gram"), "reusecov-gauss draws, but lack gram for all outcomes"),
-        ("adassp", of_shared(None), "adassp draws, but lack smallest eigenvalue for all outcomes"),
-        ("naive", of_naive_with_one_gram(), "naive draws, but lack gram for LDL/HDL = ratio"),
+        ("blup", of_shared("count"), "blup draws, but have fewer or more of count for all outcomes"),
+        ("blup", of_shared("gram"), "blup draws, but have fewer or more of gram for all outcomes"),
+        (
+            "blup",
+            of_shared("cross product"),
+            "blup draws, but have fewer or more of cross product for height",
+        ),
+        (
+            "reusecov-gauss",
+            of_shared("gram"),
+            "reusecov-gauss draws, but have fewer or more of gram for all outcomes",
+        ),
+        (
+            "adassp",
+            of_shared(None),
+            "adassp draws, but have fewer or more of smallest eigenvalue for all outcomes",
+        ),
+        (
+            "naive",
+            of_naive_with_one_gram(),
+            "naive draws, but have fewer or more of gram for LDL/HDL = ratio",
+        ),
     ],
 )
 def test_verify_release__a_consistent_statement_that_leaves_a_draw_out(tmp_path, method, drawn, lacking):
@@ -205,7 +223,9 @@ def test_verify_release__a_consistent_statement_that_leaves_a_draw_out(tmp_path,
 
 def test_verify_release__choices_without_sums_of_their_own(tmp_path):
     folder = make_chosen_release(tmp_path / "study", content={"method": "k-blup"})["bundle"]
-    with pytest.raises(DpgrsError, match="k-blup draws, but lack gram for height; cross product for height"):
+    with pytest.raises(
+        DpgrsError, match="k-blup draws, but have fewer or more of gram for height; cross product for height"
+    ):
         verify_release(folder)
 
 

@@ -16,7 +16,14 @@ from dpgrs.privacy.statement.statement import REQUIRED_INPUTS
 from dpgrs.release.bundle import write_bundle
 from dpgrs.release.draw_check import BY_METHOD, KNOWN
 from dpgrs.release.entry_check import ROW_NORM, STATED
-from dpgrs.release.input_check import GIVING_ERRORS, MEASURED_ON, OUTCOME_NORM, PUBLIC_LD, input_problems
+from dpgrs.release.input_check import (
+    GIVING_ERRORS,
+    LARGEST_RESIDUAL,
+    MEASURED_ON,
+    OUTCOME_NORM,
+    PUBLIC_LD,
+    input_problems,
+)
 from dpgrs.release.verify import verify_release
 from forged_releases import STATEMENT, edit, seal
 from release_choices import make_chosen_statement
@@ -115,7 +122,10 @@ def test_input_problems__whether_outcomes_were_counted_cannot_be_left_out(stated
     for inputs in ({}, {COUNTED: []}):
         (line,) = input_problems(with_inputs(statement, inputs))
         assert line.endswith(f"and the data domain must have the same {COUNTED}")
-    rows = with_inputs(statement | {"method": "bas"}, {COUNTED: [], "lambda": [], ROWS: ["not released"]})
+    rows = with_inputs(
+        statement | {"method": "bas"},
+        {COUNTED: [], "lambda": [], ROWS: ["not released"], LARGEST_RESIDUAL: ["1"]},
+    )
     rounds = "rounds of boosted AdaSSP"
     (line,) = input_problems(rows)
     assert line == f"the public inputs and the mechanisms must have the same {rounds}"
@@ -345,6 +355,22 @@ def test_input_problems__public_effects_are_not_of_feature_protection(stated):
         statement["guarantee"]["protection"] = protection
         lines = [line for line in input_problems(statement) if line.endswith("the same effects of")]
         assert len(lines) == n_lines
+
+
+def test_input_problems__norms_and_bounds_are_told_once(stated):
+    statement = with_inputs(json.loads(stated), {ROW_NORM: ["2", "1"], OUTCOME_NORM: ["2"]})
+    assert input_problems(statement) == [f"the public inputs must name the {ROW_NORM} once"]
+
+
+@pytest.mark.parametrize("values", [[], ["1", "0.01"], ["0.01"]])
+def test_input_problems__residuals_are_clipped_at_1(stated, values):
+    inputs = {"lambda": [], COUNTED: [], ROWS: ["not released"], "rounds of boosted AdaSSP": ["100"]}
+    statement = json.loads(stated) | {"method": "bas"}
+    statement["mechanisms"] = [{"statistic": "boosted residuals", "mechanism": "gaussian"}]
+    del statement["data_domain"]["missing_outcomes"]
+    assert input_problems(with_inputs(statement, inputs | {LARGEST_RESIDUAL: ["1"]})) == []
+    lines = input_problems(with_inputs(statement, inputs | {LARGEST_RESIDUAL: values}))
+    assert f"the public inputs and the mechanisms must have the same {LARGEST_RESIDUAL}" in lines
 
 
 @pytest.mark.parametrize(

@@ -112,7 +112,7 @@ def test_draw_problems__draws_of_a_label_release_pass_for_no_other(tmp_path, cla
     statement = statement_of(tmp_path, "label", {"protection": claimed})
     assert side_problems(statement) == []
     (line,) = draw_problems(statement)
-    assert line.endswith("lack gram for all outcomes")
+    assert line.endswith("fewer or more of gram for all outcomes")
 
 
 def test_side_problems__draws_of_a_feature_release_pass_for_no_label_release(tmp_path):

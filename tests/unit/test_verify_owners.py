@@ -7,12 +7,14 @@ import numpy as np
 import pytest
 
 from dpgrs.errors import DpgrsError
-from dpgrs.privacy.sensitivity import smallest_eigenvalue_sensitivity
+from dpgrs.privacy.sensitivity import gram_sensitivity, smallest_eigenvalue_sensitivity
 from dpgrs.privacy.statement.content import PublicInput, Total
 from dpgrs.privacy.statement.statement import build_statement
 from dpgrs.release.bundle import write_bundle
+from dpgrs.release.draw_check import draw_problems
 from dpgrs.release.entry_check import FILE, STATED
 from dpgrs.release.verify import verify_release
+from release_choices import make_choice, make_chosen_statement
 from release_data import (
     FIT,
     OUTCOMES,
@@ -66,12 +68,20 @@ def test_verify_release__budgets_of_their_own(tmp_path):
 
 
 SPLIT = {
-    "gram": ("reusecov-gauss", [(COUNT, None), (cheap(GRAM), None), *owned(GRAM, OWN)], "lack gram for all"),
-    "count": ("reusecov-gauss", [(cheap(COUNT), None), (GRAM, None), *owned(COUNT, OWN)], "lack count for"),
+    "gram": (
+        "reusecov-gauss",
+        [(COUNT, None), (cheap(GRAM), None), *owned(GRAM, OWN)],
+        "fewer or more of gram for all",
+    ),
+    "count": (
+        "reusecov-gauss",
+        [(cheap(COUNT), None), (GRAM, None), *owned(COUNT, OWN)],
+        "fewer or more of count for",
+    ),
     "smallest eigenvalue": (
         "adassp",
         [(COUNT, None), (GRAM, None), (cheap(EIGENVALUE), None), *owned(EIGENVALUE, OWN)],
-        "lack smallest eigenvalue for all",
+        "fewer or more of smallest eigenvalue for all",
     ),
     "cross product": (
         "reusecov-gauss",
@@ -101,3 +111,22 @@ def test_verify_release__components_cost_all_outcomes_the_same(tmp_path):
     folder = release(tmp_path, [*shared, *owned(OWN)], per_outcome=1.0, **told)
     with pytest.raises(DpgrsError, match="per_outcome must cover its mechanisms"):
         verify_release(folder)
+
+
+def test_verify_release__a_choice_shrinks_nothing_of_a_method_that_chooses_nothing(tmp_path):
+    """A forger draws next to nothing of one variant, and states X'X as that of one column."""
+    claim = gram_sensitivity(1, rows="haplotypes", unit="haplotype", neighbours="add-remove")
+    small = replace(GRAM, sensitivity=claim, mu=claim.value / GRAM.sigma)
+    choice = make_choice(n_choices=1, epsilon=2.0**-20)
+    folder = release(tmp_path, [(COUNT, None), (small, None), (CROSS, None), (choice, None)])
+    with pytest.raises(DpgrsError, match=r"the sensitivity of gram must be at least 1\.5, got 0\.25"):
+        verify_release(folder)
+
+
+def test_draw_problems__an_outcome_has_one_choice(tmp_path):
+    statement = make_chosen_statement(tmp_path) | {"method": "k-blup"}
+    assert not any("Kendall" in line for line in draw_problems(statement))
+    choices = [part for part in statement["mechanisms"] if part["mechanism"] == "choice"]
+    statement["mechanisms"].append(choices[1])
+    (line,) = draw_problems(statement)
+    assert f"Kendall's correlations for {choices[1]['outcome']}" in line

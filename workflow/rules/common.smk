@@ -22,6 +22,7 @@ from dpgrs.methods.registry import METHODS
 from dpgrs.study.panel_terms import has_public_sites, takes_ld
 from dpgrs.study.people_terms import reference_terms_of, terms_of
 from dpgrs.privacy.accounting.events import MECHANISM_VERSION
+from dpgrs.preflight.records import require_records
 from dpgrs.privacy.private_folders import RECORDS as SNAKEMAKE_RECORDS, close_folder
 from dpgrs.study.requests import READS_OF_METRICS, reads_of_draw
 from dpgrs.study.resources import resources_of
@@ -30,7 +31,7 @@ from dpgrs.study.shape import ReferenceShape, Shape
 from dpgrs.study.table_cohort import is_table, takes_columns
 from dpgrs.study.table_settings import has_covariates
 from snakemake.persistence import PersistenceBase
-from snakemake.settings.enums import PersistenceBackend
+from snakemake.settings.enums import PersistenceBackend, RerunTrigger
 
 
 def checked_settings(raw):
@@ -81,7 +82,8 @@ def close_private_places():
     """Close what is derived from people to all other users, in a release also Snakemake's own records.
 
     Snakemake would note a plain digest of each small input, also of exact statistics: whoever guesses one could
-    confirm it. A release keeps none. Steps that charge check both: see `dpgrs.privacy.private_folders.require_closed`.
+    confirm it. A release keeps none, and none of its files without a record by which settings it was made: what
+    was made by others is made anew, whatever `--rerun-triggers`. Steps that charge check both of the first: see `dpgrs.privacy.private_folders.require_closed`.
     """
     if IS_CLOSED:
         os.umask(0o077)
@@ -94,11 +96,17 @@ def close_private_places():
             refuse(
                 "`--persistence-backend` must be left out in a release: records in a database cannot be checked."
             )
+        always = {RerunTrigger.MTIME, RerunTrigger.PARAMS, RerunTrigger.INPUT}
+        type(workflow).rerun_triggers = property(
+            lambda self: always | self.dag_settings.rerun_triggers
+        )
     if not workflow.is_main_process:
         return
     try:
         for folder in [PRIVATE, SNAKEMAKE_RECORDS] if IS_RELEASE else [PRIVATE]:
             close_folder(folder)
+        if IS_RELEASE:
+            require_records([PRIVATE, PUBLIC], records=SNAKEMAKE_RECORDS)
     except UsageError as error:
         refuse(error)
 

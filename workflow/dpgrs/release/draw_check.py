@@ -91,7 +91,9 @@ def draw_problems(statement):
     missing = _lacking(statement, BY_METHOD[method])
     if not missing:
         return []
-    return [f"the mechanisms must hold all that {method} draws, but lack {'; '.join(missing)}"]
+    return [
+        f"the mechanisms must hold just what {method} draws, but have fewer or more of {'; '.join(missing)}"
+    ]
 
 
 def form_problems(statement):
@@ -146,7 +148,7 @@ def _has_charged_accuracy(statement):
 
 
 def _outcomes_lacking(wanted, mechanisms, outcomes):
-    """Return for which outcomes there are too few draws of a statistic, a list of words."""
+    """Return for which outcomes there are too few or too many draws of a statistic, a list of words."""
     found = Counter(
         part["outcome"]
         for part in mechanisms
@@ -156,6 +158,6 @@ def _outcomes_lacking(wanted, mechanisms, outcomes):
     if wanted.scope == Scope.ALL:
         # What serves all outcomes is in no outcome's own part.
         return [] if of_all == found.total() == wanted.times else [Scope.ALL]
-    if wanted.scope == Scope.EACH and len(outcomes) > 1:
-        of_all = 0
-    return [name for name in outcomes if found[name] + of_all < wanted.times]
+    if wanted.scope == Scope.EACH and len(outcomes) > 1 and of_all:
+        return outcomes
+    return [name for name in outcomes if found[name] + of_all != wanted.times]

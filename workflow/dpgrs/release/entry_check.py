@@ -65,6 +65,13 @@ def entry_problems(statement, files):
     return []
 
 
+def choices_of(statement):
+    """Return how many variants were chosen for an outcome, a dict by its name; empty where all are taken."""
+    if not METHODS[statement["method"]].is_screened:
+        return {}
+    return {part["outcome"]: part["n_choices"] for part in statement["mechanisms"] if "n_choices" in part}
+
+
 def columns_of(statement, files):
     """Return how many variants and covariates the rows have, an int."""
     n_columns = statement["data_domain"]["n_variants"]
@@ -80,14 +87,13 @@ def _size_problems(statement, files, *, n_drawn):
     # The upper triangle with the intercept, whose square is public; of alleles in two codes all squares are.
     is_coded = any(one["name"] == ROW_NORM for one in statement["public_inputs"])
     has_squares = is_coded or statement["guarantee"]["rows"] == Rows.PEOPLE
-    method = METHODS[statement["method"]]
-    chosen = {part["outcome"]: part["n_choices"] for part in statement["mechanisms"] if "n_choices" in part}
+    chosen = choices_of(statement)
     known = {one.statistic for one in (*BY_METHOD[statement["method"]], ACCURACY)}
     problems = []
     for part in statement["mechanisms"]:
         # A draw is of one outcome, or of all.
         is_own = part["outcome"] is not None
-        columns = chosen.get(part["outcome"], n_columns) if method.is_screened else n_columns
+        columns = chosen.get(part["outcome"], n_columns)
         each = "of one outcome" if is_own else f"of {n_drawn} {KINDS[FILE in files]}"
         n_own = 1 if is_own else n_drawn
         wanted = {

@@ -42,6 +42,7 @@ GIVING_ERRORS = ("blup", "blup-steered")
 NUMBER = re.compile(r"[1-9]\d{0,11}(\.0)?", re.ASCII)
 SIZE = r"\d{1,9}(\.\d{1,20})?(e[+-]\d\d)?"  # of six digits
 LARGEST_BOUND, LARGEST_NORM = 1000, 10**9
+CLIP = "1"  # of residuals, always
 WHOLE, DIGEST, WORDS = r"\d+", "[0-9a-f]{64}", ".+"
 # Every public input that there is, and how its value reads; files of public effects have names of their own.
 VALUES = {
@@ -57,7 +58,7 @@ VALUES = {
     OUTCOME_NORM: SIZE,
     ROW_NORM: SIZE,
     RESIDUAL_BOUND: SIZE,
-    LARGEST_RESIDUAL: SIZE,
+    LARGEST_RESIDUAL: CLIP,
     "rounds of boosted AdaSSP": WHOLE,
     "variants to choose for an outcome": WHOLE,
     "outcome names": WHOLE,
@@ -76,7 +77,7 @@ VALUES = {
 }
 # Bounds and norms, which are above 0.
 LARGEST = dict.fromkeys((OUTCOME_BOUND, RESIDUAL_BOUND), LARGEST_BOUND)
-LARGEST |= dict.fromkeys((ROW_NORM, OUTCOME_NORM, LARGEST_RESIDUAL), LARGEST_NORM)
+LARGEST |= dict.fromkeys((ROW_NORM, OUTCOME_NORM), LARGEST_NORM)
 # Equal to no input: a section lacks what it must have, or has what it must not.
 AMISS = [None]
 
@@ -99,12 +100,20 @@ def input_problems(statement):
         is_file = one["name"].startswith(OF_EFFECTS)
         value = (one["name"], one["value"]) if is_file else one["value"]
         stated.setdefault(OF_EFFECTS if is_file else one["name"], []).append(value)
+    twins = _twins(statement)
+    # Of files there may be several, and what another section holds, too, is compared below.
+    several = {*PUBLIC_SIDE.values(), *(name for section in twins.values() for name in section)}
     needed = [name for name in _required(statement, stated) if len(stated.get(name, [])) != 1]
     problems = [f"the public inputs must name the {name} once" for name in needed]
     problems += [
+        f"the public inputs must name the {name} once"
+        for name, values in stated.items()
+        if len(values) > 1 and name not in {*needed, *several}
+    ]
+    problems += [
         f"the public inputs and the {section} must have the same {name.strip()}"
-        for section, twins in _twins(statement).items()
-        for name, values in twins.items()
+        for section, held in twins.items()
+        for name, values in held.items()
         if stated.get(name, []) != values
     ]
     problems += _row_problems(statement) + _value_problems(stated)
@@ -247,6 +256,9 @@ def _twins(statement):
             "variants to choose for an outcome": [str(number) for number in sorted(choices)],
             "rounds of boosted AdaSSP": [
                 str(one.times) for one in BY_METHOD.get(statement["method"], ()) if one.statistic == RESIDUALS
+            ],
+            LARGEST_RESIDUAL: [
+                CLIP for one in BY_METHOD.get(statement["method"], ()) if one.statistic == RESIDUALS
             ],
         },
     }

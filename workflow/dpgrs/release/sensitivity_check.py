@@ -8,7 +8,7 @@ from fractions import Fraction
 
 from dpgrs.privacy.statement.boosting_rounds import without_round
 from dpgrs.release.draw_check import ON_TURNED_ROWS, PROVED
-from dpgrs.release.entry_check import ROW_NORM, SUMS_OF_ACCURACY
+from dpgrs.release.entry_check import ROW_NORM, SUMS_OF_ACCURACY, choices_of
 from dpgrs.release.input_check import LARGEST_RESIDUAL, OUTCOME_BOUND, OUTCOME_NORM, RESIDUAL_BOUND
 from dpgrs.types import Neighbours, Protection, Rows, Unit
 
@@ -75,7 +75,7 @@ def sensitivity_problems(statement, *, n_columns):
         inputs=_numbers(statement["public_inputs"]),
     )
     rows_of_unit = 2 if (rows, unit) == (Rows.HAPLOTYPES, Unit.PERSON) else 1
-    chosen = {part["outcome"]: part["n_choices"] for part in statement["mechanisms"] if "n_choices" in part}
+    chosen = choices_of(statement)
     for part in statement["mechanisms"]:
         name = part["statistic"]
         if without_round(name) not in BY_STATISTIC:

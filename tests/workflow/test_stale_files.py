@@ -1,0 +1,59 @@
+"""Files that were made by other settings are made anew for a release, or it is refused before any job."""
+
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+from dpgrs.simulation.cohorts import simulate_cohort
+from release_studies import SHORT_RELEASE, make_key, make_ledger
+from study_runs import run
+
+pytestmark = pytest.mark.release
+
+
+@pytest.fixture(scope="module")
+def begun(tmp_path_factory):
+    """A release up to its outcomes."""
+    folder = tmp_path_factory.mktemp("begun")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("DPGRS_STUDY_KEY", "set again by make_key")
+        make_key(folder)
+        make_ledger(folder / "ledger.jsonl")
+        options = {"chromosomes": ["21"], "people": 60, "length": 100_000, "seed": 5}
+        simulate_cohort(folder / "cohort", reference=folder / "reference", reference_people=60, **options)
+        run(folder, SHORT_RELEASE, "--until", "make_outcomes")
+        yield folder
+
+
+def with_share(share):
+    return SHORT_RELEASE | {"outcomes": SHORT_RELEASE["outcomes"] | {"test_share": share}}
+
+
+def jobs(folder, settings):
+    """Return the names of the jobs of data that would run by the times of files alone."""
+    plan = run(folder, settings, "--dry-run", "--rerun-triggers", "mtime", "--until", "make_outcomes").stdout
+    return {name for name in ("ingest_chromosome", "make_panel", "make_outcomes") if f"rule {name}:" in plan}
+
+
+def test_release__data_of_other_settings_are_made_anew_whatever_the_triggers(begun):
+    assert jobs(begun, SHORT_RELEASE) == set()
+    assert jobs(begun, with_share(0.3)) == {"make_outcomes"}
+    (begun / "remove.txt").write_text("sim0001\n")
+    os.utime(begun / "remove.txt", (0, 0))
+    fewer = SHORT_RELEASE | {"people": {"remove": "remove.txt"}}
+    assert jobs(begun, fewer) == {"ingest_chromosome", "make_panel", "make_outcomes"}
+
+
+def test_release__data_without_a_record_are_refused(begun, tmp_path):
+    folder = Path(shutil.copytree(begun, tmp_path / "study"))
+    assert run(folder, SHORT_RELEASE, "--dry-run").returncode == 0
+    shutil.rmtree(folder / ".snakemake")
+    found = run(folder, SHORT_RELEASE, "--dry-run", check=False)
+    assert found.returncode == 2
+    assert "Snakemake must have a record of `results/release/p" in found.stdout
+    assert "Traceback" not in found.stdout
+    for name in ("private", "public"):
+        shutil.rmtree(folder / "results" / "release" / name)
+    assert run(folder, SHORT_RELEASE, "--dry-run").returncode == 0

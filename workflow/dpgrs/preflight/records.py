@@ -1,0 +1,59 @@
+"""What Snakemake has no record of: such files it takes as they are, by whatever settings they were made."""
+
+import os
+from base64 import urlsafe_b64decode
+from fnmatch import fnmatch
+from pathlib import Path
+
+from dpgrs.errors import UsageError
+
+# What a release is made of; folders are the names of stores.
+MADE = ("*.zarr", "*.npz", "*.vcf.gz", "people.txt", "sites.tsv", "pca_loadings.tsv", "settings.json")
+
+
+def require_records(folders, *, records):
+    """Refuse what a release would be made of if Snakemake does not know how it was made.
+
+    It makes files anew whose settings have changed since. Without records it cannot tell: data of a
+    benchmark, which take sites and moments of the private cohort, of another protection or of other people
+    would pass for the release's own.
+
+    Parameters
+    ----------
+    folders : paths of the study's data, which need not be there.
+    records : path of Snakemake's own folder.
+
+    Raises
+    ------
+    UsageError
+        Naming one of the files.
+    """
+    # A job that was killed left a mark, by which it runs again.
+    known = {name for kind in ("metadata", "incomplete") for name in _names(Path(records, kind))}
+    for path in _made(folders):
+        if path not in known:
+            raise UsageError(
+                f"Snakemake must have a record of `{path}` in a release, got none: nobody knows by which "
+                f"settings it was made. Bring `{records}` back, or remove `{path}`; a replay costs nothing."
+            )
+
+
+def _made(folders):
+    """Yield the paths of files and stores, as rules name them."""
+    for folder in folders:
+        for place, stores, files in os.walk(folder):
+            found = [name for name in (*stores, *files) if not name.startswith(".")]
+            yield from (f"{place}/{name}" for name in found if any(fnmatch(name, kind) for kind in MADE))
+            stores[:] = [name for name in found if name in stores and not name.endswith(".zarr")]
+
+
+def _names(folder):
+    """Yield the outputs that there are records of: Snakemake names these by their paths in base64, cut."""
+    for path in folder.rglob("*"):
+        if path.is_file():
+            parts = path.relative_to(folder).parts
+            text = "".join(part.removeprefix("@") for part in parts)
+            try:
+                yield urlsafe_b64decode(text).decode()
+            except ValueError:
+                continue  # no record of an output

@@ -1,5 +1,7 @@
 """Files of a release without Snakemake's record of how they were made."""
 
+import json
+import os
 from base64 import urlsafe_b64encode
 from pathlib import Path
 
@@ -15,6 +17,7 @@ def study(tmp_path, monkeypatch):
     for store in ("private/panel.zarr", "private/store/21.zarr", "public/store/21.zarr"):
         Path(store).mkdir(parents=True)
         Path(store, "inner.npz").touch()
+        Path(store, ".snakemake_timestamp").touch()
     for name in ("private/people.txt", "private/trial1/statistics.npz", "public/sites.tsv"):
         Path(name).parent.mkdir(exist_ok=True)
         Path(name).touch()
@@ -43,7 +46,8 @@ def record(path, kind="metadata", cut=20):
     *folders, name = [text[start : start + cut] for start in range(0, len(text), cut)]
     place = Path(".snakemake", kind, *(f"@{part}" for part in folders), name)
     place.parent.mkdir(parents=True, exist_ok=True)
-    place.touch()
+    stamp = Path(path, ".snakemake_timestamp")
+    place.write_text(json.dumps({"endtime": (stamp if stamp.exists() else Path(path)).stat().st_mtime}))
     return place
 
 
@@ -59,8 +63,27 @@ def test_require_records__all_are_there():
 def test_require_records__raise_on_what_nobody_knows(path):
     place = record(path)
     place.unlink()
-    with pytest.raises(UsageError, match=f"a record of `{path}` in a release, got none: nobody knows"):
+    with pytest.raises(
+        UsageError, match=f"a record of `{path}` as it is in a release, got none"
+    ):
         check()
     # Of a job that was killed.
     record(path, kind="incomplete")
     check()
+
+
+@pytest.mark.parametrize("path", ["private/people.txt", "private/panel.zarr"])
+def test_require_records__raise_on_what_was_changed_since(path):
+    changed = Path(path) if Path(path).is_file() else Path(path, ".snakemake_timestamp")
+    when = changed.stat().st_mtime
+    os.utime(changed, (when, when + 0.5))
+    check()
+    os.utime(changed, (when, when - 100))
+    with pytest.raises(UsageError, match=f"a record of `{path}` as it is"):
+        check()
+
+
+def test_require_records__half_a_record_is_none():
+    record("public/sites.tsv").write_text('{"endtime": ')
+    with pytest.raises(UsageError, match=r"a record of `public/sites\.tsv` as it is"):
+        check()

@@ -25,6 +25,9 @@ from forged_releases import edit_statement, seal
 from release_data import make_bundle
 
 D, L, CHOSEN = 7, 3, 4
+SIS = sis_sensitivity(
+    rows="people", unit="person", neighbours="replace-one", entry_bound=1.0, outcome_bound=2.5
+)
 BOUNDS = {"outcome_bound": 2.5, "residual_bound": 3.25}
 RELATIONS = [
     {"rows": rows, "unit": unit, "neighbours": neighbours}
@@ -130,7 +133,12 @@ def test_sensitivity_problems__chosen_variants_are_fewer_columns():
     stated = statement(found, relation, method="k-blup")
     (line,) = sensitivity_problems(stated, n_columns=D)
     assert line.startswith("the sensitivity of gram must be at least 2")
-    stated["mechanisms"][0]["n_choices"] = CHOSEN
+    claim = KendallRequest(n_choices=CHOSEN, epsilon=1.0, **relation).claim
+    own = statement({"Kendall's correlations": (claim, D)}, relation)["mechanisms"][0]
+    of_others = own | {"statistic": "products with the outcome", "proof": SIS.proof, "mechanism": "subset"}
+    stated["mechanisms"].append(of_others | {"n_choices": 1, "sensitivity": "5"})
+    assert len(sensitivity_problems(stated, n_columns=D)) == 1
+    stated["mechanisms"].append(own | {"n_choices": CHOSEN})
     assert sensitivity_problems(stated, n_columns=D) == []
 
 

@@ -57,3 +57,20 @@ def test_release__data_without_a_record_are_refused(begun, tmp_path):
     for name in ("private", "public"):
         shutil.rmtree(folder / "results" / "release" / name)
     assert run(folder, SHORT_RELEASE, "--dry-run").returncode == 0
+
+
+@pytest.mark.parametrize("flag", ["--touch", "--drop-metadata", "--ignore-incomplete"])
+def test_release__what_would_hide_other_settings_is_refused(begun, flag):
+    found = run(begun, with_share(0.3), flag, "--until", "make_outcomes", check=False)
+    assert found.returncode == 1
+    assert f"`{flag}` must be left out in a release" in found.stdout
+    assert jobs(begun, with_share(0.3)) == {"make_outcomes"}
+
+
+def test_release__outcomes_of_a_table_in_place_of_simulated_ones_are_read(begun):
+    """The rule has an output more, without a record, and the table is older than what was simulated."""
+    ids = "".join(f"sim{number:04d}\t{number % 3 - 1}\n" for number in range(1, 61))
+    (begun / "table.tsv").write_text(f"sample\theight\n{ids}")
+    os.utime(begun / "table.tsv", (0, 0))
+    settings = SHORT_RELEASE | {"outcomes": {"source": "file", "file": "table.tsv", "count": None}}
+    assert jobs(begun, settings) == {"make_outcomes"}

@@ -30,6 +30,7 @@ from dpgrs.study.rule_options import flags
 from dpgrs.study.shape import ReferenceShape, Shape
 from dpgrs.study.table_cohort import is_table, takes_columns
 from dpgrs.study.table_settings import has_covariates
+from snakemake.exceptions import WorkflowError
 from snakemake.persistence import PersistenceBase
 from snakemake.settings.enums import PersistenceBackend, RerunTrigger
 
@@ -96,10 +97,10 @@ def close_private_places():
             refuse(
                 "`--persistence-backend` must be left out in a release: records in a database cannot be checked."
             )
-        always = {RerunTrigger.MTIME, RerunTrigger.PARAMS, RerunTrigger.INPUT}
-        type(workflow).rerun_triggers = property(
-            lambda self: always | self.dag_settings.rerun_triggers
-        )
+        type(workflow).rerun_triggers = property(triggers_of_release)
+        # Else settings are compared only where a job's every output has a record of the newest form.
+        PersistenceBase.has_metadata = lambda self, job: True
+        PersistenceBase.has_outdated_metadata = lambda self, job: False
     if not workflow.is_main_process:
         return
     try:
@@ -109,6 +110,23 @@ def close_private_places():
             require_records([PRIVATE, PUBLIC], records=SNAKEMAKE_RECORDS)
     except UsageError as error:
         refuse(error)
+
+
+def triggers_of_release(self):
+    """Return what makes a job of a release run again: changed settings always do. Refuse what would hide them."""
+    execution = self.execution_settings
+    hiding = {
+        "--touch": self.touch,
+        "--drop-metadata": execution is not None and not execution.keep_metadata,
+        "--ignore-incomplete": execution is not None and execution.ignore_incomplete,
+    }
+    # Jobs of their own processes are given some of these.
+    for flag in filter(hiding.get, hiding if self.is_main_process else {}):
+        raise WorkflowError(
+            f"`{flag}` must be left out in a release: nobody would know by which settings files were made."
+        )
+    always = {RerunTrigger.MTIME, RerunTrigger.PARAMS, RerunTrigger.INPUT}
+    return always | self.dag_settings.rerun_triggers
 
 
 def settings_of(verb):

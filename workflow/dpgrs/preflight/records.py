@@ -1,5 +1,6 @@
 """What Snakemake has no record of: such files it takes as they are, by whatever settings they were made."""
 
+import json
 import os
 from base64 import urlsafe_b64decode
 from fnmatch import fnmatch
@@ -9,6 +10,7 @@ from dpgrs.errors import UsageError
 
 # What a release is made of; folders are the names of stores.
 MADE = ("*.zarr", "*.npz", "*.vcf.gz", "people.txt", "sites.tsv", "pca_loadings.tsv", "settings.json")
+SAME = 1.0  # seconds: what file systems and copies of them round
 
 
 def require_records(folders, *, records):
@@ -29,31 +31,50 @@ def require_records(folders, *, records):
         Naming one of the files.
     """
     # A job that was killed left a mark, by which it runs again.
-    known = {name for kind in ("metadata", "incomplete") for name in _names(Path(records, kind))}
+    killed = {name for name, _ in _named(Path(records, "incomplete"))}
+    known = _ends(Path(records, "metadata"))
     for path in _made(folders):
-        if path not in known:
+        if path not in killed and abs(known.get(path, 0) - _changed(path)) > SAME:
             raise UsageError(
-                f"Snakemake must have a record of `{path}` in a release, got none: nobody knows by which "
-                f"settings it was made. Bring `{records}` back, or remove `{path}`; a replay costs nothing."
+                f"Snakemake must have a record of `{path}` as it is in a release, got none: nobody knows by "
+                f"which settings it was made. Bring `{records}` back, or remove `{path}`; a replay costs "
+                "nothing."
             )
 
 
 def _made(folders):
     """Yield the paths of files and stores, as rules name them."""
     for folder in folders:
-        for place, stores, files in os.walk(folder):
+        for place, stores, files in os.walk(folder, followlinks=True):
             found = [name for name in (*stores, *files) if not name.startswith(".")]
             yield from (f"{place}/{name}" for name in found if any(fnmatch(name, kind) for kind in MADE))
             stores[:] = [name for name in found if name in stores and not name.endswith(".zarr")]
 
 
-def _names(folder):
-    """Yield the outputs that there are records of: Snakemake names these by their paths in base64, cut."""
+def _changed(path):
+    """Return when a file or store was changed, as Snakemake notes it."""
+    stamp = Path(path, ".snakemake_timestamp")
+    return (stamp if stamp.exists() else Path(path)).stat().st_mtime
+
+
+def _ends(folder):
+    """Return when outputs were changed by the records of them, a dict of float by path."""
+    found = {}
+    for name, record in _named(folder):
+        try:
+            found[name] = float(json.loads(record.read_bytes())["endtime"])
+        except (ValueError, KeyError, TypeError):
+            continue  # half a record, which Snakemake takes for none
+    return found
+
+
+def _named(folder):
+    """Yield the outputs that there are records of, and these: names are paths in base64, cut."""
     for path in folder.rglob("*"):
         if path.is_file():
             parts = path.relative_to(folder).parts
             text = "".join(part.removeprefix("@") for part in parts)
             try:
-                yield urlsafe_b64decode(text).decode()
+                yield urlsafe_b64decode(text).decode(), path
             except ValueError:
                 continue  # no record of an output

@@ -8,9 +8,8 @@ import hashlib
 
 import numpy as np
 
-from dpgrs.methods.registry import METHODS
 from dpgrs.release.covariate_check import FILE as COVARIATES
-from dpgrs.release.draw_check import ACCURACY, BY_METHOD, COUNT, GRAM, KNOWN
+from dpgrs.release.draw_check import ACCURACY, BY_METHOD, CHOICE, COUNT, GRAM, KNOWN, SUBSET
 from dpgrs.release.folder_check import read_text
 from dpgrs.release.scoring_check import read_scoring_file
 from dpgrs.types import Rows
@@ -66,10 +65,14 @@ def entry_problems(statement, files):
 
 
 def choices_of(statement):
-    """Return how many variants were chosen for an outcome, a dict by its name; empty where all are taken."""
-    if not METHODS[statement["method"]].is_screened:
-        return {}
-    return {part["outcome"]: part["n_choices"] for part in statement["mechanisms"] if "n_choices" in part}
+    """Return how many variants the method chose for each outcome, a dict by name; empty if it chooses none."""
+    draws = BY_METHOD[statement["method"]]
+    own = {(one.statistic, one.family) for one in draws if one.family in (CHOICE, SUBSET)}
+    return {
+        part["outcome"]: part["n_choices"]
+        for part in statement["mechanisms"]
+        if (part["statistic"], part["mechanism"]) in own
+    }
 
 
 def columns_of(statement, files):

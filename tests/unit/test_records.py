@@ -63,9 +63,7 @@ def test_require_records__all_are_there():
 def test_require_records__raise_on_what_nobody_knows(path):
     place = record(path)
     place.unlink()
-    with pytest.raises(
-        UsageError, match=f"a record of `{path}` as it is in a release, got none"
-    ):
+    with pytest.raises(UsageError, match=f"a record of `{path}` as it is in a release, got none"):
         check()
     # Of a job that was killed.
     record(path, kind="incomplete")

@@ -65,7 +65,7 @@ def entry_problems(statement, files):
 
 
 def choices_of(statement):
-    """Return how many variants the method chose for each outcome, a dict by name; empty if it chooses none."""
+    """Return how many variants the method chose for each outcome, a dict by name; empty if it takes all."""
     draws = BY_METHOD[statement["method"]]
     own = {(one.statistic, one.family) for one in draws if one.family in (CHOICE, SUBSET)}
     return {

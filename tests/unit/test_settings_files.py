@@ -5,11 +5,14 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+from snakemake.cli import parse_config
+from snakemake.common.configfile import load_configfile
+from snakemake.utils import update_config
 
 from dpgrs.errors import UsageError
 from dpgrs.preflight.checks import check
 from dpgrs.study.settings import resolve
-from dpgrs.study.settings_files import read_settings, require_plain
+from dpgrs.study.settings_files import read_settings, require_plain, write_overrides
 
 
 @pytest.fixture(autouse=True)
@@ -27,6 +30,19 @@ def test_read_settings__lays_changes_over_the_file_over_the_base():
     assert settings["trials"] == 5
     assert settings["cohort"]["simulation"]["people"] == 70
     assert settings["cohort"]["rows"] == "people"
+
+
+def test_write_overrides__mean_in_a_file_what_they_mean_on_the_command_line():
+    Path("study.yaml").write_text("study: x\ncohort: {rows: people}\n")
+    changes = ["seed=7", "privacy={delta: 1e-7}", 'cohort={vcf: "a {chrom}.vcf.gz", source: vcf}', "panel="]
+    path = write_overrides(parse_config(changes), "records/overrides")
+    assert path.is_absolute()
+    assert path.parent == Path("records/overrides").absolute()
+    by_file = read_settings("study.yaml")
+    update_config(by_file, load_configfile(path))
+    assert by_file == read_settings("study.yaml", changes=changes) | {"seed": 7}
+    assert write_overrides(parse_config(changes), "records/overrides") == path
+    assert write_overrides(parse_config(["seed=8"]), "records/overrides") != path
 
 
 @pytest.mark.parametrize(

@@ -49,7 +49,9 @@ def cluster(folder, monkeypatch):
 def test_slurm__same_bytes_as_local_run(cluster, tmp_path):
     local, through_slurm = tmp_path / "local", tmp_path / "slurm"
     run(local, STUDY)
-    console = run(through_slurm, STUDY, *THROUGH_SLURM).stdout
+    # Quotes within `--config` get to the tasks of arrays, too.
+    quoted = ("--config", 'panel={"size": 10}')
+    console = run(through_slurm, STUDY | {"panel": {"size": 12}}, *THROUGH_SLURM, *quoted).stdout
 
     expected, found = results(local, "small"), results(through_slurm, "small")
     assert list(found) == list(expected)

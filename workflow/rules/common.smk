@@ -14,6 +14,7 @@ from dpgrs.study.code import code_digest
 from dpgrs.study.cohort_files import cohort_files, reference_files_of, tables_of
 from dpgrs.study.verbs import code_read, settings_read
 from dpgrs.study.settings import counts_outcomes, resolve
+from dpgrs.study.settings_files import require_plain, write_overrides
 from dpgrs.preflight.controlled import is_controlled
 from dpgrs.errors import UsageError
 from dpgrs.study.fetched_files import files_to_fetch
@@ -41,13 +42,20 @@ def checked_settings(raw):
         if not workflow.is_main_process:
             return resolve(raw)
         from dpgrs.preflight.checks import check
-        from dpgrs.study.settings_files import require_plain
 
         require_plain(workflow.configfiles)
         # Who has outcomes and covariates: on the console, before anything is drawn, and in no record of Snakemake's.
         return check(raw, tell=partial(print, file=sys.stderr))
     except UsageError as error:
         refuse(error)
+
+
+def hand_overrides_over():
+    """Let jobs read what `--config` says from a file: in commands of job arrays quotes are lost, and length is dear."""
+    settings = workflow.config_settings
+    if workflow.is_main_process and settings.config:
+        path = write_overrides(settings.config, SNAKEMAKE_RECORDS / "overrides")
+        settings.configfiles, settings.config_args = [*settings.configfiles, path], None
 
 
 def refuse(error):
@@ -315,6 +323,7 @@ LOADINGS_FILE = f"{PUBLIC if IS_RELEASE else PRIVATE}/pca_loadings.tsv"
 LOADINGS = [LOADINGS_FILE] if SETTINGS["covariates"]["pcs"] else []
 
 close_private_places()
+hand_overrides_over()
 
 if workflow.is_main_process:
     # For provenance.json; not a parameter, so that another number of cores reruns nothing.

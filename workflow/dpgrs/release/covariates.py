@@ -36,18 +36,18 @@ def covariate_weights(weights, outcomes, *, settings):
         If there are not as many covariates as the settings name.
     """
     covariates = settings["covariates"]
-    if not has_covariates(covariates):
-        return None
     names, constants = covariate_names(covariates), covariate_constants(covariates)
-    # Components are scaled by their loadings.
-    centre, scale = np.zeros(len(names)), np.ones(len(names))
-    if constants is not None:
-        centre[: len(constants)], scale[: len(constants)] = constants["centre"], constants["scale"]
     if weights.shape != (len(outcomes), len(names)):
         raise DpgrsError(
             f"The noisy statistics must be of {len(names)} covariates, got {weights.shape[1]}. "
             "Run the study again."
         )
+    if not has_covariates(covariates):
+        return None
+    # Components are scaled by their loadings.
+    centre, scale = np.zeros(len(names)), np.ones(len(names))
+    if constants is not None:
+        centre[: len(constants)], scale[: len(constants)] = constants["centre"], constants["scale"]
     per_unit = entry_scale(bound=covariates["bound"], rows=settings["cohort"]["rows"]) / scale
     return pd.DataFrame(
         {

@@ -3,6 +3,7 @@
 Snakemake's own reader runs Python that a file with the key ``__use_yte__`` holds; here that is no key.
 """
 
+import hashlib
 import json
 import os
 from pathlib import Path
@@ -11,6 +12,7 @@ import yaml
 from snakemake.utils import update_config
 
 from dpgrs.errors import UsageError
+from dpgrs.io.files import write_text
 
 # Snakemake lays this file of a checkout under every other; an installed package has none, and needs none.
 BASE = Path(__file__).parents[3] / "config" / "config.yaml"
@@ -43,6 +45,25 @@ def read_settings(path, *, changes=()):
     for change in changes:
         update_config(raw, _parse(change))
     return raw
+
+
+def write_overrides(overrides, folder):
+    """Write what ``--config`` says to a file that means the same, for jobs to read by ``--configfile``.
+
+    Parameters
+    ----------
+    overrides : mapping of settings, as Snakemake parsed them.
+    folder : where to; made if need be. The file is named by its content.
+
+    Returns
+    -------
+    Path, absolute.
+    """
+    text = json.dumps(overrides, sort_keys=True)
+    path = Path(folder).absolute() / f"{hashlib.sha256(text.encode()).hexdigest()}.json"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_text(path, text)
+    return path
 
 
 def require_plain(paths):

@@ -49,9 +49,9 @@ def cluster(folder, monkeypatch):
 def test_slurm__same_bytes_as_local_run(cluster, tmp_path):
     local, through_slurm = tmp_path / "local", tmp_path / "slurm"
     run(local, STUDY)
-    # Quotes within `--config` get to the tasks of arrays, too.
+    # Quotes within `--config` get through every shell.
     quoted = ("--config", 'panel={"size": 10}')
-    console = run(through_slurm, STUDY | {"panel": {"size": 12}}, *THROUGH_SLURM, *quoted).stdout
+    run(through_slurm, STUDY | {"panel": {"size": 12}}, *THROUGH_SLURM, *quoted)
 
     expected, found = results(local, "small"), results(through_slurm, "small")
     assert list(found) == list(expected)
@@ -63,9 +63,8 @@ def test_slurm__same_bytes_as_local_run(cluster, tmp_path):
     asked = resources_of("make-panel", Shape(resolve(STUDY)))
     assert str(asked["runtime"](None, 1)) in {job["TimeLimit"] for job in jobs}
     assert f"mem={asked['mem_mb'](None, 1, 1)}M" in {job["Tres"].split(",")[1] for job in jobs}
-    # Both trials of a step went into one sbatch.
-    assert "Submitted array job" in console
-    assert "2" in {job.get("ArrayTaskId") for job in jobs}
+    # Cohort, store, panel, summary of genotypes, report, and all steps of a trial for each of two.
+    assert len(jobs) == 7
 
 
 def test_slurm__release_is_a_replay_of_a_local_one(cluster, tmp_path):
@@ -90,6 +89,21 @@ def test_slurm__failed_job_shows_its_log(cluster, tmp_path):
     assert "Traceback" not in process.stdout
     assert not (tmp_path / "results" / "small" / "private" / "store" / "21.zarr").exists()
     assert [job["JobState"] for job in cluster.finished_jobs()] == ["FAILED"]
+
+
+def test_slurm__failed_step_of_a_trial_shows_its_log(cluster, tmp_path):
+    """Other steps share its job: the console names the one."""
+    study = STUDY | {"trials": 1}
+    run(tmp_path, study, "--until", "make_panel")
+    chunk = tmp_path / "results/small/private/panel.zarr/haplotypes/0.0"
+    content = bytearray(chunk.read_bytes())
+    content[-1] ^= 1
+    with chunk.open("r+b") as file:
+        file.write(content)
+    process = run(tmp_path, study, *THROUGH_SLURM, check=False)
+    assert process.returncode == 1
+    assert "parts are missing or damaged" in process.stdout
+    assert "Traceback" not in process.stdout
 
 
 def test_cluster__leaves_no_process_behind_on_failure(folder):

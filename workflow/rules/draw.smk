@@ -22,6 +22,8 @@ rule draw:
     benchmark:
         f"{BENCHMARKS}/draw/{{trial}}.{{mechanism}}.tsv"
     retries: 0
+    group:
+        GROUP_OF_TRIAL
     conda:
         "../../envs/dpgrs.yaml"
     threads: 1

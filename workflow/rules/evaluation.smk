@@ -20,6 +20,8 @@ rule evaluate_trial:
         f"{LOGS}/evaluate_trial/{{trial}}.log",
     benchmark:
         f"{BENCHMARKS}/evaluate_trial/{{trial}}.tsv"
+    group:
+        GROUP_OF_TRIAL
     conda:
         "../../envs/dpgrs.yaml"
     threads: 1
@@ -82,6 +84,8 @@ rule attack_trial:
         f"{LOGS}/attack_trial/{{trial}}.log",
     benchmark:
         f"{BENCHMARKS}/attack_trial/{{trial}}.tsv"
+    group:
+        GROUP_OF_TRIAL
     conda:
         "../../envs/dpgrs.yaml"
     threads: 1

@@ -14,6 +14,8 @@ rule make_outcomes:
         f"{LOGS}/make_outcomes/{{trial}}.log",
     benchmark:
         f"{BENCHMARKS}/make_outcomes/{{trial}}.tsv"
+    group:
+        GROUP_OF_TRIAL
     conda:
         "../../envs/dpgrs.yaml"
     threads: 1

@@ -31,6 +31,8 @@ rule fit_weights:
         f"{LOGS}/fit_weights/{{trial}}.log",
     benchmark:
         f"{BENCHMARKS}/fit_weights/{{trial}}.tsv"
+    group:
+        GROUP_OF_TRIAL
     conda:
         "../../envs/dpgrs.yaml"
     threads: 1

@@ -11,6 +11,8 @@ rule choose_exactly:
         f"{LOGS}/choose_exactly/{{trial}}.log",
     benchmark:
         f"{BENCHMARKS}/choose_exactly/{{trial}}.tsv"
+    group:
+        GROUP_OF_TRIAL
     conda:
         "../../envs/dpgrs.yaml"
     threads: 1

@@ -12,6 +12,8 @@ rule compute_statistics:
         f"{LOGS}/compute_statistics/{OF_SHARD}.log",
     benchmark:
         f"{BENCHMARKS}/compute_statistics/{OF_SHARD}.tsv"
+    group:
+        GROUP_OF_TRIAL
     conda:
         "../../envs/dpgrs.yaml"
     threads: 1

@@ -16,6 +16,8 @@ REPOSITORY = Path(__file__).resolve().parents[1]
 SNAKEMAKE = Path(sys.executable).with_name("snakemake")
 EVERY_PROCESS = REPOSITORY / "tests" / "every_process"
 
+# By time, or by how a study was cut into jobs.
+OF_RUNS = ("logs/", "benchmarks/", "made/trial1/shards/", "made/trial2/shards/")
 TIMED = ("provenance.json", ".snakemake_timestamp")
 
 # A study of a few seconds that takes every step.
@@ -78,13 +80,14 @@ def environment():
 def results(folder, study):
     """Return all results of a study as a dict of relative path to content, without what tells of time.
 
-    Left out: logs, benchmarks, provenance.json, Snakemake's time stamps, every column `seconds`, and digests.
+    Left out: logs, benchmarks, notes on shards, provenance.json, Snakemake's time stamps, digests, and every
+    column `seconds`.
     """
     root = folder / "results" / study
     found = {}
     for path in sorted(root.rglob("*")):
         name = path.relative_to(root).as_posix()
-        is_timed = path.name in TIMED or name.removeprefix("private/").startswith(("logs/", "benchmarks/"))
+        is_timed = path.name in TIMED or name.removeprefix("private/").startswith(OF_RUNS)
         is_timeless = not is_timed and path.suffix != ".sha256"
         if path.is_file() and is_timeless:
             found[name] = _without_seconds(path) if path.suffix == ".tsv" else path.read_bytes()

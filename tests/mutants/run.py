@@ -45,7 +45,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PACKAGE, KEPT = ROOT / "workflow" / "dpgrs", ROOT / ".mutants"
 TESTS = ("tests/unit", "tests/contract", "tests/reference")
 STEPS = ("draw", "make_outcomes", "measure_release", "write_release")
-STUDY = ("exact_statistics", "released", "released_accuracy", "request_identity", "training_data")
+STUDY = ("exact_statistics", "made_by", "released", "released_accuracy", "request_identity", "training_data")
 # Where a wrong line may break a guarantee; compiled kernels cannot be changed in a fork.
 GUARDED = (
     "privacy/**/[!_]*.py",

@@ -8,7 +8,7 @@ import pytest
 
 from dpgrs.simulation.cohorts import simulate_cohort
 from release_studies import SHORT_RELEASE, make_key, make_ledger
-from study_runs import run
+from study_runs import REPOSITORY, run
 
 pytestmark = pytest.mark.release
 
@@ -59,12 +59,59 @@ def test_release__data_without_a_record_are_refused(begun, tmp_path):
     assert run(folder, SHORT_RELEASE, "--dry-run").returncode == 0
 
 
-@pytest.mark.parametrize("flag", ["--touch", "--drop-metadata", "--ignore-incomplete"])
+HIDING = {
+    "--touch": [],
+    "--drop-metadata": [],
+    "--ignore-incomplete": [],
+    "--trust-io-cache": [],
+    "--allowed-rules": ["make_outcomes", "--", "results/release/private/trial1/outcomes.zarr"],
+    "--batch": ["all=1/2"],
+    "--consider-ancient": ["make_outcomes=panel"],
+}
+
+
+@pytest.mark.parametrize("flag", HIDING)
 def test_release__what_would_hide_other_settings_is_refused(begun, flag):
-    found = run(begun, with_share(0.3), flag, "--until", "make_outcomes", check=False)
+    found = run(begun, with_share(0.3), "--until", "make_outcomes", flag, *HIDING[flag], check=False)
     assert found.returncode == 1
     assert f"`{flag}` must be left out in a release" in found.stdout
     assert jobs(begun, with_share(0.3)) == {"make_outcomes"}
+
+
+IMPORTER = """
+module dpgrs:
+    snakefile: {snakefile!r}
+    config: config
+{prefix}
+
+use rule * from dpgrs exclude compute_statistics as {name}
+"""
+
+
+def importing(folder, settings, *arguments, name="*", prefix=""):
+    """Run what imports the workflow but for the sums."""
+    text = IMPORTER.format(snakefile=str(REPOSITORY / "Snakefile"), name=name, prefix=prefix)
+    (folder / "importer.smk").write_text(text)
+    return run(folder, settings, "--snakefile", folder / "importer.smk", *arguments, check=False)
+
+
+def test_release__statistics_of_a_benchmark_are_charged_for_by_no_way(begun, tmp_path):
+    """To a workflow without the rule that makes them they are files like any other."""
+    folder = Path(shutil.copytree(begun, tmp_path / "study"))
+    shared = {name: SHORT_RELEASE[name] for name in ("study", "cohort", "panel", "outcomes")}
+    run(folder, shared | {"privacy": {"bounds": "tight"}}, "--until", "compute_statistics")
+    before = (folder / "ledger.jsonl").read_bytes()
+    found = importing(folder, SHORT_RELEASE)
+    assert found.returncode == 1
+    assert "must be made by the settings of the release, got others of " in found.stdout
+    assert "Traceback (most recent call last)" not in found.stdout
+    assert (folder / "ledger.jsonl").read_bytes() == before
+
+
+def test_release__as_a_module_with_a_prefix_it_is_refused(begun):
+    found = importing(begun, SHORT_RELEASE, "--dry-run", prefix='    prefix: "other"')
+    assert found.returncode == 2
+    assert "`prefix` of the module must be left out in a release" in found.stdout
 
 
 def test_release__outcomes_of_a_table_in_place_of_simulated_ones_are_read(begun):

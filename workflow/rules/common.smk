@@ -105,6 +105,10 @@ def close_private_places():
             refuse(
                 "`--persistence-backend` must be left out in a release: records in a database cannot be checked."
             )
+        if workflow.modifier.path_modifier.replace_prefix(PRIVATE) != PRIVATE:
+            refuse(
+                "`prefix` of the module must be left out in a release: folders would be closed where no data lie."
+            )
         type(workflow).rerun_triggers = property(triggers_of_release)
         # Else settings are compared only where a job's every output has a record of the newest form.
         PersistenceBase.has_metadata = lambda self, job: True
@@ -125,6 +129,10 @@ def triggers_of_release(self):
     execution = self.execution_settings
     hiding = {
         "--touch": self.touch,
+        "--allowed-rules": self.dag_settings.allowed_rules,
+        "--batch": self.dag_settings.batch,
+        "--consider-ancient": self.workflow_settings.consider_ancient,
+        "--trust-io-cache": self.dag_settings.trust_io_cache,
         "--drop-metadata": execution is not None and not execution.keep_metadata,
         "--ignore-incomplete": execution is not None and execution.ignore_incomplete,
     }
@@ -144,10 +152,9 @@ def settings_of(verb):
 
 
 def settings_of_reference(verb):
-    """Return them for people of the public reference: what is declared public is of the study's own people."""
-    return lambda wildcards: settings_read(
-        SETTINGS | {"public": SETTINGS["public"] | UNDECLARED}, verb
-    )
+    """Return them for people of the public reference: lists, and what is declared public, are of the study's own."""
+    undeclared = {"people": {}, "public": SETTINGS["public"] | UNDECLARED}
+    return lambda wildcards: settings_read(SETTINGS | undeclared, verb)
 
 
 def genotype_files(wildcards):

@@ -44,7 +44,7 @@ use rule ingest_chromosome as ingest_reference with:
         people=lambda wildcards, input: flags(
             people=list(input.people), is_reference=True
         ),
-        settings=settings_of("ingest-chromosome"),
+        settings=settings_of_reference("ingest-chromosome"),
         code=code_read("ingest-chromosome"),
 
 

@@ -14,6 +14,7 @@ KINDS = {
     "str": click.STRING,
     "bool": click.BOOL,
 }
+OUTPUT = "output"  # what a verb names its main product
 HOW = "Settings of the study: a configuration, or a settings.json of its results. Default: the schema's."
 
 
@@ -32,15 +33,26 @@ def command_of(name):
 
     @click.pass_obj
     def run(context, **given):
+        from dpgrs.study.made_by import note, require_made_by, settings_along
         from dpgrs.study.step_settings import load_settings
 
         step = getattr(importlib.import_module(f"dpgrs.steps.{_own(name)}"), _own(name))
+        settings = load_settings(given.pop("settings"), name) if verb.reads else None
+        files, output = _files(verb, given), given.get(OUTPUT)
+        if verb.charges_for and settings.mode == "release":
+            held = [path for one in verb.charges_for for path in files.get(one, [])]
+            require_made_by(settings, held)
+        made = settings_along(settings, [path for paths in files.values() for path in paths])
+        if output is not None:
+            note(output, None)
         places = [given.pop(one.name) for one in verb.parameters if one.is_argument]
         if verb.reads:
-            places.insert(0, load_settings(given.pop("settings"), name))
+            places.insert(0, settings)
         if verb.shows_progress:
             given["progress"] = False if context["quiet"] else None
         found = step(*places, **given)
+        if output is not None:
+            note(output, made)
         if found is not None:
             click.echo(json.dumps(found), err=True)  # counts, which the rules keep as a log
 
@@ -48,6 +60,13 @@ def command_of(name):
     if verb.reads:
         options.insert(0, click.Option(["--settings"], metavar="FILE", help=HOW))
     return click.Command(name, callback=run, params=options, help=verb.summary)
+
+
+def _files(verb, given):
+    """Return the files that a verb is given to read, a dict of lists by name."""
+    names = [one.name for one in verb.parameters if "Path" in one.kind and one.name != OUTPUT]
+    found = {name: given[name] for name in names if given[name]}
+    return {name: [*paths] if isinstance(paths, tuple) else [paths] for name, paths in found.items()}
 
 
 def _own(name):

@@ -42,6 +42,8 @@ READS = (
     "public",
 )
 
+CHARGES_FOR = ("outcomes", "statistics", "panel", "sites", "loadings")
+
 
 def draw(
     settings,

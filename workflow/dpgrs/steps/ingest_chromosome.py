@@ -5,7 +5,7 @@ from pathlib import Path
 from dpgrs.io import ingest
 from dpgrs.types import Rows
 
-READS = ("mode", "cohort.rows", "cohort.keep_filtered", "cohort.field", "release.genome_build")
+READS = ("mode", "cohort.rows", "cohort.keep_filtered", "cohort.field", "people", "release.genome_build")
 
 
 def ingest_chromosome(

@@ -44,6 +44,7 @@ from dpgrs.types import Metrics
 
 # Rules give of these `dpgrs.study.requests.READS_OF_METRICS`.
 READS = (
+    "mode",
     "seed",
     "methods",
     "outcomes",
@@ -56,6 +57,8 @@ READS = (
     "people",
     "public",
 )
+
+CHARGES_FOR = ("outcomes", "panel", "covariates", "sites", "loadings")
 
 
 def measure_release(

@@ -21,7 +21,7 @@ READS_OF_REQUESTS = (
     "privacy.outcome_budget",
 )
 # Of what a release measures.
-READS_OF_METRICS = (*READS_OF_IDENTITY, *READS_OF_FIT, "evaluation", "privacy.ledger")
+READS_OF_METRICS = ("mode", *READS_OF_IDENTITY, *READS_OF_FIT, "evaluation", "privacy.ledger")
 
 
 def requests_of(settings, *, rows, counts):

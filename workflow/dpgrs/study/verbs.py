@@ -12,7 +12,7 @@ from functools import cache
 
 from dpgrs.study.code import PACKAGE, code_digest
 
-READS, PROGRESS = "READS", "progress"
+READS, CHARGES_FOR, PROGRESS = "READS", "CHARGES_FOR", "progress"
 NEEDED = object()  # the default of what must be given
 
 
@@ -46,6 +46,8 @@ class Verb:
     summary : str, what it does, from its docstring.
     parameters : tuple of Parameter
     reads : tuple of str, dotted keys of the settings, or of whole sections, on which its results hang.
+    charges_for : tuple of str, names of the files that a release is charged for, and whose settings must have
+        made them (`dpgrs.study.made_by`).
     shows_progress : bool, whether it takes `progress`.
     """
 
@@ -53,6 +55,7 @@ class Verb:
     summary: str
     parameters: tuple
     reads: tuple
+    charges_for: tuple
     shows_progress: bool
 
     @property
@@ -87,15 +90,15 @@ def read_verb(name):
     Verb
     """
     tree = ast.parse((PACKAGE / module_of(name)).read_text(encoding="utf-8"))
-    own, reads = name.replace("-", "_"), ()
+    own, said = name.replace("-", "_"), {READS: (), CHARGES_FOR: ()}
     for node in tree.body:
-        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == READS:
-            reads = ast.literal_eval(node.value)
+        if isinstance(node, ast.Assign) and (constant := ast.unparse(node.targets[0])) in said:
+            said[constant] = ast.literal_eval(node.value)
         elif isinstance(node, ast.FunctionDef) and node.name == own:
             function = node
     summary, helps = _read_docstring(ast.get_docstring(function))
     shows_progress = PROGRESS in [one.arg for one in function.args.kwonlyargs]
-    return Verb(name, summary, tuple(_parameters(function.args, helps)), reads, shows_progress)
+    return Verb(name, summary, tuple(_parameters(function.args, helps)), *said.values(), shows_progress)
 
 
 def settings_read(settings, verb, keys=None):

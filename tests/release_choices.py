@@ -7,10 +7,11 @@ import numpy as np
 
 from dpgrs.privacy.accounting.events import ChoiceEvent, LaplaceEvent
 from dpgrs.privacy.accounting.exact_numbers import text_above
-from dpgrs.privacy.sensitivity import Sensitivity
+from dpgrs.privacy.sensitivity import Sensitivity, cross_sensitivity, gram_sensitivity
 from dpgrs.privacy.statement.content import Total
+from dpgrs.release.draw_check import BY_METHOD, Draws, Scope
 from dpgrs.selection.dp_kendall import KendallRequest
-from release_data import OUTCOMES, SITES, make_events, make_statement, make_terms
+from release_data import FIT, OUTCOMES, SITES, make_events, make_statement, make_terms
 from release_report_data import make_release
 
 # What all choices of an outcome cost, and the variants that they gave: rows of the sites.
@@ -40,25 +41,46 @@ def make_laplace(**changed):
     return LaplaceEvent(**fields | {"epsilon": 1 / 3, "scale": 3.0} | changed)
 
 
-def chosen_content(*, terms=None, choice=None, more=()):
-    """Return terms and further arguments of `make_content` for a release with choices.
+def allow_laplace(patch, *statistics):
+    """Let `k-blup` draw numbers with Laplace noise, too, as a method of another package might."""
+    more = (Draws(name, Scope.ALL, "laplace") for name in statistics)
+    patch.setitem(BY_METHOD, "k-blup", (*BY_METHOD["k-blup"], *more))
+
+
+def chosen_content(*, terms=None, choice=None, n_chosen=N_CHOSEN, more=()):
+    """Return terms and further arguments of `make_content` for a release by `k-blup`.
 
     Parameters
     ----------
     terms : Terms of the Gaussian part; default: those of `make_terms`.
     choice : ChoiceEvent of every outcome; default: `make_choice`.
+    n_chosen : int, of the default choice and in the sums.
     more : pairs of a further event and the outcome that it serves.
     """
-    terms, choice = terms or make_terms(), choice or make_choice()
+    terms, choice = terms or make_terms(), choice or make_choice(n_choices=n_chosen)
     relation = {name: getattr(terms, name) for name in ("rows", "neighbours", "unit")}
-    claim = KendallRequest(n_choices=N_CHOSEN, epsilon=EPSILON, **relation).claim
+    claim = KendallRequest(n_choices=n_chosen, epsilon=EPSILON, **relation).claim
+    *count, gram, cross = make_events(terms)
+    sums = [
+        _of_one(gram, gram_sensitivity(n_chosen, **relation), n_chosen * (n_chosen + 1) // 2),
+        _of_one(cross, cross_sensitivity(n_chosen, 1, outcome_bound=3.0, **relation), n_chosen),
+    ]
     choices = [(replace(choice, sensitivity=claim), name) for name in OUTCOMES]
-    drawn = [(event, None) for event in make_events(terms)] + choices + list(more)
+    own = [(event, name) for name in OUTCOMES for event in sums]
+    drawn = [*((event, None) for event in count), *choices, *own, *more]
     owned = {name: [event for event, owner in drawn if owner in (None, name)] for name in OUTCOMES}
     return replace(terms, epsilon=_epsilon(terms, [event for event, _ in drawn])), {
+        "method": "k-blup",
+        "fit": FIT | {"heritability": 0.5},
         "drawn": drawn,
         "per_outcome": Total(max(_epsilon(terms, own) for own in owned.values()), terms.delta),
     }
+
+
+def _of_one(event, claim, entries):
+    """Return an outcome's own draw; those of all outcomes cost together what the one of all does."""
+    mu = event.mu * (1 - 1e-9) / len(OUTCOMES) ** 0.5
+    return replace(event, sensitivity=claim, sigma=claim.value / mu, mu=mu, entries=entries)
 
 
 def _epsilon(terms, events):
@@ -72,7 +94,7 @@ def make_chosen_statement(folder, **options):
     return make_statement(folder, terms, **content)
 
 
-def make_chosen_release(folder, *, errors=True, content=(), **options):
+def make_chosen_release(folder, *, errors=False, content=(), **options):
     """Make the files of `make_release` for a release with choices; return the same."""
     terms, drawn = chosen_content(**options)
     weights = np.zeros((len(OUTCOMES), len(SITES)))

@@ -209,7 +209,7 @@ def test_write_bundle__raise_on_variants_that_no_mechanism_chose(tmp_path, chang
     weights = np.zeros((3, len(SITES)))
     terms, content = chosen_content()
     statement = make_statement(tmp_path, terms, **content)
-    statement["mechanisms"][3] |= changed
+    statement["mechanisms"][1] |= changed
     scores = make_scores(weights=weights, chosen=CHOSEN, terms=terms)
     with pytest.raises(UsageError, match="differ in the choice of variants"):
         write_bundle(tmp_path / "release", scores=scores, statement=statement, provenance=PROVENANCE)

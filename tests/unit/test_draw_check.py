@@ -26,8 +26,16 @@ from dpgrs.release.draw_check import (
 )
 from dpgrs.release.verify import verify_release
 from forged_releases import STATEMENT, edit_statement, seal
-from release_choices import make_chosen_release
-from release_data import OUTCOMES, make_bundle, make_events, make_statement, make_terms
+from release_choices import chosen_content, make_chosen_release
+from release_data import (
+    OUTCOMES,
+    make_accuracy_event,
+    make_bundle,
+    make_events,
+    make_statement,
+    make_terms,
+)
+from release_report_data import DRAWN
 from screening_cohorts import N_VARIANTS, NAMES, cohort, frequencies
 
 RELEASED = methods_that("may_be_released")
@@ -127,6 +135,48 @@ def test_draw_problems__what_is_public_is_not_drawn(protection, n_draws, missing
     assert draw_problems(without(statement, 0))
 
 
+@pytest.mark.parametrize(
+    "name",
+    [
+        "boosted residuals",
+        *(f"boosted residuals, round {one}" for one in ("", "0", "01", "one", "2", "101", "1, round 1")),
+        "residuals, round 1",
+    ],
+)
+def test_draw_problems__rounds_are_those_of_boosting_and_each_is_there_once(name):
+    statement = statement_of("bas")
+    rounds = [part for part in statement["mechanisms"] if part["statistic"] == "boosted residuals, round 1"]
+    assert len(rounds) == len(statement["data_domain"]["outcomes"])
+    rounds[1]["statistic"] = name
+    lines = draw_problems(statement)
+    assert lines[-1].endswith(f"fewer or more of boosted residuals for {rounds[1]['outcome']}")
+    assert (lines[0] == f"the mechanisms must hold no draws but those of bas, got {name} (gaussian)") == (
+        name != "boosted residuals, round 2"
+    )
+
+
+@pytest.mark.parametrize("statistic", ["count", "gram", "cross product"])
+def test_verify_release__a_made_up_round_switches_nothing_off(tmp_path, statistic):
+    """A draw of one outcome's numbers, say, that other checks would not know by its name."""
+    drawn = [
+        replace(event, statistic=f"{statistic}, round 1") if event.statistic == statistic else event
+        for event in make_events(make_terms(), n_outcomes=1 if statistic == "cross product" else 3)
+    ]
+    folder = make_bundle(tmp_path, content={"drawn": [(event, None) for event in drawn]})
+    with pytest.raises(DpgrsError, match=f"those of reusecov-gauss, got {statistic}, round 1"):
+        verify_release(folder)
+
+
+def test_verify_release__a_made_up_round_of_accuracy(tmp_path):
+    event = replace(make_accuracy_event(make_terms(), n_outcomes=1), statistic="accuracy, round 1")
+    drawn = [(one, None) for one in (*make_events(make_terms()), event)]
+    told = "epsilon 0.01 at delta 0.000001, for all outcomes together"
+    accuracy = [{"name": name, "value": DRAWN.format(0.1), "cost": told} for name in OUTCOMES]
+    terms, content = make_terms(epsilon=2.0), {"drawn": drawn, "accuracy": accuracy}
+    with pytest.raises(DpgrsError, match="those of reusecov-gauss, got accuracy, round 1"):
+        verify_release(make_bundle(tmp_path, terms=terms, content=content))
+
+
 def test_draw_problems__a_choice_must_be_a_choice():
     statement = statement_of("k-blup")
     statement["mechanisms"][0]["mechanism"] = "subset"
@@ -222,7 +272,8 @@ def test_verify_release__a_consistent_statement_that_leaves_a_draw_out(tmp_path,
 
 
 def test_verify_release__choices_without_sums_of_their_own(tmp_path):
-    folder = make_chosen_release(tmp_path / "study", content={"method": "k-blup"})["bundle"]
+    drawn = [one for one in chosen_content()[1]["drawn"] if one[0].statistic not in ("gram", "cross product")]
+    folder = make_chosen_release(tmp_path / "study", content={"drawn": drawn})["bundle"]
     with pytest.raises(
         DpgrsError, match="k-blup draws, but have fewer or more of gram for height; cross product for height"
     ):

@@ -168,7 +168,12 @@ def test_input_problems__public_outcomes_have_a_norm_of_their_own(stated):
 def test_input_problems__numbers_of_choices(tmp_path):
     statement = make_chosen_statement(tmp_path)
     assert input_problems(statement) == []
-    assert input_problems(with_inputs(statement, {"variants to choose for an outcome": ["4"]}))
+    named = "variants to choose for an outcome"
+    assert input_problems(with_inputs(statement, {named: ["4"]}))
+    # As many for every outcome.
+    statement["mechanisms"][1]["n_choices"] = 4
+    (line,) = input_problems(with_inputs(statement, {named: ["3", "4"]}))
+    assert line.endswith(f"and the mechanisms must have the same {named}")
 
 
 def test_input_problems__public_genotypes_are_named_where_they_stand_for_a_draw(stated):

@@ -14,7 +14,7 @@ from dpgrs.steps import render_release_report as report_step
 from dpgrs.steps.render_release_report import render_release_report
 from forged_releases import STATEMENT
 from html_pages import text_of
-from release_choices import CHOSEN, make_chosen_release, make_laplace
+from release_choices import CHOSEN, allow_laplace, make_chosen_release, make_laplace
 from release_data import SITES
 
 OUTCOME = "outcomes/01/outcome_000{}.html"
@@ -23,11 +23,13 @@ HEADINGS = ["Chromosome", "Position", "Id", "Effect allele", "Other allele", "Pu
 
 @pytest.fixture(scope="module")
 def study(tmp_path_factory):
-    """The arguments of a rendered release with standard errors and a number with Laplace noise."""
+    """The arguments of a rendered release with a number with Laplace noise."""
     arguments = make_chosen_release(
         tmp_path_factory.mktemp("chosen") / "study", more=[(make_laplace(), None)]
     )
-    render_release_report(**arguments, processes=1)
+    with pytest.MonkeyPatch.context() as patch:
+        allow_laplace(patch, "carriers")
+        render_release_report(**arguments, processes=1)
     return arguments
 
 
@@ -48,7 +50,7 @@ def test_overview__says_how_many_were_chosen(study):
 def test_overview__choices_stand_among_the_mechanisms_with_their_epsilon(study):
     page = study["output"] / "index.html"
     rows = [[cell for _, cell in row] for row in rows_of(page, 'aria-label="Noisy statistics"')]
-    assert rows[3] == [
+    assert rows[1] == [
         STATISTICS["Kendall's correlations"],
         "height",
         "3 of 8",
@@ -56,8 +58,8 @@ def test_overview__choices_stand_among_the_mechanisms_with_their_epsilon(study):
         "ε 0.25",
         "23.1 % of ε",
     ]
-    assert [row[4] for row in rows[6:]] == ["ε 0.334"]
-    assert not any("ε" in cell for row in rows[:3] for cell in row)
+    assert [row[4] for row in rows[10:]] == ["ε 0.334"]
+    assert not any("ε" in cell for row in (rows[0], *rows[4:10]) for cell in row)
     text = text_of(page)
     assert re.search(r"Noise \(sd\) or ε ?Share of μ² or pure ε", text)
     assert "(Euclidean length, of Laplace noise the sum of the differences)" in text
@@ -81,19 +83,16 @@ def test_outcome_page__lists_chosen_variants_by_position(study, number):
     assert "3 variants, chosen in private out of 8 public sites, by position" in text
     assert "largest" not in text
     assert "One bar per chosen variant" in text
-    assert [heading for heading in (*HEADINGS, "Standard error") if heading not in text] == []
+    assert [heading for heading in HEADINGS if heading not in text] == []
+    # No method gives any of chosen variants.
+    assert "Standard error" not in text
+    assert {len(row) for row in rows} == {7}
 
 
-def test_outcome_page__weights_and_standard_errors_are_those_of_the_files(study):
+def test_outcome_page__weights_are_those_of_the_file(study):
     rows = rows_of(study["output"] / OUTCOME.format(2), 'id="weights-table"')
-    for file, column in (
-        ("scores/{}.txt.gz", "effect_weight"),
-        ("standard_errors/{}.tsv.gz", "standard_error"),
-    ):
-        table = pd.read_csv(study["bundle"] / file.format("LDL_HDL_ratio"), sep="\t", comment="#")
-        place = 6 if column == "effect_weight" else 7
-        shown = [float(row[place][0]) for row in rows]
-        np.testing.assert_allclose(shown, table[column], rtol=1e-8)
+    table = pd.read_csv(study["bundle"] / "scores" / "LDL_HDL_ratio.txt.gz", sep="\t", comment="#")
+    np.testing.assert_allclose([float(row[6][0]) for row in rows], table["effect_weight"], rtol=1e-8)
 
 
 def test_overview__largest_weight_is_at_its_site(study):
@@ -103,14 +102,6 @@ def test_overview__largest_weight_is_at_its_site(study):
     cells = [cell for _, cell in rows[0]]
     assert cells[-1] == f"{largest['chr_name']}:{largest['chr_position']:,}"
     assert cells[-3] == "3"
-
-
-def test_pages__without_standard_errors(tmp_path):
-    arguments = make_chosen_release(tmp_path / "study", errors=False)
-    render_release_report(**arguments, processes=1)
-    page = arguments["output"] / OUTCOME.format(1)
-    assert "Standard error" not in text_of(page)
-    assert {len(row) for row in rows_of(page, 'id="weights-table"')} == {7}
 
 
 def test_render__raise_on_chosen_variants_that_are_no_public_sites(tmp_path, monkeypatch):

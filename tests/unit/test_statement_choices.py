@@ -13,10 +13,10 @@ from dpgrs.privacy.statement.mechanisms import describe_draws
 from dpgrs.privacy.statement.statement import problems_of
 from dpgrs.privacy.statement.text import budget_in_words, plain_language
 from dpgrs.release.registry import to_registry_yaml
-from release_choices import EPSILON, make_choice, make_chosen_statement, make_laplace
+from release_choices import EPSILON, chosen_content, make_choice, make_chosen_statement, make_laplace
 from release_data import OUTCOMES, make_events, make_statement, make_terms
 
-CHOICE = 3  # after the count and the statistics, the first outcome's
+CHOICE = 1  # after the count, the first outcome's
 
 
 def told(statement):
@@ -56,9 +56,12 @@ def test_build_statement__a_choice_has_the_terms_of_its_family(tmp_path):
 
 def test_build_statement__shares_are_of_a_counter_each(tmp_path):
     (tmp_path / "plain").mkdir()
-    plain = make_statement(tmp_path / "plain")
-    statement = make_chosen_statement(tmp_path)
-    for old, new in zip(plain["mechanisms"], statement["mechanisms"], strict=False):
+    terms, content = chosen_content()
+    gaussian = [one for one in content["drawn"] if one[0].family == "gaussian"]
+    plain = make_statement(tmp_path / "plain", **content | {"drawn": gaussian})
+    statement = make_statement(tmp_path, terms, **content)
+    kept = [part for part in statement["mechanisms"] if part["mechanism"] == "gaussian"]
+    for old, new in zip(plain["mechanisms"], kept, strict=True):
         assert old | {"request": None} == new | {"request": None}
     assert statement["guarantee"]["mu"] == plain["guarantee"]["mu"]
     assert Fraction(statement["guarantee"]["pure_epsilon"]) == 3 * Fraction(EPSILON)
@@ -92,8 +95,9 @@ def test_build_statement__choices_alone(tmp_path):
 def test_build_statement__chances_and_profile_of_both_parts(tmp_path):
     statement = make_chosen_statement(tmp_path)
     guarantee, profile = statement["guarantee"], statement["profile"]
-    # Of an outcome the pure part is a third, and what it leaves of epsilon is the same.
-    assert guarantee["chance"] == statement["composition"]["per_outcome"]["chance"] == "0.000053"
+    # Of an outcome both parts are a third, and what its pure part leaves of epsilon is the same.
+    assert guarantee["chance"] == statement["composition"]["whole_study"]["chance"] == "0.000053"
+    assert float(statement["composition"]["per_outcome"]["chance"]) < 1e-11
     assert profile["pure_epsilon"] == "0.75"
     assert [point["epsilon"] for point in profile["deltas"]][:5] == ["0.95", "1.15", "1.35", "1.55", "1.75"]
     assert float(profile["deltas"][4]["delta"]) == pytest.approx(1e-6, rel=1e-5)

@@ -1,24 +1,38 @@
 """The check of a release that chose in private: both counters, and files of chosen variants alone."""
 
 import json
+from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from audit_data import STATISTICS, make_finding
 from dpgrs.errors import DpgrsError
 from dpgrs.privacy.statement.audits import summarise_audits
+from dpgrs.privacy.statement.content import PublicInput
+from dpgrs.privacy.statement.statement import build_statement
+from dpgrs.release.bundle import write_bundle
 from dpgrs.release.pgs_catalog import site_digest
 from dpgrs.release.verify import verify_release
 from forged_releases import STATEMENT, edit, edit_statement, seal
-from release_choices import CHOSEN, make_choice, make_chosen_release, make_laplace
-from release_data import SITES, make_bundle, make_terms
+from release_choices import (
+    CHOSEN,
+    allow_laplace,
+    chosen_content,
+    make_choice,
+    make_chosen_release,
+    make_laplace,
+)
+from release_data import OUTCOMES, PROVENANCE, SITES, make_bundle, make_content, make_scores, make_terms
 
 SCORE, ERRORS = "scores/height.txt.gz", "standard_errors/height.tsv.gz"
 
 
 @pytest.fixture
-def release(tmp_path):
-    laplace = [(make_laplace(), None), (make_laplace(statistic="more carriers"), "height")]
+def release(tmp_path, monkeypatch):
+    numbers = ("carriers", "more carriers")
+    allow_laplace(monkeypatch, *numbers)
+    laplace = [(make_laplace(statistic=name), None) for name in numbers]
     return make_chosen_release(tmp_path / "study", more=laplace)["bundle"]
 
 
@@ -48,26 +62,26 @@ def test_verify_release__epsilons_that_are_no_short_decimal(tmp_path):
 
 
 NUMBERS = [
-    (["mechanisms", 3, "epsilon"], "0.2", "pure_epsilon = the sum"),
-    (["mechanisms", 3, "epsilon"], "0.3", "pure_epsilon = the sum"),
-    (["mechanisms", 3, "epsilon"], "0." + "0" * 4400 + "1", r"statement.json: mechanisms\[3\].epsilon"),
-    (["mechanisms", 3, "epsilon"], "2", "per_outcome must have an epsilon of at least its pure part"),
-    (["mechanisms", 3, "epsilon"], "0.75", "per_outcome must cover"),
-    (["mechanisms", 3, "n_choices"], 2, "height.txt.gz must hold variants of a choice among all 8, got 3"),
-    (["mechanisms", 3, "n_choices"], 9, "n_choices of at most its entries, got 9"),
-    (["mechanisms", 3, "entries"], 9, "height.txt.gz must hold variants of a choice among all 8, got 3"),
-    (["mechanisms", 3, "outcome"], "größe", "height.txt.gz must hold variants of a choice"),
-    (["mechanisms", 3, "outcome"], "weight", "a mechanism must serve an outcome of the release or all"),
-    (["mechanisms", 3, "mechanism"], "subset", r"mechanisms\[3\].noise"),
-    (["mechanisms", 3, "mechanism"], "gaussian", "'sigma' is a required property"),
-    (["mechanisms", 3, "share"], "0.3", "correlations must have share = epsilon over the sum"),
-    (["mechanisms", 3, "unit"], "person", "unit of the guarantee"),
-    (["mechanisms", 3, "neighbours"], "replace-one", "neighbours of the guarantee"),
-    (["mechanisms", 3, "source"], "benchmark", r"mechanisms\[3\].source"),
-    (["mechanisms", 3, "request"], None, r"mechanisms\[3\].request"),
-    (["mechanisms", 6, "scale"], "30", "epsilon = sensitivity/scale"),
-    (["mechanisms", 6, "epsilon"], "0.3", "epsilon = sensitivity/scale"),
-    (["mechanisms", 6, "share"], "0.4", "carriers must have share"),
+    (["mechanisms", 1, "epsilon"], "0.2", "pure_epsilon = the sum"),
+    (["mechanisms", 1, "epsilon"], "0.3", "pure_epsilon = the sum"),
+    (["mechanisms", 1, "epsilon"], "0." + "0" * 4400 + "1", r"statement.json: mechanisms\[1\].epsilon"),
+    (["mechanisms", 1, "epsilon"], "2", "per_outcome must have an epsilon of at least its pure part"),
+    (["mechanisms", 1, "epsilon"], "0.75", "per_outcome must cover"),
+    (["mechanisms", 1, "n_choices"], 2, "height.txt.gz must hold variants of a choice among all 8, got 3"),
+    (["mechanisms", 1, "n_choices"], 9, "n_choices of at most its entries, got 9"),
+    (["mechanisms", 1, "entries"], 9, "height.txt.gz must hold variants of a choice among all 8, got 3"),
+    (["mechanisms", 1, "outcome"], "größe", "height.txt.gz must hold variants of a choice"),
+    (["mechanisms", 1, "outcome"], "weight", "a mechanism must serve an outcome of the release or all"),
+    (["mechanisms", 1, "mechanism"], "subset", r"mechanisms\[1\].noise"),
+    (["mechanisms", 1, "mechanism"], "gaussian", "'sigma' is a required property"),
+    (["mechanisms", 1, "share"], "0.3", "correlations must have share = epsilon over the sum"),
+    (["mechanisms", 1, "unit"], "person", "unit of the guarantee"),
+    (["mechanisms", 1, "neighbours"], "replace-one", "neighbours of the guarantee"),
+    (["mechanisms", 1, "source"], "benchmark", r"mechanisms\[1\].source"),
+    (["mechanisms", 1, "request"], None, r"mechanisms\[1\].request"),
+    (["mechanisms", 10, "scale"], "30", "epsilon = sensitivity/scale"),
+    (["mechanisms", 10, "epsilon"], "0.3", "epsilon = sensitivity/scale"),
+    (["mechanisms", 10, "share"], "0.4", "carriers must have share"),
     (["mechanisms", 0, "share"], "0.2", r"share = mu\^2 over the sum"),
     (["guarantee", "pure_epsilon"], "1", "pure_epsilon = the sum over its mechanisms without a delta, got 1"),
     (["guarantee", "pure_epsilon"], "2", "pure_epsilon = the sum"),
@@ -106,13 +120,13 @@ def leave_out_pure_part(content):
 
 
 def leave_out_choice(content):
-    content["mechanisms"].pop(3)
+    content["mechanisms"].pop(1)
 
 
 def share_a_choice(content):
     """Pretend that one choice gave the variants of all outcomes, to hide what the others cost."""
-    content["mechanisms"][3]["outcome"] = None
-    del content["mechanisms"][4:6]
+    content["mechanisms"][1]["outcome"] = None
+    del content["mechanisms"][2:4]
 
 
 def leave_out_variants(content):
@@ -126,7 +140,7 @@ def leave_out_variants_of_one(content):
 
 def say_all(content):
     """Pretend that all sites were chosen."""
-    for part in content["mechanisms"][3:6]:
+    for part in content["mechanisms"][1:4]:
         part["n_choices"] = 8
     for score in content["scores"]:
         score["n_variants"] = 8
@@ -164,8 +178,6 @@ def test_verify_release__forged_statement_of_choices(release, edit_content, mess
             "\n" + "".join(f"X\t{place}\tG\tA\t0.5\n" for place in range(6, 12)),
             "no more variants than the data domain",
         ),
-        (ERRORS, "^X\t5\tG\tA", "X\t6\tG\tA", "its sites must be those of the score"),
-        (ERRORS, r"^X\t5\t.*\n", "", "its sites must be those of the score"),
     ],
 )
 def test_verify_release__forged_file_of_chosen_variants(release, name, old, new, message):
@@ -173,6 +185,47 @@ def test_verify_release__forged_file_of_chosen_variants(release, name, old, new,
     seal(release)
     with pytest.raises(DpgrsError, match=message):
         verify_release(release)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"), [("^X\t5\tG\tA", "X\t6\tG\tA"), (r"^X\t5\t.*\n", "")], ids=["other", "fewer"]
+)
+def test_verify_release__forged_standard_errors_of_chosen_variants(tmp_path, old, new):
+    release = make_chosen_release(tmp_path / "study", errors=True)["bundle"]
+    edit(release / ERRORS, old, new)
+    seal(release)
+    with pytest.raises(DpgrsError, match="its sites must be those of the score"):
+        verify_release(release)
+
+
+def test_verify_release__a_draw_of_another_name_is_no_choice(tmp_path):
+    """A forger chooses one variant, sums up that one, and has another draw stand in for three of them."""
+    extra = replace(make_choice(n_choices=1, epsilon=2.0**-20), statistic="extra")
+    terms, content = chosen_content(n_chosen=1, more=[(extra, name) for name in OUTCOMES])
+    found = make_content(tmp_path, terms, **content)
+    events = [one | ({"n_choices": 3} if one["statistic"] == "extra" else {}) for one in found.events]
+    more = PublicInput("variants to choose for an outcome", "3", "a public panel")
+    statement = build_statement(
+        replace(found, events=tuple(events), public_inputs=(*found.public_inputs, more))
+    )
+    weights = np.zeros((len(OUTCOMES), len(SITES)))
+    np.put_along_axis(weights, CHOSEN, 0.5, axis=1)
+    scores = make_scores(terms=terms, weights=weights, chosen=CHOSEN)
+    write_bundle(tmp_path / "release", scores=scores, statement=statement, provenance=PROVENANCE)
+    with pytest.raises(DpgrsError) as caught:
+        verify_release(tmp_path / "release")
+    lines = str(caught.value)
+    assert "the mechanisms must hold no draws but those of k-blup, got extra (choice)" in lines
+    assert "height.txt.gz must hold variants of a choice among all 8, got 3" in lines
+    assert "and the mechanisms must have the same variants to choose" in lines
+
+
+def test_verify_release__all_variants_of_a_method_that_chooses(tmp_path):
+    """Those that nobody chose are in no sum, whatever their weights are."""
+    terms, content = chosen_content()
+    folder = make_bundle(tmp_path, terms=terms, content=content)
+    with pytest.raises(DpgrsError, match="must hold variants of a choice among all 8, got all"):
+        verify_release(folder)
 
 
 def test_verify_release__audits_cover_the_choice(tmp_path):

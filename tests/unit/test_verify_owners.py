@@ -1,6 +1,7 @@
 """What serves several outcomes cannot be stated as the loss of one of them."""
 
 import hashlib
+import json
 from dataclasses import replace
 
 import numpy as np
@@ -13,7 +14,9 @@ from dpgrs.privacy.statement.statement import build_statement
 from dpgrs.release.bundle import write_bundle
 from dpgrs.release.draw_check import draw_problems
 from dpgrs.release.entry_check import FILE, STATED
+from dpgrs.release.sensitivity_check import sensitivity_problems
 from dpgrs.release.verify import verify_release
+from forged_releases import STATEMENT
 from release_choices import make_choice, make_chosen_statement
 from release_data import (
     FIT,
@@ -37,18 +40,20 @@ EIGENVALUE = replace(
 )
 
 
-def release(folder, drawn, *, per_outcome=1.5, loadings=None, **content):
+def release(folder, drawn, *, per_outcome=1.5, loadings=None, weights=None, **content):
     """Write a bundle of draws with their owners; of components by their loadings, if there are any."""
     found = make_content(folder, TERMS, drawn=drawn, per_outcome=Total(per_outcome, 1e-6), **content)
-    weights, more = {}, {}
+    more = {}
     if loadings is not None:
+        components = "abc"[: loadings.shape[1]]
         lines = ["\t".join([name, *map(str, own)]) for name, own in zip(OUTCOMES, loadings, strict=True)]
-        text = "\n".join(["\t".join(["outcome", *"abc"[: loadings.shape[1]]]), *lines]) + "\n"
+        text = "\n".join(["\t".join(["outcome", *components]), *lines]) + "\n"
         digest = hashlib.sha256(text.encode()).hexdigest()
         named = PublicInput(STATED, digest, f"a survey, {FILE}")
-        found, more = replace(found, public_inputs=(*found.public_inputs, named)), {"outcome_loadings": text}
-        weights = {"weights": loadings @ np.ones((loadings.shape[1], len(SITES)))}
-    scores = make_scores(terms=TERMS, **weights)
+        own = {"public_inputs": (*found.public_inputs, named)}
+        found, more = replace(found, **own), {"outcome_loadings": text}
+        weights = loadings @ np.ones((len(components), len(SITES))) if weights is None else weights
+    scores = make_scores(terms=TERMS, **({} if weights is None else {"weights": weights}))
     bundle = {"scores": scores, "statement": build_statement(found), "provenance": PROVENANCE}
     write_bundle(folder / "release", **bundle, **more)
     return folder / "release"
@@ -113,19 +118,39 @@ def test_verify_release__components_cost_all_outcomes_the_same(tmp_path):
         verify_release(folder)
 
 
+@pytest.mark.parametrize("largest", [1e-6, 1.0, 1e8])
+@pytest.mark.parametrize("loading", [0.1, 0.0])
+def test_verify_release__weights_of_each_outcome_are_sums_of_components(tmp_path, largest, loading):
+    """Whatever the weights of another outcome are, beside which a tolerance may be large."""
+    _, _, cross = make_events(make_terms(), n_outcomes=1)
+    loadings = np.array([[loading], [loading], [0.9]])
+    told = {"loadings": loadings, "method": "blup", "fit": FIT | {"heritability": 0.5}}
+    told |= {"drawn": [(COUNT, None), (GRAM, None), (cross, None)], "per_outcome": 2.0}
+    free = np.random.default_rng(0).normal(size=len(SITES))
+    component = np.linspace(1, 2, len(SITES)) * largest
+    (tmp_path / "sums").mkdir()
+    verify_release(release(tmp_path / "sums", weights=loadings * component, **told))
+    weights = np.array([free, loading * component, 0.9 * component])
+    with pytest.raises(DpgrsError, match="must be sums of weights of components"):
+        verify_release(release(tmp_path, weights=weights, **told))
+
+
 def test_verify_release__a_choice_shrinks_nothing_of_a_method_that_chooses_nothing(tmp_path):
     """A forger draws next to nothing of one variant, and states X'X as that of one column."""
     claim = gram_sensitivity(1, rows="haplotypes", unit="haplotype", neighbours="add-remove")
     small = replace(GRAM, sensitivity=claim, mu=claim.value / GRAM.sigma)
     choice = make_choice(n_choices=1, epsilon=2.0**-20)
     folder = release(tmp_path, [(COUNT, None), (small, None), (CROSS, None), (choice, None)])
-    with pytest.raises(DpgrsError, match=r"the sensitivity of gram must be at least 1\.5, got 0\.25"):
+    with pytest.raises(DpgrsError, match="no draws but those of reusecov-gauss, got Kendall's correlations"):
         verify_release(folder)
+    statement = json.loads((folder / STATEMENT).read_text())
+    (line,) = sensitivity_problems(statement, n_columns=len(SITES))
+    assert line == "the sensitivity of gram must be at least 1.5, got 0.25"
 
 
 def test_draw_problems__an_outcome_has_one_choice(tmp_path):
-    statement = make_chosen_statement(tmp_path) | {"method": "k-blup"}
-    assert not any("Kendall" in line for line in draw_problems(statement))
+    statement = make_chosen_statement(tmp_path)
+    assert draw_problems(statement) == []
     choices = [part for part in statement["mechanisms"] if part["mechanism"] == "choice"]
     statement["mechanisms"].append(choices[1])
     (line,) = draw_problems(statement)

@@ -1,12 +1,12 @@
 """Check that a privacy statement lists every draw."""
 
-from collections import Counter
+from collections import defaultdict
 from enum import StrEnum
 from importlib.metadata import entry_points
 from typing import NamedTuple
 
 from dpgrs.privacy.accounting.events import MECHANISM_VERSION
-from dpgrs.privacy.statement.boosting_rounds import without_round
+from dpgrs.privacy.statement.boosting_rounds import of_round, without_round
 from dpgrs.privacy.statement.content import NOISE
 from dpgrs.types import Missing
 
@@ -36,6 +36,13 @@ class Draws(NamedTuple):
     scope: Scope
     family: str = GAUSSIAN
     times: int = 1
+
+    @property
+    def names(self):
+        """The statistics of all its draws, as a statement has them: of the rounds of boosting one each."""
+        if self.statistic != RESIDUALS:
+            return [self.statistic] * self.times
+        return [of_round(self.statistic, number + 1) for number in range(self.times)]
 
 
 COUNT, GRAM = Draws("count", Scope.ALL), Draws("gram", Scope.ALL)
@@ -75,7 +82,7 @@ FREE = "none"  # how the cost of an accuracy begins that was measured on public 
 
 
 def draw_problems(statement):
-    """Find draws that a statement leaves out.
+    """Find draws that a statement leaves out, and those that are none of its method's.
 
     Parameters
     ----------
@@ -83,17 +90,22 @@ def draw_problems(statement):
 
     Returns
     -------
-    list of str, what is wrong: one line at most.
+    list of str, what is wrong: two lines at most.
     """
     method = statement["method"]
     if method not in BY_METHOD:
         return [f"method must be one of {', '.join(BY_METHOD)}, got {method}"]
-    missing = _lacking(statement, BY_METHOD[method])
-    if not missing:
-        return []
-    return [
-        f"the mechanisms must hold just what {method} draws, but have fewer or more of {'; '.join(missing)}"
-    ]
+    needed = [one for one in BY_METHOD[method] if _is_drawn(one.statistic, statement)]
+    if _has_charged_accuracy(statement):
+        needed.append(ACCURACY)
+    known = {(name, one.family) for one in needed for name in one.names}
+    drawn = dict.fromkeys((part["statistic"], part["mechanism"]) for part in statement["mechanisms"])
+    others = [f"{name} ({family})" for name, family in drawn if (name, family) not in known]
+    amiss = {
+        f"no draws but those of {method}, got ": ", ".join(others),
+        f"just what {method} draws, but have fewer or more of ": "; ".join(_lacking(statement, needed)),
+    }
+    return [f"the mechanisms must hold {line}{found}" for line, found in amiss.items() if found]
 
 
 def form_problems(statement):
@@ -120,10 +132,7 @@ def form_problems(statement):
     return problems
 
 
-def _lacking(statement, draws):
-    needed = [one for one in draws if _is_drawn(one.statistic, statement)]
-    if _has_charged_accuracy(statement):
-        needed.append(ACCURACY)
+def _lacking(statement, needed):
     return [
         f"{one.statistic} for {whom}"
         for one in needed
@@ -149,15 +158,14 @@ def _has_charged_accuracy(statement):
 
 def _outcomes_lacking(wanted, mechanisms, outcomes):
     """Return for which outcomes there are too few or too many draws of a statistic, a list of words."""
-    found = Counter(
-        part["outcome"]
-        for part in mechanisms
-        if (without_round(part["statistic"]), part["mechanism"]) == (wanted.statistic, wanted.family)
-    )
-    of_all = found[None]
+    found, names = defaultdict(list), sorted(wanted.names)
+    for part in mechanisms:
+        if (without_round(part["statistic"]), part["mechanism"]) == (wanted.statistic, wanted.family):
+            found[part["outcome"]].append(part["statistic"])
+    of_all = found.pop(None, [])
     if wanted.scope == Scope.ALL:
         # What serves all outcomes is in no outcome's own part.
-        return [] if of_all == found.total() == wanted.times else [Scope.ALL]
+        return [] if sorted(of_all) == names and not found else [Scope.ALL]
     if wanted.scope == Scope.EACH and len(outcomes) > 1 and of_all:
         return outcomes
-    return [name for name in outcomes if found[name] + of_all != wanted.times]
+    return [name for name in outcomes if sorted(found[name] + of_all) != names]

@@ -20,7 +20,7 @@ CROSS, EIGENVALUE = "cross product", "smallest eigenvalue"
 ROW_NORM = "norm of a row of genotypes"
 KINDS = ("outcomes", "components")  # without and with loadings
 SUMS_OF_ACCURACY = 3  # of an outcome: rows, and squares with and without the prediction
-# Of the largest weight; weights are rounded to ten digits.
+# Of the largest weight of an outcome; weights are rounded to ten digits.
 TOLERANCE = 1e-8
 # Of an outcome's variance of 1, what components carry, but for roundings of loadings that were printed.
 LARGEST_SHARE = 1.05
@@ -58,20 +58,32 @@ def entry_problems(statement, files):
         return problems
     scores = [read_scoring_file(files[score["file"]]) for score in statement["scores"]]
     W = np.array([list(map(float, score.numbers)) for score in scores])
-    rest = W - L @ np.linalg.lstsq(L, W, rcond=None)[0]
-    if not np.abs(rest).max() <= TOLERANCE * np.abs(W).max():
+    if not _are_sums(W, L):
         return ["the weights of the outcomes must be sums of weights of components, by their loadings"]
     return []
 
 
+def _are_sums(W, L):
+    """Tell whether the weights of every outcome are sums of weights of components by its row of loadings."""
+    # Else an outcome of huge weights would hide what is amiss in others.
+    largest = np.abs(W).max(axis=1, keepdims=True)
+    largest[largest == 0] = 1
+    with np.errstate(all="ignore"):
+        W, L = W / largest, L / largest
+        L = L / np.maximum(np.abs(L).max(axis=0), np.finfo(float).tiny)  # the sums are the same
+    if not np.isfinite(L).all():
+        return False
+    return bool(np.abs(W - L @ np.linalg.lstsq(L, W, rcond=None)[0]).max() <= TOLERANCE)
+
+
 def choices_of(statement):
-    """Return how many variants the method chose for each outcome, a dict by name; empty if it takes all."""
-    draws = BY_METHOD[statement["method"]]
+    """Return how many of all sites the method chose for an outcome, a dict by name; empty if it takes all."""
+    draws, n_sites = BY_METHOD.get(statement["method"], ()), statement["data_domain"]["n_variants"]
     own = {(one.statistic, one.family) for one in draws if one.family in (CHOICE, SUBSET)}
     return {
         part["outcome"]: part["n_choices"]
         for part in statement["mechanisms"]
-        if (part["statistic"], part["mechanism"]) in own
+        if (part["statistic"], part["mechanism"]) in own and part["entries"] == n_sites
     }
 
 

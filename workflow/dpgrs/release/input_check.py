@@ -21,7 +21,7 @@ from dpgrs.privacy.statement.statement import REQUIRED_INPUTS
 from dpgrs.release.covariate_check import BOUND, STATED_LOADINGS
 from dpgrs.release.covariate_check import SCALES as SCALES_OF_COVARIATES
 from dpgrs.release.draw_check import ACCURACY, BY_METHOD, ON_TURNED_ROWS, RESIDUALS
-from dpgrs.release.entry_check import ROW_NORM, STATED
+from dpgrs.release.entry_check import ROW_NORM, STATED, choices_of
 from dpgrs.release.folder_check import read_text
 from dpgrs.types import Missing, Penalty, Protection
 
@@ -237,7 +237,7 @@ def _twins(statement):
     fit, domain, method = statement["fit"], statement["data_domain"], METHODS[statement["method"]]
     is_stated = "lambda" in method.reads and fit["lambda_from"] == Penalty.FIXED
     files = zip_longest((OF_EFFECTS + name for name in fit.get("effect_names", [])), fit.get("effects", []))
-    choices = {part["n_choices"] for part in statement["mechanisms"] if "n_choices" in part}
+    choices = {str(number) for number in choices_of(statement).values()}
     known = _where(not method.reads_rows, domain, "missing_outcomes")
     may_have_effects = method.takes_effects and statement["guarantee"]["protection"] != Protection.FEATURE
     return {
@@ -253,7 +253,7 @@ def _twins(statement):
             OF_EFFECTS: list(files) if may_have_effects or "effects" not in fit else AMISS,
         },
         "mechanisms": {
-            "variants to choose for an outcome": [str(number) for number in sorted(choices)],
+            "variants to choose for an outcome": [*choices] if len(choices) < 2 else AMISS,
             "rounds of boosted AdaSSP": [
                 str(one.times) for one in BY_METHOD.get(statement["method"], ()) if one.statistic == RESIDUALS
             ],

@@ -19,7 +19,7 @@ from dpgrs.release.covariate_check import FILE as COVARIATES
 from dpgrs.release.covariate_check import covariate_problems
 from dpgrs.release.draw_check import draw_problems, form_problems
 from dpgrs.release.entry_check import FILE as LOADINGS
-from dpgrs.release.entry_check import columns_of, entry_problems
+from dpgrs.release.entry_check import choices_of, columns_of, entry_problems
 from dpgrs.release.folder_check import (
     SUMS,
     digest_problems,
@@ -253,22 +253,19 @@ def _refuse(constant):
 
 def _choice_problems(statement):
     """Check that the variants of a score are all, or so many as the release chose and paid for."""
-    domain, scores = statement["data_domain"], statement["scores"]
-    n_sites, made = domain["n_variants"], set()
-    for part in statement["mechanisms"]:
-        if part["entries"] == n_sites:
-            made.add((part.get("n_choices"), part["outcome"]))
-    problems = []
+    domain, scores, chosen = statement["data_domain"], statement["scores"], choices_of(statement)
+    n_sites, problems = domain["n_variants"], []
     for score in scores:
-        size, outcome = score.get("n_variants"), score["outcome"]
+        size, wanted = score.get("n_variants"), chosen.get(score["outcome"], chosen.get(None))
         if size != scores[0].get("n_variants"):
             problems.append(f"{score['file']} must hold as many variants as the other scores")
-        if size is not None and not {(size, outcome), (size, None)} & made:
-            problems.append(f"{score['file']} must hold variants of a choice among all {n_sites}, got {size}")
+        if size != wanted:
+            held = "all" if size is None else size
+            problems.append(f"{score['file']} must hold variants of a choice among all {n_sites}, got {held}")
         if size == n_sites and score["site_digest"] != domain["site_digest"]:
             problems.append(f"{score['file']} must hold all sites of the data domain, got others")
     # One choice for all outcomes gives them the same variants.
-    sharing = [score for score in scores if (score.get("n_variants"), score["outcome"]) not in made]
+    sharing = [score for score in scores if None in chosen and score["outcome"] not in chosen]
     return problems + [
         f"{score['file']} must hold the variants of {sharing[0]['file']}: they share a choice"
         for score in sharing

@@ -82,6 +82,7 @@ def statement(found, relation, *, method="reusecov-gauss", protection="full", fa
     inputs |= {f"norm of a row of {name}": norm for name, norm in norms.items() if norm is not None}
     return {
         "method": method,
+        "data_domain": {"n_variants": D},
         "guarantee": relation | {"protection": protection},
         "public_inputs": [{"name": name, "value": f"{value:g}"} for name, value in inputs.items()],
         "mechanisms": [

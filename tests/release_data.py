@@ -29,6 +29,7 @@ from dpgrs.privacy.statement.statement import build_statement, ledger_standing
 from dpgrs.release.bundle import write_bundle
 from dpgrs.release.constants import reference_sums
 from dpgrs.release.pgs_catalog import Constants, Scores, site_digest
+from dpgrs.release.post_processing import post_processing
 from ledger_requests import DATASET, new_ledger, reserve
 
 OUTCOMES = ("height", "LDL/HDL = ratio", "größe")
@@ -202,13 +203,16 @@ def make_content(folder, terms=None, *, drawn=None, **changed):
         "public_inputs": tuple(
             PublicInput(name, value, origins.get(name, "a public panel")) for name, value in inputs.items()
         ),
-        "post_processing": ("centring", "eigenvalues below 0 set to 0", "ridge with lambda = 0.2"),
         "method": "reusecov-gauss",
         "fit": FIT,
         "missing_outcomes": "none",
         "expected_noise_sd": 0.01,
     }
-    return StatementContent(**(fields | changed))
+    fields |= changed
+    known = {"protection": fields["terms"].protection, "missing_outcomes": fields["missing_outcomes"]}
+    known["has_accuracy"] = any(event.statistic == "accuracy" for event, _ in drawn)
+    said = post_processing(fields["method"], fields["fit"], **known)
+    return StatementContent(**({"post_processing": tuple(said)} | fields))
 
 
 def make_statement(folder, terms=None, **changed):

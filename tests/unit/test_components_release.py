@@ -185,6 +185,7 @@ def test_verify_release__finds_loadings_that_do_not_fit(study):
         assert "squares add up to at most 1" in finding(text)
     assert "a line of numbers for each outcome and no other" in finding(known.replace("0.6", "high"))
     assert "a line of numbers for each outcome and no other" in finding(known + "d\t0.1\t0.1\n")
+    assert "a line of numbers for each outcome and no other" in finding("")
     assert "with the digest in the public inputs" in finding(known, is_stated=False)
     finding_of_none = folder / FILE
     finding_of_none.unlink()

@@ -14,7 +14,7 @@ from dpgrs.methods.registry import METHODS, methods_that
 from dpgrs.preflight.inspection import Inspection
 from dpgrs.preflight.settings import budget_problems
 from dpgrs.privacy.statement.content import Total
-from dpgrs.release.content import _found_in_words
+from dpgrs.release.post_processing import found_in_words
 from dpgrs.release.verify import verify_release
 from dpgrs.steps.draw import _draws
 from dpgrs.study.training_data import TrainingData
@@ -61,7 +61,7 @@ def told_of_first(study, config, noisy):
         name: (array[0] if array.shape[:1] == (len(NAMES),) else array).tobytes()
         for name, array in arrays.items()
     }
-    return own, label, _found_in_words(LinearFit(**arrays), NAMES), arrays["weights"][1:].tobytes()
+    return own, label, found_in_words(LinearFit(**arrays), NAMES), arrays["weights"][1:].tobytes()
 
 
 @pytest.mark.parametrize("bounds", ["tight", "worst-case"])

@@ -17,7 +17,7 @@ from dpgrs.methods.public_effects import (
     correlation_laws,
     correlations_in_words,
 )
-from dpgrs.release.content import _post_processing
+from dpgrs.release.post_processing import post_processing
 
 N, D = 500, 12
 
@@ -232,8 +232,8 @@ def test_prior_moments__where_nothing_is_foretold_are_as_without_public_effects(
 
 def test_blup_ld__with_public_effects_says_what_was_not_done():
     """`OverMismatches.fit` returns before it looks for shared causes and few strong effects."""
-    fits = {"method": "blup-ld"}, {"method": "blup-ld", "effects": ["0" * 64]}
-    said, other = (_post_processing(fit, is_counted=False) for fit in fits)
+    terms = {"protection": "full", "missing_outcomes": "none"}
+    said, other = (post_processing("blup-ld", fit, **terms) for fit in ({}, {"effects": ["0" * 64]}))
     new = [one for one in other if one not in said]
     assert len(new) == 2
     assert "share no factors" in new[0]

@@ -25,13 +25,13 @@ from dpgrs.release.content import (
     _inputs_of_accuracy,
     _inputs_of_fit,
     _is_as_asked,
-    _post_processing,
     _totals,
 )
+from dpgrs.release.post_processing import post_processing
 from dpgrs.study.identity import fit_settings, public_identity
 from ledger_requests import new_ledger
 from release_choices import make_choice
-from release_data import FIT, make_events, make_terms
+from release_data import make_events, make_terms
 from step_studies import NAMES, HaplotypeStudy
 
 DELTA = 1e-6
@@ -39,6 +39,11 @@ DELTA = 1e-6
 
 def public_inputs(study):
     return {one["name"]: (one["value"], one["origin"]) for one in study.statement()["public_inputs"]}
+
+
+def said_of(statement, *, missing_outcomes):
+    known = {"protection": "full", "missing_outcomes": missing_outcomes}
+    return post_processing(statement["method"], statement["fit"], **known)
 
 
 def test_release__says_what_was_public_where_little_is(study):
@@ -66,8 +71,8 @@ def test_release__says_what_was_public_where_little_is(study):
         slopes=arrays["slopes"],
     )
     fit = fit_settings(config)
-    assert statement["post_processing"] == list(_post_processing(fit, is_counted=False))
     assert (statement["method"], statement["fit"]) == (fit.pop("method"), fit)
+    assert statement["post_processing"] == said_of(statement, missing_outcomes="none")
     assert statement["data_domain"]["missing_outcomes"] == "none"
     assert statement["accuracy"] == "withheld"
     assert statement["audit"] is None
@@ -110,41 +115,13 @@ def test_release__says_what_was_public_where_much_is(study):
     assert [line.split("\t")[:3] for line in table.decode().splitlines()[1:]] == [
         [name, "170", "5"] for name in NAMES
     ]
-    assert statement["post_processing"] == list(_post_processing(fit_settings(config), is_counted=True))
+    assert statement["post_processing"] == said_of(statement, missing_outcomes="counted")
     assert {path.parent.name for path in files} >= {"scores", "standard_errors"}
     assert statement["expected_noise_sd"] is None
     assert statement["preprocessing"] == []
     curation = statement["curation"]
     said = [curation[name] for name in ("title", "citation", "acknowledgement")]
     assert said == ["A title", "A citation", "Thanks."]
-
-
-COUNT, CENTRED, CUT_OFF = "is taken as at least 1.", "own intercept column", "eigenvalues, which only noise"
-ROUNDED = ("10 significant digits", "constant of a prediction")
-RESCALED = ("is known is taken", "over those on which it is known")
-SHOWN = "divided by the share of effects that its clip leaves"
-BLUP = (SHOWN, "means are those", "best linear unbiased", "Standard errors are withheld where")
-FIT_OF_SUMS = (SHOWN, CENTRED, CUT_OFF)
-
-
-@pytest.mark.parametrize(
-    ("method", "lambda_from", "is_counted", "steps"),
-    [
-        ("reusecov-gauss", "fixed", False, [COUNT, *FIT_OF_SUMS, "with lambda 0.7 per row"]),
-        ("reusecov-gauss", "adassp", False, [COUNT, *FIT_OF_SUMS, "lambda from the spread"]),
-        ("reusecov-gauss", "evidence", True, [COUNT, *RESCALED, *FIT_OF_SUMS, "marginal likelihood"]),
-        ("reusecov-ellipsoid", "fixed", False, [COUNT, "ellipsoid", *FIT_OF_SUMS, "with lambda 0.7"]),
-        ("naive", "fixed", False, [COUNT, "fitted by itself", *FIT_OF_SUMS, "with lambda 0.7 per row"]),
-        ("adassp", "fixed", True, [COUNT, *RESCALED, *FIT_OF_SUMS, "is lowered by", "less that eigen"]),
-        ("blup", "fixed", False, [COUNT, *BLUP]),
-        ("blup-shared", "fixed", False, [COUNT, *BLUP, "share factors"]),
-        ("k-blup", "fixed", True, [COUNT, *RESCALED, "variants chosen for it", *BLUP]),
-    ],
-)
-def test_post_processing__says_what_the_method_did(method, lambda_from, is_counted, steps):
-    fit = FIT | {"method": method, "lambda": 0.7, "lambda_from": lambda_from}
-    said, steps = _post_processing(fit, is_counted=is_counted), [*steps, *ROUNDED]
-    assert [word for word, step in zip(steps, said, strict=True) if word not in step] == []
 
 
 def test_inputs_of_accuracy__say_whom_it_is_of():

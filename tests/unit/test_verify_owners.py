@@ -14,6 +14,7 @@ from dpgrs.privacy.statement.statement import build_statement
 from dpgrs.release.bundle import write_bundle
 from dpgrs.release.draw_check import draw_problems
 from dpgrs.release.entry_check import FILE, STATED
+from dpgrs.release.post_processing import MAPPED
 from dpgrs.release.sensitivity_check import sensitivity_problems
 from dpgrs.release.verify import verify_release
 from forged_releases import STATEMENT
@@ -51,6 +52,7 @@ def release(folder, drawn, *, per_outcome=1.5, loadings=None, weights=None, **co
         digest = hashlib.sha256(text.encode()).hexdigest()
         named = PublicInput(STATED, digest, f"a survey, {FILE}")
         own = {"public_inputs": (*found.public_inputs, named)}
+        own["post_processing"] = (*found.post_processing, MAPPED.format(names=", ".join(components)))
         found, more = replace(found, **own), {"outcome_loadings": text}
         weights = loadings @ np.ones((len(components), len(SITES))) if weights is None else weights
     scores = make_scores(terms=TERMS, **({} if weights is None else {"weights": weights}))

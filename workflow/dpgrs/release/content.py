@@ -6,15 +6,11 @@ from dpgrs import __version__
 from dpgrs.genotypes.dosages import DOSAGE_STEP
 from dpgrs.io.tables.outcome_loadings import read_outcome_loadings
 from dpgrs.io.tables.phenotypes import scales_digest
-from dpgrs.methods.blup_hedged import share_in_words
-from dpgrs.methods.blup_ld import mismatch_in_words
 from dpgrs.methods.boosted_adassp import CLIP, ROUNDS
 from dpgrs.methods.joined import joins_outcomes
 from dpgrs.methods.mechanisms import drawn_names, request_of
 from dpgrs.methods.planning import expected_noise_sd
-from dpgrs.methods.public_effects import correlations_in_words
-from dpgrs.methods.registry import METHODS, named
-from dpgrs.methods.reusecov import SMALLEST_KNOWN
+from dpgrs.methods.registry import METHODS
 from dpgrs.privacy.accounting.accountant import gdp_delta
 from dpgrs.privacy.accounting.composition import group_guarantee, study_totals, total_cost
 from dpgrs.privacy.accounting.events import event_of
@@ -36,6 +32,7 @@ from dpgrs.privacy.statement.statement import ledger_standing
 from dpgrs.release.bundle import OUTCOME_LOADINGS, SCALES
 from dpgrs.release.covariates import covariate_inputs
 from dpgrs.release.pgs_catalog import site_digest
+from dpgrs.release.post_processing import found_in_words, post_processing
 from dpgrs.study.identity import public_identity
 from dpgrs.study.method_choice import choice_in_words
 from dpgrs.study.people_terms import terms_of
@@ -44,26 +41,6 @@ from dpgrs.study.table_settings import outcome_constants
 from dpgrs.types import Coding, Metrics, Missing, Penalty, Protection, Rows, Unit
 
 CLAIM_DIGITS = 6
-AT_LEAST_ONE_ROW = "The number of rows is taken as at least 1."
-RESCALED = (
-    "The number of rows on which an outcome is known is taken as at least 1, at least "
-    f"{SMALLEST_KNOWN} standard deviations of its noise, and at most all rows.",
-    "X'Y of an outcome is multiplied by the number of rows over those on which it is known.",
-)
-OF_GENOTYPES = "The number of rows and X'X are those of the public genotypes, without noise."
-COUNTED_IN_PUBLIC = "The number of rows with an outcome is that of the public outcomes, at least 1."
-BY_OUTCOMES = ("The fit takes the public outcomes themselves.",)
-ROUNDED = "Weights are rounded to 10 significant digits."
-MAPPED = (
-    "What was released is of components of the outcomes, {names}; the weights of these are mapped back to "
-    "outcomes by their public loadings."
-)
-CONSTANT = "The constant of a prediction follows from its weights and from noisy or public means."
-START = (
-    "The prior mean of effects is that of public files, listed among the public inputs, times a genetic "
-    "correlation (docs/public_effects.md)."
-)
-OF_ACCURACY = ("R^2 = 1 - RSS/TSS and MSE = RSS/n of noisy sums over people held out, TSS about 0.",)
 
 
 def release_content(
@@ -116,12 +93,17 @@ def release_content(
             *(PublicInput(f"effects of {one['name']}", one["digest"], one["matched"]) for one in effects),
             *covariate_inputs(settings, loadings),
         ),
-        post_processing=(
-            *choice_in_words(settings, says_default=False),
-            *_post_processing(fit, is_counted=missing == Missing.COUNTED, protection=request["protection"]),
-            *([MAPPED.format(names=", ".join(label["components"]))] if "components" in label else ()),
-            *_found_in_words(fitted, label["outcomes"]),
-            *(OF_ACCURACY if measured else ()),
+        post_processing=tuple(
+            post_processing(
+                method,
+                fit,
+                protection=request["protection"],
+                missing_outcomes=missing,
+                choice=choice_in_words(settings, says_default=False),
+                components=label.get("components", ()),
+                found=found_in_words(fitted, label["outcomes"]),
+                has_accuracy=bool(measured),
+            )
         ),
         preprocessing=_preprocessing(settings),
         expected_noise_sd=_noise_of_weights(fit, sites, label, noisy),
@@ -133,28 +115,6 @@ def release_content(
         fit={name: value for name, value in fit.items() if name != "method"},
         missing_outcomes=missing,
     )
-
-
-def _post_processing(fit, *, is_counted, protection=Protection.FULL):
-    """List what was done to the noisy statistics, in words."""
-    method, counts = METHODS[fit["method"]], ()
-    if protection == Protection.FEATURE:
-        counts = (COUNTED_IN_PUBLIC, RESCALED[1], *(BY_OUTCOMES if method.takes_outcomes else ()))
-    elif not method.reads_rows:
-        is_public = protection == Protection.LABEL
-        counts = (OF_GENOTYPES if is_public else AT_LEAST_ONE_ROW, *(RESCALED if is_counted else ()))
-    steps = (step(fit) if callable(step) else step for step in named(method.steps))
-    return (*counts, *steps, ROUNDED, CONSTANT)
-
-
-def _found_in_words(fitted, names):
-    """Say what a fit found out about the public files that it took."""
-    found = () if fitted.mismatch is None else (mismatch_in_words(fitted.mismatch),)
-    if fitted.public_share is not None:
-        found += (share_in_words(fitted.public_share),)
-    if fitted.correlations is None:
-        return found
-    return (*found, START, correlations_in_words(names, fitted.correlations))
 
 
 def _noise_of_weights(fit, sites, label, noisy):

@@ -87,6 +87,11 @@ def choices_of(statement):
     }
 
 
+def components_of(files):
+    """Return the names of the components of a bundle whose loadings are sound; none without loadings."""
+    return next(csv.reader(read_text(files[FILE]).splitlines(), delimiter="\t"))[1:] if FILE in files else []
+
+
 def columns_of(statement, files):
     """Return how many variants and covariates the rows have, an int."""
     n_columns = statement["data_domain"]["n_variants"]

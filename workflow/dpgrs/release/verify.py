@@ -17,9 +17,10 @@ from dpgrs.privacy.statement.text import plain_language
 from dpgrs.release.claim_check import claim_problems
 from dpgrs.release.covariate_check import FILE as COVARIATES
 from dpgrs.release.covariate_check import covariate_problems
+from dpgrs.release.draw_check import ACCURACY as ACCURACY_DRAW
 from dpgrs.release.draw_check import draw_problems, form_problems
 from dpgrs.release.entry_check import FILE as LOADINGS
-from dpgrs.release.entry_check import choices_of, columns_of, entry_problems
+from dpgrs.release.entry_check import choices_of, columns_of, components_of, entry_problems
 from dpgrs.release.folder_check import (
     SUMS,
     digest_problems,
@@ -29,6 +30,7 @@ from dpgrs.release.folder_check import (
     read_text,
 )
 from dpgrs.release.input_check import SCALES, input_problems, scale_problems
+from dpgrs.release.post_processing import is_post_processing
 from dpgrs.release.prediction_check import CONSTANTS, accuracy_problems, read_constants, read_sums
 from dpgrs.release.prediction_check import SUMS as ACCURACY_SUMS
 from dpgrs.release.reference_check import score_people, sum_problems
@@ -111,9 +113,9 @@ def verify_release(directory, *, reference=None):
             problems += _score_problems(statement, score, files, constant=constant)
         problems += _trace_problems(files, statement)
     if not problems:
-        problems = entry_problems(statement, files) or sensitivity_problems(
-            statement, n_columns=columns_of(statement, files)
-        )
+        problems = entry_problems(statement, files)
+    if not problems:
+        problems = sensitivity_problems(statement, n_columns=columns_of(statement, files))
         problems += _word_problems(statement, files)
     if not problems and reference is not None:
         problems = _reference_problems(statement, files, Path(reference))
@@ -296,6 +298,16 @@ def _word_problems(statement, files):
     wrong = [
         f"the {name} must be what the terms and draws say" for name in words if stated[name] != words[name]
     ]
+    if not is_post_processing(
+        statement["post_processing"],
+        statement["method"],
+        statement["fit"],
+        protection=guarantee["protection"],
+        missing_outcomes=statement["data_domain"].get("missing_outcomes"),
+        components=components_of(files),
+        has_accuracy=any(part["statistic"] == ACCURACY_DRAW.statistic for part in statement["mechanisms"]),
+    ):
+        wrong.append("the post_processing must be what the method, its fit and the draws say")
     wrong += [
         f"{name} must be what {STATEMENT} says"
         for name, told in TOLD.items()

@@ -59,7 +59,12 @@ def choice_in_words(config, *, says_default=True):
     """
     chosen = [name for name in chosen_methods(config) if name in config["methods"]]
     chosen = [name for name in chosen if says_default or name != DEFAULT]
-    return [f"`methods: auto` takes {name} here: {REASONS[name]}." for name in chosen]
+    return [reason_in_words(name) for name in chosen]
+
+
+def reason_in_words(name):
+    """Say why `methods: auto` takes a method, one of `REASONS`."""
+    return f"`methods: auto` takes {name} here: {REASONS[name]}."
 
 
 def candidates(config):

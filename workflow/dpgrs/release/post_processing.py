@@ -1,0 +1,108 @@
+"""What a statement says was done after the noise; a check of it says the same anew."""
+
+from dpgrs.methods.blup_hedged import share_in_words
+from dpgrs.methods.blup_ld import mismatch_in_words
+from dpgrs.methods.public_effects import correlations_in_words
+from dpgrs.methods.registry import METHODS, named
+from dpgrs.methods.reusecov import SMALLEST_KNOWN
+from dpgrs.study.method_choice import DEFAULT, REASONS, reason_in_words
+from dpgrs.types import Missing, Protection
+
+AT_LEAST_ONE_ROW = "The number of rows is taken as at least 1."
+RESCALED = (
+    "The number of rows on which an outcome is known is taken as at least 1, at least "
+    f"{SMALLEST_KNOWN} standard deviations of its noise, and at most all rows.",
+    "X'Y of an outcome is multiplied by the number of rows over those on which it is known.",
+)
+OF_GENOTYPES = "The number of rows and X'X are those of the public genotypes, without noise."
+COUNTED_IN_PUBLIC = "The number of rows with an outcome is that of the public outcomes, at least 1."
+BY_OUTCOMES = ("The fit takes the public outcomes themselves.",)
+ROUNDED = "Weights are rounded to 10 significant digits."
+MAPPED = (
+    "What was released is of components of the outcomes, {names}; the weights of these are mapped back to "
+    "outcomes by their public loadings."
+)
+CONSTANT = "The constant of a prediction follows from its weights and from noisy or public means."
+START = (
+    "The prior mean of effects is that of public files, listed among the public inputs, times a genetic "
+    "correlation (docs/public_effects.md)."
+)
+# How a line begins that says what a fit found out; numbers follow.
+FOUND = (
+    "No difference between the public genotypes and the cohort's was seen",
+    "The public genotypes were found to differ from the cohort's",
+    "The fit on public genotypes has a share of",
+    START,
+    "Genetic correlations with the public effects, as the released numbers tell",
+)
+OF_ACCURACY = "R^2 = 1 - RSS/TSS and MSE = RSS/n of noisy sums over people held out, TSS about 0."
+
+
+def post_processing(
+    method, fit, *, protection, missing_outcomes, choice=(), components=(), found=(), has_accuracy=False
+):
+    """List what was done to what was drawn, in words.
+
+    Parameters
+    ----------
+    method : str, one that can be released.
+    fit : dict, the settings of its fit, as a statement has them.
+    protection : Protection
+    missing_outcomes : Missing, or None of methods that count no outcomes.
+    choice : sequence of str, from `choice_in_words`.
+    components : sequence of str, those of the outcomes that were released in place of these, if any.
+    found : sequence of str, from `found_in_words`.
+    has_accuracy : bool, whether accuracy was drawn.
+
+    Returns
+    -------
+    list of str
+    """
+    row, counts = METHODS[method], ()
+    if protection == Protection.FEATURE:
+        counts = (COUNTED_IN_PUBLIC, RESCALED[1], *(BY_OUTCOMES if row.takes_outcomes else ()))
+    elif not row.reads_rows:
+        is_public, is_counted = protection == Protection.LABEL, missing_outcomes == Missing.COUNTED
+        counts = (OF_GENOTYPES if is_public else AT_LEAST_ONE_ROW, *(RESCALED if is_counted else ()))
+    return [
+        *choice,
+        *counts,
+        *(step({**fit, "method": method}) if callable(step) else step for step in named(row.steps)),
+        ROUNDED,
+        CONSTANT,
+        *([MAPPED.format(names=", ".join(components))] if components else ()),
+        *found,
+        *([OF_ACCURACY] if has_accuracy else ()),
+    ]
+
+
+def found_in_words(fitted, names):
+    """Say what a fit found out about the public files that it took: a tuple of str.
+
+    Parameters
+    ----------
+    fitted : LinearFit
+    names : sequence of str, the outcomes.
+    """
+    found = () if fitted.mismatch is None else (mismatch_in_words(fitted.mismatch),)
+    if fitted.public_share is not None:
+        found += (share_in_words(fitted.public_share),)
+    if fitted.correlations is None:
+        return found
+    return (*found, START, correlations_in_words(names, fitted.correlations))
+
+
+def is_post_processing(said, method, fit, **known):
+    """Tell whether this is what `post_processing` says, whoever chose the method and whatever a fit found.
+
+    Parameters
+    ----------
+    said : list of str
+    method, fit : as in `post_processing`.
+    **known : its others, but for `choice` and `found`.
+    """
+    is_chosen = method in REASONS and method != DEFAULT and said[:1] == [reason_in_words(method)]
+    known |= {"choice": said[:is_chosen]}
+    takes_files = METHODS[method].takes_ld or "effects" in fit
+    found = [line for line in said if takes_files and line.startswith(FOUND)]
+    return said == post_processing(method, fit, found=found, **known)

@@ -19,7 +19,7 @@ ALLOWED = {
     "io": {"genotypes"},
     "fetching": set(),
     "privacy": set(),
-    "simulation": {"io"},
+    "simulation": {"genotypes", "io"},
     "linalg": {"genotypes"},
     "selection": {"genotypes", "privacy", "linalg"},
     "methods": {"genotypes", "privacy", "linalg", "selection"},

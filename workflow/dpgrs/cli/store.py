@@ -1,8 +1,10 @@
 """Commands on haplotype stores."""
 
+import sys
+
 import click
 
-from dpgrs.cli.options import path_argument
+from dpgrs.cli.options import AT_LEAST_1, FiniteRange, path_argument
 
 
 @click.group()
@@ -22,3 +24,48 @@ def verify_store(store, vcfs):
         f"{store} holds what {', '.join(vcfs)} says: {found['n_variants']:,} variants of "
         f"{found['n_samples']:,} people, every site, every allele, and the counts."
     )
+
+
+@store.command("resample")
+@path_argument("store")
+@path_argument("output")
+@click.option("--people", type=AT_LEAST_1, required=True, help="How many people to make.")
+@click.option(
+    "--seed", type=click.IntRange(min=0), default=1, show_default=True, help="Same seed, same bytes."
+)
+@click.option(
+    "--populations", type=click.Path(), help="Table of the samples' populations, which are kept apart."
+)
+@click.option("--table", type=click.Path(), help="Where to write the populations of the new people.")
+@click.option(
+    "--map", "genetic_map", type=click.Path(), help="Table of `position` and `cM`; default 1 cM/Mb."
+)
+@click.option(
+    "--effective-size",
+    type=FiniteRange(0, min_open=True),
+    default=10_000.0,
+    show_default=True,
+    help="The larger, the shorter the stretches that are copied.",
+)
+@click.option(
+    "--mutation",
+    type=FiniteRange(0, 1, max_open=True),
+    help="Chance of another allele; default Li and Stephens'.",
+)
+@click.option("--threads", type=AT_LEAST_1, default=2, show_default=True, help="They change no byte.")
+@click.pass_obj
+def resample(context, store, output, people, seed, populations, table, genetic_map, threads, **terms):
+    """Make many people from the few of a STORE: mosaics of their haplotypes, as private as these are."""
+    from dpgrs.io.files import write_table
+    from dpgrs.io.haplotype_store import HaplotypeStore
+    from dpgrs.simulation.resampling import CopyingModel, resample_store
+
+    options = {"people": people, "seed": seed, "populations": populations, "genetic_map": genetic_map}
+    options |= {"model": CopyingModel(**terms), "n_threads": threads}
+    n_variants = HaplotypeStore.open(store).n_variants
+    with click.progressbar(
+        length=n_variants, label="Variants", file=sys.stderr, hidden=context["quiet"]
+    ) as bar:
+        made = resample_store(store, output, tell=bar.update, **options)
+    if table:
+        write_table(table, made)

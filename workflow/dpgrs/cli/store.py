@@ -69,3 +69,18 @@ def resample(context, store, output, people, seed, populations, table, genetic_m
         made = resample_store(store, output, tell=bar.update, **options)
     if table:
         write_table(table, made)
+
+
+@store.command("compare")
+@path_argument("source")
+@path_argument("copies")
+@click.option("--populations", nargs=2, type=click.Path(), help="Tables of the populations of both.")
+@click.option("--seed", type=click.IntRange(min=0), default=1, show_default=True, help="Who is looked at.")
+def compare(source, copies, populations, seed):
+    """Measure how alike COPIES are to their SOURCE, and how near they come to single people of it."""
+    from dpgrs.reporting.text_table import text_table
+    from dpgrs.simulation.likeness import compare_stores
+
+    found = compare_stores(source, copies, populations=populations or (None, None), seed=seed)
+    rows = [[one.name, f"{one.source:.4f}", f"{one.copies:.4f}"] for one in found]
+    click.echo(text_table(["measure", "source", "copies"], rows))

@@ -17,7 +17,7 @@ def asked_and_used(folder, settings):
     What was asked for is told by a dry run; what was used by the benchmarks.
     """
     plan = run(folder, settings, "--dry-run", "--forceall").stdout
-    found = re.findall(r"benchmark: (\S+)\n(?:    .*\n)*?    resources: (.*)", plan)
+    found = re.findall(r"benchmark: (\S+)\n(?: +.*\n)*? +resources: (.*)", plan)
     assert found, plan
     lines = []
     for path, resources in dict(found).items():

@@ -19,14 +19,16 @@ RELEASE = Settings({"mode": "release", "outcomes": {"network": None, "count": [3
 
 @pytest.fixture
 def private(tmp_path):
-    (tmp_path / "private" / "trial1").mkdir(parents=True)
-    return tmp_path / "private"
+    folder = tmp_path / "private" / "results" / "small" / "private"
+    (folder / "trial1").mkdir(parents=True)
+    return folder
 
 
 def test_note__is_of_private_files_alone(private, tmp_path):
     assert note_of(private / "trial1" / "outcomes.zarr") == private / "made" / "trial1" / "outcomes.zarr.json"
-    assert note_of(tmp_path / "public" / "panel.zarr") is None
-    note(tmp_path / "public" / "panel.zarr", {"mode": ['"release"']})
+    public = private.parent / "public" / "panel.zarr"
+    assert note_of(public) is None
+    note(public, {"mode": ['"release"']})
     assert list(tmp_path.rglob("*.json")) == []
 
 

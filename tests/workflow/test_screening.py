@@ -23,7 +23,7 @@ CHOICES = "drawn/choices.npz"
 
 def is_made(name, plan):
     """Tell whether Snakemake plans a job with such an output."""
-    return any(name in line for line in plan.splitlines() if line.startswith("    output: "))
+    return any(name in line for line in plan.splitlines() if line.lstrip().startswith("output: "))
 
 
 @pytest.fixture(scope="module")

@@ -2,13 +2,14 @@
 
 import os
 import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
 
 from dpgrs.simulation.cohorts import simulate_cohort
 from release_studies import SHORT_RELEASE, make_key, make_ledger
-from study_runs import REPOSITORY, run
+from study_runs import REPOSITORY, command, environment, run
 
 pytestmark = pytest.mark.release
 
@@ -84,34 +85,38 @@ module dpgrs:
     config: config
 {prefix}
 
-use rule * from dpgrs exclude compute_statistics as {name}
+use rule * from dpgrs {rules}
+{after}
 """
+# A module's own words, and what is said of them: by any of these, files of other settings would pass.
+MODULES = {
+    "prefix": ({"prefix": '    prefix: "other"'}, 2, "`prefix` of the module must be left out in a release"),
+    "exclude": ({"rules": "exclude compute_statistics as *"}, 2, "A release must be imported whole"),
+    "with": (
+        {"after": "use rule draw from dpgrs with:\n    threads: 2"},
+        2,
+        "A release must be imported whole",
+    ),
+    "workdir": ({"after": 'workdir: "elsewhere"'}, 1, "`workdir` must be left out in a release"),
+}
 
 
-def importing(folder, settings, *arguments, name="*", prefix=""):
-    """Run what imports the workflow but for the sums."""
-    text = IMPORTER.format(snakefile=str(REPOSITORY / "Snakefile"), name=name, prefix=prefix)
-    (folder / "importer.smk").write_text(text)
-    return run(folder, settings, "--snakefile", folder / "importer.smk", *arguments, check=False)
-
-
-def test_release__statistics_of_a_benchmark_are_charged_for_by_no_way(begun, tmp_path):
-    """To a workflow without the rule that makes them they are files like any other."""
-    folder = Path(shutil.copytree(begun, tmp_path / "study"))
-    shared = {name: SHORT_RELEASE[name] for name in ("study", "cohort", "panel", "outcomes")}
-    run(folder, shared | {"privacy": {"bounds": "tight"}}, "--until", "compute_statistics")
-    before = (folder / "ledger.jsonl").read_bytes()
-    found = importing(folder, SHORT_RELEASE)
-    assert found.returncode == 1
-    assert "must be made by the settings of the release, got others of " in found.stdout
-    assert "Traceback (most recent call last)" not in found.stdout
-    assert (folder / "ledger.jsonl").read_bytes() == before
-
-
-def test_release__as_a_module_with_a_prefix_it_is_refused(begun):
-    found = importing(begun, SHORT_RELEASE, "--dry-run", prefix='    prefix: "other"')
-    assert found.returncode == 2
-    assert "`prefix` of the module must be left out in a release" in found.stdout
+@pytest.mark.parametrize("case", MODULES)
+def test_release__as_a_module_it_is_whole_and_where_it_was_checked(begun, case):
+    words, code, message = MODULES[case]
+    text = {"prefix": "", "rules": "", "after": ""} | words | {"snakefile": str(REPOSITORY / "Snakefile")}
+    (begun / "importer.smk").write_text(IMPORTER.format(**text))
+    (begun / "elsewhere").mkdir(exist_ok=True)
+    for name in ("cohort", "reference"):
+        shutil.copytree(begun / name, begun / "elsewhere" / name, dirs_exist_ok=True)
+    known = command(begun, SHORT_RELEASE, "--snakefile", begun / "importer.smk", "--dry-run")
+    # By --directory the importer's own folder would be left aside.
+    at = known.index("--directory")
+    arguments = [*known[:at], *known[at + 2 :]]
+    found = subprocess.run(arguments, cwd=begun, env=environment(), capture_output=True, text=True)
+    assert found.returncode == code
+    assert message in found.stdout + found.stderr
+    assert "Traceback (most recent call last)" not in found.stderr
 
 
 def test_release__outcomes_of_a_table_in_place_of_simulated_ones_are_read(begun):

@@ -109,6 +109,14 @@ def close_private_places():
             refuse(
                 "`prefix` of the module must be left out in a release: folders would be closed where no data lie."
             )
+        if any(
+            one.rule_whitelist is not None or one.rule_exclude_list
+            for one in workflow.modifier_stack
+        ):
+            refuse(
+                "A release must be imported whole, by `use rule * from ...`, got some of its rules: files of other "
+                "settings would pass for what the others make. For resources there is `--set-resources`."
+            )
         type(workflow).rerun_triggers = property(triggers_of_release)
         # Else settings are compared only where a job's every output has a record of the newest form.
         PersistenceBase.has_metadata = lambda self, job: True
@@ -136,6 +144,11 @@ def triggers_of_release(self):
         "--drop-metadata": execution is not None and not execution.keep_metadata,
         "--ignore-incomplete": execution is not None and execution.ignore_incomplete,
     }
+    if Path.cwd() != FOLDER:
+        raise WorkflowError(
+            "`workdir` must be left out in a release: folders were closed, and records looked at, elsewhere. "
+            "Name the folder by `--directory`."
+        )
     # Jobs of their own processes are given some of these.
     for flag in filter(hiding.get, hiding if self.is_main_process else {}):
         raise WorkflowError(
@@ -274,6 +287,7 @@ UNDECLARED = {
     "outcomes": {"sha256": None, "origin": None},
 }
 config.update(SETTINGS)  # captions quote what was really used
+FOLDER = Path.cwd()
 IS_RELEASE = SETTINGS["mode"] == "release"
 IS_TABLE = is_table(SETTINGS)
 # Nothing may be read by others, not even what is to be published later: that is the curator's to open.

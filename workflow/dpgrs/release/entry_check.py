@@ -77,14 +77,15 @@ def _are_sums(W, L):
 
 
 def choices_of(statement):
-    """Return how many of all sites the method chose for an outcome, a dict by name; empty if it takes all."""
-    draws, n_sites = BY_METHOD.get(statement["method"], ()), statement["data_domain"]["n_variants"]
+    """Return how many variants the method chose for an outcome, a dict by name; empty if it takes all."""
+    return {part["outcome"]: part["n_choices"] for part in choice_parts(statement)}
+
+
+def choice_parts(statement):
+    """Return the mechanisms by which a method chooses variants, a list."""
+    draws = BY_METHOD.get(statement["method"], ())
     own = {(one.statistic, one.family) for one in draws if one.family in (CHOICE, SUBSET)}
-    return {
-        part["outcome"]: part["n_choices"]
-        for part in statement["mechanisms"]
-        if (part["statistic"], part["mechanism"]) in own and part["entries"] == n_sites
-    }
+    return [part for part in statement["mechanisms"] if (part["statistic"], part["mechanism"]) in own]
 
 
 def components_of(files):

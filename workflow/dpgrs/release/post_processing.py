@@ -1,5 +1,10 @@
 """What a statement says was done after the noise; a check of it says the same anew."""
 
+import re
+from itertools import product
+
+import numpy as np
+
 from dpgrs.methods.blup_hedged import share_in_words
 from dpgrs.methods.blup_ld import mismatch_in_words
 from dpgrs.methods.public_effects import correlations_in_words
@@ -27,14 +32,7 @@ START = (
     "The prior mean of effects is that of public files, listed among the public inputs, times a genetic "
     "correlation (docs/public_effects.md)."
 )
-# How a line begins that says what a fit found out; numbers follow.
-FOUND = (
-    "No difference between the public genotypes and the cohort's was seen",
-    "The public genotypes were found to differ from the cohort's",
-    "The fit on public genotypes has a share of",
-    START,
-    "Genetic correlations with the public effects, as the released numbers tell",
-)
+NUMBER = r"-?\d+(?:\.\d+)?"
 OF_ACCURACY = "R^2 = 1 - RSS/TSS and MSE = RSS/n of noisy sums over people held out, TSS about 0."
 
 
@@ -92,17 +90,31 @@ def found_in_words(fitted, names):
     return (*found, START, correlations_in_words(names, fitted.correlations))
 
 
-def is_post_processing(said, method, fit, **known):
+def is_post_processing(said, method, fit, *, outcomes, **known):
     """Tell whether this is what `post_processing` says, whoever chose the method and whatever a fit found.
 
     Parameters
     ----------
     said : list of str
     method, fit : as in `post_processing`.
+    outcomes : sequence of str, their names.
     **known : its others, but for `choice` and `found`.
     """
     is_chosen = method in REASONS and method != DEFAULT and said[:1] == [reason_in_words(method)]
-    known |= {"choice": said[:is_chosen]}
-    takes_files = METHODS[method].takes_ld or "effects" in fit
-    found = [line for line in said if takes_files and line.startswith(FOUND)]
-    return said == post_processing(method, fit, found=found, **known)
+    known |= {"choice": said[:is_chosen], "found": _found_of(said, method, fit, outcomes)}
+    return said == post_processing(method, fit, **known)
+
+
+def _found_of(said, method, fit, outcomes):
+    """Return the lines of what a fit may have found out, each once, as written but for their numbers."""
+    kinds = []
+    if METHODS[method].takes_ld:
+        kinds += [[mismatch_in_words(one) for one in product((0, 0.5), repeat=2)], [share_in_words(0.5)]]
+    if "effects" in fit:
+        kinds += [[START], [correlations_in_words(outcomes, np.full(len(outcomes), 0.5))]]
+    like = [re.compile("|".join(map(_with_any_numbers, texts))) for texts in kinds]
+    return [line for kind in like for line in [line for line in said if kind.fullmatch(line)][:1]]
+
+
+def _with_any_numbers(text):
+    return re.sub(r"\d+(\\\.\d+)?", lambda _: NUMBER, re.escape(text))

@@ -20,7 +20,7 @@ from dpgrs.release.covariate_check import covariate_problems
 from dpgrs.release.draw_check import ACCURACY as ACCURACY_DRAW
 from dpgrs.release.draw_check import draw_problems, form_problems
 from dpgrs.release.entry_check import FILE as LOADINGS
-from dpgrs.release.entry_check import choices_of, columns_of, components_of, entry_problems
+from dpgrs.release.entry_check import choice_parts, choices_of, columns_of, components_of, entry_problems
 from dpgrs.release.folder_check import (
     SUMS,
     digest_problems,
@@ -256,7 +256,12 @@ def _refuse(constant):
 def _choice_problems(statement):
     """Check that the variants of a score are all, or so many as the release chose and paid for."""
     domain, scores, chosen = statement["data_domain"], statement["scores"], choices_of(statement)
-    n_sites, problems = domain["n_variants"], []
+    n_sites = domain["n_variants"]
+    problems = [
+        f"a choice must be among all {n_sites} sites of the data domain, got {part['entries']}"
+        for part in choice_parts(statement)
+        if part["entries"] != n_sites
+    ]
     for score in scores:
         size, wanted = score.get("n_variants"), chosen.get(score["outcome"], chosen.get(None))
         if size != scores[0].get("n_variants"):
@@ -302,6 +307,7 @@ def _word_problems(statement, files):
         statement["post_processing"],
         statement["method"],
         statement["fit"],
+        outcomes=statement["data_domain"]["outcomes"],
         protection=guarantee["protection"],
         missing_outcomes=statement["data_domain"].get("missing_outcomes"),
         components=components_of(files),

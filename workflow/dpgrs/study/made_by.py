@@ -13,7 +13,7 @@ from dpgrs.io.json_files import read_json, write_json
 from dpgrs.privacy.private_folders import PRIVATE
 from dpgrs.study.step_settings import Settings
 
-NOTES = "made"
+NOTES, RESULTS = "made", "results"
 PUBLIC_TABLES = ("sites.tsv", "pca_loadings.tsv")
 ANEW = "Remove it, and run the study again; a replay costs nothing."
 
@@ -87,10 +87,12 @@ def require_made_by(settings, files):
 
 
 def note_of(path):
-    """Return where the note on a file lies: of a private one in its folder's `NOTES`; else None."""
+    """Return where the note on a file lies: of one in a study's private folder in its `NOTES`; else None."""
     path = Path(path).absolute()
-    folder = next((folder for folder in path.parents if folder.name == PRIVATE), None)
-    return folder and folder / NOTES / f"{path.relative_to(folder)}.json"
+    for folder in path.parents:
+        if folder.name == PRIVATE and folder.parent.parent.name == RESULTS:
+            return folder / NOTES / f"{path.relative_to(folder)}.json"
+    return None
 
 
 def own_settings(settings):

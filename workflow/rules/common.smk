@@ -114,7 +114,7 @@ def close_private_places():
             for one in workflow.modifier_stack
         ):
             refuse(
-                "A release must be imported whole, by `use rule * from ...`, got some of its rules: files of other "
+                "A release must be imported whole, by `use rule * from ...`, got some of its rules, and files of other "
                 "settings would pass for what the others make. For resources there is `--set-resources`."
             )
         type(workflow).rerun_triggers = property(triggers_of_release)

@@ -134,7 +134,8 @@ def make_screened_data(*, n_choices=3, knows_causal=True, **options):
     chosen = random.random((1 + len(epsilons), *shape)).argsort(axis=2)[:, :, :n_choices]
     terms = [("", None), *(("gdp", epsilon) for epsilon in epsilons)]
     row = {"causal": 1.25, "near": 2.25, "found": 1.75, "n_causal": 4.5} if knows_causal else {}
-    causal_r2 = np.where(data.effects != 0, 1.0, random.uniform(0.0, 0.99, shape)) if knows_causal else None
+    values = np.where(data.effects != 0, 1.0, random.uniform(0.0, 0.99, shape))
+    causal_r2 = [dict(enumerate(own)) for own in values] if knows_causal else None
     is_kept_back = (data.metrics["method"] == "k-tukey") & (data.metrics["outcome"] == data.outcomes[0])
     return replace(
         data,

@@ -158,7 +158,7 @@ def run(study, **changes):
 
 def fit_of(study):
     ((_, fit),) = load_labelled(study.weights)
-    return LinearFit(**fit)
+    return LinearFit.of(fit)
 
 
 def load(study):

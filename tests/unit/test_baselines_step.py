@@ -65,7 +65,7 @@ def test_draw__of_sums_keep_to_the_studys_bounds(tmp_path, monkeypatch):
         settings = settings_for("fit-weights", methods=METHODS, regression=PLAIN)
         fit_weights(settings, drawn.values(), **paths)
         found = load_labelled(paths["output"])
-        fits = {label["method"]: LinearFit(**fit) for label, fit in found}
+        fits = {label["method"]: LinearFit.of(fit) for label, fit in found}
         # All end well, also those that may have no model.
         assert not any("statuses" in label for label, _ in found)
         assert (pd.read_csv(paths["seconds"], sep="\t")["seconds"] > 0).all()

@@ -267,7 +267,7 @@ def test_release__weights_of_covariates_predict_from_raw_values(study):
     ((_, arrays),) = load_labelled(root / "w.npz")
     X = np.zeros((2, N_VARIANTS + 3))
     X[1, N_VARIANTS] = 1 / 3 * 0.7  # of somebody of 57
-    at_centre, of_57 = LinearFit(**arrays).predict(X)[0]
+    at_centre, of_57 = LinearFit.of(arrays).predict(X)[0]
     assert weights["weight"][0] * (57 - 50) == pytest.approx(of_57 - at_centre, rel=1e-8)
     # At the centres, and with one copy of every effect allele.
     constant = pd.read_csv(root / "bundle" / "constants.tsv", sep="\t")["constant"][0]

@@ -55,14 +55,9 @@ def public_part(label, arrays):
 
 
 def drawn_part(label, arrays):
-    """Return all other numbers, a dict of name to array; choices are coarse, so all of them are one.
-
-    Of weights only those of chosen variants are drawn: all others are 0.
-    """
+    """Return all other numbers, a dict of name to array; choices are coarse, so all of them are one."""
     rest = {name: value for name, value in label.items() if name not in PUBLIC_TERMS | {"requests"}}
     rest |= {name: array for name, array in arrays.items() if name not in PUBLIC_ARRAYS | DERIVED}
-    if {"chosen", "weights"} <= rest.keys():
-        rest["weights"] = np.take_along_axis(rest["weights"], rest["chosen"], axis=1)
     if "chosen" in rest:
         rest["chosen"] = np.array(np.ravel_multi_index(rest["chosen"].ravel(), [4] * rest["chosen"].size))
     return {name: np.asarray(value) for name, value in rest.items() if value is not None}

@@ -61,7 +61,7 @@ def told_of_first(study, config, noisy):
         name: (array[0] if array.shape[:1] == (len(NAMES),) else array).tobytes()
         for name, array in arrays.items()
     }
-    return own, label, found_in_words(LinearFit(**arrays), NAMES), arrays["weights"][1:].tobytes()
+    return own, label, found_in_words(LinearFit.of(arrays), NAMES), arrays["weights"][1:].tobytes()
 
 
 @pytest.mark.parametrize("bounds", ["tight", "worst-case"])

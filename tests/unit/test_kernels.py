@@ -7,7 +7,7 @@ import pytest
 
 from dpgrs.genotypes.bits import pack
 from dpgrs.linalg import _bit_counts, _kernels
-from dpgrs.linalg._bit_counts import centre_counts, joint_counts
+from dpgrs.linalg._bit_counts import centre_counts, counts_within, joint_counts
 from dpgrs.linalg._kernels import (
     LARGEST_ENTRY,
     add_joint_products,
@@ -29,6 +29,14 @@ def joint_counts_numpy(A, B):
 def test_joint_counts__equals_numpy(n_variants, n_haplotypes):
     A = random_bits(n_variants, n_haplotypes)
     np.testing.assert_array_equal(joint_counts(A), joint_counts_numpy(A, A))
+
+
+@pytest.mark.parametrize(("n_variants", "n_haplotypes"), [(1, 1), (3, 65), (130, 5008)])
+def test_counts_within__equals_numpy(n_variants, n_haplotypes):
+    A, masks = random_bits(n_variants, n_haplotypes), random_bits(3, n_haplotypes)
+    expected = joint_counts_numpy(masks, A)
+    np.testing.assert_array_equal(counts_within(A, masks), expected)
+    np.testing.assert_array_equal(counts_within.py_func(A, masks), expected)
 
 
 def test_joint_counts__extreme_words():

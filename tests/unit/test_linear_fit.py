@@ -20,11 +20,22 @@ def test_in_half_coding__predicts_the_same_of_other_zeros():
 
 
 def test_arrays__hand_on_what_was_chosen():
-    chosen = np.array([[1]])
-    fit = LinearFit(np.array([[0.0, 2.0]]), np.zeros(2), np.zeros(1), chosen=chosen)
-    again = LinearFit(**fit.arrays())
+    chosen = np.array([[1, 2], [0, 2]])
+    weights = np.array([[0.0, 2.0, -1.0], [3.0, 0.0, 0.5]])
+    fit = LinearFit(weights, np.zeros(3), np.zeros(2), chosen=chosen)
+    kept = fit.arrays()
+    np.testing.assert_array_equal(kept["weights"], [[2.0, -1.0], [3.0, 0.5]])
+    again = LinearFit.of(kept)
+    np.testing.assert_array_equal(again.weights, weights)
     assert again.chosen is chosen
     assert again.standard_errors is None
+
+
+def test_predict__chosen_variants_alone():
+    weights, X = np.array([[0.0, 2.0, -1.0], [3.0, 0.0, 0.5]]), np.random.default_rng(0).normal(size=(5, 3))
+    terms = np.array([0.5, -0.5, 0.25]), np.array([1.0, 2.0])
+    fit = LinearFit(weights, *terms, chosen=np.array([[1, 2], [0, 2]]))
+    np.testing.assert_allclose(fit.predict(X), LinearFit(weights, *terms).predict(X))
 
 
 def test_centred_gram__equals_centring_the_rows():

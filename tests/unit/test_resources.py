@@ -111,12 +111,22 @@ def test_resources__run_time_of_a_biobank_is_no_minute_and_no_month():
 
 
 def test_resources__of_a_mechanism_that_reads_rows_are_more():
-    shape, of = shape_of(people=10**5), lambda name: SimpleNamespace(mechanism=name)
-    sums = asked("draw", shape, wildcards=of("reusecov-statistics"))
-    fits = asked("draw", shape, wildcards=of("tukey-fits"))
+    shape = shape_of(people=10**5, methods=["ridge", "tukey"])
+    sums, fits = (
+        asked("draw", shape, wildcards=SimpleNamespace(mechanism=name))
+        for name in ("reusecov-statistics", "tukey-fits")
+    )
     assert sums == asked("draw", shape)
     assert fits[0] > sums[0] + 8 * shape.n_rows * shape.n_variants / 10**6
     assert fits[1] > sums[1]
+
+
+def test_resources__without_sums_hold_no_square():
+    few, many = (shape_of(size=size, methods=["k-blup", "k-ols"]) for size in (2000, 100_000))
+    for verb in ("draw", "fit-weights", "choose-exactly", "evaluate-trial", "render-report"):
+        # As much as the panel has variants, not as their pairs.
+        assert asked(verb, many)[0] < 60 * asked(verb, few)[0]
+    assert asked("fit-weights", shape_of(size=100_000, methods=["ridge", "k-ols"]))[0] > 10**5
 
 
 def test_resources__more_requests_take_longer_and_more_threads_more():

@@ -182,7 +182,7 @@ def test_draw__naive_within_the_papers_bounds(tmp_path, monkeypatch):
     weights = tmp_path / "weights.npz"
     settings = settings_for("fit-weights", methods=methods, regression={"lambda": 0})
     fit_weights(settings, drawn.values(), output=weights, seconds=tmp_path / "seconds.tsv")
-    fits = {label["method"]: LinearFit(**arrays) for label, arrays in load_labelled(weights)}
+    fits = {label["method"]: LinearFit.of(arrays) for label, arrays in load_labelled(weights)}
     assert {label["request"]["coding"] for label, _ in load_labelled(drawn["reusecov-statistics"])} == {
         "row-centred"
     }

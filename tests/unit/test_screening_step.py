@@ -86,7 +86,7 @@ class Files:
             output=files["weights"],
             seconds=self.folder / "seconds.tsv",
         )
-        return [(label, LinearFit(**arrays)) for label, arrays in load_labelled(files["weights"])]
+        return [(label, LinearFit.of(arrays)) for label, arrays in load_labelled(files["weights"])]
 
     def evaluate(self, counts, *, compared="k-ols"):
         """Measure what was fitted, with a fit in the place of ridge; return the metrics."""

@@ -23,7 +23,7 @@ ALLOWED = {
     "linalg": {"genotypes"},
     "selection": {"genotypes", "privacy", "linalg"},
     "methods": {"genotypes", "privacy", "linalg", "selection"},
-    "evaluation": {"privacy", "linalg", "methods"},
+    "evaluation": {"genotypes", "privacy", "linalg", "methods"},
     "reporting": {"io", "privacy", "selection", "methods", "evaluation"},
     "study": {"genotypes", "io", "fetching", "privacy", "linalg", "methods", "evaluation", "reporting"},
     "release": {"genotypes", "io", "privacy", "linalg", "methods", "study"},

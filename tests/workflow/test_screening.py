@@ -1,5 +1,7 @@
 """A small study that screens, from end to end."""
 
+import re
+
 import pandas as pd
 import pytest
 
@@ -65,6 +67,25 @@ def test_screening__changed_settings_are_noticed(study, change, first, spared):
     plan = run(study, SCREENING | change, "--dry-run").stdout
     assert is_made(first, plan)
     assert not is_made(spared, plan)
+
+
+def test_screening__alone_sums_nothing_over_all_variants(tmp_path):
+    """No X'X is summed, drawn, fitted or attacked where each method takes few variants, or rows."""
+    settings = SCREENING | {"methods": ["k-blup", "k-bas", "s-blup", "k-ols"]}
+    console = run(tmp_path, settings).stdout
+
+    folder = tmp_path / "results" / "screening"
+    assert not list(folder.rglob("statistics.npz"))
+    assert not list(folder.rglob("attacks.tsv"))
+    assert "attack" not in console
+    metrics = pd.read_csv(folder / "metrics.tsv", sep="\t")
+    assert set(metrics["method"]) == set(settings["methods"])
+    assert metrics["r2"].notna().all()
+    # Without ridge regression, errors are compared with those of the least squares of the study.
+    assert metrics["mse_nonprivate"].isna().all()
+    page = (folder / "report" / "index.html").read_text()
+    assert "What an attacker learns" not in page
+    assert not re.search(r"\bnan\b", page)
 
 
 def test_screening__studies_without_it_choose_nothing(tmp_path):

@@ -18,7 +18,7 @@ from dpgrs.study.settings_files import require_plain, write_overrides
 from dpgrs.preflight.controlled import is_controlled
 from dpgrs.errors import UsageError
 from dpgrs.study.fetched_files import files_to_fetch
-from dpgrs.methods.mechanisms import mechanism_named, mechanisms_of
+from dpgrs.methods.mechanisms import mechanism_named, mechanisms_of, takes_sums
 from dpgrs.methods.registry import METHODS
 from dpgrs.study.panel_terms import has_public_sites, takes_ld
 from dpgrs.study.people_terms import reference_terms_of, terms_of
@@ -304,6 +304,8 @@ TRIALS = range(1, SETTINGS["trials"] + 1)
 DRAWS = [one.name for one in mechanisms_of(SETTINGS["methods"], is_release=IS_RELEASE)]
 SCREENED_USED = [name for name in SETTINGS["methods"] if METHODS[name].is_screened]
 CHOOSES_EXACTLY = bool(SCREENED_USED) and not IS_RELEASE
+# What is not private, and attacks, need them; no X'X is summed for methods that read rows alone.
+COMPARES_SUMS = takes_sums(SETTINGS["methods"]) and not IS_RELEASE
 
 RESULTS = f"results/{SETTINGS['study']}"
 PRIVATE = f"{RESULTS}/private"

@@ -117,9 +117,9 @@ rule render_report:
         population_metrics=f"{PRIVATE}/population_metrics.tsv",
         panel=f"{PRIVATE}/panel.zarr",
         outcomes=f"{PRIVATE}/trial1/outcomes.zarr",
-        statistics=f"{PRIVATE}/trial1/statistics.npz",
         weights=f"{PRIVATE}/trial1/weights.npz",
-        attacks=f"{RESULTS}/attacks.tsv",
+        statistics=[f"{PRIVATE}/trial1/statistics.npz"] if COMPARES_SUMS else [],
+        attacks=[f"{RESULTS}/attacks.tsv"] if COMPARES_SUMS else [],
         choices=[
             f"{PRIVATE}/trial1/{name}.npz"
             for name in ("exact_choices", "drawn/choices")
@@ -156,6 +156,8 @@ rule render_report:
     params:
         pages=subpath(output.overview, parent=True),
         optional=lambda wildcards, input: flags(
+            statistics=list(input.statistics),
+            attacks=list(input.attacks),
             choices=list(input.choices),
             people=list(input.people),
             people_counts=list(input.counts),
@@ -168,8 +170,8 @@ rule render_report:
         code=code_read("render-report"),
     shell:
         "python -m dpgrs render-report --settings {params.settings:q} {input.metrics} {input.population_metrics} {input.panel} {input.outcomes}"
-        " {input.statistics} {input.weights} --attacks {input.attacks} --output {params.pages} --figures {output.figures}"
+        " {input.weights} --output {params.pages} --figures {output.figures}"
         " --processes {threads} {params.optional} 2> {log}"
 
 
-RESULTS_OF_MODE = [f"{RESULTS}/attacks.tsv"]
+RESULTS_OF_MODE = [f"{RESULTS}/attacks.tsv"] if COMPARES_SUMS else []

@@ -13,7 +13,7 @@ rule fit_weights:
             for name in DRAWS
             if mechanism_named(name).methods and not IS_RELEASE
         ],
-        statistics=[] if IS_RELEASE else [f"{TRIAL}/statistics.npz"],
+        statistics=[f"{TRIAL}/statistics.npz"] if COMPARES_SUMS else [],
         choices=[f"{TRIAL}/exact_choices.npz"] if CHOOSES_EXACTLY else [],
         panel=[f"{PRIVATE}/panel.zarr"] if CHOOSES_EXACTLY else [],
         # Feature protection takes outcomes as public, and fits may use them.

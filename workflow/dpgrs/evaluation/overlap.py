@@ -7,8 +7,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dpgrs.linalg.linear_fit import centred_gram
-from dpgrs.linalg.statistics import GRAM_STEP, gram, selected_haplotypes
+from dpgrs.genotypes.bits import pack
+from dpgrs.genotypes.linkage import ComparedVariants
+from dpgrs.linalg.statistics import selected_haplotypes
 from dpgrs.types import Rows
 
 PARTNER_R2 = 0.8
@@ -30,7 +31,7 @@ class Overlap(NamedTuple):
 
 
 def squared_correlations(bits, *, n_haplotypes, rows, is_training):
-    """Compare the alleles of variants with each other, over the haplotypes of the training rows.
+    """Return a function that compares the alleles of variants, over the haplotypes of the training rows.
 
     Parameters
     ----------
@@ -41,31 +42,35 @@ def squared_correlations(bits, *, n_haplotypes, rows, is_training):
 
     Returns
     -------
-    (n_variants, n_variants) float64, r^2; 0 for a variant that does not vary, also with itself.
+    function of (n_first,) and (n_second,) int64 variants to their (n_first, n_second) float64 r^2; 0 for a
+    variant that does not vary, also with itself.
     """
     selected = selected_haplotypes(is_training, n_haplotypes=n_haplotypes, rows=rows)
-    G = gram(bits, n_haplotypes=n_haplotypes, rows=Rows.HAPLOTYPES, is_selected=selected)
-    centred, _ = centred_gram(G * GRAM_STEP, max(np.count_nonzero(selected), 1))
-    spread = np.diag(centred)
-    # Rounding leaves next to nothing of a variant that does not vary.
-    scale = np.where(spread > 1e-6, spread, np.inf)
-    return centred**2 / scale / scale[:, np.newaxis]
+    n_selected = int(np.count_nonzero(selected))
+    compared = ComparedVariants(bits & pack(selected), rows=Rows.HAPLOTYPES, n_haplotypes=n_selected)
+
+    def r2(first, second):
+        found = [compared.r2(variant, second) for variant in first]
+        return np.array(found).reshape(len(first), len(second))
+
+    return r2
 
 
-def strongest_partner(is_causal, r2):
-    """Return, for every variant, its r^2 with the causal variant that it goes with most.
+def closest_causal(variants, is_causal, r2):
+    """Return the r^2 of variants with the causal variant that each goes with most.
 
     Parameters
     ----------
-    is_causal : (n_outcomes, n_variants) bool
-    r2 : (n_variants, n_variants) float64
+    variants : (n_variants,) int64
+    is_causal : (n_all,) bool, of one outcome.
+    r2 : function, from `squared_correlations`.
 
     Returns
     -------
-    (n_outcomes, n_variants) float64, 1 for causal ones, and 0 throughout where none is causal.
+    (n_variants,) float64, 1 for causal ones, and 0 throughout where none is causal.
     """
-    strongest = np.array([r2[causal].max(axis=0, initial=0.0) for causal in is_causal])
-    return np.where(is_causal, 1.0, strongest)
+    strongest = r2(variants, np.flatnonzero(is_causal)).max(axis=1, initial=0.0)
+    return np.where(is_causal[variants], 1.0, strongest)
 
 
 def overlap(chosen, is_causal, r2):
@@ -75,7 +80,7 @@ def overlap(chosen, is_causal, r2):
     ----------
     chosen : (n_outcomes, n_choices) int64, no variant twice for an outcome.
     is_causal : (n_outcomes, n_variants) bool
-    r2 : (n_variants, n_variants) float64
+    r2 : function, from `squared_correlations`.
 
     Returns
     -------
@@ -88,8 +93,8 @@ def overlap(chosen, is_causal, r2):
 def _counts(chosen, is_causal, r2):
     causal = np.flatnonzero(is_causal)
     # A variant goes with itself even where it does not vary.
-    is_close = (r2[np.ix_(causal, chosen)] >= PARTNER_R2) | (causal[:, np.newaxis] == chosen)
-    return is_causal[chosen].sum(), is_close.any(axis=0).sum(), is_close.any(axis=1).sum()
+    is_close = (r2(chosen, causal) >= PARTNER_R2) | (chosen[:, np.newaxis] == causal)
+    return is_causal[chosen].sum(), is_close.any(axis=1).sum(), is_close.any(axis=0).sum()
 
 
 def n_shared(first, second):

@@ -7,9 +7,8 @@ from dpgrs.genotypes.bits import PEOPLE_OF_WORD
 from dpgrs.io.panel import Panel
 from dpgrs.types import Rows
 
-# Of those whose rows are simulated together, whatever the study: a mean over parts hangs on them in its last
-# digits.
-SIMULATED_PEOPLE = 2**12
+# Of those whose outcomes are simulated together, at most, and times the variants of the panel.
+SIMULATED_PEOPLE, SIMULATED_CALLS = 2**12, 2**24
 
 
 @dataclass(frozen=True)
@@ -33,6 +32,14 @@ class PanelPart:
     def genotypes(self, selection=slice(None)):
         """Return the genotypes of variants, as `Panel.genotypes`."""
         return self.panel.genotypes(selection, self.people)
+
+
+def simulated_at_a_time(n_variants):
+    """Return of how many people outcomes are simulated together, by the panel's size alone.
+
+    A mean over parts hangs on them in its last digits, and so must on nothing else.
+    """
+    return min(SIMULATED_PEOPLE, max(SIMULATED_CALLS // n_variants, 1))
 
 
 def people_parts(people, n_most):

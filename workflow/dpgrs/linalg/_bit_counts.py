@@ -89,6 +89,30 @@ def _counted(counts, a, b):
 
 
 @numba.njit(nogil=True, cache=True)
+def counts_within(genotypes, masks):
+    """Count the bits that each variant has in each of a few masks, with one look at the genotypes.
+
+    Parameters
+    ----------
+    genotypes : (n_variants, n_words) uint64
+    masks : (n_masks, n_words) uint64
+
+    Returns
+    -------
+    (n_masks, n_variants) int64
+    """
+    n_variants, n_words = genotypes.shape
+    counts = np.zeros((len(masks), n_variants), dtype=np.int64)
+    for i in range(n_variants):
+        for k in range(len(masks)):
+            found = 0
+            for w in range(n_words):
+                found += _popcount(genotypes[i, w] & masks[k, w])
+            counts[k, i] = found
+    return counts
+
+
+@numba.njit(nogil=True, cache=True)
 def _count_tiles(A, B, first, counts):
     """Fill in the counts of a tile of variants of A, from `first` on, against B's, and mirror them."""
     n_variants, n_words = A.shape

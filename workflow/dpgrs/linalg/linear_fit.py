@@ -36,8 +36,24 @@ class LinearFit:
     correlations: np.ndarray | None = None
 
     def arrays(self):
-        """Return the fit as a dict of arrays, from which ``LinearFit(**arrays)`` makes it again."""
-        return {name: array for name, array in vars(self).items() if array is not None}
+        """Return the fit as a dict of arrays, from which `of` makes it again: of chosen variants no zeros."""
+        kept = {name: array for name, array in vars(self).items() if array is not None}
+        return kept if self.chosen is None else kept | {"weights": self.weights_of_chosen}
+
+    @classmethod
+    def of(cls, arrays):
+        """Return the LinearFit of what `arrays` gave."""
+        fit = cls(**arrays)
+        if fit.chosen is None:
+            return fit
+        weights = np.zeros((len(fit.weights), fit.means.shape[-1]))
+        np.put_along_axis(weights, fit.chosen, fit.weights, axis=1)
+        return replace(fit, weights=weights)
+
+    @property
+    def weights_of_chosen(self):
+        """The (n_outcomes, n_chosen) weights of the variants in `chosen`."""
+        return np.take_along_axis(self.weights, self.chosen, axis=1)
 
     def in_half_coding(self, origin):
         """Return a fit on genotypes in another coding as one in `half` coding.
@@ -95,7 +111,12 @@ class LinearFit:
         -------
         (n_outcomes, n_rows) float64.
         """
-        return self.weights @ X.T + self.at(np.zeros(self.weights.shape[1]))[:, np.newaxis]
+        if self.chosen is None:
+            found = self.weights @ X.T
+        else:
+            chosen = zip(self.weights_of_chosen, self.chosen, strict=True)
+            found = np.array([X[:, place] @ weights for weights, place in chosen])
+        return found + self.at(np.zeros(self.weights.shape[1]))[:, np.newaxis]
 
 
 def centred_gram(G, n):

@@ -10,6 +10,7 @@ from dpgrs.errors import UsageError
 from dpgrs.methods.drawn_choices import Choices
 from dpgrs.methods.registry import METHODS, named
 from dpgrs.methods.sum_mechanisms import SharedStatistics
+from dpgrs.selection.registry import SELECTORS
 
 SHARED = SharedStatistics()
 
@@ -52,7 +53,7 @@ def _made(mechanism):
 
 
 def mechanisms_of(methods, *, is_release):
-    """Return the mechanisms that a study draws by: a benchmark always by ReuseCov's, which it attacks too.
+    """Return the mechanisms that a study draws by; a benchmark that takes sums also ReuseCov's, to attack it.
 
     Parameters
     ----------
@@ -68,7 +69,19 @@ def mechanisms_of(methods, *, is_release):
     private = [name for name in methods if not METHODS[name].is_non_private]
     choices = [Choices.name] if any(METHODS[name].is_screened for name in private) else []
     own = (mechanism_of(name, is_release=False).name for name in private)
-    return [mechanism_named(name) for name in dict.fromkeys([SHARED.name, *choices, *own])]
+    shared = [SHARED.name] * takes_sums(methods)
+    return [mechanism_named(name) for name in dict.fromkeys([*shared, *choices, *own])]
+
+
+def takes_sums(methods):
+    """Tell whether any of a study's methods is fitted from sums over all variants, not from rows alone."""
+    return any(not METHODS[name].draws_from_rows for name in methods)
+
+
+def fits_all_rows(methods):
+    """Tell whether any of them, or its selector, holds the rows of all variants as numbers."""
+    known = (METHODS[name] for name in methods)
+    return any(SELECTORS[one.selector].fits_rows if one.is_screened else one.reads_rows for one in known)
 
 
 def mechanism_of_study(config):

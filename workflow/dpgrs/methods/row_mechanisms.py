@@ -125,7 +125,7 @@ class WholeFits(OwnStatistics):
         return drawn.fit.arrays()
 
     def restore(self, label, arrays):
-        return DrawnFits(LinearFit(**arrays))
+        return DrawnFits(LinearFit.of(arrays))
 
     def remarks(self, drawn):
         statuses = {"statuses": drawn.statuses} if set(drawn.statuses) - {"ok"} else {}

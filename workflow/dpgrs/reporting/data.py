@@ -235,8 +235,8 @@ class Screening:
     choices : list of Choice, all by one selector, Kendall's where the study has it; the first is without
         privacy.
     rows : list of ChoiceRow, largest design first.
-    causal_r2 : (n_outcomes, n_variants) float64, r^2 with the closest causal variant; None where none is
-        known, or all are causal.
+    causal_r2 : list with a dict for every outcome, of a variant of any choice to its r^2 with the closest
+        causal one; None where none is known, or all are causal.
     """
 
     methods: tuple
@@ -245,7 +245,7 @@ class Screening:
     scores: np.ndarray
     choices: list
     rows: list
-    causal_r2: np.ndarray | None = None
+    causal_r2: list | None = None
 
     @property
     def n_choices(self):

@@ -120,7 +120,7 @@ class ScreeningViews:
     def _closeness(self, outcome, variant):
         if not self.knows_causal:
             return {}
-        r2 = self._data.screening.causal_r2[outcome, variant]
+        r2 = self._data.screening.causal_r2[outcome][variant]
         is_causal = self._data.effects[outcome, variant] != 0
         closeness = "yes" if is_causal else "partner" if r2 >= self.partner_r2 else "no"
         return {"causal_r2": r2, "closeness": closeness}

@@ -4,10 +4,10 @@ import numpy as np
 
 from dpgrs.evaluation.overlap import (
     PARTNER_R2,
+    closest_causal,
     n_shared,
     overlap,
     squared_correlations,
-    strongest_partner,
 )
 from dpgrs.io.trials import load_labelled
 from dpgrs.methods.registry import METHODS
@@ -37,18 +37,19 @@ def read_screening(choices, panel, outcomes, settings):
         for one in found
         for count in (_counts(found, one) if one.is_exact else [one.count])
     ]
+    shown_choices = [
+        Choice(one.accounting, one.epsilon, one.chosen, shown)
+        for one in [exact[shown, largest], *(one for one in found if one.is_private)]
+        if (one.selector, one.size, one.count) == (shown, largest, len(outcomes.names))
+    ]
     return Screening(
         methods=tuple(name for name in METHODS if METHODS[name].is_screened and name in settings["methods"]),
         share=settings["screening"]["share"],
         partner_r2=PARTNER_R2,
         scores=exact[shown, largest].arrays["scores"],
-        choices=[
-            Choice(one.accounting, one.epsilon, one.chosen, shown)
-            for one in [exact[shown, largest], *(one for one in found if one.is_private)]
-            if (one.selector, one.size, one.count) == (shown, largest, len(outcomes.names))
-        ],
+        choices=shown_choices,
         rows=sorted(rows, key=lambda row: (-row.n_variants, -row.n_outcomes)),
-        causal_r2=causal.closest(largest) if causal else None,
+        causal_r2=causal.closest(largest, [one.chosen for one in shown_choices]) if causal else None,
     )
 
 
@@ -74,16 +75,20 @@ class _Causal:
         self._of_size = panel.of_size
         self._is_causal = {size: effects != 0 for size, effects in outcomes.effects.items()}
 
-    def r2(self, size):
+    def _r2_of(self, size):
         columns = self._of_size(size)
-        return self._r2[np.ix_(columns, columns)]
+        return lambda first, second: self._r2(columns[first], columns[second])
 
-    def closest(self, size):
-        return strongest_partner(self._is_causal[size], self.r2(size))
+    def closest(self, size, choices):
+        for_each = zip(np.concatenate(choices, axis=1), self._is_causal[size], strict=True)
+        return [
+            dict(zip(own.tolist(), closest_causal(own, is_causal, self._r2_of(size)).tolist(), strict=True))
+            for own, is_causal in for_each
+        ]
 
     def means(self, size, chosen):
         is_causal = self._is_causal[size][: len(chosen)]
-        counts = overlap(chosen, is_causal, self.r2(size))
+        counts = overlap(chosen, is_causal, self._r2_of(size))
         return {name: counted.mean() for name, counted in counts._asdict().items()} | {
             "n_causal": np.count_nonzero(is_causal, axis=1).mean()
         }

@@ -29,6 +29,7 @@ class Selector:
     is_composed : bool, whether it chooses one variant after the other, by `screening.law` and
         `screening.composition`, some of which spend a share of delta.
     has_scores : bool, whether it chooses by Kendall's correlations.
+    fits_rows : bool, whether it holds the rows of all variants as numbers, to fit them, not as bits.
     audited : tuple of str, the functions that draw for it in a release.
     audits : str, the function that returns their `AuditCase`s.
     of_table : str or None, the function of the terms of a plain table, where nothing says between which
@@ -45,6 +46,7 @@ class Selector:
     counts_units: bool = False
     is_composed: bool = False
     has_scores: bool = False
+    fits_rows: bool = False
     audited: tuple = ()
 
 
@@ -83,6 +85,7 @@ SELECTORS = {
         private="votes.choose_privately",
         exact="votes.two_stage_exactly",
         asked="votes.asked_of_two_stage",
+        fits_rows=True,
         audits="audits.votes.votes_cases",
         counts_units=True,
     ),
@@ -91,11 +94,14 @@ SELECTORS = {
         private="votes.choose_privately",
         exact="votes.sublasso_exactly",
         asked="votes.asked_of_sublasso",
+        fits_rows=True,
         of_table="votes.sublasso_of_table",
         audits="audits.votes.votes_cases",
         counts_units=True,
     ),
-    "lasso": Selector(way="by one Lasso on all people, without privacy", exact="lasso.choose_exactly"),
+    "lasso": Selector(
+        way="by one Lasso on all people, without privacy", exact="lasso.choose_exactly", fits_rows=True
+    ),
 }
 
 

@@ -78,16 +78,17 @@ def evaluate_trial(
     held_out = _held_out(Panel.open(panel), outcomes, populations, covariates)
     fitted = load_labelled(weights)
     elapsed = read_table(seconds, needed=["seconds"])["seconds"]
-    reference = {}
+    # Without any statistics of the training rows there is none.
+    reference = dict.fromkeys(held_out, np.full(len(outcomes.names), np.nan))
     for label, arrays in fitted.of(lambda label: label["method"] == "ridge"):
         data = held_out[label["n_variants"]]
-        reference[label["n_variants"]] = mse(data.Y, LinearFit(**arrays).predict(data.X))
+        reference[label["n_variants"]] = mse(data.Y, LinearFit.of(arrays).predict(data.X))
     tables, population_tables = [], []
     for (label, arrays), fit_seconds in zip(fitted, elapsed, strict=True):
         if not label["reported"]:
             continue
         size = label["n_variants"]
-        data, fit = held_out[size], LinearFit(**arrays)
+        data, fit = held_out[size], LinearFit.of(arrays)
         predicted = fit.predict(data.X)
         is_of_all = label["protection"] == "none" and not label.get("is_of_count")
         for count in counts if is_of_all else [label["n_outcomes"]]:

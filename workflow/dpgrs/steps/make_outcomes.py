@@ -8,7 +8,7 @@ from dpgrs.errors import UsageError
 from dpgrs.evaluation.split import per_row, row_names, split_rows
 from dpgrs.io.outcomes import Outcomes, simulated_names
 from dpgrs.io.panel import Panel
-from dpgrs.io.panel_parts import SIMULATED_PEOPLE, PanelPart, people_parts
+from dpgrs.io.panel_parts import PanelPart, people_parts, simulated_at_a_time
 from dpgrs.io.tables.outcome_loadings import read_outcome_loadings
 from dpgrs.linalg.statistics import coded_rows, column_moments
 from dpgrs.simulation.outcomes import SimulatedOutcomes
@@ -76,7 +76,7 @@ def make_outcomes(
         keeps_both_sides=not is_release,
     )
     effects, prevalence = {}, None
-    people = list(people_parts(slice(0, panel.n_samples), SIMULATED_PEOPLE))
+    people = list(people_parts(slice(0, panel.n_samples), simulated_at_a_time(panel.n_variants)))
     if table is None:
         simulated = {size: _simulated(panel, size, people, settings, trial) for size in sizes}
         effects = {size: one.effects for size, one in simulated.items()}

@@ -14,6 +14,7 @@ from dpgrs.io.outcomes import Outcomes
 from dpgrs.io.panel import Panel
 from dpgrs.io.tables.people_counts import describe_counts, read_counts
 from dpgrs.io.trials import Statistics, load_labelled
+from dpgrs.linalg.linear_fit import LinearFit
 from dpgrs.methods.blup_ld import misfit_in_words
 from dpgrs.methods.public_effects import correlations_in_words
 from dpgrs.reporting import pages
@@ -66,9 +67,9 @@ def render_report(
     population_metrics: Path,
     panel: Path,
     outcomes: Path,
-    statistics: Path,
     weights: Path,
     *,
+    statistics: Path | None = None,
     attacks: Path | None = None,
     choices: list[Path] = (),
     people: Path | None = None,
@@ -92,8 +93,8 @@ def render_report(
     population_metrics : by population.
     panel : the panel.
     outcomes : of the first trial, here and in the next two, whose weights the pages show.
-    statistics : exact statistics.
     weights : of all methods.
+    statistics : exact statistics, of a study that sums them.
     attacks : table of attacks.
     choices : variants that were chosen.
     people : counts of people who were left out, JSON.
@@ -143,8 +144,8 @@ def _report_data(
     population_metrics,
     panel,
     outcomes,
-    statistics,
     weights,
+    statistics=None,
     attacks=None,
     choices=(),
     people=None,
@@ -168,7 +169,7 @@ def _report_data(
             label["protection"],
             label["accounting"] or "",
             label["epsilon"],
-            arrays["weights"][:, :largest],
+            LinearFit.of(arrays).weights[:, :largest],
         )
         for label, arrays in fitted.of(is_shown)
     ]
@@ -191,7 +192,7 @@ def _report_data(
         weights=fits,
         effects=outcomes.effects.get(largest),
         attacks=read_metrics(attacks) if attacks else None,
-        clipping=_clipping(Statistics.load(statistics), largest),
+        clipping=_clipping(Statistics.load(statistics), largest) if statistics else None,
         screening=read_screening(choices, panel, outcomes, settings) if choices else None,
         binary=_binary(outcomes, largest),
         quality=_quality(qc, genotypes, settings) if qc and genotypes else None,

@@ -109,7 +109,7 @@ def load_weights(path, label, noisy, *, fit):
             f"`{path}` must be the weights that `methods: {fit['method']}` gives of what the ledger charged "
             "for, got others. Remove it and run the study again."
         )
-    return LinearFit(**fitted[0][1])
+    return LinearFit.of(fitted[0][1])
 
 
 def claimed_draws(label, request_id):

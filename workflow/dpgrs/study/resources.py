@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from dpgrs.evaluation.attacks import MOST_PEOPLE
 from dpgrs.io.outcomes import CHUNK
-from dpgrs.io.panel_parts import SIMULATED_PEOPLE
+from dpgrs.io.panel_parts import simulated_at_a_time
 from dpgrs.linalg.statistics import VARIANT_BLOCK
 from dpgrs.methods.mechanisms import mechanism_named
 from dpgrs.study.exact_statistics import people_of_part
@@ -102,9 +102,14 @@ def _genotypes(s):
     return s.n_variants * s.n_people * (2.25 if s.has_dosages else 0.25)
 
 
-def _rows(s, share=1.0):
+def _rows(s):
     """Bytes of X as float64."""
-    return share * s.n_rows * s.n_columns * FLOAT
+    return s.n_rows * s.n_columns * FLOAT
+
+
+def _rows_of_methods(s):
+    """Bytes of X where a method or a selector takes all of it as numbers, else of a block of variants."""
+    return s.n_rows * FLOAT * (s.n_columns if s.fits_all_rows else min(s.n_columns, VARIANT_BLOCK))
 
 
 def _outcomes(s):
@@ -129,7 +134,7 @@ def _chunks_of_outcomes(s):
 
 def _part_of_simulated(s):
     """Bytes of the rows of X and Y that are simulated at a time."""
-    n_rows = min(s.n_people, SIMULATED_PEOPLE) * s.rows_a_person
+    n_rows = min(s.n_people, simulated_at_a_time(s.n_variants)) * s.rows_a_person
     return n_rows * (s.n_columns + len(s.sizes) * s.n_outcomes) * FLOAT
 
 
@@ -144,14 +149,14 @@ def _part_of_sums(s):
 
 
 def _square(s):
-    """Bytes of X'X of the largest panel."""
-    return (s.n_columns + 1) ** 2 * FLOAT
+    """Bytes of X'X of the largest panel; none in a study that sums none."""
+    return (s.n_columns + 1) ** 2 * FLOAT * s.takes_sums
 
 
 def _products(s):
     """Bytes of X'X and X'Y, or as many weights, of one request, summed over all panel sizes and counts."""
     d, covariates = s.sizes, s.n_covariates + 1
-    squares = len(s.counts) * sum((size + covariates) ** 2 for size in d)
+    squares = s.takes_sums * len(s.counts) * sum((size + covariates) ** 2 for size in d)
     return (squares + sum(s.counts) * sum(size + covariates for size in d)) * FLOAT
 
 
@@ -176,14 +181,19 @@ def _variant_table(s):
     return 600 * s.n_file_variants
 
 
+def _entries(s):
+    """The entries of X'X and X'Y, which are drawn."""
+    return s.n_columns * (s.takes_sums * s.n_columns + s.n_outcomes)
+
+
 def _solving(s):
     """Operations of one decomposition of X'X and of solving for all outcomes by it."""
-    return s.n_columns**2 * (2 * s.n_columns + s.n_outcomes)
+    return s.takes_sums * s.n_columns**2 * (2 * s.n_columns + s.n_outcomes)
 
 
 def _summing(s):
     """Operations of X'X and X'Y."""
-    return s.n_rows * s.n_columns * (s.n_columns + s.n_outcomes)
+    return s.n_rows * s.n_columns * (s.takes_sums * s.n_columns + s.n_outcomes)
 
 
 def _reading(s):
@@ -258,20 +268,20 @@ NEEDS = {
     ),
     "add-statistics": Need(lambda s: 4 * _products(s), lambda s: s.n_shards * _products(s)),
     "choose-exactly": Need(
-        lambda s: 3 * _rows(s) + 2 * _all_outcomes(s),
+        lambda s: 3 * _rows_of_methods(s) + _genotypes(s) + 3 * _products(s) + 2 * _all_outcomes(s),
         lambda s: 100 * len(s.sizes) * s.n_rows * s.n_columns * s.n_outcomes,
     ),
     "draw": Need(
         lambda s: _all_outcomes(s) + 2 * _products(s) + 6 * _square(s),
-        lambda s: s.n_requests * (1000 * (s.n_columns * (s.n_columns + s.n_outcomes)) + 4 * _solving(s)),
-        of_rows=lambda s: 3 * _rows(s) + _genotypes(s),
+        lambda s: s.n_requests * (1000 * _entries(s) + 4 * _solving(s)),
+        of_rows=lambda s: 3 * _rows_of_methods(s) + _genotypes(s),
         work_of_rows=lambda s: s.n_requests * (_summing(s) + 100 * s.n_rows * s.n_columns * s.n_outcomes),
     ),
     "fit-weights": Need(
         lambda s: (
             3 * _products(s)
             + 6 * _square(s)
-            + (100 * MB + _rows(s) + _all_outcomes(s) if s.is_screened else 0)
+            + (100 * MB + _rows_of_methods(s) + _genotypes(s) + _all_outcomes(s) if s.is_screened else 0)
         ),
         lambda s: 2 * s.n_methods * s.n_requests * _solving(s),
     ),

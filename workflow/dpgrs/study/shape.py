@@ -8,6 +8,7 @@ from pathlib import Path
 from dpgrs.errors import DpgrsError
 from dpgrs.io.genotype_files import genotype_header
 from dpgrs.io.plink.tables import GENOTYPES, plink_files
+from dpgrs.methods.mechanisms import fits_all_rows, takes_sums
 from dpgrs.methods.registry import METHODS
 from dpgrs.study.cohort_files import cohort_files, cohort_pattern, has_genotype_files, reference_files_of
 from dpgrs.study.table_cohort import is_fractional, is_table, read_cohort_table, takes_columns
@@ -184,6 +185,16 @@ class Shape:
     def is_screened(self):
         """Whether variants are chosen for each outcome."""
         return any(METHODS[name].is_screened for name in self._config["methods"])
+
+    @property
+    def takes_sums(self):
+        """Whether any method is fitted from sums over all variants."""
+        return takes_sums(self._config["methods"])
+
+    @property
+    def fits_all_rows(self):
+        """Whether any method, or what chooses for it, holds the rows of all variants as numbers."""
+        return self.has_dosages or fits_all_rows(self._config["methods"])
 
     @property
     def n_trials(self):

@@ -1,7 +1,8 @@
 import numpy as np
 import pytest
+import scipy.linalg
 
-from dpgrs.linalg.linear_fit import LinearFit, centred_gram, ridge_weights
+from dpgrs.linalg.linear_fit import LinearFit, Spectrum, centred_gram, ridge_weights
 from random_cohorts import half_coded, random_alleles
 
 
@@ -44,6 +45,21 @@ def test_centred_gram__equals_centring_the_rows():
     X = X[:, :-1]
     np.testing.assert_allclose(means, X.mean(axis=0))
     np.testing.assert_allclose(G_c, (X - X.mean(axis=0)).T @ (X - X.mean(axis=0)), atol=1e-12)
+
+
+def test_spectrum__of_the_same_matrix_is_decomposed_once(monkeypatch):
+    calls, decompose = [], scipy.linalg.eigh
+    monkeypatch.setattr(scipy.linalg, "eigh", lambda A: calls.append(1) or decompose(A))
+    A = np.random.default_rng(0).standard_normal((20, 5))
+    G = A.T @ A
+    first = Spectrum.of(G, 20)
+    assert Spectrum.of(G.copy(), 20) is first
+    assert len(calls) == 1
+    # Another number of rows, and another matrix in the same place.
+    assert not np.allclose(Spectrum.of(G, 10).eigenvalues, first.eigenvalues)
+    G[0, 0] += 1
+    np.testing.assert_allclose(Spectrum.of(G, 10).eigenvalues, decompose(G / 10)[0])
+    assert len(calls) == 3
 
 
 def test_ridge_weights__solve_each_outcome():

@@ -1,8 +1,12 @@
 """What every linear method returns, and its one solver."""
 
+import hashlib
 from dataclasses import dataclass, replace
 
 import numpy as np
+
+# What was decomposed last, by what it is of.
+_LAST = {}
 
 
 @dataclass(frozen=True)
@@ -152,10 +156,19 @@ class Spectrum:
 
     @classmethod
     def of(cls, G_c, n):
-        """Decompose G_c, (n_variants, n_variants) symmetric, exact or noisy."""
-        from scipy.linalg import eigh  # takes 0.14 s, which predictions do without
+        """Decompose G_c, (n_variants, n_variants) symmetric, exact or noisy.
 
-        return cls(*eigh(G_c / n), n)
+        The last one is kept, as several methods and numbers of outcomes in turn are fitted from one matrix.
+        """
+        key = n, G_c.shape, hashlib.sha256(np.ascontiguousarray(G_c)).digest()
+        found = _LAST.get(key)
+        if found is None:
+            from scipy.linalg import eigh  # takes 0.14 s, which predictions do without
+
+            _LAST.clear()
+            found = _LAST[key] = cls(*eigh(G_c / n), n)
+            found.eigenvalues.flags.writeable = found.U.flags.writeable = False
+        return found
 
     def inverse(self, penalty, *, keeps_negative=False):
         """Return the (n_variants,) eigenvalues of (G_+/n + penalty I)^-1; terms as of `ridge_weights`."""

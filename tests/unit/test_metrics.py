@@ -1,8 +1,7 @@
 import numpy as np
-import pytest
 from sklearn.metrics import mean_squared_error, r2_score
 
-from dpgrs.evaluation.metrics import mse, r_squared, r_squared_by_group
+from dpgrs.evaluation.metrics import Means, SquaredErrors, mse, r_squared
 
 RNG = np.random.default_rng(0)
 Y = RNG.standard_normal((4, 60))
@@ -50,20 +49,17 @@ def test_metrics__unobserved_outcome_is_nan():
     np.testing.assert_array_equal(np.isnan(r2), [False, False, True, False])
 
 
-def test_r_squared_by_group__equals_r_squared_of_the_rows():
-    groups = np.repeat(["YRI", "CEU", "CHB"], [30, 20, 10])
-    labels, n_rows, r2 = r_squared_by_group(Y, PREDICTION, groups)
-    assert labels.tolist() == ["CEU", "CHB", "YRI"]
-    assert n_rows.tolist() == [20, 10, 30]
-    assert r2.shape == (3, 4)
-    own_mean = Y[:, 30:50].mean(axis=1)
-    expected = r_squared(Y[:, 30:50], PREDICTION[:, 30:50], training_mean=own_mean)
-    assert r2[0] == pytest.approx(expected)
-
-
-def test_r_squared_by_group__gives_no_credit_for_group_means():
-    groups = np.repeat(["a", "b"], 30)
-    shifted = np.where(groups == "a", 5.0, -5.0) + np.random.default_rng(2).standard_normal((1, 60))
-    prediction = np.where(groups == "a", 5.0, -5.0)[np.newaxis]
-    assert r_squared(shifted, prediction, training_mean=np.zeros(1))[0] > 0.9
-    assert r_squared_by_group(shifted, prediction, groups)[2].max() < 0.1
+def test_squared_errors__of_rows_in_parts_are_those_of_all():
+    holes = Y.copy()
+    holes[0, :20], holes[2] = np.nan, np.nan
+    means = Means(4)
+    for part in (slice(0, 13), slice(13, 13), slice(13, 60)):
+        means.add(holes[:, part])
+    assert means.n_rows == 60
+    np.testing.assert_allclose(means.values, [holes[0, 20:].mean(), Y[1].mean(), np.nan, Y[3].mean()])
+    centre = np.nan_to_num(means.values)
+    found = SquaredErrors(centre)
+    for part in (slice(0, 13), slice(13, 13), slice(13, 60)):
+        found.add(holes[:, part], PREDICTION[:, part])
+    np.testing.assert_allclose(found.mse, mse(holes, PREDICTION))
+    np.testing.assert_allclose(found.r2, r_squared(holes, PREDICTION, training_mean=centre))

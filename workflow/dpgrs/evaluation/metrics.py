@@ -20,7 +20,7 @@ def mse(Y, prediction):
     -------
     (n_outcomes,) float64, NaN for an outcome without any observed row.
     """
-    return _mean_of_observed((Y - prediction) ** 2)
+    return SquaredErrors(np.zeros(len(Y))).add(Y, prediction).mse
 
 
 def r_squared(Y, prediction, *, training_mean):
@@ -37,42 +37,63 @@ def r_squared(Y, prediction, *, training_mean):
     (n_outcomes,) float64. Where TSS is 0, so that nothing is left to explain, it is 1 for an exact prediction
     and 0 for any other, as in scikit-learn; NaN for an outcome without any observed row.
     """
-    residual, total = _squares(Y - prediction), _squares(Y - np.asarray(training_mean)[:, np.newaxis])
-    unexplained = np.divide(residual, total, where=total > 0, out=np.sign(residual))
-    return np.where(np.isfinite(Y).any(axis=1), 1 - unexplained, np.nan)
+    return SquaredErrors(training_mean).add(Y, prediction).r2
 
 
-def r_squared_by_group(Y, prediction, groups):
-    """Return R^2 of each outcome within groups of rows, about each group's own mean.
-
-    A difference between the groups' means is not credited to the prediction: R^2 tells how well people of one
-    group are told apart.
+class SquaredErrors:
+    """How far predictions of all outcomes are off, over rows that are added part by part.
 
     Parameters
     ----------
-    Y : (n_outcomes, n_rows) float64, NaN where missing.
-    prediction : (n_outcomes, n_rows) float64
-    groups : (n_rows,) labels, for example populations.
-
-    Returns
-    -------
-    labels : (n_groups,) sorted.
-    n_rows : (n_groups,) int64
-    r2 : (n_groups, n_outcomes) float64, see `r_squared`.
+    centre : (n_outcomes,) float64, about which total sums of squares are taken.
     """
-    labels, membership, sizes = np.unique(groups, return_inverse=True, return_counts=True)
-    r2 = []
-    for group in range(len(labels)):
-        members, predicted = Y[:, membership == group], prediction[:, membership == group]
-        r2.append(r_squared(members, predicted, training_mean=_mean_of_observed(members)))
-    return labels, sizes, np.array(r2)
+
+    def __init__(self, centre):
+        self._centre = np.asarray(centre)[:, np.newaxis]
+        self._residual, self._total = np.zeros((2, len(self._centre)))
+        self._n_observed = np.zeros(len(self._centre), dtype=np.int64)
+
+    def add(self, Y, prediction):
+        """Add rows: (n_outcomes, n_rows) float64 each, NaN in Y where missing; returns itself."""
+        self._residual += _squares(Y - prediction)
+        self._total += _squares(Y - self._centre)
+        self._n_observed += np.isfinite(Y).sum(axis=1)
+        return self
+
+    @property
+    def mse(self):
+        """As `mse`."""
+        return _ratio(self._residual, self._n_observed)
+
+    @property
+    def r2(self):
+        """As `r_squared`."""
+        residual, total = self._residual, self._total
+        unexplained = np.divide(residual, total, where=total > 0, out=np.sign(residual))
+        return np.where(self._n_observed > 0, 1 - unexplained, np.nan)
 
 
-def _mean_of_observed(values):
-    """Return the mean of each row over what is not NaN; NaN where nothing is left."""
-    n_observed = np.isfinite(values).sum(axis=1)
-    total = np.nansum(values, axis=1)
-    return np.divide(total, n_observed, where=n_observed > 0, out=np.full(len(values), np.nan))
+class Means:
+    """Means of outcomes over rows that are added part by part."""
+
+    def __init__(self, n_outcomes):
+        self._total, self._n_observed = np.zeros(n_outcomes), np.zeros(n_outcomes, dtype=np.int64)
+        self.n_rows = 0
+
+    def add(self, Y):
+        """Add rows: (n_outcomes, n_rows) float64, NaN where missing."""
+        self._total += np.nansum(Y, axis=1)
+        self._n_observed += np.isfinite(Y).sum(axis=1)
+        self.n_rows += Y.shape[1]
+
+    @property
+    def values(self):
+        """(n_outcomes,) float64, NaN for an outcome without any observed row."""
+        return _ratio(self._total, self._n_observed)
+
+
+def _ratio(total, n_observed):
+    return np.divide(total, n_observed, where=n_observed > 0, out=np.full(len(total), np.nan))
 
 
 def _squares(deviations):

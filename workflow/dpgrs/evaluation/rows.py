@@ -11,7 +11,7 @@ def joined_rows(panel, size, *, rows, covariates=None, is_selected=None):
 
     Parameters
     ----------
-    panel : Panel
+    panel : Panel or PanelPart
     size : int, of the panel.
     rows : Rows
     covariates : Covariates or None.

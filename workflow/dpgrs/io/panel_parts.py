@@ -7,8 +7,8 @@ from dpgrs.genotypes.bits import PEOPLE_OF_WORD
 from dpgrs.io.panel import Panel
 from dpgrs.types import Rows
 
-# Of those whose outcomes are simulated together, at most, and times the variants of the panel.
-SIMULATED_PEOPLE, SIMULATED_CALLS = 2**12, 2**24
+# Of people who are in memory together times the entries of a row; of those simulated together, at most.
+PART_ENTRIES, SIMULATED_PEOPLE = 2**24, 2**12
 
 
 @dataclass(frozen=True)
@@ -29,9 +29,18 @@ class PanelPart:
         first, last, _ = self.people.indices(self.panel.n_samples)
         return 2 * (last - first)
 
+    def of_size(self, size):
+        """Return the indices of a panel size, as `Panel.of_size`."""
+        return self.panel.of_size(size)
+
     def genotypes(self, selection=slice(None)):
         """Return the genotypes of variants, as `Panel.genotypes`."""
         return self.panel.genotypes(selection, self.people)
+
+
+def people_at_a_time(n_entries):
+    """Return how many people are in memory at a time, by the entries of one row of theirs."""
+    return max(PART_ENTRIES // n_entries, 1)
 
 
 def simulated_at_a_time(n_variants):
@@ -39,7 +48,7 @@ def simulated_at_a_time(n_variants):
 
     A mean over parts hangs on them in its last digits, and so must on nothing else.
     """
-    return min(SIMULATED_PEOPLE, max(SIMULATED_CALLS // n_variants, 1))
+    return min(SIMULATED_PEOPLE, people_at_a_time(n_variants))
 
 
 def people_parts(people, n_most):

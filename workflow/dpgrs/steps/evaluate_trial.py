@@ -1,18 +1,19 @@
 """Metrics of a trial on its test rows."""
 
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 
-from dpgrs.evaluation.metrics import METRICS, TERMS, mse, r_squared, r_squared_by_group
+from dpgrs.evaluation.metrics import METRICS, TERMS, Means, SquaredErrors
 from dpgrs.evaluation.rows import joined_rows
 from dpgrs.evaluation.split import per_row
 from dpgrs.io.covariates import Covariates
 from dpgrs.io.files import read_table, write_table
 from dpgrs.io.outcomes import Outcomes
 from dpgrs.io.panel import Panel
+from dpgrs.io.panel_parts import PanelPart, people_at_a_time, people_parts, rows_of_people
 from dpgrs.io.tables.populations import populations_of
 from dpgrs.io.trials import load_labelled
 from dpgrs.linalg.linear_fit import LinearFit
@@ -20,24 +21,17 @@ from dpgrs.linalg.linear_fit import LinearFit
 POPULATION_METRICS = ["trial", "outcome", *TERMS, "n_variants", "n_outcomes", "population", "n_rows", "r2"]
 
 
-@dataclass(frozen=True)
-class HeldOut:
-    """What was held out of the training, for one panel.
+class Found(NamedTuple):
+    """What was found of a fit on the test rows.
 
     Attributes
     ----------
-    X : (n_test, n_variants + n_covariates)
-    Y : (n_outcomes, n_test)
-    training_mean : (n_outcomes,), of the outcomes.
-    n_training : int, training rows.
-    groups : (n_test,) str, population of each row; None where unknown for all.
+    all : SquaredErrors of all rows.
+    by_group : dict of a population to its number of rows and SquaredErrors about its own mean.
     """
 
-    X: np.ndarray
-    Y: np.ndarray
-    training_mean: np.ndarray
-    n_training: int
-    groups: np.ndarray | None
+    all: SquaredErrors
+    by_group: dict
 
 
 READS = ("outcomes.count",)
@@ -73,72 +67,116 @@ def evaluate_trial(
     metrics : table by outcome, to write.
     population_metrics : table by population, of the largest panel and outcome count alone, to write.
     """
-    outcomes, covariates = Outcomes.load(outcomes), Covariates.load(covariates)
+    panel, outcomes, covariates = Panel.open(panel), Outcomes.load(outcomes), Covariates.load(covariates)
+    groups = None
+    if populations is not None:
+        groups = per_row(populations_of(populations, panel.sample_id), rows=outcomes.rows)
+    parts = _Parts(panel, outcomes, covariates, groups)
     counts = settings.outcomes.count or [len(outcomes.names)]
-    held_out = _held_out(Panel.open(panel), outcomes, populations, covariates)
-    fitted = load_labelled(weights)
+    largest, fitted = (max(outcomes.values), max(counts)), load_labelled(weights)
     elapsed = read_table(seconds, needed=["seconds"])["seconds"]
-    # Without any statistics of the training rows there is none.
-    reference = dict.fromkeys(held_out, np.full(len(outcomes.names), np.nan))
-    for label, arrays in fitted.of(lambda label: label["method"] == "ridge"):
-        data = held_out[label["n_variants"]]
-        reference[label["n_variants"]] = mse(data.Y, LinearFit.of(arrays).predict(data.X))
+    errors = parts.errors_of(fitted, has_groups=lambda label: _is_of(label, *largest))
+    of_ridge = {
+        label["n_variants"]: found.all
+        for label, found in zip(fitted.labels, errors, strict=True)
+        if label["method"] == "ridge"
+    }
     tables, population_tables = [], []
-    for (label, arrays), fit_seconds in zip(fitted, elapsed, strict=True):
+    for label, found, fit_seconds in zip(fitted.labels, errors, elapsed, strict=True):
         if not label["reported"]:
             continue
         size = label["n_variants"]
-        data, fit = held_out[size], LinearFit.of(arrays)
-        predicted = fit.predict(data.X)
-        is_of_all = label["protection"] == "none" and not label.get("is_of_count")
-        for count in counts if is_of_all else [label["n_outcomes"]]:
-            known = {
-                "trial": trial,
-                "outcome": outcomes.names[:count],
-                "n_variants": size,
-                "n_outcomes": count,
-            }
-            known |= {term: label[term] for term in TERMS}
-            table = _metrics(known, data, predicted, count)
+        # Without any statistics of the training rows there is none.
+        reference = of_ridge[size].mse if size in of_ridge else np.full(len(outcomes.names), np.nan)
+        for count in counts if _is_of_all(label) else [label["n_outcomes"]]:
+            known = {"trial": trial, "outcome": outcomes.names[:count]}
+            known |= {"n_variants": size, "n_outcomes": count} | {term: label[term] for term in TERMS}
+            own = {"n_rows": parts.n_training, "r2": found.all.r2[:count], "mse": found.all.mse[:count]}
             # A check that a mechanism failed is an outcome of its own: there is no model, and weights are 0.
-            table = table.assign(status=label.get("statuses") or table["status"])
-            tables.append(table.assign(mse_nonprivate=reference[size][:count], seconds=fit_seconds))
-            if data.groups is not None and (size, count) == (max(held_out), max(counts)):
-                population_tables += _population_metrics(known, data, predicted, count)
+            own |= {"mse_nonprivate": reference[:count], "seconds": fit_seconds}
+            tables.append(pd.DataFrame(known | own).assign(status=label.get("statuses") or "ok"))
+            if (size, count) == largest:
+                population_tables += [
+                    pd.DataFrame(known | {"population": name, "n_rows": n, "r2": one.r2[:count]})
+                    for name, (n, one) in found.by_group.items()
+                ]
     _write(metrics, tables, METRICS)
     _write(population_metrics, population_tables, POPULATION_METRICS)
 
 
-def _held_out(panel, outcomes, populations, covariates):
-    """Return the held-out data of every panel size."""
-    is_test = ~outcomes.is_training
-    groups = None
-    if populations is not None:
-        groups = per_row(populations_of(populations, panel.sample_id), rows=outcomes.rows)[is_test]
-    held_out = {}
-    for size, Y in outcomes.values.items():
-        X = joined_rows(panel, size, rows=outcomes.rows, covariates=covariates, is_selected=is_test)
-        training = Y[:, outcomes.is_training]
-        n_observed = np.maximum(np.isfinite(training).sum(axis=1), 1)
-        training_mean = np.nansum(training, axis=1) / n_observed
-        held_out[size] = HeldOut(X, Y[:, is_test], training_mean, training.shape[1], groups)
-    return held_out
+class _Parts:
+    """The rows of a trial, some people at a time."""
+
+    def __init__(self, panel, outcomes, covariates, groups):
+        self._panel, self._outcomes, self._covariates, self._groups = panel, outcomes, covariates, groups
+        most = people_at_a_time(max(panel.n_variants, len(outcomes.names)))
+        self._people = list(people_parts(slice(0, panel.n_samples), most))
+        self.n_training = int(np.count_nonzero(outcomes.is_training))
+        self._measure()
+
+    def _measure(self):
+        """Note the means of outcomes: of the training rows, and of the test rows of each population."""
+        n_outcomes, sizes = len(self._outcomes.names), self._outcomes.values
+        self._training = {size: Means(n_outcomes) for size in sizes}
+        is_test = ~self._outcomes.is_training
+        names = [] if self._groups is None else np.unique(self._groups[is_test]).tolist()
+        self._by_group = {size: {name: Means(n_outcomes) for name in names} for size in sizes}
+        for people in self._people:
+            rows = rows_of_people(people, rows=self._outcomes.rows)
+            part = self._outcomes.of_rows(rows)
+            for size, Y in part.values.items():
+                self._training[size].add(Y[:, part.is_training])
+                for name, means in self._by_group[size].items():
+                    means.add(Y[:, ~part.is_training & (self._groups[rows] == name)])
+
+    def errors_of(self, fitted, *, has_groups):
+        """Predict the test rows by all fits; return a list of Found.
+
+        Parameters
+        ----------
+        fitted : Labelled, the fits.
+        has_groups : function of a label, whether populations are told apart.
+        """
+        found = [self._nothing(label, has_groups(label)) for label in fitted.labels]
+        for people in self._people:
+            rows = rows_of_people(people, rows=self._outcomes.rows)
+            part = self._outcomes.of_rows(rows)
+            groups = None if self._groups is None else self._groups[rows][~part.is_training]
+            X = {size: self._test_rows(size, people, part) for size in part.values}
+            for own, (label, arrays) in zip(found, fitted, strict=True):
+                size = label["n_variants"]
+                predicted = LinearFit.of(arrays).predict(X[size])
+                Y = part.values[size][: len(predicted), ~part.is_training]
+                own.all.add(Y, predicted)
+                for name, (_, errors) in own.by_group.items():
+                    errors.add(Y[:, groups == name], predicted[:, groups == name])
+        return found
+
+    def _nothing(self, label, has_groups):
+        size, count = label["n_variants"], label["n_outcomes"]
+        by_group = self._by_group[size] if has_groups else {}
+        return Found(
+            # An outcome that is on no training row is compared with 0.
+            SquaredErrors(np.nan_to_num(self._training[size].values[:count])),
+            {name: (own.n_rows, SquaredErrors(own.values[:count])) for name, own in by_group.items()},
+        )
+
+    def _test_rows(self, size, people, part):
+        covariates = self._covariates
+        if covariates is not None:
+            covariates = covariates.of_rows(rows_of_people(people, rows=part.rows))
+        panel = PanelPart(self._panel, people)
+        return joined_rows(panel, size, rows=part.rows, covariates=covariates, is_selected=~part.is_training)
 
 
-def _metrics(known, data, predicted, count):
-    predicted, Y = predicted[:count], data.Y[:count]
-    r2 = r_squared(Y, predicted, training_mean=data.training_mean[:count])
-    return pd.DataFrame(
-        known | {"n_rows": data.n_training, "r2": r2, "mse": mse(Y, predicted), "status": "ok"}
-    )
+def _is_of_all(label):
+    """Tell whether a fit does not depend on the number of outcomes."""
+    return label["protection"] == "none" and not label.get("is_of_count")
 
 
-def _population_metrics(known, data, predicted, count):
-    labels, n_rows, r2 = r_squared_by_group(data.Y[:count], predicted[:count], data.groups)
-    return [
-        pd.DataFrame(known | {"population": label, "n_rows": n, "r2": values})
-        for label, n, values in zip(labels, n_rows, r2, strict=True)
-    ]
+def _is_of(label, size, count):
+    """Tell whether a fit is reported for a panel size and a number of outcomes."""
+    return label["n_variants"] == size and (_is_of_all(label) or label["n_outcomes"] == count)
 
 
 def _write(path, tables, columns):

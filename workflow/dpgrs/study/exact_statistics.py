@@ -33,8 +33,9 @@ from dpgrs.linalg.statistics import (
 )
 from dpgrs.types import Bounds
 
-# Of the people that are in memory at a time: so many values of outcomes, but whole blocks of rows.
-PART_VALUES, LEAST_PART = 2**22, 2**11
+# Of the people that are in memory at a time: so many values of outcomes, but whole blocks of rows, and no
+# more than a store has in a chunk.
+PART_VALUES, LEAST_PART, MOST_OF_PART = 2**22, 2**11, 2**16
 
 
 def exact_statistics(settings, panel, outcomes, covariates=None, *, without_gram=False, people=None):
@@ -71,7 +72,7 @@ def exact_statistics(settings, panel, outcomes, covariates=None, *, without_gram
 
 def people_of_part(n_outcomes):
     """Return how many people are in memory at a time, at most."""
-    return max(PART_VALUES // max(n_outcomes, 1), LEAST_PART)
+    return min(max(PART_VALUES // max(n_outcomes, 1), LEAST_PART), MOST_OF_PART)
 
 
 def added(parts):

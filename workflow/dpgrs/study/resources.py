@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from dpgrs.evaluation.attacks import MOST_PEOPLE
 from dpgrs.io.outcomes import CHUNK
-from dpgrs.io.panel_parts import simulated_at_a_time
+from dpgrs.io.panel_parts import people_at_a_time, simulated_at_a_time
 from dpgrs.linalg.statistics import VARIANT_BLOCK
 from dpgrs.methods.mechanisms import mechanism_named
 from dpgrs.study.exact_statistics import people_of_part
@@ -208,8 +208,11 @@ def _attacking(s):
 
 
 def _held_out(s):
-    """Bytes of the held-out rows of every panel size, and of one as it is unpacked."""
-    return s.n_rows * (s.test_share * FLOAT * sum(s.sizes) + 3 * s.n_variants)
+    """Bytes of the rows that are predicted at a time: as they are read, and those held out as numbers."""
+    n_people = min(s.n_people, people_at_a_time(max(s.n_variants, s.n_outcomes)))
+    read = 3 * s.n_variants + len(s.sizes) * s.n_outcomes * FLOAT
+    numbers = s.test_share * FLOAT * (sum(s.sizes) + s.n_covariates + 4 * s.n_outcomes)
+    return n_people * s.rows_a_person * (read + numbers)
 
 
 NEEDS = {
@@ -287,7 +290,7 @@ NEEDS = {
     ),
     # Measures and pages
     "evaluate-trial": Need(
-        lambda s: _genotypes(s) + 2 * _all_outcomes(s) + _held_out(s) + _products(s) + _metrics(s),
+        lambda s: 2 * _held_out(s) + _products(s) + _metrics(s),
         lambda s: s.n_methods * s.n_requests * s.n_rows * s.n_columns * s.n_outcomes,
     ),
     "collect-tables": Need(lambda s: 2 * s.n_trials * _metrics(s), lambda s: s.n_trials * _metrics(s)),

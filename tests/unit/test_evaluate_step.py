@@ -1,0 +1,102 @@
+"""The step that measures fits on the test rows, a part of the people at a time."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from dpgrs.evaluation.metrics import TERMS, mse, r_squared
+from dpgrs.genotypes.bits import pack
+from dpgrs.io.files import write_table
+from dpgrs.io.outcomes import Outcomes
+from dpgrs.io.trials import save_labelled
+from dpgrs.linalg.linear_fit import LinearFit
+from dpgrs.linalg.statistics import coded_rows
+from dpgrs.steps import evaluate_trial as step
+from panels import panel_in_memory
+from random_cohorts import random_alleles
+from step_settings import settings_for
+
+N_PEOPLE, N_VARIANTS, NAMES = 150, 6, ("a", "b", "c")
+POPULATIONS = np.array(["YRI", "CEU", "CHB"])[np.arange(N_PEOPLE) % 3]
+PRIVATE = {"method": "blup", "protection": "full", "neighbours": "add-remove", "unit": "person"}
+PRIVATE |= {"accounting": "gdp", "epsilon": 1.0, "delta": 1e-6, "reported": True}
+FREE = dict.fromkeys(TERMS) | {"method": "ridge", "protection": "none", "reported": True}
+
+
+@pytest.fixture(params=["haplotypes", "people"])
+def trial(request, tmp_path, monkeypatch):
+    """Files of a trial, its X and Y, and a function that measures it and returns both tables."""
+    rows = request.param
+    rng = np.random.default_rng(0)
+    bits = pack(random_alleles(N_VARIANTS, 2 * N_PEOPLE))
+    n_haplotypes = 2 * N_PEOPLE
+    X = coded_rows(bits, n_haplotypes=n_haplotypes, rows=rows)
+    Y = rng.standard_normal((3, N_VARIANTS)) @ X.T + rng.standard_normal((3, len(X)))
+    Y[0, ::7] = np.nan
+    is_training = np.repeat(np.arange(N_PEOPLE) % 4 > 0, len(X) // N_PEOPLE)
+    Outcomes(NAMES, {N_VARIANTS: Y}, {}, is_training, rows).save(tmp_path / "outcomes.zarr")
+    sample_id = np.array([f"P{number}" for number in range(N_PEOPLE)])
+    panel = panel_in_memory(
+        bits, n_haplotypes=n_haplotypes, sample_id=sample_id, of_size=lambda size: np.arange(size)
+    )
+    monkeypatch.setattr(step, "Panel", SimpleNamespace(open=lambda path: panel))
+    write_table(tmp_path / "who.tsv", pd.DataFrame({"sample": sample_id, "population": POPULATIONS}))
+    fits = {
+        count: LinearFit(rng.normal(size=(count, N_VARIANTS)), np.full(N_VARIANTS, 0.1), np.arange(count))
+        for count in (1, 3)
+    }
+    labelled = [
+        (label | {"n_variants": N_VARIANTS, "n_outcomes": count}, fits[count].arrays())
+        for label, count in ((FREE, 3), (PRIVATE, 1), (PRIVATE, 3))
+    ]
+    save_labelled(tmp_path / "weights.npz", labelled)
+    write_table(tmp_path / "seconds.tsv", pd.DataFrame({"seconds": [1.0, 2.0, 3.0]}))
+
+    def measure(at_a_time=N_PEOPLE):
+        monkeypatch.setattr(step, "people_at_a_time", lambda n_entries: at_a_time)
+        tables = {name: tmp_path / f"{name}.tsv" for name in ("metrics", "population_metrics")}
+        places = [tmp_path / name for name in ("outcomes.zarr", "weights.npz", "seconds.tsv")]
+        settings = settings_for("evaluate-trial", outcomes={"count": [1, 3]})
+        step.evaluate_trial(settings, "panel", *places, trial=1, populations=tmp_path / "who.tsv", **tables)
+        return [pd.read_csv(path, sep="\t") for path in tables.values()]
+
+    return SimpleNamespace(measure=measure, X=X, Y=Y, is_training=is_training, fits=fits)
+
+
+def test_evaluate_trial__measures_every_fit_on_the_test_rows(trial):
+    metrics, _ = trial.measure()
+    is_test, n_rows = ~trial.is_training, np.count_nonzero(trial.is_training)
+    assert metrics["n_rows"].unique().tolist() == [n_rows]
+    assert metrics.groupby("method").size().to_dict() == {"blup": 4, "ridge": 4}
+    mean = np.nanmean(trial.Y[:, trial.is_training], axis=1)
+    for method, count in (("ridge", 1), ("ridge", 3), ("blup", 1), ("blup", 3)):
+        own = metrics[(metrics["method"] == method) & (metrics["n_outcomes"] == count)]
+        # Without privacy one fit is that of all numbers of outcomes.
+        predicted = trial.fits[3 if method == "ridge" else count].predict(trial.X[is_test])[:count]
+        Y = trial.Y[:count, is_test]
+        np.testing.assert_allclose(own["mse"], mse(Y, predicted))
+        np.testing.assert_allclose(own["r2"], r_squared(Y, predicted, training_mean=mean[:count]))
+        of_ridge = mse(trial.Y[:, is_test], trial.fits[3].predict(trial.X[is_test]))
+        np.testing.assert_allclose(own["mse_nonprivate"], of_ridge[:count])
+
+
+def test_evaluate_trial__populations_are_measured_about_their_own_mean(trial):
+    _, found = trial.measure()
+    assert set(found["n_outcomes"]) == {3}
+    groups = np.repeat(POPULATIONS, len(trial.X) // N_PEOPLE)
+    for name in ("CEU", "CHB", "YRI"):
+        is_own = ~trial.is_training & (groups == name)
+        own = found[(found["population"] == name) & (found["method"] == "blup")]
+        assert own["n_rows"].unique().tolist() == [np.count_nonzero(is_own)]
+        Y = trial.Y[:, is_own]
+        predicted = trial.fits[3].predict(trial.X[is_own])
+        expected = r_squared(Y, predicted, training_mean=np.nanmean(Y, axis=1))
+        np.testing.assert_allclose(own["r2"], expected)
+
+
+def test_evaluate_trial__parts_of_the_people_change_nothing_but_last_digits(trial):
+    whole, parts = trial.measure(), trial.measure(64)
+    for one, other in zip(whole, parts, strict=True):
+        pd.testing.assert_frame_equal(one, other, rtol=1e-12)

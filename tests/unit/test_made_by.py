@@ -1,5 +1,6 @@
 """Notes of the settings that private files were made by, and what a release refuses by them."""
 
+import hashlib
 import json
 
 import pytest
@@ -7,7 +8,6 @@ from click.testing import CliRunner
 
 from dpgrs.cli.main import main
 from dpgrs.errors import DpgrsError
-from dpgrs.io.files import write_text
 from dpgrs.study.made_by import note, note_of, require_made_by, settings_along
 from dpgrs.study.requests import reads_of_draw
 from dpgrs.study.settings import resolve
@@ -24,29 +24,69 @@ def private(tmp_path):
     return folder
 
 
-def test_note__is_of_private_files_alone(private, tmp_path):
-    assert note_of(private / "trial1" / "outcomes.zarr") == private / "made" / "trial1" / "outcomes.zarr.json"
-    public = private.parent / "public" / "panel.zarr"
-    assert note_of(public) is None
-    note(public, {"mode": ['"release"']})
+def made(path, content="", *, settings=None, of=()):
+    """Write a file and its note; return its path."""
+    found = settings_along(settings, of, output=path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(content)
+    note(path, found)
+    return path
+
+
+def test_note__is_of_files_of_a_study_alone(private, tmp_path):
+    notes = private / "made"
+    assert note_of(private / "trial1" / "outcomes.zarr") == notes / "trial1" / "outcomes.zarr.json"
+    assert note_of(private.parent / "public" / "panel.zarr") == notes / "public" / "panel.zarr.json"
+    for elsewhere in (tmp_path / "private" / "x.npz", private.parent / "report" / "index.html"):
+        assert note_of(elsewhere) is None
+        note(elsewhere, {"mode": ['"release"']})
     assert list(tmp_path.rglob("*.json")) == []
 
 
 def test_settings_along__add_up_from_file_to_file(private):
-    panel, outcomes = private / "panel.zarr", private / "trial1" / "outcomes.zarr"
-    note(panel, settings_along(Settings({"seed": 1, "panel": {"size": [5], "maf": 0.1}}), []))
-    note(outcomes, settings_along(Settings({"seed": 1, "panel": {"maf": 0.2}}), [panel]))
-    assert settings_along(None, [outcomes]) == {
-        "panel.maf": ["0.1", "0.2"],
-        "panel.size": ["[5]"],
-        "seed": ["1"],
-    }
+    panel = made(
+        private / "panel.zarr", "P", settings=Settings({"seed": 1, "panel": {"size": [5], "maf": 0.1}})
+    )
+    settings = Settings({"seed": 1, "panel": {"maf": 0.2}})
+    outcomes = made(private / "trial1" / "outcomes.zarr", settings=settings, of=[panel])
+    found = settings_along(None, [outcomes], output=private / "next.npz")
+    contents = {key: found.pop(key) for key in list(found) if key.startswith("content of ")}
+    assert found == {"panel.maf": ["0.1", "0.2"], "panel.size": ["[5]"], "seed": ["1"]}
+    assert contents["content of private/panel.zarr"] == [hashlib.sha256(b"P").hexdigest()]
+    assert list(contents) == ["content of private/panel.zarr", "content of private/trial1/outcomes.zarr"]
     note(outcomes, None)
-    assert settings_along(None, [outcomes]) == {}
+    found = settings_along(None, [outcomes], output=private / "next.npz")
+    assert list(found) == ["content of private/trial1/outcomes.zarr"]
+
+
+def test_settings_along__of_public_files_are_not_those_of_private_ones(private):
+    """People of the reference have lists of their own."""
+    public = private.parent / "public"
+    store = made(public / "store" / "21.zarr", settings=Settings({"people": {"keep": None}, "seed": 1}))
+    sites = made(public / "sites.tsv", settings=Settings({"panel": {"maf": 0.1}}), of=[store])
+    assert {"people.keep", "seed", "panel.maf"} <= set(
+        settings_along(None, [sites], output=public / "ld.npz")
+    )
+    found = settings_along(None, [sites], output=private / "panel.zarr")
+    assert list(found) == ["content of public/sites.tsv", "content of public/store/21.zarr"]
+
+
+def test_settings_along__shards_tell_by_what_they_are_made_of(private):
+    outcomes = made(private / "trial1" / "outcomes.zarr", "Y")
+    found = [
+        settings_along(
+            None,
+            [made(private / "trial1" / "shards" / name, name, of=[outcomes])],
+            output=private / "trial1" / "statistics.npz",
+        )
+        for name in ("1_of_1.npz", "1_of_2.npz")
+    ]
+    assert list(found[0]) == ["content of private/trial1/outcomes.zarr"]
+    assert found[0] == found[1]
 
 
 @pytest.mark.parametrize(
-    ("made", "words"),
+    ("made_by", "words"),
     [
         ({"mode": ['"benchmark"']}, "got others of mode"),
         ({"mode": ['"benchmark"', '"release"']}, "got others of mode"),
@@ -56,27 +96,47 @@ def test_settings_along__add_up_from_file_to_file(private):
         (None, "must have a note of the settings that it was made by, got none"),
     ],
 )
-def test_require_made_by__raise_on_other_settings_or_none(private, made, words):
+def test_require_made_by__raise_on_other_settings_or_none(private, made_by, words):
     statistics = private / "trial1" / "statistics.npz"
-    note(statistics, made)
+    note(statistics, made_by)
     with pytest.raises(DpgrsError, match=words):
         require_made_by(RELEASE, [statistics])
 
 
-def test_require_made_by__takes_what_its_own_settings_made(private, tmp_path):
-    statistics = private / "trial1" / "statistics.npz"
-    note(statistics, {"mode": ['"release"'], "outcomes.count": ["[3]"], "panel.maf": ["0.1"]})
-    require_made_by(RELEASE, [statistics, tmp_path / "public" / "sites.tsv"])
+def test_require_made_by__raise_on_what_lies_in_no_study(tmp_path):
+    with pytest.raises(DpgrsError, match="must have a note"):
+        require_made_by(RELEASE, [tmp_path / "closed" / "statistics.npz"])
 
 
-def test_require_made_by__raise_on_other_public_sites(private, tmp_path):
-    sites, statistics = tmp_path / "sites.tsv", private / "trial1" / "statistics.npz"
-    write_text(sites, "1\t100\n")
-    note(statistics, settings_along(RELEASE, [sites]))
-    require_made_by(RELEASE, [statistics, sites])
-    write_text(sites, "1\t200\n")
-    with pytest.raises(DpgrsError, match=r"got others of content of sites\.tsv"):
-        require_made_by(RELEASE, [statistics, sites])
+def test_require_made_by__takes_what_its_own_settings_made(private):
+    sites = made(private.parent / "public" / "sites.tsv", settings=Settings({"people": {"keep": None}}))
+    settings = Settings({"mode": "release", "outcomes": {"count": [3]}, "panel": {"maf": 0.1}})
+    statistics = made(private / "trial1" / "statistics.npz", settings=settings, of=[sites])
+    own = Settings({"mode": "release", "outcomes": {"count": [3]}, "people": {"keep": "list.txt"}})
+    require_made_by(own, [statistics, sites])
+
+
+def test_require_made_by__raise_on_public_files_of_other_settings(private):
+    settings = Settings({"public": {"reference": "cohort.vcf.gz"}})
+    sites = made(private.parent / "public" / "sites.tsv", settings=settings)
+    own = Settings({"mode": "release", "public": {"reference": "published.vcf.gz"}})
+    with pytest.raises(DpgrsError, match=r"sites\.tsv` must be made by .* got others of public\.reference"):
+        require_made_by(own, [sites])
+
+
+@pytest.mark.parametrize("changed", ["outcomes", "sites"])
+def test_require_made_by__raise_on_files_that_were_not_made_from_each_other(private, changed):
+    """A scale of outcomes is a table, which no setting tells of."""
+    sites = made(private.parent / "public" / "sites.tsv", "1\t100\n")
+    outcomes = made(private / "trial1" / "outcomes.zarr", "Y", of=[sites])
+    statistics = made(private / "trial1" / "statistics.npz", "YX", of=[outcomes, sites])
+    require_made_by(RELEASE, [outcomes, statistics, sites])
+    if changed == "outcomes":
+        made(outcomes, "2 Y", of=[sites])
+    else:
+        made(sites, "1\t200\n")
+    with pytest.raises(DpgrsError, match="what else is read must be made from one p"):
+        require_made_by(RELEASE, [outcomes, statistics, sites])
 
 
 @pytest.mark.parametrize("mode", ["benchmark", "release"])

@@ -73,13 +73,16 @@ HIDING = {
 
 @pytest.mark.parametrize("flag", HIDING)
 def test_release__what_would_hide_other_settings_is_refused(begun, flag):
-    found = run(begun, with_share(0.3), "--until", "make_outcomes", flag, *HIDING[flag], check=False)
+    """Also where all is forced, so that Snakemake asks for no trigger; `--batch` takes no force."""
+    arguments = ["--until", "make_outcomes", *["--forceall"] * (flag != "--batch"), flag, *HIDING[flag]]
+    found = run(begun, with_share(0.3), *arguments, check=False)
     assert found.returncode == 1
     assert f"`{flag}` must be left out in a release" in found.stdout
     assert jobs(begun, with_share(0.3)) == {"make_outcomes"}
 
 
 IMPORTER = """
+{before}
 module dpgrs:
     snakefile: {snakefile!r}
     config: config
@@ -90,7 +93,22 @@ use rule * from dpgrs {rules}
 """
 # A module's own words, and what is said of them: by any of these, files of other settings would pass.
 MODULES = {
-    "prefix": ({"prefix": '    prefix: "other"'}, 2, "`prefix` of the module must be left out in a release"),
+    "prefix": (
+        {"prefix": '    prefix: "other"'},
+        2,
+        "`prefix` and `replace_prefix` of the module must be left",
+    ),
+    "replace_prefix": (
+        {"prefix": '    replace_prefix: {"results/release/private/": "closed/"}'},
+        2,
+        "`prefix` and `replace_prefix` of the module must be left",
+    ),
+    "inputflags": ({"before": "inputflags: ancient"}, 2, "`inputflags` and `outputflags` must be left out"),
+    "inputflags-after": (
+        {"after": "inputflags: ancient"},
+        2,
+        "`inputflags` and `outputflags` must be left out",
+    ),
     "exclude": ({"rules": "exclude compute_statistics as *"}, 2, "A release must be imported whole"),
     "with": (
         {"after": "use rule draw from dpgrs with:\n    threads: 2"},
@@ -104,7 +122,11 @@ MODULES = {
 @pytest.mark.parametrize("case", MODULES)
 def test_release__as_a_module_it_is_whole_and_where_it_was_checked(begun, case):
     words, code, message = MODULES[case]
-    text = {"prefix": "", "rules": "", "after": ""} | words | {"snakefile": str(REPOSITORY / "Snakefile")}
+    text = (
+        {"before": "", "prefix": "", "rules": "", "after": ""}
+        | words
+        | {"snakefile": str(REPOSITORY / "Snakefile")}
+    )
     (begun / "importer.smk").write_text(IMPORTER.format(**text))
     (begun / "elsewhere").mkdir(exist_ok=True)
     for name in ("cohort", "reference"):

@@ -97,26 +97,16 @@ def close_private_places():
     if IS_CLOSED:
         os.umask(0o077)
     if IS_RELEASE:
-        # Snakemake sets it from its command line once this file is read: whatever it sets, it is 0.
+        # Snakemake sets it once it has read all files and before it looks at any job: whatever it sets, it is 0.
         PersistenceBase.max_checksum_file_size = property(
-            lambda self: 0, lambda self, value: None
+            lambda self: 0, lambda self, value: refuse_hiding_options()
         )
         if workflow.workflow_settings.persistence_backend != PersistenceBackend.FILE:
             refuse(
                 "`--persistence-backend` must be left out in a release: records in a database cannot be checked."
             )
-        if workflow.modifier.path_modifier.replace_prefix(PRIVATE) != PRIVATE:
-            refuse(
-                "`prefix` of the module must be left out in a release: folders would be closed where no data lie."
-            )
-        if any(
-            one.rule_whitelist is not None or one.rule_exclude_list
-            for one in workflow.modifier_stack
-        ):
-            refuse(
-                "A release must be imported whole, by `use rule * from ...`, got some of its rules, and files of other "
-                "settings would pass for what the others make. For resources there is `--set-resources`."
-            )
+        for module in workflow.modifier_stack:
+            require_whole(module)
         type(workflow).rerun_triggers = property(triggers_of_release)
         # Else settings are compared only where a job's every output has a record of the newest form.
         PersistenceBase.has_metadata = lambda self, job: True
@@ -132,15 +122,39 @@ def close_private_places():
         refuse(error)
 
 
-def triggers_of_release(self):
-    """Return what makes a job of a release run again: changed settings always do. Refuse what would hide them."""
-    execution = self.execution_settings
+def require_whole(module):
+    """Refuse a module, or a file that includes this one, in which files of other settings could pass."""
+    paths, words = module.path_modifier, []
+    while paths is not None:
+        if paths.prefix is not None or paths._prefix_replacements is not None:
+            refuse(
+                "`prefix` and `replace_prefix` of the module must be left out in a release: folders would be "
+                "closed, and records looked at, where no data lie."
+            )
+        paths = paths.inner_modifier
+    if module.rule_whitelist is not None or module.rule_exclude_list:
+        refuse(
+            "A release must be imported whole, by `use rule * from ...`, got some of its rules, and files of other "
+            "settings would pass for what the others make. For resources there is `--set-resources`."
+        )
+    if [*module.default_input_flags, *module.default_output_flags]:
+        refuse(
+            "`inputflags` and `outputflags` must be left out in a release: files of other settings would pass."
+        )
+
+
+def refuse_hiding_options():
+    """Refuse what would hide that files were made by other settings, or lie elsewhere, before any job is planned."""
+    if not workflow.is_main_process:
+        return
+    execution = workflow.execution_settings
     hiding = {
-        "--touch": self.touch,
-        "--allowed-rules": self.dag_settings.allowed_rules,
-        "--batch": self.dag_settings.batch,
-        "--consider-ancient": self.workflow_settings.consider_ancient,
-        "--trust-io-cache": self.dag_settings.trust_io_cache,
+        "--touch": workflow.touch,
+        "--allowed-rules": workflow.dag_settings.allowed_rules,
+        "--batch": workflow.dag_settings.batch,
+        "--consider-ancient": workflow.workflow_settings.consider_ancient,
+        "--trust-io-cache": workflow.dag_settings.trust_io_cache,
+        "--default-storage-provider": workflow.storage_settings.default_storage_provider,
         "--drop-metadata": execution is not None and not execution.keep_metadata,
         "--ignore-incomplete": execution is not None and execution.ignore_incomplete,
     }
@@ -149,11 +163,17 @@ def triggers_of_release(self):
             "`workdir` must be left out in a release: folders were closed, and records looked at, elsewhere. "
             "Name the folder by `--directory`."
         )
-    # Jobs of their own processes are given some of these.
-    for flag in filter(hiding.get, hiding if self.is_main_process else {}):
+    # Words of the importer that come after the import.
+    for module in workflow.modifier_stack:
+        require_whole(module)
+    for flag in filter(hiding.get, hiding):
         raise WorkflowError(
             f"`{flag}` must be left out in a release: nobody would know by which settings files were made."
         )
+
+
+def triggers_of_release(self):
+    """Return what makes a job of a release run again: changed settings always do."""
     always = {RerunTrigger.MTIME, RerunTrigger.PARAMS, RerunTrigger.INPUT}
     return always | self.dag_settings.rerun_triggers
 

@@ -42,8 +42,11 @@ def command_of(name):
         if verb.charges_for and settings.mode == "release":
             held = [path for one in verb.charges_for for path in files.get(one, [])]
             require_made_by(settings, held)
-        made = settings_along(settings, [path for paths in files.values() for path in paths])
+        made = None
         if output is not None:
+            made = settings_along(
+                settings, [path for paths in files.values() for path in paths], output=output
+            )
             note(output, None)
         places = [given.pop(one.name) for one in verb.parameters if one.is_argument]
         if verb.reads:

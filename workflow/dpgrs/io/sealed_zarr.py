@@ -6,12 +6,14 @@ attributes hold a digest of all metadata and the number of chunks of each array.
 
 import hashlib
 import json
+import os
 from pathlib import Path
 from typing import NamedTuple
 
 from dpgrs.errors import DpgrsError
 
 _DIGEST = "digest"  # the attribute with that of all metadata
+CHECKSUM = 4  # bytes at the end of a chunk
 
 
 class Kind(NamedTuple):
@@ -109,6 +111,27 @@ def seal(path, group, kind, attributes):
     attributes = own | attributes
     # At once: each key by itself would be a file written anew.
     group.update_attributes(attributes | {_DIGEST: _metadata_digest(path, attributes)})
+
+
+def fingerprint(path):
+    """Return a digest of a group as it lies on disk, in hexadecimal: of chunks by their checksums.
+
+    Parameters
+    ----------
+    path : the group's folder.
+    """
+    found, path = hashlib.sha256(), Path(path)
+    for place in sorted(one for one in path.rglob("*") if one.is_file()):
+        # Snakemake's own mark in a folder holds nothing.
+        if place.name == ".snakemake_timestamp":
+            continue
+        size, is_chunk = place.stat().st_size, (place.parent / ".zarray").exists() and place.name[0] != "."
+        with place.open("rb") as file:
+            if is_chunk:
+                file.seek(-min(size, CHECKSUM), os.SEEK_END)
+            digest = hashlib.file_digest(file, "sha256").hexdigest()
+        found.update(f"{place.relative_to(path)} {size} {digest}\n".encode())
+    return found.hexdigest()
 
 
 def checked(packing, *, is_text=False):

@@ -7,7 +7,17 @@ from dpgrs.io.haplotype_store import HaplotypeStore
 from dpgrs.io.variant_filters import VariantFilters, write_counts
 from dpgrs.study.panel_terms import filters_of, linkage_of
 
-READS = ("seed", "cohort.chromosomes", "cohort.rows", "panel", "public.sites", "public.frequencies")
+READS = (
+    "seed",
+    "cohort.chromosomes",
+    "cohort.rows",
+    "panel",
+    "public.sites",
+    "public.frequencies",
+    # Who the stores are of: for the note on what was made from them.
+    "public.reference",
+    "public.keep",
+)
 
 
 def choose_sites(settings, stores: list[Path] = (), *, qc: Path, output: Path):

@@ -42,7 +42,7 @@ READS = (
     "public",
 )
 
-CHARGES_FOR = ("outcomes", "statistics", "panel", "sites", "loadings")
+CHARGES_FOR = ("outcomes", "statistics", "panel", "ld", "sites", "loadings")
 
 
 def draw(

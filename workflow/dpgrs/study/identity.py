@@ -2,7 +2,7 @@
 
 from dpgrs.study.people_terms import terms_of
 
-# On which `public_identity` hangs.
+# On which `public_identity` hangs, and which public files a release may be made from.
 READS_OF_IDENTITY = (
     "dataset.accession",
     "dataset.consent",
@@ -25,6 +25,10 @@ READS_OF_IDENTITY = (
     "people",
     "public.genotypes.sha256",
     "public.outcomes.sha256",
+    "public.sites",
+    "public.frequencies",
+    "public.reference",
+    "public.keep",
 )
 
 # And `fit_settings`.

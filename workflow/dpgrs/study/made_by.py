@@ -1,47 +1,55 @@
-"""By which settings private files were made: noted as they are made, and held against those of a release.
+"""How files of a study were made: noted as they are made, and held against the settings of a release.
 
-Snakemake makes anew what other settings made, unless its options hide it. What is charged rests on no such
-option: a note holds all settings that a file hangs on, its own and those of what it was made from.
+Snakemake makes anew what other settings made, unless it is told not to. What is charged rests on no such
+word: a note holds all settings that a file hangs on, its own and those of what it was made from, and digests
+of these. Notes are as private as the files: all lie in the private folder.
 """
 
+import hashlib
 import json
 from pathlib import Path
 
 from dpgrs.errors import DpgrsError
-from dpgrs.io.files import digest_file, written_digest
 from dpgrs.io.json_files import read_json, write_json
+from dpgrs.io.sealed_zarr import fingerprint
 from dpgrs.privacy.private_folders import PRIVATE
 from dpgrs.study.step_settings import Settings
 
-NOTES, RESULTS = "made", "results"
-PUBLIC_TABLES = ("sites.tsv", "pca_loadings.tsv")
+NOTES, RESULTS, PUBLIC = "made", "results", "public"
+# Parts of a trial are temporary, and how many there are changes no byte: what they are made of tells enough.
+SHARDS = "shards"
+CONTENT = "content of "
+# Of people of the public reference these are not the study's, and empty.
+UNDECLARED = ("people", "public.genotypes", "public.outcomes")
 ANEW = "Remove it, and run the study again; a replay costs nothing."
 
 
-def settings_along(settings, files):
+def settings_along(settings, files, *, output):
     """Add up the settings that files were made by, and those of the step that reads them.
 
     Parameters
     ----------
     settings : Settings of the step, or None.
-    files : list of Path, what the step takes. What has no note tells nothing; of public tables that a rule
-        wrote the content tells.
+    files : list of Path, what the step takes. Of what no step of the study wrote nothing is told.
+    output : Path of what it makes. What is private may be made from what is public, whose settings are held
+        by themselves.
 
     Returns
     -------
-    dict of str to list of str: every value of a setting, by its dotted key, as JSON.
+    dict of str to list of str: every value of a setting, by its dotted key, as JSON; every digest of a file.
     """
     found = {key: {value} for key, value in own_settings(settings).items()}
-    for key, value in _contents(files).items():
-        found.setdefault(key, set()).add(value)
-    for place in filter(None, map(note_of, files)):
-        for key, values in (read_json(place) if place.exists() else {}).items():
-            found.setdefault(key, set()).update(values)
+    for path in filter(note_of, files):
+        if SHARDS not in path.parts:
+            found.setdefault(CONTENT + _name(path), set()).add(_digest(path))
+        for key, values in _read(path).items():
+            if key.startswith(CONTENT) or _is_public(path) == _is_public(output):
+                found.setdefault(key, set()).update(values)
     return {key: sorted(values) for key, values in sorted(found.items())}
 
 
 def note(path, found):
-    """Note by which settings a private file was made; elsewhere nothing is noted.
+    """Note how a file of a study was made; elsewhere nothing is noted.
 
     Parameters
     ----------
@@ -59,7 +67,7 @@ def note(path, found):
 
 
 def require_made_by(settings, files):
-    """Refuse to charge for files that other settings made.
+    """Refuse to charge for files that other settings made, or that were not made from each other.
 
     Parameters
     ----------
@@ -71,33 +79,69 @@ def require_made_by(settings, files):
     DpgrsError
         Naming the file and the settings, without values.
     """
-    own = own_settings(settings) | _contents(files)
-    for path, place in zip(files, map(note_of, files), strict=True):
-        if place is None:
-            continue
-        if not place.exists():
+    own, contents = own_settings(settings), {}
+    for path in files:
+        place = note_of(path)
+        if place is None or not place.exists():
             raise DpgrsError(
                 f"`{path}` must have a note of the settings that it was made by, got none. {ANEW}"
             )
-        if others := [key for key, values in read_json(place).items() if _is_other(key, values, own)]:
+        known = {key: value for key, value in own.items() if not (_is_public(path) and _is_undeclared(key))}
+        noted = _read(path)
+        if others := [key for key, values in noted.items() if _is_other(key, values, known)]:
             raise DpgrsError(
                 f"`{path}` must be made by the settings of the release, got others of "
                 f"{', '.join(others)}. {ANEW}"
             )
+        digests = {key: set(values) for key, values in noted.items() if key.startswith(CONTENT)}
+        for key, values in (digests | {CONTENT + _name(path): {_digest(path)}}).items():
+            if len(contents.setdefault(key, values) | values) > 1:
+                raise DpgrsError(
+                    f"`{path}` and what else is read must be made from one {key.removeprefix(CONTENT)}, got "
+                    f"several. {ANEW}"
+                )
 
 
 def note_of(path):
-    """Return where the note on a file lies: of one in a study's private folder in its `NOTES`; else None."""
-    path = Path(path).absolute()
-    for folder in path.parents:
-        if folder.name == PRIVATE and folder.parent.parent.name == RESULTS:
-            return folder / NOTES / f"{path.relative_to(folder)}.json"
-    return None
+    """Return where the note on a file of a study lies, in `NOTES` of its private folder; None of others."""
+    found = _place(path)
+    if found is None:
+        return None
+    folder, name = found
+    return folder.with_name(PRIVATE) / NOTES / (f"{PUBLIC}/" * (folder.name == PUBLIC) + f"{name}.json")
 
 
 def own_settings(settings):
     """Return every value that a step reads as JSON, by its dotted key."""
     return dict(_leaves(settings.as_dict(), "")) if settings else {}
+
+
+def _place(path):
+    """Return the private or public folder of a study that a path lies in, and its name there."""
+    path = Path(path).absolute()
+    for folder in path.parents:
+        if folder.name in (PRIVATE, PUBLIC) and folder.parent.parent.name == RESULTS:
+            return folder, path.relative_to(folder)
+    return None
+
+
+def _name(path):
+    folder, name = _place(path)
+    return f"{folder.name}/{name}"
+
+
+def _is_public(path):
+    found = _place(path)
+    return found is not None and found[0].name == PUBLIC
+
+
+def _is_undeclared(key):
+    return any(f"{key}.".startswith(f"{one}.") for one in UNDECLARED)
+
+
+def _read(path):
+    place = note_of(path)
+    return read_json(place) if place.exists() else {}
 
 
 def _is_other(key, values, own):
@@ -115,10 +159,11 @@ def _leaves(section, place):
             yield f"{place}{name}", json.dumps(value, sort_keys=True, default=Settings.as_dict)
 
 
-def _contents(files):
-    """Return the digests of public tables that were written here."""
-    return {
-        f"content of {path.name}": written_digest(path)
-        for path in files
-        if path.name in PUBLIC_TABLES and digest_file(path).exists()
-    }
+def _digest(path):
+    """Return a digest of a file or store; that of nothing where it is not there, which its step will say."""
+    if path.is_dir():
+        return fingerprint(path)
+    if not path.is_file():
+        return ""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

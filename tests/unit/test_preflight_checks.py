@@ -64,6 +64,7 @@ STUDIES = {
     "fetched": {"cohort": VCF | {"vcf": "downloads/{chrom}.vcf", "fetch": {"vcf": "http://x.org/{chrom}"}}},
     "screened": {"methods": ["k-tukey", "l-blup"]},
     "network": {"outcomes": {"network": 4}},
+    "copied": {"cohort": PLINK | {"copies": {"people": 50, "map": "{chrom}.map"}}},
     "paper": {"methods": ["reusecov-gauss"], "privacy": {"bounds": "paper"}},
     "public LD": {
         "cohort": VCF,

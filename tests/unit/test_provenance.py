@@ -9,7 +9,13 @@ def test_provenance__is_json_and_names_versions_and_digests(tmp_path):
     output = tmp_path / "metrics.tsv"
     output.write_text("x")
     assert provenance.stamp({"mode": "release"}) == ""
-    record = json.loads(json.dumps(provenance.provenance({"study": "s", "mode": "benchmark"}, [output])))
+    settings = {"study": "s", "mode": "benchmark", "cohort": {"copies": {"people": None}}}
+    record = json.loads(json.dumps(provenance.provenance(settings, [output])))
     assert record["outputs"] == {"metrics.tsv": hashlib.sha256(b"x").hexdigest()}
     assert re.fullmatch(r"\d+\.\d+\.\d+.*", record["libraries"]["numpy"])
-    assert record["settings_digest"] == provenance.settings_digest({"mode": "benchmark", "study": "s"})
+    assert record["settings_digest"] == provenance.settings_digest(dict(reversed(settings.items())))
+
+
+def test_stamp__names_copies():
+    settings = {"mode": "benchmark", "cohort": {"copies": {"people": 500}}}
+    assert provenance.stamp(settings) == "benchmark: not private, of copies of people"

@@ -1,6 +1,7 @@
 """Copies of haplotypes: of whom they are, how often they go over, and what stays as in the source."""
 
 import hashlib
+import shutil
 from itertools import pairwise
 
 import numpy as np
@@ -20,7 +21,6 @@ from dpgrs.simulation.resampling import (
     CopyingModel,
     Mosaic,
     Population,
-    read_map,
     resample_store,
 )
 
@@ -86,6 +86,22 @@ def test_resample__same_bytes_by_any_number_of_threads_and_no_others_by_another_
     assert digest(tmp_path / "a") == digest(tmp_path / "b") != digest(tmp_path / "c")
 
 
+def test_resample__chromosomes_are_copied_apart(source, tmp_path):
+    """Who follows whom on one says nothing of another, as of people who are not related."""
+    store, known = HaplotypeStore.open(source), calls(source).T
+    with StoreWriter.create(tmp_path / "other.zarr", sample_id=store.sample_id) as writer:
+        writer.append(store.variants.assign(contig="2"), store.haplotypes(), store.missing())
+        writer.attributes.update(store.attributes)
+    followed = []
+    for name in ("source", "other"):
+        resample_store(tmp_path / f"{name}.zarr", tmp_path / "copies", people=500, seed=1, model=STILL)
+        made = calls(tmp_path / "copies").T
+        followed.append((made[:, None] == known[None]).all(axis=2).argmax(axis=1))
+        shutil.rmtree(tmp_path / "copies")
+    # One of forty by chance: 25 of 1000.
+    assert (followed[0] == followed[1]).sum() < 80
+
+
 def test_mosaic__is_what_its_own_draws_say():
     """Against plain Python, of two populations, over blocks of variants and of copies."""
     draws, n_variants, n_copies = random(5), 700, HAPLOTYPES + 70
@@ -103,7 +119,7 @@ def test_mosaic__is_what_its_own_draws_say():
             drawn.append((args[1], super()._switches(*args)))
             return drawn[-1][1]
 
-    made = Watched(4, groups, rates, 0.0, start.copy()).copy(planes, 0, n_threads=1)
+    made = Watched((4,), groups, rates, 0.0, start.copy()).copy(planes, 0, n_threads=1)
     found, known = unpack(made[0], n_copies), unpack(planes[0], 64)
     for copies in (slice(0, HAPLOTYPES), slice(HAPLOTYPES, n_copies)):
         followed, v = start[copies].copy(), 0
@@ -123,7 +139,7 @@ def test_mosaic__goes_over_at_the_stated_rate():
     n_copies, rates = 4000, np.full(100, 0.3)
     for K in (10, 20):
         groups = [Population(np.arange(K, dtype=np.uint64), slice(0, n_copies))]
-        mosaic = Mosaic(1, groups, rates, 0.0, np.zeros(n_copies, dtype=np.uint64))
+        mosaic = Mosaic((1,), groups, rates, 0.0, np.zeros(n_copies, dtype=np.uint64))
         ends, at, to = mosaic._switches(random(6), slice(0, n_copies), rates)
         expected = n_copies * rates.sum() / K
         assert abs(ends[-1] - expected) < 5 * np.sqrt(expected)
@@ -135,7 +151,7 @@ def test_mosaic__gives_another_allele_at_the_stated_rate():
     planes, n_copies, rate = np.zeros((2, 500, 1), dtype=np.uint64), 3000, 1e-3
     planes[1, :100] = 1  # what is unknown stays so
     groups = [Population(np.zeros(1, dtype=np.uint64), slice(0, n_copies))]
-    mosaic = Mosaic(1, groups, np.zeros(500), rate, np.zeros(n_copies, dtype=np.uint64))
+    mosaic = Mosaic((1,), groups, np.zeros(500), rate, np.zeros(n_copies, dtype=np.uint64))
     made = unpack(mosaic.copy(planes, 0, n_threads=1), n_copies)
     assert made[0, :100].sum() == 0
     assert made[1, :100].all()
@@ -189,28 +205,6 @@ def test_resample__keeps_linkage_and_populations(cohort):
     upper = np.triu_indices(3, k=1)
     np.testing.assert_allclose(fst[1][upper], fst[0][upper], atol=0.02)
     assert fst[0][upper].max() > 0.08
-
-
-def test_read_map__of_hapmap_and_of_plain_names(tmp_path):
-    (tmp_path / "plain").write_text("position\tcM\n100\t0\n200\t0.5\n")
-    (tmp_path / "hapmap").write_text(
-        "Chromosome\tPosition(bp)\tRate(cM/Mb)\tMap(cM)\nchr1 100 1 0\nchr1 200 1 .5\n"
-    )
-    for name in ("plain", "hapmap"):
-        position, morgans = read_map(tmp_path / name)
-        assert (position.tolist(), morgans.tolist()) == ([100, 200], [0, 0.005])
-
-
-@pytest.mark.parametrize(
-    "text",
-    ["", "position cM\n1 0\n", "position cM\n2 0\n1 1\n", "a b\n1 2\n2 3\n", "position cM\n1 1\n2 x\n"],
-)
-def test_read_map__raise_on_what_is_none(tmp_path, text):
-    (tmp_path / "map").write_text(text)
-    with pytest.raises(
-        DpgrsError, match="must be a genetic map with columns `position` and `cM`, both rising"
-    ):
-        read_map(tmp_path / "map")
 
 
 def test_resample__goes_over_where_the_map_rises(source, tmp_path):

@@ -14,7 +14,8 @@ from ledger_requests import new_ledger, reserve
 from report_data import PRIVATE, make_report_data
 
 OUTCOMES = {"outcomes": {"loadings": None, "test_share": 0.2}}
-BENCHMARK = {"mode": "benchmark", "methods": ["blup"], "cohort": {"source": "simulate"}} | OUTCOMES
+COHORT = {"source": "simulate", "copies": {"people": None}}
+BENCHMARK = {"mode": "benchmark", "methods": ["blup"], "cohort": COHORT} | OUTCOMES
 DRAWN = "drawn/reusecov-statistics.json"
 
 
@@ -181,3 +182,10 @@ def test_describe_failure__says_that_a_charge_is_not_lost(settings, ledger):
         "as it is: what it was charged is replayed, not charged twice."
     )
     assert describe_failure({"mode": "benchmark"}, earlier=set()) == []
+
+
+def test_describe_success__says_that_people_are_copies(results):
+    settings = BENCHMARK | {"cohort": COHORT | {"copies": {"people": 5000}}}
+    assert describe_success(settings, results=results, earlier=set())[-1] == (
+        "All 5,000 people are copies, mosaics of those in the genotype files: derived data."
+    )

@@ -98,3 +98,11 @@ def test_shape__reads_nothing_before_it_is_asked(tmp_path):
     assert shape.n_people == 3
     (tmp_path / "1.vcf.gz").unlink()
     assert shape.n_people == 3
+
+
+def test_shape__copies_take_the_place_of_people_but_where_files_are_read(tmp_path):
+    write_bgzf(tmp_path / "1.vcf.gz", vcf_text(record(5, "0|0 0|1 1|1")))
+    cohort = {"source": "vcf", "vcf": str(tmp_path / "{chrom}.vcf.gz"), "chromosomes": [1]}
+    keep = write_text(tmp_path / "keep.txt", "A\nB\n")
+    shape = shape_of(cohort=cohort | {"copies": {"people": 5000}}, people={"keep": str(keep)})
+    assert (shape.n_file_people, shape.n_chosen_people, shape.n_people, shape.n_rows) == (3, 2, 5000, 10**4)

@@ -12,6 +12,7 @@ sys.path.insert(0, str(PACKAGE_ROOT))
 
 from dpgrs.study.code import code_digest
 from dpgrs.study.cohort_files import cohort_files, reference_files_of, tables_of
+from dpgrs.study.copied_people import map_files, n_copies
 from dpgrs.study.verbs import code_read, settings_read
 from dpgrs.study.settings import counts_outcomes, resolve
 from dpgrs.study.settings_files import require_plain, write_overrides
@@ -242,7 +243,14 @@ def files_of_draw(wildcards):
 
 
 def populations_file():
-    """Return the table of populations as a list of no or one file."""
+    """Return the table of populations of the people of the study as a list of no or one file."""
+    if IS_COPIED and source_populations_file():
+        return [f"{PRIVATE}/copies/{CHROMOSOMES[0]}.populations.tsv"]
+    return source_populations_file()
+
+
+def source_populations_file():
+    """Return the table of populations of the people in the genotype files likewise."""
     if SETTINGS["cohort"]["source"] == "simulate":
         return [f"{PRIVATE}/cohort/{CHROMOSOMES[0]}.populations.tsv"]
     return (
@@ -310,6 +318,7 @@ config.update(SETTINGS)  # captions quote what was really used
 FOLDER = Path.cwd()
 IS_RELEASE = SETTINGS["mode"] == "release"
 IS_TABLE = is_table(SETTINGS)
+IS_COPIED = n_copies(SETTINGS) is not None
 # Nothing may be read by others, not even what is to be published later: that is the curator's to open.
 IS_CLOSED = IS_RELEASE or is_controlled(SETTINGS)
 CHROMOSOMES = SETTINGS["cohort"]["chromosomes"]

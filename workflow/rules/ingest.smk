@@ -1,4 +1,5 @@
-# Genotypes (simulated or real; VCF, BCF or PLINK) to bit-packed haplotypes per chromosome, then to the panel of the study.
+# Genotypes (simulated or real; VCF, BCF or PLINK) to bit-packed haplotypes per chromosome, perhaps to copies of
+# these, then to the panel of the study.
 
 
 rule simulate_cohort:
@@ -63,7 +64,9 @@ rule ingest_chromosome:
         tables=genotype_tables,
         people=people_file(),
     output:
-        store=directory(f"{PRIVATE}/store/{{chrom}}.zarr"),
+        store=directory(
+            f"{PRIVATE}/{'source' if IS_COPIED else 'store'}/{{chrom}}.zarr"
+        ),
     log:
         f"{LOGS}/ingest_chromosome/{{chrom}}.log",
     benchmark:
@@ -75,12 +78,51 @@ rule ingest_chromosome:
     resources:
         **resources_of("ingest-chromosome", SHAPE),
     params:
-        people=lambda wildcards, input: flags(people=list(input.people)),
+        people=lambda wildcards, input: flags(
+            people=list(input.people), is_copied=IS_COPIED
+        ),
         settings=settings_of("ingest-chromosome"),
         code=code_read("ingest-chromosome"),
     shell:
         "python -m dpgrs ingest-chromosome --settings {params.settings:q} --chromosome {wildcards.chrom} --output {output.store} --threads {threads}"
         " {params.people} -- {input.genotypes:q} 2> {log}"
+
+
+if IS_COPIED:
+
+    # From here on copies are the people of the study.
+    rule resample_chromosome:
+        input:
+            source=f"{PRIVATE}/source/{{chrom}}.zarr",
+            populations=source_populations_file(),
+            genetic_map=lambda wildcards: map_files(SETTINGS, wildcards.chrom),
+        output:
+            store=directory(f"{PRIVATE}/store/{{chrom}}.zarr"),
+            table=(
+                [f"{PRIVATE}/copies/{{chrom}}.populations.tsv"]
+                if source_populations_file()
+                else []
+            ),
+        log:
+            f"{LOGS}/resample_chromosome/{{chrom}}.log",
+        benchmark:
+            f"{BENCHMARKS}/resample_chromosome/{{chrom}}.tsv"
+        conda:
+            "../../envs/dpgrs.yaml"
+        threads: 2
+        resources:
+            **resources_of("resample-chromosome", SHAPE),
+        params:
+            files=lambda wildcards, input, output: flags(
+                populations=list(input.populations),
+                genetic_map=list(input.genetic_map),
+                table=list(output.table),
+            ),
+            settings=settings_of("resample-chromosome"),
+            code=code_read("resample-chromosome"),
+        shell:
+            "python -m dpgrs resample-chromosome --settings {params.settings:q} {input.source} --output {output.store}"
+            " --threads {threads} {params.files} 2> {log}"
 
 
 rule make_panel:

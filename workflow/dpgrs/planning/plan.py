@@ -25,6 +25,7 @@ from dpgrs.privacy.ledger.entries import Account
 from dpgrs.privacy.ledger.ledger import Ledger
 from dpgrs.privacy.noise.study_key import VARIABLE
 from dpgrs.privacy.statement.boosting_rounds import without_round
+from dpgrs.study.copied_people import n_copies
 from dpgrs.study.method_choice import AUTO, candidates, choice_in_words
 from dpgrs.study.settings import counts_outcomes, examine
 from dpgrs.study.table_cohort import is_table
@@ -125,6 +126,8 @@ def _noted(lines, work_out, *given):
 def _people(config, people):
     if people is not None:
         return people
+    if (copied := n_copies(config)) is not None:
+        return copied
     if config["cohort"]["source"] != "simulate":
         raise UsageError(
             "`--people` must be given where the cohort is not simulated, got nothing: how many there are is "

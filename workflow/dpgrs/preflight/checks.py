@@ -7,6 +7,7 @@ from typing import NamedTuple
 from dpgrs.errors import UsageError
 from dpgrs.preflight import (
     controlled,
+    copies,
     covariates,
     dosages,
     genome_builds,
@@ -179,6 +180,11 @@ CHECKS = (
         table_cohort.table_problems,
         ("cohort.source", *TABLE_KEYS, "outcomes.source", "outcomes.count", "panel.size"),
     ),
+    *only("release", Check(copies.mode_problems, (copies.COPIES,))),
+    *each(copies.term_problems, copies.TERMS, (copies.COPIES,)),
+    Check(copies.table_problems, (copies.COPIES, "outcomes.source", "covariates.file")),
+    Check(copies.field_problems, (copies.COPIES, "cohort.field")),
+    Check(copies.map_problems, (copies.COPIES, copies.TERMS[-1], "cohort.chromosomes")),
     Check(headers.simulation_problems, (*GENOTYPES, "cohort.populations")),
     Check(headers.header_problems, headers.HEADER_KEYS),
     Check(genome_builds.build_problems, ("mode", "cohort.source", "release.genome_build")),

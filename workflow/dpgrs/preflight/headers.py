@@ -8,9 +8,12 @@ from dpgrs.io.plink.plink import require_phase
 from dpgrs.io.plink.tables import GENOTYPES
 from dpgrs.preflight.controlled import encrypted_line, is_encrypted
 from dpgrs.study.cohort_files import cohort_files, cohort_pattern, has_genotype_files
-from dpgrs.types import Rows
+from dpgrs.study.copied_people import needs_phase
 
-HEADER_KEYS = ("cohort.source", "cohort.vcf", "cohort.plink", "cohort.chromosomes", "cohort.rows")
+HEADER_KEYS = (
+    *("cohort.source", "cohort.vcf", "cohort.plink", "cohort.chromosomes", "cohort.rows"),
+    "cohort.copies.people",
+)
 BRACED = re.compile(r"{[^{}]*}")
 AUTOSOMES = frozenset(str(number) for number in range(1, 23))
 
@@ -43,7 +46,7 @@ def read_headers(cohort, *, absent, read):
             headers[chromosome] = read(files)
             if len(files) > 1:
                 order_parts(files, chromosome)
-            if cohort["rows"] == Rows.HAPLOTYPES and files[0].suffix in GENOTYPES:
+            if needs_phase(cohort) and files[0].suffix in GENOTYPES:
                 require_phase(files[0], chromosome)
         except DpgrsError as error:
             lines.append(f"`{key}`: {error}")

@@ -10,7 +10,7 @@ from dpgrs.study.settings import keys
 from dpgrs.study.table_cohort import TABLE, is_table, read_cohort_table, takes_columns
 
 # What is of genotypes alone: nothing of a table hangs on these.
-GENOTYPE_SECTIONS = ("people", "public", "cohort.fetch", "cohort.simulation", "panel")
+GENOTYPE_SECTIONS = ("people", "public", "cohort.fetch", "cohort.simulation", "cohort.copies", "panel")
 GENOTYPE_KEYS = (
     *(f"cohort.{name}" for name in ("vcf", "plink", "chromosomes", "field", "keep_filtered")),
     *(key for key in keys() if key.startswith(tuple(f"{name}." for name in GENOTYPE_SECTIONS))),

@@ -63,6 +63,7 @@ class StudyInfo:
     panel_sizes, outcome_counts : tuple of int, ascending.
     trials : int
     source : str, where the genotypes come from, in words.
+    is_copied : bool, whether people are copies of those.
     chromosomes : tuple of str.
     heritability : float, of simulated outcomes; None for measured ones.
     test_share : float, of the people, kept for testing.
@@ -125,6 +126,7 @@ class StudyInfo:
     factors: int | None = None
     network: int | None = None
     descent: str = ""
+    is_copied: bool = False
 
 
 class ClippedRows(NamedTuple):

@@ -17,7 +17,9 @@ import pandas as pd
 
 from dpgrs.errors import DpgrsError, UsageError
 from dpgrs.genotypes.bits import WORD_BITS, word_count
+from dpgrs.io.files import file_digest
 from dpgrs.io.haplotype_store import HaplotypeStore, StoreWriter, rows_per_batch
+from dpgrs.io.tables.genetic_maps import read_map
 from dpgrs.io.tables.populations import populations_of
 from dpgrs.public_random import generator
 from dpgrs.simulation._copying_kernels import copy_variants
@@ -26,7 +28,6 @@ from dpgrs.threads import map_in_threads
 # What is drawn from one stream: number of cores and size of batches change nothing.
 HAPLOTYPES, VARIANTS = 2**13, 2**8
 ONE_POPULATION = "all"
-CENTIMORGANS = 100
 # Morgans a base, where no map is given.
 PER_BASE = 1e-8
 
@@ -86,7 +87,7 @@ def resample_store(
     people : int >= 1, how many; populations have the same shares as in the source.
     seed : int, public. Same arguments, same bytes.
     populations : path of a table of the source's samples; None takes them for one population.
-    genetic_map : path of a table of positions and centimorgans, as of `read_map`; None is 1 cM a megabase.
+    genetic_map : path of a genetic map, as of `read_map`; None is 1 cM a megabase.
     model : CopyingModel
     n_threads : int; they change no byte.
     tell : function that is called with the number of variants after each batch.
@@ -111,25 +112,28 @@ def resample_store(
     # From one variant to the next; the first is where copies begin.
     morgans = _morgans(store, genetic_map)
     rates = 4 * model.effective_size * np.diff(morgans, prepend=morgans[:1])
-    mosaic = Mosaic(seed, groups, rates, model.flip_rate(store.n_haplotypes), mosaic_start(seed, groups))
+    # Chromosomes are copied apart, by draws of their own.
+    stream = (seed, "resample", *dict.fromkeys(store.variants["contig"]))
+    start = mosaic_start(stream, groups)
+    mosaic = Mosaic(stream, groups, rates, model.flip_rate(store.n_haplotypes), start)
     step = max(VARIANTS, rows_per_batch(people) // VARIANTS * VARIANTS)
     with StoreWriter.create(output, sample_id=table["sample"].to_numpy(dtype=str)) as writer:
-        for start in range(0, store.n_variants, step):
-            rows = slice(start, min(start + step, store.n_variants))
+        for first in range(0, store.n_variants, step):
+            rows = slice(first, min(first + step, store.n_variants))
             planes = [plane for plane in (store.haplotypes(rows), store.missing(rows)) if plane is not None]
-            made = mosaic.copy(np.stack(planes), start, n_threads=n_threads)
+            made = mosaic.copy(np.stack(planes), first, n_threads=n_threads)
             writer.append(store.variants.iloc[rows], *made)
             if tell is not None:
                 tell(rows.stop - rows.start)
-        writer.attributes.update(_attributes(store, seed, people, model))
+        writer.attributes.update(_attributes(store, seed, people, model, genetic_map))
     return table
 
 
-def mosaic_start(seed, groups):
+def mosaic_start(stream, groups):
     """Draw which haplotype each copy follows at first: (n_copies,) uint64."""
     return np.concatenate(
         [
-            generator(seed, "resample", "first", group.copies.start).choice(
+            generator(*stream, "first", group.copies.start).choice(
                 group.members, group.copies.stop - group.copies.start
             )
             for group in groups
@@ -143,14 +147,14 @@ class Mosaic:
 
     Attributes
     ----------
-    seed : int
+    stream : tuple, a public seed and the key of what is drawn by it.
     groups : list of Population, by their copies.
     rates : (n_variants,) float64, the rate of going over before a variant, times the number of haplotypes.
     flip_rate : float, chance of another allele.
     copied : (n_copies,) uint64, which haplotype each follows, up to the variants that were copied.
     """
 
-    seed: int
+    stream: tuple
     groups: list
     rates: np.ndarray
     flip_rate: float
@@ -176,7 +180,7 @@ class Mosaic:
             words = slice(block.start // WORD_BITS, word_count(block.stop))
             for at in range(0, planes.shape[1], VARIANTS):
                 part = slice(at, at + VARIANTS)
-                draws = generator(self.seed, "resample", block.start, start + at)
+                draws = generator(*self.stream, block.start, start + at)
                 switches = self._switches(draws, block, self.rates[start:][: planes.shape[1]][part])
                 own = made[:, part, words]
                 copy_variants(planes[:, part], self.copied[block], *switches, own)
@@ -209,37 +213,6 @@ class Mosaic:
         np.bitwise_xor.at(made[0], (variant, word), np.uint64(1) << bit.astype(np.uint64))
         for missing in made[1:]:
             made[0] &= ~missing
-
-
-def read_map(path):
-    """Read a genetic map: a table with columns ``position``, in bases, and ``cM``, by position.
-
-    Parameters
-    ----------
-    path : a table with names in its first line; HapMap's ``Position(bp)`` and ``Map(cM)`` will do.
-
-    Returns
-    -------
-    position, morgans : (n,) float64
-
-    Raises
-    ------
-    DpgrsError
-        If there are no such columns, or they do not rise.
-    """
-    names = {"Position(bp)": "position", "pos": "position", "Map(cM)": "cM"}
-    try:
-        table = pd.read_csv(path, sep=r"\s+").rename(columns=names)
-        position, centimorgans = (table[name].to_numpy(dtype=float) for name in ("position", "cM"))
-    except (KeyError, ValueError, pd.errors.ParserError):
-        position = centimorgans = np.empty(0)
-    rises = len(position) > 1 and (np.diff(position) > 0).all() and (np.diff(centimorgans) >= 0).all()
-    if not rises:
-        raise DpgrsError(
-            f"`{path}` must be a genetic map with columns `position` and `cM`, both rising, got another "
-            "table. Name one of a single chromosome."
-        )
-    return position, centimorgans / CENTIMORGANS
 
 
 def _groups(store, people, populations):
@@ -276,9 +249,10 @@ def _morgans(store, genetic_map):
     return np.interp(position, at, morgans)
 
 
-def _attributes(store, seed, people, model):
+def _attributes(store, seed, people, model, genetic_map):
     """Describe derived data: no file that its digests could be declared public by is their source."""
     terms = {"seed": seed, "people": people, **asdict(model), "source": store.attributes["source"]}
+    terms["map"] = None if genetic_map is None else file_digest(genetic_map)
     digest = hashlib.sha256(json.dumps(terms, sort_keys=True).encode()).hexdigest()
     named = {"file": f"{store.path.name}, resampled", "sha256": digest}
     own = {name: store.attributes[name] for name in ("options", "counts") if name in store.attributes}

@@ -15,6 +15,7 @@ def ingest_chromosome(
     chromosome: str,
     people: Path | None = None,
     is_reference: bool = False,
+    is_copied: bool = False,
     threads: int = 2,
     output: Path,
     progress=None,
@@ -28,6 +29,7 @@ def ingest_chromosome(
     chromosome : the contig to read, with or without `chr`.
     people : list of the people to take, one id a line; all if left out.
     is_reference : the people are public: they are read by their calls, and REF may be provisional.
+    is_copied : haplotypes are copied, so that phase is needed whatever the rows.
     threads : threads that read a VCF.
     output : the store.
     progress : bool, whether to show a running count; by default where standard error is a terminal.
@@ -41,7 +43,7 @@ def ingest_chromosome(
         genotypes,
         chromosome=chromosome,
         store=output,
-        phased="required" if cohort.rows == Rows.HAPLOTYPES else "any",
+        phased="required" if is_copied or cohort.rows == Rows.HAPLOTYPES else "any",
         keep_filtered=cohort.keep_filtered,
         known_ref=settings.mode == "release" and not is_reference,
         field="GT" if is_reference else cohort.field,

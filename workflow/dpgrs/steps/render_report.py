@@ -31,6 +31,7 @@ from dpgrs.reporting.data import (
 from dpgrs.reporting.screening_data import read_screening
 from dpgrs.reporting.words import GENOTYPE_WORDS, TABLE_WORDS
 from dpgrs.reporting.writing import write_report
+from dpgrs.study.copied_people import n_copies
 from dpgrs.study.method_choice import choice_in_words
 from dpgrs.study.panel_terms import has_public_sites
 from dpgrs.study.public_effects_files import load_effects
@@ -251,6 +252,7 @@ def _study_info(settings, panel, outcomes, metrics, covariates, **counted):
         outcome_counts=tuple(sorted(metrics["n_outcomes"].unique().tolist())),
         trials=settings["trials"],
         source=_source(settings["cohort"]),
+        is_copied=n_copies(settings) is not None,
         field=settings["cohort"]["field"],
         chromosomes=() if is_table(settings) else tuple(settings["cohort"]["chromosomes"]),
         heritability=settings["outcomes"]["heritability"] if simulated else None,

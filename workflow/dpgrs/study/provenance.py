@@ -13,6 +13,7 @@ from pathlib import Path
 import dpgrs
 from dpgrs.io.files import file_digest
 from dpgrs.study.code import PACKAGE, package_digest
+from dpgrs.study.copied_people import n_copies
 
 LIBRARIES = (
     *("numpy", "scipy", "numba", "pandas", "zarr", "cyvcf2", "pysam", "bed-reader", "pgenlib"),
@@ -27,7 +28,9 @@ def settings_digest(settings):
 
 def stamp(settings):
     """Return the words that mark everything made in benchmark mode; empty in release mode."""
-    return "benchmark: not private" if settings["mode"] == "benchmark" else ""
+    if settings["mode"] != "benchmark":
+        return ""
+    return "benchmark: not private" + (", of copies of people" if n_copies(settings) is not None else "")
 
 
 def provenance(settings, outputs):

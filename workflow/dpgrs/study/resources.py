@@ -218,14 +218,19 @@ def _held_out(s):
 NEEDS = {
     # Genotypes
     "simulate-cohort": Need(
-        lambda s: 30 * MB + 10_000 * (s.n_people + s.n_reference_people),
-        lambda s: 200 * s.n_file_variants / s.n_chromosomes * (s.n_people + s.n_reference_people),
+        lambda s: 30 * MB + 10_000 * (s.n_file_people + s.n_reference_people),
+        lambda s: 200 * s.n_file_variants / s.n_chromosomes * (s.n_file_people + s.n_reference_people),
     ),
     "choose-people": Need(lambda s: 1000 * s.n_file_people),
     "ingest-chromosome": Need(
         lambda s: 100 * MB + 200 * s.n_file_people + _variant_table(s) / s.n_chromosomes,
         lambda s: 100 * s.n_file_variants / s.n_chromosomes * s.n_file_people,
         of_thread=lambda s: 40 * MB + 20 * s.n_file_people,
+    ),
+    "resample-chromosome": Need(
+        lambda s: 100 * MB + 800 * (s.n_people + s.n_chosen_people) + _variant_table(s) / s.n_chromosomes,
+        lambda s: 20 * s.n_file_variants / s.n_chromosomes * s.n_people,
+        of_thread=lambda s: 30 * MB,
     ),
     "make-panel": Need(lambda s: 4 * _genotypes(s) + _variant_table(s), _reading),
     "make-table-panel": Need(

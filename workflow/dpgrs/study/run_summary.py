@@ -6,6 +6,7 @@ from dpgrs.io.json_files import read_json
 from dpgrs.methods.mechanisms import mechanism_of
 from dpgrs.privacy.ledger.entries import Cost
 from dpgrs.privacy.ledger.ledger import Ledger, cost_to, shown_delta, shown_epsilon
+from dpgrs.study.copied_people import n_copies
 from dpgrs.study.panel_terms import takes_ld
 from dpgrs.study.release_cost import account_of, certain_cost
 from dpgrs.study.table_cohort import is_table
@@ -58,9 +59,8 @@ def describe_success(settings, *, results, earlier):
     lines += _lost(settings)
     if _is_release(settings):
         return lines + _charge(settings, _own_requests(settings, results), earlier)
-    return (
-        lines + _missing(Path(results, "private", "qc.tsv")) + _noise(settings, Path(results, "metrics.tsv"))
-    )
+    lines += _copied(settings) + _missing(Path(results, "private", "qc.tsv"))
+    return lines + _noise(settings, Path(results, "metrics.tsv"))
 
 
 def describe_failure(settings, *, earlier):
@@ -101,6 +101,14 @@ def _lost(settings):
         f"Public loadings carry {100 * shares[worst]:.0f} % of the variance of {found.outcomes[worst]}, the "
         f"least of {len(shares)} outcomes: what genes do to the rest is in no weight."
     ]
+
+
+def _copied(settings):
+    """Say that people are copies, if they are."""
+    number = n_copies(settings)
+    if number is None:
+        return []
+    return [f"All {number:,} people are copies, mosaics of those in the genotype files: derived data."]
 
 
 def _missing(counts):

@@ -34,6 +34,7 @@ PATHS = (
     "cohort.table",
     "cohort.ranges",
     "cohort.populations",
+    "cohort.copies.map",
     "people.keep",
     "people.remove",
     "people.consent.file",

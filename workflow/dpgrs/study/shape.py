@@ -11,6 +11,7 @@ from dpgrs.io.plink.tables import GENOTYPES, plink_files
 from dpgrs.methods.mechanisms import fits_all_rows, takes_sums
 from dpgrs.methods.registry import METHODS
 from dpgrs.study.cohort_files import cohort_files, cohort_pattern, has_genotype_files, reference_files_of
+from dpgrs.study.copied_people import n_copies
 from dpgrs.study.table_cohort import is_fractional, is_table, read_cohort_table, takes_columns
 from dpgrs.types import Protection, Rows
 
@@ -65,9 +66,14 @@ class Shape:
         return PEOPLE_UNKNOWN
 
     @cached_property
-    def n_people(self):
-        """The people of the cohort, at most: those in its files, fewer where a list says whom to keep."""
+    def n_chosen_people(self):
+        """The people taken from the files, at most: fewer where a list says whom to keep."""
         return min(self.n_file_people, _n_lines(self._config["people"]["keep"]))
+
+    @property
+    def n_people(self):
+        """The people of the cohort, at most: those taken from its files, or copies of these."""
+        return n_copies(self._config) or self.n_chosen_people
 
     @property
     def n_rows(self):

@@ -1,0 +1,39 @@
+"""Genetic maps: where on a chromosome how many crossings are to be expected."""
+
+import numpy as np
+import pandas as pd
+
+from dpgrs.errors import DpgrsError
+
+CENTIMORGANS = 100
+
+
+def read_map(path):
+    """Read a genetic map: a table with columns ``position``, in bases, and ``cM``, by position.
+
+    Parameters
+    ----------
+    path : a table with names in its first line; HapMap's ``Position(bp)`` and ``Map(cM)`` will do.
+
+    Returns
+    -------
+    position, morgans : (n,) float64
+
+    Raises
+    ------
+    DpgrsError
+        If there are no such columns, or they do not rise.
+    """
+    names = {"Position(bp)": "position", "pos": "position", "Map(cM)": "cM"}
+    try:
+        table = pd.read_csv(path, sep=r"\s+").rename(columns=names)
+        position, centimorgans = (table[name].to_numpy(dtype=float) for name in ("position", "cM"))
+    except (KeyError, ValueError, pd.errors.ParserError):
+        position = centimorgans = np.empty(0)
+    rises = len(position) > 1 and (np.diff(position) > 0).all() and (np.diff(centimorgans) >= 0).all()
+    if not rises:
+        raise DpgrsError(
+            f"`{path}` must be a genetic map with columns `position` and `cM`, both rising, got another "
+            "table. Name one of a single chromosome."
+        )
+    return position, centimorgans / CENTIMORGANS

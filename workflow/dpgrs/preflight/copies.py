@@ -1,0 +1,70 @@
+"""What keeps people from being copied: a guarantee that copies cannot have, tables of people."""
+
+from pathlib import Path
+
+from dpgrs.errors import DpgrsError, must
+from dpgrs.io.tables.genetic_maps import read_map
+from dpgrs.preflight.controlled import is_encrypted
+from dpgrs.study.copied_people import map_files, n_copies
+from dpgrs.study.settings import keys
+
+COPIES = "cohort.copies.people"
+TERMS = ("cohort.copies.effective_size", "cohort.copies.mutation", "cohort.copies.map")
+
+
+def mode_problems(inspection):
+    """Refuse to release copies: one person of the source moves rows without number."""
+    if n_copies(inspection.config) is None:
+        return []
+    got = (
+        f"{inspection[COPIES]}: copies are no people, and one person of the source may be in many of them, "
+        "so that no guarantee would hold"
+    )
+    return [must(COPIES, "be null in a release", got, "Leave it out, or say `mode: benchmark`.")]
+
+
+def term_problems(inspection, key):
+    """Find a term of copies where there are none."""
+    value = inspection[key]
+    if n_copies(inspection.config) is not None or value == keys()[key]["default"]:
+        return []
+    return [must(key, f"come with `{COPIES}`", "it alone", "Say how many people to make.")]
+
+
+def table_problems(inspection):
+    """Refuse tables of people: whoever was copied is in many rows and in none."""
+    if n_copies(inspection.config) is None:
+        return []
+    lines, wanted = [], f"with `{COPIES}`, as a table of people says nothing of copies"
+    if (source := inspection["outcomes.source"]) != "simulate":
+        lines.append(must("outcomes.source", f"be simulate {wanted}", source, "Simulate outcomes."))
+    if (path := inspection["covariates.file"]) is not None:
+        lines.append(must("covariates.file", f"be null {wanted}", path, "Leave it out."))
+    return lines
+
+
+def field_problems(inspection):
+    """Refuse dosages, which are of people and have no phase."""
+    if n_copies(inspection.config) is None or inspection["cohort.field"] == "GT":
+        return []
+    return [
+        must("cohort.field", f"be GT with `{COPIES}`, as haplotypes are copied", "DS", "Say `field: GT`.")
+    ]
+
+
+def map_problems(inspection):
+    """List the chromosomes whose genetic map cannot be read."""
+    key, config, lines = "cohort.copies.map", inspection.config, []
+    for chromosome in inspection["cohort.chromosomes"] if n_copies(config) else []:
+        for path in map_files(config, chromosome):
+            if is_encrypted(path):
+                continue  # said by other checks
+            if not Path(path).is_file():
+                wanted = "be there for every chromosome"
+                lines.append(must(key, wanted, f"none as {path}", "Correct the path."))
+                continue
+            try:
+                read_map(path)
+            except DpgrsError as error:
+                lines.append(f"`{key}`: {error}")
+    return list(dict.fromkeys(lines))

@@ -1,0 +1,45 @@
+"""One chromosome of copies of the people of a cohort."""
+
+from pathlib import Path
+
+from dpgrs.io.files import write_table
+from dpgrs.simulation.resampling import CopyingModel, resample_store
+
+READS = ("seed", "cohort.copies.people", "cohort.copies.effective_size", "cohort.copies.mutation")
+
+
+def resample_chromosome(
+    settings,
+    source: Path,
+    *,
+    populations: Path | None = None,
+    genetic_map: Path | None = None,
+    table: Path | None = None,
+    threads: int = 2,
+    output: Path,
+):
+    """Copy the haplotypes of a store many times, as mosaics: as many people as there are to be.
+
+    Parameters
+    ----------
+    settings : Settings
+    source : the store of a chromosome.
+    populations : table of the populations of its people, which are kept apart; they are one if left out.
+    genetic_map : genetic map of the chromosome; 1 cM a megabase if left out.
+    table : where to write of which populations the copies are, the same for all chromosomes.
+    threads : threads that copy; they change no byte.
+    output : the store of the copies.
+    """
+    copies = settings.cohort.copies
+    made = resample_store(
+        source,
+        output,
+        people=copies.people,
+        seed=settings.seed,
+        populations=populations,
+        genetic_map=genetic_map,
+        model=CopyingModel(effective_size=copies.effective_size, mutation=copies.mutation),
+        n_threads=threads,
+    )
+    if table is not None:
+        write_table(table, made)

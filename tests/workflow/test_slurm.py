@@ -5,6 +5,7 @@ A job through SLURM starts Snakemake twice, so each study has the fewest that sh
 
 import contextlib
 import gzip
+import re
 import subprocess
 import tempfile
 import time
@@ -60,11 +61,18 @@ def test_slurm__same_bytes_as_local_run(cluster, tmp_path):
     jobs = cluster.finished_jobs()
     assert {job["JobState"] for job in jobs} == {"COMPLETED"}
     # Run time and memory are those of the rules, not the defaults of the cluster (all of the node, no limit).
-    asked = resources_of("make-panel", Shape(resolve(STUDY)))
-    assert str(asked["runtime"](None, 1)) in {job["TimeLimit"] for job in jobs}
-    assert f"mem={asked['mem_mb'](None, 1, 1)}M" in {job["Tres"].split(",")[1] for job in jobs}
+    assert asked("make-panel", STUDY) in {of_job(job) for job in jobs}
     # Cohort, store, panel, summary of genotypes, report, and all steps of a trial for each of two.
     assert len(jobs) == 7
+
+
+def test_slurm__job_beyond_its_memory_is_killed_and_the_console_says_so(cluster, tmp_path):
+    """Less than Python alone takes."""
+    little = ("--set-resources", "simulate_cohort:mem_mb=100", "--until", "simulate_cohort")
+    process = run(tmp_path, STUDY, *THROUGH_SLURM, *little, check=False)
+    assert process.returncode == 1
+    assert "): more memory was taken than asked for. `--retries 2` tries twice more" in process.stdout
+    assert [job["JobState"] for job in cluster.finished_jobs()] != ["COMPLETED"]
 
 
 def test_slurm__release_is_a_replay_of_a_local_one(cluster, tmp_path):
@@ -83,12 +91,17 @@ def test_slurm__failed_job_shows_its_log(cluster, tmp_path):
     text = gzip.decompress((tmp_path / "cohort" / "21.vcf.gz").read_bytes())
     (tmp_path / "cohort.vcf.gz").write_bytes(gzip.compress(text)[:-40])
     cohort = ONE | {"source": "vcf", "vcf": "cohort.vcf.gz"}
-    process = run(tmp_path, STUDY | {"cohort": cohort}, *THROUGH_SLURM, check=False)
+    study = STUDY | {"cohort": cohort}
+    process = run(tmp_path, study, *THROUGH_SLURM, "--retries", "1", check=False)
     assert process.returncode == 1
     assert "`cohort.vcf.gz` is truncated or damaged" in process.stdout
     assert "Traceback" not in process.stdout
     assert not (tmp_path / "results" / "small" / "private" / "store" / "21.zarr").exists()
-    assert [job["JobState"] for job in cluster.finished_jobs()] == ["FAILED"]
+    jobs = cluster.finished_jobs()
+    assert [job["JobState"] for job in jobs] == ["FAILED", "FAILED"]
+    # The second attempt asks for half as much again.
+    attempts = [asked("ingest-chromosome", study, threads=2, attempt=attempt) for attempt in (1, 2)]
+    assert [of_job(job) for job in jobs] == attempts
 
 
 def test_slurm__failed_step_of_a_trial_shows_its_log(cluster, tmp_path):
@@ -127,6 +140,18 @@ def test_cluster__raise_on_a_path_too_long_for_its_sockets(tmp_path):
     long.mkdir()
     with pytest.raises(ValueError, match="must have a shorter path"), SlurmCluster(long):
         pass
+
+
+def asked(verb, study, *, threads=1, attempt=1):
+    """Return the memory, in MB, and the minutes that the rule of a verb asks for on a cluster."""
+    found = resources_of(verb, Shape(resolve(study)), is_on_cluster=lambda: True)
+    return found["mem_mb"](None, threads, attempt), found["runtime"](None, attempt)
+
+
+def of_job(job):
+    """Return the memory, in MB, and the minutes that a finished job had asked for."""
+    number, unit = re.search(r"mem=([\d.]+)([MG])", job["Tres"]).groups()
+    return float(number) * {"M": 1, "G": 1024}[unit], int(job["TimeLimit"])
 
 
 def processes_that_know(folder):

@@ -296,6 +296,8 @@ CHROMOSOMES = SETTINGS["cohort"]["chromosomes"]
 PEOPLE, REFERENCE_PEOPLE = terms_of(SETTINGS), reference_terms_of(SETTINGS)
 SEED = SETTINGS["seed"]
 FETCHED = files_to_fetch(SETTINGS)
+# Asked when jobs are planned: as this file is read nobody knows yet where they run.
+resources_of = partial(resources_of, is_on_cluster=lambda: workflow.non_local_exec)
 # By which memory, run time and shards are asked for.
 SHAPE, REFERENCE = Shape(SETTINGS), ReferenceShape(SETTINGS)
 TRIALS = range(1, SETTINGS["trials"] + 1)

@@ -5,7 +5,10 @@ A job through SLURM starts Snakemake twice, so each study has the fewest that sh
 
 import contextlib
 import gzip
+import os
 import re
+import shutil
+import signal
 import subprocess
 import tempfile
 import time
@@ -17,9 +20,9 @@ from dpgrs.simulation.cohorts import simulate_cohort
 from dpgrs.study.resources import resources_of
 from dpgrs.study.settings import resolve
 from dpgrs.study.shape import Shape
-from release_studies import SHORT_RELEASE, bundle, copied_site, released_site
+from release_studies import SHORT_RELEASE, STOP_AT, bundle, copied_site, released_site
 from slurm_cluster import SlurmCluster, missing_requirement
-from study_runs import REPOSITORY, SMALL, results, run
+from study_runs import REPOSITORY, SMALL, command, environment, results, run
 
 ONE = {"chromosomes": ["21"]}
 STUDY = SMALL | {"cohort": SMALL["cohort"] | ONE, "panel": {"size": 10}, "outcomes": {"count": 3}}
@@ -64,6 +67,36 @@ def test_slurm__same_bytes_as_local_run(cluster, tmp_path):
     assert asked("make-panel", STUDY) in {of_job(job) for job in jobs}
     # Cohort, store, panel, summary of genotypes, report, and all steps of a trial for each of two.
     assert len(jobs) == 7
+
+
+def test_slurm__shards_cut_off_and_resumed_have_the_same_bytes_as_a_local_run_in_one(cluster, tmp_path):
+    """Their sum is cancelled once; in the next run, which makes nothing else, the node's daemon is killed."""
+    # Seven whole words of people.
+    cohort = STUDY["cohort"] | {"simulation": {"people": 224, "length": 100_000}}
+    study, sums = STUDY | {"cohort": cohort}, "results/small/private/trial1/statistics.npz"
+    local, through_slurm = tmp_path / "local", tmp_path / "slurm"
+    run(local, study, "--", sums)
+    shutil.copytree(local, through_slurm)
+    (through_slurm / sums).unlink()
+
+    arguments = (through_slurm, study | {"scale": {"rows_per_shard": 64}}, *THROUGH_SLURM, "--", sums)
+    at = {STOP_AT: "dpgrs.steps.add_statistics.added"}
+    with started(*arguments, variables=at) as process:
+        wait_for_a_stopped_process(cluster.folder, process)
+        subprocess.run(["scancel", "--user=root"], check=True)
+        console, _ = process.communicate()
+    assert process.returncode == 1
+    assert "(rule_add_statistics/1): cancelled. Run again" in console
+    assert sorted(job["JobState"] for job in cluster.finished_jobs()) == ["CANCELLED"] + ["COMPLETED"] * 7
+
+    with started(*arguments, variables=at) as process:
+        stopped = wait_for_a_stopped_process(cluster.folder, process)
+        cluster.kill_and_restart_node()
+        os.kill(stopped, signal.SIGCONT)
+        console, _ = process.communicate()
+    assert process.returncode == 0, console
+    assert [job["JobState"] for job in cluster.finished_jobs()][8:] == ["COMPLETED"]
+    assert (through_slurm / sums).read_bytes() == (local / sums).read_bytes()
 
 
 def test_slurm__job_beyond_its_memory_is_killed_and_the_console_says_so(cluster, tmp_path):
@@ -152,6 +185,34 @@ def of_job(job):
     """Return the memory, in MB, and the minutes that a finished job had asked for."""
     number, unit = re.search(r"mem=([\d.]+)([MG])", job["Tres"]).groups()
     return float(number) * {"M": 1, "G": 1024}[unit], int(job["TimeLimit"])
+
+
+@contextlib.contextmanager
+def started(folder, settings, *arguments, variables):
+    """Start a study in the background, its console joined; a failure of the test ends it."""
+    process = subprocess.Popen(
+        command(folder, settings, *arguments),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        env=environment() | variables,
+    )
+    with process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def wait_for_a_stopped_process(folder, started):
+    """Return the id of a process of a cluster's jobs that has stopped itself."""
+    while started.poll() is None:
+        for known in processes_that_know(folder):
+            with contextlib.suppress(OSError):  # it ended meanwhile
+                if re.search(r"(?m)^State:\tT", Path(f"/proc/{known}/status").read_text()):
+                    return known
+        time.sleep(0.1)
+    raise AssertionError(started.stdout.read())
 
 
 def processes_that_know(folder):

@@ -65,8 +65,8 @@ def test_slurm__same_bytes_as_local_run(cluster, tmp_path):
     assert {job["JobState"] for job in jobs} == {"COMPLETED"}
     # Run time and memory are those of the rules, not the defaults of the cluster (all of the node, no limit).
     assert asked("make-panel", STUDY) in {of_job(job) for job in jobs}
-    # Cohort, store, panel, summary of genotypes, report, and all steps of a trial for each of two.
-    assert len(jobs) == 7
+    # Cohort and store, panel, summary of genotypes, report, and all steps of a trial for each of two.
+    assert len(jobs) == 6
 
 
 def test_slurm__shards_cut_off_and_resumed_have_the_same_bytes_as_a_local_run_in_one(cluster, tmp_path):

@@ -319,6 +319,10 @@ SHARD = f"{TRIAL}/shards/{{shard}}_of_{SHAPE.n_shards}.npz"
 N_SHARDS = SHAPE.n_shards
 # On a cluster the steps of a trial are one job, but for shards, which are to have jobs of their own.
 GROUP_OF_TRIAL = "trial" if N_SHARDS == 1 else None
+# What is simulated is read on the same node, chromosome by chromosome.
+GROUP_OF_CHROMOSOME = (
+    "chromosome" if SETTINGS["cohort"]["source"] == "simulate" else None
+)
 OF_SHARD = "{trial}" if N_SHARDS == 1 else "{trial}.{shard}"
 # Records hold paths, host and command, and logs may tell about people: counts of what was skipped, or what an
 # error was about; time and memory of a job hang on its data, too. Those of a release stay with what is private.

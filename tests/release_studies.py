@@ -36,7 +36,7 @@ APPROVAL = {
     "acknowledgement": "The data were given by a study = of tests.",
 }
 # Read in `every_process/sitecustomize.py`.
-KILL_AT, FULL_AT = "DPGRS_TEST_KILL_AT", "DPGRS_TEST_FULL_AT"
+KILL_AT, FULL_AT, STOP_AT = "DPGRS_TEST_KILL_AT", "DPGRS_TEST_FULL_AT", "DPGRS_TEST_STOP_AT"
 # A release of a few seconds on VCFs, as of a real cohort.
 RELEASE = {
     "study": "release",

@@ -20,7 +20,8 @@ START_SECONDS = 60
 STOP_SECONDS = 20
 
 # The node claims more than the machine may have (config_overrides), so that the threads and memory of every
-# rule fit and several jobs run side by side: the way through SLURM is tested, not its speed.
+# rule fit and several jobs run side by side: the way through SLURM is tested, not its speed. Steps that take
+# more memory than their job asked for are killed, as soon as they are looked at: every second.
 SLURM_CONF = """\
 ClusterName=test
 SlurmctldHost={node}(127.0.0.1)
@@ -38,6 +39,8 @@ SlurmdPidFile={folder}/slurmd.pid
 ProctrackType=proctrack/linuxproc
 TaskPlugin=task/none
 JobAcctGatherType=jobacct_gather/linux
+JobAcctGatherFrequency=1
+JobAcctGatherParams=OverMemoryKill
 AccountingStorageType=accounting_storage/none
 JobCompType=jobcomp/filetxt
 JobCompLoc={folder}/jobs.log
@@ -95,14 +98,21 @@ class SlurmCluster:
             munged = stack.enter_context(self._daemon("munged", *self._munge_options()))
             self._wait_until(self.munge_socket.is_socket, munged)
             slurmctld = stack.enter_context(self._daemon("slurmctld", "-D"))
-            slurmd = stack.enter_context(self._daemon("slurmd", "-D"))
-            self._wait_until(self._node_is_idle, slurmctld, slurmd)
+            self._start_node()
+            stack.callback(lambda: stop(self._slurmd))
+            self._wait_until(self._node_is_idle, slurmctld, self._slurmd)
             stack.callback(self._cancel_jobs)
             self._stack = stack.pop_all()
         return self.env
 
     def __exit__(self, *exception):
         return self._stack.__exit__(*exception)
+
+    def kill_and_restart_node(self):
+        """Kill the daemon of the node with SIGKILL and start it again; its jobs are no children of it."""
+        self._slurmd.kill()
+        self._slurmd.wait()
+        self._start_node()
 
     def finished_jobs(self):
         """Return SLURM's record (JobId, JobState, TimeLimit, ...) of every finished job or array task."""
@@ -141,11 +151,21 @@ class SlurmCluster:
             *(f"--{name}-file={self.folder}/munge.{name}" for name in ("key", "log", "pid", "seed")),
         )
 
+    def _start_node(self):
+        self._slurmd = self._start("slurmd", "-D")
+
     @contextlib.contextmanager
     def _daemon(self, *command):
-        """Run a daemon in the foreground, as our child: its pid is known without trusting a pid file."""
-        with (self.folder / f"{command[0]}.log").open("wb") as log:
-            process = subprocess.Popen(
+        process = self._start(*command)
+        try:
+            yield process
+        finally:
+            stop(process)
+
+    def _start(self, *command):
+        """Start a daemon in the foreground, as our child: its pid is known without trusting a pid file."""
+        with (self.folder / f"{command[0]}.log").open("ab") as log:
+            return subprocess.Popen(
                 # The daemon ends with us even if we are killed and cannot stop it.
                 ["setpriv", "--pdeathsig", "TERM", *command],
                 env=self.env,
@@ -153,10 +173,6 @@ class SlurmCluster:
                 stdout=log,
                 stderr=subprocess.STDOUT,
             )
-            try:
-                yield process
-            finally:
-                stop(process)
 
     def _wait_until(self, is_ready, *daemons):
         deadline = time.monotonic() + START_SECONDS

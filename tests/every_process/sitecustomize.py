@@ -2,7 +2,7 @@
 
 The ledger's clock stands still. Jobs on a cluster are asked for every two seconds. Where the variable
 `KILL_AT` names a function, a process that calls it kills itself with SIGKILL; where `FULL_AT` names one, it
-finds a full disk there.
+finds a full disk there; where `STOP_AT` names one, it stops until it gets SIGCONT.
 """
 
 import errno
@@ -18,7 +18,7 @@ from stopped_clock import StoppedClock
 WAIT = (
     "snakemake_interface_executor_plugins.executors.remote.RemoteExecutor.next_seconds_between_status_checks"
 )
-KILL_AT, FULL_AT = "DPGRS_TEST_KILL_AT", "DPGRS_TEST_FULL_AT"
+KILL_AT, FULL_AT, STOP_AT = "DPGRS_TEST_KILL_AT", "DPGRS_TEST_FULL_AT", "DPGRS_TEST_STOP_AT"
 
 
 class ChangedOnImport(importlib.abc.MetaPathFinder):
@@ -27,14 +27,14 @@ class ChangedOnImport(importlib.abc.MetaPathFinder):
     Parameters
     ----------
     place : str, as in ``dpgrs.privacy.noise.sources.ReleaseNoise._draw``.
-    value : what stands there from then on.
+    change : function of what stands there that returns what does from then on.
     """
 
-    def __init__(self, place, value):
+    def __init__(self, place, change):
         owner, _, self._name = place.rpartition(".")
         before, _, last = owner.rpartition(".")
         self._module, self._class = (before, last) if last[0].isupper() else (owner, None)
-        self._value = value
+        self._change = change
 
     def find_spec(self, fullname, path, target=None):
         if fullname != self._module:
@@ -45,7 +45,8 @@ class ChangedOnImport(importlib.abc.MetaPathFinder):
 
         def exec_module(made):
             execute(made)
-            setattr(getattr(made, self._class) if self._class else made, self._name, self._value)
+            owner = getattr(made, self._class) if self._class else made
+            setattr(owner, self._name, self._change(getattr(owner, self._name)))
 
         spec.loader.exec_module = exec_module
         return spec
@@ -59,9 +60,24 @@ def find_no_room(*_, **__):
     raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
-sys.meta_path.insert(0, ChangedOnImport("dpgrs.privacy.ledger.hash_chain.datetime", StoppedClock))
-sys.meta_path.insert(0, ChangedOnImport(WAIT, property(lambda _: 2, lambda *_: None)))
-if KILL_AT in os.environ:
-    sys.meta_path.insert(0, ChangedOnImport(os.environ[KILL_AT], die))
-if FULL_AT in os.environ:
-    sys.meta_path.insert(0, ChangedOnImport(os.environ[FULL_AT], find_no_room))
+def stopping_first(function):
+    def stop(*arguments, **options):
+        os.kill(os.getpid(), signal.SIGSTOP)
+        return function(*arguments, **options)
+
+    return stop
+
+
+CHANGES = {
+    "dpgrs.privacy.ledger.hash_chain.datetime": lambda _: StoppedClock,
+    WAIT: lambda _: property(lambda _: 2, lambda *_: None),
+}
+for name, change in {
+    KILL_AT: lambda _: die,
+    FULL_AT: lambda _: find_no_room,
+    STOP_AT: stopping_first,
+}.items():
+    if name in os.environ:
+        CHANGES[os.environ[name]] = change
+for place, change in CHANGES.items():
+    sys.meta_path.insert(0, ChangedOnImport(place, change))

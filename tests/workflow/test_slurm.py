@@ -5,6 +5,10 @@ A job through SLURM starts Snakemake twice, so each study has the fewest that sh
 
 import contextlib
 import gzip
+import os
+import re
+import shutil
+import signal
 import subprocess
 import tempfile
 import time
@@ -16,9 +20,9 @@ from dpgrs.simulation.cohorts import simulate_cohort
 from dpgrs.study.resources import resources_of
 from dpgrs.study.settings import resolve
 from dpgrs.study.shape import Shape
-from release_studies import SHORT_RELEASE, bundle, copied_site, released_site
+from release_studies import SHORT_RELEASE, STOP_AT, bundle, copied_site, released_site
 from slurm_cluster import SlurmCluster, missing_requirement
-from study_runs import REPOSITORY, SMALL, results, run
+from study_runs import REPOSITORY, SMALL, command, environment, results, run
 
 ONE = {"chromosomes": ["21"]}
 STUDY = SMALL | {"cohort": SMALL["cohort"] | ONE, "panel": {"size": 10}, "outcomes": {"count": 3}}
@@ -60,11 +64,48 @@ def test_slurm__same_bytes_as_local_run(cluster, tmp_path):
     jobs = cluster.finished_jobs()
     assert {job["JobState"] for job in jobs} == {"COMPLETED"}
     # Run time and memory are those of the rules, not the defaults of the cluster (all of the node, no limit).
-    asked = resources_of("make-panel", Shape(resolve(STUDY)))
-    assert str(asked["runtime"](None, 1)) in {job["TimeLimit"] for job in jobs}
-    assert f"mem={asked['mem_mb'](None, 1, 1)}M" in {job["Tres"].split(",")[1] for job in jobs}
-    # Cohort, store, panel, summary of genotypes, report, and all steps of a trial for each of two.
-    assert len(jobs) == 7
+    assert asked("make-panel", STUDY) in {of_job(job) for job in jobs}
+    # Cohort and store, panel, summary of genotypes, report, and all steps of a trial for each of two.
+    assert len(jobs) == 6
+
+
+def test_slurm__shards_cut_off_and_resumed_have_the_same_bytes_as_a_local_run_in_one(cluster, tmp_path):
+    """Their sum is cancelled once; in the next run, which makes nothing else, the node's daemon is killed."""
+    # Seven whole words of people.
+    cohort = STUDY["cohort"] | {"simulation": {"people": 224, "length": 100_000}}
+    study, sums = STUDY | {"cohort": cohort}, "results/small/private/trial1/statistics.npz"
+    local, through_slurm = tmp_path / "local", tmp_path / "slurm"
+    run(local, study, "--", sums)
+    shutil.copytree(local, through_slurm)
+    (through_slurm / sums).unlink()
+
+    arguments = (through_slurm, study | {"scale": {"rows_per_shard": 64}}, *THROUGH_SLURM, "--", sums)
+    at = {STOP_AT: "dpgrs.steps.add_statistics.added"}
+    with started(*arguments, variables=at) as process:
+        wait_for_a_stopped_process(cluster.folder, process)
+        subprocess.run(["scancel", "--user=root"], check=True)
+        console, _ = process.communicate()
+    assert process.returncode == 1
+    assert "(rule_add_statistics/1): cancelled. Run again" in console
+    assert sorted(job["JobState"] for job in cluster.finished_jobs()) == ["CANCELLED"] + ["COMPLETED"] * 7
+
+    with started(*arguments, variables=at) as process:
+        stopped = wait_for_a_stopped_process(cluster.folder, process)
+        cluster.kill_and_restart_node()
+        os.kill(stopped, signal.SIGCONT)
+        console, _ = process.communicate()
+    assert process.returncode == 0, console
+    assert [job["JobState"] for job in cluster.finished_jobs()][8:] == ["COMPLETED"]
+    assert (through_slurm / sums).read_bytes() == (local / sums).read_bytes()
+
+
+def test_slurm__job_beyond_its_memory_is_killed_and_the_console_says_so(cluster, tmp_path):
+    """Less than Python alone takes."""
+    little = ("--set-resources", "simulate_cohort:mem_mb=100", "--until", "simulate_cohort")
+    process = run(tmp_path, STUDY, *THROUGH_SLURM, *little, check=False)
+    assert process.returncode == 1
+    assert "): more memory was taken than asked for. `--retries 2` tries twice more" in process.stdout
+    assert [job["JobState"] for job in cluster.finished_jobs()] != ["COMPLETED"]
 
 
 def test_slurm__release_is_a_replay_of_a_local_one(cluster, tmp_path):
@@ -83,12 +124,17 @@ def test_slurm__failed_job_shows_its_log(cluster, tmp_path):
     text = gzip.decompress((tmp_path / "cohort" / "21.vcf.gz").read_bytes())
     (tmp_path / "cohort.vcf.gz").write_bytes(gzip.compress(text)[:-40])
     cohort = ONE | {"source": "vcf", "vcf": "cohort.vcf.gz"}
-    process = run(tmp_path, STUDY | {"cohort": cohort}, *THROUGH_SLURM, check=False)
+    study = STUDY | {"cohort": cohort}
+    process = run(tmp_path, study, *THROUGH_SLURM, "--retries", "1", check=False)
     assert process.returncode == 1
     assert "`cohort.vcf.gz` is truncated or damaged" in process.stdout
     assert "Traceback" not in process.stdout
     assert not (tmp_path / "results" / "small" / "private" / "store" / "21.zarr").exists()
-    assert [job["JobState"] for job in cluster.finished_jobs()] == ["FAILED"]
+    jobs = cluster.finished_jobs()
+    assert [job["JobState"] for job in jobs] == ["FAILED", "FAILED"]
+    # The second attempt asks for half as much again.
+    attempts = [asked("ingest-chromosome", study, threads=2, attempt=attempt) for attempt in (1, 2)]
+    assert [of_job(job) for job in jobs] == attempts
 
 
 def test_slurm__failed_step_of_a_trial_shows_its_log(cluster, tmp_path):
@@ -127,6 +173,46 @@ def test_cluster__raise_on_a_path_too_long_for_its_sockets(tmp_path):
     long.mkdir()
     with pytest.raises(ValueError, match="must have a shorter path"), SlurmCluster(long):
         pass
+
+
+def asked(verb, study, *, threads=1, attempt=1):
+    """Return the memory, in MB, and the minutes that the rule of a verb asks for on a cluster."""
+    found = resources_of(verb, Shape(resolve(study)), is_on_cluster=lambda: True)
+    return found["mem_mb"](None, threads, attempt), found["runtime"](None, attempt)
+
+
+def of_job(job):
+    """Return the memory, in MB, and the minutes that a finished job had asked for."""
+    number, unit = re.search(r"mem=([\d.]+)([MG])", job["Tres"]).groups()
+    return float(number) * {"M": 1, "G": 1024}[unit], int(job["TimeLimit"])
+
+
+@contextlib.contextmanager
+def started(folder, settings, *arguments, variables):
+    """Start a study in the background, its console joined; a failure of the test ends it."""
+    process = subprocess.Popen(
+        command(folder, settings, *arguments),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        env=environment() | variables,
+    )
+    with process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def wait_for_a_stopped_process(folder, started):
+    """Return the id of a process of a cluster's jobs that has stopped itself."""
+    while started.poll() is None:
+        for known in processes_that_know(folder):
+            with contextlib.suppress(OSError):  # it ended meanwhile
+                if re.search(r"(?m)^State:\tT", Path(f"/proc/{known}/status").read_text()):
+                    return known
+        time.sleep(0.1)
+    raise AssertionError(started.stdout.read())
 
 
 def processes_that_know(folder):

@@ -325,6 +325,12 @@ CHROMOSOMES = SETTINGS["cohort"]["chromosomes"]
 PEOPLE, REFERENCE_PEOPLE = terms_of(SETTINGS), reference_terms_of(SETTINGS)
 SEED = SETTINGS["seed"]
 FETCHED = files_to_fetch(SETTINGS)
+SIMULATES_ALL = SETTINGS["cohort"]["source"] == "simulate" and not {
+    *PEOPLE.paths,
+    *REFERENCE_PEOPLE.paths,
+}
+# Asked when jobs are planned: as this file is read nobody knows yet where they run.
+resources_of = partial(resources_of, is_on_cluster=lambda: workflow.non_local_exec)
 # By which memory, run time and shards are asked for.
 SHAPE, REFERENCE = Shape(SETTINGS), ReferenceShape(SETTINGS)
 TRIALS = range(1, SETTINGS["trials"] + 1)
@@ -346,6 +352,8 @@ SHARD = f"{TRIAL}/shards/{{shard}}_of_{SHAPE.n_shards}.npz"
 N_SHARDS = SHAPE.n_shards
 # On a cluster the steps of a trial are one job, but for shards, which are to have jobs of their own.
 GROUP_OF_TRIAL = "trial" if N_SHARDS == 1 else None
+# What is simulated is read on the same node, chromosome by chromosome, where no job between chooses people.
+GROUP_OF_CHROMOSOME = "chromosome" if SIMULATES_ALL else None
 OF_SHARD = "{trial}" if N_SHARDS == 1 else "{trial}.{shard}"
 # Records hold paths, host and command, and logs may tell about people: counts of what was skipped, or what an
 # error was about; time and memory of a job hang on its data, too. Those of a release stay with what is private.

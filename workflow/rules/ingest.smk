@@ -12,6 +12,8 @@ rule simulate_cohort:
         f"{LOGS}/simulate_cohort/{{chrom}}.log",
     benchmark:
         f"{BENCHMARKS}/simulate_cohort/{{chrom}}.tsv"
+    group:
+        GROUP_OF_CHROMOSOME
     conda:
         "../../envs/simulation.yaml"
     threads: 1
@@ -71,6 +73,8 @@ rule ingest_chromosome:
         f"{LOGS}/ingest_chromosome/{{chrom}}.log",
     benchmark:
         f"{BENCHMARKS}/ingest_chromosome/{{chrom}}.tsv"
+    group:
+        GROUP_OF_CHROMOSOME
     conda:
         "../../envs/dpgrs.yaml"
     # More read a chromosome faster, but not more chromosomes in an hour: --set-threads ingest_chromosome=8

@@ -7,6 +7,7 @@ from dpgrs.study.run_summary import (
     describe_success,
     ledger_requests,
 )
+from dpgrs.study.slurm_logs import describe_ended_by_slurm, slurm_logs
 from snakemake.logging import logger
 
 WORKING_FOLDER = Path.cwd()
@@ -14,6 +15,9 @@ WORKING_FOLDER = Path.cwd()
 SAID = set()
 # Requests of the ledger before the run; what is there afterwards and not here was charged.
 EARLIER = ledger_requests(SETTINGS) if workflow.is_main_process else set()
+# Of the executor for SLURM, which tells no reasons itself.
+SLURM_LOGS = SNAKEMAKE_RECORDS / "slurm_logs"
+EARLIER_LOGS = slurm_logs(SLURM_LOGS) if workflow.is_main_process else set()
 
 
 def say_without_handlers():
@@ -46,5 +50,7 @@ onsuccess:
 
 onerror:
     SAID.add("failure")
+    for line in describe_ended_by_slurm(SLURM_LOGS, earlier=EARLIER_LOGS):
+        logger.error(line)
     for line in describe_failure(SETTINGS, earlier=EARLIER):
         logger.error(line)

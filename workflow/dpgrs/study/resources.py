@@ -20,6 +20,8 @@ from dpgrs.study.shape import Shape
 MB = 10**6
 # What Python takes with all imports of a verb, and what a verb holds whatever the study.
 PYTHON = 350 * MB
+# What the two processes of Snakemake take that start each job of a cluster, and which count as the job's own.
+SNAKEMAKE = 400 * MB
 # Each attempt after the first asks for so much more of both.
 GROWTH = 1.5
 # Multiply-adds a second of one slow core, and the least run time.
@@ -52,13 +54,14 @@ class Need:
     work_of_rows: Callable[[Shape], float] = _nothing
 
 
-def resources_of(verb, shape):
+def resources_of(verb, shape, *, is_on_cluster=lambda: False):
     """Return what the rule of a verb asks for, as Snakemake takes it.
 
     Parameters
     ----------
     verb : str, one of `NEEDS`.
     shape : Shape, of the people whom the rule is about.
+    is_on_cluster : function without arguments that tells whether Snakemake starts the job on a cluster.
 
     Returns
     -------
@@ -75,6 +78,7 @@ def resources_of(verb, shape):
 
     def mem_mb(wildcards, threads, attempt):
         found = PYTHON + need.memory(shape) + threads * need.of_thread(shape)
+        found += SNAKEMAKE if is_on_cluster() else 0
         found += need.of_rows(shape) if _reads_rows(wildcards) else 0
         return rounded_up(found / MB * GROWTH ** (attempt - 1))
 

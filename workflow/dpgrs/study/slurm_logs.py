@@ -1,0 +1,51 @@
+"""What SLURM itself says of jobs that it ended: Snakemake tells of these no more than that they failed."""
+
+import re
+from pathlib import Path
+
+# Words of SLURM's daemons in the log of a job, the first that fits: what happened, and the way out.
+REASONS = {
+    r"exceeded (?:job )?memory limit|oom[-_]kill event": (
+        "more memory was taken than asked for",
+        "`--retries 2` tries twice more, each time with half as much again, and "
+        "`--set-resources RULE:mem_mb=NUMBER` asks for more at once",
+    ),
+    r"DUE TO TIME LIMIT": (
+        "more time was taken than asked for",
+        "`--retries 2` tries twice more, each time with half as much again, and "
+        "`--set-resources RULE:runtime=MINUTES` asks for more at once",
+    ),
+    r"DUE TO NODE FAILURE": ("the node failed", "Run again: only what was cut off is repeated"),
+    r"DUE TO PREEMPTION": ("others needed the node", "Run again: only what was cut off is repeated"),
+    r"CANCELLED AT": ("cancelled", "Run again: only what was cut off is repeated"),
+}
+OF_SLURM = re.compile(r"(?:slurmstepd|srun)[^:]*: error: (.*)")
+
+
+def slurm_logs(folder):
+    """Return the logs of jobs below the folder of the executor for SLURM, a set; empty if it is absent."""
+    return set(Path(folder).rglob("*.log"))
+
+
+def describe_ended_by_slurm(folder, *, earlier):
+    """Say which jobs SLURM ended, and why.
+
+    Parameters
+    ----------
+    folder : of SLURM's logs, in folders that name the rule or the group, and wildcards of a rule.
+    earlier : set from `slurm_logs`, before the run.
+
+    Returns
+    -------
+    list of str: a line for each folder and reason, with the numbers of the jobs.
+    """
+    found = {}
+    for path in sorted(slurm_logs(folder) - earlier, key=lambda path: (len(path.name), path.name)):
+        said = " ".join(OF_SLURM.findall(path.read_text(errors="replace")))
+        known = (words for pattern, words in REASONS.items() if re.search(pattern, said, re.IGNORECASE))
+        if words := next(known, None):
+            found.setdefault((path.parent.relative_to(folder).as_posix(), words), []).append(path.stem)
+    return [
+        f"SLURM ended {', '.join(jobs)} ({name}): {reason}. {way_out}."
+        for (name, (reason, way_out)), jobs in found.items()
+    ]

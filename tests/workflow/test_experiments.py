@@ -81,6 +81,19 @@ def test_kendall_time__has_exponents_of_both(tmp_path):
     assert numbers["exponent of features"].str.contains("paper").all()
 
 
+def test_scale__runs_whole_studies_and_models_their_seconds(tmp_path):
+    run_experiment("scale", tmp_path)
+    table = pd.read_csv(tmp_path / "results" / "experiments" / "quick" / "scale" / "table.tsv", sep="\t")
+    rules = {"make_panel", "make_outcomes", "compute_statistics", "draw", "fit_weights", "evaluate_trial"}
+    for part, people in (("start", 60), ("base", 120)):
+        own = table[table["part"] == part]
+        assert rules < set(own["rule"])
+        assert set(own["people"]) == {people}
+        assert (own["seconds"] > 0).all()
+    numbers = numbers_of("scale", tmp_path).set_index("rule")
+    assert set(numbers.index) == rules
+
+
 def test_errata__published_recipes_lose_more_than_they_claim_and_ours_do_not(tmp_path):
     run_experiment("errata", tmp_path)
     folder = tmp_path / "results" / "experiments" / "quick" / "errata"

@@ -106,7 +106,7 @@ MODULES = {
     "inputflags": ({"before": "inputflags: ancient"}, 2, "`inputflags` and `outputflags` must be left out"),
     "inputflags-after": (
         {"after": "inputflags: ancient"},
-        2,
+        1,
         "`inputflags` and `outputflags` must be left out",
     ),
     "exclude": ({"rules": "exclude compute_statistics as *"}, 2, "A release must be imported whole"),

@@ -24,6 +24,7 @@ from dpgrs.methods.registry import METHODS
 from dpgrs.study.panel_terms import has_public_sites, takes_ld
 from dpgrs.study.people_terms import reference_terms_of, terms_of
 from dpgrs.privacy.accounting.events import MECHANISM_VERSION
+from dpgrs.preflight.engine import require_nothing_hidden, require_whole
 from dpgrs.preflight.records import require_records
 from dpgrs.privacy.private_folders import RECORDS as SNAKEMAKE_RECORDS, close_folder
 from dpgrs.study.requests import READS_OF_METRICS, reads_of_draw
@@ -100,14 +101,12 @@ def close_private_places():
     if IS_RELEASE:
         # Snakemake sets it once it has read all files and before it looks at any job: whatever it sets, it is 0.
         PersistenceBase.max_checksum_file_size = property(
-            lambda self: 0, lambda self, value: refuse_hiding_options()
+            lambda self: 0, lambda self, value: refuse_what_hides()
         )
         if workflow.workflow_settings.persistence_backend != PersistenceBackend.FILE:
             refuse(
                 "`--persistence-backend` must be left out in a release: records in a database cannot be checked."
             )
-        for module in workflow.modifier_stack:
-            require_whole(module)
         type(workflow).rerun_triggers = property(triggers_of_release)
         # Else settings are compared only where a job's every output has a record of the newest form.
         PersistenceBase.has_metadata = lambda self, job: True
@@ -115,6 +114,8 @@ def close_private_places():
     if not workflow.is_main_process:
         return
     try:
+        if IS_RELEASE:
+            require_whole(workflow.modifier_stack)
         for folder in [PRIVATE, SNAKEMAKE_RECORDS] if IS_RELEASE else [PRIVATE]:
             close_folder(folder)
         if IS_RELEASE:
@@ -123,54 +124,14 @@ def close_private_places():
         refuse(error)
 
 
-def require_whole(module):
-    """Refuse a module, or a file that includes this one, in which files of other settings could pass."""
-    paths, words = module.path_modifier, []
-    while paths is not None:
-        if paths.prefix is not None or paths._prefix_replacements is not None:
-            refuse(
-                "`prefix` and `replace_prefix` of the module must be left out in a release: folders would be "
-                "closed, and records looked at, where no data lie."
-            )
-        paths = paths.inner_modifier
-    if module.rule_whitelist is not None or module.rule_exclude_list:
-        refuse(
-            "A release must be imported whole, by `use rule * from ...`, got some of its rules, and files of other "
-            "settings would pass for what the others make. For resources there is `--set-resources`."
-        )
-    if [*module.default_input_flags, *module.default_output_flags]:
-        refuse(
-            "`inputflags` and `outputflags` must be left out in a release: files of other settings would pass."
-        )
-
-
-def refuse_hiding_options():
+def refuse_what_hides():
     """Refuse what would hide that files were made by other settings, or lie elsewhere, before any job is planned."""
-    if not workflow.is_main_process:
-        return
-    execution = workflow.execution_settings
-    hiding = {
-        "--touch": workflow.touch,
-        "--allowed-rules": workflow.dag_settings.allowed_rules,
-        "--batch": workflow.dag_settings.batch,
-        "--consider-ancient": workflow.workflow_settings.consider_ancient,
-        "--trust-io-cache": workflow.dag_settings.trust_io_cache,
-        "--default-storage-provider": workflow.storage_settings.default_storage_provider,
-        "--drop-metadata": execution is not None and not execution.keep_metadata,
-        "--ignore-incomplete": execution is not None and execution.ignore_incomplete,
-    }
-    if Path.cwd() != FOLDER:
-        raise WorkflowError(
-            "`workdir` must be left out in a release: folders were closed, and records looked at, elsewhere. "
-            "Name the folder by `--directory`."
-        )
-    # Words of the importer that come after the import.
-    for module in workflow.modifier_stack:
-        require_whole(module)
-    for flag in filter(hiding.get, hiding):
-        raise WorkflowError(
-            f"`{flag}` must be left out in a release: nobody would know by which settings files were made."
-        )
+    if workflow.is_main_process:
+        try:
+            require_whole(workflow.modifier_stack)
+            require_nothing_hidden(workflow, folder=FOLDER)
+        except UsageError as error:
+            raise WorkflowError(str(error)) from None
 
 
 def triggers_of_release(self):
@@ -325,10 +286,6 @@ CHROMOSOMES = SETTINGS["cohort"]["chromosomes"]
 PEOPLE, REFERENCE_PEOPLE = terms_of(SETTINGS), reference_terms_of(SETTINGS)
 SEED = SETTINGS["seed"]
 FETCHED = files_to_fetch(SETTINGS)
-SIMULATES_ALL = SETTINGS["cohort"]["source"] == "simulate" and not {
-    *PEOPLE.paths,
-    *REFERENCE_PEOPLE.paths,
-}
 # Asked when jobs are planned: as this file is read nobody knows yet where they run.
 resources_of = partial(resources_of, is_on_cluster=lambda: workflow.non_local_exec)
 # By which memory, run time and shards are asked for.
@@ -353,7 +310,12 @@ N_SHARDS = SHAPE.n_shards
 # On a cluster the steps of a trial are one job, but for shards, which are to have jobs of their own.
 GROUP_OF_TRIAL = "trial" if N_SHARDS == 1 else None
 # What is simulated is read on the same node, chromosome by chromosome, where no job between chooses people.
-GROUP_OF_CHROMOSOME = "chromosome" if SIMULATES_ALL else None
+IS_CHOSEN = bool(PEOPLE.paths or REFERENCE_PEOPLE.paths)
+GROUP_OF_CHROMOSOME = (
+    "chromosome"
+    if SETTINGS["cohort"]["source"] == "simulate" and not IS_CHOSEN
+    else None
+)
 OF_SHARD = "{trial}" if N_SHARDS == 1 else "{trial}.{shard}"
 # Records hold paths, host and command, and logs may tell about people: counts of what was skipped, or what an
 # error was about; time and memory of a job hang on its data, too. Those of a release stay with what is private.

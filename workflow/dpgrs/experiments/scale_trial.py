@@ -1,0 +1,75 @@
+"""A whole study of a stated size, run for what its jobs take."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from types import SimpleNamespace
+
+import pandas as pd
+
+from dpgrs.errors import DpgrsError
+from dpgrs.study.code import PACKAGE
+from dpgrs.study.resources import NEEDS, resources_of
+from dpgrs.study.settings import resolve
+from dpgrs.study.shape import Shape
+
+SNAKEFILE = PACKAGE.parents[1] / "Snakefile"
+STUDY = "scale"
+METHODS = ("ridge", "reusecov-gauss", "blup")
+# As Snakemake's benchmarks count memory.
+MIB = 2**20 / 10**6
+# Simulated people whom more are copied from, and bases of which so many variants pass all filters.
+SOURCE_PEOPLE, BASES_A_VARIANT, LEAST_BASES = 500, 600, 100_000
+
+
+def study_of(people, variants, outcomes):
+    """Return the configuration of a study: haplotypes as rows, tight bounds, one trial."""
+    length = max(LEAST_BASES, BASES_A_VARIANT * variants)
+    cohort = {"simulation": {"people": min(people, SOURCE_PEOPLE), "length": length}, "chromosomes": ["21"]}
+    if people > SOURCE_PEOPLE:
+        cohort["copies"] = {"people": people}
+    privacy = {"bounds": "tight", "epsilon": [5], "accounting": "gdp"}
+    own = {"panel": {"size": variants}, "outcomes": {"count": outcomes}, "privacy": privacy, "trials": 1}
+    return {"study": STUDY, "methods": [*METHODS], "cohort": cohort} | own
+
+
+def run_trial(part, trial, settings, files):
+    """Run the study of a part up to the measures of its trial, one job at a time; a row for each rule.
+
+    Returns
+    -------
+    list of dict with people, variants, outcomes, rule, seconds of all its jobs, used and asked: the most MB
+    of a job, NaN where none was long enough to be looked at.
+    """
+    size = dict(zip(("people", "variants", "outcomes"), settings["sizes"][part], strict=True))
+    config = study_of(**size) | {"seed": settings["seed"] + trial}
+    with TemporaryDirectory() as folder:
+        Path(folder, "study.json").write_text(json.dumps(config), encoding="utf-8")
+        command = [sys.executable, "-m", "snakemake", "--snakefile", SNAKEFILE, "--directory", folder]
+        command += ["--configfile", Path(folder, "study.json"), "--cores", "1", "--until", "evaluate_trial"]
+        process = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        if process.returncode:
+            raise DpgrsError(f"The study of `{part}` must end, but failed:\n{process.stdout[-2000:]}")
+        return [size | row for row in _jobs(Path(folder, "results", STUDY, "benchmarks"), config)]
+
+
+def _jobs(folder, config):
+    """Yield what the jobs of each rule took and asked for."""
+    shape, wildcards = Shape(resolve(config)), SimpleNamespace(mechanism="reusecov-statistics")
+    paths = {}
+    for path in sorted(folder.rglob("*.tsv")):
+        paths.setdefault(path.relative_to(folder).parts[0].removesuffix(".tsv"), []).append(path)
+    for rule, own in paths.items():
+        verb = rule.replace("_", "-")
+        if verb not in NEEDS:
+            continue
+        took = pd.concat([pd.read_csv(path, sep="\t", na_values="-") for path in own])
+        asked = resources_of(verb, shape)["mem_mb"](wildcards, threads=1, attempt=1)
+        yield {
+            "rule": rule,
+            "seconds": took["s"].sum(),
+            "used": took["max_rss"].max() * MIB,
+            "asked": asked,
+        }

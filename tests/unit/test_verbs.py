@@ -1,6 +1,7 @@
 """Verbs are what the signatures and docstrings of steps say, and get the settings that they read alone."""
 
 import json
+import pickle
 import re
 
 import click
@@ -79,6 +80,12 @@ def test_settings__are_what_was_read_and_stay(tmp_path):
         settings.panel.maf  # noqa: B018
     with pytest.raises(AttributeError, match="Settings must stay as they are, got another `seed`"):
         settings.seed = 2
+
+
+def test_settings__go_to_another_process():
+    """Pages of many outcomes are written by several."""
+    settings = load_settings(None, "draw")
+    assert pickle.loads(pickle.dumps(settings)).as_dict() == settings.as_dict()
 
 
 @pytest.mark.parametrize("text", ["{}", "{", '{"cohort": {"rows": "people"}}', '{"cohort": 1}'])

@@ -33,6 +33,10 @@ class Settings:
     def __getattr__(self, name):
         raise AttributeError(f"`{self._place}{name}` must be among the settings that the step READS.")
 
+    def __setstate__(self, state):
+        # Else pickle, which has no `_place` yet, would ask `__getattr__` for this method for ever.
+        self.__dict__.update(state)
+
     def keys(self):
         """Return the names of the keys, so that a section can be given as keywords."""
         return [name for name in vars(self) if name != "_place"]

@@ -56,7 +56,8 @@ def test_settings_along__add_up_from_file_to_file(private):
     assert list(contents) == ["content of private/panel.zarr", "content of private/trial1/outcomes.zarr"]
     note(outcomes, None)
     found = settings_along(None, [outcomes], output=private / "next.npz")
-    assert list(found) == ["content of private/trial1/outcomes.zarr"]
+    name = "private/trial1/outcomes.zarr"
+    assert list(found) == [f"content of {name}", f"note of {name}"]
 
 
 def test_settings_along__of_public_files_are_not_those_of_private_ones(private):
@@ -137,6 +138,30 @@ def test_require_made_by__raise_on_files_that_were_not_made_from_each_other(priv
         made(sites, "1\t200\n")
     with pytest.raises(DpgrsError, match="what else is read must be made from one p"):
         require_made_by(RELEASE, [outcomes, statistics, sites])
+
+
+def test_require_made_by__raise_on_files_on_the_way_without_a_note(private):
+    panel = private / "panel.zarr"
+    panel.write_text("P")
+    simulated = private / "cohort" / "21.vcf.gz"
+    simulated.parent.mkdir()
+    simulated.write_text("##")
+    outcomes = made(private / "trial1" / "outcomes.zarr", "Y", of=[panel, simulated])
+    with pytest.raises(DpgrsError, match=r"files with notes, got none: note of private/panel\.zarr\."):
+        require_made_by(RELEASE, [made(private / "trial1" / "statistics.npz", "YX", of=[outcomes])])
+
+
+def test_require_made_by__raise_on_a_panel_of_no_public_sites(private):
+    """Its own people have chosen it."""
+    sites = made(private.parent / "public" / "sites.tsv", "1\t100\n")
+    panel = made(private / "panel.zarr", "P")
+    with pytest.raises(DpgrsError, match=r"panel\.zarr` must be made by the public sites, got no content of"):
+        require_made_by(RELEASE, [panel, sites])
+
+
+def test_settings_along__a_study_may_be_named_as_parts_of_it_are(tmp_path):
+    panel = made(tmp_path / "results" / "shards" / "private" / "panel.zarr", "P")
+    assert list(settings_along(None, [panel], output=panel)) == ["content of private/panel.zarr"]
 
 
 @pytest.mark.parametrize("mode", ["benchmark", "release"])

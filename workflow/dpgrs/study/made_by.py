@@ -18,7 +18,10 @@ from dpgrs.study.step_settings import Settings
 NOTES, RESULTS, PUBLIC = "made", "results", "public"
 # Parts of a trial are temporary, and how many there are changes no byte: what they are made of tells enough.
 SHARDS = "shards"
-CONTENT = "content of "
+# Genotypes are simulated by a rule that takes no file, and is no less known for having no note.
+SIMULATED = ("cohort", "reference")
+SITES = "sites.tsv"
+CONTENT, UNKNOWN = "content of ", "note of "
 # Of people of the public reference these are not the study's, and empty.
 UNDECLARED = ("people", "public.genotypes", "public.outcomes")
 ANEW = "Remove it, and run the study again; a replay costs nothing."
@@ -40,10 +43,13 @@ def settings_along(settings, files, *, output):
     """
     found = {key: {value} for key, value in own_settings(settings).items()}
     for path in filter(note_of, files):
-        if SHARDS not in path.parts:
+        parts = _place(path)[1].parts
+        if SHARDS not in parts:
             found.setdefault(CONTENT + _name(path), set()).add(_digest(path))
+        if not note_of(path).exists() and parts[0] not in SIMULATED:
+            found[UNKNOWN + _name(path)] = {"none"}
         for key, values in _read(path).items():
-            if key.startswith(CONTENT) or _is_public(path) == _is_public(output):
+            if key.startswith((CONTENT, UNKNOWN)) or _is_public(path) == _is_public(output):
                 found.setdefault(key, set()).update(values)
     return {key: sorted(values) for key, values in sorted(found.items())}
 
@@ -80,6 +86,7 @@ def require_made_by(settings, files):
         Naming the file and the settings, without values.
     """
     own, contents = own_settings(settings), {}
+    sites = [CONTENT + _name(path) for path in files if _is_public(path) and path.name == SITES]
     for path in files:
         place = note_of(path)
         if place is None or not place.exists():
@@ -88,6 +95,14 @@ def require_made_by(settings, files):
             )
         known = {key: value for key, value in own.items() if not (_is_public(path) and _is_undeclared(key))}
         noted = _read(path)
+        if lacking := [key for key in noted if key.startswith(UNKNOWN)]:
+            raise DpgrsError(
+                f"`{path}` must be made from files with notes, got none: {', '.join(lacking)}. {ANEW}"
+            )
+        if not _is_public(path) and (lacking := [key for key in sites if key not in noted]):
+            raise DpgrsError(
+                f"`{path}` must be made by the public sites, got no {', '.join(lacking)}. {ANEW}"
+            )
         if others := [key for key, values in noted.items() if _is_other(key, values, known)]:
             raise DpgrsError(
                 f"`{path}` must be made by the settings of the release, got others of "

@@ -159,6 +159,15 @@ def test_require_made_by__raise_on_a_panel_of_no_public_sites(private):
         require_made_by(RELEASE, [panel, sites])
 
 
+def test_settings_along__what_is_there_to_be_read_alone_tells_nothing(private):
+    """Such as counts, which the step itself may write."""
+    panel = made(private / "panel.zarr", "P")
+    counts = private / "qc.tsv"
+    counts.write_text("21\t5\n")
+    found = settings_along(None, [panel, counts, private / "absent.npz"], output=private / "outcomes.zarr")
+    assert list(found) == ["content of private/panel.zarr"]
+
+
 def test_settings_along__a_study_may_be_named_as_parts_of_it_are(tmp_path):
     panel = made(tmp_path / "results" / "shards" / "private" / "panel.zarr", "P")
     assert list(settings_along(None, [panel], output=panel)) == ["content of private/panel.zarr"]

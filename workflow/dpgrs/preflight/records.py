@@ -7,9 +7,8 @@ from fnmatch import fnmatch
 from pathlib import Path
 
 from dpgrs.errors import UsageError
+from dpgrs.study.made_by import MADE
 
-# What a release is made of; folders are the names of stores.
-MADE = ("*.zarr", "*.npz", "*.vcf.gz", "people.txt", "sites.tsv", "pca_loadings.tsv", "settings.json")
 SAME = 1.0  # seconds: what file systems and copies of them round
 
 

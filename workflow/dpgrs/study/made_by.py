@@ -7,6 +7,7 @@ of these. Notes are as private as the files: all lie in the private folder.
 
 import hashlib
 import json
+from fnmatch import fnmatch
 from pathlib import Path
 
 from dpgrs.errors import DpgrsError
@@ -16,6 +17,8 @@ from dpgrs.privacy.private_folders import PRIVATE
 from dpgrs.study.step_settings import Settings
 
 NOTES, RESULTS, PUBLIC = "made", "results", "public"
+# What others are made from; of the rest, tables and counts for readers, nothing is told.
+MADE = ("*.zarr", "*.npz", "*.vcf.gz", "people.txt", "sites.tsv", "pca_loadings.tsv", "settings.json")
 # Parts of a trial are temporary, and how many there are changes no byte: what they are made of tells enough.
 SHARDS = "shards"
 # Genotypes are simulated by a rule that takes no file, and is no less known for having no note.
@@ -42,7 +45,7 @@ def settings_along(settings, files, *, output):
     dict of str to list of str: every value of a setting, by its dotted key, as JSON; every digest of a file.
     """
     found = {key: {value} for key, value in own_settings(settings).items()}
-    for path in filter(note_of, files):
+    for path in filter(_is_made, files):
         parts = _place(path)[1].parts
         if SHARDS not in parts:
             found.setdefault(CONTENT + _name(path), set()).add(_digest(path))
@@ -109,7 +112,8 @@ def require_made_by(settings, files):
                 f"{', '.join(others)}. {ANEW}"
             )
         digests = {key: set(values) for key, values in noted.items() if key.startswith(CONTENT)}
-        for key, values in (digests | {CONTENT + _name(path): {_digest(path)}}).items():
+        own_digest = {CONTENT + _name(path): {_digest(path)}} if path.exists() else {}
+        for key, values in (digests | own_digest).items():
             if len(contents.setdefault(key, values) | values) > 1:
                 raise DpgrsError(
                     f"`{path}` and what else is read must be made from one {key.removeprefix(CONTENT)}, got "
@@ -138,6 +142,11 @@ def _place(path):
         if folder.name in (PRIVATE, PUBLIC) and folder.parent.parent.name == RESULTS:
             return folder, path.relative_to(folder)
     return None
+
+
+def _is_made(path):
+    """Tell whether a file is one of a study, and there, that others are made from."""
+    return _place(path) is not None and path.exists() and any(fnmatch(path.name, kind) for kind in MADE)
 
 
 def _name(path):
@@ -175,10 +184,10 @@ def _leaves(section, place):
 
 
 def _digest(path):
-    """Return a digest of a file or store; that of nothing where it is not there, which its step will say."""
+    """Return a digest of a file or store; none where it is not there, which its step will say."""
     if path.is_dir():
         return fingerprint(path)
     if not path.is_file():
-        return ""
+        return None
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()

@@ -21,7 +21,7 @@ STANDARD = (STANDARD - STANDARD.mean()) / STANDARD.std()
 @pytest.fixture
 def make(tmp_path, monkeypatch):
     """Make outcomes of the people from a table with these columns."""
-    panel = SimpleNamespace(sample_id=np.array(PEOPLE), n_samples=len(PEOPLE))
+    panel = SimpleNamespace(sample_id=np.array(PEOPLE), n_samples=len(PEOPLE), n_variants=5)
     monkeypatch.setattr(outcomes_step, "Panel", SimpleNamespace(open=lambda path: panel))
 
     def make(
@@ -80,7 +80,9 @@ def test_make_outcomes__public_ones_are_of_the_people_of_the_panel_and_no_others
     make({"a": STANDARD}, is_public=True)
     with pytest.raises(DpgrsError, match="must be of the people of the panel and no others"):
         make({"a": STANDARD}, others=[("else", 0)], is_public=True)
-    fewer = SimpleNamespace(sample_id=np.array([*PEOPLE, "one more"]), n_samples=len(PEOPLE) + 1)
+    fewer = SimpleNamespace(
+        sample_id=np.array([*PEOPLE, "one more"]), n_samples=len(PEOPLE) + 1, n_variants=5
+    )
     monkeypatch.setattr(outcomes_step, "Panel", SimpleNamespace(open=lambda path: fewer))
     with pytest.raises(DpgrsError, match="must be of the people of the panel and no others") as caught:
         make({"a": STANDARD}, is_public=True)
@@ -196,6 +198,7 @@ def simulate(tmp_path, monkeypatch):
         panel = SimpleNamespace(
             sample_id=np.array(PEOPLE)[people],
             n_samples=len(people),
+            n_variants=5,
             variant_rank=np.arange(5),
             frequency=np.full(5, 0.3),
             of_size=np.arange,

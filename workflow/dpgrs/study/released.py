@@ -56,14 +56,19 @@ def load_released(path, book):
             f"`{path}` must hold the statistics of one release, got a benchmark's. Run it in `mode: release`."
         )
     ((label, arrays),) = released
-    noisy, request = mechanism_of_file(label).restore(label, arrays), request_of(label)
+    others = DpgrsError(
+        f"`{path}` must be what the ledger charged for, got other numbers or an incomplete request. Remove "
+        "it and run the study again: that is a replay."
+    )
+    request = request_of(label)
+    try:
+        noisy = mechanism_of_file(label).restore(label, arrays)
+    except (LookupError, ValueError, TypeError):
+        raise others from None
     stored = {tuple(part): book.outputs.get(id_) for part, id_ in label["requests"]}
     charged = (_is_charged(label, book, request, tuple(part), id_) for part, id_ in label["requests"])
     if output_digests(_outputs(label, noisy)) != stored or not all(charged):
-        raise DpgrsError(
-            f"`{path}` must be what the ledger charged for, got other numbers or an incomplete request. "
-            "Remove it and run the study again: that is a replay."
-        )
+        raise others
     return label, noisy
 
 

@@ -119,7 +119,8 @@ def test_slurm__release_is_a_replay_of_a_local_one(cluster, tmp_path):
     assert {job["JobState"] for job in cluster.finished_jobs()} == {"COMPLETED"}
 
 
-def test_slurm__failed_job_shows_its_log(cluster, tmp_path):
+def test_slurm__failed_job_shows_its_log(cluster, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)  # the size of the study is read from its files
     simulate_cohort(tmp_path / "cohort", chromosomes=["21"], people=20, length=50_000, seed=1)
     text = gzip.decompress((tmp_path / "cohort" / "21.vcf.gz").read_bytes())
     (tmp_path / "cohort.vcf.gz").write_bytes(gzip.compress(text)[:-40])

@@ -7,11 +7,11 @@ import pytest
 
 from dpgrs.genotypes.bits import pack
 from dpgrs.linalg import _bit_counts, _kernels
-from dpgrs.linalg._bit_counts import centre_counts, counts_within, joint_counts
+from dpgrs.linalg._bit_counts import centre_counts, chosen_bits, counts_within, joint_counts
 from dpgrs.linalg._kernels import (
     LARGEST_ENTRY,
+    add_counted,
     add_joint_products,
-    add_shifted,
     add_squares,
     scale_rows,
     table_sums,
@@ -37,6 +37,14 @@ def test_counts_within__equals_numpy(n_variants, n_haplotypes):
     expected = joint_counts_numpy(masks, A)
     np.testing.assert_array_equal(counts_within(A, masks), expected)
     np.testing.assert_array_equal(counts_within.py_func(A, masks), expected)
+
+
+@pytest.mark.parametrize("chosen", [chosen_bits, chosen_bits.py_func])
+def test_chosen_bits__equals_indexing(chosen):
+    alleles = random_alleles(3, 150)
+    order = np.random.default_rng(4).integers(-2, 150, size=192)
+    expected = np.where(order < 0, 0, alleles[:, order])
+    np.testing.assert_array_equal(chosen(pack(alleles), order), pack(expected))
 
 
 def test_joint_counts__extreme_words():
@@ -136,14 +144,15 @@ def test_add_joint_products__adds_to_what_is_there_and_leaves_the_rest():
     np.testing.assert_array_equal(np.triu(sums), np.triu(expected))
 
 
-@pytest.mark.parametrize("shift", [add_shifted, add_shifted.py_func])
-def test_add_shifted__equals_sums_over_shifted_rows(shift):
+@pytest.mark.parametrize("add", [add_counted, add_counted.py_func])
+def test_add_counted__equals_sums_over_rows(add):
     rng = np.random.default_rng(8)
-    t, means = rng.integers(-2, 3, size=(50, 6)), rng.integers(-4096, 4096, size=6)
-    t[:, -1], means[-1] = 1, 0
-    sums, x = np.arange(36).reshape(6, 6), 2048 * t - means
-    expected = sums + x.T @ x
-    shift(sums, t.T @ t, means, 2048)
+    base, step = rng.integers(-8192, 8193, size=(2, 5))
+    a = rng.integers(0, 3, size=(50, 5))
+    t = np.column_stack([base + step * a, np.full(50, 2048)])
+    sums = np.arange(36).reshape(6, 6)
+    expected = np.triu(sums + t.T @ t) + np.tril(sums, -1)
+    add(sums, a.T @ a, a.sum(axis=0), base, step, 50, 2048)
     np.testing.assert_array_equal(sums, expected)
 
 

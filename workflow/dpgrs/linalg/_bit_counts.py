@@ -113,6 +113,33 @@ def counts_within(genotypes, masks):
 
 
 @numba.njit(nogil=True, cache=True)
+def chosen_bits(genotypes, order):
+    """Return some of the bits of every variant.
+
+    Parameters
+    ----------
+    genotypes : (n_variants, n_words) uint64
+    order : (n_chosen,) int64, haplotypes, a multiple of 64; below 0 for a 0.
+
+    Returns
+    -------
+    (n_variants, n_chosen / 64) uint64
+    """
+    chosen = np.zeros((len(genotypes), len(order) // 64), dtype=np.uint64)
+    for variant in range(len(genotypes)):
+        own = genotypes[variant]
+        for word in range(chosen.shape[1]):
+            bits = np.uint64(0)
+            for place in range(64):
+                haplotype = order[64 * word + place]
+                if haplotype >= 0:
+                    bit = own[haplotype >> 6] >> np.uint64(haplotype & 63) & np.uint64(1)
+                    bits |= bit << np.uint64(place)
+            chosen[variant, word] = bits
+    return chosen
+
+
+@numba.njit(nogil=True, cache=True)
 def _count_tiles(A, B, first, counts):
     """Fill in the counts of a tile of variants of A, from `first` on, against B's, and mirror them."""
     n_variants, n_words = A.shape

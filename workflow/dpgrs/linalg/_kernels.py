@@ -76,21 +76,26 @@ def mirror(sums):
 
 
 @numba.njit(nogil=True, cache=True)
-def add_shifted(sums, gram, means, scale):
-    """Add the sums of x x' over rows x = scale t - m, by those of t t' that have the constant t = 1 last.
+def add_counted(sums, counts, alleles, base, step, n_rows, intercept):
+    """Add the sums of t t' over rows t = b + s a with a constant last.
 
     Parameters
     ----------
-    sums : (n, n) int64, in place.
-    gram : (n, n) int64 symmetric, of t t'.
-    means : (n,) int64, m.
-    scale : int
+    sums : (n_variants + 1, n_variants + 1) int64, in place and in its upper triangle alone (`mirror`).
+    counts : (n_variants, n_variants) int64 symmetric, the sums of a a'.
+    alleles : (n_variants,) int64, the sums of a.
+    base, step : (n_variants,) int64, b and s.
+    n_rows : int
+    intercept : int, the constant.
     """
-    totals, n_rows = scale * gram[-1], gram[-1, -1]
-    for i in range(len(gram)):
-        for j in range(len(gram)):
-            of_means = totals[i] * means[j] + totals[j] * means[i]
-            sums[i, j] += scale * scale * gram[i, j] - of_means + n_rows * means[i] * means[j]
+    n_variants = len(base)
+    for i in range(n_variants):
+        own, joint = sums[i], counts[i]
+        of_base = n_rows * base[i] + step[i] * alleles[i]
+        for j in range(i, n_variants):
+            own[j] += of_base * base[j] + step[j] * (base[i] * alleles[j] + step[i] * joint[j])
+        own[n_variants] += intercept * of_base
+    sums[n_variants, n_variants] += intercept * intercept * n_rows
 
 
 @numba.njit(nogil=True, cache=True)

@@ -16,18 +16,17 @@ import numpy as np
 from dpgrs.errors import UsageError
 from dpgrs.genotypes.bits import WORD_BITS
 from dpgrs.genotypes.dosages import DOSAGE_STEP
+from dpgrs.linalg.alike_rows import add_alike_rows, alike_rows, rows_alone
 from dpgrs.linalg.statistics import (
     LARGEST_OUTCOME,
     OUTCOME_STEP,
     VARIANT_BLOCK,
     clip_norms,
     column_moments,
-    cross_product,
-    gram,
     half_units,
     is_fractional,
     long_rows,
-    shrunk_rows,
+    shrinking,
 )
 from dpgrs.types import Rows
 
@@ -41,6 +40,8 @@ LARGEST_GENOTYPE = 2**13  # x = 2 in grid steps
 # a block they are at most 2^51, so BLAS is exact in float64.
 LARGEST_CLIPPED_ROWS = 2**23
 ROW_BLOCK = 2**12
+# Rows are shrunk by factors of few bits, so that many have the same one.
+GRID = {"step": GENOTYPE_STEP, "factor_bits": 8}
 CACHED_VARIANTS = 64  # in float64 at a time
 # A smaller norm is no clip but a rounding to 0: a genotype would span too few steps of the grid.
 SMALLEST_ROW_NORM = 2.0**-4
@@ -147,7 +148,7 @@ def frequency_rows(genotypes, frequency, *, row_norm, n_haplotypes, rows, is_sel
     """
     options = {"n_haplotypes": n_haplotypes, "rows": rows, "is_selected": is_selected}
     T = _frequency_units(genotypes, frequency, covariates=covariates, **options)
-    clip_norms(T, norm=row_norm, step=GENOTYPE_STEP)
+    clip_norms(T, norm=row_norm, **GRID)
     return T.T
 
 
@@ -275,55 +276,54 @@ def clipped_statistics(
     UsageError
         As `frequency_rows` and `clipped_cross_product`.
     """
-    from dpgrs.linalg._kernels import add_shifted, mirror
+    from dpgrs.linalg._kernels import mirror
 
-    _check_exact(Y.shape[1])
+    _check_exact(Y.shape[1], Y=Y)
     is_selected = np.ones(Y.shape[1], dtype=bool) if is_selected is None else is_selected
     size = len(genotypes) + (0 if covariates is None else len(covariates)) + 1
     G = np.zeros((size, size), dtype=np.int64) if has_gram else None
     V = np.zeros((len(Y), size), dtype=np.int64)
     whole = {"n_haplotypes": n_haplotypes, "rows": rows, "covariates": covariates}
-    # Rows that are not shrunk are sums of bits but for a constant a variant.
-    has_bits = not is_fractional(genotypes) and covariates is None
-    is_short = is_selected.copy()
+    if not is_fractional(genotypes) and covariates is None:
+        coding = {"n_haplotypes": n_haplotypes, "rows": rows}
+        factors = _factors(genotypes, frequency, row_norm=row_norm, is_selected=is_selected, **coding)
+        groups = alike_rows(factors, rows=rows)
+        if groups:
+            values = _values_of_calls(frequency, rows=rows)
+            add_alike_rows(genotypes, groups, values, Y, G, V, rows=rows, intercept=HALF)
+            factors[np.concatenate([own for _, own in groups])] = 0
+            others = np.flatnonzero(factors)
+            genotypes, whole["n_haplotypes"] = rows_alone(genotypes, others, rows=rows)
+            Y, is_selected = Y[:, others], np.ones(len(others), dtype=bool)
     for part, block, options in row_blocks(genotypes, is_selected, **whole):
-        if has_bits:
-            X, is_long = _long_frequency_rows(part, frequency, row_norm=row_norm, **options)
-            is_short[block] &= ~is_long
-        else:
-            X, is_long = frequency_rows(part, frequency, row_norm=row_norm, **options), options["is_selected"]
+        X = frequency_rows(part, frequency, row_norm=row_norm, **options)
         if has_gram:
             _add_gram(X, G)
-        V += clipped_cross_product(X, Y[:, block][:, is_long])
+        V += clipped_cross_product(X, Y[:, block][:, options["is_selected"]])
     if has_gram:
         mirror(G)
-    if has_bits:
-        options = {"n_haplotypes": n_haplotypes, "rows": rows, "is_selected": is_short}
-        means = _means(frequency, rows=rows)
-        if has_gram:
-            add_shifted(G, gram(genotypes, **options), means, HALF)
-        V += _shifted_cross(cross_product(genotypes, Y, **options), means)
     return G, V
 
 
-def _long_frequency_rows(bits, frequency, *, row_norm, is_selected, **options):
-    """Return the selected rows that are shrunk, as `frequency_rows` does, and which these are of all."""
-    T = _frequency_units(bits, frequency, is_selected=None, **options)
-    bound = {"norm": row_norm, "step": GENOTYPE_STEP}
-    is_long, length = long_rows(T, **bound)
-    length = length[is_selected[is_long]]
-    is_long &= is_selected
-    return shrunk_rows(T, is_long, length, **bound).T, is_long
+def _factors(bits, frequency, *, row_norm, is_selected, **coding):
+    """Return the factors by which selected rows are shrunk, (n_rows,) float64; 1 where not, 0 for others."""
+    factors = is_selected.astype(np.float64)
+    for part, block, options in row_blocks(bits, is_selected, covariates=None, **coding):
+        T = _frequency_units(part, frequency, **options | {"is_selected": None})
+        is_long, length = long_rows(T, norm=row_norm, step=GENOTYPE_STEP)
+        factors[block][is_long] *= shrinking(length, norm=row_norm, **GRID)
+    return factors
 
 
-def _shifted_cross(V, means):
-    return HALF * V - np.multiply.outer(V[:, -1], means)
+def _values_of_calls(frequency, *, rows):
+    """Return entries of rows that are not shrunk, without and with one ALT allele, (n_variants, 2) int16."""
+    halves = np.array([-1, 1] if Rows(rows) == Rows.HAPLOTYPES else [-2, 0])
+    return (HALF * halves - _means(grid_frequency(frequency), rows=rows)[:, np.newaxis]).astype(np.int16)
 
 
 def _means(frequency, *, rows):
-    """Return what is taken from rows in `half` coding, in units of `GENOTYPE_STEP`, the intercept's last."""
-    means = column_moments(grid_frequency(frequency), rows=rows)[0] / GENOTYPE_STEP
-    return np.append(means, 0).astype(np.int64)
+    """Return what is taken from rows in `half` coding, in units of `GENOTYPE_STEP`, (n_variants,) int64."""
+    return (column_moments(frequency, rows=rows)[0] / GENOTYPE_STEP).astype(np.int64)
 
 
 def count_long_rows(genotypes, frequency, *, row_norm, n_haplotypes, rows, is_selected, covariates=None):

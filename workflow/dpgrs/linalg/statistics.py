@@ -98,7 +98,7 @@ def grid_outcomes(Y, *, bound, row_norm=None):
     return gridded
 
 
-def clip_norms(entries, *, norm, step):
+def clip_norms(entries, *, norm, step, factor_bits=None):
     """Shrink rows that are longer than a norm, in place and rounding towards zero.
 
     What becomes of a row depends on that row alone (docs/proofs/clipped_gram.md, "What is computed").
@@ -108,6 +108,7 @@ def clip_norms(entries, *, norm, step):
     entries : (n_entries, n_rows) int16, int32 or int64 in units of `step`, below 2^31; a row is a column.
     norm : float > 0, public, in the units of `step`.
     step : float, a power of 2.
+    factor_bits : int or None, as in `shrinking`.
 
     Raises
     ------
@@ -118,26 +119,33 @@ def clip_norms(entries, *, norm, step):
         raise UsageError(f"`row_norm` must be a finite number above 0, got {norm}. Give a public bound.")
     is_long, length = long_rows(entries, norm=norm, step=step)
     if len(length):
-        entries[:, is_long] = shrunk_rows(entries, is_long, length, norm=norm, step=step)
+        from dpgrs.linalg._kernels import scale_rows
+
+        shrunk = np.empty((len(entries), len(length)), dtype=entries.dtype)
+        factors = shrinking(length, norm=norm, step=step, factor_bits=factor_bits)
+        scale_rows(entries, np.flatnonzero(is_long), factors, shrunk)
+        entries[:, is_long] = shrunk
 
 
-def shrunk_rows(entries, is_long, length, *, norm, step):
-    """Return the rows that are longer than a norm, shrunk to it and rounded towards zero.
+def shrinking(length, *, norm, step, factor_bits=None):
+    """Return the factors of long rows: norm over length.
 
     Parameters
     ----------
-    entries, norm, step : as in `clip_norms`.
-    is_long, length : as from `long_rows`.
+    length : (n_long,) float64, as from `long_rows`.
+    norm, step : as in `clip_norms`.
+    factor_bits : int, significant bits down to which a factor is rounded, so that many rows have the same;
+        None rounds none.
 
     Returns
     -------
-    (n_entries, n_long) of the type of the entries.
+    (n_long,) float64, between 0 and 1.
     """
-    from dpgrs.linalg._kernels import scale_rows
-
-    shrunk = np.empty((len(entries), len(length)), dtype=entries.dtype)
-    scale_rows(entries, np.flatnonzero(is_long), norm / step / length * BELOW_ONE, shrunk)
-    return shrunk
+    factors = norm / step / length * BELOW_ONE
+    if factor_bits is None:
+        return factors
+    digits, exponent = np.frexp(factors)
+    return np.ldexp(np.floor(np.ldexp(digits, factor_bits)), exponent - factor_bits)
 
 
 def long_rows(entries, *, norm, step):

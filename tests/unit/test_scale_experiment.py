@@ -6,66 +6,83 @@ import pytest
 
 from dpgrs.experiments import scale
 from dpgrs.experiments.frame import Verdict
+from dpgrs.experiments.plans import Form, read_plans
 from dpgrs.experiments.scale_trial import SOURCE_PEOPLE, study_of
 from dpgrs.study.settings import resolve
+from experiment_runs import SNAKEFILE
 
-SIZES = {
-    "start": (200, 20, 2),
-    "base": (5000, 500, 50),
-    "people": (80_000, 500, 50),
-    "variants": (5000, 4000, 50),
-    "outcomes": (5000, 500, 800),
-    "largest": (500_000, 5000, 10),
-}
-SETTINGS = {"check": "largest", "target": [500_000, 5000, 2000]}
+SETTINGS = read_plans(SNAKEFILE.with_name("experiments.yaml"), Form.WHOLE)["scale"].settings
+SIZES = SETTINGS["sizes"]
+RULES = [(kind, rule) for kind, rules in scale.TERMS.items() for rule in rules]
+PER_UNIT = 4e-9
 
 
-def seconds(rule, people, variants, outcomes):
-    """Of rows alone, but for fits, which know no rows."""
-    if rule in ("draw", "fit_weights"):
-        return 2.0 + 3e-8 * variants**2 * (variants if rule == "fit_weights" else 1)
-    of_outcomes = 0 if rule == "make_panel" else 5e-10 * people * variants * outcomes
-    return 2.0 + 4e-8 * people * variants + of_outcomes
+def seconds(kind, rule, *size):
+    """Two seconds of start, and the same for each product by which a rule grows."""
+    return 2.0 + PER_UNIT * sum(
+        np.prod(np.power(size, term, dtype=float)) for term in scale.TERMS[kind][rule]
+    )
 
 
 @pytest.fixture
 def table():
     rows = [
         dict(zip(scale.AXES, size, strict=True))
-        | {"part": part, "rule": rule, "seconds": seconds(rule, *size), "used": 400.0, "asked": 512.0}
-        for part, size in SIZES.items()
-        for rule in scale.TERMS
+        | {"kind": kind, "part": part, "rule": rule, "seconds": seconds(kind, rule, *size)}
+        | {"used": 400.0, "asked": 512.0}
+        for kind, rule in RULES
+        for part, size in SIZES[kind].items()
     ]
     return scale.summarise(pd.DataFrame(rows), SETTINGS)
 
 
-@pytest.mark.parametrize("rule", scale.TERMS)
-def test_model__of_smaller_sizes_has_the_seconds_of_the_largest(table, rule):
-    model = scale.model_of(table[table["part"] != "largest"], rule)
-    largest = SIZES["largest"]
-    assert model(*np.array(largest)[:, np.newaxis])[0] == pytest.approx(seconds(rule, *largest), rel=1e-6)
+def fitted(table, kind, rule):
+    """Return the rows of a rule that its model is fitted to, and the model."""
+    own = table[(table["kind"] == kind) & (table["rule"] == rule)]
+    own = own[own["part"] != SETTINGS["check"][kind]]
+    return own, scale.Model.of(own, kind, rule)
 
 
-def test_exponents__are_those_between_the_largest_sizes_of_an_axis(table):
-    found = scale.exponents(table[table["part"] != "largest"], "evaluate_trial")
-    assert set(found) == {"people", "variants", "outcomes"}
-    for axis, part in (("people", "people"), ("variants", "variants"), ("outcomes", "outcomes")):
-        place = scale.AXES.index(axis)
-        low, high = (seconds("evaluate_trial", *SIZES[name]) for name in ("base", part))
-        expected = np.log(high / low) / np.log(SIZES[part][place] / SIZES["base"][place])
-        assert found[axis] == pytest.approx((expected, expected), rel=1e-6)
+@pytest.mark.parametrize(("kind", "rule"), RULES)
+def test_model__of_smaller_sizes_has_the_seconds_of_the_largest(table, kind, rule):
+    _, model = fitted(table, kind, rule)
+    largest = SIZES[kind][SETTINGS["check"][kind]]
+    assert model.seconds(*largest) == pytest.approx(seconds(kind, rule, *largest), rel=1e-6)
+
+
+def test_exponents__are_of_the_seconds_beyond_the_start(table):
+    own, model = fitted(table, "sums", "evaluate_trial")
+    found = scale.exponents(own, model)
+    assert found["people"] == pytest.approx((1.0, 1.0), abs=1e-6)
+    doubled = own.assign(
+        seconds=own["seconds"] + (own["part"] == "people-3") * (own["seconds"] - model.start)
+    )
+    assert scale.exponents(doubled, model)["people"][0] == pytest.approx(1.5, abs=1e-6)
+
+
+def test_exponents__of_what_is_too_short_are_left_out(table):
+    own, model = fitted(table, "choices", "fit_weights")
+    assert scale.exponents(own, model) == {}
 
 
 def test_compare_and_judge__say_what_was_checked(table):
-    numbers = scale.compare(table, SETTINGS).set_index("rule")
-    assert (numbers["s, 500,000 x 5,000 x 10"] == numbers["predicted"]).all()
+    numbers = scale.compare(table, SETTINGS)
+    assert list(zip(numbers["study"], numbers["rule"], strict=True)) == RULES
+    assert (numbers["s"] == numbers["modelled"]).all()
+    assert set(numbers["size"]) == {"500,000 x 5,000 x 10", "4,000 x 100,000 x 40"}
+    biobank = numbers.set_index(["study", "rule"]).loc[("choices", "draw"), "biobank, s"]
+    assert float(biobank) == pytest.approx(seconds("choices", "draw", 500_000, 1_000_000, 2000), rel=1e-3)
     assert set(numbers["MB"]) == {"400"}
     verdict, said = scale.judge(table, SETTINGS)
     assert verdict == Verdict.BEYOND
-    assert said.startswith("0 of 36 rules took more memory")
+    assert said.startswith("0 of 102 rules took more memory")
     assert "1.00 to 1.00" in said
     lacking = table.assign(used=np.where(table["rule"] == "draw", 600.0, table["used"]))
-    assert scale.judge(lacking, SETTINGS)[1].startswith("6 of 36 rules")
+    assert scale.judge(lacking, SETTINGS)[1].startswith("17 of 102 rules")
+
+
+def test_draw__a_figure_for_each_kind(table):
+    assert set(scale.draw(table, SETTINGS)) == {"scale_sums", "scale_choices"}
 
 
 def test_study__copies_people_beyond_the_simulated_ones():
@@ -73,3 +90,4 @@ def test_study__copies_people_beyond_the_simulated_ones():
     config = resolve(study_of(SOURCE_PEOPLE + 1, 20, 2))
     assert config["cohort"]["copies"]["people"] == SOURCE_PEOPLE + 1
     assert config["cohort"]["simulation"]["people"] == SOURCE_PEOPLE
+    assert resolve(study_of(60, 40, 2, kind="choices"))["methods"] == ["k-blup"]

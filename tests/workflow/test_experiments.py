@@ -6,6 +6,7 @@ import pytest
 from dpgrs.experiments.dp_sis_trial import KNOWN, PAPER, PUBLIC
 from dpgrs.experiments.frame import find
 from dpgrs.experiments.plans import Form, read_plans
+from dpgrs.experiments.scale import TERMS
 from experiment_runs import SNAKEFILE, numbers_of, run_experiment
 
 pytestmark = pytest.mark.experiments
@@ -84,14 +85,13 @@ def test_kendall_time__has_exponents_of_both(tmp_path):
 def test_scale__runs_whole_studies_and_models_their_seconds(tmp_path):
     run_experiment("scale", tmp_path)
     table = pd.read_csv(tmp_path / "results" / "experiments" / "quick" / "scale" / "table.tsv", sep="\t")
-    rules = {"make_panel", "make_outcomes", "compute_statistics", "draw", "fit_weights", "evaluate_trial"}
-    for part, people in (("start", 60), ("base", 120)):
+    for part, people in (("start", 60), ("base", 120), ("wide", 60)):
         own = table[table["part"] == part]
-        assert rules < set(own["rule"])
+        assert set(TERMS["choices" if part == "wide" else "sums"]) < set(own["rule"])
         assert set(own["people"]) == {people}
         assert (own["seconds"] > 0).all()
-    numbers = numbers_of("scale", tmp_path).set_index("rule")
-    assert set(numbers.index) == rules
+    numbers = numbers_of("scale", tmp_path).set_index(["study", "rule"])
+    assert set(numbers.index) == {(kind, rule) for kind, rules in TERMS.items() for rule in rules}
 
 
 def test_errata__published_recipes_lose_more_than_they_claim_and_ours_do_not(tmp_path):

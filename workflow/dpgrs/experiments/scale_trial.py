@@ -17,14 +17,15 @@ from dpgrs.study.shape import Shape
 
 SNAKEFILE = PACKAGE.parents[1] / "Snakefile"
 STUDY = "scale"
-METHODS = ("ridge", "reusecov-gauss", "blup")
+# Kinds of studies: those that sum X'X, and those that choose variants, of panels of any width.
+METHODS = {"sums": ("ridge", "reusecov-gauss", "blup"), "choices": ("k-blup",)}
 # As Snakemake's benchmarks count memory.
 MIB = 2**20 / 10**6
 # Simulated people whom more are copied from, and bases of which so many variants pass all filters.
 SOURCE_PEOPLE, BASES_A_VARIANT, LEAST_BASES = 500, 600, 100_000
 
 
-def study_of(people, variants, outcomes):
+def study_of(people, variants, outcomes, *, kind="sums"):
     """Return the configuration of a study: haplotypes as rows, tight bounds, one trial."""
     length = max(LEAST_BASES, BASES_A_VARIANT * variants)
     cohort = {"simulation": {"people": min(people, SOURCE_PEOPLE), "length": length}, "chromosomes": ["21"]}
@@ -32,7 +33,7 @@ def study_of(people, variants, outcomes):
         cohort["copies"] = {"people": people}
     privacy = {"bounds": "tight", "epsilon": [5], "accounting": "gdp"}
     own = {"panel": {"size": variants}, "outcomes": {"count": outcomes}, "privacy": privacy, "trials": 1}
-    return {"study": STUDY, "methods": [*METHODS], "cohort": cohort} | own
+    return {"study": STUDY, "methods": [*METHODS[kind]], "cohort": cohort} | own
 
 
 def run_trial(part, trial, settings, files):
@@ -40,11 +41,12 @@ def run_trial(part, trial, settings, files):
 
     Returns
     -------
-    list of dict with people, variants, outcomes, rule, seconds of all its jobs, used and asked: the most MB
-    of a job, NaN where none was long enough to be looked at.
+    list of dict with kind, people, variants, outcomes, rule, seconds of all its jobs, used and asked: the
+    most MB of a job, NaN where none was long enough to be looked at.
     """
-    size = dict(zip(("people", "variants", "outcomes"), settings["sizes"][part], strict=True))
-    config = study_of(**size) | {"seed": settings["seed"] + trial}
+    kind = next(kind for kind, sizes in settings["sizes"].items() if part in sizes)
+    size = dict(zip(("people", "variants", "outcomes"), settings["sizes"][kind][part], strict=True))
+    config = study_of(**size, kind=kind) | {"seed": settings["seed"] + trial}
     with TemporaryDirectory() as folder:
         Path(folder, "study.json").write_text(json.dumps(config), encoding="utf-8")
         command = [sys.executable, "-m", "snakemake", "--snakefile", SNAKEFILE, "--directory", folder]
@@ -52,12 +54,14 @@ def run_trial(part, trial, settings, files):
         process = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         if process.returncode:
             raise DpgrsError(f"The study of `{part}` must end, but failed:\n{process.stdout[-2000:]}")
-        return [size | row for row in _jobs(Path(folder, "results", STUDY, "benchmarks"), config)]
+        return [
+            {"kind": kind} | size | row for row in _jobs(Path(folder, "results", STUDY, "benchmarks"), config)
+        ]
 
 
 def _jobs(folder, config):
     """Yield what the jobs of each rule took and asked for."""
-    shape, wildcards = Shape(resolve(config)), SimpleNamespace(mechanism="reusecov-statistics")
+    shape = Shape(resolve(config))
     paths = {}
     for path in sorted(folder.rglob("*.tsv")):
         paths.setdefault(path.relative_to(folder).parts[0].removesuffix(".tsv"), []).append(path)
@@ -66,10 +70,15 @@ def _jobs(folder, config):
         if verb not in NEEDS:
             continue
         took = pd.concat([pd.read_csv(path, sep="\t", na_values="-") for path in own])
-        asked = resources_of(verb, shape)["mem_mb"](wildcards, threads=1, attempt=1)
+        asked = resources_of(verb, shape)["mem_mb"](_wildcards(own), threads=1, attempt=1)
         yield {
             "rule": rule,
             "seconds": took["s"].sum(),
             "used": took["max_rss"].max() * MIB,
             "asked": asked,
         }
+
+
+def _wildcards(paths):
+    """Return wildcards of a rule's jobs: a draw's benchmarks are named by trial and mechanism."""
+    return SimpleNamespace(mechanism=paths[0].name.removesuffix(".tsv").partition(".")[2] or None)

@@ -7,7 +7,7 @@ import pytest
 from dpgrs.experiments import scale
 from dpgrs.experiments.frame import Verdict
 from dpgrs.experiments.plans import Form, read_plans
-from dpgrs.experiments.scale_trial import SOURCE_PEOPLE, study_of
+from dpgrs.experiments.scale_trial import SOURCE_PEOPLE, jobs_in, study_of
 from dpgrs.study.settings import resolve
 from experiment_runs import SNAKEFILE
 
@@ -91,3 +91,31 @@ def test_study__copies_people_beyond_the_simulated_ones():
     assert config["cohort"]["copies"]["people"] == SOURCE_PEOPLE + 1
     assert config["cohort"]["simulation"]["people"] == SOURCE_PEOPLE
     assert resolve(study_of(60, 40, 2, kind="choices"))["methods"] == ["k-blup"]
+
+
+def test_study__of_many_variants_has_many_chromosomes():
+    cohort = resolve(study_of(60, 100_000, 2, kind="choices"))["cohort"]
+    assert cohort["chromosomes"] == ["1", "2", "3", "4", "5", "6"]
+    assert cohort["simulation"]["length"] == 10_000_000
+
+
+def test_jobs__are_found_by_rule_and_asked_for_as_such(tmp_path):
+    """Also those of shards, whose names look like those of draws."""
+    names = (
+        "compute_statistics/1.1",
+        "compute_statistics/1.2",
+        "draw/1.reusecov-statistics",
+        "make_panel",
+        "report",
+    )
+    for number, name in enumerate(names):
+        path = tmp_path / f"{name}.tsv"
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(f"s\tmax_rss\n{number + 1}\t{'-' if number == 0 else 100}\n")
+    found = {row["rule"]: row for row in jobs_in(tmp_path, study_of(60, 40, 2))}
+    assert {rule: row["seconds"] for rule, row in found.items()} == {
+        "compute_statistics": 3,
+        "draw": 3,
+        "make_panel": 4,
+    }
+    assert all(row["used"] == pytest.approx(104.8576) and row["asked"] > 104 for row in found.values())

@@ -21,14 +21,17 @@ STUDY = "scale"
 METHODS = {"sums": ("ridge", "reusecov-gauss", "blup"), "choices": ("k-blup",)}
 # As Snakemake's benchmarks count memory.
 MIB = 2**20 / 10**6
-# Simulated people whom more are copied from, and bases of which so many variants pass all filters.
-SOURCE_PEOPLE, BASES_A_VARIANT, LEAST_BASES = 500, 600, 100_000
+# Simulated people whom more are copied from, bases of which so many variants pass all filters, and those of a
+# chromosome at most.
+SOURCE_PEOPLE, BASES_A_VARIANT, LEAST_BASES, MOST_BASES = 500, 600, 100_000, 10_000_000
 
 
 def study_of(people, variants, outcomes, *, kind="sums"):
     """Return the configuration of a study: haplotypes as rows, tight bounds, one trial."""
     length = max(LEAST_BASES, BASES_A_VARIANT * variants)
-    cohort = {"simulation": {"people": min(people, SOURCE_PEOPLE), "length": length}, "chromosomes": ["21"]}
+    n_chromosomes = -(-length // MOST_BASES)
+    simulation = {"people": min(people, SOURCE_PEOPLE), "length": length // n_chromosomes}
+    cohort = {"simulation": simulation, "chromosomes": [str(number + 1) for number in range(n_chromosomes)]}
     if people > SOURCE_PEOPLE:
         cohort["copies"] = {"people": people}
     privacy = {"bounds": "tight", "epsilon": [5], "accounting": "gdp"}
@@ -55,11 +58,12 @@ def run_trial(part, trial, settings, files):
         if process.returncode:
             raise DpgrsError(f"The study of `{part}` must end, but failed:\n{process.stdout[-2000:]}")
         return [
-            {"kind": kind} | size | row for row in _jobs(Path(folder, "results", STUDY, "benchmarks"), config)
+            {"kind": kind} | size | row
+            for row in jobs_in(Path(folder, "results", STUDY, "benchmarks"), config)
         ]
 
 
-def _jobs(folder, config):
+def jobs_in(folder, config):
     """Yield what the jobs of each rule took and asked for."""
     shape = Shape(resolve(config))
     paths = {}
@@ -70,7 +74,7 @@ def _jobs(folder, config):
         if verb not in NEEDS:
             continue
         took = pd.concat([pd.read_csv(path, sep="\t", na_values="-") for path in own])
-        asked = resources_of(verb, shape)["mem_mb"](_wildcards(own), threads=1, attempt=1)
+        asked = resources_of(verb, shape)["mem_mb"](_wildcards(rule, own), threads=1, attempt=1)
         yield {
             "rule": rule,
             "seconds": took["s"].sum(),
@@ -79,6 +83,6 @@ def _jobs(folder, config):
         }
 
 
-def _wildcards(paths):
+def _wildcards(rule, paths):
     """Return wildcards of a rule's jobs: a draw's benchmarks are named by trial and mechanism."""
-    return SimpleNamespace(mechanism=paths[0].name.removesuffix(".tsv").partition(".")[2] or None)
+    return SimpleNamespace(mechanism=paths[0].stem.partition(".")[2] if rule == "draw" else None)

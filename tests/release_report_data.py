@@ -10,7 +10,7 @@ from dpgrs.privacy.statement.text import budget_in_words
 from dpgrs.public_random import generator
 from dpgrs.reporting.data import VARIANT_COLUMNS
 from dpgrs.reporting.release_data import ReleaseData
-from dpgrs.reporting.release_pages import write_outcome_pages, write_overview
+from dpgrs.reporting.release_pages import outcome_writer, write_overview
 from dpgrs.reporting.rendering import chunks
 from release_data import OUTCOMES, SITES, make_accuracy_event, make_bundle, make_events, make_terms
 
@@ -84,8 +84,9 @@ def make_data(statement, *, n_variants=8):
 
 def write_pages(data, folder):
     write_overview(data, folder)
+    write = outcome_writer(data)
     for chunk in chunks(len(data.outcomes)):
-        write_outcome_pages(data, chunk.first, chunk.last, folder / "outcomes" / chunk.name)
+        write(chunk.first, chunk.last, folder / "outcomes" / chunk.name)
     return folder
 
 

@@ -18,11 +18,15 @@ def texts(svg):
 def paths(svg, *, commands=None, **attributes):
     """Return the paths with these attributes, and if given with just these commands, as text."""
     wanted = {name.replace("_", "-"): value for name, value in attributes.items()}
+    drawing = ET.fromstring(svg)
+    # Paths of one style stand in a group that has it.
+    shared = {one: group.attrib for group in drawing.iter(NAME + "g") for one in group}
+    found = [shared.get(one, {}) | one.attrib for one in drawing.iter(NAME + "path")]
     return [
-        one.get("d")
-        for one in ET.fromstring(svg).iter(NAME + "path")
-        if wanted.items() <= one.attrib.items()
-        and commands in (None, "".join(sorted(set(re.findall("[A-Za-z]", one.get("d"))))))
+        one["d"]
+        for one in found
+        if wanted.items() <= one.items()
+        and commands in (None, "".join(sorted(set(re.findall("[A-Za-z]", one["d"])))))
     ]
 
 

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from dpgrs.reporting.outcome_figures import WeightsFigure
-from dpgrs.reporting.pages import write_outcome_pages
+from dpgrs.reporting.pages import outcome_writer
 from dpgrs.reporting.svg import new_figure, styled
 from report_data import make_report_data
 from svg_drawings import numbers, paths
@@ -74,7 +74,7 @@ def test_pages__faster_than_one_of_their_figures_by_matplotlib(tmp_path, request
                 theirs(weights[:, outcome])
 
     def write_ours():
-        write_outcome_pages(data, 1, N_PAGES, tmp_path)
+        outcome_writer(data)(1, N_PAGES, tmp_path)
 
     def seconds(work):
         start = time.process_time()

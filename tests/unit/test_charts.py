@@ -1,11 +1,14 @@
 import re
+import xml.etree.ElementTree as ET
+from base64 import b64decode
 
 import numpy as np
 import pytest
 
 from dpgrs.public_random import generator
-from dpgrs.reporting.charts import Axes, Picture, mark, round_ticks
+from dpgrs.reporting.charts import FEW_BARS, Axes, Picture, mark, round_ticks
 from dpgrs.reporting.svg import MARKERS
+from svg_drawings import NAME, numbers, paths
 
 
 @pytest.mark.parametrize(
@@ -61,6 +64,38 @@ def test_axes__lines_are_one_short_path_without_what_cannot_be_seen():
 
     assert '<path d="M60 20V70M110 20V45" stroke="red" stroke-width="2"/>' in picture.svg()
     assert picture.svg().count("<path") == 1
+
+
+def test_axes__many_bars_are_heights_that_the_script_of_pages_draws():
+    picture, random = Picture(200, 100), generator(7, "bars")
+    x, heights = np.linspace(-1, 1, 300), random.choice([-1, 1], 300) * random.uniform(0.1, 3, 300)
+    axes_of(picture).bars(x, heights, color="red", width=2, low=2, places="variants")
+
+    (whole,) = ET.fromstring(picture.svg()).iter(NAME + "path")
+    (packed,) = ET.fromstring(picture.svg(is_packed=True)).iter(NAME + "path")
+
+    assert packed.get("d") is None
+    assert packed.get("data-places") == "variants"
+    assert all(one.get("stroke") == "red" and one.get("stroke-width") == "2" for one in (whole, packed))
+    start, end, low, reach = map(float, packed.get("data-box").split())
+    # Axes show x from -1 to 1, places go from 0 to 1.
+    assert (start, end) == (60, 110)
+    shares = np.frombuffer(b64decode(packed.get("data-bars")), "<i2") / (2**15 - 1)
+    assert np.abs(shares).max() == 1
+    drawn = numbers(whole.get("d"), 3)
+    np.testing.assert_allclose(drawn[:, 1], low)
+    np.testing.assert_allclose(drawn[:, 2], low - reach * shares, atol=0.06)
+
+
+@pytest.mark.parametrize(("n_bars", "places"), [(FEW_BARS - 1, "variants"), (FEW_BARS, None)])
+def test_axes__few_bars_and_those_at_places_of_their_own_are_drawn(n_bars, places):
+    picture = Picture(200, 100)
+    x = np.linspace(0, 1, 300)
+    axes_of(picture).bars(x, np.where(np.arange(300) < n_bars, 3.0, 0.0), color="red", width=2, places=places)
+
+    assert picture.svg(is_packed=True) == picture.svg()
+    (path,) = paths(picture.svg(), stroke="red")
+    assert numbers(path, 3)[:, 1:].tolist() == [[20, 50]] * n_bars
 
 
 def test_axes__marks_of_points_that_are_there():

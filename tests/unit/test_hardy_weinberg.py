@@ -3,6 +3,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from scipy.special import gammaln
 
 from dpgrs.genotypes.hardy_weinberg import hardy_weinberg_p
 
@@ -32,6 +33,21 @@ def test_hardy_weinberg_p__is_that_of_whole_numbers():
 @pytest.mark.parametrize("counts", [(0, 0, 0), (7, 0, 0), (0, 0, 7)])
 def test_hardy_weinberg_p__half_where_nothing_else_can_be(counts):
     assert hardy_weinberg_p([counts]).tolist() == [0.5]
+
+
+def test_hardy_weinberg_p__of_many_is_that_of_all_numbers_of_heterozygotes():
+    n, n_rare = 30_000, 9_000
+    n_het = np.arange(0, n_rare + 1, 2)
+    n_twice = (n_rare - n_het) // 2
+    logs = n_het * np.log(2) - gammaln(n_het + 1) - gammaln(n_twice + 1) - gammaln(n - n_het - n_twice + 1)
+    weights = np.exp(logs - logs.max())
+    found = hardy_weinberg_p(np.column_stack([n - n_het - n_twice, n_het, n_twice]))
+    # Weights of which some are equal only up to rounding, so pick those on the side that has more of them.
+    places = np.append(np.arange(0, len(n_het), 500), weights.argmax() - np.arange(0, 500, 50))
+    expected = [(weights[weights < weights[one]].sum() + weights[one] / 2) / weights.sum() for one in places]
+    np.testing.assert_allclose(found[places], expected, rtol=1e-6)
+    assert (found == 0).any()
+    assert found.max() > 0.9
 
 
 def test_hardy_weinberg_p__stays_finite_for_a_large_cohort():

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from scipy.stats import kendalltau, rankdata
 
+from dpgrs.errors import UsageError
 from dpgrs.selection.kendall import (
     correlations,
     feature_scores,
@@ -144,16 +145,25 @@ def test_scores__missing_outcome_is_as_good_as_no_row():
     )
 
 
-@pytest.mark.parametrize(("rows", "n_largest"), [("haplotypes", 8192), ("people", 5792)])
-@pytest.mark.parametrize("n_more", [0, 10])
-def test_genotype_scores__exact_at_the_largest_sums(rows, n_largest, n_more):
-    """As many rows as single precision takes, and more, whose sum is odd and above 2^24."""
-    y = np.random.default_rng(0).permutation(n_largest + n_more)
-    weights = rank_weights([y])
-    largest_sum = RANGES[rows] * (weights[0] > 0)
-    bits, options = packed([largest_sum, largest_sum - (weights[0] == 1)], rows)
-    expected = RANGES[rows] * len(y) ** 2 // 4
-    assert genotype_scores(bits, weights, **options).tolist() == [[expected, expected - 1]]
+@every_rows
+def test_genotype_scores__exact_beyond_what_floats_hold(rows):
+    """Of weights as of 2^29 rows, whose sums are odd and above 2^53."""
+    weights = np.array([[2**58, 1, -(2**58), -1], [-(2**58), 2**57, 2**57, 0]])
+    bits, options = packed(RANGES[rows] * np.array([[1, 1, 0, 0], [1, 1, 1, 0]]), rows)
+    expected = RANGES[rows] * np.array([[2**58 + 1, 1], [-(2**57), 0]])
+    np.testing.assert_array_equal(genotype_scores(bits, weights, **options), expected)
+
+
+@pytest.mark.parametrize("n_rows", [2**21, 2**21 + 1])
+def test_genotype_scores__of_dosages_raise_where_sums_may_be_inexact(n_rows):
+    genotypes = np.full((1, n_rows), -4096, dtype=np.int16)
+    genotypes[0, n_rows // 2 :] = 4096
+    weights, options = rank_weights([np.arange(n_rows)]), {"n_haplotypes": 2 * n_rows, "rows": "people"}
+    if 2 * 4096 * n_rows**2 > 4 * 2**53:
+        with pytest.raises(UsageError, match="must be at most 2\\^53"):
+            genotype_scores(genotypes, weights, **options)
+    else:
+        assert genotype_scores(genotypes, weights, **options).tolist() == [[2 * 4096 * n_rows**2 // 4]]
 
 
 def test_correlations__scale():

@@ -12,7 +12,7 @@ from dpgrs.study.made_by import note, note_of, require_made_by, settings_along
 from dpgrs.study.requests import reads_of_draw
 from dpgrs.study.settings import resolve
 from dpgrs.study.step_settings import Settings
-from dpgrs.study.verbs import settings_read
+from dpgrs.study.verbs import read_verb, settings_read
 
 RELEASE = Settings({"mode": "release", "outcomes": {"network": None, "count": [3]}})
 
@@ -187,3 +187,10 @@ def test_draw__charges_for_nothing_that_a_benchmark_made(private, mode):
     found = CliRunner().invoke(main, ["draw", "--settings", settings, *places, *what, *made])
     assert found.exit_code != 0
     assert ("got others of mode" in found.output) == (mode == "benchmark")
+
+
+@pytest.mark.parametrize("verb", ["draw", "measure-release"])
+def test_verbs_of_a_release__charge_for_all_public_files_that_they_take(verb):
+    found = read_verb(verb)
+    public = {"sites", "loadings", "ld", "effects"} & {one.name for one in found.parameters}
+    assert {"sites", "ld"} <= public <= set(found.charges_for)

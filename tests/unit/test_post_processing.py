@@ -121,3 +121,14 @@ def test_is_post_processing__takes_what_a_fit_found_out_about_public_files(metho
                 assert not is_said([more if one == line else one for one in said], method, fit, **KNOWN)
     own = post_processing(method, FIT, found=found, **KNOWN)
     assert is_said(own, method, FIT, **KNOWN) == ("correlations" not in FITTED[method])
+
+
+def test_is_post_processing__of_a_name_of_digits_has_a_verdict():
+    """A pattern that may split digits in many ways would look for one for days."""
+    names, fit = ["1." * 300, "b"], FIT | {"effects": ["0" * 64]}
+    fitted = LinearFit(np.zeros((2, 3)), np.zeros(3), np.zeros(2), correlations=np.array([0.5, 0.25]))
+    said = post_processing("blup", fit, found=found_in_words(fitted, names), **KNOWN)
+    assert is_post_processing(said, "blup", fit, outcomes=names, **KNOWN)
+    wrong = [line.replace("1.1.", "1.1.x", 1) for line in said]
+    assert wrong != said
+    assert not is_post_processing(wrong, "blup", fit, outcomes=names, **KNOWN)

@@ -14,7 +14,7 @@ def test_write_report__takes_the_place_of_a_report_and_of_nothing_else(tmp_path)
     report = tmp_path / "report"
     overview = SimpleNamespace(
         write_overview=lambda data, folder, figures: (folder / "index.html").write_text("new"),
-        write_outcome_pages=None,
+        outcome_writer=None,
     )
     for name in ("outcomes/01/outcome_0009.html", "index.html", ".snakemake_timestamp"):
         (report / name).parent.mkdir(parents=True, exist_ok=True)

@@ -1,5 +1,6 @@
 import re
 import xml.etree.ElementTree as ET
+from base64 import b64decode
 
 import numpy as np
 import pandas as pd
@@ -7,7 +8,7 @@ import pytest
 
 from dpgrs.methods.registry import METHODS
 from dpgrs.reporting.accuracy import Accuracy
-from dpgrs.reporting.charts import Picture
+from dpgrs.reporting.charts import FEW_BARS, Picture
 from dpgrs.reporting.figures import spread_figure
 from dpgrs.reporting.fits import Fit
 from dpgrs.reporting.outcome_figures import (
@@ -16,13 +17,14 @@ from dpgrs.reporting.outcome_figures import (
     TrialsFigure,
     WeightsFigure,
     genome_axis,
+    shared_places,
     thin_bars,
 )
-from dpgrs.reporting.pages import write_outcome_pages, write_overview
+from dpgrs.reporting.pages import outcome_writer, write_overview
 from dpgrs.reporting.styles import fit_colors, limits, series_styles
 from dpgrs.reporting.svg import FAINT, draw_svg, inline_svg, new_figure, save_svg, stamp, styled
 from html_pages import contents
-from report_data import make_report_data
+from report_data import ONE_DESIGN, make_report_data
 from svg_drawings import centre, numbers, paths, texts
 
 
@@ -39,7 +41,7 @@ def test_figures__are_kept_as_files_in_categories(tmp_path, data):
     figures = [tmp_path / name for name in ("a", "b")]
     for folder in figures:
         write_overview(data, tmp_path / "report", figures=folder)
-        write_outcome_pages(data, 2, 3, tmp_path / "report", figures=folder)
+        outcome_writer(data, figures=folder)(2, 3, tmp_path / "report")
 
     assert {path.as_posix() for path in contents(figures[0])} == {
         "Accuracy/by_epsilon.svg",
@@ -159,19 +161,60 @@ def test_thin_bars__keeps_the_tallest_of_every_stretch():
     x = np.linspace(0, 1, 5 * MAX_BARS)
     heights = np.sin(np.arange(len(x)))
 
-    kept_x, kept = thin_bars(x, heights)
+    kept_x, kept, places = thin_bars(x, heights, is_all=True)
 
+    assert places == "stretches"
     assert len(kept) == MAX_BARS
     assert (np.diff(kept_x) > 0).all()
     stretch = np.minimum((x * MAX_BARS).astype(int), MAX_BARS - 1)
     tallest = pd.Series(np.abs(heights)).groupby(stretch).max()
     np.testing.assert_array_equal(np.abs(kept), tallest)
+    # Stretches are as wide as bars, in the middle of which they stand.
+    assert np.abs(kept_x - (stretch[::5] + 0.5) / MAX_BARS).max() < 1e-12
 
 
-def test_thin_bars__few_bars_stay():
+def test_thin_bars__a_stretch_without_bars_is_flat():
+    x = np.repeat([0.25, 0.75], MAX_BARS)
+
+    kept_x, kept, _ = thin_bars(x, np.linspace(-3, 2, 2 * MAX_BARS), is_all=False)
+
+    assert kept[kept != 0].tolist() == [-3, 2]
+    np.testing.assert_allclose(kept_x[kept != 0], [0.25, 0.75], atol=0.6 / MAX_BARS)
+
+
+@pytest.mark.parametrize(("is_all", "places"), [(True, "variants"), (False, None)])
+def test_thin_bars__few_bars_stay(is_all, places):
     x, heights = np.array([0.1, 0.9]), np.array([1.0, -2.0])
 
-    assert thin_bars(x, heights) == (x, heights)
+    assert thin_bars(x, heights, is_all=is_all) == (x, heights, places)
+
+
+def test_shared_places__of_as_many_variants_as_figures_show_one_by_one(data):
+    counts = (FEW_BARS - 1, FEW_BARS, MAX_BARS, MAX_BARS + 1)
+    many = pd.DataFrame({"contig": "1", "position": np.arange(1, MAX_BARS + 2)})
+
+    found = [shared_places(many[:count]) for count in counts]
+
+    assert [one is not None for one in found] == [False, True, True, False]
+    assert np.diff(np.frombuffer(b64decode(found[1]), "<u2").astype(int)).min() > 300
+
+
+def test_pages__many_bars_are_packed_beside_the_places_of_variants(tmp_path):
+    data = make_report_data(n_variants=FEW_BARS + 20, **ONE_DESIGN)
+    write_overview(data, tmp_path / "report")
+    outcome_writer(data, figures=tmp_path / "figures")(1, 1, tmp_path / "report/outcomes/01")
+
+    page = (tmp_path / "report/outcomes/01/outcome_0001.html").read_text()
+    # Of the fits; few variants have a true effect.
+    assert page.count("data-bars=") == page.count('data-places="variants"') == 2
+    assert page.index("../../assets/variants.js") < page.index("../../assets/report.js")
+    assert page.count("<noscript>") == 1
+    places = (tmp_path / "report/assets/variants.js").read_text()
+    assert places == f'window.variantPlaces = "{shared_places(data.variants)}";\n'
+    figure = (tmp_path / "figures/Outcomes/outcome_0001_weights.svg").read_text()
+    assert "data-bars" not in figure
+    assert max(d.count("M") for d in paths(figure)) > FEW_BARS
+    assert "data-bars" not in (tmp_path / "report/index.html").read_text()
 
 
 def test_weights_figure__bars_as_tall_as_weights_on_the_scale_of_their_strip(data):

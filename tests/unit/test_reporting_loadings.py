@@ -7,7 +7,7 @@ import numpy as np
 
 from dpgrs.reporting import release_pages
 from dpgrs.reporting.loadings import CARRIED
-from dpgrs.reporting.pages import write_outcome_pages, write_overview
+from dpgrs.reporting.pages import outcome_writer, write_overview
 from html_pages import Page
 from report_data import make_report_data
 
@@ -31,7 +31,7 @@ def test_write_overview__says_that_components_were_drawn(tmp_path):
     for loadings in (None, np.array([[0.9], [0.8], [0.3]])):
         own = replace(data, loadings=loadings)
         write_overview(own, tmp_path)
-        write_outcome_pages(own, 1, 3, tmp_path / "outcomes" / "01")
+        outcome_writer(own)(1, 3, tmp_path / "outcomes" / "01")
         overview, page = text_of(tmp_path / "index.html"), text_of(tmp_path / "outcomes/01/outcome_0002.html")
         is_said = loadings is not None
         assert ("What is drawn for private fits is 1 component of the outcomes" in overview) == is_said

@@ -9,7 +9,7 @@ import pytest
 from dpgrs.reporting import pages, writing
 from dpgrs.reporting.data import ClippedRows, Clipping
 from dpgrs.reporting.outcomes import correlation
-from dpgrs.reporting.pages import write_outcome_pages, write_overview
+from dpgrs.reporting.pages import outcome_writer, write_overview
 from dpgrs.reporting.rendering import Chunk, chunks
 from dpgrs.steps import render_report as report_step
 from html_pages import Page, contents
@@ -20,8 +20,9 @@ BANNER = "benchmark: not private"
 
 def write_report(data, directory):
     write_overview(data, directory)
+    write = outcome_writer(data)
     for chunk in chunks(len(data.outcomes)):
-        write_outcome_pages(data, chunk.first, chunk.last, directory / "outcomes" / chunk.name)
+        write(chunk.first, chunk.last, directory / "outcomes" / chunk.name)
     return directory
 
 
@@ -93,8 +94,8 @@ def test_pages__same_data_same_bytes_and_nothing_half_written(data, report, tmp_
     assert names == {"index.html", "assets/report.css", "assets/report.js"} | pages
 
 
-def test_write_outcome_pages__a_page_does_not_depend_on_the_others(data, report, tmp_path):
-    write_outcome_pages(data, 3, 3, tmp_path)
+def test_outcome_writer__a_page_does_not_depend_on_the_others(data, report, tmp_path):
+    outcome_writer(data)(3, 3, tmp_path)
 
     page = (tmp_path / "outcome_0003.html").read_bytes()
     assert page == (report / "outcomes/01/outcome_0003.html").read_bytes()
@@ -206,7 +207,7 @@ def test_pages__a_grid_of_methods_and_protections(tmp_path):
     data = make_report_data(outcome_counts=(1, 2, 3, 4), epsilons=(1.0, 5.0), private=GRID)
 
     write_overview(data, tmp_path)
-    write_outcome_pages(data, 2, 2, tmp_path / "outcomes/01")
+    outcome_writer(data)(2, 2, tmp_path / "outcomes/01")
 
     text = " ".join(Page(tmp_path / "index.html").text.split())
     assert "R² against the number of outcomes" in text

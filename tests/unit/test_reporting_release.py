@@ -13,7 +13,7 @@ from dpgrs.io.files import table_text, write_table
 from dpgrs.privacy.statement.content import Total
 from dpgrs.privacy.statement.text import budget_in_words
 from dpgrs.reporting.release_data import terms_rows
-from dpgrs.reporting.release_pages import write_outcome_pages, write_overview
+from dpgrs.reporting.release_pages import outcome_writer, write_overview
 from dpgrs.steps.render_release_report import _scales, render_release_report
 from html_pages import Page, contents, text_of
 from release_data import CURATION, SITES, make_statement, make_terms
@@ -138,7 +138,7 @@ def test_pages__acknowledge_who_gave_the_data(report, tmp_path):
     data = make_data(make_statement(tmp_path, curation=curation))
     data.statement["scores"] = [{"file": "scores/a.txt.gz", "standard_errors": None}] * len(data.outcomes)
     write_overview(data, tmp_path / "report")
-    write_outcome_pages(data, 1, 1, tmp_path / "report" / "outcomes" / "01")
+    outcome_writer(data)(1, 1, tmp_path / "report" / "outcomes" / "01")
     pages = [
         tmp_path / "report" / "index.html",
         tmp_path / "report" / "outcomes" / "01" / "outcome_0001.html",
@@ -227,7 +227,7 @@ def test_outcome_page__largest_weights_of_many(tmp_path):
     sizes = rows["weight"].abs().tolist()
     assert len(rows) == 20
     assert sizes == sorted(np.abs(data.weights[0]), reverse=True)[:20]
-    write_outcome_pages(data, 1, 1, tmp_path / "pages")
+    outcome_writer(data)(1, 1, tmp_path / "pages")
     assert "The 20 largest of 30 weights" in text_of(tmp_path / "pages" / "outcome_0001.html")
 
 
@@ -262,7 +262,7 @@ def test_outcome_page__names_the_units_of_weights(tmp_path):
     assert _scales(tmp_path / "absent.tsv") is None
 
     for name, known in (("without", None), ("with", _scales(tmp_path / "outcome_scales.tsv"))):
-        write_outcome_pages(replace(data, scales=known), 1, len(data.outcomes), tmp_path / name)
+        outcome_writer(replace(data, scales=known))(1, len(data.outcomes), tmp_path / name)
 
     without, first, second = (
         text_of(tmp_path / name)
@@ -334,7 +334,7 @@ def test_write_pages__a_page_does_not_depend_on_the_others(tmp_path):
     data = make_data(make_statement(tmp_path))
     whole = write_pages(data, tmp_path / "whole")
 
-    write_outcome_pages(data, 3, 3, tmp_path / "alone")
+    outcome_writer(data)(3, 3, tmp_path / "alone")
 
     page = (tmp_path / "alone" / "outcome_0003.html").read_bytes()
     assert page == (whole / "outcomes/01/outcome_0003.html").read_bytes()

@@ -5,7 +5,7 @@ import pytest
 
 from dpgrs.reporting.accuracy import summary
 from dpgrs.reporting.fits import Fit
-from dpgrs.reporting.pages import write_outcome_pages, write_overview
+from dpgrs.reporting.pages import outcome_writer, write_overview
 from dpgrs.reporting.screening import ScreeningViews, kept_back, kept_back_words
 from dpgrs.reporting.screening_figure import CAUSAL_COLOR, PRIVATE_COLOR, ScoresFigure
 from dpgrs.reporting.svg import INK, MUTED
@@ -33,7 +33,7 @@ def words_of(path):
 def pages_of(data, directory):
     """Write the overview and the first two outcome pages; return their words."""
     write_overview(data, directory)
-    write_outcome_pages(data, 1, 2, directory / "outcomes/01")
+    outcome_writer(data)(1, 2, directory / "outcomes/01")
     names = ("index.html", "outcomes/01/outcome_0001.html", "outcomes/01/outcome_0002.html")
     return [words_of(directory / name) for name in names]
 

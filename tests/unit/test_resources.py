@@ -121,6 +121,14 @@ def test_resources__of_a_mechanism_that_reads_rows_are_more():
     assert fits[1] > sums[1]
 
 
+def test_resources__of_choices_hold_outcomes_once_and_scores_in_parts():
+    few, many = (shape_of(people=500_000, count=count, methods=["s-blup"]) for count in (100, 1000))
+    of_outcomes = 8 * many.n_rows * 900 / 10**6
+    more = asked("choose-exactly", many)[0] - asked("choose-exactly", few)[0]
+    # As asked memory is rounded up, by a seventh at most.
+    assert 0.8 * of_outcomes < more < 1.5 * of_outcomes
+
+
 def test_resources__without_sums_hold_no_square():
     few, many = (shape_of(size=size, methods=["k-blup", "k-ols"]) for size in (2000, 100_000))
     for verb in ("draw", "fit-weights", "choose-exactly", "evaluate-trial", "render-report"):

@@ -10,10 +10,14 @@ import pytest
 from dpgrs.errors import DpgrsError, UsageError
 from dpgrs.io.covariates import Covariates
 from dpgrs.io.outcomes import Outcomes
-from dpgrs.io.panel_parts import people_parts, shard_of, simulated_at_a_time
+from dpgrs.io.panel_parts import people_parts, rows_of_people, shard_of, simulated_at_a_time
 from dpgrs.io.trials import Statistics
+from dpgrs.linalg import statistics
 from dpgrs.linalg.statistics import half_units
 from dpgrs.methods.requests import PrivacyRequest
+from dpgrs.selection.dp_kendall import genotype_pairs
+from dpgrs.selection.dp_sis import genotype_sis_scores
+from dpgrs.selection.kendall import genotype_scores, rank_weights
 from dpgrs.steps import compute_statistics as step
 from dpgrs.steps.add_statistics import add_statistics
 from dpgrs.study import exact_statistics
@@ -139,6 +143,46 @@ def test_added__raise_where_sums_may_overflow(study):
         exact_statistics.added([replace(first, n_rows=most - second.n_rows), second])
         with pytest.raises(UsageError, match=f"exact for at most {most} rows"):
             exact_statistics.added([replace(first, n_rows=most - second.n_rows + 1), second])
+
+
+@pytest.mark.parametrize("study", ["haplotypes", "people"], indirect=True)
+@pytest.mark.parametrize("n_shards", [1, 2, 7])
+def test_scores__are_sums_over_shards_of_people(study, n_shards):
+    """DP-SIS's are X'Y itself; Kendall's add up by the ranks of all rows."""
+    outcomes = Outcomes.load(study.folder / "outcomes.zarr")
+    options, Y = {"rows": outcomes.rows}, np.where(outcomes.is_training, outcomes.values[D], np.nan)
+    sums(study, n_shards, bounds="worst-case")
+    cross, whole = Statistics.load(study.folder / "whole.npz").cross[D], {"n_haplotypes": 2 * N_PEOPLE}
+    scores = genotype_sis_scores(
+        BITS, Y, outcome_bound=2.5, is_selected=outcomes.is_training, **whole, **options
+    )
+    np.testing.assert_array_equal(np.abs(cross[:, :-1]), scores.values)
+    weights, added = rank_weights(Y), 0
+    for number in range(1, n_shards + 1):
+        people = shard_of(N_PEOPLE, shard=number, n_shards=n_shards)
+        words, rows = slice(people.start // 32, -(-people.stop // 32)), rows_of_people(people, **options)
+        own = {"n_haplotypes": 2 * (people.stop - people.start)}
+        added = added + genotype_scores(BITS[:, words], weights[:, rows], **own, **options)
+    np.testing.assert_array_equal(added, genotype_scores(BITS, weights, **whole, **options))
+
+
+@pytest.mark.parametrize("study", ["haplotypes", "people"], indirect=True)
+def test_scores__do_not_depend_on_parts_of_outcomes(study, monkeypatch):
+    outcomes = Outcomes.load(study.folder / "outcomes.zarr")
+    options = {"n_haplotypes": 2 * N_PEOPLE, "rows": outcomes.rows}
+
+    def scores():
+        pairs = [one.outcome_scores for one in genotype_pairs(BITS, outcomes.values[D], **options)]
+        return pairs, genotype_sis_scores(BITS, outcomes.values[D], outcome_bound=2.5, **options).values
+
+    whole = scores()
+    monkeypatch.setattr(statistics, "PART_ENTRIES", 2 * N_PEOPLE * 2)
+    monkeypatch.setattr(statistics, "LEAST_OUTCOMES", 1)
+    parts = list(statistics.outcome_parts(N_OUTCOMES, n_haplotypes=2 * N_PEOPLE))
+    assert parts == [slice(0, 2), slice(2, 4)]
+    for found, expected in zip(scores(), whole, strict=True):
+        np.testing.assert_array_equal(found, expected)
+    assert len(list(statistics.outcome_parts(0, n_haplotypes=0))) == 1
 
 
 def test_shard_of__cuts_people_into_whole_words():

@@ -6,6 +6,7 @@ from itertools import product
 from pathlib import Path
 from urllib.parse import unquote, urlparse
 
+import numpy as np
 import pytest
 from selenium import webdriver
 from selenium.webdriver.chrome.service import Service
@@ -13,9 +14,12 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 
 from dpgrs.reporting import pages, rendering
+from dpgrs.reporting.charts import FEW_BARS
 from dpgrs.steps.render_release_report import render_release_report
 from release_report_data import make_release
-from report_data import NASTY_NAME, make_attacks, make_screened_data
+from report_data import NASTY_NAME, ONE_DESIGN, make_attacks, make_screened_data
+from svg_drawings import numbers as numbers_of
+from svg_drawings import paths
 
 pytestmark = pytest.mark.browser
 
@@ -59,8 +63,9 @@ def report(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(rendering, "MIN_CHUNK_SIZE", CHUNK_SIZE)
         pages.write_overview(data, directory)
+        write = pages.outcome_writer(data)
         for chunk in rendering.chunks(N_OUTCOMES):
-            pages.write_outcome_pages(data, chunk.first, chunk.last, directory / "outcomes" / chunk.name)
+            write(chunk.first, chunk.last, directory / "outcomes" / chunk.name)
     return directory
 
 
@@ -155,6 +160,35 @@ def test_pages__open_without_errors_or_sideways_scroll(browser, reports, mode, p
         assert all(says == is_long for says, is_long in browser.execute_script(TALL))
     finally:
         browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+
+
+@pytest.mark.parametrize("n_variants", [300, 1200])
+def test_outcome_page__the_script_draws_the_bars_of_the_file(browser, tmp_path, n_variants):
+    data = make_screened_data(n_variants=n_variants, **ONE_DESIGN)
+    pages.write_overview(data, tmp_path / "report")
+    pages.outcome_writer(data, figures=tmp_path)(1, 1, tmp_path / "report/outcomes/01")
+
+    browser.get((tmp_path / "report/outcomes/01/outcome_0001.html").as_uri())
+
+    assert browser.get_log("browser") == []
+    script = 'return Array.from(document.querySelectorAll("path[data-bars]"), (one) => one.getAttribute("d"))'
+    drawn = [numbers_of(d, 3) for d in browser.execute_script(script)]
+    files = [tmp_path / f"Outcomes/outcome_0001_{name}.svg" for name in ("weights", "scores")]
+    whole = [numbers_of(d, 3) for path in files for d in paths(path.read_text(), commands="MV")]
+    # Ticks of causal variants, all of one height, have places of their own.
+    whole = [bars for bars in whole if len(bars) >= FEW_BARS and np.ptp(bars[:, 2]) > 0]
+    assert len(drawn) == len(whole) >= 5
+    for own, bars in zip(drawn, whole, strict=True):
+        # The file has no bar that is too short to be seen, and ends where the page has lengths.
+        own[:, 2] += own[:, 1]
+        own = own[own[:, 1].round(1) != own[:, 2].round(1)]
+        assert len(own) == pytest.approx(len(bars), abs=3)
+        np.testing.assert_allclose(
+            [own.min(axis=0), own.max(axis=0)], [bars.min(axis=0), bars.max(axis=0)], atol=0.1
+        )
+        assert np.abs(own[:, 1] - own[:, 2]).sum() == pytest.approx(
+            np.abs(bars[:, 1] - bars[:, 2]).sum(), rel=0.005
+        )
 
 
 @pytest.mark.parametrize(

@@ -98,6 +98,11 @@ def test_slurm__shards_cut_off_and_resumed_have_the_same_bytes_as_a_local_run_in
     assert [job["JobState"] for job in cluster.finished_jobs()][8:] == ["COMPLETED"]
     assert (through_slurm / sums).read_bytes() == (local / sums).read_bytes()
 
+    (through_slurm / sums).unlink()
+    run(through_slurm, study | {"scale": {"rows_per_shard": 256}}, *THROUGH_SLURM, "--", sums)
+    assert [job["JobState"] for job in cluster.finished_jobs()][9:] == ["COMPLETED"] * 3
+    assert (through_slurm / sums).read_bytes() == (local / sums).read_bytes()
+
 
 def test_slurm__job_beyond_its_memory_is_killed_and_the_console_says_so(cluster, tmp_path):
     """Less than Python alone takes."""

@@ -115,6 +115,15 @@ MODULES = {
         2,
         "A release must be imported whole",
     ),
+    "twice": (
+        {
+            "before": "module other:\n    snakefile: {snakefile!r}\n    config: config\n"
+            "use rule * from other as other_*",
+            "after": "ruleorder: other_make_outcomes > make_outcomes",
+        },
+        1,
+        "A release must be imported once",
+    ),
     "workdir": ({"after": 'workdir: "elsewhere"'}, 1, "`workdir` must be left out in a release"),
 }
 
@@ -127,6 +136,7 @@ def test_release__as_a_module_it_is_whole_and_where_it_was_checked(begun, case):
         | words
         | {"snakefile": str(REPOSITORY / "Snakefile")}
     )
+    text["before"] = text["before"].format(**text)
     (begun / "importer.smk").write_text(IMPORTER.format(**text))
     (begun / "elsewhere").mkdir(exist_ok=True)
     for name in ("cohort", "reference"):

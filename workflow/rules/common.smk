@@ -24,7 +24,11 @@ from dpgrs.methods.registry import METHODS
 from dpgrs.study.panel_terms import has_public_sites, takes_ld
 from dpgrs.study.people_terms import reference_terms_of, terms_of
 from dpgrs.privacy.accounting.events import MECHANISM_VERSION
-from dpgrs.preflight.engine import require_nothing_hidden, require_whole
+from dpgrs.preflight.engine import (
+    require_nothing_hidden,
+    require_one_maker,
+    require_whole,
+)
 from dpgrs.preflight.records import require_records
 from dpgrs.privacy.private_folders import RECORDS as SNAKEMAKE_RECORDS, close_folder
 from dpgrs.study.requests import READS_OF_METRICS, reads_of_draw
@@ -130,6 +134,7 @@ def refuse_what_hides():
         try:
             require_whole(workflow.modifier_stack)
             require_nothing_hidden(workflow, folder=FOLDER)
+            require_one_maker(workflow.rules, places=(PRIVATE, PUBLIC))
         except UsageError as error:
             raise WorkflowError(str(error)) from None
 

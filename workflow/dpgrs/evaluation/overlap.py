@@ -47,10 +47,14 @@ def squared_correlations(bits, *, n_haplotypes, rows, is_training):
     """
     selected = selected_haplotypes(is_training, n_haplotypes=n_haplotypes, rows=rows)
     n_selected = int(np.count_nonzero(selected))
-    compared = ComparedVariants(bits & pack(selected), rows=Rows.HAPLOTYPES, n_haplotypes=n_selected)
+    words = bits & pack(selected)
+    compared = ComparedVariants(words, rows=Rows.HAPLOTYPES, n_haplotypes=n_selected)
 
     def r2(first, second):
-        found = [compared.r2(variant, second) for variant in first]
+        from dpgrs.linalg._bit_counts import counts_within  # brings numba, which takes 0.3 s
+
+        products = counts_within(words[second], words[first])
+        found = [compared.r2_by_products(i, second, own) for i, own in zip(first, products, strict=True)]
         return np.array(found).reshape(len(first), len(second))
 
     return r2

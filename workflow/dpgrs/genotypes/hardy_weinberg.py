@@ -6,6 +6,9 @@ import numpy as np
 
 # Rounding must not tell apart what is equally likely.
 TIE = 1e-9
+# Of many numbers of heterozygotes so many are looked at first: beyond those that are near enough to the
+# likeliest, others have no weight in float64, as its exp is 0 below -746.
+LOOKS, WEIGHTLESS = 512, 746.0
 
 
 def hardy_weinberg_p(counts):
@@ -45,17 +48,27 @@ def _mid_p(n_people, n_rare):
     """Return the mid-p values of all numbers of heterozygotes, which are as even or odd as `n_rare`."""
     from scipy.special import gammaln  # takes 0.14 s, which most steps do without
 
+    def log_weights(n_het):
+        n_twice = (n_rare - n_het) // 2
+        return (
+            n_het * math.log(2)
+            - gammaln(n_het + 1)
+            - gammaln(n_twice + 1)
+            - gammaln(n_people - n_het - n_twice + 1)
+        )
+
     n_het = np.arange(n_rare % 2, n_rare + 1, 2)
-    n_twice = (n_rare - n_het) // 2
-    logs = (
-        n_het * math.log(2)
-        - gammaln(n_het + 1)
-        - gammaln(n_twice + 1)
-        - gammaln(n_people - n_het - n_twice + 1)
-    )
+    step = 1 + len(n_het) // LOOKS
+    looked = log_weights(n_het[::step])
+    near = np.flatnonzero(looked > looked.max() - WEIGHTLESS)
+    # Weights rise up to one number and fall from there on.
+    kept = slice(max(near[0] - 1, 0) * step, (near[-1] + 1) * step)
+    logs = log_weights(n_het[kept])
     weights = np.exp(logs - logs.max())
     in_order = np.sort(weights)
     below = np.concatenate([[0.0], np.cumsum(in_order)])
     rarer = below[np.searchsorted(in_order, weights * (1 - TIE), side="left")]
     as_rare = below[np.searchsorted(in_order, weights * (1 + TIE), side="right")]
-    return (rarer + as_rare) / (2 * below[-1])
+    p = np.zeros(len(n_het))
+    p[kept] = (rarer + as_rare) / (2 * below[-1])
+    return p

@@ -71,6 +71,10 @@ class ComparedVariants:
         if self._is_people:
             # (a + b) (c + d) over the two haplotypes of people: those of one place, and those across.
             products += bit_counts(words & swapped(self._words[i]))
+        return self.r2_by_products(i, others, products)
+
+    def r2_by_products(self, i, others, products):
+        """Return what `r2` does, from the (n_others,) int64 sums of the products with others."""
         covariances = self._n_rows * products - self._totals[others] * self._totals[i]
         scale = self._variances[others].astype(float) * float(self._variances[i])
         squared = covariances.astype(float) ** 2

@@ -25,6 +25,8 @@ LARGEST_BOUND = 1000.0
 LARGEST_OUTCOME = 2**26  # in grid steps, above LARGEST_BOUND
 LARGEST_ROWS = 2**25
 VARIANT_BLOCK = 256  # variants unpacked at a time
+# Of outcomes of all rows at a time: so many values, but whole tables of sums.
+PART_ENTRIES, LEAST_OUTCOMES = 2**22, 16
 # Of a square in `clip_norms`.
 HALF_BITS = 31
 HALF_MASK = 2**HALF_BITS - 1
@@ -297,6 +299,16 @@ def column_moments(frequency, *, rows):
     """
     n_alleles = 1 if Rows(rows) == Rows.HAPLOTYPES else 2
     return n_alleles * (frequency - 0.5), n_alleles * frequency * (1 - frequency)
+
+
+def outcome_parts(n_outcomes, *, n_haplotypes):
+    """Yield slices of outcomes whose products with all rows are summed at a time.
+
+    Of no outcomes there is one slice.
+    """
+    step = max(PART_ENTRIES // max(n_haplotypes, 1), LEAST_OUTCOMES)
+    for first in range(0, max(n_outcomes, 1), step):
+        yield slice(first, first + step)
 
 
 def selected_haplotypes(is_selected, *, n_haplotypes, rows):

@@ -1,5 +1,6 @@
 """What Snakemake can be asked for by which files of other settings would pass in a release."""
 
+from collections import Counter
 from pathlib import Path
 
 from dpgrs.errors import UsageError
@@ -69,6 +70,28 @@ def require_nothing_hidden(workflow, *, folder):
         raise UsageError(
             f"`{flag}` must be left out in a release: nobody would know by which settings files were made."
         )
+
+
+def require_one_maker(rules, *, places):
+    """Refuse a release whose files two rules could make: by whose settings, an option of Snakemake would say.
+
+    Parameters
+    ----------
+    rules : iterable of Snakemake's rules, of the whole workflow.
+    places : tuple of str, folders of the study.
+
+    Raises
+    ------
+    UsageError
+        Naming a file.
+    """
+    made = Counter(str(output) for rule in rules for output in rule.output)
+    for path, n_rules in made.items():
+        if n_rules > 1 and path.startswith(places):
+            raise UsageError(
+                f"A release must be imported once, got {n_rules} rules that make `{path}`. Give the other "
+                "import a `study` of its own."
+            )
 
 
 def _nested(paths):

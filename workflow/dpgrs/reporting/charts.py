@@ -1,6 +1,8 @@
 """Simple charts as plain SVG, for the figures of which a study has thousands: small, and made in a moment."""
 
 import math
+from base64 import b64encode
+from functools import partial
 from html import escape
 from itertools import cycle, product
 
@@ -14,6 +16,9 @@ STEPS = (1, 2, 2.5, 5)
 MIDDLE, ASCENT = 0.35, 0.78
 # A tenth of a point cannot be seen.
 DIGITS = 1
+# Fewer bars stand in a page as they are, and need no script.
+FEW_BARS = 200
+HIGHEST = 2**15 - 1
 
 
 class Picture:
@@ -33,18 +38,36 @@ class Picture:
         if d:
             self._elements.append(f'<path d="{d}"{_attributes(style)}/>')
 
+    def paths(self, found, **style):
+        """Add paths of one style, each drawn over those before it."""
+        if len(found) == 1:
+            self.path(found[0], **style)
+        elif found:
+            drawn = "".join(f'<path d="{d}"/>' for d in found)
+            self._elements.append(f"<g{_attributes(style)}>{drawn}</g>")
+
+    def packed(self, draw):
+        """Add what a page may hold in short; `draw` takes whether it does, and returns the element."""
+        self._elements.append(draw)
+
     def text(self, x, y, words, **style):
         """Add words, whose middle is at the height `y`; `style` as for `path`."""
         place = {"x": round(x, DIGITS), "y": round(y + MIDDLE * style.get("font_size", SIZE), DIGITS)}
         self._elements.append(f"<text{_attributes(place | style)}>{escape(words)}</text>")
 
-    def svg(self):
-        """Return the drawing as the text of an <svg> element."""
+    def svg(self, *, is_packed=False):
+        """Return the drawing as the text of an <svg> element.
+
+        Parameters
+        ----------
+        is_packed : bool, whether the script of pages draws many bars, from their heights alone.
+        """
         head = {"width": f"{self.width:g}pt", "height": f"{self.height:g}pt"}
         head |= {"viewBox": f"0 0 {self.width:g} {self.height:g}", "style": "background: #fff"}
         head |= {"font_family": "sans-serif", "font_size": SIZE, "fill": INK}
         start = f'<svg xmlns="http://www.w3.org/2000/svg"{_attributes(head)}>'
-        return "\n".join([start, *self._elements, "</svg>"])
+        elements = [one if isinstance(one, str) else one(is_packed) for one in self._elements]
+        return "\n".join([start, *elements, "</svg>"])
 
 
 class Axes:
@@ -77,6 +100,35 @@ class Axes:
         ends = ends[np.isfinite(ends).all(axis=1) & (ends[:, 1] != ends[:, 2])]
         self._stroke(_written("M%g %gV%g", ends), color, width)
 
+    def bars(self, x, heights, *, color, width, low=0, places=None):
+        """Draw vertical bars that start on one level.
+
+        Parameters
+        ----------
+        x, heights : (n,) float64; bars without a height are left out.
+        color : str
+        width : float, points.
+        low : float, where the bars start.
+        places : str, by what name pages know x: `variants`, as `packed_places` wrote them, or `stretches`,
+            the middles of n equal parts of the scale from 0 to 1. Many bars are then in a page as heights.
+        """
+        if places is None or np.count_nonzero(heights) < FEW_BARS:
+            self.uprights(x, low, low + heights, color=color, width=width)
+            return
+        style = {"stroke": color, "stroke_width": width}
+        self.picture.packed(partial(self._bars, x, heights, low, places, style))
+
+    def _bars(self, x, heights, low, places, style, is_packed):
+        if not is_packed:
+            ends = _rounded(self.across(x), self.down(low), self.down(low + heights))
+            return f'<path d="{_written("M%g %gV%g", ends[ends[:, 1] != ends[:, 2]])}"{_attributes(style)}/>'
+        tallest = np.abs(heights).max()
+        top, bottom = self.down(low + tallest), self.down(low)
+        box = [*self.across([0, 1]), bottom, bottom - top]
+        data = {"data_bars": _base64(heights / tallest * HIGHEST, "<i2"), "data_places": places}
+        data["data_box"] = " ".join(f"{value:.2f}" for value in box)
+        return f"<path{_attributes(data | style)}/>"
+
     def levels(self, y, *, color, width):
         """Draw horizontal lines over the whole width, one path, at (n,) values."""
         ends = _rounded(self.left, self.down(y), self.right)
@@ -99,8 +151,8 @@ class Axes:
         **style : attributes of SVG.
         """
         points = _rounded(self.across(x), self.down(y))
-        for point in points[np.isfinite(points).all(axis=1)].tolist():
-            self.picture.path(mark(marker, *point, size), **style)
+        found = points[np.isfinite(points).all(axis=1)].tolist()
+        self.picture.paths([mark(marker, *point, size) for point in found], **style)
 
     def ticks_left(self, count):
         """Put at most `count` + 1 ticks at round numbers along the left edge, which is drawn."""
@@ -195,6 +247,21 @@ MARKS = {
     "<": [(-1, 0), (1, -1), (1, 1)],
     "|": [(0, -1), (0, 1)],
 }
+
+
+def packed_places(x):
+    """Return (n,) places from 0 to 1 in the form in which the script of pages reads those of variants.
+
+    Examples
+    --------
+    >>> packed_places(np.array([0.0, 1.0]))
+    'AAD//w=='
+    """
+    return _base64(x * (2**16 - 1), "<u2")
+
+
+def _base64(values, kind):
+    return b64encode(np.round(values).astype(kind).tobytes()).decode()
 
 
 def _rounded(*columns):

@@ -5,7 +5,7 @@ from itertools import cycle
 import numpy as np
 
 from dpgrs.reporting.accuracy import mean
-from dpgrs.reporting.charts import Axes, Picture, mark
+from dpgrs.reporting.charts import FEW_BARS, Axes, Picture, mark, packed_places
 from dpgrs.reporting.fits import fitting_rows
 from dpgrs.reporting.styles import MANY_ROWS, WIDTH, limits, row_height, series_styles
 from dpgrs.reporting.svg import FAINT, MARKERS, MUTED, marker_size, shortened, text_width
@@ -56,11 +56,11 @@ class WeightsFigure:
             zip(self._labels, self._colors, notes, weights, strict=True)
         ):
             top = 16 + place * (1 + STRIP_GAP) * height
-            x, heights = thin_bars(self.x[places], values)
+            x, heights, known = thin_bars(self.x[places], values, is_all=isinstance(places, slice))
             reach = 1.08 * (np.abs(heights).max(initial=0.0) or 1.0)
             axes = genome_axes(picture, self._chromosomes, 46, top, top + height, y=(-reach, reach))
             axes.levels(0, color=MUTED, width=0.5)
-            axes.uprights(x, 0, heights, color=color, width=1.4 if len(x) < 200 else 0.8)
+            axes.bars(x, heights, color=color, width=1.4 if len(x) < FEW_BARS else 0.8, places=known)
             axes.ticks_left(3)
             picture.text(46, top - 8, label)
             picture.text(axes.right, top - 8, note, fill=MUTED, text_anchor="end")
@@ -124,14 +124,44 @@ def genome_axis(contigs, positions):
     }
 
 
-def thin_bars(x, heights):
-    """Keep, of more than `MAX_BARS` bars, the tallest in each of `MAX_BARS` equal stretches of the axis."""
+def thin_bars(x, heights, *, is_all):
+    """Keep, of more than `MAX_BARS` bars, the tallest in each of `MAX_BARS` equal stretches of the axis.
+
+    Parameters
+    ----------
+    x : (n_bars,) float64 in [0, 1].
+    heights : (n_bars,) float64
+    is_all : bool, whether x are the places of all variants.
+
+    Returns
+    -------
+    x, heights : (n_kept,) float64; of thinned bars the middles of all stretches, 0 where one has no bar.
+    places : str or None, by what name pages know x, as `Axes.bars` takes it.
+    """
     if len(x) <= MAX_BARS:
-        return x, heights
+        return x, heights, "variants" if is_all else None
     stretch = np.minimum((x * MAX_BARS).astype(int), MAX_BARS - 1)
-    order = np.lexsort((-np.abs(heights), stretch))
-    _, first = np.unique(stretch[order], return_index=True)
-    return x[order[first]], heights[order[first]]
+    highest, lowest = np.zeros(MAX_BARS), np.zeros(MAX_BARS)
+    np.maximum.at(highest, stretch, heights)
+    np.minimum.at(lowest, stretch, heights)
+    middles = (np.arange(MAX_BARS) + 0.5) / MAX_BARS
+    return middles, np.where(highest >= -lowest, highest, lowest), "stretches"
+
+
+def shared_places(variants):
+    """Return the places of all variants as pages share them; None where no figure needs them.
+
+    Parameters
+    ----------
+    variants : data frame with contig and position of n_variants variants, in genome order.
+
+    Returns
+    -------
+    str, as from `packed_places`, or None.
+    """
+    if not FEW_BARS <= len(variants) <= MAX_BARS:
+        return None
+    return packed_places(genome_axis(variants["contig"], variants["position"])[0])
 
 
 class TrialsFigure:

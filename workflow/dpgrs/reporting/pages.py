@@ -5,9 +5,10 @@ from pathlib import Path
 from dpgrs.reporting import overview, study_terms
 from dpgrs.reporting.attacks import ATTACKS
 from dpgrs.reporting.loadings import CARRIED
+from dpgrs.reporting.outcome_figures import shared_places
 from dpgrs.reporting.outcomes import FITS, WEIGHTS
 from dpgrs.reporting.qc import GENOTYPES
-from dpgrs.reporting.rendering import write_assets, write_outcomes, write_page
+from dpgrs.reporting.rendering import outcome_pages, write_assets, write_page
 from dpgrs.reporting.screening import CHOICES, CHOSEN
 from dpgrs.reporting.svg import styled
 
@@ -17,9 +18,9 @@ PAGE_OF_GENOTYPES = "genotypes.html"
 
 
 def write_overview(data, directory, *, figures=None):
-    """Write ``index.html``, the page on genotypes, and the style and script of all pages.
+    """Write ``index.html``, the page on genotypes, and what all pages share.
 
-    Outcome pages are expected in ``outcomes/<chunk name>/`` beside it, as `write_outcome_pages` makes them.
+    Outcome pages are expected in ``outcomes/<chunk name>/`` beside it, as an `outcome_writer` makes them.
 
     Parameters
     ----------
@@ -28,7 +29,7 @@ def write_overview(data, directory, *, figures=None):
     figures : folder for files of the figures; None: keep none.
     """
     directory = Path(directory)
-    write_assets(directory)
+    write_assets(directory, shared_places(data.variants))
     shared = _shared(data, root="")
     others = {PAGE_OF_GENOTYPES: "Genotypes"} if data.quality else {}
     with styled():
@@ -47,22 +48,22 @@ def write_overview(data, directory, *, figures=None):
         )
 
 
-def write_outcome_pages(data, first, last, directory, *, figures=None):
-    """Write the pages ``outcome_0001.html`` ... of some outcomes.
+def outcome_writer(data, *, figures=None):
+    """Return a function that writes pages of outcomes.
 
     Parameters
     ----------
     data : ReportData
-    first, last : int, numbers of outcomes from 1, both included; those of a `Chunk`.
-    directory : folder of that chunk, ``<report>/outcomes/<chunk name>``; made if absent.
     figures : folder for files of the figures; None: keep none.
+
+    Returns
+    -------
+    function of first, last and folder, from `dpgrs.reporting.rendering.outcome_pages`.
     """
-    write_outcomes(
-        directory,
+    return outcome_pages(
         "outcome.html",
         OF_OUTCOME,
         data,
-        (first, last),
         shared=_shared(data, root="../../"),
         head=lambda outcome: {"is_binary": data.outcomes[outcome] in data.binary},
         figures=figures,

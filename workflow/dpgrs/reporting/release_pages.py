@@ -6,15 +6,15 @@ import numpy as np
 
 from dpgrs.privacy.statement.boosting_rounds import gather_rounds
 from dpgrs.reporting.loadings import CARRIED
-from dpgrs.reporting.outcome_figures import MAX_BARS, WeightsFigure
+from dpgrs.reporting.outcome_figures import MAX_BARS, WeightsFigure, shared_places
 from dpgrs.reporting.release_data import AUDITED, STATISTICS, terms_rows
 from dpgrs.reporting.rendering import (
     Drawing,
     Section,
     outcome_links,
+    outcome_pages,
     same_for_all,
     write_assets,
-    write_outcomes,
     write_page,
 )
 from dpgrs.reporting.svg import PALETTE
@@ -80,7 +80,7 @@ def _weights(data):
         figure = drawing.draw(
             data.weights[outcome][np.newaxis],
             [f"tallest: {tallest.contig}:{tallest.position:,}"],
-            places=data.places(outcome),
+            places=data.places(outcome) if is_chosen else slice(None),
         )
         return {
             "is_thinned": data.n_weights > MAX_BARS,
@@ -141,9 +141,9 @@ OF_OUTCOME = [
 
 
 def write_overview(data, directory, *, figures=None):
-    """Write ``index.html`` and the style and script of all pages.
+    """Write ``index.html`` and what all pages share.
 
-    Outcome pages are expected in ``outcomes/<chunk name>/`` beside it, as `write_outcome_pages` makes them.
+    Outcome pages are expected in ``outcomes/<chunk name>/`` beside it, as an `outcome_writer` makes them.
 
     Parameters
     ----------
@@ -152,7 +152,7 @@ def write_overview(data, directory, *, figures=None):
     figures : folder for files of the figures; None: keep none.
     """
     directory = Path(directory)
-    write_assets(directory)
+    write_assets(directory, shared_places(data.variants))
     write_page(
         directory / "index.html",
         "release_index.html",
@@ -164,22 +164,22 @@ def write_overview(data, directory, *, figures=None):
     )
 
 
-def write_outcome_pages(data, first, last, directory, *, figures=None):
-    """Write the pages ``outcome_0001.html`` ... of some outcomes.
+def outcome_writer(data, *, figures=None):
+    """Return a function that writes pages of outcomes.
 
     Parameters
     ----------
     data : ReleaseData
-    first, last : int, numbers of outcomes from 1, both included; those of a `Chunk`.
-    directory : folder of that chunk, ``<report>/outcomes/<chunk name>``; made if absent.
     figures : folder for files of the figures; None: keep none.
+
+    Returns
+    -------
+    function of first, last and folder, from `dpgrs.reporting.rendering.outcome_pages`.
     """
-    write_outcomes(
-        directory,
+    return outcome_pages(
         "release_outcome.html",
         OF_OUTCOME,
         data,
-        (first, last),
         shared=_shared(data, root="../../"),
         head=lambda outcome: {
             "score": data.statement["scores"][outcome],

@@ -23,6 +23,7 @@ from dpgrs.reporting.terms import (
 
 TEMPLATES = Path(__file__).parent / "templates"
 ASSETS = ("report.css", "report.js")
+PLACES = "variants.js"
 MIN_CHUNK_SIZE = 100
 MAX_CHUNKS = 20
 # Of as many outcomes figures are kept as files; Snakemake's report would hold thousands otherwise.
@@ -112,11 +113,20 @@ def outcome_links(n_outcomes, start):
     }
 
 
-def write_assets(directory):
-    """Write the style and the script of all pages into the folder of a report; it is made if absent."""
+def write_assets(directory, places=None):
+    """Write what all pages share into the folder of a report: their style, their script, places of variants.
+
+    Parameters
+    ----------
+    directory : folder of the report; made if absent.
+    places : str, as from `dpgrs.reporting.outcome_figures.shared_places`, or None.
+    """
     (directory / "assets").mkdir(parents=True, exist_ok=True)
     for name in ASSETS:
         _write(directory / "assets" / name, (TEMPLATES / name).read_text(encoding="utf-8"))
+    if places:
+        # A script, since a page on a disk may read no other file.
+        _write(directory / "assets" / PLACES, f'window.variantPlaces = "{places}";\n')
 
 
 def same_for_all(context):
@@ -152,11 +162,13 @@ def write_page(path, template, sections, subject, *, shared, figures=None, prefi
             continue
         drawings, drawn = context.get("figures", {}), {}
         for name, (figure, label) in drawings.items():
-            svg = draw_svg(figure)
+            svg = draw_svg(figure, is_packed=True)
             drawn[name] = Markup(inline_svg(svg, prefix=name, label=label))
             if figures:
                 folder = figures / (section.category or section.name)
-                save_svg(svg, folder / f"{prefix}{name}.svg", words=stamp)
+                # A file has no script beside it.
+                whole = draw_svg(figure) if "data-bars" in svg else svg
+                save_svg(whole, folder / f"{prefix}{name}.svg", words=stamp)
         known = shared | context | {"figures": drawn}
         text = _environment().get_template(section.template).render(known)
         bodies.append((section, Markup(text)))
@@ -165,38 +177,45 @@ def write_page(path, template, sections, subject, *, shared, figures=None, prefi
     _write(path, _environment().get_template(template).render(shared | head, sections=bodies, links=links))
 
 
-def write_outcomes(directory, template, sections, data, numbers, *, shared, head, figures=None):
-    """Write the pages ``outcome_0001.html`` ... of some outcomes.
+def outcome_pages(template, sections, data, *, shared, head, figures=None):
+    """Prepare what the pages of all outcomes share, once.
 
     Parameters
     ----------
-    directory : folder of their `Chunk`, ``<report>/outcomes/<chunk name>``; made if absent.
     template, sections, shared, figures : as in `write_page`; figures of the first `MAX_FIGURED` outcomes.
     data : what the sections take, with `outcomes`.
-    numbers : first and last, from 1, both included.
     head : function of an outcome's index that returns what the head of its page knows beside this.
+
+    Returns
+    -------
+    function of `first` and `last`, numbers of outcomes from 1, both included, and of the folder of their
+    `Chunk`, ``<report>/outcomes/<chunk name>``, made if absent. It writes ``outcome_0001.html`` ... there.
     """
-    directory = Path(directory)
-    directory.mkdir(parents=True, exist_ok=True)
     links = outcome_links(len(data.outcomes), "../")
     views = [(section, section.context(data)) for section in sections]
     sections = [section._replace(context=view) for section, view in views if view is not None]
-    for number in range(numbers[0], numbers[1] + 1):
-        path = directory / page_name(number)
-        write_page(
-            path,
-            template,
-            sections,
-            number - 1,
-            shared=shared,
-            figures=figures if number <= MAX_FIGURED else None,
-            prefix=f"{path.stem}_",
-            outcome_number=number,
-            name=data.outcomes[number - 1],
-            previous=links.get(number - 1),
-            next=links.get(number + 1),
-            **head(number - 1),
-        )
+
+    def write(first, last, directory):
+        directory = Path(directory)
+        directory.mkdir(parents=True, exist_ok=True)
+        for number in range(first, last + 1):
+            path = directory / page_name(number)
+            write_page(
+                path,
+                template,
+                sections,
+                number - 1,
+                shared=shared,
+                figures=figures if number <= MAX_FIGURED else None,
+                prefix=f"{path.stem}_",
+                outcome_number=number,
+                name=data.outcomes[number - 1],
+                previous=links.get(number - 1),
+                next=links.get(number + 1),
+                **head(number - 1),
+            )
+
+    return write
 
 
 @cache

@@ -2,12 +2,13 @@
 
 import numpy as np
 
-from dpgrs.reporting.charts import Picture
+from dpgrs.reporting.charts import FEW_BARS, Picture
 from dpgrs.reporting.outcome_figures import genome_axes, genome_axis, name_chromosomes, thin_bars
 from dpgrs.reporting.styles import WIDTH
 from dpgrs.reporting.svg import INK, MUTED, PALETTE, text_width
 
 SCORES_HEIGHT, LANE_HEIGHT = 120, 18
+LANE_TICK = 0.56  # of the height of a lane
 PRIVATE_COLOR, CAUSAL_COLOR = PALETTE[1], PALETTE[2]
 CAUSAL = "causal"
 
@@ -47,8 +48,8 @@ class ScoresFigure:
         top = 1.1 * (heights.max(initial=0.0) or 1.0)
         axes = genome_axes(picture, self._chromosomes, left, 16, 16 + SCORES_HEIGHT, y=(0, top))
         axes.levels(0, color=MUTED, width=0.6)
-        x, tallest = thin_bars(self.x, heights)
-        axes.uprights(x, 0, tallest, color=MUTED, width=1.2 if len(x) < 200 else 0.7)
+        x, tallest, known = thin_bars(self.x, heights, is_all=True)
+        axes.bars(x, tallest, color=MUTED, width=1.2 if len(x) < FEW_BARS else 0.7, places=known)
         axes.ticks_left(4)
         picture.text(left, 7, "Kendall score, without its sign")
         exact, *private = chosen
@@ -60,7 +61,8 @@ class ScoresFigure:
         axes = genome_axes(picture, self._chromosomes, left, below, below + lanes, y=rows)
         places = chosen if causal is None else [*chosen, causal]
         for y, (own, color) in enumerate(zip(places, self._colors, strict=True)):
-            axes.uprights(self.x[own], y - 0.28, y + 0.28, color=color, width=1.6)
+            x, ticks, known = thin_bars(self.x[own], np.full(len(own), LANE_TICK), is_all=False)
+            axes.bars(x, ticks, low=y - LANE_TICK / 2, color=color, width=1.6, places=known)
         axes.names_left(self._labels)
         name_chromosomes(axes, self._chromosomes)
         return picture

@@ -90,10 +90,13 @@ def stamp(figure, words):
     figure.text(0.995, 0.005, words, ha="right", va="bottom", color=MUTED, fontsize=7)
 
 
-def draw_svg(figure):
-    """Draw a Picture, or within `styled` a matplotlib Figure, as the text of an <svg> element."""
+def draw_svg(figure, *, is_packed=False):
+    """Draw a Picture, or within `styled` a matplotlib Figure, as the text of an <svg> element.
+
+    `is_packed` is that of `dpgrs.reporting.charts.Picture.svg`.
+    """
     if hasattr(figure, "svg"):
-        return figure.svg()
+        return figure.svg(is_packed=is_packed)
     buffer = io.StringIO()
     figure.savefig(buffer, format="svg", metadata=METADATA)
     svg = buffer.getvalue()

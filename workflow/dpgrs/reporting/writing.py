@@ -17,7 +17,7 @@ def write_report(writers, data, output, *, processes, figures=None):
 
     Parameters
     ----------
-    writers : module with `write_overview` and `write_outcome_pages`.
+    writers : module with `write_overview` and `outcome_writer`.
     data : what these take, with `outcomes`.
     output : folder to write.
     processes : int, how many processes write outcome pages; the pages do not depend on it.
@@ -37,7 +37,7 @@ def write_report(writers, data, output, *, processes, figures=None):
         found = chunks(len(data.outcomes))
         # The data go to every process once, with all that it is to write: a large study's take seconds.
         shares = [found[start::processes] for start in range(min(processes, len(found)))]
-        write = partial(_write_chunks, writers.write_outcome_pages, data, temporary, kept)
+        write = partial(_write_chunks, writers.outcome_writer, data, temporary, kept)
         if len(shares) == 1:
             write(shares[0])
         else:  # a process needs a second or two to start
@@ -45,7 +45,7 @@ def write_report(writers, data, output, *, processes, figures=None):
                 list(pool.map(write, shares))
 
 
-def _write_chunks(write_outcome_pages, data, directory, figures, share):
+def _write_chunks(outcome_writer, data, directory, figures, share):
+    write = outcome_writer(data, figures=figures)
     for chunk in share:
-        folder = directory / "outcomes" / chunk.name
-        write_outcome_pages(data, chunk.first, chunk.last, folder, figures=figures)
+        write(chunk.first, chunk.last, directory / "outcomes" / chunk.name)

@@ -17,6 +17,7 @@ from typing import ClassVar
 import numpy as np
 
 from dpgrs.errors import UsageError
+from dpgrs.linalg.statistics import outcome_parts
 from dpgrs.privacy.accounting.composition import epsilon_of_choices
 from dpgrs.privacy.accounting.events import CHOICES
 from dpgrs.privacy.sensitivity import Sensitivity, kendall_sensitivity
@@ -202,10 +203,12 @@ def genotype_pairs(genotypes, Y, *, n_haplotypes, rows):
     UsageError
         As `genotype_scores`.
     """
-    scores = genotype_scores(genotypes, rank_weights(Y), n_haplotypes=n_haplotypes, rows=rows)
+    options = {"n_haplotypes": n_haplotypes, "rows": rows}
+    parts = outcome_parts(len(Y), n_haplotypes=n_haplotypes)
+    scores = [genotype_scores(genotypes, rank_weights(Y[part]), **options) for part in parts]
     return [
         GenotypePairs(genotypes, own, n_haplotypes, rows, ~np.isnan(y))
-        for own, y in zip(scores, Y, strict=True)
+        for own, y in zip(np.concatenate(scores), Y, strict=True)
     ]
 
 

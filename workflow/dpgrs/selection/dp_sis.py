@@ -15,7 +15,7 @@ from fractions import Fraction
 import numpy as np
 
 from dpgrs.errors import UsageError
-from dpgrs.linalg.statistics import CROSS_STEP, OUTCOME_STEP, cross_product, grid_outcomes
+from dpgrs.linalg.statistics import CROSS_STEP, OUTCOME_STEP, cross_product, grid_outcomes, outcome_parts
 from dpgrs.privacy.accounting.events import SubsetEvent
 from dpgrs.privacy.noise.canonical_lipschitz import seeded_set
 from dpgrs.privacy.sensitivity import sis_sensitivity
@@ -124,10 +124,12 @@ def genotype_sis_scores(bits, Y, *, n_haplotypes, rows, outcome_bound, is_select
     UsageError
         As `grid_outcomes` and `cross_product`.
     """
-    gridded = grid_outcomes(Y, bound=outcome_bound)
-    sums = cross_product(bits, gridded, n_haplotypes=n_haplotypes, rows=rows, is_selected=is_selected)
+    options = {"n_haplotypes": n_haplotypes, "rows": rows, "is_selected": is_selected}
+    parts = outcome_parts(len(Y), n_haplotypes=n_haplotypes)
+    sums = [cross_product(bits, grid_outcomes(Y[part], bound=outcome_bound), **options) for part in parts]
+    values = np.abs(np.concatenate(sums)[:, :-1])
     entry_bound = 0.5 if Rows(rows) == Rows.HAPLOTYPES else 1.0
-    return SisScores(np.abs(sums[:, :-1]), CROSS_STEP, entry_bound, outcome_bound, Rows(rows))
+    return SisScores(values, CROSS_STEP, entry_bound, outcome_bound, Rows(rows))
 
 
 def table_sis_scores(X, Y, *, column_bounds, outcome_bound):

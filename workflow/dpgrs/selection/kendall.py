@@ -13,16 +13,13 @@ are one matrix product. Features without a public range have the kernel `sign`: 
 import numpy as np
 
 from dpgrs.errors import UsageError
-from dpgrs.genotypes.bits import pack, unpack
+from dpgrs.genotypes.bits import pack
 from dpgrs.genotypes.dosages import LARGEST_DOSAGE, STEPS_PER_ALLELE
 from dpgrs.linalg.statistics import VARIANT_BLOCK, is_fractional, phases_swapped, selected_haplotypes
 from dpgrs.types import Rows
 
 # Integers up to here are exact, and so are sums of products of which no partial sum is larger, in any order.
 LARGEST_EXACT = 2**53
-LARGEST_EXACT_SINGLE = 2**24
-
-NOT_EXACT = "Sums over all rows must be at most 2^53 to be exact. Choose fewer rows."
 
 
 def tied_runs(values):
@@ -100,23 +97,28 @@ def genotype_scores(genotypes, weights, *, n_haplotypes, rows):
     Raises
     ------
     UsageError
-        If range n_rows^2/4 is above `LARGEST_EXACT`.
+        Of dosages, if range n_rows^2/4 is above `LARGEST_EXACT`.
     """
-    weights = weights.astype(_exact_type(weights.shape[1], range_of(genotypes, rows=rows)))
-    scores = np.empty((len(weights), len(genotypes)), dtype=np.int64)
+    if is_fractional(genotypes):
+        return _dosage_scores(genotypes, weights)
+    from dpgrs.linalg._kernels import table_sums  # brings numba, which takes 0.3 s
+
+    # Both haplotypes of a person have the weight: sum w (a1 + a2) is a sum over haplotypes.
+    return table_sums(genotypes, weights if Rows(rows) == Rows.HAPLOTYPES else np.repeat(weights, 2, axis=1))
+
+
+def _dosage_scores(genotypes, weights):
+    """Compare dosages with outcomes in float64.
+
+    Positive weights add up to n^2/4 at most, negative ones to -n^2/4: no partial sum lies beyond that.
+    """
+    if weights.shape[1] ** 2 * LARGEST_DOSAGE > 4 * LARGEST_EXACT:
+        raise UsageError("Sums over all rows must be at most 2^53 to be exact. Choose fewer rows.")
+    weights, scores = weights.astype(np.float64), np.empty((len(weights), len(genotypes)), dtype=np.int64)
     for start in range(0, len(genotypes), VARIANT_BLOCK):
         block = slice(start, start + VARIANT_BLOCK)
-        counts = _alleles(genotypes[block], n_haplotypes=n_haplotypes, rows=rows)
-        scores[:, block] = weights @ counts.T.astype(weights.dtype)
+        scores[:, block] = weights @ (genotypes[block] + np.int16(STEPS_PER_ALLELE)).T.astype(np.float64)
     return scores
-
-
-def _alleles(genotypes, *, n_haplotypes, rows):
-    """Return how many alleles each row carries, (n_variants, n_rows) from 0 to `range_of`."""
-    if is_fractional(genotypes):
-        return genotypes + np.int16(STEPS_PER_ALLELE)
-    alleles = unpack(genotypes, n_haplotypes)
-    return alleles if Rows(rows) == Rows.HAPLOTYPES else alleles[:, 0::2] + alleles[:, 1::2]
 
 
 def feature_scores(genotypes, feature, *, n_haplotypes, rows, is_selected=None):
@@ -179,15 +181,3 @@ def correlations(scores, n_rows, *, pair_range):
     float64 of the shape of the scores, between -n/2 and n/2; 0 where fewer than two rows take part.
     """
     return scores / (pair_range * np.maximum(np.asarray(n_rows) - 1, 1))
-
-
-def _exact_type(n_rows, largest):
-    """Return the smallest type in which sums of weights times 0 to `largest` are exact.
-
-    Positive weights add up to n^2/4 at most, negative ones to -n^2/4: no partial sum lies beyond that.
-    """
-    if n_rows**2 * largest <= 4 * LARGEST_EXACT_SINGLE:
-        return np.float32
-    if n_rows**2 * largest <= 4 * LARGEST_EXACT:
-        return np.float64
-    raise UsageError(NOT_EXACT)

@@ -58,7 +58,7 @@ READS = (
     "public",
 )
 
-CHARGES_FOR = ("outcomes", "panel", "covariates", "sites", "loadings")
+CHARGES_FOR = ("outcomes", "panel", "covariates", "sites", "loadings", "ld", "effects")
 
 
 def measure_release(

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from dpgrs.evaluation.attacks import MOST_PEOPLE
 from dpgrs.io.outcomes import CHUNK
 from dpgrs.io.panel_parts import people_at_a_time, simulated_at_a_time
-from dpgrs.linalg.statistics import VARIANT_BLOCK
+from dpgrs.linalg.statistics import LEAST_OUTCOMES, PART_ENTRIES, VARIANT_BLOCK
 from dpgrs.methods.mechanisms import mechanism_named
 from dpgrs.study.exact_statistics import people_of_part
 from dpgrs.study.shape import Shape
@@ -116,6 +116,12 @@ def _rows_of_methods(s):
     return s.n_rows * FLOAT * (s.n_columns if s.fits_all_rows else min(s.n_columns, VARIANT_BLOCK))
 
 
+def _of_rows(s):
+    """Bytes of what is made of the rows for choices and fits, beside Y."""
+    own = 3 * _rows_of_methods(s) + _genotypes(s)
+    return own + 2 * _chunks_of_outcomes(s) + 5 * _part_of_scores(s)
+
+
 def _outcomes(s):
     """Bytes of Y of one panel size as float64."""
     return s.n_rows * s.n_outcomes * FLOAT
@@ -150,6 +156,12 @@ def _rows_of_part(s):
 def _part_of_sums(s):
     """Bytes of the rows of Y that are summed at a time, and of genotypes of a block."""
     return _rows_of_part(s) * (len(s.sizes) * s.n_outcomes * FLOAT + s.n_columns / 4)
+
+
+def _part_of_scores(s):
+    """Bytes of outcomes that are compared with all variants at a time, by ranks or on their grid."""
+    n_outcomes = min(s.n_outcomes, max(PART_ENTRIES // (2 * s.n_people), LEAST_OUTCOMES))
+    return n_outcomes * 2 * s.n_people * FLOAT
 
 
 def _square(s):
@@ -280,13 +292,13 @@ NEEDS = {
     ),
     "add-statistics": Need(lambda s: 4 * _products(s), lambda s: s.n_shards * _products(s)),
     "choose-exactly": Need(
-        lambda s: 3 * _rows_of_methods(s) + _genotypes(s) + 3 * _products(s) + 2 * _all_outcomes(s),
+        lambda s: _of_rows(s) + 3 * _products(s) + _all_outcomes(s),
         lambda s: 100 * len(s.sizes) * s.n_rows * s.n_columns * s.n_outcomes,
     ),
     "draw": Need(
         lambda s: _all_outcomes(s) + 2 * _products(s) + 6 * _square(s),
         lambda s: s.n_requests * (1000 * _entries(s) + 4 * _solving(s)),
-        of_rows=lambda s: 3 * _rows_of_methods(s) + _genotypes(s),
+        of_rows=_of_rows,
         work_of_rows=lambda s: s.n_requests * (_summing(s) + 100 * s.n_rows * s.n_columns * s.n_outcomes),
     ),
     "fit-weights": Need(

@@ -184,7 +184,9 @@ class TrainingData:
         """Return the ScreeningData of a panel size, with all outcomes: draws take as many as are named."""
         if n_variants not in self._rows:
             outcomes, panel = self.outcomes, self.panel
-            Y = np.where(outcomes.is_training, outcomes.values[n_variants], np.nan)
+            # In place: a second array of all outcomes would be as large as all else.
+            Y = np.array(outcomes.values[n_variants])
+            Y[:, ~outcomes.is_training] = np.nan
             genotypes = panel.genotypes(panel.of_size(n_variants))
             terms = (
                 outcomes.is_training,

@@ -1,4 +1,5 @@
-// Sorting and searching of tables that the page already holds. Without this script they read as they are.
+// Sorting and searching of tables that the page already holds, and many bars of figures, from their heights.
+// Without this script tables read as they are, and figures lack these bars.
 (function () {
   "use strict";
 
@@ -58,6 +59,26 @@
     });
   }
 
+  function unpacked(text, Numbers) {
+    return new Numbers(Uint8Array.from(atob(text), (one) => one.charCodeAt(0)).buffer);
+  }
+
+  // Heights are shares of the tallest, which is `reach` points high, from -32767 to 32767.
+  function drawBars(path) {
+    const heights = unpacked(path.dataset.bars, Int16Array);
+    const places = path.dataset.places === "variants" ? unpacked(window.variantPlaces, Uint16Array) : null;
+    const [start, end, low, reach] = path.dataset.box.split(" ").map(Number);
+    const bars = [];
+    heights.forEach((height, place) => {
+      if (!height) return;
+      const share = places ? places[place] / 65535 : (place + 0.5) / heights.length;
+      const x = start + share * (end - start);
+      bars.push("M" + x.toFixed(2) + " " + low + "v" + (-reach * height / 32767).toFixed(2));
+    });
+    path.setAttribute("d", bars.join(""));
+  }
+
+  document.querySelectorAll("path[data-bars]").forEach(drawBars);
   document.querySelectorAll("table[data-sortable]").forEach(makeSortable);
   document.querySelectorAll("input[data-searches]").forEach(makeSearchable);
 })();

@@ -5,13 +5,16 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
+import yaml
 
 from dpgrs.experiments import primo_ablations, primo_fig2, primo_fig4, primo_fig5, primo_sgd, sgd_settings
 from dpgrs.experiments.frame import Verdict
-from dpgrs.experiments.primo_fits import FIXED, OWN, PATH, PEEKED, best_of_path
+from dpgrs.experiments.primo_fits import FIXED, FIXED_PENALTY, OWN, PATH, PEEKED, TERMS, best_of_path
+from dpgrs.experiments.primo_haplotypes import BOUNDS
 from dpgrs.experiments.primo_tables import label
 from dpgrs.reporting.svg import styled
 from dpgrs.study.settings import resolve
+from study_runs import REPOSITORY
 
 GAUSS, PROJECTED = ("paper", "reusecov-gauss", "full"), ("paper", "reusecov-proj", "feature")
 RIDGE, SGD = ("none", "ridge", "none"), ("ours", "dp-sgd", "full")
@@ -161,3 +164,12 @@ def test_sgd__says_where_the_best_touches_an_edge_of_the_grid():
 def test_best_of_path__leaves_the_fixed_penalty_out_unless_asked():
     table = best_of_path(rows_of(lines_of((0.3, 0.2, 0.1), (0.2, 0.2, 0.2))))
     assert set(table["which"]) == {PEEKED}
+
+
+def test_shipped_study__has_the_papers_terms_as_the_experiments_have():
+    shipped = resolve(yaml.safe_load((REPOSITORY / "config" / "primo_paper.yaml").read_text()))
+    terms = {section: dict(own) for section, own in TERMS["paper"].items()}
+    terms["privacy"] |= {"bounds": BOUNDS["paper"], "unit": "haplotype"}
+    terms["regression"] |= {"lambda": FIXED_PENALTY}
+    for section, own in terms.items():
+        assert {name: shipped[section][name] for name in own} == own

@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from itertools import product
 
 import pandas as pd
 import pytest
@@ -10,8 +11,10 @@ from dpgrs.errors import DpgrsError, UsageError
 from dpgrs.experiments import results
 from dpgrs.experiments.frame import Experiment, Verdict, find
 from dpgrs.experiments.plans import Form, read_plans
+from dpgrs.experiments.sgd_settings import AS_IT_IS, SETTING
 from dpgrs.reporting.rendering import Drawing
 from dpgrs.reporting.svg import new_figure
+from experiment_runs import SNAKEFILE
 
 YAML = """
 seed: 4
@@ -83,6 +86,30 @@ def run_all(folder, terms):
         for trial in range(1, terms["trials"] + 1):
             output = results.trial_file(folder, part, trial)
             results.run_trial("one", part, trial, settings=terms["settings"], files=[], output=output)
+
+
+SHIPPED = SNAKEFILE.with_name("experiments.yaml")
+
+
+def test_shipped_plans__cut_by_a_rule_what_the_whole_has():
+    cut, whole = (read_plans(SHIPPED, form) for form in (Form.CUT, Form.WHOLE))
+    is_cut = {name for name in cut if cut[name]._replace(form=Form.WHOLE, rule="") != whole[name]}
+    assert is_cut == {name for name, one in cut.items() if one.rule}
+    assert {"dp_sis", "tukey_models", "tukey_sgd"} <= is_cut
+    for name in is_cut:
+        assert set(cut[name].parts) <= set(whole[name].parts)
+        assert cut[name].trials <= whole[name].trials
+        for key, value in cut[name].settings.items():
+            full = whole[name].settings[key]
+            assert set(value) <= set(full) if isinstance(value, list) else value == full
+
+
+def test_shipped_plans__dp_sgd_has_the_papers_number_of_settings_and_trials():
+    whole = read_plans(SHIPPED, Form.WHOLE)["tukey_sgd"]
+    grid = set(product(*(whole.settings[name] for name in SETTING)))
+    assert len(grid) == 2184
+    assert AS_IT_IS in grid
+    assert whole.trials == 100
 
 
 def test_gather__takes_the_trials_of_the_plan_alone(experiment, tmp_path):

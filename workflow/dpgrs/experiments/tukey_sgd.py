@@ -100,8 +100,9 @@ EXPERIMENT = Experiment(
         "as here.",
         "Columns and outcome are divided by their largest value in the data, which is not private either.",
         "The paper's grid, 2,184 settings of learning rate, clip, microbatches and epochs with 100 trials "
-        "each, is lost in our copy. Here: steps, clip (a share of the largest gradient of a residual of 1) "
-        "and learning rate (over the largest squared norm), a tenth of the rows in a step.",
+        "each, is lost in our copy. Here, with `whole=true` as many: steps, clip (a share of the largest "
+        "gradient of a residual of 1) and learning rate (over the largest squared norm), a tenth of the rows "
+        "in a step.",
         "Bold cells of the paper's figure are lost: of its sets at hand only one number is left.",
     ),
 )

@@ -1,12 +1,16 @@
 """A study of a table of real numbers, through the steps that genotypes take."""
 
+import subprocess
+import sys
+
 import numpy as np
 import pandas as pd
 import pytest
+import yaml
 
 from dpgrs.io.panel import Panel
 from html_pages import text_of
-from study_runs import run
+from study_runs import REPOSITORY, environment, run
 
 N_ROWS, N_COLUMNS = 500, 12
 STUDY = {
@@ -94,3 +98,40 @@ def test_table_study__second_run_does_nothing(study, tmp_path_factory):
     assert "Nothing to be done" in run(folder, STUDY).stdout
     changed = STUDY | {"outcomes": STUDY["outcomes"] | {"columns": ["y1", "y2"], "count": [1, 2]}}
     assert "rule make_table_panel:" in run(folder, changed, "--dry-run").stdout
+
+
+def write_images(folder):
+    """Write 10,600 images of 28 x 28 bytes, of three shapes that vary; the border is dark, as MNIST's is."""
+    rng = np.random.default_rng(1)
+    shapes = rng.uniform(0, 120, (3, 28, 28)) * (rng.random((3, 28, 28)) < 0.6)
+    images = np.tensordot(rng.uniform(0, 1, (10_600, 3)), shapes, axes=1) + rng.normal(0, 5, (10_600, 28, 28))
+    images[:, :4] = images[:, -4:] = images[:, :, :4] = images[:, :, -4:] = 0
+    np.savez(folder / "made.npz", x_train=np.clip(images, 0, 255).astype(np.uint8))
+
+
+def test_mnist__as_shipped_on_images_that_are_made_up(tmp_path):
+    """The commands of config/mnist.yaml, with fewer pixels: pixels predict others, well without noise."""
+    write_images(tmp_path)
+    command = [sys.executable, REPOSITORY / "config" / "experiments" / "mnist_tables.py"]
+    command += [tmp_path / "made.npz", tmp_path / "mnist"]
+    subprocess.run(command, env=environment(), check=True)
+    shipped = REPOSITORY / "config" / "mnist.yaml"
+    settings = yaml.safe_load(shipped.read_text())
+    with np.load(tmp_path / "mnist" / "images.npz") as table:
+        n_images, n_outcomes = table["y"].shape
+        assert table["x"].shape == (n_images, settings["panel"]["size"]) == (10_000, 392)
+        # Those that are never lit are not among the outcomes.
+        assert (table["y"] > 0).mean(axis=0).min() > 0.03
+    scales = pd.read_csv(tmp_path / "mnist" / "scales.tsv", sep="\t")
+    assert scales["outcome"].tolist() == [f"y{j}" for j in range(1, n_outcomes + 1)]
+    chosen = {"outcomes": {"count": 20}, "panel": {"size": 60}, "privacy": {"epsilon": [5]}}
+    table = "results/mnist/metrics.tsv"
+    run(tmp_path, chosen, "--configfile", shipped, tmp_path / "study.yaml", "--", table)
+    metrics = pd.read_csv(tmp_path / table, sep="\t")
+    assert set(metrics["status"]) == {"ok"}
+    r2 = metrics.groupby("method")["r2"].mean()
+    # 60 pixels tell the three shapes: 0.83 of blup, which shrinks by what the noise calls for. A penalty of
+    # 1 is much: 0.47, with noise or without.
+    assert r2["blup"] > 0.7
+    assert 0.3 < r2["ridge"] < 0.6
+    assert r2["reusecov-gauss"] == pytest.approx(r2["ridge"], abs=0.1)

@@ -9,12 +9,12 @@ from study_runs import REPOSITORY, SNAKEMAKE, environment
 SNAKEFILE = REPOSITORY / "config" / "experiments" / "Snakefile"
 
 
-def run_experiment(name, folder, *arguments, data=None, form="quick", cores=2):
-    """Run an experiment from the command line.
+def run_experiment(names, folder, *arguments, data=None, form="quick", cores=2):
+    """Run experiments from the command line.
 
     Parameters
     ----------
-    name : str
+    names : str, of one, or of several with spaces between.
     folder : Path, the working folder.
     *arguments : str, for Snakemake.
     data : Path of public data, or None.
@@ -27,7 +27,7 @@ def run_experiment(name, folder, *arguments, data=None, form="quick", cores=2):
     keys = [f"data={data}"] * (data is not None) + [f"{form}=true"] * (form is not None)
     fixed = ["--snakefile", SNAKEFILE, "--directory", folder, "--cores", str(cores)]
     config = ["--config", *keys] if keys else []
-    command = [SNAKEMAKE, *fixed, *config, *arguments, "--", name]
+    command = [SNAKEMAKE, *fixed, *config, *arguments, "--", *names.split()]
     process = subprocess.run(
         command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment(), check=False
     )
@@ -39,3 +39,9 @@ def numbers_of(name, folder, form="quick"):
     """Return an experiment's numbers beside the paper's, a data frame."""
     path = folder / "results" / "experiments" / (form or "") / name / "numbers.tsv"
     return pd.read_csv(path, sep="\t", keep_default_na=False)
+
+
+def table_of(name, folder):
+    """Return the table of an experiment in quick form, a data frame."""
+    path = folder / "results" / "experiments" / "quick" / name / "table.tsv"
+    return pd.read_csv(path, sep="\t")

@@ -1,13 +1,10 @@
 from dataclasses import replace
 
 import numpy as np
-import pandas as pd
 import pytest
 
 from dpgrs.errors import UsageError
 from dpgrs.experiments import primo_bounds as experiment
-from dpgrs.experiments.frame import Verdict
-from dpgrs.experiments.plans import Form, read_plans
 from dpgrs.planning.primo_bounds import (
     Setting,
     feature_excess,
@@ -18,7 +15,6 @@ from dpgrs.planning.primo_bounds import (
     sketch_excess,
 )
 from dpgrs.public_random import generator
-from study_runs import REPOSITORY
 
 SETTING = Setting(
     n_rows=10**6, n_variants=30, n_outcomes=20, row_norm=1.5, outcome_bound=0.5, weights_norm=4.0
@@ -166,25 +162,6 @@ def test_rows_needed__are_where_the_bound_begins_to_tell():
     needed = experiment.rows_needed(case)
     excess = [case._replace(n=round(n)).bound(2.0).excess for n in (needed, needed / 1.02)]
     assert excess[0] <= 1 / 4 < excess[1]
-
-
-def test_experiment__holds_bounds_beside_what_is_measured():
-    plan = read_plans(REPOSITORY / "config" / "experiments" / "experiments.yaml", Form.QUICK)["primo_bounds"]
-    rows = pd.concat(
-        pd.DataFrame(experiment.run_trial(part, 1, plan.settings, [])).assign(part=part, trial=1)
-        for part in plan.parts
-    )
-    table = experiment.summarise(rows, plan.settings)
-    numbers = experiment.compare(table, plan.settings)
-    # Five axes and four numbers of outcomes a theorem.
-    assert len(numbers) == 4 * 9
-    assert (table["failed"] == 0).all()
-    gauss = numbers[(numbers["theorem"] == "1, Gauss") & (numbers["eigenvalues"] == "near")]
-    assert float(gauss["its slope"].iloc[0]) == pytest.approx(-1, abs=0.2)
-    verdict, said = experiment.judge(table, plan.settings)
-    assert verdict == Verdict.REPRODUCED
-    assert "no bound failed" in said
-    assert set(experiment.draw(table, plan.settings)) == {"excess"}
 
 
 @pytest.mark.parametrize("name", list(vars(SETTING)))

@@ -41,11 +41,3 @@ def test_sgd__is_near_least_squares_where_it_is_tuned(tmp_path):
     assert float(numbers["tuned, training"]) > 0.98
     assert 0.4 < float(numbers["default, training"]) < 0.9
     assert float(numbers["tuned, test"]) == pytest.approx(float(numbers["tuned, training"]), abs=0.01)
-
-
-@pytest.mark.parametrize("name", ["tukey_depth", "tukey_histograms", "tukey_time"])
-def test_others__make_their_tables_and_figures(name, tmp_path):
-    run_experiment(name, tmp_path)
-    assert len(numbers_of(name, tmp_path)) > 0
-    figures = tmp_path / "results" / "experiments" / "quick" / name / "figures"
-    assert len(list(figures.iterdir())) >= 1

@@ -15,16 +15,24 @@ from dpgrs.privacy.statement.content import PUBLIC_SIDE
 from dpgrs.release.verify import verify_release
 from dpgrs.simulation.cohorts import simulate_cohort
 from forged_releases import edit_statement, seal
-from release_studies import RELEASE, bundle, leave_out, make_key, make_ledger
+from release_studies import APPROVAL, RELEASE, bundle, leave_out, make_key, make_ledger
 from study_runs import run
 
 N_PEOPLE = 120
+# Genotypes under feature protection as dbGaP gives them, in a folder of its name; tables of its form.
+GIVEN = "phs000000.v1.p1.c1.GRU"
+DATASET = {"accession": "phs000000", "consent": "c1", "version": "v1.p1", **APPROVAL}
+COMMENTS = "# Study accession: phs000000.v1.p1\n# Consent group: c1\n#\n\n##\tphv00000001\tphv00000002\n"
 FILES = {"feature": ["outcomes.tsv"], "label": ["cohort/21.vcf.gz", "cohort/22.vcf.gz"]}
 SIDES = {"feature": "outcomes", "label": "genotypes"}
 # One is measured on people of the reference, for whom nothing is declared, the other at a charge and with
 # principal components of these people.
 MORE = {
-    "feature": {"evaluation": {"metrics": "public", "outcomes": "reference.tsv"}},
+    "feature": {
+        "dataset": DATASET,
+        "cohort": RELEASE["cohort"] | {"vcf": f"{GIVEN}/{{chrom}}.vcf.gz"},
+        "evaluation": {"metrics": "public", "outcomes": "reference.tsv"},
+    },
     "label": {"evaluation": {"metrics": "charged", "epsilon": 1}, "covariates": {"pcs": 2}},
 }
 METHODS = {"feature": "blup", "label": "reusecov-proj"}
@@ -52,16 +60,20 @@ def site(tmp_path_factory):
         make_key(folder)
         options = {"chromosomes": ["21", "22"], "people": N_PEOPLE, "length": 100_000, "seed": 5}
         simulate_cohort(folder / "cohort", reference=folder / "reference", reference_people=60, **options)
+        shutil.copytree(folder / "cohort", folder / GIVEN)
         rng = np.random.default_rng(7)
         table = pd.DataFrame(rng.normal(size=(N_PEOPLE, 2)), columns=["height", "weight"])
         table.index = pd.Index([f"sim{number:04d}" for number in range(1, N_PEOPLE + 1)], name="sample")
-        table.mask(rng.random(table.shape) < 0.1).to_csv(folder / "outcomes.tsv", sep="\t", na_rep="NA")
+        text = table.mask(rng.random(table.shape) < 0.1).to_csv(sep="\t", na_rep="NA")
+        (folder / "outcomes.tsv").write_text(COMMENTS + text)
         others = pd.Index([f"ref{number:04d}" for number in range(1, 61)], name="sample")
         measured = pd.DataFrame(rng.normal(size=(60, 2)), columns=table.columns, index=others)
         measured.to_csv(folder / "reference.tsv", sep="\t")
         for protection in FILES:
-            make_ledger(folder / f"{protection}.jsonl", protection=protection)
-            run(folder, study(folder, protection))
+            settings = study(folder, protection)
+            named = {name: settings["dataset"][name] for name in ("accession", "consent")}
+            make_ledger(folder / f"{protection}.jsonl", protection=protection, **named)
+            run(folder, settings)
         yield folder
 
 
@@ -73,6 +85,8 @@ def test_release__is_whole_and_replays_for_nothing(site, protection):
     assert set(book.outputs) == set(book.requests)
     statement = json.loads((results / "release" / "privacy_statement.json").read_text())
     assert {part["statistic"] for part in statement["mechanisms"]} == DRAWN[protection]
+    dataset = study(site, protection)["dataset"]
+    assert statement["dataset"]["accession"] == dataset["accession"]
     named = [one for one in statement["public_inputs"] if "of the people of the study" in one["name"]]
     assert [one["value"] for one in named] == sorted(file_digest(site / name) for name in FILES[protection])
     page = (results / "report" / "index.html").read_text()
@@ -87,17 +101,18 @@ def test_release__is_whole_and_replays_for_nothing(site, protection):
 
 
 def test_release__label_and_feature_in_one_ledger_are_refused(site):
-    other = study(site, "label") | {"study": "other"}
-    other["privacy"] = other["privacy"] | {"ledger": "feature.jsonl"}
+    same = {name: RELEASE[name] for name in ("dataset", "cohort")}
+    other = study(site, "feature") | same | {"study": "other"}
+    other["privacy"] = other["privacy"] | {"ledger": "label.jsonl"}
     process = run(site, other, check=False)
     assert process.returncode == 2
-    assert "must have an account label/person/replace-one, got feature/person/replace-one" in process.stdout
+    assert "must have an account feature/person/replace-one, got label/person/replace-one" in process.stdout
 
 
 def test_release__changed_public_files_are_refused_before_any_job(site, tmp_path):
     copy = shutil.copytree(site, tmp_path / "copy", ignore=shutil.ignore_patterns("results"))
     settings = study(copy, "feature")
-    table = pd.read_csv(copy / "outcomes.tsv", sep="\t")
+    table = pd.read_csv(copy / "outcomes.tsv", sep="\t", comment="#")
     table.loc[0, "height"] = 0.125
     table.to_csv(copy / "outcomes.tsv", sep="\t", index=False, na_rep="NA")
     before = (copy / "feature.jsonl").read_bytes()

@@ -27,10 +27,10 @@ def hashes():
 
 
 def test_pages__name_commits_of_this_history():
-    if git("rev-parse", "--is-shallow-repository").stdout.strip() != "false":
-        pytest.skip("no history of git here, or not the whole of it, to look commits up in")
     named = set(hashes())
     assert named > ELSEWHERE
+    if git("rev-parse", "--is-shallow-repository").stdout.strip() != "false":
+        return  # a copy of the files, or of the last commits alone, cannot tell
     own = named - ELSEWHERE
     gone = {one for one in own if git("merge-base", "--is-ancestor", one[1], "HEAD").returncode != 0}
     assert gone == set()

@@ -17,15 +17,25 @@ import pandas as pd
 import yaml
 
 from dpgrs.experiments.frontier_files import (
+    OUTCOMES,
+    UNCLIPPED,
     at_penalty,
+    last_version,
     made,
+    measure_once,
     measured,
-    mixed,
     write_if_new,
     write_loadings,
     write_scores,
 )
-from dpgrs.experiments.frontier_tables import draw, in_markdown, lines_of_paper, mean_r2, paper_in_markdown
+from dpgrs.experiments.frontier_tables import (
+    LAST_VERSION,
+    draw,
+    in_markdown,
+    lines_of_paper,
+    mean_r2,
+    paper_in_markdown,
+)
 from dpgrs.io.genotype_files import find_genotype_files, genotype_header
 from dpgrs.io.tables.tables import read_populations
 from dpgrs.public_random import uniforms
@@ -35,8 +45,8 @@ PROJECT = Path(__file__).resolve().parents[2]
 CONFIG = Path(__file__).with_suffix(".yaml")
 TABLE = Path("results", "frontier", "table.tsv")
 FIGURE = TABLE.with_name("figure.png")
-# Targets of a study, and what was measured on what studies made.
-METRICS, OUTCOMES, MEASURED = "metrics.tsv", "private/trial1/outcomes.zarr", "measured.tsv"
+# Targets of a study, and what is measured on what studies made.
+METRICS, PAPER, OURS = "metrics.tsv", "paper.tsv", "ours.tsv"
 N_COMPONENTS = 20
 # In the folder of data.
 REGION, GENOME = (
@@ -94,29 +104,22 @@ def folder_of(study):
     return Path("results", study)
 
 
-def measure(case, settings, studies, **terms):
-    """Measure methods on what studies made, and write it beside them, unless it is newer."""
+def measure(case, settings, studies, name, function):
+    """Measure on what studies made, and write it beside them, unless it is newer."""
     config = yaml.safe_load(CONFIG.read_text())
-    path = folder_of(case.study) / MEASURED
-    sources = [folder_of(study) / OUTCOMES for study in studies]
-    if path.is_file() and all(path.stat().st_mtime > one.stat().st_mtime for one in sources):
-        return
-    (panel, outcomes), *others = [made(folder_of(study)) for study in studies]
-    for _, own in others:
-        outcomes = mixed(outcomes, own, own_share=0.5)
-    count = settings.get("outcomes", {}).get("count", config["outcomes"]["count"])
-    epsilons = config["privacy"]["epsilon"]
-    measured(panel, outcomes, seed=case.seed, counts=count, epsilons=epsilons, **terms).to_csv(
-        path, sep="\t", index=False
-    )
+    counts = settings.get("outcomes", {}).get("count", config["outcomes"]["count"])
+    known = {"seed": case.seed, "counts": counts, "epsilons": config["privacy"]["epsilon"]}
+    folders = [folder_of(study) for study in studies]
+    measure_once(folder_of(case.study) / name, folders, partial(function, **known))
 
 
 def as_the_paper(case, settings, make):
-    """Do what the PRIMO paper does, in all, on the people, variants and outcomes of the matched case."""
+    """Do what the PRIMO paper does, and the last version, on people and outcomes of the matched case."""
     if not make(settings, OUTCOMES):
         return False
-    terms = {"terms": "paper", "methods": ["reusecov-gauss", "reusecov-proj"], "bounds": "paper"}
-    measure(case, settings, [case.study], **terms)
+    of_paper = partial(measured, "paper", methods=["reusecov-gauss", "reusecov-proj"], bounds="paper")
+    for name, function in ((PAPER, of_paper), (OURS, last_version)):
+        measure(case, settings, [case.study], name, function)
     return True
 
 
@@ -126,9 +129,9 @@ def half_own(case, settings, make):
     others = settings | {"study": f"{case.study}-own", "outcomes": own}
     if not (make(settings, OUTCOMES) and make(others, OUTCOMES)):
         return False
-    studies = [settings["study"], others["study"]]
     methods = [name for name in settings["methods"] if name != "ridge"]
-    measure(case, settings, studies, terms="ours", methods=methods, bounds="tight")
+    function = partial(measured, "ours", methods=methods, bounds="tight")
+    measure(case, settings, [settings["study"], others["study"]], OURS, function)
     return True
 
 
@@ -159,11 +162,8 @@ def of_size(size, *count, **terms):
 
 
 LARGE = of_size(400, 10)
-# Clips no row of fewer than ten outcomes, as before the clip for few.
-UNCLIPPED = {"privacy": {"outcome_clip": 3}}
 CASES = [
     *(Case("matched", {}, seed) for seed in (1, 2, 3)),
-    *(Case("matched-unclipped", UNCLIPPED | outcomes(1), seed) for seed in (1, 2, 3)),
     *(Case("paper", {}, seed, way=as_the_paper) for seed in (1, 2, 3)),
     # Some 2,400 training rows in place of 2,000: of more people, so that fewer are left for the panel, or of
     # the same with few to test on.
@@ -235,7 +235,7 @@ CASES = [
     ),
     *(
         Case(name, {"methods": ["blup"]} | of_size(100, 1, 3, 5, 9) | terms, seed, None)
-        for name, terms in (("all-people-few", {}), ("all-people-few-unclipped", UNCLIPPED))
+        for name, terms in (("all-people-few", {}), ("all-people-few-unclipped", {"privacy": UNCLIPPED}))
         for seed in (1, 2, 3)
     ),
 ]
@@ -337,19 +337,20 @@ def make_target(settings, name, *, cores):
 
 def gather():
     """Return R^2 of all cases that are done, and the lines of the paper, and write both."""
-    found, paths = [], []
+    found, of_paper = [], []
+    penalty = yaml.safe_load(CONFIG.read_text())["regression"]["lambda"]
     for case in CASES:
-        metrics, path = folder_of(case.study) / METRICS, folder_of(case.study) / MEASURED
-        own = {"group": case.group, "case": case.name}
-        if case.way is as_the_paper and path.is_file():
-            paths.append(pd.read_csv(path, sep="\t").assign(**own))
-        elif case.way is half_own and path.is_file():
-            penalty = yaml.safe_load(CONFIG.read_text())["regression"]["lambda"]
-            found.append(at_penalty(pd.read_csv(path, sep="\t"), penalty).assign(**own))
-        elif metrics.is_file():
-            found.append(pd.read_csv(metrics, sep="\t").assign(**own))
+        for name in (METRICS, OURS, PAPER):
+            path = folder_of(case.study) / name
+            if not path.is_file():
+                continue
+            own = pd.read_csv(path, sep="\t").assign(group=case.group, case=case.name)
+            if name == OURS:
+                own = at_penalty(own, penalty)
+                own = own.assign(group=LAST_VERSION) if case.way is as_the_paper else own
+            (of_paper if name == PAPER else found).append(own)
     table = mean_r2(found)
-    paper = lines_of_paper(paths)
+    paper = lines_of_paper(of_paper)
     for name, one in (("table", table), ("paper", paper)):
         if not one.empty:
             TABLE.parent.mkdir(parents=True, exist_ok=True)

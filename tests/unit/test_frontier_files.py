@@ -1,5 +1,6 @@
 """Files that cases of the frontier are made of, and what the PRIMO paper does on a case."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -8,6 +9,7 @@ import pytest
 
 from dpgrs.experiments.frontier_files import (
     at_penalty,
+    last_version,
     made,
     measured,
     mixed,
@@ -80,16 +82,35 @@ def test_write_scores__are_no_effects_at_a_correlation_of_0(study, tmp_path):
 def test_measured__has_the_paper_along_its_path_and_ours_beside_ridge(study):
     panel, outcomes = made(study)
     known = {"seed": 1, "counts": [2, N_OUTCOMES], "epsilons": [5]}
-    paper = measured(panel, outcomes, terms="paper", methods=["reusecov-gauss"], bounds="paper", **known)
+    paper = measured("paper", panel, outcomes, methods=["reusecov-gauss"], bounds="paper", **known)
     assert set(paper["protection"]) == {"none", "full", "feature", "label"}
     lines = paper[paper["method"] == "reusecov-gauss"].groupby(["protection", "n_outcomes", "which"]).size()
     assert lines.xs("path", level="which").tolist() == [15] * 6
-    ours = measured(panel, outcomes, terms="ours", methods=["blup"], bounds="tight", **known)
+    ours = measured("ours", panel, outcomes, methods=["blup"], bounds="tight", **known)
     found = at_penalty(ours, 0.01)
     assert found["method"].tolist() == ["ridge", "ridge", "blup", "blup"]
     ridge = found.loc[found["method"] == "ridge", ["n_outcomes", "r2"]]
     exact = paper[(paper["method"] == "ridge") & np.isclose(paper["penalty"], 0.01)]
     np.testing.assert_array_equal(ridge, exact[["n_outcomes", "r2"]])
+
+
+def test_last_version__clips_no_row_of_few_outcomes(study):
+    panel, outcomes = made(study)
+    many = replace(outcomes, names=tuple(f"o{j}" for j in range(12)), prevalence=None)
+    for kind in ("values", "effects"):
+        getattr(many, kind)[N_VARIANTS] = np.tile(getattr(outcomes, kind)[N_VARIANTS], (2, 1))
+    known = {"seed": 1, "epsilons": [5]}
+    found = last_version(panel, many, counts=[1, 12], **known)
+    now, before = (
+        measured("ours", panel, many, methods=["blup"], bounds="tight", counts=[1, 12], **known, **clip)
+        for clip in ({}, {"outcome_clip": 3})
+    )
+    r2 = [
+        one[one["method"] == "blup"].set_index("n_outcomes")["r2"].to_dict() for one in (found, now, before)
+    ]
+    assert r2[0] == {1: r2[2][1], 12: r2[1][12]}
+    assert r2[1][1] != r2[2][1]
+    assert r2[1][12] != r2[2][12]
 
 
 def test_write_if_new__keeps_the_time_of_a_file_that_is_there(tmp_path):

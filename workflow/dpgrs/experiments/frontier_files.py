@@ -11,6 +11,9 @@ from dpgrs.io.outcomes import Outcomes
 from dpgrs.io.panel import Panel
 from dpgrs.public_random import generator
 
+OUTCOMES = "private/trial1/outcomes.zarr"
+# Clips no row: outcomes are bounded by 3. Rows of so many outcomes were clipped before the frontier, too.
+UNCLIPPED, CLIPPED_BEFORE = {"outcome_clip": 3}, 10
 ORIGIN = "Outcomes of the people of the public panel"
 
 
@@ -24,7 +27,7 @@ def write_if_new(path, text):
 
 def made(folder):
     """Return the Panel and the Outcomes, in memory, of the first trial of a study in a folder."""
-    outcomes = Outcomes.load(Path(folder, "private", "trial1", "outcomes.zarr"))
+    outcomes = Outcomes.load(Path(folder, OUTCOMES))
     values = {size: np.asarray(values) for size, values in outcomes.values.items()}
     return Panel.open(Path(folder, "private", "panel.zarr")), replace(outcomes, values=values)
 
@@ -49,13 +52,13 @@ def mixed(shared, own, *, own_share):
     return replace(shared, values=values, effects=effects)
 
 
-def measured(panel, outcomes, *, terms, methods, seed, counts, epsilons, **privacy):
+def measured(terms, panel, outcomes, *, methods, seed, counts, epsilons, **privacy):
     """Measure methods as a study does, ReuseCov along the path of penalties of PRIMO's figures.
 
     Parameters
     ----------
-    panel, outcomes : as from `made`.
     terms : ``paper`` or ``ours``, of `dpgrs.experiments.primo_fits.TERMS`.
+    panel, outcomes : as from `made`.
     methods : list of str
     seed : int
     counts, epsilons : list of int and of float.
@@ -68,6 +71,46 @@ def measured(panel, outcomes, *, terms, methods, seed, counts, epsilons, **priva
     known = {"source": "vcf", "sizes": list(outcomes.values), "counts": counts, "epsilons": epsilons}
     config = configuration(TERMS[terms], methods=methods, **known, **privacy)
     return pd.DataFrame(measure(panel, outcomes, configs={terms: config}, seed=seed, key=("frontier",)))
+
+
+def last_version(panel, outcomes, *, counts, **known):
+    """Measure BLUP as it was before the frontier: rows of fewer than ten outcomes are not clipped.
+
+    Parameters
+    ----------
+    panel, outcomes, counts, **known : as of `measured`.
+
+    Returns
+    -------
+    DataFrame, as from `measured`.
+    """
+    own = [count for count in counts if count < CLIPPED_BEFORE], [c for c in counts if c >= CLIPPED_BEFORE]
+    known |= {"methods": ["blup"], "bounds": "tight"}
+    return pd.concat(
+        [
+            measured("ours", panel, outcomes, counts=few, **known, **clip)
+            for few, clip in zip(own, (UNCLIPPED, {}), strict=True)
+            if few
+        ]
+    )
+
+
+def measure_once(path, folders, function):
+    """Write what a function measures on what studies made, unless it is there and newer.
+
+    Parameters
+    ----------
+    path : of a table.
+    folders : of one study, or of two, whose outcomes are mixed in equal shares.
+    function : of Panel and Outcomes, which returns a DataFrame.
+    """
+    sources = [Path(folder, OUTCOMES) for folder in folders]
+    if path.is_file() and all(path.stat().st_mtime > one.stat().st_mtime for one in sources):
+        return
+    (panel, outcomes), *others = map(made, folders)
+    for _, own in others:
+        outcomes = mixed(outcomes, own, own_share=0.5)
+    function(panel, outcomes).to_csv(path, sep="\t", index=False)
 
 
 def at_penalty(rows, penalty):

@@ -8,13 +8,14 @@ from dpgrs.experiments.primo_tables import by_line
 from dpgrs.methods.registry import METHODS
 from dpgrs.reporting.svg import INK, new_figure, styled
 
-# A line of the figure: group, method, and groups whose cells take the place of its own.
+LAST_VERSION = "last-version"
+# A line of the figure: group and method.
 LINES = {
-    "no privacy: ridge": ("matched", "ridge", ()),
-    "blup-ld: public LD, known ancestry": ("matched", "blup-ld", ()),
-    "blup-hedged: public LD, any ancestry": ("matched", "blup-hedged", ()),
-    "blup-steered: no panel": ("matched", "blup-steered", ()),
-    "blup of the last version": ("matched", "blup", ("matched-unclipped",)),
+    "no privacy: ridge": ("matched", "ridge"),
+    "blup-ld: public LD, known ancestry": ("matched", "blup-ld"),
+    "blup-hedged: public LD, any ancestry": ("matched", "blup-hedged"),
+    "blup-steered: no panel": ("matched", "blup-steered"),
+    "blup of the last version": (LAST_VERSION, "blup"),
 }
 # Likewise of the paper's terms: method, protection and how it got its penalty.
 LINES_OF_PAPER = {
@@ -110,10 +111,8 @@ def draw(table, paper, path, *, n_variants=400):
             640, 300, left=40, right=12, top=24, bottom=104, ncols=max(len(epsilons), 1), sharey=True
         )
         for axis, epsilon in zip(axes, epsilons, strict=False):
-            for name, (group, method, instead) in LINES.items():
+            for name, (group, method) in LINES.items():
                 means = _means(found, group, method, epsilon)
-                for other in instead:
-                    means = _means(found, other, method, epsilon).combine_first(means)
                 colour = INK if method == "ridge" else METHODS[method].look[0]
                 _draw_line(axis, means, name, "--" if method == "ridge" else "-", colour)
             for name, terms in LINES_OF_PAPER.items():

@@ -18,7 +18,6 @@ import yaml
 
 from dpgrs.experiments.frontier_files import (
     OUTCOMES,
-    UNCLIPPED,
     at_penalty,
     last_version,
     made,
@@ -46,7 +45,7 @@ CONFIG = Path(__file__).with_suffix(".yaml")
 TABLE = Path("results", "frontier", "table.tsv")
 FIGURE = TABLE.with_name("figure.png")
 # Targets of a study, and what is measured on what studies made.
-METRICS, PAPER, OURS = "metrics.tsv", "paper.tsv", "ours.tsv"
+METRICS, PAPER, OURS, LAST = "metrics.tsv", "paper.tsv", "ours.tsv", "last.tsv"
 N_COMPONENTS = 20
 # In the folder of data.
 REGION, GENOME = (
@@ -118,7 +117,17 @@ def as_the_paper(case, settings, make):
     if not make(settings, OUTCOMES):
         return False
     of_paper = partial(measured, "paper", methods=["reusecov-gauss", "reusecov-proj"], bounds="paper")
-    for name, function in ((PAPER, of_paper), (OURS, last_version)):
+    for name, function in ((PAPER, of_paper), (LAST, last_version)):
+        measure(case, settings, [case.study], name, function)
+    return True
+
+
+def few_outcomes(case, settings, make):
+    """Measure BLUP as it is and as it was before the clip for few outcomes, with the same draws."""
+    if not make(settings, OUTCOMES):
+        return False
+    now = partial(measured, "ours", methods=["blup"], bounds="tight")
+    for name, function in ((OURS, now), (LAST, last_version)):
         measure(case, settings, [case.study], name, function)
     return True
 
@@ -161,7 +170,7 @@ def of_size(size, *count, **terms):
     return outcomes(*count, **terms) | {"panel": {"size": [size]}}
 
 
-LARGE = of_size(400, 10)
+LARGE, FEW = of_size(400, 10), {"methods": ["blup"]} | of_size(100, 1, 3, 5, 9)
 CASES = [
     *(Case("matched", {}, seed) for seed in (1, 2, 3)),
     *(Case("paper", {}, seed, way=as_the_paper) for seed in (1, 2, 3)),
@@ -233,11 +242,7 @@ CASES = [
         )
         for seed in (1, 2)
     ),
-    *(
-        Case(name, {"methods": ["blup"]} | of_size(100, 1, 3, 5, 9) | terms, seed, None)
-        for name, terms in (("all-people-few", {}), ("all-people-few-unclipped", {"privacy": UNCLIPPED}))
-        for seed in (1, 2, 3)
-    ),
+    *(Case("all-people-few", FEW, seed, None, way=few_outcomes) for seed in (1, 2, 3)),
 ]
 
 # R^2 by independent code, by group, epsilon, variants and outcomes.
@@ -340,14 +345,15 @@ def gather():
     found, of_paper = [], []
     penalty = yaml.safe_load(CONFIG.read_text())["regression"]["lambda"]
     for case in CASES:
-        for name in (METRICS, OURS, PAPER):
+        for name in (METRICS, OURS, LAST, PAPER):
             path = folder_of(case.study) / name
             if not path.is_file():
                 continue
             own = pd.read_csv(path, sep="\t").assign(group=case.group, case=case.name)
-            if name == OURS:
-                own = at_penalty(own, penalty)
-                own = own.assign(group=LAST_VERSION) if case.way is as_the_paper else own
+            if name in (OURS, LAST):
+                own = at_penalty(own, penalty).copy()
+            if name == LAST:
+                own["group"] = LAST_VERSION if case.way is as_the_paper else f"{case.group}-unclipped"
             (of_paper if name == PAPER else found).append(own)
     table = mean_r2(found)
     paper = lines_of_paper(of_paper)

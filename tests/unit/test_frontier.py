@@ -135,6 +135,18 @@ def test_as_the_paper__is_the_matched_study_up_to_its_outcomes(frontier, data, m
     assert not case.way(case, settings, make)
 
 
+def test_few_outcomes__are_measured_with_and_without_their_clip(frontier, data, make):
+    case, settings = case_of(frontier, "all-people-few", data)
+    assert case.way(case, settings, make)
+    r2 = frontier.gather()[0].set_index(["group", "method", "n_variants"])["r2"]
+    now, before = (r2.xs((name, "blup")) for name in ("all-people-few", "all-people-few-unclipped"))
+    assert (now != before).all()
+    exact = [r2.xs((name, "ridge")).tolist() for name in ("all-people-few", "all-people-few-unclipped")]
+    assert exact[0] == exact[1]
+    make.fails = case.study
+    assert not case.way(case, settings, make)
+
+
 def test_half_own__mixes_outcomes_of_two_studies(frontier, data, make):
     case, settings = case_of(frontier, "all-people-half", data)
     assert case.way(case, settings, make)

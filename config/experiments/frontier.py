@@ -1,4 +1,4 @@
-"""R^2 of methods on parts of the 1000 Genomes Project, each a case with a study of its own, as one table.
+"""R^2 of methods on parts of the 1000 Genomes Project, each a case with studies of its own, as one table.
 
 Cohort and public reference are people of the same files. Snakemake runs no case again that is done.
 """
@@ -8,24 +8,45 @@ import json
 import subprocess
 import sys
 import time
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-import numpy as np
 import pandas as pd
-from matplotlib.ticker import NullLocator
+import yaml
 
+from dpgrs.experiments.frontier_files import (
+    OUTCOMES,
+    at_penalty,
+    last_version,
+    made,
+    measure_once,
+    measured,
+    write_if_new,
+    write_loadings,
+    write_scores,
+)
+from dpgrs.experiments.frontier_tables import (
+    LAST_VERSION,
+    draw,
+    in_markdown,
+    lines_of_paper,
+    mean_r2,
+    paper_in_markdown,
+)
 from dpgrs.io.genotype_files import find_genotype_files, genotype_header
 from dpgrs.io.tables.tables import read_populations
-from dpgrs.methods.registry import METHODS
 from dpgrs.public_random import uniforms
-from dpgrs.reporting.svg import INK, new_figure, styled
 from dpgrs.study.panel_terms import takes_ld
 
 PROJECT = Path(__file__).resolve().parents[2]
 CONFIG = Path(__file__).with_suffix(".yaml")
 TABLE = Path("results", "frontier", "table.tsv")
 FIGURE = TABLE.with_name("figure.png")
+# Targets of a study, and what is measured on what studies made.
+METRICS, PAPER, OURS, LAST = "metrics.tsv", "paper.tsv", "ours.tsv", "last.tsv"
+N_COMPONENTS = 20
 # In the folder of data.
 REGION, GENOME = (
     {"source": "vcf", "vcf": "1kg/phase3_chr1_region/chr1_11697036-11836540.vcf.gz", "chromosomes": ["1"]},
@@ -37,7 +58,6 @@ REGION, GENOME = (
 )
 POPULATIONS = "1kg/integrated_call_samples_v3.20130502.ALL.panel"
 ADMIXED, WITHOUT_REFERENCE = ("SAS", "AMR"), ["ridge", "blup", "blup-steered", "blup-shared"]
-CELL = ["epsilon", "n_variants", "n_outcomes"]
 
 
 class Case(NamedTuple):
@@ -52,6 +72,9 @@ class Case(NamedTuple):
         None takes all, without a reference.
     reference : super-populations of the reference, where those of the cohort are given.
     genotypes : dict, keys of the section `cohort`.
+    people : int, most people of the reference; None takes all.
+    way : function of the case, its settings and what makes a target of a study, which returns whether it went
+        well; None for a study of the workflow alone.
     """
 
     group: str
@@ -60,6 +83,8 @@ class Case(NamedTuple):
     cohort: float | tuple | None = 0.5
     reference: tuple = ()
     genotypes: dict = REGION
+    people: int | None = None
+    way: Callable | None = None
 
     @property
     def name(self):
@@ -74,16 +99,81 @@ def outcomes(*count, **terms):
     return {"outcomes": terms | {"count": list(count)}}
 
 
-# What the PRIMO paper does under full protection, on the same people.
-PAPER = {
-    "methods": ["ridge", "reusecov-gauss", "reusecov-ellipsoid"],
-    "privacy": {"bounds": "worst-case", "accounting": "paper", "gram_share": 0.5},
-    "regression": {"lambda": 0.1},
-}
-LARGE = outcomes(10) | {"panel": {"size": [400]}}
+def folder_of(study):
+    return Path("results", study)
+
+
+def measure(case, settings, studies, name, function):
+    """Measure on what studies made, and write it beside them, unless it is newer."""
+    config = yaml.safe_load(CONFIG.read_text())
+    counts = settings.get("outcomes", {}).get("count", config["outcomes"]["count"])
+    known = {"seed": case.seed, "counts": counts, "epsilons": config["privacy"]["epsilon"]}
+    folders = [folder_of(study) for study in studies]
+    measure_once(folder_of(case.study) / name, folders, partial(function, **known))
+
+
+def as_the_paper(case, settings, make):
+    """Do what the PRIMO paper does, and the last version, on people and outcomes of the matched case."""
+    if not make(settings, OUTCOMES):
+        return False
+    of_paper = partial(measured, "paper", methods=["reusecov-gauss", "reusecov-proj"], bounds="paper")
+    for name, function in ((PAPER, of_paper), (LAST, last_version)):
+        measure(case, settings, [case.study], name, function)
+    return True
+
+
+def few_outcomes(case, settings, make):
+    """Measure BLUP as it is and as it was before the clip for few outcomes, with the same draws."""
+    if not make(settings, OUTCOMES):
+        return False
+    now = partial(measured, "ours", methods=["blup"], bounds="tight")
+    for name, function in ((OURS, now), (LAST, last_version)):
+        measure(case, settings, [case.study], name, function)
+    return True
+
+
+def half_own(case, settings, make):
+    """Mix outcomes that share causes with others that share none."""
+    own = {name: value for name, value in settings["outcomes"].items() if name != "factors"}
+    others = settings | {"study": f"{case.study}-own", "outcomes": own}
+    if not (make(settings, OUTCOMES) and make(others, OUTCOMES)):
+        return False
+    methods = [name for name in settings["methods"] if name != "ridge"]
+    function = partial(measured, "ours", methods=methods, bounds="tight")
+    measure(case, settings, [settings["study"], others["study"]], OURS, function)
+    return True
+
+
+def by_components(case, settings, make):
+    """Take loadings from outcomes of the people of the reference, and release components."""
+    people = {"keep": settings["public"]["keep"]}
+    others = settings | {"study": f"{case.study}-public", "methods": ["ridge"], "people": people}
+    del others["public"]
+    if not make(others, OUTCOMES):
+        return False
+    path = TABLE.with_name(f"{case.name}-loadings.tsv")
+    write_loadings(path, made(folder_of(others["study"]))[1], n_components=N_COMPONENTS)
+    return make(settings | {"outcomes": settings["outcomes"] | {"loadings": str(path)}}, METRICS)
+
+
+def from_public_effects(case, settings, make):
+    """Take scores that go with the true effects."""
+    if not make(settings, OUTCOMES):
+        return False
+    paths = write_scores(
+        TABLE.with_name(f"{case.name}-scores"), *made(folder_of(case.study)), correlation=0.7, seed=case.seed
+    )
+    return make(settings | {"public": settings["public"] | {"effects": paths}}, METRICS)
+
+
+def of_size(size, *count, **terms):
+    return outcomes(*count, **terms) | {"panel": {"size": [size]}}
+
+
+LARGE, FEW = of_size(400, 10), {"methods": ["blup"]} | of_size(100, 1, 3, 5, 9)
 CASES = [
     *(Case("matched", {}, seed) for seed in (1, 2, 3)),
-    *(Case("paper", PAPER, seed) for seed in (1, 2, 3)),
+    *(Case("paper", {}, seed, way=as_the_paper) for seed in (1, 2, 3)),
     # Some 2,400 training rows in place of 2,000: of more people, so that fewer are left for the panel, or of
     # the same with few to test on.
     *(Case("more-people", LARGE, seed, cohort=0.6) for seed in (1, 2, 3)),
@@ -91,14 +181,18 @@ CASES = [
         Case("more-rows", {**LARGE, "trials": 4, "outcomes": {"count": [10], "test_share": 0.04}}, seed)
         for seed in range(1, 5)
     ),
-    Case("person", {"privacy": {"unit": "person"}}),
+    *(Case(f"people-{n}", outcomes(1, 10, 100), seed, people=n) for n in (100, 500) for seed in (1, 2, 3)),
+    *(
+        Case("person", {"privacy": {"unit": "person"}} | ({} if seed == 1 else outcomes(10, 100, 1000)), seed)
+        for seed in (1, 2, 3)
+    ),
     # Single outcomes, which differ most, by six seeds, or by 21 where a difference was small.
     *(
-        Case(f"panel-{name}", {} if seed == 1 else outcomes(1), seed, cohort=ADMIXED, reference=(name,))
+        Case(f"panel-{name}", {} if seed <= 3 else outcomes(1), seed, cohort=ADMIXED, reference=(name,))
         for name, seeds in (("EUR", 6), ("EAS", 6), ("AFR", 21))
         for seed in range(1, seeds + 1)
     ),
-    Case("factors", outcomes(100, 1000, factors=10)),
+    *(Case("factors", outcomes(100, 1000, factors=10), seed) for seed in (1, 2, 3)),
     *(
         Case(f"prevalence-{p:g}", outcomes(1, 10, prevalence=p), seed)
         for p, seeds in ((0.05, 12), (0.5, 4))
@@ -109,9 +203,46 @@ CASES = [
         for h2, seeds in ((0.0, 1), (0.1, 22), (0.8, 3))
         for seed in range(1, seeds + 1)
     ),
-    Case("genome", outcomes(10) | {"panel": {"size": [400, 1000]}}, cohort=0.75, genotypes=GENOME),
-    Case("all-people", {"methods": WITHOUT_REFERENCE}, cohort=None),
-    Case("all-people-factors", {"methods": WITHOUT_REFERENCE} | outcomes(100, 1000, factors=10), cohort=None),
+    *(Case("genome", {"panel": {"size": [100, 400, 1000]}}, seed, 0.75, genotypes=GENOME) for seed in (1, 2)),
+    *(Case("sparse-10", of_size(400, 1, 10, causal_share=10 / 400), seed) for seed in (1, 2, 3)),
+    *(
+        Case(
+            "effects",
+            {"methods": ["ridge", "blup", "blup-ld"]} | of_size(400, 10),
+            seed,
+            way=from_public_effects,
+        )
+        for seed in (1, 2, 3)
+    ),
+    *(
+        Case(
+            f"loadings-{size}",
+            {"methods": ["ridge", "blup", "blup-ld"]} | of_size(size, 1000, factors=10),
+            seed,
+            way=by_components,
+        )
+        for size in (100, 400)
+        for seed in (1, 2)
+    ),
+    *(
+        Case("all-people", {"methods": WITHOUT_REFERENCE} | ({} if seed == 1 else outcomes(1000)), seed, None)
+        for seed in range(1, 5)
+    ),
+    *(
+        Case("all-people-factors", {"methods": WITHOUT_REFERENCE} | outcomes(*counts, factors=10), seed, None)
+        for seed, counts in ((1, [100, 1000]), (2, [1000]), (3, [1000]), (4, [1000]))
+    ),
+    *(
+        Case(
+            "all-people-half",
+            {"methods": WITHOUT_REFERENCE} | outcomes(100, 1000, factors=10),
+            seed,
+            None,
+            way=half_own,
+        )
+        for seed in (1, 2)
+    ),
+    *(Case("all-people-few", FEW, seed, None, way=few_outcomes) for seed in (1, 2, 3)),
 ]
 
 # R^2 by independent code, by group, epsilon, variants and outcomes.
@@ -126,6 +257,20 @@ REFERENCE = {
     ("panel-EUR", 5, 400, 10): "blup .31, blup-ld .28",
     ("panel-EAS", 5, 400, 10): "blup .31, blup-ld .23",
     ("panel-AFR", 5, 400, 10): "blup .31, blup-ld .14",
+    ("people-100", 1, 400, 10): "blup .238, blup-ld .310",
+    ("people-100", 5, 400, 10): "blup .384, blup-ld .357",
+    ("effects", 1, 400, 10): "blup .199, from effects .291",
+    ("loadings-100", 1, 100, 1000): "blup .266, blup-ld .328",
+    ("loadings-400", 1, 400, 1000): "blup .166, blup-ld .287",
+    ("loadings-400", 5, 400, 1000): "blup .349, blup-ld .392",
+    ("all-people-few", 1, 100, 1): "blup .418",
+    ("all-people-few", 1, 100, 3): "blup .413",
+    ("all-people-few", 1, 100, 9): "blup .385",
+    ("all-people-few", 5, 100, 5): "blup .451",
+    ("all-people-few-unclipped", 1, 100, 1): "blup .391",
+    ("all-people-few-unclipped", 1, 100, 3): "blup .361",
+    ("all-people-few-unclipped", 1, 100, 9): "blup .313",
+    ("all-people-few-unclipped", 5, 100, 5): "blup .429",
     ("all-people", 1, 100, 1000): "blup .157, blup-steered .179",
     ("all-people", 1, 400, 1000): "blup .102, blup-steered .134",
     ("all-people", 5, 400, 1000): "blup .287, blup-steered .304",
@@ -147,7 +292,7 @@ def sides(case, data):
         drawn = uniforms(case.seed, people, "frontier")
         order = [people[place] for place in drawn.argsort(kind="stable")]
         n_cohort = round(case.cohort * len(order))
-        return order[:n_cohort], order[n_cohort:]
+        return order[:n_cohort], order[n_cohort:][: case.people]
     ancestry = read_populations(data / POPULATIONS)["super_population"].reindex(people, fill_value="")
     return tuple(ancestry.index[ancestry.isin(names)].tolist() for names in (case.cohort, case.reference))
 
@@ -172,116 +317,51 @@ def settings_of(case, data, *, sizes=None, counts=None):
 
 
 def write_list(path, people):
-    """Write ids, one a line; a list that is there as it is stays, as Snakemake looks at its time."""
-    text = "".join(f"{person}\n" for person in people)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    if not path.is_file() or path.read_text() != text:
-        path.write_text(text)
+    """Write ids, one a line."""
+    write_if_new(path, "".join(f"{person}\n" for person in people))
 
 
 def run(case, settings, *, cores):
     """Run a case; return whether it went well."""
-    overrides = [f"{name}={json.dumps(value)}" for name, value in settings.items()]
-    target = f"results/{case.study}/metrics.tsv"
-    command = [
-        "snakemake",
-        "--snakefile",
-        PROJECT / "Snakefile",
-        "--configfile",
-        CONFIG,
-        "--cores",
-        str(cores),
-    ]
     started = time.monotonic()
-    end = subprocess.run([sys.executable, "-m", *command, "--config", *overrides, "--", target], check=False)
+    make = partial(make_target, cores=cores)
+    is_well = make(settings, METRICS) if case.way is None else case.way(case, settings, make)
     print(f"{case.name}: {time.monotonic() - started:.0f} s", file=sys.stderr)
+    return is_well
+
+
+def make_target(settings, name, *, cores):
+    """Make a file of a study by the workflow; return whether it went well."""
+    overrides = [f"{name}={json.dumps(value)}" for name, value in settings.items()]
+    command = ["snakemake", "--snakefile", PROJECT / "Snakefile", "--configfile", CONFIG]
+    command += ["--cores", str(cores)]
+    target = folder_of(settings["study"]) / name
+    end = subprocess.run([sys.executable, "-m", *command, "--config", *overrides, "--", target], check=False)
     return end.returncode == 0
 
 
 def gather():
-    """Return R^2 of all cases that are done, the mean over outcomes and trials, and write the table."""
-    tables = []
+    """Return R^2 of all cases that are done, and the lines of the paper, and write both."""
+    found, of_paper = [], []
+    penalty = yaml.safe_load(CONFIG.read_text())["regression"]["lambda"]
     for case in CASES:
-        path = Path("results", case.study, "metrics.tsv")
-        if path.is_file():
-            metrics = pd.read_csv(path, sep="\t")
-            means = metrics.groupby(["method", *CELL], dropna=False, sort=False)
-            found = means["r2"].mean().reset_index()
-            found.insert(0, "case", case.name)
-            found.insert(0, "group", case.group)
-            tables.append(found)
-    if not tables:
-        return pd.DataFrame(columns=["group", "case", "method", *CELL, "r2"])
-    table = pd.concat(tables, ignore_index=True)
-    TABLE.parent.mkdir(parents=True, exist_ok=True)
-    table.to_csv(TABLE, sep="\t", index=False)
-    return table
-
-
-def in_markdown(table):
-    """Yield lines: a cell of the grid each, means over the cases of a group ± their standard error."""
-    methods = list(dict.fromkeys(table["method"]))
-    yield f"| case | epsilon, variants, outcomes | {' | '.join(methods)} | reference |"
-    yield "| --- " * (len(methods) + 3) + "|"
-    # What is not private is the same at every epsilon.
-    private = table[table["epsilon"].notna()]
-    for key, _ in private.groupby(["group", *CELL], sort=False):
-        group, epsilon, n_variants, n_outcomes = key
-        is_cell = (table["group"] == group) & (table["epsilon"].isna() | (table["epsilon"] == epsilon))
-        is_cell &= (table["n_variants"] == n_variants) & (table["n_outcomes"] == n_outcomes)
-        found = [_figure(table.loc[is_cell & (table["method"] == method), "r2"]) for method in methods]
-        cell = f"{epsilon:g}, {n_variants}, {n_outcomes}"
-        yield f"| {group} | {cell} | {' | '.join(found)} | {REFERENCE.get(key, '')} |"
-
-
-# A line of the figure: the groups and the methods, of which the best of each cell is taken.
-LINES = {
-    "no privacy": ("matched", ["ridge"], INK),
-    "public LD, known ancestry": ("matched", ["blup-ld"], METHODS["blup-ld"].look[0]),
-    "public LD, hedged": ("matched", ["blup-hedged"], METHODS["blup-hedged"].look[0]),
-    "BLUP, the cohort's own LD": ("matched", ["blup"], METHODS["blup"].look[0]),
-    "PRIMO's ReuseCov": ("paper", PAPER["methods"][1:], METHODS["reusecov-gauss"].look[0]),
-}
-
-
-def draw(table, path, *, n_variants=400):
-    """Draw R^2 against the number of outcomes, a panel for each epsilon, and write it as PNG."""
-    found = table[table["n_variants"] == n_variants]
-    epsilons = sorted(found["epsilon"].dropna().unique())
-    with styled():
-        figure, (axes,) = new_figure(
-            520, 230, left=40, right=12, top=24, bottom=62, ncols=max(len(epsilons), 1), sharey=True
-        )
-        for axis, epsilon in zip(axes, epsilons, strict=False):
-            for name, (group, methods, colour) in LINES.items():
-                own = found[(found["group"] == group) & found["method"].isin(methods)]
-                own = own[own["epsilon"].isna() | (own["epsilon"] == epsilon)]
-                means = own.groupby(["n_outcomes", "method"])["r2"].mean().groupby("n_outcomes").max()
-                style = "--" if name == "no privacy" else "-"
-                axis.plot(
-                    means.index,
-                    np.maximum(means, 0),
-                    style,
-                    color=colour,
-                    marker="o",
-                    markersize=3.5,
-                    label=name,
-                )
-            axis.set(xscale="log", title=f"epsilon {epsilon:g}", xlabel="outcomes", ylim=(-0.01, 0.55))
-            axis.xaxis.set_minor_locator(NullLocator())
-            axis.set_xticks(
-                sorted(found["n_outcomes"].unique()), map(str, sorted(found["n_outcomes"].unique()))
-            )
-        axes[0].set_ylabel("R² in other people (0 where it is below)")
-        figure.legend(*axes[0].get_legend_handles_labels(), loc="lower center", ncols=3)
-        figure.savefig(path, dpi=200)
-
-
-def _figure(values):
-    if values.empty:
-        return ""
-    spread = f" ± {values.sem():.3f}" if len(values) > 1 else ""
-    return f"{values.mean():.3f}{spread}"
+        for name in (METRICS, OURS, LAST, PAPER):
+            path = folder_of(case.study) / name
+            if not path.is_file():
+                continue
+            own = pd.read_csv(path, sep="\t").assign(group=case.group, case=case.name)
+            if name in (OURS, LAST):
+                own = at_penalty(own, penalty).copy()
+            if name == LAST:
+                own["group"] = LAST_VERSION if case.way is as_the_paper else f"{case.group}-unclipped"
+            (of_paper if name == PAPER else found).append(own)
+    table = mean_r2(found)
+    paper = lines_of_paper(of_paper)
+    for name, one in (("table", table), ("paper", paper)):
+        if not one.empty:
+            TABLE.parent.mkdir(parents=True, exist_ok=True)
+            one.to_csv(TABLE.with_name(f"{name}.tsv"), sep="\t", index=False)
+    return table, paper
 
 
 def main(arguments=None):
@@ -305,10 +385,12 @@ def main(arguments=None):
             settings = settings_of(case, given.data, sizes=given.size, counts=given.count)
             if not run(case, settings, cores=given.cores):
                 failed.append(case.name)
-    table = gather()
-    print(*in_markdown(table), sep="\n")
+    table, paper = gather()
+    print(*in_markdown(table, REFERENCE), sep="\n")
+    if not paper.empty:
+        print("", *paper_in_markdown(paper), sep="\n")
     if not table.empty:
-        draw(table, FIGURE)
+        draw(table, paper, FIGURE)
     if failed:
         print(f"Failed: {', '.join(failed)}.", file=sys.stderr)
     return 1 if failed else 0

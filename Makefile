@@ -18,7 +18,7 @@ NAMES ?=
 MUTANTS := .mutants/venv
 
 .PHONY: run test lint unit test-audits test-workflow test-release test-experiments test-faults test-slurm test-studies \
-  benchmark frontier experiments fuzz mutants lock clean help
+  benchmark frontier experiments fuzz mutants reliability lock clean help
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -76,6 +76,9 @@ $(MUTANTS)/.ready:
 	@$(BIN)/python -m venv $(MUTANTS)
 	@$(MUTANTS)/bin/python -m pip install --quiet --disable-pip-version-check "cosmic-ray>=8.4,<9" "coverage>=7.6,<8"
 	@touch $@
+
+reliability: $(READY)  ## break a small release in many ways, resume it, and write what was seen into docs/reliability.md
+	PYTHONPATH=workflow:tests $(BIN)/python -m reliability.run
 
 lock:  ## resolve the newest versions that fit pyproject.toml into requirements.lock (needs uv)
 	uv pip compile pyproject.toml --extra dev --universal --python-version 3.11 --generate-hashes \

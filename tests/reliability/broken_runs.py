@@ -25,11 +25,20 @@ STUDY = SHORT_RELEASE | {"study": "reliability", "scale": {"rows_per_shard": 64}
 PEOPLE = 150  # three shards
 RESULTS = Path("results", STUDY["study"])
 TRIAL = RESULTS / "private" / "trial1"
+# In this order, without what hangs on the release alone.
+MADE = (
+    TRIAL / "outcomes.zarr",
+    TRIAL / "statistics.npz",
+    TRIAL / "drawn",
+    TRIAL / "weights.npz",
+    TRIAL / "accuracy.npz",
+    *(RESULTS / name for name in ("metrics.tsv", "release", "report", "figures")),
+)
 LEDGER = ("ledger.jsonl", "ledger.jsonl.head")
 NOTES = "drawn.jsonl"  # in the folder of a run: every draw of noise
 NEW = "new"  # the folder of the ledger as it was before any charge
 VARIABLES = {DRAWN_INTO: NOTES}
-MOMENT = 0.01  # seconds between two looks
+MOMENT, LOOK = 0.01, 0.1  # seconds between two looks for a file, and at all processes
 
 
 class Job(NamedTuple):
@@ -193,7 +202,7 @@ class Running:
                     with suppress(ProcessLookupError):
                         os.kill(running[name], signal.SIGKILL)
                         return name
-            time.sleep(MOMENT)
+            time.sleep(LOOK)
         return None
 
     def end_snakemake(self):
@@ -213,7 +222,7 @@ class Running:
     def wait_for_others(self):
         """Wait for jobs whose Snakemake was ended."""
         while any(True for _ in _group(self._process.pid)):
-            time.sleep(MOMENT)
+            time.sleep(LOOK)
 
     def finish(self):
         """Wait for the end; return the exit status and what is on the console."""
@@ -236,8 +245,8 @@ def _allow(n_bytes):
 
 
 def take_away(folder, output):
-    """Remove what a job made, and the last results, without which Snakemake does not ask for it."""
-    for path in (output, *(RESULTS / name for name in ("metrics.tsv", "release", "report", "figures"))):
+    """Remove what a job made, and all that is made from it, without which Snakemake does not ask for it."""
+    for path in MADE[MADE.index(output) :]:
         remove(folder / path)
 
 

@@ -15,10 +15,12 @@ MODULES ?=
 DATA ?= $(DPGRS_TEST_DATA)
 CASES ?=
 NAMES ?=
+# Numbers of what `reliability` does, from 1 on; none means all.
+FAULTS ?=
 MUTANTS := .mutants/venv
 
 .PHONY: run test lint unit test-audits test-workflow test-release test-experiments test-faults test-slurm test-studies \
-  benchmark frontier experiments fuzz mutants lock clean help
+  benchmark frontier experiments fuzz mutants reliability lock clean help
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -43,7 +45,7 @@ test-audits: $(READY)  ## audit every mechanism at worst-case neighbours, with c
 test-workflow:  ## whole studies, forced anew, at chance level, of people and of real files, and bad input
 test-release:  ## whole releases with metrics that are paid for, replayed and refused
 test-experiments:  ## quick experiments of the papers on real data, with margins
-test-faults:  ## kill runs and releases at many places and resume them
+test-faults:  ## kill, damage and starve runs and releases at many places and resume them
 test-slurm:  ## run the demo through a real single-machine SLURM (needs root, slurm-wlm, munge)
 
 test-workflow test-release test-experiments test-faults test-slurm: test-%: $(READY)
@@ -76,6 +78,9 @@ $(MUTANTS)/.ready:
 	@$(BIN)/python -m venv $(MUTANTS)
 	@$(MUTANTS)/bin/python -m pip install --quiet --disable-pip-version-check "cosmic-ray>=8.4,<9" "coverage>=7.6,<8"
 	@touch $@
+
+reliability: $(READY)  ## break a small release in many ways, resume it, and write what was seen into docs/reliability.md
+	PYTHONPATH=workflow:tests $(BIN)/python -m reliability.run $(FAULTS)
 
 lock:  ## resolve the newest versions that fit pyproject.toml into requirements.lock (needs uv)
 	uv pip compile pyproject.toml --extra dev --universal --python-version 3.11 --generate-hashes \

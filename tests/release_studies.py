@@ -37,6 +37,7 @@ APPROVAL = {
 }
 # Read in `every_process/sitecustomize.py`.
 KILL_AT, FULL_AT, STOP_AT = "DPGRS_TEST_KILL_AT", "DPGRS_TEST_FULL_AT", "DPGRS_TEST_STOP_AT"
+DRAWN_INTO, CLOCK_OFF = "DPGRS_TEST_DRAWN_INTO", "DPGRS_TEST_CLOCK_OFF"
 # A release of a few seconds on VCFs, as of a real cohort.
 RELEASE = {
     "study": "release",

@@ -2,15 +2,20 @@
 
 The ledger's clock stands still. Jobs on a cluster are asked for every two seconds. Where the variable
 `KILL_AT` names a function, a process that calls it kills itself with SIGKILL; where `FULL_AT` names one, it
-finds a full disk there; where `STOP_AT` names one, it stops until it gets SIGCONT.
+finds a full disk there; where `STOP_AT` names one, it stops until it gets SIGCONT. Where `DRAWN_INTO` names a
+file, secret noise is noted there by digest; where `CLOCK_OFF` is a number, clocks are off by it, in seconds.
 """
 
 import errno
+import hashlib
 import importlib.abc
 import importlib.util
+import json
 import os
 import signal
 import sys
+import time
+from pathlib import Path
 
 from stopped_clock import StoppedClock
 
@@ -19,6 +24,7 @@ WAIT = (
     "snakemake_interface_executor_plugins.executors.remote.RemoteExecutor.next_seconds_between_status_checks"
 )
 KILL_AT, FULL_AT, STOP_AT = "DPGRS_TEST_KILL_AT", "DPGRS_TEST_FULL_AT", "DPGRS_TEST_STOP_AT"
+DRAWN_INTO, CLOCK_OFF = "DPGRS_TEST_DRAWN_INTO", "DPGRS_TEST_CLOCK_OFF"
 
 
 class ChangedOnImport(importlib.abc.MetaPathFinder):
@@ -68,10 +74,27 @@ def stopping_first(function):
     return stop
 
 
+def noting(draw):
+    def noted(self, statistic, event):
+        noisy, event = draw(self, statistic, event)
+        digest = hashlib.sha256(noisy.tobytes()).hexdigest()
+        with Path(os.environ[DRAWN_INTO]).open("a") as file:
+            note = {"request": event.request, "statistic": event.statistic, "noisy": digest}
+            file.write(json.dumps(note) + "\n")
+        return noisy, event
+
+    return noted
+
+
+if CLOCK_OFF in os.environ:
+    on_time, off = time.time, float(os.environ[CLOCK_OFF])
+    time.time = lambda: on_time() + off
 CHANGES = {
     "dpgrs.privacy.ledger.hash_chain.datetime": lambda _: StoppedClock,
     WAIT: lambda _: property(lambda _: 2, lambda *_: None),
 }
+if DRAWN_INTO in os.environ:
+    CHANGES["dpgrs.privacy.noise.sources.ReleaseNoise._draw"] = noting
 for name, change in {
     KILL_AT: lambda _: die,
     FULL_AT: lambda _: find_no_room,

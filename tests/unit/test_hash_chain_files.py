@@ -47,6 +47,21 @@ def test_append__tells_the_second_in_utc(path, monkeypatch):
     assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\+00:00", entry["time"])
 
 
+def test_append__a_clock_that_was_put_back_breaks_nothing(path, monkeypatch):
+    class PutBack(datetime):
+        @classmethod
+        def now(cls, tz=None):
+            return cls(2000, 1, 1, tzinfo=tz)
+
+    monkeypatch.setattr(hash_chain, "datetime", PutBack)
+    with appending_to(path) as chain:
+        chain.append({"kind": "second"})
+    with reading_chain(path) as chain:
+        first, second = chain.entries
+    assert (first["kind"], second["kind"]) == ("first", "second")
+    assert second["time"] < first["time"]
+
+
 def test_read__names_the_head_that_does_not_fit(path):
     head_path(path).write_bytes(b"{}\n")
     with (

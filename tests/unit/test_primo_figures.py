@@ -7,7 +7,15 @@ import pandas as pd
 import pytest
 import yaml
 
-from dpgrs.experiments import primo_ablations, primo_fig2, primo_fig4, primo_fig5, primo_sgd, sgd_settings
+from dpgrs.experiments import (
+    primo_ablations,
+    primo_fig2,
+    primo_fig4,
+    primo_fig5,
+    primo_path,
+    primo_sgd,
+    sgd_settings,
+)
 from dpgrs.experiments.frame import Verdict
 from dpgrs.experiments.primo_fits import FIXED, FIXED_PENALTY, OWN, PATH, PEEKED, TERMS, best_of_path
 from dpgrs.experiments.primo_haplotypes import BOUNDS
@@ -84,9 +92,78 @@ def test_fig4__judge_by_the_lead_of_gauss_and_the_growth_of_its_ratio(projected,
     assert found == verdict
     assert f"in {6 if verdict == Verdict.REPRODUCED else 4} of 6 cells" in reason
     numbers = primo_fig4.compare(table, {}).set_index("line")
-    assert numbers.loc[label(*GAUSS, PEEKED), "d = 9, l = 100"] == pytest.approx(math.log(0.9 / 0.5))
+    cell = "n = 2,504, d = 9, l = 100"
+    assert numbers.loc[label(*GAUSS, PEEKED), cell] == pytest.approx(math.log(0.9 / 0.5))
+    assert numbers.loc[label(*GAUSS, FIXED), cell] == pytest.approx(math.log(10 / 0.5))
     with styled():
         assert set(primo_fig4.draw(table, {})) == {"ratio_l", "ratio_d"}
+
+
+def test_fig4__copies_are_told_apart_by_their_number_and_judged_by_the_most():
+    settings = {"copies": {"copies-50000": 50_000}}
+    rows = [rows_of(lines_of((0.4, 0.3, 0.1), (0.3, 0.2, 0.2)))]
+    rows.append(rows_of(lines_of((0.49, 0.48, 0.47), (0.48, 0.47, 0.46)), part="copies-50000"))
+    table = primo_fig4.summarise(pd.concat(rows), settings)
+    assert table.groupby("part")["people"].first().to_dict() == {"linear": 2504, "copies-50000": 50_000}
+    found, reason = primo_fig4.judge(table, settings)
+    assert found == Verdict.REPRODUCED
+    assert "at the real n Gauss" in reason
+    assert "at 50,000 copies of people Gauss" in reason
+    assert "n = 50,000, d = 9, l = 10" in primo_fig4.compare(table, settings).columns
+    with styled():
+        drawn = primo_fig4.draw(table, settings)
+    assert set(drawn) == {"ratio_l", "ratio_d", "copies-50000_l", "copies-50000_d", "people"}
+
+
+def test_path__keeps_all_penalties_and_marks_the_best_of_each_cell():
+    lines = lines_of((0.3, 0.2, 0.05), (0.2, 0.2, 0.1), sgd=(0.4, 0, 0))
+    lines |= {((*GAUSS[:2], "feature"), PATH, 0.1): (0.1, 0.1, 0.1)}
+    table = primo_path.summarise(rows_of(lines), {})
+    # Gauss under feature protection and what has no path are left out.
+    assert set(zip(table["method"], table["protection"], strict=True)) == {
+        GAUSS[1:],
+        PROJECTED[1:],
+        RIDGE[1:],
+    }
+    gauss = table[table["method"] == "reusecov-gauss"].set_index(["penalty", "n_outcomes"])
+    assert gauss["is_best"].to_dict() == {(p, count): p == 1.0 for p in (0.1, 1.0) for count in COUNTS}
+    numbers = primo_path.compare(table, {}).set_index(["line", "lambda"])
+    assert numbers.loc[("ReuseCovGauss", "0.1"), "epsilon 5, d = 9, l = 100"] == -9
+    assert numbers.loc[("Ridge", "1"), "epsilon 5, d = 9, l = 1"] == 0.5
+    found, reason = primo_path.judge(table, {})
+    assert found == Verdict.BEYOND
+    assert "ReuseCovGauss: best at lambda from 1 to 1, and below 0 at 0.1 in 3 of 3 cells" in reason
+    with styled():
+        assert set(primo_path.draw(table, {})) == {"r2"}
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        (("tight", "blup", "full", OWN), "BLUP, tight bounds"),
+        (("public", "blup-ld", "full", OWN), "BLUP on public LD, half of the people"),
+        (("ours", "blup", "full", OWN), "BLUP"),
+    ],
+)
+def test_label__says_by_which_terms(line, words):
+    assert label(*line) == words
+
+
+def test_fig2__best_of_ours_has_a_panel_of_its_own():
+    lines = lines_of((0.3, 0.2, 0.1), (0.2, 0.2, 0.2), sgd=(0.4, 0, 0))
+    lines |= {(("tight", "blup", "full"), OWN, math.nan): (0.45, 0.44, 0.4)}
+    lines |= {(("public", "blup-ld", "full"), OWN, math.nan): (0.43, 0.42, 0.38)}
+    table = primo_fig2.summarise(rows_of(lines), {})
+    numbers = primo_fig2.compare(table, {}).set_index("line")
+    assert numbers.loc["BLUP, tight bounds"].to_list() == [0.45, 0.44, 0.4]
+    with styled():
+        drawn = primo_fig2.draw(table, {})["zoomed"].figure
+    shown = {
+        axis.get_title("left"): [line.get_ydata().tolist() for line in axis.lines] for axis in drawn.axes
+    }
+    assert [0.43, 0.42, 0.38] in shown["ours, tight bounds"]
+    assert [0.43, 0.42, 0.38] not in shown["ours"]
+    assert [0.5, 0.5, 0.5] in shown["ours, tight bounds"]
 
 
 @pytest.mark.parametrize(

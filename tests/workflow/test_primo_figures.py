@@ -27,6 +27,11 @@ def test_fig2__gauss_and_projection_at_both_ends(real_data, tmp_path):
     # -15.9 and -152 at the fixed lambda.
     assert many["ReuseCovGauss, lambda 0.1, the paper's terms"] < 0
     assert many["Naive, the paper's terms"] < -10
+    # 0.46, 0.46 and 0.46, on half of the people 0.42 and 0.43.
+    for line in ("BLUP", "BLUP, shared causes", "BLUP, steered"):
+        assert many[f"{line}, tight bounds"] > many["BLUP"] + 0.04
+    for line in ("BLUP", "BLUP on public LD"):
+        assert many[RIDGE] > many[f"{line}, half of the people"] > many["BLUP"]
     # Of one outcome within its bound, public or not, the release is the same, and projection moves nothing.
     assert r2.loc[f"ReuseCovGauss, {OF_PAPER}", "l = 1"] == pytest.approx(
         r2.loc[f"ReuseCovProj, X private, {OF_PAPER}", "l = 1"], abs=1e-9
@@ -37,13 +42,31 @@ def test_fig2__gauss_and_projection_at_both_ends(real_data, tmp_path):
 
 def test_fig4__ratio_grows_with_outcomes_and_columns(real_data, tmp_path):
     ratio = lines_of("primo_fig4", tmp_path, real_data)
-    for line in (f"ReuseCovGauss, {OF_PAPER}", "BLUP"):
+    gauss, real, copies = f"ReuseCovGauss, {OF_PAPER}", "n = 2,504", "n = 10,000"
+    for line in (gauss, "BLUP"):
         # 0.12, 0.46, 0.30, 0.55 of Gauss, 0.01, 0.15, 0.06, 0.23 of BLUP.
+        own = ratio.loc[line]
         for size in (25, 50):
-            assert ratio.loc[line, f"d = {size}, l = 100"] > ratio.loc[line, f"d = {size}, l = 1"]
-        assert ratio.loc[line, "d = 50, l = 100"] > ratio.loc[line, "d = 25, l = 100"]
-    assert (ratio.loc["BLUP"] < ratio.loc[f"ReuseCovGauss, {OF_PAPER}"]).all()
+            assert own[f"{real}, d = {size}, l = 100"] > own[f"{real}, d = {size}, l = 1"]
+            # Four times the people: 0.21 and 0.31 of Gauss, 0.03 and 0.08 of BLUP.
+            assert own[f"{copies}, d = {size}, l = 100"] < own[f"{real}, d = {size}, l = 100"] - 0.05
+        assert own[f"{real}, d = 50, l = 100"] > own[f"{real}, d = 25, l = 100"]
+    of_real = [name for name in ratio.columns if name.startswith(real)]
+    assert (ratio.loc["BLUP", of_real] < ratio.loc[gauss, of_real]).all()
     assert (ratio.loc[RIDGE] == 0).all()
+
+
+def test_path__the_fixed_penalty_drowns_where_the_best_does_not(real_data, tmp_path):
+    run_experiment("primo_path", tmp_path, data=real_data)
+    numbers = numbers_of("primo_path", tmp_path).set_index(["line", "lambda"])
+    r2 = numbers["epsilon 5, d = 50, l = 100"].astype(float)
+    for line in ("ReuseCovGauss", "ReuseCovProj, X private"):
+        # 0.12 and 0.24 at the best, -16 and -1.2 at 0.1.
+        assert r2[line].max() > 0.05
+        assert r2[line, 0.1] < 0
+    # 0.49; the path is no longer where so much is added.
+    assert r2["Ridge"].max() == pytest.approx(0.5, abs=0.03)
+    assert abs(r2["ReuseCovGauss", 1e4]) < 0.01
 
 
 def test_fig5__networks_are_seen_in_part(real_data, tmp_path):

@@ -4,6 +4,7 @@ from tempfile import TemporaryDirectory
 
 from dpgrs.experiments.frame import Experiment, Verdict
 from dpgrs.experiments.primo_fits import (
+    FIXED,
     NON_PRIVATE,
     OWN,
     PEEKED,
@@ -13,7 +14,7 @@ from dpgrs.experiments.primo_fits import (
     measure,
 )
 from dpgrs.experiments.primo_haplotypes import BOUNDS, CHOICES, make_cohort
-from dpgrs.experiments.primo_tables import PROTECTIONS, RULES, by_cell
+from dpgrs.experiments.primo_tables import CELLS, PROTECTIONS, RULES, by_cell
 from dpgrs.methods.registry import METHODS
 from dpgrs.reporting.rendering import Drawing
 from dpgrs.reporting.svg import PALETTE, new_figure
@@ -35,7 +36,6 @@ CHANGES = {
 ALONE = [f"{name} alone" for name in CHANGES]
 UP_TO = [f"up to {name}" for name in CHANGES][1:]
 ONE_BY_ONE = [PAPER, ALONE[0], *UP_TO, TIGHT]
-CELLS = {"epsilon": "epsilon {:g}", "n_variants": "d = {}", "n_outcomes": "l = {:,}"}
 
 
 def steps():
@@ -76,8 +76,9 @@ def summarise(rows, settings):
 
 
 def compare(table, settings):
-    """Return R^2 by step: at the best penalty; of Gauss at the others, too, where steps begin and end."""
-    is_end = table["terms"].isin([PAPER, UP_TO[-1]]) & (table["protection"] == "full")
+    """Return R^2 by step: at the best penalty; where steps begin and end at the fixed one and the others."""
+    is_shown = (table["protection"] == "full") | (table["which"] == FIXED)
+    is_end = table["terms"].isin([PAPER, UP_TO[-1]]) & is_shown
     is_blup = (table["which"] == OWN) & (table["protection"] == "full")
     shown = table[is_end | is_blup | (table["which"] == PEEKED)]
     names = [METHODS[row.method].label + PROTECTIONS[row.protection] for row in shown.itertuples()]

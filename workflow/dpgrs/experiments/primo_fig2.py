@@ -2,8 +2,8 @@
 
 from dpgrs.experiments import primo_haplotypes
 from dpgrs.experiments.frame import Experiment, Verdict
-from dpgrs.experiments.primo_fits import FIXED, OWN, PEEKED, best_of_path
-from dpgrs.experiments.primo_tables import by_line, draw_lines
+from dpgrs.experiments.primo_fits import FIXED, OWN, PEEKED, PUBLIC, TIGHT, best_of_path
+from dpgrs.experiments.primo_tables import by_line, draw_lines, without_fixed
 from dpgrs.reporting.rendering import Drawing
 
 GAUSS, PROJECTED, SGD = (
@@ -27,9 +27,9 @@ def draw(table, settings):
     """Draw R^2 against l, a panel for each set of terms, as a whole and zoomed."""
     axes = {"x": "n_outcomes", "xlabel": "outcomes l"}
     axes |= {"y": "r2", "ylabel": "R²"}
-    panels = {"the paper's terms": ["none", "paper"], "ours": ["none", "ours"]}
-    panels = {title: table[table["terms"].isin(terms)] for title, terms in panels.items()}
-    best = {title: own[own["which"] != FIXED] for title, own in panels.items()}
+    panels = {"the paper's terms": ["paper"], "ours": ["ours"], "ours, tight bounds": [TIGHT, PUBLIC]}
+    panels = {title: table[table["terms"].isin(["none", *terms])] for title, terms in panels.items()}
+    best = {title: without_fixed(own) for title, own in panels.items()}
     whole = draw_lines(panels, **axes, limits=None, yscale="symlog")
     zoomed = draw_lines(best, **axes, limits=(-0.05, 0.55))
     return {
@@ -79,6 +79,7 @@ EXPERIMENT = Experiment(
     run_trial=primo_haplotypes.run_trial,
     choices=(
         *primo_haplotypes.CHOICES,
+        *primo_haplotypes.BEST,
         "`naive` draws an X'X for each outcome, and stays at the fixed lambda. DP-SGD has its defaults, "
         "one release for all outcomes and exact accounting of rows added or removed; the paper composes one "
         "run for each outcome.",

@@ -19,6 +19,7 @@ from dpgrs.methods.ols import fit_ridge
 from dpgrs.methods.registry import METHODS
 from dpgrs.privacy.noise.sources import BenchmarkNoise
 from dpgrs.study.exact_statistics import exact_statistics
+from dpgrs.study.panel_terms import takes_ld
 from dpgrs.study.requests import requests_of
 from dpgrs.study.settings import resolve
 from dpgrs.study.step_settings import Settings
@@ -50,6 +51,9 @@ TERMS = {
     },
     "ours": {"privacy": {"neighbours": "add-remove", "accounting": ["gdp"]}, "regression": {}},
 }
+# Ours within tight bounds, and with half of the people to train on as a public reference of the others.
+TIGHT, PUBLIC = "tight", "public"
+TERMS |= dict.fromkeys((TIGHT, PUBLIC), TERMS["ours"])
 
 
 class TestRows:
@@ -136,7 +140,7 @@ def configuration(terms, *, source, sizes, counts, epsilons, methods, **privacy)
     return config | {"privacy": terms["privacy"] | {"epsilon": epsilons} | privacy}
 
 
-def measure(panel, outcomes, *, configs, seed, key):
+def measure(panel, outcomes, *, configs, seed, key, ld=None):
     """Sum, draw, fit and measure as a study does, for each configuration.
 
     Parameters
@@ -146,6 +150,7 @@ def measure(panel, outcomes, *, configs, seed, key):
     configs : dict of a name to a configuration, as of a study.
     seed : int
     key : tuple of str and int, tells trials apart.
+    ld : path of public linkage disequilibrium, where a method takes it.
 
     Returns
     -------
@@ -163,7 +168,7 @@ def measure(panel, outcomes, *, configs, seed, key):
             if not rows:
                 ridge = ridge_path(statistics, test, counts=settings.outcomes.count)
                 rows += [{"terms": "none", "which": PATH} | row for row in ridge]
-            data = TrainingData(paths[0], statistics=paths[1], panel=panel.path)
+            data = TrainingData(paths[0], statistics=paths[1], panel=panel.path, ld=ld)
             found = _of_study(settings, data, test, seed=seed, key=(*key, name))
             rows += [{"terms": name} | row for row in found]
     return rows
@@ -185,14 +190,15 @@ def _of_study(settings, data, test, *, seed, key):
                 for fitted in [method] if method else mechanism.methods:
                     is_asked = fitted in settings.methods
                     if is_asked and asked.protection in METHODS[fitted].protections:
-                        yield from _fits(mechanism, fitted, drawn, asked, settings, outcomes, test)
+                        yield from _fits(mechanism, fitted, drawn, asked, settings, data, test)
 
 
-def _fits(mechanism, method, drawn, request, settings, outcomes, test):
+def _fits(mechanism, method, drawn, request, settings, data, test):
     """Yield the errors of one method: of ReuseCov those of the path, and of Gauss by the evidence, too."""
-    count = request.n_outcomes
-    known = {"request": request, "outcomes": public_outcomes(outcomes, request, count=count)}
-    terms, which = FitTerms.of(settings.regression), OWN
+    count, size = request.n_outcomes, request.n_variants
+    known = {"request": request, "outcomes": public_outcomes(data.outcomes, request, count=count)}
+    ld = {size: data.ld(size)} if takes_ld([method]) else {}
+    terms, which = FitTerms.of(settings.regression, ld=ld), OWN
     if method in MOVES:
         options = {"method": method, "regression": settings.regression}
         yield from ({"which": PATH} | row for row in released_path(drawn, test, **options, **known))
@@ -201,8 +207,23 @@ def _fits(mechanism, method, drawn, request, settings, outcomes, test):
         terms, which = replace(terms, rule=Penalty.EVIDENCE), EVIDENCE
     fit = mechanism.fit(method, drawn, terms=terms, **known)
     found = {"method": method, "protection": str(request.protection), "which": which, "penalty": math.nan}
-    cell = {"epsilon": request.epsilon, "n_variants": request.n_variants, "n_outcomes": count}
-    yield found | cell | means(*test[request.n_variants].errors(fit))
+    cell = {"epsilon": request.epsilon, "n_variants": size, "n_outcomes": count}
+    yield found | cell | means(*test[size].errors(fit))
+
+
+def along_path(rows):
+    """Average over trials, at each penalty.
+
+    Parameters
+    ----------
+    rows : DataFrame of all trials, as from `measure`, with `part` and `trial`.
+
+    Returns
+    -------
+    DataFrame: part, `LINE`, `CELL`, which, penalty, r2, its standard error over trials (NaN of one) and mse.
+    """
+    grouped = rows.groupby(["part", *LINE, *CELL, "which", "penalty"], dropna=False, sort=False)
+    return grouped.agg(r2=("r2", "mean"), error=("r2", "sem"), mse=("mse", "mean")).reset_index()
 
 
 def best_of_path(rows, *, keeps_fixed=False):
@@ -218,9 +239,7 @@ def best_of_path(rows, *, keeps_fixed=False):
     DataFrame: part, `LINE`, `CELL`, which, penalty, r2, its standard error over trials (NaN of one), mse and
     log_ratio, the logarithm of mse over that of ridge regression without privacy at its own best penalty.
     """
-    keys = ["part", *LINE, *CELL, "which"]
-    grouped = rows.groupby([*keys, "penalty"], dropna=False, sort=False)
-    table = grouped.agg(r2=("r2", "mean"), error=("r2", "sem"), mse=("mse", "mean")).reset_index()
+    keys, table = ["part", *LINE, *CELL, "which"], along_path(rows)
     is_fixed = np.isclose(table["penalty"], FIXED_PENALTY) & (table["method"] != NON_PRIVATE)
     fixed = table[is_fixed].replace({"which": {PATH: FIXED}})
     best = table.loc[table.groupby(keys, dropna=False, sort=False)["r2"].idxmax()]

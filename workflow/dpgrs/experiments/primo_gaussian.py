@@ -16,6 +16,7 @@ from dpgrs.experiments.primo_tables import (
     paper_ratios,
     run_table,
     wide,
+    without_fixed,
 )
 from dpgrs.public_random import generator
 from dpgrs.reporting.rendering import Drawing
@@ -52,8 +53,8 @@ def run_trial(part, trial, settings, files):
 
 
 def summarise(rows, settings):
-    """Return R^2 and log MSE ratio of each method, at the best penalty of its path and by the evidence."""
-    return best_of_path(rows)
+    """Return R^2 and log MSE ratio of each method, at the best penalty, the fixed one and by the evidence."""
+    return best_of_path(rows, keeps_fixed=True)
 
 
 def compare(table, settings):
@@ -70,7 +71,7 @@ def draw(table, settings):
     """Draw R^2 against l, and for large n the log MSE ratio against l and against d."""
     drawings = {}
     for part, own in table.groupby("part", sort=False):
-        by_size = {f"d = {size}": one for size, one in own.groupby("n_variants")}
+        by_size = {f"d = {size}": one for size, one in without_fixed(own).groupby("n_variants")}
         axes = {"x": "n_outcomes", "xlabel": "outcomes l"}
         if part != LARGE:
             figure = draw_lines(by_size, y="r2", ylabel="R²", limits=(-0.05, 0.6), **axes)

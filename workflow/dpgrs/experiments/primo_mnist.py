@@ -6,7 +6,14 @@ from dpgrs.evaluation.rows import joined_rows
 from dpgrs.evaluation.split import row_names
 from dpgrs.experiments.frame import Experiment, Verdict
 from dpgrs.experiments.primo_fits import best_of_path
-from dpgrs.experiments.primo_tables import Columns, at_each_epsilon, draw_lines, run_table, wide
+from dpgrs.experiments.primo_tables import (
+    Columns,
+    at_each_epsilon,
+    draw_lines,
+    run_table,
+    wide,
+    without_fixed,
+)
 from dpgrs.methods.registry import METHODS
 from dpgrs.public_random import generator
 from dpgrs.reporting.rendering import Drawing
@@ -53,8 +60,8 @@ def run_trial(part, trial, settings, files):
 
 
 def summarise(rows, settings):
-    """Return R^2 of each method, at the best penalty of its path and by the evidence."""
-    return best_of_path(rows)
+    """Return R^2 of each method, at the best penalty, at the fixed one and by the evidence."""
+    return best_of_path(rows, keeps_fixed=True)
 
 
 def compare(table, settings):
@@ -68,7 +75,7 @@ def draw(table, settings):
     drawings = {}
     axes = {"x": "n_outcomes", "y": "r2", "xlabel": "outcomes l", "ylabel": "R²", "limits": (-0.05, 0.9)}
     for part, own in table.groupby("part", sort=False):
-        each = at_each_epsilon(own).groupby("epsilon")
+        each = at_each_epsilon(without_fixed(own)).groupby("epsilon")
         figure = draw_lines({f"epsilon {epsilon:g}": panel for epsilon, panel in each}, **axes)
         drawings[part] = Drawing(figure, f"R^2 against the number of outcomes (figure 6), {PARTS[part]}.")
     return drawings

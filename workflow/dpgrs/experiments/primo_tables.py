@@ -18,7 +18,9 @@ from dpgrs.experiments.primo_fits import (
     NON_PRIVATE,
     OWN,
     PEEKED,
+    PUBLIC,
     TERMS,
+    TIGHT,
     configuration,
     measure,
 )
@@ -41,10 +43,13 @@ RULES = {
     EVIDENCE: "lambda by evidence",
     OWN: "",
 }
-STYLES = {"paper": ":", "ours": "-", "none": "--"}
+WORDS = {"paper": "the paper's terms", TIGHT: "tight bounds", PUBLIC: "half of the people"}
+STYLES = {"paper": ":", "ours": "-", TIGHT: "-", PUBLIC: "-", "none": "--"}
+LINE_WIDTHS = {TIGHT: 1.8, PUBLIC: 1.8}
 STYLES_OF_RULES = {EVIDENCE: "-.", FIXED: (0, (6, 2))}
 KEPT = 0.8  # of cells, to count as the same order
 NAMES = [*LINE, "which"]
+CELLS = {"epsilon": "epsilon {:g}", "n_variants": "d = {}", "n_outcomes": "l = {:,}"}
 MARKS = {"full": "o", "feature": "s", "label": "^", "none": None}
 
 
@@ -110,8 +115,8 @@ def label(terms, method, protection, which):
     words = [METHODS[method].label + PROTECTIONS[protection], RULES[which]]
     if method == NON_PRIVATE:
         words.append("not private")
-    elif terms == "paper":
-        words.append("the paper's terms")
+    else:
+        words.append(WORDS.get(terms, ""))
     return ", ".join(filter(None, words))
 
 
@@ -202,7 +207,7 @@ def draw_lines(panels, *, x, y, xlabel, ylabel, limits, yscale="linear"):
                 color=look[0] if look else INK,
                 marker=MARKS[protection],
                 markersize=3,
-                linewidth=1,
+                linewidth=LINE_WIDTHS.get(terms, 1),
             )
         axis.set(xscale="log", yscale=yscale, title=title, xlabel=xlabel)
         if len(seen := table[x].unique()) <= FEW:
@@ -217,9 +222,17 @@ def draw_lines(panels, *, x, y, xlabel, ylabel, limits, yscale="linear"):
     return figure
 
 
+def without_fixed(table):
+    """Leave out the fixed penalty, which is far off the scale of the best."""
+    return table[table["which"] != FIXED]
+
+
 def draw_ratios(table, name):
-    """Draw the log MSE ratio against l and against d, a dict of `Drawing` by the name and the axis."""
-    private = table[table["method"] != NON_PRIVATE]
+    """Draw the log MSE ratio against l and against d, a dict of `Drawing` by the name and the axis.
+
+    The fixed penalty is left to the table.
+    """
+    private = without_fixed(table[table["method"] != NON_PRIVATE])
     ratios = {"y": "log_ratio", "ylabel": "log MSE ratio", "limits": None}
     drawings = {}
     for x, xlabel, other, of_panel in (

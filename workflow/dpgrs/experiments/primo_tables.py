@@ -44,7 +44,7 @@ RULES = {
     OWN: "",
 }
 WORDS = {"paper": "the paper's terms", TIGHT: "tight bounds", PUBLIC: "half of the people"}
-STYLES = {"paper": ":", "ours": "-", TIGHT: "-", PUBLIC: "-", "none": "--"}
+STYLES = {"paper": ":", "ours": "-", TIGHT: "-", PUBLIC: (0, (5, 1)), "none": "--"}
 LINE_WIDTHS = {TIGHT: 1.8, PUBLIC: 1.8}
 STYLES_OF_RULES = {EVIDENCE: "-.", FIXED: (0, (6, 2))}
 KEPT = 0.8  # of cells, to count as the same order

@@ -134,7 +134,11 @@ def test_path__keeps_all_penalties_and_marks_the_best_of_each_cell():
     assert found == Verdict.BEYOND
     assert "ReuseCovGauss: best at lambda from 1 to 1, and below 0 at 0.1 in 3 of 3 cells" in reason
     with styled():
-        assert set(primo_path.draw(table, {})) == {"r2"}
+        axes = primo_path.draw(table, {})["r2"].figure.axes
+    titles = [axis.get_title("left") for axis in axes]
+    assert titles == [f"ε = 5, d = 9, l = {count}" for count in COUNTS]
+    words = [axes[0].xaxis.get_major_formatter()(tick, 0) for tick in axes[0].get_xticks()]
+    assert words == ["0.001", "0.1", "10", "1,000"]
 
 
 @pytest.mark.parametrize(

@@ -3,12 +3,20 @@
 from dpgrs.experiments import primo_haplotypes
 from dpgrs.experiments.frame import Experiment, Verdict
 from dpgrs.experiments.primo_fits import FIXED_PENALTY, NON_PRIVATE, PATH, along_path, best_of_path
-from dpgrs.experiments.primo_tables import CELLS, MARKS, PROTECTIONS, at_each_epsilon, by_cell
+from dpgrs.experiments.primo_tables import (
+    CELLS,
+    MARKS,
+    PROTECTIONS,
+    at_each_epsilon,
+    by_cell,
+    with_plain_numbers,
+)
 from dpgrs.methods.registry import METHODS
 from dpgrs.reporting.rendering import Drawing
 from dpgrs.reporting.svg import INK, new_figure
 
 LOW, HIGH = -0.5, 0.55
+TICKS = (0.001, 0.1, 10, 1000)
 KEYS = ["part", "method", "protection", *CELLS]
 
 
@@ -63,6 +71,8 @@ def draw(table, settings):
             )
         axis.axvline(FIXED_PENALTY, color=INK, linewidth=0.5, alpha=0.5)
         axis.set(xscale="log", ylim=(LOW, HIGH), title="ε = {:g}, d = {}, l = {:,}".format(*cell))
+        axis.set_xticks(TICKS)
+        with_plain_numbers(axis)
     for axis in axes[-1]:
         axis.set_xlabel("λ")
     for axis in axes[:, 0]:

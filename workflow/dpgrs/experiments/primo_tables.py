@@ -212,14 +212,19 @@ def draw_lines(panels, *, x, y, xlabel, ylabel, limits, yscale="linear"):
         axis.set(xscale="log", yscale=yscale, title=title, xlabel=xlabel)
         if len(seen := table[x].unique()) <= FEW:
             axis.set_xticks(seen)
-        for ruler in (axis.xaxis, axis.yaxis):
-            ruler.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,g}"))
-        axis.xaxis.set_minor_locator(NullLocator())
+        with_plain_numbers(axis)
     if limits is not None:
         axes[0].set_ylim(*limits)
     axes[0].set_ylabel(ylabel)
     figure.legend(lines.values(), lines, loc="lower center", ncols=n_columns, fontsize=6, labelspacing=0.3)
     return figure
+
+
+def with_plain_numbers(axis):
+    """Write numbers at an axis as they are, in place of powers, and none between the ticks."""
+    for ruler in (axis.xaxis, axis.yaxis):
+        ruler.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,g}"))
+    axis.xaxis.set_minor_locator(NullLocator())
 
 
 def without_fixed(table):

@@ -14,15 +14,11 @@ import numpy as np
 
 from dpgrs.genotypes.bits import pack
 from dpgrs.linalg.clipped_statistics import clipped_statistics
+from dpgrs.linalg.components import components_of
 from dpgrs.linalg.covariates import covariate_units
 from dpgrs.linalg.norms import budget_groups, clipped_outcomes, outcome_norm
 from dpgrs.linalg.row_centred import row_centred_statistics
-from dpgrs.linalg.statistics import (
-    LARGEST_BOUND,
-    count_known,
-    cross_product,
-    gram,
-)
+from dpgrs.linalg.statistics import LARGEST_BOUND, count_known, cross_product, gram
 from dpgrs.methods.requests import PrivacyRequest
 from dpgrs.methods.reusecov import (
     noisy_entries,
@@ -32,13 +28,7 @@ from dpgrs.methods.reusecov import (
     private_outcome_counts,
     private_statistics,
 )
-from dpgrs.privacy.audit.audit import (
-    HAPLOTYPE,
-    PERSON,
-    TWO_HAPLOTYPES,
-    AuditCase,
-    GaussianLoss,
-)
+from dpgrs.privacy.audit.audit import HAPLOTYPE, PERSON, TWO_HAPLOTYPES, AuditCase, GaussianLoss
 from dpgrs.privacy.audit.parts import Part, log_likelihood_ratio
 from dpgrs.privacy.sensitivity import count_sensitivity
 from dpgrs.types import Accounting, Coding, Neighbours, Protection, Rows, Unit
@@ -76,6 +66,9 @@ MEMBER_OF_THREE = ((1, 1, 1, 1), (1, -1, 1))
 SHORT_MEMBER = ((1, -1), (1, -1))
 MIRRORED_MEMBER = ((-1, 1), (1, -1))
 OTHER_OF_SHORT = ((1, -1), (-1, 1))
+# Of these four outcomes two components are summed, each beyond its bound; one is missing, and filled in.
+LOADINGS = np.array([[0.9, 0.0], [0.8, 0.0], [0.0, 0.9], [0.0, 0.8]])
+OF_FOUR, OTHER_OF_FOUR = ((1, 1, 1, 1), (1, math.nan, -1, -1)), ((1, 1, 1, 1), (-1, -1, 1, math.nan))
 # Rows without a mean, at a right angle.
 LEVEL_MEMBER, OTHER_LEVEL = ((1, 1, -1, -1), (1, -1)), ((1, -1, 1, -1), (1, -1))
 
@@ -108,17 +101,13 @@ def reusecov_cases():
     covariate = {"n_covariates": 1, "covariate_bound": 3.0}
     counted = {"counts_outcomes": True, "count_share": 0.2}
     centred = {"coding": Coding.ROW_CENTRED}
+    components = mostly_cross | clipped | {"loadings": LOADINGS}
     return [
         _added(private_count, MEMBER, **TWO_HAPLOTYPES, **mostly_count),
         _added(private_count, MEMBER, **PERSON, **paper, **mostly_count),
         _added(private_outcome_counts, MEMBER, **TWO_HAPLOTYPES, **counted | {"count_share": 0.45}),
         _replaced(
-            private_outcome_counts,
-            FIRST_ALONE,
-            SECOND_ALONE,
-            **PERSON,
-            **paper,
-            **counted | {"count_share": 0.8},
+            private_outcome_counts, FIRST_ALONE, SECOND_ALONE, **PERSON, **paper, **counted | mostly_count
         ),
         _replaced(private_outcome_counts, FIRST_ALONE, SECOND_ALONE, **PERSON, **label, **counted),
         _added(private_gram, MEMBER, **HAPLOTYPE, **mostly_gram),
@@ -202,6 +191,10 @@ def reusecov_cases():
         ),
         _replaced(private_cross_product, SHORT_MEMBER, OTHER_OF_SHORT, **PERSON, **paper, **label, **centred),
         _added(private_statistics, SHORT_MEMBER, **PERSON, **paper, **all_shares, **centred),
+        _added(
+            private_cross_product, OF_FOUR, **TWO_HAPLOTYPES, **components, row_norm=2.0, outcome_norm=1.5
+        ),
+        _replaced(private_statistics, OF_FOUR, OTHER_OF_FOUR, **PERSON, **label, **components, row_norm=4.0),
     ]
 
 
@@ -226,12 +219,14 @@ def _case(
     outcome_bound=3.0,
     accounting=Accounting.GDP,
     n_budgets=1,
+    loadings=None,
     **terms,
 ):
     """Build the case of two cohorts, of which one has the member and the other `other`, or nobody."""
+    n_columns = len(member[1]) if loadings is None else loadings.shape[1]  # of outcomes or their components
     request = PrivacyRequest(
         n_variants=len(member[0]),
-        n_outcomes=len(member[1]) // n_budgets,
+        n_outcomes=n_columns // n_budgets,
         outcome_bound=outcome_bound,
         epsilon=EPSILON[accounting],
         delta=DELTA,
@@ -243,12 +238,12 @@ def _case(
     statistics = tuple(name for name in statistics if request.budget[name])
     n_copies = 1 if request.unit == Unit.HAPLOTYPE else 2
     pair = (
-        _sum_up(member, n_copies, request),
-        _sum_up(other, n_copies, request) if other else _sum_up(member, 0, request),
+        _sum_up(member, n_copies, request, loadings),
+        _sum_up(other or member, n_copies if other else 0, request, loadings),
     )
     # Each budget has draws of its own for its outcomes.
     draws = [(name, None) for name in (COUNT, GRAM) if name in statistics]
-    for budget in budget_groups(len(member[1]), n_shared=request.n_outcomes):
+    for budget in budget_groups(n_columns, n_shared=request.n_outcomes):
         draws += [(name, budget) for name in (OBSERVED, CROSS) if name in statistics]
     exact = [_exact_output(one, request) for one in pair]
     parts = tuple(
@@ -266,6 +261,7 @@ def _case(
             **{name: str(getattr(request, name)) for name in TERMS},
             "budget": "joint" if n_budgets == 1 else "separate",
             **{name: term_text(terms[name]) for name in NAMED if name in terms},
+            **({} if loadings is None else {"components": "{1} of {0}".format(*loadings.shape)}),
         },
         pair=pair,
         claim=GaussianLoss(_total_mu(statistics, request, n_budgets), delta=DELTA),
@@ -351,7 +347,7 @@ def _noise_scale(name, request):
     return request.noise_sd[name]
 
 
-def _sum_up(member, n_copies, request):
+def _sum_up(member, n_copies, request, loadings):
     """Sum up ten people, and one more unit of so many haplotypes."""
     genotypes, outcomes = member
     haplotypes_per_row = 1 if request.rows == Rows.HAPLOTYPES else 2
@@ -367,6 +363,8 @@ def _sum_up(member, n_copies, request):
         Z = np.tile(np.repeat([0.0, 1.0], [n_others, n_rows]), (request.n_covariates, 1))
         bound = request.covariate_bound
         covariates = covariate_units(Z * bound, bound=bound, rows=request.rows)
+    if loadings is not None:
+        Y = components_of(Y, loadings, bound=request.outcome_bound)
     options = {"n_haplotypes": alleles.shape[1], "request": request, "covariates": covariates}
     sums = sum_rows(pack(alleles), request_outcomes(Y, request), **options)
     return ExactStatistics(Y.shape[1], *sums, count_known(Y))

@@ -15,11 +15,13 @@ from dpgrs.linalg.statistics import OUTCOME_STEP
 from dpgrs.linalg.steering import Steering, steered_rows
 from dpgrs.methods.mechanisms import mechanism_of
 from dpgrs.privacy.ledger.ledger import Ledger
+from dpgrs.release.verify import verify_release
 from dpgrs.steps import draw as draw_step
 from dpgrs.study import training_data
 from dpgrs.study.released import load_released
 from dpgrs.study.request_identity import exact_values
 from dpgrs.study.training_data import TrainingData
+from forged_releases import edit_statement, seal
 from outcome_files import changed_outcomes
 from step_settings import settings_for
 from step_studies import N_PEOPLE, N_VARIANTS, Study
@@ -182,3 +184,18 @@ def test_load_released__raise_on_another_public_number_of_rows(study):
     save_labelled(path, [(label | {"n": N_PEOPLE + 1}, arrays)])
     with pytest.raises(DpgrsError, match="must be what the ledger charged for"):
         load_released(path, book)
+
+
+@pytest.mark.parametrize("method", ["blup-steered", "blup-shared"])
+def test_verify_release__finds_that_it_was_not_blup(study, method):
+    """It draws the same numbers, but of other rows, or fits each outcome by itself."""
+    config, folder = study.settings(method, bounds="tight"), study.root / "bundle"
+    noisy = study.release(config)
+    study.measure(config, noisy)
+    study.bundle(config, noisy, is_measured=True)
+    assert study.statement()["method"] == method
+    assert verify_release(folder)["n_requests"] == 2
+    edit_statement(folder, ["method"], "blup")
+    seal(folder)
+    with pytest.raises(DpgrsError, match="the post_processing must be what the method, its fit and"):
+        verify_release(folder)

@@ -59,16 +59,28 @@ def test_component_map__of_loadings_that_carry_all_is_the_pseudo_inverse(rng):
     np.testing.assert_allclose(A / wanted, np.ones_like(A) * (A / wanted)[:, :1], rtol=1e-4)
 
 
-def test_components_of__is_what_integers_give(rng):
-    L, Y = loadings(rng, 6, 2), 2 * rng.standard_normal((6, 40))
-    found = components_of(Y, L, bound=BOUND)
-    step, A = Fraction(MAP_STEP), component_map(L)
+# On the grid, off it, and so large that the last bit of a map shows.
+@pytest.mark.parametrize("bound", [BOUND, 2.99999, 999.9])
+def test_components_of__is_what_integers_give(rng, bound):
+    L, Y = loadings(rng, 6, 2), bound / 2 * rng.standard_normal((6, 40))
+    Y[rng.uniform(size=Y.shape) < 0.2] = np.nan
+    found, limit = components_of(Y, L, bound=bound), int(bound / OUTCOME_STEP)
+    forth, back = (
+        np.rint(one).astype(np.int64).tolist() for one in (component_map(L), mapped_loadings(L) / MAP_STEP)
+    )
+
+    def mapped(A, units):
+        exact = (sum(map(int.__mul__, entries, units)) * Fraction(MAP_STEP) for entries in A)
+        return [max(-limit, min(limit, int(one))) for one in exact]
+
     for row, own in enumerate(Y.T):
-        units = [int(max(-BOUND, min(BOUND, value)) / OUTCOME_STEP) for value in own]
-        for component, entries in enumerate(A.astype(np.int64).tolist()):
-            exact = sum(map(int.__mul__, entries, units)) * step
-            limit = int(BOUND / OUTCOME_STEP)
-            assert found[component, row] / OUTCOME_STEP == max(-limit, min(limit, int(exact)))
+        units = [int(max(-bound, min(bound, value)) / OUTCOME_STEP) for value in np.nan_to_num(own)]
+        wanted = mapped(forth, units)
+        for _ in range(module.FILLS):
+            filled = mapped(back, wanted)
+            units = [filled[one] if np.isnan(own[one]) else units[one] for one in range(6)]
+            wanted = mapped(forth, units)
+        assert (found[:, row] / OUTCOME_STEP).tolist() == wanted
 
 
 @pytest.mark.parametrize("missing", [0.0, 0.3])
@@ -122,6 +134,9 @@ def test_components_of__raise_on_sums_beyond_the_integers():
     components_of(np.zeros((400, 1)), L, bound=BOUND)
     with pytest.raises(UsageError, match=r"Lower `outcomes\.bound`"):
         components_of(np.zeros((400, 1)), L, bound=1000.0)
+    # Of each component by itself, and over its outcomes forth, but over components back.
+    components_of(np.zeros((40, 1)), 0.9 * np.eye(40), bound=1000.0)
+    components_of(np.zeros((400, 1)), np.full((400, 1), 0.9), bound=1000.0)
 
 
 @pytest.mark.parametrize("apart", [1e-6, 1e-8, 1e-10, 1e-12, 1e-14, 0.0])

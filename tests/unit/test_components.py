@@ -134,6 +134,10 @@ def test_components_of__raise_on_sums_beyond_the_integers():
     components_of(np.zeros((400, 1)), L, bound=BOUND)
     with pytest.raises(UsageError, match=r"Lower `outcomes\.bound`"):
         components_of(np.zeros((400, 1)), L, bound=1000.0)
+    most = module.LARGEST_SUM * OUTCOME_STEP / np.abs(component_map(L)).sum()
+    components_of(np.zeros((400, 1)), L, bound=most * (1 - 2.0**-29))
+    with pytest.raises(UsageError, match="summed exactly"):  # so near to it, a sum may be rounded
+        components_of(np.zeros((400, 1)), L, bound=most * (1 - 2.0**-32))
     # Of each component by itself, and over its outcomes forth, but over components back.
     components_of(np.zeros((40, 1)), 0.9 * np.eye(40), bound=1000.0)
     components_of(np.zeros((400, 1)), np.full((400, 1), 0.9), bound=1000.0)

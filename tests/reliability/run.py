@@ -49,7 +49,7 @@ def main():
     parser.add_argument("faults", nargs="*", type=int, help="numbers of faults from 1 on; none means all")
     options = parser.parse_args()
     names = [list(FAULTS)[number - 1] for number in options.faults] or list(FAULTS)
-    commit, bad = _commit(), 0
+    commit, bad, found = _commit(), 0, {}
     with tempfile.TemporaryDirectory() as scratch, pytest.MonkeyPatch.context() as patch:
         for name, value in VARIABLES.items():
             patch.setenv(name, value)
@@ -69,7 +69,10 @@ def main():
                     lines.append(row(seen))
                     print(lines[-1], end="", file=sys.stderr, flush=True)
                 when = f"Commit {commit}, seed {options.seed}, {datetime.now(UTC):%Y-%m-%d %H:%M} UTC."
-                write_page(options.page, name, f"{when}\n\n{HEAD}{''.join(lines)}")
+                found[name] = f"{when}\n\n{HEAD}{''.join(lines)}"
+    # Not before, since a bundle says whether files of its commit were changed.
+    for name, body in found.items():
+        write_page(options.page, name, body)
     sys.exit(bool(bad))
 
 

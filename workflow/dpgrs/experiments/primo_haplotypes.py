@@ -10,9 +10,8 @@ from dpgrs.io.panel_parts import PanelPart, people_parts, simulated_at_a_time
 from dpgrs.linalg.statistics import coded_rows
 from dpgrs.public_random import uniforms
 from dpgrs.simulation.outcomes import SimulatedOutcomes
-from dpgrs.steps.measure_ld import measure_ld
+from dpgrs.study.public_ld_files import ld_of_panel, save_ld
 from dpgrs.study.settings import resolve
-from dpgrs.study.step_settings import Settings
 from dpgrs.types import Rows
 
 TEST_SHARE, PUBLIC_SHARE = 0.2, 0.5
@@ -82,7 +81,9 @@ def beside_public(panel, outcomes, config, folder, *, seed, key):
     is_public = (drawn < PUBLIC_SHARE) & outcomes.is_training[::2]
     reference = panel_of_people(panel, is_public, f"{folder}/reference")
     own = panel_of_people(panel, ~is_public, f"{folder}/own", frequency=reference.frequency)
-    measure_ld(Settings(resolve(config)), reference.path, output=f"{folder}/ld.npz")
+    known = resolve(config)
+    terms = {"rows": known["cohort"]["rows"], "factor": known["privacy"]["genotype_clip"]}
+    save_ld(f"{folder}/ld.npz", ld_of_panel(reference, known["panel"]["size"], **terms))
     is_own = per_row(~is_public, rows=outcomes.rows)
     values = {size: values[:, is_own] for size, values in outcomes.values.items()}
     outcomes = Outcomes(outcomes.names, values, {}, outcomes.is_training[is_own], outcomes.rows)

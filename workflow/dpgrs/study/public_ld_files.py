@@ -1,9 +1,42 @@
-"""Files of public linkage disequilibrium."""
+"""Public linkage disequilibrium: of a panel, and its files."""
+
+import hashlib
 
 import numpy as np
 
 from dpgrs.io.trials import load_labelled, save_labelled
-from dpgrs.linalg.public_ld import PublicLd
+from dpgrs.linalg.clipped_statistics import GENOTYPE_STEP, frequency_rows
+from dpgrs.linalg.norms import row_norm_of
+from dpgrs.linalg.public_ld import PublicLd, public_ld
+from dpgrs.types import Rows
+
+
+def ld_of_panel(panel, sizes, *, rows, factor):
+    """Estimate how genotypes of a public panel go together.
+
+    Parameters
+    ----------
+    panel : Panel, of public people.
+    sizes : list of int, of panels.
+    rows : Rows
+    factor : float, `privacy.genotype_clip`, since rows are clipped as a cohort's are.
+
+    Returns
+    -------
+    dict of panel size to (PublicLd, SHA-256 in hexadecimal of the rows that it is of).
+    """
+    found, rows = {}, Rows(rows)
+    for size in sizes:
+        columns = panel.of_size(size)
+        frequency, genotypes = panel.frequency[columns], panel.genotypes(columns)
+        norm = row_norm_of(frequency, rows=rows, factor=factor)
+        options = {"row_norm": norm, "n_haplotypes": panel.n_haplotypes, "rows": rows}
+        X = frequency_rows(genotypes, frequency, **options)
+        places = {name: panel.variants[name].to_numpy()[columns] for name in ("contig", "position")}
+        n_alleles = 2 if rows == Rows.HAPLOTYPES else 1
+        ld = public_ld(X * GENOTYPE_STEP, **places, rows_per_person=n_alleles)
+        found[size] = ld, hashlib.sha256(np.ascontiguousarray(X).tobytes()).hexdigest()
+    return found
 
 
 def save_ld(path, found):
@@ -12,7 +45,7 @@ def save_ld(path, found):
     Parameters
     ----------
     path : the file.
-    found : dict of panel size to (PublicLd, SHA-256 in hexadecimal of the public rows that it is of).
+    found : dict as from `ld_of_panel`.
     """
     items = []
     for size, (ld, digest) in found.items():

@@ -7,6 +7,7 @@ from found_by import found_by
 from release_studies import APPROVAL
 
 VCF = "phs000999.v2.p1.c1.GRU/chr{chrom}.vcf.gz"
+TABLE = "phs000999.v2.pht000001.v1.p1.c1.Table.GRU.txt"
 
 
 def config(**changes):
@@ -79,6 +80,10 @@ def test_controlled_problems__approval_is_missing(name):
             "`people.consent.file` must be given where the path in `cohort.plink` names no consent group",
         ),
         (
+            {"privacy": {"protection": ["label"]}, "cohort": {"vcf": "open/chr{chrom}.vcf.gz"}},
+            "`outcomes.file` must name the consent group of its people, got outcomes.tsv. Keep the names",
+        ),
+        (
             {"public": {"reference": "phs000998.v1.p1.c1/{chrom}.vcf.gz"}},
             "`public.reference` must be public data, got phs000998.v1.p1.c1/{chrom}.vcf.gz of phs000998.",
         ),
@@ -105,6 +110,11 @@ def test_controlled_problems__raise_on(changes, message):
         {"dataset": {"consent": "c1+c2"}, "people": {"consent": {"file": "c.tsv", "allow": [1, "c2"]}}},
         {"people": {"consent": {"file": "c.tsv", "allow": "gru"}}, "cohort": {"vcf": "chr{chrom}.vcf.gz"}},
         {"cohort": {"vcf": "RootStudyConsentSet_phs000999.Name.v2.p1.c1.GRU/chr{chrom}.vcf.gz"}},
+        {
+            "privacy": {"protection": ["label"]},
+            "cohort": {"vcf": "open/chr{chrom}.vcf.gz"},
+            "outcomes": {"file": TABLE},
+        },
     ],
 )
 def test_controlled_problems__nothing_wrong(changes):

@@ -4,6 +4,7 @@ import re
 
 from dpgrs.errors import must
 from dpgrs.study.settings import PATHS
+from dpgrs.types import Protection
 
 ENCRYPTED = (".ncbi_enc", ".ngc")
 # The ledger names its data set itself.
@@ -13,7 +14,8 @@ PRIVATE_PATHS = tuple(key for key in DATA_PATHS if key not in PUBLIC_PATHS)
 # Of these encryption is looked at where their files are read.
 READ_HERE = ("cohort.vcf", "cohort.populations", "outcomes.file", "covariates.file")
 ENCRYPTION_UNCHECKED = tuple(key for key in DATA_PATHS if key not in READ_HERE)
-CONSENT_KEYS = ("cohort.vcf", "cohort.plink", "people.consent.file")
+GENOTYPES, OUTCOMES = ("cohort.vcf", "cohort.plink"), ("outcomes.file",)
+CONSENT_KEYS = (*GENOTYPES, *OUTCOMES, "people.consent.file", "privacy.protection")
 CONTROLLED_KEYS = ("dataset.accession", "cohort.source", "outcomes.source")
 NEEDED_OF_CONTROLLED = {
     "dataset.data_use": "the consent group's code, as HMB-IRB or GRU",
@@ -131,9 +133,14 @@ def consent_problems(inspection):
         if int(number[1]) not in groups if number else code.casefold() != known:
             wanted = f"be of `dataset.consent` ({consent}) or `dataset.data_use`"
             lines.append(must("people.consent.allow", wanted, code, "Correct one of them."))
-    key = next((key for key in ("cohort.vcf", "cohort.plink") if inspection[key]), None)
+    # Where genotypes are public, so is who is in the study, and no table may say more.
+    is_label = Protection.LABEL in inspection["privacy.protection"]
+    key = next((key for key in (OUTCOMES if is_label else GENOTYPES) if inspection[key]), None)
     is_by_path = key is None or any(group is not None for _, group in _named_in(inspection[key]))
-    if not inspection["people.consent.file"] and not is_by_path:
+    if is_label and not is_by_path:
+        wanted, fix = "name the consent group of its people", "Keep the names of dbGaP, as `...c1.GRU.txt`."
+        lines.append(must(key, wanted, inspection[key], fix))
+    elif not inspection["people.consent.file"] and not is_by_path:
         wanted = f"be given where the path in `{key}` names no consent group"
         lines.append(must("people.consent.file", wanted, "null", "Give the table of consent codes."))
     return lines

@@ -31,7 +31,7 @@ def run_trial(part, trial, settings, files):
         panel, outcomes = make_cohort(part, trial, settings, files, folder)
         test = rows_to_test_on(panel, size, outcomes)
         X = joined_rows(panel, size, rows=Rows.HAPLOTYPES, is_selected=outcomes.is_training)
-    Y = grid_outcomes(outcomes.values[size][:, outcomes.is_training], bound=PUBLIC["outcome_bound"])
+        Y = grid_outcomes(outcomes.values[size][:, outcomes.is_training], bound=PUBLIC["outcome_bound"])
     for count in settings["counts"]:
         terms = PUBLIC | {"n_variants": size, "n_outcomes": count, "epsilon": epsilon}
         known = {"terms": terms, "settings": settings, "key": ("primo_sgd", part, trial, count)}

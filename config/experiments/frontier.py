@@ -23,6 +23,8 @@ from dpgrs.experiments.frontier_files import (
     made,
     measure_once,
     measured,
+    with_own_share,
+    with_residuals_of,
     write_if_new,
     write_loadings,
     write_scores,
@@ -42,6 +44,8 @@ from dpgrs.study.panel_terms import takes_ld
 
 PROJECT = Path(__file__).resolve().parents[2]
 CONFIG = Path(__file__).with_suffix(".yaml")
+# R^2 by independent code.
+REFERENCE = CONFIG.with_name("frontier_reference.tsv")
 TABLE = Path("results", "frontier", "table.tsv")
 FIGURE = TABLE.with_name("figure.png")
 # Targets of a study, and what is measured on what studies made.
@@ -103,13 +107,13 @@ def folder_of(study):
     return Path("results", study)
 
 
-def measure(case, settings, studies, name, function):
-    """Measure on what studies made, and write it beside them, unless it is newer."""
+def measure(case, settings, studies, name, function, *, mix=None):
+    """Measure on what studies made, and write it beside the first, unless it is newer."""
     config = yaml.safe_load(CONFIG.read_text())
     counts = settings.get("outcomes", {}).get("count", config["outcomes"]["count"])
     known = {"seed": case.seed, "counts": counts, "epsilons": config["privacy"]["epsilon"]}
     folders = [folder_of(study) for study in studies]
-    measure_once(folder_of(case.study) / name, folders, partial(function, **known))
+    measure_once(folder_of(case.study) / name, folders, partial(function, **known), mix=mix)
 
 
 def as_the_paper(case, settings, make):
@@ -132,7 +136,7 @@ def few_outcomes(case, settings, make):
     return True
 
 
-def half_own(case, settings, make):
+def beside_own(case, settings, make, *, mix):
     """Mix outcomes that share causes with others that share none."""
     own = {name: value for name, value in settings["outcomes"].items() if name != "factors"}
     others = settings | {"study": f"{case.study}-own", "outcomes": own}
@@ -140,7 +144,7 @@ def half_own(case, settings, make):
         return False
     methods = [name for name in settings["methods"] if name != "ridge"]
     function = partial(measured, "ours", methods=methods, bounds="tight")
-    measure(case, settings, [settings["study"], others["study"]], OURS, function)
+    measure(case, settings, [settings["study"], others["study"]], OURS, function, mix=mix)
     return True
 
 
@@ -222,7 +226,7 @@ CASES = [
             way=by_components,
         )
         for size in (100, 400)
-        for seed in (1, 2)
+        for seed in (1, 2, 3)
     ),
     *(
         Case("all-people", {"methods": WITHOUT_REFERENCE} | ({} if seed == 1 else outcomes(1000)), seed, None)
@@ -234,51 +238,17 @@ CASES = [
     ),
     *(
         Case(
-            "all-people-half",
+            f"all-people-{name}",
             {"methods": WITHOUT_REFERENCE} | outcomes(100, 1000, factors=10),
             seed,
             None,
-            way=half_own,
+            way=partial(beside_own, mix=mix),
         )
+        for name, mix in (("half", with_own_share), ("genes", with_residuals_of))
         for seed in (1, 2)
     ),
     *(Case("all-people-few", FEW, seed, None, way=few_outcomes) for seed in (1, 2, 3)),
 ]
-
-# R^2 by independent code, by group, epsilon, variants and outcomes.
-REFERENCE = {
-    ("matched", 1, 400, 1): "blup .235, blup-ld .351",
-    ("matched", 1, 400, 10): "blup .207, blup-ld .316",
-    ("matched", 1, 400, 100): "blup .109, blup-ld .208",
-    ("matched", 5, 400, 10): "blup .367, blup-ld .397",
-    ("matched", 5, 400, 1000): "blup .204, blup-ld .245",
-    ("more-people", 1, 400, 10): "blup-ld .345",
-    ("more-rows", 1, 400, 10): "blup-ld .345",
-    ("panel-EUR", 5, 400, 10): "blup .31, blup-ld .28",
-    ("panel-EAS", 5, 400, 10): "blup .31, blup-ld .23",
-    ("panel-AFR", 5, 400, 10): "blup .31, blup-ld .14",
-    ("people-100", 1, 400, 10): "blup .238, blup-ld .310",
-    ("people-100", 5, 400, 10): "blup .384, blup-ld .357",
-    ("effects", 1, 400, 10): "blup .199, from effects .291",
-    ("loadings-100", 1, 100, 1000): "blup .266, blup-ld .328",
-    ("loadings-400", 1, 400, 1000): "blup .166, blup-ld .287",
-    ("loadings-400", 5, 400, 1000): "blup .349, blup-ld .392",
-    ("all-people-few", 1, 100, 1): "blup .418",
-    ("all-people-few", 1, 100, 3): "blup .413",
-    ("all-people-few", 1, 100, 9): "blup .385",
-    ("all-people-few", 5, 100, 5): "blup .451",
-    ("all-people-few-unclipped", 1, 100, 1): "blup .391",
-    ("all-people-few-unclipped", 1, 100, 3): "blup .361",
-    ("all-people-few-unclipped", 1, 100, 9): "blup .313",
-    ("all-people-few-unclipped", 5, 100, 5): "blup .429",
-    ("all-people", 1, 100, 1000): "blup .157, blup-steered .179",
-    ("all-people", 1, 400, 1000): "blup .102, blup-steered .134",
-    ("all-people", 5, 400, 1000): "blup .287, blup-steered .304",
-    ("all-people-factors", 1, 100, 1000): "blup .185, blup-shared .211",
-    ("all-people-factors", 5, 100, 100): "blup .424, blup-shared .456",
-    ("all-people-factors", 5, 100, 1000): "blup .357, blup-shared .426",
-    ("all-people-factors", 5, 400, 1000): "blup .280, blup-shared .372",
-}
 
 
 def sides(case, data):
@@ -386,7 +356,7 @@ def main(arguments=None):
             if not run(case, settings, cores=given.cores):
                 failed.append(case.name)
     table, paper = gather()
-    print(*in_markdown(table, REFERENCE), sep="\n")
+    print(*in_markdown(table, pd.read_csv(REFERENCE, sep="\t")), sep="\n")
     if not paper.empty:
         print("", *paper_in_markdown(paper), sep="\n")
     if not table.empty:

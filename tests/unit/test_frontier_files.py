@@ -12,13 +12,15 @@ from dpgrs.experiments.frontier_files import (
     last_version,
     made,
     measured,
-    mixed,
+    with_own_share,
+    with_residuals_of,
     write_if_new,
     write_loadings,
     write_scores,
 )
 from dpgrs.io.public_effects import match_effects, open_effects
 from dpgrs.io.tables.outcome_loadings import read_outcome_loadings
+from dpgrs.linalg.statistics import coded_rows
 from frontier_studies import N_VARIANTS, outcomes_of, write_study
 
 N_OUTCOMES = 6
@@ -31,14 +33,29 @@ def study(tmp_path):
     return tmp_path / "study"
 
 
-def test_mixed__is_of_both_in_the_stated_shares(study):
+def test_with_own_share__is_of_both_in_the_stated_shares(study):
     panel, own = made(study)
     shared = outcomes_of(panel, own.is_training, n_outcomes=N_OUTCOMES, n_factors=2)
-    found = mixed(shared, own, own_share=0.25)
+    found = with_own_share(panel, shared, own, own_share=0.25)
     for name in ("values", "effects"):
         one, other = getattr(shared, name)[N_VARIANTS], getattr(own, name)[N_VARIANTS]
         np.testing.assert_allclose(getattr(found, name)[N_VARIANTS], np.sqrt(0.75) * one + 0.5 * other)
     assert found.names == own.names
+
+
+def test_with_residuals_of__takes_all_but_the_genetic_part(study):
+    panel, own = made(study)
+    shared = outcomes_of(panel, own.is_training, n_outcomes=N_OUTCOMES, n_factors=2)
+    found = with_residuals_of(panel, shared, own)
+    X = coded_rows(panel.genotypes(), n_haplotypes=panel.n_haplotypes, rows=own.rows)
+
+    def residuals(of):
+        rest = of.values[N_VARIANTS] - of.effects[N_VARIANTS] @ X.T
+        return rest - rest.mean(axis=1, keepdims=True)
+
+    assert found.effects is shared.effects
+    np.testing.assert_allclose(residuals(found), residuals(own), atol=1e-12)
+    assert not np.allclose(residuals(found), residuals(shared))
 
 
 def test_write_loadings__are_of_the_correlations(study, tmp_path):

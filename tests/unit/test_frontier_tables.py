@@ -61,9 +61,8 @@ def test_in_markdown__means_over_cases_beside_the_reference():
         for seed in (1, 1, 3)
     ]
     table = mean_r2([pd.DataFrame(rows[:2]), pd.DataFrame(rows[2:])])
-    assert list(in_markdown(table, {("matched", 1, 400, 10): "blup .207"}))[2:] == [
-        "| matched | 1, 400, 10 | 0.200 ± 0.100 | blup .207 |"
-    ]
+    reference = pd.DataFrame([CELL | {"group": "matched", "r2": "blup .207"}])
+    assert list(in_markdown(table, reference))[2:] == ["| matched | 1, 400, 10 | 0.200 ± 0.100 | blup .207 |"]
 
 
 def test_draw__tells_what_is_below_the_figure(paper, tmp_path):

@@ -9,6 +9,7 @@ import pandas as pd
 from dpgrs.experiments.primo_fits import NON_PRIVATE, PATH, TERMS, configuration, measure
 from dpgrs.io.outcomes import Outcomes
 from dpgrs.io.panel import Panel
+from dpgrs.linalg.statistics import coded_rows
 from dpgrs.public_random import generator
 
 OUTCOMES = "private/trial1/outcomes.zarr"
@@ -32,12 +33,13 @@ def made(folder):
     return Panel.open(Path(folder, "private", "panel.zarr")), replace(outcomes, values=values)
 
 
-def mixed(shared, own, *, own_share):
+def with_own_share(panel, shared, own, *, own_share=0.5):
     """Return outcomes that share causes in part.
 
     Parameters
     ----------
-    shared, own : Outcomes of the same rows, of variance 1 and independent.
+    panel : Panel
+    shared, own : Outcomes of its rows, of variance 1 and independent.
     own_share : float in [0, 1], of the variance.
 
     Returns
@@ -50,6 +52,26 @@ def mixed(shared, own, *, own_share):
         for one, other in ((shared.values, own.values), (shared.effects, own.effects))
     )
     return replace(shared, values=values, effects=effects)
+
+
+def with_residuals_of(panel, shared, own):
+    """Return outcomes whose genes are shared, and all else their own.
+
+    Parameters
+    ----------
+    panel, shared, own : as of `with_own_share`.
+
+    Returns
+    -------
+    Outcomes
+    """
+    values = {}
+    for size, effects in shared.effects.items():
+        genotypes = panel.genotypes(panel.of_size(size))
+        X = coded_rows(genotypes, n_haplotypes=panel.n_haplotypes, rows=shared.rows)
+        genetic = (effects - own.effects[size]) @ X.T
+        values[size] = own.values[size] + genetic - genetic.mean(axis=1, keepdims=True)
+    return replace(shared, values=values)
 
 
 def measured(terms, panel, outcomes, *, methods, seed, counts, epsilons, **privacy):
@@ -95,21 +117,21 @@ def last_version(panel, outcomes, *, counts, **known):
     )
 
 
-def measure_once(path, folders, function):
+def measure_once(path, folders, function, *, mix=None):
     """Write what a function measures on what studies made, unless it is there and newer.
 
     Parameters
     ----------
     path : of a table.
-    folders : of one study, or of two, whose outcomes are mixed in equal shares.
+    folders : of studies of the same panel.
     function : of Panel and Outcomes, which returns a DataFrame.
+    mix : function of the Panel and the Outcomes of all folders, which returns one; None where there is one.
     """
     sources = [Path(folder, OUTCOMES) for folder in folders]
     if path.is_file() and all(path.stat().st_mtime > one.stat().st_mtime for one in sources):
         return
-    (panel, outcomes), *others = map(made, folders)
-    for _, own in others:
-        outcomes = mixed(outcomes, own, own_share=0.5)
+    panels, outcomes = zip(*map(made, folders), strict=True)
+    panel, outcomes = panels[0], mix(panels[0], *outcomes) if mix else outcomes[0]
     function(panel, outcomes).to_csv(path, sep="\t", index=False)
 
 

@@ -64,9 +64,10 @@ def in_markdown(table, reference):
     Parameters
     ----------
     table : DataFrame, as from `mean_r2`.
-    reference : dict of group, epsilon, variants and outcomes to a str.
+    reference : DataFrame with group, `CELL` and r2, a str.
     """
     methods = list(dict.fromkeys(table["method"]))
+    known = reference.set_index(["group", *CELL])["r2"]
     yield f"| case | epsilon, variants, outcomes | {' | '.join(methods)} | reference |"
     yield "| --- " * (len(methods) + 3) + "|"
     # What is not private is the same at every epsilon.
@@ -77,7 +78,7 @@ def in_markdown(table, reference):
         is_cell &= (table["n_variants"] == n_variants) & (table["n_outcomes"] == n_outcomes)
         found = [_figure(table.loc[is_cell & (table["method"] == method), "r2"]) for method in methods]
         cell = f"{epsilon:g}, {n_variants}, {n_outcomes}"
-        yield f"| {group} | {cell} | {' | '.join(found)} | {reference.get(key, '')} |"
+        yield f"| {group} | {cell} | {' | '.join(found)} | {known.get(key, '')} |"
 
 
 def paper_in_markdown(paper):

@@ -6,6 +6,7 @@ by Stein's lemma. A fit that divides X'Y by it is not attenuated.
 """
 
 import math
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
@@ -80,9 +81,15 @@ def _binary(prevalence, bound):
     return _Law(np.array([1 - prevalence, prevalence]), values, np.minimum(values, bound))
 
 
+@cache
+def _quadrature():
+    """Return nodes and weights on [-1, 1], which take an eigendecomposition to find."""
+    return np.polynomial.legendre.leggauss(N_NODES)
+
+
 def _normal(bound):
     """Return a normal law: nodes within the bound, and all that is beyond it."""
-    nodes, weights = np.polynomial.legendre.leggauss(N_NODES)
+    nodes, weights = _quadrature()
     values = (nodes + 1) * bound / 2
     shares = np.sqrt(2 / np.pi) * np.exp(-(values**2) / 2) * weights * bound / 2
     beyond = math.erfc(bound / math.sqrt(2))

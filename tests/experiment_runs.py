@@ -1,15 +1,13 @@
 """Running experiments of the papers in a scratch folder."""
 
-import subprocess
-
 import pandas as pd
 
-from study_runs import REPOSITORY, SNAKEMAKE, environment
+from study_runs import REPOSITORY, SNAKEMAKE, on_console
 
 SNAKEFILE = REPOSITORY / "config" / "experiments" / "Snakefile"
 
 
-def run_experiment(names, folder, *arguments, data=None, form="quick", cores=2):
+def run_experiment(names, folder, *arguments, data=None, form="quick", cores=2, is_warm=True):
     """Run experiments from the command line.
 
     Parameters
@@ -19,6 +17,7 @@ def run_experiment(names, folder, *arguments, data=None, form="quick", cores=2):
     *arguments : str, for Snakemake.
     data : Path of public data, or None.
     form : str, the key of the form, or None.
+    is_warm : as of `study_runs.run`.
 
     Returns
     -------
@@ -28,9 +27,7 @@ def run_experiment(names, folder, *arguments, data=None, form="quick", cores=2):
     fixed = ["--snakefile", SNAKEFILE, "--directory", folder, "--cores", str(cores)]
     config = ["--config", *keys] if keys else []
     command = [SNAKEMAKE, *fixed, *config, *arguments, "--", *names.split()]
-    process = subprocess.run(
-        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment(), check=False
-    )
+    process = on_console(command, is_warm=is_warm)
     assert process.returncode == 0, process.stdout
     return process.stdout
 

@@ -83,10 +83,10 @@ def make_ledger(
 
 
 @contextmanager
-def released_site(folder, settings, *, people, prepare=None, **budget):
+def released_site(folder, settings, *, people, prepare=None, is_measured=False, **budget):
     """Give a folder with a cohort, a public reference, a key and a ledger, in which one release was made.
 
-    `prepare` is called with the folder before the release.
+    `prepare` is called with the folder before the release, whose jobs, if so asked, Snakemake can measure.
     """
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv(VARIABLE, "set again by make_key")
@@ -97,7 +97,7 @@ def released_site(folder, settings, *, people, prepare=None, **budget):
         simulate_cohort(folder / "cohort", reference=folder / "reference", reference_people=60, **options)
         if prepare is not None:
             prepare(folder)
-        run(folder, settings)
+        run(folder, settings, is_warm=not is_measured)
         yield folder
 
 

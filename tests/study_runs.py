@@ -5,12 +5,14 @@ import json
 import os
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import pandas as pd
 import yaml
 
 from dpgrs.cli.main import ONE_THREAD
+from warm_python import warm_python
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 SNAKEMAKE = Path(sys.executable).with_name("snakemake")
@@ -39,21 +41,27 @@ def command(folder, settings, *arguments, cores=2):
     return [SNAKEMAKE, *fixed, "--cores", str(cores), *arguments]
 
 
-def run(folder, settings, *arguments, cores=2, check=True, variables=None):
+def run(folder, settings, *arguments, cores=2, check=True, is_warm=True, variables=None):
     """Run a study as a user without an activated environment would; return the completed process.
 
-    Standard output and error are joined, as on a console. `variables` are added to the environment.
+    Standard output and error are joined, as on a console. `variables` are added to the environment. What they
+    change, and what is measured, is run without a warm Python (`warm_python.py`).
     """
-    process = subprocess.run(
-        command(folder, settings, *arguments, cores=cores),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        env=environment() | (variables or {}),
-    )
+    given = command(folder, settings, *arguments, cores=cores)
+    process = on_console(given, is_warm=is_warm and not variables, variables=variables)
     if check:
         assert process.returncode == 0, process.stdout
     return process
+
+
+def on_console(command, *, is_warm, variables=None):
+    """Run a command line that begins with `SNAKEMAKE`; return the completed process, its streams joined."""
+    variables = environment() | (variables or {})
+    if is_warm:
+        program, found = warm_python_of_tests()
+        command, variables = [program, "-m", "snakemake", *command[1:]], variables | found
+    streams = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
+    return subprocess.run(command, **streams, text=True, env=variables, check=False)
 
 
 def load_experiment(name):
@@ -75,6 +83,13 @@ def environment():
     own = str(Path(sys.executable).parent)
     kept["PATH"] = os.pathsep.join(part for part in kept["PATH"].split(os.pathsep) if part != own)
     return kept | {"PYTHONPATH": str(EVERY_PROCESS)}
+
+
+@cache
+def warm_python_of_tests():
+    """Start one for this process, with the packages of a step, on one thread."""
+    packages = {"PYTHONPATH": f"{EVERY_PROCESS}{os.pathsep}{REPOSITORY / 'workflow'}"}
+    return warm_python(environment() | dict.fromkeys(ONE_THREAD, "1") | packages)
 
 
 def results(folder, study):

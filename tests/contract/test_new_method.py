@@ -89,7 +89,7 @@ def test_release__is_audited_charged_bundled_verified_and_shown(tmp_path, monkey
         "release": SHORT_RELEASE["release"] | {"audit_draws": 100},
         "privacy": SHORT_RELEASE["privacy"] | {"bounds": "tight"},
     }
-    monkeypatch.setattr("release_studies.run", lambda *given: run(*given, variables=WITH_PLUGIN))
+    monkeypatch.setattr("release_studies.run", lambda *given, **_: run(*given, variables=WITH_PLUGIN))
     with released_site(tmp_path, settings, people=200, pure_epsilon="2") as site:
         results = site / "results" / "release"
         statement = json.loads((results / "release" / "privacy_statement.json").read_text())

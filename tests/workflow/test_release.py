@@ -37,7 +37,7 @@ AFTER_THE_DRAW = ("complete", "save_labelled", "write_events")
 @pytest.fixture(scope="module")
 def site(tmp_path_factory):
     # So many that the noise never drowns X'X, and with it the weights.
-    with shared_site(tmp_path_factory, RELEASE, people=200) as folder:
+    with shared_site(tmp_path_factory, RELEASE, people=200, is_measured=True) as folder:
         yield folder
 
 

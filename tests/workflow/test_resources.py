@@ -21,7 +21,7 @@ MIDDLE = {
 @pytest.mark.workflow
 @pytest.mark.parametrize("settings", [SMALL, MIDDLE], ids=lambda settings: settings["study"])
 def test_jobs__ask_for_what_they_take(tmp_path, settings):
-    run(tmp_path, settings)
+    run(tmp_path, settings, is_warm=False)
     table = asked_and_used(tmp_path, settings)
     assert {"make_panel", "compute_statistics/1", "fit_weights/1", "render_report"} <= set(table["job"])
     require_enough(table)
@@ -30,7 +30,7 @@ def test_jobs__ask_for_what_they_take(tmp_path, settings):
 @pytest.mark.release
 def test_release__jobs_ask_for_what_they_take_and_note_it_in_private(tmp_path_factory):
     # As in test_release.py, which shares it.
-    with shared_site(tmp_path_factory, RELEASE, people=200) as site:
+    with shared_site(tmp_path_factory, RELEASE, people=200, is_measured=True) as site:
         table = asked_and_used(site, RELEASE)
         assert {"draw/1.reusecov-statistics", "ingest_reference/21", "measure_release"} <= set(table["job"])
         require_enough(table)

@@ -33,6 +33,11 @@ pytestmark = [pytest.mark.slurm, pytest.mark.skipif(MISSING is not None, reason=
 THROUGH_SLURM = ("--workflow-profile", REPOSITORY / "workflow" / "profiles" / "slurm")
 
 
+def submit(folder, study, *arguments, check=True):
+    """Run a study through SLURM, whose jobs are processes that it limits and ends."""
+    return run(folder, study, *THROUGH_SLURM, *arguments, check=check, is_warm=False)
+
+
 @pytest.fixture
 def folder():
     """A folder whose path is short enough for SLURM's sockets."""
@@ -55,7 +60,7 @@ def test_slurm__same_bytes_as_local_run(cluster, tmp_path):
     run(local, STUDY)
     # Quotes within `--config` get through every shell.
     quoted = ("--config", 'panel={"size": 10}')
-    run(through_slurm, STUDY | {"panel": {"size": 12}}, *THROUGH_SLURM, *quoted)
+    submit(through_slurm, STUDY | {"panel": {"size": 12}}, *quoted)
 
     expected, found = results(local, "small"), results(through_slurm, "small")
     assert list(found) == list(expected)
@@ -99,7 +104,7 @@ def test_slurm__shards_cut_off_and_resumed_have_the_same_bytes_as_a_local_run_in
     assert (through_slurm / sums).read_bytes() == (local / sums).read_bytes()
 
     (through_slurm / sums).unlink()
-    run(through_slurm, study | {"scale": {"rows_per_shard": 256}}, *THROUGH_SLURM, "--", sums)
+    submit(through_slurm, study | {"scale": {"rows_per_shard": 256}}, "--", sums)
     assert [job["JobState"] for job in cluster.finished_jobs()][9:] == ["COMPLETED"] * 3
     assert (through_slurm / sums).read_bytes() == (local / sums).read_bytes()
 
@@ -107,7 +112,7 @@ def test_slurm__shards_cut_off_and_resumed_have_the_same_bytes_as_a_local_run_in
 def test_slurm__job_beyond_its_memory_is_killed_and_the_console_says_so(cluster, tmp_path):
     """Less than Python alone takes."""
     little = ("--set-resources", "simulate_cohort:mem_mb=100", "--until", "simulate_cohort")
-    process = run(tmp_path, STUDY, *THROUGH_SLURM, *little, check=False)
+    process = submit(tmp_path, STUDY, *little, check=False)
     assert process.returncode == 1
     assert "): more memory was taken than asked for. `--retries 2` tries twice more" in process.stdout
     assert [job["JobState"] for job in cluster.finished_jobs()] != ["COMPLETED"]
@@ -118,7 +123,7 @@ def test_slurm__release_is_a_replay_of_a_local_one(cluster, tmp_path):
     (tmp_path / "site").mkdir()
     with released_site(tmp_path / "site", SHORT_RELEASE, people=80) as site:
         copy = copied_site(site, tmp_path / "copy")
-        run(copy, SHORT_RELEASE, *THROUGH_SLURM)
+        submit(copy, SHORT_RELEASE)
         assert bundle(copy, "release") == bundle(site, "release")
         assert (copy / "ledger.jsonl").read_bytes() == (site / "ledger.jsonl").read_bytes()
     assert {job["JobState"] for job in cluster.finished_jobs()} == {"COMPLETED"}
@@ -131,7 +136,7 @@ def test_slurm__failed_job_shows_its_log(cluster, tmp_path, monkeypatch):
     (tmp_path / "cohort.vcf.gz").write_bytes(gzip.compress(text)[:-40])
     cohort = ONE | {"source": "vcf", "vcf": "cohort.vcf.gz"}
     study = STUDY | {"cohort": cohort}
-    process = run(tmp_path, study, *THROUGH_SLURM, "--retries", "1", check=False)
+    process = submit(tmp_path, study, "--retries", "1", check=False)
     assert process.returncode == 1
     assert "`cohort.vcf.gz` is truncated or damaged" in process.stdout
     assert "Traceback" not in process.stdout
@@ -152,7 +157,7 @@ def test_slurm__failed_step_of_a_trial_shows_its_log(cluster, tmp_path):
     content[-1] ^= 1
     with chunk.open("r+b") as file:
         file.write(content)
-    process = run(tmp_path, study, *THROUGH_SLURM, check=False)
+    process = submit(tmp_path, study, check=False)
     assert process.returncode == 1
     assert "parts are missing or damaged" in process.stdout
     assert "Traceback" not in process.stdout

@@ -1,5 +1,8 @@
 """Components of outcomes: a map of each row by itself, in integers, and weights mapped back."""
 
+import os
+import subprocess
+import sys
 from fractions import Fraction
 from itertools import product
 
@@ -93,6 +96,40 @@ def test_components_of__a_row_hangs_on_no_other(rng, monkeypatch, missing):
         np.testing.assert_array_equal(components_of(Y[:, [row]], L, bound=BOUND), whole[:, [row]])
     order = rng.permutation(30)
     np.testing.assert_array_equal(components_of(Y[order], L[order], bound=BOUND), whole)
+
+
+ONE_MACHINE = """
+import hashlib
+import numpy as np
+from dpgrs.linalg.components import component_map, mapped_loadings
+
+rng = np.random.default_rng(1)
+L = rng.standard_normal((200, 10))
+L[:, 1] = L[:, 0] + 1e-4 * rng.standard_normal(200)  # which roundings hardly tell apart
+L *= np.sqrt(rng.uniform(0.3, 0.9, 200) / (L**2).sum(axis=1))[:, np.newaxis]
+maps = [one(np.round(L, 4)) for one in (component_map, mapped_loadings)]
+print([hashlib.sha256(one.tobytes()).hexdigest() for one in maps])
+"""
+# As BLAS and numpy compute on processors of these kinds.
+PROCESSORS = [
+    {"OPENBLAS_CORETYPE": "Haswell"},
+    {"OPENBLAS_CORETYPE": "Prescott", "NPY_DISABLE_CPU_FEATURES": "X86_V3 X86_V4"},
+]
+
+
+def test_maps__are_the_same_bits_on_every_processor():
+    """Shards of one cohort are mapped on several machines."""
+    found = {
+        subprocess.run(
+            [sys.executable, "-c", ONE_MACHINE],
+            env=os.environ | of,
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for of in PROCESSORS
+    }
+    assert len(found) == 1
 
 
 def test_components_of__neighbours_differ_by_what_is_claimed(rng):

@@ -124,6 +124,18 @@ MODULES = {
         1,
         "A release must be imported once",
     ),
+    # Of several releases that are read every one is looked at.
+    "twice, and another": (
+        {
+            "before": "module other:\n    snakefile: {snakefile!r}\n    config: config\n"
+            "use rule * from other as other_*",
+            "after": "module another:\n    snakefile: {snakefile!r}\n"
+            "    config: config | {{'study': 'another'}}\nuse rule * from another as another_*\n"
+            "ruleorder: other_make_outcomes > make_outcomes",
+        },
+        1,
+        "A release must be imported once",
+    ),
     "workdir": ({"after": 'workdir: "elsewhere"'}, 1, "`workdir` must be left out in a release"),
 }
 
@@ -136,7 +148,8 @@ def test_release__as_a_module_it_is_whole_and_where_it_was_checked(begun, case):
         | words
         | {"snakefile": str(REPOSITORY / "Snakefile")}
     )
-    text["before"] = text["before"].format(**text)
+    for place in ("before", "after"):
+        text[place] = text[place].format(**text)
     (begun / "importer.smk").write_text(IMPORTER.format(**text))
     (begun / "elsewhere").mkdir(exist_ok=True)
     for name in ("cohort", "reference"):

@@ -6,6 +6,9 @@ e ~ N(0, diag(psi)), psi_j = 1 - sum_r L_jr^2. A row's components are the genera
     z = S (L'P L)^-1 L'P y,   P = diag(1/psi),   S = diag(1 + (L'P L)^-1)^(-1/2),
 
 which S brings to variance 1. As E[z] = S f where y = L f, effects w on components are L S^-1 w on outcomes.
+
+Jobs on several machines map rows of one cohort, so both maps have to be the same bits on every processor:
+they take single operations, rounded as IEEE 754 says, and sums term by term, in place of matrix products.
 """
 
 import numpy as np
@@ -37,7 +40,8 @@ def component_map(loadings):
     be told apart, here and in `mapped_loadings`.
     """
     weighted, inverse, scale = _parts(loadings)
-    return np.rint(inverse @ weighted.T / scale[:, np.newaxis] / MAP_STEP)
+    mapped = sum(np.multiply.outer(*one) for one in zip(inverse.T, weighted.T, strict=True))
+    return np.rint(mapped / scale[:, np.newaxis] / MAP_STEP)
 
 
 def mapped_loadings(loadings):
@@ -103,12 +107,24 @@ def _components(Y, forth, back, *, bound):
 
 def _parts(loadings):
     """Return P L, (L'P L)^-1 and the diagonal of S^-1; the last two NaN where roundings spoil them."""
-    psi = np.maximum(1 - (loadings**2).sum(axis=1), LEAST_RESIDUAL)
+    psi = np.maximum(1 - sum(column**2 for column in loadings.T), LEAST_RESIDUAL)
     weighted = loadings / psi[:, np.newaxis]
-    try:
-        inverse = np.linalg.inv(loadings.T @ weighted)
-    except np.linalg.LinAlgError:
-        inverse = np.full((loadings.shape[1],) * 2, np.nan)
+    # Sums of `np.cumsum` are in order.
+    inverse = _inverse(np.array([[np.cumsum(one * other)[-1] for one in weighted.T] for other in loadings.T]))
     if not (np.isfinite(inverse).all() and (np.diag(inverse) > 0).all()):
         inverse[:] = np.nan
     return weighted, inverse, np.sqrt(1 + np.diag(inverse))
+
+
+@np.errstate(divide="ignore", invalid="ignore", over="ignore")
+def _inverse(A):
+    """Invert a positive definite matrix by elimination of one row after another."""
+    A = A.copy()
+    for place in range(len(A)):
+        pivot, column = A[place, place], A[:, place].copy()
+        A[:, place] = 0
+        A[place, place] = 1
+        row = A[place] / pivot
+        A -= np.multiply.outer(column, row)
+        A[place] = row
+    return A

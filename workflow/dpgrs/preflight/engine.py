@@ -5,6 +5,9 @@ from pathlib import Path
 
 from dpgrs.errors import UsageError
 
+# Folders of every release that this process has read: of several imports Snakemake keeps one check, the last.
+PLACES = []
+
 
 def require_whole(modifiers):
     """Refuse a release as part of another workflow that changes its rules or moves its files.

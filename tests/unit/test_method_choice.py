@@ -7,8 +7,16 @@ from dpgrs.methods.registry import METHODS
 from dpgrs.planning.plan import plan_study
 from dpgrs.preflight.checks import check, problems
 from dpgrs.reporting.plan import plan_as_text
-from dpgrs.study.method_choice import ALONE, REASONS, candidates, choice_in_words, chosen_methods
+from dpgrs.study.method_choice import (
+    ALONE,
+    MANY_PEOPLE,
+    REASONS,
+    candidates,
+    choice_in_words,
+    chosen_methods,
+)
 from dpgrs.study.settings import examine, resolve
+from vcf_files import record, vcf_text, write_gzip
 
 VCF = {"source": "vcf", "vcf": "{chrom}.vcf.gz", "chromosomes": ["1"]}
 PANEL = {"reference": "panel.vcf.gz", "origin": "a panel"}
@@ -93,6 +101,18 @@ def test_chosen_methods__count_of_a_table_of_outcomes(tmp_path):
     assert examine(raw | {"panel": {"size": 200}})[0]["methods"] == ["blup-steered"]
     table.unlink()
     assert examine(raw)[0]["methods"] == ["blup"]
+
+
+def test_chosen_methods__few_public_people_do_not_stand_for_the_cohorts_own(tmp_path):
+    people = [f"P{number}" for number in range(MANY_PEOPLE)]
+    panel, keep = tmp_path / "panel.vcf.gz", tmp_path / "keep.txt"
+    write_gzip(panel, vcf_text(record(5, " ".join(["0|1"] * len(people))), samples=people))
+    keep.write_text("\n".join(people[1:]))
+    public = {"reference": str(panel), "origin": "a panel", "same_ancestry": True}
+    assert examine(settings(public=public))[0]["methods"] == ["blup-ld"]
+    assert examine(settings(public=public | {"keep": str(keep)}))[0]["methods"] == ["blup-hedged"]
+    few = settings(public=public | {"keep": str(keep), "effects": ["a.txt"]})
+    assert examine(few)[0]["methods"] == ["blup"]
 
 
 def test_reasons__are_of_methods_that_can_be_released():

@@ -5,6 +5,7 @@ from itertools import product
 from dpgrs.errors import DpgrsError
 from dpgrs.methods.joined import joins_outcomes
 from dpgrs.methods.registry import METHODS
+from dpgrs.study.shape import Shape
 from dpgrs.study.table_cohort import is_fractional
 from dpgrs.types import Bounds
 
@@ -12,9 +13,12 @@ AUTO, DEFAULT, ALONE = "auto", "blup", "reusecov-gauss"
 # From so many outcomes under one budget and weights of all of them on, X'Y gains by steering whatever the
 # heritability (docs/frontier.md).
 MANY_OUTCOMES, MANY_WEIGHTS = 100, 20_000
+# From so many public people on they tell more of X'X than the cohort's own with its noise, at epsilon 5, too.
+MANY_PEOPLE = 500
 # What it chooses from, the first that is called for, and why.
 REASONS = {
-    "blup-ld": "public genotypes of the cohort's ancestry stand for X'X, so that X'Y has the whole budget",
+    "blup-ld": f"public genotypes of the cohort's ancestry, of {MANY_PEOPLE} people or more, stand for X'X, "
+    "so that X'Y has the whole budget",
     "blup-hedged": "public genotypes are at hand, and the released numbers show how far they fit",
     "blup-steered": f"{MANY_OUTCOMES} outcomes or more share a budget, with {MANY_WEIGHTS:,} weights or more "
     "in all, and X'Y is steered by the noisy X'X",
@@ -77,7 +81,7 @@ def _chosen(config, protection, n_variants, n_outcomes):
     """Choose for one request: the first that serves and is called for, or what the preflight refuses."""
     is_many = n_outcomes >= MANY_OUTCOMES
     called_for = {
-        "blup-ld": config["cohort"]["source"] == "simulate" or config["public"]["same_ancestry"],
+        "blup-ld": _is_alike(config) and Shape(config).n_chosen_reference_people >= MANY_PEOPLE,
         "blup-steered": is_many and n_outcomes * n_variants >= MANY_WEIGHTS,
         "blup-shared": is_many,
         ALONE: not _serves(DEFAULT, config, protection),
@@ -104,6 +108,10 @@ def _serves(name, config, protection):
         and (row.takes_effects or not public["effects"])
         and (has_ld or not row.takes_ld)
     )
+
+
+def _is_alike(config):
+    return config["cohort"]["source"] == "simulate" or config["public"]["same_ancestry"]
 
 
 def _has_reference(config):

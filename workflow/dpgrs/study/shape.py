@@ -119,6 +119,11 @@ class Shape:
             return _n_samples(reference_files_of(pattern, cohort["chromosomes"][0]))
         return PEOPLE_UNKNOWN
 
+    @cached_property
+    def n_chosen_reference_people(self):
+        """Those of them that are taken, at most."""
+        return min(self.n_reference_people, _n_lines(self._config["public"]["keep"]))
+
     @property
     def n_shards(self):
         """The jobs that sum the statistics of a trial."""

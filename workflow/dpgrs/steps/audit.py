@@ -3,7 +3,7 @@
 import hashlib
 import math
 from dataclasses import asdict
-from functools import lru_cache
+from functools import cache, lru_cache
 
 from dpgrs.errors import DpgrsError, UsageError
 from dpgrs.evaluation.audits import accuracy_cases
@@ -67,12 +67,13 @@ def _rehearse(run):
     return rehearsal.draws
 
 
+@cache
 def all_cases():
-    """Return the AuditCases of all that draws noise, a list."""
+    """Return the AuditCases of all that draws noise, a tuple; made once, as it takes seconds."""
     of_methods = dict.fromkeys(row.audits for row in METHODS.values() if row.audits)
     of_selectors = dict.fromkeys(row.audits for row in SELECTORS.values() if row.audits)
     builders = [*map(named, of_methods), *map(named_by_selector, of_selectors), accuracy_cases]
-    return [case for builder in builders for case in builder()]
+    return tuple(case for builder in builders for case in builder())
 
 
 def choose_cases(mechanisms=(), *, of_releases=False):

@@ -13,7 +13,7 @@ from dpgrs.privacy.ledger.ledger import start_ledger
 from dpgrs.privacy.noise.study_key import VARIABLE
 from dpgrs.simulation.cohorts import simulate_cohort
 from ledger_requests import create_fixed_key
-from study_runs import run
+from study_runs import KILL_AT, run
 
 CURATION = {
     "curator": "a university",
@@ -35,9 +35,6 @@ APPROVAL = {
     "approval_date": "2026-01-31",
     "acknowledgement": "The data were given by a study = of tests.",
 }
-# Read in `every_process/sitecustomize.py`.
-KILL_AT, FULL_AT, STOP_AT = "DPGRS_TEST_KILL_AT", "DPGRS_TEST_FULL_AT", "DPGRS_TEST_STOP_AT"
-DRAWN_INTO, CLOCK_OFF = "DPGRS_TEST_DRAWN_INTO", "DPGRS_TEST_CLOCK_OFF"
 # A release of a few seconds on VCFs, as of a real cohort.
 RELEASE = {
     "study": "release",

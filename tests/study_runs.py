@@ -18,6 +18,11 @@ REPOSITORY = Path(__file__).resolve().parents[1]
 SNAKEMAKE = Path(sys.executable).with_name("snakemake")
 EVERY_PROCESS = REPOSITORY / "tests" / "every_process"
 
+# Variables that change every process, read in `every_process/sitecustomize.py`.
+KILL_AT, FULL_AT, STOP_AT = "DPGRS_TEST_KILL_AT", "DPGRS_TEST_FULL_AT", "DPGRS_TEST_STOP_AT"
+DRAWN_INTO, CLOCK_OFF = "DPGRS_TEST_DRAWN_INTO", "DPGRS_TEST_CLOCK_OFF"
+HOOKS = {KILL_AT, FULL_AT, STOP_AT, DRAWN_INTO, CLOCK_OFF}
+
 # By time, or by how a study was cut into jobs.
 OF_RUNS = ("logs/", "benchmarks/", "made/trial1/shards/", "made/trial2/shards/")
 TIMED = ("provenance.json", ".snakemake_timestamp")
@@ -45,7 +50,7 @@ def run(folder, settings, *arguments, cores=2, check=True, is_warm=True, variabl
     """Run a study as a user without an activated environment would; return the completed process.
 
     Standard output and error are joined, as on a console. `variables` are added to the environment. What they
-    change, and what is measured, is run without a warm Python (`warm_python.py`).
+    change, or `HOOKS`, and what is measured, is run without a warm Python (`warm_python.py`).
     """
     given = command(folder, settings, *arguments, cores=cores)
     process = on_console(given, is_warm=is_warm and not variables, variables=variables)
@@ -57,7 +62,7 @@ def run(folder, settings, *arguments, cores=2, check=True, is_warm=True, variabl
 def on_console(command, *, is_warm, variables=None):
     """Run a command line that begins with `SNAKEMAKE`; return the completed process, its streams joined."""
     variables = environment() | (variables or {})
-    if is_warm:
+    if is_warm and not variables.keys() & HOOKS:
         program, found = warm_python_of_tests()
         command, variables = [program, "-m", "snakemake", *command[1:]], variables | found
     streams = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}

@@ -18,8 +18,8 @@ from typing import NamedTuple
 from dpgrs.io.files import remove
 from dpgrs.privacy.ledger.ledger import Ledger
 from dpgrs.privacy.ledger.verify import verify_ledger
-from release_studies import DRAWN_INTO, SHORT_RELEASE, bundle, copied_site
-from study_runs import command, environment, run
+from release_studies import SHORT_RELEASE, bundle, copied_site
+from study_runs import DRAWN_INTO, command, environment, run
 
 STUDY = SHORT_RELEASE | {"study": "reliability", "scale": {"rows_per_shard": 64}}
 PEOPLE = 150  # three shards

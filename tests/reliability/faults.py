@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 from dpgrs.io.files import remove
 from dpgrs.public_random import generator
-from release_studies import CLOCK_OFF, KILL_AT
 from reliability.broken_runs import RESULTS, TRIAL, Running, flip, move_times, rerun, take_away
+from study_runs import CLOCK_OFF, KILL_AT
 
 N_KILLS, DAY = 20, 86_400
 ROOM = 2**28  # bytes of a disk with room

@@ -16,7 +16,6 @@ from dpgrs.release.verify import verify_release
 from every_process.stopped_clock import StoppedClock
 from ledger_requests import reserve
 from release_studies import (
-    FULL_AT,
     RELEASE,
     bundle,
     copied_site,
@@ -27,7 +26,7 @@ from release_studies import (
     run_and_kill,
     shared_site,
 )
-from study_runs import REPOSITORY, results, run
+from study_runs import FULL_AT, REPOSITORY, results, run
 from vcf_files import write_bgzf
 
 pytestmark = pytest.mark.release

@@ -20,9 +20,9 @@ from dpgrs.simulation.cohorts import simulate_cohort
 from dpgrs.study.resources import resources_of
 from dpgrs.study.settings import resolve
 from dpgrs.study.shape import Shape
-from release_studies import SHORT_RELEASE, STOP_AT, bundle, copied_site, released_site
+from release_studies import SHORT_RELEASE, bundle, copied_site, released_site
 from slurm_cluster import SlurmCluster, missing_requirement
-from study_runs import REPOSITORY, SMALL, command, environment, results, run
+from study_runs import REPOSITORY, SMALL, STOP_AT, command, environment, results, run
 
 ONE = {"chromosomes": ["21"]}
 STUDY = SMALL | {"cohort": SMALL["cohort"] | ONE, "panel": {"size": 10}, "outcomes": {"count": 3}}

@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+from scipy import stats
 from scipy.integrate import quad
 from scipy.stats import chi
 
@@ -15,9 +16,9 @@ from dpgrs.linalg.statistics import OUTCOME_STEP
 NORMAL = math.nan
 
 
-@pytest.mark.parametrize("norm", [0.5, 1.5, 2.9])
-def test_clip_slopes__one_normal_outcome_keeps_the_share_within_its_norm(norm):
-    (slope,) = clip_slopes([NORMAL], bound=3, norm=norm, n_shared=1)
+@pytest.mark.parametrize(("bound", "norm"), [(3, 0.5), (3, 1.5), (3, 2.9), (0.6, 0.5)])
+def test_clip_slopes__one_normal_outcome_keeps_the_share_within_its_norm(bound, norm):
+    (slope,) = clip_slopes([NORMAL], bound=bound, norm=norm, n_shared=1)
     assert slope == pytest.approx(math.erf(norm / math.sqrt(2)), abs=1e-4)
 
 
@@ -54,6 +55,23 @@ def test_clip_slopes__mixed_outcomes_as_their_rows_are_clipped():
     seen = (clipped * Y).sum(axis=1) / (Y * Y).sum(axis=1)
     # Of 4,000 cases in 400,000 the mean square is off by 1.6 %, and so is the share that it is held against.
     np.testing.assert_allclose(clip_slopes(prevalence, **terms), seen, rtol=0.01)
+
+
+@pytest.mark.parametrize("bound", [0.8, 1.5])
+def test_clip_slopes__binary_beside_a_normal_outcome_that_is_often_beyond_its_bound(bound):
+    """By the law of the normal one; both values of the other are beyond the bound or at 1."""
+    own, norm, law = min(1, bound), 1.05 * bound, stats.norm
+    within = quad(lambda y: 2 * law.pdf(y) * min(1, norm / math.hypot(own, y)), 0, bound)[0]
+    expected = own * (within + 2 * law.sf(bound) * norm / math.hypot(own, bound))
+    slopes = clip_slopes([0.5, NORMAL], bound=bound, norm=norm, n_shared=2)
+    assert slopes[0] == pytest.approx(expected, rel=1e-3)
+
+
+def test_clip_slopes__hang_on_no_order_of_the_outcomes():
+    prevalence, terms = np.array([NORMAL, 0.05, 0.4, 0.01]), {"bound": 3, "norm": 2, "n_shared": 4}
+    slopes = clip_slopes(prevalence, **terms)
+    for order in ([3, 2, 1, 0], [1, 0, 2, 3], [2, 3, 0, 1]):
+        np.testing.assert_allclose(clip_slopes(prevalence[order], **terms), slopes[order], rtol=1e-9)
 
 
 def test_clip_slopes__without_a_norm_the_bound_alone_attenuates():

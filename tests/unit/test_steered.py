@@ -20,7 +20,7 @@ from dpgrs.methods.requests import PrivacyRequest
 from dpgrs.methods.reusecov import private_statistics
 from dpgrs.methods.steered import private_steered_statistics, steered_request
 from dpgrs.privacy.audit.parts import Silence
-from dpgrs.privacy.noise.sources import BenchmarkNoise
+from dpgrs.privacy.noise.sources import BenchmarkNoise, Rehearsal
 from dpgrs.types import Coding
 
 N, D = 400, 6
@@ -88,7 +88,9 @@ def test_private_steered_statistics__draws_as_claimed_along_what_was_released(rn
     assert [one.mu for one in noise.events] == [
         request.budget[name] for name in ("count", "gram", "observed", "cross")
     ]
+    assert drawn.events == tuple(noise.events)
     assert noise.events[-1].sensitivity.proof == "docs/proofs/steered.md"
+    assert request.row_bound == pytest.approx(1.0 if is_clipped else np.sqrt(D) / 2)
     assert noise.events[-1].entries == 2 * D  # however many directions there are
     n_used = len(drawn.steering.places)
     np.testing.assert_array_equal(drawn.cross, rows.sums(drawn.steering)[:, :-1] * request.cross_step)
@@ -116,6 +118,7 @@ def test_private_steered_statistics__on_public_genotypes_draws_no_gram_matrix(rn
     # Clipped outcomes count with more noise, so that fewer directions are worth it.
     noisier = private_steered_statistics(None, rows, N, noise=Silence(), slopes=np.full(2, 0.002), **options)
     assert len(noisier.steering.places) < len(drawn.steering.places)
+    np.testing.assert_array_equal(noisier.slopes, np.full(2, 0.002))
 
 
 def test_private_steered_statistics__outcomes_with_budgets_of_their_own_do_not_steer_each_other(rng, bits):
@@ -127,6 +130,44 @@ def test_private_steered_statistics__outcomes_with_budgets_of_their_own_do_not_s
         for slopes in (None, np.array([1.0, 0.002]))
     )
     np.testing.assert_array_equal(plain.steering.matrix, other.steering.matrix)
+
+
+@pytest.mark.parametrize("n_outcomes", [1, 2])
+@pytest.mark.parametrize("changed", ["genotypes", "outcome", "known", "rows"])
+def test_private_steered_statistics__marks_all_that_x_y_is_made_of(rng, bits, n_outcomes, changed):
+    """By the outcomes of each budget alone (docs/proofs/steered.md); without names they are numbered."""
+    request = ld_request(request_of(n_outcomes=n_outcomes, counts_outcomes=True))
+    whole, ld = steerable(rng, bits, request), ld_of(bits)
+
+    def marks(*, digest=DIGEST, Y=whole.Y, known=N - 9, n_rows=N):
+        options = {"request": request, "noise": Rehearsal(), "digest": digest, "ld": ld}
+        options["observed"] = np.array([N, known])
+        private_steered_statistics(None, replace(whole, Y=Y), n_rows, **options)
+        draws = options["noise"].draws.items()
+        return {part[1:]: drawn[-1][1] for part, drawn in draws if part[0] == "outcomes"}
+
+    other = whole.Y.copy()
+    other[1, 5] += 1
+    changes = {"genotypes": {"digest": "1" * 64}, "outcome": {"Y": other}, "known": {"known": N - 8}}
+    before, after = marks(), marks(**changes.get(changed, {"n_rows": N - 1}))
+    budgets = [("0", "1")] if n_outcomes == 2 else [("0",), ("1",)]
+    assert [*before] == [*after] == budgets
+    moved = [names for names in budgets if before[names] != after[names]]
+    assert moved == (budgets if changed in ("genotypes", "rows") else budgets[-1:])
+
+
+@pytest.mark.parametrize("wrong", ["gram", "observed"])
+def test_private_steered_statistics__raise_on_other_shapes_before_any_draw(rng, bits, wrong):
+    request, noise = steered_request(request_of(counts_outcomes=True)), Silence()
+    gram, observed = exact_gram(bits), np.array([N, N])
+    if wrong == "gram":
+        gram = np.pad(gram, (0, 1))
+    else:
+        observed = observed[:1]
+    options = {"request": request, "noise": noise, "digest": DIGEST, "observed": observed}
+    with pytest.raises(UsageError, match="must be"):
+        private_steered_statistics(gram, steerable(rng, bits, request), N, **options)
+    assert noise.events == []
 
 
 @pytest.mark.parametrize("wrong", ["covariates", "outcomes"])

@@ -12,9 +12,15 @@ from scipy.optimize import minimize
 
 from dpgrs.errors import UsageError
 from dpgrs.genotypes.bits import pack
-from dpgrs.linalg.clipped_statistics import CLIPPED_CROSS_STEP, GENOTYPE_STEP, frequency_rows, half_coded
+from dpgrs.linalg.clipped_statistics import (
+    CLIPPED_CROSS_STEP,
+    GENOTYPE_STEP,
+    LARGEST_CLIPPED_ROWS,
+    frequency_rows,
+    half_coded,
+)
 from dpgrs.linalg.denoising import NoisySpectrum
-from dpgrs.linalg.statistics import LARGEST_BOUND, grid_outcomes
+from dpgrs.linalg.statistics import grid_outcomes
 from dpgrs.linalg.steering import (
     HERITABILITY,
     LARGEST_STRETCH,
@@ -107,18 +113,29 @@ def test_steer__directions_are_the_eigenvectors_and_their_gains_short_numbers(rn
     np.testing.assert_array_equal(again.matrix, steering.matrix)
 
 
-def test_steer__nothing_seen_of_the_genotypes_is_no_direction():
-    nothing = NoisySpectrum(np.zeros(3), np.eye(3), np.zeros(3), np.zeros(3), 0.0)
+@pytest.mark.parametrize("first", [[0.0, 0.0, 0.0], [0.0, 1.0, 2.0]])
+def test_steer__nothing_seen_of_the_genotypes_is_no_direction(first):
+    """The trace says so, whatever single eigenvalues are."""
+    first = np.array(first)
+    nothing = NoisySpectrum(first, np.eye(3), first, first**2, 0.0)
     steering = steer(nothing, N, row_norm=1.0, noise_sd=1.0, rows="people")
     assert steering.matrix.shape == (0, 3)
+    np.testing.assert_array_equal(steering.centre, np.zeros(3))
     assert steered_rows(np.ones((2, 3), dtype=np.int16), steering, row_norm=1.0).shape == (2, 0)
+
+
+def test_steer__has_no_direction_along_which_nothing_is_seen(rng):
+    steering = steer(spectrum_of(rng, [0, 1, 4]), N, row_norm=1.0, noise_sd=0.1, rows="people")
+    assert steering.places.tolist() == [2, 1]
 
 
 def test_steer__keeps_gains_and_centres_within_public_bounds(rng):
     """So that sums of products are exact and squares do not overflow, whatever was drawn."""
     spectrum = NoisySpectrum(np.r_[1e-12, 1.0], np.eye(2), np.r_[1e-12, 1.0], np.r_[0.0, 1.0], 1.0)
     steering = steer(spectrum, 1e9, row_norm=1.0, noise_sd=1e-9, rows="people", centre=np.array([1e6, -9.0]))
-    assert (steering.gains <= LARGEST_STRETCH / (2 * np.sqrt(2)) * (1 + 1e-6)).all()
+    largest = LARGEST_STRETCH / (2 * np.sqrt(2))
+    assert (steering.gains <= largest * (1 + 1e-6)).all()
+    assert steering.gains.max() == pytest.approx(largest, rel=1e-3)
     np.testing.assert_array_equal(steering.centre, [2, -2])
 
 
@@ -213,11 +230,20 @@ def test_sums__are_those_of_turned_rows_in_blocks_of_people(rng, rows, is_clippe
     np.testing.assert_array_equal(whole.sums(steering), np.column_stack([S, np.zeros((2, 2), dtype=int)]))
 
 
-def test_steerable_rows__refuse_a_bound_beyond_which_sums_are_not_exact():
-    terms = (np.zeros((3, 1), dtype=np.uint64), np.zeros((1, 1), dtype=np.int64), 1, "haplotypes")
-    SteerableRows(*terms, np.ones(1, dtype=bool), 40.0, 100.0)
-    with pytest.raises(UsageError, match=r"outcomes\.bound"):
-        SteerableRows(*terms, np.ones(1, dtype=bool), 1000.0, LARGEST_BOUND)
+def steerable(rows="haplotypes", *, is_selected=(True,) * 4, row_norm=1.0, bound=3.0):
+    n_haplotypes = 4 * n_alleles(rows)
+    bits, Y = pack(np.ones((3, n_haplotypes))), np.ones((1, 4), dtype=np.int64)
+    return SteerableRows(bits, Y, n_haplotypes, rows, np.array(is_selected), row_norm, bound)
+
+
+def test_steerable_rows__refuse_what_sums_are_not_exact_for():
+    """Blocks of 2^12 rows are summed below 2^53, in units of 2^-28; that many rows have a proof."""
+    steerable(row_norm=64.0, bound=128.0)
+    steerable(is_selected=np.ones(LARGEST_CLIPPED_ROWS, dtype=bool))
+    with pytest.raises(UsageError, match=r"`outcomes\.bound` of 128"):
+        steerable(row_norm=np.nextafter(64, 65), bound=128.0)
+    with pytest.raises(UsageError, match=f"at most {LARGEST_CLIPPED_ROWS} rows"):
+        steerable(is_selected=np.ones(LARGEST_CLIPPED_ROWS + 1, dtype=bool))
 
 
 @pytest.mark.parametrize("rows", ["haplotypes", "people"])
@@ -281,14 +307,26 @@ def test_sums__raise_on_a_steering_beyond_its_bounds(rng, wrong):
         array = getattr(steering, name).copy()
         array.flat[0] = value
         steering = replace(steering, **{name: array})
-    whole = SteerableRows(
-        pack(np.ones((3, 4))),
-        np.zeros((1, 4), dtype=np.int64),
-        4,
-        "haplotypes",
-        np.ones(4, dtype=bool),
-        1.0,
-        3.0,
-    )
     with pytest.raises(UsageError, match="public bounds"):
-        whole.sums(steering)
+        steerable().sums(steering)
+
+
+@pytest.mark.parametrize("rows", ["haplotypes", "people"])
+def test_sums__take_a_steering_up_to_its_bounds(rows):
+    whole, width = steerable(rows), n_alleles(rows)
+    largest = LARGEST_STRETCH / (width * np.sqrt(3))
+
+    def sums(gain, centre):
+        return whole.sums(Steering(gain * np.eye(3), np.arange(3), np.full(3, centre)))
+
+    for centre in (width, -width):
+        sums(largest, centre)
+    for beyond in [(largest * (1 + 1e-6), 0.0), (1.0, width + 2.0**-12), (1.0, -width - 2.0**-12)]:
+        with pytest.raises(UsageError, match="public bounds"):
+            sums(*beyond)
+
+
+def test_sums__without_a_direction_are_zero():
+    found = steerable().sums(Steering(np.empty((0, 3)), np.empty(0, dtype=np.int64), np.zeros(3)))
+    np.testing.assert_array_equal(found, np.zeros((1, 4)))
+    assert found.dtype == np.int64

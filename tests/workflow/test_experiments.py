@@ -63,6 +63,15 @@ def test_kendall_tables__paper_and_ours_side_by_side(real_data, tmp_path):
         assert float(numbers.loc[(name, "ours"), "nondp"]) > 0.3
 
 
+def test_tables_best__blup_is_above_what_the_paper_has(real_data, tmp_path):
+    run_experiment("tables_best", tmp_path, data=real_data)
+    numbers = numbers_of("tables_best", tmp_path).set_index("set").loc["sulfur"]
+    assert float(numbers["DPKendall paper's best"]) == 0.37
+    assert 0.3 < float(numbers["nondp"]) < 0.5
+    for relation in ("add-remove", "replace-one"):
+        assert float(numbers[f"blup, {relation}"]) > 0.42
+
+
 def test_genome_screening__finds_without_noise_what_it_finds_at_large_epsilon(real_data, tmp_path):
     run_experiment("genome_screening", tmp_path, data=real_data)
     numbers = numbers_of("genome_screening", tmp_path).set_index("selector")

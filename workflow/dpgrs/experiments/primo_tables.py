@@ -68,7 +68,7 @@ class Columns(NamedTuple):
     centre: np.ndarray
 
 
-def run_table(columns, make_outcomes, *, sizes, counts, settings, key):
+def run_table(columns, make_outcomes, *, sizes, counts, settings, key, is_training=None):
     """Measure all methods of a plan on one table.
 
     Parameters
@@ -76,8 +76,10 @@ def run_table(columns, make_outcomes, *, sizes, counts, settings, key):
     columns : Columns
     make_outcomes : function of a Panel and a size that returns (n_outcomes, n_rows) float64, standardised.
     sizes, counts : list of int, columns and outcomes.
-    settings : dict, with `seed`, `epsilons`, `genotype_clip` and `methods`, a dict of terms to methods.
+    settings : dict, with `seed`, `epsilons`, `genotype_clip` and `methods`, a dict of terms to methods, and
+        `delta` where it is not the default of a study.
     key : tuple of str and int, tells trials apart.
+    is_training : (n_rows,) bool; None leaves a fifth of the rows out at random.
 
     Returns
     -------
@@ -94,9 +96,10 @@ def run_table(columns, make_outcomes, *, sizes, counts, settings, key):
     n_rows, n_columns = columns.values.shape
     row_id, seed = np.arange(1, n_rows + 1).astype(str), settings["seed"]
     table = RealTable("trial", row_id, [f"x{j}" for j in range(1, n_columns + 1)], columns.values)
-    is_training = split_rows(row_id, rows=Rows.PEOPLE, test_share=TEST_SHARE, seed=seed, key=key)
+    if is_training is None:
+        is_training = split_rows(row_id, rows=Rows.PEOPLE, test_share=TEST_SHARE, seed=seed, key=key)
     known = {"source": "table", "sizes": sizes, "counts": counts, "epsilons": settings["epsilons"]}
-    known["genotype_clip"] = settings["genotype_clip"]
+    known |= {name: settings[name] for name in ("genotype_clip", "delta") if name in settings}
     configs = {
         name: configuration(TERMS[name], methods=own, **known) for name, own in settings["methods"].items()
     }

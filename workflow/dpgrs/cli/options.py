@@ -52,6 +52,24 @@ def account_terms(command):
     )
 
 
+def people_terms(command):
+    """Options of the commands that make many people from few."""
+    return _with(
+        command,
+        click.option("--people", type=AT_LEAST_1, required=True, help="How many people to make."),
+        click.option(
+            "--seed", type=click.IntRange(min=0), default=1, show_default=True, help="Same seed, same bytes."
+        ),
+        click.option(
+            "--populations",
+            type=click.Path(),
+            help="Table of the samples' populations, which are kept apart.",
+        ),
+        click.option("--table", type=click.Path(), help="Where to write the populations of the new people."),
+        click.option("--threads", type=AT_LEAST_1, default=2, show_default=True, help="They change no byte."),
+    )
+
+
 def _with(command, *options):
     for option in reversed(options):
         command = option(command)

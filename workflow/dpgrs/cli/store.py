@@ -4,7 +4,7 @@ import sys
 
 import click
 
-from dpgrs.cli.options import AT_LEAST_1, FiniteRange, path_argument
+from dpgrs.cli.options import AT_LEAST_1, FiniteRange, path_argument, people_terms
 
 
 @click.group()
@@ -29,14 +29,7 @@ def verify_store(store, vcfs):
 @store.command("resample")
 @path_argument("store")
 @path_argument("output")
-@click.option("--people", type=AT_LEAST_1, required=True, help="How many people to make.")
-@click.option(
-    "--seed", type=click.IntRange(min=0), default=1, show_default=True, help="Same seed, same bytes."
-)
-@click.option(
-    "--populations", type=click.Path(), help="Table of the samples' populations, which are kept apart."
-)
-@click.option("--table", type=click.Path(), help="Where to write the populations of the new people.")
+@people_terms
 @click.option(
     "--map", "genetic_map", type=click.Path(), help="Table of `position` and `cM`; default 1 cM/Mb."
 )
@@ -52,21 +45,53 @@ def verify_store(store, vcfs):
     type=FiniteRange(0, 1, max_open=True),
     help="Chance of another allele; default Li and Stephens'.",
 )
-@click.option("--threads", type=AT_LEAST_1, default=2, show_default=True, help="They change no byte.")
 @click.pass_obj
-def resample(context, store, output, people, seed, populations, table, genetic_map, threads, **terms):
+def resample(context, store, output, table, genetic_map, effective_size, mutation, **options):
     """Make many people from the few of a STORE: mosaics of their haplotypes, as private as these are."""
-    from dpgrs.io.files import write_table
-    from dpgrs.io.haplotype_store import HaplotypeStore
     from dpgrs.simulation.resampling import CopyingModel, resample_store
 
-    options = {"people": people, "seed": seed, "populations": populations, "genetic_map": genetic_map}
-    options |= {"model": CopyingModel(**terms), "n_threads": threads}
+    options |= {"model": CopyingModel(effective_size, mutation), "genetic_map": genetic_map}
+    _make_people(context, resample_store, store, output, table, options)
+
+
+@store.command("imitate")
+@path_argument("store")
+@path_argument("output")
+@people_terms
+@click.option("--window", type=AT_LEAST_1, default=256, show_default=True, help="Variants made together.")
+@click.option(
+    "--overlap",
+    type=click.IntRange(min=0),
+    default=64,
+    show_default=True,
+    help="Common variants before a window that its generator is given.",
+)
+@click.option(
+    "--steps", type=AT_LEAST_1, default=2000, show_default=True, help="Steps of training, of each window."
+)
+@click.pass_obj
+def imitate(context, store, output, table, window, overlap, steps, **options):
+    """Make many people by a generator trained on the few of a STORE (GAN), as private as these are.
+
+    Needs the extra `dpgrs[gan]`.
+    """
+    from dpgrs.simulation.imitation import ImitationModel, imitate_store
+
+    options["model"] = ImitationModel(window, overlap, steps)
+    _make_people(context, imitate_store, store, output, table, options)
+
+
+def _make_people(context, make, store, output, table, options):
+    """Make a store of people with a progress bar, and their table if there is to be one."""
+    from dpgrs.io.files import write_table
+    from dpgrs.io.haplotype_store import HaplotypeStore
+
     n_variants = HaplotypeStore.open(store).n_variants
+    options["n_threads"] = options.pop("threads")
     with click.progressbar(
         length=n_variants, label="Variants", file=sys.stderr, hidden=context["quiet"]
     ) as bar:
-        made = resample_store(store, output, tell=bar.update, **options)
+        made = make(store, output, tell=bar.update, **options)
     if table:
         write_table(table, made)
 

@@ -108,7 +108,7 @@ def resample_store(
         raise DpgrsError(
             f"`{source}` must hold phased haplotypes, got dosages of people. Ingest its calls, `field: GT`."
         )
-    table, groups = _groups(store, people, populations)
+    table, groups = population_groups(store, people, populations, prefix="res")
     # From one variant to the next; the first is where copies begin.
     morgans = _morgans(store, genetic_map)
     rates = 4 * model.effective_size * np.diff(morgans, prepend=morgans[:1])
@@ -125,7 +125,9 @@ def resample_store(
             writer.append(store.variants.iloc[rows], *made)
             if tell is not None:
                 tell(rows.stop - rows.start)
-        writer.attributes.update(_attributes(store, seed, people, model, genetic_map))
+        terms = {"seed": seed, "people": people, **asdict(model)}
+        terms["map"] = None if genetic_map is None else file_digest(genetic_map)
+        writer.attributes.update(derived_attributes(store, "resampled", terms))
     return table
 
 
@@ -215,8 +217,25 @@ class Mosaic:
             made[0] &= ~missing
 
 
-def _groups(store, people, populations):
-    """Return the table of the new people and their Populations."""
+def population_groups(store, people, populations, *, prefix):
+    """Share new people among the populations of a store.
+
+    Parameters
+    ----------
+    store : HaplotypeStore
+    people : int >= 1, how many.
+    populations : path of a table of the store's samples, or None for one population.
+    prefix : str, how their names begin.
+
+    Returns
+    -------
+    data frame of sample and population of the new people, and a list of Population.
+
+    Raises
+    ------
+    UsageError
+        With fewer people than populations.
+    """
     labels = np.full(store.n_samples, ONE_POPULATION)
     if populations is not None:
         labels = np.asarray(populations_of(populations, store.sample_id), dtype=str)
@@ -236,7 +255,7 @@ def _groups(store, people, populations):
         groups.append(Population(members, slice(2 * start, 2 * end)))
         start = end
     width = max(4, len(str(people)))
-    sample = [f"res{i:0{width}d}" for i in range(1, people + 1)]
+    sample = [f"{prefix}{i:0{width}d}" for i in range(1, people + 1)]
     return pd.DataFrame({"sample": sample, "population": np.repeat(names, np.diff(ends, prepend=0))}), groups
 
 
@@ -249,11 +268,21 @@ def _morgans(store, genetic_map):
     return np.interp(position, at, morgans)
 
 
-def _attributes(store, seed, people, model, genetic_map):
-    """Describe derived data: no file that its digests could be declared public by is their source."""
-    terms = {"seed": seed, "people": people, **asdict(model), "source": store.attributes["source"]}
-    terms["map"] = None if genetic_map is None else file_digest(genetic_map)
+def derived_attributes(store, how, terms):
+    """Describe derived data: no file that its digests could be declared public by is their source.
+
+    Parameters
+    ----------
+    store : HaplotypeStore, the source.
+    how : str, what was done to it.
+    terms : dict of JSON values, by what terms.
+
+    Returns
+    -------
+    dict, attributes of the new store.
+    """
+    terms = terms | {"source": store.attributes["source"]}
     digest = hashlib.sha256(json.dumps(terms, sort_keys=True).encode()).hexdigest()
-    named = {"file": f"{store.path.name}, resampled", "sha256": digest}
+    named = {"file": f"{store.path.name}, {how}", "sha256": digest}
     own = {name: store.attributes[name] for name in ("options", "counts") if name in store.attributes}
     return own | {"source": named, "derived": terms}

@@ -186,6 +186,19 @@ def test_load_released__raise_on_another_public_number_of_rows(study):
         load_released(path, book)
 
 
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("changed", ["matrix", "centre"])
+def test_load_released__raise_on_other_directions(study, method, changed):
+    """X'Y means nothing without the map by which its rows were turned."""
+    config = study.settings(method, bounds="tight")
+    path, book = study.release(config), Ledger(study.ledger(config).path).read()
+    ((label, arrays),) = load_labelled(path)
+    assert load_released(path, book)
+    save_labelled(path, [(label, arrays | {changed: arrays[changed] + 1})])
+    with pytest.raises(DpgrsError, match="must be what the ledger charged for"):
+        load_released(path, book)
+
+
 @pytest.mark.parametrize("method", ["blup-steered", "blup-shared"])
 def test_verify_release__finds_that_it_was_not_blup(study, method):
     """It draws the same numbers, but of other rows, or fits each outcome by itself."""

@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import shutil
 from dataclasses import replace
 from fractions import Fraction
 
@@ -22,9 +23,15 @@ SCORE, ERRORS = "scores/height.txt.gz", "standard_errors/height.tsv.gz"
 FILES = ("SHA256SUMS", STATEMENT, "privacy_statement.txt", "provenance.json", "registry.yaml", SCORE, ERRORS)
 
 
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    return make_bundle(tmp_path_factory.mktemp("whole"), standard_errors=np.ones((3, len(SITES))))
+
+
 @pytest.fixture
-def release(tmp_path):
-    return make_bundle(tmp_path, standard_errors=np.ones((3, len(SITES))))
+def release(whole, tmp_path):
+    """A bundle that a test may change."""
+    return shutil.copytree(whole, tmp_path / "release")
 
 
 @pytest.mark.parametrize("unit", ["haplotype", "person"])

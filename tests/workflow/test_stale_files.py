@@ -136,6 +136,14 @@ MODULES = {
         1,
         "A release must be imported once",
     ),
+    "workdir, and another": (
+        {
+            "after": "workdir: 'elsewhere'\nmodule another:\n    snakefile: {snakefile!r}\n"
+            "    config: config | {{'study': 'another'}}\nuse rule * from another as another_*",
+        },
+        1,
+        "`workdir` must be left out in a release",
+    ),
     "workdir": ({"after": 'workdir: "elsewhere"'}, 1, "`workdir` must be left out in a release"),
 }
 
@@ -154,6 +162,8 @@ def test_release__as_a_module_it_is_whole_and_where_it_was_checked(begun, case):
     (begun / "elsewhere").mkdir(exist_ok=True)
     for name in ("cohort", "reference"):
         shutil.copytree(begun / name, begun / "elsewhere" / name, dirs_exist_ok=True)
+    for path in begun.glob("ledger.jsonl*"):
+        shutil.copy(path, begun / "elsewhere")
     known = command(begun, SHORT_RELEASE, "--snakefile", begun / "importer.smk", "--dry-run")
     # By --directory the importer's own folder would be left aside.
     at = known.index("--directory")

@@ -25,7 +25,7 @@ from dpgrs.study.panel_terms import has_public_sites, takes_ld
 from dpgrs.study.people_terms import reference_terms_of, terms_of
 from dpgrs.privacy.accounting.events import MECHANISM_VERSION
 from dpgrs.preflight.engine import (
-    PLACES,
+    RELEASES,
     require_nothing_hidden,
     require_one_maker,
     require_whole,
@@ -104,7 +104,7 @@ def close_private_places():
     if IS_CLOSED:
         os.umask(0o077)
     if IS_RELEASE:
-        PLACES.extend((PRIVATE, PUBLIC))
+        RELEASES.append((FOLDER, (PRIVATE, PUBLIC)))
         # Snakemake sets it once it has read all files and before it looks at any job: whatever it sets, it is 0.
         PersistenceBase.max_checksum_file_size = property(
             lambda self: 0, lambda self, value: refuse_what_hides()
@@ -135,8 +135,9 @@ def refuse_what_hides():
     if workflow.is_main_process:
         try:
             require_whole(workflow.modifier_stack)
-            require_nothing_hidden(workflow, folder=FOLDER)
-            require_one_maker(workflow.rules, places=tuple(PLACES))
+            folders, places = zip(*RELEASES)
+            require_nothing_hidden(workflow, folders=folders)
+            require_one_maker(workflow.rules, places=sum(places, ()))
         except UsageError as error:
             raise WorkflowError(str(error)) from None
 

@@ -5,8 +5,9 @@ from pathlib import Path
 
 from dpgrs.errors import UsageError
 
-# Folders of every release that this process has read: of several imports Snakemake keeps one check, the last.
-PLACES = []
+# Of every release that this process has read, the working folder and the study's folders: of several imports
+# Snakemake keeps one check, the last.
+RELEASES = []
 
 
 def require_whole(modifiers):
@@ -40,13 +41,13 @@ def require_whole(modifiers):
             )
 
 
-def require_nothing_hidden(workflow, *, folder):
+def require_nothing_hidden(workflow, *, folders):
     """Refuse options that would hide by which settings files were made, or that they lie elsewhere.
 
     Parameters
     ----------
     workflow : Snakemake's own, once its options are known.
-    folder : Path that was the working folder as its rules were read.
+    folders : iterable of Path, working folders as rules of releases were read.
 
     Raises
     ------
@@ -64,7 +65,7 @@ def require_nothing_hidden(workflow, *, folder):
         "--drop-metadata": execution is not None and not execution.keep_metadata,
         "--ignore-incomplete": execution is not None and execution.ignore_incomplete,
     }
-    if Path.cwd() != folder:
+    if any(Path.cwd() != folder for folder in folders):
         raise UsageError(
             "`workdir` must be left out in a release: folders were closed, and records looked at, elsewhere. "
             "Name the folder by `--directory`."

@@ -17,8 +17,8 @@ MANY_OUTCOMES, MANY_WEIGHTS = 100, 20_000
 MANY_PEOPLE = 500
 # What it chooses from, the first that is called for, and why.
 REASONS = {
-    "blup-ld": f"public genotypes of the cohort's ancestry, of {MANY_PEOPLE} people or more, stand for X'X, "
-    "so that X'Y has the whole budget",
+    "blup-ld": f"public genotypes of the cohort's ancestry, whose files and list name {MANY_PEOPLE} people "
+    "or more, stand for X'X, so that X'Y has the whole budget",
     "blup-hedged": "public genotypes are at hand, and the released numbers show how far they fit",
     "blup-steered": f"{MANY_OUTCOMES} outcomes or more share a budget, with {MANY_WEIGHTS:,} weights or more "
     "in all, and X'Y is steered by the noisy X'X",

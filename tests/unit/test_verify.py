@@ -4,16 +4,13 @@ import gzip
 import json
 import shutil
 from dataclasses import replace
-from fractions import Fraction
 
 import numpy as np
 import pytest
 
 from audit_data import make_audit
 from dpgrs.errors import DpgrsError, UsageError
-from dpgrs.privacy.accounting.accountant import gdp_delta
 from dpgrs.privacy.statement.content import Total
-from dpgrs.release.claim_check import smallest_delta
 from dpgrs.release.verify import verify_release
 from forged_releases import STATEMENT, edit, edit_statement, seal
 from release_data import CURATION, OUTCOMES, SITES, make_bundle, make_events, make_terms
@@ -393,15 +390,3 @@ def test_verify_release__raise_on_no_folder(tmp_path, name):
     (tmp_path / "file").touch()
     with pytest.raises(UsageError, match="must be the folder"):
         verify_release(tmp_path / name)
-
-
-@pytest.mark.parametrize(
-    ("mu", "epsilon"), [(0.2367, 1.0), (3.0, 0.0), (1.0, 10.0), (0.01, 0.04), (20.0, 300.0)]
-)
-def test_smallest_delta__agrees_with_the_accountant(mu, epsilon):
-    delta = smallest_delta(Fraction(mu) ** 2, Fraction(epsilon))
-    assert float(delta) == pytest.approx(gdp_delta(mu, epsilon), rel=1e-8)
-
-
-def test_smallest_delta__nothing_spent():
-    assert smallest_delta(Fraction(0), Fraction(1)) == 0

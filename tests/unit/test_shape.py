@@ -4,8 +4,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from dpgrs.study.reference_size import PEOPLE_UNKNOWN
 from dpgrs.study.settings import resolve
-from dpgrs.study.shape import COLUMNS_UNKNOWN, PEOPLE_UNKNOWN, Shape
+from dpgrs.study.shape import COLUMNS_UNKNOWN, Shape
 from plink_sets import write_bed, write_pgen
 from vcf_files import record, vcf_text, write_bgzf, write_text
 

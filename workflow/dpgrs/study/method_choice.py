@@ -5,7 +5,6 @@ from itertools import product
 from dpgrs.errors import DpgrsError
 from dpgrs.methods.joined import joins_outcomes
 from dpgrs.methods.registry import METHODS
-from dpgrs.study.shape import Shape
 from dpgrs.study.table_cohort import is_fractional
 from dpgrs.types import Bounds
 
@@ -81,7 +80,7 @@ def _chosen(config, protection, n_variants, n_outcomes):
     """Choose for one request: the first that serves and is called for, or what the preflight refuses."""
     is_many = n_outcomes >= MANY_OUTCOMES
     called_for = {
-        "blup-ld": _is_alike(config) and Shape(config).n_chosen_reference_people >= MANY_PEOPLE,
+        "blup-ld": _is_alike(config) and _n_public_people(config) >= MANY_PEOPLE,
         "blup-steered": is_many and n_outcomes * n_variants >= MANY_WEIGHTS,
         "blup-shared": is_many,
         ALONE: not _serves(DEFAULT, config, protection),
@@ -112,6 +111,12 @@ def _serves(name, config, protection):
 
 def _is_alike(config):
     return config["cohort"]["source"] == "simulate" or config["public"]["same_ancestry"]
+
+
+def _n_public_people(config):
+    from dpgrs.study.reference_size import n_chosen_reference_people  # readers of genotypes, likewise
+
+    return n_chosen_reference_people(config)
 
 
 def _has_reference(config):

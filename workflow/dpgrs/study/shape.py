@@ -2,8 +2,6 @@
 
 from contextlib import suppress
 from functools import cached_property
-from itertools import islice
-from pathlib import Path
 
 from dpgrs.errors import DpgrsError
 from dpgrs.io.genotype_files import genotype_header
@@ -12,11 +10,10 @@ from dpgrs.methods.mechanisms import fits_all_rows, takes_sums
 from dpgrs.methods.registry import METHODS
 from dpgrs.study.cohort_files import cohort_files, cohort_pattern, has_genotype_files, reference_files_of
 from dpgrs.study.copied_people import n_copies
+from dpgrs.study.reference_size import PEOPLE_UNKNOWN, UNREADABLE, n_lines, n_reference_people
 from dpgrs.study.table_cohort import is_fractional, is_table, read_cohort_table, takes_columns
 from dpgrs.types import Protection, Rows
 
-# Of files that are yet to be fetched, or cannot be read: more than public sets of whole genomes have.
-PEOPLE_UNKNOWN = 5_000
 # Of a table that cannot be read.
 COLUMNS_UNKNOWN = 100
 # Of a chromosome that is yet to be fetched; and of a simulated one, by base pair.
@@ -24,7 +21,6 @@ VARIANTS_UNKNOWN, VARIANTS_A_BASE = 3_000_000, 0.03
 # Bytes of a line of a `.bim` or `.pvar`, of a record of a VCF, and of a call there: few, so that what follows
 # is an upper bound of most files.
 SITE_BYTES, RECORD_BYTES, CALL_BYTES = 20, 50, 0.04
-UNREADABLE = (DpgrsError, OSError, ValueError)
 
 
 class Shape:
@@ -68,7 +64,7 @@ class Shape:
     @cached_property
     def n_chosen_people(self):
         """The people taken from the files, at most: fewer where a list says whom to keep."""
-        return min(self.n_file_people, _n_lines(self._config["people"]["keep"]))
+        return min(self.n_file_people, n_lines(self._config["people"]["keep"]))
 
     @property
     def n_people(self):
@@ -110,19 +106,7 @@ class Shape:
     @cached_property
     def n_reference_people(self):
         """The people in the files of the public reference; 0 where there is none."""
-        cohort, pattern = self._config["cohort"], self._config["public"]["reference"]
-        if cohort["source"] == "simulate":
-            return cohort["simulation"]["reference_people"]
-        if not pattern:
-            return 0
-        with suppress(*UNREADABLE):
-            return _n_samples(reference_files_of(pattern, cohort["chromosomes"][0]))
-        return PEOPLE_UNKNOWN
-
-    @cached_property
-    def n_chosen_reference_people(self):
-        """Those of them that are taken, at most."""
-        return min(self.n_reference_people, _n_lines(self._config["public"]["keep"]))
+        return n_reference_people(self._config)
 
     @property
     def n_shards(self):
@@ -253,10 +237,3 @@ def _n_columns(path):
     with suppress(*UNREADABLE):
         return len(outcome_names(path))
     return COLUMNS_UNKNOWN
-
-
-def _n_lines(path, most=10_000_000):
-    """Return the lines of a list, which are at least its people; `most` where there is none."""
-    with suppress(*UNREADABLE, TypeError), Path(path).open("rb") as file:
-        return sum(1 for _ in islice(file, most)) or most
-    return most

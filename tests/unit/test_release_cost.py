@@ -15,7 +15,13 @@ from dpgrs.privacy.ledger.charging import release
 from dpgrs.privacy.ledger.entries import Cost
 from dpgrs.study.identity import fit_settings, public_identity
 from dpgrs.study.panel_terms import takes_ld
-from dpgrs.study.release_cost import account_of, certain_cost, screening_terms, total_epsilon
+from dpgrs.study.release_cost import (
+    account_of,
+    certain_cost,
+    screening_terms,
+    share_of_ledger,
+    total_epsilon,
+)
 from dpgrs.study.request_identity import identify_accuracy, identify_part, weights_origin
 from dpgrs.study.settings import counts_outcomes, resolve
 from ledger_requests import DATASET, KEY, new_ledger
@@ -191,6 +197,39 @@ def test_certain_cost__of_another_release_is_that_of_its_new_parts(ledger, chang
     assert len(ledger.read().requests) - n_before == n_new
     charged = float(spent(ledger).mu_squared - before.mu_squared)
     assert float(expected.mu_squared) == pytest.approx(charged, rel=1e-8)
+
+
+FOUR = {"count": 4}
+
+
+@pytest.mark.parametrize("stated", [None, 0.21, 0.3333])
+@pytest.mark.parametrize(
+    ("privacy", "outcomes"),
+    [({}, {}), ({"count_share": 0.1}, {}), ({"bounds": "worst-case"}, {}), ({}, COUNTED)],
+)
+def test_share_of_ledger__is_that_at_which_the_gram_matrix_is_replayed(ledger, privacy, outcomes, stated):
+    terms = {"outcomes": outcomes, "evaluation": WITHHELD}
+    first = settings(privacy=privacy | {"gram_share": stated}, **terms)
+    assert share_of_ledger(first, ledger.read()) is None
+    make_release(first, ledger)
+    share = share_of_ledger(first, ledger.read())
+    for own in (None, 0.4):
+        later = settings(privacy=privacy | {"gram_share": own}, **terms | {"outcomes": outcomes | FOUR})
+        assert share_of_ledger(later, ledger.read()) == share
+    assert share == (stated or pytest.approx(share))
+    later = settings(privacy=privacy | {"gram_share": share}, **terms | {"outcomes": outcomes | FOUR})
+    make_release(later, ledger)
+    kinds = [request.identity["part"][0] for request in ledger.read().requests.values()]
+    assert kinds == ["genotypes", "outcomes", "outcomes"]
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"privacy": {"epsilon": 2}}, {"methods": ["blup-ld"]}, {"panel": {"size": 5}}, {"seed": 2}],
+)
+def test_share_of_ledger__is_none_where_another_gram_matrix_is_drawn(ledger, changes):
+    make_release(settings(evaluation=WITHHELD), ledger)
+    assert share_of_ledger(settings(evaluation=WITHHELD, **changes), ledger.read()) is None
 
 
 def test_certain_cost__of_one_more_outcome_with_a_budget_of_its_own(ledger):

@@ -275,7 +275,10 @@ def test_share_of_gram__is_by_the_sensitivities(neighbours, n_outcomes):
     terms = request(n_variants=300, n_outcomes=n_outcomes, neighbours=neighbours, unit="haplotype")
     ratio = math.sqrt(300) * terms.gram_claim.value / terms.cross_claim.value
     odds = terms.share_of_gram / (1 - terms.share_of_gram)
-    assert odds == pytest.approx(min(1, ratio ** (2 / 3) / 3), rel=0.01)
+    rule = min(1, ratio ** (2 / 3) / 3)
+    assert terms.share_of_gram == pytest.approx(rule / (1 + rule), rel=0.02)
+    # Of two digits, to be stated by who releases other outcomes later.
+    assert len(str(terms.share_of_gram)) <= len("0.12") + (terms.share_of_gram < 0.1)
     assert terms.budget["gram"] ** 2 / terms.budget["cross"] ** 2 == pytest.approx(odds)
 
 

@@ -197,8 +197,9 @@ class PrivacyRequest:
             share/(1 - share) = min(1, (sqrt(d) D_G/D_V)^(2/3)/3),
 
         with D_G and D_V the sensitivities of X'X and X'Y for rows of haplotypes of norm sqrt(d)/2 (`half`),
-        or of their root mean square at p(1-p) = 0.1 (`frequency`); people are the same on another scale. How
-        it was found and what it gains: docs/blup.md.
+        or of their root mean square at p(1-p) = 0.1 (`frequency`); people are the same on another scale.
+        It has two digits, so that a later release of other outcomes can state it, and X'X is replayed. How it
+        was found and what it gains: docs/blup.md.
         """
         if self.gram_share is not None:
             return self.gram_share
@@ -209,7 +210,7 @@ class PrivacyRequest:
         if not self.has_private_count:
             ratio /= math.sqrt(2)
         odds = min(1.0, ratio ** (2 / 3) / 3)
-        return odds / (1 + odds)
+        return float(f"{odds / (1 + odds):.2g}")
 
     @property
     def gram_step(self):

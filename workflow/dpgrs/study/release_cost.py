@@ -103,6 +103,43 @@ def certain_cost(config, book):
     return Cost(mu_squared * (1 - Fraction(MARGIN)), pure)
 
 
+def share_of_ledger(config, book):
+    """Return the `privacy.gram_share` with which X'X would be one that the ledger holds, and cost nothing.
+
+    Parameters
+    ----------
+    config : dict from `dpgrs.study.settings.resolve`, of a release.
+    book : Book of the dataset's ledger.
+
+    Returns
+    -------
+    float, that of the study itself where this is so already; None where there is none, as after a release at
+    another epsilon.
+    """
+    request, (genotypes, *_) = _all_parts(config)
+    account = account_of(config["privacy"])
+    drawn = [earlier for earlier in book.requests.values() if earlier.account == account]
+    known = {_as_known(earlier.identity, account) for earlier in drawn}
+    rest = sum(request.budget[name] ** 2 for name in ("gram", "cross"))
+    shares = [request.share_of_gram] + [
+        float(f"{float(draw['mu']) ** 2 / rest:.{n_digits}g}")
+        for earlier in reversed(drawn)
+        for draw in earlier.identity["draws"]
+        if draw.get("statistic") == "gram"
+        for n_digits in (2, 3, 4)
+    ]
+    for share in shares:
+        changed = config | {"privacy": config["privacy"] | {"gram_share": share}}
+        if genotypes.kind == "genotypes" and 0 < share < 1 and _known_first(changed) in known:
+            return share
+    return None
+
+
+def _known_first(config):
+    """Return what is known of the first request of a release, which is of the genotypes if any is."""
+    return next(iter(_wanted(config)))
+
+
 def asks_again(config, requests):
     """Tell whether a release asks for all of these requests again, as far as is known before a run.
 

@@ -8,7 +8,7 @@ from dpgrs.privacy.ledger.entries import Cost
 from dpgrs.privacy.ledger.ledger import Ledger, cost_to, shown_delta, shown_epsilon
 from dpgrs.study.copied_people import n_copies
 from dpgrs.study.panel_terms import takes_ld
-from dpgrs.study.release_cost import account_of, certain_cost
+from dpgrs.study.release_cost import account_of, certain_cost, share_of_ledger
 from dpgrs.study.table_cohort import is_table
 
 
@@ -41,7 +41,24 @@ def describe_ahead(settings):
     charge = "nothing, if sites and outcomes are those of an earlier release, which is replayed"
     if cost != Cost():
         charge = f"epsilon {shown_epsilon(cost, book.budgets[account])}"
-    return [f"Would be charged: {charge}; so far {_standing(settings)}."]
+    lines = [f"Would be charged: {charge}; so far {_standing(settings)}."]
+    return lines + (_earlier_gram(settings, book) if cost != Cost() else [])
+
+
+def _earlier_gram(settings, book):
+    """Say whether X'X is that of an earlier release, or would be with another share of the budget."""
+    share = share_of_ledger(settings, book)
+    if share is None:
+        return []
+    privacy = settings["privacy"] | {"gram_share": share}
+    cost = certain_cost(settings | {"privacy": privacy}, book)
+    if cost == certain_cost(settings, book):
+        return ["X'X is that of an earlier release, and costs nothing: the charge is for outcomes."]
+    charge = shown_epsilon(cost, book.budgets[account_of(privacy)])
+    return [
+        f"X'X of these genotypes was drawn before, with `privacy.gram_share: {share}`. Set it, and X'X is "
+        f"replayed: epsilon {charge} would be charged."
+    ]
 
 
 def describe_success(settings, *, results, earlier):

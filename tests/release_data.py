@@ -50,7 +50,6 @@ STATISTICS = {"count": "count", "gram": "gram", "cross": "cross product"}
 CURATION = Curation(
     title="Height and lipids in a test cohort",
     curator="Institute of Tests",
-    curator_type="Nonprofit",
     intended_use="Research on genomic risk scores.",
     data_use_terms="Do not try to find out who took part.",
     license="CC BY 4.0",

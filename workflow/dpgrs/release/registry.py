@@ -1,8 +1,8 @@
 """A privacy statement as a record of the Differential Privacy Deployments Registry.
 
 The shape is that of `schemas/deployments-schema.yaml` in the registry's data repository [1]_ at commit
-057e5d8: strings are Markdown, `status` is Draft until the board has looked at it, tier 3 stands for a full
-record. NIST has proposed to host the registry [2]_, and its schema still changes.
+3e9c812 of 15 July 2026: strings are Markdown, `status` is Draft until the board has looked at it, tier 3
+stands for a full record. NIST has proposed to host the registry [2]_, and its schema still changes.
 
 References
 ----------
@@ -43,6 +43,8 @@ def to_registry_yaml(statement):
     """
     record = {
         "url_slug": _slug(statement["curation"]),
+        "status": "Draft",
+        "tier": 3,
         "deployment": {
             "basic": _basic(statement),
             "dp_variant": {
@@ -53,17 +55,20 @@ def to_registry_yaml(statement):
             "privacy_loss": _privacy_loss(statement),
             "deployment_model": {
                 "model_name": "Central",
-                "trust_assumptions": _items([statement["trust_model"], *statement["assumptions"]]),
+                "actors": _items([statement["trust_model"], *statement["assumptions"]]),
                 "release_type": "One release",
                 "release_type_details": _release_details(statement),
                 "data_source_type": "Static",
                 "access_type": "Non-interactive",
             },
+            "accounting": {
+                "post_processing": _items(statement["post_processing"]) or "None.",
+                "composition": statement["composition"]["theorem"],
+            },
             "implementation": _implementation(statement),
             "administrative": {
-                "status": "Draft",
+                "notes": _notes(statement),
                 "registry_authors": [statement["curation"]["curator"]],
-                "tier": 3,
             },
         },
     }
@@ -74,9 +79,7 @@ def _basic(statement):
     curation, domain = statement["curation"], statement["data_domain"]
     return {
         "name": curation["title"],
-        "data_curators": [
-            {"data_curator_name": curation["curator"], "data_curator_type": curation["curator_type"]}
-        ],
+        "data_curators": [curation["curator"]],
         "description": f"Genomic risk scores: weights of {_variants(statement)} for "
         f"{len(domain['outcomes'])} outcomes, fitted to differentially private statistics.",
         "intended_use": curation["intended_use"],
@@ -131,21 +134,23 @@ def _release_details(statement):
 
 def _implementation(statement):
     software = statement["software"]
-    accuracy = statement["accuracy"]
     return {
         "preprocessing_and_hyperparameter_tuning": _items(statement["preprocessing"])
         or "No step before the noise saw private data; hyperparameters are public choices.",
         "mechanisms": _items(map(_mechanism, gather_rounds(statement["mechanisms"])))
         + f"\n- Noise: {statement['randomness']}"
         + f"\n- Software: dpgrs {software['version']}, commit {software['commit'] or 'unknown'}.",
-        "composition": statement["composition"]["theorem"],
-        "post_processing": _items(statement["post_processing"]) or "None.",
         "justification": "Gaussian noise has an exact accounting, and is drawn by integers, on a grid.",
-        "utility": "Withheld."
-        if isinstance(accuracy, str)
-        else _items(f"{item['name']}: {item['value']} (cost: {item['cost']})" for item in accuracy),
-        "additional_information": _items([*statement["not_protected"], statement["subgroups"]]),
     }
+
+
+def _notes(statement):
+    accuracy = statement["accuracy"]
+    if isinstance(accuracy, str):
+        told = ["Accuracy: withheld."]
+    else:
+        told = [f"{item['name']}: {item['value']} (cost: {item['cost']})" for item in accuracy]
+    return _items([*told, *statement["not_protected"], statement["subgroups"]])
 
 
 def _mechanism(part):

@@ -154,7 +154,6 @@ class Curation:
     ----------
     title : str, name of the release.
     curator : str, the institution that answers for it.
-    curator_type : ``Government``, ``Industry`` or ``Nonprofit``.
     intended_use, data_use_terms, license, citation : str
     region : str, where the people come from, or whose law applies.
     publication_date : str, ``YYYY-MM-DD``, set by the curator; never the time of a run.
@@ -163,7 +162,6 @@ class Curation:
 
     title: str
     curator: str
-    curator_type: str
     intended_use: str
     data_use_terms: str
     license: str

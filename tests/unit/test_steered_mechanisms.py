@@ -80,13 +80,26 @@ def test_zeros__draw_what_rows_draw(exact, mechanism, neighbours, n_outcomes, is
     """Of a cohort without rows, whose parts, events and sizes are those of any other."""
     terms = {"neighbours": neighbours, "n_outcomes": n_outcomes, "counts_outcomes": is_counted}
     request = request_of(is_clipped=is_clipped, **terms)
-    drawn = []
+    drawn, kinds = [], []
     for known in (exact(mechanism, request, slopes=None), mechanism.zeros(request, 2)):
-        noise = Rehearsal()
+        noise, rows = Rehearsal(), known["rows"]
         mechanism.draw(**known, request=request, noise=noise)
         drawn.append({part: [event for event, _ in draws] for part, draws in noise.draws.items()})
+        arrays = [rows.genotypes, rows.Y, rows.is_selected]
+        kinds.append((known["gram"] is None, [(len(one.shape), one.dtype) for one in arrays]))
+        kinds[-1] += (rows.row_norm, rows.outcome_bound, rows.rows)
     assert drawn[0] == drawn[1]
+    assert kinds[0] == kinds[1]
+    assert (rows.Y.shape, rows.is_selected.shape, rows.n_haplotypes) == ((2, 0), (0,), 0)
     assert (("genotypes",) in drawn[0]) == (neighbours == "add-remove" or mechanism.draws_gram)
+
+
+def test_zeros__of_public_genotypes_are_blocks_of_all_variants():
+    ld = MECHANISMS[1].zeros(request_of(), 2)["ld"]
+    sizes = [own.stop - own.start for own in ld.of_blocks]
+    assert sum(sizes) == D
+    assert [block.shape for block in ld.blocks] == [(size, size) for size in sizes]
+    assert not ld.spectrum(N).first.any()
 
 
 @pytest.mark.parametrize("neighbours", ["add-remove", "replace-one"])

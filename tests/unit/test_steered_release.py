@@ -58,6 +58,9 @@ def test_exact__sums_rows_within_their_bounds_by_brute_force(study, method, boun
     (one,) = draw_step._draws(settings_for("draw", **config), mechanism, [None], data)
     request, outcomes = mechanism.terms(one.request), data.outcomes
     exact = mechanism.exact(one.request, data=data, names=one.names, settings=one.settings)
+    assert exact["digest"] == data.rows(N_VARIANTS).genotype_digest
+    assert (exact["gram"] is None) == (method == "blup-ld")
+    assert exact.get("ld") is (data.ld(N_VARIANTS) if method == "blup-ld" else None)
     rng = np.random.default_rng(1)
     turned = Steering(
         np.rint(rng.standard_normal((3, N_VARIANTS)) * 2**24) / 2**24, np.arange(3), np.zeros(4)

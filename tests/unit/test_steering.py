@@ -173,6 +173,14 @@ def test_steered_rows__are_no_longer_than_their_norm_and_hang_on_no_other_row(se
         assert Z[0].tolist() == [round(one) for one in exact]
 
 
+def test_steered_rows__are_turned_about_their_centre():
+    matrix, centre = np.array([[1.0, 0.5, 0.0], [0.0, -2.0, 1.0]]), np.array([0.25, 0.5, -0.125])
+    X = np.array([[1, 0, -1], [0, 1, 1], [-1, -1, 0]])
+    units, steering = (X / GENOTYPE_STEP).astype(np.int16), Steering(matrix, np.arange(2), centre)
+    Z = steered_rows(units, steering, row_norm=100.0)
+    np.testing.assert_array_equal(Z * GENOTYPE_STEP, (X - centre) @ matrix.T)
+
+
 def rows_of(row, outcomes, rows, *, frequency, row_norm, outcome_norm):
     n_haplotypes = 1 if rows == "haplotypes" else 2
     bits = pack(np.reshape(row, (-1, n_haplotypes)))
@@ -321,7 +329,8 @@ def test_sums__take_a_steering_up_to_its_bounds(rows):
 
     for centre in (width, -width):
         sums(largest, centre)
-    for beyond in [(largest * (1 + 1e-6), 0.0), (1.0, width + 2.0**-12), (1.0, -width - 2.0**-12)]:
+    # Roundings make a row at most sqrt(3)/2 steps longer, and as much again is let pass.
+    for beyond in [(largest + 2.5 * MATRIX_STEP, 0.0), (1.0, width + 2.0**-12), (1.0, -width - 2.0**-12)]:
         with pytest.raises(UsageError, match="public bounds"):
             sums(*beyond)
 

@@ -284,7 +284,7 @@ PRESENT = {"methods": ["ridge", "blup"], "public": {"effects": ["a.txt"]}}
         ),
         (
             {"public": {"effects": "c.txt"}},
-            "`public.effects`: `c.txt` must be of the study's genome build, GRCh38, got GRCh37. Take the "
+            "`public.effects`: `c.txt` must be of the genotypes' genome build, GRCh38, got GRCh37. Take the "
             "file that is harmonised to that build.",
         ),
         (

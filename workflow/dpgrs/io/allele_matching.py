@@ -21,7 +21,7 @@ def is_ambiguous(ref, alt):
     >>> is_ambiguous("A", "T"), is_ambiguous("A", "C")
     (True, False)
     """
-    return alt == _other_strand(ref)
+    return alt == other_strand(ref)
 
 
 def is_letters(allele):
@@ -54,7 +54,7 @@ def match_alleles(effect, other, ref, alt):
     sign = _sign(effect, other, ref, alt)
     if sign or not other or len(effect) != len(other):
         return sign, False
-    sign = _sign(_other_strand(effect), _other_strand(other), ref, alt)
+    sign = _sign(other_strand(effect), other_strand(other), ref, alt)
     return sign, bool(sign)
 
 
@@ -126,7 +126,8 @@ def _sign(effect, other, ref, alt):
     return -1 if effect == ref and other in (alt, "") else 0
 
 
-def _other_strand(allele):
+def other_strand(allele):
+    """Return the letters of an allele on the other strand."""
     return allele.translate(_COMPLEMENT)[::-1]
 
 

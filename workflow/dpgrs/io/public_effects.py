@@ -9,7 +9,7 @@ import numpy as np
 
 from dpgrs.errors import DpgrsError
 from dpgrs.io.allele_matching import Places, is_ambiguous, match_pairs
-from dpgrs.io.scoring_files import require_build
+from dpgrs.io.scoring_files import known_rows, require_build
 
 
 def match_effects(file, sites):
@@ -37,7 +37,8 @@ def match_effects(file, sites):
     places = Places(contigs, sites["position"].to_numpy(dtype=np.int64))
     values, times, counts, known = np.zeros(len(sites)), np.zeros(len(sites), dtype=int), Counter(), []
     for rows in file.parts():
-        known.append(rows.known())
+        if rows.id is not None:
+            known.append(known_rows(rows.contig, rows.position, rows.id))
         used = np.flatnonzero(rows.is_additive & (rows.position > 0))
         told, site = places.pairs(rows.contig[used], rows.position[used])
         told = used[told]
@@ -50,7 +51,7 @@ def match_effects(file, sites):
         counts["without effect"] += int(is_without.sum())
         values[site[is_used]] = (signs * rows.effect[told])[is_used]
         np.add.at(times, site[is_used], 1)
-    require_build(file, known)
+    require_build(file.path, file.build, known)
     counts |= {"matched": int((times == 1).sum()), "repeated": int((times > 1).sum())}
     if not counts["matched"]:
         raise DpgrsError(

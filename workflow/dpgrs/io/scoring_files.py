@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 
 from dpgrs.errors import DpgrsError
-from dpgrs.io.genome_builds import LENGTHS, BuildCheck
+from dpgrs.io.genome_builds import KEY, LENGTHS, BuildCheck
 from dpgrs.io.known_positions import POSITIONS
 from dpgrs.io.tables.tables import (
     BLANKS,
@@ -40,6 +40,7 @@ COLUMNS = {
     "frequency": {"allelefrequency_effect", "effect_allele_frequency"},
     "id": {"rsid", "rs_id", "hm_rsid"},
 }
+NUMBERS = ("weight", "beta", "ratio", "frequency")
 # Of a harmonised file, in another build than its own.
 HARMONISED = {"contig": {"hm_chr"}, "position": {"hm_pos"}}
 NEEDED = {"contig": "chr_name", "position": "chr_position", "effect_allele": "effect_allele"}
@@ -102,23 +103,26 @@ class EffectsFile:
         import pyarrow as pa
 
         texts = {place: pa.array(own, pa.string()) for place, own in cells.items()}
-        empty = pa.array([""] * len(next(iter(texts.values()))), pa.string())
-        of = {name: texts[self.columns[name]] if name in self.columns else empty for name in COLUMNS}
-        ratio = _numbers(of["ratio"])
-        effect = np.log(ratio, out=np.full(len(ratio), np.nan), where=ratio > 0)
+        of = {name: texts[place] for name, place in self.columns.items()}
+        n_rows = len(of["position"])
+        none = np.full(n_rows, np.nan)
+        numbers = {name: _numbers(of[name]) if name in of else none for name in NUMBERS}
+        ratio = numbers["ratio"]
+        effect = np.log(ratio, out=none.copy(), where=ratio > 0)
         for name in ("beta", "weight"):
-            own = _numbers(of[name])
-            effect = np.where(np.isnan(own), effect, own)
+            if name in of:
+                effect = np.where(np.isnan(numbers[name]), effect, numbers[name])
+        blank = np.full(n_rows, "", dtype=object)
         flags = [_mapped(texts[place], lambda text: text.lower() == "true") for place in self.flags]
         return EffectRows(
             contig=_mapped(of["contig"], lambda text: text.removeprefix("chr")),
             position=_positions(of["position"]),
             effect_allele=_mapped(of["effect_allele"], str.upper),
-            other_allele=_mapped(of["other_allele"], str.upper),
+            other_allele=_mapped(of["other_allele"], str.upper) if "other_allele" in of else blank,
             effect=effect,
-            frequency=_numbers(of["frequency"]),
+            frequency=numbers["frequency"],
             id=_mapped(of["id"], str) if "id" in self.columns else None,
-            is_additive=~np.any([np.zeros(len(effect), bool), *flags], axis=0).astype(bool),
+            is_additive=~np.any([np.zeros(n_rows, bool), *flags], axis=0).astype(bool),
             first=first,
         )
 
@@ -149,13 +153,6 @@ class EffectRows:
     id: np.ndarray | None
     is_additive: np.ndarray
     first: int
-
-    def known(self):
-        """Return the rows at places of well-known SNPs, as `BuildCheck` takes variants; {} without ids."""
-        if self.id is None:
-            return {}
-        near = np.isin(self.position, _KNOWN)
-        return {"contig": self.contig[near], "position": self.position[near], "id": self.id[near]}
 
 
 _KNOWN = np.array(sorted(POSITIONS))
@@ -188,8 +185,8 @@ def open_effects(path, *, build):
         stated = remarks.get("genome_build", "")
         if build and stated not in ("", NOT_REPORTED) and BUILDS.get(stated.lower()) != build:
             raise DpgrsError(
-                f"`{path}` must be of the study's genome build, {build}, got {stated}. Take the file that is "
-                "harmonised to that build."
+                f"`{path}` must be of the genotypes' genome build, {build}, got {stated}. Take the file that "
+                "is harmonised to that build."
             )
     for name, aliases in named.items():
         place = find_column(header, aliases)
@@ -213,25 +210,33 @@ def stated_builds(path):
     return [build for build in stated if build]
 
 
-def require_build(file, known):
+def require_build(path, build, known, *, key=KEY):
     """Refuse positions of another genome build.
 
     Parameters
     ----------
-    file : EffectsFile
-    known : list of dicts, from `EffectRows.known`.
+    path : of the file, for messages.
+    build : str or None, the build that is stated; nothing is known of others than GRCh37 and GRCh38.
+    known : list of dicts, from `known_rows`.
+    key : str, what states the build.
 
     Raises
     ------
     DpgrsError
     """
-    if file.build not in LENGTHS:
+    if build not in LENGTHS:
         return
-    check = BuildCheck(file.path, file.build)
+    check = BuildCheck(path, build, key=key)
     for part in known:
-        if len(part.get("position", ())):
+        if len(part["position"]):
             check.add(part)
     check.finish()
+
+
+def known_rows(contig, position, ids):
+    """Return the variants at places of well-known SNPs, as `BuildCheck` takes them; few are."""
+    near = np.isin(position, _KNOWN)
+    return {"contig": contig[near], "position": position[near], "id": ids[near]}
 
 
 def _all_at_once(path, names, places):
@@ -284,8 +289,6 @@ def _numbers(texts):
     """Return the numbers of texts, (n,) float64, NaN where there is none."""
     import pyarrow as pa
 
-    if texts.dictionary_encode().dictionary.equals(pa.array([""], pa.string())):
-        return np.full(len(texts), np.nan)
     try:
         numbers = texts.cast(pa.float64()).to_numpy(zero_copy_only=False).copy()
     except pa.ArrowInvalid:

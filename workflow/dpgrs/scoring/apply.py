@@ -1,0 +1,237 @@
+"""A target scored: sums, averages and predictions of all people, and the report of the match."""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from dpgrs.errors import DpgrsError, UsageError
+from dpgrs.io.allele_matching import Places, match_pairs
+from dpgrs.io.genome_builds import LENGTHS, BuildCheck, declared_builds
+from dpgrs.io.sites import read_sites
+from dpgrs.io.target import Target
+from dpgrs.scoring.matching import USED, Matching
+from dpgrs.scoring.score_files import read_scores, score_builds
+from dpgrs.scoring.sums import ScoreSums
+
+BUILD = "--genome-build"
+LEAST_MATCHED = 0.75
+_MOST_REASONS = 4
+_MOST_NAMED = 3
+
+
+@dataclass
+class Applied:
+    """Scores of people.
+
+    Attributes
+    ----------
+    samples : tuple of n_people str
+    build : str or None, of the target, as far as known.
+    shared : list of SharedSites, in whose order the outcomes are.
+    matching : Matching
+    sums : (n_outcomes, n_people) float64; None where variants were looked for alone, as the next two.
+    predictions : (n_outcomes, n_people) float64, in the outcome's unit; NaN without a constant.
+    n_unknown : (n_outcomes,) int64, variants that are not in the sum and have no public frequency, for which
+        nothing is in the prediction.
+    counts : dict of int: records read, haploid calls, missing alleles filled, and variants filled by the
+        target's own frequency.
+    """
+
+    samples: tuple
+    build: str | None
+    shared: list
+    matching: Matching
+    sums: np.ndarray | None = None
+    predictions: np.ndarray | None = None
+    n_unknown: np.ndarray | None = None
+    counts: dict = field(default_factory=dict)
+
+    @property
+    def outcomes(self):
+        """List of Outcome, in the order of the rows."""
+        return [outcome for one in self.shared for outcome in one.outcomes]
+
+    @property
+    def n_variants(self):
+        """(n_outcomes,) int64, variants of each score."""
+        return np.concatenate([np.full(len(one.outcomes), len(one.rows)) for one in self.shared])
+
+    @property
+    def n_used(self):
+        """(n_outcomes,) int64, variants of each score that are in its sum."""
+        is_used = self.matching.is_used
+        return np.concatenate([np.full(len(one.outcomes), is_used[one.rows].sum()) for one in self.shared])
+
+    @property
+    def averages(self):
+        """(n_outcomes, n_people) float64, the sum by allele of the variants in it, as plink2 has it."""
+        return self.sums / np.maximum(2 * self.n_used, 1)[:, np.newaxis]
+
+    def take_sums(self, sums):
+        """Make predictions of sums, a ScoreSums."""
+        frequency, is_used = self.matching.sites.frequency, self.matching.is_used
+        shift, self.n_unknown = _unmatched(self.shared, frequency, is_used)
+        constant, centre, scale = (
+            np.array([getattr(outcome, name) for outcome in self.outcomes])[:, np.newaxis]
+            for name in ("constant", "centre", "scale")
+        )
+        self.sums = sums.sums
+        self.predictions = centre + scale * (constant + sums.sums + shift[:, np.newaxis])
+        self.counts |= {
+            "alleles_filled": sums.n_missing,
+            "variants_filled_by_own_frequency": int(sums.own_frequency.sum()),
+        }
+
+
+def apply_scores(
+    target,
+    scores,
+    *,
+    genome_build=None,
+    frequencies=None,
+    field="GT",
+    min_matched=LEAST_MATCHED,
+    keeps_ambiguous=True,
+    only_match=False,
+    threads=2,
+):
+    """Score the people of genotype files.
+
+    Parameters
+    ----------
+    target : list of paths, see `dpgrs.io.target.Target`.
+    scores : list of paths, see `dpgrs.scoring.score_files.read_scores`.
+    genome_build : ``GRCh37`` or ``GRCh38``, of the target; None where only files may tell.
+    frequencies : path of a table of public sites with the frequency of ALT, or None.
+    field : ``GT``, calls, or ``DS``, dosages.
+    min_matched : float, the least share of a score's variants that must be in its sum.
+    keeps_ambiguous : bool, whether A/T and C/G are taken as given.
+    only_match : bool, whether to look for the variants alone; then nothing is refused for too few of them.
+    threads : int; they change no result.
+
+    Returns
+    -------
+    Applied
+
+    Raises
+    ------
+    DpgrsError
+        Anything wrong with a file, another genome build, or too few variants matched.
+    """
+    people = Target(target, field=field)
+    build = _agreed_build(people, scores, genome_build)
+    sites, shared = read_scores(scores, build=build)
+    if frequencies is not None:
+        _take_frequencies(sites, frequencies)
+    matching = Matching(sites, keeps_ambiguous=keeps_ambiguous)
+    pieces = people.pieces(sites.contigs)
+    pieces = pieces if build is None else _of_build(pieces, build, people.header.path)
+    applied = Applied(people.samples, build, shared, matching)
+    if only_match:
+        for piece in pieces:
+            matching.match(piece.columns)
+    else:
+        sums = ScoreSums(matching, shared, n_people=len(people.samples), n_threads=threads)
+        sums.add_all(pieces)
+        _require_matched(applied, min_matched)
+        applied.take_sums(sums)
+    applied.counts |= {"records": people.n_records, "haploid_calls": people.n_haploid}
+    return applied
+
+
+def _agreed_build(people, scores, stated):
+    """Return the build of positions of target and scores, or None where nobody says it."""
+    if stated is not None and stated not in LENGTHS:
+        raise UsageError(f"`{BUILD}` must be {' or '.join(LENGTHS)}, got {stated}. Correct it.")
+    headers = dict.fromkeys(people.header.contigs, people.header)
+    declared = {one.build: one for one in declared_builds(headers)}
+    if stated and declared and stated not in declared:
+        one = next(iter(declared.values()))
+        raise UsageError(
+            f"`{BUILD}` must be {one.build}, by the length of chromosome {one.chromosome} in `{one.path}`, "
+            f"got {stated}. Correct it, or lift the positions over."
+        )
+    build = stated or next(iter(declared), None)
+    told = score_builds(scores)
+    if told is None or build in told:
+        return build
+    if build is None and len(told) == 1:
+        return next(iter(told))
+    if build is None:
+        # Harmonised files have two.
+        raise UsageError(
+            f"`{BUILD}` must say the build of the target, as neither its header nor the scores do, got "
+            f"{' or '.join(sorted(told)) or 'scores of different builds'}. Give it."
+        )
+    # The file that differs is named by who opens it.
+    return build
+
+
+def _of_build(pieces, build, path):
+    """Pass pieces on, and refuse positions of another build."""
+    check = BuildCheck(path, build, key=BUILD)
+    for piece in pieces:
+        check.add(piece.columns)
+        yield piece
+    check.finish()
+
+
+def _take_frequencies(sites, path):
+    """Take public frequencies of effect alleles from a table of sites, where it has them."""
+    table = read_sites(path)
+    contigs = table["contig"].astype(str).str.removeprefix("chr").to_numpy(dtype=object)
+    refs, alts = (table[name].str.upper().to_numpy(dtype=object) for name in ("ref", "alt"))
+    sought, site = Places(contigs, table["position"].to_numpy(dtype=np.int64)).pairs(
+        sites.contig, sites.position
+    )
+    sign, is_flipped = match_pairs(
+        sites.effect_allele[sought], sites.other_allele[sought], refs[site], alts[site]
+    )
+    frequency = table["frequency"].to_numpy(dtype=float)[site]
+    for taken in (is_flipped, ~is_flipped):
+        own = np.flatnonzero(taken & (sign != 0))
+        sites.frequency[sought[own]] = np.where(sign[own] > 0, frequency[own], 1 - frequency[own])
+
+
+def _unmatched(shared, frequency, is_used):
+    """Return what variants that are not in the sums add to predictions, and how many nothing is known of."""
+    shift, n_unknown = [], []
+    for one in shared:
+        left_out = np.flatnonzero(~is_used[one.rows])
+        public = frequency[one.rows[left_out]]
+        shift.append(2 * np.nan_to_num(public) @ one.weights[left_out])
+        n_unknown.append(np.full(len(one.outcomes), np.isnan(public).sum()))
+    return np.concatenate(shift), np.concatenate(n_unknown)
+
+
+def _require_matched(applied, least):
+    """Refuse scores of which too few variants are in the sums."""
+    n_used, n_variants, shared = applied.n_used, applied.n_variants, applied.shared
+    few = np.flatnonzero((n_used < least * n_variants) | (n_used == 0))
+    if not len(few):
+        return
+    worst = few[np.argmin((n_used / n_variants)[few])]
+    ends = np.cumsum([len(one.outcomes) for one in shared])
+    status = applied.matching.status[shared[np.searchsorted(ends, worst, side="right")].rows]
+    reasons = describe_statuses(status[~np.isin(status.astype(str), USED)])
+    others = f", and {len(few) - 1} more scores too few" if len(few) > 1 else ""
+    share = n_used[worst] / n_variants[worst]
+    fix = (
+        "Take the score of the target's genome build, or a target with more variants; "
+        "`--match-only` writes what became of each variant"
+    )
+    allow = (
+        f", and `--min-matched {np.floor(100 * share) / 100:g}` scores all the same" if n_used[worst] else ""
+    )
+    raise DpgrsError(
+        f"`{applied.outcomes[worst].path}` must have at least {least:.0%} of its variants in the target, got "
+        f"{n_used[worst]} of {n_variants[worst]} ({share:.1%}; {reasons}){others}. {fix}{allow}."
+    )
+
+
+def describe_statuses(status):
+    """Say in words how many variants have which status, the most first."""
+    names, times = np.unique(status.astype(str), return_counts=True)
+    order = np.argsort(-times, kind="stable")
+    said = [f"{times[place]} {names[place]}" for place in order[:_MOST_REASONS]]
+    return ", ".join(said) + (", and others" if len(order) > _MOST_REASONS else "")

@@ -30,13 +30,26 @@ from dpgrs.cli.options import AT_LEAST_1, FiniteRange, path_argument, path_optio
 )
 @click.option("--drop-ambiguous", is_flag=True, help="Leave A/T and C/G out, rather than take them as given.")
 @click.option("--match-only", is_flag=True, help="Write what became of each variant, and score nobody.")
+@click.option(
+    "--reference",
+    type=click.Path(),
+    multiple=True,
+    help="Public panel, as TARGET or a store of a study: adds Z, Z_norm1 and Z_norm2. May be repeated.",
+)
+@click.option(
+    "--components",
+    type=AT_LEAST_1,
+    default=4,
+    show_default=True,
+    help="Principal components of the reference by which scores are adjusted.",
+)
 @click.option("--threads", type=AT_LEAST_1, default=2, show_default=True, help="They change no byte.")
 @click.option("--json", "is_json", is_flag=True, help="The summary for programs, in place of lines.")
-def score(target, scores, output, field, drop_ambiguous, match_only, is_json, **options):
+def score(target, scores, output, field, drop_ambiguous, match_only, reference, is_json, **options):
     """Score the people of TARGET: VCF, BCF, .pgen or .bed, one file or several, all chromosomes or one each.
 
-    The folder holds scores.tsv.gz, a row for each person; match.tsv.gz, what became of each variant; and
-    summary.json.
+    The folder holds scores.tsv.gz, a row for each person; match.tsv.gz, what became of each variant;
+    summary.json; and with a reference reference.tsv.gz, its own people.
     """
     from dpgrs.io.files import require_new
     from dpgrs.scoring.apply import apply_scores
@@ -44,6 +57,7 @@ def score(target, scores, output, field, drop_ambiguous, match_only, is_json, **
 
     require_new(output)
     options |= {"keeps_ambiguous": not drop_ambiguous, "only_match": match_only}
+    options["reference"] = list(reference) or None
     applied = apply_scores(target, scores, field=field, **options)
     summary = write_applied(output, applied, target=target, field=field)
     if is_json:

@@ -12,6 +12,7 @@ from dpgrs.genotypes.bits import unpack
 from dpgrs.io.genotype_files import as_paths, genotype_header
 from dpgrs.io.plink.tables import GENOTYPES
 from dpgrs.io.vcf.bcf import is_bcf
+from dpgrs.io.vcf.vcf import VcfHeader
 
 MISSING_STEPS = 2**16 - 1
 PLINK_ROWS = 2**16
@@ -42,7 +43,8 @@ class Target:
 
     Parameters
     ----------
-    paths : path, or list of paths, of VCFs, BCFs, or the ``.pgen`` or ``.bed`` of PLINK sets.
+    paths : path, or list of paths, of VCFs, BCFs, or the ``.pgen`` or ``.bed`` of PLINK sets; or the folders
+        of haplotype stores.
     field : ``GT``, calls, or ``DS``, dosages.
 
     Attributes
@@ -60,7 +62,8 @@ class Target:
 
     def __init__(self, paths, *, field="GT"):
         self.paths = as_paths(paths)
-        self.header = genotype_header(self.paths)
+        self._stores = _stores_of(self.paths)
+        self.header = _header_of(self._stores) if self._stores else genotype_header(self.paths)
         self.samples, self._field = self.header.samples, field
         self.n_records = self.n_haploid = 0
 
@@ -78,11 +81,39 @@ class Target:
             or over several.
         """
         ends = {}
-        for path in self.paths:
+        for store in self._stores:
+            for piece in self._store_pieces(store, contigs):
+                _require_order(piece, ends)
+                yield piece
+        for path in [] if self._stores else self.paths:
             read = self._plink_pieces if path.suffix in GENOTYPES else self._vcf_pieces
             for piece in read(path, contigs):
                 _require_order(piece, ends)
                 yield piece
+
+    @property
+    def autosomes(self):
+        """The autosomes that headers name, without ``chr``, a set; all of them where no header does."""
+        from dpgrs.io.plink.plink import is_autosome
+
+        named = {contig.removeprefix("chr") for contig in self.header.contigs}
+        return {contig for contig in named if is_autosome(contig)} or set(map(str, range(1, 23)))
+
+    def _store_pieces(self, store, contigs):
+        columns = _columns({name: store.variants[name] for name in SITE})
+        ends, start = _group_ends(columns), 0
+        while start < store.n_variants:
+            stop = _last_end(ends, min(start + MOST_ROWS, store.n_variants), after=start)
+            own, missing = slice(start, stop), store.missing(slice(start, stop))
+            bits = store.haplotypes(own)
+            steps = store.dosages(own) if self._field == "DS" else None
+            missing = np.zeros_like(bits) if missing is None else missing
+            part = _Part({name: values[own] for name, values in columns.items()}, bits, missing, steps)
+            is_wanted = np.isin(part.columns["contig"].astype(str), list(contigs))
+            if is_wanted.any():
+                yield self._piece(store.path, part.rows(np.flatnonzero(is_wanted)))
+            self.n_records += int(is_wanted.sum())
+            start = stop
 
     def _plink_pieces(self, path, contigs):
         from dpgrs.io.plink.counts import CountReader
@@ -160,6 +191,27 @@ class _Part(NamedTuple):
         calls = np.empty((len(rows), n_people), dtype=np.int8)
         calls_of_bits(self.haplotypes, self.missing, rows, calls)
         return calls
+
+
+def _stores_of(paths):
+    """Open haplotype stores, which are folders; [] of files. Their people must be the same."""
+    from dpgrs.io.haplotype_store import HaplotypeStore
+
+    if not any(path.is_dir() for path in paths):
+        return []
+    stores = [HaplotypeStore.open(path) for path in paths]
+    for store in stores[1:]:
+        if not np.array_equal(store.sample_id, stores[0].sample_id):
+            raise DpgrsError(
+                f"`{store.path}` must hold the same people in the same order as `{stores[0].path}`. Take the "
+                "stores of one study."
+            )
+    return stores
+
+
+def _header_of(stores):
+    contigs = {contig: None for store in stores for contig in store.variants["contig"].unique()}
+    return VcfHeader(stores[0].path, tuple(map(str, stores[0].sample_id)), contigs)
 
 
 def _columns(columns):

@@ -1,6 +1,7 @@
 """A target scored: sums, averages and predictions of all people, and the report of the match."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -9,7 +10,14 @@ from dpgrs.io.allele_matching import Places, match_pairs
 from dpgrs.io.genome_builds import LENGTHS, BuildCheck, declared_builds
 from dpgrs.io.sites import read_sites
 from dpgrs.io.target import Target
+from dpgrs.scoring.ancestry import Adjusted, adjust_scores
 from dpgrs.scoring.matching import USED, Matching
+from dpgrs.scoring.reference import (
+    found_components,
+    read_reference,
+    score_reference,
+    with_candidates,
+)
 from dpgrs.scoring.score_files import read_scores, score_builds
 from dpgrs.scoring.sums import ScoreSums
 
@@ -17,6 +25,23 @@ BUILD = "--genome-build"
 LEAST_MATCHED = 0.75
 _MOST_REASONS = 4
 _MOST_NAMED = 3
+
+
+class Scored(NamedTuple):
+    """The people of a reference.
+
+    Attributes
+    ----------
+    samples : tuple of str
+    sums : (n_outcomes, n_reference) float64, by the same variants as those of the target.
+    components : (n_components, n_reference) float64
+    adjusted : Adjusted
+    """
+
+    samples: tuple
+    sums: np.ndarray
+    components: np.ndarray
+    adjusted: Adjusted
 
 
 @dataclass
@@ -33,6 +58,10 @@ class Applied:
     predictions : (n_outcomes, n_people) float64, in the outcome's unit; NaN without a constant.
     n_unknown : (n_outcomes,) int64, variants that are not in the sum and have no public frequency, for which
         nothing is in the prediction.
+    components : (n_components, n_people) float64, projections on the components of the reference; None
+        without one, as the next two.
+    adjusted : dpgrs.scoring.ancestry.Adjusted
+    reference : Scored, the reference itself.
     counts : dict of int: records read, haploid calls, missing alleles filled, and variants filled by the
         target's own frequency.
     """
@@ -44,6 +73,9 @@ class Applied:
     sums: np.ndarray | None = None
     predictions: np.ndarray | None = None
     n_unknown: np.ndarray | None = None
+    components: np.ndarray | None = None
+    adjusted: Adjusted | None = None
+    reference: Scored | None = None
     counts: dict = field(default_factory=dict)
 
     @property
@@ -67,16 +99,16 @@ class Applied:
         """(n_outcomes, n_people) float64, the sum by allele of the variants in it, as plink2 has it."""
         return self.sums / np.maximum(2 * self.n_used, 1)[:, np.newaxis]
 
-    def take_sums(self, sums):
-        """Make predictions of sums, a ScoreSums."""
+    def take_sums(self, raw, sums):
+        """Make predictions of raw sums, (n_outcomes, n_people), and note what was filled in `sums`."""
         frequency, is_used = self.matching.sites.frequency, self.matching.is_used
         shift, self.n_unknown = _unmatched(self.shared, frequency, is_used)
         constant, centre, scale = (
             np.array([getattr(outcome, name) for outcome in self.outcomes])[:, np.newaxis]
             for name in ("constant", "centre", "scale")
         )
-        self.sums = sums.sums
-        self.predictions = centre + scale * (constant + sums.sums + shift[:, np.newaxis])
+        self.sums = raw
+        self.predictions = centre + scale * (constant + raw + shift[:, np.newaxis])
         self.counts |= {
             "alleles_filled": sums.n_missing,
             "variants_filled_by_own_frequency": int(sums.own_frequency.sum()),
@@ -93,6 +125,8 @@ def apply_scores(
     min_matched=LEAST_MATCHED,
     keeps_ambiguous=True,
     only_match=False,
+    reference=None,
+    components=4,
     threads=2,
 ):
     """Score the people of genotype files.
@@ -107,6 +141,9 @@ def apply_scores(
     min_matched : float, the least share of a score's variants that must be in its sum.
     keeps_ambiguous : bool, whether A/T and C/G are taken as given.
     only_match : bool, whether to look for the variants alone; then nothing is refused for too few of them.
+    reference : list of paths of a public panel, as `target`, or None. Then only variants that it has are
+        used, its frequencies fill missing calls where no others are told, and scores are put beside its own.
+    components : int, principal components of the reference by which scores are adjusted.
     threads : int; they change no result.
 
     Returns
@@ -123,28 +160,72 @@ def apply_scores(
     sites, shared = read_scores(scores, build=build)
     if frequencies is not None:
         _take_frequencies(sites, frequencies)
-    matching = Matching(sites, keeps_ambiguous=keeps_ambiguous)
-    pieces = people.pieces(sites.contigs)
-    pieces = pieces if build is None else _of_build(pieces, build, people.header.path)
-    applied = Applied(people.samples, build, shared, matching)
-    if only_match:
-        for piece in pieces:
-            matching.match(piece.columns)
-    else:
-        sums = ScoreSums(matching, shared, n_people=len(people.samples), n_threads=threads)
-        sums.add_all(pieces)
-        _require_matched(applied, min_matched)
-        applied.take_sums(sums)
+    known = None
+    if reference is not None:
+        there = Target(reference)
+        _require_same_build(there, build)
+        known = read_reference(there, sites, keeps_ambiguous=keeps_ambiguous)
+        sites = with_candidates(sites, known)
+    applied = Applied(people.samples, build, shared, Matching(sites, keeps_ambiguous=keeps_ambiguous))
+    if only_match or known:
+        for piece in _pieces(people, sites, build):
+            applied.matching.match(piece.columns)
+    if not only_match:
+        options = {"n_components": components, "threads": threads, "least": min_matched}
+        _score(applied, people, known, **options)
     applied.counts |= {"records": people.n_records, "haploid_calls": people.n_haploid}
     return applied
+
+
+def _score(applied, people, known, *, n_components, threads, least):
+    """Add up all scores, those of a reference first, if there is one."""
+    sites, shared, projections = applied.matching.sites, applied.shared, []
+    if known:
+        _require_matched(applied, least)
+        is_used = applied.matching.is_used
+        taken = found_components(known.candidates, is_used[len(sites) - len(known.candidates) :])
+        problem = np.where(is_used, sites.problem, applied.matching.status).astype(object)
+        own = replace(sites, problem=problem)
+        options = {"n_components": n_components, "threads": threads}
+        found = score_reference(known, own, shared, taken, **options)
+        sums_there, components_there, projection, shift = found
+        projections = [projection]
+        people.n_records = people.n_haploid = 0
+        keeps_ambiguous = applied.matching.keeps_ambiguous
+        applied.matching = Matching(sites, keeps_ambiguous=keeps_ambiguous)
+    n_people = len(people.samples)
+    sums = ScoreSums(applied.matching, shared + projections, n_people=n_people, n_threads=threads)
+    sums.add_all(_pieces(people, sites, applied.build))
+    _require_matched(applied, least)
+    n_outcomes = len(applied.outcomes)
+    applied.take_sums(sums.sums[:n_outcomes], sums)
+    if known:
+        components = sums.sums[n_outcomes:] + shift[:, np.newaxis]
+        there = {"reference_scores": sums_there, "reference_components": components_there}
+        applied.components, applied.reference = (
+            components,
+            Scored(
+                known.target.samples,
+                sums_there,
+                components_there,
+                adjust_scores(sums_there, components_there, **there),
+            ),
+        )
+        applied.adjusted = adjust_scores(applied.sums, components, **there)
+        applied.counts |= {"reference_people": len(known.target.samples), "component_variants": len(taken)}
+
+
+def _pieces(people, sites, build):
+    """Return the pieces of a target with the variants of scores, held against a genome build."""
+    pieces = people.pieces(sites.contigs)
+    return pieces if build is None else _of_build(pieces, build, people.header.path)
 
 
 def _agreed_build(people, scores, stated):
     """Return the build of positions of target and scores, or None where nobody says it."""
     if stated is not None and stated not in LENGTHS:
         raise UsageError(f"`{BUILD}` must be {' or '.join(LENGTHS)}, got {stated}. Correct it.")
-    headers = dict.fromkeys(people.header.contigs, people.header)
-    declared = {one.build: one for one in declared_builds(headers)}
+    declared = _declared(people)
     if stated and declared and stated not in declared:
         one = next(iter(declared.values()))
         raise UsageError(
@@ -165,6 +246,23 @@ def _agreed_build(people, scores, stated):
         )
     # The file that differs is named by who opens it.
     return build
+
+
+def _declared(people):
+    """Return what headers say of the build, a dict of builds to `DeclaredBuild`."""
+    headers = dict.fromkeys(people.header.contigs, people.header)
+    return {one.build: one for one in declared_builds(headers)}
+
+
+def _require_same_build(reference, build):
+    """Refuse a reference whose header tells another build than that of the target."""
+    declared = _declared(reference)
+    if build and declared and build not in declared:
+        one = next(iter(declared.values()))
+        raise UsageError(
+            f"`--reference` must be of the target's genome build, {build}, got {one.build}, by the length of "
+            f"chromosome {one.chromosome} in `{one.path}`. Take a panel of that build."
+        )
 
 
 def _of_build(pieces, build, path):

@@ -9,9 +9,11 @@ import numpy as np
 from dpgrs import __version__
 from dpgrs.io.files import replacing
 from dpgrs.io.genotype_files import as_paths
+from dpgrs.scoring.ancestry import ADJUSTED
 from dpgrs.scoring.matching import USED
 
 SCORES, MATCH, SUMMARY = "scores.tsv.gz", "match.tsv.gz", "summary.json"
+REFERENCE = "reference.tsv.gz"
 IN_UNIT, STANDARD = "the outcome's own", "standard deviations of the outcome"
 _PEOPLE_AT_A_TIME = 2**14
 _MOST_NAMED = 3
@@ -36,6 +38,8 @@ def write_applied(directory, applied, *, target, field):
         folder.mkdir()
         if applied.sums is not None:
             _write_scores(folder / SCORES, applied)
+        if applied.reference is not None:
+            _write_reference(folder / REFERENCE, applied)
         _write_match(folder / MATCH, applied)
         text = json.dumps(summary, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
         (folder / SUMMARY).write_text(text, encoding="utf-8")
@@ -131,18 +135,41 @@ def _summary_of_list(shared, matching):
 
 def _write_scores(path, applied):
     """Write a row for each person."""
+    averages, columns = applied.averages, {}
+    for place, outcome in enumerate(applied.outcomes):
+        columns |= {f"{outcome.name}.sum": applied.sums[place], f"{outcome.name}.average": averages[place]}
+        if unit_of(outcome):
+            columns[f"{outcome.name}.score"] = applied.predictions[place]
+        columns |= _adjusted_columns(outcome, applied.adjusted, place)
+    _write_people(path, applied.samples, columns | _component_columns(applied.components))
+
+
+def _write_reference(path, applied):
+    """Write the same of the people of the reference."""
+    known, columns = applied.reference, {}
+    for place, outcome in enumerate(applied.outcomes):
+        columns[f"{outcome.name}.sum"] = known.sums[place]
+        columns |= _adjusted_columns(outcome, known.adjusted, place)
+    _write_people(path, known.samples, columns | _component_columns(known.components))
+
+
+def _adjusted_columns(outcome, adjusted, place):
+    if adjusted is None:
+        return {}
+    return {f"{outcome.name}.{name}": own[place] for name, own in zip(ADJUSTED, adjusted, strict=True)}
+
+
+def _component_columns(components):
+    return (
+        {} if components is None else {f"PC{number}": own for number, own in enumerate(components, start=1)}
+    )
+
+
+def _write_people(path, samples, columns):
     import pyarrow as pa
 
-    averages, columns = applied.averages, [pa.array(applied.samples, pa.string())]
-    names, numbers = ["sample"], []
-    for place, outcome in enumerate(applied.outcomes):
-        names += [f"{outcome.name}.sum", f"{outcome.name}.average"]
-        numbers += [applied.sums[place], averages[place]]
-        if unit_of(outcome):
-            names.append(f"{outcome.name}.score")
-            numbers.append(applied.predictions[place])
-    columns += [pa.array(values) for values in numbers]
-    _write_table(path, pa.table(columns, names=names))
+    people = {"sample": pa.array(samples, pa.string())}
+    _write_table(path, pa.table(people | {name: pa.array(own) for name, own in columns.items()}))
 
 
 def _write_match(path, applied):

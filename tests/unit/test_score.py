@@ -5,6 +5,8 @@ import json
 
 import numpy as np
 import pandas as pd
+import pysam
+import pysam.bcftools
 import pytest
 from click.testing import CliRunner
 
@@ -58,6 +60,7 @@ def test_score__is_the_sum_by_hand(tmp_path, rng, prefix):
     assert "10 of these are A/T or C/G" in said
     assert "filled by the target's own frequency" in said
     assert {"matched", "swapped", "flipped", "flipped and swapped"} == set(match_of(tmp_path / "out").status)
+    assert (tmp_path / "out").stat().st_mode & 0o777 == 0o700
     summary = json.loads((tmp_path / "out" / "summary.json").read_text())
     assert [one["used"] for one in summary["scores"]] == [70] * 3
     n_missing = sum((calls < 0).sum() for *_, calls in records)
@@ -78,6 +81,9 @@ def test_score__hangs_on_no_form_no_block_and_no_thread(tmp_path, rng, monkeypat
     monkeypatch.setattr(targets, "FEWEST_ROWS", 3)
     cut, _ = scored(tmp_path / "cut", parts, score, options=["--threads", 1])
     np.testing.assert_allclose(cut, whole, rtol=1e-12, atol=1e-12)
+    pysam.bcftools.view("-Ob", "-o", str(tmp_path / "a.bcf"), str(tmp_path / "a.vcf"), catch_stdout=False)
+    of_bcf, _ = scored(tmp_path / "bcf", tmp_path / "a.bcf", score)
+    pd.testing.assert_frame_equal(of_bcf, whole, rtol=1e-12, atol=1e-12)
     other, _ = scored(tmp_path / "other", parts, score, options=["--threads", 3])
     pd.testing.assert_frame_equal(cut, other, check_exact=True)
     names = ["scores.tsv.gz", "match.tsv.gz", "summary.json"]
@@ -294,6 +300,17 @@ def test_score__refuses_what_is_twice_and_what_is_there(tmp_path):
     (tmp_path / "empty").mkdir()
     found = run(tmp_path / "a.vcf", "--score", tmp_path / "empty", "--output", tmp_path / "out")
     assert (found.exit_code, "must be the bundle of a release" in found.output) == (1, True)
+
+
+def test_score__names_may_hold_quotes_and_no_tabs(tmp_path):
+    (tmp_path / "a.vcf").write_text(vcf_text(record(10, "0/0 0/1 1/1")))
+    (tmp_path / "y.txt").write_text(f'#pgs_id=a "b"\n{GOOD}')
+    found, _ = scored(tmp_path / "out", tmp_path / "a.vcf", tmp_path / "y.txt")
+    assert found['a "b".sum'].tolist() == [0, 1, 2]
+    assert match_of(tmp_path / "out")["scores"].tolist() == ['a "b"']
+    (tmp_path / "y.txt").write_text(f"#pgs_id=a\tb\n{GOOD}")
+    found = run(tmp_path / "a.vcf", "--score", tmp_path / "y.txt", "--output", tmp_path / "other")
+    assert (found.exit_code, "must have a name without control characters" in found.output) == (1, True)
 
 
 def test_score__refuses_a_target_of_another_build(tmp_path):

@@ -1,5 +1,6 @@
 """A target scored: sums, averages and predictions of all people, and the report of the match."""
 
+from collections import Counter
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
@@ -311,7 +312,7 @@ def _require_matched(applied, least):
     worst = few[np.argmin((n_used / n_variants)[few])]
     ends = np.cumsum([len(one.outcomes) for one in shared])
     status = applied.matching.status[shared[np.searchsorted(ends, worst, side="right")].rows]
-    reasons = describe_statuses(status[~np.isin(status.astype(str), USED)])
+    reasons = describe_statuses([one for one in status if one not in USED])
     others = f", and {len(few) - 1} more scores too few" if len(few) > 1 else ""
     share = n_used[worst] / n_variants[worst]
     fix = (
@@ -329,7 +330,6 @@ def _require_matched(applied, least):
 
 def describe_statuses(status):
     """Say in words how many variants have which status, the most first."""
-    names, times = np.unique(status.astype(str), return_counts=True)
-    order = np.argsort(-times, kind="stable")
-    said = [f"{times[place]} {names[place]}" for place in order[:_MOST_REASONS]]
-    return ", ".join(said) + (", and others" if len(order) > _MOST_REASONS else "")
+    counted = Counter(status).most_common()
+    said = [f"{times} {name}" for name, times in counted[:_MOST_REASONS]]
+    return ", ".join(said) + (", and others" if len(counted) > _MOST_REASONS else "")

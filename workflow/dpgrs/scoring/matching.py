@@ -142,7 +142,8 @@ class Matching:
     @property
     def is_used(self):
         """(n_variants,) bool, which are in the sums."""
-        return np.isin(self.status.astype(str), USED)
+        used = frozenset(USED)
+        return np.fromiter((one in used for one in self.status), dtype=bool, count=len(self.status))
 
 
 def _any_of(variant, is_so):

@@ -122,6 +122,11 @@ def read_scores(paths, *, build):
         effect allele that is also the other one; two scores of one name.
     """
     outcomes = [outcome for path in paths for outcome in _outcomes_of(Path(path))]
+    if unseen := next((one for one in outcomes if not one.name.isprintable()), None):
+        raise DpgrsError(
+            f"`{unseen.path}` must have a name without control characters, got {shown(unseen.name)}. "
+            "Change its `#pgs_id=`."
+        )
     twice = [name for name, times in Counter(outcome.name for outcome in outcomes).items() if times > 1]
     if twice:
         both = [outcome.path for outcome in outcomes if outcome.name == twice[0]]

@@ -35,7 +35,7 @@ def write_applied(directory, applied, *, target, field):
     """
     summary = summarise(applied, target=target, field=field)
     with replacing(directory) as folder:
-        folder.mkdir()
+        folder.mkdir(mode=0o700)
         if applied.sums is not None:
             _write_scores(folder / SCORES, applied)
         if applied.reference is not None:
@@ -123,8 +123,7 @@ def label_of(shared):
 
 
 def _summary_of_list(shared, matching):
-    status = matching.status[shared.rows].astype(str)
-    is_used = np.isin(status, USED)
+    status, is_used = matching.status[shared.rows], matching.is_used[shared.rows]
     return {
         "scores": label_of(shared),
         "variants": len(status),
@@ -198,12 +197,21 @@ def _write_match(path, applied):
 
 
 def _write_table(path, table):
-    """Write a table with tabs, gzipped; same table, same bytes."""
+    """Write a table with tabs, gzipped; same table, same bytes. Texts are in quotes only if one holds any."""
+    from pyarrow import ArrowInvalid
+
+    try:
+        _write_csv(path, table, "none")
+    except ArrowInvalid:
+        _write_csv(path, table, "needed")
+
+
+def _write_csv(path, table, quoting):
     import pyarrow.csv
     from isal import igzip
 
     options = pyarrow.csv.WriteOptions(
-        delimiter="\t", quoting_style="none", quoting_header="none", batch_size=_PEOPLE_AT_A_TIME
+        delimiter="\t", quoting_style=quoting, quoting_header=quoting, batch_size=_PEOPLE_AT_A_TIME
     )
     with path.open("wb") as raw, igzip.IGzipFile("", "wb", fileobj=raw, mtime=0) as file:
         pyarrow.csv.write_csv(table, file, options)

@@ -57,6 +57,9 @@ def test_score__is_the_sum_by_hand(tmp_path, rng, prefix):
         np.testing.assert_allclose(found[f"y{number}.sum"], by_hand, rtol=1e-12, atol=1e-12)
         np.testing.assert_allclose(found[f"y{number}.average"], by_hand / 140, rtol=1e-12, atol=1e-12)
     assert "y0: 70 of 70 variants used" in said
+    page = (tmp_path / "out" / "report" / "index.html").read_text()
+    assert "all people (70)" in page
+    assert "raw sum" in page
     assert "10 of these are A/T or C/G" in said
     assert "filled by the target's own frequency" in said
     assert {"matched", "swapped", "flipped", "flipped and swapped"} == set(match_of(tmp_path / "out").status)

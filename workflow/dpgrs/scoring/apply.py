@@ -1,5 +1,6 @@
 """A target scored: sums, averages and predictions of all people, and the report of the match."""
 
+import math
 from collections import Counter
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
@@ -99,6 +100,22 @@ class Applied:
     def averages(self):
         """(n_outcomes, n_people) float64, the sum by allele of the variants in it, as plink2 has it."""
         return self.sums / np.maximum(2 * self.n_used, 1)[:, np.newaxis]
+
+    def shown(self):
+        """Return what a page shows of people, (n_outcomes, n_people) float64, and units, n_outcomes str.
+
+        Predictions where there are any, else ``Z_norm1`` beside a reference, else sums.
+        """
+        is_told = [not math.isnan(outcome.constant) for outcome in self.outcomes]
+        others = self.sums if self.adjusted is None else self.adjusted.mean
+        named = "raw sum" if self.adjusted is None else "Z_norm1"
+        values = np.where(np.array(is_told)[:, np.newaxis], self.predictions, others)
+        unit = {True: "outcome's own unit", False: "standard deviations of the outcome"}
+        units = [
+            unit[outcome.has_unit] if told else named
+            for outcome, told in zip(self.outcomes, is_told, strict=True)
+        ]
+        return np.nan_to_num(values), units
 
     def take_sums(self, raw, sums):
         """Make predictions of raw sums, (n_outcomes, n_people), and note what was filled in `sums`."""

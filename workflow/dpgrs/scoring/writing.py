@@ -13,13 +13,13 @@ from dpgrs.scoring.ancestry import ADJUSTED
 from dpgrs.scoring.matching import USED
 
 SCORES, MATCH, SUMMARY = "scores.tsv.gz", "match.tsv.gz", "summary.json"
-REFERENCE = "reference.tsv.gz"
+REFERENCE, REPORT = "reference.tsv.gz", "report"
 IN_UNIT, STANDARD = "the outcome's own", "standard deviations of the outcome"
 _PEOPLE_AT_A_TIME = 2**14
 _MOST_NAMED = 3
 
 
-def write_applied(directory, applied, *, target, field):
+def write_applied(directory, applied, *, target, field, draw=None):
     """Write a folder of results, which is whole or absent.
 
     Parameters
@@ -28,6 +28,7 @@ def write_applied(directory, applied, *, target, field):
     applied : dpgrs.scoring.apply.Applied
     target : list of paths, the genotype files.
     field : ``GT`` or ``DS``.
+    draw : function of a folder and the summary that writes pages of people into it; None writes none.
 
     Returns
     -------
@@ -43,6 +44,8 @@ def write_applied(directory, applied, *, target, field):
         _write_match(folder / MATCH, applied)
         text = json.dumps(summary, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
         (folder / SUMMARY).write_text(text, encoding="utf-8")
+        if draw is not None and applied.sums is not None:
+            draw(folder / REPORT, summary)
     return summary
 
 

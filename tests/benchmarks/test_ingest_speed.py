@@ -9,7 +9,6 @@ on that. The ratio of processor time hangs less on what else the machine does.
 
 import os
 import shutil
-import subprocess
 import sys
 import time
 
@@ -20,6 +19,7 @@ from dpgrs.io.haplotype_store import HaplotypeStore
 from dpgrs.io.ingest import ingest_chromosome
 from dpgrs.io.store_check import check_store
 from dpgrs.simulation.cohorts import simulate_cohort
+from measured_processes import run
 
 PLINK2_AIM, CYVCF2_AIM = 1.5, 8
 MEMORY_AIM = 500e6  # bytes
@@ -35,23 +35,6 @@ def seconds(function):
     start = time.perf_counter()
     function()
     return time.perf_counter() - start
-
-
-# Between this process and the one measured stands a small one, whose own memory counts for nothing.
-MEASURE = """
-import resource, subprocess, sys
-subprocess.run(sys.argv[1:], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-usage = resource.getrusage(resource.RUSAGE_CHILDREN)
-print(usage.ru_utime + usage.ru_stime, usage.ru_maxrss)
-"""
-
-
-def run(command, environment=None):
-    """Run a program; return its seconds, those of the processor, and the most memory it held, in bytes."""
-    start = time.perf_counter()
-    measured = [sys.executable, "-S", "-c", MEASURE, *command]
-    usage = subprocess.run(measured, stdout=subprocess.PIPE, env=environment, check=True).stdout.split()
-    return time.perf_counter() - start, float(usage[0]), 1024 * int(usage[1])
 
 
 def run_both(vcf, folder, repository):

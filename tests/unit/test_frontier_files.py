@@ -18,7 +18,8 @@ from dpgrs.experiments.frontier_files import (
     write_loadings,
     write_scores,
 )
-from dpgrs.io.public_effects import match_effects, open_effects
+from dpgrs.io.public_effects import match_effects
+from dpgrs.io.scoring_files import open_effects
 from dpgrs.io.tables.outcome_loadings import read_outcome_loadings
 from dpgrs.linalg.statistics import coded_rows
 from frontier_studies import N_VARIANTS, outcomes_of, write_study

@@ -11,7 +11,8 @@ import pytest
 
 from dpgrs.errors import DpgrsError
 from dpgrs.io.known_positions import SNPS
-from dpgrs.io.public_effects import describe_counts, match_effects, open_effects
+from dpgrs.io.public_effects import describe_counts, match_effects
+from dpgrs.io.scoring_files import open_effects
 from dpgrs.io.sites import write_sites
 from dpgrs.io.trials import load_labelled
 from dpgrs.preflight.checks import problems
@@ -283,7 +284,7 @@ PRESENT = {"methods": ["ridge", "blup"], "public": {"effects": ["a.txt"]}}
         ),
         (
             {"public": {"effects": "c.txt"}},
-            "`public.effects`: `c.txt` must be of the study's genome build, GRCh38, got GRCh37. Take the "
+            "`public.effects`: `c.txt` must be of the genotypes' genome build, GRCh38, got GRCh37. Take the "
             "file that is harmonised to that build.",
         ),
         (

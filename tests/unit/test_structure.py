@@ -20,6 +20,7 @@ ALLOWED = {
     "fetching": set(),
     "privacy": set(),
     "simulation": {"genotypes", "io"},
+    "scoring": {"genotypes", "io", "linalg"},
     "linalg": {"genotypes"},
     "selection": {"genotypes", "privacy", "linalg"},
     "methods": {"genotypes", "privacy", "linalg", "selection"},

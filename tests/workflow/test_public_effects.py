@@ -83,7 +83,7 @@ def test_release__is_replayed_from_nothing_at_no_cost(site, copy):
 @pytest.mark.parametrize(
     ("names", "said"),
     [
-        (("wrong.txt",), "must be of the study's genome build, GRCh38, got GRCh37"),
+        (("wrong.txt",), "must be of the genotypes' genome build, GRCh38, got GRCh37"),
         (("statistics.tsv",), "must hold effect_weight, effects that go together"),
         (("absent.txt",), "is not there"),
     ],

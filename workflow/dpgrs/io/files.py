@@ -34,10 +34,7 @@ def replacing(path):
         If `path` is a folder that holds something: it could be anything of the user's.
     """
     path = Path(path)
-    if path.is_dir() and any(path.iterdir()):
-        raise UsageError(
-            f"`{path}` must be a new name, got a folder with files in it. Remove it or name another."
-        )
+    require_new(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.partial")
     remove(temporary)  # what a killed run left
@@ -48,6 +45,20 @@ def replacing(path):
         temporary.replace(path)
     finally:
         remove(temporary)
+
+
+def require_new(path):
+    """Refuse a folder that holds something: it could be anything of the user's.
+
+    Raises
+    ------
+    UsageError
+    """
+    path = Path(path)
+    if path.is_dir() and any(path.iterdir()):
+        raise UsageError(
+            f"`{path}` must be a new name, got a folder with files in it. Remove it or name another."
+        )
 
 
 def remove(path):

@@ -83,11 +83,12 @@ class BuildCheck:
     ----------
     path : of the file, for messages.
     build : str, a key of `LENGTHS`.
+    key : str, what states it, for messages.
     """
 
-    def __init__(self, path, build):
+    def __init__(self, path, build, *, key=KEY):
         self._path = path
-        self._build = build
+        self._build, self._key = build, key
         self._found = defaultdict(dict)
 
     def add(self, variants):
@@ -132,14 +133,14 @@ class BuildCheck:
         if build not in LENGTHS:
             fix = f"Lift the positions over: it cannot be {build} (hg18)."
         wanted = f"be the build of {self._path}, which has {shown} ({build})"
-        raise DpgrsError(must(KEY, wanted, self._build, fix))
+        raise DpgrsError(must(self._key, wanted, self._build, fix))
 
     def _refuse_beyond(self, positions, contig, end):
         beyond = positions[positions > end]
         if len(beyond):
             wanted = f"be a build that has position {contig}:{beyond[0]} of {self._path}"
             got = f"{self._build}, whose chromosome {contig.removeprefix('chr')} ends at {end}"
-            raise DpgrsError(must(KEY, wanted, got, "Correct it, or lift the positions over."))
+            raise DpgrsError(must(self._key, wanted, got, "Correct it, or lift the positions over."))
 
 
 def _declared_lengths(header, bare):

@@ -11,7 +11,7 @@ LOADING_STEP = 2.0**-20  # one unit of a loading
 LARGEST_LOADING_SUM = 2**41
 
 
-def reference_loadings(X, frequency, *, n_components, rows):
+def reference_loadings(X, frequency, *, n_components, rows, key="covariates.pcs"):
     """Find the loadings of the first principal components of public people.
 
     Columns are centred and scaled by their frequencies, (x - mean)/sd, and loadings scaled so that components
@@ -24,6 +24,7 @@ def reference_loadings(X, frequency, *, n_components, rows):
     frequency : (n_variants,) its ALT allele frequencies.
     n_components : int >= 1
     rows : Rows
+    key : str, what asks for so many, for messages.
 
     Returns
     -------
@@ -42,7 +43,7 @@ def reference_loadings(X, frequency, *, n_components, rows):
     d = Z.shape[1]
     if n_components > min(d, len(Z)):
         raise UsageError(
-            f"`covariates.pcs` must be at most {min(d, len(Z))}, the smaller of variants and rows of the "
+            f"`{key}` must be at most {min(d, len(Z))}, the smaller of variants and rows of the "
             f"reference, got {n_components}. Lower it."
         )
     eigenvalues, U = eigh(Z.T @ Z / len(Z), subset_by_index=[d - n_components, d - 1])
@@ -50,7 +51,7 @@ def reference_loadings(X, frequency, *, n_components, rows):
     # Rounding leaves about d times the machine epsilon where nothing varies.
     if eigenvalues[-1] <= d * np.finfo(float).eps * max(eigenvalues[0], 1.0):
         raise UsageError(
-            "`covariates.pcs` must be at most the directions in which the reference varies, got "
+            f"`{key}` must be at most the directions in which the reference varies, got "
             f"{n_components}. Lower it."
         )
     largest = np.abs(U).argmax(axis=0)

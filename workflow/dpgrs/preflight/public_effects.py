@@ -1,7 +1,7 @@
 """What keeps a fit from starting from public effects."""
 
 from dpgrs.errors import DpgrsError, must
-from dpgrs.io.public_effects import open_effects
+from dpgrs.io.scoring_files import open_effects
 from dpgrs.methods.registry import METHODS, methods_that
 from dpgrs.types import Protection
 

@@ -7,6 +7,7 @@ import numpy as np
 from dpgrs.io import public_effects
 from dpgrs.io.files import file_digest
 from dpgrs.io.panel import Panel
+from dpgrs.io.scoring_files import open_effects
 from dpgrs.io.sites import read_chosen_sites
 from dpgrs.study.public_effects_files import save_effects
 
@@ -38,7 +39,7 @@ def match_effects(
     variants = _variants(sites, panel)
     files, found = [], []
     for path in effects:
-        file = public_effects.open_effects(path, build=settings.release.genome_build)
+        file = open_effects(path, build=settings.release.genome_build)
         values, counts = public_effects.match_effects(file, variants)
         matched = public_effects.describe_counts(counts, len(variants))
         about = {"name": path.name, "digest": file_digest(path), "matched": matched}

@@ -23,21 +23,54 @@ def bed_calls(path, *, n_samples, n_alts):
     callable that takes (n,) record numbers and returns (n, 2 n_samples) alleles, below 0 where missing, and
     (n, n_samples) bool, whether the order of a call's alleles is known.
     """
+    counts_of = bed_counts(path, n_samples=n_samples, n_alts=n_alts)
+
+    def read(records):
+        counts = counts_of(records, None)
+        alleles = np.stack([counts == 2, counts >= 1], axis=2).astype(np.int8)
+        alleles[counts < 0] = -1
+        return alleles.reshape(len(records), -1), counts != 1
+
+    return read
+
+
+def bed_counts(path, *, n_samples, n_alts):
+    """Return a function from record numbers to copies of ALT.
+
+    Returns
+    -------
+    callable that takes (n,) record numbers and (n,) numbers of alleles, which are 1, and returns
+    (n, n_samples) int8, below 0 where missing.
+    """
     from bed_reader import open_bed
 
     bed = open_bed(path, iid_count=n_samples, sid_count=len(n_alts), num_threads=1)
     last_bytes = np.memmap(path, mode="r", offset=3).reshape(len(n_alts), -1)[:, -1]
     n_last = n_samples % 4 or 4
 
-    def read(records):
+    def read(records, alleles):
         # Bits beyond the last person are 0: the size alone does not tell 5 people from 8.
         if (last_bytes[records].astype(np.int64) >> (2 * n_last)).any():
             fam = path.with_suffix(".fam").name
             raise DpgrsError(f"`{path}` has calls of more people than `{fam}` has lines. {COPY_AGAIN}")
-        counts = bed.read(np.s_[:, records], dtype="int8", order="F").T
-        alleles = np.stack([counts == 2, counts >= 1], axis=2).astype(np.int8)
-        alleles[counts < 0] = -1
-        return alleles.reshape(len(records), -1), counts != 1
+        return bed.read(np.s_[:, records], dtype="int8", order="F").T
+
+    return read
+
+
+def pgen_counts(path, *, n_samples, n_alts):
+    """Do for a ``.pgen`` what `bed_counts` does for a ``.bed``, of any ALT."""
+    pgen = _open_pgen(path, n_samples, n_alts)
+
+    def read(records, alleles):
+        counts = np.empty((len(records), n_samples), dtype=np.int8)
+        with _damage_named(path):
+            if (alleles == 1).all():
+                pgen.read_list(records.astype(np.uint32), counts)
+                return counts
+            for row, record, allele in zip(counts, records, alleles, strict=True):
+                pgen.read(int(record), row, int(allele))
+        return counts
 
     return read
 

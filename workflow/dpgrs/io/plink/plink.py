@@ -192,7 +192,7 @@ class PlinkReader:
         rows = self._usable_rows(table.iloc[mine].set_index(mine).assign(contig=name))
         decode = bed_calls if path.suffix == ".bed" else pgen_calls
         decode, batch = (pgen_dosages, self._dosage_batch) if self._has_dosages else (decode, self._batch)
-        read = decode(path, n_samples=len(self._header.samples), n_alts=_count_alts(table))
+        read = decode(path, n_samples=len(self._header.samples), n_alts=count_alts(table))
         for start in range(0, len(rows), n_variants):
             yield batch(rows.iloc[start : start + n_variants], read)
 
@@ -359,7 +359,8 @@ def _expand(kind, n_kept):
     return place, begin + np.arange(len(place)) - (ends - n_kept[kind])[place]
 
 
-def _count_alts(table):
+def count_alts(table):
+    """Return how many ALTs each record of a table has, (n_records,) int."""
     return (table["alt"].str.count(",") + 1).to_numpy()
 
 

@@ -1,0 +1,80 @@
+"""The command that applies scores to people."""
+
+import json
+
+import click
+
+from dpgrs.cli.options import AT_LEAST_1, FiniteRange, path_argument, path_option
+
+
+@click.command()
+@path_argument("target", nargs=-1, required=True)
+@click.option(
+    "--score",
+    "scores",
+    type=click.Path(),
+    multiple=True,
+    required=True,
+    help="Bundle of a release, scoring file as of the PGS Catalog, or folder of such. May be repeated.",
+)
+@path_option("--output", "Folder to write.")
+@click.option("--genome-build", help="GRCh37 or GRCh38, of the target, where its header does not say it.")
+@click.option("--frequencies", type=click.Path(), help="Public frequencies: the `sites.tsv` of a study, say.")
+@click.option("--field", type=click.Choice(["GT", "DS"]), default="GT", help="Calls, or dosages.")
+@click.option(
+    "--min-matched",
+    type=FiniteRange(0, 1),
+    default=0.75,
+    show_default=True,
+    help="Least share of a score's variants that must be in the target.",
+)
+@click.option("--drop-ambiguous", is_flag=True, help="Leave A/T and C/G out, rather than take them as given.")
+@click.option("--match-only", is_flag=True, help="Write what became of each variant, and score nobody.")
+@click.option(
+    "--reference",
+    type=click.Path(),
+    multiple=True,
+    help="Public panel, as TARGET or a store of a study: adds Z, Z_norm1 and Z_norm2. May be repeated.",
+)
+@click.option(
+    "--components",
+    type=AT_LEAST_1,
+    default=4,
+    show_default=True,
+    help="Principal components of the reference by which scores are adjusted.",
+)
+@click.option("--populations", type=click.Path(), help="Table of `sample` and `population`, for the page.")
+@click.option("--threads", type=AT_LEAST_1, default=2, show_default=True, help="They change no byte.")
+@click.option("--json", "is_json", is_flag=True, help="The summary for programs, in place of lines.")
+def score(
+    target, scores, output, field, drop_ambiguous, match_only, reference, populations, is_json, **options
+):
+    """Score the people of TARGET: VCF, BCF, .pgen or .bed, one file or several, all chromosomes or one each.
+
+    The folder holds scores.tsv.gz, a row for each person; match.tsv.gz, what became of each variant;
+    summary.json; with a reference reference.tsv.gz, its own people; and report/index.html, distributions.
+    """
+    from dpgrs.io.files import require_new
+    from dpgrs.io.tables.populations import populations_of
+    from dpgrs.reporting.scores import ScoreData, write_score_page
+    from dpgrs.scoring.apply import apply_scores
+    from dpgrs.scoring.writing import notes, write_applied
+
+    require_new(output)
+    options |= {"keeps_ambiguous": not drop_ambiguous, "only_match": match_only}
+    options["reference"] = list(reference) or None
+    applied = apply_scores(target, scores, field=field, **options)
+    groups = populations_of(populations, applied.samples) if populations else None
+
+    def draw(folder, summary):
+        values, units = applied.shown()
+        names = [outcome.name for outcome in applied.outcomes]
+        page = ScoreData(summary["variants"], names, units, values, groups, list(notes(summary)))
+        write_score_page(folder, page)
+
+    summary = write_applied(output, applied, target=target, field=field, draw=draw)
+    if is_json:
+        click.echo(json.dumps(summary, indent=2))
+    else:
+        for line in notes(summary):
+            click.echo(line)

@@ -1,0 +1,43 @@
+"""Compiled kernels that turn bits into calls of people. Each is a pure function of its arrays."""
+
+import numba
+import numpy as np
+
+from dpgrs.genotypes.bits import PEOPLE_OF_WORD
+
+HALF_REF, HALF_ALT, MISSING = -1, -2, -9
+_ONE, _TWO, _THREE = (np.uint64(number) for number in (1, 2, 3))
+# By two bits of ALT and, above them, two bits of what is missing.
+_CODES = np.array(
+    [
+        *(0, 1, 1, 2),
+        *(HALF_REF, HALF_REF, HALF_ALT, HALF_ALT),
+        *(HALF_REF, HALF_ALT, HALF_REF, HALF_ALT),
+        *(MISSING, MISSING, MISSING, MISSING),
+    ],
+    dtype=np.int8,
+)
+
+_jit = numba.njit(nogil=True, cache=True)
+
+
+@_jit
+def calls_of_bits(haplotypes, missing, rows, calls):
+    """Write the calls of people from bits.
+
+    Parameters
+    ----------
+    haplotypes, missing : (n_variants, n_words) uint64, see `dpgrs.io.vcf.vcf.VariantBatch`.
+    rows : (n_rows,) int64, those wanted.
+    calls : (n_rows, n_people) int8, written to, see `dpgrs.io.target.Calls`.
+    """
+    n_people = calls.shape[1]
+    for i in range(len(rows)):
+        row = rows[i]
+        for word in range(haplotypes.shape[1]):
+            bits, dots = haplotypes[row, word], missing[row, word]
+            first = word * PEOPLE_OF_WORD
+            for person in range(first, min(first + PEOPLE_OF_WORD, n_people)):
+                calls[i, person] = _CODES[(bits & _THREE) | ((dots & _THREE) << _TWO)]
+                bits >>= _TWO
+                dots >>= _TWO

@@ -1,0 +1,63 @@
+"""Compiled kernels of sums over calls. Each is a pure function of its arrays."""
+
+import numba
+
+from dpgrs.io._call_kernels import HALF_ALT, HALF_REF
+
+_jit = numba.njit(nogil=True, cache=True)
+
+
+@_jit
+def count_calls(calls, known, copies):
+    """Count known alleles, and copies of ALT among them.
+
+    Parameters
+    ----------
+    calls : (n_rows, n_people) int8, see `dpgrs.io.target.Piece`.
+    known, copies : (n_rows,) int64, written to.
+    """
+    for i in range(calls.shape[0]):
+        n_called, n_copies, n_half, n_half_alt = 0, 0, 0, 0
+        for call in calls[i]:
+            n_called += call >= 0
+            n_copies += call if call > 0 else 0
+            n_half += (call == HALF_REF) | (call == HALF_ALT)
+            n_half_alt += call == HALF_ALT
+        known[i] = 2 * n_called + n_half
+        copies[i] = n_copies + n_half_alt
+
+
+@_jit
+def fill_calls(calls, frequency, first, dosages):
+    """Turn the calls of some people into dosages, and fill missing alleles by their frequency.
+
+    Parameters
+    ----------
+    calls : (n_rows, n_people) int8, see `dpgrs.io.target.Piece`.
+    frequency : (n_rows,) float64, of ALT.
+    first : int, the first of the people.
+    dosages : (n_rows, n_some) float64, written to.
+    """
+    n_some = dosages.shape[1]
+    for i in range(calls.shape[0]):
+        own = calls[i, first : first + n_some]
+        lowest = 0
+        for j in range(n_some):
+            dosages[i, j] = own[j]
+            lowest = min(lowest, own[j])
+        if lowest < 0:
+            for j in range(n_some):
+                call = own[j]
+                if call < 0:
+                    n_missing = 1 + (call not in (HALF_REF, HALF_ALT))
+                    dosages[i, j] = n_missing * frequency[i] + (call == HALF_ALT)
+
+
+@_jit
+def fill_steps(steps, frequency, first, missing, step, dosages):
+    """Do the same for dosages in whole steps, `missing` where they are missing."""
+    n_some = dosages.shape[1]
+    for i in range(steps.shape[0]):
+        for j in range(n_some):
+            own = steps[i, first + j]
+            dosages[i, j] = 2 * frequency[i] if own == missing else own * step

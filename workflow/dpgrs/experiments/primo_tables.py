@@ -25,12 +25,12 @@ from dpgrs.experiments.primo_fits import (
     measure,
 )
 from dpgrs.io.outcomes import Outcomes, simulated_names
-from dpgrs.io.panel import Panel
-from dpgrs.io.table_panel import write_table_panel
 from dpgrs.io.tables.real_tables import RealTable
 from dpgrs.methods.registry import METHODS
 from dpgrs.reporting.rendering import Drawing
 from dpgrs.reporting.svg import INK, new_figure
+from dpgrs.study.in_process import panel_of_table
+from dpgrs.study.table_cohort import ranged_methods
 from dpgrs.types import Rows
 
 TEST_SHARE = 0.2
@@ -91,7 +91,7 @@ def run_table(columns, make_outcomes, *, sizes, counts, settings, key, is_traini
         For a method that takes alleles alone.
     """
     for method in chain.from_iterable(settings["methods"].values()):
-        if not METHODS[method].takes_fractions("benchmark"):
+        if method not in ranged_methods():
             raise UsageError(f"`methods` must be of those for tables, got {method}. Leave it out.")
     n_rows, n_columns = columns.values.shape
     row_id, seed = np.arange(1, n_rows + 1).astype(str), settings["seed"]
@@ -104,9 +104,7 @@ def run_table(columns, make_outcomes, *, sizes, counts, settings, key, is_traini
         name: configuration(TERMS[name], methods=own, **known) for name, own in settings["methods"].items()
     }
     with TemporaryDirectory() as folder:
-        path = f"{folder}/panel.zarr"
-        write_table_panel(path, table, columns[1:], size=max(sizes), seed=seed)
-        panel = Panel.open(path)
+        panel = panel_of_table(f"{folder}/panel.zarr", table, columns[1:], size=max(sizes), seed=seed)
         values = {size: make_outcomes(panel, size) for size in sizes}
         names = tuple(simulated_names(max(counts)))
         outcomes = Outcomes(names, values, {}, is_training, Rows.PEOPLE)

@@ -187,6 +187,13 @@ def read_ranges(path, table, *, others=()):
     return tuple(np.array(found).T)
 
 
+def names_range(path, name):
+    """Tell whether a table of ranges has a line with the very name of a column; errors as `read_ranges`."""
+    rows = rows_of(path)
+    header_of(rows, path)
+    return any(pattern == name for _, (pattern, *_) in rows)
+
+
 def _range(cells, where):
     numbers = pd.to_numeric(pd.Series(cells), errors="coerce").to_numpy(dtype=np.float64)
     low, high = numbers[:2]

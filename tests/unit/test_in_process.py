@@ -4,12 +4,14 @@ import numpy as np
 import pytest
 
 from dpgrs.io.outcomes import Outcomes
+from dpgrs.io.panel import Panel
+from dpgrs.io.table_panel import write_table_panel
 from dpgrs.io.tables.real_tables import RealTable
 from dpgrs.io.trials import load_labelled
 from dpgrs.privacy.noise.sources import BenchmarkNoise
 from dpgrs.steps.compute_statistics import compute_statistics
 from dpgrs.steps.draw import draw
-from dpgrs.study.in_process import draws_of_study, panel_of_table, training_data
+from dpgrs.study.in_process import draws_of_study, training_data
 from dpgrs.study.settings import resolve
 from dpgrs.study.step_settings import Settings
 from step_settings import settings_for
@@ -30,9 +32,10 @@ def trial(tmp_path):
     """Panel and outcomes of a made-up table, and their files."""
     rng = np.random.default_rng(0)
     X = rng.standard_normal((N_ROWS, D))
-    table = RealTable("made", np.arange(1, N_ROWS + 1).astype(str), list("abcd"), X)
+    table = RealTable.numbered("made", list("abcd"), X)
     ranges = np.full(D, -4.0), np.full(D, 4.0), np.zeros(D)
-    panel = panel_of_table(tmp_path / "panel.zarr", table, ranges, size=D, seed=SEED)
+    write_table_panel(tmp_path / "panel.zarr", table, ranges, size=D, seed=SEED)
+    panel = Panel.open(tmp_path / "panel.zarr")
     Y = X[:, :2].T + rng.standard_normal((2, N_ROWS))
     is_training = np.arange(N_ROWS) % 5 > 0
     outcomes = Outcomes(("y1", "y2"), {3: Y, D: Y}, {}, is_training, "people")

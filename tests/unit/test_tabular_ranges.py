@@ -155,6 +155,10 @@ BAD = {
         ["dp-sgd", "--ranges", "ranges.csv", "--set", "regression.sdg.steps=3"],
         "got `regression.sdg.steps=3`. Did you mean `regression.sgd.steps`?",
     ),
+    "no whole name": (
+        ["blup", "--ranges", "ranges.csv", "--set", "heritability=0.5"],
+        "got `heritability=0.5`. Did you mean `regression.heritability`?",
+    ),
     "of another method": (
         ["blup", "--ranges", "ranges.csv", "--set", "regression.sgd.steps=3"],
         "`--set` must be of what blup reads, got `regression.sgd.steps`. Leave it out, or set one of regress",

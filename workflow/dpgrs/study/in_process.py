@@ -3,6 +3,9 @@
 A run of the workflow takes the same functions, a job each. For benchmarks alone: nothing is charged.
 """
 
+from contextlib import contextmanager
+from tempfile import TemporaryDirectory
+
 from dpgrs.io.panel import Panel
 from dpgrs.io.table_panel import write_table_panel
 from dpgrs.methods.mechanisms import mechanisms_of, takes_sums
@@ -11,19 +14,22 @@ from dpgrs.study.exact_statistics import exact_statistics
 from dpgrs.study.training_data import TrainingData
 
 
-def panel_of_table(path, table, ranges, *, size, seed):
-    """Write columns of a table as a panel and open it.
+@contextmanager
+def panel_of_table(table, ranges, *, size, seed):
+    """Hold columns of a table as a panel, in a folder that is there for a while.
 
     Parameters
     ----------
-    path, table, ranges, size, seed : as in `dpgrs.io.table_panel.write_table_panel`.
+    table, ranges, size, seed : as in `dpgrs.io.table_panel.write_table_panel`.
 
-    Returns
-    -------
+    Yields
+    ------
     Panel
     """
-    write_table_panel(path, table, ranges, size=size, seed=seed)
-    return Panel.open(path)
+    with TemporaryDirectory() as folder:
+        path = f"{folder}/panel.zarr"
+        write_table_panel(path, table, ranges, size=size, seed=seed)
+        yield Panel.open(path)
 
 
 def training_data(settings, panel, outcomes, *, ld=None):

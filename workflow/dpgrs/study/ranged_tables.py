@@ -5,7 +5,6 @@ What a run of the workflow does in jobs (docs/tables.md) is done here for one sp
 
 from dataclasses import dataclass
 from difflib import get_close_matches
-from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
 import numpy as np
@@ -253,9 +252,7 @@ def fit_within_ranges(table, split, *, bounds, settings, key):
     is_training[split[1]] = True
     y, bound = _standardised(table.y, bounds, settings.outcomes.bound), settings.outcomes.bound
     outcomes = Outcomes((table.target,), {size: y[np.newaxis]}, {}, is_training, Rows.PEOPLE)
-    with TemporaryDirectory() as folder:
-        place = {"size": size, "seed": settings.seed}
-        panel = panel_of_table(f"{folder}/panel.zarr", _real(table), bounds.ranges, **place)
+    with panel_of_table(_real(table), bounds.ranges, size=size, seed=settings.seed) as panel:
         data = training_data(settings, panel, outcomes)
         fit, status = _fit(settings, data, key)
         X = joined_rows(panel, size, rows=Rows.PEOPLE)
@@ -284,7 +281,8 @@ def _setting(text, method):
     known += [*OF_BOUNDS, *OF_BUDGET]
     key, is_pair, value = (part.strip() for part in text.partition("="))
     if not is_pair or key not in known:
-        close = get_close_matches(key, known, n=1)
+        last = key.rpartition(".")[2]
+        close = get_close_matches(key, known, n=1) or [one for one in known if one.endswith(f".{last}")]
         fix = f"Did you mean `{close[0]}`?" if close else f"There are {', '.join(known)}."
         raise UsageError(f"`{SET}` must be KEY=VALUE with a setting of such a study, got `{text}`. {fix}")
     read = [f"regression.{name}" for name in METHODS[method].reads]
@@ -341,5 +339,4 @@ def _real(table, with_target=False):
     """Return the features of a FeatureTable as a RealTable, with the outcome as its last column if asked."""
     names = table.features + [table.target] * with_target
     values = np.column_stack([table.X, table.y]) if with_target else table.X
-    row_id = np.arange(1, len(values) + 1).astype(str)
-    return RealTable(table.path, row_id, names, values, table.levels)
+    return RealTable.numbered(table.path, names, values, table.levels)

@@ -52,6 +52,11 @@ class RealTable:
     values: np.ndarray
     levels: frozenset = frozenset()
 
+    @classmethod
+    def numbered(cls, path, names, values, levels=frozenset()):
+        """Return the table of rows that are numbered from 1; attributes as above."""
+        return cls(path, _numbered(len(values)), names, values, levels)
+
     def part(self, names):
         """Return the table of some of its columns, by name."""
         place = {name: i for i, name in enumerate(self.names)}
@@ -284,7 +289,7 @@ def _of_arrays(path, *, row_id, arrays, one_hot, drop):
     kept = [name for name in names if name not in dropped]
     _require_some(kept, path)
     values = np.column_stack(values)
-    return RealTable(path, _numbered(len(values)), names, values).part(kept)
+    return RealTable.numbered(path, names, values).part(kept)
 
 
 def _load(path):

@@ -1,6 +1,6 @@
 """Noise: statistics, choices or fits from which all weights follow, drawn by one mechanism."""
 
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
@@ -119,7 +119,7 @@ def _draw_seeded(asked, seed, trial):
     noise = BenchmarkNoise(seed, trial, *asked.key, *asked.request.key)
     drawn = asked.draw(noise)
     own = {"method": asked.method} if asked.method else {}
-    return _label(asked, drawn) | own, asked.mechanism.arrays(drawn)
+    return asked.label(drawn) | own, asked.mechanism.arrays(drawn)
 
 
 def _charge(asked, output, events, *, sites, public):
@@ -147,7 +147,7 @@ def _charge(asked, output, events, *, sites, public):
         ledger=ledger,
         study_key=load_study_key(),
     )
-    label = _label(asked, drawn) | {"requests": list(receipt.requests.items())}
+    label = asked.label(drawn) | {"requests": list(receipt.requests.items())}
     label |= {name: public[name] for name in ("ld",) if name in public}
     receipt = replace(receipt, outputs=output_digests(mechanism.outputs(drawn, asked.names, request)))
     check(receipt, ledger)
@@ -155,14 +155,3 @@ def _charge(asked, output, events, *, sites, public):
     complete(receipt, ledger)
     save_labelled(output, [(label, mechanism.arrays(drawn))])
     write_events(events, [label])
-
-
-def _label(asked, drawn):
-    """Describe what was drawn: the request with its events."""
-    label = {"mechanism": asked.mechanism.name, "request": asdict(asked.request), "n": drawn.n}
-    label |= {"n_outcomes": len(asked.names), "outcomes": asked.names}
-    if (outcomes := asked.data.outcomes).components is not None:
-        own = {"n_outcomes": len(outcomes.names), "outcomes": outcomes.names}
-        label |= own | {"components": asked.names}
-    label |= {"events": [event.as_dict() for event in drawn.events]}
-    return label | asked.mechanism.remarks(drawn)

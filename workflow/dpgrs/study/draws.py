@@ -1,6 +1,6 @@
 """What a study asks of a mechanism, draw by draw: for a job that keeps what it drew, and in one process."""
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 from dpgrs.methods.mechanisms import fitted_from
 from dpgrs.methods.requests import PrivacyRequest
@@ -51,6 +51,16 @@ class Draw:
         """Return what the mechanism gives."""
         terms = {"data": self.data, "names": self.names, "settings": self.settings}
         return self.mechanism.draw(**self.mechanism.exact(self.request, **terms), noise=noise)
+
+    def label(self, drawn):
+        """Describe what was drawn, a dict: the request with its events."""
+        label = {"mechanism": self.mechanism.name, "request": asdict(self.request), "n": drawn.n}
+        label |= {"n_outcomes": len(self.names), "outcomes": self.names}
+        if (outcomes := self.data.outcomes).components is not None:
+            own = {"n_outcomes": len(outcomes.names), "outcomes": outcomes.names}
+            label |= own | {"components": self.names}
+        label |= {"events": [event.as_dict() for event in drawn.events]}
+        return label | self.mechanism.remarks(drawn)
 
 
 def draws_of(settings, mechanism, methods, data):

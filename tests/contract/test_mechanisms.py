@@ -20,7 +20,7 @@ from dpgrs.privacy.accounting.events import (
     event_of,
 )
 from dpgrs.privacy.noise.sources import BenchmarkNoise, ReleaseNoise
-from dpgrs.steps import draw as draw_step
+from dpgrs.study.draws import draws_of
 from dpgrs.study.released import load_released
 from dpgrs.study.training_data import TrainingData
 from step_settings import settings_for
@@ -77,7 +77,7 @@ class Asked:
         files = {"statistics": self.study.sum_up(config), "panel": "panel", "ld": self.study.root / "ld.npz"}
         data = TrainingData(self.study.root / "outcomes.zarr", **files)
         settings = settings_for("draw", **config | {"mode": "benchmark"})
-        (one,) = draw_step._draws(settings, self.mechanism, [self.method], data)
+        (one,) = draws_of(settings, self.mechanism, [self.method], data)
         return one
 
     def draw(self, noise, **privacy):

@@ -17,7 +17,7 @@ from dpgrs.methods.mechanisms import mechanism_of, mechanism_of_file, request_of
 from dpgrs.planning.plan import plan_study
 from dpgrs.privacy.ledger.ledger import Ledger
 from dpgrs.release.verify import verify_release
-from dpgrs.steps import draw as draw_step
+from dpgrs.study.draws import draws_of
 from dpgrs.study.settings_files import read_settings
 from dpgrs.study.training_data import TrainingData
 from forged_releases import edit, edit_statement, seal
@@ -101,7 +101,7 @@ def test_exact__steered_rows_are_of_components_within_their_own_norm(study, meth
     study.config["methods"] = [method]
     mechanism, files = mechanism_of(method), {"statistics": study.sum_up(study.config), "panel": "panel"}
     data = TrainingData(study.root / "outcomes.zarr", **files, ld=study.root / "ld.npz")
-    (one,) = draw_step._draws(settings_for("draw", **study.config), mechanism, [None], data)
+    (one,) = draws_of(settings_for("draw", **study.config), mechanism, [None], data)
     exact = mechanism.exact(one.request, data=data, names=one.names, settings=one.settings)
     assert (one.names, one.request.n_outcomes) == (("first", "second"), 2)
     outcomes = data.outcomes

@@ -9,7 +9,7 @@ import pytest
 from dpgrs.methods.mechanisms import mechanism_of
 from dpgrs.privacy.noise.sources import BenchmarkNoise
 from dpgrs.steps import compute_statistics as statistics_step
-from dpgrs.steps import draw as draw_step
+from dpgrs.study.draws import draws_of
 from dpgrs.study.training_data import TrainingData
 from outcome_files import changed_outcomes
 from step_settings import settings_for
@@ -59,7 +59,7 @@ class Worlds:
         mechanism, noise = mechanism_of(self.method), ExactNoise()
         data = TrainingData(path, statistics=self.study.sum_up(self.config), panel="panel")
         settings = settings_for("draw", **self.config | {"mode": "benchmark"})
-        (one,) = draw_step._draws(settings, mechanism, mechanism.drawn_for([self.method]), data)
+        (one,) = draws_of(settings, mechanism, mechanism.drawn_for([self.method]), data)
         one.draw(noise)
         return noise.drawn
 

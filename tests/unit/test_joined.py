@@ -16,7 +16,8 @@ from dpgrs.preflight.settings import budget_problems
 from dpgrs.privacy.statement.content import Total
 from dpgrs.release.post_processing import found_in_words
 from dpgrs.release.verify import verify_release
-from dpgrs.steps.draw import _draws
+from dpgrs.steps.draw import _draw_seeded
+from dpgrs.study.draws import draws_of
 from dpgrs.study.training_data import TrainingData
 from dpgrs.types import Protection
 from forged_releases import STATEMENT, edit_statement, seal
@@ -49,8 +50,8 @@ def draw_in_public(study, config):
     mechanism, settings = mechanism_of(method), settings_for("draw", **config)
     statistics = study.sum_up(config) if "statistics" in mechanism.takes else None
     data = TrainingData(study.root / "outcomes.zarr", statistics=statistics, panel="panel")
-    (draw,) = _draws(settings, mechanism, mechanism.drawn_for([method]), data)
-    save_labelled(path, [draw.draw_seeded(1, 1)])
+    (draw,) = draws_of(settings, mechanism, mechanism.drawn_for([method]), data)
+    save_labelled(path, [_draw_seeded(draw, 1, 1)])
     return path
 
 

@@ -18,6 +18,7 @@ from dpgrs.privacy.ledger.ledger import Ledger
 from dpgrs.release.verify import verify_release
 from dpgrs.steps import draw as draw_step
 from dpgrs.study import training_data
+from dpgrs.study.draws import draws_of
 from dpgrs.study.released import load_released
 from dpgrs.study.request_identity import exact_values
 from dpgrs.study.training_data import TrainingData
@@ -55,7 +56,7 @@ def test_exact__sums_rows_within_their_bounds_by_brute_force(study, method, boun
     files = {"statistics": study.sum_up(config), "panel": "panel", "ld": study.root / "ld.npz"}
     data = TrainingData(study.root / "outcomes.zarr", **files)
     mechanism = mechanism_of(method)
-    (one,) = draw_step._draws(settings_for("draw", **config), mechanism, [None], data)
+    (one,) = draws_of(settings_for("draw", **config), mechanism, [None], data)
     request, outcomes = mechanism.terms(one.request), data.outcomes
     exact = mechanism.exact(one.request, data=data, names=one.names, settings=one.settings)
     assert exact["digest"] == data.rows(N_VARIANTS).genotype_digest
@@ -129,7 +130,7 @@ def test_release__of_another_genotype_budget_is_another_request(study, method):
     files = {"statistics": study.sum_up(configs[0]), "panel": "panel", "ld": study.root / "ld.npz"}
     data = TrainingData(study.root / "outcomes.zarr", **files)
     settings = [settings_for("draw", **config) for config in configs]
-    draws = [next(draw_step._draws(one, mechanism, [None], data)) for one in settings]
+    draws = [next(draws_of(one, mechanism, [None], data)) for one in settings]
     first, second = (mechanism.drawn_before(one.request) for one in draws)
     assert first != second
     for one, before in zip(draws, (first, second), strict=True):

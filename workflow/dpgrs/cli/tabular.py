@@ -6,7 +6,7 @@ import math
 import click
 
 from dpgrs.cli.options import SHARE, choice, path_option
-from dpgrs.methods.registry import table_methods
+from dpgrs.study.table_cohort import tabular_methods
 from dpgrs.types import DepthCheck, LassoScaling, Neighbours, Selection, TableSelector
 
 
@@ -21,7 +21,7 @@ def _shown(*names, help, **options):
 @click.option("--target", help="Column of outcomes; default: the last that stays.")
 @click.option("--one-hot", default="", help="Columns of labels, by commas: a feature for each level.")
 @click.option("--drop", default="", help="Columns to leave out, by commas, such as one of ids.")
-@click.option("--method", type=click.Choice(table_methods()), required=True, help="Method.")
+@click.option("--method", type=click.Choice(tabular_methods()), required=True, help="Method.")
 @_shown("--k", type=int, default=5, help="Features of a method that chooses.")
 @_shown("--epsilon", type=float, default=round(math.log(3), 4), help="Privacy loss of all parts together.")
 @_shown("--delta", type=float, default=1e-5, help="Delta of (epsilon, delta).")
@@ -41,6 +41,10 @@ def _shown(*names, help, **options):
 @_shown("--lasso-scaling", type=choice(LassoScaling), default="standardised", help="Columns of that Lasso.")
 @_shown("--test-share", type=SHARE, default=0.1, help="Share of rows to test on.")
 @click.option("--scale", help="Table of public column, centre, scale; `data`: the rows' own, not private.")
+@click.option(
+    "--ranges", type=click.Path(), help="Table of public column, low, high, for a study of the table."
+)
+@click.option("--set", "settings", multiple=True, help="KEY=VALUE, a setting of that study; can be repeated.")
 @click.option("--json", "is_json", is_flag=True, help="For programs.")
 def tabular(csv, one_hot, drop, lasso_penalty, lasso_scaling, is_json, **options):
     """Try private regression, with or without a private choice of features, on a plain table."""

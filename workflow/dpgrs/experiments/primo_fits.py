@@ -6,24 +6,18 @@ is not private: it is named as peeked.
 
 import math
 from dataclasses import replace
-from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import numpy as np
 import pandas as pd
 
 from dpgrs.evaluation.rows import joined_rows
 from dpgrs.methods.fits import FitTerms, fit_released, moved_by_public_side, moved_into_ellipsoid
-from dpgrs.methods.mechanisms import mechanisms_of
-from dpgrs.methods.ols import fit_ridge
-from dpgrs.methods.registry import METHODS
+from dpgrs.methods.ols import fit_sums
 from dpgrs.privacy.noise.sources import BenchmarkNoise
-from dpgrs.study.exact_statistics import exact_statistics
+from dpgrs.study.in_process import draws_of_study, training_data
 from dpgrs.study.panel_terms import takes_ld
-from dpgrs.study.requests import requests_of
 from dpgrs.study.settings import resolve
 from dpgrs.study.step_settings import Settings
-from dpgrs.study.training_data import TrainingData, public_outcomes
 from dpgrs.types import Penalty
 
 PENALTIES = tuple(10.0 ** (exponent / 2) for exponent in range(-6, 9))  # 0.001 to 10,000
@@ -102,12 +96,9 @@ def ridge_path(statistics, test, *, counts, penalties=PENALTIES):
     penalties : sequence of float
     """
     known = {"method": NON_PRIVATE, "protection": "none", "epsilon": math.nan}
-    steps = {"gram_step": statistics.gram_step, "cross_step": statistics.cross_step}
-    for size, cross in statistics.cross.items():
-        sums = (statistics.gram_of_size(size), cross, statistics.n_rows)
+    for size in statistics.cross:
         for penalty in penalties:
-            fit = fit_ridge(*sums, penalty=penalty, n_observed=statistics.n_observed, **steps)
-            r2, mse = test[size].errors(fit)
+            r2, mse = test[size].errors(fit_sums(statistics, size, penalty=penalty))
             for count in counts:
                 cell = {"n_variants": size, "n_outcomes": count, "penalty": penalty}
                 yield known | cell | means(r2[:count], mse[:count])
@@ -150,7 +141,7 @@ def measure(panel, outcomes, *, configs, seed, key, ld=None):
     ----------
     panel : Panel
     outcomes : Outcomes
-    configs : dict of a name to a configuration, as of a study.
+    configs : dict of a name to a configuration, as of a study; in the first some method takes sums.
     seed : int
     key : tuple of str and int, tells trials apart.
     ld : path of public linkage disequilibrium, where a method takes it.
@@ -161,54 +152,32 @@ def measure(panel, outcomes, *, configs, seed, key, ld=None):
     """
     test = {size: rows_to_test_on(panel, size, outcomes) for size in outcomes.values}
     rows = []
-    with TemporaryDirectory() as folder:
-        paths = Path(folder, "outcomes.zarr"), Path(folder, "statistics.npz")
-        outcomes.save(paths[0])
-        for name, config in configs.items():
-            settings = Settings(resolve(config))
-            statistics = exact_statistics(settings, panel, outcomes)
-            statistics.save(paths[1])
-            if not rows:
-                ridge = ridge_path(statistics, test, counts=settings.outcomes.count)
-                rows += [{"terms": "none", "which": PATH} | row for row in ridge]
-            data = TrainingData(paths[0], statistics=paths[1], panel=panel.path, ld=ld)
-            found = _of_study(settings, data, test, seed=seed, key=(*key, name))
-            rows += [{"terms": name} | row for row in found]
+    for name, config in configs.items():
+        settings = Settings(resolve(config))
+        data = training_data(settings, panel, outcomes, ld=ld)
+        if not rows:
+            ridge = ridge_path(data.statistics, test, counts=settings.outcomes.count)
+            rows += [{"terms": "none", "which": PATH} | row for row in ridge]
+        for draw in draws_of_study(settings, data):
+            drawn = draw.draw(BenchmarkNoise(seed, *key, name, *draw.key))
+            for method in draw.fitted:
+                rows += [{"terms": name} | row for row in _fits(draw, method, drawn, test)]
     return rows
 
 
-def _of_study(settings, data, test, *, seed, key):
-    """Yield the errors of all that a study draws and fits, a dict each."""
-    outcomes, counts = data.outcomes, settings.outcomes.count
-    for mechanism in mechanisms_of(settings.methods, is_release=False):
-        for method in mechanism.drawn_for(settings.methods):
-            for request, count in requests_of(settings, rows=outcomes.rows, counts=counts):
-                if not mechanism.serves(method, request):
-                    continue
-                known = {"data": data, "settings": settings}
-                asked = mechanism.asked(request, method=method, n_outcomes=count, **known)
-                exact = mechanism.exact(asked, names=outcomes.names[:count], **known)
-                noise = BenchmarkNoise(seed, *key, *mechanism.key(method))
-                drawn = mechanism.draw(**exact, noise=noise)
-                for fitted in [method] if method else mechanism.methods:
-                    is_asked = fitted in settings.methods
-                    if is_asked and asked.protection in METHODS[fitted].protections:
-                        yield from _fits(mechanism, fitted, drawn, asked, settings, data, test)
-
-
-def _fits(mechanism, method, drawn, request, settings, data, test):
+def _fits(draw, method, drawn, test):
     """Yield the errors of one method: of ReuseCov those of the path, and of Gauss by the evidence, too."""
-    count, size = request.n_outcomes, request.n_variants
-    known = {"request": request, "outcomes": public_outcomes(data.outcomes, request, count=count)}
-    ld = {size: data.ld(size)} if takes_ld([method]) else {}
-    terms, which = FitTerms.of(settings.regression, ld=ld), OWN
+    request, regression, count = draw.request, draw.settings.regression, len(draw.names)
+    size, known = request.n_variants, {"request": request, "outcomes": draw.public_outcomes}
+    ld = {size: draw.data.ld(size)} if takes_ld([method]) else {}
+    terms, which = FitTerms.of(regression, ld=ld), OWN
     if method in MOVES:
-        options = {"method": method, "regression": settings.regression}
-        yield from ({"which": PATH} | row for row in released_path(drawn, test, **options, **known))
+        path = released_path(drawn, test, method=method, regression=regression, **known)
+        yield from ({"which": PATH} | row for row in path)
         if method != "reusecov-gauss":
             return  # the evidence is of X'Y as it was released, not as it was moved
         terms, which = replace(terms, rule=Penalty.EVIDENCE), EVIDENCE
-    fit = mechanism.fit(method, drawn, terms=terms, **known)
+    fit = draw.mechanism.fit(method, drawn, terms=terms, **known)
     found = {"method": method, "protection": str(request.protection), "which": which, "penalty": math.nan}
     cell = {"epsilon": request.epsilon, "n_variants": size, "n_outcomes": count}
     yield found | cell | means(*test[size].errors(fit))

@@ -1,7 +1,6 @@
 """What PRIMO's figures share: lines and figures, what is said of them, and panel and outcomes of a table."""
 
 from itertools import chain
-from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
 import numpy as np
@@ -25,12 +24,12 @@ from dpgrs.experiments.primo_fits import (
     measure,
 )
 from dpgrs.io.outcomes import Outcomes, simulated_names
-from dpgrs.io.panel import Panel
-from dpgrs.io.table_panel import write_table_panel
 from dpgrs.io.tables.real_tables import RealTable
 from dpgrs.methods.registry import METHODS
 from dpgrs.reporting.rendering import Drawing
 from dpgrs.reporting.svg import INK, new_figure
+from dpgrs.study.in_process import panel_of_table
+from dpgrs.study.table_cohort import ranged_methods
 from dpgrs.types import Rows
 
 TEST_SHARE = 0.2
@@ -91,22 +90,19 @@ def run_table(columns, make_outcomes, *, sizes, counts, settings, key, is_traini
         For a method that takes alleles alone.
     """
     for method in chain.from_iterable(settings["methods"].values()):
-        if not METHODS[method].takes_fractions("benchmark"):
+        if method not in ranged_methods():
             raise UsageError(f"`methods` must be of those for tables, got {method}. Leave it out.")
-    n_rows, n_columns = columns.values.shape
-    row_id, seed = np.arange(1, n_rows + 1).astype(str), settings["seed"]
-    table = RealTable("trial", row_id, [f"x{j}" for j in range(1, n_columns + 1)], columns.values)
+    seed, names = settings["seed"], [f"x{j}" for j in range(1, columns.values.shape[1] + 1)]
+    table = RealTable.numbered("trial", names, columns.values)
     if is_training is None:
-        is_training = split_rows(row_id, rows=Rows.PEOPLE, test_share=TEST_SHARE, seed=seed, key=key)
+        terms = {"rows": Rows.PEOPLE, "test_share": TEST_SHARE, "seed": seed, "key": key}
+        is_training = split_rows(table.row_id, **terms)
     known = {"source": "table", "sizes": sizes, "counts": counts, "epsilons": settings["epsilons"]}
     known |= {name: settings[name] for name in ("genotype_clip", "delta") if name in settings}
     configs = {
         name: configuration(TERMS[name], methods=own, **known) for name, own in settings["methods"].items()
     }
-    with TemporaryDirectory() as folder:
-        path = f"{folder}/panel.zarr"
-        write_table_panel(path, table, columns[1:], size=max(sizes), seed=seed)
-        panel = Panel.open(path)
+    with panel_of_table(table, columns[1:], size=max(sizes), seed=seed) as panel:
         values = {size: make_outcomes(panel, size) for size in sizes}
         names = tuple(simulated_names(max(counts)))
         outcomes = Outcomes(names, values, {}, is_training, Rows.PEOPLE)

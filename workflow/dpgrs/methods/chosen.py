@@ -341,6 +341,24 @@ def fit_chosen_rows(fitter, data, chosen, *, request, noise, outcome_names, freq
     return LinearFit(weights, origin, at_means, chosen=np.sort(chosen, axis=1)), fits
 
 
+def exact_choices(data, selector, *, n_choices, outcome_bound):
+    """Choose variants for each outcome by a selector, without noise.
+
+    Parameters
+    ----------
+    data : ScreeningData
+    selector : str, one of `dpgrs.selection.registry.SELECTORS`.
+    n_choices : int
+    outcome_bound : float, at which outcomes are clipped.
+
+    Returns
+    -------
+    (n_outcomes, n_choices) int64
+    """
+    choose, terms = named(SELECTORS[selector].exact), {"n_choices": n_choices, "outcome_bound": outcome_bound}
+    return np.array([choose(data, number, **terms) for number in range(len(data.Y))])
+
+
 def fit_chosen_exactly(data, chosen):
     """Fit each outcome by least squares on its own variants, without privacy.
 

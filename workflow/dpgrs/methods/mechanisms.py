@@ -73,6 +73,20 @@ def mechanisms_of(methods, *, is_release):
     return [mechanism_named(name) for name in dict.fromkeys([*shared, *choices, *own])]
 
 
+def fitted_from(mechanism, methods, *, method, protection):
+    """Return which of a study's methods are fitted from one draw of a mechanism, a list of str.
+
+    Parameters
+    ----------
+    mechanism : from `mechanism_named`.
+    methods : list of str, of the study.
+    method : str, for which it was drawn; None where all methods of the mechanism share it.
+    protection : Protection, under which it was.
+    """
+    own = [one for one in mechanism.methods if method in (None, one)]
+    return [one for one in own if one in methods and protection in METHODS[one].protections]
+
+
 def takes_sums(methods):
     """Tell whether any of a study's methods is fitted from sums over all variants, not from rows alone."""
     return any(not METHODS[name].draws_from_rows for name in methods)

@@ -39,3 +39,10 @@ def fit_ridge(gram, cross, n_rows, *, penalty, n_observed=None, gram_step=GRAM_S
     scale = np.broadcast_to(n_rows / n_observed, totals.shape)
     weights = ridge_weights(G_c, V_c * scale[:, np.newaxis], n_rows, penalty=penalty)
     return LinearFit(weights, means, totals / n_observed)
+
+
+def fit_sums(statistics, size, *, penalty):
+    """Fit all outcomes on a panel size from exact Statistics; `penalty` and result as of `fit_ridge`."""
+    steps = {"gram_step": statistics.gram_step, "cross_step": statistics.cross_step}
+    sums = (statistics.gram_of_size(size), statistics.cross[size], statistics.n_rows)
+    return fit_ridge(*sums, penalty=penalty, n_observed=statistics.n_observed, **steps)

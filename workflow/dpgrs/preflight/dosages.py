@@ -4,7 +4,7 @@ from dpgrs.errors import DpgrsError, must
 from dpgrs.io.plink.plink import is_autosome
 from dpgrs.methods.registry import METHODS
 from dpgrs.study.cohort_files import cohort_files
-from dpgrs.study.table_cohort import is_fractional, is_table
+from dpgrs.study.table_cohort import is_fractional, is_table, ranged_methods
 from dpgrs.types import Bounds, Rows
 
 DOSAGE_KEYS = ("mode", "methods", "privacy.bounds", "cohort.field", "cohort.rows")
@@ -27,11 +27,8 @@ def dosage_problems(inspection):
     if (bounds := config["privacy"]["bounds"]) != Bounds.TIGHT:
         fix = "Say `privacy: {bounds: tight}`."
         lines.append(must("privacy.bounds", f"be tight with {given}", bounds, fix))
-    taking = [
-        name
-        for name, row in METHODS.items()
-        if row.takes_fractions(config["mode"]) and not (is_table(config) and row.takes_ld)
-    ]
+    taking = [name for name, row in METHODS.items() if row.takes_fractions(config["mode"])]
+    taking = [name for name in taking if not is_table(config) or name in ranged_methods()]
     others = [name for name in config["methods"] if name not in taking]
     if others:
         wanted = f"be among {', '.join(taking)} with {given}"

@@ -8,6 +8,7 @@ from dpgrs.errors import DpgrsError, must
 from dpgrs.io.tables.real_tables import RealTable, read_ranges
 from dpgrs.study.settings import keys
 from dpgrs.study.table_cohort import TABLE, is_table, read_cohort_table, takes_columns
+from dpgrs.study.table_values import range_problems
 
 # What is of genotypes alone: nothing of a table hangs on these.
 GENOTYPE_SECTIONS = ("people", "public", "cohort.fetch", "cohort.simulation", "cohort.copies", "panel")
@@ -137,13 +138,7 @@ def _range_problems(path, features, outcomes):
         low, high, _ = read_ranges(path, features, others=outcomes.names if outcomes else ())
     except DpgrsError as error:
         return [f"`cohort.ranges`: {error}"]
-    is_beyond = np.mean((features.values < low) | (features.values > high), axis=0) > 1 / 2
-    return [
-        must(
-            "cohort.ranges", "hold most values", f"most beyond that of column `{name}`", "Correct the range."
-        )
-        for name in np.array(features.names)[is_beyond][:1]
-    ]
+    return range_problems(features, low, high, key="cohort.ranges")
 
 
 def _column_problems(outcomes, inspection):

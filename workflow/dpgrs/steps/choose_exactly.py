@@ -5,9 +5,10 @@ from pathlib import Path
 import numpy as np
 
 from dpgrs.io.trials import save_labelled
+from dpgrs.methods.chosen import exact_choices
 from dpgrs.methods.registry import METHODS
 from dpgrs.selection.kendall import correlations
-from dpgrs.selection.registry import SELECTORS, named
+from dpgrs.selection.registry import SELECTORS
 from dpgrs.study.training_data import TrainingData
 
 READS = ("methods", "screening.size", "outcomes.bound")
@@ -35,8 +36,7 @@ def choose_exactly(settings, panel: Path, outcomes: Path, *, output: Path):
 
 
 def _choices(data, size, selector, *, has_scores, **terms):
-    choose = named(SELECTORS[selector].exact)
-    arrays = {"chosen": np.array([choose(data, number, **terms) for number in range(len(data.Y))])}
+    arrays = {"chosen": exact_choices(data, selector, **terms)}
     if has_scores:
         n_rows = np.array([[one.n_rows] for one in data.pairs])
         scores = np.array([one.outcome_scores for one in data.pairs])

@@ -1,6 +1,6 @@
 """Noise: statistics, choices or fits from which all weights follow, drawn by one mechanism."""
 
-from dataclasses import asdict, dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
@@ -10,8 +10,6 @@ from dpgrs.io.files import write_table, written_digest
 from dpgrs.io.trials import save_labelled, write_events
 from dpgrs.methods.labels import timed
 from dpgrs.methods.mechanisms import mechanism_named
-from dpgrs.methods.requests import PrivacyRequest
-from dpgrs.methods.sum_mechanisms import SharedStatistics
 from dpgrs.privacy.ledger.charging import check, complete, release
 from dpgrs.privacy.ledger.entries import Account
 from dpgrs.privacy.ledger.ledger import Ledger
@@ -19,11 +17,10 @@ from dpgrs.privacy.noise.sources import BenchmarkNoise
 from dpgrs.privacy.noise.study_key import load_study_key
 from dpgrs.privacy.private_folders import require_closed
 from dpgrs.release.bundle_room import require_no_other_bundle
+from dpgrs.study.draws import draws_of
 from dpgrs.study.identity import public_identity
 from dpgrs.study.released import output_digests
 from dpgrs.study.request_identity import identify_part, ld_identity, loadings_identity
-from dpgrs.study.requests import requests_of
-from dpgrs.study.step_settings import Settings
 from dpgrs.study.training_data import TrainingData
 
 # Rules give of these what the mechanism reads, see `dpgrs.study.requests.reads_of_draw`.
@@ -88,17 +85,17 @@ def draw(
     if settings.mode == "release":
         require_closed(*filter(None, (statistics, panel)), outcomes, output, events)
     data = TrainingData(outcomes, statistics=statistics, panel=panel, choices=choices, ld=ld)
-    draws = list(_draws(settings, drawing, method or [None], data))
+    draws = list(draws_of(settings, drawing, method or [None], data))
     if settings.mode == "release":
         public = loadings_identity(loadings) | ld_identity(ld)
-        _only(draws).charge(output, events, sites=sites, public=public)
+        _charge(_only(draws), output, events, sites=sites, public=public)
         return
     labels, took = [], []
 
     def drawn():
         """Yield one after another, so that no more than one is in memory."""
         for one in draws:
-            (label, arrays), elapsed = timed(one.draw_seeded, settings.seed, trial)
+            (label, arrays), elapsed = timed(_draw_seeded, one, settings.seed, trial)
             labels.append(label)
             took.append(elapsed)
             yield label, arrays
@@ -110,19 +107,6 @@ def draw(
     write_events(events, [label for label in labels if label["events"]])
 
 
-def _draws(settings, mechanism, methods, data):
-    """Yield every Draw that settings ask for."""
-    outcomes = data.outcomes
-    counts = outcomes.drawn_counts(settings.outcomes.count)
-    grid = requests_of(settings, rows=outcomes.rows, counts=counts)
-    for method in methods:
-        for request, count in grid:
-            if mechanism.serves(method, request):
-                known = {"method": method, "data": data, "n_outcomes": count, "settings": settings}
-                asked = mechanism.asked(request, **known)
-                yield Draw(settings, mechanism, method, data, asked, outcomes.drawn_names[:count])
-
-
 def _only(draws):
     """Return the one draw of a release; others raise UsageError."""
     if len(draws) != 1:
@@ -130,79 +114,44 @@ def _only(draws):
     return draws[0]
 
 
-@dataclass(frozen=True)
-class Draw:
-    """One request to a mechanism.
+def _draw_seeded(asked, seed, trial):
+    """Draw for a benchmark; returns label and arrays."""
+    noise = BenchmarkNoise(seed, trial, *asked.key, *asked.request.key)
+    drawn = asked.draw(noise)
+    own = {"method": asked.method} if asked.method else {}
+    return asked.label(drawn) | own, asked.mechanism.arrays(drawn)
 
-    Attributes
+
+def _charge(asked, output, events, *, sites, public):
+    """Charge the ledger, draw, note what was drawn, and store it.
+
+    Parameters
     ----------
-    settings : Settings
-    mechanism : from `dpgrs.methods.mechanisms.mechanism_named`.
-    method : str, for which it is drawn; None where all methods of the mechanism share it.
-    data : TrainingData
-    request : PrivacyRequest
-    names : tuple of str, of the outcomes or of their components.
+    output, events, sites : as in `draw`.
+    public : dict, what identifies other public files.
     """
+    ledger, site_digest = Ledger(asked.settings.privacy.ledger), written_digest(sites)
+    identity = public_identity(asked.settings.as_dict()) | public
+    require_no_other_bundle(output, ledger=ledger, terms={"sites": site_digest} | identity["dataset"])
+    mechanism, request = asked.mechanism, asked.request
 
-    settings: Settings
-    mechanism: SharedStatistics
-    method: str | None
-    data: TrainingData
-    request: PrivacyRequest
-    names: tuple
+    def identify(part):
+        about = mechanism.depends_on(part, asked.names, request)
+        own = {"mechanism": mechanism.name, "drawn_before": mechanism.drawn_before(request)}
+        return identify_part(identity, site_digest, request, about, **own)
 
-    def draw(self, noise):
-        """Return what the mechanism gives."""
-        terms = {"data": self.data, "names": self.names, "settings": self.settings}
-        return self.mechanism.draw(**self.mechanism.exact(self.request, **terms), noise=noise)
-
-    def draw_seeded(self, seed, trial):
-        """Draw for a benchmark; returns label and arrays."""
-        noise = BenchmarkNoise(seed, trial, *self.mechanism.key(self.method), *self.request.key)
-        drawn = self.draw(noise)
-        own = {"method": self.method} if self.method else {}
-        return self.label(drawn) | own, self.mechanism.arrays(drawn)
-
-    def charge(self, output, events, *, sites, public):
-        """Charge the ledger, draw, note what was drawn, and store it.
-
-        Parameters
-        ----------
-        output, events, sites : as in `draw`.
-        public : dict, what identifies other public files.
-        """
-        ledger, site_digest = Ledger(self.settings.privacy.ledger), written_digest(sites)
-        identity = public_identity(self.settings.as_dict()) | public
-        require_no_other_bundle(output, ledger=ledger, terms={"sites": site_digest} | identity["dataset"])
-        mechanism, request = self.mechanism, self.request
-
-        def identify(part):
-            about = mechanism.depends_on(part, self.names, request)
-            own = {"mechanism": mechanism.name, "drawn_before": mechanism.drawn_before(request)}
-            return identify_part(identity, site_digest, request, about, **own)
-
-        drawn, receipt = release(
-            self.draw,
-            identify=identify,
-            account=Account(request.protection, request.unit, request.neighbours),
-            ledger=ledger,
-            study_key=load_study_key(),
-        )
-        label = self.label(drawn) | {"requests": list(receipt.requests.items())}
-        label |= {name: public[name] for name in ("ld",) if name in public}
-        receipt = replace(receipt, outputs=output_digests(mechanism.outputs(drawn, self.names, request)))
-        check(receipt, ledger)
-        # Before it is stored: of a run that is killed here another machine could give a second output.
-        complete(receipt, ledger)
-        save_labelled(output, [(label, mechanism.arrays(drawn))])
-        write_events(events, [label])
-
-    def label(self, drawn):
-        """Describe what was drawn: the request with its events."""
-        label = {"mechanism": self.mechanism.name, "request": asdict(self.request), "n": drawn.n}
-        label |= {"n_outcomes": len(self.names), "outcomes": self.names}
-        if (outcomes := self.data.outcomes).components is not None:
-            own = {"n_outcomes": len(outcomes.names), "outcomes": outcomes.names}
-            label |= own | {"components": self.names}
-        label |= {"events": [event.as_dict() for event in drawn.events]}
-        return label | self.mechanism.remarks(drawn)
+    drawn, receipt = release(
+        asked.draw,
+        identify=identify,
+        account=Account(request.protection, request.unit, request.neighbours),
+        ledger=ledger,
+        study_key=load_study_key(),
+    )
+    label = asked.label(drawn) | {"requests": list(receipt.requests.items())}
+    label |= {name: public[name] for name in ("ld",) if name in public}
+    receipt = replace(receipt, outputs=output_digests(mechanism.outputs(drawn, asked.names, request)))
+    check(receipt, ledger)
+    # Before it is stored: of a run that is killed here another machine could give a second output.
+    complete(receipt, ledger)
+    save_labelled(output, [(label, mechanism.arrays(drawn))])
+    write_events(events, [label])

@@ -16,8 +16,8 @@ from dpgrs.methods.blup_ld import misfit_in_words
 from dpgrs.methods.chosen import fit_chosen_exactly
 from dpgrs.methods.fits import FitTerms
 from dpgrs.methods.labels import exact_label, fit_label, timed
-from dpgrs.methods.mechanisms import mechanism_of_file, request_of
-from dpgrs.methods.ols import fit_ols, fit_ridge
+from dpgrs.methods.mechanisms import fitted_from, mechanism_of_file, request_of
+from dpgrs.methods.ols import fit_sums
 from dpgrs.methods.public_effects import PublicEffects
 from dpgrs.methods.registry import METHODS
 from dpgrs.release.pgs_catalog import file_stems
@@ -109,14 +109,10 @@ def fit_weights(
 
 
 def _non_private_fits(statistics, methods, penalty):
-    solvers = {"ridge": lambda *data, **known: fit_ridge(*data, penalty=penalty, **known)}
-    if "ols" in methods:
-        solvers["ols"] = fit_ols
+    penalties = {"ridge": penalty} | ({"ols": 0.0} if "ols" in methods else {})
     for size, cross in statistics.cross.items():
-        for method, solve in solvers.items():
-            data = (statistics.gram_of_size(size), cross, statistics.n_rows)
-            steps = {"gram_step": statistics.gram_step, "cross_step": statistics.cross_step}
-            fit, elapsed = timed(solve, *data, n_observed=statistics.n_observed, **steps)
+        for method, own in penalties.items():
+            fit, elapsed = timed(fit_sums, statistics, size, penalty=own)
             label = exact_label(method, size, len(cross)) | {"reported": method in methods}
             yield label, fit.arrays(), elapsed
 
@@ -130,9 +126,8 @@ def _drawn_fits(drawn, took, settings, public, ld, effects):
         terms = replace(all_terms, effects=told(request.n_variants, count))
         found = mechanism.restore(label, arrays)
         outcomes = public_outcomes(public, request, count=count)
-        for method in [label["method"]] if "method" in label else mechanism.methods:
-            if method not in settings.methods or request.protection not in METHODS[method].protections:
-                continue
+        known = {"method": label.get("method"), "protection": request.protection}
+        for method in fitted_from(mechanism, settings.methods, **known):
             options = {"request": request, "terms": terms, "outcomes": outcomes}
             fit, elapsed = timed(mechanism.fit, method, found, **options)
             if mechanism.is_fitted and took is not None:

@@ -1,14 +1,31 @@
 """Run a method on a plain table: random splits, seeded noise, R^2 on the rows left out. Benchmarks only."""
 
+from functools import partial
+
 import numpy as np
+import pandas as pd
 
 from dpgrs.errors import UsageError
 from dpgrs.evaluation.table_trials import fit_split, median_r2, random_split
-from dpgrs.io.tables.csv_tables import OWN_SCALE, read_feature_table, read_scales
+from dpgrs.io.tables.csv_tables import OWN_SCALE, read_feature_table, read_named_scales
 from dpgrs.methods.compositions import TableRequest
 from dpgrs.methods.registry import table_methods
 from dpgrs.privacy.noise.sources import BenchmarkNoise
 from dpgrs.reporting.text_table import text_table
+from dpgrs.selection.lasso import STANDARD
+from dpgrs.study.ranged_tables import (
+    SET,
+    bounds_of_ranges,
+    bounds_of_scales,
+    budget_of_study,
+    fit_within_ranges,
+    settings_of_study,
+)
+from dpgrs.study.table_cohort import tabular_methods
+from dpgrs.types import DepthCheck
+
+NAMES_OF_STUDIES = {"nondp": "ols"}
+CLIPPED = {"values": "values of features", "outcomes": "outcomes", "rows": "rows, by their length"}
 
 
 def run_tabular(path, *, target, one_hot, drop=(), method, trials, seed, test_share, scale, **terms):
@@ -20,13 +37,15 @@ def run_tabular(path, *, target, one_hot, drop=(), method, trials, seed, test_sh
     target : str, or None for the last column.
     one_hot : sequence of str, columns of labels.
     drop : sequence of str, columns to leave out.
-    method : str, of `table_methods`.
+    method : str, of `tabular_methods`.
     trials : int > 0
     seed : int, public.
     test_share : float in (0, 1), share of rows that a trial is measured on.
     scale : None for values as they are; `OWN_SCALE` for mean and standard deviation of the training rows,
-        which are not private; else the path of a table, see `read_scales`.
-    **terms : of `TableRequest`.
+        which are not private; else the path of a table, see `read_named_scales`. With `ranges` it is of the
+        target alone.
+    **terms : of `TableRequest`, and `ranges`, the path of a table, see `bounds_of_ranges`, and `settings`, a
+        sequence of str, see `settings_of_study`: for a study of the table.
 
     Returns
     -------
@@ -37,22 +56,30 @@ def run_tabular(path, *, target, one_hot, drop=(), method, trials, seed, test_sh
     Raises
     ------
     UsageError
-        For a table or terms with which no trial can give a model.
+        For a table or terms with which no trial can give a model, and for a method that needs ranges without.
     """
-    request, row = TableRequest(**terms), table_methods()[method]
+    ranges, given = terms.pop("ranges", None), tuple(terms.pop("settings", ()))
+    is_ranged = ranges is not None or method not in table_methods()
+    request, row = TableRequest(**terms), tabular_methods()[method]
+    _require_form(method, request, given, ranges=ranges, scale=scale, is_ranged=is_ranged)
     table = read_feature_table(path, target=target, one_hot=one_hot, drop=drop)
-    scales = None if scale in (None, OWN_SCALE) else read_scales(scale, table)
+    scales = None if scale in (None, OWN_SCALE) else read_named_scales(scale, table)
     n_rows, n_features = table.X.shape
     n_test = max(round(test_share * n_rows), 1)
     request.require_features(row, n_features)
-    _require_rows(path, n_rows - n_test, n_test, least=max(request.least_rows(row, n_features), 2))
+    least = 2 if is_ranged else max(request.least_rows(row, n_features), 2)
+    _require_rows(path, n_rows - n_test, n_test, least=least)
+    fit = _fit_as_is
+    if is_ranged:
+        own = {"ranges": ranges, "option": f"`{scale}`", "given": given}
+        fit = partial(_fit_within_ranges, NAMES_OF_STUDIES.get(method, method), **own)
     found = []
     for trial in range(1, trials + 1):
         split = random_split(n_rows, n_test, seed=seed, key=("tabular split", trial))
-        X, y = _scaled(table, split[1], scales=scales, is_own=scale == OWN_SCALE)
-        noise = BenchmarkNoise(seed, "tabular", trial)
-        found.append(fit_split(X, y, split, method=row, request=request, noise=noise))
+        own = _own_scales(table, split[1], ranges) if scale == OWN_SCALE else scales
+        found.append(fit(table, split, own, row=row, request=request, seed=seed, key=("tabular", trial)))
     r2, training, fits = ([getattr(one, name) for one in found] for name in ("r2", "training_r2", "fit"))
+    clipped = [getattr(fit, "clipped", {}) for fit in fits]
     return {
         "method": method,
         **{name: terms[name] for name in ("epsilon", "delta", "k")},
@@ -64,9 +91,12 @@ def run_tabular(path, *, target, one_hot, drop=(), method, trials, seed, test_sh
         "status": [str(fit.status) for fit in fits],
         "models": [fit.n_models for fit in fits],
         "chosen": [[table.features[j] for j in fit.chosen] for fit in fits],
-        "budget": request.budget(row),
+        "budget": budget_of_study(request, row) if is_ranged else request.budget(row),
         "neighbours": str(request.neighbours),
         "scale": scale,
+        "ranges": ranges,
+        "settings": list(given),
+        "clipped": {name: [one.get(name) for one in clipped] for name in CLIPPED},
         "seed": seed,
         "target": table.target,
         "rows": n_rows,
@@ -78,8 +108,8 @@ def run_tabular(path, *, target, one_hot, drop=(), method, trials, seed, test_sh
 
 def as_text(result):
     """Return the result of `run_tabular` as a table and what is to be known of it, a str."""
-    row = table_methods()[result["method"]]
-    has_screening, has_models = row.is_screened, row.reads_count
+    has_screening = tabular_methods()[result["method"]].is_screened
+    has_models = any(number is not None for number in result["models"])
     columns = ["trial", "R2"] + ["models"] * has_models + ["features"] * has_screening
     rows = []
     for number, value in enumerate(result["r2"]):
@@ -91,7 +121,7 @@ def as_text(result):
 
 def caveats(result):
     """Return what a result of `run_tabular` must not be taken for, a list of str."""
-    is_noisy = not table_methods()[result["method"]].is_non_private
+    is_noisy = not tabular_methods()[result["method"]].is_non_private
     why = "The noise is seeded, and anyone can take it off." if is_noisy else "This method draws no noise."
     lines = [f"Benchmark: not private. {why}"]
     if result["scale"] == OWN_SCALE:
@@ -110,6 +140,10 @@ def _summary(result):
         f"`{result['target']}` from {result['features']} features; "
         f"{n_training} rows to train on and {result['test_rows']} to test on in each trial."
     )
+    shares = {CLIPPED[name]: own for name, own in result["clipped"].items() if None not in own}
+    if shares:
+        said = (f"{np.mean(own):.1%} of {name}" for name, own in shares.items())
+        yield f"Clipped at public bounds: {', '.join(said)}."
     parts = [f"{name} {epsilon:.3g}" for name, epsilon in result["budget"].items() if epsilon]
     if parts:
         yield (
@@ -130,13 +164,61 @@ def _require_rows(path, n_training, n_test, *, least):
         )
 
 
-def _scaled(table, training, *, scales, is_own):
-    """Return features and outcome, scaled if asked for. R^2 does not hang on the scale of the outcome."""
+def _require_form(method, request, given, *, ranges, scale, is_ranged):
+    """Raise a UsageError for what does not go with values as they are, or with a study of the table."""
+    if not is_ranged:
+        if given:
+            needing = ", ".join(name for name in tabular_methods() if name not in table_methods())
+            raise UsageError(
+                f"`{SET}` must be given with `--ranges`, or for one of {needing}, got it for {method} "
+                "without. Give `--ranges`, or leave it out."
+            )
+        return
+    if ranges is None and scale is None:
+        raise UsageError(
+            f"`--ranges` or `--scale` must be given for {method}, which clips values at public bounds, got "
+            "neither. Give a table of column,low,high as `--ranges`, or one of column,centre,scale as "
+            "`--scale`; `--scale data` takes them from the rows, which is not private."
+        )
+    for option, value, only in (
+        ("--check", request.check, DepthCheck.TIGHT),
+        ("--lasso-penalty", request.lasso.penalty, STANDARD.penalty),
+        ("--lasso-scaling", request.lasso.scaling, STANDARD.scaling),
+    ):
+        if value != only:
+            raise UsageError(
+                f"`{option}` must be {only} with public ranges, as in a study of a table, got {value}. "
+                "Leave it out."
+            )
+
+
+def _fit_as_is(table, split, scales, *, row, request, seed, key):
+    """Fit values as they are, scaled if asked for. R^2 does not hang on the scale of the outcome."""
     values = np.column_stack([table.X, table.y])
-    if is_own:
-        centres, widths = values[training].mean(axis=0), values[training].std(axis=0)
-        # A level may be in no training row.
-        scales = centres, np.where(widths > 0, widths, 1.0)
     if scales is not None:
-        values = (values - scales[0]) / scales[1]
-    return values[:, :-1], values[:, -1]
+        values = (values - scales["centre"].fillna(0.0).to_numpy()) / scales["scale"].fillna(1.0).to_numpy()
+    noise = BenchmarkNoise(seed, *key)
+    return fit_split(values[:, :-1], values[:, -1], split, method=row, request=request, noise=noise)
+
+
+def _fit_within_ranges(method, table, split, scales, *, ranges, option, given, row, request, seed, key):
+    """Fit as a study of the table does."""
+    if ranges is None:
+        bounds = bounds_of_scales(table, scales, option=option)
+    else:
+        bounds = bounds_of_ranges(ranges, table, scales)
+    terms = {"request": request, "seed": seed, "row_clip": bounds.row_clip, "given": given}
+    settings = settings_of_study(method, table.X.shape[1], **terms)
+    return fit_within_ranges(table, split, bounds=bounds, settings=settings, key=key)
+
+
+def _own_scales(table, training, ranges):
+    """Return centres and scales of the training rows, of the target alone beside ranges."""
+    values = np.column_stack([table.X, table.y])[training]
+    centres, widths = values.mean(axis=0), values.std(axis=0)
+    # A level may be in no training row.
+    widths = np.where(widths > 0, widths, 1.0)
+    found = pd.DataFrame({"centre": centres, "scale": widths}, index=[*table.features, table.target])
+    if ranges is not None:
+        found.loc[table.features] = np.nan
+    return found

@@ -1,6 +1,8 @@
 """A study of a table of real numbers: its features, and the columns that are its outcomes."""
 
 from dpgrs.errors import UsageError
+from dpgrs.methods.registry import METHODS, table_methods
+from dpgrs.types import Protection
 
 TABLE = "table"
 # What the settings say of the table; in `cohort` but for the last.
@@ -18,6 +20,20 @@ def is_table(config):
 def is_fractional(config):
     """Tell whether the entries of X are numbers on a grid rather than counts of alleles."""
     return is_table(config) or config["cohort"]["field"] == "DS"
+
+
+def ranged_methods():
+    """Return the rows of the methods that a study of a table takes, in its public ranges, by name."""
+    return {
+        name: row for name, row in METHODS.items() if row.takes_fractions("benchmark") and not row.takes_ld
+    }
+
+
+def tabular_methods():
+    """Return the rows of `dpgrs tabular` by name: those of full protection, and those without privacy."""
+    sides = {Protection.FULL, Protection.NONE}
+    ranged = {name: row for name, row in ranged_methods().items() if sides & set(row.protections)}
+    return table_methods() | ranged
 
 
 def takes_columns(config):

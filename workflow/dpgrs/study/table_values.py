@@ -36,6 +36,26 @@ def raw_problems(scale, *, key="outcomes.file"):
     return lines + ([f"`{key}`: {n_more} more columns like these."] if n_more > 0 else [])
 
 
+def range_problems(table, low, high, *, key):
+    """Name the first column most of whose values lie beyond its public range, of open data alone.
+
+    Parameters
+    ----------
+    table : RealTable
+    low, high : (n_columns,) float64
+    key : str, the setting or option that names the ranges.
+
+    Returns
+    -------
+    list of str, a line at most.
+    """
+    is_beyond = np.mean((table.values < low) | (table.values > high), axis=0) > 1 / 2
+    return [
+        must(key, "hold most values", f"most beyond that of column `{name}`", "Correct the range.")
+        for name in np.array(table.names)[is_beyond][:1]
+    ]
+
+
 class ClippedValues:
     """Finds covariates most of whose values the public bound would clip: their constants are wrong.
 

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from functools import cached_property
+from os import PathLike
 
 import numpy as np
 
@@ -21,13 +22,13 @@ from dpgrs.types import Coding, Protection
 
 
 class TrainingData:
-    """Files of a trial, each read when something of it is asked for.
+    """Files of a trial, each read when something of it is asked for, or what was made of them in one process.
 
     Parameters
     ----------
-    outcomes : path of the outcomes.
-    statistics : path of the exact statistics; None for what draws from rows alone.
-    panel : path of the panel; None for what draws from sums alone.
+    outcomes : path of the outcomes, or Outcomes.
+    statistics : path of the exact statistics, or Statistics; None for what draws from rows alone.
+    panel : path of the panel, or Panel; None for what draws from sums alone.
     choices : path of variants that were chosen for each outcome before; None where each draw chooses its own.
     ld : path of public linkage disequilibrium; None for what draws without.
 
@@ -37,7 +38,7 @@ class TrainingData:
     """
 
     def __init__(self, outcomes, *, statistics=None, panel=None, choices=None, ld=None):
-        self.outcomes = Outcomes.load(outcomes)
+        self.outcomes = Outcomes.load(outcomes) if _is_path(outcomes) else outcomes
         self._paths = {"statistics": statistics, "panel": panel, "choices": choices, "ld": ld}
         self._rows, self._components = {}, {}
 
@@ -50,7 +51,9 @@ class TrainingData:
         DpgrsError
             If they are of a shard of the people: who is in it hangs on everybody.
         """
-        found = Statistics.load(self._paths["statistics"])
+        found = self._paths["statistics"]
+        if _is_path(found):
+            found = Statistics.load(found)
         if found.people is not None:
             raise DpgrsError(
                 "The statistics must be of all people, got those of a shard. Add the shards (add-statistics)."
@@ -60,7 +63,9 @@ class TrainingData:
     @cached_property
     def panel(self):
         """The genotypes, of the same people as the outcomes."""
-        panel = Panel.open(self._paths["panel"])
+        panel = self._paths["panel"]
+        if _is_path(panel):
+            panel = Panel.open(panel)
         check_same_people(panel, self.outcomes)
         return panel
 
@@ -224,6 +229,10 @@ class TrainingData:
             (request_of(label), label["n_outcomes"]): mechanism.restore(label, arrays)
             for label, arrays in found
         }
+
+
+def _is_path(given):
+    return isinstance(given, str | PathLike)
 
 
 def public_outcomes(public, request, *, count):

@@ -65,12 +65,16 @@ class FeatureTable:
     y : (n_rows,) float64, finite.
     features : list of n_features str; a level of a column is ``column=level``.
     target : str
+    levels : frozenset of str, the features that are levels.
+    path : str
     """
 
     X: np.ndarray
     y: np.ndarray
     features: list
     target: str
+    levels: frozenset
+    path: str
 
 
 def read_feature_table(path, *, target=None, one_hot=(), drop=()):
@@ -115,7 +119,7 @@ def read_feature_table(path, *, target=None, one_hot=(), drop=()):
             f"`{path}` must have a feature beside the target `{target}`, got none. "
             "Add columns, or separate them by commas."
         )
-    columns, y = [], None
+    columns, levels, y = [], [], None
     for column in text_columns(path, names, rows):
         name = column.name
         if name in drop:
@@ -124,14 +128,16 @@ def read_feature_table(path, *, target=None, one_hot=(), drop=()):
             y = numbers_of_column(column, is_label_possible=False)
             _require_two_values(column, y, "Choose another `--target`.")
         elif name in one_hot:
-            columns += levels_of_column(column)
+            coded = levels_of_column(column)
+            columns += coded
+            levels += [level for level, _ in coded]
         else:
             values = numbers_of_column(column)
             _require_two_values(column, values, f"Add `{OPTIONS.with_column(OPTIONS.drop, name)}`.")
             columns.append((name, values))
     features, values = zip(*columns, strict=True)
     require_own_names(path, features)
-    return FeatureTable(np.column_stack(values), y, list(features), target)
+    return FeatureTable(np.column_stack(values), y, list(features), target, frozenset(levels), str(path))
 
 
 def text_columns(path, names, rows):
@@ -177,12 +183,29 @@ def read_scales(path, table):
 
     Parameters
     ----------
-    path : a table with the columns `column`, `centre` and `scale`. What it does not name stays as it is.
-    table : FeatureTable
+    path, table : as in `read_named_scales`; also errors. What the file does not name stays as it is.
 
     Returns
     -------
     centres, scales : (n_features + 1,) float64, of the features and of the outcome, which is the last.
+    """
+    scales = read_named_scales(path, table)
+    return scales["centre"].fillna(0.0).to_numpy(), scales["scale"].fillna(1.0).to_numpy()
+
+
+def read_named_scales(path, table):
+    """Read the public centres and scales of columns.
+
+    Parameters
+    ----------
+    path : a table with the columns `column`, or `outcome` as in a study's `outcomes.scales`, `centre` and
+        `scale`.
+    table : FeatureTable
+
+    Returns
+    -------
+    DataFrame of centre and scale, by the names of the features and, last, of the outcome; NaN where the file
+    does not name one.
 
     Raises
     ------
@@ -193,13 +216,13 @@ def read_scales(path, table):
     """
     rows = rows_of(path)
     header = header_of(rows, path)
-    if tuple(header) != SCALE_COLUMNS:
+    if tuple(header) not in (SCALE_COLUMNS, ("outcome", *SCALE_COLUMNS[1:])):
         raise UsageError(
             f"`{path}`, line 1: the columns must be {', '.join(SCALE_COLUMNS)}, got {', '.join(header)}. "
             "Name them so."
         )
     names = [*table.features, table.target]
-    scales = pd.DataFrame({"centre": 0.0, "scale": 1.0}, index=names)
+    scales = pd.DataFrame({"centre": np.nan, "scale": np.nan}, index=names)
     seen = set()
     for line, (name, *values) in rows:
         where = f"`{path}`, line {line}"
@@ -217,7 +240,7 @@ def read_scales(path, table):
                 "Correct them."
             )
         scales.loc[name] = numbers
-    return scales["centre"].to_numpy(), scales["scale"].to_numpy()
+    return scales
 
 
 def _known(option, name, names, path):

@@ -52,6 +52,11 @@ class RealTable:
     values: np.ndarray
     levels: frozenset = frozenset()
 
+    @classmethod
+    def numbered(cls, path, names, values, levels=frozenset()):
+        """Return the table of rows that are numbered from 1; attributes as above."""
+        return cls(path, _numbered(len(values)), names, values, levels)
+
     def part(self, names):
         """Return the table of some of its columns, by name."""
         place = {name: i for i, name in enumerate(self.names)}
@@ -187,6 +192,13 @@ def read_ranges(path, table, *, others=()):
     return tuple(np.array(found).T)
 
 
+def names_range(path, name):
+    """Tell whether a table of ranges has a line with the very name of a column; errors as `read_ranges`."""
+    rows = rows_of(path)
+    header_of(rows, path)
+    return any(pattern == name for _, (pattern, *_) in rows)
+
+
 def _range(cells, where):
     numbers = pd.to_numeric(pd.Series(cells), errors="coerce").to_numpy(dtype=np.float64)
     low, high = numbers[:2]
@@ -277,7 +289,7 @@ def _of_arrays(path, *, row_id, arrays, one_hot, drop):
     kept = [name for name in names if name not in dropped]
     _require_some(kept, path)
     values = np.column_stack(values)
-    return RealTable(path, _numbered(len(values)), names, values).part(kept)
+    return RealTable.numbered(path, names, values).part(kept)
 
 
 def _load(path):

@@ -1,0 +1,85 @@
+"""A study in one process is that of its steps."""
+
+import numpy as np
+import pytest
+
+from dpgrs.io.outcomes import Outcomes
+from dpgrs.io.panel import Panel
+from dpgrs.io.table_panel import write_table_panel
+from dpgrs.io.tables.real_tables import RealTable
+from dpgrs.io.trials import load_labelled
+from dpgrs.privacy.noise.sources import BenchmarkNoise
+from dpgrs.steps.compute_statistics import compute_statistics
+from dpgrs.steps.draw import draw
+from dpgrs.study.in_process import draws_of_study, training_data
+from dpgrs.study.settings import resolve
+from dpgrs.study.step_settings import Settings
+from step_settings import settings_for
+
+N_ROWS, D, SEED, TRIAL = 300, 4, 3, 2
+RAW = {
+    "seed": SEED,
+    "cohort": {"source": "table"},
+    "panel": {"size": [3, D]},
+    "outcomes": {"count": [1, 2]},
+    "screening": {"size": 2},
+    "privacy": {"protection": ["full"], "accounting": ["gdp"], "epsilon": [2, 8]},
+}
+
+
+@pytest.fixture
+def trial(tmp_path):
+    """Panel and outcomes of a made-up table, and their files."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((N_ROWS, D))
+    table = RealTable.numbered("made", list("abcd"), X)
+    ranges = np.full(D, -4.0), np.full(D, 4.0), np.zeros(D)
+    write_table_panel(tmp_path / "panel.zarr", table, ranges, size=D, seed=SEED)
+    panel = Panel.open(tmp_path / "panel.zarr")
+    Y = X[:, :2].T + rng.standard_normal((2, N_ROWS))
+    is_training = np.arange(N_ROWS) % 5 > 0
+    outcomes = Outcomes(("y1", "y2"), {3: Y, D: Y}, {}, is_training, "people")
+    outcomes.save(tmp_path / "outcomes.zarr")
+    return panel, outcomes
+
+
+@pytest.mark.parametrize("methods", [["blup", "reusecov-gauss", "adassp"], ["bas", "k-blup"]])
+def test_draws_of_study__are_those_of_the_steps(trial, tmp_path, methods):
+    config = resolve(RAW | {"methods": methods})
+    paths = {"outcomes": tmp_path / "outcomes.zarr", "panel": tmp_path / "panel.zarr"}
+    paths["statistics"] = tmp_path / "statistics.npz"
+    compute_statistics(
+        settings_for("compute-statistics", **config),
+        paths["panel"],
+        paths["outcomes"],
+        output=paths["statistics"],
+    )
+    settings = Settings(config)
+    draws, found = list(draws_of_study(settings, training_data(settings, *trial))), {}
+    for one in draws:
+        drawn = one.draw(BenchmarkNoise(SEED, TRIAL, *one.key, *one.request.key))
+        found.setdefault(one.mechanism, []).append(one.mechanism.arrays(drawn))
+    fitted = [(name, one.names, one.request) for one in draws for name in one.fitted]
+    assert len(set(fitted)) == len(fitted) == len(methods) * 8
+    for mechanism, arrays in found.items():
+        draw(
+            settings_for("draw", **config),
+            paths["outcomes"],
+            mechanism=mechanism.name,
+            method=[one for one in mechanism.drawn_for(methods) if one],
+            **{name: paths[name] for name in mechanism.takes if name in paths},
+            trial=TRIAL,
+            output=tmp_path / "drawn.npz",
+            events=tmp_path / "events.json",
+        )
+        for own, (_, stored) in zip(arrays, load_labelled(tmp_path / "drawn.npz"), strict=True):
+            assert set(stored) == set(own)
+            assert all(np.array_equal(stored[name], own[name]) for name in own)
+
+
+def test_training_data__sums_only_where_a_method_takes_sums(trial):
+    for methods, has_sums in ((["k-tukey"], False), (["k-tukey", "blup"], True)):
+        settings = Settings(resolve(RAW | {"methods": methods}))
+        data = training_data(settings, *trial)
+        assert data.panel is trial[0]
+        assert (data._paths["statistics"] is not None) == has_sums

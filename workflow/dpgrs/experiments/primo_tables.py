@@ -27,7 +27,7 @@ from dpgrs.experiments.primo_fits import (
 from dpgrs.io.outcomes import Outcomes, simulated_names
 from dpgrs.io.panel import Panel
 from dpgrs.io.table_panel import write_table_panel
-from dpgrs.io.tables.real_tables import RealTable
+from dpgrs.io.tables.real_columns import RealTable
 from dpgrs.methods.registry import METHODS
 from dpgrs.reporting.rendering import Drawing
 from dpgrs.reporting.svg import INK, new_figure

@@ -11,7 +11,7 @@ from dpgrs.methods.registry import METHODS
 from dpgrs.study.cohort_files import cohort_files, cohort_pattern, has_genotype_files, reference_files_of
 from dpgrs.study.copied_people import n_copies
 from dpgrs.study.reference_size import PEOPLE_UNKNOWN, UNREADABLE, n_lines, n_reference_people
-from dpgrs.study.table_cohort import is_fractional, is_table, read_cohort_table, takes_columns
+from dpgrs.study.table_cohort import is_fractional, is_table, look_at_cohort_table, takes_columns
 from dpgrs.types import Protection, Rows
 
 # Of a table that cannot be read.
@@ -57,7 +57,7 @@ class Shape:
             return cohort["simulation"]["people"]
         with suppress(*UNREADABLE):
             if is_table(self._config):
-                return len(read_cohort_table(self._config, cohort["table"])[0].row_id)
+                return len(look_at_cohort_table(self._config, cohort["table"]).row_id)
             return _n_samples(self._files(cohort["chromosomes"][0]))
         return PEOPLE_UNKNOWN
 
@@ -131,8 +131,8 @@ class Shape:
         found = [_n_columns(path) for path in (own, evaluation["outcomes"]) if path]
         if takes_columns(self._config):
             with suppress(*UNREADABLE):
-                table = read_cohort_table(self._config, self._config["cohort"]["table"])[1]
-                found.append(len(table.names))
+                table = look_at_cohort_table(self._config, self._config["cohort"]["table"])
+                found.append(len(table.outcomes.names))
         return max(found, default=0)
 
     @property

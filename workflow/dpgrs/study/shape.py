@@ -6,7 +6,7 @@ from functools import cached_property
 from dpgrs.errors import DpgrsError
 from dpgrs.io.genotype_files import genotype_header
 from dpgrs.io.plink.tables import GENOTYPES, plink_files
-from dpgrs.methods.mechanisms import fits_all_rows, takes_sums
+from dpgrs.methods.mechanisms import fits_all_rows, fits_groups, streams_genotypes, takes_sums
 from dpgrs.methods.registry import METHODS
 from dpgrs.study.cohort_files import cohort_files, cohort_pattern, has_genotype_files, reference_files_of
 from dpgrs.study.copied_people import n_copies
@@ -190,6 +190,15 @@ class Shape:
     def fits_all_rows(self):
         """Whether any method, or what chooses for it, holds the rows of all variants as numbers."""
         return self.has_dosages or fits_all_rows(self._config["methods"])
+
+    @property
+    def fits_groups(self):
+        """Whether what chooses variants holds the rows of all of them as numbers, a group at a time."""
+        return fits_groups(self._config["methods"])
+
+    def streams_genotypes(self, way):
+        """Tell whether what chooses variants, ``private`` or ``exact``, reads some of them at a time."""
+        return not self.has_dosages and streams_genotypes(self._config["methods"], way)
 
     @property
     def n_trials(self):

@@ -5,7 +5,7 @@ import numpy as np
 from dpgrs.genotypes.bits import word_count
 
 # Of genotypes that are in memory together: fewer are held, and of more so many are read at a time.
-BLOCK_BYTES = 2**28
+BLOCK_BYTES = 2**27
 
 
 class StoredGenotypes:

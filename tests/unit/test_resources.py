@@ -129,6 +129,13 @@ def test_resources__of_choices_hold_outcomes_once_and_scores_in_parts():
     assert 0.8 * of_outcomes < more < 1.5 * of_outcomes
 
 
+def test_resources__a_panel_is_held_where_linkage_or_a_public_list_decides():
+    known = {"people": 500_000, "size": 1_000_000}
+    assert asked("make-panel", shape_of(**known))[0] < 10**4
+    assert asked("make-panel", shape_of(**known, panel={"size": 1_000_000, "ld_r2": 0.5}))[0] > 5 * 10**5
+    assert asked("make-panel", shape_of(**known, methods=["blup-ld"]))[0] > 5 * 10**5
+
+
 @pytest.mark.parametrize(
     ("methods", "held"), [(["s-blup"], ()), (["k-blup"], ("draw",)), (["l-blup"], ("draw", "exact"))]
 )

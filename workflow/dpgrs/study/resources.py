@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from dpgrs.evaluation.attacks import MOST_PEOPLE
+from dpgrs.io.haplotype_store import rows_per_batch
 from dpgrs.io.outcomes import CHUNK
 from dpgrs.io.panel_parts import people_at_a_time, simulated_at_a_time
 from dpgrs.io.stored_genotypes import BLOCK_BYTES
@@ -131,6 +132,13 @@ def _of_rows(s, way="private"):
     """Bytes of what is made of the rows for choices and fits, beside Y: half as much again are ranks."""
     own = 3 * _rows_of_methods(s) + _looked_at(s, is_streamed=s.streams_genotypes(way)) + _outcomes(s) / 2
     return own + 2 * _chunks_of_outcomes(s) + 5 * _part_of_scores(s)
+
+
+def _picked(s):
+    """Bytes of the variants of the stores that are taken into the panel: all, or some at a time."""
+    of_variant = s.n_people * (2.25 if s.has_dosages else 0.25)
+    batch = rows_per_batch(s.n_people, has_dosages=s.has_dosages) * of_variant
+    return min(4 * _genotypes(s), 100 * MB + 10 * batch) if s.streams_panel else 4 * _genotypes(s)
 
 
 def _chosen(s):
@@ -264,7 +272,7 @@ NEEDS = {
         lambda s: 20 * s.n_file_variants / s.n_chromosomes * s.n_people,
         of_thread=lambda s: 30 * MB,
     ),
-    "make-panel": Need(lambda s: 4 * _genotypes(s) + _variant_table(s), _reading),
+    "make-panel": Need(lambda s: _picked(s) + _variant_table(s), _reading),
     "make-table-panel": Need(
         lambda s: 40 * s.n_people * (s.n_variants + s.n_outcomes),
         lambda s: 1000 * s.n_people * (s.n_variants + s.n_outcomes),

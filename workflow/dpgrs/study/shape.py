@@ -10,6 +10,7 @@ from dpgrs.methods.mechanisms import fits_all_rows, fits_groups, streams_genotyp
 from dpgrs.methods.registry import METHODS
 from dpgrs.study.cohort_files import cohort_files, cohort_pattern, has_genotype_files, reference_files_of
 from dpgrs.study.copied_people import n_copies
+from dpgrs.study.panel_terms import has_public_sites
 from dpgrs.study.reference_size import PEOPLE_UNKNOWN, UNREADABLE, n_lines, n_reference_people
 from dpgrs.study.table_cohort import is_fractional, is_table, look_at_cohort_table, takes_columns
 from dpgrs.types import Protection, Rows
@@ -195,6 +196,11 @@ class Shape:
     def fits_groups(self):
         """Whether what chooses variants holds the rows of all of them as numbers, a group at a time."""
         return fits_groups(self._config["methods"])
+
+    @property
+    def streams_panel(self):
+        """Whether variants are taken into the panel some at a time: of no public list, and not by linkage."""
+        return not has_public_sites(self._config) and self._config["panel"]["ld_r2"] is None
 
     def streams_genotypes(self, way):
         """Tell whether what chooses variants, ``private`` or ``exact``, reads some of them at a time."""

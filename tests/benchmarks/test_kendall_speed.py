@@ -19,7 +19,8 @@ from dpgrs.io.panel import alternate_frequency
 from dpgrs.privacy.noise.base import data_digest
 from dpgrs.privacy.noise.sources import BenchmarkNoise, Rehearsal, ReleaseNoise
 from dpgrs.privacy.noise.study_key import StudyKey
-from dpgrs.selection.dp_kendall import KendallRequest, genotype_pairs, greedy_kendall, private_kendall
+from dpgrs.selection.dp_kendall import KendallRequest, genotype_pairs, private_kendall
+from dpgrs.selection.greedy_kendall import greedy_kendall
 from dpgrs.selection.kendall import correlations, genotype_scores, rank_weights
 from dpgrs.selection.merge_sort import sign_scores
 

@@ -26,7 +26,7 @@ from dpgrs.privacy.accounting.exact_numbers import root_above
 from dpgrs.privacy.noise.sources import BenchmarkNoise, ReleaseNoise
 from dpgrs.privacy.noise.study_key import StudyKey
 from dpgrs.selection import dp_sis
-from dpgrs.selection.dp_kendall import greedy_kendall
+from dpgrs.selection.greedy_kendall import greedy_kendall
 from screening_cohorts import CAUSAL, HUGE, N_VARIANTS, NAMES, cohort, frequencies
 
 BLUP = FitTerms(0.0)

@@ -6,7 +6,7 @@ import pytest
 from dpgrs.io.outcomes import Outcomes
 from dpgrs.io.panel import Panel
 from dpgrs.io.table_panel import write_table_panel
-from dpgrs.io.tables.real_tables import RealTable
+from dpgrs.io.tables.real_columns import RealTable
 from dpgrs.io.trials import load_labelled
 from dpgrs.privacy.noise.sources import BenchmarkNoise
 from dpgrs.steps.compute_statistics import compute_statistics

@@ -129,6 +129,25 @@ def test_resources__of_choices_hold_outcomes_once_and_scores_in_parts():
     assert 0.8 * of_outcomes < more < 1.5 * of_outcomes
 
 
+def test_resources__a_panel_is_held_where_linkage_or_a_public_list_decides():
+    known = {"people": 500_000, "size": 1_000_000}
+    assert asked("make-panel", shape_of(**known))[0] < 10**4
+    assert asked("make-panel", shape_of(**known, panel={"size": 1_000_000, "ld_r2": 0.5}))[0] > 5 * 10**5
+    assert asked("make-panel", shape_of(**known, methods=["blup-ld"]))[0] > 5 * 10**5
+
+
+@pytest.mark.parametrize(
+    ("methods", "held"), [(["s-blup"], ()), (["k-blup"], ("draw",)), (["l-blup"], ("draw", "exact"))]
+)
+def test_resources__what_looks_at_some_variants_at_a_time_holds_no_panel(methods, held):
+    shape = shape_of(people=50_000, size=200_000, count=2, methods=methods)
+    genotypes = shape.n_variants * shape.n_people / 4 / 10**6
+    wildcards = SimpleNamespace(mechanism="choices")
+    found = {"draw": asked("draw", shape, wildcards=wildcards), "exact": asked("choose-exactly", shape)}
+    for name, (memory, _) in found.items():
+        assert (memory > genotypes) == (name in held)
+
+
 def test_resources__without_sums_hold_no_square():
     few, many = (shape_of(size=size, methods=["k-blup", "k-ols"]) for size in (2000, 100_000))
     for verb in ("draw", "fit-weights", "choose-exactly", "evaluate-trial", "render-report"):

@@ -15,6 +15,7 @@ from dpgrs.linalg.statistics import (
     LARGEST_OUTCOME,
     LARGEST_ROWS,
     OUTCOME_STEP,
+    CodedRows,
     clip_norms,
     coded_rows,
     cross_product,
@@ -274,3 +275,22 @@ def test_largest_row_norm__of_more_outcomes_than_int64_could_sum():
 def test_largest_row_norm__nobody_and_nothing_known():
     assert largest_row_norm(np.zeros((2, 0), dtype=np.int64), n_shared=2) == 0.0
     assert largest_row_norm(np.zeros((2, 3), dtype=np.int64), n_shared=1) == 0.0
+
+
+@pytest.mark.parametrize("rows", ["people", "haplotypes", "dosages"])
+def test_coded_rows__one_by_one_are_the_rows_of_all(rows):
+    bits, n_haplotypes, random = random_bits(9, 150), 150, np.random.default_rng(2)
+    genotypes, kind = bits, rows
+    if rows == "dosages":
+        genotypes, kind = random.integers(-4096, 4097, (9, 75)).astype(np.int16), "people"
+    is_selected = random.random(150 if rows == "haplotypes" else 75) < 0.7
+    options = {"n_haplotypes": n_haplotypes, "rows": kind, "is_selected": is_selected}
+    wanted, found = coded_rows(genotypes, **options), CodedRows(genotypes, **options)
+    assert (found.shape, len(found), found.ndim) == (wanted.shape, len(wanted), 2)
+    for chosen in (
+        np.arange(len(wanted)),
+        np.array([7, 0, 7]),
+        random.permutation(len(wanted)),
+        np.empty(0, int),
+    ):
+        assert np.array_equal(found[chosen], wanted[chosen])

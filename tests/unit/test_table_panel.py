@@ -8,7 +8,7 @@ from dpgrs.genotypes.dosages import DOSAGE_STEP
 from dpgrs.io.outcomes import Outcomes
 from dpgrs.io.panel import Panel
 from dpgrs.io.table_panel import column_steps, write_table_panel
-from dpgrs.io.tables.real_tables import RealTable
+from dpgrs.io.tables.real_columns import RealTable
 from dpgrs.io.trials import Statistics
 from dpgrs.linalg.clipped_statistics import GENOTYPE_STEP
 from dpgrs.linalg.covariates import fractional_statistics

@@ -24,7 +24,7 @@ from dpgrs.experiments.primo_fits import (
     measure,
 )
 from dpgrs.io.outcomes import Outcomes, simulated_names
-from dpgrs.io.tables.real_tables import RealTable
+from dpgrs.io.tables.real_columns import RealTable
 from dpgrs.methods.registry import METHODS
 from dpgrs.reporting.rendering import Drawing
 from dpgrs.reporting.svg import INK, new_figure

@@ -16,8 +16,9 @@ from dpgrs.privacy.noise.sources import BenchmarkNoise
 from dpgrs.public_random import generator
 from dpgrs.reporting.rendering import Drawing
 from dpgrs.reporting.svg import MUTED, PALETTE, new_figure
-from dpgrs.selection.dp_kendall import KendallRequest, TablePairs, greedy_kendall, private_kendall
+from dpgrs.selection.dp_kendall import KendallRequest, TablePairs, private_kendall
 from dpgrs.selection.dp_sis import SisRequest, SisScores, private_sis
+from dpgrs.selection.greedy_kendall import greedy_kendall
 from dpgrs.selection.merge_sort import sign_scores
 from dpgrs.types import PairKernel, Rows, Selection
 

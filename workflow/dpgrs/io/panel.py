@@ -9,7 +9,7 @@ import pandas as pd
 from dpgrs.errors import DpgrsError
 from dpgrs.genotypes.bits import PEOPLE_OF_WORD, unpack, word_count
 from dpgrs.genotypes.dosages import fill_dosages, half_coded
-from dpgrs.io.haplotype_store import HaplotypeStore, StoreWriter
+from dpgrs.io.haplotype_store import HaplotypeStore, StoreWriter, rows_per_batch
 from dpgrs.public_random import uniforms
 from dpgrs.types import Rows
 
@@ -82,8 +82,8 @@ class PanelSelection:
 
     Attributes
     ----------
-    alleles : tuple with a triple per store: (n, n_words) uint64 haplotypes of its variants, where they are
-        missing, and (n, n_samples) uint16 dosages, None where the store has none.
+    alleles : tuple with a triple per store, or StoredAlleles of it: (n, n_words) uint64 haplotypes of its
+        variants, where they are missing, and (n, n_samples) uint16 dosages, None where the store has none.
     variants : tuple with a DataFrame per store: contig, position, id, ref and alt of these variants.
     rank : (n_variants,) int32, thinning order over all stores.
     frequency : (n_variants,) float64, ALT allele frequency: the cohort's own among known alleles, or public.
@@ -99,6 +99,26 @@ class PanelSelection:
     n_usable: int
     options: dict
     counts: pd.DataFrame | None = None
+
+
+class StoredAlleles:
+    """Alleles of variants of a store, which are read some at a time.
+
+    Parameters
+    ----------
+    store : HaplotypeStore
+    rows : (n,) int64, the variants in the store, in ascending order.
+    """
+
+    def __init__(self, store, rows):
+        self._store, self._rows = store, rows
+
+    def blocks(self):
+        """Yield the slice of some variants and what `chosen_genotypes` returns of them, in order."""
+        step = rows_per_batch(self._store.n_samples, has_dosages=self._store.has_dosages)
+        for start in range(0, len(self._rows), step):
+            block = slice(start, min(start + step, len(self._rows)))
+            yield block, chosen_genotypes(self._store, self._rows[block])
 
 
 def alternate_frequency(store):
@@ -192,14 +212,19 @@ def write_panel(path, stores, selection):
     n_filled = 0
     options = {"sample_id": stores[0].sample_id, "has_dosages": stores[0].has_dosages}
     with StoreWriter.create(path, **options) as writer:
-        for (haplotypes, missing, dosages), variants, frequency in zip(
+        for alleles, variants, frequency in zip(
             selection.alleles, selection.variants, frequencies, strict=True
         ):
-            if dosages is not None:
-                is_missing = missing_people(missing, n_samples=stores[0].n_samples)
-                dosages = fill_dosages(dosages, is_missing, frequency)
-            writer.append(variants, fill_missing(haplotypes, missing, frequency), dosages=dosages)
-            n_filled += int(np.bitwise_count(missing).sum())
+            is_stored = isinstance(alleles, StoredAlleles)
+            blocks = alleles.blocks() if is_stored else [(slice(None), alleles)]
+            for block, (haplotypes, missing, dosages) in blocks:
+                own = frequency[block]
+                if dosages is not None:
+                    is_missing = missing_people(missing, n_samples=stores[0].n_samples)
+                    dosages = fill_dosages(dosages, is_missing, own)
+                filled = fill_missing(haplotypes, missing, own)
+                writer.append(variants.iloc[block], filled, dosages=dosages)
+                n_filled += int(np.bitwise_count(missing).sum())
         writer.add_variant_array("variant_rank", selection.rank)
         writer.add_variant_array("variant_frequency", selection.frequency)
         counts = {"n_variants": writer.n_variants, "n_usable": selection.n_usable, "n_filled": n_filled}

@@ -11,10 +11,10 @@ from dpgrs.genotypes.bits import word_count
 from dpgrs.genotypes.linkage import choose_unlinked
 from dpgrs.io.panel import (
     PanelSelection,
+    StoredAlleles,
     alternate_frequency,
     check_same_samples,
     chosen_alleles,
-    chosen_genotypes,
     fill_missing,
     site_names,
     thinning_rank,
@@ -71,7 +71,7 @@ def select_panel(stores, *, size, maf, seed, linkage=None, **filters):
     own = [chosen[chosen["store"] == place] for place in range(len(stores))]
     return PanelSelection(
         alleles=tuple(
-            chosen_genotypes(store, rows["row"].to_numpy()) for store, rows in zip(stores, own, strict=True)
+            StoredAlleles(store, rows["row"].to_numpy()) for store, rows in zip(stores, own, strict=True)
         ),
         variants=tuple(rows[["contig", "position", "id", "ref", "alt"]] for rows in own),
         rank=rank[is_chosen],

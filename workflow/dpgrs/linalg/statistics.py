@@ -11,7 +11,7 @@ from fractions import Fraction
 import numpy as np
 
 from dpgrs.errors import UsageError
-from dpgrs.genotypes.bits import pack, unpack
+from dpgrs.genotypes.bits import WORD_BITS, pack, unpack, word_count
 from dpgrs.genotypes.dosages import DOSAGE_STEP
 from dpgrs.types import Rows
 
@@ -264,6 +264,43 @@ def coded_rows(genotypes, *, n_haplotypes, rows, is_selected=None):
     if is_fractional(genotypes):
         return genotypes[:, keep].T * DOSAGE_STEP
     return half_units(genotypes, n_haplotypes=n_haplotypes, rows=rows)[:, keep].T / 2
+
+
+class CodedRows:
+    """The rows that `coded_rows` returns, each made when it is asked for by its index.
+
+    Parameters
+    ----------
+    genotypes, n_haplotypes, rows : as in `coded_rows`.
+    is_selected : (n_rows,) bool
+
+    Attributes
+    ----------
+    shape, ndim : as of the array of all.
+    """
+
+    ndim = 2
+
+    def __init__(self, genotypes, *, n_haplotypes, rows, is_selected):
+        self._genotypes, self._rows, self._places = genotypes, Rows(rows), np.flatnonzero(is_selected)
+        self.shape = len(self._places), len(genotypes)
+        assert len(is_selected) == (n_haplotypes if self._rows == Rows.HAPLOTYPES else n_haplotypes // 2)
+
+    def __len__(self):
+        return len(self._places)
+
+    def __getitem__(self, chosen):
+        places = self._places[chosen]
+        if is_fractional(self._genotypes):
+            return coded_rows(self._genotypes[:, places], n_haplotypes=0, rows=self._rows)
+        from dpgrs.linalg._bit_counts import chosen_bits  # brings numba, which takes 0.3 s
+
+        is_haplotype = self._rows == Rows.HAPLOTYPES
+        haplotypes = places if is_haplotype else np.column_stack([2 * places, 2 * places + 1]).ravel()
+        order = np.full(WORD_BITS * word_count(len(haplotypes)), -1, dtype=np.int64)
+        order[: len(haplotypes)] = haplotypes
+        bits = chosen_bits(self._genotypes, order)
+        return coded_rows(bits, n_haplotypes=len(haplotypes), rows=self._rows)
 
 
 def half_units(bits, *, n_haplotypes, rows):

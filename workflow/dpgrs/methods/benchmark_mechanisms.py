@@ -76,7 +76,7 @@ class SketchedStatistics(OwnStatistics):
             del exact[name]
         is_clipped = request.coding == Coding.FREQUENCY
         frequency = data.frequency(request.n_variants) if is_clipped else None
-        own = {"data": data.rows(request.n_variants), "share": settings.regression.sketch_share}
+        own = {"data": data.rows(request.n_variants).in_memory, "share": settings.regression.sketch_share}
         return exact | own | {"frequency": frequency}
 
     def draw(self, data, cross, *, share, request, origin=None, slopes=None, noise, **options):

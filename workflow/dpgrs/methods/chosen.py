@@ -6,12 +6,14 @@ from functools import cached_property
 import numpy as np
 
 from dpgrs.genotypes.bits import pack
+from dpgrs.genotypes.blocks import variant_blocks
 from dpgrs.genotypes.dosages import DOSAGE_STEP
 from dpgrs.linalg.attenuation import clip_slopes
 from dpgrs.linalg.clipped_statistics import clipped_statistics, grid_frequency
 from dpgrs.linalg.linear_fit import LinearFit
 from dpgrs.linalg.statistics import (
     CALL_STEP,
+    CodedRows,
     coded_rows,
     column_moments,
     count_known,
@@ -31,9 +33,10 @@ from dpgrs.methods.reusecov import (
     private_outcome_counts,
 )
 from dpgrs.methods.row_fits import fit_rows, least_squares, with_intercept
-from dpgrs.privacy.noise.base import data_digest
+from dpgrs.privacy.noise.base import InBlocks, data_digest
 from dpgrs.selection.dp_kendall import TablePairs, genotype_pairs
 from dpgrs.selection.dp_sis import genotype_sis_scores, table_sis_scores
+from dpgrs.selection.greedy_kendall import greedy_choices
 from dpgrs.selection.registry import SELECTORS, named
 from dpgrs.types import Coding, Rows
 
@@ -49,7 +52,8 @@ class ScreeningData:
 
     Attributes
     ----------
-    genotypes : (n_variants, n_words) uint64 bits; of dosages and of a table (n_variants, n_rows) int16.
+    genotypes : (n_variants, n_words) uint64 bits, or StoredGenotypes of so many; of dosages and of a table
+        (n_variants, n_rows) int16.
     Y : (n_outcomes, n_rows) float64, NaN where missing and outside the training.
     is_training : (n_rows,) bool
     n_haplotypes : int
@@ -68,6 +72,12 @@ class ScreeningData:
     prevalence: np.ndarray | None = None
     is_table: bool = False
 
+    @cached_property
+    def in_memory(self):
+        """The same with all genotypes in memory, a ScreeningData."""
+        is_held = isinstance(self.genotypes, np.ndarray)
+        return self if is_held else replace(self, genotypes=np.asarray(self.genotypes))
+
     @property
     def row_step(self):
         """What all entries of the rows are multiples of, a float."""
@@ -77,6 +87,12 @@ class ScreeningData:
     def training_rows(self):
         """The training rows of all variants in `half` coding: (n_training, n_variants) float64."""
         return self.rows_of(np.arange(len(self.genotypes)), self.is_training)
+
+    @property
+    def rows_by_index(self):
+        """The same rows, each made when it is asked for: CodedRows of genotypes in memory."""
+        options = {"n_haplotypes": self.n_haplotypes, "rows": self.rows, "is_selected": self.is_training}
+        return CodedRows(self.genotypes, **options)
 
     def slopes(self, n_outcomes, *, bound, norm):
         """Return what clips leave of the effects on each of the first outcomes, (n_outcomes,) float64."""
@@ -97,6 +113,16 @@ class ScreeningData:
         if self.is_table:
             return [TablePairs(self.genotypes, y, rows=self.rows) for y in self.Y]
         return genotype_pairs(self.genotypes, self.Y, n_haplotypes=self.n_haplotypes, rows=self.rows)
+
+    def greedy_choices(self, n_choices):
+        """Return what DPKendall chooses without noise for all outcomes, (n_outcomes, n_choices) int64."""
+        if n_choices not in self._greedy_choices:
+            self._greedy_choices[n_choices] = greedy_choices(self.pairs, n_choices=n_choices)
+        return self._greedy_choices[n_choices]
+
+    @cached_property
+    def _greedy_choices(self):
+        return {}
 
     def sis_scores(self, outcome_bound):
         """Return the SisScores of every outcome, clipped at a public bound: all are scored at once."""
@@ -126,8 +152,9 @@ class ScreeningData:
         """The digest of the training rows' genotypes, str."""
         if is_fractional(self.genotypes):
             return data_digest(self.genotypes * self.is_training, self.is_training)
-        selected = selected_haplotypes(self.is_training, n_haplotypes=self.n_haplotypes, rows=self.rows)
-        return data_digest(self.genotypes & pack(selected), self.is_training)
+        own = pack(selected_haplotypes(self.is_training, n_haplotypes=self.n_haplotypes, rows=self.rows))
+        blocks = (block & own for _, block in variant_blocks(self.genotypes))
+        return data_digest(InBlocks(own.dtype, self.genotypes.shape, blocks), self.is_training)
 
     def source(self, noise, name, number):
         """Return the source of all that is drawn for one outcome of that name and number."""
@@ -210,6 +237,8 @@ def private_choices(
     options = {"request": request, "outcome_bound": outcome_bound}
     row = SELECTORS[selector]
     choose = named(row.paper if is_papers else row.private)
+    if "private" not in row.streams:
+        data = data.in_memory
     drawn = [
         choose(data, number, noise=data.source(noise, name, number), **options)
         for number, name in enumerate(outcome_names)

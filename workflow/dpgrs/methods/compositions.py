@@ -151,6 +151,11 @@ class TableValues:
     rows = Rows.PEOPLE
 
     @property
+    def rows_by_index(self):
+        """The same rows."""
+        return self.training_rows
+
+    @property
     def Y(self):
         """The outcomes, (1, n_rows)."""
         return self.y[np.newaxis]

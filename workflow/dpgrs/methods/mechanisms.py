@@ -98,6 +98,19 @@ def fits_all_rows(methods):
     return any(SELECTORS[one.selector].fits_rows if one.is_screened else one.reads_rows for one in known)
 
 
+def fits_groups(methods):
+    """Tell whether any of them has a selector that takes rows as numbers, those of a group at a time."""
+    known = (METHODS[name] for name in methods)
+    return any(one.is_screened and SELECTORS[one.selector].fits_groups for one in known)
+
+
+def streams_genotypes(methods, way):
+    """Tell whether all that reads rows, in a way of `Selector.streams`, reads some variants at a time."""
+    known = [METHODS[name] for name in methods]
+    own = [one for one in known if one.is_screened or one.reads_rows]
+    return all(one.is_screened and way in SELECTORS[one.selector].streams for one in own)
+
+
 def mechanism_of_study(config):
     """Return what a release draws; of a benchmark, which may have several, ReuseCov's.
 

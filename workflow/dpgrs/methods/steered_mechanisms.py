@@ -31,7 +31,7 @@ class SteeredStatistics(SharedStatistics):
     def exact(self, request, *, data, names, settings):
         exact = super().exact(request, data=data, names=names, settings=settings)
         del exact["cross"]
-        terms, own = self.terms(request), data.rows(request.n_variants)
+        terms, own = self.terms(request), data.rows(request.n_variants).in_memory
         values = np.where(own.is_training, data.drawn_outcomes(request)[: len(names)], np.nan)
         bounds = {"bound": request.outcome_bound, "norm": request.outcome_norm}
         Y = clipped_outcomes(values, n_shared=request.n_outcomes, **bounds)

@@ -2,13 +2,11 @@
 
 from typing import NamedTuple
 
-import numpy as np
-
 from dpgrs.errors import DpgrsError, must
-from dpgrs.io.tables.real_tables import RealTable, read_ranges
+from dpgrs.io.tables.column_ranges import read_ranges
 from dpgrs.study.settings import keys
-from dpgrs.study.table_cohort import TABLE, is_table, read_cohort_table, takes_columns
-from dpgrs.study.table_values import range_problems
+from dpgrs.study.table_cohort import TABLE, CohortTable, is_table, look_at_cohort_table, takes_columns
+from dpgrs.study.table_values import constant_problems, range_problems
 
 # What is of genotypes alone: nothing of a table hangs on these.
 GENOTYPE_SECTIONS = ("people", "public", "cohort.fetch", "cohort.simulation", "cohort.copies", "panel")
@@ -22,26 +20,25 @@ FEWEST_ROWS = 2  # one to train on, one to test on
 
 
 class TableInspection(NamedTuple):
-    """A table as it was read.
+    """A table as it was looked at.
 
     Attributes
     ----------
-    features, outcomes : RealTable, or None.
+    found : CohortTable, or None.
     lines : tuple of str, what keeps it from being read.
     """
 
-    features: RealTable | None = None
-    outcomes: RealTable | None = None
+    found: CohortTable | None = None
     lines: tuple = ()
 
     @property
     def row_id(self):
         """The ids of its rows, a tuple of str; None where it could not be read."""
-        return None if self.features is None else tuple(self.features.row_id.tolist())
+        return None if self.found is None else tuple(self.found.row_id.tolist())
 
 
 def inspect_table(config):
-    """Read the table of a study; of one of genotypes there is none.
+    """Look at the table of a study; of one of genotypes there is none.
 
     Parameters
     ----------
@@ -55,7 +52,7 @@ def inspect_table(config):
     if not is_table(config) or path is None:
         return TableInspection()
     try:
-        return TableInspection(*read_cohort_table(config, path))
+        return TableInspection(look_at_cohort_table(config, path))
     except DpgrsError as error:
         line = str(error)
         # A message that begins with a key needs no other.
@@ -113,49 +110,40 @@ def table_problems(inspection):
         for key in needed
         if inspection[key] is None
     ]
-    features, outcomes, faults = inspection.table
+    table, faults = inspection.table
     lines += faults
-    if features is None:
+    if table is None:
         return lines
-    path, n_rows, sizes = inspection["cohort.table"], len(features.row_id), inspection["panel.size"]
+    if inspection.tell and not table.is_whole:
+        inspection.tell(f"{inspection['cohort.table']}: {table.note}")
+    path, n_rows, sizes = inspection["cohort.table"], len(table.row_id), inspection["panel.size"]
     if n_rows < FEWEST_ROWS:
         wanted = f"have at least {FEWEST_ROWS} rows"
         lines.append(must("cohort.table", wanted, f"{n_rows} in {path}", "Add rows to test on."))
-    if max(sizes) > len(features.names):
-        wanted = f"be at most {len(features.names)}, the columns of {path}"
+    if max(sizes) > len(table.features.names):
+        wanted = f"be at most {len(table.features.names)}, the columns of {path}"
         lines.append(must("panel.size", wanted, max(sizes), "Lower it, or leave it out to take all."))
-    return (
-        lines
-        + _range_problems(inspection["cohort.ranges"], features, outcomes)
-        + _column_problems(outcomes, inspection)
-    )
+    return lines + _range_problems(inspection["cohort.ranges"], table) + _column_problems(table, inspection)
 
 
-def _range_problems(path, features, outcomes):
+def _range_problems(path, table):
     if path is None:
         return []
     try:
-        low, high, _ = read_ranges(path, features, others=outcomes.names if outcomes else ())
+        others = table.outcomes.names if table.outcomes else ()
+        low, high, _ = read_ranges(path, table.features, others=others)
     except DpgrsError as error:
         return [f"`cohort.ranges`: {error}"]
-    return range_problems(features, low, high, key="cohort.ranges")
+    return range_problems(table.features, low, high, is_whole=table.is_whole, key="cohort.ranges")
 
 
-def _column_problems(outcomes, inspection):
+def _column_problems(table, inspection):
     """Find columns that are no outcomes: constant ones, and more asked for than there are."""
+    outcomes, lines, count = table.outcomes, [], inspection["outcomes.count"]
     if outcomes is None:
         return []
-    lines, count = [], inspection["outcomes.count"]
     if count and max(count) > len(outcomes.names):
         wanted = f"be at most {len(outcomes.names)}, the columns of `outcomes.columns`"
         lines.append(must("outcomes.count", wanted, max(count), "Lower it, or leave it out to use all."))
-    is_constant = outcomes.values.min(axis=0) == outcomes.values.max(axis=0)
-    return lines + [
-        must(
-            "outcomes.columns",
-            "have at least two values each",
-            f"one in every row of `{name}`",
-            "Leave it out.",
-        )
-        for name in np.array(outcomes.names)[is_constant][:3]
-    ]
+    # Of a column with one value in some rows the job that reads all of them tells.
+    return lines + (constant_problems(outcomes) if table.is_whole else [])

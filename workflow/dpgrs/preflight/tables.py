@@ -79,16 +79,18 @@ def outcome_problems(inspection):
 
 def _own_column_problems(inspection):
     """List what is wrong with the outcomes that are columns of the study's own table, and their constants."""
-    own, outcomes, faults = inspection.table.outcomes, inspection.config["outcomes"], []
-    if own is None:
+    found, outcomes, faults = inspection.table.found, inspection.config["outcomes"], []
+    if found is None:
         return []  # said of that table
+    own = found.outcomes
     table = pd.DataFrame(own.values, columns=own.names).iloc[
         :, : outcomes["count"] and max(outcomes["count"])
     ]
     with noting(faults, "outcomes.scales"):
         if path := outcomes["scales"]:
             table = standardise(table, constants_of(list(table), read_scales(path), path=path))
-    return faults or raw_problems(describe_scale(table), key="outcomes.columns")
+    describe = describe_scale if found.is_whole else describe_chosen
+    return faults or raw_problems(describe(table), key="outcomes.columns")
 
 
 def simulated_problems(inspection, key):

@@ -17,16 +17,11 @@ from typing import ClassVar
 import numpy as np
 
 from dpgrs.errors import UsageError
-from dpgrs.linalg.statistics import outcome_parts
+from dpgrs.genotypes.blocks import variant_blocks
 from dpgrs.privacy.accounting.composition import epsilon_of_choices
 from dpgrs.privacy.accounting.events import CHOICES
 from dpgrs.privacy.sensitivity import Sensitivity, kendall_sensitivity
-from dpgrs.selection.kendall import (
-    feature_scores,
-    genotype_scores,
-    range_of,
-    rank_weights,
-)
+from dpgrs.selection.kendall import comparison_with, feature_scores, range_of, scores_of_all
 from dpgrs.types import Composition, Neighbours, PairKernel, Protection, Rows, Selection, Unit
 
 LARGEST_SCORE = 2**62
@@ -99,7 +94,7 @@ class GenotypePairs:
 
     Attributes
     ----------
-    genotypes : (n_variants, n_words) uint64, or (n_variants, n_rows) int16 dosages.
+    genotypes : (n_variants, n_words) uint64, or (n_variants, n_rows) int16 dosages, or StoredGenotypes.
     outcome_scores : (n_variants,) int64, from `genotype_scores`.
     n_haplotypes : int
     rows : Rows
@@ -147,8 +142,31 @@ class GenotypePairs:
 
     def feature_scores(self, number):
         """Compare all features with one of them: (n_variants,) int64."""
-        options = {"n_haplotypes": self.n_haplotypes, "rows": self.rows, "is_selected": self.is_selected}
-        return feature_scores(self.genotypes, self.genotypes[number], **options)
+        return feature_scores(self.genotypes, self.genotypes[number], **self._of_rows)
+
+    def parts_of_feature_scores(self, numbers, others):
+        """Compare all features with one of them for each outcome, with one look at the genotypes.
+
+        Parameters
+        ----------
+        numbers : sequence of int, the feature of this outcome and of the others.
+        others : list of GenotypePairs, of the other outcomes and the same genotypes.
+
+        Yields
+        ------
+        slice of the features, and a generator of their int64 scores for each outcome.
+        """
+        outcomes = [self, *others]
+        compare = [
+            comparison_with(self.genotypes[number], **one._of_rows)
+            for number, one in zip(numbers, outcomes, strict=True)
+        ]
+        for columns, block in variant_blocks(self.genotypes):
+            yield columns, (own(block) for own in compare)
+
+    @property
+    def _of_rows(self):
+        return {"n_haplotypes": self.n_haplotypes, "rows": self.rows, "is_selected": self.is_selected}
 
 
 class TablePairs:
@@ -178,6 +196,12 @@ class TablePairs:
         against = np.where(np.isnan(self._outcome), np.nan, self._features[number])
         return self._scores(against)
 
+    def parts_of_feature_scores(self, numbers, others):
+        """Do as `GenotypePairs` does, all features at once."""
+        outcomes = [self, *others]
+        scores = (one.feature_scores(number) for number, one in zip(numbers, outcomes, strict=True))
+        yield slice(None), scores
+
     def _scores(self, against):
         from dpgrs.selection.merge_sort import sign_scores  # brings numba, which takes 0.3 s
 
@@ -189,7 +213,7 @@ def genotype_pairs(genotypes, Y, *, n_haplotypes, rows):
 
     Parameters
     ----------
-    genotypes : (n_variants, n_words) uint64, or (n_variants, n_rows) int16 dosages.
+    genotypes : (n_variants, n_words) uint64, or (n_variants, n_rows) int16 dosages, or StoredGenotypes.
     Y : (n_outcomes, n_rows) float64, NaN where missing.
     n_haplotypes : int
     rows : Rows
@@ -203,12 +227,10 @@ def genotype_pairs(genotypes, Y, *, n_haplotypes, rows):
     UsageError
         As `genotype_scores`.
     """
-    options = {"n_haplotypes": n_haplotypes, "rows": rows}
-    parts = outcome_parts(len(Y), n_haplotypes=n_haplotypes)
-    scores = [genotype_scores(genotypes, rank_weights(Y[part]), **options) for part in parts]
+    scores = scores_of_all(genotypes, Y, n_haplotypes=n_haplotypes, rows=rows)
     return [
         GenotypePairs(genotypes, own, n_haplotypes, rows, ~np.isnan(y))
-        for own, y in zip(np.concatenate(scores), Y, strict=True)
+        for own, y in zip(scores, Y, strict=True)
     ]
 
 
@@ -241,11 +263,19 @@ class RoundScores:
         if not np.array_equal(chosen[: len(self._summed)], self._summed):
             self._sums[:], self._summed = 0, self._summed[:0]
         for number in chosen[len(self._summed) :]:
-            self._sums += np.abs(pairs.feature_scores(number))
+            self.add(slice(None), pairs.feature_scores(number))
         self._summed = np.array(chosen)
         factor = pairs.feature_range // pairs.pair_range * len(chosen)
         unit = Fraction(1, pairs.feature_range * len(chosen) * n_pairs)
         return factor * self._strengths - self._sums, unit
+
+    def add(self, features, scores):
+        """Take the scores of some features with the next choice, before it is named by `take`."""
+        self._sums[features] += np.abs(scores)
+
+    def take(self, chosen):
+        """Say that the scores of all features with the last of the (n_chosen,) choices were added."""
+        self._summed = np.array(chosen)
 
 
 def private_kendall(pairs, *, request, noise):
@@ -282,7 +312,7 @@ def private_kendall(pairs, *, request, noise):
             f"The request must be about the kernels and rows of the pairs, {', '.join(given)}, "
             f"got {', '.join(asked)}. Ask for theirs."
         )
-    _require_exact(pairs, request.n_choices)
+    require_exact(pairs, request.n_choices)
     return noise.choose_in_rounds(
         RoundScores(pairs, first_factor=request.first_factor),
         n_entries=len(pairs.outcome_scores),
@@ -294,34 +324,7 @@ def private_kendall(pairs, *, request, noise):
     )
 
 
-def greedy_kendall(pairs, *, n_choices):
-    """Choose features by the exact scores, without privacy; ties go to the first.
-
-    Returns
-    -------
-    (n_choices,) int64, in the order of choice.
-
-    Raises
-    ------
-    UsageError
-        If there are fewer features than choices, or scores could leave int64.
-    """
-    _require_exact(pairs, n_choices)
-    score, n_features = RoundScores(pairs), len(pairs.outcome_scores)
-    if not 1 <= n_choices <= n_features:
-        raise UsageError(
-            f"`n_choices` must be from 1 to {n_features}, the features, got {n_choices}. Change it."
-        )
-    chosen = np.empty(0, dtype=np.int64)
-    for _ in range(n_choices):
-        scores, _ = score(chosen)
-        scores = scores.copy()
-        scores[chosen] = np.iinfo(np.int64).min
-        chosen = np.append(chosen, np.argmax(scores))
-    return chosen
-
-
-def _require_exact(pairs, n_choices):
+def require_exact(pairs, n_choices):
     """Refuse numbers of rows and choices for which a score could leave int64: before anything is charged.
 
     With an outcome a score is at most range n^2/4, or n^2/2 without a range, with a feature range^2 n^2/4 or
@@ -339,11 +342,6 @@ def choose_privately(data, number, *, request, noise, outcome_bound):
     pairs = data.pairs[number]
     own = replace(request, against_outcome=pairs.against_outcome, against_feature=pairs.against_feature)
     return private_kendall(pairs, request=own, noise=noise)
-
-
-def choose_exactly(data, number, *, n_choices, outcome_bound):
-    """Choose without noise."""
-    return greedy_kendall(data.pairs[number], n_choices=n_choices)
 
 
 def of_table(terms, *, epsilon, n_low):

@@ -15,6 +15,7 @@ from fractions import Fraction
 import numpy as np
 
 from dpgrs.errors import UsageError
+from dpgrs.genotypes.blocks import variant_blocks
 from dpgrs.linalg.statistics import CROSS_STEP, OUTCOME_STEP, cross_product, grid_outcomes, outcome_parts
 from dpgrs.privacy.accounting.events import SubsetEvent
 from dpgrs.privacy.noise.canonical_lipschitz import seeded_set
@@ -108,7 +109,7 @@ def genotype_sis_scores(bits, Y, *, n_haplotypes, rows, outcome_bound, is_select
 
     Parameters
     ----------
-    bits : (n_variants, n_words) uint64
+    bits : (n_variants, n_words) uint64, or StoredGenotypes.
     Y : (n_outcomes, n_rows) float64, publicly standardised; NaN where missing, which counts as 0.
     n_haplotypes : int
     rows : Rows
@@ -125,9 +126,11 @@ def genotype_sis_scores(bits, Y, *, n_haplotypes, rows, outcome_bound, is_select
         As `grid_outcomes` and `cross_product`.
     """
     options = {"n_haplotypes": n_haplotypes, "rows": rows, "is_selected": is_selected}
-    parts = outcome_parts(len(Y), n_haplotypes=n_haplotypes)
-    sums = [cross_product(bits, grid_outcomes(Y[part], bound=outcome_bound), **options) for part in parts]
-    values = np.abs(np.concatenate(sums)[:, :-1])
+    values = np.empty((len(Y), len(bits)), dtype=np.int64)
+    for columns, block in variant_blocks(bits):
+        for part in outcome_parts(len(Y), n_haplotypes=n_haplotypes):
+            sums = cross_product(block, grid_outcomes(Y[part], bound=outcome_bound), **options)
+            np.abs(sums[:, :-1], out=values[part, columns])
     entry_bound = 0.5 if Rows(rows) == Rows.HAPLOTYPES else 1.0
     return SisScores(values, CROSS_STEP, entry_bound, outcome_bound, Rows(rows))
 

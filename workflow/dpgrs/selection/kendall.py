@@ -14,8 +14,15 @@ import numpy as np
 
 from dpgrs.errors import UsageError
 from dpgrs.genotypes.bits import pack
+from dpgrs.genotypes.blocks import variant_blocks
 from dpgrs.genotypes.dosages import LARGEST_DOSAGE, STEPS_PER_ALLELE
-from dpgrs.linalg.statistics import VARIANT_BLOCK, is_fractional, phases_swapped, selected_haplotypes
+from dpgrs.linalg.statistics import (
+    VARIANT_BLOCK,
+    is_fractional,
+    outcome_parts,
+    phases_swapped,
+    selected_haplotypes,
+)
 from dpgrs.types import Rows
 
 # Integers up to here are exact, and so are sums of products of which no partial sum is larger, in any order.
@@ -107,6 +114,29 @@ def genotype_scores(genotypes, weights, *, n_haplotypes, rows):
     return table_sums(genotypes, weights if Rows(rows) == Rows.HAPLOTYPES else np.repeat(weights, 2, axis=1))
 
 
+def scores_of_all(genotypes, Y, *, n_haplotypes, rows):
+    """Compare variants with outcomes, kernel `bounded`, with one look at the genotypes.
+
+    Parameters
+    ----------
+    genotypes : as in `genotype_scores`, or StoredGenotypes.
+    Y : (n_outcomes, n_rows) float64, as in `rank_weights`.
+
+    Returns
+    -------
+    (n_outcomes, n_variants) int64; errors as of `genotype_scores`.
+    """
+    parts = list(outcome_parts(len(Y), n_haplotypes=n_haplotypes))
+    # Below the number of rows, so that they take half the room of the outcomes.
+    weights = [rank_weights(Y[part]).astype(np.int32) for part in parts]
+    scores = np.empty((len(Y), len(genotypes)), dtype=np.int64)
+    options = {"n_haplotypes": n_haplotypes, "rows": rows}
+    for columns, block in variant_blocks(genotypes):
+        for part, own in zip(parts, weights, strict=True):
+            scores[part, columns] = genotype_scores(block, own.astype(np.int64), **options)
+    return scores
+
+
 def _dosage_scores(genotypes, weights):
     """Compare dosages with outcomes in float64.
 
@@ -126,7 +156,7 @@ def feature_scores(genotypes, feature, *, n_haplotypes, rows, is_selected=None):
 
     Parameters
     ----------
-    genotypes : (n_variants, n_words) uint64, or (n_variants, n_rows) int16 dosages.
+    genotypes : (n_variants, n_words) uint64, or (n_variants, n_rows) int16 dosages, or StoredGenotypes.
     feature : (n_words,) uint64 or (n_rows,) int16, the one variant.
     n_haplotypes : int
     rows : Rows
@@ -137,20 +167,33 @@ def feature_scores(genotypes, feature, *, n_haplotypes, rows, is_selected=None):
     -------
     (n_variants,) int64
     """
+    options = {"n_haplotypes": n_haplotypes, "rows": rows, "is_selected": is_selected}
+    compare = comparison_with(feature, **options)
+    return np.concatenate([compare(block) for _, block in variant_blocks(genotypes)])
+
+
+def comparison_with(feature, *, n_haplotypes, rows, is_selected=None):
+    """Return a function of some genotypes that returns what `feature_scores` does; so the parameters."""
     from dpgrs.linalg._bit_counts import counts_within  # brings numba, which takes 0.3 s
 
-    if is_fractional(genotypes):
-        return _dosage_products(genotypes, feature, slice(None) if is_selected is None else is_selected)
+    if is_fractional(feature):
+        keep = slice(None) if is_selected is None else is_selected
+        return lambda genotypes: _dosage_products(genotypes, feature, keep)
     selected = pack(selected_haplotypes(is_selected, n_haplotypes=n_haplotypes, rows=rows))
     feature = feature & selected
     factors = [selected, feature]
     if Rows(rows) == Rows.PEOPLE:
         # sum (a1 + a2)(b1 + b2): the two alleles of a person meet straight and crosswise.
         factors.append(phases_swapped(feature))
-    counts = counts_within(genotypes, np.array(factors))
+    masks = np.array(factors)
     n_selected, n_carried = np.bitwise_count([selected, feature]).sum(axis=1, dtype=np.int64)
     n_rows = n_selected // (len(factors) - 1)
-    return n_rows * counts[1:].sum(axis=0) - n_carried * counts[0]
+
+    def compare(genotypes):
+        counts = counts_within(genotypes, masks)
+        return n_rows * counts[1:].sum(axis=0) - n_carried * counts[0]
+
+    return compare
 
 
 def _dosage_products(genotypes, feature, keep):

@@ -30,6 +30,9 @@ class Selector:
         `screening.composition`, some of which spend a share of delta.
     has_scores : bool, whether it chooses by Kendall's correlations.
     fits_rows : bool, whether it holds the rows of all variants as numbers, to fit them, not as bits.
+    fits_groups : bool, whether it does so with the rows of a group at a time.
+    streams : tuple of str, which of ``private`` and ``exact`` take genotypes that stay on disk, to read some
+        variants at a time; others get them in memory.
     audited : tuple of str, the functions that draw for it in a release.
     audits : str, the function that returns their `AuditCase`s.
     of_table : str or None, the function of the terms of a plain table, where nothing says between which
@@ -47,6 +50,8 @@ class Selector:
     is_composed: bool = False
     has_scores: bool = False
     fits_rows: bool = False
+    fits_groups: bool = False
+    streams: tuple = ()
     audited: tuple = ()
 
 
@@ -63,12 +68,13 @@ SELECTORS = {
     "kendall": Selector(
         way="by Kendall scores (DPKendall)",
         private="dp_kendall.choose_privately",
-        exact="dp_kendall.choose_exactly",
+        exact="greedy_kendall.choose_exactly",
         asked="dp_kendall.asked",
         of_table="dp_kendall.of_table",
         audits="audits.kendall.kendall_cases",
         is_composed=True,
         has_scores=True,
+        streams=("exact",),
         audited=("private_kendall", "private_choices"),
     ),
     "sis": Selector(
@@ -78,6 +84,7 @@ SELECTORS = {
         asked="dp_sis.asked",
         audits="audits.sis.sis_cases",
         paper="dp_sis.choose_as_paper",
+        streams=("private", "exact"),
         audited=("private_sis", "private_choices"),
     ),
     "two-stage": Selector(
@@ -85,7 +92,7 @@ SELECTORS = {
         private="votes.choose_privately",
         exact="votes.two_stage_exactly",
         asked="votes.asked_of_two_stage",
-        fits_rows=True,
+        fits_groups=True,
         audits="audits.votes.votes_cases",
         counts_units=True,
     ),
@@ -94,7 +101,7 @@ SELECTORS = {
         private="votes.choose_privately",
         exact="votes.sublasso_exactly",
         asked="votes.asked_of_sublasso",
-        fits_rows=True,
+        fits_groups=True,
         of_table="votes.sublasso_of_table",
         audits="audits.votes.votes_cases",
         counts_units=True,

@@ -248,18 +248,17 @@ def count_votes(X, y, unit_keys, *, k, n_groups, seed, rows_per_unit, lasso=STAN
     """
     n_units = _number_of_units(X, unit_keys, rows_per_unit=rows_per_unit)
     keys = [str(key) for key in (range(n_units) if unit_keys is None else unit_keys)]
-    groups = assign_groups(keys, n_groups=n_groups, seed=seed)
+    groups, rows = assign_groups(keys, n_groups=n_groups, seed=seed), None
     if unit_keys is not None:
         # What a group's votes are hangs on who is in it, not on the order of the table.
         order = np.array(sorted(range(n_units), key=keys.__getitem__), dtype=np.int64)
         groups = groups[order]
         rows = (order[:, np.newaxis] * rows_per_unit + np.arange(rows_per_unit)).ravel()
-        X, y = X[rows], y[rows]
     groups = np.repeat(groups, rows_per_unit)
-    return group_votes(X, y, groups, n_groups=n_groups, k=k, lasso=lasso, ballot=ballot)
+    return group_votes(X, y, groups, n_groups=n_groups, k=k, lasso=lasso, ballot=ballot, order=rows)
 
 
-def group_votes(X, y, groups, *, n_groups, k, lasso=STANDARD, ballot=Ballot.LARGEST):
+def group_votes(X, y, groups, *, n_groups, k, lasso=STANDARD, ballot=Ballot.LARGEST, order=None):
     """Let every group vote for features by its own Lasso.
 
     Each group is fitted by itself, so that its votes hang on its rows alone, to the last bit. A group counts
@@ -268,12 +267,13 @@ def group_votes(X, y, groups, *, n_groups, k, lasso=STANDARD, ballot=Ballot.LARG
 
     Parameters
     ----------
-    X : (n_rows, d)
+    X : (n_rows, d), of which the rows of one group are taken at a time, by an array of their indices.
     y : (n_rows,)
     groups : (n_rows,) int64 in [0, n_groups)
     n_groups, k : int > 0
     lasso : LassoTerms
     ballot : Ballot
+    order : (n_rows,) int64, the rows to which `groups` belong; None takes them as they are.
 
     Returns
     -------
@@ -283,7 +283,8 @@ def group_votes(X, y, groups, *, n_groups, k, lasso=STANDARD, ballot=Ballot.LARG
     votes = np.zeros(d, dtype=np.int64)
     ends = np.cumsum(np.bincount(groups, minlength=n_groups))
     members = np.split(np.argsort(groups, kind="stable"), ends[:-1])
-    for group, rows in enumerate(members):
+    for group, own in enumerate(members):
+        rows = own if order is None else order[own]
         start = group * d // n_groups
         features = np.roll(np.arange(d), -start)
         size = np.abs(lasso_coefficients(X[rows][:, features], y[rows], **vars(lasso)))

@@ -18,7 +18,7 @@ def choose_privately(data, number, *, request, noise, outcome_bound):
         terms = {"epsilon": request.count_epsilon, "request": request, "noise": noise}
         n_low, *events = private_lower_count(n_low, **terms)
     chosen, event = private_sublasso(
-        data.training_rows,
+        data.rows_by_index,
         data.Y[number, data.is_training],
         k=request.n_choices,
         epsilon=request.epsilon,
@@ -43,7 +43,7 @@ def choose_exactly(data, number, *, n_choices, outcome_bound, rule):
     per_person = 2 if data.rows == Rows.HAPLOTYPES else 1
     y, keys = data.Y[number, data.is_training], data.unit_keys(per_person)
     terms = {"rule": rule, "seed": GROUP_SEED, "rows_per_unit": per_person}
-    return choose_by_votes(data.training_rows, y, k=n_choices, unit_keys=keys, **terms)
+    return choose_by_votes(data.rows_by_index, y, k=n_choices, unit_keys=keys, **terms)
 
 
 def asked(screened, *, rule, **own):

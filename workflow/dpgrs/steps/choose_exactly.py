@@ -28,11 +28,16 @@ def choose_exactly(settings, panel: Path, outcomes: Path, *, output: Path):
     used = {METHODS[name].selector for name in settings.methods}
     terms = {"n_choices": settings.screening.size, "outcome_bound": settings.outcomes.bound}
     chosen = [
-        _choices(data.rows(size), size, selector, has_scores=not place, **terms)
+        _choices(_rows(data.rows(size), selector), size, selector, has_scores=not place, **terms)
         for place, selector in enumerate(one for one in SELECTORS if one in used)
         for size in data.outcomes.values
     ]
     save_labelled(output, chosen)
+
+
+def _rows(data, selector):
+    """Return the rows with their genotypes as the selector takes them."""
+    return data if "exact" in SELECTORS[selector].streams else data.in_memory
 
 
 def _choices(data, size, selector, *, has_scores, **terms):

@@ -2,10 +2,12 @@
 
 from pathlib import Path
 
+from dpgrs.errors import DpgrsError
 from dpgrs.io.table_panel import write_table_panel
+from dpgrs.io.tables.column_ranges import read_ranges
 from dpgrs.io.tables.outcome_arrays import save_outcome_arrays
-from dpgrs.io.tables.real_tables import read_ranges
 from dpgrs.study.table_cohort import read_cohort_table
+from dpgrs.study.table_values import constant_problems, range_problems
 
 READS = (
     "seed",
@@ -33,14 +35,26 @@ def make_table_panel(settings, table: Path, *, ranges: Path, outcomes: Path | No
     Returns
     -------
     dict of counts.
+
+    Raises
+    ------
+    DpgrsError
+        If the table is not one of numbers, most values of a column lie beyond its range, or an outcome has
+        one value alone: before any job only some rows of a large table are looked at.
     """
-    features, own = read_cohort_table(settings, table)
+    _, features, own, _ = read_cohort_table(settings, table)
+    public = read_ranges(ranges, features, others=() if own is None else own.names)
+    lines = range_problems(features, *public[:2], key="cohort.ranges") + (
+        [] if own is None else constant_problems(own)
+    )
+    if lines:
+        raise DpgrsError("\n".join(lines))
     if outcomes is not None:
         save_outcome_arrays(outcomes, sample=own.row_id, names=own.names, values=own.values)
     return write_table_panel(
         output,
         features,
-        read_ranges(ranges, features, others=() if own is None else own.names),
+        public,
         size=max(settings.panel.size),
         seed=settings.seed,
     )

@@ -1,7 +1,7 @@
 """Defaults that follow from other settings: of a release, of a table of outcomes, and of a table of rows."""
 
 from dpgrs.errors import DpgrsError
-from dpgrs.study.table_cohort import TABLE, is_table, read_cohort_table, takes_columns
+from dpgrs.study.table_cohort import TABLE, is_table, look_at_cohort_table, takes_columns
 from dpgrs.types import Missing
 
 # What a release does unless told otherwise; the schema's defaults are those of a benchmark.
@@ -61,7 +61,7 @@ def with_table_sizes(config, raw):
     if not is_table(config) or config["cohort"]["table"] is None or is_stated:
         return config
     try:
-        features, own = read_cohort_table(config, config["cohort"]["table"])
+        _, features, own, _ = look_at_cohort_table(config, config["cohort"]["table"])
     except DpgrsError:
         return config
     config = {**config, "panel": dict(config["panel"]), "outcomes": dict(config["outcomes"])}

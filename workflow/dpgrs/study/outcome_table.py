@@ -12,6 +12,7 @@ from dpgrs.io.tables.people_counts import PeopleCount
 from dpgrs.io.tables.phenotypes import (
     OutcomeScale,
     constants_of,
+    is_of_arrays,
     outcome_chunks,
     outcome_names,
     read_scales,
@@ -76,7 +77,8 @@ class OutcomeTable:
             )
         require_enough(known, path=path, least_share=least_share, output=counts, is_release=is_release)
         found = scale.describe()
-        if not is_release and (lines := raw_problems(found)):
+        key = "outcomes.columns" if is_of_arrays(path) else "outcomes.file"
+        if not is_release and (lines := raw_problems(found, key=key)):
             raise DpgrsError("\n".join(lines))
         if found["is_raw"].any():
             raise DpgrsError(

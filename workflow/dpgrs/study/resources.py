@@ -10,8 +10,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from dpgrs.evaluation.attacks import MOST_PEOPLE
+from dpgrs.io.haplotype_store import rows_per_batch
 from dpgrs.io.outcomes import CHUNK
 from dpgrs.io.panel_parts import people_at_a_time, simulated_at_a_time
+from dpgrs.io.stored_genotypes import BLOCK_BYTES
 from dpgrs.linalg.statistics import LEAST_OUTCOMES, PART_ENTRIES, VARIANT_BLOCK
 from dpgrs.methods.mechanisms import mechanism_named
 from dpgrs.study.exact_statistics import people_of_part
@@ -112,14 +114,36 @@ def _rows(s):
 
 
 def _rows_of_methods(s):
-    """Bytes of X where a method or a selector takes all of it as numbers, else of a block of variants."""
-    return s.n_rows * FLOAT * (s.n_columns if s.fits_all_rows else min(s.n_columns, VARIANT_BLOCK))
+    """Bytes of X as numbers: all where a method or a selector takes it, else of a block or a group."""
+    if s.fits_all_rows:
+        return _rows(s)
+    block = s.n_rows * FLOAT * min(s.n_columns, VARIANT_BLOCK)
+    # Two-stage's groups have about sqrt(n) rows, SubLasso's fewer; a noisy count makes them larger.
+    n_together = min(4 * math.sqrt(s.n_rows) + 100, s.n_rows)
+    return max(block, n_together * s.n_columns * FLOAT * s.fits_groups)
 
 
-def _of_rows(s):
-    """Bytes of what is made of the rows for choices and fits, beside Y."""
-    own = 3 * _rows_of_methods(s) + _genotypes(s)
+def _looked_at(s, *, is_streamed):
+    """Bytes of genotypes in memory: those of the panel, or of some variants, as read and as compared."""
+    return min(_genotypes(s), 3 * BLOCK_BYTES) if is_streamed else _genotypes(s)
+
+
+def _of_rows(s, way="private"):
+    """Bytes of what is made of the rows for choices and fits, beside Y: half as much again are ranks."""
+    own = 3 * _rows_of_methods(s) + _looked_at(s, is_streamed=s.streams_genotypes(way)) + _outcomes(s) / 2
     return own + 2 * _chunks_of_outcomes(s) + 5 * _part_of_scores(s)
+
+
+def _picked(s):
+    """Bytes of the variants of the stores that are taken into the panel: all, or some at a time."""
+    of_variant = s.n_people * (2.25 if s.has_dosages else 0.25)
+    batch = rows_per_batch(s.n_people, has_dosages=s.has_dosages) * of_variant
+    return min(4 * _genotypes(s), 100 * MB + 10 * batch) if s.streams_panel else 4 * _genotypes(s)
+
+
+def _chosen(s):
+    """Bytes of genotypes of which those of chosen variants are taken: of all, or of large panels of few."""
+    return _looked_at(s, is_streamed=not s.has_dosages)
 
 
 def _outcomes(s):
@@ -248,7 +272,7 @@ NEEDS = {
         lambda s: 20 * s.n_file_variants / s.n_chromosomes * s.n_people,
         of_thread=lambda s: 30 * MB,
     ),
-    "make-panel": Need(lambda s: 4 * _genotypes(s) + _variant_table(s), _reading),
+    "make-panel": Need(lambda s: _picked(s) + _variant_table(s), _reading),
     "make-table-panel": Need(
         lambda s: 40 * s.n_people * (s.n_variants + s.n_outcomes),
         lambda s: 1000 * s.n_people * (s.n_variants + s.n_outcomes),
@@ -292,7 +316,7 @@ NEEDS = {
     ),
     "add-statistics": Need(lambda s: 4 * _products(s), lambda s: s.n_shards * _products(s)),
     "choose-exactly": Need(
-        lambda s: _of_rows(s) + 3 * _products(s) + _all_outcomes(s),
+        lambda s: _of_rows(s, "exact") + 3 * _products(s) + _all_outcomes(s),
         lambda s: 100 * len(s.sizes) * s.n_rows * s.n_columns * s.n_outcomes,
     ),
     "draw": Need(
@@ -305,7 +329,7 @@ NEEDS = {
         lambda s: (
             3 * _products(s)
             + 6 * _square(s)
-            + (100 * MB + _rows_of_methods(s) + _genotypes(s) + _all_outcomes(s) if s.is_screened else 0)
+            + (100 * MB + _rows_of_methods(s) + _chosen(s) + _all_outcomes(s) if s.is_screened else 0)
         ),
         lambda s: 2 * s.n_methods * s.n_requests * _solving(s),
     ),

@@ -6,12 +6,13 @@ from functools import cached_property
 from dpgrs.errors import DpgrsError
 from dpgrs.io.genotype_files import genotype_header
 from dpgrs.io.plink.tables import GENOTYPES, plink_files
-from dpgrs.methods.mechanisms import fits_all_rows, takes_sums
+from dpgrs.methods.mechanisms import fits_all_rows, fits_groups, streams_genotypes, takes_sums
 from dpgrs.methods.registry import METHODS
 from dpgrs.study.cohort_files import cohort_files, cohort_pattern, has_genotype_files, reference_files_of
 from dpgrs.study.copied_people import n_copies
+from dpgrs.study.panel_terms import has_public_sites
 from dpgrs.study.reference_size import PEOPLE_UNKNOWN, UNREADABLE, n_lines, n_reference_people
-from dpgrs.study.table_cohort import is_fractional, is_table, read_cohort_table, takes_columns
+from dpgrs.study.table_cohort import is_fractional, is_table, look_at_cohort_table, takes_columns
 from dpgrs.types import Protection, Rows
 
 # Of a table that cannot be read.
@@ -57,7 +58,7 @@ class Shape:
             return cohort["simulation"]["people"]
         with suppress(*UNREADABLE):
             if is_table(self._config):
-                return len(read_cohort_table(self._config, cohort["table"])[0].row_id)
+                return len(look_at_cohort_table(self._config, cohort["table"]).row_id)
             return _n_samples(self._files(cohort["chromosomes"][0]))
         return PEOPLE_UNKNOWN
 
@@ -131,8 +132,8 @@ class Shape:
         found = [_n_columns(path) for path in (own, evaluation["outcomes"]) if path]
         if takes_columns(self._config):
             with suppress(*UNREADABLE):
-                table = read_cohort_table(self._config, self._config["cohort"]["table"])[1]
-                found.append(len(table.names))
+                table = look_at_cohort_table(self._config, self._config["cohort"]["table"])
+                found.append(len(table.outcomes.names))
         return max(found, default=0)
 
     @property
@@ -190,6 +191,20 @@ class Shape:
     def fits_all_rows(self):
         """Whether any method, or what chooses for it, holds the rows of all variants as numbers."""
         return self.has_dosages or fits_all_rows(self._config["methods"])
+
+    @property
+    def fits_groups(self):
+        """Whether what chooses variants holds the rows of all of them as numbers, a group at a time."""
+        return fits_groups(self._config["methods"])
+
+    @property
+    def streams_panel(self):
+        """Whether variants are taken into the panel some at a time: of no public list, and not by linkage."""
+        return not has_public_sites(self._config) and self._config["panel"]["ld_r2"] is None
+
+    def streams_genotypes(self, way):
+        """Tell whether what chooses variants, ``private`` or ``exact``, reads some of them at a time."""
+        return not self.has_dosages and streams_genotypes(self._config["methods"], way)
 
     @property
     def n_trials(self):

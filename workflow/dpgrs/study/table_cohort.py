@@ -1,5 +1,10 @@
 """A study of a table of real numbers: its features, and the columns that are its outcomes."""
 
+from contextlib import suppress
+from functools import lru_cache
+from pathlib import Path
+from typing import NamedTuple
+
 from dpgrs.errors import UsageError
 from dpgrs.methods.registry import METHODS, table_methods
 from dpgrs.types import Protection
@@ -41,6 +46,28 @@ def takes_columns(config):
     return config["outcomes"]["source"] == TABLE
 
 
+class CohortTable(NamedTuple):
+    """The table of a study, or what was looked at of it.
+
+    Attributes
+    ----------
+    row_id : (n_rows,) str, of all rows.
+    features : RealTable, of all rows, or of some chosen at random.
+    outcomes : RealTable, of the columns that are outcomes, of the same rows; None where none are.
+    note : str, what is to be told where some rows alone were looked at.
+    """
+
+    row_id: object
+    features: object
+    outcomes: object
+    note: str = ""
+
+    @property
+    def is_whole(self):
+        """Whether all rows were looked at."""
+        return not self.note
+
+
 def read_cohort_table(settings, path):
     """Read the table of a study.
 
@@ -51,20 +78,57 @@ def read_cohort_table(settings, path):
 
     Returns
     -------
-    features : RealTable
-    outcomes : RealTable, of the columns that are outcomes; None where none are.
+    CohortTable
 
     Raises
     ------
     DpgrsError
         As from `read_real_table`; if there is no column of outcomes, or nothing but these.
     """
-    # pandas, for studies that ask
-    from dpgrs.io.tables.real_tables import matched, read_real_table
+    from dpgrs.io.tables.real_tables import read_real_table  # pandas, for studies that ask
 
+    table = read_real_table(path, **_terms(settings))
+    return CohortTable(table.row_id, *_parts(settings, path, table))
+
+
+def look_at_cohort_table(settings, path):
+    """Read all ids and labels of the table of a study, and of a large one the numbers of some rows alone.
+
+    Whoever asks again gets what was read before, unless the file has changed.
+
+    Parameters, result and errors are those of `read_cohort_table`.
+    """
+    sample = _sample(str(path), _stamp(path), **_terms(settings))
+    own = _parts(settings, path, sample.table)
+    return CohortTable(sample.row_id, *own, "" if sample.is_whole else str(sample))
+
+
+@lru_cache(maxsize=1)
+def _sample(path, stamp, **terms):
+    from dpgrs.io.tables.real_samples import sample_real_table  # pandas, for studies that ask
+
+    return sample_real_table(path, **terms)
+
+
+def _stamp(path):
+    """Return what tells a changed file; None of one that is not there, as reading it says."""
+    with suppress(OSError):
+        found = Path(path).stat()
+        return found.st_mtime_ns, found.st_size, found.st_ino
+    return None
+
+
+def _terms(settings):
     cohort = settings["cohort"]
-    options = {name: cohort[name] or () for name in ("one_hot", "drop")}
-    table = read_real_table(path, row_id=cohort["id"], arrays=cohort["arrays"], **options)
+    options = {name: tuple(cohort[name] or ()) for name in ("one_hot", "drop")}
+    arrays = cohort["arrays"]
+    return {"row_id": cohort["id"], "arrays": arrays and tuple(arrays), **options}
+
+
+def _parts(settings, path, table):
+    """Return the features, and the outcomes or None."""
+    from dpgrs.io.tables.real_columns import matched
+
     if not takes_columns(settings):
         return table, None
     key, patterns = "outcomes.columns", settings["outcomes"]["columns"]

@@ -36,23 +36,34 @@ def raw_problems(scale, *, key="outcomes.file"):
     return lines + ([f"`{key}`: {n_more} more columns like these."] if n_more > 0 else [])
 
 
-def range_problems(table, low, high, *, key):
+def range_problems(features, low, high, *, key, is_whole=True):
     """Name the first column most of whose values lie beyond its public range, of open data alone.
 
     Parameters
     ----------
-    table : RealTable
+    features : RealTable
     low, high : (n_columns,) float64
     key : str, the setting or option that names the ranges.
+    is_whole : bool, whether these are all rows, not some chosen at random.
 
     Returns
     -------
-    list of str, a line at most.
+    list of str, of one line or none.
     """
-    is_beyond = np.mean((table.values < low) | (table.values > high), axis=0) > 1 / 2
+    error = 0 if is_whole else share_error(len(features.values), np.inf)
+    is_out = (features.values < low) | (features.values > high)
+    names = np.array(features.names)[is_out.mean(axis=0) > 0.5 + error]
+    fix = "Correct the range."
+    return [must(key, "hold most values", f"most beyond that of column `{name}`", fix) for name in names[:1]]
+
+
+def constant_problems(outcomes):
+    """Name the first outcomes of a study's table, a RealTable of all rows, that have one value alone."""
+    is_constant = outcomes.values.min(axis=0) == outcomes.values.max(axis=0)
+    wanted, fix = "have at least two values each", "Leave it out."
     return [
-        must(key, "hold most values", f"most beyond that of column `{name}`", "Correct the range.")
-        for name in np.array(table.names)[is_beyond][:1]
+        must("outcomes.columns", wanted, f"one in every row of `{name}`", fix)
+        for name in np.array(outcomes.names)[is_constant][:FEW]
     ]
 
 

@@ -9,6 +9,7 @@ import numpy as np
 from dpgrs.errors import DpgrsError, UsageError
 from dpgrs.io.outcomes import Outcomes
 from dpgrs.io.panel import Panel, check_same_people
+from dpgrs.io.stored_genotypes import genotypes_of
 from dpgrs.io.trials import Statistics, load_labelled
 from dpgrs.linalg.attenuation import clip_slopes
 from dpgrs.linalg.components import components_of, mapped_loadings
@@ -192,7 +193,7 @@ class TrainingData:
             # In place: a second array of all outcomes would be as large as all else.
             Y = np.array(outcomes.values[n_variants])
             Y[:, ~outcomes.is_training] = np.nan
-            genotypes = panel.genotypes(panel.of_size(n_variants))
+            genotypes = genotypes_of(panel, panel.of_size(n_variants))
             terms = (
                 outcomes.is_training,
                 panel.n_haplotypes,

@@ -58,7 +58,7 @@ def parquet_numbers(path, *, sample, columns):
         raise DpgrsError(f"`{path}`, column `{sample}`: ids must be text or whole numbers. Convert them.")
     require_numbers(path, columns)
     known = set()
-    for batch in _batches(path, [sample, *columns]):
+    for batch in parquet_batches(path, [sample, *columns]):
         ids = [str(name) for name in batch.column(sample).to_pylist() if name is not None]
         n_known = len(known)
         known.update(ids)
@@ -108,9 +108,33 @@ def parquet_rows(path, *, columns, places):
     DpgrsError
         Unreadable file, or a number that is not finite in these rows.
     """
+    values = np.empty((len(places), len(columns)))
+    place = {name: column for column, name in enumerate(columns)}
+    for rows, block in parquet_chosen(path, columns=columns, places=places):
+        for name in block.schema.names:
+            values[rows, place[name]] = _floats(block.column(name), path, name)
+    return values
+
+
+def parquet_chosen(path, *, columns, places):
+    """Yield some rows of columns of any type, a few columns at a time.
+
+    Parameters
+    ----------
+    path, columns, places : as in `parquet_rows`.
+
+    Yields
+    ------
+    slice of the places, and a table of pyarrow with their rows of some columns; a column comes in order.
+
+    Raises
+    ------
+    DpgrsError
+        Unreadable file.
+    """
     import pyarrow.parquet
 
-    values, first = np.empty((len(places), len(columns))), 0
+    first = 0
     with open(path, "rb") as file:  # noqa: PTH123 - pyarrow takes it as it is
         found = _read_from(path, lambda: pyarrow.parquet.ParquetFile(file))
         for group in range(found.num_row_groups):
@@ -118,36 +142,13 @@ def parquet_rows(path, *, columns, places):
             begin, end = np.searchsorted(places, (first, first + n_rows))
             step = max(CHUNK_VALUES // max(n_rows, 1), 1) if begin < end else len(columns)
             for start in range(0, len(columns) if begin < end else 0, step):
-                block = columns[start : start + step]
-                read = partial(found.read_row_group, group, columns=block)
-                rows = _read_from(path, read).take(places[begin:end] - first)
-                for column, name in enumerate(block, start):
-                    values[begin:end, column] = _floats(rows.column(name), path, name)
+                read = partial(found.read_row_group, group, columns=columns[start : start + step])
+                yield slice(begin, end), _read_from(path, read).take(places[begin:end] - first)
             first += n_rows
-    assert values.shape == (len(places), len(columns))
-    return values
 
 
-def parquet_table(path):
-    """Read all columns as they are, of any type.
-
-    Returns
-    -------
-    pandas.DataFrame
-
-    Raises
-    ------
-    DpgrsError
-        Missing or unreadable file, columns of one name, or no row.
-    """
-    columns = parquet_columns(path)
-    found = pd.concat([batch.to_pandas() for batch in _batches(path, columns)] or [pd.DataFrame()])
-    require_people(list(found.index), path)
-    return found.reset_index(drop=True)
-
-
-def _batches(path, columns):
-    """Yield parts of a file that are not empty."""
+def parquet_batches(path, columns):
+    """Yield parts of some columns of a file, of any type, that are not empty: batches of pyarrow."""
     import pyarrow.parquet
 
     size = max(CHUNK_VALUES // len(columns), 1)

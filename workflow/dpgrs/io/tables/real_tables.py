@@ -1,67 +1,28 @@
-"""Tables of real numbers, one row a unit: text, Parquet, or arrays of numpy; and public ranges of columns.
+"""Tables of real numbers, one row a unit: text, Parquet, or arrays of numpy.
 
 For benchmarks: open data, so messages may quote a cell.
 """
 
-import zipfile
-from dataclasses import dataclass
-from fnmatch import fnmatchcase
-from pathlib import Path
+from collections.abc import Sequence
+from itertools import chain, islice
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 
-from dpgrs.errors import DpgrsError, UsageError
-from dpgrs.io.files import require_regular
+from dpgrs.errors import UsageError
 from dpgrs.io.tables.csv_tables import (
     LARGEST_VALUE,
-    Naming,
     TextColumn,
     levels_of_column,
     numbers_of_column,
     require_own_names,
-    text_columns,
 )
-from dpgrs.io.tables.parquet import parquet_table
-from dpgrs.io.tables.phenotypes import PARQUET
-from dpgrs.io.tables.tables import header_of, is_id, rows_of
-
-KEYS = Naming("cohort.one_hot", "cohort.drop", lambda key, name: f"{key}: [{name}]")
-ARRAYS = (".npy", ".npz")
-RANGE_COLUMNS = ("column", "low", "high")
-CENTRE = "centre"
-_LEVELS = (0.0, 1.0, 0.5)  # low, high and centre of a level
-
-
-@dataclass(frozen=True)
-class RealTable:
-    """Columns of finite numbers.
-
-    Attributes
-    ----------
-    path : str
-    row_id : (n_rows,) str, unique.
-    names : list of n_columns unique str; a level of a column is ``column=level``.
-    values : (n_rows, n_columns) float64
-    levels : frozenset of str, the names that are levels.
-    """
-
-    path: str
-    row_id: np.ndarray
-    names: list
-    values: np.ndarray
-    levels: frozenset = frozenset()
-
-    @classmethod
-    def numbered(cls, path, names, values, levels=frozenset()):
-        """Return the table of rows that are numbered from 1; attributes as above."""
-        return cls(path, _numbered(len(values)), names, values, levels)
-
-    def part(self, names):
-        """Return the table of some of its columns, by name."""
-        place = {name: i for i, name in enumerate(self.names)}
-        values = self.values[:, [place[name] for name in names]]
-        return RealTable(self.path, self.row_id, list(names), values, self.levels)
+from dpgrs.io.tables.parquet import parquet_batches, parquet_columns
+from dpgrs.io.tables.phenotypes import CHUNK_CELLS, is_parquet
+from dpgrs.io.tables.real_arrays import is_of_arrays, read_arrays, table_of_arrays
+from dpgrs.io.tables.real_columns import KEYS, RealTable, matched, numbered, require_some, unique_ids
+from dpgrs.io.tables.tables import header_of, rows_of
 
 
 def read_real_table(path, *, row_id=None, arrays=None, one_hot=(), drop=()):
@@ -89,12 +50,24 @@ def read_real_table(path, *, row_id=None, arrays=None, one_hot=(), drop=()):
         or repeated, arrays of different lengths.
     """
     path = str(path)
-    if path.lower().endswith(ARRAYS):
-        return _of_arrays(path, row_id=row_id, arrays=arrays, one_hot=one_hot, drop=drop)
-    if arrays is not None:
-        raise UsageError(f"`cohort.arrays` is for an .npz, got it with `{path}`. Leave it out.")
-    columns = _columns(path)
-    names = [column.name for column in columns]
+    if is_of_arrays(path, row_id=row_id, arrays=arrays, one_hot=one_hot):
+        return table_of_arrays(path, read_arrays(path, arrays=arrays), drop=drop)
+    kept = kept_columns(path, row_id=row_id, one_hot=one_hot, drop=drop)
+    own = {"row_id": row_id, "labels": {name: Labels(path, name) for name in one_hot}}
+    return table_of(path, kept, text_parts(path, kept), **own)
+
+
+def kept_columns(path, *, row_id=None, one_hot=(), drop=()):
+    """Return the names of the columns that are read, a list in their order; else as `read_real_table`.
+
+    Raises
+    ------
+    DpgrsError
+        Missing or unreadable file.
+    UsageError
+        A name that is not there, or one that two settings name, or no column of values.
+    """
+    names = parquet_columns(path) if is_parquet(path) else header_of(rows_of(path), path)
     drop = matched(drop, names, key=KEYS.drop, path=path)
     for key, name in [("cohort.id", row_id)] * (row_id is not None) + [(KEYS.one_hot, n) for n in one_hot]:
         matched([name], names, key=key, path=path)
@@ -102,205 +75,146 @@ def read_real_table(path, *, row_id=None, arrays=None, one_hot=(), drop=()):
             raise UsageError(f"`{KEYS.drop}` must leave the column of `{key}`, got `{name}`. Take it out.")
     if row_id in one_hot:
         raise UsageError(f"`{KEYS.one_hot}` must not name the ids, got `{row_id}`. Take it out.")
-    found, levels, ids = [], [], None
-    for column in columns:
-        if column.name == row_id:
-            ids = _ids(column)
-        elif column.name in one_hot:
-            levels += levels_of_column(column, KEYS)
-            found += levels[-column.texts.nunique() :]
-        elif column.name not in drop:
-            found.append((column.name, numbers_of_column(column, naming=KEYS)))
-    _require_some(found, path)
-    names, values = zip(*found, strict=True)
-    require_own_names(path, names, KEYS)
-    ids = _numbered(len(values[0])) if ids is None else ids
-    return RealTable(path, ids, list(names), np.column_stack(values), frozenset(name for name, _ in levels))
+    kept = [name for name in names if name not in set(drop)]
+    require_some([name for name in kept if name != row_id], path)
+    return kept
 
 
-def matched(patterns, names, *, key, path):
-    """Return the names that patterns stand for, in the order of the table.
+class Part(NamedTuple):
+    """Some rows of a table as text.
 
-    Parameters
+    Attributes
     ----------
-    patterns : sequence of str, names as they stand, or patterns in which ``*`` is any text.
-    names : list of str
-    key : str, of the settings, for messages; `path` likewise.
-
-    Raises
-    ------
-    UsageError
-        For a pattern that none has.
+    lines : sequence of int, where the rows are in the file.
+    rows : sequence of sequences of str, the cells of the columns that are read.
     """
-    found = set()
-    for pattern in patterns or ():
-        own = {name for name in names if fits(pattern, name)}
-        if not own:
-            listed = ", ".join(names[:5]) + (", ..." if len(names) > 5 else "")
-            raise UsageError(
-                f"`{key}` must name columns of `{path}`, got `{pattern}`. Correct it: there are {listed}."
-            )
-        found |= own
-    return [name for name in names if name in found]
+
+    lines: Sequence
+    rows: Sequence
 
 
-def fits(pattern, name):
-    """Tell whether a name is that of a pattern, in which ``*`` alone is special."""
-    return pattern == name or ("*" in pattern and fnmatchcase(name, pattern.replace("[", "[[]")))
+def text_parts(path, columns):
+    """Yield rows of a table of text or Parquet, a Part at a time."""
+    if is_parquet(path):
+        first = 1
+        for batch in parquet_batches(path, columns):
+            yield Part(range(first, first + batch.num_rows), texts_of(batch))
+            first += batch.num_rows
+        return
+    rows = rows_of(path)
+    names = header_of(rows, path)
+    cells_of = cells_at(names, columns)
+    while batch := list(islice(rows, max(CHUNK_CELLS // len(names), 1))):
+        yield Part([line for line, _ in batch], [cells_of(cells) for _, cells in batch])
 
 
-def read_ranges(path, table, *, others=()):
-    """Read between which public numbers the values of columns are taken to lie.
+def cells_at(names, columns):
+    """Return a function that takes the cells of some columns out of a row, by their names."""
+    places = [names.index(name) for name in columns]
+    return tuple if places == list(range(len(names))) else lambda cells: [cells[place] for place in places]
+
+
+def texts_of(batch):
+    """Return rows of Parquet as text: numbers by their shortest, so that they come back as they were."""
+    columns = [
+        batch.column(name).to_pandas().map(str, na_action="ignore").astype(object).fillna("").astype(str)
+        for name in batch.schema.names
+    ]
+    return list(zip(*columns, strict=True))
+
+
+class Labels:
+    """The labels of a column, part by part.
 
     Parameters
     ----------
-    path : a table with the columns `column`, `low` and `high`, and perhaps `centre`, which is halfway
-        otherwise. Of several lines that fit a column the first holds. Levels are between 0 and 1 unless a
-        line has their very name.
-    table : RealTable
-    others : sequence of str, columns of which a line may speak, too.
+    path, name : of the table, and of the column.
+    """
+
+    def __init__(self, path, name):
+        self._path, self._name, self._codes, self._lines = path, name, {}, []
+
+    def codes_of(self, texts, lines):
+        """Return the place of each label among all so far, in the order of their coming: (n_rows,) int32."""
+        for text, line in zip(texts, lines, strict=True):
+            if text not in self._codes:
+                self._codes[text] = len(self._codes)
+                self._lines.append(line)
+        return np.array([self._codes[text] for text in texts], dtype=np.int32)
+
+    def levels(self):
+        """Return ``column=level`` and the place of its label, a list of all; errors as `levels_of_column`."""
+        texts = pd.Series(list(self._codes), dtype=str)
+        levels = levels_of_column(TextColumn(self._path, self._name, texts, self._lines), KEYS)
+        return [(level, int(np.argmax(is_own))) for level, is_own in levels]
+
+
+def table_of(path, columns, parts, *, row_id, labels):
+    """Make a table of rows of text.
+
+    Parameters
+    ----------
+    path : str
+    columns : list of str, those of the parts.
+    parts : iterable of Part.
+    row_id : str, the column of ids; None numbers all rows from 1.
+    labels : dict of the name of a column of labels to its Labels, which may know of other rows already.
 
     Returns
     -------
-    low, high, centre : (n_columns,) float64
+    RealTable
 
     Raises
     ------
-    DpgrsError
-        Missing or unreadable file.
     UsageError
-        Other columns, numbers that are no range, a column of the table without a line, a line that no column
-        has.
+        As `read_real_table`.
     """
-    rows = rows_of(path)
-    header = header_of(rows, path)
-    if tuple(header) not in (RANGE_COLUMNS, (*RANGE_COLUMNS, CENTRE)):
-        raise UsageError(
-            f"`{path}`, line 1: the columns must be {', '.join(RANGE_COLUMNS)}, and perhaps {CENTRE}, got "
-            f"{', '.join(header)}. Name them so."
-        )
-    ranges, known = {}, [*table.names, *others]
-    for line, (pattern, *cells) in rows:
-        where = f"`{path}`, line {line}"
-        if pattern in ranges or not any(fits(pattern, name) for name in known):
-            fault = "a second line for" if pattern in ranges else "the unknown"
-            raise UsageError(
-                f"{where}: each line must be of other columns, got {fault} `{pattern}`. Take it out."
-            )
-        ranges[pattern] = _range(cells, where)
-    found = [_range_of(name, ranges, table, path) for name in table.names]
-    return tuple(np.array(found).T)
+    plain = [name for name in columns if name != row_id and name not in labels]
+    cells_of, place = cells_at(columns, plain), {name: columns.index(name) for name in columns}
+    values, ids, codes = [], [], {name: [] for name in labels}
+    for lines, rows in parts:
+        values.append(_numbers([cells_of(cells) for cells in rows], plain, path, lines))
+        ids += [cells[place[row_id]] for cells in rows] if row_id else []
+        for name, known in labels.items():
+            codes[name].append(known.codes_of([cells[place[name]] for cells in rows], lines))
+    if not values:
+        raise UsageError(f"`{path}` must have a row for each case, got only the names. Add the rows.")
+    values = np.concatenate(values)
+    codes = {name: np.concatenate(own) for name, own in codes.items()}
+    levels = {name: known.levels() for name, known in labels.items()}
+    found = [
+        own
+        for name in columns
+        if name != row_id
+        for own in ([level for level, _ in levels[name]] if name in labels else [name])
+    ]
+    require_own_names(path, found, KEYS)
+    if labels:
+        values = _with_levels(values, columns, plain, codes, levels)
+    row_id = numbered(len(values)) if row_id is None else unique_ids(ids, row_id, path)
+    own = frozenset(level for column in levels.values() for level, _ in column)
+    return RealTable(path, row_id, found, values, own)
 
 
-def names_range(path, name):
-    """Tell whether a table of ranges has a line with the very name of a column; errors as `read_ranges`."""
-    rows = rows_of(path)
-    header_of(rows, path)
-    return any(pattern == name for _, (pattern, *_) in rows)
+def _with_levels(values, columns, plain, codes, levels):
+    """Put a column of 0 and 1 for each level where the column of labels is."""
+    place = {name: column for column, name in enumerate(plain)}
+    found = []
+    for name in columns:
+        if name in codes:
+            found += [(codes[name] == code).astype(np.float64) for _, code in levels[name]]
+        elif name in place:
+            found.append(values[:, place[name]])
+    return np.column_stack(found)
 
 
-def _range(cells, where):
-    numbers = pd.to_numeric(pd.Series(cells), errors="coerce").to_numpy(dtype=np.float64)
-    low, high = numbers[:2]
-    centre = numbers[2] if len(numbers) > 2 else (low + high) / 2
-    # NaN, of text too, is in no range.
-    if not (np.abs(numbers) <= LARGEST_VALUE).all() or not low < centre < high:
-        raise UsageError(
-            f"{where}: must have numbers low < {CENTRE} < high, got {', '.join(cells)}. Correct them."
-        )
-    return low, high, centre
-
-
-def _range_of(name, ranges, table, path):
-    if name in ranges:
-        return ranges[name]
-    if name in table.levels:
-        return _LEVELS
-    fitting = next((found for pattern, found in ranges.items() if fits(pattern, name)), None)
-    if fitting is None:
-        raise UsageError(
-            f"`{path}` must have a line for every column of `{table.path}`, got none for `{name}`. Add its "
-            "public range."
-        )
-    return fitting
-
-
-def _columns(path):
-    """Return all columns of a file in text or Parquet, as TextColumn."""
-    if path.lower().endswith(PARQUET):
-        found = parquet_table(path)
-        lines = range(1, len(found) + 1)
-        # Whole numbers, and floats by their shortest text, come back as they were.
-        return [TextColumn(path, name, _texts(found[name]), lines) for name in found]
-    rows = rows_of(path)
-    names = header_of(rows, path)
-    return text_columns(path, names, rows)
-
-
-def _texts(column):
-    return column.map(str, na_action="ignore").astype(object).fillna("").astype(str)
-
-
-def _ids(column):
-    ids = column.texts.to_numpy(dtype=str)
-    if len(set(ids)) < len(ids) or not all(map(is_id, ids.tolist())):
-        raise UsageError(
-            f"{column.whole}: each row must have an id of its own, got none or one twice. Correct it."
-        )
-    return ids
-
-
-def _numbered(n_rows):
-    return np.arange(1, n_rows + 1).astype(str)
-
-
-def _require_some(found, path):
-    if not found:
-        raise UsageError(f"`{KEYS.drop}` must leave columns of `{path}`, got all. Name fewer.")
-
-
-def _of_arrays(path, *, row_id, arrays, one_hot, drop):
-    for key, given in (("cohort.id", row_id), (KEYS.one_hot, one_hot)):
-        if given:
-            raise UsageError(f"`{key}` is for tables with names, got it with `{path}`. Leave it out.")
-    found = _load(path)
-    if arrays is not None:
-        found = {name: found[name] for name in matched(arrays, list(found), key="cohort.arrays", path=path)}
-    names, values = [], []
-    for name, array in found.items():
-        is_plain = array.dtype.kind in "biuf" and array.ndim > 0 and array.size > 0
-        # NaN is not small either.
-        if not is_plain or not (np.abs(array.astype(np.float64)) <= LARGEST_VALUE).all():
-            raise UsageError(
-                f"`{path}`, array `{name}`: must hold finite numbers, at most {LARGEST_VALUE:g}, "
-                "a row a unit, got others. Leave it out of `cohort.arrays`, or correct it."
-            )
-        columns = array.reshape(len(array), -1).astype(np.float64)
-        names += [name] if columns.shape[1] == 1 else [f"{name}{j + 1}" for j in range(columns.shape[1])]
-        values.append(columns)
-    lengths = {name: len(array) for name, array in found.items()}
-    if len(set(lengths.values())) != 1:
-        listed = ", ".join(f"{length} in {name}" for name, length in lengths.items())
-        raise UsageError(
-            f"`cohort.arrays` must name arrays of one number of rows, got {listed}. Name others."
-        )
-    require_own_names(path, names, KEYS)
-    dropped = set(matched(drop, names, key=KEYS.drop, path=path))
-    kept = [name for name in names if name not in dropped]
-    _require_some(kept, path)
-    values = np.column_stack(values)
-    return RealTable.numbered(path, names, values).part(kept)
-
-
-def _load(path):
-    """Return the arrays of a file by name; that of an `.npy` is ``x``."""
-    require_regular(path)
-    try:
-        # Opened here, since numpy leaves a damaged file open.
-        with Path(path).open("rb") as file:
-            found = np.load(file, allow_pickle=False)
-            return {"x": found} if isinstance(found, np.ndarray) else dict(found.items())
-    except FileNotFoundError:
-        raise DpgrsError(f"`{path}` must be a table, but is not there. Correct the path.") from None
-    except (OSError, ValueError, EOFError, zipfile.BadZipFile):
-        raise DpgrsError(f"`{path}` must be a whole file of numpy arrays. Write it again.") from None
+def _numbers(rows, names, path, lines):
+    """Turn rows of cells into finite numbers, (n_rows, n_columns) float64."""
+    texts = pd.Series(list(chain.from_iterable(rows)), dtype=object)
+    numbers = pd.to_numeric(texts, errors="coerce").to_numpy(dtype=np.float64).reshape(len(rows), len(names))
+    is_good = np.abs(numbers) <= LARGEST_VALUE  # NaN, of text too, is not
+    if not is_good.all():
+        column = int(np.argmin(is_good.all(axis=0)))
+        cells = pd.Series([cells[column] for cells in rows], dtype=str)
+        numbers_of_column(TextColumn(path, names[column], cells, lines), naming=KEYS)
+    return numbers

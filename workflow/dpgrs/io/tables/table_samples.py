@@ -126,27 +126,57 @@ def describe_chosen(table):
     return describe_scale(table).assign(is_raw=(n_values >= FEWEST_OBSERVED) & (is_far | is_code))
 
 
+class Reservoir:
+    """Chooses some of things that come one by one, each with the same probability (reservoir sampling).
+
+    Parameters
+    ----------
+    most : int, how many to choose, at least 1: everything where there are no more.
+
+    Attributes
+    ----------
+    chosen : list of what is chosen so far, in no order.
+    """
+
+    def __init__(self, most):
+        self.chosen, self._most, self._n_seen, self._random = [], most, 0, _chooser()
+
+    def add(self, thing):
+        """Take the next thing."""
+        self._n_seen += 1
+        is_free = self._n_seen <= self._most
+        place = len(self.chosen) if is_free else int(self._random.random() * self._n_seen)
+        self.chosen[place : place + 1] = [thing] if place < self._most else []
+
+
+def chosen_places(places, most):
+    """Choose some of the places of rows, an array in ascending order: all where there are no more."""
+    if len(places) <= most:
+        return places
+    return np.sort(_chooser().choice(places, most, replace=False))
+
+
+def _chooser():
+    return generator(0, "people looked at before any job")
+
+
 def _of_text(path, columns, people):
     header = header_of(rows_of(path), path)
     sample, places, named = text_names(header, path)
     places, names = dict(zip(named, places, strict=True)), picked(named, columns, path)
     places = [places[name] for name in names]
-    lines, chosen, n_candidates = {}, [], 0
-    most, random = max(MOST_CELLS // len(header), 1), generator(0, "people looked at before any job")
+    lines, most = {}, max(MOST_CELLS // len(header), 1)
+    candidates = Reservoir(most)
     for line, name, cells in ids_of(path, sample):
         add_once(lines, name, path, line)
-        if people is not None and name not in people:
-            continue
-        n_candidates += 1
-        # Each of the people so far is among the chosen with the same probability (reservoir sampling).
-        place = len(chosen) if n_candidates <= most else int(random.random() * n_candidates)
-        chosen[place : place + 1] = [(line, name, cells)] if place < most else []
+        if people is None or name in people:
+            candidates.add((line, name, cells))
     require_people(lines, path)
     require_size(path, n_people=len(lines), n_values=len(lines) * len(names))
     if len(lines) <= most:
         return None
+    chosen = sorted(candidates.chosen, key=lambda one: one[0])
     values = np.empty((len(chosen), len(names)))
-    chosen.sort(key=lambda one: one[0])
     for person, (line, _, cells) in enumerate(chosen):
         row = cells()
         values[person] = numbers_of([row[place] for place in places], names, path, line)
@@ -163,9 +193,7 @@ def _of_parquet(path, columns, people):
     require_numbers(path, names)
     ids = outcome_people(path)
     places = np.array([place for place, name in enumerate(ids) if people is None or name in people], np.int64)
-    if len(places) > most:
-        random = generator(0, "people looked at before any job")
-        places = np.sort(random.choice(places, most, replace=False))
+    places = chosen_places(places, most)
     values = parquet_rows(path, columns=names, places=places)
     index = sample_index(ids[place] for place in places)
     return TableSample(ids, pd.DataFrame(values, index=index, columns=names))

@@ -2,9 +2,11 @@
 
 import hashlib
 import json
+from collections.abc import Iterator
 from copy import copy
 from fractions import Fraction
 from numbers import Rational
+from typing import NamedTuple
 
 import numpy as np
 
@@ -335,12 +337,33 @@ def statistic_digest(statistic):
     return hashlib.sha256(shape + statistic.astype("<i8").tobytes()).hexdigest()
 
 
+class InBlocks(NamedTuple):
+    """An array that is not in memory as a whole.
+
+    Attributes
+    ----------
+    dtype : numpy dtype
+    shape : tuple of int
+    blocks : iterator of arrays of that type: its rows, in order.
+    """
+
+    dtype: np.dtype
+    shape: tuple
+    blocks: Iterator
+
+
 def data_digest(*arrays):
-    """Digest arrays of integers, floats or truth values: SHA-256 of their types, shapes and bytes."""
+    """Digest arrays of integers, floats or truth values: SHA-256 of their types, shapes and bytes.
+
+    InBlocks has the digest of the array that it is.
+    """
     total = hashlib.sha256()
-    for array in map(np.ascontiguousarray, arrays):
-        total.update(json.dumps([array.dtype.str, array.shape]).encode())
-        total.update(array.view(np.uint8).data if array.size else b"")
+    for array in arrays:
+        whole = array if isinstance(array, InBlocks) else np.asarray(array)
+        total.update(json.dumps([whole.dtype.str, whole.shape]).encode())
+        for block in whole.blocks if isinstance(array, InBlocks) else [whole]:
+            own = np.ascontiguousarray(block)
+            total.update(own.view(np.uint8).data if own.size else b"")
     return total.hexdigest()
 
 

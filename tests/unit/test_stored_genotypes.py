@@ -1,0 +1,92 @@
+"""Genotypes that stay on disk give what those in memory do, byte for byte, whatever is read at a time."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from dpgrs.io import stored_genotypes
+from dpgrs.io.stored_genotypes import StoredGenotypes, genotypes_of
+from dpgrs.methods.chosen import private_choices
+from dpgrs.privacy.noise.base import InBlocks, data_digest
+from dpgrs.privacy.noise.sources import BenchmarkNoise
+from dpgrs.selection import dp_sis, greedy_kendall
+from dpgrs.selection.dp_kendall import KendallRequest, genotype_pairs
+from dpgrs.selection.dp_sis import SisRequest, genotype_sis_scores
+from panels import panel_in_memory
+from random_cohorts import random_bits
+from screening_cohorts import NAMES, cohort
+
+N_WORDS, COLUMNS = 19, np.array([0, 2, 3, 4, 5, 7])
+
+
+@pytest.fixture(params=[1, 2, 4, 100])
+def stored(request, monkeypatch):
+    """Return a function of ScreeningData to the same with genotypes on disk, some read at a time."""
+
+    def of(data):
+        n_variants, n_words = data.genotypes.shape
+        monkeypatch.setattr(stored_genotypes, "BLOCK_BYTES", 8 * n_words * request.param)
+        panel = panel_in_memory(data.genotypes, n_haplotypes=data.n_haplotypes)
+        return replace(data, genotypes=StoredGenotypes(panel, np.arange(n_variants)))
+
+    return of
+
+
+@pytest.mark.parametrize("n_together", [1, 4, 6, 100])
+def test_stored__is_the_array(monkeypatch, n_together):
+    monkeypatch.setattr(stored_genotypes, "BLOCK_BYTES", 8 * N_WORDS * n_together)
+    bits = random_bits(8, 64 * N_WORDS)
+    stored, wanted = StoredGenotypes(panel_in_memory(bits, n_haplotypes=64 * N_WORDS), COLUMNS), bits[COLUMNS]
+    assert (stored.dtype, stored.shape, stored.ndim, len(stored)) == (wanted.dtype, wanted.shape, 2, 6)
+    assert np.array_equal(stored, wanted)
+    for chosen in (3, np.int64(0), np.array([5, 0, 0, 2]), np.array([1])):
+        assert np.array_equal(stored[chosen], wanted[chosen])
+    blocks = list(stored.blocks())
+    assert [len(block) for _, block in blocks] == [min(n_together, 6 - start.start) for start, _ in blocks]
+    assert np.array_equal(np.concatenate([block for _, block in blocks]), wanted)
+    assert all(np.array_equal(wanted[columns], block) for columns, block in blocks)
+    digest = data_digest(InBlocks(stored.dtype, stored.shape, (block for _, block in blocks)))
+    assert digest == data_digest(wanted)
+
+
+def test_genotypes_of__more_bits_than_a_block_stay_where_they_are(monkeypatch):
+    bits = random_bits(8, 64 * N_WORDS)
+    panel = panel_in_memory(bits, n_haplotypes=64 * N_WORDS)
+    monkeypatch.setattr(stored_genotypes, "BLOCK_BYTES", 8 * N_WORDS * 6)
+    assert isinstance(genotypes_of(panel, COLUMNS), np.ndarray)
+    assert isinstance(genotypes_of(panel, np.arange(7)), StoredGenotypes)
+    dosages = panel_in_memory(np.zeros((8, 32 * N_WORDS), dtype=np.int16), n_haplotypes=64 * N_WORDS)
+    assert isinstance(genotypes_of(dosages, np.arange(7)), np.ndarray)
+
+
+@pytest.mark.parametrize("rows", ["people", "haplotypes"])
+def test_choices__of_stored_genotypes_are_those_of_genotypes_in_memory(stored, rows):
+    data = cohort(rows, n_people=90, missing=0.2)
+    other, terms = stored(data), {"n_haplotypes": data.n_haplotypes, "rows": rows}
+    assert other.genotype_digest == data.genotype_digest
+    for own, found in zip(data.pairs, genotype_pairs(other.genotypes, data.Y, **terms), strict=True):
+        assert np.array_equal(found.outcome_scores, own.outcome_scores)
+        assert np.array_equal(found.feature_scores(3), own.feature_scores(3))
+    scores = genotype_sis_scores(
+        other.genotypes, data.Y, outcome_bound=2, is_selected=data.is_training, **terms
+    )
+    assert np.array_equal(scores.values, data.sis_scores(2).values)
+    for number in range(len(NAMES)):
+        for choose in (greedy_kendall.choose_exactly, dp_sis.choose_exactly):
+            own = choose(data, number, n_choices=4, outcome_bound=2)
+            assert np.array_equal(choose(other, number, n_choices=4, outcome_bound=2), own)
+    assert not isinstance(other.genotypes, np.ndarray)
+
+
+@pytest.mark.parametrize("selector", ["kendall", "sis"])
+def test_private_choices__of_stored_genotypes_are_the_same_draws(stored, selector):
+    data = cohort("people", n_people=90)
+    other, unit = stored(data), {"n_choices": 3, "epsilon": 1.0}
+    request = KendallRequest(**unit) if selector == "kendall" else SisRequest(**unit)
+    options = {"request": request, "outcome_names": NAMES, "selector": selector, "outcome_bound": 2}
+    found, wanted = (
+        private_choices(own, noise=BenchmarkNoise(1, "choices"), **options) for own in (other, data)
+    )
+    assert np.array_equal(found[0], wanted[0])
+    assert found[1] == wanted[1]

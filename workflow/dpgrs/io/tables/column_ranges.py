@@ -1,0 +1,89 @@
+"""Public ranges of the columns of a table of real numbers."""
+
+import numpy as np
+import pandas as pd
+
+from dpgrs.errors import UsageError
+from dpgrs.io.tables.csv_tables import LARGEST_VALUE
+from dpgrs.io.tables.real_columns import fits
+from dpgrs.io.tables.tables import header_of, rows_of
+
+RANGE_COLUMNS = ("column", "low", "high")
+CENTRE = "centre"
+_LEVELS = (0.0, 1.0, 0.5)  # low, high and centre of a level
+
+
+def read_ranges(path, table, *, others=()):
+    """Read between which public numbers the values of columns are taken to lie.
+
+    Parameters
+    ----------
+    path : a table with the columns `column`, `low` and `high`, and perhaps `centre`, which is halfway
+        otherwise. Of several lines that fit a column the first holds. Levels are between 0 and 1 unless a
+        line has their very name.
+    table : RealTable
+    others : sequence of str, columns of which a line may speak, too.
+
+    Returns
+    -------
+    low, high, centre : (n_columns,) float64
+
+    Raises
+    ------
+    DpgrsError
+        Missing or unreadable file.
+    UsageError
+        Other columns, numbers that are no range, a column of the table without a line, a line that no column
+        has.
+    """
+    rows = rows_of(path)
+    header = header_of(rows, path)
+    if tuple(header) not in (RANGE_COLUMNS, (*RANGE_COLUMNS, CENTRE)):
+        raise UsageError(
+            f"`{path}`, line 1: the columns must be {', '.join(RANGE_COLUMNS)}, and perhaps {CENTRE}, got "
+            f"{', '.join(header)}. Name them so."
+        )
+    ranges, known = {}, [*table.names, *others]
+    for line, (pattern, *cells) in rows:
+        where = f"`{path}`, line {line}"
+        if pattern in ranges or not any(fits(pattern, name) for name in known):
+            fault = "a second line for" if pattern in ranges else "the unknown"
+            raise UsageError(
+                f"{where}: each line must be of other columns, got {fault} `{pattern}`. Take it out."
+            )
+        ranges[pattern] = _range(cells, where)
+    found = [_range_of(name, ranges, table, path) for name in table.names]
+    return tuple(np.array(found).T)
+
+
+def names_range(path, name):
+    """Tell whether a table of ranges has a line with the very name of a column; errors as `read_ranges`."""
+    rows = rows_of(path)
+    header_of(rows, path)
+    return any(pattern == name for _, (pattern, *_) in rows)
+
+
+def _range(cells, where):
+    numbers = pd.to_numeric(pd.Series(cells), errors="coerce").to_numpy(dtype=np.float64)
+    low, high = numbers[:2]
+    centre = numbers[2] if len(numbers) > 2 else (low + high) / 2
+    # NaN, of text too, is in no range.
+    if not (np.abs(numbers) <= LARGEST_VALUE).all() or not low < centre < high:
+        raise UsageError(
+            f"{where}: must have numbers low < {CENTRE} < high, got {', '.join(cells)}. Correct them."
+        )
+    return low, high, centre
+
+
+def _range_of(name, ranges, table, path):
+    if name in ranges:
+        return ranges[name]
+    if name in table.levels:
+        return _LEVELS
+    fitting = next((found for pattern, found in ranges.items() if fits(pattern, name)), None)
+    if fitting is None:
+        raise UsageError(
+            f"`{path}` must have a line for every column of `{table.path}`, got none for `{name}`. Add its "
+            "public range."
+        )
+    return fitting

@@ -1,0 +1,145 @@
+"""Tables of real numbers that are too large to be read at every start: all ids and labels, and some rows."""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from dpgrs.io.tables import table_samples
+from dpgrs.io.tables.parquet import parquet_batches, parquet_chosen, parquet_size
+from dpgrs.io.tables.phenotypes import is_parquet
+from dpgrs.io.tables.real_arrays import array_rows, array_shapes, is_of_arrays, table_of_arrays
+from dpgrs.io.tables.real_columns import RealTable, numbered, unique_ids
+from dpgrs.io.tables.real_tables import (
+    Labels,
+    Part,
+    cells_at,
+    kept_columns,
+    read_real_table,
+    table_of,
+    texts_of,
+)
+from dpgrs.io.tables.table_samples import Reservoir, chosen_places
+from dpgrs.io.tables.tables import header_of, ids_of, rows_of
+
+
+class RealSample(NamedTuple):
+    """What was looked at of a table.
+
+    Attributes
+    ----------
+    row_id : (n_rows,) str, of all rows.
+    table : RealTable, of rows chosen at random, in the order of the file.
+    """
+
+    row_id: np.ndarray
+    table: RealTable
+
+    @property
+    def is_whole(self):
+        """Whether all rows were looked at."""
+        return len(self.table.row_id) == len(self.row_id)
+
+    def __str__(self):
+        return (
+            f"values of {len(self.table.row_id):,} of its {len(self.row_id):,} rows, chosen at random, were "
+            "looked at; the job that reads the table looks at all."
+        )
+
+
+def sample_real_table(path, *, row_id=None, arrays=None, one_hot=(), drop=()):
+    """Read all ids and labels of a large table, and the numbers of some rows; a small one whole.
+
+    Parameters
+    ----------
+    path, row_id, arrays, one_hot, drop : as in `read_real_table`.
+
+    Returns
+    -------
+    RealSample; of a table of at most `MOST_CELLS` all rows.
+
+    Raises
+    ------
+    DpgrsError, UsageError
+        As `read_real_table`, but cells that are not finite numbers are found in chosen rows alone.
+    """
+    path, options = str(path), {"row_id": row_id, "arrays": arrays, "one_hot": one_hot}
+    is_array = is_of_arrays(path, **options)
+    found = _of_arrays(path, arrays, drop) if is_array else _of_cells(path, row_id, one_hot, drop)
+    if found is None:
+        table = read_real_table(path, drop=drop, **options)
+        return RealSample(table.row_id, table)
+    return found
+
+
+def _of_arrays(path, arrays, drop):
+    shapes = array_shapes(path, arrays=arrays)
+    if shapes is None:
+        return None
+    n_rows = next(iter(shapes.values()))[0]
+    most = _most_rows(sum(math.prod(shape[1:]) for shape in shapes.values()))
+    if n_rows <= most:
+        return None
+    places, ids = chosen_places(np.arange(n_rows), most), numbered(n_rows)
+    return RealSample(
+        ids, table_of_arrays(path, array_rows(path, shapes, places), row_id=ids[places], drop=drop)
+    )
+
+
+def _of_cells(path, row_id, one_hot, drop):
+    columns = kept_columns(path, row_id=row_id, one_hot=one_hot, drop=drop)
+    labels = {name: Labels(path, name) for name in one_hot}
+    look = _look_at_parquet if is_parquet(path) else _look_at_text
+    ids, places, part = look(path, columns, row_id, labels)
+    if part is None:
+        return None
+    ids = numbered(len(ids)) if row_id is None else unique_ids(ids, row_id, path)
+    table = table_of(path, columns, [part], row_id=row_id, labels=labels)
+    return RealSample(ids, table if row_id else table.named(ids[places]))
+
+
+def _look_at_text(path, columns, row_id, labels):
+    """Return the ids of all rows, and the places and the Part of the chosen ones; None of few rows."""
+    names = header_of(rows_of(path), path)
+    most = _most_rows(len(names))
+    ids, candidates, cells_of = [], Reservoir(most), cells_at(names, list(labels))
+    for line, name, cells in ids_of(path, 0 if row_id is None else names.index(row_id)):
+        candidates.add((len(ids), line, cells))
+        ids.append(name if row_id else "")
+        for known, label in zip(labels.values(), cells_of(cells()) if labels else (), strict=True):
+            known.codes_of([label], [line])
+    if len(ids) <= most:
+        return ids, None, None
+    places, lines, chosen = zip(*sorted(candidates.chosen, key=lambda one: one[0]), strict=True)
+    cells_of = cells_at(names, columns)
+    return ids, np.array(places), Part(lines, [cells_of(cells()) for cells in chosen])
+
+
+def _look_at_parquet(path, columns, row_id, labels):
+    n_rows, most = parquet_size(path), _most_rows(len(columns))
+    if n_rows <= most:
+        return [], None, None
+    read = [*([] if row_id is None else [row_id]), *labels]
+    ids, first = [""] * (n_rows if row_id is None else 0), 1
+    for batch in parquet_batches(path, read) if read else ():
+        cells = list(zip(*texts_of(batch), strict=True))
+        ids += [] if row_id is None else cells.pop(0)
+        lines = range(first, first + batch.num_rows)
+        for known, texts in zip(labels.values(), cells, strict=True):
+            known.codes_of(texts, lines)
+        first += batch.num_rows
+    places = chosen_places(np.arange(n_rows), most)
+    return ids, places, Part(places + 1, _parquet_texts(path, columns, places))
+
+
+def _parquet_texts(path, columns, places):
+    """Return the cells of some rows as text, a list of tuples."""
+    texts = {name: [] for name in columns}
+    for _, block in parquet_chosen(path, columns=columns, places=places):
+        for name, own in zip(block.schema.names, zip(*texts_of(block), strict=True), strict=True):
+            texts[name] += own
+    return list(zip(*texts.values(), strict=True))
+
+
+def _most_rows(n_columns):
+    return max(table_samples.MOST_CELLS // n_columns, 1)

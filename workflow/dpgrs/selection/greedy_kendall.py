@@ -1,0 +1,62 @@
+"""The choices of DPKendall without privacy, of all outcomes round by round."""
+
+import numpy as np
+
+from dpgrs.errors import UsageError
+from dpgrs.selection.dp_kendall import RoundScores, require_exact
+
+
+def greedy_kendall(pairs, *, n_choices):
+    """Do as `greedy_choices` for one outcome, by its GenotypePairs or TablePairs: (n_choices,) int64."""
+    return greedy_choices([pairs], n_choices=n_choices)[0]
+
+
+def greedy_choices(pairs, *, n_choices):
+    """Choose features for each outcome by the exact scores, without privacy; ties go to the first.
+
+    Each round takes one look at the genotypes, for all outcomes.
+
+    Parameters
+    ----------
+    pairs : list of GenotypePairs, or of TablePairs, of the outcomes, all of the same features.
+    n_choices : int
+
+    Returns
+    -------
+    (n_outcomes, n_choices) int64, in the order of choice.
+
+    Raises
+    ------
+    UsageError
+        If there are fewer features than choices, or scores could leave int64.
+    """
+    for one in pairs:
+        require_exact(one, n_choices)
+    n_features, chosen = len(pairs[0].outcome_scores), np.empty((len(pairs), 0), dtype=np.int64)
+    if not 1 <= n_choices <= n_features:
+        raise UsageError(
+            f"`n_choices` must be from 1 to {n_features}, the features, got {n_choices}. Change it."
+        )
+    rounds = [RoundScores(one) for one in pairs]
+    while True:
+        best = [_best(score, own) for score, own in zip(rounds, chosen, strict=True)]
+        chosen = np.column_stack([chosen, best])
+        if chosen.shape[1] == n_choices:
+            return chosen
+        for features, scores in pairs[0].parts_of_feature_scores(chosen[:, -1], pairs[1:]):
+            for score, own in zip(rounds, scores, strict=True):
+                score.add(features, own)
+        for score, own in zip(rounds, chosen, strict=True):
+            score.take(own)
+
+
+def _best(score, chosen):
+    """Return the feature of the highest score that is not chosen yet."""
+    scores = score(chosen)[0].copy()
+    scores[chosen] = np.iinfo(np.int64).min
+    return np.argmax(scores)
+
+
+def choose_exactly(data, number, *, n_choices, outcome_bound):
+    """Choose without noise."""
+    return data.greedy_choices(n_choices)[number]

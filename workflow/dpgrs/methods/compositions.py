@@ -26,6 +26,7 @@ from dpgrs.privacy.lower_count import private_lower_count
 from dpgrs.privacy.noise.base import data_digest
 from dpgrs.selection import registry as selectors
 from dpgrs.selection.dp_kendall import TablePairs
+from dpgrs.selection.greedy_kendall import greedy_choices
 from dpgrs.selection.lasso import STANDARD, LassoTerms
 from dpgrs.types import DepthCheck, Neighbours, Rows, Selection
 
@@ -169,6 +170,10 @@ class TableValues:
     def pairs(self):
         """The TablePairs of the outcome, a list."""
         return [TablePairs(np.ascontiguousarray(self.training_rows.T), self.y)]
+
+    def greedy_choices(self, n_choices):
+        """Return what DPKendall chooses without noise, (1, n_choices) int64."""
+        return greedy_choices(self.pairs, n_choices=n_choices)
 
     def unit_keys(self, rows_per_unit):
         """Return a key of every row: what is in it."""

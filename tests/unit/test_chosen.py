@@ -9,13 +9,8 @@ import pytest
 from dpgrs.linalg.clipped_statistics import GENOTYPE_STEP
 from dpgrs.linalg.statistics import grid_outcomes
 from dpgrs.methods import chosen as chosen_variants
-from dpgrs.methods.chosen import (
-    fit_chosen,
-    fit_chosen_exactly,
-    fit_chosen_rows,
-    private_choices,
-    private_chosen_statistics,
-)
+from dpgrs.methods.chosen import fit_chosen, fit_chosen_rows, private_choices, private_chosen_statistics
+from dpgrs.methods.chosen_exactly import fit_chosen_exactly
 from dpgrs.methods.chosen_requests import ScreeningTerms, screened_request
 from dpgrs.methods.fits import FitTerms
 from dpgrs.methods.requests import PrivacyRequest

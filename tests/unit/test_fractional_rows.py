@@ -10,13 +10,8 @@ from dpgrs.genotypes.dosages import STEPS_PER_ALLELE
 from dpgrs.linalg.clipped_statistics import CLIPPED_CROSS_STEP
 from dpgrs.linalg.statistics import grid_outcomes, half_units
 from dpgrs.linalg.steering import MATRIX_STEP, SteerableRows, Steering
-from dpgrs.methods.chosen import (
-    ScreeningData,
-    fit_chosen_exactly,
-    fit_chosen_rows,
-    private_choices,
-    private_chosen_statistics,
-)
+from dpgrs.methods.chosen import ScreeningData, fit_chosen_rows, private_choices, private_chosen_statistics
+from dpgrs.methods.chosen_exactly import fit_chosen_exactly
 from dpgrs.methods.chosen_requests import ScreeningTerms, screened_request
 from dpgrs.methods.requests import PrivacyRequest
 from dpgrs.methods.row_fits import BOOSTED

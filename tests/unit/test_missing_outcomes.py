@@ -16,7 +16,8 @@ from dpgrs.linalg.statistics import (
 )
 from dpgrs.methods.blup import fit_blup
 from dpgrs.methods.blup_model import HERITABILITIES, beta_priors, heritability_posterior
-from dpgrs.methods.chosen import fit_chosen, fit_chosen_exactly, private_chosen_statistics
+from dpgrs.methods.chosen import fit_chosen, private_chosen_statistics
+from dpgrs.methods.chosen_exactly import fit_chosen_exactly
 from dpgrs.methods.chosen_requests import ScreeningTerms, screened_request
 from dpgrs.methods.fits import FitTerms, fit_released
 from dpgrs.methods.mechanisms import mechanism_of

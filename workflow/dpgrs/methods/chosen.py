@@ -32,7 +32,7 @@ from dpgrs.methods.reusecov import (
     private_gram,
     private_outcome_counts,
 )
-from dpgrs.methods.row_fits import fit_rows, least_squares, with_intercept
+from dpgrs.methods.row_fits import fit_rows
 from dpgrs.privacy.noise.base import InBlocks, data_digest
 from dpgrs.selection.dp_kendall import TablePairs, genotype_pairs
 from dpgrs.selection.dp_sis import genotype_sis_scores, table_sis_scores
@@ -386,23 +386,3 @@ def exact_choices(data, selector, *, n_choices, outcome_bound):
     """
     choose, terms = named(SELECTORS[selector].exact), {"n_choices": n_choices, "outcome_bound": outcome_bound}
     return np.array([choose(data, number, **terms) for number in range(len(data.Y))])
-
-
-def fit_chosen_exactly(data, chosen):
-    """Fit each outcome by least squares on its own variants, without privacy.
-
-    Parameters
-    ----------
-    data : ScreeningData
-    chosen : (n_outcomes, n_choices) int64
-
-    Returns
-    -------
-    LinearFit, as from `fit_chosen`.
-    """
-    weights, at_means = np.zeros((len(chosen), len(data.genotypes))), np.empty(len(chosen))
-    for number, own in enumerate(chosen):
-        is_known = ~np.isnan(data.Y[number])
-        X = data.rows_of(own, is_known)
-        *weights[number, own], at_means[number] = least_squares(with_intercept(X), data.Y[number, is_known])
-    return LinearFit(weights, np.zeros(len(data.genotypes)), at_means, chosen=np.sort(chosen, axis=1))

@@ -13,7 +13,7 @@ from dpgrs.io.files import read_table, write_table
 from dpgrs.io.outcomes import Outcomes
 from dpgrs.io.trials import Statistics, load_labelled, save_labelled
 from dpgrs.methods.blup_ld import misfit_in_words
-from dpgrs.methods.chosen import fit_chosen_exactly
+from dpgrs.methods.chosen_exactly import fit_chosen_exactly
 from dpgrs.methods.fits import FitTerms
 from dpgrs.methods.labels import exact_label, fit_label, timed
 from dpgrs.methods.mechanisms import fitted_from, mechanism_of_file, request_of

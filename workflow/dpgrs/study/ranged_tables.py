@@ -15,7 +15,8 @@ from dpgrs.evaluation.rows import joined_rows
 from dpgrs.io.outcomes import Outcomes
 from dpgrs.io.tables.column_ranges import names_range, read_ranges
 from dpgrs.io.tables.real_columns import RealTable
-from dpgrs.methods.chosen import exact_choices, fit_chosen_exactly
+from dpgrs.methods.chosen import exact_choices
+from dpgrs.methods.chosen_exactly import fit_chosen_exactly
 from dpgrs.methods.fits import FitTerms
 from dpgrs.methods.mechanisms import mechanism_of
 from dpgrs.methods.ols import fit_sums

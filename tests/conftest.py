@@ -1,5 +1,6 @@
 """Shared fixtures. The path of the public real data stands here and nowhere else."""
 
+import gc
 import gzip
 import os
 from pathlib import Path
@@ -56,6 +57,18 @@ def write(tmp_path):
         return path
 
     return write
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection():
+    """Let no garbage collection walk through what is collected: all of it stays to the end."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
+        gc.collect()
+        gc.freeze()
 
 
 def pytest_collection_modifyitems(items):

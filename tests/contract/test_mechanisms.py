@@ -69,9 +69,16 @@ class Asked:
 
     def __init__(self, study, mechanism, method):
         self.study, self.mechanism, self.method = study, mechanism, method
+        self.asked = {}
 
     def ask(self, **privacy):
-        """Return the Draw under some settings of privacy."""
+        """Return the Draw under some settings of privacy, made once; as in a release, it can draw again."""
+        key = tuple(sorted(privacy.items()))
+        if key not in self.asked:
+            self.asked[key] = self._ask(**privacy)
+        return self.asked[key]
+
+    def _ask(self, **privacy):
         known = METHODS[self.method].neighbours if self.method else None
         config = self.study.settings(self.method or "blup", **{"neighbours": known or "add-remove"} | privacy)
         files = {"statistics": self.study.sum_up(config), "panel": "panel", "ld": self.study.root / "ld.npz"}

@@ -37,16 +37,17 @@ def make_store(folder, chromosome, records, samples=None):
     return HaplotypeStore.open(folder / f"{chromosome}.zarr")
 
 
-@pytest.fixture
-def stores(tmp_path):
-    """Chromosomes of 60 variants, in the order 2, 1; positions of chromosome 1 are not sorted."""
+@pytest.fixture(scope="module")
+def stores(tmp_path_factory):
+    """Chromosomes of 60 variants, in the order 2, 1, to be read alone; positions of 1 are not sorted."""
+    folder = tmp_path_factory.mktemp("stores")
     random = np.random.Generator(np.random.PCG64(7))
     made = []
     for chromosome in ("2", "1"):
         positions = random.permutation(60) + 1 if chromosome == "1" else np.arange(1, 61)
         records = [record(p, random_calls(random, random.random() / 2), contig=chromosome) for p in positions]
-        made.append(make_store(tmp_path, chromosome, records))
-    return made
+        made.append(make_store(folder, chromosome, records))
+    return tuple(made)
 
 
 def open_panel(path, stores, **options):

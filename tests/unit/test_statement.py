@@ -6,6 +6,7 @@ from decimal import Context, Decimal
 from fractions import Fraction
 
 import pytest
+import yaml
 from scipy.special import ndtr
 
 from audit_data import make_audit
@@ -22,6 +23,7 @@ from dpgrs.privacy.statement.content import (
 from dpgrs.privacy.statement.odds import describe_profile, factor
 from dpgrs.privacy.statement.statement import (
     REQUIRED_INPUTS,
+    SCHEMA,
     build_statement,
     ledger_standing,
     problems_of,
@@ -269,6 +271,25 @@ def test_build_statement__raise_on_input_without_origin(tmp_path, name, origin):
 def test_build_statement__raise_on_schema(tmp_path, changed):
     with pytest.raises(UsageError, match=next(iter(changed)).replace("events", "mechanisms")):
         make_statement(tmp_path, **changed)
+
+
+def references(part):
+    """Yield every part of a schema that refers to a definition."""
+    if isinstance(part, dict) and "$ref" in part:
+        yield part
+    for inner in part.values() if isinstance(part, dict) else part if isinstance(part, list) else ():
+        yield from references(inner)
+
+
+def test_schema__no_keyword_stands_beside_a_reference_and_in_its_definition():
+    """Else one of the two would be lost where definitions are put in the place of references."""
+    schema = yaml.safe_load(SCHEMA.read_text())
+    found = list(references(schema))
+    assert len(found) > 50
+    for part in found:
+        place, _, name = part["$ref"].rpartition("/")
+        assert place == "#/$defs"
+        assert part.keys() & schema["$defs"][name].keys() <= {"description", "$ref"}, part
 
 
 def test_problems_of__every_missing_field_is_found(tmp_path):

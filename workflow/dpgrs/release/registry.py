@@ -19,7 +19,7 @@ from dpgrs.privacy.statement.content import NOT_RELEASED, ROWS_INPUT
 from dpgrs.privacy.statement.text import n_chosen
 
 
-class _Dumper(yaml.SafeDumper):
+class _Dumper(yaml.CSafeDumper):
     """Several lines as a block: the registry refuses text that YAML would fold."""
 
 

@@ -190,9 +190,9 @@ def _read_section(raw, schema, prefix, problems):
             section[name] = _read_section(raw.get(name), part, f"{prefix}{name}.", problems)
             continue
         section[name] = coerce(raw.get(name, part["default"]), part)
-        faults = _faults(section[name], part, f"{prefix}{name}") or _text_faults(
-            section[name], f"{prefix}{name}"
-        )
+        if name not in raw:
+            continue  # a test holds defaults to what is asked of values
+        faults = _faults(section[name], f"{prefix}{name}") or _text_faults(section[name], f"{prefix}{name}")
         if faults:
             problems += faults
             section[name] = coerce(part["default"], part)
@@ -261,14 +261,21 @@ _Validator = extend(
 )
 
 
-def _faults(value, schema, key):
+@cache
+def _validators():
+    """Map the dotted path of every key to its validator, which takes longer to make than to use."""
+    return {key: _Validator(schema) for key, schema in keys().items()}
+
+
+def _faults(value, key):
     """Return the problems of one value, at most one for each entry of a list."""
-    errors = {}
+    validator, errors = _validators()[key], {}
+    schema = validator.schema
     most = schema.get("maxItems")
     if isinstance(value, list) and most is not None and len(value) > most:
         wanted = f"a list of at most {most} entries"
         return [Problem(key, f"`{key}` must be {wanted}, got {len(value)}. Give fewer.")]
-    for error in _Validator(schema).iter_errors(value):
+    for error in validator.iter_errors(value):
         errors.setdefault(tuple(error.absolute_path), error)
     return [Problem(key, _fault_line(error, schema, key)) for error in errors.values()]
 

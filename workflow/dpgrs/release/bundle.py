@@ -21,8 +21,6 @@ from dpgrs.release.pgs_catalog import (
     write_standard_errors,
 )
 from dpgrs.release.registry import to_registry_yaml
-from dpgrs.release.statistics_files import FOLDER as STATISTICS
-from dpgrs.release.statistics_files import write_statistics
 
 STATEMENT, SUMS, PROVENANCE = "privacy_statement.json", "SHA256SUMS", "provenance.json"
 PLAIN_LANGUAGE, REGISTRY = "privacy_statement.txt", "registry.yaml"
@@ -48,7 +46,6 @@ def write_bundle(
     loadings=None,
     outcome_loadings=None,
     sums=None,
-    statistics=None,
 ):
     """Write a release as one folder; it is whole or absent.
 
@@ -64,7 +61,6 @@ def write_bundle(
     outcome_loadings : text of the table of the public loadings of the outcomes; None likewise.
     sums : (n_outcomes, 6) float64, over the public people measured on, from
         `dpgrs.release.constants.reference_sums`; None where there are none.
-    statistics : ReleasedStatistics, what was drawn; None leaves it out.
 
     Returns
     -------
@@ -81,14 +77,6 @@ def write_bundle(
     with replacing(directory) as folder:
         folder.mkdir()
         statement = statement | {"scores": _write_scores(folder, scores, statement["curation"])}
-        if statistics is not None:
-            known = {
-                "genome_build": scores.genome_build,
-                "published": statement["curation"]["publication_date"],
-            }
-            files = write_statistics(folder, statistics, **known)
-            for score, file in zip(statement["scores"], files, strict=True):
-                score["summary_statistics"] = file
         published = {name: provenance[name] for name in PUBLIC_PROVENANCE}
         _write_text(folder / PROVENANCE, _json(published))
         _write_text(folder / PLAIN_LANGUAGE, plain_language(statement))
@@ -126,7 +114,7 @@ def remove_bundle(directory):
     """
     files = {STATEMENT, SUMS, PROVENANCE, PLAIN_LANGUAGE, REGISTRY}
     files |= {CONSTANTS, SCALES, ACCURACY_SUMS, COVARIATES, LOADINGS, OUTCOME_LOADINGS}
-    remove_own(directory, names=files | {"scores", "standard_errors", STATISTICS}, kind="a release")
+    remove_own(directory, names=files | {"scores", "standard_errors"}, kind="a release")
 
 
 def _write_scores(folder, scores, curation):

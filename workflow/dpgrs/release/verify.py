@@ -22,7 +22,6 @@ from dpgrs.release.draw_check import draw_problems, form_problems
 from dpgrs.release.entry_check import FILE as LOADINGS
 from dpgrs.release.entry_check import choice_parts, choices_of, columns_of, components_of, entry_problems
 from dpgrs.release.folder_check import (
-    OF_ARRAYS,
     SUMS,
     digest_problems,
     digests_of,
@@ -39,8 +38,6 @@ from dpgrs.release.registry import to_registry_yaml
 from dpgrs.release.scoring_check import NOT_REPORTED, header_value, read_scoring_file, read_standard_errors
 from dpgrs.release.sensitivity_check import sensitivity_problems
 from dpgrs.release.side_check import side_problems
-from dpgrs.release.statistics_check import META, statistics_problems
-from dpgrs.release.statistics_check import TABLES as STATISTICS
 from dpgrs.types import Metrics, Protection
 
 STATEMENT = "privacy_statement.json"
@@ -53,7 +50,6 @@ FIXED_FILES = {
     SUMS,
 }
 TABLES = {ACCURACY_SUMS, SCALES, "covariate_weights.tsv", "pca_loadings.tsv", LOADINGS}
-TABLES |= STATISTICS
 PROVENANCE_KEYS = {"dpgrs", "commit", "code_digest", "python", "libraries", "settings_digest"}
 # An absolute path of Unix or Windows, a home folder, a file address; not a web address or a fraction.
 TRACE = re.compile(r"(?<![\w:/.])~?/[\w.+-]+/[\w.+-]+|\b[A-Za-z]:\\+\w|\bfile://|(?<!\w)~/\w")
@@ -121,8 +117,6 @@ def verify_release(directory, *, reference=None):
     if not problems:
         problems = sensitivity_problems(statement, n_columns=columns_of(statement, files))
         problems += _word_problems(statement, files)
-    if not problems:
-        problems = statistics_problems(statement, files)
     if not problems and reference is not None:
         problems = _reference_problems(statement, files, Path(reference))
     if problems:
@@ -220,9 +214,6 @@ def _name_problems(statement):
     """Check that the statement's names of files and outcomes agree with each other."""
     scores, problems = statement["scores"], []
     named = [file for score in scores for file in (score["file"], score["standard_errors"]) if file]
-    for score in scores:
-        if file := score.get("summary_statistics"):
-            named += [file, f"{file}{META}"]
     if set(named) != statement["files"].keys() - FIXED_FILES - TABLES or len(set(named)) < len(named):
         problems.append("the statement must name each file of scores and standard errors once")
     if [score["outcome"] for score in scores] != statement["data_domain"]["outcomes"]:
@@ -378,8 +369,6 @@ def _trace_problems(files, statement):
     """Find what tells of the machine: absolute paths, wherever they stand but in the names of outcomes."""
     outcomes, problems = statement["data_domain"]["outcomes"], []
     for name in sorted(files.keys() & {*FIXED_FILES, *statement["files"]}):
-        if name.endswith(OF_ARRAYS):
-            continue  # numbers and names that stand in other files
         text = read_standard_errors(files[name]).text if name.endswith(".gz") else read_text(files[name])
         traces = [match[0].replace("\\\\", "\\") for match in TRACE.finditer(text)]  # JSON doubles them
         if any(all(trace not in outcome for outcome in outcomes) for trace in traces):

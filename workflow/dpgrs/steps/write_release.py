@@ -17,7 +17,6 @@ from dpgrs.release.content import release_content
 from dpgrs.release.covariates import covariate_weights
 from dpgrs.release.draw_check import ON_TURNED_ROWS
 from dpgrs.release.pgs_catalog import Scores
-from dpgrs.release.statistics_files import ReleasedStatistics, has_statistics
 from dpgrs.study.identity import fit_settings, public_identity
 from dpgrs.study.provenance import provenance
 from dpgrs.study.public_effects_files import load_effects
@@ -107,15 +106,7 @@ def write_release(
         loadings=loadings,
         outcome_loadings=None if outcome_loadings is None else read_outcome_loadings(outcome_loadings).text,
         sums=load_reference_sums(accuracy),
-        statistics=_statistics(settings, label, noisy, sites),
     )
-
-
-def _statistics(settings, label, noisy, sites):
-    """Return what is published of the draws; None where the curator leaves it out, or fits were drawn."""
-    if not settings["release"]["statistics"] or not has_statistics(label):
-        return None
-    return ReleasedStatistics(label | {"n_components": settings["covariates"]["pcs"]}, noisy, sites)
 
 
 def _require_same_data(settings, files, label, book):

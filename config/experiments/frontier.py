@@ -175,6 +175,8 @@ def of_size(size, *count, **terms):
 
 
 LARGE, FEW = of_size(400, 10), {"methods": ["blup"]} | of_size(100, 1, 3, 5, 9)
+# So many variants there are with rare ones alone.
+GENOME_WIDE = {"methods": ["blup-ld"], "panel": {"size": [10_000], "maf": 0.001}} | outcomes(1, 10)
 CASES = [
     *(Case("matched", {}, seed) for seed in (1, 2, 3)),
     *(Case("paper", {}, seed, way=as_the_paper) for seed in (1, 2, 3)),
@@ -208,6 +210,7 @@ CASES = [
         for seed in range(1, seeds + 1)
     ),
     *(Case("genome", {"panel": {"size": [100, 400, 1000]}}, seed, 0.75, genotypes=GENOME) for seed in (1, 2)),
+    Case("genome-wide", GENOME_WIDE, 1, 0.75, genotypes=GENOME),
     *(Case("sparse-10", of_size(400, 1, 10, causal_share=10 / 400), seed) for seed in (1, 2, 3)),
     *(
         Case(
@@ -234,7 +237,7 @@ CASES = [
     ),
     *(
         Case("all-people-factors", {"methods": WITHOUT_REFERENCE} | outcomes(*counts, factors=10), seed, None)
-        for seed, counts in ((1, [100, 1000]), (2, [1000]), (3, [1000]), (4, [1000]))
+        for seed, counts in ((1, [100, 1000]), *((seed, [1000]) for seed in range(2, 7)))
     ),
     *(
         Case(
@@ -247,7 +250,7 @@ CASES = [
         for name, mix in (("half", with_own_share), ("genes", with_residuals_of))
         for seed in (1, 2)
     ),
-    *(Case("all-people-few", FEW, seed, None, way=few_outcomes) for seed in (1, 2, 3)),
+    *(Case("all-people-few", FEW, seed, None, way=few_outcomes) for seed in range(1, 7)),
 ]
 
 

@@ -20,6 +20,8 @@ from dpgrs.release.pgs_catalog import (
     write_scoring_file,
     write_standard_errors,
 )
+from dpgrs.release.plink_scores import FOLDER as PLINK_SCORES
+from dpgrs.release.plink_scores import write_plink_scores
 from dpgrs.release.registry import to_registry_yaml
 
 STATEMENT, SUMS, PROVENANCE = "privacy_statement.json", "SHA256SUMS", "provenance.json"
@@ -77,6 +79,7 @@ def write_bundle(
     with replacing(directory) as folder:
         folder.mkdir()
         statement = statement | {"scores": _write_scores(folder, scores, statement["curation"])}
+        write_plink_scores(folder, scores)
         published = {name: provenance[name] for name in PUBLIC_PROVENANCE}
         _write_text(folder / PROVENANCE, _json(published))
         _write_text(folder / PLAIN_LANGUAGE, plain_language(statement))
@@ -114,7 +117,7 @@ def remove_bundle(directory):
     """
     files = {STATEMENT, SUMS, PROVENANCE, PLAIN_LANGUAGE, REGISTRY}
     files |= {CONSTANTS, SCALES, ACCURACY_SUMS, COVARIATES, LOADINGS, OUTCOME_LOADINGS}
-    remove_own(directory, names=files | {"scores", "standard_errors"}, kind="a release")
+    remove_own(directory, names=files | {"scores", "standard_errors", PLINK_SCORES}, kind="a release")
 
 
 def _write_scores(folder, scores, curation):

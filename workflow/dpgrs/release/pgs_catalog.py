@@ -113,7 +113,7 @@ class Scores:
         table : DataFrame of the columns that come before the weights, rsID first, in the order of the files.
         places : (n_rows,) int64, rows of `sites`.
         """
-        table = self._all_rows
+        table = self.all_rows
         if self.chosen is not None:
             table = table[table["row"].isin(self.chosen[index])]
         return table.drop(columns="row"), table["row"].to_numpy()
@@ -129,7 +129,8 @@ class Scores:
         return {"n_variants": len(sites), "site_digest": site_digest(sites)}
 
     @cached_property
-    def _all_rows(self):
+    def all_rows(self):
+        """DataFrame of n_variants rows: what files of all variants say of each, and its `row` of `sites`."""
         return _file_rows(self.sites)
 
     @property

@@ -30,6 +30,7 @@ from dpgrs.release.folder_check import (
     read_text,
 )
 from dpgrs.release.input_check import SCALES, input_problems, scale_problems
+from dpgrs.release.plink_check import plink_files, plink_problems
 from dpgrs.release.post_processing import is_post_processing
 from dpgrs.release.prediction_check import CONSTANTS, accuracy_problems, read_constants, read_sums
 from dpgrs.release.prediction_check import SUMS as ACCURACY_SUMS
@@ -113,7 +114,7 @@ def verify_release(directory, *, reference=None):
             problems += _score_problems(statement, score, files, constant=constant)
         problems += _trace_problems(files, statement)
     if not problems:
-        problems = entry_problems(statement, files)
+        problems = entry_problems(statement, files) + plink_problems(statement, files)
     if not problems:
         problems = sensitivity_problems(statement, n_columns=columns_of(statement, files))
         problems += _word_problems(statement, files)
@@ -214,7 +215,8 @@ def _name_problems(statement):
     """Check that the statement's names of files and outcomes agree with each other."""
     scores, problems = statement["scores"], []
     named = [file for score in scores for file in (score["file"], score["standard_errors"]) if file]
-    if set(named) != statement["files"].keys() - FIXED_FILES - TABLES or len(set(named)) < len(named):
+    others = FIXED_FILES | TABLES | set(plink_files(statement["files"]))
+    if set(named) != statement["files"].keys() - others or len(set(named)) < len(named):
         problems.append("the statement must name each file of scores and standard errors once")
     if [score["outcome"] for score in scores] != statement["data_domain"]["outcomes"]:
         problems.append("the statement must name one score for each outcome, in their order")

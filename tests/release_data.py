@@ -57,6 +57,20 @@ CURATION = Curation(
     region="Germany",
     publication_date="2026-11-21",
 )
+# Of the third outcome nothing is said.
+TRAITS = (
+    {
+        "outcome": "height",
+        "reported_trait": "Body height",
+        "efo_ids": ["OBA_VT0001253"],
+        "mapped_traits": ["body height"],
+        "cohorts": ["UKB"],
+        "ancestry": "European",
+        "countries": ["U.K."],
+        "doi": "10.1038/s41586-018-0579-z",
+    },
+    {"outcome": "LDL/HDL = ratio", "efo_ids": ["EFO_0004611", "EFO_0004612"]},
+)
 PROVENANCE = {
     "study": "demo",
     "mode": "release",
@@ -229,7 +243,7 @@ def make_bundle(folder, *, terms=None, content=(), sums=None, **changed):
     return folder / "release"
 
 
-def make_measured_bundle(folder, **changed):
+def make_measured_bundle(folder, *, content=(), **changed):
     """Write a bundle of people as rows, whose accuracy was measured on 40 public people."""
     rng = np.random.Generator(np.random.PCG64(7))
     constants = np.array([-0.5, 2.25, 0.0])
@@ -251,7 +265,7 @@ def make_measured_bundle(folder, **changed):
     return make_bundle(
         folder,
         terms=make_terms(rows="people", unit="person"),
-        content={"accuracy": accuracy},
+        content={"accuracy": accuracy} | dict(content),
         sums=reference_sums(Y, scores),
         constants=Constants(constants),
         **changed,

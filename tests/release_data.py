@@ -270,3 +270,18 @@ def make_measured_bundle(folder, *, content=(), **changed):
         constants=Constants(constants),
         **changed,
     )
+
+
+def make_charged_bundle(folder, *, content=()):
+    """Write a bundle whose outcomes have budgets of their own, and its accuracy draws, too."""
+    *shared, cross = make_events(make_terms())
+    drawn = [(event, None) for event in shared]
+    accuracy = make_accuracy_event(make_terms(), n_outcomes=1)
+    for event in (replace(cross, entries=len(SITES)), accuracy):
+        drawn += [(event, name) for name in OUTCOMES]
+    cost = "epsilon 0.7 at delta 0.000001, for each outcome alone"
+    value = "R^2 0.1000 with noise of standard deviation 0.0100, mean squared error 0.9000 with 0.0100"
+    accuracy = [{"name": name, "value": value, "cost": cost} for name in OUTCOMES]
+    accuracy[1]["value"] = "withheld: the noise drowns it"
+    content = {"drawn": drawn, "per_outcome": Total(1.5, 1e-6), "accuracy": accuracy} | dict(content)
+    return make_bundle(folder, terms=make_terms(epsilon=3.0), content=content)

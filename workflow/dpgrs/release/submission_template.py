@@ -2,6 +2,7 @@
 
 import datetime
 from functools import cache
+from io import BytesIO
 from pathlib import Path
 
 import yaml
@@ -38,7 +39,9 @@ def write_workbook(path, rows):
     import xlsxwriter  # for whoever submits alone
 
     _require_short(rows)
-    with xlsxwriter.Workbook(path) as workbook:
+    # Its own error would not say what of a disk was wrong.
+    content = BytesIO()
+    with xlsxwriter.Workbook(content, {"in_memory": True}) as workbook:
         # The time of a run has no place.
         workbook.set_properties({"created": datetime.datetime(2000, 1, 1)})
         head = workbook.add_format({"bold": True, "text_wrap": True, "valign": "top"})
@@ -53,6 +56,7 @@ def write_workbook(path, rows):
                     write = sheet.write_string if isinstance(value, str) else sheet.write_number
                     if value != "":
                         write(line, place, value)
+    Path(path).write_bytes(content.getvalue())
 
 
 def _write_head(sheet, columns, form):

@@ -23,6 +23,7 @@ from dpgrs.release.pgs_catalog import (
 from dpgrs.release.plink_scores import FOLDER as PLINK_SCORES
 from dpgrs.release.plink_scores import write_plink_scores
 from dpgrs.release.registry import to_registry_yaml
+from dpgrs.release.traits import traits_by_outcome
 
 STATEMENT, SUMS, PROVENANCE = "privacy_statement.json", "SHA256SUMS", "provenance.json"
 PLAIN_LANGUAGE, REGISTRY = "privacy_statement.txt", "registry.yaml"
@@ -124,7 +125,7 @@ def _write_scores(folder, scores, curation):
     """Write the files of every outcome, and say which file holds what."""
     written = []
     (folder / "scores").mkdir()
-    has_errors = scores.standard_errors is not None
+    has_errors, traits = scores.standard_errors is not None, traits_by_outcome(curation)
     if has_errors:
         (folder / "standard_errors").mkdir()
     for index, stem in enumerate(file_stems(scores.outcomes)):
@@ -137,6 +138,7 @@ def _write_scores(folder, scores, curation):
             citation=curation["citation"],
             license_text=curation["license"],
             acknowledgement=curation.get("acknowledgement", ""),
+            trait=traits.get(scores.outcomes[index]),
         )
         errors_file = f"standard_errors/{stem}.tsv.gz" if has_errors else None
         if has_errors:

@@ -32,13 +32,14 @@ class SpoiledNoise(NoiseSource):
         scale = "scale" if isinstance(event, LaplaceEvent) else "sigma"
         return self._honest()._draw(statistic, replace(event, **{scale: getattr(event, scale) / factor}))
 
-    def _choose(self, score, event, digest):
+    def _choose(self, event, digest):
         factor = self._next_factor()
         if math.isfinite(factor):
-            return self._honest()._choose(score, _weaker(event, factor), digest)
+            return (yield from self._honest()._choose(_weaker(event, factor), digest))
         chosen = np.empty(0, dtype=np.int64)
         for _ in range(event.n_choices):
-            left = np.array(score(chosen)[0], dtype=float)
+            scores, _ = yield chosen
+            left = np.array(scores, dtype=float)
             left[chosen] = -math.inf
             chosen = np.append(chosen, np.argmax(left))
         return chosen, event

@@ -33,9 +33,9 @@ class WeakChoices(NoiseSource):
     def on(self, *digests):
         return WeakChoices(self._noise.on(*digests), self._factor)
 
-    def choose_in_rounds(self, score, *, sensitivity, **options):
+    def choose_in_rounds(self, *, sensitivity, **options):
         weaker = replace(sensitivity, value=sensitivity.value / self._factor)
-        return self._noise.choose_in_rounds(score, sensitivity=weaker, **options)
+        return self._noise.choose_in_rounds(sensitivity=weaker, **options)
 
 
 def run_audit(case, *, mode="benchmark", **options):

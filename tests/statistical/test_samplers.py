@@ -14,6 +14,7 @@ import pytest
 from scipy.stats import chi2, norm
 
 from dpgrs.privacy.noise import samplers
+from dpgrs.privacy.noise.rounds import answered
 from dpgrs.privacy.noise.sources import BenchmarkNoise, Rehearsal, ReleaseNoise
 from dpgrs.privacy.noise.stream import KeyStream
 from dpgrs.privacy.noise.study_key import StudyKey
@@ -194,11 +195,11 @@ def test_choose_in_rounds__second_choices_by_chi_square(is_secret):
         noise = BenchmarkNoise(1, draw)
         if is_secret:
             rehearsal = Rehearsal()
-            rehearsal.on("data").choose_in_rounds(score, **options, n_choices=2)
+            answered(rehearsal.on("data").choose_in_rounds(**options, n_choices=2), score)
             noise = ReleaseNoise(
                 StudyKey(draw.to_bytes(32, "big")), draws=rehearsal.draws, requests={(): "r"}
             )
-        chosen, _ = noise.on("data").choose_in_rounds(score, **options, n_choices=2)
+        chosen, _ = answered(noise.on("data").choose_in_rounds(**options, n_choices=2), score)
         pairs[tuple(chosen)] += 1
     expected = np.zeros((5, 5))
     for first, probability in enumerate(choice_probabilities(CANDIDATES)):

@@ -9,6 +9,7 @@ import pytest
 from dpgrs.errors import DpgrsError, UsageError
 from dpgrs.privacy.noise import sources as door
 from dpgrs.privacy.noise.base import data_digest, json_digest, statistic_digest
+from dpgrs.privacy.noise.rounds import answered
 from dpgrs.privacy.noise.sources import BenchmarkNoise, Rehearsal, ReleaseNoise
 from dpgrs.privacy.noise.study_key import StudyKey
 from dpgrs.privacy.sensitivity import Sensitivity
@@ -29,13 +30,13 @@ def distance_to_chosen(chosen):
 
 def in_rounds(score=distance_to_chosen, *, data=MADE_OF, reserved=MADE_OF, key=KEY, **options):
     rehearsal = Rehearsal()
-    rehearsal.of("part").on(reserved).choose_in_rounds(score, **ROUNDS | options)
+    answered(rehearsal.of("part").on(reserved).choose_in_rounds(**ROUNDS | options), score)
     noise = ReleaseNoise(key, draws=rehearsal.draws, requests={("part",): "r1"})
-    return noise.of("part").on(data).choose_in_rounds(score, **ROUNDS | options)
+    return answered(noise.of("part").on(data).choose_in_rounds(**ROUNDS | options), score)
 
 
 def test_choose_in_rounds__scores_hang_on_earlier_choices():
-    seeded = BenchmarkNoise(1).on(MADE_OF).choose_in_rounds(distance_to_chosen, **ROUNDS)
+    seeded = answered(BenchmarkNoise(1).on(MADE_OF).choose_in_rounds(**ROUNDS), distance_to_chosen)
     for chosen, _ in [in_rounds(), seeded]:
         assert len(set(chosen.tolist())) == 5
         # At 8/5 epsilon a choice, 50/3 steps beyond the next are e^6 to 1; the ends are far apart.
@@ -104,11 +105,24 @@ def test_choose__a_rehearsal_takes_the_first_entries():
     source = Rehearsal().on(MADE_OF)
     of_set = {"name": "best", "step": 1.0, "sensitivity": EACH, "epsilon": 8.0, "n_choices": 5}
     for chosen, event in [
-        source.choose_in_rounds(distance_to_chosen, **ROUNDS),
+        answered(source.choose_in_rounds(**ROUNDS), distance_to_chosen),
         source.choose(np.arange(30), **of_set),
         source.choose_set(np.arange(30), **of_set),
     ]:
         assert (chosen.tolist(), event.n_choices) == ([0, 1, 2, 3, 4], 5)
+
+
+def test_choose_in_rounds__that_is_not_run_to_its_end_leaves_a_release_unfinished():
+    rehearsal = Rehearsal()
+    answered(rehearsal.on(MADE_OF).choose_in_rounds(**ROUNDS), distance_to_chosen)
+    noise = ReleaseNoise(KEY, draws=rehearsal.draws, requests={(): "r1"})
+    choice, chosen = noise.on(MADE_OF).choose_in_rounds(**ROUNDS), np.empty(0, dtype=np.int64)
+    next(choice)
+    for n_chosen in (0, 1, 2):
+        chosen = choice.send(distance_to_chosen(chosen))
+        assert len(chosen) == n_chosen
+    with pytest.raises(DpgrsError, match="Not all reserved noise was drawn"):
+        noise.require_exhausted()
 
 
 def test_choose_in_rounds__raise_on_other_data_than_reserved():
@@ -119,7 +133,7 @@ def test_choose_in_rounds__raise_on_other_data_than_reserved():
 @pytest.mark.parametrize("source", [BenchmarkNoise(1), Rehearsal()])
 def test_choose_in_rounds__raise_without_data(source):
     with pytest.raises(UsageError, match="Name what the scores are made of"):
-        source.choose_in_rounds(distance_to_chosen, **ROUNDS)
+        answered(source.choose_in_rounds(**ROUNDS), distance_to_chosen)
 
 
 @pytest.mark.parametrize(
@@ -134,14 +148,14 @@ def test_choose_in_rounds__raise_without_data(source):
 )
 def test_choose_in_rounds__raise_on_scores_of_another_form_and_quote_none(scored):
     with pytest.raises(UsageError, match="The best must be") as refused:
-        Rehearsal().on(MADE_OF).choose_in_rounds(lambda chosen: scored, **ROUNDS)
+        answered(Rehearsal().on(MADE_OF).choose_in_rounds(**ROUNDS), lambda chosen: scored)
     assert not any(private in str(refused.value) for private in ("29", "71", "0.014", "922337"))
 
 
 def test_choose_in_rounds__first_scores_are_marked_with_the_data():
     """Data that `on` left out, or another code, under one digest."""
     rehearsal = Rehearsal()
-    rehearsal.on(MADE_OF).choose_in_rounds(distance_to_chosen, **ROUNDS)
+    answered(rehearsal.on(MADE_OF).choose_in_rounds(**ROUNDS), distance_to_chosen)
 
     def other_unit(chosen):
         return distance_to_chosen(chosen)[0], Fraction(1, 4)
@@ -152,7 +166,7 @@ def test_choose_in_rounds__first_scores_are_marked_with_the_data():
     noise = ReleaseNoise(KEY, draws=rehearsal.draws, requests={(): "r1"}).on(MADE_OF)
     for other in (other_unit, other_scores):
         with pytest.raises(DpgrsError, match="was not reserved"):
-            noise.choose_in_rounds(other, **ROUNDS)
+            answered(noise.choose_in_rounds(**ROUNDS), other)
 
 
 def test_parts_and_data__belong_to_the_source_that_was_asked_for():
@@ -162,7 +176,7 @@ def test_parts_and_data__belong_to_the_source_that_was_asked_for():
     assert whole.gaussian(EXACT, **NORMAL)[0].tolist() == before
     whole.on(MADE_OF)
     with pytest.raises(UsageError, match="must be chosen on data"):
-        whole.choose_in_rounds(distance_to_chosen, **ROUNDS)
+        answered(whole.choose_in_rounds(**ROUNDS), distance_to_chosen)
 
 
 def test_json_digest__does_not_hang_on_the_order_of_keys():
@@ -171,10 +185,10 @@ def test_json_digest__does_not_hang_on_the_order_of_keys():
 
 def test_on__data_named_before_stay_named():
     rehearsal = Rehearsal()
-    rehearsal.on("a").on("c").choose_in_rounds(distance_to_chosen, **ROUNDS)
+    answered(rehearsal.on("a").on("c").choose_in_rounds(**ROUNDS), distance_to_chosen)
     noise = ReleaseNoise(KEY, draws=rehearsal.draws, requests={(): "r1"}).on("b").on("c")
     with pytest.raises(DpgrsError, match="was not reserved"):
-        noise.choose_in_rounds(distance_to_chosen, **ROUNDS)
+        answered(noise.choose_in_rounds(**ROUNDS), distance_to_chosen)
     with pytest.raises(TypeError):
         Rehearsal().on()
 

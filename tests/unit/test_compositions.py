@@ -30,7 +30,7 @@ Y = 1.0 * X[:, 4] - 0.6 * X[:, 1] + 0.5 + 0.2 * RNG.standard_normal(6000)
 COUNT, SCREENING = 0.1, 0.1  # 5 % of epsilon each
 TABULAR = table_methods()
 DRAWING = (
-    (dp_kendall, "private_kendall"),
+    (dp_kendall, "_choose_for_each"),
     (votes, "private_sublasso"),
     (row_fits, "private_boosted_adassp"),
     (row_fits, "private_tukey"),

@@ -25,7 +25,8 @@ from dpgrs.io import _dosage_kernels as kernels
 from dpgrs.io.genotype_files import genotype_header, genotype_reader
 from dpgrs.io.haplotype_store import HaplotypeStore
 from dpgrs.io.ingest import ingest_chromosome
-from dpgrs.io.panel import Panel, PanelSelection, take_sites, write_panel
+from dpgrs.io.panel import Panel, PanelSelection, StoredAlleles, write_panel
+from dpgrs.io.site_panel import take_sites
 from dpgrs.io.store_check import check_store
 from plink_sets import write_bed
 from vcf_files import record, write_bgzf, write_text
@@ -248,8 +249,8 @@ def store_of(tmp_path, *records, name="1"):
 
 def test_panel__fills_by_frequency_and_gives_half_coding(tmp_path):
     store = store_of(tmp_path, ds(10, "0|0:0.5 ./.:. 1|1:2"))
-    planes = (store.haplotypes(), store.missing(), store.dosages())
-    selection = PanelSelection((planes,), (store.variants,), np.zeros(1, np.int32), np.array([0.375]), 1, {})
+    alleles = StoredAlleles(store, np.arange(1))
+    selection = PanelSelection((alleles,), (store.variants,), np.zeros(1, np.int32), np.array([0.375]), 1, {})
     counts = write_panel(tmp_path / "panel", [store], selection)
     panel = Panel.open(tmp_path / "panel")
     assert counts["n_filled"] == 2
@@ -267,7 +268,8 @@ def test_take_sites__in_the_order_of_the_sites(tmp_path):
     store = store_of(
         tmp_path, ds(10, "0|0:0.5 ./.:. ./.:.", ref="AT", alt="CT"), ds(10, "0|0:1 0|1:1.75 ./.:.", alt="G")
     )
-    ((haplotypes, missing, dosages),) = take_sites([store], sites_of("G", "C")).alleles
+    (alleles,) = take_sites([store], sites_of("G", "C")).alleles
+    ((_, (haplotypes, missing, dosages)),) = alleles.blocks()
     assert (dosages * DOSAGE_STEP).tolist() == [[1, 1.75, 0], [0.5, 0, 0]]
     assert unpack(missing, 6).tolist() == [[0, 0, 0, 0, 1, 1], [0, 0, 1, 1, 1, 1]]
     assert unpack(haplotypes, 6).tolist() == [[0, 1, 1, 1, 0, 0], [0, 1, 0, 0, 0, 0]]

@@ -17,8 +17,9 @@ from hypothesis import strategies as st
 from dpgrs.errors import UsageError
 from dpgrs.privacy.accounting.composition import epsilon_of_choices
 from dpgrs.privacy.noise.sources import BenchmarkNoise, Rehearsal, ReleaseNoise
-from dpgrs.selection.dp_kendall import GenotypePairs, RoundScores, genotype_pairs, private_kendall
+from dpgrs.selection.dp_kendall import GenotypePairs, genotype_pairs, private_kendall
 from dpgrs.selection.greedy_kendall import greedy_kendall
+from dpgrs.selection.kendall_rounds import RoundScores
 from kendall_pairs import (
     KERNELS,
     digest_of,

@@ -186,9 +186,9 @@ def test_choices__of_a_table_have_the_noise_of_orders():
     seen = []
 
     class Source:
-        def choose_in_rounds(self, *arguments, sensitivity, **options):
+        def choose_in_rounds(self, *, sensitivity, **options):
             seen.append(sensitivity.value)
-            return
+            yield ()
 
     for one in (data, replace(data, is_table=True)):
         choose_privately(one, 0, request=request, noise=Source(), outcome_bound=3.0)

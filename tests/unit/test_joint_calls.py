@@ -11,7 +11,8 @@ from dpgrs.errors import DpgrsError
 from dpgrs.genotypes.bits import unpack
 from dpgrs.io.haplotype_store import HaplotypeStore
 from dpgrs.io.ingest import ingest_chromosome
-from dpgrs.io.panel import Panel, take_sites, write_panel
+from dpgrs.io.panel import Panel, write_panel
+from dpgrs.io.site_panel import take_sites
 from vcf_files import record, vcf_text, write_text
 
 SAMPLES = ("A", "B", "C", "D")

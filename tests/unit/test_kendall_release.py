@@ -2,15 +2,17 @@
 
 from dataclasses import replace
 from fractions import Fraction
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from dpgrs.errors import DpgrsError, UsageError
 from dpgrs.privacy.ledger.charging import check, complete, release
-from dpgrs.privacy.noise.sources import ReleaseNoise
-from dpgrs.selection.dp_kendall import GenotypePairs, KendallRequest, private_kendall
-from kendall_pairs import digest_of, make_pairs, make_request, study
+from dpgrs.privacy.noise.sources import BenchmarkNoise, ReleaseNoise
+from dpgrs.selection.dp_kendall import KendallRequest, choose_for_all, genotype_pairs, private_kendall
+from dpgrs.selection.kendall_rounds import RoundScores
+from kendall_pairs import digest_of, make_pairs, make_request, packed, study
 from ledger_requests import ACCOUNT, DATASET, KEY, new_ledger
 
 
@@ -111,8 +113,8 @@ def test_release__code_that_scores_a_later_round_otherwise_is_not_stored(ledger,
     # With few features it might choose the same; at a small epsilon these choices are all noise.
     terms = {"X": study(n_features=200)[0], "epsilon": 0.01, "n_choices": 20}
     complete(release_choices(ledger, {"a": y}, **terms)[1], ledger)
-    honest = GenotypePairs.feature_scores
-    monkeypatch.setattr(GenotypePairs, "feature_scores", lambda *one: honest(*one) // 2)
+    honest = RoundScores.add
+    monkeypatch.setattr(RoundScores, "add", lambda own, columns, scores: honest(own, columns, scores // 2))
     _, receipt = release_choices(ledger, {"a": y}, **terms)
     with pytest.raises(DpgrsError, match="must give the stored bytes"):
         check(receipt, ledger)
@@ -124,6 +126,33 @@ def test_release__another_outcome_leaves_the_first_alone(ledger):
     both, _ = release_choices(ledger, {"new": np.sort(y), "a": y})
     assert both["a"] == alone["a"]
     assert spent(ledger) == Fraction(3, 2)
+
+
+def test_release__outcomes_side_by_side_have_the_draws_of_one_after_the_other(ledger):
+    X, first = study(n_features=200)
+    rng, request = np.random.default_rng(3), make_request(epsilon=0.3, n_choices=9)
+    # Other rows take part for each outcome, so that units differ too.
+    others = {name: np.where(rng.random(60) < 0.3, np.nan, rng.standard_normal(60)) for name in "bc"}
+    outcomes = {"a": first} | others
+    bits, options = packed(X, "people")
+
+    def together(noise):
+        data = SimpleNamespace(pairs=genotype_pairs(bits, np.array([*outcomes.values()]), **options))
+        sources = [noise.of("outcomes", name).on(digest_of(X, y)) for name, y in outcomes.items()]
+        drawn = choose_for_all(data, sources, request=request, outcome_bound=None)
+        return {name: own.tolist() for name, (own, _) in zip(outcomes, drawn, strict=True)}
+
+    alone, receipt = release_choices(ledger, outcomes, X=X, epsilon=0.3, n_choices=9)
+    complete(receipt, ledger)
+    charged = ledger.path.read_bytes()
+    chosen, again = release_choices(ledger, outcomes, mechanism=together, epsilon=0.3, n_choices=9)
+    assert (chosen, again) == (alone, receipt)
+    assert ledger.path.read_bytes() == charged
+    seeded = BenchmarkNoise(1)
+    for name, own in together(seeded).items():
+        noise = seeded.of("outcomes", name).on(digest_of(X, outcomes[name]))
+        pairs = make_pairs(X, outcomes[name], "people")
+        assert private_kendall(pairs, request=request, noise=noise)[0].tolist() == own
 
 
 def test_release__costs_that_hang_on_the_choice_are_refused(ledger):

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpgrs.selection.dp_kendall import RoundScores
+from dpgrs.selection.kendall_rounds import RoundScores
 from kendall_pairs import FEATURE_VALUES, KERNELS, drawn_data, in_taus, make_pairs, make_request
 
 MISSING = np.nan

@@ -1,5 +1,3 @@
-from dataclasses import replace
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -12,14 +10,13 @@ from dpgrs.io.ingest import ingest_chromosome
 from dpgrs.io.panel import (
     Panel,
     alternate_frequency,
-    chosen_genotypes,
     fill_missing,
-    take_sites,
     thinning_rank,
     write_panel,
 )
 from dpgrs.io.sealed_zarr import fingerprint
 from dpgrs.io.selection import select_panel
+from dpgrs.io.site_panel import take_sites
 from vcf_files import record, vcf_text, write_text
 
 N_PEOPLE = 20
@@ -127,18 +124,30 @@ def test_select_panel__haplotypes_are_the_stores_own(tmp_path, stores):
     assert panel.sample_id.tolist() == stores[0].sample_id.tolist()
 
 
-@pytest.mark.parametrize("n_together", [1, 7, 1000])
+def written(folder, stores, selection, monkeypatch, n_together):
+    """Write a panel so many variants at a time; return what it counts, and its fingerprint."""
+    monkeypatch.setattr("dpgrs.io.panel.rows_per_batch", lambda *people, **kind: n_together)
+    return write_panel(folder, stores, selection), fingerprint(folder)
+
+
+@pytest.mark.parametrize("n_together", [1, 7])
 def test_write_panel__some_variants_at_a_time_are_the_panel_of_all(tmp_path, monkeypatch, n_together):
     random = np.random.default_rng(5)
     calls = [random_calls(random, 0.3).replace("1|0", "1|.", 2) for _ in range(20)]
     store = make_store(tmp_path, "1", [record(p, own, contig="1") for p, own in enumerate(calls, 1)])
-    selection = select_panel([store], size=12, maf=0, seed=1)
-    whole = replace(selection, alleles=tuple(chosen_genotypes(store, own._rows) for own in selection.alleles))
-    counts = write_panel(tmp_path / "whole.zarr", [store], whole)
-    monkeypatch.setattr("dpgrs.io.panel.rows_per_batch", lambda *people, **kind: n_together)
-    assert write_panel(tmp_path / "parts.zarr", [store], selection) == counts
-    assert counts["n_filled"] > 0
-    assert fingerprint(tmp_path / "parts.zarr") == fingerprint(tmp_path / "whole.zarr")
+    # A site in two records, in the order of the file, one without any, and another order than the file's.
+    double = [record(9, random_calls(random, 0.2).replace("0|0", ".|0", 4)) for _ in range(2)]
+    (tmp_path / "twice").mkdir()
+    records = double + [record(p, own) for p, own in enumerate(calls, 10)]
+    twice = make_store(tmp_path / "twice", "1", records)
+    listed = public_sites(*((p, "A", "C", 0.4) for p in (28, 9, *range(10, 27), 40)))
+    for name, own, selection in (
+        ("own", store, select_panel([store], size=12, maf=0, seed=1)),
+        ("listed", twice, take_sites([twice], listed)),
+    ):
+        whole = written(tmp_path / name, [own], selection, monkeypatch, 1000)
+        assert written(tmp_path / f"{name}-parts", [own], selection, monkeypatch, n_together) == whole
+        assert whole[0]["n_filled"] > 0
 
 
 def test_select_panel__nested(tmp_path, stores):

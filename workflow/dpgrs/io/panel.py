@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from dpgrs.errors import DpgrsError
-from dpgrs.genotypes.bits import PEOPLE_OF_WORD, unpack, word_count
+from dpgrs.genotypes.bits import PEOPLE_OF_WORD, unpack
 from dpgrs.genotypes.dosages import fill_dosages, half_coded
 from dpgrs.io.haplotype_store import HaplotypeStore, StoreWriter, rows_per_batch
 from dpgrs.public_random import uniforms
@@ -82,8 +82,7 @@ class PanelSelection:
 
     Attributes
     ----------
-    alleles : tuple with a triple per store, or StoredAlleles of it: (n, n_words) uint64 haplotypes of its
-        variants, where they are missing, and (n, n_samples) uint16 dosages, None where the store has none.
+    alleles : tuple with StoredAlleles or `site_panel.SiteAlleles` per store, of its variants.
     variants : tuple with a DataFrame per store: contig, position, id, ref and alt of these variants.
     rank : (n_variants,) int32, thinning order over all stores.
     frequency : (n_variants,) float64, ALT allele frequency: the cohort's own among known alleles, or public.
@@ -115,10 +114,15 @@ class StoredAlleles:
 
     def blocks(self):
         """Yield the slice of some variants and what `chosen_genotypes` returns of them, in order."""
-        step = rows_per_batch(self._store.n_samples, has_dosages=self._store.has_dosages)
-        for start in range(0, len(self._rows), step):
-            block = slice(start, min(start + step, len(self._rows)))
+        for block in batches(self._store, len(self._rows)):
             yield block, chosen_genotypes(self._store, self._rows[block])
+
+
+def batches(store, n_variants):
+    """Yield the slices of variants that are read and written together."""
+    step = rows_per_batch(store.n_samples, has_dosages=store.has_dosages)
+    for start in range(0, n_variants, step):
+        yield slice(start, min(start + step, n_variants))
 
 
 def alternate_frequency(store):
@@ -132,43 +136,6 @@ def alternate_frequency(store):
             n_known -= np.bitwise_count(missing).sum(axis=1, dtype=np.int64)
         np.divide(n_alternate, n_known, out=frequency[chunk], where=n_known > 0)
     return frequency
-
-
-def take_sites(stores, sites):
-    """Take a panel of public sites, whatever the cohort: the list is not filtered by its data.
-
-    Parameters
-    ----------
-    stores : list of HaplotypeStore, one per chromosome, in genome order, all of the same samples.
-    sites : DataFrame of contig, position, id, ref, alt, public frequency and rank, in the same order.
-
-    Returns
-    -------
-    PanelSelection
-
-    Raises
-    ------
-    DpgrsError
-        If stores hold different samples, or there is no record of a site at which ALT is the more frequent
-        allele: to take REF for everyone there would make rows depend on each other. Of dosages, if a site has
-        no record or several.
-    """
-    check_same_samples(stores)
-    contig = sites["contig"].str.removeprefix("chr")
-    own = [sites[contig == store.variants["contig"].iloc[0].removeprefix("chr")] for store in stores]
-    alleles = [_site_alleles(store, wanted) for store, wanted in zip(stores, own, strict=True)]
-    taken = pd.concat(own)
-    has_record = np.concatenate([found for *_, found in alleles])
-    absent = taken[~has_record & (taken["frequency"].to_numpy() > 0.5)]
-    if len(absent):
-        raise DpgrsError(
-            "The cohort must have a record of every public site whose ALT allele is the more frequent one, "
-            f"got none of {', '.join(site_names(absent)[:3])}. Take it out of the public sites."
-        )
-    variants = tuple(table[["contig", "position", "id", "ref", "alt"]] for table in own)
-    rank, frequency = taken["rank"].to_numpy(dtype=np.int32), taken["frequency"].to_numpy()
-    alleles = tuple(planes for *planes, _ in alleles)
-    return PanelSelection(alleles, variants, rank, frequency, len(taken), {"fill": "public frequency"})
 
 
 def site_names(variants):
@@ -215,9 +182,7 @@ def write_panel(path, stores, selection):
         for alleles, variants, frequency in zip(
             selection.alleles, selection.variants, frequencies, strict=True
         ):
-            is_stored = isinstance(alleles, StoredAlleles)
-            blocks = alleles.blocks() if is_stored else [(slice(None), alleles)]
-            for block, (haplotypes, missing, dosages) in blocks:
+            for block, (haplotypes, missing, dosages) in alleles.blocks():
                 own = frequency[block]
                 if dosages is not None:
                     is_missing = missing_people(missing, n_samples=stores[0].n_samples)
@@ -257,49 +222,6 @@ def missing_people(missing, *, n_samples):
     return unpack(missing, 2 * n_samples)[:, ::2].astype(bool)
 
 
-def _find_sites(store, sites):
-    """Return, for each site, the rows of a store that speak of it: (rows, the places of their sites).
-
-    Records are compared in their shortest form: who has a deletion may turn everybody's ``A>G`` into
-    ``AT>GT``, and a row must not depend on that.
-    """
-    variants = store.variants
-    may_be_padded = (variants["ref"].str.len() > 1) & (variants["alt"].str.len() > 1)
-    near = np.flatnonzero(variants["position"].isin(sites["position"]) | may_be_padded)
-    place = {name: i for i, name in enumerate(site_names(shortest(sites)))}
-    found = [place.get(name, -1) for name in site_names(shortest(variants.iloc[near]))]
-    found = np.array(found, dtype=np.int64)
-    return near[found >= 0], found[found >= 0]
-
-
-def shortest(variants):
-    """Cut what REF and ALT have in common at their ends, so that one variant has one name.
-
-    Parameters
-    ----------
-    variants : DataFrame of contig, position, ref and alt, and perhaps more.
-
-    Returns
-    -------
-    DataFrame, the same with upper-case alleles, and position, ref and alt of the shortest form.
-    """
-    variants = variants.assign(ref=variants["ref"].str.upper(), alt=variants["alt"].str.upper())
-    is_long = ((variants["ref"].str.len() > 1) & (variants["alt"].str.len() > 1)).to_numpy()
-    if not is_long.any():
-        return variants
-    cut = [_cut(*site) for site in variants.loc[is_long, ["position", "ref", "alt"]].itertuples(index=False)]
-    variants.loc[is_long, ["position", "ref", "alt"]] = cut
-    return variants
-
-
-def _cut(position, ref, alt):
-    while len(ref) > 1 and len(alt) > 1 and ref[-1] == alt[-1]:
-        ref, alt = ref[:-1], alt[:-1]
-    while len(ref) > 1 and len(alt) > 1 and ref[0] == alt[0]:
-        position, ref, alt = position + 1, ref[1:], alt[1:]
-    return position, ref, alt
-
-
 def chosen_alleles(store, rows):
     """Return the alleles of rows of a store, and where they are missing, each (n_rows, n_words) uint64."""
     haplotypes, missing = store.haplotypes(rows), store.missing(rows)
@@ -309,45 +231,6 @@ def chosen_alleles(store, rows):
 def chosen_genotypes(store, rows):
     """Return what `chosen_alleles` does, and (n_rows, n_samples) uint16 dosages, 0 where missing, or None."""
     return *chosen_alleles(store, rows), store.dosages(rows) if store.has_dosages else None
-
-
-def _site_alleles(store, sites):
-    """Return the alleles of sites, and where they are missing.
-
-    Of several records of one site, an allele is ALT if any says so, and missing is what is missing in all. A
-    site without a record has REF throughout. Of dosages every site has one record.
-    """
-    rows, places = _find_sites(store, sites)
-    if store.has_dosages:
-        _require_one_record(sites, np.bincount(places, minlength=len(sites)))
-        order = np.argsort(places)
-        return *(plane[order] for plane in chosen_genotypes(store, rows)), np.ones(len(sites), dtype=bool)
-    shape = (len(sites), word_count(store.n_haplotypes))
-    haplotypes = np.zeros(shape, dtype=np.uint64)
-    known, has_record = np.zeros(shape, dtype=np.uint64), np.zeros(len(sites), dtype=bool)
-    bits, missing = chosen_alleles(store, rows)
-    np.bitwise_or.at(haplotypes, places, bits)
-    np.bitwise_or.at(known, places, ~missing)
-    has_record[places] = True
-    unknown = np.where(has_record[:, np.newaxis], ~known, np.uint64(0))
-    return haplotypes, unknown & ~haplotypes, None, has_record
-
-
-def _require_one_record(sites, n_records):
-    """Refuse sites without a record of dosages, or with several.
-
-    Whether there is a record may hang on one person. Of calls it then makes no difference to the others, who
-    have REF with it or without; their dosages are seldom 0, and a missing one becomes twice the frequency.
-    """
-    for is_wrong, got, remedy in (
-        (n_records == 0, "none", "Give unfiltered files, or public sites that were imputed"),
-        (n_records > 1, "several", "Drop all but one, or take it out of the public sites"),
-    ):
-        if is_wrong.any():
-            raise DpgrsError(
-                "The cohort must have one record of every public site with `cohort.field: DS`, got "
-                f"{got} of {', '.join(site_names(sites[is_wrong])[:3])}. {remedy}."
-            )
 
 
 def check_same_samples(stores):

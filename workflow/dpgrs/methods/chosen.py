@@ -239,10 +239,11 @@ def private_choices(
     choose = named(row.paper if is_papers else row.private)
     if "private" not in row.streams:
         data = data.in_memory
-    drawn = [
-        choose(data, number, noise=data.source(noise, name, number), **options)
-        for number, name in enumerate(outcome_names)
-    ]
+    sources = [data.source(noise, name, number) for number, name in enumerate(outcome_names)]
+    if row.private_of_all is not None and not is_papers:
+        drawn = named(row.private_of_all)(data, sources, **options)
+    else:
+        drawn = [choose(data, number, noise=own, **options) for number, own in enumerate(sources)]
     return np.array([chosen for chosen, *_ in drawn]), tuple(event for _, *own in drawn for event in own)
 
 

@@ -222,6 +222,7 @@ CHECKS = (
     Check(selection.epsilon_problems, (*SHARES, *selection.EPSILON_KEYS)),
     Check(settings.unit_problems, ("cohort.rows", "privacy.unit")),
     Check(settings.count_problems, ("outcomes.missing", "privacy.neighbours", "privacy.count_share")),
+    Check(settings.memory_problems, tuple(keys())),
 )
 
 

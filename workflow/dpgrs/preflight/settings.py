@@ -8,6 +8,7 @@ from dpgrs.methods.joined import joins_outcomes
 from dpgrs.methods.registry import METHODS
 from dpgrs.preflight.headers import BRACED
 from dpgrs.study.fetched_files import fetch_problems
+from dpgrs.study.memory_limit import jobs_above
 from dpgrs.study.settings import counts_outcomes
 from dpgrs.types import Bounds, Protection, Rows, Unit
 
@@ -52,6 +53,18 @@ def method_problems(inspection):
             wanted, got = f"be {neighbours} for `methods: {name}`", privacy["neighbours"]
             lines.append(must("privacy.neighbours", wanted, got, "Change it, or leave the method out."))
     return lines
+
+
+def memory_problems(inspection):
+    """Name the jobs that would ask for more memory than one may."""
+    key = "scale.memory_per_job"
+    limit = inspection[key]
+    above = jobs_above(inspection.config, limit) if limit else {}
+    if not above:
+        return []
+    asked = ", ".join(f"`{verb}` {mb:,}" for verb, mb in above.items())
+    fix = "Raise it where a machine has as much; else take fewer variants, outcomes or people."
+    return [must(key, f"be {max(above.values()):,} or more, as jobs ask for: {asked}", f"{limit:,}", fix)]
 
 
 def budget_problems(inspection):

@@ -22,6 +22,7 @@ from dpgrs.privacy.accounting.composition import epsilon_of_choices
 from dpgrs.privacy.accounting.events import CHOICES
 from dpgrs.privacy.sensitivity import Sensitivity, kendall_sensitivity
 from dpgrs.selection.kendall import comparison_with, feature_scores, range_of, scores_of_all
+from dpgrs.selection.kendall_rounds import side_by_side
 from dpgrs.types import Composition, Neighbours, PairKernel, Protection, Rows, Selection, Unit
 
 LARGEST_SCORE = 2**62
@@ -156,10 +157,9 @@ class GenotypePairs:
         ------
         slice of the features, and a generator of their int64 scores for each outcome.
         """
-        outcomes = [self, *others]
+        outcomes, features = [self, *others], self.genotypes[np.asarray(numbers)]
         compare = [
-            comparison_with(self.genotypes[number], **one._of_rows)
-            for number, one in zip(numbers, outcomes, strict=True)
+            comparison_with(feature, **one._of_rows) for feature, one in zip(features, outcomes, strict=True)
         ]
         for columns, block in variant_blocks(self.genotypes):
             yield columns, (own(block) for own in compare)
@@ -234,50 +234,6 @@ def genotype_pairs(genotypes, Y, *, n_haplotypes, rows):
     ]
 
 
-class RoundScores:
-    """The scores of every round, as `NoiseSource.choose_in_rounds` asks for them.
-
-    Parameters
-    ----------
-    pairs : GenotypePairs or TablePairs
-    first_factor : Fraction, of `KendallRequest`.
-    """
-
-    def __init__(self, pairs, *, first_factor=Fraction(1)):
-        self._pairs, self._first_factor = pairs, first_factor
-        self._strengths = np.abs(pairs.outcome_scores)
-        self._sums, self._summed = np.zeros_like(self._strengths), np.empty(0, dtype=np.int64)
-
-    def __call__(self, chosen):
-        """Score all features after the (n_chosen,) choices so far.
-
-        Returns
-        -------
-        scores : (n_features,) int64
-        unit : Fraction, in units of tau^; private.
-        """
-        pairs = self._pairs
-        n_pairs = max(pairs.n_rows - 1, 1)
-        if not len(chosen):
-            return self._strengths, self._first_factor / (pairs.pair_range * n_pairs)
-        if not np.array_equal(chosen[: len(self._summed)], self._summed):
-            self._sums[:], self._summed = 0, self._summed[:0]
-        for number in chosen[len(self._summed) :]:
-            self.add(slice(None), pairs.feature_scores(number))
-        self._summed = np.array(chosen)
-        factor = pairs.feature_range // pairs.pair_range * len(chosen)
-        unit = Fraction(1, pairs.feature_range * len(chosen) * n_pairs)
-        return factor * self._strengths - self._sums, unit
-
-    def add(self, features, scores):
-        """Take the scores of some features with the next choice, before it is named by `take`."""
-        self._sums[features] += np.abs(scores)
-
-    def take(self, chosen):
-        """Say that the scores of all features with the last of the (n_chosen,) choices were added."""
-        self._summed = np.array(chosen)
-
-
 def private_kendall(pairs, *, request, noise):
     """Choose features by noisy scores.
 
@@ -305,31 +261,40 @@ def private_kendall(pairs, *, request, noise):
         If there are fewer features than choices, scores could leave int64, or the request is about other
         kernels or rows than the pairs.
     """
+    return _choose_for_each([pairs], [noise], request)[0]
+
+
+def _choose_for_each(pairs, sources, request):
+    """Do as `private_kendall` for each outcome: all of the same features, and each with its own source."""
     asked = request.against_outcome, request.against_feature, Rows(request.rows)
-    given = pairs.against_outcome, pairs.against_feature, Rows(pairs.rows)
-    if asked != given:
-        raise UsageError(
-            f"The request must be about the kernels and rows of the pairs, {', '.join(given)}, "
-            f"got {', '.join(asked)}. Ask for theirs."
-        )
-    require_exact(pairs, request.n_choices)
-    return noise.choose_in_rounds(
-        RoundScores(pairs, first_factor=request.first_factor),
-        n_entries=len(pairs.outcome_scores),
-        name="Kendall's correlations",
-        sensitivity=request.claim,
-        epsilon=request.epsilon_of_choices,
-        n_choices=request.n_choices,
-        law=request.law,
-    )
+    for one in pairs:
+        given = one.against_outcome, one.against_feature, Rows(one.rows)
+        if asked != given:
+            raise UsageError(
+                f"The request must be about the kernels and rows of the pairs, {', '.join(given)}, "
+                f"got {', '.join(asked)}. Ask for theirs."
+            )
+        require_exact(one, request.n_choices)
+    terms = {
+        "name": "Kendall's correlations",
+        "sensitivity": request.claim,
+        "epsilon": request.epsilon_of_choices,
+        "n_choices": request.n_choices,
+        "law": request.law,
+    }
+    choices = [
+        noise.choose_in_rounds(n_entries=len(one.outcome_scores), **terms)
+        for one, noise in zip(pairs, sources, strict=True)
+    ]
+    return side_by_side(pairs, choices, first_factor=request.first_factor)
 
 
 def require_exact(pairs, n_choices):
     """Refuse numbers of rows and choices for which a score could leave int64: before anything is charged.
 
     With an outcome a score is at most range n^2/4, or n^2/2 without a range, with a feature range^2 n^2/4 or
-    n^2/2; `RoundScores` takes the first feature_range/pair_range times for each choice before, and the sum
-    of the second.
+    n^2/2; `kendall_rounds.RoundScores` takes the first feature_range/pair_range times for each choice before,
+    and the sum of the second.
     """
     if n_choices * pairs.feature_range * pairs.n_rows**2 > LARGEST_SCORE:
         raise UsageError(
@@ -338,10 +303,25 @@ def require_exact(pairs, n_choices):
 
 
 def choose_privately(data, number, *, request, noise, outcome_bound):
-    """Choose for one outcome of a study, by its number, with the kernels of what its columns are."""
+    """Choose for one outcome of a study, by its number."""
     pairs = data.pairs[number]
-    own = replace(request, against_outcome=pairs.against_outcome, against_feature=pairs.against_feature)
-    return private_kendall(pairs, request=own, noise=noise)
+    return private_kendall(pairs, request=_about(pairs, request), noise=noise)
+
+
+def choose_for_all(data, sources, *, request, outcome_bound):
+    """Choose for the first outcomes of a study, with a source of noise for each.
+
+    Privacy
+    -------
+    As `private_kendall` (docs/proofs/kendall.md), once for each outcome: one ChoiceEvent each.
+    """
+    pairs = data.pairs[: len(sources)]
+    return _choose_for_each(pairs, sources, _about(pairs[0], request))
+
+
+def _about(pairs, request):
+    """Return a request with the kernels of what the columns are."""
+    return replace(request, against_outcome=pairs.against_outcome, against_feature=pairs.against_feature)
 
 
 def of_table(terms, *, epsilon, n_low):

@@ -3,7 +3,8 @@
 import numpy as np
 
 from dpgrs.errors import UsageError
-from dpgrs.selection.dp_kendall import RoundScores, require_exact
+from dpgrs.selection.dp_kendall import require_exact
+from dpgrs.selection.kendall_rounds import side_by_side
 
 
 def greedy_kendall(pairs, *, n_choices):
@@ -32,27 +33,25 @@ def greedy_choices(pairs, *, n_choices):
     """
     for one in pairs:
         require_exact(one, n_choices)
-    n_features, chosen = len(pairs[0].outcome_scores), np.empty((len(pairs), 0), dtype=np.int64)
+    n_features = len(pairs[0].outcome_scores)
     if not 1 <= n_choices <= n_features:
         raise UsageError(
             f"`n_choices` must be from 1 to {n_features}, the features, got {n_choices}. Change it."
         )
-    rounds = [RoundScores(one) for one in pairs]
-    while True:
-        best = [_best(score, own) for score, own in zip(rounds, chosen, strict=True)]
-        chosen = np.column_stack([chosen, best])
-        if chosen.shape[1] == n_choices:
-            return chosen
-        for features, scores in pairs[0].parts_of_feature_scores(chosen[:, -1], pairs[1:]):
-            for score, own in zip(rounds, scores, strict=True):
-                score.add(features, own)
-        for score, own in zip(rounds, chosen, strict=True):
-            score.take(own)
+    return np.array(side_by_side(pairs, [_best_of_rounds(n_choices) for _ in pairs]))
 
 
-def _best(score, chosen):
+def _best_of_rounds(n_choices):
+    """Choose the highest score in each round: yields and takes as `NoiseSource.choose_in_rounds`."""
+    chosen = np.empty(0, dtype=np.int64)
+    for _ in range(n_choices):
+        chosen = np.append(chosen, _best(chosen, *(yield chosen)))
+    return chosen
+
+
+def _best(chosen, scores, unit):
     """Return the feature of the highest score that is not chosen yet."""
-    scores = score(chosen)[0].copy()
+    scores = scores.copy()
     scores[chosen] = np.iinfo(np.int64).min
     return np.argmax(scores)
 

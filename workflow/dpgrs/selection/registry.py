@@ -24,6 +24,8 @@ class Selector:
     exact : str, the same without noise; n_choices and outcome_bound by name. It returns the chosen variants.
     asked : str, the function of a ScreenedRequest and of the terms that all selectors share, by name, that
         returns the request of one outcome: with n_choices, epsilon_of_choices and family.
+    private_of_all : str or None, the function of a ScreeningData and of a source of noise for each outcome
+        that does for all what `private` does for one, where they share looks at the genotypes.
     paper : str or None, the same as `private` in a paper's scaling, which promises nothing: no events.
     counts_units : bool, whether it counts units at `screening.count_share`.
     is_composed : bool, whether it chooses one variant after the other, by `screening.law` and
@@ -44,6 +46,7 @@ class Selector:
     exact: str
     asked: str | None = None
     audits: str | None = None
+    private_of_all: str | None = None
     of_table: str | None = None
     paper: str | None = None
     counts_units: bool = False
@@ -68,13 +71,14 @@ SELECTORS = {
     "kendall": Selector(
         way="by Kendall scores (DPKendall)",
         private="dp_kendall.choose_privately",
+        private_of_all="dp_kendall.choose_for_all",
         exact="greedy_kendall.choose_exactly",
         asked="dp_kendall.asked",
         of_table="dp_kendall.of_table",
         audits="audits.kendall.kendall_cases",
         is_composed=True,
         has_scores=True,
-        streams=("exact",),
+        streams=("private", "exact"),
         audited=("private_kendall", "private_choices"),
     ),
     "sis": Selector(

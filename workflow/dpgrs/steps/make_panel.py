@@ -4,8 +4,9 @@ from pathlib import Path
 
 from dpgrs.errors import DpgrsError
 from dpgrs.io.haplotype_store import HaplotypeStore
-from dpgrs.io.panel import take_sites, write_panel
+from dpgrs.io.panel import write_panel
 from dpgrs.io.selection import select_panel
+from dpgrs.io.site_panel import take_sites
 from dpgrs.io.sites import read_chosen_sites
 from dpgrs.io.variant_filters import MUCH_MISSING, poorly_called, write_counts
 from dpgrs.study.panel_terms import filters_of, linkage_of

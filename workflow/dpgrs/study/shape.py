@@ -199,8 +199,8 @@ class Shape:
 
     @property
     def streams_panel(self):
-        """Whether variants are taken into the panel some at a time: of no public list, and not by linkage."""
-        return not has_public_sites(self._config) and self._config["panel"]["ld_r2"] is None
+        """Whether variants are taken into the panel some at a time: not if its linkage decides."""
+        return has_public_sites(self._config) or self._config["panel"]["ld_r2"] is None
 
     def streams_genotypes(self, way):
         """Tell whether what chooses variants, ``private`` or ``exact``, reads some of them at a time."""

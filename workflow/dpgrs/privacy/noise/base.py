@@ -5,7 +5,6 @@ import json
 from collections.abc import Iterator
 from copy import copy
 from fractions import Fraction
-from numbers import Rational
 from typing import NamedTuple
 
 import numpy as np
@@ -14,6 +13,7 @@ from dpgrs.errors import UsageError
 from dpgrs.privacy.accounting.events import CHOICES, GaussianEvent, LaplaceEvent, SubsetEvent
 from dpgrs.privacy.noise.claims import scale_of
 from dpgrs.privacy.noise.depth_noise import DeepNoise
+from dpgrs.privacy.noise.rounds import answered, exact_scores, on_grid
 from dpgrs.types import Selection
 
 
@@ -78,7 +78,7 @@ class NoiseSource(DeepNoise):
             If the statistic is not of integers, the claim in another norm, or the share of the budget not
             positive or too small for the grid.
         """
-        statistic = _on_grid(statistic, name)
+        statistic = on_grid(statistic, name)
         sigma = scale_of(sensitivity, share=mu, norm=GaussianEvent.norm, step=step, name=name)
         return self._draw(
             statistic,
@@ -104,7 +104,7 @@ class NoiseSource(DeepNoise):
         UsageError
             As `gaussian`.
         """
-        statistic = _on_grid(statistic, name)
+        statistic = on_grid(statistic, name)
         scale = scale_of(sensitivity, share=epsilon, norm=LaplaceEvent.norm, step=step, name=name)
         return self._draw(
             statistic,
@@ -137,18 +137,22 @@ class NoiseSource(DeepNoise):
         UsageError
             As `gaussian`, and if there are fewer scores than choices.
         """
-        scores = _on_grid(scores, name)
+        scores = on_grid(scores, name)
         if scores.ndim != 1:
             raise _too_few(name, n_choices, f"the shape {scores.shape}")
         unit = Fraction(step)
         family = CHOICES[Selection(law)]
         event = self._choice(family, len(scores), name, step, sensitivity, epsilon, n_choices)
-        return self._choose(lambda chosen: (scores, unit), event, self._data or statistic_digest(scores))
+        choice = self._choose(event, self._data or statistic_digest(scores))
+        return answered(choice, lambda chosen: (scores, unit))
 
     def choose_in_rounds(
-        self, score, *, n_entries, name, sensitivity, epsilon, n_choices, law=Selection.PERMUTE_AND_FLIP
+        self, *, n_entries, name, sensitivity, epsilon, n_choices, law=Selection.PERMUTE_AND_FLIP
     ):
         """Choose entries of high score, one after the other, by scores that hang on the choices before.
+
+        The choice asks for the scores of each round, so that choices of several outcomes may go side by side:
+        what each draws hangs on nothing but its own key and scores. `rounds.answered` runs a single one.
 
         The source must be that of `on` all that the scores are made of. The ledger's mark holds the scores of
         the first round as well, so that data that `on` leaves out do not go unnoticed there; they must not
@@ -156,10 +160,6 @@ class NoiseSource(DeepNoise):
 
         Parameters
         ----------
-        score : callable that takes the (n_chosen,) int64 indices chosen so far and returns the (n_entries,)
-            int64 scores of all entries, those chosen included, and their unit: a Fraction > 0 in the units of
-            the sensitivity. The unit may be private, say by a number of rows in its denominator. It is called
-            once more than there are rounds.
         n_entries : int, public.
         name : str, what it is.
         sensitivity : Sensitivity, of every score of every round for the same earlier choices, in linf.
@@ -167,32 +167,31 @@ class NoiseSource(DeepNoise):
 
         Returns
         -------
+        generator that yields the (n_chosen,) int64 indices chosen so far and takes the (n_entries,) int64
+        scores of all entries, those chosen included, and their unit: a Fraction > 0 in the units of the
+        sensitivity. The unit may be private, say by a number of rows in its denominator. It asks once more
+        than there are rounds, and keeps no scores between them. It returns
+
         chosen : (n_choices,) int64, different, in the order of choice.
         event : ChoiceEvent
 
         Raises
         ------
         UsageError
-            As `choose`, where the data are not named, or if the scores or their unit are of another form.
+            As `choose`, where the data are not named, or, once it runs, if the scores or their unit are of
+            another form.
         """
         if self._data is None:
             raise UsageError(f"The {name} must be chosen on data. Name what the scores are made of by `on`.")
         family = CHOICES[Selection(law)]
-        event = self._choice(family, n_entries, name, 1.0, sensitivity, epsilon, n_choices)
+        return self._rounds(self._choice(family, n_entries, name, 1.0, sensitivity, epsilon, n_choices))
 
-        def exact_score(chosen):
-            scores, unit = score(chosen)
-            scores = _on_grid(scores, name)
-            # Both are private: neither is quoted.
-            if scores.shape != (n_entries,) or not (isinstance(unit, Rational) and unit > 0):
-                raise UsageError(
-                    f"The {name} must be one score for each entry, in units of a Fraction > 0. Correct them."
-                )
-            return scores, unit
+    def _rounds(self, event):
+        mark = self._marked(*exact_scores(event, (yield np.empty(0, dtype=np.int64))))
+        return (yield from self._choose(event, mark))
 
-        scores, unit = exact_score(np.empty(0, dtype=np.int64))
-        mark = json_digest([self._data, statistic_digest(scores), str(unit)]).hex()
-        return self._choose(exact_score, event, mark)
+    def _marked(self, scores, unit):
+        return json_digest([self._data, statistic_digest(scores), str(unit)]).hex()
 
     def choose_set(self, scores, *, name, step, sensitivity, epsilon, n_choices, gamma=0.5):
         """Choose a set of entries of high score at once, by the canonical Lipschitz mechanism.
@@ -214,7 +213,7 @@ class NoiseSource(DeepNoise):
         UsageError
             As `choose`, and for another gamma.
         """
-        scores = _on_grid(scores, name)
+        scores = on_grid(scores, name)
         if scores.ndim != 1:
             raise _too_few(name, n_choices, f"the shape {scores.shape}")
         if not 0 <= gamma < 1:
@@ -313,8 +312,8 @@ class NoiseSource(DeepNoise):
         """Add the noise of an event to a statistic, and return both."""
         raise NotImplementedError
 
-    def _choose(self, score, event, digest):
-        """Choose by the scores of every round; the digest is that of the scores or of their data."""
+    def _choose(self, event, digest):
+        """Return the generator of a choice, as of `choose_in_rounds`; digest of the scores or their data."""
         raise NotImplementedError
 
     def _choose_set(self, scores, event):
@@ -383,11 +382,3 @@ def _too_few(name, n_choices, got):
     return UsageError(
         f"The {name} must be one row of at least {n_choices} scores, got {got}. Choose fewer, or one."
     )
-
-
-def _on_grid(statistic, name):
-    statistic = np.asarray(statistic)
-    is_grid = np.issubdtype(statistic.dtype, np.integer) and np.can_cast(statistic.dtype, np.int64)
-    if not is_grid:
-        raise UsageError(f"The {name} must be integers on its grid, got {statistic.dtype}. Round it by row.")
-    return statistic.astype(np.int64, copy=False)

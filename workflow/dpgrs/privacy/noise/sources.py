@@ -18,6 +18,7 @@ from dpgrs.privacy.accounting.events import GumbelEvent, LaplaceEvent
 from dpgrs.privacy.noise.base import NoiseSource, data_digest, json_digest, statistic_digest
 from dpgrs.privacy.noise.canonical_lipschitz import certified_set, seeded_set
 from dpgrs.privacy.noise.depth_sampler import certified_deep_point
+from dpgrs.privacy.noise.rounds import in_rounds
 from dpgrs.privacy.noise.stream import KeyStream
 
 
@@ -52,9 +53,10 @@ class BenchmarkNoise(NoiseSource):
     def _draw(self, statistic, event):
         return _seeded(event, statistic, self._generator(event.terms())), event
 
-    def _choose(self, score, event, digest):
+    def _choose(self, event, digest):
         generator = self._generator(event.as_dict())
-        return _in_rounds(event, lambda _, *scored: _seeded_choice(event, *scored, generator), score), event
+        chosen = yield from in_rounds(event, lambda _, *scored: _seeded_choice(event, *scored, generator))
+        return chosen, event
 
     def _choose_set(self, scores, event):
         return seeded_set(self._generator(event.as_dict()), scores, **_set_terms(event)), event
@@ -94,7 +96,8 @@ class Rehearsal(NoiseSource):
         self._note(event, self._data or statistic_digest(statistic))
         return np.zeros_like(statistic), event
 
-    def _choose(self, score, event, digest):
+    def _choose(self, event, digest):
+        yield from ()  # it asks for no scores
         self._note(event, digest)
         return np.arange(event.n_choices), event
 
@@ -137,11 +140,12 @@ class ReleaseNoise(NoiseSource):
     def __init__(self, study_key, *, draws, requests):
         self._study_key, self._requests = study_key, requests
         self._waiting = {part: list(enumerate(listed)) for part, listed in draws.items()}
+        self._n_draws = {part: len(listed) for part, listed in draws.items()}
         self.outputs = {part: [] for part in draws}
 
     def require_exhausted(self):
-        """Raise DpgrsError if something that was reserved has not been drawn."""
-        if any(self._waiting.values()):
+        """Raise DpgrsError if something that was reserved has not been drawn, to its last round."""
+        if {part: len(listed) for part, listed in self.outputs.items()} != self._n_draws:
             raise DpgrsError("Not all reserved noise was drawn, so the release is not whole. Start it again.")
 
     def _draw(self, statistic, event):
@@ -151,7 +155,7 @@ class ReleaseNoise(NoiseSource):
         self.outputs[self._part].append(statistic_digest(noisy))
         return noisy, event
 
-    def _choose(self, score, event, digest):
+    def _choose(self, event, digest):
         event, stream = self._reserved(event, digest)
 
         def choose_one(chosen, scores, unit):
@@ -159,7 +163,7 @@ class ReleaseNoise(NoiseSource):
             round_stream = stream(chosen.tolist(), statistic_digest(scores), str(unit))
             return _exact_choice(event, scores, unit, round_stream)
 
-        chosen = _in_rounds(event, choose_one, score)
+        chosen = yield from in_rounds(event, choose_one)
         self.outputs[self._part].append(statistic_digest(chosen))
         return chosen, event
 
@@ -201,24 +205,6 @@ def _not_reserved(name):
         f"The noise of the {name} was not reserved in the ledger as it is asked for now. "
         "Nothing was released. Start the release again."
     )
-
-
-def _in_rounds(event, choose_one, score):
-    """Choose one entry after the other among those that are left.
-
-    Parameters
-    ----------
-    event : ChoiceEvent
-    choose_one : callable that takes the choices so far, the scores of all others and their unit, and returns
-        a position among these.
-    score : callable, as in `NoiseSource.choose_in_rounds`.
-    """
-    chosen, left = np.empty(0, dtype=np.int64), np.arange(event.entries)
-    for _ in range(event.n_choices):
-        scores, unit = score(chosen)
-        position = choose_one(chosen, scores[left], unit)
-        chosen, left = np.append(chosen, left[position]), np.delete(left, position)
-    return chosen
 
 
 def _set_terms(event):

@@ -23,13 +23,8 @@ from dpgrs.privacy.audit.audit import (
     RangeLoss,
 )
 from dpgrs.privacy.noise.base import data_digest
-from dpgrs.selection.dp_kendall import (
-    KendallRequest,
-    RoundScores,
-    TablePairs,
-    genotype_pairs,
-    private_kendall,
-)
+from dpgrs.selection.dp_kendall import KendallRequest, TablePairs, genotype_pairs, private_kendall
+from dpgrs.selection.kendall_rounds import RoundScores
 from dpgrs.types import Neighbours, PairKernel, Rows, Selection, Unit
 
 # Of the choices that are audited: pure ones, and ranges, where 4,000 draws see most.

@@ -1,0 +1,74 @@
+"""Choices in rounds: generators that ask for the scores of each round, and what runs them.
+
+A generator yields the choices so far, takes the scores of all entries and their unit, and returns what was
+chosen in the end: so the scores of many outcomes may be made together.
+"""
+
+from numbers import Rational
+
+import numpy as np
+
+from dpgrs.errors import UsageError
+
+
+def answered(choice, score):
+    """Run a choice of `NoiseSource.choose_in_rounds` to its end.
+
+    Parameters
+    ----------
+    choice : generator
+    score : callable that takes the choices so far and returns the scores and their unit.
+
+    Returns
+    -------
+    chosen, event : what the choice returns.
+    """
+    try:
+        chosen = next(choice)
+        while True:
+            chosen = choice.send(score(chosen))
+    except StopIteration as end:
+        return end.value
+
+
+def exact_scores(event, scored):
+    """Return the scores of a round and their unit, both exact, or raise a `UsageError`."""
+    scores, unit = scored
+    scores = on_grid(scores, event.statistic)
+    # Both are private: neither is quoted.
+    if scores.shape != (event.entries,) or not (isinstance(unit, Rational) and unit > 0):
+        raise UsageError(
+            f"The {event.statistic} must be one score for each entry, in units of a Fraction > 0. "
+            "Correct them."
+        )
+    return scores, unit
+
+
+def in_rounds(event, choose_one):
+    """Choose one entry after the other among those that are left: yields and takes as `choose_in_rounds`.
+
+    Parameters
+    ----------
+    event : ChoiceEvent
+    choose_one : callable that takes the choices so far, the scores of all others and their unit, and returns
+        a position among these.
+    """
+
+    def next_of(chosen, scores, unit):
+        left = np.delete(np.arange(event.entries), chosen)
+        return left[choose_one(chosen, scores[left], unit)]
+
+    chosen = np.empty(0, dtype=np.int64)
+    for _ in range(event.n_choices):
+        # Between rounds nothing holds scores: of many outcomes side by side these would fill the memory.
+        chosen = np.append(chosen, next_of(chosen, *exact_scores(event, (yield chosen))))
+    return chosen
+
+
+def on_grid(statistic, name):
+    """Return a statistic as int64, or raise a `UsageError` if it is not of integers."""
+    statistic = np.asarray(statistic)
+    is_grid = np.issubdtype(statistic.dtype, np.integer) and np.can_cast(statistic.dtype, np.int64)
+    if not is_grid:
+        raise UsageError(f"The {name} must be integers on its grid, got {statistic.dtype}. Round it by row.")
+    return statistic.astype(np.int64, copy=False)

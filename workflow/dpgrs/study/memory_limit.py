@@ -1,0 +1,50 @@
+"""Which jobs of a study would ask for more memory than one may, known before any job."""
+
+from types import SimpleNamespace
+
+from dpgrs.methods.mechanisms import mechanisms_of
+from dpgrs.study.resources import resources_of
+from dpgrs.study.shape import Shape
+from dpgrs.study.table_cohort import is_table
+
+
+def jobs_above(config, limit):
+    """Say which jobs would ask for more: those that every study of its kind has, at their first attempt.
+
+    Parameters
+    ----------
+    config : dict from `dpgrs.study.settings.resolve`.
+    limit : int, in MB.
+
+    Returns
+    -------
+    dict of verb to MB, in the order of the data.
+    """
+    shape, is_release = Shape(config), config["mode"] == "release"
+    draws = [one.name for one in mechanisms_of(config["methods"], is_release=is_release)]
+    asked = {
+        verb: max(
+            resources_of(verb, shape)["mem_mb"](SimpleNamespace(mechanism=name), threads=1, attempt=1)
+            for name in (draws if verb == "draw" else [None])
+        )
+        for verb in _verbs(config, shape, is_release=is_release)
+    }
+    return {verb: mb for verb, mb in asked.items() if mb > limit}
+
+
+def _verbs(config, shape, *, is_release):
+    """Yield the verbs of all jobs that hang on people, variants or outcomes and that a study surely has."""
+    yield "make-table-panel" if is_table(config) else "make-panel"
+    yield "make-outcomes"
+    if shape.takes_sums:
+        yield "compute-statistics"
+    if shape.is_screened and not is_release:
+        yield "choose-exactly"
+    yield from ("draw", "fit-weights")
+    if is_release:
+        yield from ["measure-release"] * (config["evaluation"]["metrics"] == "charged")
+        yield from ("write-release", "render-release-report")
+        return
+    yield "evaluate-trial"
+    yield from ["attack-trial"] * shape.takes_sums
+    yield from ("collect-tables", "render-report")

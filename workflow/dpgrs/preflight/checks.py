@@ -20,6 +20,7 @@ from dpgrs.preflight import (
     public_ld,
     public_side,
     release,
+    scoring,
     selection,
     settings,
     sites,
@@ -220,6 +221,11 @@ CHECKS = (
     *only("release", *each(selection.composition_problems, selection.COUNTED, ("methods",))),
     Check(selection.epsilon_problems, (*SHARES, *selection.EPSILON_KEYS)),
     Check(settings.unit_problems, ("cohort.rows", "privacy.unit")),
+    *each(scoring.unused_problems, scoring.OTHERS, (scoring.TARGET,)),
+    Check(scoring.method_problems, scoring.OWN),
+    *each(scoring.place_problems, controlled.SCORED_PATHS, ("study",)),
+    Check(scoring.ancestry_problems, controlled.SCORED_PATHS),
+    Check(scoring.file_problems, scoring.KEYS),
     Check(settings.count_problems, ("outcomes.missing", "privacy.neighbours", "privacy.count_share")),
 )
 

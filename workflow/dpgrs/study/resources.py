@@ -359,6 +359,21 @@ NEEDS = {
     "render-release-report": Need(
         lambda s: 4 * _products(s), lambda s: s.n_outcomes * 10**9, of_thread=lambda s: 110 * MB
     ),
+    # Of a target, its reference and scores: weights as read and together, sums, and the calls of a block.
+    "score": Need(
+        lambda s: (
+            250 * MB
+            + 3 * s.n_variants * s.n_outcomes * FLOAT
+            + 1000 * s.n_variants
+            + 4 * s.n_people * s.n_outcomes * FLOAT
+            + (4 * 2000 * FLOAT + 1000) * s.n_reference_people
+        ),
+        lambda s: 2 * (s.n_people + s.n_reference_people) * s.n_variants * (1000 + s.n_outcomes),
+        of_thread=lambda s: 30 * MB,
+    ),
+    "write-scores": Need(
+        lambda s: 4 * _products(s) + _weights(s), lambda s: s.n_requests * s.n_variants * s.n_outcomes * 10**4
+    ),
     "write-settings": Need(),
     "write-provenance": Need(),
     # From their publisher, a block of a file at a time, for as long as that takes.

@@ -95,6 +95,16 @@ def test_problems__name_keys_and_no_options():
     assert line.startswith("`score`: `score.genome_build` must be GRCh38, by the length of chromosome 1")
 
 
+@pytest.mark.parametrize(("length", "build"), [(248956422, "GRCh38"), (249250621, "GRCh37")])
+def test_problems__of_a_target_of_another_build_than_the_scores_of_the_study(length, build):
+    Path("b.vcf").write_text(
+        Path("a.vcf").read_text().replace("ID=1,length=1000000", f"ID=1,length={length}")
+    )
+    line = f"`score.target` must be of the build of the study's scores, GRCh38, got {build}. Lift one over."
+    wanted = [] if build == "GRCh38" else [line]
+    assert found({"target": "b.vcf", "weights_of": "ridge"}) == wanted
+
+
 def test_scoring_inputs__are_all_files_that_are_read():
     bundle = make_bundle(Path())
     write_bed(Path("p"))

@@ -129,7 +129,7 @@ def close_private_places():
     try:
         if IS_RELEASE:
             require_whole(workflow.modifier_stack)
-        for folder in [PRIVATE, SNAKEMAKE_RECORDS] if IS_RELEASE else [PRIVATE]:
+        for folder in [PRIVATE, SNAKEMAKE_RECORDS] if IS_CLOSED else [PRIVATE]:
             close_folder(folder)
         if IS_RELEASE:
             require_records([PRIVATE, PUBLIC], records=SNAKEMAKE_RECORDS)

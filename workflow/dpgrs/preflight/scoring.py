@@ -7,7 +7,6 @@ from dpgrs.errors import DpgrsError, must
 from dpgrs.io.genome_builds import KEY, LENGTHS
 from dpgrs.io.tables.tables import read_populations
 from dpgrs.preflight.controlled import HEALTH_ALONE, IN_PATH, SCORED_PATHS
-from dpgrs.scoring.apply import open_people
 from dpgrs.scoring.score_files import require_readable, score_builds
 from dpgrs.study.score_terms import TARGET, genotypes_to_score, scored_folder
 from dpgrs.study.table_cohort import TABLE
@@ -79,6 +78,8 @@ def file_problems(inspection):
     score, lines = inspection.config["score"], []
     if not score["target"]:
         return []
+    from dpgrs.scoring.apply import open_people  # brings numba
+
     found = {}
     for name in ("target", "reference"):
         try:
@@ -87,7 +88,7 @@ def file_problems(inspection):
             lines.append(f"`score.{name}`: {error}")
     release, stated = score["release"], inspection[KEY]
     own = {stated} if stated else None
-    samples, builds = None, None
+    samples = None
     try:
         builds = score_builds(release) if release else own
         if len(found) == 2:
@@ -102,7 +103,7 @@ def file_problems(inspection):
             require_readable(release, build=build)
             if not release and own and build not in own:
                 wanted = f"be of the build of the study's scores, {stated}"
-                lines.append(must(TARGET, wanted, f"{build}", "Lift one over."))
+                lines.append(must(TARGET, wanted, build or "none", "Lift one over."))
     except DpgrsError as error:
         lines.append(f"`score`: {_in_keys(error)}")
     return lines + _table_problems(score, samples)

@@ -57,6 +57,20 @@ CURATION = Curation(
     region="Germany",
     publication_date="2026-11-21",
 )
+# Of the third outcome nothing is said.
+TRAITS = (
+    {
+        "outcome": "height",
+        "reported_trait": "Body height",
+        "efo_ids": ["OBA_VT0001253"],
+        "mapped_traits": ["body height"],
+        "cohorts": ["UKB"],
+        "ancestry": "European",
+        "countries": ["U.K."],
+        "doi": "10.1038/s41586-018-0579-z",
+    },
+    {"outcome": "LDL/HDL = ratio", "efo_ids": ["EFO_0004611", "EFO_0004612"]},
+)
 PROVENANCE = {
     "study": "demo",
     "mode": "release",
@@ -229,7 +243,7 @@ def make_bundle(folder, *, terms=None, content=(), sums=None, **changed):
     return folder / "release"
 
 
-def make_measured_bundle(folder, **changed):
+def make_measured_bundle(folder, *, content=(), **changed):
     """Write a bundle of people as rows, whose accuracy was measured on 40 public people."""
     rng = np.random.Generator(np.random.PCG64(7))
     constants = np.array([-0.5, 2.25, 0.0])
@@ -251,8 +265,23 @@ def make_measured_bundle(folder, **changed):
     return make_bundle(
         folder,
         terms=make_terms(rows="people", unit="person"),
-        content={"accuracy": accuracy},
+        content={"accuracy": accuracy} | dict(content),
         sums=reference_sums(Y, scores),
         constants=Constants(constants),
         **changed,
     )
+
+
+def make_charged_bundle(folder, *, content=()):
+    """Write a bundle whose outcomes have budgets of their own, and its accuracy draws, too."""
+    *shared, cross = make_events(make_terms())
+    drawn = [(event, None) for event in shared]
+    accuracy = make_accuracy_event(make_terms(), n_outcomes=1)
+    for event in (replace(cross, entries=len(SITES)), accuracy):
+        drawn += [(event, name) for name in OUTCOMES]
+    cost = "epsilon 0.7 at delta 0.000001, for each outcome alone"
+    value = "R^2 0.1000 with noise of standard deviation 0.0100, mean squared error 0.9000 with 0.0100"
+    accuracy = [{"name": name, "value": value, "cost": cost} for name in OUTCOMES]
+    accuracy[1]["value"] = "withheld: the noise drowns it"
+    content = {"drawn": drawn, "per_outcome": Total(1.5, 1e-6), "accuracy": accuracy} | dict(content)
+    return make_bundle(folder, terms=make_terms(epsilon=3.0), content=content)

@@ -41,6 +41,7 @@ def test_write_bundle__files(tmp_path):
     assert set(files) == {
         "SHA256SUMS",
         "constants.tsv",
+        "plink2/scores_1.tsv.gz",
         "privacy_statement.json",
         "privacy_statement.txt",
         "provenance.json",

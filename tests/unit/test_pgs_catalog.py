@@ -78,9 +78,14 @@ def test_write_scoring_file__header_and_rows(tmp_path):
 
 
 def test_write_scoring_file__labels_and_no_ids(tmp_path):
-    scores = make_scores(sites=SITES.assign(id="."), trait_labels=("a", "b = c\n#d=e", "f"))
-    lines = lines_of(write(tmp_path, scores))
+    scores, path = make_scores(sites=SITES.assign(id=".")), tmp_path / "score.txt.gz"
+    terms = {"efo_ids": ["HP_0002140", "EFO_0000712"], "mapped_traits": ["Ischemic stroke", "stroke"]}
+    trait = terms | {"outcome": OUTCOMES[1], "reported_trait": "b = c\n#d=e"}
+    write_scoring_file(path, scores, 1, pgs_id="an_id", trait=trait, **SOURCE)
+    lines = lines_of(path)
     assert "#trait_reported=b : c #d:e" in lines
+    assert "#trait_mapped=Ischemic stroke|stroke" in lines
+    assert "#trait_efo=HP_0002140|EFO_0000712" in lines
     assert all(line.count("=") == 1 for line in lines if line.startswith("#") and not line.startswith("##"))
     assert "chr_name\tchr_position\teffect_allele\tother_allele\teffect_weight" in lines
 
@@ -186,7 +191,6 @@ def test_scores__raise_on_number(name, number):
         ({"standard_errors": np.full((3, 8), -1.0)}, "at least 0"),
         ({"outcomes": ("a", "a", "b")}, "each once"),
         ({"outcomes": ("a", "", "b")}, "none empty"),
-        ({"trait_labels": ("a",)}, "one for each of 3"),
         ({"genome_build": "hg38"}, "GRCh37 or GRCh38"),
         ({"sites": SITES[:0], "weights": np.ones((3, 0))}, "at least one variant"),
     ],
@@ -194,10 +198,6 @@ def test_scores__raise_on_number(name, number):
 def test_scores__raise_on_field(changed, message):
     with pytest.raises(DpgrsError, match=message):
         make_scores(**changed)
-
-
-def test_scores__labels_default_to_names():
-    assert make_scores().labels == OUTCOMES
 
 
 def test_scores__usage_errors_are_told_apart():

@@ -2,7 +2,6 @@
 
 import json
 import shutil
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,19 +11,10 @@ from click.testing import CliRunner
 
 from dpgrs.cli.main import main
 from dpgrs.errors import DpgrsError
-from dpgrs.privacy.statement.content import Total
 from dpgrs.release.prediction_check import IN_PUBLIC
 from dpgrs.release.verify import verify_release
 from forged_releases import STATEMENT, edit, edit_statement, seal
-from release_data import (
-    OUTCOMES,
-    SITES,
-    make_accuracy_event,
-    make_bundle,
-    make_events,
-    make_measured_bundle,
-    make_terms,
-)
+from release_data import OUTCOMES, make_bundle, make_charged_bundle, make_measured_bundle
 
 SCORE, CONSTANTS, SUMS = "scores/LDL_HDL_ratio.txt.gz", "constants.tsv", "accuracy_sums.tsv"
 
@@ -184,19 +174,7 @@ def test_verify__json_for_programs(release):
 
 @pytest.fixture(scope="module")
 def charged(tmp_path_factory):
-    """A bundle whose outcomes have budgets of their own, and its accuracy draws, too."""
-    *shared, cross = make_events(make_terms())
-    drawn = [(event, None) for event in shared]
-    accuracy = make_accuracy_event(make_terms(), n_outcomes=1)
-    for event in (replace(cross, entries=len(SITES)), accuracy):
-        drawn += [(event, name) for name in OUTCOMES]
-    cost = "epsilon 0.7 at delta 0.000001, for each outcome alone"
-    value = "R^2 0.1000 with noise of standard deviation 0.0100, mean squared error 0.9000 with 0.0100"
-    accuracy = [{"name": name, "value": value, "cost": cost} for name in OUTCOMES]
-    accuracy[1]["value"] = "withheld: the noise drowns it"
-    folder = tmp_path_factory.mktemp("charged")
-    content = {"drawn": drawn, "per_outcome": Total(1.5, 1e-6), "accuracy": accuracy}
-    return make_bundle(folder, terms=make_terms(epsilon=3.0), content=content)
+    return make_charged_bundle(tmp_path_factory.mktemp("charged"))
 
 
 def cheaply(names):

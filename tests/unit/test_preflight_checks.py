@@ -45,6 +45,7 @@ RELEASE = TABLES | {
     "evaluation": {"metrics": "public", "outcomes": "yr.tsv", "covariates": "xr.tsv"},
     "release": CURATION | {"genome_build": "GRCh37"},
 }
+RELEASE["outcomes"] = TABLES["outcomes"] | {"traits": "traits.tsv"}
 PLINK = {"source": "plink", "plink": "a.bed", "chromosomes": [1], "rows": "people"}
 PUBLIC_SIDES = {
     "outcomes": {"sha256": "0" * 64, "origin": "dbGaP"},
@@ -170,6 +171,7 @@ def write_files(folder):
     Path("t_ranges.tsv").write_text("column\tlow\thigh\nlength\t0\t3\n")
     Path("y_scales.tsv").write_text("outcome\tcentre\tscale\nheight\t170\t5\n")
     Path("y_loadings.tsv").write_text("outcome\torigin\tfactor\nheight\tx\t0.5\n")
+    Path("traits.tsv").write_text("outcome\tefo_id\nheight\tOBA_VT0001253\n")
     Path("x_scales.tsv").write_text("covariate\tcentre\tscale\nage\t45\t5\n")
     write_table("pop.tsv", CROWD, pop=["GBR"] * 12)
     write_table("consent.tsv", CROWD, consent=["1"] * 12)

@@ -284,6 +284,24 @@ def test_write_release__rounds_weights_and_digests_settings_without_paths(study)
     assert study.bundle(config, noisy) == first
 
 
+def test_write_release__traits_are_added_to_the_same_weights(study):
+    """They are words of the curator: no draw, charge or weight hangs on them."""
+    config, table = study.settings("reusecov-gauss"), study.root / "traits.tsv"
+    noisy = study.release(config)
+    first = study.bundle(config, noisy)
+    book = study.ledger(config).path.read_bytes()
+    table.write_text("outcome\treported_trait\nb\tBody height\n")
+    second = study.bundle(config, noisy, traits=table)
+    assert study.statement()["curation"]["traits"] == [{"outcome": "b", "reported_trait": "Body height"}]
+    same = {path for path in first if first[path] == second[path]}
+    assert {"a.txt.gz", "constants.tsv"} <= {path.name for path in same}
+    assert study.ledger(config).path.read_bytes() == book
+    table.write_text("outcome\treported_trait\nd\tBody height\n")
+    with pytest.raises(DpgrsError, match=r"must name an outcome of the study, got d\. Remove the line"):
+        study.bundle(config, noisy, traits=table)
+    assert study.statement()["curation"]["traits"]
+
+
 def drawn(epsilon, *owners):
     """Return draws of these outcomes, or of all (None), each of a budget as a label of it has them."""
     events = make_events(make_terms(epsilon=epsilon, unit="person", rows="people"))

@@ -16,7 +16,7 @@ from dpgrs.reporting.release_data import terms_rows
 from dpgrs.reporting.release_pages import outcome_writer, write_overview
 from dpgrs.steps.render_release_report import _scales, render_release_report
 from html_pages import Page, contents, text_of
-from release_data import CURATION, SITES, make_statement, make_terms
+from release_data import CURATION, SITES, TRAITS, make_statement, make_terms
 from release_report_data import EXACT_COUNT, SAMPLE_ID, make_data, make_release, write_pages
 from report_data import NASTY_NAME
 
@@ -145,6 +145,17 @@ def test_pages__acknowledge_who_gave_the_data(report, tmp_path):
     ]
     assert all("The data were given by a study & its people." in text_of(page) for page in pages)
     assert "Acknowledgement" not in text_of(report / "index.html")
+
+
+def test_outcome_page__says_what_the_outcome_is(report, tmp_path):
+    data = make_data(make_statement(tmp_path, curation=replace(CURATION, traits=TRAITS)))
+    pages = write_pages(data, tmp_path / "report") / "outcomes" / "01"
+    said = "In the words of the curator:"
+    words = f"{said} Body height (OBA_VT0001253), UKB, U.K., European, 10.1038/s41586-018-0579-z."
+    assert words in text_of(pages / "outcome_0001.html")
+    assert f"{said} LDL/HDL = ratio (EFO_0004611, EFO_0004612)." in text_of(pages / "outcome_0002.html")
+    assert said not in text_of(pages / "outcome_0003.html")
+    assert said not in text_of(report / FIRST)
 
 
 def test_overview__public_number_of_rows(tmp_path):

@@ -39,7 +39,7 @@ def test_verify_release__whole(tmp_path, unit, neighbours, accounting, epsilon):
     report = verify_release(make_bundle(tmp_path, terms=terms))
     assert report["neighbours"] == neighbours
     assert float(report["epsilon"]) == epsilon
-    assert (report["n_scores"], report["n_variants"], report["n_files"]) == (3, len(SITES), 9)
+    assert (report["n_scores"], report["n_variants"], report["n_files"]) == (3, len(SITES), 10)
 
 
 def test_verify_release__acknowledgement_is_in_statement_text_and_scores(tmp_path):
@@ -61,7 +61,7 @@ def test_verify_release__acknowledgement_is_in_statement_text_and_scores(tmp_pat
 
 def test_verify_release__sealing_changes_nothing(release):
     seal(release)
-    assert verify_release(release)["n_files"] == 12
+    assert verify_release(release)["n_files"] == 13
 
 
 @pytest.mark.parametrize("name", FILES)

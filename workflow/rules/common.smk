@@ -275,6 +275,12 @@ def outcome_loadings_file():
     return [path] if path else []
 
 
+def traits_file():
+    """Return the table of what outcomes are as a list of no or one file."""
+    path = SETTINGS["outcomes"]["traits"]
+    return [path] if path else []
+
+
 def covariates_file(section, name):
     """Return a table that a study with covariates from a file names, as a list of no or one file."""
     is_used = SETTINGS["covariates"]["file"] and SETTINGS[section][name]

@@ -151,6 +151,7 @@ rule write_release:
         loadings=LOADINGS,
         ld=LD,
         effects=EFFECTS,
+        traits=traits_file(),
     output:
         # The last file of the bundle; a folder as output would get a file of Snakemake's own into it.
         sums=f"{RESULTS}/release/SHA256SUMS",
@@ -170,6 +171,7 @@ rule write_release:
             loadings=list(input.loadings),
             ld=list(input.ld),
             effects=list(input.effects),
+            traits=list(input.traits),
         ),
         code=code_read("write-release"),
     shell:

@@ -133,3 +133,19 @@ def verify_bundle(directory, reference, is_json):
 
     report = verify_release(directory, reference=reference)
     click.echo(json.dumps(report, indent=2) if is_json else verdict(report))
+
+
+@release.command("submission")
+@path_argument("directory")
+@click.option(
+    "--output",
+    type=click.Path(),
+    default="submission.xlsx",
+    show_default=True,
+    help="Workbook to write; what is left to do goes beside it, as .txt.",
+)
+def submit_bundle(directory, output):
+    """Fill the PGS Catalog's submission template from a bundle, and list what only the curator knows."""
+    from dpgrs.release.submission import write_submission
+
+    click.echo(f"Wrote {output}.\n{write_submission(directory, output).notes}", nl=False)

@@ -3,17 +3,23 @@
 Kernels return integers, so neither blocking nor the number of threads can change a result.
 """
 
+from itertools import product
+
 import numba
 import numpy as np
+from llvmlite import ir
 from numba import types
-from numba.extending import intrinsic, overload, register_jitable
+from numba.core import cgutils
+from numba.extending import intrinsic, overload
 
 from dpgrs.threads import map_in_threads
 
 BLOCK = 4  # 4 x 4 counts fit into the 32 vector registers of AVX-512
-VECTOR_WORDS = 8  # whole 512-bit vectors leave no scalar remainder loop
-TILE_VARIANTS = 64  # two tiles of 64 variants by 256 words, 256 KiB, stay in the L2 cache
-TILE_WORDS = 256
+VECTOR_WORDS = 8  # of 512 bits; without AVX-512 half as many are counted at a time
+TILE_VARIANTS = 64  # two tiles of 64 variants by 512 words, 512 KiB, stay in the L2 cache
+TILE_WORDS = 512
+WORD = ir.IntType(64)
+INDEX = ir.IntType(32)
 
 
 def joint_counts(A, B=None, *, n_threads=1):
@@ -77,17 +83,6 @@ def _popcount_compiled(word):
     return lambda word: _ctpop(word)
 
 
-@register_jitable
-def _counted(counts, a, b):
-    """Add the bits that one word shares with each of four."""
-    return (
-        counts[0] + _popcount(a & b[0]),
-        counts[1] + _popcount(a & b[1]),
-        counts[2] + _popcount(a & b[2]),
-        counts[3] + _popcount(a & b[3]),
-    )
-
-
 @numba.njit(nogil=True, cache=True)
 def counts_within(genotypes, masks):
     """Count the bits that each variant has in each of a few masks, with one look at the genotypes.
@@ -147,22 +142,84 @@ def _count_tiles(A, B, first, counts):
         for start in range(0, n_words, TILE_WORDS):
             words = slice(start, min(start + TILE_WORDS, n_words))
             for i in range(first, min(first + TILE_VARIANTS, n_variants), BLOCK):
-                a0, a1, a2, a3 = A[i, words], A[i + 1, words], A[i + 2, words], A[i + 3, words]
                 for j in range(max(tile, i), min(tile + TILE_VARIANTS, n_variants), BLOCK):
-                    b0, b1, b2, b3 = B[j, words], B[j + 1, words], B[j + 2, words], B[j + 3, words]
-                    # Sixteen counts for eight loads: the registers, not the cache, feed the inner loop.
-                    c0 = c1 = c2 = c3 = (0, 0, 0, 0)
-                    for w in range(len(a0)):
-                        b = (b0[w], b1[w], b2[w], b3[w])
-                        c0 = _counted(c0, a0[w], b)
-                        c1 = _counted(c1, a1[w], b)
-                        c2 = _counted(c2, a2[w], b)
-                        c3 = _counted(c3, a3[w], b)
-                    for k in range(BLOCK):
-                        counts[i, j + k] += c0[k]
-                        counts[i + 1, j + k] += c1[k]
-                        counts[i + 2, j + k] += c2[k]
-                        counts[i + 3, j + k] += c3[k]
+                    block = counts[i : i + BLOCK, j : j + BLOCK]
+                    _add_shared(A[i : i + BLOCK, words], B[j : j + BLOCK, words], block)
         for i in range(first, min(first + TILE_VARIANTS, n_variants)):
             for j in range(max(tile, i + 1), min(tile + TILE_VARIANTS, n_variants)):
                 counts[j, i] = counts[i, j]
+
+
+def _add_shared(a, b, counts):
+    """Add the bits that each of a few variants shares with each of a few others.
+
+    Parameters
+    ----------
+    a, b : (BLOCK, n_words) uint64, n_words a multiple of VECTOR_WORDS, words of a variant side by side.
+    counts : (BLOCK, BLOCK) int64, counts of a row side by side, in place.
+    """
+    for i in range(BLOCK):
+        for j in range(BLOCK):
+            for word in a[i] & b[j]:
+                counts[i, j] += _popcount(word)
+
+
+@overload(_add_shared)
+def _add_shared_compiled(a, b, counts):
+    return lambda a, b, counts: _add_shared_vectors(a, b, a.shape[1], counts)
+
+
+@intrinsic
+def _add_shared_vectors(typing_context, a, b, n_words, counts):
+    """Count in vectors of 512 bits, of which LLVM by itself takes halves."""
+
+    def generate(context, builder, signature, arguments):
+        is_wide = "+avx512vpopcntdq" in context.codegen().magic_tuple()[2]
+        vector = ir.VectorType(WORD, VECTOR_WORDS if is_wide else VECTOR_WORDS // 2)
+        ctpop = cgutils.get_or_insert_function(
+            builder.module, ir.FunctionType(vector, [vector]), f"llvm.ctpop.v{vector.count}i64"
+        )
+        own, other, out = (_rows(context, builder, signature.args[k], arguments[k]) for k in (0, 1, 3))
+        # Sixteen counts for eight loads: the registers, not the cache, feed the loop.
+        totals = {pair: cgutils.alloca_once(builder, vector) for pair in product(range(BLOCK), repeat=2)}
+        for total in totals.values():
+            builder.store(ir.Constant(vector, None), total)
+        with cgutils.for_range(builder, builder.udiv(arguments[2], WORD(vector.count))) as vectors:
+            place = builder.mul(vectors.index, WORD(vector.count))
+            x, y = (
+                [
+                    builder.load(builder.bitcast(builder.gep(row, [place]), vector.as_pointer()), align=8)
+                    for row in rows
+                ]
+                for rows in (own, other)
+            )
+            for (i, j), total in totals.items():
+                found = builder.call(ctpop, [builder.and_(x[i], y[j])])
+                builder.store(builder.add(builder.load(total), found), total)
+        for (i, j), total in totals.items():
+            at_count = builder.gep(out[i], [WORD(j)])
+            found = _added_lanes(builder, builder.load(total))
+            builder.store(builder.add(builder.load(at_count), found), at_count)
+        return context.get_dummy_value()
+
+    return types.none(a, b, n_words, counts), generate
+
+
+def _rows(context, builder, kind, array):
+    """Return where each of the BLOCK rows of an array begins."""
+    array = context.make_array(kind)(context, builder, array)
+    stride = builder.udiv(builder.extract_value(array.strides, 0), WORD(8))
+    return [builder.gep(array.data, [builder.mul(stride, WORD(k))]) for k in range(BLOCK)]
+
+
+def _added_lanes(builder, vector):
+    """Emit the sum of a vector's entries, half against half."""
+    n_lanes = vector.type.count
+    while n_lanes > 1:
+        n_lanes //= 2
+        halves = [
+            ir.Constant(ir.VectorType(INDEX, n_lanes), list(range(first, first + n_lanes)))
+            for first in (0, n_lanes)
+        ]
+        vector = builder.add(*(builder.shuffle_vector(vector, vector, half) for half in halves))
+    return builder.extract_element(vector, INDEX(0))

@@ -68,7 +68,7 @@ def table_problems(inspection):
     path, counts = inspection[KEY], inspection["outcomes.count"]
     if path is None:
         return []
-    names = _names(inspection, counts and max(counts))
+    names = outcomes_of(inspection, counts and max(counts))
     try:
         found = read_outcome_loadings(path)
         if names is not None:
@@ -79,7 +79,7 @@ def table_problems(inspection):
     return []
 
 
-def _names(inspection, count):
+def outcomes_of(inspection, count):
     """Return the names of the outcomes; None where other checks say why there are none."""
     if inspection["outcomes.source"] == "simulate":
         return count and simulated_names(count)

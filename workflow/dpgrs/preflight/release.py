@@ -1,9 +1,11 @@
 """What keeps a release or a benchmark from starting: no guarantee, settings that it would ignore."""
 
-from dpgrs.errors import must
+from dpgrs.errors import DpgrsError, must
 from dpgrs.methods.registry import METHODS, methods_that
 from dpgrs.preflight.ledger import n_outcomes_of
+from dpgrs.preflight.loadings import outcomes_of
 from dpgrs.release.draw_check import BY_METHOD
+from dpgrs.release.traits import read_traits
 from dpgrs.study.table_settings import covariate_terms
 from dpgrs.types import Metrics, Neighbours, Penalty, Protection
 
@@ -13,7 +15,7 @@ RELEASE_ONLY = (
     *("dataset.accession", "dataset.consent", "dataset.version", "dataset.sensitive"),
     *("dataset.approved_by", "dataset.dar_id", "dataset.approval_date", "dataset.acknowledgement"),
     *("privacy.ledger", "privacy.budget"),
-    *("public.sites", "public.frequencies"),
+    *("public.sites", "public.frequencies", "outcomes.traits"),
     *(f"public.{side}.{name}" for side in ("genotypes", "outcomes") for name in ("sha256", "origin")),
     *("evaluation.epsilon", "evaluation.residual_bound", "evaluation.outcomes", "evaluation.covariates"),
 )
@@ -24,6 +26,7 @@ NEEDED_OF_THE_CURATOR = (
 PREPROCESSING = ("release.preprocessing", "cohort.source", "outcomes.source")
 MEASURED = ("evaluation.metrics", "evaluation.outcomes", "outcomes.source")
 CHARGED = ("evaluation.epsilon", "evaluation.residual_bound")
+TRAITS = ("outcomes.traits", "outcomes.source", "outcomes.file", "outcomes.count")
 SIZES = ("methods", "panel.size", "outcomes.count", "outcomes.file", "covariates", "regression.lambda_from")
 # Beyond these a guarantee is one in name alone.
 LARGEST_DELTA, LARGEST_EPSILON = 1e-4, 20.0
@@ -230,6 +233,18 @@ def preprocessing_problems(inspection):
     """Ask what was done before, where genotypes or outcomes are not simulated by us."""
     is_simulated = inspection["cohort.source"] == inspection["outcomes.source"] == "simulate"
     return [] if is_simulated else needed_problems(inspection, "release.preprocessing")
+
+
+def trait_problems(inspection):
+    """List what is wrong with the table of what the outcomes are."""
+    path, counts = inspection["outcomes.traits"], inspection["outcomes.count"]
+    if path is None:
+        return []
+    try:
+        read_traits(path, outcomes_of(inspection, counts and max(counts)))
+    except DpgrsError as error:
+        return [f"`outcomes.traits`: {error}"]
+    return []
 
 
 def _largest_epsilon(key, epsilon):

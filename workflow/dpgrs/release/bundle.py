@@ -20,7 +20,10 @@ from dpgrs.release.pgs_catalog import (
     write_scoring_file,
     write_standard_errors,
 )
+from dpgrs.release.plink_scores import FOLDER as PLINK_SCORES
+from dpgrs.release.plink_scores import write_plink_scores
 from dpgrs.release.registry import to_registry_yaml
+from dpgrs.release.traits import traits_by_outcome
 
 STATEMENT, SUMS, PROVENANCE = "privacy_statement.json", "SHA256SUMS", "provenance.json"
 PLAIN_LANGUAGE, REGISTRY = "privacy_statement.txt", "registry.yaml"
@@ -77,6 +80,7 @@ def write_bundle(
     with replacing(directory) as folder:
         folder.mkdir()
         statement = statement | {"scores": _write_scores(folder, scores, statement["curation"])}
+        write_plink_scores(folder, scores)
         published = {name: provenance[name] for name in PUBLIC_PROVENANCE}
         _write_text(folder / PROVENANCE, _json(published))
         _write_text(folder / PLAIN_LANGUAGE, plain_language(statement))
@@ -114,14 +118,14 @@ def remove_bundle(directory):
     """
     files = {STATEMENT, SUMS, PROVENANCE, PLAIN_LANGUAGE, REGISTRY}
     files |= {CONSTANTS, SCALES, ACCURACY_SUMS, COVARIATES, LOADINGS, OUTCOME_LOADINGS}
-    remove_own(directory, names=files | {"scores", "standard_errors"}, kind="a release")
+    remove_own(directory, names=files | {"scores", "standard_errors", PLINK_SCORES}, kind="a release")
 
 
 def _write_scores(folder, scores, curation):
     """Write the files of every outcome, and say which file holds what."""
     written = []
     (folder / "scores").mkdir()
-    has_errors = scores.standard_errors is not None
+    has_errors, traits = scores.standard_errors is not None, traits_by_outcome(curation)
     if has_errors:
         (folder / "standard_errors").mkdir()
     for index, stem in enumerate(file_stems(scores.outcomes)):
@@ -134,6 +138,7 @@ def _write_scores(folder, scores, curation):
             citation=curation["citation"],
             license_text=curation["license"],
             acknowledgement=curation.get("acknowledgement", ""),
+            trait=traits.get(scores.outcomes[index]),
         )
         errors_file = f"standard_errors/{stem}.tsv.gz" if has_errors else None
         if has_errors:

@@ -44,7 +44,20 @@ CLAIM_DIGITS = 6
 
 
 def release_content(
-    settings, sites, label, book, *, noisy, measured, stated, audits, loadings, fit, fitted, effects=()
+    settings,
+    sites,
+    label,
+    book,
+    *,
+    noisy,
+    measured,
+    stated,
+    audits,
+    loadings,
+    fit,
+    fitted,
+    effects=(),
+    traits=(),
 ):
     """Bring together what the statement of a release says.
 
@@ -61,6 +74,7 @@ def release_content(
     fit : dict, by what the weights were made: the settings of the fit, and which public files it took.
     fitted : LinearFit, the weights.
     effects : list of dict, the files of public effects, from `dpgrs.study.public_effects_files.load_effects`.
+    traits : tuple of dict, what the outcomes are, from `dpgrs.release.traits.read_traits`.
 
     Returns
     -------
@@ -77,7 +91,7 @@ def release_content(
     return StatementContent(
         version=__version__,
         commit=run["commit"],
-        curation=_curation(settings),
+        curation=_curation(settings, traits),
         dataset=public_identity(settings)["dataset"],
         genome_build=settings["release"]["genome_build"],
         n_variants=len(sites),
@@ -206,11 +220,12 @@ def _preprocessing(settings):
     return (f"Before this program, not covered by the guarantee, in the curator's words: {said}",)
 
 
-def _curation(settings):
+def _curation(settings, traits):
     elsewhere = ("genome_build", "preprocessing", "audit_draws")
     said = {name: value or "" for name, value in settings["release"].items() if name not in elsewhere}
     said["acknowledgement"] = settings["dataset"]["acknowledgement"] or ""
-    return Curation(**said | {"title": settings["release"]["title"] or settings["study"]})
+    said |= {"title": settings["release"]["title"] or settings["study"], "traits": traits}
+    return Curation(**said)
 
 
 def _public_inputs(settings, digest, label, fit):

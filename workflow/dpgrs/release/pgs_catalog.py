@@ -63,7 +63,6 @@ class Scores:
     standard_errors : (n_outcomes, n_variants) float64 or None, of the weights.
     chosen : (n_outcomes, n_chosen) int64 or None, ascending rows of `sites`: the variants that were chosen in
         private for each outcome, which alone its files hold; None where they hold all.
-    trait_labels : tuple of n_outcomes str, or None for the outcomes' names.
 
     Raises
     ------
@@ -82,10 +81,9 @@ class Scores:
     source: str
     standard_errors: np.ndarray | None = None
     chosen: np.ndarray | None = None
-    trait_labels: tuple | None = None
 
     def __post_init__(self):
-        _require_names(self.outcomes, self.trait_labels)
+        _require_names(self.outcomes)
         if self.genome_build not in BUILDS:
             raise UsageError(
                 f"`release.genome_build` must be {' or '.join(BUILDS)}, got {self.genome_build}. Set it."
@@ -115,7 +113,7 @@ class Scores:
         table : DataFrame of the columns that come before the weights, rsID first, in the order of the files.
         places : (n_rows,) int64, rows of `sites`.
         """
-        table = self._all_rows
+        table = self.all_rows
         if self.chosen is not None:
             table = table[table["row"].isin(self.chosen[index])]
         return table.drop(columns="row"), table["row"].to_numpy()
@@ -131,12 +129,9 @@ class Scores:
         return {"n_variants": len(sites), "site_digest": site_digest(sites)}
 
     @cached_property
-    def _all_rows(self):
+    def all_rows(self):
+        """DataFrame of n_variants rows: what files of all variants say of each, and its `row` of `sites`."""
         return _file_rows(self.sites)
-
-    @property
-    def labels(self):
-        return self.trait_labels or self.outcomes
 
 
 def site_digest(sites):
@@ -204,7 +199,9 @@ def header_text(value):
     return " ".join(printable.replace("=", ":").split()) or NOT_REPORTED
 
 
-def write_scoring_file(path, scores, index, *, pgs_id, citation, license_text, acknowledgement=""):
+def write_scoring_file(
+    path, scores, index, *, pgs_id, citation, license_text, acknowledgement="", trait=None
+):
     """Write the score of one outcome.
 
     Parameters
@@ -214,16 +211,17 @@ def write_scoring_file(path, scores, index, *, pgs_id, citation, license_text, a
     index : int, which outcome.
     pgs_id : str, a name of the score, as the Catalog has given it none.
     citation, license_text, acknowledgement : str; no line is written for an empty acknowledgement.
+    trait : dict of what the outcome is, from `dpgrs.release.traits.read_traits`, or None.
     """
-    table, places = scores.rows(index)
+    (table, places), trait = scores.rows(index), trait or {}
     header = {
         "format_version": "2.0",
         "##": "POLYGENIC SCORE (PGS) INFORMATION",
         "pgs_id": pgs_id,
         "pgs_name": scores.outcomes[index],
-        "trait_reported": scores.labels[index],
-        "trait_mapped": NOT_REPORTED,
-        "trait_efo": NOT_REPORTED,
+        "trait_reported": trait.get("reported_trait", scores.outcomes[index]),
+        "trait_mapped": "|".join(trait.get("mapped_traits", [NOT_REPORTED])),
+        "trait_efo": "|".join(trait.get("efo_ids", [NOT_REPORTED])),
         "genome_build": scores.genome_build,
         "variants_number": len(table),
         "weight_type": "beta",
@@ -306,13 +304,9 @@ def _clean_stem(name):
     return re.sub(r"[^A-Za-z0-9._-]+", "_", ascii_name).strip("._-")[:LONGEST_STEM] or "outcome"
 
 
-def _require_names(outcomes, labels):
+def _require_names(outcomes):
     if not outcomes or len(set(outcomes)) < len(outcomes) or not all(outcomes):
         raise UsageError("A release must name its outcomes, each once and none empty. Rename the columns.")
-    if labels is not None and len(labels) != len(outcomes):
-        raise UsageError(
-            f"`trait_labels` must be one for each of {len(outcomes)} outcomes, got {len(labels)}. Add them."
-        )
 
 
 def _require_finite(name, numbers, shape):

@@ -17,6 +17,7 @@ import yaml
 from dpgrs.privacy.statement.boosting_rounds import gather_rounds
 from dpgrs.privacy.statement.content import NOT_RELEASED, ROWS_INPUT
 from dpgrs.privacy.statement.text import n_chosen
+from dpgrs.release.traits import trait_in_words
 
 
 class _Dumper(yaml.CSafeDumper):
@@ -97,10 +98,11 @@ def _variants(statement):
 
 def _data_domain(statement):
     domain, guarantee = statement["data_domain"], statement["guarantee"]
+    traits = "; ".join(map(trait_in_words, statement["curation"].get("traits", ())))
     return (
         f"Genotypes of {guarantee['rows']} at {domain['n_variants']} public sites ({domain['genome_build']}, "
-        f"SHA-256 {domain['site_digest']}) and {len(domain['outcomes'])} bounded outcomes. "
-        f"{guarantee['contribution']}"
+        f"SHA-256 {domain['site_digest']}) and {len(domain['outcomes'])} bounded outcomes"
+        f"{traits and f', in the words of the curator: {traits}'}. {guarantee['contribution']}"
     )
 
 

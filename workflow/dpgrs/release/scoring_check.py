@@ -84,7 +84,7 @@ def read_scoring_file(path):
     ScoringFile
     """
     file = ScoringFile()
-    lines = _read_lines(path, file)
+    lines = read_lines(path, file)
     if not file.text:
         return file
     n_header = next((i for i, line in enumerate(lines) if not line.startswith("#")), len(lines))
@@ -113,7 +113,7 @@ def read_scoring_file(path):
 def read_standard_errors(path):
     """Read a file of standard errors, a table without a header, into a `ScoringFile`."""
     file = ScoringFile()
-    lines = _read_lines(path, file)
+    lines = read_lines(path, file)
     if file.text:
         _read_rows(lines, file, ERROR_COLUMNS)
     return file
@@ -125,8 +125,24 @@ def header_value(text):
     return " ".join(printable.replace("=", ":").split()) or NOT_REPORTED
 
 
-def _read_lines(path, file):
-    """Return the lines of a gzip file whose bytes hold neither a name nor a time."""
+def site_place(site):
+    """Return what sites (chr_name, chr_position, effect_allele, other_allele) are sorted by in all files."""
+    chromosome, position, effect, other = site
+    return CHROMOSOMES[chromosome], int(position), other, effect
+
+
+def read_lines(path, file):
+    """Return the lines of a gzip file whose bytes hold neither a name nor a time.
+
+    Parameters
+    ----------
+    path : pathlib.Path
+    file : ScoringFile, whose text and problems are filled in.
+
+    Returns
+    -------
+    list of str; empty where the file cannot be read.
+    """
     data = path.read_bytes()
     if data[3:8] != bytes(5):
         file.problems.append("the gzip header must hold neither a name nor a time")
@@ -167,7 +183,7 @@ def _read_rows(lines, file, allowed_columns):
             continue
         site = tuple(row[name] for name in SITE)
         alleles = frozenset(site[2:])
-        place = (CHROMOSOMES[site[0]], int(site[1]), site[3], site[2])
+        place = site_place(site)
         if (*site[:2], alleles) in seen:
             found.setdefault("a site must be there once", number)
         if place < previous:

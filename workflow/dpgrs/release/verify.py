@@ -30,6 +30,7 @@ from dpgrs.release.folder_check import (
     read_text,
 )
 from dpgrs.release.input_check import SCALES, input_problems, scale_problems
+from dpgrs.release.plink_check import plink_files, plink_problems
 from dpgrs.release.post_processing import is_post_processing
 from dpgrs.release.prediction_check import CONSTANTS, accuracy_problems, read_constants, read_sums
 from dpgrs.release.prediction_check import SUMS as ACCURACY_SUMS
@@ -50,6 +51,8 @@ FIXED_FILES = {
     SUMS,
 }
 TABLES = {ACCURACY_SUMS, SCALES, "covariate_weights.tsv", "pca_loadings.tsv", LOADINGS}
+# Of a trait, in the head of its scoring file, and in the statement.
+TERMS = {"mapped": "mapped_traits", "efo": "efo_ids"}
 PROVENANCE_KEYS = {"dpgrs", "commit", "code_digest", "python", "libraries", "settings_digest"}
 # An absolute path of Unix or Windows, a home folder, a file address; not a web address or a fraction.
 TRACE = re.compile(r"(?<![\w:/.])~?/[\w.+-]+/[\w.+-]+|\b[A-Za-z]:\\+\w|\bfile://|(?<!\w)~/\w")
@@ -113,7 +116,7 @@ def verify_release(directory, *, reference=None):
             problems += _score_problems(statement, score, files, constant=constant)
         problems += _trace_problems(files, statement)
     if not problems:
-        problems = entry_problems(statement, files)
+        problems = entry_problems(statement, files) + plink_problems(statement, files)
     if not problems:
         problems = sensitivity_problems(statement, n_columns=columns_of(statement, files))
         problems += _word_problems(statement, files)
@@ -214,11 +217,21 @@ def _name_problems(statement):
     """Check that the statement's names of files and outcomes agree with each other."""
     scores, problems = statement["scores"], []
     named = [file for score in scores for file in (score["file"], score["standard_errors"]) if file]
-    if set(named) != statement["files"].keys() - FIXED_FILES - TABLES or len(set(named)) < len(named):
+    others = FIXED_FILES | TABLES | set(plink_files(statement["files"]))
+    if set(named) != statement["files"].keys() - others or len(set(named)) < len(named):
         problems.append("the statement must name each file of scores and standard errors once")
-    if [score["outcome"] for score in scores] != statement["data_domain"]["outcomes"]:
+    outcomes, traits = statement["data_domain"]["outcomes"], _traits(statement)
+    if [score["outcome"] for score in scores] != outcomes:
         problems.append("the statement must name one score for each outcome, in their order")
+    named = [one["outcome"] for one in statement["curation"].get("traits", ())]
+    if named != [name for name in outcomes if name in traits]:
+        problems.append("the traits must be of outcomes of the statement, each once, in their order")
     return problems
+
+
+def _traits(statement):
+    """Return what the curator says of outcomes, by their names."""
+    return {one["outcome"]: one for one in statement["curation"].get("traits", ())}
 
 
 def _read_statement(files):
@@ -338,9 +351,10 @@ def _score_problems(statement, score, files, *, constant):
     stated |= {"variants_number": str(held["n_variants"])}
     stated |= {} if constant is None else {"constant": constant}
     stated |= {"pgs_id": Path(score["file"]).name.removesuffix(".txt.gz")}
-    stated |= dict.fromkeys(("pgs_name", "trait_reported"), header_value(score["outcome"]))
-    stated |= dict.fromkeys(("trait_mapped", "trait_efo", "pgp_id"), NOT_REPORTED)
-    curation = statement["curation"]
+    curation, trait = statement["curation"], _traits(statement).get(score["outcome"], {})
+    said = {"trait_reported": trait.get("reported_trait", score["outcome"]), "pgs_name": score["outcome"]}
+    said |= {f"trait_{kind}": "|".join(trait.get(field, ())) for kind, field in TERMS.items()}
+    stated |= {name: header_value(text) for name, text in said.items()} | {"pgp_id": NOT_REPORTED}
     said = [name for name in ("citation", "license", "acknowledgement") if name in curation]
     stated |= {name: header_value(curation[name]) for name in said}
     problems = file.problems + [

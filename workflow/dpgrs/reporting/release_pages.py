@@ -176,6 +176,7 @@ def outcome_writer(data, *, figures=None):
     -------
     function of first, last and folder, from `dpgrs.reporting.rendering.outcome_pages`.
     """
+    traits = {one["outcome"]: one for one in data.statement["curation"].get("traits", ())}
     return outcome_pages(
         "release_outcome.html",
         OF_OUTCOME,
@@ -183,6 +184,7 @@ def outcome_writer(data, *, figures=None):
         shared=_shared(data, root="../../"),
         head=lambda outcome: {
             "score": data.statement["scores"][outcome],
+            "trait": traits.get(data.outcomes[outcome], {}),
             "scale": None if data.scales is None else data.scales.loc[data.outcomes[outcome]],
         },
         figures=figures,

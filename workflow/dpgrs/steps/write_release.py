@@ -17,6 +17,7 @@ from dpgrs.release.content import release_content
 from dpgrs.release.covariates import covariate_weights
 from dpgrs.release.draw_check import ON_TURNED_ROWS
 from dpgrs.release.pgs_catalog import Scores
+from dpgrs.release.traits import read_traits
 from dpgrs.study.identity import fit_settings, public_identity
 from dpgrs.study.provenance import provenance
 from dpgrs.study.public_effects_files import load_effects
@@ -44,6 +45,7 @@ def write_release(
     loadings: Path | None = None,
     ld: Path | None = None,
     effects: Path | None = None,
+    traits: Path | None = None,
     output: Path,
 ):
     """Write the bundle of a release.
@@ -59,6 +61,7 @@ def write_release(
     loadings : public loadings of principal components.
     ld : linkage disequilibrium of public genotypes, of fits that take it.
     effects : public effects, of fits that start from them.
+    traits : the table of what the outcomes are, in the curator's words.
     output : folder to write; an earlier bundle there is replaced.
 
     Raises
@@ -78,6 +81,7 @@ def write_release(
     audits = _audits(audit, label["events"] + measured, settings)
     found = {"noisy": noisy, "measured": measured, "stated": stated, "audits": audits, "loadings": loadings}
     found |= {"fit": terms, "fitted": fit, "effects": load_effects(effects)[0]}
+    found |= {"traits": () if traits is None else read_traits(traits, names)}
     content = release_content(settings, sites, label, book, **found)
     size, covariates = len(sites), settings["covariates"]
     scores = Scores(

@@ -42,6 +42,7 @@ PATHS = (
     "outcomes.file",
     "outcomes.scales",
     "outcomes.loadings",
+    "outcomes.traits",
     "covariates.file",
     "covariates.scales",
     "evaluation.outcomes",

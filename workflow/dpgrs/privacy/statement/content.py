@@ -158,6 +158,7 @@ class Curation:
     region : str, where the people come from, or whose law applies.
     publication_date : str, ``YYYY-MM-DD``, set by the curator; never the time of a run.
     acknowledgement : str, of who gave the data, in the words that their terms ask for; empty for none.
+    traits : tuple of dict, what outcomes are, from `dpgrs.release.traits.read_traits`; empty for none.
     """
 
     title: str
@@ -169,6 +170,7 @@ class Curation:
     region: str
     publication_date: str
     acknowledgement: str = ""
+    traits: tuple = ()
 
 
 @dataclass(frozen=True)

@@ -223,10 +223,9 @@ def validate(statement):
 
 
 def _curation(curation):
-    """Return what the curator says; no acknowledgement where none is asked for."""
-    said = asdict(curation)
-    acknowledgement = said.pop("acknowledgement")
-    return said | ({"acknowledgement": acknowledgement} if acknowledgement else {})
+    """Return what the curator says; no acknowledgement and no traits where there are none."""
+    said, optional = asdict(curation) | {"traits": list(curation.traits)}, ("acknowledgement", "traits")
+    return {name: value for name, value in said.items() if value or name not in optional}
 
 
 def _assumptions(mechanisms):
@@ -300,9 +299,15 @@ def _require_inputs(public_inputs, protection):
 
 
 @cache
-def _validator():
+def definition(name):
+    """Return a definition of the schema, a dict that refers to no other; None for the whole schema."""
     schema = yaml.load(SCHEMA.read_text(encoding="utf-8"), yaml.CSafeLoader)
-    return Draft202012Validator(_inlined(schema, schema["$defs"]))
+    return _inlined(schema if name is None else schema["$defs"][name], schema["$defs"])
+
+
+@cache
+def _validator():
+    return Draft202012Validator(definition(None))
 
 
 def _inlined(part, definitions):

@@ -1,0 +1,41 @@
+"""Files by which a project is found, cited and joined agree, and their links lead somewhere."""
+
+import re
+
+import pytest
+import yaml
+
+import dpgrs
+from study_runs import REPOSITORY
+
+PAGES = [
+    path for pattern in ("*.md", "config/*.md", "docs/**/*.md") for path in sorted(REPOSITORY.glob(pattern))
+]
+LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
+
+
+def test_versions__agree():
+    citation = yaml.safe_load((REPOSITORY / "CITATION.cff").read_text())
+    assert citation["version"] == dpgrs.__version__
+    headings = re.findall(r"^## (.+)$", (REPOSITORY / "CHANGELOG.md").read_text(), flags=re.M)
+    versions = [heading.split()[0] for heading in headings if heading != "Unreleased"]
+    assert versions[:1] in ([], [dpgrs.__version__])
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(REPOSITORY).as_posix())
+def test_links__lead_to_files_and_headings_that_are_there(page):
+    for target in LINK.findall(page.read_text()):
+        if target.startswith(("https://", "mailto:")):
+            continue
+        name, _, anchor = target.partition("#")
+        file = (page.parent / name).resolve() if name else page
+        assert file.exists(), target
+        assert not anchor or anchor in anchors(file), target
+
+
+def anchors(page):
+    """Return the anchors of a page's headings, as the usual sites for code make them."""
+    text = re.sub(r"^```.*?^```", "", page.read_text(), flags=re.M | re.S)
+    found = re.findall(r"^#+ (.+)$", text, flags=re.M)
+    plain = [re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in found]
+    return {*plain, *(f"{name}-{number}" for name in plain for number in (1, 2))}

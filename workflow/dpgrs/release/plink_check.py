@@ -1,0 +1,60 @@
+"""The tables for plink2 of a bundle, held against its scoring files, of which they must be another form."""
+
+import re
+from pathlib import Path
+
+from dpgrs.release.scoring_check import ScoringFile, read_lines, read_scoring_file, site_place
+
+NAME = re.compile(r"plink2/scores_[1-9]\d*\.tsv\.gz")
+
+
+def plink_files(names):
+    """Return which of the names are those of tables for plink2, in the order of their numbers."""
+    return sorted(filter(NAME.fullmatch, names), key=lambda name: (len(name), name))
+
+
+def plink_problems(statement, files):
+    """Hold each table against the scoring files of its columns, in which nothing is wrong.
+
+    Parameters
+    ----------
+    statement : dict, a privacy statement that fits the schema.
+    files : dict of a file's name to its path.
+
+    Returns
+    -------
+    list of str
+    """
+    scores = {
+        Path(score["file"]).name.removesuffix(".txt.gz"): score["file"] for score in statement["scores"]
+    }
+    problems, named = [], []
+    for name in plink_files(files):
+        table = ScoringFile()
+        lines = read_lines(files[name], table)
+        stems, faults = lines[0].split("\t")[2:] if lines else [], table.problems
+        if not faults and (not stems or not scores.keys() >= set(stems)):
+            faults = ["its columns must be ID, allele and names of scoring files"]
+        if not faults:
+            held = [read_scoring_file(files[scores[stem]]) for stem in stems]
+            faults = ["it must hold what the scoring files of its columns hold"] * (
+                lines != _lines(stems, held)
+            )
+        problems += [f"{name}: {fault}" for fault in faults]
+        named += stems
+    if not problems and named != list(scores):
+        problems.append("the tables for plink2 must hold each outcome once, in their order")
+    return problems
+
+
+def _lines(stems, scores):
+    """Return the lines of a table, from scoring files."""
+    cells = [dict(zip(score.sites, score.numbers, strict=True)) for score in scores]
+    sites = sorted(set().union(*cells), key=site_place)
+    lines = ["\t".join(["ID", "allele", *stems])]
+    for site in sites:
+        chromosome, position, effect, other = site
+        alleles = ":".join(sorted((effect, other)))
+        numbers = (held.get(site, "0") for held in cells)
+        lines.append("\t".join([f"{chromosome}:{position}:{alleles}", effect, *numbers]))
+    return lines

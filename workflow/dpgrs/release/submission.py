@@ -1,0 +1,375 @@
+"""What the PGS Catalog asks of those who submit scores, as far as a bundle says it; the rest is named.
+
+A bundle says nothing of people that was not paid for or public, so nothing here costs anything. What only the
+curator knows may be private: the notes say which of it the guarantee would not cover.
+"""
+
+import json
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+from dpgrs.errors import UsageError
+from dpgrs.io.files import replacing
+from dpgrs.methods.registry import METHODS
+from dpgrs.privacy.statement.content import COVARIATES_INPUT, ROWS_INPUT
+from dpgrs.release import submission_template as template
+from dpgrs.release.bundle import ACCURACY_SUMS, STATEMENT
+from dpgrs.release.input_check import HELD_OUT, MEASURED_ON
+from dpgrs.release.prediction_check import read_sums
+from dpgrs.release.traits import traits_by_outcome
+from dpgrs.release.verify import verify_release
+from dpgrs.types import Metrics, Neighbours, Rows
+
+DOI = re.compile(r"10\.\d{4,9}/[^\s\"<>,;]*[^\s\"<>,;.)\]]")
+NUMBERS = re.compile(
+    r"R\^2 (-?[\d.]+)(?: with noise of standard deviation ([\d.]+))?, mean squared error (-?[\d.]+)"
+)
+DEVELOPMENT, TESTING = "Score development", "Testing"
+MOST_NAMED = 3
+R2 = "R² is 1 less the mean squared error over the mean square of the standardised outcome."
+RULE = (
+    "The Catalog takes new scores with their performance on samples that did not develop them (its inclusion "
+    "criteria)."
+)
+WITHHELD = (
+    f"{RULE} This release withholds accuracy: score people outside of it (`dpgrs score`), and add their "
+    "samples and metrics."
+)
+OF_SOME = f"{RULE} This release states none of {{}}: score people outside of it, or leave these scores out."
+OF_COHORT = (
+    "Accuracy is of people held out of the training cohort: they did not develop the scores, but are no "
+    "independent cohort, which is better given too."
+)
+OF_SIMULATION = (
+    "Outcomes of the people measured on are simulated. The Catalog takes scores of real traits, measured on "
+    "real people."
+)
+OF_REFERENCE = (
+    f"{RULE} The public people measured on gave the fit their linkage disequilibrium: measure on others, too."
+)
+
+
+class _Score(NamedTuple):
+    """A score of a bundle: its name and outcome, what the curator says of that, and its file as stated."""
+
+    name: str
+    outcome: str
+    trait: dict
+    file: dict
+
+
+class _Accuracy(NamedTuple):
+    """What a statement says of one outcome: text of numbers, the noise None where there is none."""
+
+    r2: str
+    noise: str | None
+    mse: str
+
+
+@dataclass(frozen=True)
+class Submission:
+    """A template as far as it can be filled in.
+
+    Attributes
+    ----------
+    rows : dict of a sheet of `submission_template.sheets` to its rows.
+    warnings : list of str, why the Catalog may not take the scores.
+    left : list of str, what only the curator knows, sheet by sheet.
+    """
+
+    rows: dict
+    warnings: list
+    left: list
+
+    @property
+    def notes(self):
+        """All that the curator has yet to see to, text of a line each."""
+        lines = ["Warnings:", *(f"- {line}" for line in self.warnings or ["none"])]
+        return "\n".join([*lines, "Left to the curator:", *(f"- {line}" for line in self.left)]) + "\n"
+
+
+def write_submission(directory, output):
+    """Fill the Catalog's template from a bundle, and list what is left to do beside it.
+
+    Parameters
+    ----------
+    directory : the bundle's folder.
+    output : the workbook, ``.xlsx``, new; the notes go into the same name with ``.txt``.
+
+    Returns
+    -------
+    Submission
+
+    Raises
+    ------
+    UsageError
+        If `output` is there, has another ending, or lies in the bundle.
+    DpgrsError
+        If the bundle has any finding of `verify_release`. Nothing is written.
+    """
+    output = Path(output)
+    notes = output.with_suffix(".txt")
+    if output.suffix != ".xlsx":
+        raise UsageError(f"`--output` must end in .xlsx, got {output}. Rename it.")
+    for path in (output, notes):
+        if path.exists():
+            raise UsageError(f"`{path}` must be a new file: it may be filled in by hand. Name another.")
+    if Path(directory).resolve() in output.resolve().parents:
+        raise UsageError(
+            f"`--output` must lie outside of the release, which is sealed, got {output}. Move it."
+        )
+    found = fill_template(directory)
+    with replacing(output) as workbook, replacing(notes) as text:
+        template.write_workbook(workbook, found.rows)
+        text.write_text(found.notes, encoding="utf-8")
+    return found
+
+
+def fill_template(directory):
+    """Say what a bundle has for each sheet, what it lacks, and why the Catalog may not take it.
+
+    Parameters
+    ----------
+    directory : the bundle's folder.
+
+    Returns
+    -------
+    Submission
+
+    Raises
+    ------
+    DpgrsError
+        If the bundle has any finding of `verify_release`.
+    """
+    verify_release(directory)
+    bundle = _Bundle(Path(directory))
+    return Submission(
+        rows={
+            template.PUBLICATION: _publication(bundle),
+            template.SCORES: [_score(bundle, one) for one in bundle.scores],
+            template.SAMPLES: [row for one in bundle.scores for row in _samples(bundle, one)],
+            template.PERFORMANCE: [row for one in bundle.scores for row in _performance(bundle, one)],
+            template.COHORTS: [{"id": name} for name in bundle.cohorts],
+        },
+        warnings=_warnings(bundle),
+        left=_left(bundle),
+    )
+
+
+class _Bundle:
+    """What a bundle that was checked says, as the sheets take it.
+
+    Attributes
+    ----------
+    statement : dict
+    inputs, origins : dicts of the names of public inputs to their values, and to where they come from.
+    scores : list of _Score
+    accuracy : dict of an outcome to its _Accuracy; outcomes of which nothing is told are left out.
+    n_tested : dict of an outcome to the public people measured on, int; empty where these are not public.
+    """
+
+    def __init__(self, folder):
+        self.statement = json.loads((folder / STATEMENT).read_text(encoding="utf-8"))
+        self.inputs = {one["name"]: one["value"] for one in self.statement["public_inputs"]}
+        self.origins = {one["name"]: one["origin"] for one in self.statement["public_inputs"]}
+        traits = traits_by_outcome(self.statement["curation"])
+        self.scores = [
+            _Score(_name_of(one["file"]), one["outcome"], traits.get(one["outcome"], {}), one)
+            for one in self.statement["scores"]
+        ]
+        stated, self.accuracy, self.n_tested = self.statement["accuracy"], {}, {}
+        self.is_withheld = stated == Metrics.WITHHELD
+        for one in () if self.is_withheld else stated:
+            if found := NUMBERS.match(one["value"]):
+                self.accuracy[one["name"]] = _Accuracy(*found.groups())
+        if (folder / ACCURACY_SUMS).exists():
+            sums, _ = read_sums(self.statement, {ACCURACY_SUMS: folder / ACCURACY_SUMS})
+            n_people = [int(float(cells[0])) // self.rows_of_person for cells in sums]
+            self.n_tested = dict(zip(self.outcomes, n_people, strict=True))
+
+    @property
+    def outcomes(self):
+        return self.statement["data_domain"]["outcomes"]
+
+    @property
+    def cohorts(self):
+        """The short names of all cohorts that the curator names, each once."""
+        return list(dict.fromkeys(name for one in self.scores for name in one.trait.get("cohorts", ())))
+
+    @property
+    def rows_of_person(self):
+        return 2 if self.statement["guarantee"]["rows"] == Rows.HAPLOTYPES else 1
+
+    @property
+    def n_trained(self):
+        """The number of people of the training cohort as released, an int; None where it is not."""
+        try:
+            return round(float(self.inputs[ROWS_INPUT]) / self.rows_of_person)
+        except ValueError:
+            return None
+
+    @property
+    def n_held_out(self):
+        """About how many were held out, by their public share and the number above; None where not known."""
+        share = re.fullmatch(r"a share of (0\.\d+)", self.inputs.get(HELD_OUT, ""))
+        if self.n_trained is None or not share:
+            return None
+        return max(1, round(self.n_trained * float(share[1]) / (1 - float(share[1]))))
+
+    @property
+    def is_noisy(self):
+        """Whether the number of people has noise."""
+        return (
+            self.n_trained is not None and self.statement["guarantee"]["neighbours"] == Neighbours.ADD_REMOVE
+        )
+
+    @property
+    def is_of_cohort(self):
+        """Whether accuracy, where there is any, was drawn of people of the cohort."""
+        return not self.is_withheld and not self.n_tested
+
+
+def _publication(bundle):
+    curation = bundle.statement["curation"]
+    lines, found = template.sheets()[template.PUBLICATION]["line"], DOI.search(curation["citation"])
+    said = f"{curation['title']}, by {curation['curator']}, {curation['publication_date']}."
+    terms = f"License: {curation['license']}. Terms: {curation['data_use_terms']}"
+    thanks = f" {curation['acknowledgement']}" if "acknowledgement" in curation else ""
+    return [
+        {"line": lines["details"], "doi": found[0] if found else ""},
+        {"line": lines["notes"], "pmid": f"{said} {terms}{thanks}"},
+    ]
+
+
+def _score(bundle, score):
+    statement, trait = bundle.statement, score.trait
+    domain, software = statement["data_domain"], f"dpgrs {statement['software']['version']}."
+    digest = statement["files"][score.file["file"]]
+    return {
+        "name": score.name,
+        "trait": trait.get("reported_trait", score.outcome),
+        "efo_ids": ",".join(trait.get("efo_ids", ())),
+        "efo_names": ", ".join(trait.get("mapped_traits", ())),
+        "method": f"{METHODS[statement['method']].label}, differentially private",
+        "details": " ".join([software, statement["guarantee"]["definition"], *statement["post_processing"]]),
+        "build": domain["genome_build"],
+        "n_variants": score.file.get("n_variants", domain["n_variants"]),
+        "n_interactions": 0,
+        "notes": f"Scoring file {score.file['file']}, SHA-256 {digest}, whose header has the constant of "
+        f"predictions. {statement['guarantee']['plain_language']}",
+    }
+
+
+def _samples(bundle, score):
+    """Yield the rows of those who developed a score, and of those it was measured on."""
+    dataset, trait = bundle.statement["dataset"], score.trait
+    said = (
+        f"{dataset['accession']}, consent group {dataset['consent']}, version {dataset['dataset_version']}."
+    )
+    of_cohort = {
+        "scores": score.name,
+        "doi": trait.get("doi", ""),
+        "ancestry": trait.get("ancestry", ""),
+        "countries": ", ".join(trait.get("countries", ())),
+        "cohorts": ", ".join(trait.get("cohorts", ())),
+    }
+    noisy = " Their number has noise for privacy." if bundle.is_noisy else ""
+    n_trained = {} if bundle.n_trained is None else {"n_people": bundle.n_trained}
+    told = noisy if n_trained else " Their number is withheld for privacy."
+    yield of_cohort | {"stage": DEVELOPMENT, "additional": said + told} | n_trained
+    if score.outcome not in bundle.accuracy:
+        return
+    tested = {"scores": score.name, "stage": TESTING, "sample_set": _sample_set(score)}
+    if bundle.n_tested:
+        where = f"Public people: {bundle.origins[MEASURED_ON]}."
+        yield tested | {"n_people": bundle.n_tested[score.outcome], "additional": where}
+        return
+    share = f" People held out, {bundle.inputs[HELD_OUT]}; their number is about so much."
+    n_tested = {} if bundle.n_held_out is None else {"n_people": bundle.n_held_out}
+    yield of_cohort | tested | {"additional": said + share} | n_tested
+
+
+def _performance(bundle, score):
+    """Yield the row of a score that was measured."""
+    if score.outcome not in bundle.accuracy:
+        return
+    r2, noise, mse = bundle.accuracy[score.outcome]
+    noisy = f" R² has noise for privacy of standard deviation {noise}, beside chance." if noise else ""
+    yield {
+        "score": score.name,
+        "sample_set": _sample_set(score),
+        "trait": score.trait.get("reported_trait", score.outcome),
+        "r2": float(r2),
+        "other": f"Mean squared error = {mse}",
+        "covariates": bundle.inputs.get(COVARIATES_INPUT, ""),
+        "details": f"{R2}{noisy}",
+    }
+
+
+def _name_of(file):
+    """Return the name of a score, which is its file's, and so safe between commas."""
+    return Path(file).name.removesuffix(".txt.gz")
+
+
+def _sample_set(score):
+    return f"{score.name}.test"
+
+
+def _warnings(bundle):
+    if bundle.is_withheld:
+        return [WITHHELD]
+    without = [outcome for outcome in bundle.outcomes if outcome not in bundle.accuracy]
+    found = {
+        OF_SOME.format(_some(without)): bool(without),
+        OF_COHORT: bundle.is_of_cohort,
+        OF_SIMULATION: bundle.inputs.get(MEASURED_ON) == "simulated",
+        OF_REFERENCE: bool(bundle.n_tested) and "ld" in bundle.statement["fit"],
+    }
+    return [line for line, holds in found.items() if holds]
+
+
+def _left(bundle):
+    """List what the template asks for and no bundle holds."""
+    publication, *_ = _publication(bundle)
+    identified = "PubMed ID" if publication["doi"] else "doi or PubMed ID"
+    left = [
+        f"{template.PUBLICATION}: {identified}, journal, date, first author; none for an embargoed study."
+    ]
+    lacking = {
+        template.SCORES: {"reported_trait": "reported trait", "efo_ids": "EFO IDs"},
+        template.SAMPLES: {
+            "ancestry": "broad ancestral category",
+            "cohorts": "cohorts",
+            "countries": "countries",
+            "doi": "PMID or doi",
+        },
+    }
+    for sheet, fields in lacking.items():
+        for field, said in fields.items():
+            if names := [one.outcome for one in bundle.scores if field not in one.trait]:
+                left.append(f"{sheet}: {said} of {_some(names)} (`outcomes.traits` has none).")
+    covered = "an exact count of private people is not covered by the guarantee"
+    if bundle.n_trained is None:
+        left.append(f"{template.SAMPLES}: number of individuals, which the release withholds; {covered}.")
+    elif bundle.is_noisy:
+        left.append(f"{template.SAMPLES}: leave the noisy number of individuals as it is; {covered}.")
+    left.append(
+        f"{template.SAMPLES}: cases and controls, share of men, age, follow-up, definitions of phenotypes, "
+        f"as published before; {covered}, nor is a mean."
+    )
+    if bundle.n_tested:
+        left.append(f"{template.SAMPLES}: ancestry, cohort and countries of the public people measured on.")
+    if any(one.trait.get("ancestry", "").startswith("Multiple") for one in bundle.scores):
+        left.append(f"{template.SAMPLES}: additional ancestry description of people of multiple ancestries.")
+    left.append(f"{template.PERFORMANCE}: odds ratio, AUROC and whatever else was published of the scores.")
+    if bundle.cohorts:
+        left.append(f"{template.COHORTS}: full names of {', '.join(bundle.cohorts)}.")
+    return left
+
+
+def _some(names):
+    """Name a few of many."""
+    more = len(names) - MOST_NAMED
+    return ", ".join(names[:MOST_NAMED]) + (f" and {more} more" if more > 0 else "")

@@ -1,0 +1,108 @@
+"""What outcomes are, in the words of the curator: public text, for the statement and all that quotes it."""
+
+from difflib import get_close_matches
+
+from jsonschema import Draft202012Validator
+
+from dpgrs.errors import DpgrsError, shown
+from dpgrs.io.tables.tables import MISSING, find_column, header_of, plain_name, rows_of
+from dpgrs.privacy.statement.statement import definition
+
+# Columns of the table, and the fields of a statement that they become; those of lists have several values.
+FIELDS = {
+    "reported_trait": "reported_trait",
+    "efo_id": "efo_ids",
+    "mapped_trait": "mapped_traits",
+    "cohort": "cohorts",
+    "ancestry": "ancestry",
+    "country": "countries",
+    "doi": "doi",
+}
+OUTCOME, BETWEEN = "outcome", "|"
+
+
+def read_traits(path, outcomes=None):
+    """Read the table of what outcomes are.
+
+    Parameters
+    ----------
+    path : a table with a line an outcome: `outcome`, its name, and any of `FIELDS`. Several values of a cell
+        stand between `|`, as in the head of a scoring file; a cell may be empty.
+    outcomes : sequence of str, those of the study; None takes any.
+
+    Returns
+    -------
+    tuple of dict as the schema of the statement has them (``trait``), in the order of the outcomes. Outcomes
+    of which nothing is said are left out.
+
+    Raises
+    ------
+    DpgrsError
+        Missing or unreadable file, another column, an outcome that is twice or not of the study, a value of
+        another form than the schema's, labels that are not one for each id.
+    """
+    rows = rows_of(path)
+    columns = _columns(header_of(rows, path), path)
+    form = {name: Draft202012Validator(part) for name, part in definition("trait")["properties"].items()}
+    said = {}
+    for line, cells in rows:
+        cells = {name: cells[place] for name, place in columns.items() if cells[place] not in MISSING}
+        name, where = cells.pop(OUTCOME, ""), f"`{path}`, line {line}"
+        if not name or name in said:
+            raise DpgrsError(f"{where}: must name an outcome that no other line names. Correct it.")
+        if outcomes is not None and name not in outcomes:
+            fix = _meant(name, outcomes)
+            raise DpgrsError(f"{where}: must name an outcome of the study, got {shown(name)}. {fix}")
+        trait = {FIELDS[column]: _value(FIELDS[column], cell, form) for column, cell in cells.items()}
+        for column, cell in cells.items():
+            field = FIELDS[column]
+            if not form[field].is_valid(trait[field]):
+                wanted = form[field].schema["title"]
+                raise DpgrsError(f"{where}: `{column}` must be {wanted}, got {shown(cell)}. Correct it.")
+        ids, labels = (len(trait.get(field, ())) for field in ("efo_ids", "mapped_traits"))
+        if labels not in (0, ids):
+            got = f"{labels} of {ids}"
+            raise DpgrsError(f"{where}: `mapped_trait` must be one label an `efo_id`, got {got}. Correct it.")
+        said[name] = {OUTCOME: name} | trait
+    order = [name for name in (said if outcomes is None else outcomes) if len(said.get(name, ())) > 1]
+    return tuple(said[name] for name in order)
+
+
+def traits_by_outcome(curation):
+    """Return what the curator says of outcomes, a dict of name to dict; of some outcomes nothing is said."""
+    return {trait[OUTCOME]: trait for trait in curation.get("traits", ())}
+
+
+def trait_in_words(trait):
+    """Say what an outcome is in one line: its trait and terms, and of whom."""
+    terms, name = ", ".join(trait.get("efo_ids", ())), trait[OUTCOME]
+    said = [f"{name} is {trait.get('reported_trait', name)}" + (f" ({terms})" if terms else "")]
+    said += [", ".join(trait[field]) for field in ("cohorts", "countries") if field in trait]
+    said += [trait[field] for field in ("ancestry", "doi") if field in trait]
+    return ", ".join(said)
+
+
+def _columns(header, path):
+    """Return the place of each column, a dict."""
+    known, plain = [OUTCOME, *FIELDS], [plain_name(name) for name in header]
+    places = {name: find_column(plain, {name}) for name in known}
+    # Of another table by mistake these may be somebody's values, so none is quoted.
+    other = [place for place, name in enumerate(plain, start=1) if name not in known]
+    if other or places[OUTCOME] is None or len(set(plain)) < len(plain):
+        got = f"another as column {other[0]}" if other else f"no `{OUTCOME}`, or one twice"
+        raise DpgrsError(
+            f"`{path}`, line 1: the columns must be `{OUTCOME}` and any of {', '.join(FIELDS)}, got {got}. "
+            "Correct their names."
+        )
+    return {name: place for name, place in places.items() if place is not None}
+
+
+def _value(field, cell, form):
+    """Return what a cell says: text, or a list of the parts of it."""
+    is_list = form[field].schema.get("type") == "array"
+    return [part.strip() for part in cell.split(BETWEEN)] if is_list else cell
+
+
+def _meant(name, outcomes):
+    close = get_close_matches(name, outcomes, n=1)
+    return f"Did you mean {shown(close[0])}?" if close else "Remove the line."

@@ -43,19 +43,19 @@ def write_scores(settings, weights: Path, panel: Path, outcomes: Path, *, output
             "none. Name another of `methods`."
         )
     scores = [_scores(settings, panel, names, LinearFit.of(arrays)) for _, arrays in fits]
-    told = _told_apart([label for label, _ in fits])
+    words_of = _told_apart([label for label, _ in fits])
     scores = [
-        replace(one, outcomes=tuple(f"{name}{words}" for name in names), trait_labels=names)
-        for one, words in zip(scores, told, strict=True)
+        replace(one, outcomes=tuple(f"{name}{words}" for name in names))
+        for one, words in zip(scores, words_of, strict=True)
     ]
     stems = iter(file_stems([name for one in scores for name in one.outcomes]))
     with replacing(output) as folder:
         folder.mkdir(mode=0o700)
         for one in scores:
-            for index in range(len(names)):
-                stem = next(stems)
-                path = folder / f"{stem}.txt.gz"
-                write_scoring_file(path, one, index, pgs_id=stem, citation="", license_text="")
+            for index, name in enumerate(names):
+                stem, told = next(stems), {"citation": "", "license_text": ""}
+                path, trait = folder / f"{stem}.txt.gz", {"reported_trait": name}
+                write_scoring_file(path, one, index, pgs_id=stem, trait=trait, **told)
 
 
 def _scores(settings, panel, names, fit):

@@ -34,6 +34,8 @@ include: "workflow/rules/regression.smk"
 # Measured on the cohort's own rows in a benchmark; bundled from released numbers in a release.
 include: f"workflow/rules/{'release' if IS_RELEASE else 'evaluation'}.smk"
 include: "workflow/rules/report.smk"
+# Afterwards, and only if asked for: scores of other people.
+include: "workflow/rules/score.smk"
 # Before and after the jobs: what was or would be charged, and what is there.
 include: "workflow/rules/summary.smk"
 

@@ -114,9 +114,9 @@ def results(folder, study):
     return found
 
 
-def figures_reported(folder, settings, report):
+def figures_reported(folder, settings, report, *targets):
     """Return, of each category of the report that Snakemake makes of a study, the file names and captions."""
-    run(folder, settings, "--report", str(report))
+    run(folder, settings, *targets, "--report", str(report))
     page = report.read_text()
     found, _ = json.JSONDecoder().raw_decode(page, page.index("{", page.index('var results = {"')))
     categories = {}

@@ -9,6 +9,7 @@ import pytest
 
 from clients import client
 from dpgrs.release.pgs_catalog import site_digest
+from dpgrs.scoring.ancestry import adjust_scores
 from dpgrs.scoring.apply import apply_scores
 from forged_releases import edit
 from release_data import make_bundle
@@ -98,6 +99,38 @@ def test_pgscatalog_utils__formats_matches_and_adds_up(released):
     theirs = theirs.pivot_table(index="PGS", columns="IID", values="SUM")
     theirs = theirs.loc[STEMS, [f"p{number}" for number in range(N)]]
     np.testing.assert_allclose(theirs, by_hand, rtol=DIGITS, atol=DIGITS)
+
+
+CALCULATOR = """
+import pandas as pd
+from pgscatalog.calc.lib._ancestry.tools import pgs_adjust
+
+reference, target = (pd.read_csv(name, index_col=0) for name in ("reference.csv", "people.csv"))
+scores, terms = ["a", "b"], ["mean", "mean+var"]
+_, found, _ = pgs_adjust(reference, target, scores, "pop", "pop", terms, n_pcs=3)
+found.to_csv("adjusted.csv")
+"""
+
+
+def test_calculator__adjusts_for_ancestry_as_we_do(tmp_path):
+    """It goes on to a small gradient of the same likelihood."""
+    programs, rng = client("pgscatalog-utils"), np.random.default_rng(3)
+    (reference, there), (people, here) = (
+        (rng.normal(size=(2, n)), rng.normal(size=(3, n))) for n in (400, 70)
+    )
+    for scores, components in ((reference, there), (people, here)):
+        scores *= np.exp(0.3 * components[0])
+        scores += components[:2] * [[2.0], [-1.0]]
+    for name, scores, components in (("reference", reference, there), ("people", people, here)):
+        columns = dict(zip(["a", "b", "PC1", "PC2", "PC3"], [*scores, *components], strict=True))
+        pd.DataFrame(columns | {"pop": "x"}).to_csv(tmp_path / f"{name}.csv")
+    run(tmp_path, programs / "python", "-c", CALCULATOR)
+    theirs = pd.read_csv(tmp_path / "adjusted.csv", index_col=0)
+    ours = adjust_scores(people, here, reference_scores=reference, reference_components=there)
+    for place, name in enumerate("ab"):
+        np.testing.assert_allclose(ours.mean[place], theirs[f"Z_norm1|{name}"], rtol=0, atol=1e-9)
+        np.testing.assert_allclose(ours.variance[place], theirs[f"Z_norm2|{name}"], rtol=0, atol=1e-5)
+        assert np.abs(ours.variance[place] - ours.mean[place]).max() > 0.1
 
 
 def test_validate_scorefiles__finds_scores_valid_and_a_wrong_chromosome_not(released):

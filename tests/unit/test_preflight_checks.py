@@ -81,7 +81,15 @@ STUDIES = {
     },
     "public LD, simulated": {"methods": ["blup-ld"], "public": {"reference": "r{chrom}.vcf", "origin": "x"}},
     "public effects": {"methods": ["blup"], "public": {"effects": ["score.txt"]}},
-    "release": RELEASE,
+    "scored": {
+        "score": {
+            **{"target": "c{chrom}.vcf", "release": "score.txt", "reference": "r{chrom}.vcf"},
+            **{"populations": "pop.tsv", "frequencies": "sites.tsv"},
+        },
+        "cohort": {"chromosomes": [1, 2]},
+    },
+    "scored by its own": {"score": {"target": "c1.vcf", "weights_of": "ridge"}},
+    "release": RELEASE | {"score": {"target": "c1.vcf"}},
     "sites": RELEASE
     | {"public": {"sites": "sites.tsv", "origin": "x"}, "panel": {"size": 1, "missing": 0.1}},
     "phased": RELEASE

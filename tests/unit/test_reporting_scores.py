@@ -5,7 +5,8 @@ import pytest
 
 from dpgrs.reporting.scores import FEWEST_PEOPLE, ScoreData, write_score_page
 
-VARIANTS = [{"scores": "a, b", "variants": 1234, "status": {"matched": 1200, "not in the target": 34}}]
+STATUS = {"matched": 1200, "not in the target": 34}
+VARIANTS = [{"scores": "a, b", "variants": 1234, "used": 1200, "ambiguous_used": 77, "status": STATUS}]
 
 
 def page_of(folder, n_people, *, populations=None, notes=(), names=("a", "b")):
@@ -28,6 +29,8 @@ def test_write_score_page__shows_variants_distributions_and_deciles(tmp_path):
     assert "leaves out 49 people" in text
     assert "1,200" in text
     assert "1,234" in text
+    assert "A/T or C/G, used" in text
+    assert ">77<" in text
     for one in np.quantile(values, [0.1, 0.9], axis=1).ravel():
         assert f'data-value="{one:.9g}"' in text
     assert (tmp_path / "assets" / "report.css").is_file()

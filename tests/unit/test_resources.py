@@ -13,7 +13,7 @@ from study_runs import REPOSITORY
 
 RULES = sorted((REPOSITORY / "workflow" / "rules").glob("*.smk"))
 # Commands of other groups, which are no steps.
-COMMANDS = {"audit", "fetch", "fetch-manifest"}
+COMMANDS = {"audit", "fetch", "fetch-manifest", "score"}
 NOTHING = SimpleNamespace()
 
 

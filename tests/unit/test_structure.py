@@ -26,9 +26,12 @@ ALLOWED = {
     "methods": {"genotypes", "privacy", "linalg", "selection"},
     "evaluation": {"genotypes", "privacy", "linalg", "methods"},
     "reporting": {"io", "privacy", "selection", "methods", "evaluation"},
-    "study": {"genotypes", "io", "fetching", "privacy", "linalg", "methods", "evaluation", "reporting"},
+    "study": {
+        *("genotypes", "io", "fetching", "privacy", "scoring", "linalg", "methods", "evaluation"),
+        "reporting",
+    },
     "release": {"genotypes", "io", "privacy", "linalg", "methods", "study"},
-    "preflight": {"io", "privacy", "selection", "methods", "study", "release"},
+    "preflight": {"io", "privacy", "scoring", "selection", "methods", "study", "release"},
     "planning": {"io", "privacy", "linalg", "methods", "evaluation", "study", "preflight"},
 }
 ALLOWED["experiments"] = {*ALLOWED}

@@ -35,6 +35,13 @@ from dpgrs.privacy.private_folders import RECORDS as SNAKEMAKE_RECORDS, close_fo
 from dpgrs.study.requests import READS_OF_METRICS, reads_of_draw
 from dpgrs.study.resources import resources_of
 from dpgrs.study.rule_options import flags
+from dpgrs.study.score_terms import (
+    ScoringShape,
+    scored_folder,
+    scoring_flags,
+    scoring_inputs,
+    without_scoring,
+)
 from dpgrs.study.shape import ReferenceShape, Shape
 from dpgrs.study.table_cohort import is_table, takes_columns
 from dpgrs.study.table_settings import has_covariates
@@ -122,7 +129,7 @@ def close_private_places():
     try:
         if IS_RELEASE:
             require_whole(workflow.modifier_stack)
-        for folder in [PRIVATE, SNAKEMAKE_RECORDS] if IS_RELEASE else [PRIVATE]:
+        for folder in [PRIVATE, SNAKEMAKE_RECORDS] if IS_CLOSED else [PRIVATE]:
             close_folder(folder)
         if IS_RELEASE:
             require_records([PRIVATE, PUBLIC], records=SNAKEMAKE_RECORDS)
@@ -295,7 +302,8 @@ IS_RELEASE = SETTINGS["mode"] == "release"
 IS_TABLE = is_table(SETTINGS)
 IS_COPIED = n_copies(SETTINGS) is not None
 # Nothing may be read by others, not even what is to be published later: that is the curator's to open.
-IS_CLOSED = IS_RELEASE or is_controlled(SETTINGS)
+# So may nothing that tells of people who are scored.
+IS_CLOSED = IS_RELEASE or is_controlled(SETTINGS) or bool(SETTINGS["score"]["target"])
 CHROMOSOMES = SETTINGS["cohort"]["chromosomes"]
 PEOPLE, REFERENCE_PEOPLE = terms_of(SETTINGS), reference_terms_of(SETTINGS)
 SEED = SETTINGS["seed"]

@@ -24,7 +24,9 @@ rule write_settings:
         **resources_of("write-settings", SHAPE),
     params:
         # A function, since the settings may hold {chrom}, which is no wildcard here.
-        settings=lambda wildcards: json.dumps(SETTINGS, indent=2, sort_keys=True),
+        settings=lambda wildcards: json.dumps(
+            without_scoring(SETTINGS), indent=2, sort_keys=True
+        ),
         code=code_read("write-settings"),
     shell:
         "python -m dpgrs write-settings {params.settings:q} --output {output.settings} 2> {log}"

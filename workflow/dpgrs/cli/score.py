@@ -46,33 +46,18 @@ from dpgrs.cli.options import AT_LEAST_1, FiniteRange, path_argument, path_optio
 @click.option("--populations", type=click.Path(), help="Table of `sample` and `population`, for the page.")
 @click.option("--threads", type=AT_LEAST_1, default=2, show_default=True, help="They change no byte.")
 @click.option("--json", "is_json", is_flag=True, help="The summary for programs, in place of lines.")
-def score(
-    target, scores, output, field, drop_ambiguous, match_only, reference, populations, is_json, **options
-):
+def score(target, scores, drop_ambiguous, match_only, reference, is_json, **options):
     """Score the people of TARGET: VCF, BCF, .pgen or .bed, one file or several, all chromosomes or one each.
 
     The folder holds scores.tsv.gz, a row for each person; match.tsv.gz, what became of each variant;
-    summary.json; with a reference reference.tsv.gz, its own people; and report/index.html, distributions.
+    summary.json; with a reference reference.tsv.gz, its own people; and report/index.html, distributions,
+    which figures/ holds as SVG.
     """
-    from dpgrs.io.files import require_new
-    from dpgrs.io.tables.populations import populations_of
-    from dpgrs.reporting.scores import ScoreData, write_score_page
-    from dpgrs.scoring.apply import apply_scores
-    from dpgrs.scoring.writing import notes, write_applied
+    from dpgrs.scoring.writing import notes
+    from dpgrs.steps.score import score_people
 
-    require_new(output)
     options |= {"keeps_ambiguous": not drop_ambiguous, "only_match": match_only}
-    options["reference"] = list(reference) or None
-    applied = apply_scores(target, scores, field=field, **options)
-    groups = populations_of(populations, applied.samples) if populations else None
-
-    def draw(folder, summary):
-        values, units = applied.shown()
-        names = [outcome.name for outcome in applied.outcomes]
-        page = ScoreData(summary["variants"], names, units, values, groups, list(notes(summary)))
-        write_score_page(folder, page)
-
-    summary = write_applied(output, applied, target=target, field=field, draw=draw)
+    summary = score_people(target, scores, reference=list(reference) or None, **options)
     if is_json:
         click.echo(json.dumps(summary, indent=2))
     else:

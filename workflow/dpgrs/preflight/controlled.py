@@ -7,13 +7,15 @@ from dpgrs.study.settings import PATHS
 from dpgrs.types import Protection
 
 ENCRYPTED = (".ncbi_enc", ".ngc")
+# Of people to whom scores are applied, who are not the study's.
+SCORED_PATHS = tuple(key for key in PATHS if key.startswith("score."))
 # The ledger names its data set itself.
-DATA_PATHS = tuple(key for key in PATHS if key != "privacy.ledger")
+DATA_PATHS = tuple(key for key in PATHS if key not in ("privacy.ledger", *SCORED_PATHS))
 PUBLIC_PATHS = tuple(key for key in DATA_PATHS if key.startswith(("public.", "evaluation.")))
 PRIVATE_PATHS = tuple(key for key in DATA_PATHS if key not in PUBLIC_PATHS)
 # Of these encryption is looked at where their files are read.
 READ_HERE = ("cohort.vcf", "cohort.populations", "outcomes.file", "covariates.file")
-ENCRYPTION_UNCHECKED = tuple(key for key in DATA_PATHS if key not in READ_HERE)
+ENCRYPTION_UNCHECKED = (*(key for key in DATA_PATHS if key not in READ_HERE), *SCORED_PATHS)
 GENOTYPES, OUTCOMES = ("cohort.vcf", "cohort.plink"), ("outcomes.file",)
 CONSENT_KEYS = (*GENOTYPES, *OUTCOMES, "people.consent.file", "privacy.protection")
 CONTROLLED_KEYS = ("dataset.accession", "cohort.source", "outcomes.source")

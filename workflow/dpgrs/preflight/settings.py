@@ -28,7 +28,7 @@ def mode_problems(inspection):
 
 def brace_problems(inspection, key):
     """Find a path that Snakemake would fill in as a pattern; it has no way to escape braces."""
-    is_pattern = key in ("public.reference", "cohort.copies.map")
+    is_pattern = key in ("public.reference", "cohort.copies.map", "score.target", "score.reference")
     braced = [found for path in inspection.paths(key) for found in BRACED.findall(path)]
     stray = [found for found in braced if not (is_pattern and found == "{chrom}")]
     wanted = "have no placeholder but {chrom}" if is_pattern else "be a path without braces"

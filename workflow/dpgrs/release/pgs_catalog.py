@@ -29,6 +29,8 @@ NOT_REPORTED = "NR"
 BUILDS = ("GRCh37", "GRCh38")
 CHROMOSOMES = (*map(str, range(1, 23)), "X")
 LONGEST_STEM = 80
+BENCHMARK = "benchmark"
+DP_TERMS = ("epsilon", "delta", "protection", "unit", "neighbours")
 
 
 @dataclass(frozen=True)
@@ -56,7 +58,7 @@ class Scores:
     weights : (n_outcomes, n_variants) float64, per copy of the ALT allele.
     constants : Constants, what makes a score a prediction.
     genome_build : ``GRCh37`` or ``GRCh38``.
-    terms : Terms, those of the release.
+    terms : Terms, those of the release; None of a benchmark.
     source : str, of the noise: ``release``, or ``benchmark``, which cannot be released.
     standard_errors : (n_outcomes, n_variants) float64 or None, of the weights.
     chosen : (n_outcomes, n_chosen) int64 or None, ascending rows of `sites`: the variants that were chosen in
@@ -75,7 +77,7 @@ class Scores:
     weights: np.ndarray
     constants: Constants
     genome_build: str
-    terms: Terms
+    terms: Terms | None
     source: str
     standard_errors: np.ndarray | None = None
     chosen: np.ndarray | None = None
@@ -211,7 +213,7 @@ def write_scoring_file(
     citation, license_text, acknowledgement : str; no line is written for an empty acknowledgement.
     trait : dict of what the outcome is, from `dpgrs.release.traits.read_traits`, or None.
     """
-    terms, (table, places), trait = scores.terms.as_text(), scores.rows(index), trait or {}
+    (table, places), trait = scores.rows(index), trait or {}
     header = {
         "format_version": "2.0",
         "##": "POLYGENIC SCORE (PGS) INFORMATION",
@@ -224,12 +226,7 @@ def write_scoring_file(
         "variants_number": len(table),
         "weight_type": "beta",
         "constant": format_weight(scores.constants.of_person[index]),
-        "dp_epsilon": terms["epsilon"],
-        "dp_delta": terms["delta"],
-        "dp_protection": terms["protection"],
-        "dp_unit": terms["unit"],
-        "dp_neighbours": terms["neighbours"],
-        "privacy_statement": "privacy_statement.json",
+        **_privacy(scores.terms),
     }
     source = {"pgp_id": NOT_REPORTED, "citation": citation, "license": license_text}
     if acknowledgement:
@@ -258,6 +255,15 @@ def write_standard_errors(path, scores, index):
     table = table.drop(columns="rsID")
     table = table.assign(standard_error=_column(scores.standard_errors[index], places))
     _write_gzip(path, _table_text(table, header=True))
+
+
+def _privacy(terms):
+    """Return what a head says of privacy: the terms, or that there is none."""
+    if terms is None:
+        return {"dp_source": f"{BENCHMARK}: not private"}
+    text = terms.as_text()
+    told = {f"dp_{name}": text[name] for name in DP_TERMS}
+    return told | {"privacy_statement": "privacy_statement.json"}
 
 
 def _file_rows(sites):

@@ -24,8 +24,9 @@ class ScoreData:
 
     Attributes
     ----------
-    variants : list of dict, of scores that share their variants: ``scores``, a label, the number of
-        ``variants`` and a dict of ``status`` to the number of variants.
+    variants : list of dict, of scores that share their variants: ``scores``, a label, the numbers of
+        ``variants``, of those ``used`` and of A/T and C/G among them (``ambiguous_used``), and a dict of
+        ``status`` to the number of variants.
     names : list of n_outcomes str
     units : list of n_outcomes str, what `values` are in.
     values : (n_outcomes, n_people) float64
@@ -51,20 +52,28 @@ class ScoreData:
         return [(name, is_own) for name, is_own in own if is_own.sum() >= FEWEST_PEOPLE] or everybody
 
 
-def write_score_page(directory, data):
+def write_score_page(directory, data, *, figures=None):
     """Write the page and what it needs into a folder, which is made if absent.
 
     Parameters
     ----------
     directory : pathlib.Path
     data : ScoreData
+    figures : folder for files of the figures; None: keep none.
     """
     directory = Path(directory)
     write_assets(directory)
     shared = {"mode": "scores", "root": "", "n_people": data.values.shape[1]}
     with styled():
         write_page(
-            directory / PAGE, "scores.html", SECTIONS, data, shared=shared, others={}, notes=data.notes
+            directory / PAGE,
+            "scores.html",
+            SECTIONS,
+            data,
+            shared=shared,
+            figures=figures,
+            others={},
+            notes=data.notes,
         )
 
 
@@ -99,7 +108,8 @@ def distribution_figure(values, unit, groups):
 
 def _variants(data):
     statuses = list(dict.fromkeys(name for one in data.variants for name in one["status"]))
-    return {"statuses": statuses, "lists": data.variants}
+    has_ambiguous = any(one["ambiguous_used"] for one in data.variants)
+    return {"statuses": statuses, "lists": data.variants, "has_ambiguous": has_ambiguous}
 
 
 def _distributions(data):

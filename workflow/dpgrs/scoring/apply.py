@@ -173,15 +173,13 @@ def apply_scores(
     DpgrsError
         Anything wrong with a file, another genome build, or too few variants matched.
     """
-    people = Target(target, field=field)
-    build = _agreed_build(people, scores, genome_build)
+    terms = {"genome_build": genome_build, "field": field, "reference": reference}
+    people, there, build = open_people(target, score_builds(scores), **terms)
     sites, shared = read_scores(scores, build=build)
     if frequencies is not None:
         _take_frequencies(sites, frequencies)
     known = None
-    if reference is not None:
-        there = Target(reference)
-        _require_same_build(there, build)
+    if there is not None:
         known = read_reference(there, sites, keeps_ambiguous=keeps_ambiguous)
         sites = with_candidates(sites, known)
     applied = Applied(people.samples, build, shared, Matching(sites, keeps_ambiguous=keeps_ambiguous))
@@ -193,6 +191,34 @@ def apply_scores(
         _score(applied, people, known, **options)
     applied.counts |= {"records": people.n_records, "haploid_calls": people.n_haploid}
     return applied
+
+
+def open_people(target, builds, *, genome_build=None, field="GT", reference=None):
+    """Open a target and its reference, as far as headers tell of them.
+
+    Parameters
+    ----------
+    target, genome_build, field, reference : see `apply_scores`.
+    builds : set of str, in which all scores can be read; None where none says any.
+
+    Returns
+    -------
+    people : Target
+    there : Target, the reference, or None.
+    build : ``GRCh37``, ``GRCh38`` or None, of all of them, as far as known.
+
+    Raises
+    ------
+    DpgrsError
+        A damaged header, other people in a file, or another genome build.
+    """
+    people = Target(target, field=field)
+    build = _agreed_build(people, builds, genome_build)
+    if reference is None:
+        return people, None, build
+    there = Target(reference)
+    _require_same_build(there, build)
+    return people, there, build
 
 
 def _score(applied, people, known, *, n_components, threads, least):
@@ -239,7 +265,7 @@ def _pieces(people, sites, build):
     return pieces if build is None else _of_build(pieces, build, people.header.path)
 
 
-def _agreed_build(people, scores, stated):
+def _agreed_build(people, told, stated):
     """Return the build of positions of target and scores, or None where nobody says it."""
     if stated is not None and stated not in LENGTHS:
         raise UsageError(f"`{BUILD}` must be {' or '.join(LENGTHS)}, got {stated}. Correct it.")
@@ -251,7 +277,6 @@ def _agreed_build(people, scores, stated):
             f"got {stated}. Correct it, or lift the positions over."
         )
     build = stated or next(iter(declared), None)
-    told = score_builds(scores)
     if told is None or build in told:
         return build
     if build is None and len(told) == 1:

@@ -121,20 +121,7 @@ def read_scores(paths, *, build):
         No scoring file, a damaged one, another genome build, a weight that is no number, a variant twice, an
         effect allele that is also the other one; two scores of one name.
     """
-    outcomes = [outcome for path in paths for outcome in _outcomes_of(Path(path))]
-    if unseen := next((one for one in outcomes if not one.name.isprintable()), None):
-        raise DpgrsError(
-            f"`{unseen.path}` must have a name without control characters, got {shown(unseen.name)}. "
-            "Change its `#pgs_id=`."
-        )
-    twice = [name for name, times in Counter(outcome.name for outcome in outcomes).items() if times > 1]
-    if twice:
-        both = [outcome.path for outcome in outcomes if outcome.name == twice[0]]
-        raise UsageError(
-            f"Every score must have a name of its own, got {shown(twice[0])} in `{both[0]}` and in "
-            f"`{both[1]}`. Leave one out, or change its `#pgs_id=`."
-        )
-    groups = []
+    outcomes, groups = _named_outcomes(paths), []
     for outcome in outcomes:
         columns, weights, outcome = _read(outcome, build)
         group = next((one for one in groups if _are_same(one[0], columns)), None)
@@ -150,11 +137,61 @@ def read_scores(paths, *, build):
     ]
 
 
+def files_of_scores(paths):
+    """List the files that scores are read from, with what a bundle says of them, as pathlib.Path.
+
+    Raises
+    ------
+    DpgrsError
+        As `read_scores`, as far as heads of files tell.
+    """
+    own = (
+        path / name
+        for path in map(Path, paths)
+        for name in (STATEMENT, SCALES, COVARIATES)
+        if (path / name).is_file()
+    )
+    return [outcome.path for path in paths for outcome in _outcomes_of(Path(path))] + list(own)
+
+
+def require_readable(paths, *, build):
+    """Refuse scores that `read_scores` would refuse by the names and heads of their files.
+
+    Parameters
+    ----------
+    paths, build : see `read_scores`.
+
+    Raises
+    ------
+    DpgrsError
+    """
+    for outcome in _named_outcomes(paths):
+        _open(outcome.path, build)
+
+
 def score_builds(paths):
     """Return the builds that all scores can be read in, a set; None where none says any."""
     stated = [set(stated_builds(outcome.path)) for path in paths for outcome in _outcomes_of(Path(path))]
     stated = [builds for builds in stated if builds]
     return set.intersection(*stated) if stated else None
+
+
+def _named_outcomes(paths):
+    """List all scores, each of which must have a name of its own that can be shown."""
+    outcomes = [outcome for path in paths for outcome in _outcomes_of(Path(path))]
+    if unseen := next((one for one in outcomes if not one.name.isprintable()), None):
+        raise DpgrsError(
+            f"`{unseen.path}` must have a name without control characters, got {shown(unseen.name)}. "
+            "Change its `#pgs_id=`."
+        )
+    twice = [name for name, times in Counter(outcome.name for outcome in outcomes).items() if times > 1]
+    if twice:
+        both = [outcome.path for outcome in outcomes if outcome.name == twice[0]]
+        raise UsageError(
+            f"Every score must have a name of its own, got {shown(twice[0])} in `{both[0]}` and in "
+            f"`{both[1]}`. Leave one out, or change its `#pgs_id=`."
+        )
+    return outcomes
 
 
 def _outcomes_of(path):
@@ -197,15 +234,20 @@ def _name_of(path):
     )
 
 
-def _read(outcome, build):
-    """Return the columns of a score as a dict, its weights, and the outcome with its constant."""
-    path = outcome.path
+def _open(path, build):
     file = open_effects(path, build=build)
     if file.is_marginal:
         raise DpgrsError(
             f"`{path}` must name a column effect_weight, weights that go together, got effects of one "
             "variant at a time. Make a score of them first (LDpred2, PRS-CS)."
         )
+    return file
+
+
+def _read(outcome, build):
+    """Return the columns of a score as a dict, its weights, and the outcome with its constant."""
+    path = outcome.path
+    file = _open(path, build)
     parts = list(file.parts())
     if not sum(len(part.effect) for part in parts):
         raise DpgrsError(f"`{path}` must hold a variant, got only the names of columns. Fetch it again.")

@@ -10,13 +10,12 @@ from dpgrs import __version__
 from dpgrs.io.files import replacing
 from dpgrs.io.genotype_files import as_paths
 from dpgrs.scoring.ancestry import ADJUSTED
-from dpgrs.scoring.matching import USED
 
 SCORES, MATCH, SUMMARY = "scores.tsv.gz", "match.tsv.gz", "summary.json"
-REFERENCE, REPORT = "reference.tsv.gz", "report"
+REFERENCE, REPORT, FIGURES = "reference.tsv.gz", "report", "figures"
 IN_UNIT, STANDARD = "the outcome's own", "standard deviations of the outcome"
 _PEOPLE_AT_A_TIME = 2**14
-_MOST_NAMED = 3
+_MOST_NAMED, _MOST_LISTED = 3, 10
 
 
 def write_applied(directory, applied, *, target, field, draw=None):
@@ -28,7 +27,7 @@ def write_applied(directory, applied, *, target, field, draw=None):
     applied : dpgrs.scoring.apply.Applied
     target : list of paths, the genotype files.
     field : ``GT`` or ``DS``.
-    draw : function of a folder and the summary that writes pages of people into it; None writes none.
+    draw : function of the folder and the summary that writes pages of people into it; None writes none.
 
     Returns
     -------
@@ -45,7 +44,7 @@ def write_applied(directory, applied, *, target, field, draw=None):
         text = json.dumps(summary, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
         (folder / SUMMARY).write_text(text, encoding="utf-8")
         if draw is not None and applied.sums is not None:
-            draw(folder / REPORT, summary)
+            draw(folder, summary)
     return summary
 
 
@@ -87,8 +86,9 @@ def unit_of(outcome):
 
 def notes(summary):
     """Yield lines for the console: what was matched, and what to know of the results."""
-    for one in summary["variants"]:
-        n_used = sum(times for name, times in one["status"].items() if name in USED)
+    lists = summary["variants"]
+    for one in lists[:_MOST_LISTED]:
+        n_used = one["used"]
         said = ", ".join(f"{times:,} {name}" for name, times in one["status"].items())
         yield f"{one['scores']}: {n_used:,} of {one['variants']:,} variants used ({said})"
         if one["ambiguous_used"]:
@@ -96,6 +96,13 @@ def notes(summary):
                 f"{one['scores']}: {one['ambiguous_used']:,} of these are A/T or C/G, which read the same on "
                 "both strands: they are taken as given (--drop-ambiguous leaves them out)"
             )
+    if len(lists) > _MOST_LISTED:
+        yield f"{len(lists) - _MOST_LISTED} more lists of variants are in {SUMMARY}"
+    yield from caveats(summary)
+
+
+def caveats(summary):
+    """Yield what to know of the results, a line each."""
     counts, scores = summary["counts"], summary["scores"]
     if counts.get("variants_filled_by_own_frequency"):
         yield (
@@ -130,6 +137,7 @@ def _summary_of_list(shared, matching):
     return {
         "scores": label_of(shared),
         "variants": len(status),
+        "used": int(is_used.sum()),
         "status": dict(Counter(status.tolist()).most_common()),
         "ambiguous_used": int((is_used & matching.is_ambiguous[shared.rows]).sum()),
     }

@@ -14,6 +14,7 @@ from dpgrs.io.haplotype_store import rows_per_batch
 from dpgrs.io.outcomes import CHUNK
 from dpgrs.io.panel_parts import people_at_a_time, simulated_at_a_time
 from dpgrs.io.stored_genotypes import BLOCK_BYTES
+from dpgrs.io.target import BATCH_BYTES
 from dpgrs.linalg.statistics import LEAST_OUTCOMES, PART_ENTRIES, VARIANT_BLOCK
 from dpgrs.methods.mechanisms import mechanism_named
 from dpgrs.study.exact_statistics import people_of_part
@@ -358,6 +359,22 @@ NEEDS = {
     ),
     "render-release-report": Need(
         lambda s: 4 * _products(s), lambda s: s.n_outcomes * 10**9, of_thread=lambda s: 110 * MB
+    ),
+    # Of a target, its reference and scores: weights as read and together, sums, and the calls of a block.
+    "score": Need(
+        lambda s: (
+            250 * MB
+            + 3 * s.n_variants * s.n_outcomes * FLOAT
+            + 1000 * s.n_variants
+            + 4 * min(1024 * (s.n_people + s.n_reference_people), BATCH_BYTES)
+            + 4 * (s.n_people + s.n_reference_people) * s.n_outcomes * FLOAT
+            + 4 * 2000 * FLOAT * s.n_reference_people
+        ),
+        lambda s: 2 * (s.n_people + s.n_reference_people) * s.n_variants * (1000 + s.n_outcomes),
+        of_thread=lambda s: 30 * MB,
+    ),
+    "write-scores": Need(
+        lambda s: 4 * _products(s) + _weights(s), lambda s: s.n_requests * s.n_variants * s.n_outcomes * 10**4
     ),
     "write-settings": Need(),
     "write-provenance": Need(),

@@ -9,6 +9,7 @@ from dpgrs.privacy.ledger.ledger import Ledger, cost_to, shown_delta, shown_epsi
 from dpgrs.study.copied_people import n_copies
 from dpgrs.study.panel_terms import takes_ld
 from dpgrs.study.release_cost import account_of, certain_cost, share_of_ledger
+from dpgrs.study.score_terms import scored_folder
 from dpgrs.study.table_cohort import is_table
 
 
@@ -72,6 +73,7 @@ def describe_success(settings, *, results, earlier):
     places = {"Report": Path(results, "report", "index.html")}
     if _is_release(settings):
         places["Bundle"] = Path(results, "release", "SHA256SUMS").parent
+    places["Scores"] = Path(scored_folder(results), "report", "index.html")
     lines = [f"{name}: {path}" for name, path in places.items() if path.exists()] + _misfit(settings, results)
     lines += _lost(settings)
     if _is_release(settings):

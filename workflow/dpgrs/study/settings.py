@@ -53,6 +53,11 @@ PATHS = (
     "public.reference",
     "public.keep",
     "public.effects",
+    "score.target",
+    "score.release",
+    "score.reference",
+    "score.populations",
+    "score.frequencies",
 )
 LONGEST_NAME, LONGEST_PATH = 255, 4095  # of Linux
 QUOTED_PATTERN = """--config 'cohort={vcf: "d/chr{chrom}.vcf.gz", chromosomes: [1, 2]}'"""

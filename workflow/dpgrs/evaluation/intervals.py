@@ -66,10 +66,10 @@ def added_r2(y, score, covariates=None):
     Estimate; NaN where y or what is left of the score does not vary, or people are no more than columns.
     """
     n, known = len(y), np.ones((len(y), 1))
+    if n <= 2 + (0 if covariates is None else covariates.shape[1]):
+        return Estimate(np.nan, np.nan, np.nan)
     if covariates is not None:
         known = np.column_stack([known, covariates - covariates.mean(axis=0)])
-    if n <= known.shape[1] + 1:
-        return Estimate(np.nan, np.nan, np.nan)
     beside_y, beside_score = _without(np.column_stack([y, score]), known).T
     y_scale, score_scale = y.std(), np.sqrt((beside_score**2).mean())
     if y_scale <= _rounding(y) or score_scale <= _rounding(score):

@@ -88,7 +88,8 @@ def write_bundle(
             )
         if scales is not None:
             exact = {name: scales[name].map(format_weight) for name in ("centre", "scale")}
-            _write_text(folder / SCALES, table_text(scales.assign(**exact).reset_index()))
+            own = scales.assign(**exact)[["centre", "scale", "is_binary", "origin"]]
+            _write_text(folder / SCALES, table_text(own.reset_index()))
         if covariates is not None:
             exact = {name: covariates[name].map(format_weight) for name in ("centre", "scale")}
             _write_text(folder / COVARIATES, table_text(covariates.assign(**exact)))

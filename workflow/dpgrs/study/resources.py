@@ -17,6 +17,7 @@ from dpgrs.io.stored_genotypes import BLOCK_BYTES
 from dpgrs.linalg.statistics import LEAST_OUTCOMES, PART_ENTRIES, VARIANT_BLOCK
 from dpgrs.methods.mechanisms import mechanism_named
 from dpgrs.study.exact_statistics import people_of_part
+from dpgrs.study.score_measures import MOST_SCORES
 from dpgrs.study.shape import Shape
 
 MB = 10**6
@@ -216,6 +217,22 @@ def _metrics(s):
     return 400 * s.n_methods * _requests_of_panel(s) * len(s.sizes) * sum(s.counts)
 
 
+def _fits(s):
+    """The fits of the largest design, whose measures have intervals."""
+    return s.n_methods * _requests_of_panel(s)
+
+
+def _measures(s):
+    """Bytes of the table of measures of a trial, as if all outcomes were 0/1, of which each has 18 lines."""
+    return 18 * 250 * _fits(s) * max(s.counts)
+
+
+def _scored(s):
+    """Bytes of the outcomes, scores and predictions of those held out that are in memory at a time."""
+    n = s.n_rows * s.test_share
+    return 3 * FLOAT * min(max(MOST_SCORES, n), n * max(s.counts))
+
+
 def _variant_table(s):
     """Bytes of a table of all variants of the genotype files, with names of alleles and ids as text."""
     return 600 * s.n_file_variants
@@ -335,18 +352,28 @@ NEEDS = {
     ),
     # Measures and pages
     "evaluate-trial": Need(
-        lambda s: 2 * _held_out(s) + _products(s) + _metrics(s),
-        lambda s: s.n_methods * s.n_requests * s.n_rows * s.n_columns * s.n_outcomes,
+        lambda s: 2 * _held_out(s) + _products(s) + _metrics(s) + _scored(s) + 2 * _measures(s),
+        lambda s: (
+            s.n_methods * s.n_requests * s.n_rows * s.n_columns * s.n_outcomes
+            + 1000 * _fits(s) * s.n_rows * s.test_share * s.n_outcomes
+        ),
     ),
-    "collect-tables": Need(lambda s: 2 * s.n_trials * _metrics(s), lambda s: s.n_trials * _metrics(s)),
+    "collect-tables": Need(
+        lambda s: 2 * s.n_trials * max(_metrics(s), _measures(s)), lambda s: s.n_trials * _metrics(s)
+    ),
     "attack-trial": Need(
         lambda s: _all_outcomes(s) + _attacking(s) + 3 * _products(s) + 6 * _square(s),
         lambda s: (1 + s.n_methods) * s.n_requests * _attacking(s) * (s.n_columns + s.n_outcomes) / 30,
     ),
     "render-report": Need(
-        lambda s: 2 * _all_outcomes(s) + 2 * _products(s) + _weights(s) + 3 * s.n_trials * _metrics(s),
+        lambda s: (
+            2 * _all_outcomes(s)
+            + 2 * _products(s)
+            + _weights(s)
+            + 3 * s.n_trials * (_metrics(s) + _measures(s))
+        ),
         lambda s: s.n_outcomes * 10**9 + s.n_trials * _metrics(s),
-        of_thread=lambda s: 110 * MB + s.n_trials * _metrics(s),
+        of_thread=lambda s: 110 * MB + s.n_trials * (_metrics(s) + _measures(s)),
     ),
     "audit": Need(lambda s: 200 * MB, lambda s: 5 * 10**12),
     "measure-release": Need(

@@ -1,4 +1,5 @@
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -6,7 +7,7 @@ import pytest
 
 from dpgrs.evaluation.binary_metrics import NO_PREVALENCE, binary_measures, quantitative_measures
 from dpgrs.evaluation.metrics import MEASURES
-from dpgrs.reporting.outcome_measures import calibration_figure
+from dpgrs.reporting.outcome_measures import RELEASED_MEASURES, calibration_figure
 from dpgrs.reporting.pages import outcome_writer
 from html_pages import text_of
 from report_data import ONE_DESIGN, make_report_data
@@ -79,3 +80,21 @@ def test_calibration_figure__holds_every_point_and_its_interval():
     assert "#654321" not in drawn
     assert ">one<" in drawn
     assert ">none<" not in drawn
+
+
+@pytest.mark.parametrize(("said", "units"), [("simulated", "haplotypes"), ("from a table", "people")])
+def test_released_measures__are_of_the_released_weights(data, said, units):
+    measured, found = with_measures(data, prevalence=0.2)
+    ols = measured.measures[measured.measures["method"] == "ols"]
+    statement = {"public_inputs": [{"name": "people measured on, with their outcomes", "value": said}]}
+    statement["guarantee"] = {"rows": "haplotypes"}
+    released = SimpleNamespace(
+        measures=ols, outcomes=data.outcomes, covariates=None, statement=statement, accuracy=None
+    )
+    context = RELEASED_MEASURES.context(released)
+    ((fit, cells),) = context(0)["rows"]
+    assert fit.brief == "Released weights"
+    assert cells[0][:3] == pytest.approx(found["auc"][1:4])
+    assert (context(0)["n"], context(0)["units"]) == (400, units)
+    assert (context(1)["is_binary"], context(1)["figures"]) == (False, {})
+    assert RELEASED_MEASURES.context(SimpleNamespace(measures=None)) is None

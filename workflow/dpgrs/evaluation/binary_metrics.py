@@ -85,13 +85,16 @@ def binary_measures(y, score, *, risk, covariates=None, prevalence=None):
 
     Returns
     -------
-    list of Measure: numbers of people and of cases; the area under the curve of the score (DeLong); R^2 that
-    it adds to covariates, on the scale of 0 and 1, on that of liability, and Nagelkerke's; odds ratios, of a
-    standard deviation of the score beside covariates (Wald), and of the tenth of highest scores against all
-    others (Woolf); and for tenths of people by risk the share of cases (Wilson) with the mean risk.
+    list of Measure: numbers of people and of cases, the prevalence; the area under the curve of the score
+    (DeLong); R^2 that it adds to covariates, on the scale of 0 and 1, on that of liability, and Nagelkerke's;
+    odds ratios, of a standard deviation of the score beside covariates (Wald), and of the tenth of highest
+    scores against all others (Woolf); and for tenths of people by risk the share of cases (Wilson) with the
+    mean risk.
     """
     y, n_cases = np.asarray(y, dtype=float), int(np.sum(y))
     counts = [Measure("n", len(y)), Measure("cases", n_cases)]
+    if prevalence is not None:
+        counts.append(Measure("prevalence", prevalence))
     if min(n_cases, len(y) - n_cases) < FEWEST_OF_A_KIND:
         return [*counts, *(_missing(name, TOO_FEW) for name in NAMES)]
     observed = added_r2(y, score, covariates)

@@ -30,6 +30,8 @@ from dpgrs.release.folder_check import (
     read_text,
 )
 from dpgrs.release.input_check import SCALES, input_problems, scale_problems
+from dpgrs.release.measure_check import FILE as MEASURES
+from dpgrs.release.measure_check import measure_problems, scored_problems
 from dpgrs.release.post_processing import is_post_processing
 from dpgrs.release.prediction_check import CONSTANTS, accuracy_problems, read_constants, read_sums
 from dpgrs.release.prediction_check import SUMS as ACCURACY_SUMS
@@ -49,7 +51,7 @@ FIXED_FILES = {
     CONSTANTS,
     SUMS,
 }
-TABLES = {ACCURACY_SUMS, SCALES, "covariate_weights.tsv", "pca_loadings.tsv", LOADINGS}
+TABLES = {ACCURACY_SUMS, MEASURES, SCALES, "covariate_weights.tsv", "pca_loadings.tsv", LOADINGS}
 PROVENANCE_KEYS = {"dpgrs", "commit", "code_digest", "python", "libraries", "settings_digest"}
 # An absolute path of Unix or Windows, a home folder, a file address; not a web address or a fraction.
 TRACE = re.compile(r"(?<![\w:/.])~?/[\w.+-]+/[\w.+-]+|\b[A-Za-z]:\\+\w|\bfile://|(?<!\w)~/\w")
@@ -115,6 +117,8 @@ def verify_release(directory, *, reference=None):
     if not problems:
         problems = entry_problems(statement, files)
     if not problems:
+        problems = measure_problems(statement, files, read_sums(statement, files)[0])
+    if not problems:
         problems = sensitivity_problems(statement, n_columns=columns_of(statement, files))
         problems += _word_problems(statement, files)
     if not problems and reference is not None:
@@ -143,7 +147,8 @@ def _reference_problems(statement, files, reference):
     names = statement["data_domain"]["outcomes"]
     scores = [read_scoring_file(files[score["file"]]) for score in statement["scores"]]
     people = score_people(scores, files.get(COVARIATES), reference)
-    return sum_problems(names, read_sums(statement, files)[0], *people)
+    sums = read_sums(statement, files)[0]
+    return sum_problems(names, sums, *people) or scored_problems(statement, files, *people)
 
 
 def _accuracy(statement, files):

@@ -12,7 +12,7 @@ from dpgrs.reporting.outcome_figures import HALF_WIDTH, LEGEND_LINE
 from dpgrs.reporting.outcomes import shown_fits
 from dpgrs.reporting.rendering import Drawing, Section
 from dpgrs.reporting.styles import fit_colors
-from dpgrs.reporting.svg import FAINT, MARKERS, MUTED, marker_size
+from dpgrs.reporting.svg import FAINT, MARKERS, MUTED, PALETTE, marker_size
 
 TRIAL = 1  # whose people pages show
 # Of a table's columns: the measure, its name, and its digits after the point.
@@ -35,6 +35,12 @@ class Interval(NamedTuple):
     low: float
     high: float
     digits: int
+
+
+class Released(NamedTuple):
+    """What takes the place of a fit in a release."""
+
+    brief: str = "Released weights"
 
 
 class OutcomeMeasures:
@@ -60,6 +66,25 @@ class OutcomeMeasures:
         found = self._by_outcome.get(self._outcomes[outcome], {})
         context = measures_context(found, has_covariates=self._has_covariates, colors=fit_colors([*found]))
         return context | {"units": self._units}
+
+
+def released_measures(data):
+    """Return, for ReleaseData, a function of an outcome's index that gives the context of its measures."""
+    if data.measures is None:
+        return None
+    by_outcome = {
+        name: {Released(): {row.measure: row for row in rows.itertuples(index=False)}}
+        for name, rows in data.measures.groupby("outcome", sort=False)
+    }
+    inputs = {one["name"]: one["value"] for one in data.statement["public_inputs"]}
+    is_simulated = inputs.get("people measured on, with their outcomes") == "simulated"
+    units = data.statement["guarantee"]["rows"] if is_simulated else "people"
+    return lambda outcome: (
+        measures_context(
+            by_outcome[data.outcomes[outcome]], has_covariates=data.covariates is not None, colors=PALETTE[:1]
+        )
+        | {"units": units}
+    )
 
 
 def measures_by_fit(rows, fits):
@@ -163,3 +188,6 @@ def _of_benchmark(data):
 
 
 MEASURES = Section("Accuracy with intervals", "measures.html", _of_benchmark, category="Outcomes")
+RELEASED_MEASURES = Section(
+    "Accuracy with intervals", "released_measures.html", released_measures, category="Outcomes"
+)

@@ -21,7 +21,7 @@ from dpgrs.study.identity import fit_settings, public_identity
 from dpgrs.study.provenance import provenance
 from dpgrs.study.public_effects_files import load_effects
 from dpgrs.study.released import load_released, load_weights
-from dpgrs.study.released_accuracy import load_accuracy, load_reference_sums
+from dpgrs.study.released_accuracy import load_accuracy, load_measures, load_reference_sums
 from dpgrs.study.request_identity import (
     WHERE_THERE,
     effects_identity,
@@ -106,6 +106,7 @@ def write_release(
         loadings=loadings,
         outcome_loadings=None if outcome_loadings is None else read_outcome_loadings(outcome_loadings).text,
         sums=load_reference_sums(accuracy),
+        measures=load_measures(accuracy),
     )
 
 

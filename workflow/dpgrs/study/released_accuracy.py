@@ -3,6 +3,7 @@
 from fractions import Fraction
 
 import numpy as np
+import pandas as pd
 
 from dpgrs.errors import DpgrsError
 from dpgrs.evaluation.private_metrics import AccuracyRequest, measure
@@ -75,6 +76,21 @@ def load_reference_sums(path):
     """
     measured = load_labelled(path)
     return measured[0][1]["sums"] if measured and "n_people" in measured[0][0] else None
+
+
+def load_measures(path):
+    """Return the measures on public people of a release, DataFrame of outcome and the fields of a Measure.
+
+    Parameters
+    ----------
+    path : as in `load_accuracy`.
+
+    Returns
+    -------
+    pandas.DataFrame, or None where accuracy was not measured on public people.
+    """
+    labels = load_labelled(path).labels
+    return pd.DataFrame(labels[0]["measures"]) if labels and "measures" in labels[0] else None
 
 
 def _is_charged(label, book, request, request_id):

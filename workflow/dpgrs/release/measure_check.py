@@ -51,7 +51,7 @@ def measure_problems(statement, files, sums):
     found, problems = read_measures(statement, files)
     if problems:
         return problems
-    unit, scales = rows_of_unit(statement), _constants(files)
+    unit, scales = rows_of_unit(statement), constants_of_outcomes(files)
     own = zip(found.items(), sums, strict=True)
     return [
         f"the {name} of {outcome} in {FILE} must {wanted}"
@@ -186,7 +186,7 @@ def _on_liability(observed, K, P):
     return min(1.0, observed * C / scale) if scale > 0 else float("nan")
 
 
-def _constants(files):
+def constants_of_outcomes(files):
     """Return centre, scale and whether it is 0/1 of every outcome that has constants, a dict."""
     if SCALES not in files:
         return {}

@@ -15,6 +15,7 @@ from dpgrs.privacy.statement.content import COVARIATES_INPUT
 from dpgrs.privacy.statement.statement import problems_of, words_of
 from dpgrs.privacy.statement.text import plain_language
 from dpgrs.release.claim_check import claim_problems
+from dpgrs.release.count_check import count_problems
 from dpgrs.release.covariate_check import FILE as COVARIATES
 from dpgrs.release.covariate_check import covariate_problems
 from dpgrs.release.draw_check import ACCURACY as ACCURACY_DRAW
@@ -118,6 +119,7 @@ def verify_release(directory, *, reference=None):
         problems = entry_problems(statement, files)
     if not problems:
         problems = measure_problems(statement, files, read_sums(statement, files)[0])
+        problems += count_problems(statement, files)
     if not problems:
         problems = sensitivity_problems(statement, n_columns=columns_of(statement, files))
         problems += _word_problems(statement, files)

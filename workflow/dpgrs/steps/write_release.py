@@ -74,7 +74,8 @@ def write_release(
     terms = fit_settings(settings) | ld_identity(ld) | effects_identity(effects)
     fit = published(load_weights(weights, label, noisy, fit=terms))
     names, sites = tuple(label["outcomes"]), read_chosen_sites(sites)
-    measured, stated = load_accuracy(accuracy, book, label, fit=terms)
+    constants = outcome_constants(settings["outcomes"], names)
+    measured, stated = load_accuracy(accuracy, book, label, fit=terms, constants=constants)
     audits = _audits(audit, label["events"] + measured, settings)
     found = {"noisy": noisy, "measured": measured, "stated": stated, "audits": audits, "loadings": loadings}
     found |= {"fit": terms, "fitted": fit, "effects": load_effects(effects)[0]}
@@ -101,7 +102,7 @@ def write_release(
         scores=scores,
         statement=build_statement(content),
         provenance=provenance(without_paths(settings), []),
-        scales=outcome_constants(settings["outcomes"], names),
+        scales=constants,
         covariates=covariate_weights(fit.weights[:, size:], names, settings=settings),
         loadings=loadings,
         outcome_loadings=None if outcome_loadings is None else read_outcome_loadings(outcome_loadings).text,

@@ -232,14 +232,18 @@ def make_statement(folder, terms=None, **changed):
     return build_statement(make_content(folder, terms, **changed))
 
 
-def make_bundle(folder, *, terms=None, content=(), sums=None, **changed):
-    """Write a bundle into ``folder/release`` and return its path; standard errors are those of BLUP."""
+def make_bundle(folder, *, terms=None, content=(), tables=(), sums=None, **changed):
+    """Write a bundle into ``folder/release`` and return its path; standard errors are those of BLUP.
+
+    `tables` are further ones of `write_bundle`.
+    """
     terms = terms or make_terms()
     if "standard_errors" in changed:
         content = {"method": "blup", "fit": FIT | {"heritability": 0.5}} | dict(content)
     scores = make_scores(terms=terms, **changed)
     statement = make_statement(folder, terms, **dict(content))
-    write_bundle(folder / "release", scores=scores, statement=statement, provenance=PROVENANCE, sums=sums)
+    files = {"scores": scores, "statement": statement, "provenance": PROVENANCE, "sums": sums}
+    write_bundle(folder / "release", **files, **dict(tables))
     return folder / "release"
 
 

@@ -191,6 +191,7 @@ def trial(study, *, covariates, protections=("full",)):
         trial=1,
         metrics=root / "metrics.tsv",
         population_metrics=root / "population.tsv",
+        measures=root / "measures.tsv",
         covariates=covariates,
     )
     return pd.read_csv(root / "metrics.tsv", sep="\t").set_index(["method", "protection", "outcome"])["r2"]

@@ -1,12 +1,16 @@
 """The step that measures fits on the test rows, a part of the people at a time."""
 
+from itertools import product
 from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
 import pytest
 
+from dpgrs.evaluation.binary_metrics import TOO_FEW_FOR_TENTHS
+from dpgrs.evaluation.intervals import added_r2
 from dpgrs.evaluation.metrics import TERMS, mse, r_squared
+from dpgrs.evaluation.roc import area_under_curve
 from dpgrs.genotypes.bits import pack
 from dpgrs.io.files import write_table
 from dpgrs.io.outcomes import Outcomes
@@ -19,6 +23,7 @@ from random_cohorts import random_alleles
 from step_settings import settings_for
 
 N_PEOPLE, N_VARIANTS, NAMES = 150, 6, ("a", "b", "c")
+PREVALENCE, SCALE = 0.4, np.sqrt(0.4 * 0.6)
 POPULATIONS = np.array(["YRI", "CEU", "CHB"])[np.arange(N_PEOPLE) % 3]
 PRIVATE = {"method": "blup", "protection": "full", "neighbours": "add-remove", "unit": "person"}
 PRIVATE |= {"accounting": "gdp", "epsilon": 1.0, "delta": 1e-6, "reported": True}
@@ -35,8 +40,12 @@ def trial(request, tmp_path, monkeypatch):
     X = coded_rows(bits, n_haplotypes=n_haplotypes, rows=rows)
     Y = rng.standard_normal((3, N_VARIANTS)) @ X.T + rng.standard_normal((3, len(X)))
     Y[0, ::7] = np.nan
-    is_training = np.repeat(np.arange(N_PEOPLE) % 4 > 0, len(X) // N_PEOPLE)
-    Outcomes(NAMES, {N_VARIANTS: Y}, {}, is_training, rows).save(tmp_path / "outcomes.zarr")
+    rows_a_person = len(X) // N_PEOPLE
+    # Both haplotypes of a person have that person's outcome.
+    Y[2] = np.repeat(((Y[2] > 0)[::rows_a_person] - PREVALENCE) / SCALE, rows_a_person)
+    is_training = np.repeat(np.arange(N_PEOPLE) % 4 > 0, rows_a_person)
+    known = {"prevalence": np.array([np.nan, np.nan, PREVALENCE])}
+    Outcomes(NAMES, {N_VARIANTS: Y}, {}, is_training, rows, **known).save(tmp_path / "outcomes.zarr")
     sample_id = np.array([f"P{number}" for number in range(N_PEOPLE)])
     panel = panel_in_memory(
         bits, n_haplotypes=n_haplotypes, sample_id=sample_id, of_size=lambda size: np.arange(size)
@@ -56,7 +65,7 @@ def trial(request, tmp_path, monkeypatch):
 
     def measure(at_a_time=N_PEOPLE):
         monkeypatch.setattr(step, "people_at_a_time", lambda n_entries: at_a_time)
-        tables = {name: tmp_path / f"{name}.tsv" for name in ("metrics", "population_metrics")}
+        tables = {name: tmp_path / f"{name}.tsv" for name in ("metrics", "population_metrics", "measures")}
         places = [tmp_path / name for name in ("outcomes.zarr", "weights.npz", "seconds.tsv")]
         settings = settings_for("evaluate-trial", outcomes={"count": [1, 3]})
         step.evaluate_trial(settings, "panel", *places, trial=1, populations=tmp_path / "who.tsv", **tables)
@@ -66,7 +75,7 @@ def trial(request, tmp_path, monkeypatch):
 
 
 def test_evaluate_trial__measures_every_fit_on_the_test_rows(trial):
-    metrics, _ = trial.measure()
+    metrics, _, _ = trial.measure()
     is_test, n_rows = ~trial.is_training, np.count_nonzero(trial.is_training)
     assert metrics["n_rows"].unique().tolist() == [n_rows]
     assert metrics.groupby("method").size().to_dict() == {"blup": 4, "ridge": 4}
@@ -83,7 +92,7 @@ def test_evaluate_trial__measures_every_fit_on_the_test_rows(trial):
 
 
 def test_evaluate_trial__populations_are_measured_about_their_own_mean(trial):
-    _, found = trial.measure()
+    _, found, _ = trial.measure()
     assert set(found["n_outcomes"]) == {3}
     groups = np.repeat(POPULATIONS, len(trial.X) // N_PEOPLE)
     for name in ("CEU", "CHB", "YRI"):
@@ -100,3 +109,27 @@ def test_evaluate_trial__parts_of_the_people_change_nothing_but_last_digits(tria
     whole, parts = trial.measure(), trial.measure(64)
     for one, other in zip(whole, parts, strict=True):
         pd.testing.assert_frame_equal(one, other, rtol=1e-12)
+
+
+def test_evaluate_trial__measures_of_the_largest_design_are_of_people(trial):
+    _, _, found = trial.measure()
+    is_test, rows_a_person = ~trial.is_training, len(trial.X) // N_PEOPLE
+    assert set(zip(found["method"], found["outcome"], strict=True)) == set(product(("blup", "ridge"), NAMES))
+    assert set(found["n_outcomes"]) == {3}
+    of_people = (trial.X[is_test] @ trial.fits[3].weights.T).T.reshape(3, -1, rows_a_person).sum(axis=-1)
+    Y = trial.Y[:, is_test][:, ::rows_a_person]
+    own = found[found["method"] == "blup"].set_index(["outcome", "measure"])
+    for outcome, name in enumerate(NAMES):
+        known = np.isfinite(Y[outcome])
+        assert own.loc[(name, "n"), "value"] == known.sum()
+        expected = added_r2(Y[outcome, known], of_people[outcome, known])
+        np.testing.assert_allclose(
+            own.loc[(name, "r2_added"), ["value", "low", "high"]].astype(float), expected
+        )
+    of_c = own.loc["c"]
+    is_case = Y[2] > 0
+    assert of_c.loc["cases", "value"] == is_case.sum()
+    expected = area_under_curve(of_people[2, is_case], of_people[2, ~is_case])
+    np.testing.assert_allclose(of_c.loc["auc", ["value", "low", "high"]].astype(float), expected)
+    assert of_c.loc["calibration", "note"] == TOO_FEW_FOR_TENTHS
+    assert "auc" not in own.loc["b"].index

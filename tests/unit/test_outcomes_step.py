@@ -158,11 +158,13 @@ def test_make_outcomes__public_constants_standardise(make, tmp_path):
 def test_make_outcomes__prevalence_is_that_of_the_constants(make, tmp_path, count):
     """A quantitative outcome with the same centre and scale has none, and nothing is found from values."""
     scales = tmp_path / "scales.tsv"
-    lines = ["outcome\tcentre\tscale\tprevalence", "other\t0.2\t0.4\t", "case\t\t\t0.2", "height\t0\t1\t"]
+    lines = ["outcome\tcentre\tscale\tprevalence\tpopulation_prevalence", "other\t0.2\t0.4\t\t"]
+    lines += ["case\t\t\t0.2\t0.01", "height\t0\t1\t\t"]
     scales.write_text("\n".join(lines) + "\n")
     columns = {"height": STANDARD, "case": np.repeat([1, 0], [8, 32]), "other": 0.2 + 0.4 * STANDARD}
     outcomes = make(columns, scales=scales, count=count, mode="benchmark")
     np.testing.assert_array_equal(outcomes.prevalence, [np.nan, 0.2, np.nan][:count])
+    np.testing.assert_array_equal(outcomes.population_prevalence, [np.nan, 0.01, np.nan][:count])
 
 
 def test_make_outcomes__without_constants_no_prevalence_is_known(make):

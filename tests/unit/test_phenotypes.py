@@ -330,7 +330,9 @@ SCALES = "outcome\tcenter\tsd\tprevalence\torigin\nheight\t170\t10\t\tNHS 2019\n
 def test_standardise__centre_and_scale_or_prevalence(write):
     table = read_outcomes(write("sample\tcase\theight\ns1\t1\t180\ns2\t0\tNA\n", "y.tsv"))
     scales = read_scales(write(SCALES))
-    assert scales.loc["height"].tolist() == [170, 10, False, "NHS 2019"]
+    assert scales.loc["height"].tolist()[:4] == [170, 10, False, "NHS 2019"]
+    assert np.isnan(scales.loc["height", "population_prevalence"])
+    assert scales.loc["case", "population_prevalence"] == 0.2
     found = standardise(table, constants_of(table.columns, scales, path="scales.tsv"))
     np.testing.assert_allclose(found, [[2, 1], [-0.5, np.nan]], rtol=1e-15)
 
@@ -348,6 +350,10 @@ def test_standardise__centre_and_scale_or_prevalence(write):
         ("outcome\tcentre\tscale\n\t1\t2\n", "line 2: must name each outcome once, got none"),
         ("outcome\tcentre\tscale\nh\tx\t2\n", "column `centre`: must be a finite number"),
         ("outcome\tprevalence\nh\t1\n", "line 2: the prevalence must be between 0 and 1"),
+        (
+            "outcome\tprevalence\tpopulation_prevalence\nh\t0.5\t0\n",
+            "line 2: the population_prevalence must be between 0 and 1",
+        ),
         (
             "outcome\tscale\tprevalence\nh\t1\t0.5\n",
             "line 2: must have centre and scale, or prevalence alone",

@@ -86,7 +86,7 @@ def test_is_post_processing__of_every_method(method, more):
     known = more | {"protection": protection, "missing_outcomes": "counted"}
     said = post_processing(method, FIT, **known)
     assert is_said(said, method, FIT, **known)
-    assert not is_said([*said, OF_ACCURACY], method, FIT, **known)
+    assert not is_said([*said, *OF_ACCURACY], method, FIT, **known)
     for place in range(len(said)):
         assert not is_said(said[:place] + said[place + 1 :], method, FIT, **known)
 

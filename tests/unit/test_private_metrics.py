@@ -181,6 +181,27 @@ def test_measure__without_noise_is_the_plain_accuracy(study):
     np.testing.assert_allclose(found.mse, mse(Y, predicted), atol=1e-4)
 
 
+def test_measure__counts_rows_cases_and_controls_with_their_noise(study):
+    prevalence, rng = np.array([0.2, np.nan, 0.5]), np.random.default_rng(0)
+    p = np.array([0.2, 0.3, 0.5])[:, np.newaxis]
+    is_case = rng.random(study.Y.shape) < p
+    Y = (is_case - p) / np.sqrt(p * (1 - p))
+    exact = accuracy_sums(Y, study.X, study.weights, **BOUNDS)
+    request = replace(REQUEST, epsilon=20.0)
+    found = measure(exact, request=request, prevalence=prevalence)
+    n, n_cases = Y.shape[1], np.count_nonzero(is_case[0])
+    np.testing.assert_allclose(found.n, n)
+    np.testing.assert_allclose([found.cases[0], found.controls[0]], [n_cases, n - n_cases], atol=0.1)
+    # The two values of a prevalence of 1/2 have the same square, and an outcome without one is none of 0/1.
+    assert np.isnan([found.cases[1:], found.controls_sd[1:]]).all()
+    noise = rng.normal(0, request.noise_sd / SQUARE_STEP, (400, *exact.shape))
+    noisy = exact + np.rint(noise).astype(np.int64)
+    drawn = [measure(sums, request=request, prevalence=prevalence) for sums in noisy]
+    for name in ("n", "cases", "controls"):
+        sd = np.std([getattr(one, name)[0] for one in drawn])
+        assert sd == pytest.approx(getattr(found, f"{name}_sd")[0], rel=0.2)
+
+
 def test_measure__standard_deviations_are_those_of_the_noise(study):
     """Over 400 draws a standard deviation is known to 20 % but for a chance below 1e-7."""
     rows = np.tile(np.arange(N_ROWS), 60)

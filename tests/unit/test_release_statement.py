@@ -231,8 +231,9 @@ def test_release__accuracy_is_charged_and_stated_with_the_rest(study, budget, co
     assert owners == ([None] if budget == "joint" else list(NAMES[:count]))
     assert public_inputs(study)["residual bound"] == ("2", "chosen in the configuration")
     assert [one["name"] for one in statement["accuracy"]] == list(NAMES[:count])
-    assert statement["post_processing"][:-1] == withheld["post_processing"]
-    assert statement["post_processing"][-1].startswith("R^2 = 1 - RSS/TSS")
+    assert statement["post_processing"][:-2] == withheld["post_processing"]
+    assert statement["post_processing"][-2].startswith("R^2 = 1 - RSS/TSS")
+    assert statement["post_processing"][-1].startswith("AUC, R^2 on other scales")
     shared, own = squares(statement)
     composition, whole = statement["composition"], shared + sum(own.values())
     assert is_epsilon_of(composition["whole_study"]["epsilon"], whole)
@@ -251,7 +252,9 @@ def test_release__accuracy_on_public_people_follows_from_sums_in_the_bundle(stud
     config["evaluation"]["metrics"] = "public"
     noisy = study.release(config)
     study.measure(config, noisy)
-    assert Path("accuracy_sums.tsv") in study.bundle(config, noisy, is_measured=True)
+    assert {Path("accuracy_sums.tsv"), Path("measures.tsv")} <= set(
+        study.bundle(config, noisy, is_measured=True)
+    )
     assert "300 people of the public reference" in study.statement()["accuracy"][0]["cost"]
     assert "people measured on, with their outcomes" in public_inputs(study)
 

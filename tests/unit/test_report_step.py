@@ -30,7 +30,8 @@ def test_write_report__takes_the_place_of_a_report_and_of_nothing_else(tmp_path)
 def test_render_report__raise_on_a_release(tmp_path):
     settings = settings_for("render-report", mode="release")
     absent = dict.fromkeys(
-        ("metrics", "population_metrics", "panel", "outcomes", "statistics", "weights"), tmp_path / "absent"
+        ("metrics", "population_metrics", "measures", "panel", "outcomes", "statistics", "weights"),
+        tmp_path / "absent",
     )
     with pytest.raises(
         UsageError, match="`mode` must be benchmark for pages with exact figures, got release"

@@ -99,6 +99,7 @@ class Files:
         save_labelled(weights, [*ridge, *fits])
         write_table(seconds, pd.DataFrame({"seconds": [0.5] * (len(ridge) + len(fits))}))
         paths = {"metrics": metrics, "population_metrics": populations}
+        paths |= {"measures": self.folder / "measures.tsv"}
         settings = settings_for("evaluate-trial", outcomes={"count": counts})
         evaluate_step.evaluate_trial(settings, "panel", outcomes, weights, seconds, trial=1, **paths)
         return pd.read_csv(metrics, sep="\t")

@@ -16,6 +16,7 @@ rule evaluate_trial:
     output:
         metrics=f"{TRIAL}/metrics.tsv",
         population_metrics=f"{TRIAL}/population_metrics.tsv",
+        measures=f"{TRIAL}/measures.tsv",
     log:
         f"{LOGS}/evaluate_trial/{{trial}}.log",
     benchmark:
@@ -36,6 +37,7 @@ rule evaluate_trial:
     shell:
         "python -m dpgrs evaluate-trial --settings {params.settings:q} {input.panel} {input.outcomes} {input.weights} {input.seconds}"
         " --trial {wildcards.trial} --metrics {output.metrics} --population-metrics {output.population_metrics}"
+        " --measures {output.measures}"
         " {params.files} 2> {log}"
 
 
@@ -68,6 +70,17 @@ use rule collect_metrics as collect_population_metrics with:
         f"{LOGS}/collect_population_metrics.log",
     benchmark:
         f"{BENCHMARKS}/collect_population_metrics.tsv"
+
+
+use rule collect_metrics as collect_measures with:
+    input:
+        tables=expand(f"{TRIAL}/measures.tsv", trial=TRIALS),
+    output:
+        table=f"{RESULTS}/measures.tsv",
+    log:
+        f"{LOGS}/collect_measures.log",
+    benchmark:
+        f"{BENCHMARKS}/collect_measures.tsv"
 
 
 rule attack_trial:
@@ -115,6 +128,7 @@ rule render_report:
     input:
         metrics=f"{RESULTS}/metrics.tsv",
         population_metrics=f"{PRIVATE}/population_metrics.tsv",
+        measures=f"{RESULTS}/measures.tsv",
         panel=f"{PRIVATE}/panel.zarr",
         outcomes=f"{PRIVATE}/trial1/outcomes.zarr",
         weights=f"{PRIVATE}/trial1/weights.npz",
@@ -169,7 +183,7 @@ rule render_report:
         settings=settings_of("render-report"),
         code=code_read("render-report"),
     shell:
-        "python -m dpgrs render-report --settings {params.settings:q} {input.metrics} {input.population_metrics} {input.panel} {input.outcomes}"
+        "python -m dpgrs render-report --settings {params.settings:q} {input.metrics} {input.population_metrics} {input.measures} {input.panel} {input.outcomes}"
         " {input.weights} --output {params.pages} --figures {output.figures}"
         " --processes {threads} {params.optional} 2> {log}"
 

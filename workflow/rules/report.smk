@@ -7,6 +7,7 @@ localrules:
     write_provenance,
     collect_metrics,
     collect_population_metrics,
+    collect_measures,
     collect_attacks,
 
 

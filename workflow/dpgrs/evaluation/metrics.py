@@ -6,6 +6,9 @@ import numpy as np
 TERMS = ["method", "protection", "neighbours", "unit", "accounting", "epsilon", "delta"]
 METRICS = ["trial", "outcome", *TERMS, "n_rows", "n_variants", "n_outcomes"]
 METRICS += ["r2", "mse", "mse_nonprivate", "seconds", "status"]
+# Of the table of measures with intervals, a line a measure.
+MEASURES = ["trial", "outcome", *TERMS, "n_variants", "n_outcomes"]
+MEASURES += ["measure", "value", "low", "high", "expected", "note"]
 
 
 def mse(Y, prediction):

@@ -30,6 +30,7 @@ LOW_BITS = 24  # of a weight
 COVARIATE_BITS = 11  # of an entry of a covariate or dosage, in steps of 2^-12, below 1/2
 # Standard deviations of the noise; noise alone is as large with a probability of 3e-7.
 SMALLEST_DENOMINATOR = 5
+SMALLEST_APART = 0.05  # of the squares of the two values of a 0/1 outcome
 TERMS_OF_REQUEST = ("rows", "n_outcomes", "outcome_bound", "delta", "neighbours", "unit", "accounting")
 
 
@@ -91,17 +92,25 @@ class AccuracyRequest:
 
 @dataclass(frozen=True)
 class Accuracy:
-    """R^2 and mean squared error with the standard deviations of their noise; NaN where noise drowns them.
+    """R^2, mean squared error and counts, with standard deviations of their noise; NaN where it drowns them.
 
     Attributes
     ----------
     r2, mse, r2_sd, mse_sd : (n_outcomes,) float64
+    n, cases, controls, n_sd, cases_sd, controls_sd : (n_outcomes,) float64, rows on which an outcome is
+        known; NaN, of cases and controls, where it is not 0/1, or its two values have nearly the same square.
     """
 
     r2: np.ndarray
     mse: np.ndarray
     r2_sd: np.ndarray
     mse_sd: np.ndarray
+    n: np.ndarray
+    n_sd: np.ndarray
+    cases: np.ndarray
+    cases_sd: np.ndarray
+    controls: np.ndarray
+    controls_sd: np.ndarray
 
 
 def grid_weights(fit):
@@ -220,7 +229,7 @@ def private_accuracy(sums, *, request, noise, outcome_names=None):
     return noisy, tuple(events)
 
 
-def measure(sums, *, request):
+def measure(sums, *, request, prevalence=None):
     """Turn noisy sums into R^2 = 1 - RSS/TSS, TSS about the public mean 0, and mean squared error RSS/n.
 
     An outcome whose TSS or n is below `SMALLEST_DENOMINATOR` standard deviations of its noise has neither.
@@ -229,6 +238,8 @@ def measure(sums, *, request):
     ----------
     sums : (3, n_outcomes) int64, from `private_accuracy`.
     request : AccuracyRequest, the same.
+    prevalence : (n_outcomes,) float64, public, by which 0/1 outcomes are standardised, NaN of all others;
+        None where no outcome is known to be 0/1. The squares of their two values tell cases from controls.
 
     Returns
     -------
@@ -246,12 +257,27 @@ def measure(sums, *, request):
     is_clear = (total >= SMALLEST_DENOMINATOR * total_sd) & (n_observed >= SMALLEST_DENOMINATOR * count_sd)
     total, n_observed = np.where(is_clear, total, np.nan), np.where(is_clear, n_observed, np.nan)
     unexplained, mse = residual / total, residual / n_observed
+    prevalence = np.full(sums.shape[1], np.nan) if prevalence is None else prevalence
+    # Of controls and of cases, clipped.
+    low, high = (np.minimum(odds, request.outcome_bound**2) for odds in _odds(prevalence))
+    apart = np.where(np.abs(high - low) < SMALLEST_APART, np.nan, high - low)
     return Accuracy(
+        n=n_observed,
+        n_sd=np.where(is_clear, count_sd, np.nan),
+        cases=(total - n_observed * low) / apart,
+        cases_sd=np.hypot(request.noise_sd, low * count_sd) / np.abs(apart),
+        controls=(n_observed * high - total) / apart,
+        controls_sd=np.hypot(request.noise_sd, high * count_sd) / np.abs(apart),
         r2=1 - unexplained,
         mse=mse,
         r2_sd=np.hypot(1, unexplained) * request.noise_sd / total,
         mse_sd=np.hypot(request.noise_sd, mse * count_sd) / n_observed,
     )
+
+
+def _odds(prevalence):
+    """Return the squares of the two values of standardised 0/1 outcomes, of controls and of cases."""
+    return prevalence / (1 - prevalence), (1 - prevalence) / prevalence
 
 
 def _predict(X, weights, covariates=None):

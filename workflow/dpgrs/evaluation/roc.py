@@ -30,10 +30,10 @@ def area_under_curve(members, others):
     -------
     Estimate
     """
-    ranks = _ranks(np.concatenate([members, others]))
+    places = ranks(np.concatenate([members, others]))
     # Of every target, the share of the other side that lies on the side where it should.
-    above = (ranks[: len(members)] - _ranks(members)) / len(others)
-    below = 1 - (ranks[len(members) :] - _ranks(others)) / len(members)
+    above = (places[: len(members)] - ranks(members)) / len(others)
+    below = 1 - (places[len(members) :] - ranks(others)) / len(members)
     area = float(above.mean())
     error = float(np.sqrt(above.var(ddof=1) / len(members) + below.var(ddof=1) / len(others)))
     if error == 0:
@@ -88,7 +88,7 @@ def true_positive_rate(members, others, *, fpr):
     return _proportion(count, len(members), error=1 - CONFIDENCE), allowed / len(others)
 
 
-def _ranks(scores):
+def ranks(scores):
     """Return ranks from 1 on; equal scores have the mean of theirs."""
     _, places, counts = np.unique(scores, return_inverse=True, return_counts=True)
     return (np.cumsum(counts) - (counts - 1) / 2)[places]

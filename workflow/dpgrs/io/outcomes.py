@@ -62,6 +62,8 @@ class Outcomes:
     prevalence : (n_outcomes,) float64, public, of 0/1 outcomes; NaN of all others.
     components : tuple of n_components str, drawn in place of the outcomes; None where these are drawn.
     loadings : (n_outcomes, n_components) float64, public, on these; None likewise.
+    population_prevalence : (n_outcomes,) float64, public, of the population whose cases and controls these
+        are; NaN where none is stated.
     """
 
     names: tuple
@@ -72,10 +74,13 @@ class Outcomes:
     prevalence: np.ndarray | None = None
     components: tuple | None = None
     loadings: np.ndarray | None = None
+    population_prevalence: np.ndarray | None = None
 
     def __post_init__(self):
         if self.prevalence is None:
             object.__setattr__(self, "prevalence", np.full(len(self.names), np.nan))
+        if self.population_prevalence is None:
+            object.__setattr__(self, "population_prevalence", self.prevalence)
 
     @property
     def drawn_names(self):
@@ -124,7 +129,7 @@ class Outcomes:
 
     def _terms(self):
         named = {"names": np.array(self.names, dtype=str), "is_training": self.is_training}
-        named |= {"prevalence": self.prevalence}
+        named |= {"prevalence": self.prevalence, "population_prevalence": self.population_prevalence}
         if self.components is not None:
             named |= {"components": np.array(self.components, dtype=str), "loadings": self.loadings}
         return named | {f"effects/{size}": effects for size, effects in self.effects.items()}
@@ -152,6 +157,7 @@ class Outcomes:
             terms["prevalence"],
             tuple(terms["components"].tolist()) if "components" in terms else None,
             terms.get("loadings"),
+            terms["population_prevalence"],
         )
 
 

@@ -29,7 +29,7 @@ STATEMENT, SUMS, PROVENANCE = "privacy_statement.json", "SHA256SUMS", "provenanc
 PLAIN_LANGUAGE, REGISTRY = "privacy_statement.txt", "registry.yaml"
 CONSTANTS, SCALES = "constants.tsv", "outcome_scales.tsv"
 # Where accuracy was measured on public people.
-ACCURACY_SUMS = "accuracy_sums.tsv"
+ACCURACY_SUMS, MEASURES = "accuracy_sums.tsv", "measures.tsv"
 SUM_COLUMNS = ("n", "outcome_sum", "outcome_squares", "score_sum", "score_squares", "products")
 COVARIATES, LOADINGS = "covariate_weights.tsv", "pca_loadings.tsv"
 OUTCOME_LOADINGS = "outcome_loadings.tsv"
@@ -49,6 +49,7 @@ def write_bundle(
     loadings=None,
     outcome_loadings=None,
     sums=None,
+    measures=None,
 ):
     """Write a release as one folder; it is whole or absent.
 
@@ -64,6 +65,7 @@ def write_bundle(
     outcome_loadings : text of the table of the public loadings of the outcomes; None likewise.
     sums : (n_outcomes, 6) float64, over the public people measured on, from
         `dpgrs.release.constants.reference_sums`; None where there are none.
+    measures : pandas.DataFrame of outcome and the fields of a Measure, on these people; None likewise.
 
     Returns
     -------
@@ -90,9 +92,12 @@ def write_bundle(
             _write_text(
                 folder / ACCURACY_SUMS, table_text(_plain_table(scores.outcomes, SUM_COLUMNS, sums.T))
             )
+        if measures is not None:
+            _write_text(folder / MEASURES, table_text(_plain_numbers(measures)))
         if scales is not None:
             exact = {name: scales[name].map(format_weight) for name in ("centre", "scale")}
-            _write_text(folder / SCALES, table_text(scales.assign(**exact).reset_index()))
+            own = scales.assign(**exact)[["centre", "scale", "is_binary", "origin"]]
+            _write_text(folder / SCALES, table_text(own.reset_index()))
         if covariates is not None:
             exact = {name: covariates[name].map(format_weight) for name in ("centre", "scale")}
             _write_text(folder / COVARIATES, table_text(covariates.assign(**exact)))
@@ -117,7 +122,7 @@ def remove_bundle(directory):
         If the folder holds anything else: it could be anybody's.
     """
     files = {STATEMENT, SUMS, PROVENANCE, PLAIN_LANGUAGE, REGISTRY}
-    files |= {CONSTANTS, SCALES, ACCURACY_SUMS, COVARIATES, LOADINGS, OUTCOME_LOADINGS}
+    files |= {CONSTANTS, SCALES, ACCURACY_SUMS, MEASURES, COVARIATES, LOADINGS, OUTCOME_LOADINGS}
     remove_own(directory, names=files | {"scores", "standard_errors", PLINK_SCORES}, kind="a release")
 
 
@@ -161,6 +166,17 @@ def _plain_table(outcomes, names, columns):
         for name, column in zip(names, columns, strict=True)
     }
     return pd.DataFrame({"outcome": list(outcomes)} | cells)
+
+
+def _plain_numbers(measures):
+    """Return measures with numbers as plain decimals of six digits, empty where there is none."""
+    plain = {
+        name: [
+            format_weight(float(f"{number:.6g}")) if np.isfinite(number) else "" for number in measures[name]
+        ]
+        for name in ("value", "low", "high", "expected")
+    }
+    return measures.assign(**plain)
 
 
 def _digests(folder):

@@ -18,7 +18,10 @@ STATED = re.compile(r"R\^2 (-?\d{1,400}\.\d{4}|nan), mean squared error (\d{1,40
 # Of people who are not public: what was drawn, or that it tells nothing.
 R2_WITH_NOISE = r"R\^2 -?\d{1,400}\.\d{4} with noise of standard deviation \d{1,400}\.\d{4}"
 ERROR_WITH_NOISE = r"mean squared error -?\d{1,400}\.\d{4} with \d{1,400}\.\d{4}"
-DRAWN = re.compile(f"{R2_WITH_NOISE}, {ERROR_WITH_NOISE}|withheld: the noise drowns it", re.ASCII)
+COUNT_WITH_NOISE = r"(, -?\d{1,400}\.\d %s with \d{1,400}\.\d)?"
+COUNTS_WITH_NOISE = "".join(COUNT_WITH_NOISE % what for what in ("rows", "cases", "controls"))
+TOLD = f"{R2_WITH_NOISE}, {ERROR_WITH_NOISE}{COUNTS_WITH_NOISE}"
+DRAWN = re.compile(f"{TOLD}|withheld: the noise drowns it", re.ASCII)
 IN_PUBLIC = f"{FREE}, measured on {{}} people of the public reference"  # its cost
 # Stated to four digits; what it follows from has ten.
 ABSOLUTE, RELATIVE = Fraction(1, 10**4), Fraction(1, 10**8)

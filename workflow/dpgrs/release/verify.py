@@ -15,6 +15,7 @@ from dpgrs.privacy.statement.content import COVARIATES_INPUT
 from dpgrs.privacy.statement.statement import problems_of, words_of
 from dpgrs.privacy.statement.text import plain_language
 from dpgrs.release.claim_check import claim_problems
+from dpgrs.release.count_check import count_problems
 from dpgrs.release.covariate_check import FILE as COVARIATES
 from dpgrs.release.covariate_check import covariate_problems
 from dpgrs.release.draw_check import ACCURACY as ACCURACY_DRAW
@@ -30,13 +31,16 @@ from dpgrs.release.folder_check import (
     read_text,
 )
 from dpgrs.release.input_check import SCALES, input_problems, scale_problems
+from dpgrs.release.measure_check import FILE as MEASURES
+from dpgrs.release.measure_check import measure_problems, scored_problems
 from dpgrs.release.plink_check import plink_files, plink_problems
 from dpgrs.release.post_processing import is_post_processing
 from dpgrs.release.prediction_check import CONSTANTS, accuracy_problems, read_constants, read_sums
 from dpgrs.release.prediction_check import SUMS as ACCURACY_SUMS
 from dpgrs.release.reference_check import score_people, sum_problems
 from dpgrs.release.registry import to_registry_yaml
-from dpgrs.release.scoring_check import NOT_REPORTED, header_value, read_scoring_file, read_standard_errors
+from dpgrs.release.score_check import score_problems, traits_of
+from dpgrs.release.scoring_check import read_scoring_file, read_standard_errors
 from dpgrs.release.sensitivity_check import sensitivity_problems
 from dpgrs.release.side_check import side_problems
 from dpgrs.types import Metrics, Protection
@@ -50,9 +54,7 @@ FIXED_FILES = {
     CONSTANTS,
     SUMS,
 }
-TABLES = {ACCURACY_SUMS, SCALES, "covariate_weights.tsv", "pca_loadings.tsv", LOADINGS}
-# Of a trait, in the head of its scoring file, and in the statement.
-TERMS = {"mapped": "mapped_traits", "efo": "efo_ids"}
+TABLES = {ACCURACY_SUMS, MEASURES, SCALES, "covariate_weights.tsv", "pca_loadings.tsv", LOADINGS}
 PROVENANCE_KEYS = {"dpgrs", "commit", "code_digest", "python", "libraries", "settings_digest"}
 # An absolute path of Unix or Windows, a home folder, a file address; not a web address or a fraction.
 TRACE = re.compile(r"(?<![\w:/.])~?/[\w.+-]+/[\w.+-]+|\b[A-Za-z]:\\+\w|\bfile://|(?<!\w)~/\w")
@@ -113,10 +115,13 @@ def verify_release(directory, *, reference=None):
         problems += faults + accuracy_problems(statement, files, constants)
         for number, score in enumerate(statement["scores"]):
             constant = constants[number][0] if constants and number < len(constants) else None
-            problems += _score_problems(statement, score, files, constant=constant)
+            problems += score_problems(statement, score, files, constant=constant)
         problems += _trace_problems(files, statement)
     if not problems:
         problems = entry_problems(statement, files) + plink_problems(statement, files)
+    if not problems:
+        problems = measure_problems(statement, files, read_sums(statement, files)[0])
+        problems += count_problems(statement, files)
     if not problems:
         problems = sensitivity_problems(statement, n_columns=columns_of(statement, files))
         problems += _word_problems(statement, files)
@@ -146,7 +151,8 @@ def _reference_problems(statement, files, reference):
     names = statement["data_domain"]["outcomes"]
     scores = [read_scoring_file(files[score["file"]]) for score in statement["scores"]]
     people = score_people(scores, files.get(COVARIATES), reference)
-    return sum_problems(names, read_sums(statement, files)[0], *people)
+    sums = read_sums(statement, files)[0]
+    return sum_problems(names, sums, *people) or scored_problems(statement, files, *people)
 
 
 def _accuracy(statement, files):
@@ -220,18 +226,13 @@ def _name_problems(statement):
     others = FIXED_FILES | TABLES | set(plink_files(statement["files"]))
     if set(named) != statement["files"].keys() - others or len(set(named)) < len(named):
         problems.append("the statement must name each file of scores and standard errors once")
-    outcomes, traits = statement["data_domain"]["outcomes"], _traits(statement)
+    outcomes, traits = statement["data_domain"]["outcomes"], traits_of(statement)
     if [score["outcome"] for score in scores] != outcomes:
         problems.append("the statement must name one score for each outcome, in their order")
     named = [one["outcome"] for one in statement["curation"].get("traits", ())]
     if named != [name for name in outcomes if name in traits]:
         problems.append("the traits must be of outcomes of the statement, each once, in their order")
     return problems
-
-
-def _traits(statement):
-    """Return what the curator says of outcomes, by their names."""
-    return {one["outcome"]: one for one in statement["curation"].get("traits", ())}
 
 
 def _read_statement(files):
@@ -333,50 +334,6 @@ def _word_problems(statement, files):
         if read_text(files[name]) != told(statement)
     ]
     return [f"{line}, word for word as dpgrs {version} has it{other}" for line in wrong]
-
-
-def _score_problems(statement, score, files, *, constant):
-    """Check one outcome's files against the format, the statement and the constant, None if there is none."""
-    if not {score["file"], score["standard_errors"] or score["file"]} <= files.keys():
-        return []  # named already
-    guarantee, domain = statement["guarantee"], statement["data_domain"]
-    file = read_scoring_file(files[score["file"]])
-    if not file.text:
-        return [f"{score['file']}: {problem}" for problem in file.problems]
-    stated = {
-        f"dp_{name}": guarantee[name] for name in ("epsilon", "delta", "protection", "unit", "neighbours")
-    }
-    stated |= {"genome_build": domain["genome_build"], "privacy_statement": "privacy_statement.json"}
-    held = {name: score.get(name, domain[name]) for name in ("n_variants", "site_digest")}
-    stated |= {"variants_number": str(held["n_variants"])}
-    stated |= {} if constant is None else {"constant": constant}
-    stated |= {"pgs_id": Path(score["file"]).name.removesuffix(".txt.gz")}
-    curation, trait = statement["curation"], _traits(statement).get(score["outcome"], {})
-    said = {"trait_reported": trait.get("reported_trait", score["outcome"]), "pgs_name": score["outcome"]}
-    said |= {f"trait_{kind}": "|".join(trait.get(field, ())) for kind, field in TERMS.items()}
-    stated |= {name: header_value(text) for name, text in said.items()} | {"pgp_id": NOT_REPORTED}
-    said = [name for name in ("citation", "license", "acknowledgement") if name in curation]
-    stated |= {name: header_value(curation[name]) for name in said}
-    problems = file.problems + [
-        f"{key} must be {value} as stated, got {file.header.get(key)}"
-        for key, value in stated.items()
-        if file.header.get(key) != value
-    ]
-    if ("acknowledgement" in file.header) != ("acknowledgement" in curation):
-        problems.append("it must acknowledge who gave the data just where the statement does")
-    if file.site_digest != held["site_digest"]:
-        problems.append("its sites must be those of the statement's site_digest")
-    if len(file.sites) > domain["n_variants"]:
-        problems.append("it must hold no more variants than the data domain")
-    problems = [f"{score['file']}: {problem}" for problem in problems]
-    if score["standard_errors"]:
-        errors = read_standard_errors(files[score["standard_errors"]])
-        is_other = errors.text and errors.sites != file.sites
-        faults = errors.problems + ["its sites must be those of the score"] * bool(is_other)
-        is_nothing = errors.numbers and not any(number.strip("0.") for number in errors.numbers)
-        faults += ["some must be above 0"] * bool(is_nothing)
-        problems += [f"{score['standard_errors']}: {fault}" for fault in faults]
-    return problems
 
 
 def _trace_problems(files, statement):

@@ -25,9 +25,12 @@ TEXT_COLUMNS = (
     "status",
     "attack",
     "target",
+    "measure",
+    "note",
 )
 NUMBER_COLUMNS = ("epsilon", "delta", "r2", "mse", "mse_nonprivate", "seconds")
 NUMBER_COLUMNS += ("advantage_bound", "tpr_bound", "auc_bound")  # none without privacy
+NUMBER_COLUMNS += ("value", "low", "high", "expected")
 
 
 def read_metrics(path, columns=None):
@@ -35,7 +38,7 @@ def read_metrics(path, columns=None):
 
     Parameters
     ----------
-    path : path of metrics.tsv, population_metrics.tsv or attacks.tsv.
+    path : path of metrics.tsv, population_metrics.tsv, measures.tsv or attacks.tsv.
     columns : list of str, those to read; None reads all.
 
     Returns
@@ -288,6 +291,8 @@ class ReportData:
     clipping : Clipping, or None where it was not counted.
     screening : Screening, or None where no method chooses variants.
     binary : tuple of str, outcomes that have two values alone.
+    measures : one row per trial, outcome, fit and measure of the largest design: the study's measures.tsv;
+        None where nothing was measured so.
     quality : Quality, of the genotypes; None leaves their page out.
     loadings : (n_outcomes, n_components) float64, public, of the outcomes on what was drawn of them; None
         where that is the outcomes.
@@ -311,6 +316,7 @@ class ReportData:
     screening: Screening | None = None
     quality: Quality | None = None
     binary: tuple = ()
+    measures: pd.DataFrame | None = None
     loadings: np.ndarray | None = None
 
     def __post_init__(self):

@@ -29,7 +29,7 @@ class OutcomeWeights:
     """
 
     def __init__(self, data):
-        self._shown = _shown(data.accuracy)
+        self._shown = shown_fits(data.accuracy)
         self._reference = reference(self._shown)
         self._effects, self._outcomes = data.effects, data.outcomes
         self._kept_back = kept_back(data.metrics, trial=1)
@@ -88,7 +88,7 @@ class OutcomeFits:
         self._accuracy, self._clipping = data.accuracy, data.clipping
         self._outcomes = data.outcomes
         self._no_model = kept_back_words(data.metrics, data.study.trials)
-        self._shown = _shown(data.accuracy)
+        self._shown = shown_fits(data.accuracy)
         self._trials_figure = TrialsFigure(data.accuracy)
         self._populations, self._population_r2 = _population_r2(data, self._shown)
         if self._populations:
@@ -169,7 +169,7 @@ def _population_r2(data, shown):
     return populations, mean(to_array(table, "r2", axes), axis=3)
 
 
-def _shown(accuracy):
+def shown_fits(accuracy):
     """Return the fit that others are compared with, not private, and the private ones that figures show."""
     fits = accuracy.fits
     free = reference(fits)

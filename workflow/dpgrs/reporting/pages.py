@@ -6,6 +6,7 @@ from dpgrs.reporting import overview, study_terms
 from dpgrs.reporting.attacks import ATTACKS
 from dpgrs.reporting.loadings import CARRIED
 from dpgrs.reporting.outcome_figures import shared_places
+from dpgrs.reporting.outcome_measures import MEASURES
 from dpgrs.reporting.outcomes import FITS, WEIGHTS
 from dpgrs.reporting.qc import GENOTYPES
 from dpgrs.reporting.rendering import outcome_pages, write_assets, write_page
@@ -13,7 +14,7 @@ from dpgrs.reporting.screening import CHOICES, CHOSEN
 from dpgrs.reporting.svg import styled
 
 OVERVIEW = [study_terms.RUN, overview.ACCURACY, CHOICES, overview.OUTCOMES, ATTACKS, study_terms.PRIVACY]
-OF_OUTCOME = [WEIGHTS, CHOSEN, CARRIED, FITS, study_terms.PRIVACY_OF_OUTCOME]
+OF_OUTCOME = [WEIGHTS, CHOSEN, CARRIED, FITS, MEASURES, study_terms.PRIVACY_OF_OUTCOME]
 PAGE_OF_GENOTYPES = "genotypes.html"
 
 

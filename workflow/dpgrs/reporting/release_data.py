@@ -69,6 +69,7 @@ class ReleaseData:
         none.
     loadings : (n_outcomes, n_components) float64, public, of the outcomes on what was released of them; None
         where that is the outcomes.
+    measures : data frame of outcome and the fields of a Measure, on public people; None where there are none.
 
     Raises
     ------
@@ -89,6 +90,7 @@ class ReleaseData:
     covariates: pd.DataFrame | None = None
     scales: pd.DataFrame | None = None
     loadings: np.ndarray | None = None
+    measures: pd.DataFrame | None = None
 
     def __post_init__(self):
         n_weights = len(self.variants) if self.chosen is None else self.chosen.shape[1]
@@ -120,6 +122,17 @@ class ReleaseData:
     def has_accuracy(self):
         """Whether the statement gives any accuracy; single values may still be missing."""
         return self.statement["accuracy"] != Metrics.WITHHELD
+
+    @property
+    def has_charged_accuracy(self):
+        """Whether accuracy was drawn, of private people."""
+        return any(part["statistic"] == "accuracy" for part in self.statement["mechanisms"])
+
+    @property
+    def count_sd(self):
+        """Standard deviation of the noise of the number of rows, a float; None where none was drawn."""
+        drawn = (part for part in self.statement["mechanisms"] if part["statistic"] == "count")
+        return next((float(part["sigma"]) for part in drawn), None)
 
     @property
     def has_private_count(self):

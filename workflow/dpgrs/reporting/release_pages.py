@@ -7,6 +7,7 @@ import numpy as np
 from dpgrs.privacy.statement.boosting_rounds import gather_rounds
 from dpgrs.reporting.loadings import CARRIED
 from dpgrs.reporting.outcome_figures import MAX_BARS, WeightsFigure, shared_places
+from dpgrs.reporting.outcome_measures import RELEASED_MEASURES
 from dpgrs.reporting.release_data import AUDITED, STATISTICS, terms_rows
 from dpgrs.reporting.rendering import (
     Drawing,
@@ -27,6 +28,8 @@ def _released(data):
     return {
         "terms": terms_rows(data.statement),
         "n_rows": data.n_rows,
+        "count_sd": data.count_sd,
+        "has_binary": data.scales is not None and bool(data.scales["is_binary"].any()),
         "has_private_count": data.has_private_count,
     }
 
@@ -108,7 +111,10 @@ def _covariates(data):
 
 
 def _accuracy(data):
-    return lambda outcome: {"accuracy_in_words": data.accuracy_in_words(outcome)}
+    return lambda outcome: {
+        "accuracy_in_words": data.accuracy_in_words(outcome),
+        "is_charged": data.has_charged_accuracy,
+    }
 
 
 def _budget(data):
@@ -136,6 +142,7 @@ OF_OUTCOME = [
     Section("Covariates", "released_covariates.html", _covariates, anchor="covariates"),
     CARRIED,
     Section("Accuracy", "released_accuracy.html", _accuracy),
+    RELEASED_MEASURES,
     Section("What is promised", "promise.html", same_for_all(_promise)),
 ]
 

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from dpgrs.evaluation.metrics import METRICS, TERMS, Means, SquaredErrors
+from dpgrs.evaluation.metrics import MEASURES, METRICS, TERMS, Means, SquaredErrors
 from dpgrs.evaluation.rows import joined_rows
 from dpgrs.evaluation.split import per_row
 from dpgrs.io.covariates import Covariates
@@ -17,6 +17,7 @@ from dpgrs.io.panel_parts import PanelPart, people_at_a_time, people_parts, rows
 from dpgrs.io.tables.populations import populations_of
 from dpgrs.io.trials import load_labelled
 from dpgrs.linalg.linear_fit import LinearFit
+from dpgrs.study.score_measures import MeasuredPeople
 
 POPULATION_METRICS = ["trial", "outcome", *TERMS, "n_variants", "n_outcomes", "population", "n_rows", "r2"]
 
@@ -34,7 +35,7 @@ class Found(NamedTuple):
     by_group: dict
 
 
-READS = ("outcomes.count",)
+READS = ("outcomes.count", "covariates.pcs")
 
 
 def evaluate_trial(
@@ -49,6 +50,7 @@ def evaluate_trial(
     covariates: Path | None = None,
     metrics: Path,
     population_metrics: Path,
+    measures: Path,
 ):
     """Predict the test rows by every fit, and measure R^2 and error.
 
@@ -66,6 +68,7 @@ def evaluate_trial(
     covariates : those that fits have weights of.
     metrics : table by outcome, to write.
     population_metrics : table by population, of the largest panel and outcome count alone, to write.
+    measures : table of measures with intervals, of these alone too, to write.
     """
     panel, outcomes, covariates = Panel.open(panel), Outcomes.load(outcomes), Covariates.load(covariates)
     groups = None
@@ -102,6 +105,28 @@ def evaluate_trial(
                 ]
     _write(metrics, tables, METRICS)
     _write(population_metrics, population_tables, POPULATION_METRICS)
+    people = MeasuredPeople(
+        panel,
+        outcomes,
+        covariates,
+        is_measured=~outcomes.is_training,
+        n_components=settings.covariates.pcs,
+        size=largest[0],
+    )
+    known = {"trial": trial, "n_variants": largest[0], "n_outcomes": largest[1]}
+    found = fitted.of(lambda label: label["reported"] and _is_of(label, *largest))
+    measured = [_measures(people, outcomes.names[: largest[1]], label, arrays) for label, arrays in found]
+    _write(measures, [table.assign(**known) for table in measured], MEASURES)
+
+
+def _measures(people, names, label, arrays):
+    """Return the measures of a fit of outcomes, a table."""
+    lines = [
+        {"outcome": name} | measure._asdict()
+        for name, own in zip(names, people.measures(LinearFit.of(arrays)), strict=False)
+        for measure in own
+    ]
+    return pd.DataFrame(lines).assign(**{term: label[term] for term in TERMS})
 
 
 class _Parts:

@@ -75,7 +75,7 @@ def make_outcomes(
         key=(trial,),
         keeps_both_sides=not is_release,
     )
-    effects, prevalence = {}, None
+    effects, prevalence, population = {}, None, None
     people = list(people_parts(slice(0, panel.n_samples), simulated_at_a_time(panel.n_variants)))
     if table is None:
         simulated = {size: _simulated(panel, size, people, settings, trial) for size in sizes}
@@ -95,7 +95,7 @@ def make_outcomes(
             is_release=is_release,
             folder=output.parent,
         )
-        names, prevalence = found.names, found.prevalence
+        names, prevalence, population = found.names, found.prevalence, found.population_prevalence
         parts = (dict.fromkeys(sizes, per_row(found.of_people(part), rows=rows)) for part in people)
     names = tuple(names)
     own = (None, None)
@@ -103,7 +103,7 @@ def make_outcomes(
         components = read_outcome_loadings(loadings)
         own = components.components, components.of(names)
     values = dict.fromkeys(sizes)
-    Outcomes(names, values, effects, is_training, rows, prevalence, *own).save(output, parts)
+    Outcomes(names, values, effects, is_training, rows, prevalence, *own, population).save(output, parts)
 
 
 def _simulated(panel, size, people, settings, trial):

@@ -40,6 +40,7 @@ from dpgrs.study.request_identity import (
     loadings_identity,
     weights_origin,
 )
+from dpgrs.study.score_measures import MeasuredPeople
 from dpgrs.types import Metrics
 
 # Rules give of these `dpgrs.study.requests.READS_OF_METRICS`.
@@ -122,7 +123,7 @@ def measure_release(
         return
     people = {"panel": Panel.open(panel), "outcomes": outcomes, "covariates": Covariates.load(covariates)}
     if settings.evaluation.metrics == Metrics.PUBLIC:
-        found, own = _measure_in_public(label, fit, **people)
+        found, own = _measure_in_public(label, fit, n_components=settings.covariates.pcs, **people)
         write({**found, "status": "ok"}, [own], [])
         return
     identity = public_identity(settings.as_dict()) | loadings_identity(loadings)
@@ -162,7 +163,7 @@ def _charge(label, weights, request, ledger, *, panel, outcomes, covariates, ide
     return (own | {"events": [event.as_dict() for event in drawn]}, sums), receipt
 
 
-def _measure_in_public(label, fit, *, panel, outcomes, covariates):
+def _measure_in_public(label, fit, *, panel, outcomes, covariates, n_components):
     """Return R^2 and error of all outcomes on public people, and what they follow from: label and arrays.
 
     R^2 compares with a prediction of 0, the public mean.
@@ -183,7 +184,12 @@ def _measure_in_public(label, fit, *, panel, outcomes, covariates):
     found = {"r2": r_squared(Y, predicted, training_mean=np.zeros(len(names))), "mse": mse(Y, predicted)}
     scores = fit.weights @ (X - no_copies(X.shape[1], n_variants, rows=outcomes.rows)).T
     numbers = found | {"sums": reference_sums(Y, scores)}
-    return found, ({"outcomes": names, "n_people": n_people.tolist()}, numbers)
+    options = {"is_measured": np.ones(Y.shape[1], dtype=bool), "n_components": n_components}
+    measured = MeasuredPeople(panel, outcomes, covariates, size=n_variants, **options).measures(fit)
+    by_outcome = zip(names, measured, strict=True)
+    measures = [{"outcome": name} | one._asdict() for name, own in by_outcome for one in own]
+    own = {"outcomes": names, "n_people": n_people.tolist(), "measures": measures}
+    return found, (own, numbers)
 
 
 def _terms(released, weights, seconds):

@@ -9,7 +9,7 @@ import pandas as pd
 from dpgrs.errors import DpgrsError, UsageError
 from dpgrs.io.sites import SITE_COLUMNS, read_chosen_sites
 from dpgrs.privacy.statement.text import budget_in_words, n_chosen
-from dpgrs.release.bundle import CONSTANTS, COVARIATES, OUTCOME_LOADINGS, SCALES, STATEMENT
+from dpgrs.release.bundle import CONSTANTS, COVARIATES, MEASURES, OUTCOME_LOADINGS, SCALES, STATEMENT
 from dpgrs.release.pgs_catalog import in_file_order, site_digest
 from dpgrs.release.verify import verify_release
 from dpgrs.reporting import release_pages
@@ -64,6 +64,7 @@ def render_release_report(
         constants=_constants(bundle / CONSTANTS),
         covariates=_table(bundle / COVARIATES),
         scales=_scales(bundle / SCALES),
+        measures=read_metrics(bundle / MEASURES) if (bundle / MEASURES).exists() else None,
         loadings=_loadings(bundle / OUTCOME_LOADINGS, statement["data_domain"]["outcomes"]),
         **_of_chosen(variants, scores, bundle, statement),
     )

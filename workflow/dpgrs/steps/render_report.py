@@ -66,6 +66,7 @@ def render_report(
     settings,
     metrics: Path,
     population_metrics: Path,
+    measures: Path,
     panel: Path,
     outcomes: Path,
     weights: Path,
@@ -92,6 +93,7 @@ def render_report(
     settings : Settings
     metrics : of the study.
     population_metrics : by population.
+    measures : measures with intervals.
     panel : the panel.
     outcomes : of the first trial, here and in the next two, whose weights the pages show.
     weights : of all methods.
@@ -122,6 +124,7 @@ def render_report(
         settings,
         metrics=metrics,
         population_metrics=population_metrics,
+        measures=measures,
         panel=panel,
         outcomes=outcomes,
         statistics=statistics,
@@ -143,6 +146,7 @@ def _report_data(
     *,
     metrics,
     population_metrics,
+    measures,
     panel,
     outcomes,
     weights,
@@ -189,6 +193,7 @@ def _report_data(
         outcomes=outcomes.names,
         metrics=metrics,
         population_metrics=read_metrics(population_metrics),
+        measures=read_metrics(measures),
         variants=panel.variants.assign(frequency=panel.frequency)[list(VARIANT_COLUMNS)],
         weights=fits,
         effects=outcomes.effects.get(largest),

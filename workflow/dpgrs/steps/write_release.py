@@ -22,7 +22,7 @@ from dpgrs.study.identity import fit_settings, public_identity
 from dpgrs.study.provenance import provenance
 from dpgrs.study.public_effects_files import load_effects
 from dpgrs.study.released import load_released, load_weights
-from dpgrs.study.released_accuracy import load_accuracy, load_reference_sums
+from dpgrs.study.released_accuracy import load_accuracy, load_measures, load_reference_sums
 from dpgrs.study.request_identity import (
     WHERE_THERE,
     effects_identity,
@@ -77,7 +77,8 @@ def write_release(
     terms = fit_settings(settings) | ld_identity(ld) | effects_identity(effects)
     fit = published(load_weights(weights, label, noisy, fit=terms))
     names, sites = tuple(label["outcomes"]), read_chosen_sites(sites)
-    measured, stated = load_accuracy(accuracy, book, label, fit=terms)
+    constants = outcome_constants(settings["outcomes"], names)
+    measured, stated = load_accuracy(accuracy, book, label, fit=terms, constants=constants)
     audits = _audits(audit, label["events"] + measured, settings)
     found = {"noisy": noisy, "measured": measured, "stated": stated, "audits": audits, "loadings": loadings}
     found |= {"fit": terms, "fitted": fit, "effects": load_effects(effects)[0]}
@@ -105,11 +106,12 @@ def write_release(
         scores=scores,
         statement=build_statement(content),
         provenance=provenance(without_paths(settings), []),
-        scales=outcome_constants(settings["outcomes"], names),
+        scales=constants,
         covariates=covariate_weights(fit.weights[:, size:], names, settings=settings),
         loadings=loadings,
         outcome_loadings=None if outcome_loadings is None else read_outcome_loadings(outcome_loadings).text,
         sums=load_reference_sums(accuracy),
+        measures=load_measures(accuracy),
     )
 
 

@@ -40,6 +40,7 @@ class OutcomeTable:
     ----------
     names : list of n_outcomes str.
     prevalence : (n_outcomes,) float64, NaN where an outcome is not 0/1; None without constants.
+    population_prevalence : (n_outcomes,) float64, NaN where none is stated; None likewise.
 
     Raises
     ------
@@ -54,9 +55,11 @@ class OutcomeTable:
         self._path, self._is_release = path, is_release
         self._require_published(public_digest)
         self.names, self.prevalence, constants = outcome_names(path)[:count], None, None
+        self.population_prevalence = None
         if scales is not None:
             constants = constants_of(self.names, read_scales(scales), path=scales)
             self.prevalence = constants["centre"].where(constants["is_binary"]).to_numpy()
+            self.population_prevalence = constants["population_prevalence"].to_numpy()
         self._place = pd.Series(np.arange(len(sample_id)), index=pd.Index(sample_id, dtype=str))
         self._is_there = np.zeros(len(sample_id), dtype=bool)
         with tempfile.TemporaryFile(dir=folder) as file:

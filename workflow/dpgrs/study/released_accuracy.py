@@ -3,6 +3,7 @@
 from fractions import Fraction
 
 import numpy as np
+import pandas as pd
 
 from dpgrs.errors import DpgrsError
 from dpgrs.evaluation.private_metrics import AccuracyRequest, measure
@@ -16,7 +17,7 @@ from dpgrs.study.released import claimed_draws
 from dpgrs.study.request_identity import weights_origin
 
 
-def load_accuracy(path, book, released, *, fit):
+def load_accuracy(path, book, released, *, fit, constants=None):
     """Read what a release measured, and check that the ledger charged for it and whose weights it is about.
 
     Parameters
@@ -25,6 +26,8 @@ def load_accuracy(path, book, released, *, fit):
     book : Book of the dataset's ledger.
     released : dict, label of the noisy statistics of the release.
     fit : dict, settings of its fit.
+    constants : pandas.DataFrame of the outcomes' public constants, from
+        `dpgrs.study.table_settings.outcome_constants`; None where there are none.
 
     Returns
     -------
@@ -59,7 +62,11 @@ def load_accuracy(path, book, released, *, fit):
             f"`{path}` must be the accuracy of the weights that are released, got that of others. "
             "Run the study again."
         )
-    return label["events"], _stated(label["outcomes"], measure(sums, request=request), request)
+    prevalence = None
+    if constants is not None:
+        prevalence = constants["centre"].where(constants["is_binary"]).to_numpy()
+    found = measure(sums, request=request, prevalence=prevalence)
+    return label["events"], _stated(label["outcomes"], found, request)
 
 
 def load_reference_sums(path):
@@ -75,6 +82,21 @@ def load_reference_sums(path):
     """
     measured = load_labelled(path)
     return measured[0][1]["sums"] if measured and "n_people" in measured[0][0] else None
+
+
+def load_measures(path):
+    """Return the measures on public people of a release, DataFrame of outcome and the fields of a Measure.
+
+    Parameters
+    ----------
+    path : as in `load_accuracy`.
+
+    Returns
+    -------
+    pandas.DataFrame, or None where accuracy was not measured on public people.
+    """
+    labels = load_labelled(path).labels
+    return pd.DataFrame(labels[0]["measures"]) if labels and "measures" in labels[0] else None
 
 
 def _is_charged(label, book, request, request_id):
@@ -102,10 +124,8 @@ def _stated(names, accuracy, request):
         decimal_text(text_above(Fraction(repr(term)), digits=6)) for term in (request.epsilon, request.delta)
     )
     cost = f"epsilon {epsilon} at delta {delta}, {shared}"
-    values = zip(accuracy.r2, accuracy.r2_sd, accuracy.mse, accuracy.mse_sd, strict=True)
     return [
-        {"name": name, "value": _in_words(*one), "cost": cost}
-        for name, one in zip(names, values, strict=True)
+        {"name": name, "value": _in_words(accuracy, place), "cost": cost} for place, name in enumerate(names)
     ]
 
 
@@ -122,10 +142,19 @@ def _stated_of_public(label, found):
     ]
 
 
-def _in_words(r2, r2_sd, mse, mse_sd):
+def _in_words(accuracy, place):
+    r2, mse, r2_sd, mse_sd = (getattr(accuracy, name)[place] for name in ("r2", "mse", "r2_sd", "mse_sd"))
     if np.isnan(r2):
         return "withheld: the noise drowns it"
-    return (
-        f"R^2 {r2:.4f} with noise of standard deviation {r2_sd:.4f}, "
-        f"mean squared error {mse:.4f} with {mse_sd:.4f}"
+    counts = [
+        f"{getattr(accuracy, name)[place]:.1f} {said} with {getattr(accuracy, f'{name}_sd')[place]:.1f}"
+        for name, said in (("n", "rows"), ("cases", "cases"), ("controls", "controls"))
+        if np.isfinite(getattr(accuracy, name)[place])
+    ]
+    return ", ".join(
+        [
+            f"R^2 {r2:.4f} with noise of standard deviation {r2_sd:.4f}",
+            f"mean squared error {mse:.4f} with {mse_sd:.4f}",
+            *counts,
+        ]
     )

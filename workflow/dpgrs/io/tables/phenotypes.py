@@ -36,13 +36,14 @@ CHUNK_CELLS = 200_000
 FEWEST_OBSERVED = 10
 # Standardised outcomes may be off by as much in one cohort; raw centimetres or 0/1 codes are further off.
 LARGEST_MEAN, SMALLEST_SD, LARGEST_SD = 0.5, 0.6, 2.5
-CONSTANTS = ["centre", "scale", "is_binary", "origin"]
+CONSTANTS = ["centre", "scale", "is_binary", "origin", "population_prevalence"]
 SCALE_COLUMNS = {
     "name": {"outcome", "covariate", "phenotype", "name"},
     "centre": {"centre", "center", "mean"},
     "scale": {"scale", "sd"},
     "prevalence": {"prevalence"},
     "origin": {"origin", "source"},
+    "population": {"population_prevalence"},
 }
 
 
@@ -133,12 +134,14 @@ def read_scales(path, *, kind="outcome"):
     ----------
     path : a table with a line an outcome: `outcome` (or `covariate`), its name; `centre` and `scale` of a
         quantitative one, or `prevalence` of a binary one, whose centre is p and whose scale is
-        sqrt(p (1 - p)); perhaps `origin`, where the constants come from.
+        sqrt(p (1 - p)); perhaps `origin`, where the constants come from, and `population_prevalence` of a 0/1
+        one whose cohort has another share of cases than the population.
     kind : str, what they are of, for messages.
 
     Returns
     -------
-    pandas.DataFrame, indexed by outcome: centre and scale float64, is_binary bool, origin str.
+    pandas.DataFrame, indexed by outcome: centre and scale float64, is_binary bool, origin str, and
+    population_prevalence float64, that of the population: else the prevalence, NaN where neither is stated.
 
     Raises
     ------
@@ -164,7 +167,7 @@ def read_scales(path, *, kind="outcome"):
 
 def binary_constants(names, prevalence):
     """Return constants, as from `constants_of`, of simulated 0/1 outcomes of one prevalence."""
-    constants = (prevalence, math.sqrt(prevalence * (1 - prevalence)), True, "simulated")
+    constants = (prevalence, math.sqrt(prevalence * (1 - prevalence)), True, "simulated", prevalence)
     index = pd.Index(list(names), name="outcome", dtype=str)
     return pd.DataFrame([constants] * len(index), index=index, columns=CONSTANTS)
 
@@ -348,9 +351,9 @@ def _some(names, path):
 
 
 def _scale(cell, path, line):
-    """Return centre, scale, is_binary and origin of one line."""
+    """Return centre, scale, is_binary, origin and the population's prevalence of one line."""
     number = {}
-    for name in ("centre", "scale", "prevalence"):
+    for name in ("centre", "scale", "prevalence", "population"):
         number[name] = float(numbers_of([cell[name]], [name], path, line)[0])
     is_binary = not math.isnan(number["prevalence"])
     is_given = [not math.isnan(number[name]) for name in ("centre", "scale")]
@@ -359,11 +362,13 @@ def _scale(cell, path, line):
             f"`{path}`, line {line}: must have centre and scale, or prevalence alone (-9 is missing). Give "
             "one of the two."
         )
-    if is_binary and not 0 < number["prevalence"] < 1:
-        raise DpgrsError(f"`{path}`, line {line}: the prevalence must be between 0 and 1. Correct it.")
+    for name, said in (("prevalence", "prevalence"), ("population", "population_prevalence")):
+        if not (math.isnan(number[name]) or 0 < number[name] < 1):
+            raise DpgrsError(f"`{path}`, line {line}: the {said} must be between 0 and 1. Correct it.")
     if not is_binary and number["scale"] <= 0:
         raise DpgrsError(f"`{path}`, line {line}: the scale must be above 0. Correct it.")
     p = number["prevalence"]
     # A centre written as -0 is 0, also in the digest.
     constants = (p, math.sqrt(p * (1 - p))) if is_binary else (number["centre"] + 0.0, number["scale"])
-    return *constants, is_binary, cell["origin"]
+    population = p if math.isnan(number["population"]) else number["population"]
+    return *constants, is_binary, cell["origin"], population

@@ -1,0 +1,196 @@
+"""Measures on public people are held against sums, constants and, where these are there, the people."""
+
+from functools import cache
+from pathlib import Path
+from shutil import copytree
+from types import SimpleNamespace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from dpgrs.errors import DpgrsError
+from dpgrs.evaluation.binary_metrics import binary_measures, quantitative_measures
+from dpgrs.genotypes.bits import pack
+from dpgrs.io.outcomes import Outcomes
+from dpgrs.io.tables.phenotypes import binary_constants
+from dpgrs.privacy.statement.content import PublicInput
+from dpgrs.release import reference_check
+from dpgrs.release.constants import reference_sums
+from dpgrs.release.pgs_catalog import Constants
+from dpgrs.release.verify import verify_release
+from forged_releases import edit, seal
+from release_data import OUTCOMES, SITES, make_bundle, make_content, make_terms
+
+N_PEOPLE, PREVALENCE, SCALE = 200, 0.3, np.sqrt(0.3 * 0.7)
+MEASURES, FIRST = "measures.tsv", "^height\t"
+
+
+def measures_of(y, score, *, is_binary):
+    if not is_binary:
+        return quantitative_measures(y, score)
+    is_case = (y > 0).astype(float)
+    return binary_measures(is_case, score, risk=0.3 + SCALE * score, prevalence=PREVALENCE)
+
+
+def make_release(folder, *, is_binary):
+    """Write a bundle with measures, of 0/1 outcomes with constants or of quantitative ones without."""
+    rng = np.random.default_rng(4)
+    alleles = rng.integers(0, 2, (len(SITES), 2 * N_PEOPLE))
+    weights = np.round(rng.normal(0, 0.3, (3, len(SITES))), 3)
+    s = weights @ (alleles[:, 0::2] + alleles[:, 1::2])
+    Y = s - s.mean(axis=1, keepdims=True) + rng.normal(size=s.shape)
+    if is_binary:
+        Y = ((Y > 0.5) - PREVALENCE) / SCALE
+    Y[1, :20] = np.nan
+    constants = -s.mean(axis=1)
+    mse, n_known = np.nanmean((Y - s - constants[:, None]) ** 2, axis=1), np.isfinite(Y).sum(axis=1)
+    accuracy = [
+        {
+            "name": name,
+            "value": f"R^2 {1 - error / whole:.4f}, mean squared error {error:.4f}",
+            "cost": f"none, measured on {n} people of the public reference",
+        }
+        for name, error, whole, n in zip(OUTCOMES, mse, np.nanmean(Y**2, axis=1), n_known, strict=True)
+    ]
+    lines = [
+        {"outcome": name} | one._asdict()
+        for name, y, score in zip(OUTCOMES, Y, s, strict=True)
+        for one in measures_of(y[np.isfinite(y)], score[np.isfinite(y)], is_binary=is_binary)
+    ]
+    tables, content = {"measures": pd.DataFrame(lines)}, {"accuracy": accuracy}
+    terms = make_terms(rows="people", unit="person")
+    if is_binary:
+        (folder / "inputs").mkdir()
+        given = PublicInput("prevalence of the outcomes", f"{PREVALENCE:g}", "simulated")
+        content["public_inputs"] = (
+            *make_content(
+                folder / "inputs", make_terms(rows="people", unit="person"), **content
+            ).public_inputs,
+            given,
+        )
+        tables["scales"] = binary_constants(OUTCOMES, PREVALENCE)
+    bundle = make_bundle(
+        folder,
+        terms=terms,
+        weights=weights,
+        constants=Constants(constants),
+        sums=reference_sums(Y, s),
+        content=content,
+        tables=tables,
+    )
+    (folder / "public" / "trial1").mkdir(parents=True)
+    nobody = np.zeros(N_PEOPLE, dtype=bool)
+    Outcomes(OUTCOMES, {len(SITES): Y}, {}, nobody, "people").save(folder / "public/trial1/outcomes.zarr")
+    return bundle, alleles
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """Return a function of whether outcomes are 0/1 that gives a bundle, its people and their alleles."""
+
+    @cache
+    def make(is_binary):
+        folder = tmp_path_factory.mktemp("made")
+        bundle, alleles = make_release(folder, is_binary=is_binary)
+        return bundle, folder / "public", alleles
+
+    return make
+
+
+@pytest.fixture
+def release(made, tmp_path, monkeypatch):
+    """Return a function of whether outcomes are 0/1 that gives a bundle of its own, and its people."""
+
+    def copy(is_binary):
+        bundle, public, alleles = made(is_binary)
+        panel = SimpleNamespace(
+            variants=SITES,
+            n_haplotypes=2 * N_PEOPLE,
+            has_dosages=False,
+            haplotypes=lambda block: pack(alleles[block]),
+        )
+        monkeypatch.setattr(reference_check, "Panel", SimpleNamespace(open=lambda path: panel))
+        return Path(copytree(bundle, tmp_path / "release")), public
+
+    return copy
+
+
+@pytest.mark.parametrize("is_binary", [False, True])
+def test_verify_release__measures_hold(release, is_binary):
+    bundle, public = release(is_binary)
+    assert verify_release(bundle)["accuracy"] == "recomputed"
+    assert verify_release(bundle, reference=public)["accuracy"] == "scored"
+
+
+ANY = {
+    "n": (f"{FIRST}n\t200", "height\tn\t199", "the n of height in measures.tsv must be 200"),
+    "r2_added": (
+        rf"{FIRST}r2_added\t[\d.]+",
+        "height\tr2_added\t0.5",
+        "the r2_added of height in measures.tsv must follow from accuracy_sums.tsv",
+    ),
+    "interval": (
+        rf"{FIRST}r2_added\t([\d.]+)\t[\d.]+",
+        r"height\tr2_added\t\1\t0.99",
+        "the r2_added of height in measures.tsv must lie in its interval",
+    ),
+    "exponent": (rf"{FIRST}r2_added\t[\d.]+", "height\tr2_added\t1e-3", "as plain decimals"),
+    "header": ("^outcome\tmeasure", "measure\toutcome", "must have the columns outcome, measure, value"),
+    "outcome left out": (r"^height\t.*\n(height\t.*\n)*", "", "must have the lines of every outcome"),
+    "measure left out": (rf"{FIRST}r2_added.*\n", "", "must hold the measures of height that dpgrs gives"),
+    "twice": (rf"({FIRST}n.*\n)", r"\1\1", "must hold each measure of height once"),
+    "a note": (rf"({FIRST}n\t200.*)$", r"\1best ever", "must say of height in dpgrs's words why"),
+}
+OF_BINARY = {
+    "cases": (
+        rf"{FIRST}cases\t\d+",
+        "height\tcases\t7",
+        "the cases of height in measures.tsv must",
+    ),
+    "liability": (
+        rf"{FIRST}r2_liability\t[\d.]+\t[\d.]+\t[\d.]+",
+        "height\tr2_liability\t0.6\t0.5\t0.7",
+        "the r2_liability of height in measures.tsv must follow from r2_added, the prevalence",
+    ),
+    "prevalence": (rf"{FIRST}prevalence.*\n", "", "the r2_liability of height in measures.tsv must go with"),
+    "odds": (
+        rf"{FIRST}or_per_sd\t",
+        "height\tor_per_sd\t-",
+        "the or_per_sd of height in measures.tsv",
+    ),
+    "risk": (r"(height\tcalibration 5.*\t)[\d.]+\t$", r"\1\t", "must have a mean risk"),
+}
+
+
+FORGED = [(is_binary, *change) for is_binary in (False, True) for change in ANY.values()]
+FORGED += [(True, *change) for change in OF_BINARY.values()]
+
+
+@pytest.mark.parametrize(("is_binary", "old", "new", "line"), FORGED, ids=[*ANY, *ANY, *OF_BINARY])
+def test_verify_release__finds_forged_measures(release, is_binary, old, new, line):
+    bundle, _ = release(is_binary)
+    edit(bundle / MEASURES, old, new)
+    seal(bundle)
+    with pytest.raises(DpgrsError, match=line):
+        verify_release(bundle)
+
+
+def test_verify_release__finds_another_area_on_the_people(release):
+    bundle, public = release(True)
+    edit(bundle / MEASURES, rf"{FIRST}auc\t[\d.]+\t[\d.]+\t[\d.]+", "height\tauc\t0.9\t0.8\t0.95")
+    seal(bundle)
+    assert verify_release(bundle)
+    with pytest.raises(
+        DpgrsError, match=r"the auc of height in measures\.tsv must be that of its weights and"
+    ):
+        verify_release(bundle, reference=public)
+
+
+def test_verify_release__measures_without_sums(tmp_path):
+    lines = [
+        {"outcome": name} | one._asdict() for name in OUTCOMES for one in quantitative_measures([1], [2])
+    ]
+    bundle = make_bundle(tmp_path, tables={"measures": pd.DataFrame(lines)})
+    with pytest.raises(DpgrsError, match=r"measures.tsv must be there only beside accuracy_sums.tsv"):
+        verify_release(bundle)

@@ -1,0 +1,237 @@
+"""How well a score predicts a 0/1 outcome, with intervals: what readers of risk scores ask for."""
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy.special import expit, xlogy
+
+from dpgrs.evaluation.intervals import (
+    REACH,
+    added_r2,
+    liability_r2,
+    odds_ratio,
+    odds_ratio_of,
+    share,
+)
+from dpgrs.evaluation.roc import Estimate, area_under_curve, ranks
+
+N_GROUPS = 10
+FEWEST_OF_A_KIND = 10  # cases, and controls: of fewer no interval holds what it promises
+FEWEST_IN_GROUPS = 10 * N_GROUPS
+MOST_STEPS, TOLERANCE = 50, 1e-10
+LARGEST_LOG_ODDS = 30.0  # beyond it cases and controls are separated
+NOTHING = Estimate(np.nan, np.nan, np.nan)
+
+TOO_FEW = f"fewer than {FEWEST_OF_A_KIND} cases or controls"
+TOO_FEW_FOR_TENTHS = f"fewer than {FEWEST_IN_GROUPS} people"
+SEPARATED = "no logistic regression: the score separates cases and controls, or does not vary"
+NO_VARIATION = "the score or the outcome does not vary, or people are too few"
+NO_PREVALENCE = "withheld: no prevalence is stated"
+CALIBRATION = "calibration"
+
+
+class Measure(NamedTuple):
+    """One number about an outcome.
+
+    Attributes
+    ----------
+    measure : str, its name; those of tenths of people by predicted risk are `CALIBRATION` and their number.
+    value, low, high : float, with its interval; NaN where there is none.
+    expected : float, the mean predicted risk of such a tenth; NaN of all others.
+    note : str, why it is not there.
+    """
+
+    measure: str
+    value: float
+    low: float = np.nan
+    high: float = np.nan
+    expected: float = np.nan
+    note: str = ""
+
+
+class LogisticFit(NamedTuple):
+    """The last coefficient of a logistic regression, its standard error, and the log likelihood."""
+
+    slope: float
+    error: float
+    log_likelihood: float
+
+
+def quantitative_measures(y, score, *, covariates=None):
+    """Measure a score of a quantitative outcome: how many people, and the R^2 that it adds to covariates.
+
+    Parameters
+    ----------
+    y, score : (n_people,) float64
+    covariates : (n_people, n_covariates) float64, or None.
+
+    Returns
+    -------
+    list of Measure
+    """
+    return [Measure("n", len(y)), _measure("r2_added", added_r2(y, score, covariates), NO_VARIATION)]
+
+
+def binary_measures(y, score, *, risk, covariates=None, prevalence=None):
+    """Measure a score of a 0/1 outcome.
+
+    Parameters
+    ----------
+    y : (n_people,) of 0 and 1.
+    score : (n_people,) float64, of the genotypes alone.
+    risk : (n_people,) float64, the predicted share of cases, covariates in it; it is cut at 0 and 1.
+    covariates : (n_people, n_covariates) float64, or None.
+    prevalence : float in (0, 1), of the population; None withholds what hangs on it.
+
+    Returns
+    -------
+    list of Measure: numbers of people and of cases, the prevalence; the area under the curve of the score
+    (DeLong); R^2 that it adds to covariates, on the scale of 0 and 1, on that of liability, and Nagelkerke's;
+    odds ratios, of a standard deviation of the score beside covariates (Wald), and of the tenth of highest
+    scores against all others (Woolf); and for tenths of people by risk the share of cases (Wilson) with the
+    mean risk.
+    """
+    y, n_cases = np.asarray(y, dtype=float), int(np.sum(y))
+    counts = [Measure("n", len(y)), Measure("cases", n_cases)]
+    if prevalence is not None:
+        counts.append(Measure("prevalence", prevalence))
+    if min(n_cases, len(y) - n_cases) < FEWEST_OF_A_KIND:
+        return [*counts, *(_missing(name, TOO_FEW) for name in NAMES)]
+    observed = added_r2(y, score, covariates)
+    found = {"auc": area_under_curve(score[y == 1], score[y == 0]), "r2_added": observed}
+    if prevalence is not None:
+        found["r2_liability"] = liability_r2(observed, prevalence=prevalence, case_share=n_cases / len(y))
+    found |= _of_logistic_regression(y, score, covariates)
+    if len(y) >= FEWEST_IN_GROUPS:
+        is_top = tenths(score) == N_GROUPS - 1
+        found["or_top_tenth"] = odds_ratio(*(_cases_and_controls(y[group]) for group in (is_top, ~is_top)))
+    notes = dict.fromkeys(NAMES, SEPARATED) | {"r2_added": NO_VARIATION, "or_top_tenth": TOO_FEW_FOR_TENTHS}
+    notes["r2_liability"] = NO_PREVALENCE if prevalence is None else NO_VARIATION
+    measures = [_measure(name, found.get(name, NOTHING), notes[name]) for name in NAMES[:-1]]
+    return [*counts, *measures, *calibration(y, risk)]
+
+
+def two_values(y):
+    """Return the lower and the higher of the two values that there are, a tuple; None of other numbers.
+
+    Parameters
+    ----------
+    y : (n,) float64 without NaN.
+    """
+    if not len(y):
+        return None
+    low, high = float(y.min()), float(y.max())
+    return (low, high) if low < high and ((y == low) | (y == high)).all() else None
+
+
+NAMES = ["auc", "r2_added", "r2_liability", "nagelkerke_added", "or_per_sd", "or_top_tenth", CALIBRATION]
+
+
+def calibration(y, risk):
+    """Compare predicted and observed shares of cases in tenths of people by predicted risk.
+
+    Parameters
+    ----------
+    y : (n_people,) of 0 and 1.
+    risk : (n_people,) float64, cut at 0 and 1 here.
+
+    Returns
+    -------
+    list of Measure, lowest risk first; people of one risk share a tenth, so some may be missing. One without
+    a value where there are too few people.
+    """
+    if len(y) < FEWEST_IN_GROUPS:
+        return [_missing(CALIBRATION, TOO_FEW_FOR_TENTHS)]
+    risk = np.clip(risk, 0.0, 1.0)
+    groups, measures = tenths(risk), []
+    for number in np.unique(groups):
+        own = groups == number
+        observed = share(int(y[own].sum()), int(own.sum()))
+        measures.append(Measure(f"{CALIBRATION} {number + 1}", *observed, float(risk[own].mean())))
+    return measures
+
+
+def tenths(values):
+    """Return the tenth that each value is in, (n,) int64 from 0; equal values are in one."""
+    return np.minimum(((ranks(values) - 0.5) / len(values) * N_GROUPS).astype(np.int64), N_GROUPS - 1)
+
+
+def fit_logistic(X, y):
+    """Fit a logistic regression by Newton's method.
+
+    Parameters
+    ----------
+    X : (n_people, n_columns) float64, a column of ones among them.
+    y : (n_people,) of 0 and 1.
+
+    Returns
+    -------
+    LogisticFit, of the last column; None where there is no finite or no unique one.
+    """
+    if np.linalg.matrix_rank(X) < X.shape[1]:
+        return None
+    coefficients = np.zeros(X.shape[1])
+    for _ in range(MOST_STEPS):
+        log_odds = X @ coefficients
+        if np.abs(log_odds).max() > LARGEST_LOG_ODDS:
+            return None
+        p = expit(log_odds)
+        information = (X.T * (p * (1 - p))) @ X
+        step = np.linalg.solve(information, X.T @ (y - p))
+        coefficients += step
+        if np.abs(X @ step).max() < TOLERANCE:
+            p = expit(X @ coefficients)
+            error = np.sqrt(np.linalg.inv(information)[-1, -1])
+            likelihood = float((xlogy(y, p) + xlogy(1 - y, 1 - p)).sum())
+            return LogisticFit(float(coefficients[-1]), float(error), likelihood)
+    return None
+
+
+def _of_logistic_regression(y, score, covariates):
+    """Return the odds ratio of a standard deviation, and Nagelkerke's R^2; empty where there are none.
+
+    The interval of the latter is that of the signed root of the likelihood ratio, which is about normal with
+    variance 1.
+    """
+    n, spread = len(y), score.std()
+    if not spread > 0:
+        return {}
+    known = np.column_stack([np.ones(n), *_directions(covariates)])
+    without, fit = (
+        fit_logistic(columns, y)
+        for columns in (known, np.column_stack([known, (score - score.mean()) / spread]))
+    )
+    if fit is None or without is None:
+        return {}
+    p = y.mean()
+    nothing = n * (xlogy(p, p) + xlogy(1 - p, 1 - p))
+    root = np.sign(fit.slope) * np.sqrt(max(0.0, 2 * (fit.log_likelihood - without.log_likelihood)))
+
+    def added(ratio):
+        scale = -np.expm1(2 * nothing / n) * np.exp(2 * (without.log_likelihood - nothing) / n)
+        return float(-np.expm1(-ratio / n) / scale)
+
+    ends = added((root - REACH) ** 2), added((root + REACH) ** 2)
+    low = 0.0 if abs(root) <= REACH else min(ends)
+    nagelkerke = Estimate(added(root**2), low, max(ends))
+    return {"nagelkerke_added": nagelkerke, "or_per_sd": odds_ratio_of(fit.slope, fit.error)}
+
+
+def _directions(covariates):
+    """Yield orthogonal columns of mean 0 that span centred covariates, without any that are repeated."""
+    if covariates is not None and covariates.shape[1]:
+        U, s, _ = np.linalg.svd(covariates - covariates.mean(axis=0), full_matrices=False)
+        yield from (U[:, s > 1e-10 * max(s[0], 1e-300)] * np.sqrt(len(U))).T
+
+
+def _cases_and_controls(y):
+    n_cases = int(y.sum())
+    return n_cases, len(y) - n_cases
+
+
+def _measure(name, estimate, note):
+    return _missing(name, note) if np.isnan(estimate.value) else Measure(name, *estimate)
+
+
+def _missing(name, note):
+    return Measure(name, *NOTHING, note=note)

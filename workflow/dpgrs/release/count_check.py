@@ -1,0 +1,74 @@
+"""Check the noisy counts of people held out that a statement gives beside a charged accuracy."""
+
+import re
+from math import hypot
+
+from dpgrs.release.draw_check import ACCURACY
+from dpgrs.release.input_check import OUTCOME_BOUND
+from dpgrs.release.measure_check import constants_of_outcomes
+
+NUMBERS = re.compile(r"-?\d+\.\d+", re.ASCII)
+COUNTS = re.compile(r"(-?\d+\.\d) (rows|cases|controls) with (\d+\.\d)", re.ASCII)
+SMALLEST_APART = 0.05
+# What is stated to one digit, and to four.
+ONE_DIGIT, FOUR_DIGITS = 0.051, 0.000051
+
+
+def count_problems(statement, files):
+    """Work out cases, controls and the noise of all counts from what a statement says beside them.
+
+    Parameters
+    ----------
+    statement : dict that fits the schema, and whose draws are in order.
+    files : dict of a file's name to its path, of the bundle.
+
+    Returns
+    -------
+    list of str
+    """
+    sigmas = {
+        part.get("outcome"): float(part["sigma"])
+        for part in statement["mechanisms"]
+        if part["statistic"] == ACCURACY.statistic
+    }
+    if not sigmas:
+        return []
+    inputs = {one["name"]: one["value"] for one in statement["public_inputs"]}
+    bound, scales = float(inputs[OUTCOME_BOUND]), constants_of_outcomes(files)
+    return [
+        f"the {what} of the people held out of {one['name']} must {wanted}"
+        for one in statement["accuracy"]
+        for what, wanted in _problems(
+            one["value"], sigmas.get(one["name"], sigmas.get(None)), bound, scales.get(one["name"])
+        )
+    ]
+
+
+def _problems(value, sigma, bound, constants):
+    found = {what: (float(number), float(sd)) for number, what, sd in COUNTS.findall(value)}
+    apart = low = high = None
+    if constants is not None and constants[2]:
+        p = constants[0]
+        low, high = (min(odds, bound**2) for odds in (p / (1 - p), (1 - p) / p))
+        apart = high - low
+    if apart is None or abs(apart) < SMALLEST_APART:
+        for what in found.keys() & {"cases", "controls"}:
+            yield what, "be withheld: they do not follow from squares"
+        found = {what: own for what, own in found.items() if what == "rows"}
+    if "rows" not in found:
+        return
+    n, n_sd = found["rows"]
+    if abs(n_sd - sigma / bound) > ONE_DIGIT:
+        yield "noise of the rows", f"be {sigma / bound:.1f}"
+    r2, _, mse, _ = map(float, NUMBERS.findall(value)[:4])
+    for what, sign, square in (("cases", 1, low), ("controls", -1, high)):
+        if what not in found:
+            continue
+        number, sd = found[what]
+        if abs(sd - hypot(sigma, square * sigma / bound) / abs(apart)) > ONE_DIGIT:
+            yield f"noise of the {what}", "be that of the sums"
+        rest = max(1 - r2, 2 * FOUR_DIGITS)
+        total = mse * n / rest
+        slack = total * (FOUR_DIGITS / max(abs(mse), FOUR_DIGITS) + FOUR_DIGITS / rest) + 10 * ONE_DIGIT
+        if abs(number - sign * (total - n * square) / apart) > 2 * abs(slack / apart) + 1:
+            yield what, "follow from R^2, mean squared error and rows"

@@ -1,0 +1,207 @@
+"""Check measures with intervals on public people: their form, and what follows of them from other files."""
+
+import csv
+import re
+from math import exp, isfinite, pi, sqrt
+from statistics import NormalDist
+
+import numpy as np
+
+from dpgrs.release.covariate_check import FILE as COVARIATES
+from dpgrs.release.folder_check import read_text
+from dpgrs.release.input_check import MEASURED_ON, SCALES
+from dpgrs.release.prediction_check import NUMBER, SUMS
+from dpgrs.types import Rows
+
+FILE = "measures.tsv"
+COLUMNS = ["outcome", "measure", "value", "low", "high", "expected", "note"]
+COUNTS, STATED = ("n", "cases"), "prevalence"
+QUANTITATIVE = ["n", "r2_added"]
+ODDS_RATIOS = ["or_per_sd", "or_top_tenth"]
+BINARY = ["n", "cases", "auc", "r2_added", "r2_liability", "nagelkerke_added", *ODDS_RATIOS]
+CALIBRATION = re.compile(r"calibration ([1-9]|10)", re.ASCII)
+NOTES = {
+    "fewer than 10 cases or controls",
+    "fewer than 100 people",
+    "no logistic regression: the score separates cases and controls, or does not vary",
+    "the score or the outcome does not vary, or people are too few",
+    "withheld: no prevalence is stated",
+}
+# Of numbers of six digits, and of what is worked out from these.
+TOLERANCE = 1e-5
+
+
+def measure_problems(statement, files, sums):
+    """Hold measures against the statement, constants of outcomes and the sums over the public people.
+
+    Parameters
+    ----------
+    statement : dict that fits the schema.
+    files : dict of a file's name to its path, of the bundle.
+    sums : list of lists of text, from `dpgrs.release.prediction_check.read_sums`; None where there are none.
+
+    Returns
+    -------
+    list of str
+    """
+    if FILE not in files:
+        return []
+    if sums is None:
+        return [f"{FILE} must be there only beside {SUMS}"]
+    found, problems = read_measures(statement, files)
+    if problems:
+        return problems
+    unit, scales = rows_of_unit(statement), constants_of_outcomes(files)
+    own = zip(found.items(), sums, strict=True)
+    return [
+        f"the {name} of {outcome} in {FILE} must {wanted}"
+        for (outcome, lines), cells in own
+        for name, wanted in _problems(
+            lines,
+            [float(cell) / unit for cell in cells],
+            constants=scales.get(outcome),
+            is_of_rows=unit == 1 and COVARIATES not in files,
+        )
+    ]
+
+
+def scored_problems(statement, files, Y, s):
+    """Hold measures against public people who are scored anew; as `measure_problems`.
+
+    Parameters
+    ----------
+    Y, s : (n_outcomes, n_rows) float64, from `dpgrs.release.reference_check.score_people`.
+    """
+    if FILE not in files or COVARIATES in files:  # scores have covariates in them there
+        return []
+    found, _ = read_measures(statement, files)
+    unit, problems = rows_of_unit(statement), []
+    for (outcome, lines), y, score in zip(found.items(), Y, s, strict=True):
+        y, score = y[::unit], score.reshape(-1, unit).sum(axis=1)
+        known = np.isfinite(y)
+        worked_out = {"r2_added": _squared_correlation(y[known], score[known])}
+        if "auc" in lines:
+            middle = (y[known].min() + y[known].max()) / 2
+            worked_out["auc"] = _area(score[known & (y > middle)], score[known & (y < middle)])
+        problems += [
+            f"the {name} of {outcome} in {FILE} must be that of its weights and these public people"
+            for name, value in worked_out.items()
+            if isfinite(value) and isfinite(lines[name][0]) and abs(value - lines[name][0]) > TOLERANCE
+        ]
+    return problems
+
+
+def rows_of_unit(statement):
+    """Return how many rows one of those has on whom intervals rest: both of a person's measured outcome."""
+    inputs = {one["name"]: one["value"] for one in statement["public_inputs"]}
+    is_haplotypes = statement["guarantee"]["rows"] == Rows.HAPLOTYPES
+    return 2 if is_haplotypes and inputs.get(MEASURED_ON) == "from a table" else 1
+
+
+def read_measures(statement, files):
+    """Read measures.
+
+    Returns
+    -------
+    found : dict of an outcome to a dict of a measure to its value, low, high and expected, NaN where missing.
+    problems : list of str
+    """
+    outcomes = statement["data_domain"]["outcomes"]
+    try:
+        header, *lines = csv.reader(read_text(files[FILE]).split("\n")[:-1], delimiter="\t")
+    except (ValueError, csv.Error):  # empty, or no table
+        header, lines = [], []
+    if header != COLUMNS or any(len(line) != len(COLUMNS) for line in lines):
+        return {}, [f"{FILE} must have the columns {', '.join(COLUMNS)}"]
+    if list(dict.fromkeys(line[0] for line in lines)) != outcomes:
+        return {}, [f"{FILE} must have the lines of every outcome, in their order"]
+    found = {outcome: {} for outcome in outcomes}
+    for outcome, name, *cells, note in lines:
+        if name in found[outcome] or not all(not cell or NUMBER.fullmatch(cell) for cell in cells):
+            return {}, [f"{FILE} must hold each measure of {outcome} once, as plain decimals"]
+        if (note in NOTES) != (not any(cells)) or (note and note not in NOTES):
+            return {}, [f"{FILE} must say of {outcome} in dpgrs's words why it has no {name}, and just then"]
+        found[outcome][name] = [float(cell) if cell else float("nan") for cell in cells]
+    amiss = [outcome for outcome, own in found.items() if not _are_all(list(own))]
+    return found, [f"{FILE} must hold the measures of {outcome} that dpgrs gives" for outcome in amiss]
+
+
+def _are_all(names):
+    """Tell whether names are those of a quantitative or of a 0/1 outcome, in order."""
+    if names == QUANTITATIVE:
+        return True
+    names = [name for name in names if name != STATED]
+    tenths = names[len(BINARY) :]
+    numbers = [int(found[1]) for name in tenths if (found := CALIBRATION.fullmatch(name))]
+    is_whole = tenths == ["calibration"] or (len(numbers) == len(tenths) > 0 and numbers == sorted(numbers))
+    return names[: len(BINARY)] == BINARY and is_whole
+
+
+def _problems(lines, sums, *, constants, is_of_rows):
+    """Yield the names of measures of one outcome that are wrong, and what they must be."""
+    n, y, yy, s, ss, sy = sums
+    for name, (value, low, high, expected) in lines.items():
+        is_plain = name in (*COUNTS, STATED)
+        if not isfinite(value):
+            continue
+        largest = float("inf") if name in (*COUNTS, *ODDS_RATIOS) else 1.0
+        if not 0 <= value <= largest or (not is_plain and not 0 <= low <= value <= high <= largest):
+            yield name, "lie in its interval, and this where such numbers do"
+        if isfinite(expected) != (CALIBRATION.fullmatch(name) is not None) or expected > 1:
+            yield name, "have a mean risk from 0 to 1 if and only if it is of a tenth"
+    if lines["n"][0] != n:
+        yield "n", f"be {n:g}, as many as the sums are of"
+    if "cases" in lines:
+        yield from _case_problems(lines, n, y, constants)
+    elif constants is not None and constants[2]:
+        yield "cases", "be there: its constants are those of a 0/1 outcome"
+    r2 = lines["r2_added"][0]
+    spread = (ss - s * s / n) * (yy - y * y / n) if n > 0 else 0.0
+    if is_of_rows and isfinite(r2) and spread > 0 and abs((sy - s * y / n) ** 2 / spread - r2) > TOLERANCE:
+        yield "r2_added", f"follow from {SUMS}"
+
+
+def _case_problems(lines, n, y, constants):
+    n_cases, K = lines["cases"][0], lines.get(STATED, [float("nan")])[0]
+    if constants is not None and constants[2]:
+        p, scale, _ = constants
+        if abs(n * p + scale * y - n_cases) > TOLERANCE * (1 + n):
+            yield "cases", f"follow from {SUMS} and {SCALES}"
+    on_liability, P = lines["r2_liability"], n_cases / n if n else 0.0
+    if isfinite(on_liability[0]) and not (0 < K < 1 and 0 < P < 1):
+        yield "r2_liability", "go with a prevalence"
+    elif isfinite(on_liability[0]):
+        wanted = [_on_liability(one, K, P) for one in lines["r2_added"][:3]]
+        if any(abs(a - b) > 100 * TOLERANCE * (1e-3 + b) for a, b in zip(on_liability, wanted, strict=False)):
+            yield "r2_liability", "follow from r2_added, the prevalence and the share of cases"
+
+
+def _on_liability(observed, K, P):
+    """Lee et al. 2012, equation 15."""
+    t = -NormalDist().inv_cdf(K)
+    z = exp(-t * t / 2) / sqrt(2 * pi)
+    moved = z / K * (P - K) / (1 - K)
+    C = (K * (1 - K) / z) ** 2 / (P * (1 - P))
+    scale = 1 + observed * moved * (moved - t) * C
+    return min(1.0, observed * C / scale) if scale > 0 else float("nan")
+
+
+def constants_of_outcomes(files):
+    """Return centre, scale and whether it is 0/1 of every outcome that has constants, a dict."""
+    if SCALES not in files:
+        return {}
+    _, *lines = csv.reader(read_text(files[SCALES]).splitlines(), delimiter="\t")
+    return {name: (float(centre), float(scale), kind == "True") for name, centre, scale, kind, _ in lines}
+
+
+def _squared_correlation(y, s):
+    y, s = y - y.mean(), s - s.mean()
+    spread = (y @ y) * (s @ s)
+    return float((y @ s) ** 2 / spread) if spread > 0 else float("nan")
+
+
+def _area(cases, controls):
+    """Return the share of pairs in which the case has the higher score, ties as half."""
+    controls = np.sort(controls)
+    below, to = (np.searchsorted(controls, cases, side=side) for side in ("left", "right"))
+    return float((below + to).sum() / (2 * len(cases) * len(controls)))

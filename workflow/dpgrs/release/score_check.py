@@ -1,0 +1,69 @@
+"""The files of one outcome, held against the statement: what their heads say, which sites, which errors."""
+
+from pathlib import Path
+
+from dpgrs.release.scoring_check import NOT_REPORTED, header_value, read_scoring_file, read_standard_errors
+
+# Of a trait, in the head of its scoring file, and in the statement.
+TERMS = {"mapped": "mapped_traits", "efo": "efo_ids"}
+
+
+def traits_of(statement):
+    """Return what the curator says of outcomes, a dict of their names to dict."""
+    return {one["outcome"]: one for one in statement["curation"].get("traits", ())}
+
+
+def score_problems(statement, score, files, *, constant):
+    """Check one outcome's files against the format, the statement and its constant.
+
+    Parameters
+    ----------
+    statement : dict, a privacy statement that fits the schema.
+    score : dict, one of its scores.
+    files : dict of a file's name to its path.
+    constant : str, as the table of constants has it; None where it has none.
+
+    Returns
+    -------
+    list of str
+    """
+    if not {score["file"], score["standard_errors"] or score["file"]} <= files.keys():
+        return []  # named already
+    guarantee, domain = statement["guarantee"], statement["data_domain"]
+    file = read_scoring_file(files[score["file"]])
+    if not file.text:
+        return [f"{score['file']}: {problem}" for problem in file.problems]
+    stated = {
+        f"dp_{name}": guarantee[name] for name in ("epsilon", "delta", "protection", "unit", "neighbours")
+    }
+    stated |= {"genome_build": domain["genome_build"], "privacy_statement": "privacy_statement.json"}
+    held = {name: score.get(name, domain[name]) for name in ("n_variants", "site_digest")}
+    stated |= {"variants_number": str(held["n_variants"])}
+    stated |= {} if constant is None else {"constant": constant}
+    stated |= {"pgs_id": Path(score["file"]).name.removesuffix(".txt.gz")}
+    curation, trait = statement["curation"], traits_of(statement).get(score["outcome"], {})
+    said = {"trait_reported": trait.get("reported_trait", score["outcome"]), "pgs_name": score["outcome"]}
+    said |= {f"trait_{kind}": "|".join(trait.get(field, ())) for kind, field in TERMS.items()}
+    stated |= {name: header_value(text) for name, text in said.items()} | {"pgp_id": NOT_REPORTED}
+    said = [name for name in ("citation", "license", "acknowledgement") if name in curation]
+    stated |= {name: header_value(curation[name]) for name in said}
+    problems = file.problems + [
+        f"{key} must be {value} as stated, got {file.header.get(key)}"
+        for key, value in stated.items()
+        if file.header.get(key) != value
+    ]
+    if ("acknowledgement" in file.header) != ("acknowledgement" in curation):
+        problems.append("it must acknowledge who gave the data just where the statement does")
+    if file.site_digest != held["site_digest"]:
+        problems.append("its sites must be those of the statement's site_digest")
+    if len(file.sites) > domain["n_variants"]:
+        problems.append("it must hold no more variants than the data domain")
+    problems = [f"{score['file']}: {problem}" for problem in problems]
+    if score["standard_errors"]:
+        errors = read_standard_errors(files[score["standard_errors"]])
+        is_other = errors.text and errors.sites != file.sites
+        faults = errors.problems + ["its sites must be those of the score"] * bool(is_other)
+        is_nothing = errors.numbers and not any(number.strip("0.") for number in errors.numbers)
+        faults += ["some must be above 0"] * bool(is_nothing)
+        problems += [f"{score['standard_errors']}: {fault}" for fault in faults]
+    return problems

@@ -1,0 +1,193 @@
+"""Measures of one outcome with intervals: of a 0/1 outcome those that readers of risk scores ask for."""
+
+from itertools import cycle
+from typing import NamedTuple
+
+import numpy as np
+
+from dpgrs.evaluation.binary_metrics import CALIBRATION
+from dpgrs.reporting.charts import Axes, Picture, mark
+from dpgrs.reporting.fits import Fit
+from dpgrs.reporting.outcome_figures import HALF_WIDTH, LEGEND_LINE
+from dpgrs.reporting.outcomes import shown_fits
+from dpgrs.reporting.rendering import Drawing, Section
+from dpgrs.reporting.styles import fit_colors
+from dpgrs.reporting.svg import FAINT, MARKERS, MUTED, PALETTE, marker_size
+
+TRIAL = 1  # whose people pages show
+# Of a table's columns: the measure, its name, and its digits after the point.
+OF_ALL = [("r2_added", "R²", 3)]
+OF_BINARY = [
+    ("auc", "AUC", 3),
+    ("r2_added", "R², 0/1 scale", 3),
+    ("r2_liability", "R², liability", 3),
+    ("nagelkerke_added", "R², Nagelkerke", 3),
+    ("or_per_sd", "Odds ratio per SD", 2),
+    ("or_top_tenth", "Odds ratio, top tenth", 2),
+]
+FIGURE_HEIGHT = 300
+
+
+class Interval(NamedTuple):
+    """A cell of a table: a value with its interval, NaN where there is none, and the digits shown."""
+
+    value: float
+    low: float
+    high: float
+    digits: int
+
+
+class Released(NamedTuple):
+    """What takes the place of a fit in a release."""
+
+    brief: str = "Released weights"
+
+
+class OutcomeMeasures:
+    """Measures of single outcomes; what all outcomes share is worked out once.
+
+    Parameters
+    ----------
+    data : ReportData
+    """
+
+    def __init__(self, data):
+        self._outcomes, self._shown = data.outcomes, shown_fits(data.accuracy)
+        self._has_covariates = bool(data.study.covariates)
+        # Simulated outcomes are those of single rows.
+        self._units = "people" if data.effects is None else data.study.rows
+        own = data.measures[data.measures["trial"] == TRIAL]
+        self._by_outcome = {
+            name: measures_by_fit(rows, self._shown) for name, rows in own.groupby("outcome", sort=False)
+        }
+
+    def __call__(self, outcome):
+        """Return the context of an outcome, by its index."""
+        found = self._by_outcome.get(self._outcomes[outcome], {})
+        context = measures_context(found, has_covariates=self._has_covariates, colors=fit_colors([*found]))
+        return context | {"units": self._units}
+
+
+def released_measures(data):
+    """Return, for ReleaseData, a function of an outcome's index that gives the context of its measures."""
+    if data.measures is None:
+        return None
+    by_outcome = {
+        name: {Released(): {row.measure: row for row in rows.itertuples(index=False)}}
+        for name, rows in data.measures.groupby("outcome", sort=False)
+    }
+    inputs = {one["name"]: one["value"] for one in data.statement["public_inputs"]}
+    is_simulated = inputs.get("people measured on, with their outcomes") == "simulated"
+    units = data.statement["guarantee"]["rows"] if is_simulated else "people"
+    return lambda outcome: (
+        measures_context(
+            by_outcome[data.outcomes[outcome]], has_covariates=data.covariates is not None, colors=PALETTE[:1]
+        )
+        | {"units": units}
+    )
+
+
+def measures_by_fit(rows, fits):
+    """Return a dict of fit to its rows by measure, for those of `fits` that have any, in their order.
+
+    Parameters
+    ----------
+    rows : data frame with the terms of fits and the columns of a Measure.
+    fits : list of Fit.
+    """
+    found = {}
+    for row in rows.itertuples(index=False):
+        found.setdefault(Fit.of(row), {})[row.measure] = row
+    return {fit: found[fit] for fit in fits if fit in found}
+
+
+def measures_context(found, *, has_covariates, colors):
+    """Return what the section shows of one outcome.
+
+    Parameters
+    ----------
+    found : dict, from `measures_by_fit`.
+    has_covariates : bool
+    colors : list of str, one a fit.
+    """
+    is_binary = any("cases" in own for own in found.values())
+    columns = OF_BINARY if is_binary else OF_ALL
+    rows = [(fit, [_cell(own, name, digits) for name, _, digits in columns]) for fit, own in found.items()]
+    labels = {name: label for name, label, _ in [*columns, (CALIBRATION, "Calibration", 0)]}
+    notes = {
+        f"{labels[row.measure]}: {row.note}"
+        for own in found.values()
+        for row in own.values()
+        if row.note and row.measure in labels
+    }
+    first = next(iter(found.values()), {})
+    curves = {fit.brief: _curve(own) for fit, own in found.items()}
+    figures = {}
+    if any(len(curve) for curve in curves.values()):
+        figures["calibration"] = Drawing(calibration_figure(curves, colors), "Observed and predicted risk")
+    return {
+        "is_binary": is_binary,
+        "has_covariates": has_covariates,
+        "columns": [label for _, label, _ in columns],
+        "rows": rows,
+        "notes": sorted(notes),
+        "n": first["n"].value if "n" in first else 0,
+        "n_cases": first["cases"].value if is_binary else None,
+        "figures": figures,
+    }
+
+
+def calibration_figure(curves, colors):
+    """Draw observed shares of cases, with intervals, against predicted ones, a colour and marker a fit.
+
+    Parameters
+    ----------
+    curves : dict of label to (n_groups, 4) float64: predicted, observed, and the interval's ends.
+    colors : list of str, one a curve.
+
+    Returns
+    -------
+    Picture
+    """
+    curves = {label: curve for label, curve in curves.items() if len(curve)}
+    top = 1.04 * max(curve.max() for curve in curves.values())
+    legend = LEGEND_LINE * len(curves)
+    picture = Picture(HALF_WIDTH, FIGURE_HEIGHT + legend)
+    scale = (-0.02 * top, top)
+    axes = Axes(picture, 46, legend + 8, HALF_WIDTH - 10, picture.height - 38, x=scale, y=scale)
+    corner = f"M{axes.across(0.0):.1f} {axes.down(0.0):.1f}L{axes.across(top):.1f} {axes.down(top):.1f}"
+    picture.path(corner, stroke=MUTED, stroke_width=0.7, fill="none")
+    axes.levels([0.0], color=FAINT, width=0.5)
+    looks = zip(curves.items(), colors, cycle(MARKERS), strict=False)
+    for place, ((label, curve), color, marker) in enumerate(looks):
+        size, height = marker_size(marker, 5.5), LEGEND_LINE * (place + 0.5) + 3
+        picture.path(mark(marker, 12, height, size), fill=color)
+        picture.text(22, height, label)
+        predicted, observed, low, high = curve.T
+        axes.uprights(predicted, low, high, color=color, width=1.0)
+        axes.marks(predicted, observed, marker=marker, size=size, fill=color, stroke="#fff", stroke_width=0.5)
+    axes.ticks_left(5)
+    axes.ticks_below(5)
+    axes.label_below("predicted risk, by tenths; upwards: observed", 28)
+    return picture
+
+
+def _cell(own, name, digits):
+    row = own.get(name)
+    return Interval(row.value, row.low, row.high, digits) if row else Interval(*[np.nan] * 3, digits)
+
+
+def _curve(own):
+    """Return predicted, observed, low and high of the tenths of a fit, (n_groups, 4) float64."""
+    rows = [row for name, row in own.items() if name.startswith(CALIBRATION) and not row.note]
+    return np.array([(row.expected, row.value, row.low, row.high) for row in rows]).reshape(-1, 4)
+
+
+def _of_benchmark(data):
+    return None if data.measures is None else OutcomeMeasures(data)
+
+
+MEASURES = Section("Accuracy with intervals", "measures.html", _of_benchmark, category="Outcomes")
+RELEASED_MEASURES = Section(
+    "Accuracy with intervals", "released_measures.html", released_measures, category="Outcomes"
+)

@@ -79,6 +79,26 @@ def test_choices__of_stored_genotypes_are_those_of_genotypes_in_memory(stored, r
     assert not isinstance(other.genotypes, np.ndarray)
 
 
+@pytest.mark.parametrize("n_threads", [2, 3, 50])
+def test_choices__threads_change_no_byte(stored, n_threads):
+    data = replace(cohort("people", n_people=90, missing=0.2), n_threads=1)
+    options = {"outcome_names": NAMES, "outcome_bound": 2}
+    found = []
+    for own in (data, replace(data, n_threads=n_threads), replace(stored(data), n_threads=n_threads)):
+        drawn = [
+            private_choices(own, request=request, noise=BenchmarkNoise(1), selector=selector, **options)
+            for selector, request in (
+                ("kendall", KendallRequest(n_choices=3, epsilon=1.0)),
+                ("sis", SisRequest(n_choices=3, epsilon=1.0)),
+            )
+        ]
+        scores = [pairs.outcome_scores for pairs in own.pairs], own.sis_scores(2).values
+        chosen = [pairs.n_threads for pairs in own.pairs], own.greedy_choices(3), *(one for one, _ in drawn)
+        assert chosen[0] == [own.n_threads] * len(NAMES)
+        found.append([np.array(one).tolist() for one in (*scores, *chosen[1:])])
+    assert found[1] == found[2] == found[0]
+
+
 @pytest.mark.parametrize("selector", ["kendall", "sis"])
 def test_private_choices__of_stored_genotypes_are_the_same_draws(stored, selector):
     data = cohort("people", n_people=90)

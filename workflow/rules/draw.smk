@@ -26,6 +26,7 @@ rule draw:
         GROUP_OF_TRIAL
     conda:
         "../../envs/dpgrs.yaml"
+    # Of choices on many variants, people and outcomes more are of use: --set-threads draw=8
     threads: 1
     resources:
         **resources_of("draw", SHAPE),
@@ -57,5 +58,5 @@ rule draw:
         ),
     shell:
         "python -m dpgrs draw --settings {params.settings:q} {input.outcomes} --mechanism {wildcards.mechanism}"
-        " {params.options} {params.files} --trial {wildcards.trial} --output {output.drawn} --events {output.events}"
+        " {params.options} {params.files} --trial {wildcards.trial} --threads {threads} --output {output.drawn} --events {output.events}"
         " 2> {log}"

@@ -15,6 +15,7 @@ rule choose_exactly:
         GROUP_OF_TRIAL
     conda:
         "../../envs/dpgrs.yaml"
+    # Of many variants, people and outcomes more are of use: --set-threads choose_exactly=8
     threads: 1
     resources:
         **resources_of("choose-exactly", SHAPE),
@@ -23,4 +24,4 @@ rule choose_exactly:
         code=code_read("choose-exactly"),
     shell:
         "python -m dpgrs choose-exactly --settings {params.settings:q} {input.panel} {input.outcomes}"
-        " --output {output.choices} 2> {log}"
+        " --threads {threads} --output {output.choices} 2> {log}"

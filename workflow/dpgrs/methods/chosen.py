@@ -61,6 +61,7 @@ class ScreeningData:
     sample_id : (n_people,) str, by which two-stage puts people into groups; None where nothing does.
     prevalence : (n_outcomes,) float64, public, of 0/1 outcomes, NaN of others; None takes all as normal.
     is_table : bool, whether the columns are those of a table, of which DPKendall compares the order alone.
+    n_threads : int, that compare genotypes with outcomes; it changes no score.
     """
 
     genotypes: np.ndarray
@@ -71,6 +72,7 @@ class ScreeningData:
     sample_id: np.ndarray | None = None
     prevalence: np.ndarray | None = None
     is_table: bool = False
+    n_threads: int = 1
 
     @cached_property
     def in_memory(self):
@@ -112,7 +114,8 @@ class ScreeningData:
         """The GenotypePairs of every outcome, a list: all are scored at once. Of a table its TablePairs."""
         if self.is_table:
             return [TablePairs(self.genotypes, y, rows=self.rows) for y in self.Y]
-        return genotype_pairs(self.genotypes, self.Y, n_haplotypes=self.n_haplotypes, rows=self.rows)
+        options = {"n_haplotypes": self.n_haplotypes, "rows": self.rows, "n_threads": self.n_threads}
+        return genotype_pairs(self.genotypes, self.Y, **options)
 
     def greedy_choices(self, n_choices):
         """Return what DPKendall chooses without noise for all outcomes, (n_outcomes, n_choices) int64."""
@@ -141,6 +144,7 @@ class ScreeningData:
             rows=self.rows,
             outcome_bound=outcome_bound,
             is_selected=self.is_training,
+            n_threads=self.n_threads,
         )
 
     @cached_property

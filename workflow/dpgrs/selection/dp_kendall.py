@@ -17,7 +17,7 @@ from typing import ClassVar
 import numpy as np
 
 from dpgrs.errors import UsageError
-from dpgrs.genotypes.blocks import variant_blocks
+from dpgrs.genotypes.blocks import map_in_parts, variant_blocks
 from dpgrs.privacy.accounting.composition import epsilon_of_choices
 from dpgrs.privacy.accounting.events import CHOICES
 from dpgrs.privacy.sensitivity import Sensitivity, kendall_sensitivity
@@ -100,6 +100,7 @@ class GenotypePairs:
     n_haplotypes : int
     rows : Rows
     is_selected : (n_rows,) bool, rows with the outcome; `genotype_pairs` takes both from the outcome.
+    n_threads : int, at least 1, that compare variants; it changes no score.
 
     Raises
     ------
@@ -114,6 +115,7 @@ class GenotypePairs:
     n_haplotypes: int
     rows: Rows
     is_selected: np.ndarray
+    n_threads: int = 1
 
     def __post_init__(self):
         # The number of selected rows scales the noise: "all", said in any other way, must not count as none.
@@ -162,7 +164,7 @@ class GenotypePairs:
             comparison_with(feature, **one._of_rows) for feature, one in zip(features, outcomes, strict=True)
         ]
         for columns, block in variant_blocks(self.genotypes):
-            yield columns, (own(block) for own in compare)
+            yield columns, (map_in_parts(own, block, n_threads=self.n_threads) for own in compare)
 
     @property
     def _of_rows(self):
@@ -208,7 +210,7 @@ class TablePairs:
         return sign_scores(self._features, against)
 
 
-def genotype_pairs(genotypes, Y, *, n_haplotypes, rows):
+def genotype_pairs(genotypes, Y, *, n_haplotypes, rows, n_threads=1):
     """Compare genotypes with all outcomes at once.
 
     Parameters
@@ -217,6 +219,7 @@ def genotype_pairs(genotypes, Y, *, n_haplotypes, rows):
     Y : (n_outcomes, n_rows) float64, NaN where missing.
     n_haplotypes : int
     rows : Rows
+    n_threads : int, as of GenotypePairs.
 
     Returns
     -------
@@ -227,9 +230,9 @@ def genotype_pairs(genotypes, Y, *, n_haplotypes, rows):
     UsageError
         As `genotype_scores`.
     """
-    scores = scores_of_all(genotypes, Y, n_haplotypes=n_haplotypes, rows=rows)
+    scores = scores_of_all(genotypes, Y, n_haplotypes=n_haplotypes, rows=rows, n_threads=n_threads)
     return [
-        GenotypePairs(genotypes, own, n_haplotypes, rows, ~np.isnan(y))
+        GenotypePairs(genotypes, own, n_haplotypes, rows, ~np.isnan(y), n_threads)
         for own, y in zip(scores, Y, strict=True)
     ]
 

@@ -15,7 +15,7 @@ from fractions import Fraction
 import numpy as np
 
 from dpgrs.errors import UsageError
-from dpgrs.genotypes.blocks import variant_blocks
+from dpgrs.genotypes.blocks import map_in_parts, variant_blocks
 from dpgrs.linalg.statistics import CROSS_STEP, OUTCOME_STEP, cross_product, grid_outcomes, outcome_parts
 from dpgrs.privacy.accounting.events import SubsetEvent
 from dpgrs.privacy.noise.canonical_lipschitz import seeded_set
@@ -104,7 +104,7 @@ class PaperChoice:
     status: str = NOT_PRIVATE
 
 
-def genotype_sis_scores(bits, Y, *, n_haplotypes, rows, outcome_bound, is_selected=None):
+def genotype_sis_scores(bits, Y, *, n_haplotypes, rows, outcome_bound, is_selected=None, n_threads=1):
     """Score variants in `half` coding.
 
     Parameters
@@ -115,6 +115,7 @@ def genotype_sis_scores(bits, Y, *, n_haplotypes, rows, outcome_bound, is_select
     rows : Rows
     outcome_bound : float, public. Outcomes are clipped and rounded towards 0.
     is_selected : (n_rows,) bool, the rows that take part; None takes all.
+    n_threads : int, at least 1; it changes no score.
 
     Returns
     -------
@@ -129,8 +130,11 @@ def genotype_sis_scores(bits, Y, *, n_haplotypes, rows, outcome_bound, is_select
     values = np.empty((len(Y), len(bits)), dtype=np.int64)
     for columns, block in variant_blocks(bits):
         for part in outcome_parts(len(Y), n_haplotypes=n_haplotypes):
-            sums = cross_product(block, grid_outcomes(Y[part], bound=outcome_bound), **options)
-            np.abs(sums[:, :-1], out=values[part, columns])
+            own = grid_outcomes(Y[part], bound=outcome_bound)
+            sums = map_in_parts(
+                lambda some, own=own: cross_product(some, own, **options)[:, :-1], block, n_threads=n_threads
+            )
+            np.abs(sums, out=values[part, columns])
     entry_bound = 0.5 if Rows(rows) == Rows.HAPLOTYPES else 1.0
     return SisScores(values, CROSS_STEP, entry_bound, outcome_bound, Rows(rows))
 

@@ -10,11 +10,13 @@ The first is X'w with integer weights w_i = #{y_k < y_i} - #{y_k > y_i}, so all 
 are one matrix product. Features without a public range have the kernel `sign`: `dpgrs.selection.merge_sort`.
 """
 
+from functools import partial
+
 import numpy as np
 
 from dpgrs.errors import UsageError
 from dpgrs.genotypes.bits import pack
-from dpgrs.genotypes.blocks import variant_blocks
+from dpgrs.genotypes.blocks import map_in_parts, variant_blocks
 from dpgrs.genotypes.dosages import LARGEST_DOSAGE, STEPS_PER_ALLELE
 from dpgrs.linalg.statistics import (
     VARIANT_BLOCK,
@@ -114,13 +116,14 @@ def genotype_scores(genotypes, weights, *, n_haplotypes, rows):
     return table_sums(genotypes, weights if Rows(rows) == Rows.HAPLOTYPES else np.repeat(weights, 2, axis=1))
 
 
-def scores_of_all(genotypes, Y, *, n_haplotypes, rows):
+def scores_of_all(genotypes, Y, *, n_haplotypes, rows, n_threads=1):
     """Compare variants with outcomes, kernel `bounded`, with one look at the genotypes.
 
     Parameters
     ----------
     genotypes : as in `genotype_scores`, or StoredGenotypes.
     Y : (n_outcomes, n_rows) float64, as in `rank_weights`.
+    n_threads : int, at least 1; it changes no score.
 
     Returns
     -------
@@ -133,7 +136,8 @@ def scores_of_all(genotypes, Y, *, n_haplotypes, rows):
     options = {"n_haplotypes": n_haplotypes, "rows": rows}
     for columns, block in variant_blocks(genotypes):
         for part, own in zip(parts, weights, strict=True):
-            scores[part, columns] = genotype_scores(block, own.astype(np.int64), **options)
+            compare = partial(genotype_scores, weights=own.astype(np.int64), **options)
+            scores[part, columns] = map_in_parts(compare, block, n_threads=n_threads)
     return scores
 
 

@@ -14,7 +14,7 @@ from dpgrs.study.training_data import TrainingData
 READS = ("methods", "screening.size", "outcomes.bound")
 
 
-def choose_exactly(settings, panel: Path, outcomes: Path, *, output: Path):
+def choose_exactly(settings, panel: Path, outcomes: Path, *, threads: int = 1, output: Path):
     """Choose variants by every selector of a study, for every panel, without noise.
 
     Parameters
@@ -22,9 +22,10 @@ def choose_exactly(settings, panel: Path, outcomes: Path, *, output: Path):
     settings : Settings
     panel : the panel.
     outcomes : outcomes and split of the trial.
+    threads : threads that compare genotypes with outcomes; they change no byte.
     output : the choices, and of one selector the exact Kendall scores, which the pages show of all.
     """
-    data = TrainingData(outcomes, panel=panel)
+    data = TrainingData(outcomes, panel=panel, n_threads=threads)
     used = {METHODS[name].selector for name in settings.methods}
     terms = {"n_choices": settings.screening.size, "outcome_bound": settings.outcomes.bound}
     chosen = [

@@ -55,6 +55,7 @@ def draw(
     sites: Path | None = None,
     loadings: Path | None = None,
     trial: int = 1,
+    threads: int = 1,
     output: Path,
     events: Path,
     seconds: Path | None = None,
@@ -77,6 +78,7 @@ def draw(
     sites : public sites; of a release.
     loadings : public loadings of principal components; of a release.
     trial : number of the trial, from 1.
+    threads : threads that compare genotypes with outcomes, for choices; they change no byte.
     output : what was drawn.
     events : record of what was drawn, JSON; of a release the ledger knows all before they are stored.
     seconds : the time that each draw took; of a benchmark.
@@ -84,7 +86,8 @@ def draw(
     drawing = mechanism_named(mechanism)
     if settings.mode == "release":
         require_closed(*filter(None, (statistics, panel)), outcomes, output, events)
-    data = TrainingData(outcomes, statistics=statistics, panel=panel, choices=choices, ld=ld)
+    files = {"statistics": statistics, "panel": panel, "choices": choices, "ld": ld}
+    data = TrainingData(outcomes, **files, n_threads=threads)
     draws = list(draws_of(settings, drawing, method or [None], data))
     if settings.mode == "release":
         public = loadings_identity(loadings) | ld_identity(ld)

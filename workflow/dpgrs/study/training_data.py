@@ -32,16 +32,17 @@ class TrainingData:
     panel : path of the panel, or Panel; None for what draws from sums alone.
     choices : path of variants that were chosen for each outcome before; None where each draw chooses its own.
     ld : path of public linkage disequilibrium; None for what draws without.
+    n_threads : int, that compare genotypes with outcomes; they change no byte.
 
     Attributes
     ----------
     outcomes : Outcomes
     """
 
-    def __init__(self, outcomes, *, statistics=None, panel=None, choices=None, ld=None):
+    def __init__(self, outcomes, *, statistics=None, panel=None, choices=None, ld=None, n_threads=1):
         self.outcomes = Outcomes.load(outcomes) if _is_path(outcomes) else outcomes
         self._paths = {"statistics": statistics, "panel": panel, "choices": choices, "ld": ld}
-        self._rows, self._components = {}, {}
+        self._rows, self._components, self._n_threads = {}, {}, n_threads
 
     @cached_property
     def statistics(self):
@@ -201,6 +202,7 @@ class TrainingData:
                 panel.sample_id,
                 outcomes.prevalence,
                 panel.is_table,
+                self._n_threads,
             )
             self._rows[n_variants] = ScreeningData(genotypes, Y, *terms)
         return self._rows[n_variants]

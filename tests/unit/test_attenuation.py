@@ -9,7 +9,7 @@ from scipy.integrate import quad
 from scipy.stats import chi
 
 from dpgrs.errors import UsageError
-from dpgrs.linalg.attenuation import clip_slopes
+from dpgrs.linalg.attenuation import clip_slopes, clip_squares
 from dpgrs.linalg.norms import clipped_outcomes, outcome_norm
 from dpgrs.linalg.statistics import OUTCOME_STEP
 
@@ -85,3 +85,10 @@ def test_clip_slopes__without_a_norm_the_bound_alone_attenuates():
 def test_clip_slopes__raise_on_prevalence(prevalence):
     with pytest.raises(UsageError, match=f"A prevalence must be between 0 and 1, got {prevalence}"):
         clip_slopes([0.5, prevalence], bound=3, norm=2, n_shared=2)
+
+
+def test_clip_squares__one_normal_outcome():
+    bound, law = 1.2, stats.norm
+    within = law.cdf(bound) - law.cdf(-bound) - 2 * bound * law.pdf(bound)
+    (square,) = clip_squares([NORMAL], bound=3, norm=bound, n_shared=1)
+    assert square == pytest.approx(within + 2 * bound**2 * law.sf(bound), abs=1e-4)

@@ -56,6 +56,10 @@ def test_release__a_complete_study_passes(study, method, bounds):
         ({"privacy": {"epsilon": 30}}, "`privacy.epsilon` must be at most 20 in a release, got 30"),
         ({"trials": 2}, "`trials` must be 1 in a release, got 2."),
         (
+            {"methods": ["reusecov-gauss"], "panel": {"size": 12000}},
+            "`release.statistics` must be false for statistics of more than 1024 MiB, got true with ",
+        ),
+        (
             {"methods": ["ridge", "reusecov-gauss"]},
             "`methods` must have a guarantee in a release, got ridge. Use one of reusecov-gauss, ",
         ),

@@ -29,7 +29,7 @@ CONSTANTS, SCALES = "constants.tsv", "outcome_scales.tsv"
 ACCURACY_SUMS = "accuracy_sums.tsv"
 SUM_COLUMNS = ("n", "outcome_sum", "outcome_squares", "score_sum", "score_squares", "products")
 COVARIATES, LOADINGS = "covariate_weights.tsv", "pca_loadings.tsv"
-OUTCOME_LOADINGS = "outcome_loadings.tsv"
+OUTCOME_LOADINGS, STATISTICS = "outcome_loadings.tsv", "statistics"
 # Of a run's provenance, what two replays share and nobody's machine shows.
 PUBLIC_PROVENANCE = ("dpgrs", "commit", "code_digest", "python", "libraries", "settings_digest")
 RELEASE = "release"
@@ -46,6 +46,7 @@ def write_bundle(
     loadings=None,
     outcome_loadings=None,
     sums=None,
+    statistics=None,
 ):
     """Write a release as one folder; it is whole or absent.
 
@@ -61,6 +62,7 @@ def write_bundle(
     outcome_loadings : text of the table of the public loadings of the outcomes; None likewise.
     sums : (n_outcomes, 6) float64, over the public people measured on, from
         `dpgrs.release.constants.reference_sums`; None where there are none.
+    statistics : ReleasedStatistics; None leaves them out.
 
     Returns
     -------
@@ -77,6 +79,12 @@ def write_bundle(
     with replacing(directory) as folder:
         folder.mkdir()
         statement = statement | {"scores": _write_scores(folder, scores, statement["curation"])}
+        if statistics is not None:
+            from dpgrs.release.statistics_files import write_statistics  # brings the check, and scipy
+
+            date = statement["curation"]["publication_date"]
+            known = {"genome_build": scores.genome_build, "published": date}
+            write_statistics(folder, statistics, scores.outcomes, **known)
         published = {name: provenance[name] for name in PUBLIC_PROVENANCE}
         _write_text(folder / PROVENANCE, _json(published))
         _write_text(folder / PLAIN_LANGUAGE, plain_language(statement))
@@ -114,7 +122,7 @@ def remove_bundle(directory):
     """
     files = {STATEMENT, SUMS, PROVENANCE, PLAIN_LANGUAGE, REGISTRY}
     files |= {CONSTANTS, SCALES, ACCURACY_SUMS, COVARIATES, LOADINGS, OUTCOME_LOADINGS}
-    remove_own(directory, names=files | {"scores", "standard_errors"}, kind="a release")
+    remove_own(directory, names=files | {"scores", "standard_errors", STATISTICS}, kind="a release")
 
 
 def _write_scores(folder, scores, curation):

@@ -207,7 +207,7 @@ def _preprocessing(settings):
 
 
 def _curation(settings):
-    elsewhere = ("genome_build", "preprocessing", "audit_draws")
+    elsewhere = ("genome_build", "preprocessing", "audit_draws", "statistics")
     said = {name: value or "" for name, value in settings["release"].items() if name not in elsewhere}
     said["acknowledgement"] = settings["dataset"]["acknowledgement"] or ""
     return Curation(**said | {"title": settings["release"]["title"] or settings["study"]})

@@ -13,7 +13,7 @@ import dpgrs
 from dpgrs.errors import UsageError
 from dpgrs.io.outcomes import Outcomes
 from dpgrs.io.trials import load_labelled
-from dpgrs.linalg.attenuation import clip_slopes, clip_squares
+from dpgrs.linalg.attenuation import clip_moments
 from dpgrs.methods.requests import PrivacyRequest
 from dpgrs.methods.reusecov import NoisyStatistics
 from dpgrs.release.draw_check import has_statistics
@@ -43,12 +43,13 @@ def test_bundle__holds_the_outputs_of_the_mechanisms_and_public_constants_alone(
     folder, ((label, drawn),) = published.root / "bundle", load_labelled(published.root / "noisy.npz")
     arrays = arrays_of(folder)
     assert arrays.keys() == {"gram", "cross", "observed", "frequency", "slopes", "squares"}
-    for name in ("gram", "cross", "observed", "slopes"):
+    for name in ("gram", "cross", "observed"):
         assert np.array_equal(arrays[name], drawn[name]), name  # the sites are in order already
     assert arrays["frequency"].tolist() == [0.2, 0.4, 0.3, 0.45]
     request = label["request"]
     terms = {"bound": request["outcome_bound"], "norm": request["outcome_norm"], "n_shared": 3}
-    np.testing.assert_array_equal(arrays["squares"], clip_squares([np.nan] * 3, **terms))
+    moments = clip_moments([np.nan] * 3, **terms)
+    np.testing.assert_array_equal([arrays["slopes"], arrays["squares"]], moments)
 
 
 def test_bundle__effects_are_gwas_ssf_with_metadata(published):
@@ -113,7 +114,7 @@ def test_open_release__outcomes_of_two_values(study):
     config["outcomes"]["prevalence"] = 0.1
     study.bundle(config, study.release(config))
     assert refits(study.root / "bundle")
-    normal = clip_squares([np.nan] * 3, bound=3, norm=np.sqrt(3), n_shared=3)
+    normal = clip_moments([np.nan] * 3, bound=3, norm=np.sqrt(3), n_shared=3)[1]
     assert not np.allclose(arrays_of(study.root / "bundle")["squares"], normal, rtol=0.01)
 
 
@@ -172,7 +173,7 @@ def test_marginal_effects__cover_the_truth_with_the_noise_of_privacy(rows, is_cl
     n_people, n_trials, effect, sd, bound = 1000, 400, 0.1, 40.0, 1.5
     frequency, of_person = np.array([0.1, 0.3, 0.5]), 2 if rows == "haplotypes" else 1
     terms, found = {"bound": bound, "norm": None, "n_shared": 1}, []
-    constants = {"slopes": clip_slopes([np.nan], **terms), "squares": clip_squares([np.nan], **terms)}
+    constants = dict(zip(("slopes", "squares"), clip_moments([np.nan], **terms), strict=True))
     for _ in range(n_trials):
         alleles = rng.random((n_people, 2, 3)) < frequency
         copies = alleles.sum(axis=1)

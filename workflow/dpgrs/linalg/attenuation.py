@@ -16,6 +16,8 @@ from dpgrs.linalg.norms import budget_groups
 
 # Points of the law of the squared norm of a row, and of half a normal law.
 N_POINTS, N_NODES = 4096, 200
+# Standard deviations, beyond which an outcome has 1e-4 of its variance.
+LARGEST_NORMAL = 4.5
 
 
 def clip_slopes(prevalence, *, bound, norm, n_shared):
@@ -43,25 +45,27 @@ def clip_slopes(prevalence, *, bound, norm, n_shared):
     return _expected(prevalence, _Law.slope, bound=bound, norm=norm, n_shared=n_shared)
 
 
-def clip_squares(prevalence, *, bound, norm, n_shared):
-    """Return the mean square E[g(y)^2] of each clipped outcome, by the same laws.
+def clip_moments(prevalence, *, bound, norm, n_shared):
+    """Return E[y g(y)] and the mean square E[g(y)^2] of each clipped outcome, for standard errors.
 
-    Parameters and errors as of `clip_slopes`.
+    Parameters and errors as of `clip_slopes`, whose grid wide bounds make coarse: here normal outcomes are
+    bounded at `LARGEST_NORMAL`, which changes less than that.
 
     Returns
     -------
-    (n_outcomes,) float64 in (0, 1]
+    (2, n_outcomes) float64 in (0, 1]
     """
-    return _expected(prevalence, _Law.square, bound=bound, norm=norm, n_shared=n_shared)
+    terms = {"bound": bound, "norm": norm, "n_shared": n_shared, "largest": LARGEST_NORMAL}
+    return np.array([_expected(prevalence, mean, **terms) for mean in (_Law.slope, _Law.square)])
 
 
-def _expected(prevalence, mean, *, bound, norm, n_shared):
+def _expected(prevalence, mean, *, bound, norm, n_shared, largest=math.inf):
     """Return a mean of each outcome's law, `mean` of it and of how its values are shrunk."""
     prevalence = np.asarray(prevalence, dtype=np.float64)
     wrong = prevalence[~np.isnan(prevalence) & ~((prevalence > 0) & (prevalence < 1))]
     if wrong.size:
         raise UsageError(f"A prevalence must be between 0 and 1, got {wrong[0]}. Correct it.")
-    normal, found = _normal(bound), np.empty(len(prevalence))
+    normal, found = _normal(min(bound, largest)), np.empty(len(prevalence))
     for group in budget_groups(len(prevalence), n_shared=n_shared):
         laws = [normal if math.isnan(p) else _binary(p, bound) for p in prevalence[group]]
         found[group] = _means(laws, math.inf if norm is None else norm, mean)

@@ -10,7 +10,7 @@ import pandas as pd
 from dpgrs.errors import DpgrsError, UsageError
 from dpgrs.io.json_files import read_json
 from dpgrs.io.loadings import read_loadings
-from dpgrs.linalg.attenuation import clip_slopes
+from dpgrs.linalg.attenuation import clip_moments, clip_slopes
 from dpgrs.linalg.clipped_statistics import grid_frequency
 from dpgrs.linalg.components import mapped_loadings
 from dpgrs.linalg.statistics import column_moments
@@ -166,20 +166,20 @@ class OpenRelease:
 
     @property
     def _request(self):
-        guarantee, (bound, norm) = self.statement["guarantee"], clips_of(self.statement)
+        guarantee, clips = self.statement["guarantee"], self._clips
         stated = {one["name"]: one["value"] for one in self.statement["public_inputs"]}
         n_covariates = columns_of(self.statement, self._files) - len(self.sites)
         terms = {name: guarantee[name] for name in ("rows", "protection", "unit", "neighbours", "accounting")}
         return StatedRequest(
             **terms,
             n_variants=len(self.sites),
-            n_outcomes=len(self.arrays["cross"]) if shares_budget(self.statement) else 1,
-            outcome_bound=bound,
+            n_outcomes=clips["n_shared"],
+            outcome_bound=clips["bound"],
             epsilon=float(guarantee["epsilon"]),
             delta=float(guarantee["delta"]),
             coding=Coding.FREQUENCY if ROW_NORM in stated else Coding.HALF,
             row_norm=float(stated[ROW_NORM]) if ROW_NORM in stated else None,
-            outcome_norm=None if np.isinf(norm) else norm,
+            outcome_norm=clips["norm"],
             n_covariates=n_covariates,
             covariate_bound=self._covariates["bound"].iloc[0] if n_covariates else None,
             counts_outcomes=self.statement["data_domain"]["missing_outcomes"] == Missing.COUNTED,
@@ -187,12 +187,21 @@ class OpenRelease:
         )
 
     @property
+    def _clips(self):
+        """What the clip of the outcomes hangs on, as the arguments of `clip_slopes`."""
+        bound, norm = clips_of(self.statement)
+        n_shared = len(self.arrays["cross"]) if shares_budget(self.statement) else 1
+        terms = {"bound": bound, "norm": None if np.isinf(norm) else norm, "n_shared": n_shared}
+        return {"prevalence": prevalences(self.statement, self._files)} | terms
+
+    @property
     def _covariates(self):
         return pd.read_csv(self._files[COVARIATES], sep="\t", dtype={"covariate": str})
 
     @property
     def _noisy(self):
-        known = {name: self.arrays.get(name) for name in ("gram", "cross", "observed", "slopes")}
+        known = {name: self.arrays.get(name) for name in ("gram", "cross", "observed")}
+        known["slopes"] = clip_slopes(**self._clips)
         request, known["origin"] = self._request, None
         if request.coding == Coding.FREQUENCY:
             origin = column_moments(grid_frequency(self.arrays["frequency"]), rows=request.rows)[0]
@@ -293,15 +302,13 @@ def _opened(folder):
 
 
 def _require_own_scores(opened):
-    """Hold the statistics against slopes and scores; tells whether scores could be fitted."""
-    statement, (bound, norm) = opened.statement, clips_of(opened.statement)
-    n_shared = len(opened.arrays["cross"]) if shares_budget(statement) else 1
-    clips = {"bound": bound, "norm": None if np.isinf(norm) else norm, "n_shared": n_shared}
-    slopes = clip_slopes(prevalences(statement, opened._files), **clips)
-    if not np.allclose(opened.arrays["slopes"], slopes, rtol=TOLERANCE, atol=0):
+    """Hold the statistics against public constants and scores; tells whether scores could be fitted."""
+    statement, moments = opened.statement, clip_moments(**opened._clips)
+    held = [opened.arrays[name] for name in ("slopes", "squares")]
+    if not np.allclose(held, moments, rtol=TOLERANCE, atol=0):
         raise DpgrsError(
-            f"The slopes in {ARRAYS} must follow from the bounds of the outcomes, got others. Get the bundle "
-            "again."
+            f"The slopes and squares in {ARRAYS} must follow from the bounds of the outcomes, got others. "
+            "Get the bundle again."
         )
     # What a fit from public effects or public linkage disequilibrium took is in no bundle.
     if "effects" in statement["fit"] or statement["method"] not in opened.methods:

@@ -33,7 +33,7 @@ COLUMNS = ("chromosome", "base_pair_location", "effect_allele", "other_allele", 
 COLUMNS += ("effect_allele_frequency", "neg_log_10_p_value", "n")
 NUMBER = re.compile(r"-?\d{1,400}(\.\d{1,400})?", re.ASCII)
 # Effects have ten digits, p-values six; the law of clipped outcomes is worked out on a grid.
-OF_EFFECTS, OF_P, OF_CLIPS = 1e-8, 1e-4, 0.01
+OF_EFFECTS, OF_P, OF_CLIPS = 1e-8, 1e-4, 0.02
 # Bytes of a zip file beside names and contents, sizes of 64 bits with each member, without any comment.
 OF_MEMBER, OF_DIRECTORY, OF_END = 50, 46, 22
 GRID, NODES, RARE = 2**13, 1000, 1e-12

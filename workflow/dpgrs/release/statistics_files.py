@@ -7,7 +7,7 @@ import pandas as pd
 from scipy.stats import norm
 
 from dpgrs.io.files import save_arrays
-from dpgrs.linalg.attenuation import clip_squares
+from dpgrs.linalg.attenuation import clip_moments
 from dpgrs.methods.mechanisms import request_of
 from dpgrs.release.marginal_effects import marginal_effects
 from dpgrs.release.pgs_catalog import CHROMOSOMES, file_rows, file_stems, format_weight, write_gzip
@@ -59,11 +59,12 @@ def released_statistics(label, noisy, sites, *, scales):
     if scales is not None and noisy.loadings is None:
         prevalence = np.where(scales["is_binary"], scales["centre"], np.nan)
     clips = {"bound": request.outcome_bound, "norm": request.outcome_norm, "n_shared": request.n_outcomes}
+    slopes, squares = clip_moments(prevalence, **clips)
     arrays = {
         "cross": noisy.cross[:, columns],
         "frequency": sites["frequency"].to_numpy()[rows["row"]],
-        "slopes": noisy.shown,
-        "squares": clip_squares(prevalence, **clips),
+        "slopes": slopes,
+        "squares": squares,
     }
     if request.has_private_gram:
         columns = np.append(columns, request.n_columns)

@@ -173,6 +173,13 @@ class Study:
         verify_release(folder)
         return {path.relative_to(folder): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
+    def publish(self, method, *, release=None, **privacy):
+        """Release by a method, write its bundle without audits, and return the folder."""
+        config = self.settings(method, **privacy)
+        config["release"] |= {"audit_draws": 0} | (release or {})
+        self.bundle(config, self.release(config))
+        return self.root / "bundle"
+
     def statement(self):
         return json.loads((self.root / "bundle" / "privacy_statement.json").read_text())
 

@@ -9,7 +9,7 @@ from scipy.integrate import quad
 from scipy.stats import chi
 
 from dpgrs.errors import UsageError
-from dpgrs.linalg.attenuation import clip_slopes
+from dpgrs.linalg.attenuation import clip_moments, clip_slopes
 from dpgrs.linalg.norms import clipped_outcomes, outcome_norm
 from dpgrs.linalg.statistics import OUTCOME_STEP
 
@@ -85,3 +85,18 @@ def test_clip_slopes__without_a_norm_the_bound_alone_attenuates():
 def test_clip_slopes__raise_on_prevalence(prevalence):
     with pytest.raises(UsageError, match=f"A prevalence must be between 0 and 1, got {prevalence}"):
         clip_slopes([0.5, prevalence], bound=3, norm=2, n_shared=2)
+
+
+def test_clip_moments__of_one_normal_outcome():
+    bound, law = 1.2, stats.norm
+    within = law.cdf(bound) - law.cdf(-bound) - 2 * bound * law.pdf(bound)
+    (slope,), (square,) = clip_moments([NORMAL], bound=3, norm=bound, n_shared=1)
+    assert slope == clip_slopes([NORMAL], bound=3, norm=bound, n_shared=1)
+    assert square == pytest.approx(within + 2 * bound**2 * law.sf(bound), abs=1e-4)
+
+
+def test_clip_moments__of_a_wide_bound_as_of_none():
+    terms = {"norm": 20.0, "n_shared": 400}
+    narrow, wide = (clip_moments([NORMAL] * 400, bound=bound, **terms) for bound in (4.5, 1000))
+    np.testing.assert_array_equal(narrow, wide)
+    np.testing.assert_allclose(wide, clip_moments([NORMAL] * 400, bound=3.0, **terms), rtol=0.02)

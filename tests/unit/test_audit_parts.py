@@ -22,6 +22,18 @@ def test_audit_parts__halfway_is_an_error_of_the_second_input_alone():
     assert observed([0.0] * 10, [0.5] * 4 + [1.0] * 6) == some < none
 
 
+def test_audit_parts__halfway_is_one_whatever_its_roundings():
+    """Both sums are 0.3 sqrt(2) but for a last digit."""
+    part = Part("sums", ((0.0, 0.0), (0.6, 0.6)), sd=0.3)
+    assert part.n_units == 1
+    rate = rates_above(np.array([0, 10]), 10, 0.98)
+    for last in (0.0, 1e-15, -1e-15):
+        noise = np.array([0.3 + last, 0.3])
+        outputs = [[[noise]] * 10, [[np.array([0.6, 0.6]) - noise]] * 10]
+        (result,) = audit_parts([part], outputs, delta=1e-3, confidence=0.98)
+        assert result.observed == part.claim(1e-3).observed(*rate)
+
+
 def test_part__of_unsigned_counts_moves_down_as_far_as_up():
     down = Part("count", (np.uint8([3]), np.uint8([1])), sd=1.0)
     assert down.moved.tolist() == [-2]

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from dpgrs.errors import DpgrsError, UsageError
+from dpgrs.io.files import save_arrays
 from dpgrs.io.outcomes import Outcomes
 from dpgrs.io.tables.outcome_loadings import read_outcome_loadings
 from dpgrs.io.trials import Statistics, load_labelled
@@ -16,6 +17,7 @@ from dpgrs.methods.fits import FitTerms
 from dpgrs.methods.mechanisms import mechanism_of, mechanism_of_file, request_of
 from dpgrs.planning.plan import plan_study
 from dpgrs.privacy.ledger.ledger import Ledger
+from dpgrs.release.open_release import refits
 from dpgrs.release.verify import verify_release
 from dpgrs.study.draws import draws_of
 from dpgrs.study.settings_files import read_settings
@@ -26,7 +28,7 @@ from step_settings import settings_for
 from step_studies import N_VARIANTS, NAMES, Study
 
 TABLE = "outcome\torigin\tfirst\tsecond\nc\ta survey, table 2\t0.2\t0.6\na\t\t0.8\t0.1\nb\t\t-0.7\t0.3\n"
-FILE = "outcome_loadings.tsv"
+FILE, ARRAYS = "outcome_loadings.tsv", "statistics/statistics.npz"
 PRIVACY = {"bounds": "tight", "accounting": "gdp"}
 
 
@@ -137,6 +139,21 @@ def test_release__says_of_what_it_is(study):
     identities = [one.identity for one in requests(study).values()]
     (own,) = [one["outcomes"] for one in identities if "outcomes" in one]
     assert (own["loadings"], own["names"]) == (found.digest, ["first", "second"])
+    # X'Y of components says nothing of single variants and outcomes, and scores of outcomes follow from it.
+    assert [str(path) for path in files if path.parts[0] == "statistics" and path.suffix] == [ARRAYS]
+    assert refits(study.root / "bundle")
+
+
+def test_refits__finds_other_products_of_components(study):
+    study.bundle(study.config, study.release(study.config))
+    folder = study.root / "bundle"
+    with np.load(folder / ARRAYS) as arrays:
+        changed = dict(arrays) | {"cross": arrays["cross"] * 2}
+    save_arrays(folder / ARRAYS, changed)
+    seal(folder)
+    verify_release(folder)  # takes the fits
+    with pytest.raises(DpgrsError, match="scores must follow"):
+        refits(folder)
 
 
 def test_release__of_other_loadings_is_another_request(study):
@@ -205,6 +222,7 @@ def test_verify_release__finds_weights_that_are_of_no_component(study):
 
 
 def test_verify_release__finds_components_whose_loadings_are_left_out_or_too_many(study):
+    study.config["release"]["statistics"] = False  # whose files are others
     study.bundle(study.config, study.release(study.config))
     folder, inputs = study.root / "bundle", study.statement()["public_inputs"]
     # With as many components as outcomes any weights are sums of theirs.

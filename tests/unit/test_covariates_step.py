@@ -19,6 +19,7 @@ from dpgrs.linalg.linear_fit import LinearFit
 from dpgrs.planning.plan import plan_study
 from dpgrs.privacy.ledger.entries import Cost
 from dpgrs.release.covariate_check import covariate_problems
+from dpgrs.release.open_release import refits
 from dpgrs.release.verify import verify_release
 from dpgrs.reporting.plan import plan_as_text
 from dpgrs.steps import attack_trial as attack_step
@@ -281,6 +282,7 @@ def test_release__holds_the_loadings_that_its_statistics_are_of(study):
     noisy = study.release(config, loadings=study.loadings)
     files = study.bundle(config, noisy, loadings=study.loadings)
     assert study.loadings.read_bytes() in files.values()
+    assert refits(study.root / "bundle")
     stated = {one["name"]: one["value"] for one in study.statement()["public_inputs"]}
     assert stated["loadings of principal components"] == written_digest(study.loadings)
     with pytest.raises(DpgrsError, match="were released for another loadings than the study's"):

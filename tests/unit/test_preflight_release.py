@@ -60,6 +60,10 @@ def test_release__a_complete_study_passes(study, method, bounds):
             "`outcomes.traits`: `none.tsv` must be a table, but is not there.",
         ),
         (
+            {"methods": ["reusecov-gauss"], "panel": {"size": 12000}},
+            "`release.statistics` must be false for statistics of more than 1024 MiB, got true with ",
+        ),
+        (
             {"methods": ["ridge", "reusecov-gauss"]},
             "`methods` must have a guarantee in a release, got ridge. Use one of reusecov-gauss, ",
         ),

@@ -128,10 +128,12 @@ def release():
 )
 @click.option("--json", "is_json", is_flag=True, help="For programs.")
 def verify_bundle(directory, reference, is_json):
-    """Check a bundle offline: digests, statement, scoring files, privacy arithmetic, R^2 on public people."""
+    """Check a bundle offline: digests, formats, privacy arithmetic, statistics, R^2 on public people."""
+    from dpgrs.release.open_release import refits
     from dpgrs.release.verify import verdict, verify_release
 
     report = verify_release(directory, reference=reference)
+    report |= {"refits": refits(directory)}
     click.echo(json.dumps(report, indent=2) if is_json else verdict(report))
 
 

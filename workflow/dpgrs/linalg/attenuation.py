@@ -1,12 +1,12 @@
 """By how much clips attenuate outcomes, from public constants alone (docs/methods.md).
 
-Linear effects on an outcome y of mean 0 and variance 1 are seen through its clip g at E[g y] of their size:
+Linear effects on an outcome y of mean 0 and variance 1 are seen through its clip g at E[y g] of their size:
 of 0/1 outcomes exactly, whose clip is a line through two points, and of normal ones where effects are small,
 by Stein's lemma. A fit that divides X'Y by it is not attenuated.
 """
 
 import math
-from functools import cache
+from functools import cache, partial
 from typing import NamedTuple
 
 import numpy as np
@@ -16,6 +16,8 @@ from dpgrs.linalg.norms import budget_groups
 
 # Points of the law of the squared norm of a row, and of half a normal law.
 N_POINTS, N_NODES = 4096, 200
+# Standard deviations, beyond which an outcome has 1e-4 of its variance.
+LARGEST_NORMAL = 4.5
 
 
 def clip_slopes(prevalence, *, bound, norm, n_shared):
@@ -40,15 +42,34 @@ def clip_slopes(prevalence, *, bound, norm, n_shared):
     UsageError
         If a prevalence is not between 0 and 1.
     """
+    return _expected(prevalence, _Law.slope, bound=bound, norm=norm, n_shared=n_shared)
+
+
+def clip_moments(prevalence, *, bound, norm, n_shared):
+    """Return E[y g(y)] and the mean square E[g(y)^2] of each clipped outcome, for standard errors.
+
+    Parameters and errors as of `clip_slopes`, whose grid wide bounds make coarse: here normal outcomes are
+    bounded at `LARGEST_NORMAL`, which changes less than that.
+
+    Returns
+    -------
+    (2, n_outcomes) float64 in (0, 1]
+    """
+    terms = {"bound": bound, "norm": norm, "n_shared": n_shared, "largest": LARGEST_NORMAL}
+    return np.array([_expected(prevalence, mean, **terms) for mean in (_Law.slope, _Law.square)])
+
+
+def _expected(prevalence, mean, *, bound, norm, n_shared, largest=math.inf):
+    """Return a mean of each outcome's law, `mean` of it and of how its values are shrunk."""
     prevalence = np.asarray(prevalence, dtype=np.float64)
     wrong = prevalence[~np.isnan(prevalence) & ~((prevalence > 0) & (prevalence < 1))]
     if wrong.size:
         raise UsageError(f"A prevalence must be between 0 and 1, got {wrong[0]}. Correct it.")
-    normal, slopes = _normal(bound), np.empty(len(prevalence))
+    normal, found = _normal(min(bound, largest)), np.empty(len(prevalence))
     for group in budget_groups(len(prevalence), n_shared=n_shared):
         laws = [normal if math.isnan(p) else _binary(p, bound) for p in prevalence[group]]
-        slopes[group] = _slopes(laws, math.inf if norm is None else norm)
-    return slopes
+        found[group] = _means(laws, math.inf if norm is None else norm, mean)
+    return found
 
 
 class _Law(NamedTuple):
@@ -71,8 +92,12 @@ class _Law(NamedTuple):
         return found + np.bincount(below + 1, self.shares * rest, N_POINTS)
 
     def slope(self, shrinkage):
-        """Return E[g y], given by how much rows with each of the values are shrunk."""
-        return float((self.shares * self.values * self.clipped) @ shrinkage)
+        """Return E[y g(y)], given a function of a power to what it is of each value's mean shrinkage."""
+        return float((self.shares * self.values * self.clipped) @ shrinkage(1))
+
+    def square(self, shrinkage):
+        """Return E[g(y)^2], likewise."""
+        return float((self.shares * self.squares) @ shrinkage(2))
 
 
 def _binary(prevalence, bound):
@@ -98,11 +123,11 @@ def _normal(bound):
     return _Law(np.append(shares, beyond), np.append(values, mean), np.append(values, bound))
 
 
-def _slopes(laws, norm):
-    """Return the slopes of outcomes that are shrunk together."""
+def _means(laws, norm, mean):
+    """Return a mean of each of the outcomes that are shrunk together."""
     largest = sum(law.squares.max() for law in laws)
     if norm**2 >= largest:
-        return [law.slope(np.ones_like(law.shares)) for law in laws]
+        return [mean(law, lambda power, law=law: np.ones_like(law.shares)) for law in laws]
     step = largest / (N_POINTS - 1)
     # An outcome is shrunk with its row: the law of the squares of all others is a product of transforms.
     transforms = [np.fft.rfft(law.points(step)) for law in laws]
@@ -114,12 +139,12 @@ def _slopes(laws, norm):
     for place, law in enumerate(laws):
         product = before[place] * after[len(laws) - 1 - place] * np.ones_like(transforms[0])
         others = np.fft.irfft(product, N_POINTS)
-        found.append(law.slope(_mean_shrinkage(law.squares, others, squares, norm)))
+        found.append(mean(law, partial(_mean_shrinkage, law.squares, others, squares, norm)))
     return found
 
 
-def _mean_shrinkage(own, others, squares, norm):
-    """Return by how much rows with an outcome of some square are shrunk, on average over all others."""
+def _mean_shrinkage(own, others, squares, norm, power):
+    """Return by how much rows with an outcome of some square are shrunk, to a power, on average."""
     shares = others[others > 1e-12]
     rows = own[:, np.newaxis] + squares[others > 1e-12]
-    return np.minimum(1, norm / np.sqrt(np.maximum(rows, norm**2))) @ shares / shares.sum()
+    return np.minimum(1, norm / np.sqrt(np.maximum(rows, norm**2))) ** power @ shares / shares.sum()

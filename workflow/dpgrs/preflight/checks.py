@@ -138,6 +138,7 @@ CHECKS = (
         *each(release.needed_problems, release.NEEDED_OF_THE_CURATOR),
         Check(release.preprocessing_problems, release.PREPROCESSING),
         Check(release.trait_problems, release.TRAITS),
+        Check(release.statistics_problems, release.STATISTICS),
         *each(public_side.list_problems, public_side.LISTS, ("privacy.protection",)),
         Check(public_side.covariate_problems, ("privacy.protection", "covariates.file")),
         Check(

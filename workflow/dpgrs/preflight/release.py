@@ -4,7 +4,8 @@ from dpgrs.errors import DpgrsError, must
 from dpgrs.methods.registry import METHODS, methods_that
 from dpgrs.preflight.ledger import n_outcomes_of
 from dpgrs.preflight.loadings import outcomes_of
-from dpgrs.release.draw_check import BY_METHOD
+from dpgrs.release.draw_check import BY_METHOD, has_statistics
+from dpgrs.release.folder_check import LARGEST_STATISTICS, MIB
 from dpgrs.release.traits import read_traits
 from dpgrs.study.table_settings import covariate_terms
 from dpgrs.types import Metrics, Neighbours, Penalty, Protection
@@ -28,6 +29,8 @@ MEASURED = ("evaluation.metrics", "evaluation.outcomes", "outcomes.source")
 CHARGED = ("evaluation.epsilon", "evaluation.residual_bound")
 TRAITS = ("outcomes.traits", "outcomes.source", "outcomes.file", "outcomes.count")
 SIZES = ("methods", "panel.size", "outcomes.count", "outcomes.file", "covariates", "regression.lambda_from")
+STATISTICS = ("release.statistics", "privacy.protection", *SIZES[:-1])
+OF_CONSTANTS = 4  # rows of what is public of variants and outcomes, with headers
 # Beyond these a guarantee is one in name alone.
 LARGEST_DELTA, LARGEST_EPSILON = 1e-4, 20.0
 
@@ -168,6 +171,21 @@ def size_problems(inspection):
                 "Leave it out."
             )
     return lines
+
+
+def statistics_problems(inspection):
+    """Refuse statistics for a bundle that its check would find too large."""
+    protection, method = inspection["privacy.protection"][0], inspection["methods"][0]
+    if not (inspection["release.statistics"] and has_statistics(method, protection)):
+        return []
+    n_columns = max(inspection["panel.size"]) + 1
+    n_columns += covariate_terms(inspection.config["covariates"]).get("n_covariates", 0)
+    n_rows = (n_outcomes_of(inspection) or 0) + n_columns * (protection == Protection.FULL) + OF_CONSTANTS
+    if 8 * n_columns * n_rows <= LARGEST_STATISTICS:
+        return []
+    wanted = f"be false for statistics of more than {LARGEST_STATISTICS // MIB} MiB"
+    got = f"true with `panel.size: {max(inspection['panel.size'])}`"
+    return [must("release.statistics", wanted, got, "Leave them out of the bundle.")]
 
 
 def reference_problems(inspection):

@@ -32,7 +32,7 @@ CONSTANTS, SCALES = "constants.tsv", "outcome_scales.tsv"
 ACCURACY_SUMS, MEASURES = "accuracy_sums.tsv", "measures.tsv"
 SUM_COLUMNS = ("n", "outcome_sum", "outcome_squares", "score_sum", "score_squares", "products")
 COVARIATES, LOADINGS = "covariate_weights.tsv", "pca_loadings.tsv"
-OUTCOME_LOADINGS = "outcome_loadings.tsv"
+OUTCOME_LOADINGS, STATISTICS = "outcome_loadings.tsv", "statistics"
 # Of a run's provenance, what two replays share and nobody's machine shows.
 PUBLIC_PROVENANCE = ("dpgrs", "commit", "code_digest", "python", "libraries", "settings_digest")
 RELEASE = "release"
@@ -50,6 +50,7 @@ def write_bundle(
     outcome_loadings=None,
     sums=None,
     measures=None,
+    statistics=None,
 ):
     """Write a release as one folder; it is whole or absent.
 
@@ -66,6 +67,7 @@ def write_bundle(
     sums : (n_outcomes, 6) float64, over the public people measured on, from
         `dpgrs.release.constants.reference_sums`; None where there are none.
     measures : pandas.DataFrame of outcome and the fields of a Measure, on these people; None likewise.
+    statistics : ReleasedStatistics; None leaves them out.
 
     Returns
     -------
@@ -83,6 +85,12 @@ def write_bundle(
         folder.mkdir()
         statement = statement | {"scores": _write_scores(folder, scores, statement["curation"])}
         write_plink_scores(folder, scores)
+        if statistics is not None:
+            from dpgrs.release.statistics_files import write_statistics  # brings the check, and scipy
+
+            date = statement["curation"]["publication_date"]
+            known = {"genome_build": scores.genome_build, "published": date}
+            write_statistics(folder, statistics, scores.outcomes, **known)
         published = {name: provenance[name] for name in PUBLIC_PROVENANCE}
         _write_text(folder / PROVENANCE, _json(published))
         _write_text(folder / PLAIN_LANGUAGE, plain_language(statement))
@@ -123,7 +131,8 @@ def remove_bundle(directory):
     """
     files = {STATEMENT, SUMS, PROVENANCE, PLAIN_LANGUAGE, REGISTRY}
     files |= {CONSTANTS, SCALES, ACCURACY_SUMS, MEASURES, COVARIATES, LOADINGS, OUTCOME_LOADINGS}
-    remove_own(directory, names=files | {"scores", "standard_errors", PLINK_SCORES}, kind="a release")
+    folders = {"scores", "standard_errors", PLINK_SCORES, STATISTICS}
+    remove_own(directory, names=files | folders, kind="a release")
 
 
 def _write_scores(folder, scores, curation):

@@ -221,7 +221,7 @@ def _preprocessing(settings):
 
 
 def _curation(settings, traits):
-    elsewhere = ("genome_build", "preprocessing", "audit_draws")
+    elsewhere = ("genome_build", "preprocessing", "audit_draws", "statistics")
     said = {name: value or "" for name, value in settings["release"].items() if name not in elsewhere}
     said["acknowledgement"] = settings["dataset"]["acknowledgement"] or ""
     said |= {"title": settings["release"]["title"] or settings["study"], "traits": traits}

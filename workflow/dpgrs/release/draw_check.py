@@ -8,7 +8,7 @@ from typing import NamedTuple
 from dpgrs.privacy.accounting.events import MECHANISM_VERSION
 from dpgrs.privacy.statement.boosting_rounds import of_round, without_round
 from dpgrs.privacy.statement.content import NOISE
-from dpgrs.types import Missing
+from dpgrs.types import Missing, Protection
 
 GAUSSIAN, CHOICE, SUBSET = "gaussian", "choice", "subset"
 
@@ -47,8 +47,9 @@ class Draws(NamedTuple):
 
 COUNT, GRAM = Draws("count", Scope.ALL), Draws("gram", Scope.ALL)
 KNOWN, RESIDUALS = "outcome counts", "boosted residuals"
-REUSECOV = (COUNT, GRAM, Draws(KNOWN, Scope.BUDGET), Draws("cross product", Scope.BUDGET))
-SEPARATE = (COUNT, *(Draws(statistic, Scope.EACH) for statistic in (KNOWN, "gram", "cross product")))
+CROSS, EIGENVALUE = "cross product", "smallest eigenvalue"
+REUSECOV = (COUNT, GRAM, Draws(KNOWN, Scope.BUDGET), Draws(CROSS, Scope.BUDGET))
+SEPARATE = (COUNT, *(Draws(statistic, Scope.EACH) for statistic in (KNOWN, "gram", CROSS)))
 KENDALL = Draws("Kendall's correlations", Scope.EACH, CHOICE)
 BOOSTED = (
     Draws("boosted smallest eigenvalue", Scope.EACH),
@@ -65,7 +66,7 @@ BY_METHOD = {
     "blup-steered": REUSECOV,
     "blup-hedged": REUSECOV,
     "blup-ld": tuple(draws for draws in REUSECOV if draws != GRAM),
-    "adassp": (*REUSECOV, Draws("smallest eigenvalue", Scope.ALL)),
+    "adassp": (*REUSECOV, Draws(EIGENVALUE, Scope.ALL)),
     "naive": SEPARATE,
     "bas": BOOSTED,
     "k-blup": (KENDALL, *SEPARATE),
@@ -79,6 +80,17 @@ PROVED = frozenset(BY_METHOD)
 BY_METHOD |= {point.name: point.load() for point in entry_points(group="dpgrs.draws")}
 ACCURACY = Draws("accuracy", Scope.BUDGET)
 FREE = "none"  # how the cost of an accuracy begins that was measured on public people
+
+
+def has_statistics(method, protection):
+    """Tell whether the bundle of a method holds statistics: of all variants, and for all outcomes at once.
+
+    Not where outcomes are public: fits take these, which no bundle holds. Nor where rows were turned or
+    variants chosen, of which the check knows too little.
+    """
+    is_known = method in PROVED and method not in ON_TURNED_ROWS and protection != Protection.FEATURE
+    wanted = {*REUSECOV, Draws(EIGENVALUE, Scope.ALL)}
+    return is_known and {*BY_METHOD[method]} <= wanted
 
 
 def draw_problems(statement):

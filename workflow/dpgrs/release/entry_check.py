@@ -9,13 +9,22 @@ import hashlib
 import numpy as np
 
 from dpgrs.release.covariate_check import FILE as COVARIATES
-from dpgrs.release.draw_check import ACCURACY, BY_METHOD, CHOICE, COUNT, GRAM, KNOWN, SUBSET
+from dpgrs.release.draw_check import (
+    ACCURACY,
+    BY_METHOD,
+    CHOICE,
+    COUNT,
+    CROSS,
+    EIGENVALUE,
+    GRAM,
+    KNOWN,
+    SUBSET,
+)
 from dpgrs.release.folder_check import read_text
 from dpgrs.release.scoring_check import read_scoring_file
 from dpgrs.types import Rows
 
 FILE, STATED = "outcome_loadings.tsv", "loadings of the outcomes on components"
-CROSS, EIGENVALUE = "cross product", "smallest eigenvalue"
 # A public input where rows are clipped in `frequency` coding.
 ROW_NORM = "norm of a row of genotypes"
 KINDS = ("outcomes", "components")  # without and with loadings

@@ -13,6 +13,9 @@ SUMS = "SHA256SUMS"
 NOT_IN_STATEMENT = {"privacy_statement.json", SUMS}
 # A score of two million variants has about 100 MB of text.
 LARGEST_FILE = 2**27
+# X'X of 11,000 variants has 970 MB.
+LARGEST_STATISTICS = 2**30
+OF_ARRAYS = ".npz"
 # Scoring files shrink to a fifth; only what was made to fill a disk shrinks to a hundredth.
 LARGEST_RATIO = 100
 MIB = 2**20
@@ -44,8 +47,8 @@ def list_files(folder):
                 refused[name] = f"{name} must not be there: a folder in a folder"
             elif not stat.S_ISREG(status.st_mode):
                 refused[name] = f"{name} must be a file of its own, not {_kind(status.st_mode)}"
-            elif status.st_size > LARGEST_FILE:
-                refused[name] = f"{name} must have at most {LARGEST_FILE // MIB} MiB"
+            elif status.st_size > (most := LARGEST_STATISTICS if name.endswith(OF_ARRAYS) else LARGEST_FILE):
+                refused[name] = f"{name} must have at most {most // MIB} MiB"
             else:
                 files[name] = file
     return files, refused

@@ -131,7 +131,7 @@ class Scores:
     @cached_property
     def all_rows(self):
         """DataFrame of n_variants rows: what files of all variants say of each, and its `row` of `sites`."""
-        return _file_rows(self.sites)
+        return file_rows(self.sites)
 
 
 def site_digest(sites):
@@ -146,13 +146,13 @@ def site_digest(sites):
     str, SHA-256 of the lines ``chr_name TAB chr_position TAB effect_allele TAB other_allele``, in the order
     of the scoring files.
     """
-    rows = _file_rows(sites)[["chr_name", "chr_position", "effect_allele", "other_allele"]]
+    rows = file_rows(sites)[["chr_name", "chr_position", "effect_allele", "other_allele"]]
     return hashlib.sha256(_table_text(rows).encode()).hexdigest()
 
 
 def in_file_order(sites):
     """Return sites, a DataFrame as in `Scores`, in the order of the scoring files."""
-    return sites.iloc[_file_rows(sites)["row"]].reset_index(drop=True)
+    return sites.iloc[file_rows(sites)["row"]].reset_index(drop=True)
 
 
 def file_stems(names):
@@ -239,7 +239,7 @@ def write_scoring_file(
     table = table.assign(effect_weight=_column(scores.weights[index], places))
     if (table["rsID"] == ".").all():
         table = table.drop(columns="rsID")
-    _write_gzip(path, "\n".join(lines) + "\n" + _table_text(table, header=True))
+    write_gzip(path, "\n".join(lines) + "\n" + _table_text(table, header=True))
 
 
 def write_standard_errors(path, scores, index):
@@ -254,7 +254,7 @@ def write_standard_errors(path, scores, index):
     table, places = scores.rows(index)
     table = table.drop(columns="rsID")
     table = table.assign(standard_error=_column(scores.standard_errors[index], places))
-    _write_gzip(path, _table_text(table, header=True))
+    write_gzip(path, _table_text(table, header=True))
 
 
 def _privacy(terms):
@@ -266,7 +266,8 @@ def _privacy(terms):
     return told | {"privacy_statement": "privacy_statement.json"}
 
 
-def _file_rows(sites):
+def file_rows(sites):
+    """Return what scoring files say of sites, in their order, and the place of each in `sites`, ``row``."""
     chromosome = sites["contig"].astype(str).str.removeprefix("chr")
     is_known = (
         sites["id"].astype(str).str.fullmatch(r"rs\d+") if "id" in sites else np.zeros(len(sites), bool)
@@ -294,7 +295,8 @@ def _table_text(table, *, header=False):
     return table.to_csv(sep="\t", index=False, header=header, lineterminator="\n")
 
 
-def _write_gzip(path, text):
+def write_gzip(path, text):
+    """Write a text, gzipped without a name and a time."""
     with path.open("wb") as raw, gzip.GzipFile("", "wb", compresslevel=9, fileobj=raw, mtime=0) as file:
         file.write(text.encode())
 

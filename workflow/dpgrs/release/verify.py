@@ -23,6 +23,7 @@ from dpgrs.release.draw_check import draw_problems, form_problems
 from dpgrs.release.entry_check import FILE as LOADINGS
 from dpgrs.release.entry_check import choice_parts, choices_of, columns_of, components_of, entry_problems
 from dpgrs.release.folder_check import (
+    OF_ARRAYS,
     SUMS,
     digest_problems,
     digests_of,
@@ -43,6 +44,7 @@ from dpgrs.release.score_check import score_problems, traits_of
 from dpgrs.release.scoring_check import read_scoring_file, read_standard_errors
 from dpgrs.release.sensitivity_check import sensitivity_problems
 from dpgrs.release.side_check import side_problems
+from dpgrs.release.statistics_check import statistics_names, statistics_problems
 from dpgrs.types import Metrics, Protection
 
 STATEMENT = "privacy_statement.json"
@@ -68,6 +70,7 @@ ACCURACY = {
     "recomputed": (SUMMED, "; that these sums are of these weights, for which give --reference"),
     "scored": (f"{SUMMED}, these from the weights", ""),
 }
+REFITTED = ", and that scores follow from the noisy statistics, by the program's own fits"
 # Of the findings that are shown.
 LONGEST_LINE, MOST_LINES = 500, 1000
 
@@ -125,6 +128,8 @@ def verify_release(directory, *, reference=None):
     if not problems:
         problems = sensitivity_problems(statement, n_columns=columns_of(statement, files))
         problems += _word_problems(statement, files)
+    if not problems:
+        problems = statistics_problems(statement, files)
     if not problems and reference is not None:
         problems = _reference_problems(statement, files, Path(reference))
     if problems:
@@ -166,7 +171,7 @@ def verdict(report):
 
     Parameters
     ----------
-    report : dict from `verify_release`.
+    report : dict from `verify_release`, perhaps with ``refits`` of `dpgrs.release.open_release`.
 
     Returns
     -------
@@ -174,6 +179,7 @@ def verdict(report):
     """
     chosen = f"{report['n_chosen']} chosen of " if "n_chosen" in report else ""
     checked, unchecked = ACCURACY[report["accuracy"]]
+    checked += REFITTED * report.get("refits", False)
     return "\n".join(
         [
             f"The bundle is whole: {report['n_files']} files, {report['n_scores']} scores of {chosen}"
@@ -223,9 +229,10 @@ def _name_problems(statement):
     """Check that the statement's names of files and outcomes agree with each other."""
     scores, problems = statement["scores"], []
     named = [file for score in scores for file in (score["file"], score["standard_errors"]) if file]
+    named += statistics_names(statement)
     others = FIXED_FILES | TABLES | set(plink_files(statement["files"]))
     if set(named) != statement["files"].keys() - others or len(set(named)) < len(named):
-        problems.append("the statement must name each file of scores and standard errors once")
+        problems.append("the statement must name each file of scores, standard errors and statistics once")
     outcomes, traits = statement["data_domain"]["outcomes"], traits_of(statement)
     if [score["outcome"] for score in scores] != outcomes:
         problems.append("the statement must name one score for each outcome, in their order")
@@ -340,6 +347,8 @@ def _trace_problems(files, statement):
     """Find what tells of the machine: absolute paths, wherever they stand but in the names of outcomes."""
     outcomes, problems = statement["data_domain"]["outcomes"], []
     for name in sorted(files.keys() & {*FIXED_FILES, *statement["files"]}):
+        if name.endswith(OF_ARRAYS):
+            continue  # numbers and names that stand in other files
         text = read_standard_errors(files[name]).text if name.endswith(".gz") else read_text(files[name])
         traces = [match[0].replace("\\\\", "\\") for match in TRACE.finditer(text)]  # JSON doubles them
         if any(all(trace not in outcome for outcome in outcomes) for trace in traces):

@@ -15,8 +15,9 @@ from dpgrs.release.bundle_room import require_same_release
 from dpgrs.release.constants import prediction_constants, published
 from dpgrs.release.content import release_content
 from dpgrs.release.covariates import covariate_weights
-from dpgrs.release.draw_check import ON_TURNED_ROWS
+from dpgrs.release.draw_check import ON_TURNED_ROWS, has_statistics
 from dpgrs.release.pgs_catalog import Scores
+from dpgrs.release.statistics_files import released_statistics
 from dpgrs.release.traits import read_traits
 from dpgrs.study.identity import fit_settings, public_identity
 from dpgrs.study.provenance import provenance
@@ -112,7 +113,17 @@ def write_release(
         outcome_loadings=None if outcome_loadings is None else read_outcome_loadings(outcome_loadings).text,
         sums=load_reference_sums(accuracy),
         measures=load_measures(accuracy),
+        statistics=_statistics(settings, label, noisy, sites),
     )
+
+
+def _statistics(settings, label, noisy, sites):
+    """Return what is published of the draws; None where the curator leaves them out, or there are none."""
+    is_wanted = settings["release"]["statistics"]
+    if not is_wanted or not has_statistics(settings["methods"][0], label["request"]["protection"]):
+        return None
+    scales = outcome_constants(settings["outcomes"], label["outcomes"])
+    return released_statistics(label, noisy, sites, scales=scales)
 
 
 def _require_same_data(settings, files, label, book):

@@ -15,6 +15,8 @@ from dpgrs.privacy.noise.base import NoiseSource
 
 # The mu that an audit sees best.
 CLEAREST = 2.0
+# More than float64 loses in a sum over the numbers of a part, relative to half of a claim.
+ROUNDING = 2.0**-30
 # Draws of which honest noise on the coarsest grid is the same in all with a chance below 1e-15.
 ENOUGH_TO_VARY = 100
 
@@ -156,7 +158,9 @@ def _audit_part(part, numbers, delta, confidence):
         for side, exact in zip(numbers, part.exact, strict=True)
     ]
     # Noise of one input that passes for that of the other, so many units away.
-    errors = np.array([np.sum(noise[0] > claim.value / 2), np.sum(noise[1] <= -claim.value / 2)])
+    # Noise on a grid may lie halfway, where roundings would leave it out for both inputs.
+    halfway = claim.value / 2 * (1 + ROUNDING)
+    errors = np.array([np.sum(noise[0] > halfway), np.sum(noise[1] <= halfway - claim.value)])
     observed = claim.observed(*rates_above(errors, n_draws, confidence))
     is_constant = n_draws >= ENOUGH_TO_VARY and any((side == side[0]).all(axis=0).any() for side in numbers)
     return PartResult(part.name, claim.value, float(observed), bool(is_constant))

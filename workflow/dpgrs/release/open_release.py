@@ -1,0 +1,330 @@
+"""Open a bundle: its noisy statistics, and any fit on them, at no cost."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from dpgrs.errors import DpgrsError, UsageError
+from dpgrs.io.json_files import read_json
+from dpgrs.io.loadings import read_loadings
+from dpgrs.linalg.attenuation import clip_moments, clip_slopes
+from dpgrs.linalg.clipped_statistics import grid_frequency
+from dpgrs.linalg.components import mapped_loadings
+from dpgrs.linalg.statistics import column_moments
+from dpgrs.methods.adassp import AdasspStatistics
+from dpgrs.methods.fits import FitTerms
+from dpgrs.methods.mechanisms import mechanism_of
+from dpgrs.methods.registry import METHODS
+from dpgrs.methods.requests import PrivacyRequest
+from dpgrs.methods.reusecov import NoisyStatistics
+from dpgrs.release.constants import prediction_constants, published
+from dpgrs.release.covariate_check import FILE as COVARIATES
+from dpgrs.release.covariate_check import LOADINGS
+from dpgrs.release.entry_check import FILE as OUTCOME_LOADINGS
+from dpgrs.release.entry_check import ROW_NORM, columns_of
+from dpgrs.release.folder_check import list_files
+from dpgrs.release.prediction_check import read_constants
+from dpgrs.release.scoring_check import read_scoring_file
+from dpgrs.release.statistics_check import (
+    ARRAYS,
+    clips_of,
+    prevalences,
+    read_statistics,
+    rows_of,
+    shares_budget,
+)
+from dpgrs.release.verify import STATEMENT, verify_release
+from dpgrs.types import Coding, Missing
+
+OF_FIT = ("lambda", "lambda_from", "heritability", "joint_projection")
+SITE_COLUMNS = ("chromosome", "position", "effect_allele", "other_allele")
+# Of the largest weight, and of slopes: public inputs have six digits, machines differ in the last ones.
+TOLERANCE = 1e-5
+
+
+@dataclass(frozen=True, kw_only=True)
+class StatedRequest(PrivacyRequest):
+    """The terms of a release, and the standard deviations of its noise, as its statement has them.
+
+    Attributes
+    ----------
+    noise_sd : dict of ``gram``, ``cross`` and ``observed`` to float; 0 where there is no noise.
+    """
+
+    noise_sd: dict  # in place of that of a budget
+
+
+class _Drawn(NamedTuple):
+    """Of a draw what a fit asks for."""
+
+    statistic: str
+    sigma: float
+
+
+@dataclass(frozen=True)
+class Refit:
+    """Scores that were fitted on the noisy statistics of a release.
+
+    Attributes
+    ----------
+    weights : pandas.DataFrame, per copy of the effect allele, in standard deviations of the outcomes: a row
+        for each site, in the order of the scoring files, a column for each outcome.
+    constants : pandas.Series by outcome: a person's prediction is this and the sum of weight times copies.
+    standard_errors : pandas.DataFrame as `weights`; None where a method gives none that hold.
+    """
+
+    weights: pd.DataFrame
+    constants: pd.Series
+    standard_errors: pd.DataFrame | None
+
+
+@dataclass(frozen=True)
+class OpenRelease:
+    """What `dpgrs.open_release` gives.
+
+    Attributes
+    ----------
+    statement : dict, the privacy statement.
+    arrays : dict of float64 arrays (docs/release.md): ``gram`` (n_columns + 1, n_columns + 1), ``cross``
+        (n_outcomes, n_columns), ``frequency`` (n_variants,) and others; columns are variants in the order of
+        the scoring files, then covariates, then the intercept 1/2.
+    noise_sd : dict of ``gram`` and ``cross`` to the standard deviation of the noise of an entry.
+    n : int, the number of rows, as released or public.
+    sites : pandas.MultiIndex of chromosome, position, effect_allele and other_allele, text.
+    """
+
+    statement: dict
+    arrays: dict
+    noise_sd: dict
+    n: int
+    sites: pd.MultiIndex
+    _files: dict
+
+    @property
+    def outcomes(self):
+        return tuple(self.statement["data_domain"]["outcomes"])
+
+    @property
+    def methods(self):
+        """The methods that can be fitted on these statistics alone, a tuple of str."""
+        own, protection = self.statement["method"], self.statement["guarantee"]["protection"]
+        if "gram" not in self.arrays:
+            return ()
+        return tuple(
+            name
+            for name, row in METHODS.items()
+            if protection in row.protections
+            and not row.takes_ld
+            and (row.is_post_processing or name == own == "adassp")
+        )
+
+    def fit(self, method=None, **changes):
+        """Fit scores.
+
+        Parameters
+        ----------
+        method : str, one of `methods`; None takes the release's own.
+        **changes : ``lambda_`` (float >= 0, per row), ``lambda_from`` (``fixed``, ``adassp`` or
+            ``evidence``), ``heritability`` (float in (0, 1), None estimates it), ``joint_projection`` (bool);
+            what is not given is as in the release. Public effects are in no fit.
+
+        Returns
+        -------
+        Refit
+
+        Privacy
+        -------
+        Post-processing of what is published: costs nothing.
+
+        Raises
+        ------
+        UsageError
+            If the method or a term is none of these.
+
+        Examples
+        --------
+        >>> import dpgrs
+        >>> opened = dpgrs.open_release("release")  # doctest: +SKIP
+        >>> opened.fit("blup", heritability=0.3).weights  # doctest: +SKIP
+        """
+        method = method or self.statement["method"]
+        if method not in self.methods:
+            reason = "" if self.methods else ": X'X of public genotypes is in no bundle"
+            raise UsageError(
+                f"`method` must be one that these statistics serve alone, {', '.join(self.methods) or 'none'}"
+                f"{reason}, got {method}. Take one of them, or the published scores."
+            )
+        changes = {name.removesuffix("_"): value for name, value in changes.items()}
+        if unknown := sorted(changes.keys() - set(OF_FIT)):
+            raise UsageError(f"A fit must be changed by {', '.join(OF_FIT)}, got {unknown[0]}. Correct it.")
+        terms = FitTerms.of({name: self.statement["fit"][name] for name in OF_FIT} | changes)
+        found = mechanism_of(method).fit(method, self._noisy, request=self._request, terms=terms)
+        return self._refit(published(found))
+
+    @property
+    def _request(self):
+        guarantee, clips = self.statement["guarantee"], self._clips
+        stated = {one["name"]: one["value"] for one in self.statement["public_inputs"]}
+        n_covariates = columns_of(self.statement, self._files) - len(self.sites)
+        terms = {name: guarantee[name] for name in ("rows", "protection", "unit", "neighbours", "accounting")}
+        return StatedRequest(
+            **terms,
+            n_variants=len(self.sites),
+            n_outcomes=clips["n_shared"],
+            outcome_bound=clips["bound"],
+            epsilon=float(guarantee["epsilon"]),
+            delta=float(guarantee["delta"]),
+            coding=Coding.FREQUENCY if ROW_NORM in stated else Coding.HALF,
+            row_norm=float(stated[ROW_NORM]) if ROW_NORM in stated else None,
+            outcome_norm=clips["norm"],
+            n_covariates=n_covariates,
+            covariate_bound=self._covariates["bound"].iloc[0] if n_covariates else None,
+            counts_outcomes=self.statement["data_domain"]["missing_outcomes"] == Missing.COUNTED,
+            noise_sd=self.noise_sd,
+        )
+
+    @property
+    def _clips(self):
+        """What the clip of the outcomes hangs on, as the arguments of `clip_slopes`."""
+        bound, norm = clips_of(self.statement)
+        n_shared = len(self.arrays["cross"]) if shares_budget(self.statement) else 1
+        terms = {"bound": bound, "norm": None if np.isinf(norm) else norm, "n_shared": n_shared}
+        return {"prevalence": prevalences(self.statement, self._files)} | terms
+
+    @property
+    def _covariates(self):
+        return pd.read_csv(self._files[COVARIATES], sep="\t", dtype={"covariate": str})
+
+    @property
+    def _noisy(self):
+        known = {name: self.arrays.get(name) for name in ("gram", "cross", "observed")}
+        known["slopes"] = clip_slopes(**self._clips)
+        request, known["origin"] = self._request, None
+        if request.coding == Coding.FREQUENCY:
+            origin = column_moments(grid_frequency(self.arrays["frequency"]), rows=request.rows)[0]
+            known["origin"] = np.append(origin, np.zeros(request.n_covariates))
+        if OUTCOME_LOADINGS in self._files:
+            path, text = self._files[OUTCOME_LOADINGS], {"dtype": {0: str}, "keep_default_na": False}
+            table = pd.read_csv(path, sep="\t", index_col=0, **text)
+            values = table.loc[list(self.outcomes)].to_numpy(dtype=float)
+            known["loadings"] = mapped_loadings(values)
+        if "smallest_eigenvalue" not in self.arrays:
+            return NoisyStatistics(n=self.n, **known)
+        events = tuple(
+            _Drawn(part["statistic"], float(part["sigma"])) for part in self.statement["mechanisms"]
+        )
+        eigenvalue = float(self.arrays["smallest_eigenvalue"])
+        return AdasspStatistics(n=self.n, events=events, smallest_eigenvalue=eigenvalue, **known)
+
+    def _refit(self, fit):
+        n_variants, n_components = len(self.sites), 0
+        if LOADINGS in self._files:
+            n_components = len(read_loadings(self._files[LOADINGS]).names)
+        rows = self.statement["guarantee"]["rows"]
+        constants = prediction_constants(fit, n_variants=n_variants, n_components=n_components, rows=rows)
+
+        def table(numbers):
+            return pd.DataFrame(numbers[:, :n_variants].T, index=self.sites, columns=list(self.outcomes))
+
+        errors = None if fit.standard_errors is None else table(fit.standard_errors)
+        return Refit(table(fit.weights), pd.Series(constants.of_person, index=list(self.outcomes)), errors)
+
+
+def open_release(directory):
+    """Open the bundle of a release, to fit other scores on its noisy statistics.
+
+    It is verified first, as by `dpgrs release verify`: also that its scores follow from its statistics.
+
+    Parameters
+    ----------
+    directory : the bundle's folder.
+
+    Returns
+    -------
+    OpenRelease
+
+    Raises
+    ------
+    DpgrsError
+        With all that is wrong with the bundle, or if its scores are not of its statistics.
+    UsageError
+        If it holds no statistics: the curator left them out, or its method has none.
+    """
+    verify_release(directory)
+    opened = _opened(Path(directory))
+    if opened is None:
+        raise UsageError(
+            f"`{directory}` must hold {ARRAYS} to fit on, got none: its curator left it out, or its method "
+            "has none. Use its scores as they are."
+        )
+    _require_own_scores(opened)
+    return opened
+
+
+def refits(directory):
+    """Fit the scores of a verified bundle again.
+
+    Parameters
+    ----------
+    directory : the bundle's folder, in which `verify_release` finds nothing.
+
+    Returns
+    -------
+    bool, whether there are statistics from which its scores can be fitted.
+
+    Raises
+    ------
+    DpgrsError
+        If the scores are others.
+    """
+    opened = _opened(Path(directory))
+    return opened is not None and _require_own_scores(opened)
+
+
+def _opened(folder):
+    files, _ = list_files(folder)
+    if ARRAYS not in files:
+        return None
+    statement = read_json(files[STATEMENT])
+    sds = {"gram": 0.0, "cross": 0.0, "observed": 0.0}
+    named = {"gram": "gram", "cross product": "cross", "outcome counts": "observed"}
+    for part in statement["mechanisms"]:
+        if part["statistic"] in named:
+            sds[named[part["statistic"]]] = float(part["sigma"])
+    sites = read_scoring_file(files[statement["scores"][0]["file"]]).sites
+    index = pd.MultiIndex.from_tuples(sites, names=SITE_COLUMNS)
+    return OpenRelease(
+        statement, read_statistics(statement, files), sds, rows_of(statement), index, _files=files
+    )
+
+
+def _require_own_scores(opened):
+    """Hold the statistics against public constants and scores; tells whether scores could be fitted."""
+    statement, moments = opened.statement, clip_moments(**opened._clips)
+    held = [opened.arrays[name] for name in ("slopes", "squares")]
+    if not np.allclose(held, moments, rtol=TOLERANCE, atol=0):
+        raise DpgrsError(
+            f"The slopes and squares in {ARRAYS} must follow from the bounds of the outcomes, got others. "
+            "Get the bundle again."
+        )
+    # What a fit from public effects or public linkage disequilibrium took is in no bundle.
+    if "effects" in statement["fit"] or statement["method"] not in opened.methods:
+        return False
+    refit = opened.fit()
+    held = {
+        score["outcome"]: read_scoring_file(opened._files[score["file"]]).numbers
+        for score in statement["scores"]
+    }
+    constants = [own[0] for own in read_constants(statement, opened._files)[0]]
+    scale = refit.weights.abs().max(axis=None)
+    for (name, numbers), constant in zip(held.items(), constants, strict=True):
+        own = np.append(refit.weights[name].to_numpy(), refit.constants[name])
+        if np.abs(own - np.array([*numbers, constant], dtype=float)).max() > TOLERANCE * scale:
+            raise DpgrsError(
+                f"The scores must follow from {ARRAYS} by `{statement['method']}`, got other weights of "
+                f"`{name}`. Get the bundle again, or ask its curator."
+            )
+    return True

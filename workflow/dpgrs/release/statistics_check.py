@@ -1,0 +1,334 @@
+"""Check the noisy statistics of a bundle: every file of them whole, by other code than what wrote them.
+
+Whether scores follow from them takes the fits: `dpgrs.release.open_release` looks.
+"""
+
+import csv
+import hashlib
+import io
+import itertools
+import math
+import operator
+import re
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import yaml
+from scipy.special import log_ndtr, ndtri
+
+from dpgrs.privacy.statement.content import ROWS_INPUT
+from dpgrs.release.draw_check import CROSS, EIGENVALUE, GRAM, KNOWN, has_statistics
+from dpgrs.release.entry_check import ROW_NORM, STATED, columns_of, components_of
+from dpgrs.release.folder_check import read_text, unzip
+from dpgrs.release.input_check import IS_BINARY, OUTCOME_BOUND, OUTCOME_NORM, SCALES
+from dpgrs.release.scoring_check import CHROMOSOMES, read_scoring_file
+from dpgrs.types import Rows
+
+FOLDER = "statistics/"
+ARRAYS, META = f"{FOLDER}statistics.npz", "-meta.yaml"
+# By statistic: the array that a draw of it is. The number of rows is in the statement.
+DRAWN = {GRAM.statistic: "gram", KNOWN: "observed", CROSS: "cross", EIGENVALUE: "smallest_eigenvalue"}
+COLUMNS = ("chromosome", "base_pair_location", "effect_allele", "other_allele", "beta", "standard_error")
+COLUMNS += ("effect_allele_frequency", "neg_log_10_p_value", "n")
+NUMBER = re.compile(r"-?\d{1,400}(\.\d{1,400})?", re.ASCII)
+# Effects have ten digits, p-values six; the law of clipped outcomes is worked out on a grid.
+OF_EFFECTS, OF_P, OF_CLIPS = 1e-8, 1e-4, 0.02
+# Bytes of a zip file beside names and contents, sizes of 64 bits with each member, without any comment.
+OF_MEMBER, OF_DIRECTORY, OF_END = 50, 46, 22
+GRID, NODES, RARE = 2**13, 1000, 1e-12
+NOTES = (
+    "Differentially private: effects hold noise, which is in the standard errors; sample sizes hold noise "
+    "unless they are public; allele frequencies are those of public people. See privacy_statement.json."
+)
+
+
+def statistics_names(statement):
+    """Return the names of all files of statistics, a set; empty where the curator leaves them out."""
+    if ARRAYS not in statement["files"]:
+        return set()
+    if any(one["name"] == STATED for one in statement["public_inputs"]):
+        return {ARRAYS}
+    effects = [effects_name(score) for score in statement["scores"]]
+    return {ARRAYS, *effects, *(f"{name}{META}" for name in effects)}
+
+
+def effects_name(score):
+    """Return the name of the file of the effects of single variants beside a score of a statement."""
+    return f"{FOLDER}{Path(score['file']).name.removesuffix('.txt.gz')}.tsv.gz"
+
+
+def statistics_problems(statement, files):
+    """List what is wrong with the statistics of a bundle in which nothing else is.
+
+    Parameters
+    ----------
+    statement : dict that fits the schema.
+    files : dict of a file's name to its path, of the bundle.
+
+    Returns
+    -------
+    list of str
+    """
+    if ARRAYS not in files:
+        return []
+    protection = statement["guarantee"]["protection"]
+    if not has_statistics(statement["method"], protection):
+        return [f"{ARRAYS} must not be there: {statement['method']} has none under {protection} protection"]
+    try:
+        arrays = read_statistics(statement, files)
+    except (ValueError, LookupError, OSError, NotImplementedError, zipfile.BadZipFile) as error:
+        return [f"{ARRAYS} must hold the arrays of this release: {error}"]
+    problems = [f"{ARRAYS}: {line}" for line in _array_problems(statement, files, arrays)]
+    if problems or STATED in {one["name"] for one in statement["public_inputs"]}:
+        return problems
+    # All scores are of the same sites.
+    sites = read_scoring_file(files[statement["scores"][0]["file"]]).sites
+    beta, error, n_people = _effects(statement, arrays)
+    for index, score in enumerate(statement["scores"]):
+        own = (beta[index], error[index], arrays["frequency"], n_people[index])
+        problems += _file_problems(statement, score, files, sites, *own)
+    return problems
+
+
+def array_shapes(statement, files):
+    """Return the shape of every array that the statistics of a bundle hold, a dict by name."""
+    n_columns, n_drawn = columns_of(statement, files), len(components_of(files) or statement["scores"])
+    shapes = {
+        "gram": (n_columns + 1, n_columns + 1),
+        "cross": (n_drawn, n_columns),
+        "observed": (n_drawn,),
+        "smallest_eigenvalue": (),
+    }
+    drawn = {DRAWN.get(part["statistic"]) for part in statement["mechanisms"]}
+    public = {"frequency": (statement["data_domain"]["n_variants"],)}
+    public |= {"slopes": (n_drawn,), "squares": (n_drawn,)}
+    return {name: shape for name, shape in shapes.items() if name in drawn} | public
+
+
+def read_statistics(statement, files):
+    """Read the arrays of a bundle whose other files are sound: float64 of the shapes that its statement says.
+
+    Nothing of the file is taken on trust: its headers must be, byte by byte, those of these arrays.
+
+    Raises
+    ------
+    ValueError, OSError, NotImplementedError, zipfile.BadZipFile
+        If it holds anything else.
+    """
+    shapes = dict(sorted(array_shapes(statement, files).items()))
+    heads, found, place = {name: _head(shape) for name, shape in shapes.items()}, {}, 0
+    sizes = {name: len(heads[name]) + 8 * math.prod(shape) for name, shape in shapes.items()}
+    ends = sum(OF_MEMBER + OF_DIRECTORY + 2 * len(f"{name}.npy") + size for name, size in sizes.items())
+    if files[ARRAYS].stat().st_size != ends + OF_END:
+        raise ValueError(f"it must hold {', '.join(shapes)}, plain, and nothing else")
+    with zipfile.ZipFile(files[ARRAYS]) as archive:
+        members = archive.infolist()
+        if [member.filename for member in members] != [f"{name}.npy" for name in shapes]:
+            raise ValueError(f"it must hold {', '.join(shapes)} and nothing else")
+        for member, (name, shape) in zip(members, shapes.items(), strict=True):
+            own = (member.compress_type, member.file_size, member.header_offset)
+            data = archive.read(member) if own == (zipfile.ZIP_STORED, sizes[name], place) else b""
+            if not data.startswith(heads[name]):
+                raise ValueError(f"{name} must be a plain float64 array of shape {shape}")
+            found[name] = np.frombuffer(data, "<f8", offset=len(heads[name])).reshape(shape)
+            place += OF_MEMBER + len(member.filename) + sizes[name]
+    return found
+
+
+def _head(shape):
+    """Return the bytes before the numbers of an array in a file of its own."""
+    head = io.BytesIO()
+    np.lib.format.write_array_header_1_0(head, {"descr": "<f8", "fortran_order": False, "shape": shape})
+    return head.getvalue()
+
+
+def rows_of(statement):
+    """Return the number of rows of a statement, as released or public, an int."""
+    return int(float(_stated(statement, ROWS_INPUT)))
+
+
+def prevalences(statement, files):
+    """Return the public prevalences of 0/1 outcomes, NaN of others and components: (n_drawn,) float64."""
+    if components := components_of(files):
+        return np.full(len(components), np.nan)
+    if SCALES not in files:
+        return np.full(len(statement["scores"]), np.nan)
+    _, *lines = csv.reader(read_text(files[SCALES]).splitlines(), delimiter="\t")
+    return np.array([float(centre) if IS_BINARY[kind] else math.nan for _, centre, _, kind, _ in lines])
+
+
+def shares_budget(statement):
+    """Tell whether all outcomes share one budget, and so one clip of rows."""
+    return all(part["outcome"] is None for part in statement["mechanisms"] if part["statistic"] == CROSS)
+
+
+def clips_of(statement):
+    """Return the public bound on an outcome, and the norm of a row of outcomes, infinite without one."""
+    return float(_stated(statement, OUTCOME_BOUND)), float(_stated(statement, OUTCOME_NORM, "inf"))
+
+
+def _stated(statement, name, default=None):
+    return next((one["value"] for one in statement["public_inputs"] if one["name"] == name), default)
+
+
+def _array_problems(statement, files, arrays):
+    """Find arrays that cannot be what mechanisms of the statement gave, or not its public constants."""
+    problems = [f"{name} must be finite" for name, array in arrays.items() if not np.isfinite(array).all()]
+    if problems:
+        return problems
+    for part in statement["mechanisms"]:
+        name, grid = DRAWN.get(part["statistic"]), float(part.get("grid", 1))
+        # Counts are at least so many, whatever was drawn.
+        own = arrays[name] if name in arrays.keys() - {"observed"} else np.zeros(1)
+        if (np.rint(own / grid) * grid != own).any():
+            problems.append(f"{name} must be on the grid of its noise")
+    n, is_coded = rows_of(statement), _stated(statement, ROW_NORM) is not None
+    if "gram" in arrays:
+        G = arrays["gram"]
+        own = G.diagonal()
+        if statement["guarantee"]["rows"] == Rows.PEOPLE or is_coded:
+            own = own[-1:]
+        if (G != G.T).any() or (own != n / 4).any():
+            problems.append("gram must be symmetric, with n/4 where it is no secret")
+    if "observed" in arrays and (arrays["observed"] < 1).any():
+        problems.append("observed must be at least 1")
+    if ((arrays["frequency"] < 0) | (arrays["frequency"] > 1)).any():
+        problems.append("frequency must be between 0 and 1")
+    wanted = clip_moments(prevalences(statement, files), *clips_of(statement), shares_budget(statement))
+    for name, own in zip(("slopes", "squares"), wanted, strict=True):
+        if not np.allclose(arrays[name], own, rtol=OF_CLIPS, atol=0):
+            problems.append(f"{name} must follow from the bounds of the outcomes")
+    return problems
+
+
+def clip_moments(prevalence, bound, norm, is_joint):
+    """Return E[y g(y)] and E[g(y)^2], (2, n_drawn), of outcomes clipped at a bound, and in rows at a norm.
+
+    Outcomes are independent, of mean 0 and variance 1, and the squares of a row add up on a grid.
+    """
+    kinds, own, counts = np.unique(prevalence, return_inverse=True, return_counts=True)
+    laws = [_law(p, bound) for p in kinds]
+    step = sum(count * law[2].max() ** 2 for count, law in zip(counts, laws, strict=True)) / (GRID - 1)
+    parts = [np.fft.rfft(_on_grid(law, step)) for law in laws]
+    whole = [part**count for part, count in zip(parts, counts, strict=True)]
+    before = [*itertools.accumulate(whole, operator.mul, initial=1.0)]
+    after = [*itertools.accumulate(whole[::-1], operator.mul, initial=1.0)][::-1]
+    found, others, squares = [], np.ones(1), np.zeros(1)
+    for place, (shares, y, g) in enumerate(laws):
+        if is_joint:
+            product = before[place] * after[place + 1] * parts[place] ** (counts[place] - 1)
+            others = np.fft.irfft(product, GRID)
+            squares, others = step * np.flatnonzero(others > RARE), others[others > RARE]
+        # By how much rows with each value are shrunk, for two powers of it.
+        shrunk = [np.minimum(1, norm / np.sqrt(np.maximum(one**2 + squares, RARE))) for one in g]
+        means = [np.array([factor**power @ others for factor in shrunk]) / others.sum() for power in (1, 2)]
+        found.append([shares @ (y * g * means[0]), shares @ (g**2 * means[1])])
+    return np.array(found)[own.ravel()].T
+
+
+def _law(p, bound):
+    """Return shares, sizes and clipped sizes of the values of an outcome: (3, n_values) float64."""
+    if math.isnan(p):
+        y, shares = ndtri(0.5 + (np.arange(NODES) + 0.5) / (2 * NODES)), np.full(NODES, 1 / NODES)
+    else:
+        y, shares = np.array([math.sqrt(p / (1 - p)), math.sqrt((1 - p) / p)]), np.array([1 - p, p])
+    return np.array([shares, y, np.minimum(y, bound)])
+
+
+def _on_grid(law, step):
+    """Return the law of a clipped square on the grid, with its mean."""
+    places = np.minimum(law[2] ** 2 / step, GRID - 1.001)
+    low, rest = places.astype(int), places % 1
+    return np.bincount(low, law[0] * (1 - rest), GRID) + np.bincount(low + 1, law[0] * rest, GRID)
+
+
+def _effects(statement, arrays):
+    """Return effects, errors, each (n_outcomes, n_variants), and numbers of people (docs/release.md)."""
+    p, n = arrays["frequency"], rows_of(statement)
+    copies, of_person = (1, 2) if statement["guarantee"]["rows"] == Rows.HAPLOTYPES else (2, 1)
+    variance = copies * p * (1 - p)
+    mean = 0 if _stated(statement, ROW_NORM) is not None else copies * p - copies / 2
+    known = np.minimum(n, arrays.get("observed", np.full(len(arrays["cross"]), n)))
+    drawn = [part for part in statement["mechanisms"] if part["statistic"] == CROSS]
+    sigmas = {part["outcome"]: float(part["sigma"]) for part in drawn}
+    noise = np.array([sigmas.get(score["outcome"], sigmas.get(None)) for score in statement["scores"]])
+    squares = (known * arrays["squares"])[:, np.newaxis] * (variance + of_person * mean**2)
+    scale = (known * arrays["slopes"])[:, np.newaxis] * variance
+    with np.errstate(divide="ignore", invalid="ignore"):
+        beta = arrays["cross"][:, : len(p)] / scale
+        error = np.sqrt(squares + noise[:, np.newaxis] ** 2) / scale
+    return beta, error, np.rint(known / of_person).astype(int).tolist()
+
+
+def _file_problems(statement, score, files, sites, beta, error, frequency, n_people):
+    """Compare the file of the effects on one outcome, and its metadata, with what they must be."""
+    name = effects_name(score)
+    content, is_there = files[name].read_bytes(), frequency * (1 - frequency) > 0
+    told = metadata(
+        name.removeprefix(FOLDER),
+        content,
+        outcome=score["outcome"],
+        n_people=n_people,
+        genome_build=statement["data_domain"]["genome_build"],
+        published=statement["curation"]["publication_date"],
+    )
+    problems = [] if read_text(files[f"{name}{META}"]) == told else [f"{name}{META} must be of its file"]
+    if content[3:8] != bytes(5):
+        return [*problems, f"{name}: the gzip header must hold neither a name nor a time"]
+    try:
+        header, *lines = (line.split("\t") for line in unzip(content).decode().split("\n"))
+    except ValueError as fault:
+        return [*problems, f"{name}: {fault}"]
+    exact = [
+        [str(CHROMOSOMES[chromosome] + 1), *site, str(n_people)]
+        for (chromosome, *site), is_own in zip(sites, is_there, strict=True)
+        if is_own
+    ]
+    is_table = header == [*COLUMNS] and lines[-1:] == [[""]]
+    lines = lines[:-1]
+    is_table = is_table and {len(line) for line in lines} <= {len(COLUMNS)}
+    if not is_table or [[*line[:4], line[-1]] for line in lines] != exact:
+        return [*problems, f"{name} must have {', '.join(COLUMNS)} of every site of the score"]
+    numbers = [line[4:-1] for line in lines]
+    if not all(NUMBER.fullmatch(cell) for line in numbers for cell in line):
+        return [*problems, f"{name} must hold plain decimals"]
+    held = np.array(numbers, dtype=float).reshape(-1, 4).T
+    beta, error = beta[is_there], error[is_there]
+    log_p = -(math.log(2) + log_ndtr(-np.abs(beta / error))) / math.log(10)
+    wanted = ((beta, OF_EFFECTS), (error, OF_EFFECTS), (frequency[is_there], 0), (log_p, OF_P))
+    wrong = [
+        column
+        for column, own, (other, most) in zip(COLUMNS[4:], held, wanted, strict=False)
+        if not np.allclose(own, other, rtol=most, atol=most / 100)
+    ]
+    return problems + [f"{name}: {column} must follow from {ARRAYS}" for column in wrong]
+
+
+def metadata(name, content, *, outcome, n_people, genome_build, published):
+    """Return what goes with a file of GWAS-SSF, the text of a YAML file.
+
+    Parameters
+    ----------
+    name : str, of the file.
+    content : bytes
+    outcome : str
+    n_people : int
+    genome_build : str
+    published : str, ``YYYY-MM-DD``.
+    """
+    told = {
+        "author_notes": NOTES,
+        "date_metadata_last_modified": published,
+        "trait_description": [outcome],
+        "genome_assembly": genome_build,
+        "coordinate_system": "1-based",
+        "samples": [{"sample_size": n_people}],
+        "data_file_name": name,
+        "file_type": "GWAS-SSF v1.0",
+        "data_file_md5sum": hashlib.md5(content, usedforsecurity=False).hexdigest(),
+        "analysis_software": "dpgrs",
+        "is_harmonised": False,
+        "is_sorted": True,
+    }
+    return yaml.safe_dump(told, sort_keys=False, allow_unicode=True)

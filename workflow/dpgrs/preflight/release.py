@@ -24,7 +24,15 @@ NEEDED_OF_THE_CURATOR = (
 PREPROCESSING = ("release.preprocessing", "cohort.source", "outcomes.source")
 MEASURED = ("evaluation.metrics", "evaluation.outcomes", "outcomes.source")
 CHARGED = ("evaluation.epsilon", "evaluation.residual_bound")
-SIZES = ("methods", "panel.size", "outcomes.count", "outcomes.file", "covariates", "regression.lambda_from")
+SIZES = (
+    "methods",
+    "panel.size",
+    "outcomes.count",
+    "outcomes.file",
+    "cohort.sums",
+    "covariates",
+    "regression.lambda_from",
+)
 # Beyond these a guarantee is one in name alone.
 LARGEST_DELTA, LARGEST_EPSILON = 1e-4, 20.0
 

@@ -74,7 +74,8 @@ def combine(exports, *, key, output):
                 raise DpgrsError(
                     f"`{path}` must be the export of one site, got another. Ask the site for it."
                 )
-            told.append((sums.sites[0], path, file_digest(path)))
+            # A file from elsewhere may name itself anything.
+            told.append((shown(sums.sites[0]), path, file_digest(path)))
             yield path, sums
 
     combined(opened()).save(output)

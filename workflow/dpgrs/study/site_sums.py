@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 
 import dpgrs
-from dpgrs.errors import DpgrsError, UsageError
+from dpgrs.errors import DpgrsError, UsageError, shown
 from dpgrs.io.files import arrays_as_bytes, load_arrays, write_closed, written_digest
 from dpgrs.io.json_files import read_json
 from dpgrs.io.outcomes import Outcomes
@@ -43,6 +43,8 @@ AGREED = (
 OWN = ("cohort.part", *PATHS)
 # Of these arrays nothing is summed.
 TERMS, SITE_NAMES = "site_terms", "site_names"
+# Room for noise is left below what int64 holds.
+LARGEST_SUM = 2**62
 _CAUCHY = 1 + 1e-9
 
 
@@ -211,16 +213,15 @@ def combined(parts):
             first, found, digests[digest] = path, part, path
             continue
         if repeated := set(part.sites) & set(found.sites):
-            raise _other(
-                path, f"of another site than those before, got {repeated.pop()} twice", "Name each once"
-            )
+            name = shown(repeated.pop())
+            raise _other(path, f"of another site than those before, got {name} twice", "Name each once")
         if digest in digests:
             raise _other(path, f"other sums than {digests[digest]}, got the same", "Name each site once")
         digests[digest] = path
         require_same_terms(part, found.terms, path=path, others=first)
         if _public(part) != _public(found) or _shapes(statistics) != _shapes(found.statistics.arrays()):
             raise _other(path, f"of the same outcomes and variants as {first}, got others")
-        if _largest(found.statistics) + _largest(part.statistics) >= 2**63:
+        if _largest(found.statistics) + _largest(part.statistics) >= LARGEST_SUM:
             raise _other(path, "within what can be summed exactly, got more")
         try:
             statistics = added([found.statistics, part.statistics])
@@ -248,7 +249,8 @@ def require_same_terms(sums, terms, *, path, others):
     """
     different = [name for name, value in terms.items() if sums.terms.get(name) != value]
     if different:
-        raise _other(path, f"of the same {', '.join(different[:5])} as {others}, got others")
+        names = shown(", ".join(different[:5]), n_characters=200)
+        raise _other(path, f"of the same {names} as {others}, got others")
 
 
 def _other(path, wanted, fix="Agree on one configuration, and export them again"):

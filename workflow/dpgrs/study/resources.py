@@ -315,7 +315,7 @@ NEEDS = {
         lambda s: len(s.sizes) * (1 + len(s.counts)) * _summing(s) / s.n_shards,
     ),
     "add-statistics": Need(lambda s: 4 * _products(s), lambda s: s.n_shards * _products(s)),
-    "take-sums": Need(lambda s: 4 * _products(s), lambda s: 10 * _products(s)),
+    "take-sums": Need(lambda s: 5 * _products(s), lambda s: 10 * _products(s)),
     "choose-exactly": Need(
         lambda s: _of_rows(s, "exact") + 3 * _products(s) + _all_outcomes(s),
         lambda s: 100 * len(s.sizes) * s.n_rows * s.n_columns * s.n_outcomes,

@@ -27,12 +27,19 @@ else:
 
 include: "workflow/rules/outcomes.smk"
 include: "workflow/rules/covariates.smk"
-include: "workflow/rules/statistics.smk"
-include: "workflow/rules/screening.smk"
-include: "workflow/rules/draw.smk"
-include: "workflow/rules/regression.smk"
-# Measured on the cohort's own rows in a benchmark; bundled from released numbers in a release.
-include: f"workflow/rules/{'release' if IS_RELEASE else 'evaluation'}.smk"
+include: f"workflow/rules/{'sums' if HAS_SUMS else 'statistics'}.smk"
+
+
+# One site of several draws nothing.
+if not IS_PART:
+
+    include: "workflow/rules/screening.smk"
+    include: "workflow/rules/draw.smk"
+    include: "workflow/rules/regression.smk"
+    # Measured on the cohort's own rows in a benchmark; bundled from released numbers in a release.
+    include: f"workflow/rules/{'release' if IS_RELEASE else 'evaluation'}.smk"
+
+
 include: "workflow/rules/report.smk"
 # Afterwards, and only if asked for: scores of other people.
 include: "workflow/rules/score.smk"
@@ -43,8 +50,14 @@ include: "workflow/rules/summary.smk"
 rule all:
     default_target: True
     input:
-        f"{RESULTS}/metrics.tsv",
-        f"{RESULTS}/report/index.html",
-        f"{RESULTS}/figures",
-        PROVENANCE_FILE,
-        RESULTS_OF_MODE,
+        (
+            SUMS_OF_SITE
+            if IS_PART
+            else [
+                f"{RESULTS}/metrics.tsv",
+                f"{RESULTS}/report/index.html",
+                f"{RESULTS}/figures",
+                PROVENANCE_FILE,
+                *RESULTS_OF_MODE,
+            ]
+        ),

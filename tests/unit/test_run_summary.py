@@ -14,7 +14,7 @@ from ledger_requests import new_ledger, reserve
 from report_data import PRIVATE, make_report_data
 
 OUTCOMES = {"outcomes": {"loadings": None, "test_share": 0.2}}
-COHORT = {"source": "simulate", "copies": {"people": None}}
+COHORT = {"part": False, "source": "simulate", "copies": {"people": None}}
 BENCHMARK = {"mode": "benchmark", "methods": ["blup"], "cohort": COHORT} | OUTCOMES
 DRAWN = "drawn/reusecov-statistics.json"
 
@@ -28,7 +28,7 @@ def ledger(tmp_path):
 def settings(ledger):
     terms = {"protection": ["full"], "unit": "person", "neighbours": "add-remove"}
     privacy = {"ledger": str(ledger.path)} | terms
-    return {"mode": "release", "methods": ["blup"], "privacy": privacy} | OUTCOMES
+    return {"mode": "release", "methods": ["blup"], "privacy": privacy, "cohort": COHORT} | OUTCOMES
 
 
 @pytest.fixture

@@ -250,7 +250,7 @@ def outcomes_file():
         return [f"{PRIVATE}/outcome_columns.npz"]
     return (
         [SETTINGS["outcomes"]["file"]]
-        if SETTINGS["outcomes"]["source"] == "file"
+        if SETTINGS["outcomes"]["source"] == "file" and not HAS_SUMS
         else []
     )
 
@@ -300,6 +300,8 @@ config.update(SETTINGS)  # captions quote what was really used
 FOLDER = Path.cwd()
 IS_RELEASE = SETTINGS["mode"] == "release"
 IS_TABLE = is_table(SETTINGS)
+# One site of several ends with its sums; their coordinator begins with those of all sites.
+IS_PART, HAS_SUMS = SETTINGS["cohort"]["part"], SETTINGS["cohort"]["sums"] is not None
 IS_COPIED = n_copies(SETTINGS) is not None
 # Nothing may be read by others, not even what is to be published later: that is the curator's to open.
 # So may nothing that tells of people who are scored.
@@ -325,6 +327,9 @@ RESULTS = f"results/{SETTINGS['study']}"
 PRIVATE = f"{RESULTS}/private"
 PUBLIC = f"{RESULTS}/public"
 TRIAL = f"{PRIVATE}/trial{{trial}}"
+# Where people are summed elsewhere, names and terms alone.
+OUTCOMES = f"{TRIAL}/{'summed_' if HAS_SUMS else ''}outcomes.zarr"
+STATISTICS = f"{TRIAL}/statistics.npz"
 DRAWN = f"{TRIAL}/drawn/{{mechanism}}.npz"
 # Of people, whose statistics are summed by one job each.
 SHARD = f"{TRIAL}/shards/{{shard}}_of_{SHAPE.n_shards}.npz"
@@ -367,6 +372,8 @@ COVARIATES = (
 )
 LOADINGS_FILE = f"{PUBLIC if IS_RELEASE else PRIVATE}/pca_loadings.tsv"
 LOADINGS = [LOADINGS_FILE] if SETTINGS["covariates"]["pcs"] else []
+# What `dpgrs site export` reads of one site of several.
+SUMS_OF_SITE = [SETTINGS_FILE, *SITES, *expand([OUTCOMES, STATISTICS], trial=1)]
 
 close_private_places()
 hand_overrides_over()

@@ -6,7 +6,7 @@
 rule draw:
     input:
         unpack(files_of_draw),
-        outcomes=f"{TRIAL}/outcomes.zarr",
+        outcomes=OUTCOMES,
         sites=SITES,
         audit=AUDIT,
         loadings=LOADINGS if IS_RELEASE else [],

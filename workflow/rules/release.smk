@@ -97,7 +97,11 @@ use rule make_covariates as make_reference_covariates with:
 rule measure_release:
     input:
         drawn=RELEASED,
-        outcomes=f"{PUBLIC if IS_PUBLIC else PRIVATE}/trial1/outcomes.zarr",
+        outcomes=(
+            f"{PUBLIC}/trial1/outcomes.zarr"
+            if IS_PUBLIC
+            else expand(OUTCOMES, trial=1)
+        ),
         weights=f"{PRIVATE}/trial1/weights.npz",
         seconds=f"{PRIVATE}/trial1/fit_seconds.tsv",
         panel=MEASURED_PANEL,

@@ -16,6 +16,7 @@ from dpgrs.cli.ledger import key, ledger, plan, release
 from dpgrs.cli.options import AT_LEAST_1, SHARE
 from dpgrs.cli.people import COMMANDS as PEOPLE
 from dpgrs.cli.score import score
+from dpgrs.cli.site import site
 from dpgrs.cli.store import store
 from dpgrs.cli.tabular import choose_features, tabular
 from dpgrs.cli.verbs import command_of
@@ -115,7 +116,7 @@ def audit_mechanisms(context, mechanisms, of_releases, mode, seed, is_json, is_m
     audit.require_within_claims(findings)
 
 
-for command in (experiment, key, ledger, plan, release, score, store, tabular, choose_features):
+for command in (experiment, key, ledger, plan, release, score, site, store, tabular, choose_features):
     main.add_command(command)
 for command in (*FETCHING, *PEOPLE):
     main.add_command(command)

@@ -111,6 +111,14 @@ def require_regular(path):
         )
 
 
+def write_closed(path, content):
+    """Write bytes to a file of mode 0600; it is whole or absent."""
+    with replacing(path) as temporary:
+        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(content)
+
+
 def file_digest(path):
     """Return the SHA-256 of a file's bytes, in hexadecimal."""
     with Path(path).open("rb") as file:
@@ -185,30 +193,47 @@ def save_arrays(path, arrays):
     arrays : dict of name to array, or iterable of such pairs, of which one is in memory at a time; no object
         arrays.
     """
+    with replacing(path) as temporary:
+        _write_arrays(temporary, arrays)
+
+
+def arrays_as_bytes(arrays):
+    """Return the bytes of the file that `save_arrays` would write."""
+    content = BytesIO()
+    _write_arrays(content, arrays)
+    return content.getvalue()
+
+
+def _write_arrays(target, arrays):
     pairs = arrays.items() if isinstance(arrays, dict) else arrays
-    with replacing(path) as temporary, zipfile.ZipFile(temporary, "w") as file:
+    with zipfile.ZipFile(target, "w") as file:
         for name, array in pairs:
             with file.open(f"{name}.npy", "w", force_zip64=True) as member:
                 np.lib.format.write_array(member, np.asanyarray(array), allow_pickle=False)
 
 
-def load_arrays(path):
+def load_arrays(path, *, content=None):
     """Read what `save_arrays` wrote, as a dict.
+
+    Parameters
+    ----------
+    path : the file.
+    content : bytes of it, where they lie elsewhere; None reads the file.
 
     Raises
     ------
     DpgrsError
         If the file is missing or not of that kind.
     """
-    with readable_arrays(path) as arrays:
+    with readable_arrays(path, content=content) as arrays:
         return dict(arrays)
 
 
 @contextmanager
-def readable_arrays(path):
+def readable_arrays(path, *, content=None):
     """Give a mapping of names to arrays of such a file, each read when it is asked for; errors likewise."""
     try:
-        with np.load(path, allow_pickle=False) as arrays:
+        with np.load(path if content is None else BytesIO(content), allow_pickle=False) as arrays:
             yield arrays
     # A flipped bit may also pass for an encryption or a compression that Python does not have.
     except (OSError, EOFError, ValueError, TypeError, RuntimeError, zipfile.BadZipFile) as error:

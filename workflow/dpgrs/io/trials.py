@@ -12,6 +12,8 @@ from dpgrs.io.json_files import write_json
 from dpgrs.types import Coding, Rows
 
 _GRAM_STEP, _CROSS_STEP = 2.0**-2, 2.0**-17  # of calls
+# Of sums of several sites, beside their statistics.
+SUMMED_NAMES = "outcome_names"
 
 
 @dataclass(frozen=True)
@@ -156,6 +158,10 @@ class Statistics:
         return self.gram[np.ix_(columns, columns)]
 
     def save(self, path):
+        save_arrays(path, self.arrays())
+
+    def arrays(self):
+        """Return what `save` writes, a dict of arrays."""
         arrays = {} if self.gram is None else {"gram": self.gram}
         arrays |= {"n_rows": np.int64(self.n_rows), "n_observed": self.n_observed}
         arrays |= {"rows": np.array(str(self.rows)), "outcome_bound": np.float64(self.outcome_bound)}
@@ -182,11 +188,15 @@ class Statistics:
         if self.clips is not None:
             arrays |= {f"clipped_values/{size}": values for size, values in self.clips.values.items()}
             arrays |= {f"clipped_rows/{size}/{count}": n for (size, count), n in self.clips.rows.items()}
-        save_arrays(path, arrays)
+        return arrays
 
     @classmethod
     def load(cls, path):
-        arrays = _load(path, "n_rows", "n_observed", "rows", "outcome_bound")
+        return cls.of(_load(path, "n_rows", "n_observed", "rows", "outcome_bound"))
+
+    @classmethod
+    def of(cls, arrays):
+        """Return the statistics of the arrays of a file."""
         return cls(
             arrays.get("gram"),
             _by_size(arrays, "cross"),
@@ -201,6 +211,14 @@ class Statistics:
             people=tuple(arrays["people"].tolist()) if "people" in arrays else None,
             **_of_further_columns(arrays),
         )
+
+
+def summed_outcomes(path):
+    """Return the names of the outcomes of sums of several sites, a list; a `DpgrsError` of other files."""
+    with readable_arrays(path) as arrays:
+        if SUMMED_NAMES in arrays:
+            return arrays[SUMMED_NAMES].tolist()
+    raise DpgrsError(f"`{path}` must hold the sums of sites, got another kind of file. Name the right one.")
 
 
 def _added(first, second):

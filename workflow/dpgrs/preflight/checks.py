@@ -24,6 +24,7 @@ from dpgrs.preflight import (
     selection,
     settings,
     sites,
+    sums,
     table_cohort,
     tables,
 )
@@ -36,7 +37,7 @@ from dpgrs.study.table_cohort import TABLE_KEYS
 # The ledger is no input of a rule; genotypes are judged where they are read.
 WITHOUT_BRACES = sorted({*PATHS} - {"privacy.ledger", "cohort.vcf", "cohort.plink"})
 # What several checks read.
-GENOTYPES = ("cohort.source", "cohort.vcf", "cohort.plink", "cohort.chromosomes")
+GENOTYPES = ("cohort.source", "cohort.vcf", "cohort.plink", "cohort.sums", "cohort.chromosomes")
 OUTCOMES = ("outcomes.source", "outcomes.file", "outcomes.count", "outcomes.least_share")
 TABLE_OUTCOMES = ("outcomes.source", "outcomes.columns", "outcomes.file")
 COVARIATES = ("covariates.file", "covariates.pcs")
@@ -98,8 +99,8 @@ TERMS = only(
     Check(release.held_out_problems, ("outcomes.test_share", "evaluation.metrics")),
     Check(release.charge_problems, ("evaluation.epsilon", "evaluation.metrics")),
     *each(ledger.dataset_problems, ledger.EXAMPLES),
-    Check(ledger.ledger_problems, ("privacy.ledger",)),
-    *each(ledger.name_problems, ("dataset.accession", "dataset.consent"), ("privacy.ledger",)),
+    Check(ledger.ledger_problems, ("privacy.ledger", "cohort.part")),
+    *each(ledger.name_problems, ("dataset.accession", "dataset.consent"), ("privacy.ledger", "cohort.part")),
     Check(ledger.budget_problems, ledger.PRICED),
     Check(ledger.account_problems, ledger.ACCOUNT),
     Check(public_side.neighbour_problems, ("privacy.protection", "privacy.neighbours")),
@@ -123,6 +124,7 @@ CHECKS = (
         *each(public_ld.unused_problems, public_ld.REFERENCE_KEYS, ("methods", "cohort.source")),
         Check(release.untested_problems, ("outcomes.test_share",)),
         Check(release.measured_problems, ("evaluation.metrics",)),
+        *each(sums.mode_problems, sums.KEYS),
     ),
     *TERMS,
     *only(
@@ -134,7 +136,15 @@ CHECKS = (
         *each(sites.filter_problems, ("panel.ambiguous", "panel.multiallelic", "panel.classes")),
         *each(sites.genotype_problems, sites.OFF, ("public.sites",)),
         Check(genotypes.provisional_problems, GENOTYPES),
-        Check(ledger.key_problems, ()),
+        Check(ledger.key_problems, ("cohort.part",)),
+        Check(sums.source_problems, ("cohort.source", *sums.KEYS)),
+        *each(sums.replaced_problems, sums.REPLACED, ("cohort.sums",)),
+        *each(sums.unsummed_problems, sums.UNSUMMED, sums.KEYS),
+        Check(sums.component_problems, ("covariates.pcs", *sums.KEYS)),
+        Check(sums.protection_problems, ("privacy.protection", *sums.KEYS)),
+        Check(sums.method_problems, ("methods", *sums.KEYS)),
+        Check(sums.metric_problems, ("evaluation.metrics", *sums.KEYS)),
+        Check(sums.file_problems, sums.TERMS),
         *each(release.needed_problems, release.NEEDED_OF_THE_CURATOR),
         Check(release.preprocessing_problems, release.PREPROCESSING),
         Check(release.trait_problems, release.TRAITS),
@@ -195,7 +205,9 @@ CHECKS = (
     Check(people.people_problems, people.PEOPLE_KEYS),
     Check(people.reference_problems, ("public.keep",)),
     Check(tables.population_problems, ("cohort.source", "cohort.populations")),
-    Check(tables.outcome_problems, (*OUTCOMES, "outcomes.scales", "cohort.source", *TABLE_KEYS)),
+    Check(
+        tables.outcome_problems, (*OUTCOMES, "outcomes.scales", "cohort.source", "cohort.sums", *TABLE_KEYS)
+    ),
     *each(tables.simulated_problems, tables.SIMULATED, ("outcomes.source",)),
     Check(tables.network_problems, (*tables.SIMULATED, "outcomes.source")),
     Check(loadings.table_problems, ("outcomes.loadings", "outcomes.bound", *OUTCOMES[:3])),

@@ -13,6 +13,7 @@ from dpgrs.study.copied_people import needs_phase
 HEADER_KEYS = (
     *("cohort.source", "cohort.vcf", "cohort.plink", "cohort.chromosomes", "cohort.rows"),
     "cohort.copies.people",
+    "cohort.sums",
 )
 BRACED = re.compile(r"{[^{}]*}")
 AUTOSOMES = frozenset(str(number) for number in range(1, 23))

@@ -1,6 +1,7 @@
 """What keeps a release from its ledger and key: names, budgets, costs that it is certain to refuse."""
 
 from dpgrs.errors import DpgrsError, must
+from dpgrs.io.trials import summed_outcomes
 from dpgrs.privacy.ledger.ledger import refusals
 from dpgrs.privacy.noise.study_key import load_study_key
 from dpgrs.release.bundle_room import bundle_problems
@@ -8,9 +9,9 @@ from dpgrs.study.release_cost import account_of, certain_cost, total_epsilon
 from dpgrs.study.table_settings import drawn_counts
 from dpgrs.types import Metrics
 
-ACCOUNT = ("privacy.ledger", "privacy.protection", "privacy.unit", "privacy.neighbours")
+ACCOUNT = ("cohort.part", "privacy.ledger", "privacy.protection", "privacy.unit", "privacy.neighbours")
 PRICED = (
-    *("methods", "panel.size", "cohort.rows"),
+    *("methods", "panel.size", "cohort.rows", "cohort.part", "cohort.sums"),
     *("outcomes", "covariates", "privacy", "screening", "evaluation"),
 )
 EXAMPLES = {"dataset.accession": "phs000001", "dataset.consent": "c1", "dataset.version": "2026-11-01"}
@@ -27,6 +28,8 @@ def dataset_problems(inspection, key):
 def ledger_problems(inspection):
     """Ask for a ledger that can be read."""
     key, path = "privacy.ledger", inspection["privacy.ledger"]
+    if inspection["cohort.part"]:
+        return []  # nothing is charged
     if path is None:
         return [must(key, "name the dataset's ledger", "null", "See `dpgrs ledger init --help`.")]
     try:
@@ -74,7 +77,7 @@ def account_problems(inspection):
 def cost_problems(inspection):
     """Refuse a release that its ledger is certain to refuse, before hours of computing, or without room."""
     config, path = inspection.config, inspection["privacy.ledger"]
-    if not _is_counted(inspection):
+    if inspection["cohort.part"] or not _is_counted(inspection):
         return []
     try:
         book = inspection.book(path)
@@ -88,6 +91,8 @@ def cost_problems(inspection):
 
 def key_problems(inspection):
     """Ask for the study key."""
+    if inspection["cohort.part"]:
+        return []
     try:
         load_study_key()
     except DpgrsError as error:
@@ -101,6 +106,8 @@ def n_outcomes_of(inspection):
     if count:
         return max(count)
     try:
+        if inspection["cohort.sums"] is not None:
+            return len(summed_outcomes(inspection["cohort.sums"]))
         return len(inspection.names(path)) if path else None
     except DpgrsError:
         return None
@@ -133,8 +140,8 @@ def _has_account(inspection):
 
 
 def _book(inspection):
-    """Return the Book of the ledger; None where it cannot be read."""
-    path = inspection["privacy.ledger"]
+    """Return the Book of the ledger; None where it cannot be read, or nothing is charged."""
+    path = None if inspection["cohort.part"] else inspection["privacy.ledger"]
     try:
         return None if path is None else inspection.book(path)
     except DpgrsError:

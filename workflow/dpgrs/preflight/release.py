@@ -28,7 +28,15 @@ PREPROCESSING = ("release.preprocessing", "cohort.source", "outcomes.source")
 MEASURED = ("evaluation.metrics", "evaluation.outcomes", "outcomes.source")
 CHARGED = ("evaluation.epsilon", "evaluation.residual_bound")
 TRAITS = ("outcomes.traits", "outcomes.source", "outcomes.file", "outcomes.count")
-SIZES = ("methods", "panel.size", "outcomes.count", "outcomes.file", "covariates", "regression.lambda_from")
+SIZES = (
+    "methods",
+    "panel.size",
+    "outcomes.count",
+    "outcomes.file",
+    "cohort.sums",
+    "covariates",
+    "regression.lambda_from",
+)
 STATISTICS = ("release.statistics", "privacy.protection", *SIZES[:-1])
 OF_CONSTANTS = 4  # rows of what is public of variants and outcomes, with headers
 # Beyond these a guarantee is one in name alone.

@@ -49,6 +49,8 @@ def outcome_problems(inspection):
         return _simulated_outcome_problems(outcomes)
     if takes_columns(inspection.config):
         return _own_column_problems(inspection)
+    if path is None and inspection["cohort.sums"]:
+        return []  # summed at the sites
     if path is None:
         fix = "Give the table, or simulate."
         return [must(key, "be a path for `outcomes.source: file`", "null", fix)]

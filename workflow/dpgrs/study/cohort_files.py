@@ -6,8 +6,8 @@ from dpgrs.io.genotype_files import find_genotype_files, with_companions
 
 
 def has_genotype_files(cohort):
-    """Tell whether a cohort is read from genotype files: not simulated, and no table of numbers."""
-    return cohort["source"] in ("vcf", "plink")
+    """Tell whether a cohort is read from genotype files: no simulation, no table, no sums of sites."""
+    return cohort["source"] in ("vcf", "plink") and cohort["sums"] is None
 
 
 def cohort_pattern(cohort):

@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass, replace
 from fractions import Fraction
 
 from dpgrs.io.tables.phenotypes import outcome_names
+from dpgrs.io.trials import summed_outcomes
 from dpgrs.linalg.norms import outcome_norm
 from dpgrs.methods.chosen_requests import ScreenedRequest, ScreeningTerms
 from dpgrs.methods.mechanisms import mechanism_of
@@ -161,7 +162,8 @@ def _wanted(config):
 def _all_parts(config):
     """Return the request of a release, and what its steps ask of the ledger."""
     outcomes = config["outcomes"]
-    counted = outcomes["count"] or [len(outcome_names(outcomes["file"]))]
+    sums = config["cohort"]["sums"]
+    counted = outcomes["count"] or [len(summed_outcomes(sums) if sums else outcome_names(outcomes["file"]))]
     count = drawn_counts(outcomes | {"count": counted})[0]
     request = _request(config, n_shared=count if config["privacy"]["outcome_budget"] == "joint" else 1)
     return request, _parts(config, request, n_budgets=count // request.n_outcomes)

@@ -76,6 +76,11 @@ def describe_success(settings, *, results, earlier):
     places["Scores"] = Path(scored_folder(results), "report", "index.html")
     lines = [f"{name}: {path}" for name, path in places.items() if path.exists()] + _misfit(settings, results)
     lines += _lost(settings)
+    if settings["cohort"]["part"]:
+        return [
+            *lines,
+            f"The sums of this site are there: `dpgrs site export {results} --name NAME --to KEY`.",
+        ]
     if _is_release(settings):
         return lines + _charge(settings, _own_requests(settings, results), earlier)
     lines += _copied(settings) + _missing(Path(results, "private", "qc.tsv"))
@@ -188,7 +193,8 @@ def _book(settings):
 
 
 def _is_release(settings):
-    return settings["mode"] == "release"
+    """Tell whether a study may charge a ledger; that of a site draws nothing."""
+    return settings["mode"] == "release" and not settings["cohort"]["part"]
 
 
 def _own_requests(settings, results):

@@ -31,6 +31,7 @@ UNIT_OF_ROWS = {Rows.HAPLOTYPES: Unit.HAPLOTYPE, Rows.PEOPLE: Unit.PERSON}
 PATHS = (
     "cohort.vcf",
     "cohort.plink",
+    "cohort.sums",
     "cohort.table",
     "cohort.ranges",
     "cohort.populations",

@@ -6,6 +6,7 @@ from functools import cached_property
 from dpgrs.errors import DpgrsError
 from dpgrs.io.genotype_files import genotype_header
 from dpgrs.io.plink.tables import GENOTYPES, plink_files
+from dpgrs.io.trials import summed_outcomes
 from dpgrs.methods.mechanisms import fits_all_rows, fits_groups, streams_genotypes, takes_sums
 from dpgrs.methods.registry import METHODS
 from dpgrs.study.cohort_files import cohort_files, cohort_pattern, has_genotype_files, reference_files_of
@@ -130,6 +131,9 @@ class Shape:
         outcomes, evaluation = self._config["outcomes"], self._config["evaluation"]
         own = outcomes["file"] if outcomes["source"] == "file" else None
         found = [_n_columns(path) for path in (own, evaluation["outcomes"]) if path]
+        if sums := self._config["cohort"]["sums"]:
+            with suppress(*UNREADABLE):
+                found.append(len(summed_outcomes(sums)))
         if takes_columns(self._config):
             with suppress(*UNREADABLE):
                 table = look_at_cohort_table(self._config, self._config["cohort"]["table"])

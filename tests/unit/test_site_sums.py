@@ -1,0 +1,378 @@
+"""Sums of sites: added they are those of one cohort, byte for byte; what does not belong is refused."""
+
+import json
+from dataclasses import replace
+from itertools import permutations, product
+
+import numpy as np
+import pyrage
+import pytest
+from click.testing import CliRunner
+
+from dpgrs.cli.main import main
+from dpgrs.errors import DpgrsError, UsageError
+from dpgrs.genotypes.bits import pack
+from dpgrs.io.files import arrays_as_bytes, write_text, written_digest
+from dpgrs.io.outcomes import Outcomes
+from dpgrs.io.trials import summed_outcomes
+from dpgrs.linalg.statistics import half_units
+from dpgrs.preflight.checks import check
+from dpgrs.privacy.age_files import create_age_key, encrypted
+from dpgrs.steps.export_sums import combine, export
+from dpgrs.steps.take_sums import take_sums
+from dpgrs.study import site_sums
+from dpgrs.study.exact_statistics import exact_statistics
+from dpgrs.study.settings import resolve
+from dpgrs.study.site_sums import AGREED, SiteSums, combined, terms_of
+from dpgrs.study.verbs import read_verb
+from panels import panel_in_memory
+from random_cohorts import random_alleles
+from release_studies import SHORT_RELEASE
+from step_settings import settings_for
+
+D, N_PEOPLE, NAMES = 7, 120, ("a", "b", "c")
+ALLELES, FREQUENCY = random_alleles(D, 2 * N_PEOPLE), np.linspace(0.1, 0.7, D)
+SITES = {"north": slice(0, 20), "south": slice(20, 75), "west": slice(75, N_PEOPLE)}
+VALUES = np.random.default_rng(3).standard_normal((len(NAMES), N_PEOPLE))
+VALUES[1, ::5] = np.nan
+CONFIG = SHORT_RELEASE | {
+    "cohort": {"source": "vcf", "rows": "people", "sums": "sums.npz"},
+    "panel": {"size": D},
+    "public": {"sites": "sites.tsv", "origin": "x"},
+    "outcomes": {"source": "file"},
+}
+TERMS = {"format": site_sums.FORMAT, "privacy.epsilon": "[2]"}
+
+
+def sums(
+    people=slice(0, N_PEOPLE), *, name="all", kind="people", bounds="tight", budget="joint", terms=TERMS
+):
+    """Return the sums of some people as one site has them."""
+    rows = "haplotypes" if kind == "haplotypes" else "people"
+    n, each = people.stop - people.start, 2 if rows == "haplotypes" else 1
+    own = pack(ALLELES[:, 2 * people.start : 2 * people.stop])
+    dosages = half_units(own, n_haplotypes=2 * n, rows="people").astype(np.int16) * 1900
+    genotypes = dosages.astype(np.int16) if kind == "dosages" else own
+    panel = panel_in_memory(
+        genotypes, n_haplotypes=2 * n, of_size=lambda size: np.arange(size), frequency=FREQUENCY
+    )
+    is_training = np.repeat(np.arange(N_PEOPLE)[people] % 7 > 0, each)
+    values = {D: np.repeat(VALUES[:, people], each, axis=1)}
+    outcomes = Outcomes(NAMES, values, {}, is_training, rows)
+    settings = settings_for(
+        "compute-statistics",
+        mode="release",
+        outcomes={"bound": 2.5, "count": [3]},
+        privacy={"bounds": bounds, "outcome_budget": budget},
+    )
+    found = exact_statistics(settings, panel, outcomes)
+    return SiteSums(found, outcomes.of_rows(slice(0)), terms, (name,))
+
+
+def all_sites(**terms):
+    return [(f"{name}.age", sums(people, name=name, **terms)) for name, people in SITES.items()]
+
+
+@pytest.mark.parametrize(
+    ("kind", "bounds", "budget"),
+    [
+        *product(("people", "haplotypes"), ("tight", "worst-case"), ("joint", "separate")),
+        ("dosages", "tight", "joint"),
+    ],
+)
+def test_combined__of_three_sites_is_one_cohort(kind, bounds, budget):
+    whole = sums(kind=kind, bounds=bounds, budget=budget)
+    for order in permutations(all_sites(kind=kind, bounds=bounds, budget=budget)):
+        found = combined(order)
+        assert arrays_as_bytes(found.statistics.arrays()) == arrays_as_bytes(whole.statistics.arrays())
+        assert found.outcomes.names == NAMES
+        assert set(found.sites) == set(SITES)
+
+
+def test_saved__is_closed_and_read_again(tmp_path):
+    whole = sums()
+    whole.save(tmp_path / "sums.npz")
+    assert (tmp_path / "sums.npz").stat().st_mode & 0o777 == 0o600
+    assert SiteSums.load(tmp_path / "sums.npz").as_bytes() == whole.as_bytes()
+    assert summed_outcomes(tmp_path / "sums.npz") == [*NAMES]
+
+
+def changed_gram(part, change):
+    """Return sums with another X'X of the rows, as of a site that lies or errs."""
+    ((key, clipped),) = part.statistics.clipped.items()
+    gram = change(clipped.gram.copy())
+    return replace(part, statistics=replace(part.statistics, clipped={key: replace(clipped, gram=gram)}))
+
+
+def set_entry(row, column, value):
+    def change(gram):
+        gram[row, column] = gram[column, row] = value
+        return gram
+
+    return change
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda part: changed_gram(part, set_entry(0, 0, -1)),
+        lambda part: changed_gram(part, set_entry(0, 1, 2**60)),
+        lambda part: changed_gram(part, set_entry(0, 0, 2**40)),
+        lambda part: changed_gram(part, set_entry(D, D, 2**22)),
+        lambda part: changed_gram(part, lambda gram: gram + np.triu(gram, 1)),
+        lambda part: changed_gram(part, lambda gram: gram.astype(float)),
+        lambda part: changed_gram(part, lambda gram: gram[:-1]),
+        lambda part: replace(part, statistics=replace(part.statistics, n_rows=-1)),
+        lambda part: replace(part, statistics=replace(part.statistics, n_rows=3)),
+    ],
+)
+def test_load__raise_on_impossible_sums(spoil):
+    with pytest.raises(
+        DpgrsError, match="must hold sums over rows of people, got numbers that none can have"
+    ):
+        SiteSums.load("a.age", content=spoil(sums()).as_bytes())
+
+
+def test_load__raise_on_another_kind(tmp_path):
+    sums().statistics.save(tmp_path / "statistics.npz")
+    with pytest.raises(DpgrsError, match="must hold the sums of a site, got another kind of file"):
+        SiteSums.load(tmp_path / "statistics.npz")
+    with pytest.raises(DpgrsError, match="must hold the sums of sites, got another"):
+        summed_outcomes(tmp_path / "statistics.npz")
+    with pytest.raises(DpgrsError, match="must be of format 1, got another"):
+        SiteSums.load("a", content=sums(terms={"format": 2}).as_bytes())
+
+
+@pytest.mark.parametrize(
+    ("second", "said"),
+    [
+        (sums(SITES["south"], name="north"), "got north twice"),
+        (sums(SITES["north"], name="south"), r"other sums than a\.age, got the same"),
+        (
+            sums(SITES["south"], name="south", terms=TERMS | {"privacy.epsilon": "[3]"}),
+            "same privacy.epsilon as",
+        ),
+        (sums(SITES["south"], name="south", bounds="worst-case"), "same outcomes and variants as"),
+        (sums(SITES["south"], name="south", kind="dosages"), "same outcomes and variants as"),
+        (sums(SITES["south"], name="south", budget="separate"), "same columns and norms as"),
+    ],
+)
+def test_combined__raise_on_what_does_not_belong_together(second, said):
+    with pytest.raises(DpgrsError, match=rf"`b\.age` must be .*{said}"):
+        combined([("a.age", sums(SITES["north"], name="north")), ("b.age", second)])
+
+
+def test_combined__raise_on_other_outcomes_and_overflow():
+    first, second = sums(SITES["north"], name="north"), sums(SITES["south"], name="south")
+    other = replace(second, outcomes=replace(second.outcomes, names=("a", "b", "d")))
+    with pytest.raises(DpgrsError, match="same outcomes and variants"):
+        combined([("a.age", first), ("b.age", other)])
+    huge = [changed_gram(part, set_entry(0, 0, 2**62)) for part in (first, second)]
+    with pytest.raises(DpgrsError, match="within what can be summed exactly"):
+        combined(zip("ab", huge, strict=True))
+
+
+@pytest.fixture
+def exports(tmp_path):
+    """The coordinator's key, and an export of every site."""
+    public, paths = create_age_key(tmp_path / "secret" / "key"), []
+    for name, part in zip(SITES, all_sites(), strict=True):
+        paths.append(tmp_path / f"{name}.age")
+        paths[-1].write_bytes(encrypted(part[1].as_bytes(), public_key=public))
+    return tmp_path / "secret" / "key", paths
+
+
+def run_combine(key, paths, output):
+    return CliRunner().invoke(
+        main, ["site", "combine", *map(str, paths), "--key", str(key), "--output", str(output)]
+    )
+
+
+def test_combine__writes_the_sums_of_all(exports, tmp_path):
+    key, paths = exports
+    assert paths[0].read_bytes().startswith(b"age-encryption.org/v1\n")
+    assert b"north" not in paths[0].read_bytes()
+    done = run_combine(key, paths, tmp_path / "sums.npz")
+    assert done.exit_code == 0
+    assert all(f"{name}: " in done.output for name in SITES)
+    found = SiteSums.load(tmp_path / "sums.npz").statistics.arrays()
+    assert arrays_as_bytes(found) == arrays_as_bytes(sums().statistics.arrays())
+
+
+def cut(content):
+    return content[:-1]
+
+
+def repeated(content):
+    return content + content
+
+
+def flipped(content):
+    return content[:-20] + bytes([content[-20] ^ 1]) + content[-19:]
+
+
+def for_another_key(content):
+    other = pyrage.x25519.Identity.generate().to_public()
+    return pyrage.encrypt(b"", [other])
+
+
+@pytest.mark.parametrize("spoil", [cut, repeated, flipped, for_another_key, lambda content: b""])
+def test_combine__raise_on_a_spoilt_export(exports, tmp_path, spoil):
+    key, paths = exports
+    paths[1].write_bytes(spoil(paths[1].read_bytes()))
+    done = run_combine(key, paths, tmp_path / "sums.npz")
+    assert done.exit_code == 1
+    (line,) = done.output.splitlines()
+    assert f"`{paths[1]}` must be a whole file that was encrypted to the key" in line
+    assert not [path for path in tmp_path.iterdir() if "sums" in path.name]
+
+
+def test_combine__raise_on_one_sent_twice_and_one_of_several(exports, tmp_path):
+    key, paths = exports
+    with pytest.raises(DpgrsError, match="got north twice"):
+        combine([*paths, paths[0]], key=key, output=tmp_path / "sums.npz")
+    several = combined(all_sites()).as_bytes()
+    public = key.read_text().split()[3]
+    paths[0].write_bytes(encrypted(several, public_key=public))
+    with pytest.raises(DpgrsError, match="must be the export of one site"):
+        combine(paths, key=key, output=tmp_path / "sums.npz")
+    assert not (tmp_path / "sums.npz").exists()
+
+
+def test_key__is_closed_and_made_once(tmp_path):
+    path = tmp_path / "secret" / "key"
+    public = create_age_key(path)
+    assert path.stat().st_mode & 0o777 == 0o600
+    secret = pyrage.x25519.Identity.from_str(path.read_text().splitlines()[1])
+    assert str(secret.to_public()) == public
+    with pytest.raises(UsageError, match="must be a new file"):
+        create_age_key(path)
+    with pytest.raises(UsageError, match="must lie outside repositories and results"):
+        create_age_key(tmp_path / "results" / "key")
+
+
+def test_decrypted__raise_on_an_open_or_absent_key(exports, tmp_path):
+    key, paths = exports
+    key.chmod(0o640)
+    with pytest.raises(UsageError, match="nobody else can open"):
+        combine(paths, key=key, output=tmp_path / "sums.npz")
+    (tmp_path / "empty").touch(mode=0o600)
+    with pytest.raises(UsageError, match="must hold a secret key of age, got none"):
+        combine(paths, key=tmp_path / "empty", output=tmp_path / "sums.npz")
+
+
+def test_encrypted__raise_on_no_public_key():
+    with pytest.raises(UsageError, match=r"must be one of age, as .*, got ssh-rsa"):
+        encrypted(b"", public_key="ssh-rsa")
+
+
+def test_take_sums__reads_all_that_is_agreed():
+    assert {*read_verb("take-sums").reads} == {*AGREED, "release.genome_build"}
+
+
+def test_terms__are_of_no_path_and_of_every_other_agreed_key():
+    first = terms_of(resolve(CONFIG), site_digest="0" * 64)
+    elsewhere = CONFIG | {"cohort": CONFIG["cohort"] | {"sums": None, "vcf": "x.vcf", "part": True}}
+    assert terms_of(resolve(elsewhere), site_digest="0" * 64) == first
+    assert terms_of(resolve(CONFIG), site_digest="1" * 64) != first
+    for changed in (
+        {"seed": 2},
+        {"privacy": {"epsilon": 3}},
+        {"panel": {"size": 8}},
+        {"methods": ["adassp"]},
+    ):
+        assert terms_of(resolve(CONFIG | changed), site_digest="0" * 64) != first
+    assert json.loads(json.dumps(first)) == first
+
+
+@pytest.fixture
+def taken(tmp_path, monkeypatch):
+    """Sums of the terms of `CONFIG`, in the working folder."""
+    monkeypatch.chdir(tmp_path)
+    sums(terms=terms_of(resolve(CONFIG), site_digest="0" * 64)).save("sums.npz")
+
+
+def lines_of(raw):
+    """Return what a check says of sums or parts; other files of the study are not there."""
+    with pytest.raises(UsageError) as raised:
+        check(raw)
+    return [line for line in str(raised.value).splitlines() if "cohort.sums" in line or "cohort.part" in line]
+
+
+def changed(**sections):
+    return CONFIG | {name: CONFIG.get(name, {}) | section for name, section in sections.items()}
+
+
+@pytest.mark.usefixtures("taken")
+def test_check__takes_sums_of_its_terms():
+    assert lines_of(CONFIG) == []
+    assert lines_of(changed(cohort={"sums": None, "vcf": "x.vcf", "part": True})) == []
+
+
+@pytest.mark.usefixtures("taken")
+@pytest.mark.parametrize(
+    ("raw", "said"),
+    [
+        (changed() | {"mode": "benchmark"}, "`cohort.sums` must be left out in a benchmark"),
+        (changed(cohort={"part": True}), "`cohort.sums` must be left out beside `cohort.part`"),
+        (changed(cohort={"source": "simulate"}), "`cohort.source` must be vcf or plink with `cohort.sums`"),
+        (changed(cohort={"vcf": "x.vcf"}), "`cohort.vcf` must be left out with `cohort.sums`"),
+        (changed(outcomes={"file": "y.tsv"}), "`outcomes.file` must be left out with `cohort.sums`"),
+        (changed(people={"keep": "k.txt"}), "`people.keep` must be left out with `cohort.sums`"),
+        (changed(covariates={"file": "x.tsv"}), "`covariates.file` must be left out with `cohort.sums`"),
+        (changed(covariates={"pcs": 2}), "`covariates.pcs` must be 0 with `cohort.sums`"),
+        (changed(privacy={"protection": "label"}), "`privacy.protection` must be full with `cohort.sums`"),
+        (
+            changed() | {"methods": ["k-blup"]},
+            "`methods` must be drawn from sums with `cohort.sums`, got k-blup",
+        ),
+        (
+            changed() | {"methods": ["blup-ld"]},
+            "`methods` must be drawn from sums with `cohort.sums`, got blup-ld",
+        ),
+        (changed(evaluation={"metrics": "charged"}), "`evaluation.metrics` must be withheld or public"),
+        (changed(privacy={"delta": 1e-7}), "must be of the same privacy.delta as the study, got others"),
+        (changed(panel={"size": 8}), "must be of the same panel.size as the study, got others"),
+        (
+            changed(release={"genome_build": "GRCh37"}),
+            "must be of the same release.genome_build as the study",
+        ),
+        (changed(cohort={"sums": "other.npz"}), "`cohort.sums` must be a file, got other.npz: No such file"),
+    ],
+)
+def test_check__raise_on_what_sums_do_not_carry(raw, said):
+    assert any(said in line for line in lines_of(raw))
+
+
+@pytest.mark.usefixtures("taken")
+def test_check__raise_on_sums_that_others_can_read(tmp_path):
+    (tmp_path / "sums.npz").chmod(0o644)
+    assert any("`cohort.sums` must be yours alone, got sums.npz" in line for line in lines_of(CONFIG))
+
+
+@pytest.mark.usefixtures("taken")
+def test_take_sums__takes_statistics_and_names(tmp_path):
+    write_text(tmp_path / "sites.tsv", "of the sums\n")
+    settings = settings_for("take-sums", **CONFIG)
+    with pytest.raises(DpgrsError, match="must be of the same public sites as the study, got others"):
+        take_sums(settings, "sums.npz", sites=tmp_path / "sites.tsv", output=tmp_path / "statistics.npz")
+    assert not (tmp_path / "statistics.npz").exists()
+    terms = terms_of(resolve(CONFIG), site_digest=written_digest(tmp_path / "sites.tsv"))
+    whole = sums(terms=terms)
+    whole.save("sums.npz")
+    take_sums(settings, "sums.npz", sites=tmp_path / "sites.tsv", output=tmp_path / "statistics.npz")
+    assert (tmp_path / "statistics.npz").read_bytes() == arrays_as_bytes(whole.statistics.arrays())
+    options = {"of_outcomes": True, "output": tmp_path / "outcomes.zarr"}
+    take_sums(settings, "sums.npz", sites=tmp_path / "sites.tsv", **options)
+    found = Outcomes.load(tmp_path / "outcomes.zarr")
+    assert (found.names, found.rows, found.values[D].shape) == (NAMES, "people", (3, 0))
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [("a b", "must be up to 60 letters"), ("north", "must be the folder of a study that has run")],
+)
+def test_export__raise_on_no_name_or_study(tmp_path, name, said):
+    public = str(pyrage.x25519.Identity.generate().to_public())
+    with pytest.raises(UsageError, match=said):
+        export(tmp_path, name=name, public_key=public)

@@ -1,0 +1,83 @@
+"""Three simulated sites against one: sums leave each encrypted, and their release is that of all people."""
+
+import shutil
+
+import pysam
+import pytest
+from click.testing import CliRunner
+
+from dpgrs.cli.main import main
+from dpgrs.release.verify import verify_release
+from release_studies import SHORT_RELEASE, bundle, released_site
+from study_runs import run
+
+pytestmark = pytest.mark.release
+LEDGER = ("ledger.jsonl", "ledger.jsonl.head")
+COHORT = SHORT_RELEASE["cohort"]
+PART = SHORT_RELEASE | {
+    "cohort": COHORT | {"part": True},
+    "privacy": {"epsilon": 2},
+}
+SUMS = SHORT_RELEASE | {"cohort": COHORT | {"vcf": None, "sums": "sums.npz"}}
+
+
+@pytest.fixture(scope="module")
+def one(tmp_path_factory):
+    """A release of everybody, with a copy of its ledger as it was before."""
+
+    def prepare(folder):
+        for name in LEDGER:
+            shutil.copy(folder / name, folder / f"{name}.before")
+
+    with released_site(tmp_path_factory.mktemp("one"), SHORT_RELEASE, people=90, prepare=prepare) as folder:
+        yield folder
+
+
+def take_people(source, target, samples):
+    """Write a VCF of some people."""
+    target.parent.mkdir(parents=True)
+    with pysam.VariantFile(str(source)) as file:
+        file.subset_samples(samples)
+        with pysam.VariantFile(str(target), "wz", header=file.header) as written:
+            for record in file:
+                written.write(record)
+
+
+def dpgrs(*arguments):
+    """Run a command; return what it says."""
+    done = CliRunner().invoke(main, [*map(str, arguments)])
+    assert done.exit_code == 0, done.output
+    return done.output
+
+
+def test_sites__release_what_one_cohort_of_all_people_does(one, tmp_path):
+    with pysam.VariantFile(str(one / "cohort" / "21.vcf.gz")) as file:
+        people = list(file.header.samples)
+    key, exports = tmp_path / "secret" / "coordinator.key", []
+    public = dpgrs("site", "key", key).split()[2].rstrip(".")
+    # Sizes differ, and a later site comes first.
+    for name, chosen in {"c": people[70:], "a": people[:20], "b": people[20:70]}.items():
+        folder = tmp_path / name
+        take_people(one / "cohort" / "21.vcf.gz", folder / "cohort" / "21.vcf.gz", chosen)
+        (folder / "reference").symlink_to(one / "reference")
+        said = run(folder, PART).stdout
+        assert "dpgrs site export results/release" in said
+        assert not (folder / "results/release/private/trial1/drawn").exists()
+        dpgrs("site", "export", folder / "results/release", "--name", name, "--to", public)
+        exports.append(folder / "results/release/private" / f"{name}.age")
+        assert exports[-1].stat().st_mode & 0o777 == 0o600
+
+    coordinator = tmp_path / "coordinator"
+    coordinator.mkdir()
+    (coordinator / "reference").symlink_to(one / "reference")
+    for name in LEDGER:
+        shutil.copy(one / f"{name}.before", coordinator / name)
+    dpgrs("site", "combine", *exports, "--key", key, "--output", coordinator / "sums.npz")
+    assert "Charged: epsilon 2; in all epsilon 2 of 4 is spent" in run(coordinator, SUMS).stdout
+    assert bundle(coordinator, "release") == bundle(one, "release")
+    for name in LEDGER:
+        assert (coordinator / name).read_bytes() == (one / name).read_bytes()
+    for name in ("report/index.html", "private/trial1/statistics.npz"):
+        ours, theirs = (folder / "results/release" / name for folder in (coordinator, one))
+        assert ours.read_bytes() == theirs.read_bytes()
+    verify_release(coordinator / "results/release/release")

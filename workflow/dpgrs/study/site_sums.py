@@ -1,0 +1,317 @@
+"""Exact sums of one site of several, as they leave it, and of all sites together, as a release takes them.
+
+Every statistic is a sum over rows in whole numbers, and a row depends on its person and public inputs alone.
+So sums of cohorts that have nobody in common add up to those of one cohort of all people, exactly.
+
+Privacy: nothing here is private. Sums of a site are for the coordinator alone, who draws the noise
+(docs/sites.md).
+"""
+
+import hashlib
+import json
+from dataclasses import dataclass
+from functools import reduce
+from operator import getitem
+from pathlib import Path
+
+import numpy as np
+
+import dpgrs
+from dpgrs.errors import DpgrsError, UsageError, shown
+from dpgrs.io.files import arrays_as_bytes, load_arrays, write_closed, written_digest
+from dpgrs.io.json_files import read_json
+from dpgrs.io.outcomes import Outcomes
+from dpgrs.io.trials import SUMMED_NAMES, Statistics
+from dpgrs.linalg.clipped_statistics import CLIPPED_GRAM_STEP
+from dpgrs.privacy.accounting.events import MECHANISM_VERSION
+from dpgrs.privacy.private_folders import PRIVATE
+from dpgrs.study.exact_statistics import added
+from dpgrs.study.identity import public_identity
+from dpgrs.study.made_by import PUBLIC, SITES, require_made_by
+from dpgrs.study.request_identity import exact_values
+from dpgrs.study.settings import PATHS, keys
+from dpgrs.study.step_settings import Settings
+from dpgrs.types import Rows
+
+FORMAT = 1
+# What sites and coordinator agree on; all but where files lie, the words of the curator and what is measured.
+AGREED = (
+    *("mode", "seed", "dataset", "cohort", "people", "panel", "outcomes", "covariates"),
+    *("methods", "privacy", "screening", "regression", "public"),
+)
+# Of one side each.
+OWN = ("cohort.part", *PATHS)
+# Of these arrays nothing is summed.
+TERMS, SITE_NAMES = "site_terms", "site_names"
+# Room for noise is left below what int64 holds.
+LARGEST_SUM = 2**62
+_CAUCHY = 1 + 1e-9
+
+
+@dataclass(frozen=True)
+class SiteSums:
+    """Exact sums of a site, or of several.
+
+    Attributes
+    ----------
+    statistics : Statistics
+    outcomes : Outcomes of nobody: their names and public terms.
+    terms : dict, from `terms_of`.
+    sites : tuple of str, names of the sites, each of which is in once.
+    """
+
+    statistics: Statistics
+    outcomes: Outcomes
+    terms: dict
+    sites: tuple
+
+    def arrays(self):
+        """Return them as named arrays, a dict."""
+        outcomes = self.outcomes
+        named = {SUMMED_NAMES: np.array(outcomes.names, dtype=str), "prevalence": outcomes.prevalence}
+        if outcomes.components is not None:
+            named |= {"components": np.array(outcomes.components, dtype=str), "loadings": outcomes.loadings}
+        named |= {SITE_NAMES: np.array(self.sites, dtype=str)}
+        return self.statistics.arrays() | named | {TERMS: np.array(json.dumps(self.terms, sort_keys=True))}
+
+    def as_bytes(self):
+        """Return the bytes of a file of them."""
+        return arrays_as_bytes(self.arrays())
+
+    def save(self, path):
+        """Write a file of mode 0600."""
+        write_closed(path, self.as_bytes())
+
+    @classmethod
+    def load(cls, path, *, content=None):
+        """Read what `save` wrote, or the bytes of it.
+
+        Raises
+        ------
+        DpgrsError
+            If they are damaged, of another kind, or could not be sums over people.
+        """
+        arrays = load_arrays(path, content=content)
+        try:
+            terms = json.loads(str(arrays[TERMS]))
+            if terms["format"] != FORMAT:
+                raise DpgrsError(
+                    f"`{path}` must be of format {FORMAT}, got another. Use one dpgrs at all sites."
+                )
+            statistics = Statistics.of(arrays)
+            names, components = arrays[SUMMED_NAMES].tolist(), None
+            if "components" in arrays:
+                components = tuple(arrays["components"].tolist())
+            nobody = np.zeros((len(names), 0))
+            outcomes = Outcomes(
+                tuple(names),
+                dict.fromkeys(statistics.columns, nobody),
+                {},
+                np.zeros(0, dtype=bool),
+                statistics.rows,
+                arrays["prevalence"],
+                components,
+                arrays.get("loadings"),
+            )
+            sites = tuple(arrays[SITE_NAMES].tolist())
+            is_possible = _is_possible(statistics)
+        except (LookupError, ValueError, TypeError, AttributeError):
+            raise DpgrsError(
+                f"`{path}` must hold the sums of a site, got another kind of file. Name what "
+                "`dpgrs site export` or `dpgrs site combine` wrote."
+            ) from None
+        if not is_possible:
+            raise DpgrsError(
+                f"`{path}` must hold sums over rows of people, got numbers that none can have. Ask the site "
+                "to export them again."
+            )
+        return cls(statistics, outcomes, terms, sites)
+
+
+def terms_of(settings, *, site_digest):
+    """Return all on which sums of sites must agree, a dict of JSON values.
+
+    Parameters
+    ----------
+    settings : dict from `dpgrs.study.settings.resolve`, of a site or of the coordinator.
+    site_digest : str, SHA-256 of the public sites in hexadecimal.
+    """
+    agreed = [key for key in keys() if key.partition(".")[0] in AGREED and key not in OWN]
+    return {
+        "format": FORMAT,
+        "dpgrs": dpgrs.__version__,
+        "mechanism_version": MECHANISM_VERSION,
+        "public sites": site_digest,
+        "release.genome_build": settings["release"]["genome_build"],
+        # Digests of public files, which have no paths here.
+        "identity": exact_values(public_identity(settings)),
+        **{key: json.dumps(reduce(getitem, key.split("."), settings), sort_keys=True) for key in agreed},
+    }
+
+
+def sums_of_study(folder, *, site):
+    """Take the exact sums of a study of one site.
+
+    Parameters
+    ----------
+    folder : of the study, ``results/<name>``, with `cohort.part`.
+    site : str, public name of the site.
+
+    Returns
+    -------
+    SiteSums
+
+    Raises
+    ------
+    UsageError
+        If the study is none of a site.
+    DpgrsError
+        If it has not run, or its files were made by other settings than it states.
+    """
+    private, public = Path(folder) / PRIVATE, Path(folder) / PUBLIC
+    settings = private / "settings.json"
+    if not settings.is_file():
+        raise UsageError(
+            f"`{folder}` must be the folder of a study that has run, got another. Run the study."
+        )
+    settings = read_json(settings)
+    if not settings["cohort"]["part"]:
+        raise UsageError(
+            f"`{folder}` must be a study with `cohort.part: true`, got one that draws for itself. Run the "
+            "agreed configuration with that key."
+        )
+    files = [private / "trial1" / "statistics.npz", private / "trial1" / "outcomes.zarr", public / SITES]
+    require_made_by(Settings(settings), files)
+    statistics, outcomes = Statistics.load(files[0]), Outcomes.load(files[1]).of_rows(slice(0))
+    terms = terms_of(settings, site_digest=written_digest(files[2]))
+    return SiteSums(statistics, outcomes, terms, (site,))
+
+
+def combined(parts):
+    """Add the sums of sites.
+
+    Parameters
+    ----------
+    parts : iterable of pairs: a path, for messages, and SiteSums.
+
+    Returns
+    -------
+    SiteSums
+
+    Raises
+    ------
+    DpgrsError
+        If a site is in twice, or sums are of other terms, sites, outcomes or columns than the first.
+    UsageError
+        If they are of more rows than can be summed exactly.
+    """
+    first, found, digests = None, None, {}
+    for path, part in parts:
+        statistics = part.statistics.arrays()
+        digest = hashlib.sha256(arrays_as_bytes(statistics)).hexdigest()
+        if first is None:
+            first, found, digests[digest] = path, part, path
+            continue
+        if repeated := set(part.sites) & set(found.sites):
+            name = shown(repeated.pop())
+            raise _other(path, f"of another site than those before, got {name} twice", "Name each once")
+        if digest in digests:
+            raise _other(path, f"other sums than {digests[digest]}, got the same", "Name each site once")
+        digests[digest] = path
+        require_same_terms(part, found.terms, path=path, others=first)
+        if _public(part) != _public(found) or _shapes(statistics) != _shapes(found.statistics.arrays()):
+            raise _other(path, f"of the same outcomes and variants as {first}, got others")
+        if _largest(found.statistics) + _largest(part.statistics) >= LARGEST_SUM:
+            raise _other(path, "within what can be summed exactly, got more")
+        try:
+            statistics = added([found.statistics, part.statistics])
+        except UsageError:
+            raise
+        except DpgrsError:
+            raise _other(path, f"of the same columns and norms as {first}, got others") from None
+        found = SiteSums(statistics, found.outcomes, found.terms, (*found.sites, *part.sites))
+    return found
+
+
+def require_same_terms(sums, terms, *, path, others):
+    """Refuse sums of other terms.
+
+    Parameters
+    ----------
+    sums : SiteSums
+    terms : dict from `terms_of`; of those that it lacks nothing is asked.
+    path, others : whose they are, for the message.
+
+    Raises
+    ------
+    DpgrsError
+        With the names of the terms; no value is told.
+    """
+    different = [name for name, value in terms.items() if sums.terms.get(name) != value]
+    if different:
+        names = shown(", ".join(different[:5]), n_characters=200)
+        raise _other(path, f"of the same {names} as {others}, got others")
+
+
+def _other(path, wanted, fix="Agree on one configuration, and export them again"):
+    return DpgrsError(f"`{path}` must be {wanted}. {fix}.")
+
+
+def _public(sums):
+    """Return what outcomes are called and what is public of them, as a comparable value."""
+    outcomes = sums.outcomes
+    loadings = None if outcomes.loadings is None else outcomes.loadings.tobytes()
+    return outcomes.names, outcomes.prevalence.tobytes(), outcomes.components, loadings
+
+
+def _shapes(arrays):
+    return {
+        name: (array.dtype, array.shape) for name, array in arrays.items() if isinstance(array, np.ndarray)
+    }
+
+
+def _is_possible(statistics):
+    """Tell whether integers could be sums over rows: whatever passes, nobody else's privacy hangs on it.
+
+    Of every X'X the diagonal is at least 0, bounds the rest, by Cauchy and Schwarz, and sums to no more than
+    rows within their norm have; that of the intercept is their number. The error of the smallest eigenvalue
+    (docs/proofs/smallest_eigenvalue.md) rests on these, and on no more.
+    """
+    n_rows, observed = statistics.n_rows, statistics.n_observed
+    grams, cross = _sums(statistics)
+    if any(one.dtype != np.int64 for one in (*grams, *cross, observed)) or observed.ndim != 1:
+        return False
+    if n_rows < 0 or observed.min(initial=0) < 0 or observed.max(initial=0) > n_rows:
+        return False
+    # Of half coding the square of a value is at most 1/4, or 1 of people.
+    square = 1.0 if statistics.rows == Rows.PEOPLE else 0.25
+    terms = [] if statistics.gram is None else [(statistics.gram_step, square * (len(statistics.gram) - 1))]
+    terms += [
+        (CLIPPED_GRAM_STEP, one.row_norm**2) for one in statistics.clipped.values() if one.gram is not None
+    ]
+    return all(_is_gram(one, n_rows, *term) for one, term in zip(grams, terms, strict=True))
+
+
+def _sums(statistics):
+    """Return the lists of every X'X and of every X'Y."""
+    parts = statistics.clipped.values()
+    grams = [one for one in (statistics.gram, *(part.gram for part in parts)) if one is not None]
+    return grams, [*statistics.cross.values(), *(part.cross for part in parts)]
+
+
+def _largest(statistics):
+    """Return the largest magnitude of an entry; Python's integers do not wrap around."""
+    grams, cross = _sums(statistics)
+    return max(max(-int(one.min(initial=0)), int(one.max(initial=0))) for one in (*grams, *cross))
+
+
+def _is_gram(gram, n_rows, step, square):
+    """Tell whether a matrix could be X'X of rows within a squared norm, intercept last."""
+    if gram.ndim != 2 or gram.shape[0] != gram.shape[1] or not np.array_equal(gram, gram.T):
+        return False
+    diagonal = gram.diagonal()
+    lengths = np.sqrt(np.maximum(diagonal, 0).astype(float))
+    # Python's integers: entries of a file may be anything.
+    *own, intercept = (int(entry) for entry in diagonal)
+    is_bounded = min(own) >= 0 and sum(own) * step <= n_rows * square and intercept * step * 4 == n_rows
+    return is_bounded and bool(np.all(np.abs(gram) <= np.outer(lengths, lengths) * _CAUCHY))

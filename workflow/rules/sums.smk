@@ -1,0 +1,39 @@
+# Exact sums of several sites, from `dpgrs site combine`, in place of statistics of people who are here.
+
+
+rule take_sums:
+    input:
+        sums=SETTINGS["cohort"]["sums"],
+        sites=SITES,
+    output:
+        taken=STATISTICS,
+    log:
+        f"{LOGS}/take_sums/{{trial}}.log",
+    benchmark:
+        f"{BENCHMARKS}/take_sums/{{trial}}.tsv"
+    conda:
+        "../../envs/dpgrs.yaml"
+    threads: 1
+    resources:
+        **resources_of("take-sums", SHAPE),
+    params:
+        options="",
+        settings=settings_of("take-sums"),
+        code=code_read("take-sums"),
+    shell:
+        "python -m dpgrs take-sums --settings {params.settings:q} {input.sums:q} --sites {input.sites}"
+        " --output {output.taken} {params.options} 2> {log}"
+
+
+# Of nobody: names and public terms.
+use rule take_sums as take_outcomes with:
+    output:
+        taken=directory(OUTCOMES),
+    log:
+        f"{LOGS}/take_outcomes/{{trial}}.log",
+    benchmark:
+        f"{BENCHMARKS}/take_outcomes/{{trial}}.tsv"
+    params:
+        options="--of-outcomes",
+        settings=settings_of("take-sums"),
+        code=code_read("take-sums"),

@@ -47,6 +47,11 @@ def test_chosen_bits__equals_indexing(chosen):
     np.testing.assert_array_equal(chosen(pack(alleles), order), pack(expected))
 
 
+def test_joint_counts__of_words_in_another_order():
+    A = random_bits(12, 1200)
+    np.testing.assert_array_equal(joint_counts(np.asfortranarray(A)), joint_counts_numpy(A, A))
+
+
 def test_joint_counts__extreme_words():
     A = np.array([[0, 2**64 - 1], [2**63, 1], [2**64 - 1, 2**64 - 1]], dtype=np.uint64)
     np.testing.assert_array_equal(joint_counts(A), [[64, 1, 64], [1, 2, 2], [64, 2, 128]])

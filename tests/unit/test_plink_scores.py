@@ -4,11 +4,14 @@ import gzip
 import shutil
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from dpgrs.errors import DpgrsError
 from dpgrs.release.pgs_catalog import format_weight
+from dpgrs.release.plink_check import LARGEST_RATIO
 from dpgrs.release.plink_scores import write_plink_scores
+from dpgrs.release.scoring_check import ScoringFile, read_lines
 from dpgrs.release.verify import verify_release
 from forged_releases import edit, seal
 from release_data import SITES, make_bundle, make_scores
@@ -84,4 +87,26 @@ def test_verify_release__table_for_plink2_that_is_missing_or_there_twice(whole, 
     shutil.copy(table, table.with_name("scores_2.tsv.gz")) if is_twice else shutil.rmtree(table.parent)
     seal(release)
     with pytest.raises(DpgrsError, match="must hold each outcome once"):
+        verify_release(release)
+
+
+def test_verify_release__table_for_plink2_of_zeros_is_whole(tmp_path):
+    """Deflate shrinks such text hundreds of times, which other files may not."""
+    sites = pd.concat([SITES.iloc[:1].assign(contig="1", id=".")] * 400, ignore_index=True)
+    sites["position"] = range(1, 401)
+    outcomes = tuple(f"outcome {number}" for number in range(800))
+    scores = make_scores(outcomes=outcomes, sites=sites, weights=np.zeros((800, 400)))
+    write_plink_scores(tmp_path, scores)
+    table = tmp_path / TABLE
+    assert len(gzip.decompress(table.read_bytes())) > 100 * table.stat().st_size
+    lines = read_lines(table, found := ScoringFile(), largest_ratio=LARGEST_RATIO)
+    assert (len(lines), found.problems) == (401, [])
+
+
+@pytest.mark.parametrize("name", ["scores_2.tsv.gz", "scores_1\u0663.tsv.gz"])
+def test_verify_release__table_for_plink2_of_another_number(whole, tmp_path, name):
+    release = shutil.copytree(whole, tmp_path / "release")
+    (release / TABLE).rename(release / "plink2" / name)
+    seal(release)
+    with pytest.raises(DpgrsError, match=r"from scores_1 on|must name each file"):
         verify_release(release)

@@ -56,6 +56,10 @@ def test_release__a_complete_study_passes(study, method, bounds):
         ({"privacy": {"epsilon": 30}}, "`privacy.epsilon` must be at most 20 in a release, got 30"),
         ({"trials": 2}, "`trials` must be 1 in a release, got 2."),
         (
+            {"release": {"title": "height (cm)/leg/arm"}},
+            "`release.title` must hold no path of a machine, got `/leg/arm`. Put blanks around the `/`",
+        ),
+        (
             {"outcomes": {"traits": "none.tsv"}},
             "`outcomes.traits`: `none.tsv` must be a table, but is not there.",
         ),

@@ -98,6 +98,9 @@ def test_bundle__says_traits_in_statement_scores_and_registry(release):
         ((0, "ancestry"), "Nordic", r"curation.traits\[0\].ancestry: 'Nordic' is not one of"),
         ((0, "doi"), "10.1/x", r"curation.traits\[0\].doi"),
         ((0, "cohorts"), ["DEMO"], "registry.yaml must be what"),
+        ((0, "mapped_traits"), ["a", "b"], "traits of height must have one label an id, got 2 of 1"),
+        ((0, "mapped_traits"), ["a|b"], r"curation.traits\[0\].mapped_traits"),
+        ((0, "cohorts"), ["\x1b]0;UKB\x07"], r"curation.traits\[0\].cohorts"),
         ((1, "outcome"), "height", "traits must be of outcomes of the statement, each once, in their order"),
         ((1, "outcome"), "weight", "traits must be of outcomes of the statement, each once"),
     ],
@@ -108,6 +111,11 @@ def test_verify_release__finds_other_traits(tmp_path, keys, value, message):
     seal(release)
     with pytest.raises(DpgrsError, match=message):
         verify_release(release)
+
+
+def test_verify_release__words_of_traits_are_no_paths(tmp_path):
+    trait = TRAITS[0] | {"reported_trait": "Height (cm)/leg/arm length", "doi": "10.1002/(SICI)/a/b"}
+    assert verify_release(make_bundle(tmp_path, content={"curation": replace(CURATION, traits=(trait,))}))
 
 
 def test_verify_release__finds_a_trait_in_a_score_alone(tmp_path):

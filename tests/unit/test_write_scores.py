@@ -13,8 +13,9 @@ from dpgrs.io.trials import save_labelled
 from dpgrs.linalg.linear_fit import LinearFit
 from dpgrs.methods.labels import exact_label, fit_label
 from dpgrs.scoring.score_files import read_scores
+from dpgrs.scoring.writing import caveats
 from dpgrs.steps import write_scores as step
-from dpgrs.steps.write_scores import write_scores
+from dpgrs.steps.write_scores import _told_apart, write_scores
 from outcome_files import write_outcomes
 from step_settings import settings_for
 
@@ -98,3 +99,18 @@ def test_write_scores__raise_on_what_was_not_fitted_or_has_no_build(write_files,
     with pytest.raises(UsageError, match=r"`release\.genome_build` must be GRCh37 or GRCh38, got None"):
         write_files("ridge", cohort={"rows": "people", "source": "vcf"})
     assert not (tmp_path / "scores").exists()
+
+
+def test_write_scores__are_marked_where_they_are_applied(write_files):
+    """Neither console nor page may pass scores of exact weights for protected ones."""
+    folder, _ = write_files("ridge")
+    _, (scores,) = read_scores([folder], build=None)
+    (source,) = {one.source for one in scores.outcomes}
+    told = {"name": "height", "unit": None, "source": source}
+    (line, *_) = caveats({"counts": {}, "scores": [told, told | {"name": "b", "source": ""}]})
+    assert line.startswith("height: benchmark: not private. Published scores of people tell of those whom")
+
+
+def test_write_scores__of_nearly_the_same_terms_are_told_apart():
+    labels = [TERMS | {"epsilon": epsilon} for epsilon in (1.0, 1.0000001, 1.0000002)]
+    assert _told_apart(labels) == [".eps1", ".eps1.0000001", ".eps1.0000002"]

@@ -59,9 +59,10 @@ def centre_counts(counts):
 
 
 def _padded(words):
-    """Append zeros up to whole blocks of variants and whole vectors of words."""
+    """Append zeros up to whole blocks of variants and vectors of words; words of a variant lie together."""
     n_variants, n_words = words.shape
-    return np.pad(words, [(0, -n_variants % BLOCK), (0, -n_words % VECTOR_WORDS)])
+    padding = [(0, -n_variants % BLOCK), (0, -n_words % VECTOR_WORDS)]
+    return np.ascontiguousarray(np.pad(words, padding))
 
 
 @intrinsic

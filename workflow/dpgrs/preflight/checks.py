@@ -146,6 +146,7 @@ CHECKS = (
         Check(sums.metric_problems, ("evaluation.metrics", *sums.KEYS)),
         Check(sums.file_problems, sums.TERMS),
         *each(release.needed_problems, release.NEEDED_OF_THE_CURATOR),
+        *each(release.path_problems, release.TOLD),
         Check(release.preprocessing_problems, release.PREPROCESSING),
         Check(release.trait_problems, release.TRAITS),
         Check(release.statistics_problems, release.STATISTICS),

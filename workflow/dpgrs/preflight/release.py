@@ -5,7 +5,7 @@ from dpgrs.methods.registry import METHODS, methods_that
 from dpgrs.preflight.ledger import n_outcomes_of
 from dpgrs.preflight.loadings import outcomes_of
 from dpgrs.release.draw_check import BY_METHOD, has_statistics
-from dpgrs.release.folder_check import LARGEST_STATISTICS, MIB
+from dpgrs.release.folder_check import LARGEST_STATISTICS, MIB, TRACE
 from dpgrs.release.traits import read_traits
 from dpgrs.study.table_settings import covariate_terms
 from dpgrs.types import Metrics, Neighbours, Penalty, Protection
@@ -23,6 +23,10 @@ RELEASE_ONLY = (
 NEEDED_OF_THE_CURATOR = (
     *("release.curator", "release.intended_use", "release.data_use_terms"),
     *("release.license", "release.region", "release.publication_date"),
+)
+TOLD = (
+    *NEEDED_OF_THE_CURATOR,
+    *("release.title", "release.citation", "release.preprocessing", "dataset.acknowledgement"),
 )
 PREPROCESSING = ("release.preprocessing", "cohort.source", "outcomes.source")
 MEASURED = ("evaluation.metrics", "evaluation.outcomes", "outcomes.source")
@@ -253,6 +257,16 @@ def needed_problems(inspection, key):
     if inspection[key]:
         return []
     return [f"`{key}` must be given for a release, got null. It is printed in the bundle."]
+
+
+def path_problems(inspection, key):
+    """Refuse what the bundle's own check would take for a path of this machine, once all is charged."""
+    value = inspection[key]
+    found = TRACE.search(value) if isinstance(value, str) else None
+    if found is None:
+        return []
+    fix = "Put blanks around the `/`, or say it otherwise."
+    return [must(key, "hold no path of a machine", f"`{found[0]}`", fix)]
 
 
 def preprocessing_problems(inspection):

@@ -19,6 +19,8 @@ OF_ARRAYS = ".npz"
 # Scoring files shrink to a fifth; only what was made to fill a disk shrinks to a hundredth.
 LARGEST_RATIO = 100
 MIB = 2**20
+# An absolute path of Unix or Windows, a home folder, a file address; not a web address or a fraction.
+TRACE = re.compile(r"(?<![\w:/.])~?/[\w.+-]+/[\w.+-]+|\b[A-Za-z]:\\+\w|\bfile://|(?<!\w)~/\w")
 
 
 def list_files(folder):
@@ -114,12 +116,13 @@ def read_text(path):
     return path.read_text(encoding="utf-8", errors="replace")
 
 
-def unzip(data):
+def unzip(data, *, largest_ratio=LARGEST_RATIO):
     """Unpack gzip of one part, up to a limit.
 
     Parameters
     ----------
     data : bytes
+    largest_ratio : int, the most times that the text may be larger.
 
     Returns
     -------
@@ -130,7 +133,7 @@ def unzip(data):
     ValueError
         If it is something else, cut off, followed by more, or too large.
     """
-    most = min(LARGEST_FILE, LARGEST_RATIO * len(data))
+    most = min(LARGEST_FILE, largest_ratio * len(data))
     reader = zlib.decompressobj(wbits=31)
     try:
         text = reader.decompress(data, most + 1)
@@ -138,7 +141,7 @@ def unzip(data):
         raise ValueError("it must be gzip of UTF-8 text") from None
     if len(text) > most:
         raise ValueError(
-            f"its text must have at most {LARGEST_FILE // MIB} MiB and {LARGEST_RATIO} times its own size"
+            f"its text must have at most {LARGEST_FILE // MIB} MiB and {largest_ratio} times its own size"
         )
     if not reader.eof or reader.unused_data:
         raise ValueError("it must be gzip of UTF-8 text, whole and with nothing after it")

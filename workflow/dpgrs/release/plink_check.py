@@ -5,7 +5,9 @@ from pathlib import Path
 
 from dpgrs.release.scoring_check import ScoringFile, read_lines, read_scoring_file, site_place
 
-NAME = re.compile(r"plink2/scores_[1-9]\d*\.tsv\.gz")
+NAME = re.compile(r"plink2/scores_[1-9][0-9]*\.tsv\.gz")
+# Zeros, as of variants that were not chosen, shrink as far as gzip can shrink anything.
+LARGEST_RATIO = 1032
 
 
 def plink_files(names):
@@ -31,7 +33,7 @@ def plink_problems(statement, files):
     problems, named = [], []
     for name in plink_files(files):
         table = ScoringFile()
-        lines = read_lines(files[name], table)
+        lines = read_lines(files[name], table, largest_ratio=LARGEST_RATIO)
         stems, faults = lines[0].split("\t")[2:] if lines else [], table.problems
         if not faults and (not stems or not scores.keys() >= set(stems)):
             faults = ["its columns must be ID, allele and names of scoring files"]
@@ -42,8 +44,9 @@ def plink_problems(statement, files):
             )
         problems += [f"{name}: {fault}" for fault in faults]
         named += stems
-    if not problems and named != list(scores):
-        problems.append("the tables for plink2 must hold each outcome once, in their order")
+    wanted = [f"plink2/scores_{number}.tsv.gz" for number in range(1, len(plink_files(files)) + 1)]
+    if not problems and (named != list(scores) or plink_files(files) != wanted):
+        problems.append("the tables for plink2 must hold each outcome once, in their order, from scores_1 on")
     return problems
 
 

@@ -131,13 +131,14 @@ def site_place(site):
     return CHROMOSOMES[chromosome], int(position), other, effect
 
 
-def read_lines(path, file):
+def read_lines(path, file, **limits):
     """Return the lines of a gzip file whose bytes hold neither a name nor a time.
 
     Parameters
     ----------
     path : pathlib.Path
     file : ScoringFile, whose text and problems are filled in.
+    limits : as of `unzip`.
 
     Returns
     -------
@@ -147,7 +148,7 @@ def read_lines(path, file):
     if data[3:8] != bytes(5):
         file.problems.append("the gzip header must hold neither a name nor a time")
     try:
-        file.text = unzip(data).decode()
+        file.text = unzip(data, **limits).decode()
     except UnicodeDecodeError:
         file.problems.append("it must be gzip of UTF-8 text")
         return []

@@ -6,7 +6,6 @@ takes the curator's ledger and key.
 """
 
 import json
-import re
 from pathlib import Path
 
 from dpgrs import __version__
@@ -25,6 +24,7 @@ from dpgrs.release.entry_check import choice_parts, choices_of, columns_of, comp
 from dpgrs.release.folder_check import (
     OF_ARRAYS,
     SUMS,
+    TRACE,
     digest_problems,
     digests_of,
     list_files,
@@ -58,8 +58,6 @@ FIXED_FILES = {
 }
 TABLES = {ACCURACY_SUMS, MEASURES, SCALES, "covariate_weights.tsv", "pca_loadings.tsv", LOADINGS}
 PROVENANCE_KEYS = {"dpgrs", "commit", "code_digest", "python", "libraries", "settings_digest"}
-# An absolute path of Unix or Windows, a home folder, a file address; not a web address or a fraction.
-TRACE = re.compile(r"(?<![\w:/.])~?/[\w.+-]+/[\w.+-]+|\b[A-Za-z]:\\+\w|\bfile://|(?<!\w)~/\w")
 # Made anew from a statement in which nothing is wrong.
 TOLD = {"privacy_statement.txt": plain_language, "registry.yaml": to_registry_yaml}
 # What is added to what was checked, and to what was not.
@@ -239,6 +237,10 @@ def _name_problems(statement):
     named = [one["outcome"] for one in statement["curation"].get("traits", ())]
     if named != [name for name in outcomes if name in traits]:
         problems.append("the traits must be of outcomes of the statement, each once, in their order")
+    for name, trait in traits.items():
+        ids, labels = (len(trait.get(field, ())) for field in ("efo_ids", "mapped_traits"))
+        if labels not in (0, ids):
+            problems.append(f"the traits of {name} must have one label an id, got {labels} of {ids}")
     return problems
 
 
@@ -344,13 +346,14 @@ def _word_problems(statement, files):
 
 
 def _trace_problems(files, statement):
-    """Find what tells of the machine: absolute paths, wherever they stand but in the names of outcomes."""
-    outcomes, problems = statement["data_domain"]["outcomes"], []
+    """Find what tells of the machine: absolute paths, wherever but in names of outcomes and their traits."""
+    traits = json.dumps(list(traits_of(statement).values()), ensure_ascii=False)
+    known, problems = [*statement["data_domain"]["outcomes"], traits], []
     for name in sorted(files.keys() & {*FIXED_FILES, *statement["files"]}):
         if name.endswith(OF_ARRAYS):
             continue  # numbers and names that stand in other files
         text = read_standard_errors(files[name]).text if name.endswith(".gz") else read_text(files[name])
-        traces = [match[0].replace("\\\\", "\\") for match in TRACE.finditer(text)]  # JSON doubles them
-        if any(all(trace not in outcome for outcome in outcomes) for trace in traces):
+        traces = [match[0].replace("\\\\", "\\").rstrip(".") for match in TRACE.finditer(text)]  # JSON doubles them
+        if any(all(trace not in text for text in known) for trace in traces):
             problems.append(f"{name} must not hold a path of the machine that made it")
     return problems

@@ -23,6 +23,8 @@ from dpgrs.io.tables.phenotypes import read_scales
 from dpgrs.io.tables.tables import number_of
 
 STATEMENT, SCALES, COVARIATES = "privacy_statement.json", "outcome_scales.tsv", "covariate_weights.tsv"
+# Where scoring files of a benchmark say that they are none of a release.
+SOURCE = "dp_source"
 # Why a variant of a score cannot be looked for.
 NO_PLACE, OTHER_CHROMOSOME = "no position", "chromosome other than 1-22 and X"
 COLUMNS = ("contig", "position", "effect_allele", "other_allele", "frequency", "is_additive")
@@ -41,6 +43,8 @@ class Outcome:
     centre, scale : float, of the outcome's own unit; 0 and 1 where it is in standard deviations.
     has_unit : bool, whether centre and scale are those of the outcome.
     has_covariates : bool, whether the prediction also takes covariates, which stay at their centres.
+    source : str, by its file what protects those whom it was trained on, as ``benchmark: not private``; empty
+        where the file says nothing of it.
     """
 
     name: str
@@ -50,6 +54,7 @@ class Outcome:
     scale: float = 1.0
     has_unit: bool = False
     has_covariates: bool = False
+    source: str = ""
 
 
 @dataclass(frozen=True)
@@ -260,7 +265,8 @@ def _read(outcome, build):
             f"`{path}`, row {row}: effect_weight must be a finite number, got another. Correct the cell, or "
             "remove the row."
         )
-    return columns, weights, replace(outcome, constant=number_of(file.remarks.get("constant", "")))
+    told = {"constant": number_of(file.remarks.get("constant", "")), "source": file.remarks.get(SOURCE, "")}
+    return columns, weights, replace(outcome, **told)
 
 
 def _checked(path, columns, build):

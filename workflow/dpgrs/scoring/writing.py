@@ -7,6 +7,7 @@ from collections import Counter
 import numpy as np
 
 from dpgrs import __version__
+from dpgrs.errors import shown
 from dpgrs.io.files import replacing
 from dpgrs.io.genotype_files import as_paths
 from dpgrs.scoring.ancestry import ADJUSTED
@@ -70,6 +71,7 @@ def summarise(applied, *, target, field):
                 "constant": None if math.isnan(outcome.constant) else outcome.constant,
                 "unit": unit_of(outcome),
                 "without_covariates": outcome.has_covariates,
+                "source": outcome.source,
                 "unmatched_of_unknown_frequency": int(unknown),
             }
             for outcome, n_variants, n_used, unknown in used
@@ -104,6 +106,12 @@ def notes(summary):
 def caveats(summary):
     """Yield what to know of the results, a line each."""
     counts, scores = summary["counts"], summary["scores"]
+    if marked := [one for one in scores if one["source"]]:
+        said = ", ".join(sorted({one["source"] for one in marked}))
+        yield (
+            f"{_named(marked)}: {shown(said)}. Published scores of people tell of those whom these weights "
+            "were trained on"
+        )
     if counts.get("variants_filled_by_own_frequency"):
         yield (
             f"missing calls of {counts['variants_filled_by_own_frequency']:,} variants are filled by the "

@@ -79,9 +79,15 @@ def _told_apart(labels):
     varied = [name for name in TERMS if len({label[name] for label in labels}) > 1]
     return [
         "".join(
-            f".eps{label[name]:g}" if name == "epsilon" else f".{label[name]}"
+            f".eps{_exact(label[name])}" if name == "epsilon" else f".{label[name]}"
             for name in varied
             if label[name] is not None
         )
         for label in labels
     ]
+
+
+def _exact(number):
+    """Write a number so that no other one is written like it."""
+    short = f"{number:g}"
+    return short if float(short) == number else repr(number)

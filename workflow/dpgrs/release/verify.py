@@ -353,7 +353,8 @@ def _trace_problems(files, statement):
         if name.endswith(OF_ARRAYS):
             continue  # numbers and names that stand in other files
         text = read_standard_errors(files[name]).text if name.endswith(".gz") else read_text(files[name])
-        traces = [match[0].replace("\\\\", "\\").rstrip(".") for match in TRACE.finditer(text)]  # JSON doubles them
+        found = (match[0].rstrip(".") for match in TRACE.finditer(text))
+        traces = [trace.replace("\\\\", "\\") for trace in found]  # JSON doubles them
         if any(all(trace not in text for text in known) for trace in traces):
             problems.append(f"{name} must not hold a path of the machine that made it")
     return problems

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 
 from dpgrs.errors import DpgrsError
-from dpgrs.io.genome_builds import BuildCheck
+from dpgrs.io.genome_builds import BuildCheck, is_autosome
 from dpgrs.io.genotype_files import describe_files, genotype_header, genotype_reader
 from dpgrs.io.haplotype_store import StoreWriter, rows_per_batch
 from dpgrs.io.vcf.vcf import N_THREADS, VariantBatch
@@ -150,8 +150,6 @@ def _append_beside_reading(writer, batches):
 
 
 def _may_be_haploid(chromosome):
-    from dpgrs.io.plink.plink import is_autosome  # brings pandas, which takes 0.2 s
-
     return not is_autosome(chromosome)
 
 

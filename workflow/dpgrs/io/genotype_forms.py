@@ -4,6 +4,7 @@ A form is declared here alone: ingest, the checks before any job, the size of a 
 `form_of`.
 """
 
+from dpgrs.io.bgen.samples import sample_table
 from dpgrs.io.plink.tables import GENOTYPES as PLINK_ENDINGS
 from dpgrs.io.plink.tables import plink_files
 from dpgrs.io.vcf.bcf import BcfReader, first_bcf_line, is_bcf, read_bcf_header
@@ -151,8 +152,49 @@ class Plink(Vcf):
         return plink_files(path).variants.stat().st_size // SITE_BYTES
 
 
-VCF, BCF, PLINK = Vcf(), Bcf(), Plink()
-BY_ENDING = (PLINK,)
+class Bgen(Vcf):
+    """BGEN 1.2 and 1.3."""
+
+    source, words, endings, is_listed = "bgen", "a .bgen", (".bgen",), True
+
+    @property
+    def _bgen(self):
+        from dpgrs.io.bgen import bgen
+
+        return bgen
+
+    def files(self, path):
+        table = sample_table(path)
+        return [path] if table is None else [path, table]
+
+    def header(self, path):
+        return self._bgen.read_header(path)
+
+    def reader(self, path, chromosome, *, n_threads=N_THREADS, **options):
+        return self._bgen.BgenReader(self.header(path), chromosome, **options)
+
+    def to_vcf(self, path, chromosome):
+        samples = path.with_suffix(".sample")
+        command = f"plink2 --bgen {path} ref-first --sample {samples} --chr {chromosome}"
+        return f"{command} --export vcf id-paste=iid"
+
+    def first_site(self, path):
+        return self._bgen.first_site(path)
+
+    def has_provisional_ref(self, path):
+        return True  # nothing says which allele is REF
+
+    def require_phase(self, path, contig):
+        self._bgen.require_phase(path)
+
+    def n_sites(self, path, n_people):
+        from dpgrs.io.bgen.blocks import read_bgen_header
+
+        return read_bgen_header(path).n_variants
+
+
+VCF, BCF, PLINK, BGEN = Vcf(), Bcf(), Plink(), Bgen()
+BY_ENDING = (PLINK, BGEN)
 
 
 def form_of(path):

@@ -7,16 +7,14 @@ import numpy as np
 import pandas as pd
 
 from dpgrs.errors import DpgrsError
-from dpgrs.genotypes.bits import pack, word_count
+from dpgrs.genotypes.bits import word_count
 from dpgrs.genotypes.dosages import DTYPE, dosage_steps, nearest_planes
 from dpgrs.io.vcf.records import SET_REF, BadRecordError, require_distinct_alleles, skip_reason
 from dpgrs.io.vcf.text import match_contig, record_error
 from dpgrs.io.vcf.vcf import VariantBatch, check_terms
 
-# Of the second allele of a call that has one.
+# In the place of the second allele, where a call has one.
 NO_ALLELE = -2
-# What `dpgrs.io._call_kernels` has for the calls of people.
-_HALF_REF, _HALF_ALT, _MISSING = -1, -2, -9
 _DOSAGE_ROWS = 64
 _LETTERS = re.compile(r"[A-Za-z]+")
 
@@ -129,16 +127,16 @@ class ListedReader:
             return self._variants.dosages()
         if hasattr(self._variants, "counts"):
             return self._variants.counts()
+        from dpgrs.io._call_kernels import calls_of_bits
+
         read_calls = self._variants.calls()
 
         def read(records, alleles):
             numbers, place = np.unique(records, return_inverse=True)
-            calls = self._known_order(*read_calls(numbers))[place]
-            is_alt, is_missing = calls == alleles[:, np.newaxis], calls < 0
-            n_alts = is_alt[:, 0::2].astype(np.int8) + is_alt[:, 1::2]
-            n_missing = is_missing[:, 0::2].astype(np.int8) + is_missing[:, 1::2]
-            halves = np.where(n_alts == 1, _HALF_ALT, _HALF_REF)
-            return np.choose(n_missing, [n_alts, halves, _MISSING]).astype(np.int8)
+            planes, _ = self._packed(*read_calls(numbers), place, alleles)
+            calls = np.empty((len(records), len(self._header.samples)), dtype=np.int8)
+            calls_of_bits(*planes, np.arange(len(records)), calls)
+            return calls
 
         return read
 
@@ -187,28 +185,28 @@ class ListedReader:
         records, place = np.unique(rows["record"].to_numpy(), return_inverse=True)
         alleles, is_phased = read(records)
         assert alleles.shape == (len(records), 2 * len(self._header.samples))
-        if self._phase_required:
-            self._refuse_unphased(rows, place, alleles, is_phased)
-        alleles = self._known_order(alleles, is_phased, is_counted=records > self._last_record)
+        self._count_haploid(alleles[records > self._last_record])
         self._last_record = records[-1]
-        is_missing = alleles[place] < 0
-        haplotypes = pack(alleles[place] == rows["allele"].to_numpy()[:, np.newaxis])
-        return self._counted(rows, haplotypes, pack(is_missing))
+        planes, (row, sample) = self._packed(alleles, is_phased, place, rows["allele"].to_numpy())
+        if row >= 0:
+            site = rows.iloc[row]
+            problem = (
+                f"the call of sample {sample + 1} is heterozygous and unphased. "
+                "Phase the file, or use people as rows (`rows: people`)."
+            )
+            raise self._error(site["contig"], site["position"], problem)
+        return self._counted(rows, *planes)
 
-    def _known_order(self, alleles, is_phased, *, is_counted=slice(None)):
-        """Settle calls of one allele, and of people without phase; count those of the records told."""
-        is_half = (alleles[:, 0::2] < 0) != (alleles[:, 1::2] < 0)
-        if not is_half.any():
-            return alleles
-        is_haploid = is_half & (alleles[:, 1::2] == NO_ALLELE)
-        self.haploid_calls += int(np.count_nonzero(is_haploid[is_counted]))
-        first, second = alleles[:, 0::2].copy(), alleles[:, 1::2].copy()
-        if self._phase_required:
-            is_lost = is_half & ~is_phased & ~is_haploid
-            first[is_lost] = second[is_lost] = -1
-        else:
-            second[is_haploid] = first[is_haploid]
-        return np.stack([first, second], axis=2).reshape(len(alleles), -1)
+    def _packed(self, alleles, is_phased, place, numbers):
+        """Return (n_rows, n_words) bits of ALT and of what is missing, and where phase is lacking."""
+        from dpgrs.io._listed_kernels import pack_calls  # brings numba, which takes 0.3 s
+
+        planes = np.empty((2, len(place), word_count(alleles.shape[1])), dtype=np.uint64)
+        bad = pack_calls(alleles, is_phased, place, numbers, self._phase_required, *planes)
+        return planes, bad
+
+    def _count_haploid(self, alleles):
+        self.haploid_calls += int(np.count_nonzero((alleles[:, 1::2] == NO_ALLELE) & (alleles[:, 0::2] >= 0)))
 
     def _dosage_batch(self, rows, read):
         records, alleles = rows["record"].to_numpy(), rows["allele"].to_numpy()
@@ -227,19 +225,6 @@ class ListedReader:
         self.missing_alleles += int(np.bitwise_count(missing).sum())
         columns = rows[["contig", "position", "id", "ref", "alt"]].to_dict("list")
         return VariantBatch(columns, haplotypes, missing, dosages)
-
-    def _refuse_unphased(self, rows, place, alleles, is_phased):
-        first, second = alleles[:, 0::2], alleles[:, 1::2]
-        # Half a call without phase is missing as a whole.
-        is_bad = (first != second) & ~is_phased & (first >= 0) & (second >= 0)
-        if is_bad.any():
-            record, sample = np.argwhere(is_bad)[0]
-            site = rows.iloc[int(np.argmax(place == record))]
-            problem = (
-                f"the call of sample {sample + 1} is heterozygous and unphased. "
-                "Phase the file, or use people as rows (`rows: people`)."
-            )
-            raise self._error(site["contig"], site["position"], problem)
 
     def _error(self, contig, position, problem):
         return record_error(self._header.path, None, f"{contig}\t{position}".encode(), problem)

@@ -75,6 +75,6 @@ def provisional_problems(inspection):
         if found:
             return [
                 f"`cohort.{cohort['source']}` must have REF from the genome in a release, got {found}, which "
-                f"says that it is provisional. {SET_REF}"
+                f"does not say that it is. {SET_REF}"
             ]
     return []

@@ -99,7 +99,7 @@ def _pattern_problems(cohort, key, path):
         return [encrypted_line(key, path)]
     form, found = form_of_source(source), form_named(path)
     # What has no ending may be the prefix of a set of PLINK files.
-    if found.source != source and found.endings:
+    if found.source != source and (found.endings or source != "plink"):
         fix = f"Say `source: {found.source}`, and give it as `{found.source}`."
         return [must(key, f"be {form.words}", path, fix)]
     stray = [name for name in BRACED.findall(path) if name != "{chrom}"]

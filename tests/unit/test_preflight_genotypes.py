@@ -74,7 +74,7 @@ def test_problems__of_bgen(tmp_path):
         ),
         (
             {"source": "vcf", "vcf": "a.bed"},
-            "`cohort.vcf` must be a VCF or BCF, got a.bed. Say `source: plink`",
+            "`cohort.vcf` must be a VCF, BCF or VCF Zarr, got a.bed. Say `source: plink`",
         ),
         ({"plink": "absent"}, "`cohort.plink`: `absent` has no .pgen and no .bed beside it."),
         ({"plink": "absent.bed"}, "`cohort.plink`: `absent.bed` is not there."),

@@ -49,7 +49,7 @@ from dpgrs.cli.options import AT_LEAST_1, FiniteRange, path_argument, path_optio
 def score(
     target, scores, output, field, drop_ambiguous, match_only, reference, populations, is_json, **options
 ):
-    """Score the people of TARGET: VCF, BCF, PLINK or BGEN, one file or several, all chromosomes or one each.
+    """Score the people of TARGET: VCF (or BCF, VCF Zarr), PLINK or BGEN, one file or several.
 
     The folder holds scores.tsv.gz, a row for each person; match.tsv.gz, what became of each variant;
     summary.json; with a reference reference.tsv.gz, its own people; and report/index.html, distributions.

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from dpgrs.errors import DpgrsError
-from dpgrs.io.files import file_digest
+from dpgrs.io.files import file_digest, folder_digest
 from dpgrs.io.genome_builds import is_autosome
 from dpgrs.io.genotype_forms import PLINK, form_named, form_of
 from dpgrs.io.vcf.vcf import N_THREADS, VcfHeader
@@ -159,7 +159,8 @@ def order_parts(paths, chromosome):
 def describe_files(paths):
     """Return the name and digest of the file read, as a dict, or a list of them where there are several."""
     described = [
-        {"file": path.name, "sha256": file_digest(path)} for path in with_companions(as_paths(paths))
+        {"file": path.name, "sha256": folder_digest(path) if path.is_dir() else file_digest(path)}
+        for path in with_companions(as_paths(paths))
     ]
     return described[0] if len(described) == 1 else described
 

@@ -28,7 +28,7 @@ class Vcf:
     is_listed : bool, whether their reader is a `dpgrs.io.listed_reader.ListedReader`.
     """
 
-    source, words, endings, is_listed = "vcf", "a VCF or BCF", (), False
+    source, words, endings, is_listed = "vcf", "a VCF, BCF or VCF Zarr", (), False
 
     def files(self, path):
         """Return the paths of a file and of the tables that belong to it, a list."""
@@ -193,8 +193,39 @@ class Bgen(Vcf):
         return read_bgen_header(path).n_variants
 
 
-VCF, BCF, PLINK, BGEN = Vcf(), Bcf(), Plink(), Bgen()
-BY_ENDING = (PLINK, BGEN)
+class VcfZarr(Vcf):
+    """VCF Zarr, a folder or a zip of it."""
+
+    words, is_listed = "a VCF Zarr", True
+    endings = (".vcz", ".vcz.zip", ".vcf.zarr", ".vcf.zarr.zip")
+
+    @property
+    def _vcf_zarr(self):
+        from dpgrs.io.vcf import vcf_zarr
+
+        return vcf_zarr
+
+    def header(self, path):
+        return self._vcf_zarr.read_header(path)
+
+    def reader(self, path, chromosome, *, n_threads=N_THREADS, **options):
+        return self._vcf_zarr.VcfZarrReader(self.header(path), chromosome, **options)
+
+    def to_vcf(self, path, chromosome):
+        return f"vcztools view -r {chromosome} {path}"
+
+    def first_site(self, path):
+        return self._vcf_zarr.first_site(path)
+
+    def has_provisional_ref(self, path):
+        return self._vcf_zarr.has_provisional_ref(path)
+
+    def n_sites(self, path, n_people):
+        return self._vcf_zarr.count_variants(path)
+
+
+VCF, BCF, PLINK, BGEN, VCF_ZARR = Vcf(), Bcf(), Plink(), Bgen(), VcfZarr()
+BY_ENDING = (PLINK, BGEN, VCF_ZARR)
 
 
 def form_of(path):
@@ -210,4 +241,4 @@ def form_named(path):
 
 def form_of_source(source):
     """Return the form that a `cohort.source` names."""
-    return next((form for form in BY_ENDING if form.source == source), VCF)
+    return next((form for form in (VCF, *BY_ENDING) if form.source == source), VCF)

@@ -33,9 +33,9 @@ def ingest_chromosome(
 
     Parameters
     ----------
-    genotypes : path of a VCF (BGZF with or without an index, plain gzip or plain text), of a BCF, of the
-        ``.bed`` or ``.pgen`` of a set of PLINK files, or of a BGEN; or a list of the paths of the
-        chromosome's parts.
+    genotypes : path of a VCF (BGZF with or without an index, plain gzip or plain text), of a BCF, of a
+        VCF Zarr, of the ``.bed`` or ``.pgen`` of a set of PLINK files, or of a BGEN; or a list of the paths
+        of the chromosome's parts.
     chromosome : str or int, as in the file or with ``chr`` in front added or left out.
     store : path of the store to write, new or empty.
     phased : ``required`` or ``any``, see `dpgrs.io.vcf.vcf.ContigReader`.

@@ -11,7 +11,7 @@ from dpgrs.errors import DpgrsError
 from dpgrs.genotypes.bits import unpack
 from dpgrs.io.genome_builds import is_autosome
 from dpgrs.io.genotype_files import as_paths, genotype_header
-from dpgrs.io.genotype_forms import form_of
+from dpgrs.io.genotype_forms import VCF, form_named, form_of
 from dpgrs.io.vcf.vcf import VcfHeader
 
 MISSING_STEPS = 2**16 - 1
@@ -188,7 +188,7 @@ def _stores_of(paths):
     """Open haplotype stores, which are folders; [] of files. Their people must be the same."""
     from dpgrs.io.haplotype_store import HaplotypeStore
 
-    if not any(path.is_dir() for path in paths):
+    if not any(path.is_dir() and form_named(path) is VCF for path in paths):
         return []
     stores = [HaplotypeStore.open(path) for path in paths]
     for store in stores[1:]:

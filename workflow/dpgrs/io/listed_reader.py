@@ -133,7 +133,7 @@ class ListedReader:
 
         def read(records, alleles):
             numbers, place = np.unique(records, return_inverse=True)
-            planes, _ = self._packed(*read_calls(numbers), place, alleles)
+            planes, _, _ = self._packed(*read_calls(numbers), place, alleles)
             calls = np.empty((len(records), len(self._header.samples)), dtype=np.int8)
             calls_of_bits(*planes, np.arange(len(records)), calls)
             return calls
@@ -185,9 +185,10 @@ class ListedReader:
         records, place = np.unique(rows["record"].to_numpy(), return_inverse=True)
         alleles, is_phased = read(records)
         assert alleles.shape == (len(records), 2 * len(self._header.samples))
-        self._count_haploid(alleles[records > self._last_record])
+        first_new = np.searchsorted(records, self._last_record, side="right")
         self._last_record = records[-1]
-        planes, (row, sample) = self._packed(alleles, is_phased, place, rows["allele"].to_numpy())
+        numbers = rows["allele"].to_numpy()
+        planes, row, sample = self._packed(alleles, is_phased, place, numbers, first_new=first_new)
         if row >= 0:
             site = rows.iloc[row]
             problem = (
@@ -197,16 +198,15 @@ class ListedReader:
             raise self._error(site["contig"], site["position"], problem)
         return self._counted(rows, *planes)
 
-    def _packed(self, alleles, is_phased, place, numbers):
-        """Return (n_rows, n_words) bits of ALT and of what is missing, and where phase is lacking."""
+    def _packed(self, alleles, is_phased, place, numbers, *, first_new=0):
+        """Return (n_rows, n_words) bits of ALT and of what is missing; row and sample without phase."""
         from dpgrs.io._listed_kernels import pack_calls  # brings numba, which takes 0.3 s
 
         planes = np.empty((2, len(place), word_count(alleles.shape[1])), dtype=np.uint64)
-        bad = pack_calls(alleles, is_phased, place, numbers, self._phase_required, *planes)
-        return planes, bad
-
-    def _count_haploid(self, alleles):
-        self.haploid_calls += int(np.count_nonzero((alleles[:, 1::2] == NO_ALLELE) & (alleles[:, 0::2] >= 0)))
+        terms = place, numbers, first_new, self._phase_required
+        row, sample, n_haploid = pack_calls(alleles, is_phased, *terms, *planes)
+        self.haploid_calls += n_haploid
+        return planes, row, sample
 
     def _dosage_batch(self, rows, read):
         records, alleles = rows["record"].to_numpy(), rows["allele"].to_numpy()

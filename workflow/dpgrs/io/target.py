@@ -123,7 +123,9 @@ class Target:
         read, ends = reader.reader(), _group_ends(columns)
 
         def calls_from(first, rows):
+            n_before = reader.haploid_calls
             found = read(records[first + rows], alleles[first + rows])
+            self.n_haploid += reader.haploid_calls - n_before
             return reader.steps(found, MISSING_STEPS) if self._field == "DS" else found
 
         start = 0

@@ -4,7 +4,9 @@ import sqlite3
 import struct
 import zlib
 from contextlib import closing
+from itertools import chain
 
+import numpy as np
 from numcodecs.zstd import Zstd
 
 PLAIN, ZLIB, ZSTD = range(3)
@@ -17,8 +19,9 @@ def text(value, form="<H"):
 
 
 def variant(position, values, *, alleles=("A", "C"), contig="1", id_=".", n_bits=8, **terms):
-    """Return what `write_bgen` takes; `values` are those that are stored, in whole numbers, by sample.
+    """Return what `write_bgen` takes.
 
+    `values` are those that are stored, in whole numbers, by sample; of 8 bits perhaps an array of uint8.
     Terms are is_phased, and ploidy, by sample, to which 128 is added where missing.
     """
     return {
@@ -32,8 +35,12 @@ def variant(position, values, *, alleles=("A", "C"), contig="1", id_=".", n_bits
 
 def probabilities(one):
     """Return the probabilities of a variant before they are compressed."""
-    bits = "".join(format(value, f"0{one['n_bits']}b")[::-1] for sample in one["values"] for value in sample)
-    packed = bytes(int(bits[at : at + 8].ljust(8, "0")[::-1], 2) for at in range(0, len(bits), 8))
+    values = one["values"]
+    if one["n_bits"] == 8:
+        packed = values.tobytes() if isinstance(values, np.ndarray) else bytes(chain.from_iterable(values))
+    else:
+        bits = "".join(format(value, f"0{one['n_bits']}b")[::-1] for sample in values for value in sample)
+        packed = bytes(int(bits[at : at + 8].ljust(8, "0")[::-1], 2) for at in range(0, len(bits), 8))
     copies = [number & 63 for number in one["ploidy"]]
     head = struct.pack("<IHBB", len(copies), len(one["head"][3]), min(copies), max(copies))
     return head + bytes(one["ploidy"]) + bytes([one["is_phased"], one["n_bits"]]) + packed

@@ -17,7 +17,7 @@ from dpgrs.simulation.cohorts import simulate_cohort
 from vcf_zarr_files import write_vcf_zarr
 
 N_ROUNDS = 5
-LARGE, SMALL = {"people": 2504, "length": 1_000_000}, {"people": 30, "length": 20_000}
+LARGE, SMALL = {"people": 2504, "length": 300_000}, {"people": 30, "length": 20_000}
 
 
 def write_phased_bgen(path, store, *, compression):
@@ -25,7 +25,7 @@ def write_phased_bgen(path, store, *, compression):
     alleles = unpack(store.haplotypes(slice(None)), store.n_haplotypes)
     variants = []
     for site, row in zip(store.variants.itertuples(), alleles, strict=True):
-        certain = (255 * (1 - row)).reshape(-1, 2).tolist()
+        certain = np.uint8(255) * (1 - row).astype(np.uint8).reshape(-1, 2)
         variants.append(variant(site.position, certain, alleles=(site.ref, site.alt), id_=site.id))
     return write_bgen(path, variants, samples=store.sample_id.tolist(), compression=compression)
 

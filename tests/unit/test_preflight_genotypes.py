@@ -3,6 +3,7 @@
 import pysam.bcftools
 import pytest
 
+from bgen_files import variant, write_bgen
 from dpgrs.io.genome_builds import LENGTHS
 from dpgrs.preflight.checks import problems
 from dpgrs.study.settings import resolve
@@ -48,6 +49,22 @@ def test_problems__none_of_bcf_and_parts(tmp_path):
     assert line.startswith("`cohort.vcf`: `c1_3.bcf` must begin with chromosome 1, as a part of it, got 10.")
 
 
+def test_problems__of_bgen(tmp_path):
+    unphased = [variant(4, [[0, 255]] * 3, is_phased=False)]
+    for name, variants in (("a1", [variant(4, [[255, 0]] * 3)]), ("b1", unphased)):
+        write_bgen(tmp_path / f"{name}.bgen", variants)
+    cohort = {"source": "bgen", "bgen": "a{chrom}.bgen"}
+    assert found(cohort | {"rows": "haplotypes"}) == []
+    assert found(cohort | {"bgen": "b{chrom}.bgen"}) == []
+    (line,) = found(cohort | {"bgen": "b{chrom}.bgen", "rows": "haplotypes"})
+    assert line.startswith("`cohort.bgen`: `b1.bgen` has no phase. Use people as rows (`rows: people`)")
+    for other, source in (("a1.vcf", "vcf"), ("a.bed", "plink")):
+        wanted = f"`cohort.bgen` must be a .bgen, got {other}. Say `source: {source}`"
+        assert any(line.startswith(wanted) for line in found(cohort | {"bgen": other}))
+    told = "\n".join(found_of_release(cohort))
+    assert "`cohort.bgen` must have REF from the genome in a release, got a1.bgen, which does not" in told
+
+
 @pytest.mark.parametrize(
     ("cohort", "message"),
     [
@@ -57,7 +74,7 @@ def test_problems__none_of_bcf_and_parts(tmp_path):
         ),
         (
             {"source": "vcf", "vcf": "a.bed"},
-            "`cohort.vcf` must be a VCF or BCF, got a.bed. Say `source: plink`",
+            "`cohort.vcf` must be a VCF, BCF or VCF Zarr, got a.bed. Say `source: plink`",
         ),
         ({"plink": "absent"}, "`cohort.plink`: `absent` has no .pgen and no .bed beside it."),
         ({"plink": "absent.bed"}, "`cohort.plink`: `absent.bed` is not there."),

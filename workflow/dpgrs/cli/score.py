@@ -47,7 +47,7 @@ from dpgrs.cli.options import AT_LEAST_1, FiniteRange, path_argument, path_optio
 @click.option("--threads", type=AT_LEAST_1, default=2, show_default=True, help="They change no byte.")
 @click.option("--json", "is_json", is_flag=True, help="The summary for programs, in place of lines.")
 def score(target, scores, drop_ambiguous, match_only, reference, is_json, **options):
-    """Score the people of TARGET: VCF, BCF, .pgen or .bed, one file or several, all chromosomes or one each.
+    """Score the people of TARGET: VCF (or BCF, VCF Zarr), PLINK or BGEN, one file or several.
 
     The folder holds scores.tsv.gz, a row for each person; match.tsv.gz, what became of each variant;
     summary.json; with a reference reference.tsv.gz, its own people; and report/index.html, distributions,

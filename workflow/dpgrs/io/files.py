@@ -125,6 +125,18 @@ def file_digest(path):
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
+def folder_digest(path):
+    """Return the SHA-256 of the lines of ``sha256sum`` of all files of a folder, sorted by name as bytes.
+
+    Their names begin with ``./``, as ``find . -type f`` gives them.
+    """
+    path, found = Path(path), hashlib.sha256()
+    names = (one.relative_to(path).as_posix().encode() for one in path.rglob("*") if one.is_file())
+    for name in sorted(names):
+        found.update(f"{file_digest(path / name.decode())}  ./{name.decode()}\n".encode())
+    return found.hexdigest()
+
+
 def digest_file(path):
     """Return the path of the digest beside a file, a line as of ``sha256sum``."""
     return Path(f"{path}.sha256")

@@ -1,5 +1,6 @@
 """The genome builds of a release, told apart by the lengths of their chromosomes and by well-known SNPs."""
 
+import re
 from collections import defaultdict
 from pathlib import Path
 from typing import NamedTuple
@@ -39,6 +40,14 @@ LENGTHS = {
 }
 # The assembly of stdpopsim's human catalogue, which a test holds against it.
 SIMULATED_BUILD = "GRCh38"
+
+# By number, or by accession in RefSeq.
+_AUTOSOME = re.compile(r"(chr)?(0?[1-9]|1\d|2[0-2])|NC_0000(0[1-9]|1\d|2[0-2])(\.\d+)?", re.IGNORECASE)
+
+
+def is_autosome(contig):
+    """Tell whether everybody has two of a chromosome, by its name; of an unknown name it is not known."""
+    return _AUTOSOME.fullmatch(contig) is not None
 
 
 class DeclaredBuild(NamedTuple):

@@ -6,12 +6,10 @@ from pathlib import Path
 import numpy as np
 
 from dpgrs.errors import DpgrsError
-from dpgrs.io.files import file_digest
-from dpgrs.io.plink.tables import GENOTYPES, plink_files
-from dpgrs.io.vcf.bcf import BcfReader, first_bcf_line, is_bcf, read_bcf_header
-from dpgrs.io.vcf.records import PROVISIONAL
-from dpgrs.io.vcf.text import numbered_lines
-from dpgrs.io.vcf.vcf import N_THREADS, ContigReader, VcfHeader, read_header
+from dpgrs.io.files import file_digest, folder_digest
+from dpgrs.io.genome_builds import is_autosome
+from dpgrs.io.genotype_forms import PLINK, form_named, form_of
+from dpgrs.io.vcf.vcf import N_THREADS, VcfHeader
 
 INDEX_ENDINGS = (".tbi", ".csi")
 
@@ -36,9 +34,9 @@ def find_genotype_files(pattern, chromosome, *, is_prefix=False):
         If ``*`` matches nothing, or there is no PLINK set of that prefix, or one of each kind.
     """
     path = pattern.replace("{chrom}", chromosome)
-    if not is_prefix or path.endswith(GENOTYPES):
+    if not is_prefix or path.endswith(PLINK.endings):
         return _matching(path)
-    found = [ending for ending in GENOTYPES if _glob(path + ending)]
+    found = [ending for ending in PLINK.endings if _glob(path + ending)]
     if not found:
         raise DpgrsError(f"`{path}` has no .pgen and no .bed beside it. Mend the path, or fetch the files.")
     if len(found) > 1:
@@ -57,22 +55,7 @@ def with_companions(paths):
     -------
     list of pathlib.Path
     """
-    return [file for path in paths for file in _files_of(Path(path))]
-
-
-def has_provisional_ref(path):
-    """Tell whether REF may have been chosen by the people, as PLINK 1 does.
-
-    Of a VCF or BCF the first record tells; a reader with `known_ref` looks at all.
-
-    Parameters
-    ----------
-    path : pathlib.Path
-    """
-    if _is_plink(path):
-        return _plink().has_provisional_ref(path)
-    info = (_first_line(path) or b"").split(b"\t", 8)[7:8]
-    return PROVISIONAL.encode() in b";".join(info).split(b";")
+    return [file for path in map(Path, paths) for file in form_named(path).files(path)]
 
 
 def genotype_header(paths):
@@ -91,7 +74,7 @@ def genotype_header(paths):
     DpgrsError
         Anything wrong with a header, or parts that do not hold the same people in the same order.
     """
-    first, *others = [_read_header(path) for path in as_paths(paths)]
+    first, *others = [form_of(path).header(path) for path in as_paths(paths)]
     contigs = dict(first.contigs)
     for other in others:
         if other.samples != first.samples:
@@ -134,14 +117,14 @@ def genotype_reader(
     """
     paths = as_paths(paths)
     terms = {"phased": phased, "keep_filtered": keep_filtered, "known_ref": known_ref, "field": field}
-    if field == "DS" and not _plink().is_autosome(chromosome):
+    if field == "DS" and not is_autosome(chromosome):
         raise DpgrsError(
             f"`{paths[0]}` does not say whether the dosages of men on chromosome {chromosome}, which is none "
             "of 1 to 22, go up to 1 or to 2. Leave the chromosome out, or read its calls: `field: GT`."
         )
     if len(paths) > 1:
         paths = order_parts(paths, chromosome)
-    readers = [_reader(path, chromosome, n_threads=n_threads, **terms) for path in paths]
+    readers = [form_of(path).reader(path, chromosome, n_threads=n_threads, **terms) for path in paths]
     return readers[0] if len(readers) == 1 else PartsReader(paths, readers)
 
 
@@ -163,7 +146,7 @@ def order_parts(paths, chromosome):
         A damaged file, or one that begins with another contig.
     """
     paths = as_paths(paths)
-    sites = {path: site for path in paths if (site := _first_site(path))}
+    sites = {path: site for path in paths if (site := form_of(path).first_site(path))}
     for path, (contig, _) in sites.items():
         if contig.removeprefix("chr") != chromosome.removeprefix("chr"):
             raise DpgrsError(
@@ -176,7 +159,8 @@ def order_parts(paths, chromosome):
 def describe_files(paths):
     """Return the name and digest of the file read, as a dict, or a list of them where there are several."""
     described = [
-        {"file": path.name, "sha256": file_digest(path)} for path in with_companions(as_paths(paths))
+        {"file": path.name, "sha256": folder_digest(path) if path.is_dir() else file_digest(path)}
+        for path in with_companions(as_paths(paths))
     ]
     return described[0] if len(described) == 1 else described
 
@@ -241,51 +225,3 @@ def _matching(path):
     if not found:
         raise DpgrsError(f"`{path}` matches no file. Mend the pattern, or fetch the files.")
     return found
-
-
-def _is_plink(path):
-    return path.suffix in GENOTYPES
-
-
-def _plink():
-    from dpgrs.io.plink import plink  # brings pandas, which takes 0.2 s and a VCF does without
-
-    return plink
-
-
-def _files_of(path):
-    return list(plink_files(path)) if _is_plink(path) else [path]
-
-
-def _read_header(path):
-    if _is_plink(path):
-        return _plink().read_plink_header(path)
-    return read_bcf_header(path) if is_bcf(path) else read_header(path)
-
-
-def _reader(path, chromosome, *, n_threads, **options):
-    header = _read_header(path)
-    if _is_plink(path):
-        return _plink().PlinkReader(header, chromosome, **options)
-    if is_bcf(path):
-        return BcfReader(header, chromosome, **options)
-    return ContigReader(header, chromosome, n_threads=n_threads, **options)
-
-
-def _first_site(path):
-    """Return (contig, position) of the first record of a file, or None where it has none."""
-    if _is_plink(path):
-        return _plink().first_plink_site(path)
-    line = _first_line(path)
-    if line is None:
-        return None
-    contig, position, *_ = (*line.split(b"\t", 2), b"")
-    # A position that is none is named when its record is read.
-    return contig.decode(errors="replace"), int(position) if position.isdigit() else 0
-
-
-def _first_line(path):
-    """Return the first record of a VCF or BCF as a line, or None where it has none."""
-    if is_bcf(path):
-        return first_bcf_line(path)
-    return next((line for _, line in numbered_lines(path) if not line.startswith(b"#")), None)

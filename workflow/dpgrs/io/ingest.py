@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 
 from dpgrs.errors import DpgrsError
-from dpgrs.io.genome_builds import BuildCheck
+from dpgrs.io.genome_builds import BuildCheck, is_autosome
 from dpgrs.io.genotype_files import describe_files, genotype_header, genotype_reader
 from dpgrs.io.haplotype_store import StoreWriter, rows_per_batch
 from dpgrs.io.vcf.vcf import N_THREADS, VariantBatch
@@ -33,8 +33,9 @@ def ingest_chromosome(
 
     Parameters
     ----------
-    genotypes : path of a VCF (BGZF with or without an index, plain gzip or plain text), of a BCF, or of the
-        ``.bed`` or ``.pgen`` of a set of PLINK files; or a list of the paths of the chromosome's parts.
+    genotypes : path of a VCF (BGZF with or without an index, plain gzip or plain text), of a BCF, of a
+        VCF Zarr, of the ``.bed`` or ``.pgen`` of a set of PLINK files, or of a BGEN; or a list of the paths
+        of the chromosome's parts.
     chromosome : str or int, as in the file or with ``chr`` in front added or left out.
     store : path of the store to write, new or empty.
     phased : ``required`` or ``any``, see `dpgrs.io.vcf.vcf.ContigReader`.
@@ -150,8 +151,6 @@ def _append_beside_reading(writer, batches):
 
 
 def _may_be_haploid(chromosome):
-    from dpgrs.io.plink.plink import is_autosome  # brings pandas, which takes 0.2 s
-
     return not is_autosome(chromosome)
 
 

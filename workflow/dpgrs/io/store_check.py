@@ -8,8 +8,8 @@ from dpgrs.errors import DpgrsError
 from dpgrs.genotypes.bits import unpack
 from dpgrs.genotypes.dosages import DOSAGE_STEP, hard_calls
 from dpgrs.io.genotype_files import as_paths, order_parts
+from dpgrs.io.genotype_forms import PLINK, form_named
 from dpgrs.io.haplotype_store import HaplotypeStore
-from dpgrs.io.plink.tables import GENOTYPES
 from dpgrs.io.vcf.bcf import is_bcf
 from dpgrs.io.vcf.records import PROVISIONAL, SET_REF, sample_place
 from dpgrs.io.vcf.text import COPY_AGAIN, find_index, require_one_header
@@ -60,12 +60,11 @@ def check_store(store, vcfs):
             f"`{store.path}` must be the store of one chromosome, got one without "
             f"{', '.join(sorted(missing))}. Name what dpgrs ingest-chromosome wrote."
         )
-    if of_plink := next((path for path in paths if path.suffix in GENOTYPES), None):
-        raise DpgrsError(
-            f"`{of_plink}` must be a VCF or BCF, got a file of PLINK. Write one: plink2 "
-            f"--{'b' if of_plink.suffix == '.bed' else 'p'}file {of_plink.with_suffix('')} --chr "
-            f"{store.attributes['options']['chromosome']} --export vcf id-paste=iid"
-        )
+    chromosome = store.attributes["options"]["chromosome"]
+    for path in paths:
+        form = form_named(path)
+        if command := form.to_vcf(path, chromosome):
+            raise DpgrsError(f"`{path}` must be a VCF or BCF, got {form.words}. Write one: {command}")
     options, path = store.attributes["options"], paths[0]
     paths = order_parts(paths, options["chromosome"]) if len(paths) > 1 else paths
     records = _Records(paths, options, people=store.sample_id.tolist(), is_of_plink=_is_of_plink(store))
@@ -220,7 +219,7 @@ def _compare_chunk(store, path, chunk, expected):
 
 
 def _is_of_plink(store):
-    return any(file["file"].endswith(GENOTYPES) for file in store.source_files)
+    return any(file["file"].endswith(PLINK.endings) for file in store.source_files)
 
 
 def _compare_counts(store, path, records):

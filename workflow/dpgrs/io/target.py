@@ -9,13 +9,13 @@ import numpy as np
 
 from dpgrs.errors import DpgrsError
 from dpgrs.genotypes.bits import unpack
+from dpgrs.io.genome_builds import is_autosome
 from dpgrs.io.genotype_files import as_paths, genotype_header
-from dpgrs.io.plink.tables import GENOTYPES
-from dpgrs.io.vcf.bcf import is_bcf
+from dpgrs.io.genotype_forms import VCF, form_named, form_of
 from dpgrs.io.vcf.vcf import VcfHeader
 
 MISSING_STEPS = 2**16 - 1
-PLINK_ROWS = 2**16
+LISTED_ROWS = 2**16
 # Of the bits of a batch, and the least and most rows of one.
 BATCH_BYTES, FEWEST_ROWS, MOST_ROWS = 2**26, 64, 2**14
 SITE = ("contig", "position", "id", "ref", "alt")
@@ -86,16 +86,15 @@ class Target:
                 _require_order(piece, ends)
                 yield piece
         for path in [] if self._stores else self.paths:
-            read = self._plink_pieces if path.suffix in GENOTYPES else self._vcf_pieces
-            for piece in read(path, contigs):
+            form = form_of(path)
+            read = self._listed_pieces if form.is_listed else self._whole_pieces
+            for piece in read(form, path, contigs):
                 _require_order(piece, ends)
                 yield piece
 
     @property
     def autosomes(self):
         """The autosomes that headers name, without ``chr``, a set; all of them where no header does."""
-        from dpgrs.io.plink.plink import is_autosome
-
         named = {contig.removeprefix("chr") for contig in self.header.contigs}
         return {contig for contig in named if is_autosome(contig)} or set(map(str, range(1, 23)))
 
@@ -115,11 +114,8 @@ class Target:
             self.n_records += int(is_wanted.sum())
             start = stop
 
-    def _plink_pieces(self, path, contigs):
-        from dpgrs.io.plink.counts import CountReader
-        from dpgrs.io.plink.plink import read_plink_header
-
-        reader = CountReader(read_plink_header(path), field=self._field)
+    def _listed_pieces(self, form, path, contigs):
+        reader = form.reader(path, None, phased="any", keep_filtered=True, field=self._field)
         table = reader.sites(contigs)
         columns = _columns({name: table[name] for name in SITE})
         records, alleles = table["record"].to_numpy(), table["allele"].to_numpy()
@@ -127,23 +123,20 @@ class Target:
         read, ends = reader.reader(), _group_ends(columns)
 
         def calls_from(first, rows):
+            n_before = reader.haploid_calls
             found = read(records[first + rows], alleles[first + rows])
+            self.n_haploid += reader.haploid_calls - n_before
             return reader.steps(found, MISSING_STEPS) if self._field == "DS" else found
 
         start = 0
         while start < len(table):
-            stop = _last_end(ends, min(start + PLINK_ROWS, len(table)), after=start)
+            stop = _last_end(ends, min(start + LISTED_ROWS, len(table)), after=start)
             own = {name: values[start:stop] for name, values in columns.items()}
             yield Piece(path, own, lambda rows, first=start: calls_from(first, rows))
             start = stop
 
-    def _vcf_pieces(self, path, contigs):
-        from dpgrs.io.vcf.bcf import read_bcf_header
-        from dpgrs.io.vcf.vcf import read_header
-        from dpgrs.io.vcf.whole import WholeBcfReader, WholeReader
-
-        kind, header_of = (WholeBcfReader, read_bcf_header) if is_bcf(path) else (WholeReader, read_header)
-        reader = kind(header_of(path), contigs, phased="any", keep_filtered=True, field=self._field)
+    def _whole_pieces(self, form, path, contigs):
+        reader = form.whole_reader(path, contigs, phased="any", keep_filtered=True, field=self._field)
         n_rows = min(max(4 * BATCH_BYTES // len(self.samples), FEWEST_ROWS), MOST_ROWS)
         held = None
         for batch in reader.batches(n_rows):
@@ -197,7 +190,7 @@ def _stores_of(paths):
     """Open haplotype stores, which are folders; [] of files. Their people must be the same."""
     from dpgrs.io.haplotype_store import HaplotypeStore
 
-    if not any(path.is_dir() for path in paths):
+    if not any(path.is_dir() and form_named(path) is VCF for path in paths):
         return []
     stores = [HaplotypeStore.open(path) for path in paths]
     for store in stores[1:]:

@@ -29,15 +29,16 @@ from dpgrs.preflight import (
     tables,
 )
 from dpgrs.preflight.inspection import Inspection
+from dpgrs.study.cohort_files import COHORT_KEYS
 from dpgrs.study.method_choice import AUTO, choice_in_words
-from dpgrs.study.settings import PATHS, examine, keys
+from dpgrs.study.settings import PATHS, PATTERN_KEYS, examine, keys
 from dpgrs.study.settings_files import is_endless
 from dpgrs.study.table_cohort import TABLE_KEYS
 
 # The ledger is no input of a rule; genotypes are judged where they are read.
-WITHOUT_BRACES = sorted({*PATHS} - {"privacy.ledger", "cohort.vcf", "cohort.plink"})
+WITHOUT_BRACES = sorted({*PATHS} - {"privacy.ledger", *PATTERN_KEYS})
 # What several checks read.
-GENOTYPES = ("cohort.source", "cohort.vcf", "cohort.plink", "cohort.sums", "cohort.chromosomes")
+GENOTYPES = COHORT_KEYS
 OUTCOMES = ("outcomes.source", "outcomes.file", "outcomes.count", "outcomes.least_share")
 TABLE_OUTCOMES = ("outcomes.source", "outcomes.columns", "outcomes.file")
 COVARIATES = ("covariates.file", "covariates.pcs")

@@ -3,7 +3,7 @@
 import re
 
 from dpgrs.errors import must
-from dpgrs.study.settings import PATHS
+from dpgrs.study.settings import PATHS, PATTERN_KEYS
 from dpgrs.types import Protection
 
 ENCRYPTED = (".ncbi_enc", ".ngc")
@@ -16,7 +16,7 @@ PRIVATE_PATHS = tuple(key for key in DATA_PATHS if key not in PUBLIC_PATHS)
 # Of these encryption is looked at where their files are read.
 READ_HERE = ("cohort.vcf", "cohort.populations", "outcomes.file", "covariates.file")
 ENCRYPTION_UNCHECKED = (*(key for key in DATA_PATHS if key not in READ_HERE), *SCORED_PATHS)
-GENOTYPES, OUTCOMES = ("cohort.vcf", "cohort.plink"), ("outcomes.file",)
+GENOTYPES, OUTCOMES = PATTERN_KEYS, ("outcomes.file",)
 CONSENT_KEYS = (*GENOTYPES, *OUTCOMES, "people.consent.file", "privacy.protection")
 CONTROLLED_KEYS = ("dataset.accession", "cohort.source", "outcomes.source")
 NEEDED_OF_CONTROLLED = {

@@ -1,9 +1,10 @@
 """What can be seen to be wrong with a study whose X holds fractions before any job: dosages, or a table."""
 
 from dpgrs.errors import DpgrsError, must
-from dpgrs.io.plink.plink import is_autosome
+from dpgrs.io.genome_builds import is_autosome
+from dpgrs.io.genotype_forms import form_named
 from dpgrs.methods.registry import METHODS
-from dpgrs.study.cohort_files import cohort_files
+from dpgrs.study.cohort_files import cohort_files, cohort_pattern, has_genotype_files
 from dpgrs.study.table_cohort import is_fractional, is_table, ranged_methods
 from dpgrs.types import Bounds, Rows
 
@@ -33,7 +34,7 @@ def dosage_problems(inspection):
     if others:
         wanted = f"be among {', '.join(taking)} with {given}"
         lines.append(must("methods", wanted, ", ".join(others), f"Leave them out{instead}."))
-    return lines if is_table(config) else lines + _chromosome_problems(cohort) + _bed_problems(cohort)
+    return lines if is_table(config) else lines + _chromosome_problems(cohort) + _form_problems(cohort)
 
 
 def _chromosome_problems(cohort):
@@ -45,15 +46,20 @@ def _chromosome_problems(cohort):
     return [must("cohort.chromosomes", wanted, ", ".join(others), fix)]
 
 
-def _bed_problems(cohort):
-    if cohort["source"] != "plink" or not cohort["plink"]:
+def _form_problems(cohort):
+    if not (has_genotype_files(cohort) and cohort_pattern(cohort)[1]):
         return []
     for chromosome in cohort["chromosomes"]:
         try:
-            found = next((file for file in cohort_files(cohort, chromosome) if file.suffix == ".bed"), None)
+            files = cohort_files(cohort, chromosome)
+            found = next((file for file in files if not form_named(file).may_have_dosages(file)), None)
         except DpgrsError:
             return []  # said by other checks
         if found:
             fix = "Say `field: GT`, or give a .pgen, VCF or BCF."
-            return [must("cohort.plink", "have dosages for `cohort.field: DS`", f"{found}, a .bed", fix)]
+            return [
+                must(
+                    cohort_pattern(cohort)[0], "have dosages for `cohort.field: DS`", f"{found}, a .bed", fix
+                )
+            ]
     return []

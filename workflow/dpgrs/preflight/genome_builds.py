@@ -4,9 +4,8 @@ from collections import defaultdict
 
 from dpgrs.errors import DpgrsError, must
 from dpgrs.io.genome_builds import KEY, LENGTHS, SIMULATED_BUILD, BuildCheck, declared_builds
-from dpgrs.io.plink.plink import read_plink_sites
-from dpgrs.io.plink.tables import GENOTYPES, plink_files
-from dpgrs.study.cohort_files import cohort_files, reference_files_of
+from dpgrs.io.genotype_forms import form_named
+from dpgrs.study.cohort_files import cohort_files, cohort_pattern, has_genotype_files, reference_files_of
 
 
 def build_problems(inspection):
@@ -37,12 +36,14 @@ def position_problems(inspection):
     if build_problems(inspection):
         return []  # what a header tells, positions need not tell again
     stated, lines = inspection["release.genome_build"], []
-    for path, chromosomes in _plink_sets(inspection.config).items() if stated else ():
+    for path, chromosomes in _genotype_files(inspection.config).items() if stated else ():
         try:
-            variants = read_plink_sites(path, chromosomes)
+            listed = form_named(path).sites(path, chromosomes)
         except DpgrsError:
             continue  # said by other checks, or by the job that reads it
-        lines += table_problems(variants, path=plink_files(path).variants, build=stated)
+        if listed:
+            table, variants = listed
+            lines += table_problems(variants, path=table, build=stated)
     return lines
 
 
@@ -70,21 +71,20 @@ def table_problems(variants, *, path, build):
     return []
 
 
-def _plink_sets(config):
-    """Return the PLINK files of cohort and reference, with the chromosomes that are read from each."""
+def _genotype_files(config):
+    """Return the files of cohort and reference, with the chromosomes that are read from each."""
     cohort, reference = config["cohort"], config["public"]["reference"]
-    is_plink = cohort["source"] == "plink" and cohort["plink"]
-    sets = defaultdict(set)
+    has_files = has_genotype_files(cohort) and cohort_pattern(cohort)[1]
+    found = defaultdict(set)
     for chromosome in cohort["chromosomes"]:
         try:
-            files = cohort_files(cohort, chromosome) if is_plink else []
+            files = cohort_files(cohort, chromosome) if has_files else []
             files = [*files, *(reference_files_of(reference, chromosome) if reference else [])]
         except DpgrsError:
             continue  # said by other checks
         for path in files:
-            if path.suffix in GENOTYPES:
-                sets[path].add(chromosome)
-    return sets
+            found[path].add(chromosome)
+    return found
 
 
 def _missing_build(declared):

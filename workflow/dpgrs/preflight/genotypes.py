@@ -1,9 +1,7 @@
 """What of genotype files keeps a release from starting: shared people, no phase, REF that hangs on people."""
 
 from dpgrs.errors import DpgrsError, must
-from dpgrs.io.genotype_files import has_provisional_ref
-from dpgrs.io.plink.plink import require_phase
-from dpgrs.io.plink.tables import GENOTYPES
+from dpgrs.io.genotype_forms import form_named, form_of
 from dpgrs.io.vcf.records import SET_REF
 from dpgrs.preflight.people import chosen_people, chosen_reference
 from dpgrs.study.cohort_files import (
@@ -53,8 +51,7 @@ def phase_problems(inspection):
     for chromosome in cohort["chromosomes"]:
         try:
             for path in reference_files_of(reference, chromosome):
-                if path.suffix in GENOTYPES:
-                    require_phase(path, chromosome)
+                form_named(path).require_phase(path, chromosome)
         except DpgrsError as error:
             return [f"`public.reference`: {error}"]
     return []
@@ -72,12 +69,12 @@ def provisional_problems(inspection):
     for chromosome in cohort["chromosomes"]:
         try:
             files = cohort_files(cohort, chromosome)
-            found = next((path for path in files if has_provisional_ref(path)), None)
+            found = next((path for path in files if form_of(path).has_provisional_ref(path)), None)
         except DpgrsError:
             return []  # said by other checks
         if found:
             return [
                 f"`cohort.{cohort['source']}` must have REF from the genome in a release, got {found}, which "
-                f"says that it is provisional. {SET_REF}"
+                f"does not say that it is. {SET_REF}"
             ]
     return []

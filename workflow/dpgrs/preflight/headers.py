@@ -4,17 +4,13 @@ import re
 
 from dpgrs.errors import DpgrsError, must
 from dpgrs.io.genotype_files import order_parts
-from dpgrs.io.plink.plink import require_phase
-from dpgrs.io.plink.tables import GENOTYPES
+from dpgrs.io.genotype_forms import form_named, form_of_source
 from dpgrs.preflight.controlled import encrypted_line, is_encrypted
-from dpgrs.study.cohort_files import cohort_files, cohort_pattern, has_genotype_files
+from dpgrs.study.cohort_files import COHORT_KEYS, cohort_files, cohort_pattern, has_genotype_files
 from dpgrs.study.copied_people import needs_phase
+from dpgrs.study.settings import SOURCES
 
-HEADER_KEYS = (
-    *("cohort.source", "cohort.vcf", "cohort.plink", "cohort.chromosomes", "cohort.rows"),
-    "cohort.copies.people",
-    "cohort.sums",
-)
+HEADER_KEYS = (*COHORT_KEYS, "cohort.rows", "cohort.copies.people")
 BRACED = re.compile(r"{[^{}]*}")
 AUTOSOMES = frozenset(str(number) for number in range(1, 23))
 
@@ -47,8 +43,8 @@ def read_headers(cohort, *, absent, read):
             headers[chromosome] = read(files)
             if len(files) > 1:
                 order_parts(files, chromosome)
-            if needs_phase(cohort) and files[0].suffix in GENOTYPES:
-                require_phase(files[0], chromosome)
+            if needs_phase(cohort):
+                form_named(files[0]).require_phase(files[0], chromosome)
         except DpgrsError as error:
             lines.append(f"`{key}`: {error}")
     return headers, lines
@@ -66,7 +62,7 @@ def simulation_problems(inspection):
             "simulate",
             f"Say `source: {source}`.",
         )
-        for key, source in (("vcf", "vcf"), ("plink", "plink"), ("populations", "vcf"))
+        for key, source in (*zip(SOURCES, SOURCES, strict=True), ("populations", "vcf"))
         if cohort[key] is not None
     ]
     foreign = [name for name in cohort["chromosomes"] if name.removeprefix("chr") not in AUTOSOMES]
@@ -92,17 +88,20 @@ def header_problems(inspection):
 
 def _pattern_problems(cohort, key, path):
     source = cohort["source"]
-    other = "plink" if source == "vcf" else "vcf"
-    if cohort[other] is not None:
-        wanted = f"be {other} where `cohort.{other}` is given"
+    others = [other for other in SOURCES if other != source and cohort[other] is not None]
+    if others:
+        wanted = f"be {others[0]} where `cohort.{others[0]}` is given"
         return [must("cohort.source", wanted, source, "Correct it, or leave one of the two out.")]
     if path is None:
         fix = f"Give the {source.upper()} files, or simulate."
         return [must(key, f"be a path for `cohort.source: {source}`", "null", fix)]
     if is_encrypted(path):
         return [encrypted_line(key, path)]
-    if source == "vcf" and path.endswith(GENOTYPES):
-        return [must(key, "be a VCF or BCF", path, "Say `source: plink`, and give it as `plink`.")]
+    form, found = form_of_source(source), form_named(path)
+    # What has no ending may be the prefix of a set of PLINK files.
+    if found.source != source and (found.endings or source != "plink"):
+        fix = f"Say `source: {found.source}`, and give it as `{found.source}`."
+        return [must(key, f"be {form.words}", path, fix)]
     stray = [name for name in BRACED.findall(path) if name != "{chrom}"]
     if stray:
         return [must(key, "have no placeholder but {chrom}", stray[0], "Write {chrom}.")]

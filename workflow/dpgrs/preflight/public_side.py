@@ -8,6 +8,7 @@ from dpgrs.io.genotype_files import with_companions
 from dpgrs.io.tables.table_samples import outcome_people
 from dpgrs.preflight.controlled import WITH_VERSION, is_controlled
 from dpgrs.study.cohort_files import cohort_files, cohort_pattern
+from dpgrs.study.settings import PATTERN_KEYS
 from dpgrs.types import Neighbours, Protection
 
 # What each protection takes as public.
@@ -17,7 +18,7 @@ KEYS = tuple(f"public.{side}.{name}" for side in SIDES for name in ("sha256", "o
 LISTS = ("people.keep", "people.remove", "people.consent.file", "people.related")
 CONTROLLED = (
     *("privacy.protection", "dataset.accession", "public.genotypes.origin", "public.outcomes.origin"),
-    *("cohort.source", "cohort.vcf", "cohort.plink", "outcomes.source", "outcomes.file"),
+    *("cohort.source", *PATTERN_KEYS, "outcomes.source", "outcomes.file"),
 )
 PUBLISHED = f"Use the published files, or `protection: {Protection.FULL}`."
 ON_REQUEST = re.compile(r"(?i)db ?gap|phs\d{6}")

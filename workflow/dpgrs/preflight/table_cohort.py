@@ -4,14 +4,14 @@ from typing import NamedTuple
 
 from dpgrs.errors import DpgrsError, must
 from dpgrs.io.tables.column_ranges import read_ranges
-from dpgrs.study.settings import keys
+from dpgrs.study.settings import SOURCES, keys
 from dpgrs.study.table_cohort import TABLE, CohortTable, is_table, look_at_cohort_table, takes_columns
 from dpgrs.study.table_values import constant_problems, range_problems
 
 # What is of genotypes alone: nothing of a table hangs on these.
 GENOTYPE_SECTIONS = ("people", "public", "cohort.fetch", "cohort.simulation", "cohort.copies", "panel")
 GENOTYPE_KEYS = (
-    *(f"cohort.{name}" for name in ("vcf", "plink", "chromosomes", "field", "keep_filtered")),
+    *(f"cohort.{name}" for name in (*SOURCES, "chromosomes", "field", "keep_filtered")),
     *(key for key in keys() if key.startswith(tuple(f"{name}." for name in GENOTYPE_SECTIONS))),
     "covariates.pcs",
 )

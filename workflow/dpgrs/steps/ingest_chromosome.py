@@ -20,7 +20,7 @@ def ingest_chromosome(
     output: Path,
     progress=None,
 ):
-    """Read one chromosome of a VCF, a BCF, a .bed or a .pgen, or of its parts, into a haplotype store.
+    """Read one chromosome of a VCF, BCF, .bed, .pgen or .bgen, or of its parts, into a haplotype store.
 
     Parameters
     ----------

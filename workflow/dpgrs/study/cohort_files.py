@@ -3,11 +3,14 @@
 from pathlib import Path
 
 from dpgrs.io.genotype_files import find_genotype_files, with_companions
+from dpgrs.study.settings import PATTERN_KEYS, SOURCES
+
+COHORT_KEYS = ("cohort.source", *PATTERN_KEYS, "cohort.sums", "cohort.chromosomes")
 
 
 def has_genotype_files(cohort):
     """Tell whether a cohort is read from genotype files: no simulation, no table, no sums of sites."""
-    return cohort["source"] in ("vcf", "plink") and cohort["sums"] is None
+    return cohort["source"] in SOURCES and cohort["sums"] is None
 
 
 def cohort_pattern(cohort):
@@ -15,7 +18,7 @@ def cohort_pattern(cohort):
 
     Parameters
     ----------
-    cohort : dict, that section of a resolved configuration, whose source is ``vcf`` or ``plink``.
+    cohort : dict, that section of a resolved configuration, whose source is one of `SOURCES`.
 
     Returns
     -------

@@ -75,7 +75,7 @@ def public_identity(config):
         "genotypes": {
             "simulation": cohort["simulation"] if is_simulated else None,
             # REF may differ from that of a VCF of the same people, and so do the rows.
-            **({"source": "plink"} if cohort["source"] == "plink" else {}),
+            **({"source": cohort["source"]} if cohort["source"] not in ("simulate", "vcf", "table") else {}),
             "field": cohort["field"],
             "keep_filtered": cohort["keep_filtered"],
             "test_share": outcomes["test_share"],

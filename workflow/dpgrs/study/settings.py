@@ -28,9 +28,11 @@ from dpgrs.types import Missing, Rows, Unit
 
 SCHEMA = Path(__file__).parents[1] / "schemas/config.schema.yaml"
 UNIT_OF_ROWS = {Rows.HAPLOTYPES: Unit.HAPLOTYPE, Rows.PEOPLE: Unit.PERSON}
+# Of `cohort.source`, each with a key of its own for the genotype files.
+SOURCES = ("vcf", "plink", "bgen")
+PATTERN_KEYS = tuple(f"cohort.{source}" for source in SOURCES)
 PATHS = (
-    "cohort.vcf",
-    "cohort.plink",
+    *PATTERN_KEYS,
     "cohort.sums",
     "cohort.table",
     "cohort.ranges",

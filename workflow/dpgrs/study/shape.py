@@ -5,7 +5,7 @@ from functools import cached_property
 
 from dpgrs.errors import DpgrsError
 from dpgrs.io.genotype_files import genotype_header
-from dpgrs.io.plink.tables import GENOTYPES, plink_files
+from dpgrs.io.genotype_forms import form_named
 from dpgrs.io.trials import summed_outcomes
 from dpgrs.methods.mechanisms import fits_all_rows, fits_groups, streams_genotypes, takes_sums
 from dpgrs.methods.registry import METHODS
@@ -20,9 +20,6 @@ from dpgrs.types import Protection, Rows
 COLUMNS_UNKNOWN = 100
 # Of a chromosome that is yet to be fetched; and of a simulated one, by base pair.
 VARIANTS_UNKNOWN, VARIANTS_A_BASE = 3_000_000, 0.03
-# Bytes of a line of a `.bim` or `.pvar`, of a record of a VCF, and of a call there: few, so that what follows
-# is an upper bound of most files.
-SITE_BYTES, RECORD_BYTES, CALL_BYTES = 20, 50, 0.04
 
 
 class Shape:
@@ -95,7 +92,7 @@ class Shape:
 
     def _in_chromosome(self, name):
         with suppress(*UNREADABLE):
-            return sum(_n_sites(path, self.n_file_people) for path in self._files(name))
+            return sum(form_named(path).n_sites(path, self.n_file_people) for path in self._files(name))
         return VARIANTS_UNKNOWN
 
     def _files(self, chromosome):
@@ -236,13 +233,6 @@ class ReferenceShape(Shape):
         if not self._config["public"]["reference"]:
             raise DpgrsError("No reference is named.")
         return reference_files_of(self._config["public"]["reference"], chromosome)
-
-
-def _n_sites(path, n_people):
-    """Return about how many variants a genotype file has."""
-    if path.suffix in GENOTYPES:
-        return plink_files(path).variants.stat().st_size // SITE_BYTES
-    return int(path.stat().st_size / (RECORD_BYTES + CALL_BYTES * n_people))
 
 
 def _n_samples(paths):

@@ -236,14 +236,24 @@ def sample_ids(path, line):
         raise DpgrsError(f"`{path}` must have sample ids in UTF-8. Rename them: bcftools reheader") from error
     if not samples:
         raise DpgrsError(f"`{path}` has no samples. Give a VCF with a FORMAT column and a column per sample.")
+    require_names(path, samples, remedy="Rename them: bcftools reheader -s names.txt")
+    return samples
+
+
+def require_names(path, samples, *, remedy):
+    """Refuse ids of samples that are empty, hold a control character, or are not distinct.
+
+    Raises
+    ------
+    DpgrsError
+    """
     if unnamed := next((place for place, name in enumerate(samples, 1) if not _NAME.fullmatch(name)), None):
         raise DpgrsError(
             f"`{path}` must have sample ids that are not empty, without control characters, got another "
-            f"for sample {unnamed}. Rename them: bcftools reheader -s names.txt"
+            f"for sample {unnamed}. {remedy}"
         )
     if same := first_repeat(samples):
         raise DpgrsError(
             f"`{path}` must have distinct sample ids, got the same for samples {same[0]} and {same[1]}. "
-            "Rename them: bcftools reheader -s names.txt"
+            f"{remedy}"
         )
-    return samples

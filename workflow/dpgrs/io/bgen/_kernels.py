@@ -1,0 +1,189 @@
+"""Compiled kernels that take calls and dosages from the probabilities of one variant of a BGEN.
+
+Each is a pure function. Probabilities are whole numbers of so many bits, which every machine adds alike.
+"""
+
+import numba
+import numpy as np
+
+ALL_TAKEN = -1
+# A call, or the allele of a haplotype, is the one that is at least so likely, in tenths.
+CERTAIN_TENTHS = 9
+HAPLOID, DIPLOID = 1, 2
+NO_ALLELE = -2
+# Bytes behind the probabilities that a kernel may look at.
+PADDING = 8
+
+_MISSING_FLAG, _PLOIDY = 0x80, 0x3F
+_CERTAIN = -(-CERTAIN_TENTHS * 255 // 10)  # of 8 bits
+
+_jit = numba.njit(nogil=True, cache=True)
+
+
+@_jit
+def read_bits(raw, at, n_bits):
+    """Return the number of `n_bits` (1 to 32) that begins at bit `at`, the least bits first."""
+    byte, shift = at >> 3, np.uint64(at & 7)
+    if n_bits == 8 and shift == 0:
+        return np.int64(raw[byte])
+    word = np.uint64(0)
+    for k in range(5):
+        word |= np.uint64(raw[byte + k]) << np.uint64(8 * k)
+    return np.int64((word >> shift) & ((np.uint64(1) << np.uint64(n_bits)) - np.uint64(1)))
+
+
+@_jit
+def count_values(ploidy, n_alleles, is_phased):
+    """Return how many probabilities all samples have in the file, or -1 where a ploidy is neither 1 nor 2."""
+    n_values = 0
+    for byte in ploidy:
+        copies = byte & _PLOIDY
+        if copies != HAPLOID and copies != DIPLOID:
+            return -1
+        if is_phased or copies == HAPLOID:
+            n_values += copies * (n_alleles - 1)
+        else:
+            n_values += n_alleles * (n_alleles + 1) // 2 - 1
+    return n_values
+
+
+@_jit
+def likely_choice(raw, at, n_bits, n_choices):
+    """Return which of some choices is certain enough, or -1; the last one has what the others leave.
+
+    -2 where they add up to more than 1.
+    """
+    whole = (np.int64(1) << n_bits) - 1
+    left, found = whole, -1
+    for choice in range(n_choices - 1):
+        value = read_bits(raw, at + choice * n_bits, n_bits)
+        left -= value
+        if 10 * value >= CERTAIN_TENTHS * whole:
+            found = choice
+    if left < 0:
+        return -2
+    return n_choices - 1 if 10 * left >= CERTAIN_TENTHS * whole else found
+
+
+@_jit
+def decode_common(raw, ploidy, alleles):
+    """Do what `decode_calls` does of two alleles with phase in 8 bits, where everybody has two of them.
+
+    Returns
+    -------
+    bool; if not, `alleles` hold nothing.
+    """
+    for sample in range(len(ploidy)):
+        if ploidy[sample] != DIPLOID:
+            if ploidy[sample] != DIPLOID | _MISSING_FLAG:
+                return False
+            alleles[2 * sample] = alleles[2 * sample + 1] = -1
+        else:
+            for place in range(2 * sample, 2 * sample + 2):
+                value = raw[place]
+                alleles[place] = 0 if value >= _CERTAIN else 1 if value <= 255 - _CERTAIN else -1
+    return True
+
+
+@_jit
+def decode_calls(raw, ploidy, n_alleles, is_phased, n_bits, alleles):
+    """Take the calls that are certain enough.
+
+    Parameters
+    ----------
+    raw : (n_bytes + PADDING,) uint8, the probabilities.
+    ploidy : (n_samples,) uint8, as in the file: copies, and a flag of what is missing.
+    n_alleles, n_bits : int
+    is_phased : bool
+    alleles : (2 n_samples,) int, filled: -1 where missing, `NO_ALLELE` for the second of a call of one.
+
+    Returns
+    -------
+    int, the place of the first sample whose probabilities add up to more than 1, or `ALL_TAKEN`.
+    """
+    if is_phased and n_alleles == 2 and n_bits == 8 and decode_common(raw, ploidy, alleles):
+        return ALL_TAKEN
+    at = 0
+    n_pairs = n_alleles * (n_alleles + 1) // 2
+    for sample in range(len(ploidy)):
+        copies, is_missing = ploidy[sample] & _PLOIDY, ploidy[sample] & _MISSING_FLAG
+        place = 2 * sample
+        alleles[place] = alleles[place + 1] = -1
+        if is_phased or copies == HAPLOID:
+            for copy in range(copies):
+                choice = likely_choice(raw, at, n_bits, n_alleles)
+                at += (n_alleles - 1) * n_bits
+                if not is_missing:
+                    if choice == -2:
+                        return sample
+                    alleles[place + copy] = choice
+            if copies == HAPLOID and alleles[place] >= 0:
+                alleles[place + 1] = NO_ALLELE
+        else:
+            choice = likely_choice(raw, at, n_bits, n_pairs)
+            at += (n_pairs - 1) * n_bits
+            if not is_missing:
+                if choice == -2:
+                    return sample
+                if choice >= 0:
+                    second = 0
+                    while (second + 1) * (second + 2) // 2 <= choice:
+                        second += 1
+                    alleles[place], alleles[place + 1] = choice - second * (second + 1) // 2, second
+    return ALL_TAKEN
+
+
+@_jit
+def expected_copies(raw, at, n_bits, n_alleles, allele, is_paired):
+    """Return the sum of an allele's probabilities, times its copies, in units of the largest number.
+
+    Of pairs of alleles, or of one; -1 where the probabilities add up to more than 1.
+    """
+    left = (np.int64(1) << n_bits) - 1
+    copies, choice = np.int64(0), 0
+    for second in range(n_alleles):
+        for first in range(second + 1 if is_paired else 1):
+            n_same = ((first == allele) + (second == allele)) if is_paired else (second == allele)
+            is_last = second == n_alleles - 1 and (not is_paired or first == second)
+            value = left if is_last else read_bits(raw, at + choice * n_bits, n_bits)
+            left -= 0 if is_last else value
+            copies += n_same * value
+            choice += 1
+    return -1 if left < 0 else copies
+
+
+@_jit
+def decode_dosages(raw, ploidy, n_alleles, is_phased, n_bits, allele, dosages):
+    """Take the expected copies of an allele; of a sample with one copy of the chromosome twice that.
+
+    Parameters
+    ----------
+    raw, ploidy, n_alleles, is_phased, n_bits : see `decode_calls`.
+    allele : int
+    dosages : (n_samples,) float64, filled: from 0 to 2, -1 where missing.
+
+    Returns
+    -------
+    int, see `decode_calls`.
+    """
+    at, whole = 0, np.float64((np.int64(1) << n_bits) - 1)
+    n_pairs = n_alleles * (n_alleles + 1) // 2
+    for sample in range(len(ploidy)):
+        copies, is_missing = ploidy[sample] & _PLOIDY, ploidy[sample] & _MISSING_FLAG
+        total = np.int64(0)
+        if is_phased or copies == HAPLOID:
+            for _ in range(copies):
+                part = expected_copies(raw, at, n_bits, n_alleles, allele, False)
+                at += (n_alleles - 1) * n_bits
+                if part < 0 and not is_missing:
+                    return sample
+                total += part
+            if copies == HAPLOID:
+                total *= 2
+        else:
+            total = expected_copies(raw, at, n_bits, n_alleles, allele, True)
+            at += (n_pairs - 1) * n_bits
+            if total < 0 and not is_missing:
+                return sample
+        dosages[sample] = -1 if is_missing else total / whole
+    return ALL_TAKEN

@@ -1,0 +1,173 @@
+"""Genotypes from BGEN 1.2 and 1.3 as calls that are certain, or as dosages.
+
+Read by code of our own: libraries give probabilities rounded to float32, and not how many bits the file has.
+So a dosage near the middle of two steps could differ between machines.
+"""
+
+import re
+
+import pandas as pd
+
+from dpgrs.errors import DpgrsError
+from dpgrs.io.bgen.blocks import BgenFile, index_of, indexed, read_bgen_header
+from dpgrs.io.bgen.samples import read_sample_table, sample_table
+from dpgrs.io.listed_reader import ListedReader
+from dpgrs.io.vcf.vcf import VcfHeader, require_names
+
+# As the UK Biobank writes them.
+_LEADING_ZERO = re.compile(r"(chr)?0([1-9])")
+_COLUMNS = ["contig", "position", "id", "ref", "alt"]
+
+
+def read_header(path):
+    """Read which people a BGEN holds, by its own ids or those of its table of samples.
+
+    Parameters
+    ----------
+    path : pathlib.Path of the ``.bgen``; a ``.sample`` of its name may lie beside it.
+
+    Returns
+    -------
+    VcfHeader; its contigs are those of the index, none without one.
+
+    Raises
+    ------
+    DpgrsError
+        Missing, damaged or malformed files, BGEN 1.1, no ids, repeated ids, a table of other people.
+    """
+    head, table = read_bgen_header(path), sample_table(path)
+    samples = head.samples
+    if table:
+        columns = read_sample_table(table, head.n_samples)
+        if samples is None:
+            samples = columns[-1]
+        elif samples not in (*columns, tuple(map("_".join, zip(*columns, strict=True)))):
+            raise DpgrsError(
+                f"`{table}` must have the ids that `{path.name}` has, in the same order. Take the table away "
+                "if it is another file's."
+            )
+    if samples is None:
+        raise DpgrsError(f"`{path}` has no sample ids. Put its table beside it, as {path.stem}.sample.")
+    require_names(table or path, samples, remedy="Rename them in the table of samples.")
+    contigs = dict.fromkeys(map(_contig, _raw_contigs(path))) if index_of(path) else {}
+    return VcfHeader(path, samples, contigs)
+
+
+def first_site(path):
+    """Return (contig, position) of the first variant of a BGEN, or None where it has none."""
+    variant = _first_variant(path, read_bgen_header(path))
+    return variant and (_contig(variant.contig), variant.position)
+
+
+def require_phase(path):
+    """Refuse a BGEN whose first variant has no phase: it cannot give haplotypes.
+
+    Raises
+    ------
+    DpgrsError
+    """
+    from dpgrs.io.bgen.probabilities import Probabilities  # brings numba, which takes 0.3 s
+
+    head = read_bgen_header(path)
+    variant = _first_variant(path, head)
+    if variant and not Probabilities(path, head, [variant]).calls([0])[1].all():
+        raise DpgrsError(
+            f"`{path}` has no phase. Use people as rows (`rows: people`), or give a phased BGEN, VCF, BCF or "
+            ".pgen."
+        )
+
+
+class BgenReader(ListedReader):
+    """The variants of one contig of a BGEN; see `ListedReader` for parameters and counters.
+
+    A call, or the allele of a haplotype, is one of a probability of at least 0.9; else it is missing. The
+    first allele is REF, as most programs write it; nothing in the file says so, and REF is provisional.
+
+    Raises
+    ------
+    DpgrsError
+        If phase is required of variants that have none; provisional REF.
+    """
+
+    def __init__(self, header, contig, *, phased="required", **options):
+        super().__init__(header, contig, phased=phased, **options)
+        if phased == "required":
+            require_phase(header.path)
+
+    @staticmethod
+    def has_provisional_ref(path):
+        return True
+
+    @staticmethod
+    def variants_of(header):
+        return _BgenVariants(header.path)
+
+
+class _BgenVariants:
+    """The variants of a BGEN, walked over once, or found by its index; see `ListedReader`."""
+
+    def __init__(self, path):
+        self._path, self._head = path, read_bgen_header(path)
+        self._is_indexed = index_of(path) is not None
+        if self._is_indexed:
+            self._raw_contigs = _raw_contigs(path)
+            self.contigs = list(dict.fromkeys(map(_contig, self._raw_contigs)))
+        else:
+            with BgenFile(path) as file:
+                self._variants = list(file.variants(self._head))
+            self.contigs = list(dict.fromkeys(_contig(variant.contig) for variant in self._variants))
+
+    def records(self, contigs):
+        if self._is_indexed:
+            self._variants = self._indexed([name for name in self._raw_contigs if _contig(name) in contigs])
+        rows = [
+            (_contig(one.contig), one.position, one.id, one.alleles[0], ",".join(one.alleles[1:]) or ".")
+            for one in self._variants
+        ]
+        table = pd.DataFrame(rows, columns=_COLUMNS)
+        return table[table["contig"].isin(contigs)]
+
+    def calls(self):
+        return self._probabilities().calls
+
+    def dosages(self):
+        return self._probabilities().dosages
+
+    def _probabilities(self):
+        from dpgrs.io.bgen.probabilities import Probabilities  # brings numba, which takes 0.3 s
+
+        return Probabilities(self._path, self._head, self._variants)
+
+    def _indexed(self, raw_contigs):
+        """Read the variants of some contigs where the index has them."""
+        (total,) = indexed(self._path, "SELECT COUNT(*) FROM Variant")[0]
+        query = (
+            "SELECT file_start_position, chromosome, position FROM Variant WHERE chromosome IN "
+            f"({','.join('?' * len(raw_contigs))}) ORDER BY file_start_position"
+        )
+        places = indexed(self._path, query, *raw_contigs)
+        with BgenFile(self._path) as file:
+            variants = [file.variant(start) for start, _, _ in places]
+        found = [(variant.contig, variant.position) for variant in variants]
+        if total != self._head.n_variants or found != [(contig, position) for _, contig, position in places]:
+            raise DpgrsError(
+                f"`{index_of(self._path)}` must list the variants that `{self._path.name}` has, got others. "
+                f"Index again: bgenix -index -clobber -g {self._path}"
+            )
+        return variants
+
+
+def _raw_contigs(path):
+    return [name for (name,) in indexed(path, "SELECT DISTINCT chromosome FROM Variant ORDER BY chromosome")]
+
+
+def _contig(name):
+    """Return the name of a chromosome without a leading zero."""
+    return _LEADING_ZERO.sub(r"\1\2", name) if _LEADING_ZERO.fullmatch(name) else name
+
+
+def _first_variant(path, head):
+    if not head.n_variants:
+        return None
+    with BgenFile(path) as file:
+        return file.variant(head.start)

@@ -1,0 +1,225 @@
+"""The blocks of a BGEN: its header, the ids of samples, and variants, found by walking or by a `.bgi`.
+
+The format: https://www.well.ox.ac.uk/~gav/bgen_format/spec/latest.html. A length that leads out of the file
+is damage.
+"""
+
+import os
+import sqlite3
+import struct
+from contextlib import closing
+from typing import NamedTuple
+
+from dpgrs.errors import DpgrsError
+from dpgrs.io.files import require_regular
+from dpgrs.io.vcf.text import COPY_AGAIN
+
+_MAGIC = (b"bgen", b"\0\0\0\0")
+PLAIN, ZLIB, ZSTD = range(3)  # how probabilities are compressed
+_LAYOUT, _HAS_SAMPLES = 2, 1 << 31
+# Read of a variant at first: more than its ids and alleles mostly take.
+_GUESS = 512
+_INDEX_HEAD = 1000
+
+
+class BgenHeader(NamedTuple):
+    """What the head of a BGEN says.
+
+    Attributes
+    ----------
+    n_variants, n_samples : int
+    compression : int, `PLAIN`, `ZLIB` or `ZSTD`.
+    samples : tuple of str, or None where the file has no ids.
+    start : int, the place of the first variant.
+    """
+
+    n_variants: int
+    n_samples: int
+    compression: int
+    samples: tuple | None
+    start: int
+
+
+class Variant(NamedTuple):
+    """One variant without its probabilities: where it lies, and what it is."""
+
+    contig: str
+    position: int
+    id: str
+    alleles: list
+    data: int  # the place of its probabilities
+    end: int
+
+
+def read_bgen_header(path):
+    """Read the head of a BGEN.
+
+    Raises
+    ------
+    DpgrsError
+        Missing, empty or cut file, no BGEN, or one of layout 1, which is BGEN 1.1.
+    """
+    require_bgen(path)
+    with BgenFile(path) as file:
+        offset, length, n_variants, n_samples = file.numbers("<IIII", 0)
+        if length < 20 or file.bytes(16, 4) not in _MAGIC:
+            raise DpgrsError(f"`{path}` is no BGEN: `bgen` must stand at its byte 16. {COPY_AGAIN}")
+        (flags,) = file.numbers("<I", length)
+        layout, compression = flags >> 2 & 15, flags & 3
+        if layout != _LAYOUT or compression not in (PLAIN, ZLIB, ZSTD):
+            raise DpgrsError(
+                f"`{path}` must have layout 2, as BGEN 1.2 and 1.3, got layout {layout}. Convert it: plink2 "
+                f"--bgen {path} ref-first --sample {path.with_suffix('.sample')} --export bgen-1.2 ref-first"
+            )
+        if n_samples == 0:
+            raise DpgrsError(f"`{path}` has no samples. {COPY_AGAIN}")
+        samples = _samples(file, 4 + length, n_samples) if flags & _HAS_SAMPLES else None
+        start = offset + 4
+        if not 4 + length <= start <= file.size:
+            raise file.damage()
+        return BgenHeader(n_variants, n_samples, compression, samples, start)
+
+
+def require_bgen(path):
+    """Refuse a file that is missing, unreadable or empty."""
+    require_regular(path)
+    if not path.is_file():
+        raise DpgrsError(f"`{path}` is not there. Mend the path, or fetch the file.")
+    if not os.access(path, os.R_OK):
+        raise DpgrsError(f"`{path}` cannot be read. Mend its permissions.")
+    if path.stat().st_size == 0:
+        raise DpgrsError(f"`{path}` is empty. {COPY_AGAIN}")
+
+
+class BgenFile:
+    """A BGEN that is read piece by piece; a piece beyond its end is an error."""
+
+    def __init__(self, path):
+        self._path = path
+        self._file = path.open("rb", buffering=0)
+        self.size = os.fstat(self._file.fileno()).st_size
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self._file.close()
+
+    def bytes(self, at, n_bytes):
+        """Return some bytes."""
+        found = os.pread(self._file.fileno(), n_bytes, at) if n_bytes <= self.size - at else b""
+        if len(found) != n_bytes:
+            raise self.damage()
+        return found
+
+    def numbers(self, form, at):
+        """Return numbers, as `struct` has their form."""
+        return struct.unpack(form, self.bytes(at, struct.calcsize(form)))
+
+    def variants(self, header):
+        """Walk over all variants, and require that they end where the file does.
+
+        Yields
+        ------
+        Variant
+        """
+        at = header.start
+        for _ in range(header.n_variants):
+            variant = self.variant(at)
+            yield variant
+            at = variant.end
+        if at != self.size:
+            raise DpgrsError(
+                f"`{self._path}` must end after its {header.n_variants} variants, as its head has it. "
+                f"{COPY_AGAIN[:-1]}, or join files by cat-bgen."
+            )
+
+    def variant(self, at):
+        """Read the variant at a place, without its probabilities."""
+        n_bytes = _GUESS
+        while True:
+            head = os.pread(self._file.fileno(), min(n_bytes, max(self.size - at, 0)), at)
+            try:
+                return _variant(head, at, self.size)
+            except struct.error:
+                if n_bytes >= self.size - at:
+                    raise self.damage() from None
+                n_bytes *= 8
+            except (UnicodeDecodeError, ValueError):
+                raise self.damage() from None
+
+    def damage(self):
+        """Return the error for a file that cannot be whole."""
+        return DpgrsError(f"`{self._path}` is truncated or damaged. {COPY_AGAIN}")
+
+
+def _variant(head, at, size):
+    """Parse a variant from the bytes at its begin; `struct.error` where they are too few."""
+    place, texts = 0, []
+    for _ in range(3):
+        text, place = _text(head, place, "<H")
+        texts.append(text)
+    _, id_, contig = texts
+    position, n_alleles = struct.unpack_from("<IH", head, place)
+    place += 6
+    alleles = []
+    for _ in range(n_alleles):
+        allele, place = _text(head, place, "<I")
+        alleles.append(allele)
+    (n_bytes,) = struct.unpack_from("<I", head, place)
+    data = at + place + 4
+    if data + n_bytes > size:
+        raise ValueError
+    return Variant(contig, position, id_ or ".", alleles, data, data + n_bytes)
+
+
+def _text(head, place, form):
+    (length,) = struct.unpack_from(form, head, place)
+    place += struct.calcsize(form)
+    if place + length > len(head):
+        raise struct.error
+    return head[place : place + length].decode(), place + length
+
+
+def _samples(file, at, n_samples):
+    length, number = file.numbers("<II", at)
+    block = file.bytes(at + 8, max(length - 8, 0))
+    place, names = 0, []
+    try:
+        for _ in range(n_samples):
+            name, place = _text(block, place, "<H")
+            names.append(name)
+    except (struct.error, UnicodeDecodeError):
+        raise file.damage() from None
+    if number != n_samples or place != len(block):
+        raise file.damage()
+    return tuple(names)
+
+
+def index_of(path):
+    """Return the path of the index beside a BGEN, as bgenix writes it, or None."""
+    index = path.with_name(f"{path.name}.bgi")
+    return index if index.is_file() else None
+
+
+def indexed(path, query, *values):
+    """Return the rows of a query to the index of a BGEN, which must be of this very file.
+
+    Raises
+    ------
+    DpgrsError
+        No index that can be read, or one of another version of the file.
+    """
+    index = index_of(path)
+    again = f"Index again: bgenix -index -clobber -g {path}"
+    try:
+        with closing(
+            sqlite3.connect(f"{index.absolute().as_uri()}?mode=ro&immutable=1", uri=True)
+        ) as database:
+            about = database.execute("SELECT file_size, first_1000_bytes FROM Metadata").fetchall()
+            with path.open("rb") as file:
+                if about != [(path.stat().st_size, file.read(_INDEX_HEAD))]:
+                    raise DpgrsError(f"`{index}` belongs to another version of `{path.name}`. {again}")
+            return database.execute(query, values).fetchall()
+    except (sqlite3.Error, OSError) as error:
+        raise DpgrsError(f"`{index}` cannot be read. {again}") from error

@@ -1,0 +1,28 @@
+"""The table of samples that may lie beside a BGEN: a ``.sample`` of the Oxford programs."""
+
+from dpgrs.errors import DpgrsError
+from dpgrs.io.vcf.text import COPY_AGAIN
+
+
+def sample_table(path):
+    """Return the path of the table of samples beside a BGEN, or None."""
+    table = path.with_suffix(".sample")
+    return table if table.is_file() else None
+
+
+def read_sample_table(path, n_samples):
+    """Return the columns ID_1 and perhaps ID_2 of a table of samples, a list of tuples."""
+    try:
+        lines = [line.split() for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
+    except (OSError, UnicodeDecodeError) as error:
+        raise DpgrsError(f"`{path}` must be text in UTF-8 that can be read. {COPY_AGAIN}") from error
+    if len(lines) < 2 or {*lines[1]} - {*"0DCPB"} or {len(line) for line in lines} != {len(lines[0])}:
+        raise DpgrsError(
+            f"`{path}` must have a line of names, a line of types, such as `0 0 0`, and as many fields in "
+            f"every line. {COPY_AGAIN}"
+        )
+    names, _, *rows = lines
+    if len(rows) != n_samples:
+        raise DpgrsError(f"`{path}` must have a line for each sample of its BGEN. {COPY_AGAIN}")
+    n_ids = 2 if names[1:2] == ["ID_2"] else 1
+    return list(zip(*(row[:n_ids] for row in rows), strict=True))

@@ -1,0 +1,306 @@
+"""Genotypes from a VCF Zarr, the form that bio2zarr makes of a VCF: a folder, or a zip of it.
+
+The arrays: https://github.com/sgkit-dev/vcf-zarr-spec. Zarr 2 and 3.
+"""
+
+from contextlib import contextmanager
+from zipfile import is_zipfile
+
+import numpy as np
+import pandas as pd
+
+from dpgrs.errors import DpgrsError
+from dpgrs.io.listed_reader import NO_ALLELE, ListedReader
+from dpgrs.io.vcf.records import PROVISIONAL, sample_place
+from dpgrs.io.vcf.text import COPY_AGAIN, record_error
+from dpgrs.io.vcf.vcf import VcfHeader, require_names
+
+# Of a chunk of calls that is held while its variants are asked for; larger ones are decoded anew each time.
+HELD_BYTES = 2**28
+MAKE = "Make it of a VCF: vcf2zarr convert a.vcf.gz a.vcz"
+
+_NEEDED = {
+    "call_genotype": 3,
+    "variant_position": 1,
+    "variant_contig": 1,
+    "variant_allele": 2,
+    "contig_id": 1,
+    "sample_id": 1,
+}
+_CALLS, _PHASES, _MASK, _DOSAGES = ("call_genotype", "call_genotype_phased", "call_genotype_mask", "call_DS")
+_BLOSC_HEAD, _BLOSC_SIZE = 16, slice(12, 16)
+# What only a VCF leaves: bio2zarr also reads PLINK files, whose REF may have been chosen by the people.
+_OF_A_VCF = ("vcf_meta_information", "vcf_header")
+
+
+def read_header(path):
+    """Read which people and contigs a VCF Zarr holds.
+
+    Raises
+    ------
+    DpgrsError
+        Missing or damaged store, no VCF Zarr, no samples, ids that are no names or not distinct.
+    """
+    with opened(path) as group:
+        samples = tuple(map(str, group["sample_id"][:].tolist()))
+        names = group["contig_id"][:].tolist()
+        lengths = group["contig_length"][:].tolist() if "contig_length" in group else [-1] * len(names)
+    if not samples:
+        raise DpgrsError(f"`{path}` has no samples. {MAKE}")
+    require_names(path, samples, remedy="Rename them in its VCF: bcftools reheader -s names.txt")
+    lengths = (int(length) if length > 0 else None for length in lengths)
+    return VcfHeader(path, samples, dict(zip(names, lengths, strict=True)))
+
+
+def first_site(path):
+    """Return (contig, position) of the first variant, or None where there is none."""
+    with opened(path) as group:
+        if not group["variant_position"].shape[0]:
+            return None
+        contig = group["contig_id"][:].tolist()[int(group["variant_contig"][0])]
+        return contig, int(group["variant_position"][0])
+
+
+def count_variants(path):
+    """Return the number of variants."""
+    with opened(path) as group:
+        return group["variant_position"].shape[0]
+
+
+def has_provisional_ref(path):
+    """Tell whether REF of any variant may have been chosen by the people.
+
+    By ``INFO/PR``; and always of what was not made of a VCF.
+    """
+    with opened(path) as group:
+        if not any(name in group.attrs for name in _OF_A_VCF):
+            return True
+        name = f"variant_{PROVISIONAL}"
+        return name in group and bool(group[name][:].any())
+
+
+class VcfZarrReader(ListedReader):
+    """The variants of one contig of a VCF Zarr; see `ListedReader` for parameters and counters."""
+
+    @staticmethod
+    def has_provisional_ref(path):
+        return has_provisional_ref(path)
+
+    @staticmethod
+    def variants_of(header):
+        return _VcfZarrVariants(header.path)
+
+
+@contextmanager
+def opened(path, *, is_new=True):
+    """Open a VCF Zarr, and name it in whatever is wrong with it.
+
+    Parameters
+    ----------
+    path : pathlib.Path
+    is_new : bool, whether to look for all arrays that there must be.
+
+    Raises
+    ------
+    DpgrsError
+    """
+    import zarr
+    from zarr.storage import LocalStore, ZipStore
+
+    if not path.exists():
+        raise DpgrsError(f"`{path}` is not there. Mend the path, or fetch the file.")
+    if path.is_file() and not is_zipfile(path):
+        raise _damage(path)
+    try:
+        with ZipStore(path, mode="r") if path.is_file() else LocalStore(path, read_only=True) as store:
+            group = zarr.open_group(store, mode="r")
+            if is_new:
+                _require_arrays(path, group)
+            yield group
+    except DpgrsError:
+        raise
+    except Exception as error:  # of zarr, of its codecs and of zip files, which have no class in common
+        raise _damage(path) from error
+
+
+class _VcfZarrVariants:
+    """The arrays of a VCF Zarr; see `ListedReader`."""
+
+    def __init__(self, path):
+        self._path = path
+        with opened(path) as group:
+            self._names = np.array(group["contig_id"][:].tolist(), dtype=object)
+            numbers = group["variant_contig"][:].astype(np.int64)
+            if path.is_dir():  # a zip has checksums of its own
+                _require_whole_chunks(path, group)
+            if len(numbers) and not 0 <= numbers.min() <= numbers.max() < len(self._names):
+                raise _damage(path)
+            self._contigs = self._names[numbers]
+        self.contigs = list(dict.fromkeys(self._contigs.tolist()))
+
+    def records(self, contigs):
+        mine = np.flatnonzero(np.isin(self._contigs.astype(str), contigs))
+        with opened(self._path, is_new=False) as group:
+            alleles = _taken(group["variant_allele"], mine).tolist()
+            ids = _taken(group["variant_id"], mine).tolist() if "variant_id" in group else ["."] * len(mine)
+            columns = {
+                "contig": self._contigs[mine],
+                "position": _taken(group["variant_position"], mine).astype(np.int64),
+                "id": [id_ or "." for id_ in ids],
+                "ref": [one[0] for one in alleles],
+                "alt": [",".join(filter(None, one[1:])) or "." for one in alleles],
+                "filter": _filters(group, mine),
+            }
+        # Zarr reads a chunk that is not there as one without letters.
+        if not all(columns["ref"]):
+            raise _damage(self._path)
+        self._records = table = pd.DataFrame(columns, index=mine)
+        self._n_alts = np.zeros(len(self._contigs), dtype=np.int64)
+        self._n_alts[mine] = [len(list(filter(None, one[1:]))) for one in alleles]
+        is_bad = (table["position"] < 1).to_numpy()
+        if is_bad.any():
+            raise self._error(mine[is_bad.argmax()], "`POS` must be a whole number from 1. Mend the record.")
+        return table
+
+    def calls(self):
+        genotypes, phases = _Chunks(_CALLS), _Chunks(_PHASES)
+
+        def read(records):
+            with opened(self._path, is_new=False) as group:
+                calls = genotypes.take(group, records)
+                shape = calls.shape[:2]
+                has_phases = phases.name in group
+                is_phased = phases.take(group, records) if has_phases else np.zeros(shape, dtype=bool)
+            self._require_listed(calls, records)
+            if calls.shape[2] == 1:
+                calls = np.concatenate([calls, np.full_like(calls, NO_ALLELE)], axis=2)
+            return np.ascontiguousarray(calls[:, :, :2]).reshape(len(records), -1), is_phased
+
+        return read
+
+    def dosages(self):
+        read_calls, fields = self.calls(), _Chunks(_DOSAGES)
+
+        def read(records, alleles):
+            numbers, place = np.unique(records, return_inverse=True)
+            calls, _ = read_calls(numbers)
+            first, second = calls[:, 0::2][place], calls[:, 1::2][place]
+            second = np.where((second == NO_ALLELE) & (first >= 0), first, second)
+            by_calls = (first == alleles[:, np.newaxis]) + (second == alleles[:, np.newaxis]).astype(float)
+            by_calls[(first < 0) | (second < 0)] = -1
+            with opened(self._path, is_new=False) as group:
+                if fields.name not in group:
+                    return by_calls
+                values = fields.take(group, numbers).astype(np.float64)
+            values = values.reshape(*values.shape[:2], -1)[place, :, alleles - 1]
+            is_bad = (values < 0) | (values > 2)
+            if is_bad.any():
+                row, sample = np.argwhere(is_bad)[0]
+                problem = f"the dosage of {sample_place(int(sample))} must be a number from 0 to 2."
+                raise self._error(records[row], f"{problem} Mend the record.")
+            return np.where(np.isnan(values), by_calls, values)
+
+        return read
+
+    def _require_listed(self, calls, records):
+        is_bad = calls.max(axis=(1, 2), initial=-1) > self._n_alts[records]
+        if is_bad.any():
+            row = int(is_bad.argmax())
+            sample = int(calls[row].max(axis=1).argmax())
+            problem = "has an allele that the record does not list. Mend the record."
+            raise self._error(records[row], f"the call of {sample_place(sample)} {problem}")
+        is_long = (calls[:, :, 2:] != NO_ALLELE).any(axis=2)
+        if is_long.any():
+            row, sample = np.argwhere(is_long)[0]
+            problem = f"the call of {sample_place(int(sample))} has more than two alleles. Mend the record."
+            raise self._error(records[row], problem)
+
+    def _error(self, record, problem):
+        site = self._records.loc[record]
+        return record_error(self._path, None, f"{site['contig']}\t{site['position']}".encode(), problem)
+
+
+class _Chunks:
+    """Rows of an array, of which a chunk that is small is held: its other rows are asked for next."""
+
+    def __init__(self, name):
+        self.name, self._number, self._held = name, None, None
+
+    def take(self, group, records):
+        """Return the rows of (n,) ascending records."""
+        array = group[self.name]
+        step = array.chunks[0]
+        if step * array.dtype.itemsize * int(np.prod(array.shape[1:])) > HELD_BYTES:
+            return _taken(array, records)
+        found = np.empty((len(records), *array.shape[1:]), dtype=array.dtype)
+        numbers = records // step
+        for number in np.unique(numbers):
+            if number != self._number:
+                self._held, self._number = array[number * step : (number + 1) * step], number
+            mine = numbers == number
+            found[mine] = self._held[records[mine] - number * step]
+        return found
+
+
+def _taken(array, rows):
+    """Return ascending rows of an array, of which it reads what lies between the first and the last."""
+    if not len(rows):
+        return array[:0]
+    return array[int(rows[0]) : int(rows[-1]) + 1][rows - rows[0]]
+
+
+def _filters(group, mine):
+    """Return FILTER of variants: `PASS`, or that some filter is not passed."""
+    if "variant_filter" not in group or "filter_id" not in group:
+        return np.full(len(mine), "PASS", dtype=object)
+    others = np.array([name != "PASS" for name in group["filter_id"][:].tolist()], dtype=bool)
+    is_failed = _taken(group["variant_filter"], mine)[:, others].any(axis=1)
+    return np.where(is_failed, "failed", "PASS").astype(object)
+
+
+def _require_arrays(path, group):
+    """Refuse a group without the arrays, or with some of other variants or samples."""
+    lacking = [name for name in _NEEDED if name not in group]
+    if lacking:
+        raise DpgrsError(f"`{path}` is no VCF Zarr: it has no `{lacking[0]}`. {MAKE}")
+    shapes = {name: group[name].shape for name in _NEEDED}
+    n_variants, n_samples = shapes["variant_position"][:1], shapes["sample_id"][:1]
+    is_whole = (
+        all(len(shapes[name]) == n for name, n in _NEEDED.items())
+        and all(
+            shapes[name][:1] == n_variants for name in ("variant_contig", "variant_allele", "call_genotype")
+        )
+        and shapes["call_genotype"][1:2] == n_samples
+    )
+    if not is_whole:
+        raise _damage(path)
+
+
+def _require_whole_chunks(path, group):
+    """Refuse a folder with chunks that are cut, after which Blosc reads on in memory, or with some lost.
+
+    Zarr writes no chunk of zeros alone. But where a call is missing, its chunk has no zeros alone.
+    """
+    for name in (*_NEEDED, _PHASES, _MASK, _DOSAGES):
+        if name not in group or group[name].shards:
+            continue
+        if any(type(one).__name__.startswith("Blosc") for one in group[name].compressors):
+            for chunk in _chunks_of(path / name):
+                with (path / name / chunk).open("rb") as file:
+                    size = int.from_bytes(file.read(_BLOSC_HEAD)[_BLOSC_SIZE], "little")
+                if size != (path / name / chunk).stat().st_size:
+                    raise _damage(path)
+    if _MASK in group and group[_MASK].chunks == group[_CALLS].chunks:
+        lost = _chunks_of(path / _MASK) - _chunks_of(path / _CALLS)
+        if lost:
+            raise _damage(path)
+
+
+def _chunks_of(folder):
+    """Return the names of the chunks of an array, a set of paths within its folder."""
+    files = (file for file in folder.rglob("*") if file.is_file())
+    return {file.relative_to(folder) for file in files if file.name[0] != "." and file.name != "zarr.json"}
+
+
+def _damage(path):
+    return DpgrsError(f"`{path}` is no VCF Zarr that can be read: it is cut short or damaged. {COPY_AGAIN}")

@@ -52,6 +52,7 @@ def test_count_problems__none_where_counts_follow(tmp_path, outcome):
         ),
         (f"cases with {SDS[0]:.1f}", "cases with 0.1", "the noise of the cases"),
         (f"controls with {SDS[1]:.1f}", "controls with 0.1", "the noise of the controls"),
+        (ROWS, "", "the counts of the people held out of a must be rows, alone or with cases and controls"),
     ],
 )
 def test_count_problems__of_forged_counts(tmp_path, old, new, line):
@@ -66,3 +67,8 @@ def test_count_problems__of_cases_that_squares_do_not_tell(tmp_path, options):
     found = problems(tmp_path, ACCURACY + COUNTS, **options)
     assert len(found) == 2
     assert all("must be withheld" in line for line in found)
+
+
+def test_count_problems__none_where_noise_brings_r2_above_1(tmp_path):
+    value = ACCURACY.replace("R^2 0.1000", "R^2 1.0200").replace("error 0.8820", "error -0.0176")
+    assert problems(tmp_path, value + COUNTS) == []

@@ -70,6 +70,15 @@ def comment(folder):
         archive.comment = b"sample HG00096"
 
 
+def set_a_time(folder):
+    arrays = arrays_of(folder)
+    with zipfile.ZipFile(folder / ARRAYS, "w") as archive:
+        for name, array in sorted(arrays.items()):
+            member = zipfile.ZipInfo(f"{name}.npy", date_time=(2026, 11, 27, 0, 0, 0))
+            with archive.open(member, "w", force_zip64=True) as file:
+                np.lib.format.write_array(file, array)
+
+
 def pack(folder):
     arrays = arrays_of(folder)
     (folder / ARRAYS).unlink()
@@ -171,6 +180,7 @@ def of(function, *terms):
         (add_member, "and nothing else"),
         (hide_text, "and nothing else"),
         (comment, "and nothing else"),
+        (set_a_time, "must be plain, without times and attributes"),
         (pack, "and nothing else"),
         (make_pickle, "and nothing else"),
         (make_pickle_of_its_size, "must hold the arrays of this release"),

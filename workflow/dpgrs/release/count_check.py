@@ -55,6 +55,8 @@ def _problems(value, sigma, bound, constants):
         for what in found.keys() & {"cases", "controls"}:
             yield what, "be withheld: they do not follow from squares"
         found = {what: own for what, own in found.items() if what == "rows"}
+    if found and set(found) not in ({"rows"}, {"rows", "cases", "controls"}):
+        yield "counts", "be rows, alone or with cases and controls"
     if "rows" not in found:
         return
     n, n_sd = found["rows"]
@@ -62,7 +64,8 @@ def _problems(value, sigma, bound, constants):
         yield "noise of the rows", f"be {sigma / bound:.1f}"
     r2, _, mse, _ = map(float, NUMBERS.findall(value)[:4])
     for what, sign, square in (("cases", 1, low), ("controls", -1, high)):
-        if what not in found:
+        # Where noise brings R^2 above 1 digits tell nothing of the sums.
+        if what not in found or mse <= 0 or r2 >= 1:
             continue
         number, sd = found[what]
         if abs(sd - hypot(sigma, square * sigma / bound) / abs(apart)) > ONE_DIGIT:

@@ -23,14 +23,17 @@ class MarginalEffects:
     n_people: np.ndarray
 
 
-def marginal_effects(arrays, *, n, rows, is_clipped, cross_sd):
+def marginal_effects(arrays, *, n, rows, cross_sd):
     """Divide X'Y by the variance that public frequencies say each variant has (docs/release.md).
 
-    With v and m the variance and mean of a row's copies in their coding by public frequencies under Hardy and
-    Weinberg's law, y of mean 0 and variance 1, g its clip of slope b and mean square q by public constants,
-    n_j rows on which it is known, r rows a person, and X'Y with noise of standard deviation s,
+    With v the variance of a row's copies, coded about public frequencies, under Hardy and Weinberg's law,
+    y of mean 0 and variance 1, g its clip of slope b and mean square q by public constants, n_j rows on which
+    it is known, and X'Y with noise of standard deviation s,
 
-        beta = x'g / (b n_j v),    error = sqrt(n_j (v + r m^2) q + s^2) / (b n_j v).
+        beta = x'g / (b n_j v),    error = sqrt(n_j v q + s^2) / (b n_j v).
+
+    Worst-case bounds do not centre genotypes: there x'g has the sum of g in it, by which a cut 0/1 outcome,
+    or a centre a little off, would shift every effect by more than its error. So none is given.
 
     Parameters
     ----------
@@ -38,7 +41,6 @@ def marginal_effects(arrays, *, n, rows, is_clipped, cross_sd):
         ``squares`` (n_outcomes,), and perhaps ``observed`` (n_outcomes,), as in a bundle.
     n : int, the number of rows, as released or public.
     rows : Rows
-    is_clipped : bool, whether X is in `frequency` coding, whose mean is 0; else in `half` coding.
     cross_sd : (n_outcomes,) float64, standard deviation of the noise on X'Y.
 
     Returns
@@ -50,11 +52,11 @@ def marginal_effects(arrays, *, n, rows, is_clipped, cross_sd):
     Post-processing of released numbers and public constants: costs nothing.
     """
     of_person = 2 if Rows(rows) == Rows.HAPLOTYPES else 1
-    mean, variance = column_moments(arrays["frequency"], rows=rows)
-    mean, variance = mean * (not is_clipped), np.where(variance > 0, variance, np.nan)
+    _, variance = column_moments(arrays["frequency"], rows=rows)
+    variance = np.where(variance > 0, variance, np.nan)
     known = np.minimum(arrays.get("observed", n), n) * np.ones(len(arrays["cross"]))
     shown = (arrays["slopes"] * known)[:, np.newaxis] * variance
-    sampled = (known * arrays["squares"])[:, np.newaxis] * (variance + of_person * mean**2)
+    sampled = (known * arrays["squares"])[:, np.newaxis] * variance
     beta = arrays["cross"][:, : len(variance)] / shown
     error = np.sqrt(sampled + np.square(cross_sd)[:, np.newaxis]) / shown
     return MarginalEffects(beta, error, np.rint(known / of_person).astype(np.int64))

@@ -79,6 +79,8 @@ def scored_problems(statement, files, Y, s):
     for (outcome, lines), y, score in zip(found.items(), Y, s, strict=True):
         y, score = y[::unit], score.reshape(-1, unit).sum(axis=1)
         known = np.isfinite(y)
+        if not known.any():
+            continue
         worked_out = {"r2_added": _squared_correlation(y[known], score[known])}
         if "auc" in lines:
             middle = (y[known].min() + y[known].max()) / 2

@@ -47,10 +47,16 @@ def statistics_names(statement):
     """Return the names of all files of statistics, a set; empty where the curator leaves them out."""
     if ARRAYS not in statement["files"]:
         return set()
-    if any(one["name"] == STATED for one in statement["public_inputs"]):
+    if not has_effects(statement):
         return {ARRAYS}
     effects = [effects_name(score) for score in statement["scores"]]
     return {ARRAYS, *effects, *(f"{name}{META}" for name in effects)}
+
+
+def has_effects(statement):
+    """Tell whether effects of single variants go with the arrays: of outcomes, and of centred genotypes."""
+    stated = {one["name"] for one in statement["public_inputs"]}
+    return STATED not in stated and ROW_NORM in stated
 
 
 def effects_name(score):
@@ -80,7 +86,7 @@ def statistics_problems(statement, files):
     except (ValueError, LookupError, OSError, NotImplementedError, zipfile.BadZipFile) as error:
         return [f"{ARRAYS} must hold the arrays of this release: {error}"]
     problems = [f"{ARRAYS}: {line}" for line in _array_problems(statement, files, arrays)]
-    if problems or STATED in {one["name"] for one in statement["public_inputs"]}:
+    if problems or not has_effects(statement):
         return problems
     # All scores are of the same sites.
     sites = read_scoring_file(files[statement["scores"][0]["file"]]).sites
@@ -133,7 +139,21 @@ def read_statistics(statement, files):
                 raise ValueError(f"{name} must be a plain float64 array of shape {shape}")
             found[name] = np.frombuffer(data, "<f8", offset=len(heads[name])).reshape(shape)
             place += OF_MEMBER + len(member.filename) + sizes[name]
+    # Times, attributes and spare fields of an archive could hold anything.
+    if files[ARRAYS].read_bytes() != _archive(heads, found):
+        raise ValueError("the file must be plain, without times and attributes")
     return found
+
+
+def _archive(heads, arrays):
+    """Return the bytes of the one file that holds these arrays."""
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w") as archive:
+        for name, array in arrays.items():
+            with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
+                member.write(heads[name])
+                member.write(array.tobytes())
+    return content.getbuffer()
 
 
 def _head(shape):
@@ -248,12 +268,11 @@ def _effects(statement, arrays):
     p, n = arrays["frequency"], rows_of(statement)
     copies, of_person = (1, 2) if statement["guarantee"]["rows"] == Rows.HAPLOTYPES else (2, 1)
     variance = copies * p * (1 - p)
-    mean = 0 if _stated(statement, ROW_NORM) is not None else copies * p - copies / 2
     known = np.minimum(n, arrays.get("observed", np.full(len(arrays["cross"]), n)))
     drawn = [part for part in statement["mechanisms"] if part["statistic"] == CROSS]
     sigmas = {part["outcome"]: float(part["sigma"]) for part in drawn}
     noise = np.array([sigmas.get(score["outcome"], sigmas.get(None)) for score in statement["scores"]])
-    squares = (known * arrays["squares"])[:, np.newaxis] * (variance + of_person * mean**2)
+    squares = (known * arrays["squares"])[:, np.newaxis] * variance
     scale = (known * arrays["slopes"])[:, np.newaxis] * variance
     with np.errstate(divide="ignore", invalid="ignore"):
         beta = arrays["cross"][:, : len(p)] / scale

@@ -25,7 +25,8 @@ class ReleasedStatistics:
     ----------
     arrays : dict of name to float64 array; columns of X are in the order of the scoring files, covariates and
         the intercept last (docs/release.md).
-    effects : MarginalEffects, in the order of the scoring files; None where X'Y is of components.
+    effects : MarginalEffects, in the order of the scoring files; None where X'Y is of components, or of
+        genotypes that are not centred.
     sites : pandas.DataFrame in that order, as from `dpgrs.release.pgs_catalog.file_rows`.
     """
 
@@ -74,9 +75,9 @@ def released_statistics(label, noisy, sites, *, scales):
     if hasattr(noisy, "smallest_eigenvalue"):
         arrays["smallest_eigenvalue"] = np.array(noisy.smallest_eigenvalue)
     effects = None
-    if noisy.loadings is None:
+    if noisy.loadings is None and request.coding == Coding.FREQUENCY:
         sds = [event["sigma"] for event in label["events"] if event["statistic"] == "cross product"]
-        known = {"n": noisy.n, "rows": request.rows, "is_clipped": request.coding == Coding.FREQUENCY}
+        known = {"n": noisy.n, "rows": request.rows}
         # One draw is of all outcomes of a budget.
         effects = marginal_effects(arrays, cross_sd=np.repeat(sds, n_drawn // len(sds)), **known)
     return ReleasedStatistics(arrays, effects, rows)

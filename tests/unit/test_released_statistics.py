@@ -122,6 +122,9 @@ def test_open_release__haplotypes_count_people(tmp_path, monkeypatch):
     study = HaplotypeStudy(tmp_path, monkeypatch)
     folder = study.publish("blup", unit="person", bounds="tight")
     assert refits(folder)
+    said = repr(dpgrs.open_release(folder))
+    assert said.startswith("<release of 3 outcomes x 4 variants by blup, n = ")
+    assert said.endswith(" for one person>")
     assert pd.read_csv(folder / EFFECTS, sep="\t")["n"][0] == round(dpgrs.open_release(folder).n / 2)
 
 

@@ -103,6 +103,13 @@ class OpenRelease:
     sites: pd.MultiIndex
     _files: dict
 
+    def __repr__(self):
+        guarantee, method = self.statement["guarantee"], self.statement["method"]
+        return (
+            f"<release of {len(self.outcomes)} outcomes x {len(self.sites)} variants by {method}, n = {self.n}"
+            f", epsilon {guarantee['epsilon']} and delta {guarantee['delta']} for one {guarantee['unit']}>"
+        )
+
     @property
     def outcomes(self):
         return tuple(self.statement["data_domain"]["outcomes"])

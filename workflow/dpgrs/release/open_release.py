@@ -105,10 +105,9 @@ class OpenRelease:
 
     def __repr__(self):
         guarantee, method = self.statement["guarantee"], self.statement["method"]
-        return (
-            f"<release of {len(self.outcomes)} outcomes x {len(self.sites)} variants by {method}, n = {self.n}"
-            f", epsilon {guarantee['epsilon']} and delta {guarantee['delta']} for one {guarantee['unit']}>"
-        )
+        size = f"{len(self.outcomes)} outcomes x {len(self.sites)} variants"
+        terms = f"epsilon {guarantee['epsilon']} and delta {guarantee['delta']} for one {guarantee['unit']}"
+        return f"<release of {size} by {method}, n = {self.n}, {terms}>"
 
     @property
     def outcomes(self):

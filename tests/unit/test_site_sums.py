@@ -23,7 +23,7 @@ from dpgrs.steps.take_sums import take_sums
 from dpgrs.study import site_sums
 from dpgrs.study.exact_statistics import exact_statistics
 from dpgrs.study.settings import resolve
-from dpgrs.study.site_sums import AGREED, SiteSums, combined, terms_of
+from dpgrs.study.site_sums import AGREED, AGREED_KEYS, SiteSums, combined, terms_of
 from dpgrs.study.verbs import read_verb
 from panels import panel_in_memory
 from random_cohorts import random_alleles
@@ -39,9 +39,18 @@ CONFIG = SHORT_RELEASE | {
     "cohort": {"source": "vcf", "rows": "people", "sums": "sums.npz"},
     "panel": {"size": D},
     "public": {"sites": "sites.tsv", "origin": "x"},
-    "outcomes": {"source": "file"},
+    "outcomes": {"source": "file", "scales": "scales.tsv"},
 }
+SCALES = "outcome\tcentre\tscale\torigin\n" + "".join(f"{name}\t0\t1\ta register\n" for name in NAMES)
 TERMS = {"format": site_sums.FORMAT, "privacy.epsilon": "[2]"}
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    """Where public scales lie, the working folder."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "scales.tsv").write_text(SCALES)
+    return tmp_path
 
 
 def sums(
@@ -267,7 +276,7 @@ def test_encrypted__raise_on_no_public_key():
 
 
 def test_take_sums__reads_all_that_is_agreed():
-    assert {*read_verb("take-sums").reads} == {*AGREED, "release.genome_build"}
+    assert {*read_verb("take-sums").reads} == {*AGREED, *AGREED_KEYS}
 
 
 def test_terms__are_of_no_path_and_of_every_other_agreed_key():
@@ -280,15 +289,15 @@ def test_terms__are_of_no_path_and_of_every_other_agreed_key():
         {"privacy": {"epsilon": 3}},
         {"panel": {"size": 8}},
         {"methods": ["adassp"]},
+        {"release": CONFIG["release"] | {"preprocessing": "other"}},
     ):
         assert terms_of(resolve(CONFIG | changed), site_digest="0" * 64) != first
     assert json.loads(json.dumps(first)) == first
 
 
 @pytest.fixture
-def taken(tmp_path, monkeypatch):
+def taken():
     """Sums of the terms of `CONFIG`, in the working folder."""
-    monkeypatch.chdir(tmp_path)
     sums(terms=terms_of(resolve(CONFIG), site_digest="0" * 64)).save("sums.npz")
 
 
@@ -320,6 +329,7 @@ def test_check__takes_sums_of_its_terms():
         (changed(outcomes={"file": "y.tsv"}), "`outcomes.file` must be left out with `cohort.sums`"),
         (changed(people={"keep": "k.txt"}), "`people.keep` must be left out with `cohort.sums`"),
         (changed(covariates={"file": "x.tsv"}), "`covariates.file` must be left out with `cohort.sums`"),
+        (changed(outcomes={"scales": None}), "`outcomes.scales` must be given with `cohort.sums`, got null"),
         (changed(covariates={"pcs": 2}), "`covariates.pcs` must be 0 with `cohort.sums`"),
         (changed(privacy={"protection": "label"}), "`privacy.protection` must be full with `cohort.sums`"),
         (

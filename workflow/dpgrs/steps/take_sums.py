@@ -20,6 +20,7 @@ READS = (
     "regression",
     "public",
     "release.genome_build",
+    "release.preprocessing",
 )
 
 

@@ -39,6 +39,8 @@ AGREED = (
     *("mode", "seed", "dataset", "cohort", "people", "panel", "outcomes", "covariates"),
     *("methods", "privacy", "screening", "regression", "public"),
 )
+# And what the statement of the release says of all sites, and what genotypes are read by.
+AGREED_KEYS = ("release.genome_build", "release.preprocessing")
 # Of one side each.
 OWN = ("cohort.part", *PATHS)
 # Of these arrays nothing is summed.
@@ -136,16 +138,19 @@ def terms_of(settings, *, site_digest):
     settings : dict from `dpgrs.study.settings.resolve`, of a site or of the coordinator.
     site_digest : str, SHA-256 of the public sites in hexadecimal.
     """
-    agreed = [key for key in keys() if key.partition(".")[0] in AGREED and key not in OWN]
+    agreed = [key for key in keys() if key in AGREED_KEYS or key.partition(".")[0] in AGREED]
     return {
         "format": FORMAT,
         "dpgrs": dpgrs.__version__,
         "mechanism_version": MECHANISM_VERSION,
         "public sites": site_digest,
-        "release.genome_build": settings["release"]["genome_build"],
         # Digests of public files, which have no paths here.
         "identity": exact_values(public_identity(settings)),
-        **{key: json.dumps(reduce(getitem, key.split("."), settings), sort_keys=True) for key in agreed},
+        **{
+            key: json.dumps(reduce(getitem, key.split("."), settings), sort_keys=True)
+            for key in agreed
+            if key not in OWN
+        },
     }
 
 

@@ -17,7 +17,6 @@ READS = (
     "methods",
     "privacy",
     "screening",
-    "regression",
     "public",
     "release.genome_build",
     "release.preprocessing",
